@@ -1,0 +1,80 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct buf *b, size_t more)
+{
+	size_t cap = b->cap ? b->cap : BUF_DEFAULT_CAP;
+
+	if (b->failed || more > cap - b->len) {
+		b->failed = true;
+		return false;
+	}
+	if (b->room - b->len > more)
+		return true;
+	size_t room = b->room ? b->room : 256;
+	while (room - b->len <= more)
+		room *= 2;
+	char *grown = realloc(b->text, room);
+	if (!grown) {
+		fputs("out of memory\n", stderr);
+		abort();
+	}
+	b->text = grown;
+	b->room = room;
+	return true;
+}
+
+void buf_append(struct buf *b, const void *bytes, size_t len)
+{
+	if (!reserve(b, len))
+		return;
+	if (len)
+		memcpy(b->text + b->len, bytes, len);
+	b->len += len;
+	b->text[b->len] = '\0';
+}
+
+void buf_text(struct buf *b, const char *text)
+{
+	buf_append(b, text, strlen(text));
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0 || !reserve(b, (size_t)n)) {
+		b->failed = true;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(b->text + b->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)n;
+}
+
+bool buf_ok(const struct buf *b)
+{
+	return !b->failed;
+}
+
+void buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->failed = false;
+	if (b->text)
+		b->text[0] = '\0';
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->text);
+	*b = (struct buf){ .cap = b->cap };
+}

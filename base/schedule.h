@@ -1,0 +1,27 @@
+/*
+ * A floor that changes with the clock on the wall: "at least 4 from Monday
+ * to Friday, 08:00 to 19:00 in Berlin". Windows may cross midnight. Reads
+ * the zone rules of the machine, so callers at the edge evaluate it and
+ * hand the result on as a number.
+ */
+#pragma once
+#include "base/error.h"
+#include "base/millis.h"
+
+#include <stddef.h>
+
+struct schedule_window {
+	unsigned days;   /* bit 0 = Monday ... bit 6 = Sunday; the day on which the window opens */
+	int from, to;    /* minutes after midnight; to <= from means the next day */
+	const char *time_zone; /* IANA name, "UTC" when not given */
+	int64_t min;     /* the floor while the window is open */
+};
+
+struct schedule_state {
+	int64_t floor;      /* now: the largest floor among open windows, else 0 */
+	int64_t next_floor; /* after the next change */
+	millis next_at;     /* when the floor changes next, 0 when it never does */
+};
+
+struct schedule_state schedule_at(const struct schedule_window *windows, size_t count, millis now);
+bool schedule_zone_is_known(const char *time_zone);

@@ -1,0 +1,32 @@
+/*
+ * The decision: (snapshot, memory) -> (plan, memory). No clock, no I/O, no
+ * state besides the memory, no allocation outside the arena. Equal arguments
+ * give equal results, bit for bit, on any machine. Controller, simulator
+ * and replay all call it.
+ *
+ * The memory is advanced in place, because it holds some hundred shadow
+ * fleets and copying it would cost more than deciding. It belongs to the
+ * caller, contains no pointers into anything else, and can be stored and
+ * read back (checkpoints).
+ */
+#pragma once
+#include "base/buf.h"
+#include "controller/policy/plan.h"
+
+struct memory;
+
+struct memory *memory_new(const struct fleet_spec *fleet);
+void memory_free(struct memory *m); /* takes NULL */
+void memory_encode(const struct memory *m, struct buf *out);
+/* NULL with an error when the bytes are damaged, of another layout, or of another fleet. */
+struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e);
+
+/* The plan and what it points to live in the arena. */
+struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a);
+
+/* Fixes the rule of a pool instead of choosing; for measuring a rule. `rule` < rule_count(m, pool). */
+void memory_fix_rule(struct memory *m, size_t pool, int64_t rule);
+size_t rule_count(const struct memory *m, size_t pool);
+
+/* A rule as people read it: "10 % over demand, hold 812 s, chase 0.25, standby 0.2". */
+void rule_describe(const struct memory *m, size_t pool, int64_t rule, struct buf *out);

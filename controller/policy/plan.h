@@ -1,0 +1,61 @@
+/*
+ * What the policy answers: per pool one decision with every number that it
+ * used, per node group what to do. Printing needs no further arithmetic.
+ */
+#pragma once
+#include "base/arena.h"
+#include "controller/policy/snapshot.h"
+
+#define FIELD(name, unit, help) int64_t name;
+struct pool_decision {
+#include "controller/policy/pool_decision.def"
+};
+struct group_decision {
+#include "controller/policy/group_decision.def"
+};
+struct objective_price {
+#include "controller/policy/objective_price.def"
+};
+#undef FIELD
+
+extern const struct record_info pool_decision_info, group_decision_info, objective_price_info;
+
+/* The one limit that shaped a decision; LIMIT_NONE: decided as wished. */
+enum limit {
+	LIMIT_NONE,
+	LIMIT_MIN,        /* the manifest's smallest size or headroom, or the schedule's floor */
+	LIMIT_MAX,        /* the manifest's largest size or headroom */
+	LIMIT_BUDGET,     /* dollars per hour */
+	LIMIT_RATE,       /* rate of growth */
+	LIMIT_COOLDOWN,   /* scale-down held for a time */
+	LIMIT_STALE,      /* signals stale or missing: no scale-down */
+	LIMIT_QUEUE,      /* never below what a queue already waits for */
+	LIMIT_STOCKOUT,   /* the vendor has none */
+	LIMIT_QUOTA,      /* our account may not have more */
+	LIMIT_WHOLE_NODE, /* only whole nodes are released */
+	LIMIT_GANG,       /* all nodes of a gang or none */
+	LIMIT_OBSERVE,    /* the pool is only watched */
+	LIMIT_PAUSED,     /* the pool is paused */
+	LIMIT_COUNT
+};
+
+/* How far the signals can be trusted (llm-autoscalers 6.8). */
+enum signal_state { SIGNALS_FRESH, SIGNALS_PARTIAL, SIGNALS_STALE, SIGNALS_GONE, SIGNAL_STATE_COUNT };
+
+enum { OBJECTIVE_PRICES = 8 };
+
+struct pool_plan {
+	struct pool_decision decision;
+	struct group_decision *groups; /* one per spec->groups entry */
+	size_t group_count;
+	struct objective_price prices[OBJECTIVE_PRICES]; /* the price of every objective, loosest first */
+	size_t price_count;
+};
+
+struct plan {
+	struct pool_plan *pools; /* one per fleet->pools entry */
+	size_t pool_count;
+};
+
+const char *limit_name(enum limit limit);
+const char *signal_state_name(enum signal_state state);
