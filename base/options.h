@@ -1,0 +1,42 @@
+/*
+ * Command-line options by table (getopt_long underneath): one row parses,
+ * checks, and prints the help of an option.
+ */
+#pragma once
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_type {
+	OPTION_FLAG,     /* bool *    : no argument */
+	OPTION_TEXT,     /* const char ** */
+	OPTION_LIST,     /* struct option_list * : may be given several times */
+	OPTION_COUNT,    /* int64_t * : whole number >= 0 */
+	OPTION_NUMBER,   /* double *  : decimal number > 0 */
+	OPTION_DURATION, /* millis *  : "15s", "1h30m" */
+	OPTION_TIME,     /* millis *  : RFC 3339, or "-2h" before now */
+	OPTION_CHOICE,   /* const char ** : one of `choices` */
+};
+
+struct option_list {
+	const char **items; /* in the order given; points into argv */
+	size_t count;
+};
+
+struct option_row {
+	const char *name;   /* "output": --output */
+	char letter;        /* 'o', or 0 */
+	enum option_type type;
+	const char *argument; /* "FILE", NULL for a flag */
+	const char *help;
+	void *target;       /* holds the default before, the value after */
+	const char *choices; /* "table|json|csv" for OPTION_CHOICE */
+};
+
+/* Fills the targets; *rest is the index of the first argument that is no option (getopt permutes).
+ * An unknown option or a bad value is an error that names the option, what was found, what is allowed. */
+bool options_parse(int argc, char **argv, const struct option_row *rows, size_t count, int *rest,
+		   struct error *e) MUST_USE;
+/* The aligned list for --help, on standard output. */
+void options_print(const struct option_row *rows, size_t count);

@@ -1,0 +1,28 @@
+/*
+ * One verb of the command line: one file here, one line in list.def.
+ * run() gets its own argv (argv[0] is the verb) and returns the exit code.
+ * --help is handled by command_options().
+ */
+#pragma once
+#include "base/options.h"
+
+enum exit_code { EXIT_DONE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+
+struct command {
+	const char *name;     /* "check" */
+	const char *usage;    /* "check FILE..." */
+	const char *summary;  /* one line for the list of verbs */
+	const char *examples; /* lines of the form "  preheat check pool.yaml", each ending in a newline */
+	int (*run)(int argc, char **argv);
+};
+
+#define COMMAND(name) extern const struct command command_##name;
+#include "controller/commands/list.def"
+#undef COMMAND
+
+/* Parses, or prints --help or the mistake. False: the caller returns *code. */
+bool command_options(const struct command *c, int argc, char **argv, const struct option_row *rows, size_t count,
+		     int *rest, int *code);
+/* Prints "preheat VERB: message" on standard error and maps the kind to an exit code:
+ * invalid, not-found and conflict are EXIT_USAGE, everything else EXIT_ENVIRONMENT. */
+int command_failed(const struct command *c, const struct error *e);
