@@ -42,6 +42,26 @@ enum limit {
 /* How far the signals can be trusted (llm-autoscalers 6.8). */
 enum signal_state { SIGNALS_FRESH, SIGNALS_PARTIAL, SIGNALS_STALE, SIGNALS_GONE, SIGNAL_STATE_COUNT };
 
+/* Where the slots of a replica used for sizing come from. */
+enum slots_source {
+	SLOTS_PRIOR,     /* the manifest */
+	SLOTS_SEEN,      /* replicas ran more sequences than the manifest says */
+	SLOTS_SATURATED, /* what replicas ran while requests queued */
+	SLOTS_KV_CACHE,  /* as many as fit the KV cache */
+	SLOTS_LATENCY,   /* as many as keep the inter-token latency of the manifest */
+	SLOTS_SOURCE_COUNT
+};
+
+/* The shadow of the rule in force against reality. */
+enum self_test {
+	SELF_TEST_LEARNING, /* too little seen */
+	SELF_TEST_AGREES,
+	SELF_TEST_LATER,    /* more late than expected: capacity, lead time or starts are worse than believed */
+	SELF_TEST_EARLIER,  /* fewer late than expected: capacity is larger than believed */
+	SELF_TEST_DEARER,   /* more GPUs held than expected: limits, drains or failing starts */
+	SELF_TEST_COUNT
+};
+
 enum { OBJECTIVE_PRICES = 8 };
 
 struct pool_plan {
@@ -59,3 +79,5 @@ struct plan {
 
 const char *limit_name(enum limit limit);
 const char *signal_state_name(enum signal_state state);
+const char *slots_source_name(enum slots_source source);
+const char *self_test_name(enum self_test result);
