@@ -16,9 +16,15 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
+#define VERBS(title)
 #define COMMAND(name) extern const struct command command_##name;
 #include "controller/commands/list.def"
+#undef VERBS
 #undef COMMAND
+
+/* The name that the user called: "preheat", or "kubectl preheat" when argv[0] is kubectl-preheat. */
+void command_called_as(const char *path);
+const char *command_program(void);
 
 /* Parses, or prints --help or the mistake. False: the caller returns *code. */
 bool command_options(const struct command *c, int argc, char **argv, const struct option_row *rows, size_t count,

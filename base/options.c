@@ -1,0 +1,392 @@
+#include "base/options.h"
+#include "base/arena.h"
+#include "base/millis.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Values returned by getopt_long: the index of the row above any letter. */
+enum { ROW_BASE = 256 };
+
+/* Lists live until the process ends, like the argv they point into. */
+static struct arena lists;
+
+static bool digits(const char **s, int64_t *value)
+{
+	int64_t v = 0;
+	const char *start = *s;
+
+	for (; **s >= '0' && **s <= '9'; ++*s) {
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, **s - '0', &v))
+			return false;
+	}
+	*value = v;
+	return *s > start;
+}
+
+static bool parse_count(const char *text, int64_t *value)
+{
+	return digits(&text, value) && !*text;
+}
+
+static bool parse_number(const char *text, double *value)
+{
+	char *end;
+
+	if (!*text || text[strspn(text, "0123456789.")])
+		return false;
+	double v = strtod(text, &end);
+	if (*end || !(v > 0) || v > 1e15)
+		return false;
+	*value = v;
+	return true;
+}
+
+static bool parse_unit(const char **s, int64_t *unit)
+{
+	static const struct {
+		const char *name;
+		int64_t length;
+	} units[] = { { "ms", 1 }, { "s", SECOND }, { "m", MINUTE }, { "h", HOUR }, { "d", DAY } };
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		size_t len = strlen(units[i].name);
+
+		if (strncmp(*s, units[i].name, len) == 0) {
+			*s += len;
+			*unit = units[i].length;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_duration(const char *text, millis *value)
+{
+	millis sum = 0, part, unit, previous = INT64_MAX;
+
+	if (strcmp(text, "0") == 0) {
+		*value = 0;
+		return true;
+	}
+	do {
+		if (!digits(&text, &part) || !parse_unit(&text, &unit) || unit >= previous)
+			return false;
+		if (part > 100 * 365 * DAY / unit)
+			return false;
+		sum += part * unit;
+		previous = unit;
+	} while (*text);
+	*value = sum;
+	return true;
+}
+
+/* Days since the epoch of a date in the Gregorian calendar. */
+static int64_t day_number(int64_t year, int64_t month, int64_t day)
+{
+	int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
+
+	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static bool fixed(const char **s, int width, int64_t most, int64_t *value)
+{
+	int64_t v = 0;
+
+	for (int i = 0; i < width; i++, ++*s) {
+		if (**s < '0' || **s > '9')
+			return false;
+		v = v * 10 + (**s - '0');
+	}
+	*value = v;
+	return v <= most;
+}
+
+static bool skip(const char **s, const char *any)
+{
+	if (!**s || !strchr(any, **s))
+		return false;
+	++*s;
+	return true;
+}
+
+static bool parse_zone(const char *s, millis *offset)
+{
+	int64_t hours, minutes, sign = *s == '-' ? -1 : 1;
+
+	*offset = 0;
+	if (strcmp(s, "Z") == 0 || strcmp(s, "z") == 0)
+		return true;
+	if (!skip(&s, "+-") || !fixed(&s, 2, 23, &hours) || !skip(&s, ":") || !fixed(&s, 2, 59, &minutes))
+		return false;
+	*offset = sign * (hours * HOUR + minutes * MINUTE);
+	return !*s;
+}
+
+static bool parse_fraction(const char **s, millis *value)
+{
+	*value = 0;
+	if (!skip(s, "."))
+		return true;
+	const char *start = *s;
+	for (millis scale = 100; **s >= '0' && **s <= '9'; ++*s, scale /= 10)
+		*value += (**s - '0') * scale;
+	return *s > start;
+}
+
+static bool day_exists(int64_t year, int64_t month, int64_t day)
+{
+	if (month < 1 || day < 1)
+		return false;
+	int64_t next = month == 12 ? day_number(year + 1, 1, 1) : day_number(year, month + 1, 1);
+	return day_number(year, month, day) < next;
+}
+
+static bool parse_rfc3339(const char *s, millis *value)
+{
+	int64_t year, month, day, hour, minute, second;
+	millis fraction, offset;
+
+	if (!fixed(&s, 4, 9999, &year) || !skip(&s, "-") || !fixed(&s, 2, 12, &month) || !skip(&s, "-") ||
+	    !fixed(&s, 2, 31, &day) || !skip(&s, "Tt ") || !day_exists(year, month, day))
+		return false;
+	if (!fixed(&s, 2, 23, &hour) || !skip(&s, ":") || !fixed(&s, 2, 59, &minute) || !skip(&s, ":") ||
+	    !fixed(&s, 2, 60, &second) || !parse_fraction(&s, &fraction) || !parse_zone(s, &offset))
+		return false;
+	*value = day_number(year, month, day) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction -
+		 offset;
+	return true;
+}
+
+static bool parse_time(const char *text, millis *value)
+{
+	millis ago;
+
+	if (strcmp(text, "now") == 0) {
+		*value = (millis)time(NULL) * SECOND;
+		return true;
+	}
+	if (*text != '-')
+		return parse_rfc3339(text, value);
+	if (!parse_duration(text + 1, &ago))
+		return false;
+	*value = (millis)time(NULL) * SECOND - ago;
+	return true;
+}
+
+static bool parse_choice(const char *text, const char *choices, const char **value)
+{
+	size_t len = strlen(text);
+
+	for (const char *c = choices; *c;) {
+		size_t width = strcspn(c, "|");
+
+		if (width == len && strncmp(c, text, len) == 0) {
+			*value = text;
+			return true;
+		}
+		c += width + (c[width] == '|');
+	}
+	return false;
+}
+
+static bool list_add(struct option_list *list, const char *text)
+{
+	const char **grown = arena_array(&lists, const char *, list->count + 1);
+
+	if (list->count)
+		memcpy(grown, list->items, list->count * sizeof *grown);
+	grown[list->count++] = text;
+	list->items = grown;
+	return true;
+}
+
+static const char *allowed(const struct option_row *row)
+{
+	switch (row->type) {
+	case OPTION_FLAG:
+		return "no value";
+	case OPTION_TEXT:
+	case OPTION_LIST:
+		return "a text that is not empty";
+	case OPTION_COUNT:
+		return "a whole number, 0 or more";
+	case OPTION_NUMBER:
+		return "a decimal number above 0, such as 1.5";
+	case OPTION_DURATION:
+		return "a duration such as 250ms, 15s or 1h30m";
+	case OPTION_TIME:
+		return "a time such as 2024-05-10T08:00:00Z, or -2h for two hours ago";
+	case OPTION_CHOICE:
+		return row->choices;
+	}
+	return "";
+}
+
+static bool store(const struct option_row *row, const char *text)
+{
+	switch (row->type) {
+	case OPTION_FLAG:
+		*(bool *)row->target = true;
+		return true;
+	case OPTION_TEXT:
+		*(const char **)row->target = text;
+		return *text;
+	case OPTION_LIST:
+		return *text && list_add(row->target, text);
+	case OPTION_COUNT:
+		return parse_count(text, row->target);
+	case OPTION_NUMBER:
+		return parse_number(text, row->target);
+	case OPTION_DURATION:
+		return parse_duration(text, row->target);
+	case OPTION_TIME:
+		return parse_time(text, row->target);
+	case OPTION_CHOICE:
+		return parse_choice(text, row->choices, row->target);
+	}
+	return false;
+}
+
+static const struct option_row *row_of(const struct option_row *rows, size_t count, int value)
+{
+	if (value >= ROW_BASE && (size_t)(value - ROW_BASE) < count)
+		return &rows[value - ROW_BASE];
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].letter && rows[i].letter == value)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+/* getopt has just refused something: say what. */
+static bool refuse(const struct option_row *row, int reason, const char *word, struct error *e)
+{
+	if (row && reason == ':')
+		return error_set(e, ERROR_INVALID, "--%s: %s is missing; allowed: %s", row->name,
+				 row->argument ? row->argument : "a value", allowed(row));
+	if (row)
+		return error_set(e, ERROR_INVALID, "--%s takes no value", row->name);
+	if (strncmp(word, "--", 2) != 0 && optopt)
+		return error_set(e, ERROR_INVALID, "unknown option '-%c'", optopt);
+	return error_set(e, ERROR_INVALID, "unknown option '%.100s'", word);
+}
+
+static void fill_tables(const struct option_row *rows, size_t count, struct option *longs, char *letters)
+{
+	*letters++ = ':';
+	for (size_t i = 0; i < count; i++) {
+		bool has_value = rows[i].type != OPTION_FLAG;
+
+		longs[i] = (struct option){ .name = rows[i].name,
+					    .has_arg = has_value ? required_argument : no_argument,
+					    .val = ROW_BASE + (int)i };
+		if (!rows[i].letter)
+			continue;
+		*letters++ = rows[i].letter;
+		if (has_value)
+			*letters++ = ':';
+	}
+}
+
+bool options_parse(int argc, char **argv, const struct option_row *rows, size_t count, int *rest, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct option *longs = arena_array(&a, struct option, count + 1);
+	char *letters = arena_array(&a, char, 2 * count + 2);
+	int value;
+
+	fill_tables(rows, count, longs, letters);
+	opterr = 0;
+	optind = 0; /* glibc: start over */
+	while ((value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		bool is_refused = value == '?' || value == ':';
+		const struct option_row *row = row_of(rows, count, is_refused ? optopt : value);
+
+		if (is_refused)
+			return refuse(row, value, argv[optind - 1], e);
+		if (!store(row, optarg))
+			return error_set(e, ERROR_INVALID, "--%s: found '%.100s'; allowed: %s", row->name, optarg,
+					 allowed(row));
+	}
+	*rest = optind;
+	return true;
+}
+
+static int left_column(const struct option_row *row, char *out, size_t room)
+{
+	char letter[5] = "    ";
+
+	if (row->letter)
+		snprintf(letter, sizeof letter, "-%c, ", row->letter);
+	return snprintf(out, room, "  %s--%s%s%s", letter, row->name, row->argument ? " " : "",
+			row->argument ? row->argument : "");
+}
+
+static void print_duration(millis m)
+{
+	static const struct {
+		millis length;
+		const char *name;
+	} units[] = { { DAY, "d" }, { HOUR, "h" }, { MINUTE, "m" }, { SECOND, "s" }, { 1, "ms" } };
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		if (m >= units[i].length)
+			printf("%lld%s", (long long)(m / units[i].length), units[i].name);
+		m %= units[i].length;
+	}
+}
+
+static void print_default(const struct option_row *row)
+{
+	switch (row->type) {
+	case OPTION_FLAG:
+	case OPTION_LIST:
+	case OPTION_TIME:
+		break;
+	case OPTION_TEXT:
+	case OPTION_CHOICE:
+		if (*(const char **)row->target)
+			printf(" (default %s)", *(const char **)row->target);
+		break;
+	case OPTION_COUNT:
+		if (*(int64_t *)row->target)
+			printf(" (default %lld)", (long long)*(int64_t *)row->target);
+		break;
+	case OPTION_NUMBER:
+		if (*(double *)row->target > 0)
+			printf(" (default %g)", *(double *)row->target);
+		break;
+	case OPTION_DURATION:
+		if (*(millis *)row->target) {
+			fputs(" (default ", stdout);
+			print_duration(*(millis *)row->target);
+			putchar(')');
+		}
+		break;
+	}
+}
+
+void options_print(const struct option_row *rows, size_t count)
+{
+	char left[128];
+	int width = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int w = left_column(&rows[i], left, sizeof left);
+
+		width = w > width ? w : width;
+	}
+	for (size_t i = 0; i < count; i++) {
+		left_column(&rows[i], left, sizeof left);
+		printf("%-*s  %s", width, left, rows[i].help);
+		if (!strstr(rows[i].help, "default"))
+			print_default(&rows[i]);
+		if (rows[i].choices)
+			printf(": %s", rows[i].choices);
+		putchar('\n');
+	}
+}
