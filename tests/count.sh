@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Counts the tests of a JUnit file that ctest wrote: cmocka's cases one by one, any other test as one.
+# Usage: tests/count.sh RESULTS.xml [PASSED FAILED], the latter added to the sums. Prints the skipped ones, then the count.
+set -euo pipefail
+awk -v passed="${2:-0}" -v failed="${3:-0}" '
+function number(line) { match(line, /\] *[0-9]+ test/); return substr(line, RSTART + 1) + 0 }
+function finish() {
+	if (name == "") return
+	if (status == "disabled" || status == "notrun") { skipped++; print "skipped: " name }
+	else if (cases == 0) { if (status == "fail") failed++; else passed++ }
+	else {
+		passed += good; failed += bad; skipped += left
+		# A program that died told of no failed case.
+		if (status == "fail" && bad == 0) failed++
+	}
+	name = ""
+}
+/<testcase / {
+	match($0, / name="[^"]*"/); name = substr($0, RSTART + 7, RLENGTH - 8)
+	match($0, / status="[^"]*"/); status = substr($0, RSTART + 9, RLENGTH - 10)
+	cases = good = bad = left = 0
+}
+/\[==========\].* test\(s\) run/ { cases++ }
+/\[  PASSED  \] [0-9]+ test/ { good += number($0) }
+/\[  FAILED  \] [0-9]+ test/ { bad += number($0) }
+/\[  SKIPPED \] [0-9]+ test/ { left += number($0); listing = 1; next }
+/\[  SKIPPED \]/ && listing { sub(/.*\[  SKIPPED \] /, ""); print "skipped: " name ": " $0; next }
+{ listing = 0 }
+/<\/testcase>/ { finish() }
+END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped }
+' "$1"

@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# What the verbs of ./dev share. Sourced from the root of the checkout.
+
+# A need is PACKAGE:PROOF; the proof is a command, or a file when it starts with a slash.
+# shellcheck disable=SC2034  # read by ./dev
+{
+	BUILD_NEEDS=(gcc:gcc libc6-dev:/usr/include/stdio.h cmake:cmake ninja-build:ninja
+		libyajl-dev:/usr/include/yajl/yajl_parse.h libyaml-dev:/usr/include/yaml.h
+		libsqlite3-dev:/usr/include/sqlite3.h zlib1g-dev:/usr/include/zlib.h
+		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
+	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache)
+	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
+	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
+	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm)
+}
+
+is_present() {
+	case $1 in
+	/*) [ -e "$1" ] ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+# need PACKAGE:PROOF...: installs what is missing, or says what to install.
+need() {
+	local missing=() root=() entry
+	for entry; do
+		is_present "${entry#*:}" || missing+=("${entry%%:*}")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		root=(sudo)
+	fi
+	if ! command -v apt-get >/dev/null || { [ ${#root[@]} -gt 0 ] && ! command -v sudo >/dev/null; }; then
+		printf './dev: these Debian packages are missing and cannot be installed from here (%s):\n  %s\n' \
+			"needs apt-get, and root or sudo" "${missing[*]}" >&2
+		exit 3
+	fi
+	echo "installing: ${missing[*]}"
+	quietly "apt-get update" ${root[@]+"${root[@]}"} apt-get update
+	quietly "apt-get install ${missing[*]}" ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+# quietly WHAT COMMAND...: its output is shown only when it fails.
+quietly() {
+	local what=$1 output status=0
+	shift
+	output=$("$@" 2>&1) || status=$?
+	[ $status -eq 0 ] || printf '%s\n./dev: failed: %s\n' "$output" "$what" >&2
+	return $status
+}
+
+show() {
+	printf '\n$ %s\n' "$*"
+	"$@"
+}
+
+# The charts of report.html come from npm; without npm the build draws simpler ones.
+assets() {
+	local folder=controller/report/assets
+	if [ -f $folder/package-lock.json ] && [ ! -d $folder/node_modules ] && command -v npm >/dev/null; then
+		quietly "npm ci" npm ci --prefix $folder --no-audit --no-fund || echo "going on without the charts from npm" >&2
+	fi
+}
+
+c_files() {
+	git ls-files -z --cached --others --exclude-standard -- '*.c' '*.h'
+}
+
+# run_ctest PRESET PATTERN: the tests, then the count as the last line.
+run_ctest() {
+	local results=$PWD/build/$1/results.xml status=0
+	ctest --preset "$1" -R "$2" --parallel "$(nproc)" --no-tests=error \
+		--output-junit "$results" --test-output-size-passed 10000000 || status=$?
+	echo
+	tests/count.sh "$results"
+	return $status
+}
+
+if command -v ccache >/dev/null; then
+	export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
+fi
