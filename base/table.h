@@ -1,0 +1,37 @@
+/*
+ * Rows with the same columns, printed for people (aligned, headers in
+ * upper case, as kubectl does) or for programs (CSV, JSON) from the same
+ * cells. Cells are added from left to right; a full row starts the next.
+ */
+#pragma once
+#include "base/terminal.h"
+
+#include <stddef.h>
+
+enum table_format { TABLE_PLAIN, TABLE_WIDE, TABLE_CSV, TABLE_JSON };
+
+struct table_column {
+	const char *name;  /* key in CSV and JSON, with its unit: "wait_p50_s" */
+	const char *title; /* header for people; NULL: the name in upper case */
+	bool is_right;	   /* numbers stand right */
+	bool is_wide;	   /* only with TABLE_WIDE, CSV and JSON */
+};
+
+struct table;
+
+struct table *table_new(const struct table_column *columns, size_t count); /* keeps the pointer */
+void table_free(struct table *t);					   /* takes NULL */
+
+void table_text(struct table *t, const char *text);
+void table_count(struct table *t, int64_t n);
+void table_decimal(struct table *t, double value, int places);
+/* `shown` for people, `raw` for programs: a number in JSON's notation, or true or false. */
+void table_value(struct table *t, const char *shown, const char *raw);
+void table_absent(struct table *t); /* "-", empty, null */
+/* Of the cell added last; on terminals with colour only. */
+void table_style(struct table *t, enum style style);
+
+size_t table_rows(const struct table *t);
+void table_print(const struct table *t, enum table_format format, FILE *out);
+/* "table", "wide", "csv", "json"; anything else is TABLE_PLAIN. */
+enum table_format table_format_of(const char *name);
