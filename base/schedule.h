@@ -11,17 +11,19 @@
 #include <stddef.h>
 
 struct schedule_window {
-	unsigned days;   /* bit 0 = Monday ... bit 6 = Sunday; the day on which the window opens */
-	int from, to;    /* minutes after midnight; to <= from means the next day */
+	unsigned days;	       /* bit 0 = Monday ... bit 6 = Sunday; the day on which the window opens */
+	int from, to;	       /* minutes after midnight; to <= from means the next day */
 	const char *time_zone; /* IANA name, "UTC" when not given */
-	int64_t min;     /* the floor while the window is open */
+	int64_t min;	       /* the floor while the window is open */
 };
 
 struct schedule_state {
-	int64_t floor;      /* now: the largest floor among open windows, else 0 */
+	int64_t floor;	    /* now: the largest floor among open windows, else 0 */
 	int64_t next_floor; /* after the next change */
-	millis next_at;     /* when the floor changes next, 0 when it never does */
+	millis next_at;	    /* when the floor changes next, 0 when it never does */
 };
 
+/* Costs some 0.1 ms a window; the answer holds until next_at, so ask again then and not every tick. At the end of the
+ * two weeks that are looked at, a floor that did not change counts as one that never does. */
 struct schedule_state schedule_at(const struct schedule_window *windows, size_t count, millis now);
 bool schedule_zone_is_known(const char *time_zone);

@@ -1,0 +1,114 @@
+#include "base/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 400 };
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+static void append_visible(const char *text, size_t len, struct buf *out)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (is_control(text[i]))
+			buf_printf(out, "\\x%02x", (unsigned char)text[i]);
+		else
+			buf_append(out, text + i, 1);
+	}
+}
+
+/* Never cuts a UTF-8 sequence in two. */
+static size_t cut_at(const char *text, size_t len, size_t most)
+{
+	if (len <= most)
+		return len;
+	while (most && ((unsigned char)text[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
+static const char *keep(struct findings *f, const char *text)
+{
+	CLEANUP(buf_release) struct buf visible = { 0 };
+	size_t len = text ? strlen(text) : 0, shown = cut_at(text, len, TEXT_MAX);
+
+	buf_text(&visible, "");
+	append_visible(text, shown, &visible);
+	if (shown < len)
+		buf_text(&visible, "...");
+	return arena_strdup(&f->arena, visible.text, visible.len);
+}
+
+void findings_add(struct findings *f, const struct finding *item)
+{
+	if (f->count == FINDINGS_MAX) {
+		f->more++;
+		return;
+	}
+	f->items[f->count++] = (struct finding){
+		.file = keep(f, item->file),
+		.line = item->line,
+		.column = item->column,
+		.path = keep(f, item->path),
+		.found = keep(f, item->found),
+		.allowed = keep(f, item->allowed),
+		.remedy = keep(f, item->remedy),
+	};
+}
+
+static int compare_sizes(size_t a, size_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct finding *a = left, *b = right;
+	int order = strcmp(a->file, b->file);
+
+	if (!order)
+		order = compare_sizes(a->line, b->line);
+	if (!order)
+		order = compare_sizes(a->column, b->column);
+	return order ? order : strcmp(a->path, b->path);
+}
+
+void findings_sort(struct findings *f)
+{
+	qsort(f->items, f->count, sizeof f->items[0], compare);
+}
+
+void findings_release(struct findings *f)
+{
+	arena_release(&f->arena);
+	f->count = f->more = 0;
+}
+
+void finding_print(const struct finding *item, struct buf *out)
+{
+	buf_text(out, item->file);
+	if (item->line)
+		buf_printf(out, ":%zu:%zu", item->line, item->column);
+	if (*item->path)
+		buf_printf(out, ": %s", item->path);
+	buf_printf(out, ": found %s", item->found);
+	if (*item->allowed)
+		buf_printf(out, "; allowed: %s", item->allowed);
+	if (*item->remedy)
+		buf_printf(out, "; do: %s", item->remedy);
+}
+
+bool findings_error(const struct findings *f, struct error *e)
+{
+	CLEANUP(buf_release) struct buf line = { 0 };
+	size_t more = f->count - 1 + f->more;
+
+	finding_print(&f->items[0], &line);
+	if (!more)
+		return error_set(e, ERROR_INVALID, "%s", line.text);
+	return error_set(e, ERROR_INVALID, "%.*s (and %zu more: 'preheat check' lists all)",
+			 (int)cut_at(line.text, line.len, TEXT_MAX), line.text, more);
+}
