@@ -1,0 +1,21 @@
+/* What a run is judged by, per pool: for the whole run, and for the part after the warm-up. */
+#pragma once
+#include "controller/simulation/world.h"
+
+struct score {
+	int64_t requests, late, gave_up; /* late: what still waited too long at the end included */
+	millis wait_p50, wait_p99;	 /* of the requests that started; to 3 % */
+	int64_t gpu_ms, micro_dollars;	 /* billed; dollars include stopped machines */
+	int64_t standby_gpu_ms;		 /* stopped machines, in GPUs */
+	int64_t lent_replica_ms;
+	int64_t starts, removals, lost, refused;
+	int64_t batch_lost_ms; /* replica-milliseconds of borrowed work lost to reclaims */
+};
+
+struct pool_score {
+	struct score whole, scored;
+};
+
+double score_late_share(const struct score *s); /* 0 when there were no requests */
+double score_gpu_hours(const struct score *s);
+double score_dollars(const struct score *s);
