@@ -12,8 +12,8 @@ static const char *const event_kinds[] = { "stage", "serving", "refused", "lost"
 static const char *const limits[] = { "none",  "min",	    "max",   "budget",	   "rate", "cooldown", "stale",
 				      "queue", "stock-out", "quota", "whole-node", "gang", "observe",  "paused" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
-static const char *const slots_sources[] = { "prior", "fit", "saturated" };
-static const char *const self_tests[] = { "learning", "agrees", "disagrees" };
+static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
+static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer" };
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -23,6 +23,8 @@ _Static_assert(LENGTH(start_kinds) == START_KIND_COUNT, "a name per kind of star
 _Static_assert(LENGTH(event_kinds) == EVENT_KIND_COUNT, "a name per kind of event");
 _Static_assert(LENGTH(limits) == LIMIT_COUNT, "a name per limit");
 _Static_assert(LENGTH(signal_states) == SIGNAL_STATE_COUNT, "a name per signal state");
+_Static_assert(LENGTH(slots_sources) == SLOTS_SOURCE_COUNT, "a name per source of slots");
+_Static_assert(LENGTH(self_tests) == SELF_TEST_COUNT, "a name per result of the self-test");
 
 static const struct enum_names {
 	const char *name;
@@ -89,4 +91,14 @@ const char *limit_name(enum limit limit)
 const char *signal_state_name(enum signal_state state)
 {
 	return pick(signal_states, LENGTH(signal_states), (size_t)state);
+}
+
+const char *slots_source_name(enum slots_source source)
+{
+	return pick(slots_sources, LENGTH(slots_sources), (size_t)source);
+}
+
+const char *self_test_name(enum self_test result)
+{
+	return pick(self_tests, LENGTH(self_tests), (size_t)result);
 }
