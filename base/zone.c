@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#undef getenv /* the C library takes its zone from TZ and nowhere else */
+
 enum { NAME_MAX_LENGTH = 64 };
 
 static bool name_is_plain(const char *name)

@@ -1,0 +1,326 @@
+#include "base/yaml.h"
+
+#include <string.h>
+#include <yaml.h>
+
+struct builder {
+	yaml_parser_t parser;
+	const char *file;
+	const char *text;
+	size_t len;
+	struct arena *arena;
+	struct findings *findings;
+	struct yaml_node *open; /* the container being filled */
+	struct yaml_node *root;
+	struct yaml_documents documents;
+	size_t nodes, depth;
+	bool is_broken; /* reading on makes no sense */
+
+	const char *key; /* waits for its value */
+	yaml_mark_t key_mark;
+};
+
+static void report(struct builder *b, yaml_mark_t at, const char *found, const char *allowed, const char *remedy)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	buf_text(&path, "");
+	if (b->open)
+		yaml_path(b->open, &path);
+	findings_add(b->findings,
+		     &(struct finding){ b->file, at.line + 1, at.column + 1, path.text, found, allowed, remedy });
+}
+
+static bool stop(struct builder *b, yaml_mark_t at, const char *found, const char *allowed, const char *remedy)
+{
+	report(b, at, found, allowed, remedy);
+	b->is_broken = true;
+	return false;
+}
+
+static yaml_mark_t mark_at_byte(const struct builder *b, size_t offset)
+{
+	yaml_mark_t at = { 0 };
+
+	for (size_t i = 0; i < offset && i < b->len; i++) {
+		at.column++;
+		if (b->text[i] == '\n') {
+			at.line++;
+			at.column = 0;
+		}
+	}
+	return at;
+}
+
+static bool stop_at_syntax(struct builder *b)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+	const yaml_parser_t *p = &b->parser;
+	yaml_mark_t at = p->error == YAML_READER_ERROR ? mark_at_byte(b, p->problem_offset) : p->problem_mark;
+
+	buf_printf(&found, "no YAML: %s", p->problem ? p->problem : "unreadable");
+	if (p->context && p->error != YAML_READER_ERROR)
+		buf_printf(&found, " %s from line %zu", p->context, p->context_mark.line + 1);
+	return stop(b, at, found.text, "YAML text in UTF-8",
+		    "mend the text at this place, or check that it is the right file");
+}
+
+static bool key_is_known(const struct builder *b, const char *key)
+{
+	for (const struct yaml_node *n = b->open->first; n; n = n->next)
+		if (!strcmp(n->key, key))
+			return true;
+	return false;
+}
+
+/* Takes a scalar as a key where one is due. */
+static bool take_key(struct builder *b, const yaml_event_t *event)
+{
+	const char *text = (const char *)event->data.scalar.value;
+
+	b->key = arena_strdup(b->arena, text, event->data.scalar.length);
+	b->key_mark = event->start_mark;
+	if (strlen(b->key) != event->data.scalar.length || !*b->key)
+		return stop(b, event->start_mark, "an empty or broken key", "keys of plain text", "");
+	if (b->open->count >= YAML_KEYS_MAX)
+		return stop(b, event->start_mark, "more than 1000 keys in one map", "at most 1000",
+			    "check that it is the right file");
+	if (key_is_known(b, b->key)) {
+		CLEANUP(buf_release) struct buf found = { 0 };
+		buf_printf(&found, "key '%s' a second time", b->key);
+		report(b, event->start_mark, found.text, "every key once", "delete one of the two");
+	}
+	return true;
+}
+
+static bool key_is_due(const struct builder *b)
+{
+	return b->open && b->open->kind == YAML_MAP && !b->key;
+}
+
+static struct yaml_node *add_node(struct builder *b, enum yaml_kind kind, yaml_mark_t at)
+{
+	struct yaml_node *n = arena_new(b->arena, struct yaml_node);
+
+	n->kind = kind;
+	n->file = b->file;
+	n->line = at.line + 1;
+	n->column = at.column + 1;
+	n->parent = b->open;
+	n->key = b->key;
+	n->key_line = b->key_mark.line + 1;
+	n->key_column = b->key_mark.column + 1;
+	b->key = NULL;
+	if (!b->open) {
+		b->root = n;
+		return n;
+	}
+	n->index = b->open->count++;
+	if (b->open->last)
+		b->open->last->next = n;
+	else
+		b->open->first = n;
+	b->open->last = n;
+	return n;
+}
+
+static bool node_is_welcome(struct builder *b, const yaml_event_t *event, const yaml_char_t *anchor,
+			    const yaml_char_t *tag)
+{
+	if (anchor || event->type == YAML_ALIAS_EVENT)
+		return stop(b, event->start_mark, "an anchor or alias", "values written out",
+			    "repeat the value at its place");
+	if (tag)
+		return stop(b, event->start_mark, "a tag", "values without '!'", "delete the tag, or quote the value");
+	if (++b->nodes > YAML_NODES_MAX)
+		return stop(b, event->start_mark, "more than 50000 values", "at most 50000 in a file",
+			    "split it, or check that it is the right file");
+	return true;
+}
+
+static bool on_scalar(struct builder *b, const yaml_event_t *event)
+{
+	if (!node_is_welcome(b, event, event->data.scalar.anchor, event->data.scalar.tag))
+		return false;
+	if (key_is_due(b))
+		return take_key(b, event);
+	struct yaml_node *n = add_node(b, YAML_SCALAR, event->start_mark);
+	n->text = arena_strdup(b->arena, (const char *)event->data.scalar.value, event->data.scalar.length);
+	n->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	if (strlen(n->text) != event->data.scalar.length)
+		return stop(b, event->start_mark, "a text with a NUL byte", "text without it", "delete it");
+	return true;
+}
+
+static bool on_open(struct builder *b, const yaml_event_t *event, enum yaml_kind kind, const yaml_char_t *anchor,
+		    const yaml_char_t *tag)
+{
+	if (!node_is_welcome(b, event, anchor, tag))
+		return false;
+	if (key_is_due(b))
+		return stop(b, event->start_mark, "a map or list as a key", "keys of plain text", "quote the key");
+	if (++b->depth > YAML_DEPTH_MAX)
+		return stop(b, event->start_mark, "values nested deeper than 24", "at most 24 levels", "");
+	b->open = add_node(b, kind, event->start_mark);
+	return true;
+}
+
+static void on_close(struct builder *b)
+{
+	b->depth--;
+	/* The tree is ours until it is handed out. */
+	b->open = (struct yaml_node *)b->open->parent;
+}
+
+static bool on_document(struct builder *b, const yaml_event_t *event)
+{
+	if (event->data.document_start.version_directive ||
+	    event->data.document_start.tag_directives.start != event->data.document_start.tag_directives.end)
+		return stop(b, event->start_mark, "a % directive", "documents without directives", "delete the line");
+	if (b->documents.count == YAML_DOCUMENTS_MAX)
+		return stop(b, event->start_mark, "more than 1000 documents", "at most 1000 in a file",
+			    "split the file");
+	b->root = NULL;
+	return true;
+}
+
+static void on_document_end(struct builder *b)
+{
+	const struct yaml_node *r = b->root;
+	bool is_empty = r && r->kind == YAML_SCALAR && r->is_plain && !*r->text;
+
+	b->documents.roots[b->documents.count++] = is_empty ? NULL : b->root;
+}
+
+static bool take_event(struct builder *b, const yaml_event_t *event)
+{
+	switch (event->type) {
+	case YAML_SCALAR_EVENT:
+		return on_scalar(b, event);
+	case YAML_MAPPING_START_EVENT:
+		return on_open(b, event, YAML_MAP, event->data.mapping_start.anchor, event->data.mapping_start.tag);
+	case YAML_SEQUENCE_START_EVENT:
+		return on_open(b, event, YAML_LIST, event->data.sequence_start.anchor, event->data.sequence_start.tag);
+	case YAML_ALIAS_EVENT:
+		return node_is_welcome(b, event, NULL, NULL);
+	case YAML_MAPPING_END_EVENT:
+	case YAML_SEQUENCE_END_EVENT:
+		on_close(b);
+		return true;
+	case YAML_DOCUMENT_START_EVENT:
+		return on_document(b, event);
+	case YAML_DOCUMENT_END_EVENT:
+		on_document_end(b);
+		return true;
+	case YAML_NO_EVENT:
+	case YAML_STREAM_START_EVENT:
+	case YAML_STREAM_END_EVENT:
+		return true;
+	}
+	return true;
+}
+
+static void read_events(struct builder *b)
+{
+	for (bool at_end = false; !at_end && !b->is_broken;) {
+		yaml_event_t event;
+		if (!yaml_parser_parse(&b->parser, &event)) {
+			stop_at_syntax(b);
+			return;
+		}
+		at_end = event.type == YAML_STREAM_END_EVENT;
+		if (!take_event(b, &event))
+			b->is_broken = true;
+		yaml_event_delete(&event);
+	}
+}
+
+bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_documents *out,
+		struct findings *f)
+{
+	struct builder b = {
+		.file = arena_strdup(a, file, strlen(file)), .text = text, .len = len, .arena = a, .findings = f
+	};
+
+	if (len > YAML_BYTES_MAX) {
+		stop(&b, (yaml_mark_t){ 0 }, "more than 1 MiB of text", "at most 1 MiB",
+		     "split it, or check that it is the right file");
+		return false;
+	}
+	b.documents.roots = arena_array(a, struct yaml_node *, YAML_DOCUMENTS_MAX);
+	if (!yaml_parser_initialize(&b.parser)) {
+		stop(&b, (yaml_mark_t){ 0 }, "no memory to read it", "", "");
+		return false;
+	}
+	yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
+	read_events(&b);
+	yaml_parser_delete(&b.parser);
+	*out = b.documents;
+	return !b.is_broken;
+}
+
+const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key)
+{
+	if (!map || map->kind != YAML_MAP)
+		return NULL;
+	for (const struct yaml_node *n = map->first; n; n = n->next)
+		if (!strcmp(n->key, key))
+			return n;
+	return NULL;
+}
+
+void yaml_path(const struct yaml_node *node, struct buf *out)
+{
+	if (!node->parent) {
+		buf_text(out, "");
+		return;
+	}
+	yaml_path(node->parent, out);
+	if (node->key)
+		buf_printf(out, out->len ? ".%s" : "%s", node->key);
+	else
+		buf_printf(out, "[%zu]", node->index);
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strcmp(text, *words))
+			return true;
+	return false;
+}
+
+static bool looks_like_number(const char *t)
+{
+	size_t digits = 0;
+
+	t += *t == '-' || *t == '+';
+	if (t[0] == '0' && (t[1] == 'x' || t[1] == 'o' || t[1] == 'b'))
+		return true;
+	for (; (*t >= '0' && *t <= '9') || *t == '.' || *t == '_'; t++)
+		digits += *t >= '0' && *t <= '9';
+	if (digits && (*t == 'e' || *t == 'E')) {
+		t += 1 + (t[1] == '-' || t[1] == '+');
+		for (; *t >= '0' && *t <= '9'; t++)
+			digits++;
+	}
+	return digits && !*t;
+}
+
+const char *yaml_plain_meaning(const struct yaml_node *scalar)
+{
+	static const char *const truths[] = { "true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes",
+					      "YES",  "no",   "No",   "NO",    "on",	"On",	 "ON",	"off",
+					      "Off",  "OFF",  "y",    "Y",     "n",	"N",	 NULL };
+	static const char *const nothings[] = { "", "~", "null", "Null", "NULL", NULL };
+	static const char *const numbers[] = { ".inf", "-.inf", "+.inf", ".nan", ".Inf", ".NaN", NULL };
+
+	if (!scalar->is_plain)
+		return NULL;
+	if (is_one_of(scalar->text, nothings))
+		return "nothing";
+	if (is_one_of(scalar->text, truths))
+		return "a truth value";
+	return looks_like_number(scalar->text) || is_one_of(scalar->text, numbers) ? "a number" : NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * YAML text into a tree of values that know their place. The plain part of
+ * YAML that manifests need: maps with text keys, lists, scalars, several
+ * documents. Anchors, aliases, tags and directives are refused, as are
+ * repeated keys. What the text may cost is capped; what is wrong goes to the
+ * findings with line and column.
+ */
+#pragma once
+#include "base/findings.h"
+
+enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
+
+struct yaml_node {
+	enum yaml_kind kind;
+	const char *file;
+	size_t line, column; /* of the value, from 1 */
+	const char *text;    /* of a scalar */
+	bool is_plain;	     /* a scalar without quotes */
+	const struct yaml_node *parent;
+	const char *key; /* in a map, else NULL */
+	size_t key_line, key_column;
+	size_t index;			/* among the parent's children */
+	struct yaml_node *first, *last; /* children, in the order of the text */
+	struct yaml_node *next;
+	size_t count;
+};
+
+struct yaml_documents {
+	struct yaml_node **roots; /* NULL: nothing in that document */
+	size_t count;
+};
+
+enum {
+	YAML_BYTES_MAX = 1 << 20,
+	YAML_NODES_MAX = 50000,
+	YAML_KEYS_MAX = 1000, /* of one map */
+	YAML_DEPTH_MAX = 24,
+	YAML_DOCUMENTS_MAX = 1000
+};
+
+/* False when the text cannot be read to its end. A repeated key is a finding that does not stop it. The tree lives in
+ * the arena; `file` and `text` need not outlive the call. */
+bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_documents *out,
+		struct findings *f) MUST_USE;
+
+const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key); /* NULL when absent or no map */
+/* "spec.nodeGroups[1].max"; "" for a root. */
+void yaml_path(const struct yaml_node *node, struct buf *out);
+/* What a plain scalar means to other readers of YAML: "a number", "a truth value", "nothing", or NULL for text. */
+const char *yaml_plain_meaning(const struct yaml_node *scalar);
