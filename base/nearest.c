@@ -1,5 +1,6 @@
 #include "base/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 64 };
@@ -32,16 +33,23 @@ static size_t distance(const char *a, const char *b)
 	return rows[m % 3][n];
 }
 
+static bool is_beginning(const char *word, const char *name)
+{
+	return strlen(word) >= 3 && strncmp(word, name, strlen(word)) == 0;
+}
+
 const char *nearest_name(const char *word, const char *const *names, size_t count)
 {
 	const char *nearest = NULL;
-	size_t best = strlen(word) / 3 + 1;
+	size_t best = (strlen(word) + 2) / 3 + 1;
 
+	if (strlen(word) < 2)
+		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		size_t d = distance(word, names[i]);
+		size_t d = is_beginning(word, names[i]) ? 0 : distance(word, names[i]);
 
-		if (d <= best && d < strlen(names[i])) {
-			best = d - (d > 0);
+		if (d < best) {
+			best = d;
 			nearest = names[i];
 		}
 	}

@@ -1,6 +1,8 @@
 #include "base/options.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/millis.h"
+#include "base/quantity.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -10,6 +12,8 @@
 
 /* Values returned by getopt_long: the index of the row above any letter. */
 enum { ROW_BASE = 256 };
+
+#define LONGEST_DURATION (100 * 365 * DAY)
 
 /* Lists live until the process ends, like the argv they point into. */
 static struct arena lists;
@@ -45,42 +49,15 @@ static bool parse_number(const char *text, double *value)
 	return true;
 }
 
-static bool parse_unit(const char **s, int64_t *unit)
-{
-	static const struct {
-		const char *name;
-		int64_t length;
-	} units[] = { { "ms", 1 }, { "s", SECOND }, { "m", MINUTE }, { "h", HOUR }, { "d", DAY } };
-
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		size_t len = strlen(units[i].name);
-
-		if (strncmp(*s, units[i].name, len) == 0) {
-			*s += len;
-			*unit = units[i].length;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool parse_duration(const char *text, millis *value)
 {
-	millis sum = 0, part, unit, previous = INT64_MAX;
+	millis d = 0;
 
-	if (strcmp(text, "0") == 0) {
-		*value = 0;
-		return true;
-	}
-	do {
-		if (!digits(&text, &part) || !parse_unit(&text, &unit) || unit >= previous)
-			return false;
-		if (part > 100 * 365 * DAY / unit)
-			return false;
-		sum += part * unit;
-		previous = unit;
-	} while (*text);
-	*value = sum;
+	if (strcmp(text, "0") != 0 && !duration_parse(text, strlen(text), &d))
+		return false;
+	if (d > LONGEST_DURATION)
+		return false;
+	*value = d;
 	return true;
 }
 
@@ -326,18 +303,13 @@ static int left_column(const struct option_row *row, char *out, size_t room)
 			row->argument ? row->argument : "");
 }
 
-static void print_duration(millis m)
+static void print_duration(millis d)
 {
-	static const struct {
-		millis length;
-		const char *name;
-	} units[] = { { DAY, "d" }, { HOUR, "h" }, { MINUTE, "m" }, { SECOND, "s" }, { 1, "ms" } };
+	struct buf text = { 0 };
 
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (m >= units[i].length)
-			printf("%lld%s", (long long)(m / units[i].length), units[i].name);
-		m %= units[i].length;
-	}
+	duration_format(d, &text);
+	printf(" (default %s)", text.text);
+	buf_release(&text);
 }
 
 static void print_default(const struct option_row *row)
@@ -361,11 +333,8 @@ static void print_default(const struct option_row *row)
 			printf(" (default %g)", *(double *)row->target);
 		break;
 	case OPTION_DURATION:
-		if (*(millis *)row->target) {
-			fputs(" (default ", stdout);
+		if (*(millis *)row->target)
 			print_duration(*(millis *)row->target);
-			putchar(')');
-		}
 		break;
 	}
 }
