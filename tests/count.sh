@@ -25,6 +25,7 @@ function finish() {
 /\[  FAILED  \] [0-9]+ test/ { bad += number($0) }
 /\[  SKIPPED \] [0-9]+ test/ { left += number($0); listing = 1; next }
 /\[  SKIPPED \]/ && listing { sub(/.*\[  SKIPPED \] /, ""); print "skipped: " name ": " $0; next }
+/^skipped: / { print }
 { listing = 0 }
 /<\/testcase>/ { finish() }
 END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped }

@@ -68,13 +68,13 @@ c_files() {
 	git ls-files -z --cached --others --exclude-standard -- '*.c' '*.h'
 }
 
-# run_ctest PRESET PATTERN: the tests, then the count as the last line.
+# run_ctest PRESET PATTERN [PASSED FAILED]: the tests, then the count as the last line, with these added.
 run_ctest() {
 	local results=$PWD/build/$1/results.xml status=0
 	ctest --preset "$1" -R "$2" --parallel "$(nproc)" --no-tests=error \
 		--output-junit "$results" --test-output-size-passed 10000000 || status=$?
 	echo
-	tests/count.sh "$results"
+	tests/count.sh "$results" "${@:3}"
 	return $status
 }
 

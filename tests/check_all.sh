@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# Everything that CI asks. Sourced by ./dev, which gives builds, c_files, run_ctest and quietly.
+
+passed=0
+failed=()
+
+# step NAME COMMAND...: goes on after a failure, so that one run names all of them.
+step() {
+	local name=$1 start=$SECONDS status
+	shift
+	printf '== %s\n' "$name"
+	set +e # in a condition bash would forget set -e inside, too
+	(set -e; "$@")
+	status=$?
+	set -e
+	if [ $status -eq 0 ]; then
+		passed=$((passed + 1))
+		printf '   ok, %d s\n' $((SECONDS - start))
+	else
+		failed+=("$name")
+		printf '   FAILED: %s\n' "$name"
+	fi
+}
+
+shell_scripts() {
+	git ls-files -z --cached --others --exclude-standard | xargs -0 grep -lE '^(#!.*(ba)?sh$|# shellcheck shell)' |
+		xargs shellcheck -x
+}
+
+formatted() {
+	c_files | xargs -0 -r clang-format --dry-run -Werror
+}
+
+# Tests repeat themselves by design and are long tables: the rules are for the program.
+linted() {
+	git ls-files -z --cached --others --exclude-standard -- 'base/*.c' 'controller/*.c' 'state/*.c' |
+		xargs -0 -r -n 4 -P "$(nproc)" clang-tidy --quiet -p build/clang 2>/dev/null
+}
+
+shared_is_there() {
+	[ "${CI:-}" != true ] || [ -d "${PREHEAT_SHARED:-../shared}" ] ||
+		{ echo "CI=true and no ${PREHEAT_SHARED:-../shared}: the tests on recorded traffic would be skipped"; return 1; }
+}
+
+check_all() {
+	step 'recorded traffic is there' shared_is_there
+	step 'shell scripts' shell_scripts
+	step 'format' formatted
+	step 'build with gcc, warnings are errors' builds dev
+	step 'build with clang, warnings are errors' builds clang
+	step 'lint' linted
+	step 'release builds of both compilers' both_releases
+	step 'gcc and clang decide alike' tests/check_compilers.sh build/release/preheat build/release-clang/preheat
+	step 'build the fuzzers' builds fuzz
+	step 'brief fuzzing' tests/run_fuzz.sh build/fuzz 10
+	echo '== tests'
+	run_ctest dev . "$passed" "${#failed[@]}" || failed+=('tests')
+	[ ${#failed[@]} -eq 0 ] || exit 1
+}
+
+both_releases() {
+	builds release preheat
+	builds release-clang preheat
+}

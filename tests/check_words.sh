@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Words that do not belong here: paths and hosts of one machine, names that say only that they help,
+# unfinished work. Reads what git knows. Usage: tests/check_words.sh [ROOT]
+set -euo pipefail
+cd "${1:-.}"
+here=$(dirname "$PWD")
+found=$(mktemp)
+trap 'rm -f "$found"' EXIT
+
+# say WHY PATHSPEC... -- GREP-ARGUMENTS: every line found is wrong
+say() {
+	local why=$1 where=()
+	shift
+	while [ "$1" != -- ]; do
+		where+=("$1")
+		shift
+	done
+	shift
+	git grep -nI "$@" -- "${where[@]}" ':!tests/check_words.sh' | sed "s|\$| <- $why|" >>"$found" || true
+}
+
+[ "$here" = / ] || say 'a path of this machine' . -- -F -e "$here/"
+[ "${HOME:-/}" = / ] || say 'a path of this machine' . -- -F -e "$HOME/"
+say 'a path of some machine' . -- -E -e '(^|[^A-Za-z0-9._$}])/(work|home/[a-z]|Users/[a-z])[A-Za-z0-9_-]*/'
+say 'a folder that is not part of the project' . -- -E -e '(^|/)\.library|\.mirror/'
+say 'a package host in a lock file' '*.json' -- -E -e '"resolved": *"https?:'
+say 'a host of one network' . -- -E -e 'https?://[a-z0-9.-]*(registry|mirror|proxy)\.'
+say 'unfinished: make it an issue' '*.c' '*.h' '*.sh' dev -- -wE -e 'TODO|FIXME|XXX|HACK'
+say 'a struct is named as one' '*.c' '*.h' -- -E -e 'typedef +(struct|union|enum)'
+say 'a name that says only that it helps' '*.c' '*.h' -- -wiE \
+	-e '(struct|enum) +[a-z_]*(manager|helper|util|misc)[a-z_]*|[a-z_]*(manager|helper|_util|util_|utils|misc)[a-z_]*\('
+git ls-files | grep -E '(^|[/_.-])(manager|helper|utils?|misc|handler|data|info)([/_.-]|$)' |
+	sed 's|$| <- a file name that says only that it helps|' >>"$found" || true
+
+cat "$found"
+! [ -s "$found" ]

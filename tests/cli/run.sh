@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Runs the program as a user does, mostly wrongly: the cases are in tests/cli/cases_*.sh.
+# Usage: tests/cli/run.sh PREHEAT [PATTERN]; PATTERN picks cases by name.
+set -euo pipefail
+preheat_path=$(realpath "$1")
+only=${2:-.}
+# What the cases use; they run in an empty folder of their own.
+# shellcheck disable=SC2034
+example=$PWD/examples/first-try
+scratch=$(mktemp -d)
+trap 'cleanup' EXIT
+passed=0 failed=0 skipped=0
+
+cleanup() {
+	! mountpoint -q "$scratch/full" 2>/dev/null || umount "$scratch/full"
+	chmod -R u+w "$scratch"
+	rm -rf "$scratch"
+}
+
+preheat() {
+	timeout 120 "$preheat_path" "$@"
+}
+
+verdict() {
+	local name=$1 problem=$2
+	if [ -z "$problem" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf 'FAILED: %s: %s\n' "$name" "$problem"
+		sed 's/^/    stdout: /' "$scratch/stdout" | head -5 | cut -c 1-300
+		sed 's/^/    stderr: /' "$scratch/stderr" | head -12 | cut -c 1-300
+	fi
+}
+
+# attempt PREPARE COMMAND: sets status, and writes what was left behind to $scratch/left.
+attempt() {
+	rm -rf "$scratch/case"
+	mkdir "$scratch/case"
+	cd "$scratch/case"
+	eval "$1"
+	find . | LC_ALL=C sort >"$scratch/before"
+	status=0
+	(set +e +o pipefail; eval "$2") >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?
+	find . | LC_ALL=C sort | comm -13 "$scratch/before" - >"$scratch/left"
+	cd "$OLDPWD"
+}
+
+# refused NAME EXIT PATTERN PREPARE COMMAND: one message that matches, that exit code, and nothing left behind.
+refused() {
+	local name=$1 code=$2 pattern=$3 problem=
+	[[ $name =~ $only ]] || return 0
+	attempt "$4" "$5"
+	if [ "$status" -ne "$code" ]; then
+		problem="exit code $status, expected $code"
+	elif [ "$(wc -l <"$scratch/stderr")" -ne 1 ]; then
+		problem="$(wc -l <"$scratch/stderr") lines on standard error, expected one message"
+	elif ! grep -qE -- "$pattern" "$scratch/stderr"; then
+		problem="the message does not match: $pattern"
+	elif [ -s "$scratch/left" ]; then
+		problem="left behind: $(tr '\n' ' ' <"$scratch/left")"
+	fi
+	verdict "$name" "$problem"
+}
+
+# found NAME EXIT PATTERN PREPARE COMMAND: that exit code, and a line on standard output that matches.
+found() {
+	local name=$1 code=$2 pattern=$3 problem=
+	[[ $name =~ $only ]] || return 0
+	attempt "$4" "$5"
+	if [ "$status" -ne "$code" ]; then
+		problem="exit code $status, expected $code"
+	elif ! grep -qE -- "$pattern" "$scratch/stdout"; then
+		problem="standard output does not match: $pattern"
+	fi
+	verdict "$name" "$problem"
+}
+
+# skip NAME WHY
+skip() {
+	[[ $1 =~ $only ]] || return 0
+	skipped=$((skipped + 1))
+	printf 'skipped: %s: %s\n' "$1" "$2"
+}
+
+for cases in tests/cli/cases_*.sh; do
+	# shellcheck source=/dev/null
+	. "$cases"
+done
+# In cmocka's words, so that tests/count.sh counts these cases, too.
+printf '[==========] %d test(s) run.\n[  PASSED  ] %d test(s).\n' $((passed + failed + skipped)) $passed
+[ $skipped -eq 0 ] || printf '[  SKIPPED ] %d test(s), listed above.\n' $skipped
+[ $failed -eq 0 ] || { printf '[  FAILED  ] %d test(s), listed above.\n' $failed; exit 1; }

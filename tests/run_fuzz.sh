@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs every fuzzer of a build for so many seconds each, as many at once as there are cores.
+# Usage: tests/run_fuzz.sh BUILD SECONDS. What was learnt stays in BUILD/corpus; a finding ends with exit 1.
+set -euo pipefail
+build=$1 seconds=$2
+mapfile -t fuzzers < <(find "$build" -maxdepth 1 -name '*_fuzz' -type f | LC_ALL=C sort)
+[ ${#fuzzers[@]} -gt 0 ] || { echo "no fuzzers in $build"; exit 1; }
+
+# one FUZZER SECONDS
+one() {
+	local name corpus seeds=()
+	name=$(basename "$1")
+	corpus=$(dirname "$1")/corpus/$name
+	mkdir -p "$corpus"
+	for folder in tests/fuzz/*/"$name"; do
+		[ ! -d "$folder" ] || seeds+=("$folder")
+	done
+	if "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+		-artifact_prefix="$corpus-finding-" "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
+		printf '%-28s %9s runs, no finding\n' "$name" "$(awk '/number_of_executed_units/ { print $2 }' "$corpus.log")"
+	else
+		printf '%-28s FINDING, see %s\n' "$name" "$corpus.log"
+		tail -40 "$corpus.log"
+		return 1
+	fi
+}
+export -f one
+# shellcheck disable=SC2016  # $1 and $0 belong to the inner shell
+printf '%s\0' "${fuzzers[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'one "$1" "$0"' "$seconds"
