@@ -1,0 +1,57 @@
+/*
+ * SQLite behind a narrow door; no other folder includes sqlite3.h. Every
+ * error names the file and says what a person can do: a missing, empty,
+ * foreign, newer, damaged, locked, read-only or full file each has its own
+ * sentence.
+ */
+#pragma once
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct db;
+struct statement;
+
+/* What a file must be: its mark (application_id) and its migrations, which user_version counts. */
+struct db_schema {
+	int32_t application_id;
+	const char *const *migrations; /* append only: released entries never change */
+	int count;
+};
+
+/* Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure. */
+struct db *db_open(const char *path, const struct db_schema *schema, struct error *e);
+/*
+ * Opens for reading, also while another process writes; never makes a file
+ * and never leaves one behind. The schema must be exactly the newest.
+ */
+struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e);
+void db_close(struct db *db); /* takes NULL; what is not committed is rolled back */
+const char *db_path(const struct db *db);
+
+bool db_begin(struct db *db, struct error *e) MUST_USE;
+bool db_commit(struct db *db, struct error *e) MUST_USE;
+void db_rollback(struct db *db); /* harmless when nothing is open */
+bool db_exec(struct db *db, const char *sql, struct error *e) MUST_USE;
+/* From the next transaction on: a commit reaches the disk before it returns (costs a sync), or soon after. */
+bool db_set_durable(struct db *db, bool durable, struct error *e) MUST_USE;
+int64_t db_last_id(const struct db *db);
+
+/*
+ * Prepared on first use and kept; `sql` is a literal. Values bind in order;
+ * the first failure sticks and is reported by the step, so callers check
+ * once. Texts and bytes must live until the step.
+ */
+struct statement *db_prepare(struct db *db, const char *sql);
+void db_bind_int(struct statement *s, int64_t value);
+void db_bind_null(struct statement *s);
+void db_bind_text(struct statement *s, const char *value);
+void db_bind_bytes(struct statement *s, const void *bytes, size_t len);
+bool db_run(struct statement *s, struct error *e) MUST_USE;		/* no rows   */
+bool db_step(struct statement *s, bool *row, struct error *e) MUST_USE; /* next row */
+void db_reset(struct statement *s);
+int64_t db_column_int(const struct statement *s, int column);
+bool db_column_is_null(const struct statement *s, int column);
+const char *db_column_text(const struct statement *s, int column);		 /* "" for NULL; until reset */
+const void *db_column_bytes(const struct statement *s, int column, size_t *len); /* until reset */
