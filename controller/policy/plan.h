@@ -23,19 +23,19 @@ extern const struct record_info pool_decision_info, group_decision_info, objecti
 /* The one limit that shaped a decision; LIMIT_NONE: decided as wished. */
 enum limit {
 	LIMIT_NONE,
-	LIMIT_MIN,        /* the manifest's smallest size or headroom, or the schedule's floor */
-	LIMIT_MAX,        /* the manifest's largest size or headroom */
-	LIMIT_BUDGET,     /* dollars per hour */
-	LIMIT_RATE,       /* rate of growth */
-	LIMIT_COOLDOWN,   /* scale-down held for a time */
-	LIMIT_STALE,      /* signals stale or missing: no scale-down */
-	LIMIT_QUEUE,      /* never below what a queue already waits for */
-	LIMIT_STOCKOUT,   /* the vendor has none */
-	LIMIT_QUOTA,      /* our account may not have more */
+	LIMIT_MIN,	  /* the manifest's smallest size or headroom, or the schedule's floor */
+	LIMIT_MAX,	  /* the manifest's largest size or headroom */
+	LIMIT_BUDGET,	  /* dollars per hour */
+	LIMIT_RATE,	  /* rate of growth */
+	LIMIT_COOLDOWN,	  /* scale-down held for a time */
+	LIMIT_STALE,	  /* signals stale or missing: no scale-down */
+	LIMIT_QUEUE,	  /* never below what a queue already waits for */
+	LIMIT_STOCKOUT,	  /* the vendor has none */
+	LIMIT_QUOTA,	  /* our account may not have more */
 	LIMIT_WHOLE_NODE, /* only whole nodes are released */
-	LIMIT_GANG,       /* all nodes of a gang or none */
-	LIMIT_OBSERVE,    /* the pool is only watched */
-	LIMIT_PAUSED,     /* the pool is paused */
+	LIMIT_GANG,	  /* all nodes of a gang or none */
+	LIMIT_OBSERVE,	  /* the pool is only watched */
+	LIMIT_PAUSED,	  /* the pool is paused */
 	LIMIT_COUNT
 };
 
@@ -44,11 +44,11 @@ enum signal_state { SIGNALS_FRESH, SIGNALS_PARTIAL, SIGNALS_STALE, SIGNALS_GONE,
 
 /* Where the slots of a replica used for sizing come from. */
 enum slots_source {
-	SLOTS_PRIOR,     /* the manifest */
-	SLOTS_SEEN,      /* replicas ran more sequences than the manifest says */
+	SLOTS_PRIOR,	 /* the manifest */
+	SLOTS_SEEN,	 /* replicas ran more sequences than the manifest says */
 	SLOTS_SATURATED, /* what replicas ran while requests queued */
-	SLOTS_KV_CACHE,  /* as many as fit the KV cache */
-	SLOTS_LATENCY,   /* as many as keep the inter-token latency of the manifest */
+	SLOTS_KV_CACHE,	 /* as many as fit the KV cache */
+	SLOTS_LATENCY,	 /* as many as keep the inter-token latency of the manifest */
 	SLOTS_SOURCE_COUNT
 };
 
@@ -56,9 +56,9 @@ enum slots_source {
 enum self_test {
 	SELF_TEST_LEARNING, /* too little seen */
 	SELF_TEST_AGREES,
-	SELF_TEST_LATER,    /* more late than expected: capacity, lead time or starts are worse than believed */
-	SELF_TEST_EARLIER,  /* fewer late than expected: capacity is larger than believed */
-	SELF_TEST_DEARER,   /* more GPUs held than expected: limits, drains or failing starts */
+	SELF_TEST_LATER,   /* more late than expected: capacity, lead time or starts are worse than believed */
+	SELF_TEST_EARLIER, /* fewer late than expected: capacity is larger than believed */
+	SELF_TEST_DEARER,  /* more GPUs held than expected: limits, drains or failing starts */
 	SELF_TEST_COUNT
 };
 

@@ -28,16 +28,16 @@ struct quantiles {
 /* A node group: equal machines that a cloud resizes. Shared by the pools that name it. */
 struct group_spec {
 	const char *name;
-	const char *provider;      /* "eks", "aks", "simulated" */
-	const char *settings;      /* the provider's own keys as JSON, "{}" when none */
-	const char *zone;          /* "" when not given */
+	const char *provider;	   /* "eks", "aks", "simulated" */
+	const char *settings;	   /* the provider's own keys as JSON, "{}" when none */
+	const char *zone;	   /* "" when not given */
 	const char *instance_type; /* "" when not given */
 	enum capacity_type capacity_type;
 	int64_t gpus_per_node;
-	int64_t price_per_hour;    /* micro-dollars per node and hour */
+	int64_t price_per_hour; /* micro-dollars per node and hour */
 	int64_t min_nodes, max_nodes;
-	int64_t standby_max_nodes; /* 0: no standby tier */
-	int64_t standby_price_ppm; /* share of the price while stopped */
+	int64_t standby_max_nodes;	    /* 0: no standby tier */
+	int64_t standby_price_ppm;	    /* share of the price while stopped */
 	struct quantiles standby_lead_time; /* from waking to serving: prior */
 };
 
@@ -47,32 +47,32 @@ struct pool_spec {
 	enum pool_class class;
 	enum pool_mode mode;
 
-	millis objective_wait;          /* a request that waits longer is late */
-	int64_t objective_late_ppm;     /* allowed share of late requests: 1 - attainment */
-	int64_t violation_cost;         /* micro-dollars a late request; 0: the objective rules */
+	millis objective_wait;	    /* a request that waits longer is late */
+	int64_t objective_late_ppm; /* allowed share of late requests: 1 - attainment */
+	int64_t violation_cost;	    /* micro-dollars a late request; 0: the objective rules */
 
 	int64_t gpus_per_replica;
-	int64_t max_sequences;          /* slots of a replica: prior */
-	int64_t tokens_per_second;      /* output, of a full replica: prior */
+	int64_t max_sequences;	   /* slots of a replica: prior */
+	int64_t tokens_per_second; /* output, of a full replica: prior */
 	int64_t prefill_tokens_per_second;
 	int64_t inter_token_latency_us; /* prior */
 
-	const size_t *groups;           /* indices into fleet_spec.groups, in order of preference */
+	const size_t *groups; /* indices into fleet_spec.groups, in order of preference */
 	size_t group_count;
 
-	struct quantiles lead_time;     /* total: prior; 0 when only stages are given */
+	struct quantiles lead_time; /* total: prior; 0 when only stages are given */
 	struct quantiles stage[STAGE_COUNT];
 
 	int64_t headroom_min, headroom_max; /* hot replicas beyond present demand; max 0: no cap */
 	const struct schedule_window *schedule;
 	size_t schedule_count;
-	millis scale_down_after;        /* 0: auto, the rule in force decides */
+	millis scale_down_after; /* 0: auto, the rule in force decides */
 
-	unsigned lend_to;               /* bit per pool_class that may borrow idle nodes */
-	millis yield_within;            /* a borrower gives a node back within this */
-	int64_t shrink_priority;        /* larger gives nodes back first when a budget binds */
-	int64_t budget_per_hour;        /* micro-dollars; 0: none */
-	const char *budget_name;        /* pools with equal names share one budget; "" when own */
+	unsigned lend_to;	 /* bit per pool_class that may borrow idle nodes */
+	millis yield_within;	 /* a borrower gives a node back within this */
+	int64_t shrink_priority; /* larger gives nodes back first when a budget binds */
+	int64_t budget_per_hour; /* micro-dollars; 0: none */
+	const char *budget_name; /* pools with equal names share one budget; "" when own */
 };
 
 struct fleet_spec {
@@ -92,4 +92,4 @@ static inline int64_t replicas_per_node(const struct group_spec *g, const struct
 const char *pool_class_name(enum pool_class class); /* "interactive" ... */
 const char *pool_mode_name(enum pool_mode mode);
 const char *capacity_type_name(enum capacity_type type);
-const char *stage_name(enum stage stage);           /* "provision" ... "load" */
+const char *stage_name(enum stage stage); /* "provision" ... "load" */

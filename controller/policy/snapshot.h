@@ -58,15 +58,15 @@ struct pool_snapshot {
 	struct pool_input input;
 	const struct scrape_input *scrapes; /* since the last tick, oldest first */
 	const struct group_input *groups;
-	const struct start_input *starts;   /* on their way, oldest first */
+	const struct start_input *starts; /* on their way, oldest first */
 	const struct event_input *events;
 	const struct deadline_input *deadlines; /* batch work by due time, earliest first */
 	size_t scrape_count, group_count, start_count, event_count, deadline_count;
 };
 
 struct snapshot {
-	int64_t tick;    /* counts from 0 */
-	millis now;      /* end of the tick */
+	int64_t tick;	 /* counts from 0 */
+	millis now;	 /* end of the tick */
 	millis interval; /* time since the last tick */
 	const struct fleet_spec *fleet;
 	const struct pool_snapshot *pools; /* one per fleet->pools entry, in that order */

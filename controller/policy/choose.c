@@ -1,0 +1,149 @@
+#include "controller/policy/choose.h"
+
+#include "base/exact.h"
+
+static const double PRIOR_HOURS = 6;
+static const double CAUTION = .6; /* standard errors of a sum of independent bad hours */
+static const double AIM = .8;	  /* of the allowed late share */
+static const double TIGHTEN = .3, TIGHTEST = .15;
+static const double STICKINESS = 1.03; /* other rules count that much dearer */
+static const double LN10 = 2.302585092994046, LN2 = .6931471805599453;
+
+static double log2_of(double x)
+{
+	return exact_log(x) / LN2;
+}
+
+/* Lead time that a rule has to live with: of its fast tier when it keeps a stock. */
+static double prior_lead(const struct choice_input *in, const struct rule *r)
+{
+	const struct tier_times *t = in->times;
+
+	if (!r->is_tiered)
+		return t->cold_p95;
+	double fast = t->wake_p95 > 0 ? t->wake_p95 : t->reclaim_p95;
+	return r->stock >= .2 ? fast : exact_sqrt(fast * t->cold_p95);
+}
+
+/* Fitted once to the public recordings: docs/policy.md, "the first hours". */
+static double prior_share(const struct choice_input *in, const struct rule *r)
+{
+	static const double by_chase[] = { .4, .15, 0 };
+	double lead = prior_lead(in, r), holds = in->family->hold[r->hold] / lead / 1.25;
+	double log_late = -1.45 - 5.3 * exact_sqrt(exact_sqrt(650 / lead)) * r->margin - .25 * log2_of(holds) +
+			  by_chase[r->chase_index] - (in->objective_wait > 3 ? .15 : 0);
+
+	return exact_exp(LN10 * (log_late < -.2 ? log_late : -.2));
+}
+
+static double prior_cost(const struct choice_input *in, const struct rule *r)
+{
+	double holds = in->family->hold[r->hold] / prior_lead(in, r) / 1.25;
+
+	return r->factor * (1 + .02 * log2_of(holds)) * (1 + .02 * r->chase_index);
+}
+
+static double prior_arrivals(const struct choice_input *in)
+{
+	return in->record->hours > 0 ? PRIOR_HOURS * in->record->arrived / in->record->hours : 0;
+}
+
+double choice_share(const struct choice_input *in, size_t rule)
+{
+	const struct shadow *s = &in->shadows[rule];
+	double arrived = in->record->arrived, prior = prior_arrivals(in);
+	double error = exact_sqrt(s->late_squares + s->late_hour * s->late_hour);
+
+	if (arrived + prior <= 0)
+		return prior_share(in, &in->family->rules[rule]);
+	return (s->late + CAUTION * error + prior * prior_share(in, &in->family->rules[rule])) / (arrived + prior);
+}
+
+double choice_cost(const struct choice_input *in, size_t rule)
+{
+	double prior_ticks = PRIOR_HOURS * in->ticks_per_hour, ticks = in->record->ticks;
+	double level = ticks > 0 ? in->record->level_ticks / ticks : 1;
+
+	return (in->shadows[rule].cost + prior_ticks * level * prior_cost(in, &in->family->rules[rule])) /
+	       (ticks + prior_ticks);
+}
+
+/* What doubling the fleet would not have avoided is sunk. */
+static double sunk_share(const struct choice_input *in)
+{
+	double least = -1, total = in->record->arrived + prior_arrivals(in);
+
+	for (size_t i = 0; i < in->family->count; i++)
+		if (least < 0 || in->shadows[i].late < least)
+			least = in->shadows[i].late;
+	return total > 0 && least > 0 ? least / total : 0;
+}
+
+static double target_share(const struct choice_input *in)
+{
+	double spare = 1 - in->own_share / in->late_allowed;
+	double part = 1 + TIGHTEN * (spare < 0 ? spare : 0);
+
+	return AIM * in->late_allowed * (part > TIGHTEST ? part : TIGHTEST) + sunk_share(in);
+}
+
+struct candidate {
+	double share, cost;
+};
+
+static struct candidate weigh(const struct choice_input *in, size_t rule)
+{
+	struct candidate c = { choice_share(in, rule), choice_cost(in, rule) };
+
+	if (in->violation_cost > 0 && in->record->ticks > 0)
+		c.cost += c.share * in->record->arrived / in->record->ticks * in->violation_cost;
+	if (in->present != ABSENT && (int64_t)rule != in->present)
+		c.cost *= STICKINESS;
+	return c;
+}
+
+/* The rules just cheaper and just dearer than the chosen one, so that a person can see what the choice weighed. */
+static void find_neighbours(const struct choice_input *in, size_t count, double target, struct choice *c)
+{
+	double own = choice_cost(in, (size_t)c->rule), below = 0, above = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double cost = choice_cost(in, i);
+		bool meets = choice_share(in, i) <= target;
+		if ((int64_t)i == c->rule)
+			continue;
+		if (!meets && cost < own && (c->cheaper == ABSENT || cost > below)) {
+			c->cheaper = (int64_t)i;
+			below = cost;
+		}
+		if (meets && cost > own && (c->dearer == ABSENT || cost < above)) {
+			c->dearer = (int64_t)i;
+			above = cost;
+		}
+	}
+}
+
+struct choice choose_rule(const struct choice_input *in)
+{
+	size_t count = in->without_tiers ? in->family->tiered_from : in->family->count;
+	struct choice best = { .rule = ABSENT, .cheaper = ABSENT, .dearer = ABSENT, .target = target_share(in) };
+	double target = in->violation_cost > 0 ? 1 : best.target, best_cost = 0, least = 0;
+	int64_t least_late = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct candidate c = weigh(in, i);
+		if (i == 0 || c.share < least) {
+			least = c.share;
+			least_late = (int64_t)i;
+		}
+		if (c.share <= target && (best.rule == ABSENT || c.cost < best_cost)) {
+			best.rule = (int64_t)i;
+			best_cost = c.cost;
+		}
+	}
+	if (best.rule == ABSENT)
+		best.rule = least_late;
+	best.share = choice_share(in, (size_t)best.rule);
+	find_neighbours(in, count, target, &best);
+	return best;
+}

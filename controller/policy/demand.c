@@ -1,0 +1,181 @@
+#include "controller/policy/demand.h"
+
+#include "base/exact.h"
+
+static const double FORGET = .95; /* per tick */
+static const double SMALLEST = .05;
+static const millis GONE_AFTER = 2 * MINUTE;
+
+/* A chat turn of common length; corrected by the first completions. */
+enum { PRIOR_PROMPT_TOKENS = 1000, PRIOR_OUTPUT_TOKENS = 250 };
+
+double demand_prior_service(const struct pool_spec *spec)
+{
+	double prefill = (double)spec->max_sequences * PRIOR_PROMPT_TOKENS /
+			 (double)(spec->prefill_tokens_per_second > 0 ? spec->prefill_tokens_per_second : 25000);
+	double seconds = prefill + PRIOR_OUTPUT_TOKENS * (double)spec->inter_token_latency_us / 1e6;
+
+	return seconds > .1 ? seconds : .1;
+}
+
+struct totals {
+	double in_service, waiting, completed, started, late;
+	bool started_told;
+	int64_t last_in_service, last_waiting;
+};
+
+static struct totals sum_readings(const struct pool_snapshot *s)
+{
+	struct totals t = { .started_told = true };
+
+	for (size_t i = 0; i < s->scrape_count; i++) {
+		const struct scrape_input *r = &s->scrapes[i];
+		t.in_service += (double)(r->running + r->running_draining);
+		t.waiting += (double)r->waiting;
+		t.completed += (double)r->completed;
+		t.late += (double)(r->late == ABSENT ? 0 : r->late);
+		if (r->started == ABSENT)
+			t.started_told = false;
+		else
+			t.started += (double)r->started;
+		t.last_in_service = r->running + r->running_draining;
+		t.last_waiting = r->waiting;
+	}
+	return t;
+}
+
+/* Less than half of the readings is too little to shrink by; none for two minutes is blindness. */
+static enum signal_state judge(struct demand_state *d, const struct pool_snapshot *s, millis now)
+{
+	int64_t expected = s->input.scrapes_expected, fresh = s->input.scrapes_fresh;
+
+	if (expected <= 0 || (fresh > 0 && fresh >= expected)) {
+		d->fresh_at = now;
+		return SIGNALS_FRESH;
+	}
+	if (fresh * 2 >= expected && fresh > 0) {
+		d->fresh_at = now;
+		return SIGNALS_PARTIAL;
+	}
+	return now - d->fresh_at > GONE_AFTER ? SIGNALS_GONE : SIGNALS_STALE;
+}
+
+/* An exact zero right after a busy minute is a broken exporter until it has lasted. */
+static bool is_sudden_zero(struct demand_state *d, const struct totals *t, millis now, millis interval, millis limit)
+{
+	bool zero = t->in_service <= 0 && t->waiting <= 0 && t->completed <= 0 && t->started <= 0;
+
+	if (!zero) {
+		d->quiet_since = 0;
+		return false;
+	}
+	if (!d->quiet_since) {
+		if (d->busy_rate * (double)interval / 1000 < 10)
+			return false;
+		d->quiet_since = now;
+	}
+	return now - d->quiet_since < limit;
+}
+
+static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds)
+{
+	d->busy = d->busy * FORGET + t->in_service * seconds;
+	d->finished = d->finished * FORGET + (t->completed > admitted ? t->completed : admitted);
+}
+
+static void set_level(struct demand_state *d, const struct demand_reading *r)
+{
+	double sum = 0;
+	int64_t n = d->level_count < LEVEL_TICKS - 1 ? d->level_count + 1 : LEVEL_TICKS;
+
+	if (r->readings) {
+		d->mean = 0;
+		for (size_t i = 0; i < r->readings; i++)
+			d->mean += r->demand[i] / (double)r->readings;
+	}
+	d->recent[d->level_count % LEVEL_TICKS] = d->mean;
+	for (int64_t i = 0; i < n; i++)
+		sum += d->recent[(uint64_t)(d->level_count - i) % LEVEL_TICKS];
+	d->level = sum / (double)n;
+	d->levels[d->level_count % LEVELS] = d->level;
+	d->level_count++;
+}
+
+/* Demand at each reading; while requests queue it moves towards what the arrivals would occupy. */
+static void read_demand(const struct demand_state *d, const struct pool_snapshot *s, double slots, double scale,
+			struct demand_reading *r)
+{
+	double x = d->mean, offered = r->arrived / (r->seconds * (double)r->readings) * r->service / slots;
+	double step = 1 - exact_exp(-r->seconds / r->service);
+
+	for (size_t i = 0; i < r->readings; i++) {
+		const struct scrape_input *in = &s->scrapes[i];
+		double seen = (double)(in->running + in->running_draining + in->waiting) * scale / slots;
+		x = r->is_queueing ? x + step * (offered - x) : seen;
+		r->demand[i] = x > SMALLEST || x <= 0 ? x : SMALLEST;
+	}
+}
+
+static void forget_the_tick(struct demand_state *d, struct demand_reading *r, double interval)
+{
+	r->readings = 1;
+	r->seconds = interval;
+	r->demand[0] = d->mean;
+	r->arrived = r->started = r->late = 0;
+}
+
+struct demand_reading demand_observe(struct demand_state *d, const struct pool_snapshot *s,
+				     const struct pool_spec *spec, double slots, millis now, millis interval,
+				     millis quiet_limit)
+{
+	struct demand_reading r = { .signals = judge(d, s, now) };
+	struct totals t = sum_readings(s);
+	double seconds = (double)interval / 1000, n = (double)s->scrape_count;
+
+	if (s->scrape_count && r.signals <= SIGNALS_PARTIAL && is_sudden_zero(d, &t, now, interval, quiet_limit))
+		r.signals = SIGNALS_STALE;
+	bool trusted = s->scrape_count && r.signals <= SIGNALS_PARTIAL;
+	double admitted = t.completed + (double)(t.last_in_service - d->last_in_service);
+	admitted = t.started_told ? t.started : admitted > 0 ? admitted : 0;
+	if (trusted) {
+		r.readings = s->scrape_count < SCRAPES_MAX ? s->scrape_count : SCRAPES_MAX;
+		r.seconds = seconds / n;
+		learn_service(d, &t, admitted, r.seconds);
+	}
+	r.service = d->finished > .5 && d->busy > 0 ? d->busy / d->finished : demand_prior_service(spec);
+	if (!trusted) {
+		forget_the_tick(d, &r, seconds);
+		set_level(d, &r);
+		return r;
+	}
+	r.in_service = t.in_service / n;
+	r.waiting = t.waiting / n;
+	r.started = admitted;
+	r.late = t.late;
+	r.arrived = admitted + (double)(t.last_waiting - d->last_waiting);
+	r.arrived = r.arrived > 0 ? r.arrived : 0;
+	r.is_queueing = r.waiting > .02 * r.in_service;
+	double fresh = (double)s->input.scrapes_fresh, expected = (double)s->input.scrapes_expected;
+	read_demand(d, s, slots, fresh > 0 && expected > fresh ? expected / fresh : 1, &r);
+	d->last_in_service = t.last_in_service;
+	d->last_waiting = t.last_waiting;
+	d->busy_rate = d->busy_rate * .75 + .25 * r.arrived / seconds;
+	set_level(d, &r);
+	return r;
+}
+
+double demand_peak(const struct demand_state *d, int64_t ticks)
+{
+	double peak = 0;
+
+	if (ticks > d->level_count)
+		ticks = d->level_count;
+	if (ticks > LEVELS)
+		ticks = LEVELS;
+	for (int64_t i = 1; i <= ticks; i++) {
+		double level = d->levels[(uint64_t)(d->level_count - i) % LEVELS];
+		if (level > peak)
+			peak = level;
+	}
+	return peak;
+}

@@ -1,0 +1,45 @@
+/*
+ * Demand freed of our own shortage: offered load in replicas. Service time
+ * by Little's law over sums that forget; while requests queue, the
+ * concurrency that the arrivals would have on an unlimited fleet.
+ */
+#pragma once
+#include "controller/policy/plan.h"
+
+enum { LEVEL_TICKS = 4, LEVELS = 1024 };
+
+struct demand_state {
+	double busy, finished; /* forgetting sums: sequence-seconds and requests */
+	double mean;	       /* demand, replicas */
+	double level;	       /* mean of the last minute */
+	double recent[LEVEL_TICKS];
+	double levels[LEVELS]; /* ring by tick */
+	int64_t level_count;
+	int64_t last_in_service, last_waiting; /* at the last reading */
+	int64_t quiet_since;		       /* time of the first exact zero after a busy minute, 0 when none */
+	double busy_rate;		       /* requests per second before it */
+	millis fresh_at;		       /* when signals were last trusted */
+};
+
+/* What one tick's readings say. */
+struct demand_reading {
+	double in_service, waiting;    /* mean sequences: running and draining; waiting */
+	double arrived, started, late; /* requests in the tick */
+	double demand[SCRAPES_MAX];    /* replicas, one per reading */
+	size_t readings;
+	double seconds; /* per reading */
+	double service; /* seconds a request holds its slot */
+	bool is_queueing;
+	enum signal_state signals;
+};
+
+/* `slots`: of a replica. `quiet_limit`: how long a sudden exact zero counts as missing. Readings that
+ * cannot be trusted leave demand as it was. */
+struct demand_reading demand_observe(struct demand_state *d, const struct pool_snapshot *s,
+				     const struct pool_spec *spec, double slots, millis now, millis interval,
+				     millis quiet_limit);
+
+/* Largest level over the last `ticks` ticks, this one included. */
+double demand_peak(const struct demand_state *d, int64_t ticks);
+/* Slot seconds of a mean request by the manifest, for a pool that has finished none yet. */
+double demand_prior_service(const struct pool_spec *spec);

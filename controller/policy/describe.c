@@ -1,0 +1,128 @@
+#include "controller/policy/describe.h"
+
+#include "base/exact.h"
+#include "controller/policy/review.h"
+
+static int64_t milli(double x)
+{
+	return exact_round(x * 1000);
+}
+
+static int64_t ppm(double x)
+{
+	return exact_round(x * 1e6);
+}
+
+static void describe_seen(const struct snapshot *s, size_t pool, const struct learned *l, const struct wish *w,
+			  struct pool_decision *d)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+
+	d->signals = (int64_t)l->reading.signals;
+	d->running_milli = milli(l->reading.in_service);
+	d->waiting_milli = milli(l->reading.waiting);
+	d->waiting_now = seen->scrape_count ? seen->scrapes[seen->scrape_count - 1].waiting : ABSENT;
+	d->arrived = exact_round(l->reading.arrived);
+	d->started = exact_round(l->reading.started);
+	d->late = exact_round(l->reading.late);
+	d->ready = seen->input.ready;
+	d->draining = seen->input.draining;
+	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
+	d->standby = w->fleet.stock;
+	d->refilling = w->fleet.refill;
+	d->lent = w->fleet.lent;
+}
+
+static void describe_expected(const struct pool_memory *m, const struct learned *l, const struct wish *w,
+			      struct pool_decision *d)
+{
+	bool lends = w->fleet.lent > 0 && l->reclaim.p50 > 0;
+	struct lead fast = lends ? l->reclaim : l->wake;
+	const struct rule *r = &m->family.rules[m->choice.rule];
+
+	d->slots_milli = milli(l->capacity.slots);
+	d->slots_source = (int64_t)l->capacity.source;
+	d->service_ms = milli(l->reading.service);
+	d->demand_milli = milli(m->demand.mean);
+	d->level_milli = milli(m->demand.level);
+	d->peak_milli = milli(l->view.peak[r->hold]);
+	d->backlog_ms = milli(w->fleet.waiting * l->reading.service);
+	d->lead_cold_p50 = milli(l->cold.p50);
+	d->lead_cold_p95 = milli(l->cold.p95);
+	d->lead_fast_p50 = milli(fast.p50);
+	d->lead_fast_p95 = milli(fast.p95);
+	d->lead_samples = m->lead.samples;
+	d->next_serving_ms = w->next_serving_ms;
+}
+
+static int64_t held_gpus(const struct pool_memory *m, int64_t rule, double gpus)
+{
+	if (rule == ABSENT || m->record.ticks <= 0)
+		return ABSENT;
+	return milli(m->shadows[rule].held / m->record.ticks * gpus);
+}
+
+static void describe_rule(const struct pool_memory *m, const struct choice_input *in, double gpus,
+			  struct pool_decision *d)
+{
+	const struct rule_memory *c = &m->choice;
+	const struct rule *r = &m->family.rules[c->rule];
+	const struct shadow *shadow = &m->shadows[c->rule];
+
+	d->rule = c->rule;
+	d->margin_permille = milli(r->margin);
+	d->hold_ms = milli(m->family.hold[r->hold]);
+	d->chase_permille = milli(r->chase);
+	d->stock_permille = r->is_tiered ? milli(r->stock) : ABSENT;
+	d->rule_since = c->since;
+	d->rule_share_ppm = ppm(c->share);
+	d->rule_gpu_milli = held_gpus(m, c->rule, gpus);
+	d->target_ppm = ppm(c->target);
+	d->objective_ppm = ppm(in->late_allowed);
+	d->own_share_ppm = c->own_started > 0 ? ppm(c->own_late / c->own_started) : ABSENT;
+	d->cheaper_rule = c->cheaper;
+	d->cheaper_share_ppm = c->cheaper == ABSENT ? ABSENT : ppm(choice_share(in, (size_t)c->cheaper));
+	d->cheaper_gpu_milli = held_gpus(m, c->cheaper, gpus);
+	d->dearer_rule = c->dearer;
+	d->dearer_gpu_milli = held_gpus(m, c->dearer, gpus);
+	d->record_hours_milli = milli(m->record.hours);
+	d->record_bursts = exact_round(shadow->bad_hours + (shadow->late_hour > 0));
+	/* With three bursts on record a share can be told from its double; one burst is a third of that. */
+	d->supported_ppm = m->record.arrived > 0 ? ppm(shadow->bad_hours >= 3 ? shadow->late / m->record.arrived / 3
+									      : 3 / m->record.arrived)
+						 : ABSENT;
+}
+
+static void describe_self_test(const struct pool_memory *m, double late_allowed, double gpus, struct pool_decision *d)
+{
+	const struct rule_memory *c = &m->choice;
+
+	d->self_test = (int64_t)review_self_test(m, late_allowed);
+	d->shadow_share_ppm = c->day_started > 0 ? ppm(c->day_shadow_late / c->day_started) : ABSENT;
+	d->real_share_ppm = c->day_started > 0 ? ppm(c->day_late / c->day_started) : ABSENT;
+	d->shadow_gpu_milli = c->day_ticks > 0 ? milli(c->day_shadow_held / c->day_ticks * gpus) : ABSENT;
+	d->real_gpu_milli = c->day_ticks > 0 ? milli(c->day_held / c->day_ticks * gpus) : ABSENT;
+}
+
+void describe_decision(const struct snapshot *s, const struct memory *m, size_t pool, const struct learned *l,
+		       const struct wish *w, struct pool_decision *d)
+{
+	const struct pool_memory *p = &m->pools[pool];
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	struct choice_input in = review_input(p, s, pool, l);
+	double gpus = (double)spec->gpus_per_replica;
+
+	describe_seen(s, pool, l, w, d);
+	describe_expected(p, l, w, d);
+	describe_rule(p, &in, gpus, d);
+	describe_self_test(p, in.late_allowed, gpus, d);
+	d->tier_saving_permille = p->choice.tier_saving;
+	d->low_milli = milli(w->moves.low);
+	d->high_milli = milli(w->moves.high);
+	d->chase_milli = milli(w->moves.chase);
+	d->stock_low = w->moves.stock_low;
+	d->stock_excess = w->stock_excess;
+	d->floor = w->floor;
+	d->held_by = (int64_t)w->held_by;
+	d->budget_per_hour = spec->budget_per_hour;
+}

@@ -1,0 +1,38 @@
+/*
+ * How long a start takes, learned per kind and stage from the starts that
+ * were seen. Durations are taken as log-normal; the manifest counts as a
+ * few samples, so that measured ones soon overrule it.
+ */
+#pragma once
+#include "controller/policy/plan.h"
+
+enum { GROUPS_MAX = 16, LEAD_PRIOR_SAMPLES = 6 };
+
+/* Forgetting sums of logarithms of seconds. */
+struct lead_sums {
+	double n, sum, squares;
+};
+
+struct lead_state {
+	struct lead_sums total[START_KIND_COUNT];
+	struct lead_sums stage[START_KIND_COUNT][STAGE_COUNT];
+	struct lead_sums group[GROUPS_MAX]; /* cold starts per offering */
+	int64_t samples;
+	double asked_wakes, refused_wakes; /* forgetting, half-life about an hour */
+};
+
+struct lead {
+	double p50, p95; /* seconds; 0: no such tier */
+};
+
+/* Takes the tick's events in. */
+void lead_observe(struct lead_state *l, const struct pool_snapshot *s, millis interval);
+/* What is believed of a kind of start of this pool. */
+struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
+			  enum start_kind kind);
+/* The i-th of n equally likely lead times, in seconds. */
+double lead_quantile(struct lead lead, int i, int n);
+/* Median of what remains for a start that has already taken `age` seconds. */
+double lead_remaining(struct lead lead, double age);
+/* An age that all but one start in a hundred reach sooner. */
+double lead_overdue(struct lead lead);

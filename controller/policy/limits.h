@@ -1,0 +1,11 @@
+/*
+ * The limits on a wish, in the order of the design and each by name:
+ * smallest and largest size, budget, rate of growth, cool-down, stale
+ * signals, the queue, and pools that are only watched or paused.
+ */
+#pragma once
+#include "controller/policy/wish.h"
+
+/* `budget_left`: replicas that the budget still allows beyond what the pool has; may be negative. */
+void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
+		  int64_t budget_left);

@@ -1,0 +1,102 @@
+#include "controller/policy/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* First word of an encoded memory: changes with every change of the layout. */
+static const uint64_t LAYOUT = UINT64_C(0x7068656d00000001) ^ ((uint64_t)sizeof(struct pool_memory) << 8);
+
+static void *allocate(size_t count, size_t size)
+{
+	void *p = calloc(count ? count : 1, size);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+struct memory *memory_new(const struct fleet_spec *fleet)
+{
+	struct memory *m = allocate(1, sizeof *m);
+
+	m->pool_count = fleet->pool_count;
+	m->group_count = fleet->group_count;
+	m->pools = allocate(m->pool_count, sizeof *m->pools);
+	m->groups = allocate(m->group_count, sizeof *m->groups);
+	for (size_t i = 0; i < m->pool_count; i++)
+		m->pools[i].choice.rule = m->pools[i].choice.fixed = ABSENT;
+	return m;
+}
+
+void memory_free(struct memory *m)
+{
+	if (!m)
+		return;
+	free(m->pools);
+	free(m->groups);
+	free(m);
+}
+
+struct header {
+	uint64_t layout, pool_count, group_count;
+};
+
+void memory_encode(const struct memory *m, struct buf *out)
+{
+	struct header h = { LAYOUT, m->pool_count, m->group_count };
+
+	buf_append(out, &h, sizeof h);
+	buf_append(out, m->pools, m->pool_count * sizeof *m->pools);
+	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
+}
+
+/* Numbers that index arrays must be in range even in a memory that somebody made up. */
+static bool is_sound(const struct pool_memory *p)
+{
+	bool ok = p->family.count <= RULES_MAX && p->family.tiered_from <= p->family.count &&
+		  p->family.hold_count <= HOLDS_MAX && p->demand.level_count >= 0 && p->capacity.sample_count >= 0 &&
+		  p->cold_step >= 0 && p->cold_step < 1 << 20 && p->ticks >= 0;
+
+	if (p->choice.rule != ABSENT && (p->choice.rule < 0 || (size_t)p->choice.rule >= p->family.count))
+		return false;
+	if (p->choice.fixed != ABSENT && (p->choice.fixed < 0 || p->choice.fixed >= RULES_MAX))
+		return false;
+	for (size_t i = 0; ok && i < p->family.count; i++)
+		ok = p->family.rules[i].hold >= 0 && (size_t)p->family.rules[i].hold < p->family.hold_count &&
+		     p->family.rules[i].chase_index >= 0 && p->family.rules[i].chase_index < 3 &&
+		     p->shadows[i].deals >= 0 && p->shadows[i].ready >= 0;
+	return ok;
+}
+
+struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e)
+{
+	const unsigned char *at = bytes;
+	struct header h;
+
+	if (len < sizeof h || (memcpy(&h, at, sizeof h), h.layout != LAYOUT)) {
+		error_set(e, ERROR_INVALID,
+			  "checkpoint: made by another version of the policy; replay from the beginning "
+			  "with that version, or start a new history");
+		return NULL;
+	}
+	struct memory *m = memory_new(fleet);
+	size_t pools = m->pool_count * sizeof *m->pools, groups = m->group_count * sizeof *m->groups;
+	bool fits =
+		h.pool_count == m->pool_count && h.group_count == m->group_count && len == sizeof h + pools + groups;
+	if (fits) {
+		memcpy(m->pools, at + sizeof h, pools);
+		memcpy(m->groups, at + sizeof h + pools, groups);
+	}
+	for (size_t i = 0; fits && i < m->pool_count; i++)
+		fits = is_sound(&m->pools[i]);
+	if (fits)
+		return m;
+	error_set(e, ERROR_INVALID, "checkpoint: damaged, or of other pools than the manifest's");
+	memory_free(m);
+	return NULL;
+}
+
+void memory_fix_rule(struct memory *m, size_t pool, int64_t rule)
+{
+	m->pools[pool].choice.fixed = rule;
+}

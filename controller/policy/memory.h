@@ -1,0 +1,51 @@
+/*
+ * What the policy remembers between ticks, one value per pool and one per
+ * node group, without pointers. Private to this folder; see decide.h.
+ */
+#pragma once
+#include "controller/policy/capacity.h"
+#include "controller/policy/choose.h"
+#include "controller/policy/decide.h"
+#include "controller/policy/demand.h"
+#include "controller/policy/lead_time.h"
+
+/* The rule in force and what came of it. */
+struct rule_memory {
+	int64_t rule, fixed, cheaper, dearer; /* ABSENT when none */
+	millis since, reviewed_at;
+	double share, target;
+	int64_t tier_saving;			       /* permille; ABSENT without tiers */
+	double own_started, own_late;		       /* real, half-life of three days */
+	double day_started, day_late, day_shadow_late; /* real and expected, half-life of a day */
+	double day_ticks, day_held, day_shadow_held;
+};
+
+struct pool_memory {
+	struct demand_state demand;
+	struct capacity_state capacity;
+	struct lead_state lead;
+	struct family family;
+	struct tier_times times; /* believed, as the family's holds were made from */
+	int64_t cold_step;
+	struct shadow_record record;
+	struct rule_memory choice;
+	struct objective_price prices[OBJECTIVE_PRICES];
+	millis started_at, hour_at, bridged_since, surplus_since;
+	int64_t ticks;
+	int64_t reclaimed, replacing; /* lent nodes that serve; starts that will replace them */
+	int64_t shortage;	      /* replicas wished and not had at the last tick */
+	int32_t stock_low[STOCK_BLOCKS];
+	struct shadow shadows[RULES_MAX];
+};
+
+struct group_memory {
+	millis blocked_until, wakes_blocked_until;
+	int64_t refusals;     /* in a row */
+	int64_t refused_with; /* enum error_kind of the last one */
+};
+
+struct memory {
+	size_t pool_count, group_count;
+	struct pool_memory *pools;
+	struct group_memory *groups;
+};

@@ -1,0 +1,72 @@
+/*
+ * The family of rules. A rule is a simple way to size a fleet: a margin
+ * over demand, how long it holds a peak, how hard it chases a queue, and
+ * whether it uses the fast tiers (lent and stopped machines) with a stock.
+ *
+ * Source: the laboratory's sizing and tier studies, restated in
+ * docs/policy.md. All quantities are in replicas.
+ */
+#pragma once
+#include "controller/policy/snapshot.h"
+
+enum { HOLDS_MAX = 5, RULES_MAX = 400 };
+
+struct rule {
+	double factor; /* e^margin */
+	double margin;
+	double chase;
+	double stock; /* standby as a share of hot; 0 for rules without fast tiers */
+	int32_t hold; /* index into family.hold */
+	int32_t chase_index;
+	bool is_tiered; /* uses lent and stopped machines */
+};
+
+/* How long each tier takes, as believed now. 0: the tier does not exist. */
+struct tier_times {
+	double cold_p50, cold_p95, wake_p50, wake_p95, reclaim_p50, reclaim_p95; /* seconds */
+};
+
+struct family {
+	struct rule rules[RULES_MAX];
+	size_t count, tiered_from; /* rules from tiered_from on use the fast tiers */
+	double hold[HOLDS_MAX];	   /* seconds */
+	size_t hold_count;
+};
+
+/* `late_allowed`: share of late requests that the objective allows; very strict ones keep a larger stock. */
+void family_init(struct family *f, const struct tier_times *t, double late_allowed);
+
+/* What a rule sees of a fleet, real or shadow. */
+struct fleet {
+	int64_t ready, wake, cold, reclaim; /* serving; on their way */
+	int64_t refill, replace;	    /* on their way to be stopped; to replace lent nodes */
+	int64_t stock, lent, reclaimed;	    /* stopped; lent out; taken back and serving */
+	double waiting;			    /* queue, in replicas */
+	bool bridge_due;		    /* lent nodes have served long enough and nothing queues */
+};
+
+struct demand_view {
+	double level;		/* mean of the last minute */
+	double peak[HOLDS_MAX]; /* largest level over each hold */
+	double stock_peak;	/* largest level over the longest hold */
+	double service;		/* seconds a request holds its slot */
+	double break_even;	/* seconds after which holding a stopped machine costs a cold start */
+	int64_t stock_max;	/* stopped machines the node groups allow */
+	bool may_be_zero;	/* nothing need be hot while nothing is asked */
+	struct tier_times times;
+};
+
+/* What a rule wants done, in replicas. */
+struct moves {
+	double low, high, chase;
+	int64_t wished; /* hot replicas, on their way included */
+	int64_t reclaim, wake, adopt_refill, cold, refill;
+	int64_t cancel_cold, cancel_wake, cancel_reclaim;
+	int64_t release, give_back; /* give_back is part of release */
+	int64_t replace_wake, replace_cold;
+	int64_t stock_low;
+};
+
+struct moves rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f);
+
+enum { OVER_ASK_PERCENT = 120 }; /* of what is missing; the slowest starts are cancelled */

@@ -1,0 +1,277 @@
+#include "controller/policy/shadow.h"
+
+#include <string.h>
+
+static int32_t at_most(int32_t a, int64_t b)
+{
+	return b < a ? (int32_t)b : a;
+}
+
+void shadow_start(struct shadow *s, int64_t ready)
+{
+	*s = (struct shadow){ .ready = (int32_t)ready };
+}
+
+static int32_t take(uint16_t *slot)
+{
+	int32_t n = *slot;
+
+	*slot = 0;
+	return n;
+}
+
+static void put(uint16_t *slot, int64_t n)
+{
+	int64_t sum = *slot + n;
+
+	*slot = (uint16_t)(sum < UINT16_MAX ? sum : UINT16_MAX);
+}
+
+/* Takes n out of a ring, beginning with what would come last (or first). Returns how many it found. */
+static int32_t remove_from_ring(uint16_t *ring, int size, int64_t now, int64_t n, bool last_first)
+{
+	int32_t left = (int32_t)n;
+
+	for (int i = 1; i <= size && left > 0; i++) {
+		uint16_t *slot = &ring[(uint64_t)(last_first ? now - i + size : now + i) % (uint64_t)size];
+		int32_t some = at_most(*slot, left);
+		*slot = (uint16_t)(*slot - some);
+		left -= some;
+	}
+	return (int32_t)n - left;
+}
+
+static void give_lent_back(struct shadow *s, int32_t n)
+{
+	n = at_most(n, s->reclaimed);
+	n = at_most(n, s->ready);
+	s->ready -= n;
+	s->reclaimed -= n;
+}
+
+/* Starts that serve from this tick on. */
+static void arrive(struct shadow *s, const struct shadow_tick *t)
+{
+	uint64_t fast = (uint64_t)t->tick % FAST_RING;
+
+	if (s->wake) {
+		int32_t n = take(&s->wake_ring[fast]);
+		s->wake -= n;
+		s->ready += n;
+	}
+	if (s->reclaim) {
+		int32_t n = take(&s->reclaim_ring[fast]);
+		s->reclaim -= n;
+		s->ready += n;
+		s->reclaimed += n;
+	}
+	if (s->replace_wake) {
+		int32_t n = take(&s->bridge_ring[fast]);
+		s->replace_wake -= n;
+		s->ready += n;
+		give_lent_back(s, n);
+	}
+	if (t->tick % t->cold_step || !(s->cold | s->refill | s->replace_cold))
+		return;
+	uint64_t slow = (uint64_t)(t->tick / t->cold_step) % COLD_RING;
+	int32_t cold = take(&s->cold_ring[slow]), refill = take(&s->refill_ring[slow]),
+		replace = take(&s->replace_ring[slow]);
+	s->cold -= cold;
+	s->refill -= refill;
+	s->replace_cold -= replace;
+	s->ready += cold + replace;
+	s->stock += refill;
+	give_lent_back(s, replace);
+}
+
+/* The wait over the readings of the tick, and the share of the tick in which it was too long. */
+static double let_wait(struct shadow *s, const struct shadow_tick *t)
+{
+	double ready = s->ready > 0 ? s->ready : .02, late = 0, limit = t->objective_wait, wait = s->wait;
+
+	for (size_t i = 0; i < t->readings; i++) {
+		double grow = t->seconds * (t->demand[i] / ready - 1), next = wait + grow;
+		if (wait > limit || next > limit) {
+			if (wait > limit && next > limit)
+				late += 1;
+			else
+				late += (grow > 0 ? next - limit : limit - wait) / grow * (grow > 0 ? 1 : -1);
+		}
+		wait = next > 0 ? next : 0;
+	}
+	s->wait = wait;
+	return t->readings ? late / (double)t->readings : 0;
+}
+
+static struct fleet see(const struct shadow *s, const struct demand_view *d, const struct shadow_tick *t)
+{
+	int32_t lent = t->lendable - s->reclaimed - s->reclaim;
+
+	return (struct fleet){
+		.ready = s->ready,
+		.wake = s->wake,
+		.cold = s->cold,
+		.reclaim = s->reclaim,
+		.refill = s->refill,
+		.replace = s->replace_cold + s->replace_wake,
+		.stock = s->stock,
+		.lent = lent > 0 ? lent : 0,
+		.reclaimed = s->reclaimed,
+		.waiting = s->wait * s->ready / d->service,
+		.bridge_due = s->quiet_ticks >= t->bridge_ticks,
+	};
+}
+
+static uint16_t *slow_slot(uint16_t *ring, const struct shadow_tick *t, int32_t steps)
+{
+	return &ring[(uint64_t)(t->tick / t->cold_step + steps + 1) % COLD_RING];
+}
+
+static uint16_t *fast_slot(uint16_t *ring, const struct shadow_tick *t, int32_t ticks)
+{
+	return &ring[(uint64_t)(t->tick + ticks + 1) % FAST_RING];
+}
+
+static void start_slow(struct shadow *s, uint16_t *ring, int64_t n, const struct shadow_tick *t)
+{
+	for (; n > 0; n--)
+		put(slow_slot(ring, t, t->cold_deal[s->deals++ % DEALS]), 1);
+}
+
+static void start_fast(struct shadow *s, uint16_t *ring, int64_t n, const int32_t *deal, const struct shadow_tick *t)
+{
+	for (; n > 0; n--)
+		put(fast_slot(ring, t, deal[s->deals++ % DEALS]), 1);
+}
+
+/* A share of the wakes is refused: their machines stay stopped and new ones are asked for. */
+static int64_t refused(struct shadow *s, int64_t wakes, const struct shadow_tick *t)
+{
+	int64_t n = 0;
+
+	for (int64_t i = 0; i < wakes; i++)
+		n += (double)((s->deals + (int32_t)i * 7) % DEALS) < t->wake_refused * DEALS;
+	return n;
+}
+
+static void grow(struct shadow *s, const struct moves *m, const struct shadow_tick *t)
+{
+	int64_t fail = t->wake_refused > 0 ? refused(s, m->wake, t) : 0;
+
+	start_fast(s, s->wake_ring, m->wake - fail, t->wake_deal, t);
+	start_fast(s, s->reclaim_ring, m->reclaim, t->reclaim_deal, t);
+	start_fast(s, s->bridge_ring, m->replace_wake, t->wake_deal, t);
+	start_slow(s, s->cold_ring, m->cold + fail, t);
+	start_slow(s, s->replace_ring, m->replace_cold, t);
+	start_slow(s, s->refill_ring, m->refill, t);
+	s->wake += (int32_t)(m->wake - fail);
+	s->reclaim += (int32_t)m->reclaim;
+	s->replace_wake += (int32_t)m->replace_wake;
+	s->cold += (int32_t)(m->cold + fail);
+	s->replace_cold += (int32_t)m->replace_cold;
+	s->refill += (int32_t)m->refill;
+	s->stock -= (int32_t)(m->wake - fail + m->replace_wake);
+	if (t->counts)
+		s->cost += t->fast_charge * (double)(m->wake + m->reclaim) +
+			   t->cold_charge * (double)(m->cold + m->refill);
+}
+
+/* Refills under way that shall serve: they keep their time of arrival. */
+static void adopt(struct shadow *s, int64_t n, const struct shadow_tick *t)
+{
+	int64_t now = t->tick / t->cold_step;
+
+	for (int i = 1; i <= COLD_RING && n > 0; i++) {
+		uint64_t at = (uint64_t)(now + i) % COLD_RING;
+		int32_t some = at_most(s->refill_ring[at], n);
+		s->refill_ring[at] = (uint16_t)(s->refill_ring[at] - some);
+		put(&s->cold_ring[at], some);
+		s->refill -= some;
+		s->cold += some;
+		n -= some;
+	}
+}
+
+static void shrink(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct moves *m,
+		   const struct shadow_tick *t)
+{
+	int64_t slow = t->tick / t->cold_step;
+
+	if (m->cancel_cold)
+		s->cold -= remove_from_ring(s->cold_ring, COLD_RING, slow, m->cancel_cold, true);
+	if (m->cancel_wake) {
+		int32_t n = remove_from_ring(s->wake_ring, FAST_RING, t->tick, m->cancel_wake, true);
+		s->wake -= n;
+		s->stock += n;
+	}
+	if (m->cancel_reclaim)
+		s->reclaim -= remove_from_ring(s->reclaim_ring, FAST_RING, t->tick, m->cancel_reclaim, true);
+	if (!m->release || !t->may_release)
+		return;
+	s->ready -= (int32_t)m->release;
+	s->reclaimed -= (int32_t)m->give_back;
+	if (t->counts) {
+		s->cost += t->drain_ticks * (double)m->release;
+		s->held += t->drain_ticks * (double)m->release;
+	}
+	if (r->is_tiered && d->stock_max > 0)
+		s->stock = at_most(s->stock + (int32_t)(m->release - m->give_back), d->stock_max);
+}
+
+/* A machine that was not needed for a whole break-even time is deleted. */
+static void cut_stock(struct shadow *s, const struct moves *m, const struct shadow_tick *t)
+{
+	int32_t low = INT32_MAX;
+
+	if (t->block_is_new)
+		s->block_low[t->block] = s->stock;
+	s->block_low[t->block] = at_most(s->block_low[t->block], s->stock);
+	for (int i = 0; i < STOCK_BLOCKS; i++)
+		low = at_most(low, s->block_low[i]);
+	int64_t excess = low - m->stock_low;
+	if (excess <= 0)
+		return;
+	excess = at_most(s->stock, excess);
+	s->stock -= (int32_t)excess;
+	for (int i = 0; i < STOCK_BLOCKS; i++)
+		s->block_low[i] -= (int32_t)excess;
+}
+
+static void count(struct shadow *s, double late_part, const struct shadow_tick *t)
+{
+	double held = s->ready + s->cold + s->wake + s->reclaim + s->refill + s->replace_cold + s->replace_wake +
+		      t->standby_price * s->stock;
+	double late = late_part * t->arrived;
+
+	s->cost += held;
+	s->held += held;
+	s->late += late;
+	s->late_hour += late;
+}
+
+void shadow_step(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct shadow_tick *t)
+{
+	arrive(s, t);
+	double late_part = let_wait(s, t);
+	if (t->counts)
+		count(s, late_part, t);
+	s->quiet_ticks = s->reclaimed > 0 && s->wait <= 0 ? s->quiet_ticks + 1 : 0;
+	struct fleet f = see(s, d, t);
+	struct moves m = rule_moves(r, d, &f);
+	grow(s, &m, t);
+	if (m.adopt_refill)
+		adopt(s, m.adopt_refill, t);
+	shrink(s, r, d, &m, t);
+	if (r->is_tiered && d->stock_max > 0)
+		cut_stock(s, &m, t);
+}
+
+void shadow_end_hour(struct shadow *s, double keep)
+{
+	s->late_squares = s->late_squares * keep * keep + s->late_hour * s->late_hour;
+	s->bad_hours = s->bad_hours * keep + (s->late_hour > 0);
+	s->late_hour = 0;
+	s->cost *= keep;
+	s->held *= keep;
+	s->late *= keep;
+}

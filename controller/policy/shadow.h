@@ -1,0 +1,55 @@
+/*
+ * A shadow fleet: a modelled fleet that follows one rule on the demand
+ * really seen. Ready machines, starts on their way, and one wait that grows
+ * while demand exceeds it and shrinks otherwise.
+ */
+#pragma once
+#include "controller/policy/rule.h"
+
+enum {
+	COLD_RING = 128, /* steps of starts ahead */
+	FAST_RING = 64,	 /* ticks ahead */
+	STOCK_BLOCKS = 8,
+	DEALS = 16, /* lead times are dealt from that many equally likely ones */
+};
+
+struct shadow {
+	double wait;			      /* seconds a request arriving now would wait */
+	double cost;			      /* replica-ticks at full price, with start charges */
+	double held;			      /* replica-ticks, without them */
+	double late, late_hour, late_squares; /* requests; of this hour; sum over past hours of squares */
+	double bad_hours;		      /* past hours with late requests */
+	int32_t ready, reclaimed, stock;
+	int32_t cold, wake, reclaim, refill, replace_cold, replace_wake;
+	int32_t deals;
+	int32_t quiet_ticks;		 /* since lent nodes serve and nothing queues */
+	int32_t block_low[STOCK_BLOCKS]; /* least stock per block of the break-even time */
+	uint16_t cold_ring[COLD_RING], refill_ring[COLD_RING], replace_ring[COLD_RING];
+	uint16_t wake_ring[FAST_RING], reclaim_ring[FAST_RING], bridge_ring[FAST_RING];
+};
+
+/* One tick of what was really seen, the same for all shadows of a pool. */
+struct shadow_tick {
+	const double *demand; /* replicas, one per reading */
+	size_t readings;
+	double seconds; /* per reading */
+	double arrived; /* requests */
+	double objective_wait;
+	double standby_price; /* share of the full price */
+	double drain_ticks;   /* a released replica is billed that long */
+	double wake_refused;  /* share of wakes that are refused */
+	int64_t tick;
+	int64_t cold_step; /* ticks per step of the cold rings */
+	int32_t lendable;  /* nodes that batch could lend, taken back ones included */
+	int32_t block, block_is_new;
+	int32_t bridge_ticks; /* lent nodes serve that long before they are replaced */
+	int32_t cold_deal[DEALS], wake_deal[DEALS], reclaim_deal[DEALS]; /* lead times: steps, ticks, ticks */
+	double cold_charge, fast_charge; /* replica-ticks a start costs beyond its time */
+	bool counts;			 /* costs and late requests are added up */
+	bool may_release;
+};
+
+void shadow_start(struct shadow *s, int64_t ready);
+void shadow_step(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct shadow_tick *t);
+/* Ends an hour of the record; `keep` is the share of the past that still counts. */
+void shadow_end_hour(struct shadow *s, double keep);

@@ -1,0 +1,225 @@
+#include "controller/policy/wish.h"
+
+#include "base/exact.h"
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t at_least(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t ceiling_of(double x)
+{
+	int64_t n = (int64_t)x;
+
+	return n + (x > (double)n + 1e-9);
+}
+
+static struct lead lead_of(const struct learned *l, int64_t kind)
+{
+	return kind == START_WAKE ? l->wake : kind == START_RECLAIM ? l->reclaim : l->cold;
+}
+
+/* A start that nearly all others would have finished loses its credit, so that a replacement is asked for. */
+static void see_starts(const struct pool_snapshot *seen, const struct learned *l, millis now, struct wish *w)
+{
+	struct fleet *f = &w->fleet;
+
+	w->next_serving_ms = ABSENT;
+	for (size_t i = 0; i < seen->start_count; i++) {
+		const struct start_input *start = &seen->starts[i];
+		struct lead lead = lead_of(l, start->kind);
+		double age = (double)(now - start->asked_at) / 1000;
+		if (lead.p50 > 0 && age > 1.5 * lead_overdue(lead) && start->kind != START_REFILL) {
+			w->overdue += start->count;
+			continue;
+		}
+		int64_t rest = exact_round(lead_remaining(lead, age) * 1000);
+		if (start->kind != START_REFILL && (w->next_serving_ms == ABSENT || rest < w->next_serving_ms))
+			w->next_serving_ms = rest;
+		if (start->kind == START_WAKE)
+			f->wake += start->count;
+		else if (start->kind == START_RECLAIM)
+			f->reclaim += start->count;
+		else if (start->kind == START_REFILL)
+			f->refill += start->count;
+		else
+			f->cold += start->count;
+	}
+}
+
+/* Starts that will replace lent nodes are neither missing nor surplus. */
+static void set_replacements_apart(struct fleet *f, int64_t replacing)
+{
+	int64_t wakes = at_most(replacing, f->wake), colds = at_most(replacing - wakes, f->cold);
+
+	f->wake -= wakes;
+	f->cold -= colds;
+	f->replace = wakes + colds;
+}
+
+static void see_fleet(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
+		      struct wish *w)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
+
+	w->fleet = (struct fleet){ .ready = seen->input.ready, .reclaimed = m->reclaimed };
+	see_starts(seen, l, s->now, w);
+	for (size_t i = 0; i < seen->group_count; i++) {
+		w->fleet.stock += seen->groups[i].standby;
+		w->fleet.lent += seen->groups[i].lent;
+	}
+	if (last && l->reading.signals <= SIGNALS_PARTIAL)
+		w->fleet.waiting = (double)last->waiting / l->capacity.slots;
+	set_replacements_apart(&w->fleet, m->replacing);
+	bool serving_quietly = m->reclaimed > 0 && w->fleet.waiting <= 0;
+	if (!serving_quietly)
+		m->bridged_since = s->now;
+	w->fleet.bridge_due = serving_quietly && s->now - m->bridged_since >= 5 * MINUTE;
+	w->have = w->fleet.ready + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
+}
+
+/* Work until each deadline over the time left once a start could serve; the steepest counts. Work that nothing
+ * new could finish in time is done by what is there. (llm-d, batch deadline law: r(t) = B(t) / (R (t - C)).) */
+static double deadline_need(const struct pool_snapshot *seen, const struct learned *l, millis now)
+{
+	double work = 0, need = 0, lead = l->cold.p95;
+
+	for (size_t i = 0; i < seen->deadline_count; i++) {
+		const struct deadline_input *d = &seen->deadlines[i];
+		work += (double)d->work_ms / 1000;
+		double left = d->due > 0 ? (double)(d->due - now) / 1000 - lead : 4 * 3600;
+		double most = work / 60; /* done within a minute is as good as at once */
+		double r = left > 60 ? work / left : most;
+		need = r > need ? r : need;
+	}
+	return need;
+}
+
+static void follow_deadlines(const struct pool_snapshot *seen, const struct learned *l, millis now,
+			     struct demand_view *v)
+{
+	double need = deadline_need(seen, l, now);
+
+	v->level = need;
+	for (int i = 0; i < HOLDS_MAX; i++)
+		v->peak[i] = need;
+	v->stock_peak = 0;
+}
+
+/* Headroom is hot capacity beyond demand; the schedule's floor is asked for a lead time before it begins. */
+static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_memory *m, const struct learned *l,
+		       struct wish *w)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	const struct pool_input *in = &s->pools[pool].input;
+	int64_t headroom = at_least(spec->headroom_min, in->schedule_floor), nodes = 0;
+	double ahead = w->fleet.stock > 0 && l->wake.p95 > 0 ? l->wake.p95 : l->cold.p95;
+
+	if (in->schedule_next_at > 0 && in->schedule_next_at - s->now <= (millis)(ahead * 1000))
+		headroom = at_least(headroom, in->schedule_next_floor);
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
+		nodes += g->min_nodes * replicas_per_node(g, spec);
+	}
+	int64_t demand = ceiling_of(m->demand.level - .05);
+	w->floor = at_least(headroom > 0 ? demand + headroom : 0, nodes);
+	if (w->floor < 1 && in->pending_pods > 0)
+		w->floor = 1;
+	w->ceiling = spec->headroom_max > 0 ? demand + at_least(spec->headroom_max, headroom) : INT64_MAX;
+}
+
+/* The stock's least level over the break-even time, beyond what the rule wants to keep. */
+static int64_t find_stock_excess(struct pool_memory *m, const struct snapshot *s, const struct learned *l,
+				 const struct wish *w)
+{
+	double tick = (double)s->interval / 1000;
+	int64_t length = at_least((int64_t)(l->view.break_even / STOCK_BLOCKS / tick), 1), block = m->ticks / length;
+	int32_t stock = (int32_t)w->fleet.stock, low = INT32_MAX;
+	int32_t *here = &m->stock_low[block % STOCK_BLOCKS];
+
+	if (m->ticks % length == 0 || stock < *here)
+		*here = stock;
+	for (int i = 0; i < STOCK_BLOCKS; i++)
+		low = m->stock_low[i] < low ? m->stock_low[i] : low;
+	int64_t excess = at_most(at_least(low - w->moves.stock_low, 0), w->fleet.stock - w->moves.wake);
+	for (int i = 0; i < STOCK_BLOCKS && excess > 0; i++)
+		m->stock_low[i] -= (int32_t)excess;
+	return at_least(excess, 0);
+}
+
+struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+	struct demand_view view = l->view;
+	struct wish w = { .held_by = LIMIT_NONE };
+
+	see_fleet(m, s, pool, l, &w);
+	if (seen->deadline_count)
+		follow_deadlines(seen, l, s->now, &view);
+	w.moves = rule_moves(&m->family.rules[m->choice.rule], &view, &w.fleet);
+	set_bounds(s, pool, m, l, &w);
+	if (view.stock_max > 0)
+		w.stock_excess = find_stock_excess(m, s, l, &w);
+	return w;
+}
+
+int64_t wish_wanted(const struct wish *w)
+{
+	const struct moves *m = &w->moves;
+
+	return w->have + m->reclaim + m->wake + m->adopt_refill + m->cold - m->cancel_cold - m->cancel_wake -
+	       m->cancel_reclaim - m->release;
+}
+
+static int64_t take(int64_t *from, int64_t *need)
+{
+	int64_t n = at_most(*from, *need);
+
+	*from -= n;
+	*need -= n;
+	return n;
+}
+
+/* Cancels releases before it asks. */
+int64_t wish_ask_more(struct wish *w, int64_t replicas)
+{
+	struct moves *m = &w->moves;
+	int64_t need = replicas;
+
+	take(&m->release, &need);
+	m->give_back = at_most(m->give_back, m->release);
+	take(&m->cancel_reclaim, &need);
+	take(&m->cancel_wake, &need);
+	take(&m->cancel_cold, &need);
+	int64_t wake = at_most(need, at_least(w->fleet.stock - m->wake - m->replace_wake, 0));
+	m->wake += wake;
+	m->cold += need - wake;
+	return replicas;
+}
+
+int64_t wish_ask_less(struct wish *w, int64_t replicas)
+{
+	struct moves *m = &w->moves;
+	int64_t need = replicas;
+
+	take(&m->cold, &need);
+	take(&m->adopt_refill, &need);
+	take(&m->wake, &need);
+	take(&m->reclaim, &need);
+	return replicas - need;
+}
+
+int64_t wish_keep(struct wish *w)
+{
+	struct moves *m = &w->moves;
+	int64_t n = m->release + m->cancel_cold + m->cancel_wake + m->cancel_reclaim;
+
+	m->release = m->give_back = m->cancel_cold = m->cancel_wake = m->cancel_reclaim = 0;
+	return n;
+}
