@@ -113,6 +113,10 @@ static void fill_default(const struct schema_row *row, void *record, struct aren
 	}
 	if (!row->fallback)
 		return;
+	if (!*row->fallback) {
+		*(const char **)place(row, record) = "";
+		return;
+	}
 	const struct yaml_node written = { .kind = YAML_SCALAR,
 					   .file = "default",
 					   .text = row->fallback,

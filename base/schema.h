@@ -101,5 +101,3 @@ void schema_find_key(struct findings *f, const struct yaml_node *map, const char
 void schema_allowed(const struct schema_row *row, struct buf *out);
 /* The value as a person would write it. Scalars and choices only. */
 void schema_format(const struct schema_row *row, const void *record, struct buf *out);
-/* "mon-fri", "sat,sun", "fri-mon": bit 0 = Monday. */
-bool schema_days_parse(const char *text, int64_t *days) MUST_USE;

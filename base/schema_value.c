@@ -3,10 +3,10 @@
 #include "base/nearest.h"
 #include "base/quantity.h"
 #include "base/quote.h"
+#include "base/weekdays.h"
 #include "base/zone.h"
 
 #include <string.h>
-#include <strings.h>
 
 enum { NAME_LONGEST = 63, MINUTES_A_DAY = 24 * 60 };
 
@@ -233,55 +233,16 @@ static bool read_choices(const struct schema_row *row, const struct yaml_node *n
 	return ok;
 }
 
-/* Of "mon-fri" or "sat", cut at `end`; -1 when it is no day. */
-static int day_index(const char *text, size_t len)
-{
-	static const char *const days[] = {
-		"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"
-	};
-
-	for (int i = 0; i < 7; i++)
-		if ((len == 3 || len == strlen(days[i])) && !strncasecmp(text, days[i], len))
-			return i;
-	return -1;
-}
-
-bool schema_days_parse(const char *text, int64_t *days)
-{
-	int64_t bits = 0;
-
-	for (;;) {
-		text += strspn(text, " ");
-		size_t part = strcspn(text, ","), dash = strcspn(text, "-,"), len = part;
-		while (len && text[len - 1] == ' ')
-			len--;
-		int first = day_index(text, dash < part ? dash : len);
-		int last = dash < part ? day_index(text + dash + 1, len - dash - 1) : first;
-		if (first < 0 || last < 0)
-			return false;
-		for (int i = first;; i = (i + 1) % 7) {
-			bits |= INT64_C(1) << i;
-			if (i == last)
-				break;
-		}
-		if (!text[part])
-			break;
-		text += part + 1;
-	}
-	*days = bits;
-	return true;
-}
-
 static bool read_days(const struct schema_row *row, const struct yaml_node *node, void *record, struct findings *f)
 {
 	int64_t bits = 0, part;
 
-	if (node->kind == YAML_SCALAR && !schema_days_parse(node->text, &bits))
+	if (node->kind == YAML_SCALAR && !weekdays_parse(node->text, false, &bits))
 		return wrong(row, node, f, "");
 	if (node->kind == YAML_MAP || (node->kind == YAML_LIST && !node->count))
 		return wrong(row, node, f, "");
 	for (const struct yaml_node *n = node->kind == YAML_LIST ? node->first : NULL; n; n = n->next) {
-		if (n->kind != YAML_SCALAR || !schema_days_parse(n->text, &part))
+		if (n->kind != YAML_SCALAR || !weekdays_parse(n->text, false, &part))
 			return wrong(row, n, f, "");
 		bits |= part;
 	}

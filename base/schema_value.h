@@ -1,4 +1,4 @@
-/* One scalar or short list of a row, between its text and its place in the record. Used by base/schema.c only. */
+/* One scalar or short list of a row, between its text and its place in the record. A part of base/schema.h. */
 #pragma once
 #include "base/schema.h"
 

@@ -1,0 +1,348 @@
+#include "controller/manifest/warm_pool.h"
+
+#include <string.h>
+
+#define AT(record, member) .offset = offsetof(struct record, member)
+
+#define DOLLARS(n) (INT64_C(1000000) * (n))
+
+static const char *const api_versions[] = { "preheat.dev/v1alpha1", NULL };
+static const char *const kinds[] = { "WarmPool", NULL };
+static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
+static const char *const modes[] = { "act", "observe", "paused", NULL };
+static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
+static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", NULL };
+static const char *const providers[] = { "simulated", "eks", "aks", NULL };
+
+_Static_assert(sizeof classes / sizeof *classes == CLASS_COUNT + 1, "a name per class");
+_Static_assert(sizeof providers / sizeof *providers == PROVIDER_COUNT + 1, "a name per provider");
+
+/* A row reads best on two lines. */
+/* clang-format off */
+static const struct schema_row metadata_rows[] = {
+	{ .key = "name", .type = SCHEMA_NAME, AT(metadata_text, name), .is_required = true,
+	  .help = "The pool, everywhere: in traces, history and metrics. Unique among all pools, whatever their "
+		  "namespace." },
+	{ .key = "namespace", .type = SCHEMA_NAME, AT(metadata_text, namespace), .fallback = "default",
+	  .help = "Where the serving pods run." },
+	{ .key = "labels", .type = SCHEMA_LABELS, AT(metadata_text, labels),
+	  .help = "Kept for kubectl; Preheat does not look at them." },
+	{ .key = "annotations", .type = SCHEMA_LABELS, AT(metadata_text, annotations),
+	  .help = "Kept for kubectl; Preheat does not look at them." },
+};
+static const struct schema_table metadata_table = { "metadata", sizeof(struct metadata_text),
+	SCHEMA_ROWS(metadata_rows) };
+
+static const struct schema_row objective_rows[] = {
+	{ .key = "queueWait", .type = SCHEMA_DURATION, AT(objective_text, queue_wait), .fallback = "2s", .min = 1,
+	  .max = HOUR, .example = "2s",
+	  .help = "A request that waits longer is late. Required beside attainment." },
+	{ .key = "attainment", .type = SCHEMA_SHARE, AT(objective_text, attainment_ppm), .fallback = "99%",
+	  .shown = "none: required without violationCost", .min = 500000, .max = 999990,
+	  .help = "The share of requests that must not be late." },
+	{ .key = "violationCost", .type = SCHEMA_DOLLARS, AT(objective_text, violation_cost), .shown = "none",
+	  .min = 1, .max = DOLLARS(10000), .example = "0.01",
+	  .help = "Instead of attainment: dollars that a late request costs. The pool then minimises machines plus "
+		  "late requests." },
+};
+static const struct schema_table objective_table = { "objective", sizeof(struct objective_text),
+	SCHEMA_ROWS(objective_rows) };
+
+static const struct schema_row selector_rows[] = {
+	{ .key = "matchLabels", .type = SCHEMA_LABELS, AT(selector_text, match_labels),
+	  .help = "Labels of the serving pods." },
+};
+static const struct schema_table selector_table = { "selector", sizeof(struct selector_text),
+	SCHEMA_ROWS(selector_rows) };
+
+static const struct schema_row target_rows[] = {
+	{ .key = "apiVersion", .type = SCHEMA_TEXT, AT(target_text, api_version), .fallback = "apps/v1",
+	  .help = "Its API." },
+	{ .key = "kind", .type = SCHEMA_TEXT, AT(target_text, kind), .fallback = "Deployment",
+	  .help = "Anything with a scale subresource." },
+	{ .key = "name", .type = SCHEMA_NAME, AT(target_text, name), .is_required = true,
+	  .help = "Its name, in the pool's namespace." },
+};
+static const struct schema_table target_table = { "scaleTargetRef", sizeof(struct target_text),
+	SCHEMA_ROWS(target_rows) };
+
+static const struct schema_row workload_rows[] = {
+	{ .key = "selector", .type = SCHEMA_MAP, AT(workload_text, selector), .table = &selector_table,
+	  .help = "Which pods serve this pool." },
+	{ .key = "scaleTargetRef", .type = SCHEMA_MAP, AT(workload_text, target), .table = &target_table,
+	  .help = "What Preheat scales so that headroom is loaded models and not bare nodes. Left out: nothing is "
+		  "scaled." },
+	{ .key = "gpusPerReplica", .type = SCHEMA_INTEGER, AT(workload_text, gpus_per_replica), .fallback = "1",
+	  .min = 1, .max = 1024,
+	  .help = "GPUs that one serving pod asks for." },
+	{ .key = "maxSequences", .type = SCHEMA_QUANTITY, AT(workload_text, max_sequences), .fallback = "105",
+	  .min = 1, .max = 1000000, .example = "105",
+	  .help = "Requests that a replica runs at once. A prior: what is measured replaces it." },
+	{ .key = "tokensPerSecond", .type = SCHEMA_QUANTITY, AT(workload_text, tokens_per_second),
+	  .shown = "maxSequences / interTokenLatency", .min = 1, .max = 1000000000,
+	  .help = "Output of a full replica. A prior." },
+	{ .key = "prefillTokensPerSecond", .type = SCHEMA_QUANTITY, AT(workload_text, prefill_tokens_per_second),
+	  .fallback = "25k", .min = 1, .max = 1000000000,
+	  .help = "Prompt tokens that a replica reads in a second. A prior." },
+	{ .key = "interTokenLatency", .type = SCHEMA_FINE, AT(workload_text, inter_token_latency_us),
+	  .fallback = "30ms", .shown = "maxSequences / tokensPerSecond where that is given, else 30ms", .min = 10,
+	  .max = 10000000, .example = "30ms",
+	  .help = "Time between output tokens on a full replica. A prior." },
+};
+static const struct schema_table workload_table = { "workload", sizeof(struct workload_text),
+	SCHEMA_ROWS(workload_rows) };
+
+static const struct schema_row scrape_rows[] = {
+	{ .key = "port", .type = SCHEMA_INTEGER, AT(scrape_text, port), .fallback = "8000", .min = 1, .max = 65535,
+	  .help = "Port of the metrics in each serving pod." },
+	{ .key = "path", .type = SCHEMA_PATH, AT(scrape_text, path), .fallback = "/metrics",
+	  .help = "Path of the metrics." },
+	{ .key = "interval", .type = SCHEMA_DURATION, AT(scrape_text, interval), .fallback = "5s", .min = SECOND,
+	  .max = 5 * MINUTE, .example = "5s",
+	  .help = "How often each pod is read." },
+};
+static const struct schema_table scrape_table = { "scrape", sizeof(struct scrape_text), SCHEMA_ROWS(scrape_rows) };
+
+static const struct schema_row prometheus_rows[] = {
+	{ .key = "url", .type = SCHEMA_URL, AT(prometheus_text, url), .is_required = true,
+	  .help = "The Prometheus server." },
+	{ .key = "labels", .type = SCHEMA_LABELS, AT(prometheus_text, labels),
+	  .help = "Labels that select this pool's series." },
+};
+static const struct schema_table prometheus_table = { "prometheus", sizeof(struct prometheus_text),
+	SCHEMA_ROWS(prometheus_rows) };
+
+static const struct schema_row signals_rows[] = {
+	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
+	  .help = "The model server; says what its metrics are called." },
+	{ .key = "scrape", .type = SCHEMA_MAP, AT(signals_text, scrape), .table = &scrape_table,
+	  .help = "Read the serving pods directly. The default." },
+	{ .key = "prometheus", .type = SCHEMA_MAP, AT(signals_text, prometheus), .table = &prometheus_table,
+	  .help = "Read a Prometheus server instead." },
+};
+static const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
+	SCHEMA_ROWS(signals_rows) };
+
+static const struct schema_row quantiles_rows[] = {
+	{ .key = "p50", .type = SCHEMA_DURATION, AT(quantiles_text, p50), .is_required = true, .max = 7 * DAY,
+	  .example = "380s",
+	  .help = "Half of the starts take no longer." },
+	{ .key = "p95", .type = SCHEMA_DURATION, AT(quantiles_text, p95), .is_required = true, .max = 7 * DAY,
+	  .example = "650s",
+	  .help = "19 of 20 starts take no longer; not below p50." },
+};
+static const struct schema_table quantiles_table = { "p50 and p95", sizeof(struct quantiles_text),
+	SCHEMA_ROWS(quantiles_rows) };
+
+static const struct schema_row standby_rows[] = {
+	{ .key = "max", .type = SCHEMA_INTEGER, AT(standby_text, max), .fallback = "0", .max = 100000,
+	  .help = "Most stopped machines, within the group's max. 0: no standby." },
+	{ .key = "priceShare", .type = SCHEMA_SHARE, AT(standby_text, price_share_ppm), .fallback = "2%", .min = 100,
+	  .max = 990000, .example = "2%",
+	  .help = "What a stopped machine costs, as a share of pricePerHour: disks mostly." },
+	{ .key = "leadTime", .type = SCHEMA_MAP, AT(standby_text, lead_time), .shown = "p50 90s, p95 150s",
+	  .table = &quantiles_table,
+	  .help = "From waking a stopped machine to serving. A prior." },
+};
+static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
+	SCHEMA_ROWS(standby_rows) };
+
+static const struct schema_row eks_rows[] = {
+	{ .key = "cluster", .type = SCHEMA_TEXT, AT(eks_text, cluster), .is_required = true,
+	  .help = "Name of the EKS cluster." },
+	{ .key = "nodegroup", .type = SCHEMA_TEXT, AT(eks_text, nodegroup), .is_required = true,
+	  .help = "Name of the managed node group." },
+	{ .key = "region", .type = SCHEMA_TEXT, AT(eks_text, region), .is_required = true, .example = "eu-west-1",
+	  .help = "AWS region of the cluster." },
+};
+static const struct schema_table eks_table = { "eks", sizeof(struct eks_text), SCHEMA_ROWS(eks_rows) };
+
+static const struct schema_row aks_rows[] = {
+	{ .key = "subscription", .type = SCHEMA_TEXT, AT(aks_text, subscription), .is_required = true,
+	  .help = "Azure subscription." },
+	{ .key = "resourceGroup", .type = SCHEMA_TEXT, AT(aks_text, resource_group), .is_required = true,
+	  .help = "Resource group of the cluster." },
+	{ .key = "cluster", .type = SCHEMA_TEXT, AT(aks_text, cluster), .is_required = true,
+	  .help = "Name of the AKS cluster." },
+	{ .key = "pool", .type = SCHEMA_TEXT, AT(aks_text, pool), .is_required = true,
+	  .help = "Name of the agent pool." },
+};
+static const struct schema_table aks_table = { "aks", sizeof(struct aks_text), SCHEMA_ROWS(aks_rows) };
+
+static const struct schema_row group_rows[] = {
+	{ .key = "name", .type = SCHEMA_TEXT, AT(group_text, name), .is_required = true, .max = 100,
+	  .help = "The group, everywhere. Pools that name the same group share its machines; its other keys may "
+		  "then stand at any one of them, and must agree where they stand at several." },
+	{ .key = "provider", .type = SCHEMA_CHOICE, AT(group_text, provider),
+	  .shown = "that of the block given, else simulated", .choices = providers,
+	  .help = "Who resizes it." },
+	{ .key = "eks", .type = SCHEMA_MAP, AT(group_text, eks), .table = &eks_table,
+	  .help = "Settings of provider eks." },
+	{ .key = "aks", .type = SCHEMA_MAP, AT(group_text, aks), .table = &aks_table,
+	  .help = "Settings of provider aks." },
+	{ .key = "zone", .type = SCHEMA_TEXT, AT(group_text, zone), .fallback = "", .shown = "unknown",
+	  .example = "eu-west-1a",
+	  .help = "Availability zone. Starts are spread over zones, back-off is by zone." },
+	{ .key = "instanceType", .type = SCHEMA_TEXT, AT(group_text, instance_type), .fallback = "",
+	  .shown = "unknown", .example = "g5.xlarge",
+	  .help = "Machine type, for back-off and reports." },
+	{ .key = "capacityType", .type = SCHEMA_CHOICE, AT(group_text, capacity_type), .fallback = "on-demand",
+	  .choices = capacity_types,
+	  .help = "How it is bought." },
+	{ .key = "gpusPerNode", .type = SCHEMA_INTEGER, AT(group_text, gpus_per_node), .fallback = "1", .min = 1,
+	  .max = 1024,
+	  .help = "GPUs of one machine." },
+	{ .key = "pricePerHour", .type = SCHEMA_DOLLARS, AT(group_text, price_per_hour), .fallback = "1",
+	  .shown = "1: dollars then read as node hours", .max = DOLLARS(10000),
+	  .help = "Dollars for one machine and hour." },
+	{ .key = "min", .type = SCHEMA_INTEGER, AT(group_text, min), .fallback = "0", .max = 100000,
+	  .help = "Never ask for fewer nodes." },
+	{ .key = "max", .type = SCHEMA_INTEGER, AT(group_text, max), .fallback = "10", .max = 100000,
+	  .help = "Never ask for more nodes. 0 keeps the group unused." },
+	{ .key = "standby", .type = SCHEMA_MAP, AT(group_text, standby), .table = &standby_table,
+	  .help = "Stopped machines with the image on disk, woken faster than new ones start." },
+};
+const struct schema_table group_table = { "node group", sizeof(struct group_text), SCHEMA_ROWS(group_rows) };
+
+static const struct schema_row lead_time_rows[] = {
+	{ .key = "total", .type = SCHEMA_MAP, AT(lead_time_text, total), .shown = "p50 380s, p95 650s",
+	  .table = &quantiles_table,
+	  .help = "From asking for a machine to serving. A prior: measured starts replace it." },
+	{ .key = "provision", .type = SCHEMA_MAP, AT(lead_time_text, stage[STAGE_PROVISION]),
+	  .table = &quantiles_table,
+	  .help = "Instead of total, by stage: until the machine runs." },
+	{ .key = "register", .type = SCHEMA_MAP, AT(lead_time_text, stage[STAGE_REGISTER]), .table = &quantiles_table,
+	  .help = "Until it is a node of the cluster." },
+	{ .key = "device", .type = SCHEMA_MAP, AT(lead_time_text, stage[STAGE_DEVICE]), .table = &quantiles_table,
+	  .help = "Until its GPUs are allocatable." },
+	{ .key = "image", .type = SCHEMA_MAP, AT(lead_time_text, stage[STAGE_IMAGE]), .table = &quantiles_table,
+	  .help = "Until the image is pulled." },
+	{ .key = "load", .type = SCHEMA_MAP, AT(lead_time_text, stage[STAGE_LOAD]), .table = &quantiles_table,
+	  .help = "Until the model is loaded and serves." },
+};
+static const struct schema_table lead_time_table = { "leadTime", sizeof(struct lead_time_text),
+	SCHEMA_ROWS(lead_time_rows) };
+
+static const struct schema_row window_rows[] = {
+	{ .key = "days", .type = SCHEMA_DAYS, AT(window_text, days), .fallback = "mon-sun",
+	  .help = "Days on which the window opens." },
+	{ .key = "from", .type = SCHEMA_TIME, AT(window_text, from), .fallback = "00:00",
+	  .shown = "none: required without cron",
+	  .help = "When it opens, on the wall clock of timeZone." },
+	{ .key = "to", .type = SCHEMA_TIME, AT(window_text, to), .fallback = "24:00",
+	  .shown = "none: required without cron",
+	  .help = "When it closes; not after from means the next day." },
+	{ .key = "cron", .type = SCHEMA_CRON, AT(window_text, cron), .shown = "none",
+	  .help = "Instead of days, from and to: when it opens." },
+	{ .key = "for", .type = SCHEMA_DURATION, AT(window_text, duration), .shown = "none: required with cron",
+	  .min = MINUTE, .max = DAY, .example = "11h",
+	  .help = "With cron: how long it stays open, in whole minutes." },
+	{ .key = "timeZone", .type = SCHEMA_ZONE, AT(window_text, time_zone), .fallback = "UTC",
+	  .help = "IANA zone; summer time is followed." },
+	{ .key = "min", .type = SCHEMA_INTEGER, AT(window_text, min), .is_required = true, .min = 1, .max = 100000,
+	  .help = "Least hot replicas while the window is open. The largest of open windows counts." },
+};
+static const struct schema_table window_table = { "schedule window", sizeof(struct window_text),
+	SCHEMA_ROWS(window_rows) };
+
+static const struct schema_row headroom_rows[] = {
+	{ .key = "min", .type = SCHEMA_INTEGER, AT(headroom_text, min), .fallback = "0", .max = 100000,
+	  .help = "Least hot replicas beyond present demand." },
+	{ .key = "max", .type = SCHEMA_INTEGER, AT(headroom_text, max), .fallback = "none", .min = 1, .max = 100000,
+	  .word = "none",
+	  .help = "Most of them." },
+	{ .key = "schedule", .type = SCHEMA_LIST, AT(headroom_text, schedule), .max = 50, .table = &window_table,
+	  .help = "Floors by the clock." },
+};
+static const struct schema_table headroom_table = { "headroom", sizeof(struct headroom_text),
+	SCHEMA_ROWS(headroom_rows) };
+
+static const struct schema_row scale_down_rows[] = {
+	{ .key = "after", .type = SCHEMA_DURATION, AT(scale_down_text, after), .fallback = "auto", .min = SECOND,
+	  .max = 7 * DAY, .word = "auto", .example = "10m",
+	  .help = "How long capacity must be idle before it goes. auto: the rule in force decides." },
+};
+static const struct schema_table scale_down_table = { "scaleDown", sizeof(struct scale_down_text),
+	SCHEMA_ROWS(scale_down_rows) };
+
+static const struct schema_row lend_rows[] = {
+	{ .key = "to", .type = SCHEMA_CHOICES, AT(lend_text, to), .shown = "nobody", .choices = classes,
+	  .help = "Classes of work that may use idle nodes until they are needed back." },
+	{ .key = "yieldWithin", .type = SCHEMA_DURATION, AT(lend_text, yield_within), .fallback = "30s",
+	  .min = SECOND, .max = HOUR, .example = "30s",
+	  .help = "A borrower gives a node back within this." },
+};
+static const struct schema_table lend_table = { "lend", sizeof(struct lend_text), SCHEMA_ROWS(lend_rows) };
+
+static const struct schema_row budget_rows[] = {
+	{ .key = "dollarsPerHour", .type = SCHEMA_DOLLARS, AT(budget_text, dollars_per_hour), .is_required = true,
+	  .min = 10000, .max = DOLLARS(1000000), .example = "200",
+	  .help = "Never ask for more than this costs." },
+	{ .key = "name", .type = SCHEMA_NAME, AT(budget_text, name), .fallback = "", .shown = "the pool's own",
+	  .help = "Pools whose budgets have the same name share one; the amounts must be equal." },
+};
+static const struct schema_table budget_table = { "budget", sizeof(struct budget_text), SCHEMA_ROWS(budget_rows) };
+
+static const struct schema_row spec_rows[] = {
+	{ .key = "class", .type = SCHEMA_CHOICE, AT(spec_text, class), .fallback = "interactive", .choices = classes,
+	  .help = "What kind of work it is; others lend to classes." },
+	{ .key = "objective", .type = SCHEMA_MAP, AT(spec_text, objective),
+	  .shown = "none: required without violationCost", .table = &objective_table,
+	  .help = "The one thing to think about: how long requests may wait, and how many of them longer." },
+	{ .key = "violationCost", .type = SCHEMA_DOLLARS, AT(spec_text, violation_cost), .shown = "none", .min = 1,
+	  .max = DOLLARS(10000), .example = "0.01",
+	  .help = "The same as objective.violationCost." },
+	{ .key = "workload", .type = SCHEMA_MAP, AT(spec_text, workload), .table = &workload_table,
+	  .help = "The serving pods and what one of them can do." },
+	{ .key = "signals", .type = SCHEMA_MAP, AT(spec_text, signals), .table = &signals_table,
+	  .help = "Where load is read from." },
+	{ .key = "nodeGroups", .type = SCHEMA_LIST, AT(spec_text, groups), .is_required = true, .min = 1, .max = 64,
+	  .table = &group_table,
+	  .help = "The groups that may serve the pool, preferred ones first." },
+	{ .key = "leadTime", .type = SCHEMA_MAP, AT(spec_text, lead_time), .table = &lead_time_table,
+	  .help = "How long a new replica takes until it serves, until that is measured." },
+	{ .key = "headroom", .type = SCHEMA_MAP, AT(spec_text, headroom), .table = &headroom_table,
+	  .help = "Bounds on the hot capacity kept beyond demand." },
+	{ .key = "scaleDown", .type = SCHEMA_MAP, AT(spec_text, scale_down), .table = &scale_down_table,
+	  .help = "When capacity goes." },
+	{ .key = "lend", .type = SCHEMA_MAP, AT(spec_text, lend), .table = &lend_table,
+	  .help = "Idle nodes for others." },
+	{ .key = "shrinkPriority", .type = SCHEMA_INTEGER, AT(spec_text, shrink_priority), .fallback = "10",
+	  .max = 1000000,
+	  .help = "Which pool gives nodes back first when a shared budget binds: the largest." },
+	{ .key = "budget", .type = SCHEMA_MAP, AT(spec_text, budget), .table = &budget_table,
+	  .help = "What the pool may cost." },
+	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "act", .choices = modes,
+	  .help = "act; observe: watch, price and report, never change; paused: leave as it is." },
+};
+static const struct schema_table spec_table = { "spec", sizeof(struct spec_text), SCHEMA_ROWS(spec_rows) };
+
+static const struct schema_row warm_pool_rows[] = {
+	{ .key = "apiVersion", .type = SCHEMA_CHOICE, AT(warm_pool, api_version), .is_required = true,
+	  .choices = api_versions,
+	  .help = "The form of this text." },
+	{ .key = "kind", .type = SCHEMA_CHOICE, AT(warm_pool, kind), .is_required = true, .choices = kinds,
+	  .help = "The kind of object." },
+	{ .key = "metadata", .type = SCHEMA_MAP, AT(warm_pool, metadata), .is_required = true,
+	  .table = &metadata_table,
+	  .help = "Its name." },
+	{ .key = "spec", .type = SCHEMA_MAP, AT(warm_pool, spec), .is_required = true, .table = &spec_table,
+	  .help = "What is wanted." },
+};
+const struct schema_table warm_pool_table = { "WarmPool", sizeof(struct warm_pool), SCHEMA_ROWS(warm_pool_rows) };
+/* clang-format on */
+
+const struct schema_row *provider_row(enum provider_choice provider)
+{
+	if (provider == PROVIDER_SIMULATED)
+		return NULL;
+	for (size_t i = 0; i < group_table.count; i++)
+		if (!strcmp(group_rows[i].key, providers[provider]))
+			return &group_rows[i];
+	return NULL;
+}
+
+const char *provider_name(enum provider_choice provider)
+{
+	return providers[provider];
+}

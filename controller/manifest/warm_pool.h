@@ -1,0 +1,149 @@
+/*
+ * A WarmPool document as it is written: what the table in warm_pool.c reads
+ * into. Every record knows the map it came from (NULL: not written). Numbers
+ * in the units of base/schema.h; choices in the order of the enums of
+ * controller/policy/pool.h.
+ */
+#pragma once
+#include "base/schema.h"
+#include "controller/policy/pool.h"
+
+struct metadata_text {
+	const struct yaml_node *node;
+	const char *name, *namespace;
+	struct schema_labels labels, annotations;
+};
+
+struct objective_text {
+	const struct yaml_node *node;
+	int64_t queue_wait, attainment_ppm, violation_cost;
+};
+
+struct selector_text {
+	const struct yaml_node *node;
+	struct schema_labels match_labels;
+};
+
+struct target_text {
+	const struct yaml_node *node;
+	const char *api_version, *kind, *name; /* name NULL: no target */
+};
+
+struct workload_text {
+	const struct yaml_node *node;
+	struct selector_text selector;
+	struct target_text target;
+	int64_t gpus_per_replica, max_sequences, tokens_per_second, prefill_tokens_per_second, inter_token_latency_us;
+};
+
+struct scrape_text {
+	const struct yaml_node *node;
+	int64_t port, interval;
+	const char *path;
+};
+
+struct prometheus_text {
+	const struct yaml_node *node;
+	const char *url; /* NULL: engines are scraped */
+	struct schema_labels labels;
+};
+
+struct signals_text {
+	const struct yaml_node *node;
+	int64_t engine;
+	struct scrape_text scrape;
+	struct prometheus_text prometheus;
+};
+
+struct quantiles_text {
+	const struct yaml_node *node;
+	int64_t p50, p95;
+};
+
+struct standby_text {
+	const struct yaml_node *node;
+	int64_t max, price_share_ppm;
+	struct quantiles_text lead_time;
+};
+
+enum provider_choice { PROVIDER_SIMULATED, PROVIDER_EKS, PROVIDER_AKS, PROVIDER_COUNT };
+
+struct eks_text {
+	const struct yaml_node *node;
+	const char *cluster, *nodegroup, *region;
+};
+
+struct aks_text {
+	const struct yaml_node *node;
+	const char *subscription, *resource_group, *cluster, *pool;
+};
+
+struct group_text {
+	const struct yaml_node *node;
+	const char *name, *zone, *instance_type;
+	int64_t provider; /* enum provider_choice */
+	struct eks_text eks;
+	struct aks_text aks;
+	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
+	struct standby_text standby;
+};
+
+struct lead_time_text {
+	const struct yaml_node *node;
+	struct quantiles_text total, stage[STAGE_COUNT];
+};
+
+struct window_text {
+	const struct yaml_node *node;
+	int64_t days, from, to, min, duration;
+	const char *cron, *time_zone; /* cron NULL: days, from, to */
+};
+
+struct headroom_text {
+	const struct yaml_node *node;
+	int64_t min, max;
+	struct schema_list schedule; /* of struct window_text */
+};
+
+struct scale_down_text {
+	const struct yaml_node *node;
+	int64_t after;
+};
+
+struct lend_text {
+	const struct yaml_node *node;
+	int64_t to, yield_within;
+};
+
+struct budget_text {
+	const struct yaml_node *node;
+	int64_t dollars_per_hour;
+	const char *name;
+};
+
+struct spec_text {
+	const struct yaml_node *node;
+	int64_t class, mode, violation_cost, shrink_priority;
+	struct objective_text objective;
+	struct workload_text workload;
+	struct signals_text signals;
+	struct schema_list groups; /* of struct group_text */
+	struct lead_time_text lead_time;
+	struct headroom_text headroom;
+	struct scale_down_text scale_down;
+	struct lend_text lend;
+	struct budget_text budget;
+};
+
+struct warm_pool {
+	const struct yaml_node *node;
+	int64_t api_version, kind;
+	struct metadata_text metadata;
+	struct spec_text spec;
+};
+
+extern const struct schema_table warm_pool_table, group_table;
+
+/* The block of a provider within a node group; NULL for one that has no settings. */
+const struct schema_row *provider_row(enum provider_choice provider);
+const char *provider_name(enum provider_choice provider);
