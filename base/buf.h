@@ -7,6 +7,7 @@
 #pragma once
 #include "base/error.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct buf {
@@ -21,6 +22,7 @@ struct buf {
 void buf_append(struct buf *b, const void *bytes, size_t len);
 void buf_text(struct buf *b, const char *text);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 bool buf_ok(const struct buf *b);
-void buf_clear(struct buf *b);   /* keeps the memory and forgets a failure */
+void buf_clear(struct buf *b);	 /* keeps the memory and forgets a failure */
 void buf_release(struct buf *b); /* frees; the buffer is empty and usable again */
