@@ -1,5 +1,6 @@
 #include "controller/simulation/rivals/setting.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/decimal.h"
 #include "base/nearest.h"
