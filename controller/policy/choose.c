@@ -48,15 +48,20 @@ static double prior_arrivals(const struct choice_input *in)
 	return in->record->hours > 0 ? PRIOR_HOURS * in->record->arrived / in->record->hours : 0;
 }
 
+/* Late requests with the caution for rare bursts: one burst counts 1.6 times, fifty small ones about 1.1 times. */
+static double cautious_late(const struct shadow *s)
+{
+	return s->late + CAUTION * exact_sqrt(s->late_squares + s->late_hour * s->late_hour);
+}
+
 double choice_share(const struct choice_input *in, size_t rule)
 {
 	const struct shadow *s = &in->shadows[rule];
 	double arrived = in->record->arrived, prior = prior_arrivals(in);
-	double error = exact_sqrt(s->late_squares + s->late_hour * s->late_hour);
 
 	if (arrived + prior <= 0)
 		return prior_share(in, &in->family->rules[rule]);
-	return (s->late + CAUTION * error + prior * prior_share(in, &in->family->rules[rule])) / (arrived + prior);
+	return (cautious_late(s) + prior * prior_share(in, &in->family->rules[rule])) / (arrived + prior);
 }
 
 double choice_cost(const struct choice_input *in, size_t rule)
@@ -73,9 +78,11 @@ static double sunk_share(const struct choice_input *in)
 {
 	double least = -1, total = in->record->arrived + prior_arrivals(in);
 
-	for (size_t i = 0; i < in->family->count; i++)
-		if (least < 0 || in->shadows[i].late < least)
-			least = in->shadows[i].late;
+	for (size_t i = 0; i < in->family->count; i++) {
+		double late = cautious_late(&in->shadows[i]);
+		if (least < 0 || late < least)
+			least = late;
+	}
 	return total > 0 && least > 0 ? least / total : 0;
 }
 

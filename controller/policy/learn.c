@@ -71,15 +71,20 @@ static void begin(struct pool_memory *m, const struct snapshot *s, size_t pool, 
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	double ticks = lead_overdue(l->cold) * 1.3 / ((double)s->interval / 1000);
-	const struct pool_input *in = &s->pools[pool].input;
 
 	family_init(&m->family, &m->times, (double)spec->objective_late_ppm / 1e6);
 	m->cold_step = 1 + (int64_t)(ticks / (COLD_RING - 2));
 	m->started_at = m->hour_at = s->now;
 	m->demand.fresh_at = s->now;
 	m->choice.cheaper = m->choice.dearer = ABSENT;
+}
+
+/* While the real fleet fills up nothing is known of demand; then every shadow starts where its rule would be. */
+static void start_shadows(struct pool_memory *m)
+{
 	for (size_t i = 0; i < m->family.count; i++)
-		shadow_start(&m->shadows[i], in->ready);
+		shadow_start(&m->shadows[i], 1 + (int64_t)(m->demand.level * m->family.rules[i].factor + .24));
+	m->shadows_run = true;
 }
 
 static struct demand_view view_demand(const struct pool_memory *m, const struct snapshot *s, size_t pool,
@@ -235,7 +240,10 @@ struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_
 	l.view = view_demand(m, s, pool, &l);
 	l.is_filling = s->now - m->started_at < (millis)(l.cold.p50 * 1000);
 	review_seen(m, s, pool, &l.reading, l.is_filling);
-	run_shadows(m, s, pool, &l);
+	if (!l.is_filling && !m->shadows_run)
+		start_shadows(m);
+	if (m->shadows_run)
+		run_shadows(m, s, pool, &l);
 	review_rule(m, s, pool, &l);
 	m->ticks++;
 	return l;

@@ -65,7 +65,7 @@ static void keep_what_is_needed(struct wish *w, struct pool_memory *m, const str
 		w->moves.release = w->moves.give_back = 0;
 		w->held_by = LIMIT_COOLDOWN;
 	}
-	if (l->reading.signals >= SIGNALS_PARTIAL && wish_keep(w) > 0)
+	if (l->reading.signals >= SIGNALS_PARTIAL && (wish_keep(w) > 0 || l->reading.signals >= SIGNALS_STALE))
 		w->held_by = LIMIT_STALE;
 	if (w->fleet.waiting > 0 && w->moves.release > 0) {
 		w->moves.release = w->moves.give_back = 0;

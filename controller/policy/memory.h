@@ -32,6 +32,7 @@ struct pool_memory {
 	struct objective_price prices[OBJECTIVE_PRICES];
 	millis started_at, hour_at, bridged_since, surplus_since;
 	int64_t ticks;
+	bool shadows_run;	      /* since the first lead time is over */
 	int64_t reclaimed, replacing; /* lent nodes that serve; starts that will replace them */
 	int64_t shortage;	      /* replicas wished and not had at the last tick */
 	int32_t stock_low[STOCK_BLOCKS];

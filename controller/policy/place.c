@@ -316,8 +316,9 @@ void place_moves(const struct placing *p, struct wish *w)
 	/* Wakes that find nothing to wake become new machines. */
 	left = place_cold(p, want + left);
 	if (left > 0) {
-		if (w->held_by == LIMIT_NONE)
-			w->held_by = why_no_room(p);
+		enum limit why = why_no_room(p);
+		if (w->held_by == LIMIT_NONE || why != LIMIT_MAX)
+			w->held_by = why;
 		if (p->s->fleet->pools[p->pool].class == CLASS_TRAINING)
 			drop_partial_gang(p, w);
 	}

@@ -1,0 +1,438 @@
+#include "tests/unit/policy/toy.h"
+
+#include <stdio.h>
+
+static void a_still_world_is_left_alone(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 5);
+	t.demand = 10.3;
+	toy_run(&t, 24 * HOUR);
+	int64_t ready = toy_ready(&t);
+	t.asked_cold = t.released = 0;
+	toy_run(&t, 12 * HOUR);
+	assert_int_equal(t.asked_cold, 0);
+	assert_int_equal(t.released, 0);
+	assert_int_equal(toy_ready(&t), ready);
+	assert_in_range(ready, 11, 14);
+	toy_end(&t);
+}
+
+static void demand_is_met_after_a_step(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 5);
+	t.demand = 4;
+	toy_run(&t, HOUR);
+	t.demand = 20;
+	toy_run(&t, 20 * MINUTE);
+	assert_in_range(toy_ready(&t), 20, 48);
+	t.demand = 4;
+	toy_run(&t, 12 * HOUR);
+	assert_in_range(toy_ready(&t), 4, 9);
+	toy_end(&t);
+}
+
+static void a_stockout_falls_back_and_is_probed_again(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 2);
+	toy_begin(&t, 5);
+	t.demand = 4;
+	toy_run(&t, HOUR);
+	t.refuse[0] = true;
+	t.demand = 12;
+	toy_run(&t, 20 * MINUTE);
+	assert_true(t.ready[1] >= 6);
+	assert_true(t.plan.groups[0].refusals >= 1);
+	t.refuse[0] = false;
+	t.demand = 30;
+	toy_run(&t, 50 * MINUTE);
+	assert_true(t.ready[0] >= 8);
+	toy_end(&t);
+}
+
+static void refusals_back_off_longer_each_time(void **state)
+{
+	struct toy t;
+	int asks = 0;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 2);
+	t.refuse[0] = true;
+	t.demand = 9;
+	for (int i = 0; i < 4 * 240; i++) {
+		toy_tick(&t);
+		asks += t.plan.groups[0].cold > 0;
+	}
+	assert_in_range(asks, 4, 14); /* four hours: 3, 6, 12, 24, 30, 30 ... minutes apart */
+	assert_int_equal(t.plan.decision.held_by, LIMIT_STOCKOUT);
+	toy_end(&t);
+}
+
+static void blindness_never_shrinks(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 12);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	int64_t ready = toy_ready(&t);
+	t.blind = true;
+	t.demand = 1;
+	for (int i = 0; i < 240; i++) {
+		const struct pool_decision *d = toy_tick(&t);
+		assert_true(toy_ready(&t) >= ready);
+		assert_true(d->signals >= SIGNALS_STALE);
+	}
+	assert_int_equal(t.plan.decision.signals, SIGNALS_GONE);
+	t.blind = false;
+	toy_run(&t, 2 * HOUR);
+	assert_in_range(toy_ready(&t), 1, 4);
+	toy_end(&t);
+}
+
+static void a_sudden_zero_is_missing_data_until_it_lasts(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 12);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	int64_t ready = toy_ready(&t);
+	t.demand = t.running = t.waiting = 0;
+	toy_run(&t, 15 * MINUTE);
+	assert_true(toy_ready(&t) >= ready);
+	assert_int_equal(t.plan.decision.held_by, LIMIT_STALE);
+	toy_run(&t, 3 * HOUR);
+	assert_in_range(toy_ready(&t), 0, 2);
+	toy_end(&t);
+}
+
+static void modes_that_do_not_act_ask_for_nothing(void **state)
+{
+	static const struct {
+		enum pool_mode mode;
+		enum limit limit;
+	} cases[] = { { MODE_OBSERVE, LIMIT_OBSERVE }, { MODE_PAUSED, LIMIT_PAUSED } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct toy t;
+		toy_init(&t, 1);
+		t.pool.mode = cases[i].mode;
+		toy_begin(&t, 2);
+		t.demand = 9;
+		toy_run(&t, HOUR);
+		assert_int_equal(toy_ready(&t), 2);
+		assert_int_equal(t.asked_cold, 0);
+		assert_int_equal(t.plan.decision.held_by, cases[i].limit);
+		assert_true(t.plan.decision.wished > 9);
+		toy_end(&t);
+	}
+}
+
+static void limits_hold_and_are_named(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.groups[0].max_nodes = 7;
+	toy_begin(&t, 2);
+	t.demand = 20;
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 7);
+	assert_int_equal(t.plan.decision.held_by, LIMIT_MAX);
+	toy_end(&t);
+
+	toy_init(&t, 1);
+	t.pool.budget_per_hour = 6500000; /* six replicas at a dollar */
+	toy_begin(&t, 2);
+	t.demand = 20;
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 6);
+	assert_int_equal(t.plan.decision.held_by, LIMIT_BUDGET);
+	toy_end(&t);
+
+	toy_init(&t, 1);
+	t.groups[0].min_nodes = 4;
+	toy_begin(&t, 0);
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 4);
+	toy_end(&t);
+}
+
+static void headroom_is_beyond_demand_and_follows_the_schedule(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.headroom_min = 3;
+	toy_begin(&t, 2);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	assert_in_range(toy_ready(&t), 13, 15);
+	/* Opens in 30 minutes: asked for about one lead time before, there when it opens. */
+	t.schedule_next_floor = 8;
+	t.schedule_next_at = t.now + 30 * MINUTE;
+	toy_run(&t, 15 * MINUTE);
+	assert_in_range(toy_ready(&t), 13, 15);
+	toy_run(&t, 15 * MINUTE);
+	assert_true(toy_ready(&t) >= 18);
+	toy_end(&t);
+}
+
+static void a_batch_pool_goes_to_zero_and_wakes_on_a_queue(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.class = CLASS_BATCH;
+	t.pool.objective_wait = HOUR;
+	toy_begin(&t, 3);
+	t.demand = 2;
+	toy_run(&t, HOUR);
+	t.demand = 0;
+	toy_run(&t, 4 * HOUR);
+	assert_int_equal(toy_ready(&t), 0);
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 0);
+	t.demand = 2;
+	toy_run(&t, 30 * MINUTE);
+	assert_in_range(toy_ready(&t), 1, 8);
+	toy_end(&t);
+}
+
+static void a_pool_at_zero_wakes_on_the_schedule(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.class = CLASS_EXPERIMENT;
+	t.pool.objective_wait = HOUR;
+	toy_begin(&t, 0);
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 0);
+	t.schedule_next_floor = 2;
+	t.schedule_next_at = t.now + 20 * MINUTE;
+	toy_run(&t, 20 * MINUTE);
+	assert_int_equal(toy_ready(&t), 2);
+	toy_end(&t);
+}
+
+static void deadlines_buy_what_the_time_left_needs(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.class = CLASS_BATCH;
+	t.pool.objective_wait = HOUR;
+	toy_begin(&t, 0);
+	/* Ten replica-hours of work, due in two hours, starts take up to 400 s: a little over five replicas. */
+	t.deadline = (struct deadline_input){ t.now + 2 * HOUR, 10 * HOUR };
+	toy_tick(&t);
+	assert_in_range(t.plan.groups[0].cold, 5, 8);
+	toy_end(&t);
+}
+
+static void stopped_machines_are_woken_first_and_restocked(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.groups[0].standby_max_nodes = 20;
+	t.groups[0].standby_price_ppm = 20000;
+	t.groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+	toy_begin(&t, 11);
+	t.demand = 10;
+	toy_run(&t, 2 * HOUR);
+	int64_t stock = t.standby[0];
+	assert_true(stock >= 2);
+	t.demand = 12;
+	t.asked_cold = t.asked_wake = 0;
+	toy_run(&t, 3 * MINUTE);
+	assert_true(t.asked_wake >= 2);
+	toy_run(&t, HOUR);
+	assert_true(t.standby[0] >= 2);
+	toy_end(&t);
+}
+
+static void refused_wakes_become_new_machines(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.groups[0].standby_max_nodes = 20;
+	t.groups[0].standby_price_ppm = 20000;
+	t.groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+	toy_begin(&t, 11);
+	t.demand = 10;
+	toy_run(&t, 2 * HOUR);
+	t.refuse_wakes = true;
+	t.demand = 16;
+	toy_run(&t, 30 * MINUTE);
+	assert_true(toy_ready(&t) >= 16);
+	toy_end(&t);
+}
+
+static void lent_nodes_are_taken_back_first_and_given_back_later(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.lend_to = 1u << CLASS_BATCH;
+	t.lent = 5;
+	toy_begin(&t, 11);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	t.demand = 14;
+	toy_run(&t, 2 * MINUTE);
+	assert_true(t.lent <= 2);
+	toy_run(&t, 2 * HOUR);
+	assert_int_equal(t.lent, 5);
+	assert_true(toy_ready(&t) >= 14);
+	toy_end(&t);
+}
+
+static void a_copy_of_the_memory_decides_alike(void **state)
+{
+	struct toy a, b;
+	struct buf bytes = { 0 };
+	struct error e = { 0 };
+
+	(void)state;
+	toy_init(&a, 2);
+	toy_begin(&a, 5);
+	a.demand = 7.7;
+	toy_run(&a, 2 * HOUR);
+	b = a;
+	b.arena = (struct arena){ 0 };
+	memory_encode(a.memory, &bytes);
+	b.memory = memory_decode(bytes.text, bytes.len, &a.fleet, &e);
+	assert_non_null(b.memory);
+	for (int i = 0; i < 400; i++) {
+		a.demand = b.demand = 7 + i % 90 * .1;
+		toy_tick(&a);
+		toy_tick(&b);
+		assert_memory_equal(&a.plan.decision, &b.plan.decision, sizeof a.plan.decision);
+		assert_memory_equal(a.plan.groups, b.plan.groups, 2 * sizeof *a.plan.groups);
+	}
+	assert_null(memory_decode(bytes.text, bytes.len - 1, &a.fleet, &e));
+	bytes.text[0] ^= 1;
+	assert_null(memory_decode(bytes.text, bytes.len, &a.fleet, &e));
+	assert_int_equal(e.kind, ERROR_INVALID);
+	buf_release(&bytes);
+	toy_end(&a);
+	toy_end(&b);
+}
+
+/* The manifest is 40 % off either way: within hours the fleet fits the truth. */
+static void a_wrong_prior_of_slots_is_corrected(void **state)
+{
+	static const double truths[] = { 60, 140 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct toy t;
+		toy_init(&t, 1);
+		t.slots = truths[i];
+		toy_begin(&t, 12);
+		int64_t tick = 0;
+		for (; tick < 6 * 240; tick++) {
+			/* A wave with a burst each hour, as real traffic has. */
+			double wave = (double)(tick % 240 < 120 ? tick % 240 : 240 - tick % 240) / 120;
+			t.demand = 8 + 2 * wave + (tick % 240 == 100 ? 9 : 0);
+			toy_tick(&t);
+		}
+		double believed = (double)t.plan.decision.slots_milli / 1000;
+		print_message("true %.0f believed %.1f source %lld\n", truths[i], believed,
+			      (long long)t.plan.decision.slots_source);
+		assert_true(believed > truths[i] * .9 && believed < truths[i] * 1.1);
+		toy_end(&t);
+	}
+}
+
+static void a_wrong_prior_of_lead_time_is_corrected(void **state)
+{
+	static const millis truths[] = { 180000, 420000 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct toy t;
+		toy_init(&t, 1);
+		t.lead[START_COLD] = truths[i];
+		toy_begin(&t, 5);
+		for (int64_t tick = 0; tick < 6 * 240; tick++) {
+			t.demand = tick % 120 < 60 ? 4 : 9;
+			toy_tick(&t);
+		}
+		assert_in_range(t.plan.decision.lead_cold_p50, truths[i] * 85 / 100, truths[i] * 115 / 100);
+		toy_end(&t);
+	}
+}
+
+static void overdue_starts_are_replaced(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 5);
+	t.demand = 4;
+	toy_run(&t, HOUR);
+	t.lead[START_COLD] = 100 * HOUR; /* nothing asked from now on ever serves */
+	t.demand = 8;
+	toy_run(&t, 5 * MINUTE);
+	int64_t asked = t.asked_cold;
+	toy_run(&t, 25 * MINUTE);
+	assert_true(t.asked_cold > asked + 2);
+	toy_end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_still_world_is_left_alone),
+		cmocka_unit_test(demand_is_met_after_a_step),
+		cmocka_unit_test(a_stockout_falls_back_and_is_probed_again),
+		cmocka_unit_test(refusals_back_off_longer_each_time),
+		cmocka_unit_test(blindness_never_shrinks),
+		cmocka_unit_test(a_sudden_zero_is_missing_data_until_it_lasts),
+		cmocka_unit_test(modes_that_do_not_act_ask_for_nothing),
+		cmocka_unit_test(limits_hold_and_are_named),
+		cmocka_unit_test(headroom_is_beyond_demand_and_follows_the_schedule),
+		cmocka_unit_test(a_batch_pool_goes_to_zero_and_wakes_on_a_queue),
+		cmocka_unit_test(a_pool_at_zero_wakes_on_the_schedule),
+		cmocka_unit_test(deadlines_buy_what_the_time_left_needs),
+		cmocka_unit_test(stopped_machines_are_woken_first_and_restocked),
+		cmocka_unit_test(refused_wakes_become_new_machines),
+		cmocka_unit_test(lent_nodes_are_taken_back_first_and_given_back_later),
+		cmocka_unit_test(a_copy_of_the_memory_decides_alike),
+		cmocka_unit_test(a_wrong_prior_of_slots_is_corrected),
+		cmocka_unit_test(a_wrong_prior_of_lead_time_is_corrected),
+		cmocka_unit_test(overdue_starts_are_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
