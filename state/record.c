@@ -331,9 +331,10 @@ static void set_spare(struct record_state *s, const struct list_view *view, size
 		memcpy(s->spare.values, view->values, view->count * fields * sizeof(int64_t));
 }
 
-static uint32_t checksum(const struct record_key *k, const void *bytes, size_t len)
+static uint32_t checksum(enum record_part part, const struct record_key *k, const void *bytes, size_t len)
 {
-	uint64_t whose[3] = { (uint64_t)k->tick, (uint64_t)k->pool, k->is_keyframe };
+	uint64_t whose[] = { (uint64_t)k->tick,	    (uint64_t)k->pool, (uint64_t)k->now,
+			     (uint64_t)k->interval, k->is_keyframe,    part };
 	unsigned char le[sizeof whose];
 
 	for (size_t i = 0; i < sizeof le; i++)
@@ -373,7 +374,7 @@ static void encode(struct record_state *s, const struct part_layout *p, const st
 	if (!buf_ok(out))
 		return;
 	out->text[start] = (char)changed;
-	uint32_t crc = checksum(k, out->text + start, out->len - start);
+	uint32_t crc = checksum((enum record_part)(p - parts), k, out->text + start, out->len - start);
 	unsigned char le[4] = { (unsigned char)crc, (unsigned char)(crc >> 8), (unsigned char)(crc >> 16),
 				(unsigned char)(crc >> 24) };
 	buf_append(out, le, sizeof le);
@@ -441,7 +442,7 @@ bool record_decode(struct record_state *s, enum record_part part, const struct r
 		return error_set(e, ERROR_INVALID, "the stored %s is damaged: only %zu bytes", p->name, len);
 	uint32_t crc = (uint32_t)b[len - 4] | (uint32_t)b[len - 3] << 8 | (uint32_t)b[len - 2] << 16 |
 		       (uint32_t)b[len - 1] << 24;
-	if (crc != checksum(k, b, len - 4))
+	if (crc != checksum(part, k, b, len - 4))
 		return error_set(e, ERROR_INVALID, "the stored %s is damaged: its checksum does not match", p->name);
 	if (k->is_keyframe)
 		forget(s);

@@ -4,7 +4,7 @@
  * left out. A keyframe stands on its own. Driven by the field tables, so a
  * new field needs no code here.
  *
- * A part's bytes end in a CRC-32 over pool, tick and all before, so one
+ * A part's bytes end in a CRC-32 over whose part it is and all before, so one
  * altered byte anywhere is noticed and named.
  */
 #pragma once
@@ -33,7 +33,7 @@ struct record_state {
 struct record_key {
 	int64_t tick;
 	int64_t pool;
-	millis now;
+	millis now, interval;
 	bool is_keyframe;
 };
 

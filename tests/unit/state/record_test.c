@@ -107,7 +107,7 @@ static void every_value_comes_back(void **state)
 	struct error e;
 
 	for (int64_t tick = 0; tick < 3000; tick++) {
-		struct record_key k = { tick, 2, INT64_C(1700000000000) + tick * 15000, tick % 240 == 0 };
+		struct record_key k = { tick, 2, INT64_C(1700000000000) + tick * 15000, 15000, tick % 240 == 0 };
 
 		advance(&r, s);
 		buf_clear(&bytes);
@@ -136,7 +136,7 @@ static void an_altered_byte_is_noticed(void **state)
 	struct record_state in = { 0 };
 	struct buf bytes = { 0 };
 	struct sample *s = calloc(1, sizeof *s);
-	struct record_key k = { 240, 0, INT64_C(1700000000000), true };
+	struct record_key k = { 240, 0, INT64_C(1700000000000), 15000, true };
 	struct error e;
 
 	advance(&r, s);
@@ -165,8 +165,12 @@ static void an_altered_byte_is_noticed(void **state)
 static void another_ticks_bytes_are_refused(void **state)
 {
 	(void)state;
-	static const struct record_key other[] = { { 241, 0, 0, true }, { 240, 1, 0, true }, { 240, 0, 0, false } };
-	struct record_key k = { 240, 0, 0, true };
+	static const struct record_key other[] = { { 241, 0, 0, 0, true },
+						   { 240, 1, 0, 0, true },
+						   { 240, 0, 1, 0, true },
+						   { 240, 0, 0, 1, true },
+						   { 240, 0, 0, 0, false } };
+	struct record_key k = { 240, 0, 0, 0, true };
 	struct record_state in = { 0 }, out = { 0 };
 	struct buf bytes = { 0 };
 	struct pool_plan plan = { .price_count = 0 };
@@ -189,7 +193,7 @@ static void a_quiet_tick_costs_a_few_bytes(void **state)
 	struct pool_snapshot snapshot = { .scrapes = scrapes, .scrape_count = 3 };
 
 	for (int64_t tick = 0; tick < 10; tick++) {
-		struct record_key k = { tick, 0, INT64_C(1700000000000) + tick * 15000, tick == 0 };
+		struct record_key k = { tick, 0, INT64_C(1700000000000) + tick * 15000, 15000, tick == 0 };
 
 		for (int i = 0; i < 3; i++)
 			scrapes[i].at = k.now - 10000 + i * 5000;

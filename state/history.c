@@ -1,0 +1,333 @@
+/* Making, opening and closing a history, and the facts about it as a whole. */
+#include "state/history_file.h"
+#include "state/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct history *history_new(void)
+{
+	struct history *h = calloc(1, sizeof *h);
+
+	if (!h) {
+		fputs("out of memory\n", stderr);
+		abort();
+	}
+	return h;
+}
+
+static void make_positions(struct history *h)
+{
+	h->positions = arena_array(&h->arena, struct pool_position, h->pool_count);
+	for (size_t i = 0; i < h->pool_count; i++)
+		h->positions[i].tick = -1;
+}
+
+bool history_begin(struct history *h, struct error *e)
+{
+	if (h->is_in_transaction)
+		return true;
+	h->is_in_transaction = db_begin(h->db, e);
+	return h->is_in_transaction;
+}
+
+bool history_commit(struct history *h, struct error *e)
+{
+	if (!h->is_in_transaction)
+		return true;
+	h->uncommitted = 0;
+	h->is_in_transaction = false;
+	if (db_commit(h->db, e))
+		return true;
+	db_rollback(h->db);
+	return false;
+}
+
+static bool save_fact(struct history *h, const char *name, const char *value, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "INSERT INTO fact (name, value) VALUES (?, ?)");
+
+	db_bind_text(s, name);
+	db_bind_text(s, value);
+	return db_run(s, e);
+}
+
+static bool save_manifest(struct history *h, const char *text, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "INSERT INTO manifest (text) VALUES (?)");
+
+	db_bind_text(s, text);
+	if (!db_run(s, e))
+		return false;
+	s = db_prepare(h->db, "INSERT INTO manifest_use (tick, manifest) VALUES (0, ?)");
+	db_bind_int(s, db_last_id(h->db));
+	return db_run(s, e);
+}
+
+static bool save_pool(struct history *h, const struct fleet_spec *fleet, size_t pool, struct error *e)
+{
+	const struct pool_spec *p = &fleet->pools[pool];
+	struct statement *s = db_prepare(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)");
+
+	db_bind_int(s, (int64_t)pool);
+	db_bind_text(s, p->namespace);
+	db_bind_text(s, p->name);
+	if (!db_run(s, e))
+		return false;
+	for (size_t i = 0; i < p->group_count; i++) {
+		s = db_prepare(h->db, "INSERT INTO pool_group (pool, position, name) VALUES (?, ?, ?)");
+		db_bind_int(s, (int64_t)pool);
+		db_bind_int(s, (int64_t)i);
+		db_bind_text(s, fleet->groups[p->groups[i]].name);
+		if (!db_run(s, e))
+			return false;
+	}
+	return true;
+}
+
+static bool save_setup(struct history *h, const struct history_setup *setup, struct error *e)
+{
+	char layout[16];
+
+	snprintf(layout, sizeof layout, "%08x", record_layout());
+	if (!history_begin(h, e) || !save_fact(h, "program", setup->program, e) ||
+	    !save_fact(h, "run", setup->run, e) || !save_fact(h, "layout", layout, e) ||
+	    !save_manifest(h, setup->manifest, e))
+		return false;
+	for (size_t i = 0; i < setup->fleet->pool_count; i++)
+		if (!save_pool(h, setup->fleet, i, e))
+			return false;
+	return history_commit(h, e);
+}
+
+void history_close(struct history *h)
+{
+	if (!h)
+		return;
+	db_close(h->db);
+	for (size_t i = 0; i < h->pool_count && h->positions; i++)
+		for (int part = 0; part < RECORD_PART_COUNT; part++)
+			record_state_release(&h->positions[i].part[part]);
+	buf_release(&h->input);
+	buf_release(&h->plan);
+	arena_release(&h->arena);
+	free(h);
+}
+
+bool history_finish(struct history *h, struct error *e)
+{
+	bool ok = history_commit(h, e);
+
+	history_close(h);
+	return ok;
+}
+
+static bool count_rows(struct history *h, const char *sql, size_t *count, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, sql);
+	bool row;
+
+	if (!db_step(s, &row, e))
+		return false;
+	*count = (size_t)db_column_int(s, 0);
+	db_reset(s);
+	return true;
+}
+
+static const char *copy_text(struct history *h, const struct statement *s, int column)
+{
+	const char *text = db_column_text(s, column);
+
+	return arena_strdup(&h->arena, text, strlen(text));
+}
+
+static bool load_groups(struct history *h, size_t pool, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM pool_group WHERE pool = ?");
+	struct history_pool *p = &h->pools[pool];
+	bool row;
+
+	db_bind_int(s, (int64_t)pool);
+	if (!db_step(s, &row, e))
+		return false;
+	size_t count = (size_t)db_column_int(s, 0);
+	db_reset(s);
+	const char **groups = arena_array(&h->arena, const char *, count + 1);
+
+	s = db_prepare(h->db, "SELECT name FROM pool_group WHERE pool = ? ORDER BY position");
+	db_bind_int(s, (int64_t)pool);
+	for (size_t i = 0; i < count; i++) {
+		if (!db_step(s, &row, e))
+			return false;
+		groups[i] = row ? copy_text(h, s, 0) : "";
+	}
+	db_reset(s);
+	p->groups = groups;
+	p->group_count = count;
+	return true;
+}
+
+static bool load_pools(struct history *h, struct error *e)
+{
+	size_t count;
+	bool row = true;
+
+	if (!count_rows(h, "SELECT count(*) FROM pool", &count, e))
+		return false;
+	h->pools = arena_array(&h->arena, struct history_pool, count + 1);
+	struct statement *s = db_prepare(h->db, "SELECT name, namespace, id FROM pool ORDER BY id");
+	for (size_t i = 0; i < count && row; i++) {
+		if (!db_step(s, &row, e))
+			return false;
+		if (!row || db_column_int(s, 2) != (int64_t)i)
+			return error_set(e, ERROR_INVALID, "%s: damaged: pools are missing", db_path(h->db));
+		h->pools[i].name = copy_text(h, s, 0);
+		h->pools[i].namespace = copy_text(h, s, 1);
+	}
+	db_reset(s);
+	h->pool_count = count;
+	make_positions(h);
+	for (size_t i = 0; i < count; i++)
+		if (!load_groups(h, i, e))
+			return false;
+	return true;
+}
+
+static void remove_file(const char *path)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		CLEANUP(buf_release) struct buf name = { 0 };
+
+		buf_printf(&name, "%s%s", path, suffixes[i]);
+		unlink(name.text);
+	}
+}
+
+struct history *history_create(const struct history_setup *setup, struct error *e)
+{
+	if (!access(setup->path, F_OK)) {
+		error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path);
+		return NULL;
+	}
+	struct history *h = history_new();
+
+	h->ticks_per_commit = setup->ticks_per_commit;
+	h->checkpoint_every = setup->checkpoint_every;
+	h->db = db_open(setup->path, &history_schema, e);
+	if (h->db && save_setup(h, setup, e) && load_pools(h, e))
+		return h;
+	history_close(h);
+	remove_file(setup->path);
+	return NULL;
+}
+
+static bool check_layout(struct history *h, struct error *e)
+{
+	CLEANUP(arena_release) struct arena scratch = { 0 };
+	const char *found, *program;
+	char wanted[16];
+
+	snprintf(wanted, sizeof wanted, "%08x", record_layout());
+	if (!history_fact(h, "layout", &scratch, &found, e) || !history_fact(h, "program", &scratch, &program, e))
+		return false;
+	if (strcmp(found, wanted))
+		return error_set(e, ERROR_INVALID,
+				 "%s: its records have other fields than this program knows (layout %s, not %s); "
+				 "read it with preheat %s, which wrote it",
+				 db_path(h->db), found, wanted, program);
+	return true;
+}
+
+struct history *history_open(const char *path, struct error *e)
+{
+	struct history *h = history_new();
+
+	h->db = db_open_read(path, &history_schema, e);
+	if (h->db && check_layout(h, e) && load_pools(h, e))
+		return h;
+	history_close(h);
+	return NULL;
+}
+
+const char *history_path(const struct history *h)
+{
+	return db_path(h->db);
+}
+
+const struct history_pool *history_pools(const struct history *h, size_t *count)
+{
+	*count = h->pool_count;
+	return h->pools;
+}
+
+bool history_find_pool(const struct history *h, const char *name, size_t *pool, struct error *e)
+{
+	CLEANUP(buf_release) struct buf known = { .cap = 256 };
+
+	for (size_t i = 0; i < h->pool_count; i++) {
+		const struct history_pool *p = &h->pools[i];
+		size_t space = strlen(p->namespace);
+
+		if (!strcmp(p->name, name) ||
+		    (!strncmp(p->namespace, name, space) && name[space] == '/' && !strcmp(p->name, name + space + 1))) {
+			*pool = i;
+			return true;
+		}
+		buf_printf(&known, "%s%s", i ? ", " : "", p->name);
+	}
+	return error_set(e, ERROR_NOT_FOUND, "%s: no pool '%s' in this history; there is: %s", db_path(h->db), name,
+			 known.text ? known.text : "none");
+}
+
+bool history_fact(struct history *h, const char *name, struct arena *a, const char **value, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT value FROM fact WHERE name = ?");
+	bool row;
+
+	db_bind_text(s, name);
+	if (!db_step(s, &row, e))
+		return false;
+	const char *text = row ? db_column_text(s, 0) : "";
+	*value = arena_strdup(a, text, strlen(text));
+	db_reset(s);
+	return true;
+}
+
+bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT text FROM manifest_use u JOIN manifest m ON m.id = u.manifest"
+						" WHERE u.tick <= ? ORDER BY u.tick DESC LIMIT 1");
+	bool row;
+
+	db_bind_int(s, tick);
+	if (!db_step(s, &row, e))
+		return false;
+	if (!row)
+		return error_set(e, ERROR_INVALID, "%s: damaged: no manifest for tick %lld", db_path(h->db),
+				 (long long)tick);
+	const char *found = db_column_text(s, 0);
+	*text = arena_strdup(a, found, strlen(found));
+	db_reset(s);
+	return true;
+}
+
+bool history_span(struct history *h, struct history_span *span, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT a.id, z.id, a.at, z.at FROM tick a, tick z"
+						" WHERE a.id = (SELECT min(id) FROM tick)"
+						" AND z.id = (SELECT max(id) FROM tick)");
+	bool row;
+
+	if (!db_step(s, &row, e))
+		return false;
+	*span = (struct history_span){ 0, -1, 0, 0 };
+	if (row)
+		*span = (struct history_span){ db_column_int(s, 0), db_column_int(s, 1), db_column_int(s, 2),
+					       db_column_int(s, 3) };
+	db_reset(s);
+	return true;
+}

@@ -1,0 +1,120 @@
+/*
+ * A history: every decision with all that it depended on, in one SQLite
+ * file that can be read while it is written. What production wrote can be
+ * simulated and replayed on any other machine.
+ *
+ * One writer; any number of readers in other processes. Every error names
+ * the file and what to do; a damaged record also names pool and tick.
+ */
+#pragma once
+#include "base/arena.h"
+#include "state/record.h"
+
+struct history;
+
+struct history_setup {
+	const char *path;
+	const char *manifest; /* its text, whole */
+	const struct fleet_spec *fleet;
+	const char *program;	  /* version that writes */
+	const char *run;	  /* what this is a history of: "simulate --seed 1 ..." */
+	int64_t ticks_per_commit; /* 1 for a live controller; more is faster, and a crash loses as many */
+	millis checkpoint_every;  /* of history_wants_checkpoint */
+};
+
+/* A new file; ERROR_CONFLICT when one is there. NULL on failure, and then no file is left. */
+struct history *history_create(const struct history_setup *setup, struct error *e);
+/* For reading only. NULL on failure. */
+struct history *history_open(const char *path, struct error *e);
+/* Commits and closes. A history that failed before is closed too, and keeps what was committed. */
+bool history_finish(struct history *h, struct error *e) MUST_USE;
+/* Closes without committing. Takes NULL. */
+void history_close(struct history *h);
+
+/* --- writing --- */
+
+/* Ticks come in order without gaps, and now never goes back. */
+bool history_append(struct history *h, const struct snapshot *s, const struct plan *p, struct error *e) MUST_USE;
+/* Whether the tick about to be decided should be preceded by a checkpoint. */
+bool history_wants_checkpoint(const struct history *h, const struct snapshot *s);
+/* The policy's memory as it is before it decides `s`. Older ones are thinned: hourly for a day, then one a day. */
+bool history_checkpoint(struct history *h, const struct snapshot *s, const struct buf *memory,
+			struct error *e) MUST_USE;
+
+/* --- facts --- */
+
+struct history_pool {
+	const char *name, *namespace;
+	const char *const *groups; /* in the pool's order of preference */
+	size_t group_count;
+};
+
+struct history_span {
+	int64_t first_tick, last_tick; /* last < first: no tick yet */
+	millis from, to;	       /* ends of the first and the last tick */
+};
+
+const char *history_path(const struct history *h);
+/* In the order of the manifest's pools. */
+const struct history_pool *history_pools(const struct history *h, size_t *count);
+/* Index of a pool by NAME or NAMESPACE/NAME; ERROR_NOT_FOUND tells the pools that there are. */
+bool history_find_pool(const struct history *h, const char *name, size_t *pool, struct error *e) MUST_USE;
+bool history_span(struct history *h, struct history_span *span, struct error *e) MUST_USE;
+/* "program", "run"; "" when not there. The text lives in the arena. */
+bool history_fact(struct history *h, const char *name, struct arena *a, const char **value, struct error *e) MUST_USE;
+/* The manifest in force at a tick. */
+bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e) MUST_USE;
+
+/* --- reading --- */
+
+struct tick_record {
+	int64_t tick;
+	millis now, interval;
+	size_t pool;
+	struct pool_snapshot snapshot; /* lists last until the next read of the same pool */
+	struct pool_plan plan;
+	bool is_plan_damaged; /* plan is that of the tick before; history_trust_plan goes on from another */
+};
+
+/* One decision. Reading on from tick to tick is cheap. ERROR_NOT_FOUND outside of the span. */
+bool history_read(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
+/* As history_read, but a damaged plan only sets is_plan_damaged, with the reason in *damage. */
+bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,
+			  struct error *e) MUST_USE;
+/* After a damaged plan: what it should have been. The ticks after it are told against this. */
+void history_trust_plan(struct history *h, size_t pool, const struct pool_plan *plan);
+/* The last tick that ended at or before `at`, the first one when all are later. */
+bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *e) MUST_USE;
+
+enum { ANY = -1 };
+
+struct history_filter {
+	int64_t pool;	    /* index, or ANY */
+	int64_t from, to;   /* ticks, both included */
+	const char *group;  /* one that was asked for something or held; NULL: any */
+	int64_t limit;	    /* enum limit, or ANY */
+	bool changed_only;  /* only those that asked for something */
+	bool largest_first; /* by the change of hot replicas asked for; else newest first */
+	int64_t most;
+};
+
+struct history_hit {
+	int64_t tick;
+	size_t pool;
+};
+
+/* The decisions that the filter lets through, in the arena. */
+bool history_find(struct history *h, const struct history_filter *f, struct arena *a, struct history_hit **hits,
+		  size_t *count, struct error *e) MUST_USE;
+
+/* The last checkpoint at or before `tick`: its tick, and the bytes of the memory. ERROR_NOT_FOUND when there is none.
+ */
+bool history_last_checkpoint(struct history *h, int64_t tick, int64_t *at_tick, struct buf *memory,
+			     struct error *e) MUST_USE;
+/* Checksum of the checkpoint stored for just this tick; false in *there when there is none. */
+bool history_checkpoint_crc(struct history *h, int64_t tick, bool *there, uint32_t *crc, struct error *e) MUST_USE;
+
+/* --- retention --- */
+
+/* Drops ticks that ended before `older_than`, as far as the last checkpoint before it; sums per hour stay. */
+bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e) MUST_USE;

@@ -1,0 +1,50 @@
+#include "state/schema.h"
+
+/* Append only: a released migration never changes. */
+static const char *const migrations[] = {
+	/* Facts of the whole file, by name. */
+	"CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+
+	/* A text is kept once; manifest_use says from which tick on it is in force. */
+	"CREATE TABLE manifest (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;"
+	"CREATE TABLE manifest_use (tick INTEGER PRIMARY KEY, manifest INTEGER NOT NULL REFERENCES manifest) STRICT;"
+
+	"CREATE TABLE pool (id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL) STRICT;"
+	"CREATE TABLE pool_group (pool INTEGER NOT NULL REFERENCES pool, position INTEGER NOT NULL, name TEXT NOT NULL,"
+	"                         PRIMARY KEY (pool, position)) STRICT, WITHOUT ROWID;"
+
+	/* at: its end, interval: its length, both in ms. at grows with id. */
+	"CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, interval INTEGER NOT NULL) STRICT;"
+
+	/*
+	 * input and plan: see record.h. The numbers beside them repeat what is in plan, for finding:
+	 * asked: change of hot replicas that the plan asks for, NULL when it asks for nothing;
+	 * concerns: a bit per position of a group that was asked for something or held.
+	 */
+	"CREATE TABLE decision (tick INTEGER NOT NULL, pool INTEGER NOT NULL, is_keyframe INTEGER NOT NULL,"
+	"                       held_by INTEGER NOT NULL, asked INTEGER, concerns INTEGER NOT NULL,"
+	"                       input BLOB NOT NULL, plan BLOB NOT NULL,"
+	"                       PRIMARY KEY (tick, pool)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX decision_asked ON decision (tick, pool) WHERE asked IS NOT NULL;"
+	"CREATE INDEX decision_largest ON decision (abs(asked), tick) WHERE asked IS NOT NULL;"
+	"CREATE INDEX decision_held ON decision (held_by, tick) WHERE held_by <> 0;"
+
+	/* The policy's memory before it decided this tick: size and crc are of the bytes before compression. */
+	"CREATE TABLE checkpoint (tick INTEGER PRIMARY KEY, at INTEGER NOT NULL, size INTEGER NOT NULL,"
+	"                         crc INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;"
+
+	/* A purchase: saved before the call that costs money, with its outcome afterwards. */
+	"CREATE TABLE launch (token TEXT PRIMARY KEY, pool INTEGER NOT NULL, node_group TEXT NOT NULL,"
+	"                     kind INTEGER NOT NULL, count INTEGER NOT NULL, asked_at INTEGER NOT NULL,"
+	"                     outcome TEXT, ended_at INTEGER) STRICT;"
+	"CREATE INDEX launch_open ON launch (asked_at) WHERE outcome IS NULL;"
+
+	/* What is left of hours whose ticks were dropped. replica_ms: of decided replicas. */
+	"CREATE TABLE rollup (hour INTEGER NOT NULL, pool INTEGER NOT NULL, ticks INTEGER NOT NULL,"
+	"                     arrived INTEGER NOT NULL, started INTEGER NOT NULL, late INTEGER NOT NULL,"
+	"                     replica_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL, asked INTEGER NOT NULL,"
+	"                     PRIMARY KEY (hour, pool)) STRICT, WITHOUT ROWID;",
+};
+
+/* "PrHt" */
+const struct db_schema history_schema = { 0x50724874, migrations, sizeof migrations / sizeof *migrations };

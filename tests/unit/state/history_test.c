@@ -1,0 +1,565 @@
+/* Histories: what was written is read; questions find it; damage and foreign files are told apart. */
+#include "base/random.h"
+#include "state/history.h"
+#include "state/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static const struct group_spec groups[] = { { .name = "spot" }, { .name = "on-demand" } };
+static const size_t both[] = { 0, 1 }, second[] = { 1 };
+static const struct pool_spec pools[] = {
+	{ .name = "chat", .namespace = "llm", .groups = both, .group_count = 2 },
+	{ .name = "batch", .namespace = "llm", .groups = second, .group_count = 1 },
+};
+static const struct fleet_spec fleet = { groups, 2, pools, 2 };
+static const millis start = INT64_C(1700000000000);
+
+static char folder[] = "/tmp/preheat-history-XXXXXX";
+static char path[64];
+
+/* What tick `t` was, made from its number alone. */
+struct made {
+	struct snapshot snapshot;
+	struct plan plan;
+	struct pool_snapshot snapshots[2];
+	struct pool_plan plans[2];
+	struct scrape_input scrapes[3];
+	struct group_input group_inputs[2];
+	struct group_decision decisions[2][2];
+};
+
+static void make(struct made *m, int64_t t)
+{
+	struct random r = random_stream((uint64_t)t, "history-test");
+
+	*m = (struct made){ 0 };
+	for (size_t i = 0; i < 3; i++)
+		m->scrapes[i] = (struct scrape_input){ .at = start + t * 15000 + (int64_t)i * 5000,
+						       .running = (int64_t)(random_next(&r) % 500),
+						       .output_tokens = (int64_t)(random_next(&r) % 100000) };
+	for (size_t p = 0; p < 2; p++) {
+		size_t count = pools[p].group_count;
+
+		m->snapshots[p] = (struct pool_snapshot){
+			.scrapes = m->scrapes, .scrape_count = 3, .groups = m->group_inputs, .group_count = count
+		};
+		m->plans[p] = (struct pool_plan){ .groups = m->decisions[p], .group_count = count };
+		m->plans[p].decision = (struct pool_decision){ .ready = 5, .decided = 5, .started = 7, .late = 1 };
+	}
+	if (t % 10 == 3) {
+		m->decisions[0][t % 20 == 3].cold = t % 7 + 1;
+		m->plans[0].decision.decided = 5 + t % 7 + 1;
+	}
+	if (t % 50 == 1)
+		m->plans[1].decision.held_by = LIMIT_BUDGET;
+	m->snapshot = (struct snapshot){ t, start + (t + 1) * 15000, 15000, &fleet, m->snapshots };
+	m->plan = (struct plan){ m->plans, 2 };
+}
+
+static void write_file(int64_t ticks, int64_t ticks_per_commit)
+{
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "a test", ticks_per_commit, HOUR };
+	struct error e = { 0 };
+	struct made m;
+
+	unlink(path);
+	struct history *h = history_create(&setup, &e);
+	assert_string_equal(e.message, "");
+	assert_non_null(h);
+	for (int64_t t = 0; t < ticks; t++) {
+		make(&m, t);
+		if (history_wants_checkpoint(h, &m.snapshot)) {
+			struct buf memory = { 0 };
+
+			buf_printf(&memory, "memory before %lld", (long long)t);
+			assert_true(history_checkpoint(h, &m.snapshot, &memory, &e));
+			buf_release(&memory);
+		}
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+	}
+	assert_true(history_finish(h, &e));
+}
+
+static struct history *open_file(void)
+{
+	struct error e = { 0 };
+	struct history *h = history_open(path, &e);
+
+	assert_string_equal(e.message, "");
+	return h;
+}
+
+static void sql(const char *text)
+{
+	sqlite3 *db;
+	char *message = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK)
+		fail_msg("%s: %s", text, message);
+	sqlite3_close(db);
+}
+
+static void assert_tick(const struct tick_record *r, int64_t t)
+{
+	struct made m;
+
+	make(&m, t);
+	assert_int_equal(r->tick, t);
+	assert_int_equal(r->now, m.snapshot.now);
+	assert_memory_equal(r->snapshot.scrapes, m.scrapes, sizeof m.scrapes);
+	assert_memory_equal(&r->plan.decision, &m.plans[r->pool].decision, sizeof r->plan.decision);
+	assert_memory_equal(r->plan.groups, m.decisions[r->pool], r->plan.group_count * sizeof *r->plan.groups);
+}
+
+static void what_was_written_is_read_in_any_order(void **state)
+{
+	(void)state;
+	static const int64_t order[] = { 999, 0, 1, 2, 240, 239, 700, 701, 705, 705, 17, 480 };
+	struct tick_record r;
+	struct error e;
+
+	write_file(1000, 100);
+	struct history *h = open_file();
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		for (size_t pool = 0; pool < 2; pool++) {
+			assert_true(history_read(h, order[i], pool, &r, &e));
+			assert_int_equal(r.pool, pool);
+			assert_tick(&r, order[i]);
+		}
+	assert_false(history_read(h, 1000, 0, &r, &e));
+	assert_int_equal(e.kind, ERROR_NOT_FOUND);
+	assert_non_null(strstr(e.message, "ticks 0 to 999"));
+	history_close(h);
+}
+
+static void facts_are_kept(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	struct history_span span;
+	const char *text;
+	size_t count, pool;
+	struct error e;
+
+	write_file(10, 1);
+	struct history *h = open_file();
+	assert_true(history_manifest(h, 9, &a, &text, &e));
+	assert_string_equal(text, "kind: WarmPool\n");
+	assert_true(history_fact(h, "run", &a, &text, &e));
+	assert_string_equal(text, "a test");
+	const struct history_pool *p = history_pools(h, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(p[0].name, "chat");
+	assert_int_equal(p[0].group_count, 2);
+	assert_string_equal(p[1].groups[0], "on-demand");
+	assert_true(history_find_pool(h, "llm/batch", &pool, &e));
+	assert_int_equal(pool, 1);
+	assert_false(history_find_pool(h, "nobody", &pool, &e));
+	assert_non_null(strstr(e.message, "chat, batch"));
+	assert_true(history_span(h, &span, &e));
+	assert_int_equal(span.last_tick, 9);
+	assert_int_equal(span.to, start + 10 * 15000);
+	arena_release(&a);
+	history_close(h);
+}
+
+static void a_time_finds_its_tick(void **state)
+{
+	(void)state;
+	static const struct {
+		millis after;
+		int64_t tick;
+	} cases[] = {
+		{ -5, 0 }, { 0, 0 }, { 15000, 0 }, { 29999, 0 }, { 30000, 1 }, { 100 * 15000, 99 }, { DAY, 299 }
+	};
+	int64_t tick;
+	struct error e;
+
+	write_file(300, 100);
+	struct history *h = open_file();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_true(history_tick_at(h, start + cases[i].after, &tick, &e));
+		assert_int_equal(tick, cases[i].tick);
+	}
+	history_close(h);
+}
+
+static void a_filter_finds_what_it_says(void **state)
+{
+	(void)state;
+	static const struct {
+		struct history_filter filter;
+		size_t count;
+		int64_t first;
+	} cases[] = {
+		{ { ANY, 0, 299, NULL, ANY, false, false, 1000 }, 600, 299 },
+		{ { 0, 0, 299, NULL, ANY, false, false, 7 }, 7, 299 },
+		{ { 0, 100, 109, NULL, ANY, false, false, 1000 }, 10, 109 },
+		{ { ANY, 0, 299, NULL, ANY, true, false, 1000 }, 30, 293 },
+		{ { 0, 0, 299, NULL, ANY, true, false, 2 }, 2, 293 },
+		{ { 1, 0, 299, NULL, ANY, true, false, 1000 }, 0, 0 },
+		{ { ANY, 0, 299, NULL, LIMIT_BUDGET, false, false, 1000 }, 6, 251 },
+		{ { ANY, 0, 299, NULL, LIMIT_MAX, false, false, 1000 }, 0, 0 },
+		{ { ANY, 0, 299, "spot", ANY, false, false, 1000 }, 15, 293 },
+		{ { ANY, 0, 299, "on-demand", ANY, false, false, 1000 }, 15, 283 },
+		{ { ANY, 0, 299, NULL, ANY, true, true, 1 }, 1, 293 }, /* 293 % 7 = 6, the most */
+	};
+	struct arena a = { 0 };
+	struct history_hit *hits;
+	size_t count;
+	struct error e;
+
+	write_file(300, 100);
+	struct history *h = open_file();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_true(history_find(h, &cases[i].filter, &a, &hits, &count, &e));
+		assert_int_equal(count, cases[i].count);
+		if (count)
+			assert_int_equal(hits[0].tick, cases[i].first);
+	}
+	arena_release(&a);
+	history_close(h);
+}
+
+static void an_altered_plan_is_named(void **state)
+{
+	(void)state;
+	struct tick_record r;
+	struct error e, damage;
+
+	write_file(300, 100);
+	sql("UPDATE decision SET plan = CAST(substr(plan, 1, 1) || x'7e' || substr(plan, 3) AS BLOB)"
+	    " WHERE tick = 123 AND pool = 0");
+	struct history *h = open_file();
+	assert_true(history_read(h, 122, 0, &r, &e));
+	assert_false(history_read(h, 123, 0, &r, &e));
+	assert_int_equal(e.kind, ERROR_INVALID);
+	assert_non_null(strstr(e.message, "pool chat, tick 123: the stored plan is damaged"));
+	assert_false(history_read(h, 124, 0, &r, &e)); /* told against the damaged one */
+	assert_true(history_read(h, 123, 1, &r, &e));
+	assert_true(history_read(h, 240, 0, &r, &e)); /* a keyframe stands on its own */
+
+	assert_true(history_read_lenient(h, 123, 0, &r, &damage, &e));
+	assert_true(r.is_plan_damaged);
+	struct made m;
+	make(&m, 123);
+	history_trust_plan(h, 0, &m.plans[0]);
+	assert_true(history_read_lenient(h, 124, 0, &r, &damage, &e));
+	assert_false(r.is_plan_damaged);
+	assert_tick(&r, 124);
+	history_close(h);
+}
+
+static void numbers_beside_a_plan_must_match(void **state)
+{
+	(void)state;
+	static const char *const changes[] = {
+		"UPDATE decision SET held_by = 3 WHERE tick = 5 AND pool = 0",
+		"UPDATE decision SET asked = 3 WHERE tick = 5 AND pool = 0",
+		"UPDATE decision SET concerns = 2 WHERE tick = 5 AND pool = 0",
+		"UPDATE decision SET is_keyframe = 1 WHERE tick = 5 AND pool = 0",
+		"UPDATE decision SET plan = x'00' WHERE tick = 5 AND pool = 0",
+		"UPDATE decision SET input = plan WHERE tick = 5 AND pool = 0",
+		"UPDATE tick SET at = at + 1 WHERE id = 5",
+		"UPDATE tick SET interval = 14000 WHERE id = 5",
+	};
+	struct tick_record r;
+	struct error e;
+
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+		write_file(20, 100);
+		sql(changes[i]);
+		struct history *h = open_file();
+		if (history_read(h, 5, 0, &r, &e))
+			fail_msg("%s", changes[i]);
+		assert_non_null(strstr(e.message, "tick 5"));
+		history_close(h);
+	}
+}
+
+static void checkpoints_come_back_and_are_thinned(void **state)
+{
+	(void)state;
+	struct buf memory = { 0 };
+	int64_t at;
+	struct error e;
+	uint32_t crc;
+	bool there;
+
+	write_file(240 * 73, 1000); /* just over three days */
+	struct history *h = open_file();
+	assert_true(history_last_checkpoint(h, 240 * 72 + 50, &at, &memory, &e));
+	assert_true(at > 240 * 71 && at <= 240 * 72 + 50);
+	char expected[64];
+	snprintf(expected, sizeof expected, "memory before %lld", (long long)at);
+	assert_string_equal(memory.text, expected);
+	assert_true(history_checkpoint_crc(h, at, &there, &crc, &e));
+	assert_true(there);
+	assert_true(history_checkpoint_crc(h, at + 1, &there, &crc, &e));
+	assert_false(there);
+	assert_false(history_last_checkpoint(h, 3, &at, &memory, &e));
+	assert_int_equal(e.kind, ERROR_NOT_FOUND);
+	history_close(h);
+	buf_release(&memory);
+
+	sqlite3 *db;
+	sqlite3_stmt *s;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_prepare_v2(db, "SELECT count(*) FROM checkpoint", -1, &s, NULL);
+	sqlite3_step(s);
+	int count = sqlite3_column_int(s, 0);
+	assert_true(count >= 24 && count <= 29);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	sql("UPDATE checkpoint SET bytes = x'00'");
+	h = open_file();
+	assert_false(history_last_checkpoint(h, 240 * 72, &at, &memory, &e));
+	assert_non_null(strstr(e.message, "checkpoint of tick"));
+	history_close(h);
+}
+
+static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
+{
+	(void)state;
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "a test", 100, HOUR };
+	struct history_span span;
+	struct tick_record r;
+	struct error e;
+	struct made m;
+	int64_t dropped;
+
+	unlink(path);
+	struct history *h = history_create(&setup, &e);
+	for (int64_t t = 0; t < 1000; t++) {
+		struct buf memory = { 0 };
+
+		make(&m, t);
+		buf_text(&memory, "m");
+		if (t % 300 == 0 && t)
+			assert_true(history_checkpoint(h, &m.snapshot, &memory, &e));
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+		if (t == 800) {
+			assert_true(history_retain(h, start + 650 * 15000, &dropped, &e));
+			assert_int_equal(dropped, 600);
+		}
+		buf_release(&memory);
+	}
+	assert_true(history_finish(h, &e));
+	h = open_file();
+	assert_true(history_span(h, &span, &e));
+	assert_int_equal(span.first_tick, 600);
+	for (int64_t t = 600; t < 1000; t++) {
+		assert_true(history_read(h, t, 0, &r, &e));
+		assert_tick(&r, t);
+	}
+	history_close(h);
+	sql("CREATE TABLE seen (n INTEGER CHECK (n = 600 * 2))");
+	sql("INSERT INTO seen SELECT sum(ticks) FROM rollup");
+	sql("CREATE TABLE late (n INTEGER CHECK (n = 600 * 2))");
+	sql("INSERT INTO late SELECT sum(late) FROM rollup");
+}
+
+static void launches_are_open_until_they_end(void **state)
+{
+	(void)state;
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "a test", 100, HOUR };
+	struct launch one = { "t-1", "spot", 0, START_COLD, 3, start }, *open;
+	struct launch two = { "t-2", "spot", 0, START_WAKE, 1, start + 1 };
+	struct arena a = { 0 };
+	struct error e;
+	size_t count;
+
+	unlink(path);
+	struct history *h = history_create(&setup, &e);
+	assert_true(launch_save(h, &one, &e));
+	assert_true(launch_save(h, &two, &e));
+	assert_false(launch_save(h, &one, &e));
+	assert_int_equal(e.kind, ERROR_CONFLICT);
+	history_close(h); /* a crash: what was saved is there */
+	h = open_file();
+	assert_true(launch_open_ones(h, &a, &open, &count, &e));
+	assert_int_equal(count, 2);
+	assert_string_equal(open[0].token, "t-1");
+	assert_int_equal(open[0].count, 3);
+	history_close(h);
+
+	unlink(path);
+	h = history_create(&setup, &e);
+	assert_true(launch_save(h, &one, &e));
+	assert_true(launch_end(h, "t-1", "done", start + 9, &e));
+	assert_false(launch_end(h, "t-1", "done", start + 9, &e));
+	assert_int_equal(e.kind, ERROR_NOT_FOUND);
+	assert_true(launch_open_ones(h, &a, &open, &count, &e));
+	assert_int_equal(count, 0);
+	assert_true(history_finish(h, &e));
+	arena_release(&a);
+}
+
+static void assert_refused(enum error_kind kind, const char *words)
+{
+	struct error e = { 0 };
+	struct history *h = history_open(path, &e);
+
+	assert_null(h);
+	assert_non_null(strstr(e.message, words));
+	assert_int_equal(e.kind, kind);
+	assert_non_null(strstr(e.message, path));
+}
+
+static void put_file(const char *bytes)
+{
+	unlink(path);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(bytes, f);
+	fclose(f);
+}
+
+static void files_that_are_no_history_are_told_apart(void **state)
+{
+	(void)state;
+	unlink(path);
+	assert_refused(ERROR_NOT_FOUND, "no such file");
+	put_file("");
+	assert_refused(ERROR_INVALID, "empty");
+	put_file("t_s,n_req,prompt_tokens,output_tokens\n0,1,2,3\n and more, so that it is longer than a header is "
+		 "...........");
+	assert_refused(ERROR_INVALID, "not a history");
+	unlink(path);
+	sql("CREATE TABLE t (a)");
+	assert_refused(ERROR_INVALID, "but not a history");
+	write_file(10, 1);
+	sql("PRAGMA user_version = 99");
+	assert_refused(ERROR_INVALID, "newer preheat");
+	write_file(10, 1);
+	sql("UPDATE fact SET value = 'x' WHERE name = 'layout'");
+	assert_refused(ERROR_INVALID, "other fields");
+	write_file(300, 100);
+	assert_int_equal(truncate(path, 8192), 0);
+	assert_refused(ERROR_INVALID, "cut short");
+	write_file(300, 100);
+	assert_int_equal(truncate(path, 50), 0);
+	assert_refused(ERROR_INVALID, "");
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_refused(ERROR_INVALID, "not a file");
+	rmdir(path);
+}
+
+static void a_file_in_use_by_itself_is_locked(void **state)
+{
+	(void)state;
+	sqlite3 *db;
+
+	write_file(10, 1);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;"
+				      "INSERT INTO fact VALUES ('a', 'b')",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_refused(ERROR_UNAVAILABLE, "locked");
+	sqlite3_close(db);
+}
+
+static void reading_does_not_wait_for_the_writer(void **state)
+{
+	(void)state;
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "a test", 10, HOUR };
+	struct history_span span;
+	struct error e = { 0 };
+	struct made m;
+
+	unlink(path);
+	struct history *w = history_create(&setup, &e);
+	for (int64_t t = 0; t < 25; t++) {
+		make(&m, t);
+		assert_true(history_append(w, &m.snapshot, &m.plan, &e));
+	}
+	struct history *r = open_file(); /* the writer is in the middle of a transaction */
+	assert_true(history_span(r, &span, &e));
+	assert_int_equal(span.last_tick, 19);
+	for (int64_t t = 25; t < 60; t++) {
+		make(&m, t);
+		assert_true(history_append(w, &m.snapshot, &m.plan, &e)); /* the reader holds nothing up */
+	}
+	assert_true(history_span(r, &span, &e));
+	assert_int_equal(span.last_tick, 59);
+	history_close(r);
+	assert_true(history_finish(w, &e));
+}
+
+static void a_taken_name_is_refused(void **state)
+{
+	(void)state;
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "a test", 10, HOUR };
+	struct error e;
+
+	put_file("mine");
+	assert_null(history_create(&setup, &e));
+	assert_int_equal(e.kind, ERROR_CONFLICT);
+	setup.path = "/nowhere/history.db";
+	assert_null(history_create(&setup, &e));
+	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
+}
+
+static void reading_leaves_no_files_behind(void **state)
+{
+	(void)state;
+	char beside[80];
+
+	write_file(10, 1);
+	history_close(open_file());
+	snprintf(beside, sizeof beside, "%s-shm", path);
+	assert_int_not_equal(access(beside, F_OK), 0);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof path, "%s/history.db", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_written_is_read_in_any_order),
+		cmocka_unit_test(facts_are_kept),
+		cmocka_unit_test(a_time_finds_its_tick),
+		cmocka_unit_test(a_filter_finds_what_it_says),
+		cmocka_unit_test(an_altered_plan_is_named),
+		cmocka_unit_test(numbers_beside_a_plan_must_match),
+		cmocka_unit_test(checkpoints_come_back_and_are_thinned),
+		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
+		cmocka_unit_test(launches_are_open_until_they_end),
+		cmocka_unit_test(files_that_are_no_history_are_told_apart),
+		cmocka_unit_test(a_file_in_use_by_itself_is_locked),
+		cmocka_unit_test(reading_does_not_wait_for_the_writer),
+		cmocka_unit_test(a_taken_name_is_refused),
+		cmocka_unit_test(reading_leaves_no_files_behind),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
