@@ -4,10 +4,9 @@
 
 enum { CHECKPOINT_MOST = 256 << 20 };
 
-bool history_wants_checkpoint(const struct history *h, const struct snapshot *s)
+bool history_wants_checkpoint(const struct history *h)
 {
-	/* Tick 0 needs none: its memory is empty. */
-	return s->tick > 0 && s->now - h->last_checkpoint_at >= h->checkpoint_every;
+	return h->next_tick > 0 && h->last_at - h->last_checkpoint_at >= h->checkpoint_every;
 }
 
 /* Of those older than a day, the first of each day stays. */
@@ -22,7 +21,7 @@ static bool thin(struct history *h, millis now, struct error *e)
 	return db_run(s, e);
 }
 
-bool history_checkpoint(struct history *h, const struct snapshot *s, const struct buf *memory, struct error *e)
+bool history_checkpoint(struct history *h, const struct buf *memory, struct error *e)
 {
 	CLEANUP(buf_release) struct buf packed = { .cap = CHECKPOINT_MOST };
 
@@ -34,15 +33,15 @@ bool history_checkpoint(struct history *h, const struct snapshot *s, const struc
 						" VALUES (?, ?, ?, ?, ?)");
 	if (!history_begin(h, e))
 		return false;
-	db_bind_int(q, s->tick);
-	db_bind_int(q, s->now);
+	db_bind_int(q, h->next_tick);
+	db_bind_int(q, h->last_at);
 	db_bind_int(q, (int64_t)memory->len);
 	db_bind_int(q, crc32_bytes(0, memory->text, memory->len));
 	db_bind_bytes(q, packed.text, packed.len);
-	if (!db_run(q, e) || !thin(h, s->now, e))
+	if (!db_run(q, e) || !thin(h, h->last_at, e))
 		return false;
 	h->is_keyframe_due = true;
-	h->last_checkpoint_at = s->now;
+	h->last_checkpoint_at = h->last_at;
 	return true;
 }
 

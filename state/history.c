@@ -93,8 +93,8 @@ static bool save_setup(struct history *h, const struct history_setup *setup, str
 
 	snprintf(layout, sizeof layout, "%08x", record_layout());
 	if (!history_begin(h, e) || !save_fact(h, "program", setup->program, e) ||
-	    !save_fact(h, "run", setup->run, e) || !save_fact(h, "layout", layout, e) ||
-	    !save_manifest(h, setup->manifest, e))
+	    !save_fact(h, "policy", setup->policy, e) || !save_fact(h, "run", setup->run, e) ||
+	    !save_fact(h, "layout", layout, e) || !save_manifest(h, setup->manifest, e))
 		return false;
 	for (size_t i = 0; i < setup->fleet->pool_count; i++)
 		if (!save_pool(h, setup->fleet, i, e))

@@ -35,11 +35,10 @@ void history_close(struct history *h);
 
 /* Ticks come in order without gaps, and now never goes back. */
 bool history_append(struct history *h, const struct snapshot *s, const struct plan *p, struct error *e) MUST_USE;
-/* Whether the tick about to be decided should be preceded by a checkpoint. */
-bool history_wants_checkpoint(const struct history *h, const struct snapshot *s);
-/* The policy's memory as it is before it decides `s`. Older ones are thinned: hourly for a day, then one a day. */
-bool history_checkpoint(struct history *h, const struct snapshot *s, const struct buf *memory,
-			struct error *e) MUST_USE;
+/* Whether it is time to keep the policy's memory, after an append. */
+bool history_wants_checkpoint(const struct history *h);
+/* The memory as the tick appended last left it. Older ones are thinned: all of the last day stay, then one a day. */
+bool history_checkpoint(struct history *h, const struct buf *memory, struct error *e) MUST_USE;
 
 /* --- facts --- */
 
@@ -60,7 +59,7 @@ const struct history_pool *history_pools(const struct history *h, size_t *count)
 /* Index of a pool by NAME or NAMESPACE/NAME; ERROR_NOT_FOUND tells the pools that there are. */
 bool history_find_pool(const struct history *h, const char *name, size_t *pool, struct error *e) MUST_USE;
 bool history_span(struct history *h, struct history_span *span, struct error *e) MUST_USE;
-/* "program", "run"; "" when not there. The text lives in the arena. */
+/* "program", "policy", "run"; "" when not there. The text lives in the arena. */
 bool history_fact(struct history *h, const char *name, struct arena *a, const char **value, struct error *e) MUST_USE;
 /* The manifest in force at a tick. */
 bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e) MUST_USE;

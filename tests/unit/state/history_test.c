@@ -69,7 +69,8 @@ static void make(struct made *m, int64_t t)
 
 static void write_file(int64_t ticks, int64_t ticks_per_commit)
 {
-	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "a test", ticks_per_commit, HOUR };
+	struct history_setup setup = { path,	  "kind: WarmPool\n", &fleet,		"0.1.0",
+				       "preheat", "a test",	      ticks_per_commit, HOUR };
 	struct error e = { 0 };
 	struct made m;
 
@@ -79,14 +80,14 @@ static void write_file(int64_t ticks, int64_t ticks_per_commit)
 	assert_non_null(h);
 	for (int64_t t = 0; t < ticks; t++) {
 		make(&m, t);
-		if (history_wants_checkpoint(h, &m.snapshot)) {
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+		if (history_wants_checkpoint(h)) {
 			struct buf memory = { 0 };
 
-			buf_printf(&memory, "memory before %lld", (long long)t);
-			assert_true(history_checkpoint(h, &m.snapshot, &memory, &e));
+			buf_printf(&memory, "memory before %lld", (long long)t + 1);
+			assert_true(history_checkpoint(h, &memory, &e));
 			buf_release(&memory);
 		}
-		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
 	}
 	assert_true(history_finish(h, &e));
 }
@@ -333,7 +334,7 @@ static void checkpoints_come_back_and_are_thinned(void **state)
 static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 {
 	(void)state;
-	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "a test", 100, HOUR };
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 100, HOUR };
 	struct history_span span;
 	struct tick_record r;
 	struct error e;
@@ -347,9 +348,9 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 
 		make(&m, t);
 		buf_text(&memory, "m");
-		if (t % 300 == 0 && t)
-			assert_true(history_checkpoint(h, &m.snapshot, &memory, &e));
 		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+		if (t % 300 == 299)
+			assert_true(history_checkpoint(h, &memory, &e));
 		if (t == 800) {
 			assert_true(history_retain(h, start + 650 * 15000, &dropped, &e));
 			assert_int_equal(dropped, 600);
@@ -374,7 +375,7 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 static void launches_are_open_until_they_end(void **state)
 {
 	(void)state;
-	struct history_setup setup = { path, "", &fleet, "0.1.0", "a test", 100, HOUR };
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 100, HOUR };
 	struct launch one = { "t-1", "spot", 0, START_COLD, 3, start }, *open;
 	struct launch two = { "t-2", "spot", 0, START_WAKE, 1, start + 1 };
 	struct arena a = { 0 };
@@ -477,7 +478,7 @@ static void a_file_in_use_by_itself_is_locked(void **state)
 static void reading_does_not_wait_for_the_writer(void **state)
 {
 	(void)state;
-	struct history_setup setup = { path, "", &fleet, "0.1.0", "a test", 10, HOUR };
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 10, HOUR };
 	struct history_span span;
 	struct error e = { 0 };
 	struct made m;
@@ -504,7 +505,7 @@ static void reading_does_not_wait_for_the_writer(void **state)
 static void a_taken_name_is_refused(void **state)
 {
 	(void)state;
-	struct history_setup setup = { path, "", &fleet, "0.1.0", "a test", 10, HOUR };
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 10, HOUR };
 	struct error e;
 
 	put_file("mine");
