@@ -1,0 +1,12 @@
+/* The parts of the page that are the same in every report; embedded at build time by assets/embed.cmake. */
+#pragma once
+#include <stddef.h>
+
+struct asset {
+	const char *bytes;
+	size_t size;
+};
+
+extern const struct asset asset_head_html, asset_body_html, asset_page_css, asset_page_js;
+/* uPlot, or nothing when it was absent at build time; draw.js draws with whichever is there. */
+extern const struct asset asset_chart_css, asset_chart_js, asset_draw_js;
