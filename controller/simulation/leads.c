@@ -1,0 +1,118 @@
+#include "controller/simulation/parts.h"
+
+static bool is_given(struct quantiles q)
+{
+	return q.p50 > 0;
+}
+
+static millis draw(struct random *r, struct quantiles q)
+{
+	if (!is_given(q))
+		return 0;
+	return (millis)random_lognormal(r, (double)q.p50, (double)(q.p95 > q.p50 ? q.p95 : q.p50));
+}
+
+static millis longest(struct quantiles q)
+{
+	return 3 * (q.p95 > q.p50 ? q.p95 : q.p50);
+}
+
+static void draw_stages(struct random *r, const struct quantiles *stages, size_t from, struct lead_draw *lead)
+{
+	lead->is_staged = true;
+	for (size_t i = from; i < STAGE_COUNT; i++) {
+		lead->stage[i] = draw(r, stages[i]);
+		lead->deadline += longest(stages[i]);
+	}
+}
+
+static void draw_total(struct random *r, struct quantiles total, struct lead_draw *lead)
+{
+	lead->stage[0] = draw(r, total);
+	lead->deadline = longest(total);
+}
+
+/* What the world file says, else the manifest: by stage where stages are given. */
+static void draw_boot(struct random *r, const struct pool_state *p, size_t from, struct lead_draw *lead)
+{
+	const struct quantiles *stages = p->spec->stage;
+	struct quantiles total = p->spec->lead_time;
+	bool world_stages = false, stages_given = false;
+
+	for (size_t i = 0; i < STAGE_COUNT; i++)
+		world_stages |= is_given(p->world->stage[i]);
+	if (world_stages)
+		stages = p->world->stage;
+	else if (is_given(p->world->lead_time))
+		stages = NULL;
+	if (is_given(p->world->lead_time))
+		total = p->world->lead_time;
+	for (size_t i = 0; stages && i < STAGE_COUNT; i++)
+		stages_given |= is_given(stages[i]);
+	if (stages_given) {
+		draw_stages(r, stages, from, lead);
+		return;
+	}
+	if (from > 0) {
+		total.p50 = total.p50 * p->world->place_share_permille / 1000;
+		total.p95 = total.p95 * p->world->place_share_permille / 1000;
+	}
+	draw_total(r, total, lead);
+}
+
+static void go_wrong(struct group_state *g, struct lead_draw *lead)
+{
+	if (g->world->slow_start_ppm && random_uniform(&g->failures) * 1e6 < (double)g->world->slow_start_ppm)
+		for (size_t i = 0; i < STAGE_COUNT; i++)
+			lead->stage[i] = lead->stage[i] * g->world->slow_factor_permille / 1000;
+	if (g->world->failed_start_ppm && random_uniform(&g->failures) * 1e6 < (double)g->world->failed_start_ppm)
+		lead->stuck_in = lead->is_staged ? (size_t)(random_uniform(&g->failures) * STAGE_COUNT) : 0;
+}
+
+struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_kind kind)
+{
+	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
+	struct group_state *g = &w->groups[h->group->index];
+	const struct pool_world *pw = h->pool->world;
+
+	switch (kind) {
+	case START_COLD:
+	case START_REFILL:
+		draw_boot(&g->leads, h->pool, 0, &lead);
+		go_wrong(g, &lead);
+		break;
+	case START_PLACE:
+		draw_boot(&g->leads, h->pool, STAGE_IMAGE, &lead);
+		break;
+	case START_WAKE:
+		draw_total(&g->leads, is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time, &lead);
+		break;
+	case START_RECLAIM:
+		draw_total(&g->leads, pw->lendable.replicas ? pw->lendable.reclaim : pw->reclaim, &lead);
+		break;
+	case START_KIND_COUNT:
+		break;
+	}
+	return lead;
+}
+
+bool wake_is_refused(struct world *w, const struct group_state *g)
+{
+	if (!g->world->wake_refused_ppm)
+		return false;
+	struct random *r = &w->groups[g->index].failures;
+	struct random hour = random_stream(w->setup.seed + (uint64_t)(w->now / HOUR), "refused-hours");
+	double drawn = g->world->wake_refused_by_hour ? random_uniform(&hour) : random_uniform(r);
+
+	return drawn * 1e6 < (double)g->world->wake_refused_ppm;
+}
+
+enum error_kind start_is_refused(const struct world *w, const struct group_state *g)
+{
+	for (size_t i = 0; i < g->world->stockout_count; i++) {
+		const struct stockout_window *s = &g->world->stockouts[i];
+		if (w->now >= s->from && w->now < s->to)
+			return s->kind;
+	}
+	return ERROR_NONE;
+}

@@ -1,0 +1,99 @@
+#include "controller/simulation/queue_forms.h"
+
+millis queue_service(const struct queue_truth *t, int64_t prompt_tokens, int64_t output_tokens)
+{
+	int64_t us = output_tokens * t->inter_token_latency_us;
+
+	if (t->prefill_tokens_per_second > 0)
+		us += t->slots * prompt_tokens * 1000000 / t->prefill_tokens_per_second;
+	return us < 1000 ? 1 : us / 1000;
+}
+
+void queue_open(struct queue *q, const struct queue_truth *truth, const struct trace *trace, struct arena *a)
+{
+	*q = (struct queue){ .truth = *truth, .trace = trace, .arena = a };
+	deadlines_open(&q->deadlines, truth->deadline);
+	if (trace && trace->label_count)
+		q->labels = arena_array(a, struct label_use, trace->label_count);
+	if (trace && trace->is_binned)
+		cohorts_open(q);
+	else
+		requests_open(q);
+}
+
+void queue_advance(struct queue *q, millis until)
+{
+	if (q->cohorts)
+		cohorts_advance(q, until);
+	else
+		requests_advance(q, until);
+}
+
+void queue_seat_open(struct queue *q, size_t seat, millis now)
+{
+	while (q->seats.count <= seat)
+		LIST_ADD(q->arena, &q->seats, ((struct seat){ 0 }));
+	q->seats.items[seat] = (struct seat){ .state = SEAT_OPEN, .before = NONE, .after = NONE };
+	q->open_seats++;
+	if (q->requests)
+		requests_seat_open(q, seat, now);
+}
+
+millis queue_seat_drain(struct queue *q, size_t seat, millis now)
+{
+	millis end = q->cohorts ? cohorts_seat_drain(q, now) : requests_seat_drain(q, seat);
+
+	q->seats.items[seat].state = SEAT_DRAINING;
+	q->open_seats--;
+	q->draining_seats++;
+	return end;
+}
+
+int64_t queue_seat_lose(struct queue *q, size_t seat, millis now)
+{
+	bool is_draining = q->seats.items[seat].state == SEAT_DRAINING;
+	int64_t lost = q->cohorts ? cohorts_seat_lose(q, is_draining, now) : requests_seat_lose(q, seat, now);
+
+	queue_seat_close(q, seat);
+	return lost;
+}
+
+void queue_seat_close(struct queue *q, size_t seat)
+{
+	if (q->seats.items[seat].state == SEAT_DRAINING)
+		q->draining_seats--;
+	else
+		q->open_seats--;
+	q->seats.items[seat].state = SEAT_CLOSED;
+}
+
+int64_t queue_seat_running(const struct queue *q, size_t seat)
+{
+	if (!q->cohorts)
+		return q->seats.items[seat].running;
+	return q->open_seats ? q->running / (int64_t)q->open_seats : 0;
+}
+
+size_t queue_next_idle(const struct queue *q, size_t seat)
+{
+	return q->requests ? requests_next_idle(q, seat) : NONE;
+}
+
+int64_t queue_idle_estimate(const struct queue *q)
+{
+	int64_t idle = (int64_t)q->open_seats - q->running;
+
+	return idle > 0 ? idle : 0;
+}
+
+int64_t queue_waiting_late(const struct queue *q, millis now)
+{
+	return q->cohorts ? cohorts_waiting_late(q, now) : requests_waiting_late(q, now);
+}
+
+int64_t queue_demand_milli(const struct queue *q, millis span)
+{
+	int64_t slot_ms = q->cohorts ? cohorts_slot_ms(q, span) : requests_slot_ms(q, span);
+
+	return slot_ms * 1000 / (span * q->truth.slots);
+}

@@ -1,0 +1,83 @@
+/*
+ * One pool's traffic: arrivals, one FIFO queue, slots on replicas. Knows
+ * nothing of machines: the world opens, drains, loses and closes seats (one
+ * per replica, numbered by the world) and the queue fills them.
+ *
+ * Two forms behind one interface. Requests: each has its seat and its end,
+ * events in milliseconds. Binned: cohorts by second of arrival, the slots of
+ * the pool as one, service times dealt over a distribution.
+ */
+#pragma once
+#include "controller/simulation/deadlines.h"
+#include "controller/simulation/list.h"
+#include "controller/simulation/waits.h"
+#include "controller/traces/trace.h"
+
+/* How replicas and requests really behave. */
+struct queue_truth {
+	int64_t slots; /* sequences of a replica, > 0 */
+	int64_t prefill_tokens_per_second;
+	int64_t inter_token_latency_us;
+	int64_t spread_permille; /* coefficient of variation of service times, binned */
+	millis objective_wait;
+	millis patience; /* 0: for ever */
+	millis deadline; /* from arrival to completion, 0: none */
+};
+
+enum seat_state { SEAT_CLOSED, SEAT_OPEN, SEAT_DRAINING };
+
+struct seat {
+	enum seat_state state;
+	int64_t running;      /* requests form */
+	size_t before, after; /* neighbours among open seats with as many running; requests form */
+};
+
+/* A draining seat that ran empty by itself. */
+struct emptied {
+	size_t seat;
+	millis at;
+};
+
+/* What one class of requests used: for cost per class. */
+struct label_use {
+	int64_t requests, late, slot_ms;
+};
+
+struct queue {
+	struct queue_truth truth;
+	const struct trace *trace; /* NULL: no traffic */
+	struct arena *arena;
+	/* since the start */
+	int64_t arrived, returned, started, late, gave_up, completed, prompt_tokens, output_tokens;
+	/* now */
+	int64_t waiting, running, running_draining;
+	size_t open_seats, draining_seats;
+	struct waits waits;
+	struct deadline_book deadlines;
+	struct label_use *labels; /* one per label of the trace */
+	LIST(struct seat) seats;
+	LIST(struct emptied) emptied;  /* the world empties this list */
+	struct request_form *requests; /* exactly one of the two */
+	struct cohort_form *cohorts;
+};
+
+void queue_open(struct queue *q, const struct queue_truth *truth, const struct trace *trace, struct arena *a);
+void queue_advance(struct queue *q, millis until);
+void queue_seat_open(struct queue *q, size_t seat, millis now);
+/* Nothing new starts there. Returns when it will be empty, or -1 when that will be told through `emptied`. */
+millis queue_seat_drain(struct queue *q, size_t seat, millis now);
+/* What runs there goes back to the head of the queue. Returns the slot-milliseconds of work lost. */
+int64_t queue_seat_lose(struct queue *q, size_t seat, millis now);
+void queue_seat_close(struct queue *q, size_t seat);
+/* Sequences on an open seat; an estimate in binned form. */
+int64_t queue_seat_running(const struct queue *q, size_t seat);
+/* Open seats with nothing running, one after the other from NONE; requests form only. */
+size_t queue_next_idle(const struct queue *q, size_t seat);
+int64_t queue_idle_estimate(const struct queue *q);
+/* Requests that wait now and are late already. */
+int64_t queue_waiting_late(const struct queue *q, millis now);
+/* Replicas that the traffic of the first `span` keeps busy, in thousandths. */
+int64_t queue_demand_milli(const struct queue *q, millis span);
+
+/* How long a slot is held. */
+millis queue_service(const struct queue_truth *t, int64_t prompt_tokens, int64_t output_tokens);

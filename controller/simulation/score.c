@@ -1,0 +1,16 @@
+#include "controller/simulation/score.h"
+
+double score_late_share(const struct score *s)
+{
+	return s->requests ? (double)s->late / (double)s->requests : 0;
+}
+
+double score_gpu_hours(const struct score *s)
+{
+	return (double)s->gpu_ms / (double)HOUR;
+}
+
+double score_dollars(const struct score *s)
+{
+	return (double)s->micro_dollars / 1e6;
+}
