@@ -17,6 +17,7 @@ struct history_setup {
 	const char *manifest; /* its text, whole */
 	const struct fleet_spec *fleet;
 	const char *program;	  /* version that writes */
+	const char *policy;	  /* what decides: "preheat", or "hpa:target=0.8" */
 	const char *run;	  /* what this is a history of: "simulate --seed 1 ..." */
 	int64_t ticks_per_commit; /* 1 for a live controller; more is faster, and a crash loses as many */
 	millis checkpoint_every;  /* of history_wants_checkpoint */
