@@ -51,7 +51,7 @@ refused() {
 	local name=$1 code=$2 pattern=$3 problem=
 	[[ $name =~ $only ]] || return 0
 	attempt "$4" "$5"
-	if [ "$status" -ne "$code" ]; then
+	if ! [[ $status =~ ^($code)$ ]]; then
 		problem="exit code $status, expected $code"
 	elif [ "$(wc -l <"$scratch/stderr")" -ne 1 ]; then
 		problem="$(wc -l <"$scratch/stderr") lines on standard error, expected one message"
@@ -68,7 +68,7 @@ found() {
 	local name=$1 code=$2 pattern=$3 problem=
 	[[ $name =~ $only ]] || return 0
 	attempt "$4" "$5"
-	if [ "$status" -ne "$code" ]; then
+	if ! [[ $status =~ ^($code)$ ]]; then
 		problem="exit code $status, expected $code"
 	elif ! grep -qE -- "$pattern" "$scratch/stdout"; then
 		problem="standard output does not match: $pattern"

@@ -1,0 +1,79 @@
+# shellcheck shell=bash disable=SC2016
+# Recorded traffic that is damaged, wrong or enormous.
+
+# A trace of the given rows behind the usual header.
+rows() {
+	printf 'arrival_s,prompt_tokens,output_tokens\n'
+	[ $# -eq 0 ] || printf '%s\n' "$@"
+}
+
+bins() {
+	printf 't_s,n_req,prompt_tokens,output_tokens\n'
+	printf '%s\n' "$@"
+}
+
+# bad_trace NAME PATTERN PREPARE: simulate refuses what PREPARE writes to t.csv (or t.csv.gz)
+bad_trace() {
+	refused "$1" 2 "$2" "$3" \
+		'preheat simulate --pool "$example/pool.yaml" --trace t.csv* --out out'
+}
+
+bad_trace 'truncated .gz' 't\.csv\.gz.*(truncated|ends|cut)' \
+	'head -c 3000 "$example/requests.csv.gz" >t.csv.gz'
+bad_trace 'corrupt .gz' 't\.csv\.gz.*(corrupt|damaged|checksum|invalid)' \
+	'cp "$example/requests.csv.gz" t.csv.gz; chmod u+w t.csv.gz
+	printf "\377\377\377\377\377\377\377\377" | dd of=t.csv.gz bs=1 seek=20000 conv=notrunc status=none'
+bad_trace '.gz in name only' 't\.csv\.gz' 'printf "\037\213garbage that is no gzip stream" >t.csv.gz'
+bad_trace 'empty file' 't\.csv.*empty' ': >t.csv'
+bad_trace 'header only' 't\.csv' 'rows >t.csv'
+bad_trace 'wrong columns' 't\.csv:1.*arrival_s' 'printf "time,tokens\n1,2\n" >t.csv'
+bad_trace 'missing column in a row' 't\.csv:3' 'rows 1,10,10 2,10 >t.csv'
+bad_trace 'too many columns in a row' 't\.csv:2' 'rows 1,10,10,a,b >t.csv'
+bad_trace 'no header' 't\.csv:1' 'printf "1,10,10\n2,10,10\n" >t.csv'
+bad_trace 'unsorted' 't\.csv:3.*sort' 'rows 5,10,10 4,10,10 >t.csv'
+bad_trace 'negative time' 't\.csv:2.*arrival_s' 'rows -1,10,10 >t.csv'
+bad_trace 'negative tokens' 't\.csv:2.*prompt_tokens' 'rows 1,-10,10 >t.csv'
+bad_trace 'NaN' 't\.csv:3.*output_tokens' 'rows 1,10,10 2,10,NaN >t.csv'
+bad_trace 'infinite' 't\.csv:2.*arrival_s' 'rows inf,10,10 >t.csv'
+bad_trace 'huge time' 't\.csv:2.*arrival_s' 'rows 1e300,10,10 >t.csv'
+bad_trace 'huge tokens' 't\.csv:2.*prompt_tokens' 'rows 1,99999999999999999999,10 >t.csv'
+bad_trace 'text for a number' 't\.csv:2.*prompt_tokens' 'rows 1,many,10 >t.csv'
+bad_trace 'empty field' 't\.csv:2.*output_tokens' 'rows 1,10, >t.csv'
+bad_trace 'binary' 't\.csv:1' 'head -c 5000 /dev/urandom >t.csv'
+bad_trace 'bins unsorted' 't\.csv:3' 'bins 10,1,10,10 0,1,10,10 >t.csv'
+bad_trace 'bins negative' 't\.csv:2.*n_req' 'bins 0,-1,10,10 >t.csv'
+bad_trace 'bins huge' 't\.csv:2.*n_req' 'bins 0,1000000000000000000000,10,10 >t.csv'
+refused 'no such trace' 2 'nowhere\.csv.*[Nn]o such file' '' \
+	'preheat simulate --pool "$example/pool.yaml" --trace nowhere.csv --out out'
+refused 'a folder as trace' 2 'folder|directory' 'mkdir t.csv' \
+	'preheat simulate --pool "$example/pool.yaml" --trace t.csv --out out'
+refused 'an endless line from a pipe' 2 'line 1|:1' '' \
+	'head -c 200M /dev/zero | tr "\0" a | preheat simulate --pool "$example/pool.yaml" --trace - --out out'
+refused 'an endless line behind a header from a pipe' 2 ':2' '' \
+	'{ rows; head -c 200M /dev/zero | tr "\0" 1; } | preheat simulate --pool "$example/pool.yaml" --trace - --out out'
+found 'a pipe of .gz' 0 'chat|pool|POOL' '' \
+	'cat "$example/requests.csv.gz" | preheat simulate --pool "$example/pool.yaml" --trace - --out out'
+
+# bad_import FORMAT NAME PATTERN PREPARE
+bad_import() {
+	refused "import $1: $2" 2 "$3" "$4" "preheat import --from $1 in -o out.csv"
+}
+
+bad_import azure 'empty' 'empty' ': >in'
+bad_import azure 'wrong columns' 'in:1.*TIMESTAMP' 'printf "a,b,c\n1,2,3\n" >in'
+bad_import azure 'bad time' 'in:2.*TIMESTAMP' 'printf "TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,2,3\n" >in'
+bad_import azure 'bad tokens' 'in:2.*ContextTokens' \
+	'printf "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,-2,3\n" >in'
+bad_import burstgpt 'wrong columns' 'in:1' 'printf "a,b,c\n1,2,3\n" >in'
+bad_import mooncake 'no JSON' 'in:1' 'printf "hello\n" >in'
+bad_import mooncake 'cut off' 'in:2' 'printf "{\"timestamp\":0,\"input_length\":1,\"output_length\":2}\n{\"timestamp\":3" >in'
+bad_import prometheus 'no JSON' 'in' 'printf "<html>" >in'
+bad_import prometheus 'deep' 'in.*(deep|depth|nest)' 'printf "[%.0s" $(seq 100000) >in'
+bad_import auto 'unknown format' 'in' 'printf "what,is,this\n1,2,3\n" >in'
+refused 'import: unknown format name' 2 'azure' ': >in' 'preheat import --from azur in -o out.csv'
+refused 'import: cannot write' 3 'missing/out\.csv' \
+	'printf "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,2,3\n" >in' \
+	'preheat import --from azure in -o missing/out.csv'
+refused 'generate: bad shape' 2 'diurnal' '' 'preheat generate --shape round -o out.csv'
+refused 'generate: bad length' 2 'length' '' 'preheat generate --length never -o out.csv'
+refused 'generate: endless' 2 '' '' 'preheat generate --length 100000d --rate 1000000 -o out.csv'
