@@ -1,7 +1,6 @@
 #include "base/file.h"
 
-#include "base/arena.h"
-
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,4 +112,52 @@ bool file_write(const char *path, const void *bytes, size_t len, struct error *e
 	if (!ok)
 		unlink(name.text);
 	return ok;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void close_folder(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+static void add_path(struct arena *a, const char ***paths, size_t *count, const char *path)
+{
+	/* Doubles at powers of two. */
+	if (!(*count & (*count - 1))) {
+		const char **grown = arena_array(a, const char *, *count ? *count * 2 : 1);
+		if (*count)
+			memcpy(grown, *paths, *count * sizeof *grown);
+		*paths = grown;
+	}
+	(*paths)[(*count)++] = arena_strdup(a, path, strlen(path));
+}
+
+bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct arena *a, const char *const **out,
+		 size_t *count, bool *is_folder, struct error *e)
+{
+	CLEANUP(buf_release) struct buf full = { 0 };
+	CLEANUP(close_folder) DIR *d = opendir(path);
+	const char **paths = NULL;
+	size_t n = 0;
+
+	*is_folder = d;
+	if (!d)
+		return errno == ENOTDIR || errno == ENOENT || system_error(e, path, "open");
+	for (struct dirent *entry; (entry = readdir(d));) {
+		if (!is_wanted(entry->d_name))
+			continue;
+		buf_clear(&full);
+		buf_printf(&full, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", entry->d_name);
+		add_path(a, &paths, &n, full.text);
+	}
+	if (n)
+		qsort(paths, n, sizeof *paths, compare_names);
+	*out = paths;
+	*count = n;
+	return true;
 }

@@ -4,11 +4,16 @@
  * one, never a part. Messages name the path and what to do.
  */
 #pragma once
+#include "base/arena.h"
 #include "base/buf.h"
 
 /* Appends the content to `out`. "-" is standard input. More than `cap` bytes is ERROR_INVALID; nothing more is read. */
 bool file_read(const char *path, size_t cap, struct buf *out, struct error *e) MUST_USE;
 /* Writes beside the file, syncs, renames over it; on failure nothing is left behind. */
 bool file_write(const char *path, const void *bytes, size_t len, struct error *e) MUST_USE;
+/* The paths of what lies in a folder and is wanted by name, sorted by name. When `path` is no folder that is no error:
+ * *is_folder says so. */
+bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct arena *a, const char *const **out,
+		 size_t *count, bool *is_folder, struct error *e) MUST_USE;
 /* The kind that an errno of opening, reading or writing belongs to. */
 enum error_kind file_error_kind(int number);

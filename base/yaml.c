@@ -256,6 +256,7 @@ bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a,
 	yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
 	read_events(&b);
 	yaml_parser_delete(&b.parser);
+	b.documents.nodes = b.nodes;
 	*out = b.documents;
 	return !b.is_broken;
 }

@@ -28,6 +28,7 @@ struct yaml_node {
 struct yaml_documents {
 	struct yaml_node **roots; /* NULL: nothing in that document */
 	size_t count;
+	size_t nodes; /* values in all of them */
 };
 
 enum {

@@ -1,0 +1,47 @@
+/* What has been read, on its way to a fleet. Private to this folder. */
+#pragma once
+#include "controller/manifest/manifest.h"
+
+enum { POOLS_MAX = 500, GROUPS_MAX = 1000 };
+
+/* A node group with all places that name it; the records agree, or there is a finding. */
+struct group_draft {
+	struct group_text merged; /* node: that of the first naming */
+	const struct group_text **namings;
+	size_t naming_count, room;
+};
+
+struct draft {
+	struct arena *arena;
+	struct findings *findings;
+	struct warm_pool *pools;
+	size_t pool_count;
+	struct group_draft *groups; /* in the order of their first naming */
+	size_t group_count;
+};
+
+/* Whether the key is written in this map. */
+static inline bool is_given(const struct yaml_node *map, const char *key)
+{
+	return yaml_child(map, key);
+}
+
+const struct spec_text *draft_spec(const struct draft *d, size_t pool);
+const struct group_text *draft_groups(const struct spec_text *s); /* s->groups.count of them */
+bool group_gives(const struct group_draft *g, const char *key);
+size_t draft_group_index(const struct draft *d, const char *name); /* group_count when there is none */
+
+void merge_groups(struct draft *d);		      /* makes d->groups; disagreement is a finding */
+void check_pools(struct draft *d);		      /* contradictions within one pool and among pools */
+void check_groups(struct draft *d);		      /* contradictions within a group and with the pools on it */
+void check_budgets(struct draft *d);		      /* shared budgets agree and can be kept */
+struct fleet_spec build_fleet(const struct draft *d); /* of a draft without findings */
+
+/* Windows that one row of a schedule makes: several with cron. */
+enum { CRON_OPENINGS_MAX = 48 };
+struct cron {
+	int64_t days;
+	int minutes[CRON_OPENINGS_MAX]; /* after midnight */
+	size_t count;
+};
+bool cron_parse(const char *text, struct cron *out) MUST_USE;

@@ -1,0 +1,184 @@
+#include "controller/manifest/draft.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+/* All files of a manifest, one after the other. */
+struct reading {
+	struct draft draft;
+	struct buf text; /* as one stream of documents */
+	size_t nodes, documents;
+};
+
+static bool is_warm_pool(struct findings *f, const struct yaml_node *root)
+{
+	const struct yaml_node *kind = yaml_child(root, "kind");
+
+	if (!kind || kind->kind != YAML_SCALAR || !strcmp(kind->text, "WarmPool"))
+		return true;
+	schema_find(f, kind, NULL, "WarmPool", "keep other objects in other files, or correct the kind");
+	return false;
+}
+
+static void read_document(struct draft *d, const struct yaml_node *root)
+{
+	if (!is_warm_pool(d->findings, root))
+		return;
+	if (d->pool_count == POOLS_MAX) {
+		schema_find(d->findings, root, "more than 500 pools", "at most 500", "run a controller per part");
+		return;
+	}
+	schema_read(&warm_pool_table, root, &d->pools[d->pool_count++], d->arena, d->findings);
+}
+
+static void find_in_file(struct reading *r, const char *name, const char *found, const char *allowed,
+			 const char *remedy)
+{
+	findings_add(r->draft.findings,
+		     &(struct finding){ .file = name, .found = found, .allowed = allowed, .remedy = remedy });
+}
+
+static void read_documents(struct reading *r, const char *name, const struct yaml_documents *docs)
+{
+	size_t filled = 0;
+
+	for (size_t i = 0; i < docs->count; i++) {
+		if (!docs->roots[i])
+			continue;
+		filled++;
+		read_document(&r->draft, docs->roots[i]);
+	}
+	if (!filled)
+		find_in_file(r, name, "nothing in it", "at least one WarmPool",
+			     "see docs/manifest.md, or examples/first-try/pool.yaml");
+	r->nodes += docs->nodes;
+	r->documents += docs->count;
+	/* The stored text must be readable again in one piece. */
+	if (r->nodes > YAML_NODES_MAX || r->documents > YAML_DOCUMENTS_MAX || r->text.len > YAML_BYTES_MAX)
+		find_in_file(r, name, "too much in all files together", "1 MiB, 50000 values, 1000 documents",
+			     "run a controller per part");
+}
+
+static void skip_byte_order_mark(const char **text, size_t *len)
+{
+	if (*len >= 3 && !memcmp(*text, "\xef\xbb\xbf", 3)) {
+		*text += 3;
+		*len -= 3;
+	}
+}
+
+static void read_text(struct reading *r, const char *name, const char *text, size_t len)
+{
+	struct yaml_documents docs;
+
+	skip_byte_order_mark(&text, &len);
+	if (r->text.len)
+		buf_text(&r->text, r->text.text[r->text.len - 1] == '\n' ? "---\n" : "\n---\n");
+	buf_append(&r->text, text, len);
+	if (yaml_parse(name, text, len, r->draft.arena, &docs, r->draft.findings))
+		read_documents(r, name, &docs);
+}
+
+static bool read_file(struct reading *r, const char *path, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	if (!file_read(path, YAML_BYTES_MAX, &text, e))
+		return false;
+	read_text(r, strcmp(path, "-") ? path : "standard input", text.text, text.len);
+	return true;
+}
+
+static bool is_yaml(const char *name)
+{
+	size_t len = strlen(name);
+
+	return *name != '.' &&
+	       ((len > 5 && !strcmp(name + len - 5, ".yaml")) || (len > 4 && !strcmp(name + len - 4, ".yml")));
+}
+
+static bool read_path(struct reading *r, const char *path, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const char *const *names;
+	size_t count;
+	bool is_folder;
+
+	if (!folder_list(path, is_yaml, &a, &names, &count, &is_folder, e))
+		return false;
+	if (!is_folder)
+		return read_file(r, path, e);
+	if (!count)
+		return error_set(e, ERROR_INVALID, "%s: no *.yaml or *.yml file in this folder", path);
+	for (size_t i = 0; i < count; i++)
+		if (!read_file(r, names[i], e))
+			return false;
+	return true;
+}
+
+static void reading_start(struct reading *r, struct arena *a, struct findings *f)
+{
+	*r = (struct reading){ .draft = { .arena = a, .findings = f } };
+	r->draft.pools = arena_array(a, struct warm_pool, POOLS_MAX);
+}
+
+static void reading_release(struct reading *r)
+{
+	buf_release(&r->text);
+}
+
+static bool reading_finish(struct reading *r, struct manifest *out, struct error *e)
+{
+	struct draft *d = &r->draft;
+
+	merge_groups(d);
+	check_pools(d);
+	check_groups(d);
+	check_budgets(d);
+	findings_sort(d->findings);
+	if (d->findings->count)
+		return findings_error(d->findings, e);
+	*out = (struct manifest){ .fleet = build_fleet(d),
+				  .pools = d->pools,
+				  .text = arena_strdup(d->arena, r->text.text, r->text.len),
+				  .text_len = r->text.len };
+	return true;
+}
+
+bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,
+		   struct error *e)
+{
+	CLEANUP(reading_release) struct reading r;
+
+	reading_start(&r, a, f);
+	if (!count)
+		return error_set(e, ERROR_INVALID, "no manifest named; name a file, a folder or - for standard input");
+	for (size_t i = 0; i < count; i++)
+		if (!read_path(&r, paths[i], e)) {
+			findings_release(f);
+			return false;
+		}
+	return reading_finish(&r, out, e);
+}
+
+bool manifest_load_text(const char *name, const char *text, size_t len, struct arena *a, struct manifest *out,
+			struct findings *f, struct error *e)
+{
+	CLEANUP(reading_release) struct reading r;
+
+	reading_start(&r, a, f);
+	read_text(&r, name, text, len);
+	return reading_finish(&r, out, e);
+}
+
+bool manifest_group_gives(const struct manifest *m, size_t group, const char *key)
+{
+	for (size_t p = 0; p < m->fleet.pool_count; p++) {
+		const struct group_text *named = draft_groups(&m->pools[p].spec);
+		for (size_t i = 0; i < m->fleet.pools[p].group_count; i++)
+			if (m->fleet.pools[p].groups[i] == group && is_given(named[i].node, key))
+				return true;
+	}
+	return false;
+}

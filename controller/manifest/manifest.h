@@ -1,0 +1,28 @@
+/*
+ * WarmPool manifests: from files, folders or a text to the fleet that the
+ * policy works on. Everything wrong is collected, with file, line, column,
+ * path, what was found, what is allowed and what to do.
+ */
+#pragma once
+#include "controller/manifest/warm_pool.h"
+
+struct manifest {
+	struct fleet_spec fleet;
+	const struct warm_pool *pools; /* as written, one per fleet.pools */
+	const char *text;	       /* all of it as one stream of documents; manifest_load_text reads it again */
+	size_t text_len;
+};
+
+/*
+ * Reads files, folders (their *.yaml and *.yml, by name) or "-". False with the first thing wrong in `e`: ERROR_INVALID
+ * with all of them in `f` when the text is wrong, another kind and nothing in `f` when a path cannot be read.
+ * The manifest lives in the arena; `out` is filled on success only.
+ */
+bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,
+		   struct error *e) MUST_USE;
+/* The same from a text; `name` stands for the file in messages. */
+bool manifest_load_text(const char *name, const char *text, size_t len, struct arena *a, struct manifest *out,
+			struct findings *f, struct error *e) MUST_USE;
+
+/* Whether a key of the group is written anywhere, or its value is the default. */
+bool manifest_group_gives(const struct manifest *m, size_t group, const char *key);
