@@ -15,10 +15,8 @@ static double log2_of(double x)
 }
 
 /* Lead time that a rule has to live with: of its fast tier when it keeps a stock. */
-static double prior_lead(const struct choice_input *in, const struct rule *r)
+static double prior_lead(const struct tier_times *t, const struct rule *r)
 {
-	const struct tier_times *t = in->times;
-
 	if (!r->is_tiered)
 		return t->cold_p95;
 	double fast = t->wake_p95 > 0 ? t->wake_p95 : t->reclaim_p95;
@@ -26,21 +24,18 @@ static double prior_lead(const struct choice_input *in, const struct rule *r)
 }
 
 /* Fitted once to the public recordings: docs/policy.md, "the first hours". */
-static double prior_share(const struct choice_input *in, const struct rule *r)
+void choice_priors(struct family *f, const struct tier_times *t, double objective_wait)
 {
 	static const double by_chase[] = { .4, .15, 0 };
-	double lead = prior_lead(in, r), holds = in->family->hold[r->hold] / lead / 1.25;
-	double log_late = -1.45 - 5.3 * exact_sqrt(exact_sqrt(650 / lead)) * r->margin - .25 * log2_of(holds) +
-			  by_chase[r->chase_index] - (in->objective_wait > 3 ? .15 : 0);
 
-	return exact_exp(LN10 * (log_late < -.2 ? log_late : -.2));
-}
-
-static double prior_cost(const struct choice_input *in, const struct rule *r)
-{
-	double holds = in->family->hold[r->hold] / prior_lead(in, r) / 1.25;
-
-	return r->factor * (1 + .02 * log2_of(holds)) * (1 + .02 * r->chase_index);
+	for (size_t i = 0; i < f->count; i++) {
+		struct rule *r = &f->rules[i];
+		double lead = prior_lead(t, r), holds = log2_of(f->hold[r->hold] / lead / 1.25);
+		double log_late = -1.45 - 5.3 * exact_sqrt(exact_sqrt(650 / lead)) * r->margin - .25 * holds +
+				  by_chase[r->chase_index] - (objective_wait > 3 ? .15 : 0);
+		r->prior_share = exact_exp(LN10 * (log_late < -.2 ? log_late : -.2));
+		r->prior_cost = r->factor * (1 + .02 * holds) * (1 + .02 * r->chase_index);
+	}
 }
 
 static double prior_arrivals(const struct choice_input *in)
@@ -60,8 +55,8 @@ double choice_share(const struct choice_input *in, size_t rule)
 	double arrived = in->record->arrived, prior = prior_arrivals(in);
 
 	if (arrived + prior <= 0)
-		return prior_share(in, &in->family->rules[rule]);
-	return (cautious_late(s) + prior * prior_share(in, &in->family->rules[rule])) / (arrived + prior);
+		return in->family->rules[rule].prior_share;
+	return (cautious_late(s) + prior * in->family->rules[rule].prior_share) / (arrived + prior);
 }
 
 double choice_cost(const struct choice_input *in, size_t rule)
@@ -69,7 +64,7 @@ double choice_cost(const struct choice_input *in, size_t rule)
 	double prior_ticks = PRIOR_HOURS * in->ticks_per_hour, ticks = in->record->ticks;
 	double level = ticks > 0 ? in->record->level_ticks / ticks : 1;
 
-	return (in->shadows[rule].cost + prior_ticks * level * prior_cost(in, &in->family->rules[rule])) /
+	return (in->shadows[rule].cost + prior_ticks * level * in->family->rules[rule].prior_cost) /
 	       (ticks + prior_ticks);
 }
 

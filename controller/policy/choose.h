@@ -25,7 +25,6 @@ struct choice_input {
 	const struct family *family;
 	const struct shadow *shadows;
 	const struct shadow_record *record;
-	const struct tier_times *times;
 	double late_allowed;   /* the objective */
 	double objective_wait; /* seconds */
 	double own_share;      /* real late share, drawn towards the objective */
@@ -35,6 +34,8 @@ struct choice_input {
 	bool without_tiers; /* only rules without fast tiers */
 };
 
+/* Fills what is expected of each rule before anything is known. `objective_wait` in seconds. */
+void choice_priors(struct family *f, const struct tier_times *t, double objective_wait);
 struct choice choose_rule(const struct choice_input *in);
 /* Late share of a rule on the record, with caution and prior, and its cost in replica-ticks per tick. */
 double choice_share(const struct choice_input *in, size_t rule);

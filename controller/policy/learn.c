@@ -73,6 +73,7 @@ static void begin(struct pool_memory *m, const struct snapshot *s, size_t pool, 
 	double ticks = lead_overdue(l->cold) * 1.3 / ((double)s->interval / 1000);
 
 	family_init(&m->family, &m->times, (double)spec->objective_late_ppm / 1e6);
+	choice_priors(&m->family, &m->times, (double)spec->objective_wait / 1000);
 	m->cold_step = 1 + (int64_t)(ticks / (COLD_RING - 2));
 	m->started_at = m->hour_at = s->now;
 	m->demand.fresh_at = s->now;

@@ -18,7 +18,9 @@ struct rule {
 	double stock; /* standby as a share of hot; 0 for rules without fast tiers */
 	int32_t hold; /* index into family.hold */
 	int32_t chase_index;
-	bool is_tiered; /* uses lent and stopped machines */
+	bool is_tiered;	    /* uses lent and stopped machines */
+	double prior_share; /* late share expected before anything is known */
+	double prior_cost;  /* likewise replicas held, relative to demand */
 };
 
 /* How long each tier takes, as believed now. 0: the tier does not exist. */

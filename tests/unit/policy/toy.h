@@ -290,7 +290,7 @@ static inline const struct pool_decision *toy_tick(struct toy *t)
 {
 	toy_observe(t);
 	struct snapshot s = { t->tick++, t->now, TICK, &t->fleet, &t->seen };
-	arena_release(&t->arena);
+	arena_clear(&t->arena);
 	t->plan = policy_decide(&s, t->memory, &t->arena).pools[0];
 	t->event_count = 0;
 	toy_act(t);
