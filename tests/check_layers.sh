@@ -32,8 +32,11 @@ cmocka.h tests
 # Pure rooms: their own headers, these of base, these of C. FILE HEADER lets one file in.
 pure='controller/policy controller/simulation controller/simulation/rivals'
 pure_headers='base/arena.h base/buf.h base/error.h base/exact.h base/millis.h base/random.h base/schedule.h
+base/decimal.h base/nearest.h base/quantity.h base/quote.h
 assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='
+controller/policy/memory.c stdlib.h
+controller/simulation/queue_requests.c stdlib.h
 '
 
 # FILE FUNCTION: who may call what base/banned.h forbids

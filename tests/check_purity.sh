@@ -7,8 +7,8 @@ build=$1
 
 # Symbols that a pure object may leave to others: memory and strings, our pure parts of base, what compilers add.
 harmless='^(mem(cpy|move|set|cmp)|str(cmp|len|ncmp|chr|nlen)|qsort|abort|_GLOBAL_OFFSET_TABLE_'
-harmless+='|(arena|buf|error|exact|random)_[a-z_]+'
-harmless+='|__assert_fail|__stack_chk_fail|__(mem|str)[a-z]+_chk|__(asan|ubsan|sanitizer|lsan|gcov)_.*)$'
+harmless+='|(arena|buf|error|exact|random|fixed|decimal|nearest|quantity|quote)_[a-z_]+'
+harmless+='|__assert_fail|__stack_chk_fail|__(mem|str)[a-z]+_chk|__[a-z]*(div|mod|mul)ti3|__(asan|ubsan|sanitizer|lsan|gcov)_.*)$'
 
 # OBJECT SYMBOLS: what else an object may call
 exceptions='
