@@ -1,0 +1,6 @@
+/* The reference of the manifest, generated from its table; copies stand in docs/. */
+#pragma once
+#include "base/buf.h"
+
+void manifest_write_reference(struct buf *out);	  /* docs/manifest.md */
+void manifest_write_json_schema(struct buf *out); /* docs/manifest.schema.json */
