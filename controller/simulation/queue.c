@@ -1,12 +1,17 @@
 #include "controller/simulation/queue_forms.h"
 
-millis queue_service(const struct queue_truth *t, int64_t prompt_tokens, int64_t output_tokens)
+double queue_service(const struct queue_truth *t, double prompt_tokens, double output_tokens)
 {
-	int64_t us = output_tokens * t->inter_token_latency_us;
+	double ms = output_tokens * (double)t->inter_token_latency_us / 1000;
 
 	if (t->prefill_tokens_per_second > 0)
-		us += t->slots * prompt_tokens * 1000000 / t->prefill_tokens_per_second;
-	return us < 1000 ? 1 : us / 1000;
+		ms += (double)t->slots * prompt_tokens * 1000 / (double)t->prefill_tokens_per_second;
+	return ms;
+}
+
+millis queue_service_ms(double service)
+{
+	return service < 1 ? 1 : service < (double)SERVICE_MOST ? (millis)(service + 0.5) : SERVICE_MOST;
 }
 
 void queue_open(struct queue *q, const struct queue_truth *truth, const struct trace *trace, struct arena *a)

@@ -79,5 +79,8 @@ int64_t queue_waiting_late(const struct queue *q, millis now);
 /* Replicas that the traffic of the first `span` keeps busy, in thousandths. */
 int64_t queue_demand_milli(const struct queue *q, millis span);
 
-/* How long a slot is held. */
-millis queue_service(const struct queue_truth *t, int64_t prompt_tokens, int64_t output_tokens);
+/* How long a slot is held by a request, or the requests of a bin together, in milliseconds. */
+double queue_service(const struct queue_truth *t, double prompt_tokens, double output_tokens);
+/* The same for one request in whole milliseconds, at least one and at most SERVICE_MOST. */
+#define SERVICE_MOST (30 * DAY)
+millis queue_service_ms(double service);

@@ -44,13 +44,12 @@ static void make_points(struct cohort_form *f, int64_t spread_permille)
 	}
 }
 
-static int64_t mean_service(const struct queue *q, const struct bin *b)
+static millis mean_service(const struct queue *q, const struct bin *b)
 {
 	if (!b->requests)
 		return 1;
-	int64_t ms = queue_service(&q->truth, b->prompt_tokens, b->output_tokens) / b->requests;
-
-	return ms > 0 ? ms : 1;
+	double n = (double)b->requests;
+	return queue_service_ms(queue_service(&q->truth, (double)b->prompt_tokens / n, (double)b->output_tokens / n));
 }
 
 void cohorts_open(struct queue *q)
@@ -159,8 +158,8 @@ static void start(struct queue *q, const struct cohort *c, int64_t count)
 
 	q->running += count;
 	q->started += count;
-	f->running_prompt += b->prompt_tokens * count / b->requests;
-	f->running_output += b->output_tokens * count / b->requests;
+	f->running_prompt += (int64_t)((double)b->prompt_tokens * (double)count / (double)b->requests);
+	f->running_output += (int64_t)((double)b->output_tokens * (double)count / (double)b->requests);
 	waits_add(&q->waits, wait, count);
 	if (c->is_late)
 		return;

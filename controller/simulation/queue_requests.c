@@ -112,7 +112,7 @@ static millis service_of(const struct queue *q, size_t request)
 {
 	const struct request *r = &q->requests->requests[request];
 
-	return queue_service(&q->truth, r->prompt_tokens, r->output_tokens);
+	return queue_service_ms(queue_service(&q->truth, r->prompt_tokens, r->output_tokens));
 }
 
 static struct label_use *label_of(struct queue *q, size_t request)
