@@ -22,18 +22,20 @@ static void add_bin(struct demand *d, double *steps, const struct bin *b, millis
 {
 	if (!b->requests)
 		return;
-	millis held = queue_service(truth, b->prompt_tokens, b->output_tokens);
+	double all = (double)b->requests;
+	millis held =
+		queue_service_ms(queue_service(truth, (double)b->prompt_tokens / all, (double)b->output_tokens / all));
 
 	/* The mean stay, from every second of the bin. */
 	for (millis at = 0; at < width; at += SECOND) {
 		millis span = width - at < SECOND ? width - at : SECOND;
-		double count = (double)b->requests * (double)span / (double)width;
+		double count = all * (double)span / (double)width;
 		size_t tick = (size_t)((b->at + at) / d->interval);
 
-		occupy(d, steps, b->at + at, b->at + at + held / b->requests, count / (double)truth->slots);
+		occupy(d, steps, b->at + at, b->at + at + held, count / (double)truth->slots);
 		if (tick < d->ticks)
-			d->arrived[tick] += (int64_t)((double)(at + span) * (double)b->requests / (double)width) -
-					    (int64_t)((double)at * (double)b->requests / (double)width);
+			d->arrived[tick] += (int64_t)((double)(at + span) * all / (double)width) -
+					    (int64_t)((double)at * all / (double)width);
 	}
 }
 
@@ -42,9 +44,9 @@ static void add_requests(struct demand *d, double *steps, const struct trace *t,
 	for (size_t i = 0; i < t->request_count; i++) {
 		const struct request *r = &t->requests[i];
 		size_t tick = (size_t)(r->arrival / d->interval);
+		millis held = queue_service_ms(queue_service(truth, r->prompt_tokens, r->output_tokens));
 
-		occupy(d, steps, r->arrival, r->arrival + queue_service(truth, r->prompt_tokens, r->output_tokens),
-		       1 / (double)truth->slots);
+		occupy(d, steps, r->arrival, r->arrival + held, 1 / (double)truth->slots);
 		if (tick < d->ticks)
 			d->arrived[tick]++;
 	}
