@@ -71,7 +71,7 @@ bad_import prometheus 'no JSON' 'in' 'printf "<html>" >in'
 bad_import prometheus 'deep' 'in.*(deep|depth|nest)' 'printf "[%.0s" $(seq 100000) >in'
 bad_import auto 'unknown format' 'in' 'printf "what,is,this\n1,2,3\n" >in'
 refused 'import: unknown format name' 2 'azure' ': >in' 'preheat import --from azur in -o out.csv'
-refused 'import: cannot write' 3 'missing/out\.csv' \
+refused 'import: cannot write' '2|3' 'missing/out\.csv' \
 	'printf "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,2,3\n" >in' \
 	'preheat import --from azure in -o missing/out.csv'
 refused 'generate: bad shape' 2 'diurnal' '' 'preheat generate --shape round -o out.csv'
