@@ -38,7 +38,7 @@ attempt() {
 	rm -rf "$scratch/case"
 	mkdir "$scratch/case"
 	cd "$scratch/case"
-	eval "$1"
+	(eval "$1") || { echo "tests/cli: cannot prepare: $1"; exit 1; }
 	find . | LC_ALL=C sort >"$scratch/before"
 	status=0
 	(set +e +o pipefail; eval "$2") >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?
