@@ -153,7 +153,7 @@ void schema_read(const struct schema_table *t, const struct yaml_node *node, voi
 {
 	if (node && node->kind != YAML_MAP) {
 		CLEANUP(buf_release) struct buf allowed = { 0 };
-		buf_printf(&allowed, "a map of %s", t->name);
+		schema_keys(t, &allowed);
 		schema_find(f, node, NULL, allowed.text, "");
 		node = NULL;
 	}
@@ -173,7 +173,8 @@ static void read_one(const struct schema_table *t, const char *file, const struc
 		return;
 	}
 	CLEANUP(buf_release) struct buf allowed = { 0 };
-	buf_printf(&allowed, "one document: a map of %s", t->name);
+	buf_text(&allowed, "one document: ");
+	schema_keys(t, &allowed);
 	findings_add(f, &(struct finding){ .file = file,
 					   .found = docs->count > 1 ? "several documents" : "nothing",
 					   .allowed = allowed.text });

@@ -99,5 +99,7 @@ void schema_find_key(struct findings *f, const struct yaml_node *map, const char
 
 /* "a share from 50% to 99.999%, like 99%": one text for messages, the reference page and the schema. */
 void schema_allowed(const struct schema_row *row, struct buf *out);
+/* "a map of eks: cluster, nodegroup, region" */
+void schema_keys(const struct schema_table *t, struct buf *out);
 /* The value as a person would write it. Scalars and choices only. */
 void schema_format(const struct schema_row *row, const void *record, struct buf *out);

@@ -57,6 +57,13 @@ static void text_allowed(const struct schema_row *row, struct buf *out)
 		   *example ? ", like " : "", example);
 }
 
+void schema_keys(const struct schema_table *t, struct buf *out)
+{
+	buf_printf(out, "a map of %s: ", t->name);
+	for (size_t i = 0; i < t->count; i++)
+		buf_printf(out, i ? ", %s" : "%s", t->rows[i].key);
+}
+
 static void list_allowed(const struct schema_row *row, struct buf *out)
 {
 	buf_printf(out, "a list of %lld to %lld %ss", (long long)row->min,
@@ -123,7 +130,7 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 		buf_text(out, "a map of texts, like { app: llama }");
 		break;
 	case SCHEMA_MAP:
-		buf_printf(out, "a map of %s", row->table->name);
+		schema_keys(row->table, out);
 		break;
 	case SCHEMA_LIST:
 		list_allowed(row, out);

@@ -137,20 +137,25 @@ static bool parse_number(const struct schema_row *row, const char *text, int64_t
 	}
 }
 
-static const char *number_remedy(const struct schema_row *row, const struct yaml_node *node)
+static void number_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
 {
 	const char *meaning = yaml_plain_meaning(node);
-	int64_t value;
+	int64_t millionths;
 
-	if (meaning && !strcmp(meaning, "nothing"))
-		return "give a value, or delete the key";
-	if (!fixed_parse(node->text, strlen(node->text), 6, &value))
-		return "";
-	if (row->type == SCHEMA_SHARE)
-		return "write it with its sign, like 99%";
-	if (row->type == SCHEMA_DURATION || row->type == SCHEMA_FINE)
-		return "add the unit: us, ms, s, m, h or d";
-	return "";
+	buf_text(out, "");
+	if (meaning && !strcmp(meaning, "nothing")) {
+		buf_text(out, "give a value, or delete the key");
+		return;
+	}
+	if (!fixed_parse(node->text, strlen(node->text), 6, &millionths))
+		return;
+	if (row->type == SCHEMA_SHARE) {
+		/* 0.99 is meant as a part of one, 99 as percent. */
+		buf_text(out, "write ");
+		share_format(millionths <= 1000000 ? millionths : millionths / 100, out);
+	} else if (row->type == SCHEMA_DURATION || row->type == SCHEMA_FINE) {
+		buf_printf(out, "add the unit: %ss if seconds are meant", node->text);
+	}
 }
 
 static bool wants_number(enum schema_type type)
@@ -166,8 +171,11 @@ static bool read_number(const struct schema_row *row, const struct yaml_node *no
 		*slot = row->word_value;
 		return true;
 	}
-	if (!parse_number(row, node->text, &value))
-		return wrong(row, node, f, number_remedy(row, node));
+	if (!parse_number(row, node->text, &value)) {
+		CLEANUP(buf_release) struct buf remedy = { 0 };
+		number_remedy(row, node, &remedy);
+		return wrong(row, node, f, remedy.text);
+	}
 	if ((row->min || row->max) && (value < row->min || value > row->max))
 		return wrong(row, node, f, "");
 	if (wants_number(row->type) && !node->is_plain)
@@ -199,7 +207,9 @@ static bool find_choice(const struct schema_row *row, const struct yaml_node *no
 	buf_text(&remedy, "");
 	if (near)
 		buf_printf(&remedy, "did you mean '%s'?", near);
-	return wrong(row, node, f, remedy.text);
+	struct schema_row single = *row;
+	single.type = SCHEMA_CHOICE;
+	return wrong(&single, node, f, remedy.text);
 }
 
 static bool read_choice(const struct schema_row *row, const struct yaml_node *node, void *record, struct findings *f)

@@ -45,21 +45,19 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 	if (!s->node)
 		return;
 	if (s->max > g->merged.max)
-		schema_find_key(d->findings, s->node, "max", "more standby than the group's max", "at most max",
-				"raise the group's max or lower standby.max");
+		find_above(d, s->node, "max", "max of the group", g->merged.max,
+			   "raise the group's max or lower standby.max");
 	if (s->max && !g->merged.price_per_hour)
 		schema_find_key(d->findings, g->merged.node, "pricePerHour", "standby of a group without a price",
 				"more than 0", "give the price: whether standby pays is a question of price");
-	if (s->lead_time.node && s->lead_time.p95 && (s->lead_time.p50 > s->lead_time.p95 || !s->lead_time.p50))
-		schema_find_key(d->findings, s->lead_time.node, "p50", "a p50 of 0 or above p95", "0 < p50 <= p95",
-				"swap or correct them");
+	check_quantiles(d, &s->lead_time);
 }
 
 static void check_group(struct draft *d, struct group_draft *g)
 {
 	if (g->merged.min > g->merged.max)
-		schema_find_key(d->findings, g->merged.node, "min", "a min above max", "min <= max",
-				group_gives(g, "max") ? "raise max or lower min" : "add max; it is 10 by default");
+		find_above(d, g->merged.node, "min", "max", g->merged.max,
+			   group_gives(g, "max") ? "raise max or lower min" : "add max; it is 10 by default");
 	settle_provider(d, g);
 	check_standby(d, g);
 }

@@ -1,3 +1,4 @@
+#include "base/quantity.h"
 #include "controller/manifest/draft.h"
 
 #include <string.h>
@@ -47,13 +48,25 @@ static void check_signals(struct draft *d, const struct signals_text *s)
 				"delete one");
 }
 
-static void check_quantiles(struct draft *d, const struct quantiles_text *q)
+void find_above(struct draft *d, const struct yaml_node *map, const char *key, const char *bound, int64_t value,
+		const char *remedy)
 {
-	if (q->node && q->p95 && q->p50 > q->p95)
-		schema_find_key(d->findings, q->node, "p50", "a p50 above p95", "p50 <= p95", "swap or correct them");
-	if (q->node && is_given(q->node, "p50") && !q->p50 && q->p95)
-		schema_find_key(d->findings, q->node, "p50", "a p50 of 0", "more than 0 where p95 is",
-				"give the median");
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	buf_printf(&allowed, "at most %s, which is %lld", bound, (long long)value);
+	schema_find_key(d->findings, map, key, NULL, allowed.text, remedy);
+}
+
+void check_quantiles(struct draft *d, const struct quantiles_text *q)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	if (!q->node || !q->p95 || !is_given(q->node, "p50"))
+		return;
+	buf_text(&allowed, "above 0 and at most p95, which is ");
+	duration_format(q->p95, &allowed);
+	if (q->p50 > q->p95 || !q->p50)
+		schema_find_key(d->findings, q->node, "p50", NULL, allowed.text, "swap or correct them");
 }
 
 static void check_lead_time(struct draft *d, const struct lead_time_text *l)
@@ -109,12 +122,12 @@ static void check_headroom(struct draft *d, const struct headroom_text *h)
 	const struct window_text *windows = h->schedule.items;
 
 	if (h->max && h->min > h->max)
-		schema_find_key(d->findings, h->node, "min", "a min above max", "min <= max", "raise max or lower min");
+		find_above(d, h->node, "min", "headroom.max", h->max, "raise max or lower min");
 	for (size_t i = 0; i < h->schedule.count; i++) {
 		check_window(d, &windows[i]);
 		if (h->max && windows[i].min > h->max)
-			schema_find_key(d->findings, windows[i].node, "min", "a floor above headroom.max",
-					"at most headroom.max", "raise headroom.max or lower the floor");
+			find_above(d, windows[i].node, "min", "headroom.max", h->max,
+				   "raise headroom.max or lower the floor");
 	}
 }
 

@@ -31,6 +31,12 @@ const struct group_text *draft_groups(const struct spec_text *s); /* s->groups.c
 bool group_gives(const struct group_draft *g, const char *key);
 size_t draft_group_index(const struct draft *d, const char *name); /* group_count when there is none */
 
+/* A finding at `key` of `map`, which must not be above another key's value: "at most max, which is 2". */
+void find_above(struct draft *d, const struct yaml_node *map, const char *key, const char *bound, int64_t value,
+		const char *remedy);
+
+void check_quantiles(struct draft *d, const struct quantiles_text *q); /* 0 < p50 <= p95 */
+
 void merge_groups(struct draft *d);		      /* makes d->groups; disagreement is a finding */
 void check_pools(struct draft *d);		      /* contradictions within one pool and among pools */
 void check_groups(struct draft *d);		      /* contradictions within a group and with the pools on it */

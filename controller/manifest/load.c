@@ -11,10 +11,16 @@ struct reading {
 	size_t nodes, documents;
 };
 
+/* One finding for what was never meant to be a manifest, instead of one for each of its keys. */
 static bool is_warm_pool(struct findings *f, const struct yaml_node *root)
 {
 	const struct yaml_node *kind = yaml_child(root, "kind");
 
+	if (root->kind == YAML_MAP && !kind && !yaml_child(root, "apiVersion")) {
+		schema_find(f, root, "a map without apiVersion and kind", "WarmPool documents",
+			    "begin with apiVersion: preheat.dev/v1alpha1 and kind: WarmPool, or name another file");
+		return false;
+	}
 	if (!kind || kind->kind != YAML_SCALAR || !strcmp(kind->text, "WarmPool"))
 		return true;
 	schema_find(f, kind, NULL, "WarmPool", "keep other objects in other files, or correct the kind");
