@@ -92,7 +92,8 @@ static void put_cell(const struct canvas *c, int x, int row)
 
 static void put_row(const struct canvas *c, int row)
 {
-	bool is_labelled = row == c->chart->height - 1 || row == c->chart->height / 2;
+	int top = c->chart->height - 1;
+	bool is_labelled = row == top || (top > 2 && row == c->chart->height / 2 - 1);
 	double value = c->top * (row + 1) / c->chart->height;
 	const char *tick = is_labelled ? "┤" : "│";
 

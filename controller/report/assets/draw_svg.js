@@ -49,7 +49,7 @@ function drawChart(host, spec) {
 	if (spec.y2Name)
 		svg.append(make("text", { ...ink, x: width - right + 4, y: 14 }, spec.showY2(tops.y2)));
 	const labels = spec.xKind === "label" ? spec.x : [spec.x[0], spec.x[spec.x.length - 1]];
-	labels.forEach(x => svg.append(make("text", { ...ink, x: Math.min(Math.max(atX(x), 60), width - 60), y: height - 6,
+	labels.forEach(x => svg.append(make("text", { ...ink, x: spec.xKind === "label" ? atX(x) : Math.min(Math.max(atX(x), 70), width - 70), y: height - 6,
 		"text-anchor": "middle" }, (spec.showX || spec.showAt)(x))));
 	for (const l of spec.limits || []) {
 		svg.append(make("line", { x1: left, x2: width - right, y1: atY(l.y), y2: atY(l.y), stroke: "var(--limit)",

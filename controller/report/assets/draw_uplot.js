@@ -31,7 +31,12 @@ function drawChart(host, spec) {
 	}
 
 	function swatch(s) {
-		const paint = `var(${s.color})`, gap = "var(--paper)";
+		const paint = `var(${s.color})`, gap = "var(--paper)", thin = "center / 100% 3px no-repeat";
+		if (s.shape === "none")
+			return "none";
+		if (s.shape === "line" || s.shape === "step")
+			return s.dash ? `repeating-linear-gradient(90deg, ${paint} 0 4px, transparent 4px 6px) ${thin}`
+				: `linear-gradient(${paint}, ${paint}) ${thin}`;
 		const stripes = angle => `repeating-linear-gradient(${angle}, ${gap} 0 1.5px, transparent 1.5px 5px)`;
 		if (s.shape !== "area")
 			return paint;
@@ -51,6 +56,14 @@ function drawChart(host, spec) {
 			value: (u, v, si, i) => i == null || s.values[i] == null ? "–" : s.show(s.values[i]),
 		};
 	}
+
+	const dayBelow = "\n{D} {MMM}";
+	const clock = [
+		[86400 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+		[86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+		[60, "{HH}:{mm}", dayBelow, null, dayBelow, null, null, null, 1],
+		[1, "{HH}:{mm}:{ss}", dayBelow, null, dayBelow, null, null, null, 1],
+	];
 
 	function axis(side, scale, name, show) {
 		return {
@@ -82,18 +95,29 @@ function drawChart(host, spec) {
 		u.ctx.restore();
 	}
 
+	function note(u, text, x, y, align) {
+		u.ctx.textAlign = align;
+		u.ctx.setLineDash([]);
+		u.ctx.lineWidth = 4 * ratio;
+		u.ctx.strokeStyle = color("--paper");
+		u.ctx.strokeText(text, x, y);
+		u.ctx.fillText(text, x, y);
+	}
+
 	function paintLimits(u) {
 		const { left, top, width, height } = u.bbox;
 		u.ctx.save();
 		u.ctx.font = `${12 * ratio}px system-ui, sans-serif`;
-		u.ctx.fillStyle = u.ctx.strokeStyle = color("--limit");
-		u.ctx.setLineDash([6 * ratio, 4 * ratio]);
+		u.ctx.lineJoin = "round";
 		for (const l of spec.limits || []) {
 			const y = u.valToPos(l.y, "y", true);
+			u.ctx.lineWidth = 1.5 * ratio;
+			u.ctx.fillStyle = u.ctx.strokeStyle = color("--limit");
+			u.ctx.setLineDash([6 * ratio, 4 * ratio]);
 			u.ctx.beginPath();
 			u.ctx.moveTo(left, y), u.ctx.lineTo(left + width, y);
 			u.ctx.stroke();
-			u.ctx.fillText(l.name, left + 6 * ratio, y > top + 20 * ratio ? y - 5 * ratio : y + 14 * ratio);
+			note(u, l.name, left + width - 6 * ratio, y > top + 20 * ratio ? y - 5 * ratio : y + 14 * ratio, "right");
 		}
 		if (spec.shadeUntil > u.scales.x.min) {
 			const x = u.valToPos(Math.min(spec.shadeUntil, u.scales.x.max), "x", true);
@@ -101,9 +125,9 @@ function drawChart(host, spec) {
 			u.ctx.fillStyle = color("--ink");
 			u.ctx.fillRect(left, top, x - left, height);
 			u.ctx.globalAlpha = 1;
-			u.ctx.fillStyle = color("--faint");
-			if (x - left > 60 * ratio)
-				u.ctx.fillText("warm-up", left + 6 * ratio, top + 14 * ratio);
+			u.ctx.fillStyle = color("--ink");
+			if (x - left > 64 * ratio)
+				note(u, "warm-up", left + 6 * ratio, top + 14 * ratio, "left");
 		}
 		u.ctx.restore();
 	}
@@ -130,14 +154,14 @@ function drawChart(host, spec) {
 	tip.hidden = true;
 	const top = (scale, most) => Math.max(most || 0, scale === "y" ? spec.leastTop || 0 : 0,
 		...(scale === "y" ? (spec.limits || []).map(l => l.y) : [])) * 1.06 || 1;
-	const scales = { x: { time: spec.xKind === "time" }, y: { range: (u, low, high) => [0, top("y", high)] } };
+	const scales = { x: { time: spec.xKind === "time" }, y: { range: (u, low, high) => [spec.isFree ? low * 0.96 : 0, top("y", high)] } };
 	if (spec.xKind === "log")
 		scales.x.distr = 3;
 	if (spec.xKind === "label")
 		scales.x.range = () => [-0.4, spec.x.length - 0.6];
 	const axes = [axis(2, "x", spec.xName, spec.showX), axis(3, "y", spec.yName, spec.showY)];
 	if (spec.xKind === "time")
-		axes[0].values = undefined;
+		Object.assign(axes[0], { values: clock, size: 46, space: 64 });
 	if (spec.xKind === "label")
 		axes[0].splits = () => spec.x;
 	if (spec.y2Name) {
@@ -152,7 +176,7 @@ function drawChart(host, spec) {
 		legend: { show: spec.xKind !== "log", markers: { width: 0, fill: (u, i) => i ? swatch(spec.series[i - 1]) : "none" } },
 		cursor: { y: false, sync: spec.group ? { key: spec.group } : undefined,
 			points: { size: 6 }, drag: { x: spec.xKind === "time", y: false } },
-		hooks: { drawAxes: [], draw: [paintLimits] },
+		hooks: { draw: [paintLimits] },
 	};
 	if (spec.marks) {
 		options.hooks.draw.push(paintMarks);

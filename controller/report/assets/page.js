@@ -1,7 +1,8 @@
 /*
  * Lays the numbers of the run out: tables, and charts through drawChart(host, spec):
  *   spec.x, xKind ("time" seconds since the epoch, "label", "log"), series [{name, values, drawn, show, shape
- *   (area, line, step, bars, none), color, texture, dash, scale, merge}], limits [{y, name}], marks [{x, y, sign, text}].
+ *   (area, line, step, bars, none), color, texture, dash, scale, merge}], limits [{y, name}], marks [{x, y, sign, text}],
+ *   isFree (the y axis need not begin at 0).
  */
 "use strict";
 
@@ -104,11 +105,13 @@ function reasonOf(d) {
 }
 
 function decisionMarks(pool) {
-	return pool.decisions.map(d => ({
+	/* Equal changes take turns by their index with its bits reversed, so that marks spread over the time. */
+	const spread = i => parseInt(i.toString(2).padStart(10, "0").split("").reverse().join(""), 2);
+	return pool.decisions.map((d, i) => ({
 		x: numbers.start_s + d.end_s, y: d.decided, sign: d.decided > d.before ? "▲" : "▼", color: "--mark", size: 9,
-		weight: Math.abs(d.decided - d.before),
+		weight: Math.abs(d.decided - d.before), turn: spread(i),
 		text: `${when(numbers.start_s + d.end_s)}: ${count(d.before)} → ${count(d.decided)} replicas\n${reasonOf(d)}`,
-	})).sort((a, b) => b.weight - a.weight);
+	})).sort((a, b) => b.weight - a.weight || a.turn - b.turn);
 }
 
 const timeChart = (pool, x) => ({
@@ -126,8 +129,8 @@ function capacityChart(pool, x) {
 	].filter(layer => layer.name === "ready" || some(layer.name));
 	return {
 		...timeChart(pool, x), title: "Demand against capacity by tier", yName: "replicas", showY: shortNumber, height: 340,
-		says: "Areas are capacity, stacked; the line is demand. ▲ and ▼ are the largest decisions: point at one for its reason. " +
-			"Drag to zoom, double-click to see all.",
+		says: "Areas are capacity, stacked; the line is demand. ▲ and ▼ are the largest decisions: point at one for its reason." +
+			(typeof uPlot === "undefined" ? "" : " Drag to zoom, double-click to see all."),
 		series: [...stacked(layers),
 			{ name: "demand", values: t.demand, color: "--demand", shape: "line", width: 1.8, show: decimal },
 			{ name: "largest demand", values: t.demand_most, color: "--demand", shape: "none", show: decimal, merge: "most" }],
@@ -301,7 +304,7 @@ function rivalChart(families) {
 	const sign = r => signs[families.indexOf(r.family) % signs.length];
 	return {
 		x: runs.map(place), xKind: "log", xName: "late share", showX: shortPercent, showAt: percent, xLegend: "late share",
-		title: "Dollars over lateness", yName: "dollars", showY: shortNumber, height: 380,
+		title: "Dollars over lateness", yName: "dollars", showY: shortNumber, height: 380, isFree: true,
 		says: "Each sign is one run; the line joins the runs that none beats in both. Point at a sign for its setting. Further left " +
 			"and lower is better.",
 		series: [{ name: "all runs", values: runs.map(r => r.dollars), color: "--faint", shape: "none", show: dollars },

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "controller/report/report.h"
+#include "controller/report/summary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -288,6 +289,28 @@ static void an_empty_run_and_a_bad_path_are_no_crash(void **state)
 	report_free(NULL);
 }
 
+static void the_terminal_gets_table_charts_and_hints(void **state)
+{
+	struct report *r = new_report();
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	run(r, 5760, false);
+	add_scores(r);
+	summary_print(r, "out", out);
+	fclose(out);
+	assert_int_equal(occurrences(text, "hot capacity"), POOLS);
+	assert_int_equal(occurrences(text, "1,403,221"), 2 * POOLS);
+	assert_int_equal(occurrences(text, " NO "), 1);
+	assert_non_null(strstr(text, "preheat explain --db out/history.db --largest"));
+	assert_non_null(strstr(text, "out/report.html"));
+	assert_null(strchr(text, '\033'));
+	free(text);
+	report_free(r);
+}
+
 static int write_sample(const char *path)
 {
 	struct report *r = new_report();
@@ -297,6 +320,7 @@ static int write_sample(const char *path)
 	add_scores(r);
 	add_rivals(r);
 	bool is_written = report_write(r, path, &e);
+	summary_print(r, "out", stdout);
 	report_free(r);
 	if (!is_written)
 		fprintf(stderr, "%s\n", e.message);
@@ -310,6 +334,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_from_outside_becomes_markup),
 		cmocka_unit_test(the_page_needs_nothing_beside_itself),
 		cmocka_unit_test(sums_are_kept),
+		cmocka_unit_test(the_terminal_gets_table_charts_and_hints),
 		cmocka_unit_test(an_empty_run_and_a_bad_path_are_no_crash),
 	};
 
