@@ -2,7 +2,8 @@
 
 #include "base/exact.h"
 
-static const double FORGET = .95; /* per tick */
+/* Per tick. Full replicas tell the service time at once, and a burst often brings longer requests. */
+static const double KEEP_SERVICE = .95, KEEP_SERVICE_QUEUEING = .5;
 static const double SMALLEST = .05;
 static const millis GONE_AFTER = 2 * MINUTE;
 
@@ -79,8 +80,10 @@ static bool is_sudden_zero(struct demand_state *d, const struct totals *t, milli
 
 static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds)
 {
-	d->busy = d->busy * FORGET + t->in_service * seconds;
-	d->finished = d->finished * FORGET + (t->completed > admitted ? t->completed : admitted);
+	double keep = t->waiting > .02 * t->in_service ? KEEP_SERVICE_QUEUEING : KEEP_SERVICE;
+
+	d->busy = d->busy * keep + t->in_service * seconds;
+	d->finished = d->finished * keep + (t->completed > admitted ? t->completed : admitted);
 }
 
 static void set_level(struct demand_state *d, const struct demand_reading *r)
@@ -101,18 +104,36 @@ static void set_level(struct demand_state *d, const struct demand_reading *r)
 	d->level_count++;
 }
 
-/* Demand at each reading; while requests queue it moves towards what the arrivals would occupy. */
+/* Requests that arrived between the reading before and this one. */
+static double arrived_between(const struct scrape_input *r, const struct scrape_input *before)
+{
+	double started = r->started != ABSENT ? (double)r->started
+					      : (double)(r->completed + r->running + r->running_draining -
+							 before->running - before->running_draining);
+	double arrived = started + (double)(r->waiting - before->waiting);
+
+	return arrived > 0 ? arrived : 0;
+}
+
+/* Demand at each reading: what is in service, or, while requests queue, what the arrivals would occupy on an
+ * unlimited fleet, which it approaches with the service time. */
 static void read_demand(const struct demand_state *d, const struct pool_snapshot *s, double slots, double scale,
 			struct demand_reading *r)
 {
-	double x = d->mean, offered = r->arrived / (r->seconds * (double)r->readings) * r->service / slots;
-	double step = 1 - exact_exp(-r->seconds / r->service);
+	struct scrape_input before = { .running = d->last_in_service, .waiting = d->last_waiting };
+	double x = d->last, step = 1 - exact_exp(-r->seconds / r->service);
 
 	for (size_t i = 0; i < r->readings; i++) {
 		const struct scrape_input *in = &s->scrapes[i];
-		double seen = (double)(in->running + in->running_draining + in->waiting) * scale / slots;
-		x = r->is_queueing ? x + step * (offered - x) : seen;
+		double in_service = (double)(in->running + in->running_draining);
+		double arrived = arrived_between(in, &before);
+		r->arrived += arrived;
+		if ((double)in->waiting > .02 * in_service || (double)before.waiting > .02 * in_service)
+			x += step * (arrived / r->seconds * r->service * scale / slots - x);
+		else
+			x = (in_service + (double)in->waiting) * scale / slots;
 		r->demand[i] = x > SMALLEST || x <= 0 ? x : SMALLEST;
+		before = *in;
 	}
 }
 
@@ -152,11 +173,9 @@ struct demand_reading demand_observe(struct demand_state *d, const struct pool_s
 	r.waiting = t.waiting / n;
 	r.started = admitted;
 	r.late = t.late;
-	r.arrived = admitted + (double)(t.last_waiting - d->last_waiting);
-	r.arrived = r.arrived > 0 ? r.arrived : 0;
-	r.is_queueing = r.waiting > .02 * r.in_service;
 	double fresh = (double)s->input.scrapes_fresh, expected = (double)s->input.scrapes_expected;
 	read_demand(d, s, slots, fresh > 0 && expected > fresh ? expected / fresh : 1, &r);
+	d->last = r.demand[r.readings - 1];
 	d->last_in_service = t.last_in_service;
 	d->last_waiting = t.last_waiting;
 	d->busy_rate = d->busy_rate * .75 + .25 * r.arrived / seconds;

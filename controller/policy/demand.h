@@ -11,6 +11,7 @@ enum { LEVEL_TICKS = 4, LEVELS = 1024 };
 struct demand_state {
 	double busy, finished; /* forgetting sums: sequence-seconds and requests */
 	double mean;	       /* demand, replicas */
+	double last;	       /* at the last reading */
 	double level;	       /* mean of the last minute */
 	double recent[LEVEL_TICKS];
 	double levels[LEVELS]; /* ring by tick */
@@ -29,7 +30,6 @@ struct demand_reading {
 	size_t readings;
 	double seconds; /* per reading */
 	double service; /* seconds a request holds its slot */
-	bool is_queueing;
 	enum signal_state signals;
 };
 

@@ -132,6 +132,19 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 	return (struct lead){ p50, p50 * exact_exp(Z95 * exact_sqrt(variance)) };
 }
 
+struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec)
+{
+	struct tier_leads t = { .cold = lead_believed(l, fleet, spec, START_COLD),
+				.wake = lead_believed(l, fleet, spec, START_WAKE) };
+
+	if (spec->lend_to)
+		t.reclaim = lead_believed(l, fleet, spec, START_RECLAIM);
+	if (t.cold.p50 < 1)
+		t.cold = (struct lead){ 1, 1 };
+	t.times = (struct tier_times){ t.cold.p50, t.cold.p95, t.wake.p50, t.wake.p95, t.reclaim.p50, t.reclaim.p95 };
+	return t;
+}
+
 static double sigma_of(struct lead lead)
 {
 	return lead.p50 > 0 && lead.p95 > lead.p50 ? exact_log(lead.p95 / lead.p50) / Z95 : 0;

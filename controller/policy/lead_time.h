@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "controller/policy/plan.h"
+#include "controller/policy/rule.h"
 
 enum { GROUPS_MAX = 16, LEAD_PRIOR_SAMPLES = 6 };
 
@@ -30,6 +31,12 @@ void lead_observe(struct lead_state *l, const struct pool_snapshot *s, millis in
 /* What is believed of a kind of start of this pool. */
 struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
 			  enum start_kind kind);
+/* All tiers of a pool; a tier that it has not is 0. */
+struct tier_leads {
+	struct lead cold, wake, reclaim;
+	struct tier_times times;
+};
+struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec);
 /* The i-th of n equally likely lead times, in seconds. */
 double lead_quantile(struct lead lead, int i, int n);
 /* Median of what remains for a start that has already taken `age` seconds. */

@@ -53,31 +53,21 @@ static bool may_be_zero(const struct pool_spec *spec, double fastest)
 
 static void believe_lead_times(struct pool_memory *m, const struct snapshot *s, size_t pool, struct learned *l)
 {
-	const struct pool_spec *spec = &s->fleet->pools[pool];
-	bool lends = spec->lend_to != 0 || s->pools[pool].input.lent > 0 || m->reclaimed > 0;
-
 	lead_observe(&m->lead, &s->pools[pool], s->interval);
-	l->cold = lead_believed(&m->lead, s->fleet, spec, START_COLD);
-	l->wake = lead_believed(&m->lead, s->fleet, spec, START_WAKE);
-	l->reclaim = lends ? lead_believed(&m->lead, s->fleet, spec, START_RECLAIM) : (struct lead){ 0 };
-	if (l->cold.p50 < 1)
-		l->cold = (struct lead){ 1, 1 };
-	m->times = (struct tier_times){ l->cold.p50, l->cold.p95,    l->wake.p50,
-					l->wake.p95, l->reclaim.p50, l->reclaim.p95 };
+	struct tier_leads t = lead_tiers(&m->lead, s->fleet, &s->fleet->pools[pool]);
+	l->cold = t.cold;
+	l->wake = t.wake;
+	l->reclaim = t.reclaim;
+	m->times = t.times;
 }
 
-/* Once, from the first beliefs: the holds stay, so that a rule keeps its meaning on the whole record. */
-static void begin(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l)
+static void begin(struct pool_memory *m, const struct snapshot *s, const struct learned *l)
 {
-	const struct pool_spec *spec = &s->fleet->pools[pool];
 	double ticks = lead_overdue(l->cold) * 1.3 / ((double)s->interval / 1000);
 
-	family_init(&m->family, &m->times, (double)spec->objective_late_ppm / 1e6);
-	choice_priors(&m->family, &m->times, (double)spec->objective_wait / 1000);
 	m->cold_step = 1 + (int64_t)(ticks / (COLD_RING - 2));
 	m->started_at = m->hour_at = s->now;
 	m->demand.fresh_at = s->now;
-	m->choice.cheaper = m->choice.dearer = ABSENT;
 }
 
 /* While the real fleet fills up nothing is known of demand; then every shadow starts where its rule would be. */
@@ -232,7 +222,7 @@ struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_
 
 	believe_lead_times(m, s, pool, &l);
 	if (m->ticks == 0)
-		begin(m, s, pool, &l);
+		begin(m, s, &l);
 	follow_lending(m, seen);
 	capacity_observe(&m->capacity, seen);
 	l.capacity = capacity_believed(&m->capacity, spec);

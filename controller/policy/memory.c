@@ -15,6 +15,15 @@ static void *allocate(size_t count, size_t size)
 	return p;
 }
 
+/* The family is made from the manifest's lead times and stays, so that a rule keeps its meaning on the whole record. */
+static void begin_pool(struct pool_memory *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
+{
+	p->choice.rule = p->choice.fixed = p->choice.cheaper = p->choice.dearer = p->choice.tier_saving = ABSENT;
+	p->times = lead_tiers(&p->lead, fleet, spec).times;
+	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6);
+	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
+}
+
 struct memory *memory_new(const struct fleet_spec *fleet)
 {
 	struct memory *m = allocate(1, sizeof *m);
@@ -24,7 +33,7 @@ struct memory *memory_new(const struct fleet_spec *fleet)
 	m->pools = allocate(m->pool_count, sizeof *m->pools);
 	m->groups = allocate(m->group_count, sizeof *m->groups);
 	for (size_t i = 0; i < m->pool_count; i++)
-		m->pools[i].choice.rule = m->pools[i].choice.fixed = ABSENT;
+		begin_pool(&m->pools[i], fleet, &fleet->pools[i]);
 	return m;
 }
 
