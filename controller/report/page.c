@@ -185,6 +185,24 @@ static void put_score(struct buf *out, const char *name, const struct score *s)
 		   (long long)s->removals);
 }
 
+static void put_rivals(struct buf *out, const struct report *r, size_t pool)
+{
+	const char *comma = "";
+
+	buf_text(out, "\"rivals\":[");
+	for (const struct rival_node *n = r->rivals; n; n = n->next) {
+		if (n->rival.pool != pool)
+			continue;
+		buf_printf(out, "%s{", comma);
+		put_member(out, "family", n->rival.family);
+		put_member(out, "setting", n->rival.setting);
+		buf_printf(out, "\"dollars\":%.8g,\"gpu_hours\":%.6g,\"late_share\":%.6g}", n->rival.dollars,
+			   n->rival.gpu_hours, n->rival.late_share);
+		comma = ",\n";
+	}
+	buf_text(out, "],");
+}
+
 static void put_pool(struct buf *out, const struct report *r, size_t i)
 {
 	const struct pool_spec *spec = &r->run.fleet->pools[i];
@@ -206,23 +224,9 @@ static void put_pool(struct buf *out, const struct report *r, size_t i)
 	put_marks(out, p);
 	put_reigns(out, p);
 	put_prices(out, p);
+	put_rivals(out, r, i);
 	buf_printf(out, "\"tier_saving_permille\":%lld}",
 		   (long long)(p->last.tier_saving_permille == ABSENT ? 0 : p->last.tier_saving_permille));
-}
-
-static void put_rivals(struct buf *out, const struct report *r)
-{
-	buf_text(out, "\"rivals\":[");
-	for (const struct rival_node *n = r->rivals; n; n = n->next) {
-		buf_text(out, "{");
-		put_member(out, "family", n->rival.family);
-		put_member(out, "setting", n->rival.setting);
-		buf_printf(out,
-			   "\"dollars\":%.8g,\"gpu_hours\":%.6g,\"late_share\":%.6g,\"meets\":%s,\"is_best\":%s}%s",
-			   n->rival.dollars, n->rival.gpu_hours, n->rival.late_share, n->rival.meets ? "true" : "false",
-			   n->rival.is_best ? "true" : "false", n->next ? ",\n" : "");
-	}
-	buf_text(out, "]");
 }
 
 static void put_numbers(struct buf *out, const struct report *r)
@@ -244,9 +248,7 @@ static void put_numbers(struct buf *out, const struct report *r)
 		buf_text(out, i ? ",\n" : "");
 		put_pool(out, r, i);
 	}
-	buf_text(out, "],\n");
-	put_rivals(out, r);
-	buf_text(out, "}");
+	buf_text(out, "]}");
 }
 
 static void put_element(struct buf *out, const char *open, const struct asset *content, const char *close)

@@ -20,12 +20,11 @@ struct report_run {
 	millis warm_up;
 };
 
-/* One run of a rival (or of Preheat) in a comparison; texts are copied. */
+/* One pool in one run of a comparison, Preheat's own included: what the scored part came to. Texts are copied. */
 struct report_rival {
+	size_t pool;
 	const char *family, *setting;
 	double dollars, gpu_hours, late_share;
-	bool meets;   /* the objective, on the scored part */
-	bool is_best; /* cheapest of its family that meets */
 };
 
 struct report;

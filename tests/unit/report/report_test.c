@@ -177,9 +177,7 @@ static void add_rivals(struct report *r)
 							    .dollars = dollars * (1 + 0.05 * (double)(i % 7)) +
 								       500 * random_uniform(&stream),
 							    .gpu_hours = dollars * 1.2,
-							    .late_share = i == 41 ? 0 : share,
-							    .meets = share < 0.01,
-							    .is_best = i / 7 == 20 });
+							    .late_share = i == 41 ? 0 : share });
 	}
 }
 
