@@ -54,9 +54,11 @@ static void a_stockout_falls_back_and_is_probed_again(void **state)
 	assert_true(t.ready[1] >= 6);
 	assert_true(t.plan.groups[0].refusals >= 1);
 	t.refuse[0] = false;
+	toy_run(&t, 40 * MINUTE);
 	t.demand = 30;
-	toy_run(&t, 50 * MINUTE);
-	assert_true(t.ready[0] >= 8);
+	toy_run(&t, 30 * MINUTE);
+	assert_true(t.ready[0] >= 12);
+	assert_int_equal(t.plan.groups[0].refusals, 0);
 	toy_end(&t);
 }
 
