@@ -1,0 +1,191 @@
+#include "controller/explain/explain.h"
+
+#include "controller/explain/value.h"
+
+#include <string.h>
+
+enum part { PART_DECIDED, PART_SEEN, PART_EXPECTED, PART_RULE, PART_WISHED, PART_HELD, PART_COST, PART_SELF_TEST };
+
+static const char *const titles[] = { "Decided", "Seen",    "Expected", "Rule",
+				      "Wished",	 "Held by", "It costs", "Self-test" };
+
+_Static_assert(sizeof titles / sizeof *titles <= EXPLANATION_PARTS_MAX, "room for every part");
+
+enum test { IS, IS_NOT, POSITIVE, KNOWN };
+
+static const struct sentence {
+	enum part part;
+	const char *field;
+	enum test test;
+	int64_t value;
+	const char *text;
+} sentences[] = {
+#define SENTENCE(part, field, test, value, text) { part, #field, test, value, text },
+#include "controller/explain/sentences.def"
+#undef SENTENCE
+};
+
+/* What a plan may ask of a group, in the order in which people want to hear it. */
+static const struct ask {
+	const char *field, *text;
+} asks[] = {
+	{ "reclaim", "take {reclaim|replica|replicas} back from the pools that borrowed" },
+	{ "wake", "start {wake|replica|replicas} on stopped machines" },
+	{ "adopt_refill", "let {adopt_refill|machine|machines} serve that were to be stopped" },
+	{ "place", "start {place|replica|replicas} on free GPUs of running nodes" },
+	{ "cold", "start {cold|replica|replicas} on new machines" },
+	{ "refill", "start {refill|replica|replicas} on new machines to be stopped as standby" },
+	{ "cancel_cold", "cancel {cancel_cold|cold start|cold starts}" },
+	{ "cancel_wake", "cancel {cancel_wake|wake|wakes}" },
+	{ "cancel_refill", "cancel {cancel_refill|refill|refills}" },
+	{ "cancel_reclaim", "cancel {cancel_reclaim|reclaim|reclaims}" },
+	{ "release", "release {release|replica|replicas}" },
+	{ "stop", "keep {stop} of them stopped as standby" },
+	{ "give_back", "hand {give_back} of them to the pools that borrow" },
+	{ "delete_standby", "delete {delete_standby|stopped machine|stopped machines}" },
+};
+
+static bool holds(const struct record_view *r, const struct sentence *s)
+{
+	int64_t value = 0;
+
+	if (!record_find(r, s->field, strlen(s->field), &value))
+		return false;
+	switch (s->test) {
+	case IS:
+		return value == s->value;
+	case IS_NOT:
+		return value != s->value;
+	case POSITIVE:
+		return value > 0;
+	case KNOWN:
+		return value != ABSENT;
+	}
+	return false;
+}
+
+static void tell_sentences(const struct record_view *r, enum part part, struct buf *out)
+{
+	for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
+		if (sentences[i].part == part && holds(r, &sentences[i])) {
+			const char *text = sentences[i].text;
+
+			record_fill(r, out->len || *text != ' ' ? text : text + 1, out);
+		}
+}
+
+static size_t tell_asks(const struct record_view *r, const char *group, struct buf *out)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+		int64_t value = 0;
+
+		if (!record_find(r, asks[i].field, strlen(asks[i].field), &value) || value <= 0)
+			continue;
+		if (told++)
+			buf_text(out, ", ");
+		else
+			buf_printf(out, " In %s: ", group);
+		record_fill(r, asks[i].text, out);
+	}
+	return told;
+}
+
+static size_t tell_group(const struct explained *x, size_t group, struct buf *out)
+{
+	const struct group_decision *g = &x->plan->groups[group];
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+	const char *name = group < pool->group_count ? x->fleet->groups[pool->groups[group]].name : "?";
+	struct record_view r = { &group_decision_info, (const int64_t *)g, x->utc_offset };
+	size_t told = tell_asks(&r, name, out);
+
+	if (told)
+		record_fill(&r, "; {nodes|node|nodes} there now, {nodes_desired} after it.", out);
+	if (g->held_by != LIMIT_NONE) {
+		buf_printf(out, " %s is held by: ", name);
+		record_fill(&r, "{held_by}", out);
+		if (g->blocked_until > x->now)
+			record_fill(
+				&r,
+				"; no starts there before {blocked_until}, after {refusals|refusal|refusals} in a row",
+				out);
+		buf_text(out, ".");
+	}
+	return told;
+}
+
+static void tell_groups(const struct explained *x, struct buf *out)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < x->plan->group_count; i++)
+		told += tell_group(x, i, out);
+	if (!told)
+		buf_text(out, " Nothing is asked for.");
+}
+
+static const struct field_info wait_field = { "objective_wait", "ms", "" };
+
+/* The price of every objective, as far as some rule would have kept it. */
+static void tell_prices(const struct explained *x, struct buf *out)
+{
+	bool is_first = true;
+
+	for (size_t i = 0; i < x->plan->price_count; i++) {
+		struct record_view r = { &objective_price_info, (const int64_t *)&x->plan->prices[i], x->utc_offset };
+
+		if (x->plan->prices[i].rule == ABSENT)
+			continue;
+		buf_text(out, is_first ? " On the record, at most " : "; ");
+		record_fill(&r, "{late_ppm} late would have cost {dollars_per_hour} an hour", out);
+		is_first = false;
+	}
+	if (!is_first)
+		buf_text(out, ".");
+}
+
+static void tell_objective(const struct explained *x, struct buf *out)
+{
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+
+	buf_text(out, " Late is what waits longer than ");
+	explain_value(&wait_field, pool->objective_wait, x->utc_offset, out);
+	buf_text(out, ".");
+}
+
+static void tell(const struct explained *x, enum part part, struct buf *out)
+{
+	struct record_view r = { &pool_decision_info, (const int64_t *)&x->plan->decision, x->utc_offset };
+
+	tell_sentences(&r, part, out);
+	if (part == PART_DECIDED)
+		tell_groups(x, out);
+	if (part == PART_SEEN)
+		tell_objective(x, out);
+	if (part == PART_COST)
+		tell_prices(x, out);
+}
+
+struct explanation explain_decision(const struct explained *x, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct explanation out = { .count = 0 };
+
+	for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
+		buf_clear(&text);
+		tell(x, (enum part)i, &text);
+		if (text.len)
+			out.parts[out.count++] =
+				(struct explanation_part){ titles[i], arena_strdup(a, text.text, text.len) };
+	}
+	return out;
+}
+
+const char *explain_headline(const struct explained *x, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	tell(x, PART_DECIDED, &text);
+	return arena_strdup(a, text.text, text.len);
+}

@@ -1,0 +1,42 @@
+/*
+ * A decision as an engineer would tell it: what was seen, expected, wished,
+ * what held it, what it costs. Pure; computes nothing: every number in the
+ * text stands in the record or the manifest, apart from its unit.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "controller/policy/plan.h"
+
+struct explained {
+	const struct fleet_spec *fleet;
+	size_t pool;
+	int64_t tick;
+	millis now;
+	const struct pool_plan *plan;
+	millis utc_offset; /* of the times in the text, east of UTC */
+};
+
+struct explanation_part {
+	const char *title, *text; /* "Seen", whole sentences */
+};
+
+enum { EXPLANATION_PARTS_MAX = 8 };
+
+struct explanation {
+	struct explanation_part parts[EXPLANATION_PARTS_MAX];
+	size_t count;
+};
+
+/* The texts live in the arena. */
+struct explanation explain_decision(const struct explained *x, struct arena *a);
+/* The first part alone, as one line: what was decided and what was asked for. */
+const char *explain_headline(const struct explained *x, struct arena *a);
+
+/* A value of a record with its unit, as in the texts: "6m20s", "0.74 %", "$14.52", "stock-out"; "none" when absent. */
+void explain_value(const struct field_info *field, int64_t value, millis utc_offset, struct buf *out);
+/* "2024-05-10 14:32:15" */
+void explain_time(millis at, millis utc_offset, struct buf *out);
+
+/* All fields by name, with units and the texts, as one JSON object; `input` may be NULL. */
+void explain_json(const struct explained *x, const struct pool_snapshot *input, struct buf *out);

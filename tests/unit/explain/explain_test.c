@@ -1,0 +1,305 @@
+/* Explanations: every limit has its words, every number stands in the record, whatever the decision. */
+#include "base/random.h"
+#include "controller/explain/explain.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const struct group_spec groups[] = { { .name = "spot" }, { .name = "on-demand" } };
+static const size_t both[] = { 0, 1 };
+static const struct pool_spec pools[] = {
+	{ .name = "chat", .namespace = "llm", .objective_wait = 2000, .groups = both, .group_count = 2 },
+};
+static const struct fleet_spec fleet = { groups, 2, pools, 1 };
+static const millis now = INT64_C(1715344335000);
+
+static struct pool_decision an_ordinary_decision(void)
+{
+	return (struct pool_decision){
+		.running_milli = 812000,
+		.waiting_milli = 34500,
+		.waiting_now = 31,
+		.arrived = 120,
+		.started = 118,
+		.late = 2,
+		.ready = 9,
+		.on_the_way = 2,
+		.slots_milli = 105000,
+		.service_ms = 7200,
+		.demand_milli = 8100,
+		.level_milli = 7900,
+		.peak_milli = 9300,
+		.lead_cold_p50 = 380000,
+		.lead_cold_p95 = 650000,
+		.lead_samples = 14,
+		.next_serving_ms = 130000,
+		.rule = 32,
+		.margin_permille = 100,
+		.hold_ms = 812000,
+		.chase_permille = 250,
+		.stock_permille = 200,
+		.rule_since = now - HOUR,
+		.rule_share_ppm = 7400,
+		.rule_gpu_milli = 14871,
+		.target_ppm = 8000,
+		.objective_ppm = 10000,
+		.cheaper_rule = 31,
+		.cheaper_share_ppm = 11200,
+		.cheaper_gpu_milli = 14100,
+		.dearer_rule = ABSENT,
+		.low_milli = 11200,
+		.high_milli = 13400,
+		.wished = 14,
+		.decided = 12,
+		.held_by = LIMIT_BUDGET,
+		.dollars_per_hour = 14520000,
+		.budget_per_hour = 15000000,
+	};
+}
+
+static const char *part(const struct explanation *e, const char *title)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (!strcmp(e->parts[i].title, title))
+			return e->parts[i].text;
+	return "";
+}
+
+static void a_decision_is_told_in_sentences(void **state)
+{
+	(void)state;
+	struct group_decision asked[2] = {
+		{ .cold = 3, .nodes = 9, .nodes_desired = 12 },
+		{ .held_by = LIMIT_STOCKOUT, .blocked_until = now + MINUTE, .refusals = 2 }
+	};
+	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR };
+	struct arena a = { 0 };
+	struct explanation e = explain_decision(&x, &a);
+
+	assert_string_equal(
+		part(&e, "Decided"),
+		"12 hot replicas, those on their way included; 14 wished, held by: budget."
+		" In spot: start 3 replicas on new machines; 9 nodes there now, 12 after it."
+		" on-demand is held by: stock-out; no starts there before 2024-05-10 14:33:15, after 2 refusals"
+		" in a row.");
+	assert_string_equal(part(&e, "Seen"),
+			    "All signals are fresh. On average over the tick, 812 sequences were running and"
+			    " 34.5 requests were waiting; 31 wait now. 120 requests arrived and 118 started, 2 of them"
+			    " later than the objective. 9 replicas are ready, 2 are on the way."
+			    " Late is what waits longer than 2s.");
+	assert_string_equal(part(&e, "Held by"),
+			    "The budget of $15.00 an hour; after this plan the pool costs $14.52.");
+	arena_release(&a);
+}
+
+static void every_limit_and_state_has_its_words(void **state)
+{
+	(void)state;
+	struct arena a = { 0 };
+	struct pool_plan plan = { .decision = an_ordinary_decision() };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
+	const char *seen[LIMIT_COUNT];
+
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		plan.decision.held_by = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		seen[i] = part(&e, "Held by");
+		assert_true(strlen(seen[i]) > 10);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(seen[i], seen[j]);
+	}
+	for (int i = 0; i < SELF_TEST_COUNT; i++) {
+		plan.decision.self_test = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		assert_true(strlen(part(&e, "Self-test")) > 10);
+	}
+	for (int i = 0; i < SLOTS_SOURCE_COUNT; i++) {
+		plan.decision.slots_source = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		assert_true(!strncmp(part(&e, "Expected"), "A replica is taken to run 105 sequences", 39));
+	}
+	for (int i = 0; i < SIGNAL_STATE_COUNT; i++) {
+		plan.decision.signals = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		assert_true(strlen(part(&e, "Seen")) > 10);
+	}
+	arena_release(&a);
+}
+
+/* Every rendering of every value, each between bars. */
+static void collect(const struct record_info *info, const void *record, struct buf *out)
+{
+	const int64_t *v = record;
+
+	for (size_t i = 0; i < info->count; i++) {
+		static const struct field_info share = { "", "ppm", "" };
+
+		buf_text(out, "|");
+		explain_value(&info->fields[i], v[i], 0, out);
+		buf_text(out, "|");
+		if (!strcmp(info->fields[i].unit, "milli") && v[i] != ABSENT && v[i] < INT64_MAX / 1000)
+			explain_value(&share, v[i] * 1000, 0, out); /* thousandths as per cent */
+		buf_text(out, "|");
+	}
+}
+
+/* As a whole word, not as a part of a longer number. */
+static bool is_known(const char *token, const char *known)
+{
+	size_t len = strlen(token);
+
+	for (const char *at = known; (at = strstr(at, token)); at++)
+		if (at > known && strchr("| ", at[-1]) && strchr("| ", at[len]))
+			return true;
+	return false;
+}
+
+/* A number as it is written: from its first digit (or sign or dollar) to the blank after it. */
+static void assert_numbers_are_known(const char *text, const char *known)
+{
+	for (const char *c = text; (c = strpbrk(c, "0123456789"));) {
+		char token[64] = "";
+		size_t len = strcspn(c, " ;)(");
+		const char *from = c > text && strchr("$-", c[-1]) ? c - 1 : c;
+
+		len += (size_t)(c - from);
+		while (len && strchr(".,:", from[len - 1]))
+			len--;
+		assert_true(len < sizeof token);
+		memcpy(token, from, len);
+		if (!is_known(token, known))
+			fail_msg("'%s' is not in the record: %s", token, text);
+		c = from + len;
+	}
+}
+
+static int64_t any_value(struct random *r, const char *unit)
+{
+	if (random_next(r) % 6 == 0)
+		return strcmp(unit, "time") && strncmp(unit, "enum:", 5) ? ABSENT : 0;
+	if (!strncmp(unit, "enum:", 5))
+		return (int64_t)(random_next(r) % 5);
+	if (!strcmp(unit, "time"))
+		return now + (int64_t)(random_next(r) % DAY);
+	return (int64_t)(random_next(r) % 7 ? random_next(r) % 3000 : random_next(r) % 90000000);
+}
+
+static void scatter(struct random *r, const struct record_info *info, void *record)
+{
+	int64_t *v = record;
+
+	for (size_t i = 0; i < info->count; i++)
+		v[i] = any_value(r, info->fields[i].unit);
+}
+
+static void every_number_stands_in_the_record(void **state)
+{
+	(void)state;
+	static const struct field_info wait = { "", "ms", "" };
+
+	for (uint64_t seed = 0; seed < 400; seed++) {
+		struct random r = random_stream(seed, "explain");
+		struct arena a = { 0 };
+		struct buf known = { 0 };
+		struct group_decision asked[2];
+		struct pool_plan plan = { .groups = asked, .group_count = 2, .price_count = 3 };
+		struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
+
+		scatter(&r, &pool_decision_info, &plan.decision);
+		collect(&pool_decision_info, &plan.decision, &known);
+		for (int i = 0; i < 2; i++) {
+			scatter(&r, &group_decision_info, &asked[i]);
+			collect(&group_decision_info, &asked[i], &known);
+		}
+		for (int i = 0; i < 3; i++) {
+			scatter(&r, &objective_price_info, &plan.prices[i]);
+			collect(&objective_price_info, &plan.prices[i], &known);
+		}
+		buf_text(&known, "|");
+		explain_value(&wait, pools[0].objective_wait, 0, &known);
+		struct explanation e = explain_decision(&x, &a);
+		for (size_t i = 0; i < e.count; i++) {
+			assert_numbers_are_known(e.parts[i].text, known.text);
+			assert_null(strstr(e.parts[i].text, "{"));
+		}
+		buf_release(&known);
+		arena_release(&a);
+	}
+}
+
+static void values_have_units(void **state)
+{
+	(void)state;
+	static const struct {
+		struct field_info field;
+		int64_t value;
+		const char *text;
+	} cases[] = {
+		{ { "", "count", "" }, 12345, "12,345" },
+		{ { "", "milli", "" }, 1500, "1.5" },
+		{ { "", "milli", "" }, 105000, "105" },
+		{ { "", "milli", "" }, 123456, "123.5" },
+		{ { "", "milli", "" }, 250, "0.25" },
+		{ { "", "ppm", "" }, 7400, "0.74 %" },
+		{ { "", "ppm", "" }, 370, "0.037 %" },
+		{ { "", "ms", "" }, 380000, "6m20s" },
+		{ { "", "us", "" }, 30500, "30.5ms" },
+		{ { "", "time", "" }, INT64_C(1715344335000), "2024-05-10 12:32:15" },
+		{ { "", "time", "" }, INT64_C(951782400000), "2000-02-29 00:00:00" },
+		{ { "", "micro$", "" }, 14520000, "$14.52" },
+		{ { "", "enum:limit", "" }, LIMIT_STOCKOUT, "stock-out" },
+		{ { "", "count", "" }, ABSENT, "none" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct buf text = { 0 };
+
+		explain_value(&cases[i].field, cases[i].value, 0, &text);
+		assert_string_equal(text.text, cases[i].text);
+		buf_release(&text);
+	}
+}
+
+static void json_holds_every_field(void **state)
+{
+	(void)state;
+	struct group_decision asked[2] = { 0 };
+	struct scrape_input scrape = { .at = now, .started = ABSENT };
+	struct pool_snapshot input = { .scrapes = &scrape, .scrape_count = 1 };
+	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
+	struct buf json = { 0 };
+
+	explain_json(&x, &input, &json);
+	for (size_t i = 0; i < pool_decision_info.count; i++) {
+		char key[80];
+
+		snprintf(key, sizeof key, "\"%s\":", pool_decision_info.fields[i].name);
+		assert_non_null(strstr(json.text, key));
+	}
+	assert_non_null(strstr(json.text, "\"held_by\":\"budget\""));
+	assert_non_null(strstr(json.text, "\"started\":null"));
+	assert_non_null(strstr(json.text, "\"dearer_rule\":null"));
+	buf_release(&json);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_decision_is_told_in_sentences),
+		cmocka_unit_test(every_limit_and_state_has_its_words),
+		cmocka_unit_test(every_number_stands_in_the_record),
+		cmocka_unit_test(values_have_units),
+		cmocka_unit_test(json_holds_every_field),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
