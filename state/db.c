@@ -191,7 +191,8 @@ struct db *db_open(const char *path, const struct db_schema *schema, struct erro
 	if (!check_file(path, false, e))
 		return NULL;
 	struct db *db = db_new(path);
-	int rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+	int rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+				 NULL);
 
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)
@@ -239,7 +240,8 @@ struct db *db_open_read(const char *path, const struct db_schema *schema, struct
 		return NULL;
 	append_uri(&uri, path);
 	struct db *db = db_new(path);
-	int rc = sqlite3_open_v2(uri.text, &db->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	int rc = sqlite3_open_v2(uri.text, &db->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+				 NULL);
 
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)

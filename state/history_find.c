@@ -51,14 +51,14 @@ bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *
 static const char *statement_for(const struct history_filter *f)
 {
 	if (f->largest_first)
-		return "SELECT tick, pool FROM decision WHERE asked IS NOT NULL AND" MATCHES
-		       " ORDER BY abs(asked) DESC, tick DESC, pool DESC LIMIT ?6";
+		return "SELECT tick, pool FROM decision INDEXED BY decision_largest WHERE asked IS NOT NULL"
+		       " AND" MATCHES " ORDER BY abs(asked) DESC, tick DESC, pool DESC LIMIT ?6";
 	if (f->changed_only)
-		return "SELECT tick, pool FROM decision WHERE asked IS NOT NULL AND" MATCHES
-		       " ORDER BY tick DESC, pool DESC LIMIT ?6";
+		return "SELECT tick, pool FROM decision INDEXED BY decision_asked WHERE asked IS NOT NULL"
+		       " AND" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";
 	if (f->limit > 0)
-		return "SELECT tick, pool FROM decision WHERE held_by <> 0 AND held_by = ?4 AND" MATCHES
-		       " ORDER BY tick DESC, pool DESC LIMIT ?6";
+		return "SELECT tick, pool FROM decision INDEXED BY decision_held WHERE held_by <> 0"
+		       " AND held_by = ?4 AND" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";
 	return "SELECT tick, pool FROM decision WHERE" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";
 }
 
