@@ -61,7 +61,8 @@ struct schedule_state schedule_at(const struct schedule_window *windows, size_t 
 	for (size_t i = 0; i < count; i++)
 		window_openings(&windows[i], now, openings + i * DAYS_SEEN);
 	struct schedule_state s = { .floor = floor_at(openings, n, now) };
-	for (millis edge = next_edge(openings, n, now); edge; edge = next_edge(openings, n, edge)) {
+	millis horizon = now + (DAYS_AHEAD - 1) * DAY;
+	for (millis edge = next_edge(openings, n, now); edge && edge <= horizon; edge = next_edge(openings, n, edge)) {
 		int64_t floor = floor_at(openings, n, edge);
 		if (floor == s.floor)
 			continue;
