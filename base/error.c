@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool error_set(struct error *e, enum error_kind kind, const char *fmt, ...)
+bool(error_set)(struct error *e, enum error_kind kind, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -15,7 +15,7 @@ bool error_set(struct error *e, enum error_kind kind, const char *fmt, ...)
 	return false;
 }
 
-bool error_wrap(struct error *e, const char *fmt, ...)
+bool(error_wrap)(struct error *e, const char *fmt, ...)
 {
 	char inner[sizeof e->message];
 	va_list ap;
@@ -36,19 +36,30 @@ bool error_wrap(struct error *e, const char *fmt, ...)
 const char *error_kind_name(enum error_kind kind)
 {
 	switch (kind) {
-	case ERROR_NONE:        return "none";
-	case ERROR_STOCKOUT:    return "stockout";
-	case ERROR_QUOTA:       return "quota";
-	case ERROR_THROTTLED:   return "throttled";
-	case ERROR_AUTH:        return "auth";
-	case ERROR_NOT_FOUND:   return "not-found";
-	case ERROR_CONFLICT:    return "conflict";
-	case ERROR_INVALID:     return "invalid";
-	case ERROR_TIMEOUT:     return "timeout";
-	case ERROR_UNAVAILABLE: return "unavailable";
-	case ERROR_CANCELLED:   return "cancelled";
-	case ERROR_INTERNAL:    return "internal";
+	case ERROR_NONE:
+		return "none";
+	case ERROR_STOCKOUT:
+		return "stockout";
+	case ERROR_QUOTA:
+		return "quota";
+	case ERROR_THROTTLED:
+		return "throttled";
+	case ERROR_AUTH:
+		return "auth";
+	case ERROR_NOT_FOUND:
+		return "not-found";
+	case ERROR_CONFLICT:
+		return "conflict";
+	case ERROR_INVALID:
+		return "invalid";
+	case ERROR_TIMEOUT:
+		return "timeout";
+	case ERROR_UNAVAILABLE:
+		return "unavailable";
+	case ERROR_CANCELLED:
+		return "cancelled";
+	case ERROR_INTERNAL:
+		return "internal";
 	}
 	return "?";
 }
-

@@ -6,5 +6,5 @@ typedef int64_t millis;
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
-#define HOUR (60 * MINUTE)
-#define DAY (24 * HOUR)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)

@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 enum option_type {
-	OPTION_FLAG,     /* bool *    : no argument */
-	OPTION_TEXT,     /* const char ** */
-	OPTION_LIST,     /* struct option_list * : may be given several times */
-	OPTION_COUNT,    /* int64_t * : whole number >= 0 */
-	OPTION_NUMBER,   /* double *  : decimal number > 0 */
+	OPTION_FLAG,	 /* bool *    : no argument */
+	OPTION_TEXT,	 /* const char ** */
+	OPTION_LIST,	 /* struct option_list * : may be given several times */
+	OPTION_COUNT,	 /* int64_t * : whole number >= 0 */
+	OPTION_NUMBER,	 /* double *  : decimal number > 0 */
 	OPTION_DURATION, /* millis *  : "15s", "1h30m" */
-	OPTION_TIME,     /* millis *  : RFC 3339, or "-2h" before now */
-	OPTION_CHOICE,   /* const char ** : one of `choices` */
+	OPTION_TIME,	 /* millis *  : RFC 3339, or "-2h" before now */
+	OPTION_CHOICE,	 /* const char ** : one of `choices` */
 };
 
 struct option_list {
@@ -25,12 +25,12 @@ struct option_list {
 };
 
 struct option_row {
-	const char *name;   /* "output": --output */
-	char letter;        /* 'o', or 0 */
+	const char *name; /* "output": --output */
+	char letter;	  /* 'o', or 0 */
 	enum option_type type;
 	const char *argument; /* "FILE", NULL for a flag */
 	const char *help;
-	void *target;       /* holds the default before, the value after */
+	void *target;	     /* holds the default before, the value after */
 	const char *choices; /* "table|json|csv" for OPTION_CHOICE */
 };
 
