@@ -138,19 +138,19 @@ static bool parse_rfc3339(const char *s, millis *value)
 	return true;
 }
 
-static bool parse_time(const char *text, millis *value)
+bool options_time(const char *text, millis now, millis *value)
 {
 	millis ago;
 
 	if (strcmp(text, "now") == 0) {
-		*value = (millis)time(NULL) * SECOND;
+		*value = now;
 		return true;
 	}
 	if (*text != '-')
 		return parse_rfc3339(text, value);
 	if (!parse_duration(text + 1, &ago))
 		return false;
-	*value = (millis)time(NULL) * SECOND - ago;
+	*value = now - ago;
 	return true;
 }
 
@@ -221,7 +221,7 @@ static bool store(const struct option_row *row, const char *text)
 	case OPTION_DURATION:
 		return parse_duration(text, row->target);
 	case OPTION_TIME:
-		return parse_time(text, row->target);
+		return options_time(text, (millis)time(NULL) * SECOND, row->target);
 	case OPTION_CHOICE:
 		return parse_choice(text, row->choices, row->target);
 	}

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/error.h"
+#include "base/millis.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +39,8 @@ struct option_row {
  * An unknown option or a bad value is an error that names the option, what was found, what is allowed. */
 bool options_parse(int argc, char **argv, const struct option_row *rows, size_t count, int *rest,
 		   struct error *e) MUST_USE;
+/* A time as OPTION_TIME has it; what is relative counts from `now`. False leaves the value untouched. */
+bool options_time(const char *text, millis now, millis *value) MUST_USE;
+
 /* The aligned list for --help, on standard output. */
 void options_print(const struct option_row *rows, size_t count);
