@@ -1,19 +1,8 @@
 #include "controller/explain/explain.h"
 
-#include <string.h>
+#include "base/json_write.h"
 
-static void put_text(const char *text, struct buf *out)
-{
-	buf_text(out, "\"");
-	for (const char *c = text; *c; c++)
-		if (*c == '"' || *c == '\\')
-			buf_printf(out, "\\%c", *c);
-		else if ((unsigned char)*c < 0x20)
-			buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*c);
-		else
-			buf_append(out, c, 1);
-	buf_text(out, "\"");
-}
+#include <string.h>
 
 static void put_value(const struct field_info *f, int64_t value, struct buf *out)
 {
@@ -22,7 +11,7 @@ static void put_value(const struct field_info *f, int64_t value, struct buf *out
 	if (value == ABSENT)
 		buf_text(out, "null");
 	else if (name)
-		put_text(name, out);
+		json_write_text(name, out);
 	else
 		buf_printf(out, "%lld", (long long)value);
 }
@@ -58,7 +47,7 @@ static void put_groups(const struct explained *x, struct buf *out)
 		const struct group_spec *g = i < pool->group_count ? &x->fleet->groups[pool->groups[i]] : NULL;
 
 		buf_text(out, i ? ",\n {\"name\":" : "\n {\"name\":");
-		put_text(g ? g->name : "?", out);
+		json_write_text(g ? g->name : "?", out);
 		buf_printf(out, ",\"price_per_hour\":%lld,", g ? (long long)g->price_per_hour : 0LL);
 		put_fields(&group_decision_info, &x->plan->groups[i], out);
 		buf_text(out, "}");
@@ -105,9 +94,9 @@ static void put_explanation(const struct explained *x, struct buf *out)
 	buf_text(out, ",\n\"explanation\":[");
 	for (size_t i = 0; i < e.count; i++) {
 		buf_text(out, i ? ",\n {\"title\":" : "\n {\"title\":");
-		put_text(e.parts[i].title, out);
+		json_write_text(e.parts[i].title, out);
 		buf_text(out, ",\"text\":");
-		put_text(e.parts[i].text, out);
+		json_write_text(e.parts[i].text, out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
@@ -118,9 +107,9 @@ void explain_json(const struct explained *x, const struct pool_snapshot *input, 
 	const struct pool_spec *pool = &x->fleet->pools[x->pool];
 
 	buf_text(out, "{\"pool\":");
-	put_text(pool->name, out);
+	json_write_text(pool->name, out);
 	buf_text(out, ",\"namespace\":");
-	put_text(pool->namespace, out);
+	json_write_text(pool->namespace, out);
 	buf_printf(out, ",\"tick\":%lld,\"at\":%lld,\"objective_wait\":%lld,\n\"decision\":{", (long long)x->tick,
 		   (long long)x->now, (long long)pool->objective_wait);
 	put_fields(&pool_decision_info, &x->plan->decision, out);
