@@ -13,6 +13,7 @@ controller/manifest: base controller/policy
 controller/traces: base
 controller/simulation: base controller/policy controller/traces
 controller/simulation/rivals: base controller/policy controller/traces controller/simulation
+controller/simulation/files: base controller/policy controller/traces controller/simulation
 controller/explain: base controller/policy
 state: base controller/policy
 controller/report: base controller/policy controller/simulation controller/explain state

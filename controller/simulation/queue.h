@@ -11,7 +11,7 @@
 #include "controller/simulation/deadlines.h"
 #include "controller/simulation/list.h"
 #include "controller/simulation/waits.h"
-#include "controller/traces/trace.h"
+#include "controller/simulation/world.h"
 
 /* How replicas and requests really behave. */
 struct queue_truth {
@@ -36,11 +36,6 @@ struct seat {
 struct emptied {
 	size_t seat;
 	millis at;
-};
-
-/* What one class of requests used: for cost per class. */
-struct label_use {
-	int64_t requests, late, slot_ms;
 };
 
 struct queue {

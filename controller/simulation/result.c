@@ -34,6 +34,13 @@ const struct waits *world_waits(const struct world *w, size_t pool)
 	return &w->pools[pool].queue.waits;
 }
 
+struct label_use world_label_use(const struct world *w, size_t pool, size_t label)
+{
+	const struct queue *q = &w->pools[pool].queue;
+
+	return q->labels ? q->labels[label] : (struct label_use){ 0 };
+}
+
 struct tick_result world_result(const struct world *w, size_t pool)
 {
 	const struct pool_state *p = &w->pools[pool];

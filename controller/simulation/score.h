@@ -12,8 +12,16 @@ struct score {
 	int64_t batch_lost_ms; /* replica-milliseconds of borrowed work lost to reclaims */
 };
 
+/* Requests with one label of the trace, whole run. Dollars: the pool's, by the slot time that they used. */
+struct class_score {
+	const char *name;
+	int64_t requests, late, slot_ms, micro_dollars;
+};
+
 struct pool_score {
 	struct score whole, scored;
+	const struct class_score *classes;
+	size_t class_count;
 };
 
 double score_late_share(const struct score *s); /* 0 when there were no requests */

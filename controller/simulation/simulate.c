@@ -85,6 +85,27 @@ static bool run_tick(struct run *r, struct error *e)
 	return observe(r, &snapshot, &plan, e);
 }
 
+/* The pool's dollars by the slot time of each label. */
+static void score_classes(const struct run *r, size_t pool, struct arena *a, struct pool_score *out)
+{
+	const struct trace *t = r->s->world.traces[pool];
+	double all = 0;
+
+	if (!t || t->is_binned || !t->label_count)
+		return;
+	struct class_score *classes = arena_array(a, struct class_score, t->label_count);
+	for (size_t i = 0; i < t->label_count; i++) {
+		struct label_use use = world_label_use(r->world, pool, i);
+		classes[i] = (struct class_score){ t->labels[i], use.requests, use.late, use.slot_ms, 0 };
+		all += (double)use.slot_ms;
+	}
+	for (size_t i = 0; all > 0 && i < t->label_count; i++)
+		classes[i].micro_dollars =
+			(int64_t)((double)out->whole.micro_dollars * (double)classes[i].slot_ms / all);
+	out->classes = classes;
+	out->class_count = t->label_count;
+}
+
 static void finish(const struct run *r, struct arena *a, struct run_result *out)
 {
 	out->pools = arena_array(a, struct pool_score, r->pools);
@@ -95,6 +116,7 @@ static void finish(const struct run *r, struct arena *a, struct run_result *out)
 			out->pools[i].scored = out->pools[i].whole;
 		else if (r->borders[i].is_set)
 			out->pools[i].scored = make_score(r, i, &r->borders[i]);
+		score_classes(r, i, a, &out->pools[i]);
 	}
 }
 

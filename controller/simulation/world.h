@@ -61,3 +61,9 @@ struct world_totals world_totals(const struct world *w, size_t pool);
 /* Waits of the requests that started, counted by length (waits.h). */
 struct waits;
 const struct waits *world_waits(const struct world *w, size_t pool);
+
+/* What the requests with one label of the pool's trace used so far. */
+struct label_use {
+	int64_t requests, late, slot_ms;
+};
+struct label_use world_label_use(const struct world *w, size_t pool, size_t label);

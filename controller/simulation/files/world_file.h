@@ -1,0 +1,10 @@
+/*
+ * The world file: what a manifest can't know about a modelled world, as
+ * YAML by table, strict. All of it is optional.
+ */
+#pragma once
+#include "controller/simulation/world_spec.h"
+
+/* False with the first mistake as error: file, line, column, path, found, allowed. The spec lives in the arena. */
+bool world_file_read(const char *path, const struct fleet_spec *fleet, struct arena *a, struct world_spec *out,
+		     struct error *e) MUST_USE;
