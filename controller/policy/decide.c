@@ -60,10 +60,12 @@ static int64_t budget_left(const struct snapshot *s, const struct course *course
 		if (!shares_budget(own, other))
 			continue;
 		const struct wish *w = &courses[i].wish;
-		int64_t replicas = w->have + w->fleet.refill + w->fleet.replace + s->pools[i].input.draining;
+		int64_t replicas =
+			w->have + w->overdue + w->fleet.refill + w->fleet.replace + s->pools[i].input.draining;
 		bool before = other != own && other->shrink_priority < own->shrink_priority;
 		int64_t asks = before ? wish_wanted(w) - w->have : 0;
-		left -= (double)(replicas + (asks > 0 ? asks : 0)) * courses[i].learned.replica_price;
+		double stopped = (double)w->fleet.stock * courses[i].learned.standby_price;
+		left -= ((double)(replicas + (asks > 0 ? asks : 0)) + stopped) * courses[i].learned.replica_price;
 	}
 	return left < 0 ? 0 : (int64_t)(left / price);
 }

@@ -67,10 +67,31 @@ static void keep_what_is_needed(struct wish *w, struct pool_memory *m, const str
 	}
 	if (l->reading.signals >= SIGNALS_PARTIAL && (wish_keep(w) > 0 || l->reading.signals >= SIGNALS_STALE))
 		w->held_by = LIMIT_STALE;
+	if (l->reading.signals >= SIGNALS_STALE)
+		w->moves.replace_wake = w->moves.replace_cold = 0;
 	if (w->fleet.waiting > 0 && w->moves.release > 0) {
 		w->moves.release = w->moves.give_back = 0;
 		w->held_by = LIMIT_QUEUE;
 	}
+}
+
+static void cut(int64_t *n, int64_t *left)
+{
+	*n = *n < *left ? *n : *left;
+	*left -= *n;
+}
+
+/* Replacing lent nodes and stocking up come after what serves. */
+static void keep_budget(struct wish *w, int64_t budget_left)
+{
+	struct moves *m = &w->moves;
+	int64_t left = at_least(budget_left, 0);
+
+	hold_below(w, w->have + left, LIMIT_BUDGET);
+	left = at_least(left - at_least(wish_wanted(w) - w->have, 0), 0);
+	cut(&m->replace_wake, &left);
+	cut(&m->replace_cold, &left);
+	cut(&m->refill, &left);
 }
 
 void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
@@ -80,7 +101,7 @@ void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *
 
 	keep_sizes(w, s, pool);
 	if (budget_left != INT64_MAX)
-		hold_below(w, w->have + at_least(budget_left, 0), LIMIT_BUDGET);
+		keep_budget(w, budget_left);
 	hold_below(w, w->have + at_least(LEAST_GROWTH, w->have), LIMIT_RATE);
 	keep_what_is_needed(w, m, s, pool, l);
 	if (mode == MODE_ACT)

@@ -129,7 +129,7 @@ static void shrink(const struct fleet *f, double bound, struct moves *m)
 /* Lent nodes that still serve are replaced one by one, so that the fast reserve is there for the next burst. */
 static void bridge(const struct fleet *f, struct moves *m)
 {
-	int64_t due = f->bridge_due ? positive(f->reclaimed - f->replace) : 0;
+	int64_t due = f->bridge_due && !m->release ? positive(f->reclaimed - f->replace) : 0;
 
 	m->replace_wake = at_most(due, positive(f->stock - m->wake));
 	m->replace_cold = due - m->replace_wake;
