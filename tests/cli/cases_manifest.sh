@@ -7,12 +7,19 @@ found 'check: a mistake names file, line and column' 1 \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml'
 found 'check: an unknown key is told, with the nearest' 1 'p\.yaml:[0-9]+:[0-9]+: .*objectiv.*objective' \
 	'sed "s/objective:/objectiv:/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml'
-refused 'check: no file' 2 'FILE' '' 'preheat check'
+found 'check: two mistakes are both told' 1 '2 mistakes in 1 file' \
+	'sed "s/attainment: [0-9.]*%/attainment: 101%/; s/maxSequences: .*/maxSequences: none/" "$example/pool.yaml" >p.yaml' \
+	'preheat check p.yaml'
+found 'check: as JSON' 1 '"line": *8' \
+	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml --output json'
+found 'check: from a pipe' 1 'kind: found .Pod.' '' 'printf "apiVersion: v1\nkind: Pod\n" | preheat check -'
+refused 'check: no file' 2 'name a file' '' 'preheat check'
 refused 'check: no such file' 2 'nowhere\.yaml' '' 'preheat check nowhere.yaml'
 
-# bad_pool NAME PATTERN PREPARE: simulate refuses p.yaml
+# bad_pool NAME PATTERN PREPARE: check tells it, simulate refuses p.yaml with one message
 bad_pool() {
-	refused "manifest: $1" 2 "$2" "$3" 'preheat simulate --pool p.yaml --trace "$example/requests.csv.gz" --out out'
+	found "check: $1" '1|2' '' "$3" 'preheat check p.yaml 2>&1 | head -20 | grep -E "'"$2"'"; exit "${PIPESTATUS[0]}"'
+	refused "simulate: manifest: $1" 2 "$2" "$3" 'preheat simulate --pool p.yaml --trace "$example/requests.csv.gz" --out out'
 }
 
 bad_pool 'empty' 'p\.yaml' ': >p.yaml'
@@ -21,8 +28,10 @@ bad_pool 'not YAML' 'p\.yaml:' 'printf "a: [1, 2\nb: }\n" >p.yaml'
 bad_pool 'binary' 'p\.yaml' 'head -c 4000 /dev/urandom >p.yaml'
 bad_pool 'another kind' 'p\.yaml:[0-9]+.*WarmPool' 'printf "apiVersion: v1\nkind: Pod\nmetadata: { name: x }\n" >p.yaml'
 bad_pool 'a list' 'p\.yaml:1' 'printf "%s\n" "- a" "- b" >p.yaml'
-bad_pool 'a million keys' 'p\.yaml' 'seq -f "key%.0f: 1" 1000000 >p.yaml'
-bad_pool 'a million keys in one pool' 'p\.yaml' '{ cat "$example/pool.yaml"; seq -f "  key%.0f: 1" 1000000; } >p.yaml'
+bad_pool 'a million keys' 'p\.yaml.*larger' 'seq -f "key%.0f: 1" 1000000 >p.yaml'
+bad_pool 'a million keys in one pool' 'p\.yaml' '{ cat "$example/pool.yaml"; echo; seq -f "  key%.0f: 1" 1000000; } >p.yaml'
+bad_pool 'a hundred thousand keys' 'p\.yaml' 'seq -f "%.0f: 1" 100000 >p.yaml'
+bad_pool 'a thousand documents of nothing' 'p\.yaml' 'printf -- "---\n%.0s" $(seq 1000) >p.yaml'
 bad_pool 'deep' 'p\.yaml' '{ printf "a: "; printf "[%.0s" $(seq 100000); } >p.yaml'
 bad_pool 'aliases that multiply' 'p\.yaml' 'printf "%s\n" "a: &a [x,x,x,x]" "b: &b [*a,*a,*a]" "c: [*b,*b,*b]" >p.yaml'
 bad_pool 'a line of 200 MB' 'p\.yaml' '{ printf "a: "; head -c 200M /dev/zero | tr "\0" x; } >p.yaml'

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2016,SC2154
 # Where results go, and what becomes of them when something is in the way.
 
 simulate='preheat simulate --pool "$example/pool.yaml" --trace "$example/requests.csv.gz"'
