@@ -24,6 +24,11 @@ struct queue_truth {
 	millis deadline; /* from arrival to completion, 0: none */
 };
 
+struct pool_spec;
+struct pool_world;
+/* The world file's values, else the manifest's, times the capacity. */
+struct queue_truth queue_truth_of(const struct pool_spec *p, const struct pool_world *pw);
+
 enum seat_state { SEAT_CLOSED, SEAT_OPEN, SEAT_DRAINING };
 
 struct seat {

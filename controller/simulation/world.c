@@ -5,8 +5,7 @@ static int64_t or_else(int64_t value, int64_t otherwise)
 	return value > 0 ? value : otherwise;
 }
 
-/* The world file's values, else the manifest's, times the capacity. */
-static struct queue_truth truth_of(const struct pool_spec *p, const struct pool_world *pw)
+struct queue_truth queue_truth_of(const struct pool_spec *p, const struct pool_world *pw)
 {
 	int64_t slots = or_else(pw->max_sequences, p->max_sequences) * pw->capacity_permille / 1000;
 	int64_t prefill = or_else(pw->prefill_tokens_per_second, p->prefill_tokens_per_second);
@@ -39,7 +38,7 @@ static void open_groups(struct world *w, const struct world_spec *spec)
 
 static void open_pool(struct world *w, struct pool_state *p, const struct trace *trace)
 {
-	struct queue_truth truth = truth_of(p->spec, p->world);
+	struct queue_truth truth = queue_truth_of(p->spec, p->world);
 
 	p->first_start = p->last_start = NONE;
 	p->holdings = arena_array(&w->arena, struct holding, p->spec->group_count);
