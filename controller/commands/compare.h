@@ -1,0 +1,34 @@
+/*
+ * --compare: the rivals' sweeps on the world that Preheat just ran in, one
+ * fresh world a setting, on all cores. What comes out is the same however
+ * many there are.
+ */
+#pragma once
+#include "controller/report/report.h"
+#include "controller/simulation/rivals/compare.h"
+#include "controller/simulation/rivals/oracle.h"
+
+struct compare_setup {
+	/* World, warm-up and stop flag; policy and setting as Preheat ran. Its observers are not called. */
+	const struct simulation *simulation;
+	const struct run_result *ours; /* Preheat's own result */
+	const char *rivals;            /* "hpa,kpa"; NULL: all */
+};
+
+/* What --compare came to; everything lives in the arena it was made in. */
+struct compare_result {
+	const struct compare_setup *setup;
+	struct comparison comparison; /* the first row is Preheat's own */
+	struct oracle_bound *oracles; /* one per pool */
+};
+
+/* Whether the names exist; an error lists those that do. NULL is fine. */
+bool compare_check(const char *rivals, struct error *e) MUST_USE;
+/* A run that was stopped early succeeds with the rows that were done (comparison.is_stopped). */
+bool compare_run(const struct compare_setup *setup, struct arena *a, struct compare_result *out,
+		 struct error *e) MUST_USE;
+/* compare.json: an array with an object per pool, policy and setting; whole or not at all. */
+bool compare_write(const struct compare_result *r, const char *path, struct error *e) MUST_USE;
+/* The choices of each family beside Preheat and the bound. */
+void compare_print(const struct compare_result *r, FILE *out);
+void compare_report(const struct compare_result *r, struct report *report);
