@@ -3,6 +3,16 @@
 
 #include <string.h>
 
+/* Of all pools together. */
+enum { POINTS_OF_ALL = 8000, DECISIONS_OF_ALL = 1000 };
+
+static size_t share_of(size_t all, size_t pools, size_t most)
+{
+	size_t share = all / (pools ? pools : 1);
+
+	return share > most ? most : share ? share : 1;
+}
+
 struct report *report_new(const struct report_run *run)
 {
 	struct arena first = { 0 };
@@ -11,11 +21,13 @@ struct report *report_new(const struct report_run *run)
 	*r = (struct report){ .arena = first, .run = *run };
 	r->rivals_end = &r->rivals;
 	r->pools = arena_array(&r->arena, struct pool_report, run->fleet->pool_count);
+	r->most_points = share_of(POINTS_OF_ALL, run->fleet->pool_count, REPORT_POINTS);
+	r->most_marks = share_of(DECISIONS_OF_ALL, run->fleet->pool_count, REPORT_DECISIONS);
 	for (size_t i = 0; i < run->fleet->pool_count; i++) {
 		struct pool_report *p = &r->pools[i];
 
-		p->points = arena_array(&r->arena, struct point, REPORT_POINTS);
-		p->marks = arena_array(&r->arena, struct mark, REPORT_DECISIONS);
+		p->points = arena_array(&r->arena, struct point, r->most_points);
+		p->marks = arena_array(&r->arena, struct mark, r->most_marks);
 		p->reigns = arena_array(&r->arena, struct reign, REIGNS);
 		p->hot = ABSENT;
 	}
@@ -83,18 +95,20 @@ static int64_t size_of_change(int64_t before, int64_t after)
 static void add_mark(struct report *r, struct pool_report *p, const struct tick_view *v, const struct pool_plan *plan)
 {
 	int64_t before = p->hot, after = plan->decision.decided;
-	int64_t stretch = (v->ticks + REPORT_DECISIONS - 1) / REPORT_DECISIONS, at = (r->ticks - 1) / stretch;
+	int64_t most = (int64_t)r->most_marks, stretch = (v->ticks + most - 1) / most, at = (r->ticks - 1) / stretch;
 
 	p->hot = after;
-	if (before == ABSENT || before == after || after == ABSENT || at >= REPORT_DECISIONS)
+	if (before == ABSENT || before == after || after == ABSENT || at >= most)
 		return;
 	struct mark *m = &p->marks[at];
 	m->changes++;
 	if (m->end && size_of_change(m->before, m->plan.decision.decided) >= size_of_change(before, after))
 		return;
-	*m = (struct mark){
-		.end = v->end, .before = before, .changes = m->changes, .plan = copy_plan(&r->arena, m, plan)
-	};
+	*m = (struct mark){ .end = v->end,
+			    .tick = r->ticks - 1,
+			    .before = before,
+			    .changes = m->changes,
+			    .plan = copy_plan(&r->arena, m, plan) };
 }
 
 static void add_reign(struct pool_report *p, millis end, const struct pool_decision *d)
@@ -134,11 +148,11 @@ bool report_tick(void *report, const struct tick_view *v, struct error *e)
 	(void)e;
 	if (!r->ticks_a_point) {
 		r->ticks_planned = v->ticks;
-		r->ticks_a_point = larger(1, (v->ticks + REPORT_POINTS - 1) / REPORT_POINTS);
+		r->ticks_a_point = larger(1, (v->ticks + (int64_t)r->most_points - 1) / (int64_t)r->most_points);
 	}
 	size_t point = (size_t)(r->ticks / r->ticks_a_point);
-	if (point >= REPORT_POINTS)
-		point = REPORT_POINTS - 1;
+	if (point >= r->most_points)
+		point = r->most_points - 1;
 	r->point_count = point + 1;
 	r->ticks++;
 	for (size_t i = 0; i < v->plan->pool_count; i++)

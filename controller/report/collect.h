@@ -16,7 +16,8 @@ struct point {
 
 /* A decision worth a mark: the largest change of its stretch of time. */
 struct mark {
-	millis end;		 /* since the start of the traffic; 0: none in this stretch */
+	millis end; /* since the start of the traffic; 0: none in this stretch */
+	int64_t tick;
 	int64_t before, changes; /* hot before it; changes in the stretch */
 	struct pool_plan plan;	 /* groups copied */
 };
@@ -30,8 +31,8 @@ struct reign {
 enum { REIGNS = 200 };
 
 struct pool_report {
-	struct point *points; /* REPORT_POINTS */
-	struct mark *marks;   /* REPORT_DECISIONS */
+	struct point *points; /* most_points */
+	struct mark *marks;   /* most_marks */
 	struct reign *reigns; /* REIGNS, the latest ones */
 	size_t reign_count;
 	int64_t reigns_before; /* left out, because there were more */
@@ -51,8 +52,9 @@ struct report {
 	struct arena arena;
 	struct report_run run;
 	struct pool_report *pools;
-	size_t point_count;    /* in use */
-	int64_t ticks_a_point; /* 0 before the first tick */
+	size_t most_points, most_marks; /* of a pool, so that the page stays small with many pools */
+	size_t point_count;		/* in use */
+	int64_t ticks_a_point;		/* 0 before the first tick */
 	int64_t ticks, ticks_planned;
 	bool is_stopped, has_scores, has_rules;
 	struct rival_node *rivals, **rivals_end; /* in the order given */

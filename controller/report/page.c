@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "controller/explain/explain.h"
 #include "controller/report/assets.h"
 #include "controller/report/collect.h"
 
@@ -103,7 +104,26 @@ static void put_timeline(struct buf *out, const struct report *r, const struct p
 	buf_text(out, "},");
 }
 
-static void put_mark(struct buf *out, const struct mark *m)
+/* Title and text of each part, in turn; nothing for a policy that does not explain itself. */
+static void put_reasons(struct buf *out, const struct report *r, size_t pool, const struct mark *m)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct explained x = {
+		.fleet = r->run.fleet, .pool = pool, .tick = m->tick, .now = r->run.start + m->end, .plan = &m->plan
+	};
+
+	if (m->plan.decision.slots_milli <= 0)
+		return;
+	struct explanation explanation = explain_decision(&x, &a);
+	for (size_t i = 0; i < explanation.count; i++) {
+		buf_text(out, i ? "," : "");
+		put_text(out, explanation.parts[i].title);
+		buf_text(out, ",");
+		put_text(out, explanation.parts[i].text);
+	}
+}
+
+static void put_mark(struct buf *out, const struct report *r, size_t pool, const struct mark *m)
 {
 	const struct pool_decision *d = &m->plan.decision;
 	const char *limit = limit_name((enum limit)d->held_by);
@@ -114,21 +134,22 @@ static void put_mark(struct buf *out, const struct mark *m)
 		   (long long)m->changes);
 	buf_text(out, "\"held_by\":");
 	put_text(out, d->held_by == LIMIT_NONE || !limit ? "" : limit);
-	buf_printf(out, ",\"demand\":%.4g,\"waiting\":%lld,\"ready\":%lld}",
-		   d->demand_milli == ABSENT ? 0 : (double)d->demand_milli / 1000, (long long)d->waiting_now,
-		   (long long)d->ready);
+	buf_text(out, ",\"reasons\":[");
+	put_reasons(out, r, pool, m);
+	buf_text(out, "]}");
 }
 
-static void put_marks(struct buf *out, const struct pool_report *p)
+static void put_marks(struct buf *out, const struct report *r, size_t pool)
 {
+	const struct mark *marks = r->pools[pool].marks;
 	const char *comma = "";
 
 	buf_text(out, "\"decisions\":[");
-	for (size_t i = 0; i < REPORT_DECISIONS; i++) {
-		if (!p->marks[i].end)
+	for (size_t i = 0; i < r->most_marks; i++) {
+		if (!marks[i].end)
 			continue;
 		buf_text(out, comma);
-		put_mark(out, &p->marks[i]);
+		put_mark(out, r, pool, &marks[i]);
 		comma = ",\n";
 	}
 	buf_text(out, "],");
@@ -221,7 +242,7 @@ static void put_pool(struct buf *out, const struct report *r, size_t i)
 		buf_text(out, ",");
 	}
 	put_timeline(out, r, p);
-	put_marks(out, p);
+	put_marks(out, r, i);
 	put_reigns(out, p);
 	put_prices(out, p);
 	put_rivals(out, r, i);

@@ -43,7 +43,7 @@ tables=$(grep -o '<table class="data"' "$folder/dom.html" | wc -l || true)
 [ "$pictures" -ge 13 ] || fail "$pictures drawings, at least 13 expected"
 [ "$tables" -ge 6 ] || fail "$tables tables, at least 6 expected"
 for text in 'Demand against capacity by tier' 'Queue wait' 'Late requests' 'Cost' 'The price of the objective' \
-	'The rule in force' 'Rivals: dollars over lateness' 'held by max'; do
+	'The rule in force' 'Rivals: dollars over lateness' '>max<' 'Held by'; do
 	grep -q "$text" "$folder/dom.html" || fail "'$text' is not on the page"
 done
 # Scripts, styles and pictures may only be inside the page.

@@ -96,12 +96,20 @@ function times(pool) {
 	return pool.ticks.map(n => at += n * numbers.tick_s);
 }
 
-function reasonOf(d) {
-	if (d.text)
-		return d.text;
-	const held = d.held_by ? `; held by ${d.held_by}` : "";
-	return `Demand ${decimal(d.demand)} replicas, ${count(d.waiting)} waiting, ${count(d.ready)} ready. ` +
-		`Wished ${count(d.wished)}, decided ${count(d.decided)}${held}.`;
+/* The parts of an explanation, one a line; all of them unless `titles` says which. */
+function reasonOf(d, titles) {
+	const lines = [];
+	for (let i = 0; i + 1 < d.reasons.length; i += 2)
+		if (!titles || titles.includes(d.reasons[i]))
+			lines.push(`${d.reasons[i]}: ${d.reasons[i + 1]}`);
+	if (lines.length)
+		return lines.join("\n");
+	return `Wished ${count(d.wished)}, decided ${count(d.decided)}${d.held_by ? `; held by ${d.held_by}` : ""}.`;
+}
+
+function reasonCell(d) {
+	const lines = reasonOf(d).split("\n");
+	return lines.length < 2 ? lines[0] : element("details", {}, element("summary", {}, lines[0]), lines.slice(1).join("\n"));
 }
 
 function decisionMarks(pool) {
@@ -110,7 +118,7 @@ function decisionMarks(pool) {
 	return pool.decisions.map((d, i) => ({
 		x: numbers.start_s + d.end_s, y: d.decided, sign: d.decided > d.before ? "▲" : "▼", color: "--mark", size: 9,
 		weight: Math.abs(d.decided - d.before), turn: spread(i),
-		text: `${when(numbers.start_s + d.end_s)}: ${count(d.before)} → ${count(d.decided)} replicas\n${reasonOf(d)}`,
+		text: `${when(numbers.start_s + d.end_s)}: ${count(d.before)} → ${count(d.decided)} replicas\n${reasonOf(d, ["Decided", "Seen", "Wished", "Held by"])}`,
 	})).sort((a, b) => b.weight - a.weight || a.turn - b.turn);
 }
 
@@ -219,10 +227,10 @@ function decisionTable(parent, pool) {
 	const rows = pool.decisions;
 	parent.append(element("h3", {}, "Decisions"), element("div", { class: "scroll tall", tabindex: "0" },
 		tableOf("The largest change of each stretch of time.", [
-			["UTC", d => when(numbers.start_s + d.end_s)],
+			["UTC", d => when(numbers.start_s + d.end_s), "time"],
 			["From", d => count(d.before), "number"], ["To", d => count(d.decided), "number"],
 			["Wished", d => count(d.wished), "number"], ["Held by", d => d.held_by || "–"],
-			["Changes", d => count(d.changes), "number"], ["Reason", reasonOf, "reason"],
+			["Changes", d => count(d.changes), "number"], ["Reason", reasonCell, "reason"],
 		], rows)));
 }
 
@@ -234,7 +242,7 @@ function ruleTable(parent, pool) {
 	const left = pool.rules_left_out ? ` ${pool.rules_left_out} earlier ones are left out.` : "";
 	parent.append(element("h3", {}, "Rules that were in force"), element("div", { class: "scroll tall", tabindex: "0" },
 		tableOf(`Late share: on the record, when the rule was adopted.${left}`, [
-			["From, UTC", r => when(numbers.start_s + r.from_s)], ["For", r => seconds(Math.max(0, r.length)), "number"],
+			["From, UTC", r => when(numbers.start_s + r.from_s), "time"], ["For", r => seconds(Math.max(0, r.length)), "number"],
 			["Rule", r => r.text], ["Late share", r => percent(r.share_ppm / 1e6), "number"],
 			["Allowed then", r => percent(r.target_ppm / 1e6), "number"],
 		], rows)));

@@ -155,7 +155,7 @@ static void add_scores(struct report *r)
 			       .removals = 808 };
 	struct score worse = score;
 	worse.late = 90000;
-	struct pool_score scores[POOLS] = { { score, score }, { score, worse } };
+	struct pool_score scores[POOLS] = { { .whole = score, .scored = score }, { .whole = score, .scored = worse } };
 	struct run_result result = { .pools = scores };
 
 	report_result(r, &result);
