@@ -80,7 +80,7 @@ static bool import_file(struct import_rows *in, const char *path, struct error *
 /* Microseconds of the recording's own time to milliseconds since its first arrival. */
 static bool settle(struct import_rows *in, struct error *e)
 {
-	int64_t first = INT64_MAX;
+	int64_t first = in->report->keeps_start ? 0 : INT64_MAX;
 
 	for (size_t i = 0; i < in->count; i++)
 		first = in->rows[i].arrival < first ? in->rows[i].arrival : first;

@@ -20,6 +20,7 @@ struct import_report {
 	int64_t unsorted;  /* rows earlier than the one before, put in order */
 	int64_t origin_us; /* what second 0 was, in the recording's own time */
 	bool has_clock;	   /* origin_us counts from 1970 UTC */
+	bool keeps_start;  /* the format has a second 0 of its own, which stays */
 };
 
 #define IMPORT_FORMATS "auto|azure|burstgpt|mooncake|vllm|prometheus|preheat"

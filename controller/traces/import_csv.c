@@ -176,6 +176,7 @@ static bool import_csv(struct import_rows *in, const struct csv_form *form, stru
 	struct csv c = { .in = in, .form = form, .lines.source = source };
 
 	in->report->has_clock = form->has_clock;
+	in->report->keeps_start = form == &preheat;
 	bool ok = read_header(&c, e) && read_rows(&c, e);
 	lines_release(&c.lines);
 	return ok;

@@ -161,7 +161,7 @@ static bool parse_part(struct shape *s, int part, const char *text, size_t len)
 
 	switch (part) {
 	case 1:
-		if (!s->kind->peak || !fixed_parse(text, len, 6, &peak))
+		if (s->kind->peak == 0 || !fixed_parse(text, len, 6, &peak))
 			return false;
 		s->peak = (double)peak / 1e6;
 		return s->peak >= 1 && s->peak <= 100;
