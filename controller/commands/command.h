@@ -32,3 +32,5 @@ bool command_options(const struct command *c, int argc, char **argv, const struc
 /* Prints "preheat VERB: message" on standard error and maps the kind to an exit code:
  * invalid, not-found and conflict are EXIT_USAGE, everything else EXIT_ENVIRONMENT. */
 int command_failed(const struct command *c, const struct error *e);
+/* "preheat 0.1.0" (version.c). */
+const char *command_version_text(void);

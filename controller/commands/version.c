@@ -2,6 +2,11 @@
 
 #include <stdio.h>
 
+const char *command_version_text(void)
+{
+	return "preheat " PREHEAT_VERSION;
+}
+
 static int run(int argc, char **argv)
 {
 	int rest, code;

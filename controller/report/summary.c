@@ -131,6 +131,10 @@ static void print_late(const struct report *r, size_t pool, const struct termina
 
 static void print_next(const struct report *r, const char *folder, FILE *out)
 {
+	if (!folder) {
+		fprintf(out, "Nothing was written; --out DIR keeps the decisions and a report with charts.\n");
+		return;
+	}
 	fprintf(out, "Next:\n");
 	if (strcmp(r->run.policy, "preheat") == 0)
 		fprintf(out,

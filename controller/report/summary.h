@@ -4,5 +4,5 @@
 
 #include <stdio.h>
 
-/* `folder`: where report.html and history.db of this run are. Call after report_result(). */
+/* `folder`: where report.html and history.db of this run are, NULL: nowhere. Call after report_result(). */
 void summary_print(const struct report *r, const char *folder, FILE *out);

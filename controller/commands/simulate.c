@@ -1,0 +1,126 @@
+#include "controller/commands/simulate_results.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* Monday, 2024-01-01, 00:00 UTC: what second 0 of a trace is when nobody says. */
+static const millis default_start = INT64_C(1704067200000);
+
+static volatile int is_interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	is_interrupted = 1;
+}
+
+/* The first interrupt ends the run in good order, the second one at once. */
+static void catch_interrupts(void)
+{
+	struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static bool run_one(const struct simulate_options *o, const struct simulate_inputs *in, struct results *results,
+		    bool *is_stopped, struct error *e)
+{
+	CLEANUP(arena_release) struct arena arena = { 0 };
+	const struct observer observer = results_observer(results);
+	struct run_result result = { 0 };
+	struct simulation s = { .world = { .fleet = &in->manifest.fleet,
+					   .spec = &in->world,
+					   .traces = in->given,
+					   .start = o->start,
+					   .interval = o->tick,
+					   .seed = (uint64_t)o->seed,
+					   .schedule = schedule_at },
+				.policy = in->policy,
+				.setting = in->setting,
+				.warm_up = o->warm_up,
+				.observers = &observer,
+				.observer_count = 1,
+				.stop = &is_interrupted };
+
+	if (!simulate(&s, &arena, &result, e) || !results_finish(results, &result, e))
+		return false;
+	*is_stopped = result.stopped;
+	if (result.stopped)
+		fprintf(stderr, "%s simulate: interrupted after %.0f of %.0f s of traffic; %s%s\n", command_program(),
+			(double)result.simulated / 1000, (double)in->length / 1000,
+			o->out ? "what was simulated so far is kept in " : "this is what was simulated so far",
+			o->out ? o->out : "");
+	return true;
+}
+
+static bool simulate_all(const struct simulate_options *o, bool *is_stopped, struct error *e)
+{
+	CLEANUP(simulate_inputs_release) struct simulate_inputs in = { 0 };
+
+	if (!simulate_read(o, &in, e))
+		return false;
+	struct results *results = results_open(o, &in, e);
+	if (!results)
+		return false;
+	catch_interrupts();
+	bool is_done = run_one(o, &in, results, is_stopped, e);
+	results_release(results);
+	return is_done;
+}
+
+static int run(int argc, char **argv)
+{
+	struct simulate_options o = { .policy = "preheat",
+				      .output = "table",
+				      .scale = 1,
+				      .tick = 15 * SECOND,
+				      .start = default_start,
+				      .seed = 1 };
+	const struct option_row rows[] = {
+		{ "pool", 0, OPTION_LIST, "FILE", "manifest, or a folder of them; may be repeated", &o.pools, NULL },
+		{ "trace", 0, OPTION_LIST, "[POOL=]FILE", "traffic of a pool, .csv or .csv.gz, - for standard input",
+		  &o.traces, NULL },
+		{ "scale", 0, OPTION_NUMBER, "K", "the traffic of a service K times as large", &o.scale, NULL },
+		{ "jitter", 0, OPTION_FLAG, NULL, "above 6: K/5 shifted copies of 5 instead of one times K", &o.jitter,
+		  NULL },
+		{ "world", 0, OPTION_TEXT, "FILE", "what goes wrong and what is true (docs/simulator.md)", &o.world,
+		  NULL },
+		{ "tick", 0, OPTION_DURATION, "DURATION", "time between decisions", &o.tick, NULL },
+		{ "start", 0, OPTION_TIME, "TIME", "wall clock at second 0 of the traffic, for schedules", &o.start,
+		  NULL },
+		{ "warm-up", 0, OPTION_DURATION, "DURATION", "left out of the score", &o.warm_up, NULL },
+		{ "policy", 0, OPTION_TEXT, "NAME[:SETTING]", "who decides: preheat, or a rival", &o.policy, NULL },
+		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
+		{ "out", 'o', OPTION_TEXT, "DIR",
+		  "where history.db, timeline.csv, summary.json and report.html go; nowhere when left out", &o.out,
+		  NULL },
+		{ "force", 0, OPTION_FLAG, NULL, "replace the results in a folder that is not empty", &o.force, NULL },
+		{ "output", 0, OPTION_CHOICE, "FORMAT", "what to print: table or json", &o.output, "table|json" },
+	};
+	bool is_stopped = false;
+	struct error e = { 0 };
+	int rest, code;
+
+	if (!command_options(&command_simulate, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
+		return code;
+	if (rest < argc) {
+		error_set(&e, ERROR_INVALID, "unexpected '%s'; simulate takes options only", argv[rest]);
+		return command_failed(&command_simulate, &e);
+	}
+	if (!simulate_all(&o, &is_stopped, &e))
+		return command_failed(&command_simulate, &e);
+	return is_stopped ? EXIT_ENVIRONMENT : EXIT_DONE;
+}
+
+const struct command command_simulate = {
+	.name = "simulate",
+	.usage = "simulate --pool FILE --trace [POOL=]FILE [--world FILE] [--out DIR] [OPTIONS]",
+	.summary = "Run a policy on recorded traffic in a modelled world",
+	.examples = "  preheat simulate --pool pool.yaml --trace day.csv.gz --out results\n"
+		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --scale 40 --jitter --warm-up 2h\n"
+		    "  preheat simulate --pool pools/ --trace chat=chat.csv.gz --trace batch=jobs.csv.gz --world "
+		    "world.yaml\n"
+		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --policy hpa:target=0.8\n",
+	.run = run,
+};
