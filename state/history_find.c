@@ -20,7 +20,7 @@ static bool tick_end(struct history *h, int64_t tick, millis *at, struct error *
 bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *e)
 {
 	struct history_span span;
-	millis end;
+	millis end = 0;
 
 	if (!history_span(h, &span, e))
 		return false;

@@ -112,7 +112,7 @@ bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct t
 			  struct error *e)
 {
 	const struct pool_position *at = &h->positions[pool];
-	int64_t start;
+	int64_t start = 0;
 
 	/* Times are with the row, so the row in hand is read again too. */
 	if (!find_start(h, tick, pool, &start, e))
