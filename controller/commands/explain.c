@@ -1,0 +1,245 @@
+/* preheat explain: one decision in sentences. */
+#include "base/table.h"
+#include "controller/commands/command.h"
+#include "controller/commands/question.h"
+#include "controller/explain/explain.h"
+#include "controller/manifest/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct asked {
+	struct question question;
+	const char *at, *output;
+	int64_t tick; /* < 0: not given */
+	bool is_largest;
+};
+
+enum { INDENT = 11, NARROWEST = 30 };
+
+static bool load_manifest(struct question *q, int64_t tick, struct manifest *m, struct error *e)
+{
+	struct findings findings = { 0 };
+	const char *text;
+
+	if (!history_manifest(q->history, tick, &q->arena, &text, e))
+		return false;
+	bool ok = manifest_load_text("manifest", text, strlen(text), &q->arena, m, &findings, e);
+	findings_release(&findings);
+	return ok || error_wrap(e, "%s: its manifest", history_path(q->history));
+}
+
+/* Words on lines no longer than the terminal; the first line starts after the title. */
+static void print_wrapped(const char *text, int width)
+{
+	int column = INDENT;
+
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column > INDENT && column + 1 + (int)word > width) {
+			printf("\n%*s", INDENT, "");
+			column = INDENT;
+		} else if (column > INDENT) {
+			putchar(' ');
+			column++;
+		}
+		fwrite(text, 1, word, stdout);
+		column += (int)word;
+		text += word + strspn(text + word, " ");
+	}
+	putchar('\n');
+}
+
+static void print_text(const struct explained *x, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf time = { 0 };
+	struct terminal t = terminal_of(stdout);
+	struct explanation e = explain_decision(x, a);
+	int width = t.width > INDENT + NARROWEST ? t.width : INDENT + NARROWEST;
+	millis offset = x->utc_offset < 0 ? -x->utc_offset : x->utc_offset;
+
+	explain_time(x->now, x->utc_offset, &time);
+	printf("%s%s, %s (UTC%c%02d:%02d), tick %lld%s\n\n", terminal_style(&t, STYLE_STRONG),
+	       x->fleet->pools[x->pool].name, time.text, x->utc_offset < 0 ? '-' : '+', (int)(offset / HOUR),
+	       (int)(offset / MINUTE % 60), (long long)x->tick, terminal_style(&t, STYLE_PLAIN));
+	for (size_t i = 0; i < e.count; i++) {
+		printf("%s%-*s%s", terminal_style(&t, STYLE_STRONG), INDENT, e.parts[i].title,
+		       terminal_style(&t, STYLE_PLAIN));
+		print_wrapped(e.parts[i].text, width);
+	}
+}
+
+static void add_fields(struct table *t, const char *of, const struct record_info *info, const void *record)
+{
+	const int64_t *values = record;
+
+	for (size_t i = 0; i < info->count; i++) {
+		CLEANUP(buf_release) struct buf text = { 0 }, raw = { 0 };
+		const struct field_info *f = &info->fields[i];
+
+		table_text(t, of);
+		table_text(t, f->name);
+		if (!strncmp(f->unit, "enum:", 5) && values[i] != ABSENT)
+			explain_value(f, values[i], 0, &raw);
+		else if (values[i] != ABSENT)
+			buf_printf(&raw, "%lld", (long long)values[i]);
+		table_text(t, raw.text ? raw.text : "");
+		table_text(t, f->unit);
+		table_text(t, f->help);
+	}
+}
+
+static void print_csv(const struct explained *x)
+{
+	static const struct table_column columns[] = {
+		{ .name = "of" }, { .name = "field" }, { .name = "value" }, { .name = "unit" }, { .name = "meaning" },
+	};
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+
+	add_fields(t, pool->name, &pool_decision_info, &x->plan->decision);
+	for (size_t i = 0; i < x->plan->group_count && i < pool->group_count; i++)
+		add_fields(t, x->fleet->groups[pool->groups[i]].name, &group_decision_info, &x->plan->groups[i]);
+	for (size_t i = 0; i < x->plan->price_count; i++)
+		add_fields(t, objective_price_info.name, &objective_price_info, &x->plan->prices[i]);
+	table_print(t, TABLE_CSV, stdout);
+	table_free(t);
+}
+
+static bool print_one(struct asked *a, const struct history_hit *hit, bool is_first, struct error *e)
+{
+	struct question *q = &a->question;
+	struct manifest m;
+	struct tick_record r;
+
+	if (!history_read(q->history, hit->tick, hit->pool, &r, e) || !load_manifest(q, hit->tick, &m, e))
+		return false;
+	if (hit->pool >= m.fleet.pool_count || r.plan.group_count != m.fleet.pools[hit->pool].group_count)
+		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
+				 history_path(q->history));
+	struct explained x = { &m.fleet, hit->pool, hit->tick, r.now, &r.plan, question_offset(q, r.now) };
+	if (!strcmp(a->output, "json")) {
+		CLEANUP(buf_release) struct buf json = { 0 };
+
+		explain_json(&x, &r.snapshot, &json);
+		fputs(json.text, stdout);
+	} else if (!strcmp(a->output, "csv")) {
+		print_csv(&x);
+	} else {
+		if (!is_first)
+			putchar('\n');
+		print_text(&x, &q->arena);
+	}
+	return true;
+}
+
+static bool given_tick(const struct asked *a, int64_t *tick, struct error *e)
+{
+	const struct question *q = &a->question;
+	millis at;
+
+	*tick = a->tick;
+	if (!a->at)
+		return true;
+	if (!question_time(q, "at", a->at, &at, e))
+		return false;
+	if (at < q->span.from)
+		return error_set(e, ERROR_NOT_FOUND, "%s: nothing was decided yet at that time; the first tick is %lld",
+				 history_path(q->history), (long long)q->span.first_tick);
+	return history_tick_at(q->history, at, tick, e);
+}
+
+/* The newest or largest that asked for something; where none ever did, the newest. */
+static bool find_one(struct asked *a, struct history_hit **hits, size_t *count, struct error *e)
+{
+	struct question *q = &a->question;
+	struct history_filter f = { .pool = q->pool_index,
+				    .from = q->span.first_tick,
+				    .to = q->span.last_tick,
+				    .limit = ANY,
+				    .changed_only = true,
+				    .largest_first = a->is_largest,
+				    .most = 1 };
+
+	if (!history_find(q->history, &f, &q->arena, hits, count, e))
+		return false;
+	if (*count)
+		return true;
+	f.changed_only = f.largest_first = false;
+	return history_find(q->history, &f, &q->arena, hits, count, e);
+}
+
+/* A moment is explained for every pool, unless one is named. */
+static bool explain_moment(struct asked *a, struct error *e)
+{
+	struct history_hit hit = { 0 };
+	size_t count;
+
+	if (!given_tick(a, &hit.tick, e))
+		return false;
+	history_pools(a->question.history, &count);
+	for (size_t pool = 0; pool < count; pool++) {
+		if (a->question.pool_index != ANY && a->question.pool_index != (int64_t)pool)
+			continue;
+		hit.pool = pool;
+		if (!print_one(a, &hit, !pool || a->question.pool_index != ANY, e))
+			return false;
+	}
+	return true;
+}
+
+static bool explain(struct asked *a, struct error *e)
+{
+	struct history_hit *hits;
+	size_t count;
+
+	if ((a->at != NULL) + (a->tick >= 0) + a->is_largest > 1)
+		return error_set(e, ERROR_INVALID,
+				 "--at, --tick and --largest each choose a decision; give one of them");
+	if (!question_open(&a->question, e))
+		return false;
+	if (a->at || a->tick >= 0)
+		return explain_moment(a, e);
+	return find_one(a, &hits, &count, e) && print_one(a, &hits[0], true, e);
+}
+
+static int run(int argc, char **argv)
+{
+	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .tick = -1 };
+	const struct option_row rows[] = {
+		QUESTION_OPTIONS(&a.question),
+		{ "at", 0, OPTION_TEXT, "TIME", "the decision in force at this time; -2h counts from the end", &a.at,
+		  NULL },
+		{ "tick", 't', OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
+		{ "largest", 0, OPTION_FLAG, NULL, "the decision that asked for the largest change", &a.is_largest,
+		  NULL },
+		{ "output", 'o', OPTION_CHOICE, "FORMAT",
+		  "table (default: sentences), json or csv: every field by name", &a.output, "table|json|csv" },
+	};
+	struct error e;
+	int rest, code;
+
+	if (!command_options(&command_explain, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
+		return code;
+	code = EXIT_DONE;
+	if (rest < argc) {
+		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
+			  argv[rest]);
+		code = command_failed(&command_explain, &e);
+	} else if (!explain(&a, &e)) {
+		code = command_failed(&command_explain, &e);
+	}
+	question_close(&a.question);
+	return code;
+}
+
+const struct command command_explain = {
+	.name = "explain",
+	.usage = "explain [--db FILE] [--pool POOL] [--at TIME | --tick N | --largest]",
+	.summary = "Why: one decision in sentences (default: the last one that asked for something)",
+	.examples = "  preheat explain --db out/history.db --largest\n"
+		    "  preheat explain --at 2024-05-10T14:32:00Z --pool chat\n"
+		    "  preheat explain --tick 4312 -o json\n",
+	.run = run,
+};

@@ -1,0 +1,76 @@
+#include "controller/commands/question.h"
+
+#include "base/quantity.h"
+#include "base/zone.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *file_of(struct question *q)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+	struct stat st;
+
+	if (stat(q->db, &st) || !S_ISDIR(st.st_mode))
+		return q->db;
+	buf_printf(&path, "%s/history.db", q->db);
+	return arena_strdup(&q->arena, path.text, path.len);
+}
+
+bool question_open(struct question *q, struct error *e)
+{
+	size_t pool;
+
+	q->pool_index = ANY;
+	q->history = history_open(file_of(q), e);
+	if (!q->history || !history_span(q->history, &q->span, e))
+		return false;
+	if (q->span.last_tick < q->span.first_tick)
+		return error_set(e, ERROR_NOT_FOUND, "%s: no decisions in it yet", history_path(q->history));
+	if (!q->pool)
+		return true;
+	if (!history_find_pool(q->history, q->pool, &pool, e))
+		return false;
+	q->pool_index = (int64_t)pool;
+	return true;
+}
+
+void question_close(struct question *q)
+{
+	history_close(q->history);
+	arena_release(&q->arena);
+}
+
+millis question_offset(const struct question *q, millis at)
+{
+	return q->is_utc ? 0 : zone_offset(at);
+}
+
+/* As it is printed: on the clock of --utc or of this machine. */
+static bool local_time(const struct question *q, const char *text, millis *at)
+{
+	CLEANUP(buf_release) struct buf zoned = { 0 };
+
+	buf_printf(&zoned, "%s%sZ", text, strchr(text, ':') ? "" : "T00:00:00");
+	if (!options_time(zoned.text, q->span.to, at))
+		return false;
+	*at -= question_offset(q, *at);
+	return true;
+}
+
+bool question_time(const struct question *q, const char *option, const char *text, millis *at, struct error *e)
+{
+	millis after;
+
+	if (*text == '+' && duration_parse(text + 1, strlen(text + 1), &after)) {
+		*at = q->span.from + after;
+		return true;
+	}
+	if (options_time(text, q->span.to, at) || local_time(q, text, at))
+		return true;
+	return error_set(
+		e, ERROR_INVALID,
+		"--%s: found '%.60s'; allowed: a time such as 2024-05-10T08:00:00Z or '2024-05-10 08:00:00', -2h "
+		"before the end of the history, +2h after its start",
+		option, text);
+}

@@ -1,0 +1,37 @@
+/* What history, explain and replay have in common: which file, which pool, times as people write them. */
+#pragma once
+#include "base/options.h"
+#include "state/history.h"
+
+struct question {
+	/* options, with their defaults */
+	const char *db;	  /* a history, or the folder that a simulation wrote */
+	const char *pool; /* NULL: any */
+	bool is_utc;
+
+	/* after question_open */
+	struct history *history;
+	struct history_span span;
+	int64_t pool_index; /* ANY without --pool */
+	struct arena arena;
+};
+
+#define QUESTION_DEFAULTS          \
+	{                          \
+		.db = "history.db" \
+	}
+#define QUESTION_OPTIONS(q)                                                                                        \
+	{ "db",	    0,	 OPTION_TEXT, "FILE", "the history to read, or the folder it is in (default: history.db)", \
+	  &(q)->db, NULL },                                                                                        \
+		{ "pool", 'p', OPTION_TEXT, "POOL", "only this pool: NAME or NAMESPACE/NAME", &(q)->pool, NULL },  \
+	{                                                                                                          \
+		"utc", 0, OPTION_FLAG, NULL, "times in UTC instead of this machine's zone", &(q)->is_utc, NULL     \
+	}
+
+bool question_open(struct question *q, struct error *e) MUST_USE;
+void question_close(struct question *q);
+/* "2024-05-10T08:00:00Z", the same without a zone (as printed), "-2h" before the end or "+2h" after the start. */
+bool question_time(const struct question *q, const char *option, const char *text, millis *at,
+		   struct error *e) MUST_USE;
+/* Milliseconds east of UTC of the times to print. */
+millis question_offset(const struct question *q, millis at);
