@@ -102,16 +102,19 @@ static int32_t steps_of(double seconds, double step, int32_t most)
 	return n < most ? n : most;
 }
 
-static void deal_lead_times(struct shadow_tick *t, const struct learned *l, double tick)
+static void deal_lead_times(struct pool_memory *m, const struct learned *l, double tick)
 {
 	/* Bit-reversed, so that any few starts in a row are spread over the whole distribution. */
 	static const int order[DEALS] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
+	double step = tick * (double)m->cold_step;
 
+	if (m->ticks > 0 && m->deals.samples == m->lead.samples)
+		return;
+	m->deals.samples = m->lead.samples;
 	for (int i = 0; i < DEALS; i++) {
-		t->cold_deal[i] =
-			steps_of(lead_quantile(l->cold, order[i], DEALS), tick * (double)t->cold_step, COLD_RING - 2);
-		t->wake_deal[i] = steps_of(lead_quantile(l->wake, order[i], DEALS), tick, FAST_RING - 2);
-		t->reclaim_deal[i] = steps_of(lead_quantile(l->reclaim, order[i], DEALS), tick, FAST_RING - 2);
+		m->deals.cold[i] = steps_of(lead_quantile(l->cold, order[i], DEALS), step, COLD_RING - 2);
+		m->deals.wake[i] = steps_of(lead_quantile(l->wake, order[i], DEALS), tick, FAST_RING - 2);
+		m->deals.reclaim[i] = steps_of(lead_quantile(l->reclaim, order[i], DEALS), tick, FAST_RING - 2);
 	}
 }
 
@@ -136,6 +139,7 @@ static struct shadow_tick describe_tick(const struct pool_memory *m, const struc
 		.arrived = l->reading.arrived,
 		.objective_wait = (double)s->fleet->pools[pool].objective_wait / 1000,
 		.standby_price = l->standby_price,
+		.deals = &m->deals,
 		.tick = m->ticks,
 		.cold_step = m->cold_step,
 		.drain_ticks = DRAIN_SERVICE_TIMES * l->reading.service / tick,
@@ -148,7 +152,8 @@ static struct shadow_tick describe_tick(const struct pool_memory *m, const struc
 		.may_release = !l->is_filling,
 	};
 
-	deal_lead_times(&t, l, tick);
+	for (size_t i = 0; i < t.readings; i++)
+		t.most_demand = t.demand[i] > t.most_demand ? t.demand[i] : t.most_demand;
 	find_block(m, &l->view, tick, &t);
 	return t;
 }
@@ -223,6 +228,7 @@ struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_
 	believe_lead_times(m, s, pool, &l);
 	if (m->ticks == 0)
 		begin(m, s, &l);
+	deal_lead_times(m, &l, (double)s->interval / 1000);
 	follow_lending(m, seen);
 	capacity_observe(&m->capacity, seen);
 	l.capacity = capacity_believed(&m->capacity, spec);

@@ -27,6 +27,7 @@ struct pool_memory {
 	struct family family;
 	struct tier_times times; /* believed, as the family's holds were made from */
 	int64_t cold_step;
+	struct shadow_deals deals;
 	struct shadow_record record;
 	struct rule_memory choice;
 	struct objective_price prices[OBJECTIVE_PRICES];

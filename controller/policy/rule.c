@@ -135,21 +135,48 @@ static void bridge(const struct fleet *f, struct moves *m)
 	m->replace_cold = due - m->replace_wake;
 }
 
-static void restock(const struct rule *r, const struct demand_view *d, const struct fleet *f, struct moves *m)
+static void restock(const struct fleet *f, struct moves *m)
 {
-	m->stock_low = at_most(ceiling(r->stock * d->stock_peak), d->stock_max);
 	m->refill = positive(m->stock_low - (f->stock - m->wake - m->replace_wake) - (f->refill - m->adopt_refill));
+}
+
+struct band {
+	double low, high; /* without the chase */
+};
+
+static struct band band_of(const struct rule *r, const struct demand_view *d)
+{
+	double peak = d->peak[r->hold];
+	bool low_zero = d->may_be_zero && d->level <= 0, high_zero = d->may_be_zero && peak <= 0;
+
+	return (struct band){ d->level * r->factor + (low_zero ? 0 : .24),
+			      peak * r->factor * 1.03 + (high_zero ? 0 : .25) };
+}
+
+int64_t rule_stock(const struct rule *r, const struct demand_view *d)
+{
+	return r->stock > 0 ? at_most(ceiling(r->stock * d->stock_peak), d->stock_max) : 0;
+}
+
+bool rule_is_at_rest(const struct rule *r, const struct demand_view *d, const struct fleet *f)
+{
+	struct band b = band_of(r, d);
+
+	return f->waiting <= 0 && b.low <= (double)f->ready &&
+	       (double)(f->ready + f->wake + f->cold + f->reclaim) - b.high < 1 &&
+	       (!r->is_tiered ||
+		(!(f->bridge_due && f->reclaimed > f->replace) && f->stock + f->refill >= rule_stock(r, d)));
 }
 
 struct moves rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f)
 {
-	struct moves m = { 0 };
-	double peak = d->peak[r->hold], ready = (double)f->ready;
-	bool low_zero = d->may_be_zero && d->level <= 0, high_zero = d->may_be_zero && peak <= 0;
+	struct moves m = { .stock_low = r->is_tiered ? rule_stock(r, d) : 0 };
+	struct band b = band_of(r, d);
+	double ready = (double)f->ready;
 
 	m.chase = queue_chase(r, d, f);
-	m.low = d->level * r->factor + (low_zero ? 0 : .24) + m.chase;
-	m.high = peak * r->factor * 1.03 + (high_zero ? 0 : .25) + m.chase;
+	m.low = b.low + m.chase;
+	m.high = b.high + m.chase;
 	double target = m.low > ready ? ready + OVER_ASK_PERCENT / 100.0 * (m.low - ready) : 0;
 	ask(r, f, target, &m);
 	if (!m.reclaim && !m.wake && !m.adopt_refill && !m.cold)
@@ -157,7 +184,7 @@ struct moves rule_moves(const struct rule *r, const struct demand_view *d, const
 	if (r->is_tiered) {
 		bridge(f, &m);
 		if (r->stock > 0)
-			restock(r, d, f, &m);
+			restock(f, &m);
 	}
 	m.wished = f->ready + f->wake + f->cold + f->reclaim + m.reclaim + m.wake + m.adopt_refill + m.cold -
 		   m.cancel_cold - m.cancel_wake - m.cancel_reclaim - m.release;

@@ -69,6 +69,10 @@ struct moves {
 	int64_t stock_low;
 };
 
+/* True when rule_moves() would ask for nothing: the common case, told fast. */
+bool rule_is_at_rest(const struct rule *r, const struct demand_view *d, const struct fleet *f);
+/* Stopped machines that the rule keeps at least. */
+int64_t rule_stock(const struct rule *r, const struct demand_view *d);
 struct moves rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f);
 
 enum { OVER_ASK_PERCENT = 120 }; /* of what is missing; the slowest starts are cancelled */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { CUT_EVERY = 8 }; /* ticks: often enough for a stock that is kept for hours */
+
 static int32_t at_most(int32_t a, int64_t b)
 {
 	return b < a ? (int32_t)b : a;
@@ -89,6 +91,8 @@ static double let_wait(struct shadow *s, const struct shadow_tick *t)
 {
 	double ready = s->ready > 0 ? s->ready : .02, late = 0, limit = t->objective_wait, wait = s->wait;
 
+	if (wait <= 0 && t->most_demand <= ready)
+		return 0;
 	for (size_t i = 0; i < t->readings; i++) {
 		double grow = t->seconds * (t->demand[i] / ready - 1), next = wait + grow;
 		if (wait > limit || next > limit) {
@@ -135,7 +139,7 @@ static uint16_t *fast_slot(uint16_t *ring, const struct shadow_tick *t, int32_t 
 static void start_slow(struct shadow *s, uint16_t *ring, int64_t n, const struct shadow_tick *t)
 {
 	for (; n > 0; n--)
-		put(slow_slot(ring, t, t->cold_deal[s->deals++ % DEALS]), 1);
+		put(slow_slot(ring, t, t->deals->cold[s->deals++ % DEALS]), 1);
 }
 
 static void start_fast(struct shadow *s, uint16_t *ring, int64_t n, const int32_t *deal, const struct shadow_tick *t)
@@ -158,9 +162,9 @@ static void grow(struct shadow *s, const struct moves *m, const struct shadow_ti
 {
 	int64_t fail = t->wake_refused > 0 ? refused(s, m->wake, t) : 0;
 
-	start_fast(s, s->wake_ring, m->wake - fail, t->wake_deal, t);
-	start_fast(s, s->reclaim_ring, m->reclaim, t->reclaim_deal, t);
-	start_fast(s, s->bridge_ring, m->replace_wake, t->wake_deal, t);
+	start_fast(s, s->wake_ring, m->wake - fail, t->deals->wake, t);
+	start_fast(s, s->reclaim_ring, m->reclaim, t->deals->reclaim, t);
+	start_fast(s, s->bridge_ring, m->replace_wake, t->deals->wake, t);
 	start_slow(s, s->cold_ring, m->cold + fail, t);
 	start_slow(s, s->replace_ring, m->replace_cold, t);
 	start_slow(s, s->refill_ring, m->refill, t);
@@ -219,16 +223,18 @@ static void shrink(struct shadow *s, const struct rule *r, const struct demand_v
 }
 
 /* A machine that was not needed for a whole break-even time is deleted. */
-static void cut_stock(struct shadow *s, const struct moves *m, const struct shadow_tick *t)
+static void cut_stock(struct shadow *s, int64_t keep, const struct shadow_tick *t)
 {
 	int32_t low = INT32_MAX;
 
 	if (t->block_is_new)
 		s->block_low[t->block] = s->stock;
 	s->block_low[t->block] = at_most(s->block_low[t->block], s->stock);
+	if (t->tick % CUT_EVERY)
+		return;
 	for (int i = 0; i < STOCK_BLOCKS; i++)
 		low = at_most(low, s->block_low[i]);
-	int64_t excess = low - m->stock_low;
+	int64_t excess = low - keep;
 	if (excess <= 0)
 		return;
 	excess = at_most(s->stock, excess);
@@ -257,13 +263,15 @@ void shadow_step(struct shadow *s, const struct rule *r, const struct demand_vie
 		count(s, late_part, t);
 	s->quiet_ticks = s->reclaimed > 0 && s->wait <= 0 ? s->quiet_ticks + 1 : 0;
 	struct fleet f = see(s, d, t);
-	struct moves m = rule_moves(r, d, &f);
-	grow(s, &m, t);
-	if (m.adopt_refill)
-		adopt(s, m.adopt_refill, t);
-	shrink(s, r, d, &m, t);
+	if (!rule_is_at_rest(r, d, &f)) {
+		struct moves m = rule_moves(r, d, &f);
+		grow(s, &m, t);
+		if (m.adopt_refill)
+			adopt(s, m.adopt_refill, t);
+		shrink(s, r, d, &m, t);
+	}
 	if (r->is_tiered && d->stock_max > 0)
-		cut_stock(s, &m, t);
+		cut_stock(s, rule_stock(r, d), t);
 }
 
 void shadow_end_hour(struct shadow *s, double keep)

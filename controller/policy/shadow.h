@@ -28,12 +28,19 @@ struct shadow {
 	uint16_t wake_ring[FAST_RING], reclaim_ring[FAST_RING], bridge_ring[FAST_RING];
 };
 
+/* Lead times in the order in which starts get them. */
+struct shadow_deals {
+	int32_t cold[DEALS], wake[DEALS], reclaim[DEALS]; /* steps of the cold rings, ticks, ticks */
+	int64_t samples;				  /* measured starts that they were made from */
+};
+
 /* One tick of what was really seen, the same for all shadows of a pool. */
 struct shadow_tick {
 	const double *demand; /* replicas, one per reading */
 	size_t readings;
-	double seconds; /* per reading */
-	double arrived; /* requests */
+	double most_demand; /* largest of them */
+	double seconds;	    /* per reading */
+	double arrived;	    /* requests */
 	double objective_wait;
 	double standby_price; /* share of the full price */
 	double drain_ticks;   /* a released replica is billed that long */
@@ -43,7 +50,7 @@ struct shadow_tick {
 	int32_t lendable;  /* nodes that batch could lend, taken back ones included */
 	int32_t block, block_is_new;
 	int32_t bridge_ticks; /* lent nodes serve that long before they are replaced */
-	int32_t cold_deal[DEALS], wake_deal[DEALS], reclaim_deal[DEALS]; /* lead times: steps, ticks, ticks */
+	const struct shadow_deals *deals;
 	double cold_charge, fast_charge; /* replica-ticks a start costs beyond its time */
 	bool counts;			 /* costs and late requests are added up */
 	bool may_release;
