@@ -1,0 +1,276 @@
+#include "tests/unit/manifest/loaded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#define HEAD	  "apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: a }\nspec:\n"
+#define GOAL	  "  objective: { queueWait: 2s, attainment: 99% }\n"
+#define GROUP	  "  nodeGroups: [ { name: g } ]\n"
+#define BOTH	  HEAD GOAL GROUP
+#define NEXT_POOL "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: b }\nspec:\n" GOAL
+
+/* One mistake each: where it is told, and a part of what is told. */
+struct mistake {
+	const char *text;
+	size_t line, column;
+	const char *path, *said;
+};
+
+static void expect_one(const struct mistake *m)
+{
+	CLEANUP(loaded_release) struct loaded l;
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	load(&l, m->text);
+	for (size_t i = 0; i < l.findings.count; i++) {
+		finding_print(&l.findings.items[i], &text);
+		buf_text(&text, "\n");
+	}
+	bool as_wanted = !l.ok && l.findings.count == 1 && l.findings.items[0].line == m->line &&
+			 l.findings.items[0].column == m->column && !strcmp(l.findings.items[0].path, m->path) &&
+			 strstr(text.text, m->said) && l.error.kind == ERROR_INVALID;
+	if (!as_wanted)
+		fail_msg("wanted %zu:%zu %s ... %s from\n%s\nbut got\n%s", m->line, m->column, m->path, m->said,
+			 m->text, text.text ? text.text : "nothing");
+}
+
+#define EXPECT_EACH(cases)                                           \
+	for (size_t i = 0; i < sizeof(cases) / sizeof *(cases); i++) \
+	expect_one(&(cases)[i])
+
+static void documents(void **state)
+{
+	static const struct mistake cases[] = {
+		{ "", 0, 0, "", "found nothing in it; allowed: at least one WarmPool" },
+		{ "# a comment\n---\n", 0, 0, "", "found nothing in it" },
+		{ "hello", 1, 1, "", "found 'hello'; allowed: a map of WarmPool: apiVersion, kind" },
+		{ "[]", 1, 1, "", "found a list" },
+		{ "a: 1\nb: 2\n", 1, 1, "", "found a map without apiVersion and kind" },
+		{ "apiVersion: apps/v1\nkind: Deployment\nspec: {}\n", 2, 7, "kind",
+		  "found 'Deployment'; allowed: WarmPool" },
+		{ "apiVersion: preheat.dev/v1\nkind: WarmPool\nmetadata: { name: a }\nspec:\n" GOAL GROUP, 1, 13,
+		  "apiVersion", "allowed: preheat.dev/v1alpha1; do: did you mean" },
+		{ "kind: WarmPool\nmetadata: { name: a }\nspec:\n" GOAL GROUP, 1, 1, "apiVersion", "found nothing" },
+		{ "apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: {}\nspec:\n" GOAL GROUP, 3, 11,
+		  "metadata.name", "found nothing" },
+		{ BOTH "  clas: batch\n", 7, 3, "spec.clas", "an unknown key; allowed: class, objective" },
+		{ BOTH "  mode: act\n  mode: paused\n", 8, 3, "spec", "found key 'mode' a second time" },
+		{ BOTH "---\n" HEAD GOAL GROUP, 10, 19, "metadata.name",
+		  "another pool has this one at pool.yaml:3:19" },
+		{ BOTH "  mode: &x act\n", 7, 9, "spec", "an anchor or alias" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
+static void values(void **state)
+{
+	static const struct mistake cases[] = {
+		{ HEAD GROUP "  objective: { queueWait: 2, attainment: 99% }\n", 6, 27, "spec.objective.queueWait",
+		  "found '2'; allowed: a duration from 1ms to 1h, like 2s; do: add the unit: 2s" },
+		{ HEAD GROUP "  objective: { queueWait: 2s, attainment: 101% }\n", 6, 43, "spec.objective.attainment",
+		  "found '101%'; allowed: a share from 50% to 99.999%" },
+		{ HEAD GROUP "  objective: { queueWait: 2s, attainment: 100% }\n", 6, 43, "spec.objective.attainment",
+		  "'100%'" },
+		{ HEAD GROUP "  objective: { queueWait: 2s, attainment: 0.99 }\n", 6, 43, "spec.objective.attainment",
+		  "do: write 99%" },
+		{ HEAD GROUP "  objective: { queueWait: -2s, attainment: 99% }\n", 6, 27, "spec.objective.queueWait",
+		  "'-2s'" },
+		{ BOTH "  class: interactiv\n", 7, 10, "spec.class", "did you mean 'interactive'?" },
+		{ BOTH "  class: [ batch ]\n", 7, 10, "spec.class", "found a list" },
+		{ BOTH "  class:\n", 7, 9, "spec.class", "found nothing" },
+		{ BOTH "  mode: on\n", 7, 9, "spec.mode", "allowed: act, observe, paused" },
+		{ BOTH "  workload: { gpusPerReplica: 0 }\n", 7, 31, "spec.workload.gpusPerReplica", "from 1 to 1024" },
+		{ BOTH "  workload: { gpusPerReplica: \"1\" }\n", 7, 31, "spec.workload.gpusPerReplica",
+		  "remove the quotes" },
+		{ BOTH "  workload: { maxSequences: 1.5 }\n", 7, 29, "spec.workload.maxSequences",
+		  "a quantity from 1" },
+		{ BOTH "  workload: { tokensPerSecond: 99999999999999999999 }\n", 7, 32,
+		  "spec.workload.tokensPerSecond", "a quantity" },
+		{ BOTH "  workload: { interTokenLatency: nan }\n", 7, 34, "spec.workload.interTokenLatency",
+		  "a duration" },
+		{ BOTH "  workload: { selector: { matchLabels: { app: true } } }\n", 7, 47,
+		  "spec.workload.selector.matchLabels.app", "found a truth value 'true'" },
+		{ BOTH "  workload: { scaleTargetRef: { kind: Deployment } }\n", 7, 31,
+		  "spec.workload.scaleTargetRef.name", "found nothing" },
+		{ BOTH "  signals: { engine: vlm }\n", 7, 22, "spec.signals.engine", "did you mean 'vllm'?" },
+		{ BOTH "  signals: { scrape: { port: 70000 } }\n", 7, 30, "spec.signals.scrape.port",
+		  "from 1 to 65535" },
+		{ BOTH "  signals: { scrape: { path: metrics } }\n", 7, 30, "spec.signals.scrape.path",
+		  "begins with /" },
+		{ BOTH "  signals: { prometheus: { url: prom:9090 } }\n", 7, 33, "spec.signals.prometheus.url",
+		  "http://" },
+		{ HEAD GOAL "  nodeGroups: []\n", 6, 15, "spec.nodeGroups",
+		  "found a list of 0; allowed: a list of 1 to 64" },
+		{ HEAD GOAL "  nodeGroups: { name: g }\n", 6, 15, "spec.nodeGroups", "found a map" },
+		{ HEAD GOAL "  nodeGroups: [ g ]\n", 6, 17, "spec.nodeGroups[0]",
+		  "allowed: a map of node group: name" },
+		{ HEAD GOAL "  nodeGroups: [ { max: 3 } ]\n", 6, 17, "spec.nodeGroups[0].name", "found nothing" },
+		{ HEAD GOAL "  nodeGroups: [ { name: 1.30 } ]\n", 6, 25, "spec.nodeGroups[0].name",
+		  "found a number '1.30'" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, pricePerHour: $3 } ]\n", 6, 42,
+		  "spec.nodeGroups[0].pricePerHour", "allowed: dollars from 0 to 10000" },
+		{ BOTH "  lend: { to: [ bach ] }\n", 7, 17, "spec.lend.to[0]", "did you mean 'batch'?" },
+		{ BOTH "  headroom: { max: 0 }\n", 7, 20, "spec.headroom.max", "from 1 to 100000; or none" },
+		{ BOTH "  scaleDown: { after: never }\n", 7, 23, "spec.scaleDown.after", "or auto" },
+		{ BOTH "  budget: {}\n", 7, 11, "spec.budget.dollarsPerHour", "found nothing" },
+		{ BOTH "  leadTime: { total: { p50: 3m } }\n", 7, 22, "spec.leadTime.total.p95", "found nothing" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
+static void schedules(void **state)
+{
+#define WINDOW(w) BOTH "  headroom:\n    schedule:\n      - { " w " }\n"
+#define AT	  "spec.headroom.schedule[0]"
+	static const struct mistake cases[] = {
+		{ WINDOW("days: mon-fry, from: 8:00, to: 9:00, min: 1"), 9, 17, AT ".days", "weekdays, like mon-fri" },
+		{ WINDOW("from: 8am, to: 9:00, min: 1"), 9, 17, AT ".from", "a time of day" },
+		{ WINDOW("from: \"08:60\", to: 9:00, min: 1"), 9, 17, AT ".from", "a time of day" },
+		{ WINDOW("from: 8:00, to: \"24:01\", min: 1"), 9, 27, AT ".to", "a time of day" },
+		{ WINDOW("from: 8:00, to: 9:00, timeZone: Europe/Berln, min: 1"), 9, 43, AT ".timeZone", "IANA" },
+		{ WINDOW("from: 8:00, to: 9:00"), 9, 9, AT ".min", "found nothing" },
+		{ WINDOW("from: 8:00, min: 1"), 9, 9, AT ".to", "or cron and for" },
+		{ WINDOW("from: 8:00, to: 9:00, for: 1h, min: 1"), 9, 38, AT ".for", "for without cron" },
+		{ WINDOW("cron: \"0 8 * * mon-fri\", min: 1"), 9, 9, AT ".for", "how long the window stays open" },
+		{ WINDOW("cron: \"0 8 * * mon-fri\", for: 11h, to: 9:00, min: 1"), 9, 50, AT ".to",
+		  "one of the two forms" },
+		{ WINDOW("cron: \"0 8 1 * *\", for: 11h, min: 1"), 9, 17, AT ".cron",
+		  "day of month and month must be *" },
+		{ WINDOW("cron: \"*/5 8 * * *\", for: 1m, min: 1"), 9, 17, AT ".cron", "steps as lists" },
+		{ WINDOW("cron: \"0 24 * * *\", for: 1m, min: 1"), 9, 17, AT ".cron", "MINUTE HOUR" },
+		{ WINDOW("cron: \"0 8 * *\", for: 1m, min: 1"), 9, 17, AT ".cron", "MINUTE HOUR" },
+		{ WINDOW("cron: \"0 8 * * *\", for: 90s, min: 1"), 9, 35, AT ".for", "whole minutes" },
+		{ WINDOW("cron: \"0 8 * * *\", for: 25h, min: 1"), 9, 35, AT ".for", "from 1m to 1d" },
+		{ WINDOW("from: 8:00, to: 9:00, min: 11"), 9, 38, AT ".min", "at most the 10 replicas" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
+static void contradictions_in_a_pool(void **state)
+{
+	static const struct mistake cases[] = {
+		{ HEAD GROUP, 5, 3, "spec.objective", "say what the pool must keep" },
+		{ HEAD GROUP "  objective: { queueWait: 2s }\n", 6, 14, "spec.objective.attainment",
+		  "or violationCost" },
+		{ HEAD GROUP "  objective: { attainment: 99% }\n", 6, 14, "spec.objective.queueWait", "which wait" },
+		{ BOTH "  violationCost: 0.01\n", 7, 18, "spec.violationCost", "violationCost beside attainment" },
+		{ HEAD GROUP "  objective: { queueWait: 2s, violationCost: 1 }\n  violationCost: 0.01\n", 7, 18,
+		  "spec.violationCost", "at two places" },
+		{ BOTH "  workload: { maxSequences: 10, tokensPerSecond: 9k, interTokenLatency: 10ms }\n", 7, 50,
+		  "spec.workload.tokensPerSecond", "at most about 1000" },
+		{ BOTH "  signals: { scrape: { port: 1 }, prometheus: { url: \"http://p\" } }\n", 7, 47,
+		  "spec.signals.prometheus", "prometheus beside scrape" },
+		{ BOTH "  leadTime: { total: { p50: 9m, p95: 5m } }\n", 7, 29, "spec.leadTime.total.p50",
+		  "at most p95, which is 5m" },
+		{ BOTH "  leadTime: { total: { p50: 1m, p95: 5m }, load: { p50: 1s, p95: 2s } }\n", 7, 22,
+		  "spec.leadTime.total", "total beside stages" },
+		{ BOTH "  leadTime: { load: { p50: 3s, p95: 2s } }\n", 7, 28, "spec.leadTime.load.p50", "which is 2s" },
+		{ BOTH "  headroom: { min: 5, max: 4 }\n", 7, 20, "spec.headroom.min", "headroom.max, which is 4" },
+		{ BOTH "  headroom: { min: 11 }\n", 7, 20, "spec.headroom.min", "at most the 10 replicas" },
+		{ BOTH "  lend: { to: [ batch, interactive ] }\n", 7, 15, "spec.lend.to", "the pool's own class" },
+		{ BOTH "  budget: { dollarsPerHour: 0.5 }\n", 7, 29, "spec.budget.dollarsPerHour",
+		  "the price of one node" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, min: 5 } ]\n  budget: { dollarsPerHour: 4 }\n", 7, 29,
+		  "spec.budget.dollarsPerHour", "at least 5, what min" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
+static void contradictions_among_groups(void **state)
+{
+#define GROUPS(g) HEAD GOAL "  nodeGroups: [ " g " ]\n"
+#define FIRST	  "spec.nodeGroups[0]"
+	static const struct mistake cases[] = {
+		{ GROUPS("{ name: g, min: 5, max: 2 }"), 6, 33, FIRST ".min", "at most max, which is 2" },
+		{ GROUPS("{ name: g, standby: { max: 11 } }"), 6, 44, FIRST ".standby.max", "which is 10" },
+		{ GROUPS("{ name: g, standby: { max: 1, priceShare: 0% } }"), 6, 59, FIRST ".standby.priceShare",
+		  "from 0.01%" },
+		{ GROUPS("{ name: g, pricePerHour: 0, standby: { max: 1 } }"), 6, 42, FIRST ".pricePerHour",
+		  "standby of a group without a price" },
+		{ GROUPS("{ name: g, standby: { leadTime: { p50: 3s, p95: 2s } } }"), 6, 56,
+		  FIRST ".standby.leadTime.p50", "which is 2s" },
+		{ GROUPS("{ name: g }, { name: g }"), 6, 38, "spec.nodeGroups[1].name", "the same group twice" },
+		{ GROUPS("{ name: g, provider: eks }"), 6, 17, FIRST ".eks",
+		  "a map of eks: cluster, nodegroup, region" },
+		{ GROUPS("{ name: g, provider: simulated, eks: { cluster: c, nodegroup: ng, region: r } }"), 6, 54,
+		  FIRST ".eks", "settings of another provider" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r }, aks: { subscription: s, "
+			 "resourceGroup: r, cluster: c, pool: p } }"),
+		  6, 80, FIRST ".aks", "the block of provider eks only" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng } }"), 6, 33, FIRST ".eks.region",
+		  "found nothing" },
+		{ GROUPS("{ name: g, gpusPerNode: 4 }") "  workload: { gpusPerReplica: 8 }\n", 6, 41,
+		  FIRST ".gpusPerNode", "nodes of 4 GPUs for replicas of 8" },
+		{ GROUPS("{ name: g, pricePerHour: 1 }, { name: h }"), 6, 47, "spec.nodeGroups[1].pricePerHour",
+		  "a price for all groups" },
+		{ GROUPS("{ name: g, zone: a }") NEXT_POOL "  nodeGroups: [ { name: g, zone: b } ]\n", 13, 34,
+		  FIRST ".zone", "found 'b'; allowed: a, as at pool.yaml:6:34" },
+		{ GROUPS("{ name: g, standby: { max: 2 } }") NEXT_POOL
+		  "  nodeGroups: [ { name: g, standby: { max: 3 } } ]\n",
+		  13, 44, FIRST ".standby.max", "allowed: 2, as at pool.yaml:6:44" },
+		{ BOTH "  budget: { dollarsPerHour: 50, name: x }\n" NEXT_POOL GROUP
+		       "  budget: { dollarsPerHour: 60, name: x }\n",
+		  15, 29, "spec.budget.dollarsPerHour", "allowed: 50, as at pool.yaml:7:11" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
+/* All of them in one go, in the order of the text. */
+static void all_at_once(void **state)
+{
+	CLEANUP(loaded_release) struct loaded l;
+
+	(void)state;
+	load(&l, HEAD "  objective: { queueWait: 2, attainment: 101% }\n"
+		      "  modee: act\n"
+		      "  nodeGroups: [ { name: g, min: 5, max: 2 } ]\n"
+		      "  lend: { to: [ interactive ] }\n");
+	assert_false(l.ok);
+	assert_int_equal(l.findings.count, 5);
+	for (size_t i = 1; i < l.findings.count; i++)
+		assert_true(l.findings.items[i].line >= l.findings.items[i - 1].line);
+	assert_non_null(strstr(l.error.message, "and 4 more"));
+}
+
+static void many_keys_cost_little(void **state)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	CLEANUP(loaded_release) struct loaded l;
+
+	(void)state;
+	buf_text(&text, HEAD);
+	for (int i = 0; i < 900; i++)
+		buf_printf(&text, "  key%d: 1\n", i);
+	load(&l, text.text);
+	assert_int_equal(l.findings.count, FINDINGS_MAX);
+	assert_int_equal(l.findings.count + l.findings.more, 902); /* and no objective, no node groups */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(documents),
+		cmocka_unit_test(values),
+		cmocka_unit_test(schedules),
+		cmocka_unit_test(contradictions_in_a_pool),
+		cmocka_unit_test(contradictions_among_groups),
+		cmocka_unit_test(all_at_once),
+		cmocka_unit_test(many_keys_cost_little),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
