@@ -35,3 +35,8 @@ uint32_t crc32_bytes(uint32_t crc, const void *bytes, size_t len)
 {
 	return (uint32_t)crc32_z(crc, bytes, len);
 }
+
+const char *deflate_library_version(void)
+{
+	return zlibVersion();
+}

@@ -16,3 +16,6 @@ bool inflate_bytes(const void *bytes, size_t len, void *out, size_t size, struct
 
 /* CRC-32 of ISO 3309, continued from `crc`; 0 starts. */
 uint32_t crc32_bytes(uint32_t crc, const void *bytes, size_t len);
+
+/* Version of zlib that runs: "1.2.13". */
+const char *deflate_library_version(void);

@@ -375,3 +375,8 @@ const void *db_column_bytes(const struct statement *s, int column, size_t *len)
 	*len = (size_t)sqlite3_column_bytes(s->handle, column);
 	return bytes;
 }
+
+const char *db_library_version(void)
+{
+	return sqlite3_libversion();
+}

@@ -55,3 +55,6 @@ int64_t db_column_int(const struct statement *s, int column);
 bool db_column_is_null(const struct statement *s, int column);
 const char *db_column_text(const struct statement *s, int column);		 /* "" for NULL; until reset */
 const void *db_column_bytes(const struct statement *s, int column, size_t *len); /* until reset */
+
+/* Version of SQLite that runs: "3.40.1". */
+const char *db_library_version(void);

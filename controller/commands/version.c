@@ -1,4 +1,6 @@
+#include "base/deflate.h"
 #include "controller/commands/command.h"
+#include "state/db.h"
 
 #include <stdio.h>
 
@@ -13,7 +15,14 @@ static int run(int argc, char **argv)
 
 	if (!command_options(&command_version, argc, argv, NULL, 0, &rest, &code))
 		return code;
-	printf("preheat %s\ncommit   %s\ncompiler %s\n", PREHEAT_VERSION, PREHEAT_COMMIT, PREHEAT_COMPILER);
+	if (rest < argc) {
+		struct error e;
+
+		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments", argv[rest]);
+		return command_failed(&command_version, &e);
+	}
+	printf("preheat %s\ncommit   %s\ncompiler %s\nsqlite   %s\nzlib     %s\n", PREHEAT_VERSION, PREHEAT_COMMIT,
+	       PREHEAT_COMPILER, db_library_version(), deflate_library_version());
 	return EXIT_DONE;
 }
 

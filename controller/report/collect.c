@@ -186,8 +186,10 @@ void report_add_rival(struct report *r, const struct report_rival *rival)
 
 void report_rule_text(const struct pool_decision *d, struct buf *out)
 {
-	buf_printf(out, "%.3g %% over demand, hold %s, chase %.3g", (double)d->margin_permille / 10,
-		   human_duration(d->hold_ms).text, (double)d->chase_permille / 1000);
+	double margin = (double)d->margin_permille / 10;
+
+	buf_printf(out, "%.3g %% %s demand, hold %s, chase %.3g", margin < 0 ? -margin : margin,
+		   margin < 0 ? "under" : "over", human_duration(d->hold_ms).text, (double)d->chase_permille / 1000);
 	if (d->stock_permille != ABSENT)
 		buf_printf(out, ", standby %.3g of hot", (double)d->stock_permille / 1000);
 }

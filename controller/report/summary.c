@@ -110,7 +110,7 @@ static void print_late(const struct report *r, size_t pool, const struct termina
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	double *late = arena_array(&a, double, r->point_count);
-	char title[120];
+	char title[120], unit[64];
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < r->point_count; i++) {
@@ -120,8 +120,9 @@ static void print_late(const struct report *r, size_t pool, const struct termina
 	if (!sum)
 		return;
 	snprintf(title, sizeof title, "%.80s late", r->run.fleet->pools[pool].name);
+	snprintf(unit, sizeof unit, "most requests in %s", human_duration(r->ticks_a_point * r->run.interval).text);
 	chart_print(&(struct chart){ .title = title,
-				     .unit = "requests, most at once",
+				     .unit = unit,
 				     .area = { "late", late, CHART_MAX },
 				     .points = r->point_count,
 				     .length = length_of(r),
@@ -133,6 +134,10 @@ static void print_next(const struct report *r, const char *folder, FILE *out)
 {
 	if (!folder) {
 		fprintf(out, "Nothing was written; --out DIR keeps the decisions and a report with charts.\n");
+		return;
+	}
+	if (!folder) {
+		fprintf(out, "Nothing was kept; with --out DIR you get history, timeline and report.html.\n");
 		return;
 	}
 	fprintf(out, "Next:\n");

@@ -154,7 +154,7 @@ function drawChart(host, spec) {
 	tip.hidden = true;
 	const top = (scale, most) => Math.max(most || 0, scale === "y" ? spec.leastTop || 0 : 0,
 		...(scale === "y" ? (spec.limits || []).map(l => l.y) : [])) * 1.06 || 1;
-	const scales = { x: { time: spec.xKind === "time" }, y: { range: (u, low, high) => [spec.isFree ? low * 0.96 : 0, top("y", high)] } };
+	const scales = { x: { time: spec.xKind === "time" }, y: { range: (u, low, high) => [spec.isFree ? low * 0.96 : Math.min(0, low * 1.1), top("y", high)] } };
 	if (spec.xKind === "log")
 		scales.x.distr = 3;
 	if (spec.xKind === "label")

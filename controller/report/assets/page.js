@@ -13,7 +13,7 @@ const fixed = (v, places) => v.toLocaleString("en-US", { minimumFractionDigits: 
 const count = v => fixed(v, 0);
 const decimal = v => fixed(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2);
 const percent = v => `${fixed(v * 100, v > 0 && v < 0.001 ? 3 : 2)} %`;
-const shortPercent = v => `${+(v * 100).toPrecision(3)} %`;
+const shortPercent = v => `${+(v * 100).toPrecision(6)} %`;
 const dollars = v => `$${fixed(v, Math.abs(v) < 100 ? 2 : 0)}`;
 const shortNumber = v => Math.abs(v) >= 1e4 ? `${+(v / 1e3).toPrecision(3)}k` : String(+v.toPrecision(3));
 const when = s => new Date(s * 1000).toISOString().replace("T", " ").slice(0, 19);

@@ -306,6 +306,12 @@ static void the_terminal_gets_table_charts_and_hints(void **state)
 	assert_non_null(strstr(text, "out/report.html"));
 	assert_null(strchr(text, '\033'));
 	free(text);
+	out = open_memstream(&text, &len);
+	summary_print(r, NULL, out);
+	fclose(out);
+	assert_null(strstr(text, "history.db"));
+	assert_non_null(strstr(text, "--out DIR"));
+	free(text);
 	report_free(r);
 }
 
