@@ -85,14 +85,17 @@ bool history_last_checkpoint(struct history *h, int64_t tick, int64_t *at_tick, 
 	return ok;
 }
 
-bool history_checkpoint_crc(struct history *h, int64_t tick, bool *there, uint32_t *crc, struct error *e)
+bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64_t *at_tick, uint32_t *crc,
+			     struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT crc FROM checkpoint WHERE tick = ?");
+	struct statement *s =
+		db_prepare(h->db, "SELECT tick, crc FROM checkpoint WHERE tick >= ? ORDER BY tick LIMIT 1");
 
 	db_bind_int(s, tick);
 	if (!db_step(s, there, e))
 		return false;
-	*crc = *there ? (uint32_t)db_column_int(s, 0) : 0;
+	*at_tick = *there ? db_column_int(s, 0) : 0;
+	*crc = *there ? (uint32_t)db_column_int(s, 1) : 0;
 	db_reset(s);
 	return true;
 }

@@ -111,8 +111,9 @@ bool history_find(struct history *h, const struct history_filter *f, struct aren
  */
 bool history_last_checkpoint(struct history *h, int64_t tick, int64_t *at_tick, struct buf *memory,
 			     struct error *e) MUST_USE;
-/* Checksum of the checkpoint stored for just this tick; false in *there when there is none. */
-bool history_checkpoint_crc(struct history *h, int64_t tick, bool *there, uint32_t *crc, struct error *e) MUST_USE;
+/* The first checkpoint at or after `tick`, and the checksum of its memory; false in *there when there is none. */
+bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64_t *at_tick, uint32_t *crc,
+			     struct error *e) MUST_USE;
 
 /* --- retention --- */
 

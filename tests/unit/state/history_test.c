@@ -1,4 +1,5 @@
 /* Histories: what was written is read; questions find it; damage and foreign files are told apart. */
+#include "base/deflate.h"
 #include "base/random.h"
 #include "state/history.h"
 #include "state/launch.h"
@@ -294,7 +295,7 @@ static void checkpoints_come_back_and_are_thinned(void **state)
 {
 	(void)state;
 	struct buf memory = { 0 };
-	int64_t at;
+	int64_t at, next;
 	struct error e;
 	uint32_t crc;
 	bool there;
@@ -306,9 +307,9 @@ static void checkpoints_come_back_and_are_thinned(void **state)
 	char expected[64];
 	snprintf(expected, sizeof expected, "memory before %lld", (long long)at);
 	assert_string_equal(memory.text, expected);
-	assert_true(history_checkpoint_crc(h, at, &there, &crc, &e));
-	assert_true(there);
-	assert_true(history_checkpoint_crc(h, at + 1, &there, &crc, &e));
+	assert_true(history_next_checkpoint(h, at - 1, &there, &next, &crc, &e));
+	assert_true(there && next == at && crc == crc32_bytes(0, memory.text, memory.len));
+	assert_true(history_next_checkpoint(h, 240 * 73, &there, &next, &crc, &e));
 	assert_false(there);
 	assert_false(history_last_checkpoint(h, 3, &at, &memory, &e));
 	assert_int_equal(e.kind, ERROR_NOT_FOUND);
