@@ -8,11 +8,11 @@ enum { WORLDS = 40, TICKS = 1500 };
 
 static uint64_t seed;
 
-#define LAW(condition)                                                                        \
-	do {                                                                                  \
-		if (!(condition))                                                             \
-			fail_msg("seed %llu, tick %lld: %s", (unsigned long long)seed,        \
-				 (long long)t->tick, #condition);                             \
+#define LAW(condition)                                                                                     \
+	do {                                                                                               \
+		if (!(condition))                                                                          \
+			fail_msg("seed %llu, tick %lld: %s", (unsigned long long)seed, (long long)t->tick, \
+				 #condition);                                                              \
 	} while (0)
 
 static int64_t below(struct random *r, int64_t n)
@@ -98,8 +98,7 @@ static void check_pool(const struct toy *t, bool was_blind, double waiting)
 	LAW(waiting <= 0 || d->waiting_now == 0 || d->ready == 0 || asked > 0 || released <= d->on_the_way);
 	LAW(asked <= (d->ready + d->on_the_way > 8 ? d->ready + d->on_the_way : 8));
 	/* One replica of rounding, as the budget is kept at the mean price of what runs. */
-	LAW(!asked || !t->pool.budget_per_hour ||
-	    (d->decided - 1) * 1000000 <= t->pool.budget_per_hour + price);
+	LAW(!asked || !t->pool.budget_per_hour || (d->decided - 1) * 1000000 <= t->pool.budget_per_hour + price);
 	LAW(d->rule >= 0 && d->held_by >= 0 && d->held_by < LIMIT_COUNT);
 }
 

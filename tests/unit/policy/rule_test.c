@@ -10,8 +10,9 @@ static const struct tier_times times = { 380, 650, 90, 150, 45, 75 };
 
 static struct demand_view view(double level, double peak)
 {
-	struct demand_view d = { .level = level, .stock_peak = peak, .service = 10, .break_even = 19000,
-				 .stock_max = 50, .times = times };
+	struct demand_view d = {
+		.level = level, .stock_peak = peak, .service = 10, .break_even = 19000, .stock_max = 50, .times = times
+	};
 
 	for (int i = 0; i < HOLDS_MAX; i++)
 		d.peak[i] = peak;
@@ -35,18 +36,46 @@ static void moves_follow_the_table(void **state)
 		{ "between low and high", &hot, 8, 10, { .ready = 11 }, { .wished = 11 } },
 		{ "missing two, ask for three", &hot, 11, 11, { .ready = 10 }, { .cold = 3, .wished = 13 } },
 		{ "already on the way", &hot, 11, 11, { .ready = 10, .cold = 3 }, { .wished = 13 } },
-		{ "surplus on the way is cancelled first", &hot, 5, 5, { .ready = 8, .cold = 4, .wake = 1 },
+		{ "surplus on the way is cancelled first",
+		  &hot,
+		  5,
+		  5,
+		  { .ready = 8, .cold = 4, .wake = 1 },
 		  { .cancel_cold = 4, .cancel_wake = 1, .release = 2, .wished = 6 } },
-		{ "without tiers the stock is not touched", &hot, 11, 11, { .ready = 10, .stock = 9, .lent = 9 },
+		{ "without tiers the stock is not touched",
+		  &hot,
+		  11,
+		  11,
+		  { .ready = 10, .stock = 9, .lent = 9 },
 		  { .cold = 3, .wished = 13 } },
-		{ "lent, then stopped, then refills, then new", &tiered, 14, 14,
+		{ "lent, then stopped, then refills, then new",
+		  &tiered,
+		  14,
+		  14,
 		  { .ready = 10, .lent = 2, .stock = 1, .refill = 2 },
-		  { .reclaim = 2, .wake = 1, .adopt_refill = 2, .cold = 2, .refill = 3, .wished = 17, .stock_low = 3 } },
-		{ "stock is refilled to a fifth of the peak", &tiered, 10, 10, { .ready = 12, .stock = 1 },
+		  { .reclaim = 2,
+		    .wake = 1,
+		    .adopt_refill = 2,
+		    .cold = 2,
+		    .refill = 3,
+		    .wished = 17,
+		    .stock_low = 3 } },
+		{ "stock is refilled to a fifth of the peak",
+		  &tiered,
+		  10,
+		  10,
+		  { .ready = 12, .stock = 1 },
 		  { .refill = 1, .wished = 12, .stock_low = 2 } },
-		{ "lent nodes go back first", &tiered, 5, 5, { .ready = 9, .reclaimed = 2, .stock = 9 },
+		{ "lent nodes go back first",
+		  &tiered,
+		  5,
+		  5,
+		  { .ready = 9, .reclaimed = 2, .stock = 9 },
 		  { .release = 3, .give_back = 2, .wished = 6, .stock_low = 1 } },
-		{ "lent nodes that have served are replaced", &tiered, 10, 10,
+		{ "lent nodes that have served are replaced",
+		  &tiered,
+		  10,
+		  10,
 		  { .ready = 12, .reclaimed = 3, .stock = 2, .bridge_due = true },
 		  { .replace_wake = 2, .replace_cold = 1, .refill = 2, .wished = 12, .stock_low = 2 } },
 	};
@@ -57,7 +86,8 @@ static void moves_follow_the_table(void **state)
 		struct moves m = rule_moves(cases[i].rule, &d, &cases[i].fleet);
 		m.low = m.high = m.chase = 0;
 		if (memcmp(&m, &cases[i].want, sizeof m) != 0)
-			fail_msg("%s: reclaim %ld wake %ld adopt %ld cold %ld refill %ld cancel %ld/%ld release %ld back %ld "
+			fail_msg("%s: reclaim %ld wake %ld adopt %ld cold %ld refill %ld cancel %ld/%ld release %ld "
+				 "back %ld "
 				 "replace %ld/%ld stock %ld wished %ld",
 				 cases[i].what, (long)m.reclaim, (long)m.wake, (long)m.adopt_refill, (long)m.cold,
 				 (long)m.refill, (long)m.cancel_cold, (long)m.cancel_wake, (long)m.release,

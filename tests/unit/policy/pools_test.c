@@ -1,0 +1,216 @@
+/* Several pools on shared node groups: one tick each, from hand-made snapshots. */
+#include "controller/policy/decide.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+enum { POOLS = 2 };
+
+struct world {
+	struct group_spec group;
+	size_t index;
+	struct pool_spec pools[POOLS];
+	struct fleet_spec fleet;
+	struct memory *memory;
+	struct scrape_input scrapes[POOLS][3];
+	struct group_input groups[POOLS];
+	struct deadline_input deadline;
+	struct pool_snapshot seen[POOLS];
+	struct arena arena;
+	millis now;
+};
+
+static void init(struct world *w)
+{
+	*w = (struct world){ .now = 1767571200000 };
+	w->group = (struct group_spec){ .name = "shared",
+					.provider = "simulated",
+					.settings = "{}",
+					.zone = "",
+					.instance_type = "",
+					.gpus_per_node = 1,
+					.price_per_hour = 1000000,
+					.max_nodes = 40 };
+	for (int i = 0; i < POOLS; i++)
+		w->pools[i] = (struct pool_spec){
+			.name = i ? "nightly" : "chat",
+			.namespace = "llm",
+			.class = i ? CLASS_BATCH : CLASS_INTERACTIVE,
+			.objective_wait = i ? HOUR : 2000,
+			.objective_late_ppm = 10000,
+			.gpus_per_replica = 1,
+			.max_sequences = 100,
+			.prefill_tokens_per_second = 25000,
+			.inter_token_latency_us = 30000,
+			.groups = &w->index,
+			.group_count = 1,
+			.lead_time = { 300000, 400000 },
+			.budget_name = "",
+			.yield_within = 30000,
+		};
+	w->fleet = (struct fleet_spec){ &w->group, 1, w->pools, POOLS };
+}
+
+static void see(struct world *w, int pool, int64_t ready, int64_t running, int64_t waiting)
+{
+	for (int i = 0; i < 3; i++)
+		w->scrapes[pool][i] = (struct scrape_input){ .at = w->now,
+							     .ready = ready,
+							     .running = running,
+							     .waiting = waiting,
+							     .started = running / 2,
+							     .completed = running / 2 };
+	w->groups[pool].ready = ready;
+	w->seen[pool] = (struct pool_snapshot){
+		.input = { .scrapes_expected = ready * 3,
+			   .scrapes_fresh = ready * 3,
+			   .ready = ready,
+			   .inter_token_latency_us = ABSENT,
+			   .kv_cache_permille = ABSENT },
+		.scrapes = w->scrapes[pool],
+		.scrape_count = 3,
+		.groups = &w->groups[pool],
+		.group_count = 1,
+	};
+}
+
+static struct plan decide(struct world *w, int64_t nodes)
+{
+	for (int i = 0; i < POOLS; i++)
+		w->groups[i].nodes = nodes;
+	w->now += 15000;
+	struct snapshot s = { 0, w->now, 15000, &w->fleet, w->seen };
+	arena_clear(&w->arena);
+	return policy_decide(&s, w->memory, &w->arena);
+}
+
+static void end(struct world *w)
+{
+	memory_free(w->memory);
+	arena_release(&w->arena);
+}
+
+static void pools_never_share_the_same_last_node(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.group.max_nodes = 7;
+	w.memory = memory_new(&w.fleet);
+	see(&w, 0, 3, 300, 0);
+	see(&w, 1, 3, 300, 0);
+	struct plan p = decide(&w, 6);
+	assert_int_equal(p.pools[0].groups[0].cold, 1); /* interactive work is placed first */
+	assert_int_equal(p.pools[1].groups[0].cold, 0);
+	assert_int_equal(p.pools[1].decision.held_by, LIMIT_MAX);
+	end(&w);
+}
+
+static void a_shared_budget_goes_to_the_pool_that_shrinks_last(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (int first = 0; first < POOLS; first++) {
+		init(&w);
+		for (int i = 0; i < POOLS; i++) {
+			w.pools[i].budget_per_hour = 7000000;
+			w.pools[i].budget_name = "team";
+			w.pools[i].class = CLASS_INTERACTIVE;
+			w.pools[i].objective_wait = 2000;
+			w.pools[i].shrink_priority = i == first ? 1 : 10;
+		}
+		w.memory = memory_new(&w.fleet);
+		see(&w, 0, 3, 300, 0);
+		see(&w, 1, 3, 300, 0);
+		struct plan p = decide(&w, 6);
+		int64_t favoured = p.pools[first].groups[0].cold, other = p.pools[1 - first].groups[0].cold;
+		assert_int_equal(favoured, 1);
+		assert_int_equal(other, 0);
+		assert_int_equal(p.pools[1 - first].decision.held_by, LIMIT_BUDGET);
+		end(&w);
+	}
+}
+
+static void surplus_goes_to_the_pool_that_borrows(void **state)
+{
+	struct world w;
+	struct plan p = { 0 };
+
+	(void)state;
+	init(&w);
+	w.pools[0].lend_to = 1u << CLASS_BATCH;
+	w.memory = memory_new(&w.fleet);
+	/* An hour of little traffic on a large fleet: past the first lead time it is surplus. */
+	int64_t given = 0;
+	for (int i = 0; i < 240 && !given; i++) {
+		see(&w, 0, 12, 300, 0);
+		see(&w, 1, 0, 0, 0);
+		w.deadline = (struct deadline_input){ w.now + 2 * HOUR, 6 * HOUR };
+		w.seen[1].deadlines = &w.deadline;
+		w.seen[1].deadline_count = 1;
+		p = decide(&w, 12);
+		given = p.pools[0].groups[0].give_back;
+	}
+	assert_true(given > 0);
+	assert_int_equal(p.pools[0].groups[0].give_back, p.pools[0].groups[0].release);
+	assert_true(p.pools[1].decision.wished >= 3);
+	end(&w);
+}
+
+static void one_blind_pool_does_not_hold_up_the_other(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.memory = memory_new(&w.fleet);
+	see(&w, 0, 5, 450, 0);
+	see(&w, 1, 5, 0, 0);
+	w.seen[1].scrape_count = 0;
+	w.seen[1].input.scrapes_fresh = 0;
+	struct plan p = decide(&w, 10);
+	assert_int_equal(p.pools[1].decision.signals, SIGNALS_STALE);
+	assert_int_equal(p.pools[0].decision.signals, SIGNALS_FRESH);
+	assert_int_equal(p.pools[1].groups[0].release, 0);
+	see(&w, 0, 5, 500, 40);
+	p = decide(&w, 10);
+	assert_true(p.pools[0].groups[0].cold > 0);
+	end(&w);
+}
+
+static void a_gang_gets_all_of_its_nodes_or_none(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.pools[1].class = CLASS_TRAINING;
+	w.memory = memory_new(&w.fleet);
+	see(&w, 0, 3, 100, 0);
+	see(&w, 1, 0, 0, 0);
+	w.deadline = (struct deadline_input){ w.now + HOUR, 20 * HOUR };
+	w.seen[1].deadlines = &w.deadline;
+	w.seen[1].deadline_count = 1;
+	w.group.max_nodes = 6;
+	struct plan p = decide(&w, 3);
+	assert_int_equal(p.pools[1].groups[0].cold, 0);
+	assert_int_equal(p.pools[1].decision.held_by, LIMIT_GANG);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pools_never_share_the_same_last_node),
+		cmocka_unit_test(a_shared_budget_goes_to_the_pool_that_shrinks_last),
+		cmocka_unit_test(surplus_goes_to_the_pool_that_borrows),
+		cmocka_unit_test(one_blind_pool_does_not_hold_up_the_other),
+		cmocka_unit_test(a_gang_gets_all_of_its_nodes_or_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
