@@ -294,6 +294,7 @@ int64_t replica_evict(struct world *w, size_t id)
 	struct replica *r = replica_of(w, id);
 	int64_t lost = 0;
 
+	r->holding->pool->totals.lost++;
 	switch (r->state) {
 	case REPLICA_STARTING:
 		leave_starts(w, id);
@@ -301,7 +302,6 @@ int64_t replica_evict(struct world *w, size_t id)
 		break;
 	case REPLICA_READY:
 		leave_ready(w, id);
-		r->holding->pool->totals.lost++;
 		lost = queue_seat_lose(&r->holding->pool->queue, id, w->now);
 		break;
 	case REPLICA_DRAINING:

@@ -13,13 +13,14 @@ static size_t step_of(millis wait)
 	return step < WAITS_COUNT ? step : WAITS_COUNT - 1;
 }
 
-static millis end_of(size_t step)
+static millis middle_of(size_t step)
 {
 	if (step < WAITS_STEPS)
 		return (millis)step;
 	int shift = (int)(step / WAITS_STEPS) - 1;
+	millis first = ((millis)(step % WAITS_STEPS) + WAITS_STEPS) << shift;
 
-	return (((millis)(step % WAITS_STEPS) + WAITS_STEPS + 1) << shift) - 1;
+	return first + (((millis)1 << shift) - 1) / 2;
 }
 
 void waits_add(struct waits *w, millis wait, int64_t count)
@@ -38,7 +39,7 @@ millis waits_quantile(const struct waits *w, const struct waits *before, int64_t
 	for (size_t i = 0; i < WAITS_COUNT; i++) {
 		seen += w->counts[i] - (before ? before->counts[i] : 0);
 		if (seen * 1000 >= total * permille)
-			return end_of(i);
+			return middle_of(i);
 	}
-	return end_of(WAITS_COUNT - 1);
+	return middle_of(WAITS_COUNT - 1);
 }
