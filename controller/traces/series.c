@@ -180,7 +180,7 @@ static bool check_bins(const struct trace *t, millis step, struct error *e)
 bool series_bins(struct series *s, struct trace *out, millis *origin, struct error *e)
 {
 	struct trace t = { .is_binned = true, .bin_width = s->step };
-	int64_t left = 10 * MAX_STEPS;
+	int64_t left = INT64_C(10) * MAX_STEPS;
 
 	if (!check(s, e))
 		return false;

@@ -46,7 +46,7 @@ static double day_curve(double sharpness, double curve[PHASES])
 /* Busiest at five eighths of the period: 15:00 of a day. */
 static void apply_diurnal(const struct shape *s, struct random *r, double *rates, size_t seconds)
 {
-	double curve[PHASES], low = 0, high = 50, period = (double)(s->every / SECOND);
+	double curve[PHASES], low = 0, high = 50, period = (double)s->every / (double)SECOND;
 
 	(void)r;
 	for (int i = 0; i < 50; i++) {
@@ -79,7 +79,7 @@ static void add_burst(double *more, size_t seconds, double from, double length, 
 
 static void apply_bursts(const struct shape *s, struct random *r, double *rates, size_t seconds)
 {
-	double every = (double)(s->every / SECOND), length = (double)(s->length / SECOND), t = 0;
+	double every = (double)s->every / (double)SECOND, length = (double)s->length / (double)SECOND, t = 0;
 	double *factors = malloc(seconds * sizeof *factors);
 
 	if (!factors)
