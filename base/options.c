@@ -13,7 +13,7 @@
 /* Values returned by getopt_long: the index of the row above any letter. */
 enum { ROW_BASE = 256 };
 
-#define LONGEST_DURATION (100 * 365 * DAY)
+#define LONGEST_DURATION (100 * (365 * DAY))
 
 /* Lists live until the process ends, like the argv they point into. */
 static struct arena lists;

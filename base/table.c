@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/human.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ void table_style(struct table *t, enum style style)
 
 size_t table_rows(const struct table *t)
 {
+	assert(t->column_count > 0);
 	return t->count / t->column_count;
 }
 

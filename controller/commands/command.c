@@ -37,6 +37,7 @@ static void print_help(const struct command *c, const struct option_row *rows, s
 		printf("\nExamples:\n%s", c->examples);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): argc and argv, rows and count are two things, not four */
 bool command_options(const struct command *c, int argc, char **argv, const struct option_row *rows, size_t count,
 		     int *rest, int *code)
 {
