@@ -17,6 +17,7 @@ static void window_openings(const struct schedule_window *w, millis now, struct 
 	CLEANUP(zone_close) struct zone_scope scope = zone_open(w->time_zone);
 	int64_t today = zone_day(now);
 
+	(void)scope;
 	for (int i = 0; i < DAYS_SEEN; i++) {
 		int64_t day = today - DAYS_BACK + i;
 		if (!(w->days >> weekday_of(day) & 1))

@@ -92,6 +92,9 @@ static void check_window(struct draft *d, const struct window_text *w)
 	bool has_cron = is_given(w->node, "cron"), has_for = is_given(w->node, "for");
 	static const char *const clock[] = { "days", "from", "to" };
 
+	if (w->from == DAY / MINUTE)
+		schema_find_key(d->findings, w->node, "from", NULL, "a time of day before \"24:00\"",
+				"write \"00:00\" and the next day");
 	if (!has_cron) {
 		for (int i = 1; i < 3; i++)
 			if (w->node && !is_given(w->node, clock[i]))
