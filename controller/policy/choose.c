@@ -104,23 +104,24 @@ static struct candidate weigh(const struct choice_input *in, size_t rule)
 	return c;
 }
 
-/* The rules just cheaper and just dearer than the chosen one, so that a person can see what the choice weighed. */
+/* The rules that would have held just fewer and just more than the chosen one, so that a person can see what the
+ * choice weighed. */
 static void find_neighbours(const struct choice_input *in, size_t count, double target, struct choice *c)
 {
-	double own = choice_cost(in, (size_t)c->rule), below = 0, above = 0;
+	double own = in->shadows[c->rule].held, below = 0, above = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		double cost = choice_cost(in, i);
+		double held = in->shadows[i].held;
 		bool meets = choice_share(in, i) <= target;
 		if ((int64_t)i == c->rule)
 			continue;
-		if (!meets && cost < own && (c->cheaper == ABSENT || cost > below)) {
+		if (!meets && held < own && (c->cheaper == ABSENT || held > below)) {
 			c->cheaper = (int64_t)i;
-			below = cost;
+			below = held;
 		}
-		if (meets && cost > own && (c->dearer == ABSENT || cost < above)) {
+		if (meets && held > own && (c->dearer == ABSENT || held < above)) {
 			c->dearer = (int64_t)i;
-			above = cost;
+			above = held;
 		}
 	}
 }

@@ -62,6 +62,19 @@ static int64_t held_gpus(const struct pool_memory *m, int64_t rule, double gpus)
 	return milli(m->shadows[rule].held / m->record.ticks * gpus);
 }
 
+/* Three bursts of the usual size are the least that a late share can be told from: one burst or none is luck. A
+ * record without any has at best escaped one of a lead time's length. */
+static int64_t supported(const struct pool_memory *m)
+{
+	const struct shadow *s = &m->shadows[m->choice.rule];
+	double hours = s->bad_hours + (s->late_hour > 0), seconds = m->record.hours * 3600;
+
+	if (m->record.arrived <= 0 || seconds <= 0)
+		return ABSENT;
+	double burst = hours > 0 ? s->late / hours / m->record.arrived : m->times.cold_p95 / seconds;
+	return ppm(3 * burst < 1 ? 3 * burst : 1);
+}
+
 static void describe_rule(const struct pool_memory *m, const struct choice_input *in, double gpus,
 			  struct pool_decision *d)
 {
@@ -87,10 +100,7 @@ static void describe_rule(const struct pool_memory *m, const struct choice_input
 	d->dearer_gpu_milli = held_gpus(m, c->dearer, gpus);
 	d->record_hours_milli = milli(m->record.hours);
 	d->record_bursts = exact_round(shadow->bad_hours + (shadow->late_hour > 0));
-	/* With three bursts on record a share can be told from its double; one burst is a third of that. */
-	d->supported_ppm = m->record.arrived > 0 ? ppm(shadow->bad_hours >= 3 ? shadow->late / m->record.arrived / 3
-									      : 3 / m->record.arrived)
-						 : ABSENT;
+	d->supported_ppm = supported(m);
 }
 
 static void describe_self_test(const struct pool_memory *m, double late_allowed, double gpus, struct pool_decision *d)
