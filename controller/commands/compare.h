@@ -4,6 +4,7 @@
  * many there are.
  */
 #pragma once
+#include "base/buf.h"
 #include "controller/report/report.h"
 #include "controller/simulation/rivals/compare.h"
 #include "controller/simulation/rivals/oracle.h"
@@ -12,7 +13,7 @@ struct compare_setup {
 	/* World, warm-up and stop flag; policy and setting as Preheat ran. Its observers are not called. */
 	const struct simulation *simulation;
 	const struct run_result *ours; /* Preheat's own result */
-	const char *rivals;            /* "hpa,kpa"; NULL: all */
+	const char *rivals;	       /* "hpa,kpa"; NULL: all */
 };
 
 /* What --compare came to; everything lives in the arena it was made in. */
@@ -27,7 +28,9 @@ bool compare_check(const char *rivals, struct error *e) MUST_USE;
 /* A run that was stopped early succeeds with the rows that were done (comparison.is_stopped). */
 bool compare_run(const struct compare_setup *setup, struct arena *a, struct compare_result *out,
 		 struct error *e) MUST_USE;
-/* compare.json: an array with an object per pool, policy and setting; whole or not at all. */
+/* An array with an object per pool, policy and setting, the bound last of each pool. */
+void compare_json(const struct compare_result *r, struct buf *out);
+/* compare.json: the same; whole or not at all. */
 bool compare_write(const struct compare_result *r, const char *path, struct error *e) MUST_USE;
 /* The choices of each family beside Preheat and the bound. */
 void compare_print(const struct compare_result *r, FILE *out);

@@ -1,3 +1,4 @@
+#include "controller/commands/compare.h"
 #include "controller/commands/simulate_results.h"
 
 #include <signal.h>
@@ -43,9 +44,19 @@ static bool run_one(const struct simulate_options *o, const struct simulate_inpu
 				.observer_count = 1,
 				.stop = &is_interrupted };
 
-	if (!simulate(&s, &arena, &result, e) || !results_finish(results, &result, e))
+	const struct compare_setup setup = { .simulation = &s, .ours = &result, .rivals = o->rivals };
+	struct compare_result compared = { 0 };
+
+	if (!simulate(&s, &arena, &result, e))
 		return false;
-	*is_stopped = result.stopped;
+	bool compares = o->compare && !result.stopped;
+	if ((compares && !compare_run(&setup, &arena, &compared, e)) ||
+	    !results_finish(results, &result, compares ? &compared : NULL, e))
+		return false;
+	*is_stopped = result.stopped || compared.comparison.is_stopped;
+	if (compared.comparison.is_stopped)
+		fprintf(stderr, "%s simulate: the comparison was interrupted; the runs done so far are kept\n",
+			command_program());
 	if (result.stopped)
 		fprintf(stderr, "%s simulate: interrupted after %.0f of %.0f s of traffic; %s%s\n", command_program(),
 			(double)result.simulated / 1000, (double)in->length / 1000,
@@ -91,6 +102,9 @@ static int run(int argc, char **argv)
 		  NULL },
 		{ "warm-up", 0, OPTION_DURATION, "DURATION", "left out of the score", &o.warm_up, NULL },
 		{ "policy", 0, OPTION_TEXT, "NAME[:SETTING]", "who decides: preheat, or a rival", &o.policy, NULL },
+		{ "compare", 0, OPTION_FLAG, NULL,
+		  "beside other autoscalers, each swept over its settings (docs/rivals.md)", &o.compare, NULL },
+		{ "rivals", 0, OPTION_TEXT, "NAME,NAME", "compare with these only", &o.rivals, NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
 		{ "out", 'o', OPTION_TEXT, "DIR",
 		  "where history.db, timeline.csv, summary.json and report.html go; nowhere when left out", &o.out,

@@ -1,8 +1,9 @@
 #include "controller/commands/simulate_plan.h"
 
 #include "base/quote.h"
+#include "controller/commands/compare.h"
 #include "controller/simulation/files/world_file.h"
-#include "controller/simulation/rivals/rival.h"
+#include "controller/simulation/rivals/rivals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static void describe(const struct simulate_options *o, struct simulate_inputs *i
 
 bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
-	if (!find_policy(o, in, e) || !read_manifest(o, in, e))
+	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
 		return false;
 	in->world = world_spec_default(&in->manifest.fleet, &in->arena);
 	if (o->world && !world_file_read(o->world, &in->manifest.fleet, &in->arena, &in->world, e))

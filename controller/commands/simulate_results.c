@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/terminal.h"
+#include "controller/commands/compare.h"
 #include "controller/policy/decide.h"
 #include "controller/report/summary.h"
 #include "controller/simulation/files/summary_json.h"
@@ -192,17 +193,35 @@ static bool finish_history(struct results *r, struct error *e)
 	return true;
 }
 
-static bool finish_files(struct results *r, const struct buf *summary, struct error *e)
+static bool finish_files(struct results *r, const struct buf *summary, const struct compare_result *compared,
+			 struct error *e)
 {
 	struct timeline *t = r->timeline;
 
 	r->timeline = NULL;
 	return finish_history(r, e) && timeline_commit(t, e) &&
+	       (!compared || compare_write(compared, join(&r->arena, r->folder, "compare.json"), e)) &&
 	       file_write(join(&r->arena, r->folder, "summary.json"), summary->text, summary->len, e) &&
 	       report_write(r->report, join(&r->arena, r->folder, "report.html"), e);
 }
 
-bool results_finish(struct results *r, const struct run_result *result, struct error *e)
+static void print(const struct results *r, const struct buf *summary, const struct compare_result *compared)
+{
+	CLEANUP(buf_release) struct buf rows = { 0 };
+
+	if (strcmp(r->options->output, "json") != 0) {
+		summary_print(r->report, r->folder, stdout);
+		if (compared)
+			compare_print(compared, stdout);
+		return;
+	}
+	if (compared)
+		compare_json(compared, &rows);
+	fputs(compared ? rows.text : summary->text, stdout);
+}
+
+bool results_finish(struct results *r, const struct run_result *result, const struct compare_result *compared,
+		    struct error *e)
 {
 	CLEANUP(buf_release) struct buf summary = { 0 };
 
@@ -216,12 +235,11 @@ bool results_finish(struct results *r, const struct run_result *result, struct e
 					    .warm_up = r->options->warm_up },
 		     result, &summary);
 	report_result(r->report, result);
-	if (r->folder && !finish_files(r, &summary, e))
+	if (compared)
+		compare_report(compared, r->report);
+	if (r->folder && !finish_files(r, &summary, compared, e))
 		return false;
-	if (!strcmp(r->options->output, "json"))
-		fputs(summary.text, stdout);
-	else
-		summary_print(r->report, r->folder, stdout);
+	print(r, &summary, compared);
 	return true;
 }
 

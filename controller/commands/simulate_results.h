@@ -11,8 +11,10 @@ struct results;
 struct results *results_open(const struct simulate_options *o, const struct simulate_inputs *in, struct error *e);
 /* One observer that feeds everything. */
 struct observer results_observer(struct results *r);
-/* Writes what was simulated and prints the summary. */
-bool results_finish(struct results *r, const struct run_result *result, struct error *e) MUST_USE;
+struct compare_result;
+/* Writes what was simulated, and the comparison unless NULL, and prints the summary. */
+bool results_finish(struct results *r, const struct run_result *result, const struct compare_result *compared,
+		    struct error *e) MUST_USE;
 void results_release(struct results *r); /* leaves no part of a file behind; takes NULL */
 struct report;
 struct report *results_report(struct results *r);

@@ -76,6 +76,13 @@ long compare_least_late(const struct comparison *c, size_t pool, const struct co
 	return best;
 }
 
+long compare_first_choice(const struct comparison *c, size_t pool, const struct compare_filter *f, int64_t late_ppm)
+{
+	long best = compare_cheapest(c, pool, f, late_ppm, true);
+
+	return best != NO_ROW ? best : compare_least_late(c, pool, f, true);
+}
+
 static int by_lateness(const void *left, const void *right)
 {
 	const struct compare_point *a = left, *b = right;

@@ -47,6 +47,9 @@ long compare_cheapest(const struct comparison *c, size_t pool, const struct comp
 		      bool on_first);
 /* The row with the smallest late share, the cheapest of those; NO_ROW when no row passes the filter. */
 long compare_least_late(const struct comparison *c, size_t pool, const struct compare_filter *f, bool on_first);
+/* What somebody would choose after the part before the scored one: the cheapest that kept the objective there, or
+ * where none did the least late. */
+long compare_first_choice(const struct comparison *c, size_t pool, const struct compare_filter *f, int64_t late_ppm);
 /* Rows of which none is both cheaper and less late on the scored part; falling cost, rising lateness. In the arena. */
 size_t compare_frontier(const struct comparison *c, size_t pool, const struct compare_filter *f, struct arena *a,
 			const struct compare_point **out);

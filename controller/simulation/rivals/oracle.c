@@ -43,7 +43,7 @@ static struct way cheapest(struct program *p, double price)
 	for (size_t c = 0; c < p->levels; c++)
 		p->ways[c] = (struct way){ 0 };
 	for (size_t t = 0; t < p->ticks; t++) {
-		double late = (double)p->q->demand->arrived[p->q->from + t];
+		double late = (double)p->q->load->arrived[p->q->from + t];
 
 		if (t)
 			move(p);
@@ -73,17 +73,20 @@ static bool ask(struct program *p, double price, struct oracle_bound *best)
 	struct way w = cheapest(p, price);
 	double hours = (w.cost - price * allowed(p)) / 3600;
 
-	if (hours > best->replica_hours)
-		*best = (struct oracle_bound){ .replica_hours = hours,
-					       .price = price,
-					       .late_share = p->arrivals > 0 ? w.late / p->arrivals : 0,
-					       .starts = w.starts };
-	return w.late <= allowed(p);
+	if (hours > best->replica_hours) {
+		best->replica_hours = hours;
+		best->price = price;
+	}
+	if (w.late > allowed(p))
+		return false;
+	best->late_share = w.late / p->arrivals;
+	best->starts = w.starts;
+	return true;
 }
 
 static struct program prepare(const struct oracle_question *q, struct arena *a)
 {
-	const struct demand *d = q->demand;
+	const struct load *d = q->load;
 	struct program p = { .q = q,
 			     .tick_s = (double)d->interval / SECOND,
 			     .ticks = q->from < d->ticks ? d->ticks - q->from : 0,
@@ -107,10 +110,12 @@ struct oracle_bound oracle_bound(const struct oracle_question *q, struct arena *
 {
 	struct program p = prepare(q, a);
 	struct oracle_bound best = { 0 };
-	double low = 0, high = p.tick_s / (p.arrivals > 0 ? p.arrivals : 1);
+	double low = 0, high = 0;
 
 	if (!p.ticks || p.arrivals <= 0)
 		return best;
+	/* To begin with: what a replica costs for each arrival of a mean tick. */
+	high = p.tick_s * (double)p.ticks / p.arrivals;
 	for (int i = 0; i < DOUBLINGS && !ask(&p, high, &best); i++) {
 		low = high;
 		high *= 2;
@@ -133,4 +138,27 @@ double oracle_mean_lead(struct quantiles q)
 	double sigma = q.p50 > 0 && q.p95 > q.p50 ? exact_log((double)q.p95 / (double)q.p50) / z95 : 0;
 
 	return (double)q.p50 / SECOND * exact_exp(sigma * sigma / 2);
+}
+
+static double mean_of_stages(const struct quantiles *stages)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < STAGE_COUNT; i++)
+		sum += oracle_mean_lead(stages[i]);
+	return sum;
+}
+
+double oracle_mean_start(const struct pool_spec *pool, const struct pool_world *truth)
+{
+	const struct quantiles *totals[] = { &truth->lead_time, &pool->lead_time };
+	const struct quantiles *stages[] = { truth->stage, pool->stage };
+
+	for (size_t i = 0; i < 2; i++) {
+		if (mean_of_stages(stages[i]) > 0)
+			return mean_of_stages(stages[i]);
+		if (totals[i]->p50 > 0)
+			return oracle_mean_lead(*totals[i]);
+	}
+	return 0;
 }

@@ -14,10 +14,11 @@
  * below the objective's wait, which a real fleet may use, counts as late here.
  */
 #pragma once
-#include "controller/simulation/rivals/demand.h"
+#include "controller/simulation/rivals/load.h"
+#include "controller/simulation/world_spec.h"
 
 struct oracle_question {
-	const struct demand *demand;
+	const struct load *load;
 	size_t from;	   /* first tick that counts */
 	double lead_s;	   /* mean, from asking to serving */
 	double late_share; /* allowed */
@@ -26,10 +27,12 @@ struct oracle_question {
 struct oracle_bound {
 	double replica_hours;
 	double price;	   /* mu, replica-seconds a late arrival */
-	double late_share; /* of the schedule that is cheapest at that price */
-	int64_t starts;
+	double late_share; /* of the schedule that is cheapest at the lowest price found to keep the objective */
+	int64_t starts;	   /* of that schedule */
 };
 
 struct oracle_bound oracle_bound(const struct oracle_question *q, struct arena *a);
 /* Mean of the log-normal with this median and 95th percentile, in seconds. */
 double oracle_mean_lead(struct quantiles q);
+/* From asking for a new machine to serving, in seconds, as it is in this world. */
+double oracle_mean_start(const struct pool_spec *pool, const struct pool_world *truth);

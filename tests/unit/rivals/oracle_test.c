@@ -69,8 +69,8 @@ static struct tiny draw(struct random *r)
 static struct oracle_bound bound_of(struct tiny *t, double *arrivals)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct demand d = { .interval = 15 * SECOND, .ticks = TICKS, .offered = t->offered, .arrived = t->arrived };
-	struct oracle_question q = { .demand = &d, .lead_s = t->lead_s, .late_share = t->late_share };
+	struct load d = { .interval = 15 * SECOND, .ticks = TICKS, .offered = t->offered, .arrived = t->arrived };
+	struct oracle_question q = { .load = &d, .lead_s = t->lead_s, .late_share = t->late_share };
 
 	*arrivals = 0;
 	for (int i = 0; i < TICKS; i++)
@@ -142,7 +142,7 @@ static void load_is_spread_over_the_stay(void **state)
 				      { .arrival = 30000, .output_tokens = 500 } };
 	struct trace t = { .requests = requests, .request_count = 2, .length = 60000 };
 	struct queue_truth truth = { .slots = 2, .prefill_tokens_per_second = 1000, .inter_token_latency_us = 20000 };
-	struct demand d = demand_of(&t, &truth, 10 * SECOND, &a);
+	struct load d = load_of(&t, &truth, 10 * SECOND, &a);
 	const double expected[] = { 0, 0.5, 0.5, 0.5, 0, 0 };
 
 	(void)state;
@@ -161,7 +161,7 @@ static void bins_and_requests_offer_the_same(void **state)
 			      { .at = 20000 } };
 	struct trace t = { .is_binned = true, .bins = bins, .bin_count = 3, .bin_width = 10000, .length = 30000 };
 	struct queue_truth truth = { .slots = 10, .prefill_tokens_per_second = 1000, .inter_token_latency_us = 10000 };
-	struct demand d = demand_of(&t, &truth, 5 * SECOND, &a);
+	struct load d = load_of(&t, &truth, 5 * SECOND, &a);
 	double sum = 0;
 	int64_t arrived = 0;
 

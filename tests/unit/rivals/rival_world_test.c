@@ -214,11 +214,11 @@ static void nobody_undercuts_the_oracle(void **state)
 		CLEANUP(arena_release) struct arena a = { 0 };
 		const struct rival_setting *settings;
 		size_t count = few_settings(rival_at(i), &a, &settings);
-		struct demand d = demand_of(&t, &truth, TICK, &a);
+		struct load d = load_of(&t, &truth, TICK, &a);
 
 		for (size_t k = 0; k < count; k++) {
 			struct run run = run_rival(rival_at(i), settings[k].text, &t, 7);
-			struct oracle_question q = { .demand = &d,
+			struct oracle_question q = { .load = &d,
 						     .lead_s = oracle_mean_lead(pool.lead_time),
 						     .late_share = run.late_share };
 			struct oracle_bound b = oracle_bound(&q, &a);

@@ -7,7 +7,7 @@
 #include "controller/simulation/queue.h"
 #include "controller/traces/trace.h"
 
-struct demand {
+struct load {
 	millis interval;
 	size_t ticks;
 	double *offered;  /* replicas */
@@ -15,7 +15,7 @@ struct demand {
 };
 
 /* Ticks from the start of the trace to its end; lives in the arena. */
-struct demand demand_of(const struct trace *trace, const struct queue_truth *truth, millis interval, struct arena *a);
+struct load load_of(const struct trace *trace, const struct queue_truth *truth, millis interval, struct arena *a);
 /* Of the ticks from `from` on; 0 when there are none. */
-double demand_mean(const struct demand *d, size_t from);
-double demand_peak(const struct demand *d, size_t from);
+double load_mean(const struct load *d, size_t from);
+double load_peak(const struct load *d, size_t from);

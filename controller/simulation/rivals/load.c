@@ -1,8 +1,8 @@
-#include "controller/simulation/rivals/demand.h"
+#include "controller/simulation/rivals/load.h"
 
 /* Adds `weight` to every tick's mean for the part of it within [from, to). `steps` holds changes of the
  * level from one tick to the next, so that a long stay costs no more than a short one. */
-static void occupy(struct demand *d, double *steps, millis from, millis to, double weight)
+static void occupy(struct load *d, double *steps, millis from, millis to, double weight)
 {
 	size_t first = (size_t)(from / d->interval), last = (size_t)(to / d->interval);
 
@@ -18,7 +18,7 @@ static void occupy(struct demand *d, double *steps, millis from, millis to, doub
 	steps[last + 1] -= part;
 }
 
-static void add_bin(struct demand *d, double *steps, const struct bin *b, millis width, const struct queue_truth *truth)
+static void add_bin(struct load *d, double *steps, const struct bin *b, millis width, const struct queue_truth *truth)
 {
 	if (!b->requests)
 		return;
@@ -39,7 +39,7 @@ static void add_bin(struct demand *d, double *steps, const struct bin *b, millis
 	}
 }
 
-static void add_requests(struct demand *d, double *steps, const struct trace *t, const struct queue_truth *truth)
+static void add_requests(struct load *d, double *steps, const struct trace *t, const struct queue_truth *truth)
 {
 	for (size_t i = 0; i < t->request_count; i++) {
 		const struct request *r = &t->requests[i];
@@ -52,9 +52,9 @@ static void add_requests(struct demand *d, double *steps, const struct trace *t,
 	}
 }
 
-struct demand demand_of(const struct trace *trace, const struct queue_truth *truth, millis interval, struct arena *a)
+struct load load_of(const struct trace *trace, const struct queue_truth *truth, millis interval, struct arena *a)
 {
-	struct demand d = { .interval = interval, .ticks = (size_t)((trace->length + interval - 1) / interval) };
+	struct load d = { .interval = interval, .ticks = (size_t)((trace->length + interval - 1) / interval) };
 	double *steps = arena_array(a, double, d.ticks + 2), level = 0;
 
 	d.offered = arena_array(a, double, d.ticks + 1);
@@ -71,7 +71,7 @@ struct demand demand_of(const struct trace *trace, const struct queue_truth *tru
 	return d;
 }
 
-double demand_mean(const struct demand *d, size_t from)
+double load_mean(const struct load *d, size_t from)
 {
 	double sum = 0;
 
@@ -80,7 +80,7 @@ double demand_mean(const struct demand *d, size_t from)
 	return from < d->ticks ? sum / (double)(d->ticks - from) : 0;
 }
 
-double demand_peak(const struct demand *d, size_t from)
+double load_peak(const struct load *d, size_t from)
 {
 	double peak = 0;
 
