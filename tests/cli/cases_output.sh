@@ -23,6 +23,7 @@ refused 'world file with an unknown key' 2 'w\.yaml:1.*nonsense' 'echo "nonsense
 if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=256k tmpfs "$scratch/full" 2>/dev/null; then
 	refused 'output folder on a full disk' 3 'full|space' 'head -c 250k /dev/zero >"$scratch/full/filler"' \
 		"$simulate --out \"\$scratch/full/out\""
+	found 'nothing is left on a full disk' 0 '^0$' '' 'find "$scratch/full" -mindepth 1 -not -name filler | wc -l'
 	umount "$scratch/full"
 else
 	skip 'output folder on a full disk' 'needs root and mount'
@@ -33,3 +34,13 @@ else
 	refused 'output folder may not be written' '2|3' '/proc' '' "$simulate --out /proc/preheat"
 fi
 
+
+# Interrupted in the middle: what was simulated so far is kept, and says so.
+found 'interrupted' 3 'interrupted.*kept in out' \
+	'preheat generate --shape diurnal --length 92d --rate 0.01 --seed 1 -o long.csv 2>/dev/null' \
+	'set -m
+	"$preheat_path" simulate --pool "$example/pool.yaml" --trace long.csv --tick 1s --out out 2>&1 >/dev/null &
+	for _ in $(seq 600); do [ ! -s out/timeline.csv.partial ] || break; sleep 0.05; done
+	kill -INT $!; wait $! || code=$?
+	[ -s out/timeline.csv ] && "$preheat_path" explain --db out/history.db --largest >/dev/null &&
+		grep -q "\"complete\": false" out/summary.json && ! ls out | grep partial; exit $code'

@@ -12,7 +12,9 @@ trap 'cleanup' EXIT
 passed=0 failed=0 skipped=0
 
 cleanup() {
-	! mountpoint -q "$scratch/full" 2>/dev/null || umount "$scratch/full"
+	for mounted in "$scratch/full" "$scratch/ro"; do
+		! mountpoint -q "$mounted" 2>/dev/null || umount "$mounted"
+	done
 	chmod -R u+w "$scratch"
 	rm -rf "$scratch"
 }
@@ -38,7 +40,7 @@ attempt() {
 	rm -rf "$scratch/case"
 	mkdir "$scratch/case"
 	cd "$scratch/case"
-	(eval "$1") || { echo "tests/cli: cannot prepare: $1"; exit 1; }
+	(set +o pipefail; eval "$1") || { echo "tests/cli: cannot prepare: $1"; exit 1; }
 	find . | LC_ALL=C sort >"$scratch/before"
 	status=0
 	(set +e +o pipefail; eval "$2") >"$scratch/stdout" 2>"$scratch/stderr" </dev/null || status=$?

@@ -1,0 +1,57 @@
+# shellcheck shell=bash disable=SC2016,SC2154
+# A history.db that is missing, foreign, newer, damaged, locked or read-only; questions that make no sense.
+
+if [[ 'history' =~ $only || $only != . ]]; then
+	"$preheat_path" generate --shape diurnal,bursts --length 3h --rate 20 --seed 1 -o "$scratch/short.csv" 2>/dev/null
+	"$preheat_path" simulate --pool "$example/pool.yaml" --trace "$scratch/short.csv" --out "$scratch/good" \
+		>/dev/null 2>&1
+fi
+
+# Every verb that reads a history says the same about a bad one.
+# bad_history NAME EXIT PATTERN PREPARE
+bad_history() {
+	for verb in history explain replay; do
+		refused "$verb: $1" "$2" "$3" "cp '$scratch/good/history.db' h.db; $4" "preheat $verb --db h.db"
+	done
+}
+
+bad_history 'missing' '2|3' 'h\.db.*no such file' 'rm h.db'
+bad_history 'empty' '2|3' 'h\.db' ': >h.db'
+bad_history 'no database' '2|3' 'h\.db' 'head -c 100000 /dev/urandom >h.db'
+bad_history 'text' '2|3' 'h\.db' 'yes hello | head -c 100000 >h.db'
+bad_history 'a folder' '2|3' 'h\.db' 'rm h.db; mkdir h.db'
+bad_history 'of another program' '2|3' 'h\.db' 'rm h.db; sqlite3 h.db "CREATE TABLE t (a); INSERT INTO t VALUES (1)"'
+bad_history 'newer' '2|3' 'h\.db.*newer' 'sqlite3 h.db "PRAGMA user_version = 9999"'
+bad_history 'truncated to a few pages' '2|3' 'h\.db' 'truncate -s 20480 h.db'
+bad_history 'truncated to a few bytes' '2|3' 'h\.db' 'truncate -s 50 h.db'
+# Held by another process for as long as the case runs.
+for verb in history explain replay; do
+	refused "$verb: locked" '2|3' 'h\.db.*lock' "cp '$scratch/good/history.db' h.db; mkfifo hold; : >h.db-wal; : >held" \
+		'sqlite3 h.db <hold >/dev/null 2>&1 & exec 9>hold
+		printf "%s\n" "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; CREATE TABLE t (a); COMMIT;" ".shell echo >held" >&9
+		for _ in $(seq 200); do [ ! -s held ] || break; sleep 0.05; done
+		preheat '$verb' --db h.db; code=$?; exec 9>&-; wait; exit $code'
+done
+
+if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/ro" && mount -t tmpfs -o size=8m tmpfs "$scratch/ro" 2>/dev/null; then
+	cp "$scratch/good/history.db" "$scratch/ro"
+	mount -o remount,ro "$scratch/ro"
+	for verb in history explain replay; do
+		found "$verb: on a read-only disk" 0 '' '' "preheat $verb --db '$scratch/ro/history.db'"
+	done
+	umount "$scratch/ro"
+else
+	skip 'history, explain and replay on a read-only disk' 'needs root and mount'
+fi
+
+found 'replay: the same again' 0 '0 differ' "cp '$scratch/good/history.db' h.db" 'preheat replay --db h.db'
+refused 'explain: unknown pool' 2 'nobody.*chat' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --pool nobody'
+refused 'explain: a tick that is not there' 2 'tick' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --tick 999999999'
+refused 'explain: a time that is none' 2 '--at' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --at yesterday'
+refused 'explain: tick and largest' 2 'largest' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --tick 1 --largest'
+refused 'history: unknown limit' 2 'budget' "cp '$scratch/good/history.db' h.db" 'preheat history --db h.db --limit bugdet'
+refused 'history: unknown group' 2 'g5' "cp '$scratch/good/history.db' h.db" 'preheat history --db h.db --group nobody'
+refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --from 2024-02-02T00:00:00Z --to 2024-02-01T00:00:00Z'
+refused 'replay: with a manifest that is wrong' 2 'p\.yaml' "cp '$scratch/good/history.db' h.db; echo nothing >p.yaml" \
+	'preheat replay --db h.db --with p.yaml'
