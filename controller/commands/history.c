@@ -119,32 +119,14 @@ static bool check_group(const struct asked *a, struct error *e)
 static bool fill_filter(const struct asked *a, struct history_filter *f, struct error *e)
 {
 	const struct question *q = &a->question;
-	millis at;
-
-	*f = (struct history_filter){ .pool = q->pool_index,
-				      .from = q->span.first_tick,
-				      .to = q->span.last_tick,
-				      .group = a->group,
-				      .limit = ANY,
-				      .changed_only = a->is_changed,
-				      .most = a->most };
+	*f = (struct history_filter){
+		.pool = q->pool_index, .group = a->group, .limit = ANY, .changed_only = a->is_changed, .most = a->most
+	};
 	if (a->limit && !find_limit(a->limit, &f->limit, e))
 		return false;
 	if (a->group && !check_group(a, e))
 		return false;
-	if (a->from) {
-		if (!question_time(q, "from", a->from, &at, e) || !history_tick_at(q->history, at - 1, &f->from, e))
-			return false;
-		if (at > q->span.from)
-			f->from++;
-	}
-	if (!a->to)
-		return true;
-	if (!question_time(q, "to", a->to, &at, e) || !history_tick_at(q->history, at, &f->to, e))
-		return false;
-	if (at < q->span.from)
-		f->to = q->span.first_tick - 1;
-	return true;
+	return question_ticks(q, a->from, a->to, &f->from, &f->to, e);
 }
 
 static bool print_history(struct asked *a, struct error *e)
@@ -172,7 +154,7 @@ static bool print_history(struct asked *a, struct error *e)
 		table_print(t, table_format_of(a->output), stdout);
 	if (ok && !count)
 		fprintf(stderr, "No decision matches; %s has ticks %lld to %lld.\n", history_path(a->question.history),
-			(long long)filter.from, (long long)filter.to);
+			(long long)a->question.span.first_tick, (long long)a->question.span.last_tick);
 	table_free(t);
 	return ok;
 }

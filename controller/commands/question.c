@@ -74,3 +74,25 @@ bool question_time(const struct question *q, const char *option, const char *tex
 		"before the end of the history, +2h after its start",
 		option, text);
 }
+
+bool question_ticks(const struct question *q, const char *from, const char *to, int64_t *first, int64_t *last,
+		    struct error *e)
+{
+	millis at;
+
+	*first = q->span.first_tick;
+	*last = q->span.last_tick;
+	if (from) {
+		if (!question_time(q, "from", from, &at, e) || !history_tick_at(q->history, at, first, e))
+			return false;
+		if (at >= q->span.from)
+			++*first;
+	}
+	if (!to)
+		return true;
+	if (!question_time(q, "to", to, &at, e) || !history_tick_at(q->history, at, last, e))
+		return false;
+	if (at < q->span.from)
+		*last = q->span.first_tick - 1;
+	return true;
+}

@@ -33,5 +33,8 @@ void question_close(struct question *q);
 /* "2024-05-10T08:00:00Z", the same without a zone (as printed), "-2h" before the end or "+2h" after the start. */
 bool question_time(const struct question *q, const char *option, const char *text, millis *at,
 		   struct error *e) MUST_USE;
+/* The ticks that end after `from` and not after `to`; NULL leaves that side open. first > last when there are none. */
+bool question_ticks(const struct question *q, const char *from, const char *to, int64_t *first, int64_t *last,
+		    struct error *e) MUST_USE;
 /* Milliseconds east of UTC of the times to print. */
 millis question_offset(const struct question *q, millis at);

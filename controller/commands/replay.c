@@ -1,0 +1,200 @@
+/* preheat replay: decides a history again. */
+#include "base/json_write.h"
+#include "base/table.h"
+#include "controller/commands/command.h"
+#include "controller/commands/question.h"
+#include "controller/commands/replay_with.h"
+#include "controller/explain/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct asked {
+	struct question question;
+	const char *from, *to, *with, *output;
+};
+
+static bool fill_range(const struct asked *a, struct replay_range *range, struct error *e)
+{
+	const struct question *q = &a->question;
+	*range = (struct replay_range){ q->span.first_tick, q->span.last_tick, q->pool_index };
+	if (!question_ticks(q, a->from, a->to, &range->from, &range->to, e))
+		return false;
+	if (range->from > range->to)
+		return error_set(e, ERROR_INVALID, "no tick lies between --from and --to; %s has ticks %lld to %lld",
+				 history_path(q->history), (long long)q->span.first_tick, (long long)q->span.last_tick);
+	return true;
+}
+
+static bool load_stored(struct question *q, int64_t tick, struct manifest *m, struct error *e)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	size_t pools;
+	const char *text;
+
+	history_pools(q->history, &pools);
+	if (!history_manifest(q->history, tick, &q->arena, &text, e))
+		return false;
+	if (!manifest_load_text("manifest", text, strlen(text), &q->arena, m, &findings, e))
+		return error_wrap(e, "%s: its manifest", history_path(q->history));
+	return m->fleet.pool_count == pools ||
+	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
+			 history_path(q->history));
+}
+
+static void print_values(const struct replay_field *f, millis offset, struct table *t)
+{
+	CLEANUP(buf_release) struct buf stored = { 0 }, now = { 0 };
+
+	explain_value(f->field, f->stored, offset, &stored);
+	explain_value(f->field, f->now, offset, &now);
+	/* Two values that look alike to people are told in full. */
+	if (!strcmp(stored.text, now.text)) {
+		buf_printf(&stored, " (%lld)", (long long)f->stored);
+		buf_printf(&now, " (%lld)", (long long)f->now);
+	}
+	table_text(t, f->of);
+	table_text(t, f->field->name);
+	table_text(t, stored.text);
+	table_text(t, now.text);
+}
+
+static void print_difference(const struct question *q, const struct replay_outcome *o)
+{
+	static const struct table_column columns[] = {
+		{ .name = "of" },
+		{ .name = "field" },
+		{ .name = "stored", .is_right = true },
+		{ .name = "now", .is_right = true },
+	};
+	CLEANUP(buf_release) struct buf time = { 0 };
+	size_t count;
+	const struct history_pool *pools = history_pools(q->history, &count);
+
+	explain_time(o->at, question_offset(q, o->at), &time);
+	if (o->is_cut_short && !o->at)
+		printf("First difference: tick %lld: %s\n", (long long)o->tick, o->what);
+	else
+		printf("First difference: tick %lld, pool %s, %s: %s\n", (long long)o->tick, pools[o->pool].name,
+		       time.text, o->what);
+	if (o->is_cut_short)
+		printf("What the policy saw cannot be read from there on, so nothing after it was replayed.\n");
+	if (!o->field_count)
+		return;
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+	for (size_t i = 0; i < o->field_count; i++)
+		print_values(&o->fields[i], question_offset(q, o->at), t);
+	table_print(t, TABLE_PLAIN, stdout);
+	table_free(t);
+	if (o->field_count == REPLAY_FIELDS_MAX)
+		puts("... and perhaps more fields.");
+}
+
+static void put_number(const char *name, int64_t value, struct buf *out)
+{
+	buf_printf(out, ",\"%s\":", name);
+	if (value == ABSENT)
+		buf_text(out, "null");
+	else
+		buf_printf(out, "%lld", (long long)value);
+}
+
+static void print_json(const struct question *q, const struct replay_outcome *o)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	size_t count;
+	const struct history_pool *pools = history_pools(q->history, &count);
+
+	buf_printf(&out, "{\"ticks\":%lld,\"differ\":%lld,\"cut_short\":%s", (long long)o->ticks,
+		   (long long)o->differing, o->is_cut_short ? "true" : "false");
+	if (o->what) {
+		buf_printf(&out, ",\"first\":{\"tick\":%lld,\"at\":%lld,\"pool\":", (long long)o->tick,
+			   (long long)o->at);
+		json_write_text(pools[o->pool].name, &out);
+		buf_text(&out, ",\"what\":");
+		json_write_text(o->what, &out);
+		buf_text(&out, ",\"fields\":[");
+		for (size_t i = 0; i < o->field_count; i++) {
+			buf_text(&out, i ? ",{\"of\":" : "{\"of\":");
+			json_write_text(o->fields[i].of, &out);
+			buf_printf(&out, ",\"field\":\"%s\"", o->fields[i].field->name);
+			put_number("stored", o->fields[i].stored, &out);
+			put_number("now", o->fields[i].now, &out);
+			buf_text(&out, "}");
+		}
+		buf_text(&out, "]}");
+	}
+	buf_text(&out, "}\n");
+	fputs(out.text, stdout);
+}
+
+static bool replay(struct asked *a, bool *differs, struct error *e)
+{
+	struct question *q = &a->question;
+	struct replay_range range;
+	struct replay_outcome outcome;
+	struct manifest then;
+
+	if (!question_open(q, e) || !fill_range(a, &range, e) || !load_stored(q, range.from, &then, e))
+		return false;
+	if (a->with) {
+		CLEANUP(findings_release) struct findings findings = { 0 };
+		struct manifest other;
+
+		return manifest_load(&a->with, 1, &q->arena, &other, &findings, e) &&
+		       replay_with(q->history, &then, &other, &range, a->output, e);
+	}
+	if (!replay_fold(q->history, &then, &range, &q->arena, &outcome, e))
+		return false;
+	*differs = outcome.differing > 0;
+	if (!strcmp(a->output, "json")) {
+		print_json(q, &outcome);
+		return true;
+	}
+	printf("%lld ticks replayed, %lld %s\n", (long long)outcome.ticks, (long long)outcome.differing,
+	       outcome.differing == 1 ? "differs" : "differ");
+	if (*differs)
+		print_difference(q, &outcome);
+	return true;
+}
+
+static int run(int argc, char **argv)
+{
+	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table" };
+	const struct option_row rows[] = {
+		QUESTION_OPTIONS(&a.question),
+		{ "from", 0, OPTION_TEXT, "TIME", "compare from this time on; -2h counts from the end", &a.from, NULL },
+		{ "to", 0, OPTION_TEXT, "TIME", "compare up to this time", &a.to, NULL },
+		{ "with", 'w', OPTION_TEXT, "FILE", "instead: what this manifest would have come to, by a model",
+		  &a.with, NULL },
+		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), json, or csv under --with", &a.output,
+		  "table|json|csv" },
+	};
+	struct error e;
+	int rest, code;
+	bool differs = false;
+
+	if (!command_options(&command_replay, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
+		return code;
+	if (rest < argc) {
+		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
+			  argv[rest]);
+		code = command_failed(&command_replay, &e);
+	} else if (!replay(&a, &differs, &e)) {
+		code = command_failed(&command_replay, &e);
+	} else {
+		code = differs ? EXIT_FOUND : EXIT_DONE;
+	}
+	question_close(&a.question);
+	return code;
+}
+
+const struct command command_replay = {
+	.name = "replay",
+	.usage = "replay [--db FILE] [--from TIME] [--to TIME] [--pool POOL] [--with FILE]",
+	.summary = "Decide recorded ticks again: nothing may differ; or with other settings",
+	.examples = "  preheat replay --db out/history.db\n"
+		    "  preheat replay --from -2h --pool chat\n"
+		    "  preheat replay --db out/history.db --with cheaper.yaml\n",
+	.run = run,
+};

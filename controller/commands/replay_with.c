@@ -1,0 +1,241 @@
+#include "controller/commands/replay_with.h"
+
+#include "base/human.h"
+#include "base/table.h"
+#include "controller/commands/recording.h"
+#include "controller/simulation/simulate.h"
+#include "controller/simulation/world_spec.h"
+
+#include <string.h>
+
+/* What a stretch came to for one pool. */
+struct figures {
+	double requests, late, gpu_hours, dollars, starts;
+	double node_ticks, ticks, most_nodes;
+};
+
+static void add_nodes(struct figures *f, const struct pool_snapshot *s)
+{
+	double nodes = 0;
+
+	for (size_t i = 0; i < s->group_count; i++)
+		nodes += (double)s->groups[i].nodes;
+	f->node_ticks += nodes;
+	f->ticks++;
+	if (nodes > f->most_nodes)
+		f->most_nodes = nodes;
+}
+
+/* --- as it was --- */
+
+static void add_record(struct figures *f, const struct tick_record *r, const struct pool_spec *spec)
+{
+	const struct pool_decision *d = &r->plan.decision;
+	double hours = (double)r->interval / HOUR;
+
+	add_nodes(f, &r->snapshot);
+	f->requests += d->arrived == ABSENT ? 0 : (double)d->arrived;
+	f->late += d->late == ABSENT ? 0 : (double)d->late;
+	f->dollars += (double)d->dollars_per_hour / 1e6 * hours;
+	f->gpu_hours +=
+		(double)((d->ready + d->draining + d->on_the_way + d->refilling) * spec->gpus_per_replica) * hours;
+	for (size_t i = 0; i < r->plan.group_count; i++) {
+		const struct group_decision *g = &r->plan.groups[i];
+
+		f->starts += (double)(g->cold + g->wake + g->refill + g->place);
+	}
+}
+
+static bool read_figures(struct history *h, const struct manifest *m, size_t pool, const struct replay_range *range,
+			 struct figures *f, struct error *e)
+{
+	struct tick_record r;
+
+	for (int64_t tick = range->from; tick <= range->to; tick++) {
+		if (!history_read(h, tick, pool, &r, e))
+			return false;
+		add_record(f, &r, &m->fleet.pools[pool]);
+	}
+	return true;
+}
+
+/* --- as a model has it --- */
+
+static bool on_tick(void *user, const struct tick_view *v, struct error *e)
+{
+	struct figures *f = user;
+
+	(void)e;
+	for (size_t i = 0; i < v->snapshot->fleet->pool_count; i++)
+		add_nodes(&f[i], &v->snapshot->pools[i]);
+	return true;
+}
+
+static size_t pool_named(const struct fleet_spec *fleet, const struct pool_spec *as)
+{
+	size_t i = 0;
+
+	while (i < fleet->pool_count &&
+	       (strcmp(fleet->pools[i].name, as->name) || strcmp(fleet->pools[i].namespace, as->namespace)))
+		i++;
+	return i;
+}
+
+static struct world_spec world_for(const struct fleet_spec *fleet, const struct recording *rec, const size_t *place,
+				   struct arena *a)
+{
+	struct world_spec spec = world_spec_default(fleet, a);
+	struct pool_world *pools = arena_array(a, struct pool_world, fleet->pool_count);
+
+	for (size_t i = 0; i < rec->pool_count; i++) {
+		pools[place[i]] = spec.pools[place[i]];
+		pools[place[i]].initial_replicas = rec->initial_replicas[i];
+	}
+	spec.pools = pools;
+	return spec;
+}
+
+/* `place` says which pool of the fleet each recorded one is. */
+static bool model(struct history *h, const struct fleet_spec *fleet, const struct recording *rec, const size_t *place,
+		  struct figures *out, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct world_spec spec = world_for(fleet, rec, place, &a);
+	const struct trace **traces = arena_array(&a, const struct trace *, fleet->pool_count);
+	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
+	const struct observer observer = { on_tick, seen };
+	struct run_result result = { 0 };
+	struct simulation s = { .world = { fleet, &spec, traces, rec->start, rec->interval, 1, schedule_at },
+				.observers = &observer,
+				.observer_count = 1 };
+
+	for (size_t i = 0; i < rec->pool_count; i++)
+		traces[place[i]] = &rec->traces[i];
+	if (!replay_policy(h, &a, &s.policy, &s.setting, e) || !simulate(&s, &a, &result, e))
+		return false;
+	for (size_t i = 0; i < rec->pool_count; i++) {
+		const struct score *score = &result.pools[place[i]].whole;
+
+		out[i] = seen[place[i]];
+		out[i].requests = (double)score->requests;
+		out[i].late = (double)score->late;
+		out[i].gpu_hours = score_gpu_hours(score);
+		out[i].dollars = score_dollars(score);
+		out[i].starts = (double)score->starts;
+	}
+	return true;
+}
+
+/* --- the comparison --- */
+
+static double late_share(const struct figures *f)
+{
+	return f->requests > 0 ? f->late / f->requests * 100 : 0;
+}
+
+static double mean_nodes(const struct figures *f)
+{
+	return f->ticks > 0 ? f->node_ticks / f->ticks : 0;
+}
+
+#define MEMBER(member)                                      \
+	static double get_##member(const struct figures *f) \
+	{                                                   \
+		return f->member;                           \
+	}
+MEMBER(requests)
+MEMBER(late)
+MEMBER(gpu_hours)
+MEMBER(dollars)
+MEMBER(starts)
+MEMBER(most_nodes)
+#undef MEMBER
+
+static const struct row {
+	const char *name;
+	double (*get)(const struct figures *f);
+	int places;
+} rows[] = {
+	{ "requests", get_requests, 0 },  { "late requests", get_late, 0 },	{ "late, %", late_share, 2 },
+	{ "nodes, mean", mean_nodes, 2 }, { "nodes, most", get_most_nodes, 0 }, { "GPU hours", get_gpu_hours, 1 },
+	{ "dollars", get_dollars, 2 },	  { "starts", get_starts, 0 },
+};
+
+static void add_rows(struct table *t, const char *pool, const struct figures *recorded, const struct figures *then,
+		     const struct figures *other)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct row *r = &rows[i];
+
+		table_text(t, pool);
+		table_text(t, r->name);
+		table_decimal(t, r->get(recorded), r->places);
+		table_decimal(t, r->get(then), r->places);
+		table_decimal(t, r->get(other), r->places);
+		table_decimal(t, r->get(other) - r->get(then), r->places);
+	}
+}
+
+static bool place_pools(const struct manifest *then, const struct manifest *other, size_t *same, size_t *place,
+			struct error *e)
+{
+	for (size_t i = 0; i < then->fleet.pool_count; i++) {
+		same[i] = i;
+		place[i] = pool_named(&other->fleet, &then->fleet.pools[i]);
+		if (place[i] == other->fleet.pool_count)
+			return error_set(e, ERROR_INVALID,
+					 "--with: it has no pool %s/%s, which the history has; give settings for the "
+					 "same pools",
+					 then->fleet.pools[i].namespace, then->fleet.pools[i].name);
+	}
+	return true;
+}
+
+static void print(const struct manifest *then, const struct replay_range *range, struct figures *const f[3],
+		  const char *output)
+{
+	static const struct table_column columns[] = {
+		{ .name = "pool" },
+		{ .name = "figure" },
+		{ .name = "recorded", .is_right = true },
+		{ .name = "model_same", .title = "MODEL, SAME SETTINGS", .is_right = true },
+		{ .name = "model_with", .title = "MODEL, OTHER SETTINGS", .is_right = true },
+		{ .name = "difference", .is_right = true },
+	};
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+
+	for (size_t i = 0; i < then->fleet.pool_count; i++)
+		if (range->pool == ANY || range->pool == (int64_t)i)
+			add_rows(t, then->fleet.pools[i].name, &f[0][i], &f[1][i], &f[2][i]);
+	table_print(t, table_format_of(output), stdout);
+	table_free(t);
+	if (strcmp(output, "table"))
+		return;
+	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a modelled cluster in which "
+	     "nothing\n"
+	     "fails, once with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS "
+	     "are;\n"
+	     "DIFFERENCE is between the two models. Nodes are those of the pool's groups, all pools.");
+}
+
+bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
+		 const struct replay_range *range, const char *output, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(recording_release) struct recording rec = { 0 };
+	size_t pools = then->fleet.pool_count;
+	size_t *same = arena_array(&a, size_t, pools), *place = arena_array(&a, size_t, pools);
+	struct figures *f[3];
+
+	for (size_t i = 0; i < 3; i++)
+		f[i] = arena_array(&a, struct figures, pools);
+	if (!place_pools(then, other, same, place, e) || !recording_read(h, range->from, range->to, &a, &rec, e))
+		return false;
+	for (size_t i = 0; i < pools; i++)
+		if (!read_figures(h, then, i, range, &f[0][i], e))
+			return false;
+	if (!model(h, &then->fleet, &rec, same, f[1], e) || !model(h, &other->fleet, &rec, place, f[2], e))
+		return false;
+	print(then, range, f, output);
+	return true;
+}
