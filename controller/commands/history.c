@@ -119,6 +119,7 @@ static bool check_group(const struct asked *a, struct error *e)
 static bool fill_filter(const struct asked *a, struct history_filter *f, struct error *e)
 {
 	const struct question *q = &a->question;
+
 	*f = (struct history_filter){
 		.pool = q->pool_index, .group = a->group, .limit = ANY, .changed_only = a->is_changed, .most = a->most
 	};

@@ -17,6 +17,7 @@ struct asked {
 static bool fill_range(const struct asked *a, struct replay_range *range, struct error *e)
 {
 	const struct question *q = &a->question;
+
 	*range = (struct replay_range){ q->span.first_tick, q->span.last_tick, q->pool_index };
 	if (!question_ticks(q, a->from, a->to, &range->from, &range->to, e))
 		return false;
@@ -35,7 +36,7 @@ static bool load_stored(struct question *q, int64_t tick, struct manifest *m, st
 	history_pools(q->history, &pools);
 	if (!history_manifest(q->history, tick, &q->arena, &text, e))
 		return false;
-	if (!manifest_load_text("manifest", text, strlen(text), &q->arena, m, &findings, e))
+	if (!manifest_load_text("manifest", text, &q->arena, m, &findings, e))
 		return error_wrap(e, "%s: its manifest", history_path(q->history));
 	return m->fleet.pool_count == pools ||
 	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
