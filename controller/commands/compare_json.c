@@ -44,10 +44,13 @@ static void put_marks(const struct compare_result *r, size_t pool, long row, con
 	buf_printf(out, ", \"meets_objective\": %s", yes((double)s->late * 1e6 <= (double)ppm * (double)s->requests));
 	if (!c->is_rival)
 		return;
-	buf_printf(out, ", \"is_cheapest\": %s, \"is_cheapest_hot\": %s, \"is_first_day_choice\": %s",
+	buf_printf(out, ", \"is_cheapest\": %s, \"is_cheapest_hot\": %s",
 		   yes(compare_cheapest(&r->comparison, pool, &family, ppm, false) == row),
-		   yes(compare_cheapest(&r->comparison, pool, &hot, ppm, false) == row),
-		   yes(compare_first_choice(&r->comparison, pool, &family, ppm) == row));
+		   yes(compare_cheapest(&r->comparison, pool, &hot, ppm, false) == row));
+	if (r->setup->simulation->warm_up)
+		buf_printf(out, ", \"is_tuned\": %s, \"is_tuned_hot\": %s",
+			   yes(compare_first_choice(&r->comparison, pool, &family, ppm) == row),
+			   yes(compare_first_choice(&r->comparison, pool, &hot, ppm) == row));
 }
 
 static void put_row(const struct compare_result *r, size_t pool, size_t row, struct buf *out)

@@ -162,6 +162,8 @@ static void describe(const struct simulate_options *o, struct simulate_inputs *i
 
 bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
+	if (o->rivals && !o->compare)
+		return error_set(e, ERROR_INVALID, "--rivals says whom to compare with; add --compare");
 	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
 		return false;
 	in->world = world_spec_default(&in->manifest.fleet, &in->arena);

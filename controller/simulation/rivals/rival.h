@@ -31,8 +31,9 @@ struct family {
 	size_t memory_size; /* of one pool, zeroed before the first tick */
 	/* Replicas wanted now, starts on their way included. */
 	int64_t (*want)(void *memory, const struct settings *s, const struct sight *v);
-	/* Adds the settings that are compared; the documented default comes first. */
+	/* Adds the settings that are compared; the documented default, where there is one, comes first. */
 	void (*sweep)(struct sweep *sweep, const struct rival_scale *scale);
+	bool has_no_default;
 };
 
 #define RIVAL(name, help) extern const struct family family_##name;

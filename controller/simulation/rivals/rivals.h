@@ -17,7 +17,7 @@ struct rival_scale {
 
 struct rival_setting {
 	const char *text; /* for policy_ops.open */
-	bool is_default;  /* the documented default */
+	bool is_default;  /* the documented default; a fixed size has none */
 	bool uses_standby, uses_lent;
 };
 

@@ -32,4 +32,5 @@ const struct family family_static = {
 	.memory_size = 1,
 	.want = want,
 	.sweep = sweep,
+	.has_no_default = true,
 };

@@ -11,7 +11,7 @@ struct sweep {
 	struct rival_setting *rows;
 	size_t count;
 	const char *suffix; /* appended to each setting */
-	bool only_stocked, uses_standby, uses_lent;
+	bool only_stocked, uses_standby, uses_lent, has_no_default;
 };
 
 void sweep_add(struct sweep *s, bool is_stocked, const char *fmt, ...)
@@ -27,7 +27,7 @@ void sweep_add(struct sweep *s, bool is_stocked, const char *fmt, ...)
 	buf_text(&text, s->suffix);
 	assert(s->count < SWEEP_MOST);
 	s->rows[s->count] = (struct rival_setting){ .text = arena_strdup(s->arena, text.text, text.len),
-						    .is_default = s->count == 0,
+						    .is_default = s->count == 0 && !s->has_no_default,
 						    .uses_standby = s->uses_standby,
 						    .uses_lent = s->uses_lent };
 	s->count++;
@@ -65,7 +65,10 @@ static void sweep_stocks(struct sweep *s, const struct family *family, const str
 size_t sweep_settings(const struct family *family, const struct rival_scale *scale, struct arena *a,
 		      const struct rival_setting **out)
 {
-	struct sweep s = { .arena = a, .rows = arena_array(a, struct rival_setting, SWEEP_MOST), .suffix = "" };
+	struct sweep s = { .arena = a,
+			   .rows = arena_array(a, struct rival_setting, SWEEP_MOST),
+			   .suffix = "",
+			   .has_no_default = family->has_no_default };
 
 	family->sweep(&s, scale);
 	if (scale->has_lent) {

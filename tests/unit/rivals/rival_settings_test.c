@@ -92,8 +92,8 @@ static void check_sweep(const struct policy_ops *rival, const struct rival_scale
 				fail_msg("%s: %s twice", rival->name, settings[i].text);
 	}
 	assert_true(hot >= 40 && hot <= 120);
-	assert_int_equal(defaults, 1);
-	assert_true(settings[0].is_default);
+	assert_int_equal(defaults, strcmp(rival->name, "static") != 0);
+	assert_int_equal(settings[0].is_default, defaults);
 }
 
 static void every_family_is_swept(void **state)
