@@ -137,18 +137,17 @@ static void add_path(struct arena *a, const char ***paths, size_t *count, const 
 	(*paths)[(*count)++] = arena_strdup(a, path, strlen(path));
 }
 
-bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct arena *a, const char *const **out,
-		 size_t *count, bool *is_folder, struct error *e)
+bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct arena *a, struct folder *out,
+		 struct error *e)
 {
 	CLEANUP(buf_release) struct buf full = { 0 };
 	CLEANUP(close_folder) DIR *d = opendir(path);
 	const char **paths = NULL;
 	size_t n = 0;
 
-	*is_folder = d;
-	if (!d)
-		return errno == ENOTDIR || errno == ENOENT || system_error(e, path, "open");
-	for (struct dirent *entry; (entry = readdir(d));) {
+	if (!d && errno != ENOTDIR && errno != ENOENT)
+		return system_error(e, path, "open");
+	for (struct dirent *entry; d && (entry = readdir(d));) {
 		if (!is_wanted(entry->d_name))
 			continue;
 		buf_clear(&full);
@@ -157,7 +156,6 @@ bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct a
 	}
 	if (n)
 		qsort(paths, n, sizeof *paths, compare_names);
-	*out = paths;
-	*count = n;
+	*out = (struct folder){ d, paths, n };
 	return true;
 }

@@ -11,9 +11,14 @@
 bool file_read(const char *path, size_t cap, struct buf *out, struct error *e) MUST_USE;
 /* Writes beside the file, syncs, renames over it; on failure nothing is left behind. */
 bool file_write(const char *path, const void *bytes, size_t len, struct error *e) MUST_USE;
-/* The paths of what lies in a folder and is wanted by name, sorted by name. When `path` is no folder that is no error:
- * *is_folder says so. */
-bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct arena *a, const char *const **out,
-		 size_t *count, bool *is_folder, struct error *e) MUST_USE;
+struct folder {
+	bool is_folder;		  /* false: `path` is something else, or nothing */
+	const char *const *paths; /* sorted by name */
+	size_t count;
+};
+
+/* The paths of what lies in a folder and is wanted by name. */
+bool folder_list(const char *path, bool (*is_wanted)(const char *name), struct arena *a, struct folder *out,
+		 struct error *e) MUST_USE;
 /* The kind that an errno of opening, reading or writing belongs to. */
 enum error_kind file_error_kind(int number);

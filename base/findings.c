@@ -33,8 +33,9 @@ static size_t cut_at(const char *text, size_t len, size_t most)
 static const char *keep(struct findings *f, const char *text)
 {
 	CLEANUP(buf_release) struct buf visible = { 0 };
-	size_t len = text ? strlen(text) : 0, shown = cut_at(text, len, TEXT_MAX);
-
+	if (!text)
+		text = "";
+	size_t len = strlen(text), shown = cut_at(text, len, TEXT_MAX);
 	buf_text(&visible, "");
 	append_visible(text, shown, &visible);
 	if (shown < len)

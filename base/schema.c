@@ -19,12 +19,6 @@ static const char *kind_name(const struct yaml_node *n)
 	return n->is_plain && !*n->text ? "nothing" : NULL;
 }
 
-static void add(struct findings *f, const struct yaml_node *node, size_t line, size_t column, const char *path,
-		const char *found, const char *allowed, const char *remedy)
-{
-	findings_add(f, &(struct finding){ node->file, line, column, path, found, allowed, remedy });
-}
-
 void schema_find(struct findings *f, const struct yaml_node *node, const char *found, const char *allowed,
 		 const char *remedy)
 {
@@ -36,7 +30,7 @@ void schema_find(struct findings *f, const struct yaml_node *node, const char *f
 		found = kind_name(node);
 	if (!found)
 		found = quote(room, node->text, strlen(node->text));
-	add(f, node, node->line, node->column, path.text, found, allowed, remedy);
+	findings_add(f, &(struct finding){ node->file, node->line, node->column, path.text, found, allowed, remedy });
 }
 
 void schema_find_key(struct findings *f, const struct yaml_node *map, const char *key, const char *found,
@@ -51,7 +45,8 @@ void schema_find_key(struct findings *f, const struct yaml_node *map, const char
 	}
 	yaml_path(map, &path);
 	buf_printf(&path, path.len ? ".%s" : "%s", key);
-	add(f, map, map->line, map->column, path.text, found ? found : "nothing", allowed, remedy);
+	findings_add(f, &(struct finding){ map->file, map->line, map->column, path.text, found ? found : "nothing",
+					   allowed, remedy });
 }
 
 static void unknown_key(const struct schema_table *t, const struct yaml_node *n, struct findings *f)
@@ -73,7 +68,8 @@ static void unknown_key(const struct schema_table *t, const struct yaml_node *n,
 	else
 		buf_text(&remedy, "delete it");
 	yaml_path(n, &path);
-	add(f, n, n->key_line, n->key_column, path.text, "an unknown key", allowed.text, remedy.text);
+	findings_add(f, &(struct finding){ n->file, n->key_line, n->key_column, path.text, "an unknown key",
+					   allowed.text, remedy.text });
 }
 
 static const struct schema_row *find_row(const struct schema_table *t, const char *key)

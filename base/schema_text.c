@@ -70,29 +70,36 @@ static void list_allowed(const struct schema_row *row, struct buf *out)
 		   (long long)(row->max ? row->max : SCHEMA_ITEMS_MAX), row->table->name);
 }
 
+/* Types whose text does not depend on the row. */
+static const char *fixed_text(enum schema_type type)
+{
+	static const struct {
+		enum schema_type type;
+		const char *text;
+	} texts[] = {
+		{ SCHEMA_NAME, "a name of lower-case letters, digits and inner dashes, at most 63" },
+		{ SCHEMA_URL, "an address that begins with http:// or https://" },
+		{ SCHEMA_PATH, "a path that begins with /" },
+		{ SCHEMA_ZONE, "an IANA time zone known here, like Europe/Berlin or UTC" },
+		{ SCHEMA_CRON, "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"" },
+		{ SCHEMA_BOOL, "true, false" },
+		{ SCHEMA_TIME, "a time of day from \"00:00\" to \"24:00\"" },
+		{ SCHEMA_DAYS, "weekdays, like mon-fri or sat,sun" },
+		{ SCHEMA_LABELS, "a map of texts, like { app: llama }" },
+		{ SCHEMA_TEXTS, "a list of texts" },
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (texts[i].type == type)
+			return texts[i].text;
+	return "";
+}
+
 void schema_allowed(const struct schema_row *row, struct buf *out)
 {
 	switch (row->type) {
 	case SCHEMA_TEXT:
 		text_allowed(row, out);
-		break;
-	case SCHEMA_NAME:
-		buf_text(out, "a name of lower-case letters, digits and inner dashes, at most 63");
-		break;
-	case SCHEMA_URL:
-		buf_text(out, "an address that begins with http:// or https://");
-		break;
-	case SCHEMA_PATH:
-		buf_text(out, "a path that begins with /");
-		break;
-	case SCHEMA_ZONE:
-		buf_text(out, "an IANA time zone known here, like Europe/Berlin or UTC");
-		break;
-	case SCHEMA_CRON:
-		buf_text(out, "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"");
-		break;
-	case SCHEMA_BOOL:
-		buf_text(out, "true, false");
 		break;
 	case SCHEMA_INTEGER:
 		bounds(row, "a whole number", "", out);
@@ -113,21 +120,12 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 	case SCHEMA_FINE:
 		bounds(row, "a duration", "250ms, 30s or 1h30m", out);
 		break;
-	case SCHEMA_TIME:
-		buf_text(out, "a time of day from \"00:00\" to \"24:00\"");
-		break;
-	case SCHEMA_DAYS:
-		buf_text(out, "weekdays, like mon-fri or sat,sun");
-		break;
-	case SCHEMA_CHOICE:
-		choices(row, out);
-		break;
 	case SCHEMA_CHOICES:
 		buf_text(out, "a list of ");
 		choices(row, out);
 		break;
-	case SCHEMA_LABELS:
-		buf_text(out, "a map of texts, like { app: llama }");
+	case SCHEMA_CHOICE:
+		choices(row, out);
 		break;
 	case SCHEMA_MAP:
 		schema_keys(row->table, out);
@@ -135,8 +133,8 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 	case SCHEMA_LIST:
 		list_allowed(row, out);
 		break;
-	case SCHEMA_TEXTS:
-		buf_text(out, "a list of texts");
+	default:
+		buf_text(out, fixed_text(row->type));
 		break;
 	}
 }

@@ -24,7 +24,7 @@ static bool load_manifest(struct question *q, int64_t tick, struct manifest *m, 
 
 	if (!history_manifest(q->history, tick, &q->arena, &text, e))
 		return false;
-	bool ok = manifest_load_text("manifest", text, strlen(text), &q->arena, m, &findings, e);
+	bool ok = manifest_load_text("manifest", text, &q->arena, m, &findings, e);
 	findings_release(&findings);
 	return ok || error_wrap(e, "%s: its manifest", history_path(q->history));
 }

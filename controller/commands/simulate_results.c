@@ -62,17 +62,15 @@ static bool make_folder(const char *path, struct arena *a, bool *is_made, struct
 
 static bool check_folder(struct results *r, struct error *e)
 {
-	const char *const *names;
-	bool is_folder = true;
-	size_t count = 0;
+	struct folder folder;
 
 	if (!make_folder(r->folder, &r->arena, &r->is_folder_ours, e))
 		return false;
-	if (!folder_list(r->folder, any_name, &r->arena, &names, &count, &is_folder, e))
+	if (!folder_list(r->folder, any_name, &r->arena, &folder, e))
 		return error_wrap(e, "--out");
-	if (!is_folder)
+	if (!folder.is_folder)
 		return error_set(e, ERROR_INVALID, "--out %s: this is no folder; name another", r->folder);
-	if (count && !r->options->force)
+	if (folder.count && !r->options->force)
 		return error_set(e, ERROR_CONFLICT,
 				 "--out %s: the folder is not empty; name another, or add --force to replace the "
 				 "results in it and leave other files alone",

@@ -107,18 +107,16 @@ static bool is_yaml(const char *name)
 static bool read_path(struct reading *r, const char *path, struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	const char *const *names;
-	size_t count;
-	bool is_folder;
+	struct folder folder;
 
-	if (!folder_list(path, is_yaml, &a, &names, &count, &is_folder, e))
+	if (!folder_list(path, is_yaml, &a, &folder, e))
 		return false;
-	if (!is_folder)
+	if (!folder.is_folder)
 		return read_file(r, path, e);
-	if (!count)
+	if (!folder.count)
 		return error_set(e, ERROR_INVALID, "%s: no *.yaml or *.yml file in this folder", path);
-	for (size_t i = 0; i < count; i++)
-		if (!read_file(r, names[i], e))
+	for (size_t i = 0; i < folder.count; i++)
+		if (!read_file(r, folder.paths[i], e))
 			return false;
 	return true;
 }
@@ -168,13 +166,13 @@ bool manifest_load(const char *const *paths, size_t count, struct arena *a, stru
 	return reading_finish(&r, out, e);
 }
 
-bool manifest_load_text(const char *name, const char *text, size_t len, struct arena *a, struct manifest *out,
-			struct findings *f, struct error *e)
+bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
+			struct error *e)
 {
 	CLEANUP(reading_release) struct reading r;
 
 	reading_start(&r, a, f);
-	read_text(&r, name, text, len);
+	read_text(&r, name, text, strlen(text));
 	return reading_finish(&r, out, e);
 }
 

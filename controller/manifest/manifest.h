@@ -21,8 +21,8 @@ struct manifest {
 bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,
 		   struct error *e) MUST_USE;
 /* The same from a text; `name` stands for the file in messages. */
-bool manifest_load_text(const char *name, const char *text, size_t len, struct arena *a, struct manifest *out,
-			struct findings *f, struct error *e) MUST_USE;
+bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
+			struct error *e) MUST_USE;
 
 /* Whether a key of the group is written anywhere, or its value is the default. */
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key);

@@ -114,8 +114,8 @@ static void add_naming(struct draft *d, const struct group_text *g)
 	if (draft->naming_count == draft->room) {
 		size_t room = draft->room ? draft->room * 2 : 4;
 		const struct group_text **grown = arena_array(d->arena, const struct group_text *, room);
-		if (draft->naming_count)
-			memcpy(grown, draft->namings, draft->naming_count * sizeof *grown);
+		for (size_t i = 0; i < draft->naming_count; i++)
+			grown[i] = draft->namings[i];
 		draft->namings = grown;
 		draft->room = room;
 	}

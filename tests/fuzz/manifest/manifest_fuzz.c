@@ -41,15 +41,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	CLEANUP(findings_release) struct findings f = { 0 };
+	CLEANUP(buf_release) struct buf text = { 0 };
 	struct manifest m, again;
 	struct error e = { 0 };
 
-	if (!manifest_load_text("fuzz", (const char *)bytes, len, &a, &m, &f, &e)) {
+	buf_append(&text, bytes, len);
+	if (!manifest_load_text("fuzz", text.text, &a, &m, &f, &e)) {
 		require(f.count && e.kind == ERROR_INVALID && *e.message);
 		return 0;
 	}
 	check_fleet(&m.fleet);
-	require(manifest_load_text("kept", m.text, m.text_len, &a, &again, &f, &e));
+	require(manifest_load_text("kept", m.text, &a, &again, &f, &e));
 	require(again.fleet.pool_count == m.fleet.pool_count && again.fleet.group_count == m.fleet.group_count);
 	require(again.text_len == m.text_len && !memcmp(again.text, m.text, m.text_len));
 	return 0;

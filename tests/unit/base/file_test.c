@@ -11,13 +11,13 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-struct folder {
+struct scratch {
 	char path[64];
 };
 
-static int folder_open(void **state)
+static int scratch_open(void **state)
 {
-	struct folder *f = calloc(1, sizeof *f);
+	struct scratch *f = calloc(1, sizeof *f);
 
 	snprintf(f->path, sizeof f->path, "/tmp/file_test.XXXXXX");
 	*state = f;
@@ -29,25 +29,23 @@ static bool every_name(const char *name)
 	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static int folder_close(void **state)
+static int scratch_close(void **state)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct folder *f = *state;
-	const char *const *names;
-	size_t count;
-	bool is_folder;
+	struct scratch *f = *state;
+	struct folder in;
 	struct error e;
 
-	if (!folder_list(f->path, every_name, &a, &names, &count, &is_folder, &e))
+	if (!folder_list(f->path, every_name, &a, &in, &e))
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		unlink(names[i]);
+	for (size_t i = 0; i < in.count; i++)
+		unlink(in.paths[i]);
 	int failed = rmdir(f->path);
 	free(f);
 	return failed;
 }
 
-static void in_folder(const struct folder *f, const char *name, struct buf *out)
+static void in_folder(const struct scratch *f, const char *name, struct buf *out)
 {
 	buf_clear(out);
 	buf_printf(out, "%s/%s", f->path, name);
@@ -76,10 +74,8 @@ static void failures_say_which_and_leave_nothing(void **state)
 	CLEANUP(buf_release) struct buf path = { 0 };
 	CLEANUP(buf_release) struct buf text = { 0 };
 	CLEANUP(arena_release) struct arena a = { 0 };
-	const char *const *names;
-	const struct folder *f = *state;
-	size_t count;
-	bool is_folder;
+	const struct scratch *f = *state;
+	struct folder in;
 	struct error e;
 
 	in_folder(f, "none", &path);
@@ -94,8 +90,8 @@ static void failures_say_which_and_leave_nothing(void **state)
 	in_folder(f, "sub", &path);
 	assert_int_equal(mkdir(path.text, 0700), 0);
 	assert_false(file_write(path.text, "x", 1, &e));
-	assert_true(folder_list(f->path, every_name, &a, &names, &count, &is_folder, &e));
-	assert_int_equal(count, 1);
+	assert_true(folder_list(f->path, every_name, &a, &in, &e));
+	assert_int_equal(in.count, 1);
 	rmdir(path.text);
 }
 
@@ -121,33 +117,31 @@ static void folders_are_sorted(void **state)
 	CLEANUP(arena_release) struct arena a = { 0 };
 	CLEANUP(buf_release) struct buf path = { 0 };
 	static const char *const made[] = { "wc", "wa", "x", "wb" };
-	const char *const *names;
-	size_t count;
-	bool is_folder;
+	struct folder in;
 	struct error e;
 
 	for (size_t i = 0; i < 4; i++) {
 		in_folder(*state, made[i], &path);
 		assert_true(file_write(path.text, "", 0, &e));
 	}
-	assert_true(folder_list(((struct folder *)*state)->path, is_wanted, &a, &names, &count, &is_folder, &e));
-	assert_true(is_folder);
-	assert_int_equal(count, 3);
+	assert_true(folder_list(((struct scratch *)*state)->path, is_wanted, &a, &in, &e));
+	assert_true(in.is_folder);
+	assert_int_equal(in.count, 3);
 	in_folder(*state, "wa", &path);
-	assert_string_equal(names[0], path.text);
+	assert_string_equal(in.paths[0], path.text);
 	in_folder(*state, "wc", &path);
-	assert_string_equal(names[2], path.text);
-	assert_true(folder_list(path.text, is_wanted, &a, &names, &count, &is_folder, &e));
-	assert_false(is_folder);
+	assert_string_equal(in.paths[2], path.text);
+	assert_true(folder_list(path.text, is_wanted, &a, &in, &e));
+	assert_false(in.is_folder);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_written_is_read, folder_open, folder_close),
-		cmocka_unit_test_setup_teardown(failures_say_which_and_leave_nothing, folder_open, folder_close),
+		cmocka_unit_test_setup_teardown(what_is_written_is_read, scratch_open, scratch_close),
+		cmocka_unit_test_setup_teardown(failures_say_which_and_leave_nothing, scratch_open, scratch_close),
 		cmocka_unit_test(a_cap_is_kept),
-		cmocka_unit_test_setup_teardown(folders_are_sorted, folder_open, folder_close),
+		cmocka_unit_test_setup_teardown(folders_are_sorted, scratch_open, scratch_close),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

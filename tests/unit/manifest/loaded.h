@@ -21,5 +21,5 @@ static inline void loaded_release(struct loaded *l)
 static inline void load(struct loaded *l, const char *text)
 {
 	*l = (struct loaded){ 0 };
-	l->ok = manifest_load_text("pool.yaml", text, strlen(text), &l->arena, &l->manifest, &l->findings, &l->error);
+	l->ok = manifest_load_text("pool.yaml", text, &l->arena, &l->manifest, &l->findings, &l->error);
 }
