@@ -53,7 +53,7 @@ static int64_t take_offers(struct world *w, struct holding *h, int64_t count)
 
 	for (; count > 0 && (node = node_offered_to(w, h)) != NONE; count--) {
 		struct lead_draw lead = lead_draw(w, h, START_PLACE);
-		node_of(w, node)->owner = h->pool->index;
+		node_change_owner(w, node, h->pool->index);
 		replica_start(w, h, node, START_PLACE, &lead);
 	}
 	return count;

@@ -32,7 +32,7 @@ static void match_starts(struct world *w, struct holding *h, size_t node)
 	while (free_gpus(w, node_of(w, node)) >= h->pool->spec->gpus_per_replica &&
 	       (start = last_expected(w, h)) != NONE) {
 		struct lead_draw lead = lead_draw(w, h, START_PLACE);
-		node_of(w, node)->owner = h->pool->index;
+		node_change_owner(w, node, h->pool->index);
 		replica_start(w, h, node, START_PLACE, &lead);
 		replica_cancel(w, start);
 	}

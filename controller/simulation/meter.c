@@ -39,6 +39,17 @@ void node_bill(struct world *w, size_t node, millis at)
 	n->empty_milli = empty;
 }
 
+void node_change_owner(struct world *w, size_t node, size_t owner)
+{
+	struct node *n = node_of(w, node);
+
+	if (n->empty_milli)
+		meter_change(&holding_in(&w->pools[n->owner], n->group)->hot, -n->empty_milli, w->now);
+	n->empty_milli = 0;
+	n->owner = owner;
+	node_bill(w, node, w->now);
+}
+
 static int64_t charge(int64_t gpu_milli_ms, int64_t price_per_hour, int64_t gpus_per_node)
 {
 	return (int64_t)((__int128)gpu_milli_ms * price_per_hour / ((__int128)gpus_per_node * 1000 * HOUR));

@@ -60,6 +60,8 @@ int64_t queue_seat_lose(struct queue *q, size_t seat, millis now)
 	int64_t lost = q->cohorts ? cohorts_seat_lose(q, is_draining, now) : requests_seat_lose(q, seat, now);
 
 	queue_seat_close(q, seat);
+	if (q->requests)
+		requests_fill(q, now);
 	return lost;
 }
 

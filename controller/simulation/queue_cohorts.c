@@ -26,6 +26,7 @@ struct cohort_form {
 	int64_t carry[POINTS];			/* sixteenths of requests dealt so far: a permutation of 0..15 */
 	int64_t debt_ms;			/* service time lost or won by rounding to seconds */
 	int64_t running_prompt, running_output; /* tokens of what runs */
+	int64_t running_late;			/* of what runs: counted as late */
 };
 
 /* Mid-quantiles of a log-normal distribution with mean 1 and the given coefficient of variation. */
@@ -154,19 +155,17 @@ static void start(struct queue *q, const struct cohort *c, int64_t count)
 	struct cohort_form *f = q->cohorts;
 	const struct bin *b = &f->bins[c->bin];
 	millis wait = f->now - c->since;
-	int64_t missed = deal(q, c, count);
+	int64_t late = deal(q, c, count);
 
+	if (!q->truth.deadline)
+		late = wait > q->truth.objective_wait ? count : 0;
 	q->running += count;
 	q->started += count;
+	q->late += c->is_late ? 0 : late;
+	f->running_late += c->is_late ? count : late;
 	f->running_prompt += (int64_t)((double)b->prompt_tokens * (double)count / (double)b->requests);
 	f->running_output += (int64_t)((double)b->output_tokens * (double)count / (double)b->requests);
 	waits_add(&q->waits, wait, count);
-	if (c->is_late)
-		return;
-	if (q->truth.deadline)
-		q->late += missed;
-	else if (wait > q->truth.objective_wait)
-		q->late += count;
 }
 
 static void fill(struct queue *q)
@@ -228,6 +227,11 @@ static void arrive(struct queue *q)
 	}
 }
 
+static int64_t share_of(int64_t whole, int64_t part, int64_t all)
+{
+	return part == all ? whole : (int64_t)((double)whole * (double)part / (double)all);
+}
+
 static void complete(struct queue *q)
 {
 	struct cohort_form *f = q->cohorts;
@@ -237,15 +241,11 @@ static void complete(struct queue *q)
 	if (!done)
 		return;
 	int64_t all = q->running + q->running_draining;
-	int64_t prompt = (int64_t)((double)f->running_prompt * (double)done / (double)all);
-	int64_t output = (int64_t)((double)f->running_output * (double)done / (double)all);
-	if (done == all) {
-		prompt = f->running_prompt;
-		output = f->running_output;
-	}
+	int64_t prompt = share_of(f->running_prompt, done, all), output = share_of(f->running_output, done, all);
 	f->ends[slot] = f->draining_ends[slot] = 0;
 	f->running_prompt -= prompt;
 	f->running_output -= output;
+	f->running_late -= share_of(f->running_late, done, all);
 	q->running -= ready;
 	q->running_draining -= draining;
 	q->completed += done;
@@ -336,10 +336,19 @@ int64_t cohorts_seat_lose(struct queue *q, bool is_draining, millis now)
 	if (!count)
 		return 0;
 	*(is_draining ? &q->running_draining : &q->running) -= count;
-	f->running_prompt -= (int64_t)((double)f->running_prompt * (double)count / (double)all);
-	f->running_output -= (int64_t)((double)f->running_output * (double)count / (double)all);
+	int64_t late = count == all ? f->running_late : share_of(f->running_late, count, all) + 1;
+	if (late > count)
+		late = count;
+	if (late > f->running_late)
+		late = f->running_late;
+	f->running_late -= late;
+	f->running_prompt -= share_of(f->running_prompt, count, all);
+	f->running_output -= share_of(f->running_output, count, all);
 	q->returned += count;
-	queue_front(q, (struct cohort){ now, now, count, bin, false });
+	if (count > late)
+		queue_front(q, (struct cohort){ now, now, count - late, bin, false });
+	if (late)
+		queue_front(q, (struct cohort){ now, now, late, bin, true });
 	return count * f->service_ms[bin] / 2;
 }
 

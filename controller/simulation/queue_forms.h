@@ -5,6 +5,7 @@
 void requests_open(struct queue *q);
 void requests_advance(struct queue *q, millis until);
 void requests_seat_open(struct queue *q, size_t seat, millis now);
+void requests_fill(struct queue *q, millis now);
 millis requests_seat_drain(struct queue *q, size_t seat);
 int64_t requests_seat_lose(struct queue *q, size_t seat, millis now);
 int64_t requests_waiting_late(const struct queue *q, millis now);

@@ -158,7 +158,7 @@ static void seat_take(struct queue *q, size_t seat, size_t request, millis since
 }
 
 /* Starts what waits, as far as there are slots. */
-static void fill(struct queue *q, millis now)
+void requests_fill(struct queue *q, millis now)
 {
 	struct request_form *f = q->requests;
 
@@ -190,7 +190,7 @@ static void arrive(struct queue *q)
 		label->requests++;
 	if (q->deadlines.width)
 		deadlines_add(&q->deadlines, now + q->truth.deadline, service_of(q, request));
-	fill(q, now);
+	requests_fill(q, now);
 }
 
 static void complete(struct queue *q)
@@ -214,7 +214,7 @@ static void complete(struct queue *q)
 	seat_unlink(q, done.seat);
 	s->running--;
 	seat_link(q, done.seat);
-	fill(q, done.end);
+	requests_fill(q, done.end);
 }
 
 static millis gives_up_at(const struct queue *q)
@@ -296,7 +296,7 @@ void requests_open(struct queue *q)
 void requests_seat_open(struct queue *q, size_t seat, millis now)
 {
 	seat_link(q, seat);
-	fill(q, now);
+	requests_fill(q, now);
 }
 
 millis requests_seat_drain(struct queue *q, size_t seat)

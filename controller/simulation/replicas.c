@@ -175,6 +175,7 @@ void replica_cancel(struct world *w, size_t id)
 	enum start_kind kind = r->kind;
 
 	if (r->refusal != ERROR_NONE) {
+		r->holding->pool->totals.refused++;
 		refusal_ends(w, id);
 		return;
 	}
