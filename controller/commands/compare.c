@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/terminal.h"
-#include "controller/commands/workers.h"
+#include "base/workers.h"
 #include "controller/simulation/rivals/rivals.h"
 #include "controller/simulation/world_spec.h"
 

@@ -1,4 +1,4 @@
-#include "controller/commands/workers.h"
+#include "base/workers.h"
 
 #include <errno.h>
 #include <poll.h>
