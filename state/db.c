@@ -231,8 +231,20 @@ static void append_uri(struct buf *uri, const char *path)
 	buf_text(uri, is_live ? "?mode=ro" : "?mode=ro&immutable=1");
 }
 
+static bool check_current(const struct db *db, const struct db_schema *schema, int64_t version, struct error *e)
+{
+	if (version == schema->count)
+		return true;
+	return error_set(e, ERROR_INVALID,
+			 "%s: written by an older preheat (version %lld of the file, this program wants %d); "
+			 "open it once with the program that writes it",
+			 db->path, (long long)version, schema->count);
+}
+
 struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e)
 {
+	/* The file may come from anywhere. */
+	static const char distrust[] = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON";
 	CLEANUP(buf_release) struct buf uri = { 0 };
 	int64_t version;
 
@@ -247,7 +259,8 @@ struct db *db_open_read(const char *path, const struct db_schema *schema, struct
 	if (rc != SQLITE_OK)
 		failed(db, sqlite3_extended_errcode(db->handle), e);
 	else if (check_schema(db, schema, &version, e)) {
-		if (version == schema->count)
+		if (version == schema->count && db_exec(db, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
+							e)) /* it may come from anywhere */
 			return db;
 		error_set(e, ERROR_INVALID,
 			  "%s: written by an older preheat (version %lld of the file, this program wants %d); "

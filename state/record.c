@@ -342,6 +342,15 @@ static uint32_t checksum(enum record_part part, const struct record_key *k, cons
 	return crc32_bytes(crc32_bytes(0, le, sizeof le), bytes, len);
 }
 
+void record_seal(enum record_part part, const struct record_key *k, struct buf *bytes, size_t start)
+{
+	uint32_t crc = checksum(part, k, bytes->text + start, bytes->len - start);
+	unsigned char le[4] = { (unsigned char)crc, (unsigned char)(crc >> 8), (unsigned char)(crc >> 16),
+				(unsigned char)(crc >> 24) };
+
+	buf_append(bytes, le, sizeof le);
+}
+
 static void forget(struct record_state *s)
 {
 	for (size_t i = 0; i < RECORD_LISTS_MAX; i++)
@@ -374,10 +383,7 @@ static void encode(struct record_state *s, const struct part_layout *p, const st
 	if (!buf_ok(out))
 		return;
 	out->text[start] = (char)changed;
-	uint32_t crc = checksum((enum record_part)(p - parts), k, out->text + start, out->len - start);
-	unsigned char le[4] = { (unsigned char)crc, (unsigned char)(crc >> 8), (unsigned char)(crc >> 16),
-				(unsigned char)(crc >> 24) };
-	buf_append(out, le, sizeof le);
+	record_seal((enum record_part)(p - parts), k, out, start);
 }
 
 void record_encode_input(struct record_state *s, const struct record_key *k, const struct pool_snapshot *in,

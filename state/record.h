@@ -56,6 +56,9 @@ void record_encode_plan(struct record_state *s, const struct record_key *k, cons
 bool record_decode(struct record_state *s, enum record_part part, const struct record_key *k, const void *bytes,
 		   size_t len, struct error *e) MUST_USE;
 
+/* Ends the bytes from `start` on with their checksum; the encoders do it themselves. */
+void record_seal(enum record_part part, const struct record_key *k, struct buf *bytes, size_t start);
+
 /* The state as values; lists point into it and last until it changes. */
 struct pool_snapshot record_snapshot(const struct record_state *s);
 struct pool_plan record_plan(const struct record_state *s);
