@@ -19,7 +19,6 @@ enum schema_type {
 	SCHEMA_PATH,	 /* const char * : begins with a slash */
 	SCHEMA_ZONE,	 /* const char * : IANA time zone that this machine knows */
 	SCHEMA_CRON,	 /* const char * : five fields, checked by whoever reads them */
-	SCHEMA_BOOL,	 /* bool */
 	SCHEMA_INTEGER,	 /* int64_t */
 	SCHEMA_QUANTITY, /* int64_t : 3500, 25k */
 	SCHEMA_NUMBER,	 /* int64_t : millionths */
@@ -34,7 +33,6 @@ enum schema_type {
 	SCHEMA_LABELS,	 /* struct schema_labels : text to text */
 	SCHEMA_MAP,	 /* a record of `table` in place */
 	SCHEMA_LIST,	 /* struct schema_list of records of `table` */
-	SCHEMA_TEXTS,	 /* struct schema_texts : a list of texts */
 };
 
 struct schema_table;
@@ -69,10 +67,6 @@ struct schema_label {
 };
 struct schema_labels {
 	const struct schema_label *items;
-	size_t count;
-};
-struct schema_texts {
-	const char *const *items;
 	size_t count;
 };
 struct schema_list {

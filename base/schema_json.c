@@ -130,9 +130,6 @@ static void write_text_type(const struct schema_row *row, int depth, struct buf 
 static void write_type(const struct schema_row *row, int depth, struct buf *out)
 {
 	switch (row->type) {
-	case SCHEMA_BOOL:
-		member("type", "boolean", depth, out);
-		break;
 	case SCHEMA_INTEGER:
 		if (row->word) {
 			write_number_or_text(row, NULL, depth, out);
@@ -168,10 +165,6 @@ static void write_type(const struct schema_row *row, int depth, struct buf *out)
 	case SCHEMA_LABELS:
 		write_labels(depth, out);
 		break;
-	case SCHEMA_TEXTS:
-		member("type", "array", depth, out);
-		raw_member("items", "{\"type\": \"string\"}", depth, out);
-		break;
 	case SCHEMA_MAP:
 		write_table(row->table, depth, out);
 		break;
@@ -186,8 +179,7 @@ static void write_type(const struct schema_row *row, int depth, struct buf *out)
 
 static void write_default(const struct schema_row *row, int depth, struct buf *out)
 {
-	bool is_bare = row->type == SCHEMA_INTEGER || row->type == SCHEMA_NUMBER || row->type == SCHEMA_DOLLARS ||
-		       row->type == SCHEMA_BOOL;
+	bool is_bare = row->type == SCHEMA_INTEGER || row->type == SCHEMA_NUMBER || row->type == SCHEMA_DOLLARS;
 
 	/* A default that depends on other keys is told in words only. */
 	if (!row->fallback || !*row->fallback || row->shown)

@@ -82,11 +82,9 @@ static const char *fixed_text(enum schema_type type)
 		{ SCHEMA_PATH, "a path that begins with /" },
 		{ SCHEMA_ZONE, "an IANA time zone known here, like Europe/Berlin or UTC" },
 		{ SCHEMA_CRON, "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"" },
-		{ SCHEMA_BOOL, "true, false" },
 		{ SCHEMA_TIME, "a time of day from \"00:00\" to \"24:00\"" },
 		{ SCHEMA_DAYS, "weekdays, like mon-fri or sat,sun" },
 		{ SCHEMA_LABELS, "a map of texts, like { app: llama }" },
-		{ SCHEMA_TEXTS, "a list of texts" },
 	};
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -176,13 +174,9 @@ void schema_format(const struct schema_row *row, const void *record, struct buf 
 	case SCHEMA_CRON:
 		buf_text(out, *(const char *const *)slot ? *(const char *const *)slot : "");
 		return;
-	case SCHEMA_BOOL:
-		buf_text(out, *(const bool *)slot ? "true" : "false");
-		return;
 	case SCHEMA_LABELS:
 	case SCHEMA_MAP:
 	case SCHEMA_LIST:
-	case SCHEMA_TEXTS:
 		return;
 	default:
 		break;

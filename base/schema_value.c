@@ -85,16 +85,6 @@ static bool read_text(const struct schema_row *row, const struct yaml_node *node
 	return true;
 }
 
-static bool read_bool(const struct schema_row *row, const struct yaml_node *node, void *record, struct findings *f)
-{
-	bool is_true = !strcmp(node->text, "true");
-
-	if (!node->is_plain || (!is_true && strcmp(node->text, "false")))
-		return wrong(row, node, f, "");
-	*(bool *)((char *)record + row->offset) = is_true;
-	return true;
-}
-
 static bool parse_time(const char *text, int64_t *minutes)
 {
 	const char *colon = strchr(text, ':');
@@ -281,23 +271,6 @@ static bool read_labels(const struct schema_row *row, const struct yaml_node *no
 	return true;
 }
 
-static bool read_texts(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
-		       struct findings *f)
-{
-	if (node->kind != YAML_LIST)
-		return wrong(row, node, f, "write a list: [ a, b ]");
-	const char **items = arena_array(a, const char *, node->count);
-	size_t count = 0;
-	for (const struct yaml_node *n = node->first; n; n = n->next) {
-		if (n->kind != YAML_SCALAR || !*n->text)
-			wrong(row, n, f, "");
-		else if (is_text(row, n, f))
-			items[count++] = arena_strdup(a, n->text, strlen(n->text));
-	}
-	*(struct schema_texts *)(void *)((char *)record + row->offset) = (struct schema_texts){ items, count };
-	return true;
-}
-
 bool schema_value_read(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
 		       struct findings *f)
 {
@@ -308,8 +281,6 @@ bool schema_value_read(const struct schema_row *row, const struct yaml_node *nod
 		return read_days(row, node, record, f);
 	case SCHEMA_LABELS:
 		return read_labels(row, node, record, a, f);
-	case SCHEMA_TEXTS:
-		return read_texts(row, node, record, a, f);
 	default:
 		break;
 	}
@@ -323,8 +294,6 @@ bool schema_value_read(const struct schema_row *row, const struct yaml_node *nod
 	case SCHEMA_ZONE:
 	case SCHEMA_CRON:
 		return read_text(row, node, record, a, f);
-	case SCHEMA_BOOL:
-		return read_bool(row, node, record, f);
 	case SCHEMA_CHOICE:
 		return read_choice(row, node, record, f);
 	default:
