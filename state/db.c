@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct statement {
 	sqlite3_stmt *handle;
@@ -179,6 +180,8 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
 					 path);
 		return error_set(e, ERROR_UNAVAILABLE, "%s: %s", path, strerror(errno));
 	}
+	if (must_exist && access(path, R_OK))
+		return error_set(e, ERROR_UNAVAILABLE, "%s: %s; allow reading it", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return error_set(e, ERROR_INVALID, "%s: not a file; name the history.db itself", path);
 	if (must_exist && !st.st_size)
@@ -258,15 +261,9 @@ struct db *db_open_read(const char *path, const struct db_schema *schema, struct
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)
 		failed(db, sqlite3_extended_errcode(db->handle), e);
-	else if (check_schema(db, schema, &version, e)) {
-		if (version == schema->count && db_exec(db, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
-							e)) /* it may come from anywhere */
-			return db;
-		error_set(e, ERROR_INVALID,
-			  "%s: written by an older preheat (version %lld of the file, this program wants %d); "
-			  "open it once with the program that writes it",
-			  path, (long long)version, schema->count);
-	}
+	else if (db_exec(db, distrust, e) && check_schema(db, schema, &version, e) &&
+		 check_current(db, schema, version, e))
+		return db;
 	db_close(db);
 	return NULL;
 }

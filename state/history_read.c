@@ -89,12 +89,17 @@ static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_r
 static bool find_start(struct history *h, int64_t tick, size_t pool, int64_t *start, struct error *e)
 {
 	const struct pool_position *at = &h->positions[pool];
+	struct history_span span;
 	bool row;
 
 	if (at->tick >= 0 && at->tick < tick && tick - at->tick <= KEYFRAME_EVERY) {
 		*start = at->tick + 1;
 		return true;
 	}
+	if (!history_span(h, &span, e))
+		return false;
+	if (tick < span.first_tick || tick > span.last_tick)
+		return no_decision(h, tick, pool, e);
 	struct statement *s = db_prepare(h->db, "SELECT tick FROM decision WHERE tick <= ? AND pool = ?"
 						" AND is_keyframe = 1 ORDER BY tick DESC LIMIT 1");
 	db_bind_int(s, tick);

@@ -74,8 +74,13 @@ static void add_row(struct table *t, const struct asked *a, const struct tick_re
 	CLEANUP(buf_release) struct buf time = { 0 };
 	size_t count;
 	const struct history_pool *pools = history_pools(a->question.history, &count);
+	bool for_programs = table_format_of(a->output) == TABLE_CSV || table_format_of(a->output) == TABLE_JSON;
 
-	explain_time(r->now, question_offset(&a->question, r->now), &time);
+	explain_time(r->now, for_programs ? 0 : question_offset(&a->question, r->now), &time);
+	if (for_programs) { /* RFC 3339 */
+		time.text[strcspn(time.text, " ")] = 'T';
+		buf_text(&time, "Z");
+	}
 	table_text(t, time.text);
 	table_count(t, r->tick);
 	table_text(t, pools[r->pool].name);
