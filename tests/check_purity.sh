@@ -6,7 +6,7 @@ set -euo pipefail
 build=$1
 
 # Symbols that a pure object may leave to others: memory and strings, our pure parts of base, what compilers add.
-harmless='^(mem(cpy|move|set|cmp)|str(cmp|len|ncmp|chr|nlen)|qsort|abort|_GLOBAL_OFFSET_TABLE_'
+harmless='^(mem(chr|cpy|move|set|cmp)|str(cmp|cspn|len|ncmp|chr|nlen)|qsort|abort|_GLOBAL_OFFSET_TABLE_'
 harmless+='|(arena|buf|error|exact|random|fixed|decimal|nearest|quantity|quote)_[a-z_]+'
 harmless+='|__assert_fail|__stack_chk_fail|__(mem|str)[a-z]+_chk|__[a-z]*(div|mod|mul)ti3|__(asan|ubsan|sanitizer|lsan|gcov)_.*)$'
 
@@ -16,10 +16,10 @@ memory.c.o malloc|calloc|free
 '
 
 bad=0
-for library in policy simulation; do
+for library in policy simulation rivals; do
 	archive=$build/lib$library.a
 	[ -f "$archive" ] || continue
-	own=$(nm --defined-only "$build"/lib{policy,simulation,traces}.a 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
+	own=$(nm --defined-only "$build"/lib{policy,simulation,rivals,traces}.a 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
 	while read -r object symbol; do
 		allowed=$(awk -v object="$object" '$1 == object { print $2 }' <<<"$exceptions")
 		[[ $symbol =~ ^(${allowed:-none})$ ]] && continue
