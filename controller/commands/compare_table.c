@@ -167,15 +167,29 @@ void compare_print(const struct compare_result *r, FILE *out)
 	      out);
 }
 
+/* "hpa + standby": rivals with stopped or lent machines are another family to whoever reads the chart. */
+static const char *family_of(const struct compare_row *row, struct buf *out)
+{
+	buf_clear(out);
+	buf_text(out, row->policy);
+	if (row->is_rival && row->uses_standby)
+		buf_text(out, " + standby");
+	if (row->is_rival && row->uses_lent)
+		buf_text(out, " + lent");
+	return out->text;
+}
+
 void compare_report(const struct compare_result *r, struct report *report)
 {
+	CLEANUP(buf_release) struct buf family = { 0 };
+
 	for (size_t pool = 0; pool < r->comparison.pool_count; pool++) {
 		for (size_t i = 0; i < r->comparison.row_count; i++) {
 			const struct compare_row *row = &r->comparison.rows[i];
 			const struct score *s = &row->pools[pool].scored;
 
 			report_add_rival(report, &(struct report_rival){ .pool = pool,
-									 .family = row->policy,
+									 .family = family_of(row, &family),
 									 .setting = row->setting,
 									 .dollars = score_dollars(s),
 									 .gpu_hours = score_gpu_hours(s),

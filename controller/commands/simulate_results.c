@@ -208,9 +208,10 @@ static void print(const struct results *r, const struct buf *summary, const stru
 	CLEANUP(buf_release) struct buf rows = { 0 };
 
 	if (strcmp(r->options->output, "json") != 0) {
-		summary_print(r->report, r->folder, stdout);
+		summary_print(r->report, stdout);
 		if (compared)
 			compare_print(compared, stdout);
+		summary_print_next(r->report, r->folder, stdout);
 		return;
 	}
 	if (compared)

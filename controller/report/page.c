@@ -293,6 +293,7 @@ bool report_write(const struct report *r, const char *path, struct error *e)
 	buf_text(&out, "\n</script>\n");
 	put_element(&out, "<script>\n", &asset_chart_js, "</script>\n");
 	put_element(&out, "<script>\n", &asset_draw_js, "</script>\n");
+	put_element(&out, "<script>\n", &asset_rivals_js, "</script>\n");
 	put_element(&out, "<script>\n", &asset_page_js, "</script>\n</body>\n</html>\n");
 	bool is_written = buf_ok(&out) ? file_write(path, out.text, out.len, e)
 				       : error_set(e, ERROR_INTERNAL, "%s: the report grew too large", path);

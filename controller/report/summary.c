@@ -130,7 +130,7 @@ static void print_late(const struct report *r, size_t pool, const struct termina
 		    t, out);
 }
 
-static void print_next(const struct report *r, const char *folder, FILE *out)
+void summary_print_next(const struct report *r, const char *folder, FILE *out)
 {
 	if (!folder) {
 		fprintf(out, "Nothing was written; --out DIR keeps the decisions and a report with charts.\n");
@@ -149,7 +149,7 @@ static void print_next(const struct report *r, const char *folder, FILE *out)
 	fprintf(out, "  %s/report.html   charts, in a browser\n", folder);
 }
 
-void summary_print(const struct report *r, const char *folder, FILE *out)
+void summary_print(const struct report *r, FILE *out)
 {
 	struct terminal t = terminal_of(out);
 	size_t pools = r->run.fleet->pool_count;
@@ -166,5 +166,4 @@ void summary_print(const struct report *r, const char *folder, FILE *out)
 			human_count(r->ticks_planned).text);
 	print_table(r, out);
 	putc('\n', out);
-	print_next(r, folder, out);
 }

@@ -4,5 +4,7 @@
 
 #include <stdio.h>
 
-/* `folder`: where report.html and history.db of this run are, NULL: nowhere. Call after report_result(). */
-void summary_print(const struct report *r, const char *folder, FILE *out);
+/* After report_result(). */
+void summary_print(const struct report *r, FILE *out);
+/* Commands to go on with. `folder`: where report.html and history.db of this run are, NULL when nothing was kept. */
+void summary_print_next(const struct report *r, const char *folder, FILE *out);

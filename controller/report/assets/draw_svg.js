@@ -56,6 +56,11 @@ function drawChart(host, spec) {
 			"stroke-dasharray": "6 4" }));
 		svg.append(make("text", { fill: "var(--limit)", x: left + 6, y: Math.max(atY(l.y) - 4, 12) }, l.name));
 	}
+	for (const l of spec.xLimits || []) {
+		svg.append(make("line", { x1: atX(l.x), x2: atX(l.x), y1: 0, y2: height - bottom, stroke: "var(--limit)",
+			"stroke-dasharray": "6 4" }));
+		svg.append(make("text", { fill: "var(--limit)", x: atX(l.x) + 6, y: 14 }, l.name));
+	}
 	for (const m of (spec.marks || []).slice(0, spec.mostMarks)) {
 		const sign = make("text", { x: atX(m.x), y: atY(m.y), fill: `var(${m.color})`, "text-anchor": "middle",
 			"font-size": m.size || 11 }, m.sign);

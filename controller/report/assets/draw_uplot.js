@@ -119,6 +119,16 @@ function drawChart(host, spec) {
 			u.ctx.stroke();
 			note(u, l.name, left + width - 6 * ratio, y > top + 20 * ratio ? y - 5 * ratio : y + 14 * ratio, "right");
 		}
+		for (const l of spec.xLimits || []) {
+			const x = u.valToPos(l.x, "x", true);
+			u.ctx.lineWidth = 1.5 * ratio;
+			u.ctx.fillStyle = u.ctx.strokeStyle = color("--limit");
+			u.ctx.setLineDash([6 * ratio, 4 * ratio]);
+			u.ctx.beginPath();
+			u.ctx.moveTo(x, top), u.ctx.lineTo(x, top + height);
+			u.ctx.stroke();
+			note(u, l.name, x + 6 * ratio, top + 14 * ratio, "left");
+		}
 		if (spec.shadeUntil > u.scales.x.min) {
 			const x = u.valToPos(Math.min(spec.shadeUntil, u.scales.x.max), "x", true);
 			u.ctx.globalAlpha = 0.12;

@@ -2,7 +2,7 @@
  * Lays the numbers of the run out: tables, and charts through drawChart(host, spec):
  *   spec.x, xKind ("time" seconds since the epoch, "label", "log"), series [{name, values, drawn, show, shape
  *   (area, line, step, bars, none), color, texture, dash, scale, merge}], limits [{y, name}], marks [{x, y, sign, text}],
- *   isFree (the y axis need not begin at 0).
+ *   xLimits [{x, name}], isFree (the y axis need not begin at 0).
  */
 "use strict";
 
@@ -294,62 +294,6 @@ function summaryTable() {
 		column("Cost", r => dollars(r.dollars)), column("Starts", r => count(r.starts)),
 		column("Removals", r => count(r.removals)),
 	], rows));
-}
-
-const signs = ["●", "▲", "■", "◆", "▼", "✚", "★", "✖"];
-const signColors = ["--ready", "--late", "--lent", "--cost", "--standby", "--draining", "--wait", "--limit"];
-
-/* Runs that no other run beats both in dollars and in late share, cheapest first. */
-function frontierOf(runs) {
-	let least = Infinity;
-	return [...runs].sort((a, b) => a.dollars - b.dollars || a.late_share - b.late_share)
-		.filter(run => run.late_share < least && ((least = run.late_share), true));
-}
-
-function rivalChart(pool, families, best) {
-	const floor = Math.min(1, ...pool.rivals.map(r => r.late_share).filter(v => v > 0)) / 2;
-	const place = r => Math.max(r.late_share, floor);
-	const runs = [...pool.rivals].sort((a, b) => place(a) - place(b)), frontier = new Set(frontierOf(runs));
-	const sign = r => signs[families.indexOf(r.family) % signs.length];
-	return {
-		x: runs.map(place), xKind: "log", xName: "late share", showX: shortPercent, showAt: percent, xLegend: "late share",
-		title: "Rivals: dollars over lateness", yName: "dollars", showY: shortNumber, height: 380, isFree: true,
-		says: "Each sign is one run on the same traffic; large ones are the cheapest of their family that meet the objective. " +
-			"The line joins the runs that none beats in both. Further left and lower is better.",
-		series: [{ name: "all runs", values: runs.map(r => r.dollars), color: "--faint", shape: "none", show: dollars },
-			{ name: "frontier", values: runs.map(r => frontier.has(r) ? r.dollars : null), color: "--faint", shape: "line", joined: true,
-				show: dollars }],
-		marks: runs.map(r => ({ x: place(r), y: r.dollars, sign: sign(r), size: best.has(r) ? 20 : 11,
-			color: signColors[families.indexOf(r.family) % signColors.length],
-			text: `${sign(r)} ${r.family} ${r.setting}\n${percent(r.late_share)} late, ${dollars(r.dollars)}, ` +
-				`${decimal(r.gpu_hours)} GPU hours${best.has(r) ? "\ncheapest of its family that meets the objective" : ""}` })),
-	};
-}
-
-function cheapestOf(pool, family) {
-	return pool.rivals.filter(r => r.family === family && r.late_share * 1e6 <= pool.objective_late_ppm)
-		.reduce((a, b) => a && a.dollars <= b.dollars ? a : b, undefined);
-}
-
-function rivalPart(section, pool) {
-	if (!pool.rivals.length)
-		return;
-	const families = [...new Set(pool.rivals.map(r => r.family))];
-	const rows = families.map(family => ({ family, run: cheapestOf(pool, family) }));
-	figure(section, rivalChart(pool, families, new Set(rows.map(row => row.run))));
-	section.append(element("ul", { class: "key", "aria-label": "Signs" }, ...families.map((family, i) => {
-		const sign = element("span", {}, `${signs[i % signs.length]} `);
-		sign.style.color = `var(${signColors[i % signColors.length]})`;
-		return element("li", {}, sign, family);
-	})));
-	rows.sort((a, b) => (a.run ? a.run.dollars : Infinity) - (b.run ? b.run.dollars : Infinity));
-	const cell = show => row => row.run ? show(row.run) : "–";
-	section.append(element("div", { class: "scroll", tabindex: "0" }, tableOf("The cheapest setting of each that meets the objective.", [
-		["Family", row => row.family],
-		["Setting", row => !row.run ? "no setting meets it" : row.run.setting || "defaults"],
-		["Late share", cell(r => percent(r.late_share)), "number"], ["GPU hours", cell(r => decimal(r.gpu_hours)), "number"],
-		["Cost", cell(r => dollars(r.dollars)), "number"],
-	], rows)));
 }
 
 function header() {
