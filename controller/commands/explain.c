@@ -51,18 +51,20 @@ static void print_wrapped(const char *text, int width)
 	putchar('\n');
 }
 
-static void print_text(const struct explained *x, struct arena *a)
+static void print_text(const struct explained *x, const char *policy, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf time = { 0 };
 	struct terminal t = terminal_of(stdout);
 	struct explanation e = explain_decision(x, a);
 	int width = t.width > INDENT + NARROWEST ? t.width : INDENT + NARROWEST;
 	millis offset = x->utc_offset < 0 ? -x->utc_offset : x->utc_offset;
+	bool is_ours = !strcmp(policy, "preheat");
 
 	explain_time(x->now, x->utc_offset, &time);
-	printf("%s%s, %s (UTC%c%02d:%02d), tick %lld%s\n\n", terminal_style(&t, STYLE_STRONG),
+	printf("%s%s, %s (UTC%c%02d:%02d), tick %lld%s%s%s\n\n", terminal_style(&t, STYLE_STRONG),
 	       x->fleet->pools[x->pool].name, time.text, x->utc_offset < 0 ? '-' : '+', (int)(offset / HOUR),
-	       (int)(offset / MINUTE % 60), (long long)x->tick, terminal_style(&t, STYLE_PLAIN));
+	       (int)(offset / MINUTE % 60), (long long)x->tick, is_ours ? "" : ", decided by ", is_ours ? "" : policy,
+	       terminal_style(&t, STYLE_PLAIN));
 	for (size_t i = 0; i < e.count; i++) {
 		printf("%s%-*s%s", terminal_style(&t, STYLE_STRONG), INDENT, e.parts[i].title,
 		       terminal_style(&t, STYLE_PLAIN));
@@ -112,8 +114,10 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 	struct question *q = &a->question;
 	struct manifest m;
 	struct tick_record r;
+	const char *policy;
 
-	if (!history_read(q->history, hit->tick, hit->pool, &r, e) || !load_manifest(q, hit->tick, &m, e))
+	if (!history_read(q->history, hit->tick, hit->pool, &r, e) || !load_manifest(q, hit->tick, &m, e) ||
+	    !history_fact(q->history, "policy", &q->arena, &policy, e))
 		return false;
 	if (hit->pool >= m.fleet.pool_count || r.plan.group_count != m.fleet.pools[hit->pool].group_count)
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
@@ -129,7 +133,7 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 	} else {
 		if (!is_first)
 			putchar('\n');
-		print_text(&x, &q->arena);
+		print_text(&x, policy, &q->arena);
 	}
 	return true;
 }

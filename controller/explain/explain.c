@@ -11,7 +11,7 @@ static const char *const titles[] = { "Decided", "Seen",    "Expected", "Rule",
 
 _Static_assert(sizeof titles / sizeof *titles <= EXPLANATION_PARTS_MAX, "room for every part");
 
-enum test { IS, IS_NOT, POSITIVE, KNOWN };
+enum test { IS, IS_NOT, POSITIVE, NEGATIVE, KNOWN };
 
 static const struct sentence {
 	enum part part;
@@ -23,6 +23,14 @@ static const struct sentence {
 #define SENTENCE(part, field, test, value, text) { part, #field, test, value, text },
 #include "controller/explain/sentences.def"
 #undef SENTENCE
+};
+
+/* Parts that only Preheat fills: other policies leave these fields zero, and then there is nothing to tell. */
+static const char *const needed[] = {
+	[PART_EXPECTED] = "hold_ms",
+	[PART_RULE] = "hold_ms",
+	[PART_WISHED] = "hold_ms",
+	[PART_SELF_TEST] = "hold_ms",
 };
 
 /* What a plan may ask of a group, in the order in which people want to hear it. */
@@ -58,6 +66,8 @@ static bool holds(const struct record_view *r, const struct sentence *s)
 		return value != s->value;
 	case POSITIVE:
 		return value > 0;
+	case NEGATIVE:
+		return value < 0 && value != ABSENT;
 	case KNOWN:
 		return value != ABSENT;
 	}
@@ -66,6 +76,11 @@ static bool holds(const struct record_view *r, const struct sentence *s)
 
 static void tell_sentences(const struct record_view *r, enum part part, struct buf *out)
 {
+	struct sentence guard = { .field = (size_t)part < sizeof needed / sizeof *needed ? needed[part] : NULL,
+				  .test = POSITIVE };
+
+	if (guard.field && !holds(r, &guard))
+		return;
 	for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
 		if (sentences[i].part == part && holds(r, &sentences[i])) {
 			const char *text = sentences[i].text;

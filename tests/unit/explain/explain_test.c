@@ -88,7 +88,7 @@ static void a_decision_is_told_in_sentences(void **state)
 		" in a row.");
 	assert_string_equal(part(&e, "Seen"),
 			    "All signals are fresh. On average over the tick, 812 sequences were running and"
-			    " 34.5 requests were waiting; 31 wait now. 120 requests arrived and 118 started, 2 of them"
+			    " 34.5 requests were waiting; 31 wait now. 120 requests arrived. 118 requests started, 2 of them"
 			    " later than the objective. 9 replicas are ready, 2 are on the way."
 			    " Late is what waits longer than 2s.");
 	assert_string_equal(part(&e, "Held by"),
