@@ -101,7 +101,8 @@ void progress_show(struct progress *p, int64_t done)
 	if (rate >= 1)
 		fprintf(stderr, "  %s/s", human_count((int64_t)rate).text);
 	if (p->total > 0 && rate > 0)
-		fprintf(stderr, "  %s left", human_duration((millis)((double)(p->total - done) / rate) * SECOND).text);
+		fprintf(stderr, "  %s left",
+			human_duration(((millis)((double)(p->total - done) / rate) + 1) * SECOND).text);
 	fflush(stderr);
 }
 
