@@ -2,6 +2,8 @@
 
 #include "controller/simulation/waits.h"
 
+enum { TICKS_KEPT = 16 }; /* their memory is given back together */
+
 /* Totals at the border between the warm-up and the scored part. */
 struct border {
 	struct world_totals totals;
@@ -18,6 +20,7 @@ struct run {
 	struct tick_result *results;
 	struct border *borders; /* one per pool */
 	int64_t *lent_ms;	/* one per pool, since the start */
+	struct arena recent;	/* snapshots and plans of the last few ticks */
 	millis now;
 	int64_t ticks;
 };
@@ -70,16 +73,16 @@ static bool observe(const struct run *r, const struct snapshot *s, const struct 
 
 static bool run_tick(struct run *r, struct error *e)
 {
-	CLEANUP(arena_release) struct arena tick = { 0 };
-
+	if (r->now / r->s->world.interval % TICKS_KEPT == 0)
+		arena_release(&r->recent);
 	world_advance(r->world);
 	r->now += r->s->world.interval;
-	struct snapshot snapshot = world_snapshot(r->world, &tick);
+	struct snapshot snapshot = world_snapshot(r->world, &r->recent);
 	for (size_t i = 0; i < r->pools; i++) {
 		r->results[i] = world_result(r->world, i);
 		r->lent_ms[i] += r->results[i].lent * r->s->world.interval;
 	}
-	struct plan plan = r->s->policy->decide(r->policy, &snapshot, &tick);
+	struct plan plan = r->s->policy->decide(r->policy, &snapshot, &r->recent);
 	look_at_border(r);
 	world_apply(r->world, &plan);
 	return observe(r, &snapshot, &plan, e);
@@ -151,6 +154,7 @@ bool simulate(const struct simulation *s, struct arena *a, struct run_result *ou
 	r.borders = arena_array(&own, struct border, r.pools);
 	r.lent_ms = arena_array(&own, int64_t, r.pools);
 	bool is_done = run_all(&r, a, out, e);
+	arena_release(&r.recent);
 	world_free(r.world);
 	s->policy->close(r.policy);
 	return is_done;
