@@ -71,28 +71,22 @@ bool question_time(const struct question *q, const char *option, const char *tex
 	return error_set(
 		e, ERROR_INVALID,
 		"--%s: found '%.60s'; allowed: a time such as 2024-05-10T08:00:00Z or '2024-05-10 08:00:00', -2h "
-		"before the end of the history, +2h after its start",
+		"before the end of the history, +2h after its first tick",
 		option, text);
 }
 
 bool question_ticks(const struct question *q, const char *from, const char *to, int64_t *first, int64_t *last,
 		    struct error *e)
 {
-	millis at;
+	millis after = q->span.from - 1, until = q->span.to;
 
-	*first = q->span.first_tick;
-	*last = q->span.last_tick;
-	if (from) {
-		if (!question_time(q, "from", from, &at, e) || !history_tick_at(q->history, at, first, e))
-			return false;
-		if (at >= q->span.from)
-			++*first;
-	}
-	if (!to)
-		return true;
-	if (!question_time(q, "to", to, &at, e) || !history_tick_at(q->history, at, last, e))
+	if ((from && !question_time(q, "from", from, &after, e)) || (to && !question_time(q, "to", to, &until, e)))
 		return false;
-	if (at < q->span.from)
-		*last = q->span.first_tick - 1;
+	if (from && to && after > until)
+		return error_set(e, ERROR_INVALID, "--from %s is later than --to %s; swap them", from, to);
+	if (!history_tick_at(q->history, after, first, e) || !history_tick_at(q->history, until, last, e))
+		return false;
+	*first += after >= q->span.from;
+	*last -= until < q->span.from;
 	return true;
 }

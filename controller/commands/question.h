@@ -30,7 +30,7 @@ struct question {
 
 bool question_open(struct question *q, struct error *e) MUST_USE;
 void question_close(struct question *q);
-/* "2024-05-10T08:00:00Z", the same without a zone (as printed), "-2h" before the end or "+2h" after the start. */
+/* "2024-05-10T08:00:00Z", the same without a zone (as printed), "-2h" before the end or "+2h" after the first tick. */
 bool question_time(const struct question *q, const char *option, const char *text, millis *at,
 		   struct error *e) MUST_USE;
 /* The ticks that end after `from` and not after `to`; NULL leaves that side open. first > last when there are none. */
