@@ -4,9 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* Monday, 2024-01-01, 00:00 UTC: what second 0 of a trace is when nobody says. */
-static const millis default_start = INT64_C(1704067200000);
-
 static volatile int is_interrupted;
 
 static void interrupt(int signal)
@@ -33,7 +30,7 @@ static bool run_one(const struct simulate_options *o, const struct simulate_inpu
 	struct simulation s = { .world = { .fleet = &in->manifest.fleet,
 					   .spec = &in->world,
 					   .traces = in->given,
-					   .start = o->start,
+					   .start = in->start,
 					   .interval = o->tick,
 					   .seed = (uint64_t)o->seed,
 					   .schedule = schedule_at },
@@ -82,24 +79,24 @@ static bool simulate_all(const struct simulate_options *o, bool *is_stopped, str
 
 static int run(int argc, char **argv)
 {
-	struct simulate_options o = { .policy = "preheat",
-				      .output = "table",
-				      .scale = 1,
-				      .tick = 15 * SECOND,
-				      .start = default_start,
-				      .seed = 1 };
+	struct simulate_options o = {
+		.policy = "preheat", .output = "table", .scale = 1, .tick = 15 * SECOND, .start = ABSENT, .seed = 1
+	};
 	const struct option_row rows[] = {
 		{ "pool", 0, OPTION_LIST, "FILE", "manifest, or a folder of them; may be repeated", &o.pools, NULL },
 		{ "trace", 0, OPTION_LIST, "[POOL=]FILE", "traffic of a pool, .csv or .csv.gz, - for standard input",
 		  &o.traces, NULL },
+		{ "recording", 0, OPTION_TEXT, "FILE.db", "a history in place of traces, and of --pool if left out",
+		  &o.recording, NULL },
 		{ "scale", 0, OPTION_NUMBER, "K", "the traffic of a service K times as large", &o.scale, NULL },
 		{ "jitter", 0, OPTION_FLAG, NULL, "above 6: K/5 shifted copies of 5 instead of one times K", &o.jitter,
 		  NULL },
 		{ "world", 0, OPTION_TEXT, "FILE", "what goes wrong and what is true (docs/simulator.md)", &o.world,
 		  NULL },
 		{ "tick", 0, OPTION_DURATION, "DURATION", "time between decisions", &o.tick, NULL },
-		{ "start", 0, OPTION_TIME, "TIME", "wall clock at second 0 of the traffic, for schedules", &o.start,
-		  NULL },
+		{ "start", 0, OPTION_TIME, "TIME",
+		  "wall clock at second 0 of the traffic, for schedules; 2024-01-01T00:00:00Z, or as recorded",
+		  &o.start, NULL },
 		{ "warm-up", 0, OPTION_DURATION, "DURATION", "left out of the score", &o.warm_up, NULL },
 		{ "policy", 0, OPTION_TEXT, "NAME[:SETTING]", "who decides: preheat, or a rival", &o.policy, NULL },
 		{ "compare", 0, OPTION_FLAG, NULL,
@@ -129,12 +126,14 @@ static int run(int argc, char **argv)
 
 const struct command command_simulate = {
 	.name = "simulate",
-	.usage = "simulate --pool FILE --trace [POOL=]FILE [--world FILE] [--out DIR] [OPTIONS]",
+	.usage =
+		"simulate --pool FILE (--trace [POOL=]FILE | --recording FILE.db) [--world FILE] [--out DIR] [OPTIONS]",
 	.summary = "Run a policy on recorded traffic in a modelled world",
 	.examples = "  preheat simulate --pool pool.yaml --trace day.csv.gz --out results\n"
 		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --scale 40 --jitter --warm-up 2h\n"
 		    "  preheat simulate --pool pools/ --trace chat=chat.csv.gz --trace batch=jobs.csv.gz --world "
 		    "world.yaml\n"
-		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --policy hpa:target=0.8\n",
+		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --policy hpa:target=0.8\n"
+		    "  preheat simulate --recording history.db --pool other.yaml\n",
 	.run = run,
 };

@@ -10,7 +10,7 @@ struct simulate_options {
 	const char *recording, *world, *policy, *out, *output, *rivals;
 	double scale;
 	bool jitter, compare, force;
-	millis tick, start, warm_up;
+	millis tick, start, warm_up; /* start: ABSENT when not given */
 	int64_t seed;
 };
 
@@ -22,11 +22,15 @@ struct simulate_inputs {
 	const struct trace **given; /* one per pool, NULL without traffic */
 	struct world_spec world;
 	const struct policy_ops *policy;
-	const char *setting; /* of the policy */
-	const char *run;     /* the call, without what does not change its results */
-	const char *traffic; /* where it came from, for people */
-	millis length;	     /* of the longest trace */
+	const char *setting;	   /* of the policy */
+	const char *run;	   /* the call, without what does not change its results */
+	const char *traffic;	   /* where it came from, for people */
+	millis length;		   /* of the longest trace */
+	millis start;		   /* wall clock at second 0 of the traffic */
+	int64_t *initial_replicas; /* of a recording, one per pool, -1: not told; NULL without */
 };
 
 bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e) MUST_USE;
+/* The part of it that --recording stands for: traffic, its wall clock, and the manifest unless --pool gave one. */
+bool simulate_read_recording(const struct simulate_options *o, struct simulate_inputs *in, struct error *e) MUST_USE;
 void simulate_inputs_release(struct simulate_inputs *in);

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Monday, 2024-01-01, 00:00 UTC: what second 0 of a trace is when nobody says. */
+static const millis default_start = INT64_C(1704067200000);
+
 static void pool_names(const struct fleet_spec *fleet, struct buf *out)
 {
 	for (size_t i = 0; i < fleet->pool_count; i++)
@@ -18,6 +21,8 @@ static bool read_manifest(const struct simulate_options *o, struct simulate_inpu
 {
 	CLEANUP(findings_release) struct findings f = { 0 };
 
+	if (!o->pools.count && o->recording)
+		return true;
 	if (!o->pools.count)
 		return error_set(e, ERROR_INVALID, "no pool: name its manifest with --pool FILE");
 	return manifest_load(o->pools.items, o->pools.count, &in->arena, &in->manifest, &f, e);
@@ -82,10 +87,22 @@ static bool read_trace(const struct simulate_options *o, const char *text, struc
 	return true;
 }
 
+static bool scale_recording(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
+{
+	for (size_t i = 0; i < in->manifest.fleet.pool_count; i++)
+		if (in->given[i] && !scale_trace(o, &in->traces[i], e))
+			return false;
+	return true;
+}
+
 static bool read_traces(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
 	size_t pools = in->manifest.fleet.pool_count;
 
+	if (o->recording && o->traces.count)
+		return error_set(e, ERROR_INVALID, "--recording stands in place of --trace; give one of them");
+	if (o->recording)
+		return simulate_read_recording(o, in, e) && scale_recording(o, in, e);
 	in->traces = arena_array(&in->arena, struct trace, pools);
 	in->given = arena_array(&in->arena, const struct trace *, pools);
 	if (!o->traces.count)
@@ -144,6 +161,10 @@ static void describe(const struct simulate_options *o, struct simulate_inputs *i
 	CLEANUP(buf_release) struct buf text = { 0 };
 	CLEANUP(buf_release) struct buf traffic = { 0 };
 
+	if (o->recording) {
+		buf_printf(&text, "simulate --recording %s", base_name(o->recording));
+		buf_printf(&traffic, "recorded in %s", base_name(o->recording));
+	}
 	for (size_t i = 0; i < o->traces.count; i++) {
 		buf_printf(&text, i ? " --trace %s" : "simulate --trace %s", base_name(o->traces.items[i]));
 		buf_printf(&traffic, i ? ", %s" : "%s", base_name(o->traces.items[i]));
@@ -160,17 +181,42 @@ static void describe(const struct simulate_options *o, struct simulate_inputs *i
 	in->traffic = arena_strdup(&in->arena, traffic.text, traffic.len);
 }
 
+/* The world file tells more than a recording, which tells more than the defaults. */
+static void start_as_recorded(struct simulate_inputs *in)
+{
+	size_t count = in->manifest.fleet.pool_count;
+	struct pool_world *pools = arena_array(&in->arena, struct pool_world, count);
+
+	for (size_t i = 0; i < count; i++) {
+		pools[i] = in->world.pools[i];
+		if (in->initial_replicas && pools[i].initial_replicas < 0)
+			pools[i].initial_replicas = in->initial_replicas[i];
+	}
+	in->world.pools = pools;
+}
+
+static bool read_world(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
+{
+	const struct fleet_spec *fleet = &in->manifest.fleet;
+
+	in->world = world_spec_default(fleet, &in->arena);
+	if (o->world && !world_file_read(o->world, fleet, &in->arena, &in->world, e))
+		return false;
+	start_as_recorded(in);
+	return true;
+}
+
 bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
 	if (o->rivals && !o->compare)
 		return error_set(e, ERROR_INVALID, "--rivals says whom to compare with; add --compare");
 	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
 		return false;
-	in->world = world_spec_default(&in->manifest.fleet, &in->arena);
-	if (o->world && !world_file_read(o->world, &in->manifest.fleet, &in->arena, &in->world, e))
+	in->start = default_start;
+	if (!read_traces(o, in, e) || !read_world(o, in, e) || !check_times(o, in, e))
 		return false;
-	if (!read_traces(o, in, e) || !check_times(o, in, e))
-		return false;
+	if (o->start != ABSENT)
+		in->start = o->start;
 	describe(o, in);
 	return true;
 }

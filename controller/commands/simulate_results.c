@@ -116,7 +116,7 @@ static struct report *open_report(const struct simulate_options *o, const struct
 						.traffic = in->traffic,
 						.program = command_version_text(),
 						.seed = (uint64_t)o->seed,
-						.start = o->start,
+						.start = in->start,
 						.interval = o->tick,
 						.warm_up = o->warm_up });
 }
@@ -197,6 +197,7 @@ static bool finish_files(struct results *r, const struct buf *summary, const str
 	struct timeline *t = r->timeline;
 
 	r->timeline = NULL;
+	unlink(join(&r->arena, r->folder, "compare.json")); /* of an earlier run */
 	return finish_history(r, e) && timeline_commit(t, e) &&
 	       (!compared || compare_write(compared, join(&r->arena, r->folder, "compare.json"), e)) &&
 	       file_write(join(&r->arena, r->folder, "summary.json"), summary->text, summary->len, e) &&
