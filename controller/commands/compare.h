@@ -9,6 +9,8 @@
 #include "controller/simulation/rivals/compare.h"
 #include "controller/simulation/rivals/oracle.h"
 
+#include <stdio.h>
+
 struct compare_setup {
 	/* World, warm-up and stop flag; policy and setting as Preheat ran. Its observers are not called. */
 	const struct simulation *simulation;

@@ -141,6 +141,10 @@ static void print_pool(const struct compare_result *r, size_t pool, FILE *out)
 	const struct fleet_spec *fleet = r->setup->simulation->world.fleet;
 	struct sheet s = { .result = r, .spec = &fleet->pools[pool], .pool = pool };
 
+	if (!score_of(&s, 0)->requests) {
+		fprintf(out, "\nPool %s had no traffic to compare on.\n", s.spec->name);
+		return;
+	}
 	s.table = table_new(columns, sizeof columns / sizeof *columns);
 	fprintf(out, "\nPool %s against %zu settings of other autoscalers, at most %s late%s\n", s.spec->name,
 		r->comparison.row_count - 1, human_share((double)s.spec->objective_late_ppm / 1e6).text,

@@ -83,15 +83,19 @@ long compare_first_choice(const struct comparison *c, size_t pool, const struct 
 	return best != NO_ROW ? best : compare_least_late(c, pool, f, true);
 }
 
-static int by_lateness(const void *left, const void *right)
+static bool comes_before(const struct compare_point *a, const struct compare_point *b)
 {
-	const struct compare_point *a = left, *b = right;
+	return a->late_share < b->late_share || (a->late_share <= b->late_share && a->cost < b->cost);
+}
 
-	if (a->late_share < b->late_share || a->late_share > b->late_share)
-		return a->late_share < b->late_share ? -1 : 1;
-	if (a->cost < b->cost || a->cost > b->cost)
-		return a->cost < b->cost ? -1 : 1;
-	return a->row < b->row ? -1 : a->row > b->row;
+/* Equal ones keep the order of their rows. */
+static void insert(struct compare_point *points, size_t count, struct compare_point p)
+{
+	while (count && comes_before(&p, &points[count - 1])) {
+		points[count] = points[count - 1];
+		count--;
+	}
+	points[count] = p;
 }
 
 size_t compare_frontier(const struct comparison *c, size_t pool, const struct compare_filter *f, struct arena *a,
@@ -104,9 +108,8 @@ size_t compare_frontier(const struct comparison *c, size_t pool, const struct co
 		const struct score *s = &c->rows[i].pools[pool].scored;
 
 		if (passes(&c->rows[i], f))
-			points[count++] = (struct compare_point){ score_late_share(s), compare_cost(s), i };
+			insert(points, count++, (struct compare_point){ score_late_share(s), compare_cost(s), i });
 	}
-	qsort(points, count, sizeof *points, by_lateness);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || points[i].cost < points[kept - 1].cost)
 			points[kept++] = points[i];

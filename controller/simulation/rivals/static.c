@@ -1,6 +1,8 @@
 /* A fixed number of replicas: what most people run. */
 #include "controller/simulation/rivals/rival.h"
 
+#include <inttypes.h>
+
 static const struct setting_row rows[] = {
 	{ "replicas", 1, 0, 100000, "always so many" },
 };
@@ -22,7 +24,7 @@ static void sweep(struct sweep *s, const struct rival_scale *scale)
 	if (high < low + STEPS - 1)
 		high = low + STEPS - 1;
 	for (int i = 0; i < STEPS; i++)
-		sweep_add(s, false, "replicas=%lld", (long long)(low + (high - low) * i / (STEPS - 1)));
+		sweep_add(s, false, "replicas=%" PRId64, low + (high - low) * i / (STEPS - 1));
 }
 
 const struct family family_static = {
