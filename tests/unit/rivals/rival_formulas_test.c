@@ -111,7 +111,7 @@ static void kpa_follows_the_stable_window(void **state)
 	(void)state;
 	assert_non_null(k);
 	/* One pod: no panic at the start. 12 readings of 70, then of 105: the mean moves by 35/12 a reading. */
-	for (int i = 0; i < 12; i++)
+	for (millis i = 0; i < 12; i++)
 		assert_int_equal(kpa_scale(k, &kpa_defaults, i * 5 * SECOND, 70, 1), 1);
 	assert_int_equal(kpa_scale(k, &kpa_defaults, 60 * SECOND, 105, 1), 2); /* 72.9 / 70 */
 	free(k);
