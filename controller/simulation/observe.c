@@ -77,14 +77,13 @@ static void show_starts(const struct world *w, const struct pool_state *p, struc
 static struct pool_input show_pool(const struct pool_state *p, const struct group_input *groups)
 {
 	const struct queue *q = &p->queue;
-	int64_t room = (int64_t)q->open_seats * q->truth.slots;
 	struct pool_input in = { .scrapes_expected = p->scrapes_expected,
 				 .scrapes_fresh = p->scrapes_fresh,
 				 .schedule_floor = p->schedule.floor,
 				 .schedule_next_floor = p->schedule.next_floor,
 				 .schedule_next_at = p->schedule.next_at,
 				 .inter_token_latency_us = q->running ? q->truth.inter_token_latency_us : ABSENT,
-				 .kv_cache_permille = room ? q->running * 1000 / room : ABSENT };
+				 .kv_cache_permille = ABSENT }; /* the model has slots, no KV cache */
 
 	for (size_t i = 0; i < p->spec->group_count; i++) {
 		in.ready += groups[i].ready;
@@ -92,7 +91,7 @@ static struct pool_input show_pool(const struct pool_state *p, const struct grou
 		in.lent += groups[i].lent;
 	}
 	if (!p->scrapes_fresh && p->scrapes_expected)
-		in.inter_token_latency_us = in.kv_cache_permille = ABSENT;
+		in.inter_token_latency_us = ABSENT;
 	return in;
 }
 
