@@ -7,6 +7,8 @@ static const double chases[] = { .05, .25, 1 };
 
 enum { MARGINS = sizeof margins / sizeof margins[0], CHASES = sizeof chases / sizeof chases[0] };
 
+_Static_assert(MARGINS *CHASES *(3 + HOLDS_MAX) <= RULES_MAX, "the family does not fit");
+
 static void add_rules(struct family *f, size_t hold_from, size_t hold_to, bool is_tiered, double stock)
 {
 	for (size_t m = 0; m < MARGINS; m++)
