@@ -135,7 +135,7 @@ bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct t
 
 bool history_read(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e)
 {
-	struct error damage;
+	struct error damage = { .kind = ERROR_NONE };
 
 	if (!history_read_lenient(h, tick, pool, out, &damage, e))
 		return false;

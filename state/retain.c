@@ -6,6 +6,8 @@ struct sums {
 	int64_t ticks, arrived, started, late, replica_ms, micro_dollars, asked;
 };
 
+static const millis an_hour = HOUR;
+
 static void count(struct sums *s, const struct tick_record *r)
 {
 	const struct pool_decision *d = &r->plan.decision;
@@ -16,7 +18,7 @@ static void count(struct sums *s, const struct tick_record *r)
 	s->started += d->started == ABSENT ? 0 : d->started;
 	s->late += d->late == ABSENT ? 0 : d->late;
 	s->replica_ms += d->decided * r->interval;
-	s->micro_dollars += (int64_t)((__int128)d->dollars_per_hour * r->interval / HOUR);
+	s->micro_dollars += (int64_t)((__int128)d->dollars_per_hour * r->interval / an_hour);
 	s->asked += m.has_asked;
 }
 

@@ -73,10 +73,10 @@ static void put_units(struct buf *out)
 							   &objective_price_info, &pool_input_info,
 							   &scrape_input_info,	  &group_input_info,
 							   &start_input_info,	  &event_input_info,
-							   &deadline_input_info };
+							   &deadline_input_info,  NULL };
 
 	buf_text(out, ",\n\"units\":{");
-	for (size_t i = 0; i < sizeof infos / sizeof *infos; i++) {
+	for (size_t i = 0; infos[i]; i++) {
 		buf_printf(out, "%s\n \"%s\":{", i ? "," : "", infos[i]->name);
 		for (size_t f = 0; f < infos[i]->count; f++)
 			buf_printf(out, "%s\"%s\":\"%s\"", f ? "," : "", infos[i]->fields[f].name,

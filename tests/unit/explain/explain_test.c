@@ -86,11 +86,12 @@ static void a_decision_is_told_in_sentences(void **state)
 		" In spot: start 3 replicas on new machines; 9 nodes there now, 12 after it."
 		" on-demand is held by: stock-out; no starts there before 2024-05-10 14:33:15, after 2 refusals"
 		" in a row.");
-	assert_string_equal(part(&e, "Seen"),
-			    "All signals are fresh. On average over the tick, 812 sequences were running and"
-			    " 34.5 requests were waiting; 31 wait now. 120 requests arrived. 118 requests started, 2 of them"
-			    " later than the objective. 9 replicas are ready, 2 are on the way."
-			    " Late is what waits longer than 2s.");
+	assert_string_equal(
+		part(&e, "Seen"),
+		"All signals are fresh. On average over the tick, 812 sequences were running and"
+		" 34.5 requests were waiting; 31 wait now. 120 requests arrived. 118 requests started, 2 of them"
+		" later than the objective. 9 replicas are ready, 2 are on the way."
+		" Late is what waits longer than 2s.");
 	assert_string_equal(part(&e, "Held by"),
 			    "The budget of $15.00 an hour; after this plan the pool costs $14.52.");
 	arena_release(&a);
@@ -209,7 +210,7 @@ static void every_number_stands_in_the_record(void **state)
 		struct random r = random_stream(seed, "explain");
 		struct arena a = { 0 };
 		struct buf known = { 0 };
-		struct group_decision asked[2];
+		struct group_decision asked[2] = { 0 };
 		struct pool_plan plan = { .groups = asked, .group_count = 2, .price_count = 3 };
 		struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
 

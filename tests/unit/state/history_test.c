@@ -1,129 +1,7 @@
-/* Histories: what was written is read; questions find it; damage and foreign files are told apart. */
+/* Histories: what was written is read, found, thinned, and left in sums. */
 #include "base/deflate.h"
-#include "base/random.h"
-#include "state/history.h"
 #include "state/launch.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-static const struct group_spec groups[] = { { .name = "spot" }, { .name = "on-demand" } };
-static const size_t both[] = { 0, 1 }, second[] = { 1 };
-static const struct pool_spec pools[] = {
-	{ .name = "chat", .namespace = "llm", .groups = both, .group_count = 2 },
-	{ .name = "batch", .namespace = "llm", .groups = second, .group_count = 1 },
-};
-static const struct fleet_spec fleet = { groups, 2, pools, 2 };
-static const millis start = INT64_C(1700000000000);
-
-static char folder[] = "/tmp/preheat-history-XXXXXX";
-static char path[64];
-
-/* What tick `t` was, made from its number alone. */
-struct made {
-	struct snapshot snapshot;
-	struct plan plan;
-	struct pool_snapshot snapshots[2];
-	struct pool_plan plans[2];
-	struct scrape_input scrapes[3];
-	struct group_input group_inputs[2];
-	struct group_decision decisions[2][2];
-};
-
-static void make(struct made *m, int64_t t)
-{
-	struct random r = random_stream((uint64_t)t, "history-test");
-
-	*m = (struct made){ 0 };
-	for (size_t i = 0; i < 3; i++)
-		m->scrapes[i] = (struct scrape_input){ .at = start + t * 15000 + (int64_t)i * 5000,
-						       .running = (int64_t)(random_next(&r) % 500),
-						       .output_tokens = (int64_t)(random_next(&r) % 100000) };
-	for (size_t p = 0; p < 2; p++) {
-		size_t count = pools[p].group_count;
-
-		m->snapshots[p] = (struct pool_snapshot){
-			.scrapes = m->scrapes, .scrape_count = 3, .groups = m->group_inputs, .group_count = count
-		};
-		m->plans[p] = (struct pool_plan){ .groups = m->decisions[p], .group_count = count };
-		m->plans[p].decision = (struct pool_decision){ .ready = 5, .decided = 5, .started = 7, .late = 1 };
-	}
-	if (t % 10 == 3) {
-		m->decisions[0][t % 20 == 3].cold = t % 7 + 1;
-		m->plans[0].decision.decided = 5 + t % 7 + 1;
-	}
-	if (t % 50 == 1)
-		m->plans[1].decision.held_by = LIMIT_BUDGET;
-	m->snapshot = (struct snapshot){ t, start + (t + 1) * 15000, 15000, &fleet, m->snapshots };
-	m->plan = (struct plan){ m->plans, 2 };
-}
-
-static void write_file(int64_t ticks, int64_t ticks_per_commit)
-{
-	struct history_setup setup = { path,	  "kind: WarmPool\n", &fleet,		"0.1.0",
-				       "preheat", "a test",	      ticks_per_commit, HOUR };
-	struct error e = { 0 };
-	struct made m;
-
-	unlink(path);
-	struct history *h = history_create(&setup, &e);
-	assert_string_equal(e.message, "");
-	assert_non_null(h);
-	for (int64_t t = 0; t < ticks; t++) {
-		make(&m, t);
-		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
-		if (history_wants_checkpoint(h)) {
-			struct buf memory = { 0 };
-
-			buf_printf(&memory, "memory before %lld", (long long)t + 1);
-			assert_true(history_checkpoint(h, &memory, &e));
-			buf_release(&memory);
-		}
-	}
-	assert_true(history_finish(h, &e));
-}
-
-static struct history *open_file(void)
-{
-	struct error e = { 0 };
-	struct history *h = history_open(path, &e);
-
-	assert_string_equal(e.message, "");
-	return h;
-}
-
-static void sql(const char *text)
-{
-	sqlite3 *db;
-	char *message = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK)
-		fail_msg("%s: %s", text, message);
-	sqlite3_close(db);
-}
-
-static void assert_tick(const struct tick_record *r, int64_t t)
-{
-	struct made m;
-
-	make(&m, t);
-	assert_int_equal(r->tick, t);
-	assert_int_equal(r->now, m.snapshot.now);
-	assert_memory_equal(r->snapshot.scrapes, m.scrapes, sizeof m.scrapes);
-	assert_memory_equal(&r->plan.decision, &m.plans[r->pool].decision, sizeof r->plan.decision);
-	assert_memory_equal(r->plan.groups, m.decisions[r->pool], r->plan.group_count * sizeof *r->plan.groups);
-}
+#include "tests/unit/state/history_made.h"
 
 static void what_was_written_is_read_in_any_order(void **state)
 {
@@ -172,7 +50,7 @@ static void facts_are_kept(void **state)
 	assert_non_null(strstr(e.message, "chat, batch"));
 	assert_true(history_span(h, &span, &e));
 	assert_int_equal(span.last_tick, 9);
-	assert_int_equal(span.to, start + 10 * 15000);
+	assert_int_equal(span.to, start + 10 * TICK);
 	arena_release(&a);
 	history_close(h);
 }
@@ -183,9 +61,7 @@ static void a_time_finds_its_tick(void **state)
 	static const struct {
 		millis after;
 		int64_t tick;
-	} cases[] = {
-		{ -5, 0 }, { 0, 0 }, { 15000, 0 }, { 29999, 0 }, { 30000, 1 }, { 100 * 15000, 99 }, { DAY, 299 }
-	};
+	} cases[] = { { -5, 0 }, { 0, 0 }, { TICK, 0 }, { 29999, 0 }, { 30000, 1 }, { 100 * TICK, 99 }, { DAY, 299 } };
 	int64_t tick;
 	struct error e;
 
@@ -235,62 +111,6 @@ static void a_filter_finds_what_it_says(void **state)
 	history_close(h);
 }
 
-static void an_altered_plan_is_named(void **state)
-{
-	(void)state;
-	struct tick_record r;
-	struct error e, damage;
-
-	write_file(300, 100);
-	sql("UPDATE decision SET plan = CAST(substr(plan, 1, 1) || x'7e' || substr(plan, 3) AS BLOB)"
-	    " WHERE tick = 123 AND pool = 0");
-	struct history *h = open_file();
-	assert_true(history_read(h, 122, 0, &r, &e));
-	assert_false(history_read(h, 123, 0, &r, &e));
-	assert_int_equal(e.kind, ERROR_INVALID);
-	assert_non_null(strstr(e.message, "pool chat, tick 123: the stored plan is damaged"));
-	assert_false(history_read(h, 124, 0, &r, &e)); /* told against the damaged one */
-	assert_true(history_read(h, 123, 1, &r, &e));
-	assert_true(history_read(h, 240, 0, &r, &e)); /* a keyframe stands on its own */
-
-	assert_true(history_read_lenient(h, 123, 0, &r, &damage, &e));
-	assert_true(r.is_plan_damaged);
-	struct made m;
-	make(&m, 123);
-	history_trust_plan(h, 0, &m.plans[0]);
-	assert_true(history_read_lenient(h, 124, 0, &r, &damage, &e));
-	assert_false(r.is_plan_damaged);
-	assert_tick(&r, 124);
-	history_close(h);
-}
-
-static void numbers_beside_a_plan_must_match(void **state)
-{
-	(void)state;
-	static const char *const changes[] = {
-		"UPDATE decision SET held_by = 3 WHERE tick = 5 AND pool = 0",
-		"UPDATE decision SET asked = 3 WHERE tick = 5 AND pool = 0",
-		"UPDATE decision SET concerns = 2 WHERE tick = 5 AND pool = 0",
-		"UPDATE decision SET is_keyframe = 1 WHERE tick = 5 AND pool = 0",
-		"UPDATE decision SET plan = x'00' WHERE tick = 5 AND pool = 0",
-		"UPDATE decision SET input = plan WHERE tick = 5 AND pool = 0",
-		"UPDATE tick SET at = at + 1 WHERE id = 5",
-		"UPDATE tick SET interval = 14000 WHERE id = 5",
-	};
-	struct tick_record r;
-	struct error e;
-
-	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-		write_file(20, 100);
-		sql(changes[i]);
-		struct history *h = open_file();
-		if (history_read(h, 5, 0, &r, &e))
-			fail_msg("%s", changes[i]);
-		assert_non_null(strstr(e.message, "tick 5"));
-		history_close(h);
-	}
-}
-
 static void checkpoints_come_back_and_are_thinned(void **state)
 {
 	(void)state;
@@ -300,16 +120,16 @@ static void checkpoints_come_back_and_are_thinned(void **state)
 	uint32_t crc;
 	bool there;
 
-	write_file(240 * 73, 1000); /* just over three days */
+	write_file(INT64_C(240) * 73, 1000); /* just over three days */
 	struct history *h = open_file();
-	assert_true(history_last_checkpoint(h, 240 * 72 + 50, &at, &memory, &e));
-	assert_true(at > 240 * 71 && at <= 240 * 72 + 50);
+	assert_true(history_last_checkpoint(h, INT64_C(240) * 72 + 50, &at, &memory, &e));
+	assert_true(at > INT64_C(240) * 71 && at <= INT64_C(240) * 72 + 50);
 	char expected[64];
 	snprintf(expected, sizeof expected, "memory before %lld", (long long)at);
 	assert_string_equal(memory.text, expected);
 	assert_true(history_next_checkpoint(h, at - 1, &there, &next, &crc, &e));
 	assert_true(there && next == at && crc == crc32_bytes(0, memory.text, memory.len));
-	assert_true(history_next_checkpoint(h, 240 * 73, &there, &next, &crc, &e));
+	assert_true(history_next_checkpoint(h, INT64_C(240) * 73, &there, &next, &crc, &e));
 	assert_false(there);
 	assert_false(history_last_checkpoint(h, 3, &at, &memory, &e));
 	assert_int_equal(e.kind, ERROR_NOT_FOUND);
@@ -327,7 +147,7 @@ static void checkpoints_come_back_and_are_thinned(void **state)
 	sqlite3_close(db);
 	sql("UPDATE checkpoint SET bytes = x'00'");
 	h = open_file();
-	assert_false(history_last_checkpoint(h, 240 * 72, &at, &memory, &e));
+	assert_false(history_last_checkpoint(h, INT64_C(240) * 72, &at, &memory, &e));
 	assert_non_null(strstr(e.message, "checkpoint of tick"));
 	history_close(h);
 }
@@ -353,7 +173,7 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 		if (t % 300 == 299)
 			assert_true(history_checkpoint(h, &memory, &e));
 		if (t == 800) {
-			assert_true(history_retain(h, start + 650 * 15000, &dropped, &e));
+			assert_true(history_retain(h, start + 650 * TICK, &dropped, &e));
 			assert_int_equal(dropped, 600);
 		}
 		buf_release(&memory);
@@ -409,73 +229,6 @@ static void launches_are_open_until_they_end(void **state)
 	arena_release(&a);
 }
 
-static void assert_refused(enum error_kind kind, const char *words)
-{
-	struct error e = { 0 };
-	struct history *h = history_open(path, &e);
-
-	assert_null(h);
-	assert_non_null(strstr(e.message, words));
-	assert_int_equal(e.kind, kind);
-	assert_non_null(strstr(e.message, path));
-}
-
-static void put_file(const char *bytes)
-{
-	unlink(path);
-	FILE *f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(bytes, f);
-	fclose(f);
-}
-
-static void files_that_are_no_history_are_told_apart(void **state)
-{
-	(void)state;
-	unlink(path);
-	assert_refused(ERROR_NOT_FOUND, "no such file");
-	put_file("");
-	assert_refused(ERROR_INVALID, "empty");
-	put_file("t_s,n_req,prompt_tokens,output_tokens\n0,1,2,3\n and more, so that it is longer than a header is "
-		 "...........");
-	assert_refused(ERROR_INVALID, "not a history");
-	unlink(path);
-	sql("CREATE TABLE t (a)");
-	assert_refused(ERROR_INVALID, "but not a history");
-	write_file(10, 1);
-	sql("PRAGMA user_version = 99");
-	assert_refused(ERROR_INVALID, "newer preheat");
-	write_file(10, 1);
-	sql("UPDATE fact SET value = 'x' WHERE name = 'layout'");
-	assert_refused(ERROR_INVALID, "other fields");
-	write_file(300, 100);
-	assert_int_equal(truncate(path, 8192), 0);
-	assert_refused(ERROR_INVALID, "cut short");
-	write_file(300, 100);
-	assert_int_equal(truncate(path, 50), 0);
-	assert_refused(ERROR_INVALID, "");
-	unlink(path);
-	assert_int_equal(mkdir(path, 0700), 0);
-	assert_refused(ERROR_INVALID, "not a file");
-	rmdir(path);
-}
-
-static void a_file_in_use_by_itself_is_locked(void **state)
-{
-	(void)state;
-	sqlite3 *db;
-
-	write_file(10, 1);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db,
-				      "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;"
-				      "INSERT INTO fact VALUES ('a', 'b')",
-				      NULL, NULL, NULL),
-			 SQLITE_OK);
-	assert_refused(ERROR_UNAVAILABLE, "locked");
-	sqlite3_close(db);
-}
-
 static void reading_does_not_wait_for_the_writer(void **state)
 {
 	(void)state;
@@ -503,20 +256,6 @@ static void reading_does_not_wait_for_the_writer(void **state)
 	assert_true(history_finish(w, &e));
 }
 
-static void a_taken_name_is_refused(void **state)
-{
-	(void)state;
-	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 10, HOUR };
-	struct error e;
-
-	put_file("mine");
-	assert_null(history_create(&setup, &e));
-	assert_int_equal(e.kind, ERROR_CONFLICT);
-	setup.path = "/nowhere/history.db";
-	assert_null(history_create(&setup, &e));
-	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
-}
-
 static void reading_leaves_no_files_behind(void **state)
 {
 	(void)state;
@@ -528,22 +267,6 @@ static void reading_leaves_no_files_behind(void **state)
 	assert_int_not_equal(access(beside, F_OK), 0);
 }
 
-static int make_folder(void **state)
-{
-	(void)state;
-	if (!mkdtemp(folder))
-		return -1;
-	snprintf(path, sizeof path, "%s/history.db", folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	unlink(path);
-	return rmdir(folder);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -551,15 +274,10 @@ int main(void)
 		cmocka_unit_test(facts_are_kept),
 		cmocka_unit_test(a_time_finds_its_tick),
 		cmocka_unit_test(a_filter_finds_what_it_says),
-		cmocka_unit_test(an_altered_plan_is_named),
-		cmocka_unit_test(numbers_beside_a_plan_must_match),
 		cmocka_unit_test(checkpoints_come_back_and_are_thinned),
 		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
 		cmocka_unit_test(launches_are_open_until_they_end),
-		cmocka_unit_test(files_that_are_no_history_are_told_apart),
-		cmocka_unit_test(a_file_in_use_by_itself_is_locked),
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
-		cmocka_unit_test(a_taken_name_is_refused),
 		cmocka_unit_test(reading_leaves_no_files_behind),
 	};
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 enum { LIST_MOST = 12, GROUPS = 3 };
+static const millis TICK = 15000;
 
 /* One pool's tick with room for its lists. */
 struct sample {
@@ -43,7 +44,8 @@ static void scatter(struct random *r, void *values, size_t count, unsigned one_i
 			v[i] = any_value(r);
 }
 
-#define FIELDS(array) (sizeof(array) / (sizeof(int64_t)))
+enum { VALUE = 8 };
+#define FIELDS(array) (sizeof(array) / VALUE)
 
 /* The tick after: some values and lengths change; the front of the starts leaves. */
 static void advance(struct random *r, struct sample *s)
@@ -107,7 +109,7 @@ static void every_value_comes_back(void **state)
 	struct error e;
 
 	for (int64_t tick = 0; tick < 3000; tick++) {
-		struct record_key k = { tick, 2, INT64_C(1700000000000) + tick * 15000, 15000, tick % 240 == 0 };
+		struct record_key k = { tick, 2, INT64_C(1700000000000) + tick * TICK, TICK, tick % 240 == 0 };
 
 		advance(&r, s);
 		buf_clear(&bytes);
@@ -136,7 +138,7 @@ static void an_altered_byte_is_noticed(void **state)
 	struct record_state in = { 0 };
 	struct buf bytes = { 0 };
 	struct sample *s = calloc(1, sizeof *s);
-	struct record_key k = { 240, 0, INT64_C(1700000000000), 15000, true };
+	struct record_key k = { 240, 0, INT64_C(1700000000000), TICK, true };
 	struct error e;
 
 	advance(&r, s);
@@ -193,10 +195,10 @@ static void a_quiet_tick_costs_a_few_bytes(void **state)
 	struct pool_snapshot snapshot = { .scrapes = scrapes, .scrape_count = 3 };
 
 	for (int64_t tick = 0; tick < 10; tick++) {
-		struct record_key k = { tick, 0, INT64_C(1700000000000) + tick * 15000, 15000, tick == 0 };
+		struct record_key k = { tick, 0, INT64_C(1700000000000) + tick * TICK, TICK, tick == 0 };
 
 		for (int i = 0; i < 3; i++)
-			scrapes[i].at = k.now - 10000 + i * 5000;
+			scrapes[i].at = k.now - 10000 + i * INT64_C(5000);
 		buf_clear(&bytes);
 		record_encode_input(&in, &k, &snapshot, &bytes);
 		if (tick)
