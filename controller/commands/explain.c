@@ -77,7 +77,7 @@ static void add_fields(struct table *t, const char *of, const struct record_info
 	const int64_t *values = record;
 
 	for (size_t i = 0; i < info->count; i++) {
-		CLEANUP(buf_release) struct buf text = { 0 }, raw = { 0 };
+		CLEANUP(buf_release) struct buf raw = { 0 };
 		const struct field_info *f = &info->fields[i];
 
 		table_text(t, of);
