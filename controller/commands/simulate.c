@@ -1,5 +1,6 @@
 #include "controller/commands/compare.h"
 #include "controller/commands/simulate_results.h"
+#include "controller/simulation/files/world_reference.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -77,8 +78,18 @@ static bool simulate_all(const struct simulate_options *o, bool *is_stopped, str
 	return is_done;
 }
 
+static int print_world(void)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	world_write_reference(&text);
+	fputs(text.text, stdout);
+	return EXIT_DONE;
+}
+
 static int run(int argc, char **argv)
 {
+	bool prints_world = false;
 	struct simulate_options o = {
 		.policy = "preheat", .output = "table", .scale = 1, .tick = 15 * SECOND, .start = ABSENT, .seed = 1
 	};
@@ -108,6 +119,8 @@ static int run(int argc, char **argv)
 		  NULL },
 		{ "force", 0, OPTION_FLAG, NULL, "replace the results in a folder that is not empty", &o.force, NULL },
 		{ "output", 0, OPTION_CHOICE, "FORMAT", "what to print: table or json", &o.output, "table|json" },
+		{ "print-world", 0, OPTION_FLAG, NULL, "print the reference of the world file and stop", &prints_world,
+		  NULL },
 	};
 	bool is_stopped = false;
 	struct error e = { 0 };
@@ -119,6 +132,8 @@ static int run(int argc, char **argv)
 		error_set(&e, ERROR_INVALID, "unexpected '%s'; simulate takes options only", argv[rest]);
 		return command_failed(&command_simulate, &e);
 	}
+	if (prints_world)
+		return print_world();
 	if (!simulate_all(&o, &is_stopped, &e))
 		return command_failed(&command_simulate, &e);
 	return is_stopped ? EXIT_ENVIRONMENT : EXIT_DONE;
