@@ -89,6 +89,7 @@ static void describe_rule(const struct pool_memory *m, const struct choice_input
 	d->stock_permille = r->is_tiered ? milli(r->stock) : ABSENT;
 	d->rule_since = c->since;
 	d->rule_share_ppm = ppm(c->share);
+	d->rule_late_ppm = m->record.arrived > 0 ? ppm(shadow->late / m->record.arrived) : ABSENT;
 	d->rule_gpu_milli = held_gpus(m, c->rule, gpus);
 	d->target_ppm = ppm(c->target);
 	d->objective_ppm = ppm(in->late_allowed);

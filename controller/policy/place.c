@@ -203,6 +203,7 @@ static void place_cancels(const struct placing *p, const struct moves *m)
 		d->cancel_cold = at_most(cold, starting(p, i, START_COLD) + starting(p, i, START_PLACE));
 		d->cancel_wake = at_most(wake, starting(p, i, START_WAKE));
 		d->cancel_reclaim = at_most(reclaim, starting(p, i, START_RECLAIM));
+		p->room[index_of(p, i)].nodes -= (d->cancel_cold + d->cancel_wake) / per_node(p, i);
 		cold -= d->cancel_cold;
 		wake -= d->cancel_wake;
 		reclaim -= d->cancel_reclaim;
