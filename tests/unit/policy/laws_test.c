@@ -72,7 +72,7 @@ static void check_groups(const struct toy *t)
 		const struct group_input *in = &t->inputs[i];
 		int64_t asked = d->cold + d->wake + d->refill + d->place;
 		LAW(d->cold >= 0 && d->wake >= 0 && d->refill >= 0 && d->release >= 0 && d->cancel_cold >= 0);
-		LAW(asked == 0 || in->nodes + asked <= t->groups[i].max_nodes);
+		LAW(asked == 0 || in->nodes + asked - d->cancel_cold - d->cancel_wake <= t->groups[i].max_nodes);
 		LAW(d->cold == 0 || d->blocked_until == 0);
 		LAW(d->release <= in->ready && d->stop + d->give_back <= d->release);
 		LAW(d->release == 0 || in->nodes - d->release >= t->groups[i].min_nodes);
