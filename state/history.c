@@ -237,20 +237,36 @@ static bool check_layout(struct history *h, struct error *e)
 	if (strcmp(found, wanted))
 		return error_set(e, ERROR_INVALID,
 				 "%s: its records have other fields than this program knows (layout %s, not %s); "
-				 "read it with preheat %s, which wrote it",
+				 "read it with %s, which wrote it",
 				 db_path(h->db), found, wanted, program);
 	return true;
 }
 
-struct history *history_open(const char *path, struct error *e)
+static struct history *open_with(struct db *db, struct error *e)
 {
 	struct history *h = history_new();
 
-	h->db = db_open_read(path, &history_schema, e);
+	h->db = db;
 	if (h->db && check_layout(h, e) && load_pools(h, e))
 		return h;
 	history_close(h);
 	return NULL;
+}
+
+struct history *history_open(const char *path, struct error *e)
+{
+	return open_with(db_open_read(path, &history_schema, e), e);
+}
+
+struct history *history_edit(const char *path, struct error *e)
+{
+	/* Its words for a file that is no history come from reading. */
+	struct db *db = db_open_read(path, &history_schema, e);
+
+	if (!db)
+		return NULL;
+	db_close(db);
+	return open_with(db_open(path, &history_schema, e), e);
 }
 
 const char *history_path(const struct history *h)

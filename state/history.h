@@ -27,6 +27,8 @@ struct history_setup {
 struct history *history_create(const struct history_setup *setup, struct error *e);
 /* For reading only. NULL on failure. */
 struct history *history_open(const char *path, struct error *e);
+/* For thinning one that nobody else writes; nothing can be appended. NULL on failure. */
+struct history *history_edit(const char *path, struct error *e);
 /* Commits and closes. A history that failed before is closed too, and keeps what was committed. */
 bool history_finish(struct history *h, struct error *e) MUST_USE;
 /* Closes without committing. Takes NULL. */
@@ -119,3 +121,14 @@ bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64
 
 /* Drops ticks that ended before `older_than`, as far as the last checkpoint before it; sums per hour stay. */
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e) MUST_USE;
+
+/* What dropped ticks of one hour came to. */
+struct history_hour {
+	int64_t hour; /* since 1970-01-01 00:00 UTC */
+	size_t pool;
+	int64_t ticks, arrived, started, late, replica_ms, micro_dollars, asked;
+};
+
+/* In order of time, in the arena. `pool`: index, or ANY. */
+bool history_hours(struct history *h, int64_t pool, struct arena *a, struct history_hour **hours, size_t *count,
+		   struct error *e) MUST_USE;

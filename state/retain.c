@@ -1,6 +1,8 @@
 /* Old ticks go; what they came to stays, in sums per hour. */
 #include "state/history_file.h"
 
+#include <string.h>
+
 /* What one pool's ticks of an hour came to. */
 struct sums {
 	int64_t ticks, arrived, started, late, replica_ms, micro_dollars, asked;
@@ -133,5 +135,44 @@ bool history_retain(struct history *h, millis older_than, int64_t *dropped, stru
 	if (!history_commit(h, e) || !db_exec(h->db, "PRAGMA incremental_vacuum", e))
 		return false;
 	*dropped = cut - span.first_tick;
+	return true;
+}
+
+static struct history_hour hour_of(const struct statement *s)
+{
+	return (struct history_hour){ .hour = db_column_int(s, 0),
+				      .pool = (size_t)db_column_int(s, 1),
+				      .ticks = db_column_int(s, 2),
+				      .arrived = db_column_int(s, 3),
+				      .started = db_column_int(s, 4),
+				      .late = db_column_int(s, 5),
+				      .replica_ms = db_column_int(s, 6),
+				      .micro_dollars = db_column_int(s, 7),
+				      .asked = db_column_int(s, 8) };
+}
+
+bool history_hours(struct history *h, int64_t pool, struct arena *a, struct history_hour **hours, size_t *count,
+		   struct error *e)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+	struct statement *s = db_prepare(h->db, "SELECT hour, pool, ticks, arrived, started, late, replica_ms,"
+						" micro_dollars, asked FROM rollup WHERE ?1 = -1 OR pool = ?1"
+						" ORDER BY hour, pool");
+	bool row = true;
+
+	db_bind_int(s, pool);
+	while (row) {
+		if (!db_step(s, &row, e))
+			return false;
+		struct history_hour hour = row ? hour_of(s) : (struct history_hour){ 0 };
+
+		if (row && hour.pool < h->pool_count)
+			buf_append(&found, &hour, sizeof hour);
+	}
+	db_reset(s);
+	*count = found.len / sizeof **hours;
+	*hours = arena_array(a, struct history_hour, *count + 1);
+	if (found.len)
+		memcpy(*hours, found.text, found.len);
 	return true;
 }

@@ -1,6 +1,7 @@
 /* preheat history: decisions as rows. */
 #include "base/table.h"
 #include "controller/commands/command.h"
+#include "controller/commands/history_hours.h"
 #include "controller/commands/question.h"
 #include "controller/explain/explain.h"
 
@@ -10,8 +11,9 @@
 struct asked {
 	struct question question;
 	const char *from, *to, *group, *limit, *output;
-	bool is_changed;
+	bool is_changed, is_hours;
 	int64_t most;
+	millis retain; /* 0: keep all */
 };
 
 /* A column shows one field of a decision; those without a field are filled by name. */
@@ -74,13 +76,9 @@ static void add_row(struct table *t, const struct asked *a, const struct tick_re
 	CLEANUP(buf_release) struct buf time = { 0 };
 	size_t count;
 	const struct history_pool *pools = history_pools(a->question.history, &count);
-	bool for_programs = table_format_of(a->output) == TABLE_CSV || table_format_of(a->output) == TABLE_JSON;
+	enum table_format format = table_format_of(a->output);
 
-	explain_time(r->now, for_programs ? 0 : question_offset(&a->question, r->now), &time);
-	if (for_programs) { /* RFC 3339 */
-		time.text[strcspn(time.text, " ")] = 'T';
-		buf_text(&time, "Z");
-	}
+	question_print_time(&a->question, r->now, format == TABLE_CSV || format == TABLE_JSON, &time);
 	table_text(t, time.text);
 	table_count(t, r->tick);
 	table_text(t, pools[r->pool].name);
@@ -142,7 +140,7 @@ static bool print_history(struct asked *a, struct error *e)
 	struct history_hit *hits;
 	size_t count;
 
-	if (!question_open(&a->question, e) || !fill_filter(a, &filter, e) ||
+	if (!fill_filter(a, &filter, e) ||
 	    !history_find(a->question.history, &filter, &a->question.arena, &hits, &count, e))
 		return false;
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
@@ -165,6 +163,15 @@ static bool print_history(struct asked *a, struct error *e)
 	return ok;
 }
 
+static bool answer(struct asked *a, struct error *e)
+{
+	if (!question_open(&a->question, e))
+		return false;
+	if (a->retain)
+		return history_hours_retain(&a->question, a->retain, e);
+	return a->is_hours ? history_hours_print(&a->question, a->output, e) : print_history(a, e);
+}
+
 static int run(int argc, char **argv)
 {
 	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .most = 50 };
@@ -179,6 +186,11 @@ static int run(int argc, char **argv)
 		  NULL },
 		{ "changed", 'c', OPTION_FLAG, NULL, "only decisions that asked for something", &a.is_changed, NULL },
 		{ "number", 'n', OPTION_COUNT, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
+		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
+		  NULL },
+		{ "retain", 0, OPTION_DURATION, "AGE",
+		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
+		  &a.retain, NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), wide, json or csv", &a.output,
 		  "table|wide|json|csv" },
 	};
@@ -192,7 +204,7 @@ static int run(int argc, char **argv)
 		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
 			  argv[rest]);
 		code = command_failed(&command_history, &e);
-	} else if (!print_history(&a, &e)) {
+	} else if (!answer(&a, &e)) {
 		code = command_failed(&command_history, &e);
 	}
 	question_close(&a.question);

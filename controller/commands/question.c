@@ -2,6 +2,7 @@
 
 #include "base/quantity.h"
 #include "base/zone.h"
+#include "controller/explain/explain.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -89,4 +90,15 @@ bool question_ticks(const struct question *q, const char *from, const char *to, 
 	*first += after >= q->span.from;
 	*last -= until < q->span.from;
 	return true;
+}
+
+void question_print_time(const struct question *q, millis at, bool for_programs, struct buf *out)
+{
+	size_t start = out->len;
+
+	explain_time(at, for_programs ? 0 : question_offset(q, at), out);
+	if (!for_programs)
+		return;
+	out->text[start + strcspn(out->text + start, " ")] = 'T';
+	buf_text(out, "Z");
 }

@@ -36,5 +36,7 @@ bool question_time(const struct question *q, const char *option, const char *tex
 /* The ticks that end after `from` and not after `to`; NULL leaves that side open. first > last when there are none. */
 bool question_ticks(const struct question *q, const char *from, const char *to, int64_t *first, int64_t *last,
 		    struct error *e) MUST_USE;
+/* As people read it, or for programs in RFC 3339. */
+void question_print_time(const struct question *q, millis at, bool for_programs, struct buf *out);
 /* Milliseconds east of UTC of the times to print. */
 millis question_offset(const struct question *q, millis at);
