@@ -43,7 +43,7 @@ static const struct schema_row telemetry_rows[] = {
 	{ .key = "share", .type = SCHEMA_SHARE, AT(telemetry_text, share), .fallback = "50%", .min = 1, .max = MILLION,
 	  .help = "Of the replicas, for stale." },
 };
-static const struct schema_table telemetry_table = { "telemetry", sizeof(struct telemetry_text),
+static const struct schema_table telemetry_table = { "window", sizeof(struct telemetry_text),
 	SCHEMA_ROWS(telemetry_rows) };
 
 static const struct schema_row pool_rows[] = {
@@ -90,7 +90,7 @@ static const struct schema_row stockout_rows[] = {
 	{ .key = "error", .type = SCHEMA_CHOICE, AT(window_text, error), .fallback = "stock-out",
 	  .choices = refusals, .help = "What the cloud answers." },
 };
-static const struct schema_table stockout_table = { "stock-out", sizeof(struct window_text),
+static const struct schema_table stockout_table = { "window", sizeof(struct window_text),
 	SCHEMA_ROWS(stockout_rows) };
 
 static const struct schema_row loss_rows[] = {
@@ -98,7 +98,7 @@ static const struct schema_row loss_rows[] = {
 	{ .key = "share", .type = SCHEMA_SHARE, AT(window_text, share), .is_required = true, .min = 1, .max = MILLION,
 	  .example = "30%", .help = "Of the machines running at its begin; taken at any time within." },
 };
-static const struct schema_table loss_table = { "loss", sizeof(struct window_text), SCHEMA_ROWS(loss_rows) };
+static const struct schema_table loss_table = { "window", sizeof(struct window_text), SCHEMA_ROWS(loss_rows) };
 
 static const struct schema_row slow_rows[] = {
 	{ .key = "share", .type = SCHEMA_SHARE, AT(slow_text, share), .fallback = "0%", .max = MILLION,
