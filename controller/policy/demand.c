@@ -2,8 +2,8 @@
 
 #include "base/exact.h"
 
-/* Per tick. Full replicas tell the service time at once, and a burst often brings longer requests. */
-static const double KEEP_SERVICE = .95, KEEP_SERVICE_QUEUEING = .5;
+/* Per 15 s. Full replicas tell the service time at once, and a burst often brings longer requests. */
+static const double LOG_KEEP = -.0512932943875505, LOG_KEEP_QUEUEING = -.6931471805599453; /* log .95, log .5 */
 static const double SMALLEST = .05;
 static const millis GONE_AFTER = 2 * MINUTE;
 
@@ -78,9 +78,9 @@ static bool is_sudden_zero(struct demand_state *d, const struct totals *t, milli
 	return now - d->quiet_since < limit;
 }
 
-static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds)
+static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds, double ticks)
 {
-	double keep = t->waiting > .02 * t->in_service ? KEEP_SERVICE_QUEUEING : KEEP_SERVICE;
+	double keep = exact_exp(ticks * (t->waiting > .02 * t->in_service ? LOG_KEEP_QUEUEING : LOG_KEEP));
 
 	d->busy = d->busy * keep + t->in_service * seconds;
 	d->finished = d->finished * keep + (t->completed > admitted ? t->completed : admitted);
@@ -88,17 +88,19 @@ static void learn_service(struct demand_state *d, const struct totals *t, double
 
 static void set_level(struct demand_state *d, const struct demand_reading *r)
 {
-	double sum = 0;
-	int64_t n = d->level_count < LEVEL_TICKS - 1 ? d->level_count + 1 : LEVEL_TICKS;
+	double sum = 0, tick = r->seconds * (double)r->readings;
+	int64_t n = (int64_t)(60 / tick + .5);
 
+	n = n < 4 ? 4 : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
+	n = n < d->level_count + 1 ? n : d->level_count + 1;
 	if (r->readings) {
 		d->mean = 0;
 		for (size_t i = 0; i < r->readings; i++)
 			d->mean += r->demand[i] / (double)r->readings;
 	}
-	d->recent[d->level_count % LEVEL_TICKS] = d->mean;
+	d->recent[d->level_count % LEVEL_TICKS_MOST] = d->mean;
 	for (int64_t i = 0; i < n; i++)
-		sum += d->recent[(uint64_t)(d->level_count - i) % LEVEL_TICKS];
+		sum += d->recent[(uint64_t)(d->level_count - i) % LEVEL_TICKS_MOST];
 	d->level = sum / (double)n;
 	d->levels[d->level_count % LEVELS] = d->level;
 	d->level_count++;
@@ -161,7 +163,7 @@ struct demand_reading demand_observe(struct demand_state *d, const struct pool_s
 	if (trusted) {
 		r.readings = s->scrape_count < SCRAPES_MAX ? s->scrape_count : SCRAPES_MAX;
 		r.seconds = seconds / n;
-		learn_service(d, &t, admitted, r.seconds);
+		learn_service(d, &t, admitted, r.seconds, seconds / 15);
 	}
 	r.service = d->finished > .5 && d->busy > 0 ? d->busy / d->finished : demand_prior_service(spec);
 	if (!trusted) {

@@ -6,14 +6,15 @@
 #pragma once
 #include "controller/policy/plan.h"
 
-enum { LEVEL_TICKS = 4, LEVELS = 1024 };
+/* The level is the mean of a minute, and of four ticks where these are longer. */
+enum { LEVEL_TICKS_MOST = 60, LEVELS = 2048 };
 
 struct demand_state {
 	double busy, finished; /* forgetting sums: sequence-seconds and requests */
 	double mean;	       /* demand, replicas */
 	double last;	       /* at the last reading */
 	double level;	       /* mean of the last minute */
-	double recent[LEVEL_TICKS];
+	double recent[LEVEL_TICKS_MOST];
 	double levels[LEVELS]; /* ring by tick */
 	int64_t level_count;
 	int64_t last_in_service, last_waiting; /* at the last reading */
