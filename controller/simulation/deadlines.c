@@ -6,6 +6,11 @@ void deadlines_open(struct deadline_book *b, millis deadline)
 	*b = (struct deadline_book){ .width = deadline ? deadline / (DEADLINES_SHOWN - 3) + 1 : 0 };
 }
 
+static void add_to(int64_t *bucket, int64_t work)
+{
+	*bucket = work > DEADLINE_WORK_MOST - *bucket ? DEADLINE_WORK_MOST : *bucket + work;
+}
+
 void deadlines_add(struct deadline_book *b, millis due, int64_t work)
 {
 	int64_t number = due / b->width;
@@ -13,10 +18,10 @@ void deadlines_add(struct deadline_book *b, millis due, int64_t work)
 	while (number - b->first >= DEADLINE_BUCKETS) {
 		int64_t *oldest = &b->work[b->first % DEADLINE_BUCKETS];
 		b->first++;
-		b->work[b->first % DEADLINE_BUCKETS] += *oldest;
+		add_to(&b->work[b->first % DEADLINE_BUCKETS], *oldest);
 		*oldest = 0;
 	}
-	b->work[(number > b->first ? number : b->first) % DEADLINE_BUCKETS] += work;
+	add_to(&b->work[(number > b->first ? number : b->first) % DEADLINE_BUCKETS], work);
 }
 
 void deadlines_take(struct deadline_book *b, int64_t work)

@@ -4,6 +4,9 @@
 
 enum { DEADLINE_BUCKETS = 64, DEADLINES_SHOWN = 16 };
 
+/* In one bucket; more counts as so much. All of them together fit an int64_t. */
+#define DEADLINE_WORK_MOST (INT64_MAX / 128)
+
 struct deadline_book {
 	millis width;			/* of a bucket; 0: no deadlines */
 	int64_t first;			/* number of the oldest bucket kept: due time / width */

@@ -100,7 +100,8 @@ int64_t queue_waiting_late(const struct queue *q, millis now)
 
 int64_t queue_demand_milli(const struct queue *q, millis span)
 {
-	int64_t slot_ms = q->cohorts ? cohorts_slot_ms(q, span) : requests_slot_ms(q, span);
+	double slot_ms = q->cohorts ? cohorts_slot_ms(q, span) : requests_slot_ms(q, span);
+	double milli = slot_ms * 1000 / ((double)span * (double)q->truth.slots);
 
-	return slot_ms * 1000 / (span * q->truth.slots);
+	return milli < 1e15 ? (int64_t)milli : INT64_C(1000000000000000);
 }

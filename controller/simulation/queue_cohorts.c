@@ -45,6 +45,14 @@ static void make_points(struct cohort_form *f, int64_t spread_permille)
 	}
 }
 
+/* Slot-milliseconds; absurd traffic stops growing instead of overflowing. */
+static int64_t work_of(int64_t count, millis service)
+{
+	int64_t work;
+
+	return __builtin_mul_overflow(count, service, &work) || work > DEADLINE_WORK_MOST ? DEADLINE_WORK_MOST : work;
+}
+
 static millis mean_service(const struct queue *q, const struct bin *b)
 {
 	if (!b->requests)
@@ -195,7 +203,7 @@ static void give_up(struct queue *q)
 		if (!c->is_late && (q->truth.deadline || wait > q->truth.objective_wait))
 			q->late += c->count;
 		if (q->deadlines.width)
-			deadlines_take(&q->deadlines, c->count * f->service_ms[c->bin]);
+			deadlines_take(&q->deadlines, work_of(c->count, f->service_ms[c->bin]));
 		queue_take(q, c->count);
 	}
 }
@@ -205,7 +213,8 @@ static int64_t arrived_by(const struct cohort_form *f, const struct bin *b, mill
 {
 	if (at <= b->at)
 		return 0;
-	return at >= b->at + f->bin_width ? b->requests : b->requests * (at - b->at) / f->bin_width;
+	return at >= b->at + f->bin_width ? b->requests
+					  : (int64_t)((__int128)b->requests * (at - b->at) / f->bin_width);
 }
 
 static void arrive(struct queue *q)
@@ -219,7 +228,8 @@ static void arrive(struct queue *q)
 			q->arrived += count;
 			queue_back(q, (struct cohort){ f->now, f->now, count, f->bin, false });
 			if (q->deadlines.width)
-				deadlines_add(&q->deadlines, f->now + q->truth.deadline, count * f->service_ms[f->bin]);
+				deadlines_add(&q->deadlines, f->now + q->truth.deadline,
+					      work_of(count, f->service_ms[f->bin]));
 		}
 		if (b->at + f->bin_width > f->now)
 			return;
@@ -252,7 +262,8 @@ static void complete(struct queue *q)
 	q->prompt_tokens += prompt;
 	q->output_tokens += output;
 	if (q->deadlines.width)
-		deadlines_take(&q->deadlines, done * f->service_ms[f->bin < f->bin_count ? f->bin : f->bin_count - 1]);
+		deadlines_take(&q->deadlines,
+			       work_of(done, f->service_ms[f->bin < f->bin_count ? f->bin : f->bin_count - 1]));
 }
 
 /* Nothing can happen before the next bin: steps over the seconds until then. */
@@ -366,12 +377,12 @@ int64_t cohorts_waiting_late(const struct queue *q, millis now)
 	return late;
 }
 
-int64_t cohorts_slot_ms(const struct queue *q, millis span)
+double cohorts_slot_ms(const struct queue *q, millis span)
 {
 	const struct cohort_form *f = q->cohorts;
-	int64_t sum = 0;
+	double sum = 0;
 
 	for (size_t i = 0; i < f->bin_count && f->bins[i].at < span; i++)
-		sum += f->bins[i].requests * f->service_ms[i];
+		sum += (double)f->bins[i].requests * (double)f->service_ms[i];
 	return sum;
 }

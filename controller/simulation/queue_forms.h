@@ -9,7 +9,7 @@ void requests_fill(struct queue *q, millis now);
 millis requests_seat_drain(struct queue *q, size_t seat);
 int64_t requests_seat_lose(struct queue *q, size_t seat, millis now);
 int64_t requests_waiting_late(const struct queue *q, millis now);
-int64_t requests_slot_ms(const struct queue *q, millis span);
+double requests_slot_ms(const struct queue *q, millis span);
 size_t requests_next_idle(const struct queue *q, size_t seat);
 
 void cohorts_open(struct queue *q);
@@ -17,4 +17,4 @@ void cohorts_advance(struct queue *q, millis until);
 millis cohorts_seat_drain(struct queue *q, millis now);
 int64_t cohorts_seat_lose(struct queue *q, bool is_draining, millis now);
 int64_t cohorts_waiting_late(const struct queue *q, millis now);
-int64_t cohorts_slot_ms(const struct queue *q, millis span);
+double cohorts_slot_ms(const struct queue *q, millis span);

@@ -362,13 +362,13 @@ int64_t requests_waiting_late(const struct queue *q, millis now)
 	return late;
 }
 
-int64_t requests_slot_ms(const struct queue *q, millis span)
+double requests_slot_ms(const struct queue *q, millis span)
 {
 	const struct request_form *f = q->requests;
-	int64_t sum = 0;
+	double sum = 0;
 
 	for (size_t i = 0; i < f->count && f->requests[i].arrival < span; i++)
-		sum += service_of(q, i);
+		sum += (double)service_of(q, i);
 	return sum;
 }
 

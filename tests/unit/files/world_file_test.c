@@ -31,44 +31,36 @@ static bool read_text(const char *text, struct arena *a, struct world_spec *out,
 	return is_read;
 }
 
-static void all_keys_are_understood(void **state)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	struct world_spec w;
-	struct error e = { 0 };
+static const char every_key[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: World\n"
+	"pools:\n"
+	"  - name: chat\n"
+	"    capacity: 60%\n"
+	"    maxSequences: 80\n"
+	"    prefillTokensPerSecond: 20k\n"
+	"    interTokenLatency: 40ms\n"
+	"    leadTime: { total: { p50: 400s, p95: 900s }, load: { p50: 60s, p95: 90s } }\n"
+	"    placeShare: 40%\n"
+	"    reclaim: { p50: 30s, p95: 60s }\n"
+	"    lengthSpread: 1.5\n"
+	"    patience: 60s\n"
+	"    replicas: 0\n"
+	"    telemetry: [ { from: 1h, to: 2h, fault: stale, share: 30% } ]\n"
+	"  - { name: batch, deadline: 4h }\n"
+	"nodeGroups:\n"
+	"  - name: od\n"
+	"    stockOuts: [ { from: 2h, to: 4h }, { from: 5h, to: 6h, error: quota } ]\n"
+	"    losses: [ { from: 3h, to: 3h30m, share: 30% } ]\n"
+	"    lossPerHour: 2%\n"
+	"    failedStarts: 1%\n"
+	"    slowStarts: { share: 5%, factor: 2.5 }\n"
+	"    wakesRefused: { share: 20%, by: hour }\n"
+	"    wake: { p50: 100s, p95: 200s }\n"
+	"lendable: { pool: chat, nodeGroup: od, replicas: 12, reclaim: { p50: 40s, p95: 70s } }\n";
 
-	(void)state;
-	bool is_read =
-		read_text("apiVersion: preheat.dev/v1alpha1\n"
-			  "kind: World\n"
-			  "pools:\n"
-			  "  - name: chat\n"
-			  "    capacity: 60%\n"
-			  "    maxSequences: 80\n"
-			  "    prefillTokensPerSecond: 20k\n"
-			  "    interTokenLatency: 40ms\n"
-			  "    leadTime: { total: { p50: 400s, p95: 900s }, load: { p50: 60s, p95: 90s } }\n"
-			  "    placeShare: 40%\n"
-			  "    reclaim: { p50: 30s, p95: 60s }\n"
-			  "    lengthSpread: 1.5\n"
-			  "    patience: 60s\n"
-			  "    replicas: 0\n"
-			  "    telemetry: [ { from: 1h, to: 2h, fault: stale, share: 30% } ]\n"
-			  "  - { name: batch, deadline: 4h }\n"
-			  "nodeGroups:\n"
-			  "  - name: od\n"
-			  "    stockOuts: [ { from: 2h, to: 4h }, { from: 5h, to: 6h, error: quota } ]\n"
-			  "    losses: [ { from: 3h, to: 3h30m, share: 30% } ]\n"
-			  "    lossPerHour: 2%\n"
-			  "    failedStarts: 1%\n"
-			  "    slowStarts: { share: 5%, factor: 2.5 }\n"
-			  "    wakesRefused: { share: 20%, by: hour }\n"
-			  "    wake: { p50: 100s, p95: 200s }\n"
-			  "lendable: { pool: chat, nodeGroup: od, replicas: 12, reclaim: { p50: 40s, p95: 70s } }\n",
-			  &a, &w, &e);
-	if (!is_read)
-		fail_msg("%s", e.message);
-	const struct pool_world *chat = &w.pools[0];
+static void check_chat(const struct pool_world *chat)
+{
 	assert_int_equal(chat->capacity_permille, 600);
 	assert_int_equal(chat->max_sequences, 80);
 	assert_int_equal(chat->prefill_tokens_per_second, 20000);
@@ -86,12 +78,10 @@ static void all_keys_are_understood(void **state)
 	assert_int_equal(chat->lendable.replicas, 12);
 	assert_int_equal(chat->lendable.group, 1);
 	assert_int_equal(chat->lendable.restart_loss, MINUTE);
-	assert_int_equal(w.pools[1].deadline, 4 * HOUR);
-	assert_int_equal(w.pools[1].capacity_permille, 1000);
-	assert_int_equal(w.pools[1].initial_replicas, -1);
-	assert_int_equal(w.pools[1].reclaim.p50, 45 * SECOND);
-	assert_int_equal(w.groups[0].stockout_count, 0);
-	const struct group_world *od = &w.groups[1];
+}
+
+static void check_on_demand(const struct group_world *od)
+{
 	assert_int_equal(od->stockouts[0].kind, ERROR_STOCKOUT);
 	assert_int_equal(od->stockouts[1].kind, ERROR_QUOTA);
 	assert_int_equal(od->losses[0].share_ppm, 300000);
@@ -102,6 +92,24 @@ static void all_keys_are_understood(void **state)
 	assert_int_equal(od->wake_refused_ppm, 200000);
 	assert_true(od->wake_refused_by_hour);
 	assert_int_equal(od->wake.p95, 200 * SECOND);
+}
+
+static void all_keys_are_understood(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct world_spec w;
+	struct error e = { 0 };
+
+	(void)state;
+	if (!read_text(every_key, &a, &w, &e))
+		fail_msg("%s", e.message);
+	check_chat(&w.pools[0]);
+	check_on_demand(&w.groups[1]);
+	assert_int_equal(w.pools[1].deadline, 4 * HOUR);
+	assert_int_equal(w.pools[1].capacity_permille, 1000);
+	assert_int_equal(w.pools[1].initial_replicas, -1);
+	assert_int_equal(w.pools[1].reclaim.p50, 45 * SECOND);
+	assert_int_equal(w.groups[0].stockout_count, 0);
 }
 
 static void mistakes_are_told_with_their_place(void **state)
