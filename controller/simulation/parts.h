@@ -158,7 +158,7 @@ void meter_change(struct meter *m, int64_t by, millis at);
 void meter_advance(struct meter *m, millis until);
 void node_bill(struct world *w, size_t node, millis at); /* after any change on it */
 void node_change_owner(struct world *w, size_t node, size_t owner);
-int64_t holding_micro_dollars(const struct holding *h);	 /* since the start */
+int64_t holding_micro_dollars(const struct holding *h); /* since the start */
 struct world_totals pool_totals(const struct pool_state *p);
 
 /* leads.c */
