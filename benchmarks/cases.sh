@@ -44,7 +44,7 @@ run() {
 	case $variant in lent*) ;; *) [ "${COMPARE:-yes}" = no ] || compare=(--compare) ;; esac
 	local out=$results/$case/$variant
 	mkdir -p "$out"
-	pool_manifest "$peak" "$p50" "$p95" "$standby" >"$out/pool.yaml"
+	pool_manifest "$peak" "$p50" "$p95" "$standby" "$lent" >"$out/pool.yaml"
 	world_file "$lent" >"$out/world.yaml"
 	local world=()
 	[ "$lent" -eq 0 ] || world=(--world "$out/world.yaml")

@@ -1,9 +1,11 @@
 # shellcheck shell=bash
 # The one pool of a public case, as issue and field notes measure it: only the objective is set, nothing is tuned.
 
-# pool_manifest MAX_NODES LEAD_P50 LEAD_P95 STANDBY_MAX: on standard output; STANDBY_MAX 0 is hot only.
+# pool_manifest MAX_NODES LEAD_P50 LEAD_P95 STANDBY_MAX [LENT]: on standard output; STANDBY_MAX 0 is hot only, LENT
+# other than 0 lets the pool lend.
 pool_manifest() {
-	local standby=
+	local standby='' lend=''
+	[ "${5:-0}" -eq 0 ] || lend='lend: { to: [ batch ], yieldWithin: 30s }'
 	[ "$4" -eq 0 ] || standby=", standby: { max: $4, priceShare: 2%, leadTime: { p50: 90s, p95: 150s } }"
 	cat <<-END
 		apiVersion: preheat.dev/v1alpha1
@@ -22,6 +24,7 @@ pool_manifest() {
 		    - { name: gpu, provider: simulated, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21,
 		        min: 0, max: $1$standby }
 		  leadTime: { total: { p50: ${2}s, p95: ${3}s } }
+		  $lend
 	END
 }
 

@@ -129,6 +129,9 @@ static void read_lendable(const struct lendable_text *t, const struct fleet_spec
 	if (pool == fleet->pool_count)
 		return;
 	const struct pool_spec *p = &fleet->pools[pool];
+	if (!p->lend_to)
+		schema_find_key(f, t->node, "pool", NULL, "a pool that lends",
+				"add lend: { to: [ batch ] } to its manifest");
 	if (t->group)
 		group = find_name(t->node, "nodeGroup", t->group, group_names(fleet, p, a), p->group_count, f);
 	struct lendable *out = &pools[pool].lendable;

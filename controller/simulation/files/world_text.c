@@ -139,7 +139,7 @@ static const struct schema_table group_table = { "node group", sizeof(struct gro
 
 static const struct schema_row lendable_rows[] = {
 	{ .key = "pool", .type = SCHEMA_NAME, AT(lendable_text, pool), .is_required = true,
-	  .help = "The pool that may reclaim them." },
+	  .help = "The pool that may reclaim them; its manifest must lend (lend.to)." },
 	{ .key = "nodeGroup", .type = SCHEMA_NAME, AT(lendable_text, group), .shown = "the pool's first",
 	  .help = "The node group whose machines and price they have." },
 	{ .key = "replicas", .type = SCHEMA_INTEGER, AT(lendable_text, replicas), .is_required = true, .min = 1,

@@ -13,7 +13,7 @@ static const size_t order[] = { 0, 1 };
 static const struct group_spec groups[] = { { .name = "spot", .gpus_per_node = 4 },
 					    { .name = "od", .gpus_per_node = 1 } };
 static const struct pool_spec pools[] = {
-	{ .name = "chat", .groups = order, .group_count = 2, .gpus_per_replica = 1 },
+	{ .name = "chat", .groups = order, .group_count = 2, .gpus_per_replica = 1, .lend_to = 1u << CLASS_BATCH },
 	{ .name = "batch", .groups = order, .group_count = 1, .gpus_per_replica = 1 },
 };
 static const struct fleet_spec fleet = { groups, 2, pools, 2 };
@@ -121,7 +121,8 @@ static void mistakes_are_told_with_their_place(void **state)
 		{ "pools:\n  - { name: nobody }\n", ":2:", "chat, batch" },
 		{ "nodeGroups:\n  - { name: chat }\n", ":2:", "spot, od" },
 		{ "lendable: { pool: nobody, replicas: 3 }\n", ":1:", "chat, batch" },
-		{ "lendable: { pool: batch, nodeGroup: od, replicas: 3 }\n", ":1:", "spot" },
+		{ "lendable: { pool: batch, replicas: 4 }\n", ":1:", "lends" },
+		{ "lendable: { pool: chat, nodeGroup: gpu, replicas: 4 }\n", ":1:", "spot, od" },
 		{ "lendable: { pool: chat, replicas: 3 }\n", ":1:", "one node" },
 		{ "pools:\n  - { name: chat, reclaim: { p50: 2m, p95: 1m } }\n", ":2:", "p50" },
 		{ "nodeGroups:\n  - name: od\n    stockOuts: [ { from: 2h, to: 1h } ]\n", ":3:", "after from" },
