@@ -1,0 +1,304 @@
+/* Demand, capacity, lead times and the choice, each by itself. */
+#include "controller/policy/capacity.h"
+#include "controller/policy/choose.h"
+#include "controller/policy/demand.h"
+#include "controller/policy/lead_time.h"
+
+#include "base/exact.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+static const struct pool_spec spec = { .name = "chat",
+				       .max_sequences = 100,
+				       .prefill_tokens_per_second = 25000,
+				       .inter_token_latency_us = 30000,
+				       .objective_wait = 2000,
+				       .lead_time = { 380000, 650000 } };
+
+struct feed {
+	struct scrape_input scrapes[3];
+	struct pool_snapshot seen;
+	struct demand_state demand;
+	millis now;
+};
+
+static void feed_init(struct feed *f)
+{
+	*f = (struct feed){ .now = 1000000 };
+	f->seen = (struct pool_snapshot){ .input = { .scrapes_expected = 3,
+						     .scrapes_fresh = 3,
+						     .ready = 10,
+						     .inter_token_latency_us = ABSENT,
+						     .kv_cache_permille = ABSENT },
+					  .scrapes = f->scrapes,
+					  .scrape_count = 3 };
+}
+
+static struct demand_reading feed_tick(struct feed *f, int64_t running, int64_t waiting, int64_t started,
+				       int64_t completed)
+{
+	for (int i = 0; i < 3; i++)
+		f->scrapes[i] = (struct scrape_input){
+			.ready = 10, .running = running, .waiting = waiting, .started = started, .completed = completed
+		};
+	f->now += 15000;
+	return demand_observe(&f->demand, &f->seen, &spec, 100, f->now, 15000, HOUR);
+}
+
+static void without_a_queue_demand_is_what_is_in_service(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	for (int i = 0; i < 20; i++)
+		feed_tick(&f, 430, 0, 215, 215);
+	assert_int_equal(exact_round(f.demand.mean * 100), 430);
+	struct demand_reading r = feed_tick(&f, 430, 0, 215, 215);
+	assert_int_equal(exact_round(r.service * 10), 100); /* 430 in service, 43 a second */
+	assert_int_equal(exact_round(r.arrived), 645);
+}
+
+/* 1000 slots are full with 10 s requests while 150 a second arrive: 15 replicas, however long the queue is. */
+static void a_queue_is_not_taken_for_demand(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	for (int i = 0; i < 40; i++)
+		feed_tick(&f, 900, 0, 450, 450);
+	int64_t waiting = 0;
+	for (int i = 0; i < 20; i++) {
+		for (int k = 0; k < 3; k++) {
+			waiting += 250; /* 750 arrive in 5 s, 500 start */
+			f.scrapes[k] = (struct scrape_input){
+				.ready = 10, .running = 1000, .waiting = waiting, .started = 500, .completed = 500
+			};
+		}
+		f.now += 15000;
+		demand_observe(&f.demand, &f.seen, &spec, 100, f.now, 15000, HOUR);
+	}
+	assert_in_range(exact_round(f.demand.mean * 100), 1450, 1550);
+	assert_true(waiting > 10000);
+}
+
+static void the_peak_looks_back_as_far_as_asked(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	for (int i = 0; i < 10; i++)
+		feed_tick(&f, 800, 0, 400, 400);
+	for (int i = 0; i < 30; i++)
+		feed_tick(&f, 200, 0, 100, 100);
+	assert_in_range(exact_round(demand_peak(&f.demand, 20) * 100), 195, 205);
+	assert_in_range(exact_round(demand_peak(&f.demand, 40) * 100), 795, 805);
+}
+
+static void capacity_follows_the_evidence(void **state)
+{
+	static const struct {
+		const char *what;
+		int64_t ready, running, waiting, kv_permille;
+		int64_t slots;
+		enum slots_source source;
+	} cases[] = {
+		{ "nothing seen", 10, 500, 0, ABSENT, 100, SLOTS_PRIOR },
+		{ "more than believed, at once", 10, 1300, 0, ABSENT, 130, SLOTS_SEEN },
+		{ "what runs while requests queue", 10, 600, 40, ABSENT, 60, SLOTS_SATURATED },
+		{ "what fits the KV cache", 10, 300, 0, 600, 45, SLOTS_KV_CACHE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct capacity_state c = { 0 };
+		struct scrape_input r[3];
+		for (int k = 0; k < 3; k++)
+			r[k] = (struct scrape_input){ .ready = cases[i].ready,
+						      .running = cases[i].running,
+						      .waiting = cases[i].waiting };
+		struct pool_snapshot s = { .input = { .inter_token_latency_us = ABSENT,
+						      .kv_cache_permille = cases[i].kv_permille },
+					   .scrapes = r,
+					   .scrape_count = 3 };
+		for (int k = 0; k < 20; k++)
+			capacity_observe(&c, &s);
+		struct capacity b = capacity_believed(&c, &spec);
+		if (exact_round(b.slots) != cases[i].slots || b.source != cases[i].source)
+			fail_msg("%s: %.1f slots, source %d", cases[i].what, b.slots, (int)b.source);
+	}
+}
+
+/* 20 ms and 0.5 ms per sequence: 45 ms, half more than the manifest's 30, is reached at 50 sequences. */
+static void latency_limits_the_batch(void **state)
+{
+	struct capacity_state c = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		int64_t each = 10 + i % 30;
+		struct scrape_input r = { .ready = 1, .running = each };
+		struct pool_snapshot s = { .input = { .inter_token_latency_us = 20000 + each * 500,
+						      .kv_cache_permille = ABSENT },
+					   .scrapes = &r,
+					   .scrape_count = 1 };
+		capacity_observe(&c, &s);
+	}
+	struct capacity b = capacity_believed(&c, &spec);
+	assert_int_equal(exact_round(b.slots), 50);
+	assert_int_equal(b.source, SLOTS_LATENCY);
+}
+
+static void lead_times_are_learned_from_starts(void **state)
+{
+	struct lead_state l = { 0 };
+	struct fleet_spec fleet = { .pools = &spec, .pool_count = 1 };
+	struct event_input e = { 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 200000, 1 };
+	struct pool_snapshot s = { .events = &e, .event_count = 1 };
+
+	(void)state;
+	struct lead before = lead_believed(&l, &fleet, &spec, START_COLD);
+	assert_in_range(exact_round(before.p50), 379, 381);
+	assert_in_range(exact_round(before.p95), 649, 651);
+	for (int i = 0; i < 60; i++) {
+		e.value = i % 2 ? 180000 : 222222;
+		lead_observe(&l, &s, 15000);
+	}
+	struct lead after = lead_believed(&l, &fleet, &spec, START_COLD);
+	assert_in_range(exact_round(after.p50), 190, 225);
+	assert_true(after.p95 < 300);
+	assert_int_equal(l.samples, 60);
+}
+
+static void what_remains_shrinks_but_never_ends(void **state)
+{
+	struct lead lead = { 380, 650 };
+
+	(void)state;
+	assert_in_range(exact_round(lead_remaining(lead, 0)), 370, 395);
+	double fresh = lead_remaining(lead, 0), half = lead_remaining(lead, 200), late = lead_remaining(lead, 600);
+	assert_true(half < fresh && late < half && late > 0);
+	assert_true(lead_overdue(lead) > 750 && lead_overdue(lead) < 850);
+	for (int i = 1; i < 16; i++)
+		assert_true(lead_quantile(lead, i, 16) > lead_quantile(lead, i - 1, 16));
+}
+
+struct stage_of_choice {
+	struct family family;
+	struct shadow *shadows;
+	struct shadow_record record;
+	struct choice_input in;
+};
+
+static void set_stage(struct stage_of_choice *c)
+{
+	struct tier_times t = { .cold_p50 = 380, .cold_p95 = 650 };
+
+	*c = (struct stage_of_choice){ .record = { .arrived = 1e6, .ticks = 40000, .hours = 167, .level_ticks = 4e5 } };
+	family_init(&c->family, &t, .01);
+	choice_priors(&c->family, &t, 2);
+	c->shadows = calloc(c->family.count, sizeof *c->shadows);
+	assert_non_null(c->shadows);
+	/* Each dearer rule is less late: rule i holds 10 + i/10 replicas and is 5 % - 0.05 % * i late. */
+	for (size_t i = 0; i < c->family.count; i++) {
+		double late = .05 - .0005 * (double)i;
+		c->shadows[i].cost = c->shadows[i].held = 40000 * (10 + .1 * (double)i);
+		c->shadows[i].late = late > 0 ? late * 1e6 : 0;
+	}
+	c->in = (struct choice_input){ .family = &c->family,
+				       .shadows = c->shadows,
+				       .record = &c->record,
+				       .late_allowed = .01,
+				       .own_share = .01,
+				       .ticks_per_hour = 240,
+				       .present = ABSENT };
+}
+
+static void the_cheapest_rule_within_the_target_is_chosen(void **state)
+{
+	struct stage_of_choice c;
+
+	(void)state;
+	set_stage(&c);
+	struct choice best = choose_rule(&c.in);
+	assert_true(best.share <= best.target);
+	assert_true(best.target > .0079 && best.target < .0081);
+	/* One bad hour with the same number of late requests counts 1.6 times: a dearer rule is needed. */
+	for (size_t i = 0; i < c.family.count; i++)
+		c.shadows[i].late_squares = c.shadows[i].late * c.shadows[i].late;
+	struct choice careful = choose_rule(&c.in);
+	assert_true(careful.rule > best.rule);
+	/* A budget that is overdrawn tightens the target. */
+	c.in.own_share = .03;
+	assert_true(choose_rule(&c.in).rule > careful.rule);
+	free(c.shadows);
+}
+
+static void what_nobody_could_avoid_is_sunk(void **state)
+{
+	struct stage_of_choice c;
+
+	(void)state;
+	set_stage(&c);
+	struct choice before = choose_rule(&c.in);
+	for (size_t i = 0; i < c.family.count; i++)
+		c.shadows[i].late += 40000; /* an hour without any telemetry, say */
+	assert_int_equal(choose_rule(&c.in).rule, before.rule);
+	free(c.shadows);
+}
+
+static void the_present_rule_is_kept_for_small_gains(void **state)
+{
+	struct stage_of_choice c;
+
+	(void)state;
+	set_stage(&c);
+	int64_t best = choose_rule(&c.in).rule;
+	c.in.present = best + 2; /* under 3 % dearer */
+	assert_int_equal(choose_rule(&c.in).rule, best + 2);
+	c.in.present = best + 40;
+	assert_int_equal(choose_rule(&c.in).rule, best);
+	free(c.shadows);
+}
+
+static void a_price_of_late_requests_replaces_the_objective(void **state)
+{
+	struct stage_of_choice c;
+	int64_t last = -1;
+
+	(void)state;
+	set_stage(&c);
+	for (double price = .001; price < 100; price *= 10) {
+		c.in.violation_cost = price;
+		int64_t rule = choose_rule(&c.in).rule;
+		assert_true(rule >= last);
+		last = rule;
+	}
+	assert_true(last > 60);
+	free(c.shadows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_queue_demand_is_what_is_in_service),
+		cmocka_unit_test(a_queue_is_not_taken_for_demand),
+		cmocka_unit_test(the_peak_looks_back_as_far_as_asked),
+		cmocka_unit_test(capacity_follows_the_evidence),
+		cmocka_unit_test(latency_limits_the_batch),
+		cmocka_unit_test(lead_times_are_learned_from_starts),
+		cmocka_unit_test(what_remains_shrinks_but_never_ends),
+		cmocka_unit_test(the_cheapest_rule_within_the_target_is_chosen),
+		cmocka_unit_test(what_nobody_could_avoid_is_sunk),
+		cmocka_unit_test(the_present_rule_is_kept_for_small_gains),
+		cmocka_unit_test(a_price_of_late_requests_replaces_the_objective),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
