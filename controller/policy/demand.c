@@ -147,40 +147,52 @@ static void forget_the_tick(struct demand_state *d, struct demand_reading *r, do
 	r->arrived = r->started = r->late = 0;
 }
 
-struct demand_reading demand_observe(struct demand_state *d, const struct pool_snapshot *s,
-				     const struct pool_spec *spec, double slots, millis now, millis interval,
+/* The tick's readings are sound: takes them in. */
+static void observe_trusted(struct demand_state *d, const struct pool_snapshot *s, const struct totals *t, double slots,
+			    struct demand_reading *r)
+{
+	double n = (double)s->scrape_count, seconds = r->seconds * (double)r->readings;
+	double fresh = (double)s->input.scrapes_fresh, expected = (double)s->input.scrapes_expected;
+
+	r->in_service = t->in_service / n;
+	r->waiting = t->waiting / n;
+	r->late = t->late;
+	read_demand(d, s, slots, fresh > 0 && expected > fresh ? expected / fresh : 1, r);
+	d->last = r->demand[r->readings - 1];
+	d->last_in_service = t->last_in_service;
+	d->last_waiting = t->last_waiting;
+	d->busy_rate = d->busy_rate * .75 + .25 * r->arrived / seconds;
+}
+
+static double service_of(const struct demand_state *d, const struct pool_spec *spec)
+{
+	return d->finished > .5 && d->busy > 0 ? d->busy / d->finished : demand_prior_service(spec);
+}
+
+struct demand_reading demand_observe(struct demand_state *d, const struct snapshot *all, size_t pool, double slots,
 				     millis quiet_limit)
 {
-	struct demand_reading r = { .signals = judge(d, s, now) };
+	const struct pool_snapshot *s = &all->pools[pool];
+	const struct pool_spec *spec = &all->fleet->pools[pool];
+	struct demand_reading r = { .signals = judge(d, s, all->now) };
 	struct totals t = sum_readings(s);
-	double seconds = (double)interval / 1000, n = (double)s->scrape_count;
+	double seconds = (double)all->interval / 1000;
 
-	if (s->scrape_count && r.signals <= SIGNALS_PARTIAL && is_sudden_zero(d, &t, now, interval, quiet_limit))
+	if (s->scrape_count && r.signals <= SIGNALS_PARTIAL &&
+	    is_sudden_zero(d, &t, all->now, all->interval, quiet_limit))
 		r.signals = SIGNALS_STALE;
-	bool trusted = s->scrape_count && r.signals <= SIGNALS_PARTIAL;
-	double admitted = t.completed + (double)(t.last_in_service - d->last_in_service);
-	admitted = t.started_told ? t.started : admitted > 0 ? admitted : 0;
-	if (trusted) {
+	if (s->scrape_count && r.signals <= SIGNALS_PARTIAL) {
+		double admitted = t.completed + (double)(t.last_in_service - d->last_in_service);
+		r.started = t.started_told ? t.started : admitted > 0 ? admitted : 0;
 		r.readings = s->scrape_count < SCRAPES_MAX ? s->scrape_count : SCRAPES_MAX;
-		r.seconds = seconds / n;
-		learn_service(d, &t, admitted, r.seconds, seconds / 15);
-	}
-	r.service = d->finished > .5 && d->busy > 0 ? d->busy / d->finished : demand_prior_service(spec);
-	if (!trusted) {
+		r.seconds = seconds / (double)r.readings;
+		learn_service(d, &t, r.started, r.seconds, seconds / 15);
+		r.service = service_of(d, spec);
+		observe_trusted(d, s, &t, slots, &r);
+	} else {
+		r.service = service_of(d, spec);
 		forget_the_tick(d, &r, seconds);
-		set_level(d, &r);
-		return r;
 	}
-	r.in_service = t.in_service / n;
-	r.waiting = t.waiting / n;
-	r.started = admitted;
-	r.late = t.late;
-	double fresh = (double)s->input.scrapes_fresh, expected = (double)s->input.scrapes_expected;
-	read_demand(d, s, slots, fresh > 0 && expected > fresh ? expected / fresh : 1, &r);
-	d->last = r.demand[r.readings - 1];
-	d->last_in_service = t.last_in_service;
-	d->last_waiting = t.last_waiting;
-	d->busy_rate = d->busy_rate * .75 + .25 * r.arrived / seconds;
 	set_level(d, &r);
 	return r;
 }

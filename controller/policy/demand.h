@@ -36,8 +36,7 @@ struct demand_reading {
 
 /* `slots`: of a replica. `quiet_limit`: how long a sudden exact zero counts as missing. Readings that
  * cannot be trusted leave demand as it was. */
-struct demand_reading demand_observe(struct demand_state *d, const struct pool_snapshot *s,
-				     const struct pool_spec *spec, double slots, millis now, millis interval,
+struct demand_reading demand_observe(struct demand_state *d, const struct snapshot *all, size_t pool, double slots,
 				     millis quiet_limit);
 
 /* Largest level over the last `ticks` ticks, this one included. */

@@ -232,7 +232,7 @@ struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_
 	follow_lending(m, seen);
 	capacity_observe(&m->capacity, seen);
 	l.capacity = capacity_believed(&m->capacity, spec);
-	l.reading = demand_observe(&m->demand, seen, spec, l.capacity.slots, s->now, s->interval,
+	l.reading = demand_observe(&m->demand, s, pool, l.capacity.slots,
 				   (millis)(m->family.hold[m->family.hold_count - 1] * 1000));
 	l.view = view_demand(m, s, pool, &l);
 	l.is_filling = s->now - m->started_at < (millis)(l.cold.p50 * 1000);

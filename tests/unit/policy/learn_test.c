@@ -38,6 +38,14 @@ static void feed_init(struct feed *f)
 					  .scrape_count = 3 };
 }
 
+static struct demand_reading feed_decide(struct feed *f)
+{
+	struct fleet_spec fleet = { .pools = &spec, .pool_count = 1 };
+	struct snapshot s = { 0, f->now, 15000, &fleet, &f->seen };
+
+	return demand_observe(&f->demand, &s, 0, 100, HOUR);
+}
+
 static struct demand_reading feed_tick(struct feed *f, int64_t running, int64_t waiting, int64_t started,
 				       int64_t completed)
 {
@@ -46,7 +54,7 @@ static struct demand_reading feed_tick(struct feed *f, int64_t running, int64_t 
 			.ready = 10, .running = running, .waiting = waiting, .started = started, .completed = completed
 		};
 	f->now += 15000;
-	return demand_observe(&f->demand, &f->seen, &spec, 100, f->now, 15000, HOUR);
+	return feed_decide(f);
 }
 
 static void without_a_queue_demand_is_what_is_in_service(void **state)
@@ -81,7 +89,7 @@ static void a_queue_is_not_taken_for_demand(void **state)
 			};
 		}
 		f.now += 15000;
-		demand_observe(&f.demand, &f.seen, &spec, 100, f.now, 15000, HOUR);
+		feed_decide(&f);
 	}
 	assert_in_range(exact_round(f.demand.mean * 100), 1450, 1550);
 	assert_true(waiting > 10000);
