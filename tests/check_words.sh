@@ -3,6 +3,7 @@
 # unfinished work. Reads what git knows. Usage: tests/check_words.sh [ROOT]
 set -euo pipefail
 cd "${1:-.}"
+git rev-parse --git-dir >/dev/null 2>&1 || { echo "skipped: not a git checkout, or no git"; exit 77; }
 here=$(dirname "$PWD")
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
