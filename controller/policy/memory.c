@@ -1,5 +1,6 @@
 #include "controller/policy/memory.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,31 +51,52 @@ struct header {
 	uint64_t layout, pool_count, group_count;
 };
 
+/* A checkpoint of a pool: everything between the family and the shadows, then the shadows that the family uses. */
+enum {
+	POOL_FROM = offsetof(struct pool_memory, demand),
+	POOL_BYTES = offsetof(struct pool_memory, shadows) - POOL_FROM
+};
+
+static size_t shadow_bytes(const struct pool_memory *p)
+{
+	return p->family.count * sizeof p->shadows[0];
+}
+
 void memory_encode(const struct memory *m, struct buf *out)
 {
 	struct header h = { LAYOUT, m->pool_count, m->group_count };
 
 	buf_append(out, &h, sizeof h);
-	buf_append(out, m->pools, m->pool_count * sizeof *m->pools);
+	for (size_t i = 0; i < m->pool_count; i++) {
+		const struct pool_memory *p = &m->pools[i];
+		buf_append(out, (const char *)p + POOL_FROM, POOL_BYTES);
+		buf_append(out, p->shadows, shadow_bytes(p));
+	}
 	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
 }
 
 /* Numbers that index arrays must be in range even in a memory that somebody made up. */
 static bool is_sound(const struct pool_memory *p)
 {
-	bool ok = p->family.count <= RULES_MAX && p->family.tiered_from <= p->family.count &&
-		  p->family.hold_count <= HOLDS_MAX && p->demand.level_count >= 0 && p->capacity.sample_count >= 0 &&
-		  p->cold_step >= 0 && p->cold_step < 1 << 20 && p->ticks >= 0;
+	bool ok = p->demand.level_count >= 0 && p->capacity.sample_count >= 0 && p->cold_step >= 0 &&
+		  p->cold_step < 1 << 20 && p->ticks >= 0;
 
 	if (p->choice.rule != ABSENT && (p->choice.rule < 0 || (size_t)p->choice.rule >= p->family.count))
 		return false;
 	if (p->choice.fixed != ABSENT && (p->choice.fixed < 0 || p->choice.fixed >= RULES_MAX))
 		return false;
 	for (size_t i = 0; ok && i < p->family.count; i++)
-		ok = p->family.rules[i].hold >= 0 && (size_t)p->family.rules[i].hold < p->family.hold_count &&
-		     p->family.rules[i].chase_index >= 0 && p->family.rules[i].chase_index < 3 &&
-		     p->shadows[i].deals >= 0 && p->shadows[i].ready >= 0;
+		ok = p->shadows[i].deals >= 0 && p->shadows[i].ready >= 0;
 	return ok;
+}
+
+static size_t encoded_size(const struct memory *m)
+{
+	size_t size = sizeof(struct header) + m->group_count * sizeof *m->groups;
+
+	for (size_t i = 0; i < m->pool_count; i++)
+		size += POOL_BYTES + shadow_bytes(&m->pools[i]);
+	return size;
 }
 
 struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e)
@@ -89,15 +111,17 @@ struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_s
 		return NULL;
 	}
 	struct memory *m = memory_new(fleet);
-	size_t pools = m->pool_count * sizeof *m->pools, groups = m->group_count * sizeof *m->groups;
-	bool fits =
-		h.pool_count == m->pool_count && h.group_count == m->group_count && len == sizeof h + pools + groups;
-	if (fits) {
-		memcpy(m->pools, at + sizeof h, pools);
-		memcpy(m->groups, at + sizeof h + pools, groups);
+	bool fits = h.pool_count == m->pool_count && h.group_count == m->group_count && len == encoded_size(m);
+	at += sizeof h;
+	for (size_t i = 0; fits && i < m->pool_count; i++) {
+		struct pool_memory *p = &m->pools[i];
+		memcpy((char *)p + POOL_FROM, at, POOL_BYTES);
+		memcpy(p->shadows, at + POOL_BYTES, shadow_bytes(p));
+		at += POOL_BYTES + shadow_bytes(p);
+		fits = is_sound(p);
 	}
-	for (size_t i = 0; fits && i < m->pool_count; i++)
-		fits = is_sound(&m->pools[i]);
+	if (fits)
+		memcpy(m->groups, at, m->group_count * sizeof *m->groups);
 	if (fits)
 		return m;
 	error_set(e, ERROR_INVALID, "checkpoint: damaged, or of other pools than the manifest's");

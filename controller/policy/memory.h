@@ -21,10 +21,10 @@ struct rule_memory {
 };
 
 struct pool_memory {
+	struct family family; /* follows from the manifest: not part of a checkpoint */
 	struct demand_state demand;
 	struct capacity_state capacity;
 	struct lead_state lead;
-	struct family family;
 	struct tier_times times; /* believed, as the family's holds were made from */
 	int64_t cold_step;
 	struct shadow_deals deals;
@@ -33,7 +33,7 @@ struct pool_memory {
 	struct objective_price prices[OBJECTIVE_PRICES];
 	millis started_at, hour_at, bridged_since, surplus_since;
 	int64_t ticks;
-	bool shadows_run;	      /* since the first lead time is over */
+	int32_t shadows_run;	      /* since the first lead time is over */
 	int64_t reclaimed, replacing; /* lent nodes that serve; starts that will replace them */
 	int64_t shortage;	      /* replicas wished and not had at the last tick */
 	int32_t stock_low[STOCK_BLOCKS];
