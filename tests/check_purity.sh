@@ -19,7 +19,7 @@ bad=0
 for library in policy simulation rivals; do
 	archive=$build/lib$library.a
 	[ -f "$archive" ] || continue
-	own=$(nm --defined-only "$build"/lib{policy,simulation,rivals,traces}.a 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
+	own=$({ nm --defined-only "$build"/lib{policy,simulation,rivals,traces}.a 2>/dev/null || true; } | awk 'NF == 3 { print $3 }' | sort -u)
 	while read -r object symbol; do
 		allowed=$(awk -v object="$object" '$1 == object { print $2 }' <<<"$exceptions")
 		[[ $symbol =~ ^(${allowed:-none})$ ]] && continue
