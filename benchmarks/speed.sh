@@ -20,10 +20,11 @@ pool_manifest 40 380 650 0 >$out/pool.yaml
 simulate=("$preheat" simulate --pool "$out/pool.yaml" --trace "$out/fortnight.csv" --warm-up 1d --out "$out/run" --force)
 seconds=$(best "${simulate[@]}")
 ticks=$(($(wc -l <$out/run/timeline.csv) - 1))
+decide=$(build/release/decide_speed)
 bytes=$(stat -c %s $out/run/history.db)
 
 printf '\n| what | measured | to hold |\n|---|---|---|\n'
 printf '| simulate 14 days, %d requests, %d ticks, all results written | %s s | 2 s |\n' \
 	$(($(wc -l <$out/fortnight.csv) - 1)) $ticks "$seconds"
-printf '| decide | %s | 200 us |\n' "$(build/release/decide_speed)"
+printf '| decide | %s | 200 us |\n' "$decide"
 printf '| history.db | %d bytes, %d a pool and tick | 300 |\n' "$bytes" $((bytes / ticks))
