@@ -9,6 +9,7 @@ struct cohort {
 	millis since; /* end of the second of arrival, or when its replica was taken away */
 	millis arrival;
 	int64_t count;
+	int64_t work; /* in the book of deadlines, slot-milliseconds */
 	size_t bin;
 	bool is_late; /* and was counted */
 };
@@ -27,6 +28,7 @@ struct cohort_form {
 	int64_t debt_ms;			/* service time lost or won by rounding to seconds */
 	int64_t running_prompt, running_output; /* tokens of what runs */
 	int64_t running_late;			/* of what runs: counted as late */
+	int64_t running_work;			/* of what runs, in the book of deadlines */
 };
 
 /* Mid-quantiles of a log-normal distribution with mean 1 and the given coefficient of variation. */
@@ -45,12 +47,24 @@ static void make_points(struct cohort_form *f, int64_t spread_permille)
 	}
 }
 
+static int64_t share_of(int64_t whole, int64_t part, int64_t all)
+{
+	return part == all ? whole : (int64_t)((double)whole * (double)part / (double)all);
+}
+
 /* Slot-milliseconds; absurd traffic stops growing instead of overflowing. */
-static int64_t work_of(int64_t count, millis service)
+static int64_t work_of(const struct queue *q, int64_t count, millis service)
 {
 	int64_t work;
 
+	if (!q->deadlines.width)
+		return 0;
 	return __builtin_mul_overflow(count, service, &work) || work > DEADLINE_WORK_MOST ? DEADLINE_WORK_MOST : work;
+}
+
+static int64_t work_sum(int64_t a, int64_t b)
+{
+	return a > DEADLINE_WORK_MOST - b ? DEADLINE_WORK_MOST : a + b;
 }
 
 static millis mean_service(const struct queue *q, const struct bin *b)
@@ -120,17 +134,21 @@ static void queue_front(struct queue *q, struct cohort c)
 	q->waiting += c.count;
 }
 
-static void queue_take(struct queue *q, int64_t count)
+/* Returns its work. */
+static int64_t queue_take(struct queue *q, int64_t count)
 {
 	struct cohort_form *f = q->cohorts;
 	struct cohort *c = &f->queue[f->queue_head];
+	int64_t work = share_of(c->work, count, c->count);
 
+	c->work -= work;
 	c->count -= count;
 	q->waiting -= count;
 	if (!c->count) {
 		f->queue_head = (f->queue_head + 1) & (f->queue_room - 1);
 		f->queue_count--;
 	}
+	return work;
 }
 
 /* Takes the slots; returns how many will miss their deadline. */
@@ -185,7 +203,7 @@ static void fill(struct queue *q)
 		struct cohort *c = &f->queue[f->queue_head];
 		int64_t count = c->count < room ? c->count : room;
 		start(q, c, count);
-		queue_take(q, count);
+		f->running_work = work_sum(f->running_work, queue_take(q, count));
 		room -= count;
 	}
 }
@@ -202,9 +220,7 @@ static void give_up(struct queue *q)
 		q->gave_up += c->count;
 		if (!c->is_late && (q->truth.deadline || wait > q->truth.objective_wait))
 			q->late += c->count;
-		if (q->deadlines.width)
-			deadlines_take(&q->deadlines, work_of(c->count, f->service_ms[c->bin]));
-		queue_take(q, c->count);
+		deadlines_take(&q->deadlines, queue_take(q, c->count));
 	}
 }
 
@@ -226,20 +242,15 @@ static void arrive(struct queue *q)
 		int64_t count = arrived_by(f, b, f->now) - arrived_by(f, b, f->now - SECOND);
 		if (count > 0) {
 			q->arrived += count;
-			queue_back(q, (struct cohort){ f->now, f->now, count, f->bin, false });
-			if (q->deadlines.width)
-				deadlines_add(&q->deadlines, f->now + q->truth.deadline,
-					      work_of(count, f->service_ms[f->bin]));
+			int64_t work = work_of(q, count, f->service_ms[f->bin]);
+			queue_back(q, (struct cohort){ f->now, f->now, count, work, f->bin, false });
+			if (work)
+				deadlines_add(&q->deadlines, f->now + q->truth.deadline, work);
 		}
 		if (b->at + f->bin_width > f->now)
 			return;
 		f->bin++;
 	}
-}
-
-static int64_t share_of(int64_t whole, int64_t part, int64_t all)
-{
-	return part == all ? whole : (int64_t)((double)whole * (double)part / (double)all);
 }
 
 static void complete(struct queue *q)
@@ -261,9 +272,9 @@ static void complete(struct queue *q)
 	q->completed += done;
 	q->prompt_tokens += prompt;
 	q->output_tokens += output;
-	if (q->deadlines.width)
-		deadlines_take(&q->deadlines,
-			       work_of(done, f->service_ms[f->bin < f->bin_count ? f->bin : f->bin_count - 1]));
+	int64_t work = share_of(f->running_work, done, all);
+	f->running_work -= work;
+	deadlines_take(&q->deadlines, work);
 }
 
 /* Nothing can happen before the next bin: steps over the seconds until then. */
@@ -355,11 +366,13 @@ int64_t cohorts_seat_lose(struct queue *q, bool is_draining, millis now)
 	f->running_late -= late;
 	f->running_prompt -= share_of(f->running_prompt, count, all);
 	f->running_output -= share_of(f->running_output, count, all);
+	int64_t work = share_of(f->running_work, count, all), late_work = share_of(work, late, count);
+	f->running_work -= work;
 	q->returned += count;
 	if (count > late)
-		queue_front(q, (struct cohort){ now, now, count - late, bin, false });
+		queue_front(q, (struct cohort){ now, now, count - late, work - late_work, bin, false });
 	if (late)
-		queue_front(q, (struct cohort){ now, now, late, bin, true });
+		queue_front(q, (struct cohort){ now, now, late, late_work, bin, true });
 	return count * f->service_ms[bin] / 2;
 }
 
