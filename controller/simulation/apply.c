@@ -1,24 +1,30 @@
 #include "controller/simulation/parts.h"
 
-/* Free GPUs of nodes that run already: the fullest node first. */
-static void place(struct world *w, struct holding *h, int64_t count)
+/* A node with free GPUs: one that runs before one that boots, then the fullest. NONE: there is none. */
+static size_t find_place(const struct world *w, const struct holding *h)
 {
-	for (; count > 0; count--) {
-		size_t best = NONE;
-		int64_t need = h->pool->spec->gpus_per_replica, tightest = INT64_MAX;
-		for (size_t i = 0; i < w->nodes.count; i++) {
-			const struct node *n = node_of(w, i);
-			int64_t free = h->group->spec->gpus_per_node - n->gpus_held;
-			if (n->state == NODE_RUNNING && n->group == h->group->index && free >= need &&
-			    free < tightest) {
-				best = i;
-				tightest = free;
-			}
+	size_t best = NONE;
+	int64_t size = h->group->spec->gpus_per_node, need = h->pool->spec->gpus_per_replica, lowest = INT64_MAX;
+
+	for (size_t i = 0; i < w->nodes.count; i++) {
+		const struct node *n = &w->nodes.items[i];
+		int64_t free = size - n->gpus_held, rank = n->state == NODE_RUNNING ? free : free + size;
+		if (n->group == h->group->index && free >= need && rank < lowest && node_takes_places(w, n)) {
+			best = i;
+			lowest = rank;
 		}
-		if (best == NONE)
-			break;
-		struct lead_draw lead = lead_draw(w, h, START_PLACE);
-		replica_start(w, h, best, START_PLACE, &lead);
+	}
+	return best;
+}
+
+static void place(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	int64_t count = d->place;
+	size_t node;
+
+	for (; count > 0 && (node = find_place(w, h)) != NONE; count--) {
+		struct lead_draw lead = place_draw(w, h, node);
+		replica_start(w, h, node, START_PLACE, &lead);
 	}
 	h->pool->totals.ignored += count > 0 ? count : 0;
 }
@@ -112,6 +118,7 @@ static void shrink(struct world *w, struct holding *h, const struct group_decisi
 {
 	adopt(w, h, d->adopt_refill);
 	holding_cancel(w, h, START_COLD, d->cancel_cold);
+	holding_cancel(w, h, START_PLACE, d->cancel_place);
 	holding_cancel(w, h, START_WAKE, d->cancel_wake);
 	holding_cancel(w, h, START_REFILL, d->cancel_refill);
 	holding_cancel(w, h, START_RECLAIM, d->cancel_reclaim);
@@ -121,7 +128,6 @@ static void shrink(struct world *w, struct holding *h, const struct group_decisi
 
 static void grow(struct world *w, struct holding *h, const struct group_decision *d)
 {
-	place(w, h, d->place);
 	int64_t left = holding_reclaim(w, h, d->reclaim);
 	h->pool->totals.ignored += left > 0 ? left : 0;
 	wake(w, h, d->wake);
@@ -142,6 +148,7 @@ void world_apply(struct world *w, const struct plan *plan)
 	for (size_t i = 0; i < w->fleet->pool_count; i++)
 		w->pools[i].events.count = 0;
 	w->has_applied = true;
+	for_each(w, plan, place); /* before a cancelled start takes its node away */
 	for_each(w, plan, shrink);
 	for_each(w, plan, grow);
 }

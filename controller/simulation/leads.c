@@ -96,12 +96,41 @@ struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_
 	return lead;
 }
 
+/* When the machine is there and its image can be pulled, if ever; the rest of its first replica's start is its own. */
+static void wait_for_node(const struct world *w, const struct holding *h, const struct replica *first,
+			  struct lead_draw *lead)
+{
+	millis boot = 0, share = 1000 - h->pool->world->place_share_permille;
+
+	for (size_t i = 0; first->lead.is_staged && i < STAGE_IMAGE; i++)
+		boot += first->lead.stage[i];
+	if (!first->lead.is_staged)
+		boot = first->lead.stage[0] * (share > 0 ? share : 0) / 1000;
+	millis there = first->asked_at + first->lead.wait + boot;
+	lead->wait = there > w->now ? there - w->now : 0;
+	lead->deadline += lead->wait;
+	if (first->lead.stuck_in < STAGE_IMAGE && !(first->lead.is_staged && first->lead.stuck_in < first->stage))
+		lead->stuck_in = lead->is_staged ? STAGE_IMAGE : 0;
+}
+
+struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node)
+{
+	struct lead_draw lead = lead_draw(w, h, START_PLACE);
+	size_t last = NONE;
+
+	for (size_t r = node_of(w, node)->first; r != NONE; r = replica_of(w, r)->next_on_node)
+		last = r; /* the one that opened the node */
+	if (node_of(w, node)->state == NODE_BOOTING && last != NONE)
+		wait_for_node(w, h, replica_of(w, last), &lead);
+	return lead;
+}
+
 bool wake_is_refused(struct world *w, const struct group_state *g)
 {
 	if (!g->world->wake_refused_ppm)
 		return false;
 	struct random *r = &w->groups[g->index].failures;
-	struct random hour = random_stream(w->setup.seed + (uint64_t)(w->now / HOUR), "refused-hours");
+	struct random hour = world_stream(w, "refused-hours", w->now / HOUR);
 	double drawn = g->world->wake_refused_by_hour ? random_uniform(&hour) : random_uniform(r);
 
 	return drawn * 1e6 < (double)g->world->wake_refused_ppm;

@@ -40,6 +40,19 @@ void node_run(struct world *w, size_t node)
 	draw_loss(w, node);
 }
 
+/* Free GPUs can be had on what runs or boots, but not on what will be stopped. */
+bool node_takes_places(const struct world *w, const struct node *n)
+{
+	if (n->state == NODE_RUNNING)
+		return true;
+	if (n->state != NODE_BOOTING)
+		return false;
+	for (size_t r = n->first; r != NONE; r = w->replicas.items[r].next_on_node)
+		if (w->replicas.items[r].kind == START_REFILL)
+			return false;
+	return n->first != NONE;
+}
+
 static void node_forget(struct world *w, size_t node, millis at)
 {
 	struct node *n = node_of(w, node);

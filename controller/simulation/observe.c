@@ -8,34 +8,39 @@ static int64_t free_places(const struct world *w, const struct holding *h)
 		return 0; /* a machine of one GPU that runs is full */
 	for (size_t i = 0; i < w->nodes.count; i++) {
 		const struct node *n = &w->nodes.items[i];
-		if (n->state == NODE_RUNNING && n->group == h->group->index)
+		if (n->group == h->group->index && node_takes_places(w, n))
 			places += (size - n->gpus_held) / need;
 	}
 	return places;
+}
+
+/* Of our own nodes; of lent ones only where there are no others. */
+static int64_t least_on_node(const struct world *w, const struct holding *h)
+{
+	int64_t least[2] = { 0, 0 };
+
+	if (h->group->spec->gpus_per_node == h->pool->spec->gpus_per_replica)
+		return h->ready.count > 0;
+	for (size_t i = 0; i < h->ready.count; i++) {
+		const struct node *n = &w->nodes.items[w->replicas.items[h->ready.items[i]].node];
+		struct tenants t = node_tenants(w, n, h);
+		if (!t.others && (!least[n->is_foreign] || t.ready < least[n->is_foreign]))
+			least[n->is_foreign] = t.ready;
+	}
+	return least[least[0] == 0];
 }
 
 static struct group_input show_group(const struct world *w, const struct holding *h)
 {
 	return (struct group_input){ .ready = (int64_t)h->ready.count,
 				     .draining = h->draining,
+				     .least_on_node = least_on_node(w, h),
+				     .billed_gpus_milli = h->hot.level,
 				     .standby = (int64_t)h->stopped.count * holding_per_node(h),
 				     .lent = holding_lent(w, h),
 				     .free_places = free_places(w, h),
 				     .nodes = h->group->nodes,
 				     .standby_nodes = h->group->standby_nodes };
-}
-
-static void show_idle(const struct world *w, const struct pool_state *p, struct group_input *groups)
-{
-	const struct queue *q = &p->queue;
-
-	for (size_t seat = queue_next_idle(q, NONE); seat != NONE; seat = queue_next_idle(q, seat))
-		groups[w->replicas.items[seat].holding->index].idle++;
-	int64_t left = q->cohorts ? queue_idle_estimate(q) : 0;
-	for (size_t i = p->spec->group_count; left > 0 && i-- > 0;) {
-		groups[i].idle = groups[i].ready < left ? groups[i].ready : left;
-		left -= groups[i].idle;
-	}
 }
 
 static struct start_input show_start(const struct world *w, const struct replica *r)
@@ -111,7 +116,6 @@ static struct pool_snapshot show(const struct world *w, const struct pool_state 
 
 	for (size_t i = 0; i < p->spec->group_count; i++)
 		groups[i] = show_group(w, &p->holdings[i]);
-	show_idle(w, p, groups);
 	for (size_t i = 0; i < p->scrape_count; i++)
 		scrapes[i] = p->scrapes[i];
 	for (size_t i = 0; i < p->events.count; i++)

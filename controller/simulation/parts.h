@@ -45,6 +45,7 @@ enum fate { FATE_DELETE, FATE_STOP, FATE_GIVE };
 struct lead_draw {
 	millis stage[STAGE_COUNT]; /* not staged: the total stands in the first */
 	bool is_staged;
+	millis wait;	 /* before the first stage: until the node is there */
 	size_t stuck_in; /* stage that never ends, STAGE_COUNT: none */
 	millis deadline; /* given up after this */
 };
@@ -148,6 +149,9 @@ struct world {
 	millis scrape_period, next_scrape;
 };
 
+/* world.c: a stream of chance for each index, none shared between seeds */
+struct random world_stream(const struct world *w, const char *purpose, int64_t index);
+
 /* happens.c */
 void happens_add(struct world *w, millis at, enum happening what, size_t subject, uint64_t serial);
 millis happens_next(const struct world *w); /* INT64_MAX when nothing will */
@@ -163,12 +167,14 @@ struct world_totals pool_totals(const struct pool_state *p);
 
 /* leads.c */
 struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_kind kind);
+struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node); /* START_PLACE there */
 bool wake_is_refused(struct world *w, const struct group_state *g);
 enum error_kind start_is_refused(const struct world *w, const struct group_state *g); /* ERROR_NONE: it isn't */
 
 /* machines.c */
 size_t node_add(struct world *w, struct holding *h, enum node_state state);
 void node_run(struct world *w, size_t node); /* booting is over: it can be lost from now on */
+bool node_takes_places(const struct world *w, const struct node *n);
 void node_remove(struct world *w, size_t node, millis at);
 void node_stop(struct world *w, size_t node, millis at);
 void node_wake(struct world *w, size_t node);
@@ -184,6 +190,12 @@ void replica_happens(struct world *w, const struct happens *h);
 void pool_event(struct world *w, struct holding *h, struct event_input e);
 
 /* release.c */
+/* What keeps a node alive whatever happens to those that drain. */
+struct tenants {
+	int64_t ready;	/* replicas of one pool that can be released */
+	int64_t others; /* its starts, and all of other pools */
+};
+struct tenants node_tenants(const struct world *w, const struct node *n, const struct holding *h);
 void holding_cancel(struct world *w, struct holding *h, enum start_kind kind, int64_t count);
 void holding_release(struct world *w, struct holding *h, const struct group_decision *d);
 

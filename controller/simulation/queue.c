@@ -81,18 +81,6 @@ int64_t queue_seat_running(const struct queue *q, size_t seat)
 	return q->open_seats ? q->running / (int64_t)q->open_seats : 0;
 }
 
-size_t queue_next_idle(const struct queue *q, size_t seat)
-{
-	return q->requests ? requests_next_idle(q, seat) : NONE;
-}
-
-int64_t queue_idle_estimate(const struct queue *q)
-{
-	int64_t idle = (int64_t)q->open_seats - q->running;
-
-	return idle > 0 ? idle : 0;
-}
-
 int64_t queue_waiting_late(const struct queue *q, millis now)
 {
 	return q->cohorts ? cohorts_waiting_late(q, now) : requests_waiting_late(q, now);

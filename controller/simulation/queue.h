@@ -71,9 +71,6 @@ int64_t queue_seat_lose(struct queue *q, size_t seat, millis now);
 void queue_seat_close(struct queue *q, size_t seat);
 /* Sequences on an open seat; an estimate in binned form. */
 int64_t queue_seat_running(const struct queue *q, size_t seat);
-/* Open seats with nothing running, one after the other from NONE; requests form only. */
-size_t queue_next_idle(const struct queue *q, size_t seat);
-int64_t queue_idle_estimate(const struct queue *q);
 /* Requests that wait now and are late already. */
 int64_t queue_waiting_late(const struct queue *q, millis now);
 /* Replicas that the traffic of the first `span` keeps busy, in thousandths. */

@@ -10,7 +10,6 @@ millis requests_seat_drain(struct queue *q, size_t seat);
 int64_t requests_seat_lose(struct queue *q, size_t seat, millis now);
 int64_t requests_waiting_late(const struct queue *q, millis now);
 double requests_slot_ms(const struct queue *q, millis span);
-size_t requests_next_idle(const struct queue *q, size_t seat);
 
 void cohorts_open(struct queue *q);
 void cohorts_advance(struct queue *q, millis until);

@@ -371,8 +371,3 @@ double requests_slot_ms(const struct queue *q, millis span)
 		sum += (double)service_of(q, i);
 	return sum;
 }
-
-size_t requests_next_idle(const struct queue *q, size_t seat)
-{
-	return seat == NONE ? q->requests->by_load[0] : q->seats.items[seat].after;
-}

@@ -16,19 +16,24 @@ void holding_cancel(struct world *w, struct holding *h, enum start_kind kind, in
 	h->pool->totals.ignored += count > 0 ? count : 0;
 }
 
-/* Replicas on the node that keep it alive whatever happens to those that drain. */
-static int64_t staying_on(struct world *w, size_t node)
+struct tenants node_tenants(const struct world *w, const struct node *n, const struct holding *h)
 {
-	int64_t staying = 0;
+	struct tenants t = { 0 };
 
-	for (size_t r = node_of(w, node)->first; r != NONE; r = replica_of(w, r)->next_on_node)
-		staying += replica_of(w, r)->state != REPLICA_DRAINING;
-	return staying;
+	for (size_t i = n->first; i != NONE; i = w->replicas.items[i].next_on_node) {
+		const struct replica *r = &w->replicas.items[i];
+		if (r->holding == h && r->state == REPLICA_READY)
+			t.ready++;
+		else if (r->state != REPLICA_DRAINING)
+			t.others++;
+	}
+	return t;
 }
 
 struct choice {
 	bool is_wrong_owner; /* lent nodes are given back, our own are stopped or deleted */
-	int64_t staying, running;
+	struct tenants tenants;
+	int64_t running;
 	size_t replica;
 };
 
@@ -36,22 +41,25 @@ static bool is_better(const struct choice *a, const struct choice *b)
 {
 	if (a->is_wrong_owner != b->is_wrong_owner)
 		return b->is_wrong_owner;
-	if (a->staying != b->staying)
-		return a->staying < b->staying;
+	if (a->tenants.others != b->tenants.others)
+		return a->tenants.others < b->tenants.others;
+	if (a->tenants.ready != b->tenants.ready)
+		return a->tenants.ready < b->tenants.ready;
 	if (a->running != b->running)
 		return a->running < b->running;
 	return a->replica < b->replica;
 }
 
-/* The node that empties soonest, and on it the replica with the least to do. */
-static size_t choose(struct world *w, const struct holding *h, enum fate fate)
+/* The node that empties soonest, nobody else's first, and on it the replica with the least to do. */
+static size_t choose(const struct world *w, const struct holding *h, enum fate fate)
 {
 	struct choice best = { .replica = NONE };
 
 	for (size_t i = 0; i < h->ready.count; i++) {
-		size_t id = h->ready.items[i], node = replica_of(w, id)->node;
-		struct choice c = { .is_wrong_owner = node_of(w, node)->is_foreign != (fate == FATE_GIVE),
-				    .staying = staying_on(w, node),
+		size_t id = h->ready.items[i];
+		const struct node *n = &w->nodes.items[w->replicas.items[id].node];
+		struct choice c = { .is_wrong_owner = n->is_foreign != (fate == FATE_GIVE),
+				    .tenants = node_tenants(w, n, h),
 				    .running = queue_seat_running(&h->pool->queue, id),
 				    .replica = id };
 		if (best.replica == NONE || is_better(&c, &best))

@@ -91,12 +91,12 @@ static void replica_forget(struct world *w, size_t id)
 	LIST_ADD(&w->arena, &w->unused_replicas, id);
 }
 
-static void begin_stage(struct world *w, size_t id)
+static void begin_stage(struct world *w, size_t id, millis wait)
 {
 	struct replica *r = replica_of(w, id);
 
 	if (r->stage != r->lead.stuck_in)
-		happens_add(w, w->now + r->lead.stage[r->stage], HAPPENS_STAGE, id, r->serial);
+		happens_add(w, w->now + wait + r->lead.stage[r->stage], HAPPENS_STAGE, id, r->serial);
 }
 
 size_t replica_start(struct world *w, struct holding *h, size_t node, enum start_kind kind,
@@ -104,7 +104,7 @@ size_t replica_start(struct world *w, struct holding *h, size_t node, enum start
 {
 	size_t id = replica_add(w, h, node, kind);
 	struct replica *r = replica_of(w, id);
-	millis total = 0;
+	millis total = lead->wait;
 
 	r->lead = *lead;
 	for (size_t i = 0; i < STAGE_COUNT; i++)
@@ -115,7 +115,7 @@ size_t replica_start(struct world *w, struct holding *h, size_t node, enum start
 	enter_node(w, id, node);
 	if (lead->stuck_in < STAGE_COUNT || total > lead->deadline)
 		happens_add(w, w->now + lead->deadline, HAPPENS_GIVEN_UP, id, r->serial);
-	begin_stage(w, id);
+	begin_stage(w, id, lead->wait);
 	return id;
 }
 
@@ -234,7 +234,7 @@ static void stage_ends(struct world *w, size_t id)
 						 .value = r->lead.stage[r->stage],
 						 .count = 1 });
 	if (r->lead.is_staged && ++r->stage < STAGE_COUNT)
-		begin_stage(w, id);
+		begin_stage(w, id, 0);
 	else
 		start_ends(w, id);
 }

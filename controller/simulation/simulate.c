@@ -127,8 +127,6 @@ static bool run_all(struct run *r, struct arena *a, struct run_result *out, stru
 {
 	millis length = world_length(r->world);
 
-	if (r->s->score_until && r->s->score_until < length)
-		length = r->s->score_until;
 	r->ticks = (length + r->s->world.interval - 1) / r->s->world.interval;
 	bool is_stopped = false;
 	for (int64_t i = 0; i < r->ticks && !is_stopped; i++) {

@@ -27,7 +27,6 @@ struct simulation {
 	const struct policy_ops *policy;
 	const char *setting; /* of the policy */
 	millis warm_up;	     /* left out of the score */
-	millis score_until;  /* since the start; 0: to the end */
 	const struct observer *observers;
 	size_t observer_count;
 	const volatile int *stop; /* NULL, or not 0 as soon as the run shall end early */

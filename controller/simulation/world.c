@@ -1,5 +1,7 @@
 #include "controller/simulation/parts.h"
 
+#include <stdio.h>
+
 static int64_t or_else(int64_t value, int64_t otherwise)
 {
 	return value > 0 ? value : otherwise;
@@ -20,6 +22,14 @@ struct queue_truth queue_truth_of(const struct pool_spec *p, const struct pool_w
 				     .deadline = pw->deadline };
 }
 
+struct random world_stream(const struct world *w, const char *purpose, int64_t index)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "%s/%lld", purpose, (long long)index);
+	return random_stream(w->setup.seed, name);
+}
+
 static void open_groups(struct world *w, const struct world_spec *spec)
 {
 	w->groups = arena_array(&w->arena, struct group_state, w->fleet->group_count);
@@ -28,9 +38,9 @@ static void open_groups(struct world *w, const struct world_spec *spec)
 		g->spec = &w->fleet->groups[i];
 		g->world = &spec->groups[i];
 		g->index = i;
-		g->leads = random_stream(w->setup.seed + i, "lead-times");
-		g->failures = random_stream(w->setup.seed + i, "failures");
-		g->losses = random_stream(w->setup.seed + i, "losses");
+		g->leads = world_stream(w, "lead-times", (int64_t)i);
+		g->failures = world_stream(w, "failures", (int64_t)i);
+		g->losses = world_stream(w, "losses", (int64_t)i);
 		for (size_t k = 0; k < g->world->loss_count; k++)
 			happens_add(w, g->world->losses[k].from, HAPPENS_LOSS_WINDOW, i, k);
 	}

@@ -269,6 +269,137 @@ static void several_replicas_share_a_node_and_its_price(void **state)
 	toy_end(&t);
 }
 
+static void a_cancelled_placement_frees_its_gpus(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_setup(&t);
+	t.groups[0].gpus_per_node = 4;
+	t.pool_worlds[0].initial_replicas = 1;
+	toy_start(&t);
+	t.decisions[0][0].place = 2;
+	toy_pass(&t, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].free_places, 1);
+	t.decisions[0][0].cancel_place = 2;
+	toy_pass(&t, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].free_places, 3);
+	assert_int_equal(world_result(t.world, 0).starting, 0);
+	assert_int_equal(t.snapshot.pools[0].groups[0].nodes, 1);
+	assert_int_equal(world_totals(t.world, 0).ignored, 0);
+	toy_end(&t);
+}
+
+/* Eight on two nodes of four, then six: the node with two goes, not two halves. */
+static void the_emptiest_node_is_released_first(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_setup(&t);
+	t.groups[0].gpus_per_node = 4;
+	t.pool_worlds[0].initial_replicas = 6;
+	toy_start(&t);
+	toy_pass(&t, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].least_on_node, 2);
+	assert_int_equal(t.snapshot.pools[0].groups[0].billed_gpus_milli, 8000);
+	t.decisions[0][0].release = 2;
+	toy_pass(&t, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].nodes, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].least_on_node, 4);
+	assert_int_equal(t.snapshot.pools[0].groups[0].billed_gpus_milli, 4000);
+	toy_end(&t);
+}
+
+/* One of chat's two nodes holds fewer of its replicas, but batch's too. */
+static void a_shared_node_is_released_last(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_setup(&t);
+	toy_two_pools(&t);
+	t.groups[0].gpus_per_node = 4;
+	t.pool_worlds[0].initial_replicas = 5;
+	toy_start(&t);
+	t.decisions[1][0].place = 1;
+	toy_pass(&t, 4);
+	assert_int_equal(world_result(t.world, 1).ready, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].least_on_node, 4);
+	assert_int_equal(t.snapshot.pools[1].groups[0].least_on_node, 0);
+	t.decisions[0][0].release = 4;
+	toy_pass(&t, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].nodes, 1);
+	assert_int_equal(world_result(t.world, 0).ready, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].least_on_node, 0);
+	toy_end(&t);
+}
+
+/* 100 s until the node and its first replica serve, of which the last 30 s are image and load. */
+static void a_place_on_a_booting_node_waits_for_the_node(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_setup(&t);
+	t.groups[0].gpus_per_node = 4;
+	toy_start(&t);
+	t.decisions[0][0].cold = 1;
+	toy_pass(&t, 1);
+	assert_int_equal(t.snapshot.pools[0].groups[0].free_places, 3);
+	t.decisions[0][0].place = 1;
+	toy_pass(&t, 5);
+	assert_int_equal(world_result(t.world, 0).starting, 2);
+	toy_pass(&t, 1);
+	assert_int_equal(world_result(t.world, 0).ready, 2);
+	assert_int_equal(t.snapshot.pools[0].groups[0].nodes, 1);
+	toy_end(&t);
+}
+
+/* The node never comes: what was placed on it is given up too. */
+static void a_place_on_a_stuck_node_is_given_up(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_setup(&t);
+	t.groups[0].gpus_per_node = 4;
+	t.group_worlds[0].failed_start_ppm = 1000000;
+	toy_start(&t);
+	t.decisions[0][0].cold = 1;
+	toy_pass(&t, 1);
+	t.decisions[0][0].place = 1;
+	toy_pass(&t, 100);
+	assert_int_equal(world_result(t.world, 0).ready + world_result(t.world, 0).starting, 0);
+	assert_int_equal(t.snapshot.pools[0].groups[0].nodes, 0);
+	toy_end(&t);
+}
+
+/* The chance of seed 1's second group must not be that of seed 2's first. */
+static void seeds_share_no_chance(void **state)
+{
+	millis serving[2] = { 0, 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct toy t;
+		toy_setup(&t);
+		t.fleet.group_count = t.pools[0].group_count = t.plans[0].group_count = 2;
+		t.pools[0].lead_time.p95 = 400 * SECOND;
+		t.setup.seed = 1 + i;
+		toy_start(&t);
+		t.decisions[0][1 - i].cold = 1;
+		for (int tick = 0; tick < 200 && !serving[i]; tick++) {
+			toy_pass(&t, 1);
+			if (toy_events(&t, 0, EVENT_SERVING))
+				serving[i] = t.snapshot.pools[0].events[0].value;
+		}
+		toy_end(&t);
+	}
+	assert_true(serving[0] > 0 && serving[1] > 0);
+	assert_int_not_equal(serving[0], serving[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +416,12 @@ int main(void)
 		cmocka_unit_test(a_stuck_start_is_given_up),
 		cmocka_unit_test(a_lost_machine_returns_its_requests_to_the_head),
 		cmocka_unit_test(several_replicas_share_a_node_and_its_price),
+		cmocka_unit_test(a_cancelled_placement_frees_its_gpus),
+		cmocka_unit_test(the_emptiest_node_is_released_first),
+		cmocka_unit_test(a_shared_node_is_released_last),
+		cmocka_unit_test(a_place_on_a_booting_node_waits_for_the_node),
+		cmocka_unit_test(a_place_on_a_stuck_node_is_given_up),
+		cmocka_unit_test(seeds_share_no_chance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
