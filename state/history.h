@@ -96,7 +96,7 @@ struct history_filter {
 	const char *group;  /* one that was asked for something or held; NULL: any */
 	int64_t limit;	    /* enum limit, or ANY */
 	bool changed_only;  /* only those that asked for something */
-	bool largest_first; /* by the change of hot replicas asked for; else newest first */
+	bool largest_first; /* by the change of hot replicas asked for, growth before shrinking; else newest first */
 	int64_t most;
 };
 

@@ -52,7 +52,7 @@ static const char *statement_for(const struct history_filter *f)
 {
 	if (f->largest_first)
 		return "SELECT tick, pool FROM decision INDEXED BY decision_largest WHERE asked IS NOT NULL"
-		       " AND" MATCHES " ORDER BY abs(asked) DESC, tick DESC, pool DESC LIMIT ?6";
+		       " AND" MATCHES " ORDER BY abs(asked) DESC, asked DESC, tick DESC, pool DESC LIMIT ?6";
 	if (f->changed_only)
 		return "SELECT tick, pool FROM decision INDEXED BY decision_asked WHERE asked IS NOT NULL"
 		       " AND" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";

@@ -1,5 +1,6 @@
 /* Reading decisions: from a keyframe on, each told against the one before. */
 #include "state/history_file.h"
+#include "state/record_check.h"
 
 static bool no_decision(struct history *h, int64_t tick, size_t pool, struct error *e)
 {
@@ -49,6 +50,24 @@ static bool damaged(struct history *h, int64_t tick, size_t pool, struct error *
 	return error_wrap(e, "%s: pool %s, tick %lld", db_path(h->db), h->pools[pool].name, (long long)tick);
 }
 
+/* The input of the row that the statement stands on, and whether it can follow the tick before. */
+static bool decode_input(struct pool_position *at, const struct statement *s, const struct record_key *k,
+			 struct error *e)
+{
+	size_t len;
+	const void *bytes = db_column_bytes(s, 6, &len);
+	millis before = at->part[RECORD_INPUT].now;
+
+	if (!record_decode(&at->part[RECORD_INPUT], RECORD_INPUT, k, bytes, len, e))
+		return false;
+	struct pool_snapshot input = record_snapshot(&at->part[RECORD_INPUT]);
+	if (!record_check_input(k, &input, e))
+		return false;
+	return at->tick < 0 || at->tick != k->tick - 1 || k->now >= before ||
+	       error_set(e, ERROR_INVALID, "the tick makes no sense: it ends %lld ms before the one before it",
+			 (long long)(before - k->now));
+}
+
 /* Reads one row into the position; *damage is ERROR_NONE or says what is wrong with the plan. */
 static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,
 		     struct error *e)
@@ -58,7 +77,6 @@ static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_r
 		db_prepare(h->db, "SELECT t.at, t.interval, d.is_keyframe, d.held_by, d.asked, d.concerns,"
 				  " d.input, d.plan FROM decision d JOIN tick t ON t.id = d.tick"
 				  " WHERE d.tick = ? AND d.pool = ?");
-	size_t len;
 	bool row;
 
 	db_bind_int(s, tick);
@@ -69,10 +87,10 @@ static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_r
 		return no_decision(h, tick, pool, e);
 	struct record_key k = { tick, (int64_t)pool, db_column_int(s, 0), db_column_int(s, 1),
 				db_column_int(s, 2) == 1 };
-	const void *bytes = db_column_bytes(s, 6, &len);
+	bool is_sound = decode_input(at, s, &k, e);
 
 	at->tick = -1;
-	if (!record_decode(&at->part[RECORD_INPUT], RECORD_INPUT, &k, bytes, len, e)) {
+	if (!is_sound) {
 		db_reset(s);
 		return damaged(h, tick, pool, e);
 	}

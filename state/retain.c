@@ -19,7 +19,7 @@ static void count(struct sums *s, const struct tick_record *r)
 	s->arrived += d->arrived == ABSENT ? 0 : d->arrived;
 	s->started += d->started == ABSENT ? 0 : d->started;
 	s->late += d->late == ABSENT ? 0 : d->late;
-	s->replica_ms += d->decided * r->interval;
+	s->replica_ms += (int64_t)((__int128)d->decided * r->interval);
 	s->micro_dollars += (int64_t)((__int128)d->dollars_per_hour * r->interval / an_hour);
 	s->asked += m.has_asked;
 }

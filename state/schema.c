@@ -26,7 +26,7 @@ static const char *const migrations[] = {
 	"                       input BLOB NOT NULL, plan BLOB NOT NULL,"
 	"                       PRIMARY KEY (tick, pool)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX decision_asked ON decision (tick, pool) WHERE asked IS NOT NULL;"
-	"CREATE INDEX decision_largest ON decision (abs(asked), tick) WHERE asked IS NOT NULL;"
+	"CREATE INDEX decision_largest ON decision (abs(asked), asked, tick) WHERE asked IS NOT NULL;"
 	"CREATE INDEX decision_held ON decision (held_by, tick) WHERE held_by <> 0;"
 
 	/* The policy's memory before it decided this tick: size and crc are of the bytes before compression. */

@@ -59,6 +59,115 @@ static void numbers_beside_a_plan_must_match(void **state)
 	}
 }
 
+/* What only a program could have written, since its checksums are right. */
+static void a_tick_that_cannot_be_is_named(void **state)
+{
+	(void)state;
+	struct made m;
+	struct start_input one;
+	struct event_input event;
+	const struct {
+		int64_t *number, value;
+		const char *words;
+	} cases[] = {
+		{ &m.snapshot.interval, 0, "0 ms long" },
+		{ &m.snapshot.interval, -15000, "-15000 ms long" },
+		{ &m.snapshot.interval, INT64_MAX, "ms long" },
+		{ &m.snapshots[0].input.ready, -1, "pool_input.ready is -1" },
+		{ &m.snapshots[0].input.ready, INT64_MAX, "pool_input.ready is 9223372036854775807" },
+		{ &m.snapshots[0].input.lent, ABSENT, "pool_input.lent is absent" },
+		{ &m.snapshots[0].input.kv_cache_permille, ABSENT, "" },
+		{ &m.scrapes[1].waiting, INT64_C(1) << 60, "scrape_input.waiting" },
+		{ &m.scrapes[1].started, ABSENT, "" },
+		{ &m.group_inputs[1].ready, -7, "group_input.ready is -7" },
+		{ &one.group, 2, "start_input.group is 2" },
+		{ &one.kind, START_KIND_COUNT, "start_input.kind" },
+		{ &event.group, -1, "event_input.group is -1" },
+		{ &event.stage, STAGE_COUNT, "event_input.stage" },
+	};
+	struct tick_record r;
+	struct error e = { 0 };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 10, HOUR };
+		unlink(path);
+		struct history *h = history_create(&setup, &e);
+		for (int64_t t = 0; t < 7; t++) {
+			make(&m, t);
+			m.snapshots[0].starts = &one;
+			m.snapshots[0].events = &event;
+			m.snapshots[0].start_count = m.snapshots[0].event_count = 1;
+			one = (struct start_input){ .asked_at = m.snapshot.now };
+			event = (struct event_input){ .count = 1 };
+			if (t == 5)
+				*cases[i].number = cases[i].value;
+			assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+		}
+		assert_true(history_finish(h, &e));
+		h = open_file();
+		assert_true(history_read(h, 4, 0, &r, &e));
+		bool is_read = history_read(h, 5, 0, &r, &e);
+		if (is_read != !*cases[i].words)
+			fail_msg("case %zu: %s", i, is_read ? "read" : e.message);
+		if (!is_read && (!strstr(e.message, cases[i].words) || !strstr(e.message, "pool chat, tick 5: ")))
+			fail_msg("case %zu: %s", i, e.message);
+		history_close(h);
+	}
+}
+
+/* Replaces the chat pool's tick by one with another end, its checksums as they have to be. */
+static void move_tick(int64_t tick, millis now)
+{
+	struct record_key k = { tick, 0, now, TICK, true };
+	struct record_state input = { 0 }, plan = { 0 };
+	struct buf in = { 0 }, out = { 0 };
+	sqlite3_stmt *s;
+	sqlite3 *db;
+	struct made m;
+
+	make(&m, tick);
+	record_encode_input(&input, &k, &m.snapshots[0], &in);
+	record_encode_plan(&plan, &k, &m.plans[0], &out);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_prepare_v2(db, "UPDATE decision SET is_keyframe = 1, input = ?, plan = ? WHERE tick = ? AND pool = 0",
+			   -1, &s, NULL);
+	sqlite3_bind_blob(s, 1, in.text, (int)in.len, SQLITE_STATIC);
+	sqlite3_bind_blob(s, 2, out.text, (int)out.len, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 3, tick);
+	assert_int_equal(sqlite3_step(s), SQLITE_DONE);
+	sqlite3_finalize(s);
+	sqlite3_prepare_v2(db, "UPDATE tick SET at = ? WHERE id = ?", -1, &s, NULL);
+	sqlite3_bind_int64(s, 1, now);
+	sqlite3_bind_int64(s, 2, tick);
+	assert_int_equal(sqlite3_step(s), SQLITE_DONE);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	record_state_release(&input);
+	record_state_release(&plan);
+	buf_release(&in);
+	buf_release(&out);
+}
+
+static void a_time_that_goes_back_is_named(void **state)
+{
+	(void)state;
+	struct tick_record r;
+	struct error e = { 0 };
+
+	write_file(10, 1);
+	move_tick(5, start + 5 * TICK);
+	struct history *h = open_file();
+	assert_true(history_read(h, 4, 0, &r, &e));
+	assert_true(history_read(h, 5, 0, &r, &e)); /* as late as the one before it */
+	history_close(h);
+	move_tick(5, start + 5 * TICK - 1);
+	h = open_file();
+	assert_true(history_read(h, 4, 0, &r, &e));
+	assert_false(history_read(h, 5, 0, &r, &e));
+	assert_non_null(strstr(e.message, "pool chat, tick 5: the tick makes no sense: it ends 1 ms before"));
+	history_close(h);
+}
+
 static void assert_refused(enum error_kind kind, const char *words)
 {
 	struct error e = { 0 };
@@ -145,6 +254,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_altered_plan_is_named),
 		cmocka_unit_test(numbers_beside_a_plan_must_match),
+		cmocka_unit_test(a_tick_that_cannot_be_is_named),
+		cmocka_unit_test(a_time_that_goes_back_is_named),
 		cmocka_unit_test(files_that_are_no_history_are_told_apart),
 		cmocka_unit_test(a_file_in_use_by_itself_is_locked),
 		cmocka_unit_test(a_taken_name_is_refused),

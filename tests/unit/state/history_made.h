@@ -52,7 +52,9 @@ static inline void make(struct made *m, int64_t t)
 			.scrapes = m->scrapes, .scrape_count = 3, .groups = m->group_inputs, .group_count = count
 		};
 		m->plans[p] = (struct pool_plan){ .groups = m->decisions[p], .group_count = count };
-		m->plans[p].decision = (struct pool_decision){ .ready = 5, .decided = 5, .started = 7, .late = 1 };
+		m->plans[p].decision = (struct pool_decision){
+			.ready = 5, .decided = 5, .started = 7, .late = 1, .dollars_per_hour = p ? 0 : 7200000
+		};
 	}
 	if (t % 10 == 3) {
 		m->decisions[0][t % 20 == 3].cold = t % 7 + 1;

@@ -111,6 +111,37 @@ static void a_filter_finds_what_it_says(void **state)
 	history_close(h);
 }
 
+static void of_equal_changes_growth_is_larger(void **state)
+{
+	(void)state;
+	static const int64_t by[] = { 3, -4, 4, -4, 4, -4, 2 };
+	static const int64_t order[] = { 4, 2, 5, 3, 1, 0, 6 };
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 10, HOUR };
+	struct history_filter all = { 0, 0, 6, NULL, ANY, true, true, 10 };
+	struct arena a = { 0 };
+	struct history_hit *hits;
+	struct error e = { 0 };
+	struct made m;
+	size_t count;
+
+	unlink(path);
+	struct history *h = history_create(&setup, &e);
+	for (int64_t t = 0; t < 7; t++) {
+		make(&m, t);
+		m.decisions[0][0].cold = m.decisions[0][0].release = 1;
+		m.plans[0].decision.decided = 5 + by[t];
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+	}
+	assert_true(history_finish(h, &e));
+	h = open_file();
+	assert_true(history_find(h, &all, &a, &hits, &count, &e));
+	assert_int_equal(count, 7);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(hits[i].tick, order[i]);
+	history_close(h);
+	arena_release(&a);
+}
+
 static void checkpoints_come_back_and_are_thinned(void **state)
 {
 	(void)state;
@@ -157,7 +188,7 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 	(void)state;
 	struct arena a = { 0 };
 	struct history_hour *hours;
-	int64_t ticks = 0, late = 0;
+	int64_t ticks = 0, late = 0, micro_dollars = 0;
 	size_t count;
 	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 100, HOUR };
 	struct history_span span;
@@ -194,9 +225,11 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 	for (size_t i = 0; i < count; i++) {
 		ticks += hours[i].ticks;
 		late += hours[i].late;
+		micro_dollars += hours[i].micro_dollars;
 	}
 	assert_int_equal(ticks, 600 * 2);
 	assert_int_equal(late, 600 * 2);
+	assert_int_equal(micro_dollars, 600 * (7200000 * TICK / HOUR)); /* as recorded, whatever was decided */
 	history_close(h);
 	arena_release(&a);
 }
@@ -282,6 +315,7 @@ int main(void)
 		cmocka_unit_test(facts_are_kept),
 		cmocka_unit_test(a_time_finds_its_tick),
 		cmocka_unit_test(a_filter_finds_what_it_says),
+		cmocka_unit_test(of_equal_changes_growth_is_larger),
 		cmocka_unit_test(checkpoints_come_back_and_are_thinned),
 		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
 		cmocka_unit_test(launches_are_open_until_they_end),

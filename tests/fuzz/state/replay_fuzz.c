@@ -1,0 +1,105 @@
+/*
+ * Inputs as anybody could have stored them, with a right checksum, on the
+ * whole way of a replay: decoded, and refused or decided from. The input is
+ * a list of changes to the numbers of some ticks.
+ */
+#include "state/record_check.h"
+#include "tests/fuzz/policy/fleet_made.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICKS = 40 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct change {
+	uint8_t tick, list, at, len; /* at: which number of the list */
+};
+
+static int64_t value_of(const uint8_t *bytes, size_t len)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < len; i++)
+		v |= (uint64_t)bytes[i] << 8 * i;
+	/* Short ones have a sign too. */
+	return (int64_t)(len && len < 8 && bytes[len - 1] & 0x80 ? v | ~UINT64_C(0) << 8 * len : v);
+}
+
+static void change_number(struct made *m, const struct change *c, int64_t value)
+{
+	const struct {
+		void *numbers;
+		size_t bytes;
+	} lists[] = {
+		{ &m->pool.input, sizeof m->pool.input },
+		{ m->scrapes, sizeof m->scrapes },
+		{ m->groups, sizeof m->groups },
+		{ m->starts, sizeof m->starts },
+		{ m->events, sizeof m->events },
+		{ m->deadlines, sizeof m->deadlines },
+		{ &m->snapshot.now, sizeof m->snapshot.now },
+		{ &m->snapshot.interval, sizeof m->snapshot.interval },
+	};
+	size_t list = c->list % (sizeof lists / sizeof *lists);
+	int64_t *v = lists[list].numbers;
+
+	v[c->at % (lists[list].bytes / sizeof *v)] = value;
+}
+
+static void change_tick(struct made *m, const uint8_t *data, size_t size)
+{
+	while (size >= sizeof(struct change)) {
+		struct change c;
+
+		memcpy(&c, data, sizeof c);
+		data += sizeof c;
+		size -= sizeof c;
+		size_t len = c.len % 9 < size ? c.len % 9 : size;
+		if (c.tick % TICKS == m->snapshot.tick)
+			change_number(m, &c, value_of(data, len));
+		data += len;
+		size -= len;
+	}
+}
+
+/* False when the tick is refused. */
+static bool store_and_read(struct record_state *in, struct record_state *out, const struct made *m,
+			   struct pool_snapshot *read)
+{
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+	struct record_key k = { m->snapshot.tick, 0, m->snapshot.now, m->snapshot.interval, m->snapshot.tick == 0 };
+	struct error e;
+
+	record_encode_input(in, &k, &m->pool, &bytes);
+	if (!record_decode(out, RECORD_INPUT, &k, bytes.text, bytes.len, &e))
+		abort();
+	*read = record_snapshot(out);
+	return record_check_input(&k, read, &e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct memory *memory = memory_new(&made_fleet);
+	struct record_state in = { 0 }, out = { 0 };
+	struct made m;
+
+	for (int64_t tick = 0; tick < TICKS; tick++) {
+		struct pool_snapshot read;
+
+		made_tick(&m, tick);
+		change_tick(&m, data, size);
+		if (!store_and_read(&in, &out, &m, &read))
+			break;
+		struct snapshot s = m.snapshot;
+		s.pools = &read;
+		policy_decide(&s, memory, &a);
+		arena_clear(&a);
+	}
+	record_state_release(&in);
+	record_state_release(&out);
+	memory_free(memory);
+	return 0;
+}
