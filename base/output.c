@@ -196,9 +196,9 @@ bool output_commit(struct output *o, struct error *e)
 	flush(o, true);
 	if (!o->failure && !o->is_direct && (fsync(o->fd) < 0 || !put_in_place(o)))
 		o->failure = errno;
-	bool ok = !o->failure;
+	bool ok = !o->failure, has_reader_left = o->is_direct && o->failure == EPIPE;
 	if (!ok)
-		error_set(e, file_error_kind(o->failure), "%s: cannot write: %s",
+		error_set(e, has_reader_left ? ERROR_CANCELLED : file_error_kind(o->failure), "%s: cannot write: %s",
 			  strcmp(o->path, "-") ? o->path : "standard output", strerror(o->failure));
 	release(o);
 	return ok;

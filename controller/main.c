@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,6 +113,14 @@ static void hold_standard_streams(void)
 	}
 }
 
+/* The other end of the pipe is closed for good: `| head` has seen enough. */
+static bool has_reader_left(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+}
+
 int main(int argc, char **argv)
 {
 	hold_standard_streams();
@@ -122,7 +131,9 @@ int main(int argc, char **argv)
 	errno = 0;
 	if (fflush(stdout) == 0 && !had_failed)
 		return code;
-	fprintf(stderr, "%s: standard output: %s\n", command_program(),
-		errno ? strerror(errno) : "could not be written");
+	const char *why = errno ? strerror(errno) : "could not be written";
+	if (has_reader_left())
+		return EXIT_UNHEARD;
+	fprintf(stderr, "%s: standard output: %s\n", command_program(), why);
 	return EXIT_ENVIRONMENT;
 }

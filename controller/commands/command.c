@@ -57,6 +57,8 @@ bool command_options(const struct command *c, int argc, char **argv, const struc
 
 int command_failed(const struct command *c, const struct error *e)
 {
+	if (e->kind == ERROR_CANCELLED)
+		return EXIT_UNHEARD;
 	fprintf(stderr, "%s %s: %s\n", program, c->name, e->message);
 	switch (e->kind) {
 	case ERROR_INVALID:

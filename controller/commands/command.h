@@ -6,7 +6,13 @@
 #pragma once
 #include "base/options.h"
 
-enum exit_code { EXIT_DONE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_FOUND = 1,
+	EXIT_USAGE = 2,
+	EXIT_ENVIRONMENT = 3,
+	EXIT_UNHEARD = 141, /* who read standard output left: 128 + SIGPIPE, as a shell tells it of other programs */
+};
 
 struct command {
 	const char *name;     /* "check" */
@@ -30,7 +36,8 @@ const char *command_program(void);
 bool command_options(const struct command *c, int argc, char **argv, const struct option_row *rows, size_t count,
 		     int *rest, int *code);
 /* Prints "preheat VERB: message" on standard error and maps the kind to an exit code:
- * invalid, not-found and conflict are EXIT_USAGE, everything else EXIT_ENVIRONMENT. */
+ * invalid, not-found and conflict are EXIT_USAGE, everything else EXIT_ENVIRONMENT. Cancelled is told to nobody:
+ * EXIT_UNHEARD. */
 int command_failed(const struct command *c, const struct error *e);
 /* "preheat 0.1.0" (version.c). */
 const char *command_version_text(void);

@@ -216,7 +216,7 @@ static int run(int argc, char **argv)
 		{ "at", 0, OPTION_TEXT, "TIME", "the decision in force at this time; -2h counts from the end", &a.at,
 		  NULL },
 		{ "tick", 't', OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
-		{ "largest", 0, OPTION_FLAG, NULL, "the decision that asked for the largest change", &a.is_largest,
+		{ "largest", 0, OPTION_FLAG, NULL, "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest,
 		  NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT",
 		  "table (default: sentences), json or csv: every field by name", &a.output, "table|json|csv" },

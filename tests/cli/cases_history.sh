@@ -55,3 +55,10 @@ refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.
 	'preheat history --db h.db --from 2024-02-02T00:00:00Z --to 2024-02-01T00:00:00Z'
 refused 'replay: with a manifest that is wrong' 2 'p\.yaml' "cp '$scratch/good/history.db' h.db; echo nothing >p.yaml" \
 	'preheat replay --db h.db --with p.yaml'
+
+found 'history: a reader that leaves early' 0 '^141 0$' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db -n 100000 -o json 2>said | head -1 >/dev/null; echo "${PIPESTATUS[0]} $(wc -c <said)"'
+if [ -w /dev/full ]; then
+	refused 'history: on a full disk' 3 'standard output.*space' "cp '$scratch/good/history.db' h.db" \
+		'preheat history --db h.db -n 100000 -o json >/dev/full'
+fi
