@@ -73,7 +73,6 @@ struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_
 {
 	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
 	struct group_state *g = &w->groups[h->group->index];
-	const struct pool_world *pw = h->pool->world;
 
 	switch (kind) {
 	case START_COLD:
@@ -88,7 +87,7 @@ struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_
 		draw_total(&g->leads, is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time, &lead);
 		break;
 	case START_RECLAIM:
-		draw_total(&g->leads, pw->lendable.replicas ? pw->lendable.reclaim : pw->reclaim, &lead);
+		draw_total(&g->leads, h->pool->world->lendable.reclaim, &lead);
 		break;
 	case START_KIND_COUNT:
 		break;
@@ -96,20 +95,42 @@ struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_
 	return lead;
 }
 
+/* The borrower yields within the manifest's yieldWithin, then the model loads. */
+struct lead_draw yield_draw(struct world *w, const struct holding *h)
+{
+	static const struct quantiles any_load = { 30 * SECOND, 45 * SECOND };
+	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
+	struct random *r = &w->groups[h->group->index].leads;
+	const struct pool_world *pw = h->pool->world;
+	millis within = h->pool->spec->yield_within;
+
+	if (is_given(pw->reclaim)) {
+		draw_total(r, pw->reclaim, &lead);
+		return lead;
+	}
+	struct quantiles load =
+		is_given(pw->stage[STAGE_LOAD]) ? pw->stage[STAGE_LOAD] : h->pool->spec->stage[STAGE_LOAD];
+	draw_total(r, is_given(load) ? load : any_load, &lead);
+	millis yield = draw(r, (struct quantiles){ within / 2, within });
+	lead.stage[0] += yield < within ? yield : within;
+	lead.deadline += within;
+	return lead;
+}
+
 /* When the machine is there and its image can be pulled, if ever; the rest of its first replica's start is its own. */
 static void wait_for_node(const struct world *w, const struct holding *h, const struct replica *first,
 			  struct lead_draw *lead)
 {
-	millis boot = 0, share = 1000 - h->pool->world->place_share_permille;
+	bool is_placed = first->kind == START_PLACE;
+	millis there = first->asked_at + first->lead.wait, rest = 1000 - h->pool->world->place_share_permille;
 
 	for (size_t i = 0; first->lead.is_staged && i < STAGE_IMAGE; i++)
-		boot += first->lead.stage[i];
-	if (!first->lead.is_staged)
-		boot = first->lead.stage[0] * (share > 0 ? share : 0) / 1000;
-	millis there = first->asked_at + first->lead.wait + boot;
+		there += first->lead.stage[i];
+	if (!first->lead.is_staged && !is_placed)
+		there += first->lead.stage[0] * (rest > 0 ? rest : 0) / 1000;
 	lead->wait = there > w->now ? there - w->now : 0;
 	lead->deadline += lead->wait;
-	if (first->lead.stuck_in < STAGE_IMAGE && !(first->lead.is_staged && first->lead.stuck_in < first->stage))
+	if (first->lead.stuck_in < (is_placed ? STAGE_COUNT : STAGE_IMAGE))
 		lead->stuck_in = lead->is_staged ? STAGE_IMAGE : 0;
 }
 

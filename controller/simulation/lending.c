@@ -133,7 +133,7 @@ static void take_back(struct world *w, struct holding *h, struct holding *borrow
 	h->pool->totals.batch_lost_ms += lost / borrower->pool->queue.truth.slots;
 	h->pool->totals.starts++;
 	node_of(w, node)->borrower = borrower->pool->index;
-	struct lead_draw lead = lead_draw(w, h, START_RECLAIM);
+	struct lead_draw lead = yield_draw(w, h);
 	replica_start(w, h, node, START_RECLAIM, &lead);
 }
 
@@ -177,15 +177,44 @@ void reclaim_undo(struct world *w, size_t node, millis at)
 	}
 }
 
+static int64_t ready_on(const struct world *w, const struct node *n, const struct holding *h)
+{
+	int64_t ready = 0;
+
+	for (size_t r = n->first; r != NONE; r = w->replicas.items[r].next_on_node)
+		ready += w->replicas.items[r].holding == h && w->replicas.items[r].state == REPLICA_READY;
+	return ready;
+}
+
+/* How often take_back() finds room on the node beyond its free places. */
+static int64_t lent_on(const struct world *w, const struct holding *h, const struct node *n)
+{
+	int64_t need = h->pool->spec->gpus_per_replica, free = free_gpus(w, n) % need, lent = 0;
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++) {
+		struct pool_state *p = &w->pools[i];
+		int64_t each = p->spec->gpus_per_replica;
+		const struct holding *from = lends_to(h->pool, p) ? holding_in(p, n->group) : NULL;
+		for (int64_t left = from ? ready_on(w, n, from) : 0; left > 0 && free + left * each >= need; lent++) {
+			for (; free < need; left--)
+				free += each;
+			free -= need;
+		}
+	}
+	return lent;
+}
+
 int64_t holding_lent(const struct world *w, const struct holding *h)
 {
-	int64_t gpus = 0;
+	int64_t lent = h->foreign_free * holding_per_node(h), borrowed = 0;
 
 	for (size_t i = 0; i < w->fleet->pool_count; i++) {
 		struct pool_state *p = &w->pools[i];
 		const struct holding *other = lends_to(h->pool, p) ? holding_in(p, h->group->index) : NULL;
-		if (other)
-			gpus += (int64_t)other->ready.count * p->spec->gpus_per_replica;
+		borrowed += other ? (int64_t)other->ready.count : 0;
 	}
-	return h->foreign_free * holding_per_node(h) + gpus / h->pool->spec->gpus_per_replica;
+	for (size_t i = 0; borrowed > 0 && i < w->nodes.count; i++)
+		if (w->nodes.items[i].state != NODE_UNUSED && w->nodes.items[i].group == h->group->index)
+			lent += lent_on(w, h, &w->nodes.items[i]);
+	return lent;
 }

@@ -167,6 +167,7 @@ struct world_totals pool_totals(const struct pool_state *p);
 
 /* leads.c */
 struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_kind kind);
+struct lead_draw yield_draw(struct world *w, const struct holding *h); /* START_RECLAIM from another pool */
 struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node); /* START_PLACE there */
 bool wake_is_refused(struct world *w, const struct group_state *g);
 enum error_kind start_is_refused(const struct world *w, const struct group_state *g); /* ERROR_NONE: it isn't */

@@ -2,7 +2,6 @@
 
 const struct pool_world pool_world_default = {
 	.capacity_permille = 1000,
-	.reclaim = { 45 * SECOND, 75 * SECOND },
 	.place_share_permille = 300,
 	.length_spread_permille = 1000,
 	.initial_replicas = -1,

@@ -47,7 +47,7 @@ struct pool_world {
 	int64_t inter_token_latency_us;
 	struct quantiles lead_time; /* total; 0: as the manifest says */
 	struct quantiles stage[STAGE_COUNT];
-	struct quantiles reclaim;	/* of nodes that other pools of the fleet borrowed */
+	struct quantiles reclaim;	/* of nodes that other pools borrowed; 0: yieldWithin and the load */
 	int64_t place_share_permille;	/* of a cold start, for a replica on a running node without stages */
 	int64_t length_spread_permille; /* coefficient of variation of service times, binned traffic */
 	millis patience;		/* a request gives up after this wait; 0: never */

@@ -150,6 +150,54 @@ static void foreign_nodes_cost_from_the_reclaim_until_given_back(void **state)
 	toy_end(&t);
 }
 
+/* Without a world file: at most yieldWithin, then the load. */
+static void a_borrower_yields_within_its_time(void **state)
+{
+	millis longest = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct toy t;
+		two_pools(&t, 1, 1);
+		t.setup.seed = seed;
+		t.pool_worlds[0].reclaim = (struct quantiles){ 0, 0 };
+		t.pools[0].yield_within = 5 * MINUTE;
+		t.pools[0].stage[STAGE_LOAD] = (struct quantiles){ MINUTE, MINUTE };
+		toy_start(&t);
+		t.decisions[0][0].reclaim = 1;
+		toy_pass(&t, 1);
+		while (!toy_events(&t, 0, EVENT_SERVING))
+			toy_pass(&t, 1);
+		millis took = t.snapshot.pools[0].events[0].value;
+		assert_in_range(took, MINUTE, 6 * MINUTE);
+		longest = took > longest ? took : longest;
+		toy_end(&t);
+	}
+	assert_true(longest > 3 * MINUTE);
+}
+
+/* Two borrowed GPUs on two nodes whose other GPUs the lender holds: no room for a replica of two. */
+static void lent_is_what_can_be_taken_back(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	two_pools(&t, 2, 0);
+	t.groups[0].gpus_per_node = 3;
+	t.groups[0].max_nodes = 2;
+	t.pools[0].gpus_per_replica = 2;
+	toy_start(&t);
+	toy_pass(&t, 1);
+	t.decisions[1][0].place = 2;
+	toy_pass(&t, 4);
+	assert_int_equal(world_result(t.world, 1).ready, 2);
+	assert_int_equal(t.snapshot.pools[0].input.lent, 0);
+	t.decisions[0][0].reclaim = 1;
+	toy_pass(&t, 1);
+	assert_int_equal(world_totals(t.world, 0).ignored, 1);
+	toy_end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +207,8 @@ int main(void)
 		cmocka_unit_test(a_reclaim_returns_batch_work_to_its_queue),
 		cmocka_unit_test(a_cancelled_reclaim_stays_lent),
 		cmocka_unit_test(nothing_is_reclaimed_from_a_pool_that_did_not_borrow),
+		cmocka_unit_test(a_borrower_yields_within_its_time),
+		cmocka_unit_test(lent_is_what_can_be_taken_back),
 		cmocka_unit_test(foreign_nodes_cost_from_the_reclaim_until_given_back),
 	};
 
