@@ -1,7 +1,9 @@
 #include "controller/policy/capacity.h"
 
-static const double KV_TARGET = .9;	 /* share of the KV cache above which engines preempt */
-static const double FIT_KEEP = .9942;	 /* per 15 s tick: half-life of 30 minutes */
+#include "base/exact.h"
+
+static const double KV_TARGET = .9;			      /* share of the KV cache above which engines preempt */
+static const double FIT_HALF_LIFE = 1800, KV_HALF_LIFE = 510; /* seconds */
 static const double LATENCY_SLACK = 1.5; /* times the manifest's inter-token latency that a full replica may take */
 
 static void observe_reading(struct capacity_state *c, const struct scrape_input *r)
@@ -12,22 +14,28 @@ static void observe_reading(struct capacity_state *c, const struct scrape_input 
 
 	/* The first readings of a queue still show replicas filling up. */
 	c->queueing_readings = r->waiting > 0 ? c->queueing_readings + 1 : 0;
-	if (c->queueing_readings >= QUEUEING_READINGS)
+	/* Replicas that finish nothing are hung: their emptiness says nothing of what they could hold. */
+	if (c->queueing_readings >= QUEUEING_READINGS && r->completed > 0)
 		c->saturated[c->sample_count++ % SATURATED_SAMPLES] = each;
 	if (each > c->busiest)
 		c->busiest = each;
 }
 
-static void observe_latency(struct capacity_state *c, double each, double latency_us)
+static double keep_of(millis interval, double half_life)
 {
-	c->fit_n = c->fit_n * FIT_KEEP + 1;
-	c->fit_x = c->fit_x * FIT_KEEP + each;
-	c->fit_y = c->fit_y * FIT_KEEP + latency_us;
-	c->fit_xx = c->fit_xx * FIT_KEEP + each * each;
-	c->fit_xy = c->fit_xy * FIT_KEEP + each * latency_us;
+	return exact_exp(-.6931471805599453 * (double)interval / 1000 / half_life);
 }
 
-void capacity_observe(struct capacity_state *c, const struct pool_snapshot *s)
+static void observe_latency(struct capacity_state *c, double each, double latency_us, double keep)
+{
+	c->fit_n = c->fit_n * keep + 1;
+	c->fit_x = c->fit_x * keep + each;
+	c->fit_y = c->fit_y * keep + latency_us;
+	c->fit_xx = c->fit_xx * keep + each * each;
+	c->fit_xy = c->fit_xy * keep + each * latency_us;
+}
+
+void capacity_observe(struct capacity_state *c, const struct pool_snapshot *s, millis interval)
 {
 	for (size_t i = 0; i < s->scrape_count; i++)
 		observe_reading(c, &s->scrapes[i]);
@@ -37,10 +45,11 @@ void capacity_observe(struct capacity_state *c, const struct pool_snapshot *s)
 	double each = (double)last->running / (double)last->ready;
 	if (s->input.kv_cache_permille != ABSENT && s->input.kv_cache_permille >= 300 && each >= 1) {
 		double fits = each * 1000 * KV_TARGET / (double)s->input.kv_cache_permille;
-		c->kv_slots = c->kv_slots > 0 ? c->kv_slots * .98 + fits * .02 : fits;
+		double keep = keep_of(interval, KV_HALF_LIFE);
+		c->kv_slots = c->kv_slots > 0 ? c->kv_slots * keep + fits * (1 - keep) : fits;
 	}
 	if (s->input.inter_token_latency_us != ABSENT && s->input.inter_token_latency_us > 0 && each >= 1)
-		observe_latency(c, each, (double)s->input.inter_token_latency_us);
+		observe_latency(c, each, (double)s->input.inter_token_latency_us, keep_of(interval, FIT_HALF_LIFE));
 }
 
 /* 25th percentile of the last saturated samples: insertion into a sorted copy, at most 64. */

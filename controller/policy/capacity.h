@@ -24,5 +24,5 @@ struct capacity {
 	enum slots_source source;
 };
 
-void capacity_observe(struct capacity_state *c, const struct pool_snapshot *s);
+void capacity_observe(struct capacity_state *c, const struct pool_snapshot *s, millis interval);
 struct capacity capacity_believed(const struct capacity_state *c, const struct pool_spec *spec);

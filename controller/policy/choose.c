@@ -6,7 +6,8 @@ static const double PRIOR_HOURS = 6;
 static const double CAUTION = .6; /* standard errors of a sum of independent bad hours */
 static const double AIM = .8;	  /* of the allowed late share */
 static const double TIGHTEN = .3, TIGHTEST = .15;
-static const double STICKINESS = 1.03; /* other rules count that much dearer */
+static const double WIDE_MARGIN = .75, BURSTS_BELIEVED = 2.5; /* three, a little forgotten */
+static const double STICKINESS = 1.03;			      /* other rules count that much dearer */
 static const double LN10 = 2.302585092994046, LN2 = .6931471805599453;
 
 static double log2_of(double x)
@@ -59,6 +60,13 @@ double choice_share(const struct choice_input *in, size_t rule)
 	return (cautious_late(s) + prior * in->family->rules[rule].prior_share) / (arrived + prior);
 }
 
+double choice_record_share(const struct choice_input *in, size_t rule)
+{
+	double arrived = in->record->arrived;
+
+	return arrived > 0 ? cautious_late(&in->shadows[rule]) / arrived : 0;
+}
+
 double choice_cost(const struct choice_input *in, size_t rule)
 {
 	double prior_ticks = PRIOR_HOURS * in->ticks_per_hour, ticks = in->record->ticks;
@@ -68,14 +76,32 @@ double choice_cost(const struct choice_input *in, size_t rule)
 	       (ticks + prior_ticks);
 }
 
-/* What doubling the fleet would not have avoided is sunk. */
-static double sunk_share(const struct choice_input *in)
+/* More than twice the demand is held only against bursts that came again: three bad hours under every smaller margin.
+ * One burst alone would otherwise buy several times the fleet. */
+static bool believes_wide(const struct choice_input *in)
+{
+	double least = BURSTS_BELIEVED;
+
+	for (size_t i = 0; i < in->family->count; i++)
+		if (in->family->rules[i].margin <= WIDE_MARGIN && in->shadows[i].bad_hours < least)
+			least = in->shadows[i].bad_hours;
+	return least >= BURSTS_BELIEVED;
+}
+
+static bool is_open(const struct choice_input *in, size_t rule, bool wide)
+{
+	return wide || in->family->rules[rule].margin <= WIDE_MARGIN;
+}
+
+/* What the largest margin would not have avoided is sunk. */
+double choice_sunk_share(const struct choice_input *in)
 {
 	double least = -1, total = in->record->arrived + prior_arrivals(in);
+	bool wide = believes_wide(in);
 
 	for (size_t i = 0; i < in->family->count; i++) {
 		double late = cautious_late(&in->shadows[i]);
-		if (least < 0 || late < least)
+		if (is_open(in, i, wide) && (least < 0 || late < least))
 			least = late;
 	}
 	return total > 0 && least > 0 ? least / total : 0;
@@ -86,7 +112,7 @@ static double target_share(const struct choice_input *in)
 	double spare = 1 - in->own_share / in->late_allowed;
 	double part = 1 + TIGHTEN * (spare < 0 ? spare : 0);
 
-	return AIM * in->late_allowed * (part > TIGHTEST ? part : TIGHTEST) + sunk_share(in);
+	return AIM * in->late_allowed * (part > TIGHTEST ? part : TIGHTEST) + choice_sunk_share(in);
 }
 
 struct candidate {
@@ -132,8 +158,11 @@ struct choice choose_rule(const struct choice_input *in)
 	struct choice best = { .rule = ABSENT, .cheaper = ABSENT, .dearer = ABSENT, .target = target_share(in) };
 	double target = in->violation_cost > 0 ? 1 : best.target, best_cost = 0, least = 0;
 	int64_t least_late = 0;
+	bool wide = believes_wide(in);
 
 	for (size_t i = 0; i < count; i++) {
+		if (!is_open(in, i, wide))
+			continue;
 		struct candidate c = weigh(in, i);
 		if (i == 0 || c.share < least) {
 			least = c.share;

@@ -39,4 +39,8 @@ void choice_priors(struct family *f, const struct tier_times *t, double objectiv
 struct choice choose_rule(const struct choice_input *in);
 /* Late share of a rule on the record, with caution and prior, and its cost in replica-ticks per tick. */
 double choice_share(const struct choice_input *in, size_t rule);
+/* The same on the record alone. */
+double choice_record_share(const struct choice_input *in, size_t rule);
+/* What doubling the fleet would not have avoided, as a share of the requests. */
+double choice_sunk_share(const struct choice_input *in);
 double choice_cost(const struct choice_input *in, size_t rule);

@@ -12,33 +12,46 @@ struct course {
 	struct wish wish;
 };
 
-static int64_t replica_price(const struct fleet_spec *fleet, const struct pool_spec *spec, size_t group)
+static int64_t standby_price(const struct group_spec *g)
 {
-	const struct group_spec *g = &fleet->groups[spec->groups[group]];
-
-	return g->price_per_hour * spec->gpus_per_replica / (g->gpus_per_node > 0 ? g->gpus_per_node : 1);
+	return g->price_per_hour / 1000 * g->standby_price_ppm / 1000;
 }
 
-/* What the pool costs per hour once the plan is carried out. */
-static int64_t cost_per_hour(const struct snapshot *s, size_t pool, const struct pool_plan *plan)
+/* What the pool is billed per hour now. */
+static int64_t billed(const struct snapshot *s, size_t pool)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
-	const struct pool_snapshot *seen = &s->pools[pool];
 	int64_t cost = 0;
 
 	for (size_t i = 0; i < spec->group_count; i++) {
-		const struct group_decision *d = &plan->groups[i];
-		const struct group_input *in = &seen->groups[i];
-		int64_t stopped = in->standby - d->wake + d->stop - d->delete_standby, price;
-		int64_t on = in->ready + in->draining + d->cold + d->wake + d->refill + d->reclaim + d->place -
-			     d->cancel_cold - d->cancel_wake - d->cancel_refill - d->cancel_reclaim - d->release;
-		for (size_t k = 0; k < seen->start_count; k++)
-			on += seen->starts[k].group == (int64_t)i ? seen->starts[k].count : 0;
-		price = replica_price(s->fleet, spec, i);
-		cost += on * price;
-		cost += stopped * (price * s->fleet->groups[spec->groups[i]].standby_price_ppm / 1000000);
+		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
+		const struct group_input *in = &s->pools[pool].groups[i];
+		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
+		cost += in->billed_gpus_milli * (g->price_per_hour / (g->gpus_per_node > 0 ? g->gpus_per_node : 1)) /
+			1000;
+		cost += (in->standby + each - 1) / each * standby_price(g);
 	}
 	return cost;
+}
+
+/* What it is billed once the plan is carried out and what drains has gone. */
+static int64_t billed_after(const struct snapshot *s, size_t pool, const struct pool_plan *plan)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	int64_t cost = billed(s, pool);
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
+		const struct group_decision *d = &plan->groups[i];
+		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
+		int64_t on = (d->cold + each - 1) / each + (d->wake + each - 1) / each + d->refill / each +
+			     (d->reclaim + each - 1) / each - d->cancel_cold / each - d->cancel_wake / each -
+			     d->cancel_reclaim / each - (d->release + each - 1) / each;
+		int64_t stopped = (d->stop + each - 1) / each + d->cancel_wake / each - (d->wake + each - 1) / each -
+				  d->delete_standby / each;
+		cost += on * g->price_per_hour + stopped * standby_price(g);
+	}
+	return cost > 0 ? cost : 0;
 }
 
 static bool shares_budget(const struct pool_spec *a, const struct pool_spec *b)
@@ -47,27 +60,51 @@ static bool shares_budget(const struct pool_spec *a, const struct pool_spec *b)
 			  __builtin_strcmp(a->budget_name, b->budget_name) == 0);
 }
 
-/* Replicas that the budget allows a pool beyond what it has. Pools that give back first come last. */
-static int64_t budget_left(const struct snapshot *s, const struct course *courses, size_t pool)
+/* What each budget still allows, in micro-dollars an hour, kept at the first pool that shares it. */
+static int64_t *open_budgets(const struct snapshot *s, struct arena *a)
+{
+	size_t count = s->fleet->pool_count;
+	int64_t *left = arena_array(a, int64_t, count);
+
+	for (size_t i = 0; i < count; i++) {
+		left[i] = s->fleet->pools[i].budget_per_hour;
+		for (size_t k = 0; k < count; k++)
+			if (shares_budget(&s->fleet->pools[i], &s->fleet->pools[k]))
+				left[i] -= billed(s, k);
+	}
+	return left;
+}
+
+static int64_t *budget_of(const struct snapshot *s, int64_t *left, size_t pool)
+{
+	if (s->fleet->pools[pool].budget_per_hour <= 0)
+		return NULL;
+	for (size_t i = 0; i < pool; i++)
+		if (shares_budget(&s->fleet->pools[i], &s->fleet->pools[pool]))
+			return &left[i];
+	return &left[pool];
+}
+
+/* Does the pool come before the other? Those that give nodes back first come last; then interactive work first. */
+static bool comes_before(const struct pool_spec *a, const struct pool_spec *b)
+{
+	if (a->shrink_priority != b->shrink_priority)
+		return a->shrink_priority < b->shrink_priority;
+	return a->class != b->class ? a->class < b->class : a < b;
+}
+
+/* Replicas that a pool must give back: of those that share an overdrawn budget the last one that has any. */
+static int64_t over_budget(const struct snapshot *s, const struct course *courses, const int64_t *left, size_t pool)
 {
 	const struct pool_spec *own = &s->fleet->pools[pool];
-	double left = (double)own->budget_per_hour, price = courses[pool].learned.replica_price;
 
-	if (own->budget_per_hour <= 0 || price <= 0)
-		return INT64_MAX;
-	for (size_t i = 0; i < s->fleet->pool_count; i++) {
-		const struct pool_spec *other = &s->fleet->pools[i];
-		if (!shares_budget(own, other))
-			continue;
-		const struct wish *w = &courses[i].wish;
-		int64_t replicas =
-			w->have + w->overdue + w->fleet.refill + w->fleet.replace + s->pools[i].input.draining;
-		bool before = other != own && other->shrink_priority < own->shrink_priority;
-		int64_t asks = before ? wish_wanted(w) - w->have : 0;
-		double stopped = (double)w->fleet.stock * courses[i].learned.standby_price;
-		left -= ((double)(replicas + (asks > 0 ? asks : 0)) + stopped) * courses[i].learned.replica_price;
-	}
-	return left < 0 ? 0 : (int64_t)(left / price);
+	if (!left || *left >= 0 || courses[pool].learned.replica_price <= 0)
+		return 0;
+	for (size_t i = 0; i < s->fleet->pool_count; i++)
+		if (i != pool && shares_budget(own, &s->fleet->pools[i]) && s->pools[i].input.ready > 0 &&
+		    comes_before(own, &s->fleet->pools[i]))
+			return 0;
+	return 1 + (int64_t)((double)-*left / courses[pool].learned.replica_price);
 }
 
 /* Does a pool that this one lends to want more than it has, on a node group of this one? */
@@ -116,52 +153,71 @@ static int64_t placed(const struct pool_plan *plan)
 
 	for (size_t i = 0; i < plan->group_count; i++) {
 		const struct group_decision *d = &plan->groups[i];
-		n += d->cold + d->wake + d->reclaim + d->place + d->adopt_refill - d->cancel_cold - d->cancel_wake -
-		     d->cancel_reclaim - d->release;
+		n += d->cold + d->wake + d->reclaim + d->place + d->adopt_refill - d->cancel_cold - d->cancel_place -
+		     d->cancel_wake - d->cancel_reclaim - d->release;
 	}
 	return n;
 }
 
-static void decide_pool(const struct snapshot *s, struct memory *m, struct course *courses, size_t pool,
-			struct group_room *room, struct pool_plan *plan)
-{
-	struct course *c = &courses[pool];
-	struct placing placing = { s, pool, m->groups, room, plan->groups, borrower_waits(s, courses, pool) };
-	int64_t wished = wish_wanted(&c->wish);
+/* What one tick shares between its pools. */
+struct tick_state {
+	struct course *courses;
+	struct group_room *room;
+	int64_t *budgets;
+};
 
-	limits_apply(&c->wish, &m->pools[pool], s, pool, &c->learned, budget_left(s, courses, pool));
-	int64_t replacements = c->wish.moves.replace_wake + c->wish.moves.replace_cold;
-	place_moves(&placing, &c->wish);
+static void decide_pool(const struct snapshot *s, struct memory *m, struct tick_state *t, size_t pool,
+			struct pool_plan *plan)
+{
+	struct course *c = &t->courses[pool];
+	int64_t *money = budget_of(s, t->budgets, pool), wished = wish_wanted(&c->wish);
+	struct placing placing = {
+		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->courses, pool)
+	};
+
+	limits_apply(&c->wish, &m->pools[pool], s, pool, &c->learned, over_budget(s, t->courses, money, pool));
+	int64_t replacements = place_moves(&placing, &c->wish);
 	follow_moves(&m->pools[pool], &c->wish, plan);
 	describe_decision(s, m, pool, &c->learned, &c->wish, &plan->decision);
 	plan->decision.wished = wished;
 	plan->decision.decided = c->wish.have + placed(plan) - replacements;
-	plan->decision.dollars_per_hour = cost_per_hour(s, pool, plan);
+	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
 	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
 		plan->prices[i] = m->pools[pool].prices[i];
 	plan->price_count = OBJECTIVE_PRICES;
+}
+
+/* Indices of the pools in the order in which they are placed. */
+static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
+{
+	size_t *order = arena_array(a, size_t, fleet->pool_count);
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		size_t at = i;
+		for (; at > 0 && comes_before(&fleet->pools[i], &fleet->pools[order[at - 1]]); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	return order;
 }
 
 struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a)
 {
 	size_t count = s->fleet->pool_count;
 	struct plan plan = { arena_array(a, struct pool_plan, count), count };
-	struct course *courses = arena_array(a, struct course, count);
-	struct group_room *room = see_rooms(s, a);
+	struct tick_state t = { arena_array(a, struct course, count), see_rooms(s, a), open_budgets(s, a) };
+	const size_t *order = order_of(s->fleet, a);
 
 	for (size_t i = 0; i < count; i++) {
 		place_observe(m->groups, s, i);
-		courses[i].learned = pool_learn(&m->pools[i], s, i);
-		courses[i].wish = wish_make(&m->pools[i], s, i, &courses[i].learned);
+		t.courses[i].learned = pool_learn(&m->pools[i], s, i);
+		t.courses[i].wish = wish_make(&m->pools[i], s, i, &t.courses[i].learned);
 	}
-	/* Interactive pools place first; the order of the manifest decides among equals. */
-	for (int class = 0; class < CLASS_COUNT; class ++)
-		for (size_t i = 0; i < count; i++) {
-			if ((int)s->fleet->pools[i].class != class)
-				continue;
-			plan.pools[i].group_count = s->fleet->pools[i].group_count;
-			plan.pools[i].groups = arena_array(a, struct group_decision, plan.pools[i].group_count);
-			decide_pool(s, m, courses, i, room, &plan.pools[i]);
-		}
+	for (size_t i = 0; i < count; i++) {
+		struct pool_plan *p = &plan.pools[order[i]];
+		p->group_count = s->fleet->pools[order[i]].group_count;
+		p->groups = arena_array(a, struct group_decision, p->group_count);
+		decide_pool(s, m, &t, order[i], p);
+	}
 	return plan;
 }

@@ -21,6 +21,9 @@ void memory_encode(const struct memory *m, struct buf *out);
 /* NULL with an error when the bytes are damaged, of another layout, or of another fleet. */
 struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e);
 
+/* Changes whenever stored memories of older programs cannot be read any more. */
+uint64_t memory_layout(void);
+
 /* The plan and what it points to live in the arena. */
 struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a);
 

@@ -164,9 +164,13 @@ static void observe_trusted(struct demand_state *d, const struct pool_snapshot *
 	d->busy_rate = d->busy_rate * .75 + .25 * r->arrived / seconds;
 }
 
+/* The manifest's guess counts as a twentieth of a request: it rules a pool that has finished nothing, and gives way
+ * when requests turn out to run for long. */
 static double service_of(const struct demand_state *d, const struct pool_spec *spec)
 {
-	return d->finished > .5 && d->busy > 0 ? d->busy / d->finished : demand_prior_service(spec);
+	const double weight = .05;
+
+	return (d->busy + weight * demand_prior_service(spec)) / (d->finished + weight);
 }
 
 struct demand_reading demand_observe(struct demand_state *d, const struct snapshot *all, size_t pool, double slots,

@@ -7,7 +7,7 @@
 #include "controller/policy/plan.h"
 
 /* The level is the mean of a minute, and of four ticks where these are longer. */
-enum { LEVEL_TICKS_MOST = 60, LEVELS = 2048 };
+enum { LEVEL_TICKS_MOST = 60, LEVELS = 4096 };
 
 struct demand_state {
 	double busy, finished; /* forgetting sums: sequence-seconds and requests */

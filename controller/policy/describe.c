@@ -25,9 +25,12 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct le
 	d->arrived = exact_round(l->reading.arrived);
 	d->started = exact_round(l->reading.started);
 	d->late = exact_round(l->reading.late);
+	if (l->reading.signals >= SIGNALS_STALE)
+		d->running_milli = d->waiting_milli = d->waiting_now = d->arrived = d->started = d->late = ABSENT;
 	d->ready = seen->input.ready;
 	d->draining = seen->input.draining;
 	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
+	d->overdue = w->overdue;
 	d->standby = w->fleet.stock;
 	d->refilling = w->fleet.refill;
 	d->lent = w->fleet.lent;
@@ -92,7 +95,10 @@ static void describe_rule(const struct pool_memory *m, const struct choice_input
 	d->rule_late_ppm = m->record.arrived > 0 ? ppm(shadow->late / m->record.arrived) : ABSENT;
 	d->rule_gpu_milli = held_gpus(m, c->rule, gpus);
 	d->target_ppm = ppm(c->target);
+	d->sunk_ppm = ppm(c->sunk);
 	d->objective_ppm = ppm(in->late_allowed);
+	if (in->violation_cost > 0) /* the price of late requests rules instead */
+		d->target_ppm = d->sunk_ppm = d->objective_ppm = ABSENT;
 	d->own_share_ppm = c->own_started > 0 ? ppm(c->own_late / c->own_started) : ABSENT;
 	d->cheaper_rule = c->cheaper;
 	d->cheaper_share_ppm = c->cheaper == ABSENT ? ABSENT : ppm(choice_share(in, (size_t)c->cheaper));
@@ -104,11 +110,13 @@ static void describe_rule(const struct pool_memory *m, const struct choice_input
 	d->supported_ppm = supported(m);
 }
 
-static void describe_self_test(const struct pool_memory *m, double late_allowed, double gpus, struct pool_decision *d)
+/* Deadlines, not the shadows, size a pool that has them. */
+static void describe_self_test(const struct pool_memory *m, double late_allowed, double gpus, bool has_deadlines,
+			       struct pool_decision *d)
 {
 	const struct rule_memory *c = &m->choice;
 
-	d->self_test = (int64_t)review_self_test(m, late_allowed);
+	d->self_test = (int64_t)(has_deadlines ? SELF_TEST_LEARNING : review_self_test(m, late_allowed));
 	d->shadow_share_ppm = c->day_started > 0 ? ppm(c->day_shadow_late / c->day_started) : ABSENT;
 	d->real_share_ppm = c->day_started > 0 ? ppm(c->day_late / c->day_started) : ABSENT;
 	d->shadow_gpu_milli = c->day_ticks > 0 ? milli(c->day_shadow_held / c->day_ticks * gpus) : ABSENT;
@@ -126,11 +134,12 @@ void describe_decision(const struct snapshot *s, const struct memory *m, size_t 
 	describe_seen(s, pool, l, w, d);
 	describe_expected(p, l, w, d);
 	describe_rule(p, &in, gpus, d);
-	describe_self_test(p, in.late_allowed, gpus, d);
+	describe_self_test(p, in.late_allowed, gpus, s->pools[pool].deadline_count > 0, d);
 	d->tier_saving_permille = p->choice.tier_saving;
 	d->low_milli = milli(w->moves.low);
 	d->high_milli = milli(w->moves.high);
 	d->chase_milli = milli(w->moves.chase);
+	d->deadline_need_milli = w->deadline_need < 0 ? ABSENT : milli(w->deadline_need);
 	d->stock_low = w->moves.stock_low;
 	d->stock_excess = w->stock_excess;
 	d->floor = w->floor;

@@ -21,14 +21,10 @@ static void observe_event(struct lead_state *l, const struct event_input *e)
 		return;
 	double seconds = (double)e->value / 1000;
 	for (int64_t i = 0; i < e->count && i < 64; i++) {
-		if (e->what == EVENT_SERVING) {
-			add(&l->total[e->kind], seconds);
-			if (e->kind == START_COLD && e->group >= 0 && e->group < GROUPS_MAX)
-				add(&l->group[e->group], seconds);
-			l->samples++;
-		} else if (e->what == EVENT_STAGE && e->stage >= 0 && e->stage < STAGE_COUNT) {
-			add(&l->stage[e->kind][e->stage], seconds);
-		}
+		if (e->what != EVENT_SERVING)
+			continue;
+		add(&l->total[e->kind], seconds);
+		l->samples++;
 	}
 	if (e->kind == START_WAKE && e->what == EVENT_SERVING)
 		l->asked_wakes += (double)e->count;
@@ -135,7 +131,8 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec)
 {
 	struct tier_leads t = { .cold = lead_believed(l, fleet, spec, START_COLD),
-				.wake = lead_believed(l, fleet, spec, START_WAKE) };
+				.wake = lead_believed(l, fleet, spec, START_WAKE),
+				.place = lead_believed(l, fleet, spec, START_PLACE) };
 
 	if (spec->lend_to)
 		t.reclaim = lead_believed(l, fleet, spec, START_RECLAIM);

@@ -7,7 +7,7 @@
 #include "controller/policy/plan.h"
 #include "controller/policy/rule.h"
 
-enum { GROUPS_MAX = 16, LEAD_PRIOR_SAMPLES = 6 };
+enum { LEAD_PRIOR_SAMPLES = 6 };
 
 /* Forgetting sums of logarithms of seconds. */
 struct lead_sums {
@@ -16,8 +16,6 @@ struct lead_sums {
 
 struct lead_state {
 	struct lead_sums total[START_KIND_COUNT];
-	struct lead_sums stage[START_KIND_COUNT][STAGE_COUNT];
-	struct lead_sums group[GROUPS_MAX]; /* cold starts per offering */
 	int64_t samples;
 	double asked_wakes, refused_wakes; /* forgetting, half-life about an hour */
 };
@@ -33,7 +31,7 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 			  enum start_kind kind);
 /* All tiers of a pool; a tier that it has not is 0. */
 struct tier_leads {
-	struct lead cold, wake, reclaim;
+	struct lead cold, wake, reclaim, place;
 	struct tier_times times;
 };
 struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec);

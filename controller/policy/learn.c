@@ -58,6 +58,7 @@ static void believe_lead_times(struct pool_memory *m, const struct snapshot *s, 
 	l->cold = t.cold;
 	l->wake = t.wake;
 	l->reclaim = t.reclaim;
+	l->place = t.place;
 	m->times = t.times;
 }
 
@@ -66,6 +67,9 @@ static void begin(struct pool_memory *m, const struct snapshot *s, const struct 
 	double ticks = lead_overdue(l->cold) * 1.3 / ((double)s->interval / 1000);
 
 	m->cold_step = 1 + (int64_t)(ticks / (COLD_RING - 2));
+	double fast =
+		lead_overdue(l->wake) > lead_overdue(l->reclaim) ? lead_overdue(l->wake) : lead_overdue(l->reclaim);
+	m->fast_step = 1 + (int64_t)(fast * 1.3 / ((double)s->interval / 1000) / (FAST_RING - 2));
 	m->started_at = m->hour_at = s->now;
 	m->demand.fresh_at = s->now;
 }
@@ -106,15 +110,15 @@ static void deal_lead_times(struct pool_memory *m, const struct learned *l, doub
 {
 	/* Bit-reversed, so that any few starts in a row are spread over the whole distribution. */
 	static const int order[DEALS] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
-	double step = tick * (double)m->cold_step;
+	double step = tick * (double)m->cold_step, fast = tick * (double)m->fast_step;
 
 	if (m->ticks > 0 && m->deals.samples == m->lead.samples)
 		return;
 	m->deals.samples = m->lead.samples;
 	for (int i = 0; i < DEALS; i++) {
 		m->deals.cold[i] = steps_of(lead_quantile(l->cold, order[i], DEALS), step, COLD_RING - 2);
-		m->deals.wake[i] = steps_of(lead_quantile(l->wake, order[i], DEALS), tick, FAST_RING - 2);
-		m->deals.reclaim[i] = steps_of(lead_quantile(l->reclaim, order[i], DEALS), tick, FAST_RING - 2);
+		m->deals.wake[i] = steps_of(lead_quantile(l->wake, order[i], DEALS), fast, FAST_RING - 2);
+		m->deals.reclaim[i] = steps_of(lead_quantile(l->reclaim, order[i], DEALS), fast, FAST_RING - 2);
 	}
 }
 
@@ -142,6 +146,7 @@ static struct shadow_tick describe_tick(const struct pool_memory *m, const struc
 		.deals = &m->deals,
 		.tick = m->ticks,
 		.cold_step = m->cold_step,
+		.fast_step = m->fast_step,
 		.drain_ticks = DRAIN_SERVICE_TIMES * l->reading.service / tick,
 		.wake_refused = m->lead.asked_wakes > 1 ? m->lead.refused_wakes / m->lead.asked_wakes : 0,
 		.lendable = (int32_t)(in->lent + m->reclaimed),
@@ -230,7 +235,7 @@ struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_
 		begin(m, s, &l);
 	deal_lead_times(m, &l, (double)s->interval / 1000);
 	follow_lending(m, seen);
-	capacity_observe(&m->capacity, seen);
+	capacity_observe(&m->capacity, seen, s->interval);
 	l.capacity = capacity_believed(&m->capacity, spec);
 	l.reading = demand_observe(&m->demand, s, pool, l.capacity.slots,
 				   (millis)(m->family.hold[m->family.hold_count - 1] * 1000));

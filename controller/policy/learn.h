@@ -11,7 +11,7 @@ struct learned {
 	struct demand_reading reading;
 	struct demand_view view;
 	struct capacity capacity;
-	struct lead cold, wake, reclaim;
+	struct lead cold, wake, reclaim, place;
 	double standby_price; /* share of the full price */
 	double replica_price; /* micro-dollars per replica and hour */
 	bool is_filling;      /* the first lead time: nothing is counted or released */

@@ -6,6 +6,6 @@
 #pragma once
 #include "controller/policy/wish.h"
 
-/* `budget_left`: replicas that the budget still allows beyond what the pool has; may be negative. */
+/* `over_budget`: replicas that the pool must give back because its budget is overdrawn. */
 void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
-		  int64_t budget_left);
+		  int64_t over_budget);

@@ -16,6 +16,34 @@ static void *allocate(size_t count, size_t size)
 	return p;
 }
 
+struct header {
+	uint64_t layout, pool_count, group_count, fleet;
+};
+
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return (h ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+/* Tells one fleet from another by its pools and groups (FNV-1a). */
+static uint64_t fleet_mark(const struct fleet_spec *fleet)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		h = mix_text(h, fleet->pools[i].name);
+	for (size_t i = 0; i < fleet->group_count; i++)
+		h = mix_text(mix_text(h, fleet->groups[i].provider), fleet->groups[i].name);
+	return h;
+}
+
+uint64_t memory_layout(void)
+{
+	return LAYOUT;
+}
+
 /* The family is made from the manifest's lead times and stays, so that a rule keeps its meaning on the whole record. */
 static void begin_pool(struct pool_memory *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
 {
@@ -30,6 +58,7 @@ struct memory *memory_new(const struct fleet_spec *fleet)
 	struct memory *m = allocate(1, sizeof *m);
 
 	m->pool_count = fleet->pool_count;
+	m->fleet = fleet_mark(fleet);
 	m->group_count = fleet->group_count;
 	m->pools = allocate(m->pool_count, sizeof *m->pools);
 	m->groups = allocate(m->group_count, sizeof *m->groups);
@@ -47,10 +76,6 @@ void memory_free(struct memory *m)
 	free(m);
 }
 
-struct header {
-	uint64_t layout, pool_count, group_count;
-};
-
 /* A checkpoint of a pool: everything between the family and the shadows, then the shadows that the family uses. */
 enum {
 	POOL_FROM = offsetof(struct pool_memory, demand),
@@ -64,7 +89,7 @@ static size_t shadow_bytes(const struct pool_memory *p)
 
 void memory_encode(const struct memory *m, struct buf *out)
 {
-	struct header h = { LAYOUT, m->pool_count, m->group_count };
+	struct header h = { LAYOUT, m->pool_count, m->group_count, m->fleet };
 
 	buf_append(out, &h, sizeof h);
 	for (size_t i = 0; i < m->pool_count; i++) {
@@ -75,18 +100,37 @@ void memory_encode(const struct memory *m, struct buf *out)
 	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
 }
 
-/* Numbers that index arrays must be in range even in a memory that somebody made up. */
+static bool is_rule(const struct pool_memory *p, int64_t rule)
+{
+	return rule == ABSENT || (rule >= 0 && (size_t)rule < p->family.count);
+}
+
+static bool is_count(int64_t n)
+{
+	return n >= 0 && n < INT64_C(1) << 40;
+}
+
+static bool is_sound_shadow(const struct shadow *s)
+{
+	const int32_t most = 1 << 24;
+
+	return s->ready >= 0 && s->ready < most && s->deals >= 0 && s->deals < INT32_MAX / 2 && s->stock >= -most &&
+	       s->stock < most && s->cold >= -most && s->cold < most && s->wake >= -most && s->wake < most &&
+	       s->reclaimed >= -most && s->reclaimed < most;
+}
+
+/* Numbers that index arrays or divide must be in range even in a memory that somebody made up. */
 static bool is_sound(const struct pool_memory *p)
 {
-	bool ok = p->demand.level_count >= 0 && p->capacity.sample_count >= 0 && p->cold_step >= 0 &&
-		  p->cold_step < 1 << 20 && p->ticks >= 0;
+	const struct rule_memory *c = &p->choice;
+	bool ok = is_count(p->ticks) && is_count(p->demand.level_count) && is_count(p->capacity.sample_count) &&
+		  is_count(p->reclaimed) && is_count(p->replacing) && is_rule(p, c->rule) && is_rule(p, c->fixed) &&
+		  is_rule(p, c->cheaper) && is_rule(p, c->dearer) && p->cold_step < 1 << 20 && p->fast_step < 1 << 20;
 
-	if (p->choice.rule != ABSENT && (p->choice.rule < 0 || (size_t)p->choice.rule >= p->family.count))
-		return false;
-	if (p->choice.fixed != ABSENT && (p->choice.fixed < 0 || p->choice.fixed >= RULES_MAX))
+	if (p->ticks > 0 && (c->rule == ABSENT || p->cold_step < 1 || p->fast_step < 1))
 		return false;
 	for (size_t i = 0; ok && i < p->family.count; i++)
-		ok = p->shadows[i].deals >= 0 && p->shadows[i].ready >= 0;
+		ok = is_sound_shadow(&p->shadows[i]);
 	return ok;
 }
 
@@ -111,7 +155,8 @@ struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_s
 		return NULL;
 	}
 	struct memory *m = memory_new(fleet);
-	bool fits = h.pool_count == m->pool_count && h.group_count == m->group_count && len == encoded_size(m);
+	bool fits = h.pool_count == m->pool_count && h.group_count == m->group_count && h.fleet == m->fleet &&
+		    len == encoded_size(m);
 	at += sizeof h;
 	for (size_t i = 0; fits && i < m->pool_count; i++) {
 		struct pool_memory *p = &m->pools[i];

@@ -13,7 +13,7 @@
 struct rule_memory {
 	int64_t rule, fixed, cheaper, dearer; /* ABSENT when none */
 	millis since, reviewed_at;
-	double share, target;
+	double share, target, sunk;
 	int64_t tier_saving;			       /* permille; ABSENT without tiers */
 	double own_started, own_late;		       /* real, half-life of three days */
 	double day_started, day_late, day_shadow_late; /* real and expected, half-life of a day */
@@ -26,7 +26,7 @@ struct pool_memory {
 	struct capacity_state capacity;
 	struct lead_state lead;
 	struct tier_times times; /* believed, as the family's holds were made from */
-	int64_t cold_step;
+	int64_t cold_step, fast_step;
 	struct shadow_deals deals;
 	struct shadow_record record;
 	struct rule_memory choice;
@@ -35,7 +35,6 @@ struct pool_memory {
 	int64_t ticks;
 	int32_t shadows_run;	      /* since the first lead time is over */
 	int64_t reclaimed, replacing; /* lent nodes that serve; starts that will replace them */
-	int64_t shortage;	      /* replicas wished and not had at the last tick */
 	int32_t stock_low[STOCK_BLOCKS];
 	struct shadow shadows[RULES_MAX];
 };
@@ -48,6 +47,7 @@ struct group_memory {
 
 struct memory {
 	size_t pool_count, group_count;
+	uint64_t fleet; /* mark of its names */
 	struct pool_memory *pools;
 	struct group_memory *groups;
 };

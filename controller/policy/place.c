@@ -75,16 +75,36 @@ static bool same_but_zone(const struct group_spec *a, const struct group_spec *b
 	       a->gpus_per_node == b->gpus_per_node;
 }
 
+static int64_t free_places(const struct placing *p, size_t i)
+{
+	int64_t gpus = p->s->fleet->pools[p->pool].gpus_per_replica, used = p->room[index_of(p, i)].gpus;
+
+	/* Places that other pools of this tick took, in GPUs, cost at least one of ours each. */
+	return positive(p->s->pools[p->pool].groups[i].free_places - (used + gpus - 1) / gpus);
+}
+
+static bool can_pay(const struct placing *p, int64_t price)
+{
+	return !p->money || *p->money >= price;
+}
+
+static void pay(const struct placing *p, int64_t price)
+{
+	if (p->money)
+		*p->money -= price;
+}
+
+static bool may_open(const struct placing *p, size_t i)
+{
+	return p->room[index_of(p, i)].nodes < spec_of(p, i)->max_nodes &&
+	       p->memory[index_of(p, i)].blocked_until <= p->s->now && can_pay(p, spec_of(p, i)->price_per_hour);
+}
+
 static int64_t cold_room(const struct placing *p, size_t i)
 {
-	const struct group_room *room = &p->room[index_of(p, i)];
-	const struct group_input *in = &p->s->pools[p->pool].groups[i];
+	int64_t opened = may_open(p, i) ? per_node(p, i) : 0;
 
-	if (p->memory[index_of(p, i)].blocked_until > p->s->now)
-		return 0;
-	int64_t nodes = positive(spec_of(p, i)->max_nodes - room->nodes);
-	/* What was asked in this plan already fills the nodes it opens. */
-	return positive(in->free_places - room->places) + nodes * per_node(p, i);
+	return p->memory[index_of(p, i)].blocked_until > p->s->now ? 0 : free_places(p, i) + opened;
 }
 
 static size_t next_group(const struct placing *p)
@@ -105,27 +125,22 @@ static size_t next_group(const struct placing *p)
 	return best;
 }
 
-/* Opens one node, or fills free GPUs of one, and puts up to `want` replicas there. */
-static int64_t put_cold(const struct placing *p, size_t i, int64_t want, bool is_refill)
+/* Fills free GPUs of nodes that run, or opens one node, and puts up to `want` replicas there. */
+static int64_t put_cold(const struct placing *p, size_t i, int64_t want)
 {
 	struct group_room *room = &p->room[index_of(p, i)];
-	int64_t places = positive(p->s->pools[p->pool].groups[i].free_places - room->places);
+	int64_t places = free_places(p, i);
 
-	if (places > 0 && !is_refill) {
+	if (places > 0) {
 		int64_t n = at_most(places, want);
 		p->out[i].place += n;
-		room->places += n;
+		room->gpus += n * p->s->fleet->pools[p->pool].gpus_per_replica;
 		return n;
 	}
 	int64_t n = at_most(want, per_node(p, i));
 	room->nodes++;
-	if (is_refill) {
-		n = per_node(p, i);
-		room->standby++;
-		p->out[i].refill += n;
-	} else {
-		p->out[i].cold += n;
-	}
+	pay(p, spec_of(p, i)->price_per_hour);
+	p->out[i].cold += n;
 	return n;
 }
 
@@ -135,7 +150,7 @@ static int64_t place_cold(const struct placing *p, int64_t want)
 		size_t i = next_group(p);
 		if (i == p->s->fleet->pools[p->pool].group_count)
 			break;
-		want -= put_cold(p, i, want, false);
+		want -= put_cold(p, i, want);
 	}
 	return positive(want);
 }
@@ -145,28 +160,46 @@ static void place_refills(const struct placing *p, int64_t want)
 	size_t count = p->s->fleet->pools[p->pool].group_count;
 
 	for (size_t i = 0; i < count && want > 0; i++) {
-		const struct group_room *room = &p->room[index_of(p, i)];
-		const struct group_spec *g = spec_of(p, i);
-		while (want > 0 && room->standby < g->standby_max_nodes && room->nodes < g->max_nodes &&
-		       p->memory[index_of(p, i)].blocked_until <= p->s->now)
-			want -= put_cold(p, i, want, true);
+		struct group_room *room = &p->room[index_of(p, i)];
+		while (want > 0 && room->standby < spec_of(p, i)->standby_max_nodes && may_open(p, i)) {
+			room->nodes++;
+			room->standby++;
+			pay(p, spec_of(p, i)->price_per_hour);
+			p->out[i].refill += per_node(p, i);
+			want -= per_node(p, i);
+		}
 	}
+}
+
+/* What one more waking node costs: it is paid a little already. */
+static int64_t wake_price(const struct group_spec *g)
+{
+	return g->price_per_hour - g->price_per_hour / 1000 * g->standby_price_ppm / 1000;
+}
+
+static int64_t wakeable(const struct placing *p, size_t i)
+{
+	const struct group_room *room = &p->room[index_of(p, i)];
+	const struct group_spec *g = spec_of(p, i);
+	int64_t nodes = positive(g->max_nodes - room->nodes);
+
+	if (p->memory[index_of(p, i)].wakes_blocked_until > p->s->now)
+		return 0;
+	if (p->money && wake_price(g) > 0)
+		nodes = at_most(nodes, positive(*p->money / wake_price(g)));
+	return at_most(positive(p->s->pools[p->pool].groups[i].standby - room->woken), nodes * per_node(p, i));
 }
 
 static int64_t place_wakes(const struct placing *p, int64_t want)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
 		struct group_room *room = &p->room[index_of(p, i)];
-		const struct group_input *in = &p->s->pools[p->pool].groups[i];
-		int64_t each = per_node(p, i), nodes = positive(spec_of(p, i)->max_nodes - room->nodes);
-		int64_t stopped = positive(in->standby - room->woken);
-		if (p->memory[index_of(p, i)].wakes_blocked_until > p->s->now)
-			continue;
-		int64_t n = at_most(at_most(want, stopped), nodes * each);
+		int64_t each = per_node(p, i), n = at_most(want, wakeable(p, i)), nodes = (n + each - 1) / each;
 		p->out[i].wake += n;
 		room->woken += n;
-		room->nodes += (n + each - 1) / each;
-		room->standby -= (n + each - 1) / each;
+		room->nodes += nodes;
+		room->standby -= nodes;
+		pay(p, nodes * wake_price(spec_of(p, i)));
 		want -= n;
 	}
 	return want;
@@ -193,6 +226,25 @@ static int64_t starting(const struct placing *p, size_t i, enum start_kind kind)
 	return n;
 }
 
+/* Nodes that may go without the group falling below its smallest size. */
+static int64_t spare_nodes(const struct placing *p, size_t i)
+{
+	const struct group_room *room = &p->room[index_of(p, i)];
+
+	return positive(room->nodes - room->leaving - spec_of(p, i)->min_nodes);
+}
+
+static int64_t cancel(const struct placing *p, size_t i, enum start_kind kind, int64_t *want, int64_t *out)
+{
+	int64_t each = per_node(p, i), n = at_most(*want, starting(p, i, kind));
+
+	n = at_most(n, spare_nodes(p, i) * each);
+	*out = n;
+	*want -= n;
+	p->room[index_of(p, i)].nodes -= n / each;
+	return n / each;
+}
+
 /* Cancels in the least preferred group first. */
 static void place_cancels(const struct placing *p, const struct moves *m)
 {
@@ -200,12 +252,11 @@ static void place_cancels(const struct placing *p, const struct moves *m)
 
 	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0;) {
 		struct group_decision *d = &p->out[i];
-		d->cancel_cold = at_most(cold, starting(p, i, START_COLD) + starting(p, i, START_PLACE));
-		d->cancel_wake = at_most(wake, starting(p, i, START_WAKE));
+		d->cancel_place = at_most(cold, starting(p, i, START_PLACE));
+		cold -= d->cancel_place;
+		pay(p, -spec_of(p, i)->price_per_hour * cancel(p, i, START_COLD, &cold, &d->cancel_cold));
+		pay(p, -wake_price(spec_of(p, i)) * cancel(p, i, START_WAKE, &wake, &d->cancel_wake));
 		d->cancel_reclaim = at_most(reclaim, starting(p, i, START_RECLAIM));
-		p->room[index_of(p, i)].nodes -= (d->cancel_cold + d->cancel_wake) / per_node(p, i);
-		cold -= d->cancel_cold;
-		wake -= d->cancel_wake;
 		reclaim -= d->cancel_reclaim;
 	}
 }
@@ -219,40 +270,64 @@ static void place_adoptions(const struct placing *p, int64_t want)
 	}
 }
 
-/* Where a released machine goes: to a pool that borrows, into the stock, or away. */
-static void send_off(const struct placing *p, size_t i, int64_t n, int64_t give_back)
+/* Where released machines go: to a pool that borrows, into the stock, or away. */
+static void send_off(const struct placing *p, size_t i, int64_t n, int64_t give_back, bool keeps_stock)
 {
 	struct group_room *room = &p->room[index_of(p, i)];
 	const struct group_spec *g = spec_of(p, i);
 	struct group_decision *d = &p->out[i];
-	int64_t each = per_node(p, i), nodes = n / each;
+	int64_t each = per_node(p, i), nodes = (n + each - 1) / each, kept;
 
 	d->release += n;
 	d->give_back += p->borrower_waits ? n : at_most(n, give_back);
-	int64_t stop = at_most(positive(g->standby_max_nodes - room->standby) * each, n - d->give_back);
-	stop = positive(stop) / each * each;
-	d->stop += stop;
-	room->standby += stop / each;
-	room->nodes -= nodes;
+	room->leaving += nodes;
+	kept = keeps_stock ? at_most(positive(g->standby_max_nodes - room->standby), nodes) : 0;
+	d->stop = at_most(kept * each, n - d->give_back);
+	room->standby += (d->stop + each - 1) / each;
+}
+
+/* Replicas whose release empties nodes: a replica less on a node that stays saves nothing. */
+static int64_t releasable(const struct placing *p, size_t i, int64_t want)
+{
+	const struct group_input *in = &p->s->pools[p->pool].groups[i];
+
+	if (per_node(p, i) == 1)
+		return at_most(at_most(want, in->ready), spare_nodes(p, i));
+	return spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
 }
 
 static int64_t place_releases(const struct placing *p, struct wish *w)
 {
 	int64_t want = w->moves.release, give_back = w->moves.give_back;
+	bool at_min = false;
 
 	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
-		const struct group_input *in = &p->s->pools[p->pool].groups[i];
-		int64_t each = per_node(p, i);
-		int64_t spare = positive(p->room[index_of(p, i)].nodes - spec_of(p, i)->min_nodes) * each;
-		int64_t n = at_most(at_most(want, in->ready), spare) / each * each;
+		int64_t n = releasable(p, i, want);
+		at_min |= spare_nodes(p, i) <= 0 && p->s->pools[p->pool].groups[i].ready > 0;
 		if (n <= 0)
 			continue;
 		int64_t back = at_most(give_back, n);
-		send_off(p, i, n, back);
+		send_off(p, i, n, back, w->keeps_stock);
 		give_back -= back;
 		want -= n;
 	}
+	if (want > 0 && w->held_by == LIMIT_NONE)
+		w->held_by = at_min ? LIMIT_MIN : LIMIT_WHOLE_NODE;
 	return want;
+}
+
+/* The manifest's smallest size counts once per group, whichever pool comes first. */
+static void fill_minima(const struct placing *p, struct wish *w)
+{
+	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
+		struct group_room *room = &p->room[index_of(p, i)];
+		while (room->nodes - room->leaving < spec_of(p, i)->min_nodes && may_open(p, i)) {
+			room->nodes++;
+			pay(p, spec_of(p, i)->price_per_hour);
+			p->out[i].cold += per_node(p, i);
+			w->held_by = LIMIT_MIN;
+		}
+	}
 }
 
 static void delete_stock(const struct placing *p, int64_t want)
@@ -274,20 +349,15 @@ static enum limit refusal_limit(const struct group_memory *g)
 
 static enum limit why_no_room(const struct placing *p)
 {
-	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++)
+	bool too_dear = false;
+
+	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
 		if (p->memory[index_of(p, i)].blocked_until > p->s->now)
 			return refusal_limit(&p->memory[index_of(p, i)]);
-	return LIMIT_MAX;
-}
-
-/* All nodes of a gang or none. */
-static void drop_partial_gang(const struct placing *p, struct wish *w)
-{
-	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
-		p->room[index_of(p, i)].nodes -= (p->out[i].cold + per_node(p, i) - 1) / per_node(p, i);
-		p->out[i].cold = p->out[i].place = 0;
+		too_dear |= !can_pay(p, spec_of(p, i)->price_per_hour) &&
+			    p->room[index_of(p, i)].nodes < spec_of(p, i)->max_nodes;
 	}
-	w->held_by = LIMIT_GANG;
+	return too_dear ? LIMIT_BUDGET : LIMIT_MAX;
 }
 
 static void report_groups(const struct placing *p)
@@ -296,7 +366,7 @@ static void report_groups(const struct placing *p)
 		const struct group_memory *g = &p->memory[index_of(p, i)];
 		struct group_decision *d = &p->out[i];
 		d->nodes = p->s->pools[p->pool].groups[i].nodes;
-		d->nodes_desired = p->room[index_of(p, i)].nodes;
+		d->nodes_desired = p->room[index_of(p, i)].nodes - p->room[index_of(p, i)].leaving;
 		d->blocked_until = g->blocked_until > p->s->now ? g->blocked_until : 0;
 		d->refusals = g->refusals;
 		d->held_by = d->blocked_until				    ? refusal_limit(g)
@@ -305,27 +375,61 @@ static void report_groups(const struct placing *p)
 	}
 }
 
-void place_moves(const struct placing *p, struct wish *w)
+/* Returns what found no room. */
+static int64_t place_asks(const struct placing *p, const struct moves *m)
+{
+	int64_t left = place_reclaims(p, m->reclaim);
+
+	left = place_wakes(p, m->wake + m->replace_wake + left);
+	/* Wakes that find nothing to wake become new machines. */
+	return place_cold(p, m->cold + m->replace_cold + left);
+}
+
+/* All nodes of a gang or none: what was placed of an incomplete one is taken back. */
+static int64_t place_gang(const struct placing *p, struct wish *w)
+{
+	enum { MOST = 16 };
+	struct group_room rooms[MOST];
+	struct group_decision out[MOST];
+	size_t count = p->s->fleet->pools[p->pool].group_count;
+	int64_t money = p->money ? *p->money : 0;
+
+	for (size_t i = 0; i < count && i < MOST; i++) {
+		rooms[i] = p->room[index_of(p, i)];
+		out[i] = p->out[i];
+	}
+	if (count <= MOST && !w->is_cut && place_asks(p, &w->moves) == 0)
+		return 0;
+	for (size_t i = 0; i < count && i < MOST; i++) {
+		p->room[index_of(p, i)] = rooms[i];
+		p->out[i] = out[i];
+	}
+	if (p->money)
+		*p->money = money;
+	w->held_by = LIMIT_GANG;
+	return w->moves.replace_wake + w->moves.replace_cold;
+}
+
+int64_t place_moves(const struct placing *p, struct wish *w)
 {
 	struct moves *m = &w->moves;
-	int64_t want = m->cold + m->replace_cold;
+	int64_t replacements = m->replace_wake + m->replace_cold, left;
 
 	place_cancels(p, m);
 	place_adoptions(p, m->adopt_refill);
-	int64_t left = place_reclaims(p, m->reclaim);
-	left = place_wakes(p, m->wake + m->replace_wake + left);
-	/* Wakes that find nothing to wake become new machines. */
-	left = place_cold(p, want + left);
-	if (left > 0) {
-		enum limit why = why_no_room(p);
-		if (w->held_by == LIMIT_NONE || why != LIMIT_MAX)
+	if (p->s->fleet->pools[p->pool].class == CLASS_TRAINING && m->cold + m->wake + m->reclaim > 0) {
+		left = place_gang(p, w);
+	} else {
+		left = place_asks(p, m);
+		enum limit why = left > 0 ? why_no_room(p) : LIMIT_NONE;
+		if (left > 0 && (w->held_by == LIMIT_NONE || why != LIMIT_MAX))
 			w->held_by = why;
-		if (p->s->fleet->pools[p->pool].class == CLASS_TRAINING)
-			drop_partial_gang(p, w);
 	}
 	place_refills(p, m->refill);
-	if (place_releases(p, w) > 0 && w->held_by == LIMIT_NONE)
-		w->held_by = LIMIT_WHOLE_NODE;
+	place_releases(p, w);
+	if (p->s->fleet->pools[p->pool].mode == MODE_ACT)
+		fill_minima(p, w);
 	delete_stock(p, w->stock_excess);
 	report_groups(p);
+	return positive(replacements - left);
 }

@@ -6,11 +6,13 @@
 #pragma once
 #include "controller/policy/wish.h"
 
-/* What earlier pools of this tick have taken of a group. */
+/* What this plan has made of a group so far. */
 struct group_room {
-	int64_t nodes;	 /* running or starting after this plan so far */
-	int64_t standby; /* stopped nodes after this plan so far */
-	int64_t woken, places;
+	int64_t nodes;	 /* running or starting, draining ones included: they go later */
+	int64_t leaving; /* of them: released by this plan */
+	int64_t standby; /* stopped nodes */
+	int64_t woken;	 /* replicas' worth of stopped machines that this plan wakes */
+	int64_t gpus;	 /* free GPUs that this plan has given away */
 };
 
 struct placing {
@@ -19,10 +21,12 @@ struct placing {
 	struct group_memory *memory; /* of all groups of the fleet */
 	struct group_room *room;     /* likewise */
 	struct group_decision *out;  /* of the pool's groups */
+	int64_t *money;		     /* micro-dollars an hour that the budget still allows; NULL without one */
 	bool borrower_waits;	     /* a pool that may borrow wants more than it has */
 };
 
 /* Takes refusals into the back-offs; once per pool and tick, before placing. */
 void place_observe(struct group_memory *groups, const struct snapshot *s, size_t pool);
-/* Fills out; what finds no room is left out, and w->held_by says why. */
-void place_moves(const struct placing *p, struct wish *w);
+/* Fills out; what finds no room is left out, and w->held_by says why. Returns how many replacements of lent nodes
+ * were asked for. */
+int64_t place_moves(const struct placing *p, struct wish *w);

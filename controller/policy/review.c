@@ -84,7 +84,7 @@ static void price_objectives(struct pool_memory *m, const struct choice_input *i
 		*p = (struct objective_price){ .late_ppm = price_levels[i], .rule = ABSENT };
 		double best = 0, share = 0;
 		for (size_t r = 0; r < m->family.count; r++) {
-			double late = choice_share(in, r), held = m->shadows[r].held;
+			double late = choice_record_share(in, r), held = m->shadows[r].held;
 			if (late * 1e6 > (double)price_levels[i] || (p->rule != ABSENT && held >= best))
 				continue;
 			p->rule = (int64_t)r;
@@ -135,6 +135,7 @@ void review_rule(struct pool_memory *m, const struct snapshot *s, size_t pool, c
 	c->rule = chosen.rule;
 	c->share = choice_share(&in, (size_t)chosen.rule);
 	c->target = chosen.target;
+	c->sunk = choice_sunk_share(&in);
 	c->cheaper = chosen.cheaper;
 	c->dearer = chosen.dearer;
 	c->reviewed_at = s->now;

@@ -2,7 +2,8 @@
 
 #include "base/exact.h"
 
-static const double margins[] = { -.10, -.06, -.02, .01, .04, .07, .10, .13, .16, .20, .25, .30, .37, .45, .55, .70 };
+static const double margins[] = { -.10, -.06, -.02, .01, .04, .07, .10, .13, .16,
+				  .20,	.25,  .30,  .37, .45, .55, .70, 1.0, 1.4 };
 static const double chases[] = { .05, .25, 1 };
 
 enum { MARGINS = sizeof margins / sizeof margins[0], CHASES = sizeof chases / sizeof chases[0] };

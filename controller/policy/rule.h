@@ -9,7 +9,7 @@
 #pragma once
 #include "controller/policy/snapshot.h"
 
-enum { HOLDS_MAX = 5, RULES_MAX = 400 };
+enum { HOLDS_MAX = 5, RULES_MAX = 440 };
 
 struct rule {
 	double factor; /* e^margin */

@@ -51,28 +51,25 @@ static void give_lent_back(struct shadow *s, int32_t n)
 	s->reclaimed -= n;
 }
 
+static void arrive_fast(struct shadow *s, const struct shadow_tick *t)
+{
+	uint64_t fast = (uint64_t)(t->tick / t->fast_step) % FAST_RING;
+	int32_t wake = take(&s->wake_ring[fast]), reclaim = take(&s->reclaim_ring[fast]),
+		replace = take(&s->bridge_ring[fast]);
+
+	s->wake -= wake;
+	s->reclaim -= reclaim;
+	s->replace_wake -= replace;
+	s->ready += wake + reclaim + replace;
+	s->reclaimed += reclaim;
+	give_lent_back(s, replace);
+}
+
 /* Starts that serve from this tick on. */
 static void arrive(struct shadow *s, const struct shadow_tick *t)
 {
-	uint64_t fast = (uint64_t)t->tick % FAST_RING;
-
-	if (s->wake) {
-		int32_t n = take(&s->wake_ring[fast]);
-		s->wake -= n;
-		s->ready += n;
-	}
-	if (s->reclaim) {
-		int32_t n = take(&s->reclaim_ring[fast]);
-		s->reclaim -= n;
-		s->ready += n;
-		s->reclaimed += n;
-	}
-	if (s->replace_wake) {
-		int32_t n = take(&s->bridge_ring[fast]);
-		s->replace_wake -= n;
-		s->ready += n;
-		give_lent_back(s, n);
-	}
+	if (t->tick % t->fast_step == 0 && (s->wake | s->reclaim | s->replace_wake))
+		arrive_fast(s, t);
 	if (t->tick % t->cold_step || !(s->cold | s->refill | s->replace_cold))
 		return;
 	uint64_t slow = (uint64_t)(t->tick / t->cold_step) % COLD_RING;
@@ -86,24 +83,33 @@ static void arrive(struct shadow *s, const struct shadow_tick *t)
 	give_lent_back(s, replace);
 }
 
-/* The wait over the readings of the tick, and the share of the tick in which it was too long. */
+/* Seconds that a request arriving now would wait; an empty fleet serves nothing until something starts. */
+static double wait_of(double backlog, double ready)
+{
+	static const double FOR_EVER = 1e9;
+
+	return backlog <= 0 ? 0 : ready > 0 ? backlog / ready : FOR_EVER;
+}
+
+/* Moves the backlog over the readings of the tick; returns the share of the tick in which the wait was too long. */
 static double let_wait(struct shadow *s, const struct shadow_tick *t)
 {
-	double ready = s->ready > 0 ? s->ready : .02, late = 0, limit = t->objective_wait, wait = s->wait;
+	double ready = s->ready, late = 0, limit = t->objective_wait, backlog = s->backlog;
 
-	if (wait <= 0 && t->most_demand <= ready)
+	if (backlog <= 0 && t->most_demand <= ready)
 		return 0;
 	for (size_t i = 0; i < t->readings; i++) {
-		double grow = t->seconds * (t->demand[i] / ready - 1), next = wait + grow;
-		if (wait > limit || next > limit) {
-			if (wait > limit && next > limit)
-				late += 1;
-			else
-				late += (grow > 0 ? next - limit : limit - wait) / grow * (grow > 0 ? 1 : -1);
-		}
-		wait = next > 0 ? next : 0;
+		double next = backlog + t->seconds * (t->demand[i] - ready);
+		next = next > 0 ? next : 0;
+		double before = wait_of(backlog, ready), after = wait_of(next, ready);
+		if (before > limit && after > limit)
+			late += 1;
+		else if (before > limit || after > limit)
+			late += ((before > after ? before : after) - limit) /
+				(before > after ? before - after : after - before);
+		backlog = next;
 	}
-	s->wait = wait;
+	s->backlog = backlog;
 	return t->readings ? late / (double)t->readings : 0;
 }
 
@@ -121,7 +127,7 @@ static struct fleet see(const struct shadow *s, const struct demand_view *d, con
 		.stock = s->stock,
 		.lent = lent > 0 ? lent : 0,
 		.reclaimed = s->reclaimed,
-		.waiting = s->wait * s->ready / d->service,
+		.waiting = s->backlog / d->service,
 		.bridge_due = s->quiet_ticks >= t->bridge_ticks,
 	};
 }
@@ -131,9 +137,9 @@ static uint16_t *slow_slot(uint16_t *ring, const struct shadow_tick *t, int32_t 
 	return &ring[(uint64_t)(t->tick / t->cold_step + steps + 1) % COLD_RING];
 }
 
-static uint16_t *fast_slot(uint16_t *ring, const struct shadow_tick *t, int32_t ticks)
+static uint16_t *fast_slot(uint16_t *ring, const struct shadow_tick *t, int32_t steps)
 {
-	return &ring[(uint64_t)(t->tick + ticks + 1) % FAST_RING];
+	return &ring[(uint64_t)(t->tick / t->fast_step + steps + 1) % FAST_RING];
 }
 
 static void start_slow(struct shadow *s, uint16_t *ring, int64_t n, const struct shadow_tick *t)
@@ -199,17 +205,17 @@ static void adopt(struct shadow *s, int64_t n, const struct shadow_tick *t)
 static void shrink(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct moves *m,
 		   const struct shadow_tick *t)
 {
-	int64_t slow = t->tick / t->cold_step;
+	int64_t slow = t->tick / t->cold_step, fast = t->tick / t->fast_step;
 
 	if (m->cancel_cold)
 		s->cold -= remove_from_ring(s->cold_ring, COLD_RING, slow, m->cancel_cold, true);
 	if (m->cancel_wake) {
-		int32_t n = remove_from_ring(s->wake_ring, FAST_RING, t->tick, m->cancel_wake, true);
+		int32_t n = remove_from_ring(s->wake_ring, FAST_RING, fast, m->cancel_wake, true);
 		s->wake -= n;
 		s->stock += n;
 	}
 	if (m->cancel_reclaim)
-		s->reclaim -= remove_from_ring(s->reclaim_ring, FAST_RING, t->tick, m->cancel_reclaim, true);
+		s->reclaim -= remove_from_ring(s->reclaim_ring, FAST_RING, fast, m->cancel_reclaim, true);
 	if (!m->release || !t->may_release)
 		return;
 	s->ready -= (int32_t)m->release;
@@ -261,7 +267,7 @@ void shadow_step(struct shadow *s, const struct rule *r, const struct demand_vie
 	double late_part = let_wait(s, t);
 	if (t->counts)
 		count(s, late_part, t);
-	s->quiet_ticks = s->reclaimed > 0 && s->wait <= 0 ? s->quiet_ticks + 1 : 0;
+	s->quiet_ticks = s->reclaimed > 0 && s->backlog <= 0 ? s->quiet_ticks + 1 : 0;
 	struct fleet f = see(s, d, t);
 	if (!rule_is_at_rest(r, d, &f)) {
 		struct moves m = rule_moves(r, d, &f);

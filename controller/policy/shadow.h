@@ -8,13 +8,13 @@
 
 enum {
 	COLD_RING = 128, /* steps of starts ahead */
-	FAST_RING = 64,	 /* ticks ahead */
+	FAST_RING = 64,	 /* likewise, of fast tiers */
 	STOCK_BLOCKS = 8,
 	DEALS = 16, /* lead times are dealt from that many equally likely ones */
 };
 
 struct shadow {
-	double wait;			      /* seconds a request arriving now would wait */
+	double backlog;			      /* replica-seconds of work that waits: kept when the fleet changes */
 	double cost;			      /* replica-ticks at full price, with start charges */
 	double held;			      /* replica-ticks, without them */
 	double late, late_hour, late_squares; /* requests; of this hour; sum over past hours of squares */
@@ -30,7 +30,7 @@ struct shadow {
 
 /* Lead times in the order in which starts get them. */
 struct shadow_deals {
-	int32_t cold[DEALS], wake[DEALS], reclaim[DEALS]; /* steps of the cold rings, ticks, ticks */
+	int32_t cold[DEALS], wake[DEALS], reclaim[DEALS]; /* steps of their rings */
 	int64_t samples;				  /* measured starts that they were made from */
 };
 
@@ -47,6 +47,7 @@ struct shadow_tick {
 	double wake_refused;  /* share of wakes that are refused */
 	int64_t tick;
 	int64_t cold_step; /* ticks per step of the cold rings */
+	int64_t fast_step; /* likewise of the fast rings */
 	int32_t lendable;  /* nodes that batch could lend, taken back ones included */
 	int32_t block, block_is_new;
 	int32_t bridge_ticks; /* lent nodes serve that long before they are replaced */

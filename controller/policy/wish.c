@@ -21,7 +21,19 @@ static int64_t ceiling_of(double x)
 
 static struct lead lead_of(const struct learned *l, int64_t kind)
 {
-	return kind == START_WAKE ? l->wake : kind == START_RECLAIM ? l->reclaim : l->cold;
+	switch ((enum start_kind)kind) {
+	case START_WAKE:
+		return l->wake;
+	case START_RECLAIM:
+		return l->reclaim;
+	case START_PLACE:
+		return l->place;
+	case START_COLD:
+	case START_REFILL:
+	case START_KIND_COUNT:
+		break;
+	}
+	return l->cold;
 }
 
 /* A start that nearly all others would have finished loses its credit, so that a replacement is asked for. */
@@ -84,28 +96,26 @@ static void see_fleet(struct pool_memory *m, const struct snapshot *s, size_t po
 	w->have = w->fleet.ready + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 
-/* Work until each deadline over the time left once a start could serve; the steepest counts. Work that nothing
- * new could finish in time is done by what is there. (llm-d, batch deadline law: r(t) = B(t) / (R (t - C)).) */
+/* Work until each deadline over the time left once a start could serve; the steepest counts (llm-d, batch deadline
+ * law: r(t) = B(t) / (R (t - C))). A deadline that nothing new can keep is missed anyway: its work is spread over so
+ * many lead times that starts do not cost more than they bring. */
 static double deadline_need(const struct pool_snapshot *seen, const struct learned *l, millis now)
 {
-	double work = 0, need = 0, lead = l->cold.p95;
+	const double leads = 10;
+	double work = 0, need = 0;
 
 	for (size_t i = 0; i < seen->deadline_count; i++) {
 		const struct deadline_input *d = &seen->deadlines[i];
 		work += (double)d->work_ms / 1000;
-		double left = d->due > 0 ? (double)(d->due - now) / 1000 - lead : 4 * 3600;
-		double most = work / 60; /* done within a minute is as good as at once */
-		double r = left > 60 ? work / left : most;
+		double left = d->due > 0 ? (double)(d->due - now) / 1000 - l->cold.p95 : 4 * 3600;
+		double r = work / (left > 60 ? left : leads * l->cold.p50);
 		need = r > need ? r : need;
 	}
 	return need;
 }
 
-static void follow_deadlines(const struct pool_snapshot *seen, const struct learned *l, millis now,
-			     struct demand_view *v)
+static void follow_deadlines(struct demand_view *v, double need)
 {
-	double need = deadline_need(seen, l, now);
-
 	v->level = need;
 	for (int i = 0; i < HOLDS_MAX; i++)
 		v->peak[i] = need;
@@ -118,19 +128,18 @@ static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct pool_input *in = &s->pools[pool].input;
-	int64_t headroom = at_least(spec->headroom_min, in->schedule_floor), nodes = 0;
+	int64_t headroom = at_least(spec->headroom_min, in->schedule_floor);
 	double ahead = w->fleet.stock > 0 && l->wake.p95 > 0 ? l->wake.p95 : l->cold.p95;
 
 	if (in->schedule_next_at > 0 && in->schedule_next_at - s->now <= (millis)(ahead * 1000))
 		headroom = at_least(headroom, in->schedule_next_floor);
-	for (size_t i = 0; i < spec->group_count; i++) {
-		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
-		nodes += g->min_nodes * replicas_per_node(g, spec);
-	}
 	int64_t demand = ceiling_of(m->demand.level - .05);
-	w->floor = at_least(headroom > 0 ? demand + headroom : 0, nodes);
+	w->floor = headroom > 0 ? demand + headroom : 0;
 	if (w->floor < 1 && in->pending_pods > 0)
 		w->floor = 1;
+	/* Blind, only the API server tells of need. */
+	if (l->reading.signals >= SIGNALS_STALE && in->pending_pods > 0)
+		w->floor = at_least(w->floor, in->ready + in->pending_pods);
 	w->ceiling = spec->headroom_max > 0 ? demand + at_least(spec->headroom_max, headroom) : INT64_MAX;
 }
 
@@ -157,12 +166,15 @@ struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t po
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	struct demand_view view = l->view;
-	struct wish w = { .held_by = LIMIT_NONE };
+	const struct rule *rule = &m->family.rules[m->choice.rule];
+	struct wish w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
 
 	see_fleet(m, s, pool, l, &w);
-	if (seen->deadline_count)
-		follow_deadlines(seen, l, s->now, &view);
-	w.moves = rule_moves(&m->family.rules[m->choice.rule], &view, &w.fleet);
+	if (seen->deadline_count) {
+		w.deadline_need = deadline_need(seen, l, s->now);
+		follow_deadlines(&view, w.deadline_need);
+	}
+	w.moves = rule_moves(rule, &view, &w.fleet);
 	set_bounds(s, pool, m, l, &w);
 	if (view.stock_max > 0)
 		w.stock_excess = find_stock_excess(m, s, l, &w);

@@ -13,6 +13,9 @@ struct wish {
 	int64_t floor;	    /* least hot replicas */
 	int64_t ceiling;    /* most hot replicas by headroom, INT64_MAX without */
 	int64_t stock_excess;
+	bool keeps_stock;	 /* the rule in force uses stopped machines */
+	bool is_cut;		 /* a limit took something off */
+	double deadline_need;	 /* replicas that deadlines ask for; negative without any */
 	int64_t next_serving_ms; /* ABSENT when nothing is on its way */
 	enum limit held_by;
 };

@@ -130,13 +130,14 @@ static void capacity_follows_the_evidence(void **state)
 		for (int k = 0; k < 3; k++)
 			r[k] = (struct scrape_input){ .ready = cases[i].ready,
 						      .running = cases[i].running,
-						      .waiting = cases[i].waiting };
+						      .waiting = cases[i].waiting,
+						      .completed = 1 };
 		struct pool_snapshot s = { .input = { .inter_token_latency_us = ABSENT,
 						      .kv_cache_permille = cases[i].kv_permille },
 					   .scrapes = r,
 					   .scrape_count = 3 };
 		for (int k = 0; k < 20; k++)
-			capacity_observe(&c, &s);
+			capacity_observe(&c, &s, 15000);
 		struct capacity b = capacity_believed(&c, &spec);
 		if (exact_round(b.slots) != cases[i].slots || b.source != cases[i].source)
 			fail_msg("%s: %.1f slots, source %d", cases[i].what, b.slots, (int)b.source);
@@ -156,7 +157,7 @@ static void latency_limits_the_batch(void **state)
 						      .kv_cache_permille = ABSENT },
 					   .scrapes = &r,
 					   .scrape_count = 1 };
-		capacity_observe(&c, &s);
+		capacity_observe(&c, &s, 15000);
 	}
 	struct capacity b = capacity_believed(&c, &spec);
 	assert_int_equal(exact_round(b.slots), 50);

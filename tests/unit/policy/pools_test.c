@@ -63,6 +63,8 @@ static void see(struct world *w, int pool, int64_t ready, int64_t running, int64
 							     .started = running / 2,
 							     .completed = running / 2 };
 	w->groups[pool].ready = ready;
+	w->groups[pool].billed_gpus_milli = ready * 1000;
+	w->groups[pool].least_on_node = ready > 0;
 	w->seen[pool] = (struct pool_snapshot){
 		.input = { .scrapes_expected = ready * 3,
 			   .scrapes_fresh = ready * 3,

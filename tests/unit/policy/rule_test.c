@@ -129,15 +129,15 @@ static void the_family_has_both_halves(void **state)
 
 	(void)state;
 	family_init(&f, &times, .01);
-	assert_int_equal(f.tiered_from, 144);
-	assert_int_equal(f.count, 384);
+	assert_int_equal(f.tiered_from, 162);
+	assert_int_equal(f.count, 432);
 	for (size_t i = 0; i < f.count; i++) {
 		assert_int_equal(f.rules[i].is_tiered, i >= f.tiered_from);
 		assert_true((size_t)f.rules[i].hold < f.hold_count);
 	}
 	family_init(&f, &cold, .01);
-	assert_int_equal(f.count, 144);
-	assert_int_equal(f.tiered_from, 144);
+	assert_int_equal(f.count, 162);
+	assert_int_equal(f.tiered_from, 162);
 	family_init(&f, &times, .001);
 	assert_true(f.rules[f.count - 1].stock > .3);
 }

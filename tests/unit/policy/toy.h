@@ -186,6 +186,8 @@ static inline void toy_observe(struct toy *t)
 						     .standby_nodes = t->standby[i] };
 		for (size_t k = 0; k < t->start_count; k++)
 			t->inputs[i].nodes += t->starts[k].group == (int64_t)i ? t->starts[k].count : 0;
+		t->inputs[i].billed_gpus_milli = t->inputs[i].nodes * 1000;
+		t->inputs[i].least_on_node = t->ready[i] > 0;
 	}
 	t->seen = (struct pool_snapshot){
 		.input = { .scrapes_expected = ready * 3,
@@ -264,6 +266,7 @@ static inline void toy_act(struct toy *t)
 	for (size_t i = 0; i < t->pool.group_count; i++) {
 		const struct group_decision *d = &t->plan.groups[i];
 		assert_int_equal(toy_cancel(t, i, START_COLD, d->cancel_cold), 0);
+		assert_int_equal(toy_cancel(t, i, START_PLACE, d->cancel_place), 0);
 		assert_int_equal(toy_cancel(t, i, START_WAKE, d->cancel_wake), 0);
 		assert_int_equal(toy_cancel(t, i, START_RECLAIM, d->cancel_reclaim), 0);
 		for (int64_t k = 0; k < d->refill; k++)
