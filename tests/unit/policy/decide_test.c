@@ -412,6 +412,117 @@ static void overdue_starts_are_replaced(void **state)
 	toy_end(&t);
 }
 
+static void a_budget_is_kept_at_the_price_of_each_group(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 2);
+	t.groups[1].price_per_hour = 5000000;
+	t.pool.budget_per_hour = 20000000;
+	t.refuse[0] = true;
+	toy_begin(&t, 3);
+	t.demand = 15;
+	toy_run(&t, 2 * HOUR);
+	assert_int_equal(t.ready[0] + 5 * t.ready[1] <= 20, 1);
+	assert_int_equal(t.ready[1], 3);
+	assert_true(t.plan.decision.dollars_per_hour <= 20000000);
+	toy_end(&t);
+}
+
+static void a_group_that_loses_its_smallest_size_gets_it_back(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 2);
+	t.groups[1].min_nodes = 3;
+	toy_begin(&t, 4);
+	t.demand = 3;
+	toy_run(&t, HOUR);
+	assert_int_equal(t.ready[1], 3);
+	t.ready[1] = 0;
+	toy_run(&t, 10 * MINUTE);
+	assert_int_equal(t.ready[1], 3);
+	toy_run(&t, 12 * HOUR);
+	assert_int_equal(t.ready[1], 3);
+	assert_in_range(t.ready[0], 0, 2);
+	toy_end(&t);
+}
+
+static void headroom_has_a_ceiling(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.headroom_max = 2;
+	toy_begin(&t, 30);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	assert_in_range(toy_ready(&t), 10, 12);
+	toy_end(&t);
+}
+
+static void hung_servers_do_not_look_small(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 5);
+	t.demand = 4;
+	toy_run(&t, HOUR);
+	t.running = 0;
+	t.slots = .001; /* nothing starts or ends any more */
+	t.demand = 4 * 100 / .001;
+	toy_run(&t, 15 * MINUTE);
+	assert_true(t.plan.decision.slots_milli >= 90000);
+	toy_end(&t);
+}
+
+static void blindness_keeps_the_stock_and_hears_the_api_server(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.groups[0].standby_max_nodes = 20;
+	t.groups[0].standby_price_ppm = 200000;
+	t.groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+	toy_begin(&t, 11);
+	t.demand = 10;
+	toy_run(&t, 2 * HOUR);
+	t.standby[0] = 15;
+	int64_t ready = toy_ready(&t);
+	t.blind = true;
+	toy_run(&t, 6 * HOUR);
+	assert_true(t.standby[0] + (toy_ready(&t) - ready) >= 15);
+	t.pending_pods = 6;
+	toy_run(&t, 5 * MINUTE);
+	assert_true(toy_ready(&t) + toy_on_the_way(&t) >= ready + 6);
+	toy_end(&t);
+}
+
+static void a_deadline_that_is_lost_does_not_buy_everything(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.class = CLASS_BATCH;
+	t.pool.objective_wait = HOUR;
+	toy_begin(&t, 0);
+	/* Ten replica-hours due before any start could serve: spread over ten lead times of 300 s. */
+	for (int i = 0; i < 20; i++) {
+		t.deadline = (struct deadline_input){ t.now + MINUTE, 10 * HOUR };
+		toy_tick(&t);
+	}
+	assert_in_range(toy_on_the_way(&t), 12, 20);
+	assert_in_range(t.plan.decision.deadline_need_milli, 11900, 12100);
+	toy_end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +545,12 @@ int main(void)
 		cmocka_unit_test(a_wrong_prior_of_slots_is_corrected),
 		cmocka_unit_test(a_wrong_prior_of_lead_time_is_corrected),
 		cmocka_unit_test(overdue_starts_are_replaced),
+		cmocka_unit_test(a_budget_is_kept_at_the_price_of_each_group),
+		cmocka_unit_test(a_group_that_loses_its_smallest_size_gets_it_back),
+		cmocka_unit_test(headroom_has_a_ceiling),
+		cmocka_unit_test(hung_servers_do_not_look_small),
+		cmocka_unit_test(blindness_keeps_the_stock_and_hears_the_api_server),
+		cmocka_unit_test(a_deadline_that_is_lost_does_not_buy_everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
