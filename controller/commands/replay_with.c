@@ -8,18 +8,53 @@
 
 #include <string.h>
 
-/* What a stretch came to for one pool. */
+/* What a stretch came to for one pool, counted alike from a record and from a model. */
 struct figures {
 	double requests, late, gpu_hours, dollars, starts;
 	double node_ticks, ticks, most_nodes;
 };
 
-static void add_nodes(struct figures *f, const struct pool_snapshot *s)
+static void add_readings(struct figures *f, const struct pool_snapshot *s)
 {
+	for (size_t i = 0; i < s->scrape_count; i++) {
+		const struct scrape_input *r = &s->scrapes[i];
+
+		f->requests += (double)(r->started != ABSENT ? r->started : r->completed);
+		f->late += r->late != ABSENT ? (double)r->late : 0;
+	}
+}
+
+static int64_t nodes_for(int64_t replicas, int64_t per_node)
+{
+	return (replicas + per_node - 1) / per_node;
+}
+
+/* Machines, not replicas: what fills free GPUs of a node that runs already starts none. */
+static void add_group(struct figures *f, const struct group_spec *g, const struct pool_spec *p,
+		      const struct group_input *in, const struct group_decision *d, double hours)
+{
+	int64_t per_node = replicas_per_node(g, p);
+	double gpus = (double)in->billed_gpus_milli / 1000, price = (double)g->price_per_hour / 1e6;
+
+	per_node = per_node > 0 ? per_node : 1;
+	f->gpu_hours += gpus * hours;
+	f->dollars += gpus / (double)g->gpus_per_node * price * hours;
+	f->dollars += (double)nodes_for(in->standby, per_node) * price * (double)g->standby_price_ppm / 1e6 * hours;
+	f->starts +=
+		(double)(nodes_for(d->cold, per_node) + nodes_for(d->wake, per_node) + nodes_for(d->refill, per_node));
+}
+
+static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t pool, const struct pool_snapshot *s,
+		     const struct pool_plan *plan, millis interval)
+{
+	const struct pool_spec *p = &fleet->pools[pool];
 	double nodes = 0;
 
-	for (size_t i = 0; i < s->group_count; i++)
+	add_readings(f, s);
+	for (size_t i = 0; i < p->group_count && i < s->group_count && i < plan->group_count; i++) {
+		add_group(f, &fleet->groups[p->groups[i]], p, &s->groups[i], &plan->groups[i], (double)interval / HOUR);
 		nodes += (double)s->groups[i].nodes;
+	}
 	f->node_ticks += nodes;
 	f->ticks++;
 	if (nodes > f->most_nodes)
@@ -27,24 +62,6 @@ static void add_nodes(struct figures *f, const struct pool_snapshot *s)
 }
 
 /* --- as it was --- */
-
-static void add_record(struct figures *f, const struct tick_record *r, const struct pool_spec *spec)
-{
-	const struct pool_decision *d = &r->plan.decision;
-	double hours = (double)r->interval / HOUR;
-
-	add_nodes(f, &r->snapshot);
-	f->requests += d->arrived == ABSENT ? 0 : (double)d->arrived;
-	f->late += d->late == ABSENT ? 0 : (double)d->late;
-	f->dollars += (double)d->dollars_per_hour / 1e6 * hours;
-	f->gpu_hours +=
-		(double)((d->ready + d->draining + d->on_the_way + d->refilling) * spec->gpus_per_replica) * hours;
-	for (size_t i = 0; i < r->plan.group_count; i++) {
-		const struct group_decision *g = &r->plan.groups[i];
-
-		f->starts += (double)(g->cold + g->wake + g->refill + g->place);
-	}
-}
 
 static bool read_figures(struct history *h, const struct manifest *m, size_t pool, const struct replay_range *range,
 			 struct figures *f, struct error *e)
@@ -54,7 +71,7 @@ static bool read_figures(struct history *h, const struct manifest *m, size_t poo
 	for (int64_t tick = range->from; tick <= range->to; tick++) {
 		if (!history_read(h, tick, pool, &r, e))
 			return false;
-		add_record(f, &r, &m->fleet.pools[pool]);
+		add_tick(f, &m->fleet, pool, &r.snapshot, &r.plan, r.interval);
 	}
 	return true;
 }
@@ -63,11 +80,12 @@ static bool read_figures(struct history *h, const struct manifest *m, size_t poo
 
 static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 {
+	const struct snapshot *s = v->snapshot;
 	struct figures *f = user;
 
 	(void)e;
-	for (size_t i = 0; i < v->snapshot->fleet->pool_count; i++)
-		add_nodes(&f[i], &v->snapshot->pools[i]);
+	for (size_t i = 0; i < s->fleet->pool_count; i++)
+		add_tick(&f[i], s->fleet, i, &s->pools[i], &v->plan->pools[i], s->interval);
 	return true;
 }
 
@@ -113,16 +131,8 @@ static bool model(struct history *h, const struct fleet_spec *fleet, const struc
 		traces[place[i]] = &rec->traces[i];
 	if (!replay_policy(h, &a, &s.policy, &s.setting, e) || !simulate(&s, &a, &result, e))
 		return false;
-	for (size_t i = 0; i < rec->pool_count; i++) {
-		const struct score *score = &result.pools[place[i]].whole;
-
+	for (size_t i = 0; i < rec->pool_count; i++)
 		out[i] = seen[place[i]];
-		out[i].requests = (double)score->requests;
-		out[i].late = (double)score->late;
-		out[i].gpu_hours = score_gpu_hours(score);
-		out[i].dollars = score_dollars(score);
-		out[i].starts = (double)score->starts;
-	}
 	return true;
 }
 
@@ -156,9 +166,9 @@ static const struct row {
 	double (*get)(const struct figures *f);
 	int places;
 } rows[] = {
-	{ "requests", get_requests, 0 },  { "late requests", get_late, 0 },	{ "late, %", late_share, 2 },
-	{ "nodes, mean", mean_nodes, 2 }, { "nodes, most", get_most_nodes, 0 }, { "GPU hours", get_gpu_hours, 1 },
-	{ "dollars", get_dollars, 2 },	  { "starts", get_starts, 0 },
+	{ "requests", get_requests, 0 },  { "late requests", get_late, 0 },	 { "late, %", late_share, 2 },
+	{ "nodes, mean", mean_nodes, 2 }, { "nodes, most", get_most_nodes, 0 },	 { "GPU hours", get_gpu_hours, 1 },
+	{ "dollars", get_dollars, 2 },	  { "machines started", get_starts, 0 },
 };
 
 static void add_rows(struct table *t, const char *pool, const struct figures *recorded, const struct figures *then,
@@ -215,7 +225,9 @@ static void print(const struct manifest *then, const struct replay_range *range,
 	     "nothing\n"
 	     "fails, once with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS "
 	     "are;\n"
-	     "DIFFERENCE is between the two models. Nodes are those of the pool's groups, all pools.");
+	     "DIFFERENCE is between the two models. Nodes are those of the pool's groups, all pools; GPU hours and "
+	     "dollars\n"
+	     "are the pool's own, as billed tick by tick; machines started are those that the plans asked for.");
 }
 
 bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
