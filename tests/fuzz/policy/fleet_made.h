@@ -119,3 +119,67 @@ static inline void made_tick(struct made *m, int64_t tick)
 		(struct snapshot){ tick, INT64_C(1767571200000) + tick * MADE_TICK, MADE_TICK, &made_fleet, &m->pool };
 	made_fill(m);
 }
+
+static inline void made_decide(struct memory *m, int64_t from, int64_t ticks)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct made made;
+
+	for (int64_t tick = from; tick < from + ticks; tick++) {
+		made_tick(&made, tick);
+		policy_decide(&made.snapshot, m, &a);
+		arena_clear(&a);
+	}
+}
+
+enum { MADE_LEARNT = 300 };
+
+/* The memory before tick MADE_LEARNT. */
+static inline const struct buf *made_checkpoint(void)
+{
+	static struct buf bytes;
+
+	if (!bytes.len) {
+		struct memory *m = memory_new(&made_fleet);
+		made_decide(m, 0, MADE_LEARNT);
+		memory_encode(m, &bytes);
+		memory_free(m);
+	}
+	return &bytes;
+}
+
+/* Numbers on which arithmetic and indices break, picked by one byte; small ones are themselves. */
+static inline uint64_t made_number(uint8_t pick)
+{
+	static const uint64_t wild[] = {
+		0,
+		1,
+		UINT64_MAX,	   /* -1 */
+		UINT64_C(1) << 63, /* absent */
+		INT64_MAX,
+		INT32_MAX,
+		UINT64_C(0x80000000),
+		UINT64_C(0x7fffffff7fffffff), /* two of 32 bits */
+		UINT64_C(0xffffffffffffffff) << 31,
+		UINT64_C(0xffff),
+		UINT64_C(0xffffffff00000000),
+		UINT64_C(0x7ff0000000000000), /* infinity */
+		UINT64_C(0xfff0000000000000),
+		UINT64_C(0x7ff8000000000000), /* not a number */
+		UINT64_C(0x7fefffffffffffff), /* the largest double */
+		UINT64_C(0xffefffffffffffff),
+		UINT64_C(0x3ff0000000000000), /* 1.0 */
+		UINT64_C(0xbff0000000000000),
+		UINT64_C(0x0000000000000001), /* the smallest double */
+		UINT64_C(0x4340000000000000), /* 2^53 */
+		UINT64_C(0x43f0000000000000), /* 2^64 */
+		UINT64_C(0x41dfffffffc00000), /* 2^31 - 1 */
+	};
+	size_t count = sizeof wild / sizeof *wild;
+
+	if (pick < count)
+		return wild[pick];
+	if (pick < count + 64)
+		return UINT64_C(1) << (pick - count);
+	return (uint64_t)pick;
+}

@@ -9,23 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICKS = 40 };
+enum { TICKS = 6 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct change {
-	uint8_t tick, list, at, len; /* at: which number of the list */
+	uint8_t tick, list, at, number; /* at: which one of the list */
 };
-
-static int64_t value_of(const uint8_t *bytes, size_t len)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < len; i++)
-		v |= (uint64_t)bytes[i] << 8 * i;
-	/* Short ones have a sign too. */
-	return (int64_t)(len && len < 8 && bytes[len - 1] & 0x80 ? v | ~UINT64_C(0) << 8 * len : v);
-}
 
 static void change_number(struct made *m, const struct change *c, int64_t value)
 {
@@ -50,17 +40,12 @@ static void change_number(struct made *m, const struct change *c, int64_t value)
 
 static void change_tick(struct made *m, const uint8_t *data, size_t size)
 {
-	while (size >= sizeof(struct change)) {
-		struct change c;
+	struct change c;
 
+	for (; size >= sizeof c; data += sizeof c, size -= sizeof c) {
 		memcpy(&c, data, sizeof c);
-		data += sizeof c;
-		size -= sizeof c;
-		size_t len = c.len % 9 < size ? c.len % 9 : size;
-		if (c.tick % TICKS == m->snapshot.tick)
-			change_number(m, &c, value_of(data, len));
-		data += len;
-		size -= len;
+		if (c.tick % TICKS == m->snapshot.tick - MADE_LEARNT)
+			change_number(m, &c, (int64_t)made_number(c.number));
 	}
 }
 
@@ -69,7 +54,8 @@ static bool store_and_read(struct record_state *in, struct record_state *out, co
 			   struct pool_snapshot *read)
 {
 	CLEANUP(buf_release) struct buf bytes = { 0 };
-	struct record_key k = { m->snapshot.tick, 0, m->snapshot.now, m->snapshot.interval, m->snapshot.tick == 0 };
+	struct record_key k = { m->snapshot.tick, 0, m->snapshot.now, m->snapshot.interval,
+				m->snapshot.tick == MADE_LEARNT };
 	struct error e;
 
 	record_encode_input(in, &k, &m->pool, &bytes);
@@ -82,11 +68,15 @@ static bool store_and_read(struct record_state *in, struct record_state *out, co
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct memory *memory = memory_new(&made_fleet);
+	const struct buf *learnt = made_checkpoint();
 	struct record_state in = { 0 }, out = { 0 };
+	struct error e;
 	struct made m;
+	struct memory *memory = memory_decode(learnt->text, learnt->len, &made_fleet, &e);
 
-	for (int64_t tick = 0; tick < TICKS; tick++) {
+	if (!memory)
+		abort();
+	for (int64_t tick = MADE_LEARNT; tick < MADE_LEARNT + TICKS; tick++) {
 		struct pool_snapshot read;
 
 		made_tick(&m, tick);
