@@ -62,3 +62,13 @@ if [ -w /dev/full ]; then
 	refused 'history: on a full disk' 3 'standard output.*space' "cp '$scratch/good/history.db' h.db" \
 		'preheat history --db h.db -n 100000 -o json >/dev/full'
 fi
+
+# Machines and GPUs are counted as simulate counted them, not as replicas: eight fit a node here.
+found 'replay: with the same manifest, nodes of eight GPUs' 0 '^alike$' \
+	'sed -E "s/gpusPerNode: 1\b/gpusPerNode: 8/; s/maxSequences: [0-9]+/maxSequences: 10/" "$example/pool.yaml" >p.yaml
+	preheat simulate --pool p.yaml --trace "$scratch/short.csv" --out out >/dev/null 2>&1' \
+	'preheat replay --db out --with p.yaml -o csv >with.csv
+	awk -F, -v starts="$(grep -m1 -oE "\"starts\": *[0-9]+" out/summary.json | grep -oE "[0-9]+")" \
+		-v hours="$(grep -m1 -oE "\"gpu_hours\": *[0-9.]+" out/summary.json | grep -oE "[0-9.]+$")" \
+		"\$2 == \"machines started\" { m = \$3 } \$2 == \"GPU hours\" { h = \$3 }
+		END { print (m == starts && m > 0 && h > hours * .97 && h < hours * 1.03) ? \"alike\" : m \" \" starts \" \" h \" \" hours }" with.csv'
