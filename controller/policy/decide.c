@@ -44,12 +44,12 @@ static int64_t billed_after(const struct snapshot *s, size_t pool, const struct 
 		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
 		const struct group_decision *d = &plan->groups[i];
 		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
-		int64_t on = (d->cold + each - 1) / each + (d->wake + each - 1) / each + d->refill / each +
-			     (d->reclaim + each - 1) / each - d->cancel_cold / each - d->cancel_wake / each -
-			     d->cancel_reclaim / each - (d->release + each - 1) / each;
+		int64_t on = (d->cold + each - 1) / each + (d->wake + each - 1) / each + d->refill / each -
+			     d->cancel_cold / each - d->cancel_wake / each - (d->release + each - 1) / each;
 		int64_t stopped = (d->stop + each - 1) / each + d->cancel_wake / each - (d->wake + each - 1) / each -
 				  d->delete_standby / each;
-		cost += on * g->price_per_hour + stopped * standby_price(g);
+		cost += on * g->price_per_hour + stopped * standby_price(g) +
+			(d->reclaim - d->cancel_reclaim) * g->price_per_hour / each;
 	}
 	return cost > 0 ? cost : 0;
 }

@@ -208,8 +208,12 @@ static int64_t place_wakes(const struct placing *p, int64_t want)
 static int64_t place_reclaims(const struct placing *p, int64_t want)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
+		int64_t each = per_node(p, i), price = spec_of(p, i)->price_per_hour / each;
 		int64_t n = at_most(want, p->s->pools[p->pool].groups[i].lent);
+		if (p->money && price > 0)
+			n = at_most(n, positive(*p->money / price));
 		p->out[i].reclaim += n;
+		pay(p, n * price);
 		want -= n;
 	}
 	return want;

@@ -82,7 +82,7 @@ static void a_decision_is_told_in_sentences(void **state)
 
 	assert_string_equal(
 		part(&e, "Decided"),
-		"12 hot replicas, those on their way included; 14 wished, held by: budget."
+		"12 hot replicas, counting those that are still expected; 14 wished, held by: budget."
 		" In spot: start 3 replicas on new machines; 9 nodes there now, 12 after it."
 		" on-demand is held by: stock-out; no starts there before 2024-05-10 14:33:15, after 2 refusals"
 		" in a row.");
