@@ -293,6 +293,74 @@ static void a_price_of_late_requests_replaces_the_objective(void **state)
 	free(c.shadows);
 }
 
+/* One burst, however bad, does not buy several times the fleet; three do. */
+static void more_than_twice_the_demand_needs_bursts_that_come_again(void **state)
+{
+	struct stage_of_choice c;
+
+	(void)state;
+	set_stage(&c);
+	for (size_t i = 0; i < c.family.count; i++) {
+		bool wide = c.family.rules[i].margin > .75;
+		c.shadows[i].late = wide ? 0 : 60000;
+		c.shadows[i].bad_hours = wide ? 0 : 1;
+	}
+	assert_true(c.family.rules[choose_rule(&c.in).rule].margin < .75);
+	for (size_t i = 0; i < c.family.count; i++)
+		c.shadows[i].bad_hours *= 3;
+	assert_true(c.family.rules[choose_rule(&c.in).rule].margin > .75);
+	free(c.shadows);
+}
+
+static const struct rule steady = { .factor = 1, .chase = .05 };
+
+static void run_shadow(struct shadow *s, struct shadow_tick *t, double demand, int ticks)
+{
+	double readings[3] = { demand, demand, demand };
+	struct demand_view v = {
+		.level = demand, .peak = { demand }, .service = 10, .times = { .cold_p50 = 150, .cold_p95 = 150 }
+	};
+
+	t->demand = readings;
+	t->most_demand = demand;
+	for (int i = 0; i < ticks; i++, t->tick++)
+		shadow_step(s, &steady, &v, t);
+}
+
+/* Work that waits is kept when the fleet grows: from nothing to ten replicas it is worked off at their speed. */
+static void a_backlog_outlives_a_change_of_the_fleet(void **state)
+{
+	struct shadow_deals deals = { .cold = { 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10 } };
+	struct shadow_tick t = { .readings = 3,
+				 .seconds = 5,
+				 .arrived = 100,
+				 .objective_wait = 2,
+				 .cold_step = 1,
+				 .fast_step = 1,
+				 .deals = &deals,
+				 .counts = true,
+				 .may_release = true,
+				 .bridge_ticks = 20 };
+	struct shadow s;
+
+	(void)state;
+	shadow_start(&s, 0);
+	run_shadow(&s, &t, 10, 10);
+	assert_int_equal(s.ready, 0);
+	assert_int_equal(exact_round(s.backlog), 10 * 150);
+	assert_int_equal(exact_round(s.late), 1000);
+	run_shadow(&s, &t, 10, 30);
+	assert_true(s.ready > 10);
+	double late = s.late;
+	assert_true(s.backlog < 1500);
+	run_shadow(&s, &t, 10, 400);
+	assert_true(s.backlog <= 0);
+	assert_true(s.late < late + 8000);
+	late = s.late;
+	run_shadow(&s, &t, 10, 100);
+	assert_int_equal(exact_round(s.late - late), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +373,8 @@ int main(void)
 		cmocka_unit_test(what_remains_shrinks_but_never_ends),
 		cmocka_unit_test(the_cheapest_rule_within_the_target_is_chosen),
 		cmocka_unit_test(what_nobody_could_avoid_is_sunk),
+		cmocka_unit_test(more_than_twice_the_demand_needs_bursts_that_come_again),
+		cmocka_unit_test(a_backlog_outlives_a_change_of_the_fleet),
 		cmocka_unit_test(the_present_rule_is_kept_for_small_gains),
 		cmocka_unit_test(a_price_of_late_requests_replaces_the_objective),
 	};
