@@ -14,6 +14,13 @@ struct figures {
 	double node_ticks, ticks, most_nodes;
 };
 
+/* One tick of one pool. */
+struct tick_seen {
+	const struct pool_snapshot *snapshot;
+	const struct pool_plan *plan;
+	millis interval;
+};
+
 static void add_readings(struct figures *f, const struct pool_snapshot *s)
 {
 	for (size_t i = 0; i < s->scrape_count; i++) {
@@ -30,29 +37,31 @@ static int64_t nodes_for(int64_t replicas, int64_t per_node)
 }
 
 /* Machines, not replicas: what fills free GPUs of a node that runs already starts none. */
-static void add_group(struct figures *f, const struct group_spec *g, const struct pool_spec *p,
-		      const struct group_input *in, const struct group_decision *d, double hours)
+static void add_group(struct figures *f, const struct fleet_spec *fleet, const struct pool_spec *p,
+		      const struct tick_seen *seen, size_t group)
 {
-	int64_t per_node = replicas_per_node(g, p);
-	double gpus = (double)in->billed_gpus_milli / 1000, price = (double)g->price_per_hour / 1e6;
+	const struct group_spec *g = &fleet->groups[p->groups[group]];
+	const struct group_input *in = &seen->snapshot->groups[group];
+	const struct group_decision *d = &seen->plan->groups[group];
+	int64_t fit = replicas_per_node(g, p), per_node = fit > 0 ? fit : 1;
+	double gpus = (double)in->billed_gpus_milli / 1000, hours = (double)seen->interval / HOUR;
+	double stopped = (double)nodes_for(in->standby, per_node) * (double)g->standby_price_ppm / 1e6;
 
-	per_node = per_node > 0 ? per_node : 1;
 	f->gpu_hours += gpus * hours;
-	f->dollars += gpus / (double)g->gpus_per_node * price * hours;
-	f->dollars += (double)nodes_for(in->standby, per_node) * price * (double)g->standby_price_ppm / 1e6 * hours;
+	f->dollars += (gpus / (double)g->gpus_per_node + stopped) * (double)g->price_per_hour / 1e6 * hours;
 	f->starts +=
 		(double)(nodes_for(d->cold, per_node) + nodes_for(d->wake, per_node) + nodes_for(d->refill, per_node));
 }
 
-static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t pool, const struct pool_snapshot *s,
-		     const struct pool_plan *plan, millis interval)
+static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t pool, const struct tick_seen *seen)
 {
 	const struct pool_spec *p = &fleet->pools[pool];
+	const struct pool_snapshot *s = seen->snapshot;
 	double nodes = 0;
 
 	add_readings(f, s);
-	for (size_t i = 0; i < p->group_count && i < s->group_count && i < plan->group_count; i++) {
-		add_group(f, &fleet->groups[p->groups[i]], p, &s->groups[i], &plan->groups[i], (double)interval / HOUR);
+	for (size_t i = 0; i < p->group_count && i < s->group_count && i < seen->plan->group_count; i++) {
+		add_group(f, fleet, p, seen, i);
 		nodes += (double)s->groups[i].nodes;
 	}
 	f->node_ticks += nodes;
@@ -71,7 +80,7 @@ static bool read_figures(struct history *h, const struct manifest *m, size_t poo
 	for (int64_t tick = range->from; tick <= range->to; tick++) {
 		if (!history_read(h, tick, pool, &r, e))
 			return false;
-		add_tick(f, &m->fleet, pool, &r.snapshot, &r.plan, r.interval);
+		add_tick(f, &m->fleet, pool, &(struct tick_seen){ &r.snapshot, &r.plan, r.interval });
 	}
 	return true;
 }
@@ -85,7 +94,7 @@ static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 
 	(void)e;
 	for (size_t i = 0; i < s->fleet->pool_count; i++)
-		add_tick(&f[i], s->fleet, i, &s->pools[i], &v->plan->pools[i], s->interval);
+		add_tick(&f[i], s->fleet, i, &(struct tick_seen){ &s->pools[i], &v->plan->pools[i], s->interval });
 	return true;
 }
 
