@@ -23,7 +23,8 @@ struct findings {
 	struct arena arena;
 	struct finding items[FINDINGS_MAX];
 	size_t count;
-	size_t more; /* found beyond the first FINDINGS_MAX */
+	size_t more;	    /* found beyond the first FINDINGS_MAX */
+	bool is_incomplete; /* something named could not be read at all */
 };
 
 void findings_add(struct findings *f, const struct finding *item);

@@ -92,7 +92,9 @@ static void read_list(const struct schema_row *row, const struct yaml_node *node
 		CLEANUP(buf_release) struct buf found = { 0 };
 		buf_printf(&found, "a list of %zu", node->count);
 		schema_find(f, node, node->kind == YAML_LIST ? found.text : NULL, allowed.text,
-			    node->kind == YAML_MAP ? "begin the element with '- '" : "");
+			    node->kind == YAML_MAP    ? "begin the element with '- '"
+			    : node->kind == YAML_LIST ? "add or delete elements"
+						      : "write a list: one element a line, each beginning with '- '");
 		return;
 	}
 	char *items = arena_alloc(a, node->count, row->table->size);
@@ -150,7 +152,7 @@ void schema_read(const struct schema_table *t, const struct yaml_node *node, voi
 	if (node && node->kind != YAML_MAP) {
 		CLEANUP(buf_release) struct buf allowed = { 0 };
 		schema_keys(t, &allowed);
-		schema_find(f, node, NULL, allowed.text, "");
+		schema_find(f, node, NULL, allowed.text, "write KEY: VALUE, one a line, indented below this");
 		node = NULL;
 	}
 	*(const struct yaml_node **)record = node;
@@ -173,7 +175,8 @@ static void read_one(const struct schema_table *t, const char *file, const struc
 	schema_keys(t, &allowed);
 	findings_add(f, &(struct finding){ .file = file,
 					   .found = docs->count > 1 ? "several documents" : "nothing",
-					   .allowed = allowed.text });
+					   .allowed = allowed.text,
+					   .remedy = "put one document into the file" });
 }
 
 bool schema_load(const char *path, const struct schema_table *t, void *record, struct arena *a, struct error *e)

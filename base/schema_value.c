@@ -10,11 +10,35 @@
 
 enum { NAME_LONGEST = 63, MINUTES_A_DAY = 24 * 60 };
 
+static void usual_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
+{
+	bool wants_one = row->type != SCHEMA_LABELS && row->type != SCHEMA_CHOICES && row->type != SCHEMA_DAYS;
+
+	if (node->kind != YAML_SCALAR && wants_one)
+		buf_text(out, "write a single value");
+	else if (row->type == SCHEMA_NAME)
+		buf_text(out, "rename it, as Kubernetes would have it");
+	else if (row->type == SCHEMA_CHOICE || row->type == SCHEMA_CHOICES)
+		buf_text(out, "write one of these, in small letters");
+	else if (row->min || row->max)
+		buf_text(out, "write a value between these bounds");
+	else
+		buf_text(out, "write it in this form");
+	if (row->fallback && *row->fallback && !row->is_required && !row->shown)
+		buf_printf(out, ", or delete the key: it is then %s", row->fallback);
+}
+
+/* `remedy` "": what helps with any value of that type. */
 static bool wrong(const struct schema_row *row, const struct yaml_node *node, struct findings *f, const char *remedy)
 {
 	CLEANUP(buf_release) struct buf allowed = { 0 };
+	CLEANUP(buf_release) struct buf usual = { 0 };
 
 	schema_allowed(row, &allowed);
+	if (!*remedy) {
+		usual_remedy(row, node, &usual);
+		remedy = usual.text;
+	}
 	schema_find(f, node, NULL, allowed.text, remedy);
 	return false;
 }

@@ -81,7 +81,7 @@ static bool take_key(struct builder *b, const yaml_event_t *event)
 	b->key = arena_strdup(b->arena, text, event->data.scalar.length);
 	b->key_mark = event->start_mark;
 	if (strlen(b->key) != event->data.scalar.length || !*b->key)
-		return stop(b, event->start_mark, "an empty or broken key", "keys of plain text", "");
+		return stop(b, event->start_mark, "an empty or broken key", "keys of plain text", "write KEY: VALUE");
 	if (b->open->count >= YAML_KEYS_MAX)
 		return stop(b, event->start_mark, "more than 1000 keys in one map", "at most 1000",
 			    "check that it is the right file");
@@ -160,7 +160,8 @@ static bool on_open(struct builder *b, const yaml_event_t *event, enum yaml_kind
 	if (key_is_due(b))
 		return stop(b, event->start_mark, "a map or list as a key", "keys of plain text", "quote the key");
 	if (++b->depth > YAML_DEPTH_MAX)
-		return stop(b, event->start_mark, "values nested deeper than 24", "at most 24 levels", "");
+		return stop(b, event->start_mark, "values nested deeper than 24", "at most 24 levels",
+			    "close what is open, or take levels out");
 	b->open = add_node(b, kind, event->start_mark);
 	return true;
 }
@@ -249,7 +250,7 @@ bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a,
 	}
 	b.documents.roots = arena_array(a, struct yaml_node *, YAML_DOCUMENTS_MAX);
 	if (!yaml_parser_initialize(&b.parser)) {
-		stop(&b, (yaml_mark_t){ 0 }, "no memory to read it", "", "");
+		stop(&b, (yaml_mark_t){ 0 }, "no memory to read it", "more memory", "free some");
 		return false;
 	}
 	yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);

@@ -23,6 +23,11 @@ static bool gives(const struct yaml_node *map, const char *key)
 	return yaml_child(map, key);
 }
 
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static void add_cell(struct table *t, struct buf *text)
 {
 	table_text(t, text->text);
@@ -66,7 +71,7 @@ static void headroom_cell(const struct pool_spec *p, const struct spec_text *s, 
 	if (p->headroom_max)
 		buf_printf(out, "..%lld", (long long)p->headroom_max);
 	if (p->schedule_count)
-		buf_printf(out, " +%zu by clock", p->schedule_count);
+		buf_printf(out, ", %zu window%s by clock", p->schedule_count, plural(p->schedule_count));
 }
 
 static void budget_cell(const struct pool_spec *p, struct buf *out)
@@ -178,11 +183,6 @@ static void print_groups(const struct manifest *m, enum table_format format)
 	table_free(t);
 }
 
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void print_manifest(const struct manifest *m)
 {
 	print_pools(m, TABLE_PLAIN);
@@ -266,14 +266,14 @@ static int check(const char *const *paths, size_t count, bool wants_json)
 	struct error e = { 0 };
 	bool is_valid = manifest_load(paths, count, &a, &m, &f, &e);
 
-	if (!is_valid && !f.count)
-		return command_failed(&command_check, &e);
 	if (wants_json)
 		print_json(&f, is_valid ? &m : NULL);
 	else if (is_valid)
 		print_manifest(&m);
-	else
+	else if (f.count)
 		print_findings(&f);
+	if (f.is_incomplete || (!is_valid && !f.count))
+		return command_failed(&command_check, &e);
 	return is_valid ? EXIT_DONE : EXIT_FOUND;
 }
 

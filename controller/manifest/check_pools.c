@@ -117,7 +117,8 @@ static void check_window(struct draft *d, const struct window_text *w)
 				"\"MINUTE HOUR * * WEEKDAYS\" with at most 48 openings a day, like \"0 8 * * mon-fri\"",
 				"day of month and month must be *; write steps as lists: 0,30");
 	if (w->duration % MINUTE)
-		schema_find_key(d->findings, w->node, "for", NULL, "whole minutes", "");
+		schema_find_key(d->findings, w->node, "for", NULL, "whole minutes",
+				"round it: a window opens and closes on the minute");
 }
 
 static void check_headroom(struct draft *d, const struct headroom_text *h)
@@ -130,7 +131,7 @@ static void check_headroom(struct draft *d, const struct headroom_text *h)
 		check_window(d, &windows[i]);
 		if (h->max && windows[i].min > h->max)
 			find_above(d, windows[i].node, "min", "headroom.max", h->max,
-				   "raise headroom.max or lower the floor");
+				   "raise headroom.max or lower min");
 	}
 }
 

@@ -6,7 +6,7 @@ enum { POOLS_MAX = 500, GROUPS_MAX = 1000 };
 
 /* A node group with all places that name it; the records agree, or there is a finding. */
 struct group_draft {
-	struct group_text merged; /* node: that of the first naming */
+	struct group_text merged; /* node: the place of the first naming, each value where it was given */
 	const struct group_text **namings;
 	size_t naming_count, room;
 };

@@ -150,20 +150,40 @@ static bool reading_finish(struct reading *r, struct manifest *out, struct error
 	return true;
 }
 
+/* What cannot be read is told beside what is wrong with the rest; the error keeps the first. */
+static void find_unreadable(struct reading *r, const char *path, const struct error *why, struct error *first)
+{
+	struct findings *f = r->draft.findings;
+	size_t len = strlen(path);
+	bool names_path = !strncmp(why->message, path, len) && !strncmp(why->message + len, ": ", 2);
+
+	find_in_file(r, path, names_path ? why->message + len + 2 : why->message, "a manifest that can be read",
+		     "correct the name, or give the file to this user");
+	if (!f->is_incomplete)
+		*first = *why;
+	f->is_incomplete = true;
+}
+
 bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,
 		   struct error *e)
 {
 	CLEANUP(reading_release) struct reading r;
+	struct error unreadable = { 0 };
 
 	reading_start(&r, a, f);
 	if (!count)
 		return error_set(e, ERROR_INVALID, "no manifest named; name a file, a folder or - for standard input");
-	for (size_t i = 0; i < count; i++)
-		if (!read_path(&r, paths[i], e)) {
-			findings_release(f);
-			return false;
-		}
-	return reading_finish(&r, out, e);
+	for (size_t i = 0; i < count; i++) {
+		struct error why = { 0 };
+
+		if (!read_path(&r, paths[i], &why))
+			find_unreadable(&r, paths[i], &why, &unreadable);
+	}
+	if (reading_finish(&r, out, e))
+		return true;
+	if (f->is_incomplete)
+		*e = unreadable;
+	return false;
 }
 
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,

@@ -15,7 +15,8 @@ struct manifest {
 
 /*
  * Reads files, folders (their *.yaml and *.yml, by name) or "-". False with the first thing wrong in `e`: ERROR_INVALID
- * with all of them in `f` when the text is wrong, another kind and nothing in `f` when a path cannot be read.
+ * with all of them in `f` when the text is wrong. A path that cannot be read is a finding, too: `f` is incomplete then,
+ * and `e` is about the first such path.
  * The manifest lives in the arena; `out` is filled on success only.
  */
 bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,

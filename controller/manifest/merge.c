@@ -54,47 +54,95 @@ static bool is_equal(const struct schema_row *row, const void *a, const void *b)
 	return !strcmp(left.text, right.text);
 }
 
-/* The first record that gives the row wins; later ones must say the same. */
-static void merge_value(struct draft *d, const struct schema_row *row, const void *const *records, size_t count,
-			void *merged)
+/*
+ * The map that a merged record says it comes from: at the place of the first
+ * naming, with the values that were taken, each where it is written. So what
+ * is found later about a value is told at its own place.
+ */
+struct merging {
+	struct draft *draft;
+	const void *const *records;
+	size_t count;
+	struct yaml_node *map;
+};
+
+static void take(struct merging *m, const struct yaml_node *value)
+{
+	struct yaml_node *taken = arena_new(m->draft->arena, struct yaml_node);
+
+	*taken = *value;
+	taken->next = NULL;
+	if (m->map->last)
+		m->map->last->next = taken;
+	else
+		m->map->first = taken;
+	m->map->last = taken;
+	m->map->count++;
+}
+
+/* What is wrong with the value itself has been found before. */
+static bool is_right(const struct merging *m, const struct schema_row *row, const struct yaml_node *n)
+{
+	CLEANUP(findings_release) struct findings known = { 0 };
+	void *scratch = arena_alloc(m->draft->arena, 1, row->offset + sizeof(int64_t));
+
+	return schema_value_read(row, n, scratch, m->draft->arena, &known);
+}
+
+/* The first record that gives a right value wins; later ones must say the same. */
+static void merge_value(struct merging *m, const struct schema_row *row, void *merged)
 {
 	CLEANUP(findings_release) struct findings known = { 0 };
 	const struct yaml_node *first = NULL;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct yaml_node *n = yaml_child(node_of(records[i]), row->key);
-		if (!n)
+	for (size_t i = 0; i < m->count; i++) {
+		const struct yaml_node *n = yaml_child(node_of(m->records[i]), row->key);
+		if (!n || !is_right(m, row, n))
 			continue;
 		if (!first) {
 			first = n;
-			schema_value_read(row, n, merged, d->arena, &known);
-		} else if (!is_equal(row, merged, records[i])) {
-			disagree(d, first, n);
+			if (schema_value_read(row, n, merged, m->draft->arena, &known))
+				take(m, n);
+		} else if (!is_equal(row, merged, m->records[i])) {
+			disagree(m->draft, first, n);
 		}
 	}
 }
 
-static void merge_record(struct draft *d, const struct schema_table *t, const void *const *records, size_t count,
-			 void *merged)
+static void merge_record(struct merging *m, const struct schema_table *t, void *merged);
+
+static void merge_block(struct merging *m, const struct schema_row *row, void *slot)
 {
+	const void **parts = arena_array(m->draft->arena, const void *, m->count);
+	struct merging inner = { m->draft, parts, 0, NULL };
+
+	for (size_t k = 0; k < m->count; k++) {
+		const void *part = (const char *)m->records[k] + row->offset;
+		if (node_of(part))
+			parts[inner.count++] = part;
+	}
+	if (!inner.count)
+		return;
+	memcpy(slot, parts[0], row->table->size);
+	merge_record(&inner, row->table, slot);
+	take(m, inner.map);
+}
+
+static void merge_record(struct merging *m, const struct schema_table *t, void *merged)
+{
+	m->map = arena_new(m->draft->arena, struct yaml_node);
+	*m->map = *node_of(m->records[0]);
+	m->map->first = m->map->last = m->map->next = NULL;
+	m->map->count = 0;
+	*(const struct yaml_node **)merged = m->map;
 	for (size_t i = 0; i < t->count; i++) {
 		const struct schema_row *row = &t->rows[i];
-		if (row->type != SCHEMA_MAP) {
-			merge_value(d, row, records, count, merged);
-			continue;
-		}
-		const void **parts = arena_array(d->arena, const void *, count);
-		size_t n = 0;
-		for (size_t k = 0; k < count; k++) {
-			const void *part = (const char *)records[k] + row->offset;
-			if (node_of(part))
-				parts[n++] = part;
-		}
 		void *slot = (char *)merged + row->offset;
-		if (n) {
-			memcpy(slot, parts[0], row->table->size);
-			merge_record(d, row->table, parts, n, slot);
-		}
+
+		if (row->type == SCHEMA_MAP)
+			merge_block(m, row, slot);
+		else
+			merge_value(m, row, merged);
 	}
 }
 
@@ -103,7 +151,8 @@ static void add_naming(struct draft *d, const struct group_text *g)
 	size_t index = draft_group_index(d, g->name);
 
 	if (index == GROUPS_MAX) {
-		schema_find_key(d->findings, g->node, "name", "more than 1000 node groups", "at most 1000", "");
+		schema_find_key(d->findings, g->node, "name", "more than 1000 node groups", "at most 1000",
+				"run a controller per part");
 		return;
 	}
 	struct group_draft *draft = &d->groups[index];
@@ -133,6 +182,8 @@ void merge_groups(struct draft *d)
 	}
 	for (size_t i = 0; i < d->group_count; i++) {
 		struct group_draft *g = &d->groups[i];
-		merge_record(d, &group_table, (const void *const *)g->namings, g->naming_count, &g->merged);
+		struct merging m = { d, (const void *const *)g->namings, g->naming_count, NULL };
+
+		merge_record(&m, &group_table, &g->merged);
 	}
 }

@@ -41,7 +41,7 @@ static const char head[] =
 	"## Contradictions\n"
 	"\n"
 	"These are mistakes too: a min above its max, a p50 above its p95, attainment beside violationCost, total\n"
-	"lead time beside stages, scrape beside prometheus, floors or standby above what the node groups can hold,\n"
+	"lead time beside stages, scrape beside prometheus, headroom or standby above what the node groups can hold,\n"
 	"replicas with more GPUs than a node, standby of a group without a price, prices for some groups of a pool\n"
 	"only, a budget below what min costs, shared budgets of different amounts, a pool that lends to its own\n"
 	"class, two pools of one name, tokensPerSecond far above maxSequences / interTokenLatency, and a node group\n"

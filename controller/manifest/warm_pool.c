@@ -240,19 +240,20 @@ static const struct schema_row window_rows[] = {
 	{ .key = "timeZone", .type = SCHEMA_ZONE, AT(window_text, time_zone), .fallback = "UTC",
 	  .help = "IANA zone; summer time is followed." },
 	{ .key = "min", .type = SCHEMA_INTEGER, AT(window_text, min), .is_required = true, .min = 1, .max = 100000,
-	  .help = "Least hot replicas while the window is open. The largest of open windows counts." },
+	  .help = "Hot replicas kept beyond present demand while the window is open, as headroom.min. The "
+		  "largest of headroom.min and the open windows counts." },
 };
 static const struct schema_table window_table = { "schedule window", sizeof(struct window_text),
 	SCHEMA_ROWS(window_rows) };
 
 static const struct schema_row headroom_rows[] = {
 	{ .key = "min", .type = SCHEMA_INTEGER, AT(headroom_text, min), .fallback = "0", .max = 100000,
-	  .help = "Least hot replicas beyond present demand." },
+	  .help = "Hot replicas kept beyond present demand, at least. Not the size of the pool: demand is added." },
 	{ .key = "max", .type = SCHEMA_INTEGER, AT(headroom_text, max), .fallback = "none", .min = 1, .max = 100000,
 	  .word = "none",
-	  .help = "Most of them." },
+	  .help = "Hot replicas kept beyond present demand, at most." },
 	{ .key = "schedule", .type = SCHEMA_LIST, AT(headroom_text, schedule), .max = 50, .table = &window_table,
-	  .help = "Floors by the clock." },
+	  .help = "Another min by the clock, also beyond present demand." },
 };
 static const struct schema_table headroom_table = { "headroom", sizeof(struct headroom_text),
 	SCHEMA_ROWS(headroom_rows) };

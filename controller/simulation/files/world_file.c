@@ -9,14 +9,14 @@ static struct quantiles read_quantiles(const struct quantiles_text *t, struct qu
 	if (!t->node)
 		return otherwise;
 	if (t->p95 < t->p50)
-		schema_find_key(f, t->node, "p95", NULL, "at least p50", "");
+		schema_find_key(f, t->node, "p95", NULL, "at least p50", "swap or correct them");
 	return (struct quantiles){ t->p50, t->p95 };
 }
 
 static void check_window(const struct yaml_node *node, int64_t from, int64_t to, struct findings *f)
 {
 	if (to <= from)
-		schema_find_key(f, node, "to", NULL, "a time after from", "");
+		schema_find_key(f, node, "to", NULL, "a time after from", "swap or correct them");
 }
 
 /* Index of the name among `count`, or `count` with a finding that tells all. */

@@ -108,7 +108,7 @@ static void all_keys_are_understood(void **state)
 	assert_int_equal(w.pools[1].deadline, 4 * HOUR);
 	assert_int_equal(w.pools[1].capacity_permille, 1000);
 	assert_int_equal(w.pools[1].initial_replicas, -1);
-	assert_int_equal(w.pools[1].reclaim.p50, 45 * SECOND);
+	assert_int_equal(w.pools[1].reclaim.p50, 0);
 	assert_int_equal(w.groups[0].stockout_count, 0);
 }
 

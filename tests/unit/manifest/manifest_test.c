@@ -276,7 +276,9 @@ static void folders_and_files(void **state)
 	assert_non_null(mkdtemp(folder));
 	assert_false(manifest_load(paths, 1, &l.arena, &l.manifest, &l.findings, &l.error));
 	assert_int_equal(l.error.kind, ERROR_INVALID);
-	assert_int_equal(l.findings.count, 0);
+	assert_int_equal(l.findings.count, 1);
+	assert_true(l.findings.is_incomplete);
+	findings_release(&l.findings);
 	/* A byte order mark, no newline at the end, and a leading ---. */
 	write_in(folder, "2.yml",
 		 "\xef\xbb\xbf---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\n"
@@ -295,6 +297,8 @@ static void folders_and_files(void **state)
 	paths[0] = "/no/such/file.yaml";
 	assert_false(manifest_load(paths, 1, &l.arena, &l.manifest, &l.findings, &l.error));
 	assert_int_equal(l.error.kind, ERROR_NOT_FOUND);
+	assert_string_equal(l.findings.items[0].file, paths[0]);
+	assert_non_null(strstr(l.findings.items[0].found, "No such file"));
 	assert_false(manifest_load(NULL, 0, &l.arena, &l.manifest, &l.findings, &l.error));
 	loaded_release(&l);
 	remove_in(folder, "1.yaml");

@@ -68,6 +68,51 @@ static void documents(void **state)
 	EXPECT_EACH(cases);
 }
 
+/* A value that is wrong at one naming of a group takes nothing from the right ones, and each is told where it stands.
+ */
+static void shared_groups(void **state)
+{
+	static const struct mistake cases[] = {
+		{ BOTH NEXT_POOL "  nodeGroups: [ { name: g, max: 3, min: 4 } ]\n", 13, 41, "spec.nodeGroups[0].min",
+		  "found '4'; allowed: at most max, which is 3" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, capacityType: Spot } ]\n" NEXT_POOL
+			    "  nodeGroups: [ { name: g, capacityType: spot } ]\n",
+		  6, 42, "spec.nodeGroups[0].capacityType", "found 'Spot'" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, standby: { max: 9 } } ]\n" NEXT_POOL
+			    "  nodeGroups: [ { name: g, max: 3, standby: { priceShare: 2% } } ]\n",
+		  6, 44, "spec.nodeGroups[0].standby.max", "at most max of the group, which is 3" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, max: 3 } ]\n" NEXT_POOL
+			    "  nodeGroups: [ { name: g, max: 4 } ]\n",
+		  13, 33, "spec.nodeGroups[0].max", "allowed: 3, as at pool.yaml:6:33" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
+/* Whatever is wrong, something can be done. */
+static void every_finding_has_a_remedy(void **state)
+{
+	static const char text[] =
+		"apiVersion: v2\nkind: WarmPool\nmetadata: { name: Chat_1, namespace: 12, labels: 3 }\nspec:\n"
+		"  class: quick\n  objective: { queueWait: 9d, attainment: 120% }\n  violationCost: -1\n  mode: on\n"
+		"  workload: { gpusPerReplica: 0, maxSequences: -4, tokensPerSecond: x, selector: [a] }\n"
+		"  signals: { engine: foo, scrape: { port: 99999, path: m, interval: 0s }, prometheus: { url: x } }\n"
+		"  nodeGroups: 5\n  leadTime: { total: { p50: 2h, p95: 1h } }\n"
+		"  headroom: { min: -1, max: 0, schedule: [ { days: never, from: \"25:00\", to: 8, min: 0 }, 5,\n"
+		"    { cron: \"0 8 * * *\", for: 90s, min: 1 } ] }\n"
+		"  scaleDown: { after: 8d }\n  lend: { to: [ {} ], yieldWithin: 5h }\n  shrinkPriority: x\n"
+		"  budget: { dollarsPerHour: 0, name: A }\n";
+	CLEANUP(loaded_release) struct loaded l;
+
+	(void)state;
+	load(&l, text);
+	assert_true(l.findings.count > 30);
+	for (size_t i = 0; i < l.findings.count; i++)
+		if (!*l.findings.items[i].remedy)
+			fail_msg("no remedy: %s", l.findings.items[i].path);
+}
+
 static void values(void **state)
 {
 	static const struct mistake cases[] = {
@@ -265,6 +310,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(documents),
 		cmocka_unit_test(values),
+		cmocka_unit_test(shared_groups),
+		cmocka_unit_test(every_finding_has_a_remedy),
 		cmocka_unit_test(schedules),
 		cmocka_unit_test(contradictions_in_a_pool),
 		cmocka_unit_test(contradictions_among_groups),
