@@ -17,9 +17,8 @@ static size_t find_place(const struct world *w, const struct holding *h)
 	return best;
 }
 
-static void place(struct world *w, struct holding *h, const struct group_decision *d)
+static void place(struct world *w, struct holding *h, int64_t count)
 {
-	int64_t count = d->place;
 	size_t node;
 
 	for (; count > 0 && (node = find_place(w, h)) != NONE; count--) {
@@ -143,12 +142,26 @@ static void for_each(struct world *w, const struct plan *plan,
 			act(w, &w->pools[i].holdings[g], &plan->pools[i].groups[g]);
 }
 
+/* What needs most first: the small ones fit into what is left. */
+static void place_all(struct world *w, const struct plan *plan)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		most = w->pools[i].spec->gpus_per_replica > most ? w->pools[i].spec->gpus_per_replica : most;
+	for (int64_t need = most; need > 0; need--)
+		for (size_t i = 0; i < plan->pool_count && i < w->fleet->pool_count; i++)
+			for (size_t g = 0; g < plan->pools[i].group_count && g < w->pools[i].spec->group_count; g++)
+				if (w->pools[i].spec->gpus_per_replica == need)
+					place(w, &w->pools[i].holdings[g], plan->pools[i].groups[g].place);
+}
+
 void world_apply(struct world *w, const struct plan *plan)
 {
 	for (size_t i = 0; i < w->fleet->pool_count; i++)
 		w->pools[i].events.count = 0;
 	w->has_applied = true;
-	for_each(w, plan, place); /* before a cancelled start takes its node away */
+	place_all(w, plan); /* before a cancelled start takes its node away */
 	for_each(w, plan, shrink);
 	for_each(w, plan, grow);
 }

@@ -92,27 +92,33 @@ static int64_t reclaim_foreign(struct world *w, struct holding *h, int64_t count
 	return count;
 }
 
-/* GPUs of the node that the lender gets when the borrower's ready replicas leave. */
+static bool can_leave(const struct replica *r, const struct holding *borrower)
+{
+	return r->holding == borrower && (r->state == REPLICA_READY || r->state == REPLICA_DRAINING);
+}
+
+/* GPUs of the node that the lender gets when the borrower's replicas leave. */
 static int64_t gpus_without(struct world *w, size_t node, const struct holding *borrower)
 {
 	int64_t gpus = free_gpus(w, node_of(w, node));
 
 	for (size_t r = node_of(w, node)->first; r != NONE; r = replica_of(w, r)->next_on_node)
-		if (replica_of(w, r)->holding == borrower && replica_of(w, r)->state == REPLICA_READY)
-			gpus += borrower->pool->spec->gpus_per_replica;
+		gpus += can_leave(replica_of(w, r), borrower) ? borrower->pool->spec->gpus_per_replica : 0;
 	return gpus;
 }
 
+/* What drains already goes first. `node`: there only, NONE: anywhere. */
 static size_t least_loaded_on(struct world *w, const struct holding *h, size_t node, int64_t need)
 {
 	size_t best = NONE;
 	int64_t fewest = INT64_MAX;
 
-	for (size_t i = 0; i < h->ready.count; i++) {
-		size_t id = h->ready.items[i];
-		size_t on = replica_of(w, id)->node;
-		int64_t running = queue_seat_running(&h->pool->queue, id);
-		if ((node == NONE || on == node) && running < fewest && gpus_without(w, on, h) >= need) {
+	for (size_t id = 0; id < w->replicas.count; id++) {
+		const struct replica *r = replica_of(w, id);
+		if (!can_leave(r, h) || (node != NONE && r->node != node) || gpus_without(w, r->node, h) < need)
+			continue;
+		int64_t running = r->state == REPLICA_READY ? queue_seat_running(&h->pool->queue, id) : -1;
+		if (running < fewest) {
 			best = id;
 			fewest = running;
 		}
@@ -126,7 +132,8 @@ static void take_back(struct world *w, struct holding *h, struct holding *borrow
 	int64_t need = h->pool->spec->gpus_per_replica, lost = 0;
 
 	while (victim != NONE && free_gpus(w, node_of(w, node)) < need) {
-		pool_event(w, borrower, (struct event_input){ .what = EVENT_LOST, .count = 1 });
+		if (replica_of(w, victim)->state == REPLICA_READY)
+			pool_event(w, borrower, (struct event_input){ .what = EVENT_LOST, .count = 1 });
 		lost += replica_evict(w, victim);
 		victim = least_loaded_on(w, borrower, node, need);
 	}
@@ -186,10 +193,10 @@ static int64_t ready_on(const struct world *w, const struct node *n, const struc
 	return ready;
 }
 
-/* How often take_back() finds room on the node beyond its free places. */
+/* How often take_back() finds room on the node, even if its free GPUs are taken by others. */
 static int64_t lent_on(const struct world *w, const struct holding *h, const struct node *n)
 {
-	int64_t need = h->pool->spec->gpus_per_replica, free = free_gpus(w, n) % need, lent = 0;
+	int64_t need = h->pool->spec->gpus_per_replica, free = 0, lent = 0;
 
 	for (size_t i = 0; i < w->fleet->pool_count; i++) {
 		struct pool_state *p = &w->pools[i];
