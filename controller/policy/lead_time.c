@@ -3,7 +3,8 @@
 #include "base/exact.h"
 
 static const double Z95 = 1.6448536269514722, Z99 = 2.3263478740408408;
-static const double KEEP = .99; /* per sample: the last hundred count */
+static const double LOG_LONGEST = 13; /* five days: no start takes longer */
+static const double KEEP = .99;	      /* per sample: the last hundred count */
 static const double RECLAIM_P50 = 45, RECLAIM_P95 = 75, LOAD_SHARE = .3;
 
 static void add(struct lead_sums *s, double seconds)
@@ -124,8 +125,9 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 	/* Spread around the sample mean: where the prior is off, its distance must not count as spread. */
 	double own = s->sum / s->n, spread = s->squares - s->n * own * own;
 	double variance = ((spread > 0 ? spread : 0) + weight * sigma * sigma) / n;
-	double p50 = exact_exp(mean);
-	return (struct lead){ p50, p50 * exact_exp(Z95 * exact_sqrt(variance)) };
+	double p50 = exact_exp(mean < LOG_LONGEST ? mean : LOG_LONGEST);
+	double spread95 = Z95 * exact_sqrt(variance);
+	return (struct lead){ p50, p50 * exact_exp(spread95 < LOG_LONGEST ? spread95 : LOG_LONGEST) };
 }
 
 struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec)

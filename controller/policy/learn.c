@@ -43,6 +43,17 @@ static int64_t standby_limit(const struct fleet_spec *fleet, const struct pool_s
 	return n;
 }
 
+static int64_t replica_limit(const struct fleet_spec *fleet, const struct pool_spec *spec)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &fleet->groups[spec->groups[i]];
+		n += g->max_nodes * replicas_per_node(g, spec);
+	}
+	return n;
+}
+
 /* To zero only where waiting for a whole start is accepted. */
 static bool may_be_zero(const struct pool_spec *spec, double fastest)
 {
@@ -94,6 +105,7 @@ static struct demand_view view_demand(const struct pool_memory *m, const struct 
 		v.peak[i] = demand_peak(&m->demand, 1 + (int64_t)(m->family.hold[i] / tick));
 	v.stock_peak = v.peak[m->family.hold_count - 1];
 	v.stock_max = standby_limit(s->fleet, spec);
+	v.replicas_max = replica_limit(s->fleet, spec);
 	v.may_be_zero = may_be_zero(spec, fastest);
 	v.break_even = l->standby_price > 0 ? l->cold.p50 / l->standby_price : 1e9;
 	return v;
@@ -101,9 +113,9 @@ static struct demand_view view_demand(const struct pool_memory *m, const struct 
 
 static int32_t steps_of(double seconds, double step, int32_t most)
 {
-	int32_t n = (int32_t)(seconds / step + .5);
+	double n = seconds / step + .5;
 
-	return n < most ? n : most;
+	return n < most ? (int32_t)n : most;
 }
 
 static void deal_lead_times(struct pool_memory *m, const struct learned *l, double tick)

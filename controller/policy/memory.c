@@ -110,25 +110,80 @@ static bool is_count(int64_t n)
 	return n >= 0 && n < INT64_C(1) << 40;
 }
 
-static bool is_sound_shadow(const struct shadow *s)
+static bool are_real(const double *x, size_t count)
 {
-	const int32_t most = 1 << 24;
-
-	return s->ready >= 0 && s->ready < most && s->deals >= 0 && s->deals < INT32_MAX / 2 && s->stock >= -most &&
-	       s->stock < most && s->cold >= -most && s->cold < most && s->wake >= -most && s->wake < most &&
-	       s->reclaimed >= -most && s->reclaimed < most;
+	for (size_t i = 0; i < count; i++)
+		if (!(x[i] > -1e15 && x[i] < 1e15))
+			return false;
+	return true;
 }
 
-/* Numbers that index arrays or divide must be in range even in a memory that somebody made up. */
-static bool is_sound(const struct pool_memory *p)
+#define IS_REAL(x)	are_real(&(x), 1)
+#define ARE_REAL(array) are_real(array, sizeof(array) / sizeof(array)[0])
+
+static bool is_sound_shadow(const struct shadow *s)
+{
+	const int32_t counts[] = { s->ready,	    s->cold,	  s->wake,  s->reclaim,	    s->refill, s->replace_cold,
+				   s->replace_wake, s->reclaimed, s->stock, s->quiet_ticks, s->deals };
+
+	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+		if (counts[i] < -(1 << 24) || counts[i] > 1 << 24)
+			return false;
+	for (int i = 0; i < STOCK_BLOCKS; i++)
+		if (s->block_low[i] < -(1 << 24) || s->block_low[i] > 1 << 24)
+			return false;
+	return s->ready >= 0 && s->deals >= 0 && IS_REAL(s->backlog) && IS_REAL(s->cost) && IS_REAL(s->held) &&
+	       IS_REAL(s->late) && IS_REAL(s->late_hour) && IS_REAL(s->late_squares) && IS_REAL(s->bad_hours);
+}
+
+static bool is_sound_lead(const struct lead_state *l)
+{
+	for (int i = 0; i < START_KIND_COUNT; i++)
+		if (!(l->total[i].n >= 0) || !IS_REAL(l->total[i].n) || !IS_REAL(l->total[i].sum) ||
+		    !IS_REAL(l->total[i].squares))
+			return false;
+	return IS_REAL(l->asked_wakes) && IS_REAL(l->refused_wakes);
+}
+
+static bool is_sound_demand(const struct demand_state *d)
+{
+	return is_count(d->level_count) && IS_REAL(d->busy) && IS_REAL(d->finished) && d->finished >= 0 &&
+	       IS_REAL(d->mean) && IS_REAL(d->last) && IS_REAL(d->level) && IS_REAL(d->busy_rate) &&
+	       ARE_REAL(d->recent) && ARE_REAL(d->levels);
+}
+
+static bool is_sound_capacity(const struct capacity_state *c)
+{
+	return is_count(c->sample_count) && ARE_REAL(c->saturated) && IS_REAL(c->busiest) && IS_REAL(c->kv_slots) &&
+	       IS_REAL(c->fit_n) && IS_REAL(c->fit_x) && IS_REAL(c->fit_y) && IS_REAL(c->fit_xx) && IS_REAL(c->fit_xy);
+}
+
+static bool is_sound_choice(const struct pool_memory *p)
 {
 	const struct rule_memory *c = &p->choice;
-	bool ok = is_count(p->ticks) && is_count(p->demand.level_count) && is_count(p->capacity.sample_count) &&
-		  is_count(p->reclaimed) && is_count(p->replacing) && is_rule(p, c->rule) && is_rule(p, c->fixed) &&
-		  is_rule(p, c->cheaper) && is_rule(p, c->dearer) && p->cold_step < 1 << 20 && p->fast_step < 1 << 20;
+	const double reals[] = { c->share,    c->target,	  c->sunk,	     c->own_started,
+				 c->own_late, c->day_started,	  c->day_late,	     c->day_ticks,
+				 c->day_held, c->day_shadow_late, c->day_shadow_held };
 
-	if (p->ticks > 0 && (c->rule == ABSENT || p->cold_step < 1 || p->fast_step < 1))
+	return is_rule(p, c->rule) && is_rule(p, c->fixed) && is_rule(p, c->cheaper) && is_rule(p, c->dearer) &&
+	       (c->rule != ABSENT || p->ticks == 0) && ARE_REAL(reals);
+}
+
+/* Numbers that index arrays, divide or are turned into others must be in range even in a memory that somebody made up.
+ */
+static bool is_sound(const struct pool_memory *p)
+{
+	const struct shadow_record *r = &p->record;
+	bool ok = is_count(p->ticks) && is_count(p->reclaimed) && is_count(p->replacing) && p->cold_step < 1 << 20 &&
+		  p->fast_step < 1 << 20 && is_sound_lead(&p->lead) && is_sound_demand(&p->demand) &&
+		  is_sound_capacity(&p->capacity) && is_sound_choice(p) && IS_REAL(r->arrived) && IS_REAL(r->ticks) &&
+		  IS_REAL(r->hours) && IS_REAL(r->level_ticks);
+
+	if (p->ticks > 0 && (p->cold_step < 1 || p->fast_step < 1))
 		return false;
+	for (int i = 0; ok && i < DEALS; i++)
+		ok = p->deals.cold[i] >= 0 && p->deals.cold[i] < COLD_RING && p->deals.wake[i] >= 0 &&
+		     p->deals.wake[i] < FAST_RING && p->deals.reclaim[i] >= 0 && p->deals.reclaim[i] < FAST_RING;
 	for (size_t i = 0; ok && i < p->family.count; i++)
 		ok = is_sound_shadow(&p->shadows[i]);
 	return ok;

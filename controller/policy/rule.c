@@ -59,9 +59,10 @@ static int64_t positive(int64_t a)
 
 static int64_t ceiling(double x)
 {
-	int64_t n = (int64_t)x;
+	const double most = 1e9;
+	int64_t n = (int64_t)(x < most ? x : most);
 
-	return n + (x > (double)n + 1e-9);
+	return n + (x < most && x > (double)n + 1e-9);
 }
 
 /* Median time of the fastest tier that holds at least one replica and a tenth of the fleet. */
@@ -90,11 +91,11 @@ static double queue_chase(const struct rule *r, const struct demand_view *d, con
 
 /* Lent nodes first, then stopped ones, then refills under way, then new machines; these only for
  * the margin, as chasing a queue is for the fast tiers. */
-static void ask(const struct rule *r, const struct fleet *f, double target, struct moves *m)
+static void ask(const struct rule *r, const struct fleet *f, double target, int64_t most, struct moves *m)
 {
 	const double over_ask = OVER_ASK_PERCENT / 100.0;
 	int64_t on_the_way = f->wake + f->cold + f->reclaim, ready = f->ready;
-	int64_t missing = ceiling(target) - ready - on_the_way;
+	int64_t missing = at_most(ceiling(target), most) - ready - on_the_way;
 
 	if (missing <= 0)
 		return;
@@ -181,7 +182,7 @@ struct moves rule_moves(const struct rule *r, const struct demand_view *d, const
 	m.low = b.low + m.chase;
 	m.high = b.high + m.chase;
 	double target = m.low > ready ? ready + OVER_ASK_PERCENT / 100.0 * (m.low - ready) : 0;
-	ask(r, f, target, &m);
+	ask(r, f, target, d->replicas_max, &m);
 	if (!m.reclaim && !m.wake && !m.adopt_refill && !m.cold)
 		shrink(f, target > m.high ? target : m.high, &m);
 	if (r->is_tiered) {

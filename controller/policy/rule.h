@@ -54,6 +54,7 @@ struct demand_view {
 	double service;		/* seconds a request holds its slot */
 	double break_even;	/* seconds after which holding a stopped machine costs a cold start */
 	int64_t stock_max;	/* stopped machines the node groups allow */
+	int64_t replicas_max;	/* hot replicas the node groups allow */
 	bool may_be_zero;	/* nothing need be hot while nothing is asked */
 	struct tier_times times;
 };

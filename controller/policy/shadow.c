@@ -132,34 +132,32 @@ static struct fleet see(const struct shadow *s, const struct demand_view *d, con
 	};
 }
 
-static uint16_t *slow_slot(uint16_t *ring, const struct shadow_tick *t, int32_t steps)
+/* Deals n starts their lead times: whole rounds at once, so that an absurd number costs no more than a small one. */
+static void deal(struct shadow *s, int64_t n, const int32_t *leads, uint16_t *ring, int size, int64_t now)
 {
-	return &ring[(uint64_t)(t->tick / t->cold_step + steps + 1) % COLD_RING];
-}
-
-static uint16_t *fast_slot(uint16_t *ring, const struct shadow_tick *t, int32_t steps)
-{
-	return &ring[(uint64_t)(t->tick / t->fast_step + steps + 1) % FAST_RING];
+	for (int i = 0; n >= DEALS && i < DEALS; i++)
+		put(&ring[(uint64_t)(now + leads[i] + 1) % (uint64_t)size], n / DEALS);
+	for (n %= DEALS; n > 0; n--)
+		put(&ring[(uint64_t)(now + leads[s->deals++ % DEALS] + 1) % (uint64_t)size], 1);
+	s->deals %= DEALS;
 }
 
 static void start_slow(struct shadow *s, uint16_t *ring, int64_t n, const struct shadow_tick *t)
 {
-	for (; n > 0; n--)
-		put(slow_slot(ring, t, t->deals->cold[s->deals++ % DEALS]), 1);
+	deal(s, n, t->deals->cold, ring, COLD_RING, t->tick / t->cold_step);
 }
 
-static void start_fast(struct shadow *s, uint16_t *ring, int64_t n, const int32_t *deal, const struct shadow_tick *t)
+static void start_fast(struct shadow *s, uint16_t *ring, int64_t n, const int32_t *leads, const struct shadow_tick *t)
 {
-	for (; n > 0; n--)
-		put(fast_slot(ring, t, deal[s->deals++ % DEALS]), 1);
+	deal(s, n, leads, ring, FAST_RING, t->tick / t->fast_step);
 }
 
 /* A share of the wakes is refused: their machines stay stopped and new ones are asked for. */
 static int64_t refused(struct shadow *s, int64_t wakes, const struct shadow_tick *t)
 {
-	int64_t n = 0;
+	int64_t n = (int64_t)((double)(wakes / DEALS * DEALS) * t->wake_refused);
 
-	for (int64_t i = 0; i < wakes; i++)
+	for (int64_t i = 0; i < wakes % DEALS; i++)
 		n += (double)((s->deals + (int32_t)i * 7) % DEALS) < t->wake_refused * DEALS;
 	return n;
 }

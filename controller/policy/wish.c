@@ -14,9 +14,10 @@ static int64_t at_least(int64_t a, int64_t b)
 
 static int64_t ceiling_of(double x)
 {
-	int64_t n = (int64_t)x;
+	const double most = 1e9;
+	int64_t n = (int64_t)(x < most ? x : most);
 
-	return n + (x > (double)n + 1e-9);
+	return n + (x < most && x > (double)n + 1e-9);
 }
 
 static struct lead lead_of(const struct learned *l, int64_t kind)
@@ -169,6 +170,7 @@ struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t po
 	const struct rule *rule = &m->family.rules[m->choice.rule];
 	struct wish w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
 
+	view.replicas_max = INT32_MAX; /* a wish; the limits say what is left of it */
 	see_fleet(m, s, pool, l, &w);
 	if (seen->deadline_count) {
 		w.deadline_need = deadline_need(seen, l, s->now);

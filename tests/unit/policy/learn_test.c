@@ -317,9 +317,11 @@ static const struct rule steady = { .factor = 1, .chase = .05 };
 static void run_shadow(struct shadow *s, struct shadow_tick *t, double demand, int ticks)
 {
 	double readings[3] = { demand, demand, demand };
-	struct demand_view v = {
-		.level = demand, .peak = { demand }, .service = 10, .times = { .cold_p50 = 150, .cold_p95 = 150 }
-	};
+	struct demand_view v = { .level = demand,
+				 .peak = { demand },
+				 .service = 10,
+				 .replicas_max = 1000,
+				 .times = { .cold_p50 = 150, .cold_p95 = 150 } };
 
 	t->demand = readings;
 	t->most_demand = demand;

@@ -10,9 +10,13 @@ static const struct tier_times times = { 380, 650, 90, 150, 45, 75 };
 
 static struct demand_view view(double level, double peak)
 {
-	struct demand_view d = {
-		.level = level, .stock_peak = peak, .service = 10, .break_even = 19000, .stock_max = 50, .times = times
-	};
+	struct demand_view d = { .level = level,
+				 .stock_peak = peak,
+				 .service = 10,
+				 .break_even = 19000,
+				 .stock_max = 50,
+				 .replicas_max = 1000,
+				 .times = times };
 
 	for (int i = 0; i < HOLDS_MAX; i++)
 		d.peak[i] = peak;
