@@ -8,8 +8,7 @@ enum { POINTS = 16, RING_MOST = 1 << 20 };
 struct cohort {
 	millis since; /* end of the second of arrival, or when its replica was taken away */
 	millis arrival;
-	int64_t count;
-	int64_t work; /* in the book of deadlines, slot-milliseconds */
+	int64_t count, work; /* requests; slot-milliseconds in the book of deadlines */
 	size_t bin;
 	bool is_late; /* and was counted */
 };
@@ -263,17 +262,17 @@ static void complete(struct queue *q)
 		return;
 	int64_t all = q->running + q->running_draining;
 	int64_t prompt = share_of(f->running_prompt, done, all), output = share_of(f->running_output, done, all);
+	int64_t work = share_of(f->running_work, done, all);
 	f->ends[slot] = f->draining_ends[slot] = 0;
 	f->running_prompt -= prompt;
 	f->running_output -= output;
+	f->running_work -= work;
 	f->running_late -= share_of(f->running_late, done, all);
 	q->running -= ready;
 	q->running_draining -= draining;
 	q->completed += done;
 	q->prompt_tokens += prompt;
 	q->output_tokens += output;
-	int64_t work = share_of(f->running_work, done, all);
-	f->running_work -= work;
 	deadlines_take(&q->deadlines, work);
 }
 

@@ -1,6 +1,6 @@
 #include "controller/simulation/parts.h"
 
-#include <stdio.h>
+#include "base/buf.h"
 
 static int64_t or_else(int64_t value, int64_t otherwise)
 {
@@ -24,10 +24,10 @@ struct queue_truth queue_truth_of(const struct pool_spec *p, const struct pool_w
 
 struct random world_stream(const struct world *w, const char *purpose, int64_t index)
 {
-	char name[64];
+	CLEANUP(buf_release) struct buf name = { 0 };
 
-	snprintf(name, sizeof name, "%s/%lld", purpose, (long long)index);
-	return random_stream(w->setup.seed, name);
+	buf_printf(&name, "%s/%lld", purpose, (long long)index);
+	return random_stream(w->setup.seed, name.text);
 }
 
 static void open_groups(struct world *w, const struct world_spec *spec)
