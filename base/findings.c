@@ -86,6 +86,7 @@ void findings_release(struct findings *f)
 {
 	arena_release(&f->arena);
 	f->count = f->more = 0;
+	f->is_incomplete = false;
 }
 
 void finding_print(const struct finding *item, struct buf *out)

@@ -48,8 +48,11 @@ bool lines_next(struct lines *l, char **line, size_t *len, struct error *e)
 	}
 	size_t n = end ? (size_t)(end - (l->room + l->at)) : l->len - l->at;
 	if (n > LINE_MAX_BYTES)
-		return error_set(e, ERROR_INVALID, "%s:%lld: the line is longer than %zu bytes", gzip_name(l->source),
-				 (long long)l->number + 1, LINE_MAX_BYTES);
+		return error_set(e, ERROR_INVALID,
+				 "%s:%lld: the line is longer than %zu bytes; a row is never so long: check that it is "
+				 "the right file, and that "
+				 "lines end in newlines",
+				 gzip_name(l->source), (long long)l->number + 1, LINE_MAX_BYTES);
 	*line = NULL;
 	*len = 0;
 	if (!end && !n)

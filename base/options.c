@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Values returned by getopt_long: the index of the row above any letter. */
 enum { ROW_BASE = 256 };
@@ -190,13 +189,17 @@ static const char *allowed(const struct option_row *row)
 	case OPTION_LIST:
 		return "a text that is not empty";
 	case OPTION_COUNT:
-		return "a whole number, 0 or more";
+		return "a whole number from 0 to 9223372036854775807";
+	case OPTION_POSITIVE:
+		return "a whole number from 1 to 9223372036854775807";
 	case OPTION_NUMBER:
 		return "a decimal number above 0, such as 1.5";
 	case OPTION_DURATION:
 		return "a duration such as 250ms, 15s or 1h30m";
+	case OPTION_PERIOD:
+		return "a duration above 0 such as 15s or 1h30m";
 	case OPTION_TIME:
-		return "a time such as 2024-05-10T08:00:00Z, or -2h for two hours ago";
+		return "an absolute time such as 2024-05-10T08:00:00Z";
 	case OPTION_CHOICE:
 		return row->choices;
 	}
@@ -205,6 +208,9 @@ static const char *allowed(const struct option_row *row)
 
 static bool store(const struct option_row *row, const char *text)
 {
+	int64_t count;
+	millis period;
+
 	switch (row->type) {
 	case OPTION_FLAG:
 		*(bool *)row->target = true;
@@ -216,12 +222,16 @@ static bool store(const struct option_row *row, const char *text)
 		return *text && list_add(row->target, text);
 	case OPTION_COUNT:
 		return parse_count(text, row->target);
+	case OPTION_POSITIVE:
+		return parse_count(text, &count) && count > 0 && (*(int64_t *)row->target = count);
 	case OPTION_NUMBER:
 		return parse_number(text, row->target);
 	case OPTION_DURATION:
 		return parse_duration(text, row->target);
+	case OPTION_PERIOD:
+		return parse_duration(text, &period) && period > 0 && (*(millis *)row->target = period);
 	case OPTION_TIME:
-		return options_time(text, (millis)time(NULL) * SECOND, row->target);
+		return parse_rfc3339(text, row->target);
 	case OPTION_CHOICE:
 		return parse_choice(text, row->choices, row->target);
 	}
@@ -325,6 +335,7 @@ static void print_default(const struct option_row *row)
 			printf(" (default %s)", *(const char **)row->target);
 		break;
 	case OPTION_COUNT:
+	case OPTION_POSITIVE:
 		if (*(int64_t *)row->target)
 			printf(" (default %lld)", (long long)*(int64_t *)row->target);
 		break;
@@ -333,6 +344,7 @@ static void print_default(const struct option_row *row)
 			printf(" (default %g)", *(double *)row->target);
 		break;
 	case OPTION_DURATION:
+	case OPTION_PERIOD:
 		if (*(millis *)row->target)
 			print_duration(*(millis *)row->target);
 		break;

@@ -14,9 +14,11 @@ enum option_type {
 	OPTION_TEXT,	 /* const char ** */
 	OPTION_LIST,	 /* struct option_list * : may be given several times */
 	OPTION_COUNT,	 /* int64_t * : whole number >= 0 */
+	OPTION_POSITIVE, /* int64_t * : whole number >= 1 */
 	OPTION_NUMBER,	 /* double *  : decimal number > 0 */
 	OPTION_DURATION, /* millis *  : "15s", "1h30m" */
-	OPTION_TIME,	 /* millis *  : RFC 3339, or "-2h" before now */
+	OPTION_PERIOD,	 /* millis *  : a duration above 0; 0 is what stands for "not given" */
+	OPTION_TIME,	 /* millis *  : RFC 3339; never relative, so that the clock decides nothing */
 	OPTION_CHOICE,	 /* const char ** : one of `choices` */
 };
 
@@ -39,7 +41,8 @@ struct option_row {
  * An unknown option or a bad value is an error that names the option, what was found, what is allowed. */
 bool options_parse(int argc, char **argv, const struct option_row *rows, size_t count, int *rest,
 		   struct error *e) MUST_USE;
-/* A time as OPTION_TIME has it; what is relative counts from `now`. False leaves the value untouched. */
+/* A time as OPTION_TIME has it, or "now", or "-2h": what is relative counts from `now`. False leaves the value
+ * untouched. */
 bool options_time(const char *text, millis now, millis *value) MUST_USE;
 
 /* The aligned list for --help, on standard output. */

@@ -9,9 +9,11 @@ static void put_score(const struct score *s, struct buf *out)
 {
 	buf_printf(out, "\"requests\": %" PRId64 ", \"late\": %" PRId64 ", \"late_share\": %.8f, ", s->requests,
 		   s->late, score_late_share(s));
-	buf_printf(out, "\"wait_p50_s\": %.3f, \"wait_p99_s\": %.3f, ", (double)s->wait_p50 / 1000,
-		   (double)s->wait_p99 / 1000);
-	buf_printf(out, "\"gpu_hours\": %.4f, \"dollars\": %.4f, ", score_gpu_hours(s), score_dollars(s));
+	buf_text(out, "\"wait_p50_s\": ");
+	score_write_wait(s, s->wait_p50, out);
+	buf_text(out, ", \"wait_p99_s\": ");
+	score_write_wait(s, s->wait_p99, out);
+	buf_printf(out, ", \"gpu_hours\": %.4f, \"dollars\": %.4f, ", score_gpu_hours(s), score_dollars(s));
 	buf_printf(out, "\"starts\": %" PRId64 ", \"removals\": %" PRId64, s->starts, s->removals);
 }
 
@@ -23,6 +25,12 @@ static void put_head(const char *pool, const char *policy, const char *setting, 
 	json_write_text(policy, out);
 	buf_text(out, ", \"setting\": ");
 	json_write_text(setting, out);
+}
+
+/* Of a sweep that was interrupted, the best of a family says little. */
+static void put_completeness(const struct compare_result *r, struct buf *out)
+{
+	buf_printf(out, ", \"sweep_complete\": %s", r->comparison.is_stopped ? "false" : "true");
 }
 
 static const char *yes(bool is)
@@ -59,6 +67,7 @@ static void put_row(const struct compare_result *r, size_t pool, size_t row, str
 	const struct compare_row *c = &r->comparison.rows[row];
 
 	put_head(spec->name, c->policy, c->setting, out);
+	put_completeness(r, out);
 	put_marks(r, pool, (long)row, spec, out);
 	buf_text(out, ",\n    ");
 	put_score(&c->pools[pool].whole, out);
@@ -74,6 +83,7 @@ static void put_oracle(const struct compare_result *r, size_t pool, struct buf *
 	const struct oracle_bound *b = &r->oracles[pool];
 
 	put_head(spec->name, "oracle", "dual bound", out);
+	put_completeness(r, out);
 	buf_printf(out, ", \"price_replica_s\": %.6g,\n    \"scored\": { ", b->price);
 	buf_printf(out, "\"late_share\": %.8f, \"gpu_hours\": %.4f, \"starts\": %" PRId64 " } },", b->late_share,
 		   b->replica_hours * (double)spec->gpus_per_replica, b->starts);

@@ -146,8 +146,10 @@ static void print_pool(const struct compare_result *r, size_t pool, FILE *out)
 		return;
 	}
 	s.table = table_new(columns, sizeof columns / sizeof *columns);
-	fprintf(out, "\nPool %s against %zu settings of other autoscalers, at most %s late%s\n", s.spec->name,
-		r->comparison.row_count - 1, human_share((double)s.spec->objective_late_ppm / 1e6).text,
+	fprintf(out, "\nPool %s against %zu settings of other autoscalers%s, at most %s late%s\n", s.spec->name,
+		r->comparison.row_count - 1,
+		r->comparison.is_stopped ? " (PARTIAL: interrupted before the others)" : "",
+		human_share((double)s.spec->objective_late_ppm / 1e6).text,
 		r->setup->simulation->warm_up ? ", after the warm-up" : "");
 	put_row(&s, 0, "untuned");
 	for (size_t i = 0; i < rival_count(); i++)

@@ -138,19 +138,35 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 	return true;
 }
 
-static bool given_tick(const struct asked *a, int64_t *tick, struct error *e)
+/* Before the first tick that is there: nothing yet, or nothing any more. */
+static bool too_early(struct question *q, struct error *e)
 {
-	const struct question *q = &a->question;
+	struct history_hour *hours;
+	size_t count;
+
+	if (!history_hours(q->history, ANY, &q->arena, &hours, &count, e))
+		return false;
+	if (!count)
+		return error_set(e, ERROR_NOT_FOUND, "%s: nothing was decided yet at that time; the first tick is %lld",
+				 history_path(q->history), (long long)q->span.first_tick);
+	return error_set(e, ERROR_NOT_FOUND,
+			 "%s: that decision was dropped (history --retain); the first tick kept is %lld, and 'history "
+			 "--hours' has sums per hour of those before",
+			 history_path(q->history), (long long)q->span.first_tick);
+}
+
+static bool given_tick(struct asked *a, int64_t *tick, struct error *e)
+{
+	struct question *q = &a->question;
 	millis at;
 
 	*tick = a->tick;
 	if (!a->at)
-		return true;
+		return a->tick >= q->span.first_tick || too_early(q, e);
 	if (!question_time(q, "at", a->at, &at, e))
 		return false;
 	if (at < q->span.from)
-		return error_set(e, ERROR_NOT_FOUND, "%s: nothing was decided yet at that time; the first tick is %lld",
-				 history_path(q->history), (long long)q->span.first_tick);
+		return too_early(q, e);
 	return history_tick_at(q->history, at, tick, e);
 }
 
@@ -216,8 +232,8 @@ static int run(int argc, char **argv)
 		{ "at", 0, OPTION_TEXT, "TIME", "the decision in force at this time; -2h counts from the end", &a.at,
 		  NULL },
 		{ "tick", 't', OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
-		{ "largest", 0, OPTION_FLAG, NULL, "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest,
-		  NULL },
+		{ "largest", 0, OPTION_FLAG, NULL,
+		  "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest, NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT",
 		  "table (default: sentences), json or csv: every field by name", &a.output, "table|json|csv" },
 	};

@@ -61,7 +61,7 @@ static int run(int argc, char **argv)
 		{ "spread", 0, OPTION_NUMBER, "NUMBER", "of the lengths: deviation of their logarithm", &s.setup.spread,
 		  NULL },
 		{ "classes", 0, OPTION_TEXT, "NAME=WEIGHT,...", "a fourth column, drawn by weight", &s.classes, NULL },
-		{ "bin", 0, OPTION_DURATION, "DURATION", "count per bin of this width, for large fleets", &s.setup.bin,
+		{ "bin", 0, OPTION_PERIOD, "DURATION", "count per bin of this width, for large fleets", &s.setup.bin,
 		  NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &s.seed, NULL },
 		{ "output", 'o', OPTION_TEXT, "FILE", "where to write; .gz compresses, - is standard output", &s.output,

@@ -163,8 +163,20 @@ static bool print_history(struct asked *a, struct error *e)
 	return ok;
 }
 
+static bool check_questions(const struct asked *a, struct error *e)
+{
+	bool filters = a->question.pool || a->from || a->to || a->group || a->limit || a->is_changed;
+
+	if (a->retain && (filters || a->is_hours))
+		return error_set(e, ERROR_INVALID,
+				 "--retain drops ticks of all pools and prints no decisions; give it alone, with --db");
+	return true;
+}
+
 static bool answer(struct asked *a, struct error *e)
 {
+	if (!check_questions(a, e))
+		return false;
 	if (!question_open(&a->question, e))
 		return false;
 	if (a->retain)
@@ -185,10 +197,10 @@ static int run(int argc, char **argv)
 		{ "limit", 'l', OPTION_TEXT, "NAME", "only what this limit held: budget, max, stock-out, ...", &a.limit,
 		  NULL },
 		{ "changed", 'c', OPTION_FLAG, NULL, "only decisions that asked for something", &a.is_changed, NULL },
-		{ "number", 'n', OPTION_COUNT, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
+		{ "number", 'n', OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
 		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
 		  NULL },
-		{ "retain", 0, OPTION_DURATION, "AGE",
+		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
 		  &a.retain, NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), wide, json or csv", &a.output,

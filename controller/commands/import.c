@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,12 +64,29 @@ struct settings {
 	millis bin;
 };
 
+/* What is read would be gone before its end, or with it. */
+static bool check_output(const char *const *paths, size_t count, const char *output, struct error *e)
+{
+	struct stat out, in;
+
+	if (!strcmp(output, "-") || stat(output, &out) || !S_ISREG(out.st_mode))
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		bool is_there = strcmp(paths[i], "-") ? !stat(paths[i], &in) : !fstat(STDIN_FILENO, &in);
+
+		if (is_there && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+			return error_set(e, ERROR_INVALID,
+					 "--output %s: this is the recording that is read; name another file", output);
+	}
+	return true;
+}
+
 static bool import_all(const char *const *paths, size_t count, const struct settings *s, struct error *e)
 {
 	CLEANUP(trace_release) struct trace t = { 0 }, bins = { 0 };
 	struct import_report report;
 
-	if (!trace_import(paths, count, &s->import, &t, &report, e))
+	if (!check_output(paths, count, s->output, e) || !trace_import(paths, count, &s->import, &t, &report, e))
 		return false;
 	if (s->bin && !trace_to_bins(&t, s->bin, &bins, e))
 		return error_wrap(e, "--bin");
@@ -89,8 +107,7 @@ static int run(int argc, char **argv)
 		  &s.import.from, IMPORT_FORMATS },
 		{ "output", 'o', OPTION_TEXT, "FILE", "where to write; .gz compresses, - is standard output", &s.output,
 		  NULL },
-		{ "bin", 0, OPTION_DURATION, "DURATION", "count per bin of this width, for large fleets", &s.bin,
-		  NULL },
+		{ "bin", 0, OPTION_PERIOD, "DURATION", "count per bin of this width, for large fleets", &s.bin, NULL },
 		{ "values", 0, OPTION_CHOICE, "KIND", "what Prometheus series hold", &s.import.values,
 		  "auto|counter|rate|increase" },
 	};

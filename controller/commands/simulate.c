@@ -4,6 +4,8 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static volatile int is_interrupted;
 
@@ -13,13 +15,28 @@ static void interrupt(int signal)
 	is_interrupted = 1;
 }
 
-/* The first interrupt ends the run in good order, the second one at once. */
-static void catch_interrupts(void)
+/* While inputs are read nothing has been written that could be kept. */
+static void interrupt_reading(int signal)
 {
-	struct sigaction action = { .sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND };
+	static const char text[] = " simulate: interrupted while the inputs were read; nothing was simulated\n";
+	ssize_t told = write(STDERR_FILENO, command_program(), strlen(command_program()));
+
+	(void)signal;
+	told = write(STDERR_FILENO, text, sizeof text - 1);
+	(void)told;
+	_exit(EXIT_ENVIRONMENT);
+}
+
+/* An interrupt ends what runs in good order, the second one at once. A closed terminal is an interrupt, unless whoever
+ * started us (nohup) has it ignored. */
+static void catch_interrupts(void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = (int)SA_RESETHAND }, before;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 static bool run_one(const struct simulate_options *o, const struct simulate_inputs *in, struct results *results,
@@ -67,12 +84,13 @@ static bool simulate_all(const struct simulate_options *o, bool *is_stopped, str
 {
 	CLEANUP(simulate_inputs_release) struct simulate_inputs in = { 0 };
 
+	catch_interrupts(interrupt_reading);
 	if (!simulate_read(o, &in, e))
 		return false;
+	catch_interrupts(interrupt);
 	struct results *results = results_open(o, &in, e);
 	if (!results)
 		return false;
-	catch_interrupts();
 	bool is_done = run_one(o, &in, results, is_stopped, e);
 	results_release(results);
 	return is_done;

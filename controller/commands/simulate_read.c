@@ -129,6 +129,10 @@ static bool find_policy(const struct simulate_options *o, struct simulate_inputs
 	in->policy = strcmp(name, policy_preheat.name) ? rival_find(name) : &policy_preheat;
 	if (in->policy)
 		return true;
+	if (!strcmp(name, "oracle"))
+		return error_set(
+			e, ERROR_INVALID,
+			"--policy oracle: it knows the future, so it is a bound and not a policy; --compare shows it");
 	buf_text(&names, policy_preheat.name);
 	for (size_t i = 0; i < rival_count(); i++)
 		buf_printf(&names, ", %s", rival_at(i)->name);
@@ -206,10 +210,26 @@ static bool read_world(const struct simulate_options *o, struct simulate_inputs 
 	return true;
 }
 
-bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
+/* An option that would do nothing is a misunderstanding. */
+static bool check_options(const struct simulate_options *o, struct error *e)
 {
 	if (o->rivals && !o->compare)
 		return error_set(e, ERROR_INVALID, "--rivals says whom to compare with; add --compare");
+	if (o->force && !o->out)
+		return error_set(e, ERROR_INVALID,
+				 "--force replaces results in a folder; add --out DIR, or leave it out");
+	if (o->jitter && o->scale <= 6)
+		return error_set(
+			e, ERROR_INVALID,
+			"--jitter has no effect up to --scale 6, and the scale is %g; scale further, or leave it out",
+			o->scale);
+	return true;
+}
+
+bool simulate_read(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
+{
+	if (!check_options(o, e))
+		return false;
 	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
 		return false;
 	in->start = default_start;

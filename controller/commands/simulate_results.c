@@ -43,6 +43,12 @@ static bool any_name(const char *name)
 	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
+static bool cannot_make(const char *path, struct error *e)
+{
+	return error_set(e, file_error_kind(errno),
+			 "--out %s: cannot make this folder: %s; name one where you may write", path, strerror(errno));
+}
+
 /* Makes the folder, and those above it, as needed. */
 static bool make_folder(const char *path, struct arena *a, bool *is_made, struct error *e)
 {
@@ -51,12 +57,12 @@ static bool make_folder(const char *path, struct arena *a, bool *is_made, struct
 	for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(part, 0777) < 0 && errno != EEXIST)
-			return error_set(e, file_error_kind(errno), "--out %s: %s", part, strerror(errno));
+			return cannot_make(part, e);
 		*slash = '/';
 	}
 	*is_made = mkdir(path, 0777) == 0;
 	if (!*is_made && errno != EEXIST)
-		return error_set(e, file_error_kind(errno), "--out %s: %s", path, strerror(errno));
+		return cannot_make(path, e);
 	return true;
 }
 

@@ -17,6 +17,10 @@ struct rival *rival_open(const struct family *family, const struct fleet_spec *f
 	struct arena arena = { 0 };
 	struct settings settings;
 
+	if (family->has_no_default && !*setting)
+		return error_set(e, ERROR_INVALID, "%s has no default; write %s:%s=N (%s)", family->name, family->name,
+				 family->rows[0].key, family->rows[0].help),
+		       NULL;
 	if (!settings_parse(family->name, setting, family->rows, family->row_count, &settings, e))
 		return NULL;
 	struct rival *r = arena_new(&arena, struct rival);

@@ -83,10 +83,6 @@ static void times_are_understood(void **state)
 		assert_true(parse(cases[i].text, NULL, &rest, &e));
 		assert_int_equal(cases[i].text[2] == 't' ? given.tick : given.from, cases[i].expected);
 	}
-	assert_true(parse("--from=-2h", NULL, &rest, &e));
-	int64_t two_hours_ago = given.from;
-	assert_true(parse("--from=now", NULL, &rest, &e));
-	assert_in_range(given.from - two_hours_ago, 2 * HOUR, 2 * HOUR + 5 * SECOND);
 }
 
 static void mistakes_are_named(void **state)
@@ -98,9 +94,9 @@ static void mistakes_are_named(void **state)
 		{ "-x", "unknown option '-x'" },
 		{ "--force=1", "--force takes no value" },
 		{ "--out=", "--out: found ''; allowed: a text that is not empty" },
-		{ "--seed=-1", "--seed: found '-1'; allowed: a whole number, 0 or more" },
+		{ "--seed=-1", "--seed: found '-1'; allowed: a whole number from 0 to 9223372036854775807" },
 		{ "--seed=9223372036854775808",
-		  "--seed: found '9223372036854775808'; allowed: a whole number, 0 or more" },
+		  "--seed: found '9223372036854775808'; allowed: a whole number from 0 to 9223372036854775807" },
 		{ "--scale=nan", "--scale: found 'nan'; allowed: a decimal number above 0, such as 1.5" },
 		{ "--scale=0", "--scale: found '0'; allowed: a decimal number above 0, such as 1.5" },
 		{ "--scale=0x10", "--scale: found '0x10'; allowed: a decimal number above 0, such as 1.5" },
@@ -111,10 +107,13 @@ static void mistakes_are_named(void **state)
 		  "--tick: found '99999999999d'; allowed: a duration such as 250ms, 15s or 1h30m" },
 		{ "--output=xml", "--output: found 'xml'; allowed: table|json|csv" },
 		{ "--output=table|json", "--output: found 'table|json'; allowed: table|json|csv" },
-		{ "--from=2023-02-29T00:00:00Z", "--from: found '2023-02-29T00:00:00Z'; allowed: a time such as "
-						 "2024-05-10T08:00:00Z, or -2h for two hours ago" },
-		{ "--from=yesterday", "--from: found 'yesterday'; allowed: a time such as "
-				      "2024-05-10T08:00:00Z, or -2h for two hours ago" },
+		{ "--from=2023-02-29T00:00:00Z",
+		  "--from: found '2023-02-29T00:00:00Z'; allowed: an absolute time such as "
+		  "2024-05-10T08:00:00Z" },
+		{ "--from=-2h", "--from: found '-2h'; allowed: an absolute time such as 2024-05-10T08:00:00Z" },
+		{ "--from=now", "--from: found 'now'; allowed: an absolute time such as 2024-05-10T08:00:00Z" },
+		{ "--from=yesterday", "--from: found 'yesterday'; allowed: an absolute time such as "
+				      "2024-05-10T08:00:00Z" },
 	};
 	int rest;
 
@@ -128,7 +127,7 @@ static void mistakes_are_named(void **state)
 	}
 	struct error e = { 0 };
 	assert_false(parse("--force", "--seed", &rest, &e));
-	assert_string_equal(e.message, "--seed: N is missing; allowed: a whole number, 0 or more");
+	assert_string_equal(e.message, "--seed: N is missing; allowed: a whole number from 0 to 9223372036854775807");
 	assert_false(parse("--force", "-p", &rest, &e));
 	assert_string_equal(e.message, "--pool: FILE is missing; allowed: a text that is not empty");
 }
