@@ -198,12 +198,13 @@ static void put_prices(struct buf *out, const struct pool_report *p)
 
 static void put_score(struct buf *out, const char *name, const struct score *s)
 {
-	buf_printf(out,
-		   "\"%s\":{\"requests\":%lld,\"late\":%lld,\"late_share\":%.6g,\"wait_p50_s\":%.4g,"
-		   "\"wait_p99_s\":%.4g,\"gpu_hours\":%.6g,\"dollars\":%.8g,\"starts\":%lld,\"removals\":%lld}",
-		   name, (long long)s->requests, (long long)s->late, score_late_share(s), (double)s->wait_p50 / 1000,
-		   (double)s->wait_p99 / 1000, score_gpu_hours(s), score_dollars(s), (long long)s->starts,
-		   (long long)s->removals);
+	buf_printf(out, "\"%s\":{\"requests\":%lld,\"late\":%lld,\"late_share\":%.6g,\"wait_p50_s\":", name,
+		   (long long)s->requests, (long long)s->late, score_late_share(s));
+	score_write_wait(s, s->wait_p50, out);
+	buf_text(out, ",\"wait_p99_s\":");
+	score_write_wait(s, s->wait_p99, out);
+	buf_printf(out, ",\"gpu_hours\":%.6g,\"dollars\":%.8g,\"starts\":%lld,\"removals\":%lld}", score_gpu_hours(s),
+		   score_dollars(s), (long long)s->starts, (long long)s->removals);
 }
 
 static void put_rivals(struct buf *out, const struct report *r, size_t pool)

@@ -46,6 +46,14 @@ static void put_verdict(struct table *t, const struct pool_spec *spec, const str
 	table_style(t, is_met ? STYLE_GOOD : STYLE_BAD);
 }
 
+static void put_wait(struct table *t, const struct score *s, millis wait)
+{
+	if (s->started)
+		table_text(t, human_duration(wait).text);
+	else
+		table_absent(t);
+}
+
 static void put_score(struct table *t, const struct pool_spec *spec, const char *part, const struct score *s)
 {
 	table_text(t, spec->name);
@@ -54,11 +62,23 @@ static void put_score(struct table *t, const struct pool_spec *spec, const char 
 	table_text(t, human_share(score_late_share(s)).text);
 	put_verdict(t, spec, s);
 	table_count(t, s->requests);
-	table_text(t, human_duration(s->wait_p50).text);
-	table_text(t, human_duration(s->wait_p99).text);
+	put_wait(t, s, s->wait_p50);
+	put_wait(t, s, s->wait_p99);
 	table_decimal(t, score_gpu_hours(s), 1);
 	table_text(t, human_dollars(score_dollars(s)).text);
 	table_count(t, s->starts);
+}
+
+/* The longest waits may be of those that are in no quantile yet. */
+static void print_waiting(const struct report *r, FILE *out)
+{
+	for (size_t i = 0; i < r->run.fleet->pool_count; i++) {
+		int64_t waiting = r->pools[i].score.whole.waiting;
+
+		if (waiting)
+			fprintf(out, "%s: %s requests still waited at the end; WAIT is of those that started\n",
+				r->run.fleet->pools[i].name, human_count(waiting).text);
+	}
 }
 
 static void print_table(const struct report *r, FILE *out)
@@ -76,6 +96,7 @@ static void print_table(const struct report *r, FILE *out)
 	if (r->run.warm_up > 0)
 		fprintf(out, "scored: without the first %s\n", human_duration(r->run.warm_up).text);
 	table_free(t);
+	print_waiting(r, out);
 }
 
 static millis length_of(const struct report *r)
@@ -134,10 +155,6 @@ void summary_print_next(const struct report *r, const char *folder, FILE *out)
 {
 	if (!folder) {
 		fprintf(out, "Nothing was written; --out DIR keeps the decisions and a report with charts.\n");
-		return;
-	}
-	if (!folder) {
-		fprintf(out, "Nothing was kept; with --out DIR you get history, timeline and report.html.\n");
 		return;
 	}
 	fprintf(out, "Next:\n");

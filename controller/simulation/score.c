@@ -14,3 +14,11 @@ double score_dollars(const struct score *s)
 {
 	return (double)s->micro_dollars / 1e6;
 }
+
+void score_write_wait(const struct score *s, millis wait, struct buf *out)
+{
+	if (s->started)
+		buf_printf(out, "%.3f", (double)wait / 1000);
+	else
+		buf_text(out, "null");
+}

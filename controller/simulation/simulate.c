@@ -33,6 +33,8 @@ static struct score make_score(const struct run *r, size_t pool, const struct bo
 	return (struct score){ .requests = t.arrived - b.arrived,
 			       .late = t.late - b.late + t.waiting_late,
 			       .gave_up = t.gave_up - b.gave_up,
+			       .started = t.started - b.started,
+			       .waiting = t.arrived + t.returned - t.started - t.gave_up,
 			       .wait_p50 = waits_quantile(waits, before, 500),
 			       .wait_p99 = waits_quantile(waits, before, 990),
 			       .gpu_ms = t.gpu_ms - b.gpu_ms,

@@ -289,8 +289,8 @@ function summaryTable() {
 		["Objective", r => r.pool.violation_cost > 0 ? `$${r.pool.violation_cost} a late request`
 			: `${shortPercent(1 - r.pool.objective_late_ppm / 1e6)} within ${seconds(r.pool.objective_wait_s)}`],
 		column("Late share", r => element("span", { class: verdict(r.pool, r)[1] }, verdict(r.pool, r)[0])),
-		column("Requests", r => count(r.requests)), column("Wait p50", r => seconds(r.wait_p50_s)),
-		column("Wait p99", r => seconds(r.wait_p99_s)), column("GPU hours", r => decimal(r.gpu_hours)),
+		column("Requests", r => count(r.requests)), column("Wait p50", r => r.wait_p50_s === null ? "–" : seconds(r.wait_p50_s)),
+		column("Wait p99", r => r.wait_p99_s === null ? "–" : seconds(r.wait_p99_s)), column("GPU hours", r => decimal(r.gpu_hours)),
 		column("Cost", r => dollars(r.dollars)), column("Starts", r => count(r.starts)),
 		column("Removals", r => count(r.removals)),
 	], rows));

@@ -10,8 +10,13 @@ static void write_score(const struct score *s, const char *indent, struct buf *o
 	buf_printf(out, "%s\"late\": %" PRId64 ",\n", indent, s->late);
 	buf_printf(out, "%s\"late_share\": %.8f,\n", indent, score_late_share(s));
 	buf_printf(out, "%s\"gave_up\": %" PRId64 ",\n", indent, s->gave_up);
-	buf_printf(out, "%s\"wait_p50_s\": %.3f,\n", indent, (double)s->wait_p50 / 1000);
-	buf_printf(out, "%s\"wait_p99_s\": %.3f,\n", indent, (double)s->wait_p99 / 1000);
+	buf_printf(out, "%s\"started\": %" PRId64 ",\n", indent, s->started);
+	buf_printf(out, "%s\"waiting_at_end\": %" PRId64 ",\n", indent, s->waiting);
+	buf_printf(out, "%s\"wait_p50_s\": ", indent);
+	score_write_wait(s, s->wait_p50, out);
+	buf_printf(out, ",\n%s\"wait_p99_s\": ", indent);
+	score_write_wait(s, s->wait_p99, out);
+	buf_text(out, ",\n");
 	buf_printf(out, "%s\"gpu_hours\": %.4f,\n", indent, score_gpu_hours(s));
 	buf_printf(out, "%s\"dollars\": %.4f,\n", indent, score_dollars(s));
 	buf_printf(out, "%s\"starts\": %" PRId64 ",\n", indent, s->starts);

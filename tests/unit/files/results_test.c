@@ -72,7 +72,7 @@ static void the_summary_holds_both_scores(void **state)
 {
 	static const struct class_score classes[] = { { "a \"quoted\" label", 60, 1, 3600000, 500000 } };
 	struct pool_score scores[2] = { { .whole = { .requests = 100, .late = 2, .gpu_ms = HOUR, .starts = 3 },
-					  .scored = { .requests = 50, .late = 1, .wait_p99 = 1500 },
+					  .scored = { .requests = 50, .late = 1, .started = 50, .wait_p99 = 1500 },
 					  .classes = classes,
 					  .class_count = 1 } };
 	const struct run_result result = { .pools = scores, .simulated = HOUR, .stopped = true };
