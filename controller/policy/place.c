@@ -209,10 +209,12 @@ static int64_t place_reclaims(const struct placing *p, int64_t want)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
 		int64_t each = per_node(p, i), price = spec_of(p, i)->price_per_hour / each;
-		int64_t n = at_most(want, p->s->pools[p->pool].groups[i].lent);
+		struct group_room *room = &p->room[index_of(p, i)];
+		int64_t n = at_most(want, positive(p->s->pools[p->pool].groups[i].lent - room->reclaimed));
 		if (p->money && price > 0)
 			n = at_most(n, positive(*p->money / price));
 		p->out[i].reclaim += n;
+		room->reclaimed += n;
 		pay(p, n * price);
 		want -= n;
 	}

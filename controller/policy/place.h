@@ -8,11 +8,12 @@
 
 /* What this plan has made of a group so far. */
 struct group_room {
-	int64_t nodes;	 /* running or starting, draining ones included: they go later */
-	int64_t leaving; /* of them: released by this plan */
-	int64_t standby; /* stopped nodes */
-	int64_t woken;	 /* replicas' worth of stopped machines that this plan wakes */
-	int64_t gpus;	 /* free GPUs that this plan has given away */
+	int64_t nodes;	   /* running or starting, draining ones included: they go later */
+	int64_t leaving;   /* of them: released by this plan */
+	int64_t standby;   /* stopped nodes */
+	int64_t woken;	   /* replicas' worth of stopped machines that this plan wakes */
+	int64_t reclaimed; /* replicas' worth of lent nodes that this plan takes back */
+	int64_t gpus;	   /* free GPUs that this plan has given away */
 };
 
 struct placing {

@@ -258,45 +258,19 @@ static bool has_own_nodes(const struct scene *s, size_t pool)
 	return true;
 }
 
-static int64_t reclaimed_by(const struct scene *s, size_t pool)
-{
-	int64_t reclaimed = 0;
-
-	for (size_t i = 0; i < s->plan.pools[pool].group_count; i++)
-		reclaimed += s->plan.pools[pool].groups[i].reclaim;
-	return reclaimed;
-}
-
 /* A plan that buys or wakes never says, nor leads to, more than the budget; taking one's own back is not bought. */
 static void check_budget(const struct scene *s, size_t pool)
 {
-	int64_t cost = 0, said = 0, asked = 0, reclaimed = 0, budget = s->pools[pool].budget_per_hour;
+	int64_t cost = 0, said = 0, asked = 0, budget = s->pools[pool].budget_per_hour;
 
 	for (size_t i = 0; i < s->fleet.pool_count; i++)
 		if (shares_budget(s, pool, i)) {
 			cost += cost_of(s, i);
 			said += s->plan.pools[i].decision.dollars_per_hour;
 			asked += asked_by(s, i);
-			reclaimed += reclaimed_by(s, i);
 		}
-	if (reclaimed > 0)
-		return;
 	LAW(budget == 0 || asked == 0 || said <= budget, pool);
 	LAW(budget == 0 || asked == 0 || cost <= budget || !has_own_nodes(s, pool), pool);
-}
-
-/* Two lenders see the same borrowed node, and each takes it back: the second finds nothing. */
-static bool is_reclaimed_twice(const struct scene *s)
-{
-	for (size_t g = 0; g < s->fleet.group_count; g++) {
-		int lenders = 0;
-		for (size_t p = 0; p < s->fleet.pool_count; p++)
-			for (size_t i = 0; i < s->pools[p].group_count; i++)
-				lenders += s->pools[p].groups[i] == g && s->plan.pools[p].groups[i].reclaim > 0;
-		if (lenders > 1)
-			return true;
-	}
-	return false;
 }
 
 static void check_pool(const struct scene *s, size_t pool)
@@ -304,7 +278,7 @@ static void check_pool(const struct scene *s, size_t pool)
 	struct world_totals t = world_totals(s->world, pool);
 	bool may_be_taken = false;
 
-	LAW(t.ignored == s->ignored[pool] || is_reclaimed_twice(s), pool);
+	LAW(t.ignored == s->ignored[pool], pool);
 	for (size_t g = 0; g < s->fleet.group_count; g++)
 		may_be_taken |= s->group_worlds[g].loss_count || s->group_worlds[g].loss_per_hour_ppm;
 	for (size_t p = 0; p < s->fleet.pool_count; p++)
