@@ -80,8 +80,9 @@ enum { SCHEMA_ITEMS_MAX = 200 }; /* of a list whose row gives no max */
  * default and a finding. `node` NULL: all default, no finding for what is required. */
 void schema_read(const struct schema_table *t, const struct yaml_node *node, void *record, struct arena *a,
 		 struct findings *f);
-/* A whole file with one document (for other files than manifests): false with the first finding as error. */
-bool schema_load(const char *path, const struct schema_table *t, void *record, struct arena *a,
+/* A whole file with one document (for other files than manifests): what is wrong goes to the findings. False when the
+ * file cannot be read. */
+bool schema_load(const char *path, const struct schema_table *t, void *record, struct arena *a, struct findings *f,
 		 struct error *e) MUST_USE;
 
 /* A finding at the value of `node`; `found` NULL quotes the value. */

@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "controller/manifest/manifest.h"
 #include "controller/manifest/reference.h"
+#include "controller/simulation/files/world_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -258,13 +259,49 @@ static void print_json(const struct findings *f, const struct manifest *m)
 	fputs(out.text, stdout);
 }
 
+/* What was named on the command line: world files beside the manifests that they are about. */
+struct named {
+	const char **pools, **worlds;
+	size_t pool_count, world_count;
+};
+
+static struct named sort_paths(const char *const *paths, size_t count, struct arena *a)
+{
+	struct named n = { arena_array(a, const char *, count), arena_array(a, const char *, count), 0, 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		if (world_file_is(paths[i]))
+			n.worlds[n.world_count++] = paths[i];
+		else
+			n.pools[n.pool_count++] = paths[i];
+	}
+	return n;
+}
+
+static bool load(const struct named *n, struct arena *a, struct manifest *m, struct findings *f, struct error *e)
+{
+	if (n->world_count && !n->pool_count)
+		return error_set(e, ERROR_INVALID, "%s: a world is checked against its pools; name their manifest, too",
+				 n->worlds[0]);
+	bool is_valid = manifest_load(n->pools, n->pool_count, a, m, f, e);
+	bool has_fleet = is_valid;
+	for (size_t i = 0; i < n->world_count; i++) {
+		if (!world_file_check(n->worlds[i], has_fleet ? &m->fleet : NULL, a, f, e))
+			return false;
+		is_valid = is_valid && !f->count;
+	}
+	findings_sort(f);
+	return is_valid;
+}
+
 static int check(const char *const *paths, size_t count, bool wants_json)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	CLEANUP(findings_release) struct findings f = { 0 };
+	struct named named = sort_paths(paths, count, &a);
 	struct manifest m;
 	struct error e = { 0 };
-	bool is_valid = manifest_load(paths, count, &a, &m, &f, &e);
+	bool is_valid = load(&named, &a, &m, &f, &e);
 
 	if (wants_json)
 		print_json(&f, is_valid ? &m : NULL);
@@ -314,6 +351,7 @@ const struct command command_check = {
 	.summary = "Check manifests, and show what they are understood to say",
 	.examples = "  preheat check pool.yaml\n"
 		    "  preheat check manifests/ --output json\n"
+		    "  preheat check pool.yaml world.yaml      a world file against its pools\n"
 		    "  kubectl get configmap preheat -o jsonpath='{.data.pools\\.yaml}' | preheat check -\n",
 	.run = run,
 };

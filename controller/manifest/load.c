@@ -23,7 +23,11 @@ static bool is_warm_pool(struct findings *f, const struct yaml_node *root)
 	}
 	if (!kind || kind->kind != YAML_SCALAR || !strcmp(kind->text, "WarmPool"))
 		return true;
-	schema_find(f, kind, NULL, "WarmPool", "keep other objects in other files, or correct the kind");
+	schema_find(f, kind, NULL, "WarmPool",
+		    !strcmp(kind->text, "World")
+			    ? "name the world file itself (simulate: --world FILE), and keep it out of the "
+			      "folder of manifests"
+			    : "keep other objects in other files, or correct the kind");
 	return false;
 }
 

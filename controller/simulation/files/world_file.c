@@ -1,5 +1,6 @@
 #include "controller/simulation/files/world_file.h"
 
+#include "base/file.h"
 #include "controller/simulation/files/world_text.h"
 
 #include <string.h>
@@ -141,6 +142,36 @@ static void read_lendable(const struct lendable_text *t, const struct fleet_spec
 				"lent nodes are whole");
 }
 
+/* A second entry would undo the first. */
+static bool is_first(const struct yaml_node *entry, const char *name, struct findings *f)
+{
+	for (const struct yaml_node *n = entry->parent->first; name && n != entry; n = n->next) {
+		const struct yaml_node *other = yaml_child(n, "name");
+
+		if (!other || other->kind != YAML_SCALAR || strcmp(other->text, name) != 0)
+			continue;
+		schema_find_key(f, entry, "name", "the same name a second time", "every name once",
+				"put all of it into one entry");
+		return false;
+	}
+	return true;
+}
+
+static void check_replicas(const struct pool_text *t, const struct fleet_spec *fleet, size_t pool, struct findings *f)
+{
+	const struct pool_spec *p = &fleet->pools[pool];
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	int64_t room = 0;
+
+	for (size_t i = 0; i < p->group_count; i++) {
+		const struct group_spec *g = &fleet->groups[p->groups[i]];
+		room += g->max_nodes * replicas_per_node(g, p);
+	}
+	buf_printf(&allowed, "at most the %lld replicas that max of the pool's node groups lets be", (long long)room);
+	if (t->replicas > room)
+		schema_find_key(f, t->node, "replicas", NULL, allowed.text, "lower it, or raise max in the manifest");
+}
+
 static void read_world(const struct world_text *t, const struct fleet_spec *fleet, struct arena *a,
 		       struct world_spec *out, struct findings *f)
 {
@@ -152,32 +183,47 @@ static void read_world(const struct world_text *t, const struct fleet_spec *flee
 
 	memcpy(pools, spec.pools, fleet->pool_count * sizeof *pools);
 	memcpy(groups, spec.groups, fleet->group_count * sizeof *groups);
-	if (strcmp(t->kind, "World") != 0)
+	if (t->node && strcmp(t->kind, "World") != 0)
 		schema_find_key(f, t->node, "kind", NULL, "World", "manifests go to --pool");
 	for (size_t i = 0; i < t->pools.count; i++) {
 		const struct pool_text *p = &pool_texts[i];
 		size_t at = find_name(p->node, "name", p->name, pool_names(fleet, a), fleet->pool_count, f);
-		if (at < fleet->pool_count)
-			read_pool(p, &pools[at], a, f);
+		if (at == fleet->pool_count || !is_first(p->node, p->name, f))
+			continue;
+		check_replicas(p, fleet, at, f);
+		read_pool(p, &pools[at], a, f);
 	}
 	for (size_t i = 0; i < t->groups.count; i++) {
 		const struct group_text *g = &group_texts[i];
 		size_t at = find_name(g->node, "name", g->name, group_names(fleet, NULL, a), fleet->group_count, f);
-		if (at < fleet->group_count)
+		if (at < fleet->group_count && is_first(g->node, g->name, f))
 			read_group(g, &groups[at], a, f);
 	}
 	read_lendable(&t->lendable, fleet, pools, a, f);
 	*out = (struct world_spec){ pools, groups };
 }
 
+bool world_file_check(const char *path, const struct fleet_spec *fleet, struct arena *a, struct findings *f,
+		      struct error *e)
+{
+	struct world_text text = { .kind = "World" };
+	struct world_spec spec;
+
+	if (!schema_load(path, &world_text_table, &text, a, f, e))
+		return false;
+	if (fleet)
+		read_world(&text, fleet, a, &spec, f);
+	return true;
+}
+
 bool world_file_read(const char *path, const struct fleet_spec *fleet, struct arena *a, struct world_spec *out,
 		     struct error *e)
 {
 	CLEANUP(findings_release) struct findings f = { 0 };
-	struct world_text text = { 0 };
+	struct world_text text = { .kind = "World" };
 	struct world_spec spec;
 
-	if (!schema_load(path, &world_text_table, &text, a, e))
+	if (!schema_load(path, &world_text_table, &text, a, &f, e))
 		return false;
 	read_world(&text, fleet, a, &spec, &f);
 	if (f.count) {
@@ -186,4 +232,19 @@ bool world_file_read(const char *path, const struct fleet_spec *fleet, struct ar
 	}
 	*out = spec;
 	return true;
+}
+
+bool world_file_is(const char *path)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(findings_release) struct findings f = { 0 };
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct yaml_documents docs;
+	struct error e;
+
+	if (!strcmp(path, "-") || !file_read(path, YAML_BYTES_MAX, &text, &e) ||
+	    !yaml_parse(path, text.text, text.len, &a, &docs, &f) || !docs.count)
+		return false;
+	const struct yaml_node *kind = yaml_child(docs.roots[0], "kind");
+	return kind && kind->kind == YAML_SCALAR && !strcmp(kind->text, "World");
 }

@@ -3,8 +3,14 @@
  * YAML by table, strict. All of it is optional.
  */
 #pragma once
+#include "base/findings.h"
 #include "controller/simulation/world_spec.h"
 
 /* False with the first mistake as error: file, line, column, path, found, allowed. The spec lives in the arena. */
 bool world_file_read(const char *path, const struct fleet_spec *fleet, struct arena *a, struct world_spec *out,
 		     struct error *e) MUST_USE;
+/* All mistakes instead of the first; `fleet` NULL leaves out what needs it. False when the file cannot be read. */
+bool world_file_check(const char *path, const struct fleet_spec *fleet, struct arena *a, struct findings *f,
+		      struct error *e) MUST_USE;
+/* Whether a file says that it is a world: kind World. */
+bool world_file_is(const char *path);
