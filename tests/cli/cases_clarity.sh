@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2016,SC2154
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
 # What would be silently ignored, taken for something else, or told without a remedy.
 
 clear_run='preheat simulate --pool "$example/pool.yaml" --trace "$example/requests.csv.gz"'
@@ -71,3 +71,11 @@ found 'check: a world with a pool twice' 1 'w\.yaml:4:.*pools\[1\]\.name.*second
 found 'check: the example with its world' 0 'nothing wrong' '' 'preheat check "$example/pool.yaml" "$example/world.yaml"'
 refused 'check: a world alone' 2 'name their manifest' "$world" 'preheat check w.yaml'
 refused 'simulate: a world with several mistakes' 2 'w\.yaml:3.*4 more' "$world" "$clear_run --world w.yaml"
+
+found 'interrupted in the comparison' 3 'PARTIAL' \
+	'preheat generate --shape diurnal --length 20h --rate 20 --seed 1 -o day.csv 2>/dev/null' \
+	'set -m
+	"$preheat_path" simulate --pool "$example/pool.yaml" --trace day.csv --compare --out out >said 2>err &
+	for _ in $(seq 1200); do [ "$(pgrep -c -P $!)" -eq 0 ] || break; sleep 0.05; done
+	kill -INT $!; code=0; wait $! || code=$?; cat said
+	grep -q "\"sweep_complete\": false" out/compare.json && exit $code'
