@@ -1,6 +1,7 @@
 #include "controller/policy/decide.h"
 
 #include "base/exact.h"
+#include "controller/policy/back_off.h"
 #include "controller/policy/describe.h"
 #include "controller/policy/limits.h"
 #include "controller/policy/place.h"
@@ -209,7 +210,7 @@ struct plan policy_decide(const struct snapshot *s, struct memory *m, struct are
 	const size_t *order = order_of(s->fleet, a);
 
 	for (size_t i = 0; i < count; i++) {
-		place_observe(m->groups, s, i);
+		back_off_observe(m->groups, s, i);
 		t.courses[i].learned = pool_learn(&m->pools[i], s, i);
 		t.courses[i].wish = wish_make(&m->pools[i], s, i, &t.courses[i].learned);
 	}

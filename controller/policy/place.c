@@ -1,72 +1,5 @@
-#include "controller/policy/place.h"
-
-#include "base/error.h"
-
-static const millis STOCKOUT_BACKOFF = 3 * MINUTE, QUOTA_BACKOFF = 10 * MINUTE, OTHER_BACKOFF = MINUTE;
-static const millis LONGEST_BACKOFF = 30 * MINUTE, WAKE_BACKOFF = MINUTE;
-
-static int64_t at_most(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t positive(int64_t a)
-{
-	return a > 0 ? a : 0;
-}
-
-static const struct group_spec *spec_of(const struct placing *p, size_t i)
-{
-	return &p->s->fleet->groups[p->s->fleet->pools[p->pool].groups[i]];
-}
-
-static size_t index_of(const struct placing *p, size_t i)
-{
-	return p->s->fleet->pools[p->pool].groups[i];
-}
-
-static int64_t per_node(const struct placing *p, size_t i)
-{
-	int64_t n = replicas_per_node(spec_of(p, i), &p->s->fleet->pools[p->pool]);
-
-	return n > 0 ? n : 1;
-}
-
-static void back_off(struct group_memory *g, const struct event_input *e, millis now)
-{
-	millis first = e->value == ERROR_STOCKOUT ? STOCKOUT_BACKOFF
-		       : e->value == ERROR_QUOTA  ? QUOTA_BACKOFF
-						  : OTHER_BACKOFF;
-
-	if (e->kind == START_WAKE) {
-		g->wakes_blocked_until = now + WAKE_BACKOFF;
-		return;
-	}
-	/* Several refusals of one request count once: the back-off is over only after blocked_until. */
-	if (g->blocked_until > now)
-		return;
-	for (int64_t i = 0; i < g->refusals && first < LONGEST_BACKOFF; i++)
-		first *= 2;
-	g->blocked_until = now + at_most(first, LONGEST_BACKOFF);
-	g->refusals++;
-	g->refused_with = e->value;
-}
-
-void place_observe(struct group_memory *groups, const struct snapshot *s, size_t pool)
-{
-	const struct pool_snapshot *seen = &s->pools[pool];
-
-	for (size_t i = 0; i < seen->event_count; i++) {
-		const struct event_input *e = &seen->events[i];
-		if (e->group < 0 || (size_t)e->group >= s->fleet->pools[pool].group_count)
-			continue;
-		struct group_memory *g = &groups[s->fleet->pools[pool].groups[e->group]];
-		if (e->what == EVENT_REFUSED)
-			back_off(g, e, s->now);
-		else if (e->what == EVENT_SERVING && e->kind == START_COLD)
-			g->refusals = 0;
-	}
-}
+#include "controller/policy/back_off.h"
+#include "controller/policy/placing.h"
 
 /* Groups that differ in their zone only are filled evenly: the emptiest of them is taken first. */
 static bool same_but_zone(const struct group_spec *a, const struct group_spec *b)
@@ -83,21 +16,11 @@ static int64_t free_places(const struct placing *p, size_t i)
 	return positive(p->s->pools[p->pool].groups[i].free_places - (used + gpus - 1) / gpus);
 }
 
-static bool can_pay(const struct placing *p, int64_t price)
-{
-	return !p->money || *p->money >= price;
-}
-
-static void pay(const struct placing *p, int64_t price)
-{
-	if (p->money)
-		*p->money -= price;
-}
-
 static bool may_open(const struct placing *p, size_t i)
 {
 	return p->room[index_of(p, i)].nodes < spec_of(p, i)->max_nodes &&
-	       p->memory[index_of(p, i)].blocked_until <= p->s->now && can_pay(p, spec_of(p, i)->price_per_hour);
+	       p->memory[index_of(p, i)].blocked_until <= p->s->now &&
+	       placing_can_pay(p, spec_of(p, i)->price_per_hour);
 }
 
 static int64_t cold_room(const struct placing *p, size_t i)
@@ -139,7 +62,7 @@ static int64_t put_cold(const struct placing *p, size_t i, int64_t want)
 	}
 	int64_t n = at_most(want, per_node(p, i));
 	room->nodes++;
-	pay(p, spec_of(p, i)->price_per_hour);
+	placing_pay(p, spec_of(p, i)->price_per_hour);
 	p->out[i].cold += n;
 	return n;
 }
@@ -164,17 +87,11 @@ static void place_refills(const struct placing *p, int64_t want)
 		while (want > 0 && room->standby < spec_of(p, i)->standby_max_nodes && may_open(p, i)) {
 			room->nodes++;
 			room->standby++;
-			pay(p, spec_of(p, i)->price_per_hour);
+			placing_pay(p, spec_of(p, i)->price_per_hour);
 			p->out[i].refill += per_node(p, i);
 			want -= per_node(p, i);
 		}
 	}
-}
-
-/* What one more waking node costs: it is paid a little already. */
-static int64_t wake_price(const struct group_spec *g)
-{
-	return g->price_per_hour - g->price_per_hour / 1000 * g->standby_price_ppm / 1000;
 }
 
 static int64_t wakeable(const struct placing *p, size_t i)
@@ -199,7 +116,7 @@ static int64_t place_wakes(const struct placing *p, int64_t want)
 		room->woken += n;
 		room->nodes += nodes;
 		room->standby -= nodes;
-		pay(p, nodes * wake_price(spec_of(p, i)));
+		placing_pay(p, nodes * wake_price(spec_of(p, i)));
 		want -= n;
 	}
 	return want;
@@ -215,110 +132,9 @@ static int64_t place_reclaims(const struct placing *p, int64_t want)
 			n = at_most(n, positive(*p->money / price));
 		p->out[i].reclaim += n;
 		room->reclaimed += n;
-		pay(p, n * price);
+		placing_pay(p, n * price);
 		want -= n;
 	}
-	return want;
-}
-
-static int64_t starting(const struct placing *p, size_t i, enum start_kind kind)
-{
-	const struct pool_snapshot *seen = &p->s->pools[p->pool];
-	int64_t n = 0;
-
-	for (size_t k = 0; k < seen->start_count; k++)
-		if (seen->starts[k].group == (int64_t)i && seen->starts[k].kind == (int64_t)kind)
-			n += seen->starts[k].count;
-	return n;
-}
-
-/* Nodes that may go without the group falling below its smallest size. */
-static int64_t spare_nodes(const struct placing *p, size_t i)
-{
-	const struct group_room *room = &p->room[index_of(p, i)];
-
-	return positive(room->nodes - room->leaving - spec_of(p, i)->min_nodes);
-}
-
-static int64_t cancel(const struct placing *p, size_t i, enum start_kind kind, int64_t *want, int64_t *out)
-{
-	int64_t each = per_node(p, i), n = at_most(*want, starting(p, i, kind));
-
-	n = at_most(n, spare_nodes(p, i) * each);
-	*out = n;
-	*want -= n;
-	p->room[index_of(p, i)].nodes -= n / each;
-	return n / each;
-}
-
-/* Cancels in the least preferred group first. */
-static void place_cancels(const struct placing *p, const struct moves *m)
-{
-	int64_t cold = m->cancel_cold, wake = m->cancel_wake, reclaim = m->cancel_reclaim;
-
-	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0;) {
-		struct group_decision *d = &p->out[i];
-		d->cancel_place = at_most(cold, starting(p, i, START_PLACE));
-		cold -= d->cancel_place;
-		pay(p, -spec_of(p, i)->price_per_hour * cancel(p, i, START_COLD, &cold, &d->cancel_cold));
-		pay(p, -wake_price(spec_of(p, i)) * cancel(p, i, START_WAKE, &wake, &d->cancel_wake));
-		d->cancel_reclaim = at_most(reclaim, starting(p, i, START_RECLAIM));
-		reclaim -= d->cancel_reclaim;
-	}
-}
-
-static void place_adoptions(const struct placing *p, int64_t want)
-{
-	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
-		int64_t n = at_most(want, starting(p, i, START_REFILL));
-		p->out[i].adopt_refill = n;
-		want -= n;
-	}
-}
-
-/* Where released machines go: to a pool that borrows, into the stock, or away. */
-static void send_off(const struct placing *p, size_t i, int64_t n, int64_t give_back, bool keeps_stock)
-{
-	struct group_room *room = &p->room[index_of(p, i)];
-	const struct group_spec *g = spec_of(p, i);
-	struct group_decision *d = &p->out[i];
-	int64_t each = per_node(p, i), nodes = (n + each - 1) / each, kept;
-
-	d->release += n;
-	d->give_back += p->borrower_waits ? n : at_most(n, give_back);
-	room->leaving += nodes;
-	kept = keeps_stock ? at_most(positive(g->standby_max_nodes - room->standby), nodes) : 0;
-	d->stop = at_most(kept * each, n - d->give_back);
-	room->standby += (d->stop + each - 1) / each;
-}
-
-/* Replicas whose release empties nodes: a replica less on a node that stays saves nothing. */
-static int64_t releasable(const struct placing *p, size_t i, int64_t want)
-{
-	const struct group_input *in = &p->s->pools[p->pool].groups[i];
-
-	if (per_node(p, i) == 1)
-		return at_most(at_most(want, in->ready), spare_nodes(p, i));
-	return spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
-}
-
-static int64_t place_releases(const struct placing *p, struct wish *w)
-{
-	int64_t want = w->moves.release, give_back = w->moves.give_back;
-	bool at_min = false;
-
-	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
-		int64_t n = releasable(p, i, want);
-		at_min |= spare_nodes(p, i) <= 0 && p->s->pools[p->pool].groups[i].ready > 0;
-		if (n <= 0)
-			continue;
-		int64_t back = at_most(give_back, n);
-		send_off(p, i, n, back, w->keeps_stock);
-		give_back -= back;
-		want -= n;
-	}
-	if (want > 0 && w->held_by == LIMIT_NONE)
-		w->held_by = at_min ? LIMIT_MIN : LIMIT_WHOLE_NODE;
 	return want;
 }
 
@@ -329,28 +145,11 @@ static void fill_minima(const struct placing *p, struct wish *w)
 		struct group_room *room = &p->room[index_of(p, i)];
 		while (room->nodes - room->leaving < spec_of(p, i)->min_nodes && may_open(p, i)) {
 			room->nodes++;
-			pay(p, spec_of(p, i)->price_per_hour);
+			placing_pay(p, spec_of(p, i)->price_per_hour);
 			p->out[i].cold += per_node(p, i);
 			w->held_by = LIMIT_MIN;
 		}
 	}
-}
-
-static void delete_stock(const struct placing *p, int64_t want)
-{
-	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
-		struct group_room *room = &p->room[index_of(p, i)];
-		int64_t each = per_node(p, i), stopped = p->s->pools[p->pool].groups[i].standby - room->woken;
-		int64_t n = at_most(want, positive(stopped)) / each * each;
-		p->out[i].delete_standby = n;
-		room->standby -= n / each;
-		want -= n;
-	}
-}
-
-static enum limit refusal_limit(const struct group_memory *g)
-{
-	return g->refused_with == ERROR_QUOTA ? LIMIT_QUOTA : LIMIT_STOCKOUT;
 }
 
 static enum limit why_no_room(const struct placing *p)
@@ -359,8 +158,8 @@ static enum limit why_no_room(const struct placing *p)
 
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
 		if (p->memory[index_of(p, i)].blocked_until > p->s->now)
-			return refusal_limit(&p->memory[index_of(p, i)]);
-		too_dear |= !can_pay(p, spec_of(p, i)->price_per_hour) &&
+			return back_off_limit(&p->memory[index_of(p, i)]);
+		too_dear |= !placing_can_pay(p, spec_of(p, i)->price_per_hour) &&
 			    p->room[index_of(p, i)].nodes < spec_of(p, i)->max_nodes;
 	}
 	return too_dear ? LIMIT_BUDGET : LIMIT_MAX;
@@ -375,7 +174,7 @@ static void report_groups(const struct placing *p)
 		d->nodes_desired = p->room[index_of(p, i)].nodes - p->room[index_of(p, i)].leaving;
 		d->blocked_until = g->blocked_until > p->s->now ? g->blocked_until : 0;
 		d->refusals = g->refusals;
-		d->held_by = d->blocked_until				    ? refusal_limit(g)
+		d->held_by = d->blocked_until				    ? back_off_limit(g)
 			     : d->nodes_desired >= spec_of(p, i)->max_nodes ? LIMIT_MAX
 									    : LIMIT_NONE;
 	}
@@ -435,7 +234,7 @@ int64_t place_moves(const struct placing *p, struct wish *w)
 	place_releases(p, w);
 	if (p->s->fleet->pools[p->pool].mode == MODE_ACT)
 		fill_minima(p, w);
-	delete_stock(p, w->stock_excess);
+	place_deletions(p, w->stock_excess);
 	report_groups(p);
 	return positive(replacements - left);
 }

@@ -1,7 +1,7 @@
 /*
  * From replicas to node groups: preferred group first, blocked ones
  * skipped, spread over zones, whole nodes released from the least preferred
- * group. Back-off per offering after a refusal, doubling, then probed again.
+ * group.
  */
 #pragma once
 #include "controller/policy/wish.h"
@@ -26,8 +26,6 @@ struct placing {
 	bool borrower_waits;	     /* a pool that may borrow wants more than it has */
 };
 
-/* Takes refusals into the back-offs; once per pool and tick, before placing. */
-void place_observe(struct group_memory *groups, const struct snapshot *s, size_t pool);
 /* Fills out; what finds no room is left out, and w->held_by says why. Returns how many replacements of lent nodes
  * were asked for. */
 int64_t place_moves(const struct placing *p, struct wish *w);

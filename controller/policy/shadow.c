@@ -155,7 +155,7 @@ static void start_fast(struct shadow *s, uint16_t *ring, int64_t n, const int32_
 /* A share of the wakes is refused: their machines stay stopped and new ones are asked for. */
 static int64_t refused(struct shadow *s, int64_t wakes, const struct shadow_tick *t)
 {
-	int64_t n = (int64_t)((double)(wakes / DEALS * DEALS) * t->wake_refused);
+	int64_t rounds = wakes - wakes % DEALS, n = (int64_t)((double)rounds * t->wake_refused);
 
 	for (int64_t i = 0; i < wakes % DEALS; i++)
 		n += (double)((s->deals + (int32_t)i * 7) % DEALS) < t->wake_refused * DEALS;
