@@ -39,48 +39,6 @@ static void demand_is_met_after_a_step(void **state)
 	toy_end(&t);
 }
 
-static void a_stockout_falls_back_and_is_probed_again(void **state)
-{
-	struct toy t;
-
-	(void)state;
-	toy_init(&t, 2);
-	toy_begin(&t, 5);
-	t.demand = 4;
-	toy_run(&t, HOUR);
-	t.refuse[0] = true;
-	t.demand = 12;
-	toy_run(&t, 20 * MINUTE);
-	assert_true(t.ready[1] >= 6);
-	assert_true(t.plan.groups[0].refusals >= 1);
-	t.refuse[0] = false;
-	toy_run(&t, 40 * MINUTE);
-	t.demand = 30;
-	toy_run(&t, 30 * MINUTE);
-	assert_true(t.ready[0] >= 12);
-	assert_int_equal(t.plan.groups[0].refusals, 0);
-	toy_end(&t);
-}
-
-static void refusals_back_off_longer_each_time(void **state)
-{
-	struct toy t;
-	int asks = 0;
-
-	(void)state;
-	toy_init(&t, 1);
-	toy_begin(&t, 2);
-	t.refuse[0] = true;
-	t.demand = 9;
-	for (int i = 0; i < 4 * 240; i++) {
-		toy_tick(&t);
-		asks += t.plan.groups[0].cold > 0;
-	}
-	assert_in_range(asks, 4, 14); /* four hours: 3, 6, 12, 24, 30, 30 ... minutes apart */
-	assert_int_equal(t.plan.decision.held_by, LIMIT_STOCKOUT);
-	toy_end(&t);
-}
-
 static void blindness_never_shrinks(void **state)
 {
 	struct toy t;
@@ -121,81 +79,6 @@ static void a_sudden_zero_is_missing_data_until_it_lasts(void **state)
 	assert_int_equal(t.plan.decision.held_by, LIMIT_STALE);
 	toy_run(&t, 3 * HOUR);
 	assert_in_range(toy_ready(&t), 0, 2);
-	toy_end(&t);
-}
-
-static void modes_that_do_not_act_ask_for_nothing(void **state)
-{
-	static const struct {
-		enum pool_mode mode;
-		enum limit limit;
-	} cases[] = { { MODE_OBSERVE, LIMIT_OBSERVE }, { MODE_PAUSED, LIMIT_PAUSED } };
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct toy t;
-		toy_init(&t, 1);
-		t.pool.mode = cases[i].mode;
-		toy_begin(&t, 2);
-		t.demand = 9;
-		toy_run(&t, HOUR);
-		assert_int_equal(toy_ready(&t), 2);
-		assert_int_equal(t.asked_cold, 0);
-		assert_int_equal(t.plan.decision.held_by, cases[i].limit);
-		assert_true(t.plan.decision.wished > 9);
-		toy_end(&t);
-	}
-}
-
-static void limits_hold_and_are_named(void **state)
-{
-	struct toy t;
-
-	(void)state;
-	toy_init(&t, 1);
-	t.groups[0].max_nodes = 7;
-	toy_begin(&t, 2);
-	t.demand = 20;
-	toy_run(&t, HOUR);
-	assert_int_equal(toy_ready(&t), 7);
-	assert_int_equal(t.plan.decision.held_by, LIMIT_MAX);
-	toy_end(&t);
-
-	toy_init(&t, 1);
-	t.pool.budget_per_hour = 6500000; /* six replicas at a dollar */
-	toy_begin(&t, 2);
-	t.demand = 20;
-	toy_run(&t, HOUR);
-	assert_int_equal(toy_ready(&t), 6);
-	assert_int_equal(t.plan.decision.held_by, LIMIT_BUDGET);
-	toy_end(&t);
-
-	toy_init(&t, 1);
-	t.groups[0].min_nodes = 4;
-	toy_begin(&t, 0);
-	toy_run(&t, HOUR);
-	assert_int_equal(toy_ready(&t), 4);
-	toy_end(&t);
-}
-
-static void headroom_is_beyond_demand_and_follows_the_schedule(void **state)
-{
-	struct toy t;
-
-	(void)state;
-	toy_init(&t, 1);
-	t.pool.headroom_min = 3;
-	toy_begin(&t, 2);
-	t.demand = 10;
-	toy_run(&t, HOUR);
-	assert_in_range(toy_ready(&t), 13, 15);
-	/* Opens in 30 minutes: asked for about one lead time before, there when it opens. */
-	t.schedule_next_floor = 8;
-	t.schedule_next_at = t.now + 30 * MINUTE;
-	toy_run(&t, 15 * MINUTE);
-	assert_in_range(toy_ready(&t), 13, 15);
-	toy_run(&t, 15 * MINUTE);
-	assert_true(toy_ready(&t) >= 18);
 	toy_end(&t);
 }
 
@@ -261,9 +144,7 @@ static void stopped_machines_are_woken_first_and_restocked(void **state)
 
 	(void)state;
 	toy_init(&t, 1);
-	t.groups[0].standby_max_nodes = 20;
-	t.groups[0].standby_price_ppm = 20000;
-	t.groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+	toy_keep_stock(&t, 20000);
 	toy_begin(&t, 11);
 	t.demand = 10;
 	toy_run(&t, 2 * HOUR);
@@ -284,9 +165,7 @@ static void refused_wakes_become_new_machines(void **state)
 
 	(void)state;
 	toy_init(&t, 1);
-	t.groups[0].standby_max_nodes = 20;
-	t.groups[0].standby_price_ppm = 20000;
-	t.groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+	toy_keep_stock(&t, 20000);
 	toy_begin(&t, 11);
 	t.demand = 10;
 	toy_run(&t, 2 * HOUR);
@@ -412,58 +291,6 @@ static void overdue_starts_are_replaced(void **state)
 	toy_end(&t);
 }
 
-static void a_budget_is_kept_at_the_price_of_each_group(void **state)
-{
-	struct toy t;
-
-	(void)state;
-	toy_init(&t, 2);
-	t.groups[1].price_per_hour = 5000000;
-	t.pool.budget_per_hour = 20000000;
-	t.refuse[0] = true;
-	toy_begin(&t, 3);
-	t.demand = 15;
-	toy_run(&t, 2 * HOUR);
-	assert_int_equal(t.ready[0] + 5 * t.ready[1] <= 20, 1);
-	assert_int_equal(t.ready[1], 3);
-	assert_true(t.plan.decision.dollars_per_hour <= 20000000);
-	toy_end(&t);
-}
-
-static void a_group_that_loses_its_smallest_size_gets_it_back(void **state)
-{
-	struct toy t;
-
-	(void)state;
-	toy_init(&t, 2);
-	t.groups[1].min_nodes = 3;
-	toy_begin(&t, 4);
-	t.demand = 3;
-	toy_run(&t, HOUR);
-	assert_int_equal(t.ready[1], 3);
-	t.ready[1] = 0;
-	toy_run(&t, 10 * MINUTE);
-	assert_int_equal(t.ready[1], 3);
-	toy_run(&t, 12 * HOUR);
-	assert_int_equal(t.ready[1], 3);
-	assert_in_range(t.ready[0], 0, 2);
-	toy_end(&t);
-}
-
-static void headroom_has_a_ceiling(void **state)
-{
-	struct toy t;
-
-	(void)state;
-	toy_init(&t, 1);
-	t.pool.headroom_max = 2;
-	toy_begin(&t, 30);
-	t.demand = 10;
-	toy_run(&t, HOUR);
-	assert_in_range(toy_ready(&t), 10, 12);
-	toy_end(&t);
-}
-
 static void hung_servers_do_not_look_small(void **state)
 {
 	struct toy t;
@@ -487,9 +314,7 @@ static void blindness_keeps_the_stock_and_hears_the_api_server(void **state)
 
 	(void)state;
 	toy_init(&t, 1);
-	t.groups[0].standby_max_nodes = 20;
-	t.groups[0].standby_price_ppm = 200000;
-	t.groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+	toy_keep_stock(&t, 200000);
 	toy_begin(&t, 11);
 	t.demand = 10;
 	toy_run(&t, 2 * HOUR);
@@ -528,13 +353,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_still_world_is_left_alone),
 		cmocka_unit_test(demand_is_met_after_a_step),
-		cmocka_unit_test(a_stockout_falls_back_and_is_probed_again),
-		cmocka_unit_test(refusals_back_off_longer_each_time),
 		cmocka_unit_test(blindness_never_shrinks),
 		cmocka_unit_test(a_sudden_zero_is_missing_data_until_it_lasts),
-		cmocka_unit_test(modes_that_do_not_act_ask_for_nothing),
-		cmocka_unit_test(limits_hold_and_are_named),
-		cmocka_unit_test(headroom_is_beyond_demand_and_follows_the_schedule),
 		cmocka_unit_test(a_batch_pool_goes_to_zero_and_wakes_on_a_queue),
 		cmocka_unit_test(a_pool_at_zero_wakes_on_the_schedule),
 		cmocka_unit_test(deadlines_buy_what_the_time_left_needs),
@@ -545,9 +365,6 @@ int main(void)
 		cmocka_unit_test(a_wrong_prior_of_slots_is_corrected),
 		cmocka_unit_test(a_wrong_prior_of_lead_time_is_corrected),
 		cmocka_unit_test(overdue_starts_are_replaced),
-		cmocka_unit_test(a_budget_is_kept_at_the_price_of_each_group),
-		cmocka_unit_test(a_group_that_loses_its_smallest_size_gets_it_back),
-		cmocka_unit_test(headroom_has_a_ceiling),
 		cmocka_unit_test(hung_servers_do_not_look_small),
 		cmocka_unit_test(blindness_keeps_the_stock_and_hears_the_api_server),
 		cmocka_unit_test(a_deadline_that_is_lost_does_not_buy_everything),

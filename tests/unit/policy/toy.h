@@ -88,6 +88,14 @@ static inline void toy_init(struct toy *t, size_t group_count)
 	t->lead[START_PLACE] = 90000;
 }
 
+/* Up to 20 stopped machines in the first group that serve after 90 s. */
+static inline void toy_keep_stock(struct toy *t, int64_t price_ppm)
+{
+	t->groups[0].standby_max_nodes = 20;
+	t->groups[0].standby_price_ppm = price_ppm;
+	t->groups[0].standby_lead_time = (struct quantiles){ 90000, 150000 };
+}
+
 static inline void toy_begin(struct toy *t, int64_t ready)
 {
 	t->ready[0] = ready;

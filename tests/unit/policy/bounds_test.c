@@ -1,0 +1,187 @@
+/* Sizes, money, modes and refusals: what holds a wish, and by which name. */
+#include "tests/unit/policy/toy.h"
+
+static void limits_hold_and_are_named(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.groups[0].max_nodes = 7;
+	toy_begin(&t, 2);
+	t.demand = 20;
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 7);
+	assert_int_equal(t.plan.decision.held_by, LIMIT_MAX);
+	toy_end(&t);
+
+	toy_init(&t, 1);
+	t.pool.budget_per_hour = 6500000; /* six replicas at a dollar */
+	toy_begin(&t, 2);
+	t.demand = 20;
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 6);
+	assert_int_equal(t.plan.decision.held_by, LIMIT_BUDGET);
+	toy_end(&t);
+
+	toy_init(&t, 1);
+	t.groups[0].min_nodes = 4;
+	toy_begin(&t, 0);
+	toy_run(&t, HOUR);
+	assert_int_equal(toy_ready(&t), 4);
+	toy_end(&t);
+}
+
+static void headroom_is_beyond_demand_and_follows_the_schedule(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.headroom_min = 3;
+	toy_begin(&t, 2);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	assert_in_range(toy_ready(&t), 13, 15);
+	/* Opens in 30 minutes: asked for about one lead time before, there when it opens. */
+	t.schedule_next_floor = 8;
+	t.schedule_next_at = t.now + 30 * MINUTE;
+	toy_run(&t, 15 * MINUTE);
+	assert_in_range(toy_ready(&t), 13, 15);
+	toy_run(&t, 15 * MINUTE);
+	assert_true(toy_ready(&t) >= 18);
+	toy_end(&t);
+}
+
+static void a_budget_is_kept_at_the_price_of_each_group(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 2);
+	t.groups[1].price_per_hour = 5000000;
+	t.pool.budget_per_hour = 20000000;
+	t.refuse[0] = true;
+	toy_begin(&t, 3);
+	t.demand = 15;
+	toy_run(&t, 2 * HOUR);
+	assert_int_equal(t.ready[0] + 5 * t.ready[1] <= 20, 1);
+	assert_int_equal(t.ready[1], 3);
+	assert_true(t.plan.decision.dollars_per_hour <= 20000000);
+	toy_end(&t);
+}
+
+static void a_group_that_loses_its_smallest_size_gets_it_back(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 2);
+	t.groups[1].min_nodes = 3;
+	toy_begin(&t, 4);
+	t.demand = 3;
+	toy_run(&t, HOUR);
+	assert_int_equal(t.ready[1], 3);
+	t.ready[1] = 0;
+	toy_run(&t, 10 * MINUTE);
+	assert_int_equal(t.ready[1], 3);
+	toy_run(&t, 12 * HOUR);
+	assert_int_equal(t.ready[1], 3);
+	assert_in_range(t.ready[0], 0, 2);
+	toy_end(&t);
+}
+
+static void headroom_has_a_ceiling(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.headroom_max = 2;
+	toy_begin(&t, 30);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	assert_in_range(toy_ready(&t), 10, 12);
+	toy_end(&t);
+}
+
+static void modes_that_do_not_act_ask_for_nothing(void **state)
+{
+	static const struct {
+		enum pool_mode mode;
+		enum limit limit;
+	} cases[] = { { MODE_OBSERVE, LIMIT_OBSERVE }, { MODE_PAUSED, LIMIT_PAUSED } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct toy t;
+		toy_init(&t, 1);
+		t.pool.mode = cases[i].mode;
+		toy_begin(&t, 2);
+		t.demand = 9;
+		toy_run(&t, HOUR);
+		assert_int_equal(toy_ready(&t), 2);
+		assert_int_equal(t.asked_cold, 0);
+		assert_int_equal(t.plan.decision.held_by, cases[i].limit);
+		assert_true(t.plan.decision.wished > 9);
+		toy_end(&t);
+	}
+}
+
+static void refusals_back_off_longer_each_time(void **state)
+{
+	struct toy t;
+	int asks = 0;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 2);
+	t.refuse[0] = true;
+	t.demand = 9;
+	for (int i = 0; i < 4 * 240; i++) {
+		toy_tick(&t);
+		asks += t.plan.groups[0].cold > 0;
+	}
+	assert_in_range(asks, 4, 14); /* four hours: 3, 6, 12, 24, 30, 30 ... minutes apart */
+	assert_int_equal(t.plan.decision.held_by, LIMIT_STOCKOUT);
+	toy_end(&t);
+}
+
+static void a_stockout_falls_back_and_is_probed_again(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 2);
+	toy_begin(&t, 5);
+	t.demand = 4;
+	toy_run(&t, HOUR);
+	t.refuse[0] = true;
+	t.demand = 12;
+	toy_run(&t, 20 * MINUTE);
+	assert_true(t.ready[1] >= 6);
+	assert_true(t.plan.groups[0].refusals >= 1);
+	t.refuse[0] = false;
+	toy_run(&t, 40 * MINUTE);
+	t.demand = 30;
+	toy_run(&t, 30 * MINUTE);
+	assert_true(t.ready[0] >= 12);
+	assert_int_equal(t.plan.groups[0].refusals, 0);
+	toy_end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits_hold_and_are_named),
+		cmocka_unit_test(headroom_is_beyond_demand_and_follows_the_schedule),
+		cmocka_unit_test(a_budget_is_kept_at_the_price_of_each_group),
+		cmocka_unit_test(a_group_that_loses_its_smallest_size_gets_it_back),
+		cmocka_unit_test(headroom_has_a_ceiling),
+		cmocka_unit_test(modes_that_do_not_act_ask_for_nothing),
+		cmocka_unit_test(refusals_back_off_longer_each_time),
+		cmocka_unit_test(a_stockout_falls_back_and_is_probed_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
