@@ -19,10 +19,10 @@ static void interrupt(int signal)
 static void interrupt_reading(int signal)
 {
 	static const char text[] = " simulate: interrupted while the inputs were read; nothing was simulated\n";
-	ssize_t told = write(STDERR_FILENO, command_program(), strlen(command_program()));
+	bool told = write(STDERR_FILENO, command_program(), strlen(command_program())) > 0 &&
+		    write(STDERR_FILENO, text, sizeof text - 1) > 0;
 
 	(void)signal;
-	told = write(STDERR_FILENO, text, sizeof text - 1);
 	(void)told;
 	_exit(EXIT_ENVIRONMENT);
 }
