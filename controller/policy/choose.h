@@ -41,6 +41,6 @@ struct choice choose_rule(const struct choice_input *in);
 double choice_share(const struct choice_input *in, size_t rule);
 /* The same on the record alone. */
 double choice_record_share(const struct choice_input *in, size_t rule);
-/* What doubling the fleet would not have avoided, as a share of the requests. */
+/* What the largest margin that is open would not have avoided, as a share of the requests. */
 double choice_sunk_share(const struct choice_input *in);
 double choice_cost(const struct choice_input *in, size_t rule);

@@ -3,6 +3,7 @@
 #include "controller/policy/choose.h"
 #include "controller/policy/demand.h"
 #include "controller/policy/lead_time.h"
+#include "controller/policy/review.h"
 
 #include "base/exact.h"
 
@@ -363,6 +364,41 @@ static void a_backlog_outlives_a_change_of_the_fleet(void **state)
 	assert_int_equal(exact_round(s.late - late), 0);
 }
 
+/* A day of 100,000 requests at 1 % allowed; each row is what the shadows expected and what came. */
+static void the_self_test_tells_expectation_from_reality(void **state)
+{
+	static const struct {
+		const char *what;
+		double hours, expected_late, late, expected_held, held;
+		enum self_test want;
+	} cases[] = {
+		{ "an hour is too little", 1, 800, 5000, 10, 10, SELF_TEST_LEARNING },
+		{ "as expected", 24, 800, 900, 10, 10, SELF_TEST_AGREES },
+		{ "noise on a small number", 24, 10, 400, 10, 10, SELF_TEST_AGREES },
+		{ "three times as many late", 24, 800, 2400, 10, 10, SELF_TEST_LATER },
+		{ "hardly any late", 24, 3000, 200, 10, 10, SELF_TEST_EARLIER },
+		{ "a third more machines", 24, 800, 800, 10, 13.4, SELF_TEST_DEARER },
+	};
+	struct pool_memory *m = calloc(1, sizeof *m);
+
+	(void)state;
+	assert_non_null(m);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		const double ticks = 5760;
+		m->record.hours = cases[i].hours;
+		m->choice = (struct rule_memory){ .day_started = 1e5,
+						  .day_late = cases[i].late,
+						  .day_shadow_late = cases[i].expected_late,
+						  .day_ticks = ticks,
+						  .day_held = cases[i].held * ticks,
+						  .day_shadow_held = cases[i].expected_held * ticks };
+		enum self_test got = review_self_test(m, .01);
+		if (got != cases[i].want)
+			fail_msg("%s: %d instead of %d", cases[i].what, (int)got, (int)cases[i].want);
+	}
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +415,7 @@ int main(void)
 		cmocka_unit_test(a_backlog_outlives_a_change_of_the_fleet),
 		cmocka_unit_test(the_present_rule_is_kept_for_small_gains),
 		cmocka_unit_test(a_price_of_late_requests_replaces_the_objective),
+		cmocka_unit_test(the_self_test_tells_expectation_from_reality),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
