@@ -8,6 +8,7 @@ cd "${1:-.}"
 # room: rooms that it may include; the longest name that fits a file is its room. * is all.
 layers='
 base:
+base/net: base
 controller/policy: base
 controller/manifest: base controller/policy
 controller/traces: base
@@ -27,6 +28,9 @@ sqlite3.h state
 yajl/ base
 yaml.h base
 zlib.h base
+curl/ base/net
+ev.h base/net
+microhttpd.h base/net
 cmocka.h tests
 '
 

@@ -7,6 +7,8 @@
 	BUILD_NEEDS=(gcc:gcc libc6-dev:/usr/include/stdio.h cmake:cmake ninja-build:ninja
 		libyajl-dev:/usr/include/yajl/yajl_parse.h libyaml-dev:/usr/include/yaml.h
 		libsqlite3-dev:/usr/include/sqlite3.h zlib1g-dev:/usr/include/zlib.h
+		libcurl4-openssl-dev:curl-config libev-dev:/usr/include/ev.h
+		libmicrohttpd-dev:/usr/include/microhttpd.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
 	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
