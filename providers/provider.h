@@ -1,0 +1,115 @@
+/*
+ * What a cloud must be able to do for us. One file in this folder implements
+ * it, one line in providers/list.def names it.
+ *
+ * Sizes asked for are absolute, so that a repeated call changes nothing; the
+ * group's description is the truth after a crash or a lost answer.
+ *
+ * Every started call ends in exactly one done(), from the event loop, never
+ * inside the call. The call stays the caller's and must live until then.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/millis.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct http;
+struct loop;
+struct provider;
+
+enum machine_state {
+	MACHINE_PENDING, /* bought, not running yet */
+	MACHINE_RUNNING,
+	MACHINE_STOPPING, /* on its way to standby */
+	MACHINE_STOPPED,  /* standby */
+	MACHINE_WAKING,	  /* standby on its way back */
+	MACHINE_TERMINATING,
+	MACHINE_STATE_COUNT
+};
+
+struct machine {
+	const char *id;		 /* what remove and stop name */
+	const char *provider_id; /* as Node.spec.providerID will say */
+	const char *zone;	 /* "" when not told */
+	enum machine_state state;
+	millis launched_at, state_since; /* 0 when not told */
+};
+
+/* A launch that the cloud tried and gave up; told again until it is forgotten by the cloud. */
+struct launch_failure {
+	int64_t id; /* grows; what was seen before is known by it */
+	millis at;
+	enum error_kind kind; /* ERROR_STOCKOUT, ERROR_QUOTA, ... */
+	const char *message;
+	int64_t count; /* machines */
+};
+
+/* What the cloud says of a group. Texts and lists live in the call's arena. */
+struct group_description {
+	int64_t min, max;	  /* the cloud's own bounds */
+	int64_t desired;	  /* machines asked to run */
+	int64_t standby;	  /* machines asked to stand by */
+	struct machine *machines; /* oldest first, terminating ones too */
+	size_t machine_count;
+	struct launch_failure *failures; /* oldest first */
+	size_t failure_count;
+	bool is_busy; /* an operation is in flight there: ask again later */
+};
+
+enum provider_verb {
+	PROVIDER_DESCRIBE, /* -> description */
+	PROVIDER_GROW,	   /* desired: machines that shall run; stopped ones are woken first. Never shrinks. */
+	PROVIDER_REMOVE,   /* ids: terminated, and desired lowered by them; unknown ids are gone already */
+	PROVIDER_STOP,	   /* ids: to standby, desired lowered by them */
+	PROVIDER_STANDBY,  /* desired: machines that shall stand by */
+	PROVIDER_CANCEL,   /* ids: as remove, for those that do not run yet; running ones are left alone */
+	PROVIDER_VERB_COUNT
+};
+
+/* What not every cloud can; the policy is told. */
+enum provider_ability {
+	PROVIDER_NAMES_VICTIMS = 1 << 0,
+	PROVIDER_HAS_STANDBY = 1 << 1,
+	PROVIDER_STOPS_NAMED = 1 << 2,
+	PROVIDER_CANCELS = 1 << 3,
+};
+
+struct provider_call {
+	/* filled in by the caller */
+	enum provider_verb verb;
+	const char *group;    /* name in the manifest */
+	const char *settings; /* the provider's own keys as JSON */
+	const char *token;    /* of what changes something: a repeat has no second effect */
+	int64_t desired;
+	const char *const *ids;
+	size_t id_count;
+	void (*done)(struct provider_call *);
+	void *user;
+
+	/* Valid in done() and until provider_call_release. */
+	struct error error; /* ERROR_NONE: done; the kind tells stock-out, quota, throttled, auth ... apart */
+	struct group_description description; /* of describe */
+	millis retry_after;		      /* at the earliest, when throttled; 0 when not told */
+
+	/* private to the provider */
+	struct arena arena;
+	void *exchange;
+};
+
+struct provider_ops {
+	const char *name;
+	unsigned abilities; /* of enum provider_ability */
+	struct provider *(*open)(struct loop *loop, struct http *http, struct error *e);
+	void (*close)(struct provider *p); /* no call may be in flight */
+	void (*start)(struct provider *p, struct provider_call *c);
+	void (*cancel)(struct provider *p, struct provider_call *c); /* done() comes soon, as ERROR_CANCELLED */
+};
+
+/* NULL when there is none of this name. */
+const struct provider_ops *provider_find(const char *name);
+void provider_call_release(struct provider_call *c);
+const char *provider_verb_name(enum provider_verb verb);
+const char *machine_state_name(enum machine_state state);
