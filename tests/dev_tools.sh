@@ -13,6 +13,7 @@
 	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
+	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)
 	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm)
 }
 
