@@ -1,0 +1,151 @@
+/*
+ * What the controller shows of itself: one plain value that the loop keeps
+ * and whoever shows it (metrics, health, status objects, events) only reads.
+ * Everything is of one thread. What a pointer names lives until the loop
+ * publishes the next tick, except where said; NULL and 0 are allowed
+ * everywhere and mean "not known", so that a zeroed value can be shown too.
+ *
+ * Points in time are of published.clock: `_at` is wall time (clock_now),
+ * `_mono` is clock_mono. Counters only grow, since the process started.
+ */
+#pragma once
+#include "base/clock.h"
+#include "base/error.h"
+#include "controller/policy/plan.h"
+
+/* A counter with the values of its labels; unused labels are NULL. */
+struct published_count {
+	const char *labels[3];
+	int64_t count;
+};
+struct published_counts {
+	const struct published_count *items;
+	size_t count;
+};
+
+/* Durations by size, for a histogram. Bounds in milliseconds; the last bucket has none. */
+#define PUBLISHED_BOUNDS                                                           \
+	{                                                                          \
+		1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 30000 \
+	}
+enum { PUBLISHED_BUCKETS = 15 };
+struct published_times {
+	int64_t bucket[PUBLISHED_BUCKETS]; /* each counts its own, not those below */
+	int64_t count, sum_us;
+};
+
+static inline void published_time(struct published_times *t, int64_t us)
+{
+	static const int64_t bounds[PUBLISHED_BUCKETS - 1] = PUBLISHED_BOUNDS;
+	size_t i = 0;
+
+	while (i < PUBLISHED_BUCKETS - 1 && us > bounds[i] * 1000)
+		i++;
+	t->bucket[i]++;
+	t->count++;
+	t->sum_us += us;
+}
+
+/* What is wrong with how a pool is set up; each becomes a condition of its own. */
+enum pool_problem {
+	PROBLEM_LOAD_SLOW,    /* loading the model takes longer than the objective allows */
+	PROBLEM_GPU_MEMORY,   /* the workload stands on GPUs whose memory does not fit it */
+	PROBLEM_FOREIGN_PODS, /* pods that ask for no GPU use up a GPU node */
+	PROBLEM_NO_GROUP,     /* pods that no node group could ever satisfy */
+	PROBLEM_FRAGMENTED,   /* free GPUs stand apart: small and large models share a group */
+	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
+	PROBLEM_COUNT
+};
+
+/* Measured lead time of a stage; samples 0: not measured, then p50 and p95 are not shown. */
+struct published_stage {
+	millis p50, p95;
+	int64_t samples;
+};
+
+struct published_pool {
+	/* where the pool comes from */
+	bool is_object;			       /* a WarmPool in the API server, not only a file */
+	int64_t generation;		       /* metadata.generation that was decided on */
+	const char *target_kind, *target_name; /* of workload.scaleTargetRef */
+	bool is_metric_only;		       /* somebody else's autoscaler reads preheat_desired_replicas */
+
+	/* the last decision that changed the size asked for, and the sentence for the present one */
+	millis changed_at;
+	int64_t changed_from, changed_to; /* hot replicas wished by plans, on their way included */
+	const char *reason;
+
+	struct published_stage stage[STAGE_COUNT];
+	int64_t stuck[STAGE_COUNT];	       /* starts given up in this stage, since the process started */
+	int64_t stuck_now;		       /* of the last ten minutes */
+	const char *stuck_reason;	       /* "node i-0abc: no GPU allocatable after 15m" */
+	struct published_counts unschedulable; /* pods now; labels: the reason as a sentence */
+	const char *problem[PROBLEM_COUNT];    /* NULL: not there; else one sentence with its remedy */
+};
+
+struct published_group {
+	bool is_described; /* the provider has told of it since the start */
+	millis described_at;
+	int64_t desired, standby; /* as the provider says */
+	struct error error;	  /* of the last call; ERROR_NONE: it went well */
+	millis error_at;
+	int64_t not_ours; /* nodes that carry another owner's mark and are left alone */
+};
+
+struct published_watch {
+	const char *resource; /* "pods" */
+	bool is_synced;
+	const char *trouble; /* why it is not, or what failed last; NULL: nothing */
+	int64_t objects, relists, errors;
+	millis last_event_at;
+};
+
+enum published_role {
+	ROLE_FOLLOWER,
+	ROLE_LEADER,
+	ROLE_ALONE /* no election */
+};
+
+struct published {
+	/* Set once, before anything is shown; live as long as this value. */
+	const struct clock *clock;
+	const char *version;  /* "0.1.0" */
+	const char *identity; /* ours in the Lease */
+	millis started_at, tick_interval;
+	bool is_dry_run;
+
+	enum published_role role;
+	const char *leader; /* who holds the Lease; "" nobody */
+	int64_t lease_transitions;
+
+	/* The loop. A tick has begun when begun > ended. */
+	millis tick_begun_mono, tick_ended_mono; /* 0: none yet */
+	const char *tick_waits_for;		 /* the effect that the present tick waits for: "describe of g5-a" */
+	int64_t ticks, ticks_late;		 /* decided; begun later than one interval after they were due */
+	struct published_times tick_time, decide_time;
+	bool is_stopping;
+
+	/* The history: an error keeps /readyz from being ready. */
+	struct error history_error;
+	int64_t history_bytes;
+	int64_t history_lag_ticks; /* of a follower's copy */
+
+	/* The last decided tick; NULL before it. All three belong together; pools and groups as fleet has them. */
+	const struct fleet_spec *fleet;
+	const struct snapshot *snapshot;
+	const struct plan *plan;
+	const struct published_pool *pools;
+	const struct published_group *groups;
+	/* One sentence per WarmPool that could not be used: labels namespace, name, what is wrong. count is its
+	 * generation. */
+	struct published_counts refused_pools;
+
+	const struct published_watch *watches;
+	size_t watch_count;
+
+	struct published_counts provider_calls; /* labels: provider, verb, error kind ("none" when it went well) */
+	struct published_counts api_calls;	/* labels: verb, error kind */
+	struct published_counts evictions;	/* labels: result */
+	struct published_counts nodes;		/* labels: what was done: "removed", "stopped", "cordoned" ... */
+	struct published_counts events;		/* labels: "sent", "merged", "dropped" */
+};
