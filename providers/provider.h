@@ -65,7 +65,9 @@ enum provider_verb {
 	PROVIDER_REMOVE,   /* ids: terminated, and desired lowered by them; unknown ids are gone already */
 	PROVIDER_STOP,	   /* ids: to standby, desired lowered by them */
 	PROVIDER_STANDBY,  /* desired: machines that shall stand by */
-	PROVIDER_CANCEL,   /* ids: as remove, for those that do not run yet; running ones are left alone */
+	/* ids (may be none): as remove, for those that do not run yet; running ones are left alone. Then what the
+	 * size asks for beyond `desired` and beyond the machines that exist is given up. */
+	PROVIDER_CANCEL,
 	PROVIDER_VERB_COUNT
 };
 
