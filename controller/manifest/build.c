@@ -17,9 +17,11 @@ static const char *settings_of(const struct draft *d, const struct group_text *g
 	CLEANUP(buf_release) struct buf value = { 0 };
 
 	buf_text(&json, "{");
-	for (size_t i = 0; block && i < block->table->count; i++) {
+	for (size_t i = 0; i < block->table->count; i++) {
 		buf_clear(&value);
 		schema_format(&block->table->rows[i], (const char *)g + block->offset, &value);
+		if (!value.len)
+			continue;
 		json_write_comma(&json);
 		json_write_text(block->table->rows[i].key, &json);
 		buf_text(&json, ":");

@@ -4,38 +4,41 @@
 
 static const struct yaml_node *block_of(const struct group_text *g, enum provider_choice p)
 {
-	const struct schema_row *row = provider_row(p);
+	return *(const struct yaml_node *const *)(const void *)((const char *)g + provider_row(p)->offset);
+}
 
-	return row ? *(const struct yaml_node *const *)(const void *)((const char *)g + row->offset) : NULL;
+static void require_block(struct draft *d, const struct group_draft *g)
+{
+	enum provider_choice p = (enum provider_choice)g->merged.provider;
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	if (!provider_needs_block(p) || block_of(&g->merged, p))
+		return;
+	schema_allowed(provider_row(p), &allowed);
+	schema_find_key(d->findings, g->merged.node, provider_row(p)->key, NULL, allowed.text,
+			"add the block; check --print-reference shows its keys");
 }
 
 static void settle_provider(struct draft *d, struct group_draft *g)
 {
-	bool is_said = group_gives(g, "provider");
-	enum provider_choice blocks = PROVIDER_SIMULATED;
+	enum provider_choice settled =
+		group_gives(g, "provider") ? (enum provider_choice)g->merged.provider : PROVIDER_COUNT;
 
 	for (enum provider_choice p = 0; p < PROVIDER_COUNT; p++) {
 		const struct yaml_node *block = block_of(&g->merged, p);
-		if (!block)
+		if (!block || settled == p)
 			continue;
-		if (blocks != PROVIDER_SIMULATED || (is_said && g->merged.provider != (int64_t)p)) {
-			CLEANUP(buf_release) struct buf allowed = { 0 };
-			buf_printf(&allowed, "the block of provider %s only",
-				   provider_name(is_said ? (enum provider_choice)g->merged.provider : blocks));
-			schema_find(d->findings, block, "settings of another provider", allowed.text,
-				    "delete them, or change provider");
+		if (settled == PROVIDER_COUNT) {
+			settled = p;
+			continue;
 		}
-		blocks = p;
-	}
-	if (!is_said)
-		g->merged.provider = blocks;
-	enum provider_choice settled = (enum provider_choice)g->merged.provider;
-	if (provider_row(settled) && !block_of(&g->merged, settled)) {
 		CLEANUP(buf_release) struct buf allowed = { 0 };
-		schema_allowed(provider_row(settled), &allowed);
-		schema_find_key(d->findings, g->merged.node, provider_row(settled)->key, NULL, allowed.text,
-				"add the block; check --print-reference shows its keys");
+		buf_printf(&allowed, "the block of provider %s only", provider_name(settled));
+		schema_find(d->findings, block, "settings of another provider", allowed.text,
+			    "delete them, or change provider");
 	}
+	g->merged.provider = settled == PROVIDER_COUNT ? PROVIDER_SIMULATED : settled;
+	require_block(d, g);
 }
 
 static void check_standby(struct draft *d, const struct group_draft *g)

@@ -175,6 +175,7 @@ static void check_name(struct draft *d, size_t pool)
 void check_pools(struct draft *d)
 {
 	for (size_t i = 0; i < d->pool_count; i++) {
+		check_workload(d, i);
 		check_pool(d, draft_spec(d, i));
 		check_name(d, i);
 	}

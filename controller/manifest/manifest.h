@@ -25,5 +25,11 @@ bool manifest_load(const char *const *paths, size_t count, struct arena *a, stru
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
 			struct error *e) MUST_USE;
 
+/*
+ * What a cluster needs and a simulation does not: the labels of the serving pods, and a provider's block per node
+ * group. False with the first in `e` (ERROR_INVALID) and all in `f`.
+ */
+bool manifest_check_live(const struct manifest *m, struct findings *f, struct error *e) MUST_USE;
+
 /* Whether a key of the group is written anywhere, or its value is the default. */
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key);

@@ -45,7 +45,8 @@ static const char head[] =
 	"replicas with more GPUs than a node, standby of a group without a price, prices for some groups of a pool\n"
 	"only, a budget below what min costs, shared budgets of different amounts, a pool that lends to its own\n"
 	"class, two pools of one name, tokensPerSecond far above maxSequences / interTokenLatency, and a node group\n"
-	"that two pools describe differently.\n"
+	"that two pools describe differently; warm: replicas or placeholders without a scaleTargetRef; with engine\n"
+	"pods: a source to read, or maxSequences other than 1.\n"
 	"\n"
 	"## The document\n"
 	"\n";

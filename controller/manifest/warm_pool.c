@@ -11,10 +11,12 @@ static const char *const kinds[] = { "WarmPool", NULL };
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
-static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", NULL };
+static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "pods", NULL };
+static const char *const warmths[] = { "replicas", "placeholders", "metric", NULL };
 static const char *const providers[] = { "simulated", "eks", "aks", NULL };
 
 _Static_assert(sizeof classes / sizeof *classes == CLASS_COUNT + 1, "a name per class");
+_Static_assert(sizeof engines / sizeof *engines == ENGINE_COUNT + 1, "a name per engine");
 _Static_assert(sizeof providers / sizeof *providers == PROVIDER_COUNT + 1, "a name per provider");
 
 /* A row reads best on two lines. */
@@ -70,13 +72,22 @@ static const struct schema_row workload_rows[] = {
 	{ .key = "selector", .type = SCHEMA_MAP, AT(workload_text, selector), .table = &selector_table,
 	  .help = "Which pods serve this pool." },
 	{ .key = "scaleTargetRef", .type = SCHEMA_MAP, AT(workload_text, target), .table = &target_table,
-	  .help = "What Preheat scales so that headroom is loaded models and not bare nodes. Left out: nothing is "
-		  "scaled." },
+	  .help = "What runs the serving pods. Left out: nothing is scaled, the number wanted is only published." },
+	{ .key = "warm", .type = SCHEMA_CHOICE, AT(workload_text, warm), .fallback = "metric", .choices = warmths,
+	  .shown = "replicas with scaleTargetRef, else metric",
+	  .help = "How capacity is made warm. replicas: Preheat sets the number of replicas of scaleTargetRef, so that "
+		  "headroom is loaded models. placeholders: low-priority pods with the serving image hold GPUs until "
+		  "replicas, which another autoscaler sets, push them out. metric: the number of replicas wanted is "
+		  "published for the HPA or KEDA at work already." },
+	{ .key = "gpuResource", .type = SCHEMA_TEXT, AT(workload_text, gpu_resource), .fallback = "nvidia.com/gpu",
+	  .max = 317, .example = "nvidia.com/mig-1g.10gb",
+	  .help = "What the serving pods ask for, as nodes offer it: nvidia.com/gpu, a slice like "
+		  "nvidia.com/mig-1g.10gb, amd.com/gpu. gpusPerReplica and gpusPerNode count these." },
 	{ .key = "gpusPerReplica", .type = SCHEMA_INTEGER, AT(workload_text, gpus_per_replica), .fallback = "1",
 	  .min = 1, .max = 1024,
 	  .help = "GPUs that one serving pod asks for." },
 	{ .key = "maxSequences", .type = SCHEMA_QUANTITY, AT(workload_text, max_sequences), .fallback = "105",
-	  .min = 1, .max = 1000000, .example = "105",
+	  .shown = "105; 1 with signals.engine pods", .min = 1, .max = 1000000, .example = "105",
 	  .help = "Requests that a replica runs at once. A prior: what is measured replaces it." },
 	{ .key = "tokensPerSecond", .type = SCHEMA_QUANTITY, AT(workload_text, tokens_per_second),
 	  .shown = "maxSequences / interTokenLatency", .min = 1, .max = 1000000000,
@@ -114,7 +125,8 @@ static const struct schema_table prometheus_table = { "prometheus", sizeof(struc
 
 static const struct schema_row signals_rows[] = {
 	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
-	  .help = "The model server; says what its metrics are called." },
+	  .help = "The model server; says what its metrics are called. pods: nothing is scraped, the pods are the work "
+		  "(batch, training): one that runs is a running sequence, a pending one waits." },
 	{ .key = "scrape", .type = SCHEMA_MAP, AT(signals_text, scrape), .table = &scrape_table,
 	  .help = "Read the serving pods directly. The default." },
 	{ .key = "prometheus", .type = SCHEMA_MAP, AT(signals_text, prometheus), .table = &prometheus_table,
@@ -147,6 +159,16 @@ static const struct schema_row standby_rows[] = {
 static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
 	SCHEMA_ROWS(standby_rows) };
 
+static const struct schema_row simulated_rows[] = {
+	{ .key = "endpoint", .type = SCHEMA_URL, AT(simulated_text, endpoint), .is_required = true,
+	  .help = "Where the modelled cloud listens." },
+	{ .key = "group", .type = SCHEMA_TEXT, AT(simulated_text, group), .fallback = "", .max = 100,
+	  .shown = "the name of the node group",
+	  .help = "What it calls the group." },
+};
+static const struct schema_table simulated_table = { "simulated", sizeof(struct simulated_text),
+	SCHEMA_ROWS(simulated_rows) };
+
 static const struct schema_row eks_rows[] = {
 	{ .key = "cluster", .type = SCHEMA_TEXT, AT(eks_text, cluster), .is_required = true,
 	  .help = "Name of the EKS cluster." },
@@ -176,6 +198,9 @@ static const struct schema_row group_rows[] = {
 	{ .key = "provider", .type = SCHEMA_CHOICE, AT(group_text, provider),
 	  .shown = "that of the block given, else simulated", .choices = providers,
 	  .help = "Who resizes it." },
+	{ .key = "simulated", .type = SCHEMA_MAP, AT(group_text, simulated), .table = &simulated_table,
+	  .help = "Settings of provider simulated: a cloud that only plays one, for trials. run needs them, simulate "
+		  "has a world of its own." },
 	{ .key = "eks", .type = SCHEMA_MAP, AT(group_text, eks), .table = &eks_table,
 	  .help = "Settings of provider eks." },
 	{ .key = "aks", .type = SCHEMA_MAP, AT(group_text, aks), .table = &aks_table,
@@ -335,15 +360,23 @@ const struct schema_table warm_pool_table = { "WarmPool", sizeof(struct warm_poo
 
 const struct schema_row *provider_row(enum provider_choice provider)
 {
-	if (provider == PROVIDER_SIMULATED)
-		return NULL;
 	for (size_t i = 0; i < group_table.count; i++)
 		if (!strcmp(group_rows[i].key, providers[provider]))
 			return &group_rows[i];
 	return NULL;
 }
 
+bool provider_needs_block(enum provider_choice provider)
+{
+	return provider != PROVIDER_SIMULATED;
+}
+
 const char *provider_name(enum provider_choice provider)
 {
 	return providers[provider];
+}
+
+const char *engine_name(enum engine_choice engine)
+{
+	return engines[engine];
 }

@@ -29,10 +29,15 @@ struct target_text {
 	const char *api_version, *kind, *name; /* name NULL: no target */
 };
 
+/* How warmth is made. */
+enum warm_choice { WARM_REPLICAS, WARM_PLACEHOLDERS, WARM_METRIC };
+
 struct workload_text {
 	const struct yaml_node *node;
 	struct selector_text selector;
 	struct target_text target;
+	int64_t warm; /* enum warm_choice; settled when not written */
+	const char *gpu_resource;
 	int64_t gpus_per_replica, max_sequences, tokens_per_second, prefill_tokens_per_second, inter_token_latency_us;
 };
 
@@ -48,9 +53,11 @@ struct prometheus_text {
 	struct schema_labels labels;
 };
 
+enum engine_choice { ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TGI, ENGINE_TRITON, ENGINE_PODS, ENGINE_COUNT };
+
 struct signals_text {
 	const struct yaml_node *node;
-	int64_t engine;
+	int64_t engine; /* enum engine_choice */
 	struct scrape_text scrape;
 	struct prometheus_text prometheus;
 };
@@ -68,6 +75,11 @@ struct standby_text {
 
 enum provider_choice { PROVIDER_SIMULATED, PROVIDER_EKS, PROVIDER_AKS, PROVIDER_COUNT };
 
+struct simulated_text {
+	const struct yaml_node *node;
+	const char *endpoint, *group; /* group "": the name that it has here */
+};
+
 struct eks_text {
 	const struct yaml_node *node;
 	const char *cluster, *nodegroup, *region;
@@ -82,6 +94,7 @@ struct group_text {
 	const struct yaml_node *node;
 	const char *name, *zone, *instance_type;
 	int64_t provider; /* enum provider_choice */
+	struct simulated_text simulated;
 	struct eks_text eks;
 	struct aks_text aks;
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
@@ -144,6 +157,8 @@ struct warm_pool {
 
 extern const struct schema_table warm_pool_table, group_table;
 
-/* The block of a provider within a node group; NULL for one that has no settings. */
+/* The block of a provider within a node group. */
 const struct schema_row *provider_row(enum provider_choice provider);
+bool provider_needs_block(enum provider_choice provider); /* also where nothing is bought */
 const char *provider_name(enum provider_choice provider);
+const char *engine_name(enum engine_choice engine);

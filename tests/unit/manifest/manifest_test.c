@@ -248,6 +248,89 @@ static void the_kept_text_reads_the_same(void **state)
 	assert_string_equal(again.manifest.text, l.manifest.text);
 }
 
+static void warmth_and_engine_are_settled(void **state)
+{
+	static const struct {
+		const char *text;
+		enum warm_choice warm;
+		int64_t max_sequences;
+		const char *resource;
+	} cases[] = {
+		{ HEAD GOAL GROUP, WARM_METRIC, 105, "nvidia.com/gpu" },
+		{ HEAD GOAL GROUP "  workload: { scaleTargetRef: { name: d } }\n", WARM_REPLICAS, 105,
+		  "nvidia.com/gpu" },
+		{ HEAD GOAL GROUP "  workload: { scaleTargetRef: { name: d }, warm: placeholders }\n",
+		  WARM_PLACEHOLDERS, 105, "nvidia.com/gpu" },
+		{ HEAD GOAL GROUP "  workload: { scaleTargetRef: { name: d }, warm: metric }\n", WARM_METRIC, 105,
+		  "nvidia.com/gpu" },
+		{ HEAD GOAL GROUP "  signals: { engine: pods }\n  workload: { gpuResource: nvidia.com/mig-1g.10gb }\n",
+		  WARM_METRIC, 1, "nvidia.com/mig-1g.10gb" },
+		{ HEAD GOAL GROUP
+		  "  signals: { engine: pods }\n  workload: { maxSequences: 1, gpuResource: amd.com/gpu }\n",
+		  WARM_METRIC, 1, "amd.com/gpu" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(loaded_release) struct loaded l;
+		load(&l, cases[i].text);
+		assert_true(l.ok);
+		assert_int_equal(l.manifest.pools[0].spec.workload.warm, cases[i].warm);
+		assert_int_equal(l.manifest.fleet.pools[0].max_sequences, cases[i].max_sequences);
+		assert_string_equal(l.manifest.pools[0].spec.workload.gpu_resource, cases[i].resource);
+	}
+}
+
+static void a_modelled_cloud(void **state)
+{
+	CLEANUP(loaded_release) struct loaded l;
+
+	(void)state;
+	load(&l, HEAD GOAL "  nodeGroups:\n"
+			   "    - { name: g, simulated: { endpoint: \"http://127.0.0.1:8\", group: there } }\n"
+			   "    - { name: h, provider: simulated, simulated: { endpoint: \"http://127.0.0.1:8\" } }\n");
+	assert_true(l.ok);
+	assert_string_equal(l.manifest.fleet.groups[0].provider, "simulated");
+	assert_string_equal(l.manifest.fleet.groups[0].settings,
+			    "{\"endpoint\":\"http://127.0.0.1:8\",\"group\":\"there\"}");
+	assert_string_equal(l.manifest.fleet.groups[1].settings, "{\"endpoint\":\"http://127.0.0.1:8\"}");
+}
+
+/* What a simulation can do without. */
+static void a_cluster_needs_more(void **state)
+{
+#define SERVED "  workload: { selector: { matchLabels: { app: a } } }\n"
+	static const struct {
+		const char *text;
+		size_t line, column;
+		const char *path;
+	} cases[] = {
+		{ HEAD GOAL GROUP SERVED, 6, 17, "spec.nodeGroups[0].simulated" },
+		{ HEAD GOAL GROUP SERVED SECOND_HEAD GOAL
+		  "  nodeGroups: [ { name: g, simulated: { endpoint: \"http://c\" } } ]\n" SERVED,
+		  0, 0, NULL },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, simulated: { endpoint: \"http://c\" } } ]\n", 5, 3,
+		  "spec.workload" },
+		{ HEAD GOAL "  nodeGroups: [ { name: g, simulated: { endpoint: \"http://c\" } } ]\n"
+			    "  workload: { maxSequences: 9 }\n",
+		  7, 13, "spec.workload.selector" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(loaded_release) struct loaded l;
+		load(&l, cases[i].text);
+		assert_true(l.ok);
+		assert_int_equal(manifest_check_live(&l.manifest, &l.findings, &l.error), !cases[i].path);
+		assert_int_equal(l.findings.count, cases[i].path ? 1 : 0);
+		if (!cases[i].path)
+			continue;
+		assert_string_equal(l.findings.items[0].path, cases[i].path);
+		assert_int_equal(l.findings.items[0].line, cases[i].line);
+		assert_int_equal(l.findings.items[0].column, cases[i].column);
+	}
+}
+
 static void write_in(const char *folder, const char *name, const char *text)
 {
 	CLEANUP(buf_release) struct buf path = { 0 };
@@ -318,6 +401,9 @@ int main(void)
 		cmocka_unit_test(cron_and_clock_make_the_same_windows),
 		cmocka_unit_test(pools_share_groups_and_budgets),
 		cmocka_unit_test(the_kept_text_reads_the_same),
+		cmocka_unit_test(warmth_and_engine_are_settled),
+		cmocka_unit_test(a_modelled_cloud),
+		cmocka_unit_test(a_cluster_needs_more),
 		cmocka_unit_test(folders_and_files),
 	};
 

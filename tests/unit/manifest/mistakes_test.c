@@ -233,6 +233,33 @@ static void contradictions_in_a_pool(void **state)
 	EXPECT_EACH(cases);
 }
 
+static void workloads(void **state)
+{
+#define WORK(w)	  BOTH "  workload: { " w " }\n"
+#define ENGINE(s) BOTH "  signals: { engine: pods" s " }\n"
+#define RESOURCE  "spec.workload.gpuResource"
+	static const struct mistake cases[] = {
+		{ WORK("gpuResource: gpu"), 7, 28, RESOURCE, "found 'gpu'; allowed: an extended resource" },
+		{ WORK("gpuResource: nvidia.com/"), 7, 28, RESOURCE, "DOMAIN/NAME" },
+		{ WORK("gpuResource: /gpu"), 7, 28, RESOURCE, "DOMAIN/NAME" },
+		{ WORK("gpuResource: NVIDIA.com/gpu"), 7, 28, RESOURCE, "DOMAIN/NAME" },
+		{ WORK("gpuResource: nvidia.com/a/b"), 7, 28, RESOURCE, "DOMAIN/NAME" },
+		{ WORK("gpuResource: nvidia.com/mig-1g.10gb-"), 7, 28, RESOURCE, "DOMAIN/NAME" },
+		{ WORK("gpuResource: 7"), 7, 28, RESOURCE, "found a number '7'" },
+		{ WORK("warm: replica"), 7, 21, "spec.workload.warm", "did you mean 'replicas'?" },
+		{ WORK("warm: replicas"), 7, 21, "spec.workload.warm", "name what is to be scaled" },
+		{ WORK("warm: placeholders"), 7, 21, "spec.workload.warm", "its image is kept warm" },
+		{ ENGINE(", scrape: {}"), 7, 36, "spec.signals.scrape", "the pods are counted" },
+		{ ENGINE(", prometheus: { url: \"http://p\" }"), 7, 40, "spec.signals.prometheus",
+		  "the pods are counted" },
+		{ ENGINE("") "  workload: { maxSequences: 2 }\n", 8, 29, "spec.workload.maxSequences",
+		  "found '2'; allowed: 1 with signals.engine pods" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
 static void contradictions_among_groups(void **state)
 {
 #define GROUPS(g) HEAD GOAL "  nodeGroups: [ " g " ]\n"
@@ -254,6 +281,13 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r }, aks: { subscription: s, "
 			 "resourceGroup: r, cluster: c, pool: p } }"),
 		  6, 80, FIRST ".aks", "the block of provider eks only" },
+		{ GROUPS("{ name: g, simulated: {} }"), 6, 39, FIRST ".simulated.endpoint", "found nothing" },
+		{ GROUPS("{ name: g, simulated: { endpoint: \"cloud:80\" } }"), 6, 51, FIRST ".simulated.endpoint",
+		  "http://" },
+		{ GROUPS("{ name: g, provider: eks, eks: { cluster: c, nodegroup: ng, region: r }, simulated: { "
+			 "endpoint: "
+			 "\"http://c\" } }"),
+		  6, 101, FIRST ".simulated", "the block of provider eks only" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng } }"), 6, 33, FIRST ".eks.region",
 		  "found nothing" },
 		{ GROUPS("{ name: g, gpusPerNode: 4 }") "  workload: { gpusPerReplica: 8 }\n", 6, 41,
@@ -308,15 +342,11 @@ static void many_keys_cost_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(documents),
-		cmocka_unit_test(values),
-		cmocka_unit_test(shared_groups),
-		cmocka_unit_test(every_finding_has_a_remedy),
-		cmocka_unit_test(schedules),
-		cmocka_unit_test(contradictions_in_a_pool),
-		cmocka_unit_test(contradictions_among_groups),
-		cmocka_unit_test(all_at_once),
-		cmocka_unit_test(many_keys_cost_little),
+		cmocka_unit_test(documents),	 cmocka_unit_test(values),
+		cmocka_unit_test(shared_groups), cmocka_unit_test(every_finding_has_a_remedy),
+		cmocka_unit_test(schedules),	 cmocka_unit_test(contradictions_in_a_pool),
+		cmocka_unit_test(workloads),	 cmocka_unit_test(contradictions_among_groups),
+		cmocka_unit_test(all_at_once),	 cmocka_unit_test(many_keys_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
