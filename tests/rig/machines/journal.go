@@ -1,0 +1,58 @@
+package main
+
+// journal is what GET /v1/log says: every call, and what was bought by which token.
+type journal struct {
+	Calls     []entry        `json:"calls"` // the last 10,000
+	Purchases int            `json:"purchases"`
+	ByToken   map[string]int `json:"by_token"`
+	ByGroup   map[string]int `json:"by_group"`
+}
+
+type entry struct {
+	At     int64  `json:"at"`
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Token  string `json:"token,omitempty"`
+	Status int    `json:"status"` // 0: no answer was given
+	Effect string `json:"effect,omitempty"`
+}
+
+func (j *journal) bought(token, group string) {
+	if j.ByToken == nil {
+		j.ByToken, j.ByGroup = map[string]int{}, map[string]int{}
+	}
+	j.Purchases++
+	j.ByToken[token]++
+	j.ByGroup[group]++
+}
+
+func (j *journal) write(e entry) {
+	j.Calls = append(j.Calls, e)
+	if len(j.Calls) > 12000 {
+		j.Calls = last(j.Calls, 10000)
+	}
+}
+
+// answers remembers what was answered to which token, so that asking twice changes nothing.
+type answers struct {
+	Given map[string]answer `json:"given"`
+	Order []string          `json:"order"`
+}
+
+type answer struct {
+	Call   string `json:"call"` // path and body without the token
+	Status int    `json:"status"`
+	Body   string `json:"body"`
+}
+
+func (a *answers) keep(token string, given answer) {
+	if a.Given == nil {
+		a.Given = map[string]answer{}
+	}
+	a.Given[token] = given
+	a.Order = append(a.Order, token)
+	if len(a.Order) > 1000 {
+		delete(a.Given, a.Order[0])
+		a.Order = a.Order[1:]
+	}
+}

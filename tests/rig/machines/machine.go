@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+type machineState string
+
+const (
+	pending     machineState = "pending"
+	running     machineState = "running"
+	stopping    machineState = "stopping"
+	stopped     machineState = "stopped"
+	waking      machineState = "waking"
+	terminating machineState = "terminating"
+)
+
+type goal string
+
+const (
+	toRun     goal = "run"
+	toStandby goal = "standby"
+)
+
+// machine is one simulated virtual machine. Times are real milliseconds since the epoch.
+type machine struct {
+	ID         string       `json:"id"`
+	ProviderID string       `json:"provider_id"`
+	Zone       string       `json:"zone"`
+	State      machineState `json:"state"`
+	Goal       goal         `json:"goal"`
+	LaunchedAt int64        `json:"launched_at"`
+	StateSince int64        `json:"state_since"`
+	Due        int64        `json:"due"` // when the state ends by itself; 0: never
+	Token      string       `json:"token"`
+	Woken      bool         `json:"woken"`   // was stopped before it ran
+	Instant    bool         `json:"instant"` // of the initial fleet: no delays
+	Taken      bool         `json:"taken"`   // a spot machine that got its notice
+
+	NeverRegisters bool    `json:"never_registers,omitempty"`
+	NeverReady     bool    `json:"never_ready,omitempty"`
+	NoDevice       bool    `json:"no_device,omitempty"`
+	LateDeviceS    float64 `json:"late_device_s,omitempty"`
+	Slow           float64 `json:"slow,omitempty"` // factor on every stage; 0: none
+
+	BilledMillis int64 `json:"billed_millis"` // before StateSince
+}
+
+func (m *machine) enter(state machineState, at int64, due int64) {
+	if m.State != stopped {
+		m.BilledMillis += max(0, at-m.StateSince)
+	}
+	m.State, m.StateSince, m.Due = state, at, due
+}
+
+// billed milliseconds until now: all that it exists and is not stopped.
+func (m *machine) billed(now int64) int64 {
+	if m.State == stopped {
+		return m.BilledMillis
+	}
+	return m.BilledMillis + max(0, now-m.StateSince)
+}
+
+// stage draws one of the machine's delays.
+func (m *machine) stage(d delay, seed uint64, name string) time.Duration {
+	if m.Instant {
+		return 0
+	}
+	drawn := d.draw(seed, m.ID+"/"+name)
+	if m.Slow > 0 {
+		drawn = time.Duration(float64(drawn) * m.Slow)
+	}
+	return drawn
+}
+
+// group is one node group of the cloud. Always: desired = machines that run or will + refusals not yet known.
+type group struct {
+	Name         string      `json:"name"`
+	Desired      int         `json:"desired"`
+	Standby      int         `json:"standby_desired"`
+	Machines     []*machine  `json:"machines"`
+	Failures     []failure   `json:"failures"`
+	Operations   []operation `json:"operations"`
+	Refusals     []refusal   `json:"refusals"`
+	Sequence     int         `json:"sequence"`
+	FailureCount int         `json:"failure_count"`
+	BilledMillis int64       `json:"billed_millis"` // of machines that are gone
+	Peak         int         `json:"peak"`
+
+	conf *groupConfig
+}
+
+type failure struct {
+	ID      int    `json:"id"`
+	At      int64  `json:"at"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Count   int    `json:"count"`
+}
+
+type operation struct {
+	Token string `json:"token"`
+	Kind  string `json:"kind"`
+	State string `json:"state"`
+	At    int64  `json:"at"`
+}
+
+// refusal is a launch that will turn out to fail.
+type refusal struct {
+	Due   int64  `json:"due"`
+	Count int    `json:"count"`
+	Goal  goal   `json:"goal"`
+	Code  string `json:"code"`
+	Token string `json:"token"`
+}
+
+func (g *group) machine(id string) *machine {
+	for _, m := range g.Machines {
+		if m.ID == id {
+			return m
+		}
+	}
+	return nil
+}
+
+func (g *group) fail(at int64, code, message string, count int) {
+	g.FailureCount++
+	g.Failures = last(append(g.Failures, failure{g.FailureCount, at, code, message, count}), 50)
+}
+
+func (g *group) operate(token, kind string, at int64) {
+	g.Operations = last(append(g.Operations, operation{token, kind, "running", at}), 100)
+}
+
+func (g *group) settle(token, state string, at int64) {
+	for i := range g.Operations {
+		if o := &g.Operations[i]; o.Token == token && o.State == "running" {
+			o.State, o.At = state, at
+		}
+	}
+}
+
+// settleDone ends the operations that nothing is under way for any more.
+func (g *group) settleDone(at int64) {
+	busy := map[string]bool{}
+	for _, m := range g.Machines {
+		if m.State == pending || m.State == waking || m.State == stopping || m.State == terminating {
+			busy[m.Token] = true
+		}
+	}
+	for _, r := range g.Refusals {
+		busy[r.Token] = true
+	}
+	for i := range g.Operations {
+		if o := &g.Operations[i]; o.State == "running" && !busy[o.Token] {
+			o.State, o.At = "done", at
+		}
+	}
+}
+
+func (g *group) newID() string {
+	g.Sequence++
+	return fmt.Sprintf("%s-%06d", g.Name, g.Sequence)
+}
+
+func last[T any](list []T, count int) []T {
+	if len(list) > count {
+		return append([]T(nil), list[len(list)-count:]...)
+	}
+	return list
+}
+
+// groupView is what GET /v1/groups/NAME says.
+type groupView struct {
+	Name       string        `json:"name"`
+	Min        int           `json:"min"`
+	Max        int           `json:"max"`
+	Desired    int           `json:"desired"`
+	Standby    int           `json:"standby_desired"`
+	Machines   []machineView `json:"machines"`
+	Failures   []failure     `json:"failures"`
+	Operations []operation   `json:"operations"`
+	Refused    []string      `json:"refused,omitempty"`
+}
+
+type machineView struct {
+	ID         string       `json:"id"`
+	ProviderID string       `json:"provider_id"`
+	Zone       string       `json:"zone"`
+	State      machineState `json:"state"`
+	Goal       goal         `json:"goal"`
+	LaunchedAt int64        `json:"launched_at"`
+	StateSince int64        `json:"state_since"`
+}
+
+func (g *group) view(refused []string) groupView {
+	v := groupView{Name: g.Name, Min: g.conf.Min, Max: g.conf.Max, Desired: g.Desired, Standby: g.Standby,
+		Machines: []machineView{}, Failures: append([]failure{}, g.Failures...),
+		Operations: append([]operation{}, g.Operations...), Refused: refused}
+	for _, m := range g.Machines {
+		v.Machines = append(v.Machines,
+			machineView{m.ID, m.ProviderID, m.Zone, m.State, m.Goal, m.LaunchedAt, m.StateSince})
+	}
+	return v
+}

@@ -1,0 +1,120 @@
+// Command machines is what a rig's control plane lacks: a simulated cloud whose machines join as nodes with
+// stages and delays, kubelets that run pods, model servers with metrics, and the traffic for them.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	kubeconfig, config, listen, state string
+	speed                             float64
+	seed                              uint64
+}
+
+func main() {
+	log.SetFlags(log.LstdFlags | log.Lmicroseconds)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == "populate" {
+		err = populate(ctx, os.Args[2:])
+	} else {
+		err = serve(ctx, os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "machines:", err)
+		os.Exit(3)
+	}
+}
+
+func parse(arguments []string) options {
+	var o options
+	flags := flag.NewFlagSet("machines", flag.ExitOnError)
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "of the API server that nodes join; without it there is only the cloud")
+	flags.StringVar(&o.config, "config", "", "JSON file: groups, pools, faults")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "loopback address of the cloud's API")
+	flags.Float64Var(&o.speed, "speed", 1, "simulated seconds that pass in a real one")
+	flags.Uint64Var(&o.seed, "seed", 1, "of the drawn delays")
+	flags.StringVar(&o.state, "state", "", "JSON file that keeps the cloud over a restart")
+	flags.Parse(arguments)
+	if o.config == "" || o.speed <= 0 || flags.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "machines: --config FILE is needed, --speed is above 0, and there are no other words")
+		os.Exit(2)
+	}
+	return o
+}
+
+func serve(ctx context.Context, arguments []string) error {
+	o := parse(arguments)
+	conf, err := readConfig(o.config)
+	if err != nil {
+		return err
+	}
+	listener, err := listenLoopback(o.listen)
+	if err != nil {
+		return err
+	}
+	k, err := openCloud(conf, o.speed, o.seed, o.state)
+	if err != nil {
+		return err
+	}
+	t, err := openTraffic(k)
+	if err != nil {
+		return err
+	}
+	if o.kubeconfig != "" {
+		if err := startFleet(ctx, k, t, o, listener.Addr().(*net.TCPAddr).Port); err != nil {
+			return err
+		}
+	}
+	go keepTime(ctx, k, t)
+	f := &front{cloud: k, traffic: t}
+	server := &http.Server{Handler: f.routes(), ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		server.Close()
+	}()
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	if err := server.Serve(listener); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// listenLoopback refuses to be reachable from anywhere else.
+func listenLoopback(address string) (net.Listener, error) {
+	resolved, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if !resolved.IP.IsLoopback() {
+		return nil, fmt.Errorf("--listen %s: only addresses of 127.0.0.0/8 are allowed", address)
+	}
+	return net.ListenTCP("tcp", resolved)
+}
+
+// keepTime lets the cloud and the traffic go on.
+func keepTime(ctx context.Context, k *cloud, t *traffic) {
+	for sleepReal(ctx, 20*time.Millisecond) {
+		now := time.Now()
+		k.mu.Lock()
+		k.advance(now.UnixMilli())
+		if k.dirty {
+			if err := k.save(); err != nil {
+				log.Print(err)
+			}
+		}
+		k.mu.Unlock()
+		t.advance(k.clock.seconds(now))
+	}
+}
