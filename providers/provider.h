@@ -94,7 +94,7 @@ struct provider_call {
 	/* Valid in done() and until provider_call_release. */
 	struct error error; /* ERROR_NONE: done; the kind tells stock-out, quota, throttled, auth ... apart */
 	struct group_description description; /* of describe */
-	millis retry_after;		      /* at the earliest, when throttled; 0 when not told */
+	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
 
 	/* private to the provider */
 	struct arena arena;
@@ -106,12 +106,16 @@ struct provider_ops {
 	unsigned abilities; /* of enum provider_ability */
 	struct provider *(*open)(struct loop *loop, struct http *http, struct error *e);
 	void (*close)(struct provider *p); /* no call may be in flight */
+	/* Cannot fail: a wrong setting, id or token is ERROR_INVALID in done(). A call of no ability of this provider
+	 * too. */
 	void (*start)(struct provider *p, struct provider_call *c);
 	void (*cancel)(struct provider *p, struct provider_call *c); /* done() comes soon, as ERROR_CANCELLED */
 };
 
 /* NULL when there is none of this name. */
 const struct provider_ops *provider_find(const char *name);
+const struct provider_ops *provider_at(size_t index); /* NULL after the last */
+/* Frees what done() was told and makes the call ready for another start; the caller's part stays. Not while it runs. */
 void provider_call_release(struct provider_call *c);
 const char *provider_verb_name(enum provider_verb verb);
 const char *machine_state_name(enum machine_state state);

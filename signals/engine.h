@@ -1,0 +1,44 @@
+/*
+ * What the metrics of each kind of model server are called. A name is a row
+ * of engines.def; nothing else knows one.
+ */
+#pragma once
+#include "signals/exposition.h"
+
+/* In the order of the manifest's signals.engine. */
+enum engine { ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TGI, ENGINE_TRITON, ENGINE_COUNT };
+
+enum engine_quantity {
+	ENGINE_RUNNING,	      /* gauge: sequences running */
+	ENGINE_WAITING,	      /* gauge: requests that wait for a slot */
+	ENGINE_KV_CACHE,      /* gauge: share of the KV cache in use, 0 to 1 */
+	ENGINE_STARTED,	      /* counter: requests that took a slot */
+	ENGINE_WAITED,	      /* counter: requests whose wait is in ENGINE_WAIT_BUCKET */
+	ENGINE_WAIT_BUCKET,   /* histogram of the queue wait, by "le" in seconds */
+	ENGINE_COMPLETED,     /* counter: requests finished */
+	ENGINE_PROMPT_TOKENS, /* counter */
+	ENGINE_OUTPUT_TOKENS, /* counter */
+	ENGINE_LATENCY_SUM,   /* counter: seconds between output tokens */
+	ENGINE_LATENCY_COUNT, /* counter: of them */
+	ENGINE_QUANTITY_COUNT
+};
+
+struct engine_metric {
+	const char *name; /* of the sample */
+	enum engine_quantity quantity;
+	/* Of several names for one quantity the first that a page shows counts, the others are older or poorer. */
+	int rank;
+	/* Only series with this label and value; NULL: all. */
+	const char *label, *value;
+	bool is_largest; /* the largest of the series, not their sum */
+};
+
+struct engine_metrics {
+	const struct engine_metric *rows;
+	size_t count;
+	struct exposition_names names; /* each name once; metrics of one name are told apart by their label */
+};
+
+const struct engine_metrics *engine_metrics(enum engine engine);
+const char *engine_name(enum engine engine); /* "vllm" */
+bool engine_find(const char *name, enum engine *out);
