@@ -128,7 +128,7 @@ apiserver_arguments() {
 
 controllers_arguments() {
 	local pki=$dir/pki own=$dir/pki/kube-controller-manager.kubeconfig
-	arguments kube-controller-manager "$1" --kubeconfig "$own" --authentication-kubeconfig "$own" \
+	arguments kube-controller-manager "$1" --kubeconfig "$own" --authentication-kubeconfig "$own" --authentication-skip-lookup \
 		--authorization-kubeconfig "$own" --bind-address 127.0.0.1 --secure-port "$1" --cert-dir "$dir/run" \
 		--leader-elect=false --use-service-account-credentials --root-ca-file "$pki/ca.crt" \
 		--service-account-private-key-file "$pki/service-accounts.key" --kube-api-qps 200 --kube-api-burst 400 \
@@ -157,7 +157,7 @@ scheduler_arguments() {
 		podInitialBackoffSeconds: 1
 		podMaxBackoffSeconds: 2
 	END
-	arguments kube-scheduler "$1" --config "$dir/scheduler.yaml" --authentication-kubeconfig "$own" \
+	arguments kube-scheduler "$1" --config "$dir/scheduler.yaml" --authentication-kubeconfig "$own" --authentication-skip-lookup \
 		--authorization-kubeconfig "$own" --bind-address 127.0.0.1 --secure-port "$1" --cert-dir "$dir/run"
 }
 
