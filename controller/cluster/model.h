@@ -1,0 +1,247 @@
+/*
+ * What is known of the cluster: nodes, pods, and what governs them, kept
+ * from watch events in as little memory as can be. It only knows; it never
+ * calls out but to `on_change`, and it decides nothing.
+ *
+ * The fleet (pools and node groups) is told by the loop and may be told
+ * anew at any time; everything is then sorted again without asking the
+ * server. Answers come in an order that does not depend on the order in
+ * which things were seen: by name.
+ *
+ * Pointers to nodes and pods are valid until the next input; results in an
+ * arena as long as that, texts in them copied.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/error.h"
+#include "controller/cluster/node.h"
+#include "controller/cluster/pod.h"
+
+struct cluster;
+
+struct cluster_label {
+	const char *key, *value;
+};
+
+struct cluster_taint {
+	const char *key, *value, *effect;
+};
+
+/* A pool as far as the cluster is concerned. Copied. */
+struct cluster_pool {
+	const char *name, *namespace;
+	const struct cluster_label *selector; /* all must match */
+	size_t selector_count;
+	int64_t gpus_per_replica;
+	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: any kind of GPU */
+	const int *groups;	  /* its node groups, by index among the groups given, in order of preference */
+	size_t group_count;
+};
+
+/* A node group as far as the cluster is concerned. Copied. */
+struct cluster_group {
+	const char *name, *provider;
+	struct cluster_label label;	/* marks its nodes */
+	const char *provider_id_prefix; /* and their providerID begins so; NULL: not looked at */
+	int64_t gpus_per_node;
+	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: that */
+	int64_t max;		  /* nodes */
+	/* Of a new node, until one was seen: what the manifest or the provider knows. */
+	const struct cluster_label *labels;
+	size_t label_count;
+	const struct cluster_taint *taints;
+	size_t taint_count;
+};
+
+/* When and how something was learned. */
+struct arrival {
+	millis at;
+	bool is_listed; /* it was there when listed: the object's own times say more than the arrival */
+};
+
+enum cluster_change {
+	CLUSTER_NODE_ADDED,
+	CLUSTER_NODE_READY, /* became ready */
+	CLUSTER_NODE_UNREADY,
+	CLUSTER_NODE_GPU,     /* the first GPU became allocatable */
+	CLUSTER_NODE_CHANGED, /* anything else of struct node */
+	CLUSTER_NODE_GONE,    /* still valid inside the callback */
+	CLUSTER_POD_ADDED,
+	CLUSTER_POD_SCHEDULED, /* got its node */
+	CLUSTER_POD_STARTED,   /* its containers run: the image is there */
+	CLUSTER_POD_READY,
+	CLUSTER_POD_CHANGED,
+	CLUSTER_POD_GONE, /* still valid inside the callback */
+	CLUSTER_CHANGE_COUNT
+};
+
+struct cluster_event {
+	enum cluster_change what;
+	const struct node *node; /* NULL for pods */
+	const struct pod *pod;	 /* NULL for nodes */
+	millis at;		 /* arrival, or the object's time when it was listed */
+	bool is_listed;
+};
+
+/* Of nodes in our groups and of pods that ask for GPUs or belong to a pool. One object may bring several. The model may
+ * be read inside, not changed. */
+typedef void cluster_change_fn(void *user, const struct cluster_event *event);
+
+struct cluster *cluster_new(void);
+void cluster_free(struct cluster *c); /* takes NULL */
+void cluster_on_change(struct cluster *c, cluster_change_fn *fn, void *user);
+/* Where our clock is not the server's (recorded time, simulated time): times in objects are not looked at. */
+void cluster_ignore_stamps(struct cluster *c, bool ignore);
+
+/*
+ * The fleet, in place of the one before. Nodes belong to the first group that matches, pods to the first pool. What was
+ * learned of a group (labels, taints, devices of its nodes) stays while a group of that name and provider stays.
+ */
+void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
+		       const struct cluster_group *groups, size_t group_count);
+
+/* Watching. The kinds that the model lives on; optional ones may be absent from the server. */
+enum cluster_kind {
+	CLUSTER_NODES,
+	CLUSTER_PODS,
+	CLUSTER_REPLICA_SETS,
+	CLUSTER_BUDGETS,
+	CLUSTER_QUOTAS,
+	CLUSTER_JOBS,
+	CLUSTER_JOB_SETS,	 /* optional */
+	CLUSTER_KUEUE_WORKLOADS, /* optional */
+	CLUSTER_KIND_COUNT
+};
+
+struct api;
+struct watch;
+/* Starts all watches; they go on until stopped. */
+void cluster_watch_start(struct cluster *c, struct api *api);
+void cluster_watch_stop(struct cluster *c); /* nothing when not started; the loop must run until it is idle */
+bool cluster_watch_is_idle(const struct cluster *c);
+/* For /readyz and metrics; NULL before the start. */
+const struct watch *cluster_watch_of(const struct cluster *c, enum cluster_kind kind);
+const char *cluster_kind_name(enum cluster_kind kind); /* "nodes" */
+/* Nodes, pods and what is not optional have been listed whole at least once. */
+bool cluster_is_synced(const struct cluster *c);
+
+/* Looking things up; NULL without. */
+const struct node *cluster_node(const struct cluster *c, const char *name);
+const struct node *cluster_node_by_machine(const struct cluster *c, const char *provider_id);
+const struct pod *cluster_pod(const struct cluster *c, const char *namespace, const char *name);
+size_t cluster_node_count(const struct cluster *c);
+size_t cluster_pod_count(const struct cluster *c);
+/* Nodes of a group (-1: all known), by name. */
+const struct node **cluster_nodes(const struct cluster *c, int group, struct arena *a, size_t *count);
+/* Pods of a pool (-1: all that belong to one), by namespace and name. */
+const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena *a, size_t *count);
+/* Pods on a node, by namespace and name. */
+const struct pod **cluster_node_pods(const struct cluster *c, const struct node *n, struct arena *a, size_t *count);
+
+/* A pool in one of its groups. Replicas are pods of the pool that count; placeholders are told apart. */
+struct pool_group_view {
+	int group;
+	int64_t ready;		    /* replicas that may start requests */
+	int64_t starting;	    /* on a node, not ready yet */
+	int64_t draining;	    /* terminating, or on a node that is drained or will be taken */
+	int64_t placeholders;	    /* of this pool, running or starting */
+	int64_t placeholder_places; /* replicas that fit where those are */
+	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
+	int64_t least_on_node; /* replicas on the node with the fewest of this pool's and nobody else's; 0 without one
+				*/
+	int64_t nodes;	       /* of the whole group: known, not leaving */
+	int64_t usable_nodes;
+	int64_t gpus_milli; /* held by this pool's pods, placeholders included */
+};
+
+struct pool_view {
+	int64_t ready, starting, draining;
+	int64_t pending;       /* without a node, and some group of the pool could hold it; whole gangs only */
+	int64_t unsatisfiable; /* without a node, and none ever could */
+	int64_t elsewhere;     /* counted above, on nodes of no group of the pool */
+	int64_t placeholders, pending_placeholders;
+	int64_t work;			/* finished by themselves some day: pods of Jobs among `ready` */
+	int64_t largest_gang;		/* pods of the largest whole gang that is pending; 0 without */
+	struct pool_group_view *groups; /* one per group of the pool, in its order */
+	size_t group_count;
+};
+
+struct pool_view cluster_pool_view(const struct cluster *c, size_t pool, struct arena *a);
+
+/* Can the node be emptied now, and if not, whose fault it is: in the order and with the words of Cluster Autoscaler. */
+enum drain_reason {
+	DRAIN_POSSIBLE,
+	DRAIN_NODE_PROTECTED,	     /* ScaleDownDisabledAnnotation */
+	DRAIN_NODE_FOREIGN,	     /* NotAutoscaled: somebody else's */
+	DRAIN_NOT_REPLICATED,	     /* NotReplicated: nobody makes a new one */
+	DRAIN_CONTROLLER_NOT_FOUND,  /* ControllerNotFound */
+	DRAIN_SYSTEM_POD,	     /* UnmovableKubeSystemPod */
+	DRAIN_NOT_SAFE,		     /* NotSafeToEvictAnnotation, or do-not-disrupt */
+	DRAIN_ON_COMPLETION,	     /* BlockedByOnCompletionPod: wait for its end */
+	DRAIN_LOCAL_STORAGE,	     /* LocalStorageRequested */
+	DRAIN_BUDGET,		     /* NotEnoughPdb */
+	DRAIN_BUDGETS_MISCONFIGURED, /* several budgets for one pod: the server refuses for ever */
+	DRAIN_REASON_COUNT
+};
+
+struct drain_verdict {
+	enum drain_reason reason;
+	const struct pod *blocker; /* NULL where the node itself blocks */
+	const char *text;	   /* one sentence, in the arena */
+	const struct pod **evict;  /* what must go, in the order to ask: by priority, least first, then by name */
+	size_t evict_count;
+};
+
+/* `evicts_pool`: pods of this pool are ours to move (their controller and its drain are ours): only budgets and
+ * their own annotations can keep them; -1 for none. */
+struct drain_verdict cluster_drain(const struct cluster *c, const struct node *n, int evicts_pool, millis now,
+				   struct arena *a);
+const char *drain_reason_name(enum drain_reason reason); /* "NotEnoughPdb" */
+
+/* Pods that wait for a node, deduplicated by what they ask. */
+struct pending_shape {
+	const char *namespace;
+	const struct pod *example; /* the oldest */
+	int pool;		   /* of the pods, -1 for none */
+	int64_t count;
+	int64_t gpus_milli; /* of one */
+	millis since;	    /* creation of the oldest */
+	const int *groups;  /* which could hold it on a new node, in the order given */
+	size_t group_count;
+	const char *why;	 /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
+	bool is_incomplete_gang; /* not all of its gang exist yet, or it is suspended: not demand */
+};
+
+/* Only pods that ask for GPUs or belong to a pool. */
+struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, size_t *count);
+
+enum gang_kind { GANG_JOB, GANG_JOB_SET, GANG_KUEUE, GANG_POD_GROUP, GANG_KIND_COUNT };
+
+struct gang {
+	const char *namespace, *name;
+	enum gang_kind kind;
+	int pool; /* of its pods, -1 for none or several */
+	bool is_suspended;
+	int64_t size; /* pods that it needs at once */
+	int64_t exist, pending, running, finished;
+	int64_t gpus_milli; /* of all pods that exist */
+	millis since;
+};
+
+/* By namespace and name; gangs of size 1 are none. */
+struct gang *cluster_gangs(const struct cluster *c, struct arena *a, size_t *count);
+const char *gang_kind_name(enum gang_kind kind);
+
+struct quota {
+	const char *namespace, *name;
+	const char *resource; /* "requests.nvidia.com/gpu" */
+	int64_t hard, used;
+};
+/* GPU quotas, by namespace and name. */
+struct quota *cluster_quotas(const struct cluster *c, struct arena *a, size_t *count);
+
+/* The sum of the GPUs of all known nodes and of what the pods there ask for. */
+struct cluster_gpus {
+	int64_t allocatable_milli, used_milli, finished_milli; /* finished: asked for by pods that ended and remain */
+};
+struct cluster_gpus cluster_gpus(const struct cluster *c);

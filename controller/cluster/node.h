@@ -1,0 +1,73 @@
+/*
+ * A node as the model knows it. Fields are read by anyone and written by the
+ * model alone; texts live as long as the node. Times are milliseconds since
+ * the epoch, 0 when it has not happened.
+ */
+#pragma once
+#include "base/millis.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct label_set;
+struct resources;
+struct taint_set;
+
+/* Who else decides about the node. Anything but NODE_UNCLAIMED is never touched. */
+enum node_owner {
+	NODE_UNCLAIMED,	 /* nobody: ours when it is in one of our groups */
+	NODE_KARPENTER,	 /* label karpenter.sh/nodepool */
+	NODE_AUTOSCALER, /* Cluster Autoscaler is deleting it: taint ToBeDeletedByClusterAutoscaler */
+	NODE_ESCALATOR,	 /* taints atlassian.com/escalator... */
+	NODE_OWNER_COUNT
+};
+
+/* Why the machine will be taken whatever we do. */
+enum node_interruption {
+	NODE_STAYS,
+	NODE_SPOT_INTERRUPTED, /* a spot notice was seen */
+	NODE_REBALANCED,       /* the vendor recommends to leave */
+	NODE_MAINTAINED,       /* a scheduled event, or the machine was shut down */
+	NODE_INTERRUPTION_COUNT
+};
+
+struct node {
+	const char *name;
+	const char *provider_id; /* "" when not told */
+	const char *machine_id;	 /* the last part of it: "i-0abc", "aks-gpu-1-vmss/3"; "" without */
+	const char *zone, *instance_type, *capacity_type; /* "" when not told; "spot", "on-demand", "reserved" */
+	const struct label_set *labels;
+	const struct taint_set *taints;
+	const struct resources *allocatable;
+	int group; /* index among the groups given, -1 when it is in none */
+
+	bool is_known; /* false: a pod names it and no node object was seen yet */
+	bool is_ready; /* condition Ready is True, and no startup taint is left */
+	bool is_cordoned;
+	bool is_draining;  /* by us: annotation or taint preheat.dev/draining */
+	bool is_leaving;   /* the object is being deleted */
+	bool is_protected; /* scale-down-disabled, do-not-disrupt or no-delete: never removed by us */
+	enum node_owner owner;
+	enum node_interruption interruption;
+
+	millis registered_at; /* the object was created */
+	millis ready_since;   /* 0 while it is not ready */
+	millis unready_since; /* 0 while it is ready */
+	millis gpu_at;	      /* a GPU became allocatable; 0 while none is */
+
+	int64_t gpus_milli;	 /* allocatable, thousandths of whole GPUs whatever their kind and slicing */
+	int64_t gpus_used_milli; /* requested by the pods there, placeholders too */
+
+	/* private to the model */
+	struct pod *pods;
+	uint32_t hash;
+	uint32_t pod_count;
+};
+
+const char *node_owner_name(enum node_owner owner);
+const char *node_interruption_name(enum node_interruption interruption);
+/* May new pods of ours run here: known, ready, not cordoned, not leaving, nobody else's, not interrupted. */
+bool node_is_usable(const struct node *n);
+/* The value of a label, NULL without. */
+const char *node_label(const struct node *n, const char *key);

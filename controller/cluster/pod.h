@@ -1,0 +1,95 @@
+/*
+ * A pod as the model knows it. Fields are read by anyone and written by the
+ * model alone; texts live as long as the pod. Times are milliseconds since
+ * the epoch, 0 when it has not happened: as the event arrived, or, for what
+ * was there when listed, as the object itself says in whole seconds.
+ */
+#pragma once
+#include "base/millis.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct label_set;
+struct node;
+struct pod_shape;
+struct workload;
+
+enum pod_state {
+	POD_UNSCHEDULED, /* no node yet */
+	POD_GATED,	 /* no node, and held back by its own scheduling gates: nobody shall serve it */
+	POD_SCHEDULED,	 /* on a node, containers not started */
+	POD_PULLING,	 /* the image does not come: see `trouble` */
+	POD_STARTED,	 /* containers run, not ready */
+	POD_CRASHING,	 /* a container keeps ending: see `trouble` */
+	POD_READY,
+	POD_TERMINATING, /* deletion asked, grace running */
+	POD_FINISHED,	 /* succeeded or failed */
+	POD_STATE_COUNT
+};
+
+enum pod_trouble {
+	POD_FINE,
+	POD_IMAGE_PULL,	   /* ErrImagePull, ImagePullBackOff */
+	POD_IMAGE_NAME,	   /* InvalidImageName, ErrImageNeverPull, ImageInspectError */
+	POD_CONFIG,	   /* CreateContainerConfigError, CreateContainerError, RunContainerError */
+	POD_CRASH_LOOP,	   /* CrashLoopBackOff */
+	POD_UNSCHEDULABLE, /* the scheduler found no node */
+	POD_TROUBLE_COUNT
+};
+
+/* cluster-autoscaler.kubernetes.io/safe-to-evict */
+enum pod_evict { POD_EVICT_UNSAID, POD_EVICT_SAFE, POD_EVICT_NEVER, POD_EVICT_ON_COMPLETION };
+
+/* What stands behind the pod, as far as draining must know it. */
+enum pod_kind {
+	POD_BARE,	/* nobody makes a new one */
+	POD_REPLICATED, /* a controller makes a new one */
+	POD_DAEMON,	/* of a DaemonSet */
+	POD_STATIC,	/* the API server's copy of a static pod */
+	POD_KIND_COUNT
+};
+
+struct pod {
+	const char *namespace, *name;
+	const char *ip;		  /* "" when none yet, or the pod belongs to no pool */
+	const char *image;	  /* of the container that asks for GPUs, else of the first */
+	const char *trouble_text; /* what the API server says of it, cut; "" without */
+	struct node *node;	  /* NULL without */
+	const struct label_set *labels;
+	const struct pod_shape *shape; /* what it asks of a node */
+	const struct workload *owner;  /* its controller, the top of the chain as far as known; NULL for none */
+	uint8_t uid[16];
+	int pool; /* index among the pools given, -1 for none */
+	int priority;
+	int deletion_cost;
+	int grace_seconds;
+
+	millis created_at, scheduled_at, started_at, ready_at;
+	millis terminating_at;	  /* deletion was asked */
+	millis undisturbed_until; /* karpenter.sh/do-not-disrupt: INT64_MAX for ever, 0 not at all */
+	int64_t gpus_milli;	  /* asked for, thousandths of whole GPUs on its node (of whole devices without one) */
+
+	enum pod_state state;
+	enum pod_trouble trouble;
+	enum pod_evict evict;
+	enum pod_kind kind;
+	bool is_placeholder;	/* label preheat.dev/placeholder */
+	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
+	bool has_gpus;
+
+	/* private to the model */
+	struct pod *next, **link;
+	uint32_t hash;
+	uint32_t gang;
+};
+
+const char *pod_state_name(enum pod_state state);	/* "ready" */
+const char *pod_trouble_name(enum pod_trouble trouble); /* "ImagePullBackOff" as kubectl shows it; "" for POD_FINE */
+/* The value of a label, NULL without. */
+const char *pod_label(const struct pod *p, const char *key);
+/* "9f1c...-...": into 37 bytes. */
+void pod_uid_text(const struct pod *p, char text[37]);
+/* Holds GPUs or will: neither finished nor gated. */
+bool pod_counts(const struct pod *p);
