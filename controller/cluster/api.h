@@ -1,0 +1,126 @@
+/*
+ * Calls to the Kubernetes API server. A call completes exactly once, always
+ * from the loop, never inside api_start(); its memory, and all that it
+ * points to, belongs to the caller until then. Every call has a deadline and
+ * a cap. Reads, and what the caller says may be sent twice, are tried again
+ * within the deadline with jitter, as the server's Retry-After asks.
+ *
+ * Writing calls pass one gate. While it is closed they complete with
+ * ERROR_CANCELLED, "not sent: WHY", without touching the network; those in
+ * flight when it closes are cancelled.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/net/http.h"
+#include "base/net/retry.h"
+#include "controller/cluster/credential.h"
+#include "controller/cluster/kubeconfig.h"
+#include "controller/cluster/status.h"
+
+enum api_effect {
+	API_READ,
+	API_WRITE, /* passes only an open gate */
+	API_LEASE, /* the leader's lease: passes while we may not act, never in a dry run */
+};
+
+enum api_gate {
+	API_GATE_OPEN,
+	API_GATE_LEASE_ONLY, /* not the leader (yet) */
+	API_GATE_SHUT,	     /* dry run */
+};
+
+struct api;
+
+struct api_setup {
+	struct loop *loop;
+	struct http *http;
+	const struct clock *clock;	 /* the wall's; durations of calls are counted in the machine's time */
+	const struct kubeconfig *access; /* must outlive it */
+	uint64_t seed;			 /* of the jitter */
+};
+
+struct api_call {
+	/* Filled in by the caller. */
+	const char *method;	  /* "GET"; NULL: GET */
+	const char *path;	  /* from the root, query included: "/api/v1/nodes?limit=500" */
+	const char *body;	  /* may be NULL */
+	size_t body_len;	  /* 0 with a body: strlen */
+	const char *content_type; /* NULL: application/json */
+	enum api_effect effect;
+	bool is_repeatable; /* a write that may be sent twice */
+	bool is_single;	    /* a read that is not tried again */
+	millis timeout;	    /* of all attempts together; 0: API_TIMEOUT, or none where `silence` is given */
+	millis silence;	    /* no byte for so long: the connection is dead; 0: not watched */
+	size_t cap;	    /* of `response`; 0: API_RESPONSE_CAP */
+	bool (*on_chunk)(struct api_call *c, const char *bytes,
+			 size_t len); /* takes 2xx bodies as they come; may be NULL */
+	void (*done)(struct api_call *c);
+	void *user;
+
+	/* Valid inside done(), and no longer. Any status but 2xx is an error here. */
+	struct error error;
+	long status;	      /* 0: no answer */
+	const char *response; /* NUL-terminated, never NULL */
+	size_t response_len;
+	struct api_status answer; /* what a refusal said */
+	bool is_expired;	  /* 410: the resource version is too old */
+	bool is_barred;		  /* the gate kept it back, or stopped it */
+	millis retry_after;	  /* what the server asked for; 0: nothing */
+	int attempts;
+
+	/* Private; zeroed at first. */
+	struct api *api;
+	struct api_call *next, *previous;
+	struct http_request http;
+	struct credential_wait wait;
+	struct credential_shown *shown;
+	struct timer timer;
+	struct retry retry;
+	struct arena arena;
+	struct buf url;
+	const char *headers[4];
+	char content_header[96];
+	millis deadline;
+	int state;
+	bool is_cancelled, was_refused;
+};
+
+#define API_TIMEOUT	 (30 * SECOND)
+#define API_RESPONSE_CAP ((size_t)4 << 20)
+
+struct api *api_open(const struct api_setup *s);
+void api_close(struct api *a); /* every call must have completed; takes NULL */
+void api_start(struct api *a, struct api_call *c);
+void api_cancel(struct api_call *c); /* completes as ERROR_CANCELLED; nothing when it is not under way */
+void api_cancel_all(struct api *a);
+size_t api_active(const struct api *a);
+
+/* `why_not` is copied, and shown in what is not sent: "dry run", "this replica does not lead". Open at first. */
+void api_set_gate(struct api *a, enum api_gate gate, const char *why_not);
+/* The same with two positions: open, or lease only. */
+void api_set_writes(struct api *a, bool allowed, const char *why_not);
+
+const char *api_server(const struct api *a);
+const char *api_namespace(const struct api *a);
+struct loop *api_loop(const struct api *a);
+const struct clock *api_clock(const struct api *a);
+/* A random stream of its own for whoever needs jitter. */
+struct random api_random(struct api *a, const char *purpose);
+
+struct api_counts {
+	int64_t calls, failures, retries, throttled, barred;
+};
+struct api_counts api_counts(const struct api *a);
+
+/*
+ * "/api/v1/namespaces/NS/PLURAL/NAME/SUB" or "/apis/GROUP/VERSION/...": parts may be NULL and are escaped.
+ */
+struct api_object {
+	const char *api_version; /* "v1", "apps/v1" */
+	const char *plural;	 /* "deployments" */
+	const char *name_space, *name, *subresource;
+};
+void api_object_path(const struct api_object *o, struct buf *out);
+/* "?name=value" or "&name=value", escaped; nothing for a NULL value. */
+void api_query(struct buf *url, const char *name, const char *value);

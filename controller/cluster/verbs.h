@@ -1,0 +1,147 @@
+/*
+ * What Preheat does to a cluster's objects, one call a verb. Each completes
+ * exactly once, from the loop; its memory and what it points to belongs to
+ * the caller until then. All but the reads are API_WRITE and pass the gate.
+ */
+#pragma once
+#include "controller/cluster/api.h"
+
+struct verb_pair {
+	const char *key, *value; /* value NULL: taken away */
+};
+
+struct node_taint {
+	const char *key, *value; /* value may be NULL */
+	const char *effect;	 /* "NoSchedule" */
+};
+
+enum cordon { CORDON_KEEP, CORDON_ON, CORDON_OFF };
+
+/*
+ * Cordon, taints, labels and annotations of a node in one write. The list of taints is one value to the server: it is
+ * read, changed and written with its resource version, and once more after a conflict. Nothing to change: no write.
+ */
+struct node_change {
+	const char *node;
+	enum cordon cordon;
+	const struct node_taint *add; /* the same key and effect with another value is replaced */
+	size_t add_count;
+	const struct node_taint *remove; /* by key and effect */
+	size_t remove_count;
+	const struct verb_pair *annotations, *labels;
+	size_t annotation_count, label_count;
+	void (*done)(struct node_change *c);
+	void *user;
+
+	struct error error; /* valid inside done() */
+	bool is_changed;    /* a write was needed */
+
+	struct api_call call; /* private from here; zeroed at first */
+	struct api *api;
+	struct buf path, body;
+	int rounds;
+};
+void node_change_start(struct api *a, struct node_change *c);
+
+/* Labels and annotations of any object by merge patch. */
+struct mark_call {
+	struct api_object object;
+	const struct verb_pair *annotations, *labels;
+	size_t annotation_count, label_count;
+	void (*done)(struct mark_call *c);
+	void *user;
+
+	struct error error;
+
+	struct api_call call;
+	struct buf path, body;
+};
+void mark_start(struct api *a, struct mark_call *c);
+
+enum eviction_result {
+	EVICTION_DONE,		/* the pod is going */
+	EVICTION_GONE,		/* there is no such pod any more, or another of its name */
+	EVICTION_BUDGET,	/* a disruption budget holds it: ask again after retry_after */
+	EVICTION_THROTTLED,	/* the server is busy */
+	EVICTION_MISCONFIGURED, /* for ever, until a person acts: two budgets on one pod */
+	EVICTION_REFUSED,	/* we may not */
+	EVICTION_FAILED,	/* anything else, see error */
+};
+const char *eviction_result_name(enum eviction_result r);
+
+struct eviction {
+	const char *name_space, *pod;
+	const char *uid;       /* of that very pod; may be NULL */
+	int64_t grace_seconds; /* -1: the pod's own */
+	bool is_dry_run;       /* asks whether it would be let go; still a writing call */
+	void (*done)(struct eviction *v);
+	void *user;
+
+	enum eviction_result result; /* valid inside done() */
+	struct error error;	     /* ERROR_NONE for DONE and GONE */
+	millis retry_after;
+
+	struct api_call call;
+	struct buf path, body;
+};
+void eviction_start(struct api *a, struct eviction *v);
+
+/* The scale of any object that has one; kinds are looked up once. */
+struct scale_call {
+	const char *api_version, *kind; /* "apps/v1", "Deployment" */
+	const char *name_space, *name;
+	bool is_write;	  /* false: only read */
+	int64_t replicas; /* to set; nothing is written when it is so already */
+	void (*done)(struct scale_call *c);
+	void *user;
+
+	struct error error;   /* valid inside done(), as what follows. ERROR_NOT_FOUND: no such object, or kind */
+	int64_t wanted;	      /* spec.replicas as it is now */
+	int64_t running;      /* status.replicas */
+	int64_t before;	      /* spec.replicas as found */
+	const char *selector; /* of its pods; may be NULL */
+
+	struct api_call call;
+	struct api *api;
+	struct buf path, body;
+	struct arena arena;
+	int rounds;
+};
+void scale_start(struct api *a, struct scale_call *c);
+
+/* The plural under which the server serves a kind, from /apis/GROUP/VERSION; kept once found. */
+struct plural_call {
+	const char *api_version, *kind;
+	void (*done)(struct plural_call *c);
+	void *user;
+
+	struct error error;
+	const char *plural; /* lives as long as the api */
+	bool is_namespaced, has_scale;
+
+	struct api_call call;
+	struct api *api;
+	struct buf path;
+	struct timer timer;
+};
+void plural_start(struct api *a, struct plural_call *c);
+
+/* Create, replace, patch or delete by object and body. */
+enum object_verb { OBJECT_GET, OBJECT_CREATE, OBJECT_PUT, OBJECT_PATCH /* merge */, OBJECT_APPLY, OBJECT_DELETE };
+
+struct object_call {
+	enum object_verb verb;
+	struct api_object object; /* CREATE: without a name */
+	const char *body;	  /* JSON; may be NULL for GET and DELETE */
+	void (*done)(struct object_call *c);
+	void *user;
+
+	struct error error; /* valid inside done(); ERROR_CONFLICT: it exists already, or was changed */
+	long status;
+	const char *response;
+	size_t response_len;
+
+	struct api_call call;
+	struct buf path;
+};
+void object_start(struct api *a, struct object_call *c);
