@@ -14,8 +14,9 @@
 struct clock {
 	int64_t speed; /* milliseconds of this clock in one of the world, 1 to CLOCK_FASTEST */
 	bool is_by_hand;
-	millis now, mono;	      /* of this clock: at its start, or as turned by hand */
-	millis real_start, real_last; /* private: the machine's monotonic time */
+	bool follows_machine; /* clock_now() is the machine's wall clock */
+	millis now, mono;     /* at its start, or as turned by hand */
+	millis real_start;    /* of the machine's monotonic clock */
 };
 
 /* The machine's own time. */

@@ -63,3 +63,24 @@ const char *error_kind_name(enum error_kind kind)
 	}
 	return "?";
 }
+
+bool error_is_transient(const struct error *e)
+{
+	switch (e->kind) {
+	case ERROR_THROTTLED:
+	case ERROR_TIMEOUT:
+	case ERROR_UNAVAILABLE:
+		return true;
+	case ERROR_NONE:
+	case ERROR_STOCKOUT:
+	case ERROR_QUOTA:
+	case ERROR_AUTH:
+	case ERROR_NOT_FOUND:
+	case ERROR_CONFLICT:
+	case ERROR_INVALID:
+	case ERROR_CANCELLED:
+	case ERROR_INTERNAL:
+		return false;
+	}
+	return false;
+}

@@ -35,3 +35,5 @@ bool error_wrap(struct error *e, const char *fmt, ...) PRINTF(2, 3);
 #define error_wrap(...) ((void)error_wrap(__VA_ARGS__), false)
 #endif
 const char *error_kind_name(enum error_kind kind);
+/* Worth trying again as it is, after a wait: throttled, timed out, unavailable. */
+bool error_is_transient(const struct error *e);

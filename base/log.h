@@ -39,8 +39,12 @@ struct log_field {
 #define log_warn(event, ...)  log_fields(LEVEL_WARN, event, (const struct log_field[]){ __VA_ARGS__ })
 #define log_error(event, ...) log_fields(LEVEL_ERROR, event, (const struct log_field[]){ __VA_ARGS__ })
 
-/* `fields` ends with LOG_END. A line is at most LOG_LONGEST bytes: longer texts are cut and end in "...". */
-#define LOG_LONGEST 8192
+/*
+ * `fields` ends with LOG_END. A text is cut after LOG_LONGEST_TEXT bytes and then ends in "..."; fields that do not fit
+ * into a line of LOG_LONGEST bytes are left out, and "cut":true says so.
+ */
+#define LOG_LONGEST_TEXT 1024
+#define LOG_LONGEST	 8192
 void log_fields(enum log_level level, const char *event, const struct log_field *fields);
 
 struct log_setup {

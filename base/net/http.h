@@ -18,7 +18,8 @@ struct http_transfer;
 
 /* How an endpoint is trusted and what we show it. Shared by requests; must outlive them. Zeroed: the system's CAs. */
 struct http_tls {
-	/* PEM text, or a file read at each new connection; the text wins. NULL: the system's, or nothing shown. */
+	/* PEM text, or a file, of which a change is seen within a minute; the text wins. NULL: the system's, or nothing
+	 * shown. */
 	const char *ca, *ca_file;
 	const char *cert, *cert_file;
 	const char *key, *key_file;
@@ -70,7 +71,7 @@ struct http_request {
 
 /* `agent` is what we call ourselves ("preheat/0.1.0"); copied. */
 struct http *http_open(struct loop *loop, const char *agent, struct error *e) MUST_USE;
-void http_close(struct http *h); /* every request must have completed; takes NULL */
+void http_close(struct http *h); /* every request must have completed; not inside done(); takes NULL */
 /* Cannot fail: failures arrive in done(). More than HTTP_MOST at once are ERROR_UNAVAILABLE. */
 void http_start(struct http *h, struct http_request *r);
 #define HTTP_MOST ((size_t)4096)

@@ -13,6 +13,7 @@
 
 struct loop;
 
+/* From then on a peer that is gone is an error of the write: SIGPIPE is ignored. */
 struct loop *loop_open(void);
 void loop_close(struct loop *l); /* everything on it must have been stopped; takes NULL */
 void loop_run(struct loop *l);	 /* until loop_stop(), or until nothing is left to wait for */

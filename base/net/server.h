@@ -43,7 +43,6 @@ struct server_route {
 struct server_settings {
 	const char *listen;		/* "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses); port 0: a free one */
 	const char *tls_cert, *tls_key; /* PEM texts, copied; NULL: plain HTTP */
-	const char *tls_client_ca;	/* PEM: a client without a certificate of it is refused with 403; may be NULL */
 	const struct server_route *routes; /* must outlive the server; the first that fits answers */
 	size_t route_count;
 	const char *const *headers; /* added to every answer; NULL-terminated, may be NULL; must outlive the server */
