@@ -42,8 +42,33 @@ shared_is_there() {
 		{ echo "CI=true and no ${PREHEAT_SHARED:-../shared}: the tests on recorded traffic would be skipped"; return 1; }
 }
 
+# Also says no to what only skips where it is run by hand: with CI=true the rig has to be there.
+rig_is_there() {
+	local status=0
+	rig_ahead || status=$?
+	[ $status -eq 77 ] && [ "${CI:-}" != true ] || return $status
+}
+
+# Our own few files of Go, which drive the rig.
+go_files() {
+	local unformatted module
+	if ! command -v go >/dev/null; then
+		echo 'no Go: not checked'
+		[ "${CI:-}" != true ]
+		return
+	fi
+	unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -l)
+	[ -z "$unformatted" ] || { printf 'not as gofmt has it: %s\n' "$unformatted"; return 1; }
+	for module in $(git ls-files --cached --others --exclude-standard -- '*go.mod'); do
+		# With the flags of the build, whose results are reused.
+		(cd "$(dirname "$module")" && CGO_ENABLED=0 GOTOOLCHAIN=${GOTOOLCHAIN:-local} go vet -trimpath ./...) || return 1
+	done
+}
+
 check_all() {
 	step 'recorded traffic is there' shared_is_there
+	step "the rig's servers are there" rig_is_there
+	step 'Go of the rig' go_files
 	step 'shell scripts' shell_scripts
 	step 'format' formatted
 	step 'build with gcc, warnings are errors' builds dev

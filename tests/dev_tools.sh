@@ -77,7 +77,20 @@ run_ctest() {
 	ctest --preset "$1" -R "$2" --parallel "$(nproc)" --no-tests=error \
 		--output-junit "$results" --test-output-size-passed 10000000 || status=$?
 	echo
-	tests/count.sh "$results" "${@:3}"
+	tests/count.sh "$results" "${@:3}" || status=1
+	return $status
+}
+
+wants_rig() {
+	ctest --preset "$1" -R "$2" -N | grep -q ': rig/'
+}
+
+# What the tests on the rig run is built before them, where it can be seen; without Go they say that they skip.
+rig_ahead() {
+	local script status=0
+	for script in tests/rig/binaries.sh tests/rig/build_machines.sh; do
+		[ ! -x $script ] || $script >/dev/null || status=$?
+	done
 	return $status
 }
 
