@@ -27,6 +27,6 @@ void retry_reset(struct retry *r);
 
 /*
  * The value of a Retry-After header: whole seconds, or a date as HTTP writes it ("Sun, 06 Nov 1994 08:49:37 GMT"), in
- * milliseconds from `now` (the Unix epoch's). 0 for NULL, what cannot be read, and the past.
+ * milliseconds from `now` (of the Unix epoch), a day at most. 0 for NULL, what cannot be read, and the past.
  */
 millis retry_after(const char *header, millis now);

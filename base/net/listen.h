@@ -1,0 +1,8 @@
+/* A listening socket from a text such as "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses). */
+#pragma once
+#include "base/error.h"
+
+#include <stdint.h>
+
+/* The socket, not blocking, for the caller to close, and the port it got; -1 with an error. */
+int listen_open(const char *where, uint16_t *port, struct error *e) MUST_USE;
