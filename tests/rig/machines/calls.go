@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // order is the body of the calls that change a group.
 type order struct {
@@ -155,5 +158,20 @@ func (k *cloud) cancel(g *group, o *order, now int64) (result, error) {
 			count++
 		}
 	}
+	if o.Desired != nil {
+		g.giveUp(*o.Desired)
+	}
 	return result{fmt.Sprintf("cancelled %d", count), refused}, nil
+}
+
+// giveUp drops what was asked for beyond desired and cannot come.
+func (g *group) giveUp(desired int) {
+	for i := range g.Refusals {
+		r := &g.Refusals[i]
+		if dropped := min(r.Count, g.Desired-desired); r.Goal == toRun && dropped > 0 {
+			r.Count -= dropped
+			g.Desired -= dropped
+		}
+	}
+	g.Refusals = slices.DeleteFunc(g.Refusals, func(r refusal) bool { return r.Count == 0 })
 }

@@ -4,22 +4,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // fault is something that goes wrong on purpose, for a group (or pool) and a time, or so many times.
 type fault struct {
-	ID      int     `json:"id"`
-	Group   string  `json:"group"`
-	Pool    string  `json:"pool,omitempty"`
-	Fault   string  `json:"fault"`
-	AfterS  float64 `json:"after_s,omitempty"` // from the start; config file only
-	ForS    float64 `json:"for_s"`
-	Count   int     `json:"count"`
-	Value   any     `json:"value,omitempty"`
-	Share   float64 `json:"share,omitempty"` // of pods, for metrics-*
-	Used    int     `json:"used"`
-	FromS   float64 `json:"from_s"` // simulated time at which it began
-	Applied bool    `json:"applied,omitempty"`
+	ID      int      `json:"id"`
+	Group   string   `json:"group"`
+	Pool    string   `json:"pool,omitempty"`
+	Fault   string   `json:"fault"`
+	AfterS  float64  `json:"after_s,omitempty"` // from the start; config file only
+	ForS    float64  `json:"for_s"`
+	Count   int      `json:"count"`
+	Value   any      `json:"value,omitempty"`
+	Share   float64  `json:"share,omitempty"` // of pods, for metrics-*
+	Used    int      `json:"used"`
+	FromS   float64  `json:"from_s"` // simulated time at which it began
+	Applied bool     `json:"applied,omitempty"`
+	Victims []string `json:"victims,omitempty"`
 }
 
 // launchFaults: those that refuse machines; callFaults: those that answer calls; the rest strike machines and pods.
@@ -107,4 +109,26 @@ func (fs *faults) scrape(pool, pod string, nowS float64) string {
 		}
 	}
 	return ""
+}
+
+// afflicts tells whether a fault strikes something named victim; who was struck once stays so while it lasts.
+func (k *cloud) afflicts(name, group, victim string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	nowS := k.clock.seconds(time.Now())
+	for _, f := range k.faults.List {
+		if f.Fault != name || (f.Group != "*" && f.Group != group) ||
+			nowS < f.FromS || (f.ForS > 0 && nowS >= f.FromS+f.ForS) {
+			continue
+		}
+		if slices.Contains(f.Victims, victim) {
+			return true
+		}
+		if f.active(nowS) {
+			f.Used++
+			f.Victims = append(f.Victims, victim)
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
+	errs "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const leaseNamespace = "kube-node-lease"
+
+// devices are the resources that the device plugin brings.
+func (g *groupConfig) devices() core.ResourceList {
+	return core.ResourceList{core.ResourceName(g.Resource): *resource.NewQuantity(int64(g.Count), resource.DecimalSI)}
+}
+
+func (g *groupConfig) capacity() core.ResourceList {
+	return core.ResourceList{
+		core.ResourceCPU:              resource.MustParse(g.CPU),
+		core.ResourceMemory:           resource.MustParse(g.Memory),
+		core.ResourceEphemeralStorage: resource.MustParse("400Gi"),
+		core.ResourcePods:             resource.MustParse("110"),
+	}
+}
+
+// allocatable is what the kubelet leaves of the capacity.
+func (g *groupConfig) allocatable() core.ResourceList {
+	list := g.capacity()
+	cpu, memory := list[core.ResourceCPU], list[core.ResourceMemory]
+	list[core.ResourceCPU] = *resource.NewMilliQuantity(cpu.MilliValue()-110, resource.DecimalSI)
+	list[core.ResourceMemory] = *resource.NewQuantity(memory.Value()-memory.Value()/16, resource.BinarySI)
+	return list
+}
+
+// ensure makes the Node object unless it is there.
+func (n *node) ensure(ctx context.Context) bool {
+	m := n.now()
+	object := m.object()
+	return persist(ctx, "create node "+n.name, func() error {
+		_, err := n.fleet.client.CoreV1().Nodes().Create(ctx, object, meta.CreateOptions{})
+		if errs.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+func (m *snapshot) object() *core.Node {
+	g := m.conf
+	labels := map[string]string{
+		"kubernetes.io/hostname":           m.ID,
+		"kubernetes.io/os":                 "linux",
+		"kubernetes.io/arch":               "amd64",
+		"node.kubernetes.io/instance-type": g.InstanceType,
+		"topology.kubernetes.io/zone":      m.Zone,
+		"topology.kubernetes.io/region":    "simulated",
+	}
+	for key, value := range g.Labels {
+		labels[key] = value
+	}
+	node := &core.Node{
+		ObjectMeta: meta.ObjectMeta{Name: m.ID, Labels: labels},
+		Spec:       core.NodeSpec{ProviderID: m.ProviderID},
+		Status: core.NodeStatus{
+			Capacity: g.capacity(), Allocatable: g.allocatable(),
+			Conditions: conditions(false, "the kubelet starts"),
+			Addresses: []core.NodeAddress{{Type: core.NodeInternalIP, Address: "127.0.0.1"},
+				{Type: core.NodeHostName, Address: m.ID}},
+			NodeInfo: core.NodeSystemInfo{KubeletVersion: "v1.36.2", OperatingSystem: "linux", Architecture: "amd64",
+				ContainerRuntimeVersion: "containerd://1.7.27", OSImage: "simulated", KernelVersion: "6.1.141",
+				MachineID: m.ID, SystemUUID: m.ID, BootID: m.ID},
+		},
+	}
+	for _, taint := range g.Taints {
+		node.Spec.Taints = append(node.Spec.Taints, taint.taint())
+	}
+	return node
+}
+
+func (t taintConfig) taint() core.Taint {
+	return core.Taint{Key: t.Key, Value: t.Value, Effect: core.TaintEffect(t.Effect)}
+}
+
+func conditions(ready bool, message string) []core.NodeCondition {
+	now := meta.Now()
+	list := []core.NodeCondition{
+		{Type: core.NodeMemoryPressure, Reason: "KubeletHasSufficientMemory"},
+		{Type: core.NodeDiskPressure, Reason: "KubeletHasNoDiskPressure"},
+		{Type: core.NodePIDPressure, Reason: "KubeletHasSufficientPID"},
+		{Type: core.NodeReady, Reason: "KubeletNotReady", Message: message},
+	}
+	for i := range list {
+		list[i].Status, list[i].LastHeartbeatTime, list[i].LastTransitionTime = core.ConditionFalse, now, now
+	}
+	if ready {
+		list[3].Status, list[3].Reason, list[3].Message = core.ConditionTrue, "KubeletReady",
+			"kubelet is posting ready status"
+	}
+	return list
+}
+
+// report patches the Node's readiness and, unless nil, its devices: an empty list takes them back.
+func (n *node) report(ctx context.Context, ready bool, message string, devices core.ResourceList) {
+	status := map[string]any{"conditions": conditions(ready, message)[3:]}
+	if devices != nil {
+		m := n.now()
+		capacity := map[string]any{m.conf.Resource: nil}
+		for name, quantity := range devices {
+			capacity[string(name)] = quantity.String()
+		}
+		status["capacity"], status["allocatable"] = capacity, capacity
+	}
+	patch, _ := json.Marshal(map[string]any{"status": status})
+	persist(ctx, "patch status of node "+n.name, func() error {
+		_, err := n.fleet.client.CoreV1().Nodes().Patch(ctx, n.name, types.StrategicMergePatchType, patch,
+			meta.PatchOptions{}, "status")
+		return gone(err)
+	})
+}
+
+// taint adds one, as the cloud's notice of a spot machine's end.
+func (n *node) taint(ctx context.Context, t taintConfig) {
+	persist(ctx, "taint node "+n.name, func() error {
+		node, err := n.fleet.client.CoreV1().Nodes().Get(ctx, n.name, meta.GetOptions{})
+		if err != nil {
+			return gone(err)
+		}
+		node.Spec.Taints = append(node.Spec.Taints, t.taint())
+		_, err = n.fleet.client.CoreV1().Nodes().Update(ctx, node, meta.UpdateOptions{})
+		return err
+	})
+}
+
+// heartbeat renews the Node's lease, in real time as the control plane counts it.
+func (n *node) heartbeat(ctx context.Context) {
+	defer n.sessions.Done()
+	leases := n.fleet.client.CoordinationV1().Leases(leaseNamespace)
+	seconds := int32(40)
+	for ok := true; ok; ok = sleepReal(ctx, 10*time.Second) {
+		now := meta.NowMicro()
+		lease, err := leases.Get(ctx, n.name, meta.GetOptions{})
+		if errs.IsNotFound(err) {
+			lease = &coordination.Lease{ObjectMeta: meta.ObjectMeta{Name: n.name, Namespace: leaseNamespace}}
+			lease.Spec = coordination.LeaseSpec{HolderIdentity: &n.name, LeaseDurationSeconds: &seconds, RenewTime: &now}
+			leases.Create(ctx, lease, meta.CreateOptions{})
+		} else if err == nil {
+			lease.Spec.RenewTime = &now
+			leases.Update(ctx, lease, meta.UpdateOptions{})
+		}
+	}
+}
