@@ -29,6 +29,18 @@ static bool ends_with(const char *text, const char *end)
 	return len >= tail && strcmp(text + len - tail, end) == 0;
 }
 
+/* "token" but not "tokens", of which models speak. */
+static bool has_secret_word(const char *plain)
+{
+	for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++) {
+		const char *at = strstr(plain, secret_words[i]);
+		bool is_tokens = at && strncmp(at, "tokens", 6) == 0;
+		if (at && !is_tokens)
+			return true;
+	}
+	return false;
+}
+
 static bool is_secret(const char *key)
 {
 	char plain[64];
@@ -41,10 +53,7 @@ static bool is_secret(const char *key)
 	for (size_t i = 0; i < sizeof harmless_ends / sizeof *harmless_ends; i++)
 		if (ends_with(plain, harmless_ends[i]))
 			return false;
-	for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++)
-		if (strstr(plain, secret_words[i]))
-			return true;
-	return false;
+	return has_secret_word(plain);
 }
 
 /* Length of the UTF-8 character that starts here; 0 when it is none, or one of those that terminals obey. */

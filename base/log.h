@@ -8,7 +8,8 @@
  * An event is a name in kebab-case that stays the same for ever; what varies
  * is a field. A failure is logged once, by whoever decides what follows.
  * The value of a field whose key names a secret (token, authorization,
- * password, secret, cookie, private key) is never written.
+ * password, secret, cookie, private key) is never written; a name about one
+ * (tokenFile, secretName) is, and so are tokens, of which models speak.
  */
 #pragma once
 #include "base/clock.h"

@@ -194,10 +194,11 @@ static int spawn(struct process_run *run, int output, int complaint)
 	CLEANUP(arena_release) struct arena a = { 0 };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
-	sigset_t none, all;
+	sigset_t none, ignored;
 
 	sigemptyset(&none);
-	sigfillset(&all);
+	sigemptyset(&ignored);
+	sigaddset(&ignored, SIGPIPE);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
@@ -206,7 +207,7 @@ static int spawn(struct process_run *run, int output, int complaint)
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&how, &none);
-	posix_spawnattr_setsigdefault(&how, &all);
+	posix_spawnattr_setsigdefault(&how, &ignored);
 	char *const *argv = (char *const *)(uintptr_t)run->process->argv;
 	int failure = posix_spawnp(&run->pid, argv[0], &files, &how, argv, environment(run->process->env, &a));
 	posix_spawnattr_destroy(&how);
