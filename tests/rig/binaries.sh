@@ -45,7 +45,7 @@ stamp() {
 progress() {
 	local log=$1 start=$SECONDS
 	exec 7<> <(:) 8>&- # waiting without a child that would outlive it
-	while ! read -r -t 30 -u 7; do
+	while kill -0 $$ 2>/dev/null && ! read -r -t 30 -u 7; do
 		printf "building the rig's servers: %d packages, %d s\n" "$(wc -l <"$log")" $((SECONDS - start)) >&2
 	done
 }

@@ -28,15 +28,19 @@ take_down() {
 	rm -rf "$RIG_DIR"
 }
 trap take_down EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+trap 'exit 143' INT TERM HUP
+
+# Who is killed outright cannot clean up: this one sees to it.
+# shellcheck disable=SC2016  # for the inner shell
+setsid bash -c 'tail --pid="$1" -f /dev/null; [ ! -d "$RIG_DIR" ] || { "$2/rig.sh" down; rm -rf "$RIG_DIR"; }' \
+	_ $$ "$rooms" >/dev/null 2>&1 </dev/null &
 
 "$rooms/rig.sh" up ${up[@]+"${up[@]}"}
 PATH=$RIG_DIR/bin:$PATH
-# In the background, so that a signal ends the wait and not only the command.
+# In the background, so that a signal ends the wait at once.
 "$@" <&0 &
 command=$!
-trap 'kill $command 2>/dev/null; wait $command 2>/dev/null; exit 143' TERM HUP
+trap 'kill $command 2>/dev/null; wait $command 2>/dev/null; exit 143' INT TERM HUP
 status=0
 wait $command || status=$?
 exit $status
