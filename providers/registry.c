@@ -1,0 +1,52 @@
+#include "providers/provider.h"
+
+#include <string.h>
+
+#define PROVIDER(name) extern const struct provider_ops provider_##name;
+#include "providers/list.def"
+#undef PROVIDER
+
+static const struct provider_ops *const providers[] = {
+#define PROVIDER(name) &provider_##name,
+#include "providers/list.def"
+#undef PROVIDER
+};
+
+const struct provider_ops *provider_at(size_t index)
+{
+	return index < sizeof providers / sizeof *providers ? providers[index] : NULL;
+}
+
+const struct provider_ops *provider_find(const char *name)
+{
+	const struct provider_ops *found;
+
+	for (size_t i = 0; (found = provider_at(i)); i++)
+		if (strcmp(found->name, name) == 0)
+			return found;
+	return NULL;
+}
+
+void provider_call_release(struct provider_call *c)
+{
+	arena_release(&c->arena);
+	c->error = (struct error){ 0 };
+	c->description = (struct group_description){ 0 };
+	c->retry_after = 0;
+}
+
+const char *provider_verb_name(enum provider_verb verb)
+{
+	static const char *const names[] = { "describe", "grow", "remove", "stop", "standby", "cancel" };
+
+	_Static_assert(sizeof names / sizeof *names == PROVIDER_VERB_COUNT, "a name per verb");
+	return verb < PROVIDER_VERB_COUNT ? names[verb] : "unknown";
+}
+
+const char *machine_state_name(enum machine_state state)
+{
+	static const char *const names[] = { "pending", "running", "stopping", "stopped", "waking", "terminating" };
+
+	_Static_assert(sizeof names / sizeof *names == MACHINE_STATE_COUNT, "a name per state");
+	return state < MACHINE_STATE_COUNT ? names[state] : "unknown";
+}

@@ -1,0 +1,9 @@
+/* What the simulated cloud says, read by table. Pure. */
+#pragma once
+#include "providers/provider.h"
+
+/* Of an answer with a 2xx status, into the arena. */
+bool simulated_read_group(const char *text, size_t len, struct arena *a, struct group_description *out,
+			  struct error *e) MUST_USE;
+/* Sets *e from an answer with another status; what the cloud says wins over what the status means. */
+void simulated_read_refusal(long status, const char *text, size_t len, struct error *e);
