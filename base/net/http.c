@@ -84,8 +84,8 @@ void transfer_collect(struct http *h)
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &t);
 		if (t->is_settled)
 			continue;
-		if (code != CURLE_OK)
-			transfer_failed(t, code);
+		if (code != CURLE_OK || !t->is_header_whole) /* libcurl takes half a header for an answer */
+			transfer_failed(t, code ? code : CURLE_PARTIAL_FILE);
 		else
 			curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &t->request->status);
 		finish(t);
@@ -95,11 +95,15 @@ void transfer_collect(struct http *h)
 static size_t on_header(char *text, size_t size, size_t n, void *user)
 {
 	struct http_transfer *t = user;
+	size_t len = size * n;
 
-	(void)text;
 	t->last_byte = loop_now(t->http->loop);
-	t->header_bytes += size * n;
-	return t->is_settled || t->header_bytes > MOST_HEADER_BYTES ? 0 : size * n;
+	t->header_bytes += len;
+	if (len >= 5 && memcmp(text, "HTTP/", 5) == 0)
+		t->is_header_whole = false; /* what came before was 100 Continue */
+	else if (len && (text[0] == '\r' || text[0] == '\n'))
+		t->is_header_whole = true;
+	return t->is_settled || t->header_bytes > MOST_HEADER_BYTES ? 0 : len;
 }
 
 static bool stream(struct http_transfer *t, const char *bytes, size_t len)

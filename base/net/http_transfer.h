@@ -24,6 +24,7 @@ struct http_transfer {
 	struct curl_slist *headers, *connect_to;
 	struct buf body;
 	size_t header_bytes;
+	bool is_header_whole;
 	struct timer deadline, silence;
 	millis last_byte;
 	bool is_due;	   /* in `due` */
