@@ -80,6 +80,7 @@ arguments() {
 prepare() {
 	local programs=$1 first api
 	mkdir -p "$dir/run" "$dir/log" "$dir/pki" || return 1
+	rm -f "$dir"/log/* "$dir"/audit*.log # of the one before
 	ln -sfn "$programs" "$dir/bin"
 	first=$(free_ports) || return 1
 	api=${wished_port:-$((first + 2))}

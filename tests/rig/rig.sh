@@ -136,7 +136,7 @@ verb_down() {
 }
 
 is_up() {
-	all_well || { say "no rig is up in $dir: ./dev rig up, ./dev rig status"; exit 3; }
+	alive etcd || { say "no rig is up in $dir: ./dev rig up, ./dev rig status"; exit 3; }
 }
 
 need_tools() {
