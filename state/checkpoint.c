@@ -6,7 +6,7 @@ enum { CHECKPOINT_MOST = 256 << 20 };
 
 bool history_wants_checkpoint(const struct history *h)
 {
-	return h->next_tick > 0 && h->last_at - h->last_checkpoint_at >= h->checkpoint_every;
+	return h->is_checkpoint_due || (h->next_tick > 0 && h->last_at - h->last_checkpoint_at >= h->checkpoint_every);
 }
 
 /* Of those older than a day, the first of each day stays. */
@@ -29,7 +29,7 @@ bool history_checkpoint(struct history *h, const struct buf *memory, struct erro
 	if (memory->len > CHECKPOINT_MOST || !buf_ok(&packed))
 		return error_set(e, ERROR_INTERNAL, "%s: a memory of %zu bytes is too large to keep", db_path(h->db),
 				 memory->len);
-	struct statement *q = db_prepare(h->db, "INSERT INTO checkpoint (tick, at, size, crc, bytes)"
+	struct statement *q = db_prepare(h->db, "INSERT OR REPLACE INTO checkpoint (tick, at, size, crc, bytes)"
 						" VALUES (?, ?, ?, ?, ?)");
 	if (!history_begin(h, e))
 		return false;
@@ -38,11 +38,14 @@ bool history_checkpoint(struct history *h, const struct buf *memory, struct erro
 	db_bind_int(q, (int64_t)memory->len);
 	db_bind_int(q, crc32_bytes(0, memory->text, memory->len));
 	db_bind_bytes(q, packed.text, packed.len);
-	if (!db_run(q, e) || !thin(h, h->last_at, e))
+	if (!db_run(q, e) || !thin(h, h->last_at, e)) {
+		history_undo(h);
 		return false;
+	}
 	h->is_keyframe_due = true;
+	h->is_checkpoint_due = false;
 	h->last_checkpoint_at = h->last_at;
-	return true;
+	return h->ticks_per_commit > 1 || history_commit(h, e);
 }
 
 static bool unpack(struct history *h, const struct statement *s, struct buf *memory, struct error *e)

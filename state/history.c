@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct history *history_new(void)
+struct history *history_new(void)
 {
 	struct history *h = calloc(1, sizeof *h);
 
@@ -18,13 +18,6 @@ static struct history *history_new(void)
 	return h;
 }
 
-static void make_positions(struct history *h)
-{
-	h->positions = arena_array(&h->arena, struct pool_position, h->pool_count);
-	for (size_t i = 0; i < h->pool_count; i++)
-		h->positions[i].tick = -1;
-}
-
 bool history_begin(struct history *h, struct error *e)
 {
 	if (h->is_in_transaction)
@@ -33,16 +26,29 @@ bool history_begin(struct history *h, struct error *e)
 	return h->is_in_transaction;
 }
 
+void history_undo(struct history *h)
+{
+	db_rollback(h->db);
+	h->is_in_transaction = false;
+	h->uncommitted = 0;
+	h->next_tick = h->committed_tick;
+	h->last_at = h->committed_at;
+	h->is_keyframe_due = true;
+}
+
 bool history_commit(struct history *h, struct error *e)
 {
 	if (!h->is_in_transaction)
 		return true;
+	if (!db_commit(h->db, e)) {
+		history_undo(h);
+		return false;
+	}
 	h->uncommitted = 0;
 	h->is_in_transaction = false;
-	if (db_commit(h->db, e))
-		return true;
-	db_rollback(h->db);
-	return false;
+	h->committed_tick = h->next_tick;
+	h->committed_at = h->last_at;
+	return true;
 }
 
 static bool save_fact(struct history *h, const char *name, const char *value, struct error *e)
@@ -54,52 +60,15 @@ static bool save_fact(struct history *h, const char *name, const char *value, st
 	return db_run(s, e);
 }
 
-static bool save_manifest(struct history *h, const char *text, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "INSERT INTO manifest (text) VALUES (?)");
-
-	db_bind_text(s, text);
-	if (!db_run(s, e))
-		return false;
-	s = db_prepare(h->db, "INSERT INTO manifest_use (tick, manifest) VALUES (0, ?)");
-	db_bind_int(s, db_last_id(h->db));
-	return db_run(s, e);
-}
-
-static bool save_pool(struct history *h, const struct fleet_spec *fleet, size_t pool, struct error *e)
-{
-	const struct pool_spec *p = &fleet->pools[pool];
-	struct statement *s = db_prepare(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)");
-
-	db_bind_int(s, (int64_t)pool);
-	db_bind_text(s, p->namespace);
-	db_bind_text(s, p->name);
-	if (!db_run(s, e))
-		return false;
-	for (size_t i = 0; i < p->group_count; i++) {
-		s = db_prepare(h->db, "INSERT INTO pool_group (pool, position, name) VALUES (?, ?, ?)");
-		db_bind_int(s, (int64_t)pool);
-		db_bind_int(s, (int64_t)i);
-		db_bind_text(s, fleet->groups[p->groups[i]].name);
-		if (!db_run(s, e))
-			return false;
-	}
-	return true;
-}
-
-static bool save_setup(struct history *h, const struct history_setup *setup, struct error *e)
+bool history_save_setup(struct history *h, const struct history_setup *setup, struct error *e)
 {
 	char layout[16];
 
 	snprintf(layout, sizeof layout, "%08x", record_layout());
-	if (!history_begin(h, e) || !save_fact(h, "program", setup->program, e) ||
-	    !save_fact(h, "policy", setup->policy, e) || !save_fact(h, "run", setup->run, e) ||
-	    !save_fact(h, "layout", layout, e) || !save_manifest(h, setup->manifest, e))
-		return false;
-	for (size_t i = 0; i < setup->fleet->pool_count; i++)
-		if (!save_pool(h, setup->fleet, i, e))
-			return false;
-	return history_commit(h, e);
+	return history_begin(h, e) && save_fact(h, "program", setup->program, e) &&
+	       save_fact(h, "policy", setup->policy, e) && save_fact(h, "run", setup->run, e) &&
+	       save_fact(h, "layout", layout, e) && history_save_writer(h, setup->program, e) &&
+	       history_put_fleet(h, setup->manifest, setup->fleet, e) && history_commit(h, e);
 }
 
 void history_close(struct history *h)
@@ -122,77 +91,6 @@ bool history_finish(struct history *h, struct error *e)
 
 	history_close(h);
 	return ok;
-}
-
-static bool count_rows(struct history *h, const char *sql, size_t *count, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, sql);
-	bool row;
-
-	if (!db_step(s, &row, e))
-		return false;
-	*count = (size_t)db_column_int(s, 0);
-	db_reset(s);
-	return true;
-}
-
-static const char *copy_text(struct history *h, const struct statement *s, int column)
-{
-	const char *text = db_column_text(s, column);
-
-	return arena_strdup(&h->arena, text, strlen(text));
-}
-
-static bool load_groups(struct history *h, size_t pool, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM pool_group WHERE pool = ?");
-	struct history_pool *p = &h->pools[pool];
-	bool row;
-
-	db_bind_int(s, (int64_t)pool);
-	if (!db_step(s, &row, e))
-		return false;
-	size_t count = (size_t)db_column_int(s, 0);
-	db_reset(s);
-	const char **groups = arena_array(&h->arena, const char *, count + 1);
-
-	s = db_prepare(h->db, "SELECT name FROM pool_group WHERE pool = ? ORDER BY position");
-	db_bind_int(s, (int64_t)pool);
-	for (size_t i = 0; i < count; i++) {
-		if (!db_step(s, &row, e))
-			return false;
-		groups[i] = row ? copy_text(h, s, 0) : "";
-	}
-	db_reset(s);
-	p->groups = groups;
-	p->group_count = count;
-	return true;
-}
-
-static bool load_pools(struct history *h, struct error *e)
-{
-	size_t count;
-	bool row = true;
-
-	if (!count_rows(h, "SELECT count(*) FROM pool", &count, e))
-		return false;
-	h->pools = arena_array(&h->arena, struct history_pool, count + 1);
-	struct statement *s = db_prepare(h->db, "SELECT name, namespace, id FROM pool ORDER BY id");
-	for (size_t i = 0; i < count && row; i++) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row || db_column_int(s, 2) != (int64_t)i)
-			return error_set(e, ERROR_INVALID, "%s: damaged: pools are missing", db_path(h->db));
-		h->pools[i].name = copy_text(h, s, 0);
-		h->pools[i].namespace = copy_text(h, s, 1);
-	}
-	db_reset(s);
-	h->pool_count = count;
-	make_positions(h);
-	for (size_t i = 0; i < count; i++)
-		if (!load_groups(h, i, e))
-			return false;
-	return true;
 }
 
 static void remove_file(const char *path)
@@ -218,14 +116,14 @@ struct history *history_create(const struct history_setup *setup, struct error *
 	h->ticks_per_commit = setup->ticks_per_commit;
 	h->checkpoint_every = setup->checkpoint_every;
 	h->db = db_open(setup->path, &history_schema, e);
-	if (h->db && save_setup(h, setup, e) && load_pools(h, e))
+	if (h->db && history_save_setup(h, setup, e))
 		return h;
 	history_close(h);
 	remove_file(setup->path);
 	return NULL;
 }
 
-static bool check_layout(struct history *h, struct error *e)
+bool history_check_layout(struct history *h, struct error *e)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	const char *found, *program;
@@ -247,7 +145,7 @@ static struct history *open_with(struct db *db, struct error *e)
 	struct history *h = history_new();
 
 	h->db = db;
-	if (h->db && check_layout(h, e) && load_pools(h, e))
+	if (h->db && history_check_layout(h, e) && history_load_pools(h, e))
 		return h;
 	history_close(h);
 	return NULL;
@@ -309,24 +207,6 @@ bool history_fact(struct history *h, const char *name, struct arena *a, const ch
 		return false;
 	const char *text = row ? db_column_text(s, 0) : "";
 	*value = arena_strdup(a, text, strlen(text));
-	db_reset(s);
-	return true;
-}
-
-bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT text FROM manifest_use u JOIN manifest m ON m.id = u.manifest"
-						" WHERE u.tick <= ? ORDER BY u.tick DESC LIMIT 1");
-	bool row;
-
-	db_bind_int(s, tick);
-	if (!db_step(s, &row, e))
-		return false;
-	if (!row)
-		return error_set(e, ERROR_INVALID, "%s: damaged: no manifest for tick %lld", db_path(h->db),
-				 (long long)tick);
-	const char *found = db_column_text(s, 0);
-	*text = arena_strdup(a, found, strlen(found));
 	db_reset(s);
 	return true;
 }

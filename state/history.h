@@ -25,6 +25,12 @@ struct history_setup {
 
 /* A new file; ERROR_CONFLICT when one is there. NULL on failure, and then no file is left. */
 struct history *history_create(const struct history_setup *setup, struct error *e);
+/*
+ * Goes on with a history that is there, wherever its writer was killed, or makes it. The next tick is told by
+ * history_next_tick(). A manifest other than the one in force is used from that tick on. NULL on failure: a file that
+ * is no history, of a newer program, of another layout (ERROR_INVALID), or decided by something else.
+ */
+struct history *history_resume(const struct history_setup *setup, struct error *e);
 /* For reading only. NULL on failure. */
 struct history *history_open(const char *path, struct error *e);
 /* For thinning one that nobody else writes; nothing can be appended. NULL on failure. */
@@ -36,19 +42,39 @@ void history_close(struct history *h);
 
 /* --- writing --- */
 
-/* Ticks come in order without gaps, and now never goes back. */
+/* Ticks come in order without gaps in their numbers, and now never goes back; it may jump while nobody wrote. Pools as
+ * in the manifest in force. After a failure the history is as before the tick (with several ticks per commit: as at the
+ * last commit), and the same number is next. */
 bool history_append(struct history *h, const struct snapshot *s, const struct plan *p, struct error *e) MUST_USE;
-/* Whether it is time to keep the policy's memory, after an append. */
+/* The number that comes next, and when the tick before it ended: what now must not be before. 0 before the first. */
+int64_t history_next_tick(const struct history *h);
+millis history_last_at(const struct history *h);
+/* From the next tick on: another manifest. Pools are known by namespace and name, and their node groups by name; both
+ * keep their numbers. Committed when it returns true; unchanged when false. The next checkpoint is due at once, of the
+ * memory carried over (memory_carry). */
+bool history_use_manifest(struct history *h, const char *manifest, const struct fleet_spec *fleet,
+			  struct error *e) MUST_USE;
+/* From the next tick on the policy's memory is a new one; committed when it returns true. A checkpoint is due. */
+bool history_begin_anew(struct history *h, struct error *e) MUST_USE;
+/* Whether it is time to keep the policy's memory, before the next tick is decided. */
 bool history_wants_checkpoint(const struct history *h);
-/* The memory as the tick appended last left it. Older ones are thinned: all of the last day stay, then one a day. */
+/* The memory as the next tick will find it; committed at once with one tick per commit. Older ones are thinned: all of
+ * the last day stay, then one a day. */
 bool history_checkpoint(struct history *h, const struct buf *memory, struct error *e) MUST_USE;
 
 /* --- facts --- */
 
 struct history_pool {
 	const char *name, *namespace;
-	const char *const *groups; /* in the pool's order of preference */
+	const char *const *groups; /* all that it ever named; those of the first manifest in order of preference */
 	size_t group_count;
+};
+
+/* Ticks under one manifest. */
+struct history_stretch {
+	int64_t from, until; /* both included; INT64_MAX: to the end and further */
+	const size_t *pools; /* indices of history_pools(), in the order of the manifest */
+	size_t pool_count;
 };
 
 struct history_span {
@@ -57,7 +83,7 @@ struct history_span {
 };
 
 const char *history_path(const struct history *h);
-/* In the order of the manifest's pools. */
+/* All that ever were, those of the first manifest in its order. Lasts until the manifest changes. */
 const struct history_pool *history_pools(const struct history *h, size_t *count);
 /* Index of a pool by NAME or NAMESPACE/NAME; ERROR_NOT_FOUND tells the pools that there are. */
 bool history_find_pool(const struct history *h, const char *name, size_t *pool, struct error *e) MUST_USE;
@@ -66,6 +92,15 @@ bool history_span(struct history *h, struct history_span *span, struct error *e)
 bool history_fact(struct history *h, const char *name, struct arena *a, const char **value, struct error *e) MUST_USE;
 /* The manifest in force at a tick. */
 bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e) MUST_USE;
+
+/* The stretch that a tick is in, in the arena; the next tick's, too. */
+bool history_stretch_at(struct history *h, int64_t tick, struct arena *a, struct history_stretch *out,
+			struct error *e) MUST_USE;
+/* The last tick at or before `tick` whose memory was a new one; may be before the first tick that is kept. */
+bool history_last_fresh(struct history *h, int64_t tick, int64_t *at_tick, struct error *e) MUST_USE;
+/* False with who decided them (ERROR_INVALID) when memories of any of these ticks had another layout than this
+ * program's. */
+bool history_check_policy(struct history *h, int64_t from, int64_t to, struct error *e) MUST_USE;
 
 /* --- reading --- */
 
@@ -78,7 +113,8 @@ struct tick_record {
 	bool is_plan_damaged; /* plan is that of the tick before; history_trust_plan goes on from another */
 };
 
-/* One decision. Reading on from tick to tick is cheap. ERROR_NOT_FOUND outside of the span. */
+/* One decision. Reading on from tick to tick is cheap. ERROR_NOT_FOUND outside of the span, and for a pool that was not
+ * in the manifest then. Not for a history that is being written by the same value. */
 bool history_read(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
 /* As history_read, but a damaged plan only sets is_plan_damaged, with the reason in *damage. */
 bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,

@@ -6,6 +6,21 @@
 enum {
 	KEYFRAME_EVERY = 240, /* ticks: an hour of 15 s; what a jump has to read */
 	CONCERNS_MOST = 62,   /* positions of groups from here on share the last bit */
+	PLACES_MAX = 64,      /* node groups of one pool in one manifest */
+};
+
+/* Where the groups of a pool's records stand in pool_group, from tick `from` to before `end`. Zero: not known. */
+struct group_places {
+	int64_t from, end;
+	size_t count;
+	uint32_t position[PLACES_MAX];
+	bool is_there; /* the pool was in the manifest */
+};
+
+/* A pool of the fleet that is written. */
+struct fleet_place {
+	size_t pool; /* index into history.pools */
+	struct group_places groups;
 };
 
 /* Where reading or writing of one pool stands: the parts of `tick`. */
@@ -13,25 +28,32 @@ struct pool_position {
 	struct record_state part[RECORD_PART_COUNT];
 	int64_t tick; /* < 0: nowhere */
 	bool is_plan_known;
+	struct group_places places; /* of reading */
 };
 
 struct history {
 	struct db *db;
-	struct history_pool *pools;
+	struct history_pool *pools;	 /* all that ever were, by number */
 	struct pool_position *positions; /* one per pool */
 	size_t pool_count;
 	struct arena arena; /* names of pools and groups */
 
 	/* writing */
 	int64_t ticks_per_commit, uncommitted, next_tick;
+	int64_t committed_tick; /* next_tick and last_at as of the last commit */
+	millis committed_at;
 	millis checkpoint_every, last_at, last_checkpoint_at;
-	bool is_in_transaction, is_keyframe_due;
+	bool is_in_transaction, is_keyframe_due, is_checkpoint_due;
+	struct fleet_place *places; /* one per pool of the manifest in force */
+	size_t place_count;
 	struct buf input, plan;
 };
 
 /* Opens the transaction that a write needs. */
 bool history_begin(struct history *h, struct error *e) MUST_USE;
 bool history_commit(struct history *h, struct error *e) MUST_USE;
+/* After a failure: as it was at the last commit, and fit to go on from there. */
+void history_undo(struct history *h);
 
 /* The numbers that stand beside a plan. */
 struct plan_marks {
@@ -39,4 +61,19 @@ struct plan_marks {
 	bool has_asked;
 };
 
-struct plan_marks plan_marks(const struct pool_plan *p);
+/* `g`: where the plan's groups stand; p->group_count of them. */
+struct plan_marks plan_marks(const struct pool_plan *p, const struct group_places *g);
+bool plan_asks(const struct pool_plan *p); /* has_asked alone */
+
+/* history.c */
+bool history_save_setup(struct history *h, const struct history_setup *setup, struct error *e) MUST_USE;
+bool history_save_writer(struct history *h, const char *program, struct error *e) MUST_USE;
+bool history_check_layout(struct history *h, struct error *e) MUST_USE;
+struct history *history_new(void);
+/* history_fleet.c */
+bool history_load_pools(struct history *h, struct error *e) MUST_USE;
+bool history_find_places(struct history *h, int64_t tick, size_t pool, struct group_places *out,
+			 struct error *e) MUST_USE;
+bool history_put_fleet(struct history *h, const char *manifest, const struct fleet_spec *fleet,
+		       struct error *e) MUST_USE;
+bool history_take_fleet(struct history *h, struct error *e) MUST_USE;

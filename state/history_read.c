@@ -13,13 +13,18 @@ static bool no_decision(struct history *h, int64_t tick, size_t pool, struct err
 	if (tick < span.first_tick || tick > span.last_tick)
 		return error_set(e, ERROR_NOT_FOUND, "%s: no tick %lld; there are ticks %lld to %lld", db_path(h->db),
 				 (long long)tick, (long long)span.first_tick, (long long)span.last_tick);
+	if (!h->positions[pool].places.is_there)
+		return error_set(e, ERROR_NOT_FOUND, "%s: pool %s was not in the manifest at tick %lld", db_path(h->db),
+				 h->pools[pool].name, (long long)tick);
 	return error_set(e, ERROR_INVALID, "%s: damaged: the decision of pool %s at tick %lld is missing",
 			 db_path(h->db), h->pools[pool].name, (long long)tick);
 }
 
-static bool is_mark_wrong(const struct statement *s, const struct pool_plan *p)
+static bool is_mark_wrong(const struct statement *s, const struct pool_plan *p, const struct group_places *g)
 {
-	struct plan_marks m = plan_marks(p);
+	if (p->group_count != g->count)
+		return true;
+	struct plan_marks m = plan_marks(p, g);
 
 	return db_column_int(s, 3) != m.held_by || db_column_is_null(s, 4) == m.has_asked ||
 	       (m.has_asked && db_column_int(s, 4) != m.asked) || db_column_int(s, 5) != m.concerns;
@@ -38,7 +43,7 @@ static bool decode_plan(struct pool_position *at, const struct statement *s, con
 	if (!at->is_plan_known)
 		return false;
 	struct pool_plan plan = record_plan(&at->part[RECORD_PLAN]);
-	if (is_mark_wrong(s, &plan)) {
+	if (is_mark_wrong(s, &plan, &at->places)) {
 		at->is_plan_known = false;
 		return error_set(damage, ERROR_INVALID, "the numbers beside the stored plan do not match it");
 	}
@@ -79,6 +84,8 @@ static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_r
 				  " WHERE d.tick = ? AND d.pool = ?");
 	bool row;
 
+	if (!history_find_places(h, tick, pool, &at->places, e))
+		return false;
 	db_bind_int(s, tick);
 	db_bind_int(s, (int64_t)pool);
 	if (!db_step(s, &row, e))
@@ -106,11 +113,14 @@ static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_r
 /* The first row to read: the next one when that leads there, else the last keyframe. */
 static bool find_start(struct history *h, int64_t tick, size_t pool, int64_t *start, struct error *e)
 {
-	const struct pool_position *at = &h->positions[pool];
+	struct pool_position *at = &h->positions[pool];
 	struct history_span span;
 	bool row;
 
-	if (at->tick >= 0 && at->tick < tick && tick - at->tick <= KEYFRAME_EVERY) {
+	/* The first of a manifest's ticks is a keyframe. */
+	if (!history_find_places(h, tick, pool, &at->places, e))
+		return false;
+	if (at->tick >= 0 && at->tick < tick && tick - at->tick <= KEYFRAME_EVERY && at->tick >= at->places.from) {
 		*start = at->tick + 1;
 		return true;
 	}

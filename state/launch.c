@@ -9,10 +9,8 @@ static bool run_durable(struct history *h, struct statement *s, struct error *e)
 {
 	bool ok = db_run(s, e) && history_commit(h, e);
 
-	if (!ok) {
-		db_rollback(h->db);
-		h->is_in_transaction = false;
-	}
+	if (!ok)
+		history_undo(h);
 	struct error second;
 	if (!db_set_durable(h->db, false, ok ? e : &second))
 		return false;
@@ -37,25 +35,47 @@ static bool is_known(struct history *h, const char *token, bool open_only, bool 
 	return true;
 }
 
+static bool join_machines(const struct launch *l, struct buf *out, struct error *e)
+{
+	if (l->machine_count > LAUNCH_MACHINES_MAX)
+		return error_set(e, ERROR_INTERNAL, "launch %s names %zu machines; allowed: %d", l->token,
+				 l->machine_count, LAUNCH_MACHINES_MAX);
+	buf_text(out, "");
+	for (size_t i = 0; i < l->machine_count; i++) {
+		if (!*l->machines[i] || strchr(l->machines[i], '\n'))
+			return error_set(e, ERROR_INTERNAL, "launch %s: an id that is empty or has a line end",
+					 l->token);
+		buf_printf(out, i ? "\n%s" : "%s", l->machines[i]);
+	}
+	return true;
+}
+
+static bool insert(struct history *h, const struct launch *l, const char *machines, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "INSERT INTO launch (token, node_group, verb, target, machines, tick,"
+						" term, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+
+	db_bind_text(s, l->token);
+	db_bind_text(s, l->group);
+	db_bind_int(s, l->verb);
+	db_bind_int(s, l->target);
+	db_bind_text(s, machines);
+	db_bind_int(s, h->next_tick - 1);
+	db_bind_int(s, l->term);
+	db_bind_int(s, l->asked_at);
+	return run_durable(h, s, e);
+}
+
 bool launch_save(struct history *h, const struct launch *l, struct error *e)
 {
+	CLEANUP(buf_release) struct buf machines = { 0 };
 	bool known;
 
-	if (!is_known(h, l->token, false, &known, e))
+	if (!join_machines(l, &machines, e) || !is_known(h, l->token, false, &known, e))
 		return false;
 	if (known)
 		return error_set(e, ERROR_CONFLICT, "%s: launch %s was saved before", db_path(h->db), l->token);
-	if (!begin_durable(h, e))
-		return false;
-	struct statement *s = db_prepare(h->db, "INSERT INTO launch (token, pool, node_group, kind, count, asked_at)"
-						" VALUES (?, ?, ?, ?, ?, ?)");
-	db_bind_text(s, l->token);
-	db_bind_int(s, (int64_t)l->pool);
-	db_bind_text(s, l->group);
-	db_bind_int(s, l->kind);
-	db_bind_int(s, l->count);
-	db_bind_int(s, l->asked_at);
-	return run_durable(h, s, e);
+	return begin_durable(h, e) && insert(h, l, machines.text, e);
 }
 
 bool launch_end(struct history *h, const char *token, const char *outcome, millis at, struct error *e)
@@ -75,34 +95,89 @@ bool launch_end(struct history *h, const char *token, const char *outcome, milli
 	return run_durable(h, s, e);
 }
 
-bool launch_open_ones(struct history *h, struct arena *a, struct launch **launches, size_t *count, struct error *e)
+static const char *copy(struct arena *a, const struct statement *s, int column)
 {
-	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM launch WHERE outcome IS NULL");
-	bool row;
+	const char *text = db_column_text(s, column);
 
-	if (!db_step(s, &row, e))
-		return false;
-	size_t most = (size_t)db_column_int(s, 0), n = 0;
-	db_reset(s);
-	struct launch *l = arena_array(a, struct launch, most + 1);
+	return arena_strdup(a, text, strlen(text));
+}
 
-	s = db_prepare(h->db, "SELECT token, pool, node_group, kind, count, asked_at FROM launch WHERE outcome IS NULL"
-			      " ORDER BY asked_at, token");
-	for (; n < most; n++) {
+static void split_machines(struct arena *a, const char *text, struct launch *l)
+{
+	size_t most = 1;
+
+	for (const char *c = text; *c; c++)
+		most += *c == '\n';
+	const char **ids = arena_array(a, const char *, most);
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		ids[l->machine_count++] = arena_strdup(a, text, len);
+		text += len + (text[len] == '\n');
+	}
+	l->machines = ids;
+}
+
+#define COLUMNS "token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at"
+
+static struct launch launch_of(const struct statement *s, struct arena *a)
+{
+	struct launch l = {
+		.token = copy(a, s, 0),
+		.group = copy(a, s, 1),
+		.verb = db_column_int(s, 2),
+		.target = db_column_int(s, 3),
+		.tick = db_column_int(s, 5),
+		.term = db_column_int(s, 6),
+		.asked_at = db_column_int(s, 7),
+		.outcome = db_column_is_null(s, 8) ? NULL : copy(a, s, 8),
+		.ended_at = db_column_int(s, 9),
+	};
+
+	split_machines(a, db_column_text(s, 4), &l);
+	return l;
+}
+
+static bool collect(struct statement *s, struct arena *a, struct launch **launches, size_t *count, struct error *e)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+	bool row = true;
+
+	while (row) {
 		if (!db_step(s, &row, e))
 			return false;
-		if (!row)
-			break;
-		const char *token = db_column_text(s, 0), *group = db_column_text(s, 2);
-		l[n] = (struct launch){ arena_strdup(a, token, strlen(token)),
-					arena_strdup(a, group, strlen(group)),
-					(size_t)db_column_int(s, 1),
-					(enum start_kind)db_column_int(s, 3),
-					db_column_int(s, 4),
-					db_column_int(s, 5) };
+		struct launch l = row ? launch_of(s, a) : (struct launch){ 0 };
+		if (row)
+			buf_append(&found, &l, sizeof l);
 	}
 	db_reset(s);
-	*launches = l;
-	*count = n;
+	*count = found.len / sizeof **launches;
+	*launches = arena_array(a, struct launch, *count + 1);
+	if (found.len)
+		memcpy(*launches, found.text, found.len);
 	return true;
+}
+
+bool launch_open_ones(struct history *h, struct arena *a, struct launch **launches, size_t *count, struct error *e)
+{
+	return collect(
+		db_prepare(h->db, "SELECT " COLUMNS " FROM launch WHERE outcome IS NULL ORDER BY asked_at, token"), a,
+		launches, count, e);
+}
+
+bool launch_find(struct history *h, const struct launch_filter *f, struct arena *a, struct launch **launches,
+		 size_t *count, struct error *e)
+{
+	struct statement *s =
+		db_prepare(h->db, "SELECT * FROM (SELECT " COLUMNS " FROM launch WHERE asked_at BETWEEN ?1"
+				  " AND ?2 AND (?3 IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
+				  " token DESC LIMIT ?4) ORDER BY asked_at, token");
+
+	db_bind_int(s, f->from);
+	db_bind_int(s, f->to);
+	if (f->group)
+		db_bind_text(s, f->group);
+	else
+		db_bind_null(s);
+	db_bind_int(s, f->most);
+	return collect(s, a, launches, count, e);
 }

@@ -13,7 +13,6 @@ static const millis an_hour = HOUR;
 static void count(struct sums *s, const struct tick_record *r)
 {
 	const struct pool_decision *d = &r->plan.decision;
-	struct plan_marks m = plan_marks(&r->plan);
 
 	s->ticks++;
 	s->arrived += d->arrived == ABSENT ? 0 : d->arrived;
@@ -21,7 +20,7 @@ static void count(struct sums *s, const struct tick_record *r)
 	s->late += d->late == ABSENT ? 0 : d->late;
 	s->replica_ms += (int64_t)((__int128)d->decided * r->interval);
 	s->micro_dollars += (int64_t)((__int128)d->dollars_per_hour * r->interval / an_hour);
-	s->asked += m.has_asked;
+	s->asked += plan_asks(&r->plan);
 }
 
 static bool save_sums(struct history *h, int64_t hour, size_t pool, struct sums *sums, struct error *e)
@@ -50,8 +49,11 @@ static bool sum_pool(struct history *h, size_t pool, int64_t from, int64_t until
 	int64_t hour = 0;
 
 	for (int64_t tick = from; tick < until; tick++) {
-		if (!history_read(h, tick, pool, &r, e))
+		if (!history_read(h, tick, pool, &r, e)) {
+			if (e->kind == ERROR_NOT_FOUND)
+				continue; /* not in the manifest then */
 			return false;
+		}
 		if (r.now / HOUR != hour && sums.ticks && !save_sums(h, hour, pool, &sums, e))
 			return false;
 		hour = r.now / HOUR;
@@ -86,6 +88,9 @@ static bool drop(struct history *h, int64_t until, millis before, struct error *
 		"DELETE FROM tick WHERE id < ?",
 		"DELETE FROM checkpoint WHERE tick < ?",
 		"DELETE FROM manifest_use WHERE tick < (SELECT max(tick) FROM manifest_use WHERE tick <= ?)",
+		"DELETE FROM pool_use WHERE tick < (SELECT max(tick) FROM pool_use WHERE tick <= ?)",
+		"DELETE FROM group_use WHERE tick < (SELECT max(tick) FROM pool_use WHERE tick <= ?)",
+		"DELETE FROM writer WHERE tick < (SELECT max(tick) FROM writer WHERE tick <= ?)",
 	};
 
 	for (size_t i = 0; i < sizeof by_tick / sizeof *by_tick; i++) {
@@ -128,8 +133,7 @@ bool history_retain(struct history *h, millis older_than, int64_t *dropped, stru
 	if (!history_begin(h, e))
 		return false;
 	if (!sum_up(h, span.first_tick, cut, e) || !drop(h, cut, older_than, e)) {
-		db_rollback(h->db);
-		h->is_in_transaction = false;
+		history_undo(h);
 		return false;
 	}
 	if (!history_commit(h, e) || !db_exec(h->db, "PRAGMA incremental_vacuum", e))

@@ -44,6 +44,28 @@ static const char *const migrations[] = {
 	"                     arrived INTEGER NOT NULL, started INTEGER NOT NULL, late INTEGER NOT NULL,"
 	"                     replica_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL, asked INTEGER NOT NULL,"
 	"                     PRIMARY KEY (hour, pool)) STRICT, WITHOUT ROWID;",
+
+	/* From a tick on: the pools of the manifest in force in its order, and where their groups stand in pool_group.
+	 */
+	"CREATE TABLE pool_use (tick INTEGER NOT NULL, place INTEGER NOT NULL, pool INTEGER NOT NULL REFERENCES pool,"
+	"                       PRIMARY KEY (tick, place)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE group_use (tick INTEGER NOT NULL, pool INTEGER NOT NULL, place INTEGER NOT NULL,"
+	"                        position INTEGER NOT NULL, PRIMARY KEY (tick, pool, place)) STRICT, WITHOUT ROWID;"
+	"INSERT INTO pool_use SELECT 0, id, id FROM pool;"
+	"INSERT INTO group_use SELECT 0, pool, position, position FROM pool_group;"
+
+	/* From a tick on: what decided, the layout of its memory, and whether it began with a new one. */
+	"CREATE TABLE writer (tick INTEGER PRIMARY KEY, program TEXT NOT NULL, memory TEXT NOT NULL,"
+	"                     is_fresh INTEGER NOT NULL) STRICT;"
+	"INSERT INTO writer SELECT 0, value, '', 1 FROM fact WHERE name = 'program';"
+
+	/* machines: their ids, a line each. No program ever wrote the table of before. */
+	"DROP TABLE launch;"
+	"CREATE TABLE launch (token TEXT PRIMARY KEY, node_group TEXT NOT NULL, verb INTEGER NOT NULL,"
+	"                     target INTEGER NOT NULL, machines TEXT NOT NULL, tick INTEGER NOT NULL,"
+	"                     term INTEGER NOT NULL, asked_at INTEGER NOT NULL, outcome TEXT, ended_at INTEGER) STRICT;"
+	"CREATE INDEX launch_open ON launch (asked_at) WHERE outcome IS NULL;"
+	"CREATE INDEX launch_asked ON launch (asked_at);",
 };
 
 /* "PrHt" */

@@ -1,6 +1,5 @@
 /* Histories: what was written is read, found, thinned, and left in sums. */
 #include "base/deflate.h"
-#include "state/launch.h"
 #include "tests/unit/state/history_made.h"
 
 static void what_was_written_is_read_in_any_order(void **state)
@@ -234,42 +233,6 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 	arena_release(&a);
 }
 
-static void launches_are_open_until_they_end(void **state)
-{
-	(void)state;
-	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 100, HOUR };
-	struct launch one = { "t-1", "spot", 0, START_COLD, 3, start }, *open;
-	struct launch two = { "t-2", "spot", 0, START_WAKE, 1, start + 1 };
-	struct arena a = { 0 };
-	struct error e;
-	size_t count;
-
-	unlink(path);
-	struct history *h = history_create(&setup, &e);
-	assert_true(launch_save(h, &one, &e));
-	assert_true(launch_save(h, &two, &e));
-	assert_false(launch_save(h, &one, &e));
-	assert_int_equal(e.kind, ERROR_CONFLICT);
-	history_close(h); /* a crash: what was saved is there */
-	h = open_file();
-	assert_true(launch_open_ones(h, &a, &open, &count, &e));
-	assert_int_equal(count, 2);
-	assert_string_equal(open[0].token, "t-1");
-	assert_int_equal(open[0].count, 3);
-	history_close(h);
-
-	unlink(path);
-	h = history_create(&setup, &e);
-	assert_true(launch_save(h, &one, &e));
-	assert_true(launch_end(h, "t-1", "done", start + 9, &e));
-	assert_false(launch_end(h, "t-1", "done", start + 9, &e));
-	assert_int_equal(e.kind, ERROR_NOT_FOUND);
-	assert_true(launch_open_ones(h, &a, &open, &count, &e));
-	assert_int_equal(count, 0);
-	assert_true(history_finish(h, &e));
-	arena_release(&a);
-}
-
 static void reading_does_not_wait_for_the_writer(void **state)
 {
 	(void)state;
@@ -318,7 +281,6 @@ int main(void)
 		cmocka_unit_test(of_equal_changes_growth_is_larger),
 		cmocka_unit_test(checkpoints_come_back_and_are_thinned),
 		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
-		cmocka_unit_test(launches_are_open_until_they_end),
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
 		cmocka_unit_test(reading_leaves_no_files_behind),
 	};
