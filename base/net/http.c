@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_HEADER_BYTES  ((size_t)256 << 10)
 #define MOST_PER_HOST	   64L
 #define MOST_CONNECTIONS   512L
 #define STREAM_BUFFER	   (128L << 10)

@@ -280,6 +280,9 @@ void transfer_failed(struct http_transfer *t, CURLcode code)
 		return; /* said by on_chunk */
 	if (t->body.failed)
 		error_set(&r->error, ERROR_INVALID, "%s: the answer is longer than %zu bytes", call, r->max_response);
+	else if (t->header_bytes > MOST_HEADER_BYTES ||
+		 code == CURLE_OUT_OF_MEMORY) /* so libcurl says it of one line */
+		error_set(&r->error, ERROR_INVALID, "%s: the header of the answer is too long", call);
 	else if (code == CURLE_PEER_FAILED_VERIFICATION)
 		error_set(&r->error, ERROR_AUTH, "%s: the certificate of the server is not trusted (%s)", call,
 			  problem);

@@ -5,6 +5,8 @@
 
 #include <curl/curl.h>
 
+#define MOST_HEADER_BYTES ((size_t)256 << 10)
+
 struct http {
 	struct loop *loop;
 	CURLM *multi;

@@ -107,7 +107,8 @@ static void answers_that_make_no_sense_are_told_apart(void **state)
 		{ OK "Content-Length: -1\r\n\r\n", PEER_END, ERROR_INVALID, "" },
 		{ OK "Content-Length: 5000\r\n\r\n", PEER_ENDLESS, ERROR_INVALID, "longer than 4000 bytes" },
 		{ OK "\r\n", PEER_ENDLESS, ERROR_INVALID, "longer than 4000 bytes" },
-		{ OK "X: ", PEER_ENDLESS, ERROR_INVALID, "" },
+		{ OK "X: ", PEER_ENDLESS, ERROR_INVALID, "the header of the answer is too long" },
+		{ OK, PEER_SEND, ERROR_UNAVAILABLE, "" },
 	};
 
 	(void)state;
