@@ -21,6 +21,12 @@ void memory_encode(const struct memory *m, struct buf *out);
 /* NULL with an error when the bytes are damaged, of another layout, or of another fleet. */
 struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e);
 
+/*
+ * What `old` is worth under another manifest, as a memory of its own. Pools are the same by namespace and name, node
+ * groups by name and provider; new ones begin with nothing. Equal fleets give an equal memory.
+ */
+struct memory *memory_carry(const struct memory *old, const struct fleet_spec *was, const struct fleet_spec *now);
+
 /* Changes whenever stored memories of older programs cannot be read any more. */
 uint64_t memory_layout(void);
 
