@@ -43,7 +43,7 @@ static void settle_pods(struct draft *d, struct spec_text *s)
 	struct workload_text *w = &s->workload;
 	static const char remedy[] = "delete it, or name the model server as engine";
 
-	if (s->signals.engine != ENGINE_PODS)
+	if (s->signals.engine != SOURCE_PODS)
 		return;
 	if (!is_given(w->node, "maxSequences"))
 		w->max_sequences = 1;

@@ -16,7 +16,7 @@ static const char *const warmths[] = { "replicas", "placeholders", "metric", NUL
 static const char *const providers[] = { "simulated", "eks", "aks", NULL };
 
 _Static_assert(sizeof classes / sizeof *classes == CLASS_COUNT + 1, "a name per class");
-_Static_assert(sizeof engines / sizeof *engines == ENGINE_COUNT + 1, "a name per engine");
+_Static_assert(sizeof engines / sizeof *engines == SOURCE_COUNT + 1, "a name per engine");
 _Static_assert(sizeof providers / sizeof *providers == PROVIDER_COUNT + 1, "a name per provider");
 
 /* A row reads best on two lines. */
@@ -376,7 +376,7 @@ const char *provider_name(enum provider_choice provider)
 	return providers[provider];
 }
 
-const char *engine_name(enum engine_choice engine)
+const char *source_name(enum source_choice source)
 {
-	return engines[engine];
+	return engines[source];
 }

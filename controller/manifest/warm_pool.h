@@ -53,11 +53,11 @@ struct prometheus_text {
 	struct schema_labels labels;
 };
 
-enum engine_choice { ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TGI, ENGINE_TRITON, ENGINE_PODS, ENGINE_COUNT };
+enum source_choice { SOURCE_VLLM, SOURCE_SGLANG, SOURCE_TGI, SOURCE_TRITON, SOURCE_PODS, SOURCE_COUNT };
 
 struct signals_text {
 	const struct yaml_node *node;
-	int64_t engine; /* enum engine_choice */
+	int64_t engine; /* enum source_choice */
 	struct scrape_text scrape;
 	struct prometheus_text prometheus;
 };
@@ -161,4 +161,4 @@ extern const struct schema_table warm_pool_table, group_table;
 const struct schema_row *provider_row(enum provider_choice provider);
 bool provider_needs_block(enum provider_choice provider); /* also where nothing is bought */
 const char *provider_name(enum provider_choice provider);
-const char *engine_name(enum engine_choice engine);
+const char *source_name(enum source_choice source);
