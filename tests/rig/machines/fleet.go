@@ -10,6 +10,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,21 +42,24 @@ func connect(kubeconfig string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(rest)
 }
 
-func startFleet(ctx context.Context, k *cloud, t *traffic, o options, port int) error {
+func startFleet(ctx context.Context, k *cloud, t *traffic, o options, port int) (*fleet, error) {
 	client, err := connect(o.kubeconfig)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f := newFleet(ctx, client, k, t, port)
-	go f.pods.Run(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), f.pods.HasSynced) {
-		return fmt.Errorf("the API server of %s cannot be listed", o.kubeconfig)
+	return newFleet(ctx, client, k, t, port).run()
+}
+
+func (f *fleet) run() error {
+	go f.pods.Run(f.ctx.Done())
+	if !cache.WaitForCacheSync(f.ctx.Done(), f.pods.HasSynced) {
+		return fmt.Errorf("the API server's pods cannot be listed")
 	}
 	if err := f.adopt(); err != nil {
 		return err
 	}
 	go func() {
-		for sleepReal(ctx, 50*time.Millisecond) {
+		for sleepReal(f.ctx, 50*time.Millisecond) {
 			f.sync()
 		}
 	}()
@@ -65,11 +69,11 @@ func startFleet(ctx context.Context, k *cloud, t *traffic, o options, port int) 
 func newFleet(ctx context.Context, client kubernetes.Interface, k *cloud, t *traffic, port int) *fleet {
 	f := &fleet{ctx: ctx, client: client, cloud: k, traffic: t, nodes: map[string]*node{},
 		agents: map[types.UID]*agent{}, net: newAddresses(port)}
-	bound := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", meta.NamespaceAll,
-		func(o *meta.ListOptions) {
-			o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
-		})
-	f.pods = cache.NewSharedIndexInformer(bound, &core.Pod{}, 0, cache.Indexers{"node": func(object any) ([]string, error) {
+	bound := informers.WithTweakListOptions(func(o *meta.ListOptions) {
+		o.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+	})
+	f.pods = informers.NewSharedInformerFactoryWithOptions(client, 0, bound).Core().V1().Pods().Informer()
+	f.pods.AddIndexers(cache.Indexers{"node": func(object any) ([]string, error) {
 		return []string{object.(*core.Pod).Spec.NodeName}, nil
 	}})
 	f.pods.SetTransform(func(object any) (any, error) {

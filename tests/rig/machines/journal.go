@@ -9,12 +9,15 @@ type journal struct {
 }
 
 type entry struct {
-	At     int64  `json:"at"`
-	Method string `json:"method"`
-	Path   string `json:"path"`
-	Token  string `json:"token,omitempty"`
-	Status int    `json:"status"` // 0: no answer was given
-	Effect string `json:"effect,omitempty"`
+	At       int64               `json:"at"`
+	Method   string              `json:"method"`
+	Path     string              `json:"path"`
+	Token    string              `json:"token,omitempty"`
+	Status   int                 `json:"status"` // 0: no answer was given
+	Effect   string              `json:"effect,omitempty"`
+	Asked    *int                `json:"asked,omitempty"` // desired or size
+	Machines []string            `json:"machines,omitempty"`
+	Occupied map[string][]string `json:"occupied,omitempty"` // what lived on those machines at that moment
 }
 
 func (j *journal) bought(token, group string) {

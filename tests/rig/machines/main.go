@@ -72,13 +72,14 @@ func serve(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
+	var fleet *fleet
 	if o.kubeconfig != "" {
-		if err := startFleet(ctx, k, t, o, listener.Addr().(*net.TCPAddr).Port); err != nil {
+		if fleet, err = startFleet(ctx, k, t, o, listener.Addr().(*net.TCPAddr).Port); err != nil {
 			return err
 		}
 	}
 	go keepTime(ctx, k, t)
-	f := &front{cloud: k, traffic: t}
+	f := &front{cloud: k, traffic: t, fleet: fleet}
 	server := &http.Server{Handler: f.routes(), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()

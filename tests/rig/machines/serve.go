@@ -14,6 +14,7 @@ import (
 type front struct {
 	cloud   *cloud
 	traffic *traffic
+	fleet   *fleet // nil without an API server
 }
 
 func (f *front) routes() http.Handler {
@@ -89,11 +90,11 @@ func (f *front) describe(w http.ResponseWriter, r *http.Request) {
 	k.advance(now)
 	g := k.group(name)
 	if g == nil {
-		k.journal.write(entry{now, r.Method, r.URL.Path, "", 404, ""})
+		k.journal.write(entry{At: now, Method: r.Method, Path: r.URL.Path, Status: 404})
 		answerError(w, &refusedCall{404, "NotFound", "there is no group " + name})
 		return
 	}
-	k.journal.write(entry{now, r.Method, r.URL.Path, "", 200, ""})
+	k.journal.write(entry{At: now, Method: r.Method, Path: r.URL.Path, Status: 200})
 	answerJSON(w, 200, g.view(nil))
 }
 
@@ -106,10 +107,12 @@ func (f *front) change(w http.ResponseWriter, r *http.Request) {
 	if f.spoiled(w, r, r.PathValue("name"), o.Token) {
 		return
 	}
+	occupied := f.occupied(o.Machines)
 	status, body, effect, lost := f.changeOnce(r, &o)
 	k := f.cloud
 	k.mu.Lock()
-	e := entry{time.Now().UnixMilli(), r.Method, r.URL.Path, o.Token, status, effect}
+	e := entry{At: time.Now().UnixMilli(), Method: r.Method, Path: r.URL.Path, Token: o.Token, Status: status,
+		Effect: effect, Asked: orNumber(o.Desired, o.Size), Machines: o.Machines, Occupied: occupied}
 	if lost {
 		e.Status, e.Effect = 0, effect+" (answer lost)"
 	}

@@ -24,7 +24,8 @@ func (f *front) spoiled(w http.ResponseWriter, r *http.Request, name, token stri
 	what, value := found.Fault, found.number(1000)
 	if what != "slow-answer" {
 		status := map[string]int{"auth": 403, "throttle": 429, "server-error": 503}[what]
-		k.journal.write(entry{now, r.Method, r.URL.Path, token, status, "none: " + what})
+		k.journal.write(entry{At: now, Method: r.Method, Path: r.URL.Path, Token: token, Status: status,
+			Effect: "none: " + what})
 	}
 	k.mu.Unlock()
 	return spoil(w, r, what, time.Duration(value)*time.Millisecond)
