@@ -1,6 +1,6 @@
 /*
  * What the metrics of each kind of model server are called. A name is a row
- * of engines.def; nothing else knows one.
+ * of a table in signals/engines; nothing else knows one.
  */
 #pragma once
 #include "signals/exposition.h"
@@ -35,10 +35,14 @@ struct engine_metric {
 
 struct engine_metrics {
 	const struct engine_metric *rows;
-	size_t count;
-	struct exposition_names names; /* each name once; metrics of one name are told apart by their label */
+	size_t count; /* at most ENGINE_ROWS */
 };
 
-const struct engine_metrics *engine_metrics(enum engine engine);
+enum { ENGINE_ROWS = EXPOSITION_NAMES };
+
+struct engine_metrics engine_metrics(enum engine engine);
+/* The different names among the rows, for exposition_open(), and which of them each row has. Returns their number. */
+size_t engine_names(struct engine_metrics m, const char *names[ENGINE_ROWS], size_t name_of_row[ENGINE_ROWS]);
 const char *engine_name(enum engine engine); /* "vllm" */
 bool engine_find(const char *name, enum engine *out);
+const char *engine_quantity_name(enum engine_quantity quantity); /* for messages: "running requests" */

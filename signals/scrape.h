@@ -25,7 +25,7 @@ struct scraper;
 
 #define SCRAPE_NOT_TOLD INT64_MIN
 
-enum { SCRAPE_GAP = 3, SCRAPE_BYTES = 2 * 1024 * 1024, SCRAPE_SAMPLES = 20000 };
+enum { SCRAPE_GAP = 3 };
 
 /* One round of a pool. Levels are of those that answered in it; counters are differences to the round before. */
 struct pool_reading {
@@ -71,6 +71,8 @@ void scraper_close(struct scraper *s);
 /* All of them, in any order, each key once; copied. New ones are asked from now on, missing ones are forgotten. */
 void scraper_set_targets(struct scraper *s, const struct scrape_target *targets, size_t count);
 void *scraper_user(const struct scraper *s);
+/* Does what is due by the clock. Its own timer calls it; a test that turns the clock by hand calls it then. */
+void scraper_advance(struct scraper *s);
 void scraper_set_objective(struct scraper *s, int64_t objective_us);
 
 /* What is known of one replica. */

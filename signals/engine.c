@@ -1,0 +1,78 @@
+#include "signals/engine.h"
+
+#include <string.h>
+
+/* METRIC(quantity, rank, "name", label, value, is_largest), as struct engine_metric says */
+#define METRIC(quantity_, rank_, name_, label_, value_, largest) \
+	{ name_, ENGINE_##quantity_, rank_, label_, value_, largest },
+
+static const struct engine_metric vllm[] = {
+#include "signals/engines/vllm.def"
+};
+static const struct engine_metric sglang[] = {
+#include "signals/engines/sglang.def"
+};
+static const struct engine_metric tgi[] = {
+#include "signals/engines/tgi.def"
+};
+static const struct engine_metric triton[] = {
+#include "signals/engines/triton.def"
+};
+
+#define METRICS(rows_)                                                    \
+	{                                                                 \
+		.rows = (rows_), .count = sizeof(rows_) / sizeof *(rows_) \
+	}
+
+static const struct engine_metrics metrics[ENGINE_COUNT] = { METRICS(vllm), METRICS(sglang), METRICS(tgi),
+							     METRICS(triton) };
+_Static_assert(sizeof vllm <= ENGINE_ROWS * sizeof *vllm && sizeof sglang <= ENGINE_ROWS * sizeof *sglang,
+	       "an engine has at most ENGINE_ROWS rows");
+
+static const char *const engine_texts[ENGINE_COUNT] = { "vllm", "sglang", "tgi", "triton" };
+
+struct engine_metrics engine_metrics(enum engine engine)
+{
+	return metrics[engine];
+}
+
+size_t engine_names(struct engine_metrics m, const char *names[ENGINE_ROWS], size_t name_of_row[ENGINE_ROWS])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < m.count; i++) {
+		size_t at = 0;
+		while (at < count && strcmp(names[at], m.rows[i].name))
+			at++;
+		name_of_row[i] = at;
+		if (at == count)
+			names[count++] = m.rows[i].name;
+	}
+	return count;
+}
+
+const char *engine_name(enum engine engine)
+{
+	return engine < ENGINE_COUNT ? engine_texts[engine] : "unknown";
+}
+
+bool engine_find(const char *name, enum engine *out)
+{
+	for (int i = 0; i < ENGINE_COUNT; i++)
+		if (strcmp(engine_texts[i], name) == 0) {
+			*out = (enum engine)i;
+			return true;
+		}
+	return false;
+}
+
+const char *engine_quantity_name(enum engine_quantity quantity)
+{
+	static const char *const texts[] = { "running requests",  "waiting requests",	"KV cache use",
+					     "started requests",  "requests waited",	"queue wait",
+					     "finished requests", "prompt tokens",	"output tokens",
+					     "token latency sum", "token latency count" };
+
+	_Static_assert(sizeof texts / sizeof *texts == ENGINE_QUANTITY_COUNT, "a text per quantity");
+	return quantity < ENGINE_QUANTITY_COUNT ? texts[quantity] : "unknown";
+}

@@ -1,0 +1,46 @@
+/*
+ * One page of a model server's metrics, as far as its engine's table asks
+ * for it. Believed or refused as a whole: a value that cannot be, a series
+ * told twice or a page without its two levels is an error that names it.
+ */
+#pragma once
+#include "signals/engine.h"
+
+enum { PAGE_SERIES = 20000, PAGE_MOST_REQUESTS = 1000000 };
+#define PAGE_BYTES     ((size_t)2 << 20)
+#define PAGE_UNBOUNDED INT64_MAX
+
+/* Of an engine, made once. */
+struct page_table {
+	struct engine_metrics metrics;
+	const char *names[ENGINE_ROWS];
+	size_t name_of_row[ENGINE_ROWS];
+	size_t name_count;
+};
+
+struct page_table page_table_make(enum engine engine);
+
+struct page_series {
+	uint64_t id;   /* of its row and labels */
+	int64_t value; /* thousandths; microseconds of a sum of seconds */
+	int64_t le_us; /* of a bucket: its upper bound, PAGE_UNBOUNDED for the last */
+	size_t row;
+};
+
+struct page_content {
+	int64_t running, waiting;	 /* requests */
+	int64_t kv_permille;		 /* INT64_MIN when not told */
+	int rank[ENGINE_QUANTITY_COUNT]; /* of the name that counts, -1 without */
+	struct page_series *series;	 /* of the counters and buckets, by id; the owner frees */
+	size_t series_count;
+};
+
+void page_content_release(struct page_content *c);
+
+struct page;
+struct page *page_open(const struct page_table *table); /* which must outlive it */
+void page_close(struct page *p);			/* takes NULL */
+bool page_feed(struct page *p, const char *bytes, size_t len, struct error *e) MUST_USE;
+/* The end of the page; *out is the caller's from then on. */
+bool page_finish(struct page *p, struct page_content *out, struct error *e) MUST_USE;
+size_t page_bytes(const struct page *p); /* fed so far */

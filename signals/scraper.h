@@ -1,0 +1,57 @@
+/* Private to the scraper: a pool's round (scrape.c) and one replica in it (scrape_target.c). */
+#pragma once
+#include "signals/scrape.h"
+#include "signals/tally.h"
+
+struct target {
+	char *key, *url;
+	bool is_ready;
+	bool is_gone; /* no target any more, and only waits for its call to complete */
+	struct scraper *scraper;
+	struct http_request request;
+	struct page *page;	 /* while it is asked */
+	int64_t asked, answered; /* rounds in which it last was; 0: never */
+	bool has_content;	 /* counters to subtract from */
+	struct page_content content;
+	millis content_at; /* clock_mono() */
+	struct scrape_state state;
+};
+
+/* Of the round under way; requests in thousandths. */
+struct round_sums {
+	bool is_told[ENGINE_QUANTITY_COUNT], is_late_told;
+	int64_t added[ENGINE_QUANTITY_COUNT];
+	int64_t late;
+};
+
+struct scraper {
+	struct loop *loop;
+	struct http *http;
+	const struct clock *clock;
+	struct scrape_settings settings;
+	char *pool;
+	struct page_table table;
+	struct timer timer;
+	struct target **targets; /* by key */
+	size_t target_count;
+	size_t in_flight;
+	bool is_closed;
+	int64_t round;	 /* counts from 1 */
+	millis round_at; /* clock_mono() of its beginning */
+	bool is_told;	 /* its reading was handed over */
+	struct round_sums sums;
+	int64_t below_us, above_us;
+	bool has_edges;
+	struct scrape_counts counts;
+};
+
+struct target *target_new(struct scraper *s, const struct scrape_target *t);
+void target_free(struct target *t);
+/* No target any more: frees it now, or when its call completes. */
+void target_drop(struct target *t);
+void target_ask(struct target *t);
+bool target_is_asked(const struct target *t); /* and has not answered yet */
+
+/* From target_ask() on, exactly once, from the loop: its page was believed or refused. */
+void scraper_heard(struct scraper *s);
+void scraper_free(struct scraper *s);

@@ -1,0 +1,116 @@
+#include "signals/tally.h"
+
+#include <inttypes.h>
+
+/* Far beyond any machine: they keep a lie from looking like a flood. */
+static const int64_t MOST_REQUESTS = 100000, MOST_TOKENS = 100000000; /* a second */
+static const int64_t LONGEST_TOKEN_US = 100 * INT64_C(1000000);
+
+struct sums {
+	__int128 added[ENGINE_QUANTITY_COUNT];
+	/* Of the histogram: requests up to the edges around the objective. */
+	__int128 up_to_below, up_to_above;
+	int64_t below_us, above_us;
+};
+
+static int64_t added_by(const struct page_series *was, const struct page_series *now)
+{
+	return was && was->value <= now->value ? now->value - was->value : now->value;
+}
+
+static void find_edges(const struct page_table *t, const struct page_content *c, int64_t objective_us, struct sums *s)
+{
+	s->below_us = 0;
+	s->above_us = PAGE_UNBOUNDED;
+	for (size_t i = 0; i < c->series_count; i++) {
+		int64_t le = c->series[i].le_us;
+		if (t->metrics.rows[c->series[i].row].quantity != ENGINE_WAIT_BUCKET)
+			continue;
+		if (le <= objective_us && le > s->below_us)
+			s->below_us = le;
+		if (le > objective_us && le < s->above_us)
+			s->above_us = le;
+	}
+}
+
+static void add_series(struct sums *s, const struct engine_metric *m, const struct page_series *now, int64_t added)
+{
+	if (m->quantity == ENGINE_WAIT_BUCKET) {
+		s->up_to_below += now->le_us == s->below_us ? added : 0;
+		s->up_to_above += now->le_us == s->above_us ? added : 0;
+	}
+	if (!m->is_largest)
+		s->added[m->quantity] += added;
+	else if (added > s->added[m->quantity])
+		s->added[m->quantity] = added;
+}
+
+/* Both lists are sorted by id. */
+static void add_all(const struct page_table *t, const struct page_content *before, const struct page_content *now,
+		    struct sums *s)
+{
+	size_t b = 0;
+
+	for (size_t i = 0; i < now->series_count; i++) {
+		const struct page_series *n = &now->series[i];
+		while (b < before->series_count && before->series[b].id < n->id)
+			b++;
+		bool is_known = b < before->series_count && before->series[b].id == n->id;
+		add_series(s, &t->metrics.rows[n->row], n, added_by(is_known ? &before->series[b] : NULL, n));
+	}
+}
+
+static __int128 most_in(enum engine_quantity q, millis elapsed)
+{
+	bool tokens = q == ENGINE_PROMPT_TOKENS || q == ENGINE_OUTPUT_TOKENS || q == ENGINE_LATENCY_COUNT;
+	millis within = elapsed < SECOND ? SECOND : elapsed > DAY ? DAY : elapsed;
+
+	if (q == ENGINE_LATENCY_SUM)
+		return (__int128)within * 1000 * MOST_REQUESTS; /* each running sequence waits for a token */
+	return (__int128)within * (tokens ? MOST_TOKENS : MOST_REQUESTS);
+}
+
+static bool is_possible(const struct sums *s, const struct tally *t, millis elapsed, struct error *e)
+{
+	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
+		if (t->is_told[q] && q != ENGINE_WAIT_BUCKET && s->added[q] > most_in((enum engine_quantity)q, elapsed))
+			return error_set(e, ERROR_INVALID, "%s: %.0f more within %" PRId64 " ms cannot be",
+					 engine_quantity_name((enum engine_quantity)q), (double)s->added[q] / 1000,
+					 elapsed);
+	if (t->is_told[ENGINE_LATENCY_SUM] &&
+	    s->added[ENGINE_LATENCY_SUM] > s->added[ENGINE_LATENCY_COUNT] * LONGEST_TOKEN_US / 1000)
+		return error_set(e, ERROR_INVALID, "token latency: more than %" PRId64 " s for each token cannot be",
+				 LONGEST_TOKEN_US / 1000000);
+	return true;
+}
+
+static int64_t interpolate(const struct sums *s, int64_t objective_us)
+{
+	__int128 waited = s->added[ENGINE_WAITED], kept = s->up_to_below;
+
+	if (s->above_us != PAGE_UNBOUNDED && s->up_to_above > s->up_to_below)
+		kept += (s->up_to_above - s->up_to_below) * (objective_us - s->below_us) / (s->above_us - s->below_us);
+	return (int64_t)(kept < waited ? waited - kept : 0);
+}
+
+bool tally_between(const struct page_table *table, const struct page_content *before, const struct page_content *now,
+		   int64_t objective_us, millis elapsed, struct tally *out, struct error *e)
+{
+	struct sums s = { 0 };
+	struct tally t = { 0 };
+
+	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
+		t.is_told[q] = now->rank[q] >= 0 && now->rank[q] == before->rank[q];
+	find_edges(table, now, objective_us, &s);
+	add_all(table, before, now, &s);
+	if (!is_possible(&s, &t, elapsed, e))
+		return false;
+	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
+		t.added[q] = t.is_told[q] && q != ENGINE_WAIT_BUCKET ? (int64_t)s.added[q] : 0;
+	t.is_late_told = t.is_told[ENGINE_WAITED] && t.is_told[ENGINE_WAIT_BUCKET];
+	t.late = t.is_late_told ? interpolate(&s, objective_us) : 0;
+	t.below_us = s.below_us;
+	t.above_us = s.above_us;
+	*out = t;
+	return true;
+}
