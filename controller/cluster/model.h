@@ -53,12 +53,6 @@ struct cluster_group {
 	size_t taint_count;
 };
 
-/* When and how something was learned. */
-struct arrival {
-	millis at;
-	bool is_listed; /* it was there when listed: the object's own times say more than the arrival */
-};
-
 enum cluster_change {
 	CLUSTER_NODE_ADDED,
 	CLUSTER_NODE_READY, /* became ready */
@@ -104,11 +98,11 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 enum cluster_kind {
 	CLUSTER_NODES,
 	CLUSTER_PODS,
-	CLUSTER_REPLICA_SETS,
 	CLUSTER_BUDGETS,
 	CLUSTER_QUOTAS,
 	CLUSTER_JOBS,
 	CLUSTER_JOB_SETS,	 /* optional */
+	CLUSTER_POD_GROUPS,	 /* optional */
 	CLUSTER_KUEUE_WORKLOADS, /* optional */
 	CLUSTER_KIND_COUNT
 };
@@ -117,8 +111,8 @@ struct api;
 struct watch;
 /* Starts all watches; they go on until stopped. */
 void cluster_watch_start(struct cluster *c, struct api *api);
-void cluster_watch_stop(struct cluster *c); /* nothing when not started; the loop must run until it is idle */
-bool cluster_watch_is_idle(const struct cluster *c);
+/* Nothing when not started. Calls under way complete later: see watch_stop(). What is known stays. */
+void cluster_watch_stop(struct cluster *c);
 /* For /readyz and metrics; NULL before the start. */
 const struct watch *cluster_watch_of(const struct cluster *c, enum cluster_kind kind);
 const char *cluster_kind_name(enum cluster_kind kind); /* "nodes" */
@@ -128,7 +122,7 @@ bool cluster_is_synced(const struct cluster *c);
 /* Looking things up; NULL without. */
 const struct node *cluster_node(const struct cluster *c, const char *name);
 const struct node *cluster_node_by_machine(const struct cluster *c, const char *provider_id);
-const struct pod *cluster_pod(const struct cluster *c, const char *namespace, const char *name);
+const struct pod *cluster_pod(const struct cluster *c, const char *uid);
 size_t cluster_node_count(const struct cluster *c);
 size_t cluster_pod_count(const struct cluster *c);
 /* Nodes of a group (-1: all known), by name. */
@@ -215,7 +209,15 @@ struct pending_shape {
 /* Only pods that ask for GPUs or belong to a pool. */
 struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, size_t *count);
 
-enum gang_kind { GANG_JOB, GANG_JOB_SET, GANG_KUEUE, GANG_POD_GROUP, GANG_KIND_COUNT };
+enum gang_kind {
+	GANG_NONE,
+	GANG_JOB,
+	GANG_JOB_SET,
+	GANG_KUEUE,
+	GANG_POD_GROUP,
+	GANG_LEADER_WORKER_SET,
+	GANG_KIND_COUNT
+};
 
 struct gang {
 	const char *namespace, *name;

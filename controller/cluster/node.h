@@ -40,7 +40,8 @@ struct node {
 	const struct label_set *labels;
 	const struct taint_set *taints;
 	const struct resources *allocatable;
-	int group; /* index among the groups given, -1 when it is in none */
+	const char *hostname; /* label kubernetes.io/hostname */
+	int group;	      /* index among the groups given, -1 when it is in none */
 
 	bool is_known; /* false: a pod names it and no node object was seen yet */
 	bool is_ready; /* condition Ready is True, and no startup taint is left */
@@ -61,8 +62,8 @@ struct node {
 
 	/* private to the model */
 	struct pod *pods;
-	uint32_t hash;
-	uint32_t pod_count;
+	uint64_t uid[2];
+	uint32_t hash, provider_hash;
 };
 
 const char *node_owner_name(enum node_owner owner);

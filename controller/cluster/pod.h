@@ -14,7 +14,11 @@
 struct label_set;
 struct node;
 struct pod_shape;
-struct workload;
+
+/* What made the pod: its owner reference that is the controller. */
+struct pod_owner {
+	const char *kind, *name, *uid;
+};
 
 enum pod_state {
 	POD_UNSCHEDULED, /* no node yet */
@@ -53,15 +57,14 @@ enum pod_kind {
 
 struct pod {
 	const char *namespace, *name;
-	const char *ip;		  /* "" when none yet, or the pod belongs to no pool */
 	const char *image;	  /* of the container that asks for GPUs, else of the first */
 	const char *trouble_text; /* what the API server says of it, cut; "" without */
-	struct node *node;	  /* NULL without */
+	const struct node *node;  /* NULL without */
 	const struct label_set *labels;
 	const struct pod_shape *shape; /* what it asks of a node */
-	const struct workload *owner;  /* its controller, the top of the chain as far as known; NULL for none */
-	uint8_t uid[16];
-	int pool; /* index among the pools given, -1 for none */
+	const struct pod_owner *owner; /* its controller, NULL for none */
+	uint64_t uid[2];	       /* its 128 bits, high half first */
+	int pool;		       /* index among the pools given, -1 for none */
 	int priority;
 	int deletion_cost;
 	int grace_seconds;
@@ -78,11 +81,13 @@ struct pod {
 	bool is_placeholder;	/* label preheat.dev/placeholder */
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
+	char ip[46]; /* "" when none yet */
 
 	/* private to the model */
-	struct pod *next, **link;
+	struct pod *next, **link; /* among the pods of its node */
+	const char *gang;	  /* name of the pod group that it is of, NULL without */
+	int gang_kind, gang_size;
 	uint32_t hash;
-	uint32_t gang;
 };
 
 const char *pod_state_name(enum pod_state state);	/* "ready" */

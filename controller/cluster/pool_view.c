@@ -1,0 +1,191 @@
+#include "controller/cluster/model_inside.h"
+
+#include <string.h>
+
+/* A node that takes no more of our pods, and whose pods must move. */
+static bool is_emptied(const struct node *n)
+{
+	return n->is_draining || n->is_leaving || n->interruption != NODE_STAYS;
+}
+
+static int position(const struct pool_known *pool, int group)
+{
+	for (size_t i = 0; i < pool->group_count; i++)
+		if (group >= 0 && pool->groups[i] == group)
+			return (int)i;
+	return -1;
+}
+
+static void count_replica(struct pool_view *v, struct pool_group_view *g, const struct pod *p)
+{
+	if (p->state == POD_TERMINATING || is_emptied(p->node)) {
+		v->draining++;
+		g->draining++;
+	} else if (p->state == POD_READY) {
+		bool ends = (p->owner != NULL && strcmp(p->owner->kind, "Job") == 0) ||
+			    p->evict == POD_EVICT_ON_COMPLETION;
+		v->ready++;
+		g->ready++;
+		v->work += ends;
+	} else {
+		v->starting++;
+		g->starting++;
+	}
+}
+
+static void count_placed(struct pool_view *v, const struct pool_known *pool, const struct pod *p)
+{
+	struct pool_group_view nowhere = { 0 };
+	int at = position(pool, p->node->group);
+	struct pool_group_view *g = at < 0 ? &nowhere : &v->groups[at];
+	if (!pod_counts(p))
+		return;
+	g->gpus_milli += p->gpus_milli;
+	if (p->is_placeholder) {
+		v->placeholders += p->state != POD_TERMINATING;
+		g->placeholders += p->state != POD_TERMINATING;
+		return;
+	}
+	count_replica(v, g, p);
+	v->elsewhere += at < 0;
+}
+
+/* What one replica asks: as its pods do, or as far as the manifest says. */
+struct replica {
+	const struct resources *requests; /* NULL without an example */
+	const char *resource;
+	int64_t gpus_milli; /* of the resource */
+};
+
+static int64_t used_on(const struct node *n, const char *resource, int pool_placeholders)
+{
+	int64_t sum = 0;
+	for (const struct pod *p = n->pods; p != NULL; p = p->next)
+		if (pod_counts(p) && !(p->is_placeholder && pool_placeholders >= 0 && p->pool == pool_placeholders))
+			sum += resources_get(p->shape->requests, resource);
+	return sum;
+}
+
+static int64_t places_for(const struct node *n, const char *resource, int64_t each, int without)
+{
+	int64_t left = resources_get(n->allocatable, resource) - used_on(n, resource, without);
+	return left <= 0 || each <= 0 ? 0 : left / each;
+}
+
+/* Replicas that fit beside what is there; `without`: placeholders of that pool are thought away, -1 for none. */
+static int64_t places_on(const struct node *n, const struct replica *r, int without)
+{
+	int64_t places = places_for(n, r->resource, r->gpus_milli, without);
+	for (size_t i = 0; places > 0 && i < intern_count(r->requests); i++) {
+		const struct resource *wanted = &r->requests->items[i];
+		int64_t fit = places_for(n, wanted->name, wanted->milli, without);
+		places = fit < places ? fit : places;
+	}
+	return places;
+}
+
+/* The newest pod of the pool that is no placeholder, by creation and uid. */
+static const struct pod *example_of(const struct cluster *c, int pool)
+{
+	const struct pod *best = NULL, *p = NULL;
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;) {
+		if (p->pool != pool || p->is_placeholder || !p->has_gpus)
+			continue;
+		if (best == NULL || p->created_at > best->created_at ||
+		    (p->created_at == best->created_at && memcmp(p->uid, best->uid, sizeof p->uid) > 0))
+			best = p;
+	}
+	return best;
+}
+
+static struct replica replica_of(const struct cluster *c, size_t index)
+{
+	const struct pool_known *pool = &c->pools[index];
+	const struct pod *example = example_of(c, (int)index);
+	struct replica r = { NULL, pool->gpu_resource, pool->gpus_per_replica * 1000 };
+	if (example != NULL)
+		r.requests = example->shape->requests;
+	for (size_t i = 0; r.resource == NULL && i < intern_count(r.requests); i++)
+		if (device_is_gpu(r.requests->items[i].name))
+			r.resource = r.requests->items[i].name;
+	if (r.resource == NULL)
+		r.resource = pool->group_count > 0 ? c->groups[pool->groups[0]].gpu_resource : "nvidia.com/gpu";
+	return r;
+}
+
+/* Replicas of the pool on a node where nobody else holds a GPU; 0 where somebody does. */
+static int64_t alone_on(const struct node *n, int pool)
+{
+	int64_t replicas = 0;
+	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
+		if (!pod_counts(p))
+			continue;
+		if (p->pool != pool && p->has_gpus)
+			return 0;
+		replicas += p->pool == pool && !p->is_placeholder && p->state != POD_TERMINATING;
+	}
+	return replicas;
+}
+
+static void count_node(struct pool_group_view *g, const struct node *n, int pool, const struct replica *r)
+{
+	g->nodes += !n->is_leaving;
+	if (!is_emptied(n)) {
+		int64_t alone = alone_on(n, pool);
+		if (alone > 0 && (g->least_on_node == 0 || alone < g->least_on_node))
+			g->least_on_node = alone;
+	}
+	if (!node_is_usable(n))
+		return;
+	int64_t free_places = places_on(n, r, -1);
+	g->usable_nodes++;
+	g->free_places += free_places;
+	g->placeholder_places += places_on(n, r, pool) - free_places;
+}
+
+static void count_pending(const struct cluster *c, struct pool_view *v, int pool, struct arena *a)
+{
+	size_t count = 0;
+	const struct pending_shape *shapes = cluster_pending(c, a, &count);
+	struct gang_table gangs = { 0 };
+	for (size_t i = 0; i < count; i++) {
+		if (shapes[i].pool != pool || shapes[i].is_incomplete_gang)
+			continue;
+		if (shapes[i].example->is_placeholder)
+			v->pending_placeholders += shapes[i].count;
+		else if (shapes[i].why != NULL)
+			v->unsatisfiable += shapes[i].count;
+		else
+			v->pending += shapes[i].count;
+	}
+	if (v->pending > 0)
+		gangs = gang_table_make(c, a);
+	const struct gang_entry *e = NULL;
+	for (size_t i = 0; (e = store_next(&gangs.store, &i)) != NULL;)
+		if (e->gang.pool == pool && e->gang.pending > 0 && gang_is_whole(&e->gang) &&
+		    e->gang.size > v->largest_gang)
+			v->largest_gang = e->gang.size;
+	gang_table_release(&gangs);
+}
+
+struct pool_view cluster_pool_view(const struct cluster *c, size_t index, struct arena *a)
+{
+	const struct pool_known *pool = &c->pools[index];
+	struct pool_view v = { .groups = arena_array(a, struct pool_group_view, pool->group_count),
+			       .group_count = pool->group_count };
+	struct replica replica = replica_of(c, index);
+	const struct pod *p = NULL;
+	const struct node *n = NULL;
+	for (size_t i = 0; i < pool->group_count; i++)
+		v.groups[i].group = pool->groups[i];
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+		if (p->pool == (int)index && p->node != NULL)
+			count_placed(&v, pool, p);
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
+		int at = n->is_known ? position(pool, n->group) : -1;
+		if (at >= 0)
+			count_node(&v.groups[at], n, (int)index, &replica);
+	}
+	count_pending(c, &v, (int)index, a);
+	return v;
+}
