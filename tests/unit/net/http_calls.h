@@ -23,7 +23,7 @@ struct call {
 	void (*then)(struct call *c); /* inside done() */
 };
 
-static void call_done(struct http_request *r)
+static inline void call_done(struct http_request *r)
 {
 	struct call *c = r->user;
 	const char *told = http_header(r, "retry-after");
@@ -39,7 +39,7 @@ static void call_done(struct http_request *r)
 		c->then(c);
 }
 
-static struct call call_to(const char *url)
+static inline struct call call_to(const char *url)
 {
 	return (struct call){
 		.r = { .method = "GET", .url = url, .timeout = MINUTE, .max_response = 4000, .done = call_done }
@@ -47,7 +47,7 @@ static struct call call_to(const char *url)
 }
 
 /* Opens what the call needs, runs it to its end, closes. */
-static void call_run(struct call *c)
+static inline void call_run(struct call *c)
 {
 	struct error e;
 
