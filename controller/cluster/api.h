@@ -83,7 +83,7 @@ struct api_call {
 	char content_header[96];
 	millis deadline;
 	int state;
-	bool is_cancelled, was_refused;
+	bool is_cancelled, was_refused, has_chunks;
 };
 
 #define API_TIMEOUT	 (30 * SECOND)

@@ -25,13 +25,15 @@ struct credential_wait {
 	struct credential_wait *next;	/* private */
 };
 
-/* `k` must outlive it. */
+/* `k` must outlive it; `clock` is the machine's, in which credentials expire. */
 struct credential *credential_open(struct loop *loop, const struct clock *clock, const struct kubeconfig *k);
-void credential_close(struct credential *c); /* nobody may be waiting; takes NULL */
+void credential_close(struct credential *c);	     /* nobody may be waiting, nor a plug-in run; takes NULL */
+bool credential_is_busy(const struct credential *c); /* a plug-in runs */
 /* Held for the caller, or NULL: not at hand, ask. */
 struct credential_shown *credential_at_hand(struct credential *c);
 void credential_ask(struct credential *c, struct credential_wait *w);
-void credential_cancel(struct credential *c, struct credential_wait *w); /* done() comes with ERROR_CANCELLED */
-void credential_let_go(struct credential_shown *s);			 /* takes NULL */
-/* The server answered 401 to it: the next one to ask gets a fresh one, where there can be one. */
+/* It waits no longer: done() does not come. */
+void credential_cancel(struct credential *c, struct credential_wait *w);
+void credential_let_go(struct credential_shown *s); /* takes NULL */
+/* The server answered 401 to it. True: asking again gives another one. */
 bool credential_refused(struct credential *c, const struct credential_shown *s);

@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/net/http.h"
 
-#define EXEC_ENV_MOST 64
+#define EXEC_ENV_MOST  64
+#define EXEC_ARGS_MOST 64
 
 /* A program that hands out credentials (client.authentication.k8s.io). */
 struct exec_plugin {
@@ -18,7 +19,6 @@ struct exec_plugin {
 	const char *const *env;	 /* "NAME=value", NULL-terminated */
 	const char *install_hint;
 	bool provides_cluster; /* cluster goes to it in KUBERNETES_EXEC_INFO */
-	bool needs_terminal;   /* interactiveMode: Always, which a controller cannot give */
 };
 
 struct kubeconfig {

@@ -44,8 +44,12 @@ struct watch_spec {
 	/* Returns whether the reader keeps the object: only then is it told gone. Told false after true: forgotten. */
 	bool (*on_object)(void *user, const void *record, const struct watch_seen *seen);
 	void (*on_gone)(void *user, struct object_uid uid, millis arrived);
-	void (*on_synced)(void *user); /* after each complete list; may be NULL */
+	void (*on_synced)(void *user);	/* after each complete list; may be NULL */
+	void (*on_stopped)(void *user); /* after watch_stop(), from the loop: the last that is told; may be NULL */
 	void *user;
+	millis silence; /* 0: WATCH_SILENCE */
+	millis slow;	/* 0: WATCH_SLOW */
+	int page;	/* objects; 0: WATCH_PAGE */
 };
 
 enum watch_state {
@@ -57,6 +61,7 @@ enum watch_state {
 	WATCH_STOPPED,
 };
 
+#define WATCH_PAGE    5000 /* a tenth slower than one answer, and bounded; pages of 500 take twice the time */
 #define WATCH_SLOW    (30 * SECOND)
 #define WATCH_FIRST   (200)	     /* the first back-off, at most */
 #define WATCH_LONGEST (30 * SECOND)  /* any later one */
@@ -78,8 +83,7 @@ struct watch_report {
 };
 
 struct watch *watch_start(struct api *api, const struct watch_spec *spec);
-/* Nothing is told afterwards. Its calls still complete: run the loop until api_active() is 0; frees itself. NULL:
- * nothing. */
+/* Nothing but on_stopped() is told afterwards; it frees itself once its call has completed. Takes NULL. */
 void watch_stop(struct watch *w);
 const char *watch_name(const struct watch *w);
 bool watch_is_synced(

@@ -1,0 +1,45 @@
+#include "controller/cluster/api.h"
+
+#include <string.h>
+
+static void escape(struct buf *out, const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			buf_append(out, text, 1);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)*text);
+	}
+}
+
+static void add_part(struct buf *out, const char *part)
+{
+	if (!part)
+		return;
+	buf_text(out, "/");
+	escape(out, part);
+}
+
+void api_object_path(const struct api_object *o, struct buf *out)
+{
+	bool is_core = !strchr(o->api_version, '/');
+
+	buf_printf(out, "%s/%s", is_core ? "/api" : "/apis", o->api_version);
+	if (o->name_space) {
+		buf_text(out, "/namespaces");
+		add_part(out, o->name_space);
+	}
+	add_part(out, o->plural);
+	add_part(out, o->name);
+	add_part(out, o->subresource);
+}
+
+void api_query(struct buf *url, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(url, "%c%s=", url->text && strchr(url->text, '?') ? '&' : '?', name);
+	escape(url, value);
+}
