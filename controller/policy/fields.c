@@ -1,7 +1,7 @@
 /* The tables of every record, made from the same lists as the structs. */
 #include "controller/policy/plan.h"
 
-#define FIELD(name, unit, help) { #name, unit, help },
+#define MEMBER(name, unit, help) { #name, unit, help },
 
 static const struct field_info pool_input_fields[] = {
 #include "controller/policy/pool_input.def"
@@ -31,7 +31,7 @@ static const struct field_info objective_price_fields[] = {
 #include "controller/policy/objective_price.def"
 };
 
-#undef FIELD
+#undef MEMBER
 #define RECORD(record) \
 	const struct record_info record##_info = { #record, sizeof(struct record) / sizeof(int64_t), record##_fields }
 

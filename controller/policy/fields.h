@@ -3,7 +3,7 @@
  * (*.def). The table makes the struct, and names, unit and meaning of every
  * member, so that recording, comparing and explaining need no code per field.
  *
- *     FIELD(name, unit, "what it says")
+ *     MEMBER(name, unit, "what it says")
  *
  * Units: "count", "milli" (thousandths of the thing the text names),
  * "ppm", "ms", "us", "time" (ms since the epoch), "micro$", "enum:NAME".

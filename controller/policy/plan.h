@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "controller/policy/snapshot.h"
 
-#define FIELD(name, unit, help) int64_t name;
+#define MEMBER(name, unit, help) int64_t name;
 struct pool_decision {
 #include "controller/policy/pool_decision.def"
 };
@@ -16,7 +16,7 @@ struct group_decision {
 struct objective_price {
 #include "controller/policy/objective_price.def"
 };
-#undef FIELD
+#undef MEMBER
 
 extern const struct record_info pool_decision_info, group_decision_info, objective_price_info;
 

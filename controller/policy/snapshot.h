@@ -8,7 +8,7 @@
 #include "controller/policy/fields.h"
 #include "controller/policy/pool.h"
 
-#define FIELD(name, unit, help) int64_t name;
+#define MEMBER(name, unit, help) int64_t name;
 struct pool_input {
 #include "controller/policy/pool_input.def"
 };
@@ -27,7 +27,7 @@ struct event_input {
 struct deadline_input {
 #include "controller/policy/deadline_input.def"
 };
-#undef FIELD
+#undef MEMBER
 
 extern const struct record_info pool_input_info, scrape_input_info, group_input_info, start_input_info,
 	event_input_info, deadline_input_info;
