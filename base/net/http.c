@@ -67,6 +67,7 @@ static void finish(struct http_transfer *t)
 	r->response_len = r->error.kind == ERROR_NONE ? t->body.len : 0;
 	r->transfer = NULL;
 	r->answered = t;
+	assert(r->done);
 	r->done(r); /* may start r anew, and may free it */
 	release(t);
 }
@@ -81,6 +82,7 @@ void transfer_collect(struct http *h)
 		CURLcode code = m->data.result;
 
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &t);
+		assert(t);
 		if (t->is_settled)
 			continue;
 		if (code != CURLE_OK || !t->is_header_whole) /* libcurl takes half a header for an answer */
@@ -274,7 +276,7 @@ void http_start(struct http *h, struct http_request *r)
 
 	if (!t)
 		out_of_memory();
-	assert(!r->transfer && r->done);
+	assert(!r->transfer);
 	t->http = h;
 	t->request = r;
 	r->transfer = t;

@@ -240,21 +240,18 @@ bool transfer_prepare(struct http_transfer *t)
 	return true;
 }
 
-static bool has(const char *text, const char *word)
+/* With TLS 1.3 a refused certificate of ours shows as a failed read. */
+static bool is_refusal(const char *problem)
 {
-	return strcasestr(text, word) != NULL;
+	return strcasestr(problem, "alert") &&
+	       (strcasestr(problem, "certificate") || strcasestr(problem, "unknown ca"));
 }
 
-static enum error_kind kind_of(CURLcode code, const char *problem)
+static enum error_kind kind_of(CURLcode code)
 {
-	/* With TLS 1.3 a refused certificate of ours shows as a failed read. */
-	if (has(problem, "alert") && (has(problem, "certificate") || has(problem, "unknown ca")))
-		return ERROR_AUTH;
 	switch (code) {
 	case CURLE_OPERATION_TIMEDOUT:
 		return ERROR_TIMEOUT;
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
 		return ERROR_AUTH;
@@ -269,23 +266,34 @@ static enum error_kind kind_of(CURLcode code, const char *problem)
 	}
 }
 
+/* Whose certificate it is about; NULL when about none. */
+static const char *certificate_trouble(CURLcode code, const char *problem)
+{
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return "the certificate of the server is not trusted";
+	if (code == CURLE_SSL_CERTPROBLEM)
+		return "our certificate and its key cannot be used";
+	return is_refusal(problem) ? "the server refused our certificate" : NULL;
+}
+
 void transfer_failed(struct http_transfer *t, CURLcode code)
 {
 	struct http_request *r = t->request;
 	const char *problem = *t->problem ? t->problem : curl_easy_strerror(code);
-	struct shown_call shown = transfer_shown(r);
-	const char *call = shown.text;
+	const char *trouble = certificate_trouble(code, problem);
+	struct shown_call call = transfer_shown(r);
+	/* libcurl calls one endless header line a lack of memory */
+	bool has_long_header = t->header_bytes > MOST_HEADER_BYTES || code == CURLE_OUT_OF_MEMORY;
 
 	if (r->error.kind != ERROR_NONE)
 		return; /* said by on_chunk */
 	if (t->body.failed)
-		error_set(&r->error, ERROR_INVALID, "%s: the answer is longer than %zu bytes", call, r->max_response);
-	else if (t->header_bytes > MOST_HEADER_BYTES ||
-		 code == CURLE_OUT_OF_MEMORY) /* so libcurl says it of one line */
-		error_set(&r->error, ERROR_INVALID, "%s: the header of the answer is too long", call);
-	else if (code == CURLE_PEER_FAILED_VERIFICATION)
-		error_set(&r->error, ERROR_AUTH, "%s: the certificate of the server is not trusted (%s)", call,
-			  problem);
+		error_set(&r->error, ERROR_INVALID, "%s: the answer is longer than %zu bytes", call.text,
+			  r->max_response);
+	else if (has_long_header)
+		error_set(&r->error, ERROR_INVALID, "%s: the header of the answer is too long", call.text);
+	else if (trouble)
+		error_set(&r->error, ERROR_AUTH, "%s: %s (%s)", call.text, trouble, problem);
 	else
-		error_set(&r->error, kind_of(code, problem), "%s: %s", call, problem);
+		error_set(&r->error, kind_of(code), "%s: %s", call.text, problem);
 }

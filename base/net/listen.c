@@ -76,12 +76,15 @@ static int open_socket(const char *where, const struct addrinfo *at, struct erro
 
 static uint16_t port_of(int fd)
 {
-	struct sockaddr_storage at = { 0 };
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at = { .v6 = { 0 } };
 	socklen_t len = sizeof at;
 
-	getsockname(fd, (struct sockaddr *)&at, &len);
-	return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-					      : ((struct sockaddr_in *)&at)->sin_port);
+	getsockname(fd, &at.any, &len);
+	return ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
 }
 
 /* All addresses: both families on one socket where the machine knows both. */

@@ -178,6 +178,7 @@ static bool is_announced_too_long(const struct server *s, struct MHD_Connection 
 }
 
 /* libmicrohttpd calls once when the header is there, then for each part of the body, then for the answer. */
+// NOLINTNEXTLINE(readability-function-size): its parameters are libmicrohttpd's
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *path, const char *method,
 				  const char *version, const char *part, size_t *part_len, void **state)
 {
