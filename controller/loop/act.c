@@ -1,0 +1,224 @@
+#include "controller/loop/parts.h"
+
+#include "controller/loop/release.h"
+
+#include <string.h>
+
+static int64_t nodes_for(const struct controller *c, size_t pool, size_t group, int64_t replicas)
+{
+	int64_t each = replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
+
+	return each > 0 ? (replicas + each - 1) / each : 0;
+}
+
+static struct start start_like(const struct controller *c, size_t pool, size_t position, enum start_kind kind)
+{
+	return (struct start){ .pool = pool,
+			       .group = (int64_t)position,
+			       .kind = kind,
+			       .asked_at = c->snapshot.now,
+			       .ends_at_device = runs_work(c, pool) };
+}
+
+/* The cloud has told nothing of this group yet: what is asked there is refused, so that another group is tried. */
+static void refuse(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	starts_add_event(&c->starts, pool,
+			 &(struct event_input){ .group = (int64_t)position,
+						.what = EVENT_REFUSED,
+						.kind = (int64_t)kind,
+						.value = ERROR_UNAVAILABLE,
+						.count = count });
+}
+
+static void buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	if (count <= 0)
+		return;
+	if (!g->is_known) {
+		refuse(c, pool, position, kind, count);
+		return;
+	}
+	int64_t granted = node_group_grow(g, nodes_for(c, pool, group, count));
+	int64_t room = granted * replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
+	struct start like = start_like(c, pool, position, kind);
+	starts_ask(&c->starts, &like, count < room ? count : room);
+}
+
+static void refill(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	if (count <= 0 || !g->is_known)
+		return;
+	node_group_set_standby(g, g->standby_wanted + nodes_for(c, pool, group, count));
+	struct start like = start_like(c, pool, position, START_REFILL);
+	starts_ask(&c->starts, &like, count);
+}
+
+/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. */
+static void adopt_refills(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+	int64_t nodes = nodes_for(c, pool, group, count);
+
+	if (count <= 0 || !g->is_known)
+		return;
+	node_group_set_standby(g, g->standby_wanted - nodes);
+	node_group_grow(g, nodes);
+	for (size_t i = 0; i < c->starts.count && count > 0; i++) {
+		struct start *s = &c->starts.items[i];
+		if (s->pool != pool || s->group != (int64_t)position || s->kind != START_REFILL)
+			continue;
+		s->kind = START_COLD;
+		count--;
+	}
+}
+
+/* Machines that were asked for, have not come, and nobody waits for any more. */
+static void give_up_unclaimed(struct controller *c, size_t group)
+{
+	struct node_group *g = &c->groups[group];
+	int64_t gpus = 0, size = fleet_of(c)->groups[group].gpus_per_node, missing = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		const struct pool_spec *p = &fleet_of(c)->pools[s->pool];
+		if (p->groups[s->group] == group && !s->machine[0] && s->stage == STAGE_PROVISION &&
+		    s->kind != START_REFILL)
+			gpus += p->gpus_per_replica;
+	}
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		missing -= g->seen.machines[i].state == MACHINE_PENDING || g->seen.machines[i].state == MACHINE_RUNNING ||
+			   g->seen.machines[i].state == MACHINE_WAKING;
+	missing += g->wanted;
+	int64_t needed = size > 0 ? (gpus + size - 1) / size : 0;
+	if (missing > needed)
+		node_group_give_up(g, missing - needed);
+}
+
+static void cancel_machine(struct controller *c, size_t pool, size_t group, enum start_kind kind, const char *machine)
+{
+	struct node_group *g = &c->groups[group];
+	const struct machine *m = node_group_machine(g, machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+	enum drain_fate fate = kind == START_WAKE ? FATE_STOP : FATE_REMOVE;
+
+	if (!m || starts_know_machine(&c->starts, machine))
+		return; /* another replica still waits for it */
+	if (n && n->is_known)
+		drain_begin(c, n, pool, fate, "cancelled before it served");
+	else
+		node_group_remove(g, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
+}
+
+static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+
+	for (; count > 0; count--) {
+		size_t i = starts_youngest(&c->starts, pool, (int64_t)position, kind);
+		char machine[MACHINE_ID_MAX + 1];
+		if (i == c->starts.count)
+			break;
+		memcpy(machine, c->starts.items[i].machine, sizeof machine);
+		starts_drop(&c->starts, i);
+		if (machine[0] && kind != START_PLACE && kind != START_RECLAIM)
+			cancel_machine(c, pool, group, kind, machine);
+	}
+	if (kind == START_REFILL && count >= 0)
+		return;
+	give_up_unclaimed(c, group);
+}
+
+static void cancel_refills(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	if (count <= 0)
+		return;
+	node_group_set_standby(g, g->standby_wanted - nodes_for(c, pool, group, count));
+	cancel(c, pool, position, START_REFILL, count);
+}
+
+static void shrink(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	adopt_refills(c, pool, position, d->adopt_refill);
+	if (d->cancel_cold)
+		cancel(c, pool, position, START_COLD, d->cancel_cold);
+	if (d->cancel_place)
+		cancel(c, pool, position, START_PLACE, d->cancel_place);
+	if (d->cancel_wake)
+		cancel(c, pool, position, START_WAKE, d->cancel_wake);
+	if (d->cancel_reclaim)
+		cancel(c, pool, position, START_RECLAIM, d->cancel_reclaim);
+	cancel_refills(c, pool, position, d->cancel_refill);
+	release(c, pool, position, d);
+	if (d->delete_standby > 0 && g->is_known)
+		node_group_set_standby(g, g->standby_wanted - nodes_for(c, pool, group, d->delete_standby));
+}
+
+static void grow(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
+{
+	reclaim(c, pool, position, d->reclaim);
+	if (d->place > 0) {
+		struct start like = start_like(c, pool, position, START_PLACE);
+		starts_ask(&c->starts, &like, d->place);
+	}
+	buy(c, pool, position, START_WAKE, d->wake);
+	buy(c, pool, position, START_COLD, d->cold);
+	refill(c, pool, position, d->refill);
+}
+
+static void for_each(struct controller *c,
+		     void (*step)(struct controller *, size_t, size_t, const struct group_decision *))
+{
+	for (size_t i = 0; i < c->plan.pool_count; i++)
+		for (size_t k = 0; k < c->plan.pools[i].group_count; k++)
+			if (fleet_of(c)->pools[i].mode == MODE_ACT)
+				step(c, i, k, &c->plan.pools[i].groups[k]);
+}
+
+void act(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		c->pools[i].starving = 0;
+	for_each(c, shrink);
+	for_each(c, grow);
+	for (size_t i = 0; i < c->plan.pool_count; i++)
+		scale_want(c, i, c->plan.pools[i].decision.decided);
+	release_idle(c);
+	act_soon(c);
+}
+
+static void drive(struct timer *t)
+{
+	struct controller *c = t->user;
+
+	if (c->state != STATE_LEADING || c->is_stopping)
+		return;
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		node_group_drive(&c->groups[i]);
+	drains_drive(c);
+	if (c->has_decided)
+		scale_drive(c);
+}
+
+void act_soon(void *user)
+{
+	struct controller *c = user;
+
+	if (timer_is_running(&c->soon) || c->state != STATE_LEADING || c->is_stopping)
+		return;
+	c->soon.user = c;
+	timer_start(c->loop, &c->soon, 0, drive);
+}

@@ -1,0 +1,50 @@
+/*
+ * The live controller: keeps the model of the cluster and the cloud's groups,
+ * decides each tick with the same policy as the simulator, writes the
+ * decision down, and brings cluster and cloud there. One of several
+ * replicas leads; the others follow its history and are ready to go on.
+ */
+#pragma once
+#include "controller/manifest/manifest.h"
+#include "controller/web/published.h"
+
+struct api;
+struct controller;
+struct http;
+struct loop;
+
+struct controller_settings {
+	struct loop *loop;
+	struct http *http;
+	struct api *api;
+	const struct clock *clock;
+	const struct manifest *manifest; /* of files; may have no pools when objects are watched */
+	bool watches_objects;		 /* WarmPools in the API server, beside the files */
+	const char *history_path;
+	const char *version;
+	const char *run; /* what the history is of: "run --pool ..." */
+	millis interval; /* of ticks, of the clock */
+	millis retain;	 /* history older than that is dropped; 0: kept */
+	bool is_dry_run;
+
+	bool elects;
+	const char *namespace; /* of the Lease and of events on nodes */
+	const char *lease;     /* its name */
+	const char *identity;  /* of this replica */
+	const char *address;   /* where followers reach us; "" for none */
+	millis lease_duration, lease_renew, lease_retry; /* 0: 15, 10, 2 s */
+
+	/* The published value changed: a tick is over, or the role is another. */
+	void (*on_publish)(void *user, const struct published *p);
+	/* It cannot go on: the history cannot be written, or nothing may be watched. */
+	void (*on_failure)(void *user, const struct error *e);
+	void *user;
+};
+
+/* Starts to watch and, when it leads, to decide. NULL on failure. */
+struct controller *controller_open(const struct controller_settings *s, struct error *e) MUST_USE;
+const struct published *controller_published(const struct controller *c);
+/* The open history, for whoever serves copies of it; NULL when there is none. */
+struct history *controller_history(const struct controller *c);
+/* Ends all calls and gives the lease back; `closed` comes exactly once, from the loop. */
+void controller_close(struct controller *c, void (*closed)(void *user), void *user);

@@ -1,0 +1,45 @@
+/*
+ * Nodes on their way out, one state machine each: cordoned, emptied through
+ * eviction, then the machine is removed or stopped, or the node stays and is
+ * lent. A budget or a pod that may not be disturbed holds it; it is told,
+ * never overruled, and after DRAIN_PATIENCE the node is put back to work.
+ */
+#pragma once
+#include "base/millis.h"
+#include "controller/loop/starts.h"
+
+struct controller;
+struct drain;
+struct pod_eviction;
+struct node;
+
+#define DRAIN_PATIENCE (30 * MINUTE)
+
+enum drain_fate { FATE_REMOVE, FATE_STOP, FATE_LEND };
+
+struct drains {
+	struct drain *first;
+	int64_t evictions[8]; /* by enum eviction_result */
+	int64_t removed, stopped, abandoned;
+	struct pod_eviction *lone; /* outside of any drain */
+};
+
+/* The node is released for a pool (index) for a reason ("3 replicas beyond demand"); false when it is already on its
+ * way. */
+bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why);
+bool drain_is_under_way(const struct controller *c, const char *node);
+/* Replicas of the pool on nodes that drain, that have not been told to go yet. */
+int64_t drain_replicas_left(const struct controller *c, size_t pool);
+/* Nodes of the group that will leave it and have not been asked to yet. */
+int64_t drains_in_group(const struct controller *c, int group);
+/* One more step wherever one is possible; called whenever something changed. */
+void drains_drive(struct controller *c);
+/* Nodes that carry our mark from before: goes on with them. Called once, on becoming the leader. */
+void drains_adopt(struct controller *c);
+/* Cancels what is under way. */
+void drains_stop(struct controller *c);
+bool drains_are_idle(const struct controller *c);
+/* The node is lent no longer. */
+void drain_take_back(struct controller *c, const struct node *n);
+/* Asks one pod to go, outside of a drain: it will never serve where it is. */
+void drain_evict_pod(struct controller *c, const char *namespace, const char *name, const char *uid);

@@ -1,0 +1,188 @@
+#include "controller/loop/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_TRITON == (int)ENGINE_TRITON,
+	       "the manifest and the signals count engines alike");
+
+/* How each provider marks the nodes of a group. */
+static struct cluster_label mark_of(const struct group_text *g, const char *name)
+{
+	switch ((enum provider_choice)g->provider) {
+	case PROVIDER_EKS:
+		return (struct cluster_label){ "eks.amazonaws.com/nodegroup", g->eks.nodegroup };
+	case PROVIDER_AKS:
+		return (struct cluster_label){ "kubernetes.azure.com/agentpool", g->aks.pool };
+	case PROVIDER_SIMULATED:
+		return (struct cluster_label){ "simulated.preheat.dev/node-group",
+					       g->simulated.group && g->simulated.group[0] ? g->simulated.group : name };
+	case PROVIDER_COUNT:
+		break;
+	}
+	return (struct cluster_label){ "", "" };
+}
+
+/* The text of a group, from whichever pool names it first. */
+static const struct group_text *text_of(const struct controller *c, size_t group)
+{
+	const char *name = fleet_of(c)->groups[group].name;
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct schema_list *list = &c->manifest.pools[i].spec.groups;
+		const struct group_text *texts = list->items;
+		for (size_t k = 0; k < list->count; k++)
+			if (!strcmp(texts[k].name, name))
+				return &texts[k];
+	}
+	return NULL;
+}
+
+static struct cluster_pool show_pool(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct workload_text *w = &c->manifest.pools[pool].spec.workload;
+	const struct schema_labels *labels = &w->selector.match_labels;
+	struct cluster_label *selector = arena_array(a, struct cluster_label, labels->count);
+	int *groups = arena_array(a, int, spec->group_count);
+
+	for (size_t i = 0; i < labels->count; i++)
+		selector[i] = (struct cluster_label){ labels->items[i].key, labels->items[i].value };
+	for (size_t i = 0; i < spec->group_count; i++)
+		groups[i] = (int)spec->groups[i];
+	return (struct cluster_pool){ .name = spec->name,
+				      .namespace = spec->namespace,
+				      .selector = selector,
+				      .selector_count = labels->count,
+				      .gpus_per_replica = spec->gpus_per_replica,
+				      .gpu_resource = w->gpu_resource,
+				      .groups = groups,
+				      .group_count = spec->group_count };
+}
+
+void fleet_tell_cluster(struct controller *c)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	struct arena a = { 0 };
+	struct cluster_pool *pools = arena_array(&a, struct cluster_pool, fleet->pool_count);
+	struct cluster_group *groups = arena_array(&a, struct cluster_group, fleet->group_count);
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		pools[i] = show_pool(c, i, &a);
+	for (size_t i = 0; i < fleet->group_count; i++) {
+		const struct group_spec *g = &fleet->groups[i];
+		groups[i] = (struct cluster_group){ .name = g->name,
+						    .provider = g->provider,
+						    .label = mark_of(text_of(c, i), g->name),
+						    .gpus_per_node = g->gpus_per_node,
+						    .max = g->max_nodes };
+	}
+	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
+	arena_release(&a);
+}
+
+static struct scraper *open_scraper(struct controller *c, size_t pool)
+{
+	const struct spec_text *s = &c->manifest.pools[pool].spec;
+	const struct scrape_settings settings = { .pool = fleet_of(c)->pools[pool].name,
+						  .engine = (enum engine)s->signals.engine,
+						  .interval = s->signals.scrape.interval,
+						  .objective_us = fleet_of(c)->pools[pool].objective_wait * 1000,
+						  .on_reading = observe_reading,
+						  .user = &c->pools[pool] };
+
+	return scraper_open(c->loop, c->settings.http, c->clock, &settings);
+}
+
+static bool open_group(struct controller *c, size_t group, struct error *e)
+{
+	const struct group_spec *spec = &fleet_of(c)->groups[group];
+	const struct provider_ops *ops = provider_find(spec->provider);
+	size_t kind = (size_t)text_of(c, group)->provider;
+
+	if (!ops)
+		return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet", spec->name,
+				 spec->provider);
+	if (!c->providers[kind])
+		c->providers[kind] = ops->open(c->loop, c->settings.http, e);
+	if (!c->providers[kind])
+		return error_wrap(e, "provider %s", spec->provider);
+	const struct group_access access = { ops, c->providers[kind], c->provider_counts[kind] };
+	node_group_open(&c->groups[group], &c->context, group, &access);
+	return true;
+}
+
+static bool works(void *user, size_t pool)
+{
+	return runs_work(user, pool);
+}
+
+bool fleet_open(struct controller *c, struct error *e)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+
+	c->context = (struct group_context){ .loop = c->loop,
+					     .clock = c->clock,
+					     .history = c->history,
+					     .fleet = fleet,
+					     .starts = &c->starts,
+					     .term = c->term,
+					     .node_stages = machines_stages,
+					     .runs_work = works,
+					     .changed = act_soon,
+					     .user = c };
+	c->pools = calloc(fleet->pool_count + 1, sizeof *c->pools);
+	c->groups = calloc(fleet->group_count + 1, sizeof *c->groups);
+	c->published_pools = calloc(fleet->pool_count + 1, sizeof *c->published_pools);
+	c->published_groups = calloc(fleet->group_count + 1, sizeof *c->published_groups);
+	if (!c->pools || !c->groups || !c->published_pools || !c->published_groups)
+		abort();
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		c->pools[i] = (struct live_pool){ .index = i, .controller = c };
+		c->pools[i].scale.wanted = c->pools[i].scale.is = ABSENT;
+		c->pools[i].scraper = runs_work(c, i) ? NULL : open_scraper(c, i);
+	}
+	for (size_t i = 0; i < fleet->group_count; i++)
+		if (!open_group(c, i, e))
+			return false;
+	return true;
+}
+
+void fleet_close(struct controller *c)
+{
+	if (!c->pools)
+		return;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		scraper_close(c->pools[i].scraper);
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		node_group_close(&c->groups[i]);
+	for (size_t i = 0; i < PROVIDER_COUNT; i++)
+		if (c->providers[i])
+			provider_find(provider_name((enum provider_choice)i))->close(c->providers[i]);
+	memset(c->providers, 0, sizeof c->providers);
+	free(c->pools);
+	free(c->groups);
+	free(c->published_pools);
+	free(c->published_groups);
+	c->pools = NULL;
+	c->groups = NULL;
+	c->published_pools = NULL;
+	c->published_groups = NULL;
+	c->published.snapshot = NULL;
+	c->published.plan = NULL;
+	starts_release(&c->starts);
+	c->idle_count = 0;
+	c->has_decided = false;
+}
+
+void fleet_change(struct controller *c, const struct manifest *m, struct arena *held)
+{
+	arena_release(&c->next_arena);
+	c->next_manifest = *m;
+	c->next_arena = *held;
+	*held = (struct arena){ 0 };
+	c->has_next = true;
+	lead_stop_acting(c, "the manifest changed");
+	lead_go_on(c);
+}

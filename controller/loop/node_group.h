@@ -1,0 +1,116 @@
+/*
+ * One node group of the cloud as the loop drives it: looks at it, keeps the
+ * size and the removals that are wanted, and brings the cloud there by one
+ * operation at a time. Each operation is on disk before it is sent. A lost
+ * answer is never guessed: the group is looked at, and what is missing is
+ * asked for again with the same token.
+ */
+#pragma once
+#include "base/clock.h"
+#include "base/net/loop.h"
+#include "base/net/retry.h"
+#include "controller/loop/starts.h"
+#include "providers/provider.h"
+
+struct history;
+
+enum { TOKEN_MAX = 63 };
+
+/* A machine that shall go: PROVIDER_REMOVE, PROVIDER_STOP or PROVIDER_CANCEL. */
+struct removal {
+	char id[MACHINE_ID_MAX + 1];
+	enum provider_verb verb;
+};
+
+/* What all groups of one controller share. */
+struct group_context {
+	struct loop *loop;
+	const struct clock *clock;
+	struct history *history; /* where intents are kept; NULL while following */
+	const struct fleet_spec *fleet;
+	struct starts *starts;
+	int64_t term;	/* of our leadership; part of every token */
+	bool is_barred; /* nothing that changes the cloud may be sent */
+	/* Where a machine's node is: all 0 without one. */
+	struct node_stages (*node_stages)(void *user, const char *machine);
+	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
+	bool (*runs_work)(void *user, size_t pool);
+	/* Something changed that the loop wants to act on soon. */
+	void (*changed)(void *user);
+	void *user;
+};
+
+struct operation {
+	enum provider_verb verb;
+	char token[TOKEN_MAX + 1];
+	int64_t desired;
+	struct removal *removals;
+	const char **ids;
+	size_t id_count;
+	int attempts;
+	bool is_sent, is_uncertain;
+};
+
+/* Calls of one provider by verb and outcome, for /metrics. */
+typedef int64_t provider_counts[PROVIDER_VERB_COUNT][ERROR_INTERNAL + 1];
+
+/* How a group's cloud is reached; what is pointed to outlives the group. */
+struct group_access {
+	const struct provider_ops *ops;
+	struct provider *provider;
+	int64_t (*calls)[ERROR_INTERNAL + 1]; /* a provider_counts */
+};
+
+struct node_group {
+	const struct group_context *context;
+	size_t index; /* of the fleet */
+	const struct provider_ops *ops;
+	struct provider *provider;
+
+	bool is_known;		       /* described at least once since we lead */
+	bool must_look;		       /* described before the last operation */
+	millis described_at, asked_at; /* clock_mono */
+	struct group_description seen;
+	struct arena arena; /* of seen */
+	struct provider_call look, change;
+	bool is_looking, is_changing, is_stopped;
+	int64_t last_failure;
+
+	int64_t wanted, standby_wanted;
+	struct removal *removals;
+	size_t removal_count, removal_room;
+	struct operation operation; /* token "": none */
+	struct retry retry;
+	millis quiet_until; /* loop time; after a failure */
+	struct timer timer;
+	int64_t serial;
+	struct error trouble; /* of the last call; ERROR_NONE when it went well */
+	int64_t (*calls)[ERROR_INTERNAL + 1];
+};
+
+void node_group_open(struct node_group *g, const struct group_context *context, size_t index,
+		     const struct group_access *access);
+/* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */
+void node_group_stop(struct node_group *g);
+bool node_group_is_idle(const struct node_group *g);
+void node_group_close(struct node_group *g);
+
+/* Looks again unless a look is under way. */
+void node_group_look(struct node_group *g);
+/* Sends what is wanted, if nothing stands in the way. */
+void node_group_drive(struct node_group *g);
+
+/* Machines more (never above the manifest's and the cloud's max); returns how many it will be. */
+int64_t node_group_grow(struct node_group *g, int64_t machines);
+/* Machines fewer of those that were asked for and never came. */
+void node_group_give_up(struct node_group *g, int64_t machines);
+void node_group_set_standby(struct node_group *g, int64_t machines);
+/* Asks for the end of a machine; false when it was asked for already. */
+bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
+bool node_group_is_removing(const struct node_group *g, const char *machine);
+
+/* NULL when the cloud did not tell of it. */
+const struct machine *node_group_machine(const struct node_group *g, const char *machine);
+int64_t node_group_count(const struct node_group *g, enum machine_state state);
+/* Machines that run or will, by what was described and what is wanted. */
+int64_t node_group_size(const struct node_group *g);

@@ -1,0 +1,312 @@
+#include "controller/loop/objects.h"
+
+#include "base/json_write.h"
+#include "controller/cluster/watch.h"
+#include "controller/loop/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const millis SETTLE = 300; /* of the world: several objects are often applied together */
+
+struct seen_object {
+	int64_t generation;
+	struct decoded_text spec;
+};
+
+static const struct field object_fields[] = {
+	FIELD(struct seen_object, generation, FIELD_INT, "metadata>generation"),
+	FIELD(struct seen_object, spec, FIELD_RAW, "spec"),
+};
+static const struct record_spec object_record = { "", sizeof(struct seen_object), object_fields, 2 };
+
+struct objects {
+	struct controller *controller;
+	struct watch *watch;
+	struct pool_object *items; /* by namespace and name */
+	size_t count, room;
+	struct timer timer;
+	bool is_synced;
+};
+
+static char *copy(const char *text, size_t len)
+{
+	char *out = malloc(len + 1);
+
+	if (!out)
+		abort();
+	memcpy(out, text, len);
+	out[len] = '\0';
+	return out;
+}
+
+static void release(struct pool_object *o)
+{
+	free(o->namespace);
+	free(o->name);
+	free(o->uid);
+	free(o->spec);
+	free(o->refusal);
+}
+
+static int order(const struct pool_object *o, const char *namespace, const char *name)
+{
+	int by = strcmp(o->namespace, namespace);
+
+	return by ? by : strcmp(o->name, name);
+}
+
+static struct pool_object *place(struct objects *s, const char *namespace, const char *name)
+{
+	size_t i = 0;
+
+	while (i < s->count && order(&s->items[i], namespace, name) < 0)
+		i++;
+	if (i < s->count && !order(&s->items[i], namespace, name))
+		return &s->items[i];
+	if (s->count == s->room) {
+		s->room = s->room ? 2 * s->room : 8;
+		s->items = realloc(s->items, s->room * sizeof *s->items);
+		if (!s->items)
+			abort();
+	}
+	memmove(&s->items[i + 1], &s->items[i], (s->count - i) * sizeof *s->items);
+	s->count++;
+	s->items[i] = (struct pool_object){ .namespace = copy(namespace, strlen(namespace)),
+					    .name = copy(name, strlen(name)) };
+	return &s->items[i];
+}
+
+static void write_object(const struct pool_object *o, struct buf *out)
+{
+	buf_text(out, "---\n{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\",\"metadata\":{\"name\":");
+	json_write_text(o->name, out);
+	buf_text(out, ",\"namespace\":");
+	json_write_text(o->namespace, out);
+	buf_text(out, "},\"spec\":");
+	buf_text(out, o->spec);
+	buf_text(out, "}\n");
+}
+
+/* All that are not refused, after what stands in files. */
+static void write_all(const struct objects *s, struct buf *out)
+{
+	const struct manifest *files = s->controller->settings.manifest;
+
+	if (files->text)
+		buf_text(out, files->text);
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->items[i].refusal)
+			write_object(&s->items[i], out);
+}
+
+static bool load(const char *name, const char *text, struct arena *a, struct manifest *out, struct buf *why)
+{
+	struct findings f = { 0 };
+	struct error e = { 0 };
+	bool ok = manifest_load_text(name, text, a, out, &f, &e);
+
+	if (!ok && f.count)
+		findings_error(&f, &e);
+	if (!ok)
+		buf_text(why, e.message);
+	findings_release(&f);
+	return ok;
+}
+
+static void refuse(struct pool_object *o, const char *why)
+{
+	free(o->refusal);
+	o->refusal = copy(why, strlen(why));
+	log_warn("warmpool-refused", LOG_S("namespace", o->namespace), LOG_S("name", o->name), LOG_S("why", why), LOG_END);
+}
+
+static void check_alone(struct pool_object *o)
+{
+	struct arena a = { 0 };
+	struct manifest m;
+	struct buf text = { 0 }, why = { 0 };
+	char *before = o->refusal;
+
+	o->refusal = NULL;
+	write_object(o, &text);
+	if (!load(o->name, text.text, &a, &m, &why)) {
+		bool is_news = !before || strcmp(before, why.text) != 0;
+		if (is_news)
+			refuse(o, why.text);
+		else
+			o->refusal = copy(before, strlen(before));
+	}
+	free(before);
+	buf_release(&text);
+	buf_release(&why);
+	arena_release(&a);
+}
+
+/* Together they may contradict each other: the last by name gives way until the rest agree. */
+static bool load_together(struct objects *s, struct arena *a, struct manifest *out)
+{
+	for (;;) {
+		struct buf text = { 0 }, why = { 0 };
+		write_all(s, &text);
+		bool ok = load("WarmPools", text.text ? text.text : "", a, out, &why);
+		size_t last = s->count;
+		while (!ok && last > 0 && s->items[last - 1].refusal)
+			last--;
+		if (!ok && last > 0)
+			refuse(&s->items[last - 1], why.text);
+		buf_release(&text);
+		buf_release(&why);
+		if (ok || last == 0)
+			return ok;
+		arena_release(a);
+	}
+}
+
+static bool is_empty(const struct objects *s)
+{
+	const struct manifest *files = s->controller->settings.manifest;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->items[i].refusal)
+			return false;
+	return files->fleet.pool_count == 0;
+}
+
+static void use(struct timer *t)
+{
+	struct objects *s = t->user;
+	struct controller *c = s->controller;
+	struct arena a = { 0 };
+	struct manifest m = { 0 };
+
+	for (size_t i = 0; i < s->count; i++)
+		check_alone(&s->items[i]);
+	bool ok = is_empty(s) || load_together(s, &a, &m);
+	bool is_same = ok && m.text && c->manifest.text && !strcmp(m.text, c->manifest.text);
+	if (ok && !is_same && (m.text || c->manifest.text)) {
+		log_info("manifest-changed", LOG_I("pools", (int64_t)m.fleet.pool_count), LOG_END);
+		fleet_change(c, &m, &a);
+	}
+	arena_release(&a);
+	publish(c);
+}
+
+static void use_soon(struct objects *s)
+{
+	if (s->is_synced)
+		timer_start(s->controller->loop, &s->timer, SETTLE, use);
+}
+
+static bool seen(void *user, const void *record, const struct watch_seen *w)
+{
+	struct objects *s = user;
+	const struct seen_object *r = record;
+	struct pool_object *o = place(s, w->name_space, w->name);
+
+	if (o->spec && strlen(o->spec) == r->spec.len && !memcmp(o->spec, r->spec.text, r->spec.len)) {
+		o->generation = r->generation;
+		return true;
+	}
+	free(o->spec);
+	free(o->uid);
+	o->spec = r->spec.text ? copy(r->spec.text, r->spec.len) : copy("{}", 2);
+	o->uid = copy(w->uid_text, strlen(w->uid_text));
+	o->uid_high = w->uid.high;
+	o->uid_low = w->uid.low;
+	o->generation = r->generation;
+	use_soon(s);
+	return true;
+}
+
+static void gone(void *user, struct object_uid uid, millis arrived)
+{
+	struct objects *s = user;
+
+	(void)arrived;
+	for (size_t i = 0; i < s->count; i++)
+		if (s->items[i].uid_high == uid.high && s->items[i].uid_low == uid.low) {
+			release(&s->items[i]);
+			memmove(&s->items[i], &s->items[i + 1], (s->count - i - 1) * sizeof *s->items);
+			s->count--;
+			break;
+		}
+	use_soon(s);
+}
+
+static void listed(void *user)
+{
+	struct objects *s = user;
+
+	if (s->is_synced)
+		return;
+	s->is_synced = true;
+	s->timer.user = s;
+	use(&s->timer);
+}
+
+void objects_open(struct controller *c)
+{
+	struct objects *s = calloc(1, sizeof *s);
+	const struct watch_spec spec = { .name = "warmpools",
+					 .path = "/apis/preheat.dev/v1alpha1/warmpools",
+					 .object = &object_record,
+					 .way = WATCH_PAGED,
+					 .on_object = seen,
+					 .on_gone = gone,
+					 .on_synced = listed,
+					 .user = s };
+
+	if (!s)
+		abort();
+	s->controller = c;
+	s->timer.user = s;
+	c->objects = s;
+	if (c->settings.watches_objects)
+		s->watch = watch_start(c->api, &spec);
+}
+
+bool objects_are_synced(const struct controller *c)
+{
+	return !c->objects->watch || (c->objects->is_synced && !timer_is_running(&c->objects->timer)) ||
+	       watch_report(c->objects->watch)->state == WATCH_ABSENT;
+}
+
+void objects_close(struct controller *c)
+{
+	struct objects *s = c->objects;
+
+	timer_stop(&s->timer);
+	watch_stop(s->watch);
+	for (size_t i = 0; i < s->count; i++)
+		release(&s->items[i]);
+	free(s->items);
+	free(s);
+	c->objects = NULL;
+}
+
+const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name)
+{
+	for (size_t i = 0; c->objects && i < c->objects->count; i++)
+		if (!order(&c->objects->items[i], namespace, name) && !c->objects->items[i].refusal)
+			return &c->objects->items[i];
+	return NULL;
+}
+
+struct published_counts objects_refused(const struct controller *c, struct arena *a)
+{
+	size_t count = c->objects ? c->objects->count : 0, n = 0;
+	struct published_count *items = arena_array(a, struct published_count, count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct pool_object *o = &c->objects->items[i];
+		if (o->refusal)
+			items[n++] = (struct published_count){
+				.labels = { arena_strdup(a, o->namespace, strlen(o->namespace)),
+					    arena_strdup(a, o->name, strlen(o->name)),
+					    arena_strdup(a, o->refusal, strlen(o->refusal)) },
+				.count = o->generation
+			};
+	}
+	return (struct published_counts){ items, n };
+}

@@ -1,0 +1,26 @@
+/*
+ * WarmPools in the API server, beside those of files: what they ask for
+ * becomes the manifest in force a moment after it changes. One that makes no
+ * sense, alone or beside the others, is left out and told; the rest go on.
+ */
+#pragma once
+#include "base/arena.h"
+#include "controller/web/published.h"
+
+struct controller;
+
+struct pool_object {
+	char *namespace, *name, *uid;
+	char *spec; /* JSON */
+	char *refusal; /* why it is left out; NULL: in force */
+	int64_t generation;
+	uint64_t uid_high, uid_low;
+};
+
+void objects_open(struct controller *c); /* nothing unless settings.watches_objects */
+bool objects_are_synced(const struct controller *c);
+void objects_close(struct controller *c);
+/* Those that are left out, for whoever shows them, in the arena. */
+struct published_counts objects_refused(const struct controller *c, struct arena *a);
+/* The object behind a pool; NULL when it comes from a file. */
+const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name);

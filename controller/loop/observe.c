@@ -1,0 +1,282 @@
+#include "controller/loop/parts.h"
+#include "controller/loop/release.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A reading as the policy takes it. More than SCRAPES_MAX in one tick: the last two become one. */
+static void add_scrape(struct live_pool *p, const struct scrape_input *s)
+{
+	if (p->scrape_count < SCRAPES_MAX) {
+		p->scrapes[p->scrape_count++] = *s;
+		return;
+	}
+	struct scrape_input *last = &p->scrapes[SCRAPES_MAX - 1], sum = *s;
+	if (sum.started != ABSENT && last->started != ABSENT)
+		sum.started += last->started;
+	sum.late += last->late;
+	sum.completed += last->completed;
+	sum.prompt_tokens += last->prompt_tokens;
+	sum.output_tokens += last->output_tokens;
+	*last = sum;
+}
+
+void observe_reading(struct scraper *s, const struct pool_reading *r)
+{
+	struct live_pool *p = scraper_user(s);
+	struct scrape_input in = { .at = r->at,
+				   .ready = r->ready,
+				   .running = r->running,
+				   .running_draining = r->running_draining,
+				   .waiting = r->waiting,
+				   .started = r->started,
+				   .late = r->late == SCRAPE_NOT_TOLD ? 0 : r->late,
+				   .completed = r->completed,
+				   .prompt_tokens = r->prompt_tokens,
+				   .output_tokens = r->output_tokens };
+
+	p->expected += r->expected;
+	p->fresh += r->fresh;
+	if (r->expected > 0 && r->fresh == 0)
+		return; /* nothing is known */
+	add_scrape(p, &in);
+	if (r->inter_token_latency_us != SCRAPE_NOT_TOLD) {
+		p->itl_sum += r->inter_token_latency_us;
+		p->itl_count++;
+	}
+	if (r->kv_cache_permille != SCRAPE_NOT_TOLD) {
+		p->kv_sum += r->kv_cache_permille;
+		p->kv_count++;
+	}
+}
+
+static bool is_read(const struct pod *p)
+{
+	return (p->state == POD_READY || p->state == POD_TERMINATING || p->state == POD_STARTED) && p->ip[0] &&
+	       !p->is_placeholder;
+}
+
+static char *format(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
+static char *format(struct arena *a, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int len = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return arena_strdup(a, text, len < 0 ? 0 : (size_t)len < sizeof text ? (size_t)len : sizeof text - 1);
+}
+
+const char *pod_key(const struct pod *p, struct arena *a)
+{
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	return format(a, "%s/%s/%s", p->namespace, p->name, uid);
+}
+
+static struct scrape_target target_of(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
+{
+	const struct scrape_text *s = &c->manifest.pools[pool].spec.signals.scrape;
+	bool is_v6 = strchr(p->ip, ':');
+	char url[512];
+
+	snprintf(url, sizeof url, "http://%s%s%s:%lld%s", is_v6 ? "[" : "", p->ip, is_v6 ? "]" : "", (long long)s->port,
+		 s->path);
+	return (struct scrape_target){ .key = pod_key(p, a),
+				       .url = arena_strdup(a, url, strlen(url)),
+				       .is_ready = p->state == POD_READY && !(p->node && p->node->is_draining) };
+}
+
+void observe_targets(struct controller *c)
+{
+	struct arena a = { 0 };
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		size_t count, n = 0;
+		if (!c->pools[i].scraper)
+			continue;
+		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
+		struct scrape_target *targets = arena_array(&a, struct scrape_target, count);
+		for (size_t k = 0; k < count; k++)
+			if (is_read(pods[k]))
+				targets[n++] = target_of(c, i, pods[k], &a);
+		scraper_set_targets(c->pools[i].scraper, targets, n);
+	}
+	arena_release(&a);
+}
+
+/* Pools whose pods are the work: every place on a usable node is a replica with one slot. */
+static void observe_work(struct controller *c, struct live_pool *p, const struct group_input *groups, size_t count)
+{
+	struct scrape_input s = { .at = clock_now(c->clock),
+				  .running = p->view.ready + p->view.starting,
+				  .running_draining = p->view.draining,
+				  .waiting = p->view.pending,
+				  .started = ABSENT,
+				  .completed = p->finished };
+
+	for (size_t i = 0; i < count; i++)
+		s.ready += groups[i].ready;
+	p->scrape_count = 0;
+	p->expected = p->fresh = 1; /* the API server has told */
+	add_scrape(p, &s);
+}
+
+static int64_t gpus_of_group(const struct controller *c, size_t group)
+{
+	return fleet_of(c)->groups[group].gpus_per_node;
+}
+
+/* Nodes are billed whole: a group of one pool belongs to it, one of several is shared by the GPUs that each holds. */
+static int64_t billed(const struct controller *c, size_t pool, size_t group, const struct pool_group_view *v)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	int64_t all = node_group_size(&c->groups[group]) * gpus_of_group(c, group) * 1000;
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		for (size_t g = 0; i != pool && g < fleet->pools[i].group_count; g++)
+			if (fleet->pools[i].groups[g] == group)
+				return v->gpus_milli < all ? v->gpus_milli : all;
+	return all;
+}
+
+static int64_t idle_node_places(const struct controller *c, size_t pool, size_t group, struct arena *a)
+{
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (node_is_usable(nodes[i]) && nodes[i]->gpus_milli > 0 && nodes[i]->gpus_used_milli == 0)
+			return replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
+	return 0;
+}
+
+static struct group_input show_group(struct controller *c, size_t pool, size_t position, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct pool_group_view *v = &c->pools[pool].view.groups[position];
+	size_t group = spec->groups[position];
+	const struct node_group *g = &c->groups[group];
+	int64_t stopped = node_group_count(g, MACHINE_STOPPED);
+	struct group_input in = { .ready = v->ready + v->placeholder_places,
+				  .draining = v->draining,
+				  .least_on_node = v->least_on_node,
+				  .billed_gpus_milli = billed(c, pool, group, v),
+				  .standby = stopped * replicas_per_node(&fleet_of(c)->groups[group], spec),
+				  .lent = lent_places(c, pool, group),
+				  .free_places = v->free_places,
+				  .nodes = node_group_size(g) > v->nodes ? node_group_size(g) : v->nodes,
+				  .standby_nodes = stopped };
+
+	if (in.lent > 0) /* what the lent nodes have free is counted once */
+		in.free_places = in.free_places > in.lent ? in.free_places - in.lent : 0;
+	if (runs_work(c, pool)) {
+		in.ready = v->ready + v->starting + v->free_places;
+		in.free_places = 0;
+		in.least_on_node = idle_node_places(c, pool, group, a);
+	}
+	return in;
+}
+
+static void show_schedule(struct controller *c, struct live_pool *p, struct pool_input *in)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
+	millis now = clock_now(c->clock);
+
+	if (spec->schedule_count && (!p->schedule_asked || (p->schedule.next_at && now >= p->schedule.next_at) ||
+				     now - p->schedule_asked > DAY)) {
+		p->schedule = schedule_at(spec->schedule, spec->schedule_count, now);
+		p->schedule_asked = now;
+	}
+	in->schedule_floor = p->schedule.floor;
+	in->schedule_next_floor = p->schedule.next_floor;
+	in->schedule_next_at = p->schedule.next_at;
+}
+
+/* Pods without a node that no start of ours is meant for. */
+static int64_t unexpected(const struct controller *c, size_t pool)
+{
+	int64_t pending = c->pools[pool].view.pending;
+
+	for (size_t i = 0; i < c->starts.count && !runs_work(c, pool); i++) {
+		const struct start *s = &c->starts.items[i];
+		pending -= s->pool == pool && !s->pod[0] && s->kind != START_REFILL;
+	}
+	return pending > 0 ? pending : 0;
+}
+
+static struct pool_input show_pool(struct controller *c, struct live_pool *p, const struct group_input *groups)
+{
+	struct pool_input in = { .scrapes_expected = p->expected,
+				 .scrapes_fresh = p->fresh,
+				 .pending_pods = unexpected(c, p->index),
+				 .inter_token_latency_us = p->itl_count ? p->itl_sum / p->itl_count : ABSENT,
+				 .kv_cache_permille = p->kv_count ? p->kv_sum / p->kv_count : ABSENT };
+
+	for (size_t i = 0; i < fleet_of(c)->pools[p->index].group_count; i++) {
+		in.ready += groups[i].ready;
+		in.draining += groups[i].draining;
+		in.lent += groups[i].lent;
+	}
+	show_schedule(c, p, &in);
+	return in;
+}
+
+static struct event_input *show_events(const struct controller *c, size_t pool, struct arena *a, size_t *count)
+{
+	struct event_input *events = arena_array(a, struct event_input, c->starts.event_count);
+
+	*count = 0;
+	for (size_t i = 0; i < c->starts.event_count; i++)
+		if (c->starts.events[i].pool == pool)
+			events[(*count)++] = c->starts.events[i].event;
+	return events;
+}
+
+static struct pool_snapshot show(struct controller *c, size_t pool, struct arena *a)
+{
+	struct live_pool *p = &c->pools[pool];
+	size_t count = fleet_of(c)->pools[pool].group_count;
+	struct group_input *groups = arena_array(a, struct group_input, count);
+	struct pool_snapshot out = { .groups = groups, .group_count = count };
+
+	p->view = cluster_pool_view(c->cluster, pool, a);
+	for (size_t i = 0; i < count; i++)
+		groups[i] = show_group(c, pool, i, a);
+	if (runs_work(c, pool))
+		observe_work(c, p, groups, count);
+	struct scrape_input *scrapes = arena_array(a, struct scrape_input, p->scrape_count);
+	memcpy(scrapes, p->scrapes, p->scrape_count * sizeof *scrapes);
+	out.scrapes = scrapes;
+	out.scrape_count = p->scrape_count;
+	out.starts = starts_show(&c->starts, pool, a, &out.start_count);
+	out.events = show_events(c, pool, a, &out.event_count);
+	out.input = show_pool(c, p, groups);
+	return out;
+}
+
+struct snapshot observe(struct controller *c, struct arena *a)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, fleet->pool_count);
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		pools[i] = show(c, i, a);
+	return (struct snapshot){ .tick = c->tick,
+				  .now = clock_now(c->clock),
+				  .interval = c->settings.interval,
+				  .fleet = fleet,
+				  .pools = pools };
+}
+
+void observe_taken(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		struct live_pool *p = &c->pools[i];
+		p->scrape_count = 0;
+		p->expected = p->fresh = p->itl_sum = p->itl_count = p->kv_sum = p->kv_count = p->finished = 0;
+	}
+	starts_events_taken(&c->starts);
+}

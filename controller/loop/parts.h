@@ -1,0 +1,176 @@
+/* What the files of this folder share about a running controller; nobody else includes this. */
+#pragma once
+#include "base/log.h"
+#include "controller/cluster/event.h"
+#include "controller/cluster/lease.h"
+#include "controller/cluster/model.h"
+#include "controller/cluster/verbs.h"
+#include "controller/loop/controller.h"
+#include "controller/loop/drain.h"
+#include "controller/loop/node_group.h"
+#include "controller/policy/decide.h"
+#include "signals/scrape.h"
+#include "state/history.h"
+
+enum role_state {
+	STATE_FOLLOWING, /* somebody else leads, or nobody yet */
+	STATE_LEADING,
+	STATE_SETTLING, /* stopped acting; goes on once nothing is under way */
+};
+
+/* The workload of a pool, as its scale subresource shows it. */
+struct scale_target {
+	struct scale_call call;
+	bool is_calling;
+	int64_t wanted; /* replicas that we want; ABSENT: not decided yet */
+	int64_t is;	/* as told last; ABSENT: not known */
+	millis quiet_until;
+	int failures;
+};
+
+/* One pool of the fleet while we run it. */
+struct live_pool {
+	size_t index;
+	struct controller *controller;
+	struct scraper *scraper; /* NULL: its pods are the work */
+	struct scrape_input scrapes[SCRAPES_MAX];
+	size_t scrape_count;
+	int64_t expected, fresh, itl_sum, itl_count, kv_sum, kv_count;
+	struct schedule_state schedule;
+	millis schedule_asked;
+	int64_t finished; /* work pods that ended since the last tick */
+	int64_t starving; /* replicas whose release found no node */
+	struct scale_target scale;
+	struct pool_view view; /* of the last look, in the tick's arena */
+	int64_t stuck[STAGE_COUNT], stuck_in_a_row;
+	millis stuck_at;
+	char stuck_reason[256], reason[512];
+	millis changed_at;
+	int64_t changed_from, changed_to, published_size;
+	bool has_reported;
+};
+
+struct objects;
+struct follow;
+
+struct idle_node {
+	char machine[MACHINE_ID_MAX + 1];
+	millis since; /* clock_mono */
+};
+
+struct controller {
+	struct controller_settings settings;
+	struct loop *loop;
+	struct api *api;
+	const struct clock *clock;
+	struct cluster *cluster;
+	struct events *events;
+	struct objects *objects;
+	struct follow *follow;
+	struct lease *lease;
+	enum role_state state;
+
+	struct arena manifest_arena;
+	struct manifest manifest; /* in force */
+	struct live_pool *pools;
+	struct node_group *groups;
+	struct provider *providers[PROVIDER_COUNT]; /* opened on first use */
+	struct group_context context;
+	struct starts starts;
+	struct drains drains;
+
+	struct history *history;
+	struct memory *memory;
+	int64_t tick;
+	millis due; /* clock_mono of the next tick */
+	struct timer ticker, soon;
+	struct arena arena, kept; /* of the present tick; of what is published */
+	struct snapshot snapshot;
+	struct plan plan;
+	millis led_since; /* loop_now */
+	int64_t term;
+	bool may_lead; /* we hold the lease, or need none */
+	struct manifest next_manifest; /* to be used once all is quiet */
+	struct arena next_arena;
+	bool has_next, targets_changed;
+
+	provider_counts provider_counts[PROVIDER_COUNT];
+	struct published published;
+	struct published_pool *published_pools;
+	struct published_group *published_groups;
+
+	struct idle_node *idle; /* nodes that nobody uses */
+	size_t idle_count, idle_room;
+
+	bool is_stopping, has_decided;
+	void (*closed)(void *user);
+	void *closed_user;
+	struct timer closing;
+};
+
+/* observe.c */
+struct snapshot observe(struct controller *c, struct arena *a);
+void observe_taken(struct controller *c); /* the snapshot is recorded: sums begin anew */
+void observe_reading(struct scraper *s, const struct pool_reading *r);
+void observe_targets(struct controller *c); /* tells the scrapers which pods there are */
+const char *pod_key(const struct pod *p, struct arena *a); /* of a pod among the scraper's targets */
+
+/* machines.c: the cluster's events into starts, and what got stuck */
+void machines_event(void *user, const struct cluster_event *event);
+struct node_stages machines_stages(void *user, const char *machine);
+void machines_adopt_pods(struct controller *c);
+void machines_check(struct controller *c);
+
+/* act.c */
+void act(struct controller *c);
+void act_soon(void *user); /* drives groups, drains and scales from the loop */
+
+/* scale.c */
+void scale_want(struct controller *c, size_t pool, int64_t replicas);
+void scale_drive(struct controller *c);
+int64_t scale_beyond_plan(struct controller *c, size_t pool);
+
+/* tick.c */
+void tick_start(struct controller *c);
+void tick_stop(struct controller *c);
+
+/* fleet.c: the pools and groups of the manifest in force */
+void fleet_tell_cluster(struct controller *c);
+bool fleet_open(struct controller *c, struct error *e) MUST_USE;
+void fleet_close(struct controller *c); /* nothing may be under way */
+/* Another manifest, in an arena that the controller takes over: what is under way is stopped, what was learned kept. */
+void fleet_change(struct controller *c, const struct manifest *m, struct arena *held);
+
+/* lead.c */
+bool lead_open(struct controller *c, struct error *e) MUST_USE;
+/* Stops acting at once: no writing call is begun, those in flight are cancelled. */
+void lead_stop_acting(struct controller *c, const char *why);
+bool lead_is_quiet(const struct controller *c); /* nothing of ours is under way any more */
+void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
+
+/* report.c: events on the objects concerned, and the pools' status */
+void report_tick(struct controller *c);
+void report_stuck(struct controller *c, const struct start *s, const char *why);
+
+/* status.c: the status of WarmPools in the API server */
+void status_write(struct controller *c);
+
+/* retain.c */
+void retain_some(struct controller *c);
+
+/* publish.c */
+void publish(struct controller *c);
+
+/* problems.c: what is wrong with how a pool is set up, one sentence with its remedy each, NULL where nothing is */
+void problems_find(const struct controller *c, size_t pool, const char *out[PROBLEM_COUNT], struct arena *a);
+
+static inline const struct fleet_spec *fleet_of(const struct controller *c)
+{
+	return &c->manifest.fleet;
+}
+
+/* The pods themselves are the work: nothing is scraped, places are bought for them. */
+static inline bool runs_work(const struct controller *c, size_t pool)
+{
+	return c->manifest.pools[pool].spec.signals.engine == SOURCE_PODS;
+}

@@ -1,0 +1,205 @@
+#include "controller/cluster/watch.h"
+#include "controller/explain/explain.h"
+#include "controller/loop/follow.h"
+#include "controller/loop/node_group_parts.h"
+#include "controller/loop/objects.h"
+#include "controller/loop/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const millis STUCK_NOW = 10 * MINUTE;
+
+static struct published_counts list(const struct published_count *items, size_t count)
+{
+	return (struct published_counts){ .items = items, .count = count };
+}
+
+static struct published_counts unschedulable(const struct controller *c, size_t pool, struct arena *a)
+{
+	size_t shapes, n = 0;
+	const struct pending_shape *pending = cluster_pending(c->cluster, a, &shapes);
+	struct published_count *items = arena_array(a, struct published_count, shapes);
+
+	for (size_t i = 0; i < shapes; i++)
+		if (pending[i].pool == (int)pool && pending[i].why)
+			items[n++] = (struct published_count){ .labels = { pending[i].why }, .count = pending[i].count };
+	return list(items, n);
+}
+
+static const char *reason_of(struct controller *c, size_t pool, struct arena *a)
+{
+	const struct explained x = { .fleet = fleet_of(c),
+				     .pool = pool,
+				     .tick = c->snapshot.tick,
+				     .now = c->snapshot.now,
+				     .plan = &c->plan.pools[pool] };
+
+	return explain_headline(&x, a);
+}
+
+static void show_pool(struct controller *c, size_t i, struct arena *a)
+{
+	const struct live_pool *p = &c->pools[i];
+	const struct spec_text *spec = &c->manifest.pools[i].spec;
+	const struct pool_object *o = objects_find(c, fleet_of(c)->pools[i].namespace, fleet_of(c)->pools[i].name);
+	struct published_pool *out = &c->published_pools[i];
+
+	*out = (struct published_pool){ .is_object = o != NULL,
+					.generation = o ? o->generation : 0,
+					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
+					.target_name = spec->workload.target.name,
+					.is_metric_only = spec->workload.warm == WARM_METRIC,
+					.changed_at = p->changed_at,
+					.changed_from = p->changed_from,
+					.changed_to = p->changed_to,
+					.reason = c->has_decided ? reason_of(c, i, a) : NULL,
+					.stuck_now = p->stuck_at && clock_now(c->clock) - p->stuck_at < STUCK_NOW,
+					.stuck_reason = p->stuck_reason,
+					.unschedulable = unschedulable(c, i, a) };
+	memcpy(out->stuck, p->stuck, sizeof out->stuck);
+	problems_find(c, i, out->problem, a);
+}
+
+static int64_t foreign_nodes(const struct controller *c, size_t group, struct arena *a)
+{
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+	int64_t foreign = 0;
+
+	for (size_t i = 0; i < count; i++)
+		foreign += nodes[i]->owner != NODE_UNCLAIMED;
+	return foreign;
+}
+
+static void show_group(struct controller *c, size_t i, struct arena *a)
+{
+	const struct node_group *g = &c->groups[i];
+
+	c->published_groups[i] = (struct published_group){
+		.is_described = g->is_known,
+		.described_at = g->is_known ? clock_now(c->clock) - (clock_mono(c->clock) - g->described_at) : 0,
+		.desired = g->seen.desired,
+		.standby = g->seen.standby,
+		.error = g->trouble,
+		.error_at = g->trouble.kind != ERROR_NONE ? clock_now(c->clock) : 0,
+		.not_ours = foreign_nodes(c, i, a),
+	};
+}
+
+static void show_watches(struct controller *c, struct arena *a)
+{
+	struct published_watch *items = arena_array(a, struct published_watch, CLUSTER_KIND_COUNT);
+	size_t n = 0;
+
+	for (int kind = 0; kind < CLUSTER_KIND_COUNT; kind++) {
+		const struct watch *w = cluster_watch_of(c->cluster, (enum cluster_kind)kind);
+		if (!w)
+			continue;
+		const struct watch_report *r = watch_report(w);
+		items[n++] = (struct published_watch){
+			.resource = watch_name(w),
+			.is_synced = watch_is_synced(w),
+			.trouble = r->trouble.kind != ERROR_NONE ?
+					   arena_strdup(a, r->trouble.message, strlen(r->trouble.message)) :
+					   NULL,
+			.objects = r->objects,
+			.relists = r->relists,
+			.errors = r->failures,
+			.last_event_at = r->last_event,
+		};
+	}
+	c->published.watches = items;
+	c->published.watch_count = n;
+}
+
+static struct published_counts provider_calls(const struct controller *c, struct arena *a)
+{
+	enum { KINDS = ERROR_INTERNAL + 1 };
+	struct published_count *items =
+		arena_array(a, struct published_count, (size_t)PROVIDER_COUNT * PROVIDER_VERB_COUNT * KINDS);
+	size_t n = 0;
+
+	for (size_t provider = 0; provider < PROVIDER_COUNT; provider++)
+		for (int verb = 0; verb < PROVIDER_VERB_COUNT; verb++)
+			for (int kind = 0; kind < KINDS; kind++) {
+				int64_t count = c->provider_counts[provider][verb][kind];
+				if (count)
+					items[n++] = (struct published_count){
+						.labels = { provider_name((enum provider_choice)provider),
+							    provider_verb_name((enum provider_verb)verb),
+							    kind ? error_kind_name((enum error_kind)kind) : "none" },
+						.count = count
+					};
+			}
+	return list(items, n);
+}
+
+static struct published_counts evictions(const struct controller *c, struct arena *a)
+{
+	struct published_count *items = arena_array(a, struct published_count, EVICTION_FAILED + 1);
+
+	for (int i = 0; i <= EVICTION_FAILED; i++)
+		items[i] = (struct published_count){ .labels = { eviction_result_name((enum eviction_result)i) },
+						     .count = c->drains.evictions[i] };
+	return list(items, EVICTION_FAILED + 1);
+}
+
+static struct published_counts nodes(const struct controller *c, struct arena *a)
+{
+	struct published_count *items = arena_array(a, struct published_count, 3);
+
+	items[0] = (struct published_count){ .labels = { "removed" }, .count = c->drains.removed };
+	items[1] = (struct published_count){ .labels = { "stopped" }, .count = c->drains.stopped };
+	items[2] = (struct published_count){ .labels = { "drain-abandoned" }, .count = c->drains.abandoned };
+	return list(items, 3);
+}
+
+static struct published_counts events(const struct controller *c, struct arena *a)
+{
+	struct event_counts told = c->events ? event_counts(c->events) : (struct event_counts){ 0 };
+	struct published_count *items = arena_array(a, struct published_count, 4);
+
+	items[0] = (struct published_count){ .labels = { "sent" }, .count = told.sent };
+	items[1] = (struct published_count){ .labels = { "merged" }, .count = told.repeated };
+	items[2] = (struct published_count){ .labels = { "dropped" }, .count = told.dropped };
+	items[3] = (struct published_count){ .labels = { "failed" }, .count = told.failed };
+	return list(items, 4);
+}
+
+static void show_role(struct controller *c)
+{
+	struct published *p = &c->published;
+
+	p->role = !c->lease ? ROLE_ALONE : c->state == STATE_LEADING ? ROLE_LEADER : ROLE_FOLLOWER;
+	p->leader = c->lease ? lease_holder(c->lease) : "";
+	p->lease_transitions = c->lease ? lease_transitions(c->lease) : 0;
+	p->history_lag_ticks = follow_lag(c);
+}
+
+void publish(struct controller *c)
+{
+	struct published *p = &c->published;
+	struct arena *a = &c->kept;
+	bool leads = c->state == STATE_LEADING;
+
+	arena_clear(a);
+	show_role(c);
+	p->fleet = fleet_of(c);
+	p->snapshot = leads && c->has_decided ? &c->snapshot : NULL;
+	p->plan = leads && c->has_decided ? &c->plan : NULL;
+	p->pools = leads && c->has_decided ? c->published_pools : NULL;
+	p->groups = leads && c->has_decided ? c->published_groups : NULL;
+	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->pool_count; i++)
+		show_pool(c, i, a);
+	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->group_count; i++)
+		show_group(c, i, a);
+	show_watches(c, a);
+	p->provider_calls = provider_calls(c, a);
+	p->evictions = evictions(c, a);
+	p->nodes = nodes(c, a);
+	p->events = events(c, a);
+	p->refused_pools = objects_refused(c, a);
+	if (c->settings.on_publish)
+		c->settings.on_publish(c->settings.user, p);
+}

@@ -1,0 +1,117 @@
+#include "controller/loop/objects.h"
+#include "controller/loop/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What an event about a pool regards: the WarmPool, else what we scale, else the namespace. */
+static struct event about(const struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct target_text *t = &c->manifest.pools[pool].spec.workload.target;
+	const struct pool_object *o = objects_find(c, spec->namespace, spec->name);
+
+	if (o)
+		return (struct event){ .api_version = "preheat.dev/v1alpha1",
+				       .kind = "WarmPool",
+				       .name_space = o->namespace,
+				       .name = o->name,
+				       .uid = o->uid };
+	if (t->name)
+		return (struct event){ .api_version = t->api_version,
+				       .kind = t->kind,
+				       .name_space = spec->namespace,
+				       .name = t->name };
+	return (struct event){ .api_version = "v1", .kind = "Namespace", .name = spec->namespace };
+}
+
+static void tell(struct controller *c, size_t pool, const char *reason, const char *action, bool warns, const char *note)
+{
+	struct event e = about(c, pool);
+
+	e.reason = reason;
+	e.action = action;
+	e.is_warning = warns;
+	e.note = note;
+	events_tell(c->events, &e);
+}
+
+void report_stuck(struct controller *c, const struct start *s, const char *why)
+{
+	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+	const struct machine *m = node_group_machine(&c->groups[group], s->machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+
+	tell(c, s->pool, "NodeStuck", "Replace", true, why);
+	if (n && n->is_known)
+		events_tell(c->events, &(struct event){ .api_version = "v1",
+							.kind = "Node",
+							.name = n->name,
+							.is_warning = true,
+							.reason = "NodeStuck",
+							.action = "Replace",
+							.note = why });
+}
+
+static void tell_size(struct controller *c, size_t pool)
+{
+	const struct live_pool *p = &c->pools[pool];
+	const char *reason = c->published_pools[pool].reason;
+	bool grows = p->changed_to > p->changed_from;
+	char note[900];
+
+	snprintf(note, sizeof note, "%lld to %lld hot replicas. %s", (long long)p->changed_from, (long long)p->changed_to,
+		 reason ? reason : "");
+	tell(c, pool, grows ? "TriggeredScaleUp" : "ScaledDown", grows ? "ScaleUp" : "ScaleDown", false, note);
+}
+
+static void tell_refusals(struct controller *c, size_t pool)
+{
+	const struct pool_snapshot *s = &c->snapshot.pools[pool];
+
+	for (size_t i = 0; i < s->event_count; i++) {
+		const struct event_input *e = &s->events[i];
+		const char *group = fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[e->group]].name;
+		char note[256];
+		if (e->what == EVENT_REFUSED) {
+			snprintf(note, sizeof note, "node group %s refused a start: %s", group,
+				 error_kind_name((enum error_kind)e->value));
+			tell(c, pool, e->value == ERROR_STOCKOUT ? "StockOut" : "StartRefused", "ScaleUp", true, note);
+		} else if (e->what == EVENT_RESIZED) {
+			snprintf(note, sizeof note, "node group %s was resized by somebody else to %lld", group,
+				 (long long)e->value);
+			tell(c, pool, "ResizedByOthers", "Adopt", true, note);
+		}
+	}
+}
+
+static void tell_unschedulable(struct controller *c)
+{
+	size_t count;
+	struct arena a = { 0 };
+	const struct pending_shape *shapes = cluster_pending(c->cluster, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (shapes[i].why && shapes[i].example)
+			events_tell(c->events, &(struct event){ .api_version = "v1",
+								.kind = "Pod",
+								.name_space = shapes[i].namespace,
+								.name = shapes[i].example->name,
+								.is_warning = true,
+								.reason = "NotTriggerScaleUp",
+								.action = "ScaleUp",
+								.note = shapes[i].why });
+	arena_release(&a);
+}
+
+void report_tick(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		if (c->pools[i].changed_at == c->snapshot.now && c->pools[i].has_reported)
+			tell_size(c, i);
+		c->pools[i].has_reported = true; /* what is found at the start is no change */
+		tell_refusals(c, i);
+	}
+	tell_unschedulable(c);
+	status_write(c);
+}

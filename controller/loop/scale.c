@@ -1,0 +1,79 @@
+#include "controller/loop/parts.h"
+
+static const struct warm_pool *manifest_of(const struct controller *c, size_t pool)
+{
+	return &c->manifest.pools[pool];
+}
+
+static bool is_scaled(const struct controller *c, size_t pool)
+{
+	const struct spec_text *s = &manifest_of(c, pool)->spec;
+
+	return s->workload.target.name && s->workload.warm == WARM_REPLICAS && s->mode == MODE_ACT;
+}
+
+static void scaled(struct scale_call *call)
+{
+	struct live_pool *p = call->user;
+	struct controller *c = p->controller;
+	struct scale_target *t = &p->scale;
+
+	t->is_calling = false;
+	if (call->error.kind == ERROR_NONE) {
+		if (call->before != call->wanted)
+			log_info("workload-scaled", LOG_S("pool", fleet_of(c)->pools[p->index].name),
+				 LOG_I("from", call->before), LOG_I("to", call->wanted), LOG_END);
+		t->is = call->wanted;
+		t->failures = 0;
+	} else {
+		t->is = ABSENT;
+		t->failures++;
+		t->quiet_until = loop_now(c->loop) + (t->failures < 6 ? t->failures * SECOND : 10 * SECOND);
+		if (call->error.kind != ERROR_CANCELLED && t->failures == 1)
+			log_warn("workload-not-scaled", LOG_S("pool", fleet_of(c)->pools[p->index].name),
+				 LOG_E(&call->error), LOG_END);
+	}
+	act_soon(c);
+}
+
+void scale_want(struct controller *c, size_t pool, int64_t replicas)
+{
+	if (is_scaled(c, pool))
+		c->pools[pool].scale.wanted = replicas;
+}
+
+/* Replicas of the pool that the decision does not count: on nodes that drain and not told to go yet, on nodes of
+ * nobody's, and those whose release found no node. */
+int64_t scale_beyond_plan(struct controller *c, size_t pool)
+{
+	return drain_replicas_left(c, pool) + c->pools[pool].view.elsewhere + c->pools[pool].starving;
+}
+
+static void drive(struct controller *c, size_t pool)
+{
+	struct live_pool *p = &c->pools[pool];
+	struct scale_target *t = &p->scale;
+	const struct target_text *target = &manifest_of(c, pool)->spec.workload.target;
+
+	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
+		return;
+	int64_t replicas = t->wanted + scale_beyond_plan(c, pool);
+	if (t->is == replicas)
+		return;
+	t->is_calling = true;
+	t->call = (struct scale_call){ .api_version = target->api_version,
+				       .kind = target->kind,
+				       .name_space = fleet_of(c)->pools[pool].namespace,
+				       .name = target->name,
+				       .is_write = true,
+				       .replicas = replicas,
+				       .done = scaled,
+				       .user = p };
+	scale_start(c->api, &t->call);
+}
+
+void scale_drive(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		drive(c, i);
+}

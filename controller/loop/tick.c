@@ -1,0 +1,114 @@
+#include "controller/loop/parts.h"
+
+#include "controller/recall/recall.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Groups are given so long to be described before the first decision; the others need not wait longer. */
+static const millis FIRST_LOOK = 20 * SECOND;
+
+static bool is_ready(const struct controller *c)
+{
+	bool all_known = true;
+
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		all_known &= c->groups[i].is_known;
+	return cluster_is_synced(c->cluster) && (all_known || loop_now(c->loop) - c->led_since > FIRST_LOOK);
+}
+
+static int64_t microseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void decide(struct controller *c)
+{
+	int64_t begun = microseconds();
+
+	arena_clear(&c->arena);
+	machines_check(c);
+	millis before = c->snapshot.now;
+	c->snapshot = observe(c, &c->arena);
+	if (c->snapshot.now <= before)
+		c->snapshot.now = before + 1; /* the wall's clock was set back */
+	int64_t seen = microseconds();
+	c->plan = policy_decide(&c->snapshot, c->memory, &c->arena);
+	published_time(&c->published.decide_time, microseconds() - seen);
+	published_time(&c->published.tick_time, microseconds() - begun);
+}
+
+static void note_changes(struct controller *c)
+{
+	for (size_t i = 0; i < c->plan.pool_count; i++) {
+		struct live_pool *p = &c->pools[i];
+		int64_t size = c->plan.pools[i].decision.decided;
+		if (size == p->published_size)
+			continue;
+		p->changed_at = c->snapshot.now;
+		p->changed_from = p->published_size;
+		p->changed_to = p->published_size = size;
+	}
+}
+
+static void tick(struct controller *c)
+{
+	struct error e = { 0 };
+
+	c->published.tick_begun_mono = clock_mono(c->clock);
+	if (!recall_keep(c->history, c->memory, &e))
+		log_error("memory-not-kept", LOG_E(&e), LOG_END);
+	decide(c);
+	if (!history_append(c->history, &c->snapshot, &c->plan, &e)) {
+		c->published.history_error = e;
+		log_error("history-not-written", LOG_E(&e), LOG_END);
+		c->settings.on_failure(c->settings.user, &e);
+		return; /* what is not recorded is not done */
+	}
+	c->tick++;
+	c->has_decided = true;
+	note_changes(c);
+	act(c);
+	c->published.ticks++;
+	c->published.tick_ended_mono = clock_mono(c->clock);
+	publish(c);
+	report_tick(c);
+	observe_taken(c);
+	retain_some(c);
+}
+
+static void fire(struct timer *t)
+{
+	struct controller *c = t->user;
+	millis now = clock_mono(c->clock), interval = c->settings.interval;
+
+	if (c->is_stopping || c->state != STATE_LEADING)
+		return;
+	observe_targets(c);
+	if (is_ready(c)) {
+		c->published.ticks_late += now - c->due > interval;
+		tick(c);
+	}
+	if (c->is_stopping || c->state != STATE_LEADING)
+		return;
+	c->due += interval;
+	if (c->due < clock_mono(c->clock))
+		c->due = clock_mono(c->clock) + interval; /* slept, or was slow: no ticks are made up for */
+	timer_start(c->loop, &c->ticker, clock_real(c->clock, c->due - clock_mono(c->clock)), fire);
+}
+
+void tick_start(struct controller *c)
+{
+	c->ticker.user = c;
+	c->due = clock_mono(c->clock);
+	timer_start(c->loop, &c->ticker, 0, fire);
+}
+
+void tick_stop(struct controller *c)
+{
+	timer_stop(&c->ticker);
+	timer_stop(&c->soon);
+}
