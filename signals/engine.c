@@ -68,10 +68,10 @@ bool engine_find(const char *name, enum engine *out)
 
 const char *engine_quantity_name(enum engine_quantity quantity)
 {
-	static const char *const texts[] = { "running requests",  "waiting requests",	"KV cache use",
-					     "started requests",  "requests waited",	"queue wait",
-					     "finished requests", "prompt tokens",	"output tokens",
-					     "token latency sum", "token latency count" };
+	static const char *const texts[] = { "running requests",       "waiting requests",    "KV cache use",
+					     "started requests",       "requests waited",     "queue wait",
+					     "finished requests",      "prompt tokens",	      "output tokens",
+					     "seconds between tokens", "times between tokens" };
 
 	_Static_assert(sizeof texts / sizeof *texts == ENGINE_QUANTITY_COUNT, "a text per quantity");
 	return quantity < ENGINE_QUANTITY_COUNT ? texts[quantity] : "unknown";

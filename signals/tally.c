@@ -75,8 +75,8 @@ static bool is_possible(const struct sums *s, const struct tally *t, millis elap
 	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
 		if (t->is_told[q] && q != ENGINE_WAIT_BUCKET && s->added[q] > most_in((enum engine_quantity)q, elapsed))
 			return error_set(e, ERROR_INVALID, "%s: %.0f more within %" PRId64 " ms cannot be",
-					 engine_quantity_name((enum engine_quantity)q), (double)s->added[q] / 1000,
-					 elapsed);
+					 engine_quantity_name((enum engine_quantity)q),
+					 (double)s->added[q] / (q == ENGINE_LATENCY_SUM ? 1e6 : 1e3), elapsed);
 	if (t->is_told[ENGINE_LATENCY_SUM] &&
 	    s->added[ENGINE_LATENCY_SUM] > s->added[ENGINE_LATENCY_COUNT] * LONGEST_TOKEN_US / 1000)
 		return error_set(e, ERROR_INVALID, "token latency: more than %" PRId64 " s for each token cannot be",

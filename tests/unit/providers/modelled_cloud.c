@@ -1,0 +1,1 @@
+#include "tests/unit/providers/modelled_cloud.h"
