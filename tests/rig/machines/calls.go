@@ -119,7 +119,7 @@ func (k *cloud) stop(g *group, o *order, now int64) (result, error) {
 	for _, m := range chosen {
 		g.Desired--
 		g.Standby++
-		m.Goal, m.Token = toStandby, o.Token
+		m.Goal, m.Token, m.Instant = toStandby, o.Token, false
 		m.enter(stopping, now, now+k.clock.millis(m.stage(g.conf.Stages.Stop, k.seed, "stop")))
 	}
 	return result{fmt.Sprintf("stopped %d", len(chosen)), refused}, nil

@@ -188,7 +188,6 @@ func (k *cloud) pass(g *group, m *machine) bool {
 		k.wake(g, m, m.Token, at)
 	case m.State == stopping:
 		m.enter(stopped, at, 0)
-		m.Instant = false
 	default: // terminating, or a spot machine whose notice is over
 		if m.State == running && m.Goal == toRun {
 			g.Desired--

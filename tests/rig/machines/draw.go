@@ -15,9 +15,9 @@ type delay struct {
 
 func (d *delay) UnmarshalJSON(text []byte) error {
 	var fixed duration
-	if err := json.Unmarshal(text, &fixed); err == nil {
+	if err := json.Unmarshal(text, &fixed); err == nil || text[0] == '"' {
 		d.P50, d.P95 = time.Duration(fixed), time.Duration(fixed)
-		return nil
+		return err
 	}
 	var spread struct {
 		P50 duration `json:"p50"`

@@ -47,7 +47,8 @@ func startFleet(ctx context.Context, k *cloud, t *traffic, o options, port int) 
 	if err != nil {
 		return nil, err
 	}
-	return newFleet(ctx, client, k, t, port).run()
+	f := newFleet(ctx, client, k, t, port)
+	return f, f.run()
 }
 
 func (f *fleet) run() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -81,14 +82,27 @@ func (l *load) fill(ctx context.Context) error {
 	if l.etcd != "" {
 		return l.clone(ctx)
 	}
-	err := l.each(ctx, "nodes", l.nodes, func(i int) error {
-		_, err := l.client.CoreV1().Nodes().Create(ctx, loadNode(i), meta.CreateOptions{})
-		return present(err)
-	})
-	if err != nil {
+	if err := l.each(ctx, "nodes", l.nodes, func(i int) error { return l.createNode(ctx, i) }); err != nil {
 		return err
 	}
 	return l.each(ctx, "pods", l.pods, func(i int) error { return l.createPod(ctx, i) })
+}
+
+// createNode tells the status apart, as a kubelet does.
+func (l *load) createNode(ctx context.Context, i int) error {
+	node := loadNode(i)
+	patch, err := json.Marshal(map[string]any{"status": node.Status})
+	if err != nil {
+		return err
+	}
+	node.Status = core.NodeStatus{}
+	_, err = l.client.CoreV1().Nodes().Create(ctx, node, meta.CreateOptions{})
+	if err = present(err); err != nil {
+		return err
+	}
+	_, err = l.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, meta.PatchOptions{},
+		"status")
+	return err
 }
 
 func (l *load) createPod(ctx context.Context, i int) error {

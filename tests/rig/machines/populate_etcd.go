@@ -15,7 +15,6 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -25,11 +24,7 @@ const perTransaction = 50
 // clone makes one node and one pod through the API, and the others from them in etcd, with the same managedFields.
 func (l *load) clone(ctx context.Context) error {
 	if l.nodes > 0 {
-		_, err := l.client.CoreV1().Nodes().Create(ctx, loadNode(0), meta.CreateOptions{})
-		if present(err) != nil {
-			return err
-		}
-		if err := l.reportedNode(ctx); err != nil {
+		if err := l.createNode(ctx, 0); err != nil {
 			return err
 		}
 		if err := l.clones(ctx, "nodes", "/registry/minions/", loadNodeName(0), l.nodes, asNode); err != nil {
@@ -45,18 +40,6 @@ func (l *load) clone(ctx context.Context) error {
 	return l.clones(ctx, "pods", "/registry/pods/"+l.namespace+"/", loadPodName(0), l.pods, func(o runtime.Object, i int) {
 		asPod(o.(*core.Pod), i, l.nodes)
 	})
-}
-
-// reportedNode writes the first node's status once more, so that its managedFields have the kubelet's part.
-func (l *load) reportedNode(ctx context.Context) error {
-	node, err := l.client.CoreV1().Nodes().Get(ctx, loadNodeName(0), meta.GetOptions{})
-	if err != nil {
-		return err
-	}
-	patch, _ := json.Marshal(map[string]any{"status": node.Status})
-	_, err = l.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, meta.PatchOptions{},
-		"status")
-	return err
 }
 
 func asNode(o runtime.Object, i int) {

@@ -49,7 +49,7 @@ func loadNode(i int) *core.Node {
 	for name, quantity := range g.devices() {
 		node.Status.Capacity[name], node.Status.Allocatable[name] = quantity, quantity
 	}
-	for n := range 24 {
+	for n := range 36 {
 		repository := fmt.Sprintf("602401143452.dkr.ecr.eu-west-1.amazonaws.com/serving/part-%d", n)
 		node.Status.Images = append(node.Status.Images, core.ContainerImage{SizeBytes: int64(n+1) * 12345678,
 			Names: []string{fmt.Sprintf("%s@sha256:%064x", repository, n*7919), repository + ":v1.0.0-build.1"}})
@@ -125,6 +125,10 @@ func vllm(model string) core.Container {
 	field := func(path string) *core.EnvVarSource {
 		return &core.EnvVarSource{FieldRef: &core.ObjectFieldSelector{FieldPath: path}}
 	}
+	secret := func(name string) *core.EnvVarSource {
+		return &core.EnvVarSource{SecretKeyRef: &core.SecretKeySelector{Key: "token",
+			LocalObjectReference: core.LocalObjectReference{Name: name}}}
+	}
 	return core.Container{Name: "vllm", Image: "docker.io/vllm/vllm-openai:v0.10.1.1", Command: []string{"vllm", "serve"},
 		Args: []string{"/models/hf/" + model, "--host", "0.0.0.0", "--port", "8000", "--tensor-parallel-size", "1",
 			"--gpu-memory-utilization", "0.92", "--max-model-len", "32768", "--enable-prefix-caching",
@@ -136,6 +140,10 @@ func vllm(model string) core.Container {
 			{Name: "VLLM_USE_V1", Value: "1"}, {Name: "NCCL_DEBUG", Value: "WARN"},
 			{Name: "NCCL_SOCKET_IFNAME", Value: "eth0"}, {Name: "FI_PROVIDER", Value: "efa"},
 			{Name: "LMCACHE_USE_EXPERIMENTAL", Value: "True"}, {Name: "LMCACHE_LOCAL_CPU", Value: "True"},
+			{Name: "LMCACHE_CHUNK_SIZE", Value: "256"}, {Name: "LMCACHE_MAX_LOCAL_CPU_SIZE", Value: "40"},
+			{Name: "VLLM_ATTENTION_BACKEND", Value: "FLASH_ATTN"}, {Name: "VLLM_WORKER_MULTIPROC_METHOD", Value: "spawn"},
+			{Name: "CUDA_DEVICE_ORDER", Value: "PCI_BUS_ID"}, {Name: "PROMETHEUS_MULTIPROC_DIR", Value: "/tmp/metrics"},
+			{Name: "AWS_REGION", Value: "eu-west-1"}, {Name: "HUGGING_FACE_HUB_TOKEN", ValueFrom: secret("hf-token")},
 			{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://otel-collector.observability.svc:4317"}},
 		Resources: core.ResourceRequirements{Limits: quantities("memory", "60Gi", "nvidia.com/gpu", "1"),
 			Requests: quantities("cpu", "6", "memory", "48Gi", "ephemeral-storage", "30Gi", "nvidia.com/gpu", "1")},

@@ -20,7 +20,7 @@ type savedState struct {
 
 // openCloud goes on where the file ended, or begins anew where there is none.
 func openCloud(conf *config, speed float64, seed uint64, path string) (*cloud, error) {
-	k := newCloud(conf, clock{start: time.Now(), speed: speed}, seed)
+	k := newCloud(conf, clock{start: time.Now().Truncate(time.Millisecond), speed: speed}, seed)
 	k.statePath = path
 	if path == "" {
 		return k, nil
