@@ -114,7 +114,7 @@ struct tick_record {
 };
 
 /* One decision. Reading on from tick to tick is cheap. ERROR_NOT_FOUND outside of the span, and for a pool that was not
- * in the manifest then. Not for a history that is being written by the same value. */
+ * in the manifest then. */
 bool history_read(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
 /* As history_read, but a damaged plan only sets is_plan_damaged, with the reason in *damage. */
 bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,

@@ -287,7 +287,7 @@ bool history_put_fleet(struct history *h, const char *manifest, const struct fle
 	h->places = places;
 	h->place_count = fleet->pool_count;
 	h->is_keyframe_due = true;
-	h->is_checkpoint_due = h->next_tick > 0; /* the first tick begins with a new memory */
+	h->is_checkpoint_due |= h->next_tick > 0; /* the first tick begins with a new memory */
 	return true;
 }
 

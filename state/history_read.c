@@ -94,6 +94,7 @@ static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_r
 		return no_decision(h, tick, pool, e);
 	struct record_key k = { tick, (int64_t)pool, db_column_int(s, 0), db_column_int(s, 1),
 				db_column_int(s, 2) == 1 };
+	h->is_keyframe_due = true; /* what is written next is no longer told against what was written last */
 	bool is_sound = decode_input(at, s, &k, e);
 
 	at->tick = -1;

@@ -14,20 +14,39 @@ static void memory_mark(char mark[MARK_SIZE])
 	snprintf(mark, MARK_SIZE, "%016llx", (unsigned long long)memory_layout());
 }
 
+static bool is_last_writer(struct history *h, const char *program, const char *mark, bool *is, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM writer WHERE program = ? AND memory = ?"
+						" AND tick = (SELECT max(tick) FROM writer)");
+	bool row;
+
+	db_bind_text(s, program);
+	db_bind_text(s, mark);
+	if (!db_step(s, &row, e))
+		return false;
+	*is = db_column_int(s, 0) > 0;
+	db_reset(s);
+	return true;
+}
+
 /* What writes from the next tick on; the first of all begins with a new memory. */
 bool history_save_writer(struct history *h, const char *program, struct error *e)
 {
-	struct statement *s = db_prepare(
-		h->db, "INSERT INTO writer (tick, program, memory, is_fresh) SELECT ?1, ?2, ?3, ?1 = 0 WHERE NOT EXISTS"
-		       " (SELECT 1 FROM writer w WHERE w.program = ?2 AND w.memory = ?3 AND w.tick ="
-		       " (SELECT max(tick) FROM writer))"
-		       " ON CONFLICT DO UPDATE SET program = ?2, memory = ?3");
 	char mark[MARK_SIZE];
+	bool is_known;
 
 	memory_mark(mark);
+	if (!is_last_writer(h, program, mark, &is_known, e))
+		return false;
+	if (is_known)
+		return true;
+	struct statement *s =
+		db_prepare(h->db, "INSERT INTO writer (tick, program, memory, is_fresh) VALUES (?1, ?2, ?3, ?1 = 0)"
+				  " ON CONFLICT DO UPDATE SET program = ?2, memory = ?3");
 	db_bind_int(s, h->next_tick);
 	db_bind_text(s, program);
 	db_bind_text(s, mark);
+	h->is_checkpoint_due |= h->next_tick > 0;
 	return db_run(s, e);
 }
 

@@ -17,6 +17,7 @@ controller/simulation/rivals: base controller/policy controller/traces controlle
 controller/simulation/files: base controller/policy controller/traces controller/simulation
 controller/explain: base controller/policy
 state: base controller/policy
+controller/recall: base controller/policy controller/manifest state
 controller/report: base controller/policy controller/simulation controller/explain state
 controller/commands: *
 controller: *

@@ -109,6 +109,22 @@ static void print_csv(const struct explained *x)
 	table_free(t);
 }
 
+/* Where the pool stands in the manifest of the tick. */
+static bool find_place(struct question *q, const struct history_hit *hit, size_t *place, struct error *e)
+{
+	struct history_stretch s;
+	size_t count;
+
+	if (!history_stretch_at(q->history, hit->tick, &q->arena, &s, e))
+		return false;
+	for (*place = 0; *place < s.pool_count; ++*place)
+		if (s.pools[*place] == hit->pool)
+			return true;
+	return error_set(e, ERROR_NOT_FOUND, "%s: pool %s was not in the manifest at tick %lld",
+			 history_path(q->history), history_pools(q->history, &count)[hit->pool].name,
+			 (long long)hit->tick);
+}
+
 static bool print_one(struct asked *a, const struct history_hit *hit, bool is_first, struct error *e)
 {
 	struct question *q = &a->question;
@@ -116,13 +132,15 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 	struct tick_record r;
 	const char *policy;
 
-	if (!history_read(q->history, hit->tick, hit->pool, &r, e) || !load_manifest(q, hit->tick, &m, e) ||
-	    !history_fact(q->history, "policy", &q->arena, &policy, e))
+	size_t place;
+
+	if (!history_read(q->history, hit->tick, hit->pool, &r, e) || !find_place(q, hit, &place, e) ||
+	    !load_manifest(q, hit->tick, &m, e) || !history_fact(q->history, "policy", &q->arena, &policy, e))
 		return false;
-	if (hit->pool >= m.fleet.pool_count || r.plan.group_count != m.fleet.pools[hit->pool].group_count)
+	if (place >= m.fleet.pool_count || r.plan.group_count != m.fleet.pools[place].group_count)
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 				 history_path(q->history));
-	struct explained x = { &m.fleet, hit->pool, hit->tick, r.now, &r.plan, question_offset(q, r.now) };
+	struct explained x = { &m.fleet, place, hit->tick, r.now, &r.plan, question_offset(q, r.now) };
 	if (!strcmp(a->output, "json")) {
 		CLEANUP(buf_release) struct buf json = { 0 };
 
@@ -193,17 +211,19 @@ static bool find_one(struct asked *a, struct history_hit **hits, size_t *count, 
 /* A moment is explained for every pool, unless one is named. */
 static bool explain_moment(struct asked *a, struct error *e)
 {
+	struct question *q = &a->question;
 	struct history_hit hit = { 0 };
-	size_t count;
+	struct history_stretch s;
 
-	if (!given_tick(a, &hit.tick, e))
+	if (!given_tick(a, &hit.tick, e) || !history_stretch_at(q->history, hit.tick, &q->arena, &s, e))
 		return false;
-	history_pools(a->question.history, &count);
-	for (size_t pool = 0; pool < count; pool++) {
-		if (a->question.pool_index != ANY && a->question.pool_index != (int64_t)pool)
-			continue;
-		hit.pool = pool;
-		if (!print_one(a, &hit, !pool || a->question.pool_index != ANY, e))
+	if (q->pool_index != ANY) {
+		hit.pool = (size_t)q->pool_index;
+		return print_one(a, &hit, true, e);
+	}
+	for (size_t i = 0; i < s.pool_count; i++) {
+		hit.pool = s.pools[i];
+		if (!print_one(a, &hit, !i, e))
 			return false;
 	}
 	return true;

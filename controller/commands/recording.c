@@ -80,48 +80,77 @@ static void add_tick(struct tally *t, const struct pool_snapshot *s, struct bin 
 	t->unknown = 0;
 }
 
-static bool read_pool(struct history *h, size_t pool, int64_t from, int64_t to, struct recording *out, struct error *e)
+/* A recorded stretch, as it is read. */
+struct stretch {
+	struct history *history;
+	int64_t from, to;
+};
+
+static bool check_length(const struct stretch *s, const struct tick_record *r, millis interval, struct error *e)
+{
+	return r->interval == interval ||
+	       error_set(e, ERROR_INVALID,
+			 "%s: ticks are not equally long (tick %lld); choose a stretch with --from and --to in which "
+			 "they are",
+			 history_path(s->history), (long long)r->tick);
+}
+
+/* Ticks at which the pool was not in the manifest leave a gap. */
+static bool read_pool(const struct stretch *s, size_t pool, struct recording *out, struct error *e)
 {
 	struct trace *trace = &out->traces[pool];
 	struct tally tally = { .waiting = ABSENT };
 	struct tick_record r;
 
 	trace->is_binned = true;
-	trace->bins = allocate((size_t)(to - from + 1), sizeof *trace->bins);
-	for (int64_t tick = from; tick <= to; tick++) {
-		if (!history_read(h, tick, pool, &r, e))
+	trace->bins = allocate((size_t)(s->to - s->from + 1), sizeof *trace->bins);
+	trace->bin_width = out->interval;
+	for (int64_t tick = s->from; tick <= s->to; tick++) {
+		if (!history_read(s->history, tick, pool, &r, e)) {
+			if (e->kind == ERROR_NOT_FOUND)
+				continue;
 			return false;
-		if (tick == from) {
-			out->interval = trace->bin_width = r.interval;
-			out->start = r.now - r.interval;
-			out->initial_replicas[pool] = r.snapshot.input.ready;
 		}
-		if (r.interval != out->interval)
-			return error_set(
-				e, ERROR_INVALID,
-				"%s: ticks are not equally long (tick %lld); choose a stretch with --from and --to "
-				"in which they are",
-				history_path(h), (long long)tick);
+		if (!check_length(s, &r, out->interval, e))
+			return false;
+		if (!trace->bin_count)
+			out->initial_replicas[pool] = r.snapshot.input.ready;
 		trace->bins[trace->bin_count].at = r.now - r.interval - out->start;
 		add_tick(&tally, &r.snapshot, trace->bins, trace->bin_count++);
 	}
-	trace->length = trace->bins[trace->bin_count - 1].at + trace->bin_width;
+	if (trace->bin_count)
+		trace->length = trace->bins[trace->bin_count - 1].at + trace->bin_width;
+	return true;
+}
+
+static bool read_start(const struct stretch *s, struct arena *a, struct recording *out, struct error *e)
+{
+	struct history_stretch first;
+	struct tick_record r;
+
+	if (!history_stretch_at(s->history, s->from, a, &first, e) ||
+	    !history_read(s->history, s->from, first.pool_count ? first.pools[0] : 0, &r, e))
+		return false;
+	out->interval = r.interval;
+	out->start = r.now - r.interval;
 	return true;
 }
 
 bool recording_read(struct history *h, int64_t from, int64_t to, struct arena *a, struct recording *out,
 		    struct error *e)
 {
+	const struct stretch s = { h, from, to };
+
 	*out = (struct recording){ 0 };
 	history_pools(h, &out->pool_count);
 	out->traces = arena_array(a, struct trace, out->pool_count);
 	out->initial_replicas = arena_array(a, int64_t, out->pool_count);
-	for (size_t pool = 0; pool < out->pool_count; pool++)
-		if (!read_pool(h, pool, from, to, out, e)) {
-			recording_release(out);
-			return false;
-		}
-	return true;
+	bool ok = read_start(&s, a, out, e);
+	for (size_t pool = 0; ok && pool < out->pool_count; pool++)
+		ok = read_pool(&s, pool, out, e);
+	if (!ok)
+		recording_release(out);
+	return ok;
 }
 
 void recording_release(struct recording *r)

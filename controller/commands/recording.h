@@ -9,7 +9,7 @@
 
 struct recording {
 	struct trace *traces;	   /* one per pool of the history, binned by tick; recording_release frees */
-	int64_t *initial_replicas; /* one per pool: ready at the first tick */
+	int64_t *initial_replicas; /* one per pool: ready at its first tick */
 	size_t pool_count;
 	millis start, interval; /* of the first tick */
 };

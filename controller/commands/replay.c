@@ -30,17 +30,20 @@ static bool fill_range(const struct asked *a, struct replay_range *range, struct
 static bool load_stored(struct question *q, int64_t tick, struct manifest *m, struct error *e)
 {
 	CLEANUP(findings_release) struct findings findings = { 0 };
-	size_t pools;
 	const char *text;
 
-	history_pools(q->history, &pools);
-	if (!history_manifest(q->history, tick, &q->arena, &text, e))
-		return false;
-	if (!manifest_load_text("manifest", text, &q->arena, m, &findings, e))
-		return error_wrap(e, "%s: its manifest", history_path(q->history));
-	return m->fleet.pool_count == pools ||
-	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
-			 history_path(q->history));
+	return history_manifest(q->history, tick, &q->arena, &text, e) &&
+	       (manifest_load_text("manifest", text, &q->arena, m, &findings, e) ||
+		error_wrap(e, "%s: its manifest", history_path(q->history)));
+}
+
+static bool compare_with(struct question *q, const struct asked *a, const struct replay_range *range, struct error *e)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	struct manifest then, other;
+
+	return load_stored(q, range->from, &then, e) && manifest_load(&a->with, 1, &q->arena, &other, &findings, e) &&
+	       replay_with(q->history, &then, &other, range, a->output, e);
 }
 
 static void print_values(const struct replay_field *f, millis offset, struct table *t)
@@ -134,18 +137,12 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 	struct question *q = &a->question;
 	struct replay_range range;
 	struct replay_outcome outcome;
-	struct manifest then;
 
-	if (!question_open(q, e) || !fill_range(a, &range, e) || !load_stored(q, range.from, &then, e))
+	if (!question_open(q, e) || !fill_range(a, &range, e))
 		return false;
-	if (a->with) {
-		CLEANUP(findings_release) struct findings findings = { 0 };
-		struct manifest other;
-
-		return manifest_load(&a->with, 1, &q->arena, &other, &findings, e) &&
-		       replay_with(q->history, &then, &other, &range, a->output, e);
-	}
-	if (!replay_fold(q->history, &then, &range, &q->arena, &outcome, e))
+	if (a->with)
+		return compare_with(q, a, &range, e);
+	if (!replay_fold(q->history, &range, &q->arena, &outcome, e))
 		return false;
 	*differs = outcome.differing > 0;
 	if (!strcmp(a->output, "json")) {

@@ -3,6 +3,7 @@
 #include "base/deflate.h"
 #include "base/terminal.h"
 #include "controller/policy/decide.h"
+#include "controller/recall/walk.h"
 #include "controller/simulation/rivals/rivals.h"
 #include "controller/simulation/simulate.h"
 
@@ -17,15 +18,14 @@ struct decider {
 
 struct fold {
 	struct history *h;
-	const struct manifest *m;
 	const struct replay_range *range;
 	struct arena *arena;
 	struct replay_outcome *out;
 	struct decider by;
+	struct walk *walk;
+	struct walk_tick seen;
 	int64_t next_checkpoint; /* ABSENT: none */
 	uint32_t checkpoint_crc;
-	struct tick_record *records; /* one per pool */
-	struct error *damage;	     /* one per pool */
 };
 
 static struct memory *memory_of(const struct decider *d)
@@ -65,7 +65,42 @@ bool replay_policy(struct history *h, struct arena *a, const struct policy_ops *
 			 name);
 }
 
-/* Where to start so that the memory is what it was: at the last checkpoint, else at the first tick of all. */
+/* A memory that was kept or began there: at the last checkpoint, else where it was a new one. */
+static bool find_known(const struct fold *f, int64_t *start, struct buf *memory, struct error *e)
+{
+	int64_t fresh, kept = -1;
+
+	if (!history_last_fresh(f->h, f->range->from, &fresh, e))
+		return false;
+	if (!history_last_checkpoint(f->h, f->range->from, &kept, memory, e) && e->kind != ERROR_NOT_FOUND)
+		return false;
+	*start = kept > fresh ? kept : fresh;
+	if (kept < fresh)
+		buf_clear(memory);
+	return true;
+}
+
+/* The manifest of the first tick lives in the arena: what decides keeps its fleet. */
+static bool open_decider(struct fold *f, int64_t start, const char *setting, const struct buf *memory, struct error *e)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	struct manifest *m = arena_new(f->arena, struct manifest);
+	const char *text;
+
+	if (!history_manifest(f->h, start, f->arena, &text, e))
+		return false;
+	if (!manifest_load_text("manifest", text, f->arena, m, &findings, e))
+		return error_wrap(e, "%s: its manifest", history_path(f->h));
+	f->by.state = f->by.ops->open(&m->fleet, setting, e);
+	if (!f->by.state)
+		return false;
+	if (!memory->len)
+		return true;
+	f->by.memory = memory_decode(memory->text, memory->len, &m->fleet, e);
+	return f->by.memory || error_wrap(e, "%s: the checkpoint of tick %lld", history_path(f->h), (long long)start);
+}
+
+/* Where to start so that the memory is what it was. */
 static bool find_start(struct fold *f, int64_t *start, struct error *e)
 {
 	CLEANUP(buf_release) struct buf memory = { 0 };
@@ -74,15 +109,10 @@ static bool find_start(struct fold *f, int64_t *start, struct error *e)
 	*start = 0;
 	if (!replay_policy(f->h, f->arena, &f->by.ops, &setting, e))
 		return false;
-	f->by.state = f->by.ops->open(&f->m->fleet, setting, e);
-	if (!f->by.state)
+	if (f->by.ops == &policy_preheat && !*setting &&
+	    (!find_known(f, start, &memory, e) || !history_check_policy(f->h, *start, f->range->to, e)))
 		return false;
-	if (f->by.ops != &policy_preheat || *setting || f->range->from == 0)
-		return true;
-	if (!history_last_checkpoint(f->h, f->range->from, start, &memory, e))
-		return e->kind == ERROR_NOT_FOUND;
-	f->by.memory = memory_decode(memory.text, memory.len, &f->m->fleet, e);
-	return f->by.memory || error_wrap(e, "%s: the checkpoint of tick %lld", history_path(f->h), (long long)*start);
+	return open_decider(f, *start, setting, &memory, e);
 }
 
 /* --- differences --- */
@@ -101,7 +131,7 @@ static bool note(struct fold *f, int64_t tick, size_t pool, const char *what)
 		return false;
 	o->tick = tick;
 	o->pool = pool;
-	o->at = f->records[pool].now;
+	o->at = f->seen.snapshot.now;
 	o->what = arena_strdup(f->arena, what, strlen(what));
 	o->fields = arena_array(f->arena, struct replay_field, REPLAY_FIELDS_MAX);
 	return true;
@@ -126,54 +156,49 @@ static bool is_same(const struct pool_plan *a, const struct pool_plan *b)
 	       !memcmp(a->prices, b->prices, a->price_count * sizeof *a->prices);
 }
 
-static void note_plan(struct fold *f, int64_t tick, size_t pool, const struct pool_plan *now)
+/* Names of groups outlive the walk. */
+static const char *group_name(const struct fold *f, size_t place, size_t group)
 {
-	const struct pool_plan *stored = &f->records[pool].plan;
-	const struct pool_spec *spec = &f->m->fleet.pools[pool];
+	const struct fleet_spec *fleet = f->seen.snapshot.fleet;
+	const char *name = fleet->groups[fleet->pools[place].groups[group]].name;
 
-	if (!note(f, tick, pool, "another plan"))
+	return arena_strdup(f->arena, name, strlen(name));
+}
+
+static void note_plan(struct fold *f, size_t place, const struct pool_plan *now)
+{
+	const struct pool_plan *stored = f->seen.plans[place];
+
+	if (!note(f, f->seen.snapshot.tick, f->seen.pools[place], "another plan"))
 		return;
 	note_fields(f, "decision", &pool_decision_info, &stored->decision, &now->decision);
 	for (size_t i = 0; i < stored->group_count && i < now->group_count; i++)
-		note_fields(f, f->m->fleet.groups[spec->groups[i]].name, &group_decision_info, &stored->groups[i],
-			    &now->groups[i]);
+		note_fields(f, group_name(f, place, i), &group_decision_info, &stored->groups[i], &now->groups[i]);
 	for (size_t i = 0; i < stored->price_count && i < now->price_count; i++)
 		note_fields(f, "prices", &objective_price_info, &stored->prices[i], &now->prices[i]);
 }
 
-/* True when the stored plan is what is decided now. */
-static bool compare_pool(struct fold *f, int64_t tick, size_t pool, const struct pool_plan *now)
+/* True when the stored plan is what is decided now. `place`: in the manifest of the tick. */
+static bool compare_pool(struct fold *f, size_t place, const struct pool_plan *now)
 {
-	const struct tick_record *r = &f->records[pool];
+	int64_t tick = f->seen.snapshot.tick;
+	size_t pool = f->seen.pools[place];
+	bool is_damaged = f->seen.damage[place].kind != ERROR_NONE;
 
-	if (r->is_plan_damaged)
+	if (is_damaged)
 		history_trust_plan(f->h, pool, now);
 	if (!is_in_range(f, tick, pool))
 		return true;
-	if (r->is_plan_damaged)
-		note(f, tick, pool, f->damage[pool].message);
-	else if (is_same(&r->plan, now))
+	if (is_damaged)
+		note(f, tick, pool, f->seen.damage[place].message);
+	else if (is_same(f->seen.plans[place], now))
 		return true;
 	else
-		note_plan(f, tick, pool, now);
+		note_plan(f, place, now);
 	return false;
 }
 
 /* --- the fold --- */
-
-static bool read_tick(struct fold *f, int64_t tick, struct snapshot *s, struct pool_snapshot *pools, struct error *e)
-{
-	for (size_t i = 0; i < f->m->fleet.pool_count; i++) {
-		if (!history_read_lenient(f->h, tick, i, &f->records[i], &f->damage[i], e))
-			return false;
-		pools[i] = f->records[i].snapshot;
-		if (pools[i].group_count != f->m->fleet.pools[i].group_count)
-			return error_set(e, ERROR_INVALID, "%s: damaged: tick %lld is not of its manifest",
-					 history_path(f->h), (long long)tick);
-	}
-	*s = (struct snapshot){ tick, f->records[0].now, f->records[0].interval, &f->m->fleet, pools };
-	return true;
-}
 
 /* The memory must have come to what it was then. */
 static bool compare_memory(struct fold *f, int64_t tick, bool *is_same_memory, struct error *e)
@@ -196,18 +221,36 @@ static bool compare_memory(struct fold *f, int64_t tick, bool *is_same_memory, s
 	return true;
 }
 
+/* The memory goes on under the new manifest, or begins anew, as it did then. */
+static bool follow_manifest(struct fold *f, struct error *e)
+{
+	const struct walk_tick *t = &f->seen;
+	struct memory *present = memory_of(&f->by), *next;
+
+	if ((!t->was && !t->is_fresh) || t->snapshot.tick == 0)
+		return true;
+	if (!present)
+		return error_set(e, ERROR_CONFLICT, "%s: the manifest changes at tick %lld, which only preheat follows",
+				 history_path(f->h), (long long)t->snapshot.tick);
+	if (t->is_fresh)
+		next = memory_new(t->snapshot.fleet);
+	else
+		next = memory_carry(present, t->was, t->snapshot.fleet);
+	memory_free(f->by.memory);
+	f->by.memory = next;
+	return true;
+}
+
 static bool fold_tick(struct fold *f, int64_t tick, struct error *e)
 {
 	CLEANUP(arena_release) struct arena arena = { 0 };
-	struct pool_snapshot *pools = arena_array(&arena, struct pool_snapshot, f->m->fleet.pool_count);
-	struct snapshot s;
 	bool same;
 
-	if (!read_tick(f, tick, &s, pools, e) || !compare_memory(f, tick, &same, e))
+	if (!walk_next(f->walk, &f->seen, e) || !follow_manifest(f, e) || !compare_memory(f, tick, &same, e))
 		return false;
-	struct plan now = decide(&f->by, &s, &arena);
-	for (size_t i = 0; i < f->m->fleet.pool_count; i++)
-		same &= compare_pool(f, tick, i, &now.pools[i]);
+	struct plan now = decide(&f->by, &f->seen.snapshot, &arena);
+	for (size_t i = 0; i < now.pool_count; i++)
+		same &= compare_pool(f, i, &now.pools[i]);
 	if (tick >= f->range->from) {
 		f->out->ticks++;
 		f->out->differing += !same;
@@ -230,6 +273,8 @@ static bool fold_all(struct fold *f, int64_t start, struct error *e)
 	struct progress progress = progress_start("replaying", "ticks", f->range->to - start + 1);
 	bool there, ok = history_next_checkpoint(f->h, start + 1, &there, &f->next_checkpoint, &f->checkpoint_crc, e);
 
+	f->walk = ok ? walk_open(f->h, start, e) : NULL;
+	ok = f->walk != NULL;
 	if (ok && !there)
 		f->next_checkpoint = ABSENT;
 	for (int64_t tick = start; tick <= f->range->to && ok && !f->out->is_cut_short; tick++) {
@@ -240,16 +285,15 @@ static bool fold_all(struct fold *f, int64_t start, struct error *e)
 	return ok;
 }
 
-bool replay_fold(struct history *h, const struct manifest *m, const struct replay_range *range, struct arena *a,
-		 struct replay_outcome *out, struct error *e)
+bool replay_fold(struct history *h, const struct replay_range *range, struct arena *a, struct replay_outcome *out,
+		 struct error *e)
 {
-	struct fold f = { .h = h, .m = m, .range = range, .arena = a, .out = out };
+	struct fold f = { .h = h, .range = range, .arena = a, .out = out };
 	int64_t start;
 
 	*out = (struct replay_outcome){ .ticks = 0 };
-	f.records = arena_array(a, struct tick_record, m->fleet.pool_count);
-	f.damage = arena_array(a, struct error, m->fleet.pool_count);
 	bool ok = find_start(&f, &start, e) && fold_all(&f, start, e);
+	walk_close(f.walk);
 	decider_close(&f.by);
 	return ok;
 }

@@ -1,7 +1,8 @@
 /*
  * Deciding a recorded stretch again: from the last checkpoint before it
  * forward, each recorded snapshot through the same policy, each plan
- * compared with the stored one.
+ * compared with the stored one. Where the manifest changed, the memory is
+ * carried over as it was then.
  */
 #pragma once
 #include "controller/manifest/manifest.h"
@@ -10,7 +11,7 @@
 
 struct replay_range {
 	int64_t from, to; /* ticks, both included */
-	int64_t pool;	  /* index, or ANY */
+	int64_t pool;	  /* of history_pools(), or ANY */
 };
 
 /* A field of the first differing plan. */
@@ -29,7 +30,7 @@ struct replay_outcome {
 	/* of the first difference */
 	int64_t tick;
 	millis at;
-	size_t pool;
+	size_t pool;	  /* of history_pools() */
 	const char *what; /* "the stored plan is damaged: ...", "another plan" */
 	struct replay_field *fields;
 	size_t field_count; /* at most REPLAY_FIELDS_MAX are kept */
@@ -39,6 +40,6 @@ struct replay_outcome {
 bool replay_policy(struct history *h, struct arena *a, const struct policy_ops **ops, const char **setting,
 		   struct error *e) MUST_USE;
 
-/* Everything that the outcome points to lives in the arena or the manifest. False when it could not be replayed. */
-bool replay_fold(struct history *h, const struct manifest *m, const struct replay_range *range, struct arena *a,
-		 struct replay_outcome *out, struct error *e) MUST_USE;
+/* Everything that the outcome points to lives in the arena. False when it could not be replayed. */
+bool replay_fold(struct history *h, const struct replay_range *range, struct arena *a, struct replay_outcome *out,
+		 struct error *e) MUST_USE;

@@ -70,17 +70,26 @@ static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t p
 		f->most_nodes = nodes;
 }
 
+/* What is compared: a stretch under one manifest. */
+struct replayed {
+	struct history *history;
+	const struct manifest *then, *other;
+	const struct replay_range *range;
+	const size_t *pools; /* of the history, one per pool of `then` */
+	struct recording rec;
+};
+
 /* --- as it was --- */
 
-static bool read_figures(struct history *h, const struct manifest *m, size_t pool, const struct replay_range *range,
-			 struct figures *f, struct error *e)
+/* `place`: of the manifest; `pool`: of the history. */
+static bool read_figures(const struct replayed *w, size_t place, struct figures *f, struct error *e)
 {
 	struct tick_record r;
 
-	for (int64_t tick = range->from; tick <= range->to; tick++) {
-		if (!history_read(h, tick, pool, &r, e))
+	for (int64_t tick = w->range->from; tick <= w->range->to; tick++) {
+		if (!history_read(w->history, tick, w->pools[place], &r, e))
 			return false;
-		add_tick(f, &m->fleet, pool, &(struct tick_seen){ &r.snapshot, &r.plan, r.interval });
+		add_tick(f, &w->then->fleet, place, &(struct tick_seen){ &r.snapshot, &r.plan, r.interval });
 	}
 	return true;
 }
@@ -108,39 +117,39 @@ static size_t pool_named(const struct fleet_spec *fleet, const struct pool_spec 
 	return i;
 }
 
-static struct world_spec world_for(const struct fleet_spec *fleet, const struct recording *rec, const size_t *place,
+static struct world_spec world_for(const struct fleet_spec *fleet, const struct replayed *w, const size_t *place,
 				   struct arena *a)
 {
 	struct world_spec spec = world_spec_default(fleet, a);
 	struct pool_world *pools = arena_array(a, struct pool_world, fleet->pool_count);
 
-	for (size_t i = 0; i < rec->pool_count; i++) {
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++) {
 		pools[place[i]] = spec.pools[place[i]];
-		pools[place[i]].initial_replicas = rec->initial_replicas[i];
+		pools[place[i]].initial_replicas = w->rec.initial_replicas[w->pools[i]];
 	}
 	spec.pools = pools;
 	return spec;
 }
 
-/* `place` says which pool of the fleet each recorded one is. */
-static bool model(struct history *h, const struct fleet_spec *fleet, const struct recording *rec, const size_t *place,
-		  struct figures *out, struct error *e)
+/* `place` says which pool of the fleet each one of the recorded manifest is. */
+static bool model(const struct replayed *w, const struct fleet_spec *fleet, const size_t *place, struct figures *out,
+		  struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct world_spec spec = world_for(fleet, rec, place, &a);
+	struct world_spec spec = world_for(fleet, w, place, &a);
 	const struct trace **traces = arena_array(&a, const struct trace *, fleet->pool_count);
 	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
 	const struct observer observer = { on_tick, seen };
 	struct run_result result = { 0 };
-	struct simulation s = { .world = { fleet, &spec, traces, rec->start, rec->interval, 1, schedule_at },
+	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
 				.observers = &observer,
 				.observer_count = 1 };
 
-	for (size_t i = 0; i < rec->pool_count; i++)
-		traces[place[i]] = &rec->traces[i];
-	if (!replay_policy(h, &a, &s.policy, &s.setting, e) || !simulate(&s, &a, &result, e))
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
+		traces[place[i]] = &w->rec.traces[w->pools[i]];
+	if (!replay_policy(w->history, &a, &s.policy, &s.setting, e) || !simulate(&s, &a, &result, e))
 		return false;
-	for (size_t i = 0; i < rec->pool_count; i++)
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
 		out[i] = seen[place[i]];
 	return true;
 }
@@ -210,8 +219,7 @@ static bool place_pools(const struct manifest *then, const struct manifest *othe
 	return true;
 }
 
-static void print(const struct manifest *then, const struct replay_range *range, struct figures *const f[3],
-		  const char *output)
+static void print(const struct replayed *w, struct figures *const f[3], const char *output)
 {
 	static const struct table_column columns[] = {
 		{ .name = "pool" },
@@ -223,9 +231,9 @@ static void print(const struct manifest *then, const struct replay_range *range,
 	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
-	for (size_t i = 0; i < then->fleet.pool_count; i++)
-		if (range->pool == ANY || range->pool == (int64_t)i)
-			add_rows(t, then->fleet.pools[i].name, &f[0][i], &f[1][i], &f[2][i]);
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
+		if (w->range->pool == ANY || w->range->pool == (int64_t)w->pools[i])
+			add_rows(t, w->then->fleet.pools[i].name, &f[0][i], &f[1][i], &f[2][i]);
 	table_print(t, table_format_of(output), stdout);
 	table_free(t);
 	if (strcmp(output, "table"))
@@ -239,24 +247,52 @@ static void print(const struct manifest *then, const struct replay_range *range,
 	     "are the pool's own, as billed tick by tick; machines started are those that the plans asked for.");
 }
 
-bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
-		 const struct replay_range *range, const char *output, struct error *e)
+/* One manifest for all of it, or there is no "same settings" to compare with. */
+static bool find_pools(struct replayed *w, struct arena *a, struct error *e)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
-	CLEANUP(recording_release) struct recording rec = { 0 };
-	size_t pools = then->fleet.pool_count;
-	size_t *same = arena_array(&a, size_t, pools), *place = arena_array(&a, size_t, pools);
+	struct history_stretch s;
+
+	if (!history_stretch_at(w->history, w->range->from, a, &s, e))
+		return false;
+	if (s.until < w->range->to)
+		return error_set(e, ERROR_INVALID,
+				 "%s: its manifest changes at tick %lld; choose a stretch before or after it with "
+				 "--from and --to",
+				 history_path(w->history), (long long)s.until + 1);
+	w->pools = s.pools;
+	return s.pool_count == w->then->fleet.pool_count ||
+	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
+			 history_path(w->history));
+}
+
+static bool compare(struct replayed *w, struct arena *a, const char *output, struct error *e)
+{
+	size_t pools = w->then->fleet.pool_count;
+	size_t *same = arena_array(a, size_t, pools), *place = arena_array(a, size_t, pools);
 	struct figures *f[3];
 
 	for (size_t i = 0; i < 3; i++)
-		f[i] = arena_array(&a, struct figures, pools);
-	if (!place_pools(then, other, same, place, e) || !recording_read(h, range->from, range->to, &a, &rec, e))
+		f[i] = arena_array(a, struct figures, pools);
+	if (!find_pools(w, a, e) || !place_pools(w->then, w->other, same, place, e) ||
+	    !recording_read(w->history, w->range->from, w->range->to, a, &w->rec, e))
 		return false;
 	for (size_t i = 0; i < pools; i++)
-		if (!read_figures(h, then, i, range, &f[0][i], e))
+		if (!read_figures(w, i, &f[0][i], e))
 			return false;
-	if (!model(h, &then->fleet, &rec, same, f[1], e) || !model(h, &other->fleet, &rec, place, f[2], e))
+	if (!model(w, &w->then->fleet, same, f[1], e) || !model(w, &w->other->fleet, place, f[2], e))
 		return false;
-	print(then, range, f, output);
+	print(w, f, output);
 	return true;
+}
+
+bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
+		 const struct replay_range *range, const char *output, struct error *e)
+{
+	struct replayed w = { .history = h, .then = then, .other = other, .range = range };
+	struct arena a = { 0 };
+	bool ok = compare(&w, &a, output, e);
+
+	recording_release(&w.rec);
+	arena_release(&a); /* the recording lies in it */
+	return ok;
 }

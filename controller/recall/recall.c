@@ -1,0 +1,185 @@
+#include "controller/recall/recall.h"
+
+#include <string.h>
+
+/* As many ticks decided again at the next start are cheap. */
+enum { FOLD_ENOUGH = 40 };
+
+/* What is folded, from where the memory is known to the last tick. */
+struct fold {
+	struct history *history;
+	struct history_span span;
+	struct arena *arena;
+	struct recalled *out;
+	struct memory *memory;
+	const struct manifest *manifest; /* of the memory */
+};
+
+/* Lasts with the arena, for a fleet that points into it. */
+static const struct manifest *load(struct fold *f, int64_t tick, struct error *e)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	struct manifest *m = arena_new(f->arena, struct manifest);
+	const char *text;
+
+	if (!history_manifest(f->history, tick, f->arena, &text, e))
+		return NULL;
+	if (manifest_load_text("manifest", text, f->arena, m, &findings, e))
+		return m;
+	error_wrap(e, "%s: its manifest of tick %lld", history_path(f->history), (long long)tick);
+	return NULL;
+}
+
+/* The memory where it is known last: at a checkpoint, or where it was a new one. */
+static bool find_start(struct fold *f, int64_t *start, struct error *e)
+{
+	CLEANUP(buf_release) struct buf kept = { 0 };
+	int64_t fresh, last = f->span.last_tick + 1, at = -1;
+
+	if (!history_last_fresh(f->history, last, &fresh, e))
+		return false;
+	if (!history_last_checkpoint(f->history, last, &at, &kept, e) && e->kind != ERROR_NOT_FOUND)
+		return false;
+	*start = at >= fresh ? at : fresh;
+	if (*start < f->span.first_tick)
+		return error_set(e, ERROR_INVALID, "%s: no checkpoint at or after its first tick",
+				 history_path(f->history));
+	f->manifest = load(f, *start, e);
+	if (!f->manifest)
+		return false;
+	f->memory = at >= fresh ? memory_decode(kept.text, kept.len, &f->manifest->fleet, e)
+				: memory_new(&f->manifest->fleet);
+	return f->memory || error_wrap(e, "%s: the checkpoint of tick %lld", history_path(f->history), (long long)at);
+}
+
+static void carry(struct fold *f, const struct fleet_spec *was, const struct fleet_spec *now)
+{
+	struct memory *m = memory_carry(f->memory, was, now);
+
+	memory_free(f->memory);
+	f->memory = m;
+}
+
+static struct plan copy_plan(const struct walk_tick *t, struct arena *a)
+{
+	size_t count = t->snapshot.fleet->pool_count;
+	struct plan plan = { arena_array(a, struct pool_plan, count), count };
+
+	for (size_t i = 0; i < count; i++) {
+		struct pool_plan *p = &plan.pools[i];
+
+		*p = *t->plans[i];
+		p->groups = arena_array(a, struct group_decision, p->group_count);
+		if (p->group_count)
+			memcpy(p->groups, t->plans[i]->groups, p->group_count * sizeof *p->groups);
+	}
+	return plan;
+}
+
+static bool take_last(struct fold *f, const struct walk_tick *t, struct error *e)
+{
+	f->out->manifest = load(f, t->snapshot.tick, e);
+	if (!f->out->manifest)
+		return false;
+	f->out->plan = copy_plan(t, f->arena);
+	f->out->snapshot = t->snapshot;
+	f->out->snapshot.fleet = &f->out->manifest->fleet;
+	f->out->snapshot.pools = NULL;
+	return true;
+}
+
+/* From the tick before `start` on, if need be: its plan is wanted although it is not decided again. */
+static bool fold_through(struct fold *f, struct walk *w, int64_t start, struct error *e)
+{
+	struct walk_tick t;
+
+	for (int64_t tick = start > f->span.last_tick ? f->span.last_tick : start; tick <= f->span.last_tick; tick++) {
+		CLEANUP(arena_release) struct arena scratch = { 0 };
+
+		if (!walk_next(w, &t, e))
+			return false;
+		if (tick < start)
+			continue;
+		if (t.was)
+			carry(f, t.was, t.snapshot.fleet);
+		policy_decide(&t.snapshot, f->memory, &scratch);
+		f->out->folded++;
+	}
+	return take_last(f, &t, e);
+}
+
+static bool fold(struct fold *f, struct error *e)
+{
+	int64_t start;
+
+	if (!find_start(f, &start, e))
+		return false;
+	struct walk *w = walk_open(f->history, start > f->span.last_tick ? f->span.last_tick : start, e);
+	if (!w)
+		return false;
+	bool ok = fold_through(f, w, start, e);
+	walk_close(w);
+	if (ok && f->out->folded)
+		f->manifest = f->out->manifest;
+	return ok;
+}
+
+bool recall(struct history *h, const struct fleet_spec *fleet, struct arena *a, struct recalled *out, struct error *e)
+{
+	struct fold f = { .history = h, .arena = a, .out = out };
+	struct error why = { .kind = ERROR_NONE };
+
+	*out = (struct recalled){ .folded = 0 };
+	if (!history_span(h, &f.span, e))
+		return false;
+	if (f.span.last_tick >= f.span.first_tick && !fold(&f, &why)) {
+		memory_free(f.memory);
+		f.memory = NULL;
+		if (why.kind != ERROR_INVALID && why.kind != ERROR_NOT_FOUND) {
+			*e = why;
+			return false;
+		}
+		out->trouble = why;
+	}
+	if (f.memory)
+		carry(&f, &f.manifest->fleet, fleet);
+	out->memory = f.memory ? f.memory : memory_new(fleet);
+	return true;
+}
+
+bool recall_keep(struct history *h, const struct memory *m, struct error *e)
+{
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+
+	if (!history_wants_checkpoint(h))
+		return true;
+	memory_encode(m, &bytes);
+	return history_checkpoint(h, &bytes, e);
+}
+
+static bool keep_at_start(struct history *h, const struct recalled *r, struct error *e)
+{
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+
+	if (r->trouble.kind != ERROR_NONE && !history_begin_anew(h, e))
+		return false;
+	if (r->folded <= FOLD_ENOUGH)
+		return recall_keep(h, r->memory, e);
+	memory_encode(r->memory, &bytes);
+	return history_checkpoint(h, &bytes, e);
+}
+
+struct history *recall_resume(const struct history_setup *setup, struct arena *a, struct recalled *out, struct error *e)
+{
+	struct history *h = history_resume(setup, e);
+
+	*out = (struct recalled){ .folded = 0 };
+	if (!h)
+		return NULL;
+	if (recall(h, setup->fleet, a, out, e) && keep_at_start(h, out, e))
+		return h;
+	memory_free(out->memory);
+	out->memory = NULL;
+	history_close(h);
+	return NULL;
+}

@@ -1,0 +1,230 @@
+/* However a controller ended, the next one knows what it knew; and all of it can be decided again. */
+#include "base/file.h"
+#include "tests/unit/recall/lived.h"
+
+#include <sqlite3.h>
+
+static char folder[] = "/tmp/preheat-recall-XXXXXX";
+
+enum { SEEDS = 12, TICKS = 150 };
+
+static bool is_same_memory(const struct memory *a, const struct memory *b)
+{
+	CLEANUP(buf_release) struct buf left = { 0 };
+	CLEANUP(buf_release) struct buf right = { 0 };
+
+	memory_encode(a, &left);
+	memory_encode(b, &right);
+	return left.len == right.len && !memcmp(left.text, right.text, left.len);
+}
+
+/* What replay does: from the first tick on, each plan is the stored one. */
+static void assert_replays(const struct lived *l, uint64_t seed)
+{
+	struct error e = { 0 };
+	struct history_span span;
+	struct walk_tick t;
+	struct history *h = history_open(l->path, &e);
+
+	assert_non_null(h);
+	assert_true(history_span(h, &span, &e));
+	struct walk *w = walk_open(h, 0, &e);
+	assert_non_null(w);
+	struct memory *m = NULL;
+	for (int64_t tick = 0; tick <= span.last_tick; tick++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+
+		if (!walk_next(w, &t, &e))
+			fail_msg("seed %llu: %s", (unsigned long long)seed, e.message);
+		struct memory *next = t.is_fresh ? memory_new(t.snapshot.fleet)
+				      : t.was	 ? memory_carry(m, t.was, t.snapshot.fleet)
+						 : m;
+		if (next != m)
+			memory_free(m);
+		m = next;
+		struct plan now = policy_decide(&t.snapshot, m, &a);
+		for (size_t i = 0; i < now.pool_count; i++)
+			if (memcmp(&now.pools[i].decision, &t.plans[i]->decision, sizeof now.pools[i].decision))
+				fail_msg("seed %llu: tick %lld, pool %zu differs", (unsigned long long)seed,
+					 (long long)tick, i);
+	}
+	assert_true(is_same_memory(m, l->memory));
+	memory_free(m);
+	walk_close(w);
+	history_close(h);
+}
+
+static void copy_file(const char *from, const char *to, const char *suffix, size_t lost)
+{
+	CLEANUP(buf_release) struct buf source = { 0 };
+	CLEANUP(buf_release) struct buf target = { 0 };
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+	struct error e = { 0 };
+
+	buf_printf(&source, "%s%s", from, suffix);
+	buf_printf(&target, "%s%s", to, suffix);
+	unlink(target.text);
+	if (access(source.text, F_OK))
+		return;
+	assert_true(file_read(source.text, 1 << 28, &bytes, &e));
+	assert_true(file_write(target.text, bytes.text, bytes.len > lost ? bytes.len - lost : 0, &e));
+}
+
+static void remove_copy(const char *path)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < 3; i++) {
+		CLEANUP(buf_release) struct buf name = { 0 };
+
+		buf_printf(&name, "%s%s", path, suffixes[i]);
+		unlink(name.text);
+	}
+}
+
+/* The file as a machine that lost power would leave it, or one whose last write was torn; then one more tick. */
+static void assert_copy_resumes(struct lived *l, size_t lost, uint64_t seed)
+{
+	char path[128];
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct recalled r;
+
+	snprintf(path, sizeof path, "%s.copy", l->path);
+	copy_file(l->path, path, "", 0);
+	copy_file(l->path, path, "-wal", lost);
+	struct history_setup setup = lived_setup(l, path);
+	struct history *h = recall_resume(&setup, &a, &r, &l->error);
+	if (!h || r.trouble.kind != ERROR_NONE)
+		fail_msg("seed %llu: %s", (unsigned long long)seed, h ? r.trouble.message : l->error.message);
+	assert_true(history_next_tick(h) <= history_next_tick(l->history));
+	if (!lost) {
+		assert_int_equal(history_next_tick(h), history_next_tick(l->history));
+		assert_true(is_same_memory(r.memory, l->memory));
+		assert_true(!r.plan.pools == !history_next_tick(h));
+	}
+	struct lived other = *l;
+	other.history = h;
+	other.memory = r.memory;
+	lived_tick(&other);
+	memory_free(other.memory);
+	history_close(h);
+	remove_copy(path);
+}
+
+static void every_copy_goes_on(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct lived l;
+
+		lived_begin(&l, folder, seed);
+		for (int tick = 0; tick < 60; tick++) {
+			if (!draw(&l, 20))
+				lived_change(&l);
+			assert_copy_resumes(&l, 0, seed);
+			lived_tick(&l);
+			assert_copy_resumes(&l, (size_t)draw(&l, 9000), seed);
+		}
+		assert_replays(&l, seed);
+		lived_end(&l);
+	}
+}
+
+static void lives_can_be_decided_again(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 100; seed < 100 + SEEDS; seed++) {
+		struct lived l;
+
+		lived_begin(&l, folder, seed);
+		for (int tick = 0; tick < TICKS; tick++) {
+			if (!draw(&l, 25))
+				lived_change(&l);
+			if (!draw(&l, 25)) {
+				if (draw(&l, 2)) /* a start with another manifest */
+					l.manifest = lived_manifest(&l);
+				lived_start(&l);
+			}
+			lived_tick(&l);
+		}
+		assert_replays(&l, seed);
+		lived_end(&l);
+	}
+}
+
+static void sql(const char *path, const char *text)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+/* A memory that is lost is told, and the history says where a new one began. */
+static void a_checkpoint_of_no_use_begins_anew(void **state)
+{
+	static const struct {
+		const char *damage, *words;
+	} cases[] = {
+		{ "UPDATE checkpoint SET bytes = x'00'", "checkpoint of tick" },
+		{ "UPDATE checkpoint SET crc = 1", "is damaged" },
+		{ "UPDATE decision SET input = x'00' WHERE tick = 60", "tick 60" },
+		{ "DELETE FROM checkpoint; UPDATE writer SET is_fresh = 0; DELETE FROM decision WHERE tick < 10;"
+		  "DELETE FROM tick WHERE id < 10",
+		  "no checkpoint" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct recalled r;
+		struct lived l;
+
+		lived_begin(&l, folder, 7);
+		for (int tick = 0; tick < 61; tick++)
+			lived_tick(&l);
+		history_close(l.history);
+		sql(l.path, cases[i].damage);
+		memory_free(l.memory);
+		struct history_setup setup = lived_setup(&l, l.path);
+		l.history = recall_resume(&setup, &a, &r, &l.error);
+		if (!l.history || !strstr(r.trouble.message, cases[i].words))
+			fail_msg("case %zu: %s", i, l.history ? r.trouble.message : l.error.message);
+		l.memory = r.memory;
+		assert_int_equal(history_next_tick(l.history), 61);
+		for (int tick = 0; tick < 10; tick++)
+			lived_tick(&l);
+		lived_start(&l); /* now without trouble */
+		if (i < 2)
+			assert_replays(&l, 7);
+		lived_end(&l);
+	}
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	(void)state;
+	buf_printf(&path, "%s/history.db", folder);
+	remove_copy(path.text);
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_copy_goes_on),
+		cmocka_unit_test(lives_can_be_decided_again),
+		cmocka_unit_test(a_checkpoint_of_no_use_begins_anew),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
