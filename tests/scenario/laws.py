@@ -1,0 +1,256 @@
+"""The laws of design section 11, judged from outside: each function reads the evidence of a run and returns what broke.
+
+Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` judges it again):
+  groups   {name: {min, max}} as the manifests say
+  cloud    GET /v1/log of the machines: calls, purchases, by_token
+  samples  [[time, {group: {desired, machines}}]]
+  audit    [{at, done, user, agent, verb, resource, sub, name, code}] of all who are judged, and who deleted pods
+  users    {user: replica of the controller}
+  lease    name of the Lease; "" without election
+  pods, nodes, deployments   [[time, key, state or null]] as watched
+  events   {key: event} at the end
+  logs     {replica: [line]}
+  stale    [[from, to, group]]: nothing was known of the pool of that group
+  quiet    [from, to]: the world stood still
+  taken    times at which a spot machine got its notice
+  final    {nodes, machines, replicas}: after all is over
+"""
+import json
+import re
+import sys
+
+WRITES = ('create', 'update', 'patch', 'delete', 'deletecollection')
+# What the controller may write, and nothing else: resource or resource/sub.
+ALLOWED = {('patch', 'nodes'), ('create', 'pods/eviction'), ('patch', 'deployments/scale'), ('update', 'deployments/scale'),
+           ('create', 'events'), ('patch', 'events'), ('create', 'leases'), ('update', 'leases'), ('patch', 'leases'),
+           ('patch', 'warmpools/status'), ('update', 'warmpools/status'), ('create', 'deployments'),
+           ('patch', 'deployments'), ('update', 'deployments'), ('delete', 'deployments')}
+PROBLEM = re.compile(r'AddressSanitizer|LeakSanitizer|runtime error:|UndefinedBehavior|Assertion|==\d+==ERROR')
+
+
+def changes(evidence):
+    return [call for call in evidence['cloud']['calls'] if call['method'] == 'POST' and call['path'].startswith('/v1/groups/')]
+
+
+def verb_of(call):
+    return call['path'].rsplit('/', 1)[1]
+
+
+def group_of(call):
+    return call['path'].split('/')[3]
+
+
+def is_done(call):
+    return call['status'] in (0, 202) and not call.get('effect', '').startswith('none:')
+
+
+def never_above_max(evidence):
+    for call in changes(evidence):
+        limit = evidence['groups'].get(group_of(call), {}).get('max')
+        asked = call.get('asked')
+        if verb_of(call) == 'grow' and limit is not None and asked is not None and asked > limit:
+            yield call['at'] / 1000, f"{group_of(call)}: asked for {asked} machines, max is {limit}"
+    for at, groups in evidence['samples']:
+        for name, group in groups.items():
+            limit = evidence['groups'].get(name, {}).get('max')
+            if limit is not None and max(group['desired'], group['machines']) > limit:
+                yield at, f"{name}: {group['desired']} desired, {group['machines']} machines, max is {limit}"
+
+
+def never_below_min(evidence):
+    before = {}
+    for at, groups in evidence['samples']:
+        for name, group in groups.items():
+            least = evidence['groups'].get(name, {}).get('min', 0)
+            previous_at, previous = before.get(name, (0, 0))
+            ours = any(group_of(c) == name and verb_of(c) in ('remove', 'stop', 'cancel') and is_done(c) and
+                       previous_at <= c['at'] / 1000 <= at for c in changes(evidence))
+            if ours and previous >= least > group['desired']:
+                yield at, f"{name}: {group['desired']} desired, min is {least}"
+            before[name] = (at, group['desired'])
+
+
+def never_bought_twice(evidence):
+    bought = {}
+    for call in changes(evidence):
+        launched = int((re.search(r'launched (\d+)', call.get('effect', '')) or [0, 0])[1])
+        token = call.get('token', '')
+        if launched and bought.get(token):
+            yield call['at'] / 1000, f"token {token} bought {launched} machines once more"
+        bought[token] = bought.get(token, 0) + launched
+    for token, count in evidence['cloud']['by_token'].items():
+        if token != 'initial' and count != bought.get(token, 0):
+            yield 0, f"token {token}: the cloud counts {count} machines, its calls {bought.get(token, 0)}"
+    total = sum(evidence['cloud']['by_token'].values())
+    if total != evidence['cloud']['purchases']:
+        yield 0, f"{evidence['cloud']['purchases']} machines were bought, tokens account for {total}"
+
+
+def never_removes_busy(evidence):
+    for call in changes(evidence):
+        if not is_done(call):
+            continue
+        for machine, occupants in (call.get('occupied') or {}).items():
+            yield call['at'] / 1000, f"{verb_of(call)} of {machine}, where {', '.join(occupants)} lived"
+
+
+def one_leader(evidence):
+    """Who wrote the lease last leads; the others write nothing until they write it themselves."""
+    if not evidence['lease']:
+        return
+    is_lease = {id(e): e['resource'] == 'leases' and e['name'] == evidence['lease'] for e in evidence['audit']}
+    terms = sorted((e['done'], evidence['users'][e['user']]) for e in evidence['audit']
+                   if e['user'] in evidence['users'] and is_lease[id(e)] and e['verb'] in WRITES and e['code'] < 300)
+    for entry in evidence['audit']:
+        replica = evidence['users'].get(entry['user'])
+        if replica is None or is_lease[id(entry)] or entry['verb'] not in WRITES:
+            continue
+        leader = next((who for done, who in reversed(terms) if done <= entry['at']), 'nobody')
+        if leader != replica:
+            yield entry['at'], f"{replica} wrote ({entry['verb']} {entry['resource']} {entry['name']}) while {leader} led"
+
+
+def terms_in_order(evidence):
+    """A token begins with the term of its leader: no call of a term once a later one called."""
+    newest = 0
+    for call in changes(evidence):
+        found = re.match(r'preheat-(\d+)-', call.get('token', ''))
+        if not found:
+            yield call['at'] / 1000, f"a call with the token {call.get('token', '')!r}, which says no term"
+            continue
+        if int(found[1]) < newest:
+            yield call['at'] / 1000, f"term {found[1]} called the cloud after term {newest}"
+        newest = max(newest, int(found[1]))
+
+
+def only_allowed_writes(evidence):
+    for entry in evidence['audit']:
+        if entry['user'] not in evidence['users'] or entry['verb'] not in WRITES:
+            continue
+        what = entry['resource'] + (f"/{entry['sub']}" if entry['sub'] else '')
+        if (entry['verb'], what) not in ALLOWED:
+            yield entry['at'], f"{entry['verb']} {what} {entry['name']} by {entry['user']}"
+
+
+def never_forbidden(evidence):
+    for entry in evidence['audit']:
+        if entry['user'] in evidence['users'] and entry['code'] in (401, 403):
+            yield entry['at'], (f"{entry['user']} may not {entry['verb']} {entry['resource']}/{entry['sub']} "
+                                f"{entry['name']}: {entry['code']}")
+
+
+def never_writes(evidence):
+    """Of a dry run: not one writing call, to the API server or to the cloud."""
+    for entry in evidence['audit']:
+        if entry['user'] in evidence['users'] and entry['verb'] in WRITES:
+            yield entry['at'], f"{entry['verb']} {entry['resource']} {entry['name']} in a dry run"
+    for call in changes(evidence):
+        yield call['at'] / 1000, f"{call['path']} in a dry run"
+
+
+def at_time(history, at):
+    """What a watch had seen of each key at a time."""
+    now = {}
+    for when, key, state in history:
+        if when > at:
+            break
+        now[key] = state
+    return now
+
+
+def never_fewer_than_run(evidence):
+    """A replica that serves ends by eviction from a marked node, not by a Deployment made too small."""
+    pods, nodes = {}, {}
+    deletions = {}
+    for entry in evidence['audit']:
+        if entry['verb'] == 'delete' and entry['resource'] == 'pods' and not entry['sub']:
+            deletions.setdefault(entry['name'], []).append((entry['at'], entry['user']))
+    timeline = sorted([(t, 0, k, s) for t, k, s in evidence['nodes']] + [(t, 1, k, s) for t, k, s in evidence['pods']],
+                      key=lambda item: item[:2])
+    for at, is_pod, key, state in timeline:
+        if not is_pod:
+            nodes[key] = state
+            continue
+        before = pods.get(key)
+        pods[key] = state
+        if not (before and state and before['ready'] and state['ending'] and not before['ending']):
+            continue
+        by_controller = any('replicaset-controller' in user and abs(when - at) < 5
+                            for when, user in deletions.get(key.split('/')[-1], []))
+        node = nodes.get(before['node'])
+        if by_controller and node and not node['cordoned']:
+            yield at, f"{key} served on {before['node']}, and its Deployment was made smaller than what ran"
+
+
+def held_on_missing(evidence):
+    for call in changes(evidence):
+        if verb_of(call) not in ('remove', 'stop') or not is_done(call):
+            continue
+        for begin, end, group in evidence['stale']:
+            if group_of(call) == group and begin <= call['at'] / 1000 <= end:
+                yield call['at'] / 1000, f"{verb_of(call)} in {group} ({call.get('effect')}), and nothing was known of its pool"
+
+
+def settled(evidence):
+    if not evidence.get('quiet'):
+        return
+    begin, end = evidence['quiet']
+    for call in changes(evidence):
+        if begin <= call['at'] / 1000 <= end:
+            yield call['at'] / 1000, f"{call['path']} ({call.get('effect')}) while the world stood still"
+    for entry in evidence['audit']:
+        if entry['user'] in evidence['users'] and begin <= entry['at'] <= end and entry['verb'] in WRITES and \
+                entry['resource'] in ('nodes', 'pods', 'deployments'):
+            yield entry['at'], f"{entry['verb']} {entry['resource']} {entry['name']} while the world stood still"
+
+
+def nothing_left_over(evidence):
+    final = evidence.get('final')
+    if not final:
+        return
+    for name, node in final['nodes'].items():
+        if node['cordoned'] or node['ours']:
+            yield 0, f"node {name} was left cordoned or marked: {node}"
+        if name not in final['machines']:
+            yield 0, f"node {name} has no machine any more"
+    for name, machine in final['machines'].items():
+        if machine == 'running' and name not in final['nodes']:
+            yield 0, f"machine {name} runs and is no node"
+
+
+def clean_logs(evidence):
+    for replica, lines in evidence['logs'].items():
+        for line in lines:
+            if PROBLEM.search(line):
+                yield 0, f'{replica}: {line.strip()[:300]}'
+                continue
+            try:
+                said = json.loads(line)
+            except ValueError:
+                yield 0, f'{replica}: a line that is no JSON: {line.strip()[:300]}'
+                continue
+            if said.get('level') == 'error' and not any(re.search(p, line) for p in evidence.get('expected_errors', [])):
+                yield 0, f'{replica}: {line.strip()[:300]}'
+
+
+LAWS = (never_above_max, never_below_min, never_bought_twice, never_removes_busy, one_leader, terms_in_order,
+        only_allowed_writes, never_forbidden, never_fewer_than_run, held_on_missing, settled, nothing_left_over,
+        clean_logs)
+DRY_LAWS = (never_writes, never_forbidden, clean_logs)
+
+
+def judge(evidence, laws=LAWS):
+    """All that broke, as (law, time, sentence)."""
+    return [(law.__name__, at, text) for law in laws for at, text in law(evidence)]
+
+
+def main():
+    with open(sys.argv[1], encoding='utf-8') as file:
+        broken = judge(json.load(file))
+    for law, at, text in broken:
+        print(f'{law}: {at:.1f}: {text}')
+    return 1 if broken else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
