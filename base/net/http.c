@@ -67,7 +67,6 @@ static void finish(struct http_transfer *t)
 	r->response_len = r->error.kind == ERROR_NONE ? t->body.len : 0;
 	r->transfer = NULL;
 	r->answered = t;
-	assert(r->done);
 	r->done(r); /* may start r anew, and may free it */
 	release(t);
 }
@@ -111,6 +110,7 @@ static bool stream(struct http_transfer *t, const char *bytes, size_t len)
 {
 	struct http_request *r = t->request;
 
+	assert(r->on_chunk);
 	r->answered = t;
 	if (r->on_chunk(r, bytes, len) && !t->is_settled)
 		return true;
