@@ -1,18 +1,32 @@
 #!/usr/bin/env bash
-# Builds the rig's machines once, and prints the path of the program. Exit code 77: there is no Go.
+# Builds the rig's machines once, kept outside the checkout, and prints the path of the program.
+# Exit 77, with the reason, where there is no Go that can.
 set -euo pipefail
 cd "$(dirname "$0")/machines"
+export GOTOOLCHAIN=${GOTOOLCHAIN:-local} CGO_ENABLED=0
 
-command -v go >/dev/null || {
-	echo "rig machines: Go is absent (go not in PATH), so nothing that needs them can run" >&2
+skip() {
+	echo "SKIPPED: the rig's machines cannot be built: $*" >&2
 	exit 77
 }
-hash=$({ go version; cat go.mod go.sum ./*.go; } | sha256sum | cut -c1-16)
-folder=${XDG_CACHE_HOME:-$HOME/.cache}/preheat/rig/machines-$hash
+
+command -v go >/dev/null || skip 'there is no Go'
+said=$(go list -m 2>&1) || skip "$(go version) does not do: $(tail -n 1 <<<"$said")"
+sources=$(find . -name '*.go' ! -name '*_test.go' | sort)
+# shellcheck disable=SC2086 # names of ours, without blanks
+sum=$(cat go.mod go.sum $sources | sha256sum)
+folder=${XDG_CACHE_HOME:-$HOME/.cache}/preheat/rig/machines-${sum:0:16}
 if [ ! -x "$folder/machines" ]; then
-	echo "building the rig's machines into $folder" >&2
 	mkdir -p "$folder"
-	GOTOOLCHAIN=local go build -p 2 -trimpath -ldflags "-s -w" -o "$folder/machines.$$" .
-	mv "$folder/machines.$$" "$folder/machines"
+	exec 8>"$folder/lock"
+	flock 8
+	if [ ! -x "$folder/machines" ]; then
+		echo "building the rig's machines, once" >&2
+		go build -p 2 -buildvcs=false -trimpath -ldflags '-s -w' -o "$folder/machines.part" . || {
+			echo "the rig's machines cannot be built" >&2
+			exit 3
+		}
+		mv "$folder/machines.part" "$folder/machines"
+	fi
 fi
 echo "$folder/machines"
