@@ -8,6 +8,11 @@ static const char *copy(struct arena *a, const char *text)
 	return text == NULL ? NULL : arena_strdup(a, text, strlen(text));
 }
 
+static const char *copy_or_none(struct arena *a, const char *text)
+{
+	return text == NULL || text[0] == '\0' ? NULL : copy(a, text);
+}
+
 static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p)
 {
 	struct pool_known known = {
@@ -16,7 +21,7 @@ static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p
 		.selector = arena_array(a, struct cluster_label, p->selector_count),
 		.selector_count = p->selector_count,
 		.gpus_per_replica = p->gpus_per_replica,
-		.gpu_resource = copy(a, p->gpu_resource),
+		.gpu_resource = copy_or_none(a, p->gpu_resource),
 		.groups = arena_array(a, int, p->group_count),
 		.group_count = p->group_count,
 	};
@@ -26,6 +31,11 @@ static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p
 	for (size_t i = 0; i < p->group_count; i++)
 		known.groups[i] = p->groups[i];
 	return known;
+}
+
+static const char *resource_of(const struct cluster_group *g)
+{
+	return g->gpu_resource == NULL || g->gpu_resource[0] == '\0' ? "nvidia.com/gpu" : g->gpu_resource;
 }
 
 /* As far as it is told: the label that marks the nodes, what else is known of them, and their GPUs. */
@@ -44,8 +54,7 @@ static struct template told_template(struct cluster *c, const struct cluster_gro
 	for (size_t i = 0; i < g->taint_count; i++)
 		rows[i] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
 	struct decoded_list taints = { rows, g->taint_count };
-	struct resource gpus = { g->gpu_resource == NULL ? "nvidia.com/gpu" : g->gpu_resource,
-				 g->gpus_per_node * 1000 };
+	struct resource gpus = { resource_of(g), g->gpus_per_node * 1000 };
 	return (struct template){ model_labels(c, &labels), model_taints(c, &taints), model_resources(c, &gpus, 1),
 				  false };
 }
@@ -71,10 +80,10 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 		.name = copy(a, g->name),
 		.provider = copy(a, g->provider),
 		.label = { copy(a, g->label.key), copy(a, g->label.value) },
-		.provider_id_prefix = copy(a, g->provider_id_prefix),
+		.provider_id_prefix = copy_or_none(a, g->provider_id_prefix),
 		.gpus_per_node = g->gpus_per_node,
 		.max = g->max,
-		.gpu_resource = copy(a, g->gpu_resource == NULL ? "nvidia.com/gpu" : g->gpu_resource),
+		.gpu_resource = copy(a, resource_of(g)),
 		.template = template_of(c, g),
 	};
 }

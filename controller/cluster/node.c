@@ -109,7 +109,7 @@ static const char *capacity_type(const struct node *n)
 	return strcmp(told, "CAPACITY_BLOCK") == 0 ? "reserved" : told;
 }
 
-/* "aws:///eu-west-1a/i-0abc": the last part; of a scale set's machine the set too: "aks-gpu-vmss/3". */
+/* "aws:///eu-west-1a/i-0abc": the last part; of a scale set's machine the set too: "aks-gpu-vmss/virtualMachines/3". */
 static const char *machine_id(const char *provider_id)
 {
 	const char *last = strrchr(provider_id, '/');

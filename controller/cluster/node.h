@@ -35,7 +35,7 @@ enum node_interruption {
 struct node {
 	const char *name;
 	const char *provider_id; /* "" when not told */
-	const char *machine_id;	 /* the last part of it: "i-0abc", "aks-gpu-1-vmss/3"; "" without */
+	const char *machine_id;	 /* the last part of it: "i-0abc", "aks-gpu-1-vmss/virtualMachines/3"; "" without */
 	const char *zone, *instance_type, *capacity_type; /* "" when not told; "spot", "on-demand", "reserved" */
 	const struct label_set *labels;
 	const struct taint_set *taints;

@@ -61,13 +61,20 @@ static int64_t sharers(const struct label_set *labels, const char *resource)
 	return value < 1 ? 1 : value;
 }
 
-int64_t device_whole_milli(const struct label_set *labels, const char *resource, int64_t units_milli)
+static int64_t plus(int64_t a, int64_t b)
 {
-	if (!starts_with(resource, "nvidia.com/"))
-		return units_milli;
-	int64_t whole = units_milli / sharers(labels, resource);
-	int64_t slices = unit_slices(labels, resource);
-	return slices == 0 ? whole : whole * slices / slices_of(labels);
+	return a > INT64_MAX - 500 - b ? INT64_MAX - 500 : a + b;
+}
+
+/* In millionths, so that seven sevenths are one. */
+static int64_t whole_micro(const struct label_set *labels, const struct resource *r)
+{
+	int64_t micro = r->milli > INT64_MAX / 7000 ? INT64_MAX / 7 : r->milli * 1000;
+	if (!starts_with(r->name, "nvidia.com/"))
+		return micro;
+	int64_t slices = unit_slices(labels, r->name);
+	micro /= sharers(labels, r->name);
+	return slices == 0 || slices > 7 ? micro : micro * slices / slices_of(labels);
 }
 
 int64_t devices_whole_milli(const struct label_set *labels, const struct resources *set)
@@ -75,8 +82,8 @@ int64_t devices_whole_milli(const struct label_set *labels, const struct resourc
 	int64_t sum = 0;
 	for (size_t i = 0; i < intern_count(set); i++)
 		if (device_is_gpu(set->items[i].name))
-			sum += device_whole_milli(labels, set->items[i].name, set->items[i].milli);
-	return sum;
+			sum = plus(sum, whole_micro(labels, &set->items[i]));
+	return (sum + 500) / 1000;
 }
 
 struct suffix {

@@ -8,11 +8,9 @@
 
 bool device_is_gpu(const char *resource);
 /*
- * Thousandths of whole GPUs that so many thousandths of units of the resource are. The labels are those of the node's
- * (NULL: unknown, units are taken as whole devices, MIG profiles by their name).
+ * All GPUs of a set, in thousandths of whole ones. The labels are those of the node; NULL: unknown, units are taken as
+ * whole devices, MIG profiles by their name.
  */
-int64_t device_whole_milli(const struct label_set *labels, const char *resource, int64_t units_milli);
-/* All GPUs of a set, in thousandths of whole ones. */
 int64_t devices_whole_milli(const struct label_set *labels, const struct resources *set);
 
 /* A quantity of Kubernetes in thousandths: "191690m" is 191690, "2Ki" 2048000. False, out untouched, when it is none.
