@@ -5,6 +5,8 @@
  * A started request completes exactly once, always from the loop and never
  * inside http_start(). Its memory belongs to the caller until then. Any HTTP
  * answer is a success here, whatever its status; redirects are not followed.
+ * A request over a kept connection that proves dead before a byte came back
+ * is sent once more: what must not happen twice carries a token of its own.
  * Messages name the method and the URL without its query and its user; they
  * never contain a header or a body.
  */

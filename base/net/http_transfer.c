@@ -111,6 +111,7 @@ static int on_connection(void *user, curl_socket_t fd, curlsocktype purpose)
 static void set_connection(CURL *easy, const struct http_request *r)
 {
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* else ending it waits, blocking, for a dead name server */
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -287,6 +287,33 @@ static void a_call_may_start_anew_inside_done(void **state)
 	free(peer_close(p));
 }
 
+static void start_once_more(struct call *c)
+{
+	if (c->done == 1)
+		http_start(c->http, &c->r);
+}
+
+/* The peer closed the kept connection meanwhile, as an API server does that restarts. */
+static void a_dead_kept_connection_is_replaced(void **state)
+{
+	static const char answer[] = OK "Content-Length: 2\r\n\r\nhi";
+	const struct peer_step script[] = { { PEER_ACCEPT, NULL }, { PEER_READ, NULL },	  { PEER_SEND, answer },
+					    { PEER_READ, NULL },   { PEER_ACCEPT, NULL }, { PEER_READ, NULL },
+					    { PEER_SEND, answer }, { PEER_END, NULL } };
+	struct scripted_peer *p = peer_open(script);
+	struct call c = call_to(peer_url(p));
+
+	(void)state;
+	c.r.method = "POST";
+	c.r.body = "x";
+	c.r.body_len = 1;
+	c.then = start_once_more;
+	call_run(&c);
+	assert_int_equal(c.done, 2);
+	assert_int_equal(c.kind, ERROR_NONE);
+	free(peer_close(p));
+}
+
 static void freed(struct http_request *r)
 {
 	*(int *)r->user += 1;
@@ -377,6 +404,7 @@ int main(void)
 		cmocka_unit_test(messages_show_no_password),
 		cmocka_unit_test(a_cancelled_call_completes_once),
 		cmocka_unit_test(a_call_may_start_anew_inside_done),
+		cmocka_unit_test(a_dead_kept_connection_is_replaced),
 		cmocka_unit_test(a_call_may_be_freed_inside_done),
 		cmocka_unit_test(too_many_at_once_are_refused),
 		cmocka_unit_test(statuses_have_kinds),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static void hello(const struct server_request *q, struct server_answer *a)
 {
@@ -47,6 +48,25 @@ static void from_file(const struct server_request *q, struct server_answer *a)
 	fclose(f);
 }
 
+/* "hello " 1000 times. */
+static void packed(const struct server_request *q, struct server_answer *a)
+{
+	unsigned char room[200];
+	char text[6000];
+	z_stream z = {
+		.next_in = (unsigned char *)text, .avail_in = sizeof text, .next_out = room, .avail_out = sizeof room
+	};
+
+	for (size_t i = 0; i < sizeof text; i++)
+		text[i] = "hello "[i % 6];
+	assert_string_equal(server_header(q, "Accept-Encoding"), "gzip");
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	buf_append(&a->body, room, z.total_out);
+	deflateEnd(&z);
+	a->headers[0] = "Content-Encoding: gzip";
+}
+
 static void empty(const struct server_request *q, struct server_answer *a)
 {
 	(void)q;
@@ -58,7 +78,7 @@ static const struct server_route routes[] = {
 	{ "GET", "/hello", hello, greeting },	{ "GET", "/under/*", hello, greeting },
 	{ "POST", "/echo", echo, NULL },	{ "PUT", "/echo", echo, NULL },
 	{ "GET", "/too-long", too_long, NULL }, { "GET", "/file", from_file, NULL },
-	{ "GET", "/empty", empty, NULL },
+	{ "GET", "/empty", empty, NULL },	{ "GET", "/packed", packed, NULL },
 };
 static const char *const security[] = { "X-Content-Type-Options: nosniff", "Cache-Control: no-store", NULL };
 
@@ -166,6 +186,25 @@ static void a_file_is_sent_whole(void **state)
 	assert_int_equal(c.status, 200);
 	assert_int_equal(c.response_len, 10000);
 	assert_memory_equal(c.response, "0123456789012345", 16);
+}
+
+static void packed_answers_are_unpacked_within_the_cap(void **state)
+{
+	struct served *s = *state;
+	char url[128];
+
+	snprintf(url, sizeof url, "%s/packed", s->base);
+	for (size_t cap = 5999; cap <= 6000; cap++) {
+		struct call c = call_to(url);
+		c.r.accepts_gzip = true;
+		c.r.max_response = cap;
+		c.r.user = &c;
+		http_start(s->http, &c.r);
+		while (http_active(s->http))
+			loop_once(s->loop);
+		assert_int_equal(c.kind, cap < 6000 ? ERROR_INVALID : ERROR_NONE);
+		assert_int_equal(c.response_len, cap < 6000 ? 0 : 6000);
+	}
 }
 
 static void a_body_has_a_longest_length(void **state)
@@ -371,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(routes_answer),
 		TEST(a_file_is_sent_whole),
+		TEST(packed_answers_are_unpacked_within_the_cap),
 		TEST(a_body_has_a_longest_length),
 		TEST(strange_requests_get_an_answer_or_a_closed_door),
 		TEST(every_answer_has_the_headers),
