@@ -23,6 +23,8 @@ struct api {
 	char why_not[160];
 	struct api_counts counts;
 	uint64_t seed, streams;
+	struct arena texts; /* of the kinds */
+	struct api_kind *kinds;
 	bool is_near; /* the server is on this machine: packing answers only costs */
 };
 
@@ -59,6 +61,7 @@ void api_close(struct api *a)
 		return;
 	assert(!a->active);
 	credential_close(a->credential);
+	arena_release(&a->texts);
 	free(a);
 }
 
@@ -95,6 +98,27 @@ struct api_counts api_counts(const struct api *a)
 struct random api_random(struct api *a, const char *purpose)
 {
 	return random_stream(a->seed + ++a->streams, purpose);
+}
+
+const struct api_kind *api_kind_known(const struct api *a, const char *api_version, const char *kind)
+{
+	for (const struct api_kind *k = a->kinds; k; k = k->next)
+		if (!strcmp(k->api_version, api_version) && !strcmp(k->kind, kind))
+			return k;
+	return NULL;
+}
+
+const struct api_kind *api_kind_learn(struct api *a, const struct api_kind *k)
+{
+	struct api_kind *copy = arena_new(&a->texts, struct api_kind);
+
+	*copy = *k;
+	copy->api_version = arena_strdup(&a->texts, k->api_version, strlen(k->api_version));
+	copy->kind = arena_strdup(&a->texts, k->kind, strlen(k->kind));
+	copy->plural = arena_strdup(&a->texts, k->plural, strlen(k->plural));
+	copy->next = a->kinds;
+	a->kinds = copy;
+	return copy;
 }
 
 /* The one place where a writing call is kept back. */

@@ -113,6 +113,15 @@ struct api_counts {
 };
 struct api_counts api_counts(const struct api *a);
 
+/* Kinds that were looked up, for verbs.h. */
+struct api_kind {
+	const char *api_version, *kind, *plural;
+	bool is_namespaced, has_scale;
+	struct api_kind *next;
+};
+const struct api_kind *api_kind_known(const struct api *a, const char *api_version, const char *kind);
+const struct api_kind *api_kind_learn(struct api *a, const struct api_kind *k); /* copied */
+
 /*
  * "/api/v1/namespaces/NS/PLURAL/NAME/SUB" or "/apis/GROUP/VERSION/...": parts may be NULL and are escaped.
  */
@@ -122,5 +131,7 @@ struct api_object {
 	const char *name_space, *name, *subresource;
 };
 void api_object_path(const struct api_object *o, struct buf *out);
+/* "2026-01-02T15:04:05.250000Z", as MicroTime is written. */
+void api_time(millis at, struct buf *out);
 /* "?name=value" or "&name=value", escaped; nothing for a NULL value. */
 void api_query(struct buf *url, const char *name, const char *value);

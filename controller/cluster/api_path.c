@@ -1,6 +1,7 @@
 #include "controller/cluster/api.h"
 
 #include <string.h>
+#include <time.h>
 
 static void escape(struct buf *out, const char *text)
 {
@@ -42,4 +43,15 @@ void api_query(struct buf *url, const char *name, const char *value)
 		return;
 	buf_printf(url, "%c%s=", url->text && strchr(url->text, '?') ? '&' : '?', name);
 	escape(url, value);
+}
+
+void api_time(millis at, struct buf *out)
+{
+	time_t seconds = (time_t)(at / SECOND);
+	struct tm tm;
+	char text[32];
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	buf_printf(out, "%s.%03d000Z", text, (int)(at % SECOND));
 }

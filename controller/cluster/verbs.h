@@ -86,29 +86,6 @@ struct eviction {
 };
 void eviction_start(struct api *a, struct eviction *v);
 
-/* The scale of any object that has one; kinds are looked up once. */
-struct scale_call {
-	const char *api_version, *kind; /* "apps/v1", "Deployment" */
-	const char *name_space, *name;
-	bool is_write;	  /* false: only read */
-	int64_t replicas; /* to set; nothing is written when it is so already */
-	void (*done)(struct scale_call *c);
-	void *user;
-
-	struct error error;   /* valid inside done(), as what follows. ERROR_NOT_FOUND: no such object, or kind */
-	int64_t wanted;	      /* spec.replicas as it is now */
-	int64_t running;      /* status.replicas */
-	int64_t before;	      /* spec.replicas as found */
-	const char *selector; /* of its pods; may be NULL */
-
-	struct api_call call;
-	struct api *api;
-	struct buf path, body;
-	struct arena arena;
-	int rounds;
-};
-void scale_start(struct api *a, struct scale_call *c);
-
 /* The plural under which the server serves a kind, from /apis/GROUP/VERSION; kept once found. */
 struct plural_call {
 	const char *api_version, *kind;
@@ -125,6 +102,30 @@ struct plural_call {
 	struct timer timer;
 };
 void plural_start(struct api *a, struct plural_call *c);
+
+/* The scale of any object that has one; kinds are looked up once. */
+struct scale_call {
+	const char *api_version, *kind; /* "apps/v1", "Deployment" */
+	const char *name_space, *name;
+	bool is_write;	  /* false: only read */
+	int64_t replicas; /* to set; nothing is written when it is so already */
+	void (*done)(struct scale_call *c);
+	void *user;
+
+	struct error error;   /* valid inside done(), as what follows. ERROR_NOT_FOUND: no such object, or kind */
+	int64_t wanted;	      /* spec.replicas as it is now */
+	int64_t running;      /* status.replicas */
+	int64_t before;	      /* spec.replicas as found */
+	const char *selector; /* of its pods; may be NULL */
+
+	struct api_call call;
+	struct plural_call lookup;
+	struct api *api;
+	struct buf path, body;
+	struct arena arena;
+	int rounds;
+};
+void scale_start(struct api *a, struct scale_call *c);
 
 /* Create, replace, patch or delete by object and body. */
 enum object_verb { OBJECT_GET, OBJECT_CREATE, OBJECT_PUT, OBJECT_PATCH /* merge */, OBJECT_APPLY, OBJECT_DELETE };

@@ -1,0 +1,336 @@
+#include "controller/cluster/lease.h"
+
+#include "controller/cluster/lease_record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum step { STEP_NONE, STEP_READ, STEP_CREATE, STEP_UPDATE, STEP_LAST_READ, STEP_RELEASE };
+
+struct lease {
+	struct lease_setup setup;
+	struct arena texts; /* of the setup */
+	struct clock wall;
+	struct random random;
+	const char *path; /* of the lease */
+	const char *all;  /* where one is created */
+
+	struct arena arena;
+	struct lease_record record; /* as last seen; resource_version NULL: there is none */
+	char holder[256], address[256];
+	millis changed_at; /* when the record was first seen as it is */
+	bool is_held;
+	millis renewed_at; /* when the last renewal that went well was sent */
+	struct error trouble;
+
+	enum step step;
+	struct api_call call;
+	struct buf body;
+	millis sent_at;
+	struct timer next, deadline;
+	void (*closed)(void *user);
+	void *closed_user;
+};
+
+static void start(struct lease *l, enum step step);
+
+static millis now_of(const struct lease *l)
+{
+	return loop_now(api_loop(l->setup.api));
+}
+
+bool lease_is_held(const struct lease *l)
+{
+	return l->is_held && now_of(l) - l->renewed_at < l->setup.renew_deadline;
+}
+
+const char *lease_holder(const struct lease *l)
+{
+	return l->holder;
+}
+
+const char *lease_holder_address(const struct lease *l)
+{
+	return l->address;
+}
+
+int64_t lease_transitions(const struct lease *l)
+{
+	return l->record.transitions;
+}
+
+const struct error *lease_trouble(const struct lease *l)
+{
+	return &l->trouble;
+}
+
+static void free_lease(struct lease *l)
+{
+	struct arena texts = l->texts;
+	void (*closed)(void *user) = l->closed;
+	void *user = l->closed_user;
+
+	timer_stop(&l->next);
+	timer_stop(&l->deadline);
+	arena_release(&l->arena);
+	buf_release(&l->body);
+	free(l);
+	arena_release(&texts);
+	closed(user);
+}
+
+static void lose(struct lease *l, const char *why)
+{
+	if (!l->is_held)
+		return;
+	l->is_held = false;
+	timer_stop(&l->deadline);
+	l->setup.on_lost(l->setup.user, why);
+}
+
+static void deadline_passed(struct timer *t)
+{
+	struct lease *l = t->user;
+	char why[700];
+
+	snprintf(why, sizeof why, "the lease was not renewed in time%s%s", l->trouble.kind != ERROR_NONE ? ": " : "",
+		 l->trouble.message);
+	lose(l, why);
+}
+
+static void next_try(struct timer *t)
+{
+	struct lease *l = t->user;
+
+	if (l->closed)
+		start(l, STEP_LAST_READ);
+	else
+		start(l, l->is_held ? STEP_UPDATE : STEP_READ);
+}
+
+static void try_after(struct lease *l, millis wait)
+{
+	l->next.user = l;
+	timer_start(api_loop(l->setup.api), &l->next, wait, next_try);
+}
+
+/* Candidates come a little apart; the leader keeps time. */
+static void try_later(struct lease *l)
+{
+	double apart = l->is_held ? 0 : 0.2 * random_uniform(&l->random);
+
+	try_after(l, l->setup.retry + (millis)((double)l->setup.retry * apart));
+}
+
+static void set_holder(struct lease *l, const char *holder, const char *address)
+{
+	bool is_news = strcmp(l->holder, holder) || strcmp(l->address, address);
+
+	snprintf(l->holder, sizeof l->holder, "%s", holder);
+	snprintf(l->address, sizeof l->address, "%s", address);
+	if (is_news && l->setup.on_holder)
+		l->setup.on_holder(l->setup.user);
+}
+
+/* What an answer holds becomes what is known; false when it cannot be read. */
+static bool learn(struct lease *l)
+{
+	struct arena fresh = { 0 };
+	struct lease_record got;
+	struct error e;
+
+	if (!lease_record_read(l->call.response, l->call.response_len, &fresh, &got, &e)) {
+		l->trouble = e;
+		arena_release(&fresh);
+		return false;
+	}
+	if (!l->record.resource_version || strcmp(l->record.resource_version, got.resource_version))
+		l->changed_at = now_of(l);
+	arena_release(&l->arena);
+	l->arena = fresh;
+	l->record = got;
+	set_holder(l, got.holder ? got.holder : "", got.address ? got.address : "");
+	return true;
+}
+
+static bool is_ours(const struct lease *l)
+{
+	return !strcmp(l->holder, l->setup.identity);
+}
+
+static bool is_free(const struct lease *l)
+{
+	return !l->holder[0] || now_of(l) - l->changed_at >= l->record.duration_seconds * SECOND;
+}
+
+static void renewed(struct lease *l)
+{
+	bool is_new = !l->is_held;
+	millis left = l->sent_at + l->setup.renew_deadline - now_of(l);
+
+	l->is_held = true;
+	l->renewed_at = l->sent_at;
+	l->deadline.user = l;
+	timer_start(api_loop(l->setup.api), &l->deadline, left > 0 ? left : 0, deadline_passed);
+	if (is_new)
+		l->setup.on_won(l->setup.user);
+}
+
+static void after_read(struct lease *l)
+{
+	if (l->call.status == 404) {
+		lose(l, "the lease was deleted");
+		start(l, STEP_CREATE);
+	} else if (l->call.error.kind != ERROR_NONE || !learn(l)) {
+		try_later(l);
+	} else if (is_ours(l) || is_free(l)) {
+		start(l, STEP_UPDATE);
+	} else {
+		lose(l, "another replica holds the lease");
+		try_later(l);
+	}
+}
+
+static void after_write(struct lease *l)
+{
+	bool was_late = now_of(l) - l->sent_at >= l->setup.renew_deadline;
+
+	if (l->call.error.kind == ERROR_NONE && !was_late && learn(l)) {
+		renewed(l);
+		try_later(l);
+	} else if (l->is_held && (l->call.status == 409 || l->call.status == 404)) {
+		start(l, STEP_READ); /* is it still ours? */
+	} else {
+		try_later(l);
+	}
+}
+
+static void answered(struct api_call *c)
+{
+	struct lease *l = c->user;
+	enum step step = l->step;
+
+	l->step = STEP_NONE;
+	l->trouble = c->error;
+	if (l->closed && step != STEP_LAST_READ && step != STEP_RELEASE) {
+		try_after(l, 0);
+	} else if (step == STEP_LAST_READ) {
+		if (c->error.kind == ERROR_NONE && learn(l) && is_ours(l))
+			start(l, STEP_RELEASE);
+		else
+			free_lease(l);
+	} else if (step == STEP_RELEASE) {
+		free_lease(l);
+	} else if (step == STEP_READ) {
+		after_read(l);
+	} else {
+		after_write(l);
+	}
+}
+
+static void write_body(struct lease *l, enum step step)
+{
+	bool is_release = step == STEP_RELEASE, is_kept = step == STEP_UPDATE && is_ours(l);
+	struct lease_wish w = {
+		.name_space = l->setup.name_space,
+		.name = l->setup.name,
+		.holder = is_release ? "" : l->setup.identity,
+		.address = is_release ? NULL : l->setup.address,
+		.duration_seconds = is_release ? 1 : (l->setup.duration + SECOND - 1) / SECOND,
+		.transitions = l->record.transitions + (step == STEP_UPDATE && !is_kept),
+		.acquired = is_kept ? l->record.acquired : NULL,
+		.now = clock_now(&l->wall),
+	};
+
+	buf_clear(&l->body);
+	lease_record_write(&w, step == STEP_CREATE ? NULL : &l->record, &l->body);
+}
+
+static void start(struct lease *l, enum step step)
+{
+	bool is_write = step == STEP_CREATE || step == STEP_UPDATE || step == STEP_RELEASE;
+
+	if (is_write)
+		write_body(l, step);
+	timer_stop(&l->next);
+	l->step = step;
+	l->sent_at = now_of(l);
+	l->call = (struct api_call){
+		.method = !is_write		? "GET"
+			  : step == STEP_CREATE ? "POST"
+						: "PUT",
+		.path = step == STEP_CREATE ? l->all : l->path,
+		.body = is_write ? l->body.text : NULL,
+		.effect = is_write ? API_LEASE : API_READ,
+		.is_single = true,
+		.timeout = l->setup.renew_deadline / 2,
+		.done = answered,
+		.user = l,
+	};
+	api_start(l->setup.api, &l->call);
+}
+
+static const char *kept(struct lease *l, const char *text)
+{
+	return text ? arena_strdup(&l->texts, text, strlen(text)) : NULL;
+}
+
+static const char *path_for(struct lease *l, const char *name)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	api_object_path(&(struct api_object){ .api_version = "coordination.k8s.io/v1",
+					      .plural = "leases",
+					      .name_space = l->setup.name_space,
+					      .name = name },
+			&path);
+	return kept(l, path.text);
+}
+
+static bool check_times(const struct lease_setup *s, struct error *e)
+{
+	if (s->duration >= SECOND && s->retry > 0 && s->retry < s->renew_deadline && s->renew_deadline < s->duration)
+		return true;
+	return error_set(e, ERROR_INVALID,
+			 "lease: duration %lld ms, renew deadline %lld ms, retry %lld ms; allowed: duration > renew "
+			 "deadline > retry > 0, and a duration of at least 1 s",
+			 (long long)s->duration, (long long)s->renew_deadline, (long long)s->retry);
+}
+
+struct lease *lease_open(const struct lease_setup *s, struct error *e)
+{
+	struct lease_setup setup = *s;
+
+	setup.duration = setup.duration ? setup.duration : 15 * SECOND;
+	setup.renew_deadline = setup.renew_deadline ? setup.renew_deadline : 10 * SECOND;
+	setup.retry = setup.retry ? setup.retry : 2 * SECOND;
+	if (!check_times(&setup, e))
+		return NULL;
+	struct lease *l = calloc(1, sizeof *l);
+	if (!l)
+		abort();
+	l->setup = setup;
+	l->setup.name = kept(l, s->name);
+	l->setup.name_space = kept(l, s->name_space);
+	l->setup.identity = kept(l, s->identity);
+	l->setup.address = kept(l, s->address);
+	l->path = path_for(l, l->setup.name);
+	l->all = path_for(l, NULL);
+	l->wall = clock_open();
+	l->random = api_random(s->api, "lease");
+	start(l, STEP_READ);
+	return l;
+}
+
+void lease_close(struct lease *l, void (*closed)(void *user), void *user)
+{
+	l->closed = closed;
+	l->closed_user = user;
+	lose(l, "shutting down");
+	timer_stop(&l->next);
+	if (l->step != STEP_NONE)
+		api_cancel(&l->call);
+	else
+		try_after(l, 0);
+}
