@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""kill -9 of the only controller, again and again, at drawn times and while calls to the cloud are open: never is anything
+bought twice or forgotten."""
+import os
+import random
+import time
+
+import kube
+import laws
+import stage
+import world
+
+ROUNDS = 14
+
+
+def crash(s):
+    draw = random.Random(s.options.seed)
+    s.mark(f'seed {s.options.seed}')
+    w = world.World(s.speed, chat_spot=12, chat_od=8, embed=2, train=4)
+    s.start_machines(w)
+    for thing in w.objects():
+        s.kube.create(thing)
+    s.open_eyes()
+    s.accounts('preheat-a')
+    manifest = os.path.join(s.folder, 'pools.yaml')
+    with open(manifest, 'w', encoding='utf-8') as file:
+        file.write(w.manifests(s.machines.url))
+    controller = s.controller('preheat-a', '--pool', manifest, '--no-election', '--namespace', stage.SPACE).start()
+    s.expect('chat and embed serve', lambda: s.pods('chat') and s.pods('embed'), 90)
+    for number in range(ROUNDS):
+        one_round(s, controller, draw, number)
+    s.machines.end_faults()
+    s.pass_time(60)
+    settle(s, w)
+    s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
+    s.replay(controller)
+    s.judge()
+
+
+def one_round(s, controller, draw, number):
+    """Something to do, often with a cloud that keeps its answer, and the end in the midst of it."""
+    faults = hinder(s, draw)
+    if number % 3 != 2:
+        s.machines.traffic('chat', draw.uniform(6, 20), draw.uniform(60, 240))
+    if number in (2, 7):
+        s.kube.create(world.job(f'job-{number}', 2, '120s'))
+    begun = time.time()
+    how = draw.choice(['call', 'any', 'any'])
+    if how == 'call':
+        wait_for_call(s, begun, draw.uniform(3, 6))
+        time.sleep(draw.choice([0, 0.01, 0.05, 0.2]))
+    else:
+        time.sleep(draw.uniform(0.3, 6))
+    controller.kill()
+    s.mark(f'round {number}: killed {time.time() - begun:.1f} s into it ({how}; {", ".join(faults) or "a good cloud"})')
+    time.sleep(draw.choice([0, 0, 1, 4]))
+    s.machines.end_faults()
+    controller.start()
+
+
+def hinder(s, draw):
+    faults = [('slow-answer', {'value': draw.choice([200, 1500])}), ('lost-answer', {'count': 2}), ('hang', {'count': 3}),
+              ('server-error', {'count': 2}), ('throttle', {'count': 2})]
+    chosen = draw.sample(faults, draw.choice([0, 1, 1, 2]))
+    for name, more in chosen:
+        s.machines.fault(name, draw.choice(['chat-spot', 'chat-od', 'train']), **more)
+    return [name for name, _ in chosen]
+
+
+def wait_for_call(s, since, patience):
+    """Until the cloud has been asked to change something."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        calls = laws.changes({'cloud': s.machines.calls()})
+        if calls and calls[-1]['at'] / 1000 >= since:
+            return
+        time.sleep(0.01)
+
+
+def settle(s, w):
+    """At the end machines, nodes and replicas are what is wanted, and nothing else is there."""
+    s.expect('nothing is under way any more', lambda: at_rest(s), 180)
+    s.pass_time(300)
+    s.expect('and nothing is later', lambda: at_rest(s), 60)
+    wanted = {}
+    for name in ('chat', 'embed'):
+        wanted[name] = s.kube.one('Deployment', name, world.SPACE)['spec']['replicas']
+        s.check(f'{name}: {wanted[name]} replicas are wanted, {len(s.pods(name))} serve', len(s.pods(name)) == wanted[name])
+    machines = len(s.running('chat-spot')) + len(s.running('chat-od'))
+    s.check(f'chat: {machines} machines run for {wanted["chat"]} replicas', machines == wanted['chat'])
+    s.check('train is at zero', not s.running('train') and s.group('train')['desired'] == 0)
+    groups = s.machines.groups()
+    for name, group in groups.items():
+        serving = sum(m['goal'] == 'run' for m in group['machines'])
+        s.check(f'{name}: {group["desired"]} machines are asked for, {serving} are there', serving == group['desired'])
+    s.evidence['final'] = {'nodes': s.watches['Node'].snapshot(), 'replicas': wanted,
+                           'machines': {m['id']: m['state'] for g in groups.values() for m in g['machines']}}
+
+
+def at_rest(s):
+    """No machine changes state, no pod waits, no node is marked, and the cloud was asked nothing for five minutes."""
+    groups = s.machines.groups()
+    moving = [m for g in groups.values() for m in g['machines'] if m['state'] not in ('running', 'stopped')]
+    calls = laws.changes({'cloud': s.machines.calls()})
+    marked = [n for n in s.watches['Node'].snapshot().values() if n['cordoned'] or n['ours']]
+    waiting = [p for p in s.watches['Pod'].snapshot().values() if p['phase'] == 'Pending' or p['ending']]
+    try:
+        jobs = [j for j in s.kube.items('Job', world.SPACE) if not (j.get('status') or {}).get('completionTime')]
+    except (OSError, kube.Refused):
+        return False
+    return not moving and not marked and not waiting and not jobs and time.time() - calls[-1]['at'] / 1000 > s.real(300)
+
+
+if __name__ == '__main__':
+    stage.main(crash, 'crash')
