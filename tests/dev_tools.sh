@@ -10,7 +10,7 @@
 		libcurl4-openssl-dev:curl-config libev-dev:/usr/include/ev.h
 		libmicrohttpd-dev:/usr/include/microhttpd.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
-	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache)
+	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
 	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)
