@@ -42,6 +42,7 @@ void cluster_free(struct cluster *c)
 	if (c == NULL)
 		return;
 	c->on_change = NULL;
+	cluster_set_fleet(c, NULL, 0, NULL, 0);
 	struct pod *p = NULL;
 	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
 		pod_release(c, p);
@@ -50,7 +51,6 @@ void cluster_free(struct cluster *c)
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL; i = 0)
 		node_release(c, n);
 	forget_rest(c);
-	cluster_set_fleet(c, NULL, 0, NULL, 0);
 	store_release(&c->nodes);
 	store_release(&c->providers);
 	store_release(&c->budgets);
@@ -138,17 +138,24 @@ const struct pod **model_sorted_pods(const struct pod **pods, size_t count)
 	return pods;
 }
 
+static size_t count_pool(const struct pool_known *pool, const struct pod **pods)
+{
+	size_t count = 0;
+	for (const struct pod *p = pool->pods; p != NULL; p = p->pool_next, count++)
+		if (pods != NULL)
+			pods[count] = p;
+	return count;
+}
+
 const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena *a, size_t *count)
 {
-	size_t room = 0, at = 0;
-	const struct pod *p = NULL;
-	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
-		room += pool < 0 ? p->pool >= 0 : p->pool == pool;
+	size_t first = pool < 0 ? 0 : (size_t)pool, end = pool < 0 ? c->pool_count : first + 1, room = 0;
+	for (size_t i = first; i < end; i++)
+		room += count_pool(&c->pools[i], NULL);
 	const struct pod **pods = arena_array(a, const struct pod *, room);
-	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
-		if (pool < 0 ? p->pool >= 0 : p->pool == pool)
-			pods[at++] = p;
-	*count = room;
+	*count = 0;
+	for (size_t i = first; i < end; i++)
+		*count += count_pool(&c->pools[i], pods + *count);
 	return model_sorted_pods(pods, room);
 }
 

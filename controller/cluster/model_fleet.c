@@ -107,6 +107,9 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 		known_pools[i] = copy_pool(&fleet, &pools[i]);
 	for (size_t i = 0; i < group_count; i++)
 		known_groups[i] = copy_group(c, &fleet, &groups[i]);
+	struct pod *p = NULL;
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+		pod_leave_pool(p);
 	drop_templates(c);
 	arena_release(&c->fleet);
 	c->fleet = fleet;
@@ -117,7 +120,6 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 	struct node *n = NULL;
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;)
 		node_place(c, n);
-	struct pod *p = NULL;
 	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
 		pod_place(c, p);
 	arena_clear(&c->scratch);

@@ -12,6 +12,7 @@ struct pool_known {
 	const char *gpu_resource; /* NULL: any */
 	int *groups;
 	size_t group_count;
+	struct pod *pods;
 };
 
 /* What a new node of the group will be. */
@@ -108,8 +109,9 @@ void node_release(struct cluster *c, struct node *n);
 /* pod.c */
 void pod_attach(struct cluster *c, struct pod *p, struct node *n); /* n may be NULL: it waits */
 void pod_detach(struct pod *p);
-void pod_weigh(struct pod *p);				/* its GPUs by what its node is; only while detached */
-void pod_place(const struct cluster *c, struct pod *p); /* sets the pool */
+void pod_weigh(struct pod *p);			  /* its GPUs by what its node is; only while detached */
+void pod_place(struct cluster *c, struct pod *p); /* among the pods of its pool, if it is of one */
+void pod_leave_pool(struct pod *p);
 void pod_release(struct cluster *c, struct pod *p);
 
 /* pod_shape.c */

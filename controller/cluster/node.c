@@ -325,6 +325,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	model_tell_node(c, CLUSTER_NODE_GONE, n, at, false);
 	forget_object(c, n);
 	struct node bare = { .name = n->name, .pods = n->pods, .hash = n->hash, .group = -1 };
+	bare.placeholder_count = n->placeholder_count;
 	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = "";
 	*n = bare;
 	weigh_pods(n);

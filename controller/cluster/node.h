@@ -64,6 +64,7 @@ struct node {
 	struct pod *pods;
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
+	uint32_t placeholder_count;
 };
 
 const char *node_owner_name(enum node_owner owner);

@@ -87,7 +87,10 @@ void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 		p->next->link = &p->next;
 	*head = p;
 	pod_weigh(p);
-	if (n != NULL && pod_counts(p))
+	if (n == NULL)
+		return;
+	n->placeholder_count += p->is_placeholder;
+	if (pod_counts(p))
 		n->gpus_used_milli += p->gpus_milli;
 }
 
@@ -96,24 +99,49 @@ void pod_detach(struct pod *p)
 	*p->link = p->next;
 	if (p->next != NULL)
 		p->next->link = p->link;
-	if (p->node != NULL && pod_counts(p))
-		home(p)->gpus_used_milli -= p->gpus_milli;
 	p->link = NULL;
+	if (p->node == NULL)
+		return;
+	home(p)->placeholder_count -= p->is_placeholder;
+	if (pod_counts(p))
+		home(p)->gpus_used_milli -= p->gpus_milli;
 }
 
-void pod_place(const struct cluster *c, struct pod *p)
+static bool is_of(const struct pod *p, const struct pool_known *pool)
+{
+	bool is_one = strcmp(pool->name_space, p->namespace) == 0 && pool->selector_count > 0;
+	for (size_t k = 0; is_one && k < pool->selector_count; k++) {
+		const char *value = label_set_get(p->labels, pool->selector[k].key);
+		is_one = value != NULL && strcmp(value, pool->selector[k].value) == 0;
+	}
+	return is_one;
+}
+
+void pod_leave_pool(struct pod *p)
+{
+	if (p->pool_link == NULL)
+		return;
+	*p->pool_link = p->pool_next;
+	if (p->pool_next != NULL)
+		p->pool_next->pool_link = p->pool_link;
+	p->pool_next = NULL;
+	p->pool_link = NULL;
+}
+
+void pod_place(struct cluster *c, struct pod *p)
 {
 	p->pool = -1;
-	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++) {
-		const struct pool_known *pool = &c->pools[i];
-		bool is_of = strcmp(pool->name_space, p->namespace) == 0 && pool->selector_count > 0;
-		for (size_t k = 0; is_of && k < pool->selector_count; k++) {
-			const char *value = label_set_get(p->labels, pool->selector[k].key);
-			is_of = value != NULL && strcmp(value, pool->selector[k].value) == 0;
-		}
-		if (is_of)
+	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++)
+		if (is_of(p, &c->pools[i]))
 			p->pool = (int)i;
-	}
+	if (p->pool < 0)
+		return;
+	struct pod **head = &c->pools[p->pool].pods;
+	p->pool_next = *head;
+	p->pool_link = head;
+	if (p->pool_next != NULL)
+		p->pool_next->pool_link = &p->pool_next;
+	*head = p;
 }
 
 /* What two records of one pod may say differently. */
@@ -350,6 +378,7 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 	if (p != NULL) {
 		before = *p;
 		pod_detach(p);
+		pod_leave_pool(p);
 	} else {
 		p = pod_new(c, seen);
 	}
@@ -375,6 +404,7 @@ void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)
 	model_tell_pod(c, CLUSTER_POD_GONE, p, at, false);
 	struct node *n = home(p);
 	pod_detach(p);
+	pod_leave_pool(p);
 	store_remove(&c->pods, p);
 	pod_release(c, p);
 	if (n != NULL)

@@ -84,8 +84,9 @@ struct pod {
 	char ip[46]; /* "" when none yet */
 
 	/* private to the model */
-	struct pod *next, **link; /* among the pods of its node */
-	const char *gang;	  /* name of the pod group that it is of, NULL without */
+	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
+	struct pod *pool_next, **pool_link; /* among those of its pool */
+	const char *gang;		    /* name of the pod group that it is of, NULL without */
 	int gang_kind, gang_size;
 	uint32_t hash;
 };

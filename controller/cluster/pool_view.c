@@ -22,8 +22,8 @@ static void count_replica(struct pool_view *v, struct pool_group_view *g, const 
 		v->draining++;
 		g->draining++;
 	} else if (p->state == POD_READY) {
-		bool ends = (p->owner != NULL && strcmp(p->owner->kind, "Job") == 0) ||
-			    p->evict == POD_EVICT_ON_COMPLETION;
+		bool ends =
+			(p->owner != NULL && strcmp(p->owner->kind, "Job") == 0) || p->evict == POD_EVICT_ON_COMPLETION;
 		v->ready++;
 		g->ready++;
 		v->work += ends;
@@ -31,6 +31,20 @@ static void count_replica(struct pool_view *v, struct pool_group_view *g, const 
 		v->starting++;
 		g->starting++;
 	}
+}
+
+/* Replicas of the pool on a node where nobody else holds a GPU; 0 where somebody does. */
+static int64_t alone_on(const struct node *n, int pool)
+{
+	int64_t replicas = 0;
+	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
+		if (!pod_counts(p))
+			continue;
+		if (p->pool != pool && p->has_gpus)
+			return 0;
+		replicas += p->pool == pool && !p->is_placeholder && p->state != POD_TERMINATING;
+	}
+	return replicas;
 }
 
 static void count_placed(struct pool_view *v, const struct pool_known *pool, const struct pod *p)
@@ -48,6 +62,9 @@ static void count_placed(struct pool_view *v, const struct pool_known *pool, con
 	}
 	count_replica(v, g, p);
 	v->elsewhere += at < 0;
+	int64_t alone = is_emptied(p->node) ? 0 : alone_on(p->node, p->pool);
+	if (alone > 0 && (g->least_on_node == 0 || alone < g->least_on_node))
+		g->least_on_node = alone;
 }
 
 /* What one replica asks: as its pods do, or as far as the manifest says. */
@@ -85,11 +102,11 @@ static int64_t places_on(const struct node *n, const struct replica *r, int with
 }
 
 /* The newest pod of the pool that is no placeholder, by creation and uid. */
-static const struct pod *example_of(const struct cluster *c, int pool)
+static const struct pod *example_of(const struct pool_known *pool)
 {
-	const struct pod *best = NULL, *p = NULL;
-	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;) {
-		if (p->pool != pool || p->is_placeholder || !p->has_gpus)
+	const struct pod *best = NULL;
+	for (const struct pod *p = pool->pods; p != NULL; p = p->pool_next) {
+		if (p->is_placeholder || !p->has_gpus)
 			continue;
 		if (best == NULL || p->created_at > best->created_at ||
 		    (p->created_at == best->created_at && memcmp(p->uid, best->uid, sizeof p->uid) > 0))
@@ -101,7 +118,7 @@ static const struct pod *example_of(const struct cluster *c, int pool)
 static struct replica replica_of(const struct cluster *c, size_t index)
 {
 	const struct pool_known *pool = &c->pools[index];
-	const struct pod *example = example_of(c, (int)index);
+	const struct pod *example = example_of(pool);
 	struct replica r = { NULL, pool->gpu_resource, pool->gpus_per_replica * 1000 };
 	if (example != NULL)
 		r.requests = example->shape->requests;
@@ -113,34 +130,19 @@ static struct replica replica_of(const struct cluster *c, size_t index)
 	return r;
 }
 
-/* Replicas of the pool on a node where nobody else holds a GPU; 0 where somebody does. */
-static int64_t alone_on(const struct node *n, int pool)
-{
-	int64_t replicas = 0;
-	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
-		if (!pod_counts(p))
-			continue;
-		if (p->pool != pool && p->has_gpus)
-			return 0;
-		replicas += p->pool == pool && !p->is_placeholder && p->state != POD_TERMINATING;
-	}
-	return replicas;
-}
-
 static void count_node(struct pool_group_view *g, const struct node *n, int pool, const struct replica *r)
 {
 	g->nodes += !n->is_leaving;
-	if (!is_emptied(n)) {
-		int64_t alone = alone_on(n, pool);
-		if (alone > 0 && (g->least_on_node == 0 || alone < g->least_on_node))
-			g->least_on_node = alone;
-	}
 	if (!node_is_usable(n))
 		return;
-	int64_t free_places = places_on(n, r, -1);
 	g->usable_nodes++;
+	/* Most nodes are full: then there is nothing to look for. Parts of GPUs are rounded, and say nothing so exact. */
+	bool has_parts = n->gpus_milli % 1000 != 0 || n->gpus_used_milli % 1000 != 0;
+	bool has_room = has_parts || n->gpus_milli > n->gpus_used_milli;
+	int64_t free_places = has_room ? places_on(n, r, -1) : 0;
 	g->free_places += free_places;
-	g->placeholder_places += places_on(n, r, pool) - free_places;
+	if (n->placeholder_count > 0)
+		g->placeholder_places += places_on(n, r, pool) - free_places;
 }
 
 static void count_pending(const struct cluster *c, struct pool_view *v, int pool, struct arena *a)
@@ -174,12 +176,11 @@ struct pool_view cluster_pool_view(const struct cluster *c, size_t index, struct
 	struct pool_view v = { .groups = arena_array(a, struct pool_group_view, pool->group_count),
 			       .group_count = pool->group_count };
 	struct replica replica = replica_of(c, index);
-	const struct pod *p = NULL;
 	const struct node *n = NULL;
 	for (size_t i = 0; i < pool->group_count; i++)
 		v.groups[i].group = pool->groups[i];
-	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
-		if (p->pool == (int)index && p->node != NULL)
+	for (const struct pod *p = pool->pods; p != NULL; p = p->pool_next)
+		if (p->node != NULL)
 			count_placed(&v, pool, p);
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
 		int at = n->is_known ? position(pool, n->group) : -1;
