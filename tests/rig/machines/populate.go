@@ -25,6 +25,7 @@ type load struct {
 	nodes     int
 	pods      int
 	workers   int
+	isThere   bool
 	events    float64
 	lasting   time.Duration
 }
@@ -38,6 +39,7 @@ func populate(ctx context.Context, arguments []string) error {
 	flags.StringVar(&l.etcd, "etcd", "", "URL of the server's etcd: one of each is made by the API, the others there, much faster")
 	flags.IntVar(&l.nodes, "nodes", 0, "nodes to create")
 	flags.IntVar(&l.pods, "pods", 0, "pods to create, bound and running")
+	flags.BoolVar(&l.isThere, "there", false, "they are there already: only patch")
 	flags.IntVar(&l.workers, "workers", 32, "requests at a time")
 	flags.Float64Var(&l.events, "events-per-second", 0, "then patch the status of so many pods a second")
 	flags.DurationVar(&l.lasting, "for", time.Minute, "how long to patch")
@@ -54,8 +56,10 @@ func populate(ctx context.Context, arguments []string) error {
 	if err := l.prepare(ctx); err != nil {
 		return err
 	}
-	if err := l.fill(ctx); err != nil {
-		return err
+	if !l.isThere {
+		if err := l.fill(ctx); err != nil {
+			return err
+		}
 	}
 	return l.stir(ctx)
 }

@@ -32,7 +32,8 @@ func loadNode(i int) *core.Node {
 		node.Labels["nvidia.com/gpu.deploy."+part] = "true"
 	}
 	for key, value := range map[string]string{"eks.amazonaws.com/nodegroup": g.Name, "nvidia.com/gpu.present": "true",
-		"eks.amazonaws.com/capacityType": "ON_DEMAND", "nvidia.com/gpu.product": "NVIDIA-A10G",
+		"simulated.preheat.dev/node-group": g.Name,
+		"eks.amazonaws.com/capacityType":   "ON_DEMAND", "nvidia.com/gpu.product": "NVIDIA-A10G",
 		"nvidia.com/gpu.memory": "23028", "nvidia.com/gpu.count": "8", "nvidia.com/gpu.family": "ampere",
 		"nvidia.com/gpu.machine": g.InstanceType, "nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.replicas": "1",
 		"nvidia.com/gpu.compute.minor": "6", "nvidia.com/gpu.sharing-strategy": "none", "nvidia.com/mig.capable": "false",
@@ -49,7 +50,7 @@ func loadNode(i int) *core.Node {
 	for name, quantity := range g.devices() {
 		node.Status.Capacity[name], node.Status.Allocatable[name] = quantity, quantity
 	}
-	for n := range 36 {
+	for n := range 31 {
 		repository := fmt.Sprintf("602401143452.dkr.ecr.eu-west-1.amazonaws.com/serving/part-%d", n)
 		node.Status.Images = append(node.Status.Images, core.ContainerImage{SizeBytes: int64(n+1) * 12345678,
 			Names: []string{fmt.Sprintf("%s@sha256:%064x", repository, n*7919), repository + ":v1.0.0-build.1"}})
