@@ -54,3 +54,10 @@ millis clock_real(const struct clock *c, millis duration)
 {
 	return duration <= 0 ? 0 : (duration - 1) / c->speed + 1;
 }
+
+millis clock_of_wall(const struct clock *c, millis wall)
+{
+	if (c->follows_machine || c->is_by_hand)
+		return wall;
+	return clock_now(c) - (machine(CLOCK_REALTIME) - wall) * c->speed;
+}

@@ -29,5 +29,7 @@ void clock_turn(struct clock *c, millis by); /* by >= 0; only by hand */
 
 millis clock_now(const struct clock *c);  /* since the Unix epoch; the machine's own may be set back */
 millis clock_mono(const struct clock *c); /* since some start; never goes back */
+/* What this clock shows when the wall's shows `wall`; the past too. By hand: the same. */
+millis clock_of_wall(const struct clock *c, millis wall);
 /* How long a duration of this clock takes in the world, for timers: rounded up, 0 stays 0. By hand: the same. */
 millis clock_real(const struct clock *c, millis duration);

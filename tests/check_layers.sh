@@ -49,6 +49,7 @@ controller/simulation/queue_requests.c stdlib.h
 unbanned='
 base/terminal.c getenv
 base/zone.c getenv
+controller/commands/access.c getenv
 '
 
 longest=600

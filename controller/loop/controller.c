@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const millis SYNC_POLL = 20, CLOSE_POLL = 20;
+static const size_t EXPORT_BYTES = (size_t)4 << 20;
 
 static void synced(struct timer *t)
 {
@@ -68,9 +69,13 @@ const struct published *controller_published(const struct controller *c)
 	return &c->published;
 }
 
-struct history *controller_history(const struct controller *c)
+bool controller_export(struct controller *c, const struct replica_tail *after, struct buf *out, int64_t *last,
+		       struct error *e)
 {
-	return c->history;
+	if (!c->history)
+		return error_set(e, ERROR_UNAVAILABLE, "this replica does not lead");
+	*last = c->tick - 1;
+	return replica_export(c->history, after, EXPORT_BYTES, out, e);
 }
 
 static void finish(struct controller *c)
@@ -85,6 +90,7 @@ static void finish(struct controller *c)
 	arena_release(&c->next_arena);
 	arena_release(&c->manifest_arena);
 	free(c->idle);
+	free(c->follow);
 	free(c);
 	closed(user);
 }

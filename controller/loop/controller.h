@@ -7,6 +7,7 @@
 #pragma once
 #include "controller/manifest/manifest.h"
 #include "controller/web/published.h"
+#include "state/replica.h"
 
 struct api;
 struct controller;
@@ -31,7 +32,7 @@ struct controller_settings {
 	const char *namespace; /* of the Lease and of events on nodes */
 	const char *lease;     /* its name */
 	const char *identity;  /* of this replica */
-	const char *address;   /* where followers reach us; "" for none */
+	const char *address;   /* where followers find controller_export(), ending in a query; "" for none */
 	millis lease_duration, lease_renew, lease_retry; /* 0: 15, 10, 2 s */
 
 	/* The published value changed: a tick is over, or the role is another. */
@@ -44,7 +45,9 @@ struct controller_settings {
 /* Starts to watch and, when it leads, to decide. NULL on failure. */
 struct controller *controller_open(const struct controller_settings *s, struct error *e) MUST_USE;
 const struct published *controller_published(const struct controller *c);
-/* The open history, for whoever serves copies of it; NULL when there is none. */
-struct history *controller_history(const struct controller *c);
+/* What a follower does not have yet (state/replica.h), while we lead; *last: the newest tick. ERROR_UNAVAILABLE when we do
+ * not lead. */
+bool controller_export(struct controller *c, const struct replica_tail *after, struct buf *out, int64_t *last,
+		       struct error *e) MUST_USE;
 /* Ends all calls and gives the lease back; `closed` comes exactly once, from the loop. */
 void controller_close(struct controller *c, void (*closed)(void *user), void *user);

@@ -1,3 +1,4 @@
+#include "controller/loop/follow.h"
 #include "controller/loop/parts.h"
 
 #include "controller/recall/recall.h"
@@ -29,7 +30,7 @@ static bool close_old_intents(struct controller *c, struct error *e)
 	bool ok = launch_open_ones(c->history, &a, &open, &count, e);
 
 	for (size_t i = 0; ok && i < count; i++) {
-		log_info("intent-found", LOG_S("token", open[i].token), LOG_S("group", open[i].group),
+		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
 			 LOG_I("target", open[i].target), LOG_END);
 		ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
 	}
@@ -87,6 +88,7 @@ static void begin(struct controller *c)
 {
 	struct error e = { 0 };
 
+	follow_pause(c);
 	if (!open_history(c, &e) || !fleet_open(c, &e)) {
 		fail(c, &e);
 		return;
@@ -140,6 +142,7 @@ static void settle(struct timer *t)
 	close_history(c);
 	use_next_manifest(c);
 	c->state = STATE_FOLLOWING;
+	follow_go_on(c);
 	lead_go_on(c);
 }
 

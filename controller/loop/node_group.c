@@ -97,7 +97,7 @@ static void adopt(struct node_group *g, const struct machine *m)
 		struct start like = { .pool = i,
 				      .group = position,
 				      .kind = m->state == MACHINE_WAKING ? START_WAKE : START_COLD,
-				      .asked_at = m->launched_at > 0 ? m->launched_at : clock_now(g->context->clock),
+				      .asked_at = m->launched_at > 0 ? clock_of_wall(g->context->clock, m->launched_at) : clock_now(g->context->clock),
 				      .is_adopted = true,
 				      .ends_at_device = g->context->runs_work(g->context->user, i) };
 		starts_ask(g->context->starts, &like, replicas_per_node(spec_of(g), &fleet->pools[i]));

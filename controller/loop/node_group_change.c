@@ -40,7 +40,7 @@ static void end_intent(struct node_group *g, const char *outcome)
 	struct error e = { 0 };
 
 	if (g->context->history && !launch_end(g->context->history, g->operation.token, outcome, clock_now(g->context->clock), &e))
-		log_error("intent-not-ended", LOG_S("token", g->operation.token), LOG_E(&e), LOG_END);
+		log_error("intent-not-ended", LOG_S("operation", g->operation.token), LOG_E(&e), LOG_END);
 	operation_forget(g);
 }
 
@@ -204,7 +204,7 @@ static void begin(struct node_group *g, enum provider_verb verb, int64_t desired
 		return;
 	log_info("provider-asked", LOG_S("group", spec_of(g)->name), LOG_S("verb", provider_verb_name(verb)),
 		 LOG_I("desired", desired), LOG_I("machines", (int64_t)g->operation.id_count),
-		 LOG_S("token", g->operation.token), LOG_END);
+		 LOG_S("operation", g->operation.token), LOG_END);
 	send(g);
 }
 

@@ -148,9 +148,9 @@ void lead_stop_acting(struct controller *c, const char *why);
 bool lead_is_quiet(const struct controller *c); /* nothing of ours is under way any more */
 void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
 
-/* report.c: events on the objects concerned, and the pools' status */
-void report_tick(struct controller *c);
-void report_stuck(struct controller *c, const struct start *s, const char *why);
+/* events.c: events on the objects concerned, and the pools' status */
+void events_of_tick(struct controller *c);
+void events_of_stuck(struct controller *c, const struct start *s, const char *why);
 
 /* status.c: the status of WarmPools in the API server */
 void status_write(struct controller *c);

@@ -99,7 +99,7 @@ static void give_up(struct controller *c, size_t index, millis now)
 	p->stuck_at = now;
 	starts_stuck(&c->starts, index, now);
 	replace(c, &s, p->stuck_reason);
-	report_stuck(c, &s, p->stuck_reason);
+	events_of_stuck(c, &s, p->stuck_reason);
 	arena_release(&a);
 }
 

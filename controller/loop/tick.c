@@ -75,7 +75,7 @@ static void tick(struct controller *c)
 	c->published.ticks++;
 	c->published.tick_ended_mono = clock_mono(c->clock);
 	publish(c);
-	report_tick(c);
+	events_of_tick(c);
 	observe_taken(c);
 	retain_some(c);
 }

@@ -36,7 +36,7 @@ static void tell(struct controller *c, size_t pool, const char *reason, const ch
 	events_tell(c->events, &e);
 }
 
-void report_stuck(struct controller *c, const struct start *s, const char *why)
+void events_of_stuck(struct controller *c, const struct start *s, const char *why)
 {
 	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
 	const struct machine *m = node_group_machine(&c->groups[group], s->machine);
@@ -104,7 +104,7 @@ static void tell_unschedulable(struct controller *c)
 	arena_release(&a);
 }
 
-void report_tick(struct controller *c)
+void events_of_tick(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		if (c->pools[i].changed_at == c->snapshot.now && c->pools[i].has_reported)

@@ -1,0 +1,178 @@
+#include "controller/loop/follow.h"
+
+#include "base/quantity.h"
+#include "controller/loop/parts.h"
+#include "state/replica.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_MOST = 64 << 20 };
+static const millis ASK_EVERY = 2 * SECOND, ASK_TIMEOUT = 20 * SECOND; /* of the world */
+
+struct follow {
+	struct controller *controller;
+	struct history *copy;
+	struct timer timer;
+	struct http_request request;
+	struct retry retry;
+	char url[512];
+	int64_t lag, taken;
+	bool is_calling, is_paused, is_closed;
+};
+
+static void ask(struct timer *t);
+
+static void again(struct follow *f, millis after)
+{
+	f->timer.user = f;
+	if (!f->is_closed && !f->is_paused)
+		timer_start(f->controller->loop, &f->timer, after, ask);
+}
+
+static void close_copy(struct follow *f)
+{
+	history_close(f->copy);
+	f->copy = NULL;
+}
+
+/* A history of ours that is not the leader's: the leader's is the truth. */
+static void start_over(struct follow *f, const struct error *why)
+{
+	log_warn("history-copy-begins-anew", LOG_E(why), LOG_END);
+	close_copy(f);
+	replica_discard(f->controller->settings.history_path);
+}
+
+static void take(struct follow *f, const struct http_request *r)
+{
+	const char *last = http_header(r, "Preheat-Last-Tick");
+	struct replica_tail tail = { .tick = -1 };
+	struct error e = { 0 };
+
+	if (r->response_len && !replica_import(f->copy, r->response, r->response_len, &e)) {
+		start_over(f, &e);
+		return;
+	}
+	f->taken += r->response_len > 0;
+	int64_t newest = 0;
+	if (replica_tail(f->copy, &tail, &e) && last && fixed_parse(last, strlen(last), 0, &newest))
+		f->lag = newest - tail.tick;
+}
+
+static void answered(struct http_request *r)
+{
+	struct follow *f = r->user;
+	millis wait = ASK_EVERY;
+
+	f->is_calling = false;
+	if (f->is_closed || f->is_paused || !f->copy)
+		return;
+	if (r->error.kind == ERROR_NONE && r->status == 200) {
+		retry_reset(&f->retry);
+		take(f, r);
+		if (f->lag > 0)
+			wait = 0;
+	} else if (r->error.kind == ERROR_NONE && r->status == 409) {
+		start_over(f, &(struct error){ ERROR_CONFLICT, "the leader's history is another one" });
+	} else {
+		wait = retry_next(&f->retry, 0);
+	}
+	again(f, wait);
+}
+
+static bool open_copy(struct follow *f)
+{
+	struct error e = { 0 };
+
+	if (f->copy)
+		return true;
+	f->copy = replica_open(f->controller->settings.history_path, &e);
+	if (!f->copy)
+		log_warn("history-copy-not-opened", LOG_E(&e), LOG_END);
+	return f->copy != NULL;
+}
+
+static void ask(struct timer *t)
+{
+	struct follow *f = t->user;
+	struct controller *c = f->controller;
+	const char *address = c->lease ? lease_holder_address(c->lease) : "";
+	struct replica_tail tail = { .tick = -1 };
+	struct error e = { 0 };
+
+	if (f->is_calling || !address[0] || lease_is_held(c->lease) || !open_copy(f)) {
+		again(f, ASK_EVERY);
+		return;
+	}
+	if (!replica_tail(f->copy, &tail, &e)) {
+		start_over(f, &e);
+		again(f, ASK_EVERY);
+		return;
+	}
+	snprintf(f->url, sizeof f->url, "%s&tick=%" PRId64 "&crc=%" PRIu32, address, tail.tick, tail.crc);
+	f->request = (struct http_request){ .method = "GET",
+					    .url = f->url,
+					    .timeout = ASK_TIMEOUT,
+					    .max_response = BATCH_MOST,
+					    .done = answered,
+					    .user = f };
+	f->is_calling = true;
+	http_start(c->settings.http, &f->request);
+}
+
+void follow_open(struct controller *c)
+{
+	struct follow *f = calloc(1, sizeof *f);
+
+	if (!f)
+		abort();
+	f->controller = c;
+	f->retry = retry_make(SECOND, 15 * SECOND, api_random(c->api, "follow"));
+	c->follow = f;
+	if (c->lease)
+		again(f, 0);
+}
+
+void follow_pause(struct controller *c)
+{
+	struct follow *f = c->follow;
+
+	if (!f)
+		return;
+	f->is_paused = true;
+	f->lag = 0;
+	timer_stop(&f->timer);
+	if (f->is_calling)
+		http_cancel(&f->request);
+	close_copy(f);
+}
+
+void follow_go_on(struct controller *c)
+{
+	struct follow *f = c->follow;
+
+	if (!f || !f->is_paused)
+		return;
+	f->is_paused = false;
+	if (c->lease)
+		again(f, ASK_EVERY);
+}
+
+bool follow_is_idle(const struct controller *c)
+{
+	return !c->follow || !c->follow->is_calling;
+}
+
+int64_t follow_lag(const struct controller *c)
+{
+	return c->follow ? c->follow->lag : 0;
+}
+
+void follow_close(struct controller *c)
+{
+	follow_pause(c);
+	c->follow->is_closed = true;
+}

@@ -1,0 +1,22 @@
+/*
+ * What the controller serves over HTTP: /metrics, /healthz, /readyz and an
+ * index. Reads the published value at the moment of the request.
+ */
+#pragma once
+#include "base/net/server.h"
+#include "controller/web/published.h"
+
+struct web;
+
+/* Listens; until something is shown it is alive and not ready. NULL with the error of server_open. */
+struct web *web_open(struct loop *loop, const char *listen, struct error *e) MUST_USE;
+uint16_t web_port(const struct web *w);
+/*
+ * /replica for followers that know `key` (copied): `export` fills the batch after a tick and tells the newest one.
+ * ERROR_CONFLICT becomes 409, anything else 503.
+ */
+typedef bool web_export_fn(void *user, int64_t tick, uint32_t crc, struct buf *out, int64_t *last, struct error *e);
+void web_serve_replica(struct web *w, const char *key, web_export_fn *export, void *user);
+/* What is served from now on; must outlive it. NULL: nothing yet. */
+void web_show(struct web *w, const struct published *p);
+void web_close(struct web *w); /* takes NULL */
