@@ -287,6 +287,41 @@ static void a_call_may_start_anew_inside_done(void **state)
 	free(peer_close(p));
 }
 
+/* The proxy sees the whole URL, without resolving it. */
+static void a_proxy_is_used_where_one_is_told(void **state)
+{
+	static const char answer[] = OK "Content-Length: 5\r\n\r\nproxy";
+	static const struct peer_step script[] = { { PEER_ACCEPT, NULL },
+						   { PEER_READ, NULL },
+						   { PEER_SEND, answer },
+						   { PEER_HOLD, NULL },
+						   { PEER_END, NULL } };
+	static const struct {
+		const char *url;
+		bool is_explicit, is_proxied;
+	} cases[] = {
+		{ "http://elsewhere.invalid/x", true, true }, { "http://elsewhere.invalid/x", false, true },
+		{ "http://127.0.0.1:1/x", true, true },	      { "http://127.0.0.1:1/x", false, false },
+		{ "http://localhost:1/x", false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct scripted_peer *p = peer_open(script);
+		struct call c = call_to(cases[i].url);
+		c.r.proxy = cases[i].is_explicit ? peer_url(p) : NULL;
+		setenv("http_proxy", cases[i].is_explicit ? "" : peer_url(p), 1);
+		unsetenv("no_proxy");
+		unsetenv("NO_PROXY");
+		call_run(&c);
+		unsetenv("http_proxy");
+		assert_string_equal(c.response, cases[i].is_proxied ? "proxy" : "");
+		char *seen = peer_close(p);
+		assert_int_equal(strstr(seen, cases[i].url) != NULL, cases[i].is_proxied);
+		free(seen);
+	}
+}
+
 static void start_once_more(struct call *c)
 {
 	if (c->done == 1)
@@ -404,6 +439,7 @@ int main(void)
 		cmocka_unit_test(messages_show_no_password),
 		cmocka_unit_test(a_cancelled_call_completes_once),
 		cmocka_unit_test(a_call_may_start_anew_inside_done),
+		cmocka_unit_test(a_proxy_is_used_where_one_is_told),
 		cmocka_unit_test(a_dead_kept_connection_is_replaced),
 		cmocka_unit_test(a_call_may_be_freed_inside_done),
 		cmocka_unit_test(too_many_at_once_are_refused),
