@@ -168,7 +168,6 @@ enum drain_reason {
 	DRAIN_NODE_PROTECTED,	     /* ScaleDownDisabledAnnotation */
 	DRAIN_NODE_FOREIGN,	     /* NotAutoscaled: somebody else's */
 	DRAIN_NOT_REPLICATED,	     /* NotReplicated: nobody makes a new one */
-	DRAIN_CONTROLLER_NOT_FOUND,  /* ControllerNotFound */
 	DRAIN_SYSTEM_POD,	     /* UnmovableKubeSystemPod */
 	DRAIN_NOT_SAFE,		     /* NotSafeToEvictAnnotation, or do-not-disrupt */
 	DRAIN_ON_COMPLETION,	     /* BlockedByOnCompletionPod: wait for its end */

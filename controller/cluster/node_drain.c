@@ -12,7 +12,6 @@ static const char *const reason_names[DRAIN_REASON_COUNT] = {
 	[DRAIN_NODE_PROTECTED] = "ScaleDownDisabledAnnotation",
 	[DRAIN_NODE_FOREIGN] = "NotAutoscaled",
 	[DRAIN_NOT_REPLICATED] = "NotReplicated",
-	[DRAIN_CONTROLLER_NOT_FOUND] = "ControllerNotFound",
 	[DRAIN_SYSTEM_POD] = "UnmovableKubeSystemPod",
 	[DRAIN_NOT_SAFE] = "NotSafeToEvictAnnotation",
 	[DRAIN_ON_COMPLETION] = "BlockedByOnCompletionPod",
@@ -93,7 +92,6 @@ static const char *sentence(enum drain_reason reason, const struct pod *p, const
 {
 	static const char *const because[DRAIN_REASON_COUNT] = {
 		[DRAIN_NOT_REPLICATED] = "has no controller that would make a new one",
-		[DRAIN_CONTROLLER_NOT_FOUND] = "belongs to a controller that is gone",
 		[DRAIN_SYSTEM_POD] = "is of kube-system and has no disruption budget",
 		[DRAIN_NOT_SAFE] = "says that it must not be evicted",
 		[DRAIN_ON_COMPLETION] = "is to be left to finish",

@@ -1,0 +1,255 @@
+/* Pods that wait: who could take them, and the sentence when nobody can. */
+#include "tests/unit/cluster/model_objects.h"
+
+#define NEW_POD(metadata, gpus, spec)                                \
+	"{'metadata':{'namespace':'a','name':'p','uid':'u'" metadata \
+	"},'spec':{'containers':[{'resources':{'limits':{" gpus "}}}]" spec "},'status':{'phase':'Pending'}}"
+#define GPU "'nvidia.com/gpu':'1'"
+#define NODE(name, labels, taints, allocatable)                                                                \
+	"{'metadata':{'name':'" name "','uid':'" name "','labels':{'simulated.preheat.dev/node-group':" labels \
+	"}},'spec':{'taints':[" taints "]},'status':{'allocatable':{" allocatable                              \
+	"},'conditions':[{'type':'Ready','status':'True'}]}}"
+#define G5                                                                                                      \
+	NODE("g5-1",                                                                                            \
+	     "'g5','kubernetes.io/hostname':'g5-1','gpu':'a10','topology.kubernetes.io/zone':'z1','size':'24'", \
+	     "{'key':'nvidia.com/gpu','effect':'NoSchedule'},{'key':'node.kubernetes.io/"                       \
+	     "not-ready','effect':'NoExecute'}",                                                                \
+	     "'nvidia.com/gpu':'1','cpu':'7500m','memory':'30Gi'")
+#define G5_ELSEWHERE                                                                    \
+	NODE("g5-2", "'g5','gpu':'a10','topology.kubernetes.io/zone':'z2','size':'24'", \
+	     "{'key':'nvidia.com/gpu','effect':'NoSchedule'}", "'nvidia.com/gpu':'1','cpu':'7500m','memory':'30Gi'")
+#define P5                                                                                                           \
+	NODE("p5-1", "'p5','gpu':'h100','topology.kubernetes.io/zone':'z1','size':'80'",                             \
+	     "{'key':'nvidia.com/"                                                                                   \
+	     "gpu','value':'present','effect':'NoSchedule'},{'key':'team','value':'x','effect':'PreferNoSchedule'}", \
+	     "'nvidia.com/gpu':'8','cpu':'191','memory':'2Ti'")
+#define TOLERATES ",'tolerations':[{'key':'nvidia.com/gpu','operator':'Exists'}]"
+#define SELECTS(terms)                                                                                                 \
+	TOLERATES ",'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms'" \
+		  ":[" terms "]}}}"
+#define EXPRESSION(text) SELECTS("{'matchExpressions':[" text "]}")
+
+struct expected {
+	const char *what, *pod;
+	int groups; /* bit per group: 1 g5, 2 p5 */
+	const char *why;
+};
+
+static int groups_of(const struct pending_shape *s)
+{
+	int bits = 0;
+	for (size_t i = 0; i < s->group_count; i++)
+		bits |= 1 << s->groups[i];
+	return bits;
+}
+
+static void expect(struct cluster *c, const struct expected *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count = 0;
+	see_now(c, CLUSTER_PODS, e->pod);
+	const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+	if (count != 1)
+		fail_msg("%s: %zu shapes", e->what, count);
+	if (groups_of(&shapes[0]) != e->groups)
+		fail_msg("%s: groups %d, %s", e->what, groups_of(&shapes[0]), shapes[0].why);
+	if (e->why == NULL)
+		assert_null(shapes[0].why);
+	else
+		assert_string_equal(shapes[0].why, e->why);
+	cluster_pod_gone(c, object_uid_of("u"), 0);
+}
+
+static void finds_who_could(void **state)
+{
+	(void)state;
+	static const struct expected cases[] = {
+		{ "any", NEW_POD("", GPU, TOLERATES), 3, NULL },
+		{ "eight", NEW_POD("", "'nvidia.com/gpu':'8'", TOLERATES), 2, NULL },
+		{ "sixteen", NEW_POD("", "'nvidia.com/gpu':'16'", TOLERATES), 0,
+		  "wants 16 nvidia.com/gpu; largest node group p5 has 8 per node" },
+		{ "another kind", NEW_POD("", "'amd.com/gpu':'1'", TOLERATES), 0,
+		  "wants 1 amd.com/gpu; no node group has any" },
+		{ "a profile that nobody has", NEW_POD("", "'nvidia.com/mig-1g.10gb':'1'", TOLERATES), 0,
+		  "wants 1 nvidia.com/mig-1g.10gb; no node group has any" },
+		{ "tolerates nothing", NEW_POD("", GPU, ""), 0,
+		  "g5: does not tolerate the taint nvidia.com/gpu:NoSchedule; p5: does not tolerate the taint "
+		  "nvidia.com/gpu=present:NoSchedule" },
+		{ "tolerates one value",
+		  NEW_POD("", GPU, ",'tolerations':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]"),
+		  2, NULL },
+		{ "tolerates another effect",
+		  NEW_POD("", GPU,
+			  ",'tolerations':[{'key':'nvidia.com/gpu','operator':'Exists','effect':'NoExecute'}]"),
+		  0,
+		  "g5: does not tolerate the taint nvidia.com/gpu:NoSchedule; p5: does not tolerate the taint "
+		  "nvidia.com/gpu=present:NoSchedule" },
+		{ "tolerates all", NEW_POD("", GPU, ",'tolerations':[{'operator':'Exists'}]"), 3, NULL },
+		{ "an empty key without Exists is none", NEW_POD("", GPU, ",'tolerations':[{'key':'','value':''}]"), 0,
+		  "g5: does not tolerate the taint nvidia.com/gpu:NoSchedule; p5: does not tolerate the taint "
+		  "nvidia.com/gpu=present:NoSchedule" },
+		{ "selector", NEW_POD("", GPU, TOLERATES ",'nodeSelector':{'gpu':'h100'}"), 2, NULL },
+		{ "selector that nobody fits", NEW_POD("", GPU, TOLERATES ",'nodeSelector':{'gpu':'b200'}"), 0,
+		  "g5: its node selector wants gpu=b200, nodes have a10; p5: its node selector wants gpu=b200, nodes "
+		  "have h100" },
+		{ "label that nobody has", NEW_POD("", GPU, TOLERATES ",'nodeSelector':{'disk':'ssd'}"), 0,
+		  "g5: its node selector wants disk=ssd, nodes have no such label; p5: its node selector wants "
+		  "disk=ssd, nodes "
+		  "have no such label" },
+		{ "a zone of any node of the group",
+		  NEW_POD("", GPU, TOLERATES ",'nodeSelector':{'topology.kubernetes.io/zone':'z2'}"), 1, NULL },
+		{ "In", NEW_POD("", GPU, EXPRESSION("{'key':'gpu','operator':'In','values':['a100','h100']}")), 2,
+		  NULL },
+		{ "NotIn", NEW_POD("", GPU, EXPRESSION("{'key':'gpu','operator':'NotIn','values':['h100']}")), 1,
+		  NULL },
+		{ "NotIn, label absent",
+		  NEW_POD("", GPU, EXPRESSION("{'key':'x','operator':'NotIn','values':['h100']}")), 3, NULL },
+		{ "Exists", NEW_POD("", GPU, EXPRESSION("{'key':'gpu','operator':'Exists'}")), 3, NULL },
+		{ "Exists, absent", NEW_POD("", GPU, EXPRESSION("{'key':'x','operator':'Exists'}")), 0,
+		  "g5: its node affinity selects no such node; p5: its node affinity selects no such node" },
+		{ "DoesNotExist", NEW_POD("", GPU, EXPRESSION("{'key':'x','operator':'DoesNotExist'}")), 3, NULL },
+		{ "Gt", NEW_POD("", GPU, EXPRESSION("{'key':'size','operator':'Gt','values':['24']}")), 2, NULL },
+		{ "Lt", NEW_POD("", GPU, EXPRESSION("{'key':'size','operator':'Lt','values':['80']}")), 1, NULL },
+		{ "Gt of no number", NEW_POD("", GPU, EXPRESSION("{'key':'gpu','operator':'Gt','values':['24']}")), 0,
+		  "g5: its node affinity selects no such node; p5: its node affinity selects no such node" },
+		{ "an operator of the future",
+		  NEW_POD("", GPU, EXPRESSION("{'key':'gpu','operator':'Like','values':['h']}")), 0,
+		  "g5: its node affinity selects no such node; p5: its node affinity selects no such node" },
+		{ "all expressions of a term",
+		  NEW_POD("", GPU,
+			  EXPRESSION(
+				  "{'key':'gpu','operator':'Exists'},{'key':'size','operator':'In','values':['80']}")),
+		  2, NULL },
+		{ "any term",
+		  NEW_POD("", GPU,
+			  SELECTS("{'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]},"
+				  "{'matchExpressions':[{'key':'gpu','operator':'In','values':['a10']}]}")),
+		  1, NULL },
+		{ "an empty term selects nothing", NEW_POD("", GPU, SELECTS("{}")), 0,
+		  "g5: its node affinity selects no such node; p5: its node affinity selects no such node" },
+		{ "one node by its name",
+		  NEW_POD("", GPU,
+			  SELECTS("{'matchFields':[{'key':'metadata.name','operator':'In','values':['g5-1']}]}")),
+		  0, "g5: its node affinity selects no such node; p5: its node affinity selects no such node" },
+		{ "too much memory", NEW_POD("", GPU ",'memory':'64Gi'", TOLERATES), 2, NULL },
+		{ "far too much memory", NEW_POD("", GPU ",'memory':'4Ti','cpu':'1'", TOLERATES), 0,
+		  "g5: wants 4096.0Gi memory, a node has 30.0Gi; p5: wants 4096.0Gi memory, a node has 2048.0Gi" },
+		{ "a little more than there is",
+		  NEW_POD("", GPU ",'cpu':'7501m'", TOLERATES ",'nodeSelector':{'gpu':'a10'}"), 0,
+		  "g5: wants 7501m cpu, a node has 7500m; p5: its node selector wants gpu=a10, nodes have h100" },
+	};
+	struct cluster *c = cluster_new();
+	struct cluster_group groups[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	cluster_set_fleet(c, NULL, 0, groups, 2);
+	see_now(c, CLUSTER_NODES, G5_ELSEWHERE);
+	see_now(c, CLUSTER_NODES, G5);
+	see_now(c, CLUSTER_NODES, P5);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		expect(c, &cases[i]);
+	cluster_free(c);
+}
+
+/* What was learned outlives the nodes, and a fleet that is told anew. */
+static void remembers_nodes_that_are_gone(void **state)
+{
+	(void)state;
+	static const struct expected wanted = {
+		"h100", NEW_POD("", "'nvidia.com/gpu':'8'", TOLERATES ",'nodeSelector':{'gpu':'h100'}"), 2, NULL
+	};
+	struct cluster *c = cluster_new();
+	struct cluster_group groups[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	cluster_set_fleet(c, NULL, 0, groups, 2);
+	see_now(c, CLUSTER_NODES, G5);
+	see_now(c, CLUSTER_NODES, P5);
+	cluster_node_gone(c, object_uid_of("g5-1"), 0);
+	cluster_node_gone(c, object_uid_of("p5-1"), 0);
+	expect(c, &wanted);
+	cluster_set_fleet(c, NULL, 0, groups, 2);
+	expect(c, &wanted);
+	cluster_free(c);
+}
+
+/* Before a node was seen, only what was told counts against a pod. */
+static void nodes_never_seen_get_the_benefit(void **state)
+{
+	(void)state;
+	static const struct cluster_label label = { "gpu", "a10" };
+	static const struct cluster_taint taint = { "reserved", "x", "NoSchedule" };
+	static const struct expected cases[] = {
+		{ "plain", NEW_POD("", GPU, ",'tolerations':[{'operator':'Exists'}]"), 3, NULL },
+		{ "needs cpu", NEW_POD("", GPU ",'cpu':'500'", ",'tolerations':[{'operator':'Exists'}]"), 3, NULL },
+		{ "unknown label",
+		  NEW_POD("", GPU, ",'tolerations':[{'operator':'Exists'}],'nodeSelector':{'disk':'ssd'}"), 3, NULL },
+		{ "known label",
+		  NEW_POD("", GPU, ",'tolerations':[{'operator':'Exists'}],'nodeSelector':{'gpu':'h100'}"), 2, NULL },
+		{ "known taint", NEW_POD("", GPU, ""), 2, NULL },
+		{ "too many", NEW_POD("", "'nvidia.com/gpu':'2'", ",'tolerations':[{'operator':'Exists'}]"), 2, NULL },
+		{ "another group", NEW_POD("", GPU, ",'nodeSelector':{'simulated.preheat.dev/node-group':'p5'}"), 2,
+		  NULL },
+	};
+	struct cluster *c = cluster_new();
+	struct cluster_group groups[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	groups[0].labels = &label;
+	groups[0].label_count = 1;
+	groups[0].taints = &taint;
+	groups[0].taint_count = 1;
+	cluster_set_fleet(c, NULL, 0, groups, 2);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		expect(c, &cases[i]);
+	cluster_set_fleet(c, NULL, 0, NULL, 0);
+	expect(c, &(struct expected){ "none", NEW_POD("", GPU, ""), 0, "there is no node group for it" });
+	cluster_free(c);
+}
+
+/* A thousand equal pods are one line, and the pool's own groups are the ones that count. */
+static void tells_equal_pods_once(void **state)
+{
+	(void)state;
+	struct cluster *c = cluster_new();
+	struct cluster_group groups[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	static const struct cluster_label selector = { "app", "chat" };
+	static const int only_g5[] = { 0 };
+	struct cluster_pool pool = { .name = "chat",
+				     .namespace = "a",
+				     .selector = &selector,
+				     .selector_count = 1,
+				     .gpus_per_replica = 1,
+				     .groups = only_g5,
+				     .group_count = 1 };
+	cluster_set_fleet(c, &pool, 1, groups, 2);
+	char text[1024];
+	for (int i = 0; i < 1000; i++) {
+		snprintf(text, sizeof text,
+			 "{'metadata':{'namespace':'a','name':'p-%03d','uid':'u%d','labels':{'app':'%s','n':'%d'}},"
+			 "'spec':{'containers':[{'resources':{'limits':{'nvidia.com/gpu':'8'}}}]}}",
+			 i, i, i % 4 == 0 ? "chat" : "other", i);
+		see(c, CLUSTER_PODS, text, (struct moment){ 5000 - i, false });
+	}
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count = 0;
+	const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(shapes[0].count + shapes[1].count, 1000);
+	const struct pending_shape *ours = shapes[0].pool == 0 ? &shapes[0] : &shapes[1];
+	const struct pending_shape *others = shapes[0].pool == 0 ? &shapes[1] : &shapes[0];
+	assert_int_equal(ours->count, 250);
+	assert_string_equal(ours->why, "wants 8 nvidia.com/gpu; largest node group g5 has 1 per node");
+	assert_string_equal(ours->example->name, "p-996");
+	assert_int_equal(ours->since, 5000 - 996);
+	assert_int_equal(groups_of(others), 2);
+	struct pool_view v = cluster_pool_view(c, 0, &a);
+	assert_int_equal(v.unsatisfiable, 250);
+	assert_int_equal(v.pending, 0);
+	cluster_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_who_could),
+		cmocka_unit_test(remembers_nodes_that_are_gone),
+		cmocka_unit_test(nodes_never_seen_get_the_benefit),
+		cmocka_unit_test(tells_equal_pods_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
