@@ -386,6 +386,25 @@ const void *db_column_bytes(const struct statement *s, int column, size_t *len)
 	return bytes;
 }
 
+int db_columns(const struct statement *s)
+{
+	return sqlite3_column_count(s->handle);
+}
+
+enum db_kind db_column_kind(const struct statement *s, int column)
+{
+	switch (sqlite3_column_type(s->handle, column)) {
+	case SQLITE_INTEGER:
+		return DB_INT;
+	case SQLITE_TEXT:
+		return DB_TEXT;
+	case SQLITE_BLOB:
+		return DB_BYTES;
+	default:
+		return DB_NULL;
+	}
+}
+
 const char *db_library_version(void)
 {
 	return sqlite3_libversion();

@@ -56,5 +56,10 @@ bool db_column_is_null(const struct statement *s, int column);
 const char *db_column_text(const struct statement *s, int column);		 /* "" for NULL; until reset */
 const void *db_column_bytes(const struct statement *s, int column, size_t *len); /* until reset */
 
+/* Of the row that the statement stands on. */
+enum db_kind { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
+int db_columns(const struct statement *s);
+enum db_kind db_column_kind(const struct statement *s, int column);
+
 /* Version of SQLite that runs: "3.40.1". */
 const char *db_library_version(void);

@@ -93,7 +93,7 @@ bool history_finish(struct history *h, struct error *e)
 	return ok;
 }
 
-static void remove_file(const char *path)
+void history_remove_file(const char *path)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
 
@@ -119,7 +119,7 @@ struct history *history_create(const struct history_setup *setup, struct error *
 	if (h->db && history_save_setup(h, setup, e))
 		return h;
 	history_close(h);
-	remove_file(setup->path);
+	history_remove_file(setup->path);
 	return NULL;
 }
 

@@ -70,6 +70,9 @@ bool history_save_setup(struct history *h, const struct history_setup *setup, st
 bool history_save_writer(struct history *h, const char *program, struct error *e) MUST_USE;
 bool history_check_layout(struct history *h, struct error *e) MUST_USE;
 struct history *history_new(void);
+void history_remove_file(const char *path);
+/* history_find.c */
+bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e) MUST_USE;
 /* history_fleet.c */
 bool history_load_pools(struct history *h, struct error *e) MUST_USE;
 bool history_find_places(struct history *h, int64_t tick, size_t pool, struct group_places *out,

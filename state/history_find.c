@@ -1,7 +1,7 @@
 /* Which decisions a question is about. */
 #include "state/history_file.h"
 
-static bool tick_end(struct history *h, int64_t tick, millis *at, struct error *e)
+bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e)
 {
 	struct statement *s = db_prepare(h->db, "SELECT at FROM tick WHERE id = ?");
 	bool row;
@@ -31,7 +31,7 @@ bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *
 	while (low < high) {
 		int64_t middle = low + (high - low + 1) / 2;
 
-		if (!tick_end(h, middle, &end, e))
+		if (!history_tick_end(h, middle, &end, e))
 			return false;
 		if (end <= at)
 			low = middle;

@@ -1,0 +1,272 @@
+/* The leader's side, and what both sides share. */
+#include "state/replica_form.h"
+
+#include "base/deflate.h"
+#include "state/schema.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { TICKS_MOST = 2000 };
+
+#define X	"WITH x (first, last, use_from, since, is_all) AS (VALUES (?1, ?2, ?3, ?4, ?5)) "
+#define HAS_USE " WHERE EXISTS (SELECT 1 FROM manifest_use, x WHERE manifest_use.tick BETWEEN x.use_from AND x.last)"
+
+const struct section replica_sections[] = {
+	{ X "SELECT name, value FROM x JOIN fact ON x.is_all AND name <> 'kept_from'",
+	  "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", false },
+	{ X "SELECT id, text FROM manifest WHERE id IN (SELECT manifest FROM x JOIN manifest_use ON tick BETWEEN"
+	    " x.use_from AND x.last)",
+	  "INSERT INTO manifest (id, text) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET text = excluded.text", false },
+	{ X "SELECT id, namespace, name FROM pool" HAS_USE " ORDER BY id",
+	  "INSERT OR IGNORE INTO pool (id, namespace, name) VALUES (?, ?, ?)", true },
+	{ X "SELECT pool, position, name FROM pool_group" HAS_USE,
+	  "INSERT OR IGNORE INTO pool_group (pool, position, name) VALUES (?, ?, ?)", true },
+	{ X "SELECT tick, manifest FROM x JOIN manifest_use ON tick BETWEEN x.use_from AND x.last",
+	  "INSERT OR REPLACE INTO manifest_use (tick, manifest) VALUES (?, ?)", false },
+	{ X "SELECT tick, place, pool FROM x JOIN pool_use ON tick BETWEEN x.use_from AND x.last",
+	  "INSERT OR REPLACE INTO pool_use (tick, place, pool) VALUES (?, ?, ?)", false },
+	{ X "SELECT tick, pool, place, position FROM x JOIN group_use ON tick BETWEEN x.use_from AND x.last",
+	  "INSERT OR REPLACE INTO group_use (tick, pool, place, position) VALUES (?, ?, ?, ?)", false },
+	{ X "SELECT tick, program, memory, is_fresh FROM x JOIN writer ON tick <= x.last AND (x.is_all OR tick >= "
+	    "x.first)",
+	  "INSERT OR REPLACE INTO writer (tick, program, memory, is_fresh) VALUES (?, ?, ?, ?)", false },
+	{ X "SELECT id, at, interval FROM x JOIN tick ON id BETWEEN x.first AND x.last",
+	  "INSERT INTO tick (id, at, interval) VALUES (?, ?, ?)", false },
+	{ X "SELECT tick, pool, is_keyframe, held_by, asked, concerns, input, plan FROM x JOIN decision"
+	    " ON tick BETWEEN x.first AND x.last",
+	  "INSERT INTO decision (tick, pool, is_keyframe, held_by, asked, concerns, input, plan)"
+	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	  false },
+	{ X "SELECT tick, at, size, crc, bytes FROM x JOIN checkpoint ON tick BETWEEN x.first AND x.last",
+	  "INSERT INTO checkpoint (tick, at, size, crc, bytes) VALUES (?, ?, ?, ?, ?)", false },
+	{ X "SELECT hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked FROM x JOIN rollup"
+	    " ON x.is_all",
+	  "INSERT INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
+	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	  false },
+	{ X
+	  "SELECT token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at FROM x JOIN launch"
+	  " ON x.is_all OR outcome IS NULL OR ended_at >= x.since",
+	  "INSERT OR REPLACE INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome,"
+	  " ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	  false },
+};
+const size_t replica_section_count = sizeof replica_sections / sizeof *replica_sections;
+
+uint32_t replica_head_crc(const struct replica_head *head, const void *packed, size_t len)
+{
+	const size_t from = offsetof(struct replica_head, tables);
+
+	return crc32_bytes(crc32_bytes(0, (const char *)head + from, sizeof *head - from), packed, len);
+}
+
+/* --- both sides --- */
+
+struct history *replica_open(const char *path, struct error *e)
+{
+	struct history *h = history_new();
+
+	h->ticks_per_commit = 1;
+	h->db = db_open(path, &history_schema, e);
+	if (h->db && history_load_pools(h, e))
+		return h;
+	history_close(h);
+	return NULL;
+}
+
+void replica_discard(const char *path)
+{
+	history_remove_file(path);
+}
+
+static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there, struct error *e)
+{
+	struct statement *s = db_prepare(
+		h->db, "SELECT t.at, d.pool, d.input, d.plan FROM tick t LEFT JOIN decision d ON d.tick = t.id"
+		       " WHERE t.id = ? ORDER BY d.pool");
+	bool row = true;
+
+	*crc = 0;
+	*there = false;
+	db_bind_int(s, tick);
+	while (row) {
+		if (!db_step(s, &row, e))
+			return false;
+		if (!row)
+			break;
+		*there = true;
+		const int64_t numbers[] = { db_column_int(s, 0), db_column_int(s, 1) };
+		*crc = crc32_bytes(*crc, numbers, sizeof numbers);
+		for (int column = 2; column < 4; column++) {
+			size_t len;
+			const void *bytes = db_column_bytes(s, column, &len);
+			*crc = crc32_bytes(*crc, bytes, len);
+		}
+	}
+	db_reset(s);
+	return true;
+}
+
+bool replica_tail(struct history *h, struct replica_tail *out, struct error *e)
+{
+	struct history_span span;
+	bool there;
+
+	*out = (struct replica_tail){ -1, 0 };
+	if (!history_span(h, &span, e))
+		return false;
+	if (span.last_tick < span.first_tick)
+		return true;
+	if (!tick_crc(h, span.last_tick, &out->crc, &there, e))
+		return false;
+	out->tick = span.last_tick;
+	return true;
+}
+
+/* --- the leader --- */
+
+/* What a batch is about: the parameters of the questions. */
+struct extent {
+	int64_t first, last, use_from;
+	millis since;
+	bool is_all;
+};
+
+static bool check_after(struct history *h, const struct replica_tail *after, struct error *e)
+{
+	uint32_t crc;
+	bool there;
+
+	if (after->tick < 0)
+		return true;
+	if (!tick_crc(h, after->tick, &crc, &there, e))
+		return false;
+	return (there && crc == after->crc) ||
+	       error_set(e, ERROR_CONFLICT, "%s: a copy up to tick %lld is not one of this history%s; start it over",
+			 db_path(h->db), (long long)after->tick, there ? "" : ", or that tick was dropped");
+}
+
+/* As many ticks as fit, and one in any case. */
+static bool find_last(struct history *h, int64_t first, int64_t most, size_t max_bytes, int64_t *last, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT tick, sum(length(input) + length(plan)) FROM decision"
+						" WHERE tick BETWEEN ? AND ? GROUP BY tick ORDER BY tick");
+	size_t bytes = 0;
+	bool row = true;
+
+	*last = first;
+	db_bind_int(s, first);
+	db_bind_int(s, most);
+	while (row && *last - first < TICKS_MOST) {
+		if (!db_step(s, &row, e))
+			return false;
+		if (!row)
+			break;
+		bytes += (size_t)db_column_int(s, 1);
+		if (bytes > max_bytes && db_column_int(s, 0) > first)
+			break;
+		*last = db_column_int(s, 0);
+	}
+	db_reset(s);
+	return true;
+}
+
+static bool find_extent(struct history *h, const struct replica_tail *after, size_t max_bytes, struct extent *x,
+			bool *is_empty, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct history_stretch stretch;
+	struct history_span span;
+
+	if (!history_span(h, &span, e))
+		return false;
+	*is_empty = span.last_tick < span.first_tick || after->tick == span.last_tick;
+	if (*is_empty)
+		return true;
+	*x = (struct extent){ .first = after->tick + 1, .use_from = after->tick + 1, .is_all = after->tick < 0 };
+	if (x->is_all) {
+		x->first = span.first_tick;
+		if (!history_stretch_at(h, x->first, &a, &stretch, e))
+			return false;
+		x->use_from = stretch.from;
+	}
+	return history_tick_end(h, x->is_all ? x->first : after->tick, &x->since, e) &&
+	       find_last(h, x->first, span.last_tick, max_bytes, &x->last, e);
+}
+
+static void put(struct buf *out, const void *bytes, size_t len)
+{
+	buf_append(out, bytes, len);
+}
+
+static void put_column(struct buf *out, const struct statement *s, int column)
+{
+	char kind = (char)db_column_kind(s, column);
+	int64_t number = db_column_int(s, column);
+	size_t len;
+
+	put(out, &kind, 1);
+	if (kind == DB_INT)
+		put(out, &number, sizeof number);
+	if (kind != DB_TEXT && kind != DB_BYTES)
+		return;
+	const void *bytes = db_column_bytes(s, column, &len);
+	uint64_t size = len;
+	put(out, &size, sizeof size);
+	put(out, bytes, len);
+}
+
+/* A one before each row, a zero after the last. */
+static bool put_section(struct history *h, const struct section *section, const struct extent *x, struct buf *out,
+			struct error *e)
+{
+	struct statement *s = db_prepare(h->db, section->select);
+	bool row = true;
+
+	db_bind_int(s, x->first);
+	db_bind_int(s, x->last);
+	db_bind_int(s, x->use_from);
+	db_bind_int(s, x->since);
+	db_bind_int(s, x->is_all);
+	while (row) {
+		if (!db_step(s, &row, e))
+			return false;
+		put(out, row ? "\1" : "", 1);
+		for (int i = 0; row && i < db_columns(s); i++)
+			put_column(out, s, i);
+	}
+	db_reset(s);
+	return true;
+}
+
+bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
+		    struct error *e)
+{
+	CLEANUP(buf_release) struct buf raw = { .cap = REPLICA_RAW_MOST };
+	struct replica_head head = { .magic = REPLICA_MAGIC,
+				     .tables = (uint32_t)history_schema.count,
+				     .layout = record_layout() };
+	struct extent x;
+	bool is_empty;
+
+	if (!history_commit(h, e) || !check_after(h, after, e) || !find_extent(h, after, max_bytes, &x, &is_empty, e))
+		return false;
+	if (is_empty)
+		return true;
+	for (size_t i = 0; i < replica_section_count; i++)
+		if (!put_section(h, &replica_sections[i], &x, &raw, e))
+			return false;
+	if (!buf_ok(&raw))
+		return error_set(e, ERROR_INTERNAL, "%s: a batch for a copy is too large", db_path(h->db));
+	head.first = x.first;
+	head.last = x.last;
+	head.is_all = x.is_all;
+	head.size = raw.len;
+	CLEANUP(buf_release) struct buf packed = { .cap = REPLICA_RAW_MOST };
+	deflate_bytes(raw.text, raw.len, &packed);
+	head.crc = replica_head_crc(&head, packed.text, packed.len);
+	put(out, &head, sizeof head);
+	put(out, packed.text, packed.len);
+	return true;
+}

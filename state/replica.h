@@ -1,0 +1,33 @@
+/*
+ * A follower's copy of a leader's history: the leader tells what is new in
+ * batches, the follower takes each in one transaction. A copy is a history
+ * like any other: it can be asked, replayed, and gone on with.
+ */
+#pragma once
+#include "state/history.h"
+
+/* The end of a copy, for asking what follows. */
+struct replica_tail {
+	int64_t tick; /* -1: nothing yet */
+	uint32_t crc; /* of that tick's decisions: tells histories of equal length apart */
+};
+
+/* A file to copy into, made when none is there. ERROR_INVALID for one that is no history. NULL on failure. */
+struct history *replica_open(const char *path, struct error *e);
+bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) MUST_USE;
+
+/*
+ * Appends what follows `after` to `out`, nothing when there is nothing: at least one tick, else about `max_bytes`. To a
+ * follower that has nothing all that the leader still has is told, from its first tick on. ERROR_CONFLICT when `after`
+ * is not a tick of this history, or is no longer kept: the follower has to start over (replica_discard).
+ */
+bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
+		    struct error *e) MUST_USE;
+/*
+ * Takes a batch, all or nothing. A batch that is known already changes nothing. ERROR_INVALID when it is damaged or of
+ * another version of the program, ERROR_CONFLICT when ticks before it are missing.
+ */
+bool replica_import(struct history *h, const void *bytes, size_t len, struct error *e) MUST_USE;
+
+/* Removes the file of a closed history. */
+void replica_discard(const char *path);
