@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """kill -9 of the only controller, again and again, at drawn times and while calls to the cloud are open: never is anything
 bought twice or forgotten."""
-import os
 import random
 import time
 
@@ -16,15 +15,9 @@ ROUNDS = 14
 def crash(s):
     draw = random.Random(s.options.seed)
     s.mark(f'seed {s.options.seed}')
-    w = world.World(s.speed, chat_spot=12, chat_od=8, embed=2, train=4)
-    s.start_machines(w)
-    for thing in w.objects():
-        s.kube.create(thing)
-    s.open_eyes()
+    w = world.World(chat_spot=12, chat_od=8, embed=2, train=4)
+    manifest = s.open_world(w)
     s.accounts('preheat-a')
-    manifest = os.path.join(s.folder, 'pools.yaml')
-    with open(manifest, 'w', encoding='utf-8') as file:
-        file.write(w.manifests(s.machines.url))
     controller = s.controller('preheat-a', '--pool', manifest, '--no-election', '--namespace', stage.SPACE).start()
     s.expect('chat and embed serve', lambda: s.pods('chat') and s.pods('embed'), 90)
     for number in range(ROUNDS):

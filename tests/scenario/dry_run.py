@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
 """A dry run beside pools that would act: everything is decided and written down, and not one writing call is made."""
-import os
-
 import laws
 import process
 import stage
@@ -15,20 +13,14 @@ def would_act(s):
 
 
 def dry_run(s):
-    w = world.World(s.speed)
-    s.start_machines(w)
-    for thing in w.objects():
-        s.kube.create(thing)
-    s.open_eyes()
+    w = world.World()
+    manifest = s.open_world(w)
     s.accounts('preheat-a')
     # What a run would end at once: more replicas than are wanted, work that asks for nodes, a chat that queues.
     s.machines.ask('/v1/groups/chat-spot/grow', {'token': 'by-hand', 'desired': 6})
     s.kube.patch('Deployment', 'chat', world.SPACE, {'spec': {'replicas': 7}})
     s.kube.create(world.job('night', 2, '240s'))
     s.expect('seven replicas of chat serve, made by hand', lambda: len(s.pods('chat')) == 7, 60)
-    manifest = os.path.join(s.folder, 'pools.yaml')
-    with open(manifest, 'w', encoding='utf-8') as file:
-        file.write(w.manifests(s.machines.url))
     controller = s.controller('preheat-a', '--pool', manifest, '--dry-run', '--namespace', stage.SPACE).start()
     s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200, 30)
     s.expect('it decides what it would do', lambda: would_act(s) > 0, 30)

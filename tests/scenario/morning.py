@@ -15,15 +15,8 @@ RECORDED = os.path.join(stage.ROOT, '..', 'shared', 'traces', 'servegen_large_d1
 def open_morning(s, w):
     """Traffic, machines, what a team has in its cluster, and two replicas of which one leads."""
     w.trace = traffic(s)
-    s.start_machines(w)
-    for thing in w.objects():
-        s.kube.create(thing)
-    s.open_eyes()
+    manifest = s.open_world(w)
     s.accounts('preheat-a', 'preheat-b')
-    manifest = os.path.join(s.folder, 'pools.yaml')
-    with open(manifest, 'w', encoding='utf-8') as file:
-        file.write(w.manifests(s.machines.url))
-    s.must(s.options.preheat, 'check', manifest)
     s.evidence['lease'] = stage.LEASE
     replicas = [s.controller(name, '--pool', manifest, '--lease', stage.LEASE, '--namespace', stage.SPACE,
                              '--identity', name) for name in ('preheat-a', 'preheat-b')]
@@ -264,7 +257,7 @@ def afterwards(s, replicas):
 
 
 def morning(s):
-    w = world.World(s.speed)
+    w = world.World()
     replicas = open_morning(s, w)
     train_wakes(s, 'first', 2)
     ahead_of_demand(s)

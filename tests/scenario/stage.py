@@ -19,8 +19,8 @@ import traceback
 import kube
 import laws
 import process
+from world import ROOT, WORKLOADS
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RIG = os.path.join(ROOT, 'tests', 'rig')
 SPACE = 'preheat'
 LEASE = 'preheat'
@@ -117,11 +117,20 @@ class Stage:
         self.programs.append(self.machines.start())
         if not process.until(self.answers, 20):
             raise SystemExit('the machines do not answer:\n' + tail(self.machines.log))
-        self.evidence['groups'] = {g['name']: {'min': g.get('min', 0), 'max': g['max']}
-                                   for line in world.manifests('http://none').split('---\n') if line
-                                   for g in json.loads(line)['spec']['nodeGroups']}
+        self.evidence['groups'] = world.limits()
         self.sampler = Sampler(self.machines)
         self.sampler.start()
+
+    def open_world(self, world):
+        """Machines, what a team has in its cluster, eyes on it; the path of the manifests."""
+        self.start_machines(world)
+        self.must('kubectl', 'apply', '-f', WORKLOADS)
+        self.open_eyes()
+        path = os.path.join(self.folder, 'pools.yaml')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(world.manifests(self.machines.url))
+        self.must(self.options.preheat, 'check', path)
+        return path
 
     def answers(self):
         try:
