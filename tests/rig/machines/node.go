@@ -59,6 +59,7 @@ type node struct {
 
 	mu       sync.Mutex
 	machine  snapshot
+	stated   bool                 // ready, as the kubelet said last
 	pulled   map[string]time.Time // image: when it is there
 	sessions sync.WaitGroup
 }

@@ -107,6 +107,9 @@ func conditions(ready bool, message string) []core.NodeCondition {
 
 // report patches the Node's readiness and, unless nil, its devices: an empty list takes them back.
 func (n *node) report(ctx context.Context, ready bool, message string, devices core.ResourceList) {
+	n.mu.Lock()
+	n.stated = ready
+	n.mu.Unlock()
 	status := map[string]any{"conditions": conditions(ready, message)[3:]}
 	if devices != nil {
 		m := n.now()
@@ -152,6 +155,23 @@ func (n *node) heartbeat(ctx context.Context) {
 		} else if err == nil {
 			lease.Spec.RenewTime = &now
 			leases.Update(ctx, lease, meta.UpdateOptions{})
+		}
+		n.restate(ctx)
+	}
+}
+
+// restate says again that the node is ready, where somebody took a late heartbeat for its end.
+func (n *node) restate(ctx context.Context) {
+	node, err := n.fleet.client.CoreV1().Nodes().Get(ctx, n.name, meta.GetOptions{})
+	if err != nil {
+		return
+	}
+	n.mu.Lock()
+	stated := n.stated
+	n.mu.Unlock()
+	for _, c := range node.Status.Conditions {
+		if stated && c.Type == core.NodeReady && c.Status == core.ConditionUnknown {
+			n.report(ctx, true, "", nil)
 		}
 	}
 }

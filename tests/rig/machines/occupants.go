@@ -25,13 +25,13 @@ func (f *fleet) occupants(name string) []string {
 
 // requests in flight on the agent's pod; 0 where nobody lives or serves.
 func (a *agent) requests() int {
-	if a == nil || a.server == nil {
+	if a == nil || a.server.Load() == nil {
 		return 0
 	}
-	p := a.server.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return a.server.engine.inFlight()
+	server := a.server.Load()
+	server.pool.mu.Lock()
+	defer server.pool.mu.Unlock()
+	return server.engine.inFlight()
 }
 
 // occupied lists the occupants of the machines that a call names, as they are before it.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log"
+	"sync/atomic"
 	"time"
 
 	core "k8s.io/api/core/v1"
@@ -24,8 +25,8 @@ type agent struct {
 	cancel context.CancelFunc
 	ending context.Context // ends when the pod is to be terminated
 	ask    context.CancelFunc
-	grace  time.Duration // simulated; set before ending
-	server *modelServer
+	grace  time.Duration               // simulated; set before ending
+	server atomic.Pointer[modelServer] // nil: none answers
 	ip     string
 }
 
@@ -54,8 +55,8 @@ func (a *agent) live() {
 		a.drain()
 		a.fleet.forget(a.pod)
 	}
-	if a.server != nil {
-		a.server.close(a.fleet.now())
+	if server := a.server.Load(); server != nil {
+		server.close(a.fleet.now())
 	}
 	if a.ip != "" {
 		a.fleet.net.free(a.ip)
@@ -165,21 +166,25 @@ func (a *agent) serve() bool {
 		log.Printf("pod %s/%s: no pool of --config selects it, so it serves nothing", a.pod.Namespace, a.pod.Name)
 		return a.ending.Err() == nil
 	}
-	return persist(a.ending, "listen for pod "+a.pod.Name, func() (err error) {
-		a.server, err = openModelServer(a.fleet, p, a.pod, a.ip)
+	return persist(a.ending, "listen for pod "+a.pod.Name, func() error {
+		server, err := openModelServer(a.fleet, p, a.pod, a.ip)
+		if err == nil {
+			a.server.Store(server)
+		}
 		return err
 	})
 }
 
 // drain lets requests finish, for the grace period at most.
 func (a *agent) drain() {
-	if a.server == nil {
+	server := a.server.Load()
+	if server == nil {
 		return
 	}
 	clock := a.fleet.cloud.clock
 	until := time.Now().Add(clock.real(a.grace))
-	a.server.pool.drain(a.server.engine, a.fleet.now())
-	for time.Now().Before(until) && !a.server.pool.idle(a.server.engine, a.fleet.now()) {
+	server.pool.drain(server.engine, a.fleet.now())
+	for time.Now().Before(until) && !server.pool.idle(server.engine, a.fleet.now()) {
 		if !sleepReal(a.ctx, 20*time.Millisecond) {
 			return
 		}

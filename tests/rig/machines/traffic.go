@@ -56,14 +56,14 @@ func (t *traffic) pool(namespace string, podLabels map[string]string) *pool {
 	return nil
 }
 
-func (t *traffic) add(name string, s synthetic) error {
+func (t *traffic) add(name string, s *synthetic) error {
 	if err := s.check(); err != nil {
 		return invalid("%v", err)
 	}
 	for _, p := range t.pools {
 		if p.conf.Name == name {
 			p.mu.Lock()
-			p.sources = append(p.sources, newStream(s, p.now, t.cloud.seed+uint64(len(p.sources))))
+			p.sources = append(p.sources, newStream(*s, p.now, t.cloud.seed+uint64(len(p.sources))))
 			p.mu.Unlock()
 			return nil
 		}
@@ -105,7 +105,7 @@ func (f *front) addTraffic(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		err = invalid("%v", err)
 	} else {
-		err = f.traffic.add(r.PathValue("pool"), s)
+		err = f.traffic.add(r.PathValue("pool"), &s)
 	}
 	if err != nil {
 		answerError(w, err)
