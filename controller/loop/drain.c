@@ -161,13 +161,25 @@ static void emptied(struct drain *d)
 		node_group_drive(g);
 }
 
+/* Until the node's object is gone, too: its going is ours, and no loss. */
 static bool is_gone(const struct drain *d)
 {
-	const struct machine *m = node_group_machine(&d->controller->groups[d->group], d->machine);
+	const struct node_group *g = &d->controller->groups[d->group];
+	const struct machine *m = node_group_machine(g, d->machine);
+	const struct node *n = cluster_node(d->controller->cluster, d->node);
 
 	if (!m || m->state == MACHINE_TERMINATING)
-		return true;
+		return !n || !n->is_known;
 	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
+}
+
+/* It runs, and nobody asks for its end any more: the cloud refused. */
+static bool machine_is_left(const struct drain *d)
+{
+	const struct node_group *g = &d->controller->groups[d->group];
+	const struct machine *m = node_group_machine(g, d->machine);
+
+	return m && machine_is_wanted(m) && !node_group_is_removing(g, d->machine);
 }
 
 static void removing(struct drain *d)
@@ -179,7 +191,7 @@ static void removing(struct drain *d)
 		c->drains.stopped += d->fate == FATE_STOP;
 		log_info("node-gone", LOG_S("node", d->node), LOG_S("fate", fate_names[d->fate]), LOG_END);
 		d->step = DRAIN_OVER;
-	} else if (!node_group_is_removing(&c->groups[d->group], d->machine)) {
+	} else if (machine_is_left(d)) {
 		d->step = DRAIN_UNMARK; /* the cloud refused: back to work */
 	}
 }

@@ -260,11 +260,14 @@ static void looked(struct provider_call *c)
 
 	g->is_looking = false;
 	g->calls[PROVIDER_DESCRIBE][c->error.kind]++;
-	if (c->error.kind == ERROR_CANCELLED)
+	if (c->error.kind == ERROR_CANCELLED) {
+		provider_call_release(c);
 		return;
+	}
 	g->trouble = c->error;
 	if (c->error.kind != ERROR_NONE) {
 		group_call_failed(g, c);
+		provider_call_release(c);
 		return;
 	}
 	described(g, c);
