@@ -15,6 +15,7 @@ struct history *history_new(void)
 		fputs("out of memory\n", stderr);
 		abort();
 	}
+	h->retained_from = -1;
 	return h;
 }
 
@@ -213,9 +214,11 @@ bool history_fact(struct history *h, const char *name, struct arena *a, const ch
 
 bool history_span(struct history *h, struct history_span *span, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT a.id, z.id, a.at, z.at FROM tick a, tick z"
-						" WHERE a.id = (SELECT min(id) FROM tick)"
-						" AND z.id = (SELECT max(id) FROM tick)");
+	struct statement *s =
+		db_prepare(h->db, "SELECT a.id, z.id, a.at, z.at FROM tick a, tick z"
+				  " WHERE a.id = (SELECT min(id) FROM tick WHERE id >= coalesce("
+				  "(SELECT CAST(value AS INTEGER) FROM fact WHERE name = 'kept_from'), 0))"
+				  " AND z.id = (SELECT max(id) FROM tick)");
 	bool row;
 
 	if (!db_step(s, &row, e))

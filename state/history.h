@@ -157,6 +157,11 @@ bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64
 
 /* Drops ticks that ended before `older_than`, as far as the last checkpoint before it; sums per hour stay. */
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e) MUST_USE;
+/*
+ * The same in steps of about so many rows (some microseconds each), for a history that is being written: *more says
+ * whether to call again. What shall go is hidden with the first step; the file is whole after each.
+ */
+bool history_retain_some(struct history *h, millis older_than, int64_t rows, bool *more, struct error *e) MUST_USE;
 
 /* What dropped ticks of one hour came to. */
 struct history_hour {

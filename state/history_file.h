@@ -44,6 +44,8 @@ struct history {
 	millis committed_at;
 	millis checkpoint_every, last_at, last_checkpoint_at;
 	bool is_in_transaction, is_keyframe_due, is_checkpoint_due;
+	int64_t retained_from; /* the piece that retention is at, and how many pools' rows of it have gone */
+	size_t retained_pools;
 	struct fleet_place *places; /* one per pool of the manifest in force */
 	size_t place_count;
 	struct buf input, plan;
@@ -71,6 +73,8 @@ bool history_save_writer(struct history *h, const char *program, struct error *e
 bool history_check_layout(struct history *h, struct error *e) MUST_USE;
 struct history *history_new(void);
 void history_remove_file(const char *path);
+/* history_read.c: just this row, which is a keyframe or follows the one read last. */
+bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
 /* history_find.c */
 bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e) MUST_USE;
 /* history_fleet.c */

@@ -142,6 +142,27 @@ static bool find_start(struct history *h, int64_t tick, size_t pool, int64_t *st
 	return true;
 }
 
+static void fill(const struct pool_position *at, int64_t tick, size_t pool, struct tick_record *out)
+{
+	out->tick = tick;
+	out->pool = pool;
+	out->snapshot = record_snapshot(&at->part[RECORD_INPUT]);
+	out->plan = record_plan(&at->part[RECORD_PLAN]);
+}
+
+bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e)
+{
+	struct error damage = { .kind = ERROR_NONE };
+
+	if (!read_row(h, tick, pool, out, &damage, e))
+		return false;
+	fill(&h->positions[pool], tick, pool, out);
+	if (damage.kind == ERROR_NONE)
+		return true;
+	*e = damage;
+	return damaged(h, tick, pool, e);
+}
+
 bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,
 			  struct error *e)
 {
@@ -154,10 +175,7 @@ bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct t
 	for (int64_t t = start; t <= tick; t++)
 		if (!read_row(h, t, pool, out, damage, e))
 			return false;
-	out->tick = tick;
-	out->pool = pool;
-	out->snapshot = record_snapshot(&at->part[RECORD_INPUT]);
-	out->plan = record_plan(&at->part[RECORD_PLAN]);
+	fill(at, tick, pool, out);
 	out->is_plan_damaged = damage->kind != ERROR_NONE;
 	return true;
 }

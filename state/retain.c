@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Pages of the file that one step gives back. */
+enum { VACUUM_PAGES = 200 };
+
 /* What one pool's ticks of an hour came to. */
 struct sums {
 	int64_t ticks, arrived, started, late, replica_ms, micro_dollars, asked;
@@ -42,17 +45,45 @@ static bool save_sums(struct history *h, int64_t hour, size_t pool, struct sums 
 	return db_run(s, e);
 }
 
-static bool sum_pool(struct history *h, size_t pool, int64_t from, int64_t until, struct error *e)
+/* Ticks that go in one piece: every pool's first row in it is a keyframe. */
+struct piece {
+	int64_t from, until; /* until not included */
+	int64_t rows[KEYFRAME_EVERY];
+	size_t row_count; /* of one pool */
+};
+
+static bool find_rows(struct history *h, size_t pool, struct piece *p, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT tick FROM decision WHERE tick >= ? AND tick < ? AND pool = ?"
+						" ORDER BY tick");
+	bool row = true;
+
+	p->row_count = 0;
+	db_bind_int(s, p->from);
+	db_bind_int(s, p->until);
+	db_bind_int(s, (int64_t)pool);
+	while (p->row_count < KEYFRAME_EVERY) {
+		if (!db_step(s, &row, e))
+			return false;
+		if (!row)
+			break;
+		p->rows[p->row_count++] = db_column_int(s, 0);
+	}
+	db_reset(s);
+	return true;
+}
+
+static bool sum_rows(struct history *h, size_t pool, const struct piece *p, struct error *e)
 {
 	struct sums sums = { 0 };
 	struct tick_record r = { 0 };
 	int64_t hour = 0;
 
-	for (int64_t tick = from; tick < until; tick++) {
-		if (!history_read(h, tick, pool, &r, e)) {
-			if (e->kind == ERROR_NOT_FOUND)
-				continue; /* not in the manifest then */
-			return false;
+	for (size_t i = 0; i < p->row_count; i++) {
+		if (!history_read_row(h, p->rows[i], pool, &r, e)) {
+			if (e->kind != ERROR_INVALID)
+				return false;
+			break; /* damage must not keep the file growing: what cannot be read goes without a sum */
 		}
 		if (r.now / HOUR != hour && sums.ticks && !save_sums(h, hour, pool, &sums, e))
 			return false;
@@ -63,82 +94,171 @@ static bool sum_pool(struct history *h, size_t pool, int64_t from, int64_t until
 }
 
 /* A writer's positions are what the next tick is told against, so reading gets its own. */
-static bool sum_up(struct history *h, int64_t from, int64_t until, struct error *e)
+static bool sum_up(struct history *h, size_t pool, const struct piece *p, struct error *e)
 {
+	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct pool_position *writing = h->positions;
-	bool ok = true;
+	bool is_due = h->is_keyframe_due;
 
-	for (size_t pool = 0; pool < h->pool_count && ok; pool++) {
-		CLEANUP(arena_release) struct arena scratch = { 0 };
-
-		h->positions = arena_array(&scratch, struct pool_position, h->pool_count);
-		h->positions[pool].tick = -1;
-		ok = sum_pool(h, pool, from, until, e);
-		for (int part = 0; part < RECORD_PART_COUNT; part++)
-			record_state_release(&h->positions[pool].part[part]);
-	}
+	h->positions = arena_array(&scratch, struct pool_position, h->pool_count);
+	h->positions[pool].tick = -1;
+	bool ok = sum_rows(h, pool, p, e);
+	for (int part = 0; part < RECORD_PART_COUNT; part++)
+		record_state_release(&h->positions[pool].part[part]);
 	h->positions = writing;
+	h->is_keyframe_due = is_due;
 	return ok;
 }
 
-static bool drop(struct history *h, int64_t until, millis before, struct error *e)
+static bool run_with(struct history *h, const char *sql, int64_t value, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, sql);
+
+	db_bind_int(s, value);
+	return db_run(s, e);
+}
+
+/* One pool's rows of a piece; after the last pool the ticks themselves. */
+static bool drop_rows(struct history *h, size_t pool, struct piece *p, struct error *e)
+{
+	if (!find_rows(h, pool, p, e) || !sum_up(h, pool, p, e))
+		return false;
+	struct statement *s = db_prepare(h->db, "DELETE FROM decision WHERE tick >= ? AND tick < ? AND pool = ?");
+	db_bind_int(s, p->from);
+	db_bind_int(s, p->until);
+	db_bind_int(s, (int64_t)pool);
+	return db_run(s, e) && (pool + 1 < h->pool_count || run_with(h, "DELETE FROM tick WHERE id < ?", p->until, e));
+}
+
+/* What else is only about ticks that nobody reads any more. */
+static bool drop_rest(struct history *h, int64_t until, struct error *e)
 {
 	static const char *const by_tick[] = {
-		"DELETE FROM decision WHERE tick < ?",
-		"DELETE FROM tick WHERE id < ?",
+		"DELETE FROM launch WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM checkpoint WHERE tick < ?",
+		"DELETE FROM group_use WHERE tick < (SELECT max(tick) FROM manifest_use WHERE tick <= ?)",
+		"DELETE FROM pool_use WHERE tick < (SELECT max(tick) FROM manifest_use WHERE tick <= ?)",
 		"DELETE FROM manifest_use WHERE tick < (SELECT max(tick) FROM manifest_use WHERE tick <= ?)",
-		"DELETE FROM pool_use WHERE tick < (SELECT max(tick) FROM pool_use WHERE tick <= ?)",
-		"DELETE FROM group_use WHERE tick < (SELECT max(tick) FROM pool_use WHERE tick <= ?)",
 		"DELETE FROM writer WHERE tick < (SELECT max(tick) FROM writer WHERE tick <= ?)",
 	};
 
-	for (size_t i = 0; i < sizeof by_tick / sizeof *by_tick; i++) {
-		struct statement *s = db_prepare(h->db, by_tick[i]);
-
-		db_bind_int(s, until);
-		if (!db_run(s, e))
+	for (size_t i = 0; i < sizeof by_tick / sizeof *by_tick; i++)
+		if (!run_with(h, by_tick[i], until, e))
 			return false;
-	}
-	struct statement *s = db_prepare(h->db, "DELETE FROM launch WHERE ended_at < ?");
-	db_bind_int(s, before);
-	return db_run(s, e) &&
-	       db_exec(h->db, "DELETE FROM manifest WHERE id NOT IN (SELECT manifest FROM manifest_use)", e);
+	return db_exec(h->db, "DELETE FROM manifest WHERE id NOT IN (SELECT manifest FROM manifest_use)", e);
 }
 
-/* The tick of the last checkpoint before `older_than`; 0 when there is none. */
-static bool find_cut(struct history *h, millis older_than, int64_t *cut, struct error *e)
+static bool read_number(struct history *h, const char *sql, int64_t value, int64_t *out, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT max(tick) FROM checkpoint WHERE at <= ?");
+	struct statement *s = db_prepare(h->db, sql);
 	bool row;
 
-	db_bind_int(s, older_than);
+	db_bind_int(s, value);
 	if (!db_step(s, &row, e))
 		return false;
-	*cut = db_column_int(s, 0);
+	*out = db_column_int(s, 0);
 	db_reset(s);
 	return true;
 }
 
-bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e)
+/*
+ * Ticks before this one are hidden at once, and then go piece by piece: the
+ * last checkpoint before `older_than`, so that replay can start there.
+ */
+static bool hide(struct history *h, millis older_than, struct error *e)
 {
 	struct history_span span;
 	int64_t cut;
 
-	*dropped = 0;
-	if (!history_commit(h, e) || !history_span(h, &span, e) || !find_cut(h, older_than, &cut, e))
+	if (!history_span(h, &span, e) ||
+	    !read_number(h, "SELECT max(tick) FROM checkpoint WHERE at <= ?", older_than, &cut, e))
 		return false;
 	if (cut <= span.first_tick || cut > span.last_tick)
 		return true;
-	if (!history_begin(h, e))
+	return history_begin(h, e) &&
+	       run_with(h, "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', CAST(? AS TEXT))", cut, e);
+}
+
+static bool find_piece(struct history *h, struct piece *p, bool *there, struct error *e)
+{
+	struct history_span span;
+	int64_t first;
+
+	if (!history_span(h, &span, e) ||
+	    !read_number(h, "SELECT min(id) FROM tick WHERE id >= ?", INT64_MIN, &first, e))
 		return false;
-	if (!sum_up(h, span.first_tick, cut, e) || !drop(h, cut, older_than, e)) {
-		history_undo(h);
+	int64_t next = (first / KEYFRAME_EVERY + 1) * KEYFRAME_EVERY;
+	p->from = first;
+	p->until = next < span.first_tick ? next : span.first_tick;
+	*there = first < span.first_tick;
+	return true;
+}
+
+/* The next pool's rows of the piece that goes first; counts them in *rows. */
+static bool step(struct history *h, int64_t *rows, bool *more, struct error *e)
+{
+	struct piece p;
+
+	if (!find_piece(h, &p, more, e))
 		return false;
-	}
-	if (!history_commit(h, e) || !db_exec(h->db, "PRAGMA incremental_vacuum", e))
+	if (!*more)
+		return true;
+	size_t pool = h->retained_from == p.from ? h->retained_pools : 0;
+	if (!history_begin(h, e) || !drop_rows(h, pool, &p, e) ||
+	    (pool + 1 == h->pool_count && !drop_rest(h, p.until, e)))
 		return false;
-	*dropped = cut - span.first_tick;
+	h->retained_from = p.from;
+	h->retained_pools = pool + 1;
+	*rows += (int64_t)p.row_count + 1;
+	return true;
+}
+
+static bool give_back(struct history *h, bool *more, struct error *e)
+{
+	int64_t free_pages;
+
+	if (!read_number(h, "SELECT freelist_count FROM pragma_freelist_count WHERE ?", 1, &free_pages, e))
+		return false;
+	*more = free_pages > VACUUM_PAGES;
+	return free_pages == 0 || db_exec(h->db, "PRAGMA incremental_vacuum(200)", e);
+}
+
+static bool retain_rows(struct history *h, millis older_than, int64_t rows, bool *more, struct error *e)
+{
+	int64_t done = 0;
+
+	if (!history_commit(h, e) || !hide(h, older_than, e))
+		return false;
+	*more = true;
+	while (*more && done < rows)
+		if (!step(h, &done, more, e))
+			return false;
+	return history_commit(h, e) && (*more || give_back(h, more, e));
+}
+
+bool history_retain_some(struct history *h, millis older_than, int64_t rows, bool *more, struct error *e)
+{
+	if (retain_rows(h, older_than, rows, more, e))
+		return true;
+	history_undo(h);
+	h->retained_from = -1;
+	return false;
+}
+
+bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e)
+{
+	struct history_span before, after;
+	bool more = true;
+
+	*dropped = 0;
+	if (!history_span(h, &before, e))
+		return false;
+	while (more)
+		if (!history_retain_some(h, older_than, INT64_MAX, &more, e))
+			return false;
+	if (!history_span(h, &after, e))
+		return false;
+	*dropped = after.first_tick - before.first_tick;
 	return true;
 }
 

@@ -233,6 +233,62 @@ static void retention_cuts_at_a_checkpoint_and_keeps_sums(void **state)
 	arena_release(&a);
 }
 
+static int64_t sum_of_ticks(struct history *h, int64_t *late)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct history_hour *hours;
+	struct error e;
+	size_t count;
+	int64_t ticks = 0;
+
+	*late = 0;
+	assert_true(history_hours(h, ANY, &a, &hours, &count, &e));
+	for (size_t i = 0; i < count; i++) {
+		ticks += hours[i].ticks;
+		*late += hours[i].late;
+	}
+	return ticks;
+}
+
+/* In steps, while ticks are written, killed now and then: the same is left, and nothing is summed twice. */
+static void retention_goes_in_steps(void **state)
+{
+	struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
+	struct random r = random_stream(1, "steps");
+	struct history_span span;
+	struct tick_record record;
+	struct error e = { 0 };
+	struct made m;
+	bool more = true;
+	int64_t late, t = 1500;
+
+	(void)state;
+	write_file(t, 100);
+	struct history *h = history_resume(&setup, &e);
+	for (int steps = 0; more; steps++) {
+		assert_true(history_retain_some(h, start + 1300 * TICK, 1, &more, &e));
+		assert_true(history_span(h, &span, &e));
+		assert_int_equal(span.first_tick, 1201);
+		assert_true(history_read(h, 1201 + steps % 200, 0, &record, &e));
+		assert_tick(&record, 1201 + steps % 200);
+		make(&m, t++);
+		assert_true(history_append(h, &m.snapshot, &m.plan, &e));
+		if (random_next(&r) % 3 == 0) {
+			history_close(h);
+			h = history_resume(&setup, &e);
+		}
+	}
+	assert_int_equal(sum_of_ticks(h, &late), 1201 * 2);
+	assert_int_equal(late, 1201 * 2);
+	assert_true(history_finish(h, &e));
+	h = open_file();
+	for (int64_t i = 1201; i < t; i++) {
+		assert_true(history_read(h, i, 1, &record, &e));
+		assert_tick(&record, i);
+	}
+	history_close(h);
+}
+
 static void reading_does_not_wait_for_the_writer(void **state)
 {
 	(void)state;
@@ -281,6 +337,7 @@ int main(void)
 		cmocka_unit_test(of_equal_changes_growth_is_larger),
 		cmocka_unit_test(checkpoints_come_back_and_are_thinned),
 		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
+		cmocka_unit_test(retention_goes_in_steps),
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
 		cmocka_unit_test(reading_leaves_no_files_behind),
 	};
