@@ -18,6 +18,11 @@ controller/simulation/files: base controller/policy controller/traces controller
 controller/explain: base controller/policy
 state: base controller/policy
 controller/recall: base controller/policy controller/manifest state
+providers: base base/net
+signals: base base/net
+controller/cluster: base base/net
+controller/web: base base/net controller/policy state
+controller/loop: base base/net controller/policy controller/manifest controller/recall controller/explain controller/cluster controller/web providers signals state
 controller/report: base controller/policy controller/simulation controller/explain state
 controller/commands: *
 controller: *
@@ -58,7 +63,7 @@ found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 
 sources() {
-	find base controller state -name '*.[ch]' -o -name '*.def' | LC_ALL=C sort
+	find base controller providers signals state -name '*.[ch]' -o -name '*.def' | LC_ALL=C sort
 }
 
 sources | xargs grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |

@@ -11,8 +11,8 @@ failures=0
 # plant FILE LINE EXPECTED: FILE with LINE in it must be refused with a message that holds EXPECTED.
 plant() {
 	local file=$1 line=$2 expected=$3 output
-	rm -rf "$copy/base" "$copy/controller" "$copy/state"
-	cp -r base controller state "$copy"
+	rm -rf "${copy:?}"/*
+	cp -r base controller providers signals state "$copy"
 	mkdir -p "$copy/$(dirname "$file")"
 	printf '%b\n' "$line" >>"$copy/$file"
 	if output=$("$check" "$copy"); then
@@ -26,6 +26,9 @@ plant() {
 }
 
 "$check" . || { echo "the sources themselves break a rule"; exit 1; }
+plant signals/planted.c '#include "state/db.h"' 'signals may not include state'
+plant providers/planted.c '#include "controller/cluster/api.h"' 'providers may not include controller/cluster'
+plant controller/cluster/planted.c '#include <curl/curl.h>' 'belongs to base/net'
 plant base/planted.c '#include "controller/policy/pool.h"' 'base may not include controller/policy'
 plant controller/policy/planted.c '#include "controller/simulation/world.h"' 'controller/policy may not include'
 plant controller/policy/planted.h '#include "state/db.h"' 'controller/policy may not include state'

@@ -1,1 +1,27 @@
+/*
+ * What every provider must do, whatever its cloud's wire looks like. A cloud
+ * gives a wire: a server that answers as that cloud would, out of a modelled
+ * group, and the texts of good and of spoiled answers.
+ */
 #pragma once
+#include "base/buf.h"
+#include "base/net/loop.h"
+#include "tests/unit/providers/modelled_cloud.h"
+
+struct wire_server;
+
+struct wire {
+	const char *provider; /* its name in providers/list.def */
+	/* Answers for the group "g" of the model, on the loop. */
+	struct wire_server *(*open)(struct loop *loop, struct modelled_cloud *cloud);
+	void (*close)(struct wire_server *s);
+	const char *(*url)(const struct wire_server *s);
+	/* Settings that name a server by its URL, as JSON. */
+	void (*settings)(const char *url, struct buf *out);
+	const char *const *bad_settings; /* each must be ERROR_INVALID; NULL-terminated */
+	const char *described;		 /* body of a good answer to describe */
+	const char *const *spoiled;	 /* bodies of answers to describe that make no sense; NULL-terminated */
+};
+
+/* The cmocka group; returns the number of failed tests. */
+int conformance_run(const struct wire *wire);
