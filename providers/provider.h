@@ -88,6 +88,7 @@ struct provider_call {
 	int64_t desired;
 	const char *const *ids;
 	size_t id_count;
+	millis timeout; /* of all of it; 0: the provider's own */
 	void (*done)(struct provider_call *);
 	void *user;
 

@@ -165,7 +165,9 @@ static void send(struct exchange *x, const struct settings *s)
 					    .headers = changes ? headers : headers + 1,
 					    .body = x->body.text,
 					    .body_len = x->body.len,
-					    .timeout = changes ? CHANGE_DEADLINE : READ_DEADLINE,
+					    .timeout = c->timeout ? c->timeout
+						       : changes  ? CHANGE_DEADLINE
+								  : READ_DEADLINE,
 					    .max_response = MOST_ANSWER,
 					    .done = on_answer,
 					    .user = x };
