@@ -21,7 +21,7 @@ struct entry_key {
 	const struct pod_shape *asks;
 	const char *name_space;
 	int pool;
-	bool is_incomplete;
+	bool is_incomplete, is_placeholder;
 };
 
 static bool is_entry(const void *item, const void *key)
@@ -29,12 +29,12 @@ static bool is_entry(const void *item, const void *key)
 	const struct entry *e = item;
 	const struct entry_key *k = key;
 	return e->asks == k->asks && e->shape.pool == k->pool && e->shape.is_incomplete_gang == k->is_incomplete &&
-	       strcmp(e->shape.namespace, k->name_space) == 0;
+	       e->shape.example->is_placeholder == k->is_placeholder && strcmp(e->shape.namespace, k->name_space) == 0;
 }
 
 static uint32_t hash_of(const struct entry_key *k)
 {
-	uint32_t hash = hash_bytes((uint32_t)k->is_incomplete, &k->asks, sizeof k->asks);
+	uint32_t hash = hash_bytes((uint32_t)(k->is_incomplete + 2 * k->is_placeholder), &k->asks, sizeof k->asks);
 	return hash_text(hash_bytes(hash, &k->pool, sizeof k->pool), k->name_space);
 }
 
@@ -48,20 +48,22 @@ static bool is_before(const struct pod *a, const struct pod *b)
 
 static void count_pod(struct store *entries, const struct pod *p, bool is_incomplete, struct arena *a)
 {
-	struct entry_key key = { p->shape, p->namespace, p->pool, is_incomplete };
+	struct entry_key key = { p->shape, p->namespace, p->pool, is_incomplete, p->is_placeholder };
 	struct entry *e = store_find(entries, hash_of(&key), is_entry, &key);
 	if (e == NULL) {
 		e = arena_new(a, struct entry);
 		e->asks = p->shape;
 		e->hash = hash_of(&key);
 		e->shape = (struct pending_shape){ .namespace = arena_strdup(a, p->namespace, strlen(p->namespace)),
+						   .example = p,
+						   .since = p->created_at,
 						   .pool = p->pool,
 						   .gpus_milli = p->gpus_milli,
 						   .is_incomplete_gang = is_incomplete };
 		store_add(entries, e);
 	}
 	e->shape.count++;
-	if (e->shape.example == NULL || is_before(p, e->shape.example)) {
+	if (is_before(p, e->shape.example)) {
 		e->shape.example = p;
 		e->shape.since = p->created_at;
 	}

@@ -1,0 +1,210 @@
+/* A pool as the policy will count it. */
+#include "tests/unit/cluster/model_objects.h"
+
+struct world {
+	struct cluster *c;
+	struct arena a;
+	int uids;
+};
+
+static const struct cluster_label selector = { "app", "chat" };
+static const int groups_of_pool[] = { 1, 0 };
+
+static struct world world_open(void)
+{
+	struct world w = { .c = cluster_new() };
+	struct cluster_group groups[] = { group_named("g5", 4, 10), group_named("p5", 8, 10),
+					  group_named("else", 8, 10) };
+	struct cluster_pool pool = { .name = "chat",
+				     .namespace = "llm",
+				     .selector = &selector,
+				     .selector_count = 1,
+				     .gpus_per_replica = 2,
+				     .groups = groups_of_pool,
+				     .group_count = 2 };
+	cluster_set_fleet(w.c, &pool, 1, groups, 3);
+	return w;
+}
+
+static void world_close(struct world *w)
+{
+	cluster_free(w->c);
+	arena_release(&w->a);
+}
+
+static void node(struct world *w, const char *name, const char *group, int gpus, const char *spec)
+{
+	char text[1024];
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'%s','uid':'%s','labels':{'simulated.preheat.dev/node-group':'%s'}},'spec':{%s},"
+		 "'status':{'allocatable':{'nvidia.com/"
+		 "gpu':'%d','cpu':'16'},'conditions':[{'type':'Ready','status':'True'}]}}",
+		 name, name, group, spec, gpus);
+	see_now(w->c, CLUSTER_NODES, text);
+}
+
+enum { PENDING, STARTING, READY, GOING };
+
+static void pod(struct world *w, const char *on, const char *labels, int gpus, int how, const char *metadata)
+{
+	static const char *const status[] = { "'phase':'Pending'", "'phase':'Running'",
+					      "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]",
+					      "'phase':'Running'" };
+	char text[1024];
+	int id = w->uids++;
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'llm','name':'p%d','uid':'u%d','labels':{%s}%s%s},'spec':{%s%s%s'containers'"
+		 ":[{'resources':"
+		 "{'requests':{'cpu':'2'},'limits':{'nvidia.com/gpu':'%d'}}}]},'status':{%s}}",
+		 id, id, labels, how == GOING ? ",'deletionTimestamp':'2026-11-21T00:00:00Z'" : "", metadata,
+		 on[0] == '\0' ? "" : "'nodeName':'", on, on[0] == '\0' ? "" : "',", gpus, status[how]);
+	see_now(w->c, CLUSTER_PODS, text);
+}
+
+#define CHAT  "'app':'chat'"
+#define HOLDS "'app':'chat','preheat.dev/placeholder':'chat'"
+
+static void counts_replicas_and_places(void **state)
+{
+	(void)state;
+	struct world w = world_open();
+	node(&w, "a1", "g5", 4, "");
+	node(&w, "a2", "g5", 4, "");
+	node(&w, "a3", "g5", 4, "'unschedulable':true");
+	node(&w, "b1", "p5", 8, "");
+	node(&w, "c1", "else", 8, "");
+	node(&w, "d1", "stranger", 8, "");
+	pod(&w, "a1", CHAT, 2, READY, "");
+	pod(&w, "a1", CHAT, 2, STARTING, "");
+	pod(&w, "a2", CHAT, 2, READY, "");
+	pod(&w, "a2", HOLDS, 2, READY, "");
+	pod(&w, "b1", CHAT, 2, GOING, "");
+	pod(&w, "b1", "'app':'other'", 3, READY, "");
+	pod(&w, "b1", CHAT, 2, READY, "");
+	pod(&w, "c1", CHAT, 2, READY, ",'ownerReferences':[{'kind':'Job','name':'j','uid':'j','controller':true}]");
+	pod(&w, "", CHAT, 2, PENDING, "");
+	pod(&w, "", CHAT, 16, PENDING, "");
+	pod(&w, "", HOLDS, 2, PENDING, "");
+	pod(&w, "", CHAT, 2, GOING, "");
+	struct pool_view v = cluster_pool_view(w.c, 0, &w.a);
+	assert_int_equal(v.ready, 4);
+	assert_int_equal(v.starting, 1);
+	assert_int_equal(v.draining, 1);
+	assert_int_equal(v.pending, 1);
+	assert_int_equal(v.unsatisfiable, 1);
+	assert_int_equal(v.elsewhere, 1);
+	assert_int_equal(v.placeholders, 1);
+	assert_int_equal(v.pending_placeholders, 1);
+	assert_int_equal(v.work, 1);
+	assert_int_equal(v.group_count, 2);
+	const struct pool_group_view *p5 = &v.groups[0], *g5 = &v.groups[1];
+	assert_int_equal(p5->group, 1);
+	assert_int_equal(p5->ready, 1);
+	assert_int_equal(p5->draining, 1);
+	assert_int_equal(p5->nodes, 1);
+	assert_int_equal(p5->gpus_milli, 4000);
+	assert_int_equal(p5->free_places, 0);	/* one GPU is left */
+	assert_int_equal(p5->least_on_node, 0); /* somebody else is there */
+	assert_int_equal(g5->ready, 2);
+	assert_int_equal(g5->starting, 1);
+	assert_int_equal(g5->nodes, 3);
+	assert_int_equal(g5->usable_nodes, 2);
+	assert_int_equal(g5->free_places, 0);
+	assert_int_equal(g5->placeholders, 1);
+	assert_int_equal(g5->placeholder_places, 1);
+	assert_int_equal(g5->least_on_node, 1); /* a2, beside its placeholder */
+	assert_int_equal(g5->gpus_milli, 8000);
+	world_close(&w);
+}
+
+/* Processors can be what is scarce, once a pod has told what it asks. */
+static void places_need_all_resources(void **state)
+{
+	(void)state;
+	struct world w = world_open();
+	node(&w, "a1", "g5", 4, "");
+	struct pool_view v = cluster_pool_view(w.c, 0, &w.a);
+	assert_int_equal(v.groups[1].free_places, 2);
+	pod(&w, "a1", "'app':'other'", 0, READY, "");
+	for (int i = 0; i < 6; i++)
+		pod(&w, "a1", "'app':'cpu'", 0, READY, "");
+	v = cluster_pool_view(w.c, 0, &w.a);
+	assert_int_equal(v.groups[1].free_places, 2); /* 14 of 16 processors are gone, and nobody knows of them */
+	pod(&w, "", CHAT, 2, PENDING, "");
+	v = cluster_pool_view(w.c, 0, &w.a);
+	assert_int_equal(v.groups[1].free_places, 1);
+	world_close(&w);
+}
+
+/* Every way in which a node is on its way out makes its replicas drain, and its places nobody's. */
+static void nodes_on_their_way_out(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *spec;
+		int64_t ready, draining, places, nodes, usable;
+	} cases[] = {
+		{ "", 1, 0, 1, 1, 1 },
+		{ "'unschedulable':true", 1, 0, 0, 1, 0 },
+		{ "'taints':[{'key':'preheat.dev/draining','effect':'NoSchedule'}]", 0, 1, 0, 1, 0 },
+		{ "'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]", 0, 1, 0, 1, 0 },
+		{ "'taints':[{'key':'ToBeDeletedByClusterAutoscaler','effect':'NoSchedule'}]", 1, 0, 0, 1, 0 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct world w = world_open();
+		node(&w, "a1", "g5", 4, cases[i].spec);
+		pod(&w, "a1", CHAT, 2, READY, "");
+		struct pool_view v = cluster_pool_view(w.c, 0, &w.a);
+		const struct pool_group_view *g = &v.groups[1];
+		if (g->ready != cases[i].ready || g->draining != cases[i].draining ||
+		    g->free_places != cases[i].places || g->nodes != cases[i].nodes ||
+		    g->usable_nodes != cases[i].usable)
+			fail_msg("%s", cases[i].spec);
+		world_close(&w);
+	}
+}
+
+static void shared_devices_are_places(void **state)
+{
+	(void)state;
+	struct world w = world_open();
+	static const char *const resource = "nvidia.com/mig-1g.10gb";
+	static const int only[] = { 0 };
+	struct cluster_group group = group_named("mig", 7, 10);
+	struct cluster_pool pool = { .name = "small",
+				     .namespace = "llm",
+				     .selector = &selector,
+				     .selector_count = 1,
+				     .gpus_per_replica = 1,
+				     .gpu_resource = resource,
+				     .groups = only,
+				     .group_count = 1 };
+	cluster_set_fleet(w.c, &pool, 1, &group, 1);
+	see_now(w.c, CLUSTER_NODES,
+		"{'metadata':{'name':'m','uid':'m','labels':{'simulated.preheat.dev/"
+		"node-group':'mig'}},'status':{'allocatable':"
+		"{'nvidia.com/gpu':'0','nvidia.com/"
+		"mig-1g.10gb':'7'},'conditions':[{'type':'Ready','status':'True'}]}}");
+	see_now(w.c, CLUSTER_PODS,
+		"{'metadata':{'namespace':'llm','name':'p','uid':'p','labels':{'app':'chat'}},'spec':{'nodeName':'m','"
+		"containers':"
+		"[{'resources':{'limits':{'nvidia.com/"
+		"mig-1g.10gb':'1'}}}]},'status':{'conditions':[{'type':'Ready','status':'True'}]}}");
+	struct pool_view v = cluster_pool_view(w.c, 0, &w.a);
+	assert_int_equal(v.groups[0].free_places, 6);
+	assert_int_equal(v.groups[0].ready, 1);
+	assert_int_equal(v.groups[0].gpus_milli, 143);
+	assert_int_equal(cluster_node(w.c, "m")->gpus_milli, 1000);
+	world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_replicas_and_places),
+		cmocka_unit_test(places_need_all_resources),
+		cmocka_unit_test(nodes_on_their_way_out),
+		cmocka_unit_test(shared_devices_are_places),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
