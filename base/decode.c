@@ -169,15 +169,14 @@ static bool read_members(struct reader *r, const struct decode_node *n, struct t
 	r->p++;
 	while (next_in(r, '}', &count, &ok)) {
 		struct frame f = { .up = up };
-		r->at = up;
 		if (!take_key(r, &f.key, &f.len))
 			return false;
 		const struct decode_node *child = decode_child(n, f.key, f.len);
 		r->at = &f;
 		if (child ? !read_value(r, child, to) : !skip_value(r))
 			return false;
+		r->at = up;
 	}
-	r->at = up;
 	return ok;
 }
 
@@ -223,7 +222,6 @@ static bool read_map(struct reader *r, const struct field *want, struct decoded_
 		return wrong(r, "something else", "an object");
 	while (next_in(r, '}', &count, &ok)) {
 		struct frame f = { .up = up };
-		r->at = up;
 		if (!take_key(r, &f.key, &f.len))
 			return false;
 		r->at = &f;
@@ -232,8 +230,8 @@ static bool read_map(struct reader *r, const struct field *want, struct decoded_
 			r->p < r->end && *r->p != '{' && *r->p != '[' && (!want->wants || want->wants(f.key, f.len));
 		if (is_wanted ? !put_pair(r, &f, &m, &room) : !skip_value(r))
 			return false;
+		r->at = up;
 	}
-	r->at = up;
 	*out = m;
 	return ok;
 }
