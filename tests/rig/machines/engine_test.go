@@ -78,6 +78,16 @@ func TestGatewayHoldsWhileNoneIsReady(t *testing.T) {
 	}
 }
 
+func TestNewPodHelpsAtOnce(t *testing.T) {
+	p := arrivals(1, 1, 1, 1, 1)
+	p.join("a", 0)
+	p.advance(2)
+	p.join("b", 3)
+	if s := p.result(); s.Started != 4 || s.Waiting != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestDrainFinishesWhatRuns(t *testing.T) {
 	p := arrivals(1, 1, 1)
 	a := p.join("a", 0)

@@ -122,8 +122,18 @@ func (p *pool) join(pod string, now float64) *engine {
 	p.engines = append(p.engines, e)
 	slices.SortFunc(p.engines, func(a, b *engine) int { return strings.Compare(a.pod, b.pod) })
 	p.score.Peak = max(p.score.Peak, len(p.engines))
-	p.redispatch(p.queue, now)
+	p.redispatch(p.recalled(), now)
 	return e
+}
+
+// recalled are all that wait, taken back from the engines: a gateway with flow control lets a new pod help at once.
+func (p *pool) recalled() []*request {
+	waiting := p.queue
+	for _, e := range p.engines {
+		waiting = append(waiting, e.waiting...)
+		e.waiting = nil
+	}
+	return waiting
 }
 
 func (p *pool) redispatch(requests []*request, now float64) {
