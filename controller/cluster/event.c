@@ -36,6 +36,7 @@ struct events {
 	struct buf path, body;
 	struct series *sending; /* NULL: no call is under way */
 	bool is_closed, has_complained;
+	struct clock wall; /* people read the times, whatever clock the controller lives by */
 };
 
 static void pump(struct events *v);
@@ -55,6 +56,7 @@ struct events *events_open(const struct events_setup *s)
 	v->setup.controller = kept(v, s->controller);
 	v->setup.instance = kept(v, s->instance);
 	v->setup.name_space = kept(v, s->name_space ? s->name_space : "default");
+	v->wall = clock_open();
 	v->tokens = BURST;
 	v->filled_at = loop_now(api_loop(s->api));
 	return v;
@@ -211,7 +213,7 @@ static void describe(struct events *v, struct series *s, const struct event *t)
 
 void events_tell(struct events *v, const struct event *told)
 {
-	millis now = clock_now(api_clock(v->setup.api));
+	millis now = clock_now(&v->wall);
 	uint64_t hash = hash_event(told);
 	struct series *s = find(v, hash, now);
 
@@ -248,7 +250,8 @@ static bool take_token(struct events *v, millis now)
 	v->tokens += (double)(now - v->filled_at) / REFILL;
 	v->filled_at = now;
 	if (v->tokens > BURST)
-		v->tokens = BURST;
+		v->wall = clock_open();
+	v->tokens = BURST;
 	if (v->tokens < 1)
 		return false;
 	v->tokens -= 1;

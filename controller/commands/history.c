@@ -2,6 +2,7 @@
 #include "base/table.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_hours.h"
+#include "controller/commands/history_launches.h"
 #include "controller/commands/question.h"
 #include "controller/explain/explain.h"
 
@@ -11,7 +12,7 @@
 struct asked {
 	struct question question;
 	const char *from, *to, *group, *limit, *output;
-	bool is_changed, is_hours;
+	bool is_changed, is_hours, is_launches;
 	int64_t most;
 	millis retain; /* 0: keep all */
 };
@@ -167,10 +168,26 @@ static bool check_questions(const struct asked *a, struct error *e)
 {
 	bool filters = a->question.pool || a->from || a->to || a->group || a->limit || a->is_changed;
 
+	if (a->is_launches && (a->question.pool || a->limit || a->is_changed || a->is_hours || a->retain))
+		return error_set(
+			e, ERROR_INVALID,
+			"--launches prints calls to providers, which are about node groups; beside it: --from, "
+			"--to, --group, --number");
 	if (a->retain && (filters || a->is_hours))
 		return error_set(e, ERROR_INVALID,
 				 "--retain drops ticks of all pools and prints no decisions; give it alone, with --db");
 	return true;
+}
+
+static bool print_launches(struct asked *a, struct error *e)
+{
+	struct launch_filter f = { INT64_MIN, INT64_MAX, a->group, a->most };
+	struct question *q = &a->question;
+
+	if ((a->group && !check_group(a, e)) || (a->from && !question_time(q, "from", a->from, &f.from, e)) ||
+	    (a->to && !question_time(q, "to", a->to, &f.to, e)))
+		return false;
+	return history_launches_print(q, &f, a->output, e);
 }
 
 static bool answer(struct asked *a, struct error *e)
@@ -181,6 +198,8 @@ static bool answer(struct asked *a, struct error *e)
 		return false;
 	if (a->retain)
 		return history_hours_retain(&a->question, a->retain, e);
+	if (a->is_launches)
+		return print_launches(a, e);
 	return a->is_hours ? history_hours_print(&a->question, a->output, e) : print_history(a, e);
 }
 
@@ -200,6 +219,9 @@ static int run(int argc, char **argv)
 		{ "number", 'n', OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
 		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
 		  NULL },
+		{ "launches", 0, OPTION_FLAG, NULL,
+		  "instead: what was asked of providers, and what came of it; with --from, --to, --group, -n",
+		  &a.is_launches, NULL },
 		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
 		  &a.retain, NULL },

@@ -40,7 +40,8 @@ static const struct option_row rows[] = {
 	{ "pool", 'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",
 	  &options.pools, NULL },
 	{ "watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &options.watches, NULL },
-	{ "dry-run", 0, OPTION_FLAG, NULL, "decide and record, and change nothing anywhere", &options.is_dry_run, NULL },
+	{ "dry-run", 0, OPTION_FLAG, NULL, "decide and record, and change nothing anywhere", &options.is_dry_run,
+	  NULL },
 	{ "db", 0, OPTION_TEXT, "FILE", "the history; gone on with when it is there (default: history.db)", &options.db,
 	  NULL },
 	{ "listen", 0, OPTION_TEXT, "ADDRESS", "where /metrics and health are served (default: 127.0.0.1:9464)",
@@ -48,8 +49,8 @@ static const struct option_row rows[] = {
 	{ "address", 0, OPTION_TEXT, "URL", "where other replicas reach this one (default: from --listen)",
 	  &options.address, NULL },
 	{ "tick", 0, OPTION_PERIOD, "DURATION", "time between decisions (default: 15s)", &options.tick, NULL },
-	{ "retain", 0, OPTION_PERIOD, "DURATION", "drop history older than that, keeping sums per hour (default: never)",
-	  &options.retain, NULL },
+	{ "retain", 0, OPTION_PERIOD, "DURATION",
+	  "drop history older than that, keeping sums per hour (default: never)", &options.retain, NULL },
 	{ "kubeconfig", 0, OPTION_TEXT, "FILE", "how to reach the API server (default: the pod's own, or KUBECONFIG)",
 	  &options.access.kubeconfig, NULL },
 	{ "context", 0, OPTION_TEXT, "NAME", "the context of the kubeconfig", &options.access.context, NULL },
@@ -87,7 +88,8 @@ struct running {
 	char identity[160], address[256], line[1024], key[33];
 };
 
-/* A fast clock counts from a moment that every process knows, so that one that starts later goes on where another was. */
+/* A fast clock counts from a moment that every process knows, so that one that starts later goes on where another was.
+ */
 static struct clock open_clock(void)
 {
 	const millis since = INT64_C(1767225600) * SECOND; /* 2026-01-01 */
@@ -104,11 +106,11 @@ static void set_up_log(const struct clock *clock)
 
 	if (!log_level_parse(options.log_level, &least))
 		least = LEVEL_INFO;
-	log_set_up(&(struct log_setup){
-		.least = least,
-		.is_human = !strcmp(options.log_format, "text") || (!strcmp(options.log_format, "auto") && is_terminal),
-		.has_color = is_terminal && terminal_of(stderr).has_color,
-		.clock = clock });
+	log_set_up(&(struct log_setup){ .least = least,
+					.is_human = !strcmp(options.log_format, "text") ||
+						    (!strcmp(options.log_format, "auto") && is_terminal),
+					.has_color = is_terminal && terminal_of(stderr).has_color,
+					.clock = clock });
 }
 
 static bool load_pools(const struct command *c, struct running *r, int *code)
@@ -217,30 +219,30 @@ static bool start(struct running *r, struct error *e)
 	make_key(r->key);
 	name_ourselves(r);
 	web_serve_replica(r->web, r->key, export, r);
-	r->controller = controller_open(
-		&(struct controller_settings){ .loop = r->access.loop,
-					       .http = r->access.http,
-					       .api = r->access.api,
-					       .clock = &r->clock,
-					       .manifest = &r->manifest,
-					       .watches_objects = options.watches,
-					       .history_path = options.db,
-					       .version = command_version_text() + strlen("preheat "),
-					       .run = r->line,
-					       .interval = options.tick,
-					       .retain = options.retain,
-					       .is_dry_run = options.is_dry_run,
-					       .elects = !options.does_not_elect,
-					       .namespace = r->access.namespace,
-					       .lease = options.lease,
-					       .identity = r->identity,
-					       .address = r->address,
-					       .lease_duration = options.duration,
-					       .lease_renew = options.renew,
-					       .lease_retry = options.retry,
-					       .on_failure = failed,
-					       .user = r },
-		e);
+	r->controller =
+		controller_open(&(struct controller_settings){ .loop = r->access.loop,
+							       .http = r->access.http,
+							       .api = r->access.api,
+							       .clock = &r->clock,
+							       .manifest = &r->manifest,
+							       .watches_objects = options.watches,
+							       .history_path = options.db,
+							       .version = command_version_text() + strlen("preheat "),
+							       .run = r->line,
+							       .interval = options.tick,
+							       .retain = options.retain,
+							       .is_dry_run = options.is_dry_run,
+							       .elects = !options.does_not_elect,
+							       .namespace = r->access.namespace,
+							       .lease = options.lease,
+							       .identity = r->identity,
+							       .address = r->address,
+							       .lease_duration = options.duration,
+							       .lease_renew = options.renew,
+							       .lease_retry = options.retry,
+							       .on_failure = failed,
+							       .user = r },
+				e);
 	if (!r->controller)
 		return false;
 	web_show(r->web, controller_published(r->controller));
@@ -256,8 +258,9 @@ static int run_until_stopped(const struct command *c, struct running *r)
 	r->term.user = r->interrupt.user = r;
 	signal_watch_start(r->access.loop, &r->term, SIGTERM, asked_to_stop);
 	signal_watch_start(r->access.loop, &r->interrupt, SIGINT, asked_to_stop);
-	log_info("starting", LOG_S("version", command_version_text() + strlen("preheat ")), LOG_S("server", api_server(r->access.api)),
-		 LOG_S("access", r->access.config.source), LOG_B("dry_run", options.is_dry_run), LOG_END);
+	log_info("starting", LOG_S("version", command_version_text() + strlen("preheat ")),
+		 LOG_S("server", api_server(r->access.api)), LOG_S("access", r->access.config.source),
+		 LOG_B("dry_run", options.is_dry_run), LOG_END);
 	bool ok = start(r, &e);
 	if (ok)
 		loop_run(r->access.loop);
@@ -281,13 +284,14 @@ static int run(int argc, char **argv)
 		return code;
 	struct error e;
 	if (rest < argc) {
-		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments; manifests are given with --pool FILE",
-			  argv[rest]);
+		error_set(&e, ERROR_INVALID,
+			  "found '%.100s'; allowed: no arguments; manifests are given with --pool FILE", argv[rest]);
 		return command_failed(&command_run, &e);
 	}
 	if (!options.pools.count && !options.watches) {
-		error_set(&e, ERROR_INVALID,
-			  "no pools: give a manifest with --pool FILE, or --watch-pools to use those in the API server");
+		error_set(
+			&e, ERROR_INVALID,
+			"no pools: give a manifest with --pool FILE, or --watch-pools to use those in the API server");
 		return command_failed(&command_run, &e);
 	}
 	r.clock = open_clock();

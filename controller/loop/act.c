@@ -94,8 +94,8 @@ static void give_up_unclaimed(struct controller *c, size_t group)
 			gpus += p->gpus_per_replica;
 	}
 	for (size_t i = 0; i < g->seen.machine_count; i++)
-		missing -= g->seen.machines[i].state == MACHINE_PENDING || g->seen.machines[i].state == MACHINE_RUNNING ||
-			   g->seen.machines[i].state == MACHINE_WAKING;
+		missing -= g->seen.machines[i].state == MACHINE_PENDING ||
+			   g->seen.machines[i].state == MACHINE_RUNNING || g->seen.machines[i].state == MACHINE_WAKING;
 	missing += g->wanted;
 	int64_t needed = size > 0 ? (gpus + size - 1) / size : 0;
 	if (missing > needed)
@@ -206,6 +206,8 @@ static void drive(struct timer *t)
 
 	if (c->state != STATE_LEADING || c->is_stopping)
 		return;
+	if (c->targets_changed)
+		observe_targets(c);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_drive(&c->groups[i]);
 	drains_drive(c);

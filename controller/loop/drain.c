@@ -60,11 +60,13 @@ static void mark(struct drain *d, bool on)
 	bool lends = d->fate == FATE_LEND;
 
 	d->annotation = (struct verb_pair){ "preheat.dev/draining", on ? fate_names[d->fate] : NULL };
-	d->label = lends ? (struct verb_pair){ "preheat.dev/lent-by", on ? pool_name(d) : NULL } :
-			   (struct verb_pair){ "node.kubernetes.io/exclude-from-external-load-balancers",
+	d->label = lends ? (struct verb_pair){ "preheat.dev/lent-by", on ? pool_name(d) : NULL }
+			 : (struct verb_pair){ "node.kubernetes.io/exclude-from-external-load-balancers",
 					       on ? "true" : NULL };
 	d->change = (struct node_change){ .node = d->node,
-					  .cordon = lends ? CORDON_KEEP : on ? CORDON_ON : CORDON_OFF,
+					  .cordon = lends ? CORDON_KEEP
+						    : on  ? CORDON_ON
+							  : CORDON_OFF,
 					  .annotations = &d->annotation,
 					  .annotation_count = !lends,
 					  .labels = &d->label,
@@ -123,8 +125,7 @@ int64_t drains_in_group(const struct controller *c, int group)
 	int64_t count = 0;
 
 	for (const struct drain *d = c->drains.first; d; d = d->next)
-		count += d->group == group && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) &&
-			 d->fate != FATE_LEND;
+		count += d->group == group && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) && d->fate != FATE_LEND;
 	return count;
 }
 
@@ -140,7 +141,7 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool)
 			n && d->step != DRAIN_OVER ? cluster_node_pods(c->cluster, n, &a, &count) : NULL;
 		for (size_t i = 0; i < count; i++)
 			left += pods[i]->pool == (int)pool && !pods[i]->is_placeholder &&
-				pods[i]->state != POD_TERMINATING && pods[i]->state != POD_FINISHED;
+				pods[i]->state == POD_READY; /* others are the first that a controller takes */
 	}
 	arena_release(&a);
 	return left;

@@ -30,8 +30,8 @@ static void evicted(struct eviction *call)
 
 	e->is_busy = false;
 	c->drains.evictions[call->result]++;
-	if (call->error.kind != ERROR_NONE && call->error.kind != ERROR_CANCELLED &&
-	    call->result != EVICTION_BUDGET && call->result != EVICTION_THROTTLED)
+	if (call->error.kind != ERROR_NONE && call->error.kind != ERROR_CANCELLED && call->result != EVICTION_BUDGET &&
+	    call->result != EVICTION_THROTTLED)
 		log_warn("eviction-failed", LOG_S("pod", e->pod), LOG_S("result", eviction_result_name(call->result)),
 			 LOG_E(&call->error), LOG_END);
 	if (d) {
@@ -39,8 +39,9 @@ static void evicted(struct eviction *call)
 		if (call->error.kind == ERROR_CANCELLED)
 			d->step = DRAIN_OVER;
 		else if (call->result != EVICTION_DONE && call->result != EVICTION_GONE)
-			d->quiet_until = loop_now(c->loop) +
-					 (call->retry_after > 0 ? call->retry_after : clock_real(c->clock, 10 * SECOND));
+			d->quiet_until =
+				loop_now(c->loop) +
+				(call->retry_after > 0 ? call->retry_after : clock_real(c->clock, 10 * SECOND));
 	} else {
 		for (struct pod_eviction **at = &c->drains.lone; *at; at = &(*at)->next)
 			if (*at == e) {

@@ -18,14 +18,14 @@ static struct event about(const struct controller *c, size_t pool)
 				       .name = o->name,
 				       .uid = o->uid };
 	if (t->name)
-		return (struct event){ .api_version = t->api_version,
-				       .kind = t->kind,
-				       .name_space = spec->namespace,
-				       .name = t->name };
+		return (struct event){
+			.api_version = t->api_version, .kind = t->kind, .name_space = spec->namespace, .name = t->name
+		};
 	return (struct event){ .api_version = "v1", .kind = "Namespace", .name = spec->namespace };
 }
 
-static void tell(struct controller *c, size_t pool, const char *reason, const char *action, bool warns, const char *note)
+static void tell(struct controller *c, size_t pool, const char *reason, const char *action, bool warns,
+		 const char *note)
 {
 	struct event e = about(c, pool);
 
@@ -60,8 +60,8 @@ static void tell_size(struct controller *c, size_t pool)
 	bool grows = p->changed_to > p->changed_from;
 	char note[900];
 
-	snprintf(note, sizeof note, "%lld to %lld hot replicas. %s", (long long)p->changed_from, (long long)p->changed_to,
-		 reason ? reason : "");
+	snprintf(note, sizeof note, "%lld to %lld hot replicas. %s", (long long)p->changed_from,
+		 (long long)p->changed_to, reason ? reason : "");
 	tell(c, pool, grows ? "TriggeredScaleUp" : "ScaledDown", grows ? "ScaleUp" : "ScaleDown", false, note);
 }
 

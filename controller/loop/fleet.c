@@ -17,7 +17,8 @@ static struct cluster_label mark_of(const struct group_text *g, const char *name
 		return (struct cluster_label){ "kubernetes.azure.com/agentpool", g->aks.pool };
 	case PROVIDER_SIMULATED:
 		return (struct cluster_label){ "simulated.preheat.dev/node-group",
-					       g->simulated.group && g->simulated.group[0] ? g->simulated.group : name };
+					       g->simulated.group && g->simulated.group[0] ? g->simulated.group
+											   : name };
 	case PROVIDER_COUNT:
 		break;
 	}
@@ -102,8 +103,8 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 	size_t kind = (size_t)text_of(c, group)->provider;
 
 	if (!ops)
-		return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet", spec->name,
-				 spec->provider);
+		return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet",
+				 spec->name, spec->provider);
 	if (!c->providers[kind])
 		c->providers[kind] = ops->open(c->loop, c->settings.http, e);
 	if (!c->providers[kind])

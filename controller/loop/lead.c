@@ -15,9 +15,9 @@ static void set_gate(struct controller *c, bool is_open, const char *why)
 
 	c->context.is_barred = !may;
 	api_set_gate(c->api,
-		     c->settings.is_dry_run ? API_GATE_SHUT :
-		     may		    ? API_GATE_OPEN :
-					      API_GATE_LEASE_ONLY,
+		     c->settings.is_dry_run ? API_GATE_SHUT
+		     : may		    ? API_GATE_OPEN
+					    : API_GATE_LEASE_ONLY,
 		     c->settings.is_dry_run ? "dry run" : why);
 }
 

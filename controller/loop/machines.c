@@ -37,12 +37,13 @@ static void node_lost(struct controller *c, const struct node *n)
 	struct arena a = { 0 };
 	size_t count;
 
-	if (n->group < 0 || node_group_is_removing(&c->groups[n->group], n->machine_id) || drain_is_under_way(c, n->name))
+	if (n->group < 0 || node_group_is_removing(&c->groups[n->group], n->machine_id) ||
+	    drain_is_under_way(c, n->name))
 		return;
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
 	for (size_t i = 0; i < count; i++) {
-		int64_t position = pods[i]->pool < 0 ? -1 : pool_position(fleet_of(c), (size_t)pods[i]->pool,
-									 (size_t)n->group);
+		int64_t position =
+			pods[i]->pool < 0 ? -1 : pool_position(fleet_of(c), (size_t)pods[i]->pool, (size_t)n->group);
 		if (position >= 0 && pods[i]->ready_at > 0 && !pods[i]->is_placeholder)
 			starts_add_event(&c->starts, (size_t)pods[i]->pool,
 					 &(struct event_input){ .group = position, .what = EVENT_LOST, .count = 1 });
@@ -126,6 +127,7 @@ void machines_event(void *user, const struct cluster_event *e)
 		else if (!e->pod->is_placeholder)
 			pod_moved(c, e->pod, e->at);
 	}
+	c->targets_changed |= e->pod && e->pod->pool >= 0;
 	act_soon(c);
 }
 

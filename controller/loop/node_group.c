@@ -97,7 +97,8 @@ static void adopt(struct node_group *g, const struct machine *m)
 		struct start like = { .pool = i,
 				      .group = position,
 				      .kind = m->state == MACHINE_WAKING ? START_WAKE : START_COLD,
-				      .asked_at = m->launched_at > 0 ? clock_of_wall(g->context->clock, m->launched_at) : clock_now(g->context->clock),
+				      .asked_at = m->launched_at > 0 ? clock_of_wall(g->context->clock, m->launched_at)
+								     : clock_now(g->context->clock),
 				      .is_adopted = true,
 				      .ends_at_device = g->context->runs_work(g->context->user, i) };
 		starts_ask(g->context->starts, &like, replicas_per_node(spec_of(g), &fleet->pools[i]));
@@ -221,9 +222,10 @@ static void forget_gone_removals(struct node_group *g)
 	for (size_t i = 0; i < g->removal_count; i++) {
 		const struct removal *r = &g->removals[i];
 		const struct machine *m = node_group_machine(g, r->id);
-		bool is_over = !m || m->state == MACHINE_TERMINATING ||
-			       (r->verb == PROVIDER_STOP && (m->state == MACHINE_STOPPING || m->state == MACHINE_STOPPED)) ||
-			       (r->verb == PROVIDER_CANCEL && m->state == MACHINE_RUNNING && !g->operation.token[0]);
+		bool is_over =
+			!m || m->state == MACHINE_TERMINATING ||
+			(r->verb == PROVIDER_STOP && (m->state == MACHINE_STOPPING || m->state == MACHINE_STOPPED)) ||
+			(r->verb == PROVIDER_CANCEL && m->state == MACHINE_RUNNING && !g->operation.token[0]);
 		if (!is_over)
 			g->removals[kept++] = *r;
 	}
@@ -315,7 +317,8 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .ops = access->ops,
 				  .provider = access->provider,
 				  .calls = access->calls };
-	g->retry = retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
+	g->retry =
+		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
 }
 
 void node_group_stop(struct node_group *g)

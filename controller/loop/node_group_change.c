@@ -39,7 +39,8 @@ static void end_intent(struct node_group *g, const char *outcome)
 {
 	struct error e = { 0 };
 
-	if (g->context->history && !launch_end(g->context->history, g->operation.token, outcome, clock_now(g->context->clock), &e))
+	if (g->context->history &&
+	    !launch_end(g->context->history, g->operation.token, outcome, clock_now(g->context->clock), &e))
 		log_error("intent-not-ended", LOG_S("operation", g->operation.token), LOG_E(&e), LOG_END);
 	operation_forget(g);
 }

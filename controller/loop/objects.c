@@ -118,7 +118,8 @@ static void refuse(struct pool_object *o, const char *why)
 {
 	free(o->refusal);
 	o->refusal = copy(why, strlen(why));
-	log_warn("warmpool-refused", LOG_S("namespace", o->namespace), LOG_S("name", o->name), LOG_S("why", why), LOG_END);
+	log_warn("warmpool-refused", LOG_S("namespace", o->namespace), LOG_S("name", o->name), LOG_S("why", why),
+		 LOG_END);
 }
 
 static void check_alone(struct pool_object *o)

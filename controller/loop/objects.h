@@ -11,7 +11,7 @@ struct controller;
 
 struct pool_object {
 	char *namespace, *name, *uid;
-	char *spec; /* JSON */
+	char *spec;    /* JSON */
 	char *refusal; /* why it is left out; NULL: in force */
 	int64_t generation;
 	uint64_t uid_high, uid_low;

@@ -93,6 +93,7 @@ void observe_targets(struct controller *c)
 {
 	struct arena a = { 0 };
 
+	c->targets_changed = false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		size_t count, n = 0;
 		if (!c->pools[i].scraper)

@@ -89,7 +89,7 @@ struct controller {
 	struct plan plan;
 	millis led_since; /* loop_now */
 	int64_t term;
-	bool may_lead; /* we hold the lease, or need none */
+	bool may_lead;		       /* we hold the lease, or need none */
 	struct manifest next_manifest; /* to be used once all is quiet */
 	struct arena next_arena;
 	bool has_next, targets_changed;
@@ -112,7 +112,7 @@ struct controller {
 struct snapshot observe(struct controller *c, struct arena *a);
 void observe_taken(struct controller *c); /* the snapshot is recorded: sums begin anew */
 void observe_reading(struct scraper *s, const struct pool_reading *r);
-void observe_targets(struct controller *c); /* tells the scrapers which pods there are */
+void observe_targets(struct controller *c);		   /* tells the scrapers which pods there are */
 const char *pod_key(const struct pod *p, struct arena *a); /* of a pod among the scraper's targets */
 
 /* machines.c: the cluster's events into starts, and what got stuck */

@@ -18,8 +18,9 @@ static const char *pods_without_group(const struct controller *c, size_t pool, s
 	for (size_t i = 0; i < count; i++)
 		if (shapes[i].pool == (int)pool && shapes[i].why) {
 			char text[512];
-			snprintf(text, sizeof text, "%lld pods, like %s, fit no node group: %s", (long long)shapes[i].count,
-				 shapes[i].example ? shapes[i].example->name : "?", shapes[i].why);
+			snprintf(text, sizeof text, "%lld pods, like %s, fit no node group: %s",
+				 (long long)shapes[i].count, shapes[i].example ? shapes[i].example->name : "?",
+				 shapes[i].why);
 			return keep(a, text);
 		}
 	return NULL;
@@ -35,10 +36,11 @@ static const char *slow_load(const struct controller *c, size_t pool, struct are
 
 	if (runs_work(c, pool) || d->lead_cold_p50 <= spec->objective_wait || d->decided > 0)
 		return NULL;
-	snprintf(text, sizeof text,
-		 "the pool is at zero and a replica takes %lld s to serve, more than the objective's %lld ms: the first "
-		 "requests will be late; set headroom.min to 1 to keep one warm",
-		 (long long)(d->lead_cold_p50 / SECOND), (long long)spec->objective_wait);
+	snprintf(
+		text, sizeof text,
+		"the pool is at zero and a replica takes %lld s to serve, more than the objective's %lld ms: the first "
+		"requests will be late; set headroom.min to 1 to keep one warm",
+		(long long)(d->lead_cold_p50 / SECOND), (long long)spec->objective_wait);
 	return keep(a, text);
 }
 
@@ -69,7 +71,8 @@ static const char *foreign_pods(const struct controller *c, size_t pool, struct 
 		return NULL;
 	char text[512];
 	snprintf(text, sizeof text,
-		 "%lld pods that ask for no GPU, like %s/%s, run on GPU nodes: taint the node group and let only GPU pods "
+		 "%lld pods that ask for no GPU, like %s/%s, run on GPU nodes: taint the node group and let only GPU "
+		 "pods "
 		 "tolerate it",
 		 (long long)found, example->namespace, example->name);
 	return keep(a, text);
@@ -92,10 +95,11 @@ static const char *fragments(const struct controller *c, size_t pool, struct are
 	if (stranded < need)
 		return NULL;
 	char text[256];
-	snprintf(text, sizeof text,
-		 "%lld GPUs are free, but on nodes that cannot hold a replica of %lld: give small and large models node "
-		 "groups of their own",
-		 (long long)(stranded / 1000), (long long)spec->gpus_per_replica);
+	snprintf(
+		text, sizeof text,
+		"%lld GPUs are free, but on nodes that cannot hold a replica of %lld: give small and large models node "
+		"groups of their own",
+		(long long)(stranded / 1000), (long long)spec->gpus_per_replica);
 	return keep(a, text);
 }
 
@@ -107,13 +111,15 @@ static const char *batch_holds(const struct controller *c, size_t pool, struct a
 	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
 		return NULL;
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		if (fleet->pools[i].class == CLASS_INTERACTIVE || c->pools[i].view.ready + c->pools[i].view.starting == 0)
+		if (fleet->pools[i].class == CLASS_INTERACTIVE ||
+		    c->pools[i].view.ready + c->pools[i].view.starting == 0)
 			continue;
 		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
 			if (pool_position(fleet, i, fleet->pools[pool].groups[g]) >= 0) {
 				char text[320];
 				snprintf(text, sizeof text,
-					 "requests wait while pool %s holds %lld replicas in a shared node group: lend them "
+					 "requests wait while pool %s holds %lld replicas in a shared node group: lend "
+					 "them "
 					 "with lend.to, or give its pods a lower priority",
 					 fleet->pools[i].name,
 					 (long long)(c->pools[i].view.ready + c->pools[i].view.starting));
@@ -135,10 +141,11 @@ static const char *gpu_memory(const struct controller *c, size_t pool, struct ar
 			continue;
 		char text[512];
 		snprintf(text, sizeof text,
-			 "replica %s keeps ending on %s, whose GPUs have %s MiB%s%s: if the model does not fit, leave that "
+			 "replica %s keeps ending on %s, whose GPUs have %s MiB%s%s: if the model does not fit, leave "
+			 "that "
 			 "node group out of the pool",
-			 pods[i]->name, pods[i]->node->instance_type, memory, pods[i]->trouble_text[0] ? ", saying " : "",
-			 pods[i]->trouble_text);
+			 pods[i]->name, pods[i]->node->instance_type, memory,
+			 pods[i]->trouble_text[0] ? ", saying " : "", pods[i]->trouble_text);
 		return keep(a, text);
 	}
 	return NULL;

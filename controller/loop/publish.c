@@ -23,7 +23,8 @@ static struct published_counts unschedulable(const struct controller *c, size_t 
 
 	for (size_t i = 0; i < shapes; i++)
 		if (pending[i].pool == (int)pool && pending[i].why)
-			items[n++] = (struct published_count){ .labels = { pending[i].why }, .count = pending[i].count };
+			items[n++] =
+				(struct published_count){ .labels = { pending[i].why }, .count = pending[i].count };
 	return list(items, n);
 }
 
@@ -100,9 +101,9 @@ static void show_watches(struct controller *c, struct arena *a)
 		items[n++] = (struct published_watch){
 			.resource = watch_name(w),
 			.is_synced = watch_is_synced(w),
-			.trouble = r->trouble.kind != ERROR_NONE ?
-					   arena_strdup(a, r->trouble.message, strlen(r->trouble.message)) :
-					   NULL,
+			.trouble = r->trouble.kind != ERROR_NONE
+					   ? arena_strdup(a, r->trouble.message, strlen(r->trouble.message))
+					   : NULL,
 			.objects = r->objects,
 			.relists = r->relists,
 			.errors = r->failures,

@@ -58,7 +58,8 @@ static int by_load(const void *x, const void *y)
 	return strcmp(a->node->name, b->node->name);
 }
 
-static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a, size_t *count)
+static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a,
+				   size_t *count)
 {
 	size_t all, n = 0;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
@@ -138,10 +139,9 @@ void reclaim(struct controller *c, size_t pool, size_t position, int64_t count)
 		if (!node_is_lent_by(nodes[i], fleet_of(c)->pools[pool].name) || !node_is_usable(nodes[i]) ||
 		    starts_know_machine(&c->starts, nodes[i]->machine_id))
 			continue;
-		struct start like = { .pool = pool,
-				      .group = (int64_t)position,
-				      .kind = START_RECLAIM,
-				      .asked_at = c->snapshot.now };
+		struct start like = {
+			.pool = pool, .group = (int64_t)position, .kind = START_RECLAIM, .asked_at = c->snapshot.now
+		};
 		snprintf(like.machine, sizeof like.machine, "%s", nodes[i]->machine_id);
 		starts_ask(&c->starts, &like, count < each ? count : each);
 		drain_take_back(c, nodes[i]);

@@ -160,9 +160,9 @@ static void serves(struct starts *s, size_t index, millis at)
 
 static void follow_node(struct starts *s, struct start *t, const struct node_stages *n)
 {
-	const millis ends[STAGE_IMAGE] = { [STAGE_PROVISION] = n->registered,
-					   [STAGE_REGISTER] = n->ready,
-					   [STAGE_DEVICE] = n->device };
+	const millis ends[STAGE_IMAGE] = {
+		[STAGE_PROVISION] = n->registered, [STAGE_REGISTER] = n->ready, [STAGE_DEVICE] = n->device
+	};
 
 	while (t->stage < STAGE_IMAGE && ends[t->stage] > 0)
 		stage_ends(s, t, ends[t->stage]);

@@ -1,2 +1,5 @@
 #include "controller/loop/parts.h"
-void status_write(struct controller *c) { (void)c; }
+void status_write(struct controller *c)
+{
+	(void)c;
+}

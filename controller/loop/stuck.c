@@ -89,9 +89,10 @@ static void give_up(struct controller *c, size_t index, millis now)
 	struct arena a = { 0 };
 	const struct pod *pod = s.pod[0] ? pod_of(c, &s, &a) : NULL;
 
-	snprintf(p->stuck_reason, sizeof p->stuck_reason, "%s%s: %s after %lld s%s%s", s.machine[0] ? "machine " : "a machine",
-		 s.machine, stuck_words[stage], (long long)((now - s.stage_since) / SECOND),
-		 pod && pod->trouble_text[0] ? ": " : "", pod ? pod->trouble_text : "");
+	snprintf(p->stuck_reason, sizeof p->stuck_reason, "%s%s: %s after %lld s%s%s",
+		 s.machine[0] ? "machine " : "a machine", s.machine, stuck_words[stage],
+		 (long long)((now - s.stage_since) / SECOND), pod && pod->trouble_text[0] ? ": " : "",
+		 pod ? pod->trouble_text : "");
 	log_warn("start-stuck", LOG_S("pool", fleet_of(c)->pools[s.pool].name), LOG_S("stage", stage_name(stage)),
 		 LOG_S("machine", s.machine), LOG_S("why", p->stuck_reason), LOG_END);
 	p->stuck[stage]++;

@@ -66,8 +66,7 @@ static void answer_replica(const struct server_request *q, struct server_answer 
 		return;
 	}
 	a->content_type = "application/octet-stream";
-	if (!w->export(w->export_user, number(tick, -1),
-		       (uint32_t)number(crc, 0), &a->body, &last, &e)) {
+	if (!w->export(w->export_user, number(tick, -1), (uint32_t)number(crc, 0), &a->body, &last, &e)) {
 		a->content_type = "text/plain";
 		refuse(a, e.kind == ERROR_CONFLICT ? 409 : 503, e.message);
 		return;
