@@ -92,7 +92,7 @@ struct provider_call {
 	void (*done)(struct provider_call *);
 	void *user;
 
-	/* Valid in done() and until provider_call_release. */
+	/* Valid from done() on; the description until provider_call_release. */
 	struct error error; /* ERROR_NONE: done; the kind tells stock-out, quota, throttled, auth ... apart */
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
@@ -116,7 +116,8 @@ struct provider_ops {
 /* NULL when there is none of this name. */
 const struct provider_ops *provider_find(const char *name);
 const struct provider_ops *provider_at(size_t index); /* NULL after the last */
-/* Frees what done() was told and makes the call ready for another start; the caller's part stays. Not while it runs. */
+/* Frees the description; error and retry_after stay until the next start, and so does the caller's part. Not while it
+ * runs. */
 void provider_call_release(struct provider_call *c);
 const char *provider_verb_name(enum provider_verb verb);
 const char *machine_state_name(enum machine_state state);

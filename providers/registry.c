@@ -30,9 +30,7 @@ const struct provider_ops *provider_find(const char *name)
 void provider_call_release(struct provider_call *c)
 {
 	arena_release(&c->arena);
-	c->error = (struct error){ 0 };
 	c->description = (struct group_description){ 0 };
-	c->retry_after = 0;
 }
 
 const char *provider_verb_name(enum provider_verb verb)

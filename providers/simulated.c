@@ -183,6 +183,8 @@ static void simulated_start(struct provider *p, struct provider_call *c)
 		abort();
 	assert(!c->exchange);
 	provider_call_release(c);
+	c->error = (struct error){ 0 };
+	c->retry_after = 0;
 	x->provider = p;
 	x->call = c;
 	x->refused.user = x;

@@ -302,6 +302,8 @@ static void errors_are_told_apart_and_have_no_effect(void **state)
 		assert_int_equal(a.call.retry_after, cases[i].fault == FAULT_THROTTLED ? 7000 : 0);
 		assert_int_equal(c->cloud.bought, 3);
 		c->cloud.fault = FAULT_NONE;
+		provider_call_release(&a.call); /* the error outlives it */
+		assert_int_equal(a.call.error.kind, cases[i].kind);
 		/* a failed call can be repeated as it is */
 		if (i + 1 == sizeof cases / sizeof *cases) {
 			assert_int_equal(run(c, &a), ERROR_NONE);
