@@ -147,11 +147,3 @@ int64_t resources_get(const struct resources *set, const char *name)
 			return set->items[i].milli;
 	return 0;
 }
-
-bool taint_set_has(const struct taint_set *set, const char *key)
-{
-	for (size_t i = 0; i < intern_count(set); i++)
-		if (strcmp(set->items[i].key, key) == 0)
-			return true;
-	return false;
-}

@@ -94,4 +94,3 @@ size_t intern_count(const void *set); /* rows; 0 for NULL */
 
 const char *label_set_get(const struct label_set *set, const char *key); /* NULL without */
 int64_t resources_get(const struct resources *set, const char *name);	 /* thousandths, 0 without */
-bool taint_set_has(const struct taint_set *set, const char *key);

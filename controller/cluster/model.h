@@ -202,6 +202,7 @@ struct pending_shape {
 	const int *groups;  /* which could hold it on a new node, in the order given */
 	size_t group_count;
 	const char *why;	 /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
+	const char *full;	 /* NULL, or a sentence: who could hold it has its most nodes already */
 	bool is_incomplete_gang; /* not all of its gang exist yet, or it is suspended: not demand */
 };
 

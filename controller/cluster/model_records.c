@@ -122,7 +122,6 @@ static const struct field term_fields[] = {
 static const struct record_spec term_spec = RECORD(struct term_record, term_fields);
 
 static const struct field container_fields[] = {
-	FIELD(struct container_record, name, FIELD_STRING, "name"),
 	FIELD(struct container_record, image, FIELD_STRING, "image"),
 	FIELD(struct container_record, restart_policy, FIELD_STRING, "restartPolicy"),
 	MAP(struct container_record, requests, "resources>requests", NULL),
@@ -141,7 +140,6 @@ static const struct field container_status_fields[] = {
 	FIELD(struct container_status_record, waiting, FIELD_STRING, "state>waiting>reason"),
 	FIELD(struct container_status_record, message, FIELD_STRING, "state>waiting>message"),
 	FIELD(struct container_status_record, running_at, FIELD_TIME, "state>running>startedAt"),
-	FIELD(struct container_status_record, is_ready, FIELD_BOOL, "ready"),
 };
 static const struct record_spec container_status_spec = RECORD(struct container_status_record, container_status_fields);
 
@@ -204,7 +202,6 @@ const struct record_spec job_spec = RECORD(struct workload_record, job_fields);
 static const struct field replicated_job_fields[] = {
 	FIELD(struct part_record, replicas, FIELD_INT, "replicas"),
 	FIELD(struct part_record, parallelism, FIELD_INT, "template>spec>parallelism"),
-	FIELD(struct part_record, completions, FIELD_INT, "template>spec>completions"),
 };
 static const struct record_spec replicated_job_spec = RECORD(struct part_record, replicated_job_fields);
 

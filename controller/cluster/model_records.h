@@ -41,7 +41,7 @@ struct term_record {
 	struct decoded_list expressions, fields; /* of struct expression_record */
 };
 struct container_record {
-	const char *name, *image, *restart_policy;
+	const char *image, *restart_policy;
 	struct decoded_map requests, limits;
 };
 struct volume_record {
@@ -51,7 +51,6 @@ struct volume_record {
 struct container_status_record {
 	const char *waiting, *message;
 	millis running_at;
-	bool is_ready;
 };
 
 struct pod_record {
@@ -81,7 +80,7 @@ struct quota_record {
 
 /* Jobs, JobSets, PodGroups and Kueue's Workloads: whatever says how many pods belong together. */
 struct part_record {
-	int64_t count, replicas, parallelism, completions;
+	int64_t count, replicas, parallelism;
 };
 struct workload_record {
 	struct decoded_list owners; /* of struct owner_record */

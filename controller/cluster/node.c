@@ -232,8 +232,10 @@ static void read_times(const struct cluster *c, struct node *n, const struct nod
 		       const struct watch_seen *seen, const struct node *before)
 {
 	const struct condition_record *ready = condition_of(&r->conditions, "Ready");
-	millis turned = model_moment(c, seen, ready == NULL ? 0 : ready->changed_at);
 	n->registered_at = before->is_known ? before->registered_at : model_moment(c, seen, r->created_at);
+	millis turned = model_moment(c, seen, ready == NULL ? 0 : ready->changed_at);
+	if (turned < n->registered_at) /* clocks differ; no stage takes less than nothing */
+		turned = n->registered_at;
 	n->ready_since = !n->is_ready ? 0 : before->ready_since != 0 ? before->ready_since : turned;
 	n->unready_since = n->is_ready ? 0 : before->unready_since != 0 ? before->unready_since : turned;
 	/* The object does not say since when: at the earliest, since it is ready. */

@@ -147,6 +147,28 @@ static const char *say_why(const struct cluster *c, const struct pod_shape *s, c
 	return arena_strdup(a, out.text, out.len);
 }
 
+static int64_t nodes_of(const struct cluster *c, int group)
+{
+	const struct node *n = NULL;
+	int64_t count = 0;
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;)
+		count += n->group == group && !n->is_leaving;
+	return count;
+}
+
+/* NULL as long as one of the groups may grow. */
+static const char *say_full(const struct cluster *c, const int *groups, size_t count, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	for (size_t i = 0; i < count; i++) {
+		const struct group_known *g = &c->groups[groups[i]];
+		if (nodes_of(c, groups[i]) < g->max)
+			return NULL;
+		buf_printf(&out, "%snode group %s has its most nodes, %" PRId64, i == 0 ? "" : "; ", g->name, g->max);
+	}
+	return count == 0 ? NULL : arena_strdup(a, out.text, out.len);
+}
+
 static void judge(const struct cluster *c, struct entry *e, struct arena *a)
 {
 	size_t count = e->shape.pool >= 0 ? c->pools[e->shape.pool].group_count : c->group_count;
@@ -159,6 +181,7 @@ static void judge(const struct cluster *c, struct entry *e, struct arena *a)
 			fitting[e->shape.group_count++] = groups[i];
 	}
 	e->shape.groups = fitting;
+	e->shape.full = say_full(c, fitting, e->shape.group_count, a);
 	if (e->shape.group_count == 0)
 		e->shape.why = say_why(c, e->asks, groups, count, a);
 }

@@ -365,10 +365,10 @@ static struct pod *pod_new(struct cluster *c, const struct watch_seen *seen)
 	return p;
 }
 
-/* Of what is over, only what held GPUs or served is worth remembering. */
+/* Of what is over, only what asked for GPUs is worth remembering. */
 static bool is_worth_keeping(const struct pod *p)
 {
-	return p->state != POD_FINISHED || p->has_gpus || p->pool >= 0;
+	return p->state != POD_FINISHED || p->has_gpus;
 }
 
 bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen)

@@ -79,13 +79,22 @@ static enum pod_state state_of(const struct pod_record *r, const struct progress
 	return p->are_running ? POD_STARTED : POD_SCHEDULED;
 }
 
-/* Once known a time stays: a replica that is ready for the second time was first ready then. */
-static millis kept(const struct cluster *c, const struct watch_seen *seen, millis before, bool has_happened,
-		   millis told)
+/*
+ * Once known a time stays: a replica that is ready for the second time was first ready then. Clocks differ, but no
+ * stage takes less than nothing.
+ */
+static millis kept(millis before, bool has_happened, millis at, millis least)
 {
 	if (before != 0 || !has_happened)
 		return before;
-	return model_moment(c, seen, told);
+	return at < least ? least : at;
+}
+
+/* The object says when the grace ends. */
+static millis deletion_asked(const struct pod_record *r)
+{
+	bool is_sane = r->deletion_grace > 0 && r->deletion_grace < r->deleted_at / SECOND;
+	return is_sane ? r->deleted_at - r->deletion_grace * SECOND : r->deleted_at;
 }
 
 void pod_read_progress(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
@@ -104,10 +113,13 @@ void pod_read_progress(struct cluster *c, struct pod *p, const struct pod_record
 	p->trouble_text = intern_bytes(&c->intern, len == 0 ? "" : now.text, len);
 
 	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
-	p->created_at = kept(c, seen, p->created_at, true, r->created_at);
-	p->scheduled_at = kept(c, seen, p->scheduled_at, has_node, scheduled == NULL ? 0 : scheduled->changed_at);
-	p->started_at = kept(c, seen, p->started_at, now.are_running || p->state == POD_READY, now.running_at);
-	p->ready_at = kept(c, seen, p->ready_at, p->state == POD_READY, ready == NULL ? 0 : ready->changed_at);
-	p->terminating_at =
-		kept(c, seen, p->terminating_at, r->deleted_at != 0, r->deleted_at - r->deletion_grace * SECOND);
+	millis placed = model_moment(c, seen, scheduled == NULL ? 0 : scheduled->changed_at);
+	millis started = model_moment(c, seen, now.running_at);
+	millis served = model_moment(c, seen, ready == NULL ? 0 : ready->changed_at);
+	millis going = model_moment(c, seen, deletion_asked(r));
+	p->created_at = kept(p->created_at, true, model_moment(c, seen, r->created_at), 0);
+	p->scheduled_at = kept(p->scheduled_at, has_node, placed, p->created_at);
+	p->started_at = kept(p->started_at, now.are_running || p->state == POD_READY, started, p->scheduled_at);
+	p->ready_at = kept(p->ready_at, p->state == POD_READY, served, p->started_at);
+	p->terminating_at = kept(p->terminating_at, r->deleted_at != 0, going, p->created_at);
 }

@@ -201,6 +201,25 @@ static void nodes_never_seen_get_the_benefit(void **state)
 	cluster_free(c);
 }
 
+/* Demand all the same: it is the limit that is told. */
+static void tells_of_full_groups(void **state)
+{
+	(void)state;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct cluster *c = cluster_new();
+	struct cluster_group groups[] = { group_named("g5", 1, 1), group_named("p5", 8, 1) };
+	size_t count = 0;
+	cluster_set_fleet(c, NULL, 0, groups, 2);
+	see_now(c, CLUSTER_PODS, NEW_POD("", GPU, TOLERATES));
+	see_now(c, CLUSTER_NODES, G5);
+	assert_null(cluster_pending(c, &a, &count)->full);
+	see_now(c, CLUSTER_NODES, P5);
+	const struct pending_shape *s = cluster_pending(c, &a, &count);
+	assert_string_equal(s->full, "node group g5 has its most nodes, 1; node group p5 has its most nodes, 1");
+	assert_null(s->why);
+	cluster_free(c);
+}
+
 /* A thousand equal pods are one line, and the pool's own groups are the ones that count. */
 static void tells_equal_pods_once(void **state)
 {
@@ -249,6 +268,7 @@ int main(void)
 		cmocka_unit_test(finds_who_could),
 		cmocka_unit_test(remembers_nodes_that_are_gone),
 		cmocka_unit_test(nodes_never_seen_get_the_benefit),
+		cmocka_unit_test(tells_of_full_groups),
 		cmocka_unit_test(tells_equal_pods_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

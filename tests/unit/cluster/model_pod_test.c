@@ -316,9 +316,9 @@ static void others_are_quiet(void **state)
 	assert_false(see_now(c, CLUSTER_PODS, POD("", ",'nodeName':'n'", "'phase':'Succeeded'")));
 	assert_int_equal(cluster_pod_count(c), 0);
 	assert_null(cluster_node(c, "n"));
-	/* One of a pool stays, as does what holds a GPU. */
-	assert_true(see_now(c, CLUSTER_PODS, POD(APP, ",'nodeName':'n'", "'phase':'Succeeded'")));
-	assert_string_equal(h.text, "added@1000000 scheduled@1000000");
+	/* One of a pool is told. */
+	assert_false(see_now(c, CLUSTER_PODS, POD(APP, ",'nodeName':'n'", "'phase':'Succeeded'")));
+	assert_string_equal(h.text, "added@1000000 scheduled@1000000 gone@1000000");
 	cluster_free(c);
 }
 
