@@ -116,7 +116,7 @@ static bool check_schema(struct db *db, const struct db_schema *schema, int64_t 
 		return error_set(e, ERROR_INVALID, "%s: an SQLite file, but not a history; name one that preheat wrote",
 				 db->path);
 	if (*version > schema->count)
-		return error_set(e, ERROR_INVALID,
+		return error_set(e, ERROR_CONFLICT,
 				 "%s: written by a newer preheat (version %lld of the file, this program knows %d); "
 				 "use the newer program",
 				 db->path, (long long)*version, schema->count);

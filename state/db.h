@@ -20,7 +20,8 @@ struct db_schema {
 	int count;
 };
 
-/* Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure. */
+/* Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure: ERROR_CONFLICT
+ * for a file of a newer program. */
 struct db *db_open(const char *path, const struct db_schema *schema, struct error *e);
 /*
  * Opens for reading, also while another process writes; never makes a file

@@ -134,7 +134,7 @@ bool history_check_layout(struct history *h, struct error *e)
 	if (!history_fact(h, "layout", &scratch, &found, e) || !history_fact(h, "program", &scratch, &program, e))
 		return false;
 	if (strcmp(found, wanted))
-		return error_set(e, ERROR_INVALID,
+		return error_set(e, ERROR_CONFLICT,
 				 "%s: its records have other fields than this program knows (layout %s, not %s); "
 				 "read it with %s, which wrote it",
 				 db_path(h->db), found, wanted, program);

@@ -27,10 +27,14 @@ struct history_setup {
 struct history *history_create(const struct history_setup *setup, struct error *e);
 /*
  * Goes on with a history that is there, wherever its writer was killed, or makes it. The next tick is told by
- * history_next_tick(). A manifest other than the one in force is used from that tick on. NULL on failure: a file that
- * is no history, of a newer program, of another layout (ERROR_INVALID), or decided by something else.
+ * history_next_tick(). A manifest other than the one in force is used from that tick on. NULL on failure:
+ * ERROR_CONFLICT for one of another version of the program, ERROR_INVALID for a file that is no history or was decided
+ * by something else.
  */
 struct history *history_resume(const struct history_setup *setup, struct error *e);
+/* Gives the file another name, PATH.1 or the next that is free, which is appended to `name`. Nobody may have it open.
+ */
+bool history_set_aside(const char *path, struct buf *name, struct error *e) MUST_USE;
 /* For reading only. NULL on failure. */
 struct history *history_open(const char *path, struct error *e);
 /* For thinning one that nobody else writes; nothing can be appended. NULL on failure. */

@@ -77,6 +77,8 @@ void history_remove_file(const char *path);
 bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
 /* history_find.c */
 bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e) MUST_USE;
+/* history_writer.c */
+bool history_is_begun(struct history *h, bool *is, struct error *e) MUST_USE;
 /* history_fleet.c */
 bool history_load_pools(struct history *h, struct error *e) MUST_USE;
 bool history_find_places(struct history *h, int64_t tick, size_t pool, struct group_places *out,

@@ -3,11 +3,12 @@
 #include "state/history_file.h"
 #include "state/schema.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MARK_SIZE = 24 };
+enum { MARK_SIZE = 24, ASIDE_MOST = 99 };
 
 static void memory_mark(char mark[MARK_SIZE])
 {
@@ -140,7 +141,7 @@ static bool take_position(struct history *h, struct error *e)
 }
 
 /* A writer that was killed while it made the file left the tables without a fact. */
-static bool is_begun(struct history *h, bool *is, struct error *e)
+bool history_is_begun(struct history *h, bool *is, struct error *e)
 {
 	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM fact");
 	bool row;
@@ -178,7 +179,7 @@ static bool go_on(struct history *h, const struct history_setup *setup, struct e
 {
 	bool begun;
 
-	if (!is_begun(h, &begun, e))
+	if (!history_is_begun(h, &begun, e))
 		return false;
 	if (!begun)
 		return history_save_setup(h, setup, e);
@@ -200,4 +201,36 @@ struct history *history_resume(const struct history_setup *setup, struct error *
 		return h;
 	history_close(h);
 	return NULL;
+}
+
+/* --- out of the way --- */
+
+static bool rename_one(const char *from, const char *to, const char *suffix, struct error *e)
+{
+	CLEANUP(buf_release) struct buf source = { 0 };
+	CLEANUP(buf_release) struct buf target = { 0 };
+
+	buf_printf(&source, "%s%s", from, suffix);
+	buf_printf(&target, "%s%s", to, suffix);
+	if (!rename(source.text, target.text) || (*suffix && errno == ENOENT))
+		return true;
+	return error_set(e, ERROR_UNAVAILABLE, "%s: cannot be renamed to %s: %s", source.text, target.text,
+			 strerror(errno));
+}
+
+bool history_set_aside(const char *path, struct buf *name, struct error *e)
+{
+	CLEANUP(buf_release) struct buf free_name = { 0 };
+
+	for (int i = 1; i <= ASIDE_MOST; i++) {
+		buf_clear(&free_name);
+		buf_printf(&free_name, "%s.%d", path, i);
+		if (!access(free_name.text, F_OK))
+			continue;
+		buf_text(name, free_name.text);
+		/* The log first: without it the rest would be of an earlier time. */
+		return rename_one(path, free_name.text, "-wal", e) && rename_one(path, free_name.text, "", e);
+	}
+	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
+			 path, path, ASIDE_MOST);
 }

@@ -63,16 +63,33 @@ uint32_t replica_head_crc(const struct replica_head *head, const void *packed, s
 
 /* --- both sides --- */
 
-struct history *replica_open(const char *path, struct error *e)
+static bool check_copy(struct history *h, struct error *e)
+{
+	bool begun;
+
+	return history_is_begun(h, &begun, e) && (!begun || history_check_layout(h, e)) && history_load_pools(h, e);
+}
+
+static struct history *open_copy(const char *path, struct error *e)
 {
 	struct history *h = history_new();
 
 	h->ticks_per_commit = 1;
 	h->db = db_open(path, &history_schema, e);
-	if (h->db && history_load_pools(h, e))
+	if (h->db && check_copy(h, e))
 		return h;
 	history_close(h);
 	return NULL;
+}
+
+struct history *replica_open(const char *path, struct error *e)
+{
+	CLEANUP(buf_release) struct buf aside = { 0 };
+	struct history *h = open_copy(path, e);
+
+	if (h || e->kind != ERROR_CONFLICT || !history_set_aside(path, &aside, e))
+		return h;
+	return open_copy(path, e);
 }
 
 void replica_discard(const char *path)

@@ -12,7 +12,7 @@ struct replica_tail {
 	uint32_t crc; /* of that tick's decisions: tells histories of equal length apart */
 };
 
-/* A file to copy into, made when none is there. ERROR_INVALID for one that is no history. NULL on failure. */
+/* A file to copy into, made when none is there. One of another version of the program is set aside. NULL on failure. */
 struct history *replica_open(const char *path, struct error *e);
 bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) MUST_USE;
 
@@ -24,8 +24,9 @@ bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) 
 bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
 		    struct error *e) MUST_USE;
 /*
- * Takes a batch, all or nothing. A batch that is known already changes nothing. ERROR_INVALID when it is damaged or of
- * another version of the program, ERROR_CONFLICT when ticks before it are missing.
+ * Takes a batch, all or nothing. A batch that is known already changes nothing. ERROR_UNAVAILABLE when it came damaged
+ * or from another version of the program (ask again later), or the disk is full; ERROR_CONFLICT when ticks before it
+ * are missing, ERROR_INVALID when the file is damaged (start over).
  */
 bool replica_import(struct history *h, const void *bytes, size_t len, struct error *e) MUST_USE;
 

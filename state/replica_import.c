@@ -16,7 +16,7 @@ struct batch {
 
 static bool damaged(const struct batch *b, struct error *e)
 {
-	return error_set(e, ERROR_INVALID, "%s: a batch from the leader is damaged; it will be asked for again",
+	return error_set(e, ERROR_UNAVAILABLE, "%s: a batch from the leader is damaged; it will be asked for again",
 			 db_path(b->history->db));
 }
 
@@ -25,7 +25,7 @@ static bool check_head(const struct batch *b, const void *bytes, size_t len, str
 	if (len < sizeof b->head || memcmp(bytes, REPLICA_MAGIC, sizeof b->head.magic) != 0)
 		return damaged(b, e);
 	if (b->head.tables != (uint32_t)history_schema.count || b->head.layout != record_layout())
-		return error_set(e, ERROR_INVALID,
+		return error_set(e, ERROR_UNAVAILABLE,
 				 "%s: the leader is of another version of preheat, whose history this one cannot copy",
 				 db_path(b->history->db));
 	if (b->head.size > REPLICA_RAW_MOST || b->head.first < 0 || b->head.last < b->head.first)

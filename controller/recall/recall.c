@@ -169,15 +169,34 @@ static bool keep_at_start(struct history *h, const struct recalled *r, struct er
 	return history_checkpoint(h, &bytes, e);
 }
 
+/* One of another version of the program is no reason not to start: it stays, under another name. */
+static struct history *resume(const struct history_setup *setup, struct error *aside, struct error *e)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+	struct history *h = history_resume(setup, e);
+
+	if (h || e->kind != ERROR_CONFLICT)
+		return h;
+	*aside = *e;
+	if (!history_set_aside(setup->path, &name, e))
+		return NULL;
+	error_wrap(aside, "set aside as %s", name.text);
+	return history_resume(setup, e);
+}
+
 struct history *recall_resume(const struct history_setup *setup, struct arena *a, struct recalled *out, struct error *e)
 {
-	struct history *h = history_resume(setup, e);
+	struct error aside = { .kind = ERROR_NONE };
+	struct history *h = resume(setup, &aside, e);
 
 	*out = (struct recalled){ .folded = 0 };
 	if (!h)
 		return NULL;
-	if (recall(h, setup->fleet, a, out, e) && keep_at_start(h, out, e))
+	if (recall(h, setup->fleet, a, out, e) && keep_at_start(h, out, e)) {
+		if (aside.kind != ERROR_NONE)
+			out->trouble = aside;
 		return h;
+	}
 	memory_free(out->memory);
 	out->memory = NULL;
 	history_close(h);

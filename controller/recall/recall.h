@@ -26,7 +26,8 @@ bool recall(struct history *h, const struct fleet_spec *fleet, struct arena *a, 
 
 /*
  * history_resume() and recall() as a controller starts: a memory that had to be a new one is marked as such, and a
- * checkpoint is kept when one is due. NULL on failure.
+ * checkpoint is kept when one is due. A file of another version of the program is set aside and a new one begun, which
+ * out->trouble tells. NULL on failure.
  */
 struct history *recall_resume(const struct history_setup *setup, struct arena *a, struct recalled *out,
 			      struct error *e);

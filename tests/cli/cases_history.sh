@@ -56,6 +56,14 @@ refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.
 refused 'replay: with a manifest that is wrong' 2 'p\.yaml' "cp '$scratch/good/history.db' h.db; echo nothing >p.yaml" \
 	'preheat replay --db h.db --with p.yaml'
 
+refused 'history: launches of a pool' 2 '--group' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --launches --pool chat'
+found 'history: launches of a simulation' 0 'simulation' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --launches 2>&1'
+found 'history: launches' 0 '7,g5,remove,,i-1 i-2,throttled,1500' "cp '$scratch/good/history.db' h.db; sqlite3 h.db \
+	\"INSERT INTO launch VALUES ('t', 'g5', 2, 0, 'i-1' || char(10) || 'i-2', 7, 3, 1704067200000, 'throttled', 1704067201500)\"" \
+	'preheat history --db h.db --launches -o csv'
+
 found 'history: a reader that leaves early' 0 '^141 0$' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db -n 100000 -o json 2>said | head -1 >/dev/null; echo "${PIPESTATUS[0]} $(wc -c <said)"'
 if [ -w /dev/full ]; then

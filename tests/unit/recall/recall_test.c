@@ -202,6 +202,67 @@ static void a_checkpoint_of_no_use_begins_anew(void **state)
 	}
 }
 
+/* An upgrade starts, and what was is kept under another name. */
+static void a_history_of_another_version_is_set_aside(void **state)
+{
+	static const char *const changes[] = { "UPDATE fact SET value = 'x' WHERE name = 'layout'",
+					       "PRAGMA user_version = 99" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		CLEANUP(buf_release) struct buf aside = { 0 };
+		struct recalled r;
+		struct lived l;
+
+		lived_begin(&l, folder, 9);
+		lived_tick(&l);
+		history_close(l.history);
+		memory_free(l.memory);
+		sql(l.path, changes[i]);
+		struct history_setup setup = lived_setup(&l, l.path);
+		l.history = recall_resume(&setup, &a, &r, &l.error);
+		if (!l.history)
+			fail_msg("%s", l.error.message);
+		l.memory = r.memory;
+		buf_printf(&aside, "%s.1", l.path);
+		assert_non_null(strstr(r.trouble.message, aside.text));
+		assert_int_equal(access(aside.text, F_OK), 0);
+		lived_tick(&l);
+		lived_start(&l);
+		assert_int_equal(history_next_tick(l.history), 1);
+		lived_end(&l);
+		remove_copy(aside.text);
+	}
+}
+
+static void another_program_s_file_is_left_alone(void **state)
+{
+	static const char *const texts[] = { "mine, not a database at all, and long enough to be looked at .........",
+					     NULL };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct recalled r;
+		struct lived l;
+
+		lived_begin(&l, folder, 9);
+		history_close(l.history);
+		l.history = NULL;
+		remove_copy(l.path);
+		if (texts[i])
+			assert_true(file_write(l.path, texts[i], strlen(texts[i]), &l.error));
+		else
+			sql(l.path, "CREATE TABLE t (a)");
+		struct history_setup setup = lived_setup(&l, l.path);
+		assert_null(recall_resume(&setup, &a, &r, &l.error));
+		assert_int_equal(l.error.kind, ERROR_INVALID);
+		assert_non_null(strstr(l.error.message, "not a history"));
+		lived_end(&l);
+	}
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -224,6 +285,8 @@ int main(void)
 		cmocka_unit_test(every_copy_goes_on),
 		cmocka_unit_test(lives_can_be_decided_again),
 		cmocka_unit_test(a_checkpoint_of_no_use_begins_anew),
+		cmocka_unit_test(a_history_of_another_version_is_set_aside),
+		cmocka_unit_test(another_program_s_file_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

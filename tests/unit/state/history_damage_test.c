@@ -203,10 +203,10 @@ static void files_that_are_no_history_are_told_apart(void **state)
 	assert_refused(ERROR_INVALID, "but not a history");
 	write_file(10, 1);
 	sql("PRAGMA user_version = 99");
-	assert_refused(ERROR_INVALID, "newer preheat");
+	assert_refused(ERROR_CONFLICT, "newer preheat");
 	write_file(10, 1);
 	sql("UPDATE fact SET value = 'x' WHERE name = 'layout'");
-	assert_refused(ERROR_INVALID, "other fields");
+	assert_refused(ERROR_CONFLICT, "other fields");
 	write_file(300, 100);
 	assert_int_equal(truncate(path, 8192), 0);
 	assert_refused(ERROR_INVALID, "cut short");
