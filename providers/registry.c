@@ -14,7 +14,7 @@ static const struct provider_ops *const providers[] = {
 
 const struct provider_ops *provider_at(size_t index)
 {
-	return index < sizeof providers / sizeof *providers ? providers[index] : NULL;
+	return index < sizeof providers / sizeof(const struct provider_ops *) ? providers[index] : NULL;
 }
 
 const struct provider_ops *provider_find(const char *name)

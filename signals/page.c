@@ -245,7 +245,7 @@ static bool sort_series(struct page *p, struct error *e)
 bool page_finish(struct page *p, struct page_content *out, struct error *e)
 {
 	const int64_t million = 1000000, most = PAGE_MOST_REQUESTS;
-	struct page_content c = { 0 };
+	struct page_content c = { .table = p->table };
 
 	if (!exposition_finish(p->text, e))
 		return false;

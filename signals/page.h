@@ -28,6 +28,7 @@ struct page_series {
 };
 
 struct page_content {
+	const struct page_table *table;
 	int64_t running, waiting;	 /* requests */
 	int64_t kv_permille;		 /* INT64_MIN when not told */
 	int rank[ENGINE_QUANTITY_COUNT]; /* of the name that counts, -1 without */

@@ -72,13 +72,13 @@ static int by_key(const void *left, const void *right)
 
 static const struct scrape_target **sort_targets(const struct scrape_target *targets, size_t count)
 {
-	const struct scrape_target **sorted = calloc(count + 1, sizeof *sorted);
+	const struct scrape_target **sorted = calloc(count + 1, sizeof(const struct scrape_target *));
 
 	if (!sorted)
 		abort();
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &targets[i];
-	qsort(sorted, count, sizeof *sorted, by_key);
+	qsort(sorted, count, sizeof(const struct scrape_target *), by_key);
 	return sorted;
 }
 
@@ -97,7 +97,7 @@ static struct target *renew(struct scraper *s, struct target *was, const struct 
 void scraper_set_targets(struct scraper *s, const struct scrape_target *targets, size_t count)
 {
 	const struct scrape_target **sorted = sort_targets(targets, count);
-	struct target **merged = calloc(count + 1, sizeof *merged);
+	struct target **merged = calloc(count + 1, sizeof(struct target *));
 	size_t was = 0, kept = 0;
 
 	if (!merged)

@@ -89,8 +89,7 @@ static bool take_content(struct target *t, struct page_content *c, struct error 
 	struct scraper *s = t->scraper;
 	millis now = clock_mono(s->clock), elapsed = now - t->content_at;
 	struct tally tally = { 0 };
-	bool ok = !t->has_content ||
-		  tally_between(&s->table, &t->content, c, s->settings.objective_us, elapsed, &tally, e);
+	bool ok = !t->has_content || tally_between(&t->content, c, s->settings.objective_us, elapsed, &tally, e);
 
 	if (ok && t->has_content)
 		add_tally(s, &tally, elapsed);

@@ -18,13 +18,13 @@ static int64_t added_by(const struct page_series *was, const struct page_series 
 	return was && was->value <= now->value ? now->value - was->value : now->value;
 }
 
-static void find_edges(const struct page_table *t, const struct page_content *c, int64_t objective_us, struct sums *s)
+static void find_edges(const struct page_content *c, int64_t objective_us, struct sums *s)
 {
 	s->below_us = 0;
 	s->above_us = PAGE_UNBOUNDED;
 	for (size_t i = 0; i < c->series_count; i++) {
 		int64_t le = c->series[i].le_us;
-		if (t->metrics.rows[c->series[i].row].quantity != ENGINE_WAIT_BUCKET)
+		if (c->table->metrics.rows[c->series[i].row].quantity != ENGINE_WAIT_BUCKET)
 			continue;
 		if (le <= objective_us && le > s->below_us)
 			s->below_us = le;
@@ -46,8 +46,7 @@ static void add_series(struct sums *s, const struct engine_metric *m, const stru
 }
 
 /* Both lists are sorted by id. */
-static void add_all(const struct page_table *t, const struct page_content *before, const struct page_content *now,
-		    struct sums *s)
+static void add_all(const struct page_content *before, const struct page_content *now, struct sums *s)
 {
 	size_t b = 0;
 
@@ -56,7 +55,7 @@ static void add_all(const struct page_table *t, const struct page_content *befor
 		while (b < before->series_count && before->series[b].id < n->id)
 			b++;
 		bool is_known = b < before->series_count && before->series[b].id == n->id;
-		add_series(s, &t->metrics.rows[n->row], n, added_by(is_known ? &before->series[b] : NULL, n));
+		add_series(s, &now->table->metrics.rows[n->row], n, added_by(is_known ? &before->series[b] : NULL, n));
 	}
 }
 
@@ -93,16 +92,16 @@ static int64_t interpolate(const struct sums *s, int64_t objective_us)
 	return (int64_t)(kept < waited ? waited - kept : 0);
 }
 
-bool tally_between(const struct page_table *table, const struct page_content *before, const struct page_content *now,
-		   int64_t objective_us, millis elapsed, struct tally *out, struct error *e)
+bool tally_between(const struct page_content *before, const struct page_content *now, int64_t objective_us,
+		   millis elapsed, struct tally *out, struct error *e)
 {
 	struct sums s = { 0 };
 	struct tally t = { 0 };
 
 	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
 		t.is_told[q] = now->rank[q] >= 0 && now->rank[q] == before->rank[q];
-	find_edges(table, now, objective_us, &s);
-	add_all(table, before, now, &s);
+	find_edges(now, objective_us, &s);
+	add_all(before, now, &s);
 	if (!is_possible(&s, &t, elapsed, e))
 		return false;
 	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)

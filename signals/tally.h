@@ -13,8 +13,8 @@ struct tally {
 };
 
 /*
- * A series that is lower than before counts from 0, and so does a new one. ERROR_INVALID when it is more than a
- * machine can do in `elapsed` milliseconds.
+ * Both pages are of one table. A series that is lower than before counts from 0, and so does a new one. ERROR_INVALID
+ * when it is more than a machine can do in `elapsed` milliseconds.
  */
-bool tally_between(const struct page_table *t, const struct page_content *before, const struct page_content *now,
-		   int64_t objective_us, millis elapsed, struct tally *out, struct error *e) MUST_USE;
+bool tally_between(const struct page_content *before, const struct page_content *now, int64_t objective_us,
+		   millis elapsed, struct tally *out, struct error *e) MUST_USE;

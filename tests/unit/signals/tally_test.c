@@ -40,7 +40,7 @@ static struct page_content content(const char *text)
 static bool between(const char *before, const char *now, int64_t objective_us, struct tally *out, struct error *e)
 {
 	struct page_content b = content(before), n = content(now);
-	bool ok = tally_between(&table, &b, &n, objective_us, 5 * SECOND, out, e);
+	bool ok = tally_between(&b, &n, objective_us, 5 * SECOND, out, e);
 
 	page_content_release(&b);
 	page_content_release(&n);

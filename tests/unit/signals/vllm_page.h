@@ -42,6 +42,51 @@ static inline void vllm_put_histogram(struct buf *out, const struct vllm_histogr
 	buf_printf(out, "%s_created{%s} 1.7123456780123e+09\n", h->name, labels);
 }
 
+static inline void vllm_put_levels(struct buf *out)
+{
+	for (int generation = 0; generation < 3; generation++) {
+		vllm_put_family(out, "python_gc_objects_collected_total", "counter");
+		buf_printf(out, "python_gc_objects_collected_total{generation=\"%d\"} 12345.0\n", generation);
+	}
+	vllm_put(out, "process_start_time_seconds", "gauge", 1712345678.);
+	vllm_put(out, "vllm:num_requests_running", "gauge", 7);
+	vllm_put(out, "vllm:num_requests_waiting", "gauge", 3);
+	vllm_put(out, "vllm:engine_sleep_state", "gauge", 0);
+	vllm_put_family(out, "vllm:kv_cache_usage_perc", "gauge");
+	buf_text(out, "vllm:kv_cache_usage_perc{engine=\"0\",model_name=\"m\"} 0.4375\n");
+	vllm_put_family(out, "vllm:cache_config_info", "gauge");
+	buf_text(out,
+		 "vllm:cache_config_info{block_size=\"16\",cache_dtype=\"auto\",calculate_kv_scales=\"False\","
+		 "cpu_offload_gb=\"0.0\",enable_prefix_caching=\"True\",engine=\"0\",gpu_memory_utilization=\"0.9\","
+		 "num_gpu_blocks=\"27000\",swap_space_bytes=\"4294967296.0\"} 1.0\n");
+}
+
+static inline void vllm_put_counters(struct buf *out, int64_t requests)
+{
+	static const char *const reasons[] = { "stop", "length", "abort", "error", "repetition", NULL };
+
+	vllm_put(out, "vllm:prefix_cache_queries_total", "counter", 4e6);
+	vllm_put(out, "vllm:prefix_cache_hits_total", "counter", 2e6);
+	vllm_put(out, "vllm:num_preemptions_total", "counter", 12);
+	vllm_put(out, "vllm:prompt_tokens_total", "counter", (double)requests * 1000);
+	vllm_put(out, "vllm:generation_tokens_total", "counter", (double)requests * 250);
+	vllm_put_family(out, "vllm:request_success_total", "counter");
+	for (size_t i = 0; reasons[i]; i++)
+		buf_printf(out,
+			   "vllm:request_success_total{engine=\"0\",finished_reason=\"%s\",model_name=\"m\"} %" PRId64
+			   ".0\n",
+			   reasons[i], i ? 0 : requests);
+}
+
+static inline void vllm_put_histograms(struct buf *out, const char *const *names, const char *const *bounds,
+				       int64_t total, double sum)
+{
+	for (; *names; names++)
+		vllm_put_histogram(
+			out, &(struct vllm_histogram){ .name = *names, .bounds = bounds, .total = total, .sum = sum });
+}
+
+/* After so many requests of 250 output tokens; 31.25 ms between tokens. */
 static inline void vllm_page(struct buf *out, int64_t requests)
 {
 	static const char *const waits[] = { "0.3",   "0.5",   "0.8",	"1.0",	  "1.5",    "2.0",  "2.5",  "5.0",
@@ -53,62 +98,27 @@ static inline void vllm_page(struct buf *out, int64_t requests)
 	static const char *const sizes[] = { "1.0",    "2.0",	 "5.0",	    "10.0",    "20.0",
 					     "50.0",   "100.0",	 "200.0",   "500.0",   "1000.0",
 					     "2000.0", "5000.0", "10000.0", "20000.0", NULL };
-	static const char *const histograms[] = {
+	static const char *const of_waits[] = {
 		"vllm:e2e_request_latency_seconds",    "vllm:request_queue_time_seconds",
 		"vllm:request_inference_time_seconds", "vllm:request_prefill_time_seconds",
-		"vllm:request_decode_time_seconds",
+		"vllm:request_decode_time_seconds",    NULL
 	};
-	static const char *const token_histograms[] = { "vllm:time_to_first_token_seconds",
-							"vllm:inter_token_latency_seconds",
-							"vllm:time_per_output_token_seconds" };
-	static const char *const size_histograms[] = { "vllm:request_prompt_tokens",
-						       "vllm:request_generation_tokens",
-						       "vllm:request_max_num_generation_tokens",
-						       "vllm:request_params_max_tokens",
-						       "vllm:request_params_n",
-						       "vllm:iteration_tokens_total" };
-	static const char *const reasons[] = { "stop", "length", "abort", "error", "repetition" };
+	static const char *const of_firsts[] = { "vllm:time_to_first_token_seconds", NULL };
+	static const char *const of_tokens[] = { "vllm:inter_token_latency_seconds",
+						 "vllm:time_per_output_token_seconds", NULL };
+	static const char *const of_sizes[] = { "vllm:request_prompt_tokens",
+						"vllm:request_generation_tokens",
+						"vllm:request_max_num_generation_tokens",
+						"vllm:request_params_max_tokens",
+						"vllm:request_params_n",
+						"vllm:iteration_tokens_total",
+						NULL };
+	double n = (double)requests;
 
-	for (int generation = 0; generation < 3; generation++) {
-		vllm_put_family(out, "python_gc_objects_collected_total", "counter");
-		buf_printf(out, "python_gc_objects_collected_total{generation=\"%d\"} 12345.0\n", generation);
-	}
-	buf_text(out, "# HELP process_start_time_seconds Start time.\n# TYPE process_start_time_seconds gauge\n"
-		      "process_start_time_seconds 1.71234567801e+09\n");
-	vllm_put(out, "vllm:num_requests_running", "gauge", 7);
-	vllm_put(out, "vllm:num_requests_waiting", "gauge", 3);
-	vllm_put(out, "vllm:engine_sleep_state", "gauge", 0);
-	vllm_put_family(out, "vllm:kv_cache_usage_perc", "gauge");
-	buf_text(out, "vllm:kv_cache_usage_perc{engine=\"0\",model_name=\"m\"} 0.4375\n");
-	vllm_put(out, "vllm:prefix_cache_queries_total", "counter", 4e6);
-	vllm_put(out, "vllm:prefix_cache_hits_total", "counter", 2e6);
-	vllm_put(out, "vllm:num_preemptions_total", "counter", 12);
-	vllm_put(out, "vllm:prompt_tokens_total", "counter", (double)requests * 1000);
-	vllm_put(out, "vllm:generation_tokens_total", "counter", (double)requests * 250);
-	vllm_put_family(out, "vllm:request_success_total", "counter");
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		buf_printf(out,
-			   "vllm:request_success_total{engine=\"0\",finished_reason=\"%s\",model_name=\"m\"} %" PRId64
-			   ".0\n",
-			   reasons[i], i ? 0 : requests);
-	for (size_t i = 0; i < sizeof histograms / sizeof *histograms; i++)
-		vllm_put_histogram(out, &(struct vllm_histogram){ .name = histograms[i],
-								  .bounds = waits,
-								  .total = requests,
-								  .sum = (double)requests * 3 });
-	for (size_t i = 0; i < sizeof token_histograms / sizeof *token_histograms; i++)
-		vllm_put_histogram(out, &(struct vllm_histogram){ .name = token_histograms[i],
-								  .bounds = firsts,
-								  .total = i ? requests * 249 : requests,
-								  .sum = (double)requests * (i ? 249 * .03125 : .5) });
-	for (size_t i = 0; i < sizeof size_histograms / sizeof *size_histograms; i++)
-		vllm_put_histogram(out, &(struct vllm_histogram){ .name = size_histograms[i],
-								  .bounds = sizes,
-								  .total = requests,
-								  .sum = (double)requests * 500 });
-	vllm_put_family(out, "vllm:cache_config_info", "gauge");
-	buf_text(out,
-		 "vllm:cache_config_info{block_size=\"16\",cache_dtype=\"auto\",calculate_kv_scales=\"False\","
-		 "cpu_offload_gb=\"0.0\",enable_prefix_caching=\"True\",engine=\"0\",gpu_memory_utilization=\"0.9\","
-		 "num_gpu_blocks=\"27000\",swap_space_bytes=\"4294967296.0\"} 1.0\n");
+	vllm_put_levels(out);
+	vllm_put_counters(out, requests);
+	vllm_put_histograms(out, of_waits, waits, requests, n * 3);
+	vllm_put_histograms(out, of_firsts, firsts, requests, n / 2);
+	vllm_put_histograms(out, of_tokens, firsts, requests * 249, n * 249 * .03125);
+	vllm_put_histograms(out, of_sizes, sizes, requests, n * 500);
 }
