@@ -188,6 +188,16 @@ static void for_each(struct controller *c,
 				step(c, i, k, &c->plan.pools[i].groups[k]);
 }
 
+/* Warm places beyond what serves already are held by placeholders. */
+static void want_replicas(struct controller *c, size_t pool)
+{
+	const struct pool_view *v = &c->pools[pool].view;
+	int64_t decided = c->plan.pools[pool].decision.decided;
+
+	scale_want(c, pool, decided);
+	placeholder_want(c, pool, decided - v->ready - v->starting - v->pending);
+}
+
 void act(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
@@ -195,7 +205,7 @@ void act(struct controller *c)
 	for_each(c, shrink);
 	for_each(c, grow);
 	for (size_t i = 0; i < c->plan.pool_count; i++)
-		scale_want(c, i, c->plan.pools[i].decision.decided);
+		want_replicas(c, i);
 	release_idle(c);
 	act_soon(c);
 }
@@ -211,8 +221,10 @@ static void drive(struct timer *t)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_drive(&c->groups[i]);
 	drains_drive(c);
-	if (c->has_decided)
+	if (c->has_decided) {
 		scale_drive(c);
+		placeholder_drive(c);
+	}
 }
 
 void act_soon(void *user)

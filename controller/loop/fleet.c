@@ -142,6 +142,7 @@ bool fleet_open(struct controller *c, struct error *e)
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		c->pools[i] = (struct live_pool){ .index = i, .controller = c };
 		c->pools[i].scale.wanted = c->pools[i].scale.is = ABSENT;
+		c->pools[i].placeholder.wanted = c->pools[i].placeholder.is = ABSENT;
 		c->pools[i].scraper = runs_work(c, i) ? NULL : open_scraper(c, i);
 	}
 	for (size_t i = 0; i < fleet->group_count; i++)
@@ -154,8 +155,11 @@ void fleet_close(struct controller *c)
 {
 	if (!c->pools)
 		return;
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		scraper_close(c->pools[i].scraper);
+		buf_release(&c->pools[i].placeholder.pod);
+		buf_release(&c->pools[i].placeholder.body);
+	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_close(&c->groups[i]);
 	for (size_t i = 0; i < PROVIDER_COUNT; i++)

@@ -103,7 +103,9 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 	struct pod_stages stages = { .uid = uid,
 				     .scheduled = p->scheduled_at,
 				     .started = p->started_at,
-				     .ready = p->state == POD_READY ? p->ready_at : 0 };
+				     .ready = p->is_placeholder	      ? p->started_at
+					      : p->state == POD_READY ? p->ready_at
+								      : 0 };
 	starts_follow_pod(&c->starts, &stages);
 }
 
@@ -124,7 +126,7 @@ void machines_event(void *user, const struct cluster_event *e)
 				e->what == CLUSTER_POD_CHANGED && e->pod->state == POD_FINISHED;
 		else if (e->what == CLUSTER_POD_GONE)
 			pod_left(c, uid, e->at);
-		else if (!e->pod->is_placeholder)
+		else if (is_held(c, (size_t)e->pod->pool) == e->pod->is_placeholder)
 			pod_moved(c, e->pod, e->at);
 	}
 	c->targets_changed |= e->pod && e->pod->pool >= 0;
@@ -139,7 +141,7 @@ void machines_adopt_pods(struct controller *c)
 		size_t count;
 		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
 		for (size_t k = 0; k < count && !runs_work(c, i); k++)
-			if (!pods[k]->is_placeholder)
+			if (is_held(c, i) == pods[k]->is_placeholder)
 				pod_moved(c, pods[k], clock_now(c->clock));
 	}
 	arena_release(&a);

@@ -8,6 +8,7 @@
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/node_group.h"
+#include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
 #include "signals/scrape.h"
 #include "state/history.h"
@@ -28,6 +29,16 @@ struct scale_target {
 	int failures;
 };
 
+/* The Deployment of a pool's placeholders. */
+struct placeholder {
+	struct object_call call;
+	bool is_calling;
+	struct buf pod, body; /* the pod's spec without its number; the object on its way */
+	char name[220];
+	int64_t wanted, asked, is;   /* ABSENT: not known */
+	millis read_at, quiet_until; /* loop_now */
+};
+
 /* One pool of the fleet while we run it. */
 struct live_pool {
 	size_t index;
@@ -41,6 +52,7 @@ struct live_pool {
 	int64_t finished; /* work pods that ended since the last tick */
 	int64_t starving; /* replicas whose release found no node */
 	struct scale_target scale;
+	struct placeholder placeholder;
 	struct pool_view view; /* of the last look, in the tick's arena */
 	int64_t stuck[STAGE_COUNT], stuck_in_a_row;
 	millis stuck_at;
@@ -167,6 +179,12 @@ void problems_find(const struct controller *c, size_t pool, const char *out[PROB
 static inline const struct fleet_spec *fleet_of(const struct controller *c)
 {
 	return &c->manifest.fleet;
+}
+
+/* Placeholders hold what is warm; somebody else scales the workload. */
+static inline bool is_held(const struct controller *c, size_t pool)
+{
+	return c->manifest.pools[pool].spec.workload.warm == WARM_PLACEHOLDERS;
 }
 
 /* The pods themselves are the work: nothing is scraped, places are bought for them. */
