@@ -1,0 +1,221 @@
+#include "controller/loop/placeholder.h"
+
+#include "base/decode.h"
+#include "base/json_write.h"
+#include "controller/loop/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The workload is read again after so long: its image or its place may have changed. */
+static const millis TEMPLATE_AGE = 5 * MINUTE, AGAIN = 10 * SECOND;
+
+struct seen_container {
+	const char *image;
+	struct decoded_map limits;
+};
+
+struct seen_workload {
+	struct decoded_list containers;
+	struct decoded_text node_selector, tolerations, affinity, pull_secrets, runtime;
+};
+
+static const struct field container_fields[] = {
+	FIELD(struct seen_container, image, FIELD_STRING, "image"),
+	FIELD(struct seen_container, limits, FIELD_MAP, "resources>limits"),
+};
+static const struct record_spec container_record = { "", sizeof(struct seen_container), container_fields, 2 };
+
+#define POD "spec>template>spec>"
+static const struct field workload_fields[] = {
+	{ .path = POD "containers",
+	  .type = FIELD_LIST,
+	  .offset = offsetof(struct seen_workload, containers),
+	  .required = true,
+	  .of = &container_record },
+	FIELD(struct seen_workload, node_selector, FIELD_RAW, POD "nodeSelector"),
+	FIELD(struct seen_workload, tolerations, FIELD_RAW, POD "tolerations"),
+	FIELD(struct seen_workload, affinity, FIELD_RAW, POD "affinity"),
+	FIELD(struct seen_workload, pull_secrets, FIELD_RAW, POD "imagePullSecrets"),
+	FIELD(struct seen_workload, runtime, FIELD_RAW, POD "runtimeClassName"),
+};
+static const struct record_spec workload_record = { "", sizeof(struct seen_workload), workload_fields,
+						    sizeof workload_fields / sizeof *workload_fields };
+
+static bool is_driven(const struct controller *c, size_t pool)
+{
+	return is_held(c, pool) && fleet_of(c)->pools[pool].mode == MODE_ACT;
+}
+
+void placeholder_want(struct controller *c, size_t pool, int64_t replicas)
+{
+	if (is_driven(c, pool))
+		c->pools[pool].placeholder.wanted = replicas > 0 ? replicas : 0;
+}
+
+/* The container that asks for GPUs, else the first. */
+static const char *serving_image(const struct seen_workload *w, const char *resource)
+{
+	const struct seen_container *items = w->containers.items;
+
+	for (size_t i = 0; i < w->containers.count; i++)
+		for (size_t k = 0; k < items[i].limits.count; k++)
+			if (!strcmp(items[i].limits.pairs[k].key, resource))
+				return items[i].image;
+	return w->containers.count ? items[0].image : NULL;
+}
+
+static void raw(const char *key, const struct decoded_text *value, struct buf *out)
+{
+	if (!value->text)
+		return;
+	buf_printf(out, ",\"%s\":", key);
+	buf_append(out, value->text, value->len);
+}
+
+/* What stays the same whatever the number: written once, used until it is read again. */
+static bool write_pod(const struct controller *c, size_t pool, const struct seen_workload *w, struct buf *out)
+{
+	const struct workload_text *t = &c->manifest.pools[pool].spec.workload;
+	const char *image = serving_image(w, t->gpu_resource);
+
+	if (!image)
+		return false;
+	buf_text(out, "{\"priorityClassName\":\"preheat-placeholder\",\"terminationGracePeriodSeconds\":0,"
+		      "\"automountServiceAccountToken\":false,\"enableServiceLinks\":false,"
+		      "\"containers\":[{\"name\":\"placeholder\",\"command\":[\"sleep\",\"infinity\"],\"image\":");
+	json_write_text(image, out);
+	buf_text(out, ",\"resources\":{\"limits\":{");
+	json_write_text(t->gpu_resource, out);
+	buf_printf(out, ":\"%lld\"}}}]", (long long)t->gpus_per_replica);
+	raw("nodeSelector", &w->node_selector, out);
+	raw("tolerations", &w->tolerations, out);
+	raw("affinity", &w->affinity, out);
+	raw("imagePullSecrets", &w->pull_secrets, out);
+	raw("runtimeClassName", &w->runtime, out);
+	buf_text(out, "}");
+	return buf_ok(out);
+}
+
+static void failed(struct live_pool *p, const struct error *why, const char *what)
+{
+	struct controller *c = p->controller;
+
+	p->placeholder.quiet_until = loop_now(c->loop) + AGAIN;
+	if (why->kind != ERROR_CANCELLED)
+		log_warn(what, LOG_S("pool", fleet_of(c)->pools[p->index].name), LOG_E(why), LOG_END);
+}
+
+static void workload_read(struct object_call *call)
+{
+	struct live_pool *p = call->user;
+	struct placeholder *h = &p->placeholder;
+	struct seen_workload w;
+	struct arena a = { 0 };
+	struct error e = call->error;
+
+	h->is_calling = false;
+	if (e.kind == ERROR_NONE) {
+		struct decode_plan *plan = decode_plan_new(&workload_record);
+		buf_clear(&h->pod);
+		if (decode_record(plan, call->response, call->response_len, &a, &w, &e) &&
+		    !write_pod(p->controller, p->index, &w, &h->pod))
+			error_set(&e, ERROR_INVALID, "the workload has no container with an image");
+		decode_plan_free(plan);
+		h->read_at = loop_now(p->controller->loop);
+	}
+	arena_release(&a);
+	if (e.kind != ERROR_NONE) {
+		buf_clear(&h->pod);
+		failed(p, &e, "placeholder-template-not-read");
+	}
+	act_soon(p->controller);
+}
+
+static void applied(struct object_call *call)
+{
+	struct live_pool *p = call->user;
+	struct placeholder *h = &p->placeholder;
+
+	h->is_calling = false;
+	if (call->error.kind != ERROR_NONE) {
+		failed(p, &call->error, "placeholders-not-applied");
+	} else {
+		log_info("placeholders-applied", LOG_S("pool", fleet_of(p->controller)->pools[p->index].name),
+			 LOG_I("from", h->is), LOG_I("to", h->asked), LOG_END);
+		h->is = h->asked;
+	}
+	act_soon(p->controller);
+}
+
+static void read_workload(struct controller *c, struct live_pool *p)
+{
+	const struct target_text *t = &c->manifest.pools[p->index].spec.workload.target;
+	struct placeholder *h = &p->placeholder;
+
+	h->is_calling = true;
+	h->call = (struct object_call){ .verb = OBJECT_GET,
+					.object = { .api_version = t->api_version,
+						    .plural = strcmp(t->kind, "StatefulSet") ? "deployments"
+											     : "statefulsets",
+						    .name_space = fleet_of(c)->pools[p->index].namespace,
+						    .name = t->name },
+					.done = workload_read,
+					.user = p };
+	object_start(c->api, &h->call);
+}
+
+static void apply(struct controller *c, struct live_pool *p)
+{
+	struct placeholder *h = &p->placeholder;
+	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
+
+	snprintf(h->name, sizeof h->name, "%.200s-placeholder", spec->name);
+	h->asked = h->wanted;
+	buf_clear(&h->body);
+	buf_printf(
+		&h->body,
+		"{\"apiVersion\":\"apps/"
+		"v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\","
+		"\"labels\":{\"app.kubernetes.io/managed-by\":\"preheat\"}},\"spec\":{\"replicas\":%lld,\"selector\":"
+		"{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},\"template\":{\"metadata\":{\"labels\":"
+		"{\"preheat.dev/placeholder\":\"%s\"}},\"spec\":%s}}}",
+		h->name, spec->namespace, (long long)h->asked, spec->name, spec->name, h->pod.text);
+	h->is_calling = true;
+	h->call = (struct object_call){ .verb = OBJECT_APPLY,
+					.object = { .api_version = "apps/v1",
+						    .plural = "deployments",
+						    .name_space = spec->namespace,
+						    .name = h->name },
+					.body = h->body.text,
+					.done = applied,
+					.user = p };
+	object_start(c->api, &h->call);
+}
+
+static void drive(struct controller *c, struct live_pool *p)
+{
+	struct placeholder *h = &p->placeholder;
+	millis now = loop_now(c->loop);
+
+	if (!is_driven(c, p->index) || h->is_calling || h->wanted == ABSENT || now < h->quiet_until)
+		return;
+	if (!h->pod.len || now - h->read_at > TEMPLATE_AGE)
+		read_workload(c, p);
+	else if (h->is != h->wanted)
+		apply(c, p);
+}
+
+void placeholder_drive(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		drive(c, &c->pools[i]);
+}
+
+bool placeholders_are_idle(const struct controller *c)
+{
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
+		if (c->pools[i].placeholder.is_calling)
+			return false;
+	return true;
+}

@@ -1,0 +1,16 @@
+/*
+ * Placeholders: a Deployment of ours per pool, whose low-priority pods hold
+ * warm GPUs and have the serving image on disk. Real replicas pre-empt them.
+ * Where they may run is copied from the workload that the pool serves.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct controller;
+
+/* How many there shall be; nothing for a pool that is not warmed by placeholders. */
+void placeholder_want(struct controller *c, size_t pool, int64_t replicas);
+void placeholder_drive(struct controller *c);
+bool placeholders_are_idle(const struct controller *c);
