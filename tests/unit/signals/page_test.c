@@ -112,8 +112,13 @@ static const struct golden golden[] = {
 	  "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"fraction\",model=\"tensorrt_llm\"} 0.75\n"
 	  "nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"max\",model=\"tensorrt_llm\"} 6239\n",
 	  6, 2, 750, -1, -1, -1, -1, -1, -1, -1, 0 },
-	{ "trtllm-serve", ENGINE_TRITON, "trtllm_num_requests_running 7\ntrtllm_num_requests_waiting 8\n", 7, 8,
-	  INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
+	{ "trtllm-serve", ENGINE_TRITON,
+	  "trtllm_num_requests_running 7\ntrtllm_num_requests_waiting 8\ntrtllm_kv_cache_utilization 0.3\n"
+	  "trtllm_request_success_total{finished_reason=\"stop\"} 150.0\n"
+	  "trtllm_time_to_first_token_seconds_count 160\n"
+	  "trtllm_request_queue_time_seconds_bucket{le=\"0.3\"} 100\ntrtllm_request_queue_time_seconds_count 150\n"
+	  "trtllm_time_per_output_token_seconds_sum 9\ntrtllm_time_per_output_token_seconds_count 900\n",
+	  7, 8, 300, 160, 150, 150, -1, -1, 9, 900, 1 },
 };
 
 static void pages_of_each_engine_are_understood(void **state)
