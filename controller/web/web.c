@@ -1,6 +1,8 @@
 #include "controller/web/web.h"
 
 #include "base/quantity.h"
+#include "controller/web/health.h"
+#include "controller/web/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,16 +14,53 @@ enum { KEY_MAX = 64 };
 struct web {
 	struct server *server;
 	const struct published *shown;
-	struct server_route routes[2];
+	struct server_route routes[6];
 	char key[KEY_MAX + 1], last[64];
 	web_export_fn *export;
 	void *export_user;
 };
 
-static void answer_health(const struct server_request *q, struct server_answer *a)
+static void answer_verdict(struct server_answer *a, bool is_well)
 {
-	(void)q;
-	buf_text(&a->body, "ok\n");
+	a->status = is_well ? 200 : 503;
+	buf_text(&a->body, "\n");
+}
+
+static void answer_alive(const struct server_request *q, struct server_answer *a)
+{
+	const struct web *w = q->user;
+
+	answer_verdict(
+		a, health_is_alive(w->shown, w->shown && w->shown->clock ? clock_mono(w->shown->clock) : 0, &a->body));
+}
+
+static void answer_ready(const struct server_request *q, struct server_answer *a)
+{
+	const struct web *w = q->user;
+
+	answer_verdict(a, health_is_ready(w->shown, &a->body));
+}
+
+static void answer_metrics(const struct server_request *q, struct server_answer *a)
+{
+	const struct web *w = q->user;
+	static const struct published nothing;
+
+	a->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	metrics_write(w->shown ? w->shown : &nothing, &a->body);
+}
+
+static void answer_index(const struct server_request *q, struct server_answer *a)
+{
+	const struct web *w = q->user;
+
+	if (*q->path && strcmp(q->path, "/") != 0) {
+		a->status = 404;
+		buf_text(&a->body, "not found; there is: ");
+	} else {
+		buf_printf(&a->body, "Preheat %s\n\n", w->shown && w->shown->version ? w->shown->version : "");
+	}
+	buf_text(&a->body, "/metrics, /healthz, /readyz\n");
 }
 
 static void refuse(struct server_answer *a, int status, const char *why)
@@ -81,8 +120,12 @@ struct web *web_open(struct loop *loop, const char *listen, struct error *e)
 
 	if (!w)
 		abort();
-	w->routes[0] = (struct server_route){ "GET", "/healthz", answer_health, w };
-	w->routes[1] = (struct server_route){ "GET", "/replica", answer_replica, w };
+	w->routes[0] = (struct server_route){ "GET", "/metrics", answer_metrics, w };
+	w->routes[1] = (struct server_route){ "GET", "/healthz", answer_alive, w };
+	w->routes[2] = (struct server_route){ "GET", "/readyz", answer_ready, w };
+	w->routes[3] = (struct server_route){ "GET", "/replica", answer_replica, w };
+	w->routes[4] = (struct server_route){ "GET", "/", answer_index, w };
+	w->routes[5] = (struct server_route){ "GET", "/*", answer_index, w };
 	w->server = server_open(loop,
 				&(struct server_settings){ .listen = listen,
 							   .routes = w->routes,

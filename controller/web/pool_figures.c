@@ -1,0 +1,54 @@
+#include "controller/web/pool_figures.h"
+
+#include "base/human.h"
+#include "base/quantity.h"
+
+#include <stdlib.h>
+
+static const struct {
+	const char *name, *condition;
+} problems[PROBLEM_COUNT] = {
+	[PROBLEM_LOAD_SLOW] = { "load-slow", "ModelLoadSlow" },
+	[PROBLEM_GPU_MEMORY] = { "gpu-memory", "GPUMemoryUnfit" },
+	[PROBLEM_FOREIGN_PODS] = { "foreign-pods", "ForeignPods" },
+	[PROBLEM_NO_GROUP] = { "no-group", "NoMatchingNodeGroup" },
+	[PROBLEM_FRAGMENTED] = { "fragmented", "Fragmented" },
+	[PROBLEM_BATCH_HOLDS] = { "batch-holds", "BatchHoldsGPUs" },
+};
+
+int64_t figure_headroom_milli(const struct pool_decision *d)
+{
+	return d->ready * 1000 - (d->demand_milli == ABSENT ? 0 : d->demand_milli);
+}
+
+millis figure_wait(const struct pool_decision *d)
+{
+	if (d->backlog_ms == ABSENT || d->backlog_ms <= 0)
+		return d->waiting_now > 0 && !d->ready ? ABSENT : 0;
+	return d->ready > 0 ? d->backlog_ms / d->ready : ABSENT;
+}
+
+const char *problem_name(enum pool_problem problem)
+{
+	return problems[problem].name;
+}
+
+const char *problem_condition(enum pool_problem problem)
+{
+	return problems[problem].condition;
+}
+
+void figure_replicas(int64_t milli, struct buf *out)
+{
+	int64_t tenths = (llabs(milli) + 50) / 100;
+
+	if (milli < 0 && tenths)
+		buf_text(out, "-");
+	fixed_format(tenths, 1, out);
+}
+
+void figure_lead_time(const struct pool_decision *d, struct buf *out)
+{
+	if (d->lead_cold_p95 > 0)
+		buf_printf(out, "%s/%s", human_duration(d->lead_cold_p50).text, human_duration(d->lead_cold_p95).text);
+}
