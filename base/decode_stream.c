@@ -179,7 +179,7 @@ static bool begin_value(struct decoder *d, const char **p, struct error *e)
 	}
 	if (next && c != 'n')
 		return unexpected(*p, next->is_item ? "a list" : "an object", e);
-	if (c == ',' || c == ':' || c == '}' || c == ']')
+	if (!c || !strchr("{[\"-0123456789tfn", c))
 		return unexpected(*p, "a value", e);
 	if (d->is_on_path)
 		d->purpose = next ? SKIPPED : RECORD;

@@ -106,7 +106,7 @@ static void write_path(struct watch *w)
 	} else if (w->is_streaming) {
 		api_query(&w->path, "sendInitialEvents", "true");
 		api_query(&w->path, "resourceVersionMatch", "NotOlderThan");
-	} else if (w->spec.way == WATCH_WHOLE) {
+	} else if (w->spec.way == WATCH_WHOLE && !w->next.len) {
 		api_query(&w->path, "resourceVersion", "0");
 	} else {
 		buf_printf(&w->path, "%climit=%d", strchr(w->path.text, '?') ? '&' : '?',
@@ -179,13 +179,14 @@ static millis on_absent(struct watch *w)
 	bool is_news = w->report.state != WATCH_ABSENT;
 
 	list_anew(w);
-	w->report.state = WATCH_ABSENT;
 	w->arrived = clock_now(api_clock(w->api));
 	if (is_news) {
 		log_info("resource-absent", LOG_S("resource", w->spec.name), LOG_END);
 		w->list++;
 		watch_list_is_complete(w);
 	}
+	if (!w->is_stopped)
+		w->report.state = WATCH_ABSENT;
 	return slowly(w);
 }
 

@@ -179,10 +179,11 @@ static bool take_error(struct watch *w, struct decoded_text object, struct error
 	struct api_status status = { 0 };
 	struct error unreadable;
 
-	if (!decode_record(w->reading.status_plan, object.text, object.len, &w->reading.arena, &status, &unreadable))
+	if (!decode_record(w->reading.status_plan, object.text, object.len, &w->reading.arena, &status, &unreadable) ||
+	    !status.code)
 		return error_set(e, ERROR_INVALID, "an ERROR event without a Status");
 	w->must_list = status.code == 410;
-	return status_error(&status, status.code ? (long)status.code : 500, "watch", e);
+	return status_error(&status, (long)status.code, "watch", e);
 }
 
 static bool take_event(void *user, void *record, struct error *e)
@@ -249,8 +250,7 @@ void watch_list_is_complete(struct watch *w)
 	for (size_t i = 0; i < count && !w->is_stopped; i++)
 		w->spec.on_gone(w->spec.user, gone[i].uid, w->arrived);
 	free(gone);
-	if (w->report.state != WATCH_ABSENT)
-		w->report.state = WATCH_SYNCED;
+	w->report.state = WATCH_SYNCED;
 	w->report.trouble = (struct error){ 0 };
 	w->report.synced_at = w->arrived;
 	w->report.lists++;
