@@ -1,0 +1,187 @@
+#include "controller/web/conditions.h"
+
+#include "base/quantity.h"
+#include "controller/web/pool_figures.h"
+
+#include <string.h>
+#include <time.h>
+
+static const char *const type_names[CONDITION_PROBLEM] = {
+	[CONDITION_READY] = "Ready",
+	[CONDITION_SIGNALS_FRESH] = "SignalsFresh",
+	[CONDITION_LIMITED] = "Limited",
+	[CONDITION_OBJECTIVE_MET] = "ObjectiveMet",
+	[CONDITION_CAPACITY] = "CapacityAvailable",
+	[CONDITION_NODE_STUCK] = "NodeStuck",
+};
+
+const char *condition_type_name(enum condition_type type)
+{
+	return type < CONDITION_PROBLEM ? type_names[type]
+					: problem_condition((enum pool_problem)(type - CONDITION_PROBLEM));
+}
+
+static bool write_clock(millis at, struct buf *out)
+{
+	time_t seconds = (time_t)(at / SECOND);
+	struct tm t;
+	char text[40];
+
+	if (at <= 0 || !gmtime_r(&seconds, &t) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t))
+		return false;
+	buf_text(out, text);
+	return true;
+}
+
+void status_time(millis at, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	if (write_clock(at, &text))
+		buf_printf(out, "\"%s\"", text.text);
+	else
+		buf_text(out, "null");
+}
+
+static void tell_ready(const struct published *p, size_t pool, struct condition_text *out)
+{
+	static const struct {
+		const char *reason, *message;
+	} modes[] = {
+		[MODE_ACT] = { "Acting", "decided on each tick and acted upon" },
+		[MODE_OBSERVE] = { "Observing", "mode observe: watched and priced, never changed" },
+		[MODE_PAUSED] = { "Paused", "mode paused: left as it is" },
+	};
+	enum pool_mode mode = p->fleet->pools[pool].mode;
+
+	out->status = CONDITION_TRUE;
+	out->reason = p->is_dry_run ? "DryRun" : modes[mode].reason;
+	buf_text(out->message, p->is_dry_run ? "dry run: decided, and nothing is changed" : modes[mode].message);
+}
+
+static void tell_signals(const struct pool_decision *d, struct condition_text *out)
+{
+	static const struct {
+		const char *reason, *message;
+	} states[SIGNAL_STATE_COUNT] = {
+		[SIGNALS_FRESH] = { "Fresh", "all replicas were read" },
+		[SIGNALS_PARTIAL] = { "Partial", "some replicas could not be read: nothing is scaled down" },
+		[SIGNALS_STALE] = { "Stale", "replicas could not be read lately: nothing is scaled down" },
+		[SIGNALS_GONE] = { "Gone", "no replica could be read for long: only the API server's evidence counts" },
+	};
+	size_t state = d->signals >= 0 && d->signals < SIGNAL_STATE_COUNT ? (size_t)d->signals : SIGNALS_GONE;
+
+	out->status = state == SIGNALS_FRESH ? CONDITION_TRUE : CONDITION_FALSE;
+	out->reason = states[state].reason;
+	buf_text(out->message, states[state].message);
+}
+
+static void tell_limited(const struct pool_decision *d, struct condition_text *out)
+{
+	static const char *const reasons[LIMIT_COUNT] = {
+		[LIMIT_NONE] = "AsWished",
+		[LIMIT_MIN] = "Min",
+		[LIMIT_MAX] = "Max",
+		[LIMIT_BUDGET] = "Budget",
+		[LIMIT_RATE] = "RateOfGrowth",
+		[LIMIT_COOLDOWN] = "Cooldown",
+		[LIMIT_STALE] = "SignalsStale",
+		[LIMIT_QUEUE] = "Queue",
+		[LIMIT_STOCKOUT] = "StockOut",
+		[LIMIT_QUOTA] = "Quota",
+		[LIMIT_WHOLE_NODE] = "WholeNode",
+		[LIMIT_GANG] = "Gang",
+		[LIMIT_OBSERVE] = "Observe",
+		[LIMIT_PAUSED] = "Paused",
+	};
+	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
+
+	out->status = limit == LIMIT_NONE ? CONDITION_FALSE : CONDITION_TRUE;
+	out->reason = reasons[limit];
+	buf_printf(out->message, "wished %lld hot replicas, decided %lld", (long long)d->wished, (long long)d->decided);
+	if (limit != LIMIT_NONE)
+		buf_printf(out->message, ", held by %s", limit_name((enum limit)limit));
+}
+
+static void tell_objective(const struct pool_spec *spec, const struct pool_decision *d, struct condition_text *out)
+{
+	if (d->own_share_ppm == ABSENT || spec->violation_cost) {
+		out->status = CONDITION_UNKNOWN;
+		out->reason = spec->violation_cost ? "PriceDecides" : "Learning";
+		buf_text(out->message, spec->violation_cost ? "a late request has a price, and none is promised"
+							    : "too few requests seen");
+		return;
+	}
+	bool is_met = d->own_share_ppm <= d->objective_ppm;
+	out->status = is_met ? CONDITION_TRUE : CONDITION_FALSE;
+	out->reason = is_met ? "Kept" : "Missed";
+	share_format(d->own_share_ppm, out->message);
+	buf_text(out->message, " late in recent weeks, allowed ");
+	share_format(d->objective_ppm, out->message);
+}
+
+static const char *refusal(const struct published *p, size_t group, const struct group_decision *g)
+{
+	if (p->groups && p->groups[group].error.kind == ERROR_QUOTA)
+		return "Quota";
+	return g->held_by == LIMIT_QUOTA ? "Quota" : "StockOut";
+}
+
+static void tell_capacity(const struct published *p, size_t pool, struct condition_text *out)
+{
+	const struct pool_plan *plan = &p->plan->pools[pool];
+	const char *why = "StockOut";
+	size_t blocked = 0;
+
+	for (size_t i = 0; i < plan->group_count; i++) {
+		size_t group = p->fleet->pools[pool].groups[i];
+		if (plan->groups[i].blocked_until <= p->snapshot->now)
+			continue;
+		buf_printf(out->message, "%s%s refused %lld times in a row, tried again at ", blocked ? "; " : "",
+			   p->fleet->groups[group].name, (long long)plan->groups[i].refusals);
+		write_clock(plan->groups[i].blocked_until, out->message);
+		why = refusal(p, group, &plan->groups[i]);
+		blocked++;
+	}
+	bool is_there = blocked < plan->group_count;
+	out->status = is_there ? CONDITION_TRUE : CONDITION_FALSE;
+	out->reason = !is_there ? why : blocked ? "Fallback" : "Available";
+	if (!blocked)
+		buf_text(out->message, "no node group is blocked");
+}
+
+static void tell_stuck(const struct published_pool *pool, struct condition_text *out)
+{
+	out->status = pool->stuck_now > 0 ? CONDITION_TRUE : CONDITION_FALSE;
+	out->reason = pool->stuck_now > 0 ? "StageOverdue" : "AllGoOn";
+	buf_text(out->message, pool->stuck_now > 0 ? "given up and replaced" : "no start was given up lately");
+	if (pool->stuck_now > 0 && pool->stuck_reason)
+		buf_printf(out->message, ": %s", pool->stuck_reason);
+}
+
+static void tell_problem(const char *problem, struct condition_text *out)
+{
+	out->status = problem ? CONDITION_TRUE : CONDITION_FALSE;
+	out->reason = problem ? "Found" : "NotFound";
+	buf_text(out->message, problem ? problem : "");
+}
+
+void condition_tell(enum condition_type type, const struct published *p, size_t pool, struct condition_text *out)
+{
+	const struct pool_decision *d = &p->plan->pools[pool].decision;
+
+	if (type == CONDITION_READY)
+		tell_ready(p, pool, out);
+	else if (type == CONDITION_SIGNALS_FRESH)
+		tell_signals(d, out);
+	else if (type == CONDITION_LIMITED)
+		tell_limited(d, out);
+	else if (type == CONDITION_OBJECTIVE_MET)
+		tell_objective(&p->fleet->pools[pool], d, out);
+	else if (type == CONDITION_CAPACITY)
+		tell_capacity(p, pool, out);
+	else if (type == CONDITION_NODE_STUCK)
+		tell_stuck(&p->pools[pool], out);
+	else
+		tell_problem(p->pools[pool].problem[type - CONDITION_PROBLEM], out);
+}
