@@ -101,9 +101,10 @@ enum cluster_kind {
 	CLUSTER_BUDGETS,
 	CLUSTER_QUOTAS,
 	CLUSTER_JOBS,
-	CLUSTER_JOB_SETS,	 /* optional */
-	CLUSTER_POD_GROUPS,	 /* optional */
-	CLUSTER_KUEUE_WORKLOADS, /* optional */
+	CLUSTER_JOB_SETS,	     /* optional */
+	CLUSTER_POD_GROUPS,	     /* optional */
+	CLUSTER_KUEUE_WORKLOADS,     /* optional */
+	CLUSTER_KUEUE_WORKLOADS_OLD, /* the same by the version before; both may be there */
 	CLUSTER_KIND_COUNT
 };
 
@@ -116,7 +117,10 @@ void cluster_watch_stop(struct cluster *c);
 /* For /readyz and metrics; NULL before the start. */
 const struct watch *cluster_watch_of(const struct cluster *c, enum cluster_kind kind);
 const char *cluster_kind_name(enum cluster_kind kind); /* "nodes" */
-/* Nodes, pods and what is not optional have been listed whole at least once. */
+/*
+ * Nodes and pods have been listed whole at least once, and all else too unless the server does not have it or does not
+ * let us see it.
+ */
 bool cluster_is_synced(const struct cluster *c);
 
 /* Looking things up; NULL without. */

@@ -116,6 +116,8 @@ void pod_release(struct cluster *c, struct pod *p);
 
 /* pod_shape.c */
 const struct pod_shape *pod_shape_of(struct cluster *c, const struct pod_record *r);
+/* pod_read.c; fills in what the object says */
+void pod_read(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen);
 /* pod_progress.c */
 void pod_read_progress(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen);
 

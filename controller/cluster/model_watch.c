@@ -14,17 +14,18 @@ struct cluster_watches {
 static const struct {
 	const char *name, *path;
 	const struct record_spec *object;
-	bool is_optional;
 } kinds[CLUSTER_KIND_COUNT] = {
-	[CLUSTER_NODES] = { "nodes", "/api/v1/nodes", &node_spec, false },
-	[CLUSTER_PODS] = { "pods", "/api/v1/pods", &pod_spec, false },
-	[CLUSTER_BUDGETS] = { "poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", &budget_spec, false },
-	[CLUSTER_QUOTAS] = { "resourcequotas", "/api/v1/resourcequotas", &quota_spec, false },
-	[CLUSTER_JOBS] = { "jobs", "/apis/batch/v1/jobs", &job_spec, false },
-	[CLUSTER_JOB_SETS] = { "jobsets", "/apis/jobset.x-k8s.io/v1alpha2/jobsets", &job_set_spec, true },
-	[CLUSTER_POD_GROUPS] = { "podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", &pod_group_spec, true },
-	[CLUSTER_KUEUE_WORKLOADS] = { "workloads", "/apis/kueue.x-k8s.io/v1beta1/workloads", &kueue_workload_spec,
-				      true },
+	[CLUSTER_NODES] = { "nodes", "/api/v1/nodes", &node_spec },
+	[CLUSTER_PODS] = { "pods", "/api/v1/pods", &pod_spec },
+	[CLUSTER_BUDGETS] = { "poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", &budget_spec },
+	[CLUSTER_QUOTAS] = { "resourcequotas", "/api/v1/resourcequotas", &quota_spec },
+	[CLUSTER_JOBS] = { "jobs", "/apis/batch/v1/jobs", &job_spec },
+	[CLUSTER_JOB_SETS] = { "jobsets", "/apis/jobset.x-k8s.io/v1alpha2/jobsets", &job_set_spec },
+	[CLUSTER_POD_GROUPS] = { "podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", &pod_group_spec },
+	[CLUSTER_KUEUE_WORKLOADS] = { "workloads.v1beta2", "/apis/kueue.x-k8s.io/v1beta2/workloads",
+				      &kueue_workload_spec },
+	[CLUSTER_KUEUE_WORKLOADS_OLD] = { "workloads.v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads",
+					  &kueue_workload_spec },
 };
 
 const char *cluster_kind_name(enum cluster_kind kind)
@@ -49,6 +50,8 @@ static bool seen(void *user, const void *record, const struct watch_seen *object
 	case CLUSTER_POD_GROUPS:
 	case CLUSTER_KUEUE_WORKLOADS:
 		return cluster_workload_seen(r->cluster, r->kind, record, object);
+	case CLUSTER_KUEUE_WORKLOADS_OLD:
+		return cluster_workload_seen(r->cluster, CLUSTER_KUEUE_WORKLOADS, record, object);
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
@@ -75,6 +78,7 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	case CLUSTER_JOB_SETS:
 	case CLUSTER_POD_GROUPS:
 	case CLUSTER_KUEUE_WORKLOADS:
+	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		cluster_workload_gone(r->cluster, uid);
 		break;
 	case CLUSTER_KIND_COUNT:
@@ -120,8 +124,11 @@ bool cluster_is_synced(const struct cluster *c)
 {
 	if (c->watches == NULL)
 		return false;
-	for (int i = 0; i < CLUSTER_KIND_COUNT; i++)
-		if (!kinds[i].is_optional && !watch_is_synced(c->watches->of[i]))
+	for (int i = 0; i < CLUSTER_KIND_COUNT; i++) {
+		const struct watch *w = c->watches->of[i];
+		bool may_lack = i != CLUSTER_NODES && i != CLUSTER_PODS && watch_report(w)->state == WATCH_REFUSED;
+		if (!watch_is_synced(w) && !may_lack)
 			return false;
+	}
 	return true;
 }

@@ -48,7 +48,8 @@ static const struct taint_set *lasting_taints(struct cluster *c, const struct no
 /* A node that is whole tells what the next one will be. */
 static void teach(struct cluster *c, struct group_known *g, const struct node *n)
 {
-	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving)
+	bool is_lent = label_set_get(n->labels, "preheat.dev/lent-by") != NULL;
+	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving || is_lent)
 		return;
 	struct template old = g->template;
 	intern_hold(n->labels);

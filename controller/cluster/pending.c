@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY_SIZE = 200, WHY_GROUPS = 3 };
+enum { WHY_SIZE = 200, WHY_GROUPS = 3, EXAMPLES_MOST = 64 };
 
 /* Pods that are told together. */
 struct entry {
@@ -77,27 +77,54 @@ static struct fit_node template_node(const struct group_known *g)
 				  .is_guess = !g->template.is_learned };
 }
 
-/* Nodes of one group may differ, in their zone for one: any of them is an example of the next. */
-static bool fits_a_node(const struct cluster *c, int group, const struct pod_shape *s)
+/*
+ * Nodes of one group may differ, in their zone for one: any of them is an example of the next. Labels are shared among
+ * nodes that are alike, so that there are few.
+ */
+struct examples {
+	const struct label_set *labels[EXAMPLES_MOST];
+	size_t count;
+	int64_t nodes;
+};
+
+static void add_example(struct examples *of, const struct node *n)
+{
+	size_t i = 0;
+	of->nodes += !n->is_leaving;
+	while (i < of->count && of->labels[i] != n->labels)
+		i++;
+	if (i == of->count && i < EXAMPLES_MOST && n->gpu_at != 0)
+		of->labels[of->count++] = n->labels;
+}
+
+static struct examples *examples_of(const struct cluster *c, struct arena *a)
+{
+	struct examples *groups = arena_array(a, struct examples, c->group_count);
+	size_t count = 0;
+	const struct node **nodes = cluster_nodes(c, -1, a, &count);
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i]->group >= 0)
+			add_example(&groups[nodes[i]->group], nodes[i]);
+	return groups;
+}
+
+static bool fits_a_node(const struct group_known *g, const struct examples *of, const struct pod_shape *s)
 {
 	char unused[WHY_SIZE];
-	const struct node *n = NULL;
-	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
-		if (n->group != group || n->gpu_at == 0)
-			continue;
-		struct fit_node as = { .labels = n->labels,
-				       .taints = c->groups[group].template.taints,
-				       .allocatable = n->allocatable };
+	struct fit_node as = { .taints = g->template.taints, .allocatable = g->template.allocatable };
+	for (size_t i = 0; i < of->count; i++) {
+		as.labels = of->labels[i];
 		if (fit_shape(s, &as, unused, sizeof unused))
 			return true;
 	}
 	return false;
 }
 
-static bool fits_group(const struct cluster *c, int group, const struct pod_shape *s, char *why)
+static bool fits_group(const struct group_known *g, const struct examples *of, const struct pod_shape *s)
 {
-	struct fit_node next = template_node(&c->groups[group]);
-	return fit_shape(s, &next, why, WHY_SIZE) || fits_a_node(c, group, s);
+	char unused[WHY_SIZE];
+	struct fit_node next = template_node(g);
+	return fit_shape(s, &next, unused, sizeof unused) || fits_a_node(g, of, s);
 }
 
 /* The group whose nodes have most of the GPUs that are asked for, when too few are what all of them lack. */
@@ -147,41 +174,31 @@ static const char *say_why(const struct cluster *c, const struct pod_shape *s, c
 	return arena_strdup(a, out.text, out.len);
 }
 
-static int64_t nodes_of(const struct cluster *c, int group)
-{
-	const struct node *n = NULL;
-	int64_t count = 0;
-	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;)
-		count += n->group == group && !n->is_leaving;
-	return count;
-}
-
 /* NULL as long as one of the groups may grow. */
-static const char *say_full(const struct cluster *c, const int *groups, size_t count, struct arena *a)
+static const char *say_full(const struct cluster *c, const struct examples *of, const int *groups, size_t count,
+			    struct arena *a)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
 	for (size_t i = 0; i < count; i++) {
 		const struct group_known *g = &c->groups[groups[i]];
-		if (nodes_of(c, groups[i]) < g->max)
+		if (of[groups[i]].nodes < g->max)
 			return NULL;
 		buf_printf(&out, "%snode group %s has its most nodes, %" PRId64, i == 0 ? "" : "; ", g->name, g->max);
 	}
 	return count == 0 ? NULL : arena_strdup(a, out.text, out.len);
 }
 
-static void judge(const struct cluster *c, struct entry *e, struct arena *a)
+static void judge(const struct cluster *c, const struct examples *examples, struct entry *e, struct arena *a)
 {
 	size_t count = e->shape.pool >= 0 ? c->pools[e->shape.pool].group_count : c->group_count;
 	int *groups = arena_array(a, int, count), *fitting = arena_array(a, int, count);
 	for (size_t i = 0; i < count; i++)
 		groups[i] = e->shape.pool >= 0 ? c->pools[e->shape.pool].groups[i] : (int)i;
-	for (size_t i = 0; i < count; i++) {
-		char why[WHY_SIZE];
-		if (fits_group(c, groups[i], e->asks, why))
+	for (size_t i = 0; i < count; i++)
+		if (fits_group(&c->groups[groups[i]], &examples[groups[i]], e->asks))
 			fitting[e->shape.group_count++] = groups[i];
-	}
 	e->shape.groups = fitting;
-	e->shape.full = say_full(c, fitting, e->shape.group_count, a);
+	e->shape.full = say_full(c, examples, fitting, e->shape.group_count, a);
 	if (e->shape.group_count == 0)
 		e->shape.why = say_why(c, e->asks, groups, count, a);
 }
@@ -203,17 +220,19 @@ struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, 
 	for (const struct pod *p = c->waiting; p != NULL; p = p->next) {
 		if (p->state != POD_UNSCHEDULED || (!p->has_gpus && p->pool < 0))
 			continue;
-		if (!has_gangs)
+		bool is_of_gang = gang_of(c, p).kind != GANG_NONE;
+		if (is_of_gang && !has_gangs)
 			gangs = gang_table_make(c, a);
-		has_gangs = true;
-		const struct gang *g = gang_table_find(&gangs, c, p);
+		has_gangs = has_gangs || is_of_gang;
+		const struct gang *g = is_of_gang ? gang_table_find(&gangs, c, p) : NULL;
 		count_pod(&entries, p, g != NULL && !gang_is_whole(g), a);
 	}
+	const struct examples *examples = entries.count == 0 ? NULL : examples_of(c, a);
 	struct pending_shape *shapes = arena_array(a, struct pending_shape, entries.count);
 	struct entry *e = NULL;
 	*count = 0;
 	for (size_t i = 0; (e = store_next(&entries, &i)) != NULL;) {
-		judge(c, e, a);
+		judge(c, examples, e, a);
 		shapes[(*count)++] = e->shape;
 	}
 	gang_table_release(&gangs);

@@ -78,7 +78,7 @@ struct pod {
 	enum pod_trouble trouble;
 	enum pod_evict evict;
 	enum pod_kind kind;
-	bool is_placeholder;	/* label preheat.dev/placeholder */
+	bool is_placeholder;	/* label preheat.dev/placeholder, which names its pool */
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
 	char ip[46]; /* "" when none yet */

@@ -273,7 +273,7 @@ static void live(void)
 	set_fleet();
 	cluster_on_change(cluster, count, NULL);
 	cluster_watch_start(cluster, api);
-	expect(say_sync, "in sync, no jobsets, no podgroups, no workloads");
+	expect(say_sync, "in sync, no jobsets, no podgroups, no workloads.v1beta2, no workloads.v1beta1");
 	shell("kubectl create namespace llm >/dev/null; kubectl create namespace lab >/dev/null");
 	nodes_join();
 	replicas_start();

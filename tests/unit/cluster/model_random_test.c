@@ -88,8 +88,8 @@ static void show_pod(const struct world *w, struct cluster *c, int i)
 		&text,
 		"{'metadata':{'namespace':'s','name':'p%d','uid':'p%d-%d','creationTimestamp':'1970-01-01T00:00:%02dZ'",
 		i, i, p->generation, i % 7);
-	buf_printf(&text, ",'labels':{'app':'%d'%s", p->pool,
-		   p->is_placeholder ? ",'preheat.dev/placeholder':'x'" : "");
+	buf_printf(&text, p->is_placeholder ? ",'labels':{'preheat.dev/placeholder':'%c'" : ",'labels':{'app':'%c'",
+		   (p->is_placeholder ? 'a' : '0') + p->pool);
 	buf_printf(&text, p->gang >= 0 ? ",'kueue.x-k8s.io/pod-group-name':'k%d'}" : "}", p->gang);
 	buf_printf(&text, ",'annotations':{'kueue.x-k8s.io/pod-group-total-count':'3'%s}",
 		   p->is_safe ? ",'cluster-autoscaler.kubernetes.io/safe-to-evict':'true'" : "");

@@ -62,7 +62,7 @@ static void pod(struct world *w, const char *on, const char *labels, int gpus, i
 }
 
 #define CHAT  "'app':'chat'"
-#define HOLDS "'app':'chat','preheat.dev/placeholder':'chat'"
+#define HOLDS "'preheat.dev/placeholder':'chat'"
 
 static void counts_replicas_and_places(void **state)
 {
