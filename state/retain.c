@@ -5,6 +5,8 @@
 
 /* Pages of the file that one step gives back. */
 enum { VACUUM_PAGES = 200 };
+/* Rows of one transaction: another process that writes waits so long. */
+enum { ROWS_AT_ONCE = 5000 };
 
 /* What one pool's ticks of an hour came to. */
 struct sums {
@@ -254,7 +256,7 @@ bool history_retain(struct history *h, millis older_than, int64_t *dropped, stru
 	if (!history_span(h, &before, e))
 		return false;
 	while (more)
-		if (!history_retain_some(h, older_than, INT64_MAX, &more, e))
+		if (!history_retain_some(h, older_than, ROWS_AT_ONCE, &more, e))
 			return false;
 	if (!history_span(h, &after, e))
 		return false;

@@ -45,6 +45,9 @@ else
 fi
 
 found 'replay: the same again' 0 '0 differ' "cp '$scratch/good/history.db' h.db" 'preheat replay --db h.db'
+refused 'replay: decided by another version' 2 'ticks up to 99 .*preheat 0\.0\.9.*--from' "cp '$scratch/good/history.db' h.db; \
+	sqlite3 h.db \"UPDATE writer SET program = '0.0.9', memory = 'x'; INSERT INTO writer VALUES (100, '0.1.0', '', 0)\"" \
+	'preheat replay --db h.db'
 refused 'explain: unknown pool' 2 'nobody.*chat' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --pool nobody'
 refused 'explain: a tick that is not there' 2 'tick' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --tick 999999999'
 refused 'explain: a time that is none' 2 '--at' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --at yesterday'
