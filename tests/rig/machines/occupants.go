@@ -17,6 +17,9 @@ func (f *fleet) occupants(name string) []string {
 		f.mu.Lock()
 		a := f.agents[pod.UID]
 		f.mu.Unlock()
+		if a != nil && a.ended.Load() {
+			continue // the API server may have forgotten it already, before our watch told us
+		}
 		list = append(list, fmt.Sprintf("%s/%s: %d requests", pod.Namespace, pod.Name, a.requests()))
 	}
 	sort.Strings(list)

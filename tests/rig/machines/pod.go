@@ -28,6 +28,7 @@ type agent struct {
 	grace  time.Duration               // simulated; set before ending
 	server atomic.Pointer[modelServer] // nil: none answers
 	ip     string
+	ended  atomic.Bool // its containers have
 }
 
 func newAgent(f *fleet, n *node, pod *core.Pod) *agent {
@@ -53,6 +54,7 @@ func (a *agent) live() {
 	<-a.ending.Done()
 	if a.ctx.Err() == nil {
 		a.drain()
+		a.ended.Store(true)
 		a.fleet.forget(a.pod)
 	}
 	if server := a.server.Load(); server != nil {
