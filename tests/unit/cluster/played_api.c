@@ -19,6 +19,7 @@ static struct {
 	struct api *api;
 	struct kubeconfig access;
 	void (*serve)(struct api_call *c);
+	void (*on_cancel)(struct api_call *c);
 	size_t calls;
 } play;
 
@@ -113,6 +114,11 @@ struct api *play_begin(void (*serve)(struct api_call *c))
 	return play.api;
 }
 
+void play_on_cancel(void (*on_cancel)(struct api_call *c))
+{
+	play.on_cancel = on_cancel;
+}
+
 void play_end(void)
 {
 	if (play.calls)
@@ -158,12 +164,13 @@ void __wrap_api_start(struct api *a, struct api_call *c)
 	play.serve(c);
 }
 
-/* The server's answer must not come any more: it sees c->is_cancelled. */
 void __wrap_api_cancel(struct api_call *c)
 {
 	if (!c->state || c->is_cancelled)
 		return;
 	c->is_cancelled = true;
+	if (play.on_cancel)
+		play.on_cancel(c);
 	c->timer.user = c;
 	timer_start(NULL, &c->timer, 0, cancelled);
 }

@@ -8,6 +8,8 @@
 
 /* Begins anew at time 0. `serve` is told each call as it starts; it must not answer inside. */
 struct api *play_begin(void (*serve)(struct api_call *c));
+/* Told when a call is cancelled: it completes by itself, and must not be answered any more. */
+void play_on_cancel(void (*cancelled)(struct api_call *c));
 /* All calls must have been answered. */
 void play_end(void);
 millis play_now(void);
