@@ -157,7 +157,9 @@ void status_refused_write(const char *why, int64_t generation, millis now, struc
 	struct condition_text text = { .status = CONDITION_FALSE, .reason = "Refused", .message = &message };
 
 	buf_text(&message, why);
-	buf_text(out, "{\"status\":{");
+	/* What was shown before it was refused is not true any more. */
+	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"draining\":null,\"demand\":null,"
+		      "\"headroom\":null,\"leadTime\":null,\"wait\":null,\"nodeGroups\":null");
 	number_member("observedGeneration", generation, out);
 	buf_text(out, ",\"conditions\":[");
 	write_condition(CONDITION_READY, &text, now, kept, out);

@@ -1,0 +1,5 @@
+/* The CustomResourceDefinition of WarmPool, generated from the table of the manifest; deploy/crd.yaml is a copy. */
+#pragma once
+#include "base/buf.h"
+
+void manifest_write_crd(struct buf *out);
