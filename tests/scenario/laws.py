@@ -1,7 +1,7 @@
 """The laws of design section 11, judged from outside: each function reads the evidence of a run and returns what broke.
 
 Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` judges it again):
-  groups   {name: {min, max}} as the manifests say
+  groups   {name: {min, max, standby}} as the manifests say
   cloud    GET /v1/log of the machines: calls, purchases, by_token
   samples  [[time, {group: {desired, machines}}]]
   audit    [{at, done, user, agent, verb, resource, sub, name, code}] of all who are judged, and who deleted pods
@@ -13,6 +13,7 @@ Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` ju
   stale    [[from, to, group]]: nothing was known of the pool of that group
   quiet    [from, to]: the world stood still
   taken    times at which a spot machine got its notice
+  away     [[from, to]]: the API server was not there, or had not read its own roles yet
   final    {nodes, machines, replicas}: after all is over
 """
 import json
@@ -52,7 +53,9 @@ def never_above_max(evidence):
             yield call['at'] / 1000, f"{group_of(call)}: asked for {asked} machines, max is {limit}"
     for at, groups in evidence['samples']:
         for name, group in groups.items():
-            limit = evidence['groups'].get(name, {}).get('max')
+            limit, stopped = (evidence['groups'].get(name, {}).get(key) for key in ('max', 'standby'))
+            if stopped is not None and group.get('standby', 0) > stopped:
+                yield at, f"{name}: {group['standby']} machines on standby, standby.max is {stopped}"
             if limit is not None and max(group['desired'], group['machines']) > limit:
                 yield at, f"{name}: {group['desired']} desired, {group['machines']} machines, max is {limit}"
 
@@ -134,7 +137,8 @@ def only_allowed_writes(evidence):
 
 def never_forbidden(evidence):
     for entry in evidence['audit']:
-        if entry['user'] in evidence['users'] and entry['code'] in (401, 403):
+        is_away = any(begin <= entry['at'] <= end for begin, end in evidence.get('away', []))
+        if entry['user'] in evidence['users'] and entry['code'] in (401, 403) and not is_away:
             yield entry['at'], (f"{entry['user']} may not {entry['verb']} {entry['resource']}/{entry['sub']} "
                                 f"{entry['name']}: {entry['code']}")
 
@@ -209,7 +213,7 @@ def nothing_left_over(evidence):
     if not final:
         return
     for name, node in final['nodes'].items():
-        if node['cordoned'] or node['ours']:
+        if (node['cordoned'] or node['ours']) and final['machines'].get(name) != 'stopped':
             yield 0, f"node {name} was left cordoned or marked: {node}"
         if name not in final['machines']:
             yield 0, f"node {name} has no machine any more"

@@ -30,7 +30,7 @@ def pod(ready=True, ending=False):
 def good():
     """Two replicas; A leads, then B; one machine is bought, one is emptied and goes."""
     return {
-        'groups': {'g': {'min': 1, 'max': 3}}, 'lease': 'preheat', 'users': {A: 'a', B: 'b'},
+        'groups': {'g': {'min': 1, 'max': 3, 'standby': 1}}, 'lease': 'preheat', 'users': {A: 'a', B: 'b'},
         'cloud': {'purchases': 3, 'by_token': {'initial': 1, 'preheat-1-7-g-0001': 2}, 'calls': [
             {'at': 9000, 'method': 'GET', 'path': '/v1/groups/g', 'status': 200},
             call(10, 'grow', 'preheat-1-7-g-0001', 'launched 2, woke 0, refused 0', 0, asked=3),
@@ -40,13 +40,14 @@ def good():
                     [31, {'g': {'desired': 2, 'machines': 2}}]],
         'audit': [write(8, A, 'update', 'leases', name='preheat'), write(9, A), write(9.5, B, 'get', 'leases'),
                   write(18, B, 'update', 'leases', name='preheat'), write(20, B),
-                  write(21, B, 'create', 'pods', 'eviction', 'p1', 201), write(22, SETS, 'delete', 'pods', '', 'p2')],
+                  write(21, B, 'create', 'pods', 'eviction', 'p1', 201), write(22, SETS, 'delete', 'pods', '', 'p2'),
+                  write(105, B, 'list', 'pods', code=403)],
         'pods': [[5, 'llm/p1', pod()], [21, 'llm/p1', pod(ending=True)], [22, 'llm/p1', None],
                  [6, 'llm/p2', pod(ready=False)], [22, 'llm/p2', pod(False, True)]],
         'nodes': [[4, 'n1', node()], [20, 'n1', node(True)], [31, 'n1', None]], 'deployments': [], 'events': {},
         'logs': {'a': ['{"level":"info","message":"leading"}\n'], 'b': ['{"level":"error","message":"api: gone"}']},
-        'expected_errors': ['api: gone'], 'stale': [[12, 20, 'g']], 'quiet': [40, 50],
-        'final': {'nodes': {'n2': node()}, 'machines': {'n2': 'running', 'n3': 'stopped'}},
+        'expected_errors': ['api: gone'], 'stale': [[12, 20, 'g']], 'away': [[100, 110]], 'quiet': [40, 50],
+        'final': {'nodes': {'n2': node(), 'n3': node(True)}, 'machines': {'n2': 'running', 'n3': 'stopped'}},
     }
 
 
@@ -59,6 +60,7 @@ def broken(change):
 CASES = [
     (laws.never_above_max, lambda e: e['cloud']['calls'][1].update(asked=4)),
     (laws.never_above_max, lambda e: e['samples'][1][1]['g'].update(machines=4)),
+    (laws.never_above_max, lambda e: e['samples'][2][1]['g'].update(standby=2)),
     (laws.never_below_min, lambda e: e['samples'][2][1]['g'].update(desired=0)),
     (laws.never_bought_twice, lambda e: e['cloud']['calls'][2].update(effect='launched 2, woke 0, refused 0')),
     (laws.never_bought_twice, lambda e: e['cloud']['by_token'].update({'preheat-1-7-g-0001': 3})),

@@ -2,6 +2,7 @@
 """A morning on the rig: three pools, 60 machines, two replicas of the controller, and all that can go wrong before noon."""
 import json
 import os
+import signal
 import time
 
 import kube
@@ -33,17 +34,20 @@ def traffic(s):
     """Recorded traffic where it is, else made up; both rise threefold over the morning."""
     if os.path.exists(RECORDED) and not s.options.generated:
         s.mark('traffic: recorded (ServeGen, language model, from 07:40), scaled to this fleet')
-        return {'file': os.path.abspath(RECORDED), 'start': '30m', 'after': '2m', 'length': '7200s', 'scale': 0.12}
+        return {'file': os.path.abspath(RECORDED), 'start': '30m', 'after': '2m', 'length': '7200s', 'scale': 0.07}
     s.mark('traffic: made up by preheat generate (ramp)')
     path = os.path.join(s.folder, 'morning.csv.gz')
-    s.must(s.options.preheat, 'generate', '--shape', 'ramp:3', '--length', '2h', '--rate', '9', '--prompt-tokens', '1000',
+    s.must(s.options.preheat, 'generate', '--shape', 'ramp:3', '--length', '2h', '--rate', '5', '--prompt-tokens', '1000',
            '--output-tokens', '200', '--seed', str(s.options.seed), '-o', path)
     return {'file': path, 'start': '0s', 'after': '2m', 'length': '7200s'}
 
 
-def burst(s, replicas, for_s):
-    """Traffic that keeps so many more replicas of chat busy: 8 sequences each, 6.32 s a request."""
-    s.machines.traffic('chat', replicas * 8 / 6.32, for_s)
+def burst(s, more, for_s=240):
+    """Traffic for so many replicas more than serve now: 8 sequences each, 6.32 s a request. Waits for room to grow."""
+    s.expect('there is room to grow', lambda: s.group('chat-spot')['desired'] <= s.evidence['groups']['chat-spot']['max'] - 8, 90)
+    chat = s.machines.score()['pools']['chat']
+    busy = max(chat['ready'] + more - chat['running'] / 8, more)
+    s.machines.traffic('chat', busy * 8 / 6.32, for_s)
 
 
 def spare(s):
@@ -55,7 +59,7 @@ def ahead_of_demand(s):
     """Warm capacity stands ready before a burst comes, so that the burst hardly waits."""
     s.expect('two replicas of headroom stand ready before the burst', lambda: spare(s) >= 1.9, 60)
     before = s.machines.score()['pools']['chat']
-    burst(s, 3, 400)
+    burst(s, 3)
     s.expect('chat grows for the burst', lambda: s.machines.score()['pools']['chat']['ready'] > before['ready'], 60)
     s.expect('an event tells the growth', lambda: s.told('TriggeredScaleUp'), 20)
 
@@ -78,14 +82,14 @@ def stock_out(s):
     """The preferred group has nothing: the next one is asked within a few ticks, and the first again later."""
     fault = s.machines.fault('stock-out', 'chat-spot')
     before = s.group('chat-od')['desired']
-    burst(s, 5, 500)
+    burst(s, 4)
     failed = s.expect('the spot group runs dry', lambda: s.group('chat-spot')['failures'], 40)
     s.expect('on-demand machines are asked for instead, a few ticks later',
              lambda: s.group('chat-od')['desired'] > before, s.real(120) + 1)
     s.expect('an event tells the stock-out', lambda: s.told('StockOut|CapacityUnavailable|TriggeredScaleUp', 'chat-spot'), 15)
     s.machines.end_faults(fault['id'])
     ended = time.time()
-    burst(s, 8, 600)
+    burst(s, 4)
     s.expect('the spot group is asked again once its back-off is over',
              lambda: [c for c in s.calls('chat-spot', 'grow', ended) if c['status'] == 202], 60)
     return failed
@@ -96,7 +100,7 @@ def broken_machines(s):
     for fault, stage_name in (('gpu-never-appears', 'device'), ('image-pull-fails', 'image')):
         begun = time.time()
         struck = s.machines.fault(fault, 'chat-spot', count=1)
-        burst(s, 6, 400)
+        burst(s, 4)
         line = s.expect(f'a start is stuck ({fault})', lambda e=begun, n=stage_name: stuck_line(s, n, e), 60)
         if line:
             machine = line['machine']
@@ -128,7 +132,7 @@ def bad_cloud(s):
     hang = s.machines.fault('hang', 'embed')
     lost = s.machines.fault('lost-answer', 'chat-spot', count=1)
     begun, before = time.time(), s.group('chat-spot')['desired'] + s.group('chat-od')['desired']
-    burst(s, 6, 400)
+    burst(s, 4)
     s.expect('an answer of the cloud is lost', lambda: [c for c in s.calls('chat-spot', 'grow', begun) if c['status'] == 0], 40)
     throttle = s.machines.fault('throttle', 'chat-spot', for_s=60)
     s.expect('chat grows all the same, though the cloud of embed hangs',
@@ -139,8 +143,8 @@ def bad_cloud(s):
 
 def leader_killed(s, replicas):
     """kill -9 of the leader while machines are on their way; the other goes on, the first comes back as follower."""
-    burst(s, 5, 500)
-    s.pass_time(20)
+    burst(s, 4)
+    s.expect('machines are on their way', lambda: starting(s), 40)
     replicas[0].kill()
     killed = time.time()
     s.mark('the leader is killed')
@@ -154,12 +158,32 @@ def leader_killed(s, replicas):
     s.check('as follower', s.leader() == 'preheat-b')
 
 
+def starting(s):
+    return [m for g in s.machines.groups().values() for m in g['machines'] if m['state'] in ('pending', 'waking')]
+
+
+def leader_paused(s, replicas):
+    """The leader is held still for longer than its lease, and wakes up in the belief that it leads: it may not act on it."""
+    replicas[1].signal(signal.SIGSTOP)
+    s.mark('the leader is held still')
+    s.expect('the other replica leads', lambda: s.leader() == 'preheat-a', 25)
+    replicas[1].signal(signal.SIGCONT)
+    s.expect('the one that woke up follows', lambda: follows(replicas[1]), 20)
+    s.check('and the other leads on', s.leader() == 'preheat-a')
+
+
+def follows(replica):
+    return [o for o, _ in replica.lines()[-40:] if o and o.get('event') == 'stopped-acting']
+
+
 def server_restarts(s):
     """The API server is away for some seconds, then forgets old versions: watches begin anew, and work goes on."""
     s.mark('the API server restarts')
+    begun = time.time()
     s.rig_verb('restart-apiserver', '--after', '3')
     s.expect('it answers again', lambda: answers(s.kube), 60)
     s.pass_time(60)
+    s.evidence['away'] = [[begun, time.time() + 10]]
     s.rig_verb('compact')
     s.mark('old versions are compacted: watches expire')
     train_wakes(s, 'second', 3)
@@ -266,6 +290,7 @@ def morning(s):
     broken_machines(s)
     bad_cloud(s)
     leader_killed(s, replicas)
+    leader_paused(s, replicas)
     server_restarts(s)
     missing_signals(s)
     train_done(s, 'second')

@@ -36,9 +36,11 @@ class World:
         return text
 
     def limits(self):
-        """{group: {min, max}} as the manifests say."""
-        found = re.findall(r'\{ name: ([a-z-]+), provider(?:.|\n)*? min: (\d+), max: (\d+)', self.manifests(''))
-        return {name: {'min': int(least), 'max': int(most)} for name, least, most in found}
+        """{group: {min, max, standby}} as the manifests say."""
+        found = re.findall(r'\{ name: ([a-z-]+), provider(?:.|\n)*? min: (\d+), max: (\d+)(?:,\s+standby: \{ max: (\d+))?',
+                           self.manifests(''))
+        return {name: {'min': int(least), 'max': int(most), 'standby': int(stopped or 0)}
+                for name, least, most, stopped in found}
 
 
 def job(name, pods, run_for):
