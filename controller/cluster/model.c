@@ -117,7 +117,7 @@ const struct node **cluster_nodes(const struct cluster *c, int group, struct are
 		if (n->is_known && (group < 0 || n->group == group))
 			nodes[(*count)++] = n;
 	if (*count > 1)
-		qsort(nodes, *count, sizeof *nodes, by_node_name);
+		qsort(nodes, *count, sizeof(void *), by_node_name);
 	return nodes;
 }
 
@@ -134,7 +134,7 @@ static int by_pod_name(const void *a, const void *b)
 const struct pod **model_sorted_pods(const struct pod **pods, size_t count)
 {
 	if (count > 1)
-		qsort(pods, count, sizeof *pods, by_pod_name);
+		qsort(pods, count, sizeof(void *), by_pod_name);
 	return pods;
 }
 

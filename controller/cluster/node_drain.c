@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,8 @@ static const char *sentence(enum drain_reason reason, const struct pod *p, const
 		[DRAIN_ON_COMPLETION] = "is to be left to finish",
 		[DRAIN_LOCAL_STORAGE] = "keeps files on the node",
 	};
+	assert(reason != DRAIN_BUDGET || b->first != NULL);
+	assert(reason != DRAIN_BUDGETS_MISCONFIGURED || (b->first != NULL && b->second != NULL));
 	CLEANUP(buf_release) struct buf out = { 0 };
 	buf_printf(&out, "pod %s/%s ", p->namespace, p->name);
 	if (reason == DRAIN_BUDGET)
@@ -148,6 +151,6 @@ struct drain_verdict cluster_drain(const struct cluster *c, const struct node *n
 		v.text = sentence(reason, pods[i], &budgets, a);
 	}
 	if (v.evict_count > 1)
-		qsort(v.evict, v.evict_count, sizeof *v.evict, by_priority);
+		qsort(v.evict, v.evict_count, sizeof(void *), by_priority);
 	return v;
 }

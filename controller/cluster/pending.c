@@ -34,7 +34,8 @@ static bool is_entry(const void *item, const void *key)
 
 static uint32_t hash_of(const struct entry_key *k)
 {
-	uint32_t hash = hash_bytes((uint32_t)(k->is_incomplete + 2 * k->is_placeholder), &k->asks, sizeof k->asks);
+	uintptr_t asks = (uintptr_t)k->asks;
+	uint32_t hash = hash_bytes((uint32_t)(k->is_incomplete + 2 * k->is_placeholder), &asks, sizeof asks);
 	return hash_text(hash_bytes(hash, &k->pool, sizeof k->pool), k->name_space);
 }
 
@@ -227,10 +228,12 @@ struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, 
 		const struct gang *g = is_of_gang ? gang_table_find(&gangs, c, p) : NULL;
 		count_pod(&entries, p, g != NULL && !gang_is_whole(g), a);
 	}
-	const struct examples *examples = entries.count == 0 ? NULL : examples_of(c, a);
 	struct pending_shape *shapes = arena_array(a, struct pending_shape, entries.count);
-	struct entry *e = NULL;
 	*count = 0;
+	if (entries.count == 0)
+		return shapes;
+	const struct examples *examples = examples_of(c, a);
+	struct entry *e = NULL;
 	for (size_t i = 0; (e = store_next(&entries, &i)) != NULL;) {
 		judge(c, examples, e, a);
 		shapes[(*count)++] = e->shape;

@@ -93,7 +93,7 @@ static int64_t places_for(const struct node *n, const char *resource, int64_t ea
 static int64_t places_on(const struct node *n, const struct replica *r, int without)
 {
 	int64_t places = places_for(n, r->resource, r->gpus_milli, without);
-	for (size_t i = 0; places > 0 && i < intern_count(r->requests); i++) {
+	for (size_t i = 0; places > 0 && r->requests != NULL && i < intern_count(r->requests); i++) {
 		const struct resource *wanted = &r->requests->items[i];
 		int64_t fit = places_for(n, wanted->name, wanted->milli, without);
 		places = fit < places ? fit : places;
@@ -122,7 +122,7 @@ static struct replica replica_of(const struct cluster *c, size_t index)
 	struct replica r = { NULL, pool->gpu_resource, pool->gpus_per_replica * 1000 };
 	if (example != NULL)
 		r.requests = example->shape->requests;
-	for (size_t i = 0; r.resource == NULL && i < intern_count(r.requests); i++)
+	for (size_t i = 0; r.resource == NULL && r.requests != NULL && i < intern_count(r.requests); i++)
 		if (device_is_gpu(r.requests->items[i].name))
 			r.resource = r.requests->items[i].name;
 	if (r.resource == NULL)
@@ -136,7 +136,7 @@ static void count_node(struct pool_group_view *g, const struct node *n, int pool
 	if (!node_is_usable(n))
 		return;
 	g->usable_nodes++;
-	/* Most nodes are full: then there is nothing to look for. Parts of GPUs are rounded, and say nothing so exact. */
+	/* Most nodes are full: nothing to look for. Parts of GPUs are rounded, and say nothing so exact. */
 	bool has_parts = n->gpus_milli % 1000 != 0 || n->gpus_used_milli % 1000 != 0;
 	bool has_room = has_parts || n->gpus_milli > n->gpus_used_milli;
 	int64_t free_places = has_room ? places_on(n, r, -1) : 0;

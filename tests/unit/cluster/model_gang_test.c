@@ -23,146 +23,140 @@ struct object {
 	const char *text;
 };
 
+static const struct {
+	const char *what;
+	struct object objects[2];
+	const char *pod;
+	int pods;
+	int64_t size; /* 0: no gang */
+	enum gang_kind kind;
+	int64_t pending; /* that count */
+} gang_cases[] = {
+	{ "a Job whose pods speak", { { CLUSTER_JOBS, JOB(SPEAKS) } }, JOB_POD, 4, 4, GANG_JOB, 4 },
+	{ "not all of them yet", { { CLUSTER_JOBS, JOB(SPEAKS) } }, JOB_POD, 3, 4, GANG_JOB, 0 },
+	{ "suspended", { { CLUSTER_JOBS, JOB(SPEAKS ",'suspend':true") } }, JOB_POD, 4, 4, GANG_JOB, 0 },
+	{ "a queue of work",
+	  { { CLUSTER_JOBS, JOB("'parallelism':4,'completions':100,'completionMode':'Indexed'") } },
+	  JOB_POD,
+	  3,
+	  0,
+	  GANG_NONE,
+	  3 },
+	{ "no index", { { CLUSTER_JOBS, JOB("'parallelism':4,'completions':4") } }, JOB_POD, 3, 0, GANG_NONE, 3 },
+	{ "told to be one",
+	  { { CLUSTER_JOBS, "{'metadata':{'namespace':'a','name':'train','uid':'j','annotations':{'preheat.dev/"
+			    "gang':'true'}},"
+			    "'spec':{'parallelism':4}}" } },
+	  JOB_POD,
+	  3,
+	  4,
+	  GANG_JOB,
+	  0 },
+	{ "told to be none",
+	  { { CLUSTER_JOBS, "{'metadata':{'namespace':'a','name':'train','uid':'j','annotations':{'preheat.dev/"
+			    "gang':'false'}},"
+			    "'spec':{" SPEAKS "}}" } },
+	  JOB_POD,
+	  3,
+	  0,
+	  GANG_NONE,
+	  3 },
+	{ "a Job that Kueue admits whole",
+	  { { CLUSTER_JOBS, JOB("'parallelism':4") },
+	    { CLUSTER_KUEUE_WORKLOADS, "{'metadata':{'namespace':'a','name':'job-train','uid':'w','"
+				       "ownerReferences':[{'kind':'Job','name':'train',"
+				       "'uid':'j','controller':true}]},'spec':{'podSets':[{'count':3},{'count':"
+				       "1}]},'status':{'conditions':"
+				       "[{'type':'Admitted','status':'True'}]}}" } },
+	  JOB_POD,
+	  4,
+	  4,
+	  GANG_JOB,
+	  4 },
+	{ "a Job that Kueue has not admitted",
+	  { { CLUSTER_KUEUE_WORKLOADS, "{'metadata':{'namespace':'a','name':'job-train','uid':'w','"
+				       "ownerReferences':[{'kind':'Job','name':'train',"
+				       "'uid':'j','controller':true}]},'spec':{'podSets':[{'count':4}]}}" } },
+	  JOB_POD,
+	  4,
+	  4,
+	  GANG_JOB,
+	  0 },
+	{ "a JobSet",
+	  { { CLUSTER_JOB_SETS,
+	      "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'replicatedJobs':[{'replicas':2,'"
+	      "template':"
+	      "{'spec':{'parallelism':2,'completions':2}}},{'template':{'spec':{'parallelism':1}}}]}}" } },
+	  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
+	  5,
+	  5,
+	  GANG_JOB_SET,
+	  5 },
+	{ "a JobSet, suspended",
+	  { { CLUSTER_JOB_SETS, "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'suspend':true,"
+				"'replicatedJobs':[{'replicas':2}]}}" } },
+	  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
+	  2,
+	  2,
+	  GANG_JOB_SET,
+	  0 },
+	{ "a JobSet of another namespace",
+	  { { CLUSTER_JOB_SETS, "{'metadata':{'namespace':'b','name':'train','uid':'s'},'spec':{'"
+				"replicatedJobs':[{'replicas':20}]}}" } },
+	  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
+	  2,
+	  2,
+	  GANG_JOB_SET,
+	  2 },
+	{ "a pod group of Kueue",
+	  { { CLUSTER_KIND_COUNT, NULL } },
+	  GROUPED("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count", "3"),
+	  3,
+	  3,
+	  GANG_KUEUE,
+	  3 },
+	{ "a pod group of Kueue, in part",
+	  { { CLUSTER_KIND_COUNT, NULL } },
+	  GROUPED("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count", "3"),
+	  2,
+	  3,
+	  GANG_KUEUE,
+	  0 },
+	{ "a leader and its workers",
+	  { { CLUSTER_KIND_COUNT, NULL } },
+	  GROUPED("leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/size", "4"),
+	  3,
+	  4,
+	  GANG_LEADER_WORKER_SET,
+	  0 },
+	{ "a pod group",
+	  { { CLUSTER_POD_GROUPS, "{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{'minMember':3}}" } },
+	  GROUPED("scheduling.x-k8s.io/pod-group", "x", "1"),
+	  5,
+	  3,
+	  GANG_POD_GROUP,
+	  5 },
+	{ "a pod group of unknown size",
+	  { { CLUSTER_KIND_COUNT, NULL } },
+	  GROUPED("scheduling.x-k8s.io/pod-group", "x", "1"),
+	  2,
+	  2,
+	  GANG_POD_GROUP,
+	  2 },
+	{ "a size that is none",
+	  { { CLUSTER_KIND_COUNT, NULL } },
+	  GROUPED("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count", "many"),
+	  2,
+	  2,
+	  GANG_KUEUE,
+	  2 },
+};
+
 static void counts_whole_gangs_only(void **state)
 {
 	(void)state;
-	static const struct {
-		const char *what;
-		struct object objects[2];
-		const char *pod;
-		int pods;
-		int64_t size; /* 0: no gang */
-		enum gang_kind kind;
-		int64_t pending; /* that count */
-	} cases[] = {
-		{ "a Job whose pods speak", { { CLUSTER_JOBS, JOB(SPEAKS) } }, JOB_POD, 4, 4, GANG_JOB, 4 },
-		{ "not all of them yet", { { CLUSTER_JOBS, JOB(SPEAKS) } }, JOB_POD, 3, 4, GANG_JOB, 0 },
-		{ "suspended", { { CLUSTER_JOBS, JOB(SPEAKS ",'suspend':true") } }, JOB_POD, 4, 4, GANG_JOB, 0 },
-		{ "a queue of work",
-		  { { CLUSTER_JOBS, JOB("'parallelism':4,'completions':100,'completionMode':'Indexed'") } },
-		  JOB_POD,
-		  3,
-		  0,
-		  GANG_NONE,
-		  3 },
-		{ "no index",
-		  { { CLUSTER_JOBS, JOB("'parallelism':4,'completions':4") } },
-		  JOB_POD,
-		  3,
-		  0,
-		  GANG_NONE,
-		  3 },
-		{ "told to be one",
-		  { { CLUSTER_JOBS, "{'metadata':{'namespace':'a','name':'train','uid':'j','annotations':{'preheat.dev/"
-				    "gang':'true'}},"
-				    "'spec':{'parallelism':4}}" } },
-		  JOB_POD,
-		  3,
-		  4,
-		  GANG_JOB,
-		  0 },
-		{ "told to be none",
-		  { { CLUSTER_JOBS, "{'metadata':{'namespace':'a','name':'train','uid':'j','annotations':{'preheat.dev/"
-				    "gang':'false'}},"
-				    "'spec':{" SPEAKS "}}" } },
-		  JOB_POD,
-		  3,
-		  0,
-		  GANG_NONE,
-		  3 },
-		{ "a Job that Kueue admits whole",
-		  { { CLUSTER_JOBS, JOB("'parallelism':4") },
-		    { CLUSTER_KUEUE_WORKLOADS, "{'metadata':{'namespace':'a','name':'job-train','uid':'w','"
-					       "ownerReferences':[{'kind':'Job','name':'train',"
-					       "'uid':'j','controller':true}]},'spec':{'podSets':[{'count':3},{'count':"
-					       "1}]},'status':{'conditions':"
-					       "[{'type':'Admitted','status':'True'}]}}" } },
-		  JOB_POD,
-		  4,
-		  4,
-		  GANG_JOB,
-		  4 },
-		{ "a Job that Kueue has not admitted",
-		  { { CLUSTER_KUEUE_WORKLOADS, "{'metadata':{'namespace':'a','name':'job-train','uid':'w','"
-					       "ownerReferences':[{'kind':'Job','name':'train',"
-					       "'uid':'j','controller':true}]},'spec':{'podSets':[{'count':4}]}}" } },
-		  JOB_POD,
-		  4,
-		  4,
-		  GANG_JOB,
-		  0 },
-		{ "a JobSet",
-		  { { CLUSTER_JOB_SETS,
-		      "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'replicatedJobs':[{'replicas':2,'"
-		      "template':"
-		      "{'spec':{'parallelism':2,'completions':2}}},{'template':{'spec':{'parallelism':1}}}]}}" } },
-		  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
-		  5,
-		  5,
-		  GANG_JOB_SET,
-		  5 },
-		{ "a JobSet, suspended",
-		  { { CLUSTER_JOB_SETS, "{'metadata':{'namespace':'a','name':'train','uid':'s'},'spec':{'suspend':true,"
-					"'replicatedJobs':[{'replicas':2}]}}" } },
-		  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
-		  2,
-		  2,
-		  GANG_JOB_SET,
-		  0 },
-		{ "a JobSet of another namespace",
-		  { { CLUSTER_JOB_SETS, "{'metadata':{'namespace':'b','name':'train','uid':'s'},'spec':{'"
-					"replicatedJobs':[{'replicas':20}]}}" } },
-		  GROUPED("jobset.sigs.k8s.io/jobset-name", "x", "1"),
-		  2,
-		  2,
-		  GANG_JOB_SET,
-		  2 },
-		{ "a pod group of Kueue",
-		  { { CLUSTER_KIND_COUNT, NULL } },
-		  GROUPED("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count", "3"),
-		  3,
-		  3,
-		  GANG_KUEUE,
-		  3 },
-		{ "a pod group of Kueue, in part",
-		  { { CLUSTER_KIND_COUNT, NULL } },
-		  GROUPED("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count", "3"),
-		  2,
-		  3,
-		  GANG_KUEUE,
-		  0 },
-		{ "a leader and its workers",
-		  { { CLUSTER_KIND_COUNT, NULL } },
-		  GROUPED("leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/size", "4"),
-		  3,
-		  4,
-		  GANG_LEADER_WORKER_SET,
-		  0 },
-		{ "a pod group",
-		  { { CLUSTER_POD_GROUPS,
-		      "{'metadata':{'namespace':'a','name':'train','uid':'g'},'spec':{'minMember':3}}" } },
-		  GROUPED("scheduling.x-k8s.io/pod-group", "x", "1"),
-		  5,
-		  3,
-		  GANG_POD_GROUP,
-		  5 },
-		{ "a pod group of unknown size",
-		  { { CLUSTER_KIND_COUNT, NULL } },
-		  GROUPED("scheduling.x-k8s.io/pod-group", "x", "1"),
-		  2,
-		  2,
-		  GANG_POD_GROUP,
-		  2 },
-		{ "a size that is none",
-		  { { CLUSTER_KIND_COUNT, NULL } },
-		  GROUPED("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count", "many"),
-		  2,
-		  2,
-		  GANG_KUEUE,
-		  2 },
-	};
 	static const struct cluster_label selector = { "pool", "x" };
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof gang_cases / sizeof gang_cases[0]; i++) {
 		CLEANUP(arena_release) struct arena a = { 0 };
 		struct cluster *c = cluster_new();
 		struct cluster_group group = group_named("g5", 1, 10);
@@ -170,21 +164,21 @@ static void counts_whole_gangs_only(void **state)
 			.name = "x", .namespace = "a", .selector = &selector, .selector_count = 1
 		};
 		cluster_set_fleet(c, &pool, 1, &group, 1);
-		for (int k = 0; k < 2 && cases[i].objects[k].text != NULL; k++)
-			see_now(c, cases[i].objects[k].kind, cases[i].objects[k].text);
-		for (int k = 0; k < cases[i].pods; k++)
-			see_pod(c, k, cases[i].pod);
+		for (int k = 0; k < 2 && gang_cases[i].objects[k].text != NULL; k++)
+			see_now(c, gang_cases[i].objects[k].kind, gang_cases[i].objects[k].text);
+		for (int k = 0; k < gang_cases[i].pods; k++)
+			see_pod(c, k, gang_cases[i].pod);
 		size_t count = 0, shape_count = 0;
 		struct gang *gangs = cluster_gangs(c, &a, &count);
 		struct pending_shape *shapes = cluster_pending(c, &a, &shape_count);
 		int64_t pending = 0;
 		for (size_t k = 0; k < shape_count; k++)
 			pending += shapes[k].is_incomplete_gang ? 0 : shapes[k].count;
-		if (count != (cases[i].size > 0 ? 1u : 0u) || pending != cases[i].pending)
-			fail_msg("%s: %zu gangs, %lld count", cases[i].what, count, (long long)pending);
-		if (count == 1 && (gangs[0].size != cases[i].size || gangs[0].kind != cases[i].kind ||
-				   gangs[0].exist != cases[i].pods || gangs[0].pending != cases[i].pods))
-			fail_msg("%s: size %lld", cases[i].what, (long long)gangs[0].size);
+		if (count != (gang_cases[i].size > 0 ? 1u : 0u) || pending != gang_cases[i].pending)
+			fail_msg("%s: %zu gangs, %lld count", gang_cases[i].what, count, (long long)pending);
+		if (count == 1 && (gangs[0].size != gang_cases[i].size || gangs[0].kind != gang_cases[i].kind ||
+				   gangs[0].exist != gang_cases[i].pods || gangs[0].pending != gang_cases[i].pods))
+			fail_msg("%s: size %lld", gang_cases[i].what, (long long)gangs[0].size);
 		cluster_free(c);
 	}
 }

@@ -101,71 +101,71 @@ static void counts_whole_gpus(void **state)
 
 #define READY "'status':{'allocatable':{'nvidia.com/gpu':'8'},'conditions':[{'type':'Ready','status':'True'}]}"
 
+static const struct {
+	const char *what, *metadata, *spec;
+	bool is_usable, is_ready, is_protected, is_draining;
+	enum node_owner owner;
+	enum node_interruption interruption;
+} standings[] = {
+	{ "plain", "", "", true, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
+	{ "cordoned", "", "'unschedulable':true", false, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
+	{ "leaving", ",'deletionTimestamp':'2026-11-21T00:00:00Z'", "", false, true, false, false, NODE_UNCLAIMED,
+	  NODE_STAYS },
+	{ "ours, annotation", ",'annotations':{'preheat.dev/draining':'1'}", "", false, true, false, true,
+	  NODE_UNCLAIMED, NODE_STAYS },
+	{ "ours, taint", "", "'taints':[{'key':'preheat.dev/draining','effect':'NoSchedule'}]", false, true, false,
+	  true, NODE_UNCLAIMED, NODE_STAYS },
+	{ "Karpenter's", ",'labels':{'karpenter.sh/nodepool':'default'}", "", false, true, false, false, NODE_KARPENTER,
+	  NODE_STAYS },
+	{ "Karpenter's, disrupted", "", "'taints':[{'key':'karpenter.sh/disrupted','effect':'NoSchedule'}]", false,
+	  true, false, false, NODE_KARPENTER, NODE_STAYS },
+	{ "the autoscaler deletes it", "",
+	  "'taints':[{'key':'ToBeDeletedByClusterAutoscaler','value':'1','effect':'NoSchedule'}]", false, true, false,
+	  false, NODE_AUTOSCALER, NODE_STAYS },
+	{ "the autoscaler considers it", "",
+	  "'taints':[{'key':'DeletionCandidateOfClusterAutoscaler','value':'1','effect':'PreferNoSchedule'}]", false,
+	  true, false, false, NODE_AUTOSCALER, NODE_STAYS },
+	{ "Escalator's", "", "'taints':[{'key':'atlassian.com/escalator-force','effect':'NoSchedule'}]", false, true,
+	  false, false, NODE_ESCALATOR, NODE_STAYS },
+	{ "kept", ",'annotations':{'cluster-autoscaler.kubernetes.io/scale-down-disabled':'true'}", "", true, true,
+	  true, false, NODE_UNCLAIMED, NODE_STAYS },
+	{ "kept, but not said as it must be",
+	  ",'annotations':{'cluster-autoscaler.kubernetes.io/scale-down-disabled':'yes'}", "", true, true, false, false,
+	  NODE_UNCLAIMED, NODE_STAYS },
+	{ "kept for Escalator", ",'annotations':{'atlassian.com/no-delete':'debugging'}", "", true, true, true, false,
+	  NODE_UNCLAIMED, NODE_STAYS },
+	{ "spot notice", "", "'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]", false,
+	  true, false, false, NODE_UNCLAIMED, NODE_SPOT_INTERRUPTED },
+	{ "rebalance", "",
+	  "'taints':[{'key':'aws-node-termination-handler/rebalance-recommendation','effect':'NoSchedule'}]", false,
+	  true, false, false, NODE_UNCLAIMED, NODE_REBALANCED },
+	{ "maintenance", "",
+	  "'taints':[{'key':'aws-node-termination-handler/scheduled-maintenance','effect':'NoSchedule'}]", false, true,
+	  false, false, NODE_UNCLAIMED, NODE_MAINTAINED },
+	{ "a spot machine is no notice", ",'labels':{'kubernetes.azure.com/scalesetpriority':'spot'}",
+	  "'taints':[{'key':'kubernetes.azure.com/scalesetpriority','value':'spot','effect':'NoSchedule'}]", true, true,
+	  false, false, NODE_UNCLAIMED, NODE_STAYS },
+	{ "still starting", "",
+	  "'taints':[{'key':'startup-taint.cluster-autoscaler.kubernetes.io/driver','effect':'NoSchedule'}]", false,
+	  false, false, false, NODE_UNCLAIMED, NODE_STAYS },
+	{ "a status", "", "'taints':[{'key':'status-taint.cluster-autoscaler.kubernetes.io/x','effect':'NoSchedule'}]",
+	  true, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
+};
+
 static void reads_standing(void **state)
 {
 	(void)state;
-	static const struct {
-		const char *what, *metadata, *spec;
-		bool is_usable, is_ready, is_protected, is_draining;
-		enum node_owner owner;
-		enum node_interruption interruption;
-	} cases[] = {
-		{ "plain", "", "", true, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "cordoned", "", "'unschedulable':true", false, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "leaving", ",'deletionTimestamp':'2026-11-21T00:00:00Z'", "", false, true, false, false,
-		  NODE_UNCLAIMED, NODE_STAYS },
-		{ "ours, annotation", ",'annotations':{'preheat.dev/draining':'1'}", "", false, true, false, true,
-		  NODE_UNCLAIMED, NODE_STAYS },
-		{ "ours, taint", "", "'taints':[{'key':'preheat.dev/draining','effect':'NoSchedule'}]", false, true,
-		  false, true, NODE_UNCLAIMED, NODE_STAYS },
-		{ "Karpenter's", ",'labels':{'karpenter.sh/nodepool':'default'}", "", false, true, false, false,
-		  NODE_KARPENTER, NODE_STAYS },
-		{ "Karpenter's, disrupted", "", "'taints':[{'key':'karpenter.sh/disrupted','effect':'NoSchedule'}]",
-		  false, true, false, false, NODE_KARPENTER, NODE_STAYS },
-		{ "the autoscaler deletes it", "",
-		  "'taints':[{'key':'ToBeDeletedByClusterAutoscaler','value':'1','effect':'NoSchedule'}]", false, true,
-		  false, false, NODE_AUTOSCALER, NODE_STAYS },
-		{ "the autoscaler considers it", "",
-		  "'taints':[{'key':'DeletionCandidateOfClusterAutoscaler','value':'1','effect':'PreferNoSchedule'}]",
-		  false, true, false, false, NODE_AUTOSCALER, NODE_STAYS },
-		{ "Escalator's", "", "'taints':[{'key':'atlassian.com/escalator-force','effect':'NoSchedule'}]", false,
-		  true, false, false, NODE_ESCALATOR, NODE_STAYS },
-		{ "kept", ",'annotations':{'cluster-autoscaler.kubernetes.io/scale-down-disabled':'true'}", "", true,
-		  true, true, false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "kept, but not said as it must be",
-		  ",'annotations':{'cluster-autoscaler.kubernetes.io/scale-down-disabled':'yes'}", "", true, true,
-		  false, false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "kept for Escalator", ",'annotations':{'atlassian.com/no-delete':'debugging'}", "", true, true, true,
-		  false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "spot notice", "", "'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]",
-		  false, true, false, false, NODE_UNCLAIMED, NODE_SPOT_INTERRUPTED },
-		{ "rebalance", "",
-		  "'taints':[{'key':'aws-node-termination-handler/rebalance-recommendation','effect':'NoSchedule'}]",
-		  false, true, false, false, NODE_UNCLAIMED, NODE_REBALANCED },
-		{ "maintenance", "",
-		  "'taints':[{'key':'aws-node-termination-handler/scheduled-maintenance','effect':'NoSchedule'}]",
-		  false, true, false, false, NODE_UNCLAIMED, NODE_MAINTAINED },
-		{ "a spot machine is no notice", ",'labels':{'kubernetes.azure.com/scalesetpriority':'spot'}",
-		  "'taints':[{'key':'kubernetes.azure.com/scalesetpriority','value':'spot','effect':'NoSchedule'}]",
-		  true, true, false, false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "still starting", "",
-		  "'taints':[{'key':'startup-taint.cluster-autoscaler.kubernetes.io/driver','effect':'NoSchedule'}]",
-		  false, false, false, false, NODE_UNCLAIMED, NODE_STAYS },
-		{ "a status", "",
-		  "'taints':[{'key':'status-taint.cluster-autoscaler.kubernetes.io/x','effect':'NoSchedule'}]", true,
-		  true, false, false, NODE_UNCLAIMED, NODE_STAYS },
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof standings / sizeof standings[0]; i++) {
 		struct cluster *c = cluster_new();
 		char text[2048];
 		snprintf(text, sizeof text, "{'metadata':{'name':'n','uid':'u'%s},'spec':{%s}," READY "}",
-			 cases[i].metadata, cases[i].spec);
+			 standings[i].metadata, standings[i].spec);
 		see_now(c, CLUSTER_NODES, text);
 		const struct node *n = cluster_node(c, "n");
-		if (node_is_usable(n) != cases[i].is_usable || n->is_ready != cases[i].is_ready ||
-		    n->is_protected != cases[i].is_protected || n->is_draining != cases[i].is_draining ||
-		    n->owner != cases[i].owner || n->interruption != cases[i].interruption)
-			fail_msg("%s", cases[i].what);
+		if (node_is_usable(n) != standings[i].is_usable || n->is_ready != standings[i].is_ready ||
+		    n->is_protected != standings[i].is_protected || n->is_draining != standings[i].is_draining ||
+		    n->owner != standings[i].owner || n->interruption != standings[i].interruption)
+			fail_msg("%s", standings[i].what);
 		cluster_free(c);
 	}
 }

@@ -3,73 +3,74 @@
 
 #include "controller/cluster/intern.h"
 
+static const struct {
+	const char *what, *metadata, *spec, *status;
+	enum pod_state state;
+	enum pod_trouble trouble;
+} state_cases[] = {
+	{ "new", "", "", "'phase':'Pending'", POD_UNSCHEDULED, POD_FINE },
+	{ "no node fits", "", "",
+	  "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable',"
+	  "'message':'0/3 nodes are available'}]",
+	  POD_UNSCHEDULED, POD_UNSCHEDULABLE },
+	{ "held back", "", "'schedulingGates':[{'name':'kueue.x-k8s.io/admission'}]", "'phase':'Pending'", POD_GATED,
+	  POD_FINE },
+	{ "on a node", "", "'nodeName':'n'", "'phase':'Pending'", POD_SCHEDULED, POD_FINE },
+	{ "being created", "", "'nodeName':'n'",
+	  "'phase':'Pending','containerStatuses':[{'state':{'waiting':{'reason':'ContainerCreating'}}}]", POD_SCHEDULED,
+	  POD_FINE },
+	{ "image cannot be pulled", "", "'nodeName':'n'",
+	  "'phase':'Pending','containerStatuses':[{'state':{'waiting':{'reason':'ErrImagePull','message':'"
+	  "denied'}}}]",
+	  POD_PULLING, POD_IMAGE_PULL },
+	{ "image of an init container", "", "'nodeName':'n'",
+	  "'phase':'Pending','initContainerStatuses':[{'state':{'waiting':{'reason':'ImagePullBackOff'}}}],"
+	  "'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]",
+	  POD_PULLING, POD_IMAGE_PULL },
+	{ "image's name", "", "'nodeName':'n'",
+	  "'containerStatuses':[{'state':{'waiting':{'reason':'InvalidImageName'}}}]", POD_PULLING, POD_IMAGE_NAME },
+	{ "no such secret", "", "'nodeName':'n'",
+	  "'containerStatuses':[{'state':{'waiting':{'reason':'CreateContainerConfigError'}}}]", POD_SCHEDULED,
+	  POD_CONFIG },
+	{ "one of two runs", "", "'nodeName':'n'",
+	  "'containerStatuses':[{'state':{'running':{'startedAt':'2026-11-21T00:00:00Z'}}},"
+	  "{'state':{'waiting':{'reason':'ContainerCreating'}}}]",
+	  POD_SCHEDULED, POD_FINE },
+	{ "runs", "", "'nodeName':'n'",
+	  "'phase':'Running','containerStatuses':[{'state':{'running':{'startedAt':'2026-11-21T00:00:00Z'}}}],"
+	  "'conditions':[{'type':'Ready','status':'False'}]",
+	  POD_STARTED, POD_FINE },
+	{ "keeps ending", "", "'nodeName':'n'",
+	  "'phase':'Running','containerStatuses':[{'state':{'waiting':{'reason':'CrashLoopBackOff'}}}]", POD_CRASHING,
+	  POD_CRASH_LOOP },
+	{ "ready", "", "'nodeName':'n'",
+	  "'phase':'Running','containerStatuses':[{'state':{'running':{'startedAt':'2026-11-21T00:00:00Z'}}}],"
+	  "'conditions':[{'type':'Ready','status':'True'}]",
+	  POD_READY, POD_FINE },
+	{ "going", ",'deletionTimestamp':'2026-11-21T00:01:00Z','deletionGracePeriodSeconds':30", "'nodeName':'n'",
+	  "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]", POD_TERMINATING, POD_FINE },
+	{ "done", "", "'nodeName':'n'", "'phase':'Succeeded'", POD_FINISHED, POD_FINE },
+	{ "evicted, and still there", ",'deletionTimestamp':'2026-11-21T00:01:00Z'", "'nodeName':'n'",
+	  "'phase':'Failed'", POD_FINISHED, POD_FINE },
+};
+
 static void reads_states(void **state)
 {
 	(void)state;
-	static const struct {
-		const char *what, *metadata, *spec, *status;
-		enum pod_state state;
-		enum pod_trouble trouble;
-	} cases[] = {
-		{ "new", "", "", "'phase':'Pending'", POD_UNSCHEDULED, POD_FINE },
-		{ "no node fits", "", "",
-		  "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable',"
-		  "'message':'0/3 nodes are available'}]",
-		  POD_UNSCHEDULED, POD_UNSCHEDULABLE },
-		{ "held back", "", "'schedulingGates':[{'name':'kueue.x-k8s.io/admission'}]", "'phase':'Pending'",
-		  POD_GATED, POD_FINE },
-		{ "on a node", "", "'nodeName':'n'", "'phase':'Pending'", POD_SCHEDULED, POD_FINE },
-		{ "being created", "", "'nodeName':'n'",
-		  "'phase':'Pending','containerStatuses':[{'state':{'waiting':{'reason':'ContainerCreating'}}}]",
-		  POD_SCHEDULED, POD_FINE },
-		{ "image cannot be pulled", "", "'nodeName':'n'",
-		  "'phase':'Pending','containerStatuses':[{'state':{'waiting':{'reason':'ErrImagePull','message':'"
-		  "denied'}}}]",
-		  POD_PULLING, POD_IMAGE_PULL },
-		{ "image of an init container", "", "'nodeName':'n'",
-		  "'phase':'Pending','initContainerStatuses':[{'state':{'waiting':{'reason':'ImagePullBackOff'}}}],"
-		  "'containerStatuses':[{'state':{'waiting':{'reason':'PodInitializing'}}}]",
-		  POD_PULLING, POD_IMAGE_PULL },
-		{ "image's name", "", "'nodeName':'n'",
-		  "'containerStatuses':[{'state':{'waiting':{'reason':'InvalidImageName'}}}]", POD_PULLING,
-		  POD_IMAGE_NAME },
-		{ "no such secret", "", "'nodeName':'n'",
-		  "'containerStatuses':[{'state':{'waiting':{'reason':'CreateContainerConfigError'}}}]", POD_SCHEDULED,
-		  POD_CONFIG },
-		{ "one of two runs", "", "'nodeName':'n'",
-		  "'containerStatuses':[{'state':{'running':{'startedAt':'2026-11-21T00:00:00Z'}}},"
-		  "{'state':{'waiting':{'reason':'ContainerCreating'}}}]",
-		  POD_SCHEDULED, POD_FINE },
-		{ "runs", "", "'nodeName':'n'",
-		  "'phase':'Running','containerStatuses':[{'state':{'running':{'startedAt':'2026-11-21T00:00:00Z'}}}],"
-		  "'conditions':[{'type':'Ready','status':'False'}]",
-		  POD_STARTED, POD_FINE },
-		{ "keeps ending", "", "'nodeName':'n'",
-		  "'phase':'Running','containerStatuses':[{'state':{'waiting':{'reason':'CrashLoopBackOff'}}}]",
-		  POD_CRASHING, POD_CRASH_LOOP },
-		{ "ready", "", "'nodeName':'n'",
-		  "'phase':'Running','containerStatuses':[{'state':{'running':{'startedAt':'2026-11-21T00:00:00Z'}}}],"
-		  "'conditions':[{'type':'Ready','status':'True'}]",
-		  POD_READY, POD_FINE },
-		{ "going", ",'deletionTimestamp':'2026-11-21T00:01:00Z','deletionGracePeriodSeconds':30",
-		  "'nodeName':'n'", "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]",
-		  POD_TERMINATING, POD_FINE },
-		{ "done", "", "'nodeName':'n'", "'phase':'Succeeded'", POD_FINISHED, POD_FINE },
-		{ "evicted, and still there", ",'deletionTimestamp':'2026-11-21T00:01:00Z'", "'nodeName':'n'",
-		  "'phase':'Failed'", POD_FINISHED, POD_FINE },
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof state_cases / sizeof state_cases[0]; i++) {
 		struct cluster *c = cluster_new();
 		char text[2048];
 		snprintf(text, sizeof text,
 			 "{'metadata':{'namespace':'a','name':'p','uid':'u'%s},'spec':{'containers':[{'name':'m','"
 			 "resources':"
 			 "{'limits':{'nvidia.com/gpu':'1'}}}]%s%s},'status':{%s}}",
-			 cases[i].metadata, cases[i].spec[0] == '\0' ? "" : ",", cases[i].spec, cases[i].status);
+			 state_cases[i].metadata, state_cases[i].spec[0] == '\0' ? "" : ",", state_cases[i].spec,
+			 state_cases[i].status);
 		assert_true(see_now(c, CLUSTER_PODS, text));
 		const struct pod *p = cluster_pod(c, "u");
-		if (p->state != cases[i].state || p->trouble != cases[i].trouble)
-			fail_msg("%s: %s, %s", cases[i].what, pod_state_name(p->state), pod_trouble_name(p->trouble));
+		if (p->state != state_cases[i].state || p->trouble != state_cases[i].trouble)
+			fail_msg("%s: %s, %s", state_cases[i].what, pod_state_name(p->state),
+				 pod_trouble_name(p->trouble));
 		cluster_free(c);
 	}
 }
