@@ -18,7 +18,8 @@ struct series {
 	size_t all;    /* bytes of it that name the collection */
 	char *body;    /* to be sent; NULL: it is there */
 	int64_t count, sent_count;
-	millis told_at, sent_at; /* by the clock; monotonic */
+	millis told_at;		 /* of the wall, for people */
+	millis seen_at, sent_at; /* monotonic */
 	uint64_t turn;		 /* order among those that wait */
 };
 
@@ -170,7 +171,7 @@ static struct series *find(struct events *v, uint64_t hash, millis now)
 {
 	for (size_t i = 0; i < EVENT_SERIES; i++) {
 		struct series *s = &v->series[i];
-		if (s->hash == hash && (s->body || now - s->told_at < SERIES_AGE))
+		if (s->hash == hash && (s->body || now - s->seen_at < SERIES_AGE))
 			return s;
 	}
 	return NULL;
@@ -187,7 +188,7 @@ static struct series *place(struct events *v, uint64_t hash)
 			continue;
 		if (!s->hash || s->hash == hash)
 			return s;
-		if (!oldest || s->told_at < oldest->told_at)
+		if (!oldest || s->seen_at < oldest->seen_at)
 			oldest = s;
 	}
 	return oldest;
@@ -213,21 +214,24 @@ static void describe(struct events *v, struct series *s, const struct event *t)
 
 void events_tell(struct events *v, const struct event *told)
 {
-	millis now = clock_now(&v->wall);
+	millis now = loop_now(api_loop(v->setup.api));
 	uint64_t hash = hash_event(told);
 	struct series *s = find(v, hash, now);
 
 	v->counts.told++;
 	if (s) {
 		s->count++;
-		s->told_at = now;
+		s->seen_at = now;
+		s->told_at = clock_now(&v->wall);
 		v->counts.repeated++;
 	} else if (v->waiting >= EVENT_QUEUE || !(s = place(v, hash))) {
 		v->counts.dropped++;
 		return;
 	} else {
 		forget(v, s);
-		*s = (struct series){ .hash = hash, .count = 1, .told_at = now, .turn = ++v->turns };
+		*s = (struct series){
+			.hash = hash, .count = 1, .seen_at = now, .told_at = clock_now(&v->wall), .turn = ++v->turns
+		};
 		describe(v, s, told);
 		v->waiting++;
 	}
@@ -250,8 +254,7 @@ static bool take_token(struct events *v, millis now)
 	v->tokens += (double)(now - v->filled_at) / REFILL;
 	v->filled_at = now;
 	if (v->tokens > BURST)
-		v->wall = clock_open();
-	v->tokens = BURST;
+		v->tokens = BURST;
 	if (v->tokens < 1)
 		return false;
 	v->tokens -= 1;
