@@ -3,6 +3,7 @@
 #include "controller/loop/follow.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
+#include "controller/loop/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static void finish(struct controller *c)
 	arena_release(&c->manifest_arena);
 	free(c->idle);
 	free(c->follow);
+	status_free(c);
 	free(c);
 	closed(user);
 }
@@ -119,6 +121,7 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	c->closed = closed;
 	c->closed_user = user;
 	lead_stop_acting(c, "shutting down");
+	status_stop(c);
 	if (c->lease)
 		lease_close(c->lease, lease_is_closed, c);
 	follow_close(c);

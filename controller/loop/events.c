@@ -1,5 +1,6 @@
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
+#include "controller/loop/status.h"
 
 #include <stdio.h>
 #include <string.h>

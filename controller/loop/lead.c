@@ -1,5 +1,6 @@
 #include "controller/loop/follow.h"
 #include "controller/loop/parts.h"
+#include "controller/loop/status.h"
 
 #include "controller/recall/recall.h"
 #include "state/launch.h"
@@ -108,7 +109,7 @@ static void begin(struct controller *c)
 
 bool lead_is_quiet(const struct controller *c)
 {
-	bool quiet = drains_are_idle(c) && placeholders_are_idle(c);
+	bool quiet = status_is_idle(c) && drains_are_idle(c) && placeholders_are_idle(c);
 
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
 		quiet &= !c->pools[i].scale.is_calling;
@@ -155,6 +156,7 @@ void lead_stop_acting(struct controller *c, const char *why)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_stop(&c->groups[i]);
 	drains_stop(c);
+	status_stop(c);
 	log_info("stopped-acting", LOG_S("why", why), LOG_END);
 	c->state = STATE_SETTLING;
 	c->ticker.user = c;
@@ -167,10 +169,14 @@ void lead_go_on(struct controller *c)
 	if (c->state != STATE_FOLLOWING || c->is_stopping)
 		return;
 	use_next_manifest(c);
-	if (c->may_lead && cluster_is_synced(c->cluster) && fleet_of(c)->pool_count > 0)
-		begin(c);
-	else
-		publish(c);
+	if (c->may_lead && cluster_is_synced(c->cluster)) {
+		if (fleet_of(c)->pool_count > 0) {
+			begin(c);
+			return;
+		}
+		set_gate(c, true, ""); /* those that are refused are still told so */
+	}
+	publish(c);
 }
 
 static void won(void *user)
@@ -187,6 +193,8 @@ static void lost(void *user, const char *why)
 	struct controller *c = user;
 
 	c->may_lead = false;
+	set_gate(c, false, why);
+	status_stop(c);
 	lead_stop_acting(c, why);
 }
 

@@ -64,6 +64,7 @@ struct live_pool {
 
 struct objects;
 struct follow;
+struct status_target;
 
 struct idle_node {
 	char machine[MACHINE_ID_MAX + 1];
@@ -79,6 +80,7 @@ struct controller {
 	struct events *events;
 	struct objects *objects;
 	struct follow *follow;
+	struct status_target *statuses; /* of WarmPools, in no order */
 	struct lease *lease;
 	enum role_state state;
 
@@ -140,6 +142,8 @@ void act_soon(void *user); /* drives groups, drains and scales from the loop */
 /* scale.c */
 void scale_want(struct controller *c, size_t pool, int64_t replicas);
 void scale_drive(struct controller *c);
+/* What we set the workload to last; ABSENT where we set nothing, or have not yet. */
+int64_t scale_set(const struct controller *c, size_t pool);
 int64_t scale_beyond_plan(struct controller *c, size_t pool);
 
 /* tick.c */
@@ -163,9 +167,6 @@ void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
 /* events.c: events on the objects concerned, and the pools' status */
 void events_of_tick(struct controller *c);
 void events_of_stuck(struct controller *c, const struct start *s, const char *why);
-
-/* status.c: the status of WarmPools in the API server */
-void status_write(struct controller *c);
 
 /* retain.c */
 void retain_some(struct controller *c);

@@ -4,6 +4,7 @@
 #include "controller/loop/node_group_parts.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
+#include "controller/loop/status.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -203,4 +204,6 @@ void publish(struct controller *c)
 	p->refused_pools = objects_refused(c, a);
 	if (c->settings.on_publish)
 		c->settings.on_publish(c->settings.user, p);
+	if (c->state == STATE_FOLLOWING && c->may_lead && !p->fleet->pool_count)
+		status_write(c); /* no tick does */
 }
