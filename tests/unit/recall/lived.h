@@ -27,6 +27,7 @@ struct lived {
 	struct history *history;
 	struct memory *memory;
 	millis now;
+	bool is_lazy; /* keeps a checkpoint only when it starts */
 	struct error error;
 };
 
@@ -131,6 +132,12 @@ static inline void draw_pool(struct lived *l, const struct pool_spec *spec, stru
 				       .event_count = (size_t)(draw(l, 4) == 0) };
 }
 
+static inline void lived_keep(struct lived *l)
+{
+	if (!l->is_lazy && !recall_keep(l->history, l->memory, &l->error))
+		fail_msg("%s", l->error.message);
+}
+
 static inline void lived_tick(struct lived *l)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -142,8 +149,9 @@ static inline void lived_tick(struct lived *l)
 		draw_pool(l, &fleet->pools[i], &pools[i], &a);
 	struct snapshot s = { history_next_tick(l->history), l->now, LIVED_TICK, fleet, pools };
 	struct plan plan = policy_decide(&s, l->memory, &a);
-	if (!history_append(l->history, &s, &plan, &l->error) || !recall_keep(l->history, l->memory, &l->error))
+	if (!history_append(l->history, &s, &plan, &l->error))
 		fail_msg("%s", l->error.message);
+	lived_keep(l);
 }
 
 /* A controller that is told of another manifest while it runs. */
@@ -155,9 +163,9 @@ static inline void lived_change(struct lived *l)
 	memory_free(l->memory);
 	l->memory = carried;
 	l->manifest = m;
-	if (!history_use_manifest(l->history, m->text, &m->fleet, &l->error) ||
-	    !recall_keep(l->history, l->memory, &l->error))
+	if (!history_use_manifest(l->history, m->text, &m->fleet, &l->error))
 		fail_msg("%s", l->error.message);
+	lived_keep(l);
 }
 
 /* A controller that starts, after one that left or was killed. */
@@ -179,6 +187,7 @@ static inline void lived_start(struct lived *l)
 static inline void lived_begin(struct lived *l, const char *folder, uint64_t seed)
 {
 	*l = (struct lived){ .random = random_stream(seed, "lived"), .now = INT64_C(1700000000000) };
+	l->is_lazy = seed % 2;
 	snprintf(l->path, sizeof l->path, "%s/history.db", folder);
 	unlink(l->path);
 	l->manifest = lived_manifest(l);

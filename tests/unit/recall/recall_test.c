@@ -181,7 +181,7 @@ static void a_checkpoint_of_no_use_begins_anew(void **state)
 		struct recalled r;
 		struct lived l;
 
-		lived_begin(&l, folder, 7);
+		lived_begin(&l, folder, 8);
 		for (int tick = 0; tick < 61; tick++)
 			lived_tick(&l);
 		history_close(l.history);
@@ -197,7 +197,7 @@ static void a_checkpoint_of_no_use_begins_anew(void **state)
 			lived_tick(&l);
 		lived_start(&l); /* now without trouble */
 		if (i < 2)
-			assert_replays(&l, 7);
+			assert_replays(&l, 8);
 		lived_end(&l);
 	}
 }
