@@ -184,12 +184,14 @@ static void copies_are_equal(void **state)
 /* What the leader dropped is no part of a copy, its sums are. */
 static void a_history_that_was_cut_is_copied(void **state)
 {
+	struct history_stretch stretch;
 	struct history_span span;
 	struct pair p;
+	int under_older = 0; /* cuts within a manifest's ticks */
 	bool more;
 
 	(void)state;
-	for (uint64_t seed = 20; seed < 26; seed += 2) {
+	for (uint64_t seed = 20; seed < 40; seed += 2) {
 		more = true;
 		begin(&p, seed);
 		for (int tick = 0; tick < TICKS; tick++)
@@ -199,12 +201,16 @@ static void a_history_that_was_cut_is_copied(void **state)
 							&p.error));
 		assert_true(history_span(p.leader.history, &span, &p.error));
 		assert_true(span.first_tick > 0);
+		CLEANUP(arena_release) struct arena a = { 0 };
+		assert_true(history_stretch_at(p.leader.history, span.first_tick, &a, &stretch, &p.error));
+		under_older += stretch.from < span.first_tick;
 		lived_tick(&p.leader);
 		catch_up(&p, 1 << 12);
 		assert_equal_files(&p, seed);
 		take_over(&p);
 		end(&p);
 	}
+	assert_true(under_older > 0);
 }
 
 static void lost_batches_are_noticed(void **state)
