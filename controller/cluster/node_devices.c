@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_MILLI INT64_C(1000000000) /* a million GPUs: sums of these fit */
+
 static bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -83,7 +85,7 @@ int64_t devices_whole_milli(const struct label_set *labels, const struct resourc
 	for (size_t i = 0; i < intern_count(set); i++)
 		if (device_is_gpu(set->items[i].name))
 			sum = plus(sum, whole_micro(labels, &set->items[i]));
-	return (sum + 500) / 1000;
+	return (sum + 500) / 1000 < MOST_MILLI ? (sum + 500) / 1000 : MOST_MILLI;
 }
 
 struct suffix {

@@ -74,12 +74,17 @@ struct replica {
 	int64_t gpus_milli; /* of the resource */
 };
 
+static int64_t plus(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 static int64_t used_on(const struct node *n, const char *resource, int pool_placeholders)
 {
 	int64_t sum = 0;
 	for (const struct pod *p = n->pods; p != NULL; p = p->next)
 		if (pod_counts(p) && !(p->is_placeholder && pool_placeholders >= 0 && p->pool == pool_placeholders))
-			sum += resources_get(p->shape->requests, resource);
+			sum = plus(sum, resources_get(p->shape->requests, resource));
 	return sum;
 }
 
