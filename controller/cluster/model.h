@@ -145,9 +145,8 @@ struct pool_group_view {
 	int64_t placeholders;	    /* of this pool, running or starting */
 	int64_t placeholder_places; /* replicas that fit where those are */
 	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
-	int64_t least_on_node; /* replicas on the node with the fewest of this pool's and nobody else's; 0 without one
-				*/
-	int64_t nodes;	       /* of the whole group: known, not leaving */
+	int64_t least_on_node;	    /* of the nodes that could go (only this pool's, all ready), the fewest; else 0 */
+	int64_t nodes;		    /* of the whole group: known, not leaving */
 	int64_t usable_nodes;
 	int64_t gpus_milli; /* held by this pool's pods, placeholders included */
 };

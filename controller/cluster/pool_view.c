@@ -33,16 +33,19 @@ static void count_replica(struct pool_view *v, struct pool_group_view *g, const 
 	}
 }
 
-/* Replicas of the pool on a node where nobody else holds a GPU; 0 where somebody does. */
+/* Replicas of the pool on a node that could go: all of them serve, and nobody else holds a GPU there. Else 0. */
 static int64_t alone_on(const struct node *n, int pool)
 {
 	int64_t replicas = 0;
+	if (!node_is_usable(n) || n->is_protected)
+		return 0;
 	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
+		bool is_replica = p->pool == pool && !p->is_placeholder;
 		if (!pod_counts(p))
 			continue;
-		if (p->pool != pool && p->has_gpus)
+		if ((p->pool != pool && p->has_gpus) || (is_replica && p->state != POD_READY))
 			return 0;
-		replicas += p->pool == pool && !p->is_placeholder && p->state != POD_TERMINATING;
+		replicas += is_replica;
 	}
 	return replicas;
 }
@@ -62,7 +65,7 @@ static void count_placed(struct pool_view *v, const struct pool_known *pool, con
 	}
 	count_replica(v, g, p);
 	v->elsewhere += at < 0;
-	int64_t alone = is_emptied(p->node) ? 0 : alone_on(p->node, p->pool);
+	int64_t alone = alone_on(p->node, p->pool);
 	if (alone > 0 && (g->least_on_node == 0 || alone < g->least_on_node))
 		g->least_on_node = alone;
 }

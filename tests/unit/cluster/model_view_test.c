@@ -117,6 +117,43 @@ static void counts_replicas_and_places(void **state)
 	world_close(&w);
 }
 
+/* What the policy may count on as the smallest release. */
+static void least_that_could_go(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *what, *node;
+		int other_gpus, second; /* of somebody else; how a second replica is */
+		int64_t least;
+	} cases[] = {
+		{ "two that serve", "", -1, READY, 2 },
+		{ "one on its way", "", -1, STARTING, 0 },
+		{ "one going", "", -1, GOING, 0 },
+		{ "somebody else's GPU", "", 1, READY, 0 },
+		{ "somebody else without a GPU", "", 0, READY, 2 },
+		{ "not to be removed", ",'annotations':{'cluster-autoscaler.kubernetes.io/scale-down-disabled':'true'}",
+		  -1, READY, 0 },
+		{ "leaving already", ",'deletionTimestamp':'2026-11-21T00:00:00Z'", -1, READY, 0 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct world w = world_open();
+		char text[1024];
+		snprintf(text, sizeof text,
+			 "{'metadata':{'name':'a','uid':'a','labels':{'simulated.preheat.dev/"
+			 "node-group':'p5'}%s},'status':{'allocatable':"
+			 "{'nvidia.com/gpu':'8','cpu':'16'},'conditions':[{'type':'Ready','status':'True'}]}}",
+			 cases[i].node);
+		see_now(w.c, CLUSTER_NODES, text);
+		pod(&w, "a", CHAT, 2, READY, "");
+		pod(&w, "a", CHAT, 2, cases[i].second, "");
+		if (cases[i].other_gpus >= 0)
+			pod(&w, "a", "'app':'other'", cases[i].other_gpus, READY, "");
+		if (cluster_pool_view(w.c, 0, &w.a).groups[0].least_on_node != cases[i].least)
+			fail_msg("%s", cases[i].what);
+		world_close(&w);
+	}
+}
+
 /* Processors can be what is scarce, once a pod has told what it asks. */
 static void places_need_all_resources(void **state)
 {
@@ -201,9 +238,8 @@ static void shared_devices_are_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_replicas_and_places),
-		cmocka_unit_test(places_need_all_resources),
-		cmocka_unit_test(nodes_on_their_way_out),
+		cmocka_unit_test(counts_replicas_and_places), cmocka_unit_test(least_that_could_go),
+		cmocka_unit_test(places_need_all_resources),  cmocka_unit_test(nodes_on_their_way_out),
 		cmocka_unit_test(shared_devices_are_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
