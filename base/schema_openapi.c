@@ -15,9 +15,13 @@ struct place {
 };
 
 /* Of texts with a grammar of their own; what the server checks rules on must have an end. */
-enum { VALUE_LONGEST = 64 };
+enum { VALUE_LONGEST = 64, DECIMAL_DIGITS = 6, DECIMAL_ONE = 1000000 };
 
-static const char duration_form[] = "([0-9]+([.][0-9]+)?(us|ms|s|m|h|d|w))+";
+/* Each unit once, the largest first. What it all comes to may not be empty; a minimum length sees to that. */
+#define UNIT(name)   "([0-9]+([.][0-9]+)?" name ")?"
+#define CRON_MINUTES " *[0-5]?[0-9](,[0-5]?[0-9])*"
+#define CRON_HOURS   "([01]?[0-9]|2[0-3])(,([01]?[0-9]|2[0-3]))*"
+static const char duration_form[] = UNIT("w") UNIT("d") UNIT("h") UNIT("m") UNIT("s") UNIT("ms") UNIT("us");
 
 static void write_table(const struct place *p);
 
@@ -85,34 +89,28 @@ static void write_pattern(const struct place *p, const struct schema_row *row, c
 	text_line(p, "pattern", text.text);
 }
 
-/* CEL knows no days and weeks: a bound of less than a day excludes them, larger ones are compared by pattern. */
-static const char *days_within(int64_t max_ms)
-{
-	if (max_ms < DAY)
-		return "false";
-	return max_ms < 7 * DAY ? "self == '1d'" : "self.matches('^([0-6]d.*|7d|1w)$')";
-}
-
 static void write_duration_rule(const struct place *p, const struct schema_row *row, bool is_fine)
 {
 	CLEANUP(buf_release) struct buf text = { 0 };
 	int64_t scale = is_fine ? 1 : 1000;
+	bool has_days = row->max * scale >= DAY * 1000;
+	const char *value = has_days ? OPENAPI_PERIOD("self") : "duration(self)";
 
 	if (!row->min && !row->max)
 		return;
 	if (row->word)
 		buf_printf(&text, "self == '%s' || ", row->word);
-	buf_printf(&text,
-		   "(self.matches('[dw]') ? %s : duration(self) >= duration('%lldus') && duration(self) <= "
-		   "duration('%lldus'))",
-		   days_within(is_fine ? row->max / 1000 : row->max), (long long)(row->min * scale),
-		   (long long)(row->max * scale));
+	/* Days exceed a bound of less than a day. */
+	buf_printf(&text, has_days ? "(" : "(!self.matches('[dw]') && ");
+	buf_printf(&text, "%s >= duration('%lldus') && %s <= duration('%lldus'))", value, (long long)(row->min * scale),
+		   value, (long long)(row->max * scale));
 	value_rule(p, row, text.text);
 }
 
 static void write_duration(const struct place *p, const struct schema_row *row)
 {
 	raw_line(p, "type", "string");
+	number_line(p, "minLength", 1, 0);
 	number_line(p, "maxLength", VALUE_LONGEST, 0);
 	write_pattern(p, row, duration_form);
 	write_duration_rule(p, row, row->type == SCHEMA_FINE);
@@ -148,6 +146,20 @@ static void write_quantity(const struct place *p, const struct schema_row *row)
 		   "quantity(string(self)).compareTo(quantity('%lld')) >= 0 && "
 		   "quantity(string(self)).compareTo(quantity('%lld')) <= 0)",
 		   (long long)row->min, (long long)row->max);
+	value_rule(p, row, text.text);
+}
+
+/* The server cuts a bound to a whole number where the value is one: 0 would pass a minimum of 0.01. */
+static void write_decimal(const struct place *p, const struct schema_row *row)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	raw_line(p, "type", "number");
+	write_bounds(p, row, DECIMAL_DIGITS);
+	if (row->min % DECIMAL_ONE == 0)
+		return;
+	buf_text(&text, "self >= ");
+	fixed_format(row->min, DECIMAL_DIGITS, &text);
 	value_rule(p, row, text.text);
 }
 
@@ -189,7 +201,7 @@ static void write_text(const struct place *p, const struct schema_row *row)
 		{ SCHEMA_URL, "https?://[^/ \\t\\n\\\"<>][^ \\t\\n\\\"<>]*", 2048 },
 		{ SCHEMA_PATH, "/[^ \\t\\n]*", 2048 },
 		{ SCHEMA_ZONE, "[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", VALUE_LONGEST },
-		{ SCHEMA_CRON, " *[0-9,]+ +[0-9,]+ +[*] +[*] +[^ ]+ *", 512 },
+		{ SCHEMA_CRON, CRON_MINUTES " +" CRON_HOURS " +[*] +[*] +[^ ]+ *", 512 },
 		{ SCHEMA_TIME, "([01]?[0-9]|2[0-3]):[0-5][0-9]|24:00", VALUE_LONGEST },
 		{ SCHEMA_TEXT, "[^\\n\\r]+", 253 },
 	};
@@ -238,11 +250,15 @@ static void write_labels(const struct place *p)
 	buf_printf(p->out, "%*stype: string\n", p->indent + 2, "");
 }
 
-/* A text or a list of texts: the server has no type for that. The controller checks it and says so in the status. */
+/* A text or a list of texts: the server has no type for that. The controller checks lists and says so in the status. */
 static void write_days(const struct place *p)
 {
+	static const char day[] = "(mon(day)?|tue(sday)?|wed(nesday)?|thu(rsday)?|fri(day)?|sat(urday)?|sun(day)?)";
+	CLEANUP(buf_release) struct buf form = { 0 };
+
+	buf_printf(&form, "(?i)^ *%s(-%s)? *(, *%s(-%s)? *)*$", day, day, day, day);
 	raw_line(p, "x-kubernetes-preserve-unknown-fields", "true");
-	text_line(p, "pattern", "^[a-z]{3}(-[a-z]{3})?(,[a-z]{3}(-[a-z]{3})?)*$");
+	text_line(p, "pattern", form.text);
 }
 
 static void write_type(const struct place *p, const struct schema_row *row)
@@ -258,8 +274,7 @@ static void write_type(const struct place *p, const struct schema_row *row)
 		break;
 	case SCHEMA_NUMBER:
 	case SCHEMA_DOLLARS:
-		raw_line(p, "type", "number");
-		write_bounds(p, row, 6);
+		write_decimal(p, row);
 		break;
 	case SCHEMA_SHARE:
 		write_share(p, row);
