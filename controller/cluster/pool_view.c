@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* A node that takes no more of our pods, and whose pods must move. */
+/* A node that takes no more of our pods, and whose pods must move; or that is gone, and its pods will follow. */
 static bool is_emptied(const struct node *n)
 {
-	return n->is_draining || n->is_leaving || n->interruption != NODE_STAYS;
+	return !n->is_known || n->is_draining || n->is_leaving || n->interruption != NODE_STAYS;
 }
 
 static int position(const struct pool_known *pool, int group)

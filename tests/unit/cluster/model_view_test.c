@@ -201,6 +201,23 @@ static void nodes_on_their_way_out(void **state)
 	}
 }
 
+/* What ran on a node that is gone serves nobody, though it says so for a while. */
+static void pods_outlive_their_node(void **state)
+{
+	(void)state;
+	struct world w = world_open();
+	node(&w, "a1", "g5", 4, "");
+	pod(&w, "a1", CHAT, 2, READY, "");
+	cluster_node_gone(w.c, object_uid_of("a1"), 0);
+	struct pool_view v = cluster_pool_view(w.c, 0, &w.a);
+	assert_int_equal(v.ready, 0);
+	assert_int_equal(v.draining, 1);
+	assert_int_equal(v.groups[1].nodes, 0);
+	node(&w, "a1", "g5", 4, "");
+	assert_int_equal(cluster_pool_view(w.c, 0, &w.a).groups[1].ready, 1);
+	world_close(&w);
+}
+
 static void shared_devices_are_places(void **state)
 {
 	(void)state;
@@ -240,7 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_replicas_and_places), cmocka_unit_test(least_that_could_go),
 		cmocka_unit_test(places_need_all_resources),  cmocka_unit_test(nodes_on_their_way_out),
-		cmocka_unit_test(shared_devices_are_places),
+		cmocka_unit_test(pods_outlive_their_node),    cmocka_unit_test(shared_devices_are_places),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
