@@ -138,7 +138,8 @@ static inline void lived_keep(struct lived *l)
 		fail_msg("%s", l->error.message);
 }
 
-static inline void lived_tick(struct lived *l)
+/* False when the tick could not be kept. */
+static inline bool lived_try(struct lived *l)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const struct fleet_spec *fleet = &l->manifest->fleet;
@@ -149,7 +150,12 @@ static inline void lived_tick(struct lived *l)
 		draw_pool(l, &fleet->pools[i], &pools[i], &a);
 	struct snapshot s = { history_next_tick(l->history), l->now, LIVED_TICK, fleet, pools };
 	struct plan plan = policy_decide(&s, l->memory, &a);
-	if (!history_append(l->history, &s, &plan, &l->error))
+	return history_append(l->history, &s, &plan, &l->error);
+}
+
+static inline void lived_tick(struct lived *l)
+{
+	if (!lived_try(l))
 		fail_msg("%s", l->error.message);
 	lived_keep(l);
 }

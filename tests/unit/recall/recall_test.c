@@ -2,7 +2,10 @@
 #include "base/file.h"
 #include "tests/unit/recall/lived.h"
 
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 static char folder[] = "/tmp/preheat-recall-XXXXXX";
 
@@ -48,7 +51,9 @@ static void assert_replays(const struct lived *l, uint64_t seed)
 				fail_msg("seed %llu: tick %lld, pool %zu differs", (unsigned long long)seed,
 					 (long long)tick, i);
 	}
-	assert_true(is_same_memory(m, l->memory));
+	struct memory *carried = memory_carry(m, t.snapshot.fleet, &l->manifest->fleet);
+	assert_true(is_same_memory(carried, l->memory));
+	memory_free(carried);
 	memory_free(m);
 	walk_close(w);
 	history_close(h);
@@ -150,6 +155,93 @@ static void lives_can_be_decided_again(void **state)
 		assert_replays(&l, seed);
 		lived_end(&l);
 	}
+}
+
+/* Writes ticks until it is killed, and says each one that is kept. */
+static void write_for_ever(struct lived *l, int said)
+{
+	lived_start(l);
+	for (;;) {
+		if (!draw(l, 15))
+			lived_change(l);
+		lived_tick(l);
+		if (write(said, "", 1) != 1)
+			_exit(1);
+	}
+}
+
+static void killed_in_the_middle_nothing_kept_is_lost(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 40; seed < 50; seed++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct recalled r;
+		struct lived l;
+		int pipe_ends[2];
+		char byte;
+
+		lived_begin(&l, folder, seed);
+		history_close(l.history);
+		l.history = NULL;
+		assert_int_equal(pipe(pipe_ends), 0);
+		pid_t child = fork();
+		if (!child)
+			write_for_ever(&l, pipe_ends[1]);
+		int64_t kept = 1 + draw(&l, 60);
+		for (int64_t i = 0; i < kept; i++)
+			assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		close(pipe_ends[0]);
+		close(pipe_ends[1]);
+		struct history_setup setup = lived_setup(&l, l.path);
+		struct history *h = recall_resume(&setup, &a, &r, &l.error);
+		if (!h || r.trouble.kind != ERROR_NONE)
+			fail_msg("seed %llu: %s", (unsigned long long)seed, h ? r.trouble.message : l.error.message);
+		assert_true(history_next_tick(h) >= kept);
+		history_close(h);
+		memory_free(l.memory);
+		l.memory = r.memory;
+		assert_replays(&l, seed);
+		lived_end(&l);
+	}
+}
+
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* A tick that could not be kept never was: the same number is next, and the memory is recalled. */
+static void a_full_disk_is_gone_on_from(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct recalled r;
+	struct lived l;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	lived_begin(&l, folder, 61);
+	for (int round = 0; round < 5; round++) {
+		for (int tick = 0; tick < 20; tick++)
+			lived_tick(&l);
+		limit_files((rlim_t)(200000 + draw(&l, 100000)));
+		while (lived_try(&l))
+			;
+		limit_files(RLIM_INFINITY);
+		assert_int_equal(l.error.kind, ERROR_UNAVAILABLE);
+		assert_true(recall(l.history, &l.manifest->fleet, &a, &r, &l.error));
+		assert_int_equal(r.trouble.kind, ERROR_NONE);
+		memory_free(l.memory);
+		l.memory = r.memory;
+	}
+	lived_tick(&l);
+	assert_replays(&l, 61);
+	lived_end(&l);
 }
 
 static void sql(const char *path, const char *text)
@@ -284,6 +376,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_copy_goes_on),
 		cmocka_unit_test(lives_can_be_decided_again),
+		cmocka_unit_test(killed_in_the_middle_nothing_kept_is_lost),
+		cmocka_unit_test(a_full_disk_is_gone_on_from),
 		cmocka_unit_test(a_checkpoint_of_no_use_begins_anew),
 		cmocka_unit_test(a_history_of_another_version_is_set_aside),
 		cmocka_unit_test(another_program_s_file_is_left_alone),
