@@ -4,8 +4,6 @@
 #include "controller/manifest/manifest.h"
 #include "controller/web/pool_figures.h"
 
-#include "base/human.h"
-
 #include <string.h>
 
 static const char *keep(struct arena *a, const struct buf *text)
@@ -15,8 +13,7 @@ static const char *keep(struct arena *a, const struct buf *text)
 
 static void fill_figures(const struct pool_decision *d, struct arena *a, struct status_row *row)
 {
-	CLEANUP(buf_release) struct buf demand = { 0 }, headroom = { 0 }, lead = { 0 };
-	millis wait = figure_wait(d);
+	CLEANUP(buf_release) struct buf demand = { 0 }, headroom = { 0 }, lead = { 0 }, wait = { 0 };
 
 	if (d->demand_milli != ABSENT) {
 		figure_replicas(d->demand_milli, &demand);
@@ -26,8 +23,8 @@ static void fill_figures(const struct pool_decision *d, struct arena *a, struct 
 	row->demand = keep(a, &demand);
 	row->headroom = keep(a, &headroom);
 	row->lead_time = keep(a, &lead);
-	if (wait != ABSENT)
-		row->wait = arena_strdup(a, human_duration(wait).text, strlen(human_duration(wait).text));
+	figure_wait_text(d, &wait);
+	row->wait = keep(a, &wait);
 	row->hot = d->ready;
 	row->standby = d->standby;
 	row->starting = d->on_the_way;

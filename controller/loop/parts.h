@@ -13,6 +13,9 @@
 #include "signals/scrape.h"
 #include "state/history.h"
 
+/* Groups are given so long, in the world's time, to be described before the first decision. */
+#define FIRST_LOOK (20 * SECOND)
+
 enum role_state {
 	STATE_FOLLOWING, /* somebody else leads, or nobody yet */
 	STATE_LEADING,
@@ -116,6 +119,7 @@ struct controller {
 	struct idle_node *idle; /* nodes that nobody uses */
 	size_t idle_count, idle_room;
 
+	enum role_state shown_state;
 	bool is_stopping, has_decided;
 	void (*closed)(void *user);
 	void *closed_user;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 static const millis STUCK_NOW = 10 * MINUTE;
+/* Calls that are under way when we stop acting are cancelled; a deadline of theirs is the longest that one may last. */
+static const millis SETTLED = 2 * MINUTE;
 
 static struct published_counts list(const struct published_count *items, size_t count)
 {
@@ -173,10 +175,20 @@ static void show_role(struct controller *c)
 {
 	struct published *p = &c->published;
 
-	p->role = !c->lease ? ROLE_ALONE : c->state == STATE_LEADING ? ROLE_LEADER : ROLE_FOLLOWER;
+	p->role = !c->lease ? ROLE_ALONE : c->may_lead ? ROLE_LEADER : ROLE_FOLLOWER;
 	p->leader = c->lease ? lease_holder(c->lease) : "";
 	p->lease_transitions = c->lease ? lease_transitions(c->lease) : 0;
 	p->history_lag_ticks = follow_lag(c);
+}
+
+static void show_due(struct controller *c)
+{
+	millis within = c->state == STATE_LEADING ? FIRST_LOOK : SETTLED;
+
+	if (c->state == c->shown_state)
+		return;
+	c->shown_state = c->state;
+	c->published.tick_due_mono = c->state == STATE_FOLLOWING ? 0 : clock_mono(c->clock) + within * c->clock->speed;
 }
 
 void publish(struct controller *c)
@@ -187,6 +199,7 @@ void publish(struct controller *c)
 
 	arena_clear(a);
 	show_role(c);
+	show_due(c);
 	p->fleet = fleet_of(c);
 	p->snapshot = leads && c->has_decided ? &c->snapshot : NULL;
 	p->plan = leads && c->has_decided ? &c->plan : NULL;

@@ -5,9 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-/* Groups are given so long to be described before the first decision; the others need not wait longer. */
-static const millis FIRST_LOOK = 20 * SECOND;
-
 static bool is_ready(const struct controller *c)
 {
 	bool all_known = true;

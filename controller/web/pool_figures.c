@@ -28,6 +28,13 @@ millis figure_wait(const struct pool_decision *d)
 	return d->ready > 0 ? d->backlog_ms / d->ready : ABSENT;
 }
 
+void figure_wait_text(const struct pool_decision *d, struct buf *out)
+{
+	millis wait = figure_wait(d);
+
+	buf_text(out, wait == ABSENT ? "none hot" : wait ? human_duration(wait).text : "0s");
+}
+
 const char *problem_name(enum pool_problem problem)
 {
 	return problems[problem].name;

@@ -7,6 +7,8 @@
 int64_t figure_headroom_milli(const struct pool_decision *d);
 /* How long the hot replicas need for what waits now; ABSENT when something waits and nothing is hot. */
 millis figure_wait(const struct pool_decision *d);
+/* "2.5s", or "none hot". */
+void figure_wait_text(const struct pool_decision *d, struct buf *out);
 /* "load-slow" ...: as a label; "ModelLoadSlow": as a type of condition. */
 const char *problem_name(enum pool_problem problem);
 const char *problem_condition(enum pool_problem problem);

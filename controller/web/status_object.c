@@ -1,6 +1,5 @@
 #include "controller/web/status_object.h"
 
-#include "base/human.h"
 #include "base/json_write.h"
 #include "controller/web/conditions.h"
 #include "controller/web/pool_figures.h"
@@ -84,8 +83,7 @@ static void write_conditions(const struct published *p, size_t pool, struct cond
 /* Texts, as columns of kubectl show them. */
 static void write_figures(const struct pool_decision *d, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf demand = { 0 }, headroom = { 0 }, lead = { 0 };
-	millis wait = figure_wait(d);
+	CLEANUP(buf_release) struct buf demand = { 0 }, headroom = { 0 }, lead = { 0 }, wait = { 0 };
 
 	number_member("hot", d->ready, out);
 	number_member("standby", d->standby, out);
@@ -97,7 +95,8 @@ static void write_figures(const struct pool_decision *d, struct buf *out)
 	text_member("headroom", headroom.text, MESSAGE_LONGEST, out);
 	figure_lead_time(d, &lead);
 	text_member("leadTime", lead.text ? lead.text : "", MESSAGE_LONGEST, out);
-	text_member("wait", wait == ABSENT ? "none hot" : human_duration(wait).text, MESSAGE_LONGEST, out);
+	figure_wait_text(d, &wait);
+	text_member("wait", wait.text, MESSAGE_LONGEST, out);
 }
 
 static void write_decision(const struct published *p, size_t pool, struct buf *out)
