@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# What deploy/ says, asked of a real API server: the defaults and columns of a WarmPool (which ones it takes:
+# tests/rig/crd_test.sh), and what Preheat's account may do, and no more.
+# Usage: tests/deploy/rbac_test.sh PREHEAT. Exit code 77 with the reason where no servers can be had.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+preheat=$(realpath "$1")
+
+"$preheat" crd | cmp - "$root/deploy/crd.yaml" ||
+	{ echo "deploy/crd.yaml is not what the manifest's table says: preheat crd >deploy/crd.yaml"; exit 1; }
+if [ -z "${RIG_DIR:-}" ]; then
+	exec "$root/tests/rig/with_rig.sh" "$here/rbac_test.sh" "$preheat"
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0 checks=0
+
+# verdict NAME 1|0 SAID
+verdict() {
+	checks=$((checks + 1))
+	[ "$2" -ne 1 ] || return 0
+	failed=$((failed + 1))
+	printf 'FAILED: %s\n%s\n' "$1" "$3"
+}
+
+# is NAME WANTED FOUND
+is() { verdict "$1" "$([ "$2" = "$3" ] && echo 1 || echo 0)" "wanted: $2
+found:  $3"; }
+
+defaults_and_columns() {
+	kubectl apply --server-side -f "$root/deploy/crd.yaml" >/dev/null
+	kubectl wait --for=condition=Established crd/warmpools.preheat.dev --timeout=60s >/dev/null
+	kubectl apply -f - >/dev/null <<'POOL'
+apiVersion: preheat.dev/v1alpha1
+kind: WarmPool
+metadata: { name: p }
+spec: { objective: { queueWait: 2s, attainment: 99% }, nodeGroups: [ { name: g } ] }
+POOL
+	is 'defaults that are fixed' 'interactive act 10 nvidia.com/gpu 1 vllm none auto' "$(kubectl get wp p -o \
+		'jsonpath={.spec.class} {.spec.mode} {.spec.shrinkPriority} {.spec.workload.gpuResource} {.spec.workload.gpusPerReplica} {.spec.signals.engine} {.spec.headroom.max} {.spec.scaleDown.after}')"
+	is 'none where it matters that they are written' '{"name":"g"} ' \
+		"$(kubectl get wp p -o 'jsonpath={.spec.nodeGroups[0]} {.spec.workload.maxSequences}')"
+	kubectl patch wp p --subresource=status --type=merge -p '{"status":{"observedGeneration":1,"hot":3,"standby":2,
+		"demand":"2.4","headroom":"0.6","leadTime":"6m20s/10m50s","wait":"0ms","lastChange":"2026-01-02T03:04:05Z",
+		"lastDecision":{"tick":7,"wished":4,"decided":3,"heldBy":"max","reason":"r"},
+		"nodeGroups":[{"name":"g","nodes":3,"desired":3,"heldBy":"max"}],
+		"conditions":[{"type":"Ready","status":"True","reason":"Acting","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}' >/dev/null
+	is 'columns' 'NAME CLASS HOT STANDBY HEADROOM DEMAND LEAD TIME WAIT LAST CHANGE' \
+		"$(kubectl get warmpools | head -1 | tr -s ' ' | sed 's/ $//')"
+	is 'their values' 'p interactive 3 2 0.6 2.4 6m20s/10m50s 0ms' \
+		"$(kubectl get warmpools --no-headers | tr -s ' ' | cut -d' ' -f1-8)"
+	is 'wide' 'act max Acting' "$(kubectl get wp -o wide --no-headers | tr -s ' ' | cut -d' ' -f10-12)"
+	is 'the spec is not changed by status' 1 "$(kubectl get wp p -o 'jsonpath={.metadata.generation}')"
+	is 'explained' 1 "$(kubectl explain warmpool.spec.objective.attainment | grep -c 'share of requests that must not be late')"
+}
+
+# may yes|no VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAMESPACE [NAME]]
+may() {
+	local resource=${3%%/*} group='' sub='' allowed=no
+	[[ $3 != */* ]] || sub=${3#*/}
+	[[ $resource != *.* ]] || group=${resource#*.}
+	kubectl --kubeconfig "$scratch/account" create --validate=false -o 'jsonpath={.status.allowed}' -f - >"$scratch/allowed" <<-REVIEW
+		{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes":
+		{"verb": "$2", "resource": "${resource%%.*}", "group": "$group", "subresource": "$sub",
+		"namespace": "${4:-}", "name": "${5:-}"}}}
+	REVIEW
+	! grep -q true "$scratch/allowed" || allowed=yes
+	is "$2 $3 ${4:-} ${5:-}" "$1" "$allowed"
+}
+
+rights() {
+	kubectl apply -f "$root/deploy/rbac.yaml" >/dev/null
+	"$root/tests/rig/kubeconfig_for.sh" preheat preheat >"$scratch/account"
+	for what in nodes pods resourcequotas poddisruptionbudgets.policy jobs.batch jobsets.jobset.x-k8s.io \
+		podgroups.scheduling.x-k8s.io workloads.kueue.x-k8s.io warmpools.preheat.dev; do
+		may yes list "$what" llm
+		may yes watch "$what" llm
+		may no create "$what" llm
+		may no delete "$what" llm
+		may no deletecollection "$what" llm
+		may no update "$what" llm
+	done
+	may yes patch nodes
+	may no patch pods llm
+	may yes create pods/eviction llm
+	may yes patch warmpools.preheat.dev/status llm
+	may no patch warmpools.preheat.dev llm
+	may yes update deployments.apps/scale llm
+	may yes get statefulsets.apps/scale llm
+	may no patch deployments.apps llm
+	may no create deployments.apps llm
+	may no get deployments.apps llm
+	may yes create events.events.k8s.io llm
+	may no delete events.events.k8s.io llm
+	may yes create leases.coordination.k8s.io preheat
+	may yes update leases.coordination.k8s.io preheat preheat
+	may no update leases.coordination.k8s.io preheat other
+	may no update leases.coordination.k8s.io kube-system kube-scheduler
+	may no create leases.coordination.k8s.io kube-system
+	for what in secrets configmaps serviceaccounts serviceaccounts/token pods/exec pods/log; do
+		may no get "$what" llm
+		may no create "$what" llm
+	done
+	may no impersonate users
+	may no create clusterrolebindings.rbac.authorization.k8s.io
+	may no '*' '*'
+	kubectl create namespace placed >/dev/null
+	sed 's/namespace: llm/namespace: placed/' "$root/deploy/placeholders.yaml" | kubectl apply -f - >/dev/null
+	may yes create deployments.apps placed
+	may no create deployments.apps llm
+	may no delete deployments.apps placed
+	is 'the Deployment is taken' 'deployment.apps/preheat created (server dry run)' \
+		"$(kubectl apply --dry-run=server -f "$root/deploy/controller.yaml" 2>&1)"
+}
+
+defaults_and_columns
+rights
+[ "$failed" -eq 0 ] || { echo "$failed of $checks checks failed"; exit 1; }
+echo "$checks checks"
