@@ -93,17 +93,20 @@ static void write_duration_rule(const struct place *p, const struct schema_row *
 {
 	CLEANUP(buf_release) struct buf text = { 0 };
 	int64_t scale = is_fine ? 1 : 1000;
-	bool has_days = row->max * scale >= DAY * 1000;
-	const char *value = has_days ? OPENAPI_PERIOD("self") : "duration(self)";
 
 	if (!row->min && !row->max)
 		return;
 	if (row->word)
 		buf_printf(&text, "self == '%s' || ", row->word);
 	/* Days exceed a bound of less than a day. */
-	buf_printf(&text, has_days ? "(" : "(!self.matches('[dw]') && ");
-	buf_printf(&text, "%s >= duration('%lldus') && %s <= duration('%lldus'))", value, (long long)(row->min * scale),
-		   value, (long long)(row->max * scale));
+	if (row->max * scale < DAY * 1000)
+		buf_printf(&text,
+			   "(!self.matches('[dw]') && duration(self) >= duration('%lldus') && duration(self) <= "
+			   "duration('%lldus'))",
+			   (long long)(row->min * scale), (long long)(row->max * scale));
+	else
+		buf_printf(&text, "[%s].all(v, v >= %lld.0 && v <= %lld.0)", OPENAPI_MILLIS("self"),
+			   (long long)row->min, (long long)row->max);
 	value_rule(p, row, text.text);
 }
 

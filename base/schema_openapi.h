@@ -17,6 +17,17 @@ struct openapi_silence {
 	const char *table, *key; /* key NULL: all of the table, and of the tables in it */
 };
 
+/*
+ * CEL for the milliseconds, as a double, of the duration that the text `x` says: CEL itself knows no days and weeks.
+ * Written so that the server can tell beforehand how much it may cost.
+ */
+#define OPENAPI_MILLIS(x)                                                                               \
+	"(604800000.0 * double('0' + " x ".substring(0, " x ".contains('w') ? " x ".indexOf('w') : 0))" \
+	" + 86400000.0 * double('0' + " x ".substring(" x ".indexOf('w') + 1, " x ".contains('d') ? " x \
+	".indexOf('d') : " x ".indexOf('w') + 1))"                                                      \
+	" + double(duration('0s' + " x ".substring(" x ".contains('d') ? " x ".indexOf('d') + 1 : " x   \
+	".indexOf('w') + 1)).getMilliseconds()))"
+
 struct openapi_setup {
 	const struct openapi_rule *rules;
 	size_t rule_count;

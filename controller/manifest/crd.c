@@ -157,13 +157,15 @@ static const struct openapi_rule rules[] = {
 	{ "signals", "!has(self.engine) || self.engine != 'pods' || !(has(self.scrape) || has(self.prometheus))",
 	  "engine pods has no scrape and no prometheus: the pods are counted" },
 	{ "p50 and p95",
-	  "self.p50.matches('[dw]') || self.p95.matches('[dw]') || (duration(self.p50) > duration('0s') && "
-	  "duration(self.p50) <= duration(self.p95))",
+	  OPENAPI_MILLIS("self.p95") " == 0.0 || (" OPENAPI_MILLIS("self.p50") " > 0.0 && " OPENAPI_MILLIS(
+		  "self.p50") " <= " OPENAPI_MILLIS("self.p95") ")",
 	  "p50 must be above 0 and at most p95" },
 	{ "leadTime",
 	  "!has(self.total) || !(has(self.provision) || has(self.register) || has(self.device) || has(self.image) "
 	  "|| has(self.load))",
 	  "total beside stages: give total, or stages" },
+	{ "leadTime", "!has(self.total) || " OPENAPI_MILLIS("self.total.p95") " > 0.0",
+	  "a total of 0: give what was measured, or leave leadTime out" },
 	{ "headroom", "!has(self.max) || !has(self.min) || type(self.max) != int || self.min <= self.max",
 	  "min must be at most max" },
 	{ "headroom",
@@ -174,6 +176,8 @@ static const struct openapi_rule rules[] = {
 	{ "schedule window", "!has(self.cron) || !(has(self.from) || has(self.to))",
 	  "from or to beside cron: use one of the two forms" },
 	{ "schedule window", "has(self.cron) == has(self.__for__)", "cron and for go together" },
+	{ "schedule window", "!has(self.__for__) || int(" OPENAPI_MILLIS("self.__for__") ") % 60000 == 0",
+	  "for must be whole minutes: a window opens and closes on the minute" },
 	{ "schedule window", "!has(self.from) || self.from != '24:00'", "from must be before \"24:00\"" },
 	{ "node group", "!has(self.min) || !has(self.max) || self.min <= self.max", "min must be at most max" },
 	{ "node group",
