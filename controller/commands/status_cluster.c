@@ -190,24 +190,36 @@ static bool explain_failure(const struct access *x, const struct error *cause, s
 	return error_wrap(e, "reading WarmPools from %s (a history can be read with --db FILE)", api_server(x->api));
 }
 
-static bool ask(struct access *x, const char *namespace, struct buf *text, struct error *e)
+static struct answer ask_once(struct access *x, const char *path, bool is_single)
 {
-	CLEANUP(buf_release) struct buf path = { 0 };
 	struct answer answer = { 0 };
-
-	api_object_path(&(struct api_object){ .api_version = "preheat.dev/v1alpha1",
-					      .plural = "warmpools",
-					      .name_space = namespace },
-			&path);
-	struct api_call call = { .path = path.text,
-				 .is_single = true,
+	struct api_call call = { .path = path,
+				 .is_single = is_single,
 				 .timeout = PATIENCE,
 				 .cap = LONGEST,
 				 .done = answered,
 				 .user = &answer };
+
 	api_start(x->api, &call);
 	while (!answer.is_there && loop_once(x->loop))
 		;
+	return answer;
+}
+
+/* A server that cannot be reached is told at once; one that is busy is asked again, as it wants it. */
+static bool ask(struct access *x, const char *namespace, struct buf *text, struct error *e)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+	const struct api_object all = { .api_version = "preheat.dev/v1alpha1",
+					.plural = "warmpools",
+					.name_space = namespace };
+
+	api_object_path(&all, &path);
+	struct answer answer = ask_once(x, path.text, true);
+	if (answer.error.kind == ERROR_THROTTLED) {
+		buf_release(&answer.text);
+		answer = ask_once(x, path.text, false);
+	}
 	*text = answer.text;
 	return answer.error.kind == ERROR_NONE || explain_failure(x, &answer.error, e);
 }

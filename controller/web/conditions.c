@@ -1,5 +1,6 @@
 #include "controller/web/conditions.h"
 
+#include "base/human.h"
 #include "base/quantity.h"
 #include "controller/web/pool_figures.h"
 
@@ -115,8 +116,7 @@ static void tell_objective(const struct pool_spec *spec, const struct pool_decis
 	bool is_met = d->own_share_ppm <= d->objective_ppm;
 	out->status = is_met ? CONDITION_TRUE : CONDITION_FALSE;
 	out->reason = is_met ? "Kept" : "Missed";
-	share_format(d->own_share_ppm, out->message);
-	buf_text(out->message, " late in recent weeks, allowed ");
+	buf_printf(out->message, "%s late in recent weeks, allowed ", human_share((double)d->own_share_ppm / 1e6).text);
 	share_format(d->objective_ppm, out->message);
 }
 

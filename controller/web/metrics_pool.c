@@ -119,12 +119,12 @@ static void write_lead(struct metric_sink *s, size_t pool, const char *tier, str
 		return;
 	metric_seconds(
 		s,
-		labels_of(s, pool, (struct metric_label){ "tier", tier }, (struct metric_label){ "quantile", "0.5" })
+		labels_of(s, pool, (struct metric_label){ "tier", tier }, (struct metric_label){ "percentile", "50" })
 			.items,
 		lead.p50);
 	metric_seconds(
 		s,
-		labels_of(s, pool, (struct metric_label){ "tier", tier }, (struct metric_label){ "quantile", "0.95" })
+		labels_of(s, pool, (struct metric_label){ "tier", tier }, (struct metric_label){ "percentile", "95" })
 			.items,
 		lead.p95);
 }
@@ -146,9 +146,9 @@ static void write_stages(struct metric_sink *s)
 			struct metric_label name = { "stage", stage_name((enum stage)k) };
 			if (!stage->samples)
 				continue;
-			metric_seconds(s, labels_of(s, i, name, (struct metric_label){ "quantile", "0.5" }).items,
+			metric_seconds(s, labels_of(s, i, name, (struct metric_label){ "percentile", "50" }).items,
 				       stage->p50);
-			metric_seconds(s, labels_of(s, i, name, (struct metric_label){ "quantile", "0.95" }).items,
+			metric_seconds(s, labels_of(s, i, name, (struct metric_label){ "percentile", "95" }).items,
 				       stage->p95);
 		}
 }
@@ -241,10 +241,10 @@ static const struct metric rows[] = {
 	  .help = "Share that the shadow fleet of the rule in force expected, last day." },
 	{ .name = "preheat_pool_self_test", .labels = "namespace, pool, result", .write = write_self_test,
 	  .help = "1 for what comes of comparing the shadow in force with reality, else 0. later and dearer deserve an alert." },
-	{ .name = "preheat_pool_lead_time_seconds", .labels = "namespace, pool, tier, quantile", .write = write_lead_times,
+	{ .name = "preheat_pool_lead_time_seconds", .labels = "namespace, pool, tier, percentile", .write = write_lead_times,
 	  .help = "From asking to serving, as believed now." },
 	{ .name = "preheat_pool_lead_time_samples", FIELD_OF(lead_samples), .help = "Measured starts behind the lead times." },
-	{ .name = "preheat_pool_stage_seconds", .labels = "namespace, pool, stage, quantile", .write = write_stages,
+	{ .name = "preheat_pool_stage_seconds", .labels = "namespace, pool, stage, percentile", .write = write_stages,
 	  .help = "Measured time of a stage between asking and serving." },
 	{ .name = "preheat_pool_dollars_per_hour", FIELD_OF(dollars_per_hour), .digits = 6, .help = "What the pool costs after the last decision." },
 	{ .name = "preheat_pool_budget_dollars_per_hour", FIELD_OF(budget_per_hour), .digits = 6, .help = "The budget that applies; 0: none." },
