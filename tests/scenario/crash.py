@@ -9,7 +9,7 @@ import laws
 import stage
 import world
 
-ROUNDS = 14
+ROUNDS = 15
 
 
 def crash(s):
@@ -31,16 +31,18 @@ def crash(s):
 
 
 def one_round(s, controller, draw, number):
-    """Something to do, often with a cloud that keeps its answer, and the end in the midst of it."""
+    """Something to do, often with a cloud that keeps its answer, and the end in the midst of it. First the fleet grows,
+    then traffic is over and it shrinks."""
+    is_growing = number < ROUNDS * 2 // 3
     faults = hinder(s, draw)
-    if number % 3 != 2:
+    if is_growing and number % 3 != 2:
         s.machines.traffic('chat', draw.uniform(6, 20), draw.uniform(60, 240))
     if number in (2, 7):
         s.kube.create(world.job(f'job-{number}', 2, '120s'))
     begun = time.time()
-    how = draw.choice(['call', 'any', 'any'])
+    how = draw.choice(['call', 'any', 'any']) if is_growing else 'call'
     if how == 'call':
-        wait_for_call(s, begun, draw.uniform(3, 6))
+        wait_for_call(s, begun, draw.uniform(3, 6) if is_growing else 25)
         time.sleep(draw.choice([0, 0.01, 0.05, 0.2]))
     else:
         time.sleep(draw.uniform(0.3, 6))
@@ -72,6 +74,7 @@ def wait_for_call(s, since, patience):
 
 def settle(s, w):
     """At the end machines, nodes and replicas are what is wanted, and nothing else is there."""
+    s.expect('chat comes down to its headroom', lambda: s.group('chat-spot')['desired'] + s.group('chat-od')['desired'] <= 4, 150)
     s.expect('nothing is under way any more', lambda: at_rest(s), 180)
     s.pass_time(300)
     s.expect('and nothing is later', lambda: at_rest(s), 60)
@@ -93,9 +96,11 @@ def settle(s, w):
 def at_rest(s):
     """No machine changes state, no pod waits, no node is marked, and the cloud was asked nothing for five minutes."""
     groups = s.machines.groups()
+    states = {m['id']: m['state'] for g in groups.values() for m in g['machines']}
     moving = [m for g in groups.values() for m in g['machines'] if m['state'] not in ('running', 'stopped')]
     calls = laws.changes({'cloud': s.machines.calls()})
-    marked = [n for n in s.watches['Node'].snapshot().values() if n['cordoned'] or n['ours']]
+    marked = [name for name, n in s.watches['Node'].snapshot().items() if (n['cordoned'] or n['ours']) and
+              states.get(name) != 'stopped']
     waiting = [p for p in s.watches['Pod'].snapshot().values() if p['phase'] == 'Pending' or p['ending']]
     try:
         jobs = [j for j in s.kube.items('Job', world.SPACE) if not (j.get('status') or {}).get('completionTime')]

@@ -1,6 +1,7 @@
 """The laws of design section 11, judged from outside: each function reads the evidence of a run and returns what broke.
 
 Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` judges it again):
+  speed    seconds of the scenario in a real one
   groups   {name: {min, max, standby}} as the manifests say
   cloud    GET /v1/log of the machines: calls, purchases, by_token
   samples  [[time, {group: {desired, machines}}]]
@@ -87,6 +88,22 @@ def never_bought_twice(evidence):
     total = sum(evidence['cloud']['by_token'].values())
     if total != evidence['cloud']['purchases']:
         yield 0, f"{evidence['cloud']['purchases']} machines were bought, tokens account for {total}"
+
+
+def never_flaps(evidence):
+    """What was asked for is not given up at once and asked for again: at most four turns of a group in ten minutes."""
+    turns, last = {}, {}
+    for call in changes(evidence):
+        effect, group = call.get('effect', ''), group_of(call)
+        if not is_done(call) or not re.search(r'(launched|woke|cancelled|terminated|stopped) [1-9]', effect):
+            continue
+        is_growth = verb_of(call) == 'grow'
+        if last.get(group) not in (None, is_growth):
+            recent = [at for at in turns.get(group, []) if call['at'] / 1000 - at < 600 / evidence['speed']]
+            turns[group] = recent + [call['at'] / 1000]
+            if len(turns[group]) == 5:
+                yield call['at'] / 1000, f'{group}: asked for machines and gave them up five times in ten minutes'
+        last[group] = is_growth
 
 
 def never_removes_busy(evidence):
@@ -237,7 +254,7 @@ def clean_logs(evidence):
                 yield 0, f'{replica}: {line.strip()[:300]}'
 
 
-LAWS = (never_above_max, never_below_min, never_bought_twice, never_removes_busy, one_leader, terms_in_order,
+LAWS = (never_above_max, never_below_min, never_bought_twice, never_flaps, never_removes_busy, one_leader, terms_in_order,
         only_allowed_writes, never_forbidden, never_fewer_than_run, held_on_missing, settled, nothing_left_over,
         clean_logs)
 DRY_LAWS = (never_writes, never_forbidden, clean_logs)

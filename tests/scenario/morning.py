@@ -99,13 +99,13 @@ def broken_machines(s):
     """A GPU that never appears and an image that cannot be pulled: found, told, replaced."""
     for fault, stage_name in (('gpu-never-appears', 'device'), ('image-pull-fails', 'image')):
         begun = time.time()
-        struck = s.machines.fault(fault, 'chat-spot', count=1)
+        struck = s.machines.fault(fault, '*', count=1)
         burst(s, 4)
         line = s.expect(f'a start is stuck ({fault})', lambda e=begun, n=stage_name: stuck_line(s, n, e), 60)
         if line:
             machine = line['machine']
             s.check(f'it says which machine and why: {line["why"]}', machine in line['why'])
-            s.expect(f'the machine {machine} goes', lambda m=machine: m not in machine_names(s, 'chat-spot'), 40)
+            s.expect(f'the machine {machine} goes', lambda m=machine: m not in machine_names(s), 40)
             s.expect('an event tells it', lambda m=machine: [e for e in s.told('NodeStuck|PodStuck|StartStuck') if
                                                              m in e['note'] or m == e['name']], 15)
         s.machines.end_faults(struck['id'])
@@ -123,21 +123,22 @@ def stuck_line(s, stage_name, since):
     return None
 
 
-def machine_names(s, group):
-    return [m['id'] for m in s.group(group)['machines'] if m['state'] != 'terminating']
+def machine_names(s):
+    return [m['id'] for g in s.machines.groups().values() for m in g['machines'] if m['state'] != 'terminating']
 
 
 def bad_cloud(s):
     """An answer is lost and calls are throttled; the cloud of another pool hangs. Chat gets its machines, once."""
     hang = s.machines.fault('hang', 'embed')
-    lost = s.machines.fault('lost-answer', 'chat-spot', count=1)
+    lost = [s.machines.fault('lost-answer', group, count=1) for group in ('chat-spot', 'chat-od')]
     begun, before = time.time(), s.group('chat-spot')['desired'] + s.group('chat-od')['desired']
     burst(s, 4)
-    s.expect('an answer of the cloud is lost', lambda: [c for c in s.calls('chat-spot', 'grow', begun) if c['status'] == 0], 40)
+    s.expect('an answer of the cloud is lost', lambda: [c for g in ('chat-spot', 'chat-od')
+                                                     for c in s.calls(g, 'grow', begun) if c['status'] == 0], 40)
     throttle = s.machines.fault('throttle', 'chat-spot', for_s=60)
     s.expect('chat grows all the same, though the cloud of embed hangs',
              lambda: s.group('chat-spot')['desired'] + s.group('chat-od')['desired'] > before, 30)
-    for fault in (hang, lost, throttle):
+    for fault in (hang, *lost, throttle):
         s.machines.end_faults(fault['id'])
 
 
@@ -216,7 +217,12 @@ def quiet(s):
     s.expect('an event tells it', lambda: s.told('ScaledDown'), 10)
     s.expect('standby machines are kept stopped', lambda: any(m['state'] == 'stopped' for m in s.group('chat-od')['machines'])
              or s.group('chat-od')['standby_desired'] == 0, 30)
-    s.expect('no node is cordoned any more', lambda: not [n for n in s.watches['Node'].snapshot().values() if n['cordoned']], 60)
+    s.expect('no node is cordoned any more', lambda: not marked(s), 60)
+
+
+def marked(s):
+    stopped = {m['id'] for g in s.machines.groups().values() for m in g['machines'] if m['state'] == 'stopped'}
+    return [name for name, n in s.watches['Node'].snapshot().items() if n['cordoned'] and name not in stopped]
 
 
 def chat_size(s):

@@ -69,7 +69,7 @@ class Stage:
         self.marks, self.failures = [], []
         self.programs, self.watches, self.controllers = [], {}, {}
         self.machines = self.sampler = None
-        self.evidence = {'stale': [], 'expected_errors': [], 'lease': '', 'users': {}}
+        self.evidence = {'speed': self.speed, 'stale': [], 'expected_errors': [], 'lease': '', 'users': {}}
 
     # What is told, expected, waited for
 
