@@ -49,8 +49,9 @@ static bool wrong(struct reader *r, const char *found, const char *allowed)
 
 	if (r->at)
 		print_frames(r->at, path, sizeof path);
-	return error_set(r->e, ERROR_INVALID, "%s%sfound %s%s%s (byte %zu)", path, path[0] ? ": " : "", found,
-			 allowed ? "; allowed: " : "", allowed ? allowed : "", (size_t)(r->p - r->start));
+	error_set(r->e, ERROR_INVALID, "%s%sfound %s%s%s (byte %zu)", path, path[0] ? ": " : "", found,
+		  allowed ? "; allowed: " : "", allowed ? allowed : "", (size_t)(r->p - r->start));
+	return false;
 }
 
 static bool wrong_value(struct reader *r, const char *from, const char *allowed)
@@ -130,19 +131,22 @@ static bool skip_value(struct reader *r)
 /* Keys hardly ever hold escapes; those that do are compared unescaped. */
 static bool take_key(struct reader *r, const char **key, size_t *len)
 {
-	const char *plain;
+	const char *text = "", *plain;
+	size_t n = 0;
 
-	if (!take_quoted(r, key, len))
+	if (!take_quoted(r, &text, &n))
 		return false;
-	if (memchr(*key, '\\', *len)) {
-		const char *bad = decode_text(*key, *len, r->arena, &plain);
+	if (memchr(text, '\\', n)) {
+		const char *bad = decode_text(text, n, r->arena, &plain);
 		if (bad)
 			return wrong(r, bad, "a key");
-		*key = plain;
-		*len = strlen(plain);
+		text = plain;
+		n = strlen(plain);
 	}
 	if (!take(r, ':'))
 		return wrong(r, "a key without a value", "':'");
+	*key = text;
+	*len = n;
 	return true;
 }
 
@@ -298,8 +302,8 @@ static bool read_time(struct reader *r, const char *from, const char *text, size
 
 static bool read_quoted(struct reader *r, const struct field *f, void *slot)
 {
-	const char *from = r->p, *text, *bad;
-	size_t len;
+	const char *from = r->p, *text = "", *bad;
+	size_t len = 0;
 
 	if (!take_quoted(r, &text, &len))
 		return false;
@@ -414,13 +418,14 @@ bool decode_record(const struct decode_plan *p, const char *text, size_t len, st
 	return r.p == r.end || wrong(&r, "more text", "one value");
 }
 
-bool decode_member(const struct decode_plan *p, const char *key, size_t key_len, const char *text, size_t len,
-		   struct arena *a, void *record, struct error *e)
+bool decode_member(const struct decode_plan *p, struct decoded_text key, struct decoded_text value, struct arena *a,
+		   void *record, struct error *e)
 {
-	struct frame f = { .key = key, .len = key_len };
-	struct reader r = { .start = text, .p = text, .end = text + len, .arena = a, .e = e, .at = &f };
+	const char *text = value.text;
+	struct frame f = { .key = key.text, .len = key.len };
+	struct reader r = { .start = text, .p = text, .end = text + value.len, .arena = a, .e = e, .at = &f };
 	struct target_record to = { .bytes = record };
-	const struct decode_node *n = decode_child(&p->root, key, key_len);
+	const struct decode_node *n = decode_child(&p->root, key.text, key.len);
 
 	return !n || read_value(&r, n, &to);
 }

@@ -27,8 +27,8 @@ struct decode_plan {
 const struct decode_node *decode_child(const struct decode_node *n, const char *key, size_t len);
 
 /* One member of the object that the plan describes, into its record. */
-bool decode_member(const struct decode_plan *p, const char *key, size_t key_len, const char *text, size_t len,
-		   struct arena *a, void *record, struct error *e) MUST_USE;
+bool decode_member(const struct decode_plan *p, struct decoded_text key, struct decoded_text value, struct arena *a,
+		   void *record, struct error *e) MUST_USE;
 
 /* Finding the end of a container without looking into it. */
 struct scan {

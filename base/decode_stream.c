@@ -127,8 +127,9 @@ static bool use_value(struct decoder *d, const char *text, size_t len, struct er
 	if (len > d->cap)
 		return error_set(e, ERROR_INVALID, "a record of more than %zu bytes", d->cap);
 	if (d->purpose == MEMBER)
-		return decode_member(d->setup.document, d->key.text, d->key.len, text, len, &d->document_arena,
-				     d->setup.document_record, e);
+		return decode_member(d->setup.document, (struct decoded_text){ d->key.text, d->key.len },
+				     (struct decoded_text){ text, len }, &d->document_arena, d->setup.document_record,
+				     e);
 	if (d->purpose == RECORD) {
 		ok = decode_record(d->setup.records, text, len, &d->arena, d->record, e) &&
 		     d->setup.emit(d->setup.user, d->record, e);

@@ -59,6 +59,7 @@ void credential_let_go(struct credential_shown *s)
 
 static struct credential_shown *held(struct credential_shown *s)
 {
+	assert(s);
 	s->holders++;
 	return s;
 }

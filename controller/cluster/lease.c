@@ -2,6 +2,7 @@
 
 #include "controller/cluster/lease_record.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static void free_lease(struct lease *l)
 	void (*closed)(void *user) = l->closed;
 	void *user = l->closed_user;
 
+	assert(closed);
 	timer_stop(&l->next);
 	timer_stop(&l->deadline);
 	arena_release(&l->arena);

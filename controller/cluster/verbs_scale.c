@@ -80,7 +80,7 @@ static void kinds_came(struct api_call *call)
 {
 	struct plural_call *c = call->user;
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct found_kinds all;
+	struct found_kinds all = { 0 };
 
 	c->error = call->error;
 	if (call->status == 404)

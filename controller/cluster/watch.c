@@ -83,7 +83,7 @@ static void begin_after(struct watch *w, millis wait)
 /* One watch of five minutes and up to one more, so that many do not end together. */
 static void add_timeout(struct watch *w)
 {
-	double spread = random_uniform(&w->retry.random) * (WATCH_TIMEOUT / 5);
+	double spread = random_uniform(&w->retry.random) * WATCH_TIMEOUT / 5;
 
 	buf_printf(&w->path, "&timeoutSeconds=%d", WATCH_TIMEOUT + (int)spread);
 }
@@ -164,7 +164,7 @@ static millis slowly(struct watch *w)
 {
 	millis slow = w->spec.slow ? w->spec.slow : WATCH_SLOW;
 
-	return slow + (millis)(random_uniform(&w->retry.random) * (double)(slow / 5));
+	return slow + (millis)(random_uniform(&w->retry.random) * (double)slow / 5);
 }
 
 static void list_anew(struct watch *w)

@@ -6,9 +6,9 @@
 static bool hex_value(char c, uint64_t *value)
 {
 	if (c >= '0' && c <= '9')
-		*value = (uint64_t)(c - '0');
+		*value = (unsigned char)c - '0';
 	else if (c >= 'a' && c <= 'f')
-		*value = (uint64_t)(c - 'a' + 10);
+		*value = (unsigned char)c - 'a' + 10U;
 	else
 		return false;
 	return true;
