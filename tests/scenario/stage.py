@@ -148,10 +148,7 @@ class Stage:
 
     def accounts(self, *names):
         """Service accounts with exactly the rights of deploy/rbac.yaml, one per replica so that they can be told apart."""
-        rules = os.path.join(ROOT, 'deploy', 'rbac.yaml')
-        if not os.path.exists(rules):
-            rules = '/tmp/rbacK.yaml'
-        self.must('kubectl', 'apply', '-f', rules)
+        self.must('kubectl', 'apply', '-f', os.path.join(ROOT, 'deploy', 'rbac.yaml'))
         for name in names:
             self.kube.create({'apiVersion': 'v1', 'kind': 'ServiceAccount', 'metadata': {'name': name, 'namespace': SPACE}})
         subjects = [{'kind': 'ServiceAccount', 'name': name, 'namespace': SPACE} for name in names]
