@@ -154,6 +154,18 @@ static int64_t idle_node_places(const struct controller *c, size_t pool, size_t 
 	return 0;
 }
 
+/* Replicas' worth of warm GPUs that placeholders hold; one that is still a start is not counted twice. */
+static int64_t held_places(const struct controller *c, size_t pool, size_t position, const struct pool_group_view *v)
+{
+	int64_t places = is_held(c, pool) ? v->placeholder_places : 0;
+
+	for (size_t i = 0; i < c->starts.count && places > 0; i++) {
+		const struct start *s = &c->starts.items[i];
+		places -= s->pool == pool && s->group == (int64_t)position && s->pod[0];
+	}
+	return places;
+}
+
 static struct group_input show_group(struct controller *c, size_t pool, size_t position, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -161,7 +173,7 @@ static struct group_input show_group(struct controller *c, size_t pool, size_t p
 	size_t group = spec->groups[position];
 	const struct node_group *g = &c->groups[group];
 	int64_t stopped = node_group_count(g, MACHINE_STOPPED);
-	struct group_input in = { .ready = v->ready + v->placeholder_places,
+	struct group_input in = { .ready = v->ready + held_places(c, pool, position, v),
 				  .draining = v->draining,
 				  .least_on_node = v->least_on_node,
 				  .billed_gpus_milli = billed(c, pool, group, v),
@@ -196,23 +208,23 @@ static void show_schedule(struct controller *c, struct live_pool *p, struct pool
 	in->schedule_next_at = p->schedule.next_at;
 }
 
-/* Pods without a node that no start of ours is meant for. */
-static int64_t unexpected(const struct controller *c, size_t pool)
+/*
+ * Pods that somebody else asks for, ready or not. Of a workload that we scale: all of them when they are more than we
+ * set, and while none serves, because then nothing else tells of need.
+ */
+static int64_t wanted_pods(const struct controller *c, size_t pool)
 {
-	int64_t pending = c->pools[pool].view.pending;
+	const struct pool_view *v = &c->pools[pool].view;
+	int64_t set = scale_set(c, pool), wanted = v->ready + v->starting + v->pending;
 
-	for (size_t i = 0; i < c->starts.count && !runs_work(c, pool); i++) {
-		const struct start *s = &c->starts.items[i];
-		pending -= s->pool == pool && !s->pod[0] && s->kind != START_REFILL;
-	}
-	return pending > 0 ? pending : 0;
+	return set == ABSENT || wanted > set || !v->ready ? wanted : 0;
 }
 
 static struct pool_input show_pool(struct controller *c, struct live_pool *p, const struct group_input *groups)
 {
 	struct pool_input in = { .scrapes_expected = p->expected,
 				 .scrapes_fresh = p->fresh,
-				 .pending_pods = unexpected(c, p->index),
+				 .wanted_pods = wanted_pods(c, p->index),
 				 .inter_token_latency_us = p->itl_count ? p->itl_sum / p->itl_count : ABSENT,
 				 .kv_cache_permille = p->kv_count ? p->kv_sum / p->kv_count : ABSENT };
 

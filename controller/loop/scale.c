@@ -49,6 +49,13 @@ int64_t scale_beyond_plan(struct controller *c, size_t pool)
 	return drain_replicas_left(c, pool) + c->pools[pool].view.elsewhere + c->pools[pool].starving;
 }
 
+int64_t scale_set(const struct controller *c, size_t pool)
+{
+	const struct scale_target *t = &c->pools[pool].scale;
+
+	return is_scaled(c, pool) && t->wanted != ABSENT ? t->is : ABSENT;
+}
+
 static void drive(struct controller *c, size_t pool)
 {
 	struct live_pool *p = &c->pools[pool];

@@ -136,11 +136,8 @@ static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_
 		headroom = at_least(headroom, in->schedule_next_floor);
 	int64_t demand = ceiling_of(m->demand.level - .05);
 	w->floor = headroom > 0 ? demand + headroom : 0;
-	if (w->floor < 1 && in->pending_pods > 0)
-		w->floor = 1;
-	/* Blind, only the API server tells of need. */
-	if (l->reading.signals >= SIGNALS_STALE && in->pending_pods > 0)
-		w->floor = at_least(w->floor, in->ready + in->pending_pods);
+	/* At zero, and blind, nothing else tells of need. */
+	w->floor = at_least(w->floor, in->wanted_pods);
 	w->ceiling = spec->headroom_max > 0 ? demand + at_least(spec->headroom_max, headroom) : INT64_MAX;
 }
 

@@ -323,7 +323,7 @@ static void blindness_keeps_the_stock_and_hears_the_api_server(void **state)
 	t.blind = true;
 	toy_run(&t, 6 * HOUR);
 	assert_true(t.standby[0] + (toy_ready(&t) - ready) >= 15);
-	t.pending_pods = 6;
+	t.wanted_pods = toy_ready(&t) + 6;
 	toy_run(&t, 5 * MINUTE);
 	assert_true(toy_ready(&t) + toy_on_the_way(&t) >= ready + 6);
 	toy_end(&t);

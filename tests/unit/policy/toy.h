@@ -36,7 +36,7 @@ struct toy {
 	bool refuse[TOY_GROUPS]; /* cold starts there are refused */
 	bool refuse_wakes, blind;
 	int64_t fresh_permille;
-	int64_t pending_pods, schedule_floor, schedule_next_floor;
+	int64_t wanted_pods, schedule_floor, schedule_next_floor;
 	millis schedule_next_at;
 	struct deadline_input deadline;
 	int64_t asked_cold, asked_wake, released;
@@ -202,7 +202,7 @@ static inline void toy_observe(struct toy *t)
 			   .scrapes_fresh = t->blind ? 0 : ready * 3 * t->fresh_permille / 1000,
 			   .ready = ready,
 			   .lent = t->lent,
-			   .pending_pods = t->pending_pods,
+			   .wanted_pods = t->wanted_pods,
 			   .schedule_floor = t->schedule_floor,
 			   .schedule_next_floor = t->schedule_next_floor,
 			   .schedule_next_at = t->schedule_next_at,
