@@ -83,6 +83,8 @@ void timer_start(struct loop *l, struct timer *t, millis after, void (*fire)(str
 	ev_now_update(l->ev);
 	ev_timer_init(&t->watcher, on_timer, (double)after / 1000., 0.);
 	t->watcher.data = t;
+	if (t->is_urgent)
+		ev_set_priority(&t->watcher, EV_MAXPRI);
 	ev_timer_start(l->ev, &t->watcher);
 }
 

@@ -29,6 +29,7 @@ struct timer {
 	void (*fire)(struct timer *t); /* set by timer_start; may start, stop or free the timer */
 	void *user;		       /* the caller's */
 	struct loop *loop;
+	bool is_urgent;	  /* of all that is due it fires first; set before timer_start() */
 	ev_timer watcher; /* private */
 };
 

@@ -21,6 +21,7 @@ struct api {
 	size_t active;
 	enum api_gate gate;
 	char why_not[160];
+	millis until; /* writes only before; 0: no limit */
 	struct api_counts counts;
 	uint64_t seed, streams;
 	struct arena texts; /* of the kinds */
@@ -124,7 +125,9 @@ const struct api_kind *api_kind_learn(struct api *a, const struct api_kind *k)
 /* The one place where a writing call is kept back. */
 static bool is_barred(const struct api *a, enum api_effect effect)
 {
-	return effect == API_WRITE ? a->gate != API_GATE_OPEN : effect == API_LEASE && a->gate == API_GATE_SHUT;
+	if (effect == API_WRITE)
+		return a->gate != API_GATE_OPEN || (a->until && loop_now(a->loop) >= a->until);
+	return effect == API_LEASE && a->gate == API_GATE_SHUT;
 }
 
 static void link_call(struct api *a, struct api_call *c)
@@ -188,7 +191,8 @@ static void end_soon(struct api_call *c)
 static void bar(struct api_call *c)
 {
 	c->is_barred = true;
-	error_set(&c->error, ERROR_CANCELLED, "%s %s: not sent: %s", c->method, c->path, c->api->why_not);
+	error_set(&c->error, ERROR_CANCELLED, "%s %s: not sent: %s", c->method, c->path,
+		  c->api->gate == API_GATE_OPEN ? "the lease ran out" : c->api->why_not);
 	end_soon(c);
 }
 
@@ -444,6 +448,11 @@ void api_set_gate(struct api *a, enum api_gate gate, const char *why_not)
 			c->is_barred = true;
 			stop(c);
 		}
+}
+
+void api_set_until(struct api *a, millis until)
+{
+	a->until = until;
 }
 
 void api_set_writes(struct api *a, bool allowed, const char *why_not)

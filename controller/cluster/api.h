@@ -101,6 +101,9 @@ void api_set_gate(struct api *a, enum api_gate gate, const char *why_not);
 /* The same with two positions: open, or lease only. */
 void api_set_writes(struct api *a, bool allowed, const char *why_not);
 
+/* By loop_now(): from then on writing calls are kept back too, whatever else fires first. 0: no such time. */
+void api_set_until(struct api *a, millis until);
+
 const char *api_server(const struct api *a);
 const char *api_namespace(const struct api *a);
 struct loop *api_loop(const struct api *a);

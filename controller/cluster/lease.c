@@ -174,6 +174,8 @@ static void renewed(struct lease *l)
 	l->is_held = true;
 	l->renewed_at = l->sent_at;
 	l->deadline.user = l;
+	l->deadline.is_urgent = true; /* woken late, we must not act before we know that we lost */
+	api_set_until(l->setup.api, l->renewed_at + l->setup.renew_deadline);
 	timer_start(api_loop(l->setup.api), &l->deadline, left > 0 ? left : 0, deadline_passed);
 	if (is_new)
 		l->setup.on_won(l->setup.user);

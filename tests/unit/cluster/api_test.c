@@ -395,6 +395,25 @@ static void the_gate(void **state)
 		}
 }
 
+static void no_writes_after_the_lease(void **state)
+{
+	static const struct peer_step script[] = { ANSWER("200", "Content-Length: 2\r\n", "ok"), END };
+
+	(void)state;
+	for (int is_late = 0; is_late < 2; is_late++) {
+		struct api_call c = { .method = "POST", .path = "/x", .body = "{}", .effect = API_WRITE };
+		begin(script);
+		world.api = api_open(&(struct api_setup){
+			.loop = world.loop, .http = world.http, .clock = &world.clock, .access = &world.access });
+		api_set_until(world.api, loop_now(world.loop) + (is_late ? 0 : MINUTE));
+		finish(&c);
+		assert_int_equal(c.is_barred, is_late);
+		if (is_late)
+			assert_string_equal(world.error.message, "POST /x: not sent: the lease ran out");
+		free(end());
+	}
+}
+
 static void closing_the_gate_stops_what_is_on_its_way(void **state)
 {
 	static const struct peer_step script[] = {
@@ -500,6 +519,7 @@ int main(void)
 		cmocka_unit_test(plugins_that_fail),
 		cmocka_unit_test(an_expired_credential_is_asked_for_again),
 		cmocka_unit_test(the_gate),
+		cmocka_unit_test(no_writes_after_the_lease),
 		cmocka_unit_test(closing_the_gate_stops_what_is_on_its_way),
 		cmocka_unit_test(the_gate_closes_on_those_that_wait),
 		cmocka_unit_test(deadlines_and_caps),

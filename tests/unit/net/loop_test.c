@@ -31,6 +31,24 @@ static void timers_fire_in_the_order_of_their_ends(void **state)
 	loop_close(l);
 }
 
+/* After a long sleep everything is due at once: what bars the rest comes first. */
+static void an_urgent_timer_is_first(void **state)
+{
+	struct loop *l = loop_open();
+	struct timer a = { .user = "a" }, b = { .user = "b" }, last = { .user = "u", .is_urgent = true };
+
+	(void)state;
+	order[0] = '\0';
+	timer_start(l, &a, 0, note);
+	timer_start(l, &b, 1, note);
+	timer_start(l, &last, 2, note);
+	for (millis start = loop_now(l); loop_now(l) - start < 5;)
+		;
+	loop_run(l);
+	assert_string_equal(order, "uab");
+	loop_close(l);
+}
+
 static void a_timer_never_fires_early(void **state)
 {
 	struct loop *l = loop_open();
@@ -131,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timers_fire_in_the_order_of_their_ends),
+		cmocka_unit_test(an_urgent_timer_is_first),
 		cmocka_unit_test(a_timer_never_fires_early),
 		cmocka_unit_test(a_stopped_timer_is_silent),
 		cmocka_unit_test(a_timer_set_anew_fires_once),
