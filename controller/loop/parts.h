@@ -8,6 +8,7 @@
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/node_group.h"
+#include "controller/loop/stage_times.h"
 #include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
 #include "signals/scrape.h"
@@ -58,6 +59,7 @@ struct live_pool {
 	struct placeholder placeholder;
 	struct pool_view view; /* of the last look, in the tick's arena */
 	int64_t stuck[STAGE_COUNT], stuck_in_a_row;
+	struct stage_times stages[STAGE_COUNT];
 	millis stuck_at;
 	char stuck_reason[256], reason[512];
 	millis changed_at;

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const millis STUCK_NOW = 10 * MINUTE;
 /* Calls that are under way when we stop acting are cancelled; a deadline of theirs is the longest that one may last. */
@@ -62,6 +63,8 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 					.stuck_reason = p->stuck_reason,
 					.unschedulable = unschedulable(c, i, a) };
 	memcpy(out->stuck, p->stuck, sizeof out->stuck);
+	for (int k = 0; k < STAGE_COUNT; k++)
+		out->stage[k] = stage_times_show(&p->stages[k]);
 	problems_find(c, i, out->problem, a);
 }
 
@@ -139,6 +142,35 @@ static struct published_counts provider_calls(const struct controller *c, struct
 	return list(items, n);
 }
 
+static struct published_counts api_calls(const struct controller *c, struct arena *a)
+{
+	struct api_counts told = api_counts(c->api);
+	struct published_count *items = arena_array(a, struct published_count, 5);
+
+	items[0] = (struct published_count){ .labels = { "all" }, .count = told.calls };
+	items[1] = (struct published_count){ .labels = { "failed" }, .count = told.failures };
+	items[2] = (struct published_count){ .labels = { "repeated" }, .count = told.retries };
+	items[3] = (struct published_count){ .labels = { "throttled" }, .count = told.throttled };
+	items[4] = (struct published_count){ .labels = { "barred" }, .count = told.barred };
+	return list(items, 5);
+}
+
+/* The log that was not folded in yet counts, too. */
+static int64_t history_bytes(const struct controller *c)
+{
+	static const char *const ends[] = { "", "-wal" };
+	int64_t sum = 0;
+
+	for (int i = 0; i < 2; i++) {
+		char path[4096];
+		struct stat s;
+		snprintf(path, sizeof path, "%s%s", c->settings.history_path, ends[i]);
+		if (!stat(path, &s))
+			sum += s.st_size;
+	}
+	return sum;
+}
+
 static struct published_counts evictions(const struct controller *c, struct arena *a)
 {
 	struct published_count *items = arena_array(a, struct published_count, EVICTION_FAILED + 1);
@@ -211,6 +243,8 @@ void publish(struct controller *c)
 		show_group(c, i, a);
 	show_watches(c, a);
 	p->provider_calls = provider_calls(c, a);
+	p->api_calls = api_calls(c, a);
+	p->history_bytes = history_bytes(c);
 	p->evictions = evictions(c, a);
 	p->nodes = nodes(c, a);
 	p->events = events(c, a);

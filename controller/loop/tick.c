@@ -43,6 +43,7 @@ static void note_changes(struct controller *c)
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
 		struct live_pool *p = &c->pools[i];
 		int64_t size = c->plan.pools[i].decision.decided;
+		stage_times_note(p->stages, &c->snapshot.pools[i]);
 		if (size == p->published_size)
 			continue;
 		p->changed_at = c->snapshot.now;

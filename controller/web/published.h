@@ -147,7 +147,7 @@ struct published {
 	size_t watch_count;
 
 	struct published_counts provider_calls; /* labels: provider, verb, error kind ("none" when it went well) */
-	struct published_counts api_calls;	/* labels: verb, error kind */
+	struct published_counts api_calls;	/* labels: "all", and of these "failed", ... */
 	struct published_counts evictions;	/* labels: result */
 	struct published_counts nodes;		/* labels: what was done: "removed", "stopped", "cordoned" ... */
 	struct published_counts events;		/* labels: "sent", "merged", "dropped" */
