@@ -96,6 +96,17 @@ def curl_lists(rig):
     return total, size
 
 
+def wait_until_cached(rig):
+    """The API server's cache follows etcd with a delay: until two lists in a row have the same size."""
+    before = 0
+    while True:
+        size = curl_lists(rig)[1]
+        if size == before:
+            return
+        before = size
+        time.sleep(2)
+
+
 def status_of(pid, key):
     with open(f'/proc/{pid}/status', encoding='utf-8') as file:
         return int(next(line.split()[1] for line in file if line.startswith(key + ':'))) / 1024
@@ -183,6 +194,7 @@ def measure(folder, arguments, url):
         etcd = f'http://127.0.0.1:{file.read().strip()}'
     subprocess.run([arguments.machines, 'populate', '--kubeconfig', os.environ['KUBECONFIG'], '--nodes',
                     str(arguments.nodes), '--pods', str(arguments.pods), '--etcd', etcd], check=True)
+    wait_until_cached(rig)
     pool = large_pool(folder, url, arguments.nodes)
     theirs, ours, ratio, size = first_list(folder, arguments, pool)
     rest, after, peak, idle, busy = steady(folder, arguments, pool)
