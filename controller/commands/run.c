@@ -5,6 +5,7 @@
 #include "base/terminal.h"
 #include "controller/commands/access.h"
 #include "controller/loop/controller.h"
+#include "controller/web/metrics.h"
 #include "controller/web/web.h"
 
 #include <signal.h>
@@ -16,7 +17,7 @@
 
 struct run_options {
 	struct option_list pools;
-	bool watches, is_dry_run, does_not_elect;
+	bool watches, is_dry_run, does_not_elect, prints_metrics;
 	struct access_options access;
 	const char *db, *listen, *address, *lease, *identity, *log_format, *log_level;
 	millis tick, retain, duration, renew, retry;
@@ -72,6 +73,8 @@ static const struct option_row rows[] = {
 	  "auto|json|text" },
 	{ "log-level", 0, OPTION_CHOICE, "LEVEL", "the least that is logged (default: info)", &options.log_level,
 	  "debug|info|warn|error" },
+	{ "print-metrics", 0, OPTION_FLAG, NULL, "print what /metrics tells (docs/metrics.md), and do nothing",
+	  &options.prints_metrics, NULL },
 };
 
 struct running {
@@ -120,7 +123,8 @@ static bool load_pools(const struct command *c, struct running *r, int *code)
 	bool ok = true;
 
 	if (options.pools.count)
-		ok = manifest_load(options.pools.items, options.pools.count, &r->arena, &r->manifest, &f, &e);
+		ok = manifest_load(options.pools.items, options.pools.count, &r->arena, &r->manifest, &f, &e) &&
+		     manifest_check_live(&r->manifest, &f, &e);
 	if (!ok) {
 		struct buf text = { 0 };
 		for (size_t i = 0; i < f.count; i++) {
@@ -275,6 +279,15 @@ static int run_until_stopped(const struct command *c, struct running *r)
 	return r->failure.kind != ERROR_NONE ? command_failed(c, &r->failure) : EXIT_DONE;
 }
 
+static int print_metrics(void)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	metrics_write_reference(&text);
+	fputs(text.text, stdout);
+	return EXIT_DONE;
+}
+
 static int run(int argc, char **argv)
 {
 	struct running r = { 0 };
@@ -288,6 +301,8 @@ static int run(int argc, char **argv)
 			  "found '%.100s'; allowed: no arguments; manifests are given with --pool FILE", argv[rest]);
 		return command_failed(&command_run, &e);
 	}
+	if (options.prints_metrics)
+		return print_metrics();
 	if (!options.pools.count && !options.watches) {
 		error_set(
 			&e, ERROR_INVALID,

@@ -8,15 +8,32 @@
 static const char *const type_names[] = { "gauge", "counter", "histogram" };
 static const struct metric_list *const lists[] = { &pool_metrics, &group_metrics, &loop_metrics, &process_metrics };
 
+/* Bytes of the UTF-8 character at `text`, 0 where there is none. One bad byte, and Prometheus refuses the whole page.
+ */
+static size_t character(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	size_t len = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+	bool is_overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+	bool is_none = (c[0] == 0xed && c[1] >= 0xa0) || (c[0] == 0xf4 && c[1] >= 0x90);
+
+	for (size_t i = 1; i < len; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	return is_overlong || is_none ? 0 : len;
+}
+
 static void escape(const char *text, bool is_label, struct buf *out)
 {
-	for (; *text; text++) {
+	while (*text) {
+		size_t len = character(text);
 		if (*text == '\n')
 			buf_text(out, "\\n");
 		else if (*text == '\\' || (is_label && *text == '"'))
 			buf_printf(out, "\\%c", *text);
 		else
-			buf_append(out, text, 1);
+			buf_append(out, len ? text : "?", len ? len : 1);
+		text += len ? len : 1;
 	}
 }
 
@@ -127,10 +144,19 @@ void metrics_write(const struct published *p, struct buf *out)
 		}
 }
 
+static const char head[] = "# Metrics\n"
+			   "\n"
+			   "Written by `preheat run --print-metrics` from the tables that make the page "
+			   "(controller/web/metrics_*.c): change\n"
+			   "those, not this file. `/metrics` is Prometheus text; what is not known has no sample, and "
+			   "never stands as 0. Pools and\n"
+			   "node groups are told by the replica of the controller that leads.\n";
+
 void metrics_write_reference(struct buf *out)
 {
+	buf_text(out, head);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-		buf_printf(out, "%s### %s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n", i ? "\n" : "",
+		buf_printf(out, "\n## %s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n",
 			   lists[i]->title);
 		for (size_t k = 0; k < lists[i]->count; k++) {
 			const struct metric *m = &lists[i]->metrics[k];

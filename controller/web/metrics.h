@@ -5,5 +5,5 @@
 
 /* All metrics that the value has something to say about; a zeroed value can be written. */
 void metrics_write(const struct published *p, struct buf *out);
-/* A table in Markdown: name, type, labels, meaning. For docs/running.md. */
+/* docs/metrics.md: name, type, labels, meaning of each. */
 void metrics_write_reference(struct buf *out);

@@ -4,6 +4,7 @@
 #include "controller/web/pool_figures.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct pool_labels {
 	struct metric_label items[METRIC_LABELS + 1];
@@ -164,16 +165,35 @@ static void write_stuck(struct metric_sink *s)
 				      s->shown->pools[i].stuck[k], 0);
 }
 
+/* Pods of several shapes may wait for the same reason: one sample. */
+static bool was_told(const struct published_counts *c, size_t k)
+{
+	for (size_t i = 0; i < k; i++)
+		if (!strcmp(c->items[i].labels[0], c->items[k].labels[0]))
+			return true;
+	return false;
+}
+
+static int64_t sum_like(const struct published_counts *c, size_t k)
+{
+	int64_t sum = 0;
+
+	for (size_t i = k; i < c->count; i++)
+		if (!strcmp(c->items[i].labels[0], c->items[k].labels[0]))
+			sum += c->items[i].count;
+	return sum;
+}
+
 static void write_unschedulable(struct metric_sink *s)
 {
 	for (size_t i = 0; s->shown->pools && i < pool_count(s); i++) {
 		const struct published_counts *c = &s->shown->pools[i].unschedulable;
-		for (size_t k = 0; k < c->count; k++)
-			metric_sample(s,
-				      labels_of(s, i, (struct metric_label){ "reason", c->items[k].labels[0] },
-						(struct metric_label){ 0 })
-					      .items,
-				      c->items[k].count, 0);
+		for (size_t k = 0; k < c->count; k++) {
+			struct metric_label reason = { "reason", c->items[k].labels[0] };
+			if (!was_told(c, k))
+				metric_sample(s, labels_of(s, i, reason, (struct metric_label){ 0 }).items,
+					      sum_like(c, k), 0);
+		}
 	}
 }
 
