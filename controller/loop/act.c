@@ -111,6 +111,8 @@ static void cancel_machine(struct controller *c, size_t pool, size_t group, enum
 
 	if (!m || starts_know_machine(&c->starts, machine))
 		return; /* another replica still waits for it */
+	if (n && n->is_known && node_is_needed(c, n, pool))
+		return; /* others came to serve there meanwhile */
 	if (n && n->is_known)
 		drain_begin(c, n, pool, fate, "cancelled before it served");
 	else
@@ -210,11 +212,14 @@ void act(struct controller *c)
 	act_soon(c);
 }
 
+static const millis DRAIN_POLL = SECOND / 2;
+
 static void drive(struct timer *t)
 {
 	struct controller *c = t->user;
 
-	if (c->state != STATE_LEADING || c->is_stopping)
+	c->is_due_soon = false;
+	if (!lead_may_act(c))
 		return;
 	if (c->targets_changed)
 		observe_targets(c);
@@ -225,14 +230,17 @@ static void drive(struct timer *t)
 		scale_drive(c);
 		placeholder_drive(c);
 	}
+	if (c->drains.first) /* they also wait for time to pass */
+		timer_start(c->loop, &c->soon, DRAIN_POLL, drive);
 }
 
 void act_soon(void *user)
 {
 	struct controller *c = user;
 
-	if (timer_is_running(&c->soon) || c->state != STATE_LEADING || c->is_stopping)
+	if (c->is_due_soon || c->state != STATE_LEADING || c->is_stopping)
 		return;
 	c->soon.user = c;
+	c->is_due_soon = true;
 	timer_start(c->loop, &c->soon, 0, drive);
 }

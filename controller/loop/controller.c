@@ -49,10 +49,8 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 	cluster_ignore_stamps(c->cluster, s->clock->speed > 1);
 	cluster_on_change(c->cluster, machines_event, c);
 	fleet_tell_cluster(c);
-	c->events = events_open(&(struct events_setup){ .api = s->api,
-							.controller = "preheat.dev/controller",
-							.instance = s->identity,
-							.name_space = s->namespace });
+	c->events = events_open(&(struct events_setup){
+		.api = s->api, .controller = "preheat.dev/controller", .instance = s->identity });
 	cluster_watch_start(c->cluster, s->api);
 	objects_open(c);
 	if (!lead_open(c, e)) {

@@ -44,12 +44,12 @@ static void changed(struct node_change *call)
 	if (call->error.kind != ERROR_NONE) {
 		if (call->error.kind != ERROR_CANCELLED)
 			log_warn("node-mark-failed", LOG_S("node", d->node), LOG_E(&call->error), LOG_END);
-		bool is_final = call->error.kind == ERROR_CANCELLED || call->error.kind == ERROR_NOT_FOUND ||
-				d->step == DRAIN_UNMARK;
+		bool is_final = call->error.kind == ERROR_CANCELLED || call->error.kind == ERROR_NOT_FOUND;
 		d->step = is_final ? DRAIN_OVER : d->step;
 		d->quiet_until = loop_now(c->loop) + 5 * SECOND;
 	} else {
 		d->step = d->step == DRAIN_MARK ? DRAIN_EVICT : DRAIN_OVER;
+		d->marked_at = loop_now(c->loop);
 	}
 	act_soon(c);
 }
@@ -147,6 +147,17 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool)
 	return left;
 }
 
+/* A pod that was bound just before the cordon shows a moment later, on another watch (Cluster Autoscaler waits 5 s
+ * after its taint). */
+static bool has_settled(const struct drain *d)
+{
+	const struct controller *c = d->controller;
+	millis wait = clock_real(c->clock, 5 * SECOND);
+
+	return d->fate == FATE_LEND ||
+	       (cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND));
+}
+
 /* The machine has nothing left that we may not end. */
 static void emptied(struct drain *d)
 {
@@ -213,7 +224,7 @@ static void step(struct drain *d)
 		mark(d, true);
 		break;
 	case DRAIN_EVICT:
-		if (drain_evict(d, n))
+		if (drain_evict(d, n) && has_settled(d))
 			emptied(d);
 		break;
 	case DRAIN_REMOVE:
@@ -265,6 +276,10 @@ static void unmark_strays(struct controller *c)
 
 void drains_drive(struct controller *c)
 {
+	if (c->context.is_barred) {
+		drains_stop(c);
+		return;
+	}
 	unmark_strays(c);
 	for (struct drain *d = c->drains.first; d; d = d->next)
 		step(d);
@@ -279,10 +294,12 @@ void drains_adopt(struct controller *c)
 
 	for (size_t i = 0; i < count; i++)
 		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
-		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name)) {
+		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
+		    fleet_of(c)->pools[drain_pool(c, nodes[i])].mode == MODE_ACT) {
 			struct drain *d = add(c, nodes[i]->name, nodes[i]->machine_id, nodes[i]->group);
 			d->pool = drain_pool(c, nodes[i]);
 			d->step = DRAIN_EVICT;
+			d->marked_at = loop_now(c->loop);
 		}
 	arena_release(&a);
 }

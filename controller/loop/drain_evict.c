@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const FIRST_TO_GO = "-1000000";
+enum { FIRST_TO_GO_COST = -1000000 };
+
+static const millis EVICT_AGAIN = 5 * SECOND; /* of the world; Cluster Autoscaler: 10 s */
+
 bool machine_is_wanted(const struct machine *m)
 {
 	return m->state == MACHINE_RUNNING || m->state == MACHINE_WAKING;
@@ -22,6 +27,18 @@ size_t drain_pool(const struct controller *c, const struct node *n)
 	return pool;
 }
 
+/* Once a drain: a budget that holds, or an API server that is away, is asked again and again. */
+static void tell_failure(const struct pod_eviction *e, const struct eviction *call)
+{
+	if (call->error.kind == ERROR_NONE || call->error.kind == ERROR_CANCELLED ||
+	    (e->drain && e->drain->has_complained))
+		return;
+	if (e->drain)
+		e->drain->has_complained = true;
+	log_warn("eviction-held", LOG_S("pod", e->pod), LOG_S("result", eviction_result_name(call->result)),
+		 LOG_E(&call->error), LOG_END);
+}
+
 static void evicted(struct eviction *call)
 {
 	struct pod_eviction *e = call->user;
@@ -30,18 +47,13 @@ static void evicted(struct eviction *call)
 
 	e->is_busy = false;
 	c->drains.evictions[call->result]++;
-	if (call->error.kind != ERROR_NONE && call->error.kind != ERROR_CANCELLED && call->result != EVICTION_BUDGET &&
-	    call->result != EVICTION_THROTTLED)
-		log_warn("eviction-failed", LOG_S("pod", e->pod), LOG_S("result", eviction_result_name(call->result)),
-			 LOG_E(&call->error), LOG_END);
+	tell_failure(e, call);
 	if (d) {
 		d->in_flight--;
 		if (call->error.kind == ERROR_CANCELLED)
 			d->step = DRAIN_OVER;
 		else if (call->result != EVICTION_DONE && call->result != EVICTION_GONE)
-			d->quiet_until =
-				loop_now(c->loop) +
-				(call->retry_after > 0 ? call->retry_after : clock_real(c->clock, 10 * SECOND));
+			d->quiet_until = loop_now(c->loop) + (call->retry_after > 0 ? call->retry_after : EVICT_AGAIN);
 	} else {
 		for (struct pod_eviction **at = &c->drains.lone; *at; at = &(*at)->next)
 			if (*at == e) {
@@ -80,6 +92,44 @@ void drain_evict_pod(struct controller *c, const char *namespace, const char *na
 	start(e, namespace, name, uid);
 }
 
+/* The controller of the pod takes one away when we lower its number, perhaps before it has heard of the eviction: it
+ * shall choose this one. */
+static void marked(struct mark_call *call)
+{
+	struct pod_eviction *e = call->user;
+
+	buf_release(&call->path);
+	buf_release(&call->body);
+	e->is_busy = false;
+	e->drain->in_flight--;
+	e->is_marked = true; /* or cannot be: the eviction goes on without */
+	act_soon(e->controller);
+}
+
+static void mark(struct pod_eviction *e, const struct pod *p)
+{
+	snprintf(e->namespace, sizeof e->namespace, "%s", p->namespace);
+	snprintf(e->pod, sizeof e->pod, "%s", p->name);
+	pod_uid_text(p, e->uid);
+	e->is_busy = true;
+	e->cost = (struct verb_pair){ "controller.kubernetes.io/pod-deletion-cost", FIRST_TO_GO };
+	e->mark = (struct mark_call){
+		.object = { .api_version = "v1", .plural = "pods", .name_space = e->namespace, .name = e->pod },
+		.annotations = &e->cost,
+		.annotation_count = 1,
+		.done = marked,
+		.user = e
+	};
+	mark_start(e->controller->api, &e->mark);
+}
+
+static bool needs_mark(const struct pod_eviction *e, const struct pod *p, const char *uid)
+{
+	bool is_done = e->is_marked && !strcmp(e->uid, uid);
+
+	return p->kind == POD_REPLICATED && p->deletion_cost > FIRST_TO_GO_COST && !is_done;
+}
+
 static void ask(struct drain *d, const struct pod *p)
 {
 	char uid[37];
@@ -87,9 +137,10 @@ static void ask(struct drain *d, const struct pod *p)
 
 	pod_uid_text(p, uid);
 	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++) {
-		if (d->evictions[i].is_busy && !strcmp(d->evictions[i].uid, uid))
+		bool is_its = !strcmp(d->evictions[i].uid, uid);
+		if (d->evictions[i].is_busy && is_its)
 			return;
-		if (!d->evictions[i].is_busy && !free_slot)
+		if (!d->evictions[i].is_busy && (!free_slot || is_its))
 			free_slot = &d->evictions[i];
 	}
 	if (!free_slot || p->state == POD_TERMINATING)
@@ -97,7 +148,10 @@ static void ask(struct drain *d, const struct pod *p)
 	free_slot->drain = d;
 	free_slot->controller = d->controller;
 	d->in_flight++;
-	start(free_slot, p->namespace, p->name, uid);
+	if (needs_mark(free_slot, p, uid))
+		mark(free_slot, p);
+	else
+		start(free_slot, p->namespace, p->name, uid);
 }
 
 static void tell_blocked(struct drain *d, const struct drain_verdict *v)

@@ -14,11 +14,13 @@ enum { EVICTIONS_AT_ONCE = 8 };
 
 struct pod_eviction {
 	struct eviction call;
+	struct mark_call mark;
+	struct verb_pair cost;
 	struct drain *drain; /* NULL: one pod alone */
 	struct controller *controller;
 	struct pod_eviction *next; /* of lone ones */
 	char namespace[64], pod[254], uid[37];
-	bool is_busy;
+	bool is_busy, is_marked;
 };
 
 struct drain {
@@ -29,14 +31,15 @@ struct drain {
 	int group;
 	enum drain_fate fate;
 	enum drain_step step;
-	millis since;	    /* clock_mono */
-	millis quiet_until; /* loop_now */
+	millis since;		       /* clock_mono */
+	millis quiet_until, marked_at; /* loop_now */
 	struct node_change change;
 	struct verb_pair annotation, label;
 	bool is_marking;
 	struct pod_eviction evictions[EVICTIONS_AT_ONCE];
 	int in_flight;
 	int last_reason; /* enum drain_reason that was told */
+	bool has_complained;
 };
 
 /* The drain of a node that is not over; NULL without. */

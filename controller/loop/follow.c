@@ -43,23 +43,30 @@ static void start_over(struct follow *f, const struct error *why)
 {
 	log_warn("history-copy-begins-anew", LOG_E(why), LOG_END);
 	close_copy(f);
+	f->lag = 0;
 	replica_discard(f->controller->settings.history_path);
 }
 
-static void take(struct follow *f, const struct http_request *r)
+/* False when it has to be asked again after a while. */
+static bool take(struct follow *f, const struct http_request *r)
 {
 	const char *last = http_header(r, "Preheat-Last-Tick");
 	struct replica_tail tail = { .tick = -1 };
 	struct error e = { 0 };
 
 	if (r->response_len && !replica_import(f->copy, r->response, r->response_len, &e)) {
-		start_over(f, &e);
-		return;
+		f->lag = 0;
+		if (e.kind == ERROR_CONFLICT || e.kind == ERROR_INVALID)
+			start_over(f, &e);
+		else
+			log_warn("history-copy-failed", LOG_E(&e), LOG_END);
+		return false;
 	}
 	f->taken += r->response_len > 0;
 	int64_t newest = 0;
 	if (replica_tail(f->copy, &tail, &e) && last && fixed_parse(last, strlen(last), 0, &newest))
 		f->lag = newest - tail.tick;
+	return true;
 }
 
 static void answered(struct http_request *r)
@@ -71,12 +78,13 @@ static void answered(struct http_request *r)
 	if (f->is_closed || f->is_paused || !f->copy)
 		return;
 	if (r->error.kind == ERROR_NONE && r->status == 200) {
-		retry_reset(&f->retry);
-		take(f, r);
-		if (f->lag > 0)
-			wait = 0;
+		bool is_taken = take(f, r);
+		if (is_taken)
+			retry_reset(&f->retry);
+		wait = !is_taken ? retry_next(&f->retry, 0) : f->lag > 0 ? 0 : ASK_EVERY;
 	} else if (r->error.kind == ERROR_NONE && r->status == 409) {
 		start_over(f, &(struct error){ ERROR_CONFLICT, "the leader's history is another one" });
+		wait = retry_next(&f->retry, 0);
 	} else {
 		wait = retry_next(&f->retry, 0);
 	}

@@ -91,6 +91,8 @@ static void begin(struct controller *c)
 
 	follow_pause(c);
 	if (!open_history(c, &e) || !fleet_open(c, &e)) {
+		fleet_close(c);
+		close_history(c);
 		fail(c, &e);
 		return;
 	}

@@ -121,7 +121,8 @@ static void observe_work(struct controller *c, struct live_pool *p, const struct
 	for (size_t i = 0; i < count; i++)
 		s.ready += groups[i].ready;
 	p->scrape_count = 0;
-	p->expected = p->fresh = 1; /* the API server has told */
+	p->expected = 1;
+	p->fresh = cluster_is_fresh(c); /* the API server tells */
 	add_scrape(p, &s);
 }
 

@@ -106,12 +106,13 @@ struct controller {
 	struct arena arena, kept; /* of the present tick; of what is published */
 	struct snapshot snapshot;
 	struct plan plan;
-	millis led_since; /* loop_now */
+	millis blind_since, seen_again; /* clock_now; of the watches of nodes and pods */
+	millis led_since;		/* loop_now */
 	int64_t term;
 	bool may_lead;		       /* we hold the lease, or need none */
 	struct manifest next_manifest; /* to be used once all is quiet */
 	struct arena next_arena;
-	bool has_next, targets_changed;
+	bool has_next, targets_changed, is_due_soon;
 
 	provider_counts provider_counts[PROVIDER_COUNT];
 	struct published published;
@@ -140,6 +141,13 @@ void machines_event(void *user, const struct cluster_event *event);
 struct node_stages machines_stages(void *user, const char *machine);
 void machines_adopt_pods(struct controller *c);
 void machines_check(struct controller *c);
+
+/* fresh.c: what may be concluded from what is seen */
+bool cluster_is_fresh(const struct controller *c); /* the watches of nodes and pods are in sync now */
+/* GPU pods of others run on it, or replicas of the pool serve there. */
+bool node_is_needed(const struct controller *c, const struct node *n, size_t pool);
+/* We lead, by our own clock, at this moment. */
+bool lead_may_act(const struct controller *c);
 
 /* act.c */
 void act(struct controller *c);

@@ -49,6 +49,22 @@ int64_t scale_beyond_plan(struct controller *c, size_t pool)
 	return drain_replicas_left(c, pool) + c->pools[pool].view.elsewhere + c->pools[pool].starving;
 }
 
+/* Ready pods on nodes that we do not drain: never ended by a smaller number, whatever became of their nodes meanwhile.
+ * A replica goes only by its drain. */
+static int64_t serving_elsewhere(const struct controller *c, size_t pool)
+{
+	struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_pods(c->cluster, (int)pool, &a, &count);
+	int64_t serving = drain_replicas_left(c, pool);
+
+	for (size_t i = 0; i < count; i++)
+		serving += pods[i]->state == POD_READY && !pods[i]->is_placeholder &&
+			   !(pods[i]->node && drain_is_under_way(c, pods[i]->node->name));
+	arena_release(&a);
+	return serving;
+}
+
 int64_t scale_set(const struct controller *c, size_t pool)
 {
 	const struct scale_target *t = &c->pools[pool].scale;
@@ -64,7 +80,9 @@ static void drive(struct controller *c, size_t pool)
 
 	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
 		return;
-	int64_t replicas = t->wanted + scale_beyond_plan(c, pool);
+	int64_t replicas = t->wanted + scale_beyond_plan(c, pool), serving = serving_elsewhere(c, pool);
+	if (replicas < serving)
+		replicas = serving;
 	if (t->is == replicas)
 		return;
 	t->is_calling = true;

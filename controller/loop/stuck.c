@@ -26,6 +26,11 @@ static millis patience(const struct controller *c, const struct start *s)
 	return limit > MINUTE ? limit : MINUTE;
 }
 
+static millis waits_since(const struct controller *c, const struct start *s)
+{
+	return s->stage_since > c->seen_again ? s->stage_since : c->seen_again;
+}
+
 static const struct pod *pod_of(const struct controller *c, const struct start *s, struct arena *a)
 {
 	size_t count;
@@ -40,15 +45,13 @@ static const struct pod *pod_of(const struct controller *c, const struct start *
 	return NULL;
 }
 
-static bool serves_others(const struct controller *c, const struct node *n, struct arena *a)
+/* Only what every pool of the group lets us change. */
+static bool may_replace(const struct controller *c, size_t group)
 {
-	size_t count;
-	const struct pod **pods = cluster_node_pods(c->cluster, n, a, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (pods[i]->state == POD_READY && pods[i]->has_gpus)
-			return true;
-	return false;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (pool_position(fleet_of(c), i, group) >= 0 && fleet_of(c)->pools[i].mode != MODE_ACT)
+			return false;
+	return true;
 }
 
 /* The machine is replaced; where others serve on it, only the pod that never will is asked to go. */
@@ -60,12 +63,15 @@ static void replace(struct controller *c, const struct start *s, const char *why
 	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 	const struct pod *p = s->pod[0] ? pod_of(c, s, &a) : NULL;
+	bool is_needed = n && n->is_known && node_is_needed(c, n, s->pool);
 
-	if (!s->machine[0])
+	if (!may_replace(c, group))
+		; /* only told */
+	else if (!s->machine[0])
 		node_group_give_up(g, 1);
-	else if (n && n->is_known && serves_others(c, n, &a) && p)
+	else if (is_needed && p)
 		drain_evict_pod(c, p->namespace, p->name, s->pod);
-	else if (n && n->is_known && !serves_others(c, n, &a))
+	else if (n && n->is_known && !is_needed)
 		drain_begin(c, n, s->pool, FATE_REMOVE, why);
 	else if (m && !n)
 		node_group_remove(g, s->machine, PROVIDER_REMOVE);
@@ -104,9 +110,25 @@ static void give_up(struct controller *c, size_t index, millis now)
 	arena_release(&a);
 }
 
+/* While the watches are broken nothing is stuck for all we know; what waited then is given its time again. */
+static bool is_seen(struct controller *c, millis now)
+{
+	if (!cluster_is_fresh(c)) {
+		c->blind_since = c->blind_since ? c->blind_since : now;
+		return false;
+	}
+	if (c->blind_since && now - c->blind_since > 2 * c->settings.interval)
+		c->seen_again = now;
+	c->blind_since = 0;
+	return true;
+}
+
 void machines_check(struct controller *c)
 {
 	millis now = clock_now(c->clock);
+
+	if (!is_seen(c, now))
+		return;
 
 	for (size_t i = 0; i < c->starts.event_count; i++)
 		if (c->starts.events[i].event.what == EVENT_SERVING)
@@ -115,7 +137,7 @@ void machines_check(struct controller *c)
 		const struct start *s = &c->starts.items[i];
 		if (is_forgotten(c, s, now))
 			starts_drop(&c->starts, i);
-		else if (s->kind != START_REFILL && now - s->stage_since > patience(c, s))
+		else if (s->kind != START_REFILL && now - waits_since(c, s) > patience(c, s))
 			give_up(c, i, now);
 	}
 }

@@ -26,8 +26,8 @@ static void decide(struct controller *c)
 {
 	int64_t begun = microseconds();
 
+	machines_check(c); /* reads the last plan, which lives in the arena */
 	arena_clear(&c->arena);
-	machines_check(c);
 	millis before = c->snapshot.now;
 	c->snapshot = observe(c, &c->arena);
 	if (c->snapshot.now <= before)
@@ -86,7 +86,7 @@ static void fire(struct timer *t)
 	if (c->is_stopping || c->state != STATE_LEADING)
 		return;
 	observe_targets(c);
-	if (is_ready(c)) {
+	if (is_ready(c) && lead_may_act(c)) {
 		c->published.ticks_late += now - c->due > interval;
 		tick(c);
 	}
@@ -109,4 +109,5 @@ void tick_stop(struct controller *c)
 {
 	timer_stop(&c->ticker);
 	timer_stop(&c->soon);
+	c->is_due_soon = false;
 }
