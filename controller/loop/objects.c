@@ -1,6 +1,5 @@
 #include "controller/loop/objects.h"
 
-#include "base/json_write.h"
 #include "controller/cluster/watch.h"
 #include "controller/loop/parts.h"
 
@@ -11,14 +10,16 @@ static const millis SETTLE = 300; /* of the world: several objects are often app
 
 struct seen_object {
 	int64_t generation;
+	millis created;
 	struct decoded_text spec;
 };
 
 static const struct field object_fields[] = {
 	FIELD(struct seen_object, generation, FIELD_INT, "metadata>generation"),
+	FIELD(struct seen_object, created, FIELD_TIME, "metadata>creationTimestamp"),
 	FIELD(struct seen_object, spec, FIELD_RAW, "spec"),
 };
-static const struct record_spec object_record = { "", sizeof(struct seen_object), object_fields, 2 };
+static const struct record_spec object_record = { "", sizeof(struct seen_object), object_fields, 3 };
 
 struct objects {
 	struct controller *controller;
@@ -38,15 +39,6 @@ static char *copy(const char *text, size_t len)
 	memcpy(out, text, len);
 	out[len] = '\0';
 	return out;
-}
-
-static void release(struct pool_object *o)
-{
-	free(o->namespace);
-	free(o->name);
-	free(o->uid);
-	free(o->spec);
-	free(o->refusal);
 }
 
 static int order(const struct pool_object *o, const char *namespace, const char *name)
@@ -77,101 +69,29 @@ static struct pool_object *place(struct objects *s, const char *namespace, const
 	return &s->items[i];
 }
 
-static void write_object(const struct pool_object *o, struct buf *out)
+/* Each refusal is told once. `before` and `after` may be NULL. */
+static void tell(const struct pool_object *o, const char *before)
 {
-	buf_text(out, "---\n{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\",\"metadata\":{\"name\":");
-	json_write_text(o->name, out);
-	buf_text(out, ",\"namespace\":");
-	json_write_text(o->namespace, out);
-	buf_text(out, "},\"spec\":");
-	buf_text(out, o->spec);
-	buf_text(out, "}\n");
+	if (o->refusal && (!before || strcmp(before, o->refusal) != 0))
+		log_warn("warmpool-refused", LOG_S("namespace", o->namespace), LOG_S("name", o->name),
+			 LOG_S("why", o->refusal), LOG_B("former_stays", o->is_former), LOG_END);
+	else if (!o->refusal && before)
+		log_info("warmpool-taken", LOG_S("namespace", o->namespace), LOG_S("name", o->name), LOG_END);
 }
 
-/* All that are not refused, after what stands in files. */
-static void write_all(const struct objects *s, struct buf *out)
+static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 {
-	const struct manifest *files = s->controller->settings.manifest;
+	struct arena kept = { 0 };
+	char **before = arena_array(&kept, char *, s->count + 1);
 
-	if (files->text)
-		buf_text(out, files->text);
 	for (size_t i = 0; i < s->count; i++)
-		if (!s->items[i].refusal)
-			write_object(&s->items[i], out);
-}
-
-static bool load(const char *name, const char *text, struct arena *a, struct manifest *out, struct buf *why)
-{
-	struct findings f = { 0 };
-	struct error e = { 0 };
-	bool ok = manifest_load_text(name, text, a, out, &f, &e);
-
-	if (!ok && f.count)
-		findings_error(&f, &e);
-	if (!ok)
-		buf_text(why, e.message);
-	findings_release(&f);
+		if (s->items[i].refusal)
+			before[i] = arena_strdup(&kept, s->items[i].refusal, strlen(s->items[i].refusal));
+	bool ok = objects_choose(s->items, s->count, s->controller->settings.manifest, a, out);
+	for (size_t i = 0; i < s->count; i++)
+		tell(&s->items[i], before[i]);
+	arena_release(&kept);
 	return ok;
-}
-
-static void refuse(struct pool_object *o, const char *why)
-{
-	free(o->refusal);
-	o->refusal = copy(why, strlen(why));
-	log_warn("warmpool-refused", LOG_S("namespace", o->namespace), LOG_S("name", o->name), LOG_S("why", why),
-		 LOG_END);
-}
-
-static void check_alone(struct pool_object *o)
-{
-	struct arena a = { 0 };
-	struct manifest m;
-	struct buf text = { 0 }, why = { 0 };
-	char *before = o->refusal;
-
-	o->refusal = NULL;
-	write_object(o, &text);
-	if (!load(o->name, text.text, &a, &m, &why)) {
-		bool is_news = !before || strcmp(before, why.text) != 0;
-		if (is_news)
-			refuse(o, why.text);
-		else
-			o->refusal = copy(before, strlen(before));
-	}
-	free(before);
-	buf_release(&text);
-	buf_release(&why);
-	arena_release(&a);
-}
-
-/* Together they may contradict each other: the last by name gives way until the rest agree. */
-static bool load_together(struct objects *s, struct arena *a, struct manifest *out)
-{
-	for (;;) {
-		struct buf text = { 0 }, why = { 0 };
-		write_all(s, &text);
-		bool ok = load("WarmPools", text.text ? text.text : "", a, out, &why);
-		size_t last = s->count;
-		while (!ok && last > 0 && s->items[last - 1].refusal)
-			last--;
-		if (!ok && last > 0)
-			refuse(&s->items[last - 1], why.text);
-		buf_release(&text);
-		buf_release(&why);
-		if (ok || last == 0)
-			return ok;
-		arena_release(a);
-	}
-}
-
-static bool is_empty(const struct objects *s)
-{
-	const struct manifest *files = s->controller->settings.manifest;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (!s->items[i].refusal)
-			return false;
-	return files->fleet.pool_count == 0;
 }
 
 static void use(struct timer *t)
@@ -181,9 +101,7 @@ static void use(struct timer *t)
 	struct arena a = { 0 };
 	struct manifest m = { 0 };
 
-	for (size_t i = 0; i < s->count; i++)
-		check_alone(&s->items[i]);
-	bool ok = is_empty(s) || load_together(s, &a, &m);
+	bool ok = choose(s, &a, &m);
 	bool is_same = ok && m.text && c->manifest.text && !strcmp(m.text, c->manifest.text);
 	if (ok && !is_same && (m.text || c->manifest.text)) {
 		log_info("manifest-changed", LOG_I("pools", (int64_t)m.fleet.pool_count), LOG_END);
@@ -204,18 +122,19 @@ static bool seen(void *user, const void *record, const struct watch_seen *w)
 	struct objects *s = user;
 	const struct seen_object *r = record;
 	struct pool_object *o = place(s, w->name_space, w->name);
+	bool is_same = o->spec && strlen(o->spec) == r->spec.len && !memcmp(o->spec, r->spec.text, r->spec.len);
 
-	if (o->spec && strlen(o->spec) == r->spec.len && !memcmp(o->spec, r->spec.text, r->spec.len)) {
-		o->generation = r->generation;
-		return true;
-	}
-	free(o->spec);
+	/* Made anew under its name, it is another object, even when it says the same. */
 	free(o->uid);
-	o->spec = r->spec.text ? copy(r->spec.text, r->spec.len) : copy("{}", 2);
 	o->uid = copy(w->uid_text, strlen(w->uid_text));
 	o->uid_high = w->uid.high;
 	o->uid_low = w->uid.low;
 	o->generation = r->generation;
+	o->created = r->created;
+	if (is_same)
+		return true;
+	free(o->spec);
+	o->spec = r->spec.text ? copy(r->spec.text, r->spec.len) : copy("{}", 2);
 	use_soon(s);
 	return true;
 }
@@ -227,7 +146,7 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	(void)arrived;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].uid_high == uid.high && s->items[i].uid_low == uid.low) {
-			release(&s->items[i]);
+			pool_object_release(&s->items[i]);
 			memmove(&s->items[i], &s->items[i + 1], (s->count - i - 1) * sizeof *s->items);
 			s->count--;
 			break;
@@ -280,7 +199,7 @@ void objects_close(struct controller *c)
 	timer_stop(&s->timer);
 	watch_stop(s->watch);
 	for (size_t i = 0; i < s->count; i++)
-		release(&s->items[i]);
+		pool_object_release(&s->items[i]);
 	free(s->items);
 	free(s);
 	c->objects = NULL;
@@ -294,6 +213,16 @@ const struct pool_object *objects_find(const struct controller *c, const char *n
 	return NULL;
 }
 
+static const char *tell_refusal(const struct pool_object *o, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+
+	buf_text(&out, o->refusal);
+	if (o->is_former)
+		buf_text(&out, "; until then what it said before stays in force");
+	return arena_strdup(a, out.text, out.len);
+}
+
 struct published_counts objects_refused(const struct controller *c, struct arena *a)
 {
 	size_t count = c->objects ? c->objects->count : 0, n = 0;
@@ -304,8 +233,7 @@ struct published_counts objects_refused(const struct controller *c, struct arena
 		if (o->refusal)
 			items[n++] = (struct published_count){
 				.labels = { arena_strdup(a, o->namespace, strlen(o->namespace)),
-					    arena_strdup(a, o->name, strlen(o->name)),
-					    arena_strdup(a, o->refusal, strlen(o->refusal)) },
+					    arena_strdup(a, o->name, strlen(o->name)), tell_refusal(o, a) },
 				.count = o->generation
 			};
 	}

@@ -4,18 +4,10 @@
  * sense, alone or beside the others, is left out and told; the rest go on.
  */
 #pragma once
-#include "base/arena.h"
+#include "controller/loop/objects_choose.h"
 #include "controller/web/published.h"
 
 struct controller;
-
-struct pool_object {
-	char *namespace, *name, *uid;
-	char *spec;    /* JSON */
-	char *refusal; /* why it is left out; NULL: in force */
-	int64_t generation;
-	uint64_t uid_high, uid_low;
-};
 
 void objects_open(struct controller *c); /* nothing unless settings.watches_objects */
 bool objects_are_synced(const struct controller *c);

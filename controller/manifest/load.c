@@ -190,14 +190,21 @@ bool manifest_load(const char *const *paths, size_t count, struct arena *a, stru
 	return false;
 }
 
-bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
-			struct error *e)
+bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct arena *a, struct manifest *out,
+			 struct findings *f, struct error *e)
 {
 	CLEANUP(reading_release) struct reading r;
 
 	reading_start(&r, a, f);
-	read_text(&r, name, text, strlen(text));
+	for (size_t i = 0; i < count; i++)
+		read_text(&r, texts[i].name, texts[i].text, strlen(texts[i].text));
 	return reading_finish(&r, out, e);
+}
+
+bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
+			struct error *e)
+{
+	return manifest_load_texts(&(struct manifest_text){ name, text }, 1, a, out, f, e);
 }
 
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key)

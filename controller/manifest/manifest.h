@@ -21,7 +21,12 @@ struct manifest {
  */
 bool manifest_load(const char *const *paths, size_t count, struct arena *a, struct manifest *out, struct findings *f,
 		   struct error *e) MUST_USE;
-/* The same from a text; `name` stands for the file in messages. */
+/* The same from texts; `name` stands for the file in messages. */
+struct manifest_text {
+	const char *name, *text;
+};
+bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct arena *a, struct manifest *out,
+			 struct findings *f, struct error *e) MUST_USE;
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
 			struct error *e) MUST_USE;
 
