@@ -1,7 +1,6 @@
 #include "controller/web/conditions.h"
 
 #include "base/human.h"
-#include "base/quantity.h"
 #include "controller/web/pool_figures.h"
 
 #include <string.h>
@@ -116,8 +115,8 @@ static void tell_objective(const struct pool_spec *spec, const struct pool_decis
 	bool is_met = d->own_share_ppm <= d->objective_ppm;
 	out->status = is_met ? CONDITION_TRUE : CONDITION_FALSE;
 	out->reason = is_met ? "Kept" : "Missed";
-	buf_printf(out->message, "%s late in recent weeks, allowed ", human_share((double)d->own_share_ppm / 1e6).text);
-	share_format(d->objective_ppm, out->message);
+	buf_printf(out->message, "%s late in recent weeks, allowed %s",
+		   human_share((double)d->own_share_ppm / 1e6).text, human_share((double)d->objective_ppm / 1e6).text);
 }
 
 static const char *refusal(const struct published *p, size_t group, const struct group_decision *g)
