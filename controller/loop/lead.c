@@ -1,4 +1,5 @@
 #include "controller/loop/follow.h"
+#include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/status.h"
 
@@ -101,6 +102,7 @@ static void begin(struct controller *c)
 	c->led_since = loop_now(c->loop);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_look(&c->groups[i]);
+	observe_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	machines_adopt_pods(c);
 	drains_adopt(c);
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->term),
@@ -171,7 +173,7 @@ void lead_go_on(struct controller *c)
 	if (c->state != STATE_FOLLOWING || c->is_stopping)
 		return;
 	use_next_manifest(c);
-	if (c->may_lead && cluster_is_synced(c->cluster)) {
+	if (c->may_lead && cluster_is_synced(c->cluster) && objects_are_synced(c)) {
 		if (fleet_of(c)->pool_count > 0) {
 			begin(c);
 			return;

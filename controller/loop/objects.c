@@ -108,6 +108,7 @@ static void use(struct timer *t)
 		fleet_change(c, &m, &a);
 	}
 	arena_release(&a);
+	lead_go_on(c); /* it may have waited for these */
 	publish(c);
 }
 
@@ -190,6 +191,11 @@ bool objects_are_synced(const struct controller *c)
 {
 	return !c->objects->watch || (c->objects->is_synced && !timer_is_running(&c->objects->timer)) ||
 	       watch_report(c->objects->watch)->state == WATCH_ABSENT;
+}
+
+const struct watch *objects_watch(const struct controller *c)
+{
+	return c->objects ? c->objects->watch : NULL;
 }
 
 void objects_close(struct controller *c)

@@ -94,28 +94,35 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 	};
 }
 
+static struct published_watch show_watch(const struct watch *w, struct arena *a)
+{
+	const struct watch_report *r = watch_report(w);
+	const char *trouble = r->trouble.kind != ERROR_NONE ? r->trouble.message : NULL;
+
+	return (struct published_watch){
+		.resource = watch_name(w),
+		.is_synced = watch_is_synced(w),
+		.trouble = trouble ? arena_strdup(a, trouble, strlen(trouble)) : NULL,
+		.objects = r->objects,
+		.relists = r->relists,
+		.errors = r->failures,
+		.last_event_at = r->last_event,
+	};
+}
+
 static void show_watches(struct controller *c, struct arena *a)
 {
-	struct published_watch *items = arena_array(a, struct published_watch, CLUSTER_KIND_COUNT);
+	struct published_watch *items = arena_array(a, struct published_watch, CLUSTER_KIND_COUNT + 1);
+	const struct watch *pools = objects_watch(c);
 	size_t n = 0;
 
 	for (int kind = 0; kind < CLUSTER_KIND_COUNT; kind++) {
 		const struct watch *w = cluster_watch_of(c->cluster, (enum cluster_kind)kind);
-		if (!w)
-			continue;
-		const struct watch_report *r = watch_report(w);
-		items[n++] = (struct published_watch){
-			.resource = watch_name(w),
-			.is_synced = watch_is_synced(w),
-			.trouble = r->trouble.kind != ERROR_NONE
-					   ? arena_strdup(a, r->trouble.message, strlen(r->trouble.message))
-					   : NULL,
-			.objects = r->objects,
-			.relists = r->relists,
-			.errors = r->failures,
-			.last_event_at = r->last_event,
-		};
+		if (w)
+			items[n++] = show_watch(w, a);
 	}
+	if (pools)
+		items[n++] = show_watch(pools, a);
 	c->published.watches = items;
 	c->published.watch_count = n;
 }
