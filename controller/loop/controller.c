@@ -49,14 +49,15 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 	cluster_ignore_stamps(c->cluster, s->clock->speed > 1);
 	cluster_on_change(c->cluster, machines_event, c);
 	fleet_tell_cluster(c);
+	if (!lead_open(c, e)) {
+		cluster_free(c->cluster);
+		free(c);
+		return NULL;
+	}
 	c->events = events_open(&(struct events_setup){
 		.api = s->api, .controller = "preheat.dev/controller", .instance = s->identity });
 	cluster_watch_start(c->cluster, s->api);
 	objects_open(c);
-	if (!lead_open(c, e)) {
-		cluster_watch_stop(c->cluster);
-		return NULL;
-	}
 	follow_open(c);
 	c->closing.user = c;
 	timer_start(c->loop, &c->closing, 0, synced);
@@ -111,6 +112,7 @@ static void lease_is_closed(void *user)
 	struct controller *c = user;
 
 	c->lease = NULL;
+	c->published.leader = "";
 }
 
 void controller_close(struct controller *c, void (*closed)(void *user), void *user)
@@ -125,6 +127,7 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	follow_close(c);
 	objects_close(c);
 	events_close(c->events);
+	c->events = NULL;
 	cluster_watch_stop(c->cluster);
 	c->closing.user = c;
 	timer_start(c->loop, &c->closing, 0, close_step);

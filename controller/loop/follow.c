@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_MOST = 64 << 20 };
+enum { BATCH_MOST = 64 << 20, LONG_TICKS = 240 };
 static const millis ASK_EVERY = 2 * SECOND, ASK_TIMEOUT = 20 * SECOND; /* of the world */
 
 struct follow {
@@ -19,7 +19,7 @@ struct follow {
 	struct http_request request;
 	struct retry retry;
 	char url[512];
-	int64_t lag, taken;
+	int64_t lag, newest; /* tick of the leader, as told last */
 	bool is_calling, is_paused, is_closed;
 };
 
@@ -38,19 +38,36 @@ static void close_copy(struct follow *f)
 	f->copy = NULL;
 }
 
+/* What is long is somebody's record: it is kept under another name. */
+static void put_away(struct follow *f)
+{
+	const char *path = f->controller->settings.history_path;
+	struct replica_tail tail = { .tick = -1 };
+	struct buf name = { 0 };
+	struct error e = { 0 };
+	bool is_long = f->copy && replica_tail(f->copy, &tail, &e) && tail.tick > f->newest + LONG_TICKS;
+
+	close_copy(f);
+	f->lag = 0;
+	if (!is_long)
+		replica_discard(path);
+	else if (history_set_aside(path, &name, &e))
+		log_warn("history-set-aside", LOG_S("as", name.text), LOG_END);
+	else
+		log_warn("history-not-set-aside", LOG_E(&e), LOG_END);
+	buf_release(&name);
+}
+
 /* A history of ours that is not the leader's: the leader's is the truth. */
 static void start_over(struct follow *f, const struct error *why)
 {
 	log_warn("history-copy-begins-anew", LOG_E(why), LOG_END);
-	close_copy(f);
-	f->lag = 0;
-	replica_discard(f->controller->settings.history_path);
+	put_away(f);
 }
 
 /* False when it has to be asked again after a while. */
 static bool take(struct follow *f, const struct http_request *r)
 {
-	const char *last = http_header(r, "Preheat-Last-Tick");
 	struct replica_tail tail = { .tick = -1 };
 	struct error e = { 0 };
 
@@ -62,10 +79,8 @@ static bool take(struct follow *f, const struct http_request *r)
 			log_warn("history-copy-failed", LOG_E(&e), LOG_END);
 		return false;
 	}
-	f->taken += r->response_len > 0;
-	int64_t newest = 0;
-	if (replica_tail(f->copy, &tail, &e) && last && fixed_parse(last, strlen(last), 0, &newest))
-		f->lag = newest - tail.tick;
+	if (replica_tail(f->copy, &tail, &e))
+		f->lag = f->newest - tail.tick;
 	return true;
 }
 
@@ -74,7 +89,10 @@ static void answered(struct http_request *r)
 	struct follow *f = r->user;
 	millis wait = ASK_EVERY;
 
+	const char *last = http_header(r, "Preheat-Last-Tick");
 	f->is_calling = false;
+	if (last && !fixed_parse(last, strlen(last), 0, &f->newest))
+		f->newest = 0;
 	if (f->is_closed || f->is_paused || !f->copy)
 		return;
 	if (r->error.kind == ERROR_NONE && r->status == 200) {

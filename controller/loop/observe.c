@@ -1,3 +1,4 @@
+#include "controller/loop/node_group_parts.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/release.h"
 
@@ -131,17 +132,76 @@ static int64_t gpus_of_group(const struct controller *c, size_t group)
 	return fleet_of(c)->groups[group].gpus_per_node;
 }
 
-/* Nodes are billed whole: a group of one pool belongs to it, one of several is shared by the GPUs that each holds. */
-static int64_t billed(const struct controller *c, size_t pool, size_t group, const struct pool_group_view *v)
+static bool is_shared(const struct controller *c, size_t pool, size_t group)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (i != pool && pool_position(fleet_of(c), i, group) >= 0)
+			return true;
+	return false;
+}
+
+/* Starts of the pool in one of its groups that hold no GPU of a node yet: their pod or their node is still to come. */
+static int64_t starts_to_come(const struct controller *c, size_t pool, size_t position)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		count += s->pool == pool && s->group == (int64_t)position && !s->pod[0] && s->kind != START_REFILL;
+	}
+	return count;
+}
+
+/* Nodes are billed whole: a group of one pool belongs to it. Of one of several, each pays what its pods hold and what
+ * its starts will, and the first to name it pays what is left. */
+static int64_t billed(const struct controller *c, size_t pool, size_t position, const struct pool_group_view *v)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
-	int64_t all = node_group_size(&c->groups[group]) * gpus_of_group(c, group) * 1000;
+	size_t group = fleet->pools[pool].groups[position];
+	int64_t all = node_group_size(&c->groups[group]) * gpus_of_group(c, group) * 1000, others = 0;
+	int64_t own = v->gpus_milli + starts_to_come(c, pool, position) * fleet->pools[pool].gpus_per_replica * 1000;
 
-	for (size_t i = 0; i < fleet->pool_count; i++)
-		for (size_t g = 0; i != pool && g < fleet->pools[i].group_count; g++)
-			if (fleet->pools[i].groups[g] == group)
-				return v->gpus_milli < all ? v->gpus_milli : all;
-	return all;
+	if (!is_shared(c, pool, group))
+		return all;
+	if (pool != first_pool(fleet, group))
+		return own < all ? own : all;
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		int64_t at = pool_position(fleet, i, group);
+		if (i == pool || at < 0 || !c->pools[i].view.groups)
+			continue;
+		others += c->pools[i].view.groups[at].gpus_milli +
+			  starts_to_come(c, i, (size_t)at) * fleet->pools[i].gpus_per_replica * 1000;
+	}
+	return others < all ? all - others : 0;
+}
+
+/* GPUs of running nodes that starts are meant for, in replicas of the pool: not free for anyone else. */
+static int64_t places_spoken_for(const struct controller *c, size_t pool, size_t group)
+{
+	int64_t gpus = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		const struct pool_spec *p = &fleet_of(c)->pools[s->pool];
+		if (p->groups[s->group] == group && !s->pod[0] && s->stage >= STAGE_IMAGE)
+			gpus += p->gpus_per_replica;
+	}
+	int64_t each = fleet_of(c)->pools[pool].gpus_per_replica;
+	return (gpus + each - 1) / each;
+}
+
+/* Of the whole group: those that will leave it soon do not count towards its least. */
+static int64_t nodes_of(const struct controller *c, size_t group, const struct pool_group_view *v)
+{
+	const struct node_group *g = &c->groups[group];
+	int64_t nodes = (g->is_known ? node_group_size(g) : v->nodes) - drains_in_group(c, (int)group);
+
+	return nodes > 0 ? nodes : 0;
+}
+
+static int64_t positive(int64_t n)
+{
+	return n > 0 ? n : 0;
 }
 
 static int64_t idle_node_places(const struct controller *c, size_t pool, size_t group, struct arena *a)
@@ -177,11 +237,11 @@ static struct group_input show_group(struct controller *c, size_t pool, size_t p
 	struct group_input in = { .ready = v->ready + held_places(c, pool, position, v),
 				  .draining = v->draining,
 				  .least_on_node = v->least_on_node,
-				  .billed_gpus_milli = billed(c, pool, group, v),
+				  .billed_gpus_milli = billed(c, pool, position, v),
 				  .standby = stopped * replicas_per_node(&fleet_of(c)->groups[group], spec),
 				  .lent = lent_places(c, pool, group),
-				  .free_places = v->free_places,
-				  .nodes = node_group_size(g) > v->nodes ? node_group_size(g) : v->nodes,
+				  .free_places = positive(v->free_places - places_spoken_for(c, pool, group)),
+				  .nodes = nodes_of(c, group, v),
 				  .standby_nodes = stopped };
 
 	if (in.lent > 0) /* what the lent nodes have free is counted once */
@@ -238,6 +298,20 @@ static struct pool_input show_pool(struct controller *c, struct live_pool *p, co
 	return in;
 }
 
+/* Alike ones are one event: forty refusals of one purchase are one refusal of forty. */
+static void add_event(struct event_input *events, size_t *count, const struct event_input *e)
+{
+	for (size_t i = 0; i < *count; i++) {
+		struct event_input alike = events[i];
+		alike.count = e->count;
+		if (!memcmp(&alike, e, sizeof alike)) {
+			events[i].count += e->count;
+			return;
+		}
+	}
+	events[(*count)++] = *e;
+}
+
 static struct event_input *show_events(const struct controller *c, size_t pool, struct arena *a, size_t *count)
 {
 	struct event_input *events = arena_array(a, struct event_input, c->starts.event_count);
@@ -245,7 +319,7 @@ static struct event_input *show_events(const struct controller *c, size_t pool, 
 	*count = 0;
 	for (size_t i = 0; i < c->starts.event_count; i++)
 		if (c->starts.events[i].pool == pool)
-			events[(*count)++] = c->starts.events[i].event;
+			add_event(events, count, &c->starts.events[i].event);
 	return events;
 }
 
@@ -256,7 +330,6 @@ static struct pool_snapshot show(struct controller *c, size_t pool, struct arena
 	struct group_input *groups = arena_array(a, struct group_input, count);
 	struct pool_snapshot out = { .groups = groups, .group_count = count };
 
-	p->view = cluster_pool_view(c->cluster, pool, a);
 	for (size_t i = 0; i < count; i++)
 		groups[i] = show_group(c, pool, i, a);
 	if (runs_work(c, pool))
@@ -276,6 +349,8 @@ struct snapshot observe(struct controller *c, struct arena *a)
 	const struct fleet_spec *fleet = fleet_of(c);
 	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, fleet->pool_count);
 
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		c->pools[i].view = cluster_pool_view(c->cluster, i, a);
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		pools[i] = show(c, i, a);
 	return (struct snapshot){ .tick = c->tick,

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+static const millis READY_POLL = 50; /* of the world, until the first decision can be made */
+
 static bool is_ready(const struct controller *c)
 {
 	bool all_known = true;
@@ -86,10 +88,12 @@ static void fire(struct timer *t)
 	if (c->is_stopping || c->state != STATE_LEADING)
 		return;
 	observe_targets(c);
-	if (is_ready(c) && lead_may_act(c)) {
-		c->published.ticks_late += now - c->due > interval;
-		tick(c);
+	if (!is_ready(c) || !lead_may_act(c)) {
+		timer_start(c->loop, &c->ticker, READY_POLL, fire);
+		return;
 	}
+	c->published.ticks_late += now - c->due > interval;
+	tick(c);
 	if (c->is_stopping || c->state != STATE_LEADING)
 		return;
 	c->due += interval;

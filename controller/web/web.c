@@ -105,13 +105,14 @@ static void answer_replica(const struct server_request *q, struct server_answer 
 		return;
 	}
 	a->content_type = "application/octet-stream";
-	if (!w->export(w->export_user, number(tick, -1), (uint32_t)number(crc, 0), &a->body, &last, &e)) {
+	bool is_told = w->export(w->export_user, number(tick, -1), (uint32_t)number(crc, 0), &a->body, &last, &e);
+	snprintf(w->last, sizeof w->last, "Preheat-Last-Tick: %" PRId64, last < 0 ? 0 : last);
+	a->headers[0] = w->last; /* also with a refusal: whose history is the longer one */
+	if (!is_told) {
 		a->content_type = "text/plain";
 		refuse(a, e.kind == ERROR_CONFLICT ? 409 : 503, e.message);
 		return;
 	}
-	snprintf(w->last, sizeof w->last, "Preheat-Last-Tick: %" PRId64, last);
-	a->headers[0] = w->last;
 }
 
 struct web *web_open(struct loop *loop, const char *listen, struct error *e)
