@@ -1,9 +1,13 @@
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/status.h"
+#include "controller/web/pool_figures.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* A limit that holds for long, or comes and goes, is told so often. */
+static const millis LIMIT_AGAIN = 15 * MINUTE;
 
 /* What an event about a pool regards: the WarmPool, else what we scale, else the namespace. */
 static struct event about(const struct controller *c, size_t pool)
@@ -86,6 +90,66 @@ static void tell_refusals(struct controller *c, size_t pool)
 	}
 }
 
+static void tell_problems(struct controller *c, size_t pool)
+{
+	struct pool_told *told = &c->pools[pool].told;
+
+	for (int i = 0; i < PROBLEM_COUNT; i++) {
+		const char *problem = c->published_pools[pool].problem[i];
+		unsigned bit = 1U << i;
+		if (problem && !(told->problems & bit))
+			tell(c, pool, problem_condition((enum pool_problem)i), "Check", true, problem);
+		told->problems = problem ? told->problems | bit : told->problems & ~bit;
+	}
+}
+
+static void tell_signals(struct controller *c, size_t pool)
+{
+	struct pool_told *told = &c->pools[pool].told;
+	bool is_stale = c->plan.pools[pool].decision.signals >= SIGNALS_STALE;
+
+	if (is_stale && !told->is_stale)
+		tell(c, pool, "SignalsStale", "Hold", true,
+		     "replicas cannot be read: nothing is scaled down until they can, and only what the API server "
+		     "shows scales up");
+	else if (!is_stale && told->is_stale)
+		tell(c, pool, "SignalsFresh", "GoOn", false, "replicas can be read again");
+	told->is_stale = is_stale;
+}
+
+/* The limits that a person can lift; the others come and go with the traffic. */
+static const char *limit_reason(int64_t limit)
+{
+	switch (limit) {
+	case LIMIT_MAX:
+		return "LimitedByMax";
+	case LIMIT_BUDGET:
+		return "LimitedByBudget";
+	case LIMIT_STOCKOUT:
+		return "LimitedByStockOut";
+	case LIMIT_QUOTA:
+		return "LimitedByQuota";
+	default:
+		return NULL;
+	}
+}
+
+static void tell_limit(struct controller *c, size_t pool)
+{
+	const struct pool_decision *d = &c->plan.pools[pool].decision;
+	struct pool_told *told = &c->pools[pool].told;
+	const char *reason = d->wished > d->decided ? limit_reason(d->held_by) : NULL;
+	char note[160];
+
+	if (!reason || (told->limit == d->held_by && c->snapshot.now - told->limit_at < LIMIT_AGAIN))
+		return;
+	snprintf(note, sizeof note, "%lld hot replicas are wished, %lld decided: held by %s", (long long)d->wished,
+		 (long long)d->decided, limit_name((enum limit)d->held_by));
+	tell(c, pool, reason, "ScaleUp", true, note);
+	told->limit = d->held_by;
+	told->limit_at = c->snapshot.now;
+}
+
 static void tell_unschedulable(struct controller *c)
 {
 	size_t count;
@@ -112,6 +176,9 @@ void events_of_tick(struct controller *c)
 			tell_size(c, i);
 		c->pools[i].has_reported = true; /* what is found at the start is no change */
 		tell_refusals(c, i);
+		tell_problems(c, i);
+		tell_signals(c, i);
+		tell_limit(c, i);
 	}
 	tell_unschedulable(c);
 	status_write(c);

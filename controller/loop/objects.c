@@ -211,12 +211,19 @@ void objects_close(struct controller *c)
 	c->objects = NULL;
 }
 
-const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name)
+const struct pool_object *objects_named(const struct controller *c, const char *namespace, const char *name)
 {
 	for (size_t i = 0; c->objects && i < c->objects->count; i++)
-		if (!order(&c->objects->items[i], namespace, name) && !c->objects->items[i].refusal)
+		if (!order(&c->objects->items[i], namespace, name))
 			return &c->objects->items[i];
 	return NULL;
+}
+
+const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name)
+{
+	const struct pool_object *o = objects_named(c, namespace, name);
+
+	return o && (!o->refusal || o->is_former) ? o : NULL;
 }
 
 static const char *tell_refusal(const struct pool_object *o, struct arena *a)

@@ -17,5 +17,7 @@ const struct watch *objects_watch(const struct controller *c); /* NULL: they are
 void objects_close(struct controller *c);
 /* Those that are left out, for whoever shows them, in the arena. */
 struct published_counts objects_refused(const struct controller *c, struct arena *a);
-/* The object behind a pool; NULL when it comes from a file. */
+/* The object behind a pool, also where only what it said before is in force; NULL when the pool comes from a file. */
 const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name);
+/* The object of that name, in force or not; NULL when there is none. */
+const struct pool_object *objects_named(const struct controller *c, const char *namespace, const char *name);

@@ -43,6 +43,14 @@ struct placeholder {
 	millis read_at, quiet_until; /* loop_now */
 };
 
+/* What events said of a pool last, so that only changes are told. */
+struct pool_told {
+	unsigned problems; /* bit per enum pool_problem */
+	bool is_stale;
+	int64_t limit;
+	millis limit_at;
+};
+
 /* One pool of the fleet while we run it. */
 struct live_pool {
 	size_t index;
@@ -65,6 +73,7 @@ struct live_pool {
 	millis changed_at;
 	int64_t changed_from, changed_to, published_size;
 	bool has_reported;
+	struct pool_told told;
 };
 
 struct objects;

@@ -52,6 +52,8 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 
 	*out = (struct published_pool){ .is_object = o != NULL,
 					.generation = o ? o->generation : 0,
+					.refusal = o && o->refusal ? arena_strdup(a, o->refusal, strlen(o->refusal))
+								   : NULL,
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
 					.is_metric_only = spec->workload.warm == WARM_METRIC,

@@ -66,10 +66,10 @@ static void release(struct status_target *t)
 	free(t);
 }
 
-/* Another object of the same name has had no conditions yet. `uid` NULL: not known, taken for the same. */
+/* Another object of the same name has had no conditions yet. */
 static void take_uid(struct status_target *t, const char *uid)
 {
-	if (!uid || (t->uid && !strcmp(t->uid, uid)))
+	if (t->uid && !strcmp(t->uid, uid))
 		return;
 	if (t->uid) {
 		t->kept = (struct conditions){ 0 };
@@ -219,6 +219,19 @@ static void write_pools(struct controller *c)
 	}
 }
 
+static void tell_refused(struct controller *c, const struct status_target *t, const char *why)
+{
+	events_tell(c->events, &(struct event){ .api_version = "preheat.dev/v1alpha1",
+						.kind = "WarmPool",
+						.name_space = t->namespace,
+						.name = t->name,
+						.uid = t->uid,
+						.is_warning = true,
+						.reason = "Refused",
+						.action = "Check",
+						.note = why });
+}
+
 /* Refused ones are said so once: nothing about them moves. */
 static void write_refused(struct controller *c)
 {
@@ -227,7 +240,12 @@ static void write_refused(struct controller *c)
 
 	for (size_t i = 0; i < refused.count; i++) {
 		const struct published_count *r = &refused.items[i];
+		if (objects_find(c, r->labels[0], r->labels[1]))
+			continue; /* what it said before is decided on */
 		struct status_target *t = find(c, r->labels[0], r->labels[1]);
+		const struct pool_object *o = objects_named(c, r->labels[0], r->labels[1]);
+		if (!t->is_calling)
+			take_uid(t, o->uid);
 		if (!is_open(t))
 			continue;
 		buf_clear(&t->meaning);
@@ -235,6 +253,7 @@ static void write_refused(struct controller *c)
 		if (t->sent_meaning.len && !strcmp(t->meaning.text, t->sent_meaning.text))
 			continue;
 		buf_clear(&t->body);
+		tell_refused(c, t, r->labels[2]);
 		status_refused_write(r->labels[2], r->count, clock_now(c->clock), &t->kept, &t->body);
 		send_when_due(t);
 	}

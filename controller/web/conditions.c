@@ -54,6 +54,12 @@ static void tell_ready(const struct published *p, size_t pool, struct condition_
 	};
 	enum pool_mode mode = p->fleet->pools[pool].mode;
 
+	if (p->pools[pool].refusal) {
+		out->status = CONDITION_FALSE;
+		out->reason = "Refused";
+		buf_printf(out->message, "%s; until then what it said before stays in force", p->pools[pool].refusal);
+		return;
+	}
 	out->status = CONDITION_TRUE;
 	out->reason = p->is_dry_run ? "DryRun" : modes[mode].reason;
 	buf_text(out->message, p->is_dry_run ? "dry run: decided, and nothing is changed" : modes[mode].message);

@@ -65,8 +65,9 @@ struct published_stage {
 
 struct published_pool {
 	/* where the pool comes from */
-	bool is_object;			       /* a WarmPool in the API server, not only a file */
-	int64_t generation;		       /* metadata.generation that was decided on */
+	bool is_object;	     /* a WarmPool in the API server, not only a file */
+	int64_t generation;  /* metadata.generation that was decided on */
+	const char *refusal; /* why its newest spec is left out, and the one before decided on; NULL: it is not */
 	const char *target_kind, *target_name; /* of workload.scaleTargetRef */
 	bool is_metric_only;		       /* somebody else's autoscaler reads preheat_desired_replicas */
 

@@ -158,7 +158,7 @@ void status_refused_write(const char *why, int64_t generation, millis now, struc
 	buf_text(&message, why);
 	/* What was shown before it was refused is not true any more. */
 	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"draining\":null,\"demand\":null,"
-		      "\"headroom\":null,\"leadTime\":null,\"wait\":null,\"nodeGroups\":null");
+		      "\"headroom\":null,\"leadTime\":null,\"wait\":null,\"lastDecision\":null,\"nodeGroups\":null");
 	number_member("observedGeneration", generation, out);
 	buf_text(out, ",\"conditions\":[");
 	write_condition(CONDITION_READY, &text, now, kept, out);
