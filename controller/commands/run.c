@@ -124,7 +124,7 @@ static bool load_pools(const struct command *c, struct running *r, int *code)
 
 	if (options.pools.count)
 		ok = manifest_load(options.pools.items, options.pools.count, &r->arena, &r->manifest, &f, &e) &&
-		     manifest_check_live(&r->manifest, &f, &e);
+		     controller_accepts(&r->manifest, &f, &e);
 	if (!ok) {
 		struct buf text = { 0 };
 		for (size_t i = 0; i < f.count; i++) {

@@ -42,6 +42,10 @@ struct controller_settings {
 	void *user;
 };
 
+/* Whether this program can run these pools: what a simulation does not need is there, and the clouds are known to it.
+ * False with the first reason in `e` (ERROR_INVALID) and those about keys in `f`. */
+bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e) MUST_USE;
+
 /* Starts to watch and, when it leads, to decide. NULL on failure. */
 struct controller *controller_open(const struct controller_settings *s, struct error *e) MUST_USE;
 const struct published *controller_published(const struct controller *c);

@@ -96,6 +96,19 @@ static struct scraper *open_scraper(struct controller *c, size_t pool)
 	return scraper_open(c->loop, c->settings.http, c->clock, &settings);
 }
 
+bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e)
+{
+	for (size_t i = 0; i < m->fleet.group_count; i++) {
+		const struct group_spec *g = &m->fleet.groups[i];
+		if (!provider_find(g->provider))
+			return error_set(e, ERROR_INVALID,
+					 "node group %s: found provider '%s', which this program can only simulate; leave the "
+					 "group out, or wait for a version that drives it",
+					 g->name, g->provider);
+	}
+	return manifest_check_live(m, f, e);
+}
+
 static bool open_group(struct controller *c, size_t group, struct error *e)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
@@ -119,6 +132,39 @@ static bool works(void *user, size_t pool)
 	return runs_work(user, pool);
 }
 
+/* A pool that was there before goes on with what it has told; after another one led it tells its size anew. */
+static void carry_over(struct controller *c, struct live_pool *p)
+{
+	for (size_t i = 0; i < c->former_count; i++) {
+		const struct live_pool *f = &c->former_pools[i];
+		if (strcmp(f->key, p->key) != 0)
+			continue;
+		memcpy(p->stuck, f->stuck, sizeof p->stuck);
+		memcpy(p->stages, f->stages, sizeof p->stages);
+		memcpy(p->stuck_reason, f->stuck_reason, sizeof p->stuck_reason);
+		p->stuck_at = f->stuck_at;
+		p->changed_at = f->changed_at;
+		p->changed_from = f->changed_from;
+		p->changed_to = f->changed_to;
+		p->published_size = f->published_size;
+		p->has_reported = f->has_reported && c->former_term == c->term;
+		p->told = f->told;
+	}
+}
+
+static void open_pool(struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	struct live_pool *p = &c->pools[pool];
+
+	*p = (struct live_pool){ .index = pool, .controller = c };
+	snprintf(p->key, sizeof p->key, "%s/%s", spec->namespace, spec->name);
+	p->scale.wanted = p->scale.is = ABSENT;
+	p->placeholder.wanted = p->placeholder.is = ABSENT;
+	p->scraper = runs_work(c, pool) ? NULL : open_scraper(c, pool);
+	carry_over(c, p);
+}
+
 bool fleet_open(struct controller *c, struct error *e)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -139,16 +185,20 @@ bool fleet_open(struct controller *c, struct error *e)
 	c->published_groups = calloc(fleet->group_count + 1, sizeof *c->published_groups);
 	if (!c->pools || !c->groups || !c->published_pools || !c->published_groups)
 		abort();
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		c->pools[i] = (struct live_pool){ .index = i, .controller = c };
-		c->pools[i].scale.wanted = c->pools[i].scale.is = ABSENT;
-		c->pools[i].placeholder.wanted = c->pools[i].placeholder.is = ABSENT;
-		c->pools[i].scraper = runs_work(c, i) ? NULL : open_scraper(c, i);
-	}
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		open_pool(c, i);
+	fleet_forget(c);
 	for (size_t i = 0; i < fleet->group_count; i++)
 		if (!open_group(c, i, e))
 			return false;
 	return true;
+}
+
+void fleet_forget(struct controller *c)
+{
+	free(c->former_pools);
+	c->former_pools = NULL;
+	c->former_count = 0;
 }
 
 void fleet_close(struct controller *c)
@@ -166,7 +216,10 @@ void fleet_close(struct controller *c)
 		if (c->providers[i])
 			provider_find(provider_name((enum provider_choice)i))->close(c->providers[i]);
 	memset(c->providers, 0, sizeof c->providers);
-	free(c->pools);
+	fleet_forget(c);
+	c->former_pools = c->pools;
+	c->former_count = fleet_of(c)->pool_count;
+	c->former_term = c->term;
 	free(c->groups);
 	free(c->published_pools);
 	free(c->published_groups);
