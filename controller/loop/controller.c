@@ -92,6 +92,7 @@ static void finish(struct controller *c)
 	free(c->idle);
 	free(c->follow);
 	status_free(c);
+	fleet_forget(c);
 	free(c);
 	closed(user);
 }

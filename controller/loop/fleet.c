@@ -101,10 +101,11 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 	for (size_t i = 0; i < m->fleet.group_count; i++) {
 		const struct group_spec *g = &m->fleet.groups[i];
 		if (!provider_find(g->provider))
-			return error_set(e, ERROR_INVALID,
-					 "node group %s: found provider '%s', which this program can only simulate; leave the "
-					 "group out, or wait for a version that drives it",
-					 g->name, g->provider);
+			return error_set(
+				e, ERROR_INVALID,
+				"node group %s: found provider '%s', which this program can only simulate; leave the "
+				"group out, or wait for a version that drives it",
+				g->name, g->provider);
 	}
 	return manifest_check_live(m, f, e);
 }

@@ -53,6 +53,7 @@ struct pool_told {
 
 /* One pool of the fleet while we run it. */
 struct live_pool {
+	char key[130]; /* NAMESPACE/NAME */
 	size_t index;
 	struct controller *controller;
 	struct scraper *scraper; /* NULL: its pods are the work */
@@ -101,6 +102,9 @@ struct controller {
 	struct arena manifest_arena;
 	struct manifest manifest; /* in force */
 	struct live_pool *pools;
+	struct live_pool *former_pools; /* until others are there: what they told is carried over */
+	size_t former_count;
+	int64_t former_term;
 	struct node_group *groups;
 	struct provider *providers[PROVIDER_COUNT]; /* opened on first use */
 	struct group_context context;
@@ -177,6 +181,7 @@ void tick_stop(struct controller *c);
 void fleet_tell_cluster(struct controller *c);
 bool fleet_open(struct controller *c, struct error *e) MUST_USE;
 void fleet_close(struct controller *c); /* nothing may be under way */
+void fleet_forget(struct controller *c); /* what fleet_close() kept for fleet_open() */
 /* Another manifest, in an arena that the controller takes over: what is under way is stopped, what was learned kept. */
 void fleet_change(struct controller *c, const struct manifest *m, struct arena *held);
 
