@@ -1,7 +1,6 @@
 """The laws of design section 11, judged from outside: each function reads the evidence of a run and returns what broke.
 
 Evidence is plain values (it is kept as JSON when a law broke; `laws.py FILE` judges it again):
-  speed    seconds of the scenario in a real one
   groups   {name: {min, max, standby}} as the manifests say
   cloud    GET /v1/log of the machines: calls, purchases, by_token
   samples  [[time, {group: {desired, machines}}]]
@@ -23,7 +22,8 @@ import sys
 
 WRITES = ('create', 'update', 'patch', 'delete', 'deletecollection')
 # What the controller may write, and nothing else: resource or resource/sub.
-ALLOWED = {('patch', 'nodes'), ('create', 'pods/eviction'), ('patch', 'deployments/scale'), ('update', 'deployments/scale'),
+ALLOWED = {('patch', 'nodes'), ('patch', 'pods'), ('create', 'pods/eviction'),
+           ('patch', 'deployments/scale'), ('update', 'deployments/scale'),
            ('create', 'events'), ('patch', 'events'), ('create', 'leases'), ('update', 'leases'), ('patch', 'leases'),
            ('patch', 'warmpools/status'), ('update', 'warmpools/status'), ('create', 'deployments'),
            ('patch', 'deployments'), ('update', 'deployments'), ('delete', 'deployments')}
@@ -91,19 +91,17 @@ def never_bought_twice(evidence):
 
 
 def never_flaps(evidence):
-    """What was asked for is not given up at once and asked for again: at most four turns of a group in ten minutes."""
-    turns, last = {}, {}
+    """What was asked for is not given up at once and asked for again: few machines are cancelled before they run."""
+    given_up, last = {}, {}
     for call in changes(evidence):
-        effect, group = call.get('effect', ''), group_of(call)
-        if not is_done(call) or not re.search(r'(launched|woke|cancelled|terminated|stopped) [1-9]', effect):
-            continue
-        is_growth = verb_of(call) == 'grow'
-        if last.get(group) not in (None, is_growth):
-            recent = [at for at in turns.get(group, []) if call['at'] / 1000 - at < 600 / evidence['speed']]
-            turns[group] = recent + [call['at'] / 1000]
-            if len(turns[group]) == 5:
-                yield call['at'] / 1000, f'{group}: asked for machines and gave them up five times in ten minutes'
-        last[group] = is_growth
+        found = re.search(r'cancelled (\d+)', call.get('effect', ''))
+        if found and is_done(call):
+            group = group_of(call)
+            given_up[group], last[group] = given_up.get(group, 0) + int(found[1]), call['at'] / 1000
+    for group, count in given_up.items():
+        bought = evidence['cloud']['by_group'].get(group, 0)
+        if count > max(5, 0.3 * bought):
+            yield last[group], f'{group}: {count} of {bought} machines were cancelled before they ran'
 
 
 def never_removes_busy(evidence):
