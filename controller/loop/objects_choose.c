@@ -1,7 +1,7 @@
 #include "controller/loop/objects_choose.h"
 
 #include "base/json_write.h"
-#include "providers/provider.h"
+#include "controller/loop/controller.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,16 +63,6 @@ static struct manifest_text text_of(const struct choice *c, size_t i, struct are
 	return (struct manifest_text){ name_object(&c->items[i], a), write_object(&c->items[i], c->uses[i], a) };
 }
 
-/* What this program cannot drive would keep it from leading at all. */
-static bool check_providers(const struct manifest *m, struct error *e)
-{
-	for (size_t i = 0; i < m->fleet.group_count; i++)
-		if (!provider_find(m->fleet.groups[i].provider))
-			return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet",
-					 m->fleet.groups[i].name, m->fleet.groups[i].provider);
-	return true;
-}
-
 /* Lines and columns mean nothing to whoever wrote the object. */
 static void explain(struct findings *f, struct error *e)
 {
@@ -97,8 +87,7 @@ static bool load(const struct choice *c, size_t trial, struct arena *a, struct m
 	if (trial < c->count)
 		texts[n++] = text_of(c, trial, a);
 	*out = (struct manifest){ 0 };
-	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && manifest_check_live(out, &f, e) &&
-			 check_providers(out, e));
+	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && controller_accepts(out, &f, e));
 	if (!ok)
 		explain(&f, e);
 	findings_release(&f);

@@ -124,7 +124,7 @@ static void one_that_makes_no_sense_is_told_and_holds_up_nobody(void **state)
 		  "selector" },
 		{ HEAD "\"nodeGroups\":[{\"name\":\"b\",\"aks\":{\"subscription\":\"s\",\"resourceGroup\":\"r\","
 		       "\"cluster\":\"c\",\"pool\":\"p\"}}]}",
-		  "cannot drive provider aks" },
+		  "node group b: found provider 'aks'" },
 	};
 
 	(void)state;
