@@ -147,7 +147,7 @@ static void print_remarks(const struct status_rows *s, const char *namespace)
 		const struct status_row *r = &s->items[i];
 		newest = r->decided_at > newest ? r->decided_at : newest;
 		if (r->refusal && !is_for_programs())
-			fprintf(stderr, "%s/%s is not used: %s\n", r->namespace, r->name, r->refusal);
+			fprintf(stderr, "%s/%s is refused: %s\n", r->namespace, r->name, r->refusal);
 	}
 	if (s->count && !newest && !options.db)
 		fputs("Nothing has been decided yet: is the controller running?\n", stderr);

@@ -103,6 +103,15 @@ static void tell_problems(struct controller *c, size_t pool)
 	}
 }
 
+static void tell_refusal(struct controller *c, size_t pool)
+{
+	const char *refusal = c->published_pools[pool].refusal;
+
+	if (refusal && !c->pools[pool].told.is_refused)
+		tell(c, pool, "Refused", "Check", true, refusal);
+	c->pools[pool].told.is_refused = refusal != NULL;
+}
+
 static void tell_signals(struct controller *c, size_t pool)
 {
 	struct pool_told *told = &c->pools[pool].told;
@@ -177,6 +186,7 @@ void events_of_tick(struct controller *c)
 		c->pools[i].has_reported = true; /* what is found at the start is no change */
 		tell_refusals(c, i);
 		tell_problems(c, i);
+		tell_refusal(c, i);
 		tell_signals(c, i);
 		tell_limit(c, i);
 	}

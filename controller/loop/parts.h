@@ -46,7 +46,7 @@ struct placeholder {
 /* What events said of a pool last, so that only changes are told. */
 struct pool_told {
 	unsigned problems; /* bit per enum pool_problem */
-	bool is_stale;
+	bool is_stale, is_refused;
 	int64_t limit;
 	millis limit_at;
 };

@@ -137,8 +137,11 @@ static void answered(struct object_call *call)
 		return;
 	}
 	t->failures = 0;
-	if (call->verb == OBJECT_GET)
-		adopt(t);
+	if (call->verb == OBJECT_PATCH)
+		return;
+	adopt(t);
+	if (!t->controller->published.plan)
+		status_write(t->controller); /* no tick will; may free t */
 }
 
 static void call(struct status_target *t, enum object_verb verb)

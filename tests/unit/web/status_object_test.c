@@ -1,6 +1,7 @@
 /* The status of a WarmPool: JSON that the schema takes, and conditions that remember when they changed. */
 #include "controller/web/status_object.h"
 #include "base/decode.h"
+#include "base/file.h"
 #include "tests/unit/web/shown.h"
 
 struct told_condition {
@@ -358,12 +359,33 @@ static void absent_figures(void **state)
 	assert_string_equal(t.headroom, "-3.3");
 }
 
+/* The page that people read has a row for each. */
+static void every_condition_is_documented(void **state)
+{
+	CLEANUP(buf_release) struct buf page = { 0 };
+	struct error e = { 0 };
+	char row[64];
+
+	(void)state;
+	if (!file_read("docs/running.md", 1 << 20, &page, &e))
+		fail_msg("%s", e.message);
+	for (int i = 0; i < CONDITION_COUNT; i++) {
+		snprintf(row, sizeof row, "\n| %s |", condition_type_name((enum condition_type)i));
+		if (!strstr(page.text, row))
+			fail_msg("docs/running.md has no row for %s", row);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_so_is_told),	      cmocka_unit_test(each_condition),
-		cmocka_unit_test(transitions_are_remembered), cmocka_unit_test(a_restart_keeps_them),
-		cmocka_unit_test(a_refused_one_says_why),     cmocka_unit_test(absent_figures),
+		cmocka_unit_test(what_is_so_is_told),
+		cmocka_unit_test(each_condition),
+		cmocka_unit_test(transitions_are_remembered),
+		cmocka_unit_test(a_restart_keeps_them),
+		cmocka_unit_test(a_refused_one_says_why),
+		cmocka_unit_test(absent_figures),
+		cmocka_unit_test(every_condition_is_documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
