@@ -1,13 +1,12 @@
 #include "controller/loop/drain_parts.h"
 
+#include "controller/loop/node_group_parts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const FIRST_TO_GO = "-1000000";
-enum { FIRST_TO_GO_COST = -1000000 };
-
-static const millis EVICT_AGAIN = 5 * SECOND; /* of the world; Cluster Autoscaler: 10 s */
+static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
 
 bool machine_is_wanted(const struct machine *m)
 {
@@ -17,7 +16,7 @@ bool machine_is_wanted(const struct machine *m)
 size_t drain_pool(const struct controller *c, const struct node *n)
 {
 	struct arena a = { 0 };
-	size_t count, pool = 0;
+	size_t count, pool = n->group >= 0 ? first_pool(fleet_of(c), (size_t)n->group) : 0;
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
 
 	for (size_t i = 0; i < count; i++)
@@ -92,66 +91,50 @@ void drain_evict_pod(struct controller *c, const char *namespace, const char *na
 	start(e, namespace, name, uid);
 }
 
-/* The controller of the pod takes one away when we lower its number, perhaps before it has heard of the eviction: it
- * shall choose this one. */
-static void marked(struct mark_call *call)
-{
-	struct pod_eviction *e = call->user;
-
-	buf_release(&call->path);
-	buf_release(&call->body);
-	e->is_busy = false;
-	e->drain->in_flight--;
-	e->is_marked = true; /* or cannot be: the eviction goes on without */
-	act_soon(e->controller);
-}
-
-static void mark(struct pod_eviction *e, const struct pod *p)
-{
-	snprintf(e->namespace, sizeof e->namespace, "%s", p->namespace);
-	snprintf(e->pod, sizeof e->pod, "%s", p->name);
-	pod_uid_text(p, e->uid);
-	e->is_busy = true;
-	e->cost = (struct verb_pair){ "controller.kubernetes.io/pod-deletion-cost", FIRST_TO_GO };
-	e->mark = (struct mark_call){
-		.object = { .api_version = "v1", .plural = "pods", .name_space = e->namespace, .name = e->pod },
-		.annotations = &e->cost,
-		.annotation_count = 1,
-		.done = marked,
-		.user = e
-	};
-	mark_start(e->controller->api, &e->mark);
-}
-
-static bool needs_mark(const struct pod_eviction *e, const struct pod *p, const char *uid)
-{
-	bool is_done = e->is_marked && !strcmp(e->uid, uid);
-
-	return p->kind == POD_REPLICATED && p->deletion_cost > FIRST_TO_GO_COST && !is_done;
-}
-
 static void ask(struct drain *d, const struct pod *p)
 {
 	char uid[37];
-	struct pod_eviction *free_slot = NULL;
 
 	pod_uid_text(p, uid);
-	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++) {
-		bool is_its = !strcmp(d->evictions[i].uid, uid);
-		if (d->evictions[i].is_busy && is_its)
-			return;
-		if (!d->evictions[i].is_busy && (!free_slot || is_its))
-			free_slot = &d->evictions[i];
-	}
-	if (!free_slot || p->state == POD_TERMINATING)
+	struct pod_eviction *e = p->state == POD_TERMINATING ? NULL : slot_for(d, uid);
+	if (!e)
 		return;
-	free_slot->drain = d;
-	free_slot->controller = d->controller;
 	d->in_flight++;
-	if (needs_mark(free_slot, p, uid))
-		mark(free_slot, p);
+	if (needs_mark(e, p, uid))
+		mark(e, p, FIRST_TO_GO);
 	else
-		start(free_slot, p->namespace, p->name, uid);
+		start(e, p->namespace, p->name, uid);
+}
+
+bool drain_forget_costs(struct drain *d, const struct node *n)
+{
+	struct controller *c = d->controller;
+	struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		char uid[37];
+		struct pod_eviction *e = NULL;
+		pod_uid_text(pods[i], uid);
+		if (pods[i]->deletion_cost == FIRST_TO_GO_COST && pods[i]->state != POD_TERMINATING)
+			e = slot_for(d, uid);
+		if (!e || (e->is_forgotten && !strcmp(e->uid, uid)))
+			continue;
+		d->in_flight++;
+		e->is_forgotten = true;
+		mark(e, pods[i], NULL);
+	}
+	arena_release(&a);
+	return d->in_flight == 0;
+}
+
+void drain_eviction_cancel(struct pod_eviction *e)
+{
+	if (!e->is_busy)
+		return;
+	api_cancel(&e->call.call);
+	api_cancel(&e->mark.call);
 }
 
 static void tell_blocked(struct drain *d, const struct drain_verdict *v)
@@ -163,41 +146,56 @@ static void tell_blocked(struct drain *d, const struct drain_verdict *v)
 		 LOG_S("why", v->text), LOG_END);
 }
 
-static bool keeps_node(const struct pod *p)
+/* Of a node that is lent only the lender's own pods must go. */
+static bool keeps_node(const struct drain *d, const struct pod *p)
 {
-	return p->kind != POD_DAEMON && p->kind != POD_STATIC && p->state != POD_FINISHED;
+	return p->kind != POD_DAEMON && p->kind != POD_STATIC && p->state != POD_FINISHED &&
+	       (d->fate != FATE_LEND || p->pool == (int)d->pool);
 }
 
-static int64_t pods_left(const struct controller *c, const struct node *n, struct arena *a)
+static int64_t pods_left(const struct drain *d, const struct pod **pods, size_t count)
 {
-	size_t count;
-	const struct pod **pods = cluster_node_pods(c->cluster, n, a, &count);
 	int64_t left = 0;
 
 	for (size_t i = 0; i < count; i++)
-		left += keeps_node(pods[i]);
+		left += keeps_node(d, pods[i]);
 	return left;
+}
+
+/* The server holds what a budget keeps. */
+static void evict_own(struct drain *d, const struct pod **pods, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (keeps_node(d, pods[i]) && pods[i]->evict != POD_EVICT_NEVER &&
+		    pods[i]->undisturbed_until <= clock_now(d->controller->clock))
+			ask(d, pods[i]);
+}
+
+static void evict_all(struct drain *d, const struct node *n, struct arena *a)
+{
+	struct controller *c = d->controller;
+	struct drain_verdict v = cluster_drain(c->cluster, n, (int)d->pool, clock_now(c->clock), a);
+
+	if (v.reason != DRAIN_POSSIBLE)
+		tell_blocked(d, &v);
+	else
+		for (size_t i = 0; i < v.evict_count; i++)
+			ask(d, v.evict[i]);
 }
 
 bool drain_evict(struct drain *d, const struct node *n)
 {
-	struct controller *c = d->controller;
 	struct arena a = { 0 };
-	bool is_work = runs_work(c, d->pool), is_empty = pods_left(c, n, &a) == 0;
+	size_t count;
+	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
+	int64_t left = pods_left(d, pods, count);
 
-	if (!is_empty) {
-		struct drain_verdict v =
-			cluster_drain(c->cluster, n, is_work ? -1 : (int)d->pool, clock_now(c->clock), &a);
-		bool is_late = clock_mono(c->clock) - d->since > DRAIN_PATIENCE;
-		if (is_work || (is_late && d->fate != FATE_LEND)) {
-			d->step = DRAIN_UNMARK; /* work came in between, or it never becomes free */
-		} else if (v.reason != DRAIN_POSSIBLE) {
-			tell_blocked(d, &v);
-		} else {
-			for (size_t i = 0; i < v.evict_count; i++)
-				ask(d, v.evict[i]);
-		}
-	}
+	if (left > 0 && runs_work(d->controller, d->pool))
+		d->step = DRAIN_UNMARK; /* work came in between */
+	else if (left > 0 && d->fate == FATE_LEND)
+		evict_own(d, pods, count);
+	else if (left > 0)
+		evict_all(d, n, &a);
 	arena_release(&a);
-	return is_empty;
+	return left == 0;
 }

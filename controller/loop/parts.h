@@ -29,7 +29,7 @@ struct scale_target {
 	bool is_calling;
 	int64_t wanted; /* replicas that we want; ABSENT: not decided yet */
 	int64_t is;	/* as told last; ABSENT: not known */
-	millis quiet_until;
+	millis quiet_until, fewer_since; /* loop_now */
 	int failures;
 };
 

@@ -1,5 +1,7 @@
 #include "controller/loop/parts.h"
 
+static const millis SETTLE_MOST = 10 * SECOND; /* of the world */
+
 static const struct warm_pool *manifest_of(const struct controller *c, size_t pool)
 {
 	return &c->manifest.pools[pool];
@@ -65,6 +67,26 @@ static int64_t serving_elsewhere(const struct controller *c, size_t pool)
 	return serving;
 }
 
+/*
+ * The controller of the workload has heard of the last eviction: the pod that it made in its place is there, and is
+ * what it ends first when there shall be fewer. Before, it would end one that serves. Where it cannot make one, a
+ * moment must do.
+ */
+static bool has_settled(struct controller *c, size_t pool)
+{
+	const struct scale_target *t = &c->pools[pool].scale;
+	struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_pods(c->cluster, (int)pool, &a, &count);
+	int64_t alive = 0;
+
+	for (size_t i = 0; i < count; i++)
+		alive +=
+			!pods[i]->is_placeholder && pods[i]->state != POD_TERMINATING && pods[i]->state != POD_FINISHED;
+	arena_release(&a);
+	return t->is == ABSENT || alive >= t->is || loop_now(c->loop) - t->fewer_since > SETTLE_MOST;
+}
+
 int64_t scale_set(const struct controller *c, size_t pool)
 {
 	const struct scale_target *t = &c->pools[pool].scale;
@@ -83,7 +105,11 @@ static void drive(struct controller *c, size_t pool)
 	int64_t replicas = t->wanted + scale_beyond_plan(c, pool), serving = serving_elsewhere(c, pool);
 	if (replicas < serving)
 		replicas = serving;
-	if (t->is == replicas)
+	if (t->is == replicas) {
+		t->fewer_since = loop_now(c->loop);
+		return;
+	}
+	if (replicas < t->is && !has_settled(c, pool))
 		return;
 	t->is_calling = true;
 	t->call = (struct scale_call){ .api_version = target->api_version,
