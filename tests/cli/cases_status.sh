@@ -1,0 +1,41 @@
+# shellcheck shell=bash disable=SC2016,SC2154
+# preheat status: from a history, and what it says where there is nothing to ask; and what run says of itself.
+
+if [[ 'status' =~ $only || $only != . ]] && [ ! -e "$scratch/good/history.db" ]; then
+	"$preheat_path" generate --shape diurnal,bursts --length 3h --rate 20 --seed 1 -o "$scratch/short.csv" 2>/dev/null
+	"$preheat_path" simulate --pool "$example/pool.yaml" --trace "$scratch/short.csv" --out "$scratch/good" \
+		>/dev/null 2>&1
+fi
+alone='unset KUBECONFIG KUBERNETES_SERVICE_HOST; export HOME=$PWD;'
+good="cp '$scratch/good/history.db' h.db"
+
+found 'status: of a history' 0 '^llm +chat +interactive +act +[0-9]+ +[0-9]+ +-?[0-9.]+ +[0-9.]+ +[0-9hms]+/[0-9hms]+ ' \
+	"$good" 'preheat status --db h.db'
+found 'status: its head is that of kubectl' 0 \
+	'^NAMESPACE +NAME +CLASS +MODE +HOT +STANDBY +HEADROOM +DEMAND +LEAD-TIME +WAIT +LIMIT +LAST-CHANGE$' "$good" 'preheat status --db h.db'
+found 'status: of the folder of a simulation' 0 'llm +chat' 'true' "preheat status --db '$scratch/good'"
+found 'status: the reason, wide' 0 'REASON.*' "$good" 'preheat status --db h.db -o wide'
+found 'status: one pool' 0 'chat' "$good" 'preheat status --db h.db --pool llm/chat'
+found 'status: numbers for programs' 0 '^true$' "$good" 'preheat status --db h.db -o json 2>/dev/null |
+	jq ".[0] | (.hot | type) == \"number\" and (.demand | type) == \"number\" and (.last_change | test(\"Z$\"))"'
+found 'status: csv' 0 '^namespace,name,class,mode,hot,' "$good" 'preheat status --db h.db -o csv'
+found 'status: when it was decided' 0 'As decided at 20' "$good" 'preheat status --db h.db 2>&1 >/dev/null'
+found 'status: another namespace is empty, not wrong' 0 'No WarmPools found in namespace nowhere' "$good" \
+	'preheat status --db h.db -n nowhere 2>&1'
+refused 'status: unknown pool' 2 'nobody.*chat' "$good" 'preheat status --db h.db --pool nobody'
+refused 'status: missing history' '2|3' 'h\.db.*no such file' 'true' 'preheat status --db h.db'
+refused 'status: damaged history' '2|3' 'h\.db' 'yes hello | head -c 100000 >h.db' 'preheat status --db h.db'
+refused 'status: newer history' '2|3' 'h\.db.*newer' "$good; sqlite3 h.db 'PRAGMA user_version = 9999'" 'preheat status --db h.db'
+refused 'status: no kubeconfig' 2 '--db FILE.*no kubeconfig.*--kubeconfig FILE or set KUBECONFIG' 'true' "$alone preheat status"
+refused 'status: a kubeconfig that is none' 2 'k\.yaml' 'echo "]" >k.yaml' "$alone preheat status --kubeconfig k.yaml"
+refused 'status: a server that is not there' 3 '127\.0\.0\.1:9.*--db FILE|--db FILE.*127\.0\.0\.1:9' \
+	'printf "%s\n" "apiVersion: v1" "kind: Config" "current-context: c" \
+		"clusters: [ { name: c, cluster: { server: \"http://127.0.0.1:9\" } } ]" "users: [ { name: u, user: {} } ]" \
+		"contexts: [ { name: c, context: { cluster: c, user: u } } ]" >k.yaml' "$alone preheat status --kubeconfig k.yaml"
+refused 'status: a history and a cluster' 2 '--db .*--kubeconfig' "$good" 'preheat status --db h.db --kubeconfig k.yaml'
+refused 'status: all namespaces and one' 2 'all-namespaces.*namespace' 'true' 'preheat status -A -n x'
+refused 'status: an argument' 2 "found 'chat'.*--pool NAME" 'true' 'preheat status chat'
+refused 'status: an output that is none' 2 'table\|wide\|json\|csv' 'true' 'preheat status -o yaml'
+refused 'status: an empty namespace' 2 'namespace' 'true' 'preheat status -n ""'
+found 'status: its help' 0 'preheat status -A' 'true' 'preheat status --help'
+found 'run: what /metrics tells' 0 '`preheat_desired_replicas`' 'true' 'preheat run --print-metrics'
