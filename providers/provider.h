@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/millis.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct machine {
 	const char *provider_id; /* as Node.spec.providerID will say */
 	const char *zone;	 /* "" when not told */
 	enum machine_state state;
+	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
 };
 

@@ -85,7 +85,7 @@ static void write_body(const struct provider_call *c, struct buf *out)
 {
 	buf_text(out, "{\"token\":");
 	json_write_text(c->token, out);
-	if (c->verb == PROVIDER_GROW)
+	if (c->verb == PROVIDER_GROW || c->verb == PROVIDER_CANCEL)
 		buf_printf(out, ",\"desired\":%" PRId64, c->desired);
 	if (c->verb == PROVIDER_STANDBY)
 		buf_printf(out, ",\"size\":%" PRId64, c->desired);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct machine_text {
-	const char *id, *provider_id, *zone, *state;
+	const char *id, *provider_id, *zone, *state, *goal;
 	int64_t launched_at, state_since;
 };
 
@@ -41,6 +41,7 @@ static const struct field machine_fields[] = {
 	NEEDED(struct machine_text, state, FIELD_STRING, "state"),
 	FIELD(struct machine_text, provider_id, FIELD_STRING, "provider_id"),
 	FIELD(struct machine_text, zone, FIELD_STRING, "zone"),
+	FIELD(struct machine_text, goal, FIELD_STRING, "goal"),
 	FIELD(struct machine_text, launched_at, FIELD_INT, "launched_at"),
 	FIELD(struct machine_text, state_since, FIELD_INT, "state_since"),
 };
@@ -98,6 +99,19 @@ static bool find_state(const char *name, enum machine_state *out)
 	return false;
 }
 
+/* A cloud that tells no goal has no machine that starts in order to be stopped. */
+static bool read_goal(const struct machine_text *t, struct machine *m, struct error *e)
+{
+	char shown[QUOTE_ROOM];
+
+	if (t->goal && strcmp(t->goal, "run") != 0 && strcmp(t->goal, "standby") != 0)
+		return error_set(e, ERROR_INVALID, "machines[]>goal: found %s; allowed: run, standby",
+				 quote(shown, t->goal, strlen(t->goal)));
+	m->is_standby =
+		t->goal ? !strcmp(t->goal, "standby") : m->state == MACHINE_STOPPING || m->state == MACHINE_STOPPED;
+	return true;
+}
+
 static bool read_machine(const struct machine_text *t, struct machine *m, struct error *e)
 {
 	char shown[QUOTE_ROOM];
@@ -117,7 +131,7 @@ static bool read_machine(const struct machine_text *t, struct machine *m, struct
 	if (t->launched_at < 0 || t->state_since < 0)
 		return error_set(e, ERROR_INVALID, "machine %s: a time before 1970",
 				 quote(shown, t->id, strlen(t->id)));
-	return true;
+	return read_goal(t, m, e);
 }
 
 static int by_age(const void *left, const void *right)

@@ -20,6 +20,8 @@ enum { TOKEN_MAX = 63 };
 struct removal {
 	char id[MACHINE_ID_MAX + 1];
 	enum provider_verb verb;
+	bool was_counted; /* the size wanted fell by it */
+	int tries;	  /* asked for, and left alone */
 };
 
 /* What all groups of one controller share. */
@@ -43,7 +45,7 @@ struct group_context {
 struct operation {
 	enum provider_verb verb;
 	char token[TOKEN_MAX + 1];
-	int64_t desired;
+	int64_t desired, change; /* change: of the size (of standby), as it was asked for */
 	struct removal *removals;
 	const char **ids;
 	size_t id_count;
@@ -61,6 +63,17 @@ struct group_access {
 	int64_t (*calls)[ERROR_INTERNAL + 1]; /* a provider_counts */
 };
 
+/*
+ * What the cloud is believed to be asked for: what it told when nothing of
+ * ours was under way last, and what our operations made of that. What a look
+ * shows beyond it was made by others, by launches that failed, or by
+ * machines that were lost.
+ */
+struct believed_size {
+	int64_t desired, standby;
+	int64_t failed, lost; /* machines, since that look */
+};
+
 struct node_group {
 	const struct group_context *context;
 	size_t index; /* of the fleet */
@@ -74,9 +87,11 @@ struct node_group {
 	struct arena arena; /* of seen */
 	struct provider_call look, change;
 	bool is_looking, is_changing, is_stopped;
+	bool is_look_stale; /* an operation was sent or ended while it was under way */
 	int64_t last_failure;
 
-	int64_t wanted, standby_wanted;
+	int64_t wanted, standby_wanted; /* sizes that we wish; our operations bring the cloud there */
+	struct believed_size believed;
 	struct removal *removals;
 	size_t removal_count, removal_room;
 	struct operation operation; /* token "": none */
@@ -100,17 +115,20 @@ void node_group_look(struct node_group *g);
 /* Sends what is wanted, if nothing stands in the way. */
 void node_group_drive(struct node_group *g);
 
-/* Machines more (never above the manifest's and the cloud's max); returns how many it will be. */
+/* Machines more than are asked for (never above the manifest's and the cloud's max); returns how many it will be. */
 int64_t node_group_grow(struct node_group *g, int64_t machines);
-/* Machines fewer of those that were asked for and never came. */
+/* Machines fewer of those that were asked for, never came, and that no start waits for. */
 void node_group_give_up(struct node_group *g, int64_t machines);
+/* Never above the manifest's max of standby. */
 void node_group_set_standby(struct node_group *g, int64_t machines);
-/* Asks for the end of a machine; false when it was asked for already. */
+/* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
 bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
 bool node_group_is_removing(const struct node_group *g, const char *machine);
 
 /* NULL when the cloud did not tell of it. */
 const struct machine *node_group_machine(const struct node_group *g, const char *machine);
 int64_t node_group_count(const struct node_group *g, enum machine_state state);
-/* Machines that run or will, by what was described and what is wanted. */
+/* Machines that run and shall stay, and those that are still to come. */
 int64_t node_group_size(const struct node_group *g);
+/* Machines that are asked for and not listed yet. */
+int64_t node_group_missing(const struct node_group *g);

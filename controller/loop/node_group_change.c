@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTEMPTS_MOST = 5, REMOVALS_AT_ONCE = 50 };
-
-static const struct group_spec *spec_of(const struct node_group *g)
-{
-	return &g->context->fleet->groups[g->index];
-}
+static const millis QUIET_AFTER_REMOVALS = 5 * SECOND;
 
 static bool has_operation(const struct node_group *g)
 {
@@ -30,8 +25,8 @@ void group_call_failed(struct node_group *g, const struct provider_call *c)
 	millis wait = retry_next(&g->retry, c->retry_after);
 
 	g->quiet_until = loop_now(g->context->loop) + wait;
-	log_warn("provider-call-failed", LOG_S("group", spec_of(g)->name), LOG_S("verb", provider_verb_name(c->verb)),
-		 LOG_E(&c->error), LOG_I("again_in_ms", wait), LOG_END);
+	log_warn("provider-call-failed", LOG_S("group", group_spec_of(g)->name),
+		 LOG_S("verb", provider_verb_name(c->verb)), LOG_E(&c->error), LOG_I("again_in_ms", wait), LOG_END);
 	node_group_plan_look(g, wait);
 }
 
@@ -45,37 +40,49 @@ static void end_intent(struct node_group *g, const char *outcome)
 	operation_forget(g);
 }
 
-/* Starts that no machine was found for, when the cloud refused all of the growth. */
-static void refuse_waiting(struct node_group *g, enum error_kind why)
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
-	struct starts *s = g->context->starts;
-
-	for (size_t i = s->count; i-- > 0;) {
-		const struct start *t = &s->items[i];
-		if (t->machine[0] || t->stage != STAGE_PROVISION ||
-		    g->context->fleet->pools[t->pool].groups[t->group] != g->index)
-			continue;
-		if (why == ERROR_CANCELLED)
-			starts_drop(s, i);
-		else
-			starts_refuse(s, i, why);
-	}
+	return value < least ? least : value > most ? most : value;
 }
 
-/* The operation came to nothing: what was wanted is what is there. */
+/* What of the change came about, as far as was seen. */
+static int64_t came_about(const struct operation *o, int64_t rose)
+{
+	return o->change < 0 ? clamp(rose, o->change, 0) : clamp(rose, 0, o->change);
+}
+
+static void unwish_size(struct node_group *g, enum error_kind why)
+{
+	const struct operation *o = &g->operation;
+	int64_t did = came_about(o, g->seen.desired - g->believed.desired);
+
+	if (o->change > 0)
+		sizes_refuse(g, false, o->change - did, why);
+	g->believed.desired += did;
+	g->wanted = clamp(g->wanted - (o->change - did), 0, INT64_MAX);
+}
+
+static void unwish_standby(struct node_group *g, enum error_kind why)
+{
+	const struct operation *o = &g->operation;
+	int64_t did = came_about(o, g->seen.standby - g->believed.standby);
+
+	if (o->change > 0)
+		sizes_refuse(g, true, o->change - did, why);
+	g->believed.standby += did;
+	g->standby_wanted = clamp(g->standby_wanted - (o->change - did), 0, INT64_MAX);
+}
+
+/* The operation came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
 static void give_up(struct node_group *g, const struct error *why)
 {
-	enum provider_verb verb = g->operation.verb;
-
+	if (g->operation.verb == PROVIDER_STANDBY)
+		unwish_standby(g, why->kind);
+	else
+		unwish_size(g, why->kind);
+	removals_left_alone(g, true);
 	end_intent(g, error_kind_name(why->kind));
-	if (verb == PROVIDER_GROW) {
-		refuse_waiting(g, why->kind);
-		g->wanted = g->seen.desired;
-	} else if (verb == PROVIDER_STANDBY) {
-		g->standby_wanted = g->seen.standby;
-	} else {
-		g->removal_count = 0;
-	}
+	sizes_fit_starts(g);
 	g->context->changed(g->context->user);
 }
 
@@ -90,6 +97,7 @@ static void changed(struct provider_call *c)
 	struct error why = c->error;
 
 	g->is_changing = false;
+	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
 	g->trouble = why;
 	provider_call_release(c);
@@ -108,7 +116,7 @@ static void changed(struct provider_call *c)
 		return;
 	} else {
 		if (why.kind != ERROR_CANCELLED)
-			log_warn("provider-refused", LOG_S("group", spec_of(g)->name),
+			log_warn("provider-refused", LOG_S("group", group_spec_of(g)->name),
 				 LOG_S("verb", provider_verb_name(c->verb)), LOG_E(&why), LOG_END);
 		give_up(g, &why);
 		return;
@@ -123,9 +131,10 @@ static void send(struct node_group *g)
 	o->attempts++;
 	o->is_sent = true;
 	g->is_changing = true;
+	g->is_look_stale |= g->is_looking;
 	g->change = (struct provider_call){ .verb = o->verb,
-					    .group = spec_of(g)->name,
-					    .settings = spec_of(g)->settings,
+					    .group = group_spec_of(g)->name,
+					    .settings = group_spec_of(g)->settings,
 					    .token = o->token,
 					    .desired = o->desired,
 					    .ids = o->ids,
@@ -145,10 +154,28 @@ static bool is_reached(const struct node_group *g)
 		return g->seen.standby == o->desired;
 	for (size_t i = 0; i < o->id_count; i++) {
 		const struct machine *m = node_group_machine(g, o->ids[i]);
-		if (m && (o->verb == PROVIDER_STOP ? machine_counts(m) : m->state != MACHINE_TERMINATING))
+		if (m && m->state != MACHINE_TERMINATING && !(o->verb == PROVIDER_STOP && m->is_standby))
 			return false;
 	}
 	return true;
+}
+
+/* It did what it was asked for: what the sizes are from now on. */
+static void take_effect(struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+	struct believed_size *b = &g->believed;
+
+	if (o->verb == PROVIDER_GROW) {
+		b->desired += o->change;
+	} else if (o->verb == PROVIDER_STANDBY) {
+		b->standby += o->change;
+	} else {
+		int64_t did = came_about(o, g->seen.desired - b->desired);
+		b->desired += did;
+		g->wanted -= o->change - did; /* what the cloud will not give up comes after all */
+		removals_left_alone(g, false);
+	}
 }
 
 void operation_settle(struct node_group *g)
@@ -158,6 +185,10 @@ void operation_settle(struct node_group *g)
 	if (!has_operation(g) || g->is_changing || !o->is_sent)
 		return;
 	if (!o->is_uncertain || is_reached(g)) {
+		take_effect(g);
+		if (o->id_count && !is_reached(g))
+			g->quiet_until =
+				loop_now(g->context->loop) + clock_real(g->context->clock, QUIET_AFTER_REMOVALS);
 		end_intent(g, "done");
 		return;
 	}
@@ -172,7 +203,7 @@ static void make_token(struct node_group *g)
 {
 	snprintf(g->operation.token, sizeof g->operation.token, "preheat-%lld-%lld-%.24s-%04lld",
 		 (long long)g->context->term, (long long)(clock_now(g->context->clock) / 1000 % 100000000),
-		 spec_of(g)->name, (long long)++g->serial);
+		 group_spec_of(g)->name, (long long)++g->serial);
 }
 
 /* On disk before the first byte goes out. */
@@ -181,7 +212,7 @@ static bool save_intent(struct node_group *g)
 	struct operation *o = &g->operation;
 	struct error e = { 0 };
 	struct launch l = { .token = o->token,
-			    .group = spec_of(g)->name,
+			    .group = group_spec_of(g)->name,
 			    .verb = (int64_t)o->verb,
 			    .target = o->desired,
 			    .machines = o->ids,
@@ -203,122 +234,68 @@ static void begin(struct node_group *g, enum provider_verb verb, int64_t desired
 	make_token(g);
 	if (!save_intent(g))
 		return;
-	log_info("provider-asked", LOG_S("group", spec_of(g)->name), LOG_S("verb", provider_verb_name(verb)),
+	log_info("provider-asked", LOG_S("group", group_spec_of(g)->name), LOG_S("verb", provider_verb_name(verb)),
 		 LOG_I("desired", desired), LOG_I("machines", (int64_t)g->operation.id_count),
 		 LOG_S("operation", g->operation.token), LOG_END);
 	send(g);
 }
 
-/* All removals of the kind that is due first. */
-static void begin_removals(struct node_group *g)
+static void begin_size(struct node_group *g, enum provider_verb verb, int64_t desired)
 {
-	enum provider_verb verb = g->removals[0].verb;
-	size_t n = 0;
+	int64_t present = verb == PROVIDER_STANDBY ? g->believed.standby : g->believed.desired;
 
-	for (size_t i = 0; i < g->removal_count; i++)
-		if (g->removals[i].verb == PROVIDER_CANCEL)
-			verb = PROVIDER_CANCEL;
-	g->operation.removals = calloc(g->removal_count, sizeof *g->operation.removals);
-	g->operation.ids = calloc(g->removal_count, sizeof *g->operation.ids);
-	if (!g->operation.removals || !g->operation.ids)
-		abort();
-	for (size_t i = 0; i < g->removal_count && n < REMOVALS_AT_ONCE; i++)
-		if (g->removals[i].verb == verb) {
-			g->operation.removals[n] = g->removals[i];
-			g->operation.ids[n] = g->operation.removals[n].id;
-			n++;
-		}
-	g->operation.id_count = n;
-	begin(g, verb, g->wanted);
+	g->operation.change = desired - present;
+	begin(g, verb, desired);
+}
+
+static void begin_removals(struct node_group *g, enum provider_verb verb)
+{
+	int64_t counted = removals_take(g, verb);
+	int64_t desired = g->wanted + removals_counted(g) - counted;
+	int64_t surplus = g->believed.desired - counted - desired;
+
+	if (verb == PROVIDER_CANCEL && surplus > 0)
+		g->operation.change = -surplus;
+	begin(g, verb, desired);
 }
 
 /* Nothing may be sent: what was wished is dropped, as if it had never been. */
 static void drop_wishes(struct node_group *g)
 {
-	refuse_waiting(g, ERROR_CANCELLED);
 	g->removal_count = 0;
 	g->wanted = g->seen.desired;
 	g->standby_wanted = g->seen.standby;
+	sizes_fit_starts(g);
+}
+
+static bool may_send(const struct node_group *g)
+{
+	return g->context->history && !g->is_stopped && !g->is_changing && g->is_known && !g->must_look &&
+	       !g->seen.is_busy && loop_now(g->context->loop) >= g->quiet_until;
+}
+
+static void begin_next(struct node_group *g)
+{
+	int64_t alive = machines_alive(g), desired = g->wanted + removals_counted(g);
+	int64_t most = sizes_most(g), standby = g->standby_wanted - removals_to_standby(g);
+	enum provider_verb verb;
+
+	if (removals_due(g, &verb))
+		begin_removals(g, verb);
+	else if (desired < g->seen.desired && alive < g->seen.desired)
+		begin_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
+	else if (desired > g->seen.desired && most > g->seen.desired)
+		begin_size(g, PROVIDER_GROW, desired < most ? desired : most);
+	else if (standby != g->seen.standby && standby >= 0)
+		begin_size(g, PROVIDER_STANDBY, standby);
 }
 
 void node_group_drive(struct node_group *g)
 {
-	if (g->context->is_barred && g->is_known) {
+	if (g->context->is_barred && g->is_known)
 		drop_wishes(g);
-		return;
-	}
-	if (!g->context->history || g->is_stopped || g->is_changing || !g->is_known || g->must_look ||
-	    g->seen.is_busy || loop_now(g->context->loop) < g->quiet_until)
-		return;
-	if (has_operation(g))
+	else if (may_send(g) && has_operation(g))
 		send(g);
-	else if (g->removal_count)
-		begin_removals(g);
-	else if (g->wanted < g->seen.desired && machines_alive(g) < g->seen.desired)
-		begin(g, PROVIDER_CANCEL, g->wanted > machines_alive(g) ? g->wanted : machines_alive(g));
-	else if (g->wanted > g->seen.desired)
-		begin(g, PROVIDER_GROW, g->wanted);
-	else if (g->standby_wanted != g->seen.standby)
-		begin(g, PROVIDER_STANDBY, g->standby_wanted);
-}
-
-int64_t node_group_grow(struct node_group *g, int64_t machines)
-{
-	int64_t most = spec_of(g)->max_nodes, before = node_group_size(g);
-
-	if (g->is_known && g->seen.max > 0 && g->seen.max < most)
-		most = g->seen.max;
-	if (machines > most - before)
-		machines = most - before;
-	if (machines <= 0)
-		return 0;
-	g->wanted = before + machines;
-	return machines;
-}
-
-void node_group_give_up(struct node_group *g, int64_t machines)
-{
-	int64_t least = machines_alive(g);
-
-	if (g->operation.verb == PROVIDER_GROW && has_operation(g) && g->is_changing)
-		return; /* asked for this instant: the next plan sees what came of it */
-	g->wanted = g->wanted - machines > least ? g->wanted - machines : least;
-}
-
-void node_group_set_standby(struct node_group *g, int64_t machines)
-{
-	int64_t most = spec_of(g)->standby_max_nodes;
-
-	g->standby_wanted = machines < 0 ? 0 : machines > most ? most : machines;
-}
-
-bool node_group_is_removing(const struct node_group *g, const char *machine)
-{
-	for (size_t i = 0; i < g->removal_count; i++)
-		if (!strcmp(g->removals[i].id, machine))
-			return true;
-	for (size_t i = 0; i < g->operation.id_count; i++)
-		if (!strcmp(g->operation.ids[i], machine))
-			return true;
-	return false;
-}
-
-bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how)
-{
-	const struct machine *m = node_group_machine(g, machine);
-
-	if (node_group_is_removing(g, machine))
-		return false;
-	if (g->removal_count == g->removal_room) {
-		g->removal_room = g->removal_room ? 2 * g->removal_room : 16;
-		g->removals = realloc(g->removals, g->removal_room * sizeof *g->removals);
-		if (!g->removals)
-			abort();
-	}
-	struct removal *r = &g->removals[g->removal_count++];
-	*r = (struct removal){ .verb = how };
-	memcpy(r->id, machine, strnlen(machine, MACHINE_ID_MAX));
-	if (m && machine_counts(m) && g->wanted > 0)
-		g->wanted--;
-	return true;
+	else if (may_send(g))
+		begin_next(g);
 }

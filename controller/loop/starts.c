@@ -48,18 +48,29 @@ struct start *starts_ask(struct starts *s, const struct start *like, int64_t cou
 	return s->items ? &s->items[first] : NULL;
 }
 
-int64_t starts_bind_machine(struct starts *s, size_t pool, int64_t group, const char *machine, int64_t places)
+int64_t starts_bind_machine(struct starts *s, const struct start *like, enum start_kind kind, int64_t places)
 {
 	int64_t bound = 0;
 
 	for (size_t i = 0; i < s->count && bound < places; i++) {
 		struct start *t = &s->items[i];
-		if (t->pool != pool || t->group != group || t->machine[0] || first_stage(t->kind) != STAGE_PROVISION)
+		if (t->pool != like->pool || t->group != like->group || t->kind != kind || t->machine[0])
 			continue;
-		copy_name(t->machine, machine, sizeof t->machine);
+		copy_name(t->machine, like->machine, sizeof t->machine);
+		t->kind = like->kind;
 		bound++;
 	}
 	return bound;
+}
+
+void starts_unbind_machine(struct starts *s, size_t index, millis now)
+{
+	struct start *t = &s->items[index];
+
+	t->machine[0] = '\0';
+	t->stage = first_stage(t->kind);
+	t->stage_since = now;
+	t->is_adopted = true; /* what it showed before was another machine's */
 }
 
 bool starts_know_machine(const struct starts *s, const char *machine)

@@ -51,8 +51,13 @@ void starts_release(struct starts *s);
 /* `count` more, in the stage that their kind begins with. Returns the first; pointers last until the next call. */
 struct start *starts_ask(struct starts *s, const struct start *like, int64_t count);
 
-/* Gives the machine to the oldest starts of the pool's group that have none: at most `places`. Returns how many. */
-int64_t starts_bind_machine(struct starts *s, size_t pool, int64_t group, const char *machine, int64_t places);
+/*
+ * Gives like->machine to the oldest starts of `kind` in like's pool and group that have none, at most `places`, and
+ * makes them like->kind: a place that was asked for cold and is woken starts as one that wakes. Returns how many.
+ */
+int64_t starts_bind_machine(struct starts *s, const struct start *like, enum start_kind kind, int64_t places);
+/* The start waits for another machine, from now on. */
+void starts_unbind_machine(struct starts *s, size_t index, millis now);
 bool starts_know_machine(const struct starts *s, const char *machine);
 /* The start that waits for a pod on this machine, else a placement of the group; NULL when none does. */
 struct start *starts_bind_pod(struct starts *s, size_t pool, int64_t group, const char *machine, const char *uid);

@@ -175,11 +175,13 @@ static void add_machine(enum machine_state machine_state)
 	size_t i = cloud.count++;
 
 	snprintf(cloud.ids[i], sizeof cloud.ids[i], "m%zu", i);
-	cloud.machines[i] = (struct machine){ .id = cloud.ids[i],
-					      .provider_id = cloud.ids[i],
-					      .zone = "",
-					      .state = machine_state,
-					      .launched_at = 500000 };
+	cloud.machines[i] =
+		(struct machine){ .id = cloud.ids[i],
+				  .provider_id = cloud.ids[i],
+				  .zone = "",
+				  .state = machine_state,
+				  .is_standby = machine_state == MACHINE_STOPPING || machine_state == MACHINE_STOPPED,
+				  .launched_at = 500000 };
 }
 
 /* Answers the look under way, after starting one where none is. */
@@ -436,7 +438,12 @@ static void what_never_came_is_given_up_before_more_is_asked(void **state)
 	add_machine(MACHINE_PENDING);
 	answer(ERROR_NONE);
 	look(t);
-	node_group_give_up(&t->g, 2);
+	node_group_give_up(&t->g, 2); /* all three are waited for */
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+	starts_drop(&starts, 3);
+	starts_drop(&starts, 2);
+	node_group_give_up(&t->g, 3);
 	node_group_drive(&t->g);
 	assert_int_equal(cloud.change->verb, PROVIDER_CANCEL);
 	assert_int_equal(cloud.change->desired, 2);

@@ -12,6 +12,16 @@ static struct start cold(millis asked_at)
 	return (struct start){ .pool = 1, .group = 0, .kind = START_COLD, .asked_at = asked_at };
 }
 
+/* A machine for starts of pool 1, group 0, whatever they were asked for as. */
+static int64_t bind(struct starts *s, const char *machine, int64_t places, enum start_kind kind)
+{
+	struct start like = cold(0);
+
+	like.kind = kind;
+	memcpy(like.machine, machine, strlen(machine));
+	return starts_bind_machine(s, &like, kind, places);
+}
+
 static const struct event_input *event(const struct starts *s, size_t i)
 {
 	assert_true(i < s->event_count);
@@ -32,7 +42,7 @@ static void every_stage_is_timed(void **state)
 
 	(void)state;
 	starts_ask(&s, &like, 1);
-	assert_int_equal(starts_bind_machine(&s, 1, 0, "m1", 1), 1);
+	assert_int_equal(bind(&s, "m1", 1, like.kind), 1);
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 61000 });
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 61000, .ready = 81500, .device = 90000 });
 	assert_non_null(starts_bind_pod(&s, 1, 0, "m1", "pod-a"));
@@ -59,7 +69,7 @@ static void stages_never_last_less_than_nothing(void **state)
 
 	(void)state;
 	starts_ask(&s, &like, 1);
-	starts_bind_machine(&s, 1, 0, "m1", 1);
+	bind(&s, "m1", 1, like.kind);
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 5000, .ready = 6000, .device = 5900 });
 	for (size_t i = 0; i < s.event_count; i++)
 		assert_true(event(&s, i)->value >= 0);
@@ -78,12 +88,51 @@ static void a_machine_is_given_to_the_oldest(void **state)
 	starts_ask(&s, &elsewhere, 1);
 	starts_ask(&s, &first, 2);
 	starts_ask(&s, &second, 2);
-	assert_int_equal(starts_bind_machine(&s, 1, 0, "m1", 3), 3);
+	assert_int_equal(bind(&s, "m1", 3, START_COLD), 3);
 	assert_string_equal(s.items[0].machine, "");
 	for (size_t i = 1; i < 4; i++)
 		assert_string_equal(s.items[i].machine, "m1");
 	assert_string_equal(s.items[4].machine, "");
 	assert_true(starts_know_machine(&s, "m1"));
+	starts_release(&s);
+}
+
+static void what_comes_is_what_a_start_becomes(void **state)
+{
+	struct starts s = { 0 };
+	struct start like = cold(1000), woken = cold(0);
+
+	(void)state;
+	starts_ask(&s, &like, 2);
+	woken.kind = START_WAKE;
+	memcpy(woken.machine, "m1", 3);
+	assert_int_equal(starts_bind_machine(&s, &woken, START_WAKE, 1), 0);
+	assert_int_equal(starts_bind_machine(&s, &woken, START_COLD, 1), 1);
+	assert_int_equal(s.items[0].kind, START_WAKE);
+	assert_int_equal(s.items[1].kind, START_COLD);
+	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 61000 });
+	assert_int_equal(event(&s, 0)->kind, START_WAKE);
+	starts_release(&s);
+}
+
+/* The stage it is found in then is cut short, and tells nothing. */
+static void a_start_that_lost_its_machine_waits_for_another(void **state)
+{
+	struct starts s = { 0 };
+	struct start like = cold(1000);
+
+	(void)state;
+	starts_ask(&s, &like, 1);
+	bind(&s, "m1", 1, START_COLD);
+	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 2000 });
+	starts_events_taken(&s);
+	starts_unbind_machine(&s, 0, 5000);
+	assert_false(starts_know_machine(&s, "m1"));
+	assert_int_equal(s.items[0].stage, STAGE_PROVISION);
+	assert_int_equal(bind(&s, "m2", 1, START_COLD), 1);
+	starts_follow_node(&s, "m2", &(struct node_stages){ .registered = 9000, .ready = 9500 });
+	expect_stage(&s, 0, STAGE_REGISTER, 500);
+	assert_int_equal(s.event_count, 1);
 	starts_release(&s);
 }
 
@@ -96,7 +145,7 @@ static void a_pod_takes_the_start_of_its_machine_before_a_placement(void **state
 	place.kind = START_PLACE;
 	starts_ask(&s, &place, 1);
 	starts_ask(&s, &like, 1);
-	starts_bind_machine(&s, 1, 0, "m1", 1);
+	bind(&s, "m1", 1, like.kind);
 	assert_int_equal(starts_bind_pod(&s, 1, 0, "m1", "a")->kind, START_COLD);
 	assert_int_equal(starts_bind_pod(&s, 1, 0, "m7", "b")->kind, START_PLACE);
 	assert_null(starts_bind_pod(&s, 1, 0, "m1", "c"));
@@ -113,7 +162,7 @@ static void adopted_starts_tell_only_what_was_seen(void **state)
 	(void)state;
 	like.is_adopted = true;
 	starts_ask(&s, &like, 1);
-	starts_bind_machine(&s, 1, 0, "m1", 1);
+	bind(&s, "m1", 1, like.kind);
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 61000 });
 	assert_int_equal(s.event_count, 0);
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 61000, .ready = 70000 });
@@ -129,7 +178,7 @@ static void places_for_work_end_with_the_device(void **state)
 	(void)state;
 	like.ends_at_device = true;
 	starts_ask(&s, &like, 8);
-	starts_bind_machine(&s, 1, 0, "m1", 8);
+	bind(&s, "m1", 8, like.kind);
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 2000, .ready = 3000, .device = 4000 });
 	assert_int_equal(s.count, 0);
 	int64_t serving = 0;
@@ -147,7 +196,7 @@ static void refills_end_when_their_machine_is_stopped(void **state)
 	(void)state;
 	like.kind = START_REFILL;
 	starts_ask(&s, &like, 1);
-	starts_bind_machine(&s, 1, 0, "m1", 1);
+	bind(&s, "m1", 1, like.kind);
 	starts_follow_node(&s, "m1", &(struct node_stages){ .registered = 2000, .ready = 3000, .device = 4000 });
 	assert_int_equal(s.count, 1);
 	starts_machine_stopped(&s, "m1", 9000);
@@ -204,6 +253,8 @@ int main(void)
 		cmocka_unit_test(every_stage_is_timed),
 		cmocka_unit_test(stages_never_last_less_than_nothing),
 		cmocka_unit_test(a_machine_is_given_to_the_oldest),
+		cmocka_unit_test(what_comes_is_what_a_start_becomes),
+		cmocka_unit_test(a_start_that_lost_its_machine_waits_for_another),
 		cmocka_unit_test(a_pod_takes_the_start_of_its_machine_before_a_placement),
 		cmocka_unit_test(adopted_starts_tell_only_what_was_seen),
 		cmocka_unit_test(places_for_work_end_with_the_device),

@@ -136,7 +136,7 @@ static enum error_kind name(struct conversation *c, enum provider_verb verb, con
 
 /* How many machines of each state a description tells. */
 struct told {
-	int64_t desired, standby, states[MACHINE_STATE_COUNT];
+	int64_t desired, standby, states[MACHINE_STATE_COUNT], standing; /* standing: to end stopped */
 	size_t count;
 };
 
@@ -153,6 +153,7 @@ static struct told describe(struct conversation *c)
 		const struct machine *m = &a.call.description.machines[i];
 		assert_true(*m->id && m->provider_id && m->zone);
 		t.states[m->state]++;
+		t.standing += m->is_standby;
 	}
 	provider_call_release(&a.call);
 	return t;
@@ -236,6 +237,7 @@ static void stopped_machines_are_woken_before_new_ones_are_bought(void **state)
 	assert_int_equal(t.desired, 1);
 	assert_int_equal(t.standby, 2);
 	assert_int_equal(t.states[MACHINE_STOPPING], 2);
+	assert_int_equal(t.standing, 2);
 	cloud_settle(&c->cloud);
 	assert_int_equal(describe(c).states[MACHINE_STOPPED], 2);
 	assert_int_equal(size(c, PROVIDER_GROW, 4), ERROR_NONE);
@@ -243,6 +245,7 @@ static void stopped_machines_are_woken_before_new_ones_are_bought(void **state)
 	assert_int_equal(t.states[MACHINE_WAKING], 2);
 	assert_int_equal(t.states[MACHINE_PENDING], 1);
 	assert_int_equal(t.standby, 0);
+	assert_int_equal(t.standing, 0);
 	assert_int_equal(c->cloud.bought, 4);
 }
 
@@ -254,11 +257,14 @@ static void standby_has_an_absolute_size(void **state)
 		skip();
 	assert_int_equal(size(c, PROVIDER_STANDBY, 2), ERROR_NONE);
 	assert_int_equal(size(c, PROVIDER_STANDBY, 2), ERROR_NONE);
-	assert_int_equal(describe(c).standby, 2);
+	struct told t = describe(c);
+	assert_int_equal(t.standby, 2);
+	assert_int_equal(t.states[MACHINE_PENDING], 2);
+	assert_int_equal(t.standing, 2); /* on their way to be stopped: they will not serve */
 	assert_int_equal(c->cloud.bought, 5);
 	cloud_settle(&c->cloud);
 	assert_int_equal(size(c, PROVIDER_STANDBY, 1), ERROR_NONE);
-	struct told t = describe(c);
+	t = describe(c);
 	assert_int_equal(t.standby, 1);
 	assert_int_equal(t.desired, 3);
 	assert_int_equal(t.states[MACHINE_RUNNING], 3);

@@ -45,9 +45,9 @@ static void describe_cloud(const struct modelled_cloud *c, struct buf *out)
 	for (size_t i = 0; i < c->count; i++)
 		buf_printf(out,
 			   "%s{\"id\":\"%s\",\"provider_id\":\"simulated:///g/%s\",\"zone\":\"z1\",\"state\":\"%s\","
-			   "\"goal\":\"run\",\"launched_at\":1700000000000,\"state_since\":1700000000000}",
-			   i ? "," : "", c->machines[i].id, c->machines[i].id,
-			   machine_state_name(c->machines[i].state));
+			   "\"goal\":\"%s\",\"launched_at\":1700000000000,\"state_since\":1700000000000}",
+			   i ? "," : "", c->machines[i].id, c->machines[i].id, machine_state_name(c->machines[i].state),
+			   c->machines[i].is_for_standby ? "standby" : "run");
 	buf_text(out, "],\"failures\":[],\"operations\":[]}\n");
 }
 
@@ -169,6 +169,8 @@ static const char *const spoiled[] = {
 	GROUP("\"machines\":[" MACHINE("", "running") "]"),
 	GROUP("\"machines\":[" MACHINE("a", "dancing") "]"),
 	GROUP("\"machines\":[" MACHINE("a", "running") "," MACHINE("a", "stopped") "]"),
+	GROUP("\"machines\":[{\"id\":\"a\",\"state\":\"running\",\"goal\":\"\"}]"),
+	GROUP("\"machines\":[{\"id\":\"a\",\"state\":\"running\",\"goal\":\"dance\"}]"),
 	GROUP("\"machines\":[{\"id\":\"a\",\"state\":\"running\",\"launched_at\":-1}]"),
 	GROUP("\"machines\":[{\"id\":\"a\",\"state\":\"running\",\"launched_at\":\"now\"}]"),
 	GROUP("\"machines\":[],\"failures\":[{\"id\":1}]"),
