@@ -2,13 +2,14 @@
 
 #include "base/decode.h"
 #include "base/json_write.h"
+#include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* The workload is read again after so long: its image or its place may have changed. */
-static const millis TEMPLATE_AGE = 5 * MINUTE, AGAIN = 10 * SECOND;
+static const millis TEMPLATE_AGE = MINUTE, AGAIN = 10 * SECOND;
 
 struct seen_container {
 	const char *image;
@@ -47,10 +48,26 @@ static bool is_driven(const struct controller *c, size_t pool)
 	return is_held(c, pool) && fleet_of(c)->pools[pool].mode == MODE_ACT;
 }
 
+/* Made while the pool was warmed so, and in nobody's way but holding GPUs. */
+static bool is_left_over(const struct controller *c, size_t pool)
+{
+	const struct pool_view *v = &c->pools[pool].view;
+
+	return !is_held(c, pool) && fleet_of(c)->pools[pool].mode == MODE_ACT &&
+	       v->placeholders + v->pending_placeholders > 0;
+}
+
 void placeholder_want(struct controller *c, size_t pool, int64_t replicas)
 {
-	if (is_driven(c, pool))
-		c->pools[pool].placeholder.wanted = replicas > 0 ? replicas : 0;
+	struct placeholder *h = &c->pools[pool].placeholder;
+	const struct pool_view *v = &c->pools[pool].view;
+
+	if (is_driven(c, pool)) {
+		h->wanted = replicas > 0 ? replicas : 0;
+		h->is_stale |= h->is > 0 && v->placeholders + v->pending_placeholders == 0;
+	} else {
+		h->wanted = is_left_over(c, pool) ? 0 : ABSENT;
+	}
 }
 
 /* The container that asks for GPUs, else the first. */
@@ -106,6 +123,14 @@ static void failed(struct live_pool *p, const struct error *why, const char *wha
 		log_warn(what, LOG_S("pool", fleet_of(c)->pools[p->index].name), LOG_E(why), LOG_END);
 }
 
+/* Another image, or another place: those that there are are rolled over to it. */
+static void take_pod(struct placeholder *h, struct buf *pod)
+{
+	h->is_stale |= h->pod.len != pod->len || (pod->len && memcmp(h->pod.text, pod->text, pod->len) != 0);
+	buf_release(&h->pod);
+	h->pod = *pod;
+}
+
 static void workload_read(struct object_call *call)
 {
 	struct live_pool *p = call->user;
@@ -117,11 +142,12 @@ static void workload_read(struct object_call *call)
 	h->is_calling = false;
 	if (e.kind == ERROR_NONE) {
 		struct decode_plan *plan = decode_plan_new(&workload_record);
-		buf_clear(&h->pod);
+		struct buf pod = { 0 };
 		if (decode_record(plan, call->response, call->response_len, &a, &w, &e) &&
-		    !write_pod(p->controller, p->index, &w, &h->pod))
+		    !write_pod(p->controller, p->index, &w, &pod))
 			error_set(&e, ERROR_INVALID, "the workload has no container with an image");
 		decode_plan_free(plan);
+		take_pod(h, &pod);
 		h->read_at = loop_now(p->controller->loop);
 	}
 	arena_release(&a);
@@ -139,6 +165,7 @@ static void applied(struct object_call *call)
 
 	h->is_calling = false;
 	if (call->error.kind != ERROR_NONE) {
+		h->is_stale = true; /* it may have come to pass all the same */
 		failed(p, &call->error, "placeholders-not-applied");
 	} else {
 		log_info("placeholders-applied", LOG_S("pool", fleet_of(p->controller)->pools[p->index].name),
@@ -165,24 +192,64 @@ static void read_workload(struct controller *c, struct live_pool *p)
 	object_start(c->api, &h->call);
 }
 
-static void apply(struct controller *c, struct live_pool *p)
+/* Deleted with its WarmPool. */
+static void write_owner(const struct controller *c, const struct pool_spec *spec, struct buf *out)
+{
+	const struct pool_object *o = objects_find(c, spec->namespace, spec->name);
+
+	if (o)
+		buf_printf(out,
+			   ",\"ownerReferences\":[{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\","
+			   "\"name\":\"%s\",\"uid\":\"%s\"}]",
+			   o->name, o->uid);
+}
+
+/* Goes with the WarmPool, where there is one. */
+static void write_owner(const struct controller *c, const struct pool_spec *spec, struct buf *out)
+{
+	const struct pool_object *o = objects_find(c, spec->namespace, spec->name);
+
+	if (!o)
+		return;
+	buf_text(out, ",\"ownerReferences\":[{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\",\"name\":");
+	json_write_text(o->name, out);
+	buf_text(out, ",\"uid\":");
+	json_write_text(o->uid, out);
+	buf_text(out, "}]");
+}
+
+static void write_body(const struct controller *c, struct live_pool *p)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
+	struct placeholder *h = &p->placeholder;
+
+	buf_clear(&h->body);
+	if (!is_held(c, p->index)) {
+		buf_text(&h->body, "{\"spec\":{\"replicas\":0}}");
+		return;
+	}
+	buf_printf(&h->body,
+		   "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"%s\","
+		   "\"namespace\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"preheat\"}",
+		   h->name, spec->namespace);
+	write_owner(c, spec, &h->body);
+	buf_printf(&h->body,
+		   "},\"spec\":{\"replicas\":%lld,\"selector\":{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},"
+		   "\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\"}},\"spec\":%s}}}",
+		   (long long)h->asked, spec->name, spec->name, h->pod.text);
+}
+
+static void write(struct controller *c, struct live_pool *p)
 {
 	struct placeholder *h = &p->placeholder;
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
 
 	snprintf(h->name, sizeof h->name, "%.200s-placeholder", spec->name);
 	h->asked = h->wanted;
-	buf_clear(&h->body);
-	buf_printf(
-		&h->body,
-		"{\"apiVersion\":\"apps/"
-		"v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\","
-		"\"labels\":{\"app.kubernetes.io/managed-by\":\"preheat\"}},\"spec\":{\"replicas\":%lld,\"selector\":"
-		"{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},\"template\":{\"metadata\":{\"labels\":"
-		"{\"preheat.dev/placeholder\":\"%s\"}},\"spec\":%s}}}",
-		h->name, spec->namespace, (long long)h->asked, spec->name, spec->name, h->pod.text);
+	h->is_stale = false;
+	write_body(c, p);
 	h->is_calling = true;
-	h->call = (struct object_call){ .verb = OBJECT_APPLY,
+	h->call = (struct object_call){ .verb = is_held(c, p->index) ? OBJECT_APPLY : OBJECT_PATCH,
 					.object = { .api_version = "apps/v1",
 						    .plural = "deployments",
 						    .name_space = spec->namespace,
@@ -193,23 +260,30 @@ static void apply(struct controller *c, struct live_pool *p)
 	object_start(c->api, &h->call);
 }
 
-static void drive(struct controller *c, struct live_pool *p)
+static void drive_pool(struct controller *c, struct live_pool *p)
 {
 	struct placeholder *h = &p->placeholder;
 	millis now = loop_now(c->loop);
 
-	if (!is_driven(c, p->index) || h->is_calling || h->wanted == ABSENT || now < h->quiet_until)
+	if (h->is_calling || h->wanted == ABSENT || now < h->quiet_until)
 		return;
-	if (!h->pod.len || now - h->read_at > TEMPLATE_AGE)
+	if (is_held(c, p->index) && (!h->pod.len || now - h->read_at > TEMPLATE_AGE))
 		read_workload(c, p);
-	else if (h->is != h->wanted)
-		apply(c, p);
+	else if (h->is != h->wanted || h->is_stale)
+		write(c, p);
 }
 
 void placeholder_drive(struct controller *c)
 {
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		drive(c, &c->pools[i]);
+	for (size_t i = 0; !c->context.is_barred && i < fleet_of(c)->pool_count; i++)
+		drive_pool(c, &c->pools[i]);
+}
+
+void placeholder_stop(struct controller *c)
+{
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
+		if (c->pools[i].placeholder.is_calling)
+			api_cancel(&c->pools[i].placeholder.call.call);
 }
 
 bool placeholders_are_idle(const struct controller *c)
