@@ -63,11 +63,11 @@ def spare(s):
 
 
 def ahead_of_demand(s):
-    """Traffic that doubles in ten minutes finds warm replicas: new ones are asked for before they are needed."""
+    """Traffic that trebles in ten minutes finds warm replicas: new ones are asked for before they are needed."""
     s.expect('two replicas of headroom stand ready before traffic rises', lambda: spare(s) >= 1.9, 60)
     before = s.machines.score()['pools']['chat']
     for step in range(10):
-        s.machines.traffic('chat', 0.4 * 8 / 6.32, 600 - 60 * step)
+        s.machines.traffic('chat', 0.8 * 8 / 6.32, 600 - 60 * step)
         s.pass_time(60)
     after = s.machines.score()['pools']['chat']
     late, arrived = after['late'] - before['late'], after['requests'] - before['requests']
@@ -76,12 +76,13 @@ def ahead_of_demand(s):
     s.expect('an event tells the growth', lambda: s.told('TriggeredScaleUp'), 20)
 
 
-def train_wakes(s, name, pods):
+def train_wakes(s, name, pods, patience):
     """From zero: nothing is bought before a Job asks; then as many nodes as its gang needs, all of them."""
     s.check('train has no machine before its Job', s.group('train')['desired'] == 0)
     s.kube.create(world.job(name, pods, '240s'))
+    s.expect('the Job has its pods', lambda: len(s.pods('train', ready=False)) >= pods, 60)
     s.expect(f'the pool wakes: {pods} machines of train for the gang of {name}',
-             lambda: s.group('train')['desired'] == pods, 30)
+             lambda: s.group('train')['desired'] == pods, patience)
 
 
 def train_done(s, name):
@@ -142,16 +143,19 @@ def machine_names(s):
 def bad_cloud(s):
     """An answer is lost and calls are throttled; the cloud of another pool hangs. Chat gets its machines, once."""
     hang = s.machines.fault('hang', 'embed')
-    lost = [s.machines.fault('lost-answer', group, count=1) for group in ('chat-spot', 'chat-od')]
+    lost = [s.machines.fault('lost-answer', group, count=3) for group in ('chat-spot', 'chat-od')]
     begun, before = time.time(), s.group('chat-spot')['desired'] + s.group('chat-od')['desired']
     burst(s, 4)
-    s.expect('an answer of the cloud is lost', lambda: [c for g in ('chat-spot', 'chat-od')
-                                                     for c in s.calls(g, 'grow', begun) if c['status'] == 0], 40)
+    s.expect('an answer of the cloud is lost', lambda: lost_answers(s, begun), 40)
     throttle = s.machines.fault('throttle', 'chat-spot', for_s=60)
     s.expect('chat grows all the same, though the cloud of embed hangs',
              lambda: s.group('chat-spot')['desired'] + s.group('chat-od')['desired'] > before, 30)
     for fault in (hang, *lost, throttle):
         s.machines.end_faults(fault['id'])
+
+
+def lost_answers(s, since):
+    return [c for g in ('chat-spot', 'chat-od') for c in s.calls(g, 'grow', since) if c['status'] == 0]
 
 
 def leader_killed(s, replicas):
@@ -199,7 +203,7 @@ def server_restarts(s):
     s.evidence['away'] = [[begun, time.time() + 10]]
     s.rig_verb('compact')
     s.mark('old versions are compacted: watches expire')
-    train_wakes(s, 'second', 3)
+    train_wakes(s, 'second', 3, 20)
     s.expect('all three pods of the gang run', lambda: len(s.pods('train')) == 3, 60)
 
 
@@ -299,7 +303,7 @@ def afterwards(s, replicas):
 def morning(s):
     w = world.World()
     replicas = open_morning(s, w)
-    train_wakes(s, 'first', 2)
+    train_wakes(s, 'first', 2, s.real(60) + 1)
     ahead_of_demand(s)
     stock_out(s)
     train_done(s, 'first')

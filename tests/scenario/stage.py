@@ -258,11 +258,17 @@ class Stage:
         with open(os.path.join(kept, 'evidence.json'), 'w', encoding='utf-8') as file:
             json.dump(self.evidence, file)
         print(f'\n{len(self.failures)} failed; logs and evidence are in build/scenario/{self.name}')
-        for at, text in self.failures[:40]:
+        told = {}
+        for at, text in self.failures:
+            kind = text.split(':')[0] if text.startswith('law ') else text
+            told[kind] = told.get(kind, 0) + 1
+            if told[kind] > 3:
+                continue
             print(f'\n* {text}')
             if at:
                 print(f'  at {at - self.begun:.1f} s; around it:')
                 self.tell_around(at)
+        print('\n'.join(f'{count} times {kind}' for kind, count in told.items() if count > 3))
 
     def tell_around(self, at):
         for when, text in self.marks:
