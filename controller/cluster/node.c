@@ -30,6 +30,14 @@ const char *node_label(const struct node *n, const char *key)
 	return label_set_get(n->labels, key);
 }
 
+const char *node_taint_value(const struct node *n, const char *key)
+{
+	for (size_t i = 0; i < intern_count(n->taints); i++)
+		if (!strcmp(n->taints->items[i].key, key))
+			return n->taints->items[i].value;
+	return NULL;
+}
+
 static bool is_named(const void *item, const void *key)
 {
 	return strcmp(((const struct node *)item)->name, key) == 0;

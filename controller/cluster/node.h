@@ -73,3 +73,5 @@ const char *node_interruption_name(enum node_interruption interruption);
 bool node_is_usable(const struct node *n);
 /* The value of a label, NULL without. */
 const char *node_label(const struct node *n, const char *key);
+/* The value of a taint, whatever its effect; NULL without. */
+const char *node_taint_value(const struct node *n, const char *key);

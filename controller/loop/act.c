@@ -1,5 +1,6 @@
 #include "controller/loop/parts.h"
 
+#include "controller/loop/node_group_parts.h"
 #include "controller/loop/release.h"
 
 #include <string.h>
@@ -20,18 +21,30 @@ static struct start start_like(const struct controller *c, size_t pool, size_t p
 			       .ends_at_device = runs_work(c, pool) };
 }
 
-/* The cloud has told nothing of this group yet: what is asked there is refused, so that another group is tried. */
-static void refuse(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+struct ask {
+	size_t pool, position;
+	enum start_kind kind;
+	int64_t count;
+};
+
+/* Not even asked, so that another group is tried. */
+static void refuse(struct controller *c, const struct ask *a, enum error_kind why)
 {
-	starts_add_event(&c->starts, pool,
-			 &(struct event_input){ .group = (int64_t)position,
+	starts_add_event(&c->starts, a->pool,
+			 &(struct event_input){ .group = (int64_t)a->position,
 						.what = EVENT_REFUSED,
-						.kind = (int64_t)kind,
-						.value = ERROR_UNAVAILABLE,
-						.count = count });
+						.kind = (int64_t)a->kind,
+						.value = (int64_t)why,
+						.count = a->count });
 }
 
-static void buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+/* The manifest allows more, the cloud does not. */
+static bool is_capped(const struct node_group *g, const struct group_spec *spec)
+{
+	return g->seen.max > 0 && g->seen.max < spec->max_nodes;
+}
+
+void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
 	struct node_group *g = &c->groups[group];
@@ -39,13 +52,15 @@ static void buy(struct controller *c, size_t pool, size_t position, enum start_k
 	if (count <= 0)
 		return;
 	if (!g->is_known) {
-		refuse(c, pool, position, kind, count);
+		refuse(c, &(struct ask){ pool, position, kind, count }, ERROR_UNAVAILABLE);
 		return;
 	}
 	int64_t granted = node_group_grow(g, nodes_for(c, pool, group, count));
 	int64_t room = granted * replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
 	struct start like = start_like(c, pool, position, kind);
 	starts_ask(&c->starts, &like, count < room ? count : room);
+	if (count > room && is_capped(g, &fleet_of(c)->groups[group]))
+		refuse(c, &(struct ask){ pool, position, kind, count - room }, ERROR_QUOTA);
 }
 
 static void refill(struct controller *c, size_t pool, size_t position, int64_t count)
@@ -80,11 +95,10 @@ static void adopt_refills(struct controller *c, size_t pool, size_t position, in
 	}
 }
 
-/* Machines that were asked for, have not come, and nobody waits for any more. */
-static void give_up_unclaimed(struct controller *c, size_t group)
+void act_give_up_unclaimed(struct controller *c, size_t group)
 {
 	struct node_group *g = &c->groups[group];
-	int64_t gpus = 0, size = fleet_of(c)->groups[group].gpus_per_node, missing = 0;
+	int64_t gpus = 0, size = fleet_of(c)->groups[group].gpus_per_node, missing = g->wanted - machines_alive(g);
 
 	for (size_t i = 0; i < c->starts.count; i++) {
 		const struct start *s = &c->starts.items[i];
@@ -93,10 +107,6 @@ static void give_up_unclaimed(struct controller *c, size_t group)
 		    s->kind != START_REFILL)
 			gpus += p->gpus_per_replica;
 	}
-	for (size_t i = 0; i < g->seen.machine_count; i++)
-		missing -= g->seen.machines[i].state == MACHINE_PENDING ||
-			   g->seen.machines[i].state == MACHINE_RUNNING || g->seen.machines[i].state == MACHINE_WAKING;
-	missing += g->wanted;
 	int64_t needed = size > 0 ? (gpus + size - 1) / size : 0;
 	if (missing > needed)
 		node_group_give_up(g, missing - needed);
@@ -119,6 +129,23 @@ static void cancel_machine(struct controller *c, size_t pool, size_t group, enum
 		node_group_remove(g, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
 }
 
+/* Taken back for nothing: the node is lent again, unless a replica came to serve there meanwhile. */
+static void cancel_reclaim(struct controller *c, size_t pool, size_t group, const char *machine)
+{
+	const struct machine *m = node_group_machine(&c->groups[group], machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+	struct arena a = { 0 };
+	size_t count = 0;
+	bool is_known = n && n->is_known, serves = starts_know_machine(&c->starts, machine);
+	const struct pod **pods = is_known ? cluster_node_pods(c->cluster, n, &a, &count) : NULL;
+
+	for (size_t i = 0; i < count; i++)
+		serves |= pods[i]->pool == (int)pool && pods[i]->state == POD_READY && !pods[i]->is_placeholder;
+	if (is_known && !serves)
+		drain_give_back(c, n, pool);
+	arena_release(&a);
+}
+
 static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
@@ -130,12 +157,13 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 			break;
 		memcpy(machine, c->starts.items[i].machine, sizeof machine);
 		starts_drop(&c->starts, i);
-		if (machine[0] && kind != START_PLACE && kind != START_RECLAIM)
+		if (machine[0] && kind == START_RECLAIM)
+			cancel_reclaim(c, pool, group, machine);
+		else if (machine[0] && kind != START_PLACE)
 			cancel_machine(c, pool, group, kind, machine);
 	}
-	if (kind == START_REFILL && count >= 0)
-		return;
-	give_up_unclaimed(c, group);
+	if (kind != START_REFILL)
+		act_give_up_unclaimed(c, group);
 }
 
 static void cancel_refills(struct controller *c, size_t pool, size_t position, int64_t count)
@@ -176,8 +204,8 @@ static void grow(struct controller *c, size_t pool, size_t position, const struc
 		struct start like = start_like(c, pool, position, START_PLACE);
 		starts_ask(&c->starts, &like, d->place);
 	}
-	buy(c, pool, position, START_WAKE, d->wake);
-	buy(c, pool, position, START_COLD, d->cold);
+	act_buy(c, pool, position, START_WAKE, d->wake);
+	act_buy(c, pool, position, START_COLD, d->cold);
 	refill(c, pool, position, d->refill);
 }
 
@@ -243,4 +271,11 @@ void act_soon(void *user)
 	c->soon.user = c;
 	c->is_due_soon = true;
 	timer_start(c->loop, &c->soon, 0, drive);
+}
+
+void act_stop(struct controller *c)
+{
+	drains_stop(c);
+	scale_stop(c);
+	placeholder_stop(c);
 }

@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct node_taint our_taint = { .key = "preheat.dev/draining", .value = "true", .effect = "NoSchedule" };
-
-static const char *const fate_names[] = { "remove", "stop", "lend" };
-
 struct drain *drain_of(const struct controller *c, const char *node)
 {
 	for (struct drain *d = c->drains.first; d; d = d->next)
@@ -22,11 +18,6 @@ bool drain_is_under_way(const struct controller *c, const char *node)
 	return drain_of(c, node) != NULL;
 }
 
-static const char *pool_name(const struct drain *d)
-{
-	return fleet_of(d->controller)->pools[d->pool].name;
-}
-
 static void copy(char *to, size_t room, const char *from)
 {
 	size_t len = strnlen(from, room - 1);
@@ -35,78 +26,51 @@ static void copy(char *to, size_t room, const char *from)
 	to[len] = '\0';
 }
 
-static void changed(struct node_change *call)
-{
-	struct drain *d = call->user;
-	struct controller *c = d->controller;
-
-	d->is_marking = false;
-	if (call->error.kind != ERROR_NONE) {
-		if (call->error.kind != ERROR_CANCELLED)
-			log_warn("node-mark-failed", LOG_S("node", d->node), LOG_E(&call->error), LOG_END);
-		bool is_final = call->error.kind == ERROR_CANCELLED || call->error.kind == ERROR_NOT_FOUND;
-		d->step = is_final ? DRAIN_OVER : d->step;
-		d->quiet_until = loop_now(c->loop) + 5 * SECOND;
-	} else {
-		d->step = d->step == DRAIN_MARK ? DRAIN_EVICT : DRAIN_OVER;
-		d->marked_at = loop_now(c->loop);
-	}
-	act_soon(c);
-}
-
-/* Cordon, taint and annotation in one write; the same undone. A lent node only gets a label. */
-static void mark(struct drain *d, bool on)
-{
-	bool lends = d->fate == FATE_LEND;
-
-	d->annotation = (struct verb_pair){ "preheat.dev/draining", on ? fate_names[d->fate] : NULL };
-	d->label = lends ? (struct verb_pair){ "preheat.dev/lent-by", on ? pool_name(d) : NULL }
-			 : (struct verb_pair){ "node.kubernetes.io/exclude-from-external-load-balancers",
-					       on ? "true" : NULL };
-	d->change = (struct node_change){ .node = d->node,
-					  .cordon = lends ? CORDON_KEEP
-						    : on  ? CORDON_ON
-							  : CORDON_OFF,
-					  .annotations = &d->annotation,
-					  .annotation_count = !lends,
-					  .labels = &d->label,
-					  .label_count = 1,
-					  .add = &our_taint,
-					  .add_count = on && !lends,
-					  .remove = &our_taint,
-					  .remove_count = !on && !lends,
-					  .done = changed,
-					  .user = d };
-	d->is_marking = true;
-	node_change_start(d->controller->api, &d->change);
-}
-
-static struct drain *add(struct controller *c, const char *node, const char *machine, int group)
+struct drain *drain_add(struct controller *c, const struct node *n)
 {
 	struct drain *d = calloc(1, sizeof *d);
 
 	if (!d)
 		abort();
 	d->controller = c;
-	d->group = group;
+	d->group = n->group;
 	d->since = clock_mono(c->clock);
-	copy(d->node, sizeof d->node, node);
-	copy(d->machine, sizeof d->machine, machine);
+	copy(d->node, sizeof d->node, n->name);
+	copy(d->machine, sizeof d->machine, n->machine_id);
 	d->next = c->drains.first;
 	c->drains.first = d;
 	return d;
 }
 
+/* A machine of the group as the cloud lists it: what is not can only be emptied, never removed. */
+static bool is_known_machine(const struct drain *d)
+{
+	const struct node_group *g = &d->controller->groups[d->group];
+
+	return g->is_known && node_group_machine(g, d->machine);
+}
+
+static bool is_late(const struct drain *d)
+{
+	return clock_mono(d->controller->clock) - d->since > DRAIN_PATIENCE;
+}
+
+static void go_to(struct drain *d, enum drain_step step)
+{
+	d->step = step;
+	d->since = clock_mono(d->controller->clock);
+}
+
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
 {
-	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected)
+	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
+	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], n->machine_id))
 		return false;
-	struct drain *d = add(c, n->name, n->machine_id, n->group);
+	struct drain *d = drain_add(c, n);
 	d->pool = pool;
 	d->fate = fate;
-	d->step = DRAIN_MARK;
 	log_info("node-released", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
-		 LOG_S("fate", fate_names[fate]), LOG_S("why", why), LOG_END);
+		 LOG_S("fate", drain_fate_name(fate)), LOG_S("why", why), LOG_END);
 	return true;
 }
 
@@ -115,9 +79,21 @@ void drain_take_back(struct controller *c, const struct node *n)
 	struct drain *d = drain_of(c, n->name);
 
 	if (!d)
-		d = add(c, n->name, n->machine_id, n->group);
+		d = drain_add(c, n);
 	d->fate = FATE_LEND;
 	d->step = DRAIN_UNMARK;
+}
+
+void drain_give_back(struct controller *c, const struct node *n, size_t pool)
+{
+	struct drain *d = drain_of(c, n->name);
+
+	if (!d) {
+		drain_begin(c, n, pool, FATE_LEND, "not needed back any more");
+	} else if (d->fate == FATE_LEND) {
+		d->pool = pool;
+		go_to(d, DRAIN_MARK);
+	}
 }
 
 int64_t drains_in_group(const struct controller *c, int group)
@@ -154,8 +130,7 @@ static bool has_settled(const struct drain *d)
 	const struct controller *c = d->controller;
 	millis wait = clock_real(c->clock, 5 * SECOND);
 
-	return d->fate == FATE_LEND ||
-	       (cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND));
+	return cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND);
 }
 
 /* The machine has nothing left that we may not end. */
@@ -165,10 +140,10 @@ static void emptied(struct drain *d)
 	struct node_group *g = &c->groups[d->group];
 
 	if (d->fate == FATE_LEND) {
-		d->step = DRAIN_OVER;
+		go_to(d, DRAIN_LEND);
 		return;
 	}
-	d->step = DRAIN_REMOVE;
+	go_to(d, DRAIN_REMOVE);
 	if (node_group_remove(g, d->machine, d->fate == FATE_STOP ? PROVIDER_STOP : PROVIDER_REMOVE))
 		node_group_drive(g);
 }
@@ -185,13 +160,15 @@ static bool is_gone(const struct drain *d)
 	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
 }
 
-/* It runs, and nobody asks for its end any more: the cloud refused. */
+/* Nobody asks for its end any more: the cloud refused, or never knew it. */
 static bool machine_is_left(const struct drain *d)
 {
 	const struct node_group *g = &d->controller->groups[d->group];
 	const struct machine *m = node_group_machine(g, d->machine);
 
-	return m && machine_is_wanted(m) && !node_group_is_removing(g, d->machine);
+	if (!g->is_known || node_group_is_removing(g, d->machine))
+		return false;
+	return m ? m->state == MACHINE_PENDING || machine_is_wanted(m) : is_late(d);
 }
 
 static void removing(struct drain *d)
@@ -201,11 +178,23 @@ static void removing(struct drain *d)
 	if (is_gone(d)) {
 		c->drains.removed += d->fate == FATE_REMOVE;
 		c->drains.stopped += d->fate == FATE_STOP;
-		log_info("node-gone", LOG_S("node", d->node), LOG_S("fate", fate_names[d->fate]), LOG_END);
+		log_info("node-gone", LOG_S("node", d->node), LOG_S("fate", drain_fate_name(d->fate)), LOG_END);
 		d->step = DRAIN_OVER;
 	} else if (machine_is_left(d)) {
 		d->step = DRAIN_UNMARK; /* the cloud refused: back to work */
 	}
+}
+
+static void empty(struct drain *d, const struct node *n)
+{
+	const struct node_group *g = &d->controller->groups[d->group];
+
+	if (!g->is_known)
+		return; /* adopted before the cloud told of it */
+	if (!is_known_machine(d))
+		go_to(d, DRAIN_REMOVE); /* it goes by itself */
+	else if (drain_evict(d, n) && has_settled(d))
+		emptied(d);
 }
 
 static void step(struct drain *d)
@@ -219,20 +208,23 @@ static void step(struct drain *d)
 		d->step = DRAIN_OVER;
 		return;
 	}
+	if (d->step != DRAIN_REMOVE && d->step != DRAIN_UNMARK && is_late(d))
+		d->step = DRAIN_UNMARK;
 	switch (d->step) {
 	case DRAIN_MARK:
-		mark(d, true);
+		drain_mark(d, MARK_ON);
 		break;
 	case DRAIN_EVICT:
-		if (drain_evict(d, n) && has_settled(d))
-			emptied(d);
+		empty(d, n);
 		break;
 	case DRAIN_REMOVE:
 		removing(d);
 		break;
+	case DRAIN_LEND:
+		drain_mark(d, MARK_LENT);
+		break;
 	case DRAIN_UNMARK:
-		c->drains.abandoned += d->fate != FATE_LEND;
-		mark(d, false);
+		drain_mark(d, MARK_OFF);
 		break;
 	case DRAIN_OVER:
 		break;
@@ -252,62 +244,27 @@ static void forget_finished(struct controller *c)
 	}
 }
 
-/* A mark of ours on a node that nobody drains any more: a stopped machine that was woken, or a drain that was given up.
- */
-static void unmark_strays(struct controller *c)
-{
-	struct arena a = { 0 };
-	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct node *n = nodes[i];
-		if (!n->is_draining || n->group < 0 || drain_of(c, n->name))
-			continue;
-		const struct node_group *g = &c->groups[n->group];
-		const struct machine *m = node_group_machine(g, n->machine_id);
-		if (!m || !machine_is_wanted(m) || node_group_is_removing(g, n->machine_id))
-			continue;
-		struct drain *d = add(c, n->name, n->machine_id, n->group);
-		d->step = DRAIN_UNMARK;
-	}
-	arena_release(&a);
-}
-
 void drains_drive(struct controller *c)
 {
 	if (c->context.is_barred) {
 		drains_stop(c);
 		return;
 	}
-	unmark_strays(c);
+	drains_unmark_strays(c);
 	for (struct drain *d = c->drains.first; d; d = d->next)
 		step(d);
 	forget_finished(c);
 }
 
-void drains_adopt(struct controller *c)
-{
-	struct arena a = { 0 };
-	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
-		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
-		    fleet_of(c)->pools[drain_pool(c, nodes[i])].mode == MODE_ACT) {
-			struct drain *d = add(c, nodes[i]->name, nodes[i]->machine_id, nodes[i]->group);
-			d->pool = drain_pool(c, nodes[i]);
-			d->step = DRAIN_EVICT;
-			d->marked_at = loop_now(c->loop);
-		}
-	arena_release(&a);
-}
-
 void drains_stop(struct controller *c)
 {
-	for (struct drain *d = c->drains.first; d; d = d->next)
+	for (struct drain *d = c->drains.first; d; d = d->next) {
 		d->step = DRAIN_OVER;
+		if (d->is_marking)
+			api_cancel(&d->change.call);
+		drain_evictions_cancel(d);
+	}
+	drain_evict_pods_cancel(c);
 	forget_finished(c);
 }
 

@@ -1,8 +1,9 @@
 /*
  * Nodes on their way out, one state machine each: cordoned, emptied through
- * eviction, then the machine is removed or stopped, or the node stays and is
- * lent. A budget or a pod that may not be disturbed holds it; it is told,
- * never overruled, and after DRAIN_PATIENCE the node is put back to work.
+ * eviction, then the machine is removed or stopped. One that is lent is
+ * emptied of the pool that lends alone, and opened again. A budget or a pod
+ * that may not be disturbed holds it; it is told, never overruled, and after
+ * DRAIN_PATIENCE the node is put back to work.
  */
 #pragma once
 #include "base/millis.h"
@@ -25,7 +26,7 @@ struct drains {
 };
 
 /* The node is released for a pool (index) for a reason ("3 replicas beyond demand"); false when it is already on its
- * way. */
+ * way, not ours to take, or no machine that its group's cloud tells of. */
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why);
 bool drain_is_under_way(const struct controller *c, const char *node);
 /* Replicas of the pool on nodes that drain, that have not been told to go yet. */
@@ -41,5 +42,7 @@ void drains_stop(struct controller *c);
 bool drains_are_idle(const struct controller *c);
 /* The node is lent no longer. */
 void drain_take_back(struct controller *c, const struct node *n);
+/* It shall be lent after all. */
+void drain_give_back(struct controller *c, const struct node *n, size_t pool);
 /* Asks one pod to go, outside of a drain: it will never serve where it is. */
 void drain_evict_pod(struct controller *c, const char *namespace, const char *name, const char *uid);

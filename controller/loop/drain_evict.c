@@ -91,6 +91,21 @@ void drain_evict_pod(struct controller *c, const char *namespace, const char *na
 	start(e, namespace, name, uid);
 }
 
+/* A place for a call about the pod; NULL while one is under way, or none is free. */
+static struct pod_eviction *slot_for(struct drain *d, const char *uid)
+{
+	struct pod_eviction *slot = NULL;
+
+	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++) {
+		struct pod_eviction *e = &d->evictions[i];
+		if (!e->is_busy)
+			slot = e;
+		else if (!strcmp(e->uid, uid))
+			return NULL;
+	}
+	return slot;
+}
+
 static void ask(struct drain *d, const struct pod *p)
 {
 	char uid[37];
@@ -99,42 +114,23 @@ static void ask(struct drain *d, const struct pod *p)
 	struct pod_eviction *e = p->state == POD_TERMINATING ? NULL : slot_for(d, uid);
 	if (!e)
 		return;
+	e->drain = d;
+	e->controller = d->controller;
 	d->in_flight++;
-	if (needs_mark(e, p, uid))
-		mark(e, p, FIRST_TO_GO);
-	else
-		start(e, p->namespace, p->name, uid);
+	start(e, p->namespace, p->name, uid);
 }
 
-bool drain_forget_costs(struct drain *d, const struct node *n)
+void drain_evictions_cancel(struct drain *d)
 {
-	struct controller *c = d->controller;
-	struct arena a = { 0 };
-	size_t count;
-	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		char uid[37];
-		struct pod_eviction *e = NULL;
-		pod_uid_text(pods[i], uid);
-		if (pods[i]->deletion_cost == FIRST_TO_GO_COST && pods[i]->state != POD_TERMINATING)
-			e = slot_for(d, uid);
-		if (!e || (e->is_forgotten && !strcmp(e->uid, uid)))
-			continue;
-		d->in_flight++;
-		e->is_forgotten = true;
-		mark(e, pods[i], NULL);
-	}
-	arena_release(&a);
-	return d->in_flight == 0;
+	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
+		if (d->evictions[i].is_busy)
+			api_cancel(&d->evictions[i].call.call);
 }
 
-void drain_eviction_cancel(struct pod_eviction *e)
+void drain_evict_pods_cancel(struct controller *c)
 {
-	if (!e->is_busy)
-		return;
-	api_cancel(&e->call.call);
-	api_cancel(&e->mark.call);
+	for (struct pod_eviction *e = c->drains.lone; e; e = e->next)
+		api_cancel(&e->call.call);
 }
 
 static void tell_blocked(struct drain *d, const struct drain_verdict *v)

@@ -58,35 +58,43 @@ static bool is_idle(const struct controller *c, const struct node *n)
 	       !node_label(n, "preheat.dev/lent-by");
 }
 
-static void forget(struct controller *c, const char *machine)
+/* The group's least is kept by those that stay. */
+static bool may_shrink(const struct controller *c, size_t group)
 {
-	struct idle_node *n = idle_of(c, machine);
+	const struct node_group *g = &c->groups[group];
 
-	if (n)
-		*n = c->idle[--c->idle_count];
+	return g->is_known &&
+	       node_group_size(g) - drains_in_group(c, (int)group) > fleet_of(c)->groups[group].min_nodes;
 }
 
 static void sweep(struct controller *c, size_t group, struct arena *a)
 {
 	size_t count;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
-	const struct node_group *g = &c->groups[group];
-	bool waits = awaits_pods(c, group);
 
 	for (size_t i = 0; i < count; i++) {
-		if (waits || !is_idle(c, nodes[i])) {
-			forget(c, nodes[i]->machine_id);
+		if (!is_idle(c, nodes[i]))
 			continue;
-		}
 		struct idle_node *n = idle_of(c, nodes[i]->machine_id);
 		if (!n)
-			note(c, nodes[i]->machine_id);
-		else if (clock_mono(c->clock) - n->since > IDLE_PATIENCE && g->is_known &&
-			 node_group_size(g) - drains_in_group(c, (int)group) > fleet_of(c)->groups[group].min_nodes &&
-			 drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
-				     "nobody uses it or waits for it"))
-			forget(c, nodes[i]->machine_id);
+			n = note(c, nodes[i]->machine_id);
+		n->is_idle = clock_mono(c->clock) - n->since <= IDLE_PATIENCE || !may_shrink(c, group) ||
+			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
+					  "nobody uses it or waits for it");
 	}
+}
+
+/* A machine that is not idle now begins anew when it is again, also one that went and was woken. */
+static void forget_others(struct controller *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->idle_count; i++)
+		if (c->idle[i].is_idle) {
+			c->idle[kept] = c->idle[i];
+			c->idle[kept++].is_idle = false;
+		}
+	c->idle_count = kept;
 }
 
 void release_idle(struct controller *c)
@@ -94,7 +102,8 @@ void release_idle(struct controller *c)
 	struct arena a = { 0 };
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		if (is_swept(c, i))
+		if (is_swept(c, i) && !awaits_pods(c, i))
 			sweep(c, i, &a);
+	forget_others(c);
 	arena_release(&a);
 }

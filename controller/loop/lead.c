@@ -138,7 +138,7 @@ static void settle(struct timer *t)
 {
 	struct controller *c = t->user;
 
-	drains_stop(c);
+	act_stop(c);
 	if (!lead_is_quiet(c)) {
 		timer_start(c->loop, &c->ticker, SETTLE_POLL, settle);
 		return;
@@ -159,7 +159,7 @@ void lead_stop_acting(struct controller *c, const char *why)
 	tick_stop(c);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_stop(&c->groups[i]);
-	drains_stop(c);
+	act_stop(c);
 	status_stop(c);
 	log_info("stopped-acting", LOG_S("why", why), LOG_END);
 	c->state = STATE_SETTLING;

@@ -29,7 +29,7 @@ struct scale_target {
 	bool is_calling;
 	int64_t wanted; /* replicas that we want; ABSENT: not decided yet */
 	int64_t is;	/* as told last; ABSENT: not known */
-	millis quiet_until, fewer_since; /* loop_now */
+	millis quiet_until, fewer_since, told_at; /* loop_now */
 	int failures;
 };
 
@@ -41,6 +41,7 @@ struct placeholder {
 	char name[220];
 	int64_t wanted, asked, is;   /* ABSENT: not known */
 	millis read_at, quiet_until; /* loop_now */
+	bool is_stale;		     /* what there is may differ from what was applied */
 };
 
 /* What events said of a pool last, so that only changes are told. */
@@ -84,6 +85,7 @@ struct status_target;
 struct idle_node {
 	char machine[MACHINE_ID_MAX + 1];
 	millis since; /* clock_mono */
+	bool is_idle; /* in the sweep under way */
 };
 
 struct controller {
@@ -165,10 +167,17 @@ bool lead_may_act(const struct controller *c);
 /* act.c */
 void act(struct controller *c);
 void act_soon(void *user); /* drives groups, drains and scales from the loop */
+/* Cancels the calls under way; each still ends. */
+void act_stop(struct controller *c);
+/* Machines of the group that were asked for, have not come, and nobody waits for any more, are given up. */
+void act_give_up_unclaimed(struct controller *c, size_t group);
+/* As many starts of the kind on machines more as the group's cloud may be asked for. */
+void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count);
 
 /* scale.c */
 void scale_want(struct controller *c, size_t pool, int64_t replicas);
 void scale_drive(struct controller *c);
+void scale_stop(struct controller *c);
 /* What we set the workload to last; ABSENT where we set nothing, or have not yet. */
 int64_t scale_set(const struct controller *c, size_t pool);
 int64_t scale_beyond_plan(struct controller *c, size_t pool);

@@ -204,20 +204,6 @@ static void write_owner(const struct controller *c, const struct pool_spec *spec
 			   o->name, o->uid);
 }
 
-/* Goes with the WarmPool, where there is one. */
-static void write_owner(const struct controller *c, const struct pool_spec *spec, struct buf *out)
-{
-	const struct pool_object *o = objects_find(c, spec->namespace, spec->name);
-
-	if (!o)
-		return;
-	buf_text(out, ",\"ownerReferences\":[{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\",\"name\":");
-	json_write_text(o->name, out);
-	buf_text(out, ",\"uid\":");
-	json_write_text(o->uid, out);
-	buf_text(out, "}]");
-}
-
 static void write_body(const struct controller *c, struct live_pool *p)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
@@ -239,7 +225,7 @@ static void write_body(const struct controller *c, struct live_pool *p)
 		   (long long)h->asked, spec->name, spec->name, h->pod.text);
 }
 
-static void write(struct controller *c, struct live_pool *p)
+static void send(struct controller *c, struct live_pool *p)
 {
 	struct placeholder *h = &p->placeholder;
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
@@ -270,7 +256,7 @@ static void drive_pool(struct controller *c, struct live_pool *p)
 	if (is_held(c, p->index) && (!h->pod.len || now - h->read_at > TEMPLATE_AGE))
 		read_workload(c, p);
 	else if (h->is != h->wanted || h->is_stale)
-		write(c, p);
+		send(c, p);
 }
 
 void placeholder_drive(struct controller *c)

@@ -1,7 +1,9 @@
 /*
  * Placeholders: a Deployment of ours per pool, whose low-priority pods hold
  * warm GPUs and have the serving image on disk. Real replicas pre-empt them.
- * Where they may run is copied from the workload that the pool serves.
+ * Where they may run is copied from the workload that the pool serves. Those
+ * of a pool that is not warmed so any more go; those of one that is only
+ * watched, or paused, stay as they are.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,4 +15,5 @@ struct controller;
 /* How many there shall be; nothing for a pool that is not warmed by placeholders. */
 void placeholder_want(struct controller *c, size_t pool, int64_t replicas);
 void placeholder_drive(struct controller *c);
+void placeholder_stop(struct controller *c); /* cancels the calls under way */
 bool placeholders_are_idle(const struct controller *c);

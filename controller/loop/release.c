@@ -67,7 +67,8 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 
 	for (size_t i = 0; i < all; i++) {
 		struct victim v = { .node = nodes[i] };
-		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected || drain_is_under_way(c, nodes[i]->name) ||
+		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected ||
+		    node_label(nodes[i], "preheat.dev/lent-by") || drain_is_under_way(c, nodes[i]->name) ||
 		    starts_know_machine(&c->starts, nodes[i]->machine_id) || !weigh(c, pool, &v, a))
 			continue;
 		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,

@@ -1,6 +1,7 @@
 #include "controller/loop/parts.h"
 
-static const millis SETTLE_MOST = 10 * SECOND; /* of the world */
+/* Of the world. What somebody else set meanwhile is seen, and set again, after LOOK_AGAIN. */
+static const millis SETTLE_MOST = 10 * SECOND, LOOK_AGAIN = MINUTE;
 
 static const struct warm_pool *manifest_of(const struct controller *c, size_t pool)
 {
@@ -26,6 +27,7 @@ static void scaled(struct scale_call *call)
 			log_info("workload-scaled", LOG_S("pool", fleet_of(c)->pools[p->index].name),
 				 LOG_I("from", call->before), LOG_I("to", call->wanted), LOG_END);
 		t->is = call->wanted;
+		t->told_at = loop_now(c->loop);
 		t->failures = 0;
 	} else {
 		t->is = ABSENT;
@@ -94,7 +96,14 @@ int64_t scale_set(const struct controller *c, size_t pool)
 	return is_scaled(c, pool) && t->wanted != ABSENT ? t->is : ABSENT;
 }
 
-static void drive(struct controller *c, size_t pool)
+static bool is_news(const struct controller *c, const struct scale_target *t, int64_t replicas)
+{
+	millis age = clock_real(c->clock, LOOK_AGAIN);
+
+	return t->is != replicas || loop_now(c->loop) - t->told_at > (age > SECOND ? age : SECOND);
+}
+
+static void drive_pool(struct controller *c, size_t pool)
 {
 	struct live_pool *p = &c->pools[pool];
 	struct scale_target *t = &p->scale;
@@ -105,10 +114,10 @@ static void drive(struct controller *c, size_t pool)
 	int64_t replicas = t->wanted + scale_beyond_plan(c, pool), serving = serving_elsewhere(c, pool);
 	if (replicas < serving)
 		replicas = serving;
-	if (t->is == replicas) {
+	if (t->is == replicas)
 		t->fewer_since = loop_now(c->loop);
+	if (!is_news(c, t, replicas))
 		return;
-	}
 	if (replicas < t->is && !has_settled(c, pool))
 		return;
 	t->is_calling = true;
@@ -125,6 +134,17 @@ static void drive(struct controller *c, size_t pool)
 
 void scale_drive(struct controller *c)
 {
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		drive(c, i);
+	for (size_t i = 0; !c->context.is_barred && i < fleet_of(c)->pool_count; i++)
+		drive_pool(c, i);
+}
+
+void scale_stop(struct controller *c)
+{
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++) {
+		struct scale_target *t = &c->pools[i].scale;
+		if (!t->is_calling)
+			continue;
+		api_cancel(&t->call.lookup.call);
+		api_cancel(&t->call.call);
+	}
 }

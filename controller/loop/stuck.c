@@ -54,7 +54,19 @@ static bool may_replace(const struct controller *c, size_t group)
 	return true;
 }
 
-/* The machine is replaced; where others serve on it, only the pod that never will is asked to go. */
+/* One that goes from a group at its least is bought anew at once: less is never asked for. */
+static void keep_least(struct controller *c, const struct start *s, bool goes)
+{
+	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+	const struct group_spec *spec = &fleet_of(c)->groups[group];
+	const struct node_group *g = &c->groups[group];
+
+	if (goes && node_group_size(g) - drains_in_group(c, (int)group) < spec->min_nodes)
+		act_buy(c, s->pool, (size_t)s->group, START_COLD,
+			replicas_per_node(spec, &fleet_of(c)->pools[s->pool]));
+}
+
+/* The machine is replaced; where others serve on it or may yet, only the pod that never will is asked to go. */
 static void replace(struct controller *c, const struct start *s, const char *why)
 {
 	struct arena a = { 0 };
@@ -63,18 +75,17 @@ static void replace(struct controller *c, const struct start *s, const char *why
 	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 	const struct pod *p = s->pod[0] ? pod_of(c, s, &a) : NULL;
-	bool is_needed = n && n->is_known && node_is_needed(c, n, s->pool);
+	bool is_known = n && n->is_known;
+	bool is_needed = is_known && (node_is_needed(c, n, s->pool) || starts_know_machine(&c->starts, s->machine));
 
 	if (!may_replace(c, group))
 		; /* only told */
-	else if (!s->machine[0])
-		node_group_give_up(g, 1);
 	else if (is_needed && p)
 		drain_evict_pod(c, p->namespace, p->name, s->pod);
-	else if (n && n->is_known && !is_needed)
-		drain_begin(c, n, s->pool, FATE_REMOVE, why);
+	else if (is_known && !is_needed)
+		keep_least(c, s, drain_begin(c, n, s->pool, FATE_REMOVE, why));
 	else if (m && !n)
-		node_group_remove(g, s->machine, PROVIDER_REMOVE);
+		keep_least(c, s, node_group_remove(g, s->machine, PROVIDER_REMOVE));
 	arena_release(&a);
 }
 
@@ -87,7 +98,7 @@ static bool is_forgotten(const struct controller *c, const struct start *s, mill
 	       now - s->stage_since > 4 * c->settings.interval;
 }
 
-static void give_up(struct controller *c, size_t index, millis now)
+static void end_stuck(struct controller *c, size_t index, millis now)
 {
 	struct start s = c->starts.items[index];
 	struct live_pool *p = &c->pools[s.pool];
@@ -138,6 +149,9 @@ void machines_check(struct controller *c)
 		if (is_forgotten(c, s, now))
 			starts_drop(&c->starts, i);
 		else if (s->kind != START_REFILL && now - waits_since(c, s) > patience(c, s))
-			give_up(c, i, now);
+			end_stuck(c, i, now);
 	}
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (c->groups[i].is_known && may_replace(c, i))
+			act_give_up_unclaimed(c, i);
 }
