@@ -148,6 +148,12 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 	g->believed.standby += is && is->is_standby;
 }
 
+/* Its refill was left with the machine that serves in its stead. */
+static bool lost_its_refill(const struct node_group *g, const struct machine *m)
+{
+	return m->is_standby && m->state == MACHINE_PENDING && !starts_know_machine(g->context->starts, m->id);
+}
+
 static bool has_come(const struct machine *was, const struct machine *is)
 {
 	if (is->state == MACHINE_TERMINATING)
@@ -171,6 +177,8 @@ void machines_compare(struct node_group *g, const struct group_description *befo
 		const struct machine *m = &d->machines[i];
 		if (has_come(machine_before(before, m->id), m))
 			machine_came(g, m);
+		else if (lost_its_refill(g, m))
+			bind_any(g, m);
 		if (m->state == MACHINE_STOPPED)
 			starts_machine_stopped(g->context->starts, m->id, clock_now(g->context->clock));
 	}

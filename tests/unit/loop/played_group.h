@@ -1,0 +1,49 @@
+/*
+ * A node group of one GPU a machine, and the cloud behind it as a test plays
+ * it: calls wait until they are answered.
+ */
+#pragma once
+#include "controller/loop/node_group.h"
+
+enum { MACHINES = 16, SENT = 64 };
+
+struct cloud {
+	struct provider_call *look, *change;
+	struct machine machines[MACHINES];
+	char ids[MACHINES][16];
+	size_t count;
+	size_t node_count; /* so many of them have a node with a GPU */
+	int64_t desired, standby;
+	struct launch_failure failures[4];
+	size_t failure_count;
+	char tokens[SENT][64];
+	enum provider_verb verbs[SENT];
+	size_t sent;
+	bool intent_was_there; /* before every call so far */
+	struct history *history;
+};
+
+extern struct cloud cloud;
+extern struct starts starts;
+
+struct stage_of_test {
+	struct loop *loop;
+	struct clock clock;
+	struct history *history;
+	struct group_context context;
+	provider_counts calls;
+	struct node_group g;
+	char path[64];
+};
+
+int played_set_up(void **state);
+int played_tear_down(void **state);
+void played_add_machine(enum machine_state machine_state);
+/* Answers the look under way, after starting one where none is. */
+void played_look(struct stage_of_test *t);
+/* The change under way. */
+void played_answer(enum error_kind kind);
+/* Grows, with a cold start for each machine. */
+void played_ask(struct stage_of_test *t, int64_t machines);
+/* After a failure the group is quiet for a while of the world's time. */
+void played_wait_over(struct stage_of_test *t);
