@@ -137,7 +137,7 @@ def placeholders(s, pools):
     subject = {'kind': 'ServiceAccount', 'name': 'preheat-a', 'namespace': stage.SPACE}
     s.must('kubectl', 'patch', 'rolebinding', 'preheat-placeholders', '-n', world.SPACE, '--type=merge', '-p',
            json.dumps({'subjects': [subject]}))
-    pools.patch('embed', {'spec': {'workload': {'warm': 'placeholders'}, 'headroom': {'min': 2}}})
+    pools.patch('embed', {'spec': {'workload': {'warm': 'placeholders'}, 'headroom': {'min': 4}}})
     s.expect('placeholders stand beside embed', lambda: s.kube.one('Deployment', 'embed-placeholder', world.SPACE), 30)
     s.expect('and hold GPUs', lambda: [p for p in s.watches['Pod'].snapshot().items()
                                        if 'embed-placeholder' in p[0] and p[1]['node']], 60)
