@@ -112,9 +112,6 @@ rights() {
 	may no create deployments.apps llm
 	may no delete deployments.apps placed
 	may no patch pods placed
-	sed 's/namespace: llm/namespace: placed/' "$root/deploy/namespace.yaml" | kubectl apply -f - >/dev/null
-	may yes patch pods placed
-	may no patch pods llm
 	may no create pods placed
 	may no delete pods placed
 	is 'the Deployment is taken' 'deployment.apps/preheat created (server dry run)' \

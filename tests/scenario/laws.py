@@ -22,7 +22,7 @@ import sys
 
 WRITES = ('create', 'update', 'patch', 'delete', 'deletecollection')
 # What the controller may write, and nothing else: resource or resource/sub.
-ALLOWED = {('patch', 'nodes'), ('patch', 'pods'), ('create', 'pods/eviction'), ('patch', 'pods'),
+ALLOWED = {('patch', 'nodes'), ('create', 'pods/eviction'),
            ('patch', 'deployments/scale'), ('update', 'deployments/scale'),
            ('create', 'events'), ('patch', 'events'), ('create', 'leases'), ('update', 'leases'), ('patch', 'leases'),
            ('patch', 'warmpools/status'), ('update', 'warmpools/status'), ('create', 'deployments'),
