@@ -215,7 +215,8 @@ static millis on_failure(struct watch *w)
 	if (c->error.kind == ERROR_AUTH) {
 		set_trouble(w, WATCH_REFUSED, &c->error);
 		list_anew(w); /* a list answers at once whether we may again */
-		return slowly(w);
+		/* A server that has just started refuses everybody for a moment, until it has read who may what. */
+		return w->retry.failures < WATCH_REFUSALS ? retry_next(&w->retry, 0) : slowly(w);
 	}
 	if (c->error.kind == ERROR_INVALID) /* the same bytes would come again */
 		list_anew(w);

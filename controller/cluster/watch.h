@@ -57,16 +57,17 @@ enum watch_state {
 	WATCH_SYNCED,
 	WATCH_BEHIND,  /* was in sync, and is reconnecting */
 	WATCH_ABSENT,  /* the server knows no such resource: asked again every WATCH_SLOW */
-	WATCH_REFUSED, /* 401, 403: told once, asked again every WATCH_SLOW */
+	WATCH_REFUSED, /* 401, 403: told once, asked again soon a few times, then every WATCH_SLOW */
 	WATCH_STOPPED,
 };
 
-#define WATCH_PAGE    5000 /* a tenth slower than one answer, and bounded; pages of 500 take twice the time */
-#define WATCH_SLOW    (30 * SECOND)
-#define WATCH_FIRST   (200)	     /* the first back-off, at most */
-#define WATCH_LONGEST (30 * SECOND)  /* any later one */
-#define WATCH_TIMEOUT 300	     /* seconds of one watch, plus up to a fifth */
-#define WATCH_SILENCE (150 * SECOND) /* two bookmarks (each minute) and a half without a byte: dead */
+#define WATCH_PAGE     5000 /* a tenth slower than one answer, and bounded; pages of 500 take twice the time */
+#define WATCH_SLOW     (30 * SECOND)
+#define WATCH_REFUSALS 7
+#define WATCH_FIRST    (200)	      /* the first back-off, at most */
+#define WATCH_LONGEST  (30 * SECOND)  /* any later one */
+#define WATCH_TIMEOUT  300	      /* seconds of one watch, plus up to a fifth */
+#define WATCH_SILENCE  (150 * SECOND) /* two bookmarks (each minute) and a half without a byte: dead */
 
 struct watch_report {
 	enum watch_state state;

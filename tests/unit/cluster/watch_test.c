@@ -128,8 +128,8 @@ static void failures(void **state)
 		enum watch_state expected;
 		millis least, most;
 	} cases[] = {
-		{ 401, ERROR_AUTH, WATCH_REFUSED, WATCH_SLOW, WATCH_SLOW * 6 / 5 },
-		{ 403, ERROR_AUTH, WATCH_REFUSED, WATCH_SLOW, WATCH_SLOW * 6 / 5 },
+		{ 401, ERROR_AUTH, WATCH_REFUSED, 1, WATCH_FIRST },
+		{ 403, ERROR_AUTH, WATCH_REFUSED, 1, WATCH_FIRST },
 		{ 404, ERROR_NONE, WATCH_ABSENT, WATCH_SLOW, WATCH_SLOW * 6 / 5 },
 		{ 429, ERROR_THROTTLED, WATCH_STARTING, 10 * SECOND, 10 * SECOND + WATCH_FIRST },
 		{ 500, ERROR_UNAVAILABLE, WATCH_STARTING, 1, WATCH_FIRST },
@@ -160,6 +160,26 @@ static void failures(void **state)
 		assert_int_equal(watch_report(w)->trouble.kind, ERROR_NONE);
 		end_watch(w);
 	}
+}
+
+/* Just started, a server refuses everybody; a right that is missing is asked for rarely. */
+static void refusals_are_asked_again_slowly_in_the_end(void **state)
+{
+	struct watch *w = begin_watch(play_begin(note_call), WATCH_PAGED, 0);
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		millis at = play_now();
+		play_answer(asked, 403, play_status(403, "Forbidden", NULL));
+		next_call(HOUR);
+		if (i < WATCH_REFUSALS)
+			assert_in_range(play_now() - at, 1, WATCH_FIRST << i);
+		else
+			assert_in_range(play_now() - at, WATCH_SLOW, WATCH_SLOW * 6 / 5);
+	}
+	play_answer(asked, 200, LIST("5", "", OBJECT("a", "3", "1")));
+	assert_int_equal(watch_report(w)->state, WATCH_SYNCED);
+	end_watch(w);
 }
 
 static void backs_off_further_each_time(void **state)
@@ -302,6 +322,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_offered_is_remembered),
 		cmocka_unit_test(a_new_list_tells_what_is_gone_once),
 		cmocka_unit_test(failures),
+		cmocka_unit_test(refusals_are_asked_again_slowly_in_the_end),
 		cmocka_unit_test(backs_off_further_each_time),
 		cmocka_unit_test(a_watch_that_ends),
 		cmocka_unit_test(an_absent_resource_loses_its_objects),
