@@ -122,6 +122,8 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	c->closed = closed;
 	c->closed_user = user;
 	lead_stop_acting(c, "shutting down");
+	if (c->state == STATE_FOLLOWING)
+		timer_stop(&c->ticker);
 	status_stop(c);
 	if (c->lease)
 		lease_close(c->lease, lease_is_closed, c);

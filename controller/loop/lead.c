@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const millis SETTLE_POLL = 20, CHECKPOINTS = HOUR;
+static const millis SETTLE_POLL = 20, SYNC_LOOK = 100, CHECKPOINTS = HOUR;
 
 /* The one place where acting is allowed and barred: for the API server and, by the context, for the providers. */
 static void set_gate(struct controller *c, bool is_open, const char *why)
@@ -168,18 +168,32 @@ void lead_stop_acting(struct controller *c, const char *why)
 	publish(c);
 }
 
+static void look_again(struct timer *t)
+{
+	lead_go_on(t->user);
+}
+
+/* What is known of the cluster may be incomplete when the lease comes back after the API server was away. */
+static void look_again_soon(struct controller *c)
+{
+	c->ticker.user = c;
+	timer_start(c->loop, &c->ticker, SYNC_LOOK, look_again);
+}
+
 void lead_go_on(struct controller *c)
 {
 	if (c->state != STATE_FOLLOWING || c->is_stopping)
 		return;
 	use_next_manifest(c);
-	if (c->may_lead && cluster_is_synced(c->cluster) && objects_are_synced(c)) {
-		if (fleet_of(c)->pool_count > 0) {
-			begin(c);
-			return;
-		}
-		set_gate(c, true, ""); /* those that are refused are still told so */
+	bool is_synced = cluster_is_synced(c->cluster) && objects_are_synced(c);
+	if (c->may_lead && is_synced && fleet_of(c)->pool_count > 0) {
+		begin(c);
+		return;
 	}
+	if (c->may_lead && is_synced)
+		set_gate(c, true, ""); /* those that are refused are still told so */
+	else if (c->may_lead)
+		look_again_soon(c);
 	publish(c);
 }
 

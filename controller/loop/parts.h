@@ -23,12 +23,20 @@ enum role_state {
 	STATE_SETTLING, /* stopped acting; goes on once nothing is under way */
 };
 
+/* What has to happen within a time, or the loop is wedged. */
+enum awaited {
+	AWAITED_NOTHING,
+	AWAITED_TICK,
+	AWAITED_QUIET, /* calls under way end */
+	AWAITED_BEGIN, /* it holds the lease and has pools to decide on */
+};
+
 /* The workload of a pool, as its scale subresource shows it. */
 struct scale_target {
 	struct scale_call call;
 	bool is_calling;
-	int64_t wanted; /* replicas that we want; ABSENT: not decided yet */
-	int64_t is;	/* as told last; ABSENT: not known */
+	int64_t wanted;				  /* replicas that we want; ABSENT: not decided yet */
+	int64_t is;				  /* as told last; ABSENT: not known */
 	millis quiet_until, fewer_since, told_at; /* loop_now */
 	int failures;
 };
@@ -137,7 +145,7 @@ struct controller {
 	struct idle_node *idle; /* nodes that nobody uses */
 	size_t idle_count, idle_room;
 
-	enum role_state shown_state;
+	enum awaited awaited; /* as was published last */
 	bool is_stopping, has_decided;
 	void (*closed)(void *user);
 	void *closed_user;
@@ -169,8 +177,6 @@ void act(struct controller *c);
 void act_soon(void *user); /* drives groups, drains and scales from the loop */
 /* Cancels the calls under way; each still ends. */
 void act_stop(struct controller *c);
-/* Machines of the group that were asked for, have not come, and nobody waits for any more, are given up. */
-void act_give_up_unclaimed(struct controller *c, size_t group);
 /* As many starts of the kind on machines more as the group's cloud may be asked for. */
 void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count);
 
@@ -189,7 +195,7 @@ void tick_stop(struct controller *c);
 /* fleet.c: the pools and groups of the manifest in force */
 void fleet_tell_cluster(struct controller *c);
 bool fleet_open(struct controller *c, struct error *e) MUST_USE;
-void fleet_close(struct controller *c); /* nothing may be under way */
+void fleet_close(struct controller *c);	 /* nothing may be under way */
 void fleet_forget(struct controller *c); /* what fleet_close() kept for fleet_open() */
 /* Another manifest, in an arena that the controller takes over: what is under way is stopped, what was learned kept. */
 void fleet_change(struct controller *c, const struct manifest *m, struct arena *held);

@@ -112,6 +112,18 @@ static struct published_watch show_watch(const struct watch *w, struct arena *a)
 	};
 }
 
+/* Without the kind there is nothing to do, unless there are files, too: who waits for pools shall know. */
+static struct published_watch show_pool_watch(const struct controller *c, const struct watch *w, struct arena *a)
+{
+	struct published_watch shown = show_watch(w, a);
+
+	if (watch_report(w)->state == WATCH_ABSENT && !fleet_of(c)->pool_count) {
+		shown.is_synced = false;
+		shown.trouble = "it knows no such kind; apply deploy/crd.yaml, which preheat crd prints, too";
+	}
+	return shown;
+}
+
 static void show_watches(struct controller *c, struct arena *a)
 {
 	struct published_watch *items = arena_array(a, struct published_watch, CLUSTER_KIND_COUNT + 1);
@@ -124,7 +136,7 @@ static void show_watches(struct controller *c, struct arena *a)
 			items[n++] = show_watch(w, a);
 	}
 	if (pools)
-		items[n++] = show_watch(pools, a);
+		items[n++] = show_pool_watch(c, pools, a);
 	c->published.watches = items;
 	c->published.watch_count = n;
 }
@@ -222,14 +234,24 @@ static void show_role(struct controller *c)
 	p->history_lag_ticks = follow_lag(c);
 }
 
+static enum awaited awaited(const struct controller *c)
+{
+	if (c->state == STATE_LEADING)
+		return AWAITED_TICK;
+	if (c->state == STATE_SETTLING)
+		return AWAITED_QUIET;
+	return c->may_lead && fleet_of(c)->pool_count ? AWAITED_BEGIN : AWAITED_NOTHING;
+}
+
 static void show_due(struct controller *c)
 {
 	millis within = c->state == STATE_LEADING ? FIRST_LOOK : SETTLED;
+	enum awaited now = awaited(c);
 
-	if (c->state == c->shown_state)
+	if (now == c->awaited)
 		return;
-	c->shown_state = c->state;
-	c->published.tick_due_mono = c->state == STATE_FOLLOWING ? 0 : clock_mono(c->clock) + within * c->clock->speed;
+	c->awaited = now;
+	c->published.tick_due_mono = now == AWAITED_NOTHING ? 0 : clock_mono(c->clock) + within * c->clock->speed;
 }
 
 void publish(struct controller *c)

@@ -122,8 +122,8 @@ struct published {
 	/* The loop. A tick has begun when begun > ended. */
 	millis tick_begun_mono, tick_ended_mono; /* 0: none yet */
 	const char *tick_waits_for;		 /* the effect that the present tick waits for: "describe of g5-a" */
-	/* When the next one is due at the latest, where none has been since it began to lead, or stopped to: what is
-	 * under way then has to end. 0: none is due, of a follower or without pools. */
+	/* When the next one is due at the latest, where none has been since it began to lead, or stopped to. 0: none is
+	 * due, of a follower or without pools. */
 	millis tick_due_mono;
 	int64_t ticks, ticks_late; /* decided; begun later than one interval after they were due */
 	struct published_times tick_time, decide_time;
