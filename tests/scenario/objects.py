@@ -141,6 +141,9 @@ def placeholders(s, pools):
     s.expect('placeholders stand beside embed', lambda: s.kube.one('Deployment', 'embed-placeholder', world.SPACE), 30)
     s.expect('and hold GPUs', lambda: [p for p in s.watches['Pod'].snapshot().items()
                                        if 'embed-placeholder' in p[0] and p[1]['node']], 60)
+    pools.patch('embed', {'spec': {'workload': {'warm': 'replicas'}}})
+    s.expect('kept warm by replicas again, they are given up', lambda: s.kube.one(
+        'Deployment', 'embed-placeholder', world.SPACE)['spec']['replicas'] == 0, 30)
 
 
 def take_away(s, pools, controller):
