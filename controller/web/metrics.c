@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const char *const type_names[] = { "gauge", "counter", "histogram" };
-static const struct metric_list *const lists[] = { &pool_metrics, &group_metrics, &loop_metrics, &process_metrics };
+static const struct metric_list *const lists[] = { &pool_metrics, &group_metrics, &loop_metrics, &process_metrics,
+						   NULL };
 
 /* Bytes of the UTF-8 character at `text`, 0 where there is none. One bad byte, and Prometheus refuses the whole page.
  */
@@ -137,7 +138,7 @@ void metric_times(struct metric_sink *s, const struct published_times *t)
 
 void metrics_write(const struct published *p, struct buf *out)
 {
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+	for (size_t i = 0; lists[i]; i++)
 		for (size_t k = 0; k < lists[i]->count; k++) {
 			struct metric_sink sink = { .metric = &lists[i]->metrics[k], .shown = p, .out = out };
 			sink.metric->write(&sink);
@@ -155,7 +156,7 @@ static const char head[] = "# Metrics\n"
 void metrics_write_reference(struct buf *out)
 {
 	buf_text(out, head);
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+	for (size_t i = 0; lists[i]; i++) {
 		buf_printf(out, "\n## %s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n",
 			   lists[i]->title);
 		for (size_t k = 0; k < lists[i]->count; k++) {
