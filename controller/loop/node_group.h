@@ -71,7 +71,7 @@ struct group_access {
  */
 struct believed_size {
 	int64_t desired, standby;
-	int64_t failed, lost; /* machines, since that look */
+	int64_t failed, lost, released; /* machines, since that look; released: by us */
 };
 
 struct node_group {

@@ -70,7 +70,7 @@ static void unwish_standby(struct node_group *g, enum error_kind why)
 	if (o->change > 0)
 		sizes_refuse(g, true, o->change - did, why);
 	g->believed.standby += did;
-	g->standby_wanted = clamp(g->standby_wanted - (o->change - did), 0, INT64_MAX);
+	sizes_wish_standby(g, g->standby_wanted - (o->change - did));
 }
 
 /* The operation came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
@@ -265,7 +265,6 @@ static void drop_wishes(struct node_group *g)
 	g->removal_count = 0;
 	g->wanted = g->seen.desired;
 	g->standby_wanted = g->seen.standby;
-	sizes_fit_starts(g);
 }
 
 static bool may_send(const struct node_group *g)
@@ -294,7 +293,11 @@ void node_group_drive(struct node_group *g)
 {
 	if (g->context->is_barred && g->is_known)
 		drop_wishes(g);
-	else if (may_send(g) && has_operation(g))
+	if (g->is_known)
+		sizes_fit_starts(g);
+	if (g->context->is_barred)
+		return;
+	if (may_send(g) && has_operation(g))
 		send(g);
 	else if (may_send(g))
 		begin_next(g);

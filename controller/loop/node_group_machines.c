@@ -144,6 +144,7 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 		g->believed.lost++;
 		return;
 	}
+	g->believed.released++;
 	g->believed.desired--;
 	g->believed.standby += is && is->is_standby;
 }

@@ -121,6 +121,11 @@ void sizes_refuse(struct node_group *g, bool is_standby, int64_t machines, enum 
 	}
 }
 
+void sizes_wish_standby(struct node_group *g, int64_t machines)
+{
+	g->standby_wanted = clamp(machines, removals_to_standby(g), INT64_MAX);
+}
+
 /* Launches for standby are told by what is missing there; the others were to run. */
 static void launch_failed(struct node_group *g, const struct launch_failure *f)
 {
@@ -130,7 +135,7 @@ static void launch_failed(struct node_group *g, const struct launch_failure *f)
 	sizes_refuse(g, true, refills, f->kind);
 	sizes_refuse(g, false, runs, f->kind);
 	g->believed.standby -= refills;
-	g->standby_wanted -= refills;
+	sizes_wish_standby(g, g->standby_wanted - refills);
 	g->believed.failed += f->count - refills;
 	g->wanted -= runs;
 	log_warn("launch-failed", LOG_S("group", group_spec_of(g)->name), LOG_I("machines", f->count),
@@ -178,7 +183,7 @@ static void take_over_standby(struct node_group *g)
 
 	if (rose < 0)
 		rose += clamp(g->believed.standby - g->standby_wanted, 0, -rose);
-	g->standby_wanted = clamp(g->standby_wanted + rose, 0, INT64_MAX);
+	sizes_wish_standby(g, g->standby_wanted + rose);
 }
 
 /* Only the difference is theirs: what we wished meanwhile stays wished. */
@@ -192,7 +197,7 @@ static void take_over_size(struct node_group *g)
 	int64_t most = sizes_most(g);
 
 	g->wanted += others - lost;
-	if (others)
+	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
 		tell_resized(g);
 	if (most < g->seen.desired)
 		most = g->seen.desired;
@@ -275,5 +280,5 @@ void node_group_set_standby(struct node_group *g, int64_t machines)
 
 	if (most < g->standby_wanted && machines > most)
 		most = g->standby_wanted; /* others asked for more: not ours to take away */
-	g->standby_wanted = clamp(machines, 0, most);
+	sizes_wish_standby(g, machines < most ? machines : most);
 }
