@@ -82,6 +82,7 @@ struct live_pool {
 	char stuck_reason[256], reason[512];
 	millis changed_at;
 	int64_t changed_from, changed_to, published_size;
+	int64_t arrived, started, late; /* requests, in all ticks */
 	bool has_reported;
 	struct pool_told told;
 };

@@ -40,11 +40,24 @@ static void decide(struct controller *c)
 	published_time(&c->published.tick_time, microseconds() - begun);
 }
 
+static void count(int64_t *sum, int64_t more)
+{
+	*sum += more == ABSENT ? 0 : more;
+}
+
+static void count_requests(struct live_pool *p, const struct pool_decision *d)
+{
+	count(&p->arrived, d->arrived);
+	count(&p->started, d->started);
+	count(&p->late, d->late);
+}
+
 static void note_changes(struct controller *c)
 {
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
 		struct live_pool *p = &c->pools[i];
 		int64_t size = c->plan.pools[i].decision.decided;
+		count_requests(p, &c->plan.pools[i].decision);
 		stage_times_note(p->stages, &c->snapshot.pools[i]);
 		if (size == p->published_size)
 			continue;

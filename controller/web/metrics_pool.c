@@ -42,6 +42,15 @@ static void write_field(struct metric_sink *s)
 	}
 }
 
+static void write_requests(struct metric_sink *s)
+{
+	for (size_t i = 0; s->shown->pools && i < pool_count(s); i++) {
+		const char *pool = (const char *)&s->shown->pools[i];
+		metric_sample(s, plain_labels(s, i).items, *(const int64_t *)(const void *)(pool + s->metric->offset),
+			      0);
+	}
+}
+
 static void write_info(struct metric_sink *s)
 {
 	for (size_t i = 0; i < pool_count(s); i++) {
@@ -221,6 +230,9 @@ static void write_desired(struct metric_sink *s)
 	}
 }
 
+#define REQUESTS(member)                                                              \
+	.type = METRIC_COUNTER, .write = write_requests, .labels = "namespace, pool", \
+	.offset = offsetof(struct published_pool, member)
 #define FIELD_OF(member) \
 	.write = write_field, .labels = "namespace, pool", .offset = offsetof(struct pool_decision, member)
 
@@ -240,6 +252,9 @@ static const struct metric rows[] = {
 	  .help = "Replicas that the arriving requests keep busy, freed of our own shortage." },
 	{ .name = "preheat_pool_headroom_replicas", .labels = "namespace, pool", .write = write_headroom,
 	  .help = "Hot replicas beyond demand; negative when demand is larger." },
+	{ .name = "preheat_pool_arrived_requests_total", REQUESTS(arrived), .help = "Requests that arrived, as far as the signals tell." },
+	{ .name = "preheat_pool_started_requests_total", REQUESTS(started), .help = "Requests that started." },
+	{ .name = "preheat_pool_late_requests_total", REQUESTS(late), .help = "Of the started ones: waited longer than the objective." },
 	{ .name = "preheat_pool_running_requests", FIELD_OF(running_milli), .digits = 3, .help = "Requests running, mean over the last tick." },
 	{ .name = "preheat_pool_waiting_requests", FIELD_OF(waiting_now), .help = "Requests waiting at the last reading." },
 	{ .name = "preheat_pool_wait_seconds", .labels = "namespace, pool", .write = write_wait,

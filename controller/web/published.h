@@ -76,6 +76,8 @@ struct published_pool {
 	int64_t changed_from, changed_to; /* hot replicas wished by plans, on their way included */
 	const char *reason;
 
+	int64_t arrived, started,
+		late; /* requests since the pool is led by this replica, as the decisions counted them */
 	struct published_stage stage[STAGE_COUNT];
 	int64_t stuck[STAGE_COUNT];	       /* starts given up in this stage, since the process started */
 	int64_t stuck_now;		       /* of the last ten minutes */

@@ -96,6 +96,9 @@ static inline void shown_around(struct shown *s)
 						    .changed_at = SHOWN_NOW - HOUR,
 						    .changed_from = 5,
 						    .changed_to = 6,
+						    .arrived = 1200,
+						    .started = 1190,
+						    .late = 9,
 						    .reason = "6 hot replicas: as wished." };
 	s->live_pools[1] = (struct published_pool){ .reason = "" };
 	s->live_groups[0] = (struct published_group){ .is_described = true, .described_at = SHOWN_NOW, .desired = 6 };
