@@ -91,7 +91,7 @@ def never_bought_twice(evidence):
 
 
 def never_flaps(evidence):
-    """What was asked for is not given up at once and asked for again: few machines are cancelled before they run."""
+    """What was asked for is not given up at once and asked for again. Some are: a fifth more than is missing is asked for."""
     given_up, last = {}, {}
     for call in changes(evidence):
         found = re.search(r'cancelled (\d+)', call.get('effect', ''))
@@ -100,7 +100,7 @@ def never_flaps(evidence):
             given_up[group], last[group] = given_up.get(group, 0) + int(found[1]), call['at'] / 1000
     for group, count in given_up.items():
         bought = evidence['cloud']['by_group'].get(group, 0)
-        if count > max(5, 0.3 * bought):
+        if count > max(10, 0.5 * bought):
             yield last[group], f'{group}: {count} of {bought} machines were cancelled before they ran'
 
 
