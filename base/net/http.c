@@ -92,6 +92,21 @@ void transfer_collect(struct http *h)
 	}
 }
 
+/* A 2xx that may have no body for long: the answer to a watch of what stands still. */
+static void tell_accepted(struct http_transfer *t)
+{
+	struct http_request *r = t->request;
+	long status = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (t->is_settled || t->is_accepted || !r->on_accepted || status < 200 || status > 299)
+		return;
+	t->is_accepted = true;
+	r->status = status;
+	r->answered = t;
+	r->on_accepted(r);
+}
+
 static size_t on_header(char *text, size_t size, size_t n, void *user)
 {
 	struct http_transfer *t = user;
@@ -103,6 +118,8 @@ static size_t on_header(char *text, size_t size, size_t n, void *user)
 		t->is_header_whole = false; /* what came before was 100 Continue */
 	else if (len && (text[0] == '\r' || text[0] == '\n'))
 		t->is_header_whole = true;
+	if (t->is_header_whole)
+		tell_accepted(t);
 	return t->is_settled || t->header_bytes > MOST_HEADER_BYTES ? 0 : len;
 }
 

@@ -54,7 +54,8 @@ struct http_request {
 	 * Returning false ends the request with the error that was set in r->error, or else as ERROR_CANCELLED.
 	 */
 	bool (*on_chunk)(struct http_request *r, const char *bytes, size_t len);
-	void (*done)(struct http_request *r); /* may start r anew, start others, free r */
+	void (*on_accepted)(struct http_request *r); /* once the header of a 2xx answer is whole; may be NULL */
+	void (*done)(struct http_request *r);	     /* may start r anew, start others, free r */
 	void *user;
 
 	/*

@@ -27,6 +27,7 @@ struct http_transfer {
 	struct buf body;
 	size_t header_bytes;
 	bool is_header_whole;
+	bool is_accepted; /* on_accepted was told */
 	struct timer deadline, silence;
 	millis last_byte;
 	bool is_due;	   /* in `due` */

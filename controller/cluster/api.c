@@ -248,6 +248,14 @@ static bool pass_chunk(struct http_request *r, const char *bytes, size_t len)
 	return false;
 }
 
+static void pass_acceptance(struct http_request *r)
+{
+	struct api_call *c = r->user;
+
+	if (!c->is_cancelled)
+		c->on_accepted(c);
+}
+
 static void pause_over(struct timer *t)
 {
 	send_call(t->user);
@@ -351,6 +359,7 @@ static void fill_request(struct api_call *c)
 		.silence_timeout = c->silence,
 		.max_response = c->cap ? c->cap : API_RESPONSE_CAP,
 		.on_chunk = c->on_chunk ? pass_chunk : NULL,
+		.on_accepted = c->on_accepted ? pass_acceptance : NULL,
 		.done = answered,
 		.user = c,
 	};

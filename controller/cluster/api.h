@@ -54,7 +54,8 @@ struct api_call {
 	millis silence;	    /* no byte for so long: the connection is dead; 0: not watched */
 	size_t cap;	    /* of `response`; 0: API_RESPONSE_CAP */
 	bool (*on_chunk)(struct api_call *c, const char *bytes,
-			 size_t len); /* takes 2xx bodies as they come; may be NULL */
+			 size_t len);		 /* takes 2xx bodies as they come; may be NULL */
+	void (*on_accepted)(struct api_call *c); /* once the header of a 2xx answer is there; may be NULL */
 	void (*done)(struct api_call *c);
 	void *user;
 

@@ -163,7 +163,11 @@ static bool is_ours(const struct lease *l)
 
 static bool is_free(const struct lease *l)
 {
-	return !l->holder[0] || now_of(l) - l->changed_at >= l->record.duration_seconds * SECOND;
+	int64_t told = l->record.duration_seconds;
+	/* By someone who writes leases without it, or with one that would overflow. */
+	millis duration = told > 0 && told < INT32_MAX ? told * SECOND : l->setup.duration;
+
+	return !l->holder[0] || now_of(l) - l->changed_at >= duration;
 }
 
 static void renewed(struct lease *l)

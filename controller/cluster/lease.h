@@ -15,7 +15,7 @@ struct lease_setup {
 	const char *name_space, *name;
 	const char *identity;  /* of this replica, unlike any other's; all texts are copied */
 	const char *address;   /* told to followers; may be NULL */
-	millis duration;       /* 0: 15 s; others wait so long after the last change */
+	millis duration;       /* 0: 15 s; others wait so long after the last change, and so do we where none is told */
 	millis renew_deadline; /* 0: 10 s; must be below `duration` */
 	millis retry;	       /* 0: 2 s; must be below the deadline */
 	void (*on_won)(void *user);

@@ -58,6 +58,7 @@ static void free_watch(struct watch *w)
 	buf_release(&w->path);
 	buf_release(&w->resource_version);
 	buf_release(&w->next);
+	buf_release(&w->seen_version);
 	timer_stop(&w->timer);
 	free(w);
 	if (on_stopped)
@@ -107,12 +108,34 @@ static void write_path(struct watch *w)
 		api_query(&w->path, "sendInitialEvents", "true");
 		api_query(&w->path, "resourceVersionMatch", "NotOlderThan");
 	} else if (w->spec.way == WATCH_WHOLE && !w->next.len) {
-		api_query(&w->path, "resourceVersion", "0");
+		const char *oldest = w->seen_version.len ? w->seen_version.text : "0";
+		api_query(&w->path, "resourceVersion", w->must_ask_etcd ? NULL : oldest);
 	} else {
 		buf_printf(&w->path, "%climit=%d", strchr(w->path.text, '?') ? '&' : '?',
 			   w->spec.page ? w->spec.page : WATCH_PAGE);
 		api_query(&w->path, "continue", w->next.len ? w->next.text : NULL);
 	}
+}
+
+static void not_accepted(struct timer *t)
+{
+	struct watch *w = t->user;
+
+	if (!w->is_stopped)
+		api_cancel(&w->call);
+}
+
+/* The server streams from here on what we lack, at once. */
+static void accepted(struct api_call *c)
+{
+	struct watch *w = c->user;
+
+	timer_stop(&w->timer);
+	w->refusals = 0;
+	if (w->is_listing || w->is_stopped)
+		return;
+	w->report.state = WATCH_SYNCED;
+	w->report.trouble = (struct error){ 0 };
 }
 
 static void begin(struct watch *w)
@@ -136,11 +159,15 @@ static void begin(struct watch *w)
 			   : w->spec.silence ? w->spec.silence
 					     : WATCH_SILENCE,
 		.on_chunk = watch_take_chunk,
+		.on_accepted = accepted,
 		.done = ended,
 		.user = w,
 	};
 	w->is_calling = true;
 	api_start(w->api, &w->call);
+	w->timer.user = w;
+	if (!w->is_listing)
+		timer_start(api_loop(w->api), &w->timer, WATCH_ACCEPT, not_accepted);
 }
 
 static void set_trouble(struct watch *w, enum watch_state state, const struct error *e)
@@ -160,15 +187,28 @@ static enum watch_state state_in_trouble(const struct watch *w)
 	return w->report.lists ? WATCH_BEHIND : WATCH_STARTING;
 }
 
-static millis slowly(struct watch *w)
+/* How long until it is asked again, after one more refusal. */
+static millis after_refusal(struct watch *w)
 {
-	millis slow = w->spec.slow ? w->spec.slow : WATCH_SLOW;
+	static const millis waits[WATCH_REFUSALS] = { SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND };
+	millis wait = w->refusals < WATCH_REFUSALS ? waits[w->refusals] : WATCH_SLOW;
 
-	return slow + (millis)(random_uniform(&w->retry.random) * (double)slow / 5);
+	w->refusals += w->refusals < WATCH_REFUSALS;
+	return wait + (millis)(random_uniform(&w->retry.random) * (double)wait / 5);
+}
+
+/* A server that has just started may say so of what it will serve in a moment. */
+static bool may_be_passing(const struct watch *w)
+{
+	return w->report.lists && w->report.state != WATCH_ABSENT && w->refusals < WATCH_REFUSALS;
 }
 
 static void list_anew(struct watch *w)
 {
+	if (w->resource_version.len) {
+		buf_clear(&w->seen_version);
+		buf_text(&w->seen_version, w->resource_version.text);
+	}
 	buf_clear(&w->resource_version);
 	buf_clear(&w->next);
 }
@@ -187,7 +227,39 @@ static millis on_absent(struct watch *w)
 	}
 	if (!w->is_stopped)
 		w->report.state = WATCH_ABSENT;
-	return slowly(w);
+	return after_refusal(w);
+}
+
+/* Of a later version than this server has come to: one that lags, or one restored from a copy. */
+static bool is_version_unknown(const struct api_call *c)
+{
+	return status_has_cause(&c->answer, "ResourceVersionTooLarge") ||
+	       (c->status == 504 && c->answer.message && strstr(c->answer.message, "Too large resource version"));
+}
+
+static millis on_old_version(struct watch *w)
+{
+	w->report.relists += !w->is_listing;
+	w->must_ask_etcd |= w->is_listing || is_version_unknown(&w->call);
+	list_anew(w);
+	w->report.state = state_in_trouble(w);
+	w->report.trouble = w->call.error;
+	log_info("watch-expired", LOG_S("resource", w->spec.name), LOG_END);
+	return retry_next(&w->retry, 0);
+}
+
+static millis on_refusal(struct watch *w)
+{
+	bool is_absent = w->call.status == 404;
+
+	if (may_be_passing(w)) {
+		set_trouble(w, WATCH_BEHIND, &w->call.error);
+		return after_refusal(w);
+	}
+	if (is_absent)
+		return on_absent(w);
+	set_trouble(w, WATCH_REFUSED, &w->call.error);
+	return after_refusal(w);
 }
 
 static bool wants_no_streams(const struct watch *w)
@@ -203,21 +275,10 @@ static millis on_failure(struct watch *w)
 		w->cannot_stream = true;
 		return 0;
 	}
-	if (c->is_expired || w->must_list) {
-		w->report.relists += !w->is_listing;
-		list_anew(w);
-		w->report.state = state_in_trouble(w);
-		log_info("watch-expired", LOG_S("resource", w->spec.name), LOG_END);
-		return retry_next(&w->retry, 0);
-	}
-	if (c->status == 404)
-		return on_absent(w);
-	if (c->error.kind == ERROR_AUTH) {
-		set_trouble(w, WATCH_REFUSED, &c->error);
-		list_anew(w); /* a list answers at once whether we may again */
-		/* A server that has just started refuses everybody for a moment, until it has read who may what. */
-		return w->retry.failures < WATCH_REFUSALS ? retry_next(&w->retry, 0) : slowly(w);
-	}
+	if (c->is_expired || w->must_list || is_version_unknown(c))
+		return on_old_version(w);
+	if (c->status == 404 || c->error.kind == ERROR_AUTH)
+		return on_refusal(w);
 	if (c->error.kind == ERROR_INVALID) /* the same bytes would come again */
 		list_anew(w);
 	set_trouble(w, state_in_trouble(w), &c->error);
@@ -262,8 +323,7 @@ static millis after_success(struct watch *w)
 		w->report.state = state_in_trouble(w);
 		return retry_next(&w->retry, 0);
 	}
-	w->report.trouble = (struct error){ 0 };
-	w->report.state = WATCH_SYNCED;
+	w->report.state = WATCH_BEHIND; /* until the next one is accepted */
 	if (was_long)
 		retry_reset(&w->retry);
 	return was_long ? 0 : retry_next(&w->retry, 0);
@@ -278,6 +338,9 @@ static void ended(struct api_call *c)
 		free_watch(w);
 		return;
 	}
+	if (c->error.kind == ERROR_CANCELLED && c->is_cancelled)
+		error_set(&c->error, ERROR_TIMEOUT, "%s: the watch was not accepted within %d s", w->spec.name,
+			  (int)(WATCH_ACCEPT / SECOND));
 	millis wait = c->error.kind == ERROR_NONE ? after_success(w) : on_failure(w);
 	if (w->is_stopped) /* by a callback */
 		wait = 0;

@@ -48,25 +48,31 @@ struct watch_spec {
 	void (*on_stopped)(void *user); /* after watch_stop(), from the loop: the last that is told; may be NULL */
 	void *user;
 	millis silence; /* 0: WATCH_SILENCE */
-	millis slow;	/* 0: WATCH_SLOW */
 	int page;	/* objects; 0: WATCH_PAGE */
 };
 
 enum watch_state {
 	WATCH_STARTING, /* no complete list yet */
 	WATCH_SYNCED,
-	WATCH_BEHIND,  /* was in sync, and is reconnecting */
-	WATCH_ABSENT,  /* the server knows no such resource: asked again every WATCH_SLOW */
-	WATCH_REFUSED, /* 401, 403: told once, asked again soon a few times, then every WATCH_SLOW */
+	WATCH_BEHIND,  /* was in sync, and is between two connections; with `trouble` what is known may be old */
+	WATCH_ABSENT,  /* the server knows no such resource */
+	WATCH_REFUSED, /* 401, 403 */
 	WATCH_STOPPED,
 };
 
-#define WATCH_PAGE     5000 /* a tenth slower than one answer, and bounded; pages of 500 take twice the time */
+#define WATCH_PAGE 5000 /* a tenth slower than one answer, and bounded; pages of 500 take twice the time */
+/*
+ * A server that has just started refuses everybody for some seconds, and may not know of every resource yet. What it
+ * refused or did not know is asked for again after 1, 2, 5 and 10 seconds and then every WATCH_SLOW, each with up to a
+ * fifth on top. Of what was listed before, the state stays WATCH_BEHIND, with the trouble, until the fifth such answer
+ * in a row.
+ */
+#define WATCH_REFUSALS 4
 #define WATCH_SLOW     (30 * SECOND)
-#define WATCH_REFUSALS 7
 #define WATCH_FIRST    (200)	      /* the first back-off, at most */
 #define WATCH_LONGEST  (30 * SECOND)  /* any later one */
 #define WATCH_TIMEOUT  300	      /* seconds of one watch, plus up to a fifth */
+#define WATCH_ACCEPT   (15 * SECOND)  /* a watch that is not accepted by then is begun anew */
 #define WATCH_SILENCE  (150 * SECOND) /* two bookmarks (each minute) and a half without a byte: dead */
 
 struct watch_report {

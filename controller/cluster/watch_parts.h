@@ -63,6 +63,7 @@ struct watch {
 	struct buf path;
 	struct buf resource_version; /* where to go on; empty: list first */
 	struct buf next;	     /* the page to read; empty: the first */
+	struct buf seen_version;     /* the newest version known: no later list may be older */
 	struct timer timer;
 	struct retry retry;
 	uint32_t list; /* the number of the present list */
@@ -70,8 +71,9 @@ struct watch {
 	bool is_streaming; /* the present list is a watch */
 	bool cannot_stream;
 	bool is_stopped, is_calling;
-	bool must_list; /* an ERROR event said that the version has expired */
-	bool has_told_refusal;
+	bool must_list;	    /* an ERROR event said that the version has expired */
+	bool must_ask_etcd; /* the server's cache does not come so far as seen_version, or that is no version of it */
+	int refusals;	    /* in a row */
 	millis begun, arrived; /* begun: of the call, monotonic */
 };
 

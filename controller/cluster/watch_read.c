@@ -233,10 +233,6 @@ bool watch_take_chunk(struct api_call *c, const char *bytes, size_t len)
 	struct watch *w = c->user;
 
 	w->arrived = clock_now(api_clock(w->api));
-	if (!w->is_listing && w->report.state != WATCH_STOPPED) {
-		w->report.state = WATCH_SYNCED;
-		w->report.trouble = (struct error){ 0 };
-	}
 	return decoder_feed(w->decoder, bytes, len, &c->error);
 }
 
@@ -245,7 +241,8 @@ void watch_list_is_complete(struct watch *w)
 	size_t count;
 	struct watch_entry *gone = watch_set_sweep(&w->set, w->list, &count);
 
-	w->is_listing = false;
+	w->is_listing = w->must_ask_etcd = false;
+	w->refusals = 0;
 	w->report.objects = (int64_t)w->set.count;
 	for (size_t i = 0; i < count && !w->is_stopped; i++)
 		w->spec.on_gone(w->spec.user, gone[i].uid, w->arrived);

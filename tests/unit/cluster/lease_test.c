@@ -383,6 +383,28 @@ static void times_that_cannot_work(void **state)
 	play_end();
 }
 
+/* As a tool writes it, or a hand. */
+static void a_lease_without_a_duration(void **state)
+{
+	static const int64_t durations[] = { 0, -5, INT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
+		struct api *api = begin();
+		server.is_there = true;
+		server.version = 7;
+		server.duration = durations[i];
+		snprintf(server.holder, sizeof server.holder, "z");
+		open_one(0, api);
+		play_until(14 * SECOND);
+		assert_int_equal(server.writes, 0);
+		play_until(20 * SECOND);
+		assert_int_equal(replicas[0].won, 1);
+		assert_string_equal(server.holder, "a");
+		close_all();
+	}
+}
+
 /* Whatever the network does, two never lead; and when it is well again, one does. */
 static void never_two(void **state)
 {
@@ -427,6 +449,7 @@ int main(void)
 		cmocka_unit_test(cut_off_it_stops_before_the_next_begins),
 		cmocka_unit_test(another_holder_is_believed),
 		cmocka_unit_test(times_that_cannot_work),
+		cmocka_unit_test(a_lease_without_a_duration),
 		cmocka_unit_test(never_two),
 	};
 

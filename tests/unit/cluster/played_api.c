@@ -175,6 +175,15 @@ void __wrap_api_cancel(struct api_call *c)
 	timer_start(NULL, &c->timer, 0, cancelled);
 }
 
+void play_accept(struct api_call *c)
+{
+	if (c->status == 200)
+		return;
+	c->status = 200;
+	if (c->on_accepted)
+		c->on_accepted(c);
+}
+
 bool play_chunk(struct api_call *c, const char *bytes, size_t len)
 {
 	/* A copy that ends where it ends, so that a sanitizer sees a step over it. */
@@ -183,7 +192,7 @@ bool play_chunk(struct api_call *c, const char *bytes, size_t len)
 	if (!copy)
 		abort();
 	memcpy(copy, bytes, len);
-	c->status = 200;
+	play_accept(c);
 	c->error = (struct error){ 0 };
 	bool ok = c->on_chunk(c, copy, len);
 	free(copy);
@@ -200,6 +209,8 @@ void play_answer(struct api_call *c, long status, const char *body)
 {
 	char call[128];
 
+	if (status == 200)
+		play_accept(c);
 	c->status = status;
 	c->error = (struct error){ 0 };
 	if (status >= 200 && status < 300) {

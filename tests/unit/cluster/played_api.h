@@ -18,6 +18,7 @@ bool play_step(millis until);
 void play_until(millis until);
 
 /* Each completes a call, or passes bytes of a 2xx answer on; false: the call refused them and has completed. */
+void play_accept(struct api_call *c); /* the header of a 200; else it comes with the first bytes */
 void play_answer(struct api_call *c, long status, const char *body);
 bool play_chunk(struct api_call *c, const char *bytes, size_t len);
 void play_failure(struct api_call *c, enum error_kind kind); /* no answer at all */

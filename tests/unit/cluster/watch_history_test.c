@@ -177,6 +177,8 @@ static void server_turn(void)
 		}
 		server.call = c;
 		is_answering = true;
+		if (server.is_watch)
+			play_accept(c);
 	}
 	if (server.is_watch)
 		for (; server.told < server.events; server.told++) {

@@ -128,9 +128,9 @@ static void failures(void **state)
 		enum watch_state expected;
 		millis least, most;
 	} cases[] = {
-		{ 401, ERROR_AUTH, WATCH_REFUSED, 1, WATCH_FIRST },
-		{ 403, ERROR_AUTH, WATCH_REFUSED, 1, WATCH_FIRST },
-		{ 404, ERROR_NONE, WATCH_ABSENT, WATCH_SLOW, WATCH_SLOW * 6 / 5 },
+		{ 401, ERROR_AUTH, WATCH_REFUSED, SECOND, SECOND * 6 / 5 },
+		{ 403, ERROR_AUTH, WATCH_REFUSED, SECOND, SECOND * 6 / 5 },
+		{ 404, ERROR_NONE, WATCH_ABSENT, SECOND, SECOND * 6 / 5 },
 		{ 429, ERROR_THROTTLED, WATCH_STARTING, 10 * SECOND, 10 * SECOND + WATCH_FIRST },
 		{ 500, ERROR_UNAVAILABLE, WATCH_STARTING, 1, WATCH_FIRST },
 		{ 503, ERROR_UNAVAILABLE, WATCH_STARTING, 1, WATCH_FIRST },
@@ -162,24 +162,127 @@ static void failures(void **state)
 	}
 }
 
-/* Just started, a server refuses everybody; a right that is missing is asked for rarely. */
+/* Just started, a server refuses everybody; what is refused for long is asked for rarely. */
 static void refusals_are_asked_again_slowly_in_the_end(void **state)
 {
-	struct watch *w = begin_watch(play_begin(note_call), WATCH_PAGED, 0);
+	static const millis waits[] = { SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND };
+	static const int statuses[] = { 401, 403, 404 };
 
 	(void)state;
-	for (int i = 0; i < 20; i++) {
-		millis at = play_now();
-		play_answer(asked, 403, play_status(403, "Forbidden", NULL));
-		next_call(HOUR);
-		if (i < WATCH_REFUSALS)
-			assert_in_range(play_now() - at, 1, WATCH_FIRST << i);
-		else
-			assert_in_range(play_now() - at, WATCH_SLOW, WATCH_SLOW * 6 / 5);
+	for (size_t k = 0; k < 3; k++) {
+		struct watch *w = begin_watch(play_begin(note_call), WATCH_PAGED, 0);
+		for (size_t i = 0; i < 40; i++) { /* however it had failed before */
+			play_failure(asked, ERROR_UNAVAILABLE);
+			next_call(HOUR);
+		}
+		for (size_t i = 0; i < 12; i++) {
+			millis at = play_now(), wait = i < 4 ? waits[i] : WATCH_SLOW;
+			play_answer(asked, statuses[k], play_status(statuses[k], "Reason", NULL));
+			next_call(HOUR);
+			assert_in_range(play_now() - at, wait, wait * 6 / 5);
+		}
+		play_answer(asked, 200, LIST("5", "", OBJECT("a", "3", "1")));
+		assert_int_equal(watch_report(w)->state, WATCH_SYNCED);
+		end_watch(w);
 	}
-	play_answer(asked, 200, LIST("5", "", OBJECT("a", "3", "1")));
+}
+
+/* What a server that starts refuses for a moment is not lost, and said to be old for as long. */
+static void a_passing_refusal_keeps_what_is_known(void **state)
+{
+	static const int statuses[] = { 401, 403, 404 };
+
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		struct watch *w = begin_watch(play_begin(note_call), WATCH_WHOLE, 0);
+		play_answer(asked, 200, LIST("8", "", OBJECT("a", "3", "1")));
+		next_call(1);
+		for (int i = 0; i < 4; i++) {
+			play_answer(asked, statuses[k], play_status(statuses[k], "Reason", NULL));
+			assert_int_equal(watch_report(w)->state, WATCH_BEHIND);
+			assert_int_not_equal(watch_report(w)->trouble.kind, ERROR_NONE);
+			assert_true(watch_is_synced(w));
+			next_call(HOUR);
+			assert_non_null(strstr(asked->path, "resourceVersion=8"));
+			assert_non_null(strstr(asked->path, "watch=true"));
+		}
+		play_accept(asked);
+		assert_int_equal(watch_report(w)->state, WATCH_SYNCED);
+		assert_int_equal(watch_report(w)->trouble.kind, ERROR_NONE);
+		assert_int_equal(told.gone, 0);
+		assert_int_equal(told.synced, 1);
+		play_answer(asked, 200, "");
+		end_watch(w);
+	}
+}
+
+/* A cluster that stands still sends nothing for a minute: the header says that the connection is there. */
+static void behind_only_until_it_is_accepted(void **state)
+{
+	struct watch *w = begin_watch(play_begin(note_call), WATCH_WHOLE, 0);
+
+	(void)state;
+	play_answer(asked, 200, LIST("8", "", ""));
+	next_call(1);
+	play_accept(asked);
+	play_until(play_now() + MINUTE);
+	assert_int_equal(watch_report(w)->state, WATCH_SYNCED);
+	play_answer(asked, 200, ""); /* its time was over */
+	assert_int_equal(watch_report(w)->state, WATCH_BEHIND);
+	assert_int_equal(watch_report(w)->trouble.kind, ERROR_NONE);
+	next_call(1);
+	play_accept(asked);
+	assert_int_equal(watch_report(w)->state, WATCH_SYNCED);
+	play_failure(asked, ERROR_UNAVAILABLE);
+	assert_int_equal(watch_report(w)->state, WATCH_BEHIND);
+	assert_int_equal(watch_report(w)->trouble.kind, ERROR_UNAVAILABLE);
+	next_call(HOUR);
+	/* taken, and never answered */
+	play_until(play_now() + WATCH_ACCEPT + 1);
+	assert_int_equal(watch_report(w)->state, WATCH_BEHIND);
+	assert_int_equal(watch_report(w)->trouble.kind, ERROR_TIMEOUT);
+	assert_int_equal(watch_report(w)->failures, 2);
+	next_call(HOUR);
+	play_accept(asked);
+	play_until(play_now() + HOUR);
 	assert_int_equal(watch_report(w)->state, WATCH_SYNCED);
 	end_watch(w);
+}
+
+/* One of several servers may lag: what was seen of another must not come back. */
+static void no_list_goes_back_in_time(void **state)
+{
+	static const struct {
+		int status;
+		const char *cause;
+	} refusals[] = { { 504, "ResourceVersionTooLarge" }, { 410, NULL } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct watch *w = begin_watch(play_begin(note_call), WATCH_WHOLE, 0);
+		assert_non_null(strstr(asked->path, "resourceVersion=0"));
+		play_answer(asked, 200, LIST("8", "", ""));
+		next_call(1);
+		send(BOOKMARK("12", ""));
+		play_answer(asked, 410, play_status(410, "Expired", NULL));
+		assert_int_equal(watch_report(w)->trouble.kind, ERROR_NOT_FOUND); /* not current */
+		next_call(HOUR);
+		assert_non_null(strstr(asked->path, "&resourceVersion=12"));
+		assert_null(strstr(asked->path, "watch="));
+		play_failure(asked, ERROR_UNAVAILABLE);
+		next_call(HOUR);
+		assert_non_null(strstr(asked->path, "&resourceVersion=12"));
+		play_answer(asked, refusals[i].status, play_status(refusals[i].status, "Reason", refusals[i].cause));
+		next_call(HOUR);
+		assert_null(strstr(asked->path, "resourceVersion")); /* as etcd has it now */
+		play_answer(asked, 200, LIST("5", "", ""));
+		next_call(1);
+		assert_non_null(strstr(asked->path, "resourceVersion=5"));
+		play_answer(asked, 410, play_status(410, "Expired", NULL));
+		next_call(HOUR);
+		assert_non_null(strstr(asked->path, "&resourceVersion=5"));
+		end_watch(w);
+	}
 }
 
 static void backs_off_further_each_time(void **state)
@@ -223,7 +326,7 @@ static void a_watch_that_ends(void **state)
 		{ "", 410, "limit=" },
 		{ "", 429, "resourceVersion=8" },
 		{ "", 500, "resourceVersion=8" },
-		{ "", 403, "limit=" },
+		{ "", 403, "resourceVersion=8" },
 	};
 
 	(void)state;
@@ -238,7 +341,7 @@ static void a_watch_that_ends(void **state)
 				    cases[i].status == 200 ? "" : play_status((int)cases[i].status, "Reason", NULL));
 		else if (!cases[i].status)
 			play_failure(asked, ERROR_UNAVAILABLE);
-		assert_int_equal(watch_is_synced(w), cases[i].status != 403);
+		assert_true(watch_is_synced(w));
 		next_call(HOUR);
 		if (!strstr(asked->path, cases[i].path))
 			fail_msg("case %zu: %s, not %s", i, asked->path, cases[i].path);
@@ -254,9 +357,15 @@ static void an_absent_resource_loses_its_objects(void **state)
 	(void)state;
 	play_answer(asked, 200, LIST("8", "", OBJECT("a", "3", "1")));
 	next_call(1);
+	for (int i = 0; i < 4; i++) {
+		play_answer(asked, 404, "404 page not found\n");
+		assert_int_equal(told.gone, 0);
+		next_call(HOUR);
+	}
 	play_answer(asked, 404, "404 page not found\n");
 	assert_int_equal(told.gone, 1);
 	assert_int_equal(told.synced, 2);
+	assert_int_equal(watch_report(w)->state, WATCH_ABSENT);
 	next_call(HOUR);
 	play_answer(asked, 404, "404 page not found\n");
 	assert_int_equal(told.synced, 2);
@@ -323,6 +432,9 @@ int main(void)
 		cmocka_unit_test(a_new_list_tells_what_is_gone_once),
 		cmocka_unit_test(failures),
 		cmocka_unit_test(refusals_are_asked_again_slowly_in_the_end),
+		cmocka_unit_test(a_passing_refusal_keeps_what_is_known),
+		cmocka_unit_test(behind_only_until_it_is_accepted),
+		cmocka_unit_test(no_list_goes_back_in_time),
 		cmocka_unit_test(backs_off_further_each_time),
 		cmocka_unit_test(a_watch_that_ends),
 		cmocka_unit_test(an_absent_resource_loses_its_objects),

@@ -15,6 +15,7 @@ struct streamed {
 	bool says_why, cancels;
 	long status;
 	millis silence;
+	void (*on_accepted)(struct http_request *r);
 };
 
 static bool take(struct http_request *r, const char *bytes, size_t len)
@@ -44,6 +45,7 @@ static void stream(struct streamed *s, const struct peer_step *script)
 	s->call.r.timeout = 0;
 	s->call.r.silence_timeout = s->silence ? s->silence : MINUTE;
 	s->call.r.on_chunk = take;
+	s->call.r.on_accepted = s->on_accepted;
 	call_run(&s->call);
 	assert_int_equal(s->call.done, 1);
 	free(peer_close(s->peer));
@@ -178,6 +180,45 @@ static void calls_may_start_inside_a_stream(void **state)
 	free(peer_close(p));
 }
 
+static int accepted;
+
+static void note_accepted(struct http_request *r)
+{
+	assert_string_equal(http_header(r, "X-Kind"), "stream");
+	assert_int_equal(r->status, 200);
+	accepted++;
+	peer_go(((struct streamed *)r->user)->peer);
+}
+
+/* Before a byte of the body came: the peer sends none until then. */
+static void acceptance_is_told_with_the_header(void **state)
+{
+	static const struct peer_step script[] = {
+		{ PEER_ACCEPT, NULL },
+		{ PEER_READ, NULL },
+		{ PEER_SEND, "HTTP/1.1 100 Continue\r\n\r\n" OK CHUNK },
+		{ PEER_WAIT, NULL },
+		{ PEER_SEND, "3\r\none\r\n0\r\n\r\n" },
+		{ PEER_END, NULL },
+	};
+	static const struct peer_step refusal[] = {
+		{ PEER_ACCEPT, NULL },
+		{ PEER_READ, NULL },
+		{ PEER_SEND, "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno" },
+		{ PEER_END, NULL },
+	};
+	struct streamed s = { .on_accepted = note_accepted };
+
+	(void)state;
+	stream(&s, script);
+	assert_int_equal(s.call.kind, ERROR_NONE);
+	assert_int_equal(accepted, 1);
+	s = (struct streamed){ .on_accepted = note_accepted };
+	stream(&s, refusal);
+	assert_int_equal(s.call.status, 403);
+	assert_int_equal(accepted, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +229,7 @@ int main(void)
 		cmocka_unit_test(a_stream_may_be_cancelled_from_inside),
 		cmocka_unit_test(bodies_of_refusals_are_gathered),
 		cmocka_unit_test(calls_may_start_inside_a_stream),
+		cmocka_unit_test(acceptance_is_told_with_the_header),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
