@@ -1,6 +1,5 @@
 #include "controller/loop/parts.h"
 
-#include "controller/loop/node_group_parts.h"
 #include "controller/loop/release.h"
 
 #include <string.h>
@@ -95,23 +94,6 @@ static void adopt_refills(struct controller *c, size_t pool, size_t position, in
 	}
 }
 
-void act_give_up_unclaimed(struct controller *c, size_t group)
-{
-	struct node_group *g = &c->groups[group];
-	int64_t gpus = 0, size = fleet_of(c)->groups[group].gpus_per_node, missing = g->wanted - machines_alive(g);
-
-	for (size_t i = 0; i < c->starts.count; i++) {
-		const struct start *s = &c->starts.items[i];
-		const struct pool_spec *p = &fleet_of(c)->pools[s->pool];
-		if (p->groups[s->group] == group && !s->machine[0] && s->stage == STAGE_PROVISION &&
-		    s->kind != START_REFILL)
-			gpus += p->gpus_per_replica;
-	}
-	int64_t needed = size > 0 ? (gpus + size - 1) / size : 0;
-	if (missing > needed)
-		node_group_give_up(g, missing - needed);
-}
-
 static void cancel_machine(struct controller *c, size_t pool, size_t group, enum start_kind kind, const char *machine)
 {
 	struct node_group *g = &c->groups[group];
@@ -163,7 +145,7 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 			cancel_machine(c, pool, group, kind, machine);
 	}
 	if (kind != START_REFILL)
-		act_give_up_unclaimed(c, group);
+		node_group_give_up(&c->groups[group], node_group_missing(&c->groups[group]));
 }
 
 static void cancel_refills(struct controller *c, size_t pool, size_t position, int64_t count)

@@ -197,6 +197,12 @@ static void empty(struct drain *d, const struct node *n)
 		emptied(d);
 }
 
+/* What was written is told by the watch, a moment later or, while it is broken, much. */
+static bool is_shown(const struct drain *d, const struct node *n)
+{
+	return !n->is_draining || loop_now(d->controller->loop) - d->marked_at > 5 * SECOND;
+}
+
 static void step(struct drain *d)
 {
 	struct controller *c = d->controller;
@@ -208,7 +214,7 @@ static void step(struct drain *d)
 		d->step = DRAIN_OVER;
 		return;
 	}
-	if (d->step != DRAIN_REMOVE && d->step != DRAIN_UNMARK && is_late(d))
+	if ((d->step < DRAIN_REMOVE || d->step == DRAIN_LEND) && is_late(d))
 		d->step = DRAIN_UNMARK;
 	switch (d->step) {
 	case DRAIN_MARK:
@@ -225,6 +231,10 @@ static void step(struct drain *d)
 		break;
 	case DRAIN_UNMARK:
 		drain_mark(d, MARK_OFF);
+		break;
+	case DRAIN_SHOWN:
+		if (is_shown(d, n))
+			d->step = DRAIN_OVER;
 		break;
 	case DRAIN_OVER:
 		break;

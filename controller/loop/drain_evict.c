@@ -51,7 +51,9 @@ static void evicted(struct eviction *call)
 		d->in_flight--;
 		if (call->error.kind == ERROR_CANCELLED)
 			d->step = DRAIN_OVER;
-		else if (call->result != EVICTION_DONE && call->result != EVICTION_GONE)
+		else if (call->result == EVICTION_DONE || call->result == EVICTION_GONE)
+			e->quiet_until = loop_now(c->loop) + EVICT_AGAIN;
+		else
 			d->quiet_until = loop_now(c->loop) + (call->retry_after > 0 ? call->retry_after : EVICT_AGAIN);
 	} else {
 		for (struct pod_eviction **at = &c->drains.lone; *at; at = &(*at)->next)
@@ -91,14 +93,14 @@ void drain_evict_pod(struct controller *c, const char *namespace, const char *na
 	start(e, namespace, name, uid);
 }
 
-/* A place for a call about the pod; NULL while one is under way, or none is free. */
+/* A place for a call about the pod; NULL while one is under way, or answered a moment ago, or none is free. */
 static struct pod_eviction *slot_for(struct drain *d, const char *uid)
 {
 	struct pod_eviction *slot = NULL;
 
 	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++) {
 		struct pod_eviction *e = &d->evictions[i];
-		if (!e->is_busy)
+		if (!e->is_busy && e->quiet_until <= loop_now(d->controller->loop))
 			slot = e;
 		else if (!strcmp(e->uid, uid))
 			return NULL;

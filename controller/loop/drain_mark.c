@@ -27,8 +27,8 @@ static enum drain_step step_after(const struct drain *d)
 	if (d->mark == MARK_ON)
 		return d->step == DRAIN_MARK ? DRAIN_EVICT : d->step;
 	if (d->mark == MARK_LENT)
-		return d->step == DRAIN_LEND ? DRAIN_OVER : d->step;
-	return d->step == DRAIN_UNMARK ? DRAIN_OVER : d->step;
+		return d->step == DRAIN_LEND ? DRAIN_SHOWN : d->step;
+	return d->step == DRAIN_UNMARK ? DRAIN_SHOWN : d->step;
 }
 
 static void refused(struct drain *d, const struct error *why)

@@ -8,6 +8,7 @@ enum drain_step {
 	DRAIN_REMOVE, /* the cloud was asked */
 	DRAIN_LEND,   /* empty of the pool's pods: open to those that borrow */
 	DRAIN_UNMARK, /* abandoned: back to work */
+	DRAIN_SHOWN,  /* written; until the watch shows it */
 	DRAIN_OVER
 };
 
@@ -23,6 +24,7 @@ struct pod_eviction {
 	struct pod_eviction *next; /* of lone ones */
 	char namespace[64], pod[254], uid[37];
 	bool is_busy;
+	millis quiet_until; /* loop_now; the pod was told to go */
 };
 
 struct drain {

@@ -114,6 +114,15 @@ bool node_is_lent_by(const struct node *n, const char *pool)
 	return by && !strcmp(by, pool);
 }
 
+/* What borrowers start there does not keep it. */
+static bool is_taken_back(const struct controller *c, const struct node *n)
+{
+	for (size_t i = 0; i < c->starts.count; i++)
+		if (c->starts.items[i].kind == START_RECLAIM && !strcmp(c->starts.items[i].machine, n->machine_id))
+			return true;
+	return false;
+}
+
 int64_t lent_places(const struct controller *c, size_t pool, size_t group)
 {
 	struct arena a = { 0 };
@@ -123,7 +132,7 @@ int64_t lent_places(const struct controller *c, size_t pool, size_t group)
 
 	for (size_t i = 0; i < count; i++)
 		if (node_is_usable(nodes[i]) && node_is_lent_by(nodes[i], fleet_of(c)->pools[pool].name) &&
-		    !starts_know_machine(&c->starts, nodes[i]->machine_id))
+		    !is_taken_back(c, nodes[i]))
 			lent += replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
 	arena_release(&a);
 	return lent;
@@ -138,7 +147,7 @@ void reclaim(struct controller *c, size_t pool, size_t position, int64_t count)
 
 	for (size_t i = 0; nodes && i < all && count > 0; i++) {
 		if (!node_is_lent_by(nodes[i], fleet_of(c)->pools[pool].name) || !node_is_usable(nodes[i]) ||
-		    starts_know_machine(&c->starts, nodes[i]->machine_id))
+		    is_taken_back(c, nodes[i]))
 			continue;
 		struct start like = {
 			.pool = pool, .group = (int64_t)position, .kind = START_RECLAIM, .asked_at = c->snapshot.now

@@ -153,5 +153,5 @@ void machines_check(struct controller *c)
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		if (c->groups[i].is_known && may_replace(c, i))
-			act_give_up_unclaimed(c, i);
+			node_group_give_up(&c->groups[i], node_group_missing(&c->groups[i]));
 }

@@ -1,0 +1,350 @@
+/*
+ * A controller that leads, without a socket: the API server is a list of
+ * what it was asked, the cloud tells what the test says, nodes and pods are
+ * fed to the model. Time is played_api's.
+ */
+#pragma once
+#include "controller/loop/node_group_parts.h"
+#include "controller/loop/parts.h"
+#include "tests/unit/cluster/model_objects.h"
+#include "tests/unit/cluster/played_api.h"
+#include "tests/unit/manifest/loaded.h"
+
+#include <stdlib.h>
+
+enum { CALLS_MOST = 200, WAITING_MOST = 32, MACHINES_MOST = 16 };
+
+static struct {
+	struct api_call *waiting[WAITING_MOST];
+	size_t waiting_count;
+	char *log[CALLS_MOST]; /* "PATCH /api/v1/nodes/n1 {...}" */
+	size_t log_count;
+	const char *workload; /* what GET of a Deployment answers */
+	int64_t replicas;     /* of its scale */
+	bool budget_holds;
+	struct played_node {
+		char name[16];
+		bool is_marked, is_lent;
+	} nodes[8];
+} server;
+
+/* As the server has it; made when it is not there. */
+static inline struct played_node *served_node(const char *name)
+{
+	size_t i = 0;
+
+	while (i < 7 && server.nodes[i].name[0] && strcmp(server.nodes[i].name, name) != 0)
+		i++;
+	snprintf(server.nodes[i].name, sizeof server.nodes[i].name, "%s", name);
+	return &server.nodes[i];
+}
+
+static inline void write_served_node(struct api_call *c, char *text, size_t room)
+{
+	struct played_node *n = served_node(strrchr(c->path, '/') + 1);
+
+	if (c->body && strstr(c->body, "\"unschedulable\":"))
+		n->is_marked = strstr(c->body, "\"unschedulable\":true");
+	if (c->body && strstr(c->body, "lent-by"))
+		n->is_lent = !strstr(c->body, "lent-by\":null");
+	snprintf(text, room, "{\"metadata\":{\"resourceVersion\":\"1\"%s},\"spec\":{%s}}",
+		 n->is_lent ? ",\"labels\":{\"preheat.dev/lent-by\":\"chat\"}" : "",
+		 n->is_marked ? "\"unschedulable\":true,\"taints\":[{\"key\":\"preheat.dev/draining\",\"value\":"
+				"\"remove\",\"effect\":\"NoSchedule\"}]"
+			      : "");
+}
+
+static struct provider_call *looks[8];
+static size_t look_count;
+static struct machine machines[8][MACHINES_MOST];
+static size_t machine_count[8];
+static char machine_texts[8][MACHINES_MOST][2][64];
+
+static void serve(struct api_call *c)
+{
+	char *line = NULL;
+	assert_true(server.log_count < CALLS_MOST && server.waiting_count < WAITING_MOST);
+	assert_true(asprintf(&line, "%s %s %s", c->method, c->path, c->body ? c->body : "") > 0);
+	server.log[server.log_count++] = line;
+	server.waiting[server.waiting_count++] = c;
+}
+
+static void forget_call(struct api_call *c)
+{
+	for (size_t i = 0; i < server.waiting_count; i++)
+		if (server.waiting[i] == c)
+			server.waiting[i] = server.waiting[--server.waiting_count];
+}
+
+static inline void answer_call(struct api_call *c)
+{
+	char text[256] = "{}";
+
+	if (strstr(c->path, "/eviction") && server.budget_holds) {
+		play_answer(c, 429, play_status(429, "TooManyRequests", "DisruptionBudget"));
+		return;
+	}
+	if (strstr(c->path, "/api/v1/nodes/"))
+		write_served_node(c, text, sizeof text);
+	const char *replicas = strstr(c->path, "/scale") && c->body ? strstr(c->body, "\"replicas\":") : NULL;
+	if (replicas)
+		server.replicas = atoll(replicas + strlen("\"replicas\":"));
+	if (strstr(c->path, "/scale"))
+		snprintf(text, sizeof text,
+			 "{\"metadata\":{\"name\":\"chat\",\"resourceVersion\":\"1\"},\"spec\":{\"replicas\":%lld}}",
+			 (long long)server.replicas);
+	else if (strstr(c->path, "/deployments/") && !strcmp(c->method, "GET")) {
+		play_answer(c, server.workload ? 200 : 404,
+			    server.workload ? server.workload : play_status(404, "NotFound", NULL));
+		return;
+	}
+	play_answer(c, strstr(c->path, "/eviction") ? 201 : 200, text);
+}
+
+/* Answers what waits, and what comes of it, until nothing does; half a second passes between. */
+static inline void settle_calls(void)
+{
+	for (int i = 0; i < 8; i++) {
+		play_until(play_now() + 10);
+		while (server.waiting_count) {
+			struct api_call *c = server.waiting[0];
+			forget_call(c);
+			answer_call(c);
+		}
+	}
+}
+
+/* The last call that contains both; NULL without. */
+static inline const char *asked(const char *what, const char *with)
+{
+	for (size_t i = server.log_count; i-- > 0;)
+		if (strstr(server.log[i], what) && strstr(server.log[i], with))
+			return server.log[i];
+	return NULL;
+}
+
+static inline void forget_log(void)
+{
+	for (size_t i = 0; i < server.log_count; i++)
+		free(server.log[i]);
+	server.log_count = 0;
+}
+
+static void provider_begin(struct provider *p, struct provider_call *c)
+{
+	(void)p;
+	assert_int_equal(c->verb, PROVIDER_DESCRIBE);
+	looks[look_count++] = c;
+}
+
+static void provider_ignore(struct provider *p, struct provider_call *c)
+{
+	(void)p;
+	(void)c;
+}
+
+static const struct provider_ops played_ops = { .name = "simulated",
+						.start = provider_begin,
+						.cancel = provider_ignore };
+
+static bool works_here(void *user, size_t pool)
+{
+	return runs_work(user, pool);
+}
+
+bool __wrap_cluster_is_fresh(const struct controller *c);
+static bool is_fresh = true;
+bool __wrap_cluster_is_fresh(const struct controller *c)
+{
+	(void)c;
+	return is_fresh;
+}
+
+static provider_counts played_counts;
+static struct loaded played_manifest;
+
+static inline void open_pools(struct controller *c)
+{
+	c->pools = calloc(fleet_of(c)->pool_count, sizeof *c->pools);
+	c->groups = calloc(fleet_of(c)->group_count, sizeof *c->groups);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		c->pools[i] = (struct live_pool){ .index = i, .controller = c };
+		c->pools[i].scale.wanted = c->pools[i].scale.is = ABSENT;
+		c->pools[i].placeholder.wanted = c->pools[i].placeholder.is = ABSENT;
+	}
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		node_group_open(&c->groups[i], &c->context, i,
+				&(struct group_access){ &played_ops, NULL, played_counts });
+}
+
+static inline struct controller *play_controller(const char *manifest)
+{
+	struct controller *c = calloc(1, sizeof *c);
+
+	memset(&server, 0, sizeof server);
+	memset(machine_count, 0, sizeof machine_count);
+	look_count = 0;
+	is_fresh = true;
+	load(&played_manifest, manifest);
+	if (!played_manifest.ok)
+		fail_msg("%s", played_manifest.error.message);
+	c->manifest = played_manifest.manifest;
+	c->api = play_begin(serve);
+	play_on_cancel(forget_call);
+	c->clock = api_clock(c->api);
+	api_kind_learn(c->api, &(struct api_kind){ .api_version = "apps/v1",
+						   .kind = "Deployment",
+						   .plural = "deployments",
+						   .is_namespaced = true,
+						   .has_scale = true });
+	c->cluster = cluster_new();
+	cluster_on_change(c->cluster, machines_event, c);
+	c->settings.interval = 15 * SECOND;
+	c->context = (struct group_context){ .clock = c->clock,
+					     .fleet = &c->manifest.fleet,
+					     .starts = &c->starts,
+					     .node_stages = machines_stages,
+					     .runs_work = works_here,
+					     .changed = act_soon,
+					     .user = c };
+	fleet_tell_cluster(c);
+	open_pools(c);
+	c->state = STATE_LEADING;
+	return c;
+}
+
+static inline void close_controller(struct controller *c)
+{
+	act_stop(c);
+	settle_calls();
+	drains_stop(c);
+	assert_true(drains_are_idle(c));
+	assert_true(placeholders_are_idle(c));
+	forget_log();
+	timer_stop(&c->soon);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		buf_release(&c->pools[i].placeholder.pod);
+		buf_release(&c->pools[i].placeholder.body);
+	}
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
+		node_group_stop(&c->groups[i]);
+		node_group_close(&c->groups[i]);
+	}
+	starts_release(&c->starts);
+	cluster_free(c->cluster);
+	arena_release(&c->arena);
+	free(c->idle);
+	free(c->pools);
+	free(c->groups);
+	free(c);
+	loaded_release(&played_manifest);
+	play_end();
+}
+
+/* The cloud has the machine from its next telling on. */
+static inline struct machine *have_machine(size_t group, const char *id, enum machine_state state)
+{
+	size_t i = machine_count[group]++;
+	struct machine *m = &machines[group][i];
+
+	snprintf(machine_texts[group][i][0], 64, "%s", id);
+	snprintf(machine_texts[group][i][1], 64, "simulated://%s", id);
+	*m = (struct machine){
+		.id = machine_texts[group][i][0], .provider_id = machine_texts[group][i][1], .zone = "", .state = state
+	};
+	return m;
+}
+
+static inline void cloud_tells(struct controller *c, size_t group)
+{
+	struct provider_call *call = NULL;
+
+	node_group_look(&c->groups[group]);
+	for (size_t i = 0; i < look_count; i++)
+		if (looks[i] == &c->groups[group].look) {
+			call = looks[i];
+			looks[i] = looks[--look_count];
+		}
+	assert_non_null(call);
+	call->error = (struct error){ 0 };
+	call->description = (struct group_description){ .max = 100 };
+	call->description.machines = arena_array(&call->arena, struct machine, machine_count[group]);
+	for (size_t i = 0; i < machine_count[group]; i++) {
+		struct machine *m = &machines[group][i];
+		call->description.machines[call->description.machine_count++] = *m;
+		call->description.desired += machine_counts(m);
+		call->description.standby += machine_stands_by(m);
+	}
+	call->done(call);
+}
+
+/* A node of the machine of that name; `more` goes into its metadata, `spec` into its spec. */
+static inline const struct node *have_node(struct controller *c, const char *name, const char *more, const char *spec)
+{
+	char text[1024];
+
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'%s','uid':'%s'%s,'labels':{'simulated.preheat.dev/node-group':'g5'%s}},"
+		 "'spec':{'providerID':'simulated://%s'%s},'status':{'allocatable':{'nvidia.com/gpu':'1','cpu':'16'},"
+		 "'conditions':[{'type':'Ready','status':'True'}]}}",
+		 name, name, strstr(more, "annotations") ? more : "", strstr(more, "annotations") ? "" : more, name,
+		 spec);
+	struct played_node *served = served_node(name);
+	served->is_marked = *spec;
+	served->is_lent = strstr(more, "lent-by");
+	see(c->cluster, CLUSTER_NODES, text, (struct moment){ clock_now(c->clock), false });
+	return cluster_node(c->cluster, name);
+}
+
+#define MARKED(fate) \
+	",'unschedulable':true,'taints':[{'key':'preheat.dev/draining','value':'" fate "','effect':'NoSchedule'}]"
+
+/* A pod of an app on a node ("" for none yet), ready or pending, with a GPU and a controller. */
+static inline void have_pod(struct controller *c, const char *name, const char *labels, const char *on, bool is_ready)
+{
+	char text[1024];
+
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'llm','name':'%s','uid':'00000000-0000-0000-0000-0000000000%02x','labels':{%"
+		 "s},"
+		 "'ownerReferences':[{'kind':'ReplicaSet','name':'r','uid':'r','controller':true}]},'spec':{%s%s%s"
+		 "'containers':[{'image':'i','resources':{'limits':{'nvidia.com/gpu':'1'}}}]},'status':{%s}}",
+		 name, (unsigned)(unsigned char)name[0], labels, *on ? "'nodeName':'" : "", on, *on ? "'," : "",
+		 is_ready ? "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]" : "'phase':'Pending'");
+	see(c->cluster, CLUSTER_PODS, text, (struct moment){ clock_now(c->clock), false });
+}
+
+static inline void pod_goes(struct controller *c, const char *name)
+{
+	char uid[40];
+
+	snprintf(uid, sizeof uid, "00000000-0000-0000-0000-0000000000%02x", (unsigned)(unsigned char)name[0]);
+	cluster_pod_gone(c->cluster, object_uid_of(uid), clock_now(c->clock));
+}
+
+/* What the pools of the model are now. */
+static inline void look_at_pools(struct controller *c)
+{
+	arena_clear(&c->arena);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		c->pools[i].view = cluster_pool_view(c->cluster, i, &c->arena);
+}
+
+/* Acts as the policy would have it: one decision for the first pool's first group, `decided` for each pool. */
+static inline void act_on(struct controller *c, struct group_decision first, int64_t decided)
+{
+	struct pool_plan pools[4] = { 0 };
+	struct group_decision groups[4][4] = { { first } };
+
+	look_at_pools(c);
+	c->snapshot.now = clock_now(c->clock);
+	c->plan = (struct plan){ .pools = pools, .pool_count = fleet_of(c)->pool_count };
+	for (size_t i = 0; i < c->plan.pool_count; i++) {
+		pools[i].decision.decided = decided;
+		pools[i].groups = groups[i];
+		pools[i].group_count = fleet_of(c)->pools[i].group_count;
+	}
+	c->has_decided = true;
+	act(c);
+	c->plan = (struct plan){ 0 };
+}
