@@ -59,7 +59,7 @@ static void unwish_size(struct node_group *g, enum error_kind why)
 	if (o->change > 0)
 		sizes_refuse(g, false, o->change - did, why);
 	g->believed.desired += did;
-	g->wanted = clamp(g->wanted - (o->change - did), 0, INT64_MAX);
+	sizes_wish(g, g->wanted - (o->change - did));
 }
 
 static void unwish_standby(struct node_group *g, enum error_kind why)

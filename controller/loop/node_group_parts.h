@@ -31,7 +31,8 @@ void sizes_take_over(struct node_group *g);
 void sizes_fit_starts(struct node_group *g);
 /* Ends as many starts without a machine as wait for so many machines; ERROR_CANCELLED without telling. */
 void sizes_refuse(struct node_group *g, bool is_standby, int64_t machines, enum error_kind why);
-/* Never fewer than are on their way there by a removal. */
+/* Never above max, unless others asked for more; never fewer stand by than are on their way there by a removal. */
+void sizes_wish(struct node_group *g, int64_t machines);
 void sizes_wish_standby(struct node_group *g, int64_t machines);
 /* Machines that stand by and are still to come. */
 int64_t standby_missing(const struct node_group *g);

@@ -123,7 +123,11 @@ void sizes_refuse(struct node_group *g, bool is_standby, int64_t machines, enum 
 
 void sizes_wish_standby(struct node_group *g, int64_t machines)
 {
-	g->standby_wanted = clamp(machines, removals_to_standby(g), INT64_MAX);
+	int64_t most = group_spec_of(g)->standby_max_nodes;
+
+	if (most < g->seen.standby)
+		most = g->seen.standby; /* others asked for more: not ours to take away */
+	g->standby_wanted = clamp(machines, removals_to_standby(g), most);
 }
 
 /* Launches for standby are told by what is missing there; the others were to run. */
@@ -176,6 +180,13 @@ int64_t sizes_most(const struct node_group *g)
 	return g->is_known && g->seen.max > 0 && g->seen.max < most ? g->seen.max : most;
 }
 
+void sizes_wish(struct node_group *g, int64_t machines)
+{
+	int64_t most = sizes_most(g);
+
+	g->wanted = clamp(machines, 0, most > g->seen.desired ? most : g->seen.desired);
+}
+
 /* It falls where machines are woken, too: what we wished fewer of is fulfilled by that. */
 static void take_over_standby(struct node_group *g)
 {
@@ -194,15 +205,13 @@ static void take_over_size(struct node_group *g)
 	int64_t lost = clamp(fell - b->failed, 0, b->lost); /* those that the cloud does not replace */
 	int64_t others = clamp(fell, 0, b->failed + b->lost) - fell;
 	int64_t staying = machines_staying(g);
-	int64_t most = sizes_most(g);
 
 	g->wanted += others - lost;
 	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
 		tell_resized(g);
-	if (most < g->seen.desired)
-		most = g->seen.desired;
 	/* Never less than there is and the cloud wants: those end by being named only. */
-	g->wanted = clamp(g->wanted, staying < g->seen.desired ? staying : g->seen.desired, most);
+	int64_t least = staying < g->seen.desired ? staying : g->seen.desired;
+	sizes_wish(g, g->wanted > least ? g->wanted : least);
 	take_over_standby(g);
 }
 
@@ -276,9 +285,5 @@ void node_group_give_up(struct node_group *g, int64_t machines)
 
 void node_group_set_standby(struct node_group *g, int64_t machines)
 {
-	int64_t most = group_spec_of(g)->standby_max_nodes;
-
-	if (most < g->standby_wanted && machines > most)
-		most = g->standby_wanted; /* others asked for more: not ours to take away */
-	sizes_wish_standby(g, machines < most ? machines : most);
+	sizes_wish_standby(g, machines);
 }

@@ -1,0 +1,45 @@
+/*
+ * One node group of a cloud that goes its own way: it lists what was bought
+ * late, launches fail, machines are taken, others resize it. Whether it
+ * lowers its size by what failed or was lost, or tries again, is drawn.
+ */
+#pragma once
+#include "base/random.h"
+#include "providers/provider.h"
+
+enum { CLOUD_MACHINES = 400, CLOUD_FAILURES = 200, CLOUD_TOKENS = 400 };
+
+struct random_machine {
+	char id[16];
+	enum machine_state state;
+	bool is_standby, is_listed, has_node;
+	bool is_seen; /* by whom it is described to */
+};
+
+struct random_cloud {
+	int64_t max, standby_max, desired, standby;
+	struct random_machine machines[CLOUD_MACHINES]; /* that exist */
+	size_t count;
+	int64_t serial;
+	int64_t grown;	 /* machines that our calls raised the size by */
+	int64_t lowered; /* machines that it fell by without us; sizes are absolute, so that we may ask for them again
+			  */
+	struct launch_failure failures[CLOUD_FAILURES];
+	size_t failure_count;
+	char tokens[CLOUD_TOKENS][64];
+	size_t token_count;
+	int64_t fails; /* one launch in so many, 0: none */
+	bool keeps_failed, keeps_lost, is_late, has_tokens, has_others;
+	bool others_acted; /* or what cannot be told from it */
+};
+
+struct random_cloud random_cloud(struct random *chance, int64_t max, int64_t standby_max);
+struct random_machine *random_cloud_machine(struct random_cloud *c, const char *id);
+/* What it says of itself now. */
+struct group_description random_cloud_describe(const struct random_cloud *c, struct arena *a);
+/* Does what the call asks; what it may not, it leaves. */
+void random_cloud_change(struct random_cloud *c, const struct provider_call *call);
+/* Time passes: machines get on, launches fail, some are taken. */
+void random_cloud_move(struct random_cloud *c, struct random *chance);
+/* Others do something to the group. */
+void random_cloud_meddle(struct random_cloud *c, struct random *chance);
