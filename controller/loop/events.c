@@ -126,6 +126,25 @@ static void tell_signals(struct controller *c, size_t pool)
 	told->is_stale = is_stale;
 }
 
+static void tell_provider(struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	bool was_failing = c->pools[pool].told.is_failing, fails = false;
+	char note[700];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *g = &c->published_groups[spec->groups[i]];
+		if (!published_group_fails(g))
+			continue;
+		snprintf(note, sizeof note, "node group %s cannot be asked: %s",
+			 fleet_of(c)->groups[spec->groups[i]].name, g->error.message);
+		if (!was_failing && !fails)
+			tell(c, pool, "ProviderFails", "Describe", true, note);
+		fails = true;
+	}
+	c->pools[pool].told.is_failing = fails;
+}
+
 /* The limits that a person can lift; the others come and go with the traffic. */
 static const char *limit_reason(int64_t limit)
 {
@@ -189,6 +208,7 @@ void events_of_tick(struct controller *c)
 		tell_refusal(c, i);
 		tell_signals(c, i);
 		tell_limit(c, i);
+		tell_provider(c, i);
 	}
 	tell_unschedulable(c);
 	status_write(c);

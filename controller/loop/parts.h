@@ -55,7 +55,7 @@ struct placeholder {
 /* What events said of a pool last, so that only changes are told. */
 struct pool_told {
 	unsigned problems; /* bit per enum pool_problem */
-	bool is_stale, is_refused;
+	bool is_stale, is_refused, is_failing;
 	int64_t limit;
 	millis limit_at;
 };

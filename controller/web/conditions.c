@@ -132,26 +132,40 @@ static const char *refusal(const struct published *p, size_t group, const struct
 	return g->held_by == LIMIT_QUOTA ? "Quota" : "StockOut";
 }
 
+/* Why nothing can be started in the group, as one clause and as a reason; NULL when something can. */
+static const char *tell_group(const struct published *p, size_t group, const struct group_decision *g,
+			      struct buf *message)
+{
+	const char *name = p->fleet->groups[group].name, *between = message->len ? "; " : "";
+
+	if (g->blocked_until > p->snapshot->now) {
+		buf_printf(message, "%s%s refused %s, tried again at ", between, name,
+			   g->refusals > 1 ? "repeatedly" : "a start");
+		write_clock(g->blocked_until, message);
+		return refusal(p, group, g);
+	}
+	if (p->groups && published_group_fails(&p->groups[group])) {
+		buf_printf(message, "%s%s cannot be asked: %s", between, name, p->groups[group].error.message);
+		return "ProviderFails";
+	}
+	return NULL;
+}
+
 static void tell_capacity(const struct published *p, size_t pool, struct condition_text *out)
 {
 	const struct pool_plan *plan = &p->plan->pools[pool];
 	const char *why = "StockOut";
-	size_t blocked = 0;
+	size_t without = 0;
 
 	for (size_t i = 0; i < plan->group_count; i++) {
-		size_t group = p->fleet->pools[pool].groups[i];
-		if (plan->groups[i].blocked_until <= p->snapshot->now)
-			continue;
-		buf_printf(out->message, "%s%s refused %lld times in a row, tried again at ", blocked ? "; " : "",
-			   p->fleet->groups[group].name, (long long)plan->groups[i].refusals);
-		write_clock(plan->groups[i].blocked_until, out->message);
-		why = refusal(p, group, &plan->groups[i]);
-		blocked++;
+		const char *reason = tell_group(p, p->fleet->pools[pool].groups[i], &plan->groups[i], out->message);
+		why = reason ? reason : why;
+		without += reason != NULL;
 	}
-	bool is_there = blocked < plan->group_count;
+	bool is_there = without < plan->group_count;
 	out->status = is_there ? CONDITION_TRUE : CONDITION_FALSE;
-	out->reason = !is_there ? why : blocked ? "Fallback" : "Available";
-	if (!blocked)
+	out->reason = !is_there ? why : without ? "Fallback" : "Available";
+	if (!without)
 		buf_text(out->message, "no node group is blocked");
 }
 

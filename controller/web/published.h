@@ -95,6 +95,13 @@ struct published_group {
 	int64_t not_ours; /* nodes that carry another owner's mark and are left alone */
 };
 
+/* Its provider cannot be asked; a refusal is an answer. */
+static inline bool published_group_fails(const struct published_group *g)
+{
+	return g->error.kind != ERROR_NONE && g->error.kind != ERROR_STOCKOUT && g->error.kind != ERROR_QUOTA &&
+	       g->error.kind != ERROR_CANCELLED;
+}
+
 struct published_watch {
 	const char *resource; /* "pods" */
 	bool is_synced;
