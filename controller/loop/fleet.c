@@ -128,6 +128,11 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 	return true;
 }
 
+static bool may_act(void *user)
+{
+	return lead_may_act(user);
+}
+
 static bool works(void *user, size_t pool)
 {
 	return runs_work(user, pool);
@@ -178,6 +183,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .term = c->term,
 					     .node_stages = machines_stages,
 					     .runs_work = works,
+					     .may_act = may_act,
 					     .changed = act_soon,
 					     .user = c };
 	c->pools = calloc(fleet->pool_count + 1, sizeof *c->pools);

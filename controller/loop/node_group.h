@@ -37,6 +37,8 @@ struct group_context {
 	struct node_stages (*node_stages)(void *user, const char *machine);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
+	/* Asked before each call that changes the cloud. */
+	bool (*may_act)(void *user);
 	/* Something changed that the loop wants to act on soon. */
 	void (*changed)(void *user);
 	void *user;

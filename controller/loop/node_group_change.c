@@ -270,7 +270,8 @@ static void drop_wishes(struct node_group *g)
 static bool may_send(const struct node_group *g)
 {
 	return g->context->history && !g->is_stopped && !g->is_changing && g->is_known && !g->must_look &&
-	       !g->seen.is_busy && loop_now(g->context->loop) >= g->quiet_until;
+	       !g->seen.is_busy && loop_now(g->context->loop) >= g->quiet_until &&
+	       g->context->may_act(g->context->user);
 }
 
 static void begin_next(struct node_group *g)

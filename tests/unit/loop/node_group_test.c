@@ -243,6 +243,20 @@ static void a_barred_group_sends_nothing_and_forgets_the_wish(void **state)
 	assert_int_equal(t->g.wanted, 0);
 }
 
+/* The answer to a look may come before it is told that another one leads. */
+static void a_deposed_leader_sends_nothing(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	node_group_look(&t->g);
+	played_look(t);
+	t->is_deposed = true;
+	played_ask(t, 1);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_int_equal(cloud.sent, 0);
+}
+
 static void a_machine_that_vanishes_ends_its_start(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -278,6 +292,7 @@ int main(void)
 		CASE(exactly_that_machine_is_removed),
 		CASE(what_never_came_is_given_up_before_more_is_asked),
 		CASE(a_barred_group_sends_nothing_and_forgets_the_wish),
+		CASE(a_deposed_leader_sends_nothing),
 		CASE(a_machine_that_vanishes_ends_its_start),
 	};
 

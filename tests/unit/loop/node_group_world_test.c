@@ -110,6 +110,12 @@ static bool runs_work(void *user, size_t pool)
 	return true;
 }
 
+static bool may_act(void *user)
+{
+	(void)user;
+	return true;
+}
+
 static void nothing(void *user)
 {
 	(void)user;
@@ -160,6 +166,7 @@ static void open_group(void)
 					    .term = ++term,
 					    .node_stages = stages,
 					    .runs_work = runs_work,
+					    .may_act = may_act,
 					    .changed = nothing };
 	node_group_open(&w.g, &w.context, 0, &access);
 	node_group_look(&w.g);

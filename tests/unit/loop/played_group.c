@@ -60,6 +60,13 @@ static bool serves(void *user, size_t pool)
 	return false;
 }
 
+static bool may_act(void *user)
+{
+	const struct stage_of_test *t = user;
+
+	return !t->is_deposed;
+}
+
 static void nothing(void *user)
 {
 	(void)user;
@@ -117,7 +124,9 @@ int played_set_up(void **state)
 					    .term = 3,
 					    .node_stages = stages,
 					    .runs_work = serves,
-					    .changed = nothing };
+					    .may_act = may_act,
+					    .changed = nothing,
+					    .user = &t };
 	node_group_open(&t.g, &t.context, 0, &access);
 	*state = &t;
 	return 0;

@@ -33,6 +33,7 @@ struct stage_of_test {
 	struct group_context context;
 	provider_counts calls;
 	struct node_group g;
+	bool is_deposed; /* somebody else leads */
 	char path[64];
 };
 
