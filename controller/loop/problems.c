@@ -111,18 +111,16 @@ static const char *batch_holds(const struct controller *c, size_t pool, struct a
 	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
 		return NULL;
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		if (fleet->pools[i].class == CLASS_INTERACTIVE ||
-		    c->pools[i].view.ready + c->pools[i].view.starting == 0)
+		long long held = (long long)c->pools[i].view.ready + c->pools[i].view.starting;
+		if (fleet->pools[i].class == CLASS_INTERACTIVE || held == 0)
 			continue;
 		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
 			if (pool_position(fleet, i, fleet->pools[pool].groups[g]) >= 0) {
 				char text[320];
 				snprintf(text, sizeof text,
 					 "requests wait while pool %s holds %lld replicas in a shared node group: lend "
-					 "them "
-					 "with lend.to, or give its pods a lower priority",
-					 fleet->pools[i].name,
-					 (long long)(c->pools[i].view.ready + c->pools[i].view.starting));
+					 "them with lend.to, or give its pods a lower priority",
+					 fleet->pools[i].name, held);
 				return keep(a, text);
 			}
 	}
