@@ -58,6 +58,11 @@ void events_of_stuck(struct controller *c, const struct start *s, const char *wh
 							.note = why });
 }
 
+void events_of_scale(struct controller *c, size_t pool, const struct error *why)
+{
+	tell(c, pool, "WorkloadNotScaled", "Scale", true, why->message);
+}
+
 static void tell_size(struct controller *c, size_t pool)
 {
 	const struct live_pool *p = &c->pools[pool];
@@ -130,16 +135,13 @@ static void tell_provider(struct controller *c, size_t pool)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
 	bool was_failing = c->pools[pool].told.is_failing, fails = false;
-	char note[700];
 
 	for (size_t i = 0; i < spec->group_count; i++) {
 		const struct published_group *g = &c->published_groups[spec->groups[i]];
 		if (!published_group_fails(g))
 			continue;
-		snprintf(note, sizeof note, "node group %s cannot be asked: %s",
-			 fleet_of(c)->groups[spec->groups[i]].name, g->error.message);
 		if (!was_failing && !fails)
-			tell(c, pool, "ProviderFails", "Describe", true, note);
+			tell(c, pool, "ProviderFails", "Describe", true, g->error.message);
 		fails = true;
 	}
 	c->pools[pool].told.is_failing = fails;

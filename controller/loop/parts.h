@@ -210,6 +210,7 @@ void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
 
 /* events.c: events on the objects concerned, and the pools' status */
 void events_of_tick(struct controller *c);
+void events_of_scale(struct controller *c, size_t pool, const struct error *why); /* the workload cannot be scaled */
 void events_of_stuck(struct controller *c, const struct start *s, const char *why);
 
 /* retain.c */

@@ -33,9 +33,11 @@ static void scaled(struct scale_call *call)
 		t->is = ABSENT;
 		t->failures++;
 		t->quiet_until = loop_now(c->loop) + (t->failures < 6 ? t->failures * SECOND : 10 * SECOND);
-		if (call->error.kind != ERROR_CANCELLED && t->failures == 1)
+		if (call->error.kind != ERROR_CANCELLED && t->failures == 1) {
 			log_warn("workload-not-scaled", LOG_S("pool", fleet_of(c)->pools[p->index].name),
 				 LOG_E(&call->error), LOG_END);
+			events_of_scale(c, p->index, &call->error);
+		}
 	}
 	act_soon(c);
 }

@@ -136,16 +136,16 @@ static const char *refusal(const struct published *p, size_t group, const struct
 static const char *tell_group(const struct published *p, size_t group, const struct group_decision *g,
 			      struct buf *message)
 {
-	const char *name = p->fleet->groups[group].name, *between = message->len ? "; " : "";
+	const char *between = message->len ? "; " : "";
 
 	if (g->blocked_until > p->snapshot->now) {
-		buf_printf(message, "%s%s refused %s, tried again at ", between, name,
+		buf_printf(message, "%s%s refused %s, tried again at ", between, p->fleet->groups[group].name,
 			   g->refusals > 1 ? "repeatedly" : "a start");
 		write_clock(g->blocked_until, message);
 		return refusal(p, group, g);
 	}
 	if (p->groups && published_group_fails(&p->groups[group])) {
-		buf_printf(message, "%s%s cannot be asked: %s", between, name, p->groups[group].error.message);
+		buf_printf(message, "%s%s", between, p->groups[group].error.message);
 		return "ProviderFails";
 	}
 	return NULL;

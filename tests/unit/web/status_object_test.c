@@ -216,13 +216,13 @@ static void quota_blocks(struct shown *s)
 
 static void one_cannot_be_asked(struct shown *s)
 {
-	error_set(&s->live_groups[1].error, ERROR_AUTH, "describe: 403");
+	error_set(&s->live_groups[1].error, ERROR_AUTH, "group g5-od: describe: 403");
 }
 
 static void none_can_be_asked(struct shown *s)
 {
 	one_cannot_be_asked(s);
-	error_set(&s->live_groups[0].error, ERROR_TIMEOUT, "describe: no answer");
+	error_set(&s->live_groups[0].error, ERROR_TIMEOUT, "group g5-spot: describe: no answer");
 }
 
 static void a_refusal_is_an_answer(struct shown *s)
@@ -263,10 +263,9 @@ static const struct case_ cases[] = {
 	{ "fallback", one_is_blocked, "CapacityAvailable", "True", "Fallback",
 	  "g5-spot refused repeatedly, tried again at 2026-01-01T00:01:30Z" },
 	{ "stock-out", all_are_blocked, "CapacityAvailable", "False", "StockOut", "g5-od refused repeatedly" },
-	{ "one fails", one_cannot_be_asked, "CapacityAvailable", "True", "Fallback",
-	  "g5-od cannot be asked: describe: 403" },
+	{ "one fails", one_cannot_be_asked, "CapacityAvailable", "True", "Fallback", "group g5-od: describe: 403" },
 	{ "all fail", none_can_be_asked, "CapacityAvailable", "False", "ProviderFails",
-	  "g5-spot cannot be asked: describe: no answer; g5-od cannot" },
+	  "group g5-spot: describe: no answer; group g5-od: " },
 	{ "an answer", a_refusal_is_an_answer, "CapacityAvailable", "True", "Available", "no node group is blocked" },
 	{ "quota", quota_blocks, "CapacityAvailable", "False", "Quota", "g5-od" },
 	{ "over", block_is_over, "CapacityAvailable", "True", "Available", "no node group is blocked" },
