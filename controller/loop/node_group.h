@@ -14,7 +14,7 @@
 
 struct history;
 
-enum { TOKEN_MAX = 63 };
+enum { TOKEN_MAX = 95 };
 
 /* A machine that shall go: PROVIDER_REMOVE, PROVIDER_STOP or PROVIDER_CANCEL. */
 struct removal {
