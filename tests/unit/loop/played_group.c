@@ -207,3 +207,51 @@ void played_wait_over(struct stage_of_test *t)
 	t->g.quiet_until = 0;
 	timer_stop(&t->g.timer);
 }
+
+void played_run(struct stage_of_test *t, size_t machines)
+{
+	for (size_t i = 0; i < machines; i++)
+		played_add_machine(MACHINE_RUNNING);
+	cloud.node_count = cloud.count;
+	cloud.desired = (int64_t)cloud.count;
+	played_look(t);
+	assert_int_equal(starts.count, 0);
+}
+
+void played_expect(enum provider_verb verb, int64_t desired)
+{
+	assert_non_null(cloud.change);
+	assert_int_equal(cloud.change->verb, verb);
+	if (verb == PROVIDER_GROW || verb == PROVIDER_STANDBY)
+		assert_int_equal(cloud.change->desired, desired);
+}
+
+void played_ask_as(struct stage_of_test *t, enum start_kind kind, int64_t count)
+{
+	struct start like = { .kind = kind, .asked_at = clock_now(&t->clock) };
+
+	starts_ask(&starts, &like, count);
+}
+
+void played_refill(struct stage_of_test *t, int64_t count)
+{
+	node_group_set_standby(&t->g, t->g.standby_wanted + count);
+	played_ask_as(t, START_REFILL, count);
+}
+
+int64_t played_starts(enum start_kind kind)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < starts.count; i++)
+		count += starts.items[i].kind == kind;
+	return count;
+}
+
+struct start *played_start_on(const char *machine)
+{
+	for (size_t i = 0; i < starts.count; i++)
+		if (!strcmp(starts.items[i].machine, machine))
+			return &starts.items[i];
+	return NULL;
+}

@@ -48,3 +48,13 @@ void played_answer(enum error_kind kind);
 void played_ask(struct stage_of_test *t, int64_t machines);
 /* After a failure the group is quiet for a while of the world's time. */
 void played_wait_over(struct stage_of_test *t);
+/* So many machines that serve, all known. */
+void played_run(struct stage_of_test *t, size_t machines);
+/* That the change under way is this one. */
+void played_expect(enum provider_verb verb, int64_t desired);
+void played_ask_as(struct stage_of_test *t, enum start_kind kind, int64_t count);
+/* Stands by, with a start for each machine. */
+void played_refill(struct stage_of_test *t, int64_t count);
+int64_t played_starts(enum start_kind kind);
+/* NULL when none is. */
+struct start *played_start_on(const char *machine);

@@ -1,0 +1,285 @@
+/* Machines of a node group that stand by: how they come, what for, when they are woken, and how many at most. */
+#include "tests/unit/loop/played_group.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void machines_bound_for_standby_are_no_part_of_the_size(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	played_refill(t, 1);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STANDBY, 1);
+	cloud.standby = 1;
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[2].is_standby = true;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(node_group_size(&t->g), 2);
+	assert_string_equal(starts.items[0].machine, "m2");
+	played_ask(t, 1);
+	played_expect(PROVIDER_GROW, 3);
+	assert_string_equal(starts.items[1].machine, "");
+}
+
+static void machines_serve_what_they_came_for(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_ask_as(t, START_COLD, node_group_grow(&t->g, 1));
+	played_ask_as(t, START_WAKE, node_group_grow(&t->g, 1));
+	played_refill(t, 1);
+	node_group_drive(&t->g);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[0].is_standby = true;
+	played_add_machine(MACHINE_WAKING);
+	played_add_machine(MACHINE_PENDING);
+	played_look(t);
+	assert_int_equal(played_start_on("m0")->kind, START_REFILL);
+	assert_int_equal(played_start_on("m1")->kind, START_WAKE);
+	assert_int_equal(played_start_on("m2")->kind, START_COLD);
+	assert_int_equal(starts.count, 3);
+}
+
+static void what_was_to_wake_may_come_new(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_ask_as(t, START_WAKE, node_group_grow(&t->g, 1));
+	node_group_drive(&t->g);
+	cloud.desired = 1;
+	played_answer(ERROR_NONE);
+	played_add_machine(MACHINE_PENDING);
+	played_look(t);
+	assert_int_equal(played_start_on("m0")->kind, START_COLD); /* it takes as long as a cold one */
+	assert_int_equal(starts.count, 1);
+}
+
+static void a_refill_ends_when_its_machine_is_stopped(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_refill(t, 2);
+	node_group_drive(&t->g);
+	cloud.standby = 2;
+	played_answer(ERROR_NONE);
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[0].is_standby = true;
+	played_look(t);
+	assert_int_equal(starts.count, 2);
+	cloud.machines[0].state = MACHINE_STOPPED;
+	played_add_machine(MACHINE_STOPPED); /* its way was never seen */
+	played_look(t);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(starts.event_count, 2);
+	assert_int_equal(starts.events[1].event.what, EVENT_SERVING);
+	assert_int_equal(starts.events[1].event.kind, START_REFILL);
+}
+
+static void a_machine_that_served_ends_no_refill(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	node_group_remove(&t->g, "m0", PROVIDER_STOP);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STOP, 0);
+	played_refill(t, 1);
+	cloud.machines[0].state = MACHINE_STOPPING;
+	cloud.machines[0].is_standby = true;
+	cloud.desired = 1;
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	played_expect(PROVIDER_STANDBY, 2);
+	cloud.machines[0].state = MACHINE_STOPPED;
+	cloud.standby = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(played_starts(START_REFILL), 1);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(t->g.standby_wanted, 2);
+	assert_int_equal(starts.event_count, 0);
+}
+
+static void refills_do_not_wait_for_ever(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_refill(t, 1);
+	node_group_drive(&t->g);
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	clock_turn(&t->clock, HOUR - SECOND);
+	played_look(t);
+	assert_int_equal(starts.count, 1);
+	clock_turn(&t->clock, 2 * SECOND);
+	played_look(t);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(starts.event_count, 0);
+	assert_int_equal(t->g.standby_wanted, 1);
+	played_look(t);
+	assert_int_equal(starts.count, 0); /* nor again */
+}
+
+static void standby_stays_within_its_max(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	played_refill(t, 9);
+	assert_int_equal(t->g.standby_wanted, 4);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STANDBY, 4);
+	cloud.standby = 4;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(starts.count, 4); /* no more can come */
+	node_group_remove(&t->g, "m2", PROVIDER_STOP);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_REMOVE, 0);
+}
+
+static void a_refill_whose_machine_is_wanted_to_serve_ends(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_refill(t, 1);
+	node_group_drive(&t->g);
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[0].is_standby = true;
+	played_look(t);
+	played_ask(t, 1);
+	cloud.machines[0].is_standby = false;
+	cloud.desired = 1;
+	cloud.standby = 0;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(starts.count, 1);
+	assert_int_equal(played_start_on("m0")->kind, START_COLD);
+	assert_int_equal(t->g.standby_wanted, 0);
+	assert_null(cloud.change);
+}
+
+static void a_refill_that_serves_after_all_is_not_counted_twice(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_refill(t, 2);
+	node_group_drive(&t->g);
+	cloud.standby = 2;
+	played_answer(ERROR_NONE);
+	for (size_t i = 0; i < 2; i++) {
+		played_add_machine(MACHINE_PENDING);
+		cloud.machines[i].is_standby = true;
+	}
+	played_look(t);
+	node_group_set_standby(&t->g, 1); /* as a plan that adopts one */
+	assert_int_equal(node_group_grow(&t->g, 1), 1);
+	starts.items[0].kind = START_COLD;
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_GROW, 1);
+	cloud.machines[1].is_standby = false; /* the cloud took the other */
+	cloud.desired = 1;
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(t->g.standby_wanted, 1);
+	assert_null(cloud.change);
+	assert_int_equal(played_start_on("m1")->kind, START_COLD);
+	assert_int_equal(starts.count, 2);
+}
+
+static void failed_launches_for_standby_refuse_refills(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_refill(t, 2);
+	played_ask(t, 1);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	played_expect(PROVIDER_STANDBY, 2);
+	cloud.standby = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	cloud.failures[0] = (struct launch_failure){ .id = 1, .kind = ERROR_STOCKOUT, .message = "", .count = 2 };
+	cloud.failure_count = 1;
+	cloud.standby = 0;
+	played_look(t);
+	assert_int_equal(played_starts(START_REFILL), 0);
+	assert_int_equal(played_starts(START_COLD), 1);
+	assert_int_equal(t->g.wanted, 2);
+	assert_int_equal(t->g.standby_wanted, 0);
+	assert_null(cloud.change);
+}
+
+static void only_what_runs_is_stopped(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_add_machine(MACHINE_WAKING);
+	cloud.desired = 1;
+	played_look(t);
+	starts_drop(&starts, 0);
+	node_group_remove(&t->g, "m0", PROVIDER_STOP);
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+	played_ask(t, 1); /* and what waits for that holds up nothing */
+	played_expect(PROVIDER_GROW, 2);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	cloud.machines[0].state = MACHINE_RUNNING;
+	played_look(t);
+	played_expect(PROVIDER_STOP, 0);
+	cloud.machines[0].state = MACHINE_STOPPING;
+	cloud.machines[0].is_standby = true;
+	cloud.desired = 1;
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(starts.count, 1);
+	assert_int_equal(starts.event_count, 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(machines_bound_for_standby_are_no_part_of_the_size),
+		CASE(machines_serve_what_they_came_for),
+		CASE(what_was_to_wake_may_come_new),
+		CASE(a_refill_ends_when_its_machine_is_stopped),
+		CASE(a_machine_that_served_ends_no_refill),
+		CASE(refills_do_not_wait_for_ever),
+		CASE(standby_stays_within_its_max),
+		CASE(a_refill_whose_machine_is_wanted_to_serve_ends),
+		CASE(a_refill_that_serves_after_all_is_not_counted_twice),
+		CASE(failed_launches_for_standby_refuse_refills),
+		CASE(only_what_runs_is_stopped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
