@@ -194,6 +194,8 @@ def never_fewer_than_run(evidence):
         pods[key] = state
         if not (before and state and before['ready'] and state['ending'] and not before['ending']):
             continue
+        if not before['app']:
+            continue  # a placeholder serves nobody
         by_controller = any('replicaset-controller' in user and abs(when - at) < 5
                             for when, user in deletions.get(key.split('/')[-1], []))
         node = nodes.get(before['node'])
