@@ -128,7 +128,7 @@ def server_away(s, leader, follower):
     code, said = s.rig_verb('restart-apiserver', '--after', '3')
     s.check(f'the API server was away for three seconds {said if code else ""}', code == 0)
     s.check('both live on', [r.page('/healthz') for r in (leader, follower)] == [(200, 'ok\n')] * 2)
-    s.expect('one is ready and leads', lambda: any(r.page('/readyz') == (200, 'ready: leading\n') for r in (leader, follower)), 25)
+    s.expect('one is ready and leads', lambda: any(r.page('/readyz') == (200, 'ready: leading\n') for r in (leader, follower)), 60)
     s.expect('the other is ready', lambda: [r.page('/readyz')[0] for r in (leader, follower)] == [200, 200], 60)
 
 
