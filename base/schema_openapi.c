@@ -92,14 +92,14 @@ static void write_pattern(const struct place *p, const struct schema_row *row, c
 static void write_duration_rule(const struct place *p, const struct schema_row *row, bool is_fine)
 {
 	CLEANUP(buf_release) struct buf text = { 0 };
-	int64_t scale = is_fine ? 1 : 1000;
+	int64_t scale = is_fine ? 1 : 1000, least = row->min * scale, most = row->max * scale;
 
 	if (!row->min && !row->max)
 		return;
 	if (row->word)
 		buf_printf(&text, "self == '%s' || ", row->word);
 	/* Days exceed a bound of less than a day. */
-	if (row->max * scale < DAY * 1000)
+	if (most < DAY * 1000)
 		buf_printf(&text,
 			   "(!self.matches('[dw]') && duration(self) >= duration('%lldus') && duration(self) <= "
 			   "duration('%lldus'))",
