@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The workload is read again after so long: its image or its place may have changed. */
+/* The workload is read again after so long, of the world: its image or its place may have changed. */
 static const millis TEMPLATE_AGE = MINUTE, AGAIN = 10 * SECOND;
 
 struct seen_container {
@@ -246,14 +246,20 @@ static void send(struct controller *c, struct live_pool *p)
 	object_start(c->api, &h->call);
 }
 
+static bool is_old(const struct controller *c, const struct placeholder *h)
+{
+	millis age = clock_real(c->clock, TEMPLATE_AGE);
+
+	return loop_now(c->loop) - h->read_at > (age > SECOND ? age : SECOND);
+}
+
 static void drive_pool(struct controller *c, struct live_pool *p)
 {
 	struct placeholder *h = &p->placeholder;
-	millis now = loop_now(c->loop);
 
-	if (h->is_calling || h->wanted == ABSENT || now < h->quiet_until)
+	if (h->is_calling || h->wanted == ABSENT || loop_now(c->loop) < h->quiet_until)
 		return;
-	if (is_held(c, p->index) && (!h->pod.len || now - h->read_at > TEMPLATE_AGE))
+	if (is_held(c, p->index) && (!h->pod.len || is_old(c, h)))
 		read_workload(c, p);
 	else if (h->is != h->wanted || h->is_stale)
 		send(c, p);
