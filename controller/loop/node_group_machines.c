@@ -90,10 +90,13 @@ static void adopt(struct node_group *g, const struct machine *m)
 	bind_any(g, m);
 }
 
+/* Its node may have come before the cloud told of the machine. */
 static void machine_came(struct node_group *g, const struct machine *m)
 {
 	if (!starts_know_machine(g->context->starts, m->id) && !bind_any(g, m))
 		adopt(g, m);
+	struct node_stages stages = g->context->node_stages(g->context->user, m->id);
+	starts_follow_node(g->context->starts, m->id, &stages);
 }
 
 static const struct machine *machine_before(const struct group_description *before, const char *id)
