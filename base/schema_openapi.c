@@ -103,7 +103,7 @@ static void write_duration_rule(const struct place *p, const struct schema_row *
 		buf_printf(&text,
 			   "(!self.matches('[dw]') && duration(self) >= duration('%lldus') && duration(self) <= "
 			   "duration('%lldus'))",
-			   (long long)row->min * scale, (long long)row->max * scale);
+			   (long long)least, (long long)most);
 	else
 		buf_printf(&text, "[%s].all(v, v >= %lld.0 && v <= %lld.0)", OPENAPI_MILLIS("self"),
 			   (long long)row->min, (long long)row->max);
