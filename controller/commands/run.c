@@ -8,12 +8,16 @@
 #include "controller/web/metrics.h"
 #include "controller/web/web.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+enum { SPEED_MOST = 1000 };
 
 struct run_options {
 	struct option_list pools;
@@ -114,6 +118,39 @@ static void set_up_log(const struct clock *clock)
 						    (!strcmp(options.log_format, "auto") && is_terminal),
 					.has_color = is_terminal && terminal_of(stderr).has_color,
 					.clock = clock });
+}
+
+/* A name of an object in the API server, as DNS has it. */
+static bool is_object_name(const char *name)
+{
+	size_t len = strlen(name), kept = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return len > 0 && len <= 63 && kept == len && name[0] != '-' && name[len - 1] != '-';
+}
+
+static bool check_options(struct error *e)
+{
+	const char *path = options.db, *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (options.speed > SPEED_MOST)
+		return error_set(e, ERROR_INVALID, "--speed: found %lld; allowed: 1 to %d", (long long)options.speed,
+				 SPEED_MOST);
+	if (options.tick < SECOND || options.tick > 10 * MINUTE)
+		return error_set(e, ERROR_INVALID, "--tick: found %lld ms; allowed: 1s to 10m",
+				 (long long)options.tick);
+	if (!is_object_name(options.lease))
+		return error_set(
+			e, ERROR_INVALID,
+			"--lease: found '%.100s'; allowed: lower-case letters, digits and inner dashes, at most 63",
+			options.lease);
+	if (slash)
+		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	if (access(path, F_OK) == 0 ? access(path, R_OK | W_OK) : access(folder, W_OK | X_OK))
+		return error_set(e, ERROR_UNAVAILABLE,
+				 "--db %.200s: cannot be written: %s; do: name a file on a volume of ours", path,
+				 strerror(errno));
+	return true;
 }
 
 static bool load_pools(const struct command *c, struct running *r, int *code)
@@ -303,6 +340,8 @@ static int run(int argc, char **argv)
 	}
 	if (options.prints_metrics)
 		return print_metrics();
+	if (!check_options(&e))
+		return command_failed(&command_run, &e);
 	if (!options.pools.count && !options.watches) {
 		error_set(
 			&e, ERROR_INVALID,

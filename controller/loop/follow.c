@@ -129,6 +129,7 @@ static void ask(struct timer *t)
 	struct replica_tail tail = { .tick = -1 };
 	struct error e = { 0 };
 
+	publish(c); /* also what keeps us from following */
 	if (f->is_calling || !address[0] || lease_is_held(c->lease) || !open_copy(f)) {
 		again(f, ASK_EVERY);
 		return;

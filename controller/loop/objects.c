@@ -187,6 +187,13 @@ void objects_open(struct controller *c)
 		s->watch = watch_start(c->api, &spec);
 }
 
+bool objects_are_absent(const struct controller *c)
+{
+	const struct watch *w = c->objects ? c->objects->watch : NULL;
+
+	return w && watch_report(w)->state == WATCH_ABSENT;
+}
+
 bool objects_are_synced(const struct controller *c)
 {
 	return !c->objects->watch || (c->objects->is_synced && !timer_is_running(&c->objects->timer)) ||

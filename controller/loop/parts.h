@@ -147,6 +147,7 @@ struct controller {
 	size_t idle_count, idle_room;
 
 	enum awaited awaited; /* as was published last */
+	char obstacle[640];
 	bool is_stopping, has_decided;
 	void (*closed)(void *user);
 	void *closed_user;

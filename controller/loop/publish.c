@@ -257,6 +257,26 @@ static void show_due(struct controller *c)
 	c->published.tick_due_mono = now == AWAITED_NOTHING ? 0 : clock_mono(c->clock) + within * c->clock->speed;
 }
 
+/* What a person must mend before this replica can do its work; told once in the log, and by /readyz until it is. */
+static void show_obstacle(struct controller *c)
+{
+	const struct error *trouble = c->lease ? lease_trouble(c->lease) : NULL;
+	char text[sizeof c->obstacle] = "";
+
+	if (objects_are_absent(c))
+		snprintf(text, sizeof text,
+			 "WarmPools are asked for with --watch-pools, but the API server has no such kind; do: kubectl "
+			 "apply "
+			 "--server-side -f deploy/crd.yaml");
+	else if (trouble && trouble->kind != ERROR_NONE && !error_is_transient(trouble) && !lease_holder(c->lease)[0])
+		snprintf(text, sizeof text, "the lease %s/%s cannot be had: %s", c->settings.namespace,
+			 c->settings.lease, trouble->message);
+	if (text[0] && strcmp(text, c->obstacle) != 0)
+		log_warn("obstacle", LOG_S("what", text), LOG_END);
+	memcpy(c->obstacle, text, sizeof c->obstacle);
+	c->published.obstacle = c->obstacle[0] ? c->obstacle : NULL;
+}
+
 void publish(struct controller *c)
 {
 	struct published *p = &c->published;
@@ -265,6 +285,7 @@ void publish(struct controller *c)
 
 	arena_clear(a);
 	show_role(c);
+	show_obstacle(c);
 	show_due(c);
 	p->fleet = fleet_of(c);
 	p->snapshot = leads && c->has_decided ? &c->snapshot : NULL;

@@ -50,6 +50,8 @@ static bool is_missing(const struct published *p, struct buf *why)
 		buf_text(why, "stopping");
 	} else if (p->history_error.kind != ERROR_NONE) {
 		buf_printf(why, "%s", p->history_error.message);
+	} else if (p->obstacle) {
+		buf_text(why, p->obstacle);
 	} else if (w) {
 		buf_printf(why, "%s have not been read from the API server", w->resource);
 		if (w->trouble)

@@ -137,6 +137,7 @@ struct published {
 	int64_t ticks, ticks_late; /* decided; begun later than one interval after they were due */
 	struct published_times tick_time, decide_time;
 	bool is_stopping;
+	const char *obstacle; /* what keeps this replica from its work, with the remedy; NULL: nothing */
 
 	/* The history: an error keeps /readyz from being ready. */
 	struct error history_error;
