@@ -65,7 +65,7 @@ struct events *events_open(const struct events_setup *s)
 
 struct event_counts event_counts(const struct events *v)
 {
-	return v->counts;
+	return v ? v->counts : (struct event_counts){ 0 };
 }
 
 static void forget(struct events *v, struct series *s)
@@ -214,6 +214,8 @@ static void describe(struct events *v, struct series *s, const struct event *t)
 
 void events_tell(struct events *v, const struct event *told)
 {
+	if (!v)
+		return;
 	millis now = loop_now(api_loop(v->setup.api));
 	uint64_t hash = hash_event(told);
 	struct series *s = find(v, hash, now);

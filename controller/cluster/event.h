@@ -28,11 +28,11 @@ struct events_setup {
 };
 
 struct events *events_open(const struct events_setup *s);
-void events_tell(struct events *v, const struct event *told);
+void events_tell(struct events *v, const struct event *told); /* takes NULL */
 /* Drops what is queued; its call in flight still completes: run the loop until api_active() is 0; frees itself. */
 void events_close(struct events *v);
 
 struct event_counts {
 	int64_t told, sent, repeated, dropped, failed;
 };
-struct event_counts event_counts(const struct events *v);
+struct event_counts event_counts(const struct events *v); /* of NULL: zeros */

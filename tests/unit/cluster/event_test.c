@@ -209,12 +209,24 @@ static void closed_with_a_call_under_way(void **state)
 	end(v);
 }
 
+/* Whoever closed it may still be told of something, and asked for the counts. */
+static void none_is_told(void **state)
+{
+	struct event t = on_pool("x");
+
+	(void)state;
+	events_tell(NULL, &t);
+	assert_int_equal(event_counts(NULL).told, 0);
+	events_close(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_sent),		 cmocka_unit_test(equal_ones_become_a_series),
 		cmocka_unit_test(a_flood_is_bounded),	 cmocka_unit_test(long_notes_are_cut_at_a_character),
 		cmocka_unit_test(refusals_stop_nothing), cmocka_unit_test(closed_with_a_call_under_way),
+		cmocka_unit_test(none_is_told),
 	};
 
 	log_level_set(LEVEL_ERROR);
