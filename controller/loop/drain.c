@@ -105,6 +105,12 @@ int64_t drains_in_group(const struct controller *c, int group)
 	return count;
 }
 
+/* Its replicas are no part of the plan: it goes, or is back at work and the watch has not told yet. */
+static bool is_off_plan(const struct drain *d, const struct node *n)
+{
+	return n && d->step != DRAIN_OVER && (n->is_draining || (d->step != DRAIN_UNMARK && d->step != DRAIN_SHOWN));
+}
+
 int64_t drain_replicas_left(const struct controller *c, size_t pool)
 {
 	struct arena a = { 0 };
@@ -113,8 +119,7 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool)
 	for (const struct drain *d = c->drains.first; d; d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
 		size_t count = 0;
-		const struct pod **pods =
-			n && d->step != DRAIN_OVER ? cluster_node_pods(c->cluster, n, &a, &count) : NULL;
+		const struct pod **pods = is_off_plan(d, n) ? cluster_node_pods(c->cluster, n, &a, &count) : NULL;
 		for (size_t i = 0; i < count; i++)
 			left += pods[i]->pool == (int)pool && !pods[i]->is_placeholder &&
 				pods[i]->state == POD_READY; /* others are the first that a controller takes */

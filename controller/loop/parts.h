@@ -35,9 +35,10 @@ enum awaited {
 struct scale_target {
 	struct scale_call call;
 	bool is_calling;
-	int64_t wanted;				  /* replicas that we want; ABSENT: not decided yet */
-	int64_t is;				  /* as told last; ABSENT: not known */
-	millis quiet_until, fewer_since, told_at; /* loop_now */
+	int64_t wanted;					      /* replicas that we want; ABSENT: not decided yet */
+	int64_t is;					      /* as told last; ABSENT: not known */
+	int64_t was;					      /* before it was lowered last */
+	millis quiet_until, fewer_since, told_at, lowered_at; /* loop_now */
 	int failures;
 };
 
@@ -186,7 +187,7 @@ void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind
 void scale_want(struct controller *c, size_t pool, int64_t replicas);
 void scale_drive(struct controller *c);
 void scale_stop(struct controller *c);
-/* What we set the workload to last; ABSENT where we set nothing, or have not yet. */
+/* What we set the workload to last, a moment ago where that was more; ABSENT where we set nothing, or have not yet. */
 int64_t scale_set(const struct controller *c, size_t pool);
 int64_t scale_beyond_plan(struct controller *c, size_t pool);
 

@@ -2,6 +2,8 @@
 
 /* Of the world. What somebody else set meanwhile is seen, and set again, after LOOK_AGAIN. */
 static const millis SETTLE_MOST = 10 * SECOND, LOOK_AGAIN = MINUTE;
+/* Pods that a smaller number ends are still there for a moment. */
+static const millis PODS_LINGER = 3 * SECOND;
 
 static const struct warm_pool *manifest_of(const struct controller *c, size_t pool)
 {
@@ -26,6 +28,10 @@ static void scaled(struct scale_call *call)
 		if (call->before != call->wanted)
 			log_info("workload-scaled", LOG_S("pool", fleet_of(c)->pools[p->index].name),
 				 LOG_I("from", call->before), LOG_I("to", call->wanted), LOG_END);
+		if (call->wanted < call->before) {
+			t->was = call->before;
+			t->lowered_at = loop_now(c->loop);
+		}
 		t->is = call->wanted;
 		t->told_at = loop_now(c->loop);
 		t->failures = 0;
@@ -55,20 +61,19 @@ int64_t scale_beyond_plan(struct controller *c, size_t pool)
 	return drain_replicas_left(c, pool) + c->pools[pool].view.elsewhere + c->pools[pool].starving;
 }
 
-/* Ready pods on nodes that we do not drain: never ended by a smaller number, whatever became of their nodes meanwhile.
- * A replica goes only by its drain. */
-static int64_t serving_elsewhere(const struct controller *c, size_t pool)
+/* Ready pods are never ended by a smaller number, whatever became of their nodes meanwhile: a replica goes only by its
+ * drain. */
+static int64_t serving(const struct controller *c, size_t pool)
 {
 	struct arena a = { 0 };
 	size_t count;
 	const struct pod **pods = cluster_pods(c->cluster, (int)pool, &a, &count);
-	int64_t serving = drain_replicas_left(c, pool);
+	int64_t ready = 0;
 
 	for (size_t i = 0; i < count; i++)
-		serving += pods[i]->state == POD_READY && !pods[i]->is_placeholder &&
-			   !(pods[i]->node && drain_is_under_way(c, pods[i]->node->name));
+		ready += pods[i]->state == POD_READY && !pods[i]->is_placeholder;
 	arena_release(&a);
-	return serving;
+	return ready;
 }
 
 /*
@@ -95,7 +100,9 @@ int64_t scale_set(const struct controller *c, size_t pool)
 {
 	const struct scale_target *t = &c->pools[pool].scale;
 
-	return is_scaled(c, pool) && t->wanted != ABSENT ? t->is : ABSENT;
+	if (!is_scaled(c, pool) || t->wanted == ABSENT)
+		return ABSENT;
+	return t->is != ABSENT && t->was > t->is && loop_now(c->loop) - t->lowered_at < PODS_LINGER ? t->was : t->is;
 }
 
 static bool is_news(const struct controller *c, const struct scale_target *t, int64_t replicas)
@@ -113,9 +120,9 @@ static void drive_pool(struct controller *c, size_t pool)
 
 	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
 		return;
-	int64_t replicas = t->wanted + scale_beyond_plan(c, pool), serving = serving_elsewhere(c, pool);
-	if (replicas < serving)
-		replicas = serving;
+	int64_t replicas = t->wanted + scale_beyond_plan(c, pool), least = serving(c, pool);
+	if (replicas < least)
+		replicas = least;
 	if (t->is == replicas)
 		t->fewer_since = loop_now(c->loop);
 	if (!is_news(c, t, replicas))

@@ -261,6 +261,18 @@ static void never_fewer_than_serve_outside_of_drains(void **state)
 	assert_int_equal(c->pools[0].scale.is, 3);
 }
 
+/* Else the pods that go would be taken for what others want. */
+static void what_was_lowered_counts_for_a_moment(void **state)
+{
+	(void)state;
+	server.replicas = 4;
+	decide(2);
+	assert_int_equal(c->pools[0].scale.is, 2);
+	assert_int_equal(scale_set(c, 0), 4);
+	play_until(play_now() + 4 * SECOND);
+	assert_int_equal(scale_set(c, 0), 2);
+}
+
 #define HELD(f)	  cmocka_unit_test_setup_teardown(f, held, tear_down)
 #define SCALED(f) cmocka_unit_test_setup_teardown(f, scaled, tear_down)
 
@@ -282,6 +294,7 @@ int main(void)
 		SCALED(a_hung_call_ends_when_we_stop),
 		HELD(a_hung_placeholder_ends_when_we_stop),
 		SCALED(never_fewer_than_serve_outside_of_drains),
+		SCALED(what_was_lowered_counts_for_a_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
