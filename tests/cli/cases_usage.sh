@@ -14,5 +14,7 @@ found 'nobody reads standard output' 0 '^141 0$' '' '(sleep 0.2; preheat version
 found 'nobody reads a generated trace' 0 '^141 0$' '' \
 	'preheat generate --shape diurnal --length 3h --rate 20 --seed 1 2>said | true; echo "${PIPESTATUS[0]} $(wc -c <said)"'
 refused 'an argument too many' 2 "found 'now'" '' 'preheat version now'
+refused 'crd of something' 2 "found 'pool.yaml'" '' 'preheat crd pool.yaml'
+refused 'crd into a full disk' 3 'standard output' '' 'preheat crd >/dev/full'
 refused 'help of an unknown verb' 2 "did you mean 'explain'" '' 'preheat help explian'
 found 'help names the exit codes' 0 'Exit codes' '' 'preheat'
