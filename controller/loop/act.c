@@ -69,9 +69,12 @@ static void refill(struct controller *c, size_t pool, size_t position, int64_t c
 
 	if (count <= 0 || !g->is_known)
 		return;
-	node_group_set_standby(g, g->standby_wanted + nodes_for(c, pool, group, count));
+	int64_t before = g->standby_wanted;
+	node_group_set_standby(g, before + nodes_for(c, pool, group, count));
+	int64_t room = (g->standby_wanted - before) *
+		       replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
 	struct start like = start_like(c, pool, position, START_REFILL);
-	starts_ask(&c->starts, &like, count);
+	starts_ask(&c->starts, &like, count < room ? count : room);
 }
 
 /* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. */

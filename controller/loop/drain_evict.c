@@ -10,7 +10,7 @@ static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
 
 bool machine_is_wanted(const struct machine *m)
 {
-	return m->state == MACHINE_RUNNING || m->state == MACHINE_WAKING;
+	return !m->is_standby && m->state != MACHINE_TERMINATING && m->state != MACHINE_STOPPED;
 }
 
 size_t drain_pool(const struct controller *c, const struct node *n)

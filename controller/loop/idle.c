@@ -20,7 +20,7 @@ static bool awaits_pods(const struct controller *c, size_t group)
 {
 	for (size_t i = 0; i < c->starts.count; i++) {
 		const struct start *s = &c->starts.items[i];
-		if (!s->pod[0] && fleet_of(c)->pools[s->pool].groups[s->group] == group)
+		if (s->kind != START_REFILL && !s->pod[0] && fleet_of(c)->pools[s->pool].groups[s->group] == group)
 			return true;
 	}
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)

@@ -227,6 +227,16 @@ static int64_t held_places(const struct controller *c, size_t pool, size_t posit
 	return places;
 }
 
+/* Stopped, on their way there, or asked to be. */
+static int64_t standby_nodes(const struct node_group *g)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		count += g->seen.machines[i].is_standby && g->seen.machines[i].state != MACHINE_TERMINATING;
+	return count > g->standby_wanted ? count : g->standby_wanted;
+}
+
 static struct group_input show_group(struct controller *c, size_t pool, size_t position, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -242,7 +252,7 @@ static struct group_input show_group(struct controller *c, size_t pool, size_t p
 				  .lent = lent_places(c, pool, group),
 				  .free_places = positive(v->free_places - places_spoken_for(c, pool, group)),
 				  .nodes = nodes_of(c, group, v),
-				  .standby_nodes = stopped };
+				  .standby_nodes = standby_nodes(g) };
 
 	if (in.lent > 0) /* what the lent nodes have free is counted once */
 		in.free_places = in.free_places > in.lent ? in.free_places - in.lent : 0;
