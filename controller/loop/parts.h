@@ -149,6 +149,7 @@ struct controller {
 
 	enum awaited awaited; /* as was published last */
 	char obstacle[640];
+	millis away_since; /* loop_now */
 	bool is_stopping, has_decided;
 	void (*closed)(void *user);
 	void *closed_user;

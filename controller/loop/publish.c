@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static const millis AWAY = 5 * SECOND; /* of the world */
 static const millis STUCK_NOW = 10 * MINUTE;
 /* Calls that are under way when we stop acting are cancelled; a deadline of theirs is the longest that one may last. */
 static const millis SETTLED = 2 * MINUTE;
@@ -19,17 +20,17 @@ static struct published_counts list(const struct published_count *items, size_t 
 	return (struct published_counts){ .items = items, .count = count };
 }
 
+/* One label for all: what their owners wrote stands in the events, and would be a series each here. */
 static struct published_counts unschedulable(const struct controller *c, size_t pool, struct arena *a)
 {
-	size_t shapes, n = 0;
+	size_t shapes;
 	const struct pending_shape *pending = cluster_pending(c->cluster, a, &shapes);
-	struct published_count *items = arena_array(a, struct published_count, shapes);
+	struct published_count *sum = arena_new(a, struct published_count);
 
+	*sum = (struct published_count){ .labels = { "no node group fits" } };
 	for (size_t i = 0; i < shapes; i++)
-		if (pending[i].pool == (int)pool && pending[i].why)
-			items[n++] =
-				(struct published_count){ .labels = { pending[i].why }, .count = pending[i].count };
-	return list(items, n);
+		sum->count += pending[i].pool == (int)pool && pending[i].why ? pending[i].count : 0;
+	return list(sum, sum->count > 0);
 }
 
 static const char *reason_of(struct controller *c, size_t pool, struct arena *a)
@@ -257,13 +258,37 @@ static void show_due(struct controller *c)
 	c->published.tick_due_mono = now == AWAITED_NOTHING ? 0 : clock_mono(c->clock) + within * c->clock->speed;
 }
 
+/* The watches have been broken for longer than it takes to connect again. */
+static bool is_away(struct controller *c)
+{
+	if (!cluster_is_synced(c->cluster) || cluster_is_fresh(c))
+		c->away_since = 0;
+	else if (!c->away_since)
+		c->away_since = loop_now(c->loop);
+	return c->away_since && loop_now(c->loop) - c->away_since > AWAY;
+}
+
+static const char *away_because(const struct controller *c)
+{
+	const struct watch *w = cluster_watch_of(c->cluster, CLUSTER_NODES);
+	const struct watch_report *nodes = w ? watch_report(w) : NULL;
+
+	w = cluster_watch_of(c->cluster, CLUSTER_PODS);
+	const struct watch_report *pods = w ? watch_report(w) : NULL;
+	if (nodes && nodes->trouble.kind != ERROR_NONE)
+		return nodes->trouble.message;
+	return pods && pods->trouble.kind != ERROR_NONE ? pods->trouble.message : "nothing comes";
+}
+
 /* What a person must mend before this replica can do its work; told once in the log, and by /readyz until it is. */
 static void show_obstacle(struct controller *c)
 {
 	const struct error *trouble = c->lease ? lease_trouble(c->lease) : NULL;
 	char text[sizeof c->obstacle] = "";
 
-	if (objects_are_absent(c))
+	if (is_away(c))
+		snprintf(text, sizeof text, "the API server cannot be read: %s", away_because(c));
+	else if (objects_are_absent(c))
 		snprintf(text, sizeof text,
 			 "WarmPools are asked for with --watch-pools, but the API server has no such kind; do: kubectl "
 			 "apply "

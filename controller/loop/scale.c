@@ -112,6 +112,19 @@ static bool is_news(const struct controller *c, const struct scale_target *t, in
 	return t->is != replicas || loop_now(c->loop) - t->told_at > (age > SECOND ? age : SECOND);
 }
 
+/* What the pool's groups hold at their largest. */
+static int64_t places_at_most(const struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	int64_t places = 0;
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &fleet_of(c)->groups[spec->groups[i]];
+		places += g->max_nodes * replicas_per_node(g, spec);
+	}
+	return places;
+}
+
 static void drive_pool(struct controller *c, size_t pool)
 {
 	struct live_pool *p = &c->pools[pool];
@@ -121,6 +134,9 @@ static void drive_pool(struct controller *c, size_t pool)
 	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
 		return;
 	int64_t replicas = t->wanted + scale_beyond_plan(c, pool), least = serving(c, pool);
+	int64_t most = places_at_most(c, pool) + p->view.elsewhere;
+	if (replicas > most)
+		replicas = most; /* more would only wait, and look like demand */
 	if (replicas < least)
 		replicas = least;
 	if (t->is == replicas)

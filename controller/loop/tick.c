@@ -64,6 +64,9 @@ static void note_changes(struct controller *c)
 		p->changed_at = c->snapshot.now;
 		p->changed_from = p->published_size;
 		p->changed_to = p->published_size = size;
+		log_info(c->settings.is_dry_run ? "would-change" : "decided", LOG_S("pool", fleet_of(c)->pools[i].name),
+			 LOG_I("from", p->changed_from), LOG_I("to", size),
+			 LOG_S("held_by", limit_name((enum limit)c->plan.pools[i].decision.held_by)), LOG_END);
 	}
 }
 
