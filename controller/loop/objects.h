@@ -13,7 +13,7 @@ struct watch;
 void objects_open(struct controller *c); /* nothing unless settings.watches_objects */
 /* All that there are have been read and weighed; without the kind in the API server there are none. */
 bool objects_are_synced(const struct controller *c);
-bool objects_are_absent(const struct controller *c); /* the server knows no WarmPools */
+bool objects_are_absent(const struct controller *c);	       /* the server knows no WarmPools */
 const struct watch *objects_watch(const struct controller *c); /* NULL: they are not watched */
 void objects_close(struct controller *c);
 /* Those that are left out, for whoever shows them, in the arena. */
