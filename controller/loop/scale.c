@@ -100,6 +100,8 @@ int64_t scale_set(const struct controller *c, size_t pool)
 {
 	const struct scale_target *t = &c->pools[pool].scale;
 
+	if (is_scaled(c, pool) && c->context.is_barred)
+		return INT64_MAX; /* what we may not set is not somebody else's wish either */
 	if (!is_scaled(c, pool) || t->wanted == ABSENT)
 		return ABSENT;
 	return t->is != ABSENT && t->was > t->is && loop_now(c->loop) - t->lowered_at < PODS_LINGER ? t->was : t->is;
