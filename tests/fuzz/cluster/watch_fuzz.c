@@ -10,12 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct api_call *asked;
+static struct api_call *asked; /* NULL: none waits for an answer */
 static size_t kept;
 
 static void serve(struct api_call *c)
 {
 	asked = c;
+}
+
+static void cancelled(struct api_call *c)
+{
+	(void)c;
+	asked = NULL;
 }
 
 static bool on_object(void *user, const void *record, const struct watch_seen *seen)
@@ -40,11 +46,13 @@ static void answer(const char *text, size_t len)
 	static const int statuses[] = { 200, 400, 401, 403, 404, 410, 422, 429, 500, 503 };
 	int status = len && *text >= '0' && *text <= '9' ? statuses[*text - '0'] : 0;
 	char *copy = strndup(text, len);
+	struct api_call *c = asked;
 
+	asked = NULL;
 	if (status)
-		play_answer(asked, status, copy);
-	else if (play_chunk(asked, copy, len / 2) && play_chunk(asked, copy + len / 2, len - len / 2))
-		play_answer(asked, 200, "");
+		play_answer(c, status, copy);
+	else if (play_chunk(c, copy, len / 2) && play_chunk(c, copy + len / 2, len - len / 2))
+		play_answer(c, 200, "");
 	free(copy);
 }
 
@@ -63,10 +71,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 							 .way = len ? (enum watch_way)(bytes[0] % 3) : WATCH_STREAMED,
 							 .on_object = on_object,
 							 .on_gone = on_gone });
+	play_on_cancel(cancelled);
 	while (text < end) {
 		size_t n = strnlen(text, (size_t)(end - text));
 		answer(text, n);
-		play_until(play_now() + MINUTE);
+		while (!asked)
+			play_step(play_now() + MINUTE);
 		text += n + (n < (size_t)(end - text));
 	}
 	watch_stop(w);

@@ -114,3 +114,40 @@ static inline void end_watch(struct watch *w)
 	assert_int_equal(told.stopped, 1);
 	play_end();
 }
+
+/* The one call that is under way. */
+static struct api_call *asked;
+static int asked_count;
+
+static inline void note_call(struct api_call *c)
+{
+	asked = c;
+	asked_count++;
+}
+
+#define OBJECT(uid, rv, value)                                                               \
+	"{\"metadata\":{\"name\":\"n" uid "\",\"uid\":\"" uid "\",\"resourceVersion\":\"" rv \
+	"\"},\"spec\":{\"value\":" value ",\"kept\":true}}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define LIST(rv, next, items) \
+	"{\"metadata\":{\"resourceVersion\":\"" rv "\",\"continue\":\"" next "\"},\"items\":[" items "]}"
+#define BOOKMARK(rv, annotated)                                                                         \
+	"{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Thing\",\"metadata\":{\"resourceVersion\":\"" rv \
+	"\",\"annotations\":{" annotated "}}}}\n"
+#define END_OF_LIST "\"k8s.io/initial-events-end\":\"true\""
+
+static inline void send(const char *text)
+{
+	play_chunk(asked, text, strlen(text));
+}
+
+/* Time passes until the next call is made. */
+static inline void next_call(millis most)
+{
+	int before = asked_count;
+	millis end = play_now() + most;
+
+	while (asked_count == before)
+		if (!play_step(end))
+			fail_msg("no call within %lld ms", (long long)most);
+}
