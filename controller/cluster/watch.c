@@ -132,6 +132,7 @@ static void accepted(struct api_call *c)
 
 	timer_stop(&w->timer);
 	w->refusals = 0;
+	w->is_accepted = true;
 	if (w->is_listing || w->is_stopped)
 		return;
 	w->report.state = WATCH_SYNCED;
@@ -146,7 +147,7 @@ static void begin(struct watch *w)
 		w->list++;
 	w->is_listing = !w->resource_version.len;
 	w->is_streaming = w->is_listing && w->spec.way == WATCH_STREAMED && !w->cannot_stream;
-	w->must_list = false;
+	w->must_list = w->is_accepted = false;
 	w->report.reconnects += !w->is_listing && w->report.lists != 0;
 	w->begun = loop_now(api_loop(w->api));
 	write_path(w);
@@ -184,6 +185,8 @@ static void set_trouble(struct watch *w, enum watch_state state, const struct er
 
 static enum watch_state state_in_trouble(const struct watch *w)
 {
+	if (w->report.state == WATCH_ABSENT)
+		return WATCH_ABSENT;
 	return w->report.lists ? WATCH_BEHIND : WATCH_STARTING;
 }
 
@@ -227,6 +230,7 @@ static millis on_absent(struct watch *w)
 	}
 	if (!w->is_stopped)
 		w->report.state = WATCH_ABSENT;
+	w->report.trouble = (struct error){ 0 };
 	return after_refusal(w);
 }
 
@@ -324,8 +328,6 @@ static millis after_success(struct watch *w)
 		return retry_next(&w->retry, 0);
 	}
 	w->report.state = WATCH_BEHIND; /* until the next one is accepted */
-	if (was_long)
-		retry_reset(&w->retry);
 	return was_long ? 0 : retry_next(&w->retry, 0);
 }
 
@@ -338,6 +340,8 @@ static void ended(struct api_call *c)
 		free_watch(w);
 		return;
 	}
+	if (w->is_accepted && !w->is_listing && loop_now(api_loop(w->api)) - w->begun >= WATCH_SHORT)
+		retry_reset(&w->retry);
 	if (c->error.kind == ERROR_CANCELLED && c->is_cancelled)
 		error_set(&c->error, ERROR_TIMEOUT, "%s: the watch was not accepted within %d s", w->spec.name,
 			  (int)(WATCH_ACCEPT / SECOND));

@@ -71,7 +71,7 @@ enum watch_state {
 #define WATCH_REFUSALS 4
 #define WATCH_SLOW     (30 * SECOND)
 #define WATCH_FIRST    (200)	      /* the first back-off, at most */
-#define WATCH_LONGEST  (30 * SECOND)  /* any later one */
+#define WATCH_LONGEST  (10 * SECOND)  /* any later one: nothing shrinks meanwhile */
 #define WATCH_TIMEOUT  300	      /* seconds of one watch, plus up to a fifth */
 #define WATCH_ACCEPT   (15 * SECOND)  /* a watch that is not accepted by then is begun anew */
 #define WATCH_SILENCE  (150 * SECOND) /* two bookmarks (each minute) and a half without a byte: dead */

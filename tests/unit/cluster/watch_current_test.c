@@ -89,6 +89,40 @@ static void behind_only_until_it_is_accepted(void **state)
 	end_watch(w);
 }
 
+/* An outage does not make the next one longer, and what was absent stays so. */
+static void outages_do_not_add_up(void **state)
+{
+	static const bool is_absent[] = { false, true };
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct watch *w = begin_watch(play_begin(note_call), WATCH_WHOLE, 0);
+		if (is_absent[k])
+			play_answer(asked, 404, "404 page not found\n");
+		else
+			play_answer(asked, 200, LIST("8", "", ""));
+		next_call(HOUR);
+		for (int outage = 0; outage < 10; outage++) {
+			if (!is_absent[k]) {
+				play_accept(asked);
+				play_until(play_now() + 10 * SECOND);
+			}
+			millis at = play_now();
+			play_failure(asked, ERROR_UNAVAILABLE);
+			assert_int_equal(watch_report(w)->state, is_absent[k] ? WATCH_ABSENT : WATCH_BEHIND);
+			next_call(HOUR);
+			assert_true(is_absent[k] || play_now() - at <= WATCH_FIRST);
+		}
+		if (is_absent[k]) {
+			play_answer(asked, 404, "404 page not found\n");
+			assert_int_equal(watch_report(w)->state, WATCH_ABSENT);
+			assert_int_equal(watch_report(w)->trouble.kind, ERROR_NONE);
+		}
+		assert_int_equal(told.synced, 1);
+		end_watch(w);
+	}
+}
+
 /* One of several servers may lag: what was seen of another must not come back. */
 static void no_list_goes_back_in_time(void **state)
 {
@@ -131,6 +165,7 @@ int main(void)
 		cmocka_unit_test(refusals_are_asked_again_slowly_in_the_end),
 		cmocka_unit_test(a_passing_refusal_keeps_what_is_known),
 		cmocka_unit_test(behind_only_until_it_is_accepted),
+		cmocka_unit_test(outages_do_not_add_up),
 		cmocka_unit_test(no_list_goes_back_in_time),
 	};
 
