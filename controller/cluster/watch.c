@@ -244,6 +244,8 @@ static bool is_version_unknown(const struct api_call *c)
 static millis on_old_version(struct watch *w)
 {
 	w->report.relists += !w->is_listing;
+	if (!w->is_list_unproven) /* the server is there again, only the version is not */
+		retry_reset(&w->retry);
 	w->must_ask_etcd |= w->is_listing || is_version_unknown(&w->call);
 	list_anew(w);
 	w->report.state = state_in_trouble(w);
@@ -340,8 +342,10 @@ static void ended(struct api_call *c)
 		free_watch(w);
 		return;
 	}
-	if (w->is_accepted && !w->is_listing && loop_now(api_loop(w->api)) - w->begun >= WATCH_SHORT)
+	if (w->is_accepted && !w->is_listing && loop_now(api_loop(w->api)) - w->begun >= WATCH_SHORT) {
 		retry_reset(&w->retry);
+		w->is_list_unproven = false;
+	}
 	if (c->error.kind == ERROR_CANCELLED && c->is_cancelled)
 		error_set(&c->error, ERROR_TIMEOUT, "%s: the watch was not accepted within %d s", w->spec.name,
 			  (int)(WATCH_ACCEPT / SECOND));

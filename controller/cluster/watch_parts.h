@@ -71,8 +71,9 @@ struct watch {
 	bool is_streaming; /* the present list is a watch */
 	bool cannot_stream;
 	bool is_stopped, is_calling;
-	bool is_accepted;   /* the call under way, or the last */
-	bool must_list;	    /* an ERROR event said that the version has expired */
+	bool is_accepted;      /* the call under way, or the last */
+	bool is_list_unproven; /* no watch from it has lasted yet */
+	bool must_list;	       /* an ERROR event said that the version has expired */
 	bool must_ask_etcd; /* the server's cache does not come so far as seen_version, or that is no version of it */
 	int refusals;	    /* in a row */
 	millis begun, arrived; /* begun: of the call, monotonic */

@@ -243,6 +243,7 @@ void watch_list_is_complete(struct watch *w)
 
 	w->is_listing = w->must_ask_etcd = false;
 	w->refusals = 0;
+	w->is_list_unproven = true;
 	w->report.objects = (int64_t)w->set.count;
 	for (size_t i = 0; i < count && !w->is_stopped; i++)
 		w->spec.on_gone(w->spec.user, gone[i].uid, w->arrived);

@@ -123,6 +123,35 @@ static void outages_do_not_add_up(void **state)
 	}
 }
 
+/* After an outage the list is begun at once; where lists do not help, ever later. */
+static void an_expired_version_after_an_outage(void **state)
+{
+	struct watch *w = begin_watch(play_begin(note_call), WATCH_WHOLE, 0);
+	millis longest = 0;
+
+	(void)state;
+	play_answer(asked, 200, LIST("8", "", ""));
+	next_call(1);
+	play_accept(asked);
+	play_until(play_now() + 10 * SECOND);
+	for (int i = 0; i < 20; i++) {
+		play_failure(asked, ERROR_UNAVAILABLE);
+		next_call(HOUR);
+	}
+	for (int i = 0; i < 40; i++) {
+		millis at = play_now();
+		play_answer(asked, 410, play_status(410, "Expired", NULL));
+		next_call(HOUR);
+		longest = play_now() - at > longest ? play_now() - at : longest;
+		assert_true(i || longest <= WATCH_FIRST);
+		play_answer(asked, 200, LIST("30", "", ""));
+		next_call(1);
+		play_accept(asked);
+	}
+	assert_true(longest > WATCH_LONGEST / 2);
+	end_watch(w);
+}
+
 /* One of several servers may lag: what was seen of another must not come back. */
 static void no_list_goes_back_in_time(void **state)
 {
@@ -166,6 +195,7 @@ int main(void)
 		cmocka_unit_test(a_passing_refusal_keeps_what_is_known),
 		cmocka_unit_test(behind_only_until_it_is_accepted),
 		cmocka_unit_test(outages_do_not_add_up),
+		cmocka_unit_test(an_expired_version_after_an_outage),
 		cmocka_unit_test(no_list_goes_back_in_time),
 	};
 
