@@ -204,12 +204,17 @@ def never_fewer_than_run(evidence):
 
 
 def held_on_missing(evidence):
+    """Nothing is released on what is not known; a node that was marked before may go to its end."""
     for call in changes(evidence):
         if verb_of(call) not in ('remove', 'stop') or not is_done(call):
             continue
         for begin, end, group in evidence['stale']:
-            if group_of(call) == group and begin <= call['at'] / 1000 <= end:
-                yield call['at'] / 1000, f"{verb_of(call)} in {group} ({call.get('effect')}), and nothing was known of its pool"
+            if group_of(call) != group or not begin <= call['at'] / 1000 <= end:
+                continue
+            before = at_time(evidence['nodes'], begin)
+            fresh = [m for m in call.get('machines') or [] if not (before.get(m) or {}).get('cordoned')]
+            if fresh:
+                yield call['at'] / 1000, f"{verb_of(call)} of {', '.join(fresh)}, and nothing was known of the pool of {group}"
 
 
 def settled(evidence):

@@ -79,7 +79,7 @@ CASES = [
     (laws.never_fewer_than_run, lambda e: e['pods'].extend([[23, 'llm/p3', dict(pod(), node='n2')],
                                                             [24, 'llm/p3', dict(pod(ending=True), node='n2')]]) or
      e['nodes'].append([4, 'n2', node()]) or e['audit'].append(write(24, SETS, 'delete', 'pods', '', 'p3'))),
-    (laws.held_on_missing, lambda e: e['stale'].append([29, 31, 'g'])),
+    (laws.held_on_missing, lambda e: e['stale'].append([15, 31, 'g'])),
     (laws.settled, lambda e: e['cloud']['calls'].append(call(45, 'grow', 'preheat-2-8-g-0001', 'launched 0'))),
     (laws.settled, lambda e: e['audit'].append(write(45, B))),
     (laws.nothing_left_over, lambda e: e['final']['nodes'].update(n2=node(True))),

@@ -68,7 +68,7 @@ def is_calm(s):
     groups = s.machines.groups()
     starting = [m for name in ('chat-spot', 'chat-od') for m in groups[name]['machines'] if m['state'] in ('pending', 'waking')]
     return not starting and not marked(s) and len(s.pods('chat')) == len(s.pods('chat', ready=False)) and \
-        groups['chat-spot']['desired'] <= s.evidence['groups']['chat-spot']['max'] - 8
+        groups['chat-spot']['desired'] <= s.evidence['groups']['chat-spot']['max'] - 4
 
 
 def spare(s):
