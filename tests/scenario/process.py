@@ -1,4 +1,5 @@
 """Programs of a scenario: started with their output in files, and ended whatever happens."""
+import ctypes
 import json
 import os
 import signal
@@ -22,6 +23,11 @@ def fetch(url, body=None, method=None, timeout=10):
         return answer.read().decode()
 
 
+def end_with_parent():
+    """Of a child: the kernel kills it when the scenario dies without having been able to end it."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 class Program:
     """One process. Its standard output and error are appended to NAME.out and NAME.log in the folder."""
 
@@ -35,7 +41,7 @@ class Program:
     def start(self):
         with open(self.out, 'ab') as out, open(self.log, 'ab') as log:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=log,
-                                            env=self.environment)
+                                            env=self.environment, preexec_fn=end_with_parent)
         return self
 
     def is_running(self):

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -325,10 +326,11 @@ def tail(path, count=20):
 def main(scenario, *arguments, **named):
     """Runs one, and ends what it started whatever happens."""
     stage = Stage(*arguments, **named)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         scenario(stage)
-    except KeyboardInterrupt:
-        stage.fail('interrupted')
+    except (KeyboardInterrupt, SystemExit) as ended:
+        stage.fail(f'ended early: {ended or "interrupted"}')
     except Exception as error:  # whatever it is: the evidence is kept and everything ends
         stage.fail(f'{type(error).__name__}: {error}')
         traceback.print_exc()
