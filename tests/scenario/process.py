@@ -23,9 +23,9 @@ def fetch(url, body=None, method=None, timeout=10):
         return answer.read().decode()
 
 
-def end_with_parent():
-    """Of a child: the kernel kills it when the scenario dies without having been able to end it."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+def end_with_parent(number=signal.SIGKILL):
+    """The kernel sends the calling process that signal when its parent dies, which may not have been able to end it."""
+    ctypes.CDLL(None).prctl(1, number)  # PR_SET_PDEATHSIG
 
 
 class Program:

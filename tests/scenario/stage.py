@@ -327,6 +327,7 @@ def main(scenario, *arguments, **named):
     """Runs one, and ends what it started whatever happens."""
     stage = Stage(*arguments, **named)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    process.end_with_parent(signal.SIGTERM)
     try:
         scenario(stage)
     except (KeyboardInterrupt, SystemExit) as ended:
