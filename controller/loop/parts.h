@@ -137,6 +137,7 @@ struct controller {
 	bool may_lead;		       /* we hold the lease, or need none */
 	struct manifest next_manifest; /* to be used once all is quiet */
 	struct arena next_arena;
+	bool has_more_to_drop; /* of the history, by its retention */
 	bool has_next, targets_changed, is_due_soon;
 
 	provider_counts provider_counts[PROVIDER_COUNT];
