@@ -32,9 +32,10 @@ enum machine_state {
 };
 
 struct machine {
-	const char *id;		 /* what remove and stop name */
-	const char *provider_id; /* as Node.spec.providerID will say */
-	const char *zone;	 /* "" when not told */
+	const char *id;		   /* what remove and stop name */
+	const char *provider_id;   /* as Node.spec.providerID will say */
+	const char *zone;	   /* "" when not told */
+	const char *instance_type; /* "" when not told */
 	enum machine_state state;
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
@@ -46,7 +47,9 @@ struct launch_failure {
 	millis at;
 	enum error_kind kind; /* ERROR_STOCKOUT, ERROR_QUOTA, ... */
 	const char *message;
-	int64_t count; /* machines */
+	int64_t count;			  /* machines */
+	const char *zone, *instance_type; /* what could not be had; "": not told, so all of the group */
+	millis back_off;		  /* how long that lasts for this code, as the field knows; 0: not told */
 };
 
 /* What the cloud says of a group. Texts and lists live in the call's arena. */
@@ -58,7 +61,19 @@ struct group_description {
 	size_t machine_count;
 	struct launch_failure *failures; /* oldest first */
 	size_t failure_count;
-	bool is_busy; /* an operation is in flight there: ask again later */
+	bool is_busy;	    /* an operation is in flight there: ask again later */
+	unsigned abilities; /* of enum provider_ability: what this group can, never more than its provider */
+	const char *lacks;  /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
+};
+
+enum permission_state { PERMISSION_GRANTED, PERMISSION_DENIED, PERMISSION_UNKNOWN };
+
+/* What our credentials may do there. Found without changing anything. */
+struct permission {
+	const char *action;  /* as the cloud's policies name it: "autoscaling:SetDesiredCapacity" */
+	const char *purpose; /* what we need it for, and which ability goes without it */
+	enum permission_state state;
+	const char *message; /* what the cloud said, or why it cannot be known without acting */
 };
 
 enum provider_verb {
@@ -70,6 +85,7 @@ enum provider_verb {
 	/* ids (may be none): as remove, for those that do not run yet; running ones are left alone. Then what the
 	 * size asks for beyond `desired` and beyond the machines that exist is given up. */
 	PROVIDER_CANCEL,
+	PROVIDER_CHECK, /* -> identity, permissions */
 	PROVIDER_VERB_COUNT
 };
 
@@ -90,6 +106,9 @@ struct provider_call {
 	int64_t desired;
 	const char *const *ids;
 	size_t id_count;
+	/* Of describe: the operation that the last accepted change began, as that call told it; "" or NULL: none. While
+	 * it runs the group is busy; what became of it shows in the failures. */
+	const char *pending;
 	millis timeout; /* of all of it; 0: the provider's own */
 	void (*done)(struct provider_call *);
 	void *user;
@@ -98,6 +117,12 @@ struct provider_call {
 	struct error error; /* ERROR_NONE: done; the kind tells stock-out, quota, throttled, auth ... apart */
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
+	/* Of a change: what the cloud calls the operation that goes on after the answer (a URL, say), to be kept across
+	 * restarts and given to describe; NULL or "": over with the answer. */
+	const char *operation;
+	const char *identity; /* of check: who we are to the cloud; no secret */
+	struct permission *permissions;
+	size_t permission_count;
 
 	/* private to the provider */
 	struct arena arena;
@@ -118,8 +143,8 @@ struct provider_ops {
 /* NULL when there is none of this name. */
 const struct provider_ops *provider_find(const char *name);
 const struct provider_ops *provider_at(size_t index); /* NULL after the last */
-/* Frees the description; error and retry_after stay until the next start, and so does the caller's part. Not while it
- * runs. */
+/* Frees what is in the arena; error and retry_after stay until the next start, and so does the caller's part. Not while
+ * it runs. */
 void provider_call_release(struct provider_call *c);
 const char *provider_verb_name(enum provider_verb verb);
 const char *machine_state_name(enum machine_state state);

@@ -31,11 +31,14 @@ void provider_call_release(struct provider_call *c)
 {
 	arena_release(&c->arena);
 	c->description = (struct group_description){ 0 };
+	c->operation = c->identity = NULL;
+	c->permissions = NULL;
+	c->permission_count = 0;
 }
 
 const char *provider_verb_name(enum provider_verb verb)
 {
-	static const char *const names[] = { "describe", "grow", "remove", "stop", "standby", "cancel" };
+	static const char *const names[] = { "describe", "grow", "remove", "stop", "standby", "cancel", "check" };
 
 	_Static_assert(sizeof names / sizeof *names == PROVIDER_VERB_COUNT, "a name per verb");
 	return verb < PROVIDER_VERB_COUNT ? names[verb] : "unknown";

@@ -14,6 +14,7 @@
 
 static const millis READ_DEADLINE = 10 * SECOND, CHANGE_DEADLINE = 30 * SECOND;
 static const size_t MOST_ANSWER = (size_t)4 << 20;
+enum { ABILITIES = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS };
 
 struct provider {
 	struct loop *loop;
@@ -104,6 +105,8 @@ static bool is_sound(struct provider_call *c)
 {
 	if (c->verb != PROVIDER_DESCRIBE && (!c->token || !*c->token))
 		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
+	if (c->verb == PROVIDER_CHECK)
+		return error_set(&c->error, ERROR_INVALID, "a simulated cloud has no permissions to check");
 	if (c->desired < 0)
 		return error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines cannot be asked for", c->desired);
 	for (size_t i = 0; i < c->id_count; i++)
@@ -148,6 +151,8 @@ static void on_answer(struct http_request *r)
 		   !simulated_read_group(r->response, r->response_len, &c->arena, &c->description, &c->error)) {
 		error_wrap(&c->error, "answer");
 	}
+	c->description.abilities = ABILITIES;
+	c->description.lacks = "";
 	finish(x);
 }
 
@@ -229,7 +234,7 @@ static void simulated_close(struct provider *p)
 
 const struct provider_ops provider_simulated = {
 	.name = "simulated",
-	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
+	.abilities = ABILITIES,
 	.open = simulated_open,
 	.close = simulated_close,
 	.start = simulated_start,

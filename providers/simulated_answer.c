@@ -119,6 +119,7 @@ static bool read_machine(const struct machine_text *t, struct machine *m, struct
 	*m = (struct machine){ .id = t->id,
 			       .provider_id = t->provider_id ? t->provider_id : "",
 			       .zone = t->zone ? t->zone : "",
+			       .instance_type = "",
 			       .launched_at = t->launched_at,
 			       .state_since = t->state_since };
 	if (!*t->id)
@@ -213,6 +214,8 @@ static bool read_failures(const struct decoded_list *list, struct arena *a, stru
 						 .at = t->at,
 						 .kind = failure_kind(t->code),
 						 .message = t->message ? t->message : t->code,
+						 .zone = "",
+						 .instance_type = "",
 						 .count = t->count };
 	}
 	if (out->failure_count)
