@@ -69,6 +69,7 @@ func (k *cloud) launch(g *group, to goal, token string, now int64) *machine {
 	nowS := k.nowS(now)
 	m := &machine{ID: id, ProviderID: "simulated:///" + g.Name + "/" + id, State: pending, Goal: to,
 		Zone: g.conf.Zones[g.Sequence%len(g.conf.Zones)], LaunchedAt: now, StateSince: now, Token: token}
+	k.christen(g, m)
 	m.NeverRegisters = k.faults.use("never-registers", g.Name, nowS) != nil
 	m.NeverReady = k.faults.use("never-ready", g.Name, nowS) != nil
 	m.NoDevice = k.faults.use("gpu-never-appears", g.Name, nowS) != nil
@@ -82,6 +83,14 @@ func (k *cloud) launch(g *group, to goal, token string, now int64) *machine {
 	g.Machines = append(g.Machines, m)
 	k.journal.bought(token, g.Name)
 	return m
+}
+
+// christen names a machine as the cloud whose group it is does.
+func (k *cloud) christen(g *group, m *machine) {
+	switch {
+	case g.conf.EKS != nil:
+		christenInstance(g, m)
+	}
 }
 
 // buy launches as many of count as the cloud has; the rest will be found to have failed.

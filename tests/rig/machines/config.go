@@ -13,6 +13,7 @@ import (
 type config struct {
 	Groups []*groupConfig `json:"groups"`
 	Pools  []*poolConfig  `json:"pools"`
+	AWS    *awsConfig     `json:"aws"` // the account of all groups with eks
 	Faults []fault        `json:"faults"`
 }
 
@@ -35,6 +36,7 @@ type groupConfig struct {
 	Stages       stagesConfig      `json:"stages"`
 	SpotNotice   duration          `json:"spot_notice"`
 	SpotTaint    taintConfig       `json:"spot_taint"`
+	EKS          *eksConfig        `json:"eks"` // a node group of EKS, which AWS's API alone changes
 }
 
 type taintConfig struct {
@@ -113,6 +115,9 @@ func (c *config) complete(folder string) error {
 			return fmt.Errorf("group %s: %w", g.Name, err)
 		}
 	}
+	if err := c.completeAWS(); err != nil {
+		return fmt.Errorf("aws: %w", err)
+	}
 	for _, p := range c.Pools {
 		if err := p.complete(folder); err != nil {
 			return fmt.Errorf("pool %q: %w", p.Name, err)
@@ -154,6 +159,15 @@ func (g *groupConfig) complete() error {
 	g.Stages.Refuse = orNumber(g.Stages.Refuse, fixed(10*time.Second))
 	if g.StoppedNode != "delete" && g.StoppedNode != "keep" {
 		return fmt.Errorf("stopped_node is keep or delete, found %q", g.StoppedNode)
+	}
+	return nil
+}
+
+// cloudLabels are those that the group's cloud gives its nodes.
+func (g *groupConfig) cloudLabels() map[string]string {
+	switch {
+	case g.EKS != nil:
+		return g.EKS.labels()
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 type fault struct {
 	ID      int      `json:"id"`
 	Group   string   `json:"group"`
+	Zone    string   `json:"zone,omitempty"` // of stock-out; empty: all
 	Pool    string   `json:"pool,omitempty"`
 	Fault   string   `json:"fault"`
 	AfterS  float64  `json:"after_s,omitempty"` // from the start; config file only
@@ -27,7 +28,7 @@ type fault struct {
 // launchFaults: those that refuse machines; callFaults: those that answer calls; the rest strike machines and pods.
 var (
 	launchFaults = []string{"stock-out", "quota", "partial"}
-	callFaults   = []string{"auth", "throttle", "server-error", "hang", "slow-answer", "lost-answer"}
+	callFaults   = []string{"auth", "throttle", "server-error", "hang", "slow-answer", "lost-answer", "deny", "conflict"}
 	otherFaults  = []string{"never-registers", "never-ready", "gpu-never-appears", "image-pull-fails",
 		"model-never-ready", "late-device", "slow-start", "spot-loss",
 		"metrics-hang", "metrics-nan", "metrics-absent", "metrics-http500"}

@@ -98,10 +98,9 @@ func (f *fleet) adopt() error {
 		return err
 	}
 	for i := range list.Items {
-		name, group, ok := machineOf(list.Items[i].Spec.ProviderID)
-		if ok && f.cloud.group(group) != nil {
+		if group, ok := list.Items[i].Annotations[groupAnnotation]; ok && f.cloud.group(group) != nil {
 			f.mu.Lock()
-			f.node(name)
+			f.node(list.Items[i].Name)
 			f.mu.Unlock()
 		}
 	}
@@ -126,12 +125,12 @@ func (f *fleet) sync() {
 	defer f.mu.Unlock()
 	seen := map[string]bool{}
 	for _, m := range machines {
-		seen[m.ID] = true
-		n := f.nodes[m.ID]
+		seen[m.node()] = true
+		n := f.nodes[m.node()]
 		if n == nil && m.State != running {
 			continue
 		}
-		f.node(m.ID).want(wantOf(&m), m)
+		f.node(m.node()).want(wantOf(&m), m)
 	}
 	for name, n := range f.nodes {
 		if !seen[name] {

@@ -27,7 +27,9 @@ const (
 type machine struct {
 	ID         string       `json:"id"`
 	ProviderID string       `json:"provider_id"`
+	Node       string       `json:"node,omitempty"` // its name in Kubernetes; empty: ID
 	Zone       string       `json:"zone"`
+	Type       string       `json:"type,omitempty"` // empty: the group's
 	State      machineState `json:"state"`
 	Goal       goal         `json:"goal"`
 	LaunchedAt int64        `json:"launched_at"`
@@ -46,6 +48,9 @@ type machine struct {
 
 	BilledMillis int64 `json:"billed_millis"` // before StateSince
 }
+
+// node is the name of its Node object.
+func (m *machine) node() string { return or(m.Node, m.ID) }
 
 func (m *machine) enter(state machineState, at int64, due int64) {
 	if m.State != stopped {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"log"
@@ -17,6 +18,7 @@ import (
 
 type options struct {
 	kubeconfig, config, listen, state string
+	aws, ca, wire                     string
 	speed                             float64
 	seed                              uint64
 }
@@ -46,6 +48,9 @@ func parse(arguments []string) options {
 	flags.Float64Var(&o.speed, "speed", 1, "simulated seconds that pass in a real one")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the drawn delays")
 	flags.StringVar(&o.state, "state", "", "JSON file that keeps the cloud over a restart")
+	flags.StringVar(&o.aws, "aws", "", "loopback address at which the account speaks AWS's own APIs, over HTTPS")
+	flags.StringVar(&o.ca, "ca", "", "file for the certificate of the authority that HTTPS is signed by")
+	flags.StringVar(&o.wire, "wire", "", "file that gets a JSON line for each exchange at the clouds' own APIs")
 	flags.Parse(arguments)
 	if o.config == "" || o.speed <= 0 || flags.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "machines: --config FILE is needed, --speed is above 0, and there are no other words")
@@ -80,12 +85,53 @@ func serve(ctx context.Context, arguments []string) error {
 	}
 	go keepTime(ctx, k, t)
 	f := &front{cloud: k, traffic: t, fleet: fleet}
-	server := &http.Server{Handler: f.routes(), ReadHeaderTimeout: 10 * time.Second}
+	routes := f.routes()
+	if err := openDoors(ctx, k, o, routes); err != nil {
+		return err
+	}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	return serveOn(ctx, listener, routes)
+}
+
+// openDoors lets clouds speak their own protocols: HTTPS at addresses of their own, what is plain HTTP in plain.
+func openDoors(ctx context.Context, k *cloud, o options, plain *http.ServeMux) error {
+	if o.aws == "" {
+		return nil
+	}
+	if o.ca == "" {
+		return fmt.Errorf("--aws needs --ca FILE, which clients are to trust")
+	}
+	secure, err := serverTLS(o.ca)
+	if err != nil {
+		return err
+	}
+	log, err := openWire(o.wire)
+	if err != nil {
+		return err
+	}
+	return openDoor(ctx, "aws", o.aws, secure, openAWS(k, log, plain))
+}
+
+func openDoor(ctx context.Context, name, address string, secure *tls.Config, handler http.Handler) error {
+	listener, err := listenLoopback(address)
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := serveOn(ctx, tls.NewListener(listener, secure), handler); err != nil {
+			log.Printf("%s: %v", name, err)
+		}
+	}()
+	fmt.Printf("%s on https://%s\n", name, listener.Addr())
+	return nil
+}
+
+func serveOn(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
 		server.Close()
 	}()
-	fmt.Printf("listening on http://%s\n", listener.Addr())
 	if err := server.Serve(listener); err != http.ErrServerClosed {
 		return err
 	}

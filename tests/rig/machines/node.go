@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,13 +38,6 @@ func (k *cloud) snapshot() (list []snapshot) {
 		}
 	}
 	return list
-}
-
-// machineOf takes simulated:///GROUP/ID apart.
-func machineOf(providerID string) (id, group string, ok bool) {
-	rest, ok := strings.CutPrefix(providerID, "simulated:///")
-	group, id, found := strings.Cut(rest, "/")
-	return id, group, ok && found
 }
 
 // node is a machine's kubelet and its Node object. One goroutine, loop, does all that it is asked, in order.

@@ -13,7 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const leaseNamespace = "kube-node-lease"
+const (
+	leaseNamespace  = "kube-node-lease"
+	groupAnnotation = "rig.preheat.dev/group" // tells a later run whose node this is
+)
 
 // devices are the resources that the device plugin brings.
 func (g *groupConfig) devices() core.ResourceList {
@@ -54,24 +57,28 @@ func (n *node) ensure(ctx context.Context) bool {
 func (m *snapshot) object() *core.Node {
 	g := m.conf
 	labels := map[string]string{
-		"kubernetes.io/hostname":           m.ID,
+		"kubernetes.io/hostname":           m.node(),
 		"kubernetes.io/os":                 "linux",
 		"kubernetes.io/arch":               "amd64",
-		"node.kubernetes.io/instance-type": g.InstanceType,
+		"node.kubernetes.io/instance-type": or(m.Type, g.InstanceType),
 		"topology.kubernetes.io/zone":      m.Zone,
 		"topology.kubernetes.io/region":    "simulated",
+	}
+	for key, value := range g.cloudLabels() {
+		labels[key] = value
 	}
 	for key, value := range g.Labels {
 		labels[key] = value
 	}
 	node := &core.Node{
-		ObjectMeta: meta.ObjectMeta{Name: m.ID, Labels: labels},
-		Spec:       core.NodeSpec{ProviderID: m.ProviderID},
+		ObjectMeta: meta.ObjectMeta{Name: m.node(), Labels: labels,
+			Annotations: map[string]string{groupAnnotation: g.Name}},
+		Spec: core.NodeSpec{ProviderID: m.ProviderID},
 		Status: core.NodeStatus{
 			Capacity: g.capacity(), Allocatable: g.allocatable(),
 			Conditions: conditions(false, "the kubelet starts"),
 			Addresses: []core.NodeAddress{{Type: core.NodeInternalIP, Address: "127.0.0.1"},
-				{Type: core.NodeHostName, Address: m.ID}},
+				{Type: core.NodeHostName, Address: m.node()}},
 			NodeInfo: core.NodeSystemInfo{KubeletVersion: "v1.36.2", OperatingSystem: "linux", Architecture: "amd64",
 				ContainerRuntimeVersion: "containerd://1.7.27", OSImage: "simulated", KernelVersion: "6.1.141",
 				MachineID: m.ID, SystemUUID: m.ID, BootID: m.ID},

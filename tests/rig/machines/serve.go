@@ -17,7 +17,7 @@ type front struct {
 	fleet   *fleet // nil without an API server
 }
 
-func (f *front) routes() http.Handler {
+func (f *front) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/groups", f.listGroups)
 	mux.HandleFunc("GET /v1/groups/{name}", f.describe)
