@@ -157,11 +157,7 @@ static bool is_complete(const struct scraper *s)
 	return true;
 }
 
-struct kv_mean {
-	int64_t sum, count;
-};
-
-static void add_level(const struct scraper *s, const struct target *t, struct pool_reading *r, struct kv_mean *kv)
+static void add_level(struct scraper *s, const struct target *t, struct pool_reading *r)
 {
 	r->expected += t->is_ready;
 	if (t->answered != s->round)
@@ -173,48 +169,18 @@ static void add_level(const struct scraper *s, const struct target *t, struct po
 		return;
 	}
 	r->running += t->content.running;
-	if (t->content.kv_permille == SCRAPE_NOT_TOLD)
-		return;
-	kv->sum += t->content.kv_permille;
-	kv->count++;
+	round_add_kv(&s->sums, t->content.kv_permille);
 }
 
-static int64_t told(const struct round_sums *sums, enum engine_quantity q)
+static struct pool_reading sum_up(struct scraper *s)
 {
-	return sums->is_told[q] ? (sums->added[q] + 500) / 1000 : SCRAPE_NOT_TOLD;
-}
-
-static int64_t counted(const struct round_sums *sums, enum engine_quantity q)
-{
-	return (sums->added[q] + 500) / 1000;
-}
-
-static struct pool_reading sum_up(const struct scraper *s)
-{
-	const struct round_sums *sums = &s->sums;
 	struct pool_reading r = { .at = clock_now(s->clock) };
-	struct kv_mean kv = { 0 };
 
 	for (size_t i = 0; i < s->target_count; i++)
-		add_level(s, s->targets[i], &r, &kv);
+		add_level(s, s->targets[i], &r);
 	r.ready = r.expected;
-	r.started = told(sums, ENGINE_STARTED);
-	r.late = sums->is_late_told ? sums->late / 1000 : SCRAPE_NOT_TOLD;
-	r.completed = counted(sums, ENGINE_COMPLETED);
-	r.prompt_tokens = counted(sums, ENGINE_PROMPT_TOKENS);
-	r.output_tokens = counted(sums, ENGINE_OUTPUT_TOKENS);
-	r.inter_token_latency_us = SCRAPE_NOT_TOLD;
-	if (sums->added[ENGINE_LATENCY_COUNT] >= 1000)
-		r.inter_token_latency_us =
-			(int64_t)((__int128)sums->added[ENGINE_LATENCY_SUM] * 1000 / sums->added[ENGINE_LATENCY_COUNT]);
-	r.kv_cache_permille = kv.count ? kv.sum / kv.count : SCRAPE_NOT_TOLD;
+	round_tell(&s->sums, &r);
 	return r;
-}
-
-/* What interpolation left below one request goes into the next round. */
-static void clear_sums(struct scraper *s)
-{
-	s->sums = (struct round_sums){ .late = s->sums.late % 1000 };
 }
 
 static void next_round(struct scraper *s, millis now)
@@ -243,7 +209,7 @@ static void tell(struct scraper *s)
 {
 	struct pool_reading r = sum_up(s);
 
-	clear_sums(s);
+	round_clear(&s->sums);
 	s->settings.on_reading(s, &r);
 }
 

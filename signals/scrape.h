@@ -13,35 +13,16 @@
  * Counters are kept series by series. One that is lower than before
  * belongs to a restarted server and counts from 0; a replica's first page
  * gives levels and no differences; what a replica did while it was silent
- * for longer than SCRAPE_GAP intervals counts at its mean rate, one
+ * for longer than READING_GAP intervals counts at its mean rate, one
  * interval's worth. A replica that is no longer a target is forgotten.
  */
 #pragma once
 #include "base/clock.h"
 #include "base/net/http.h"
 #include "signals/engine.h"
+#include "signals/reading.h"
 
 struct scraper;
-
-#define SCRAPE_NOT_TOLD INT64_MIN
-
-enum { SCRAPE_GAP = 3 };
-
-/* One round of a pool. Levels are of those that answered in it; counters are differences to the round before. */
-struct pool_reading {
-	millis at;		  /* clock_now() at the end of the round */
-	int64_t expected;	  /* replicas that may start requests: readings that were due */
-	int64_t fresh;		  /* of them: answered, and made sense; 0 with expected > 0: nothing is known */
-	int64_t ready;		  /* replicas that may start requests */
-	int64_t running;	  /* sequences on them */
-	int64_t running_draining; /* sequences on all others */
-	int64_t waiting;	  /* requests that wait for a slot, on any */
-	int64_t started;	  /* SCRAPE_NOT_TOLD when no replica told it a second time */
-	int64_t late;		  /* waited longer than the objective; told by vLLM when they end; or SCRAPE_NOT_TOLD */
-	int64_t completed, prompt_tokens, output_tokens;
-	int64_t inter_token_latency_us; /* mean over the tokens of the round, or SCRAPE_NOT_TOLD */
-	int64_t kv_cache_permille;	/* mean over the ready replicas that told it, or SCRAPE_NOT_TOLD */
-};
 
 struct scrape_settings {
 	const char *pool; /* for messages; copied */

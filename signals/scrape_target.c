@@ -60,22 +60,9 @@ static bool on_chunk(struct http_request *r, const char *bytes, size_t len)
 	return page_feed(t->page, bytes, len, &r->error) || error_wrap(&r->error, "%s", t->url);
 }
 
-/* What it did while it was silent for long is not news of this round. */
-static int64_t of_this_round(const struct scraper *s, int64_t added, millis elapsed)
-{
-	if (elapsed <= SCRAPE_GAP * s->settings.interval)
-		return added;
-	return (int64_t)((__int128)added * s->settings.interval / elapsed);
-}
-
 static void add_tally(struct scraper *s, const struct tally *t, millis elapsed)
 {
-	for (int q = 0; q < ENGINE_QUANTITY_COUNT; q++) {
-		s->sums.is_told[q] |= t->is_told[q];
-		s->sums.added[q] += of_this_round(s, t->added[q], elapsed);
-	}
-	s->sums.late += of_this_round(s, t->late, elapsed);
-	s->sums.is_late_told |= t->is_late_told;
+	round_add(&s->sums, t, elapsed, s->settings.interval);
 	if (!t->is_late_told)
 		return;
 	s->has_edges = true;

@@ -1,7 +1,7 @@
 /* Private to the scraper: a pool's round (scrape.c) and one replica in it (scrape_target.c). */
 #pragma once
+#include "signals/round.h"
 #include "signals/scrape.h"
-#include "signals/tally.h"
 
 struct target {
 	char *key, *url;
@@ -15,13 +15,6 @@ struct target {
 	struct page_content content;
 	millis content_at; /* clock_mono() */
 	struct scrape_state state;
-};
-
-/* Of the round under way; requests in thousandths. */
-struct round_sums {
-	bool is_told[ENGINE_QUANTITY_COUNT], is_late_told;
-	int64_t added[ENGINE_QUANTITY_COUNT];
-	int64_t late;
 };
 
 struct scraper {

@@ -31,7 +31,7 @@ void observe_reading(struct scraper *s, const struct pool_reading *r)
 				   .running_draining = r->running_draining,
 				   .waiting = r->waiting,
 				   .started = r->started,
-				   .late = r->late == SCRAPE_NOT_TOLD ? 0 : r->late,
+				   .late = r->late == READING_NOT_TOLD ? 0 : r->late,
 				   .completed = r->completed,
 				   .prompt_tokens = r->prompt_tokens,
 				   .output_tokens = r->output_tokens };
@@ -41,11 +41,11 @@ void observe_reading(struct scraper *s, const struct pool_reading *r)
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
 	add_scrape(p, &in);
-	if (r->inter_token_latency_us != SCRAPE_NOT_TOLD) {
+	if (r->inter_token_latency_us != READING_NOT_TOLD) {
 		p->itl_sum += r->inter_token_latency_us;
 		p->itl_count++;
 	}
-	if (r->kv_cache_permille != SCRAPE_NOT_TOLD) {
+	if (r->kv_cache_permille != READING_NOT_TOLD) {
 		p->kv_sum += r->kv_cache_permille;
 		p->kv_count++;
 	}

@@ -27,10 +27,10 @@ static void a_round_is_the_sum_of_its_pods(void **state)
 	assert_int_equal(r.waiting, 3);
 	assert_int_equal(r.kv_cache_permille, 500);
 	/* A first page gives no differences. */
-	assert_int_equal(r.started, SCRAPE_NOT_TOLD);
-	assert_int_equal(r.late, SCRAPE_NOT_TOLD);
+	assert_int_equal(r.started, READING_NOT_TOLD);
+	assert_int_equal(r.late, READING_NOT_TOLD);
 	assert_int_equal(r.completed, 0);
-	assert_int_equal(r.inter_token_latency_us, SCRAPE_NOT_TOLD);
+	assert_int_equal(r.inter_token_latency_us, READING_NOT_TOLD);
 
 	work(&p->pods[0], 5);
 	work(&p->pods[2], 7);
@@ -47,7 +47,7 @@ static void a_round_is_the_sum_of_its_pods(void **state)
 	r = fake_pool_round(p);
 	assert_int_equal(r.started, 0);
 	assert_int_equal(r.completed, 0);
-	assert_int_equal(r.inter_token_latency_us, SCRAPE_NOT_TOLD);
+	assert_int_equal(r.inter_token_latency_us, READING_NOT_TOLD);
 	fake_pool_close(p);
 }
 
@@ -59,7 +59,7 @@ static void no_pods_are_a_reading_too(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct pool_reading r = fake_pool_round(p);
 		assert_int_equal(r.expected + r.fresh + r.running + r.waiting + r.completed, 0);
-		assert_int_equal(r.started, SCRAPE_NOT_TOLD);
+		assert_int_equal(r.started, READING_NOT_TOLD);
 	}
 	fake_pool_close(p);
 }
@@ -179,8 +179,8 @@ static void total_darkness_tells_nothing(void **state)
 	assert_int_equal(r.fresh, 0);
 	assert_int_equal(r.ready, 4);
 	assert_int_equal(r.running, 0);
-	assert_int_equal(r.started, SCRAPE_NOT_TOLD);
-	assert_int_equal(r.kv_cache_permille, SCRAPE_NOT_TOLD);
+	assert_int_equal(r.started, READING_NOT_TOLD);
+	assert_int_equal(r.kv_cache_permille, READING_NOT_TOLD);
 	fake_pool_close(p);
 }
 
@@ -491,7 +491,7 @@ static void random_pools_are_never_overstated(void **state)
 			assert_true(reading.fresh <= reading.expected && reading.expected <= (int64_t)p->count);
 			assert_true(reading.running >= 0 && reading.running <= 100 * reading.fresh);
 			assert_true(reading.completed >= 0 && reading.waiting >= 0);
-			assert_true(reading.started >= 0 || reading.started == SCRAPE_NOT_TOLD);
+			assert_true(reading.started >= 0 || reading.started == READING_NOT_TOLD);
 		}
 		if (told > done)
 			print_message("seed %" PRIu64 "\n", seed);
