@@ -4,6 +4,7 @@
 #include "base/net/server.h"
 #include "base/terminal.h"
 #include "controller/commands/access.h"
+#include "controller/commands/tracing.h"
 #include "controller/loop/controller.h"
 #include "controller/web/metrics.h"
 #include "controller/web/web.h"
@@ -84,6 +85,7 @@ static const struct option_row rows[] = {
 struct running {
 	struct clock clock;
 	struct access access;
+	struct tracing tracing;
 	struct arena arena;
 	struct manifest manifest;
 	struct server *server;
@@ -252,6 +254,16 @@ static void name_ourselves(struct running *r)
 		 options.is_dry_run ? " --dry-run" : "");
 }
 
+/* Of one cluster and lease the same in all replicas, so that one trace spans a change of leader. */
+static uint64_t seed_of(const struct running *r)
+{
+	char name[600];
+
+	snprintf(name, sizeof name, "%s %s %s", api_server(r->access.api), r->access.namespace, options.lease);
+	struct random stream = random_stream(0, name);
+	return random_next(&stream);
+}
+
 static bool start(struct running *r, struct error *e)
 {
 	r->web = web_open(r->access.loop, options.listen, e);
@@ -260,6 +272,8 @@ static bool start(struct running *r, struct error *e)
 	make_key(r->key);
 	name_ourselves(r);
 	web_serve_replica(r->web, r->key, export, r);
+	if (!tracing_open(&r->tracing, r->access.loop, r->access.http, r->identity, e))
+		return false;
 	r->controller =
 		controller_open(&(struct controller_settings){ .loop = r->access.loop,
 							       .http = r->access.http,
@@ -281,6 +295,8 @@ static bool start(struct running *r, struct error *e)
 							       .lease_duration = options.duration,
 							       .lease_renew = options.renew,
 							       .lease_retry = options.retry,
+							       .traces = r->tracing.otlp,
+							       .trace_seed = seed_of(r),
 							       .on_failure = failed,
 							       .user = r },
 				e);
@@ -306,6 +322,7 @@ static int run_until_stopped(const struct command *c, struct running *r)
 	if (ok)
 		loop_run(r->access.loop);
 	web_close(r->web);
+	tracing_close(&r->tracing, r->access.loop);
 	signal_watch_stop(&r->term);
 	signal_watch_stop(&r->interrupt);
 	while (api_active(r->access.api) && loop_once(r->access.loop))

@@ -13,6 +13,7 @@ struct api;
 struct controller;
 struct http;
 struct loop;
+struct otlp;
 
 struct controller_settings {
 	struct loop *loop;
@@ -34,6 +35,9 @@ struct controller_settings {
 	const char *identity;  /* of this replica */
 	const char *address;   /* where followers find controller_export(), ending in a query; "" for none */
 	millis lease_duration, lease_renew, lease_retry; /* 0: 15, 10, 2 s */
+
+	struct otlp *traces; /* where spans go; NULL: nowhere */
+	uint64_t trace_seed; /* of their ids: another for each cluster */
 
 	/* The published value changed: a tick is over, or the role is another. */
 	void (*on_publish)(void *user, const struct published *p);

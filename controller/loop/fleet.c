@@ -1,4 +1,5 @@
 #include "controller/loop/parts.h"
+#include "controller/loop/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,16 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 	return true;
 }
 
+static void called(void *user, const struct node_group *g, const struct provider_call *call, millis from)
+{
+	trace_call(user, g, call, from);
+}
+
+static void heard(void *user, const struct start *s, const struct event_input *event, millis at)
+{
+	trace_start(user, s, event, at);
+}
+
 static bool may_act(void *user)
 {
 	return lead_may_act(user);
@@ -185,7 +196,10 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .runs_work = works,
 					     .may_act = may_act,
 					     .changed = act_soon,
+					     .called = called,
 					     .user = c };
+	c->starts.heard = heard;
+	c->starts.user = c;
 	c->pools = calloc(fleet->pool_count + 1, sizeof *c->pools);
 	c->groups = calloc(fleet->group_count + 1, sizeof *c->groups);
 	c->published_pools = calloc(fleet->pool_count + 1, sizeof *c->published_pools);

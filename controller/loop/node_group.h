@@ -13,6 +13,7 @@
 #include "providers/provider.h"
 
 struct history;
+struct node_group;
 
 enum { TOKEN_MAX = 95 };
 
@@ -41,6 +42,8 @@ struct group_context {
 	bool (*may_act)(void *user);
 	/* Something changed that the loop wants to act on soon. */
 	void (*changed)(void *user);
+	/* A call that changes the cloud is over; it was begun at `from`. May be NULL. */
+	void (*called)(void *user, const struct node_group *g, const struct provider_call *c, millis from);
 	void *user;
 };
 
@@ -52,6 +55,7 @@ struct operation {
 	const char **ids;
 	size_t id_count;
 	int attempts;
+	millis sent_at; /* clock_now */
 	bool is_sent, is_uncertain;
 };
 

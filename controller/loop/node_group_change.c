@@ -100,6 +100,8 @@ static void changed(struct provider_call *c)
 	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
 	g->trouble = why;
+	if (g->context->called)
+		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	provider_call_release(c);
 	if (g->is_stopped)
 		operation_forget(g); /* the intent stays open for whoever goes on */
@@ -130,6 +132,7 @@ static void send(struct node_group *g)
 
 	o->attempts++;
 	o->is_sent = true;
+	o->sent_at = clock_now(g->context->clock);
 	g->is_changing = true;
 	g->is_look_stale |= g->is_looking;
 	g->change = (struct provider_call){ .verb = o->verb,

@@ -126,7 +126,8 @@ struct controller {
 	struct history *history;
 	struct memory *memory;
 	int64_t tick;
-	millis due; /* clock_mono of the next tick */
+	int64_t traced; /* spans of starts so far */
+	millis due;	/* clock_mono of the next tick */
 	struct timer ticker, soon;
 	struct arena arena, kept; /* of the present tick; of what is published */
 	struct snapshot snapshot;

@@ -127,15 +127,18 @@ void starts_events_taken(struct starts *s)
 	s->event_count = 0;
 }
 
-static void tell(struct starts *s, const struct start *t, enum event_kind what, enum stage stage, int64_t value)
+static void tell(struct starts *s, const struct start *t, enum event_kind what, int64_t value, millis at)
 {
-	starts_add_event(s, t->pool,
-			 &(struct event_input){ .group = t->group,
-						.what = (int64_t)what,
-						.kind = (int64_t)t->kind,
-						.stage = (int64_t)stage,
-						.value = value,
-						.count = 1 });
+	struct event_input event = { .group = t->group,
+				     .what = (int64_t)what,
+				     .kind = (int64_t)t->kind,
+				     .stage = (int64_t)(t->stage < STAGE_COUNT ? t->stage : STAGE_LOAD),
+				     .value = value,
+				     .count = 1 };
+
+	starts_add_event(s, t->pool, &event);
+	if (s->heard)
+		s->heard(s->user, t, &event, at);
 }
 
 /* Times of different clocks may overlap by the whole second that objects are stamped with. */
@@ -148,7 +151,7 @@ static void stage_ends(struct starts *s, struct start *t, millis at)
 {
 	at = not_before(at, t->stage_since);
 	if (!t->is_adopted)
-		tell(s, t, EVENT_STAGE, t->stage, at - t->stage_since);
+		tell(s, t, EVENT_STAGE, at - t->stage_since, at);
 	t->is_adopted = false;
 	t->stage++;
 	t->stage_since = at;
@@ -164,8 +167,7 @@ static void serves(struct starts *s, size_t index, millis at)
 {
 	struct start *t = &s->items[index];
 
-	tell(s, t, EVENT_SERVING, t->stage < STAGE_COUNT ? t->stage : STAGE_LOAD,
-	     not_before(at, t->asked_at) - t->asked_at);
+	tell(s, t, EVENT_SERVING, not_before(at, t->asked_at) - t->asked_at, not_before(at, t->asked_at));
 	starts_drop(s, index);
 }
 
@@ -217,7 +219,7 @@ void starts_machine_stopped(struct starts *s, const char *machine, millis at)
 
 void starts_refuse(struct starts *s, size_t index, enum error_kind why)
 {
-	tell(s, &s->items[index], EVENT_REFUSED, s->items[index].stage, (int64_t)why);
+	tell(s, &s->items[index], EVENT_REFUSED, (int64_t)why, 0);
 	starts_drop(s, index);
 }
 
@@ -225,7 +227,7 @@ void starts_stuck(struct starts *s, size_t index, millis at)
 {
 	struct start *t = &s->items[index];
 
-	tell(s, t, EVENT_STUCK, t->stage, not_before(at, t->asked_at) - t->asked_at);
+	tell(s, t, EVENT_STUCK, not_before(at, t->asked_at) - t->asked_at, not_before(at, t->asked_at));
 	starts_drop(s, index);
 }
 

@@ -33,6 +33,9 @@ struct starts {
 	size_t count, room;
 	struct start_event *events; /* since starts_events_taken */
 	size_t event_count, event_room;
+	/* Told each of its events when it comes; at: its end, 0 for a refusal. May be NULL. */
+	void (*heard)(void *user, const struct start *s, const struct event_input *event, millis at);
+	void *user;
 };
 
 /* When a machine's node passed its stages, 0 where it has not. */

@@ -1,5 +1,6 @@
 #include "controller/loop/parts.h"
 
+#include "controller/loop/trace.h"
 #include "controller/recall/recall.h"
 
 #include <string.h>
@@ -54,6 +55,9 @@ static void count_requests(struct live_pool *p, const struct pool_decision *d)
 
 static void note_changes(struct controller *c)
 {
+	char trace[TRACE_ID_TEXT];
+	bool is_traced = trace_id(c, trace);
+
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
 		struct live_pool *p = &c->pools[i];
 		int64_t size = c->plan.pools[i].decision.decided;
@@ -66,12 +70,14 @@ static void note_changes(struct controller *c)
 		p->changed_to = p->published_size = size;
 		log_info(c->settings.is_dry_run ? "would-change" : "decided", LOG_S("pool", fleet_of(c)->pools[i].name),
 			 LOG_I("from", p->changed_from), LOG_I("to", size),
-			 LOG_S("held_by", limit_name((enum limit)c->plan.pools[i].decision.held_by)), LOG_END);
+			 LOG_S("held_by", limit_name((enum limit)c->plan.pools[i].decision.held_by)),
+			 is_traced ? LOG_S("trace_id", trace) : LOG_END, LOG_END);
 	}
 }
 
 static void tick(struct controller *c)
 {
+	int64_t begun = microseconds();
 	struct error e = { 0 };
 
 	c->published.tick_begun_mono = clock_mono(c->clock);
@@ -91,6 +97,7 @@ static void tick(struct controller *c)
 	c->published.ticks++;
 	c->published.tick_ended_mono = clock_mono(c->clock);
 	publish(c);
+	trace_tick(c, microseconds() - begun);
 	events_of_tick(c);
 	observe_taken(c);
 	retain_some(c);
