@@ -90,6 +90,8 @@ func (k *cloud) christen(g *group, m *machine) {
 	switch {
 	case g.conf.EKS != nil:
 		christenInstance(g, m)
+	case g.conf.AKS != nil:
+		christenVirtualMachine(g, m)
 	}
 }
 

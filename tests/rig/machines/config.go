@@ -13,7 +13,8 @@ import (
 type config struct {
 	Groups []*groupConfig `json:"groups"`
 	Pools  []*poolConfig  `json:"pools"`
-	AWS    *awsConfig     `json:"aws"` // the account of all groups with eks
+	AWS    *awsConfig     `json:"aws"`   // the account of all groups with eks
+	Azure  *azureConfig   `json:"azure"` // the tenant of all groups with aks
 	Faults []fault        `json:"faults"`
 }
 
@@ -37,6 +38,7 @@ type groupConfig struct {
 	SpotNotice   duration          `json:"spot_notice"`
 	SpotTaint    taintConfig       `json:"spot_taint"`
 	EKS          *eksConfig        `json:"eks"` // a node group of EKS, which AWS's API alone changes
+	AKS          *aksConfig        `json:"aks"` // an agent pool of AKS, which ARM alone changes
 }
 
 type taintConfig struct {
@@ -118,6 +120,9 @@ func (c *config) complete(folder string) error {
 	if err := c.completeAWS(); err != nil {
 		return fmt.Errorf("aws: %w", err)
 	}
+	if err := c.completeAzure(folder); err != nil {
+		return fmt.Errorf("azure: %w", err)
+	}
 	for _, p := range c.Pools {
 		if err := p.complete(folder); err != nil {
 			return fmt.Errorf("pool %q: %w", p.Name, err)
@@ -163,11 +168,13 @@ func (g *groupConfig) complete() error {
 	return nil
 }
 
-// cloudLabels are those that the group's cloud gives its nodes.
-func (g *groupConfig) cloudLabels() map[string]string {
+// cloudLabels are those that the group's cloud gives its nodes in a zone.
+func (g *groupConfig) cloudLabels(zone string) map[string]string {
 	switch {
 	case g.EKS != nil:
 		return g.EKS.labels()
+	case g.AKS != nil:
+		return g.AKS.labels(zone)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 
 type options struct {
 	kubeconfig, config, listen, state string
-	aws, ca, wire                     string
+	aws, azure, ca, wire              string
 	speed                             float64
 	seed                              uint64
 }
@@ -49,6 +49,7 @@ func parse(arguments []string) options {
 	flags.Uint64Var(&o.seed, "seed", 1, "of the drawn delays")
 	flags.StringVar(&o.state, "state", "", "JSON file that keeps the cloud over a restart")
 	flags.StringVar(&o.aws, "aws", "", "loopback address at which the account speaks AWS's own APIs, over HTTPS")
+	flags.StringVar(&o.azure, "azure", "", "loopback address at which the tenant speaks Azure's own APIs, over HTTPS")
 	flags.StringVar(&o.ca, "ca", "", "file for the certificate of the authority that HTTPS is signed by")
 	flags.StringVar(&o.wire, "wire", "", "file that gets a JSON line for each exchange at the clouds' own APIs")
 	flags.Parse(arguments)
@@ -86,7 +87,7 @@ func serve(ctx context.Context, arguments []string) error {
 	go keepTime(ctx, k, t)
 	f := &front{cloud: k, traffic: t, fleet: fleet}
 	routes := f.routes()
-	if err := openDoors(ctx, k, o, routes); err != nil {
+	if err := openDoors(ctx, f, o, routes); err != nil {
 		return err
 	}
 	fmt.Printf("listening on http://%s\n", listener.Addr())
@@ -94,12 +95,12 @@ func serve(ctx context.Context, arguments []string) error {
 }
 
 // openDoors lets clouds speak their own protocols: HTTPS at addresses of their own, what is plain HTTP in plain.
-func openDoors(ctx context.Context, k *cloud, o options, plain *http.ServeMux) error {
-	if o.aws == "" {
+func openDoors(ctx context.Context, f *front, o options, plain *http.ServeMux) error {
+	if o.aws == "" && o.azure == "" {
 		return nil
 	}
 	if o.ca == "" {
-		return fmt.Errorf("--aws needs --ca FILE, which clients are to trust")
+		return fmt.Errorf("--aws and --azure need --ca FILE, which clients are to trust")
 	}
 	secure, err := serverTLS(o.ca)
 	if err != nil {
@@ -109,7 +110,15 @@ func openDoors(ctx context.Context, k *cloud, o options, plain *http.ServeMux) e
 	if err != nil {
 		return err
 	}
-	return openDoor(ctx, "aws", o.aws, secure, openAWS(k, log, plain))
+	if o.aws != "" {
+		if err := openDoor(ctx, "aws", o.aws, secure, openAWS(f.cloud, log, plain)); err != nil {
+			return err
+		}
+	}
+	if o.azure != "" {
+		return openDoor(ctx, "azure", o.azure, secure, openAzure(f, log, plain))
+	}
+	return nil
 }
 
 func openDoor(ctx context.Context, name, address string, secure *tls.Config, handler http.Handler) error {

@@ -64,7 +64,7 @@ func (m *snapshot) object() *core.Node {
 		"topology.kubernetes.io/zone":      m.Zone,
 		"topology.kubernetes.io/region":    "simulated",
 	}
-	for key, value := range g.cloudLabels() {
+	for key, value := range g.cloudLabels(m.Zone) {
 		labels[key] = value
 	}
 	for key, value := range g.Labels {
