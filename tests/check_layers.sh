@@ -34,6 +34,8 @@ sqlite3.h state
 yajl/ base
 yaml.h base
 zlib.h base
+expat.h base
+openssl/ base
 curl/ base/net
 ev.h base/net
 microhttpd.h base/net
@@ -55,6 +57,7 @@ unbanned='
 base/terminal.c getenv
 base/zone.c getenv
 controller/commands/access.c getenv
+providers/aws/environment.c getenv
 '
 
 longest=600

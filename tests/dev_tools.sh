@@ -8,7 +8,8 @@
 		libyajl-dev:/usr/include/yajl/yajl_parse.h libyaml-dev:/usr/include/yaml.h
 		libsqlite3-dev:/usr/include/sqlite3.h zlib1g-dev:/usr/include/zlib.h
 		libcurl4-openssl-dev:curl-config libev-dev:/usr/include/ev.h
-		libmicrohttpd-dev:/usr/include/microhttpd.h openssl:openssl
+		libmicrohttpd-dev:/usr/include/microhttpd.h libexpat1-dev:/usr/include/expat.h
+		libssl-dev:/usr/include/openssl/evp.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
 	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
