@@ -18,18 +18,25 @@ static const struct engine_metric tgi[] = {
 static const struct engine_metric triton[] = {
 #include "signals/engines/triton.def"
 };
+static const struct engine_metric llamacpp[] = {
+#include "signals/engines/llamacpp.def"
+};
+static const struct engine_metric dynamo[] = {
+#include "signals/engines/dynamo.def"
+};
 
 #define METRICS(rows_)                                                    \
 	{                                                                 \
 		.rows = (rows_), .count = sizeof(rows_) / sizeof *(rows_) \
 	}
 
-static const struct engine_metrics metrics[ENGINE_COUNT] = { METRICS(vllm), METRICS(sglang), METRICS(tgi),
-							     METRICS(triton) };
-_Static_assert(sizeof vllm <= ENGINE_ROWS * sizeof *vllm && sizeof sglang <= ENGINE_ROWS * sizeof *sglang,
+static const struct engine_metrics metrics[ENGINE_COUNT] = { METRICS(vllm),   METRICS(sglang),	 METRICS(tgi),
+							     METRICS(triton), METRICS(llamacpp), METRICS(dynamo) };
+_Static_assert(sizeof vllm <= ENGINE_ROWS * sizeof *vllm && sizeof sglang <= ENGINE_ROWS * sizeof *sglang &&
+		       sizeof dynamo <= ENGINE_ROWS * sizeof *dynamo,
 	       "an engine has at most ENGINE_ROWS rows");
 
-static const char *const engine_texts[ENGINE_COUNT] = { "vllm", "sglang", "tgi", "triton" };
+static const char *const engine_texts[ENGINE_COUNT] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo" };
 
 struct engine_metrics engine_metrics(enum engine engine)
 {

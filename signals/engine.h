@@ -6,7 +6,7 @@
 #include "signals/exposition.h"
 
 /* In the order of the manifest's signals.engine. */
-enum engine { ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TGI, ENGINE_TRITON, ENGINE_COUNT };
+enum engine { ENGINE_VLLM, ENGINE_SGLANG, ENGINE_TGI, ENGINE_TRITON, ENGINE_LLAMACPP, ENGINE_DYNAMO, ENGINE_COUNT };
 
 enum engine_quantity {
 	ENGINE_RUNNING,	      /* gauge: sequences running */

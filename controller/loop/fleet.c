@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_TRITON == (int)ENGINE_TRITON,
+_Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_DYNAMO == (int)ENGINE_DYNAMO,
 	       "the manifest and the signals count engines alike");
 
 /* How each provider marks the nodes of a group. */

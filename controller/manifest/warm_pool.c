@@ -11,7 +11,7 @@ static const char *const kinds[] = { "WarmPool", NULL };
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
-static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "pods", NULL };
+static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "pods", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "metric", NULL };
 static const char *const providers[] = { "simulated", "eks", "aks", NULL };
 

@@ -53,7 +53,16 @@ struct prometheus_text {
 	struct schema_labels labels;
 };
 
-enum source_choice { SOURCE_VLLM, SOURCE_SGLANG, SOURCE_TGI, SOURCE_TRITON, SOURCE_PODS, SOURCE_COUNT };
+enum source_choice {
+	SOURCE_VLLM,
+	SOURCE_SGLANG,
+	SOURCE_TGI,
+	SOURCE_TRITON,
+	SOURCE_LLAMACPP,
+	SOURCE_DYNAMO,
+	SOURCE_PODS,
+	SOURCE_COUNT
+};
 
 struct signals_text {
 	const struct yaml_node *node;

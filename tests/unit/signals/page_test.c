@@ -119,6 +119,23 @@ static const struct golden golden[] = {
 	  "trtllm_request_queue_time_seconds_bucket{le=\"0.3\"} 100\ntrtllm_request_queue_time_seconds_count 150\n"
 	  "trtllm_time_per_output_token_seconds_sum 9\ntrtllm_time_per_output_token_seconds_count 900\n",
 	  7, 8, 300, 160, 150, 150, -1, -1, 9, 900, 1 },
+	{ "llama.cpp", ENGINE_LLAMACPP,
+	  "# TYPE llamacpp:prompt_tokens_total counter\nllamacpp:prompt_tokens_total 3210\n"
+	  "llamacpp:prompt_seconds_total 4.5\nllamacpp:tokens_predicted_total 640\n"
+	  "llamacpp:tokens_predicted_seconds_total 16\nllamacpp:predicted_tokens_seconds 40\n"
+	  "llamacpp:requests_processing 3\nllamacpp:requests_deferred 1\nllamacpp:n_busy_slots_per_decode 2.5\n",
+	  3, 1, INT64_MIN, -1, -1, -1, 3210, 640, 16, 640, 0 },
+	{ "a worker of Dynamo with vllm inside", ENGINE_DYNAMO,
+	  "dynamo_component_inflight_requests{dynamo_component=\"backend\",dynamo_endpoint=\"generate\"} 9\n"
+	  "dynamo_component_requests_total{dynamo_component=\"backend\",dynamo_endpoint=\"generate\"} 123\n"
+	  "vllm:num_requests_running{model_name=\"m\"} 7\nvllm:num_requests_waiting{model_name=\"m\"} 2\n"
+	  "vllm:kv_cache_usage_perc{model_name=\"m\"} 0.5\nvllm:request_success_total{finished_reason=\"stop\"} 120\n"
+	  "vllm:time_to_first_token_seconds_count{model_name=\"m\"} 130\n",
+	  7, 2, 500, 130, -1, 120, -1, -1, -1, -1, 0 },
+	{ "a worker of Dynamo with sglang inside", ENGINE_DYNAMO,
+	  "dynamo_component_requests_total 123\nsglang:num_running_reqs 4\nsglang:num_queue_reqs 0\n"
+	  "sglang:token_usage 0.25\n",
+	  4, 0, 250, -1, -1, 123, -1, -1, -1, -1, 0 },
 };
 
 static void pages_of_each_engine_are_understood(void **state)
@@ -267,7 +284,7 @@ static void engines_have_names_and_both_levels(void **state)
 		assert_true(seen & 1U << ENGINE_RUNNING && seen & 1U << ENGINE_WAITING);
 	}
 	enum engine found;
-	assert_false(engine_find("llama.cpp", &found));
+	assert_false(engine_find("exllama", &found));
 }
 
 int main(void)
