@@ -18,6 +18,7 @@ struct db_schema {
 	int32_t application_id;
 	const char *const *migrations; /* append only: released entries never change */
 	int count;
+	int readable_from; /* so many migrations are enough for reading; what came later may be missing then */
 };
 
 /* Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure: ERROR_CONFLICT
@@ -25,11 +26,13 @@ struct db_schema {
 struct db *db_open(const char *path, const struct db_schema *schema, struct error *e);
 /*
  * Opens for reading, also while another process writes; never makes a file
- * and never leaves one behind. The schema must be exactly the newest.
+ * and never leaves one behind. The schema must be readable: ask
+ * db_has_table() for what came later.
  */
 struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e);
 void db_close(struct db *db); /* takes NULL; what is not committed is rolled back */
 const char *db_path(const struct db *db);
+bool db_has_table(struct db *db, const char *name, bool *has, struct error *e) MUST_USE;
 
 bool db_begin(struct db *db, struct error *e) MUST_USE;
 bool db_commit(struct db *db, struct error *e) MUST_USE;

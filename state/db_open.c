@@ -25,6 +25,19 @@ static bool read_number(struct db *db, const char *sql, int64_t *value, struct e
 	return true;
 }
 
+bool db_has_table(struct db *db, const char *name, bool *has, struct error *e)
+{
+	struct statement *s = db_prepare(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?");
+	bool row;
+
+	db_bind_text(s, name);
+	if (!db_step(s, &row, e))
+		return false;
+	*has = db_column_int(s, 0) > 0;
+	db_reset(s);
+	return true;
+}
+
 static bool check_schema(struct db *db, const struct db_schema *schema, int64_t *version, struct error *e)
 {
 	int64_t mark;
@@ -153,14 +166,14 @@ static void append_uri(struct buf *uri, const char *path)
 	buf_text(uri, is_live ? "?mode=ro" : "?mode=ro&immutable=1");
 }
 
-static bool check_current(const struct db *db, const struct db_schema *schema, int64_t version, struct error *e)
+static bool check_readable(const struct db *db, const struct db_schema *schema, int64_t version, struct error *e)
 {
-	if (version == schema->count)
+	if (version >= schema->readable_from)
 		return true;
 	return error_set(e, ERROR_INVALID,
 			 "%s: written by an older preheat (version %lld of the file, this program wants %d); "
 			 "open it once with the program that writes it",
-			 db->path, (long long)version, schema->count);
+			 db->path, (long long)version, schema->readable_from);
 }
 
 struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e)
@@ -181,7 +194,7 @@ struct db *db_open_read(const char *path, const struct db_schema *schema, struct
 	if (rc != SQLITE_OK)
 		db_failed(db, sqlite3_extended_errcode(db->handle), e);
 	else if (db_exec(db, distrust, e) && check_schema(db, schema, &version, e) &&
-		 check_current(db, schema, version, e))
+		 check_readable(db, schema, version, e))
 		return db;
 	db_close(db);
 	return NULL;

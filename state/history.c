@@ -35,13 +35,14 @@ void history_undo(struct history *h)
 	h->next_tick = h->committed_tick;
 	h->last_at = h->committed_at;
 	h->is_keyframe_due = true;
+	history_forget_costs(h);
 }
 
 bool history_commit(struct history *h, struct error *e)
 {
 	if (!h->is_in_transaction)
 		return true;
-	if (!db_commit(h->db, e)) {
+	if (!history_save_costs(h, e) || !db_commit(h->db, e)) {
 		history_undo(h);
 		return false;
 	}
@@ -82,6 +83,11 @@ void history_close(struct history *h)
 			record_state_release(&h->positions[i].part[part]);
 	buf_release(&h->input);
 	buf_release(&h->plan);
+	buf_release(&h->costs);
+	buf_release(&h->cost_labels);
+	buf_release(&h->quotas);
+	buf_release(&h->holdings);
+	arena_release(&h->cost_texts);
 	arena_release(&h->arena);
 	free(h);
 }
@@ -146,7 +152,8 @@ static struct history *open_with(struct db *db, struct error *e)
 	struct history *h = history_new();
 
 	h->db = db;
-	if (h->db && history_check_layout(h, e) && history_load_pools(h, e))
+	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && history_check_layout(h, e) &&
+	    history_load_pools(h, e))
 		return h;
 	history_close(h);
 	return NULL;

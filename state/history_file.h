@@ -49,6 +49,11 @@ struct history {
 	struct fleet_place *places; /* one per pool of the manifest in force */
 	size_t place_count;
 	struct buf input, plan;
+
+	/* cost.c, usage.c: of the ticks of the transaction */
+	struct buf costs, cost_labels, quotas, holdings;
+	struct arena cost_texts;
+	bool has_cost; /* the file has the tables */
 };
 
 /* Opens the transaction that a write needs. */
@@ -67,6 +72,11 @@ struct plan_marks {
 struct plan_marks plan_marks(const struct pool_plan *p, const struct group_places *g);
 bool plan_asks(const struct pool_plan *p); /* has_asked alone */
 
+/* cost.c */
+bool history_save_costs(struct history *h, struct error *e) MUST_USE;
+void history_forget_costs(struct history *h);
+/* usage.c */
+bool history_save_usage(struct history *h, struct error *e) MUST_USE;
 /* history.c */
 bool history_save_setup(struct history *h, const struct history_setup *setup, struct error *e) MUST_USE;
 bool history_save_writer(struct history *h, const char *program, struct error *e) MUST_USE;

@@ -11,6 +11,7 @@ enum { TICKS_MOST = 2000 };
 
 #define X	"WITH x (first, last, use_from, since, is_all) AS (VALUES (?1, ?2, ?3, ?4, ?5)) "
 #define HAS_USE " WHERE EXISTS (SELECT 1 FROM manifest_use, x WHERE manifest_use.tick BETWEEN x.use_from AND x.last)"
+#define SINCE	"x.is_all OR hour >= (x.since - 1) / 3600000"
 
 const struct section replica_sections[] = {
 	{ X "SELECT name, value FROM x JOIN fact ON x.is_all AND name <> 'kept_from'",
@@ -50,6 +51,26 @@ const struct section replica_sections[] = {
 	  " ON x.is_all OR outcome IS NULL OR ended_at >= x.since",
 	  "INSERT OR REPLACE INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome,"
 	  " ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	  false },
+	/* Sums of hours that go on are told again with each batch. */
+	{ X "SELECT cost.* FROM x JOIN cost ON " SINCE,
+	  "INSERT OR REPLACE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	  " ?, ?, ?, ?, ?, ?)",
+	  false },
+	{ X "SELECT id, holder, cost_center, product, environment, workload_type FROM cost_label_set WHERE id IN"
+	    " (SELECT labels FROM x JOIN cost_label ON " SINCE ")",
+	  "INSERT OR REPLACE INTO cost_label_set (id, holder, cost_center, product, environment, workload_type)"
+	  " VALUES (?, ?, ?, ?, ?, ?)",
+	  false },
+	{ X "SELECT hour, pool, labels, gpu_ms, micro_dollars FROM x JOIN cost_label ON " SINCE,
+	  "INSERT OR REPLACE INTO cost_label (hour, pool, labels, gpu_ms, micro_dollars) VALUES (?, ?, ?, ?, ?)",
+	  false },
+	{ X "SELECT quota_hour.* FROM x JOIN quota_hour ON " SINCE,
+	  "INSERT OR REPLACE INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", false },
+	{ X "SELECT uid, kind, gpu_holding.since, until, namespace, pod, node, gpus_milli, used_most_milli FROM x JOIN"
+	    " gpu_holding ON x.is_all OR until >= x.since",
+	  "INSERT OR REPLACE INTO gpu_holding (uid, kind, since, until, namespace, pod, node, gpus_milli,"
+	  " used_most_milli) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
 };
 const size_t replica_section_count = sizeof replica_sections / sizeof *replica_sections;

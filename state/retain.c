@@ -136,6 +136,7 @@ static bool drop_rows(struct history *h, size_t pool, struct piece *p, struct er
 static bool drop_rest(struct history *h, int64_t until, struct error *e)
 {
 	static const char *const by_tick[] = {
+		"DELETE FROM gpu_holding WHERE until < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM launch WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM checkpoint WHERE tick < ?",
 		"DELETE FROM group_use WHERE tick < (SELECT max(tick) FROM manifest_use WHERE tick <= ?)",

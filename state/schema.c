@@ -66,7 +66,47 @@ static const char *const migrations[] = {
 	"                     term INTEGER NOT NULL, asked_at INTEGER NOT NULL, outcome TEXT, ended_at INTEGER) STRICT;"
 	"CREATE INDEX launch_open ON launch (asked_at) WHERE outcome IS NULL;"
 	"CREATE INDEX launch_asked ON launch (asked_at);",
+
+	/*
+	 * What each hour came to, by pool and its class of that time: struct cost_sums in its order. GPU-milliseconds
+	 * and micro-dollars; late_* sums to late.
+	 */
+	"CREATE TABLE cost (hour INTEGER NOT NULL, pool INTEGER NOT NULL, class INTEGER NOT NULL,"
+	"                   watched_ms INTEGER NOT NULL, idle_gpu_ms INTEGER NOT NULL, lent_gpu_ms INTEGER NOT NULL,"
+	"                   starting_gpu_ms INTEGER NOT NULL, serving_gpu_ms INTEGER NOT NULL,"
+	"                   standby_gpu_ms INTEGER NOT NULL, idle_micro_dollars INTEGER NOT NULL,"
+	"                   lent_micro_dollars INTEGER NOT NULL, starting_micro_dollars INTEGER NOT NULL,"
+	"                   serving_micro_dollars INTEGER NOT NULL, standby_micro_dollars INTEGER NOT NULL,"
+	"                   blind_gpu_ms INTEGER NOT NULL, arrived INTEGER NOT NULL, started INTEGER NOT NULL,"
+	"                   late INTEGER NOT NULL, completed INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,"
+	"                   output_tokens INTEGER NOT NULL, late_burst INTEGER NOT NULL,"
+	"                   late_cold_start INTEGER NOT NULL, late_stock_out INTEGER NOT NULL,"
+	"                   late_quota INTEGER NOT NULL, late_max INTEGER NOT NULL, late_budget INTEGER NOT NULL,"
+	"                   late_rate INTEGER NOT NULL, late_stale INTEGER NOT NULL, late_watched INTEGER NOT NULL,"
+	"                   PRIMARY KEY (hour, pool, class)) STRICT, WITHOUT ROWID;"
+
+	/* holder: enum cost_holder. A text is empty where pods have no such label. */
+	"CREATE TABLE cost_label_set (id INTEGER PRIMARY KEY, holder INTEGER NOT NULL, cost_center TEXT NOT NULL,"
+	"                             product TEXT NOT NULL, environment TEXT NOT NULL, workload_type TEXT NOT NULL,"
+	"                             UNIQUE (holder, cost_center, product, environment, workload_type)) STRICT;"
+	"CREATE TABLE cost_label (hour INTEGER NOT NULL, pool INTEGER NOT NULL, labels INTEGER NOT NULL,"
+	"                         gpu_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL,"
+	"                         PRIMARY KEY (hour, pool, labels)) STRICT, WITHOUT ROWID;"
+
+	/* GPU quotas of namespaces as they were seen: hard and used of the last look, and their sums over time. */
+	"CREATE TABLE quota_hour (hour INTEGER NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+	"                         resource TEXT NOT NULL, watched_ms INTEGER NOT NULL, hard INTEGER NOT NULL,"
+	"                         used_most INTEGER NOT NULL, hard_gpu_ms INTEGER NOT NULL,"
+	"                         used_gpu_ms INTEGER NOT NULL, PRIMARY KEY (hour, namespace, name, resource))"
+	"                         STRICT, WITHOUT ROWID;"
+
+	/* Pods that hold GPUs for nothing, for how long: kind is enum holding_kind. */
+	"CREATE TABLE gpu_holding (uid TEXT NOT NULL, kind INTEGER NOT NULL, since INTEGER NOT NULL,"
+	"                          until INTEGER NOT NULL, namespace TEXT NOT NULL, pod TEXT NOT NULL,"
+	"                          node TEXT NOT NULL, gpus_milli INTEGER NOT NULL, used_most_milli INTEGER NOT NULL,"
+	"                          PRIMARY KEY (uid, kind, since)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX gpu_holding_until ON gpu_holding (until);",
 };
 
-/* "PrHt" */
-const struct db_schema history_schema = { 0x50724874, migrations, sizeof migrations / sizeof *migrations };
+/* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */
+const struct db_schema history_schema = { 0x50724874, migrations, sizeof migrations / sizeof *migrations, 2 };

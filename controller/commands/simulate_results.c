@@ -7,7 +7,7 @@
 #include "controller/report/summary.h"
 #include "controller/simulation/files/summary_json.h"
 #include "controller/simulation/files/timeline.h"
-#include "state/history.h"
+#include "state/cost.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@ struct results {
 	bool is_folder_ours;
 	const char *partial; /* of the history */
 	struct history *history;
+	int64_t *busy_ppm; /* one per pool: see cost_add_tick() */
 	struct timeline *timeline;
 	struct report *report;
 	struct progress progress;
@@ -137,6 +138,9 @@ struct results *results_open(const struct simulate_options *o, const struct simu
 	r->in = in;
 	r->folder = o->out;
 	r->report = open_report(o, in);
+	r->busy_ppm = arena_array(&r->arena, int64_t, in->manifest.fleet.pool_count);
+	for (size_t i = 0; i < in->manifest.fleet.pool_count; i++)
+		r->busy_ppm[i] = ABSENT;
 	if (!r->folder)
 		return r;
 	if (check_folder(r, e) && open_history(r, e)) {
@@ -158,6 +162,24 @@ static bool keep_memory(struct results *r, const struct tick_view *v, struct err
 	return history_checkpoint(r->history, &memory, e);
 }
 
+/* The world meters what it bills, within ticks. */
+static void keep_costs(struct results *r, const struct tick_view *v)
+{
+	const struct fleet_spec *fleet = v->snapshot->fleet;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct tick_result *was = &v->results[i];
+		struct cost_sums sums = { 0 };
+
+		cost_add_tick(&sums,
+			      &(struct cost_tick){ v->snapshot, i, &v->plan->pools[i], v->snapshot->interval,
+						   &(struct cost_requests){ was->arrived, was->started, was->late } },
+			      &r->busy_ppm[i]);
+		cost_meter(&sums, was->gpu_ms, was->micro_dollars);
+		history_cost(r->history, v->snapshot->now, i, fleet->pools[i].class, &sums);
+	}
+}
+
 static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 {
 	struct results *r = user;
@@ -169,6 +191,7 @@ static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 		return false;
 	if (!r->folder)
 		return true;
+	keep_costs(r, v);
 	return timeline_tick(r->timeline, v, e) && history_append(r->history, v->snapshot, v->plan, e) &&
 	       keep_memory(r, v, e);
 }

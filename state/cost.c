@@ -1,0 +1,211 @@
+/* Costs on their way into the file: summed up until the transaction of their ticks ends. */
+#include "state/cost.h"
+#include "state/history_file.h"
+
+#include <string.h>
+
+struct pending_label {
+	int64_t hour;
+	size_t pool;
+	struct cost_labels labels;
+	int64_t gpu_ms, dollars;
+};
+
+/* A tick that ends with the hour is of that hour. */
+static int64_t hour_of(millis at)
+{
+	return (at - 1) / HOUR;
+}
+
+void history_cost(struct history *h, millis at, size_t place, enum pool_class class, const struct cost_sums *tick)
+{
+	struct cost_hour *items = (void *)h->costs.text, entry = { hour_of(at), h->places[place].pool, class, *tick };
+
+	/* Those of this tick stand last. */
+	for (size_t i = h->costs.len / sizeof *items; i-- > 0 && items[i].hour == entry.hour;)
+		if (items[i].pool == entry.pool && items[i].class == class) {
+			cost_add(&items[i].sums, tick);
+			return;
+		}
+	buf_append(&h->costs, &entry, sizeof entry);
+}
+
+static struct cost_labels copy_labels(struct history *h, const struct cost_labels *labels)
+{
+	struct cost_labels copy = *labels;
+
+	for (int i = 0; i < COST_LABEL_COUNT; i++)
+		copy.value[i] = arena_strdup(&h->cost_texts, labels->value[i], strlen(labels->value[i]));
+	return copy;
+}
+
+bool cost_labels_equal(const struct cost_labels *a, const struct cost_labels *b)
+{
+	bool equal = a->holder == b->holder;
+
+	for (int i = 0; i < COST_LABEL_COUNT; i++)
+		equal = equal && strcmp(a->value[i], b->value[i]) == 0;
+	return equal;
+}
+
+void history_cost_label(struct history *h, millis at, size_t place, const struct cost_labels *labels, int64_t gpu_ms,
+			int64_t micro_dollars)
+{
+	struct pending_label *items = (void *)h->cost_labels.text;
+	struct pending_label entry = { hour_of(at), h->places[place].pool, *labels, gpu_ms, micro_dollars };
+
+	for (size_t i = h->cost_labels.len / sizeof *items; i-- > 0 && items[i].hour == entry.hour;)
+		if (items[i].pool == entry.pool && cost_labels_equal(&items[i].labels, labels)) {
+			items[i].gpu_ms += gpu_ms;
+			items[i].dollars += micro_dollars;
+			return;
+		}
+	entry.labels = copy_labels(h, labels);
+	buf_append(&h->cost_labels, &entry, sizeof entry);
+}
+
+void history_forget_costs(struct history *h)
+{
+	buf_clear(&h->costs);
+	buf_clear(&h->cost_labels);
+	buf_clear(&h->quotas);
+	buf_clear(&h->holdings);
+	arena_clear(&h->cost_texts);
+}
+
+static bool save_hour(struct history *h, const struct cost_hour *c, struct error *e)
+{
+	struct statement *s = db_prepare(
+		h->db, "INSERT INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+		       " ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET watched_ms = watched_ms + excluded.watched_ms,"
+		       " idle_gpu_ms = idle_gpu_ms + excluded.idle_gpu_ms,"
+		       " lent_gpu_ms = lent_gpu_ms + excluded.lent_gpu_ms,"
+		       " starting_gpu_ms = starting_gpu_ms + excluded.starting_gpu_ms,"
+		       " serving_gpu_ms = serving_gpu_ms + excluded.serving_gpu_ms,"
+		       " standby_gpu_ms = standby_gpu_ms + excluded.standby_gpu_ms,"
+		       " idle_micro_dollars = idle_micro_dollars + excluded.idle_micro_dollars,"
+		       " lent_micro_dollars = lent_micro_dollars + excluded.lent_micro_dollars,"
+		       " starting_micro_dollars = starting_micro_dollars + excluded.starting_micro_dollars,"
+		       " serving_micro_dollars = serving_micro_dollars + excluded.serving_micro_dollars,"
+		       " standby_micro_dollars = standby_micro_dollars + excluded.standby_micro_dollars,"
+		       " blind_gpu_ms = blind_gpu_ms + excluded.blind_gpu_ms, arrived = arrived + excluded.arrived,"
+		       " started = started + excluded.started, late = late + excluded.late,"
+		       " completed = completed + excluded.completed,"
+		       " prompt_tokens = prompt_tokens + excluded.prompt_tokens,"
+		       " output_tokens = output_tokens + excluded.output_tokens,"
+		       " late_burst = late_burst + excluded.late_burst,"
+		       " late_cold_start = late_cold_start + excluded.late_cold_start,"
+		       " late_stock_out = late_stock_out + excluded.late_stock_out,"
+		       " late_quota = late_quota + excluded.late_quota, late_max = late_max + excluded.late_max,"
+		       " late_budget = late_budget + excluded.late_budget, late_rate = late_rate + excluded.late_rate,"
+		       " late_stale = late_stale + excluded.late_stale,"
+		       " late_watched = late_watched + excluded.late_watched");
+	int64_t values[COST_FIELDS];
+
+	memcpy(values, &c->sums, sizeof values);
+	db_bind_int(s, c->hour);
+	db_bind_int(s, (int64_t)c->pool);
+	db_bind_int(s, c->class);
+	for (int i = 0; i < COST_FIELDS; i++)
+		db_bind_int(s, values[i]);
+	return db_run(s, e);
+}
+
+static void bind_labels(struct statement *s, const struct cost_labels *l)
+{
+	db_bind_int(s, l->holder);
+	for (int i = 0; i < COST_LABEL_COUNT; i++)
+		db_bind_text(s, l->value[i]);
+}
+
+static bool read_one(struct statement *s, int64_t *value, bool *there, struct error *e)
+{
+	if (!db_step(s, there, e))
+		return false;
+	if (*there) {
+		*value = db_column_int(s, 0);
+		db_reset(s);
+	}
+	return true;
+}
+
+static bool find_set(struct history *h, const struct cost_labels *l, int64_t *id, bool *there, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT id FROM cost_label_set WHERE holder = ? AND cost_center = ?"
+						" AND product = ? AND environment = ? AND workload_type = ?");
+
+	bind_labels(s, l);
+	return read_one(s, id, there, e);
+}
+
+static bool number_set(struct history *h, const struct cost_labels *l, int64_t *id, struct error *e)
+{
+	bool there;
+
+	if (!find_set(h, l, id, &there, e))
+		return false;
+	if (there)
+		return true;
+	struct statement *s = db_prepare(h->db, "INSERT INTO cost_label_set (holder, cost_center, product,"
+						" environment, workload_type) VALUES (?, ?, ?, ?, ?)");
+	bind_labels(s, l);
+	if (!db_run(s, e))
+		return false;
+	*id = db_last_id(h->db);
+	return true;
+}
+
+/* A pod that invents a label a minute must not fill the disk. */
+static bool is_full(struct history *h, const struct pending_label *p, int64_t id, bool *full, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM cost_label WHERE hour = ?1 AND pool = ?2 AND"
+						" NOT EXISTS (SELECT 1 FROM cost_label WHERE hour = ?1 AND pool = ?2"
+						" AND labels = ?3)");
+	int64_t count = 0;
+	bool there;
+
+	db_bind_int(s, p->hour);
+	db_bind_int(s, (int64_t)p->pool);
+	db_bind_int(s, id);
+	if (!read_one(s, &count, &there, e))
+		return false;
+	*full = p->labels.holder == COST_BY_PODS && count >= COST_LABEL_SETS;
+	return true;
+}
+
+static bool save_label(struct history *h, const struct pending_label *p, struct error *e)
+{
+	static const struct cost_labels others = { COST_OTHERS, { "", "", "", "" } };
+	int64_t id;
+	bool full;
+
+	if (!number_set(h, &p->labels, &id, e) || !is_full(h, p, id, &full, e) ||
+	    (full && !number_set(h, &others, &id, e)))
+		return false;
+	struct statement *s = db_prepare(h->db, "INSERT INTO cost_label VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+						" SET gpu_ms = gpu_ms + excluded.gpu_ms,"
+						" micro_dollars = micro_dollars + excluded.micro_dollars");
+	db_bind_int(s, p->hour);
+	db_bind_int(s, (int64_t)p->pool);
+	db_bind_int(s, id);
+	db_bind_int(s, p->gpu_ms);
+	db_bind_int(s, p->dollars);
+	return db_run(s, e);
+}
+
+bool history_save_costs(struct history *h, struct error *e)
+{
+	const struct cost_hour *hours = (const void *)h->costs.text;
+	const struct pending_label *labels = (const void *)h->cost_labels.text;
+
+	for (size_t i = 0; i < h->costs.len / sizeof *hours; i++)
+		if (!save_hour(h, &hours[i], e))
+			return false;
+	for (size_t i = 0; i < h->cost_labels.len / sizeof *labels; i++)
+		if (!save_label(h, &labels[i], e))
+			return false;
+	if (!history_save_usage(h, e))
+		return false;
+	history_forget_costs(h);
+	return true;
+}
