@@ -129,10 +129,45 @@ struct provider_call {
 	void *exchange;
 };
 
+/*
+ * A call to the cluster's own API server, for groups that are objects there. It completes exactly once, from the loop.
+ * Reads are tried again within the deadline; what changes something passes the same gate as all that we write there.
+ */
+struct cluster_call {
+	const char *method, *path; /* path: from the root, query included */
+	const char *body;	   /* may be NULL */
+	const char *content_type;  /* NULL: application/json */
+	bool changes;
+	millis timeout;
+	void (*done)(struct cluster_call *c);
+	void *user;
+
+	/* valid inside done(), and no longer; any status but 2xx is an error */
+	struct error error;
+	const char *response;
+	size_t response_len;
+	millis retry_after;
+
+	void *exchange; /* private to the door */
+};
+
+/* How that is done, by whoever opens the provider. */
+struct cluster_door {
+	void (*start)(void *user, struct cluster_call *c);
+	void (*cancel)(void *user, struct cluster_call *c); /* done() comes soon, as ERROR_CANCELLED */
+	void *user;
+};
+
+struct provider_setup {
+	struct loop *loop;
+	struct http *http;
+	const struct cluster_door *cluster; /* NULL: there is no cluster to ask */
+};
+
 struct provider_ops {
 	const char *name;
 	unsigned abilities; /* of enum provider_ability */
-	struct provider *(*open)(struct loop *loop, struct http *http, struct error *e);
+	struct provider *(*open)(const struct provider_setup *s, struct error *e);
 	void (*close)(struct provider *p); /* no call may be in flight */
 	/* Cannot fail: a wrong setting, id or token is ERROR_INVALID in done(). A call of no ability of this provider
 	 * too. */

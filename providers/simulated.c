@@ -214,15 +214,15 @@ static void simulated_cancel(struct provider *p, struct provider_call *c)
 		error_set(&c->error, ERROR_CANCELLED, "cancelled");
 }
 
-static struct provider *simulated_open(struct loop *loop, struct http *http, struct error *e)
+static struct provider *simulated_open(const struct provider_setup *s, struct error *e)
 {
 	struct provider *p = calloc(1, sizeof *p);
 
 	(void)e;
 	if (!p)
 		abort();
-	p->loop = loop;
-	p->http = http;
+	p->loop = s->loop;
+	p->http = s->http;
 	return p;
 }
 

@@ -1,5 +1,6 @@
 #include "controller/loop/controller.h"
 
+#include "controller/loop/door.h"
 #include "controller/loop/follow.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
@@ -36,6 +37,7 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 	c->settings = *s;
 	c->loop = s->loop;
 	c->api = s->api;
+	c->door = door_open(s->api);
 	c->clock = s->clock;
 	c->manifest = *s->manifest;
 	c->published = (struct published){ .clock = s->clock,

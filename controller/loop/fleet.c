@@ -121,7 +121,7 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 		return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet",
 				 spec->name, spec->provider);
 	if (!c->providers[kind])
-		c->providers[kind] = ops->open(c->loop, c->settings.http, e);
+		c->providers[kind] = ops->open(&(struct provider_setup){ c->loop, c->settings.http, &c->door }, e);
 	if (!c->providers[kind])
 		return error_wrap(e, "provider %s", spec->provider);
 	const struct group_access access = { ops, c->providers[kind], c->provider_counts[kind] };

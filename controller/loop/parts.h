@@ -119,6 +119,7 @@ struct controller {
 	int64_t former_term;
 	struct node_group *groups;
 	struct provider *providers[PROVIDER_COUNT]; /* opened on first use */
+	struct cluster_door door;		    /* for providers whose groups are objects of the cluster */
 	struct group_context context;
 	struct starts starts;
 	struct drains drains;

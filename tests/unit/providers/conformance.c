@@ -43,7 +43,7 @@ static int set_up(void **state)
 	c->http = http_open(c->loop, "test", &e);
 	c->ops = provider_find(wire->provider);
 	assert_non_null(c->ops);
-	c->provider = c->ops->open(c->loop, c->http, &e);
+	c->provider = c->ops->open(&(struct provider_setup){ c->loop, c->http, NULL }, &e);
 	assert_non_null(c->provider);
 	c->cloud = modelled_cloud(3);
 	c->server = wire->open(c->loop, &c->cloud);
