@@ -1,5 +1,6 @@
 #include "controller/loop/controller.h"
 
+#include "controller/loop/account.h"
 #include "controller/loop/door.h"
 #include "controller/loop/follow.h"
 #include "controller/loop/objects.h"
@@ -47,12 +48,14 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 					   .tick_interval = s->interval,
 					   .is_dry_run = s->is_dry_run,
 					   .leader = "" };
+	c->account = account_new();
 	c->cluster = cluster_new();
 	cluster_ignore_stamps(c->cluster, s->clock->speed > 1);
 	cluster_on_change(c->cluster, machines_event, c);
 	fleet_tell_cluster(c);
 	if (!lead_open(c, e)) {
 		cluster_free(c->cluster);
+		account_free(c->account);
 		free(c);
 		return NULL;
 	}
@@ -87,6 +90,7 @@ static void finish(struct controller *c)
 
 	cluster_free(c->cluster);
 	memory_free(c->memory);
+	account_free(c->account);
 	arena_release(&c->arena);
 	arena_release(&c->kept);
 	arena_release(&c->next_arena);

@@ -88,6 +88,7 @@ struct live_pool {
 	struct pool_told told;
 };
 
+struct account;
 struct objects;
 struct follow;
 struct status_target;
@@ -125,6 +126,7 @@ struct controller {
 	struct drains drains;
 
 	struct history *history;
+	struct account *account;
 	struct memory *memory;
 	int64_t tick;
 	int64_t traced; /* spans of starts so far */

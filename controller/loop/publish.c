@@ -1,5 +1,6 @@
 #include "controller/cluster/watch.h"
 #include "controller/explain/explain.h"
+#include "controller/loop/account.h"
 #include "controller/loop/follow.h"
 #include "controller/loop/node_group_parts.h"
 #include "controller/loop/objects.h"
@@ -68,6 +69,7 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 					.stuck_now = p->stuck_at && clock_now(c->clock) - p->stuck_at < STUCK_NOW,
 					.stuck_reason = p->stuck_reason,
 					.unschedulable = unschedulable(c, i, a) };
+	account_show(c->account, c, i, out);
 	memcpy(out->stuck, p->stuck, sizeof out->stuck);
 	for (int k = 0; k < STAGE_COUNT; k++)
 		out->stage[k] = stage_times_show(&p->stages[k]);

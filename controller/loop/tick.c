@@ -1,3 +1,4 @@
+#include "controller/loop/account.h"
 #include "controller/loop/parts.h"
 
 #include "controller/loop/trace.h"
@@ -84,12 +85,14 @@ static void tick(struct controller *c)
 	if (!recall_keep(c->history, c->memory, &e))
 		log_error("memory-not-kept", LOG_E(&e), LOG_END);
 	decide(c);
+	account_tick(c->account, c);
 	if (!history_append(c->history, &c->snapshot, &c->plan, &e)) {
 		c->published.history_error = e;
 		log_error("history-not-written", LOG_E(&e), LOG_END);
 		c->settings.on_failure(c->settings.user, &e);
 		return; /* what is not recorded is not done */
 	}
+	account_taken(c->account);
 	c->tick++;
 	c->has_decided = true;
 	note_changes(c);

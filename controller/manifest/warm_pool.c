@@ -309,6 +309,22 @@ static const struct schema_row budget_rows[] = {
 };
 static const struct schema_table budget_table = { "budget", sizeof(struct budget_text), SCHEMA_ROWS(budget_rows) };
 
+static const struct schema_row cost_labels_rows[] = {
+	{ .key = "costCenter", .type = SCHEMA_TEXT, AT(cost_labels_text, cost_center), .fallback = "cost-center",
+	  .max = 317,
+	  .help = "Key of the label whose value is the cost center." },
+	{ .key = "product", .type = SCHEMA_TEXT, AT(cost_labels_text, product), .fallback = "product", .max = 317,
+	  .help = "Key of the label whose value is the product." },
+	{ .key = "environment", .type = SCHEMA_TEXT, AT(cost_labels_text, environment), .fallback = "environment",
+	  .max = 317,
+	  .help = "Key of the label whose value is the environment." },
+	{ .key = "workloadType", .type = SCHEMA_TEXT, AT(cost_labels_text, workload_type), .fallback = "workload-type",
+	  .max = 317, .example = "example.com/workload-type",
+	  .help = "Key of the label whose value is the kind of workload." },
+};
+static const struct schema_table cost_labels_table = { "costLabels", sizeof(struct cost_labels_text),
+	SCHEMA_ROWS(cost_labels_rows) };
+
 static const struct schema_row spec_rows[] = {
 	{ .key = "class", .type = SCHEMA_CHOICE, AT(spec_text, class), .fallback = "interactive", .choices = classes,
 	  .help = "What kind of work it is; others lend to classes." },
@@ -338,6 +354,9 @@ static const struct schema_row spec_rows[] = {
 	  .help = "Which pool gives nodes back first when a shared budget binds: the largest." },
 	{ .key = "budget", .type = SCHEMA_MAP, AT(spec_text, budget), .table = &budget_table,
 	  .help = "What the pool may cost." },
+	{ .key = "costLabels", .type = SCHEMA_MAP, AT(spec_text, cost_labels), .table = &cost_labels_table,
+	  .help = "Labels of pods by which preheat cost divides the bill; of pods of no pool, those that the first "
+		  "pool of the node group names." },
 	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "act", .choices = modes,
 	  .help = "act; observe: watch, price and report, never change; paused: leave as it is." },
 };

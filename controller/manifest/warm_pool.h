@@ -143,6 +143,12 @@ struct budget_text {
 	const char *name;
 };
 
+/* Keys of the labels of pods that say for whom GPUs are paid. */
+struct cost_labels_text {
+	const struct yaml_node *node;
+	const char *cost_center, *product, *environment, *workload_type;
+};
+
 struct spec_text {
 	const struct yaml_node *node;
 	int64_t class, mode, violation_cost, shrink_priority;
@@ -155,6 +161,7 @@ struct spec_text {
 	struct scale_down_text scale_down;
 	struct lend_text lend;
 	struct budget_text budget;
+	struct cost_labels_text cost_labels;
 };
 
 struct warm_pool {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "controller/policy/plan.h"
+#include "state/cost.h"
 
 /* A counter with the values of its labels; unused labels are NULL. */
 struct published_count {
@@ -63,6 +64,12 @@ struct published_stage {
 	int64_t samples;
 };
 
+/* A part of a pool's bill, since the process started. */
+struct published_label_cost {
+	struct cost_labels labels;
+	int64_t gpu_ms, dollars; /* micro-dollars */
+};
+
 struct published_pool {
 	/* where the pool comes from */
 	bool is_object;	     /* a WarmPool in the API server, not only a file */
@@ -83,7 +90,10 @@ struct published_pool {
 	int64_t stuck_now;		       /* of the last ten minutes */
 	const char *stuck_reason;	       /* "node i-0abc: no GPU allocatable after 15m" */
 	struct published_counts unschedulable; /* pods now; labels: the reason as a sentence */
-	const char *problem[PROBLEM_COUNT];    /* NULL: not there; else one sentence with its remedy */
+	const struct cost_sums *cost;	       /* since the process started; NULL: not known */
+	const struct published_label_cost *label_costs;
+	size_t label_cost_count;
+	const char *problem[PROBLEM_COUNT]; /* NULL: not there; else one sentence with its remedy */
 };
 
 struct published_group {

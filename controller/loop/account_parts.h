@@ -1,0 +1,59 @@
+/* What the account's files share; nobody else includes this. */
+#pragma once
+#include "controller/loop/account.h"
+#include "controller/loop/parts.h"
+#include "controller/web/published.h"
+
+enum { LABEL_SETS_SHOWN = 100 }; /* of a pool; the rest is told as one */
+
+/* A part of a pool's bill. */
+struct label_part {
+	struct cost_labels labels;
+	const struct label_set *set; /* of the pods it came from first: equal pointers, equal labels */
+	int64_t gpus_milli;
+	__int128 price; /* of these GPUs, micro-dollars per hour times 1000 */
+	int64_t gpu_ms, dollars;
+};
+
+struct label_parts {
+	struct label_part *items;
+	size_t count, room;
+};
+
+/* One pool since the process started. */
+struct pool_account {
+	char key[130]; /* NAMESPACE/NAME */
+	int64_t busy_ppm;
+	struct cost_sums sums, tick; /* tick: of the one under way */
+	struct label_parts tick_labels;
+	struct published_label_cost *labels;
+	size_t label_count;
+};
+
+/* A pod that holds GPUs for nothing, as far as is known. */
+struct held {
+	char uid[37];
+	enum holding_kind kind;
+	millis since, seen, told; /* told 0: not yet */
+	int64_t gpus_milli;
+	bool is_seen; /* in the look under way */
+	char namespace[64], pod[254], node[254];
+};
+
+struct account {
+	struct arena texts; /* of labels; never cleared, as few as are shown */
+	struct pool_account *pools;
+	size_t count;
+	millis last_at; /* end of the last tick; 0: none yet */
+	struct held *held;
+	size_t held_count, held_room;
+	millis looked_at;
+};
+
+/* The pool's own, made when it is new. */
+struct pool_account *account_of(struct account *a, const char *key);
+
+/* account_labels.c: shares the tick's bill of each pool over the labels of pods */
+void account_share(struct account *a, struct controller *c, struct arena *scratch);
+/* account_held.c */
+void account_look(struct account *a, struct controller *c);
