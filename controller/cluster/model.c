@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void *model_alloc(size_t size)
 {
@@ -75,7 +76,7 @@ void cluster_ignore_stamps(struct cluster *c, bool ignore)
 
 static bool has_provider_id(const void *item, const void *key)
 {
-	return strcmp(((const struct node *)item)->provider_id, key) == 0;
+	return strcasecmp(((const struct node *)item)->provider_id, key) == 0;
 }
 
 const struct node *cluster_node(const struct cluster *c, const char *name)
@@ -86,7 +87,7 @@ const struct node *cluster_node(const struct cluster *c, const char *name)
 
 const struct node *cluster_node_by_machine(const struct cluster *c, const char *provider_id)
 {
-	return store_find(&c->providers, hash_text(0, provider_id), has_provider_id, provider_id);
+	return store_find(&c->providers, hash_any_case(provider_id), has_provider_id, provider_id);
 }
 
 size_t cluster_node_count(const struct cluster *c)

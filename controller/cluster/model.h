@@ -125,7 +125,7 @@ bool cluster_is_synced(const struct cluster *c);
 
 /* Looking things up; NULL without. */
 const struct node *cluster_node(const struct cluster *c, const char *name);
-const struct node *cluster_node_by_machine(const struct cluster *c, const char *provider_id);
+const struct node *cluster_node_by_machine(const struct cluster *c, const char *provider_id); /* whatever the case */
 const struct pod *cluster_pod(const struct cluster *c, const char *uid);
 size_t cluster_node_count(const struct cluster *c);
 size_t cluster_pod_count(const struct cluster *c);

@@ -155,7 +155,7 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 	if (r->provider_id != NULL && r->provider_id[0] != '\0') {
 		n->provider_id = intern_text(&c->intern, r->provider_id);
 		n->machine_id = machine_id(n->provider_id);
-		n->provider_hash = hash_text(0, n->provider_id);
+		n->provider_hash = hash_any_case(n->provider_id);
 		store_add(&c->providers, n);
 	}
 }

@@ -1,6 +1,7 @@
 #include "controller/cluster/store.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,4 +108,13 @@ void *store_next(const struct store *s, size_t *at)
 			return item;
 	}
 	return NULL;
+}
+
+uint32_t hash_any_case(const char *text)
+{
+	uint32_t h = 2166136261U; /* FNV-1a */
+
+	for (; *text; text++)
+		h = (h ^ (uint32_t)tolower((unsigned char)*text)) * 16777619U;
+	return h;
 }

@@ -27,3 +27,4 @@ void *store_next(const struct store *s, size_t *at);
 
 uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t len); /* 0 starts */
 uint32_t hash_text(uint32_t hash, const char *text);		   /* its end counts too */
+uint32_t hash_any_case(const char *text);			   /* Azure writes one resource in different cases */

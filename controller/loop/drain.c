@@ -36,7 +36,7 @@ struct drain *drain_add(struct controller *c, const struct node *n)
 	d->group = n->group;
 	d->since = clock_mono(c->clock);
 	copy(d->node, sizeof d->node, n->name);
-	copy(d->machine, sizeof d->machine, n->machine_id);
+	copy(d->machine, sizeof d->machine, machine_of_node(c, n));
 	d->next = c->drains.first;
 	c->drains.first = d;
 	return d;
@@ -64,7 +64,7 @@ static void go_to(struct drain *d, enum drain_step step)
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
 {
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
-	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], n->machine_id))
+	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;

@@ -48,9 +48,9 @@ static bool is_stray(const struct controller *c, const struct node *n)
 	if (n->group < 0 || !n->is_known || (!n->is_draining && !is_lent_by_nobody(c, n)) || drain_of(c, n->name))
 		return false;
 	const struct node_group *g = &c->groups[n->group];
-	const struct machine *m = node_group_machine(g, n->machine_id);
+	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
 
-	return m && machine_is_wanted(m) && !node_group_is_removing(g, n->machine_id) &&
+	return m && machine_is_wanted(m) && !node_group_is_removing(g, machine_of_node(c, n)) &&
 	       fleet_of(c)->pools[drain_pool(c, n)].mode == MODE_ACT;
 }
 

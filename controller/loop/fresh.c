@@ -1,6 +1,8 @@
 #include "controller/cluster/watch.h"
 #include "controller/loop/parts.h"
 
+#include <strings.h>
+
 static bool is_in_sync(const struct controller *c, enum cluster_kind kind)
 {
 	const struct watch *w = cluster_watch_of(c->cluster, kind);
@@ -33,4 +35,15 @@ bool node_is_needed(const struct controller *c, const struct node *n, size_t poo
 bool lead_may_act(const struct controller *c)
 {
 	return c->state == STATE_LEADING && !c->is_stopping && (!c->lease || lease_is_held(c->lease));
+}
+
+/* Azure writes the same resource in different cases. */
+const char *machine_of_node(const struct controller *c, const struct node *n)
+{
+	const struct group_description *seen = n->group >= 0 && c->groups ? &c->groups[n->group].seen : NULL;
+
+	for (size_t i = 0; seen && n->provider_id[0] && i < seen->machine_count; i++)
+		if (!strcasecmp(seen->machines[i].provider_id, n->provider_id))
+			return seen->machines[i].id;
+	return n->machine_id;
 }

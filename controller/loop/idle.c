@@ -54,7 +54,7 @@ static struct idle_node *note(struct controller *c, const char *machine)
 static bool is_idle(const struct controller *c, const struct node *n)
 {
 	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && n->gpus_used_milli == 0 &&
-	       !drain_is_under_way(c, n->name) && !starts_know_machine(&c->starts, n->machine_id) &&
+	       !drain_is_under_way(c, n->name) && !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
 	       !node_label(n, "preheat.dev/lent-by");
 }
 
@@ -75,9 +75,9 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 	for (size_t i = 0; i < count; i++) {
 		if (!is_idle(c, nodes[i]))
 			continue;
-		struct idle_node *n = idle_of(c, nodes[i]->machine_id);
+		struct idle_node *n = idle_of(c, machine_of_node(c, nodes[i]));
 		if (!n)
-			n = note(c, nodes[i]->machine_id);
+			n = note(c, machine_of_node(c, nodes[i]));
 		n->is_idle = clock_mono(c->clock) - n->since <= IDLE_PATIENCE || !may_shrink(c, group) ||
 			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
 					  "nobody uses it or waits for it");

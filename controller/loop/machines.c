@@ -27,8 +27,8 @@ static void node_moved(struct controller *c, const struct node *n)
 {
 	struct node_stages stages = stages_of(n);
 
-	if (n->group >= 0 && n->machine_id[0])
-		starts_follow_node(&c->starts, n->machine_id, &stages);
+	if (n->group >= 0 && machine_of_node(c, n)[0])
+		starts_follow_node(&c->starts, machine_of_node(c, n), &stages);
 }
 
 /* Ready replicas that went with a node which nobody here released. */
@@ -37,7 +37,7 @@ static void node_lost(struct controller *c, const struct node *n)
 	struct arena a = { 0 };
 	size_t count;
 
-	if (n->group < 0 || node_group_is_removing(&c->groups[n->group], n->machine_id) ||
+	if (n->group < 0 || node_group_is_removing(&c->groups[n->group], machine_of_node(c, n)) ||
 	    drain_is_under_way(c, n->name))
 		return;
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
@@ -62,7 +62,7 @@ static void adopt_pod(struct controller *c, const struct pod *p, int64_t positio
 			      .is_adopted = true };
 	struct start *s = starts_ask(&c->starts, &like, 1);
 
-	snprintf(s->machine, sizeof s->machine, "%s", p->node->machine_id);
+	snprintf(s->machine, sizeof s->machine, "%s", machine_of_node(c, p->node));
 	snprintf(s->pod, sizeof s->pod, "%s", uid);
 }
 
@@ -97,7 +97,7 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 	if (position < 0)
 		return;
 	if (!starts_of_pod(&c->starts, uid) && p->state != POD_READY &&
-	    !starts_bind_pod(&c->starts, (size_t)p->pool, position, p->node->machine_id, uid))
+	    !starts_bind_pod(&c->starts, (size_t)p->pool, position, machine_of_node(c, p->node), uid))
 		adopt_pod(c, p, position, uid, at);
 	node_moved(c, p->node);
 	struct pod_stages stages = { .uid = uid,

@@ -176,6 +176,8 @@ void machines_check(struct controller *c);
 
 /* fresh.c: what may be concluded from what is seen */
 bool cluster_is_fresh(const struct controller *c); /* the watches of nodes and pods are in sync now */
+/* The machine under a node as its provider calls it; valid until the group is looked at again. */
+const char *machine_of_node(const struct controller *c, const struct node *n);
 /* GPU pods of others run on it, or replicas of the pool serve there. */
 bool node_is_needed(const struct controller *c, const struct node *n, size_t pool);
 /* We lead, by our own clock, at this moment. */

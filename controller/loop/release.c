@@ -69,7 +69,7 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 		struct victim v = { .node = nodes[i] };
 		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected ||
 		    node_label(nodes[i], "preheat.dev/lent-by") || drain_is_under_way(c, nodes[i]->name) ||
-		    starts_know_machine(&c->starts, nodes[i]->machine_id) || !weigh(c, pool, &v, a))
+		    starts_know_machine(&c->starts, machine_of_node(c, nodes[i])) || !weigh(c, pool, &v, a))
 			continue;
 		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,
 							     clock_now(c->clock), a);
@@ -118,7 +118,8 @@ bool node_is_lent_by(const struct node *n, const char *pool)
 static bool is_taken_back(const struct controller *c, const struct node *n)
 {
 	for (size_t i = 0; i < c->starts.count; i++)
-		if (c->starts.items[i].kind == START_RECLAIM && !strcmp(c->starts.items[i].machine, n->machine_id))
+		if (c->starts.items[i].kind == START_RECLAIM &&
+		    !strcmp(c->starts.items[i].machine, machine_of_node(c, n)))
 			return true;
 	return false;
 }
@@ -152,7 +153,7 @@ void reclaim(struct controller *c, size_t pool, size_t position, int64_t count)
 		struct start like = {
 			.pool = pool, .group = (int64_t)position, .kind = START_RECLAIM, .asked_at = c->snapshot.now
 		};
-		snprintf(like.machine, sizeof like.machine, "%s", nodes[i]->machine_id);
+		snprintf(like.machine, sizeof like.machine, "%s", machine_of_node(c, nodes[i]));
 		starts_ask(&c->starts, &like, count < each ? count : each);
 		drain_take_back(c, nodes[i]);
 		count -= each;

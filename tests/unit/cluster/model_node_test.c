@@ -193,6 +193,10 @@ static void names_machines(void **state)
 		assert_string_equal(cluster_node(c, "n")->machine_id, cases[i].machine);
 		if (cases[i].provider_id[0] != '\0')
 			assert_ptr_equal(cluster_node_by_machine(c, cases[i].provider_id), cluster_node(c, "n"));
+		for (char *at = text + snprintf(text, sizeof text, "%s", cases[i].provider_id); at-- > text;)
+			*at = (char)toupper((unsigned char)*at);
+		if (cases[i].provider_id[0] != '\0')
+			assert_ptr_equal(cluster_node_by_machine(c, text), cluster_node(c, "n"));
 		cluster_free(c);
 	}
 }
