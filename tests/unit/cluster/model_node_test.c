@@ -3,6 +3,8 @@
 
 #include "controller/cluster/node_devices.h"
 
+#include <ctype.h>
+
 static void reads_amounts(void **state)
 {
 	(void)state;
