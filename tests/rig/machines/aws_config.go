@@ -81,7 +81,7 @@ func (c *config) completeAWS() error {
 
 func (e *eksConfig) complete(g *groupConfig) error {
 	e.Cluster, e.Nodegroup = or(e.Cluster, "prod"), or(e.Nodegroup, g.Name)
-	e.ASG = or(e.ASG, "eks-"+e.Nodegroup+"-"+hex(e.Cluster+e.Nodegroup, 8))
+	e.ASG = or(e.ASG, "eks-"+e.Nodegroup+"-"+hexDigits(e.Cluster+e.Nodegroup, 8))
 	e.CapacityType, e.WarmPool = or(e.CapacityType, "ON_DEMAND"), or(e.WarmPool, "nodegroup")
 	e.Retry = orNumber(e.Retry, duration(time.Minute))
 	e.Update = orNumber(e.Update, duration(5*time.Second))
@@ -123,7 +123,7 @@ func (e *eksConfig) labels() map[string]string {
 // christenInstance gives a machine the names that EC2 and the VPC would.
 func christenInstance(g *group, m *machine) {
 	serial := g.Sequence
-	m.ID = "i-0" + hex(fmt.Sprintf("%s/%d", g.conf.EKS.ASG, serial), 16)
+	m.ID = "i-0" + hexDigits(fmt.Sprintf("%s/%d", g.conf.EKS.ASG, serial), 16)
 	m.ProviderID = "aws:///" + m.Zone + "/" + m.ID
 	net := fnv.New32a()
 	fmt.Fprint(net, g.conf.EKS.ASG)
@@ -134,8 +134,8 @@ func christenInstance(g *group, m *machine) {
 // region is a zone's: without its letter.
 func region(zone string) string { return zone[:max(0, len(zone)-1)] }
 
-// hex is that many digits that follow from the text.
-func hex(text string, digits int) string {
+// hexDigits is that many digits that follow from the text.
+func hexDigits(text string, digits int) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, text)
 	return fmt.Sprintf("%016x", uint64(uniform(h.Sum64(), text)*(1<<63)))[16-digits:]

@@ -38,6 +38,9 @@ func newCloud(conf *config, c clock, seed uint64) *cloud {
 	now := c.start.UnixMilli()
 	for _, gc := range conf.Groups {
 		g := &group{Name: gc.Name, conf: gc, Desired: gc.Initial}
+		if gc.EKS != nil {
+			g.Auto = newAutoscaling(g, now)
+		}
 		k.groups = append(k.groups, g)
 		for range gc.Initial {
 			m := k.launch(g, toRun, "initial", now)
@@ -177,6 +180,10 @@ func (k *cloud) advanceGroup(g *group, now int64) bool {
 	}
 	g.Machines = kept
 	changed = k.refuse(g, now) || changed
+	if g.Auto != nil {
+		changed = k.update(g, now) || changed
+		changed = k.reconcile(g, now) || changed
+	}
 	if changed {
 		g.settleDone(now)
 	}
@@ -199,6 +206,8 @@ func (k *cloud) pass(g *group, m *machine) bool {
 		k.wake(g, m, m.Token, at)
 	case m.State == stopping:
 		m.enter(stopped, at, 0)
+	case m.Waiting:
+		m.Waiting, m.Due = false, at+k.clock.millis(g.conf.Stages.Terminate.draw(k.seed, m.ID+"/terminate"))
 	default: // terminating, or a spot machine whose notice is over
 		if m.State == running && m.Goal == toRun {
 			g.Desired--
@@ -228,6 +237,9 @@ func (k *cloud) refuse(g *group, now int64) bool {
 			g.Standby -= r.Count
 		}
 		g.fail(r.Due, r.Code, refusalMessage(r.Code), r.Count)
+		if g.Auto != nil {
+			k.launchFailed(g, &r, now)
+		}
 		g.settle(r.Token, "failed", r.Due)
 	}
 	changed := len(kept) < len(g.Refusals)

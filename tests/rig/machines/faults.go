@@ -28,8 +28,9 @@ type fault struct {
 // launchFaults: those that refuse machines; callFaults: those that answer calls; the rest strike machines and pods.
 var (
 	launchFaults = []string{"stock-out", "quota", "partial"}
-	callFaults   = []string{"auth", "throttle", "server-error", "hang", "slow-answer", "lost-answer", "deny", "conflict"}
-	otherFaults  = []string{"never-registers", "never-ready", "gpu-never-appears", "image-pull-fails",
+	callFaults   = []string{"auth", "throttle", "server-error", "hang", "slow-answer", "lost-answer", "deny", "conflict",
+		"contention", "expired"}
+	otherFaults = []string{"never-registers", "never-ready", "gpu-never-appears", "image-pull-fails",
 		"model-never-ready", "late-device", "slow-start", "spot-loss",
 		"metrics-hang", "metrics-nan", "metrics-absent", "metrics-http500"}
 )

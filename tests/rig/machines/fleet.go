@@ -142,7 +142,7 @@ func (f *fleet) sync() {
 
 func wantOf(m *snapshot) want {
 	switch {
-	case m.State == running && !m.NeverRegisters:
+	case (m.State == running || m.Waiting) && !m.NeverRegisters:
 		return wantUp
 	case m.State == stopped && m.conf.StoppedNode == "delete":
 		return wantAbsent

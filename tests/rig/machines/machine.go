@@ -36,9 +36,12 @@ type machine struct {
 	StateSince int64        `json:"state_since"`
 	Due        int64        `json:"due"` // when the state ends by itself; 0: never
 	Token      string       `json:"token"`
-	Woken      bool         `json:"woken"`   // was stopped before it ran
-	Instant    bool         `json:"instant"` // of the initial fleet: no delays
-	Taken      bool         `json:"taken"`   // a spot machine that got its notice
+	Woken      bool         `json:"woken"`               // was stopped before it ran
+	Instant    bool         `json:"instant"`             // of the initial fleet: no delays
+	Taken      bool         `json:"taken"`               // a spot machine that got its notice
+	Waiting    bool         `json:"waiting,omitempty"`   // terminating, but with power until a hook is over
+	Protected  bool         `json:"protected,omitempty"` // from scale-in
+	Unhealthy  bool         `json:"unhealthy,omitempty"`
 
 	NeverRegisters bool    `json:"never_registers,omitempty"`
 	NeverReady     bool    `json:"never_ready,omitempty"`
@@ -93,6 +96,8 @@ type group struct {
 	BilledMillis int64       `json:"billed_millis"` // of machines that are gone
 	Peak         int         `json:"peak"`
 
+	Auto *autoscaling `json:"autoscaling,omitempty"` // of a group of EKS
+
 	conf *groupConfig
 }
 
@@ -118,6 +123,11 @@ type refusal struct {
 	Goal  goal   `json:"goal"`
 	Code  string `json:"code"`
 	Token string `json:"token"`
+
+	Zone    string `json:"zone,omitempty"` // where the group spreads its launches itself
+	Type    string `json:"type,omitempty"`
+	Message string `json:"message,omitempty"`
+	Cause   string `json:"cause,omitempty"`
 }
 
 func (g *group) machine(id string) *machine {

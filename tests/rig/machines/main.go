@@ -111,7 +111,11 @@ func openDoors(ctx context.Context, f *front, o options, plain *http.ServeMux) e
 		return err
 	}
 	if o.aws != "" {
-		if err := openDoor(ctx, "aws", o.aws, secure, openAWS(f.cloud, log, plain)); err != nil {
+		door, err := openAWS(f.cloud, log, plain)
+		if err == nil {
+			err = openDoor(ctx, "aws", o.aws, secure, door)
+		}
+		if err != nil {
 			return err
 		}
 	}

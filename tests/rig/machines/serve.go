@@ -150,7 +150,11 @@ func (f *front) changeOnce(r *http.Request, o *order) (status int, body []byte, 
 		return failed(&refusedCall{404, "NotFound", "there is no group " + name + ", or no call " + kind})
 	}
 	g.operate(o.Token, kind, now)
+	before := g.Desired
 	done, err := do(k, g, o, now)
+	if g.Auto != nil {
+		g.Auto.resize(g.Auto.Desired+g.Desired-before, now)
+	}
 	if err != nil {
 		g.Operations = g.Operations[:len(g.Operations)-1]
 		return failed(err)
