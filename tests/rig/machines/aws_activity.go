@@ -25,10 +25,14 @@ const mostMessage = 255
 
 func (a *autoscaling) add(y activity) *activity {
 	a.Serial++
-	digits := hexDigits(fmt.Sprint("activity", a.CreatedAt, a.Serial), 16) + hexDigits(fmt.Sprint(a.Serial, "activity"), 16)
-	y.ID = strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
+	y.ID = uuid(fmt.Sprint("activity", a.CreatedAt, a.Serial))
 	a.Activities = last(append(a.Activities, y), 500)
 	return &a.Activities[len(a.Activities)-1]
+}
+
+func uuid(text string) string {
+	digits := hexDigits(text, 32)
+	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
 }
 
 func (a *autoscaling) begin(m *machine, description, cause string, now int64) *activity {

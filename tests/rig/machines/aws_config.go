@@ -1,8 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"hash/fnv"
 	"regexp"
 	"time"
 )
@@ -85,6 +86,9 @@ func (e *eksConfig) complete(g *groupConfig) error {
 	e.CapacityType, e.WarmPool = or(e.CapacityType, "ON_DEMAND"), or(e.WarmPool, "nodegroup")
 	e.Retry = orNumber(e.Retry, duration(time.Minute))
 	e.Update = orNumber(e.Update, duration(5*time.Second))
+	if e.Tags == nil {
+		e.Tags = map[string]string{}
+	}
 	if len(e.InstanceTypes) == 0 {
 		e.InstanceTypes = []string{g.InstanceType}
 	}
@@ -125,9 +129,8 @@ func christenInstance(g *group, m *machine) {
 	serial := g.Sequence
 	m.ID = "i-0" + hexDigits(fmt.Sprintf("%s/%d", g.conf.EKS.ASG, serial), 16)
 	m.ProviderID = "aws:///" + m.Zone + "/" + m.ID
-	net := fnv.New32a()
-	fmt.Fprint(net, g.conf.EKS.ASG)
-	m.Node = fmt.Sprintf("ip-10-%d-%d-%d.%s.compute.internal", net.Sum32()%256, serial/250, serial%250+1, region(m.Zone))
+	net := sha256.Sum256([]byte(g.conf.EKS.ASG))[0]
+	m.Node = fmt.Sprintf("ip-10-%d-%d-%d.%s.compute.internal", net, serial/250, serial%250+1, region(m.Zone))
 	m.Type = g.conf.EKS.InstanceTypes[0]
 }
 
@@ -136,7 +139,6 @@ func region(zone string) string { return zone[:max(0, len(zone)-1)] }
 
 // hexDigits is that many digits that follow from the text.
 func hexDigits(text string, digits int) string {
-	h := fnv.New64a()
-	fmt.Fprint(h, text)
-	return fmt.Sprintf("%016x", uint64(uniform(h.Sum64(), text)*(1<<63)))[16-digits:]
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])[:digits]
 }

@@ -249,8 +249,7 @@ func updateNodegroup(d *awsDoor, c *awsCall) (jsonObject, *awsError) {
 		return nil, refusal
 	}
 	a.Serial++
-	digits := hexDigits(fmt.Sprint("update", a.CreatedAt, a.Serial), 16) + hexDigits(fmt.Sprint(a.Serial, "update"), 16)
-	u.ID = strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
+	u.ID = uuid(fmt.Sprint("update", g.conf.EKS.ASG, a.CreatedAt, a.Serial))
 	a.Updates = last(append(a.Updates, u), 100)
 	c.changed = true
 	return jsonObject{"update": u.view()}, nil

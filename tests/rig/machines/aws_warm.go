@@ -49,10 +49,7 @@ func (g *group) setWarm(w *warmPool) *awsError {
 	switch {
 	case !slices.Contains([]string{"Stopped", "Running", "Hibernated"}, w.State):
 		return bad("PoolState is Stopped, Running or Hibernated, found %s", w.State)
-	case e.CapacityType == "SPOT":
-		return bad("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy or a launch " +
-			"template or launch configuration that requests Spot Instances.")
-	case e.WarmPool == "none" || (e.WarmPool == "asg" && !e.Bare && len(e.InstanceTypes) > 1):
+	case e.CapacityType == "SPOT" || e.WarmPool == "none":
 		return bad("You can't add a warm pool to an Auto Scaling group that has a mixed instances policy or a launch " +
 			"template or launch configuration that requests Spot Instances.")
 	case a.Warm != nil && a.Warm.Deleting:

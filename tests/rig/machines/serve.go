@@ -149,6 +149,9 @@ func (f *front) changeOnce(r *http.Request, o *order) (status int, body []byte, 
 	if g == nil || do == nil {
 		return failed(&refusedCall{404, "NotFound", "there is no group " + name + ", or no call " + kind})
 	}
+	if g.Auto != nil && kind != "grow" && kind != "remove" {
+		return failed(invalid("group %s is EKS's: only grow and remove stand for somebody who works by hand", name))
+	}
 	g.operate(o.Token, kind, now)
 	before := g.Desired
 	done, err := do(k, g, o, now)
