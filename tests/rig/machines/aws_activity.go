@@ -25,12 +25,12 @@ const mostMessage = 255
 
 func (a *autoscaling) add(y activity) *activity {
 	a.Serial++
-	y.ID = uuid(fmt.Sprint("activity", a.CreatedAt, a.Serial))
+	y.ID = dashed(fmt.Sprint("activity", a.CreatedAt, a.Serial))
 	a.Activities = last(append(a.Activities, y), 500)
 	return &a.Activities[len(a.Activities)-1]
 }
 
-func uuid(text string) string {
+func dashed(text string) string {
 	digits := hexDigits(text, 32)
 	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
 }

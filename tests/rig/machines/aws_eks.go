@@ -249,7 +249,7 @@ func updateNodegroup(d *awsDoor, c *awsCall) (jsonObject, *awsError) {
 		return nil, refusal
 	}
 	a.Serial++
-	u.ID = uuid(fmt.Sprint("update", g.conf.EKS.ASG, a.CreatedAt, a.Serial))
+	u.ID = dashed(fmt.Sprint("update", g.conf.EKS.ASG, a.CreatedAt, a.Serial))
 	a.Updates = last(append(a.Updates, u), 100)
 	c.changed = true
 	return jsonObject{"update": u.view()}, nil
