@@ -69,7 +69,7 @@ void cost_meter(struct cost_sums *tick, int64_t billed_gpu_ms, int64_t micro_dol
 void cost_add(struct cost_sums *to, const struct cost_sums *more);
 int64_t cost_billed_gpu_ms(const struct cost_sums *s); /* without stopped machines */
 int64_t cost_micro_dollars(const struct cost_sums *s); /* of all states */
-/* Dollars a thousand tokens (prompt and output) and a request that started, in micro-dollars; ABSENT without any. */
+/* Nano-dollars (1e-9 $) a thousand tokens (prompt and output) and a request that started; ABSENT without any. */
 int64_t cost_per_1000_tokens(const struct cost_sums *s);
 int64_t cost_per_request(const struct cost_sums *s);
 

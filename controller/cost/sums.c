@@ -36,12 +36,12 @@ int64_t cost_per_1000_tokens(const struct cost_sums *s)
 {
 	int64_t tokens = s->prompt_tokens + s->output_tokens;
 
-	return tokens > 0 ? (int64_t)((__int128)cost_micro_dollars(s) * 1000 / tokens) : ABSENT;
+	return tokens > 0 ? (int64_t)((__int128)cost_micro_dollars(s) * 1000000 / tokens) : ABSENT;
 }
 
 int64_t cost_per_request(const struct cost_sums *s)
 {
-	return s->started > 0 ? cost_micro_dollars(s) / s->started : ABSENT;
+	return s->started > 0 ? (int64_t)((__int128)cost_micro_dollars(s) * 1000 / s->started) : ABSENT;
 }
 
 const char *gpu_state_name(enum gpu_state state)

@@ -1,0 +1,238 @@
+#include "controller/commands/cost_read.h"
+
+#include "controller/recall/walk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int64_t hour_of_end(millis at)
+{
+	return (at - 1) / HOUR;
+}
+
+/* --- histories of before costs were kept: from the decisions --- */
+
+struct folding {
+	struct question *question;
+	int64_t first_hour, last_hour;
+	struct buf *found;	/* of struct cost_hour */
+	int64_t busy_ppm[4096]; /* by index of history_pools() */
+};
+
+static void add_hour(struct buf *found, const struct cost_hour *hour)
+{
+	struct cost_hour *items = (void *)found->text;
+
+	for (size_t i = found->len / sizeof *items; i-- > 0 && items[i].hour == hour->hour;)
+		if (items[i].pool == hour->pool && items[i].class == hour->class) {
+			cost_add(&items[i].sums, &hour->sums);
+			return;
+		}
+	buf_append(found, hour, sizeof *hour);
+}
+
+static void fold_tick(struct folding *f, const struct walk_tick *t)
+{
+	const struct fleet_spec *fleet = t->snapshot.fleet;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		struct cost_hour hour = { hour_of_end(t->snapshot.now), t->pools[i], fleet->pools[i].class, { 0 } };
+		const struct cost_tick tick = { &t->snapshot, i, t->plans[i], t->snapshot.interval, NULL };
+		int64_t *busy = &f->busy_ppm[hour.pool % (sizeof f->busy_ppm / sizeof *f->busy_ppm)];
+
+		if (t->damage[i].kind != ERROR_NONE)
+			continue;
+		cost_add_tick(&hour.sums, &tick, busy);
+		add_hour(f->found, &hour);
+	}
+}
+
+static bool fold_walk(struct folding *f, struct walk *w, int64_t last, struct error *e)
+{
+	struct walk_tick t;
+
+	do {
+		if (!walk_next(w, &t, e))
+			return false;
+		int64_t hour = hour_of_end(t.snapshot.now);
+		if (hour > f->last_hour)
+			return true;
+		if (hour >= f->first_hour)
+			fold_tick(f, &t);
+	} while (t.snapshot.tick < last);
+	return true;
+}
+
+static bool fold(struct question *q, int64_t first_hour, int64_t last_hour, struct buf *found, struct error *e)
+{
+	struct folding f = { .question = q, .first_hour = first_hour, .last_hour = last_hour, .found = found };
+	int64_t first;
+
+	for (size_t i = 0; i < sizeof f.busy_ppm / sizeof *f.busy_ppm; i++)
+		f.busy_ppm[i] = ABSENT;
+	if (!history_tick_at(q->history, first_hour * HOUR, &first, e))
+		return false;
+	struct walk *w = walk_open(q->history, first, e);
+	bool ok = w && fold_walk(&f, w, q->span.last_tick, e);
+	walk_close(w);
+	return ok;
+}
+
+/* --- the period --- */
+
+static bool check_period(const struct question *q, struct cost_period *p, const struct costs *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf there = { 0 };
+	const struct cost_period all = { .from = c->from, .to = c->to };
+
+	if (p->from < p->to && p->from < c->to && p->to > c->from)
+		return true;
+	cost_period_text(q, &all, &there);
+	return error_set(e, ERROR_NOT_FOUND, "%s: nothing in this period; the history is of %s",
+			 history_path(q->history), there.text);
+}
+
+static bool read_period(const struct question *q, struct cost_period *p, const struct costs *c, struct error *e)
+{
+	millis from = c->from, to = c->to;
+
+	if (p->last && (p->from_text || p->to_text))
+		return error_set(e, ERROR_INVALID, "--last is a period of its own; give it without --from and --to");
+	if (p->last)
+		from = c->to - p->last;
+	if ((p->from_text && !question_time(q, "from", p->from_text, &from, e)) ||
+	    (p->to_text && !question_time(q, "to", p->to_text, &to, e)))
+		return false;
+	if (from > to && p->from_text && p->to_text)
+		return error_set(e, ERROR_INVALID, "--from %s is later than --to %s; swap them", p->from_text,
+				 p->to_text);
+	p->from = from / HOUR * HOUR;
+	/* +5h counts from the end of the first tick. */
+	p->to = ((p->to_text ? to - MINUTE : to) + HOUR - 1) / HOUR * HOUR;
+	return check_period(q, p, c, e);
+}
+
+/* --- all --- */
+
+static bool find_extent(struct question *q, struct costs *c, struct error *e)
+{
+	struct cost_hour *hours;
+	size_t count;
+
+	if (!history_cost_hours(q->history, INT64_MIN, INT64_MAX, &q->arena, &hours, &count, e))
+		return false;
+	c->from = hour_of_end(q->span.from) * HOUR;
+	c->to = q->span.to;
+	c->estimated_until = (hour_of_end(q->span.to) + 1) * HOUR;
+	if (!count)
+		return true;
+	millis first = hours[0].hour * HOUR;
+	c->estimated_until = first > c->from ? first : 0;
+	c->from = first < c->from ? first : c->from;
+	return true;
+}
+
+static void keep_pool(const struct question *q, struct costs *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (q->pool_index == ANY || (size_t)q->pool_index == c->hours[i].pool)
+			c->hours[kept++] = c->hours[i];
+	c->count = kept;
+}
+
+static bool read_hours(struct question *q, const struct cost_period *p, struct costs *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+	int64_t first = p->from / HOUR, last = p->to / HOUR - 1, folded = c->estimated_until / HOUR - 1;
+	struct cost_hour *hours;
+	size_t count;
+
+	if (p->from < c->estimated_until && !fold(q, first, last < folded ? last : folded, &found, e))
+		return false;
+	if (p->from >= c->estimated_until)
+		c->estimated_until = 0;
+	if (!history_cost_hours(q->history, first, last, &q->arena, &hours, &count, e))
+		return false;
+	buf_append(&found, hours, count * sizeof *hours);
+	c->count = found.len / sizeof *hours;
+	c->hours = arena_array(&q->arena, struct cost_hour, c->count + 1);
+	if (found.len)
+		memcpy(c->hours, found.text, found.len);
+	keep_pool(q, c);
+	return true;
+}
+
+bool costs_read(struct question *q, struct cost_period *p, struct costs *out, struct error *e)
+{
+	struct costs c = { 0 };
+
+	if (!find_extent(q, &c, e) || !read_period(q, p, &c, e) || !read_hours(q, p, &c, e))
+		return false;
+	*out = c;
+	return true;
+}
+
+bool costs_are_simulated(struct question *q, bool *is, struct error *e)
+{
+	const char *run;
+
+	if (!history_fact(q->history, "run", &q->arena, &run, e))
+		return false;
+	*is = strncmp(run, "simulate", strlen("simulate")) == 0;
+	return true;
+}
+
+/* --- words --- */
+
+static void print_minute(const struct question *q, millis at, struct buf *out)
+{
+	size_t start = out->len;
+
+	question_print_time(q, at, false, out);
+	if (out->len - start > strlen(":00")) { /* whole hours need no seconds */
+		out->len -= strlen(":00");
+		out->text[out->len] = '\0';
+	}
+}
+
+void cost_period_text(const struct question *q, const struct cost_period *p, struct buf *out)
+{
+	print_minute(q, p->from, out);
+	buf_text(out, " to ");
+	print_minute(q, p->to, out);
+}
+
+static void print_prices(const struct question *q, const struct costs *c, size_t pool)
+{
+	size_t count;
+	const struct history_pool *pools = history_pools(q->history, &count);
+	struct cost_sums sum = { 0 };
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->hours[i].pool == pool)
+			cost_add(&sum, &c->hours[i].sums);
+	if (cost_billed_gpu_ms(&sum) > 0 && !cost_micro_dollars(&sum))
+		fprintf(stderr,
+			"Note: pool %s: its node groups have pricePerHour 0, so its dollars are 0; prices count from "
+			"the moment that the manifest names them.\n",
+			pools[pool].name);
+}
+
+void costs_print_notes(const struct question *q, const struct costs *c)
+{
+	CLEANUP(buf_release) struct buf until = { 0 };
+	size_t count;
+
+	history_pools(q->history, &count);
+	for (size_t i = 0; i < count; i++)
+		print_prices(q, c, i);
+	if (!c->estimated_until)
+		return;
+	print_minute(q, c->estimated_until, &until);
+	fprintf(stderr,
+		"Note: until %s this history kept no costs; they are worked out from its decisions (levels at the end "
+		"of each tick). Labels, quotas and who held GPUs are missing there.\n",
+		until.text);
+}

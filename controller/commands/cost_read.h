@@ -1,0 +1,38 @@
+/* What cost and report have in common: a period in whole hours, and what the history says it came to. */
+#pragma once
+#include "controller/commands/question.h"
+#include "state/cost.h"
+
+struct cost_period {
+	/* options */
+	const char *from_text, *to_text;
+	millis last; /* 0: not given */
+
+	/* after costs_read(): what is told of, in whole hours of UTC */
+	millis from, to;
+};
+
+#define COST_PERIOD_OPTIONS(p)                                                                                     \
+	{ "from",	   0,	OPTION_TEXT, "TIME", "from this time on, in whole hours; -2d counts from the end", \
+	  &(p)->from_text, NULL },                                                                                 \
+		{ "to", 0, OPTION_TEXT, "TIME", "up to this time, in whole hours", &(p)->to_text, NULL },          \
+	{                                                                                                          \
+		"last", 0, OPTION_PERIOD, "DURATION", "instead: so long before the end of the history, as in 7d",  \
+			&(p)->last, NULL                                                                           \
+	}
+
+struct costs {
+	struct cost_hour *hours; /* of the period, one per hour, pool and class */
+	size_t count;
+	millis from, to;	/* of the whole history, ticks and sums */
+	millis estimated_until; /* hours before this are worked out from decisions; 0: none */
+};
+
+/* Of the question's pool, or of all. ERROR_NOT_FOUND, naming what there is, when the period has nothing. */
+bool costs_read(struct question *q, struct cost_period *p, struct costs *out, struct error *e) MUST_USE;
+/* What a person should know of these figures: lines on standard error. */
+void costs_print_notes(const struct question *q, const struct costs *c);
+/* "2024-05-10 08:00 to 2024-05-17 08:00" */
+void cost_period_text(const struct question *q, const struct cost_period *p, struct buf *out);
+/* Whether what decided was a simulation: it has no pods, and so no labels, quotas and holders. */
+bool costs_are_simulated(struct question *q, bool *is, struct error *e) MUST_USE;
