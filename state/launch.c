@@ -95,6 +95,22 @@ bool launch_end(struct history *h, const char *token, const char *outcome, milli
 	return run_durable(h, s, e);
 }
 
+bool launch_goes_on(struct history *h, const char *token, const char *operation, struct error *e)
+{
+	bool known;
+
+	if (!is_known(h, token, true, &known, e))
+		return false;
+	if (!known)
+		return error_set(e, ERROR_NOT_FOUND, "%s: no open launch %s", db_path(h->db), token);
+	if (!begin_durable(h, e))
+		return false;
+	struct statement *s = db_prepare(h->db, "UPDATE launch SET operation = ? WHERE token = ?");
+	db_bind_text(s, operation);
+	db_bind_text(s, token);
+	return run_durable(h, s, e);
+}
+
 static const char *copy(struct arena *a, const struct statement *s, int column)
 {
 	const char *text = db_column_text(s, column);
@@ -117,7 +133,10 @@ static void split_machines(struct arena *a, const char *text, struct launch *l)
 	l->machines = ids;
 }
 
-#define COLUMNS "token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at"
+#define COLUMNS "l.token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at"
+/* Inside the brackets the name is a column of the table where that has it, else the empty text of an older file. */
+#define OPERATION "(SELECT operation FROM launch o WHERE o.token = l.token) AS operation"
+#define ALL	  "SELECT " COLUMNS ", " OPERATION " FROM launch l, (SELECT '' AS operation) "
 
 static struct launch launch_of(const struct statement *s, struct arena *a)
 {
@@ -131,6 +150,7 @@ static struct launch launch_of(const struct statement *s, struct arena *a)
 		.asked_at = db_column_int(s, 7),
 		.outcome = db_column_is_null(s, 8) ? NULL : copy(a, s, 8),
 		.ended_at = db_column_int(s, 9),
+		.operation = copy(a, s, 10),
 	};
 
 	split_machines(a, db_column_text(s, 4), &l);
@@ -160,17 +180,16 @@ static bool collect(struct statement *s, struct arena *a, struct launch **launch
 bool launch_open_ones(struct history *h, struct arena *a, struct launch **launches, size_t *count, struct error *e)
 {
 	return collect(
-		db_prepare(h->db, "SELECT " COLUMNS " FROM launch WHERE outcome IS NULL ORDER BY asked_at, token"), a,
-		launches, count, e);
+		db_prepare(h->db, ALL "WHERE outcome IS NULL ORDER BY asked_at, l.token"), a, launches, count, e);
 }
 
 bool launch_find(struct history *h, const struct launch_filter *f, struct arena *a, struct launch **launches,
 		 size_t *count, struct error *e)
 {
 	struct statement *s =
-		db_prepare(h->db, "SELECT * FROM (SELECT " COLUMNS " FROM launch WHERE asked_at BETWEEN ?1"
+		db_prepare(h->db, "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
 				  " AND ?2 AND (?3 IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
-				  " token DESC LIMIT ?4) ORDER BY asked_at, token");
+				  " l.token DESC LIMIT ?4) ORDER BY asked_at, token");
 
 	db_bind_int(s, f->from);
 	db_bind_int(s, f->to);

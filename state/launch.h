@@ -18,14 +18,18 @@ struct launch {
 	int64_t term; /* of the lease under which it was asked */
 	millis asked_at;
 
-	/* filled in by launch_save and launch_end */
+	/* filled in by launch_save, launch_goes_on and launch_end */
 	int64_t tick;	     /* the last one decided before; -1 before the first */
 	const char *outcome; /* NULL: open */
 	millis ended_at;
+	const char *operation; /* what the provider calls what goes on after its answer; "": nothing was told */
 };
 
 /* On disk when it returns true. ERROR_CONFLICT when the token was used before. */
 bool launch_save(struct history *h, const struct launch *l, struct error *e) MUST_USE;
+/* The call was answered, and what it began goes on under this name. ERROR_NOT_FOUND as of launch_end. On disk when it
+ * returns true. */
+bool launch_goes_on(struct history *h, const char *token, const char *operation, struct error *e) MUST_USE;
 /* `outcome`: "done", or error_kind_name() of what failed. ERROR_NOT_FOUND for a token that was not saved or has one.
  * On disk when it returns true. */
 bool launch_end(struct history *h, const char *token, const char *outcome, millis at, struct error *e) MUST_USE;

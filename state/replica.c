@@ -46,11 +46,11 @@ const struct section replica_sections[] = {
 	  "INSERT INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
 	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
-	{ X
-	  "SELECT token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at FROM x JOIN launch"
-	  " ON x.is_all OR outcome IS NULL OR ended_at >= x.since",
+	{ X "SELECT token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at, operation"
+	    " FROM x JOIN launch"
+	    " ON x.is_all OR outcome IS NULL OR ended_at >= x.since",
 	  "INSERT OR REPLACE INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome,"
-	  " ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	  " ended_at, operation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
 	/* Sums of hours that go on are told again with each batch. */
 	{ X "SELECT cost.* FROM x JOIN cost ON " SINCE,

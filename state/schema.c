@@ -106,6 +106,9 @@ static const char *const migrations[] = {
 	"                          node TEXT NOT NULL, gpus_milli INTEGER NOT NULL, used_most_milli INTEGER NOT NULL,"
 	"                          PRIMARY KEY (uid, kind, since)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX gpu_holding_until ON gpu_holding (until);",
+
+	/* What the provider calls the operation that goes on after its answer; '': none. */
+	"ALTER TABLE launch ADD COLUMN operation TEXT NOT NULL DEFAULT '';",
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */

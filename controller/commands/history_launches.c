@@ -17,6 +17,7 @@ static const struct table_column columns[] = {
 	{ .name = "took_ms", .title = "TOOK", .is_right = true },
 	{ .name = "term", .is_right = true, .is_wide = true },
 	{ .name = "token", .is_wide = true },
+	{ .name = "operation", .is_wide = true },
 };
 
 static const char *verb_name(int64_t verb)
@@ -66,6 +67,7 @@ static void add_row(struct table *t, const struct question *q, const struct laun
 	add_outcome(t, l);
 	table_count(t, l->term);
 	table_text(t, l->token);
+	table_text(t, l->operation);
 	if (!l->outcome)
 		table_style(t, STYLE_WARN);
 }

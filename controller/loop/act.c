@@ -43,6 +43,19 @@ static bool is_capped(const struct node_group *g, const struct group_spec *spec)
 	return g->seen.max > 0 && g->seen.max < spec->max_nodes;
 }
 
+int64_t act_grant(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	int64_t nodes = node_group_grow(&c->groups[group], nodes_for(c, pool, group, count));
+	int64_t room = nodes * replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
+	struct start like = start_like(c, pool, position, kind);
+
+	if (count > room)
+		count = room;
+	starts_ask(&c->starts, &like, count);
+	return count;
+}
+
 void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
@@ -54,12 +67,9 @@ void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind
 		refuse(c, &(struct ask){ pool, position, kind, count }, ERROR_UNAVAILABLE);
 		return;
 	}
-	int64_t granted = node_group_grow(g, nodes_for(c, pool, group, count));
-	int64_t room = granted * replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
-	struct start like = start_like(c, pool, position, kind);
-	starts_ask(&c->starts, &like, count < room ? count : room);
-	if (count > room && is_capped(g, &fleet_of(c)->groups[group]))
-		refuse(c, &(struct ask){ pool, position, kind, count - room }, ERROR_QUOTA);
+	int64_t got = act_grant(c, pool, position, kind, count);
+	if (count > got && is_capped(g, &fleet_of(c)->groups[group]))
+		refuse(c, &(struct ask){ pool, position, kind, count - got }, ERROR_QUOTA);
 }
 
 static void refill(struct controller *c, size_t pool, size_t position, int64_t count)
@@ -217,6 +227,7 @@ void act(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i].starving = 0;
+	fall_back_forget(c);
 	for_each(c, shrink);
 	for_each(c, grow);
 	for (size_t i = 0; i < c->plan.pool_count; i++)
@@ -236,6 +247,8 @@ static void drive(struct timer *t)
 		return;
 	if (c->targets_changed)
 		observe_targets(c);
+	if (c->has_decided)
+		fall_back_drive(c);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_drive(&c->groups[i]);
 	drains_drive(c);

@@ -63,6 +63,15 @@ void events_of_scale(struct controller *c, size_t pool, const struct error *why)
 	tell(c, pool, "WorkloadNotScaled", "Scale", true, why->message);
 }
 
+void events_of_fall_back(struct controller *c, size_t pool, const char *group, int64_t replicas)
+{
+	char note[256];
+
+	snprintf(note, sizeof note, "%lld replicas that were refused elsewhere start in node group %s",
+		 (long long)replicas, group);
+	tell(c, pool, "FellBack", "ScaleUp", false, note);
+}
+
 static void tell_size(struct controller *c, size_t pool)
 {
 	const struct live_pool *p = &c->pools[pool];
@@ -90,7 +99,15 @@ static void tell_refusals(struct controller *c, size_t pool)
 		} else if (e->what == EVENT_RESIZED) {
 			snprintf(note, sizeof note, "node group %s was resized by somebody else to %lld", group,
 				 (long long)e->value);
-			tell(c, pool, "ResizedByOthers", "Adopt", true, note);
+			tell(c, pool, "ForeignSizeChange", "Adopt", true, note);
+		} else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA) {
+			snprintf(note, sizeof note, "node group %s has none for %lld s, then it is tried again", group,
+				 (long long)(e->value / SECOND));
+			tell(c, pool, e->what == EVENT_NO_STOCK ? "StockOut" : "StartRefused", "ScaleUp", true, note);
+		} else if (e->what == EVENT_MISSED) {
+			snprintf(note, sizeof note, "a part of node group %s is out of stock; others of it are tried",
+				 group);
+			tell(c, pool, "StockOut", "ScaleUp", true, note);
 		}
 	}
 }

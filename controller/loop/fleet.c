@@ -124,7 +124,10 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 		c->providers[kind] = ops->open(&(struct provider_setup){ c->loop, c->settings.http, &c->door }, e);
 	if (!c->providers[kind])
 		return error_wrap(e, "provider %s", spec->provider);
-	const struct group_access access = { ops, c->providers[kind], c->provider_counts[kind] };
+	if (!c->throttles[kind].retry.first)
+		c->throttles[kind] = throttle_make(random_stream((uint64_t)c->term, spec->provider));
+	const struct group_access access = { ops, c->providers[kind], c->provider_counts[kind], &c->throttles[kind],
+					     policy_lacks_standby(c->memory, group) };
 	node_group_open(&c->groups[group], &c->context, group, &access);
 	return true;
 }
@@ -197,6 +200,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .may_act = may_act,
 					     .changed = act_soon,
 					     .called = called,
+					     .refused = fall_back_note,
 					     .user = c };
 	c->starts.heard = heard;
 	c->starts.user = c;

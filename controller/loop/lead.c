@@ -4,8 +4,6 @@
 #include "controller/loop/status.h"
 
 #include "controller/recall/recall.h"
-#include "state/launch.h"
-
 #include <string.h>
 
 static const millis SETTLE_POLL = 20, SYNC_LOOK = 100, CHECKPOINTS = HOUR;
@@ -21,23 +19,6 @@ static void set_gate(struct controller *c, bool is_open, const char *why)
 		     : may		    ? API_GATE_OPEN
 					    : API_GATE_LEASE_ONLY,
 		     c->settings.is_dry_run ? "dry run" : why);
-}
-
-/* Purchases of an earlier life: what became of them shows in the group's description, which is the truth. */
-static bool close_old_intents(struct controller *c, struct error *e)
-{
-	struct arena a = { 0 };
-	struct launch *open;
-	size_t count;
-	bool ok = launch_open_ones(c->history, &a, &open, &count, e);
-
-	for (size_t i = 0; ok && i < count; i++) {
-		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
-			 LOG_I("target", open[i].target), LOG_END);
-		ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
-	}
-	arena_release(&a);
-	return ok;
 }
 
 static bool open_history(struct controller *c, struct error *e)
@@ -67,7 +48,7 @@ static bool open_history(struct controller *c, struct error *e)
 		return false;
 	c->tick = history_next_tick(c->history);
 	c->snapshot = (struct snapshot){ .now = history_last_at(c->history) };
-	return close_old_intents(c, e);
+	return true;
 }
 
 static void close_history(struct controller *c)
@@ -91,7 +72,7 @@ static void begin(struct controller *c)
 	struct error e = { 0 };
 
 	follow_pause(c);
-	if (!open_history(c, &e) || !fleet_open(c, &e)) {
+	if (!open_history(c, &e) || !fleet_open(c, &e) || !intents_adopt(c, &e)) {
 		fleet_close(c);
 		close_history(c);
 		fail(c, &e);

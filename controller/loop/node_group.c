@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const millis LOOK_TIMES[] = { 5 * SECOND, 15 * SECOND }; /* while something is under way; else */
+static const millis LOOK_TIMES[] = { 15 * SECOND, MINUTE }; /* while something is under way; else */
 
 int64_t pool_position(const struct fleet_spec *fleet, size_t pool, size_t group)
 {
@@ -73,8 +73,10 @@ static void described(struct node_group *g, struct provider_call *c)
 	operation_settle(g);
 	if (!g->operation.token[0])
 		sizes_take_over(g);
+	ongoing_settle(g);
 	g->must_look = false;
 	g->is_known = true;
+	standby_tell(g);
 	arena_release(&held);
 	provider_call_release(c);
 	g->context->changed(g->context->user);
@@ -97,6 +99,7 @@ static void looked(struct provider_call *c)
 		provider_call_release(c);
 		return;
 	}
+	throttle_passed(g->throttle, g->look_began);
 	if (!g->is_look_stale) {
 		described(g, c);
 		return;
@@ -108,8 +111,8 @@ static void looked(struct provider_call *c)
 
 static bool is_unsettled(const struct node_group *g)
 {
-	return g->operation.token[0] || g->removal_count || g->must_look || !g->is_known ||
-	       g->wanted != machines_alive(g) || node_group_count(g, MACHINE_RUNNING) != g->wanted ||
+	return g->operation.token[0] || g->ongoing.name || g->seen.is_busy || g->removal_count || g->must_look ||
+	       !g->is_known || g->wanted != machines_alive(g) || node_group_count(g, MACHINE_RUNNING) != g->wanted ||
 	       node_group_count(g, MACHINE_STOPPED) != g->standby_wanted;
 }
 
@@ -127,18 +130,39 @@ void node_group_plan_look(struct node_group *g, millis after)
 	timer_start(g->context->loop, &g->timer, after, fire);
 }
 
+/* Groups that were opened together do not ask together. */
+static millis jittered(struct node_group *g, millis wait)
+{
+	return wait + (millis)(random_next(&g->retry.random) % (uint64_t)(wait / 5 + 1));
+}
+
+bool node_group_can(const struct node_group *g, unsigned abilities)
+{
+	unsigned has = g->is_known ? g->seen.abilities & g->ops->abilities : g->ops->abilities;
+
+	return (has & abilities) == abilities;
+}
+
 void node_group_look(struct node_group *g)
 {
+	millis wait = throttle_wait(g->throttle, loop_now(g->context->loop));
+
 	if (g->is_looking || g->is_stopped)
 		return;
+	if (wait > 0) {
+		node_group_plan_look(g, jittered(g, wait));
+		return;
+	}
 	g->is_looking = true;
+	g->look_began = loop_now(g->context->loop);
 	g->is_look_stale = false;
 	g->look = (struct provider_call){ .verb = PROVIDER_DESCRIBE,
 					  .group = group_spec_of(g)->name,
 					  .settings = group_spec_of(g)->settings,
+					  .pending = g->ongoing.name ? g->ongoing.name : "",
 					  .done = looked,
 					  .user = g };
-	node_group_plan_look(g, clock_real(g->context->clock, LOOK_TIMES[!is_unsettled(g)]));
+	node_group_plan_look(g, clock_real(g->context->clock, jittered(g, LOOK_TIMES[!is_unsettled(g)])));
 	g->ops->start(g->provider, &g->look);
 }
 
@@ -149,7 +173,9 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .index = index,
 				  .ops = access->ops,
 				  .provider = access->provider,
-				  .calls = access->calls };
+				  .calls = access->calls,
+				  .throttle = access->throttle,
+				  .lacks_standby = access->lacks_standby };
 	g->retry =
 		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
 }
@@ -173,6 +199,7 @@ void node_group_close(struct node_group *g)
 {
 	arena_release(&g->arena);
 	operation_forget(g);
+	ongoing_forget(g);
 	free(g->removals);
 	g->removals = NULL;
 }

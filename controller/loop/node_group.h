@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/net/loop.h"
 #include "base/net/retry.h"
+#include "controller/loop/offerings.h"
 #include "controller/loop/starts.h"
+#include "controller/loop/throttle.h"
 #include "providers/provider.h"
 
 struct history;
@@ -44,6 +46,8 @@ struct group_context {
 	void (*changed)(void *user);
 	/* A call that changes the cloud is over; it was begun at `from`. May be NULL. */
 	void (*called)(void *user, const struct node_group *g, const struct provider_call *c, millis from);
+	/* A start was refused for want of machines: other groups may have some, and with ERROR_NONE this one, too. */
+	void (*refused)(void *user, const struct start *s, enum error_kind why);
 	void *user;
 };
 
@@ -59,6 +63,15 @@ struct operation {
 	bool is_sent, is_uncertain;
 };
 
+/* What a change began at the cloud that goes on after its answer; its intent stays open until that is over. */
+struct ongoing {
+	char *name; /* the cloud's; NULL: nothing goes on */
+	char token[TOKEN_MAX + 1];
+	millis began;		/* wall time of the asking */
+	millis since;		/* clock_mono */
+	enum error_kind failed; /* of a launch since then */
+};
+
 /* Calls of one provider by verb and outcome, for /metrics. */
 typedef int64_t provider_counts[PROVIDER_VERB_COUNT][ERROR_INTERNAL + 1];
 
@@ -67,6 +80,8 @@ struct group_access {
 	const struct provider_ops *ops;
 	struct provider *provider;
 	int64_t (*calls)[ERROR_INTERNAL + 1]; /* a provider_counts */
+	struct throttle *throttle;	      /* of the account */
+	bool lacks_standby;		      /* as the policy remembers it */
 };
 
 /*
@@ -101,6 +116,12 @@ struct node_group {
 	struct removal *removals;
 	size_t removal_count, removal_room;
 	struct operation operation; /* token "": none */
+	struct ongoing ongoing;
+	struct offerings offerings;
+	struct throttle *throttle;
+	millis look_began, change_began; /* loop time */
+	bool lacks_standby;		 /* as the policy knows it */
+	int64_t resized;		 /* times that others changed the size, since the process started */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
 	struct timer timer;
@@ -111,6 +132,10 @@ struct node_group {
 
 void node_group_open(struct node_group *g, const struct group_context *context, size_t index,
 		     const struct group_access *access);
+/* An operation that was begun in an earlier life goes on: `began` is when it was asked for, by the wall. */
+void node_group_resume(struct node_group *g, const char *token, const char *operation, millis began);
+/* Of enum provider_ability; as far as is known, what its provider can. */
+bool node_group_can(const struct node_group *g, unsigned abilities);
 /* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */
 void node_group_stop(struct node_group *g);
 bool node_group_is_idle(const struct node_group *g);

@@ -22,9 +22,15 @@ void operation_forget(struct node_group *g)
 
 void group_call_failed(struct node_group *g, const struct provider_call *c)
 {
-	millis wait = retry_next(&g->retry, c->retry_after);
+	millis now = loop_now(g->context->loop), wait;
 
-	g->quiet_until = loop_now(g->context->loop) + wait;
+	if (c->error.kind == ERROR_THROTTLED) {
+		throttle_note(g->throttle, now, c->retry_after);
+		wait = throttle_wait(g->throttle, now);
+	} else {
+		wait = retry_next(&g->retry, c->retry_after);
+	}
+	g->quiet_until = now + wait;
 	log_warn("provider-call-failed", LOG_S("group", group_spec_of(g)->name),
 		 LOG_S("verb", provider_verb_name(c->verb)), LOG_E(&c->error), LOG_I("again_in_ms", wait), LOG_END);
 	node_group_plan_look(g, wait);
@@ -32,11 +38,7 @@ void group_call_failed(struct node_group *g, const struct provider_call *c)
 
 static void end_intent(struct node_group *g, const char *outcome)
 {
-	struct error e = { 0 };
-
-	if (g->context->history &&
-	    !launch_end(g->context->history, g->operation.token, outcome, clock_now(g->context->clock), &e))
-		log_error("intent-not-ended", LOG_S("operation", g->operation.token), LOG_E(&e), LOG_END);
+	intent_end(g, g->operation.token, outcome);
 	operation_forget(g);
 }
 
@@ -102,6 +104,8 @@ static void changed(struct provider_call *c)
 	g->trouble = why;
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
+	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
+		ongoing_begin(g, c->operation);
 	provider_call_release(c);
 	if (g->is_stopped)
 		operation_forget(g); /* the intent stays open for whoever goes on */
@@ -111,6 +115,7 @@ static void changed(struct provider_call *c)
 		g->must_look = true;
 		g->operation.is_uncertain = false;
 		retry_reset(&g->retry);
+		throttle_passed(g->throttle, g->change_began);
 	} else if (is_lost(why.kind) || why.kind == ERROR_THROTTLED || why.kind == ERROR_CONFLICT) {
 		g->must_look = true;
 		g->operation.is_uncertain = true;
@@ -134,6 +139,7 @@ static void send(struct node_group *g)
 	o->is_sent = true;
 	o->sent_at = clock_now(g->context->clock);
 	g->is_changing = true;
+	g->change_began = loop_now(g->context->loop);
 	g->is_look_stale |= g->is_looking;
 	g->change = (struct provider_call){ .verb = o->verb,
 					    .group = group_spec_of(g)->name,
@@ -192,7 +198,10 @@ void operation_settle(struct node_group *g)
 		if (o->id_count && !is_reached(g))
 			g->quiet_until =
 				loop_now(g->context->loop) + clock_real(g->context->clock, QUIET_AFTER_REMOVALS);
-		end_intent(g, "done");
+		if (g->ongoing.name && !strcmp(g->ongoing.token, o->token))
+			operation_forget(g); /* its intent ends with what goes on */
+		else
+			end_intent(g, "done");
 		return;
 	}
 	if (o->attempts < ATTEMPTS_MOST)
@@ -272,24 +281,36 @@ static void drop_wishes(struct node_group *g)
 
 static bool may_send(const struct node_group *g)
 {
+	millis now = loop_now(g->context->loop);
+
 	return g->context->history && !g->is_stopped && !g->is_changing && g->is_known && !g->must_look &&
-	       !g->seen.is_busy && loop_now(g->context->loop) >= g->quiet_until &&
-	       g->context->may_act(g->context->user);
+	       now >= g->quiet_until && !throttle_wait(g->throttle, now) && g->context->may_act(g->context->user);
+}
+
+/* What is asked for and never came is not wished any more. */
+static bool begin_cancel(struct node_group *g)
+{
+	int64_t alive = machines_alive(g), desired = g->wanted + removals_counted(g);
+
+	if (desired >= g->seen.desired || alive >= g->seen.desired || !node_group_can(g, PROVIDER_CANCELS))
+		return false;
+	begin_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
+	return true;
 }
 
 static void begin_next(struct node_group *g)
 {
-	int64_t alive = machines_alive(g), desired = g->wanted + removals_counted(g);
+	int64_t desired = g->wanted + removals_counted(g);
 	int64_t most = sizes_most(g), standby = g->standby_wanted - removals_to_standby(g);
 	enum provider_verb verb;
 
 	if (removals_due(g, &verb))
 		begin_removals(g, verb);
-	else if (desired < g->seen.desired && alive < g->seen.desired)
-		begin_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
+	else if (begin_cancel(g))
+		return;
 	else if (desired > g->seen.desired && most > g->seen.desired)
 		begin_size(g, PROVIDER_GROW, desired < most ? desired : most);
-	else if (standby != g->seen.standby && standby >= 0)
+	else if (standby != g->seen.standby && standby >= 0 && node_group_can(g, PROVIDER_HAS_STANDBY))
 		begin_size(g, PROVIDER_STANDBY, standby);
 }
 
@@ -301,8 +322,14 @@ void node_group_drive(struct node_group *g)
 		sizes_fit_starts(g);
 	if (g->context->is_barred)
 		return;
-	if (may_send(g) && has_operation(g))
+	if (!may_send(g))
+		return;
+	if (g->seen.is_busy && !has_operation(g) && g->ongoing.name)
+		begin_cancel(g); /* the one thing that can be asked of what goes on for too long */
+	else if (g->seen.is_busy)
+		return;
+	else if (has_operation(g))
 		send(g);
-	else if (may_send(g))
+	else
 		begin_next(g);
 }

@@ -93,6 +93,7 @@ static void adopt(struct node_group *g, const struct machine *m)
 /* Its node may have come before the cloud told of the machine. */
 static void machine_came(struct node_group *g, const struct machine *m)
 {
+	offerings_came(&g->offerings, m->zone ? m->zone : "", m->instance_type ? m->instance_type : "");
 	if (!starts_know_machine(g->context->starts, m->id) && !bind_any(g, m))
 		adopt(g, m);
 	struct node_stages stages = g->context->node_stages(g->context->user, m->id);

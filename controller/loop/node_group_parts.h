@@ -38,6 +38,7 @@ void sizes_wish_standby(struct node_group *g, int64_t machines);
 int64_t standby_missing(const struct node_group *g);
 /* The most that may be asked for. */
 int64_t sizes_most(const struct node_group *g);
+int64_t sizes_most_standby(const struct node_group *g);
 
 /* node_group_change.c */
 /* After a look: the operation under way is over, or its answer was lost and it is sent again. */
@@ -47,6 +48,21 @@ void operation_forget(struct node_group *g);
 void group_call_failed(struct node_group *g, const struct provider_call *c);
 /* Looks after so long, in the world's time. */
 void node_group_plan_look(struct node_group *g, millis after);
+
+/* node_group_ongoing.c */
+/* The change under way was answered, and goes on under that name. */
+void ongoing_begin(struct node_group *g, const char *name);
+/* After a look: over when the group is not busy any more, or when it has lasted for too long. */
+void ongoing_settle(struct node_group *g);
+void ongoing_forget(struct node_group *g);
+/* Ends the intent of an operation, if there is a history. */
+void intent_end(struct node_group *g, const char *token, const char *outcome);
+
+/* node_group_failure.c */
+/* What a look tells of launches that failed: the starts that waited are refused, and what is out of stock is noted. */
+void failures_read(struct node_group *g);
+/* Tells the pools whether the group has a standby tier, when that is news. */
+void standby_tell(struct node_group *g);
 
 /* node_group_removal.c */
 /* The removals that have come to pass, or never will, are none any more. */

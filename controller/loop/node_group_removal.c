@@ -163,8 +163,13 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 
 	if (node_group_is_removing(g, machine))
 		return false;
-	if (how == PROVIDER_STOP && g->standby_wanted >= group_spec_of(g)->standby_max_nodes)
+	if (how == PROVIDER_STOP &&
+	    (g->standby_wanted >= sizes_most_standby(g) || !node_group_can(g, PROVIDER_STOPS_NAMED)))
 		how = PROVIDER_REMOVE;
+	if (how == PROVIDER_CANCEL && !node_group_can(g, PROVIDER_CANCELS))
+		how = PROVIDER_REMOVE;
+	if (!node_group_can(g, PROVIDER_NAMES_VICTIMS))
+		return false;
 	make_room(g);
 	struct removal *r = &g->removals[g->removal_count++];
 	*r = (struct removal){ .verb = how, .was_counted = m && machine_counts(m) && g->wanted > 0 };

@@ -114,54 +114,30 @@ void sizes_refuse(struct node_group *g, bool is_standby, int64_t machines, enum 
 		if (!waits_here(g, &s->items[i], is_standby))
 			continue;
 		count--;
+		struct start ended = s->items[i];
 		if (why == ERROR_CANCELLED)
 			starts_drop(s, i);
 		else
 			starts_refuse(s, i, why);
+		if (why == ERROR_STOCKOUT || why == ERROR_QUOTA || why == ERROR_NONE)
+			g->context->refused(g->context->user, &ended, why);
 	}
 }
 
 void sizes_wish_standby(struct node_group *g, int64_t machines)
 {
-	int64_t most = group_spec_of(g)->standby_max_nodes;
+	int64_t most = sizes_most_standby(g);
 
 	if (most < g->seen.standby)
 		most = g->seen.standby; /* others asked for more: not ours to take away */
 	g->standby_wanted = clamp(machines, removals_to_standby(g), most);
 }
 
-/* Launches for standby are told by what is missing there; the others were to run. */
-static void launch_failed(struct node_group *g, const struct launch_failure *f)
-{
-	int64_t refills = clamp(g->believed.standby - g->seen.standby, 0, f->count);
-	int64_t runs = clamp(f->count - refills, 0, node_group_missing(g));
-
-	sizes_refuse(g, true, refills, f->kind);
-	sizes_refuse(g, false, runs, f->kind);
-	g->believed.standby -= refills;
-	sizes_wish_standby(g, g->standby_wanted - refills);
-	g->believed.failed += f->count - refills;
-	g->wanted -= runs;
-	log_warn("launch-failed", LOG_S("group", group_spec_of(g)->name), LOG_I("machines", f->count),
-		 LOG_S("kind", error_kind_name(f->kind)), LOG_S("message", f->message), LOG_END);
-}
-
-static void read_failures(struct node_group *g)
-{
-	for (size_t i = 0; i < g->seen.failure_count; i++) {
-		const struct launch_failure *f = &g->seen.failures[i];
-		if (f->id <= g->last_failure)
-			continue;
-		g->last_failure = f->id;
-		if (g->is_known)
-			launch_failed(g, f);
-	}
-}
-
 static void tell_resized(struct node_group *g)
 {
 	const struct fleet_spec *fleet = g->context->fleet;
 
+	g->resized++;
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
 	for (size_t i = 0; i < fleet->pool_count; i++)
@@ -178,6 +154,11 @@ int64_t sizes_most(const struct node_group *g)
 	int64_t most = group_spec_of(g)->max_nodes;
 
 	return g->is_known && g->seen.max > 0 && g->seen.max < most ? g->seen.max : most;
+}
+
+int64_t sizes_most_standby(const struct node_group *g)
+{
+	return node_group_can(g, PROVIDER_HAS_STANDBY) ? group_spec_of(g)->standby_max_nodes : 0;
 }
 
 void sizes_wish(struct node_group *g, int64_t machines)
@@ -248,7 +229,7 @@ void sizes_take_over(struct node_group *g)
 {
 	int64_t standby_before = g->is_known ? g->believed.standby : 0;
 
-	read_failures(g);
+	failures_read(g);
 	if (g->is_known) {
 		take_over_size(g);
 	} else {

@@ -74,6 +74,10 @@ struct live_pool {
 	millis schedule_asked;
 	int64_t finished; /* work pods that ended since the last tick */
 	int64_t starving; /* replicas whose release found no node */
+	/* Since the last tick: replicas that were refused and shall start elsewhere, what they would have cost an
+	 * hour, and a bit per position that refused. */
+	int64_t fallen, fallen_price;
+	uint64_t refused;
 	struct scale_target scale;
 	struct placeholder placeholder;
 	struct pool_view view; /* of the last look, in the tick's arena */
@@ -145,6 +149,7 @@ struct controller {
 	bool has_next, targets_changed, is_due_soon;
 
 	provider_counts provider_counts[PROVIDER_COUNT];
+	struct throttle throttles[PROVIDER_COUNT];
 	struct published published;
 	struct published_pool *published_pools;
 	struct published_group *published_groups;
@@ -190,6 +195,18 @@ void act_soon(void *user); /* drives groups, drains and scales from the loop */
 void act_stop(struct controller *c);
 /* As many starts of the kind on machines more as the group's cloud may be asked for. */
 void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count);
+/* The same of a group that is known, without a word about what is not granted; returns how many start. */
+int64_t act_grant(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count);
+
+/* fall_back.c */
+void fall_back_note(void *user, const struct start *s, enum error_kind why);
+/* Asks the next offerings for what was refused since the last tick. */
+void fall_back_drive(struct controller *c);
+void fall_back_forget(struct controller *c); /* a new decision knows of it */
+
+/* intents.c: purchases of an earlier life. What became of them shows in the group's description, which is the truth;
+ * what still goes on is waited for. */
+bool intents_adopt(struct controller *c, struct error *e) MUST_USE;
 
 /* scale.c */
 void scale_want(struct controller *c, size_t pool, int64_t replicas);
@@ -221,6 +238,7 @@ void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
 /* events.c: events on the objects concerned, and the pools' status */
 void events_of_tick(struct controller *c);
 void events_of_scale(struct controller *c, size_t pool, const struct error *why); /* the workload cannot be scaled */
+void events_of_fall_back(struct controller *c, size_t pool, const char *group, int64_t replicas);
 void events_of_stuck(struct controller *c, const struct start *s, const char *why);
 
 /* retain.c */

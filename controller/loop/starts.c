@@ -219,7 +219,7 @@ void starts_machine_stopped(struct starts *s, const char *machine, millis at)
 
 void starts_refuse(struct starts *s, size_t index, enum error_kind why)
 {
-	tell(s, &s->items[index], EVENT_REFUSED, (int64_t)why, 0);
+	tell(s, &s->items[index], why == ERROR_NONE ? EVENT_MISSED : EVENT_REFUSED, (int64_t)why, 0);
 	starts_drop(s, index);
 }
 

@@ -73,7 +73,8 @@ void starts_follow_pod(struct starts *s, const struct pod_stages *p);
 /* A machine that was to be stopped is stopped: its refills end. */
 void starts_machine_stopped(struct starts *s, const char *machine, millis at);
 
-/* Ends starts with an event: EVENT_REFUSED with the kind of error, or EVENT_STUCK. */
+/* Ends starts with an event: EVENT_REFUSED with the kind of error, or EVENT_STUCK. ERROR_NONE: EVENT_MISSED, others of
+ * the group may have what it did not get. */
 void starts_refuse(struct starts *s, size_t index, enum error_kind why);
 void starts_stuck(struct starts *s, size_t index, millis at);
 /* Ends it without an event: we cancelled it, or never asked. */

@@ -7,6 +7,8 @@
 #include "controller/policy/place.h"
 #include "controller/policy/review.h"
 
+#include <string.h>
+
 /* One pool on its way through a tick. */
 struct course {
 	struct learned learned;
@@ -58,7 +60,7 @@ static int64_t billed_after(const struct snapshot *s, size_t pool, const struct 
 static bool shares_budget(const struct pool_spec *a, const struct pool_spec *b)
 {
 	return a == b || (a->budget_name[0] && b->budget_per_hour == a->budget_per_hour &&
-			  __builtin_strcmp(a->budget_name, b->budget_name) == 0);
+			  strcmp(a->budget_name, b->budget_name) == 0);
 }
 
 /* What each budget still allows, in micro-dollars an hour, kept at the first pool that shares it. */
@@ -202,7 +204,29 @@ static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
 	return order;
 }
 
-struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a)
+/* The manifest may ask for standby where the cloud, as it turned out, has none: that group is one without. */
+static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct memory *m, struct arena *a)
+{
+	struct group_spec *groups = NULL;
+
+	for (size_t i = 0; i < fleet->group_count; i++) {
+		if (m->groups[i].wakes_blocked_until != NO_STANDBY)
+			continue;
+		if (!groups) {
+			groups = arena_array(a, struct group_spec, fleet->group_count);
+			memcpy(groups, fleet->groups, fleet->group_count * sizeof *groups);
+		}
+		groups[i].standby_max_nodes = 0;
+	}
+	if (!groups)
+		return fleet;
+	struct fleet_spec *as_is = arena_new(a, struct fleet_spec);
+	*as_is = *fleet;
+	as_is->groups = groups;
+	return as_is;
+}
+
+static struct plan decide_all(const struct snapshot *s, struct memory *m, struct arena *a)
 {
 	size_t count = s->fleet->pool_count;
 	struct plan plan = { arena_array(a, struct pool_plan, count), count };
@@ -210,7 +234,6 @@ struct plan policy_decide(const struct snapshot *s, struct memory *m, struct are
 	const size_t *order = order_of(s->fleet, a);
 
 	for (size_t i = 0; i < count; i++) {
-		back_off_observe(m->groups, s, i);
 		t.courses[i].learned = pool_learn(&m->pools[i], s, i);
 		t.courses[i].wish = wish_make(&m->pools[i], s, i, &t.courses[i].learned);
 	}
@@ -221,4 +244,19 @@ struct plan policy_decide(const struct snapshot *s, struct memory *m, struct are
 		decide_pool(s, m, &t, order[i], p);
 	}
 	return plan;
+}
+
+bool policy_lacks_standby(const struct memory *m, size_t group)
+{
+	return m->groups[group].wakes_blocked_until == NO_STANDBY;
+}
+
+struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a)
+{
+	struct snapshot seen = *s;
+
+	for (size_t i = 0; i < s->fleet->pool_count; i++)
+		back_off_observe(m->groups, s, i);
+	seen.fleet = fleet_as_is(s->fleet, m, a);
+	return decide_all(&seen, m, a);
 }

@@ -33,6 +33,9 @@ uint64_t memory_layout(void);
 /* The plan and what it points to live in the arena. */
 struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a);
 
+/* The group's cloud was found to have no standby tier (EVENT_STANDBY). */
+bool policy_lacks_standby(const struct memory *m, size_t group);
+
 /* Fixes the rule of a pool instead of choosing; for measuring a rule. `rule` < rule_count(m, pool). */
 void memory_fix_rule(struct memory *m, size_t pool, int64_t rule);
 size_t rule_count(const struct memory *m, size_t pool);

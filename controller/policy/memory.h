@@ -39,6 +39,9 @@ struct pool_memory {
 	struct shadow shadows[RULES_MAX];
 };
 
+/* In wakes_blocked_until: the group's cloud has no standby tier. */
+#define NO_STANDBY INT64_MAX
+
 struct group_memory {
 	millis blocked_until, wakes_blocked_until;
 	int64_t refusals;     /* in a row */

@@ -36,6 +36,7 @@ struct world {
 	struct group_context context;
 	provider_counts calls;
 	struct node_group g;
+	struct throttle throttle;
 	struct provider_call *look, *change;
 	struct group_description shown; /* to the look under way */
 	struct arena shown_arena;
@@ -93,7 +94,9 @@ static void cancel(struct provider *p, struct provider_call *c)
 	(void)c;
 }
 
-static const struct provider_ops ops = { .name = "random", .start = begin, .cancel = cancel };
+static const struct provider_ops ops = {
+	.name = "random", .abilities = CLOUD_ABILITIES, .start = begin, .cancel = cancel
+};
 
 static struct node_stages stages(void *user, const char *machine)
 {
@@ -114,6 +117,13 @@ static bool may_act(void *user)
 {
 	(void)user;
 	return true;
+}
+
+static void ignore(void *user, const struct start *s, enum error_kind why)
+{
+	(void)user;
+	(void)s;
+	(void)why;
 }
 
 static void nothing(void *user)
@@ -156,7 +166,7 @@ static void answer_change(bool goes_well)
 static void open_group(void)
 {
 	static int64_t term;
-	const struct group_access access = { &ops, NULL, w.calls };
+	const struct group_access access = { &ops, NULL, w.calls, &w.throttle, false };
 
 	w.context = (struct group_context){ .loop = w.loop,
 					    .clock = &w.clock,
@@ -167,7 +177,8 @@ static void open_group(void)
 					    .node_stages = stages,
 					    .runs_work = runs_work,
 					    .may_act = may_act,
-					    .changed = nothing };
+					    .changed = nothing,
+					    .refused = ignore };
 	node_group_open(&w.g, &w.context, 0, &access);
 	node_group_look(&w.g);
 }
@@ -333,7 +344,7 @@ static void step(void)
 			begin_anew();
 		break;
 	case 8:
-		w.g.quiet_until = 0;
+		w.g.quiet_until = w.throttle.until = 0;
 		node_group_look(&w.g);
 		break;
 	default:
@@ -374,13 +385,13 @@ static void come_to_rest(void)
 {
 	w.cloud.fails = 0;
 	for (int i = 0; i < ROUNDS; i++) {
-		w.g.quiet_until = 0;
+		w.g.quiet_until = w.throttle.until = 0;
 		node_group_look(&w.g);
 		if (w.look)
 			answer_look(false);
 		if (w.change)
 			answer_change(true);
-		w.g.quiet_until = 0;
+		w.g.quiet_until = w.throttle.until = 0;
 		node_group_drive(&w.g);
 		time_passes();
 		clock_turn(&w.clock, MINUTE);
@@ -422,6 +433,7 @@ static void make_world(uint64_t seed)
 						 .group_count = 1,
 						 .budget_name = "" };
 	w.fleet = (struct fleet_spec){ &w.group, 1, w.pools, 1 + (size_t)below(2) };
+	w.throttle = throttle_make(random_stream(seed, "throttle"));
 	w.cloud = random_cloud(&w.chance, MAX_NODES, MAX_STANDBY);
 }
 

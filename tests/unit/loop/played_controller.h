@@ -144,6 +144,8 @@ static void provider_ignore(struct provider *p, struct provider_call *c)
 }
 
 static const struct provider_ops played_ops = { .name = "simulated",
+						.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY |
+							     PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
 						.start = provider_begin,
 						.cancel = provider_ignore };
 
@@ -165,6 +167,7 @@ static struct loaded played_manifest;
 
 static inline void open_pools(struct controller *c)
 {
+	c->throttles[0] = throttle_make(random_stream(1, "throttle"));
 	c->pools = calloc(fleet_of(c)->pool_count, sizeof *c->pools);
 	c->groups = calloc(fleet_of(c)->group_count, sizeof *c->groups);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
@@ -174,7 +177,7 @@ static inline void open_pools(struct controller *c)
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_open(&c->groups[i], &c->context, i,
-				&(struct group_access){ &played_ops, NULL, played_counts });
+				&(struct group_access){ &played_ops, NULL, played_counts, &c->throttles[0], false });
 }
 
 static inline struct controller *play_controller(const char *manifest)
@@ -206,6 +209,7 @@ static inline struct controller *play_controller(const char *manifest)
 					     .node_stages = machines_stages,
 					     .runs_work = works_here,
 					     .changed = act_soon,
+					     .refused = fall_back_note,
 					     .user = c };
 	fleet_tell_cluster(c);
 	open_pools(c);
@@ -267,7 +271,7 @@ static inline void cloud_tells(struct controller *c, size_t group)
 		}
 	assert_non_null(call);
 	call->error = (struct error){ 0 };
-	call->description = (struct group_description){ .max = 100 };
+	call->description = (struct group_description){ .max = 100, .abilities = played_ops.abilities, .lacks = "" };
 	call->description.machines = arena_array(&call->arena, struct machine, machine_count[group]);
 	for (size_t i = 0; i < machine_count[group]; i++) {
 		struct machine *m = &machines[group][i];

@@ -23,6 +23,7 @@ static void begin(struct provider *p, struct provider_call *c)
 	(void)p;
 	if (c->verb == PROVIDER_DESCRIBE) {
 		assert_null(cloud.look);
+		snprintf(cloud.pending, sizeof cloud.pending, "%s", c->pending);
 		cloud.look = c;
 		return;
 	}
@@ -42,7 +43,9 @@ static void ignore(struct provider *p, struct provider_call *c)
 	(void)c;
 }
 
-static const struct provider_ops ops = { .name = "played", .start = begin, .cancel = ignore };
+enum { ALL = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS };
+
+static const struct provider_ops ops = { .name = "played", .abilities = ALL, .start = begin, .cancel = ignore };
 
 static struct node_stages stages(void *user, const char *machine)
 {
@@ -65,6 +68,15 @@ static bool may_act(void *user)
 	const struct stage_of_test *t = user;
 
 	return !t->is_deposed;
+}
+
+static void refused(void *user, const struct start *s, enum error_kind why)
+{
+	struct stage_of_test *t = user;
+
+	(void)s;
+	(void)why;
+	t->refused++;
 }
 
 static void nothing(void *user)
@@ -110,12 +122,13 @@ static struct history *open_history(const char *path)
 int played_set_up(void **state)
 {
 	static struct stage_of_test t;
-	const struct group_access access = { &ops, NULL, t.calls };
+	const struct group_access access = { &ops, NULL, t.calls, &t.throttle, false };
 
 	t = (struct stage_of_test){ .loop = loop_open(), .clock = clock_open_by_hand(1000000) };
 	snprintf(t.path, sizeof t.path, "/tmp/node_group_test.%d.db", (int)getpid());
 	t.history = open_history(t.path);
-	cloud = (struct cloud){ .intent_was_there = true, .history = t.history };
+	t.throttle = throttle_make(random_stream(1, "throttle"));
+	cloud = (struct cloud){ .intent_was_there = true, .abilities = ALL, .history = t.history };
 	t.context = (struct group_context){ .loop = t.loop,
 					    .clock = &t.clock,
 					    .history = t.history,
@@ -126,6 +139,7 @@ int played_set_up(void **state)
 					    .runs_work = serves,
 					    .may_act = may_act,
 					    .changed = nothing,
+					    .refused = refused,
 					    .user = &t };
 	node_group_open(&t.g, &t.context, 0, &access);
 	*state = &t;
@@ -179,6 +193,9 @@ void played_look(struct stage_of_test *t)
 						     .standby = cloud.standby,
 						     .machines = machines,
 						     .machine_count = cloud.count,
+						     .abilities = cloud.abilities,
+						     .lacks = "",
+						     .is_busy = cloud.is_busy,
 						     .failures = cloud.failures,
 						     .failure_count = cloud.failure_count };
 	c->done(c);
@@ -191,6 +208,8 @@ void played_answer(enum error_kind kind)
 	assert_non_null(c);
 	cloud.change = NULL;
 	c->error = (struct error){ .kind = kind };
+	c->operation = cloud.operation;
+	c->retry_after = cloud.retry_after;
 	c->done(c);
 }
 
@@ -204,7 +223,7 @@ void played_ask(struct stage_of_test *t, int64_t machines)
 
 void played_wait_over(struct stage_of_test *t)
 {
-	t->g.quiet_until = 0;
+	t->g.quiet_until = t->throttle.until = 0;
 	timer_stop(&t->g.timer);
 }
 

@@ -20,6 +20,11 @@ struct cloud {
 	enum provider_verb verbs[SENT];
 	size_t sent;
 	bool intent_was_there; /* before every call so far */
+	unsigned abilities;    /* of the group */
+	bool is_busy;
+	millis retry_after;    /* of the next change */
+	const char *operation; /* what the next change is told to go on as; NULL: nothing */
+	char pending[64];      /* what the last look was told that goes on */
 	struct history *history;
 };
 
@@ -33,6 +38,8 @@ struct stage_of_test {
 	struct group_context context;
 	provider_counts calls;
 	struct node_group g;
+	struct throttle throttle;
+	int64_t refused; /* starts that others may have machines for */
 	bool is_deposed; /* somebody else leads */
 	char path[64];
 };

@@ -47,7 +47,9 @@ struct random_machine *random_cloud_machine(struct random_cloud *c, const char *
 
 struct group_description random_cloud_describe(const struct random_cloud *c, struct arena *a)
 {
-	struct group_description d = { .max = c->max, .desired = c->desired, .standby = c->standby };
+	struct group_description d = {
+		.max = c->max, .desired = c->desired, .standby = c->standby, .abilities = CLOUD_ABILITIES, .lacks = ""
+	};
 
 	d.machines = arena_array(a, struct machine, c->count + 1);
 	for (size_t i = 0; i < c->count; i++) {

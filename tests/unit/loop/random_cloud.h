@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "providers/provider.h"
 
+enum { CLOUD_ABILITIES = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS };
 enum { CLOUD_MACHINES = 400, CLOUD_FAILURES = 200, CLOUD_TOKENS = 400 };
 
 struct random_machine {

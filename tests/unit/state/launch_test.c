@@ -51,6 +51,28 @@ static void they_are_open_until_they_end(void **state)
 	history_close(h);
 }
 
+/* A file of before operations were kept, that nobody writes any more. */
+static void older_files_have_none(void **state)
+{
+	struct launch one = { .token = "t-1", .group = "spot", .verb = 1, .target = 3, .asked_at = start };
+	const struct launch_filter all = { start, start + 9, NULL, 10 };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct launch *found;
+	struct error e;
+	size_t count;
+
+	(void)state;
+	struct history *h = create();
+	assert_true(launch_save(h, &one, &e));
+	history_close(h);
+	sql("ALTER TABLE launch DROP COLUMN operation");
+	h = open_file();
+	assert_true(launch_find(h, &all, &a, &found, &count, &e));
+	assert_int_equal(count, 1);
+	assert_string_equal(found[0].operation, "");
+	history_close(h);
+}
+
 static void ended_ones_are_told(void **state)
 {
 	struct launch one = { .token = "t-1", .group = "spot", .verb = 1, .target = 3, .asked_at = start };
@@ -65,7 +87,13 @@ static void ended_ones_are_told(void **state)
 	(void)state;
 	struct history *h = create();
 	assert_true(launch_save(h, &one, &e) && launch_save(h, &two, &e));
+	assert_true(launch_goes_on(h, "t-1", "https://cloud/operations/7", &e));
+	assert_true(launch_open_ones(h, &a, &found, &count, &e));
+	assert_string_equal(found[0].operation, "https://cloud/operations/7");
+	assert_string_equal(found[1].operation, "");
 	assert_true(launch_end(h, "t-1", "done", start + 9, &e));
+	assert_false(launch_goes_on(h, "t-1", "late", &e));
+	assert_int_equal(e.kind, ERROR_NOT_FOUND);
 	assert_false(launch_end(h, "t-1", "done", start + 9, &e));
 	assert_int_equal(e.kind, ERROR_NOT_FOUND);
 	assert_true(launch_open_ones(h, &a, &found, &count, &e));

@@ -1,0 +1,321 @@
+/*
+ * A node group whose cloud fails in the ways that clouds do: operations that
+ * go on after the answer, throttled accounts, zones without stock, groups
+ * that cannot do what their provider can.
+ */
+#include "state/launch.h"
+#include "tests/unit/loop/played_group.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const OPERATION = "https://cloud/operations/7";
+
+/* The only launch there is. */
+static struct launch find(struct stage_of_test *t, struct arena *a)
+{
+	const struct launch_filter all = { INT64_MIN, INT64_MAX, NULL, 10 };
+	struct launch *found;
+	struct error e;
+	size_t count;
+
+	assert_true(launch_find(t->history, &all, a, &found, &count, &e));
+	assert_int_equal(count, 1);
+	return found[0];
+}
+
+static void ask_what_goes_on(struct stage_of_test *t, int64_t machines)
+{
+	played_look(t);
+	played_ask(t, machines);
+	cloud.operation = OPERATION;
+	cloud.is_busy = true;
+	cloud.desired = machines;
+	played_answer(ERROR_NONE);
+	cloud.operation = NULL;
+}
+
+static void what_goes_on_is_kept_until_it_is_over(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct stage_of_test *t = *state;
+
+	ask_what_goes_on(t, 1);
+	assert_string_equal(find(t, &a).operation, OPERATION);
+	played_look(t);
+	assert_string_equal(cloud.pending, OPERATION);
+	assert_null(find(t, &a).outcome);
+	node_group_drive(&t->g);
+	assert_int_equal(cloud.sent, 1); /* not again, though it is not there */
+	played_add_machine(MACHINE_RUNNING);
+	cloud.is_busy = false;
+	played_look(t);
+	assert_string_equal(find(t, &a).outcome, "done");
+	played_look(t);
+	assert_string_equal(cloud.pending, "");
+}
+
+static void what_goes_on_and_fails_ends_with_the_failure(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct stage_of_test *t = *state;
+
+	ask_what_goes_on(t, 2);
+	cloud.failures[0] =
+		(struct launch_failure){ .id = 7, .kind = ERROR_STOCKOUT, .message = "none left", .count = 2 };
+	cloud.failure_count = 1;
+	cloud.is_busy = false;
+	cloud.desired = 0;
+	played_look(t);
+	assert_string_equal(find(t, &a).outcome, error_kind_name(ERROR_STOCKOUT));
+	assert_int_equal(starts.count, 0);
+}
+
+static void what_goes_on_survives_a_change_of_leader(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct stage_of_test *t = *state;
+	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false };
+
+	ask_what_goes_on(t, 1);
+	struct provider_call *look = cloud.look;
+	cloud.look = NULL;
+	node_group_stop(&t->g);
+	look->error = (struct error){ .kind = ERROR_CANCELLED };
+	look->done(look);
+	node_group_close(&t->g);
+	starts_release(&starts);
+	node_group_open(&t->g, &t->context, 0, &access);
+	struct launch l = find(t, &a);
+	node_group_resume(&t->g, l.token, l.operation, l.asked_at);
+	played_look(t);
+	assert_string_equal(cloud.pending, OPERATION);
+	assert_int_equal(starts.count, 1); /* what was asked for is on its way */
+	cloud.is_busy = false;
+	cloud.desired = 0;
+	cloud.failures[0] = (struct launch_failure){
+		.id = 7, .at = clock_now(&t->clock), .kind = ERROR_QUOTA, .message = "no more", .count = 1
+	};
+	cloud.failure_count = 1;
+	played_look(t);
+	assert_string_equal(find(t, &a).outcome, error_kind_name(ERROR_QUOTA));
+}
+
+static void what_goes_on_for_too_long_is_given_up(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct stage_of_test *t = *state;
+
+	ask_what_goes_on(t, 1);
+	played_look(t);
+	clock_turn(&t->clock, 4 * HOUR);
+	played_look(t);
+	assert_string_equal(find(t, &a).outcome, error_kind_name(ERROR_TIMEOUT));
+	assert_null(t->g.ongoing.name);
+}
+
+static void what_goes_on_can_be_cancelled_and_nothing_else(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	ask_what_goes_on(t, 3);
+	played_look(t);
+	played_ask(t, 2);
+	assert_null(cloud.change); /* one at a time: the newest wish waits */
+	starts_release(&starts);
+	node_group_give_up(&t->g, 4);
+	node_group_drive(&t->g);
+	assert_non_null(cloud.change);
+	assert_int_equal(cloud.change->verb, PROVIDER_CANCEL);
+	assert_int_equal(cloud.change->desired, 1);
+}
+
+static void a_throttled_account_is_left_alone_by_all_its_groups(void **state)
+{
+	struct stage_of_test *t = *state;
+	struct node_group other;
+	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false };
+
+	played_look(t);
+	node_group_open(&other, &t->context, 0, &access);
+	played_ask(t, 1);
+	cloud.retry_after = 20 * SECOND;
+	played_answer(ERROR_THROTTLED);
+	assert_true(t->throttle.until >= loop_now(t->loop) + 20 * SECOND);
+	node_group_look(&other);
+	node_group_look(&t->g);
+	node_group_drive(&t->g);
+	assert_null(cloud.look); /* neither reads */
+	assert_null(cloud.change);
+	assert_int_equal(starts.count, 1);
+	assert_int_equal(t->throttle.count, 1);
+	played_wait_over(t);
+	played_look(t);
+	assert_non_null(cloud.change);
+	assert_string_equal(cloud.tokens[0], cloud.tokens[1]);
+	node_group_stop(&other);
+	node_group_close(&other);
+}
+
+static void throttling_waits_longer_each_time(void **state)
+{
+	struct throttle a = throttle_make(random_stream(7, "a"));
+	millis now = 1000, longest = 0;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		throttle_note(&a, now, 0);
+		throttle_note(&a, now, 0); /* on its way at the same time: one refusal */
+		longest = throttle_wait(&a, now) > longest ? throttle_wait(&a, now) : longest;
+		assert_in_range(throttle_wait(&a, now), SECOND, 2 * MINUTE + SECOND);
+		now = a.until;
+	}
+	assert_true(longest > 30 * SECOND);
+	throttle_passed(&a, now - 1); /* began before */
+	assert_int_not_equal(a.retry.failures, 0);
+	throttle_passed(&a, now);
+	assert_int_equal(a.retry.failures, 0);
+	assert_int_equal(throttle_wait(&a, now), 0);
+}
+
+static void fail_in(const char *zone, millis back_off)
+{
+	cloud.failures[cloud.failure_count] = (struct launch_failure){ .id = 7 + (int64_t)cloud.failure_count,
+								       .kind = ERROR_STOCKOUT,
+								       .message = "none left",
+								       .zone = zone,
+								       .instance_type = "",
+								       .back_off = back_off,
+								       .count = 1 };
+	cloud.failure_count++;
+	cloud.desired--;
+}
+
+static const struct event_input *event(enum event_kind what)
+{
+	for (size_t i = 0; i < starts.event_count; i++)
+		if (starts.events[i].event.what == (int64_t)what)
+			return &starts.events[i].event;
+	return NULL;
+}
+
+static void a_zone_without_stock_blocks_the_group_only_when_no_other_is_left(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	cloud.machines[0].zone = "a";
+	cloud.machines[1].zone = "b";
+	cloud.machines[0].id = "fresh-a"; /* zones are learned from machines that come */
+	cloud.machines[1].id = "fresh-b";
+	played_look(t);
+	starts_events_taken(&starts);
+	played_ask(t, 1);
+	cloud.desired++;
+	played_answer(ERROR_NONE);
+	fail_in("a", HOUR);
+	played_look(t);
+	assert_non_null(event(EVENT_MISSED));
+	assert_null(event(EVENT_REFUSED));
+	assert_null(event(EVENT_NO_STOCK));
+	assert_int_equal(t->refused, 1); /* may go elsewhere at once */
+	played_ask(t, 1);
+	cloud.desired++;
+	played_answer(ERROR_NONE);
+	fail_in("b", 10 * MINUTE);
+	played_look(t);
+	assert_non_null(event(EVENT_REFUSED));
+	assert_int_equal(event(EVENT_NO_STOCK)->value, 10 * MINUTE); /* until the first is probed again */
+}
+
+static void a_code_that_says_how_long_is_believed(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_look(t);
+	played_ask(t, 1);
+	cloud.desired = 1;
+	played_answer(ERROR_NONE);
+	fail_in("", HOUR);
+	played_look(t);
+	assert_int_equal(event(EVENT_NO_STOCK)->value, HOUR);
+	assert_non_null(event(EVENT_REFUSED));
+}
+
+static void a_group_without_standby_is_told_and_left_without(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.abilities = PROVIDER_NAMES_VICTIMS;
+	played_run(t, 2);
+	assert_int_equal(event(EVENT_STANDBY)->value, 0);
+	played_look(t);
+	assert_int_equal(starts.event_count, 1); /* once */
+	node_group_set_standby(&t->g, 2);
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+	assert_int_equal(t->g.standby_wanted, 0);
+	node_group_remove(&t->g, "m0", PROVIDER_STOP);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_REMOVE, 0);
+	starts_events_taken(&starts);
+	cloud.abilities = t->g.ops->abilities;
+	cloud.count = 0;
+	cloud.desired = 0;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	assert_int_equal(event(EVENT_STANDBY)->value, 1); /* it is to be had again */
+}
+
+static void what_cannot_be_cancelled_is_left_to_come(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.abilities = PROVIDER_NAMES_VICTIMS;
+	played_look(t);
+	played_ask(t, 2);
+	cloud.desired = 2;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	starts_release(&starts);
+	node_group_give_up(&t->g, 2);
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+}
+
+static void nobody_is_named_where_nobody_can_be(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.abilities = 0;
+	played_run(t, 1);
+	assert_false(node_group_remove(&t->g, "m0", PROVIDER_REMOVE));
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, played_set_up, played_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_goes_on_is_kept_until_it_is_over),
+		TEST(what_goes_on_and_fails_ends_with_the_failure),
+		TEST(what_goes_on_survives_a_change_of_leader),
+		TEST(what_goes_on_for_too_long_is_given_up),
+		TEST(what_goes_on_can_be_cancelled_and_nothing_else),
+		TEST(a_throttled_account_is_left_alone_by_all_its_groups),
+		TEST(throttling_waits_longer_each_time),
+		TEST(a_zone_without_stock_blocks_the_group_only_when_no_other_is_left),
+		TEST(a_code_that_says_how_long_is_believed),
+		TEST(a_group_without_standby_is_told_and_left_without),
+		TEST(what_cannot_be_cancelled_is_left_to_come),
+		TEST(nobody_is_named_where_nobody_can_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
