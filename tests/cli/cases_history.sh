@@ -64,7 +64,7 @@ refused 'history: launches of a pool' 2 '--group' "cp '$scratch/good/history.db'
 found 'history: launches of a simulation' 0 'simulation' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --launches 2>&1'
 found 'history: launches' 0 '7,g5,remove,,i-1 i-2,throttled,1500' "cp '$scratch/good/history.db' h.db; sqlite3 h.db \
-	\"INSERT INTO launch VALUES ('t', 'g5', 2, 0, 'i-1' || char(10) || 'i-2', 7, 3, 1704067200000, 'throttled', 1704067201500)\"" \
+	\"INSERT INTO launch VALUES ('t', 'g5', 2, 0, 'i-1' || char(10) || 'i-2', 7, 3, 1704067200000, 'throttled', 1704067201500, '')\"" \
 	'preheat history --db h.db --launches -o csv'
 
 found 'history: a reader that leaves early' 0 '^141 0$' "cp '$scratch/good/history.db' h.db" \
