@@ -179,17 +179,16 @@ static bool collect(struct statement *s, struct arena *a, struct launch **launch
 
 bool launch_open_ones(struct history *h, struct arena *a, struct launch **launches, size_t *count, struct error *e)
 {
-	return collect(
-		db_prepare(h->db, ALL "WHERE outcome IS NULL ORDER BY asked_at, l.token"), a, launches, count, e);
+	return collect(db_prepare(h->db, ALL "WHERE outcome IS NULL ORDER BY asked_at, l.token"), a, launches, count,
+		       e);
 }
 
 bool launch_find(struct history *h, const struct launch_filter *f, struct arena *a, struct launch **launches,
 		 size_t *count, struct error *e)
 {
-	struct statement *s =
-		db_prepare(h->db, "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
-				  " AND ?2 AND (?3 IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
-				  " l.token DESC LIMIT ?4) ORDER BY asked_at, token");
+	struct statement *s = db_prepare(h->db, "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
+						" AND ?2 AND (?3 IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
+						" l.token DESC LIMIT ?4) ORDER BY asked_at, token");
 
 	db_bind_int(s, f->from);
 	db_bind_int(s, f->to);

@@ -65,7 +65,10 @@ static void older_files_have_none(void **state)
 	struct history *h = create();
 	assert_true(launch_save(h, &one, &e));
 	history_close(h);
-	sql("ALTER TABLE launch DROP COLUMN operation");
+	sqlite3 *db;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "ALTER TABLE launch DROP COLUMN operation", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
 	h = open_file();
 	assert_true(launch_find(h, &all, &a, &found, &count, &e));
 	assert_int_equal(count, 1);
@@ -132,6 +135,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(they_are_open_until_they_end),
+		cmocka_unit_test(older_files_have_none),
 		cmocka_unit_test(ended_ones_are_told),
 		cmocka_unit_test(ids_that_could_not_be_told_apart_are_refused),
 	};
