@@ -100,7 +100,7 @@ def never_flaps(evidence):
             given_up[group], last[group] = given_up.get(group, 0) + int(found[1]), call['at'] / 1000
     for group, count in given_up.items():
         bought = evidence['cloud']['by_group'].get(group, 0)
-        if count > max(10, 0.5 * bought):
+        if count > max(20, 0.5 * bought):
             yield last[group], f'{group}: {count} of {bought} machines were cancelled before they ran'
 
 
@@ -177,30 +177,44 @@ def at_time(history, at):
     return now
 
 
+def lowered(evidence, app, begin, end):
+    """When the number of replicas of a workload fell, and to what."""
+    before = None
+    for at, key, state in evidence['deployments']:
+        if key.split('/')[-1] != app or not state:
+            continue
+        if before is not None and state['replicas'] < before and begin <= at <= end:
+            yield at, state['replicas']
+        before = state['replicas']
+
+
+def served(evidence, app, at):
+    """Replicas that were ready, and had been for a second, on nodes that stay."""
+    nodes, ready = at_time(evidence['nodes'], at), at_time(evidence['pods'], at)
+    settled_pods = at_time(evidence['pods'], at - 1)
+    return sum(bool(p and p['app'] == app and p['ready'] and not p['ending'] and (settled_pods.get(key) or {}).get('ready')
+                    and not (nodes.get(p['node']) or {'cordoned': True})['cordoned']) for key, p in ready.items())
+
+
 def never_fewer_than_run(evidence):
-    """A replica that serves ends by eviction from a marked node, not by a Deployment made too small."""
-    pods, nodes = {}, {}
+    """A replica that serves ends by eviction from a marked node, not by a Deployment made smaller than what served then.
+    (One that gets ready between that and its controller's turn, which may be away, can be taken for one that is not.)"""
     deletions = {}
     for entry in evidence['audit']:
-        if entry['verb'] == 'delete' and entry['resource'] == 'pods' and not entry['sub']:
-            deletions.setdefault(entry['name'], []).append((entry['at'], entry['user']))
-    timeline = sorted([(t, 0, k, s) for t, k, s in evidence['nodes']] + [(t, 1, k, s) for t, k, s in evidence['pods']],
-                      key=lambda item: item[:2])
-    for at, is_pod, key, state in timeline:
-        if not is_pod:
-            nodes[key] = state
+        if entry['verb'] == 'delete' and entry['resource'] == 'pods' and not entry['sub'] and \
+                'replicaset-controller' in entry['user']:
+            deletions.setdefault(entry['name'], []).append(entry['at'])
+    before = {}
+    for at, key, state in evidence['pods']:
+        was, before[key] = before.get(key), state
+        if not (was and state and was['ready'] and state['ending'] and not was['ending'] and was['app']):
+            continue  # without an app it is a placeholder, and serves nobody
+        node = at_time(evidence['nodes'], at).get(was['node'])
+        if not node or node['cordoned'] or not any(abs(when - at) < 5 for when in deletions.get(key.split('/')[-1], [])):
             continue
-        before = pods.get(key)
-        pods[key] = state
-        if not (before and state and before['ready'] and state['ending'] and not before['ending']):
-            continue
-        if not before['app']:
-            continue  # a placeholder serves nobody
-        by_controller = any('replicaset-controller' in user and abs(when - at) < 5
-                            for when, user in deletions.get(key.split('/')[-1], []))
-        node = nodes.get(before['node'])
-        if by_controller and node and not node['cordoned']:
-            yield at, f"{key} served on {before['node']}, and its Deployment was made smaller than what ran"
+        writes = list(lowered(evidence, was['app'], at - 60, at))
+        if not writes or any(replicas < served(evidence, was['app'], when) for when, replicas in writes):
+            yield at, f"{key} served on {was['node']}, and its Deployment was made smaller than what ran"
 
 
 def held_on_missing(evidence):

@@ -43,6 +43,36 @@ class World:
                 for name, least, most, stopped in found}
 
 
+class Morning(World):
+    """Chat follows its traffic. Embed is scaled by its team, so what it needs is exactly the pods that wait: there things
+    can be struck for certain. It prefers spot machines, with a single on-demand one to fall back on."""
+
+    EMBED = ("{ name: embed, provider: simulated, simulated: { endpoint: \"%s\" }, zone: z1,\n"
+             "        instanceType: g5.12xlarge, capacityType: spot, gpusPerNode: 4, pricePerHour: 1.9, min: 1, max: 5 }\n"
+             "    - { name: embed-od, provider: simulated, simulated: { endpoint: \"%s\" }, zone: z3,\n"
+             "        instanceType: g5.12xlarge, capacityType: on-demand, gpusPerNode: 4, pricePerHour: 4.8, min: 0, max: 1 }")
+
+    def __init__(self):
+        super().__init__(train=10)
+
+    def cloud(self):
+        config = super().cloud()
+        embed = next(group for group in config['groups'] if group['name'] == 'embed')
+        embed['max'] = 5
+        config['groups'].append(dict(embed, name='embed-od', max=1, zones=['z3'], labels=dict(
+            embed['labels'], **{'simulated.preheat.dev/node-group': 'embed-od'})))
+        next(pool for pool in config['pools'] if pool['name'] == 'embed')['groups'].append('embed-od')
+        return config
+
+    def manifests(self, endpoint):
+        text = super().manifests(endpoint)
+        text, ours = re.subn(r'\{ name: embed, provider(?:[^}]|\}[^,\n]*,)*? max: \d+ \}', self.EMBED % (endpoint, endpoint), text)
+        text, team = re.subn(r' *scaleTargetRef: \{[^}]*name: embed \}\n', '', text)
+        if (ours, team) != (1, 1):
+            raise SystemExit('examples/rig/pools.yaml tells embed otherwise than the morning needs')
+        return text
+
+
 def job(name, pods, run_for):
     """A gang of training pods, a node each, that ends by itself after so much simulated time."""
     limits = {'nvidia.com/gpu': '8'}
