@@ -192,15 +192,37 @@ static void shrink(struct controller *c, size_t pool, size_t position, const str
 		node_group_set_standby(g, g->standby_wanted - nodes_for(c, pool, group, d->delete_standby));
 }
 
+static bool releases(const struct pool_plan *p)
+{
+	int64_t released = 0;
+
+	for (size_t i = 0; i < p->group_count; i++)
+		released += p->groups[i].release;
+	return released > 0;
+}
+
+static int64_t take_from(int64_t *kept, int64_t wanted)
+{
+	int64_t n = *kept < wanted ? *kept : wanted;
+
+	*kept -= n;
+	return wanted - n;
+}
+
+/* What serves on nodes that were to go is there at once and costs no start. */
 static void grow(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
+	int64_t more = d->cold + d->wake + d->place;
+	int64_t kept = more > 0 && !releases(&c->plan.pools[pool]) ? drains_call_off(c, pool, more) : 0;
+	int64_t cold = take_from(&kept, d->cold), wake = take_from(&kept, d->wake), place = take_from(&kept, d->place);
+
 	reclaim(c, pool, position, d->reclaim);
-	if (d->place > 0) {
+	if (place > 0) {
 		struct start like = start_like(c, pool, position, START_PLACE);
-		starts_ask(&c->starts, &like, d->place);
+		starts_ask(&c->starts, &like, place);
 	}
-	act_buy(c, pool, position, START_WAKE, d->wake);
-	act_buy(c, pool, position, START_COLD, d->cold);
+	act_buy(c, pool, position, START_WAKE, wake);
+	act_buy(c, pool, position, START_COLD, cold);
 	refill(c, pool, position, d->refill);
 }
 

@@ -105,6 +105,20 @@ int64_t drains_in_group(const struct controller *c, int group)
 	return count;
 }
 
+/* Others than those that are ready are the first that a workload's controller takes. */
+static int64_t serving_of(const struct controller *c, const struct node *n, size_t pool)
+{
+	struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	int64_t ready = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ready += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY;
+	arena_release(&a);
+	return ready;
+}
+
 /* Its replicas are no part of the plan: it goes, or is back at work and the watch has not told yet. */
 static bool is_off_plan(const struct drain *d, const struct node *n)
 {
@@ -113,19 +127,18 @@ static bool is_off_plan(const struct drain *d, const struct node *n)
 
 int64_t drain_replicas_left(const struct controller *c, size_t pool)
 {
-	struct arena a = { 0 };
 	int64_t left = 0;
 
 	for (const struct drain *d = c->drains.first; d; d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
-		size_t count = 0;
-		const struct pod **pods = is_off_plan(d, n) ? cluster_node_pods(c->cluster, n, &a, &count) : NULL;
-		for (size_t i = 0; i < count; i++)
-			left += pods[i]->pool == (int)pool && !pods[i]->is_placeholder &&
-				pods[i]->state == POD_READY; /* others are the first that a controller takes */
+		left += is_off_plan(d, n) ? serving_of(c, n, pool) : 0;
 	}
-	arena_release(&a);
 	return left;
+}
+
+int64_t drain_serving(const struct drain *d, const struct node *n)
+{
+	return serving_of(d->controller, n, d->pool);
 }
 
 /* A pod that was bound just before the cordon shows a moment later, on another watch (Cluster Autoscaler waits 5 s
@@ -208,6 +221,20 @@ static bool is_shown(const struct drain *d, const struct node *n)
 	return !n->is_draining || loop_now(d->controller->loop) - d->marked_at > 5 * SECOND;
 }
 
+/* Who serves stays where he is while nothing is known of the pool. */
+static bool must_wait(struct drain *d, const struct node *n)
+{
+	struct controller *c = d->controller;
+
+	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || !drain_serving(d, n))
+		return false;
+	if (d->last_reason != DRAIN_IS_BLIND)
+		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "signals-stale"),
+			 LOG_S("why", "nothing is known of the pool; what serves there is not asked to go"), LOG_END);
+	d->last_reason = DRAIN_IS_BLIND;
+	return true;
+}
+
 static void step(struct drain *d)
 {
 	struct controller *c = d->controller;
@@ -221,6 +248,8 @@ static void step(struct drain *d)
 	}
 	if ((d->step < DRAIN_REMOVE || d->step == DRAIN_LEND) && is_late(d))
 		d->step = DRAIN_UNMARK;
+	if (must_wait(d, n))
+		return;
 	switch (d->step) {
 	case DRAIN_MARK:
 		drain_mark(d, MARK_ON);

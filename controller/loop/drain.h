@@ -3,7 +3,8 @@
  * eviction, then the machine is removed or stopped. One that is lent is
  * emptied of the pool that lends alone, and opened again. A budget or a pod
  * that may not be disturbed holds it; it is told, never overruled, and after
- * DRAIN_PATIENCE the node is put back to work.
+ * DRAIN_PATIENCE the node is put back to work. While nothing is known of the
+ * pool none of its replicas is asked to go.
  */
 #pragma once
 #include "base/millis.h"
@@ -29,6 +30,11 @@ struct drains {
  * way, not ours to take, or no machine that its group's cloud tells of. */
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why);
 bool drain_is_under_way(const struct controller *c, const char *node);
+/* Keeps nodes of the pool that have not been asked to leave yet and on which replicas serve, until there are so many of
+ * them; returns how many. */
+int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas);
+/* Replicas that serve on nodes of the group that are kept, and that the API server still shows as draining. */
+int64_t drains_returning(const struct controller *c, size_t pool, size_t group);
 /* Replicas of the pool on nodes that drain, that have not been told to go yet. */
 int64_t drain_replicas_left(const struct controller *c, size_t pool);
 /* Nodes of the group that will leave it and have not been asked to yet. */

@@ -30,6 +30,37 @@ void drains_adopt(struct controller *c)
 	arena_release(&a);
 }
 
+int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
+{
+	int64_t kept = 0;
+
+	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		int64_t serving = n && n->is_known ? drain_serving(d, n) : 0;
+		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0)
+			continue;
+		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
+			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);
+		d->step = DRAIN_UNMARK;
+		d->quiet_until = 0;
+		kept += serving;
+	}
+	return kept;
+}
+
+int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
+{
+	int64_t count = 0;
+
+	for (const struct drain *d = c->drains.first; d; d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
+		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
+			count += drain_serving(d, n);
+	}
+	return count;
+}
+
 /* Lent by a pool that no longer has this group: nobody would ever take it back. */
 static bool is_lent_by_nobody(const struct controller *c, const struct node *n)
 {

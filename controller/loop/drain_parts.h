@@ -15,7 +15,7 @@ enum drain_step {
 /* What is written on a node: that it goes, that it is lent, neither. */
 enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
 
-enum { EVICTIONS_AT_ONCE = 8 };
+enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1 };
 
 struct pod_eviction {
 	struct eviction call;
@@ -44,7 +44,7 @@ struct drain {
 	bool is_marking, was_marked;
 	struct pod_eviction evictions[EVICTIONS_AT_ONCE];
 	int in_flight;
-	int last_reason; /* enum drain_reason that was told */
+	int last_reason; /* enum drain_reason that was told, or DRAIN_IS_BLIND */
 	bool has_complained;
 	bool is_stray; /* a mark that was left over, no drain of ours */
 };
@@ -64,6 +64,8 @@ enum drain_fate drain_fate_of(const struct node *n);
 bool drain_evict(struct drain *d, const struct node *n);
 void drain_evictions_cancel(struct drain *d);
 void drain_evict_pods_cancel(struct controller *c); /* those outside of any drain */
+/* Replicas of the drain's pool that serve on the node. */
+int64_t drain_serving(const struct drain *d, const struct node *n);
 /* The pool whose pods stand there, for a node that was found marked. */
 size_t drain_pool(const struct controller *c, const struct node *n);
 /* Runs, or will. */

@@ -177,7 +177,7 @@ static void open_pool(struct controller *c, size_t pool)
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
 	struct live_pool *p = &c->pools[pool];
 
-	*p = (struct live_pool){ .index = pool, .controller = c };
+	*p = (struct live_pool){ .index = pool, .controller = c, .is_blind = true };
 	snprintf(p->key, sizeof p->key, "%s/%s", spec->namespace, spec->name);
 	p->scale.wanted = p->scale.is = ABSENT;
 	p->placeholder.wanted = p->placeholder.is = ABSENT;

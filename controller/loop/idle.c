@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A group that any pool's work runs on is released by the policy; one that a pool only watches is left alone. */
+/* A group that any pool's work runs on is released by the policy; one that a pool only watches, or of
+ * which nothing is known, is left alone. */
 static bool is_swept(const struct controller *c, size_t group)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (pool_position(fleet_of(c), i, group) >= 0 &&
-		    (runs_work(c, i) || fleet_of(c)->pools[i].mode != MODE_ACT))
+		    (runs_work(c, i) || fleet_of(c)->pools[i].mode != MODE_ACT || c->pools[i].is_blind))
 			return false;
 	return true;
 }

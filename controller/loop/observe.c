@@ -243,9 +243,9 @@ static struct group_input show_group(struct controller *c, size_t pool, size_t p
 	const struct pool_group_view *v = &c->pools[pool].view.groups[position];
 	size_t group = spec->groups[position];
 	const struct node_group *g = &c->groups[group];
-	int64_t stopped = node_group_count(g, MACHINE_STOPPED);
-	struct group_input in = { .ready = v->ready + held_places(c, pool, position, v),
-				  .draining = v->draining,
+	int64_t stopped = node_group_count(g, MACHINE_STOPPED), returning = drains_returning(c, pool, group);
+	struct group_input in = { .ready = v->ready + returning + held_places(c, pool, position, v),
+				  .draining = positive(v->draining - returning),
 				  .least_on_node = v->least_on_node,
 				  .billed_gpus_milli = billed(c, pool, position, v),
 				  .standby = stopped * replicas_per_node(&fleet_of(c)->groups[group], spec),

@@ -88,7 +88,7 @@ struct live_pool {
 	millis changed_at;
 	int64_t changed_from, changed_to, published_size;
 	int64_t arrived, started, late; /* requests, in all ticks */
-	bool has_reported;
+	bool has_reported, is_blind;	/* blind: its signals are stale, or nothing was decided yet */
 	struct pool_told told;
 };
 

@@ -63,6 +63,7 @@ static void note_changes(struct controller *c)
 		struct live_pool *p = &c->pools[i];
 		int64_t size = c->plan.pools[i].decision.decided;
 		count_requests(p, &c->plan.pools[i].decision);
+		p->is_blind = c->plan.pools[i].decision.signals >= SIGNALS_STALE;
 		stage_times_note(p->stages, &c->snapshot.pools[i]);
 		if (size == p->published_size)
 			continue;

@@ -1,0 +1,153 @@
+/* Nodes on their way out that stay after all: nothing is known of the pool, or they are needed again. */
+#include "tests/unit/loop/played_controller.h"
+
+#include "controller/loop/release.h"
+
+static const char chat[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: WarmPool\n"
+	"metadata: { name: chat, namespace: llm }\n"
+	"spec:\n"
+	"  class: interactive\n"
+	"  objective: { queueWait: 2s, attainment: 99% }\n"
+	"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"
+	"  nodeGroups:\n"
+	"    - { name: g5, provider: simulated, gpusPerNode: 1, pricePerHour: 1.2, min: 1, max: 10,\n"
+	"        standby: { max: 3, priceShare: 2%, leadTime: { p50: 90s, p95: 150s } } }\n"
+	"  leadTime: { total: { p50: 200s, p95: 300s } }\n";
+#define CHAT "'app':'chat'"
+
+static struct controller *c;
+
+static int set_up(void **state)
+{
+	(void)state;
+	c = play_controller(chat);
+	for (int i = 1; i <= 3; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "m%d", i);
+		have_machine(0, name, MACHINE_RUNNING);
+		have_node(c, name, "", "");
+	}
+	cloud_tells(c, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close_controller(c);
+	return 0;
+}
+
+/* Time passes with every call answered. */
+static void pass(millis time)
+{
+	for (millis end = play_now() + time; play_now() < end;) {
+		play_until(play_now() + SECOND / 4);
+		settle_calls();
+	}
+}
+
+static const struct node *node(const char *name)
+{
+	return cluster_node(c->cluster, name);
+}
+
+static void go(const char *name, enum drain_fate fate)
+{
+	assert_true(drain_begin(c, node(name), 0, fate, "the test"));
+	act_soon(c);
+	settle_calls();
+}
+
+static void nobody_who_serves_goes_while_nothing_is_known(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	c->pools[0].is_blind = true;
+	go("m1", FATE_REMOVE);
+	pass(5 * SECOND);
+	assert_null(asked("PATCH", "/nodes/m1")); /* not even cordoned */
+	c->pools[0].is_blind = false;
+	server.budget_holds = true;
+	pass(SECOND);
+	assert_non_null(asked("PATCH", "/nodes/m1"));
+	have_node(c, "m1", "", MARKED("remove"));
+	pass(SECOND);
+	c->pools[0].is_blind = true;
+	server.budget_holds = false;
+	forget_log();
+	pass(30 * SECOND);
+	assert_null(asked("POST", "/eviction")); /* begun earlier, and stops at the mark */
+	c->pools[0].is_blind = false;
+	pass(SECOND);
+	assert_non_null(asked("POST", "/pods/a/eviction"));
+	c->pools[0].is_blind = true;
+	pod_goes(c, "a");
+	pass(10 * SECOND);
+	assert_true(node_group_is_removing(&c->groups[0], "m1")); /* where nobody serves any more nothing is lost */
+}
+
+static void an_idle_node_stays_while_nothing_is_known(void **state)
+{
+	(void)state;
+	c->pools[0].is_blind = true;
+	for (int i = 0; i < 3; i++) {
+		release_idle(c);
+		pass(IDLE_PATIENCE);
+	}
+	assert_int_equal(drains_in_group(c, 0), 0);
+}
+
+/* A leader was killed in the midst of a release, a budget holds the rest, and demand is back. */
+static void nodes_that_still_serve_are_kept_before_any_is_bought(void **state)
+{
+	(void)state;
+	server.budget_holds = true;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	have_node(c, "m1", "", MARKED("remove"));
+	have_node(c, "m2", "", MARKED("stop"));
+	have_node(c, "m3", "", MARKED("remove")); /* nobody serves there */
+	drains_adopt(c);
+	act_soon(c);
+	pass(SECOND);
+	forget_log();
+	act_on(c, (struct group_decision){ .cold = 1, .wake = 2 }, 3);
+	assert_int_equal(c->starts.count, 1); /* two of three are there */
+	assert_int_equal(c->starts.items[0].kind, START_WAKE);
+	assert_int_equal(drains_returning(c, 0, 0), 2);
+	pass(6 * SECOND);
+	assert_non_null(strstr(asked("PATCH", "/nodes/m1"), "\"unschedulable\":false"));
+	assert_non_null(strstr(asked("PATCH", "/nodes/m2"), "\"unschedulable\":false"));
+	assert_int_equal(c->drains.abandoned, 2);
+	have_node(c, "m1", "", "");
+	have_node(c, "m2", "", "");
+	assert_int_equal(drains_returning(c, 0, 0), 0);
+	assert_true(drain_is_under_way(c, "m3") || node_group_is_removing(&c->groups[0], "m3"));
+}
+
+static void what_is_released_now_is_not_called_off(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	act_on(c, (struct group_decision){ .release = 1, .cold = 1 }, 1);
+	assert_int_equal(c->starts.count, 1);
+	pass(SECOND);
+	assert_non_null(strstr(asked("PATCH", "/nodes/m1"), "\"unschedulable\":true"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nobody_who_serves_goes_while_nothing_is_known),
+		TEST(an_idle_node_stays_while_nothing_is_known),
+		TEST(nodes_that_still_serve_are_kept_before_any_is_bought),
+		TEST(what_is_released_now_is_not_called_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
