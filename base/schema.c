@@ -80,6 +80,14 @@ static const struct schema_row *find_row(const struct schema_table *t, const cha
 	return NULL;
 }
 
+static bool is_passed_over(const struct schema_table *t, const char *key)
+{
+	for (const char *const *k = t->passed_over; k && *k; k++)
+		if (!strcmp(*k, key))
+			return true;
+	return false;
+}
+
 static void read_list(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
 		      struct findings *f)
 {
@@ -157,7 +165,7 @@ void schema_read(const struct schema_table *t, const struct yaml_node *node, voi
 	}
 	*(const struct yaml_node **)record = node;
 	for (const struct yaml_node *n = node ? node->first : NULL; n; n = n->next)
-		if (!find_row(t, n->key))
+		if (!find_row(t, n->key) && !is_passed_over(t, n->key))
 			unknown_key(t, n, f);
 	for (size_t i = 0; i < t->count; i++)
 		read_row(&t->rows[i], node, record, a, f);

@@ -58,6 +58,7 @@ struct schema_table {
 	size_t size;
 	const struct schema_row *rows;
 	size_t count;
+	const char *const *passed_over; /* keys that a server adds to what was written; ends in NULL. NULL: none */
 };
 
 #define SCHEMA_ROWS(rows_) .rows = (rows_), .count = sizeof(rows_) / sizeof((rows_)[0])

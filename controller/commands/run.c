@@ -65,7 +65,7 @@ static const struct option_row rows[] = {
 	{ "no-election", 0, OPTION_FLAG, NULL, "act without a Lease: only where one replica runs",
 	  &options.does_not_elect, NULL },
 	{ "lease", 0, OPTION_TEXT, "NAME", "the Lease's name (default: preheat)", &options.lease, NULL },
-	{ "identity", 0, OPTION_TEXT, "NAME", "of this replica (default: POD_NAME, or host and process)",
+	{ "identity", 0, OPTION_TEXT, "NAME", "of this replica, and of no other (default: POD_NAME or the host, and random letters)",
 	  &options.identity, NULL },
 	{ "lease-duration", 0, OPTION_PERIOD, "DURATION", "others wait so long before they lead (default: 15s)",
 	  &options.duration, NULL },
@@ -233,16 +233,18 @@ static bool export(void *user, int64_t tick, uint32_t crc, struct buf *out, int6
 	return controller_export(r->controller, &after, out, last, e);
 }
 
+/* Two that run under one name would both hold the Lease: what a Pod is called is not enough, its containers restart. */
 static void name_ourselves(struct running *r)
 {
-	char host[64] = "preheat";
+	char host[64] = "preheat", suffix[33];
 	const char *pod = access_variable("POD_NAME");
 
 	gethostname(host, sizeof host - 1);
-	if (options.identity || pod)
-		snprintf(r->identity, sizeof r->identity, "%s", options.identity ? options.identity : pod);
+	make_key(suffix);
+	if (options.identity)
+		snprintf(r->identity, sizeof r->identity, "%s", options.identity);
 	else
-		snprintf(r->identity, sizeof r->identity, "%s-%lld", host, (long long)getpid());
+		snprintf(r->identity, sizeof r->identity, "%.120s_%.8s", pod ? pod : host, suffix);
 	const char *ip = access_variable("POD_IP");
 	char base[160];
 	if (options.address)

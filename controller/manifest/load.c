@@ -42,6 +42,26 @@ static void read_document(struct draft *d, const struct yaml_node *root)
 	schema_read(&warm_pool_table, root, &d->pools[d->pool_count++], d->arena, d->findings);
 }
 
+/* What kubectl get -o yaml makes of several; NULL for one object. */
+static const struct yaml_node *items_of(const struct yaml_node *root)
+{
+	const struct yaml_node *kind = yaml_child(root, "kind"), *items = yaml_child(root, "items");
+	bool is_list = kind && kind->kind == YAML_SCALAR &&
+		       (!strcmp(kind->text, "List") || !strcmp(kind->text, "WarmPoolList"));
+
+	return is_list && items && items->kind == YAML_LIST ? items : NULL;
+}
+
+static void read_objects(struct draft *d, const struct yaml_node *root)
+{
+	const struct yaml_node *items = items_of(root);
+
+	if (!items)
+		read_document(d, root);
+	for (const struct yaml_node *n = items ? items->first : NULL; n; n = n->next)
+		read_document(d, n);
+}
+
 static void find_in_file(struct reading *r, const char *name, const char *found, const char *allowed,
 			 const char *remedy)
 {
@@ -54,10 +74,11 @@ static void read_documents(struct reading *r, const char *name, const struct yam
 	size_t filled = 0;
 
 	for (size_t i = 0; i < docs->count; i++) {
-		if (!docs->roots[i])
+		const struct yaml_node *items = docs->roots[i] ? items_of(docs->roots[i]) : NULL;
+		if (!docs->roots[i] || (items && !items->count))
 			continue;
 		filled++;
-		read_document(&r->draft, docs->roots[i]);
+		read_objects(&r->draft, docs->roots[i]);
 	}
 	if (!filled)
 		find_in_file(r, name, "nothing in it", "at least one WarmPool",

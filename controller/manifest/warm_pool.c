@@ -32,8 +32,12 @@ static const struct schema_row metadata_rows[] = {
 	{ .key = "annotations", .type = SCHEMA_LABELS, AT(metadata_text, annotations),
 	  .help = "Kept for kubectl; Preheat does not look at them." },
 };
+/* As kubectl get -o yaml shows it. */
+static const char *const of_the_server[] = { "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
+	"ownerReferences", "finalizers", "selfLink", "generateName", "deletionTimestamp", "deletionGracePeriodSeconds",
+	NULL };
 static const struct schema_table metadata_table = { "metadata", sizeof(struct metadata_text),
-	SCHEMA_ROWS(metadata_rows) };
+	SCHEMA_ROWS(metadata_rows), .passed_over = of_the_server };
 
 static const struct schema_row objective_rows[] = {
 	{ .key = "queueWait", .type = SCHEMA_DURATION, AT(objective_text, queue_wait), .fallback = "2s", .min = 1,
@@ -374,7 +378,9 @@ static const struct schema_row warm_pool_rows[] = {
 	{ .key = "spec", .type = SCHEMA_MAP, AT(warm_pool, spec), .is_required = true, .table = &spec_table,
 	  .help = "What is wanted." },
 };
-const struct schema_table warm_pool_table = { "WarmPool", sizeof(struct warm_pool), SCHEMA_ROWS(warm_pool_rows) };
+static const char *const of_the_controller[] = { "status", NULL };
+const struct schema_table warm_pool_table = { "WarmPool", sizeof(struct warm_pool), SCHEMA_ROWS(warm_pool_rows),
+	.passed_over = of_the_controller };
 /* clang-format on */
 
 const struct schema_row *provider_row(enum provider_choice provider)

@@ -13,6 +13,16 @@ found 'check: two mistakes are both told' 1 '2 mistakes in 1 file' \
 found 'check: as JSON' 1 '"line": *8' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml --output json'
 found 'check: from a pipe' 1 'kind: found .Pod.' '' 'printf "apiVersion: v1\nkind: Pod\n" | preheat check -'
+# As the server shows it: several in a List, each with what the server and the controller added.
+listed='{ printf "apiVersion: v1\nkind: List\nmetadata: { resourceVersion: \"\" }\nitems:\n"
+	sed "s/^/  /; 1s/^  /- /; /^  spec:/i \  status: { hot: 2, conditions: [ { type: Ready } ] }" "$example/pool.yaml" |
+		sed "s/metadata: { /metadata: { uid: u, resourceVersion: \"5\", generation: 2, managedFields: [ { manager: kubectl } ], /"; } >p.yaml'
+found 'check: from the server' 0 '^chat +interactive' "$listed" 'preheat check - <p.yaml'
+found 'check: a mistake in a list from the server' 1 'items\[0\]\.spec\.objective\.attainment' \
+	"$listed; sed -i 's/attainment: [0-9.]*%/attainment: 101%/' p.yaml" 'preheat check - <p.yaml'
+found 'check: an empty list' 1 'at least one WarmPool' '' 'printf "apiVersion: v1\nkind: List\nitems: []\n" | preheat check -'
+found 'check: a key of the server at a wrong place' 1 'spec\.uid: found an unknown key' \
+	'sed "s/^spec:/spec:\n  uid: u/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml'
 refused 'check: no file' 2 'name a file' '' 'preheat check'
 refused 'check: no such file' 2 'nowhere\.yaml' '' 'preheat check nowhere.yaml'
 

@@ -19,7 +19,7 @@ def crash(s):
     manifest = s.open_world(w)
     s.accounts('preheat-a')
     controller = s.controller('preheat-a', '--pool', manifest, '--no-election', '--namespace', stage.SPACE).start()
-    s.expect('chat and embed serve', lambda: s.pods('chat') and s.pods('embed'), 90)
+    s.expect('chat and embed serve', lambda: s.pods('chat') and s.pods('embed'))
     for number in range(ROUNDS):
         one_round(s, controller, draw, number)
     s.machines.end_faults()
@@ -74,10 +74,10 @@ def wait_for_call(s, since, patience):
 
 def settle(s, w):
     """At the end machines, nodes and replicas are what is wanted, and nothing else is there."""
-    s.expect('chat comes down to its headroom', lambda: s.group('chat-spot')['desired'] + s.group('chat-od')['desired'] <= 4, 150)
-    s.expect('nothing is under way any more', lambda: at_rest(s), 180)
+    s.expect('chat comes down to its headroom', lambda: s.group('chat-spot')['desired'] + s.group('chat-od')['desired'] <= 4)
+    s.expect('nothing is under way any more', lambda: at_rest(s))
     s.pass_time(300)
-    s.expect('and nothing is later', lambda: at_rest(s), 60)
+    s.expect('and nothing is later', lambda: at_rest(s))
     wanted = {}
     for name in ('chat', 'embed'):
         wanted[name] = s.kube.one('Deployment', name, world.SPACE)['spec']['replicas']

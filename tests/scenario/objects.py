@@ -63,12 +63,12 @@ def logged(controller, event, **fields):
 
 def take_up(s, pools, controller):
     """Nothing there, then a pool: it is decided on and acted for."""
-    s.expect('it is ready with no pool at all', lambda: controller.page('/readyz')[0] == 200, 20)
+    s.expect('it is ready with no pool at all', lambda: controller.page('/readyz')[0] == 200)
     s.check('it says that there is nothing to decide on', 'no pools' in controller.page('/readyz')[1])
     pools.apply('chat')
-    s.expect('chat is decided on', lambda: pools.is_decided('chat'), 20)
-    s.expect('chat serves', lambda: s.pods('chat'), 60)
-    s.expect('its status says so', lambda: pools.one('chat')['status'].get('hot', 0) >= 1, 20)
+    s.expect('chat is decided on', lambda: pools.is_decided('chat'))
+    s.expect('chat serves', lambda: s.pods('chat'))
+    s.expect('its status says so', lambda: pools.one('chat')['status'].get('hot', 0) >= 1)
     said = s.must('kubectl', 'get', 'warmpools', '-n', world.SPACE)
     s.check(f'kubectl shows it:\n{said}', 'interactive' in said and '<none>' not in said.splitlines()[1])
     s.check('it is Ready', pools.condition('chat', 'Ready')['status'] == 'True')
@@ -79,9 +79,9 @@ def edit(s, pools):
     before, changed = s.group('chat-spot')['desired'], time.time()
     ticks = pools.one('chat')['status']['lastDecision']['tick']
     pools.apply('chat', headroom=('headroom: { min: 2 }', 'headroom: { min: 5 }'))
-    s.expect('the change is decided on', lambda: pools.is_decided('chat'), 20)
-    s.expect('more headroom is more machines', lambda: s.group('chat-spot')['desired'] >= before + 3, 30)
-    s.expect('an event on the WarmPool tells it', lambda: s.told('TriggeredScaleUp', since=changed), 20)
+    s.expect('the change is decided on', lambda: pools.is_decided('chat'))
+    s.expect('more headroom is more machines', lambda: s.group('chat-spot')['desired'] >= before + 3)
+    s.expect('an event on the WarmPool tells it', lambda: s.told('TriggeredScaleUp', since=changed))
     s.check('the history goes on', pools.one('chat')['status']['lastDecision']['tick'] > ticks)
 
 
@@ -89,12 +89,12 @@ def second(s, pools, controller):
     """A pool beside it; the first is not disturbed."""
     pods = {key for key, _ in s.pods('chat')}
     pools.apply('embed')
-    s.expect('embed is decided on', lambda: pools.is_decided('embed'), 20)
-    s.expect('embed serves', lambda: s.pods('embed'), 60)
+    s.expect('embed is decided on', lambda: pools.is_decided('embed'))
+    s.expect('embed serves', lambda: s.pods('embed'))
     s.check('the pods of chat that served serve on', pods <= {key for key, _ in s.pods('chat')})
     s.check('chat is decided on as before', pools.is_decided('chat'))
     pools.apply('train')
-    s.expect('train is decided on', lambda: pools.is_decided('train'), 20)
+    s.expect('train is decided on', lambda: pools.is_decided('train'))
     s.check('and has no machine', s.group('train')['desired'] == 0)
     s.check('three pools are told by /metrics', controller.metric('preheat_pool_hot_replicas', pool='train') is not None)
 
@@ -105,21 +105,21 @@ def broken(s, pools, controller):
     path = pools.write('twin', text)
     s.must('kubectl', 'apply', '-f', path)
     s.expect('a pool that tells a shared group otherwise is refused, with the reason',
-             lambda: "allowed: 4" in pools.condition('twin', 'Ready')['message'], 20)
+             lambda: "allowed: 4" in pools.condition('twin', 'Ready')['message'])
     s.mark('it says: ' + pools.condition('twin', 'Ready')['message'])
     s.check('by a condition', pools.condition('twin', 'Ready')['status'] == 'False')
     s.check('and the log says it once', len(logged(controller, 'warmpool-refused', name='twin')) == 1)
-    s.expect('and by a metric', lambda: controller.metric('preheat_refused_pools', pool='twin') == 1, 10)
+    s.expect('and by a metric', lambda: controller.metric('preheat_refused_pools', pool='twin') == 1)
     pools.patch('chat', {'spec': {'headroom': {'min': 1000}}})
     s.expect('a change that cannot be kept is refused',
-             lambda: 'stays in force' in pools.condition('chat', 'Ready')['message'], 20)
+             lambda: 'stays in force' in pools.condition('chat', 'Ready')['message'])
     s.mark('it says: ' + pools.condition('chat', 'Ready')['message'])
     tick = controller.metric('preheat_ticks_total')
     s.expect('decisions go on, for all three',
              lambda: (controller.metric('preheat_ticks_total') or 0) > tick + 3
-             and controller.metric('preheat_pool_hot_replicas', pool='chat'), 20)
+             and controller.metric('preheat_pool_hot_replicas', pool='chat'))
     pools.patch('chat', {'spec': {'headroom': {'min': 2}}})
-    s.expect('put right, it is in force', lambda: pools.is_decided('chat'), 20)
+    s.expect('put right, it is in force', lambda: pools.is_decided('chat'))
     s.must('kubectl', 'delete', '-f', path)
     code, said = refused_by_server(s, pools)
     s.check(f'what the schema can see is refused at once: {said}', code != 0 and 'p95' in said)
@@ -138,12 +138,12 @@ def placeholders(s, pools):
     s.must('kubectl', 'patch', 'rolebinding', 'preheat-placeholders', '-n', world.SPACE, '--type=merge', '-p',
            json.dumps({'subjects': [subject]}))
     pools.patch('embed', {'spec': {'workload': {'warm': 'placeholders'}, 'headroom': {'min': 4}}})
-    s.expect('placeholders stand beside embed', lambda: s.kube.one('Deployment', 'embed-placeholder', world.SPACE), 30)
+    s.expect('placeholders stand beside embed', lambda: s.kube.one('Deployment', 'embed-placeholder', world.SPACE))
     s.expect('and hold GPUs', lambda: [p for p in s.watches['Pod'].snapshot().items()
-                                       if 'embed-placeholder' in p[0] and p[1]['node']], 60)
+                                       if 'embed-placeholder' in p[0] and p[1]['node']])
     pools.patch('embed', {'spec': {'workload': {'warm': 'replicas'}}})
     s.expect('kept warm by replicas again, they are given up', lambda: s.kube.one(
-        'Deployment', 'embed-placeholder', world.SPACE)['spec']['replicas'] == 0, 30)
+        'Deployment', 'embed-placeholder', world.SPACE)['spec']['replicas'] == 0)
 
 
 def take_away(s, pools, controller):
@@ -152,8 +152,8 @@ def take_away(s, pools, controller):
     gone = time.time()
     s.must('kubectl', 'delete', 'warmpool', 'embed', '-n', world.SPACE)
     s.expect('its metrics end', lambda: controller.metric('preheat_pool_hot_replicas', pool='embed') is None
-             and controller.metric('preheat_pool_hot_replicas', pool='chat') is not None, 20)
-    s.expect('its placeholders end', lambda: not s.kube.one('Deployment', 'embed-placeholder', world.SPACE), 30)
+             and controller.metric('preheat_pool_hot_replicas', pool='chat') is not None)
+    s.expect('its placeholders end', lambda: not s.kube.one('Deployment', 'embed-placeholder', world.SPACE))
     s.pass_time(600)
     s.check('nothing more is done to its group',
             not [c for verb in ('grow', 'remove', 'stop') for c in s.calls('embed', verb, gone + 1)])
@@ -167,7 +167,7 @@ def restart(s, pools, controller):
     since = pools.condition('chat', 'Ready')['lastTransitionTime']
     controller.kill()
     controller.start()
-    s.expect('it goes on', lambda: pools.one('chat')['status']['lastDecision']['tick'] > tick, 40)
+    s.expect('it goes on', lambda: pools.one('chat')['status']['lastDecision']['tick'] > tick)
     s.check('Ready is as old as before', pools.condition('chat', 'Ready')['lastTransitionTime'] == since)
 
 

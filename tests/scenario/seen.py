@@ -20,15 +20,15 @@ def seen(s):
     s.accounts('preheat-a', 'preheat-b')
     s.must('kubectl', 'apply', '--server-side', '-f', CRD)
     s.must('kubectl', 'wait', '--for=condition=Established', 'crd/warmpools.preheat.dev', '--timeout=60s')
-    s.expect('WarmPools are taken', lambda: process.run(['kubectl', 'apply', '-f', manifest])[0] == 0, 30)
+    s.expect('WarmPools are taken', lambda: process.run(['kubectl', 'apply', '-f', manifest])[0] == 0)
     s.check('before any decision status says so', 'Nothing has been decided yet' in status(s, '-A'))
     first = start(s, 'preheat-a')
-    s.expect('it leads and is ready', lambda: first.page('/readyz') == (200, 'ready: leading\n'), 60)
+    s.expect('it leads and is ready', lambda: first.page('/readyz') == (200, 'ready: leading\n'))
     second = start(s, 'preheat-b')
-    s.expect('the other follows and is ready', lambda: second.page('/readyz')[1].startswith('ready: following preheat-a'), 60)
+    s.expect('the other follows and is ready', lambda: second.page('/readyz')[1].startswith('ready: following preheat-0_'))
     s.check('one of both leads', [r.metric('preheat_leader') for r in (first, second)] == [1, 0])
     s.check('only the leader tells of pools', second.metric('preheat_pool_hot_replicas', pool='chat') is None)
-    s.expect('chat serves', lambda: s.pods('chat'), 60)
+    s.expect('chat serves', lambda: s.pods('chat'))
     the_same_everywhere(s, first)
     silent_models(s, first)
     no_machines(s, first)
@@ -39,8 +39,11 @@ def seen(s):
 
 
 def start(s, name):
-    return s.controller(name, '--watch-pools', '--namespace', stage.SPACE, '--identity', name,
-                        '--lease-duration', '4s', '--lease-renew', '3s', '--lease-retry', '500ms').start()
+    """Both are called alike, as containers of one Pod are: each makes a name of its own of that."""
+    made = s.controller(name, '--watch-pools', '--namespace', stage.SPACE,
+                        '--lease-duration', '4s', '--lease-renew', '3s', '--lease-retry', '500ms')
+    made.environment['POD_NAME'] = 'preheat-0'
+    return made.start()
 
 
 def status(s, *arguments):
@@ -66,9 +69,9 @@ def condition(s, name, kind):
 
 def the_same_everywhere(s, leader):
     """The object, the table made from it, the metric and the history agree; Prometheus takes the page."""
-    rows = s.expect('status shows three pools', lambda: three_rows(s), 20) or []
+    rows = s.expect('status shows three pools', lambda: three_rows(s)) or []
     for row in rows:
-        s.expect(f"metrics and status agree about {row['name']}", lambda name=row['name']: agree(s, leader, name), 20)
+        s.expect(f"metrics and status agree about {row['name']}", lambda name=row['name']: agree(s, leader, name))
     table = status(s, '-n', world.SPACE)
     s.check(f'status is a table as kubectl makes them:\n{table}',
             re.match(r'NAMESPACE +NAME +CLASS +MODE +HOT +STANDBY +HEADROOM +DEMAND +LEAD-TIME +WAIT +LIMIT +LAST-CHANGE\n', table))
@@ -102,11 +105,11 @@ def promtool(s, leader):
 def silent_models(s, leader):
     """Models that do not answer: nothing is scaled down, and it is said."""
     s.machines.fault('metrics-http500', pool='chat')
-    s.expect('a condition says that signals are stale', lambda: condition(s, 'chat', 'SignalsFresh')['status'] == 'False', 60)
-    s.expect('an event, too', lambda: s.told('SignalsStale'), 30)
-    s.expect('and a metric', lambda: leader.metric('preheat_pool_signals_state', pool='chat', state='fresh') == 0, 20)
+    s.expect('a condition says that signals are stale', lambda: condition(s, 'chat', 'SignalsFresh')['status'] == 'False')
+    s.expect('an event, too', lambda: s.told('SignalsStale'))
+    s.expect('and a metric', lambda: leader.metric('preheat_pool_signals_state', pool='chat', state='fresh') == 0)
     s.machines.end_faults()
-    s.expect('and that they are fresh again', lambda: condition(s, 'chat', 'SignalsFresh')['status'] == 'True', 60)
+    s.expect('and that they are fresh again', lambda: condition(s, 'chat', 'SignalsFresh')['status'] == 'True')
 
 
 def no_machines(s, leader):
@@ -115,12 +118,12 @@ def no_machines(s, leader):
         s.machines.fault('stock-out', group)
     s.machines.traffic('chat', 40, 600)
     s.expect('a condition says that there is no capacity',
-             lambda: condition(s, 'chat', 'CapacityAvailable')['reason'] == 'StockOut', 60)
+             lambda: condition(s, 'chat', 'CapacityAvailable')['reason'] == 'StockOut')
     s.mark('it says: ' + condition(s, 'chat', 'CapacityAvailable')['message'])
-    s.expect('an event names the group', lambda: s.told('StockOut', 'chat-'), 20)
-    s.expect('the group is blocked', lambda: leader.metric('preheat_node_group_blocked', group='chat-spot') == 1, 20)
+    s.expect('an event names the group', lambda: s.told('StockOut', 'chat-'))
+    s.expect('the group is blocked', lambda: leader.metric('preheat_node_group_blocked', group='chat-spot') == 1)
     s.machines.end_faults()
-    s.expect('it is there again', lambda: condition(s, 'chat', 'CapacityAvailable')['status'] == 'True', 90)
+    s.expect('it is there again', lambda: condition(s, 'chat', 'CapacityAvailable')['status'] == 'True')
 
 
 def server_away(s, leader, follower):
@@ -128,8 +131,8 @@ def server_away(s, leader, follower):
     code, said = s.rig_verb('restart-apiserver', '--after', '3')
     s.check(f'the API server was away for three seconds {said if code else ""}', code == 0)
     s.check('both live on', [r.page('/healthz') for r in (leader, follower)] == [(200, 'ok\n')] * 2)
-    s.expect('one is ready and leads', lambda: any(r.page('/readyz') == (200, 'ready: leading\n') for r in (leader, follower)), 60)
-    s.expect('the other is ready', lambda: [r.page('/readyz')[0] for r in (leader, follower)] == [200, 200], 60)
+    s.expect('one is ready and leads', lambda: any(r.page('/readyz') == (200, 'ready: leading\n') for r in (leader, follower)))
+    s.expect('the other is ready', lambda: [r.page('/readyz')[0] for r in (leader, follower)] == [200, 200])
 
 
 def next_leader(s, first, second):
@@ -139,11 +142,11 @@ def next_leader(s, first, second):
     before, tick = condition(s, 'chat', 'Ready'), pool(s, 'chat')['lastDecision']['tick']
     s.check('chat is Ready', before['status'] == 'True')
     first.kill()
-    s.expect('the other leads', lambda: second.page('/readyz') == (200, 'ready: leading\n'), 60)
-    s.expect('and writes the status', lambda: pool(s, 'chat')['lastDecision']['tick'] > tick, 30)
+    s.expect('the other leads', lambda: second.page('/readyz') == (200, 'ready: leading\n'))
+    s.expect('and writes the status', lambda: pool(s, 'chat')['lastDecision']['tick'] > tick)
     s.check('since when chat is Ready stays', condition(s, 'chat', 'Ready')['lastTransitionTime'] == before['lastTransitionTime'])
     first.start()
-    s.expect('the one that was killed follows', lambda: first.page('/readyz')[1].startswith('ready: following'), 60)
+    s.expect('the one that was killed follows', lambda: first.page('/readyz')[1].startswith('ready: following'))
     count_writes(s, second)
     first.stop(30)
 
