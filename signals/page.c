@@ -66,17 +66,33 @@ static bool read_number(struct exposition_slice text, int places, int64_t *out, 
 	return error_set(e, ERROR_INVALID, "the value %s %s", quote(shown, text.text, text.len), problem);
 }
 
-static bool read_bound(const struct exposition_sample *s, int64_t *out, struct error *e)
+bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e)
 {
-	struct exposition_slice le;
+	int64_t value;
 
-	if (!exposition_label(s, "le", &le))
-		return error_set(e, ERROR_INVALID, "a bucket without the label le");
+	if (!read_number(text, places_of(q), &value, e))
+		return false;
+	if ((q == ENGINE_RUNNING || q == ENGINE_WAITING) && value > PAGE_MOST_REQUESTS * INT64_C(1000))
+		return error_set(e, ERROR_INVALID, "more than %d requests cannot be", PAGE_MOST_REQUESTS);
+	*out = value;
+	return true;
+}
+
+bool page_bound(struct exposition_slice le, int64_t *out, struct error *e)
+{
 	if (exposition_value(le, MILLIONTHS, out) == EXPOSITION_INFINITE) {
 		*out = PAGE_UNBOUNDED;
 		return true;
 	}
 	return read_number(le, MILLIONTHS, out, e) || error_wrap(e, "le");
+}
+
+static bool read_bound(const struct exposition_sample *s, int64_t *out, struct error *e)
+{
+	struct exposition_slice le;
+
+	return exposition_label(s, "le", &le) ? page_bound(le, out, e)
+					      : error_set(e, ERROR_INVALID, "a bucket without the label le");
 }
 
 static uint64_t hash_series(size_t row, struct exposition_slice labels)
@@ -105,11 +121,8 @@ static bool take(struct page *p, size_t row, const struct exposition_sample *sam
 	const struct engine_metric *m = &p->table->metrics.rows[row];
 	struct page_series s = { .row = row, .id = hash_series(row, sample->labels) };
 
-	if (!read_number(sample->value, places_of(m->quantity), &s.value, e))
+	if (!page_value(m->quantity, sample->value, &s.value, e))
 		return false;
-	if ((m->quantity == ENGINE_RUNNING || m->quantity == ENGINE_WAITING) &&
-	    s.value > PAGE_MOST_REQUESTS * INT64_C(1000))
-		return error_set(e, ERROR_INVALID, "more than %d requests cannot be", PAGE_MOST_REQUESTS);
 	if (m->quantity == ENGINE_WAIT_BUCKET && !read_bound(sample, &s.le_us, e))
 		return false;
 	push(p, s);

@@ -38,6 +38,12 @@ struct page_content {
 
 void page_content_release(struct page_content *c);
 
+/* A number as it is believed of the quantity, in the unit of struct page_series; levels of the KV cache in millionths.
+ */
+bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e) MUST_USE;
+/* The upper bound of a bucket, in microseconds or PAGE_UNBOUNDED. */
+bool page_bound(struct exposition_slice le, int64_t *out, struct error *e) MUST_USE;
+
 struct page;
 struct page *page_open(const struct page_table *table); /* which must outlive it */
 void page_close(struct page *p);			/* takes NULL */

@@ -1,0 +1,30 @@
+/*
+ * How a server with measurements is reached: what we show it and whom we
+ * trust. Secrets are read from their files for every call, so that a token
+ * that is rotated is noticed at once; they never appear in a message.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/net/http.h"
+
+/* Everything may be NULL. A token, or a name and a password. */
+struct access_settings {
+	const char *bearer_token_file;
+	const char *username, *password_file;
+	const char *ca_file, *cert_file, *key_file, *server_name;
+};
+
+struct access;
+struct access *access_open(const struct access_settings *s); /* copies */
+void access_close(struct access *a);			     /* takes NULL */
+
+/* What one call shows; lives as long as the call. Zeroed at first. */
+struct access_shown {
+	struct buf authorization;
+	const char *headers[3];
+};
+
+/* Sets tls and headers of `r`; `accept` is a whole header, a literal. A file that cannot be read is ERROR_AUTH. */
+bool access_show(const struct access *a, const char *accept, struct http_request *r, struct access_shown *s,
+		 struct error *e) MUST_USE;
+void access_shown_release(struct access_shown *s);

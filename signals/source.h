@@ -1,0 +1,83 @@
+/*
+ * Where a pool's readings come from: its replicas one by one
+ * (signals/scrape.h), or a server that reads them already
+ * (signals/prometheus_source.h). Whoever takes readings need not know.
+ */
+#pragma once
+#include "base/clock.h"
+#include "base/error.h"
+#include "signals/engine.h"
+#include "signals/reading.h"
+
+#include <stddef.h>
+
+/* A replica. Texts are borrowed for the call that takes them. */
+struct source_target {
+	const char *key; /* "namespace/name/uid"; another key is another replica */
+	const char *namespace, *pod;
+	const char *address; /* of the pod, without a port */
+	const char *url;     /* of its metrics page */
+	bool is_ready;	     /* may start requests. Others are read too, and only add what still runs there. */
+};
+
+/* Of the round before; nothing to say is all zero. */
+struct source_report {
+	struct error trouble;  /* why a round told less than all of it; ERROR_NONE: it did not */
+	char warning[200];     /* what the server said beside its answer; may be "" */
+	millis read_at;	       /* clock_mono() of the last round in which anything was fresh; 0: none yet */
+	int64_t rounds, blind; /* since it was opened; of them nothing was fresh though something was due */
+};
+
+struct source;
+
+struct source_ops {
+	void (*close)(struct source *s);
+	void (*set_targets)(struct source *s, const struct source_target *targets, size_t count);
+	bool (*in_flight)(const struct source *s, const char *key, int64_t *count, millis *age);
+	struct source_report (*report)(const struct source *s);
+	void (*advance)(struct source *s);
+};
+
+/* What a source begins with. */
+struct source {
+	const struct source_ops *ops;
+};
+
+struct source_settings {
+	const char *pool; /* for messages; copied */
+	enum engine engine;
+	millis interval;					      /* of the controller's clock, > 0 */
+	int64_t objective_us;					      /* a longer queue wait is late */
+	void (*on_reading)(void *user, const struct pool_reading *r); /* from the loop, once a round */
+	void *user;
+};
+
+/* No reading comes from then on; calls in flight end by themselves. Takes NULL. */
+static inline void source_close(struct source *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+/* All of them, in any order, each key once. New ones are read from now on, missing ones are forgotten. */
+static inline void source_set_targets(struct source *s, const struct source_target *targets, size_t count)
+{
+	s->ops->set_targets(s, targets, count);
+}
+
+/* For choosing a victim: how much runs and waits there, and how old (ms) that is. False when nothing was ever told. */
+static inline bool source_in_flight(const struct source *s, const char *key, int64_t *count, millis *age)
+{
+	return s->ops->in_flight(s, key, count, age);
+}
+
+static inline struct source_report source_report(const struct source *s)
+{
+	return s->ops->report(s);
+}
+
+/* Does what is due by the clock. Its own timer calls it; a test that turns the clock by hand calls it then. */
+static inline void source_advance(struct source *s)
+{
+	s->ops->advance(s);
+}
