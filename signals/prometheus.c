@@ -10,7 +10,7 @@ static const size_t MOST_REFUSAL = (size_t)64 << 10;
 struct prometheus {
 	struct loop *loop;
 	struct http *http;
-	struct access *access;
+	struct reach *reach;
 	struct buf url, shown;
 	size_t active;
 };
@@ -28,7 +28,7 @@ static void show_url(const char *url, struct buf *out)
 }
 
 struct prometheus *prometheus_open(struct loop *loop, struct http *http, const char *url,
-				   const struct access_settings *access)
+				   const struct reach_settings *reach)
 {
 	struct prometheus *p = calloc(1, sizeof *p);
 	size_t len = strlen(url);
@@ -39,7 +39,7 @@ struct prometheus *prometheus_open(struct loop *loop, struct http *http, const c
 		len--;
 	p->loop = loop;
 	p->http = http;
-	p->access = access_open(access);
+	p->reach = reach_open(reach);
 	buf_append(&p->url, url, len);
 	show_url(p->url.text, &p->shown);
 	return p;
@@ -50,7 +50,7 @@ void prometheus_close(struct prometheus *p)
 	if (!p)
 		return;
 	assert(!p->active);
-	access_close(p->access);
+	reach_close(p->reach);
 	buf_release(&p->url);
 	buf_release(&p->shown);
 	free(p);
@@ -133,7 +133,7 @@ static void complete(struct prometheus_call *c)
 	prometheus_answer_close(c->answer);
 	c->answer = NULL;
 	buf_release(&c->url);
-	access_shown_release(&c->shown);
+	reach_shown_release(&c->shown);
 	c->is_active = false;
 	c->prometheus->active--;
 	c->done(c);
@@ -185,7 +185,7 @@ void prometheus_start(struct prometheus *p, struct prometheus_call *c)
 					    .on_chunk = on_chunk,
 					    .done = on_done,
 					    .user = c };
-	if (!access_show(p->access, "Accept: application/json", &c->request, &c->shown, &c->error)) {
+	if (!reach_show(p->reach, "Accept: application/json", &c->request, &c->shown, &c->error)) {
 		error_wrap(&c->error, "%s", prometheus_url(p));
 		c->refused.user = c;
 		timer_start(p->loop, &c->refused, 0, on_refused);

@@ -6,14 +6,14 @@
  * Nothing is repeated here.
  */
 #pragma once
-#include "signals/access.h"
+#include "signals/reach.h"
 #include "signals/prometheus_answer.h"
 
 struct prometheus;
 
-/* `url` as the manifest has it, a path in front of /api/v1 included; copied, as is what `access` names. */
+/* `url` as the manifest has it, a path in front of /api/v1 included; copied, as is what `reach` names. */
 struct prometheus *prometheus_open(struct loop *loop, struct http *http, const char *url,
-				   const struct access_settings *access);
+				   const struct reach_settings *reach);
 void prometheus_close(struct prometheus *p); /* no call may be under way; takes NULL */
 /* The URL without a user in it; for messages. */
 const char *prometheus_url(const struct prometheus *p);
@@ -44,7 +44,7 @@ struct prometheus_call {
 	struct prometheus *prometheus;
 	struct http_request request;
 	struct prometheus_answer *answer;
-	struct access_shown shown;
+	struct reach_shown shown;
 	struct buf url;
 	struct timer refused;
 	size_t bytes;

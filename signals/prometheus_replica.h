@@ -24,7 +24,7 @@ struct prometheus_replica {
 	struct page_content content; /* counters to subtract from; a rank is kept from when it was told last */
 	millis content_at;	     /* by the server's clock */
 	int64_t in_flight;
-	millis known_at; /* clock_mono(); 0: never */
+	millis known_at; /* clock_mono() of the content */
 };
 
 struct prometheus_replica *replica_new(const struct source_target *t);

@@ -102,19 +102,21 @@ static void wait_for_next(struct prometheus_source *s)
 	timer_start(s->loop, &s->timer, clock_real(s->clock, next > now ? next - now : 0), on_timer);
 }
 
-/* The last thing that is done: the one told may close the source. */
-static void end_round(struct prometheus_source *s)
-{
-	wait_for_next(s);
-	tell(s);
-}
-
 static void blame(struct prometheus_source *s, const struct error *e, const char *what)
 {
-	if (s->report.trouble.kind != ERROR_NONE)
+	if (s->report.trouble.kind != ERROR_NONE || e->kind == ERROR_NONE)
 		return;
 	s->report.trouble = *e;
 	error_wrap(&s->report.trouble, "%s", what);
+}
+
+/* The last thing that is done: the one told may close the source. */
+static void end_round(struct prometheus_source *s)
+{
+	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
+		blame(s, &s->questions[i].call.error, engine_quantity_name((enum engine_quantity)i));
+	wait_for_next(s);
+	tell(s);
 }
 
 static void note(struct prometheus_source *s, const struct prometheus_notes *n)
@@ -167,8 +169,6 @@ static void on_answer(struct prometheus_call *c)
 		return;
 	s->asked[quantity] = c->error.kind == ERROR_NONE;
 	note(s, &c->notes);
-	if (c->error.kind != ERROR_NONE)
-		blame(s, &c->error, engine_quantity_name(quantity));
 	if (!s->in_flight)
 		end_round(s);
 }
@@ -193,9 +193,8 @@ static void judge_age(const struct prometheus_source *s, struct prometheus_repli
 		error_set(&r->error, ERROR_NOT_FOUND, "%s: no series of pod %s", prometheus_url(s->prometheus), r->pod);
 	else
 		error_set(&r->error, ERROR_TIMEOUT,
-			  "%s: pod %s was read %" PRId64
-			  " s before, more than %d intervals; is its interval longer than signals.prometheus.interval?",
-			  prometheus_url(s->prometheus), r->pod, (s->asked_at - r->read_at) / SECOND, READING_GAP);
+			  "%s: it has not read pod %s for more than %d intervals of signals.prometheus.interval",
+			  prometheus_url(s->prometheus), r->pod, READING_GAP);
 }
 
 static bool names_replicas(struct prometheus_source *s, struct error *e)
@@ -262,6 +261,8 @@ static void begin_round(struct prometheus_source *s, millis now)
 	s->report.trouble = (struct error){ 0 };
 	s->report.warning[0] = '\0';
 	memset(s->asked, 0, sizeof s->asked);
+	for (int i = 0; i < QUERIES; i++)
+		s->questions[i].call.error = (struct error){ 0 };
 	for (size_t i = 0; i < s->set.count; i++)
 		replica_begin(s->set.by_key[i]);
 	if (s->set.count)
@@ -307,7 +308,7 @@ static bool in_flight(const struct source *base, const char *key, int64_t *count
 	const struct prometheus_source *s = of(base);
 	const struct prometheus_replica *r = replica_set_find(&s->set, key);
 
-	if (!r || !r->known_at)
+	if (!r || !r->has_content)
 		return false;
 	*count = r->in_flight;
 	*age = clock_mono(s->clock) - r->known_at;
@@ -360,7 +361,7 @@ struct source *prometheus_source_open(struct loop *loop, struct http *http, cons
 	s->clock = clock;
 	s->settings = settings->source;
 	s->settings.pool = keep(s, settings->source.pool);
-	s->prometheus = prometheus_open(loop, http, settings->url, &settings->access);
+	s->prometheus = prometheus_open(loop, http, settings->url, &settings->reach);
 	s->table = page_table_make(settings->source.engine);
 	s->timer.user = s;
 	const struct promql_scope scope = { s->table.metrics, settings->labels, settings->label_count };

@@ -13,14 +13,14 @@
  */
 #pragma once
 #include "base/net/http.h"
-#include "signals/access.h"
+#include "signals/reach.h"
 #include "signals/promql.h"
 #include "signals/source.h"
 
 struct prometheus_source_settings {
 	struct source_settings source;
 	const char *url; /* copied, as is all of this */
-	struct access_settings access;
+	struct reach_settings reach;
 	const struct promql_label *labels;
 	size_t label_count;
 };

@@ -282,6 +282,16 @@ bool scrape_in_flight(const struct scraper *s, const char *key, int64_t *count, 
 	return true;
 }
 
+bool scraper_trouble(const struct scraper *s, struct error *e)
+{
+	for (size_t i = 0; i < s->target_count; i++)
+		if (s->targets[i]->is_ready && s->targets[i]->state.error.kind != ERROR_NONE) {
+			*e = s->targets[i]->state.error;
+			return true;
+		}
+	return false;
+}
+
 struct scrape_counts scraper_counts(const struct scraper *s)
 {
 	return s->counts;

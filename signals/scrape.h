@@ -69,6 +69,9 @@ const struct scrape_state *scraper_state(const struct scraper *s, const char *ke
 /* For choosing a victim: how much runs and waits there, and how old (ms) that is. False when nothing was ever told. */
 bool scrape_in_flight(const struct scraper *s, const char *key, int64_t *count, millis *age);
 
+/* Why a replica that may start requests was not read last, of the first by its key. False: there is none. */
+bool scraper_trouble(const struct scraper *s, struct error *e);
+
 struct scrape_counts {
 	int64_t pages, bytes;		     /* believed */
 	int64_t refused[ERROR_INTERNAL + 1]; /* by enum error_kind */

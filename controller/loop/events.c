@@ -138,11 +138,15 @@ static void tell_signals(struct controller *c, size_t pool)
 {
 	struct pool_told *told = &c->pools[pool].told;
 	bool is_stale = c->plan.pools[pool].decision.signals >= SIGNALS_STALE;
+	const char *trouble = c->published_pools[pool].signals_trouble;
+	CLEANUP(buf_release) struct buf text = { 0 };
 
+	buf_text(&text, "replicas cannot be read: nothing is scaled down until they can, and only what the API server "
+			"shows scales up");
+	if (trouble)
+		buf_printf(&text, ": %s", trouble);
 	if (is_stale && !told->is_stale)
-		tell(c, pool, "SignalsStale", "Hold", true,
-		     "replicas cannot be read: nothing is scaled down until they can, and only what the API server "
-		     "shows scales up");
+		tell(c, pool, "SignalsStale", "Hold", true, text.text);
 	else if (!is_stale && told->is_stale)
 		tell(c, pool, "SignalsFresh", "GoOn", false, "replicas can be read again");
 	told->is_stale = is_stale;

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_DYNAMO == (int)ENGINE_DYNAMO,
-	       "the manifest and the signals count engines alike");
-
 /* How each provider marks the nodes of a group. */
 static struct cluster_label mark_of(const struct group_text *g, const char *name)
 {
@@ -82,19 +79,6 @@ void fleet_tell_cluster(struct controller *c)
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 	arena_release(&a);
-}
-
-static struct scraper *open_scraper(struct controller *c, size_t pool)
-{
-	const struct spec_text *s = &c->manifest.pools[pool].spec;
-	const struct scrape_settings settings = { .pool = fleet_of(c)->pools[pool].name,
-						  .engine = (enum engine)s->signals.engine,
-						  .interval = s->signals.scrape.interval,
-						  .objective_us = fleet_of(c)->pools[pool].objective_wait * 1000,
-						  .on_reading = observe_reading,
-						  .user = &c->pools[pool] };
-
-	return scraper_open(c->loop, c->settings.http, c->clock, &settings);
 }
 
 bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e)
@@ -181,7 +165,7 @@ static void open_pool(struct controller *c, size_t pool)
 	snprintf(p->key, sizeof p->key, "%s/%s", spec->namespace, spec->name);
 	p->scale.wanted = p->scale.is = ABSENT;
 	p->placeholder.wanted = p->placeholder.is = ABSENT;
-	p->scraper = runs_work(c, pool) ? NULL : open_scraper(c, pool);
+	p->source = source_of_pool(c, pool);
 	carry_over(c, p);
 }
 
@@ -231,7 +215,7 @@ void fleet_close(struct controller *c)
 	if (!c->pools)
 		return;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		scraper_close(c->pools[i].scraper);
+		source_close(c->pools[i].source);
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
 	}

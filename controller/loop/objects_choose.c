@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char trusted[] = "the files of --pool";
+
 enum use { USE_NOT, USE_FORMER, USE_SPEC };
 
 /* The search for the largest part that agrees. */
@@ -80,14 +82,15 @@ static bool load(const struct choice *c, size_t trial, struct arena *a, struct m
 	struct findings f = { 0 };
 
 	if (c->files->text)
-		texts[n++] = (struct manifest_text){ "the files of --pool", c->files->text };
+		texts[n++] = (struct manifest_text){ trusted, c->files->text };
 	for (size_t i = 0; i < c->count; i++)
 		if (c->uses[i] != USE_NOT && i != trial)
 			texts[n++] = text_of(c, i, a);
 	if (trial < c->count)
 		texts[n++] = text_of(c, trial, a);
 	*out = (struct manifest){ 0 };
-	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && controller_accepts(out, &f, e));
+	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && manifest_check_objects(out, trusted, &f, e) &&
+			 controller_accepts(out, &f, e));
 	if (!ok)
 		explain(&f, e);
 	findings_release(&f);

@@ -22,9 +22,9 @@ static void add_scrape(struct live_pool *p, const struct scrape_input *s)
 	*last = sum;
 }
 
-void observe_reading(struct scraper *s, const struct pool_reading *r)
+void observe_reading(void *pool, const struct pool_reading *r)
 {
-	struct live_pool *p = scraper_user(s);
+	struct live_pool *p = pool;
 	struct scrape_input in = { .at = r->at,
 				   .ready = r->ready,
 				   .running = r->running,
@@ -77,7 +77,7 @@ const char *pod_key(const struct pod *p, struct arena *a)
 	return format(a, "%s/%s/%s", p->namespace, p->name, uid);
 }
 
-static struct scrape_target target_of(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
+static struct source_target target_of(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
 {
 	const struct scrape_text *s = &c->manifest.pools[pool].spec.signals.scrape;
 	bool is_v6 = strchr(p->ip, ':');
@@ -85,7 +85,10 @@ static struct scrape_target target_of(const struct controller *c, size_t pool, c
 
 	snprintf(url, sizeof url, "http://%s%s%s:%lld%s", is_v6 ? "[" : "", p->ip, is_v6 ? "]" : "", (long long)s->port,
 		 s->path);
-	return (struct scrape_target){ .key = pod_key(p, a),
+	return (struct source_target){ .key = pod_key(p, a),
+				       .namespace = p->namespace,
+				       .pod = p->name,
+				       .address = p->ip,
 				       .url = arena_strdup(a, url, strlen(url)),
 				       .is_ready = p->state == POD_READY && !(p->node && p->node->is_draining) };
 }
@@ -97,14 +100,14 @@ void observe_targets(struct controller *c)
 	c->targets_changed = false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		size_t count, n = 0;
-		if (!c->pools[i].scraper)
+		if (!c->pools[i].source)
 			continue;
 		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
-		struct scrape_target *targets = arena_array(&a, struct scrape_target, count);
+		struct source_target *targets = arena_array(&a, struct source_target, count);
 		for (size_t k = 0; k < count; k++)
 			if (is_read(pods[k]))
 				targets[n++] = target_of(c, i, pods[k], &a);
-		scraper_set_targets(c->pools[i].scraper, targets, n);
+		source_set_targets(c->pools[i].source, targets, n);
 	}
 	arena_release(&a);
 }

@@ -11,7 +11,7 @@
 #include "controller/loop/stage_times.h"
 #include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
-#include "signals/scrape.h"
+#include "signals/source.h"
 #include "state/history.h"
 
 /* Groups are given so long, in the world's time, to be described before the first decision. */
@@ -66,7 +66,7 @@ struct live_pool {
 	char key[130]; /* NAMESPACE/NAME */
 	size_t index;
 	struct controller *controller;
-	struct scraper *scraper; /* NULL: its pods are the work */
+	struct source *source; /* of its readings; NULL: its pods are the work */
 	struct scrape_input scrapes[SCRAPES_MAX];
 	size_t scrape_count;
 	int64_t expected, fresh, itl_sum, itl_count, kv_sum, kv_count;
@@ -168,10 +168,13 @@ struct controller {
 
 /* observe.c */
 struct snapshot observe(struct controller *c, struct arena *a);
-void observe_taken(struct controller *c); /* the snapshot is recorded: sums begin anew */
-void observe_reading(struct scraper *s, const struct pool_reading *r);
-void observe_targets(struct controller *c);		   /* tells the scrapers which pods there are */
-const char *pod_key(const struct pod *p, struct arena *a); /* of a pod among the scraper's targets */
+void observe_taken(struct controller *c);			/* the snapshot is recorded: sums begin anew */
+void observe_reading(void *pool, const struct pool_reading *r); /* struct live_pool */
+void observe_targets(struct controller *c);			/* tells the sources which pods there are */
+const char *pod_key(const struct pod *p, struct arena *a);	/* of a pod among the source's targets */
+
+/* sources.c: where the pool's readings come from; NULL: its pods are the work */
+struct source *source_of_pool(struct controller *c, size_t pool);
 
 /* machines.c: the cluster's events into starts, and what got stuck */
 void machines_event(void *user, const struct cluster_event *event);

@@ -45,6 +45,14 @@ static const char *reason_of(struct controller *c, size_t pool, struct arena *a)
 	return explain_headline(&x, a);
 }
 
+static const char *signals_trouble(const struct live_pool *p, struct arena *a)
+{
+	struct source_report r = p->source ? source_report(p->source) : (struct source_report){ 0 };
+	const char *said = r.trouble.kind != ERROR_NONE ? r.trouble.message : r.warning;
+
+	return said[0] ? arena_strdup(a, said, strlen(said)) : NULL;
+}
+
 static void show_pool(struct controller *c, size_t i, struct arena *a)
 {
 	const struct live_pool *p = &c->pools[i];
@@ -59,6 +67,7 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
 					.is_metric_only = spec->workload.warm == WARM_METRIC,
+					.signals_trouble = signals_trouble(p, a),
 					.changed_at = p->changed_at,
 					.arrived = p->arrived,
 					.started = p->started,

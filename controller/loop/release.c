@@ -23,7 +23,7 @@ static int64_t in_flight_of(const struct controller *c, size_t pool, const struc
 	int64_t count = 0;
 	millis age = 0;
 
-	if (!c->pools[pool].scraper || !scrape_in_flight(c->pools[pool].scraper, pod_key(p, a), &count, &age))
+	if (!c->pools[pool].source || !source_in_flight(c->pools[pool].source, pod_key(p, a), &count, &age))
 		return 0;
 	return count;
 }

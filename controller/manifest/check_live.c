@@ -34,3 +34,36 @@ bool manifest_check_live(const struct manifest *m, struct findings *f, struct er
 	findings_sort(f);
 	return !f->count || findings_error(f, e);
 }
+
+static void check_file(const struct yaml_node *map, const char *key, const char *path, struct findings *f)
+{
+	if (path && (strncmp(path, MANIFEST_CREDENTIALS, strlen(MANIFEST_CREDENTIALS)) != 0 || strstr(path, "/..")))
+		schema_find_key(f, map, key, NULL, "a file below " MANIFEST_CREDENTIALS " in a WarmPool of the cluster",
+				"mount the Secret there (docs/signals.md), or give the pool to run as a file");
+}
+
+static void check_auth(const struct auth_text *a, struct findings *f)
+{
+	check_file(a->node, "bearerTokenFile", a->bearer_token_file, f);
+	check_file(a->basic.node, "passwordFile", a->basic.password_file, f);
+}
+
+static void check_tls(const struct tls_text *t, struct findings *f)
+{
+	check_file(t->node, "caFile", t->ca_file, f);
+	check_file(t->node, "certFile", t->cert_file, f);
+	check_file(t->node, "keyFile", t->key_file, f);
+}
+
+bool manifest_check_objects(const struct manifest *m, const char *trusted, struct findings *f, struct error *e)
+{
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		const struct signals_text *s = &m->pools[i].spec.signals;
+		if (!s->node || !strcmp(s->node->file, trusted))
+			continue;
+		check_auth(&s->prometheus.auth, f);
+		check_tls(&s->prometheus.tls, f);
+	}
+	findings_sort(f);
+	return !f->count || findings_error(f, e);
+}

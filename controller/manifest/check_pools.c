@@ -41,13 +41,6 @@ static void check_rates(struct draft *d, const struct workload_text *w)
 			"correct one of the three, or leave one out");
 }
 
-static void check_signals(struct draft *d, const struct signals_text *s)
-{
-	if (s->scrape.node && s->prometheus.node)
-		schema_find_key(d->findings, s->node, "prometheus", "prometheus beside scrape", "one of the two",
-				"delete one");
-}
-
 void find_above(struct draft *d, const struct yaml_node *map, const char *key, const char *bound, int64_t value,
 		const char *remedy)
 {

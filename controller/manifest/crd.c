@@ -1,7 +1,7 @@
 #include "controller/manifest/crd.h"
 
 #include "base/schema_openapi.h"
-#include "controller/manifest/warm_pool.h"
+#include "controller/manifest/manifest.h"
 
 #include <string.h>
 
@@ -117,6 +117,10 @@ static const char status[] =
 	"                    observedGeneration: {type: integer, format: int64}\n"
 	"                    lastTransitionTime: {type: string, format: date-time}\n";
 
+/* A WarmPool may not have the controller show its own files to somebody. */
+#define OWN_FILE(path)	   path ".startsWith('" MANIFEST_CREDENTIALS "') && !" path ".contains('/..')"
+#define OWN_FILE_TEXT(key) key " must be a file below " MANIFEST_CREDENTIALS
+
 /* What check_*.c finds and CEL can say of one object. Keys that are words of CEL stand between underscores. */
 static const struct openapi_rule rules[] = {
 	{ "spec", "has(self.objective) || has(self.violationCost)",
@@ -156,6 +160,13 @@ static const struct openapi_rule rules[] = {
 	{ "signals", "!(has(self.scrape) && has(self.prometheus))", "prometheus beside scrape: delete one" },
 	{ "signals", "!has(self.engine) || self.engine != 'pods' || !(has(self.scrape) || has(self.prometheus))",
 	  "engine pods has no scrape and no prometheus: the pods are counted" },
+	{ "auth", "!(has(self.bearerTokenFile) && has(self.basic))", "basic beside bearerTokenFile: delete one" },
+	{ "auth", "!has(self.bearerTokenFile) || " OWN_FILE("self.bearerTokenFile"), OWN_FILE_TEXT("bearerTokenFile") },
+	{ "basic", OWN_FILE("self.passwordFile"), OWN_FILE_TEXT("passwordFile") },
+	{ "tls", "has(self.certFile) == has(self.keyFile)", "certFile and keyFile go together" },
+	{ "tls", "!has(self.caFile) || " OWN_FILE("self.caFile"), OWN_FILE_TEXT("caFile") },
+	{ "tls", "!has(self.certFile) || " OWN_FILE("self.certFile"), OWN_FILE_TEXT("certFile") },
+	{ "tls", "!has(self.keyFile) || " OWN_FILE("self.keyFile"), OWN_FILE_TEXT("keyFile") },
 	{ "p50 and p95",
 	  OPENAPI_MILLIS("self.p95") " == 0.0 || (" OPENAPI_MILLIS("self.p50") " > 0.0 && " OPENAPI_MILLIS(
 		  "self.p50") " <= " OPENAPI_MILLIS("self.p95") ")",

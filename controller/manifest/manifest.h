@@ -36,5 +36,13 @@ bool manifest_load_text(const char *name, const char *text, struct arena *a, str
  */
 bool manifest_check_live(const struct manifest *m, struct findings *f, struct error *e) MUST_USE;
 
+/*
+ * Whoever may write WarmPools is not trusted with the controller's own files: pools that do not stand in the text named
+ * `trusted` may name files below MANIFEST_CREDENTIALS only. False with the first in `e` (ERROR_INVALID) and all in `f`.
+ */
+bool manifest_check_objects(const struct manifest *m, const char *trusted, struct findings *f,
+			    struct error *e) MUST_USE;
+#define MANIFEST_CREDENTIALS "/etc/preheat/credentials/"
+
 /* Whether a key of the group is written anywhere, or its value is the default. */
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key);

@@ -118,11 +118,49 @@ static const struct schema_row scrape_rows[] = {
 };
 static const struct schema_table scrape_table = { "scrape", sizeof(struct scrape_text), SCHEMA_ROWS(scrape_rows) };
 
+static const struct schema_row basic_rows[] = {
+	{ .key = "username", .type = SCHEMA_TEXT, AT(basic_text, username), .is_required = true, .max = 200,
+	  .help = "The user." },
+	{ .key = "passwordFile", .type = SCHEMA_PATH, AT(basic_text, password_file), .is_required = true,
+	  .help = "File with the password, of a mounted Secret; read for every call." },
+};
+static const struct schema_table basic_table = { "basic", sizeof(struct basic_text), SCHEMA_ROWS(basic_rows) };
+
+static const struct schema_row auth_rows[] = {
+	{ .key = "bearerTokenFile", .type = SCHEMA_PATH, AT(auth_text, bearer_token_file), .shown = "none",
+	  .help = "File with a token, of a mounted Secret or service account; read for every call, so that it may be "
+		  "rotated." },
+	{ .key = "basic", .type = SCHEMA_MAP, AT(auth_text, basic), .shown = "none", .table = &basic_table,
+	  .help = "Instead of a token: a user and a password." },
+};
+static const struct schema_table auth_table = { "auth", sizeof(struct auth_text), SCHEMA_ROWS(auth_rows) };
+
+static const struct schema_row tls_rows[] = {
+	{ .key = "caFile", .type = SCHEMA_PATH, AT(tls_text, ca_file), .shown = "the system's authorities",
+	  .help = "Authorities that the server's certificate must be of; a change is seen within a minute." },
+	{ .key = "certFile", .type = SCHEMA_PATH, AT(tls_text, cert_file), .shown = "none",
+	  .help = "Certificate that we show; with keyFile." },
+	{ .key = "keyFile", .type = SCHEMA_PATH, AT(tls_text, key_file), .shown = "none",
+	  .help = "Its key." },
+	{ .key = "serverName", .type = SCHEMA_NAME, AT(tls_text, server_name), .shown = "the host of the URL",
+	  .help = "The name that the server's certificate must carry." },
+};
+static const struct schema_table tls_table = { "tls", sizeof(struct tls_text), SCHEMA_ROWS(tls_rows) };
+
 static const struct schema_row prometheus_rows[] = {
 	{ .key = "url", .type = SCHEMA_URL, AT(prometheus_text, url), .is_required = true,
-	  .help = "The Prometheus server." },
+	  .help = "The Prometheus server, or what answers its HTTP API; /api/v1/query is added." },
+	{ .key = "interval", .type = SCHEMA_DURATION, AT(prometheus_text, interval), .fallback = "15s", .min = SECOND,
+	  .max = 5 * MINUTE, .example = "15s",
+	  .help = "How often it is asked. Not below the interval at which it reads the pods: what it read longer than "
+		  "three of these ago is stale." },
 	{ .key = "labels", .type = SCHEMA_LABELS, AT(prometheus_text, labels),
-	  .help = "Labels that select this pool's series." },
+	  .help = "Labels that select this pool's series. Which replica a series is of, its own labels say: pod and "
+		  "namespace, else instance." },
+	{ .key = "auth", .type = SCHEMA_MAP, AT(prometheus_text, auth), .shown = "none", .table = &auth_table,
+	  .help = "What we show to the server." },
+	{ .key = "tls", .type = SCHEMA_MAP, AT(prometheus_text, tls), .table = &tls_table,
+	  .help = "Whom we trust, for https." },
 };
 static const struct schema_table prometheus_table = { "prometheus", sizeof(struct prometheus_text),
 	SCHEMA_ROWS(prometheus_rows) };

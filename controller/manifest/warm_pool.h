@@ -47,10 +47,30 @@ struct scrape_text {
 	const char *path;
 };
 
+struct basic_text {
+	const struct yaml_node *node;
+	const char *username, *password_file; /* NULL: none */
+};
+
+/* What we show to a server; one of the two, or nothing. */
+struct auth_text {
+	const struct yaml_node *node;
+	const char *bearer_token_file; /* NULL: none */
+	struct basic_text basic;
+};
+
+struct tls_text {
+	const struct yaml_node *node;
+	const char *ca_file, *cert_file, *key_file, *server_name; /* NULL: not given */
+};
+
 struct prometheus_text {
 	const struct yaml_node *node;
 	const char *url; /* NULL: engines are scraped */
+	int64_t interval;
 	struct schema_labels labels;
+	struct auth_text auth;
+	struct tls_text tls;
 };
 
 enum source_choice {

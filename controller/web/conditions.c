@@ -65,7 +65,7 @@ static void tell_ready(const struct published *p, size_t pool, struct condition_
 	buf_text(out->message, p->is_dry_run ? "dry run: decided, and nothing is changed" : modes[mode].message);
 }
 
-static void tell_signals(const struct pool_decision *d, struct condition_text *out)
+static void tell_signals(const struct pool_decision *d, const char *trouble, struct condition_text *out)
 {
 	static const struct {
 		const char *reason, *message;
@@ -80,6 +80,8 @@ static void tell_signals(const struct pool_decision *d, struct condition_text *o
 	out->status = state == SIGNALS_FRESH ? CONDITION_TRUE : CONDITION_FALSE;
 	out->reason = states[state].reason;
 	buf_text(out->message, states[state].message);
+	if (trouble)
+		buf_printf(out->message, "%s%s", state == SIGNALS_FRESH ? "; but " : ": ", trouble);
 }
 
 static void tell_limited(const struct pool_decision *d, struct condition_text *out)
@@ -192,7 +194,7 @@ void condition_tell(enum condition_type type, const struct published *p, size_t 
 	if (type == CONDITION_READY)
 		tell_ready(p, pool, out);
 	else if (type == CONDITION_SIGNALS_FRESH)
-		tell_signals(d, out);
+		tell_signals(d, p->pools ? p->pools[pool].signals_trouble : NULL, out);
 	else if (type == CONDITION_LIMITED)
 		tell_limited(d, out);
 	else if (type == CONDITION_OBJECTIVE_MET)

@@ -80,6 +80,7 @@ struct published_pool {
 
 	/* the last decision that changed the size asked for, and the sentence for the present one */
 	millis changed_at;
+	const char *signals_trouble;	  /* why its signals told less than all of it last; NULL: they did not */
 	int64_t changed_from, changed_to; /* hot replicas wished by plans, on their way included */
 	const char *reason;
 

@@ -151,6 +151,8 @@ both accepted 'Prometheus' "$O, $G, signals: { prometheus: { url: \"http://prome
 both refused 'Prometheus nowhere' "$O, $G, signals: { prometheus: { labels: { job: llama } } }"
 both refused 'Prometheus over ftp' "$O, $G, signals: { prometheus: { url: \"ftp://prometheus\" } }"
 both refused 'an address without host' "$O, $G, signals: { prometheus: { url: \"http:///x\" } }"
+both accepted 'Prometheus with a token' "$O, $G, signals: { prometheus: { url: \"http://p\", interval: 30s, auth: { bearerTokenFile: /etc/preheat/credentials/t }, tls: { caFile: /etc/preheat/credentials/ca.crt, serverName: p.x } } }"
+both refused 'a token and a password' "$O, $G, signals: { prometheus: { url: \"http://p\", auth: { bearerTokenFile: /etc/preheat/credentials/t, basic: { username: u, passwordFile: /etc/preheat/credentials/p } } } }"
 both refused 'two sources' "$O, $G, signals: { scrape: {}, prometheus: { url: \"http://p\" } }"
 both accepted 'pods' "$O, $G, signals: { engine: pods }"
 both accepted 'pods, one at a time' "$O, $G, signals: { engine: pods }, workload: { maxSequences: 1 }"

@@ -8,23 +8,23 @@
 #include "base/net/http.h"
 
 /* Everything may be NULL. A token, or a name and a password. */
-struct access_settings {
+struct reach_settings {
 	const char *bearer_token_file;
 	const char *username, *password_file;
 	const char *ca_file, *cert_file, *key_file, *server_name;
 };
 
-struct access;
-struct access *access_open(const struct access_settings *s); /* copies */
-void access_close(struct access *a);			     /* takes NULL */
+struct reach;
+struct reach *reach_open(const struct reach_settings *s); /* copies */
+void reach_close(struct reach *a);			  /* takes NULL */
 
 /* What one call shows; lives as long as the call. Zeroed at first. */
-struct access_shown {
+struct reach_shown {
 	struct buf authorization;
 	const char *headers[3];
 };
 
 /* Sets tls and headers of `r`; `accept` is a whole header, a literal. A file that cannot be read is ERROR_AUTH. */
-bool access_show(const struct access *a, const char *accept, struct http_request *r, struct access_shown *s,
-		 struct error *e) MUST_USE;
-void access_shown_release(struct access_shown *s);
+bool reach_show(const struct reach *a, const char *accept, struct http_request *r, struct reach_shown *s,
+		struct error *e) MUST_USE;
+void reach_shown_release(struct reach_shown *s);

@@ -1,4 +1,4 @@
-#include "signals/access.h"
+#include "signals/reach.h"
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -8,21 +8,21 @@
 
 static const size_t MOST_SECRET = (size_t)64 << 10;
 
-struct access {
+struct reach {
 	struct arena arena;
-	struct access_settings settings;
+	struct reach_settings settings;
 	struct http_tls tls;
 	bool has_tls;
 };
 
-static const char *copy(struct access *a, const char *text)
+static const char *copy(struct reach *a, const char *text)
 {
 	return text ? arena_strdup(&a->arena, text, strlen(text)) : NULL;
 }
 
-struct access *access_open(const struct access_settings *s)
+struct reach *reach_open(const struct reach_settings *s)
 {
-	struct access *a = calloc(1, sizeof *a);
+	struct reach *a = calloc(1, sizeof *a);
 
 	if (!a)
 		abort();
@@ -37,7 +37,7 @@ struct access *access_open(const struct access_settings *s)
 	return a;
 }
 
-void access_close(struct access *a)
+void reach_close(struct reach *a)
 {
 	if (!a)
 		return;
@@ -78,11 +78,11 @@ static void write_base64(const struct buf *in, struct buf *out)
 	}
 }
 
-static bool authorize(const struct access *a, struct buf *out, struct error *e)
+static bool authorize(const struct reach *a, struct buf *out, struct error *e)
 {
 	CLEANUP(buf_release) struct buf secret = { 0 };
 	CLEANUP(buf_release) struct buf pair = { 0 };
-	const struct access_settings *s = &a->settings;
+	const struct reach_settings *s = &a->settings;
 
 	if (!read_secret(s->username ? s->password_file : s->bearer_token_file, &secret, e))
 		return false;
@@ -96,8 +96,8 @@ static bool authorize(const struct access *a, struct buf *out, struct error *e)
 	return true;
 }
 
-bool access_show(const struct access *a, const char *accept, struct http_request *r, struct access_shown *s,
-		 struct error *e)
+bool reach_show(const struct reach *a, const char *accept, struct http_request *r, struct reach_shown *s,
+		struct error *e)
 {
 	bool has_secret = a->settings.bearer_token_file || (a->settings.username && a->settings.password_file);
 
@@ -111,7 +111,7 @@ bool access_show(const struct access *a, const char *accept, struct http_request
 	return true;
 }
 
-void access_shown_release(struct access_shown *s)
+void reach_shown_release(struct reach_shown *s)
 {
 	buf_release(&s->authorization);
 }

@@ -1,0 +1,53 @@
+#include "controller/loop/parts.h"
+#include "signals/prometheus_source.h"
+#include "signals/scrape_source.h"
+
+_Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_DYNAMO == (int)ENGINE_DYNAMO,
+	       "the manifest and the signals count engines alike");
+
+static struct reach_settings reach_of(const struct auth_text *auth, const struct tls_text *tls)
+{
+	return (struct reach_settings){ .bearer_token_file = auth->bearer_token_file,
+					.username = auth->basic.username,
+					.password_file = auth->basic.password_file,
+					.ca_file = tls->ca_file,
+					.cert_file = tls->cert_file,
+					.key_file = tls->key_file,
+					.server_name = tls->server_name };
+}
+
+static struct source *open_prometheus(struct controller *c, const struct prometheus_text *t,
+				      const struct source_settings *settings)
+{
+	struct arena a = { 0 };
+	struct promql_label *labels = arena_array(&a, struct promql_label, t->labels.count);
+
+	for (size_t i = 0; i < t->labels.count; i++)
+		labels[i] = (struct promql_label){ t->labels.items[i].key, t->labels.items[i].value };
+	const struct prometheus_source_settings s = { .source = *settings,
+						      .url = t->url,
+						      .reach = reach_of(&t->auth, &t->tls),
+						      .labels = labels,
+						      .label_count = t->labels.count };
+	struct source *source = prometheus_source_open(c->loop, c->settings.http, c->clock, &s);
+	arena_release(&a);
+	return source;
+}
+
+struct source *source_of_pool(struct controller *c, size_t pool)
+{
+	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
+	struct source_settings settings = { .pool = fleet_of(c)->pools[pool].name,
+					    .engine = (enum engine)s->engine,
+					    .interval = s->prometheus.url ? s->prometheus.interval : s->scrape.interval,
+					    .objective_us = fleet_of(c)->pools[pool].objective_wait * 1000,
+					    .on_reading = observe_reading,
+					    .user = &c->pools[pool] };
+
+	if (runs_work(c, pool))
+		return NULL;
+	if (s->prometheus.url)
+		return open_prometheus(c, &s->prometheus, &settings);
+	return scrape_source_open(c->loop, c->settings.http, c->clock,
+				  &(struct scrape_source_settings){ .source = settings });
+}

@@ -1,0 +1,203 @@
+/* A Prometheus server that has read some model servers, behind a loopback socket, and a source that asks it. */
+#pragma once
+#include "base/net/server.h"
+#include "signals/prometheus_source.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SERIES = 300, FAKE_READINGS = 100 };
+static const millis EVERY = 15 * SECOND;
+
+/* What is shown of one place; a number is written as it stands, "" leaves the series out. */
+struct fake_series {
+	const char *labels; /* without braces: "pod":"a" */
+	millis age;	    /* of its last sample */
+	const char *running, *waiting, *kv;
+	int64_t started, completed, short_waits, long_waits; /* up to 1 s; up to 2.5 s */
+};
+
+struct fake_prometheus {
+	struct loop *loop;
+	struct http *http;
+	struct server *server;
+	struct clock clock;
+	struct source *source;
+	struct fake_series series[SERIES];
+	size_t count;
+	millis now;	     /* of the server */
+	const char *failing; /* queries that hold this text are answered with status and body below */
+	int status;
+	const char *body;
+	const char *extra; /* beside data: ,"warnings":[...] */
+	int64_t asked;
+	char last[4096]; /* query */
+	char authorization[200];
+	struct pool_reading readings[FAKE_READINGS];
+	size_t reading_count;
+};
+
+static inline void fake_sample(const struct fake_prometheus *p, const struct fake_series *s, const char *more,
+			       const char *value, struct buf *out)
+{
+	if (!value[0])
+		return;
+	if (out->text[out->len - 1] == '}')
+		buf_text(out, ",");
+	buf_printf(out, "{\"metric\":{%s%s},\"value\":[%" PRId64 ".%03" PRId64 ",\"%s\"]}", s->labels, more,
+		   p->now / 1000, p->now % 1000, value);
+}
+
+static inline void fake_count(const struct fake_prometheus *p, const struct fake_series *s, const char *more,
+			      int64_t value, struct buf *out)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%" PRId64, value);
+	fake_sample(p, s, more, text, out);
+}
+
+static inline void fake_series_tell(const struct fake_prometheus *p, const struct fake_series *s, const char *query,
+				    struct buf *out)
+{
+	char at[64];
+
+	snprintf(at, sizeof at, "%" PRId64 ".%03" PRId64, (p->now - s->age) / 1000, (p->now - s->age) % 1000);
+	if (strstr(query, "timestamp("))
+		fake_sample(p, s, "", at, out);
+	else if (strstr(query, "num_requests_running"))
+		fake_sample(p, s, "", s->running, out);
+	else if (strstr(query, "num_requests_waiting"))
+		fake_sample(p, s, "", s->waiting, out);
+	else if (strstr(query, "cache_usage"))
+		fake_sample(p, s, "", s->kv, out);
+	else if (strstr(query, "time_to_first_token"))
+		fake_count(p, s, "", s->started, out);
+	else if (strstr(query, "queue_time_seconds_count"))
+		fake_count(p, s, "", s->short_waits + s->long_waits, out);
+	else if (strstr(query, "request_success"))
+		fake_count(p, s, "", s->completed, out);
+	else if (strstr(query, "prompt_tokens"))
+		fake_count(p, s, "", s->completed * 100, out);
+	if (!strstr(query, "queue_time_seconds_bucket"))
+		return;
+	fake_count(p, s, ",\"le\":\"1.0\"", s->short_waits, out);
+	fake_count(p, s, ",\"le\":\"2.5\"", s->short_waits + s->long_waits, out);
+	fake_count(p, s, ",\"le\":\"+Inf\"", s->short_waits + s->long_waits, out);
+}
+
+static inline void fake_answer(const struct server_request *q, struct server_answer *a)
+{
+	struct fake_prometheus *p = q->user;
+	const char *query = server_query(q, "query"), *authorization = server_header(q, "Authorization");
+
+	p->asked++;
+	snprintf(p->last, sizeof p->last, "%s", query);
+	snprintf(p->authorization, sizeof p->authorization, "%s", authorization ? authorization : "");
+	if (p->failing && strstr(query, p->failing)) {
+		a->status = p->status ? p->status : 200;
+		buf_text(&a->body, p->body);
+		return;
+	}
+	buf_text(&a->body, "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[");
+	for (size_t i = 0; i < p->count; i++)
+		fake_series_tell(p, &p->series[i], query, &a->body);
+	buf_printf(&a->body, "]}%s}", p->extra ? p->extra : "");
+}
+
+static inline void fake_reading(void *user, const struct pool_reading *r)
+{
+	struct fake_prometheus *p = user;
+
+	assert_true(p->reading_count < FAKE_READINGS);
+	p->readings[p->reading_count++] = *r;
+}
+
+/* Four replicas: a, b and c may start requests, d drains. */
+static inline void fake_targets(struct fake_prometheus *p, size_t count)
+{
+	static const struct source_target targets[] = {
+		{ "llm/a/1", "llm", "a", "10.0.0.1", NULL, true },
+		{ "llm/b/2", "llm", "b", "10.0.0.2", NULL, true },
+		{ "llm/c/3", "llm", "c", "fd00::3", NULL, true },
+		{ "llm/d/4", "llm", "d", "10.0.0.4", NULL, false },
+	};
+
+	source_set_targets(p->source, targets, count);
+}
+
+static inline void fake_open_source(struct fake_prometheus *p, const struct reach_settings *reach)
+{
+	static const struct promql_label labels[] = { { "namespace", "llm" }, { "app", "say \"hi\"" } };
+	char url[64];
+
+	snprintf(url, sizeof url, "http://user:word@127.0.0.1:%d/prom/", server_port(p->server));
+	const struct prometheus_source_settings s = { .source = { .pool = "chat",
+								  .engine = ENGINE_VLLM,
+								  .interval = EVERY,
+								  .objective_us = 1000000,
+								  .on_reading = fake_reading,
+								  .user = p },
+						      .url = url,
+						      .reach = *reach,
+						      .labels = labels,
+						      .label_count = 2 };
+	p->source = prometheus_source_open(p->loop, p->http, &p->clock, &s);
+}
+
+static inline struct fake_prometheus *fake_open(void)
+{
+	static struct server_route route = { "GET", "/prom/api/v1/query", fake_answer, NULL };
+	struct fake_prometheus *p = calloc(1, sizeof *p);
+	struct error e;
+
+	assert_non_null(p);
+	route.user = p;
+	p->loop = loop_open();
+	p->http = http_open(p->loop, "test", &e);
+	p->clock = clock_open_by_hand(1800000000000); /* not the server's */
+	p->now = 1700000000123;
+	p->server = server_open(
+		p->loop, &(struct server_settings){ .listen = "127.0.0.1:0", .routes = &route, .route_count = 1 }, &e);
+	assert_non_null(p->server);
+	fake_open_source(p, &(struct reach_settings){ 0 });
+	fake_targets(p, 4);
+	return p;
+}
+
+static inline void fake_settle(struct fake_prometheus *p)
+{
+	while (http_active(p->http))
+		loop_once(p->loop);
+	loop_poll(p->loop);
+}
+
+/* The next round: `by` later on both clocks. */
+static inline struct pool_reading fake_round(struct fake_prometheus *p, millis by)
+{
+	size_t before = p->reading_count;
+
+	clock_turn(&p->clock, before ? by : 0);
+	p->now += before ? by : 0;
+	source_advance(p->source);
+	fake_settle(p);
+	assert_int_equal(p->reading_count, before + 1);
+	return p->readings[before];
+}
+
+static inline void fake_close(struct fake_prometheus *p)
+{
+	source_close(p->source);
+	fake_settle(p);
+	server_close(p->server);
+	http_close(p->http);
+	loop_close(p->loop);
+	free(p);
+}
