@@ -61,9 +61,9 @@ static bool is_unused(const struct controller *c, const struct pod *p, struct ar
 	millis age;
 
 	if (p->state != POD_READY || p->pool < 0 || (size_t)p->pool >= fleet_of(c)->pool_count ||
-	    !c->pools[p->pool].scraper)
+	    !c->pools[p->pool].source)
 		return false;
-	return scrape_in_flight(c->pools[p->pool].scraper, pod_key(p, scratch), &in_flight, &age) &&
+	return source_in_flight(c->pools[p->pool].source, pod_key(p, scratch), &in_flight, &age) &&
 	       age < READ_LATELY && in_flight == 0;
 }
 
