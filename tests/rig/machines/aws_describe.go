@@ -263,7 +263,7 @@ func (d *awsDoor) activity(g *group, y *activity) xmlActivity {
 		StartTime: fine(y.Start), StatusCode: y.Status, StatusMessage: y.Message, Progress: y.Progress,
 		Details: y.details(), AutoScalingGroupARN: d.arn(g)}
 	if y.End != 0 {
-		v.EndTime = stamp(y.End)
+		v.EndTime = stamp(y.End + 999)
 	}
 	return v
 }

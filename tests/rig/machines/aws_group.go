@@ -312,7 +312,8 @@ func (k *cloud) fillWarm(g *group, now int64) bool {
 	a := g.Auto
 	present := g.warm()
 	size := a.warmSize()
-	if a.Warm != nil && a.Warm.Deleting && len(present) == 0 {
+	gone := !slices.ContainsFunc(g.Machines, func(m *machine) bool { return m.Goal == toStandby })
+	if a.Warm != nil && a.Warm.Deleting && gone {
 		a.Warm = nil
 		return true
 	}
