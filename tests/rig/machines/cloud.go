@@ -41,6 +41,9 @@ func newCloud(conf *config, c clock, seed uint64) *cloud {
 		if gc.EKS != nil {
 			g.Auto = newAutoscaling(g, now)
 		}
+		if gc.AKS != nil {
+			g.AKS = newAgentPool(gc)
+		}
 		k.groups = append(k.groups, g)
 		for range gc.Initial {
 			m := k.launch(g, toRun, "initial", now)
@@ -107,9 +110,21 @@ func (k *cloud) buy(g *group, count int, to goal, token string, now int64) (laun
 		count -= r.Count
 	}
 	for range count {
+		k.skipZones(g, k.nowS(now))
 		k.launch(g, to, token, now)
 	}
 	return count
+}
+
+// skipZones lets the next launch go to a zone that is not out of stock.
+func (k *cloud) skipZones(g *group, nowS float64) {
+	for range g.conf.Zones {
+		next := g.conf.Zones[(g.Sequence+1)%len(g.conf.Zones)]
+		if f := k.faults.find("stock-out", g.Name, nowS); f == nil || f.Zone != next {
+			return
+		}
+		g.Sequence++
+	}
 }
 
 // refusals are those among count launches that faults let fail.
@@ -121,18 +136,34 @@ func (k *cloud) refusals(g *group, count int, nowS float64) (list []refusal) {
 	}
 	for _, name := range []string{"stock-out", "quota"} {
 		f := k.faults.find(name, g.Name, nowS)
-		if f == nil || count == 0 {
+		if f == nil {
 			continue
 		}
-		hit := count
+		hit := g.landing(f.Zone, count)
 		if f.Count > 0 {
 			hit = min(hit, f.Count-f.Used)
 		}
 		f.Used += hit
 		count -= hit
-		list = append(list, refusal{Count: hit, Code: name})
+		cause, _ := f.Value.(string)
+		if cause == "sync" {
+			cause = ""
+		}
+		if hit > 0 {
+			list = append(list, refusal{Count: hit, Code: name, Zone: f.Zone, Cause: cause})
+		}
 	}
 	return list
+}
+
+// landing is how many of the next launches would go to a zone; all of them to "".
+func (g *group) landing(zone string, count int) (hit int) {
+	for i := range count {
+		if zone == "" || g.conf.Zones[(g.Sequence+1+i)%len(g.conf.Zones)] == zone {
+			hit++
+		}
+	}
+	return hit
 }
 
 // refusedAtOnce is the error of a launch under a fault with the value "sync".
@@ -184,6 +215,9 @@ func (k *cloud) advanceGroup(g *group, now int64) bool {
 		changed = k.update(g, now) || changed
 		changed = k.reconcile(g, now) || changed
 	}
+	if g.AKS != nil {
+		changed = k.advancePool(g, now) || changed
+	}
 	if changed {
 		g.settleDone(now)
 	}
@@ -211,6 +245,7 @@ func (k *cloud) pass(g *group, m *machine) bool {
 	default: // terminating, or a spot machine whose notice is over
 		if m.State == running && m.Goal == toRun {
 			g.Desired--
+			g.AKS.evicted()
 		}
 		m.enter(terminating, at, 0)
 		return true
@@ -241,6 +276,7 @@ func (k *cloud) refuse(g *group, now int64) bool {
 			k.launchFailed(g, &r, now)
 		}
 		g.settle(r.Token, "failed", r.Due)
+		g.AKS.refused(r)
 	}
 	changed := len(kept) < len(g.Refusals)
 	g.Refusals = kept

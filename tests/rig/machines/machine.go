@@ -97,6 +97,7 @@ type group struct {
 	Peak         int         `json:"peak"`
 
 	Auto *autoscaling `json:"autoscaling,omitempty"` // of a group of EKS
+	AKS  *agentPool   `json:"agent_pool,omitempty"`  // of one of AKS
 
 	conf *groupConfig
 }
@@ -127,7 +128,7 @@ type refusal struct {
 	Zone    string `json:"zone,omitempty"` // where the group spreads its launches itself
 	Type    string `json:"type,omitempty"`
 	Message string `json:"message,omitempty"`
-	Cause   string `json:"cause,omitempty"`
+	Cause   string `json:"cause,omitempty"` // in the cloud's own words
 }
 
 func (g *group) machine(id string) *machine {
