@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"os"
@@ -52,14 +53,24 @@ type federation struct {
 
 // aksConfig makes a group an agent pool of AKS.
 type aksConfig struct {
-	Subscription  string         `json:"subscription"`
-	ResourceGroup string         `json:"resource_group"`
-	Cluster       string         `json:"cluster"`
-	Pool          string         `json:"pool"` // default: the group's name
-	Location      string         `json:"location"`
-	Properties    map[string]any `json:"properties"` // as ARM has them: mode, type, scaleDownMode, what nobody knows yet, ...
-	Sparse        string         `json:"sparse"`     // a PUT that leaves out or changes more than the size: reject, or merge
+	Subscription  string `json:"subscription"`
+	ResourceGroup string `json:"resource_group"`
+	Cluster       string `json:"cluster"`
+	Pool          string `json:"pool"` // default: the group's name
+	Location      string `json:"location"`
+	Properties    tree   `json:"properties"` // as ARM has them: mode, type, scaleDownMode, what nobody knows yet, ...
+	Sparse        string `json:"sparse"`     // a PUT that leaves out or changes more than the size: reject, or merge
 	zonal         bool
+}
+
+// tree is a JSON object as somebody else wrote it, numbers to the digit.
+type tree map[string]any
+
+func (t *tree) UnmarshalJSON(text []byte) error {
+	plain := map[string]any{}
+	err := decodeNumbers(text, &plain)
+	*t = plain
+	return err
 }
 
 var (
@@ -187,8 +198,8 @@ func (a *aksConfig) complete(g *groupConfig) error {
 	} else {
 		a.zonal = true
 	}
-	properties := map[string]any{"vmSize": g.InstanceType, "type": "VirtualMachineScaleSets", "mode": "User", "osType": "Linux",
-		"osSKU": "Ubuntu", "enableAutoScaling": false, "scaleDownMode": "Delete", "maxPods": 110.0,
+	properties := tree{"vmSize": g.InstanceType, "type": "VirtualMachineScaleSets", "mode": "User", "osType": "Linux",
+		"osSKU": "Ubuntu", "enableAutoScaling": false, "scaleDownMode": "Delete", "maxPods": json.Number("110"),
 		"orchestratorVersion": "1.34", "powerState": map[string]any{"code": "Running"}}
 	if a.zonal {
 		properties["availabilityZones"] = anyList(g.Zones)
@@ -198,7 +209,7 @@ func (a *aksConfig) complete(g *groupConfig) error {
 	}
 	a.Properties = properties
 	if a.is("type", "VirtualMachines") && properties["virtualMachinesProfile"] == nil {
-		manual := map[string]any{"size": g.InstanceType, "count": float64(g.Initial)}
+		manual := map[string]any{"size": g.InstanceType, "count": json.Number(strconv.Itoa(g.Initial))}
 		properties["virtualMachinesProfile"] = map[string]any{"scale": map[string]any{"manual": []any{manual}}}
 	}
 	if a.is("scaleDownMode", "Deallocate") {

@@ -28,10 +28,11 @@ func openAzure(f *front, log *wire, plain *http.ServeMux) http.Handler {
 		return http.NotFoundHandler()
 	}
 	plain.HandleFunc("GET /metadata/identity/oauth2/token", d.metadata)
+	plain.HandleFunc("GET /metadata/identity/oauth2/token/{$}", d.metadata) // MSAL asks with a slash
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{tenant}/oauth2/v2.0/token", d.token)
 	mux.HandleFunc("GET /{tenant}/v2.0/.well-known/openid-configuration", d.discovery)
-	mux.HandleFunc("/subscriptions/", d.arm)
+	mux.HandleFunc("/", d.arm)
 	return d.recorded(mux)
 }
 
@@ -50,7 +51,9 @@ func (d *azureDoor) recorded(next http.Handler) http.Handler {
 		}
 		c := newCaptured()
 		c.header.Set("x-ms-request-id", guid(fmt.Sprint(x.At, r.URL, len(body))))
-		c.header.Set("x-ms-client-request-id", r.Header.Get("x-ms-client-request-id"))
+		if id := r.Header.Get("x-ms-client-request-id"); id != "" {
+			c.header.Set("x-ms-client-request-id", id)
+		}
 		defer func() {
 			if why := recover(); why != nil { // the answer is lost
 				x.Note = fmt.Sprint(why)

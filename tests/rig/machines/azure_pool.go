@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +9,7 @@ import (
 // agentPool is what AKS's resource provider believes of a group, beside the machines that there really are.
 // It changes by operations, one at a time. Exported fields are what --state keeps.
 type agentPool struct {
-	Properties map[string]any  `json:"properties"` // as put last, without count and what only AKS writes
+	Properties tree            `json:"properties"` // as put last, without count and what only AKS writes
 	Count      int             `json:"count"`
 	State      string          `json:"state"` // provisioningState
 	Error      *armError       `json:"error"` // of the last operation
@@ -42,10 +41,7 @@ const (
 )
 
 func newAgentPool(g *groupConfig) *agentPool {
-	text, _ := json.Marshal(g.AKS.Properties)
-	p := &agentPool{Count: g.Initial, State: succeeded, Version: 1}
-	decodeNumbers(text, &p.Properties)
-	return p
+	return &agentPool{Properties: g.AKS.Properties, Count: g.Initial, State: succeeded, Version: 1}
 }
 
 // live are the machines that the scale set runs or brings up, oldest first.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 )
@@ -63,7 +64,7 @@ func (d *azureDoor) readPut(c *armCall) (sent map[string]any, count int, refusal
 		return nil, 0, armRefuse(415, "UnsupportedMediaType", "The content media type '%s' is not supported.", kind)
 	}
 	var body struct {
-		Properties map[string]any `json:"properties"`
+		Properties tree `json:"properties"`
 	}
 	if err := decodeNumbers(c.body, &body); err != nil {
 		return nil, 0, armRefuse(400, "InvalidRequestContent",
@@ -169,7 +170,7 @@ func (d *azureDoor) checkPut(c *armCall, sent map[string]any, count int) *armRef
 			return r
 		}
 	}
-	if odd := differences(p.Properties, sent, ""); a.Sparse == "reject" && len(odd) > 0 {
+	if odd := differences(map[string]any(p.Properties), sent, ""); a.Sparse == "reject" && len(odd) > 0 {
 		c.entry.Effect = "violation: the PUT " + strings.Join(odd, ", ")
 		return aksRefuse(400, "InvalidParameter", "A scaler leaves all but the size as it is; the PUT %s", strings.Join(odd, ", "))
 	}
@@ -226,15 +227,16 @@ func differences(known, sent any, path string) (list []string) {
 	return nil
 }
 
+// sameScalar compares numbers exactly, however they are written.
 func sameScalar(one, other any) bool {
 	a, isNumber := one.(json.Number)
 	b, alike := other.(json.Number)
-	if isNumber && alike {
-		x, _ := a.Float64()
-		y, _ := b.Float64()
-		return a == b || x == y && !strings.ContainsAny(string(b), "eE")
+	if !isNumber || !alike {
+		return one == other
 	}
-	return !isNumber && !alike && one == other
+	x, parsed := new(big.Rat).SetString(string(a))
+	y, too := new(big.Rat).SetString(string(b))
+	return parsed && too && x.Cmp(y) == 0
 }
 
 func merged(known, sent map[string]any) map[string]any {
