@@ -99,7 +99,7 @@ static bool save_hour(struct history *h, const struct cost_hour *c, struct error
 		       " late_quota = late_quota + excluded.late_quota, late_max = late_max + excluded.late_max,"
 		       " late_budget = late_budget + excluded.late_budget, late_rate = late_rate + excluded.late_rate,"
 		       " late_stale = late_stale + excluded.late_stale,"
-		       " late_watched = late_watched + excluded.late_watched");
+		       " late_not_acting = late_not_acting + excluded.late_not_acting");
 	int64_t values[COST_FIELDS];
 
 	memcpy(values, &c->sums, sizeof values);

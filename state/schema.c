@@ -82,7 +82,7 @@ static const char *const migrations[] = {
 	"                   output_tokens INTEGER NOT NULL, late_burst INTEGER NOT NULL,"
 	"                   late_cold_start INTEGER NOT NULL, late_stock_out INTEGER NOT NULL,"
 	"                   late_quota INTEGER NOT NULL, late_max INTEGER NOT NULL, late_budget INTEGER NOT NULL,"
-	"                   late_rate INTEGER NOT NULL, late_stale INTEGER NOT NULL, late_watched INTEGER NOT NULL,"
+	"                   late_rate INTEGER NOT NULL, late_stale INTEGER NOT NULL, late_not_acting INTEGER NOT NULL,"
 	"                   PRIMARY KEY (hour, pool, class)) STRICT, WITHOUT ROWID;"
 
 	/* holder: enum cost_holder. A text is empty where pods have no such label. */

@@ -99,7 +99,7 @@ static bool read_period(const struct question *q, struct cost_period *p, const s
 	if (p->last && (p->from_text || p->to_text))
 		return error_set(e, ERROR_INVALID, "--last is a period of its own; give it without --from and --to");
 	if (p->last)
-		from = c->to - p->last;
+		from = (to + HOUR - 1) / HOUR * HOUR - p->last;
 	if ((p->from_text && !question_time(q, "from", p->from_text, &from, e)) ||
 	    (p->to_text && !question_time(q, "to", p->to_text, &to, e)))
 		return false;
@@ -186,7 +186,7 @@ bool costs_are_simulated(struct question *q, bool *is, struct error *e)
 
 /* --- words --- */
 
-static void print_minute(const struct question *q, millis at, struct buf *out)
+void cost_print_minute(const struct question *q, millis at, struct buf *out)
 {
 	size_t start = out->len;
 
@@ -199,9 +199,9 @@ static void print_minute(const struct question *q, millis at, struct buf *out)
 
 void cost_period_text(const struct question *q, const struct cost_period *p, struct buf *out)
 {
-	print_minute(q, p->from, out);
+	cost_print_minute(q, p->from, out);
 	buf_text(out, " to ");
-	print_minute(q, p->to, out);
+	cost_print_minute(q, p->to, out);
 }
 
 static void print_prices(const struct question *q, const struct costs *c, size_t pool)
@@ -230,7 +230,7 @@ void costs_print_notes(const struct question *q, const struct costs *c)
 		print_prices(q, c, i);
 	if (!c->estimated_until)
 		return;
-	print_minute(q, c->estimated_until, &until);
+	cost_print_minute(q, c->estimated_until, &until);
 	fprintf(stderr,
 		"Note: until %s this history kept no costs; they are worked out from its decisions (levels at the end "
 		"of each tick). Labels, quotas and who held GPUs are missing there.\n",

@@ -32,6 +32,8 @@ struct costs {
 bool costs_read(struct question *q, struct cost_period *p, struct costs *out, struct error *e) MUST_USE;
 /* What a person should know of these figures: lines on standard error. */
 void costs_print_notes(const struct question *q, const struct costs *c);
+/* "2024-05-10 08:00" */
+void cost_print_minute(const struct question *q, millis at, struct buf *out);
 /* "2024-05-10 08:00 to 2024-05-17 08:00" */
 void cost_period_text(const struct question *q, const struct cost_period *p, struct buf *out);
 /* Whether what decided was a simulation: it has no pods, and so no labels, quotas and holders. */

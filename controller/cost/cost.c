@@ -169,7 +169,7 @@ static enum late_cause cause_of_limit(int64_t limit)
 		return LATE_STALE;
 	case LIMIT_OBSERVE:
 	case LIMIT_PAUSED:
-		return LATE_WATCHED;
+		return LATE_NOT_ACTING;
 	case LIMIT_NONE:
 	case LIMIT_MIN:
 	case LIMIT_COOLDOWN:

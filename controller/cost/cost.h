@@ -29,8 +29,8 @@ enum late_cause {
 	LATE_MAX,
 	LATE_BUDGET,
 	LATE_RATE,
-	LATE_STALE,   /* signals were stale or missing */
-	LATE_WATCHED, /* the pool is only watched, or paused */
+	LATE_STALE,	 /* signals were stale or missing */
+	LATE_NOT_ACTING, /* the pool is only watched, or paused */
 	LATE_CAUSE_COUNT
 };
 

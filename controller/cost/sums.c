@@ -53,8 +53,8 @@ const char *gpu_state_name(enum gpu_state state)
 
 const char *late_cause_name(enum late_cause cause)
 {
-	static const char *const names[LATE_CAUSE_COUNT] = { "burst",  "cold-start", "stock-out", "quota",  "max",
-							     "budget", "rate",	     "stale",	  "watched" };
+	static const char *const names[LATE_CAUSE_COUNT] = { "burst",  "cold-start", "stock-out", "quota",     "max",
+							     "budget", "rate",	     "stale",	  "not-acting" };
 
 	return names[cause];
 }

@@ -1,0 +1,52 @@
+/*
+ * A day or a week of GPUs for a team: what its pools used, its quota, who
+ * held GPUs for nothing, why requests were late. Told on a terminal, as JSON
+ * for programs, or as one self-contained page.
+ */
+#pragma once
+#include "controller/cost/cost.h"
+#include "state/usage.h"
+
+#include <stdio.h>
+
+struct team_pool {
+	const char *name, *namespace;
+	enum pool_class class;
+	struct cost_sums sums;
+};
+
+/* A stretch of the period, all pools together. */
+struct team_slice {
+	const char *label; /* "2024-05-10 08:00" */
+	int64_t gpu_ms[GPU_STATE_COUNT];
+};
+
+struct team_report {
+	const char *program, *source; /* "preheat 0.1.0", the history's file */
+	const char *namespace;	      /* NULL: all */
+	const char *period;	      /* "2024-05-10 08:00 to ..." */
+	const char *from, *to;	      /* the same for programs, RFC 3339 */
+	const struct team_pool *pools;
+	size_t pool_count;
+	struct cost_sums total;
+	const struct team_slice *slices;
+	size_t slice_count;
+	const struct quota_hour *quotas; /* one a quota, over the period; hour is 0 */
+	size_t quota_count;
+	const struct holding *holdings; /* the largest first */
+	size_t holding_count;
+	const char *const *notes; /* sentences on what is missing */
+	size_t note_count;
+	const char *const *holding_since; /* one a holding, as people read it */
+};
+
+void team_print(const struct team_report *r, FILE *out);
+void team_json(const struct team_report *r, struct buf *out);
+void team_page(const struct team_report *r, struct buf *out);
+
+/* "capacity was asked for and did not serve yet" */
+const char *team_cause_text(enum late_cause cause);
+/* "ran for 5h, and no request was in it at any look" */
+const char *team_holding_text(enum holding_kind kind);
+/* GPU hours of the quota that no pod held. */
+millis team_unheld_ms(const struct quota_hour *q);
