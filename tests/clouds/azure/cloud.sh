@@ -65,3 +65,12 @@ sdk_modules() {
 	exec 8>&-
 	echo "$folder"
 }
+
+# validate WIRE [--ours]: holds the exchanges against the vendor's description, where the contracts are.
+validate() {
+	local description=${PREHEAT_SHARED:-../shared}/contracts/azure/aks-agentpools.openapi.json
+	if [ ! -e "$description" ]; then
+		skip "the contracts are absent: nothing is held against the vendor's OpenAPI"
+	fi
+	node tests/clouds/azure/validate.mjs "$1" "$description" "${@:2}"
+}

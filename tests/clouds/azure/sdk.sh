@@ -10,3 +10,4 @@ MODULES=$(sdk_modules)
 export MODULES
 start_azure tests/clouds/azure/config.json --speed 60
 NODE_EXTRA_CA_CERTS=$CA node tests/clouds/azure/sdk.mjs "$@"
+validate "$WIRE"
