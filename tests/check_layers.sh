@@ -59,6 +59,7 @@ base/terminal.c getenv
 base/zone.c getenv
 controller/commands/access.c getenv
 providers/aws/environment.c getenv
+providers/azure/environment.c getenv
 '
 
 longest=600

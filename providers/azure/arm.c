@@ -9,15 +9,19 @@
 
 static const size_t MOST_ANSWER = (size_t)16 << 20; /* a thousand machines are 1 MiB */
 
+/* done() may free the request, or start it again; the token is there until it returns. */
 static void finish(struct arm_request *r)
 {
+	struct buf bearer = r->bearer;
+
 	timer_stop(&r->timer);
 	buf_release(&r->match);
-	if (r->bearer.text)
-		explicit_bzero(r->bearer.text, r->bearer.len);
-	buf_release(&r->bearer);
+	r->bearer = (struct buf){ 0 };
 	r->is_active = false;
 	r->done(r);
+	if (bearer.text)
+		explicit_bzero(bearer.text, bearer.len);
+	buf_release(&bearer);
 }
 
 static void ask(struct arm_request *r)
