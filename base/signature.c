@@ -30,8 +30,8 @@ static bool read_certificate(const char *pem, int len, struct signing_key *k, st
 	BIO *source = BIO_new_mem_buf(pem, len);
 	X509 *certificate = source ? PEM_read_bio_X509(source, NULL, no_password, NULL) : NULL;
 	unsigned size = 0;
-	bool ok = certificate && X509_digest(certificate, EVP_sha256(), k->thumbprint, &size) == 1 &&
-		  size == SHA256_SIZE;
+	bool ok =
+		certificate && X509_digest(certificate, EVP_sha256(), k->thumbprint, &size) == 1 && size == SHA256_SIZE;
 
 	X509_free(certificate);
 	BIO_free(source);
@@ -142,6 +142,6 @@ void uuid_write(char out[37])
 		abort();
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
-		 b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+		 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }

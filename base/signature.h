@@ -9,7 +9,8 @@
 
 struct signing_key;
 
-/* The first certificate and the private key of a PEM text, RSA, 2048 bits at least. ERROR_INVALID says what is missing. */
+/* The first certificate and the private key of a PEM text, RSA, 2048 bits at least. ERROR_INVALID says what is missing.
+ */
 struct signing_key *signing_key_read(const char *pem, size_t len, struct error *e) MUST_USE;
 void signing_key_free(struct signing_key *k); /* takes NULL */
 /* SHA-256 of the certificate, base64url: the header x5t#S256. */

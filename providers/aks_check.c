@@ -26,7 +26,7 @@ static void fill(struct exchange *x, enum scope scope, const struct azure_rights
 		c->permissions[i] = (struct permission){
 			.action = needs[i].action,
 			.purpose = needs[i].purpose,
-			.state = !rights ? PERMISSION_UNKNOWN
+			.state = !rights				       ? PERMISSION_UNKNOWN
 				 : azure_rights_allow(rights, needs[i].action) ? PERMISSION_GRANTED
 									       : PERMISSION_DENIED,
 			.message = why,

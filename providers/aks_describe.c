@@ -191,7 +191,9 @@ static void fill_failure(struct exchange *x, struct group_description *d)
 		.kind = f->kind == ERROR_NONE ? ERROR_UNAVAILABLE : f->kind,
 		.message = arena_strdup(a, said, strlen(said)),
 		.count = missing,
-		.zone = !f->is_zonal ? "" : *f->zone ? arena_strdup(a, f->zone, strlen(f->zone)) : x->pool.zone,
+		.zone = !f->is_zonal ? ""
+			: *f->zone   ? arena_strdup(a, f->zone, strlen(f->zone))
+				     : x->pool.zone,
 		.instance_type = x->pool.vm_size,
 		.back_off = f->back_off,
 	};

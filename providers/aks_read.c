@@ -100,9 +100,9 @@ static void pending_answered(struct arm_request *r)
 	}
 	x->operation_open = !o.is_over;
 	x->operation_ended_at = o.ended_at;
-	x->operation_failed = o.has_failed && o.problem &&
-			      azure_failure_of(o.problem, o.problem_len, !strcmp(x->pool.priority, "Spot"),
-					       &x->operation_failure);
+	x->operation_failed =
+		o.has_failed && o.problem &&
+		azure_failure_of(o.problem, o.problem_len, !strcmp(x->pool.priority, "Spot"), &x->operation_failure);
 	x->next(x);
 }
 

@@ -109,8 +109,8 @@ struct provider_call {
 	/* Of describe: the operation that the last accepted change began, as that call told it; "" or NULL: none. While
 	 * it runs the group is busy; what became of it shows in the failures. */
 	const char *pending;
-	/* Ids of the group's machines whose nodes the cluster shows as not ready, longest first; NULL: nobody looked. For
-	 * clouds that do not tell which machines stand by. Of any verb. */
+	/* Ids of the group's machines whose nodes the cluster shows as not ready, longest first; NULL: nobody looked.
+	 * For clouds that do not tell which machines stand by. Of any verb. */
 	const char *const *unready;
 	size_t unready_count;
 	millis timeout; /* of all of it; 0: the provider's own */

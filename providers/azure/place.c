@@ -124,10 +124,11 @@ static bool find_cloud(const char *name, struct azure_place *out, struct error *
 				*out = clouds[i].place;
 				return true;
 			}
-	return error_set(e, ERROR_INVALID,
-			 "AZURE_ENVIRONMENT: found %s; allowed: AzurePublicCloud, AzureUSGovernment, AzureChinaCloud; for "
-			 "another cloud set AZURE_RESOURCE_MANAGER_ENDPOINT and AZURE_AUTHORITY_HOST",
-			 quote(shown, name, strlen(name)));
+	return error_set(
+		e, ERROR_INVALID,
+		"AZURE_ENVIRONMENT: found %s; allowed: AzurePublicCloud, AzureUSGovernment, AzureChinaCloud; for "
+		"another cloud set AZURE_RESOURCE_MANAGER_ENDPOINT and AZURE_AUTHORITY_HOST",
+		quote(shown, name, strlen(name)));
 }
 
 /* Which known cloud an endpoint is the Resource Manager of; -1: none. */

@@ -1,9 +1,9 @@
 #include "providers/azure/pool.h"
 
+#include "base/decimal.h"
 #include "base/quote.h"
 #include "providers/azure/text.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,11 +15,11 @@ struct size_text {
 };
 
 struct pool_text {
-	const char *name, *etag, *state, *type, *mode, *scale_down, *priority, *eviction, *os, *vm_size, *power, *subnet;
-	int64_t count;
+	const char *name, *etag, *state, *type, *mode, *scale_down, *priority, *eviction, *os, *vm_size, *power,
+		*subnet;
 	bool is_autoscaled;
 	struct decoded_list zones, sizes;
-	struct decoded_text problem, autoscale, properties;
+	struct decoded_text count, problem, autoscale, properties;
 };
 
 static const struct field zone_fields[] = { { .path = "", .type = FIELD_STRING } };
@@ -48,7 +48,7 @@ static const struct field properties_fields[] = {
 	FIELD(struct pool_text, vm_size, FIELD_STRING, "vmSize"),
 	FIELD(struct pool_text, power, FIELD_STRING, "powerState>code"),
 	FIELD(struct pool_text, subnet, FIELD_STRING, "vnetSubnetID"),
-	FIELD(struct pool_text, count, FIELD_INT, "count"),
+	FIELD(struct pool_text, count, FIELD_RAW, "count"),
 	FIELD(struct pool_text, is_autoscaled, FIELD_BOOL, "enableAutoScaling"),
 	{ .path = "availabilityZones",
 	  .type = FIELD_LIST,
@@ -74,13 +74,14 @@ static bool is_something(const struct decoded_text *t)
 	return t->text && t->len && strncmp(t->text, "null", 4) != 0;
 }
 
+/* -1: it cannot be, or is not told. */
 static int64_t count_of(const struct pool_text *t, bool is_of_machines)
 {
 	const struct size_text *sizes = t->sizes.items;
 	int64_t sum = 0;
 
 	if (!is_of_machines || !t->sizes.count)
-		return t->count;
+		return t->count.text && decimal_parse(t->count.text, t->count.len, 0, &sum) == DECIMAL_OK ? sum : -1;
 	for (size_t i = 0; i < t->sizes.count; i++) {
 		if (sizes[i].count < 0 || sizes[i].count > MOST)
 			return -1;
@@ -130,8 +131,7 @@ bool azure_pool_read(const char *text, size_t len, struct arena *a, struct azure
 	struct azure_pool p;
 	fill(&t, whole.name, &p);
 	if (p.count < 0 || p.count > MOST)
-		return error_set(e, ERROR_INVALID, "agent pool: found a count of %" PRId64 "; allowed: 0 to %d", p.count,
-				 MOST);
+		return error_set(e, ERROR_INVALID, "agent pool: found no count from 0 to %d", MOST);
 	for (const char *c = p.etag; *c; c++)
 		if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f)
 			return error_set(e, ERROR_INVALID, "agent pool: found an eTag that fits no header");
@@ -164,17 +164,17 @@ bool azure_pool_is_ours(const struct azure_pool *p, struct error *e)
 	char shown[QUOTE_ROOM];
 
 	if (p->is_autoscaled)
-		return error_set(e, ERROR_INVALID,
-				 "enableAutoScaling is true: AKS's own autoscaler sets the size of this pool; switch it "
-				 "off (az aks nodepool update --disable-cluster-autoscaler), or take the group out of the "
-				 "manifest");
+		return error_set(
+			e, ERROR_INVALID,
+			"enableAutoScaling is true: AKS's own autoscaler sets the size of this pool; switch it "
+			"off (az aks nodepool update --disable-cluster-autoscaler), or take the group out of the "
+			"manifest");
 	if (*p->os && !is(p->os, "Linux"))
 		return error_set(e, ERROR_INVALID, "osType is %s; allowed: Linux", quote(shown, p->os, strlen(p->os)));
 	if (is(p->mode, "Gateway"))
 		return error_set(e, ERROR_INVALID, "mode is Gateway: such a pool runs no pods; allowed: User, System");
 	if (*p->type && !p->is_of_machines && !is(p->type, "VirtualMachineScaleSets"))
-		return error_set(e, ERROR_INVALID,
-				 "type is %s; allowed: VirtualMachineScaleSets, VirtualMachines",
+		return error_set(e, ERROR_INVALID, "type is %s; allowed: VirtualMachineScaleSets, VirtualMachines",
 				 quote(shown, p->type, strlen(p->type)));
 	if (p->is_of_machines && p->size_count != 1)
 		return error_set(e, ERROR_INVALID,

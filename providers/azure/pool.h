@@ -12,11 +12,11 @@
 /* Texts live in the arena, "" when not told; `problem` in the text that was read. */
 struct azure_pool {
 	const char *name, *etag, *state, *type, *mode, *scale_down_mode, *priority, *eviction, *os, *vm_size, *power;
-	const char *zone;   /* of a pool in one zone, "" else */
-	const char *subnet; /* whose join a change is checked for */
+	const char *zone;		    /* of a pool in one zone, "" else */
+	const char *subnet;		    /* whose join a change is checked for */
 	bool is_autoscaled, is_of_machines; /* is_of_machines: of type VirtualMachines */
 	int64_t count;
-	size_t size_count; /* of a pool of VirtualMachines: how many machine sizes it mixes */
+	size_t size_count;   /* of a pool of VirtualMachines: how many machine sizes it mixes */
 	const char *problem; /* JSON of why it failed; NULL */
 	size_t problem_len;
 };

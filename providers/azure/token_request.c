@@ -196,7 +196,8 @@ struct answer_text {
 static const struct field answer_fields[] = {
 	FIELD(struct answer_text, token, FIELD_STRING, "access_token"),
 	FIELD(struct answer_text, type, FIELD_STRING, "token_type"),
-	FIELD(struct answer_text, lives, FIELD_COUNT, "expires_in"), /* a text where the machine's own service answers */
+	FIELD(struct answer_text, lives, FIELD_COUNT,
+	      "expires_in"), /* a text where the machine's own service answers */
 };
 static const struct record_spec answer_record = { "", sizeof(struct answer_text), answer_fields, 3 };
 static const struct field refusal_fields[] = {
@@ -215,7 +216,8 @@ bool token_answer_read(const char *text, size_t len, struct arena *a, const char
 	if (!t.token || !*t.token || strpbrk(t.token, " \r\n\t"))
 		return error_set(e, ERROR_INVALID, "the answer to a token request holds no access_token");
 	if (t.type && strcasecmp(t.type, "Bearer") != 0)
-		return error_set(e, ERROR_INVALID, "the answer to a token request holds a token of another type than Bearer");
+		return error_set(e, ERROR_INVALID,
+				 "the answer to a token request holds a token of another type than Bearer");
 	if (t.lives <= 0 || t.lives > 7 * DAY / SECOND)
 		return error_set(e, ERROR_INVALID, "the answer to a token request: expires_in is absent, or cannot be");
 	*token = t.token;
@@ -280,7 +282,9 @@ bool token_claims_read(const char *token, struct arena *a, struct token_claims *
 	if (!end || !base64url_read(begin + 1, (size_t)(end - begin - 1), &json) || !json.len ||
 	    !azure_decode(&claim_record, json.text, json.len, a, &t, &ignored))
 		return false;
-	*out = (struct token_claims){ .application = t.appid ? t.appid : t.azp ? t.azp : "",
+	*out = (struct token_claims){ .application = t.appid ? t.appid
+						     : t.azp ? t.azp
+							     : "",
 				      .object = t.oid ? t.oid : "",
 				      .tenant = t.tid ? t.tid : "" };
 	return true;

@@ -31,6 +31,7 @@ struct asked {
 	struct provider_call call;
 	int done;
 	bool is_starting;
+	const char *unready[CLOUD_MACHINES];
 };
 
 static int set_up(void **state)
@@ -84,8 +85,21 @@ static struct asked ask_for(struct conversation *c, enum provider_verb verb)
 	return a;
 }
 
+/* As a cluster would see their nodes. */
+static void look_at_nodes(struct conversation *c, struct asked *a)
+{
+	a->call.unready_count = 0;
+	a->call.unready = a->unready;
+	for (size_t i = 0; i < c->cloud.count; i++) {
+		enum machine_state state = c->cloud.machines[i].state;
+		if (state == MACHINE_STOPPING || state == MACHINE_STOPPED || state == MACHINE_WAKING)
+			a->unready[a->call.unready_count++] = c->cloud.machines[i].id;
+	}
+}
+
 static void start(struct conversation *c, struct asked *a)
 {
+	look_at_nodes(c, a);
 	a->call.done = count_done;
 	a->call.user = a;
 	a->is_starting = true;
@@ -167,7 +181,7 @@ static void it_says_what_is_there(void **state)
 	c->cloud.min = 1;
 	assert_int_equal(run(c, &a), ERROR_NONE);
 	assert_int_equal(a.call.description.min, 1);
-	assert_int_equal(a.call.description.max, 20);
+	assert_int_equal(a.call.description.max, wire->max ? wire->max : 20);
 	assert_int_equal(a.call.description.desired, 3);
 	assert_int_equal(a.call.description.machine_count, 3);
 	assert_string_equal(a.call.description.machines[0].id, "m-1");
@@ -487,16 +501,28 @@ static void peers_that_misbehave_are_contained(void **state)
 	}
 }
 
+enum { ANSWERS_MOST = 6 };
+
+/* Answers with the body, then with what a description takes beside it. */
 static void ask_for_body(struct conversation *c, const char *body, struct error *out)
 {
-	struct buf answer = { 0 };
+	struct buf answers[ANSWERS_MOST] = { 0 };
+	struct peer_step script[3 * ANSWERS_MOST + 1];
+	size_t count = 0;
 
-	buf_printf(&answer, OK_HEAD "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
-	const struct peer_step script[] = {
-		{ PEER_ACCEPT, "" }, { PEER_READ, "" }, { PEER_SEND, answer.text }, { PEER_END, "" }
-	};
+	for (const char *const *more = wire->described_more; body; body = more && *more ? *more++ : NULL) {
+		assert_true(count < ANSWERS_MOST);
+		buf_printf(&answers[count], OK_HEAD "Connection: close\r\nContent-Length: %zu\r\n\r\n%s", strlen(body),
+			   body);
+		script[3 * count] = (struct peer_step){ PEER_ACCEPT, "" };
+		script[3 * count + 1] = (struct peer_step){ PEER_READ, "" };
+		script[3 * count + 2] = (struct peer_step){ PEER_SEND, answers[count].text };
+		count++;
+	}
+	script[3 * count] = (struct peer_step){ PEER_END, "" };
 	ask_peer(c, script, 0, out);
-	buf_release(&answer);
+	while (count)
+		buf_release(&answers[--count]);
 }
 
 static void answers_that_make_no_sense_are_refused(void **state)

@@ -20,7 +20,10 @@ struct wire {
 	void (*settings)(const char *url, struct buf *out);
 	const char *const *bad_settings; /* each must be ERROR_INVALID; NULL-terminated */
 	const char *described;		 /* body of a good answer to describe */
-	const char *const *spoiled;	 /* bodies of answers to describe that make no sense; NULL-terminated */
+	/* Bodies of the answers that a description takes beside the first; NULL-terminated, NULL: none. */
+	const char *const *described_more;
+	int64_t max;		    /* what the cloud bounds every group by; 0: it tells the model's */
+	const char *const *spoiled; /* bodies of answers to describe that make no sense; NULL-terminated */
 };
 
 /* The cmocka group; returns the number of failed tests. */
