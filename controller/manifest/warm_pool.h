@@ -117,6 +117,8 @@ struct eks_text {
 struct aks_text {
 	const struct yaml_node *node;
 	const char *subscription, *resource_group, *cluster, *pool;
+	const char *resource_manager; /* "": the environment's cloud */
+	int64_t standby;
 };
 
 struct group_text {
