@@ -102,7 +102,8 @@ bool promql_pool(const struct promql_scope *s, enum engine_quantity q, millis st
 	CLEANUP(buf_release) struct buf after = { 0 };
 	bool is_level = q <= ENGINE_KV_CACHE, is_bucket = q == ENGINE_WAIT_BUCKET;
 
-	buf_printf(&after, "[%" PRId64 "ms])", window);
+	buf_printf(&after, "[%" PRId64 "%s])", window % SECOND ? window : window / SECOND,
+		   window % SECOND ? "ms" : "s");
 	const struct form f = { .before = is_level ? "" : "increase(",
 				.after = is_level ? "" : after.text,
 				.by = is_bucket ? PROMQL_PLACE ", le" : PROMQL_PLACE };

@@ -83,13 +83,21 @@ static bool is_possible(const struct sums *s, const struct tally *t, millis elap
 	return true;
 }
 
+int64_t tally_late(const struct tally_waits *w, int64_t objective_us)
+{
+	__int128 waited = w->waited, kept = w->up_to_below, between = w->up_to_above - w->up_to_below;
+
+	if (w->above_us != PAGE_UNBOUNDED && between > 0)
+		kept += between * (objective_us - w->below_us) / (w->above_us - w->below_us);
+	return (int64_t)(kept < waited ? waited - kept : 0);
+}
+
 static int64_t interpolate(const struct sums *s, int64_t objective_us)
 {
-	__int128 waited = s->added[ENGINE_WAITED], kept = s->up_to_below;
+	const struct tally_waits w = { (int64_t)s->added[ENGINE_WAITED], (int64_t)s->up_to_below,
+				       (int64_t)s->up_to_above, s->below_us, s->above_us };
 
-	if (s->above_us != PAGE_UNBOUNDED && s->up_to_above > s->up_to_below)
-		kept += (s->up_to_above - s->up_to_below) * (objective_us - s->below_us) / (s->above_us - s->below_us);
-	return (int64_t)(kept < waited ? waited - kept : 0);
+	return tally_late(&w, objective_us);
 }
 
 bool tally_between(const struct page_content *before, const struct page_content *now, int64_t objective_us,

@@ -18,3 +18,11 @@ struct tally {
  */
 bool tally_between(const struct page_content *before, const struct page_content *now, int64_t objective_us,
 		   millis elapsed, struct tally *out, struct error *e) MUST_USE;
+
+/* Waits of a stretch of time, counted up to the edges around the objective; `above_us` may be PAGE_UNBOUNDED. */
+struct tally_waits {
+	int64_t waited, up_to_below, up_to_above;
+	int64_t below_us, above_us;
+};
+/* Of these, longer than the objective: interpolated between the edges, all beyond the last. */
+int64_t tally_late(const struct tally_waits *w, int64_t objective_us);

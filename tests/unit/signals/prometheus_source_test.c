@@ -365,9 +365,9 @@ static void the_engines_names_are_asked_best_first(void **state)
 	assert_int_equal(text.len, 0);
 	assert_true(promql_pool(&scope, ENGINE_COMPLETED, 15000, 60000, &text));
 	assert_string_equal(text.text, "sum(max by (namespace, pod, instance) (max by (" PROMQL_PLACE
-				       ") (increase(nv_inference_request_success{a=\"x\\\\y\\\"z\\n\"}[60000ms])) or "
+				       ") (increase(nv_inference_request_success{a=\"x\\\\y\\\"z\\n\"}[60s])) or "
 				       "sum by (" PROMQL_PLACE ") (increase(trtllm_request_success_total{a=\"x\\\\y\\\""
-				       "z\\n\"}[60000ms])))) * 15 / 60");
+				       "z\\n\"}[60s])))) * 15 / 60");
 	fake_close(p);
 }
 
