@@ -105,6 +105,7 @@ enum cluster_kind {
 	CLUSTER_POD_GROUPS,	     /* optional */
 	CLUSTER_KUEUE_WORKLOADS,     /* optional */
 	CLUSTER_KUEUE_WORKLOADS_OLD, /* the same by the version before; both may be there */
+	CLUSTER_NOTICES,	     /* Events about nodes: machines that will be taken */
 	CLUSTER_KIND_COUNT
 };
 

@@ -13,6 +13,9 @@ bool cluster_quota_seen(struct cluster *c, const struct quota_record *r, const s
 bool cluster_workload_seen(struct cluster *c, enum cluster_kind kind, const struct workload_record *r,
 			   const struct watch_seen *seen);
 
+/* An Event about a node: never kept. */
+bool cluster_notice_seen(struct cluster *c, const struct notice_record *r, const struct watch_seen *seen);
+
 /* Nothing when it is not there. */
 void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at);
 void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at);

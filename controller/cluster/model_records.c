@@ -89,6 +89,15 @@ static const struct field node_fields[] = {
 };
 const struct record_spec node_spec = RECORD(struct node_record, node_fields);
 
+static const struct field notice_fields[] = {
+	FIELD(struct notice_record, node, FIELD_STRING, "involvedObject>name"),
+	FIELD(struct notice_record, reason, FIELD_STRING, "reason"),
+	FIELD(struct notice_record, first_at, FIELD_TIME, "firstTimestamp"),
+	FIELD(struct notice_record, last_at, FIELD_TIME, "lastTimestamp"),
+	FIELD(struct notice_record, at, FIELD_TIME, "eventTime"),
+};
+const struct record_spec notice_spec = RECORD(struct notice_record, notice_fields);
+
 static const struct field owner_fields[] = {
 	FIELD(struct owner_record, kind, FIELD_STRING, "kind"),
 	FIELD(struct owner_record, name, FIELD_STRING, "name"),

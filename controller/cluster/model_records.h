@@ -23,6 +23,12 @@ struct node_record {
 	struct decoded_list conditions; /* of struct condition_record */
 };
 
+/* An Event about a node. */
+struct notice_record {
+	const char *node, *reason;
+	millis first_at, last_at, at; /* 0: not told */
+};
+
 struct owner_record {
 	const char *kind, *name, *uid;
 	bool is_controller;
@@ -93,7 +99,7 @@ struct workload_record {
 };
 
 extern const struct record_spec node_spec, pod_spec, budget_spec, quota_spec, job_spec, job_set_spec, pod_group_spec,
-	kueue_workload_spec;
+	kueue_workload_spec, notice_spec;
 
 /* The text of a key, NULL without. */
 const char *decoded_get(const struct decoded_map *map, const char *key);

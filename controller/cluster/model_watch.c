@@ -26,6 +26,7 @@ static const struct {
 				      &kueue_workload_spec },
 	[CLUSTER_KUEUE_WORKLOADS_OLD] = { "workloads.v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads",
 					  &kueue_workload_spec },
+	[CLUSTER_NOTICES] = { "events", "/api/v1/events", &notice_spec },
 };
 
 const char *cluster_kind_name(enum cluster_kind kind)
@@ -52,6 +53,8 @@ static bool seen(void *user, const void *record, const struct watch_seen *object
 		return cluster_workload_seen(r->cluster, r->kind, record, object);
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		return cluster_workload_seen(r->cluster, CLUSTER_KUEUE_WORKLOADS, record, object);
+	case CLUSTER_NOTICES:
+		return cluster_notice_seen(r->cluster, record, object);
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
@@ -81,6 +84,7 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		cluster_workload_gone(r->cluster, uid);
 		break;
+	case CLUSTER_NOTICES:
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
@@ -95,6 +99,7 @@ void cluster_watch_start(struct cluster *c, struct api *api)
 		struct watch_spec spec = {
 			.name = kinds[i].name,
 			.path = kinds[i].path,
+			.field_selector = i == CLUSTER_NOTICES ? "involvedObject.kind=Node" : NULL,
 			.object = kinds[i].object,
 			.way = WATCH_WHOLE,
 			.on_object = seen,

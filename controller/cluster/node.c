@@ -186,6 +186,13 @@ static const struct {
 	{ "node.cloudprovider.kubernetes.io/uninitialized", false, TAINT_STARTING, 0 },
 };
 
+/* The gravest of several: what is sure to go soonest. */
+static void interrupt(struct node *n, enum node_interruption why)
+{
+	if (why != NODE_STAYS && (n->interruption == NODE_STAYS || why < n->interruption))
+		n->interruption = why;
+}
+
 static void read_taints(struct node *n)
 {
 	for (size_t i = 0; i < intern_count(n->taints); i++) {
@@ -200,8 +207,8 @@ static void read_taints(struct node *n)
 				n->is_draining = true;
 			if (meanings[k].meaning == TAINT_OWNED)
 				n->owner = (enum node_owner)meanings[k].value;
-			if (meanings[k].meaning == TAINT_INTERRUPTED && n->interruption == NODE_STAYS)
-				n->interruption = (enum node_interruption)meanings[k].value;
+			if (meanings[k].meaning == TAINT_INTERRUPTED)
+				interrupt(n, (enum node_interruption)meanings[k].value);
 			break;
 		}
 	}
@@ -217,6 +224,19 @@ static bool is_true(const char *text)
 	return text != NULL && strcmp(text, "true") == 0;
 }
 
+/* Azure tells of any event in one condition, and of the kind in others or in its reason. */
+static void read_interruption(struct node *n, const struct node_record *r)
+{
+	const struct condition_record *any = condition_of(&r->conditions, "VMEventScheduled");
+	bool is_preempted = any != NULL && any->reason != NULL && strcmp(any->reason, "PreemptScheduled") == 0;
+
+	n->interruption = n->notice;
+	if (says_true(any))
+		interrupt(n, is_preempted ? NODE_SPOT_INTERRUPTED : NODE_MAINTAINED);
+	if (says_true(condition_of(&r->conditions, "PreemptScheduled")))
+		interrupt(n, NODE_SPOT_INTERRUPTED);
+}
+
 static void read_standing(struct node *n, const struct node_record *r)
 {
 	const char *keep = decoded_get(&r->annotations, "atlassian.com/no-delete");
@@ -229,10 +249,7 @@ static void read_standing(struct node *n, const struct node_record *r)
 		is_true(decoded_get(&r->annotations, "karpenter.sh/do-not-disrupt")) ||
 		(keep != NULL && keep[0] != '\0');
 	n->owner = label_set_get(n->labels, "karpenter.sh/nodepool") != NULL ? NODE_KARPENTER : NODE_UNCLAIMED;
-	n->interruption = says_true(condition_of(&r->conditions, "VMEventScheduled")) ||
-					  says_true(condition_of(&r->conditions, "PreemptScheduled"))
-				  ? NODE_MAINTAINED
-				  : NODE_STAYS;
+	read_interruption(n, r);
 	read_taints(n);
 }
 

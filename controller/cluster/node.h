@@ -65,6 +65,7 @@ struct node {
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
 	uint32_t placeholder_count;
+	enum node_interruption notice; /* as an Event said */
 };
 
 const char *node_owner_name(enum node_owner owner);

@@ -250,6 +250,7 @@ void act(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i].starving = 0;
 	fall_back_forget(c);
+	c->may_be_interrupted = true;
 	for_each(c, shrink);
 	for_each(c, grow);
 	for (size_t i = 0; i < c->plan.pool_count; i++)
@@ -269,8 +270,10 @@ static void drive(struct timer *t)
 		return;
 	if (c->targets_changed)
 		observe_targets(c);
-	if (c->has_decided)
+	if (c->has_decided) {
+		interrupted_drive(c);
 		fall_back_drive(c);
+	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_drive(&c->groups[i]);
 	drains_drive(c);

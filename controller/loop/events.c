@@ -63,6 +63,18 @@ void events_of_scale(struct controller *c, size_t pool, const struct error *why)
 	tell(c, pool, "WorkloadNotScaled", "Scale", true, why->message);
 }
 
+void events_of_interruption(struct controller *c, size_t pool, const struct node *n)
+{
+	static const char *const reasons[] = { [NODE_SPOT_INTERRUPTED] = "SpotInterruption",
+					       [NODE_REBALANCED] = "RebalanceRecommendation",
+					       [NODE_MAINTAINED] = "MaintenanceScheduled" };
+	char note[400];
+
+	snprintf(note, sizeof note, "%s of node %s: it is emptied, and what serves there is replaced",
+		 node_interruption_name(n->interruption), n->name);
+	tell(c, pool, reasons[n->interruption], "Replace", true, note);
+}
+
 void events_of_fall_back(struct controller *c, size_t pool, const char *group, int64_t replicas)
 {
 	char note[256];

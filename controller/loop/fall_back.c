@@ -35,6 +35,14 @@ void fall_back_note(void *user, const struct start *s, enum error_kind why)
 		p->refused |= UINT64_C(1) << s->group;
 }
 
+void fall_back_lost(struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	if (c->has_decided && spec->mode == MODE_ACT && spec->class != CLASS_TRAINING)
+		c->pools[pool].fallen++;
+}
+
 void fall_back_forget(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {

@@ -113,6 +113,7 @@ void machines_event(void *user, const struct cluster_event *e)
 {
 	struct controller *c = user;
 
+	c->may_be_interrupted |= e->node && e->node->interruption != NODE_STAYS;
 	if (c->state == STATE_LEADING && e->node) {
 		if (e->what == CLUSTER_NODE_GONE)
 			node_lost(c, e->node);

@@ -145,7 +145,9 @@ struct controller {
 	bool may_lead;		       /* we hold the lease, or need none */
 	struct manifest next_manifest; /* to be used once all is quiet */
 	struct arena next_arena;
-	bool has_more_to_drop; /* of the history, by its retention */
+	bool may_be_interrupted; /* a node that the cloud will take was seen, or a tick passed */
+	int64_t interrupted;	 /* machines that the cloud said it would take */
+	bool has_more_to_drop;	 /* of the history, by its retention */
 	bool has_next, targets_changed, is_due_soon;
 
 	provider_counts provider_counts[PROVIDER_COUNT];
@@ -205,7 +207,12 @@ int64_t act_grant(struct controller *c, size_t pool, size_t position, enum start
 void fall_back_note(void *user, const struct start *s, enum error_kind why);
 /* Asks the next offerings for what was refused since the last tick. */
 void fall_back_drive(struct controller *c);
+/* A ready replica of the pool was lost, or will be: another one starts without waiting for the next tick. */
+void fall_back_lost(struct controller *c, size_t pool);
 void fall_back_forget(struct controller *c); /* a new decision knows of it */
+
+/* interrupted.c: nodes whose machine the cloud will take are emptied, and what served there is replaced */
+void interrupted_drive(struct controller *c);
 
 /* intents.c: purchases of an earlier life. What became of them shows in the group's description, which is the truth;
  * what still goes on is waited for. */
@@ -241,6 +248,7 @@ void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
 /* events.c: events on the objects concerned, and the pools' status */
 void events_of_tick(struct controller *c);
 void events_of_scale(struct controller *c, size_t pool, const struct error *why); /* the workload cannot be scaled */
+void events_of_interruption(struct controller *c, size_t pool, const struct node *n);
 void events_of_fall_back(struct controller *c, size_t pool, const char *group, int64_t replicas);
 void events_of_stuck(struct controller *c, const struct start *s, const char *why);
 

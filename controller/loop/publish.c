@@ -219,12 +219,13 @@ static struct published_counts evictions(const struct controller *c, struct aren
 
 static struct published_counts nodes(const struct controller *c, struct arena *a)
 {
-	struct published_count *items = arena_array(a, struct published_count, 3);
+	struct published_count *items = arena_array(a, struct published_count, 4);
 
 	items[0] = (struct published_count){ .labels = { "removed" }, .count = c->drains.removed };
 	items[1] = (struct published_count){ .labels = { "stopped" }, .count = c->drains.stopped };
 	items[2] = (struct published_count){ .labels = { "drain-abandoned" }, .count = c->drains.abandoned };
-	return list(items, 3);
+	items[3] = (struct published_count){ .labels = { "interrupted" }, .count = c->interrupted };
+	return list(items, 4);
 }
 
 static struct published_counts events(const struct controller *c, struct arena *a)

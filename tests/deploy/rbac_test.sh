@@ -73,7 +73,7 @@ may() {
 rights() {
 	kubectl apply -f "$root/deploy/rbac.yaml" >/dev/null
 	"$root/tests/rig/kubeconfig_for.sh" preheat preheat >"$scratch/account"
-	for what in nodes pods resourcequotas poddisruptionbudgets.policy jobs.batch jobsets.jobset.x-k8s.io \
+	for what in nodes pods events resourcequotas poddisruptionbudgets.policy jobs.batch jobsets.jobset.x-k8s.io \
 		podgroups.scheduling.x-k8s.io workloads.kueue.x-k8s.io warmpools.preheat.dev; do
 		may yes list "$what" llm
 		may yes watch "$what" llm

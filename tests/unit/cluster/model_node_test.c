@@ -172,6 +172,80 @@ static void reads_standing(void **state)
 	}
 }
 
+static void sees_conditions(void **state)
+{
+	static const struct {
+		const char *condition;
+		enum node_interruption interruption;
+	} cases[] = {
+		{ "'type':'VMEventScheduled','status':'False','reason':'NoVMEventScheduled'", NODE_STAYS },
+		{ "'type':'VMEventScheduled','status':'True','reason':'RebootScheduled'", NODE_MAINTAINED },
+		{ "'type':'VMEventScheduled','status':'True','reason':'PreemptScheduled'", NODE_SPOT_INTERRUPTED },
+		{ "'type':'PreemptScheduled','status':'True'", NODE_SPOT_INTERRUPTED },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct cluster *c = cluster_new();
+		char text[1024];
+		snprintf(text, sizeof text, "{'metadata':{'name':'n','uid':'u'},'status':{'conditions':[{%s}]}}",
+			 cases[i].condition);
+		see_now(c, CLUSTER_NODES, text);
+		assert_int_equal(cluster_node(c, "n")->interruption, cases[i].interruption);
+		cluster_free(c);
+	}
+}
+
+static void the_gravest_taint_counts(void **state)
+{
+	struct cluster *c = cluster_new();
+	(void)state;
+	see_now(c, CLUSTER_NODES,
+		"{'metadata':{'name':'n','uid':'u'},'spec':{'taints':[{'key':'aws-node-termination-handler/"
+		"rebalance-recommendation','effect':'NoSchedule'},{'key':'aws-node-termination-handler/spot-itn',"
+		"'effect':'NoSchedule'}]}}");
+	assert_int_equal(cluster_node(c, "n")->interruption, NODE_SPOT_INTERRUPTED);
+	cluster_free(c);
+}
+
+#define NOTICE(node, reason, at)                                                                                  \
+	"{'metadata':{'name':'e','uid':'e'},'involvedObject':{'kind':'Node','name':'" node "'},'reason':'" reason \
+	"','lastTimestamp':" at "}"
+
+/* `after`: of the event, since the node was registered. */
+static enum node_interruption noticed(const char *event, millis now, bool is_listed)
+{
+	struct cluster *c = cluster_new();
+	static const char node[] = "{'metadata':{'name':'n','uid':'u','creationTimestamp':'2026-11-21T10:00:00Z'}}";
+	const millis registered = 1795255200000;
+	see(c, CLUSTER_NODES, node, (struct moment){ registered, true });
+	assert_false(see(c, CLUSTER_NOTICES, event, (struct moment){ registered + now, is_listed }));
+	enum node_interruption found = cluster_node(c, "n")->interruption;
+	see(c, CLUSTER_NODES, node, (struct moment){ registered + now + SECOND, false }); /* the object says nothing */
+	assert_int_equal(cluster_node(c, "n")->interruption, found);
+	cluster_node_gone(c, object_uid_of("u"), registered + now + MINUTE);
+	see(c, CLUSTER_NODES, "{'metadata':{'name':'n','uid':'v'}}", (struct moment){ registered + now + HOUR, false });
+	assert_int_equal(cluster_node(c, "n")->interruption, NODE_STAYS); /* another machine of that name */
+	cluster_free(c);
+	return found;
+}
+
+static void hears_events(void **state)
+{
+	(void)state;
+	assert_int_equal(noticed(NOTICE("n", "SpotInterruption", "'2026-11-21T10:20:00Z'"), 20 * MINUTE + 1, false),
+			 NODE_SPOT_INTERRUPTED);
+	assert_int_equal(noticed(NOTICE("n", "PreemptScheduled", "'2026-11-21T10:20:00Z'"), 21 * MINUTE, true),
+			 NODE_SPOT_INTERRUPTED);
+	assert_int_equal(noticed(NOTICE("n", "RebalanceRecommendation", "null"), 20 * MINUTE, false), NODE_REBALANCED);
+	assert_int_equal(noticed(NOTICE("n", "NodeNotReady", "'2026-11-21T10:20:00Z'"), 20 * MINUTE, false),
+			 NODE_STAYS);
+	assert_int_equal(noticed(NOTICE("other", "SpotInterruption", "null"), 20 * MINUTE, false), NODE_STAYS);
+	/* of the machine before, of that name; of long ago, listed */
+	assert_int_equal(noticed(NOTICE("n", "SpotInterruption", "'2026-11-21T09:59:00Z'"), MINUTE, true), NODE_STAYS);
+	assert_int_equal(noticed(NOTICE("n", "SpotInterruption", "'2026-11-21T10:01:00Z'"), 50 * MINUTE, true),
+			 NODE_STAYS);
+}
+
 static void names_machines(void **state)
 {
 	(void)state;
@@ -327,6 +401,9 @@ int main(void)
 		cmocka_unit_test(reads_amounts),
 		cmocka_unit_test(counts_whole_gpus),
 		cmocka_unit_test(reads_standing),
+		cmocka_unit_test(sees_conditions),
+		cmocka_unit_test(the_gravest_taint_counts),
+		cmocka_unit_test(hears_events),
 		cmocka_unit_test(names_machines),
 		cmocka_unit_test(tells_stages_as_they_arrive),
 		cmocka_unit_test(stamps_serve_what_was_listed),

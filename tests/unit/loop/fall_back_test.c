@@ -164,6 +164,56 @@ static void the_budget_holds_for_the_dearer_one(void **state)
 	answer("od", ERROR_STOCKOUT);
 }
 
+/* A node of the second group with a replica that serves, and the taint of its handler. */
+static void run_on_spot(const char *taint)
+{
+	char text[1024];
+
+	have_machine(1, "m1", MACHINE_RUNNING);
+	cloud_tells(c, 1);
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'m1','uid':'m1','labels':{'simulated.preheat.dev/node-group':'spot-b'}},'spec':{"
+		 "'providerID':'simulated://m1'%s},'status':{'allocatable':{'nvidia.com/gpu':'1'},'conditions':[{"
+		 "'type':'Ready','status':'True'}]}}",
+		 taint);
+	see(c->cluster, CLUSTER_NODES, text, (struct moment){ clock_now(c->clock), false });
+	have_pod(c, "a", "'app':'chat'", "m1", true);
+}
+
+static void a_machine_that_will_be_taken_is_replaced_at_once(void **state)
+{
+	(void)state;
+	run_on_spot("");
+	decide(0, 1);
+	assert_int_equal(change_count, 0);
+	millis then = play_now();
+	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
+	machine_count[1] = 1;
+	play_until(then);
+	assert_int_equal(asked_in("spot-a")->desired, 1); /* the cheapest first */
+	assert_true(drain_is_under_way(c, "m1"));
+	assert_int_equal(c->interrupted, 1);
+	assert_int_equal(c->starts.events[c->starts.event_count - 1].event.what, EVENT_LOST);
+	assert_int_equal(play_now() - then, 0);
+	answer("spot-a", ERROR_NONE);
+	settle_calls();
+	assert_non_null(asked("PATCH /api/v1/nodes/m1", "\"unschedulable\":true"));
+	assert_int_equal(c->interrupted, 1); /* once */
+	assert_int_equal(change_count, 0);
+	assert_non_null(asked("eviction", "pods/a"));
+}
+
+static void a_pool_that_is_watched_keeps_what_will_be_taken(void **state)
+{
+	(void)state;
+	((struct pool_spec *)(uintptr_t)&fleet_of(c)->pools[0])->mode = MODE_OBSERVE;
+	decide(0, 1);
+	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
+	play_until(play_now());
+	assert_false(drain_is_under_way(c, "m1"));
+	assert_int_equal(change_count, 0);
+}
+
 static void other_failures_are_no_reason(void **state)
 {
 	(void)state;
@@ -182,6 +232,8 @@ int main(void)
 		TEST(no_group_is_asked_twice_before_the_next_tick),
 		TEST(a_group_in_back_off_is_passed_over),
 		TEST(the_budget_holds_for_the_dearer_one),
+		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
+		TEST(a_pool_that_is_watched_keeps_what_will_be_taken),
 		TEST(other_failures_are_no_reason),
 	};
 
