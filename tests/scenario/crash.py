@@ -9,7 +9,7 @@ import laws
 import stage
 import world
 
-ROUNDS = 15
+ROUNDS = 12
 
 
 def crash(s):
@@ -42,7 +42,7 @@ def one_round(s, controller, draw, number):
     begun = time.time()
     how = draw.choice(['call', 'any', 'any']) if is_growing else 'call'
     if how == 'call':
-        wait_for_call(s, begun, draw.uniform(3, 6) if is_growing else 25)
+        wait_for_change(s, begun, draw.uniform(3, 6) if is_growing else 12)
         time.sleep(draw.choice([0, 0.01, 0.05, 0.2]))
     else:
         time.sleep(draw.uniform(0.3, 6))
@@ -62,12 +62,14 @@ def hinder(s, draw):
     return [name for name, _ in chosen]
 
 
-def wait_for_call(s, since, patience):
-    """Until the cloud has been asked to change something."""
+def wait_for_change(s, since, patience):
+    """Until the cloud has been asked to change something, or a node was marked to go."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         calls = laws.changes({'cloud': s.machines.calls()})
         if calls and calls[-1]['at'] / 1000 >= since:
+            return
+        if any(at >= since and node and node['ours'] for at, _, node in s.watches['Node'].history()):
             return
         time.sleep(0.01)
 
