@@ -64,12 +64,27 @@ void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind
 	if (count <= 0)
 		return;
 	if (!g->is_known) {
+		g->was_missed = true;
 		refuse(c, &(struct ask){ pool, position, kind, count }, ERROR_UNAVAILABLE);
 		return;
 	}
 	int64_t got = act_grant(c, pool, position, kind, count);
 	if (count > got && is_capped(g, &fleet_of(c)->groups[group]))
 		refuse(c, &(struct ask){ pool, position, kind, count - got }, ERROR_QUOTA);
+}
+
+void act_tell_described(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		for (size_t k = 0; k < fleet_of(c)->pools[i].group_count; k++) {
+			const struct node_group *g = &c->groups[fleet_of(c)->pools[i].groups[k]];
+			if (g->was_missed && g->is_known)
+				starts_add_event(&c->starts, i,
+						 &(struct event_input){
+							 .group = (int64_t)k, .what = EVENT_DESCRIBED, .count = 1 });
+		}
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		c->groups[i].was_missed &= !c->groups[i].is_known;
 }
 
 static void refill(struct controller *c, size_t pool, size_t position, int64_t count)

@@ -102,6 +102,7 @@ struct node_group {
 	struct provider *provider;
 
 	bool is_known;		       /* described at least once since we lead */
+	bool was_missed;	       /* refused to a pool because it was not described yet */
 	bool must_look;		       /* described before the last operation */
 	millis described_at, asked_at; /* clock_mono */
 	struct group_description seen;

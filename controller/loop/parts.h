@@ -47,10 +47,19 @@ struct placeholder {
 	struct object_call call;
 	bool is_calling;
 	struct buf pod, body; /* the pod's spec without its number; the object on its way */
-	char name[220];
+	char name[PLACEHOLDER_NAME_MAX + 1];
 	int64_t wanted, asked, is;   /* ABSENT: not known */
 	millis read_at, quiet_until; /* loop_now */
 	bool is_stale;		     /* what there is may differ from what was applied */
+};
+
+/* The Deployment of placeholders of a pool that is no more, one at a time. */
+struct left_placeholders {
+	struct controller *controller;
+	struct object_call call;
+	char namespace[64], name[PLACEHOLDER_NAME_MAX + 1];
+	bool is_calling, has_complained;
+	millis quiet_until; /* loop_now */
 };
 
 /* What events said of a pool last, so that only changes are told. */
@@ -128,6 +137,7 @@ struct controller {
 	struct group_context context;
 	struct starts starts;
 	struct drains drains;
+	struct left_placeholders left;
 
 	struct history *history;
 	struct account *account;
@@ -198,6 +208,8 @@ void act(struct controller *c);
 void act_soon(void *user); /* drives groups, drains and scales from the loop */
 /* Cancels the calls under way; each still ends. */
 void act_stop(struct controller *c);
+/* Tells the policy which groups, refused before because their cloud had told nothing, are known now. */
+void act_tell_described(struct controller *c);
 /* As many starts of the kind on machines more as the group's cloud may be asked for. */
 void act_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count);
 /* The same of a group that is known, without a word about what is not granted; returns how many start. */

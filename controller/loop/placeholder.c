@@ -225,12 +225,17 @@ static void write_body(const struct controller *c, struct live_pool *p)
 		   (long long)h->asked, spec->name, spec->name, h->pod.text);
 }
 
+void placeholder_name(const char *pool, char name[PLACEHOLDER_NAME_MAX + 1])
+{
+	snprintf(name, PLACEHOLDER_NAME_MAX + 1, "%.200s-placeholder", pool);
+}
+
 static void send(struct controller *c, struct live_pool *p)
 {
 	struct placeholder *h = &p->placeholder;
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
 
-	snprintf(h->name, sizeof h->name, "%.200s-placeholder", spec->name);
+	placeholder_name(spec->name, h->name);
 	h->asked = h->wanted;
 	h->is_stale = false;
 	write_body(c, p);
@@ -269,6 +274,8 @@ void placeholder_drive(struct controller *c)
 {
 	for (size_t i = 0; !c->context.is_barred && i < fleet_of(c)->pool_count; i++)
 		drive_pool(c, &c->pools[i]);
+	if (!c->context.is_barred)
+		placeholders_end_left(c);
 }
 
 void placeholder_stop(struct controller *c)
@@ -276,6 +283,8 @@ void placeholder_stop(struct controller *c)
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
 		if (c->pools[i].placeholder.is_calling)
 			api_cancel(&c->pools[i].placeholder.call.call);
+	if (c->left.is_calling)
+		api_cancel(&c->left.call.call);
 }
 
 bool placeholders_are_idle(const struct controller *c)
@@ -283,5 +292,5 @@ bool placeholders_are_idle(const struct controller *c)
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
 		if (c->pools[i].placeholder.is_calling)
 			return false;
-	return true;
+	return !c->left.is_calling;
 }

@@ -31,6 +31,7 @@ static void decide(struct controller *c)
 	int64_t begun = microseconds();
 
 	machines_check(c); /* reads the last plan, which lives in the arena */
+	act_tell_described(c);
 	arena_clear(&c->arena);
 	millis before = c->snapshot.now;
 	c->snapshot = observe(c, &c->arena);

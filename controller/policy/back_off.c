@@ -37,6 +37,15 @@ static void block(struct group_memory *g, const struct event_input *e, millis no
 	g->refused_with = e->what == EVENT_NO_QUOTA ? ERROR_QUOTA : ERROR_STOCKOUT;
 }
 
+/* It was held only because nobody could tell of it. */
+static void take_off(struct group_memory *g)
+{
+	if (g->refused_with != ERROR_UNAVAILABLE)
+		return;
+	g->blocked_until = 0;
+	g->refusals = 0;
+}
+
 static void note_standby(struct group_memory *g, bool has)
 {
 	if (!has)
@@ -69,6 +78,8 @@ void back_off_observe(struct group_memory *groups, const struct snapshot *s, siz
 			back_off(g, e, s->now);
 		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA)
 			block(g, e, s->now);
+		else if (e->what == EVENT_DESCRIBED)
+			take_off(g);
 		else if (e->what == EVENT_STANDBY)
 			note_standby(g, e->value != 0);
 		else if (e->what == EVENT_SERVING && e->kind == START_COLD)

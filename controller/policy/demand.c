@@ -6,6 +6,7 @@
 static const double LOG_KEEP = -.0512932943875505, LOG_KEEP_QUEUEING = -.6931471805599453; /* log .95, log .5 */
 static const double SMALLEST = .05;
 static const millis GONE_AFTER = 2 * MINUTE;
+enum { LATEST_TICKS = 8 };
 
 /* A chat turn of common length; corrected by the first completions. */
 enum { PRIOR_PROMPT_TOKENS = 1000, PRIOR_OUTPUT_TOKENS = 250 };
@@ -173,14 +174,24 @@ static double service_of(const struct demand_state *d, const struct pool_spec *s
 	return (d->busy + weight * demand_prior_service(spec)) / (d->finished + weight);
 }
 
+/* Readings tell of all that happened since those before. A tick may come late; after a longer silence counters begin
+ * anew. */
+static millis covered(const struct demand_state *d, const struct snapshot *all)
+{
+	millis since = all->now - d->fresh_at;
+
+	return since > all->interval + all->interval / 2 && since <= LATEST_TICKS * all->interval ? since
+												  : all->interval;
+}
+
 struct demand_reading demand_observe(struct demand_state *d, const struct snapshot *all, size_t pool, double slots,
 				     millis quiet_limit)
 {
 	const struct pool_snapshot *s = &all->pools[pool];
 	const struct pool_spec *spec = &all->fleet->pools[pool];
+	double seconds = (double)covered(d, all) / 1000; /* before judge(), which notes this tick */
 	struct demand_reading r = { .signals = judge(d, s, all->now) };
 	struct totals t = sum_readings(s);
-	double seconds = (double)all->interval / 1000;
 
 	if (s->scrape_count && r.signals <= SIGNALS_PARTIAL &&
 	    is_sudden_zero(d, &t, all->now, all->interval, quiet_limit))
@@ -195,7 +206,7 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 		observe_trusted(d, s, &t, slots, &r);
 	} else {
 		r.service = service_of(d, spec);
-		forget_the_tick(d, &r, seconds);
+		forget_the_tick(d, &r, (double)all->interval / 1000);
 	}
 	set_level(d, &r);
 	return r;

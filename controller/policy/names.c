@@ -8,8 +8,8 @@ static const char *const modes[] = { "act", "observe", "paused" };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved" };
 static const char *const stages[] = { "provision", "register", "device", "image", "load" };
 static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place" };
-static const char *const event_kinds[] = { "stage",   "serving", "refused",  "lost",	 "stuck",
-					   "resized", "missed",	 "no-stock", "no-quota", "standby" };
+static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",    "resized",
+					   "missed", "no-stock", "no-quota", "standby", "described" };
 static const char *const limits[] = { "none",  "min",	    "max",   "budget",	   "rate", "cooldown", "stale",
 				      "queue", "stock-out", "quota", "whole-node", "gang", "observe",  "paused" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };

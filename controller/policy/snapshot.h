@@ -44,16 +44,17 @@ enum start_kind {
 
 /* What happened since the last tick, in event_input.what. */
 enum event_kind {
-	EVENT_STAGE,	/* a start finished a stage: value = duration in ms, stage set */
-	EVENT_SERVING,	/* a start serves: value = ms from asking to serving */
-	EVENT_REFUSED,	/* a start was refused: value = enum error_kind */
-	EVENT_LOST,	/* a ready replica was taken away (spot) */
-	EVENT_STUCK,	/* a start passed its deadline in a stage and was given up */
-	EVENT_RESIZED,	/* somebody else changed the group: value = nodes now */
-	EVENT_MISSED,	/* a start found no machine in one part of the group (zone, type); others may have some */
-	EVENT_NO_STOCK, /* the vendor has none for the group: value = ms that this lasts */
-	EVENT_NO_QUOTA, /* our account may not have more there: likewise */
-	EVENT_STANDBY,	/* whether the group has a standby tier: value = 1 or 0 */
+	EVENT_STAGE,	 /* a start finished a stage: value = duration in ms, stage set */
+	EVENT_SERVING,	 /* a start serves: value = ms from asking to serving */
+	EVENT_REFUSED,	 /* a start was refused: value = enum error_kind */
+	EVENT_LOST,	 /* a ready replica was taken away (spot) */
+	EVENT_STUCK,	 /* a start passed its deadline in a stage and was given up */
+	EVENT_RESIZED,	 /* somebody else changed the group: value = nodes now */
+	EVENT_MISSED,	 /* a start found no machine in one part of the group (zone, type); others may have some */
+	EVENT_NO_STOCK,	 /* the vendor has none for the group: value = ms that this lasts */
+	EVENT_NO_QUOTA,	 /* our account may not have more there: likewise */
+	EVENT_STANDBY,	 /* whether the group has a standby tier: value = 1 or 0 */
+	EVENT_DESCRIBED, /* the group's cloud, which told nothing before, tells of it */
 	EVENT_KIND_COUNT
 };
 
@@ -71,7 +72,8 @@ struct pool_snapshot {
 struct snapshot {
 	int64_t tick;	 /* counts from 0 */
 	millis now;	 /* end of the tick */
-	millis interval; /* time since the last tick */
+	millis interval; /* between ticks, as it is set: shadows and rings step once a tick; one that is late shows in
+			    `now` */
 	const struct fleet_spec *fleet;
 	const struct pool_snapshot *pools; /* one per fleet->pools entry, in that order */
 };

@@ -343,6 +343,24 @@ static void beyond_the_clouds_own_max_another_group_is_tried(void **state)
 	assert_int_equal(c->starts.events[0].event.count, 2);
 }
 
+static void a_group_that_is_described_late_is_told_once(void **state)
+{
+	(void)state;
+	c->groups[0].is_known = false;
+	act_buy(c, 0, 0, START_COLD, 3);
+	assert_int_equal(c->starts.events[0].event.value, ERROR_UNAVAILABLE);
+	act_tell_described(c);
+	assert_int_equal(c->starts.event_count, 1); /* not yet */
+	c->groups[0].is_known = true;
+	act_tell_described(c);
+	act_tell_described(c);
+	assert_int_equal(c->starts.event_count, 3); /* to both pools that name it */
+	for (size_t i = 1; i < 3; i++) {
+		assert_int_equal(c->starts.events[i].event.what, EVENT_DESCRIBED);
+		assert_int_equal(c->starts.events[i].pool, i - 1);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -363,6 +381,7 @@ int main(void)
 		TEST(what_is_under_way_ends_when_we_stop),
 		TEST(idle_nodes_go_but_never_the_least),
 		TEST(idle_begins_anew_for_a_node_that_went),
+		TEST(a_group_that_is_described_late_is_told_once),
 		TEST(beyond_the_clouds_own_max_another_group_is_tried),
 	};
 

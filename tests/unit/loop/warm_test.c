@@ -273,6 +273,33 @@ static void what_was_lowered_counts_for_a_moment(void **state)
 	assert_int_equal(scale_set(c, 0), 2);
 }
 
+#define LEFT "'preheat.dev/placeholder':'gone'"
+
+/* The pool was taken out of the file, perhaps while nobody ran: its placeholders would hold GPUs for ever. */
+static void those_of_a_pool_that_is_no_more_go(void **state)
+{
+	(void)state;
+	have_pod(c, "l", LEFT, "m3", true);
+	decide(2);
+	const char *ended = asked("PATCH", "/namespaces/llm/deployments/gone-placeholder");
+	assert_non_null(ended);
+	assert_non_null(strstr(ended, "{\"spec\":{\"replicas\":0}}"));
+	forget_log();
+	pod_goes(c, "l");
+	play_until(play_now() + MINUTE);
+	decide(2);
+	assert_null(asked("PATCH", "gone-placeholder"));
+}
+
+static void nothing_left_over_is_ended_in_a_dry_run(void **state)
+{
+	(void)state;
+	c->context.is_barred = true;
+	have_pod(c, "l", LEFT, "m3", true);
+	decide(2);
+	assert_int_equal(server.log_count, 0);
+}
+
 #define HELD(f)	  cmocka_unit_test_setup_teardown(f, held, tear_down)
 #define SCALED(f) cmocka_unit_test_setup_teardown(f, scaled, tear_down)
 
@@ -284,6 +311,8 @@ int main(void)
 		HELD(a_new_image_is_rolled_out),
 		HELD(a_deployment_that_was_deleted_comes_back),
 		HELD(a_workload_that_is_missing_makes_none),
+		SCALED(those_of_a_pool_that_is_no_more_go),
+		SCALED(nothing_left_over_is_ended_in_a_dry_run),
 		SCALED(those_of_a_pool_that_is_warmed_otherwise_now_go),
 		cmocka_unit_test_setup_teardown(a_watched_pool_is_not_touched, watched, tear_down),
 		cmocka_unit_test_setup_teardown(a_watched_pool_is_not_touched, paused, tear_down),
