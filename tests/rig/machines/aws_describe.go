@@ -77,7 +77,7 @@ type xmlWarm struct {
 	MinSize                  int
 	PoolState                string
 	Status                   string `xml:",omitempty"`
-	ReuseOnScaleIn           bool   `xml:"InstanceReusePolicy>ReuseOnScaleIn"`
+	ReuseOnScaleIn           *bool  `xml:"InstanceReusePolicy>ReuseOnScaleIn,omitempty"`
 }
 
 type xmlActivity struct {
@@ -175,7 +175,10 @@ func (e *eksConfig) mixed() bool {
 }
 
 func (w *warmPool) view() *xmlWarm {
-	v := &xmlWarm{MinSize: w.Min, PoolState: w.State, ReuseOnScaleIn: w.Reuse}
+	v := &xmlWarm{MinSize: w.Min, PoolState: w.State}
+	if w.Reuse {
+		v.ReuseOnScaleIn = &w.Reuse
+	}
 	if w.Prepared >= 0 {
 		v.MaxGroupPreparedCapacity = &w.Prepared
 	}

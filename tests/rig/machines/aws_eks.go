@@ -178,6 +178,7 @@ func (d *awsDoor) nodegroup(g *group) jsonObject {
 		labels = map[string]string{}
 	}
 	v := jsonObject{"nodegroupName": e.Nodegroup, "clusterName": e.Cluster, "status": status, "version": "1.36",
+		"releaseVersion": "1.36.2-20261107",
 		"nodegroupArn": fmt.Sprintf("arn:aws:eks:%s:%s:nodegroup/%s/%s/%s", d.conf.Region, d.conf.Account, e.Cluster, e.Nodegroup,
 			hexDigits(e.ASG, 12)), "createdAt": float64(a.CreatedAt) / 1000, "modifiedAt": float64(a.CreatedAt) / 1000,
 		"capacityType":  e.CapacityType,
