@@ -22,6 +22,7 @@ start_azure() {
 	openssl genrsa -out "$FOLDER/issuer.key" 2048 2>/dev/null
 	openssl rsa -in "$FOLDER/issuer.key" -pubout -out "$FOLDER/issuer.pub" 2>/dev/null
 	cp "$config" "$FOLDER/config.json"
+	: >"$FOLDER/said"
 	CA=$FOLDER/ca.pem WIRE=$FOLDER/wire
 	"$program" --config "$FOLDER/config.json" --listen 127.0.0.1:0 --azure 127.0.0.1:0 --ca "$CA" --wire "$WIRE" "$@" \
 		>"$FOLDER/said" 2>"$FOLDER/log" &

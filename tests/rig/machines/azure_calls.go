@@ -40,6 +40,8 @@ var armRoutes = []armRoute{
 	{"GET", armCluster, aksClusters + "read", (*azureDoor).getCluster},
 	{"GET", armCluster + `/providers/Microsoft\.Authorization/permissions`, "Microsoft.Authorization/permissions/read",
 		(*azureDoor).getPermissions},
+	{"GET", `/subscriptions/([^/]+)/providers/Microsoft\.Authorization/permissions`, "Microsoft.Authorization/permissions/read",
+		(*azureDoor).getPermissions},
 	{"GET", armCluster + `/agentPools`, aksClusters + "agentPools/read", (*azureDoor).listPools},
 	{"GET", armPool, aksClusters + "agentPools/read", (*azureDoor).getPool},
 	{"PUT", armPool, aksClusters + "agentPools/write", (*azureDoor).putPool},
@@ -154,7 +156,7 @@ func checkVersion(r *http.Request) *armRefusal {
 
 // locate finds the pool that a path is about, if any.
 func (d *azureDoor) locate(c *armCall, parts []string) {
-	if strings.Contains(strings.ToLower(c.r.URL.Path), "/locations/") || len(parts) < 3 {
+	if len(parts) < 3 || isOfLocation(c) {
 		c.rest = parts[len(parts)-1]
 		return
 	}
@@ -174,6 +176,10 @@ func (d *azureDoor) locate(c *armCall, parts []string) {
 	}
 }
 
+func isOfLocation(c *armCall) bool {
+	return strings.Contains(strings.ToLower(c.r.URL.Path), "/locations/")
+}
+
 // find says what of a path there is not.
 func (d *azureDoor) find(c *armCall, parts []string) *armRefusal {
 	hasSubscription, hasGroup := false, false
@@ -186,7 +192,7 @@ func (d *azureDoor) find(c *armCall, parts []string) *armRefusal {
 	switch {
 	case !hasSubscription:
 		return armRefuse(404, "SubscriptionNotFound", "The subscription '%s' could not be found.", parts[0])
-	case strings.Contains(strings.ToLower(c.r.URL.Path), "/locations/"):
+	case len(parts) == 1 || isOfLocation(c):
 		return nil
 	case !hasGroup:
 		return armRefuse(404, "ResourceGroupNotFound", "Resource group '%s' could not be found.", parts[1])

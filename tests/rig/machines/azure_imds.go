@@ -45,7 +45,7 @@ func (d *azureDoor) answerMetadata(w http.ResponseWriter, r *http.Request) {
 		refuseMetadata(w, 400, "invalid_request", "Required metadata header not specified")
 	case version != "2018-02-01" && version != "2019-08-01":
 		refuseMetadata(w, 400, "bad_request_102", "Required metadata header not specified or api-version is not supported")
-	case !d.isAudience(r, resource):
+	case !d.isAudience(resource):
 		refuseMetadata(w, 400, "invalid_resource", "AADSTS500011: The resource principal named "+resource+" was not found")
 	case i < 0:
 		refuseMetadata(w, 400, "invalid_request", "Identity not found")

@@ -142,7 +142,7 @@ func (d *azureDoor) authenticate(r *http.Request) (*azurePrincipal, *armRefusal)
 	case claims.Expires <= time.Now().Unix():
 		return nil, unauthorized("ExpiredAuthenticationToken", "The access token expiry UTC time '%s' is earlier than current UTC time.",
 			time.Unix(claims.Expires, 0).UTC())
-	case !d.isAudience(r, claims.Audience):
+	case !d.isAudience(claims.Audience):
 		return nil, unauthorized("InvalidAuthenticationTokenAudience", "The access token has been obtained for wrong audience or "+
 			"resource '%s'. It should exactly match with one of the allowed audiences '%s'.", claims.Audience,
 			strings.Join(d.conf.Audiences, "','"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -67,10 +68,26 @@ func (d *azureDoor) view(g *group) map[string]any {
 		properties["status"] = map[string]any{"provisioningError": p.Error}
 	}
 	if a.is("type", "VirtualMachines") {
+		properties["virtualMachinesProfile"] = sized(p.Properties["virtualMachinesProfile"], p.Count)
 		properties["virtualMachineNodesStatus"] = []any{map[string]any{"size": g.conf.InstanceType, "count": len(g.live())}}
 	}
 	return map[string]any{"id": a.id(), "name": a.Pool, "type": "Microsoft.ContainerService/managedClusters/agentPools",
 		"properties": properties}
+}
+
+// sized is the profile of a pool of single machines, with the size that the pool has by now.
+func sized(profile any, count int) any {
+	text, _ := json.Marshal(profile)
+	var copied struct {
+		Scale struct {
+			Manual []tree `json:"manual"`
+		} `json:"scale"`
+	}
+	if json.Unmarshal(text, &copied) != nil || len(copied.Scale.Manual) != 1 {
+		return profile
+	}
+	copied.Scale.Manual[0]["count"] = count
+	return copied
 }
 
 // index is a machine's number in its scale set.

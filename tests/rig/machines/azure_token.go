@@ -89,7 +89,7 @@ func (d *azureDoor) grant(r *http.Request, form url.Values) (*azurePrincipal, *t
 	if scope, ok := strings.CutSuffix(form.Get("scope"), "/.default"); !ok {
 		return nil, refuseToken(400, "invalid_scope", 1002012, "The provided value for scope %s is not valid. Client credential flows "+
 			"must have a scope value with /.default suffixed to the resource identifier (application ID URI).", form.Get("scope"))
-	} else if !d.isAudience(r, scope) {
+	} else if !d.isAudience(scope) {
 		return nil, refuseToken(400, "invalid_resource", 500011, "The resource principal named %s was not found in the tenant named "+
 			"%s.", scope, d.conf.Tenant)
 	}
@@ -109,9 +109,12 @@ func (d *azureDoor) grant(r *http.Request, form url.Values) (*azurePrincipal, *t
 	return p, nil
 }
 
-func (d *azureDoor) isAudience(r *http.Request, audience string) bool {
+// isAudience takes this very door for the Resource Manager, whatever its port.
+func (d *azureDoor) isAudience(audience string) bool {
 	audience = strings.TrimSuffix(audience, "/")
-	return slices.Contains(d.conf.Audiences, audience) || strings.EqualFold(audience, "https://"+r.Host)
+	asked, err := url.Parse(audience)
+	isHere := err == nil && asked.Scheme == "https" && (asked.Hostname() == "localhost" || asked.Hostname() == "127.0.0.1")
+	return slices.Contains(d.conf.Audiences, audience) || isHere
 }
 
 // checkAssertion takes a JWT for proof: one signed with the principal's certificate, or one of a federated service.
