@@ -90,8 +90,8 @@ assert.equal(bad, 0, `${bad} of ${lines.length} exchanges are not as described`)
 const spoil = [
 	(l) => ({ ...l, url: l.url.replace(/\?.*/, "") }),
 	(l) => ({ ...l, url: l.url.replace(/agentPools\/[^/?]+/, "agentPools/Not-A-Pool") }),
-	(l) => ({ ...l, body: l.body.replace(/"count":(\d+)/, '"count":"$1"').replace(/"machineNames":\[/, '"machineNames":[7,') }),
-	(l) => ({ ...l, body: l.body.replace(/"count":(\d+)/, '"count":1001').replace(/"machineNames"/, '"names"') }),
+	(l) => ({ ...l, body: l.body.replace(/"count":(\d+)/g, '"count":"$1"').replace(/"machineNames":\[/, '"machineNames":[7,') }),
+	(l) => ({ ...l, body: l.body.replace(/"vmSize":"[^"]*"/, '"vmSize":7').replace(/"machineNames"/, '"names"') }),
 	(l) => ({ ...l, method: "PATCH" }),
 	(l) => ({ ...l, headers: { ...l.headers, authorization: undefined } }),
 ];
