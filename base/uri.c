@@ -1,0 +1,14 @@
+#include "base/uri.h"
+
+#include <string.h>
+
+void uri_escape(const char *text, size_t len, const char *kept, struct buf *out)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	for (size_t i = 0; i < len; i++)
+		if (text[i] && (strchr(plain, text[i]) || strchr(kept, text[i])))
+			buf_append(out, &text[i], 1);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)text[i]);
+}

@@ -1,0 +1,6 @@
+/* Pieces of URIs (RFC 3986). */
+#pragma once
+#include "base/buf.h"
+
+/* Everything but letters, digits, "-._~" and what `kept` names becomes %XX, in upper case. */
+void uri_escape(const char *text, size_t len, const char *kept, struct buf *out);

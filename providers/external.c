@@ -1,0 +1,67 @@
+/*
+ * Nodes that another autoscaler brings (Cluster Autoscaler, Karpenter, GKE)
+ * when pods or buffers ask for them. Nobody is called to grow: the size
+ * asked for is remembered, and nodes with the label are what there is.
+ */
+#include "base/decode.h"
+#include "providers/kubernetes/group.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct settings {
+	const char *key, *value;
+};
+
+static const struct field setting_fields[] = {
+	FIELD(struct settings, key, FIELD_STRING, "label"),
+	FIELD(struct settings, value, FIELD_STRING, "value"),
+};
+static const struct record_spec settings_record = { "", sizeof(struct settings), setting_fields, 2 };
+
+/* What a label selector may hold as it stands. */
+static bool is_plain(const char *text)
+{
+	return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/") == strlen(text);
+}
+
+static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
+{
+	struct decode_plan *plan = decode_plan_new(&settings_record);
+	struct settings s = { 0 };
+	bool ok = decode_record(plan, c->settings, strlen(c->settings), &c->arena, &s, e);
+	char text[512];
+
+	(void)version;
+	decode_plan_free(plan);
+	if (!ok)
+		return error_wrap(e, "settings");
+	if (!s.key || !*s.key || !is_plain(s.key) || strlen(s.key) > 317 || !s.value || !is_plain(s.value) ||
+	    strlen(s.value) > 63)
+		return error_set(e, ERROR_INVALID, "settings: label and value: allowed: a label that its nodes carry");
+	snprintf(text, sizeof text, "%s=%s", s.key, s.value);
+	out->owner_plural = "nodes";
+	out->list = "/api/v1/nodes";
+	out->selector = arena_strdup(&c->arena, text, strlen(text));
+	return true;
+}
+
+static const struct object_provider kind = {
+	.kind = OBJECT_NODE,
+	.abilities = PROVIDER_CANCELS,
+	.find = find,
+};
+
+static struct provider *open(const struct provider_setup *s, struct error *e)
+{
+	return object_provider_open(&kind, s, e);
+}
+
+const struct provider_ops provider_external = {
+	.name = "external",
+	.abilities = PROVIDER_CANCELS,
+	.open = open,
+	.close = object_provider_close,
+	.start = object_provider_start,
+	.cancel = object_provider_cancel,
+};

@@ -1,0 +1,71 @@
+/* Static NodePools of Karpenter (spec.replicas): sized through their scale, emptied by deleting the NodeClaim. */
+#include "base/decode.h"
+#include "providers/kubernetes/group.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct settings {
+	const char *node_pool;
+};
+
+static const struct field setting_fields[] = { FIELD(struct settings, node_pool, FIELD_STRING, "nodePool") };
+static const struct record_spec settings_record = { "", sizeof(struct settings), setting_fields, 1 };
+
+static const char *join(struct arena *a, const char *left, const char *right)
+{
+	size_t room = strlen(left) + strlen(right) + 1;
+	char *text = arena_alloc(a, room, 1);
+
+	snprintf(text, room, "%s%s", left, right);
+	return text;
+}
+
+static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
+{
+	struct decode_plan *plan = decode_plan_new(&settings_record);
+	struct settings s = { 0 };
+	bool ok = decode_record(plan, c->settings, strlen(c->settings), &c->arena, &s, e);
+
+	(void)version;
+	decode_plan_free(plan);
+	if (!ok)
+		return error_wrap(e, "settings");
+	if (!is_object_name(s.node_pool))
+		return error_set(e, ERROR_INVALID, "settings: nodePool: allowed: the name of a NodePool");
+	out->owner = join(&c->arena, "/apis/karpenter.sh/v1/nodepools/", s.node_pool);
+	out->owner_plural = "NodePool";
+	out->list = "/apis/karpenter.sh/v1/nodeclaims";
+	out->selector = join(&c->arena, "karpenter.sh/nodepool=", s.node_pool);
+	return true;
+}
+
+static bool accepts(const struct owner_object *o, struct error *e)
+{
+	return o->has_replicas || error_set(e, ERROR_INVALID,
+					    "it has no spec.replicas: Karpenter sizes it by pending pods; do: use "
+					    "provider external for it, or make a static NodePool");
+}
+
+static const struct object_provider kind = {
+	.kind = OBJECT_NODE_POOL,
+	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
+	.find = find,
+	.accepts = accepts,
+	.deletes_victims = true,
+	.has_owner = true,
+};
+
+static struct provider *open(const struct provider_setup *s, struct error *e)
+{
+	return object_provider_open(&kind, s, e);
+}
+
+const struct provider_ops provider_karpenter = {
+	.name = "karpenter",
+	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
+	.open = open,
+	.close = object_provider_close,
+	.start = object_provider_start,
+	.cancel = object_provider_cancel,
+};

@@ -1,0 +1,453 @@
+#include "providers/kubernetes/group.h"
+
+#include "base/json_write.h"
+#include "base/uri.h"
+#include "providers/kubernetes/exchange.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const millis READ_DEADLINE = 15 * SECOND, CHANGE_DEADLINE = 30 * SECOND;
+enum { PAGE_SIZE = 500 };
+
+bool is_object_name(const char *name)
+{
+	size_t len = name ? strlen(name) : 0;
+
+	return len > 0 && len <= 253 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len && name[0] != '.';
+}
+
+static void finish(struct exchange *x)
+{
+	struct provider_call *c = x->call;
+
+	if (c->error.kind != ERROR_NONE) {
+		c->description = (struct group_description){ 0 };
+		error_wrap(&c->error, "group %s: %s", c->group, provider_verb_name(c->verb));
+	}
+	c->exchange = NULL;
+	x->provider->active--;
+	timer_stop(&x->at_once);
+	buf_release(&x->path);
+	buf_release(&x->body);
+	free(x);
+	c->done(c); /* may start it anew, and may free it */
+}
+
+static void answered(struct cluster_call *r)
+{
+	struct exchange *x = r->user;
+
+	x->is_asking = false;
+	x->call->retry_after = r->retry_after;
+	if (x->is_cancelled)
+		error_set(&x->call->error, ERROR_CANCELLED, "cancelled");
+	else if (r->error.kind != ERROR_NONE && !(x->is_gone_fine && r->error.kind == ERROR_NOT_FOUND))
+		x->call->error = r->error;
+	if (x->call->error.kind != ERROR_NONE)
+		finish(x);
+	else
+		x->then(x);
+}
+
+static void ask(struct exchange *x, const char *method, void (*then)(struct exchange *))
+{
+	bool changes = strcmp(method, "GET") != 0;
+
+	x->then = then;
+	x->is_asking = true;
+	x->request = (struct cluster_call){ .method = method,
+					    .path = x->path.text,
+					    .body = x->body.len ? x->body.text : NULL,
+					    .content_type = "application/merge-patch+json",
+					    .changes = changes,
+					    .timeout = x->call->timeout ? x->call->timeout
+						       : changes	? CHANGE_DEADLINE
+									: READ_DEADLINE,
+					    .done = answered,
+					    .user = x };
+	x->provider->cluster.start(x->provider->cluster.user, &x->request);
+}
+
+static void get(struct exchange *x, const char *path, void (*then)(struct exchange *))
+{
+	buf_clear(&x->path);
+	buf_clear(&x->body);
+	buf_text(&x->path, path);
+	ask(x, "GET", then);
+}
+
+static bool fails(struct exchange *x, bool ok, const char *what)
+{
+	if (ok)
+		return false;
+	error_wrap(&x->call->error, "%s", what);
+	finish(x);
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct launch_failure *left = a, *right = b;
+
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+/* Times are whole seconds: those of one are one failure of several machines. */
+static size_t merge_failures(struct launch_failure *f, size_t count)
+{
+	size_t kept = 0;
+
+	if (count)
+		qsort(f, count, sizeof *f, by_number);
+	for (size_t i = 0; i < count; i++)
+		if (kept && f[kept - 1].id == f[i].id)
+			f[kept - 1].count += f[i].count;
+		else
+			f[kept++] = f[i];
+	return kept;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct machine *left = a, *right = b;
+	int age = (left->launched_at > right->launched_at) - (left->launched_at < right->launched_at);
+
+	return age ? age : strcmp(left->id, right->id);
+}
+
+static int64_t alive(const struct machine_list *list)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		count += list->machines[i].state != MACHINE_TERMINATING;
+	return count;
+}
+
+/* Nobody is asked for a size: it is what we want, as long as this process lives, and at least what there is. */
+static int64_t wished(struct exchange *x)
+{
+	int64_t *size = wish_of(x->provider, x->call->group);
+	int64_t there = alive(&x->list);
+
+	return *size > there ? *size : there;
+}
+
+static void describe(struct exchange *x)
+{
+	struct group_description *d = &x->call->description;
+
+	if (x->list.count)
+		qsort(x->list.machines, x->list.count, sizeof *x->list.machines, by_age);
+	*d = (struct group_description){ .min = x->owner.min,
+					 .max = x->owner.max,
+					 .desired = x->provider->kind->has_owner ? x->owner.replicas : wished(x),
+					 .machines = x->list.machines,
+					 .machine_count = x->list.count,
+					 .failures = x->list.failures,
+					 .abilities = x->provider->kind->abilities,
+					 .lacks = "" };
+	d->failure_count = merge_failures(d->failures, x->list.failure_count);
+	finish(x);
+}
+
+static bool is_named(const struct provider_call *c, const char *id)
+{
+	for (size_t i = 0; i < c->id_count; i++)
+		if (!strcmp(c->ids[i], id))
+			return true;
+	return false;
+}
+
+/* Of those named: there, and not going already; a start that is cancelled must not run by now. */
+static size_t choose_victims(struct exchange *x)
+{
+	size_t count = 0;
+
+	x->victims = arena_array(&x->call->arena, const char *, x->list.count + 1);
+	for (size_t i = 0; i < x->list.count; i++) {
+		const struct machine *m = &x->list.machines[i];
+		if (is_named(x->call, m->id) && m->state != MACHINE_TERMINATING &&
+		    !(x->call->verb == PROVIDER_CANCEL && m->state == MACHINE_RUNNING))
+			x->victims[count++] = m->id;
+	}
+	return count;
+}
+
+static int64_t size_without(const struct exchange *x)
+{
+	int64_t size = x->owner.replicas - (int64_t)x->victim_count;
+	int64_t least = alive(&x->list) - (int64_t)x->victim_count;
+
+	if (x->call->verb != PROVIDER_CANCEL)
+		return size > 0 ? size : 0;
+	least = x->call->desired > least ? x->call->desired : least;
+	return size > least ? least : size > 0 ? size : 0;
+}
+
+static void delete_next(struct exchange *x)
+{
+	if (!x->provider->kind->deletes_victims || x->at == x->victim_count) {
+		finish(x);
+		return;
+	}
+	buf_clear(&x->path);
+	buf_clear(&x->body);
+	buf_printf(&x->path, "%s/%s", x->group.list, x->victims[x->at++]);
+	x->is_gone_fine = true;
+	ask(x, "DELETE", delete_next);
+}
+
+/* Size and token in one write against the version that was read: a repeat finds its token and lowers nothing. */
+static void lower(struct exchange *x)
+{
+	int64_t size = size_without(x);
+
+	x->at = 0;
+	if (size == x->owner.replicas || !strcmp(x->owner.operation, x->call->token)) {
+		delete_next(x);
+		return;
+	}
+	buf_clear(&x->path);
+	buf_clear(&x->body);
+	buf_text(&x->path, x->group.owner);
+	buf_text(&x->body, "{\"metadata\":{\"resourceVersion\":");
+	json_write_text(x->owner.resource_version, &x->body);
+	buf_text(&x->body, ",\"annotations\":{\"" OPERATION_ANNOTATION "\":");
+	json_write_text(x->call->token, &x->body);
+	buf_printf(&x->body, "}},\"spec\":{\"replicas\":%" PRId64 "}}", size);
+	x->is_gone_fine = false;
+	ask(x, "PATCH", delete_next);
+}
+
+static void annotate_next(struct exchange *x)
+{
+	if (!x->provider->kind->victim_annotation || x->at == x->victim_count) {
+		lower(x);
+		return;
+	}
+	buf_clear(&x->path);
+	buf_clear(&x->body);
+	buf_printf(&x->path, "%s/%s", x->group.list, x->victims[x->at++]);
+	buf_printf(&x->body, "{\"metadata\":{\"annotations\":{\"%s\":\"preheat\"}}}",
+		   x->provider->kind->victim_annotation);
+	x->is_gone_fine = true;
+	ask(x, "PATCH", annotate_next);
+}
+
+static void listed(struct exchange *x)
+{
+	if (x->call->verb == PROVIDER_DESCRIBE) {
+		describe(x);
+		return;
+	}
+	x->victim_count = choose_victims(x);
+	x->at = 0;
+	annotate_next(x);
+}
+
+static void got_page(struct exchange *x);
+
+static void get_page(struct exchange *x)
+{
+	buf_clear(&x->path);
+	buf_clear(&x->body);
+	buf_printf(&x->path, "%s?limit=%d&labelSelector=", x->group.list, PAGE_SIZE);
+	uri_escape(x->group.selector, strlen(x->group.selector), "", &x->path);
+	if (x->list.more && x->list.more[0]) {
+		buf_text(&x->path, "&continue=");
+		uri_escape(x->list.more, strlen(x->list.more), "", &x->path);
+	}
+	ask(x, "GET", got_page);
+}
+
+static void got_page(struct exchange *x)
+{
+	bool ok = machine_list_read(x->provider->kind->kind, x->request.response, x->request.response_len,
+				    &x->call->arena, &x->list, &x->call->error);
+
+	if (fails(x, ok, "its machines"))
+		return;
+	if (x->list.more[0])
+		get_page(x);
+	else
+		listed(x);
+}
+
+static void grown(struct exchange *x)
+{
+	finish(x);
+}
+
+/* Through the scale subresource, against the version that was read. */
+static void grow(struct exchange *x)
+{
+	if (x->call->desired <= x->owner.replicas) {
+		finish(x);
+		return;
+	}
+	if (x->owner.max && x->call->desired > x->owner.max) {
+		error_set(&x->call->error, ERROR_INVALID, "%" PRId64 " machines are above its max of %" PRId64,
+			  x->call->desired, x->owner.max);
+		finish(x);
+		return;
+	}
+	buf_clear(&x->path);
+	buf_clear(&x->body);
+	buf_printf(&x->path, "%s/scale", x->group.owner);
+	buf_text(&x->body, "{\"metadata\":{\"resourceVersion\":");
+	json_write_text(x->owner.resource_version, &x->body);
+	buf_printf(&x->body, "},\"spec\":{\"replicas\":%" PRId64 "}}", x->call->desired);
+	ask(x, "PATCH", grown);
+}
+
+static void got_owner(struct exchange *x)
+{
+	const struct object_provider *kind = x->provider->kind;
+	struct error *e = &x->call->error;
+	bool ok = owner_read(kind->kind, x->request.response, x->request.response_len, &x->call->arena, &x->owner, e) &&
+		  kind->accepts(&x->owner, e);
+
+	if (fails(x, ok, x->group.owner_plural))
+		return;
+	if (x->call->verb == PROVIDER_GROW)
+		grow(x);
+	else
+		get_page(x);
+}
+
+static void begin(struct exchange *x)
+{
+	if (x->provider->kind->has_owner)
+		get(x, x->group.owner, got_owner);
+	else
+		get_page(x);
+}
+
+static void got_version(struct exchange *x)
+{
+	const char *version = NULL;
+	struct error *e = &x->call->error;
+	bool ok = preferred_version_read(x->request.response, x->request.response_len, &x->call->arena, &version, e) &&
+		  x->provider->kind->find(x->call, version, &x->group, e);
+
+	if (!fails(x, ok, x->group.probe))
+		begin(x);
+}
+
+static void fire(struct timer *t)
+{
+	struct exchange *x = t->user;
+
+	if (x->call->error.kind != ERROR_NONE || x->is_told)
+		finish(x);
+	else if (x->group.probe)
+		get(x, x->group.probe, got_version);
+	else
+		begin(x);
+}
+
+static bool is_sound(const struct provider *p, struct provider_call *c)
+{
+	static const enum provider_verb all[] = { PROVIDER_DESCRIBE, PROVIDER_GROW, PROVIDER_CANCEL, PROVIDER_REMOVE };
+	bool is_known = false;
+
+	for (size_t i = 0; i < 3 + (size_t)((p->kind->abilities & PROVIDER_NAMES_VICTIMS) != 0); i++)
+		is_known |= c->verb == all[i];
+	if (!is_known)
+		return error_set(&c->error, ERROR_INVALID, "such a group knows no %s", provider_verb_name(c->verb));
+	if (c->verb != PROVIDER_DESCRIBE && (!c->token || !*c->token))
+		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
+	if (c->desired < 0)
+		return error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines cannot be asked for", c->desired);
+	for (size_t i = 0; i < c->id_count; i++)
+		if (!is_object_name(c->ids[i]))
+			return error_set(&c->error, ERROR_INVALID, "a machine was named that can be none");
+	return true;
+}
+
+/* Of a group that nobody is asked for: only remembered. */
+static void wish(struct exchange *x)
+{
+	int64_t *size = wish_of(x->provider, x->call->group);
+
+	if (x->call->verb == PROVIDER_CANCEL || x->call->desired > *size)
+		*size = x->call->desired;
+	x->is_told = true;
+}
+
+void object_provider_start(struct provider *p, struct provider_call *c)
+{
+	struct exchange *x = calloc(1, sizeof *x);
+
+	if (!x)
+		abort();
+	assert(!c->exchange);
+	provider_call_release(c);
+	c->error = (struct error){ 0 };
+	c->retry_after = 0;
+	x->provider = p;
+	x->call = c;
+	x->at_once.user = x;
+	c->exchange = x;
+	p->active++;
+	if (is_sound(p, c) && p->kind->find(c, NULL, &x->group, &c->error) && !p->kind->has_owner &&
+	    c->verb != PROVIDER_DESCRIBE)
+		wish(x);
+	timer_start(p->loop, &x->at_once, 0, fire);
+}
+
+void object_provider_cancel(struct provider *p, struct provider_call *c)
+{
+	struct exchange *x = c->exchange;
+
+	if (!x)
+		return;
+	x->is_cancelled = true;
+	if (x->is_asking)
+		p->cluster.cancel(p->cluster.user, &x->request);
+	else
+		error_set(&c->error, ERROR_CANCELLED, "cancelled");
+}
+
+int64_t *wish_of(struct provider *p, const char *group)
+{
+	for (size_t i = 0; i < p->wish_count; i++)
+		if (!strcmp(p->wishes[i].group, group))
+			return &p->wishes[i].size;
+	p->wishes = realloc(p->wishes, (p->wish_count + 1) * sizeof *p->wishes);
+	if (!p->wishes)
+		abort();
+	p->wishes[p->wish_count] = (struct wish){ .group = strdup(group) };
+	if (!p->wishes[p->wish_count].group)
+		abort();
+	return &p->wishes[p->wish_count++].size;
+}
+
+struct provider *object_provider_open(const struct object_provider *kind, const struct provider_setup *s,
+				      struct error *e)
+{
+	if (!s->cluster) {
+		error_set(e, ERROR_INVALID, "there is no cluster whose objects could be scaled");
+		return NULL;
+	}
+	struct provider *p = calloc(1, sizeof *p);
+	if (!p)
+		abort();
+	p->kind = kind;
+	p->loop = s->loop;
+	p->cluster = *s->cluster;
+	return p;
+}
+
+void object_provider_close(struct provider *p)
+{
+	assert(!p->active);
+	for (size_t i = 0; i < p->wish_count; i++)
+		free(p->wishes[i].group);
+	free(p->wishes);
+	free(p);
+}

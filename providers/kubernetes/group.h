@@ -1,0 +1,38 @@
+/*
+ * Groups whose machines are objects of the cluster, made and deleted by
+ * another controller there: what karpenter.c, cluster_api.c and external.c
+ * have in common. Each call is a few requests one after another through the
+ * cluster's door; a repeated token lowers a size once.
+ */
+#pragma once
+#include "base/buf.h"
+#include "providers/kubernetes/answer.h"
+
+/* Where the objects of one group are; texts live in the call's arena. */
+struct object_group {
+	const char *owner, *owner_plural; /* "/apis/karpenter.sh/v1/nodepools/gpu"; "NodePool", for messages */
+	const char *list;		  /* "/apis/karpenter.sh/v1/nodeclaims" */
+	const char *selector;		  /* of labels: "karpenter.sh/nodepool=gpu" */
+	const char *probe;		  /* an API group whose version is asked for first; NULL: none */
+};
+
+struct object_provider {
+	enum object_kind kind;
+	unsigned abilities;
+	/* Of the settings; `version` is what the probe told, NULL before. False with ERROR_INVALID. */
+	bool (*find)(struct provider_call *c, const char *version, struct object_group *out, struct error *e);
+	/* What is wrong with an owner that is there: dynamic, paused. NULL: nothing is checked. */
+	bool (*accepts)(const struct owner_object *o, struct error *e);
+	const char *victim_annotation; /* put on a machine before the size falls, so that it is the one; NULL: none */
+	bool deletes_victims;	       /* each is deleted by name once the size is lower */
+	bool has_owner;		       /* false: nobody here is asked for a size */
+};
+
+struct provider *object_provider_open(const struct object_provider *kind, const struct provider_setup *s,
+				      struct error *e);
+void object_provider_close(struct provider *p);
+void object_provider_start(struct provider *p, struct provider_call *c);
+void object_provider_cancel(struct provider *p, struct provider_call *c);
+
+/* A name of an object, safe in a path. */
+bool is_object_name(const char *name);

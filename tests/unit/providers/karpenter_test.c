@@ -1,0 +1,244 @@
+/* Karpenter, and what it shares with Cluster API. */
+#include "tests/unit/providers/played_cluster.h"
+
+static const char karpenter[] = "{\"nodePool\":\"gpu\"}";
+static const char deployment[] = "{\"machineDeployment\":\"gpu\",\"namespace\":\"capi\"}";
+
+static const struct {
+	const char *provider, *settings, *owner;
+} owned[] = {
+	{ "karpenter", karpenter, "/apis/karpenter.sh/v1/nodepools/gpu" },
+	{ "clusterApi", deployment, "/apis/cluster.x-k8s.io/v1beta2/namespaces/capi/machinedeployments/gpu" },
+};
+
+static void a_group_is_described(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
+		struct asked a = open_provider(owned[i].provider, owned[i].settings, 3);
+		const struct group_description *d = &a.call.description;
+		played.replicas = 4;
+		played.machines[1].runs = false;
+		played.machines[2].is_going = true;
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+		assert_int_equal(d->desired, 4);
+		assert_int_equal(d->max, 9);
+		assert_int_equal(d->machine_count, 3);
+		assert_string_equal(d->machines[0].id, "m-1");
+		assert_string_equal(d->machines[0].provider_id, "aws:///z1/i-m-1");
+		assert_string_equal(d->machines[0].zone, "z1");
+		assert_int_equal(d->machines[0].state, MACHINE_RUNNING);
+		assert_int_equal(d->machines[1].state, MACHINE_PENDING);
+		assert_int_equal(d->machines[2].state, MACHINE_TERMINATING);
+		assert_string_equal(played.log, "");
+		close_provider(&a);
+	}
+}
+
+static void pages_are_put_together(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 1100);
+
+	(void)state;
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_int_equal(a.call.description.machine_count, 1100);
+	close_provider(&a);
+}
+
+static void growing_goes_through_the_scale_and_never_shrinks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
+		struct asked a = open_provider(owned[i].provider, owned[i].settings, 3);
+		char wanted[300];
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+				 ERROR_NONE);
+		snprintf(wanted, sizeof wanted,
+			 "PATCH %s/scale {\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"replicas\":5}}\n",
+			 owned[i].owner);
+		assert_string_equal(played.log, wanted);
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+				 ERROR_NONE);
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "u", .desired = 2 }),
+				 ERROR_NONE);
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "v", .desired = 10 }),
+				 ERROR_INVALID);
+		assert_string_equal(played.log, wanted);
+		assert_int_equal(played.replicas, 5);
+		close_provider(&a);
+	}
+}
+
+static void removing_lowers_once_and_takes_those_named(void **state)
+{
+	const struct wish remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2", "m-never" } };
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_string_equal(
+		played.log,
+		"PATCH /apis/karpenter.sh/v1/nodepools/gpu {\"metadata\":{\"resourceVersion\":\"7\",\"annotations\":"
+		"{\"preheat.dev/operation\":\"t-1\"}},\"spec\":{\"replicas\":2}}\n"
+		"DELETE /apis/karpenter.sh/v1/nodeclaims/m-2 \n");
+	assert_true(played.machines[1].is_going);
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_int_equal(played.replicas, 2);
+	close_provider(&a);
+}
+
+/* The size fell, and the answer to that, or to the deletion, was lost: the same token takes nobody else. */
+static void a_lost_answer_lowers_nothing_twice(void **state)
+{
+	const struct wish remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } };
+
+	(void)state;
+	for (int lost = 1; lost <= 2; lost++) {
+		struct asked a = open_provider("karpenter", karpenter, 3);
+		played.lost = lost;
+		for (int i = 0; i < lost; i++)
+			assert_int_equal(ask(&a, remove), ERROR_UNAVAILABLE);
+		assert_int_equal(ask(&a, remove), ERROR_NONE);
+		assert_int_equal(played.replicas, 2);
+		assert_true(played.machines[1].is_going);
+		assert_false(played.machines[0].is_going || played.machines[2].is_going);
+		close_provider(&a);
+	}
+}
+
+static void cancelling_leaves_what_runs(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.replicas = 8; /* five never came */
+	played.machines[2].runs = false;
+	assert_int_equal(
+		ask(&a, (struct wish){ .verb = PROVIDER_CANCEL, .token = "t", .desired = 0, .ids = { "m-1", "m-3" } }),
+		ERROR_NONE);
+	assert_int_equal(played.replicas, 2);
+	assert_true(played.machines[2].is_going);
+	assert_false(played.machines[0].is_going);
+	close_provider(&a);
+}
+
+static void somebody_elses_change_is_a_conflict(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.conflicts = 1;
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
+	assert_int_equal(played.replicas, 3);
+	assert_non_null(strstr(a.call.error.message, "group g"));
+	close_provider(&a);
+}
+
+static void a_dynamic_node_pool_is_refused(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.has_replicas = false;
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+	assert_non_null(strstr(a.call.error.message, "use provider external"));
+	close_provider(&a);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	static const struct {
+		const char *provider, *settings;
+	} bad[] = {
+		{ "karpenter", "" },
+		{ "karpenter", "{}" },
+		{ "karpenter", "{\"nodePool\":\"../pods\"}" },
+		{ "karpenter", "{\"nodePool\":3}" },
+		{ "clusterApi", "{\"machineDeployment\":\"gpu\"}" },
+		{ "clusterApi", "{\"machineDeployment\":\"gpu\",\"namespace\":\"a/b\"}" },
+		{ "external", "{\"label\":\"a b\",\"value\":\"c\"}" },
+		{ "external", "{\"label\":\"\",\"value\":\"c\"}" },
+		{ "external", "{\"label\":\"a\"}" },
+	};
+	static const char *const spoiled[] = { "",
+					       "null",
+					       "[]",
+					       "{\"spec\":{\"replicas\":-1}}",
+					       "{\"spec\":{\"replicas\":1.5}}",
+					       "{\"spec\":{\"replicas\":\"3\"}}",
+					       "{\"spec\":{\"replicas\":99999999999999999999999999}}",
+					       "<html>" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct asked a = open_provider(bad[i].provider, bad[i].settings, 1);
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+		assert_non_null(strstr(a.call.error.message, "settings"));
+		close_provider(&a);
+	}
+	struct asked a = open_provider("karpenter", karpenter, 1);
+	for (size_t i = 0; i < sizeof spoiled / sizeof *spoiled; i++) {
+		played.first = spoiled[i];
+		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+	}
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "", .desired = 2 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = -2 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "../x" } }),
+			 ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_STANDBY, .token = "t", .desired = 1 }), ERROR_INVALID);
+	assert_string_equal(played.log, "");
+	close_provider(&a);
+}
+
+static void a_cancelled_call_completes_once(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 1);
+
+	(void)state;
+	a.call = (struct provider_call){
+		.verb = PROVIDER_DESCRIBE, .group = "g", .settings = karpenter, .done = finished, .user = &a
+	};
+	a.ops->start(a.provider, &a.call);
+	a.ops->cancel(a.provider, &a.call); /* before anything is asked */
+	loop_once(played.loop);
+	assert_int_equal(a.done, 1);
+	assert_int_equal(a.call.error.kind, ERROR_CANCELLED);
+	played.is_silent = true;
+	a.ops->start(a.provider, &a.call);
+	loop_once(played.loop); /* asked, and never answered */
+	assert_int_equal(a.done, 1);
+	a.ops->cancel(a.provider, &a.call);
+	a.ops->cancel(a.provider, &a.call);
+	loop_once(played.loop);
+	assert_int_equal(a.done, 2);
+	assert_int_equal(a.call.error.kind, ERROR_CANCELLED);
+	close_provider(&a);
+}
+
+static void without_a_cluster_there_is_no_such_provider(void **state)
+{
+	struct error e = { 0 };
+
+	(void)state;
+	assert_null(provider_find("karpenter")->open(&(struct provider_setup){ 0 }, &e));
+	assert_int_equal(e.kind, ERROR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_group_is_described),
+		cmocka_unit_test(pages_are_put_together),
+		cmocka_unit_test(growing_goes_through_the_scale_and_never_shrinks),
+		cmocka_unit_test(removing_lowers_once_and_takes_those_named),
+		cmocka_unit_test(a_lost_answer_lowers_nothing_twice),
+		cmocka_unit_test(cancelling_leaves_what_runs),
+		cmocka_unit_test(somebody_elses_change_is_a_conflict),
+		cmocka_unit_test(a_dynamic_node_pool_is_refused),
+		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(a_cancelled_call_completes_once),
+		cmocka_unit_test(without_a_cluster_there_is_no_such_provider),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
