@@ -1,7 +1,8 @@
 /*
  * Nodes that another autoscaler brings (Cluster Autoscaler, Karpenter, GKE)
  * when pods or buffers ask for them. Nobody is called to grow: the size
- * asked for is remembered, and nodes with the label are what there is.
+ * asked for is remembered, and nodes with the label are what there is. A
+ * node that shall go was emptied and cordoned by us; its autoscaler removes it.
  */
 #include "base/decode.h"
 #include "providers/kubernetes/group.h"
@@ -48,7 +49,7 @@ static bool find(struct provider_call *c, const char *version, struct object_gro
 
 static const struct object_provider kind = {
 	.kind = OBJECT_NODE,
-	.abilities = PROVIDER_CANCELS,
+	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
 	.find = find,
 };
 
@@ -59,7 +60,7 @@ static struct provider *open(const struct provider_setup *s, struct error *e)
 
 const struct provider_ops provider_external = {
 	.name = "external",
-	.abilities = PROVIDER_CANCELS,
+	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
 	.open = open,
 	.close = object_provider_close,
 	.start = object_provider_start,

@@ -83,6 +83,7 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 		.provider_id_prefix = copy_or_none(a, g->provider_id_prefix),
 		.gpus_per_node = g->gpus_per_node,
 		.max = g->max,
+		.is_of_karpenter = g->is_of_karpenter,
 		.gpu_resource = copy(a, resource_of(g)),
 		.template = template_of(c, g),
 	};

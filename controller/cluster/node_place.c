@@ -60,12 +60,32 @@ static void teach(struct cluster *c, struct group_known *g, const struct node *n
 	intern_drop(&c->intern, old.allocatable);
 }
 
+static bool has_taint(const struct node *n, const char *key)
+{
+	for (size_t i = 0; i < intern_count(n->taints); i++)
+		if (!strcmp(n->taints->items[i].key, key))
+			return true;
+	return false;
+}
+
+/* Karpenter's nodes are not touched, unless the manifest names their group; those that it disrupts itself never. */
+static void settle_owner(const struct cluster *c, struct node *n)
+{
+	bool is_marked = label_set_get(n->labels, "karpenter.sh/nodepool") != NULL;
+	bool is_disrupted = has_taint(n, "karpenter.sh/disrupted") || has_taint(n, "karpenter.sh/unregistered");
+
+	if (is_marked && !is_disrupted && (n->owner == NODE_KARPENTER || n->owner == NODE_UNCLAIMED))
+		n->owner = n->group >= 0 && c->groups[n->group].is_of_karpenter ? NODE_UNCLAIMED : NODE_KARPENTER;
+}
+
 void node_place(struct cluster *c, struct node *n)
 {
 	n->group = -1;
 	for (size_t i = 0; n->is_known && n->group < 0 && i < c->group_count; i++)
 		if (is_of(n, &c->groups[i]))
 			n->group = (int)i;
+	if (n->is_known)
+		settle_owner(c, n);
 	if (n->group >= 0)
 		teach(c, &c->groups[n->group], n);
 }

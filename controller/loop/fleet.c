@@ -17,6 +17,12 @@ static struct cluster_label mark_of(const struct group_text *g, const char *name
 		return (struct cluster_label){ "simulated.preheat.dev/node-group",
 					       g->simulated.group && g->simulated.group[0] ? g->simulated.group
 											   : name };
+	case PROVIDER_KARPENTER:
+		return (struct cluster_label){ "karpenter.sh/nodepool", g->karpenter.node_pool };
+	case PROVIDER_CLUSTER_API:
+		return (struct cluster_label){ g->cluster_api.label, g->cluster_api.value };
+	case PROVIDER_EXTERNAL:
+		return (struct cluster_label){ g->external.label, g->external.value };
 	case PROVIDER_COUNT:
 		break;
 	}
@@ -36,6 +42,11 @@ static const struct group_text *text_of(const struct controller *c, size_t group
 				return &texts[k];
 	}
 	return NULL;
+}
+
+static bool is_of_karpenter(const struct group_text *g)
+{
+	return g->provider == PROVIDER_KARPENTER || g->provider == PROVIDER_EXTERNAL;
 }
 
 static struct cluster_pool show_pool(const struct controller *c, size_t pool, struct arena *a)
@@ -75,7 +86,8 @@ void fleet_tell_cluster(struct controller *c)
 						    .provider = g->provider,
 						    .label = mark_of(text_of(c, i), g->name),
 						    .gpus_per_node = g->gpus_per_node,
-						    .max = g->max_nodes };
+						    .max = g->max_nodes,
+						    .is_of_karpenter = is_of_karpenter(text_of(c, i)) };
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 	arena_release(&a);

@@ -17,7 +17,8 @@ static void check_groups_live(const struct manifest *m, size_t pool, struct find
 		if (is_simulated && !has_simulated_block(m, group))
 			schema_find_key(f, draft_groups(s)[i].node, "simulated", NULL,
 					"a block of a provider where nodes are to be bought",
-					"add eks: or aks:, or simulated: { endpoint: http://... } for a trial");
+					"add eks:, aks:, karpenter:, clusterApi: or external:, or simulated: { "
+					"endpoint: http://... } for a trial");
 	}
 }
 

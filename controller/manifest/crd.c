@@ -198,11 +198,16 @@ static const struct openapi_rule rules[] = {
 	  "!has(self.standby) || !has(self.standby.max) || self.standby.max == 0 || !has(self.pricePerHour) || "
 	  "self.pricePerHour > 0.0",
 	  "standby of a group without a price: whether it pays is a question of price" },
-	{ "node group", "[has(self.eks), has(self.aks), has(self.simulated)].filter(b, b).size() <= 1",
+	{ "node group",
+	  "[has(self.eks), has(self.aks), has(self.karpenter), has(self.clusterApi), has(self.external), "
+	  "has(self.simulated)].filter(b, b).size() <= 1",
 	  "settings of one provider only" },
 	{ "node group",
 	  "!has(self.provider) || !((has(self.eks) && self.provider != 'eks') || (has(self.aks) && self.provider "
-	  "!= 'aks') || (has(self.simulated) && self.provider != 'simulated'))",
+	  "!= 'aks') || (has(self.karpenter) && self.provider != 'karpenter') || (has(self.clusterApi) && "
+	  "self.provider "
+	  "!= 'clusterApi') || (has(self.external) && self.provider != 'external') || (has(self.simulated) && "
+	  "self.provider != 'simulated'))",
 	  "settings of another provider: delete them, or change provider" },
 };
 

@@ -13,7 +13,7 @@ static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
 static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "pods", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "metric", NULL };
-static const char *const providers[] = { "simulated", "eks", "aks", NULL };
+static const char *const providers[] = { "simulated", "eks", "aks", "karpenter", "clusterApi", "external", NULL };
 
 _Static_assert(sizeof classes / sizeof *classes == CLASS_COUNT + 1, "a name per class");
 _Static_assert(sizeof engines / sizeof *engines == SOURCE_COUNT + 1, "a name per engine");
@@ -243,6 +243,38 @@ static const struct schema_row aks_rows[] = {
 };
 static const struct schema_table aks_table = { "aks", sizeof(struct aks_text), SCHEMA_ROWS(aks_rows) };
 
+static const struct schema_row karpenter_rows[] = {
+	{ .key = "nodePool", .type = SCHEMA_TEXT, AT(karpenter_text, node_pool), .is_required = true, .max = 253,
+	  .help = "A static NodePool: one with spec.replicas." },
+};
+static const struct schema_table karpenter_table = { "karpenter", sizeof(struct karpenter_text),
+	SCHEMA_ROWS(karpenter_rows) };
+
+static const struct schema_row cluster_api_rows[] = {
+	{ .key = "machineDeployment", .type = SCHEMA_TEXT, AT(cluster_api_text, deployment), .is_required = true,
+	  .max = 253,
+	  .help = "Name of the MachineDeployment." },
+	{ .key = "namespace", .type = SCHEMA_TEXT, AT(cluster_api_text, name_space), .is_required = true, .max = 63,
+	  .help = "Its namespace." },
+	{ .key = "label", .type = SCHEMA_TEXT, AT(cluster_api_text, label), .is_required = true, .max = 317,
+	  .example = "node.cluster.x-k8s.io/pool",
+	  .help = "A label by which its nodes are known." },
+	{ .key = "value", .type = SCHEMA_TEXT, AT(cluster_api_text, value), .is_required = true, .max = 63,
+	  .help = "The value of the label." },
+};
+static const struct schema_table cluster_api_table = { "clusterApi", sizeof(struct cluster_api_text),
+	SCHEMA_ROWS(cluster_api_rows) };
+
+static const struct schema_row external_rows[] = {
+	{ .key = "label", .type = SCHEMA_TEXT, AT(external_text, label), .is_required = true, .max = 317,
+	  .example = "cloud.google.com/gke-nodepool",
+	  .help = "A label by which its nodes are known." },
+	{ .key = "value", .type = SCHEMA_TEXT, AT(external_text, value), .is_required = true, .max = 63,
+	  .help = "The value of the label." },
+};
+static const struct schema_table external_table = { "external", sizeof(struct external_text),
+	SCHEMA_ROWS(external_rows) };
+
 static const struct schema_row group_rows[] = {
 	{ .key = "name", .type = SCHEMA_TEXT, AT(group_text, name), .is_required = true, .max = 100,
 	  .help = "The group, everywhere. Pools that name the same group share its machines; its other keys may "
@@ -257,6 +289,12 @@ static const struct schema_row group_rows[] = {
 	  .help = "Settings of provider eks." },
 	{ .key = "aks", .type = SCHEMA_MAP, AT(group_text, aks), .table = &aks_table,
 	  .help = "Settings of provider aks." },
+	{ .key = "karpenter", .type = SCHEMA_MAP, AT(group_text, karpenter), .table = &karpenter_table,
+	  .help = "Settings of provider karpenter: a static NodePool." },
+	{ .key = "clusterApi", .type = SCHEMA_MAP, AT(group_text, cluster_api), .table = &cluster_api_table,
+	  .help = "Settings of provider clusterApi: a MachineDeployment of Cluster API." },
+	{ .key = "external", .type = SCHEMA_MAP, AT(group_text, external), .table = &external_table,
+	  .help = "Settings of provider external: nodes that another autoscaler brings when pods or buffers ask." },
 	{ .key = "zone", .type = SCHEMA_TEXT, AT(group_text, zone), .fallback = "", .shown = "unknown",
 	  .example = "eu-west-1a",
 	  .help = "Availability zone. Starts are spread over zones, back-off is by zone." },

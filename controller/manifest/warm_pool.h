@@ -102,7 +102,15 @@ struct standby_text {
 	struct quantiles_text lead_time;
 };
 
-enum provider_choice { PROVIDER_SIMULATED, PROVIDER_EKS, PROVIDER_AKS, PROVIDER_COUNT };
+enum provider_choice {
+	PROVIDER_SIMULATED,
+	PROVIDER_EKS,
+	PROVIDER_AKS,
+	PROVIDER_KARPENTER,
+	PROVIDER_CLUSTER_API,
+	PROVIDER_EXTERNAL,
+	PROVIDER_COUNT
+};
 
 struct simulated_text {
 	const struct yaml_node *node;
@@ -121,6 +129,21 @@ struct aks_text {
 	int64_t standby;
 };
 
+struct karpenter_text {
+	const struct yaml_node *node;
+	const char *node_pool;
+};
+
+struct cluster_api_text {
+	const struct yaml_node *node;
+	const char *deployment, *name_space, *label, *value; /* the label marks its nodes */
+};
+
+struct external_text {
+	const struct yaml_node *node;
+	const char *label, *value; /* of its nodes */
+};
+
 struct group_text {
 	const struct yaml_node *node;
 	const char *name, *zone, *instance_type;
@@ -128,6 +151,9 @@ struct group_text {
 	struct simulated_text simulated;
 	struct eks_text eks;
 	struct aks_text aks;
+	struct karpenter_text karpenter;
+	struct cluster_api_text cluster_api;
+	struct external_text external;
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
 	struct standby_text standby;
 };

@@ -3,9 +3,12 @@
 #include "base/net/loop.h"
 #include "providers/kubernetes/group.h"
 
+/* What we wish of a group that nobody is asked for. Lives as long as the provider. */
 struct wish {
 	char *group;
-	int64_t size;
+	int64_t size;	/* 0 once that many were there */
+	char **leaving; /* machines that were released, and are the other autoscaler's to remove */
+	size_t leaving_count;
 };
 
 struct provider {
@@ -33,5 +36,10 @@ struct exchange {
 	bool is_told;	   /* nothing is to be asked */
 };
 
-/* The size that is wished for a group, 0 at first. */
-int64_t *wish_of(struct provider *p, const char *group);
+/* wish.c */
+struct wish *wish_of(struct provider *p, const char *group); /* made when there is none; valid until the next one */
+/* What a call that changes something makes of it. */
+void wish_change(struct wish *w, const struct provider_call *c);
+/* Machines that leave are shown as such, those gone forgotten. Returns the size that is asked for. */
+int64_t wish_settle(struct wish *w, struct machine_list *list);
+void wishes_free(struct provider *p);

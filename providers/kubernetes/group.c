@@ -127,24 +127,17 @@ static int64_t alive(const struct machine_list *list)
 	return count;
 }
 
-/* Nobody is asked for a size: it is what we want, as long as this process lives, and at least what there is. */
-static int64_t wished(struct exchange *x)
-{
-	int64_t *size = wish_of(x->provider, x->call->group);
-	int64_t there = alive(&x->list);
-
-	return *size > there ? *size : there;
-}
-
 static void describe(struct exchange *x)
 {
 	struct group_description *d = &x->call->description;
+	int64_t size = x->provider->kind->has_owner ? x->owner.replicas
+						    : wish_settle(wish_of(x->provider, x->call->group), &x->list);
 
 	if (x->list.count)
 		qsort(x->list.machines, x->list.count, sizeof *x->list.machines, by_age);
 	*d = (struct group_description){ .min = x->owner.min,
 					 .max = x->owner.max,
-					 .desired = x->provider->kind->has_owner ? x->owner.replicas : wished(x),
+					 .desired = size,
 					 .machines = x->list.machines,
 					 .machine_count = x->list.count,
 					 .failures = x->list.failures,
@@ -369,16 +362,6 @@ static bool is_sound(const struct provider *p, struct provider_call *c)
 	return true;
 }
 
-/* Of a group that nobody is asked for: only remembered. */
-static void wish(struct exchange *x)
-{
-	int64_t *size = wish_of(x->provider, x->call->group);
-
-	if (x->call->verb == PROVIDER_CANCEL || x->call->desired > *size)
-		*size = x->call->desired;
-	x->is_told = true;
-}
-
 void object_provider_start(struct provider *p, struct provider_call *c)
 {
 	struct exchange *x = calloc(1, sizeof *x);
@@ -395,8 +378,10 @@ void object_provider_start(struct provider *p, struct provider_call *c)
 	c->exchange = x;
 	p->active++;
 	if (is_sound(p, c) && p->kind->find(c, NULL, &x->group, &c->error) && !p->kind->has_owner &&
-	    c->verb != PROVIDER_DESCRIBE)
-		wish(x);
+	    c->verb != PROVIDER_DESCRIBE) {
+		wish_change(wish_of(p, c->group), c);
+		x->is_told = true;
+	}
 	timer_start(p->loop, &x->at_once, 0, fire);
 }
 
@@ -411,20 +396,6 @@ void object_provider_cancel(struct provider *p, struct provider_call *c)
 		p->cluster.cancel(p->cluster.user, &x->request);
 	else
 		error_set(&c->error, ERROR_CANCELLED, "cancelled");
-}
-
-int64_t *wish_of(struct provider *p, const char *group)
-{
-	for (size_t i = 0; i < p->wish_count; i++)
-		if (!strcmp(p->wishes[i].group, group))
-			return &p->wishes[i].size;
-	p->wishes = realloc(p->wishes, (p->wish_count + 1) * sizeof *p->wishes);
-	if (!p->wishes)
-		abort();
-	p->wishes[p->wish_count] = (struct wish){ .group = strdup(group) };
-	if (!p->wishes[p->wish_count].group)
-		abort();
-	return &p->wishes[p->wish_count++].size;
 }
 
 struct provider *object_provider_open(const struct object_provider *kind, const struct provider_setup *s,
@@ -446,8 +417,6 @@ struct provider *object_provider_open(const struct object_provider *kind, const 
 void object_provider_close(struct provider *p)
 {
 	assert(!p->active);
-	for (size_t i = 0; i < p->wish_count; i++)
-		free(p->wishes[i].group);
-	free(p->wishes);
+	wishes_free(p);
 	free(p);
 }
