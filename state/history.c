@@ -16,6 +16,7 @@ struct history *history_new(void)
 		abort();
 	}
 	h->retained_from = -1;
+	h->has_cost = true; /* opening for writing makes the tables */
 	return h;
 }
 

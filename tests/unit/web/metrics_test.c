@@ -83,7 +83,7 @@ static void check_sample(const char *line, const struct family *f, const regex_t
 static void check_format(const struct buf *text)
 {
 	static const char sample[] =
-		"^[a-z_]+(\\{[a-z]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\"(,[a-z]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\")*"
+		"^[a-z_]+(\\{[a-z_]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\"(,[a-z_]+=\"([^\"\\\\]|\\\\[\\\\\"n])*\")*"
 		"\\})? -?[0-9]+(\\.[0-9]+)?$";
 	static struct lines l;
 	struct family f = { 0 };
@@ -147,6 +147,18 @@ static const char *const expected[] = {
 	"preheat_node_group_blocked{group=\"g5-od\",provider=\"simulated\"} 1",
 	"preheat_node_group_blocked_until_timestamp_seconds{group=\"g5-od\",provider=\"simulated\"} 1767225660.5",
 	"preheat_node_group_node_dollars_per_hour{group=\"g5-spot\",provider=\"simulated\"} 0.48",
+	"preheat_cost_dollars_total{namespace=\"llm\",pool=\"chat\",state=\"idle\"} 0.012345",
+	"preheat_cost_dollars_total{namespace=\"llm\",pool=\"chat\",state=\"standby\"} 0.000007",
+	"preheat_gpu_seconds_total{namespace=\"llm\",pool=\"chat\",state=\"idle\"} 90.5",
+	"preheat_gpu_seconds_total{namespace=\"llm\",pool=\"chat\",state=\"lent\"} 0",
+	"preheat_tokens_total{namespace=\"llm\",pool=\"chat\",kind=\"prompt\"} 1200",
+	"preheat_late_requests_total{namespace=\"llm\",pool=\"chat\",cause=\"cold-start\"} 5",
+	"preheat_cost_label_dollars_total{namespace=\"llm\",pool=\"chat\",cost_center=\"ml "
+	"\\\"1\\\"\",product=\"unlabelled\","
+	"environment=\"prod\",workload_type=\"unlabelled\"} 0.25",
+	"preheat_cost_label_gpu_seconds_total{namespace=\"llm\",pool=\"chat\",cost_center=\"no-pod\",product=\"no-"
+	"pod\","
+	"environment=\"no-pod\",workload_type=\"no-pod\"} 0.001",
 	"preheat_build_info{version=\"0.1.0\"} 1",
 	"preheat_leader 1",
 	"preheat_ticks_total 42",
@@ -163,9 +175,25 @@ static const char *const expected[] = {
 	"process_start_time_seconds 1767139200",
 };
 
+static void fill_costs(struct shown *s)
+{
+	s->cost = (struct cost_sums){ .gpu_ms = { [GPU_IDLE] = 90500, [GPU_SERVING] = 3600000 },
+				      .dollars = { [GPU_IDLE] = 12345, [GPU_STANDBY] = 7 },
+				      .prompt_tokens = 1200,
+				      .late_by = { [LATE_COLD_START] = 5 } };
+	s->label_costs[0] =
+		(struct published_label_cost){ { COST_BY_PODS, { "ml \"1\"", "", "prod", "" } }, 1500, 250000 };
+	s->label_costs[1] = (struct published_label_cost){ { COST_NO_POD, { "", "", "", "" } }, 1, 2 };
+	s->label_costs[2] = (struct published_label_cost){ { COST_OTHERS, { "", "", "", "" } }, 3, 4 };
+	s->live_pools[0].cost = &s->cost;
+	s->live_pools[0].label_costs = s->label_costs;
+	s->live_pools[0].label_cost_count = 3;
+}
+
 static void fill_all(struct shown *s)
 {
 	shown_fill(s);
+	fill_costs(s);
 	s->decisions[0][1].blocked_until = SHOWN_NOW + MINUTE + 500;
 	s->pending[0] = (struct published_count){ { "asks for 16 GPUs" }, 2 };
 	s->pending[1] = (struct published_count){ { "asks for 16 GPUs" }, 3 }; /* of another shape */

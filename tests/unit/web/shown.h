@@ -26,6 +26,8 @@ struct shown {
 	struct published_group live_groups[2];
 	struct published_watch watches[2];
 	struct published_count calls[2], pending[2], refused[1];
+	struct cost_sums cost;
+	struct published_label_cost label_costs[3];
 };
 
 static inline void shown_pools(struct shown *s)
