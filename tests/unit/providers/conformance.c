@@ -352,11 +352,17 @@ static void a_group_that_is_not_there_is_not_found(void **state)
 {
 	struct conversation *c = *state;
 	struct asked a = ask_for(c, PROVIDER_DESCRIBE);
+	struct buf settings = { 0 };
 
 	a.call.group = "nowhere";
+	if (wire->settings_of_none) {
+		wire->settings_of_none(wire->url(c->server), &settings);
+		a.call.settings = settings.text;
+	}
 	assert_int_equal(run(c, &a), ERROR_NOT_FOUND);
 	assert_non_null(strstr(a.call.error.message, "nowhere"));
 	provider_call_release(&a.call);
+	buf_release(&settings);
 }
 
 static void what_makes_no_sense_is_refused_before_it_is_sent(void **state)

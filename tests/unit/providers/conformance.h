@@ -18,6 +18,8 @@ struct wire {
 	const char *(*url)(const struct wire_server *s);
 	/* Settings that name a server by its URL, as JSON. */
 	void (*settings)(const char *url, struct buf *out);
+	/* The same for a group that is not there; NULL: its name in the manifest is enough. */
+	void (*settings_of_none)(const char *url, struct buf *out);
 	const char *const *bad_settings; /* each must be ERROR_INVALID; NULL-terminated */
 	const char *described;		 /* body of a good answer to describe */
 	/* Bodies of the answers that a description takes beside the first; NULL-terminated, NULL: none. */
