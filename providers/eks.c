@@ -233,15 +233,15 @@ static void eks_cancel(struct provider *p, struct provider_call *c)
 		error_set(&c->error, ERROR_CANCELLED, "cancelled");
 }
 
-static struct provider *eks_open(struct loop *loop, struct http *http, struct error *e)
+static struct provider *eks_open(const struct provider_setup *s, struct error *e)
 {
 	struct provider *p = calloc(1, sizeof *p);
 
 	(void)e;
 	if (!p)
 		abort();
-	p->loop = loop;
-	p->aws = aws_open(loop, http);
+	p->loop = s->loop;
+	p->aws = aws_open(s->loop, s->http);
 	p->lookup = eks_lookup_open();
 	return p;
 }

@@ -134,6 +134,11 @@ static bool check(const struct eks_settings *s, struct error *e)
 				 "autoScalingGroup, or tags");
 	if (s->warm_pool == EKS_POOL_NODEGROUP && !(s->cluster && s->nodegroup))
 		return error_set(e, ERROR_INVALID, "warmPool: nodegroup needs cluster and nodegroup");
+	if (s->endpoint && !aws_is_own_url(s->endpoint))
+		return wrong("endpoint", s->endpoint,
+			     "a host below amazonaws.com, amazonaws.com.cn or api.aws, or this machine; others by "
+			     "AWS_ENDPOINT_URL of the controller",
+			     e);
 	return true;
 }
 

@@ -56,6 +56,20 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 	check_quantiles(d, &s->lead_time);
 }
 
+static void check_eks(struct draft *d, const struct group_draft *g)
+{
+	const struct eks_text *eks = &g->merged.eks;
+
+	if (!eks->node)
+		return;
+	if (eks->auto_scaling_group[0] && eks->tags[0])
+		schema_find_key(d->findings, eks->node, "tags", "tags beside autoScalingGroup", "one of the two",
+				"delete one");
+	if (g->merged.standby.max && g->merged.capacity_type == CAPACITY_SPOT)
+		schema_find_key(d->findings, g->merged.standby.node, "max", "standby of spot machines on EKS",
+				"0: a warm pool holds no spot machines", "give standby to an on-demand group");
+}
+
 static void check_group(struct draft *d, struct group_draft *g)
 {
 	if (g->merged.min > g->merged.max)
@@ -63,6 +77,7 @@ static void check_group(struct draft *d, struct group_draft *g)
 			   group_gives(g, "max") ? "raise max or lower min" : "add max; it is 10 by default");
 	settle_provider(d, g);
 	check_standby(d, g);
+	check_eks(d, g);
 }
 
 /* Of one pool: named twice, too small for a replica, priced and unpriced mixed. Returns the replicas that fit. */

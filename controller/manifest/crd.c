@@ -157,6 +157,11 @@ static const struct openapi_rule rules[] = {
 	  "!has(self.gpuResource) || "
 	  "self.gpuResource.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$')",
 	  "gpuResource must be an extended resource as nodes offer it, like nvidia.com/gpu" },
+	{ "eks", "!(has(self.autoScalingGroup) && has(self.tags))", "tags beside autoScalingGroup: delete one" },
+	{ "node group",
+	  "!(has(self.eks) && has(self.standby) && has(self.standby.max) && self.standby.max > 0 && "
+	  "has(self.capacityType) && self.capacityType == 'spot')",
+	  "standby on EKS: a warm pool holds no spot machines" },
 	{ "signals", "!(has(self.scrape) && has(self.prometheus))", "prometheus beside scrape: delete one" },
 	{ "signals", "!has(self.engine) || self.engine != 'pods' || !(has(self.scrape) || has(self.prometheus))",
 	  "engine pods has no scrape and no prometheus: the pods are counted" },

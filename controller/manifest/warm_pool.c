@@ -13,6 +13,9 @@ static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
 static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "pods", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "metric", NULL };
+static const char *const tag_manners[] = { "refuse", "ignore", NULL };
+static const char *const launches[] = { "capacity", "instances", NULL };
+static const char *const eks_pools[] = { "existing", "nodegroup", "autoScalingGroup", NULL };
 static const char *const providers[] = { "simulated", "eks", "aks", "karpenter", "clusterApi", "external", NULL };
 
 _Static_assert(sizeof classes / sizeof *classes == CLASS_COUNT + 1, "a name per class");
@@ -212,12 +215,36 @@ static const struct schema_table simulated_table = { "simulated", sizeof(struct 
 	SCHEMA_ROWS(simulated_rows) };
 
 static const struct schema_row eks_rows[] = {
-	{ .key = "cluster", .type = SCHEMA_TEXT, AT(eks_text, cluster), .is_required = true,
+	{ .key = "cluster", .type = SCHEMA_TEXT, AT(eks_text, cluster), .is_required = true, .max = 100,
 	  .help = "Name of the EKS cluster." },
-	{ .key = "nodegroup", .type = SCHEMA_TEXT, AT(eks_text, nodegroup), .is_required = true,
-	  .help = "Name of the managed node group." },
-	{ .key = "region", .type = SCHEMA_TEXT, AT(eks_text, region), .is_required = true, .example = "eu-west-1",
+	{ .key = "nodegroup", .type = SCHEMA_TEXT, AT(eks_text, nodegroup), .is_required = true, .max = 100,
+	  .help = "Name of the managed node group, as nodes carry it in the label eks.amazonaws.com/nodegroup." },
+	{ .key = "region", .type = SCHEMA_TEXT, AT(eks_text, region), .is_required = true, .max = 40,
+	  .example = "eu-west-1",
 	  .help = "AWS region of the cluster." },
+	{ .key = "autoScalingGroup", .type = SCHEMA_TEXT, AT(eks_text, auto_scaling_group), .fallback = "",
+	  .max = 255, .shown = "that of the node group, as EKS tells",
+	  .help = "Name of the Auto Scaling group, where EKS is not to be asked: groups that it does not manage." },
+	{ .key = "tags", .type = SCHEMA_TEXT, AT(eks_text, tags), .fallback = "", .max = 4000, .shown = "none",
+	  .example = "preheat.dev/pool=chat,team",
+	  .help = "Find the Auto Scaling group by its tags instead: key=value pairs and keys, with commas between. "
+		  "Exactly one group must have them all." },
+	{ .key = "clusterAutoscalerTags", .type = SCHEMA_CHOICE, AT(eks_text, autoscaler_tags),
+	  .fallback = "refuse", .choices = tag_manners,
+	  .help = "What a tag k8s.io/cluster-autoscaler/... on the Auto Scaling group means. refuse: the group is "
+		  "Cluster Autoscaler's, and is only watched. ignore: no Cluster Autoscaler uses it, Preheat may size "
+		  "it; EKS puts these tags on every managed node group." },
+	{ .key = "launch", .type = SCHEMA_CHOICE, AT(eks_text, launch), .fallback = "capacity",
+	  .choices = launches,
+	  .help = "How the group grows. capacity: its desired capacity is raised. instances: LaunchInstances, which "
+		  "says at once that a zone has none; for groups of one kind of capacity and without a warm pool." },
+	{ .key = "warmPool", .type = SCHEMA_CHOICE, AT(eks_text, warm_pool), .fallback = "existing",
+	  .choices = eks_pools,
+	  .help = "Where standby machines stand. existing: in the warm pool that the group has; without one there is "
+		  "no standby. nodegroup, autoScalingGroup: one is made where there is none, through EKS "
+		  "(warmPoolConfig) or through Auto Scaling." },
+	{ .key = "endpoint", .type = SCHEMA_URL, AT(eks_text, endpoint), .shown = "AWS_ENDPOINT_URL, or the region's own",
+	  .help = "One URL for all AWS services, below amazonaws.com or api.aws, or on this machine." },
 };
 static const struct schema_table eks_table = { "eks", sizeof(struct eks_text), SCHEMA_ROWS(eks_rows) };
 

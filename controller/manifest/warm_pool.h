@@ -120,6 +120,9 @@ struct simulated_text {
 struct eks_text {
 	const struct yaml_node *node;
 	const char *cluster, *nodegroup, *region;
+	const char *auto_scaling_group, *tags; /* "": not given */
+	const char *endpoint;		       /* NULL: not given */
+	int64_t autoscaler_tags, launch, warm_pool;
 };
 
 struct aks_text {

@@ -67,6 +67,21 @@ bool aws_is_credential_url(const char *url)
 						   is_host(a, "169.254.170.23") || is_host(a, "[fd00:ec2::23]"));
 }
 
+static bool ends_in(struct authority a, const char *end)
+{
+	size_t len = strlen(end);
+
+	return a.len > len && memcmp(a.host + a.len - len, end, len) == 0;
+}
+
+bool aws_is_own_url(const char *url)
+{
+	struct authority a = authority_of(url);
+
+	return is_this_machine(a) || ends_in(a, ".amazonaws.com") || ends_in(a, ".amazonaws.com.cn") ||
+	       ends_in(a, ".api.aws");
+}
+
 static bool is_safe(const char *url, struct error *e)
 {
 	struct authority a = authority_of(url);

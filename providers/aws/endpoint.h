@@ -12,6 +12,8 @@ const char *aws_service_name(enum aws_service s); /* as in a signature's scope *
  */
 bool aws_endpoint(const struct aws_environment *env, const char *told, enum aws_service s, const char *region,
 		  struct buf *out, struct error *e) MUST_USE;
+/* Of AWS itself, or of this machine: what somebody may name who is not to be told credentials. */
+bool aws_is_own_url(const char *url);
 /* "eu-west-1" */
 bool aws_is_region(const char *text);
 /* http:// to this machine or to an address that only the machine's own link reaches, or https:// to any. */

@@ -164,6 +164,12 @@ both accepted 'an EKS group' "$O, nodeGroups: [ { name: a, eks: { cluster: c, no
 both accepted 'an AKS group, told twice' \
 	"$O, nodeGroups: [ { name: a, provider: aks, aks: { subscription: s, resourceGroup: r, cluster: c, pool: p } } ]"
 both accepted 'a simulated group' "$O, nodeGroups: [ { name: a, simulated: { endpoint: \"http://127.0.0.1:1\" } } ]"
+both accepted 'an EKS group with everything' \
+	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, clusterAutoscalerTags: ignore, launch: instances, warmPool: nodegroup, endpoint: \"https://x.vpce.amazonaws.com\" } } ]"
+both refused 'an Auto Scaling group named and searched' \
+	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, tags: t } } ]"
+both refused 'standby of spot machines on EKS' \
+	"$O, nodeGroups: [ { name: a, capacityType: spot, standby: { max: 1 }, eks: { cluster: c, nodegroup: n1, region: r } } ]"
 both refused 'half of an EKS group' "$O, nodeGroups: [ { name: a, eks: { cluster: c } } ]"
 both refused 'two clouds' \
 	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r }, simulated: { endpoint: \"http://x\" } } ]"

@@ -223,8 +223,9 @@ static void contradictions_in_a_pool(void **state)
 		  "spec.signals.prometheus.labels.app.io/x", "a label of Prometheus" },
 		{ BOTH "  signals: { prometheus: { url: \"http://p\", tls: { certFile: /x } } }\n", 7, 50,
 		  "spec.signals.prometheus.tls.keyFile", "certFile and keyFile go together" },
-		{ BOTH "  signals: { prometheus: { url: \"http://p\", auth: { bearerTokenFile: /t, basic: { username: u, "
-		       "passwordFile: /p } } } }\n",
+		{ BOTH
+		  "  signals: { prometheus: { url: \"http://p\", auth: { bearerTokenFile: /t, basic: { username: u, "
+		  "passwordFile: /p } } } }\n",
 		  7, 81, "spec.signals.prometheus.auth.basic", "basic beside bearerTokenFile" },
 		{ BOTH "  leadTime: { total: { p50: 9m, p95: 5m } }\n", 7, 29, "spec.leadTime.total.p50",
 		  "at most p95, which is 5m" },
@@ -285,6 +286,13 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, standby: { leadTime: { p50: 3s, p95: 2s } } }"), 6, 56,
 		  FIRST ".standby.leadTime.p50", "which is 2s" },
 		{ GROUPS("{ name: g }, { name: g }"), 6, 38, "spec.nodeGroups[1].name", "the same group twice" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, autoScalingGroup: a, tags: b } }"), 6,
+		  100, FIRST ".eks.tags", "tags beside autoScalingGroup" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, clusterAutoscalerTags: maybe } }"), 6,
+		  96, FIRST ".eks.clusterAutoscalerTags", "refuse, ignore" },
+		{ GROUPS("{ name: g, capacityType: spot, standby: { max: 1 }, eks: { cluster: c, nodegroup: ng, "
+			 "region: r } }"),
+		  6, 64, FIRST ".standby.max", "a warm pool holds no spot machines" },
 		{ GROUPS("{ name: g, provider: eks }"), 6, 17, FIRST ".eks",
 		  "a map of eks: cluster, nodegroup, region" },
 		{ GROUPS("{ name: g, provider: simulated, eks: { cluster: c, nodegroup: ng, region: r } }"), 6, 54,

@@ -331,7 +331,10 @@ static const char *const bad_settings[] = {
 	SETTINGS(NODEGROUP ",\"endpoint\":\"here\""),
 	SETTINGS(NODEGROUP ",\"endpoint\":\"http://example.com\""),
 	SETTINGS(NODEGROUP ",\"endpoint\":\"http://127.0.0.1.example.com\""),
-	SETTINGS(NODEGROUP ",\"endpoint\":\"https://user@example.com\""),
+	SETTINGS(NODEGROUP ",\"endpoint\":\"https://example.com\""),
+	SETTINGS(NODEGROUP ",\"endpoint\":\"https://amazonaws.com.example.com\""),
+	SETTINGS(NODEGROUP ",\"endpoint\":\"http://eks.eu-west-1.amazonaws.com\""),
+	SETTINGS(NODEGROUP ",\"endpoint\":\"https://user@eks.eu-west-1.amazonaws.com\""),
 	NULL,
 };
 
