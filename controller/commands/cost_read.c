@@ -80,16 +80,23 @@ static bool fold(struct question *q, int64_t first_hour, int64_t last_hour, stru
 
 /* --- the period --- */
 
+static millis whole_hours(millis at)
+{
+	return (at + HOUR - 1) / HOUR * HOUR;
+}
+
 static bool check_period(const struct question *q, struct cost_period *p, const struct costs *c, struct error *e)
 {
 	CLEANUP(buf_release) struct buf there = { 0 };
-	const struct cost_period all = { .from = c->from, .to = c->to };
+	const struct cost_period all = { .from = c->from, .to = whole_hours(c->to) };
 
-	if (p->from < p->to && p->from < c->to && p->to > c->from)
-		return true;
 	cost_period_text(q, &all, &there);
-	return error_set(e, ERROR_NOT_FOUND, "%s: nothing in this period; the history is of %s",
-			 history_path(q->history), there.text);
+	if (p->from >= p->to || p->from >= all.to || p->to <= all.from)
+		return error_set(e, ERROR_NOT_FOUND, "%s: nothing in this period; the history is of %s",
+				 history_path(q->history), there.text);
+	p->from = p->from > all.from ? p->from : all.from;
+	p->to = p->to < all.to ? p->to : all.to;
+	return true;
 }
 
 static bool read_period(const struct question *q, struct cost_period *p, const struct costs *c, struct error *e)
@@ -99,7 +106,7 @@ static bool read_period(const struct question *q, struct cost_period *p, const s
 	if (p->last && (p->from_text || p->to_text))
 		return error_set(e, ERROR_INVALID, "--last is a period of its own; give it without --from and --to");
 	if (p->last)
-		from = (to + HOUR - 1) / HOUR * HOUR - p->last;
+		from = whole_hours(to) - p->last;
 	if ((p->from_text && !question_time(q, "from", p->from_text, &from, e)) ||
 	    (p->to_text && !question_time(q, "to", p->to_text, &to, e)))
 		return false;
@@ -108,7 +115,7 @@ static bool read_period(const struct question *q, struct cost_period *p, const s
 				 p->to_text);
 	p->from = from / HOUR * HOUR;
 	/* +5h counts from the end of the first tick. */
-	p->to = ((p->to_text ? to - MINUTE : to) + HOUR - 1) / HOUR * HOUR;
+	p->to = whole_hours(p->to_text ? to - MINUTE : to);
 	return check_period(q, p, c, e);
 }
 

@@ -10,7 +10,7 @@ fi
 # Every verb that reads a history says the same about a bad one.
 # bad_history NAME EXIT PATTERN PREPARE
 bad_history() {
-	for verb in history explain replay; do
+	for verb in history explain replay cost report; do
 		refused "$verb: $1" "$2" "$3" "cp '$scratch/good/history.db' h.db; $4" "preheat $verb --db h.db"
 	done
 }

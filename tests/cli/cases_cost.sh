@@ -1,0 +1,113 @@
+# shellcheck shell=bash disable=SC2016,SC2154
+# What GPUs did and cost: cost and report on a simulation, on histories of before, and asked wrongly.
+
+if [[ 'cost' =~ $only || 'report' =~ $only || $only != . ]]; then
+	"$preheat_path" generate --shape diurnal,bursts --length 3h --rate 20 --seed 1 -o "$scratch/costs.csv" 2>/dev/null
+	"$preheat_path" simulate --pool "$example/pool.yaml" --world "$example/world.yaml" --trace "$scratch/costs.csv" \
+		--out "$scratch/costs" >/dev/null 2>&1
+	# As the program of before wrote it.
+	cp "$scratch/costs/history.db" "$scratch/before.db"
+	sqlite3 "$scratch/before.db" 'DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set;
+		DROP TABLE quota_hour; DROP TABLE gpu_holding; ALTER TABLE launch DROP COLUMN operation; PRAGMA user_version = 2'
+	# As a controller writes it: with labels, quotas and pods.
+	cp "$scratch/costs/history.db" "$scratch/lived.db"
+	sqlite3 "$scratch/lived.db" "UPDATE fact SET value = 'run' WHERE name = 'run';
+		INSERT INTO cost_label_set VALUES (1, 0, 'ml', 'chat', 'prod', 'inference'), (2, 0, '', '', 'prod', ''), (3, 1, '', '', '', '');
+		INSERT INTO cost_label SELECT hour, pool, 1, serving_gpu_ms, serving_micro_dollars FROM cost;
+		INSERT INTO cost_label SELECT hour, pool, 2, idle_gpu_ms, idle_micro_dollars FROM cost;
+		INSERT INTO cost_label SELECT hour, pool, 3, starting_gpu_ms, starting_micro_dollars + standby_micro_dollars FROM cost;
+		INSERT INTO quota_hour SELECT hour, 'llm', 'gpus', 'requests.nvidia.com/gpu', 3600000, 8, 6, 28800000, 18000000 FROM cost;
+		INSERT INTO quota_hour SELECT hour, 'research', 'gpus', 'requests.nvidia.com/gpu', 3600000, 4, 1, 14400000, 3600000 FROM cost;
+		INSERT INTO gpu_holding SELECT 'u1', 1, 3600000 * min(hour) + 600000, 3600000 * max(hour), 'research', 'tune <b>&', 'n1', 4000,
+			-9223372036854775808 FROM cost"
+fi
+
+# The same dollars and GPU time as timeline.csv, to the micro-dollar and millisecond.
+found 'cost: what the timeline has' 0 '^same$' "cp -r '$scratch/costs' ." \
+	'awk -F, "NR > 1 { g += \$13 * 1000; d += \$14 * 1000000; a += \$3; l += \$5 } END { printf \"%.0f|%.0f|%d|%d\n\", g, d, a, l }" costs/timeline.csv >wanted
+	sqlite3 costs/history.db "SELECT sum(idle_gpu_ms + lent_gpu_ms + starting_gpu_ms + serving_gpu_ms), sum(idle_micro_dollars
+		+ lent_micro_dollars + starting_micro_dollars + serving_micro_dollars + standby_micro_dollars), sum(arrived), sum(late) FROM cost" >told
+	cmp wanted told && echo same'
+found 'cost: several pools, one borrows from another' 0 '^same$' '' \
+	"preheat generate --shape diurnal,bursts --length 4h --rate 30 --seed 2 -o t.csv 2>/dev/null
+	preheat simulate --pool '$example/../three-pools/pools.yaml' --world '$example/../three-pools/world.yaml' --trace chat=t.csv \
+		--trace embed=t.csv --trace nightly=t.csv --out o >/dev/null 2>&1
+	"'awk -F, "NR > 1 { d[\$2] += \$14 * 1000000 } END { for (p in d) printf \"%s|%.0f\n\", p, d[p] }" o/timeline.csv | sort >wanted
+	sqlite3 o/history.db "SELECT name, sum(idle_micro_dollars + lent_micro_dollars + starting_micro_dollars + serving_micro_dollars
+		+ standby_micro_dollars) FROM cost JOIN pool ON id = pool GROUP BY name ORDER BY name" >told
+	cmp wanted told && echo same'
+
+# As a person reads it.
+
+here=$PWD
+found 'cost: as a person reads it' 0 '^same$' '' \
+	"preheat cost --db '$scratch/costs' --utc >said && preheat cost --db '$scratch/lived.db' --utc --by label >>said
+	diff '$here/tests/cli/cost.golden' said && echo same"
+found 'report: as a person reads it' 0 '^same$' '' \
+	"preheat report --db '$scratch/lived.db' --utc >said && diff '$here/tests/cli/report.golden' said && echo same"
+
+# Histories of before costs were kept: worked out from their decisions, and said.
+found 'cost: a history of before' 0 '^near$' '' \
+	"preheat cost --db '$scratch/before.db' -o csv 2>notes | awk -F, 'NR == 2 { print \$4 }' >old
+	preheat cost --db '$scratch/costs' -o csv 2>/dev/null | awk -F, 'NR == 2 { print \$4 }' >new
+	"'grep -q "worked out from its decisions" notes && paste old new | awk "{ print (\$1 > \$2 * .97 && \$1 < \$2 * 1.03) ? \"near\" : \$0 }"'
+found 'cost: a history of before is left as it is' 0 '^same$' "cp '$scratch/before.db' h.db; cp h.db was.db" \
+	'preheat cost --db h.db >/dev/null 2>&1; preheat report --db h.db >/dev/null 2>&1; cmp h.db was.db && echo same'
+found 'report: a history of before' 0 'kept no costs' '' "preheat report --db '$scratch/before.db'"
+refused 'cost: labels of before' 2 'not kept in this period' \
+	"cp '$scratch/before.db' h.db; sqlite3 h.db \"UPDATE fact SET value = 'run' WHERE name = 'run'\"" \
+	'preheat cost --db h.db --by label'
+refused 'cost: labels of a simulation' 2 'a simulation has no pods' '' "preheat cost --db '$scratch/costs' --by label=product"
+
+refused 'cost: no such file' 2 'no such file' '' 'preheat cost --db h.db'
+refused 'report: no such file' 2 'no such file' '' 'preheat report --db h.db'
+refused 'cost: empty file' 2 'empty' ': >h.db' 'preheat cost --db h.db'
+refused 'cost: no decision yet' 2 'no decisions in it yet' \
+	"cp '$scratch/costs/history.db' h.db; sqlite3 h.db 'DELETE FROM tick; DELETE FROM decision'" 'preheat cost --db h.db'
+refused 'report: no decision yet' 2 'no decisions in it yet' \
+	"cp '$scratch/costs/history.db' h.db; sqlite3 h.db 'DELETE FROM tick; DELETE FROM decision'" 'preheat report --db h.db'
+refused 'cost: unknown --by' 2 "found 'team'; allowed: pool, class, label" '' "preheat cost --db '$scratch/costs' --by team"
+refused 'cost: unknown label' 2 "found 'label=team'.*label=cost-center" '' "preheat cost --db '$scratch/costs' --by label=team"
+refused 'cost: after the end' 2 'nothing in this period; the history is of 2024' '' \
+	"preheat cost --db '$scratch/costs' --from 2031-01-01T00:00:00Z"
+refused 'cost: before the beginning' 2 'nothing in this period' '' \
+	"preheat cost --db '$scratch/costs' --to 2001-01-01T00:00:00Z"
+refused 'cost: from after to' 2 'swap them' '' "preheat cost --db '$scratch/costs' --from +2h --to +1h"
+refused 'cost: no time' 2 '--from: found .yesterday' '' "preheat cost --db '$scratch/costs' --from yesterday"
+refused 'cost: two periods' 2 '--last is a period of its own' '' "preheat cost --db '$scratch/costs' --from +1h --last 1h"
+refused 'cost: no duration' 2 "--last.*'soon'" '' "preheat cost --db '$scratch/costs' --last soon"
+refused 'cost: unknown pool' 2 "no pool 'nobody'.*there is: chat" '' "preheat cost --db '$scratch/costs' --pool nobody"
+refused 'cost: an argument too many' 2 "found 'chat'" '' "preheat cost --db '$scratch/costs' chat"
+refused 'report: unknown namespace' 2 "nothing of 'nobody' in .*; there is: llm" '' \
+	"preheat report --db '$scratch/costs' --namespace nobody"
+refused 'report: unknown namespace, with quotas' 2 'there is: llm, research' '' \
+	"preheat report --db '$scratch/lived.db' --namespace nobody"
+refused 'report: day and week' 2 'give one of them' '' "preheat report --db '$scratch/costs' --day --week"
+refused 'report: a day from' 2 'give one of them' '' "preheat report --db '$scratch/costs' --day --from +1h"
+refused 'report: an argument too many' 2 "found 'llm'" '' "preheat report --db '$scratch/costs' llm"
+refused 'report: an unknown form' 2 "'pdf'.*table, json or html|'pdf'.*html" '' "preheat report --db '$scratch/costs' -o pdf"
+
+found 'cost: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
+	preheat simulate --pool p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat cost --db out 2>&1'
+found 'report: price 0' 0 'All prices are 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
+	preheat simulate --pool p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat report --db out 2>&1'
+found 'cost: whole hours' 0 '^2,2$' '' \
+	"preheat cost --db '$scratch/costs' --from +1h --to +3h -o json | python3 -c '
+import json, sys
+row = json.load(sys.stdin)[0]
+print(\"%g,%g\" % (row[\"watched_hours\"], row[\"gpu_hours\"] / row[\"gpu_hours\"] * 2))'"
+found 'cost: the last hour' 0 '"watched_hours": 1\b' '' "preheat cost --db '$scratch/costs' --last 1h -o json"
+found 'report: for programs' 0 '^research 1 10800$' '' \
+	"preheat report --db '$scratch/lived.db' -n research -o json | python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+print(r[\"namespace\"], len(r[\"held_for_nothing\"]), round(r[\"quotas\"][0][\"not_used_gpu_hours\"] * 3600 / 3))'"
+found 'report: one page that asks nobody' 0 '^whole$' '' \
+	"preheat report --db '$scratch/lived.db' -o html >page.html"'
+	! grep -qE "<script|https?:|src=|<b>&" page.html && grep -q "tune &lt;b&gt;&amp;" page.html && grep -q "</html>" page.html && echo whole'
+found 'cost: a reader that leaves early' 0 '^141 0$' '' \
+	"preheat report --db '$scratch/lived.db' -o html 2>said | true; "'echo "${PIPESTATUS[0]} $(wc -c <said)"'
+if [ -w /dev/full ]; then
+	refused 'report: on a full disk' 3 'standard output.*space' '' "preheat report --db '$scratch/lived.db' -o html >/dev/full"
+	refused 'cost: on a full disk' 3 'standard output.*space' '' "preheat cost --db '$scratch/costs' >/dev/full"
+fi
