@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // armCall is a call of ARM on its way.
@@ -19,6 +21,8 @@ type armCall struct {
 	g         *group // nil where it is about no pool
 	rest      string // below the pool: a machine's name, an operation's id
 	now       int64
+	occupied  map[string][]string // what lives on the pool's machines, before the call
+	cordoned  map[string]bool
 	entry     entry
 }
 
@@ -127,7 +131,7 @@ func (d *azureDoor) admit(c *armCall) *armRefusal {
 	if !c.principal.may(found.action) {
 		return forbidden(c.principal, found.action, c.r.URL.Path)
 	}
-	occupied := d.allOccupied(c)
+	d.look(c)
 	k := d.cloud
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -136,7 +140,7 @@ func (d *azureDoor) admit(c *armCall) *armRefusal {
 		return refusal
 	}
 	refusal = found.do(d, c)
-	c.entry.Occupied = only(occupied, c.entry.Machines)
+	c.entry.Occupied = only(c.occupied, c.entry.Machines)
 	return refusal
 }
 
@@ -215,18 +219,19 @@ func groupName(g *group) string {
 	return g.Name
 }
 
-// allOccupied is what lives on the pool's machines, before anything is done. No lock may be held.
-func (d *azureDoor) allOccupied(c *armCall) map[string][]string {
-	if c.g == nil || c.r.Method == "GET" {
-		return nil
+// look sees what lives on the pool's machines and which are cordoned, before anything is done. No lock may be held.
+func (d *azureDoor) look(c *armCall) {
+	if c.g == nil || c.r.Method == "GET" || d.fleet == nil {
+		return
 	}
 	d.cloud.mu.Lock()
-	var names []string
-	for _, m := range c.g.Machines {
-		names = append(names, m.ID)
-	}
+	names := c.g.names()
 	d.cloud.mu.Unlock()
-	return d.occupied(names)
+	c.occupied, c.cordoned = d.occupied(names), map[string]bool{}
+	for _, name := range names {
+		node, err := d.fleet.client.CoreV1().Nodes().Get(c.r.Context(), name, meta.GetOptions{})
+		c.cordoned[name] = err == nil && node.Spec.Unschedulable
+	}
 }
 
 func only(occupied map[string][]string, names []string) map[string][]string {

@@ -26,6 +26,7 @@ type azureConfig struct {
 	PutBurst    float64           `json:"put_burst"`   // PUTs of pools, for a subscription and region
 	PutsMinute  float64           `json:"puts_per_minute"`
 	Remembered  duration          `json:"operations_remembered"`
+	Detailed    bool              `json:"machines_detailed"` // their states too, as newer versions of the API tell
 	MachinePage int               `json:"machines_per_page"`
 }
 

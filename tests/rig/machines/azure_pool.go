@@ -31,6 +31,8 @@ type armOperation struct {
 	Doomed  []string  `json:"doomed"`  // machines whose end lowers the count
 	Spared  []string  `json:"spared"`  // machines that could not be deleted
 	Error   *armError `json:"error"`
+
+	cordoned map[string]bool // machines whose nodes take no more pods
 }
 
 const (
@@ -113,8 +115,15 @@ func (k *cloud) scale(g *group, o *armOperation, count int, now int64) string {
 	return fmt.Sprintf("launched %d, woke %d, refused %d", bought, len(woken), fresh-bought)
 }
 
-// shrink takes the machines with the highest numbers, as nobody named any. AKS drains by itself; this cloud does not.
+// shrink takes machines that nobody named: cordoned ones first, then those with the highest numbers, as AKS was seen to do.
+// AKS drains by itself; this cloud does not.
 func (k *cloud) shrink(g *group, o *armOperation, live []*machine, surplus int, now int64) {
+	slices.SortStableFunc(live, func(a, b *machine) int {
+		if o.cordoned[a.ID] != o.cordoned[b.ID] {
+			return map[bool]int{false: -1, true: 1}[o.cordoned[a.ID]]
+		}
+		return a.index() - b.index()
+	})
 	for _, m := range live[len(live)-surplus:] {
 		if g.conf.AKS.isDeallocating(g.AKS) {
 			g.Desired--

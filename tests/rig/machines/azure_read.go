@@ -109,6 +109,13 @@ func (d *azureDoor) machineView(g *group, m *machine) map[string]any {
 		address := fmt.Sprintf("10.%d.%d.%d", 224+m.index()/62500, m.index()/250%250, m.index()%250+4)
 		properties["network"] = map[string]any{"ipAddresses": []any{map[string]any{"family": "IPv4", "ip": address}}}
 	}
+	if d.conf.Detailed {
+		properties["provisioningState"] = map[machineState]string{pending: "Creating", terminating: "Deleting"}[m.State]
+		if properties["provisioningState"] == "" {
+			properties["provisioningState"] = succeeded
+		}
+		properties["status"] = map[string]any{"creationTimestamp": armTime(m.LaunchedAt)}
+	}
 	view := map[string]any{"id": a.id() + "/machines/" + m.ID, "name": m.ID, "properties": properties,
 		"type": "Microsoft.ContainerService/managedClusters/agentPools/machines"}
 	if a.zonal {

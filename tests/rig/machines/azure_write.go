@@ -46,6 +46,7 @@ func (d *azureDoor) putPool(c *armCall) *armRefusal {
 func (d *azureDoor) startPut(c *armCall, count int) {
 	k, g := d.cloud, c.g
 	o := k.begin(g, "put", "Updating", c.now)
+	o.cordoned = c.cordoned
 	c.entry.Effect = k.scale(g, o, count, c.now)
 	for _, m := range g.Machines {
 		if m.Token == o.ID && (m.State == terminating || m.State == stopping) {

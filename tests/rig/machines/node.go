@@ -118,6 +118,9 @@ func (n *node) powerOff(ctx context.Context, w want) {
 	if w == wantDown || w == wantEmpty {
 		n.report(ctx, false, "node is shutting down", nil)
 	}
+	if w == wantEmpty && n.now().conf.AKS != nil {
+		n.taint(ctx, shutdownTaint)
+	}
 	if w != wantDown {
 		for _, pod := range n.fleet.podsOf(n.name) {
 			n.fleet.forget(pod)
@@ -168,6 +171,9 @@ func (n *node) session(ctx context.Context) {
 	allocatable := registered.Add(clock.real(device))
 	if !n.ensure(ctx) {
 		return
+	}
+	if m.Woken && m.conf.AKS != nil {
+		n.untaint(ctx, shutdownTaint.Key)
 	}
 	none := core.ResourceList{}
 	if time.Now().Before(registered) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -17,6 +18,9 @@ const (
 	leaseNamespace  = "kube-node-lease"
 	groupAnnotation = "rig.preheat.dev/group" // tells a later run whose node this is
 )
+
+// shutdownTaint is what Azure's cloud controller puts on the nodes of machines that are deallocated.
+var shutdownTaint = taintConfig{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: "NoSchedule"}
 
 // devices are the resources that the device plugin brings.
 func (g *groupConfig) devices() core.ResourceList {
@@ -134,14 +138,30 @@ func (n *node) report(ctx context.Context, ready bool, message string, devices c
 	})
 }
 
-// taint adds one, as the cloud's notice of a spot machine's end.
+// taint adds one unless it is there: a spot machine's notice, or that it was stopped.
 func (n *node) taint(ctx context.Context, t taintConfig) {
 	persist(ctx, "taint node "+n.name, func() error {
 		node, err := n.fleet.client.CoreV1().Nodes().Get(ctx, n.name, meta.GetOptions{})
 		if err != nil {
 			return gone(err)
 		}
+		if slices.ContainsFunc(node.Spec.Taints, func(old core.Taint) bool { return old.Key == t.Key }) {
+			return nil
+		}
 		node.Spec.Taints = append(node.Spec.Taints, t.taint())
+		_, err = n.fleet.client.CoreV1().Nodes().Update(ctx, node, meta.UpdateOptions{})
+		return err
+	})
+}
+
+// untaint takes one off again.
+func (n *node) untaint(ctx context.Context, key string) {
+	persist(ctx, "take the taint off node "+n.name, func() error {
+		node, err := n.fleet.client.CoreV1().Nodes().Get(ctx, n.name, meta.GetOptions{})
+		if err != nil {
+			return gone(err)
+		}
+		node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t core.Taint) bool { return t.Key == key })
 		_, err = n.fleet.client.CoreV1().Nodes().Update(ctx, node, meta.UpdateOptions{})
 		return err
 	})
