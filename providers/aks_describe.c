@@ -28,9 +28,10 @@ static const char *provider_id(const char *resource, struct arena *a)
 	return id;
 }
 
-static enum machine_state state_of(const struct azure_machine *m)
+/* `is_coming`: AKS works on the pool, and other machines of it have addresses. */
+static enum machine_state state_of(const struct azure_machine *m, bool is_coming)
 {
-	if (strcasecmp(m->state, "Creating") == 0)
+	if (strcasecmp(m->state, "Creating") == 0 || (is_coming && !m->has_address))
 		return MACHINE_PENDING;
 	if (strcasecmp(m->state, "Deleting") == 0 || strcasecmp(m->vm_state, "Deleted") == 0)
 		return MACHINE_TERMINATING;
@@ -70,7 +71,10 @@ static bool are_different(struct exchange *x)
 static void fill_machines(struct exchange *x, struct group_description *d)
 {
 	const struct azure_machines *list = &x->machines;
+	bool is_coming = false;
 
+	for (size_t i = 0; d->is_busy && i < list->count; i++)
+		is_coming |= list->items[i].has_address;
 	d->machines = arena_array(&x->call->arena, struct machine, list->count);
 	d->machine_count = list->count;
 	for (size_t i = 0; i < list->count; i++) {
@@ -79,7 +83,7 @@ static void fill_machines(struct exchange *x, struct group_description *d)
 						   .provider_id = provider_id(m->resource, &x->call->arena),
 						   .zone = m->zone,
 						   .instance_type = *m->vm_size ? m->vm_size : x->pool.vm_size,
-						   .state = state_of(m),
+						   .state = state_of(m, is_coming),
 						   .launched_at = m->created_at > 0 ? m->created_at : 0 };
 	}
 	if (list->count)

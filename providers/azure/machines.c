@@ -7,10 +7,14 @@
 
 enum { MOST = 5000 };
 
+struct address_text {
+	const char *ip;
+};
+
 struct machine_text {
 	const char *name, *resource, *state, *vm_state, *vm_size;
 	millis created_at;
-	struct decoded_list zones;
+	struct decoded_list zones, addresses;
 };
 
 struct page_text {
@@ -20,6 +24,8 @@ struct page_text {
 
 static const struct field zone_fields[] = { { .path = "", .type = FIELD_STRING } };
 static const struct record_spec zone_record = { "", sizeof(const char *), zone_fields, 1 };
+static const struct field address_fields[] = { FIELD(struct address_text, ip, FIELD_STRING, "ip") };
+static const struct record_spec address_record = { "", sizeof(struct address_text), address_fields, 1 };
 static const struct field machine_fields[] = {
 	{ .path = "name", .type = FIELD_STRING, .offset = offsetof(struct machine_text, name), .required = true },
 	FIELD(struct machine_text, resource, FIELD_STRING, "properties>resourceId"),
@@ -27,9 +33,13 @@ static const struct field machine_fields[] = {
 	FIELD(struct machine_text, vm_state, FIELD_STRING, "properties>status>vmState"),
 	FIELD(struct machine_text, created_at, FIELD_TIME, "properties>status>creationTimestamp"),
 	FIELD(struct machine_text, vm_size, FIELD_STRING, "properties>hardware>vmSize"),
+	{ .path = "properties>network>ipAddresses",
+	  .type = FIELD_LIST,
+	  .offset = offsetof(struct machine_text, addresses),
+	  .of = &address_record },
 	{ .path = "zones", .type = FIELD_LIST, .offset = offsetof(struct machine_text, zones), .of = &zone_record },
 };
-static const struct record_spec machine_record = { "", sizeof(struct machine_text), machine_fields, 7 };
+static const struct record_spec machine_record = { "", sizeof(struct machine_text), machine_fields, 8 };
 static const struct field page_fields[] = {
 	FIELD(struct page_text, next, FIELD_STRING, "nextLink"),
 	{ .path = "value",
@@ -80,6 +90,7 @@ bool azure_machines_read(const char *text, size_t len, struct arena *a, struct a
 			.vm_size = or_none(t->vm_size),
 			.state = or_none(t->state),
 			.vm_state = or_none(t->vm_state),
+			.has_address = t->addresses.count > 0,
 			.created_at = t->created_at,
 		};
 	}

@@ -9,6 +9,7 @@ struct azure_machine {
 	const char *name, *resource, *zone, *vm_size;
 	const char *state; /* "Creating", "Deleting", ... */
 	const char *vm_state;
+	bool has_address;
 	millis created_at; /* 0: not told */
 };
 
