@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const millis READ_DEADLINE = 30 * SECOND, CHANGE_DEADLINE = 60 * SECOND, CANCEL_DEADLINE = 150 * SECOND;
-static const millis PAUSE = 5 * SECOND;
+static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50;
 
 static const struct field setting_fields[] = {
 	{ .path = "subscription",
@@ -156,16 +156,19 @@ static void on_time(struct timer *t)
 		x->next(x);
 }
 
-void aks_wait(struct exchange *x, millis after, void (*next)(struct exchange *x))
+void aks_pace(struct exchange *x, const struct arm_request *r)
+{
+	x->pause = r->retry_after < 0 ? PAUSE : r->retry_after > LEAST_PAUSE ? r->retry_after : LEAST_PAUSE;
+}
+
+void aks_wait(struct exchange *x, void (*next)(struct exchange *x))
 {
 	millis left = x->ends_at - loop_now(x->provider->arm.loop);
 
-	if (after < 0)
-		after = PAUSE;
-	x->next = after < left ? next : NULL;
+	x->next = x->pause < left ? next : NULL;
 	if (!x->next)
 		error_set(&x->call->error, ERROR_TIMEOUT, "AKS still works on the pool (%s)", x->pool.state);
-	timer_start(x->provider->arm.loop, &x->timer, x->next ? after : 0, on_time);
+	timer_start(x->provider->arm.loop, &x->timer, x->next ? x->pause : 0, on_time);
 }
 
 void aks_fail(struct exchange *x, const struct arm_request *r)

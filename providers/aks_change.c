@@ -7,28 +7,33 @@
 #include <string.h>
 #include <strings.h>
 
-/* Takes one change from the subscription's budget; without one the call ends as throttled, and nothing was sent. */
-static bool may_change(struct exchange *x)
+static struct put_bucket *bucket_of(struct exchange *x)
 {
 	struct provider *p = x->provider;
 	struct aks_budget *b = p->budgets;
-	millis now = loop_now(p->arm.loop), wait;
 
 	while (b && strcasecmp(b->subscription, x->settings.subscription) != 0)
 		b = b->next;
-	if (!b) {
-		b = calloc(1, sizeof *b);
-		if (!b || !(b->subscription = strdup(x->settings.subscription)))
-			abort();
-		b->next = p->budgets;
-		p->budgets = b;
-	}
-	if (put_bucket_take(&b->bucket, now, &wait))
+	if (b)
+		return &b->bucket;
+	b = calloc(1, sizeof *b);
+	if (!b || !(b->subscription = strdup(x->settings.subscription)))
+		abort();
+	b->next = p->budgets;
+	p->budgets = b;
+	return &b->bucket;
+}
+
+/* Takes one change from the subscription's budget; without one the call ends as throttled, and nothing was sent. */
+static bool may_change(struct exchange *x)
+{
+	millis wait;
+
+	if (put_bucket_take(bucket_of(x), loop_now(x->provider->arm.loop), &wait))
 		return true;
 	x->call->retry_after = wait;
-	error_set(&x->call->error, ERROR_THROTTLED,
-		  "AKS takes 20 changes of agent pools at once and one more a minute; these are used up");
-	return false;
+	return error_set(&x->call->error, ERROR_THROTTLED,
+			 "AKS takes 20 changes of agent pools at once and one more a minute; these are used up");
 }
 
 static void refuse_busy(struct exchange *x)
@@ -226,7 +231,8 @@ static void aborted(struct arm_request *r)
 		return;
 	}
 	x->has_aborted = true;
-	aks_wait(x, r->retry_after, read_again);
+	aks_pace(x, r);
+	aks_wait(x, read_again);
 }
 
 static void deleted(struct arm_request *r)
@@ -239,7 +245,8 @@ static void deleted(struct arm_request *r)
 	}
 	x->has_deleted = true;
 	x->call->operation = operation_of(x, &r->http);
-	aks_wait(x, r->retry_after, read_again);
+	aks_pace(x, r);
+	aks_wait(x, read_again);
 }
 
 static void abort_operation(struct exchange *x)
@@ -247,7 +254,7 @@ static void abort_operation(struct exchange *x)
 	bool is_scaling = !strcasecmp(x->pool.state, "Updating") || !strcasecmp(x->pool.state, "Scaling");
 
 	if (x->has_aborted || x->has_deleted) {
-		aks_wait(x, -1, read_again);
+		aks_wait(x, read_again);
 	} else if (!is_scaling) {
 		refuse_busy(x); /* an upgrade, say, which is not ours to end */
 	} else {

@@ -47,7 +47,7 @@ struct exchange {
 	struct buf body;
 	struct timer timer; /* what is wrong at once; the next look at a pool that is worked on */
 	void (*next)(struct exchange *x);
-	millis ends_at;
+	millis ends_at, pause; /* pause: as the other side told, between two looks */
 	bool was_cancelled, has_aborted, has_deleted;
 
 	struct azure_pool pool;
@@ -65,8 +65,10 @@ struct exchange {
 void aks_finish(struct exchange *x);
 /* Asks; `answered` is called with the call's error set and the call not ended when the answer is no success. */
 void aks_ask(struct exchange *x, const char *method, const char *url, void (*answered)(struct arm_request *));
-/* In a moment that the other side chose, or in five seconds; ERROR_TIMEOUT ends the call when there is no time left. */
-void aks_wait(struct exchange *x, millis after, void (*next)(struct exchange *x));
+/* Goes on after x->pause; ERROR_TIMEOUT ends the call when there is no time left for it. */
+void aks_wait(struct exchange *x, void (*next)(struct exchange *x));
+/* Takes the pause from an answer; without one it is five seconds. */
+void aks_pace(struct exchange *x, const struct arm_request *r);
 void aks_fail(struct exchange *x, const struct arm_request *r);
 
 /* Reads the pool, into x->pool; then x->next. */

@@ -14,8 +14,3 @@ bool put_bucket_take(struct put_bucket *b, millis now, millis *wait)
 	b->full_at = full_at;
 	return true;
 }
-
-void put_bucket_empty(struct put_bucket *b, millis now)
-{
-	b->full_at = now + SIZE * REFILL;
-}

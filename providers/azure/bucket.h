@@ -14,5 +14,3 @@ struct put_bucket {
 
 /* Takes one; false when there is none, and then in how long there will be. */
 bool put_bucket_take(struct put_bucket *b, millis now, millis *wait);
-/* The other side says that nothing is left. */
-void put_bucket_empty(struct put_bucket *b, millis now);

@@ -81,18 +81,31 @@ static bool see(void *user, const struct json_event *v, struct error *e)
 	return true;
 }
 
+/* What stands in the quotes behind a mark, or NULL; *end is behind it. */
+static const char *take_quoted(struct walk *w, const char *text, const char *mark, const char **end)
+{
+	const char *at = strstr(text, mark);
+	const char *close = at ? strchr(at + strlen(mark), '"') : NULL;
+
+	if (!close)
+		return NULL;
+	*end = close + 1;
+	at += strlen(mark);
+	return arena_strdup(&w->arena, at, (size_t)(close - at));
+}
+
 /* Code="ZonalAllocationFailed" Message="..." within a message. */
 static void see_quoted(struct walk *w, const char *message)
 {
-	static const char mark[] = "Code=\"";
+	const char *at = message, *end;
 
-	for (const char *at = message; at && (at = strstr(at, mark)) && w->count < PAIRS;) {
-		at += sizeof mark - 1;
-		const char *end = strchr(at, '"');
-		if (!end)
+	while (at && w->count < PAIRS) {
+		const char *code = take_quoted(w, at, "Code=\"", &end);
+		if (!code)
 			return;
-		w->pairs[w->count++] = (struct pair){ arena_strdup(&w->arena, at, (size_t)(end - at)), end + 1, -1 };
-		at = end + 1;
+		at = end;
+		const char *said = strncmp(at, " Message=\"", 10) == 0 ? take_quoted(w, at, "Message=\"", &end) : NULL;
+		w->pairs[w->count++] = (struct pair){ code, said ? said : at, -1 };
 	}
 }
 
