@@ -17,7 +17,7 @@ static struct start start_like(const struct controller *c, size_t pool, size_t p
 			       .group = (int64_t)position,
 			       .kind = kind,
 			       .asked_at = c->snapshot.now,
-			       .ends_at_device = runs_work(c, pool) };
+			       .ends_at_device = runs_work(c, pool) || is_buffered(c, pool) };
 }
 
 struct ask {
@@ -258,6 +258,7 @@ static void want_replicas(struct controller *c, size_t pool)
 
 	scale_want(c, pool, decided);
 	placeholder_want(c, pool, decided - v->ready - v->starting - v->pending);
+	buffer_want(c, pool, decided - v->ready - v->starting - v->pending);
 }
 
 void act(struct controller *c)
@@ -295,6 +296,7 @@ static void drive(struct timer *t)
 	if (c->has_decided) {
 		scale_drive(c);
 		placeholder_drive(c);
+		buffer_drive(c);
 	}
 	if (c->drains.first) /* they also wait for time to pass */
 		timer_start(c->loop, &c->soon, DRAIN_POLL, drive);
@@ -316,4 +318,5 @@ void act_stop(struct controller *c)
 	drains_stop(c);
 	scale_stop(c);
 	placeholder_stop(c);
+	buffer_stop(c);
 }

@@ -63,6 +63,11 @@ void events_of_scale(struct controller *c, size_t pool, const struct error *why)
 	tell(c, pool, "WorkloadNotScaled", "Scale", true, why->message);
 }
 
+void events_of_buffer(struct controller *c, size_t pool, const struct error *why)
+{
+	tell(c, pool, "CapacityBufferUnavailable", "Scale", true, why->message);
+}
+
 void events_of_interruption(struct controller *c, size_t pool, const struct node *n)
 {
 	static const char *const reasons[] = { [NODE_SPOT_INTERRUPTED] = "SpotInterruption",

@@ -177,6 +177,7 @@ static void open_pool(struct controller *c, size_t pool)
 	snprintf(p->key, sizeof p->key, "%s/%s", spec->namespace, spec->name);
 	p->scale.wanted = p->scale.is = ABSENT;
 	p->placeholder.wanted = p->placeholder.is = ABSENT;
+	p->buffer.wanted = p->buffer.is = ABSENT;
 	p->source = source_of_pool(c, pool);
 	carry_over(c, p);
 }
@@ -230,6 +231,7 @@ void fleet_close(struct controller *c)
 		source_close(c->pools[i].source);
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
+		buf_release(&c->pools[i].buffer.body);
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_close(&c->groups[i]);

@@ -94,7 +94,7 @@ static void begin(struct controller *c)
 
 bool lead_is_quiet(const struct controller *c)
 {
-	bool quiet = status_is_idle(c) && drains_are_idle(c) && placeholders_are_idle(c);
+	bool quiet = status_is_idle(c) && drains_are_idle(c) && placeholders_are_idle(c) && buffers_are_idle(c);
 
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
 		quiet &= !c->pools[i].scale.is_calling;

@@ -259,3 +259,14 @@ struct published_counts objects_refused(const struct controller *c, struct arena
 	}
 	return (struct published_counts){ items, n };
 }
+
+void objects_write_owner(const struct controller *c, const struct pool_spec *spec, struct buf *out)
+{
+	const struct pool_object *o = objects_find(c, spec->namespace, spec->name);
+
+	if (o)
+		buf_printf(out,
+			   ",\"ownerReferences\":[{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\","
+			   "\"name\":\"%s\",\"uid\":\"%s\"}]",
+			   o->name, o->uid);
+}

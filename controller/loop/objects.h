@@ -20,5 +20,7 @@ void objects_close(struct controller *c);
 struct published_counts objects_refused(const struct controller *c, struct arena *a);
 /* The object behind a pool, also where only what it said before is in force; NULL when the pool comes from a file. */
 const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name);
+/* ,"ownerReferences":[...] of a pool that is an object, so that what we made is deleted with it. */
+void objects_write_owner(const struct controller *c, const struct pool_spec *spec, struct buf *out);
 /* The object of that name, in force or not; NULL when there is none. */
 const struct pool_object *objects_named(const struct controller *c, const char *namespace, const char *name);

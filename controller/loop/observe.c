@@ -259,6 +259,10 @@ static struct group_input show_group(struct controller *c, size_t pool, size_t p
 
 	if (in.lent > 0) /* what the lent nodes have free is counted once */
 		in.free_places = in.free_places > in.lent ? in.free_places - in.lent : 0;
+	if (is_buffered(c, pool)) { /* a free GPU of a running node is what a buffer is for */
+		in.ready += in.free_places;
+		in.free_places = 0;
+	}
 	if (runs_work(c, pool)) {
 		in.ready = v->ready + v->starting + v->free_places;
 		in.free_places = 0;

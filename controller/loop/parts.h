@@ -5,6 +5,7 @@
 #include "controller/cluster/lease.h"
 #include "controller/cluster/model.h"
 #include "controller/cluster/verbs.h"
+#include "controller/loop/buffer.h"
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/node_group.h"
@@ -89,6 +90,7 @@ struct live_pool {
 	uint64_t refused;
 	struct scale_target scale;
 	struct placeholder placeholder;
+	struct buffer buffer;
 	struct pool_view view; /* of the last look, in the tick's arena */
 	int64_t stuck[STAGE_COUNT], stuck_in_a_row;
 	struct stage_times stages[STAGE_COUNT];
@@ -259,7 +261,8 @@ void lead_go_on(struct controller *c);		/* leads, if it may and is ready to */
 
 /* events.c: events on the objects concerned, and the pools' status */
 void events_of_tick(struct controller *c);
-void events_of_scale(struct controller *c, size_t pool, const struct error *why); /* the workload cannot be scaled */
+void events_of_scale(struct controller *c, size_t pool, const struct error *why);  /* the workload cannot be scaled */
+void events_of_buffer(struct controller *c, size_t pool, const struct error *why); /* no room can be kept so */
 void events_of_interruption(struct controller *c, size_t pool, const struct node *n);
 void events_of_fall_back(struct controller *c, size_t pool, const char *group, int64_t replicas);
 void events_of_stuck(struct controller *c, const struct start *s, const char *why);
@@ -282,6 +285,12 @@ static inline const struct fleet_spec *fleet_of(const struct controller *c)
 static inline bool is_held(const struct controller *c, size_t pool)
 {
 	return c->manifest.pools[pool].spec.workload.warm == WARM_PLACEHOLDERS;
+}
+
+/* Another autoscaler keeps warm nodes free; somebody else scales the workload. */
+static inline bool is_buffered(const struct controller *c, size_t pool)
+{
+	return c->manifest.pools[pool].spec.workload.warm == WARM_BUFFER;
 }
 
 /* The pods themselves are the work: nothing is scraped, places are bought for them. */

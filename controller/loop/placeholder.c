@@ -169,7 +169,7 @@ static void applied(struct object_call *call)
 		failed(p, &call->error, "placeholders-not-applied");
 	} else {
 		log_info("placeholders-applied", LOG_S("pool", fleet_of(p->controller)->pools[p->index].name),
-			 LOG_I("from", h->is), LOG_I("to", h->asked), LOG_END);
+			 LOG_I("to", h->asked), LOG_END);
 		h->is = h->asked;
 	}
 	act_soon(p->controller);
@@ -192,18 +192,6 @@ static void read_workload(struct controller *c, struct live_pool *p)
 	object_start(c->api, &h->call);
 }
 
-/* Deleted with its WarmPool. */
-static void write_owner(const struct controller *c, const struct pool_spec *spec, struct buf *out)
-{
-	const struct pool_object *o = objects_find(c, spec->namespace, spec->name);
-
-	if (o)
-		buf_printf(out,
-			   ",\"ownerReferences\":[{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\","
-			   "\"name\":\"%s\",\"uid\":\"%s\"}]",
-			   o->name, o->uid);
-}
-
 static void write_body(const struct controller *c, struct live_pool *p)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
@@ -218,7 +206,7 @@ static void write_body(const struct controller *c, struct live_pool *p)
 		   "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"%s\","
 		   "\"namespace\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"preheat\"}",
 		   h->name, spec->namespace);
-	write_owner(c, spec, &h->body);
+	objects_write_owner(c, spec, &h->body);
 	buf_printf(&h->body,
 		   "},\"spec\":{\"replicas\":%lld,\"selector\":{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},"
 		   "\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\"}},\"spec\":%s}}}",

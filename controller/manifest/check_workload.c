@@ -26,15 +26,20 @@ static bool is_resource_name(const char *text)
 
 static void settle_warmth(struct draft *d, struct workload_text *w)
 {
+	static const char *const found[] = { [WARM_REPLICAS] = "replicas without scaleTargetRef",
+					     [WARM_PLACEHOLDERS] = "placeholders without scaleTargetRef",
+					     [WARM_BUFFER] = "buffer without scaleTargetRef" };
+	static const char *const remedies[] = {
+		[WARM_REPLICAS] = "name what is to be scaled",
+		[WARM_PLACEHOLDERS] = "name what runs the serving pods: its image is kept warm",
+		[WARM_BUFFER] = "name what runs the serving pods: room is kept for more of them",
+	};
+
 	if (!is_given(w->node, "warm"))
 		w->warm = w->target.name ? WARM_REPLICAS : WARM_METRIC;
 	else if (w->warm != WARM_METRIC && !w->target.node)
-		schema_find_key(d->findings, w->node, "warm",
-				w->warm == WARM_REPLICAS ? "replicas without scaleTargetRef"
-							 : "placeholders without scaleTargetRef",
-				"metric, or a scaleTargetRef beside it",
-				w->warm == WARM_REPLICAS ? "name what is to be scaled"
-							 : "name what runs the serving pods: its image is kept warm");
+		schema_find_key(d->findings, w->node, "warm", found[w->warm], "metric, or a scaleTargetRef beside it",
+				remedies[w->warm]);
 }
 
 /* The pods themselves are the work: one sequence each, and nothing that could be asked. */

@@ -12,7 +12,7 @@ static const char *const classes[] = { "interactive", "batch", "embedding", "exp
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
 static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "pods", NULL };
-static const char *const warmths[] = { "replicas", "placeholders", "metric", NULL };
+static const char *const warmths[] = { "replicas", "placeholders", "buffer", "metric", NULL };
 static const char *const tag_manners[] = { "refuse", "ignore", NULL };
 static const char *const launches[] = { "capacity", "instances", NULL };
 static const char *const eks_pools[] = { "existing", "nodegroup", "autoScalingGroup", NULL };
@@ -84,7 +84,8 @@ static const struct schema_row workload_rows[] = {
 	  .shown = "replicas with scaleTargetRef, else metric",
 	  .help = "How capacity is made warm. replicas: Preheat sets the number of replicas of scaleTargetRef, so that "
 		  "headroom is loaded models. placeholders: low-priority pods with the serving image hold GPUs until "
-		  "replicas, which another autoscaler sets, push them out. metric: the number of replicas wanted is "
+		  "replicas, which another autoscaler sets, push them out. buffer: the same room as a CapacityBuffer, for "
+		  "the autoscaler that brings the nodes. metric: the number of replicas wanted is "
 		  "published for the HPA or KEDA at work already." },
 	{ .key = "gpuResource", .type = SCHEMA_TEXT, AT(workload_text, gpu_resource), .fallback = "nvidia.com/gpu",
 	  .max = 317, .example = "nvidia.com/mig-1g.10gb",

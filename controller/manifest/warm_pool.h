@@ -30,7 +30,7 @@ struct target_text {
 };
 
 /* How warmth is made. */
-enum warm_choice { WARM_REPLICAS, WARM_PLACEHOLDERS, WARM_METRIC };
+enum warm_choice { WARM_REPLICAS, WARM_PLACEHOLDERS, WARM_BUFFER, WARM_METRIC };
 
 struct workload_text {
 	const struct yaml_node *node;

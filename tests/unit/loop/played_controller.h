@@ -22,6 +22,7 @@ static struct {
 	const char *workload; /* what GET of a Deployment answers */
 	int64_t replicas;     /* of its scale */
 	bool budget_holds;
+	const char *buffers; /* the version of CapacityBuffers that it knows; NULL: none */
 	struct played_node {
 		char name[16];
 		bool is_marked, is_lent;
@@ -84,6 +85,14 @@ static inline void answer_call(struct api_call *c)
 
 	if (strstr(c->path, "/eviction") && server.budget_holds) {
 		play_answer(c, 429, play_status(429, "TooManyRequests", "DisruptionBudget"));
+		return;
+	}
+	if (!strncmp(c->path, "/apis/autoscaling.x-k8s.io/", 27) && !strcmp(c->method, "GET")) {
+		bool is_known = server.buffers && !strcmp(c->path + 27, server.buffers);
+		play_answer(c, is_known ? 200 : 404,
+			    is_known ? "{\"resources\":[{\"name\":\"capacitybuffers\",\"kind\":\"CapacityBuffer\","
+				       "\"namespaced\":true}]}"
+				     : play_status(404, "NotFound", NULL));
 		return;
 	}
 	if (strstr(c->path, "/api/v1/nodes/"))
@@ -178,6 +187,7 @@ static inline void open_pools(struct controller *c)
 		c->pools[i] = (struct live_pool){ .index = i, .controller = c };
 		c->pools[i].scale.wanted = c->pools[i].scale.is = ABSENT;
 		c->pools[i].placeholder.wanted = c->pools[i].placeholder.is = ABSENT;
+		c->pools[i].buffer.wanted = c->pools[i].buffer.is = ABSENT;
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_open(&c->groups[i], &c->context, i,
@@ -227,12 +237,13 @@ static inline void close_controller(struct controller *c)
 	settle_calls();
 	drains_stop(c);
 	assert_true(drains_are_idle(c));
-	assert_true(placeholders_are_idle(c));
+	assert_true(placeholders_are_idle(c) && buffers_are_idle(c));
 	forget_log();
 	timer_stop(&c->soon);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
+		buf_release(&c->pools[i].buffer.body);
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
 		node_group_stop(&c->groups[i]);

@@ -72,8 +72,17 @@ static int paused(void **state)
 	return 0;
 }
 
+static int buffered(void **state)
+{
+	(void)state;
+	open_warm("buffer", "act");
+	server.buffers = "v1beta1";
+	return 0;
+}
+
 static int tear_down(void **state)
 {
+	server.buffers = NULL;
 	(void)state;
 	close_controller(c);
 	return 0;
@@ -300,8 +309,65 @@ static void nothing_left_over_is_ended_in_a_dry_run(void **state)
 	assert_int_equal(server.log_count, 0);
 }
 
-#define HELD(f)	  cmocka_unit_test_setup_teardown(f, held, tear_down)
-#define SCALED(f) cmocka_unit_test_setup_teardown(f, scaled, tear_down)
+/* Room for what was decided and does not serve yet; somebody else sets the replicas and brings the nodes. */
+static void room_is_kept_by_a_buffer(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	decide(3);
+	const char *applied =
+		asked("PATCH", "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/llm/capacitybuffers/chat-preheat?"
+			       "fieldManager=preheat");
+	assert_non_null(applied);
+	assert_non_null(strstr(applied, "\"replicas\":2"));
+	assert_non_null(
+		strstr(applied, "\"scalableRef\":{\"apiGroup\":\"apps\",\"kind\":\"Deployment\",\"name\":\"chat\"}"));
+	assert_null(asked("/scale", ""));
+	assert_null(asked("/deployments/", ""));
+	forget_log();
+	decide(3);
+	assert_int_equal(server.log_count, 0);
+	have_pod(c, "b", CHAT, "m2", false);
+	decide(3);
+	assert_non_null(strstr(asked("PATCH", "chat-preheat"), "\"replicas\":1"));
+}
+
+static void an_older_version_does_too(void **state)
+{
+	(void)state;
+	server.buffers = "v1alpha1";
+	decide(2);
+	assert_non_null(
+		asked("PATCH", "/apis/autoscaling.x-k8s.io/v1alpha1/namespaces/llm/capacitybuffers/chat-preheat"));
+}
+
+static void without_buffers_nothing_is_written(void **state)
+{
+	(void)state;
+	server.buffers = NULL;
+	decide(2);
+	assert_null(asked("PATCH", "capacitybuffers"));
+	assert_true(buffers_are_idle(c));
+	server.buffers = "v1beta1"; /* switched on later */
+	play_until(play_now() + MINUTE);
+	decide(2);
+	assert_non_null(asked("PATCH", "capacitybuffers"));
+}
+
+static void a_hung_buffer_ends_when_we_stop(void **state)
+{
+	(void)state;
+	act_on(c, (struct group_decision){ 0 }, 5);
+	play_until(play_now() + 10);
+	assert_false(buffers_are_idle(c));
+	act_stop(c);
+	play_until(play_now() + 10);
+	assert_true(buffers_are_idle(c));
+}
+
+#define BUFFERED(f) cmocka_unit_test_setup_teardown(f, buffered, tear_down)
+#define HELD(f)	    cmocka_unit_test_setup_teardown(f, held, tear_down)
+#define SCALED(f)   cmocka_unit_test_setup_teardown(f, scaled, tear_down)
 
 int main(void)
 {
@@ -324,6 +390,11 @@ int main(void)
 		HELD(a_hung_placeholder_ends_when_we_stop),
 		SCALED(never_fewer_than_serve_outside_of_drains),
 		SCALED(what_was_lowered_counts_for_a_moment),
+		BUFFERED(room_is_kept_by_a_buffer),
+		BUFFERED(an_older_version_does_too),
+		BUFFERED(without_buffers_nothing_is_written),
+		BUFFERED(a_hung_buffer_ends_when_we_stop),
+		BUFFERED(a_dry_run_asks_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
