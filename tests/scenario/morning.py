@@ -167,30 +167,37 @@ def bad_cloud(s):
     embed_serves(s, 24)
 
 
+def by_role(s, replicas):
+    """Who leads, and who does not. On a busy host the Lease may have changed hands before."""
+    return sorted(replicas, key=lambda replica: replica.name != s.leader())
+
+
 def leader_killed(s, replicas):
     """kill -9 of the leader while machines are on their way; the other goes on, the first comes back as follower."""
     train_wakes(s, 'second', 3)
-    replicas[0].kill()
+    leader, other = by_role(s, replicas)
+    leader.kill()
     killed = time.time()
     s.mark('the leader is killed while three machines are on their way')
-    s.expect('the other replica leads', lambda: s.leader() == 'preheat-b')
-    s.expect('and decides', lambda: [t for o, t in replicas[1].lines() if o and o.get('event') == 'leading'])
+    s.expect('the other replica leads', lambda: s.leader() == other.name)
+    s.expect('and decides', lambda: [t for o, t in other.lines() if o and o.get('event') == 'leading'])
     taken = time.time()
     between = [c for c in stage.laws.changes({'cloud': s.machines.calls()}) if killed + 0.2 < c['at'] / 1000 < taken - 15]
     s.check('nobody asked the cloud for anything while nobody led', not between)
-    replicas[0].start()
-    s.expect('the first comes back and is ready', lambda: replicas[0].page('/readyz')[0] == 200)
-    s.check('as follower', s.leader() == 'preheat-b')
+    leader.start()
+    s.expect('the one that was killed comes back and is ready', lambda: leader.page('/readyz')[0] == 200)
+    s.check('as follower', s.leader() == other.name)
 
 
 def leader_paused(s, replicas):
     """The leader is held still for longer than its lease, and wakes up in the belief that it leads: it may not act on it."""
-    replicas[1].signal(signal.SIGSTOP)
+    leader, other = by_role(s, replicas)
+    leader.signal(signal.SIGSTOP)
     s.mark('the leader is held still')
-    s.expect('the other replica leads', lambda: s.leader() == 'preheat-a')
-    replicas[1].signal(signal.SIGCONT)
-    s.expect('the one that woke up follows', lambda: follows(replicas[1]))
-    s.check('and the other leads on', s.leader() == 'preheat-a')
+    s.expect('the other replica leads', lambda: s.leader() == other.name)
+    leader.signal(signal.SIGCONT)
+    s.expect('the one that woke up follows', lambda: follows(leader))
+    s.check('and the other leads on', s.leader() == other.name)
 
 
 def follows(replica):
@@ -232,8 +239,8 @@ def missing_signals(s):
 
 def quiet(s):
     """Traffic is over: nodes are emptied by eviction and go; then the world stands still and is left alone."""
-    s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 400)
-    s.expect('chat comes down to its headroom', lambda: chat_size(s) <= 4)
+    s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 7200)
+    s.expect('chat comes down to its headroom', lambda: chat_size(s) <= 4, 7200)
     s.expect('an event tells it', lambda: s.told('ScaledDown'))
     s.expect('standby machines are kept stopped', lambda: any(m['state'] == 'stopped' for m in s.group('chat-od')['machines'])
              or s.group('chat-od')['standby_desired'] == 0)

@@ -25,7 +25,7 @@ from world import ROOT, WORKLOADS
 RIG = os.path.join(ROOT, 'tests', 'rig')
 SPACE = 'preheat'
 LEASE = 'preheat'
-PATIENCE = 180.0  # seconds; who waits in vain has failed, so long is no cost
+PATIENCE = 180.0, 3600.0  # seconds of ours, and simulated ones; who waits in vain has failed, so long is no cost
 FASTEST, SLOWEST = 30, 10  # simulated seconds in one of ours
 UNDISTURBED = 0.7  # seconds that the sample of work takes where FASTEST is borne
 
@@ -98,9 +98,9 @@ class Stage:
         self.mark(f'a sample of the work took {took:.2f} s: the clock runs {speed} times as fast as ours')
         return speed
 
-    def expect(self, sentence, condition, patience=PATIENCE):
-        """Waits so many seconds for it; its value. A scenario goes on when it does not come, to find more."""
-        began = time.monotonic()
+    def expect(self, sentence, condition, simulated=PATIENCE[1]):
+        """Waits for it as long as anything may take; its value. A scenario goes on when it does not come, to find more."""
+        began, patience = time.monotonic(), max(PATIENCE[0], self.real(simulated))
         try:
             value = process.until(condition, patience)
         except (OSError, kube.Refused, KeyError) as error:
