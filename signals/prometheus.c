@@ -11,21 +11,9 @@ struct prometheus {
 	struct loop *loop;
 	struct http *http;
 	struct reach *reach;
-	struct buf url, shown;
+	struct buf url;
 	size_t active;
 };
-
-/* A user before the host is none of a reader's business. */
-static void show_url(const char *url, struct buf *out)
-{
-	const char *host = strstr(url, "://");
-
-	host = host ? host + 3 : url;
-	size_t authority = strcspn(host, "/?#");
-	const char *at = memrchr(host, '@', authority);
-	buf_append(out, url, (size_t)(host - url));
-	buf_text(out, at ? at + 1 : host);
-}
 
 struct prometheus *prometheus_open(struct loop *loop, struct http *http, const char *url,
 				   const struct reach_settings *reach)
@@ -39,9 +27,8 @@ struct prometheus *prometheus_open(struct loop *loop, struct http *http, const c
 		len--;
 	p->loop = loop;
 	p->http = http;
-	p->reach = reach_open(reach);
 	buf_append(&p->url, url, len);
-	show_url(p->url.text, &p->shown);
+	p->reach = reach_open(p->url.text, reach);
 	return p;
 }
 
@@ -52,13 +39,12 @@ void prometheus_close(struct prometheus *p)
 	assert(!p->active);
 	reach_close(p->reach);
 	buf_release(&p->url);
-	buf_release(&p->shown);
 	free(p);
 }
 
 const char *prometheus_url(const struct prometheus *p)
 {
-	return p->shown.text;
+	return reach_url(p->reach);
 }
 
 static void write_encoded(const char *text, struct buf *out)

@@ -11,6 +11,7 @@ static const size_t MOST_SECRET = (size_t)64 << 10;
 struct reach {
 	struct arena arena;
 	struct reach_settings settings;
+	struct buf url; /* as it may be shown */
 	struct http_tls tls;
 	bool has_tls;
 };
@@ -20,12 +21,28 @@ static const char *copy(struct reach *a, const char *text)
 	return text ? arena_strdup(&a->arena, text, strlen(text)) : NULL;
 }
 
-struct reach *reach_open(const struct reach_settings *s)
+/* A user before the host is none of a reader's business. */
+static void show_url(const char *url, struct buf *out)
+{
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	size_t authority = strcspn(host, "/?#");
+	const char *at = memrchr(host, '@', authority);
+	buf_append(out, url, (size_t)(host - url));
+	buf_text(out, at ? at + 1 : host);
+	size_t shown = strcspn(out->text, "?#");
+	out->text[shown] = '\0';
+	out->len = shown;
+}
+
+struct reach *reach_open(const char *url, const struct reach_settings *s)
 {
 	struct reach *a = calloc(1, sizeof *a);
 
 	if (!a)
 		abort();
+	show_url(url, &a->url);
 	a->settings.bearer_token_file = copy(a, s->bearer_token_file);
 	a->settings.username = copy(a, s->username);
 	a->settings.password_file = copy(a, s->password_file);
@@ -42,7 +59,13 @@ void reach_close(struct reach *a)
 	if (!a)
 		return;
 	arena_release(&a->arena);
+	buf_release(&a->url);
 	free(a);
+}
+
+const char *reach_url(const struct reach *a)
+{
+	return a->url.text;
 }
 
 /* What stands on the first line; anything else in it would be a header of its own. */

@@ -15,8 +15,9 @@ struct reach_settings {
 };
 
 struct reach;
-struct reach *reach_open(const struct reach_settings *s); /* copies */
-void reach_close(struct reach *a);			  /* takes NULL */
+struct reach *reach_open(const char *url, const struct reach_settings *s); /* copies */
+void reach_close(struct reach *a);					   /* takes NULL */
+const char *reach_url(const struct reach *a);				   /* without a user in it; for messages */
 
 /* What one call shows; lives as long as the call. Zeroed at first. */
 struct reach_shown {

@@ -179,6 +179,8 @@ static void open_pool(struct controller *c, size_t pool)
 	p->placeholder.wanted = p->placeholder.is = ABSENT;
 	p->buffer.wanted = p->buffer.is = ABSENT;
 	p->source = source_of_pool(c, pool);
+	p->queue = queue_of_pool(c, pool);
+	p->queued = p->queue ? ABSENT : 0;
 	carry_over(c, p);
 }
 
@@ -229,6 +231,7 @@ void fleet_close(struct controller *c)
 		return;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		source_close(c->pools[i].source);
+		backlog_close(c->pools[i].queue);
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
 		buf_release(&c->pools[i].buffer.body);

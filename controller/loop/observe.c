@@ -22,6 +22,34 @@ static void add_scrape(struct live_pool *p, const struct scrape_input *s)
 	*last = sum;
 }
 
+/* What waits in the queue outside of the replicas; ABSENT: not known. `running`: what is worked on, and may be in it.
+ */
+static int64_t queued(const struct live_pool *p, int64_t running)
+{
+	const struct queue_text *q = &p->controller->manifest.pools[p->index].spec.signals.queue;
+	int64_t waiting = p->queue ? backlog_waiting(p->queue) : 0;
+
+	if (waiting == READING_NOT_TOLD)
+		return ABSENT;
+	if (q->counts == QUEUE_COUNTS_WAITING)
+		return waiting;
+	return waiting > running ? waiting - running : 0;
+}
+
+/* A queue of what is unfinished has those in it, too, that wait at the replicas. */
+static int64_t with_queue(struct live_pool *p, const struct pool_reading *r)
+{
+	const struct queue_text *q = &p->controller->manifest.pools[p->index].spec.signals.queue;
+	int64_t outside = queued(p, r->running + r->running_draining);
+
+	p->queued = outside;
+	if (outside == ABSENT)
+		return r->waiting;
+	if (q->counts == QUEUE_COUNTS_WAITING)
+		return r->waiting + outside;
+	return r->waiting > outside ? r->waiting : outside;
+}
+
 void observe_reading(void *pool, const struct pool_reading *r)
 {
 	struct live_pool *p = pool;
@@ -29,7 +57,7 @@ void observe_reading(void *pool, const struct pool_reading *r)
 				   .ready = r->ready,
 				   .running = r->running,
 				   .running_draining = r->running_draining,
-				   .waiting = r->waiting,
+				   .waiting = with_queue(p, r),
 				   .started = r->started,
 				   .late = r->late == READING_NOT_TOLD ? 0 : r->late,
 				   .completed = r->completed,
@@ -112,7 +140,8 @@ void observe_targets(struct controller *c)
 	arena_release(&a);
 }
 
-/* Pools whose pods are the work: every place on a usable node is a replica with one slot. */
+/* Pools whose pods are the work: every place on a usable node is a replica with one slot. A pending pod may be there
+ * for what still stands in the queue: the larger of the two waits. */
 static void observe_work(struct controller *c, struct live_pool *p, const struct group_input *groups, size_t count)
 {
 	struct scrape_input s = { .at = clock_now(c->clock),
@@ -124,6 +153,9 @@ static void observe_work(struct controller *c, struct live_pool *p, const struct
 
 	for (size_t i = 0; i < count; i++)
 		s.ready += groups[i].ready;
+	p->queued = queued(p, s.running + s.running_draining);
+	if (p->queued > s.waiting)
+		s.waiting = p->queued;
 	p->scrape_count = 0;
 	p->expected = 1;
 	p->fresh = cluster_is_fresh(c); /* the API server tells */
@@ -303,6 +335,7 @@ static struct pool_input show_pool(struct controller *c, struct live_pool *p, co
 	struct pool_input in = { .scrapes_expected = p->expected,
 				 .scrapes_fresh = p->fresh,
 				 .wanted_pods = wanted_pods(c, p->index),
+				 .queue_waiting = p->queued,
 				 .inter_token_latency_us = p->itl_count ? p->itl_sum / p->itl_count : ABSENT,
 				 .kv_cache_permille = p->kv_count ? p->kv_sum / p->kv_count : ABSENT };
 

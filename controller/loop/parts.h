@@ -12,6 +12,7 @@
 #include "controller/loop/stage_times.h"
 #include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
+#include "signals/backlog.h"
 #include "signals/source.h"
 #include "state/history.h"
 
@@ -77,8 +78,10 @@ struct live_pool {
 	size_t index;
 	struct controller *controller;
 	struct source *source; /* of its readings; NULL: its pods are the work */
+	struct backlog *queue; /* outside of its replicas; NULL: none */
 	struct scrape_input scrapes[SCRAPES_MAX];
 	size_t scrape_count;
+	int64_t queued; /* of the last look at the queue; ABSENT: not known */
 	int64_t expected, fresh, itl_sum, itl_count, kv_sum, kv_count;
 	struct schedule_state schedule;
 	millis schedule_asked;
@@ -189,6 +192,7 @@ const char *pod_key(const struct pod *p, struct arena *a);	/* of a pod among the
 
 /* sources.c: where the pool's readings come from; NULL: its pods are the work */
 struct source *source_of_pool(struct controller *c, size_t pool);
+struct backlog *queue_of_pool(struct controller *c, size_t pool); /* NULL: it has none */
 
 /* machines.c: the cluster's events into starts, and what got stuck */
 void machines_event(void *user, const struct cluster_event *event);

@@ -49,8 +49,13 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 {
 	struct source_report r = p->source ? source_report(p->source) : (struct source_report){ 0 };
 	const char *said = r.trouble.kind != ERROR_NONE ? r.trouble.message : r.warning;
+	const char *queue = p->queue ? backlog_trouble(p->queue)->message : "";
+	CLEANUP(buf_release) struct buf text = { 0 };
 
-	return said[0] ? arena_strdup(a, said, strlen(said)) : NULL;
+	buf_text(&text, said);
+	if (queue[0])
+		buf_printf(&text, "%squeue: %s", said[0] ? "; " : "", queue);
+	return text.len ? arena_strdup(a, text.text, text.len) : NULL;
 }
 
 static void show_pool(struct controller *c, size_t i, struct arena *a)

@@ -1,4 +1,5 @@
 #include "controller/loop/parts.h"
+#include "signals/picker.h"
 #include "signals/prometheus_source.h"
 #include "signals/scrape_source.h"
 
@@ -50,4 +51,36 @@ struct source *source_of_pool(struct controller *c, size_t pool)
 		return open_prometheus(c, &s->prometheus, &settings);
 	return scrape_source_open(c->loop, c->settings.http, c->clock,
 				  &(struct scrape_source_settings){ .source = settings });
+}
+
+struct backlog *queue_of_pool(struct controller *c, size_t pool)
+{
+	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
+	const struct queue_text *q = &s->queue;
+	CLEANUP(buf_release) struct buf picker = { 0 };
+	bool is_own = q->url || q->json.url || q->picker.url;
+	struct backlog_settings settings = {
+		.url = q->url ? q->url : s->prometheus.url,
+		.expression = q->promql,
+		.reach = reach_of(is_own || q->auth.node ? &q->auth : &s->prometheus.auth,
+				  is_own || q->tls.node ? &q->tls : &s->prometheus.tls),
+		.interval = q->interval,
+		.deadline = q->deadline,
+	};
+
+	if (!q->node)
+		return NULL;
+	if (q->json.url) {
+		settings.kind = BACKLOG_JSON;
+		settings.url = q->json.url;
+		settings.expression = q->json.path;
+	} else if (q->picker.url) {
+		settings.kind = BACKLOG_PICKER;
+		settings.url = q->picker.url;
+		settings.expression = q->picker.pool;
+	} else if (q->picker.pool) {
+		picker_query(q->picker.pool, &picker);
+		settings.expression = picker.text;
+	}
+	return backlog_open(c->loop, c->settings.http, c->clock, &settings);
 }

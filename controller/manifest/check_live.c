@@ -64,6 +64,8 @@ bool manifest_check_objects(const struct manifest *m, const char *trusted, struc
 			continue;
 		check_auth(&s->prometheus.auth, f);
 		check_tls(&s->prometheus.tls, f);
+		check_auth(&s->queue.auth, f);
+		check_tls(&s->queue.tls, f);
 	}
 	findings_sort(f);
 	return !f->count || findings_error(f, e);

@@ -169,6 +169,57 @@ static const struct schema_row prometheus_rows[] = {
 static const struct schema_table prometheus_table = { "prometheus", sizeof(struct prometheus_text),
 	SCHEMA_ROWS(prometheus_rows) };
 
+static const char *const queue_counts[] = { "waiting", "unfinished", NULL };
+
+static const struct schema_row picker_rows[] = {
+	{ .key = "pool", .type = SCHEMA_NAME, AT(picker_text, pool), .is_required = true,
+	  .help = "Name of the InferencePool." },
+	{ .key = "url", .type = SCHEMA_URL, AT(picker_text, url), .shown = "none: through Prometheus",
+	  .help = "Metrics page of the endpoint picker, like http://chat-epp.llm:9090/metrics. With several pickers leave "
+		  "it out: Prometheus reads them all." },
+};
+static const struct schema_table picker_table = { "endpointPicker", sizeof(struct picker_text),
+	SCHEMA_ROWS(picker_rows) };
+
+static const struct schema_row json_rows[] = {
+	{ .key = "url", .type = SCHEMA_URL, AT(json_text, url), .is_required = true,
+	  .help = "A JSON document with the number in it." },
+	{ .key = "path", .type = SCHEMA_TEXT, AT(json_text, path), .is_required = true, .max = 299,
+	  .example = "queues[].messages_ready",
+	  .help = "Where it stands: dotted keys, [0] for an item, [] to sum over all; or a JSON pointer, /queues/0/ready." },
+};
+static const struct schema_table json_table = { "json", sizeof(struct json_text), SCHEMA_ROWS(json_rows) };
+
+static const struct schema_row queue_rows[] = {
+	{ .key = "promql", .type = SCHEMA_TEXT, AT(queue_text, promql), .shown = "none", .max = 2000,
+	  .example = "sum(rabbitmq_queue_messages_ready{queue=\"prompts\"})",
+	  .help = "An expression of one series: how many requests wait. Nothing is not zero: add \"or vector(0)\" where it "
+		  "should be." },
+	{ .key = "endpointPicker", .type = SCHEMA_MAP, AT(queue_text, picker), .shown = "none", .table = &picker_table,
+	  .help = "Requests that flow control of the Gateway API inference extension, or of llm-d, holds back." },
+	{ .key = "json", .type = SCHEMA_MAP, AT(queue_text, json), .shown = "none", .table = &json_table,
+	  .help = "A number that a server tells." },
+	{ .key = "url", .type = SCHEMA_URL, AT(queue_text, url), .shown = "signals.prometheus.url",
+	  .help = "The Prometheus server that promql, or endpointPicker without a url, asks." },
+	{ .key = "counts", .type = SCHEMA_CHOICE, AT(queue_text, counts), .fallback = "waiting",
+	  .choices = queue_counts,
+	  .help = "waiting: what nobody works on yet (SQS visible, RabbitMQ ready). unfinished: what is worked on is in "
+		  "the number, too (Kafka lag), and is taken off it." },
+	{ .key = "interval", .type = SCHEMA_DURATION, AT(queue_text, interval), .fallback = "15s", .min = SECOND,
+	  .max = 5 * MINUTE, .example = "15s",
+	  .help = "How often it is asked. A value older than three of these is none, and nothing is scaled down." },
+	{ .key = "deadline", .type = SCHEMA_DURATION, AT(queue_text, deadline), .fallback = "5s", .min = 100,
+	  .max = MINUTE, .example = "5s",
+	  .help = "How long an answer may take." },
+	{ .key = "auth", .type = SCHEMA_MAP, AT(queue_text, auth),
+	  .shown = "that of signals.prometheus where its url is asked, else none", .table = &auth_table,
+	  .help = "What we show to the server." },
+	{ .key = "tls", .type = SCHEMA_MAP, AT(queue_text, tls),
+	  .shown = "that of signals.prometheus where its url is asked", .table = &tls_table,
+	  .help = "Whom we trust, for https." },
+};
+static const struct schema_table queue_table = { "queue", sizeof(struct queue_text), SCHEMA_ROWS(queue_rows) };
+
 static const struct schema_row signals_rows[] = {
 	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
 	  .help = "The model server; says what its metrics are called. pods: nothing is scraped, the pods are the work "
@@ -177,6 +228,8 @@ static const struct schema_row signals_rows[] = {
 	  .help = "Read the serving pods directly. The default." },
 	{ .key = "prometheus", .type = SCHEMA_MAP, AT(signals_text, prometheus), .table = &prometheus_table,
 	  .help = "Read a Prometheus server instead." },
+	{ .key = "queue", .type = SCHEMA_MAP, AT(signals_text, queue), .shown = "none", .table = &queue_table,
+	  .help = "Requests that wait outside of the pods; with engine pods, too. One of promql, endpointPicker and json." },
 };
 static const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
 	SCHEMA_ROWS(signals_rows) };

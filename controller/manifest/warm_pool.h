@@ -73,6 +73,29 @@ struct prometheus_text {
 	struct tls_text tls;
 };
 
+struct picker_text {
+	const struct yaml_node *node;
+	const char *pool, *url; /* pool NULL: no picker; url NULL: through Prometheus */
+};
+
+struct json_text {
+	const struct yaml_node *node;
+	const char *url, *path; /* url NULL: none */
+};
+
+/* How a queue counts what is worked on. */
+enum queue_counts { QUEUE_COUNTS_WAITING, QUEUE_COUNTS_UNFINISHED };
+
+struct queue_text {
+	const struct yaml_node *node;
+	const char *promql, *url; /* promql NULL: another kind; url NULL: that of signals.prometheus */
+	struct picker_text picker;
+	struct json_text json;
+	int64_t counts, interval, deadline;
+	struct auth_text auth;
+	struct tls_text tls;
+};
+
 enum source_choice {
 	SOURCE_VLLM,
 	SOURCE_SGLANG,
@@ -89,6 +112,7 @@ struct signals_text {
 	int64_t engine; /* enum source_choice */
 	struct scrape_text scrape;
 	struct prometheus_text prometheus;
+	struct queue_text queue;
 };
 
 struct quantiles_text {

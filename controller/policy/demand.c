@@ -46,14 +46,15 @@ static struct totals sum_readings(const struct pool_snapshot *s)
 	return t;
 }
 
-/* Less than half of the readings is too little to shrink by; none for two minutes is blindness. */
+/* Less than half of the readings is too little to shrink by, and so is not to know what queues elsewhere; none for two
+ * minutes is blindness. */
 static enum signal_state judge(struct demand_state *d, const struct pool_snapshot *s, millis now)
 {
 	int64_t expected = s->input.scrapes_expected, fresh = s->input.scrapes_fresh;
 
 	if (expected <= 0 || (fresh > 0 && fresh >= expected)) {
 		d->fresh_at = now;
-		return SIGNALS_FRESH;
+		return s->input.queue_waiting == ABSENT ? SIGNALS_PARTIAL : SIGNALS_FRESH;
 	}
 	if (fresh * 2 >= expected && fresh > 0) {
 		d->fresh_at = now;

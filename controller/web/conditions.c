@@ -71,7 +71,7 @@ static void tell_signals(const struct pool_decision *d, const char *trouble, str
 		const char *reason, *message;
 	} states[SIGNAL_STATE_COUNT] = {
 		[SIGNALS_FRESH] = { "Fresh", "all replicas were read" },
-		[SIGNALS_PARTIAL] = { "Partial", "some replicas could not be read: nothing is scaled down" },
+		[SIGNALS_PARTIAL] = { "Partial", "not all could be read: nothing is scaled down" },
 		[SIGNALS_STALE] = { "Stale", "replicas could not be read lately: nothing is scaled down" },
 		[SIGNALS_GONE] = { "Gone", "no replica could be read for long: only the API server's evidence counts" },
 	};

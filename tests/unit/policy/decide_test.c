@@ -63,6 +63,30 @@ static void blindness_never_shrinks(void **state)
 	toy_end(&t);
 }
 
+/* What waits where it cannot be seen may be much. */
+static void an_unknown_queue_holds_and_does_not_inflate(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 12);
+	t.demand = 10;
+	toy_run(&t, HOUR);
+	int64_t ready = toy_ready(&t);
+	t.is_queue_unknown = true;
+	t.demand = 1;
+	for (int i = 0; i < 240; i++) {
+		const struct pool_decision *d = toy_tick(&t);
+		assert_int_equal(toy_ready(&t), ready);
+		assert_int_equal(d->signals, SIGNALS_PARTIAL);
+	}
+	t.is_queue_unknown = false;
+	toy_run(&t, 2 * HOUR);
+	assert_in_range(toy_ready(&t), 1, 4);
+	toy_end(&t);
+}
+
 static void a_sudden_zero_is_missing_data_until_it_lasts(void **state)
 {
 	struct toy t;
@@ -354,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_still_world_is_left_alone),
 		cmocka_unit_test(demand_is_met_after_a_step),
 		cmocka_unit_test(blindness_never_shrinks),
+		cmocka_unit_test(an_unknown_queue_holds_and_does_not_inflate),
 		cmocka_unit_test(a_sudden_zero_is_missing_data_until_it_lasts),
 		cmocka_unit_test(a_batch_pool_goes_to_zero_and_wakes_on_a_queue),
 		cmocka_unit_test(a_pool_at_zero_wakes_on_the_schedule),

@@ -37,6 +37,7 @@ struct toy {
 	bool refuse_wakes, blind;
 	int64_t fresh_permille;
 	int64_t wanted_pods, schedule_floor, schedule_next_floor;
+	bool is_queue_unknown;
 	millis schedule_next_at;
 	struct deadline_input deadline;
 	int64_t asked_cold, asked_wake, released;
@@ -203,6 +204,7 @@ static inline void toy_observe(struct toy *t)
 			   .ready = ready,
 			   .lent = t->lent,
 			   .wanted_pods = t->wanted_pods,
+			   .queue_waiting = t->is_queue_unknown ? ABSENT : 0,
 			   .schedule_floor = t->schedule_floor,
 			   .schedule_next_floor = t->schedule_next_floor,
 			   .schedule_next_at = t->schedule_next_at,
