@@ -67,7 +67,7 @@ static void add_tick(struct tally *t, const struct pool_snapshot *s, struct bin 
 		t->completed += (double)known(s->scrapes[i].completed);
 	}
 	t->debt = arrived < 0 ? -arrived : 0;
-	bin->requests = arrived > 0 ? arrived : 0;
+	bin->requests += arrived > 0 ? arrived : 0;
 	if (t->completed <= 0) {
 		t->unknown = index + 1;
 		return;
@@ -86,54 +86,107 @@ struct stretch {
 	int64_t from, to;
 };
 
-static bool check_length(const struct stretch *s, const struct tick_record *r, millis interval, struct error *e)
+/* Ticks are laid on a grid of bins: the clock of who wrote them may have jittered, stood still or run on alone. */
+struct grid {
+	millis start, width;
+	size_t count;
+};
+
+static size_t bin_of(const struct grid *g, millis end)
 {
-	return r->interval == interval ||
-	       error_set(e, ERROR_INVALID,
-			 "%s: ticks are not equally long (tick %lld); choose a stretch with --from and --to in which "
-			 "they are",
-			 history_path(s->history), (long long)r->tick);
+	int64_t index = (end - g->start + g->width / 2) / g->width - 1;
+
+	return index < 0 ? 0 : (size_t)index >= g->count ? g->count - 1 : (size_t)index;
 }
 
-/* Ticks at which the pool was not in the manifest leave a gap. */
-static bool read_pool(const struct stretch *s, size_t pool, struct recording *out, struct error *e)
+/* A tick of several bins has had its requests all along. */
+static void spread(struct bin *bins, size_t index, size_t over)
+{
+	struct bin whole = bins[index];
+
+	over = over > index + 1 ? index + 1 : over;
+	for (size_t i = 0; over > 1 && i < over; i++) {
+		struct bin *b = &bins[index - i];
+		int64_t left = (int64_t)(over - i);
+		b->requests = whole.requests / left;
+		b->prompt_tokens = whole.prompt_tokens / left;
+		b->output_tokens = whole.output_tokens / left;
+		whole.requests -= b->requests;
+		whole.prompt_tokens -= b->prompt_tokens;
+		whole.output_tokens -= b->output_tokens;
+	}
+}
+
+static void take_tick(const struct grid *g, struct tally *tally, const struct tick_record *r, struct trace *trace)
+{
+	size_t index = bin_of(g, r->now);
+
+	add_tick(tally, &r->snapshot, trace->bins, index);
+	spread(trace->bins, index, (size_t)((r->interval + g->width / 2) / g->width));
+}
+
+static void note_silence(const struct tick_record *r, millis before, struct recording *out)
+{
+	if (before && r->now - before > r->interval + r->interval / 2)
+		out->silent += r->now - before - r->interval;
+	out->blind_ticks += r->snapshot.input.scrapes_expected > 0 && r->snapshot.input.scrapes_fresh == 0;
+}
+
+/* Where the pool was not in the manifest, and where nobody wrote, there is no traffic. */
+static bool read_pool(const struct stretch *s, const struct grid *g, size_t pool, struct recording *out,
+		      struct error *e)
 {
 	struct trace *trace = &out->traces[pool];
 	struct tally tally = { .waiting = ABSENT };
 	struct tick_record r;
+	millis before = 0;
 
 	trace->is_binned = true;
-	trace->bins = allocate((size_t)(s->to - s->from + 1), sizeof *trace->bins);
-	trace->bin_width = out->interval;
+	trace->bins = allocate(g->count, sizeof *trace->bins);
+	trace->bin_width = g->width;
+	for (size_t i = 0; i < g->count; i++)
+		trace->bins[i].at = (millis)i * g->width;
 	for (int64_t tick = s->from; tick <= s->to; tick++) {
 		if (!history_read(s->history, tick, pool, &r, e)) {
 			if (e->kind == ERROR_NOT_FOUND)
 				continue;
 			return false;
 		}
-		if (!check_length(s, &r, out->interval, e))
-			return false;
-		if (!trace->bin_count)
+		if (!before)
 			out->initial_replicas[pool] = r.snapshot.input.ready;
-		trace->bins[trace->bin_count].at = r.now - r.interval - out->start;
-		add_tick(&tally, &r.snapshot, trace->bins, trace->bin_count++);
+		take_tick(g, &tally, &r, trace);
+		note_silence(&r, before, out);
+		before = r.now;
 	}
-	if (trace->bin_count)
-		trace->length = trace->bins[trace->bin_count - 1].at + trace->bin_width;
+	if (before) {
+		trace->bin_count = bin_of(g, before) + 1;
+		trace->length = (millis)trace->bin_count * g->width;
+	}
 	return true;
 }
 
-static bool read_start(const struct stretch *s, struct arena *a, struct recording *out, struct error *e)
+/* The shortest tick makes the bins. */
+static bool read_grid(const struct stretch *s, struct arena *a, struct grid *g, struct error *e)
 {
-	struct history_stretch first;
+	struct history_stretch at;
 	struct tick_record r;
+	millis end = 0;
 
-	if (!history_stretch_at(s->history, s->from, a, &first, e) ||
-	    !history_read(s->history, s->from, first.pool_count ? first.pools[0] : 0, &r, e))
-		return false;
-	out->interval = r.interval;
-	out->start = r.now - r.interval;
-	return true;
+	for (int64_t tick = s->from; tick <= s->to; tick = at.until < s->to ? at.until + 1 : s->to + 1) {
+		if (!history_stretch_at(s->history, tick, a, &at, e))
+			return false;
+		for (int64_t t = tick; t <= s->to && t <= at.until; t++) {
+			if (!history_read(s->history, t, at.pool_count ? at.pools[0] : 0, &r, e))
+				return false;
+			g->start = t == s->from ? r.now - r.interval : g->start;
+			g->width = !g->width || r.interval < g->width ? r.interval : g->width;
+			end = r.now;
+		}
+	}
+	g->count = (size_t)((end - g->start) / g->width) + 2;
+	return g->count <= TRACE_MAX_BINS ||
+	       error_set(e, ERROR_INVALID, "%s: the recording is too long for its ticks; choose a stretch of it",
+			 history_path(s->history));
 }
 
 bool recording_read(struct history *h, int64_t from, int64_t to, struct arena *a, struct recording *out,
@@ -145,9 +198,12 @@ bool recording_read(struct history *h, int64_t from, int64_t to, struct arena *a
 	history_pools(h, &out->pool_count);
 	out->traces = arena_array(a, struct trace, out->pool_count);
 	out->initial_replicas = arena_array(a, int64_t, out->pool_count);
-	bool ok = read_start(&s, a, out, e);
+	struct grid g = { 0 };
+	bool ok = read_grid(&s, a, &g, e);
+	out->start = g.start;
+	out->interval = g.width;
 	for (size_t pool = 0; ok && pool < out->pool_count; pool++)
-		ok = read_pool(&s, pool, out, e);
+		ok = read_pool(&s, &g, pool, out, e);
 	if (!ok)
 		recording_release(out);
 	return ok;

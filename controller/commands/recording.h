@@ -8,10 +8,12 @@
 #include "state/history.h"
 
 struct recording {
-	struct trace *traces;	   /* one per pool of the history, binned by tick; recording_release frees */
+	struct trace *traces;	   /* one per pool of the history, in bins; recording_release frees */
 	int64_t *initial_replicas; /* one per pool: ready at its first tick */
 	size_t pool_count;
-	millis start, interval; /* of the first tick */
+	millis start, interval; /* of the first bin; bins are as long as the shortest tick */
+	millis silent;		/* in all, while nobody wrote: there is no traffic then */
+	int64_t blind_ticks;	/* in which no replica could be read, nor their traffic */
 };
 
 /* Ticks from `from` to `to`, both included. What is not the traces lives in the arena. */

@@ -1,4 +1,5 @@
 #include "controller/commands/recording.h"
+#include "base/human.h"
 #include "controller/commands/simulate_plan.h"
 
 #include <stdio.h>
@@ -54,6 +55,17 @@ static bool take_traffic(const struct simulate_options *o, struct history *h, st
 			 o->recording, rec->pool_count ? pools[0].name : "missing");
 }
 
+/* Traffic that nobody saw is not made up. */
+static void say_what_is_missing(const char *name, const struct recording *rec)
+{
+	if (rec->silent)
+		fprintf(stderr, "%s: for %s in all nobody wrote: no traffic is simulated then\n", name,
+			human_duration(rec->silent).text);
+	if (rec->blind_ticks)
+		fprintf(stderr, "%s: in %s ticks no replica could be read: what arrived then is missing\n", name,
+			human_count(rec->blind_ticks).text);
+}
+
 static bool read_open(const struct simulate_options *o, struct history *h, struct simulate_inputs *in, struct error *e)
 {
 	CLEANUP(recording_release) struct recording rec = { 0 };
@@ -66,6 +78,7 @@ static bool read_open(const struct simulate_options *o, struct history *h, struc
 	if (!read_manifest(o, h, span.first_tick, in, e) ||
 	    !recording_read(h, span.first_tick, span.last_tick, &in->arena, &rec, e))
 		return false;
+	say_what_is_missing(o->recording, &rec);
 	in->start = rec.start;
 	in->traces = arena_array(&in->arena, struct trace, in->manifest.fleet.pool_count);
 	in->given = arena_array(&in->arena, const struct trace *, in->manifest.fleet.pool_count);
