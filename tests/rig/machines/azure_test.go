@@ -306,3 +306,37 @@ func operate(k *cloud, g *group, rng *rand.Rand, second int) {
 		k.deleteMachines(g, o, []string{g.Machines[rng.IntN(len(g.Machines))].ID, fmt.Sprint("nobody", second)}, now)
 	}
 }
+
+// The nodes of deallocated machines stay, not ready and tainted as Azure's cloud controller does, until they wake.
+func TestNodesOfDeallocatedMachines(t *testing.T) {
+	stage := fixed(5 * time.Second)
+	w := newWorldOf(t, &config{Azure: &azureConfig{}, Groups: []*groupConfig{{Name: "g", Max: 5, Initial: 1, Zones: []string{"1", "3"},
+		Stages: stagesConfig{Provision: stage, Wake: stage, Stop: stage}, AKS: &aksConfig{Properties: tree{"scaleDownMode": "Deallocate",
+			"scaleSetPriority": "Spot"}}}}}, 61)
+	g := w.cloud.group("g")
+	name := g.Machines[0].ID
+	resize := func(count int) {
+		w.cloud.mu.Lock()
+		defer w.cloud.mu.Unlock()
+		now := time.Now().UnixMilli()
+		w.cloud.scale(g, w.cloud.begin(g, "put", "Scaling", now), count, now)
+	}
+	isShut := func() bool {
+		return strings.Contains(fmt.Sprint(w.node(name).Spec.Taints), "cloudprovider.kubernetes.io/shutdown")
+	}
+	w.until("a ready node", func() bool { return w.node(name) != nil && ready(w.node(name)) })
+	node := w.node(name)
+	for key, value := range map[string]string{"kubernetes.azure.com/agentpool": "g", "topology.kubernetes.io/zone": "westeurope-3",
+		"kubernetes.azure.com/scalesetpriority": "spot", "node.kubernetes.io/instance-type": "Standard_NC24ads_A100_v4"} {
+		if node.Labels[key] != value {
+			t.Errorf("%s: %s, wanted %s", key, node.Labels[key], value)
+		}
+	}
+	if isShut() || node.Spec.ProviderID != g.Machines[0].ProviderID || !strings.Contains(fmt.Sprint(node.Spec.Taints), "spot") {
+		t.Errorf("%s, %v", node.Spec.ProviderID, node.Spec.Taints)
+	}
+	resize(0)
+	w.until("a stopped node", func() bool { return !ready(w.node(name)) && isShut() })
+	resize(1)
+	w.until("a node that is back", func() bool { return ready(w.node(name)) && !isShut() })
+}

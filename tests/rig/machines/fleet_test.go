@@ -29,6 +29,11 @@ func newWorld(t *testing.T, port int) *world {
 		Groups: []*groupConfig{{Name: "g", Max: 10, Resource: "nvidia.com/mig-1g.5gb", Count: 7, GPUs: 1, StoppedNode: "keep",
 			Stages: stagesConfig{Provision: stage, Register: stage, Device: stage, Image: stage, Load: stage, Wake: stage}}},
 		Pools: []*poolConfig{{Name: "p", Namespace: "llm", Selector: map[string]string{"app": "p"}, Groups: []string{"g"}}}}
+	return newWorldOf(t, conf, port)
+}
+
+func newWorldOf(t *testing.T, conf *config, port int) *world {
+	t.Helper()
 	if err := conf.complete("."); err != nil {
 		t.Fatal(err)
 	}
