@@ -3,8 +3,8 @@
  *
  *	{"provider": "eks", "verb": "grow", "group": "g5", "settings": {...}, "token": "t1", "desired": 3}
  *
- * ids, pending (an operation's name) and timeout_ms are the call's others. One provider of a name serves all lines, so
- *that credentials are kept as in the controller. Exit code 2 for a line that is no call.
+ * ids, unready, pending (an operation's name) and timeout_ms are the call's others. One provider of a name serves all
+ *lines, so that credentials are kept as in the controller. Exit code 2 for a line that is no call.
  */
 #include "base/buf.h"
 #include "base/decode.h"
@@ -25,7 +25,7 @@ struct line {
 	const char *provider, *verb, *group, *token, *pending;
 	struct decoded_text settings;
 	int64_t desired, timeout_ms;
-	struct decoded_list ids;
+	struct decoded_list ids, unready;
 };
 
 static const struct field id_fields[] = { FIELD(struct id_text, id, FIELD_STRING, "") };
@@ -40,6 +40,7 @@ static const struct field line_fields[] = {
 	FIELD(struct line, desired, FIELD_INT, "desired"),
 	FIELD(struct line, timeout_ms, FIELD_INT, "timeout_ms"),
 	{ .path = "ids", .type = FIELD_LIST, .offset = offsetof(struct line, ids), .of = &id_record },
+	{ .path = "unready", .type = FIELD_LIST, .offset = offsetof(struct line, unready), .of = &id_record },
 };
 static const struct record_spec line_record = { "", sizeof(struct line), line_fields,
 						sizeof line_fields / sizeof *line_fields };
@@ -195,10 +196,22 @@ static void tell(const struct provider_call *c)
 	fflush(stdout);
 }
 
+/* The list's texts; the caller frees it. */
+static const char **names_of(const struct decoded_list *list)
+{
+	const struct id_text *ids = list->items;
+	const char **names = calloc(list->count + 1, sizeof *names);
+
+	if (!names)
+		stop(3, "out of memory");
+	for (size_t i = 0; i < list->count; i++)
+		names[i] = ids[i].id;
+	return names;
+}
+
 static void drive(const struct line *l, const char *settings)
 {
-	const struct id_text *ids = l->ids.items;
-	const char **names = calloc(l->ids.count + 1, sizeof *names);
+	const char **ids = names_of(&l->ids), **unready = names_of(&l->unready);
 	size_t at = open_provider(l->provider);
 	bool is_done = false;
 	struct provider_call c = { .verb = verb_of(l->verb),
@@ -206,17 +219,15 @@ static void drive(const struct line *l, const char *settings)
 				   .settings = settings,
 				   .token = l->token,
 				   .desired = l->desired,
-				   .ids = names,
+				   .ids = ids,
 				   .id_count = l->ids.count,
+				   .unready = unready,
+				   .unready_count = l->unready.count,
 				   .pending = l->pending,
 				   .timeout = l->timeout_ms,
 				   .done = on_done,
 				   .user = &is_done };
 
-	if (!names)
-		stop(3, "out of memory");
-	for (size_t i = 0; i < l->ids.count; i++)
-		names[i] = ids[i].id;
 	opened[at].ops->start(opened[at].provider, &c);
 	while (!is_done && loop_once(loop))
 		;
@@ -224,7 +235,8 @@ static void drive(const struct line *l, const char *settings)
 		stop(3, "the call never ends");
 	tell(&c);
 	provider_call_release(&c);
-	free(names);
+	free(ids);
+	free(unready);
 }
 
 static void serve(const struct decode_plan *plan, const char *text)

@@ -157,6 +157,25 @@ const tests = {
 	async federated() { // stopped machines stand by
 		const d = new Driver("federated", "cold1", { standby: "fill" });
 		await growAndRemove(d, 3);
+		const all = await d.ids();
+		await d.ok("stop", { ids: [all.at(-1)] });
+		await d.settled();
+		const stopped = (await cloud("cold1")).machines.filter((m) => m.state === "stopped").map((m) => m.id);
+		assert.equal(stopped.length, 1);
+		const known = { unready: stopped };
+		const standing = await d.settled(known);
+		assert.equal(standing.standby, 1);
+		assert.equal(standing.desired, all.length - 1);
+		assert.deepEqual(standing.machines.filter((m) => m.state === "stopped").map((m) => m.id), stopped);
+		await d.ok("grow", { desired: all.length, ...known }); // wakes it
+		assert.deepEqual((await d.settled()).machines.map((m) => m.id), all);
+		await d.ok("stop", { ids: [all.at(-1)] });
+		await d.settled();
+		await d.ok("standby", { desired: 0, ...known }); // and deletes it
+		const left = await d.settled();
+		assert.equal(left.standby, 0);
+		assert.equal(left.desired, all.length - 1);
+		assert.equal(left.machines.length, all.length - 1);
 		await d.end();
 	},
 
@@ -199,6 +218,12 @@ const tests = {
 		const ids = await d.ids();
 		await d.ok("remove", { ids: ids.slice(0, 2) });
 		assert.equal((await d.settled()).desired, 3);
+		const begun = await d.ok("grow", { desired: 4 });
+		const successor = new Driver("certificate", "whole1"); // a restart: only the operation's name is left
+		successor.pending = begun.operation;
+		assert.equal((await successor.ok("describe", { pending: begun.operation })).description.is_busy, true);
+		assert.equal((await successor.settled()).desired, 4);
+		await successor.end();
 		const foreign = await fault({ group: "whole1", fault: "foreign-operation-url", count: 1 });
 		assert.ok(!(await d.ok("grow", { desired: 5 })).operation.includes("evil.example"));
 		assert.equal((await d.settled()).desired, 5);

@@ -95,8 +95,10 @@ func (d *azureDoor) arm(w http.ResponseWriter, r *http.Request) {
 		c.entry.Status, c.entry.Effect = 0, c.entry.Effect+" (answer lost)"
 	}
 	k.journal.write(c.entry)
-	if err := k.save(); err != nil {
-		refusal = armRefuse(500, "InternalServerError", "%v", err)
+	if c.r.Method != "GET" {
+		if err := k.save(); err != nil {
+			refusal = armRefuse(500, "InternalServerError", "%v", err)
+		}
 	}
 	k.mu.Unlock()
 	if lost {

@@ -59,6 +59,10 @@ func (d *azureDoor) spoilARM(c *armCall, f *fault, action string) *armRefusal {
 	case "conflict":
 		return busy(or(word, "PutExtensionAddonHandler.PUT"))
 	case "hang":
+		c.entry.Status = 0
+		d.cloud.mu.Lock()
+		d.cloud.journal.write(c.entry)
+		d.cloud.mu.Unlock()
 		<-c.r.Context().Done()
 		panic("hang")
 	}
