@@ -101,7 +101,7 @@ const tests = {
 		const byTag = await ask("DescribeAutoScalingGroups",
 			{Filters: [{Name: "tag:eks:nodegroup-name", Values: ["p5"]}, {Name: "tag-key", Values: ["eks:cluster-name"]}]});
 		assert.deepEqual(byTag.AutoScalingGroups.map(g => g.AutoScalingGroupName), [await asgOf("p5")]);
-		const {Tags} = await ask("DescribeTags", {Filters: [{Name: "key", Values: ["k8s.io/cluster-autoscaler/enabled"]}]});
+		const {Tags} = await ask("DescribeTags", {Filters: [{Name: "key", Values: ["team"]}]});
 		assert.deepEqual(Tags.map(t => t.ResourceId), ["own-asg"]);
 		assert.deepEqual((await ask("DescribeAutoScalingGroups", {AutoScalingGroupNames: ["none"]})).AutoScalingGroups, []);
 		await refused(ask("DescribeAutoScalingGroups", {Filters: [{Name: "colour", Values: ["red"]}]}), "ValidationError", 400);

@@ -110,6 +110,7 @@ func (e *eksConfig) tags() map[string]string {
 	if !e.Bare {
 		all["eks:cluster-name"], all["eks:nodegroup-name"] = e.Cluster, e.Nodegroup
 		all["kubernetes.io/cluster/"+e.Cluster] = "owned"
+		all["k8s.io/cluster-autoscaler/enabled"], all["k8s.io/cluster-autoscaler/"+e.Cluster] = "true", "owned"
 	}
 	for key, value := range e.Tags {
 		all[key] = value

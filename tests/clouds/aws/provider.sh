@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Our provider eks against the rig's AWS account over HTTPS, with each kind of credentials; then every request that it sent by
+# botocore's models and signer.
+#   provider.sh DRIVE          DRIVE is built of tests/clouds/drive.c
+# Skips (exit 77) without Go or python3 with venv; with CI=true that is a failure. KEEP=DIR keeps the journal.
+set -euo pipefail
+. tests/clouds/aws/cloud.sh
+
+packages=$(python_packages)
+start_aws tests/clouds/aws/config.json --speed 200
+python3 -B tests/clouds/aws/provider.py "$1" credentials
+lines=$(wc -l <"$WIRE")
+python3 -B tests/clouds/aws/provider.py "$1" calls
+head -n "$lines" "$WIRE" >"$FOLDER/credentials.wire"
+tail -n "+$((lines + 1))" "$WIRE" >"$FOLDER/calls.wire"
+check=("$packages/venv/bin/python" -B tests/clouds/aws/wire.py)
+"${check[@]}" --testing "$FOLDER/credentials.wire" AssumeRoleWithWebIdentity GetCallerIdentity
+"${check[@]}" "$FOLDER/calls.wire" DescribeNodegroup DescribeAutoScalingGroups DescribeScalingActivities DescribeWarmPool \
+	SetDesiredCapacity SetInstanceProtection TerminateInstanceInAutoScalingGroup PutWarmPool LaunchInstances
