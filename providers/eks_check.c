@@ -32,14 +32,14 @@ static void ask_update(struct exchange *x, struct buf *out)
 static void ask_group(struct exchange *x, struct buf *out)
 {
 	if (x->group)
-		eks_describe_group(x->group, out);
+		eks_describe_groups(&x->group, 1, out);
 	else
 		eks_find_group(x->settings.tags, x->settings.tag_count, out);
 }
 
 static void ask_activities(struct exchange *x, struct buf *out)
 {
-	eks_describe_activities(x->group, out);
+	eks_describe_activities(x->group, 1, out);
 }
 
 static void ask_pool(struct exchange *x, struct buf *out)
@@ -144,6 +144,46 @@ static const struct probe probes[] = {
 };
 enum { PROBES = sizeof probes / sizeof *probes };
 
+static void add(struct exchange *x, const struct probe *p, enum permission_state state, const char *message)
+{
+	x->call->permissions[x->call->permission_count++] =
+		(struct permission){ p->action, p->purpose, state,
+				     arena_strdup(&x->call->arena, message, strlen(message)) };
+}
+
+static bool applies(const struct exchange *x, const struct probe *p)
+{
+	bool has_nodegroup = x->settings.cluster && x->settings.nodegroup;
+
+	return (!p->needs_nodegroup || has_nodegroup) &&
+	       (!p->needs_launch || x->settings.launch == EKS_LAUNCH_INSTANCES) && (!p->needs_group || x->group) &&
+	       (p->write != ask_group || x->group || x->settings.tag_count);
+}
+
+static bool can_be_asked(const struct exchange *x, const struct probe *p)
+{
+	return x->group || !(p->needs_group || (p->write == ask_group && !x->settings.tag_count));
+}
+
+/* To the next probe that can be asked. */
+static void skip(struct exchange *x)
+{
+	for (; x->probe_at < PROBES; x->probe_at++) {
+		const struct probe *p = &probes[x->probe_at];
+		if (!applies(x, p))
+			continue;
+		if (can_be_asked(x, p))
+			return;
+		add(x, p, PERMISSION_UNKNOWN, "the Auto Scaling group is not known, so this could not be asked");
+	}
+}
+
+static void note(struct exchange *x, enum permission_state state, const char *message)
+{
+	add(x, &probes[x->probe_at++], state, message);
+	skip(x);
+}
+
 static bool identity_is_due(const struct exchange *x)
 {
 	return !x->call->identity;
@@ -165,6 +205,8 @@ static bool identity_read(struct exchange *x, struct error *e)
 	struct arena *a = &x->call->arena;
 
 	x->call->permissions = arena_array(a, struct permission, PROBES);
+	x->group = x->settings.auto_scaling_group;
+	skip(x);
 	return eks_read_identity(x->request.response, x->request.response_len, a, &x->call->identity, e);
 }
 
@@ -172,27 +214,13 @@ const struct step eks_step_identity = {
 	.name = "GetCallerIdentity", .is_due = identity_is_due, .write = identity_write, .read = identity_read
 };
 
-static bool applies(const struct exchange *x, const struct probe *p)
-{
-	bool has_nodegroup = x->settings.cluster && x->settings.nodegroup;
-
-	return (!p->needs_nodegroup || has_nodegroup) &&
-	       (!p->needs_launch || x->settings.launch == EKS_LAUNCH_INSTANCES) && (!p->needs_group || x->group) &&
-	       (p->write != ask_group || x->group || x->settings.tag_count);
-}
-
 static bool probe_is_due(const struct exchange *x)
 {
-	for (size_t i = x->probe_at; i < PROBES; i++)
-		if (applies(x, &probes[i]))
-			return true;
-	return false;
+	return x->probe_at < PROBES;
 }
 
 static void probe_write(struct exchange *x)
 {
-	while (!applies(x, &probes[x->probe_at]))
-		x->probe_at++;
 	const struct probe *p = &probes[x->probe_at];
 	x->request.service = p->service;
 	x->request.method = p->is_get ? "GET" : "POST";
@@ -208,15 +236,6 @@ static void probe_write(struct exchange *x)
 		p->write(x, &x->body);
 	}
 	x->request.body = p->is_get ? NULL : "";
-}
-
-static void note(struct exchange *x, enum permission_state state, const char *message)
-{
-	const struct probe *p = &probes[x->probe_at++];
-
-	x->call->permissions[x->call->permission_count++] =
-		(struct permission){ p->action, p->purpose, state,
-				     arena_strdup(&x->call->arena, message, strlen(message)) };
 }
 
 /* What these answers tell of the group serves the probes that follow. */

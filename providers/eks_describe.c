@@ -142,14 +142,14 @@ static int by_number(const void *left, const void *right)
 
 /*
  * Auto Scaling tries again by itself, and now and then succeeds at the very moment when somebody gives up. So a failed
- * launch counts when machines are still missing, seen now, and it is old enough that an earlier look would have found
- * them missing, too. That needs no memory of the earlier look: the activity's age is it.
+ * launch counts when machines are still missing now and were before: an earlier look read it, too, or it is old enough
+ * that one would have (after a restart).
  */
 static bool has_settled(const struct eks_seen *s, const struct launch_failure *f)
 {
 	millis age = s->now - f->at;
 
-	return age >= EKS_FAILURE_SETTLES || age < -MINUTE; /* clocks apart: no way to tell */
+	return f->id <= s->told_before || age >= EKS_FAILURE_SETTLES;
 }
 
 static void add_failures(const struct eks_seen *s, struct arena *a, struct group_description *out)

@@ -2,7 +2,7 @@
 #pragma once
 #include "providers/eks_answer.h"
 
-/* A failed launch is believed when what it left open still is as long after it as two looks lie apart. */
+/* A failed launch is believed when what it left open still is so long after it, or was at an earlier look. */
 #define EKS_FAILURE_SETTLES (15 * SECOND)
 
 struct eks_seen {
@@ -12,7 +12,8 @@ struct eks_seen {
 	size_t pool_count;
 	const struct eks_activity *activities;
 	size_t activity_count;
-	millis now; /* as AWS's clock says */
+	millis now;	     /* as AWS's clock says */
+	int64_t told_before; /* number of the newest failure that an earlier look read; 0: none did */
 	bool was_pool_denied;
 	enum eks_warm_pool warm_pool; /* how it is sized, or to be made */
 };
@@ -33,6 +34,7 @@ bool eks_pool_is_nodegroups(const struct eks_seen *s);
 /* abilities and the sentence on what is lacking. */
 unsigned eks_abilities(const struct eks_seen *s, const char **lacks);
 
+int64_t eks_newest_failure(const struct eks_activity *items, size_t count); /* its number, 0 without */
 /* Of a launch that failed; false: it says nothing of one. */
 bool eks_read_failure(const struct eks_activity *y, struct arena *a, struct launch_failure *out);
 /* By text, as activities and LaunchInstances tell; back_off may be NULL. */

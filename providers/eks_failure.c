@@ -76,14 +76,33 @@ static int64_t number_of(const struct eks_activity *y, millis at)
 	return at * 1024 + (int64_t)(hash % 1024);
 }
 
+static millis time_of(const struct eks_activity *y)
+{
+	return y->ended_at > 0 ? y->ended_at : y->started_at;
+}
+
+static bool is_failed_launch(const struct eks_activity *y)
+{
+	return strcmp(y->status, "Failed") == 0 && strncasecmp(y->description, "Launching", 9) == 0 && time_of(y) > 0 &&
+	       time_of(y) <= INT64_MAX / 2048;
+}
+
+int64_t eks_newest_failure(const struct eks_activity *items, size_t count)
+{
+	int64_t newest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (is_failed_launch(&items[i]) && number_of(&items[i], time_of(&items[i])) > newest)
+			newest = number_of(&items[i], time_of(&items[i]));
+	return newest;
+}
+
 bool eks_read_failure(const struct eks_activity *y, struct arena *a, struct launch_failure *out)
 {
-	millis at = y->ended_at > 0 ? y->ended_at : y->started_at;
+	millis at = time_of(y), back_off;
 	const char *text = *y->message ? y->message : y->description;
-	millis back_off;
 
-	if (strcmp(y->status, "Failed") != 0 || strncasecmp(y->description, "Launching", 9) != 0 || at < 0 ||
-	    at > INT64_MAX / 2048)
+	if (!is_failed_launch(y))
 		return false;
 	enum error_kind kind = eks_failure_kind(y->description, y->message, &back_off);
 	*out = (struct launch_failure){ .id = number_of(y, at),

@@ -16,6 +16,7 @@ struct entry {
 	struct eks_nodegroup nodegroup;
 	struct error refusal; /* ERROR_NONE: found */
 	millis until;
+	int64_t newest_failure;
 };
 
 struct eks_lookup {
@@ -84,22 +85,16 @@ enum eks_known eks_lookup_find(const struct eks_lookup *l, const char *settings,
 	return EKS_UNKNOWN;
 }
 
-void eks_lookup_forget(struct eks_lookup *l, const char *settings)
+/* A group for each settings text of the manifest: few, and kept until the end. */
+static struct entry *entry_of(struct eks_lookup *l, const char *settings)
 {
-	for (struct entry **at = &l->entries; *at; at = &(*at)->next)
-		if (strcmp((*at)->settings, settings) == 0) {
-			struct entry *gone = *at;
-			*at = gone->next;
-			release(gone);
-			return;
-		}
-}
+	struct entry *n = l->entries;
 
-static struct entry *add(struct eks_lookup *l, const char *settings)
-{
-	struct entry *n = calloc(1, sizeof *n);
-
-	eks_lookup_forget(l, settings);
+	while (n && strcmp(n->settings, settings) != 0)
+		n = n->next;
+	if (n)
+		return n;
+	n = calloc(1, sizeof *n);
 	if (!n || !(n->settings = strdup(settings)))
 		abort();
 	n->next = l->entries;
@@ -107,9 +102,32 @@ static struct entry *add(struct eks_lookup *l, const char *settings)
 	return n;
 }
 
+static struct entry *emptied(struct entry *n)
+{
+	arena_release(&n->arena);
+	n->nodegroup = (struct eks_nodegroup){ 0 };
+	n->refusal = (struct error){ 0 };
+	n->until = 0;
+	return n;
+}
+
+void eks_lookup_forget(struct eks_lookup *l, const char *settings)
+{
+	emptied(entry_of(l, settings));
+}
+
+int64_t eks_lookup_see(struct eks_lookup *l, const char *settings, int64_t newest)
+{
+	struct entry *n = entry_of(l, settings);
+	int64_t before = n->newest_failure;
+
+	n->newest_failure = newest;
+	return before;
+}
+
 void eks_lookup_keep(struct eks_lookup *l, const char *settings, millis now, const struct eks_nodegroup *n)
 {
-	struct entry *entry = add(l, settings);
+	struct entry *entry = emptied(entry_of(l, settings));
 	millis jitter = (millis)(random_next(&l->random) % (uint64_t)(MOST_JITTER - LEAST_JITTER));
 
 	entry->nodegroup = copy_nodegroup(&entry->arena, n);
@@ -120,7 +138,7 @@ void eks_lookup_keep_refusal(struct eks_lookup *l, const char *settings, millis 
 {
 	if (e->kind != ERROR_NOT_FOUND && e->kind != ERROR_AUTH && e->kind != ERROR_INVALID)
 		return;
-	struct entry *entry = add(l, settings);
+	struct entry *entry = emptied(entry_of(l, settings));
 	entry->refusal = *e;
 	entry->until = now + REFUSAL_KEPT;
 }

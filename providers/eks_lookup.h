@@ -1,7 +1,7 @@
 /*
  * Which Auto Scaling group belongs to which settings, remembered for some
  * minutes so that EKS is not asked at every look; so is that there is none,
- * for less long.
+ * for less long. Nothing depends on it: without it, more is asked.
  */
 #pragma once
 #include "base/millis.h"
@@ -21,3 +21,5 @@ void eks_lookup_keep(struct eks_lookup *l, const char *settings, millis now, con
 /* Kept only where asking again soon would not help. */
 void eks_lookup_keep_refusal(struct eks_lookup *l, const char *settings, millis now, const struct error *e);
 void eks_lookup_forget(struct eks_lookup *l, const char *settings);
+/* Keeps the number of the newest failed launch that a look at these settings read; returns that of the look before. */
+int64_t eks_lookup_see(struct eks_lookup *l, const char *settings, int64_t newest);

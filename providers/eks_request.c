@@ -46,10 +46,11 @@ static void begin(const char *action, const char *group, struct buf *out)
 		aws_form_text("AutoScalingGroupName", group, out);
 }
 
-void eks_describe_group(const char *group, struct buf *out)
+void eks_describe_groups(const char *const *groups, size_t count, struct buf *out)
 {
 	begin("DescribeAutoScalingGroups", NULL, out);
-	aws_form_member("AutoScalingGroupNames", 0, group, out);
+	for (size_t i = 0; i < count; i++)
+		aws_form_member("AutoScalingGroupNames", i, groups[i], out);
 	aws_form_bool("IncludeInstances", true, out);
 	aws_form_int("MaxRecords", 100, out);
 }
@@ -77,10 +78,10 @@ void eks_describe_pool(const char *group, const char *page, struct buf *out)
 		aws_form_text("NextToken", page, out);
 }
 
-void eks_describe_activities(const char *group, struct buf *out)
+void eks_describe_activities(const char *group, int most, struct buf *out)
 {
 	begin("DescribeScalingActivities", group, out);
-	aws_form_int("MaxRecords", 100, out);
+	aws_form_int("MaxRecords", most, out);
 }
 
 void eks_set_size(const char *group, int64_t desired, struct buf *out)

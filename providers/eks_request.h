@@ -20,10 +20,10 @@ struct eks_pool_size {
 void eks_config_body(const struct eks_pool_size *size, const char *token, struct buf *out);
 
 /* Auto Scaling. */
-void eks_describe_group(const char *group, struct buf *out);
+void eks_describe_groups(const char *const *groups, size_t count, struct buf *out);
 void eks_find_group(const struct eks_tag *tags, size_t count, struct buf *out);
 void eks_describe_pool(const char *group, const char *page, struct buf *out); /* page NULL: the first */
-void eks_describe_activities(const char *group, struct buf *out);
+void eks_describe_activities(const char *group, int most, struct buf *out);   /* the newest */
 void eks_set_size(const char *group, int64_t desired, struct buf *out);
 void eks_terminate(const char *id, struct buf *out);
 void eks_protect(const char *group, const char *const *ids, size_t count, bool is_protected, struct buf *out);

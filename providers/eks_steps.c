@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { ACTIVITIES_MOST = 100 };
+
 static void ask(struct exchange *x, enum aws_service service, const char *method)
 {
 	x->request.service = service;
@@ -109,7 +111,7 @@ static bool group_is_due(const struct exchange *x)
 static void group_write(struct exchange *x)
 {
 	ask_scaling(x);
-	eks_describe_group(x->group, &x->body);
+	eks_describe_groups(&x->group, 1, &x->body);
 }
 
 static bool group_read(struct exchange *x, struct error *e)
@@ -199,7 +201,7 @@ static bool activities_are_due(const struct exchange *x)
 static void activities_write(struct exchange *x)
 {
 	ask_scaling(x);
-	eks_describe_activities(x->group, &x->body);
+	eks_describe_activities(x->group, ACTIVITIES_MOST, &x->body);
 }
 
 static bool activities_read(struct exchange *x, struct error *e)
@@ -211,6 +213,8 @@ static bool activities_read(struct exchange *x, struct error *e)
 	x->seen.activities = list.items;
 	x->seen.activity_count = list.count;
 	x->are_activities_read = true;
+	x->seen.told_before =
+		eks_lookup_see(x->provider->lookup, x->call->settings, eks_newest_failure(list.items, list.count));
 	return true;
 }
 
