@@ -1,13 +1,17 @@
 /* What we send: equal to what the official SDK sends, and known to the services' models by every name. */
+#include "base/file.h"
+#include "base/json.h"
 #include "providers/eks_request.h"
+#include "tests/unit/providers/contract.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
-
-#include "tests/unit/providers/contract.h"
 
 static const struct eks_settings c1 = { .cluster = "c1", .nodegroup = "ng1", .region = "us-west-2" };
 static const char *const groups[] = { "eks-ng1-abc", "b" }, *const ids[] = { "i-0abc", "i-0def" };
@@ -63,12 +67,12 @@ static const struct {
 	const char *model;
 	void (*write)(struct buf *out);
 } forms[] = {
-	{ 5, "aws/autoscaling.json", write_groups },	    { 6, "aws/autoscaling.json", write_size },
-	{ 7, "aws/autoscaling.json", write_terminate },	    { 8, "aws/autoscaling.json", write_activities },
-	{ 9, "aws/autoscaling.json", write_protect },	    { 10, "aws/autoscaling.json", write_pool },
+	{ 5, "aws/autoscaling.json", write_groups },	     { 6, "aws/autoscaling.json", write_size },
+	{ 7, "aws/autoscaling.json", write_terminate },	     { 8, "aws/autoscaling.json", write_activities },
+	{ 9, "aws/autoscaling.json", write_protect },	     { 10, "aws/autoscaling.json", write_pool },
 	{ 11, "aws/autoscaling.json", write_describe_pool }, { 14, "aws/autoscaling.json", write_launch },
-	{ 0, "aws/autoscaling.json", write_pool_page },	    { 0, "aws/autoscaling.json", write_find },
-	{ 0, "aws/autoscaling.json", write_release },	    { 0, "aws/sts.json", eks_caller_identity },
+	{ 0, "aws/autoscaling.json", write_pool_page },	     { 0, "aws/autoscaling.json", write_find },
+	{ 0, "aws/autoscaling.json", write_release },	     { 0, "aws/sts.json", eks_caller_identity },
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -275,9 +279,10 @@ static void the_body_of_a_change_is_known_to_the_model(void **state)
 	if (!contract_read(&model, "aws/eks.json"))
 		skip();
 	eks_config_body(&(struct eks_pool_size){ 0, 7, "Stopped", true }, "token \"1\"", &body);
-	assert_string_equal(body.text, "{\"warmPoolConfig\":{\"enabled\":true,\"minSize\":0,\"maxGroupPreparedCapacity\":7,"
-				       "\"poolState\":\"Stopped\",\"reuseOnScaleIn\":true},\"clientRequestToken\":"
-				       "\"token \\\"1\\\"\"}");
+	assert_string_equal(body.text,
+			    "{\"warmPoolConfig\":{\"enabled\":true,\"minSize\":0,\"maxGroupPreparedCapacity\":7,"
+			    "\"poolState\":\"Stopped\",\"reuseOnScaleIn\":true},\"clientRequestToken\":"
+			    "\"token \\\"1\\\"\"}");
 	struct json *j = json_open("body", on_member, &model);
 	assert_true(json_feed(j, body.text, body.len, &e) && json_finish(j, &e));
 	json_close(j);
