@@ -72,7 +72,7 @@ class Driver {
 	}
 	// The description once nothing is under way any more.
 	async settled(more = {}) {
-		for (let i = 0; i < 200; i++) {
+		for (let i = 0; i < 600; i++) {
 			const { description } = await this.ok("describe", { pending: this.pending, ...more });
 			if (!description.is_busy) return description;
 			await pause(100);
@@ -93,10 +93,12 @@ async function growAndRemove(d, before) {
 	assert.ok(identity.length > 0);
 	assert.deepEqual(permissions.filter((p) => p.state !== "granted"), []);
 	assert.equal((await d.settled()).desired, before);
+	const slow = await fault({ group: d.pool, fault: "slow-start", value: 6 }); // it is still going on when we look
 	const grown = await d.ok("grow", { desired: before + 2 });
 	assert.ok(grown.operation.startsWith("https://"), grown.operation);
 	assert.equal((await d.ok("describe", { pending: grown.operation })).description.is_busy, true);
 	await d.refused("conflict", "", "grow", { desired: before + 3 });
+	await clear(slow);
 	const up = await d.settled();
 	assert.equal(up.desired, before + 2);
 	assert.equal(up.machines.length, before + 2);
@@ -185,7 +187,7 @@ const tests = {
 		await growAndRemove(d, 2);
 		await clear(gone);
 		await fault({ group: "spot1", fault: "spot-loss", value: 1 });
-		for (let i = 0; i < 100 && (await cloud("spot1")).machines.length > 2; i++) await pause(100);
+		for (let i = 0; i < 300 && (await cloud("spot1")).machines.length > 2; i++) await pause(100);
 		assert.equal((await d.settled()).desired, 2);
 		await d.end();
 	},
@@ -218,10 +220,12 @@ const tests = {
 		const ids = await d.ids();
 		await d.ok("remove", { ids: ids.slice(0, 2) });
 		assert.equal((await d.settled()).desired, 3);
+		const slow = await fault({ group: "whole1", fault: "slow-start", value: 6 });
 		const begun = await d.ok("grow", { desired: 4 });
 		const successor = new Driver("certificate", "whole1"); // a restart: only the operation's name is left
 		successor.pending = begun.operation;
 		assert.equal((await successor.ok("describe", { pending: begun.operation })).description.is_busy, true);
+		await clear(slow);
 		assert.equal((await successor.settled()).desired, 4);
 		await successor.end();
 		const foreign = await fault({ group: "whole1", fault: "foreign-operation-url", count: 1 });
