@@ -164,6 +164,7 @@ static enum late_cause cause_of_limit(int64_t limit)
 	case LIMIT_BUDGET:
 		return LATE_BUDGET;
 	case LIMIT_RATE:
+	case LIMIT_GROWTH:
 		return LATE_RATE;
 	case LIMIT_STALE:
 		return LATE_STALE;

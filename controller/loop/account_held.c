@@ -63,8 +63,8 @@ static bool is_unused(const struct controller *c, const struct pod *p, struct ar
 	if (p->state != POD_READY || p->pool < 0 || (size_t)p->pool >= fleet_of(c)->pool_count ||
 	    !c->pools[p->pool].source)
 		return false;
-	return source_in_flight(c->pools[p->pool].source, pod_key(p, scratch), &in_flight, &age) &&
-	       age < READ_LATELY && in_flight == 0;
+	return source_in_flight(c->pools[p->pool].source, pod_key(p, scratch), &in_flight, &age) && age < READ_LATELY &&
+	       in_flight == 0;
 }
 
 static void look_at(struct account *a, struct controller *c, const struct pod *p, struct arena *scratch)

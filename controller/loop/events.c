@@ -197,6 +197,8 @@ static const char *limit_reason(int64_t limit)
 		return "LimitedByStockOut";
 	case LIMIT_QUOTA:
 		return "LimitedByQuota";
+	case LIMIT_GROWTH:
+		return "LimitedByGrowth";
 	default:
 		return NULL;
 	}

@@ -7,8 +7,6 @@
 
 #include "controller/loop/node_group_parts.h"
 
-#include <string.h>
-
 enum { POSITIONS_MOST = 64 };
 
 static int64_t price_of_replica(const struct controller *c, size_t pool, size_t position)
@@ -60,11 +58,6 @@ static bool is_free(const struct controller *c, size_t pool, size_t position)
 	       plan->groups[position].blocked_until <= clock_now(c->clock);
 }
 
-static bool shares_budget(const struct pool_spec *a, const struct pool_spec *b)
-{
-	return a == b || (a->budget_name[0] && !strcmp(a->budget_name, b->budget_name));
-}
-
 /* What the budget leaves once the refused ones are taken off; INT64_MAX without one. */
 static int64_t money_left(const struct controller *c, size_t pool)
 {
@@ -74,7 +67,7 @@ static int64_t money_left(const struct controller *c, size_t pool)
 	if (left <= 0)
 		return INT64_MAX;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (shares_budget(spec, &fleet_of(c)->pools[i]))
+		if (money_is_shared(spec, &fleet_of(c)->pools[i]))
 			left += c->pools[i].fallen_price - c->plan.pools[i].decision.dollars_per_hour;
 	return left;
 }

@@ -200,6 +200,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .changed = act_soon,
 					     .called = called,
 					     .refused = fall_back_note,
+					     .affordable = money_affordable,
 					     .user = c };
 	c->starts.heard = heard;
 	c->starts.user = c;

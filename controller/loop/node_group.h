@@ -27,6 +27,16 @@ struct removal {
 	int tries;	  /* asked for, and left alone */
 };
 
+/* Machines bought of late: a level that runs out within GROWTH_SPAN. */
+#define GROWTH_SPAN  (5 * MINUTE)
+#define GROWTH_LEAST 8
+struct growth {
+	int64_t level_milli;
+	millis at;	   /* clock_mono */
+	int64_t held;	   /* machines that were not bought for it or at the last clamp, since the process started */
+	millis held_until; /* clock_mono; after that it is no news any more */
+};
+
 /* What all groups of one controller share. */
 struct group_context {
 	struct loop *loop;
@@ -46,6 +56,8 @@ struct group_context {
 	void (*changed)(void *user);
 	/* A call that changes the cloud is over; it was begun at `from`. May be NULL. */
 	void (*called)(void *user, const struct node_group *g, const struct provider_call *c, millis from);
+	/* Machines more that the budgets in force allow for the group beside what is asked for everywhere. */
+	int64_t (*affordable)(void *user, size_t group);
 	/* A start was refused for want of machines: other groups may have some, and with ERROR_NONE this one, too. */
 	void (*refused)(void *user, const struct start *s, enum error_kind why);
 	void *user;
@@ -122,7 +134,8 @@ struct node_group {
 	struct throttle *throttle;
 	millis look_began, change_began; /* loop time */
 	bool lacks_standby;		 /* as the policy knows it */
-	int64_t resized;		 /* times that others changed the size, since the process started */
+	struct growth growth;
+	int64_t resized; /* times that others changed the size, since the process started */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
 	struct timer timer;

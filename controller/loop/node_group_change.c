@@ -254,10 +254,18 @@ static void begin(struct node_group *g, enum provider_verb verb, int64_t desired
 
 static void begin_size(struct node_group *g, enum provider_verb verb, int64_t desired)
 {
-	int64_t present = verb == PROVIDER_STANDBY ? g->believed.standby : g->believed.desired;
+	bool is_standby = verb == PROVIDER_STANDBY;
+	int64_t present = is_standby ? g->believed.standby : g->believed.desired;
+	int64_t allowed = gate_clamp(g, verb, desired), over = desired - allowed;
 
-	g->operation.change = desired - present;
-	begin(g, verb, desired);
+	if (over > 0) {
+		sizes_refuse(g, is_standby, over, ERROR_QUOTA);
+		*(is_standby ? &g->standby_wanted : &g->wanted) -= over;
+	}
+	if (over > 0 && allowed <= (is_standby ? g->seen.standby : g->seen.desired))
+		return;
+	g->operation.change = allowed - present;
+	begin(g, verb, allowed);
 }
 
 static void begin_removals(struct node_group *g, enum provider_verb verb)
@@ -301,15 +309,15 @@ static bool begin_cancel(struct node_group *g)
 static void begin_next(struct node_group *g)
 {
 	int64_t desired = g->wanted + removals_counted(g);
-	int64_t most = sizes_most(g), standby = g->standby_wanted - removals_to_standby(g);
+	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	enum provider_verb verb;
 
 	if (removals_due(g, &verb))
 		begin_removals(g, verb);
 	else if (begin_cancel(g))
 		return;
-	else if (desired > g->seen.desired && most > g->seen.desired)
-		begin_size(g, PROVIDER_GROW, desired < most ? desired : most);
+	else if (desired > g->seen.desired)
+		begin_size(g, PROVIDER_GROW, desired);
 	else if (standby != g->seen.standby && standby >= 0 && node_group_can(g, PROVIDER_HAS_STANDBY))
 		begin_size(g, PROVIDER_STANDBY, standby);
 }

@@ -49,6 +49,13 @@ void group_call_failed(struct node_group *g, const struct provider_call *c);
 /* Looks after so long, in the world's time. */
 void node_group_plan_look(struct node_group *g, millis after);
 
+/* node_group_gate.c: what stands between any wish and the cloud */
+/* Machines that may be bought now of so many. */
+int64_t gate_growth(struct node_group *g, int64_t machines);
+/* The size that may be asked for at the very last: by the manifest in force, the cloud's own bounds, and the budgets.
+ */
+int64_t gate_clamp(struct node_group *g, enum provider_verb verb, int64_t desired);
+
 /* node_group_ongoing.c */
 /* The change under way was answered, and goes on under that name. */
 void ongoing_begin(struct node_group *g, const char *name);

@@ -251,6 +251,7 @@ int64_t node_group_grow(struct node_group *g, int64_t machines)
 		machines = room;
 	if (machines <= 0)
 		return 0;
+	machines = gate_growth(g, machines);
 	g->wanted += machines;
 	return machines;
 }

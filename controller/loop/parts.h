@@ -232,6 +232,10 @@ void fall_back_forget(struct controller *c); /* a new decision knows of it */
 /* interrupted.c: nodes whose machine the cloud will take are emptied, and what served there is replaced */
 void interrupted_drive(struct controller *c);
 
+/* money.c: machines more of the group, negative when there are too many; INT64_MAX without a budget */
+int64_t money_affordable(void *user, size_t group);
+bool money_is_shared(const struct pool_spec *a, const struct pool_spec *b); /* one budget */
+
 /* intents.c: purchases of an earlier life. What became of them shows in the group's description, which is the truth;
  * what still goes on is waited for. */
 bool intents_adopt(struct controller *c, struct error *e) MUST_USE;

@@ -149,6 +149,34 @@ static const char *gpu_memory(const struct controller *c, size_t pool, struct ar
 	return NULL;
 }
 
+static const char *missing_ability(const struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++)
+		if (c->published_groups[spec->groups[i]].lacks)
+			return c->published_groups[spec->groups[i]].lacks;
+	return NULL;
+}
+
+static const char *held_growth(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	char text[320];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *g = &c->published_groups[spec->groups[i]];
+		if (!g->is_growth_held)
+			continue;
+		snprintf(text, sizeof text,
+			 "more machines were about to be bought in node group %s than it may have, or than may be "
+			 "bought in five minutes; %lld were not: see growth-held in the log, and preheat explain",
+			 fleet_of(c)->groups[spec->groups[i]].name, (long long)g->growth_held);
+		return keep(a, text);
+	}
+	return NULL;
+}
+
 void problems_find(const struct controller *c, size_t pool, const char *out[PROBLEM_COUNT], struct arena *a)
 {
 	out[PROBLEM_LOAD_SLOW] = slow_load(c, pool, a);
@@ -157,4 +185,6 @@ void problems_find(const struct controller *c, size_t pool, const char *out[PROB
 	out[PROBLEM_FRAGMENTED] = fragments(c, pool, a);
 	out[PROBLEM_BATCH_HOLDS] = batch_holds(c, pool, a);
 	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
+	out[PROBLEM_ABILITY] = missing_ability(c, pool);
+	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 }

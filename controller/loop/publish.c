@@ -101,11 +101,34 @@ static int64_t foreign_nodes(const struct controller *c, size_t group, struct ar
 	return foreign;
 }
 
+/* What its provider could and the group cannot, as far as the manifest asks for it. */
+static const char *lack_of(const struct node_group *g, struct arena *a)
+{
+	unsigned asked = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
+	char text[512];
+
+	if (group_spec_of(g)->standby_max_nodes)
+		asked |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
+	if (!g->is_known || !(g->ops->abilities & asked & ~g->seen.abilities))
+		return NULL;
+	snprintf(text, sizeof text, "node group %s: %s", group_spec_of(g)->name,
+		 g->seen.lacks && *g->seen.lacks ? g->seen.lacks : "it cannot do all that its provider can");
+	return arena_strdup(a, text, strlen(text));
+}
+
 static void show_group(struct controller *c, size_t i, struct arena *a)
 {
 	const struct node_group *g = &c->groups[i];
 
+	millis mono = clock_mono(c->clock), wait = throttle_wait(g->throttle, loop_now(c->loop));
+
 	c->published_groups[i] = (struct published_group){
+		.resized = g->resized,
+		.growth_held = g->growth.held,
+		.is_growth_held = g->growth.held_until > mono,
+		.out_of_stock = (int64_t)offerings_blocked(&g->offerings, mono),
+		.throttled_until = wait > 0 ? clock_now(c->clock) + wait * c->clock->speed : 0,
+		.lacks = lack_of(g, a),
 		.is_described = g->is_known,
 		.described_at = g->is_known ? clock_now(c->clock) - (clock_mono(c->clock) - g->described_at) : 0,
 		.desired = g->seen.desired,
@@ -334,10 +357,10 @@ void publish(struct controller *c)
 	p->plan = leads && c->has_decided ? &c->plan : NULL;
 	p->pools = leads && c->has_decided ? c->published_pools : NULL;
 	p->groups = leads && c->has_decided ? c->published_groups : NULL;
-	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->pool_count; i++)
-		show_pool(c, i, a);
 	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->group_count; i++)
 		show_group(c, i, a);
+	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->pool_count; i++)
+		show_pool(c, i, a);
 	show_watches(c, a);
 	p->provider_calls = provider_calls(c, a);
 	p->api_calls = api_calls(c, a);

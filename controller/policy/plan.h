@@ -36,6 +36,7 @@ enum limit {
 	LIMIT_GANG,	  /* all nodes of a gang or none */
 	LIMIT_OBSERVE,	  /* the pool is only watched */
 	LIMIT_PAUSED,	  /* the pool is paused */
+	LIMIT_GROWTH,	  /* machines bought within five minutes */
 	LIMIT_COUNT
 };
 

@@ -74,6 +74,12 @@ static void write_described(struct metric_sink *s)
 			sample(s, i, (struct metric_label){ 0 }, s->shown->groups[i].described_at, 3);
 }
 
+static void write_throttled(struct metric_sink *s)
+{
+	for (size_t i = 0; s->shown->groups && i < group_count(s); i++)
+		sample(s, i, (struct metric_label){ 0 }, s->shown->groups[i].throttled_until, 3);
+}
+
 static void write_error(struct metric_sink *s)
 {
 	for (size_t i = 0; s->shown->groups && i < group_count(s); i++) {
@@ -110,6 +116,14 @@ static const struct metric rows[] = {
 	{ .name = "preheat_node_group_refusals", DECIDED(refusals), .help = "Refusals in a row." },
 	{ .name = "preheat_node_group_error", .labels = "group, provider, kind", .write = write_error,
 	  .help = "1 while the provider's last call for the group failed." },
+	{ .name = "preheat_node_group_foreign_size_changes_total", .type = METRIC_COUNTER, TOLD(resized),
+	  .help = "Times that somebody else changed the size." },
+	{ .name = "preheat_node_group_growth_held_nodes_total", .type = METRIC_COUNTER, TOLD(growth_held),
+	  .help = "Machines that were not bought although decided: a limit of the last resort held them. An alarm." },
+	{ .name = "preheat_node_group_out_of_stock", TOLD(out_of_stock),
+	  .help = "Zones and instance types of the group that a launch failed in, left alone until they are probed again." },
+	{ .name = "preheat_node_group_throttled_until_timestamp_seconds", .labels = "group, provider", .write = write_throttled,
+	  .help = "Until when the group's account is left alone after a throttled call; 0: it is not." },
 	{ .name = "preheat_node_group_described_timestamp_seconds", .labels = "group, provider", .write = write_described,
 	  .help = "When the provider told of the group last." },
 	{ .name = "preheat_node_group_foreign_nodes", .labels = "group, provider", .write = write_foreign,

@@ -14,6 +14,8 @@ static const struct {
 	[PROBLEM_NO_GROUP] = { "no-group", "NoMatchingNodeGroup" },
 	[PROBLEM_FRAGMENTED] = { "fragmented", "Fragmented" },
 	[PROBLEM_BATCH_HOLDS] = { "batch-holds", "BatchHoldsGPUs" },
+	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
+	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
 };
 
 int64_t figure_headroom_milli(const struct pool_decision *d)

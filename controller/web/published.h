@@ -55,6 +55,8 @@ enum pool_problem {
 	PROBLEM_NO_GROUP,     /* pods that no node group could ever satisfy */
 	PROBLEM_FRAGMENTED,   /* free GPUs stand apart: small and large models share a group */
 	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
+	PROBLEM_ABILITY,      /* a node group cannot do what the manifest asks of it */
+	PROBLEM_GROWTH,	      /* more machines were about to be bought than any traffic explains */
 	PROBLEM_COUNT
 };
 
@@ -103,7 +105,13 @@ struct published_group {
 	int64_t desired, standby; /* as the provider says */
 	struct error error;	  /* of the last call; ERROR_NONE: it went well */
 	millis error_at;
-	int64_t not_ours; /* nodes that carry another owner's mark and are left alone */
+	int64_t resized;	/* times that others changed its size */
+	int64_t growth_held;	/* machines that were not bought, whatever was decided: a limit of the last resort */
+	bool is_growth_held;	/* lately */
+	int64_t out_of_stock;	/* zones and instance types of it that a launch failed in, and that are left alone */
+	millis throttled_until; /* wall time until which its account is left alone; 0: it is not */
+	const char *lacks;	/* what it cannot do and is asked for, with the remedy; NULL: nothing */
+	int64_t not_ours;	/* nodes that carry another owner's mark and are left alone */
 };
 
 /* Its provider cannot be asked; a refusal is an answer. */

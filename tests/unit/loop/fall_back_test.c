@@ -214,6 +214,20 @@ static void a_pool_that_is_watched_keeps_what_will_be_taken(void **state)
 	assert_int_equal(change_count, 0);
 }
 
+static void budgets_count_what_is_asked_of_every_cloud(void **state)
+{
+	(void)state;
+	have_machine(2, "m1", MACHINE_RUNNING);
+	have_machine(2, "m2", MACHINE_RUNNING);
+	cloud_tells(c, 2);
+	assert_int_equal(money_affordable(c, 0), (10000 - 240) / 50);
+	((struct pool_spec *)(uintptr_t)&fleet_of(c)->pools[0])->budget_per_hour = 3000000;
+	assert_int_equal(money_affordable(c, 0), 1); /* 3.0 less 2 * 1.2 */
+	c->groups[0].wanted = 3;
+	assert_int_equal(money_affordable(c, 0), -2);
+	assert_int_equal(money_affordable(c, 2), -1);
+}
+
 static void other_failures_are_no_reason(void **state)
 {
 	(void)state;
@@ -234,6 +248,7 @@ int main(void)
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
 		TEST(a_pool_that_is_watched_keeps_what_will_be_taken),
+		TEST(budgets_count_what_is_asked_of_every_cloud),
 		TEST(other_failures_are_no_reason),
 	};
 

@@ -3,6 +3,7 @@
  * go on after the answer, throttled accounts, zones without stock, groups
  * that cannot do what their provider can.
  */
+#include "controller/loop/node_group_parts.h"
 #include "state/launch.h"
 #include "tests/unit/loop/played_group.h"
 
@@ -298,6 +299,73 @@ static void nobody_is_named_where_nobody_can_be(void **state)
 	assert_null(cloud.change);
 }
 
+/* Whatever is believed to be wished, by a state that makes no sense: the manifest in force has the last word. */
+static void nothing_above_max_is_ever_asked_for(void **state)
+{
+	struct stage_of_test *t = *state;
+	static const int64_t wished[] = { 9, 1000, INT64_MAX / 2 };
+
+	played_run(t, 2);
+	for (size_t i = 0; i < sizeof wished / sizeof *wished; i++) {
+		t->g.wanted = wished[i];
+		node_group_drive(&t->g);
+		played_expect(PROVIDER_GROW, 8);
+		assert_int_equal(t->g.wanted, 8);
+		played_answer(ERROR_AUTH);
+		cloud.look = NULL;
+		t->g.is_looking = false;
+	}
+	t->g.standby_wanted = 77;
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STANDBY, 4);
+	assert_true(t->g.growth.held > 1000);
+}
+
+static int64_t left;
+
+static int64_t affordable(void *user, size_t group)
+{
+	(void)user;
+	(void)group;
+	return left;
+}
+
+static void nothing_above_the_budget_is_ever_asked_for(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	t->context.affordable = affordable;
+	left = -2; /* of the six that are wished */
+	played_ask(t, 6);
+	played_expect(PROVIDER_GROW, 6);
+	assert_int_equal(starts.count, 4);
+	assert_int_equal(t->g.growth.held, 2);
+	played_answer(ERROR_AUTH);
+	cloud.look = NULL;
+	t->g.is_looking = false;
+	left = -100; /* what is there already is more than it allows: that is not ours to end here */
+	played_ask(t, 3);
+	assert_null(cloud.change);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(t->g.wanted, 2);
+}
+
+static void growth_is_bounded_within_five_minutes(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_look(t);
+	assert_int_equal(gate_growth(&t->g, 5), 5);
+	assert_int_equal(gate_growth(&t->g, 10), 7); /* the whole group once: eight and four standing by */
+	assert_int_equal(gate_growth(&t->g, 1), 0);
+	assert_int_equal(t->g.growth.held, 4);
+	clock_turn(&t->clock, GROWTH_SPAN / 2);
+	assert_int_equal(gate_growth(&t->g, 10), 6);
+	clock_turn(&t->clock, GROWTH_SPAN);
+	assert_int_equal(gate_growth(&t->g, 100), 12);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_set_up, played_tear_down)
 
 int main(void)
@@ -315,6 +383,9 @@ int main(void)
 		TEST(a_group_without_standby_is_told_and_left_without),
 		TEST(what_cannot_be_cancelled_is_left_to_come),
 		TEST(nobody_is_named_where_nobody_can_be),
+		TEST(nothing_above_max_is_ever_asked_for),
+		TEST(nothing_above_the_budget_is_ever_asked_for),
+		TEST(growth_is_bounded_within_five_minutes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
