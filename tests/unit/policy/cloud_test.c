@@ -127,8 +127,8 @@ static void growth_is_bounded_and_named(void **state)
 	(void)state;
 	toy_init(&t, 1);
 	t.groups[0].max_nodes = 200;
-	toy_begin(&t, 60);
-	t.demand = 50;
+	toy_begin(&t, 10);
+	t.demand = 8;
 	toy_run(&t, HOUR);
 	int64_t before = t.asked_cold;
 	t.demand = 500;
