@@ -97,6 +97,16 @@ func launchFailure(g *group, r *refusal) string {
 		others + "."
 }
 
+// lost notes an instance that EC2 took. Takes nil.
+func (a *autoscaling) lost(m *machine, at int64) {
+	if a == nil {
+		return
+	}
+	a.add(activity{Machine: m.ID, Description: "Terminating EC2 instance: " + m.ID, Cause: "At " + stamp(at) +
+		" an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped.",
+		Status: "Successful", Zone: m.Zone, Start: at, End: at, Progress: 100})
+}
+
 // cannot notes, once while it lasts, that only protected instances are left.
 func (a *autoscaling) cannot(now int64) {
 	const text = "Could not scale to desired capacity because all remaining instances are protected from scale-in."

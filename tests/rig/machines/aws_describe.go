@@ -272,7 +272,12 @@ func (d *awsDoor) activity(g *group, y *activity) xmlActivity {
 }
 
 func describeActivities(d *awsDoor, c *awsCall) (any, *awsError) {
-	ids := members(c.form, "ActivityIds")
+	ids, filters := members(c.form, "ActivityIds"), c.filters()
+	for name := range filters {
+		if name != "Status" {
+			return nil, bad("Filter type %s is not correct. Allowed Filter types here are: Status", name)
+		}
+	}
 	if c.form.Has("AutoScalingGroupName") {
 		if _, refusal := c.needGroup(d); refusal != nil {
 			return nil, refusal
@@ -284,7 +289,9 @@ func describeActivities(d *awsDoor, c *awsCall) (any, *awsError) {
 			continue
 		}
 		for i := range slices.Backward(g.Auto.Activities) {
-			if y := &g.Auto.Activities[i]; len(ids) == 0 || slices.Contains(ids, y.ID) {
+			y := &g.Auto.Activities[i]
+			if (len(ids) == 0 || slices.Contains(ids, y.ID)) &&
+				(filters["Status"] == nil || slices.Contains(filters["Status"], y.Status)) {
 				found = append(found, d.activity(g, y))
 			}
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/url"
 	"strings"
@@ -160,7 +161,7 @@ func (k *cloud) byInstance(id string) (*group, *machine) {
 // serve asks who it is and whether all is well today, and then does it.
 func (d *awsDoor) serve(w http.ResponseWriter, r *http.Request, c *awsCall, x *exchange) (lost bool, refusal *awsError) {
 	now := time.Now()
-	if refusal := d.spoiled(r, c); refusal != nil {
+	if refusal := d.spoiled(r, c, x); refusal != nil {
 		return false, refusal
 	}
 	if c.action != "AssumeRoleWithWebIdentity" {
@@ -216,12 +217,12 @@ func (d *awsDoor) note(c *awsCall, r *http.Request, refusal *awsError) {
 	k.journal.write(e)
 	k.dirty = true
 	if err := k.save(); err != nil {
-		fmt.Println(err)
+		log.Print(err)
 	}
 }
 
 // spoiled lets the faults of calls answer in the services' place.
-func (d *awsDoor) spoiled(r *http.Request, c *awsCall) *awsError {
+func (d *awsDoor) spoiled(r *http.Request, c *awsCall, x *exchange) *awsError {
 	k := d.cloud
 	k.mu.Lock()
 	var found *fault
@@ -248,6 +249,8 @@ func (d *awsDoor) spoiled(r *http.Request, c *awsCall) *awsError {
 		return &awsError{403, "ExpiredToken", "The security token included in the request is expired"}
 	case "hang":
 		<-r.Context().Done()
+		x.Note = "no answer"
+		d.log.write(x)
 		panic(http.ErrAbortHandler)
 	}
 	sleepReal(r.Context(), time.Duration(found.number(1000))*time.Millisecond)

@@ -246,6 +246,7 @@ func (k *cloud) pass(g *group, m *machine) bool {
 		if m.State == running && m.Goal == toRun {
 			g.Desired--
 			g.AKS.evicted()
+			g.Auto.lost(m, at)
 		}
 		m.enter(terminating, at, 0)
 		return true
