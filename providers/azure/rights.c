@@ -49,6 +49,11 @@ bool azure_rights_read(const char *text, size_t len, struct arena *a, struct azu
 	return true;
 }
 
+static bool is_same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 static bool matches(const char *pattern, const char *text)
 {
 	const char *star = NULL, *again = text;
@@ -57,7 +62,7 @@ static bool matches(const char *pattern, const char *text)
 		if (*pattern == '*') {
 			star = pattern++;
 			again = text;
-		} else if (tolower((unsigned char)*pattern) == tolower((unsigned char)*text)) {
+		} else if (is_same(*pattern, *text)) {
 			pattern++;
 			text++;
 		} else if (star) {
