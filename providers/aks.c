@@ -269,7 +269,7 @@ static void aks_close(struct provider *p)
 
 const struct provider_ops provider_aks = {
 	.name = "aks",
-	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
+	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
 	.open = aks_open,
 	.close = aks_close,
 	.start = aks_start,

@@ -215,7 +215,7 @@ static void fill_abilities(struct exchange *x, struct group_description *d)
 		d->lacks = "stopped machines are woken first, but none is stopped: AKS alone chooses which machine a "
 			   "lower count stops; aks.standby: fill trusts it to choose those that are cordoned";
 	} else {
-		d->abilities |= PROVIDER_STOPS_NAMED;
+		d->abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
 		d->lacks = "machines stand by only once they have served: AKS buys none that start stopped";
 	}
 }

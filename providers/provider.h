@@ -95,6 +95,7 @@ enum provider_ability {
 	PROVIDER_HAS_STANDBY = 1 << 1,
 	PROVIDER_STOPS_NAMED = 1 << 2,
 	PROVIDER_CANCELS = 1 << 3,
+	PROVIDER_BUYS_STANDBY = 1 << 4, /* standby can be raised; without it only PROVIDER_STOP fills it */
 };
 
 struct provider_call {

@@ -195,6 +195,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .starts = &c->starts,
 					     .term = c->term,
 					     .node_stages = machines_stages,
+					     .unready = machines_unready,
 					     .runs_work = works,
 					     .may_act = may_act,
 					     .changed = act_soon,

@@ -3,6 +3,7 @@
 #include "controller/loop/node_group_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct node_stages stages_of(const struct node *n)
@@ -21,6 +22,37 @@ struct node_stages machines_stages(void *user, const char *machine)
 			return stages_of(n);
 	}
 	return (struct node_stages){ 0 };
+}
+
+static int by_unready_since(const void *left, const void *right)
+{
+	const struct node *const *a = left, *const *b = right;
+
+	if ((*a)->unready_since != (*b)->unready_since)
+		return (*a)->unready_since < (*b)->unready_since ? -1 : 1;
+	return strcmp((*a)->name, (*b)->name);
+}
+
+/* Before the cloud has told of a machine its node's name has to do, as clouds that ask have the same. */
+size_t machines_unready(void *user, size_t group, struct arena *a, const char *const **ids)
+{
+	const struct controller *c = user;
+	size_t all, count = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
+	const char **told = arena_array(a, const char *, all);
+
+	for (size_t i = 0; i < all; i++)
+		if (nodes[i]->is_known && nodes[i]->unready_since > 0)
+			nodes[count++] = nodes[i];
+	if (count)
+		qsort(nodes, count, sizeof *nodes, by_unready_since);
+	for (size_t i = 0; i < count; i++) {
+		const char *id = machine_of_node(c, nodes[i]);
+		const char *name = node_group_machine(&c->groups[group], id) ? id : nodes[i]->name;
+		told[i] = arena_strdup(a, name, strlen(name));
+	}
+	*ids = told;
+	return count;
 }
 
 static void node_moved(struct controller *c, const struct node *n)

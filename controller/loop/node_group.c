@@ -143,6 +143,13 @@ bool node_group_can(const struct node_group *g, unsigned abilities)
 	return (has & abilities) == abilities;
 }
 
+void group_tell_unready(struct node_group *g, struct provider_call *c, struct arena *a)
+{
+	arena_clear(a);
+	if (g->context->unready)
+		c->unready_count = g->context->unready(g->context->user, g->index, a, &c->unready);
+}
+
 void node_group_look(struct node_group *g)
 {
 	millis wait = throttle_wait(g->throttle, loop_now(g->context->loop));
@@ -162,6 +169,7 @@ void node_group_look(struct node_group *g)
 					  .pending = g->ongoing.name ? g->ongoing.name : "",
 					  .done = looked,
 					  .user = g };
+	group_tell_unready(g, &g->look, &g->look_arena);
 	node_group_plan_look(g, clock_real(g->context->clock, jittered(g, LOOK_TIMES[!is_unsettled(g)])));
 	g->ops->start(g->provider, &g->look);
 }
@@ -198,6 +206,8 @@ bool node_group_is_idle(const struct node_group *g)
 void node_group_close(struct node_group *g)
 {
 	arena_release(&g->arena);
+	arena_release(&g->look_arena);
+	arena_release(&g->change_arena);
 	operation_forget(g);
 	ongoing_forget(g);
 	free(g->removals);

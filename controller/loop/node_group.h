@@ -48,6 +48,9 @@ struct group_context {
 	bool is_barred; /* nothing that changes the cloud may be sent */
 	/* Where a machine's node is: all 0 without one. */
 	struct node_stages (*node_stages)(void *user, const char *machine);
+	/* Ids of a group's machines whose nodes are not ready, longest first, into the arena; returns how many. May be
+	 * NULL. */
+	size_t (*unready)(void *user, size_t group, struct arena *a, const char *const **ids);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
 	/* Asked before each call that changes the cloud. */
@@ -120,6 +123,7 @@ struct node_group {
 	struct group_description seen;
 	struct arena arena; /* of seen */
 	struct provider_call look, change;
+	struct arena look_arena, change_arena; /* of what was told with them */
 	bool is_looking, is_changing, is_stopped;
 	bool is_look_stale; /* an operation was sent or ended while it was under way */
 	int64_t last_failure;

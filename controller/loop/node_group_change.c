@@ -150,6 +150,7 @@ static void send(struct node_group *g)
 					    .id_count = o->id_count,
 					    .done = changed,
 					    .user = g };
+	group_tell_unready(g, &g->change, &g->change_arena);
 	g->ops->start(g->provider, &g->change);
 }
 

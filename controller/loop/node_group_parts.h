@@ -65,6 +65,10 @@ void ongoing_forget(struct node_group *g);
 /* Ends the intent of an operation, if there is a history. */
 void intent_end(struct node_group *g, const char *token, const char *outcome);
 
+/* node_group.c */
+/* Which machines' nodes are not ready, with a call that is about to start; the arena is kept until its done(). */
+void group_tell_unready(struct node_group *g, struct provider_call *c, struct arena *a);
+
 /* node_group_failure.c */
 /* What a look tells of launches that failed: the starts that waited are refused, and what is out of stock is noted. */
 void failures_read(struct node_group *g);

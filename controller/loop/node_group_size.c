@@ -267,5 +267,6 @@ void node_group_give_up(struct node_group *g, int64_t machines)
 
 void node_group_set_standby(struct node_group *g, int64_t machines)
 {
-	sizes_wish_standby(g, machines);
+	if (machines <= g->standby_wanted || node_group_can(g, PROVIDER_BUYS_STANDBY))
+		sizes_wish_standby(g, machines);
 }

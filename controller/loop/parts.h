@@ -197,6 +197,7 @@ struct backlog *queue_of_pool(struct controller *c, size_t pool); /* NULL: it ha
 /* machines.c: the cluster's events into starts, and what got stuck */
 void machines_event(void *user, const struct cluster_event *event);
 struct node_stages machines_stages(void *user, const char *machine);
+size_t machines_unready(void *user, size_t group, struct arena *a, const char *const **ids);
 void machines_adopt_pods(struct controller *c);
 void machines_check(struct controller *c);
 

@@ -158,7 +158,8 @@ static void provider_ignore(struct provider *p, struct provider_call *c)
 
 static const struct provider_ops played_ops = { .name = "simulated",
 						.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY |
-							     PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
+							     PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED |
+							     PROVIDER_CANCELS,
 						.start = provider_begin,
 						.cancel = provider_ignore };
 

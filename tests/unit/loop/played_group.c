@@ -43,7 +43,10 @@ static void ignore(struct provider *p, struct provider_call *c)
 	(void)c;
 }
 
-enum { ALL = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS };
+enum {
+	ALL = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED |
+	      PROVIDER_CANCELS
+};
 
 static const struct provider_ops ops = { .name = "played", .abilities = ALL, .start = begin, .cancel = ignore };
 

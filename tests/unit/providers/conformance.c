@@ -267,7 +267,7 @@ static void standby_has_an_absolute_size(void **state)
 {
 	struct conversation *c = *state;
 
-	if (!(c->ops->abilities & PROVIDER_HAS_STANDBY))
+	if (!(c->ops->abilities & PROVIDER_BUYS_STANDBY))
 		skip();
 	assert_int_equal(size(c, PROVIDER_STANDBY, 2), ERROR_NONE);
 	assert_int_equal(size(c, PROVIDER_STANDBY, 2), ERROR_NONE);
