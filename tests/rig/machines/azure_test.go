@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // newTestPool has an agent pool g of so many machines that take 60 s, begun at 1,000,000 s.
@@ -339,4 +341,12 @@ func TestNodesOfDeallocatedMachines(t *testing.T) {
 	w.until("a stopped node", func() bool { return !ready(w.node(name)) && isShut() })
 	resize(1)
 	w.until("a node that is back", func() bool { return ready(w.node(name)) && !isShut() })
+	w.cloud.mu.Lock()
+	w.cloud.faults.add(fault{Fault: "spot-loss", Group: "g"}, w.cloud.nowS(time.Now().UnixMilli()))
+	w.cloud.mu.Unlock()
+	w.until("a notice", func() bool {
+		events, err := w.client.CoreV1().Events("").List(w.fleet.ctx, meta.ListOptions{})
+		return err == nil && len(events.Items) == 1 && events.Items[0].Reason == "PreemptScheduled"
+	})
+	w.until("the node to go", func() bool { return w.node(name) == nil })
 }

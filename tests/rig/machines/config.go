@@ -155,6 +155,9 @@ func (g *groupConfig) complete() error {
 	g.Resource = or(g.Resource, "nvidia.com/gpu")
 	g.CPU, g.Memory = or(g.CPU, "16"), or(g.Memory, "64Gi")
 	g.StoppedNode = or(g.StoppedNode, "delete")
+	if g.AKS != nil {
+		g.SpotTaint = orNumber(g.SpotTaint, remediatorTaint)
+	}
 	g.SpotTaint.Key = or(g.SpotTaint.Key, "aws-node-termination-handler/spot-itn")
 	g.SpotTaint.Effect = or(g.SpotTaint.Effect, "NoSchedule")
 	g.Count, g.GPUs = orNumber(g.Count, 1), orNumber(g.GPUs, orNumber(g.Count, 1))

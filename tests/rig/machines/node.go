@@ -74,6 +74,9 @@ func (n *node) want(w want, m snapshot) {
 	if m.Taken && !n.tainted {
 		n.tainted = true
 		go n.taint(n.fleet.ctx, m.conf.SpotTaint)
+		if m.conf.AKS != nil {
+			go n.announce(n.fleet.ctx)
+		}
 	}
 }
 

@@ -19,9 +19,6 @@ const (
 	groupAnnotation = "rig.preheat.dev/group" // tells a later run whose node this is
 )
 
-// shutdownTaint is what Azure's cloud controller puts on the nodes of machines that are deallocated.
-var shutdownTaint = taintConfig{Key: "node.cloudprovider.kubernetes.io/shutdown", Effect: "NoSchedule"}
-
 // devices are the resources that the device plugin brings.
 func (g *groupConfig) devices() core.ResourceList {
 	return core.ResourceList{core.ResourceName(g.Resource): *resource.NewQuantity(int64(g.Count), resource.DecimalSI)}
