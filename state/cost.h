@@ -36,14 +36,19 @@ void history_cost_label(struct history *h, millis at, size_t place, const struct
 /* Whether the file can have sums: false for one of a program before them. */
 bool history_has_cost(const struct history *h);
 
+/* Hours since 1970-01-01 00:00 UTC, both included. */
+struct hour_range {
+	int64_t first, last;
+};
+
 struct cost_hour {
-	int64_t hour; /* since 1970-01-01 00:00 UTC */
-	size_t pool;  /* index of history_pools() */
+	int64_t hour;
+	size_t pool; /* index of history_pools() */
 	enum pool_class class;
 	struct cost_sums sums;
 };
-/* Hours from first to last, both included, in order of time and pool, in the arena. Empty without sums. */
-bool history_cost_hours(struct history *h, int64_t first, int64_t last, struct arena *a, struct cost_hour **hours,
+/* In order of time and pool, in the arena. Empty without sums; ERROR_INVALID for sums that cannot be. */
+bool history_cost_hours(struct history *h, struct hour_range range, struct arena *a, struct cost_hour **hours,
 			size_t *count, struct error *e) MUST_USE;
 
 struct cost_label_hour {
@@ -52,5 +57,5 @@ struct cost_label_hour {
 	struct cost_labels labels;
 	int64_t gpu_ms, dollars; /* micro-dollars */
 };
-bool history_cost_label_hours(struct history *h, int64_t first, int64_t last, struct arena *a,
+bool history_cost_label_hours(struct history *h, struct hour_range range, struct arena *a,
 			      struct cost_label_hour **hours, size_t *count, struct error *e) MUST_USE;

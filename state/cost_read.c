@@ -1,6 +1,6 @@
 /* Costs out of the file. */
 #include "state/cost.h"
-#include "state/history_file.h"
+#include "state/rows.h"
 
 #include <string.h>
 
@@ -16,92 +16,81 @@ bool history_has_cost(const struct history *h)
 	return h->has_cost;
 }
 
-static void *as_array(const struct buf *found, struct arena *a)
+static bool is_missing(const struct rows *r, struct error *e)
 {
-	char *items = arena_alloc(a, found->len + 1, 16);
-
-	if (found->len)
-		memcpy(items, found->text, found->len);
-	return items;
+	return error_set(e, ERROR_INVALID, "%s: damaged: costs of a pool or kind that is not there",
+			 db_path(r->history->db));
 }
 
-static struct cost_hour hour_of(const struct statement *s)
+static bool take_hour(struct rows *r, const struct statement *s, struct error *e)
 {
-	struct cost_hour hour = {
-		db_column_int(s, 0), (size_t)db_column_int(s, 1), (enum pool_class)db_column_int(s, 2), { 0 }
-	};
-	int64_t values[COST_FIELDS];
+	struct cost_hour hour = { .hour = db_column_int(s, 0), .pool = (size_t)db_column_int(s, 1) };
+	int64_t values[COST_FIELDS], class = db_column_int(s, 2);
 
 	for (int i = 0; i < COST_FIELDS; i++)
 		values[i] = db_column_int(s, 3 + i);
+	if (!rows_check_hour(r, hour.hour, values, COST_FIELDS, e))
+		return false;
+	if (hour.pool >= r->history->pool_count || class < 0 || class >= CLASS_COUNT)
+		return is_missing(r, e);
+	hour.class = (enum pool_class) class;
 	memcpy(&hour.sums, values, sizeof values);
-	return hour;
-}
-
-bool history_cost_hours(struct history *h, int64_t first, int64_t last, struct arena *a, struct cost_hour **hours,
-			size_t *count, struct error *e)
-{
-	CLEANUP(buf_release) struct buf found = { 0 };
-	bool row = h->has_cost;
-	struct statement *s =
-		row ? db_prepare(h->db, "SELECT * FROM cost WHERE hour BETWEEN ? AND ? ORDER BY hour, pool, class")
-		    : NULL;
-
-	if (s) {
-		db_bind_int(s, first);
-		db_bind_int(s, last);
-	}
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		struct cost_hour hour = row ? hour_of(s) : (struct cost_hour){ 0 };
-		if (row && hour.pool < h->pool_count && hour.class < CLASS_COUNT)
-			buf_append(&found, &hour, sizeof hour);
-	}
-	*count = found.len / sizeof **hours;
-	*hours = as_array(&found, a);
+	buf_append(&r->found, &hour, sizeof hour);
 	return true;
 }
 
-static struct cost_label_hour label_hour_of(const struct statement *s, struct arena *a)
+static bool take_label(struct rows *r, const struct statement *s, struct error *e)
 {
 	struct cost_label_hour l = { .hour = db_column_int(s, 0),
 				     .pool = (size_t)db_column_int(s, 1),
 				     .gpu_ms = db_column_int(s, 2),
-				     .dollars = db_column_int(s, 3),
-				     .labels.holder = (enum cost_holder)db_column_int(s, 4) };
+				     .dollars = db_column_int(s, 3) };
+	const int64_t sums[] = { l.gpu_ms, l.dollars }, holder = db_column_int(s, 4);
 
-	for (int i = 0; i < COST_LABEL_COUNT; i++) {
-		const char *text = db_column_text(s, 5 + i);
-		l.labels.value[i] = arena_strdup(a, text, strlen(text));
-	}
-	return l;
+	if (!rows_check_hour(r, l.hour, sums, 2, e))
+		return false;
+	if (l.pool >= r->history->pool_count || holder < 0 || holder >= COST_HOLDER_COUNT)
+		return is_missing(r, e);
+	l.labels.holder = (enum cost_holder)holder;
+	for (int i = 0; i < COST_LABEL_COUNT; i++)
+		l.labels.value[i] = rows_text(r, s, 5 + i);
+	buf_append(&r->found, &l, sizeof l);
+	return true;
 }
 
-bool history_cost_label_hours(struct history *h, int64_t first, int64_t last, struct arena *a,
+static bool read_range(struct rows *r, const char *sql, struct hour_range range, rows_take_fn *take, struct error *e)
+{
+	if (!r->history->has_cost)
+		return true;
+	struct statement *s = db_prepare(r->history->db, sql);
+	db_bind_int(s, range.first);
+	db_bind_int(s, range.last);
+	return rows_read(r, s, take, e);
+}
+
+bool history_cost_hours(struct history *h, struct hour_range range, struct arena *a, struct cost_hour **hours,
+			size_t *count, struct error *e)
+{
+	struct rows r = { .history = h, .arena = a };
+
+	if (!read_range(&r, "SELECT * FROM cost WHERE hour BETWEEN ? AND ? ORDER BY hour, pool, class", range,
+			take_hour, e))
+		return false;
+	*hours = rows_array(&r, sizeof **hours, count);
+	return true;
+}
+
+bool history_cost_label_hours(struct history *h, struct hour_range range, struct arena *a,
 			      struct cost_label_hour **hours, size_t *count, struct error *e)
 {
-	CLEANUP(buf_release) struct buf found = { 0 };
-	bool row = h->has_cost;
-	struct statement *s =
-		row ? db_prepare(h->db, "SELECT hour, pool, gpu_ms, micro_dollars, holder, cost_center, product,"
-					" environment, workload_type FROM cost_label JOIN cost_label_set ON id = labels"
-					" WHERE hour BETWEEN ? AND ? ORDER BY hour, pool, holder, cost_center, product,"
-					" environment, workload_type")
-		    : NULL;
+	struct rows r = { .history = h, .arena = a };
 
-	if (s) {
-		db_bind_int(s, first);
-		db_bind_int(s, last);
-	}
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		struct cost_label_hour l = row ? label_hour_of(s, a) : (struct cost_label_hour){ 0 };
-		if (row && l.pool < h->pool_count && l.labels.holder < COST_HOLDER_COUNT)
-			buf_append(&found, &l, sizeof l);
-	}
-	*count = found.len / sizeof **hours;
-	*hours = as_array(&found, a);
+	if (!read_range(&r,
+			"SELECT hour, pool, gpu_ms, micro_dollars, holder, cost_center, product, environment,"
+			" workload_type FROM cost_label JOIN cost_label_set ON id = labels WHERE hour BETWEEN ? AND ?"
+			" ORDER BY hour, pool, holder, cost_center, product, environment, workload_type",
+			range, take_label, e))
+		return false;
+	*hours = rows_array(&r, sizeof **hours, count);
 	return true;
 }

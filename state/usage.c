@@ -1,5 +1,7 @@
 #include "state/usage.h"
-#include "state/history_file.h"
+
+#include "controller/policy/fields.h"
+#include "state/rows.h"
 
 #include <string.h>
 
@@ -99,106 +101,88 @@ const char *holding_kind_name(enum holding_kind kind)
 	return names[kind];
 }
 
-static const char *text_of(const struct statement *s, int column, struct arena *a)
+static bool take_quota(struct rows *r, const struct statement *s, struct error *e)
 {
-	const char *text = db_column_text(s, column);
+	struct quota_hour q = { .hour = db_column_int(s, 0),
+				.watched_ms = db_column_int(s, 4),
+				.hard = db_column_int(s, 5),
+				.used_most = db_column_int(s, 6),
+				.hard_gpu_ms = db_column_int(s, 7),
+				.used_gpu_ms = db_column_int(s, 8) };
+	const int64_t sums[] = { q.watched_ms, q.hard, q.used_most, q.hard_gpu_ms, q.used_gpu_ms };
 
-	return arena_strdup(a, text, strlen(text));
-}
-
-static struct quota_hour quota_of(const struct statement *s, struct arena *a)
-{
-	return (struct quota_hour){ .hour = db_column_int(s, 0),
-				    .namespace = text_of(s, 1, a),
-				    .name = text_of(s, 2, a),
-				    .resource = text_of(s, 3, a),
-				    .watched_ms = db_column_int(s, 4),
-				    .hard = db_column_int(s, 5),
-				    .used_most = db_column_int(s, 6),
-				    .hard_gpu_ms = db_column_int(s, 7),
-				    .used_gpu_ms = db_column_int(s, 8) };
-}
-
-static struct statement *ask(struct history *h, const char *sql, int64_t first, int64_t last, const char *namespace)
-{
-	struct statement *s = db_prepare(h->db, sql);
-
-	db_bind_int(s, first);
-	db_bind_int(s, last);
-	if (namespace)
-		db_bind_text(s, namespace);
-	else
-		db_bind_null(s);
-	return s;
-}
-
-static void *as_array(const struct buf *found, struct arena *a)
-{
-	char *items = arena_alloc(a, found->len + 1, 16);
-
-	if (found->len)
-		memcpy(items, found->text, found->len);
-	return items;
-}
-
-bool history_quota_hours(struct history *h, int64_t first, int64_t last, const char *namespace, struct arena *a,
-			 struct quota_hour **hours, size_t *count, struct error *e)
-{
-	CLEANUP(buf_release) struct buf found = { 0 };
-	bool row = h->has_cost;
-	struct statement *s = row ? ask(h,
-					"SELECT * FROM quota_hour WHERE hour BETWEEN ?1 AND ?2 AND"
-					" (?3 IS NULL OR namespace = ?3) ORDER BY hour, namespace, name, resource",
-					first, last, namespace)
-				  : NULL;
-
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row)
-			break;
-		struct quota_hour q = quota_of(s, a);
-		buf_append(&found, &q, sizeof q);
-	}
-	*count = found.len / sizeof **hours;
-	*hours = as_array(&found, a);
+	if (!rows_check_hour(r, q.hour, sums, sizeof sums / sizeof *sums, e))
+		return false;
+	q.namespace = rows_text(r, s, 1);
+	q.name = rows_text(r, s, 2);
+	q.resource = rows_text(r, s, 3);
+	buf_append(&r->found, &q, sizeof q);
 	return true;
 }
 
-static struct holding holding_of(const struct statement *s, struct arena *a)
+static bool take_holding(struct rows *r, const struct statement *s, struct error *e)
 {
-	return (struct holding){ .uid = text_of(s, 0, a),
-				 .kind = (enum holding_kind)db_column_int(s, 1),
-				 .since = db_column_int(s, 2),
-				 .until = db_column_int(s, 3),
-				 .namespace = text_of(s, 4, a),
-				 .pod = text_of(s, 5, a),
-				 .node = text_of(s, 6, a),
-				 .gpus_milli = db_column_int(s, 7),
-				 .used_most_milli = db_column_int(s, 8) };
+	struct holding held = { .since = db_column_int(s, 2),
+				.until = db_column_int(s, 3),
+				.gpus_milli = db_column_int(s, 7),
+				.used_most_milli = db_column_int(s, 8) };
+	const int64_t kind = db_column_int(s, 1), told = held.used_most_milli == ABSENT ? 0 : held.used_most_milli;
+	const int64_t numbers[] = { held.since, held.until, held.gpus_milli, told };
+
+	if (!rows_check_hour(r, held.since / HOUR, numbers, sizeof numbers / sizeof *numbers, e))
+		return false;
+	if (kind < 0 || kind >= HOLDING_KIND_COUNT || held.until < held.since)
+		return error_set(e, ERROR_INVALID, "%s: damaged: a pod that held GPUs in no way that is known",
+				 db_path(r->history->db));
+	held.kind = (enum holding_kind)kind;
+	held.uid = rows_text(r, s, 0);
+	held.namespace = rows_text(r, s, 4);
+	held.pod = rows_text(r, s, 5);
+	held.node = rows_text(r, s, 6);
+	buf_append(&r->found, &held, sizeof held);
+	return true;
 }
 
-bool history_holdings(struct history *h, millis from, millis to, const char *namespace, struct arena *a,
-		      struct holding **holdings, size_t *count, struct error *e)
+static bool read_usage(struct rows *r, const char *sql, const struct usage_filter *f, rows_take_fn *take,
+		       struct error *e)
 {
-	CLEANUP(buf_release) struct buf found = { 0 };
-	bool row = h->has_cost;
-	struct statement *s =
-		row ? ask(h,
-			  "SELECT uid, kind, since, until, namespace, pod, node, gpus_milli, used_most_milli FROM"
-			  " gpu_holding WHERE until >= ?1 AND since < ?2 AND (?3 IS NULL OR namespace = ?3)"
-			  " ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
-			  from, to, namespace)
-		    : NULL;
+	if (!r->history->has_cost)
+		return true;
+	struct statement *s = db_prepare(r->history->db, sql);
+	db_bind_int(s, f->from);
+	db_bind_int(s, f->to);
+	if (f->namespace)
+		db_bind_text(s, f->namespace);
+	else
+		db_bind_null(s);
+	return rows_read(r, s, take, e);
+}
 
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		struct holding held = row ? holding_of(s, a) : (struct holding){ 0 };
-		if (row && held.kind < HOLDING_KIND_COUNT)
-			buf_append(&found, &held, sizeof held);
-	}
-	*count = found.len / sizeof **holdings;
-	*holdings = as_array(&found, a);
+bool history_quota_hours(struct history *h, const struct usage_filter *f, struct arena *a, struct quota_hour **hours,
+			 size_t *count, struct error *e)
+{
+	struct rows r = { .history = h, .arena = a };
+
+	if (!read_usage(&r,
+			"SELECT * FROM quota_hour WHERE hour >= ?1 / 3600000 AND hour * 3600000 < ?2 AND"
+			" (?3 IS NULL OR namespace = ?3) ORDER BY hour, namespace, name, resource",
+			f, take_quota, e))
+		return false;
+	*hours = rows_array(&r, sizeof **hours, count);
+	return true;
+}
+
+bool history_holdings(struct history *h, const struct usage_filter *f, struct arena *a, struct holding **holdings,
+		      size_t *count, struct error *e)
+{
+	struct rows r = { .history = h, .arena = a };
+
+	if (!read_usage(&r,
+			"SELECT uid, kind, since, until, namespace, pod, node, gpus_milli, used_most_milli FROM"
+			" gpu_holding WHERE until >= ?1 AND since < ?2 AND (?3 IS NULL OR namespace = ?3)"
+			" ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
+			f, take_holding, e))
+		return false;
+	*holdings = rows_array(&r, sizeof **holdings, count);
 	return true;
 }

@@ -40,9 +40,14 @@ struct quota_hour {
 	int64_t watched_ms, hard, used_most; /* hard: of the last look */
 	int64_t hard_gpu_ms, used_gpu_ms;
 };
-/* `namespace`: NULL for all. In order of time and name, in the arena; empty for files of before. */
-bool history_quota_hours(struct history *h, int64_t first, int64_t last, const char *namespace, struct arena *a,
-			 struct quota_hour **hours, size_t *count, struct error *e) MUST_USE;
-/* Those that held between from and to, the longest first by GPU time. */
-bool history_holdings(struct history *h, millis from, millis to, const char *namespace, struct arena *a,
-		      struct holding **holdings, size_t *count, struct error *e) MUST_USE;
+struct usage_filter {
+	millis from, to;
+	const char *namespace; /* NULL: all */
+};
+/* Hours that begin from `from` on and before `to`, in order of time and name, in the arena; empty for files of before.
+ */
+bool history_quota_hours(struct history *h, const struct usage_filter *f, struct arena *a, struct quota_hour **hours,
+			 size_t *count, struct error *e) MUST_USE;
+/* Those that held in that time, the longest first by GPU time. */
+bool history_holdings(struct history *h, const struct usage_filter *f, struct arena *a, struct holding **holdings,
+		      size_t *count, struct error *e) MUST_USE;

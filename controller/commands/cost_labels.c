@@ -153,7 +153,8 @@ bool cost_labels_print(const struct cost_label_question *q, struct error *e)
 	size_t count;
 
 	if (!costs_read(q->question, q->period, &c, e) ||
-	    !history_cost_label_hours(q->question->history, q->period->from / HOUR, q->period->to / HOUR - 1,
+	    !history_cost_label_hours(q->question->history,
+				      (struct hour_range){ q->period->from / HOUR, q->period->to / HOUR - 1 },
 				      &q->question->arena, &hours, &count, e))
 		return false;
 	if (!count)

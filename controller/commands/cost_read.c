@@ -126,7 +126,7 @@ static bool find_extent(struct question *q, struct costs *c, struct error *e)
 	struct cost_hour *hours;
 	size_t count;
 
-	if (!history_cost_hours(q->history, INT64_MIN, INT64_MAX, &q->arena, &hours, &count, e))
+	if (!history_cost_hours(q->history, (struct hour_range){ INT64_MIN, INT64_MAX }, &q->arena, &hours, &count, e))
 		return false;
 	c->from = hour_of_end(q->span.from) * HOUR;
 	c->to = q->span.to;
@@ -160,7 +160,7 @@ static bool read_hours(struct question *q, const struct cost_period *p, struct c
 		return false;
 	if (p->from >= c->estimated_until)
 		c->estimated_until = 0;
-	if (!history_cost_hours(q->history, first, last, &q->arena, &hours, &count, e))
+	if (!history_cost_hours(q->history, (struct hour_range){ first, last }, &q->arena, &hours, &count, e))
 		return false;
 	buf_append(&found, hours, count * sizeof *hours);
 	c->count = found.len / sizeof *hours;

@@ -102,23 +102,33 @@ static const char *time_text(const struct collected *c, millis at, bool for_prog
 	return arena_strdup(c->arena, text.text, text.len);
 }
 
+/* So long that there are a few hundred at most. */
+static millis slice_length(millis period)
+{
+	if (period <= 14 * DAY)
+		return HOUR;
+	return period <= 400 * DAY ? DAY : 30 * DAY;
+}
+
 static void collect_slices(struct collected *c)
 {
 	const struct cost_period *p = &c->question->period;
-	size_t count, n = (size_t)((p->to - p->from) / HOUR);
+	millis length = slice_length(p->to - p->from);
+	size_t count, n = (size_t)((p->to - p->from + length - 1) / length);
 	const struct history_pool *names = history_pools(c->question->question->history, &count);
 	struct team_slice *slices = arena_array(c->arena, struct team_slice, n + 1);
 
 	for (size_t i = 0; i < n; i++)
-		slices[i].label = time_text(c, p->from + (millis)i * HOUR, false);
+		slices[i].label = time_text(c, p->from + (millis)i * length, false);
 	for (size_t i = 0; i < c->costs.count; i++) {
 		const struct cost_hour *h = &c->costs.hours[i];
-		size_t at = (size_t)(h->hour - p->from / HOUR);
+		size_t at = (size_t)((h->hour * HOUR - p->from) / length);
 		for (int k = 0; at < n && k < GPU_STATE_COUNT && is_of(c, names[h->pool].namespace); k++)
 			slices[at].gpu_ms[k] += h->sums.gpu_ms[k];
 	}
 	c->report.slices = slices;
 	c->report.slice_count = n;
+	c->report.slice_name = length == HOUR ? "hour" : length == DAY ? "day" : "30 days";
 }
 
 /* --- quotas and pods --- */
@@ -218,10 +228,11 @@ static bool read_all(struct collected *c, struct error *e)
 	struct question *q = c->question->question;
 	struct cost_period *p = &c->question->period;
 
-	return costs_are_simulated(q, &c->is_simulated, e) && costs_read(q, p, &c->costs, e) &&
-	       history_quota_hours(q->history, p->from / HOUR, p->to / HOUR - 1, NULL, &q->arena, &c->quota_hours,
-				   &c->quota_hour_count, e) &&
-	       history_holdings(q->history, p->from, p->to, NULL, &q->arena, &c->holdings, &c->holding_count, e) &&
+	if (!costs_are_simulated(q, &c->is_simulated, e) || !costs_read(q, p, &c->costs, e))
+		return false;
+	const struct usage_filter all = { p->from, p->to, NULL };
+	return history_quota_hours(q->history, &all, &q->arena, &c->quota_hours, &c->quota_hour_count, e) &&
+	       history_holdings(q->history, &all, &q->arena, &c->holdings, &c->holding_count, e) &&
 	       check_namespace(c, e);
 }
 

@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+/* Sums of a file that anybody wrote end at the largest number. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 void cost_add(struct cost_sums *to, const struct cost_sums *more)
 {
 	int64_t a[COST_FIELDS], b[COST_FIELDS];
@@ -10,7 +18,7 @@ void cost_add(struct cost_sums *to, const struct cost_sums *more)
 	memcpy(a, to, sizeof a);
 	memcpy(b, more, sizeof b);
 	for (int i = 0; i < COST_FIELDS; i++)
-		a[i] += b[i];
+		a[i] = plus(a[i], b[i]);
 	memcpy(to, a, sizeof a);
 }
 
@@ -19,7 +27,7 @@ int64_t cost_billed_gpu_ms(const struct cost_sums *s)
 	int64_t sum = 0;
 
 	for (int i = 0; i < GPU_BILLED_STATES; i++)
-		sum += s->gpu_ms[i];
+		sum = plus(sum, s->gpu_ms[i]);
 	return sum;
 }
 
@@ -28,7 +36,7 @@ int64_t cost_micro_dollars(const struct cost_sums *s)
 	int64_t sum = 0;
 
 	for (int i = 0; i < GPU_STATE_COUNT; i++)
-		sum += s->dollars[i];
+		sum = plus(sum, s->dollars[i]);
 	return sum;
 }
 

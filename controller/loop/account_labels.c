@@ -78,7 +78,7 @@ static void share_node(struct account *a, struct controller *c, size_t group, co
 	pods = cluster_node_pods(c->cluster, n, scratch, &count);
 	for (size_t i = 0; i < count; i++)
 		held += holds(pods[i]) ? pods[i]->gpus_milli : 0;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && held > 0; i++) {
 		if (!holds(pods[i]))
 			continue;
 		size_t pool = payer(c, pods[i], group);

@@ -31,6 +31,7 @@ struct team_report {
 	struct cost_sums total;
 	const struct team_slice *slices;
 	size_t slice_count;
+	const char *slice_name;		 /* how long each is: "hour" */
 	const struct quota_hour *quotas; /* one a quota, over the period; hour is 0 */
 	size_t quota_count;
 	const struct holding *holdings; /* the largest first */

@@ -217,12 +217,13 @@ static void put_chart(const struct team_report *r, struct buf *out)
 	if (!most)
 		return;
 	double step = (double)(CHART_WIDTH - CHART_LEFT) / (double)r->slice_count;
-	buf_text(out, "<h2>GPU hours, hour by hour</h2>\n<figure>\n");
+	buf_printf(out, "<h2>GPU hours in each %s</h2>\n<figure>\n", r->slice_name);
 	put_legend(out);
-	buf_printf(out,
-		   "<svg class=\"bars\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"GPU hours by hour and by what "
-		   "the GPUs did; the table below has the sums\">\n",
-		   CHART_WIDTH, CHART_HEIGHT + CHART_BOTTOM);
+	buf_printf(
+		out,
+		"<svg class=\"bars\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"GPU hours over time and by what "
+		"the GPUs did; the table below has the sums\">\n",
+		CHART_WIDTH, CHART_HEIGHT + CHART_BOTTOM);
 	put_axis(r, (double)most, out);
 	for (size_t i = 0; i < r->slice_count; i++)
 		put_bar(&r->slices[i], CHART_LEFT + step * (double)i, step * (r->slice_count > 200 ? 1.0 : 0.86),

@@ -24,6 +24,9 @@ static const char pools_text[] =
 	"  workload: { selector: { matchLabels: { app: embed } } }\n"
 	"  nodeGroups: [ { name: g5 } ]\n";
 
+#define ALL	 ((struct hour_range){ 0, INT64_MAX })
+#define FOR_EVER (INT64_C(1) << 60)
+
 static char folder[] = "/tmp/preheat-account-XXXXXX";
 static char path[64];
 static struct controller *c;
@@ -187,7 +190,7 @@ static int64_t held_count(enum holding_kind kind, millis *least)
 	int64_t n = 0;
 	size_t count;
 
-	assert_true(history_holdings(c->history, 0, INT64_MAX, NULL, &a, &held, &count, &e));
+	assert_true(history_holdings(c->history, &(struct usage_filter){ 0, FOR_EVER, NULL }, &a, &held, &count, &e));
 	for (size_t i = 0; i < count; i++)
 		if (held[i].kind == kind) {
 			n++;
@@ -237,7 +240,8 @@ static void quotas_are_kept(void **state)
 	    (struct moment){ clock_now(c->clock), false });
 	for (int i = 0; i < 4; i++)
 		tick(15 * SECOND);
-	assert_true(history_quota_hours(c->history, 0, INT64_MAX, "llm", &a, &quotas, &count, &e));
+	assert_true(
+		history_quota_hours(c->history, &(struct usage_filter){ 0, FOR_EVER, "llm" }, &a, &quotas, &count, &e));
 	for (size_t i = 0; i < count; i++) {
 		assert_string_equal(quotas[i].resource, "requests.nvidia.com/gpu");
 		hard += quotas[i].hard_gpu_ms;
@@ -317,7 +321,7 @@ static void what_the_history_has_is_what_is_shown(void **state)
 		inputs[1].billed_gpus_milli = below(&r, 4000);
 		tick(15 * SECOND);
 	}
-	assert_true(history_cost_hours(c->history, 0, INT64_MAX, &a, &hours, &count, &e));
+	assert_true(history_cost_hours(c->history, ALL, &a, &hours, &count, &e));
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(hours[i].class, hours[i].pool == 0 ? CLASS_INTERACTIVE : CLASS_EMBEDDING);
 		cost_add(&sum[hours[i].pool], &hours[i].sums);

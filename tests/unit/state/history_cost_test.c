@@ -4,6 +4,9 @@
 #include "state/usage.h"
 #include "tests/unit/state/history_made.h"
 
+#define ALL	 ((struct hour_range){ 0, INT64_MAX })
+#define FOR_EVER (INT64_C(1) << 60)
+
 static const struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
 static const struct cost_labels ml = { COST_BY_PODS, { "ml", "chat", "", "" } };
 static const struct cost_labels nobody = { COST_NO_POD, { "", "", "", "" } };
@@ -68,7 +71,7 @@ static struct cost_sums total(struct history *h, size_t pool, enum pool_class cl
 	struct error e = { 0 };
 	size_t count;
 
-	if (!history_cost_hours(h, INT64_MIN, INT64_MAX, &a, &hours, &count, &e))
+	if (!history_cost_hours(h, ALL, &a, &hours, &count, &e))
 		fail_msg("%s", e.message);
 	for (size_t i = 0; i < count; i++)
 		if (hours[i].pool == pool && hours[i].class == class)
@@ -110,7 +113,7 @@ static void sums_come_back_by_the_hour(void **state)
 	h = open_file();
 	assert_true(history_has_cost(h));
 	assert_ticks(h, 700);
-	assert_true(history_cost_hours(h, start / HOUR, start / HOUR, &a, &hours, &count, &e));
+	assert_true(history_cost_hours(h, (struct hour_range){ start / HOUR, start / HOUR }, &a, &hours, &count, &e));
 	assert_int_equal(count, 2);
 	/* A tick that ends with the hour belongs to it. */
 	int64_t in_first = (start / HOUR * HOUR + HOUR - start) / TICK;
@@ -118,7 +121,7 @@ static void sums_come_back_by_the_hour(void **state)
 	for (int64_t t = 0; t < in_first; t++)
 		first += sums_of(t).watched_ms;
 	assert_int_equal(hours[0].sums.watched_ms, first);
-	assert_true(history_cost_label_hours(h, INT64_MIN, INT64_MAX, &a, &labels, &count, &e));
+	assert_true(history_cost_label_hours(h, ALL, &a, &labels, &count, &e));
 	for (size_t i = 0; i < count; i++) {
 		gpu_ms += labels[i].labels.holder == COST_BY_PODS ? labels[i].gpu_ms : 0;
 		if (labels[i].labels.holder == COST_BY_PODS)
@@ -189,7 +192,7 @@ static void labels_without_end_become_others(void **state)
 	}
 	end(h);
 	h = open_file();
-	assert_true(history_cost_label_hours(h, INT64_MIN, INT64_MAX, &a, &labels, &count, &e));
+	assert_true(history_cost_label_hours(h, ALL, &a, &labels, &count, &e));
 	assert_int_equal(count, COST_LABEL_SETS + 1);
 	for (size_t i = 0; i < count; i++) {
 		gpu_ms += labels[i].gpu_ms;
@@ -223,21 +226,22 @@ static void holders_are_told_again_with_a_later_end(void **state)
 	}
 	end(h);
 	h = open_file();
-	assert_true(history_holdings(h, start, start + DAY, NULL, &a, &held, &count, &e));
+	assert_true(history_holdings(h, &(struct usage_filter){ start, start + DAY, NULL }, &a, &held, &count, &e));
 	assert_int_equal(count, 2);
 	assert_string_equal(held[0].namespace, "research");
 	assert_int_equal(held[1].until, start + 3 * HOUR);
 	assert_int_equal(held[1].used_most_milli, ABSENT);
-	assert_true(history_holdings(h, start, start + DAY, "llm", &a, &held, &count, &e));
+	assert_true(history_holdings(h, &(struct usage_filter){ start, start + DAY, "llm" }, &a, &held, &count, &e));
 	assert_int_equal(count, 1);
-	assert_true(history_holdings(h, start + 4 * HOUR, start + DAY, NULL, &a, &held, &count, &e));
+	assert_true(history_holdings(h, &(struct usage_filter){ start + 4 * HOUR, start + DAY, NULL }, &a, &held,
+				     &count, &e));
 	assert_int_equal(count, 0);
-	assert_true(history_quota_hours(h, INT64_MIN, INT64_MAX, "llm", &a, &quotas, &count, &e));
+	assert_true(history_quota_hours(h, &(struct usage_filter){ 0, FOR_EVER, "llm" }, &a, &quotas, &count, &e));
 	assert_int_equal(count, 1);
 	assert_int_equal(quotas[0].hard_gpu_ms, 3 * 8 * TICK);
 	assert_int_equal(quotas[0].used_gpu_ms, 3 * TICK);
 	assert_int_equal(quotas[0].used_most, 2);
-	assert_true(history_quota_hours(h, INT64_MIN, INT64_MAX, "nobody", &a, &quotas, &count, &e));
+	assert_true(history_quota_hours(h, &(struct usage_filter){ 0, FOR_EVER, "nobody" }, &a, &quotas, &count, &e));
 	assert_int_equal(count, 0);
 	history_close(h);
 }
@@ -301,9 +305,9 @@ static void a_copy_has_them_too(void **state)
 	struct holding *held;
 	size_t count;
 	assert_ticks(h, 400);
-	assert_true(history_cost_label_hours(h, INT64_MIN, INT64_MAX, &a, &labels, &count, &e));
+	assert_true(history_cost_label_hours(h, ALL, &a, &labels, &count, &e));
 	assert_int_equal(count, 2 * 2);
-	assert_true(history_holdings(h, 0, INT64_MAX, NULL, &a, &held, &count, &e));
+	assert_true(history_holdings(h, &(struct usage_filter){ 0, FOR_EVER, NULL }, &a, &held, &count, &e));
 	assert_int_equal(count, 1);
 	assert_int_equal(held[0].until, start + 400 * TICK);
 	history_close(h);
@@ -327,13 +331,13 @@ static void files_of_before_have_none(void **state)
 	struct history *h = open_file();
 	assert_false(history_has_cost(h));
 	assert_true(history_read(h, 5, 0, &r, &e));
-	assert_true(history_cost_hours(h, INT64_MIN, INT64_MAX, &a, &hours, &count, &e));
+	assert_true(history_cost_hours(h, ALL, &a, &hours, &count, &e));
 	assert_int_equal(count, 0);
-	assert_true(history_cost_label_hours(h, INT64_MIN, INT64_MAX, &a, &labels, &count, &e));
+	assert_true(history_cost_label_hours(h, ALL, &a, &labels, &count, &e));
 	assert_int_equal(count, 0);
-	assert_true(history_quota_hours(h, INT64_MIN, INT64_MAX, NULL, &a, &quotas, &count, &e));
+	assert_true(history_quota_hours(h, &(struct usage_filter){ 0, FOR_EVER, NULL }, &a, &quotas, &count, &e));
 	assert_int_equal(count, 0);
-	assert_true(history_holdings(h, 0, INT64_MAX, NULL, &a, &held, &count, &e));
+	assert_true(history_holdings(h, &(struct usage_filter){ 0, FOR_EVER, NULL }, &a, &held, &count, &e));
 	assert_int_equal(count, 0);
 	history_close(h);
 	/* A writer goes on with it, and from then on they are kept. */
@@ -349,6 +353,53 @@ static void files_of_before_have_none(void **state)
 	history_close(h);
 }
 
+static void sums_that_cannot_be_are_damage(void **state)
+{
+	(void)state;
+	static const char *const wrongs[] = {
+		"UPDATE cost SET hour = 9000000000000",
+		"UPDATE cost SET idle_gpu_ms = -1",
+		"UPDATE cost SET late = 1 << 62",
+		"UPDATE cost SET class = 77",
+		"UPDATE cost SET pool = 9",
+		"UPDATE cost_label SET micro_dollars = -5",
+		"UPDATE cost_label_set SET holder = 8",
+		"UPDATE quota_hour SET hard_gpu_ms = -1",
+		"UPDATE gpu_holding SET kind = 6",
+		"UPDATE gpu_holding SET until = since - 1",
+	};
+
+	for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		const struct usage_filter ever = { 0, FOR_EVER, NULL };
+		struct cost_hour *hours;
+		struct cost_label_hour *labels;
+		struct quota_hour *quotas;
+		struct holding *held;
+		struct error e = { 0 };
+		size_t count;
+
+		struct history *h = begin();
+		history_cost(h, start + TICK, 0, CLASS_INTERACTIVE, &(struct cost_sums){ 0 });
+		history_cost_label(h, start + TICK, 0, &ml, 1, 1);
+		history_quota(h, start + TICK, TICK, &(struct quota_seen){ "llm", "gpus", "gpu", 8, 1 });
+		history_holding(h, &(struct holding){ "u", HOLDING_UNUSED, start, start + HOUR, "llm", "p", "n", 1000,
+						      ABSENT });
+		append(h, 0);
+		end(h);
+		sql(wrongs[i]);
+		h = open_file();
+		if (history_cost_hours(h, ALL, &a, &hours, &count, &e) &&
+		    history_cost_label_hours(h, ALL, &a, &labels, &count, &e) &&
+		    history_quota_hours(h, &ever, &a, &quotas, &count, &e) &&
+		    history_holdings(h, &ever, &a, &held, &count, &e))
+			fail_msg("nobody minds: %s", wrongs[i]);
+		assert_int_equal(e.kind, ERROR_INVALID);
+		assert_non_null(strstr(e.message, "damaged"));
+		history_close(h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +411,7 @@ int main(void)
 		cmocka_unit_test(costs_outlive_their_ticks),
 		cmocka_unit_test(a_copy_has_them_too),
 		cmocka_unit_test(files_of_before_have_none),
+		cmocka_unit_test(sums_that_cannot_be_are_damage),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
