@@ -41,6 +41,9 @@ type eksConfig struct {
 	Update        duration          `json:"update"`         // that a change of the node group's config takes
 	AZRebalance   bool              `json:"az_rebalance"`
 	Bare          bool              `json:"bare"` // an Auto Scaling group that no node group owns
+
+	region string
+	subnet int // of its machines' addresses
 }
 
 var eksName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]*$`)
@@ -76,6 +79,7 @@ func (c *config) completeAWS() error {
 			return fmt.Errorf("group %s: a second Auto Scaling group %s", g.Name, g.EKS.ASG)
 		}
 		seen[g.EKS.ASG] = true
+		g.EKS.region, g.EKS.subnet = c.AWS.Region, len(seen)
 	}
 	return nil
 }
@@ -119,10 +123,11 @@ func (e *eksConfig) tags() map[string]string {
 }
 
 func (e *eksConfig) labels() map[string]string {
-	if e.Bare {
-		return nil
+	labels := map[string]string{"topology.kubernetes.io/region": e.region}
+	if !e.Bare {
+		labels["eks.amazonaws.com/nodegroup"], labels["eks.amazonaws.com/capacityType"] = e.Nodegroup, e.CapacityType
 	}
-	return map[string]string{"eks.amazonaws.com/nodegroup": e.Nodegroup, "eks.amazonaws.com/capacityType": e.CapacityType}
+	return labels
 }
 
 // christenInstance gives a machine the names that EC2 and the VPC would.
@@ -130,13 +135,9 @@ func christenInstance(g *group, m *machine) {
 	serial := g.Sequence
 	m.ID = "i-0" + hexDigits(fmt.Sprintf("%s/%d", g.conf.EKS.ASG, serial), 16)
 	m.ProviderID = "aws:///" + m.Zone + "/" + m.ID
-	net := sha256.Sum256([]byte(g.conf.EKS.ASG))[0]
-	m.Node = fmt.Sprintf("ip-10-%d-%d-%d.%s.compute.internal", net, serial/250, serial%250+1, region(m.Zone))
+	m.Node = fmt.Sprintf("ip-10-%d-%d-%d.%s.compute.internal", g.conf.EKS.subnet, serial/250, serial%250+1, g.conf.EKS.region)
 	m.Type = g.conf.EKS.InstanceTypes[0]
 }
-
-// region is a zone's: without its letter.
-func region(zone string) string { return zone[:max(0, len(zone)-1)] }
 
 // hexDigits is that many digits that follow from the text.
 func hexDigits(text string, digits int) string {
