@@ -1,0 +1,116 @@
+#include "signals/recorded_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct recorded_source {
+	struct source base; /* first */
+	struct recorded_source_settings settings;
+	struct loop *loop;
+	const struct clock *clock;
+	millis opened; /* clock_mono */
+	size_t next;
+	struct timer timer;
+	struct source_report report;
+};
+
+static struct recorded_source *of(const struct source *base)
+{
+	return (struct recorded_source *)base;
+}
+
+/* When a reading is due, on clock_mono(). */
+static millis due(const struct recorded_source *s, size_t index)
+{
+	millis after = s->settings.readings[index].at - s->settings.begun;
+
+	return s->opened + (after > 0 ? after : 0);
+}
+
+static void tell(struct recorded_source *s)
+{
+	struct pool_reading r = s->settings.readings[s->next++];
+
+	r.at = clock_now(s->clock);
+	s->report.rounds++;
+	s->report.blind += r.expected > 0 && !r.fresh;
+	s->report.trouble = (struct error){ 0 };
+	if (r.fresh)
+		s->report.read_at = clock_mono(s->clock);
+	else if (r.expected > 0)
+		error_set(&s->report.trouble, ERROR_UNAVAILABLE, "nothing could be read then, says the recording");
+	s->settings.source.on_reading(s->settings.source.user, &r);
+}
+
+static void fire(struct timer *t);
+
+static void advance(struct source *base)
+{
+	struct recorded_source *s = of(base);
+
+	while (s->next < s->settings.reading_count && due(s, s->next) <= clock_mono(s->clock))
+		tell(s);
+	s->timer.user = s;
+	if (s->next < s->settings.reading_count) {
+		timer_start(s->loop, &s->timer, clock_real(s->clock, due(s, s->next) - clock_mono(s->clock)), fire);
+		return;
+	}
+	error_set(&s->report.trouble, ERROR_UNAVAILABLE, "the recording is over");
+	if (s->settings.over)
+		s->settings.over(s->settings.over_user);
+	s->settings.over = NULL;
+}
+
+static void fire(struct timer *t)
+{
+	struct recorded_source *s = t->user;
+
+	advance(&s->base);
+}
+
+static void close_source(struct source *base)
+{
+	timer_stop(&of(base)->timer);
+	free(of(base));
+}
+
+/* Who serves now has nothing to do with who did then. */
+static void set_targets(struct source *base, const struct source_target *targets, size_t count)
+{
+	(void)base;
+	(void)targets;
+	(void)count;
+}
+
+static bool in_flight(const struct source *base, const char *key, int64_t *count, millis *age)
+{
+	(void)base;
+	(void)key;
+	(void)count;
+	(void)age;
+	return false;
+}
+
+static struct source_report report(const struct source *base)
+{
+	return of(base)->report;
+}
+
+static const struct source_ops ops = { close_source, set_targets, in_flight, report, advance };
+
+struct source *recorded_source_open(struct loop *loop, const struct clock *clock,
+				    const struct recorded_source_settings *settings)
+{
+	struct recorded_source *s = calloc(1, sizeof *s);
+
+	if (!s)
+		abort();
+	s->base.ops = &ops;
+	s->settings = *settings;
+	s->loop = loop;
+	s->clock = clock;
+	s->opened = clock_mono(clock);
+	s->timer.user = s;
+	timer_start(loop, &s->timer, 0, fire);
+	return &s->base;
+}
