@@ -110,6 +110,8 @@ struct source *recorded_source_open(struct loop *loop, const struct clock *clock
 	s->loop = loop;
 	s->clock = clock;
 	s->opened = clock_mono(clock);
+	while (s->next < settings->reading_count && settings->readings[s->next].at < settings->begun)
+		s->next++;
 	s->timer.user = s;
 	timer_start(loop, &s->timer, 0, fire);
 	return &s->base;

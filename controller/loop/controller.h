@@ -7,6 +7,7 @@
 #pragma once
 #include "controller/manifest/manifest.h"
 #include "controller/web/published.h"
+#include "signals/reading.h"
 #include "state/replica.h"
 
 struct api;
@@ -14,6 +15,19 @@ struct controller;
 struct http;
 struct loop;
 struct otlp;
+
+/* What model servers said in the past, to be told again in place of reading any. */
+struct recorded_pool {
+	const char *key; /* NAMESPACE/NAME */
+	const struct pool_reading *readings;
+	size_t count;
+};
+
+struct recorded_signals {
+	struct recorded_pool *pools;
+	size_t count;
+	millis begun; /* the first reading of all */
+};
 
 struct controller_settings {
 	struct loop *loop;
@@ -28,6 +42,9 @@ struct controller_settings {
 	millis interval; /* of ticks, of the clock */
 	millis retain;	 /* history older than that is dropped; 0: kept */
 	bool is_dry_run;
+	bool only_records; /* in a dry run: clouds are not asked, machines are the nodes of a group */
+	const struct recorded_signals *recorded; /* NULL: replicas are read */
+	void (*on_recording_over)(void *user);	 /* the last reading of all pools was told */
 
 	bool elects;
 	const char *namespace; /* of the Lease and of events on nodes */

@@ -1,3 +1,4 @@
+#include "base/json_write.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/trace.h"
 
@@ -107,11 +108,28 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 	return manifest_check_live(m, f, e);
 }
 
+/* What the provider is told of a group. Where only the cluster is watched: by which label its nodes are known. */
+static const char *settings_of(struct controller *c, size_t group)
+{
+	const struct group_spec *spec = &fleet_of(c)->groups[group];
+	struct cluster_label mark = mark_of(text_of(c, group), spec->name);
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	if (!c->settings.only_records)
+		return spec->settings;
+	buf_text(&text, "{\"label\":");
+	json_write_text(mark.key, &text);
+	buf_text(&text, ",\"value\":");
+	json_write_text(mark.value, &text);
+	buf_text(&text, "}");
+	return arena_strdup(&c->manifest_arena, text.text, text.len);
+}
+
 static bool open_group(struct controller *c, size_t group, struct error *e)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	const struct provider_ops *ops = provider_find(spec->provider);
-	size_t kind = (size_t)text_of(c, group)->provider;
+	size_t kind = c->settings.only_records ? (size_t)PROVIDER_EXTERNAL : (size_t)text_of(c, group)->provider;
+	const struct provider_ops *ops = provider_find(provider_name((enum provider_choice)kind));
 
 	if (!ops)
 		return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet",
@@ -122,8 +140,12 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 		return error_wrap(e, "provider %s", spec->provider);
 	if (!c->throttles[kind].retry.first)
 		c->throttles[kind] = throttle_make(random_stream((uint64_t)c->term, spec->provider));
-	const struct group_access access = { ops, c->providers[kind], c->provider_counts[kind], &c->throttles[kind],
-					     policy_lacks_standby(c->memory, group) };
+	const struct group_access access = { ops,
+					     c->providers[kind],
+					     c->provider_counts[kind],
+					     &c->throttles[kind],
+					     policy_lacks_standby(c->memory, group),
+					     settings_of(c, group) };
 	node_group_open(&c->groups[group], &c->context, group, &access);
 	return true;
 }

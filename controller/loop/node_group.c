@@ -165,7 +165,7 @@ void node_group_look(struct node_group *g)
 	g->is_look_stale = false;
 	g->look = (struct provider_call){ .verb = PROVIDER_DESCRIBE,
 					  .group = group_spec_of(g)->name,
-					  .settings = group_spec_of(g)->settings,
+					  .settings = g->settings,
 					  .pending = g->ongoing.name ? g->ongoing.name : "",
 					  .done = looked,
 					  .user = g };
@@ -181,6 +181,7 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .index = index,
 				  .ops = access->ops,
 				  .provider = access->provider,
+				  .settings = access->settings,
 				  .calls = access->calls,
 				  .throttle = access->throttle,
 				  .lacks_standby = access->lacks_standby };

@@ -97,6 +97,7 @@ struct group_access {
 	int64_t (*calls)[ERROR_INTERNAL + 1]; /* a provider_counts */
 	struct throttle *throttle;	      /* of the account */
 	bool lacks_standby;		      /* as the policy remembers it */
+	const char *settings;		      /* JSON; outlives the group */
 };
 
 /*
@@ -115,6 +116,7 @@ struct node_group {
 	size_t index; /* of the fleet */
 	const struct provider_ops *ops;
 	struct provider *provider;
+	const char *settings;
 
 	bool is_known;		       /* described at least once since we lead */
 	bool was_missed;	       /* refused to a pool because it was not described yet */

@@ -143,7 +143,7 @@ static void send(struct node_group *g)
 	g->is_look_stale |= g->is_looking;
 	g->change = (struct provider_call){ .verb = o->verb,
 					    .group = group_spec_of(g)->name,
-					    .settings = group_spec_of(g)->settings,
+					    .settings = g->settings,
 					    .token = o->token,
 					    .desired = o->desired,
 					    .ids = o->ids,

@@ -148,8 +148,10 @@ struct controller {
 	struct account *account;
 	struct memory *memory;
 	int64_t tick;
-	int64_t traced; /* spans of starts so far */
-	millis due;	/* clock_mono of the next tick */
+	millis recording_since; /* clock_mono, when its first reading was due; 0: not yet */
+	size_t recordings_over; /* pools whose last recorded reading was told */
+	int64_t traced;		/* spans of starts so far */
+	millis due;		/* clock_mono of the next tick */
 	struct timer ticker, soon;
 	struct arena arena, kept; /* of the present tick; of what is published */
 	struct snapshot snapshot;

@@ -1,4 +1,7 @@
 #include "controller/loop/parts.h"
+#include "signals/recorded_source.h"
+
+#include <string.h>
 #include "signals/picker.h"
 #include "signals/prometheus_source.h"
 #include "signals/scrape_source.h"
@@ -35,6 +38,33 @@ static struct source *open_prometheus(struct controller *c, const struct prometh
 	return source;
 }
 
+static void recording_over(void *user)
+{
+	struct controller *c = user;
+
+	if (++c->recordings_over == c->settings.recorded->count)
+		c->settings.on_recording_over(c->settings.user);
+}
+
+/* One of a manifest that came later goes on where the recording is. */
+static struct source *open_recorded(struct controller *c, size_t pool, const struct source_settings *settings)
+{
+	const struct recorded_signals *all = c->settings.recorded;
+	struct recorded_source_settings s = { .source = *settings, .begun = all->begun };
+
+	if (!c->recording_since)
+		c->recording_since = clock_mono(c->clock) + 1; /* 0 says never */
+	s.begun += clock_mono(c->clock) + 1 - c->recording_since;
+	for (size_t i = 0; i < all->count; i++)
+		if (!strcmp(all->pools[i].key, c->pools[pool].key)) {
+			s.readings = all->pools[i].readings;
+			s.reading_count = all->pools[i].count;
+			s.over = recording_over;
+			s.over_user = c;
+		}
+	return recorded_source_open(c->loop, c->clock, &s);
+}
+
 struct source *source_of_pool(struct controller *c, size_t pool)
 {
 	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
@@ -47,6 +77,8 @@ struct source *source_of_pool(struct controller *c, size_t pool)
 
 	if (runs_work(c, pool))
 		return NULL;
+	if (c->settings.recorded)
+		return open_recorded(c, pool, &settings);
 	if (s->prometheus.url)
 		return open_prometheus(c, &s->prometheus, &settings);
 	return scrape_source_open(c->loop, c->settings.http, c->clock,

@@ -80,7 +80,7 @@ static void what_goes_on_survives_a_change_of_leader(void **state)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct stage_of_test *t = *state;
-	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false };
+	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false, "{}" };
 
 	ask_what_goes_on(t, 1);
 	struct provider_call *look = cloud.look;
@@ -139,7 +139,7 @@ static void a_throttled_account_is_left_alone_by_all_its_groups(void **state)
 {
 	struct stage_of_test *t = *state;
 	struct node_group other;
-	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false };
+	const struct group_access access = { t->g.ops, NULL, t->calls, &t->throttle, false, "{}" };
 
 	played_look(t);
 	node_group_open(&other, &t->context, 0, &access);

@@ -166,7 +166,7 @@ static void answer_change(bool goes_well)
 static void open_group(void)
 {
 	static int64_t term;
-	const struct group_access access = { &ops, NULL, w.calls, &w.throttle, false };
+	const struct group_access access = { &ops, NULL, w.calls, &w.throttle, false, "{}" };
 
 	w.context = (struct group_context){ .loop = w.loop,
 					    .clock = &w.clock,

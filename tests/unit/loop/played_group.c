@@ -125,7 +125,7 @@ static struct history *open_history(const char *path)
 int played_set_up(void **state)
 {
 	static struct stage_of_test t;
-	const struct group_access access = { &ops, NULL, t.calls, &t.throttle, false };
+	const struct group_access access = { &ops, NULL, t.calls, &t.throttle, false, "{}" };
 
 	t = (struct stage_of_test){ .loop = loop_open(), .clock = clock_open_by_hand(1000000) };
 	snprintf(t.path, sizeof t.path, "/tmp/node_group_test.%d.db", (int)getpid());
