@@ -159,6 +159,37 @@ static void while_nothing_is_seen_nothing_is_stuck(void **state)
 	assert_true(node_group_is_removing(&c->groups[0], "m2"));
 }
 
+static void have_unready_node(const char *name)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'%s','uid':'%s','labels':{'simulated.preheat.dev/node-group':'g5'}},'spec':{"
+		 "'providerID':'simulated://%s'},'status':{'conditions':[{'type':'Ready','status':'False'}]}}",
+		 name, name, name);
+	see(c->cluster, CLUSTER_NODES, text, (struct moment){ clock_now(c->clock), false });
+}
+
+/* Clouds that do not tell which machines stand by learn it from there. */
+static void nodes_that_are_not_ready_are_told_longest_first(void **state)
+{
+	struct arena a = { 0 };
+	const char *const *ids;
+
+	(void)state;
+	cloud_tells(c, 0);
+	have_node(c, "m1", "", "");
+	have_unready_node("unlisted");
+	play_until(play_now() + SECOND);
+	have_unready_node("m2");
+	assert_int_equal(machines_unready(c, 0, &a, &ids), 2);
+	assert_string_equal(ids[0], "unlisted");
+	assert_string_equal(ids[1], "m2");
+	have_node(c, "unlisted", "", "");
+	assert_int_equal(machines_unready(c, 0, &a, &ids), 1);
+	arena_release(&a);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, acting, tear_down)
 
 int main(void)
@@ -170,6 +201,7 @@ int main(void)
 		TEST(a_stuck_placement_gives_up_nobodys_purchase),
 		cmocka_unit_test_setup_teardown(what_is_only_watched_is_only_told, watched, tear_down),
 		TEST(while_nothing_is_seen_nothing_is_stuck),
+		TEST(nodes_that_are_not_ready_are_told_longest_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,34 @@ static void a_failure_keeps_its_number_until_the_pool_is_written(void **state)
 	assert_true(failure_of(s, FAILED "e2\"}}") > first);
 }
 
+static void lists_that_make_no_sense_are_refused_whole(void **state)
+{
+	static const struct {
+		const char *machines, *says;
+	} cases[] = {
+		{ "{\"value\":[" MACHINE("a") "," MACHINE("b") "," MACHINE("a") "]}", "twice" },
+		{ "{\"value\":[{}]}", "name" },
+		{ "{\"value\":[{\"name\":\"\"}]}", "without a name" },
+		{ "{\"value\":{}}", "machines" },
+		{ "{}", "machines" },
+		{ "<html>", "machines" },
+		{ "{\"value\":[],\"nextLink\":\"@/machines\"}", "50 pages" }, /* its own next page */
+	};
+	struct stage *s = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct reply replies[] = { { "GET", "/gpu1", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
+						 { "GET", "/machines", 200, cases[i].machines, { 0 }, 0 },
+						 { 0 } };
+		struct provider_call c = played_call(s, PROVIDER_DESCRIBE, 0);
+		assert_int_equal(played_run(s, &c, replies), ERROR_INVALID);
+		if (!strstr(c.error.message, cases[i].says))
+			fail_msg("%zu: %s", i, c.error.message);
+		assert_int_equal(c.description.machine_count, 0);
+		provider_call_release(&c);
+	}
+}
+
 static void a_token_that_is_refused_is_renewed_once(void **state)
 {
 	static const struct reply once[] = {
@@ -299,6 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_pending_shows_in_the_description),
 		TEST(a_failure_keeps_its_number_until_the_pool_is_written),
+		TEST(lists_that_make_no_sense_are_refused_whole),
 		TEST(a_token_that_is_refused_is_renewed_once),
 		TEST(one_token_is_asked_for_all_who_wait),
 		TEST(permissions_are_told_or_unknown),
