@@ -203,6 +203,7 @@ static void open_pool(struct controller *c, size_t pool)
 	p->source = source_of_pool(c, pool);
 	p->queue = queue_of_pool(c, pool);
 	p->queued = p->queue ? ABSENT : 0;
+	devices_open(c, pool);
 	carry_over(c, p);
 }
 
@@ -256,6 +257,8 @@ void fleet_close(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		source_close(c->pools[i].source);
 		backlog_close(c->pools[i].queue);
+		if (c->pools[i].owns_devices)
+			device_source_close(c->pools[i].devices);
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
 		buf_release(&c->pools[i].buffer.body);

@@ -13,8 +13,11 @@
 #include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
 #include "signals/backlog.h"
+#include "signals/device_source.h"
 #include "signals/source.h"
 #include "state/history.h"
+
+struct published_devices;
 
 /* Groups are given so long, in the world's time, to be described before the first decision. */
 #define FIRST_LOOK (20 * SECOND)
@@ -77,8 +80,10 @@ struct live_pool {
 	char key[130]; /* NAMESPACE/NAME */
 	size_t index;
 	struct controller *controller;
-	struct source *source; /* of its readings; NULL: its pods are the work */
-	struct backlog *queue; /* outside of its replicas; NULL: none */
+	struct source *source;	       /* of its readings; NULL: its pods are the work */
+	struct backlog *queue;	       /* outside of its replicas; NULL: none */
+	struct device_source *devices; /* NULL: none; of another pool, too, unless owned */
+	bool owns_devices;
 	struct scrape_input scrapes[SCRAPES_MAX];
 	size_t scrape_count;
 	int64_t queued; /* of the last look at the queue; ABSENT: not known */
@@ -195,6 +200,10 @@ const char *pod_key(const struct pod *p, struct arena *a);	/* of a pod among the
 /* sources.c: where the pool's readings come from; NULL: its pods are the work */
 struct source *source_of_pool(struct controller *c, size_t pool);
 struct backlog *queue_of_pool(struct controller *c, size_t pool); /* NULL: it has none */
+void devices_open(struct controller *c, size_t pool);		  /* pools in their order: several share one */
+
+/* devices.c: what the GPUs of a pool tell */
+void devices_publish(const struct controller *c, size_t pool, struct published_devices *out, struct arena *a);
 
 /* machines.c: the cluster's events into starts, and what got stuck */
 void machines_event(void *user, const struct cluster_event *event);

@@ -53,9 +53,22 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	buf_text(&text, said);
+	if (p->devices && device_source_trouble(p->devices)->kind != ERROR_NONE)
+		buf_printf(&text, "%sGPUs: %s", text.len ? "; " : "", device_source_trouble(p->devices)->message);
 	if (queue[0])
-		buf_printf(&text, "%squeue: %s", said[0] ? "; " : "", queue);
+		buf_printf(&text, "%squeue: %s", text.len ? "; " : "", queue);
 	return text.len ? arena_strdup(a, text.text, text.len) : NULL;
+}
+
+static void show_signals(const struct controller *c, size_t pool, struct published_pool *out, struct arena *a)
+{
+	const struct live_pool *p = &c->pools[pool];
+	millis read_at = p->source ? source_report(p->source).read_at : 0;
+
+	out->signals_trouble = signals_trouble(p, a);
+	out->signals_age = read_at ? clock_mono(c->clock) - read_at : ABSENT;
+	out->queued = p->queue ? p->queued : ABSENT;
+	devices_publish(c, pool, &out->devices, a);
 }
 
 static void show_pool(struct controller *c, size_t i, struct arena *a)
@@ -72,7 +85,6 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
 					.is_metric_only = spec->workload.warm == WARM_METRIC,
-					.signals_trouble = signals_trouble(p, a),
 					.changed_at = p->changed_at,
 					.arrived = p->arrived,
 					.started = p->started,
@@ -84,6 +96,7 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 					.stuck_reason = p->stuck_reason,
 					.unschedulable = unschedulable(c, i, a) };
 	account_show(c->account, c, i, out);
+	show_signals(c, i, out, a);
 	memcpy(out->stuck, p->stuck, sizeof out->stuck);
 	for (int k = 0; k < STAGE_COUNT; k++)
 		out->stage[k] = stage_times_show(&p->stages[k]);

@@ -6,6 +6,8 @@
 #include "signals/prometheus_source.h"
 #include "signals/scrape_source.h"
 
+#include <string.h>
+
 _Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_DYNAMO == (int)ENGINE_DYNAMO,
 	       "the manifest and the signals count engines alike");
 
@@ -20,18 +22,23 @@ static struct reach_settings reach_of(const struct auth_text *auth, const struct
 					.server_name = tls->server_name };
 }
 
+static struct promql_label *labels_of(const struct schema_labels *l, struct arena *a)
+{
+	struct promql_label *labels = arena_array(a, struct promql_label, l->count);
+
+	for (size_t i = 0; i < l->count; i++)
+		labels[i] = (struct promql_label){ l->items[i].key, l->items[i].value };
+	return labels;
+}
+
 static struct source *open_prometheus(struct controller *c, const struct prometheus_text *t,
 				      const struct source_settings *settings)
 {
 	struct arena a = { 0 };
-	struct promql_label *labels = arena_array(&a, struct promql_label, t->labels.count);
-
-	for (size_t i = 0; i < t->labels.count; i++)
-		labels[i] = (struct promql_label){ t->labels.items[i].key, t->labels.items[i].value };
 	const struct prometheus_source_settings s = { .source = *settings,
 						      .url = t->url,
 						      .reach = reach_of(&t->auth, &t->tls),
-						      .labels = labels,
+						      .labels = labels_of(&t->labels, &a),
 						      .label_count = t->labels.count };
 	struct source *source = prometheus_source_open(c->loop, c->settings.http, c->clock, &s);
 	arena_release(&a);
@@ -115,4 +122,48 @@ struct backlog *queue_of_pool(struct controller *c, size_t pool)
 		settings.expression = picker.text;
 	}
 	return backlog_open(c->loop, c->settings.http, c->clock, &settings);
+}
+
+static const char *devices_url(const struct signals_text *s)
+{
+	return s->devices.url ? s->devices.url : s->prometheus.url;
+}
+
+static bool are_alike(const struct signals_text *x, const struct signals_text *y)
+{
+	const struct schema_labels *a = &x->devices.labels, *b = &y->devices.labels;
+
+	if (strcmp(devices_url(x), devices_url(y)) != 0 || a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->items[i].key, b->items[i].key) != 0 || strcmp(a->items[i].value, b->items[i].value) != 0)
+			return false;
+	return true;
+}
+
+void devices_open(struct controller *c, size_t pool)
+{
+	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
+	const struct devices_text *t = &s->devices;
+	struct live_pool *p = &c->pools[pool];
+	struct arena a = { 0 };
+
+	if (!t->node)
+		return;
+	for (size_t i = 0; i < pool && !p->devices; i++)
+		if (c->pools[i].devices && are_alike(s, &c->manifest.pools[i].spec.signals))
+			p->devices = c->pools[i].devices;
+	if (p->devices)
+		return;
+	const struct device_source_settings settings = {
+		.url = devices_url(s),
+		.reach = reach_of(t->url || t->auth.node ? &t->auth : &s->prometheus.auth,
+				  t->url || t->tls.node ? &t->tls : &s->prometheus.tls),
+		.labels = labels_of(&t->labels, &a),
+		.label_count = t->labels.count,
+		.interval = t->interval
+	};
+	p->devices = device_source_open(c->loop, c->settings.http, c->clock, &settings);
+	p->owns_devices = true;
+	arena_release(&a);
 }

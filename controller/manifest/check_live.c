@@ -66,6 +66,8 @@ bool manifest_check_objects(const struct manifest *m, const char *trusted, struc
 		check_tls(&s->prometheus.tls, f);
 		check_auth(&s->queue.auth, f);
 		check_tls(&s->queue.tls, f);
+		check_auth(&s->devices.auth, f);
+		check_tls(&s->devices.tls, f);
 	}
 	findings_sort(f);
 	return !f->count || findings_error(f, e);

@@ -22,14 +22,14 @@ static bool is_label_name(const char *name)
 }
 
 /* Prometheus knows a pod's labels under other names than Kubernetes. */
-static void check_labels(struct draft *d, const struct prometheus_text *p)
+static void check_labels(struct draft *d, const struct yaml_node *map, const struct schema_labels *l)
 {
-	const struct yaml_node *labels = p->node ? yaml_child(p->node, "labels") : NULL;
+	const struct yaml_node *labels = map ? yaml_child(map, "labels") : NULL;
 
-	for (size_t i = 0; i < p->labels.count; i++)
-		if (!is_label_name(p->labels.items[i].key))
+	for (size_t i = 0; i < l->count; i++)
+		if (!is_label_name(l->items[i].key))
 			schema_find_key(
-				d->findings, labels, p->labels.items[i].key, p->labels.items[i].key,
+				d->findings, labels, l->items[i].key, l->items[i].key,
 				"a label of Prometheus: letters, digits and _, like job or app_kubernetes_io_name",
 				"look at the series in Prometheus; other characters have become _ there");
 }
@@ -80,12 +80,26 @@ static void check_queue(struct draft *d, const struct signals_text *s)
 	check_auth(d, &q->auth, &q->tls);
 }
 
+static void check_devices(struct draft *d, const struct signals_text *s)
+{
+	const struct devices_text *v = &s->devices;
+
+	if (!v->node)
+		return;
+	if (!is_given(v->node, "url") && !s->prometheus.url)
+		schema_find_key(d->findings, v->node, "url", NULL, "the URL of a Prometheus server",
+				"add it, or signals.prometheus");
+	check_labels(d, v->node, &v->labels);
+	check_auth(d, &v->auth, &v->tls);
+}
+
 void check_signals(struct draft *d, const struct signals_text *s)
 {
 	if (s->scrape.node && s->prometheus.node)
 		schema_find_key(d->findings, s->node, "prometheus", "prometheus beside scrape", "one of the two",
 				"delete one");
 	check_auth(d, &s->prometheus.auth, &s->prometheus.tls);
-	check_labels(d, &s->prometheus);
+	check_labels(d, s->prometheus.node, &s->prometheus.labels);
+	check_devices(d, s);
 	check_queue(d, s);
 }

@@ -173,6 +173,8 @@ static const struct openapi_rule rules[] = {
 	  "!has(self.queue) || has(self.queue.url) || has(self.queue.json) || (has(self.queue.endpointPicker) && "
 	  "has(self.queue.endpointPicker.url)) || has(self.prometheus)",
 	  "queue needs url, or signals.prometheus" },
+	{ "signals", "!has(self.devices) || has(self.devices.url) || has(self.prometheus)",
+	  "devices needs url, or signals.prometheus" },
 	{ "auth", "!(has(self.bearerTokenFile) && has(self.basic))", "basic beside bearerTokenFile: delete one" },
 	{ "auth", "!has(self.bearerTokenFile) || " OWN_FILE("self.bearerTokenFile"), OWN_FILE_TEXT("bearerTokenFile") },
 	{ "basic", OWN_FILE("self.passwordFile"), OWN_FILE_TEXT("passwordFile") },

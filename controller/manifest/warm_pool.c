@@ -220,6 +220,24 @@ static const struct schema_row queue_rows[] = {
 };
 static const struct schema_table queue_table = { "queue", sizeof(struct queue_text), SCHEMA_ROWS(queue_rows) };
 
+static const struct schema_row devices_rows[] = {
+	{ .key = "url", .type = SCHEMA_URL, AT(devices_text, url), .shown = "signals.prometheus.url",
+	  .help = "The Prometheus server that reads the DCGM exporters." },
+	{ .key = "labels", .type = SCHEMA_LABELS, AT(devices_text, labels),
+	  .help = "Labels that select the exporters' series. Pools with the same url and labels ask once." },
+	{ .key = "interval", .type = SCHEMA_DURATION, AT(devices_text, interval), .fallback = "30s", .min = SECOND,
+	  .max = 5 * MINUTE, .example = "30s",
+	  .help = "How often it is asked." },
+	{ .key = "auth", .type = SCHEMA_MAP, AT(devices_text, auth),
+	  .shown = "that of signals.prometheus where its url is asked, else none", .table = &auth_table,
+	  .help = "What we show to the server." },
+	{ .key = "tls", .type = SCHEMA_MAP, AT(devices_text, tls),
+	  .shown = "that of signals.prometheus where its url is asked", .table = &tls_table,
+	  .help = "Whom we trust, for https." },
+};
+static const struct schema_table devices_table = { "devices", sizeof(struct devices_text),
+	SCHEMA_ROWS(devices_rows) };
+
 static const struct schema_row signals_rows[] = {
 	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
 	  .help = "The model server; says what its metrics are called. pods: nothing is scraped, the pods are the work "
@@ -230,6 +248,9 @@ static const struct schema_row signals_rows[] = {
 	  .help = "Read a Prometheus server instead." },
 	{ .key = "queue", .type = SCHEMA_MAP, AT(signals_text, queue), .shown = "none", .table = &queue_table,
 	  .help = "Requests that wait outside of the pods; with engine pods, too. One of promql, endpointPicker and json." },
+	{ .key = "devices", .type = SCHEMA_MAP, AT(signals_text, devices), .shown = "none", .table = &devices_table,
+	  .help = "Use, memory, power and errors of the pool's GPUs, from DCGM exporters, for metrics and reports. Nothing "
+		  "is decided by them." },
 };
 static const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
 	SCHEMA_ROWS(signals_rows) };

@@ -96,6 +96,15 @@ struct queue_text {
 	struct tls_text tls;
 };
 
+struct devices_text {
+	const struct yaml_node *node; /* NULL: GPUs are not read */
+	const char *url;	      /* NULL: that of signals.prometheus */
+	int64_t interval;
+	struct schema_labels labels;
+	struct auth_text auth;
+	struct tls_text tls;
+};
+
 enum source_choice {
 	SOURCE_VLLM,
 	SOURCE_SGLANG,
@@ -113,6 +122,7 @@ struct signals_text {
 	struct scrape_text scrape;
 	struct prometheus_text prometheus;
 	struct queue_text queue;
+	struct devices_text devices;
 };
 
 struct quantiles_text {

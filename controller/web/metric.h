@@ -34,7 +34,8 @@ struct metric_list {
 		.title = (title_), .metrics = (rows), .count = sizeof(rows) / sizeof(rows)[0] \
 	}
 
-extern const struct metric_list pool_metrics, cost_metrics, group_metrics, loop_metrics, process_metrics;
+extern const struct metric_list pool_metrics, signal_metrics, cost_metrics, group_metrics, loop_metrics,
+	process_metrics;
 
 struct metric_label {
 	const char *name, *value; /* value NULL: left out */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const char *const type_names[] = { "gauge", "counter", "histogram" };
-static const struct metric_list *const lists[] = { &pool_metrics, &cost_metrics, &group_metrics, &loop_metrics, &process_metrics,
-						   NULL };
+static const struct metric_list *const lists[] = { &pool_metrics, &signal_metrics,  &cost_metrics, &group_metrics,
+						   &loop_metrics, &process_metrics, NULL };
 
 /* Bytes of the UTF-8 character at `text`, 0 where there is none. One bad byte, and Prometheus refuses the whole page.
  */

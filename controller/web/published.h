@@ -60,6 +60,13 @@ enum pool_problem {
 	PROBLEM_COUNT
 };
 
+/* The GPUs of a pool's nodes as their exporters tell; count 0: nothing is known. docs/signals.md says what each is. */
+struct published_devices {
+	int64_t count, held, failing, last_xid;
+	int64_t use_permille, stranded_permille; /* or ABSENT */
+	int64_t memory_used_mib, memory_free_mib, power_mw;
+};
+
 /* Measured lead time of a stage; samples 0: not measured, then p50 and p95 are not shown. */
 struct published_stage {
 	millis p50, p95;
@@ -82,6 +89,9 @@ struct published_pool {
 
 	/* the last decision that changed the size asked for, and the sentence for the present one */
 	millis changed_at;
+	millis signals_age; /* of the last reading; ABSENT: none yet, or its pods are the work */
+	int64_t queued;	    /* requests in the queue outside of it; ABSENT: none, or not known */
+	struct published_devices devices;
 	const char *signals_trouble;	  /* why its signals told less than all of it last; NULL: they did not */
 	int64_t changed_from, changed_to; /* hot replicas wished by plans, on their way included */
 	const char *reason;

@@ -219,6 +219,8 @@ static void contradictions_in_a_pool(void **state)
 		  "spec.workload.tokensPerSecond", "at most about 1000" },
 		{ BOTH "  signals: { scrape: { port: 1 }, prometheus: { url: \"http://p\" } }\n", 7, 47,
 		  "spec.signals.prometheus", "prometheus beside scrape" },
+		{ BOTH "  signals: { devices: { interval: 1m } }\n", 7, 23, "spec.signals.devices.url",
+		  "add it, or signals.prometheus" },
 		{ BOTH "  signals: { queue: { interval: 5s } }\n", 7, 21, "spec.signals.queue.promql",
 		  "promql, endpointPicker or json" },
 		{ BOTH "  signals: { queue: { promql: x, url: \"http://p\", json: { url: \"http://q\", path: a } } }\n", 7, 57,
