@@ -148,21 +148,34 @@ bool history_check_layout(struct history *h, struct error *e)
 	return true;
 }
 
-static struct history *open_with(struct db *db, struct error *e)
+static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 {
 	struct history *h = history_new();
 
 	h->db = db;
-	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && history_check_layout(h, e) &&
-	    history_load_pools(h, e))
-		return h;
+	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e)) {
+		h->is_foreign = !history_check_layout(h, e);
+		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
+		if (is_fit && history_load_pools(h, e))
+			return h;
+	}
 	history_close(h);
 	return NULL;
 }
 
 struct history *history_open(const char *path, struct error *e)
 {
-	return open_with(db_open_read(path, &history_schema, e), e);
+	return open_with(db_open_read(path, &history_schema, e), false, e);
+}
+
+struct history *history_open_sums(const char *path, struct error *e)
+{
+	return open_with(db_open_read(path, &history_schema, e), true, e);
+}
+
+bool history_has_records(const struct history *h)
+{
+	return !h->is_foreign;
 }
 
 struct history *history_edit(const char *path, struct error *e)
@@ -173,7 +186,7 @@ struct history *history_edit(const char *path, struct error *e)
 	if (!db)
 		return NULL;
 	db_close(db);
-	return open_with(db_open(path, &history_schema, e), e);
+	return open_with(db_open(path, &history_schema, e), false, e);
 }
 
 const char *history_path(const struct history *h)

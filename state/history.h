@@ -37,6 +37,10 @@ struct history *history_resume(const struct history_setup *setup, struct error *
 bool history_set_aside(const char *path, struct buf *name, struct error *e) MUST_USE;
 /* For reading only. NULL on failure. */
 struct history *history_open(const char *path, struct error *e);
+/* The same, also of a program whose records have other fields: history_has_records() is false then, and only what does
+ * not depend on them can be read (facts, pools, sums of hours). */
+struct history *history_open_sums(const char *path, struct error *e);
+bool history_has_records(const struct history *h);
 /* For thinning one that nobody else writes; nothing can be appended. NULL on failure. */
 struct history *history_edit(const char *path, struct error *e);
 /* Commits and closes. A history that failed before is closed too, and keeps what was committed. */

@@ -53,7 +53,8 @@ struct history {
 	/* cost.c, usage.c: of the ticks of the transaction */
 	struct buf costs, cost_labels, quotas, holdings;
 	struct arena cost_texts;
-	bool has_cost; /* the file has the tables */
+	bool has_cost;	 /* the file has the tables */
+	bool is_foreign; /* its records have other fields than ours */
 };
 
 /* Opens the transaction that a write needs. */

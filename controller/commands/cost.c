@@ -205,6 +205,7 @@ static int run(int argc, char **argv)
 	struct error e;
 	int rest, code;
 
+	a.question.needs_no_records = true;
 	if (!command_options(&command_cost, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
 	code = EXIT_DONE;

@@ -2,6 +2,7 @@
 
 #include "controller/recall/walk.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,6 +140,18 @@ static bool find_extent(struct question *q, struct costs *c, struct error *e)
 	return true;
 }
 
+static bool find_dropped(struct question *q, const struct cost_period *p, struct costs *c, struct error *e)
+{
+	struct history_hour *hours;
+	size_t count;
+
+	if (!history_hours(q->history, q->pool_index, &q->arena, &hours, &count, e))
+		return false;
+	if (count && hours[0].hour * HOUR < c->from && p->from == c->from)
+		c->dropped_until = c->from;
+	return true;
+}
+
 static void keep_pool(const struct question *q, struct costs *c)
 {
 	size_t kept = 0;
@@ -156,10 +169,14 @@ static bool read_hours(struct question *q, const struct cost_period *p, struct c
 	struct cost_hour *hours;
 	size_t count;
 
-	if (p->from < c->estimated_until && !fold(q, first, last < folded ? last : folded, &found, e))
-		return false;
 	if (p->from >= c->estimated_until)
 		c->estimated_until = 0;
+	if (!history_has_records(q->history)) {
+		c->missing_until = c->estimated_until;
+		c->estimated_until = 0;
+	}
+	if (c->estimated_until && !fold(q, first, last < folded ? last : folded, &found, e))
+		return false;
 	if (!history_cost_hours(q->history, (struct hour_range){ first, last }, &q->arena, &hours, &count, e))
 		return false;
 	buf_append(&found, hours, count * sizeof *hours);
@@ -168,6 +185,12 @@ static bool read_hours(struct question *q, const struct cost_period *p, struct c
 	if (found.len)
 		memcpy(c->hours, found.text, found.len);
 	keep_pool(q, c);
+	if (c->missing_until && !count)
+		return error_set(
+			e, ERROR_CONFLICT,
+			"%s: kept no costs in this period, and its decisions are of another version of preheat, "
+			"which this one cannot read; ask the program that wrote it",
+			history_path(q->history));
 	return true;
 }
 
@@ -175,7 +198,8 @@ bool costs_read(struct question *q, struct cost_period *p, struct costs *out, st
 {
 	struct costs c = { 0 };
 
-	if (!find_extent(q, &c, e) || !read_period(q, p, &c, e) || !read_hours(q, p, &c, e))
+	if (!find_extent(q, &c, e) || !read_period(q, p, &c, e) || !read_hours(q, p, &c, e) ||
+	    !find_dropped(q, p, &c, e))
 		return false;
 	*out = c;
 	return true;
@@ -211,35 +235,73 @@ void cost_period_text(const struct question *q, const struct cost_period *p, str
 	cost_print_minute(q, p->to, out);
 }
 
-static void print_prices(const struct question *q, const struct costs *c, size_t pool)
+static bool is_free(const struct costs *c, size_t pool)
 {
-	size_t count;
-	const struct history_pool *pools = history_pools(q->history, &count);
 	struct cost_sums sum = { 0 };
 
 	for (size_t i = 0; i < c->count; i++)
 		if (c->hours[i].pool == pool)
 			cost_add(&sum, &c->hours[i].sums);
-	if (cost_billed_gpu_ms(&sum) > 0 && !cost_micro_dollars(&sum))
-		fprintf(stderr,
-			"Note: pool %s: its node groups have pricePerHour 0, so its dollars are 0; prices count from "
-			"the moment that the manifest names them.\n",
-			pools[pool].name);
+	return cost_billed_gpu_ms(&sum) > 0 && !cost_micro_dollars(&sum);
 }
 
-void costs_print_notes(const struct question *q, const struct costs *c)
+static void note(struct question *q, const char **notes, size_t *count, const char *fmt, ...) PRINTF(4, 5);
+static void note(struct question *q, const char **notes, size_t *count, const char *fmt, ...)
 {
-	CLEANUP(buf_release) struct buf until = { 0 };
-	size_t count;
+	CLEANUP(buf_release) struct buf text = { 0 };
+	va_list ap;
 
-	history_pools(q->history, &count);
+	va_start(ap, fmt);
+	buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	if (*count < COST_NOTES)
+		notes[(*count)++] = arena_strdup(&q->arena, text.text, text.len);
+}
+
+static const char *minute(struct question *q, millis at)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	cost_print_minute(q, at, &text);
+	return arena_strdup(&q->arena, text.text, text.len);
+}
+
+size_t costs_notes(struct question *q, const struct costs *c, const char *notes[COST_NOTES])
+{
+	size_t pool_count, count = 0;
+	const struct history_pool *pools = history_pools(q->history, &pool_count);
+
+	for (size_t i = 0; i < pool_count; i++)
+		if (is_free(c, i))
+			note(q, notes, &count,
+			     "Pool %s: its node groups have pricePerHour 0, so its dollars are 0; prices count from "
+			     "the "
+			     "moment that the manifest names them.",
+			     pools[i].name);
+	if (c->estimated_until)
+		note(q, notes, &count,
+		     "Until %s this history kept no costs; they are worked out from its decisions (levels at the end "
+		     "of "
+		     "each tick). Labels, quotas and who held GPUs are missing there.",
+		     minute(q, c->estimated_until));
+	if (c->missing_until)
+		note(q, notes, &count,
+		     "Until %s this history kept no costs, and its decisions are of another version of preheat, which "
+		     "this one cannot read; that time is missing.",
+		     minute(q, c->missing_until));
+	if (c->dropped_until)
+		note(q, notes, &count,
+		     "Ticks before %s were dropped before costs were kept; preheat history --hours has what is left of "
+		     "them.",
+		     minute(q, c->dropped_until));
+	return count;
+}
+
+void costs_print_notes(struct question *q, const struct costs *c)
+{
+	const char *notes[COST_NOTES];
+	size_t count = costs_notes(q, c, notes);
+
 	for (size_t i = 0; i < count; i++)
-		print_prices(q, c, i);
-	if (!c->estimated_until)
-		return;
-	cost_print_minute(q, c->estimated_until, &until);
-	fprintf(stderr,
-		"Note: until %s this history kept no costs; they are worked out from its decisions (levels at the end "
-		"of each tick). Labels, quotas and who held GPUs are missing there.\n",
-		until.text);
+		fprintf(stderr, "Note: %s\n", notes[i]);
 }

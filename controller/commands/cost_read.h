@@ -26,12 +26,17 @@ struct costs {
 	size_t count;
 	millis from, to;	/* of the whole history, ticks and sums */
 	millis estimated_until; /* hours before this are worked out from decisions; 0: none */
+	millis dropped_until;	/* ticks before this went without a sum of costs; 0: none */
+	millis missing_until;	/* hours before this had decisions that this program cannot read; 0: none */
 };
 
 /* Of the question's pool, or of all. ERROR_NOT_FOUND, naming what there is, when the period has nothing. */
 bool costs_read(struct question *q, struct cost_period *p, struct costs *out, struct error *e) MUST_USE;
-/* What a person should know of these figures: lines on standard error. */
-void costs_print_notes(const struct question *q, const struct costs *c);
+/* What a person should know of these figures, a sentence each, in the question's arena; returns how many. */
+enum { COST_NOTES = 12 };
+size_t costs_notes(struct question *q, const struct costs *c, const char *notes[COST_NOTES]);
+/* The same on standard error. */
+void costs_print_notes(struct question *q, const struct costs *c);
 /* "2024-05-10 08:00" */
 void cost_print_minute(const struct question *q, millis at, struct buf *out);
 /* "2024-05-10 08:00 to 2024-05-17 08:00" */

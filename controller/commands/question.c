@@ -23,7 +23,7 @@ bool question_open(struct question *q, struct error *e)
 	size_t pool;
 
 	q->pool_index = ANY;
-	q->history = history_open(file_of(q), e);
+	q->history = q->needs_no_records ? history_open_sums(file_of(q), e) : history_open(file_of(q), e);
 	if (!q->history || !history_span(q->history, &q->span, e))
 		return false;
 	if (q->span.last_tick < q->span.first_tick)

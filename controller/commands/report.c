@@ -71,6 +71,7 @@ static int run(int argc, char **argv)
 	struct error e;
 	int rest, code;
 
+	a.question.needs_no_records = true;
 	a.report.question = &a.question;
 	if (!command_options(&command_report, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { NOTES_MOST = 8, HOLDINGS_TOLD = 200 };
+enum { NOTES_MOST = COST_NOTES + 4, HOLDINGS_TOLD = 200 };
 
 struct collected {
 	struct report_question *question;
@@ -204,23 +204,15 @@ static void note_what_is_missing(struct collected *c)
 			"histories.");
 	else if (!c->report.quota_count)
 		note(c, "No GPU quota was seen.");
-	if (c->costs.estimated_until) {
-		buf_printf(&text,
-			   "Until %s this history kept no costs; they are worked out from its decisions, without "
-			   "quotas and "
-			   "without who held GPUs.",
-			   time_text(c, c->costs.estimated_until, false));
-		note(c, text.text);
-	}
-	buf_clear(&text);
 	if (c->report.pool_count && watched < (p->to - p->from) - (p->to - p->from) / 50) {
 		buf_printf(&text, "Recorded are %.1f of the %.1f hours.", (double)watched / HOUR,
 			   (double)(p->to - p->from) / HOUR);
 		note(c, text.text);
 	}
-	if (cost_billed_gpu_ms(&c->report.total) > 0 && !cost_micro_dollars(&c->report.total))
-		note(c,
-		     "All prices are 0 in the manifest, so there are no dollars; set pricePerHour of the node groups.");
+	const char *notes[COST_NOTES];
+	size_t count = costs_notes(c->question->question, &c->costs, notes);
+	for (size_t i = 0; i < count; i++)
+		note(c, notes[i]);
 }
 
 static bool read_all(struct collected *c, struct error *e)

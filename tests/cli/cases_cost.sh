@@ -59,6 +59,16 @@ refused 'cost: labels of before' 2 'not kept in this period' \
 	'preheat cost --db h.db --by label'
 refused 'cost: labels of a simulation' 2 'a simulation has no pods' '' "preheat cost --db '$scratch/costs' --by label=product"
 
+# Sums do not depend on what a decision has for fields.
+found 'cost: of another version' 0 '^chat,' "cp '$scratch/costs/history.db' h.db
+	sqlite3 h.db \"UPDATE fact SET value = '12345678' WHERE name = 'layout'\"" 'preheat cost --db h.db -o csv'
+refused 'cost: of another version, before' 2 'another version of preheat.*program that wrote it' "cp '$scratch/before.db' h.db
+	sqlite3 h.db \"UPDATE fact SET value = '12345678' WHERE name = 'layout'\"" 'preheat cost --db h.db'
+found 'cost: ticks dropped before' 0 'Ticks before .* were dropped' "cp '$scratch/costs/history.db' h.db
+	sqlite3 h.db 'INSERT INTO rollup VALUES (400000, 0, 1, 1, 1, 1, 1, 1, 1)'" 'preheat cost --db h.db 2>&1'
+refused 'cost: damaged sums' 2 'damaged: the sums of hour' "cp '$scratch/costs/history.db' h.db
+	sqlite3 h.db 'UPDATE cost SET late = -1'" 'preheat cost --db h.db'
+
 refused 'cost: no such file' 2 'no such file' '' 'preheat cost --db h.db'
 refused 'report: no such file' 2 'no such file' '' 'preheat report --db h.db'
 refused 'cost: empty file' 2 'empty' ': >h.db' 'preheat cost --db h.db'
@@ -89,7 +99,7 @@ refused 'report: an unknown form' 2 "'pdf'.*table, json or html|'pdf'.*html" '' 
 
 found 'cost: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
 	preheat simulate --pool p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat cost --db out 2>&1'
-found 'report: price 0' 0 'All prices are 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
+found 'report: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
 	preheat simulate --pool p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat report --db out 2>&1'
 found 'cost: whole hours' 0 '^2,2$' '' \
 	"preheat cost --db '$scratch/costs' --from +1h --to +3h -o json | python3 -c '
