@@ -156,8 +156,7 @@ static bool applies(const struct exchange *x, const struct probe *p)
 	bool has_nodegroup = x->settings.cluster && x->settings.nodegroup;
 
 	return (!p->needs_nodegroup || has_nodegroup) &&
-	       (!p->needs_launch || x->settings.launch == EKS_LAUNCH_INSTANCES) && (!p->needs_group || x->group) &&
-	       (p->write != ask_group || x->group || x->settings.tag_count);
+	       (!p->needs_launch || x->settings.launch == EKS_LAUNCH_INSTANCES);
 }
 
 static bool can_be_asked(const struct exchange *x, const struct probe *p)

@@ -1,0 +1,398 @@
+/* Which requests each verb sends, in which order, and what it never does. */
+#include "tests/unit/providers/played_account.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void eks_is_asked_once_for_the_group(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", ""), 0 }, ), ERROR_NONE);
+	/* the group is gone: perhaps it has another now */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, "<AutoScalingGroups/>", 0 }, ),
+			 ERROR_NOT_FOUND);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { NODEGROUP, "ResourceNotFoundException:No node group", 404 }, ),
+			 ERROR_NOT_FOUND);
+	/* and that is remembered for a while, too */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 1), NOTHING), ERROR_NOT_FOUND);
+	assert_non_null(strstr(s->call.error.message, "No node group"));
+}
+
+static void what_may_be_over_soon_is_asked_again(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, "ThrottlingException:slow", 429 }, ),
+			ERROR_THROTTLED);
+	assert_int_equal(s->call.retry_after, 9000);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { NODEGROUP, "{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"CREATING\"}}", 0 }, ),
+			 ERROR_CONFLICT);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+}
+
+static void tags_find_exactly_one_group(void **state)
+{
+	static const char find[] =
+		"DescribeAutoScalingGroups&Filters.member.1.Name=tag%3Ateam&Filters.member.1.Values.member.1=ml&"
+		"Filters.member.2."
+		"Name=tag-key&Filters.member.2.Values.member.1=gpu&IncludeInstances=false&MaxRecords=100";
+	struct scene *s = *state;
+
+	account_settle(s, "\"tags\":\"team=ml, gpu\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { find, "<AutoScalingGroups><member/><member/></AutoScalingGroups>", 0 }, ),
+			 ERROR_INVALID);
+	assert_non_null(strstr(s->call.error.message, "several Auto Scaling groups"));
+	account_settle(s, "\"tags\":\"team=ml,gpu\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { find, GROUP("0", "5", "0", ""), 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", ""), 0 }, ), ERROR_NONE);
+}
+
+static void a_description_asks_for_what_it_needs(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, GROUP("0", "5", "2", HAS(IN("i-0a")) POOL("0", "3")), 0 },
+			     { "DescribeWarmPool&AutoScalingGroupName=a",
+			       HAS(INSTANCE("i-0w", "Warmed:Stopped", "false")) "<NextToken>t/1</NextToken>", 0 },
+			     { "DescribeWarmPool&AutoScalingGroupName=a&NextToken=t%2F1",
+			       HAS(INSTANCE("i-0x", "Warmed:Pending", "false")), 0 },
+			     { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.machine_count, 3);
+	/* who may not see the pool has no standby, and is told */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) POOL("0", "3")), 0 },
+			     { "DescribeWarmPool&AutoScalingGroupName=a", "AccessDenied", 403 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.abilities & PROVIDER_HAS_STANDBY, 0);
+	assert_non_null(strstr(s->call.description.lacks, "autoscaling:DescribeWarmPool"));
+	/* what is not known is no failure, and no description either */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "2", HAS(IN("i-0a"))), 0 },
+			     { ACTIVITIES, "Throttling:Rate exceeded", 400 }, ),
+			 ERROR_THROTTLED);
+	assert_non_null(strstr(s->call.error.message, "DescribeScalingActivities: Throttling: Rate exceeded"));
+	assert_int_equal(s->call.description.machine_count, 0);
+}
+
+static void an_update_that_goes_on_is_busy(void **state)
+{
+	struct scene *s = *state;
+	const char *pending = "u1";
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = pending), { NODEGROUP, OWNED, 0 },
+			     { "GET /clusters/c/updates/u1", UPDATE("InProgress"), 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_true(s->call.description.is_busy);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = pending),
+			     { "GET /clusters/c/updates/u1", UPDATE("Failed"), 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+	assert_int_equal(s->call.description.failure_count, 1);
+	assert_string_equal(s->call.description.failures[0].message, "no such size");
+	/* forgotten, or not for us to see: over */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = pending), { NODEGROUP, OWNED, 0 },
+			     { "GET /clusters/c/updates/u1", "AccessDeniedException", 403 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+}
+
+static void growing_reads_first_and_protects_what_is_there(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 4),
+			     { READ, GROUP("0", "5", "2", HAS(IN("i-0a") SAFE("i-0b"))), 0 }, { SIZE("4"), "", 0 },
+			     { PROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 2), { READ, GROUP("0", "5", "2", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 6), { READ, GROUP("0", "5", "2", ""), 0 }, ),
+			 ERROR_INVALID);
+	assert_non_null(strstr(s->call.error.message, "above MaxSize 5 of Auto Scaling group a"));
+	/* a pool that somebody keeps at a least size would be refilled */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3),
+			     { READ, GROUP("0", "5", "1", POOL("2", "0")), 0 }, { PUT("0", "3"), "", 0 },
+			     { SIZE("3"), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3),
+			     { READ,
+			       GROUP("0", "5", "1",
+				     "<SuspendedProcesses><member><ProcessName>Launch</ProcessName></member>"
+				     "</SuspendedProcesses>"),
+			       0 }, ),
+			 ERROR_INVALID);
+	assert_non_null(strstr(s->call.error.message, "suspended"));
+}
+
+#define TAGS	      "<Tags><member><Key>k8s.io/cluster-autoscaler/enabled</Key><Value>true</Value></member></Tags>"
+#define TEMPLATE_TAGS "<Tags><member><Key>k8s.io/cluster-autoscaler/node-template/label/a</Key></member></Tags>"
+
+static void groups_of_cluster_autoscaler_are_left_alone(void **state)
+{
+	static const enum provider_verb verbs[] = { PROVIDER_GROW, PROVIDER_REMOVE, PROVIDER_STOP, PROVIDER_STANDBY,
+						    PROVIDER_CANCEL };
+	static const char *const ids[] = { "i-0a" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	for (size_t i = 0; i < 5; i++) {
+		assert_int_equal(RUN(s, CALL(.verb = verbs[i], .desired = 3, .ids = ids, .id_count = 1),
+				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) TAGS), 0 }, ),
+				 ERROR_INVALID);
+		assert_non_null(strstr(s->call.error.message, "eks.clusterAutoscalerTags: ignore"));
+	}
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", TAGS), 0 }, ),
+			 ERROR_NONE);
+	assert_non_null(strstr(s->call.description.lacks, "clusterAutoscalerTags"));
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3),
+			     { READ, GROUP("0", "5", "1", TEMPLATE_TAGS), 0 }, { SIZE("3"), "", 0 }, ),
+			 ERROR_NONE);
+	account_settle(s, BY_NAME ",\"clusterAutoscalerTags\":\"ignore\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_GROW, .desired = 3), { READ, GROUP("0", "5", "1", TAGS), 0 },
+			     { SIZE("3"), "", 0 }, ),
+			 ERROR_NONE);
+}
+
+static void removing_protects_the_others_first(void **state)
+{
+	static const char *const ids[] = { "i-0a", "i-0c", "i-0gone", "i-0t", "i-0a" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 5),
+		    { READ,
+		      GROUP("1", "5", "4",
+			    HAS(IN("i-0a") IN("i-0b") SAFE("i-0c") PENDING("i-0d")
+					INSTANCE("i-0t", "Terminating:Wait", "false"))),
+		      0 },
+		    { PROTECT(ID("1", "i-0b")), "", 0 }, { END("i-0a"), "", 0 },
+		    { END("i-0c"), "ValidationError:Instance Id not found - No managed instance found", 400 }, ),
+		ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 2),
+			     { READ, GROUP("1", "5", "2", HAS(IN("i-0a") IN("i-0c"))), 0 }, ),
+			 ERROR_INVALID);
+	assert_non_null(strstr(s->call.error.message, "below MinSize 1"));
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids + 2, .id_count = 1),
+			     { READ, GROUP("1", "5", "2", ""), 0 }, ),
+			 ERROR_NONE);
+	/* half done is told, and done again without harm */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 2),
+			     { READ, GROUP("0", "5", "2", HAS(SAFE("i-0a") SAFE("i-0c"))), 0 }, { END("i-0a"), "", 0 },
+			     { END("i-0c"), "ScalingActivityInProgress:busy", 400 }, ),
+			 ERROR_CONFLICT);
+	assert_non_null(
+		strstr(s->call.error.message, "TerminateInstanceInAutoScalingGroup: ScalingActivityInProgress: busy"));
+}
+
+static void removing_leaves_the_warm_pool_as_it_is(void **state)
+{
+	static const char *const ids[] = { "i-0a" }, *const standing[] = { "i-0w" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	/* two stand by; with a size of 2 they still would */
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1),
+		    { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("0", "5")), 0 },
+		    { PUT("2", "4"), "", 0 }, { END("i-0a"), "", 0 }, ),
+		ERROR_NONE);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1),
+		    { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("0", "3")), 0 },
+		    { PUT("0", "0"), "", 0 }, { END("i-0a"), "", 0 }, ),
+		ERROR_NONE);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1),
+		    { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") SAFE("i-0b") SAFE("i-0c")) POOL("2", "2")), 0 },
+		    { END("i-0a"), "", 0 }, ),
+		ERROR_NONE);
+	/* one that stands by cannot be named */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = standing, .id_count = 1),
+			     { READ, GROUP("0", "9", "1", HAS(SAFE("i-0a")) POOL("0", "2")), 0 },
+			     { "DescribeWarmPool&AutoScalingGroupName=a",
+			       HAS(INSTANCE("i-0w", "Warmed:Stopped", "false")), 0 }, ),
+			 ERROR_INVALID);
+	assert_non_null(strstr(s->call.error.message, "in the warm pool"));
+}
+
+static void cancelling_reads_again_before_it_lowers(void **state)
+{
+	static const char *const ids[] = { "i-0p", "i-0a" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	/* while it protects, Auto Scaling got one of the two that were missing: it stays */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CANCEL, .desired = 1),
+			     { READ, GROUP("0", "9", "3", HAS(IN("i-0a"))), 0 }, { PROTECT(ID("1", "i-0a")), "", 0 },
+			     { READ, GROUP("0", "9", "3", HAS(SAFE("i-0a") IN("i-0n"))), 0 },
+			     { PROTECT(ID("1", "i-0n")), "", 0 }, { SIZE("2"), "", 0 }, ),
+			 ERROR_NONE);
+	/* it got both: nothing is lowered */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CANCEL, .desired = 1),
+			     { READ, GROUP("0", "9", "2", HAS(SAFE("i-0a"))), 0 },
+			     { READ, GROUP("0", "9", "2", HAS(SAFE("i-0a") PENDING("i-0n"))), 0 }, ),
+			 ERROR_NONE);
+	/* named: what is starting ends, what runs stays */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CANCEL, .ids = ids, .id_count = 2, .desired = 1),
+			     { READ, GROUP("0", "9", "2", HAS(SAFE("i-0a") PENDING("i-0p"))), 0 },
+			     { END("i-0p"), "", 0 }, { READ, GROUP("0", "9", "1", HAS(SAFE("i-0a"))), 0 }, ),
+			 ERROR_NONE);
+	/* never below what is there, the least size, or the wish; nothing to give up: nothing is sent */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CANCEL, .desired = 0),
+			     { READ, GROUP("0", "9", "1", HAS(IN("i-0a"))), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CANCEL, .desired = 0),
+			     { READ, GROUP("2", "9", "2", HAS(IN("i-0a"))), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CANCEL, .desired = 5),
+			     { READ, GROUP("0", "9", "3", HAS(IN("i-0a"))), 0 }, ),
+			 ERROR_NONE);
+}
+
+static void protection_goes_by_fifty(void **state)
+{
+	CLEANUP(buf_release) struct buf group = { 0 }, first = { 0 }, second = { 0 };
+	static const char *const ids[] = { "i-000" };
+	struct scene *s = *state;
+
+	buf_text(&group, "<AutoScalingGroups><member><AutoScalingGroupName>a</AutoScalingGroupName><MinSize>0</"
+			 "MinSize><MaxSize>90"
+			 "</MaxSize><DesiredCapacity>71</DesiredCapacity><Instances>");
+	for (int i = 0; i < 71; i++)
+		buf_printf(&group, IN("i-%03d"), i);
+	buf_text(&group, "</Instances></member></AutoScalingGroups>");
+	buf_text(&first, "SetInstanceProtection&AutoScalingGroupName=a");
+	buf_text(&second, "SetInstanceProtection&AutoScalingGroupName=a");
+	for (int i = 1; i < 71; i++)
+		buf_printf(i <= 50 ? &first : &second, "&InstanceIds.member.%d=i-%03d", i <= 50 ? i : i - 50, i);
+	buf_text(&first, "&ProtectedFromScaleIn=true");
+	buf_text(&second, "&ProtectedFromScaleIn=true");
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_REMOVE, .ids = ids, .id_count = 1), { READ, group.text, 0 },
+			     { first.text, "", 0 }, { second.text, "", 0 }, { END("i-000"), "", 0 }, ),
+			 ERROR_NONE);
+}
+
+static void credentials_that_ended_are_fetched_anew_once(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, "ExpiredToken:The security token is expired", 403 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, "ExpiredToken:The security token is expired", 403 },
+			     { READ, "ExpiredToken:The security token is expired", 403 }, ),
+			 ERROR_AUTH);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, "SignatureDoesNotMatch:no", 403 }, ),
+			 ERROR_AUTH);
+}
+
+static const struct permission *permission_of(const struct scene *s, const char *action)
+{
+	for (size_t i = 0; i < s->call.permission_count; i++)
+		if (strcmp(s->call.permissions[i].action, action) == 0)
+			return &s->call.permissions[i];
+	fail_msg("%s was not looked at", action);
+	return NULL;
+}
+
+static void a_check_changes_nothing_and_tells_each_permission(void **state)
+{
+	static const char *const denied = "AccessDenied:User is not authorized";
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CHECK),
+			     { "GetCallerIdentity", "<Arn>arn:aws:sts::1:assumed-role/preheat/x</Arn>", 0 },
+			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "0", ""), 0 },
+			     { "DescribeScalingActivities&AutoScalingGroupName=a&MaxRecords=1", denied, 403 },
+			     { "DescribeWarmPool&AutoScalingGroupName=a", "Throttling:Rate exceeded", 400 },
+			     { SIZE("-1"), "ValidationError:1 validation error", 400 },
+			     { PROTECT(ID("1", "i-00000000000000000")),
+			       "ValidationError:The instance is not part of the group", 400 },
+			     { END("i-00000000000000000"), denied, 403 },
+			     { "PutWarmPool&AutoScalingGroupName=a&MinSize=-1&MaxGroupPreparedCapacity=-2&PoolState="
+			       "Stopped&InstanceReusePolicy."
+			       "ReuseOnScaleIn=false",
+			       denied, 403 },
+			     { "POST /clusters/c/node-groups/n/update-config {}",
+			       "InvalidParameterException:No changes needed", 400 },
+			     { "GET /clusters/c/updates/00000000-0000-0000-0000-000000000000",
+			       "ResourceNotFoundException:none", 404 }, ),
+			 ERROR_NONE);
+	assert_string_equal(s->call.identity, "arn:aws:sts::1:assumed-role/preheat/x");
+	assert_int_equal(permission_of(s, "eks:DescribeNodegroup")->state, PERMISSION_GRANTED);
+	assert_int_equal(permission_of(s, "autoscaling:DescribeScalingActivities")->state, PERMISSION_DENIED);
+	assert_non_null(strstr(permission_of(s, "autoscaling:DescribeScalingActivities")->message, "not authorized"));
+	assert_int_equal(permission_of(s, "autoscaling:DescribeWarmPool")->state, PERMISSION_UNKNOWN);
+	assert_int_equal(permission_of(s, "autoscaling:SetDesiredCapacity")->state, PERMISSION_GRANTED);
+	assert_int_equal(permission_of(s, "autoscaling:SetInstanceProtection")->state, PERMISSION_GRANTED);
+	assert_int_equal(permission_of(s, "autoscaling:TerminateInstanceInAutoScalingGroup")->state,
+			 PERMISSION_UNKNOWN);
+	assert_int_equal(permission_of(s, "autoscaling:PutWarmPool")->state, PERMISSION_DENIED);
+	assert_int_equal(permission_of(s, "eks:UpdateNodegroupConfig")->state, PERMISSION_GRANTED);
+	assert_int_equal(permission_of(s, "eks:DescribeUpdate")->state, PERMISSION_GRANTED);
+	/* without the group only what needs none can be asked */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_CHECK),
+			     { "GetCallerIdentity", "<Arn>arn:aws:iam::1:user/x</Arn>", 0 }, { NODEGROUP, denied, 403 },
+			     { "POST /clusters/c/node-groups/n/update-config {}", denied, 403 },
+			     { "GET /clusters/c/updates/00000000-0000-0000-0000-000000000000", denied, 403 }, ),
+			 ERROR_NONE);
+	assert_int_equal(permission_of(s, "autoscaling:SetDesiredCapacity")->state, PERMISSION_UNKNOWN);
+	assert_int_equal(permission_of(s, "eks:UpdateNodegroupConfig")->state, PERMISSION_DENIED);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, account_set_up, account_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(eks_is_asked_once_for_the_group),
+		TEST(what_may_be_over_soon_is_asked_again),
+		TEST(tags_find_exactly_one_group),
+		TEST(a_description_asks_for_what_it_needs),
+		TEST(an_update_that_goes_on_is_busy),
+		TEST(growing_reads_first_and_protects_what_is_there),
+		TEST(groups_of_cluster_autoscaler_are_left_alone),
+		TEST(removing_protects_the_others_first),
+		TEST(removing_leaves_the_warm_pool_as_it_is),
+		TEST(cancelling_reads_again_before_it_lowers),
+		TEST(protection_goes_by_fifty),
+		TEST(credentials_that_ended_are_fetched_anew_once),
+		TEST(a_check_changes_nothing_and_tells_each_permission),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
