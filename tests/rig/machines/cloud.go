@@ -106,6 +106,10 @@ func (k *cloud) buy(g *group, count int, to goal, token string, now int64) (laun
 	refusals := k.refusals(g, count, k.nowS(now))
 	for _, r := range refusals {
 		r.Goal, r.Token, r.Due = to, token, now+k.clock.millis(g.conf.Stages.Refuse.draw(k.seed, token))
+		if g.AKS != nil {
+			r.Zone = or(r.Zone, g.conf.Zones[(g.Sequence+1)%len(g.conf.Zones)])
+			g.Sequence += r.Count // a scale set's numbers are used up all the same
+		}
 		g.Refusals = append(g.Refusals, r)
 		count -= r.Count
 	}
