@@ -25,7 +25,6 @@ static const struct field setting_fields[] = {
 	{ .path = "cluster", .type = FIELD_STRING, .offset = offsetof(struct aks_settings, cluster), .required = true },
 	FIELD(struct aks_settings, pool, FIELD_STRING, "pool"),
 	FIELD(struct aks_settings, resource_manager, FIELD_STRING, "resourceManager"),
-	FIELD(struct aks_settings, standby, FIELD_STRING, "standby"),
 };
 static const struct record_spec setting_record = { "", sizeof(struct aks_settings), setting_fields,
 						   sizeof setting_fields / sizeof *setting_fields };
@@ -53,11 +52,6 @@ static bool check_name(const char *key, const char *text, const char *more, size
 
 static bool check_settings(const struct aks_settings *s, struct error *e)
 {
-	char shown[QUOTE_ROOM];
-
-	if (strcmp(s->standby, "wake") != 0 && strcmp(s->standby, "fill") != 0)
-		return error_set(e, ERROR_INVALID, "standby: found %s; allowed: wake, fill",
-				 quote(shown, s->standby, strlen(s->standby)));
 	return check_name("subscription", s->subscription, "-", 36, e) &&
 	       check_name("resourceGroup", s->resource_group, "-_.()", 90, e) &&
 	       check_name("cluster", s->cluster, "-_", 63, e) && check_name("pool", s->pool, "", 12, e);
@@ -74,8 +68,6 @@ static bool read_settings(struct exchange *x)
 		return error_wrap(&c->error, "settings of aks");
 	if (!s.pool || !*s.pool)
 		s.pool = c->group;
-	if (!s.standby || !*s.standby)
-		s.standby = "wake";
 	if (s.resource_manager && !*s.resource_manager)
 		s.resource_manager = NULL;
 	if (!check_settings(&s, &c->error) ||

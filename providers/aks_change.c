@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "base/decimal.h"
 #include "providers/aks_exchange.h"
 #include "providers/azure/text.h"
 
@@ -153,7 +153,7 @@ static bool is_any(const struct machine *m)
 
 static bool is_running(const struct machine *m)
 {
-	return m->state == MACHINE_RUNNING || m->state == MACHINE_WAKING;
+	return m->state == MACHINE_RUNNING;
 }
 
 static bool is_pending(const struct machine *m)
@@ -179,13 +179,60 @@ static void remove_named(struct exchange *x)
 		delete_machines(x, machines, count, changed);
 }
 
-/* AKS chooses which machines a lower count stops: those that were drained and cordoned, as far as was seen. */
+/* A machine's number in its scale set; -1: it is in none. */
+static int64_t number_of(const struct machine *m)
+{
+	static const char mark[] = "/virtualMachines/";
+	const char *at = strcasestr(m->provider_id, "/virtualMachineScaleSets/");
+	int64_t number;
+
+	at = at ? strcasestr(at, mark) : NULL;
+	if (!at)
+		return -1;
+	at += sizeof mark - 1;
+	return decimal_parse(at, strlen(at), 0, &number) == DECIMAL_OK ? number : -1;
+}
+
+static bool is_among(const struct machine *m, const struct machine *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i] == m)
+			return true;
+	return false;
+}
+
+/*
+ * Scale sets in one zone give up the highest numbers when their capacity falls, and AKS prefers nodes that are
+ * cordoned. Where both mean the same machines a lower count stops these and no others.
+ */
+static bool would_be_chosen(const struct exchange *x, const struct machine *const *named, size_t count)
+{
+	const struct group_description *d = &x->call->description;
+	int64_t lowest = INT64_MAX;
+
+	if (x->pool.zone_count > 1 || x->pool.is_of_machines)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		int64_t number = number_of(named[i]);
+		if (number < lowest)
+			lowest = number;
+	}
+	for (size_t i = 0; i < d->machine_count; i++) {
+		const struct machine *m = &d->machines[i];
+		bool is_other = m->state != MACHINE_TERMINATING && !m->is_standby && !is_among(m, named, count);
+		if (is_other && (number_of(m) < 0 || number_of(m) > lowest))
+			return false;
+	}
+	return lowest >= 0;
+}
+
+/* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. */
 static void stop_named(struct exchange *x)
 {
 	struct provider_call *c = x->call;
 	size_t count;
+	const struct machine **machines = take_named(x, is_running, &count);
 
-	take_named(x, is_running, &count);
 	if (!(c->description.abilities & PROVIDER_STOPS_NAMED)) {
 		error_set(&c->error, ERROR_INVALID, "no machine can be stopped here: %s", c->description.lacks);
 		aks_finish(x);
@@ -193,8 +240,10 @@ static void stop_named(struct exchange *x)
 		aks_finish(x);
 	} else if (azure_pool_is_busy(&x->pool)) {
 		refuse_busy(x);
+	} else if (would_be_chosen(x, machines, count) && x->pool.count >= (int64_t)count) {
+		put_count(x, x->pool.count - (int64_t)count);
 	} else {
-		put_count(x, x->pool.count > (int64_t)count ? x->pool.count - (int64_t)count : 0);
+		delete_machines(x, machines, count, changed);
 	}
 }
 

@@ -205,18 +205,16 @@ static void fill_failure(struct exchange *x, struct group_description *d)
 
 static void fill_abilities(struct exchange *x, struct group_description *d)
 {
-	bool fills = strcmp(x->settings.standby, "fill") == 0;
-
 	d->abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
-	if (!azure_pool_keeps_stopped(&x->pool)) {
+	if (azure_pool_keeps_stopped(&x->pool)) {
+		d->abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
+		d->lacks =
+			"machines stand by only once they have served, as AKS buys none that start stopped; and only "
+			"the highest numbers of a scale set in one zone, as AKS stops no others for certain: the rest "
+			"is deleted when it is released";
+	} else {
 		d->lacks = "its scaleDownMode is Delete, so no machine stands by; az aks nodepool update "
 			   "--scale-down-mode Deallocate changes that (managed OS disks only)";
-	} else if (!fills) {
-		d->lacks = "stopped machines are woken first, but none is stopped: AKS alone chooses which machine a "
-			   "lower count stops; aks.standby: fill trusts it to choose those that are cordoned";
-	} else {
-		d->abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
-		d->lacks = "machines stand by only once they have served: AKS buys none that start stopped";
 	}
 }
 

@@ -10,7 +10,6 @@
 struct aks_settings {
 	const char *subscription, *resource_group, *cluster, *pool;
 	const char *resource_manager; /* NULL: the environment's cloud */
-	const char *standby;	      /* "wake" or "fill" */
 };
 
 /* What is kept of a pool from call to call, so that the same is told by the same name. */

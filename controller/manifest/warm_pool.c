@@ -323,8 +323,6 @@ static const struct schema_row eks_rows[] = {
 };
 static const struct schema_table eks_table = { "eks", sizeof(struct eks_text), SCHEMA_ROWS(eks_rows) };
 
-static const char *const aks_standby[] = { "wake", "fill", NULL };
-
 static const struct schema_row aks_rows[] = {
 	{ .key = "subscription", .type = SCHEMA_TEXT, AT(aks_text, subscription), .is_required = true, .max = 36,
 	  .help = "Id of the Azure subscription." },
@@ -338,10 +336,6 @@ static const struct schema_row aks_rows[] = {
 	  .shown = "that of the cloud which AZURE_ENVIRONMENT names", .example = "https://management.azure.com",
 	  .help = "Where Azure's Resource Manager is: one of a known cloud, or what AZURE_RESOURCE_MANAGER_ENDPOINT "
 		  "of the controller names." },
-	{ .key = "standby", .type = SCHEMA_CHOICE, AT(aks_text, standby), .fallback = "wake", .choices = aks_standby,
-	  .help = "Of a pool with scaleDownMode Deallocate. wake: machines that are stopped are woken before others "
-		  "are bought. fill: released machines are also stopped, by a lower count; AKS chooses which, as far as "
-		  "was seen those that are cordoned, which it does not promise." },
 };
 static const struct schema_table aks_table = { "aks", sizeof(struct aks_text), SCHEMA_ROWS(aks_rows) };
 

@@ -163,7 +163,6 @@ struct aks_text {
 	const struct yaml_node *node;
 	const char *subscription, *resource_group, *cluster, *pool;
 	const char *resource_manager; /* "": the environment's cloud */
-	int64_t standby;
 };
 
 struct karpenter_text {

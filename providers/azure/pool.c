@@ -109,6 +109,7 @@ static void fill(const struct pool_text *t, const char *name, struct azure_pool 
 		.zone = t->zones.count == 1 ? or_none(((const char *const *)t->zones.items)[0]) : "",
 		.subnet = or_none(t->subnet),
 		.is_of_machines = strcasecmp(or_none(t->type), "VirtualMachines") == 0,
+		.zone_count = t->zones.count,
 		.size_count = t->sizes.count,
 	};
 	out->is_autoscaled = t->is_autoscaled || is_something(&t->autoscale);

@@ -16,6 +16,7 @@ struct azure_pool {
 	const char *subnet;		    /* whose join a change is checked for */
 	bool is_autoscaled, is_of_machines; /* is_of_machines: of type VirtualMachines */
 	int64_t count;
+	size_t zone_count;
 	size_t size_count;   /* of a pool of VirtualMachines: how many machine sizes it mixes */
 	const char *problem; /* JSON of why it failed; NULL */
 	size_t problem_len;

@@ -157,7 +157,7 @@ const tests = {
 	},
 
 	async federated() { // stopped machines stand by
-		const d = new Driver("federated", "cold1", { standby: "fill" });
+		const d = new Driver("federated", "cold1");
 		await growAndRemove(d, 3);
 		const all = await d.ids();
 		await d.ok("stop", { ids: [all.at(-1)] });

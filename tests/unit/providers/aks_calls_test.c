@@ -267,21 +267,83 @@ static void cancelling_nothing_disturbs_nothing(void **state)
 	}
 }
 
-static void stopping_is_a_lower_count_where_it_is_trusted(void **state)
+#define NUMBERED(name, number)                                                                                  \
+	"{\"name\":\"" name "\",\"properties\":{\"resourceId\":\"/subscriptions/S/resourceGroups/MC/providers/" \
+	"Microsoft.Compute/virtualMachineScaleSets/s/virtualMachines/" number "\"}}"
+#define KEEPS_STOPPED ",\"scaleDownMode\":\"Deallocate\""
+
+/* A lower count where it stops those named for certain; else they are deleted, and no other is touched. */
+static void stopping_never_stops_another(void **state)
+{
+	static const char *const last[] = { "b" }, *const first[] = { "a" }, *const both[] = { "b", "a" },
+				 *const stopped[] = { "c", "never" };
+	static const struct {
+		const char *pool;
+		const char *const *ids;
+		size_t count;
+		const char *sent, *body;
+	} cases[] = {
+		{ POOL("Succeeded", 2, KEEPS_STOPPED), last, 1, "PUT gpu1", "\"count\":1" },
+		{ POOL("Succeeded", 2, KEEPS_STOPPED), both, 2, "PUT gpu1", "\"count\":0" },
+		{ POOL("Succeeded", 2, KEEPS_STOPPED ",\"availabilityZones\":[\"1\"]"), last, 1, "PUT gpu1",
+		  "\"count\":1" },
+		{ POOL("Succeeded", 2, KEEPS_STOPPED), first, 1, "POST deleteMachines", "[\"a\"]" },
+		{ POOL("Succeeded", 2, KEEPS_STOPPED ",\"availabilityZones\":[\"1\",\"2\"]"), last, 1,
+		  "POST deleteMachines", "[\"b\"]" },
+		{ POOL("Succeeded", 2,
+		       KEEPS_STOPPED
+		       ",\"type\":\"VirtualMachines\",\"virtualMachinesProfile\":{\"scale\":{\"manual\":[{"
+		       "\"count\":2}]}}"),
+		  last, 1, "POST deleteMachines", "[\"b\"]" },
+		{ POOL("Succeeded", 2, KEEPS_STOPPED), stopped, 2, NULL, NULL },
+	};
+	static const char *const unready[] = { "c" };
+	struct stage *s = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct reply replies[] = {
+			{ "GET", "/gpu1", 200, cases[i].pool, { 0 }, 0 },
+			{ "GET",
+			  "/machines",
+			  200,
+			  "{\"value\":[" NUMBERED("b", "10") "," NUMBERED("a", "9") "," NUMBERED("c", "11") "]}",
+			  { 0 },
+			  0 },
+			{ "PUT", "/gpu1", 201, "{}", GOES_ON, 0 },
+			{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
+			{ 0 },
+		};
+		struct provider_call c = played_call(s, PROVIDER_STOP, 0);
+		char sent[64];
+		c.ids = cases[i].ids;
+		c.id_count = cases[i].count;
+		c.unready = unready;
+		c.unready_count = 1;
+		assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+		snprintf(sent, sizeof sent, "GET gpu1, GET machines%s%s", cases[i].sent ? ", " : "",
+			 cases[i].sent ? cases[i].sent : "");
+		played_expect(s, sent);
+		if (cases[i].body && !strstr(s->seen[2].body, cases[i].body))
+			fail_msg("%zu: %s", i, s->seen[2].body);
+		provider_call_release(&c);
+	}
+}
+
+static void standby_falls_by_name_and_never_rises(void **state)
 {
 	static const struct reply replies[] = {
-		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, ",\"scaleDownMode\":\"Deallocate\""), { 0 }, 0 },
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, KEEPS_STOPPED), { 0 }, 0 },
 		{ "GET",
 		  "/machines",
 		  200,
 		  "{\"value\":[" MACHINE("a") "," MACHINE("b") "," MACHINE("c") "]}",
 		  { 0 },
 		  0 },
-		{ "PUT", "/gpu1", 201, "{}", GOES_ON, 0 },
 		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
 		{ 0 },
 	};
-	static const char *const ids[] = { "a", "c" }, *const unready[] = { "c" };
+	static const char *const unready[] = { "c" };
+	static const char *const ids[] = { "a" };
 	struct stage *s = *state;
 	struct provider_call c = played_call(s, PROVIDER_DESCRIBE, 0);
 
@@ -291,19 +353,6 @@ static void stopping_is_a_lower_count_where_it_is_trusted(void **state)
 	assert_int_equal(c.description.standby, 1);
 	assert_int_equal(c.description.machines[2].state, MACHINE_STOPPED);
 	assert_true(c.description.machines[2].is_standby && !c.description.machines[0].is_standby);
-	assert_int_equal(c.description.abilities & PROVIDER_STOPS_NAMED, 0);
-	assert_non_null(strstr(c.description.lacks, "aks.standby: fill"));
-	provider_call_release(&c);
-	c = played_call(s, PROVIDER_STOP, 0);
-	c.ids = ids;
-	c.id_count = 2;
-	assert_int_equal(played_run(s, &c, replies), ERROR_INVALID);
-	provider_call_release(&c);
-	snprintf(s->settings + strlen(s->settings) - 1, 32, ",\"standby\":\"fill\"}");
-	c.unready = unready;
-	c.unready_count = 1;
-	assert_int_equal(played_run(s, &c, replies), ERROR_NONE); /* c is stopped already */
-	assert_non_null(strstr(s->seen[2].body, "\"count\":1"));
 	provider_call_release(&c);
 	c = played_call(s, PROVIDER_STANDBY, 0);
 	c.unready = unready;
@@ -313,6 +362,18 @@ static void stopping_is_a_lower_count_where_it_is_trusted(void **state)
 	provider_call_release(&c);
 	c = played_call(s, PROVIDER_STANDBY, 2);
 	assert_int_equal(played_run(s, &c, replies), ERROR_INVALID);
+	provider_call_release(&c);
+	/* a pool that deletes has no standby at all */
+	static const struct reply deletes[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 3, ""), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "]}", { 0 }, 0 },
+		{ 0 },
+	};
+	c = played_call(s, PROVIDER_STOP, 0);
+	c.ids = ids;
+	c.id_count = 1;
+	assert_int_equal(played_run(s, &c, deletes), ERROR_INVALID);
+	assert_non_null(strstr(c.error.message, "--scale-down-mode Deallocate"));
 	provider_call_release(&c);
 }
 
@@ -347,7 +408,8 @@ int main(void)
 		TEST(cancelling_aborts_waits_and_names_only_what_is_coming),
 		TEST(cancelling_deletes_what_is_coming_by_name),
 		TEST(cancelling_nothing_disturbs_nothing),
-		TEST(stopping_is_a_lower_count_where_it_is_trusted),
+		TEST(stopping_never_stops_another),
+		TEST(standby_falls_by_name_and_never_rises),
 		TEST(what_exceeds_the_budget_is_not_sent),
 	};
 

@@ -70,9 +70,10 @@ static void describe_machines(const struct modelled_cloud *c, struct buf *out)
 	for (size_t i = 0; i < c->count; i++)
 		buf_printf(out,
 			   "%s{\"name\":\"%s\",\"zones\":[\"1\"],\"properties\":{\"resourceId\":\"/subscriptions/S/"
-			   "resourceGroups/MC_rg/providers/Microsoft.Compute/virtualMachines/%s\","
+			   "resourceGroups/MC_rg/providers/Microsoft.Compute/virtualMachineScaleSets/s/virtualMachines/"
+			   "%zu\","
 			   "\"provisioningState\":\"%s\"}}",
-			   i ? "," : "", c->machines[i].id, c->machines[i].id, states[c->machines[i].state]);
+			   i ? "," : "", c->machines[i].id, CLOUD_MACHINES - i, states[c->machines[i].state]);
 	buf_text(out, "]}");
 }
 
@@ -199,7 +200,7 @@ static void write_settings(const char *url, struct buf *out)
 	buf_printf(
 		out,
 		"{\"subscription\":\"00000000-0000-0000-0000-000000000000\",\"resourceGroup\":\"rg\",\"cluster\":\"c\","
-		"\"resourceManager\":\"%s/\",\"standby\":\"fill\"}",
+		"\"resourceManager\":\"%s/\"}",
 		url);
 }
 
@@ -216,7 +217,6 @@ static const char *const bad_settings[] = { "",
 					    "{\"subscription\":\"s\",\"resourceGroup\":\"r?\",\"cluster\":\"c\"}",
 					    SETTINGS(",\"pool\":\"a-b\""),
 					    SETTINGS(",\"pool\":\"averylongname\""),
-					    SETTINGS(",\"standby\":\"always\""),
 					    SETTINGS(",\"resourceManager\":\"here\""),
 					    SETTINGS(",\"resourceManager\":\"http://management.azure.com\""),
 					    SETTINGS(",\"resourceManager\":\"https://management.azure.com.example\""),
