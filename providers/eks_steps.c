@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ACTIVITIES_MOST = 100 };
+enum { ACTIVITIES_MOST = 100, LAUNCHED_MOST = 100 };
 
 static void ask(struct exchange *x, enum aws_service service, const char *method)
 {
@@ -363,6 +363,11 @@ static bool launch_is_due(const struct exchange *x)
 	return x->to_launch > 0 && x->zone_at < zones;
 }
 
+static int64_t launched_at_once(const struct exchange *x)
+{
+	return x->to_launch < LAUNCHED_MOST ? x->to_launch : LAUNCHED_MOST;
+}
+
 /* A repeat of the same request has no second effect; another number or zone is another request. */
 static void launch_write(struct exchange *x)
 {
@@ -374,7 +379,7 @@ static void launch_write(struct exchange *x)
 	for (size_t i = 0; i < token.len; i++)
 		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/", token.text[i]))
 			token.text[i] = '-';
-	eks_launch_instances(x->group, x->to_launch, g->zone_count > 1 ? g->zones[x->zone_at] : NULL, token.text,
+	eks_launch_instances(x->group, launched_at_once(x), g->zone_count > 1 ? g->zones[x->zone_at] : NULL, token.text,
 			     &x->body);
 }
 
@@ -384,8 +389,8 @@ static bool launch_read(struct exchange *x, struct error *e)
 
 	if (!eks_read_launched(text_of(x), x->request.response_len, &x->call->arena, &launched, e))
 		return false;
+	x->zone_at += launched.count < launched_at_once(x);
 	x->to_launch -= launched.count;
-	x->zone_at++;
 	for (size_t i = 0; i < launched.error_count; i++) {
 		const struct eks_launch_error *l = &launched.errors[i];
 		enum error_kind kind = eks_failure_kind(l->code, l->message, NULL);

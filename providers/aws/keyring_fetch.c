@@ -145,7 +145,8 @@ static bool try_profile(struct aws_keyring *k)
 	if (file_read(path.text, MOST_FILE, &text, &e) &&
 	    aws_read_profile(text.text ? text.text : "", text.len, env->profile ? env->profile : "default", &k->fetched,
 			     &grant, &e)) {
-		explicit_bzero(text.text, text.len);
+		if (text.text)
+			explicit_bzero(text.text, text.len);
 		aws_fetch_done(k, &grant, NULL);
 		return true;
 	}

@@ -357,8 +357,8 @@ static void a_node_group_is_read(void **state)
 		"[]",
 		"{\"nodegroup\":{}}",
 		"{\"nodegroup\":{\"nodegroupName\":3}}",
-		"{\"nodegroup\":{\"nodegroupName\":\"n\",\"resources\":{\"autoScalingGroups\":[{\"name\":\"a\"},{"
-		"\"name\":\"b\"}]}}}",
+		("{\"nodegroup\":{\"nodegroupName\":\"n\",\"resources\":{\"autoScalingGroups\":[{\"name\":\"a\"},"
+		 "{\"name\":\"b\"}]}}}"),
 		"{\"nodegroup\":{\"nodegroupName\":\"n\",\"resources\":{\"autoScalingGroups\":[{}]}}}",
 	};
 	CLEANUP(arena_release) struct arena a = { 0 };
