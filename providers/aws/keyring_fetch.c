@@ -150,7 +150,7 @@ static bool try_profile(struct aws_keyring *k)
 		aws_fetch_done(k, &grant, NULL);
 		return true;
 	}
-	if (e.kind == ERROR_NOT_FOUND && !env->profile && !env->credentials_file)
+	if (e.kind == ERROR_NOT_FOUND && !env->profile)
 		return false;
 	e.kind = ERROR_AUTH;
 	fail(k, &e, path.text);

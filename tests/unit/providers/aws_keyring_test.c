@@ -456,6 +456,18 @@ static void the_metadata_service_comes_last(void **state)
 	assert_non_null(strstr(a.wait.error.message, "instance metadata service"));
 }
 
+static void a_profile_that_nobody_named_may_be_absent(void **state)
+{
+	struct scene *s = *state;
+	struct asker a;
+
+	write_file(s->profile_file, "[other]\naws_access_key_id=AKIDOTHER\naws_secret_access_key=s2\n");
+	s->env.credentials_file = s->profile_file;
+	s->env.container_full_uri = s->full;
+	assert_int_equal(ask(s, &a), ERROR_NONE);
+	assert_string_equal(a.key, "ASIA1");
+}
+
 static void nothing_at_all_is_told_with_what_was_looked_for(void **state)
 {
 	struct scene *s = *state;
@@ -536,6 +548,7 @@ int main(void)
 		TEST(pod_identity_gives_credentials),
 		TEST(pod_identity_is_asked_near_by_only),
 		TEST(the_metadata_service_comes_last),
+		TEST(a_profile_that_nobody_named_may_be_absent),
 		TEST(nothing_at_all_is_told_with_what_was_looked_for),
 		TEST(a_profile_is_read),
 		TEST(a_clock_that_is_wrong_is_put_right),
