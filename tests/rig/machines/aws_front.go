@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,6 +14,7 @@ import (
 // awsDoor is the account's HTTPS side: EKS, Auto Scaling and STS at one address.
 type awsDoor struct {
 	conf     *awsConfig
+	front    *front
 	cloud    *cloud
 	log      *wire
 	sessions issued
@@ -36,7 +38,8 @@ type awsCall struct {
 	body            []byte
 	caller          *caller
 	nowMillis       int64
-	changed         bool // the call did something: its answer can get lost
+	changed         bool                // the call did something: its answer can get lost
+	before          map[string][]string // who served, before the call, and what lived there
 }
 
 // bucket limits an account's calls per real second.
@@ -63,11 +66,12 @@ func (b *bucket) take(rate, burst float64, now time.Time) bool {
 }
 
 // openAWS is the account's HTTPS door; what instances and pods ask over plain HTTP is added to plain.
-func openAWS(k *cloud, log *wire, plain *http.ServeMux) (http.Handler, error) {
+func openAWS(f *front, log *wire, plain *http.ServeMux) (http.Handler, error) {
+	k := f.cloud
 	if k.conf.AWS == nil {
 		return nil, fmt.Errorf("--aws needs an account: aws in the config")
 	}
-	d := &awsDoor{conf: k.conf.AWS, cloud: k, log: log,
+	d := &awsDoor{conf: k.conf.AWS, front: f, cloud: k, log: log,
 		sessions: issued{byKey: map[string]*temporary{}, tokens: map[string]time.Time{}}}
 	d.metadata(plain)
 	return d, nil
@@ -173,6 +177,7 @@ func (d *awsDoor) serve(w http.ResponseWriter, r *http.Request, c *awsCall, x *e
 		}
 		x.Secret = c.caller.secret
 	}
+	d.look(c)
 	k := d.cloud
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -208,9 +213,7 @@ func (d *awsDoor) note(c *awsCall, r *http.Request, refusal *awsError) {
 	}
 	e := entry{At: c.nowMillis, Method: r.Method, Path: r.URL.Path + " " + c.service + ":" + c.action, Status: 200,
 		Effect: c.form.Get("DesiredCapacity")}
-	if id := c.form.Get("InstanceId"); id != "" {
-		e.Machines = []string{id}
-	}
+	e.Machines, e.Occupied = c.taken()
 	if refusal != nil {
 		e.Status, e.Effect = refusal.status, "refused: "+refusal.code
 	}
@@ -219,6 +222,39 @@ func (d *awsDoor) note(c *awsCall, r *http.Request, refusal *awsError) {
 	if err := k.save(); err != nil {
 		log.Print(err)
 	}
+}
+
+// look notes who serves in the call's group and what lives there, before the cloud is locked.
+func (d *awsDoor) look(c *awsCall) {
+	if c.group == nil || strings.HasPrefix(c.action, "Describe") || strings.HasPrefix(c.action, "List") {
+		return
+	}
+	d.cloud.mu.Lock()
+	nodes, ids := []string{}, []string{}
+	for _, m := range c.group.members() {
+		nodes, ids = append(nodes, m.node()), append(ids, m.ID)
+	}
+	d.cloud.mu.Unlock()
+	occupied := d.front.occupied(nodes)
+	c.before = map[string][]string{}
+	for i, id := range ids {
+		c.before[id] = occupied[nodes[i]]
+	}
+}
+
+// taken are those who served before the call and don't any more, with what lived there.
+func (c *awsCall) taken() (ids []string, occupied map[string][]string) {
+	occupied = map[string][]string{}
+	for id, list := range c.before {
+		if m := c.group.machine(id); m == nil || m.State == terminating || m.Goal != toRun {
+			ids = append(ids, id)
+			if len(list) > 0 {
+				occupied[id] = list
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, occupied
 }
 
 // spoiled lets the faults of calls answer in the services' place.

@@ -111,7 +111,7 @@ func openDoors(ctx context.Context, f *front, o options, plain *http.ServeMux) e
 		return err
 	}
 	if o.aws != "" {
-		door, err := openAWS(f.cloud, log, plain)
+		door, err := openAWS(f, log, plain)
 		if err == nil {
 			err = openDoor(ctx, "aws", o.aws, secure, door)
 		}
