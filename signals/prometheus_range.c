@@ -12,8 +12,8 @@ enum { STEPS = 5000, TRIES = 5, MOST_SAMPLES = STEPS * ROWS_EDGES };
 static const size_t MOST_BYTES = (size_t)64 << 20;
 static const millis TIMEOUT = 2 * MINUTE;
 
-/* One query; the last is how many replicas were read. */
-enum { COUNT = ENGINE_QUANTITY_COUNT, QUERIES };
+/* One query; the last are how many replicas were read, and how many were ready. */
+enum { COUNT = ROWS_COUNT, READY = ROWS_READY, QUERIES = ROWS_PARTS };
 
 struct part {
 	struct prometheus_range *range;
@@ -47,13 +47,17 @@ static void write_query(const struct prometheus_range_settings *s, int part, str
 
 	if (part == COUNT)
 		promql_pool_count(&scope, out);
+	else if (part == READY)
+		promql_pool_ready(&scope, out);
 	else
 		promql_pool(&scope, (enum engine_quantity)part, s->step, window_of(s), out);
 }
 
 static const char *part_name(int part)
 {
-	return part == COUNT ? "replicas read" : engine_quantity_name((enum engine_quantity)part);
+	return part == READY   ? "replicas ready, by kube-state-metrics"
+	       : part == COUNT ? "replicas read"
+			       : engine_quantity_name((enum engine_quantity)part);
 }
 
 void prometheus_range_print(const struct prometheus_range_settings *s, struct buf *out)

@@ -31,7 +31,9 @@ struct prometheus_range_report {
 
 struct prometheus_range;
 struct prometheus_range_events {
-	void (*on_reading)(void *user, const struct pool_reading *r); /* in the order of time; r->at ends the step */
+	/* In the order of time; r->at ends the step. Ready replicas that were not read are known by kube-state-metrics.
+	 */
+	void (*on_reading)(void *user, const struct pool_reading *r);
 	/* Once, from the loop: all was told, or why not. The range is freed after it. */
 	void (*done)(void *user, const struct prometheus_range_report *report, const struct error *e);
 	void *user;

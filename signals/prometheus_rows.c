@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = ENGINE_QUANTITY_COUNT, PARTS };
+enum { COUNT = ROWS_COUNT, READY = ROWS_READY, PARTS = ROWS_PARTS };
 
 static const int64_t NOTHING = INT64_MIN;
 
@@ -121,7 +121,7 @@ bool rows_take(struct rows *r, int part, const struct prometheus_sample *s, int6
 		return error_set(e, ERROR_INVALID, "a sample beside the steps that were asked for");
 	if (part != ENGINE_WAIT_BUCKET && values[at] != NOTHING)
 		return error_set(e, ERROR_INVALID, "several series, where one was asked for");
-	if (page_value(part == COUNT ? ENGINE_RUNNING : (enum engine_quantity)part, s->value, &value, &none))
+	if (page_value(part >= COUNT ? ENGINE_RUNNING : (enum engine_quantity)part, s->value, &value, &none))
 		values[at] = value;
 	else
 		++*refused;
@@ -183,12 +183,13 @@ static struct pool_reading reading(struct rows *r, size_t at)
 	int64_t sum = r->values[ENGINE_LATENCY_SUM][at], count = r->values[ENGINE_LATENCY_COUNT][at];
 	bool has_latency = sum != NOTHING && count != NOTHING && count >= 1000;
 	int64_t replicas = r->values[COUNT][at] == NOTHING ? 0 : level(r, COUNT, at);
+	int64_t ready = r->values[READY][at] == NOTHING ? 0 : level(r, READY, at);
 
 	return (struct pool_reading){
 		.at = r->from + (millis)at * r->step,
-		.expected = replicas,
+		.expected = ready > replicas ? ready : replicas,
 		.fresh = replicas,
-		.ready = replicas,
+		.ready = ready > replicas ? ready : replicas,
 		.running = level(r, ENGINE_RUNNING, at),
 		.waiting = level(r, ENGINE_WAITING, at),
 		.started = whole(r, ENGINE_STARTED, at),

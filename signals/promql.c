@@ -126,3 +126,13 @@ void promql_pool_count(const struct promql_scope *s, struct buf *out)
 	promql_now(s, ENGINE_RUNNING, out);
 	buf_text(out, "))");
 }
+
+void promql_pool_ready(const struct promql_scope *s, struct buf *out)
+{
+	const struct form f = { .before = "last_over_time(", .after = "[10m])", .by = "namespace, pod" };
+
+	buf_text(out, "sum(max by (namespace, pod) (kube_pod_status_ready{condition=\"true\"}) * on (namespace, pod) "
+		      "group by (namespace, pod) (");
+	write_rows(s, ENGINE_RUNNING, &f, out);
+	buf_text(out, "))");
+}

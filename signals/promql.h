@@ -36,5 +36,8 @@ bool promql_pool(const struct promql_scope *s, enum engine_quantity q, millis st
 /* How many replicas were read. */
 void promql_pool_count(const struct promql_scope *s, struct buf *out);
 
+/* How many of those read within ten minutes kube-state-metrics calls ready; nothing where it is not read. */
+void promql_pool_ready(const struct promql_scope *s, struct buf *out);
+
 /* A label's value as it stands in quotes. */
 void promql_text(const char *value, struct buf *out);

@@ -4,10 +4,14 @@
  * restart and a failure. Both begin before the work and end after it, so that
  * their sums are exact, whatever the phase of the scrapes.
  *
+ * GPUs, kube-state-metrics and our own /metrics are pages in FOLDER: dcgm.prom, kube_state.prom, preheat.prom.
+ *
  *   prometheus_live FOLDER   writes FOLDER/prometheus.yml, then FOLDER/port, on which the server is awaited
  */
 #include "base/file.h"
 #include "base/net/server.h"
+#include "signals/backlog.h"
+#include "signals/device_source.h"
 #include "signals/prometheus_range.h"
 #include "signals/prometheus_source.h"
 #include "signals/scrape_source.h"
@@ -47,6 +51,9 @@ struct test {
 	millis begun, phase_at, work_at;
 	int64_t done, late, steps;
 	int64_t range_readings, range_completed;
+	struct pool_reading range_last;
+	struct device_source *devices;
+	struct backlog *backlog;
 	struct timer timer;
 	bool failed;
 	char folder[200], url[64];
@@ -77,6 +84,17 @@ static void answer(const struct server_request *q, struct server_answer *a)
 	if (t->pods[pod].is_broken)
 		a->status = 503;
 	page(&t->pods[pod], &a->body);
+}
+
+static void answer_file(const struct server_request *q, struct server_answer *a)
+{
+	struct test *t = q->user;
+	char path[300];
+	struct error e;
+
+	snprintf(path, sizeof path, "%s/%s", t->folder, q->path + strlen("/file/"));
+	if (!file_read(path, 1 << 20, &a->body, &e))
+		a->status = 404;
 }
 
 static void on_reading(void *user, const struct pool_reading *r)
@@ -140,6 +158,7 @@ static void range_reading(void *user, const struct pool_reading *r)
 	struct test *t = user;
 
 	t->range_readings++;
+	t->range_last = *r;
 	t->range_completed += r->completed;
 }
 
@@ -153,6 +172,8 @@ static void range_done(void *user, const struct prometheus_range_report *report,
 	if (e->kind != ERROR_NONE || report->partial.kind != ERROR_NONE || report->refused || share < .93 ||
 	    share > 1.07)
 		fail(t, "the range tells something else");
+	if (t->range_last.expected != PODS || t->range_last.fresh != PODS - 1)
+		fail(t, "the range knows the replica that was ready and not read");
 	printf("range: %" PRId64 " readings, %" PRId64 " of %" PRId64 " requests\n", t->range_readings,
 	       t->range_completed, t->done);
 	loop_stop(t->loop);
@@ -180,6 +201,37 @@ static void ask_range(struct test *t)
 	prometheus_range_print(&s, &text);
 	printf("%s", text.text);
 	prometheus_range_start(t->loop, t->http, &s, &events);
+}
+
+static bool is_node(void *user, const char *node)
+{
+	(void)user;
+	return !strcmp(node, "node-a");
+}
+
+static bool is_replica(void *user, const char *namespace, const char *pod)
+{
+	(void)user;
+	return !strcmp(namespace, "llm") && !strncmp(pod, "pod-", 4);
+}
+
+static void check_devices(struct test *t)
+{
+	const struct device_question q = { is_node, is_replica, NULL, 1 };
+	struct devices d = device_source_show(t->devices);
+	struct device_sums s = device_sum(d, &q);
+	struct device_pod p = { 0 };
+
+	printf("GPUs: %" PRId64 ", %" PRId64 " held, use %" PRId64 ", stranded %" PRId64 ", XID %" PRId64 " %s\n",
+	       s.devices, s.held, s.use_permille, s.stranded_permille, s.last_xid,
+	       device_source_trouble(t->devices)->message);
+	if (s.devices != 2 || s.held != 1 || s.use_permille != 734 || s.failing != 1 || s.last_xid != 31 ||
+	    s.memory_free_mib != 24461 || s.stranded_permille != 1730 * 1000 / 24461 ||
+	    !device_pod_find(d, "llm", "pod-0", &p) || p.use_permille != 734 || p.power_mw != 211553)
+		fail(t, "the GPUs tell something else");
+	printf("queue: %" PRId64 " %s\n", backlog_waiting(t->backlog), backlog_trouble(t->backlog)->message);
+	if (backlog_waiting(t->backlog) != 17)
+		fail(t, "our own metrics tell another queue");
 }
 
 static bool is_quiet(const struct test *t)
@@ -224,6 +276,8 @@ static void enter(struct test *t, enum phase phase)
 			fail(t, "both ways must tell what was done, no more and no less");
 		t->pods[0].is_broken = true;
 	}
+	if (phase == AFTER)
+		check_devices(t);
 	if (phase == RANGE) {
 		struct source_report r = source_report(t->asked.source);
 		printf("broken: %s\n", r.trouble.message);
@@ -277,6 +331,14 @@ static void open_sources(struct test *t)
 	t->asked.source = prometheus_source_open(
 		t->loop, t->http, &t->clock,
 		&(struct prometheus_source_settings){ .source = s, .url = t->url, .labels = labels, .label_count = 1 });
+	t->devices = device_source_open(t->loop, t->http, &t->clock,
+					&(struct device_source_settings){ .url = t->url, .interval = INTERVAL });
+	t->backlog = backlog_open(t->loop, t->http, &t->clock,
+				  &(struct backlog_settings){ .kind = BACKLOG_PROMQL,
+							      .url = t->url,
+							      .expression = "max(preheat_pool_queue_requests)",
+							      .interval = INTERVAL,
+							      .deadline = INTERVAL });
 	source_set_targets(t->scraped.source, targets, PODS);
 	source_set_targets(t->asked.source, targets, PODS);
 }
@@ -288,6 +350,12 @@ static bool write_file(const struct test *t, const char *name, const struct buf 
 	snprintf(path, sizeof path, "%s/%s", t->folder, name);
 	return file_write(path, text->text, text->len, e);
 }
+
+/* The usual set-up keeps the labels of kube-state-metrics, and puts the exporter's pod before the holder's. */
+static const struct {
+	const char *name;
+	bool keeps_labels;
+} pages[] = { { "dcgm", false }, { "kube_state", true }, { "preheat", true } };
 
 /* A port that is free now; the server takes it a moment later. */
 static bool choose_port(struct test *t, struct error *e)
@@ -307,6 +375,13 @@ static bool choose_port(struct test *t, struct error *e)
 			   "- { job_name: model-%d, metrics_path: /pod/%d, static_configs: [ { targets: "
 			   "['127.0.0.1:%d'], labels: { namespace: llm, pod: pod-%d } } ] }\n",
 			   i, i, server_port(t->server), i);
+	for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+		buf_printf(
+			&config,
+			"- { job_name: %s, honor_labels: %s, metrics_path: /file/%s.prom, static_configs: [ { targets: "
+			"['127.0.0.1:%d'], labels: { namespace: monitoring, pod: %s-x } } ] }\n",
+			pages[i].name, pages[i].keeps_labels ? "true" : "false", pages[i].name, server_port(t->server),
+			pages[i].name);
 	return write_file(t, "prometheus.yml", &config, e) && write_file(t, "port", &port, e);
 }
 
@@ -315,6 +390,8 @@ static void close_all(struct test *t)
 	timer_stop(&t->timer);
 	source_close(t->scraped.source);
 	source_close(t->asked.source);
+	device_source_close(t->devices);
+	backlog_close(t->backlog);
 	http_cancel_all(t->http);
 	while (http_active(t->http))
 		loop_once(t->loop);
@@ -326,7 +403,8 @@ static void close_all(struct test *t)
 int main(int argc, char **argv)
 {
 	static struct test t;
-	static struct server_route routes[] = { { "GET", "/pod/*", answer, &t } };
+	static struct server_route routes[] = { { "GET", "/pod/*", answer, &t },
+						{ "GET", "/file/*", answer_file, &t } };
 	struct error e = { 0 };
 
 	if (argc != 2)
@@ -337,7 +415,7 @@ int main(int argc, char **argv)
 	t.clock = clock_open();
 	t.http = http_open(t.loop, "test", &e);
 	t.server = server_open(
-		t.loop, &(struct server_settings){ .listen = "127.0.0.1:0", .routes = routes, .route_count = 1 }, &e);
+		t.loop, &(struct server_settings){ .listen = "127.0.0.1:0", .routes = routes, .route_count = 2 }, &e);
 	if (!t.http || !t.server || !choose_port(&t, &e)) {
 		printf("FAILED: %s\n", e.message);
 		return 3;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A real Prometheus server reads modelled servers; what it says is compared with what they say.
-#   prometheus_live.sh PROGRAM   build/.../prometheus_live
+#   prometheus_live.sh PROGRAM MAKER   build/.../prometheus_live, and build/.../metrics_test, which prints our own page
 # Skips (exit 77) without prometheus.
 set -euo pipefail
 
@@ -19,6 +19,8 @@ leave() {
 }
 trap leave EXIT
 
+cp "$(dirname "$0")"/pages/*.prom "$folder"
+"$2" --sample >"$folder/preheat.prom"
 "$1" "$folder" &
 program=$!
 until [ -s "$folder/port" ]; do
