@@ -207,7 +207,7 @@ struct json_number *json_number_open(const char *path)
 
 	if (!n || !parse(path, &n->path, &e))
 		abort();
-	memcpy(n->shown, path, strlen(path)); /* shorter than the room: it was checked */
+	memcpy(n->shown, path, strlen(path) + 1); /* shorter than the room: it was checked */
 	n->json = json_open("answer", on_event, n);
 	return n;
 }

@@ -10,6 +10,7 @@ if ! command -v prometheus >/dev/null; then
 fi
 folder=$(mktemp -d)
 server='' program=''
+# shellcheck disable=SC2317  # the trap calls it
 leave() {
 	for pid in $server $program; do
 		kill "$pid" 2>/dev/null || true
