@@ -8,14 +8,19 @@ skip() {
 	exit 77
 }
 
-# start_aws CONFIG [OPTION...]: options are those of the machines.
+# start_aws CONFIG [OPTION...]: options are those of the machines. Once more: another account, at other addresses.
 start_aws() {
 	local config=$1 program status=0
 	shift
 	program=$(tests/rig/build_machines.sh) || status=$?
 	[ $status -eq 0 ] || exit $status
-	FOLDER=$(mktemp -d)
-	trap end_aws EXIT
+	if [ -n "${machines:-}" ]; then
+		kill "$machines"
+		wait "$machines" || :
+	else
+		FOLDER=$(mktemp -d)
+		trap end_aws EXIT
+	fi
 	: >"$FOLDER/said"
 	CA=$FOLDER/ca.pem WIRE=$FOLDER/wire
 	"$program" --config "$config" --listen 127.0.0.1:0 --aws 127.0.0.1:0 --ca "$CA" --wire "$WIRE" "$@" \

@@ -3,6 +3,7 @@
 
     provider.py DRIVE credentials     each kind of them, with the check, which asks what is wrong on purpose
     provider.py DRIVE calls           everything else
+    provider.py DRIVE hurried         credentials that last 6 s, in an account of 4 calls a second
 
 AWS, PLAIN, CA and FOLDER are of tests/clouds/aws/cloud.sh.
 """
@@ -122,6 +123,28 @@ def credentials():
         drive.close()
 
 
+def exchanges(text):
+    with open(os.environ["WIRE"], encoding="utf-8") as journal:
+        return sum(text in line for line in journal)
+
+
+def hurried():
+    """Credentials are renewed before they end; too many calls are throttled, and some seconds later all is well."""
+    drive = Driven({"AWS_ROLE_ARN": ROLE, "AWS_WEB_IDENTITY_TOKEN_FILE": written("web-token", "projected.web-identity.token")})
+    drive.description()
+    first, expired = exchanges("Action=AssumeRoleWithWebIdentity"), exchanges("ExpiredToken")
+    time.sleep(6.5)  # as long as they last, in real time
+    drive.description()
+    assert exchanges("Action=AssumeRoleWithWebIdentity") > first and exchanges("ExpiredToken") == expired
+    kinds = {drive("describe")["kind"] for _ in range(30)}
+    assert kinds <= {"ok", "throttled"} and "throttled" in kinds, kinds
+    for _ in range(100):
+        time.sleep(0.1)
+        if drive("describe")["kind"] == "ok":
+            return drive.close()
+    raise AssertionError("throttled for ever")
+
+
 def sizes(drive):
     before = ids(drive.settled(2))
     drive.done("grow", token="t1", desired=4)
@@ -214,9 +237,8 @@ def discovery(drive):
 
 
 def main():
-    if sys.argv[2] == "credentials":
-        credentials()
-        return
+    if sys.argv[2] in ("credentials", "hurried"):
+        return {"credentials": credentials, "hurried": hurried}[sys.argv[2]]()
     drive = Driven(KEYS)
     for test in (sizes, starts_given_up, standby, launches, failures, discovery):
         test(drive)

@@ -11,9 +11,15 @@ start_aws tests/clouds/aws/config.json --speed 200
 python3 -B tests/clouds/aws/provider.py "$1" credentials
 lines=$(wc -l <"$WIRE")
 python3 -B tests/clouds/aws/provider.py "$1" calls
+total=$(wc -l <"$WIRE")
+sed 's/"aws": {/"aws": {"credentials_last": "6s", "calls_per_second": 4, "burst": 6,/' tests/clouds/aws/config.json >"$FOLDER/hurried.json"
+start_aws "$FOLDER/hurried.json" --speed 200
+python3 -B tests/clouds/aws/provider.py "$1" hurried
 head -n "$lines" "$WIRE" >"$FOLDER/credentials.wire"
-tail -n "+$((lines + 1))" "$WIRE" >"$FOLDER/calls.wire"
+sed -n "$((lines + 1)),${total}p" "$WIRE" >"$FOLDER/calls.wire"
+tail -n "+$((total + 1))" "$WIRE" >"$FOLDER/hurried.wire"
 check=("$packages/venv/bin/python" -B tests/clouds/aws/wire.py)
 "${check[@]}" --testing "$FOLDER/credentials.wire" AssumeRoleWithWebIdentity GetCallerIdentity
 "${check[@]}" "$FOLDER/calls.wire" DescribeNodegroup DescribeAutoScalingGroups DescribeScalingActivities DescribeWarmPool \
 	SetDesiredCapacity SetInstanceProtection TerminateInstanceInAutoScalingGroup PutWarmPool LaunchInstances
+"${check[@]}" "$FOLDER/hurried.wire" AssumeRoleWithWebIdentity

@@ -236,3 +236,29 @@ func TestAnswersEscape(t *testing.T) {
 		t.Errorf("%s: %s", g.Name, body)
 	}
 }
+
+func TestTheAccountOutlivesARestart(t *testing.T) {
+	k, g := newTestAccount(t, 2, nil)
+	k.statePath = t.TempDir() + "/state"
+	g.Auto.Warm = &warmPool{Min: 1, Prepared: -1, State: "Stopped"}
+	g.Auto.Suspended = []string{"AZRebalance"}
+	g.Auto.resize(4, at(0))
+	pass(t, k, 0)
+	g.Machines[0].Protected = true
+	if err := k.save(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := openCloud(k.conf, 1, 1, k.statePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, _ := json.Marshal(g)
+	is, _ := json.Marshal(again.group("g"))
+	if string(was) != string(is) {
+		t.Errorf("%s\nis not\n%s", is, was)
+	}
+	pass(t, again, 0)
+	if bought := again.journal.Purchases; bought != k.journal.Purchases {
+		t.Errorf("bought again: %d, then %d", k.journal.Purchases, bought)
+	}
+}
