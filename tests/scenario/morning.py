@@ -49,15 +49,16 @@ def spare(s):
 
 
 def ahead_of_demand(s):
-    """Traffic rises on and on, half a replica a minute (6.32 s a request): machines are asked for while some are to spare."""
+    """Traffic rises, faster and faster, half a replica in the first minute (6.32 s a request): before it needs all that there
+    are, more are asked for."""
     s.expect('two replicas of headroom stand ready before traffic rises', lambda: spare(s) >= 1.9)
     before, asked = s.machines.score()['pools']['chat'], time.time()
-    ends = [0.0]
+    steps = []
 
     def grows():
-        if time.monotonic() > ends[0]:
-            ends[0] = time.monotonic() + s.real(60)
-            s.machines.traffic('chat', 0.5 * 8 / 6.32, 600)
+        if not steps or time.monotonic() > steps[-1] + s.real(60):
+            steps.append(time.monotonic())
+            s.machines.traffic('chat', (0.4 + 0.1 * len(steps)) * 8 / 6.32, 600)
         return [c for group in ('chat-spot', 'chat-od') for c in s.calls(group, 'grow', asked)] or None
     s.expect('machines are asked for', grows)
     s.mark(f'{spare(s):.1f} of its replicas were to spare then')
