@@ -38,6 +38,25 @@ void history_holding(struct history *h, const struct holding *holding)
 	buf_append(&h->holdings, &entry, sizeof entry);
 }
 
+void history_holding_until(struct history *h, const char *uid, enum holding_kind kind, millis since, millis until)
+{
+	struct holding entry = { .uid = copy(h, uid), .kind = kind, .since = since, .until = until };
+
+	buf_append(&h->holdings, &entry, sizeof entry);
+}
+
+static bool save_end(struct history *h, const struct holding *held, struct error *e)
+{
+	struct statement *s =
+		db_prepare(h->db, "UPDATE gpu_holding SET until = ? WHERE uid = ? AND kind = ? AND since = ?");
+
+	db_bind_int(s, held->until);
+	db_bind_text(s, held->uid);
+	db_bind_int(s, held->kind);
+	db_bind_int(s, held->since);
+	return db_run(s, e);
+}
+
 static bool save_quota(struct history *h, const struct quota_hour *q, struct error *e)
 {
 	struct statement *s =
@@ -87,7 +106,7 @@ bool history_save_usage(struct history *h, struct error *e)
 		if (!save_quota(h, &quotas[i], e))
 			return false;
 	for (size_t i = 0; i < h->holdings.len / sizeof *holdings; i++)
-		if (!save_holding(h, &holdings[i], e))
+		if (!(holdings[i].pod ? save_holding : save_end)(h, &holdings[i], e))
 			return false;
 	return true;
 }
@@ -119,6 +138,8 @@ static bool take_quota(struct rows *r, const struct statement *s, struct error *
 	buf_append(&r->found, &q, sizeof q);
 	return true;
 }
+
+_Static_assert(HOLDING_OVERSIZED == 2, "as the question below has it");
 
 static bool take_holding(struct rows *r, const struct statement *s, struct error *e)
 {
@@ -177,11 +198,13 @@ bool history_holdings(struct history *h, const struct usage_filter *f, struct ar
 {
 	struct rows r = { .history = h, .arena = a };
 
-	if (!read_usage(&r,
-			"SELECT uid, kind, since, until, namespace, pod, node, gpus_milli, used_most_milli FROM"
-			" gpu_holding WHERE until >= ?1 AND since < ?2 AND (?3 IS NULL OR namespace = ?3)"
-			" ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
-			f, take_holding, e))
+	if (!read_usage(
+		    &r,
+		    "SELECT uid, kind, since, until, namespace, pod, node, gpus_milli, used_most_milli FROM"
+		    " gpu_holding WHERE until >= ?1 AND since < ?2 AND (?3 IS NULL OR namespace = ?3) AND (kind <> 2 OR"
+		    " (used_most_milli > 0 AND used_most_milli < gpus_milli))"
+		    " ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
+		    f, take_holding, e))
 		return false;
 	*holdings = rows_array(&r, sizeof **holdings, count);
 	return true;

@@ -31,6 +31,8 @@ struct holding {
 	int64_t used_most_milli; /* GPUs in use at once; ABSENT when nobody tells */
 };
 void history_holding(struct history *h, const struct holding *holding);
+/* One that was told ended then. */
+void history_holding_until(struct history *h, const char *uid, enum holding_kind kind, millis since, millis until);
 
 /* --- reading --- */
 
@@ -48,6 +50,7 @@ struct usage_filter {
  */
 bool history_quota_hours(struct history *h, const struct usage_filter *f, struct arena *a, struct quota_hour **hours,
 			 size_t *count, struct error *e) MUST_USE;
-/* Those that held in that time, the longest first by GPU time. */
+/* Those that held in that time, the longest first by GPU time. A pod that used nothing at all is unused, and one that
+ * came to use all that it asked for is not oversized. */
 bool history_holdings(struct history *h, const struct usage_filter *f, struct arena *a, struct holding **holdings,
 		      size_t *count, struct error *e) MUST_USE;

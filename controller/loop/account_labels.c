@@ -28,6 +28,20 @@ static struct cost_labels labels_of(const struct cost_labels_text *names, const 
 	return l;
 }
 
+/* FNV-1a. */
+static uint32_t hash_of(const struct cost_labels *l)
+{
+	uint32_t hash = 2166136261u + (uint32_t)l->holder;
+
+	for (int i = 0; i < COST_LABEL_COUNT; i++)
+		for (const char *at = l->value[i];; at++) {
+			hash = (hash ^ (unsigned char)*at) * 16777619u;
+			if (!*at)
+				break;
+		}
+	return hash;
+}
+
 static struct label_part *add_part(struct label_parts *parts, const struct cost_labels *labels)
 {
 	if (parts->count == parts->room) {
@@ -37,22 +51,39 @@ static struct label_part *add_part(struct label_parts *parts, const struct cost_
 			abort();
 	}
 	struct label_part *made = &parts->items[parts->count++];
-	*made = (struct label_part){ .labels = *labels };
+	*made = (struct label_part){ .labels = *labels, .hash = hash_of(labels) };
 	return made;
 }
 
+static struct label_part *find_part(struct label_parts *parts, const struct cost_labels *labels)
+{
+	uint32_t hash = hash_of(labels);
+
+	for (size_t i = 0; i < parts->count; i++)
+		if (parts->items[i].hash == hash && cost_labels_equal(&parts->items[i].labels, labels))
+			return &parts->items[i];
+	return NULL;
+}
+
+/* As many as the history keeps apart: whoever gives each pod labels of its own shall not slow the tick. */
 static struct label_part *part_of(struct label_parts *parts, const struct cost_labels_text *names, const struct pod *p)
 {
+	static const struct cost_labels others = { COST_OTHERS, { "", "", "", "" } };
+
 	for (size_t i = 0; i < parts->count; i++)
 		if (parts->items[i].set == p->labels && p->labels)
 			return &parts->items[i];
 	struct cost_labels labels = labels_of(names, p);
-	for (size_t i = 0; i < parts->count; i++)
-		if (cost_labels_equal(&parts->items[i].labels, &labels))
-			return &parts->items[i];
-	struct label_part *made = add_part(parts, &labels);
-	made->set = p->labels;
-	return made;
+	struct label_part *part = find_part(parts, &labels);
+	if (!part && parts->count >= COST_LABEL_SETS) {
+		part = find_part(parts, &others);
+		return part ? part : add_part(parts, &others);
+	}
+	if (part)
+		return part;
+	part = add_part(parts, &labels);
+	part->set = p->labels;
+	return part;
 }
 
 static bool holds(const struct pod *p)

@@ -9,6 +9,7 @@ enum { LABEL_SETS_SHOWN = 100 }; /* of a pool; the rest is told as one */
 /* A part of a pool's bill. */
 struct label_part {
 	struct cost_labels labels;
+	uint32_t hash;		     /* of the labels */
 	const struct label_set *set; /* of the pods it came from first: equal pointers, equal labels */
 	int64_t gpus_milli;
 	__int128 price; /* of these GPUs, micro-dollars per hour times 1000 */
@@ -32,22 +33,31 @@ struct pool_account {
 
 /* A pod that holds GPUs for nothing, as far as is known. */
 struct held {
-	char uid[37];
+	uint64_t uid[2];
 	enum holding_kind kind;
+	bool is_seen;		  /* in the look under way */
 	millis since, seen, told; /* told 0: not yet */
-	int64_t gpus_milli;
-	bool is_seen; /* in the look under way */
-	char namespace[64], pod[254], node[254];
+	int64_t used_most;	  /* thousandths of GPUs in use at once; ABSENT when nobody tells */
 };
 
 struct account {
 	struct arena texts; /* of labels; never cleared, as few as are shown */
 	struct pool_account *pools;
 	size_t count;
-	millis last_at; /* end of the last tick; 0: none yet */
-	struct held *held;
-	size_t held_count, held_room;
+	millis last_at;	   /* end of the last tick; 0: none yet */
+	struct held *held; /* the first held_known by uid */
+	size_t held_count, held_known;
 	millis looked_at;
+};
+
+/* GPUs of one pod whose use is told. */
+struct device_use {
+	const char *namespace, *pod;
+	int64_t told, in_use;
+};
+struct device_uses {
+	struct device_use *items; /* by pod and namespace */
+	size_t count;
 };
 
 /* The pool's own, made when it is new. */
@@ -55,5 +65,8 @@ struct pool_account *account_of(struct account *a, const char *key);
 
 /* account_labels.c: shares the tick's bill of each pool over the labels of pods */
 void account_share(struct account *a, struct controller *c, struct arena *scratch);
+/* account_devices.c; texts live until the loop runs */
+struct device_uses device_uses_read(const struct controller *c, struct arena *a);
+const struct device_use *device_uses_find(const struct device_uses *u, const char *namespace, const char *pod);
 /* account_held.c */
 void account_look(struct account *a, struct controller *c);

@@ -66,12 +66,34 @@ static void pod(const char *name, const char *labels, const char *on, int gpus, 
 #define RUNS  "'phase':'Running','conditions':[{'type':'Ready','status':'True'}]"
 #define ENDED "'phase':'Succeeded'"
 
+/* What exporters tell. */
+static struct device told_devices[8];
+static size_t told_count;
+struct devices __wrap_device_source_show(const struct device_source *s);
+struct devices __wrap_device_source_show(const struct device_source *s)
+{
+	(void)s;
+	return (struct devices){ told_devices, told_count };
+}
+
+static void device(const char *of, int64_t use)
+{
+	struct device *d = &told_devices[told_count++];
+
+	*d = (struct device){ .node = "n1", .id = "0", .namespace = "llm", .pod = of };
+	for (int i = 0; i < DEVICE_QUANTITY_COUNT; i++)
+		d->value[i] = DEVICE_NOT_TOLD;
+	d->value[DEVICE_USE] = use;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	struct error e = { 0 };
 
+	told_count = 0;
 	c = play_controller(pools_text);
+	c->pools[0].owns_devices = true;
 	snprintf(c->pools[0].key, sizeof c->pools[0].key, "llm/chat");
 	snprintf(c->pools[1].key, sizeof c->pools[1].key, "llm/embed");
 	c->history = history_create(&(struct history_setup){ .path = path,
@@ -225,6 +247,73 @@ static void pods_that_ended_are_told_once_it_lasts(void **state)
 	assert_in_range(time, 38 * MINUTE, 40 * MINUTE);
 }
 
+static int64_t most_used(enum holding_kind kind)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct holding *held;
+	struct error e = { 0 };
+	size_t count;
+
+	assert_true(history_holdings(c->history, &(struct usage_filter){ 0, FOR_EVER, NULL }, &a, &held, &count, &e));
+	for (size_t i = 0; i < count; i++)
+		if (held[i].kind == kind)
+			return held[i].used_most_milli;
+	return ABSENT;
+}
+
+static void ticks(int minutes)
+{
+	for (int i = 0; i < 4 * minutes; i++)
+		tick(15 * SECOND);
+}
+
+static void gpus_that_do_nothing_are_told(void **state)
+{
+	(void)state;
+	millis time = 0;
+
+	node("n1");
+	pod("busy", "'app':'job'", "n1", 1, RUNS);
+	pod("lazy", "'app':'job'", "n1", 1, RUNS);
+	pod("mute", "'app':'job'", "n1", 1, RUNS);
+	device("busy", 700);
+	device("lazy", 0);
+	device("mute", DEVICE_NOT_TOLD);
+	ticks(45);
+	assert_int_equal(held_count(HOLDING_UNUSED, &time), 1);
+	assert_in_range(time, 30 * MINUTE, 45 * MINUTE);
+	told_devices[1].value[DEVICE_USE] = 10; /* it begins to work, and is told for as long as it did not */
+	ticks(60);
+	assert_int_equal(held_count(HOLDING_UNUSED, &time), 1);
+	assert_in_range(time, 43 * MINUTE, 46 * MINUTE);
+	assert_int_equal(held_count(HOLDING_OVERSIZED, &time), 0);
+}
+
+static void requests_larger_than_ever_used_are_told(void **state)
+{
+	(void)state;
+	millis time = 0;
+
+	node("n1");
+	node("n2");
+	pod("large", "'app':'job'", "n1", 4, RUNS);
+	for (int i = 0; i < 4; i++)
+		device("large", i == 0 ? 900 : 0);
+	ticks(20);
+	assert_int_equal(held_count(HOLDING_OVERSIZED, &time), 0);
+	told_devices[1].value[DEVICE_USE] = 900;
+	ticks(1);
+	told_devices[1].value[DEVICE_USE] = 0;
+	ticks(20);
+	assert_int_equal(held_count(HOLDING_OVERSIZED, &time), 1);
+	assert_int_equal(most_used(HOLDING_OVERSIZED), 2000); /* at once, ever */
+	assert_int_equal(held_count(HOLDING_UNUSED, &time), 0);
+	for (int i = 0; i < 4; i++)
+		told_devices[i].value[DEVICE_USE] = 900;
+	ticks(15); /* all of them: nothing to blame any more */
+	assert_int_equal(held_count(HOLDING_OVERSIZED, &time), 0);
+}
+
 static void quotas_are_kept(void **state)
 {
 	(void)state;
@@ -337,6 +426,8 @@ int main(void)
 		CASE(a_node_is_shared_by_what_its_pods_hold),
 		CASE(what_is_late_counts_until_nobody_saw),
 		CASE(pods_that_ended_are_told_once_it_lasts),
+		CASE(gpus_that_do_nothing_are_told),
+		CASE(requests_larger_than_ever_used_are_told),
 		CASE(quotas_are_kept),
 		CASE(labels_sum_to_the_bill),
 		CASE(what_the_history_has_is_what_is_shown),
