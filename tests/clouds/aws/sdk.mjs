@@ -1,50 +1,6 @@
 // The vendor's own SDK as a client of the rig's account: every operation, errors by name, pages, states as they change.
 import assert from "node:assert/strict";
-import {readFileSync} from "node:fs";
-import {createRequire} from "node:module";
-
-const require = createRequire(process.env.MODULES + "/");
-const eks = require("@aws-sdk/client-eks");
-const auto = require("@aws-sdk/client-auto-scaling");
-const sts = require("@aws-sdk/client-sts");
-const config = JSON.parse(readFileSync(process.env.CONFIG));
-const credentials = {accessKeyId: config.aws.keys[0].id, secretAccessKey: config.aws.keys[0].secret};
-const once = {region: "eu-west-1", credentials, maxAttempts: 1};
-const clusters = new eks.EKSClient(once), groups = new auto.AutoScalingClient(once), tokens = new sts.STSClient(once);
-
-// ask("DescribeNodegroup", {...}) with the client whose SDK has that command.
-export function ask(action, input = {}) {
-	for (const [sdk, client] of [[eks, clusters], [auto, groups], [sts, tokens]])
-		if (sdk[action + "Command"])
-			return client.send(new sdk[action + "Command"](input));
-	throw new Error("no SDK has " + action);
-}
-
-async function refused(promise, name, status, pattern = /./) {
-	const e = await promise.then(() => assert.fail("was not refused"), e => e);
-	assert.equal(e.name, name, e.message);
-	assert.equal(e.$metadata?.httpStatusCode, status, e.message);
-	assert.match(e.message, pattern);
-	return e;
-}
-
-async function fault(fields) {
-	const answer = await fetch(process.env.PLAIN + "/v1/faults", {method: "POST", body: JSON.stringify(fields)});
-	assert.equal(answer.status, 200, await answer.clone().text());
-	return (await answer.json()).id;
-}
-const heal = () => fetch(process.env.PLAIN + "/v1/faults", {method: "DELETE"});
-
-// until repeats a question, until it says yes; simulated time goes on meanwhile.
-async function until(what, question) {
-	for (let i = 0; i < 600; i++) {
-		const answer = await question();
-		if (answer)
-			return answer;
-		await new Promise(resolve => setTimeout(resolve, 50));
-	}
-	assert.fail("never: " + what);
-}
+import {ask, auto, clusters, credentials, eks, fault, groups, heal, once, refused, require, sts, until} from "./client.mjs";
 
 const nodegroup = async name => (await ask("DescribeNodegroup", {clusterName: "prod", nodegroupName: name})).nodegroup;
 const asgOf = async name => (await nodegroup(name)).resources.autoScalingGroups[0].name;

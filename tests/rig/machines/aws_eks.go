@@ -163,12 +163,6 @@ func (d *awsDoor) nodegroup(g *group) jsonObject {
 	case len(health) > 0:
 		status = "DEGRADED"
 	}
-	taints := []jsonObject{}
-	for _, t := range g.conf.Taints {
-		effect := map[string]string{"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE",
-			"PreferNoSchedule": "PREFER_NO_SCHEDULE"}[t.Effect]
-		taints = append(taints, jsonObject{"key": t.Key, "value": t.Value, "effect": effect})
-	}
 	subnets := []string{}
 	for _, zone := range g.conf.Zones {
 		subnets = append(subnets, subnet(zone))
@@ -184,7 +178,7 @@ func (d *awsDoor) nodegroup(g *group) jsonObject {
 		"capacityType":  e.CapacityType,
 		"scalingConfig": jsonObject{"minSize": a.Min, "maxSize": a.Max, "desiredSize": a.Desired},
 		"instanceTypes": e.InstanceTypes, "subnets": subnets, "amiType": "AL2023_x86_64_NVIDIA", "labels": labels,
-		"taints": taints, "resources": jsonObject{"autoScalingGroups": []jsonObject{{"name": e.ASG}}},
+		"taints": g.conf.eksTaints(), "resources": jsonObject{"autoScalingGroups": []jsonObject{{"name": e.ASG}}},
 		"health": jsonObject{"issues": health}, "updateConfig": jsonObject{"maxUnavailable": 1}, "diskSize": 200,
 		"nodeRole": "arn:aws:iam::" + d.conf.Account + ":role/nodes", "tags": e.Tags}
 	if w := a.Warm; w != nil && e.WarmPool == "nodegroup" {
@@ -196,6 +190,17 @@ func (d *awsDoor) nodegroup(g *group) jsonObject {
 		v["warmPoolConfig"] = warm
 	}
 	return v
+}
+
+// eksTaints are the group's in the words of EKS.
+func (g *groupConfig) eksTaints() []jsonObject {
+	taints := []jsonObject{}
+	for _, t := range g.Taints {
+		effect := map[string]string{"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE",
+			"PreferNoSchedule": "PREFER_NO_SCHEDULE"}[t.Effect]
+		taints = append(taints, jsonObject{"key": t.Key, "value": t.Value, "effect": effect})
+	}
+	return taints
 }
 
 func describeNodegroup(d *awsDoor, c *awsCall) (jsonObject, *awsError) {
