@@ -45,7 +45,7 @@ size_t machines_unready(void *user, size_t group, struct arena *a, const char *c
 		if (nodes[i]->is_known && nodes[i]->unready_since > 0)
 			nodes[count++] = nodes[i];
 	if (count)
-		qsort(nodes, count, sizeof *nodes, by_unready_since);
+		qsort(nodes, count, sizeof(struct node *), by_unready_since);
 	for (size_t i = 0; i < count; i++) {
 		const char *id = machine_of_node(c, nodes[i]);
 		const char *name = node_group_machine(&c->groups[group], id) ? id : nodes[i]->name;
