@@ -248,7 +248,7 @@ static void aks_close(struct provider *p)
 	for (struct aks_memory *m = p->memories, *next; m; m = next) {
 		next = m->next;
 		free(m->key);
-		free(m->failed_etag);
+		free(m->failed_write);
 		free(m);
 	}
 	for (struct aks_budget *b = p->budgets, *next; b; b = next) {

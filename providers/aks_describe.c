@@ -154,22 +154,26 @@ static struct aks_memory *memory_of(struct exchange *x)
 	m = calloc(1, sizeof *m);
 	if (!m)
 		abort();
-	*m = (struct aks_memory){ .next = p->memories, .key = keep(x->pool_url), .failed_etag = keep("") };
+	*m = (struct aks_memory){ .next = p->memories, .key = keep(x->pool_url), .failed_write = keep("") };
 	p->memories = m;
 	return m;
 }
 
-/* One failure has one id as long as nobody writes the pool, whoever told of it: the operation first, then the pool. */
-static const struct aks_memory *name_failure(struct exchange *x)
+/*
+ * One failure has one id as long as nobody writes the pool, whoever told of it: the operation first, then the pool.
+ * `mark` stands for the writing where there is no eTag.
+ */
+static const struct aks_memory *name_failure(struct exchange *x, const char *mark)
 {
 	struct aks_memory *m = memory_of(x);
 	struct provider *p = x->provider;
 	struct clock now = clock_open();
+	const char *write = *x->pool.etag ? x->pool.etag : mark;
 
-	if (m->failure && *x->pool.etag && strcmp(m->failed_etag, x->pool.etag) == 0)
+	if (m->failure && strcmp(m->failed_write, write) == 0)
 		return m;
-	free(m->failed_etag);
-	m->failed_etag = keep(x->pool.etag);
+	free(m->failed_write);
+	m->failed_write = keep(write);
 	m->failed_at = x->operation_ended_at > 0 ? x->operation_ended_at : clock_now(&now);
 	p->last_failure = clock_now(&now) > p->last_failure ? clock_now(&now) : p->last_failure + 1;
 	m->failure = p->last_failure;
@@ -185,8 +189,8 @@ static void fill_failure(struct exchange *x, struct group_description *d)
 
 	if ((!x->operation_failed && !x->pool_failed) || missing <= 0)
 		return;
-	const struct aks_memory *m = name_failure(x);
 	snprintf(said, sizeof said, "%s%s%s", f->code, *f->code && *f->message ? ": " : "", f->message);
+	const struct aks_memory *m = name_failure(x, said);
 	d->failures = arena_new(a, struct launch_failure);
 	d->failure_count = 1;
 	*d->failures = (struct launch_failure){

@@ -16,7 +16,7 @@ struct aks_settings {
 struct aks_memory {
 	struct aks_memory *next;
 	char *key; /* of the pool's URL */
-	char *failed_etag;
+	char *failed_write;
 	int64_t failure; /* the id that this failure was told by */
 	millis failed_at;
 };

@@ -113,6 +113,8 @@ static void a_failure_keeps_its_number_until_the_pool_is_written(void **state)
 
 	assert_int_equal(failure_of(s, FAILED "e1\"}}"), first);
 	assert_true(failure_of(s, FAILED "e2\"}}") > first);
+	first = failure_of(s, FAILED "\"}}"); /* nor without an eTag is it told anew at every look */
+	assert_int_equal(failure_of(s, FAILED "\"}}"), first);
 }
 
 static void lists_that_make_no_sense_are_refused_whole(void **state)
