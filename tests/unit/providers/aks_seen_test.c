@@ -2,6 +2,7 @@
 #include "base/decode.h"
 #include "base/file.h"
 #include "providers/azure/text.h"
+#include "tests/unit/net/scripted_peer.h"
 #include "tests/unit/providers/played_arm.h"
 
 #include <setjmp.h>
@@ -205,6 +206,63 @@ static void one_token_is_asked_for_all_who_wait(void **state)
 	}
 }
 
+/* Who gives tokens does not answer: every call ends by its own deadline, or when it is cancelled. */
+static void calls_end_though_no_token_comes(void **state)
+{
+	static const struct peer_step silent[] = {
+		{ PEER_ACCEPT, "" }, { PEER_READ, "" }, { PEER_HOLD, "" }, { PEER_END, "" }
+	};
+	static const struct reply nothing[] = { { 0 } };
+	struct stage *s = *state;
+	struct scripted_peer *peer = peer_open(silent);
+	struct provider_call late = played_call(s, PROVIDER_DESCRIBE, 0), kept = played_call(s, PROVIDER_DESCRIBE, 0);
+
+	setenv("AZURE_AUTHORITY_HOST", peer_url(peer), 1);
+	s->ops->start(s->provider, &kept);
+	late.timeout = 50;
+	assert_int_equal(played_run(s, &late, nothing), ERROR_TIMEOUT);
+	assert_non_null(strstr(late.error.message, "token"));
+	assert_non_null(kept.exchange);
+	s->is_done = false;
+	s->ops->cancel(s->provider, &kept);
+	while (!s->is_done)
+		assert_true(loop_once(s->loop));
+	assert_int_equal(kept.error.kind, ERROR_CANCELLED);
+	assert_int_equal(s->count, 0);
+	provider_call_release(&late);
+	provider_call_release(&kept);
+	free(peer_close(peer));
+}
+
+static void a_refused_credential_is_told_to_all(void **state)
+{
+	static const char body[] = "{\"error\":\"invalid_client\",\"error_description\":\"AADSTS7000215: Invalid\"}";
+	char answer[300];
+	const struct peer_step script[] = {
+		{ PEER_ACCEPT, "" }, { PEER_READ, "" }, { PEER_SEND, answer }, { PEER_END, "" }
+	};
+	static const struct reply nothing[] = { { 0 } };
+	struct stage *s = *state;
+	struct provider_call a = played_call(s, PROVIDER_DESCRIBE, 0), b = played_call(s, PROVIDER_DESCRIBE, 0);
+
+	snprintf(answer, sizeof answer, "HTTP/1.1 401 Unauthorized\r\nContent-Length: %zu\r\n\r\n%s", strlen(body),
+		 body);
+	struct scripted_peer *peer = peer_open(script);
+	setenv("AZURE_AUTHORITY_HOST", peer_url(peer), 1);
+	s->ops->start(s->provider, &a);
+	played_run(s, &b, nothing);
+	while (a.exchange)
+		assert_true(loop_once(s->loop));
+	assert_int_equal(a.error.kind, ERROR_AUTH);
+	assert_int_equal(b.error.kind, ERROR_AUTH);
+	assert_non_null(strstr(b.error.message, "AADSTS7000215"));
+	provider_call_release(&a);
+	provider_call_release(&b);
+	char *asked = peer_close(peer);
+	assert_non_null(strstr(asked, "client_secret=secret"));
+	free(asked);
+}
+
 static void permissions_are_told_or_unknown(void **state)
 {
 	static const struct reply told[] = {
@@ -332,6 +390,8 @@ int main(void)
 		TEST(lists_that_make_no_sense_are_refused_whole),
 		TEST(a_token_that_is_refused_is_renewed_once),
 		TEST(one_token_is_asked_for_all_who_wait),
+		TEST(calls_end_though_no_token_comes),
+		TEST(a_refused_credential_is_told_to_all),
 		TEST(permissions_are_told_or_unknown),
 		TEST(requests_are_those_of_the_vendors_sdk),
 	};
