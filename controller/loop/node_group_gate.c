@@ -37,6 +37,8 @@ static void hold(struct node_group *g, int64_t machines, const char *what)
 
 int64_t gate_growth(struct node_group *g, int64_t machines)
 {
+	if (g->context->is_barred)
+		return machines; /* a dry run wishes the same again and again, and buys nothing */
 	run_out(g);
 	int64_t room = allowance(g) - (g->growth.level_milli + MILLI - 1) / MILLI, granted = machines;
 

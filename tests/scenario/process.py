@@ -106,12 +106,12 @@ class Machines(Program):
 
 
 class Controller(Program):
-    """One replica of `preheat run`, with its own history."""
+    """One replica of `preheat run`, or another verb that watches as it does, with its own history."""
 
-    def __init__(self, folder, name, preheat, arguments, kubeconfig):
+    def __init__(self, folder, name, preheat, arguments, kubeconfig, verb='run'):
         self.port = free_port()
         self.db = os.path.join(folder, name + '.db')
-        super().__init__(folder, name, [preheat, 'run', '--kubeconfig', kubeconfig, '--db', self.db, '--listen',
+        super().__init__(folder, name, [preheat, verb, '--kubeconfig', kubeconfig, '--db', self.db, '--listen',
                                         f'127.0.0.1:{self.port}', '--log-format', 'json', *arguments],
                          {'ASAN_OPTIONS': 'detect_leaks=1:abort_on_error=0:exitcode=99',
                           'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1:exitcode=99'})

@@ -182,14 +182,14 @@ class Stage:
             raise SystemExit(f"{' '.join(command)}: exit code {code}\n{said}")
         return said
 
-    def controller(self, name, *arguments):
+    def controller(self, name, *arguments, verb='run'):
         """A replica that runs as the service account of its name; not started yet."""
         path = os.path.join(self.folder, f'{name}.kubeconfig')
         code = subprocess.run([os.path.join(RIG, 'kubeconfig_for.sh'), SPACE, name], stdout=open(path, 'wb'), check=False)
         if code.returncode:
             raise SystemExit(f'no token for {name}')
         made = process.Controller(self.folder, name, self.options.preheat,
-                                  ['--speed', f'{self.speed:g}', *arguments], path)
+                                  ['--speed', f'{self.speed:g}', *arguments], path, verb)
         self.programs.append(made)
         self.controllers[name] = made
         self.sampler.logs[made.log] = []
