@@ -1,4 +1,5 @@
 #include "controller/commands/command.h"
+#include "controller/commands/import_server.h"
 #include "controller/traces/import.h"
 
 #include "base/arena.h"
@@ -102,6 +103,7 @@ static bool import_all(const char *const *paths, size_t count, const struct sett
 static int run(int argc, char **argv)
 {
 	struct settings s = { { "auto", "auto" }, "-", 0 };
+	struct server_options server = { .last = 7 * DAY, .step = 15 * SECOND };
 	const struct option_row rows[] = {
 		{ "from", 'f', OPTION_CHOICE, "FORMAT", "format of the recording; auto looks at its first bytes",
 		  &s.import.from, IMPORT_FORMATS },
@@ -110,6 +112,17 @@ static int run(int argc, char **argv)
 		{ "bin", 0, OPTION_PERIOD, "DURATION", "count per bin of this width, for large fleets", &s.bin, NULL },
 		{ "values", 0, OPTION_CHOICE, "KIND", "what Prometheus series hold", &s.import.values,
 		  "auto|counter|rate|increase" },
+		{ "prometheus", 0, OPTION_TEXT, "URL",
+		  "ask a Prometheus server for all that pools' servers told; manifest: as the manifest says",
+		  &server.url, NULL },
+		{ "pool", 'p', OPTION_LIST, "FILE", "with --prometheus: the WarmPools", &server.pools, NULL },
+		{ "of", 0, OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
+		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: until now (default: 7d)", &server.last,
+		  NULL },
+		{ "step", 0, OPTION_PERIOD, "DURATION", "with --prometheus: between readings (default: 15s)",
+		  &server.step, NULL },
+		{ "print-queries", 0, OPTION_FLAG, NULL, "with --prometheus: show what would be asked, to be pasted",
+		  &server.prints_queries, NULL },
 	};
 	const char *input = "-";
 	struct error e = { 0 };
@@ -117,6 +130,12 @@ static int run(int argc, char **argv)
 
 	if (!command_options(&command_import, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
+	if (server.url) {
+		if (!strcmp(server.url, "manifest"))
+			server.url = NULL;
+		server.output = s.output;
+		return import_from_server(&command_import, &server);
+	}
 	if (rest == argc && isatty(STDIN_FILENO)) {
 		error_set(&e, ERROR_INVALID, "no FILE; name a recording, or - to read standard input");
 		return command_failed(&command_import, &e);
@@ -129,14 +148,19 @@ static int run(int argc, char **argv)
 
 const struct command command_import = {
 	.name = "import",
-	.usage = "import [FILE...] [-o OUT.csv.gz] [--from FORMAT] [--bin DURATION]",
+	.usage = "import [FILE...] [-o OUT.csv.gz] [--from FORMAT] [--bin DURATION]\n"
+		 "  preheat import --prometheus URL --pool FILE [--last 7d] -o OUT.db",
 	.summary = "Make a trace out of a recording of another format",
 	.examples =
 		"  preheat import AzureLLMInferenceTrace_conv.csv -o conv.csv.gz\n"
 		"  preheat import BurstGPT_1.csv --bin 10s -o burstgpt.csv.gz\n"
 		"  preheat import --from vllm result.json | preheat simulate --pool pool.yaml --trace -\n"
 		"\n"
-		"From Prometheus, the counters of all servers (restarts are recognised):\n"
+		"A week from a Prometheus server, whole: for simulate --recording and run --signals-from:\n"
+		"  preheat import --prometheus http://prometheus:9090 --pool pools/ --last 7d -o week.db\n"
+		"  preheat import --prometheus manifest --pool pools/ --print-queries\n"
+		"\n"
+		"From a saved answer of Prometheus, the counters of all servers (restarts are recognised):\n"
 		"  curl -sG $PROMETHEUS/api/v1/query_range -d start=$START -d end=$END -d step=15s --data-urlencode "
 		"\\\n"
 		"    'query={__name__=~\"vllm:(request_success|prompt_tokens|generation_tokens)_total\"}' > day.json\n"
