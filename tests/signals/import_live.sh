@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Four hours of two vLLM replicas, put into a real Prometheus, come back as a recording and as traffic.
+#   import_live.sh PREHEAT
+# Skips (exit 77) without prometheus.
+set -euo pipefail
+preheat=$(realpath "$1")
+
+if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+	echo "SKIPPED: no prometheus (apt-get install prometheus)"
+	exit 77
+fi
+folder=$(mktemp -d)
+server=''
+leave() {
+	[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null || true
+	rm -rf "$folder"
+}
+trap leave EXIT
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+cd "$folder"
+
+cat >pool.yaml <<'END'
+apiVersion: preheat.dev/v1alpha1
+kind: WarmPool
+metadata: { name: chat, namespace: llm }
+spec:
+  objective: { queueWait: 2s, attainment: 99% }
+  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 16 }
+  nodeGroups:
+    - { name: g5, provider: simulated, gpusPerNode: 1, pricePerHour: 1.2, max: 10 }
+END
+# A pod restarts in the middle, nobody is scraped for ten minutes; "requests prompt output" is what it comes to.
+python3 - >metrics.om 2>sums <<'END'
+import math, sys, time
+begin = int(time.time()) // 15 * 15 - 5 * 3600
+series, total = {}, 0
+state = {pod: dict.fromkeys(('requests', 'prompt', 'output'), 0) for pod in 'ab'}
+for step in range(0, 4 * 3600, 15):
+    for pod in 'ab':
+        if pod == 'b' and step == 7200:
+            state[pod] = dict.fromkeys(state[pod], 0)
+        s, done = state[pod], int(6 + 4 * math.sin(step / 3000))
+        s['requests'] += done
+        s['prompt'] += 800 * done
+        s['output'] += 150 * done
+        silent = 10000 <= step < 10600
+        total += done if step else 0
+        if silent:
+            continue
+        labels = f'{{namespace="llm",pod="{pod}",instance="{pod}:8000",job="vllm",model_name="m"}}'
+        for name, kind, value in (('vllm:num_requests_running', 'gauge', done / 2), ('vllm:num_requests_waiting', 'gauge', 0),
+                                  ('vllm:request_success_total', 'counter', s['requests']),
+                                  ('vllm:prompt_tokens_total', 'counter', s['prompt']),
+                                  ('vllm:generation_tokens_total', 'counter', s['output'])):
+            series.setdefault((name, kind), []).append((labels, begin + step, value))
+for (name, kind), rows in series.items():
+    print('# TYPE', name.removesuffix('_total'), kind)
+    for labels, at, value in sorted(rows):
+        print(f'{name}{labels} {value} {at}')
+print('# EOF')
+print(total, file=sys.stderr)
+END
+promtool tsdb create-blocks-from openmetrics metrics.om data >/dev/null 2>&1 || fail "promtool took no blocks"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+echo 'global: { scrape_interval: 15s }' >prometheus.yml
+prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" \
+	--log.level=error >log 2>&1 &
+server=$!
+for _ in $(seq 100); do
+	! curl -sf "127.0.0.1:$port/-/ready" >/dev/null || break
+	kill -0 "$server" 2>/dev/null || fail "$(cat log)"
+	sleep 0.1
+done
+
+"$preheat" import --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.db 2>said
+grep -q 'gaps stay gaps' said || fail "the gap is not told: $(cat said)"
+"$preheat" replay --db day.db >/dev/null || fail "the recording does not replay"
+"$preheat" simulate --recording day.db --out simulated >/dev/null 2>&1
+"$preheat" import --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.csv 2>/dev/null
+python3 - "$(cat sums)" <<'END'
+import csv, json, sys
+sent = int(sys.argv[1])
+rows = list(csv.DictReader(open('day.csv')))
+requests, prompt, output = (sum(int(r[k]) for r in rows) for k in ('n_req', 'prompt_tokens', 'output_tokens'))
+pools = json.load(open('simulated/summary.json'))['pools']
+simulated = (pools if isinstance(pools, list) else list(pools.values()))[0]['requests']
+print(f'{sent} requests were answered, {requests} came back as traffic, {simulated} were simulated from the recording')
+# What ended in the silent ten minutes is smoothed over four scrapes at its edges.
+assert abs(requests - sent) <= 0.06 * sent, 'traffic'
+assert abs(simulated - requests) <= 0.02 * requests, 'recording'
+assert abs(prompt / requests - 800) < 8 and abs(output / requests - 150) < 2, 'lengths'
+END
+"$preheat" import --prometheus manifest --pool pool.yaml --print-queries >queries
+grep -q 'increase(vllm:request_success_total{namespace="llm"}\[60s\])' queries || fail "no query to paste: $(cat queries)"
+
+# refused PATTERN ARGUMENT...
+refused() {
+	local pattern=$1 code=0
+	shift
+	"$preheat" import "$@" >out 2>&1 || code=$?
+	[ $code -ne 0 ] || fail "not refused: $*"
+	grep -q "$pattern" out || fail "$*: $(cat out)"
+}
+refused 'nothing of it in that time' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 30m -o no.db
+refused 'needs the WarmPools' --prometheus "http://127.0.0.1:$port" -o no.db
+refused 'give its URL' --prometheus manifest --pool pool.yaml -o no.db
+refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --of nobody -o no.db
+refused 'refused\|connect' --prometheus http://127.0.0.1:1 --pool pool.yaml --last 1h -o no.db
+refused 'day.db' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.db
+[ ! -e no.db ] || fail "a refused import left a file"
