@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const millis QUIET_AFTER_REMOVALS = 5 * SECOND;
+static const millis STUCK_AFTER = 30 * MINUTE; /* an operation that goes on */
 
 static bool has_operation(const struct node_group *g)
 {
@@ -170,6 +171,20 @@ static bool is_reached(const struct node_group *g)
 	return true;
 }
 
+/* Machines that a cancel named, that it left alone, and that count: in their place the cloud may have given up others.
+ */
+static int64_t spared(const struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+	int64_t count = 0;
+
+	for (size_t i = 0; o->verb == PROVIDER_CANCEL && i < o->id_count; i++) {
+		const struct machine *m = node_group_machine(g, o->ids[i]);
+		count += o->removals[i].was_counted && m && machine_counts(m);
+	}
+	return count;
+}
+
 /* It did what it was asked for: what the sizes are from now on. */
 static void take_effect(struct node_group *g)
 {
@@ -181,7 +196,7 @@ static void take_effect(struct node_group *g)
 	} else if (o->verb == PROVIDER_STANDBY) {
 		b->standby += o->change;
 	} else {
-		int64_t did = came_about(o, g->seen.desired - b->desired);
+		int64_t did = clamp(g->seen.desired - b->desired, o->change - spared(g), 0);
 		b->desired += did;
 		g->wanted -= o->change - did; /* what the cloud will not give up comes after all */
 		removals_left_alone(g, false);
@@ -323,6 +338,16 @@ static void begin_next(struct node_group *g)
 		begin_size(g, PROVIDER_STANDBY, standby);
 }
 
+/* What goes on takes nothing but its end: at once when less is wished, and when it is stuck in the way of any wish. */
+static void end_ongoing(struct node_group *g)
+{
+	bool is_stuck = clock_mono(g->context->clock) - g->ongoing.since > STUCK_AFTER;
+	bool is_in_the_way = g->removal_count || g->wanted != g->seen.desired || g->standby_wanted != g->seen.standby;
+
+	if (!begin_cancel(g) && is_stuck && is_in_the_way && node_group_can(g, PROVIDER_CANCELS))
+		begin_size(g, PROVIDER_CANCEL, g->seen.desired);
+}
+
 void node_group_drive(struct node_group *g)
 {
 	if (g->context->is_barred && g->is_known)
@@ -334,7 +359,7 @@ void node_group_drive(struct node_group *g)
 	if (!may_send(g))
 		return;
 	if (g->seen.is_busy && !has_operation(g) && g->ongoing.name)
-		begin_cancel(g); /* the one thing that can be asked of what goes on for too long */
+		end_ongoing(g);
 	else if (g->seen.is_busy)
 		return;
 	else if (has_operation(g))

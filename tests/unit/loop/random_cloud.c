@@ -14,7 +14,10 @@ static void buy(struct random_cloud *c, bool is_standby)
 	struct random_machine *m = &c->machines[c->count++];
 
 	assert(c->count <= CLOUD_MACHINES);
-	*m = (struct random_machine){ .state = MACHINE_PENDING, .is_standby = is_standby, .is_listed = !c->is_late };
+	*m = (struct random_machine){ .state = MACHINE_PENDING,
+				      .is_standby = is_standby,
+				      .is_listed = !c->is_late,
+				      .zone = c->zones ? c->serial % c->zones : 0 };
 	snprintf(m->id, sizeof m->id, "m%d", (int)++c->serial);
 }
 
@@ -28,6 +31,16 @@ struct random_cloud random_cloud(struct random *chance, int64_t max, int64_t sta
 	c.has_tokens = below(chance, 2);
 	c.fails = below(chance, 2) ? 6 : 0;
 	c.has_others = below(chance, 2);
+	c.zones = below(chance, CLOUD_ZONES + 1);
+	c.has_operations = below(chance, 3) == 0;
+	c.gets_stuck = c.has_operations && below(chance, 2);
+	c.abilities = CLOUD_ABILITIES;
+	if (below(chance, 4) == 0)
+		c.abilities &= ~(unsigned)(PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED);
+	if (below(chance, 6) == 0)
+		c.abilities &= ~(unsigned)PROVIDER_STOPS_NAMED;
+	if (below(chance, 6) == 0 && !c.gets_stuck)
+		c.abilities &= ~(unsigned)PROVIDER_CANCELS;
 	c.desired = below(chance, 6);
 	for (int64_t i = 0; i < c.desired; i++) {
 		buy(&c, false);
@@ -45,11 +58,16 @@ struct random_machine *random_cloud_machine(struct random_cloud *c, const char *
 	return NULL;
 }
 
+static const char *const zone_names[CLOUD_ZONES] = { "a", "b", "c" };
+
 struct group_description random_cloud_describe(const struct random_cloud *c, struct arena *a)
 {
-	struct group_description d = {
-		.max = c->max, .desired = c->desired, .standby = c->standby, .abilities = CLOUD_ABILITIES, .lacks = ""
-	};
+	struct group_description d = { .max = c->max,
+				       .desired = c->desired,
+				       .standby = c->standby,
+				       .abilities = c->abilities,
+				       .lacks = "",
+				       .is_busy = c->busy > 0 };
 
 	d.machines = arena_array(a, struct machine, c->count + 1);
 	for (size_t i = 0; i < c->count; i++) {
@@ -57,7 +75,8 @@ struct group_description random_cloud_describe(const struct random_cloud *c, str
 		if (m->is_listed)
 			d.machines[d.machine_count++] = (struct machine){ .id = arena_strdup(a, m->id, strlen(m->id)),
 									  .provider_id = "",
-									  .zone = "",
+									  .zone = c->zones ? zone_names[m->zone] : "",
+									  .instance_type = "",
 									  .state = m->state,
 									  .is_standby = m->is_standby };
 	}
@@ -147,6 +166,20 @@ static void give_up(struct random_cloud *c, int64_t desired)
 			terminate(c, &c->machines[i]);
 }
 
+bool random_cloud_refuses(const struct random_cloud *c, const struct provider_call *call)
+{
+	return c->busy > 0 && call->verb != PROVIDER_CANCEL;
+}
+
+const char *random_cloud_operation(struct random_cloud *c, struct random *chance)
+{
+	if (!c->has_operations)
+		return NULL;
+	c->busy = c->gets_stuck && below(chance, 3) == 0 ? INT64_MAX : 1 + below(chance, 4);
+	snprintf(c->operation, sizeof c->operation, "operations/%d", (int)++c->operations);
+	return c->operation;
+}
+
 void random_cloud_change(struct random_cloud *c, const struct provider_call *call)
 {
 	int64_t before = c->desired;
@@ -159,8 +192,10 @@ void random_cloud_change(struct random_cloud *c, const struct provider_call *cal
 		stand_by(c, call->desired);
 	else
 		do_named(c, call);
-	if (call->verb == PROVIDER_CANCEL)
+	if (call->verb == PROVIDER_CANCEL) {
 		give_up(c, call->desired);
+		c->busy = 0;
+	}
 	if (call->verb == PROVIDER_GROW)
 		c->grown += c->desired - before;
 }
@@ -168,9 +203,13 @@ void random_cloud_change(struct random_cloud *c, const struct provider_call *cal
 static void fail_launch(struct random_cloud *c, struct random_machine *m)
 {
 	assert(c->failure_count < CLOUD_FAILURES);
-	c->failures[c->failure_count] = (struct launch_failure){
-		.id = (int64_t)c->failure_count + 1, .kind = ERROR_STOCKOUT, .message = "none left", .count = 1
-	};
+	c->failures[c->failure_count] = (struct launch_failure){ .id = (int64_t)c->failure_count + 1,
+								 .kind = ERROR_STOCKOUT,
+								 .message = "none left",
+								 .zone = c->zones ? zone_names[m->zone] : "",
+								 .instance_type = "",
+								 .back_off = c->zones ? 10 * MINUTE : 0,
+								 .count = 1 };
 	c->failure_count++;
 	c->others_acted |= m->is_standby; /* whose launch it was is not told */
 	if (c->keeps_failed)
@@ -234,11 +273,18 @@ static void bury(struct random_cloud *c)
 void random_cloud_move(struct random_cloud *c, struct random *chance)
 {
 	bury(c);
+	if (c->busy > 0 && c->busy < INT64_MAX)
+		c->busy--;
+	for (int64_t i = 0; i < c->zones; i++)
+		c->is_out[i] = c->fails && (c->is_out[i] ? below(chance, 8) : !below(chance, 12));
 	for (size_t i = c->count; i-- > 0;) {
 		struct random_machine *m = &c->machines[i];
 		if (m->state == MACHINE_TERMINATING || below(chance, 2))
 			continue;
-		if (c->fails && m->state == MACHINE_PENDING && !m->is_listed && !below(chance, c->fails))
+		bool is_unlisted = m->state == MACHINE_PENDING && !m->is_listed;
+		if (c->busy == INT64_MAX && is_unlisted)
+			continue; /* stuck */
+		if (c->fails && is_unlisted && (c->is_out[m->zone] || !below(chance, c->fails)))
 			fail_launch(c, m);
 		else if (c->fails && m->state == MACHINE_RUNNING && !below(chance, 12))
 			lose(c, m);
@@ -252,7 +298,7 @@ void random_cloud_meddle(struct random_cloud *c, struct random *chance)
 	if (!c->has_others)
 		return;
 	c->others_acted = true;
-	switch (below(chance, 4)) {
+	switch (below(chance, c->abilities & PROVIDER_HAS_STANDBY ? 4 : 2)) {
 	case 0:
 		grow(c, c->desired < c->max - 1 ? c->desired + 2 : c->desired);
 		break;
