@@ -36,7 +36,9 @@ struct random_cloud random_cloud(struct random *chance, int64_t max, int64_t sta
 	c.gets_stuck = c.has_operations && below(chance, 2);
 	c.abilities = CLOUD_ABILITIES;
 	if (below(chance, 4) == 0)
-		c.abilities &= ~(unsigned)(PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED);
+		c.abilities &= ~(unsigned)(PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED);
+	if (below(chance, 6) == 0)
+		c.abilities &= ~(unsigned)PROVIDER_BUYS_STANDBY;
 	if (below(chance, 6) == 0)
 		c.abilities &= ~(unsigned)PROVIDER_STOPS_NAMED;
 	if (below(chance, 6) == 0 && !c.gets_stuck)
