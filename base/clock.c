@@ -46,8 +46,8 @@ millis clock_mono(const struct clock *c)
 millis clock_now(const struct clock *c)
 {
 	if (c->follows_machine)
-		return machine(CLOCK_REALTIME);
-	return c->is_by_hand ? c->now : c->now + clock_mono(c);
+		return machine(CLOCK_REALTIME) + c->ahead;
+	return (c->is_by_hand ? c->now : c->now + clock_mono(c)) + c->ahead;
 }
 
 millis clock_real(const struct clock *c, millis duration)
@@ -58,6 +58,6 @@ millis clock_real(const struct clock *c, millis duration)
 millis clock_of_wall(const struct clock *c, millis wall)
 {
 	if (c->follows_machine || c->is_by_hand)
-		return wall;
+		return wall + c->ahead;
 	return clock_now(c) - (machine(CLOCK_REALTIME) - wall) * c->speed;
 }

@@ -17,6 +17,7 @@ struct clock {
 	bool follows_machine; /* clock_now() is the machine's wall clock */
 	millis now, mono;     /* at its start, or as turned by hand */
 	millis real_start;    /* of the machine's monotonic clock */
+	millis ahead;	      /* added to clock_now(), by whoever found it wrong */
 };
 
 /* The machine's own time. */

@@ -39,9 +39,10 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 	c->loop = s->loop;
 	c->api = s->api;
 	c->door = door_open(s->api);
-	c->clock = s->clock;
+	c->own_clock = *s->clock;
+	c->clock = &c->own_clock;
 	c->manifest = *s->manifest;
-	c->published = (struct published){ .clock = s->clock,
+	c->published = (struct published){ .clock = &c->own_clock,
 					   .version = s->version,
 					   .identity = s->identity,
 					   .started_at = clock_now(s->clock),

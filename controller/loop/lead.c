@@ -48,6 +48,7 @@ static bool open_history(struct controller *c, struct error *e)
 		return false;
 	c->tick = history_next_tick(c->history);
 	c->snapshot = (struct snapshot){ .now = history_last_at(c->history) };
+	time_begin(c);
 	return true;
 }
 

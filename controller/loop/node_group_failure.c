@@ -48,11 +48,20 @@ static bool note_offering(struct node_group *g, const struct launch_failure *f)
 	return wait == 0;
 }
 
-/* Launches for standby are told by what is missing there; the others were to run. */
+/* Launches for standby are told by what is missing there and not where machines run: standby falls where they are woken,
+ * too. The others were to run. */
+static int64_t refills_of(const struct node_group *g, const struct launch_failure *f)
+{
+	const struct believed_size *b = &g->believed;
+	int64_t missing = b->standby - g->seen.standby, fell = b->desired - g->seen.desired - b->failed - b->lost;
+	int64_t others = f->count - at_most(fell > 0 ? fell : 0, f->count);
+
+	return missing > 0 ? at_most(missing, others) : 0;
+}
+
 static void launch_failed(struct node_group *g, const struct launch_failure *f)
 {
-	int64_t missing = g->believed.standby - g->seen.standby;
-	int64_t refills = missing > 0 ? at_most(missing, f->count) : 0;
+	int64_t refills = refills_of(g, f);
 	int64_t runs = at_most(f->count - refills, node_group_missing(g));
 	bool is_missed = note_offering(g, f);
 

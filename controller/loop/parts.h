@@ -126,7 +126,9 @@ struct controller {
 	struct controller_settings settings;
 	struct loop *loop;
 	struct api *api;
+	struct clock own_clock; /* as the settings', less what it jumped */
 	const struct clock *clock;
+	millis timed_at, timed_mono; /* by both of its hands, when it was compared last */
 	struct cluster *cluster;
 	struct events *events;
 	struct objects *objects;
@@ -247,6 +249,10 @@ void interrupted_drive(struct controller *c);
 /* money.c: machines more of the group, negative when there are too many; INT64_MAX without a budget */
 int64_t money_affordable(void *user, size_t group);
 bool money_is_shared(const struct pool_spec *a, const struct pool_spec *b); /* one budget */
+
+/* own_time.c: time goes on as it did, whatever the machine's clock does */
+void time_begin(struct controller *c); /* never before what the history has */
+void time_follow(struct controller *c);
 
 /* intents.c: purchases of an earlier life. What became of them shows in the group's description, which is the truth;
  * what still goes on is waited for. */

@@ -30,6 +30,7 @@ static void decide(struct controller *c)
 {
 	int64_t begun = microseconds();
 
+	time_follow(c);
 	machines_check(c); /* reads the last plan, which lives in the arena */
 	act_tell_described(c);
 	arena_clear(&c->arena);
