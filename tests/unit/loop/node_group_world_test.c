@@ -98,8 +98,10 @@ static void wish(void)
 
 static void time_passes(void)
 {
-	for (size_t i = 0; i < w.cloud.count; i++)
-		w.cloud.machines[i].is_seen = node_group_machine(&w.g, w.cloud.machines[i].id);
+	for (size_t i = 0; i < w.cloud.count; i++) {
+		const struct machine *m = node_group_machine(&w.g, w.cloud.machines[i].id);
+		w.cloud.machines[i].is_seen = m && !m->is_standby;
+	}
 	random_cloud_move(&w.cloud, &w.chance);
 	for (size_t i = 0; i < w.cloud.count; i++) {
 		const struct random_machine *m = &w.cloud.machines[i];
