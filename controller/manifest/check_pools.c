@@ -142,6 +142,7 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 	check_objective(d, s);
 	check_rates(d, &s->workload);
 	check_signals(d, &s->signals);
+	check_costs(d, &s->cost_labels);
 	check_lead_time(d, &s->lead_time);
 	check_headroom(d, &s->headroom);
 	check_lending(d, s);

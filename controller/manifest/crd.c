@@ -122,6 +122,8 @@ static const char status[] =
 #define OWN_FILE_TEXT(key) key " must be a file below " MANIFEST_CREDENTIALS
 
 /* What check_*.c finds and CEL can say of one object. Keys that are words of CEL stand between underscores. */
+#define LABEL_KEY "'^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$'"
+
 static const struct openapi_rule rules[] = {
 	{ "spec", "has(self.objective) || has(self.violationCost)",
 	  "needs objective: { queueWait: 2s, attainment: 99% }, or violationCost in its place" },
@@ -157,6 +159,14 @@ static const struct openapi_rule rules[] = {
 	  "!has(self.gpuResource) || "
 	  "self.gpuResource.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$')",
 	  "gpuResource must be an extended resource as nodes offer it, like nvidia.com/gpu" },
+	{ "costLabels", "!has(self.costCenter) || self.costCenter.matches(" LABEL_KEY ")",
+	  "costCenter must be the key of a label, like product or example.com/cost-center" },
+	{ "costLabels", "!has(self.product) || self.product.matches(" LABEL_KEY ")",
+	  "product must be the key of a label, like product or example.com/cost-center" },
+	{ "costLabels", "!has(self.environment) || self.environment.matches(" LABEL_KEY ")",
+	  "environment must be the key of a label, like product or example.com/cost-center" },
+	{ "costLabels", "!has(self.workloadType) || self.workloadType.matches(" LABEL_KEY ")",
+	  "workloadType must be the key of a label, like product or example.com/cost-center" },
 	{ "eks", "!(has(self.autoScalingGroup) && has(self.tags))", "tags beside autoScalingGroup: delete one" },
 	{ "node group",
 	  "!(has(self.eks) && has(self.standby) && has(self.standby.max) && self.standby.max > 0 && "

@@ -40,6 +40,7 @@ void check_quantiles(struct draft *d, const struct quantiles_text *q); /* 0 < p5
 void check_signals(struct draft *d, const struct signals_text *s); /* contradictions among a pool's sources */
 void merge_groups(struct draft *d);				   /* makes d->groups; disagreement is a finding */
 void check_pools(struct draft *d);				   /* contradictions within one pool and among pools */
+void check_costs(struct draft *d, const struct cost_labels_text *c);
 void check_workload(struct draft *d, size_t pool);    /* settles what depends on the rest of the pool, too */
 void check_groups(struct draft *d);		      /* contradictions within a group and with the pools on it */
 void check_budgets(struct draft *d);		      /* shared budgets agree and can be kept */

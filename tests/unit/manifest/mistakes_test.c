@@ -223,9 +223,10 @@ static void contradictions_in_a_pool(void **state)
 		  "add it, or signals.prometheus" },
 		{ BOTH "  signals: { queue: { interval: 5s } }\n", 7, 21, "spec.signals.queue.promql",
 		  "promql, endpointPicker or json" },
-		{ BOTH "  signals: { queue: { promql: x, url: \"http://p\", json: { url: \"http://q\", path: a } } }\n", 7, 57,
-		  "spec.signals.queue.json", "more than one of" },
-		{ BOTH "  signals: { queue: { promql: x } }\n", 7, 21, "spec.signals.queue.url", "add it, or signals.prometheus" },
+		{ BOTH "  signals: { queue: { promql: x, url: \"http://p\", json: { url: \"http://q\", path: a } } }\n",
+		  7, 57, "spec.signals.queue.json", "more than one of" },
+		{ BOTH "  signals: { queue: { promql: x } }\n", 7, 21, "spec.signals.queue.url",
+		  "add it, or signals.prometheus" },
 		{ BOTH "  signals: { queue: { endpointPicker: { pool: p } } }\n", 7, 21, "spec.signals.queue.url",
 		  "or the picker's own url" },
 		{ BOTH "  signals: { queue: { url: \"http://p\", json: { url: \"http://q\", path: a } } }\n", 7, 28,
@@ -264,8 +265,15 @@ static void workloads(void **state)
 {
 #define WORK(w)	  BOTH "  workload: { " w " }\n"
 #define ENGINE(s) BOTH "  signals: { engine: pods" s " }\n"
+#define COST(key) BOTH "  costLabels: { product: " key " }\n"
 #define RESOURCE  "spec.workload.gpuResource"
 	static const struct mistake cases[] = {
+		{ COST("the product"), 7, 26, "spec.costLabels.product", "the key of a label" },
+		{ COST("example.com/"), 7, 26, "spec.costLabels.product", "metadata.labels" },
+		{ COST("-a"), 7, 26, "spec.costLabels.product", "the key of a label" },
+		{ COST("Example.com/a"), 7, 26, "spec.costLabels.product", "the key of a label" },
+		{ COST("a/b/c"), 7, 26, "spec.costLabels.product", "the key of a label" },
+		{ COST("[ a ]"), 7, 26, "spec.costLabels.product", "found a list" },
 		{ WORK("gpuResource: gpu"), 7, 28, RESOURCE, "found 'gpu'; allowed: an extended resource" },
 		{ WORK("gpuResource: nvidia.com/"), 7, 28, RESOURCE, "DOMAIN/NAME" },
 		{ WORK("gpuResource: /gpu"), 7, 28, RESOURCE, "DOMAIN/NAME" },
