@@ -10,6 +10,7 @@
 
 static const size_t MOST_BYTES = (size_t)4 << 20, MOST_REFUSAL = (size_t)64 << 10;
 static const millis DEADLINE_LEAST = SECOND;
+static const int64_t MOST_WAITING = 1000000000;
 
 struct backlog {
 	struct loop *loop;
@@ -93,7 +94,10 @@ static bool on_sample(void *user, const struct prometheus_sample *sample, struct
 	struct backlog *q = user;
 
 	q->samples++;
-	return page_value(ENGINE_WAITING, sample->value, &q->value, e);
+	if (!page_value(ENGINE_COMPLETED, sample->value, &q->value, e))
+		return false;
+	return q->value <= MOST_WAITING * 1000 ||
+	       error_set(e, ERROR_INVALID, "more than %lld requests cannot be", (long long)MOST_WAITING);
 }
 
 static void on_prometheus(struct prometheus_call *c)

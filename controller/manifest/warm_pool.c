@@ -146,7 +146,8 @@ static const struct schema_row tls_rows[] = {
 	  .help = "Certificate that we show; with keyFile." },
 	{ .key = "keyFile", .type = SCHEMA_PATH, AT(tls_text, key_file), .shown = "none",
 	  .help = "Its key." },
-	{ .key = "serverName", .type = SCHEMA_NAME, AT(tls_text, server_name), .shown = "the host of the URL",
+	{ .key = "serverName", .type = SCHEMA_TEXT, AT(tls_text, server_name), .max = 253,
+	  .example = "prometheus.monitoring.svc", .shown = "the host of the URL",
 	  .help = "The name that the server's certificate must carry." },
 };
 static const struct schema_table tls_table = { "tls", sizeof(struct tls_text), SCHEMA_ROWS(tls_rows) };
