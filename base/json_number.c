@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t MOST = INT64_C(1000000000000); /* thousandths: no queue is longer */
+static const int64_t MOST = INT64_C(100000000000); /* thousandths */
 
 enum step_kind { STEP_KEY, STEP_ITEM, STEP_ALL, STEP_EITHER };
 
@@ -171,7 +171,7 @@ static bool take(struct json_number *n, const struct json_event *ev, struct erro
 			 decimal_parse(ev->text, ev->len, 3, &value) == DECIMAL_OK && value <= MOST;
 
 	if (!is_number)
-		return error_set(e, ERROR_INVALID, "%s: found %s; allowed: a number from 0 to a billion", n->shown,
+		return error_set(e, ERROR_INVALID, "%s: found %s; allowed: a number from 0 to 100 million", n->shown,
 				 ev->type == JSON_OPEN ? ev->is_array ? "a list" : "an object"
 						       : quote(room, ev->text, ev->len));
 	n->sum += value;

@@ -17,6 +17,6 @@ bool json_number_check(const char *path, struct error *e) MUST_USE;
 struct json_number *json_number_open(const char *path); /* one that was checked */
 void json_number_close(struct json_number *n);		/* takes NULL */
 bool json_number_feed(struct json_number *n, const char *bytes, size_t len, struct error *e) MUST_USE;
-/* After the last bytes: the number, or the sum, in whole units. A number in quotes is one, null is not; it must be
- * there. */
+/* After the last bytes: the number, or the sum, in whole units, at most 100 million. A number in quotes is one, null is
+ * not; it must be there. */
 bool json_number_finish(struct json_number *n, int64_t *out, struct error *e) MUST_USE;

@@ -10,7 +10,7 @@
 
 static const size_t MOST_BYTES = (size_t)4 << 20, MOST_REFUSAL = (size_t)64 << 10;
 static const millis DEADLINE_LEAST = SECOND;
-static const int64_t MOST_WAITING = 1000000000;
+static const int64_t MOST_WAITING = 100000000;
 
 struct backlog {
 	struct loop *loop;

@@ -67,7 +67,7 @@ static void what_is_no_number_is_named(void **state)
 		{ "a", "{\"a\":1e10}", "found '1e10'" },
 		{ "a", "{\"a\":[1]}", "found a list" },
 		{ "a", "{\"a\":{}}", "found an object" },
-		{ "[]", "[999999999,999999999]", "the sum is more" },
+		{ "[]", "[99999999,99999999]", "the sum is more" },
 		{ "a", "{\"a\":1", "answer:" },
 		{ "a", "<html>", "not JSON" },
 		{ "a.b", "[]", "a.b is not in the answer" },

@@ -77,6 +77,7 @@ static void a_tick_that_cannot_be_is_named(void **state)
 		{ &m.snapshots[0].input.ready, INT64_MAX, "pool_input.ready is 9223372036854775807" },
 		{ &m.snapshots[0].input.lent, ABSENT, "pool_input.lent is absent" },
 		{ &m.snapshots[0].input.kv_cache_permille, ABSENT, "" },
+		{ &m.snapshots[0].input.queue_waiting, ABSENT, "" },
 		{ &m.scrapes[1].waiting, INT64_C(1) << 60, "scrape_input.waiting" },
 		{ &m.scrapes[1].started, ABSENT, "" },
 		{ &m.group_inputs[1].ready, -7, "group_input.ready is -7" },
