@@ -122,9 +122,6 @@ static void one_that_makes_no_sense_is_told_and_holds_up_nobody(void **state)
 		{ "{\"objective\":{\"queueWait\":\"2s\",\"attainment\":\"99%\"},\"nodeGroups\":[{\"name\":\"b\"," CLOUD
 		  "}]}",
 		  "selector" },
-		{ HEAD "\"nodeGroups\":[{\"name\":\"b\",\"aks\":{\"subscription\":\"s\",\"resourceGroup\":\"r\","
-		       "\"cluster\":\"c\",\"pool\":\"p\"}}]}",
-		  "node group b: found provider 'aks'" },
 	};
 
 	(void)state;
