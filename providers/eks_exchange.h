@@ -75,5 +75,14 @@ bool eks_decide_standby(struct exchange *x, struct error *e);
 bool eks_decide_cancel(struct exchange *x, struct error *e);
 bool eks_decide_rest(struct exchange *x, struct error *e); /* of a cancel, after the group was read again */
 
+/* For a step's write: forgets the request before. `service` of Auto Scaling is a POST to "/". */
+void eks_ask(struct exchange *x, enum aws_service service, const char *method);
+void eks_ask_scaling(struct exchange *x);
+
+/* The steps that change something. */
+extern const struct step eks_step_protect, eks_step_release, eks_step_put_pool, eks_step_config,
+	eks_step_config_if_free, eks_step_terminate, eks_step_size, eks_step_launch, eks_step_launched,
+	eks_step_wait_for_pool;
+
 /* The steps of a check: one probe after the other. */
 extern const struct step eks_step_identity, eks_step_probe;

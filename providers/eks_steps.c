@@ -1,11 +1,10 @@
 #include "providers/eks_exchange.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-enum { ACTIVITIES_MOST = 100, LAUNCHED_MOST = 100 };
+enum { ACTIVITIES_MOST = 100 };
 
-static void ask(struct exchange *x, enum aws_service service, const char *method)
+void eks_ask(struct exchange *x, enum aws_service service, const char *method)
 {
 	x->request.service = service;
 	x->request.method = method;
@@ -14,9 +13,9 @@ static void ask(struct exchange *x, enum aws_service service, const char *method
 	buf_clear(&x->body);
 }
 
-static void ask_scaling(struct exchange *x)
+void eks_ask_scaling(struct exchange *x)
 {
-	ask(x, AWS_AUTOSCALING, "POST");
+	eks_ask(x, AWS_AUTOSCALING, "POST");
 	buf_text(&x->path, "/");
 }
 
@@ -35,10 +34,10 @@ static bool locate_is_due(const struct exchange *x)
 static void locate_write(struct exchange *x)
 {
 	if (x->settings.tag_count) {
-		ask_scaling(x);
+		eks_ask_scaling(x);
 		eks_find_group(x->settings.tags, x->settings.tag_count, &x->body);
 	} else {
-		ask(x, AWS_EKS, "GET");
+		eks_ask(x, AWS_EKS, "GET");
 		eks_nodegroup_path(&x->settings, &x->path);
 	}
 }
@@ -71,7 +70,7 @@ static bool update_is_due(const struct exchange *x)
 
 static void update_write(struct exchange *x)
 {
-	ask(x, AWS_EKS, "GET");
+	eks_ask(x, AWS_EKS, "GET");
 	eks_update_path(&x->settings, x->call->pending, &x->path);
 }
 
@@ -110,7 +109,7 @@ static bool group_is_due(const struct exchange *x)
 
 static void group_write(struct exchange *x)
 {
-	ask_scaling(x);
+	eks_ask_scaling(x);
 	eks_describe_groups(&x->group, 1, &x->body);
 }
 
@@ -146,7 +145,7 @@ static bool pool_is_due(const struct exchange *x)
 
 static void pool_write(struct exchange *x)
 {
-	ask_scaling(x);
+	eks_ask_scaling(x);
 	eks_describe_pool(x->group, x->page, &x->body);
 }
 
@@ -200,7 +199,7 @@ static bool activities_are_due(const struct exchange *x)
 
 static void activities_write(struct exchange *x)
 {
-	ask_scaling(x);
+	eks_ask_scaling(x);
 	eks_describe_activities(x->group, ACTIVITIES_MOST, &x->body);
 }
 
@@ -216,207 +215,6 @@ static bool activities_read(struct exchange *x, struct error *e)
 	x->seen.told_before =
 		eks_lookup_see(x->provider->lookup, x->call->settings, eks_newest_failure(list.items, list.count));
 	return true;
-}
-
-/* Changes. */
-
-static bool protect_is_due(const struct exchange *x)
-{
-	return x->protect_at < x->protect_count;
-}
-
-static size_t portion(size_t at, size_t count)
-{
-	return count - at < EKS_IDS_AT_ONCE ? count - at : EKS_IDS_AT_ONCE;
-}
-
-static void protect_write(struct exchange *x)
-{
-	ask_scaling(x);
-	eks_protect(x->group, x->to_protect + x->protect_at, portion(x->protect_at, x->protect_count), true, &x->body);
-}
-
-static bool protect_read(struct exchange *x, struct error *e)
-{
-	(void)e;
-	x->protect_at += portion(x->protect_at, x->protect_count);
-	return true;
-}
-
-static bool release_is_due(const struct exchange *x)
-{
-	return x->release_at < x->release_count;
-}
-
-static void release_write(struct exchange *x)
-{
-	ask_scaling(x);
-	eks_protect(x->group, x->to_release + x->release_at, portion(x->release_at, x->release_count), false, &x->body);
-}
-
-static bool release_read(struct exchange *x, struct error *e)
-{
-	(void)e;
-	x->release_at += portion(x->release_at, x->release_count);
-	return true;
-}
-
-static bool put_pool_is_due(const struct exchange *x)
-{
-	return x->must_size_pool && !x->is_pool_sized && !eks_pool_is_nodegroups(&x->seen);
-}
-
-static void put_pool_write(struct exchange *x)
-{
-	ask_scaling(x);
-	eks_put_pool(x->group, &x->pool_size, &x->body);
-}
-
-static bool put_pool_read(struct exchange *x, struct error *e)
-{
-	(void)e;
-	x->is_pool_sized = true;
-	return true;
-}
-
-static bool config_is_due(const struct exchange *x)
-{
-	return x->must_size_pool && !x->is_pool_sized && eks_pool_is_nodegroups(&x->seen);
-}
-
-static void config_write(struct exchange *x)
-{
-	ask(x, AWS_EKS, "POST");
-	eks_config_path(&x->settings, &x->path);
-	eks_config_body(&x->pool_size, x->call->token, &x->body);
-}
-
-static bool config_read(struct exchange *x, struct error *e)
-{
-	struct eks_update u;
-
-	if (!eks_read_update(text_of(x), x->request.response_len, &x->call->arena, &u, e))
-		return false;
-	x->is_pool_sized = true;
-	x->call->operation = u.id;
-	eks_lookup_forget(x->provider->lookup, x->call->settings);
-	return true;
-}
-
-/* The machines are gone already; what the pool takes for that it is asked again for its size. */
-static bool config_forgives(struct exchange *x, const struct error *e)
-{
-	x->is_pool_sized = true;
-	return e->kind == ERROR_CONFLICT;
-}
-
-static bool terminate_is_due(const struct exchange *x)
-{
-	return x->victim_at < x->victim_count;
-}
-
-static void terminate_write(struct exchange *x)
-{
-	ask_scaling(x);
-	eks_terminate(x->victims[x->victim_at], &x->body);
-}
-
-static bool terminate_read(struct exchange *x, struct error *e)
-{
-	(void)e;
-	x->victim_at++;
-	return true;
-}
-
-static bool terminate_forgives(struct exchange *x, const struct error *e)
-{
-	bool is_gone = e->kind == ERROR_INVALID && strcasestr(x->request.refusal.message, "not found");
-
-	x->victim_at += is_gone;
-	return is_gone;
-}
-
-static bool size_is_due(const struct exchange *x)
-{
-	return x->must_size && !x->is_sized;
-}
-
-static void size_write(struct exchange *x)
-{
-	ask_scaling(x);
-	eks_set_size(x->group, x->target, &x->body);
-}
-
-static bool size_read(struct exchange *x, struct error *e)
-{
-	(void)e;
-	x->is_sized = true;
-	return true;
-}
-
-/* LaunchInstances: a zone after the other, until all are there or every zone has refused. */
-
-static bool launch_is_due(const struct exchange *x)
-{
-	size_t zones = x->seen.group.zone_count ? x->seen.group.zone_count : 1;
-
-	return x->to_launch > 0 && x->zone_at < zones;
-}
-
-static int64_t launched_at_once(const struct exchange *x)
-{
-	return x->to_launch < LAUNCHED_MOST ? x->to_launch : LAUNCHED_MOST;
-}
-
-/* A repeat of the same request has no second effect; another number or zone is another request. */
-static void launch_write(struct exchange *x)
-{
-	CLEANUP(buf_release) struct buf token = { 0 };
-	const struct eks_group *g = &x->seen.group;
-
-	ask_scaling(x);
-	buf_printf(&token, "%.40s-%zu-%" PRId64, x->call->token, x->zone_at, x->to_launch);
-	for (size_t i = 0; i < token.len; i++)
-		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/", token.text[i]))
-			token.text[i] = '-';
-	eks_launch_instances(x->group, launched_at_once(x), g->zone_count > 1 ? g->zones[x->zone_at] : NULL, token.text,
-			     &x->body);
-}
-
-static bool launch_read(struct exchange *x, struct error *e)
-{
-	struct eks_launched launched;
-
-	if (!eks_read_launched(text_of(x), x->request.response_len, &x->call->arena, &launched, e))
-		return false;
-	x->zone_at += launched.count < launched_at_once(x);
-	x->to_launch -= launched.count;
-	for (size_t i = 0; i < launched.error_count; i++) {
-		const struct eks_launch_error *l = &launched.errors[i];
-		enum error_kind kind = eks_failure_kind(l->code, l->message, NULL);
-		if (i == 0 || kind != ERROR_STOCKOUT)
-			error_set(&x->launch_error, kind, "%s %s: %s: %s", l->zone, l->type, l->code, l->message);
-	}
-	return true;
-}
-
-static bool decide_launched(struct exchange *x, struct error *e)
-{
-	if (x->to_launch <= 0)
-		return true;
-	if (x->launch_error.kind == ERROR_NONE)
-		error_set(&x->launch_error, ERROR_STOCKOUT, "no zone had any");
-	*e = x->launch_error;
-	return error_wrap(e, "%" PRId64 " of %" PRId64 " machines were not launched", x->to_launch,
-			  x->target - x->seen.group.desired);
-}
-
-static bool decide_wait(struct exchange *x, struct error *e)
-{
-	if (!x->must_wait_for_pool)
-		return true;
-	return error_set(e, ERROR_CONFLICT,
-			 "the warm pool is being enlarged; once that is over machines can be stopped");
 }
 
 #define DECIDE(name_, function) static const struct step name_ = { .name = "a decision", .decide = (function) }
@@ -450,53 +248,25 @@ static const struct step activities = { .name = "DescribeScalingActivities",
 					.is_due = activities_are_due,
 					.write = activities_write,
 					.read = activities_read };
-static const struct step protect = {
-	.name = "SetInstanceProtection", .is_due = protect_is_due, .write = protect_write, .read = protect_read
-};
-static const struct step release = {
-	.name = "SetInstanceProtection", .is_due = release_is_due, .write = release_write, .read = release_read
-};
-static const struct step put_pool = {
-	.name = "PutWarmPool", .is_due = put_pool_is_due, .write = put_pool_write, .read = put_pool_read
-};
-static const struct step config = {
-	.name = "UpdateNodegroupConfig", .is_due = config_is_due, .write = config_write, .read = config_read
-};
-static const struct step config_if_free = { .name = "UpdateNodegroupConfig",
-					    .is_due = config_is_due,
-					    .write = config_write,
-					    .read = config_read,
-					    .forgives = config_forgives };
-static const struct step terminate = { .name = "TerminateInstanceInAutoScalingGroup",
-				       .is_due = terminate_is_due,
-				       .write = terminate_write,
-				       .read = terminate_read,
-				       .forgives = terminate_forgives };
-static const struct step size = {
-	.name = "SetDesiredCapacity", .is_due = size_is_due, .write = size_write, .read = size_read
-};
-static const struct step launch = {
-	.name = "LaunchInstances", .is_due = launch_is_due, .write = launch_write, .read = launch_read
-};
 DECIDE(grow, eks_decide_grow);
 DECIDE(remove_named, eks_decide_remove);
 DECIDE(stop, eks_decide_stop);
 DECIDE(standby, eks_decide_standby);
 DECIDE(cancel, eks_decide_cancel);
 DECIDE(rest, eks_decide_rest);
-DECIDE(launched, decide_launched);
-DECIDE(wait_for_pool, decide_wait);
 
 #define PLAN(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
 
 const struct step *const *const eks_plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group, &pool, &activities),
-	[PROVIDER_GROW] = PLAN(&locate, &group, &grow, &put_pool, &launch, &size, &protect, &launched),
-	[PROVIDER_REMOVE] =
-		PLAN(&locate, &group, &named_pool, &remove_named, &protect, &put_pool, &terminate, &config_if_free),
-	[PROVIDER_STOP] = PLAN(&locate, &group, &stop, &config, &wait_for_pool, &protect, &put_pool, &release, &size),
-	[PROVIDER_STANDBY] = PLAN(&locate, &group, &standby, &put_pool, &config, &protect),
-	[PROVIDER_CANCEL] = PLAN(&locate, &group, &cancel, &protect, &put_pool, &terminate, &again, &rest, &protect,
-				 &size, &config_if_free),
+	[PROVIDER_GROW] = PLAN(&locate, &group, &grow, &eks_step_put_pool, &eks_step_launch, &eks_step_size,
+			       &eks_step_protect, &eks_step_launched),
+	[PROVIDER_REMOVE] = PLAN(&locate, &group, &named_pool, &remove_named, &eks_step_protect, &eks_step_put_pool,
+				 &eks_step_terminate, &eks_step_config_if_free),
+	[PROVIDER_STOP] = PLAN(&locate, &group, &stop, &eks_step_config, &eks_step_wait_for_pool, &eks_step_protect,
+			       &eks_step_put_pool, &eks_step_release, &eks_step_size),
+	[PROVIDER_STANDBY] = PLAN(&locate, &group, &standby, &eks_step_put_pool, &eks_step_config, &eks_step_protect),
+	[PROVIDER_CANCEL] = PLAN(&locate, &group, &cancel, &eks_step_protect, &eks_step_put_pool, &eks_step_terminate,
+				 &again, &rest, &eks_step_protect, &eks_step_size, &eks_step_config_if_free),
 	[PROVIDER_CHECK] = PLAN(&eks_step_identity, &eks_step_probe),
 };
