@@ -189,6 +189,12 @@ static bool is_sound(const struct pool_memory *p)
 	return ok;
 }
 
+static bool is_sound_group(const struct group_memory *g)
+{
+	return g->blocked_until >= 0 && g->wakes_blocked_until >= 0 && is_count(g->refusals) && g->refused_with >= 0 &&
+	       g->refused_with <= ERROR_INTERNAL;
+}
+
 static size_t encoded_size(const struct memory *m)
 {
 	size_t size = sizeof(struct header) + m->group_count * sizeof *m->groups;
@@ -222,6 +228,8 @@ struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_s
 	}
 	if (fits)
 		memcpy(m->groups, at, m->group_count * sizeof *m->groups);
+	for (size_t i = 0; fits && i < m->group_count; i++)
+		fits = is_sound_group(&m->groups[i]);
 	if (fits)
 		return m;
 	error_set(e, ERROR_INVALID, "checkpoint: damaged, or of other pools than the manifest's");

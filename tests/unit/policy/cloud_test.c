@@ -1,4 +1,5 @@
 /* What clouds tell of themselves: how long they have none, what they cannot do at all; and clocks that lie. */
+#include "base/random.h"
 #include "tests/unit/policy/toy.h"
 
 static void a_cloud_that_says_how_long_is_left_alone_for_so_long(void **state)
@@ -171,6 +172,46 @@ static void a_clock_that_lies_buys_nothing_above_a_limit(void **state)
 	}
 }
 
+/* A checkpoint that somebody made up is refused, or harmless: it is only what is remembered, never what may be had. */
+static void what_is_remembered_buys_nothing_above_a_limit(void **state)
+{
+	struct random chance = random_stream(7, "checkpoints");
+	int taken = 0;
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		CLEANUP(buf_release) struct buf bytes = { 0 };
+		struct error e;
+		struct toy t;
+		toy_init(&t, 2);
+		t.groups[0].max_nodes = t.groups[1].max_nodes = 9;
+		t.pool.budget_per_hour = 15000000;
+		toy_begin(&t, 5);
+		t.demand = 4;
+		toy_run(&t, 5 * MINUTE);
+		memory_encode(t.memory, &bytes);
+		for (int k = 0; k < 1 + i % 3; k++) { /* in the groups, at the end, and anywhere */
+			size_t words = bytes.len / 8, at = random_next(&chance) % (k ? words : 8);
+			uint64_t word = random_next(&chance) >> random_next(&chance) % 64;
+			memcpy(bytes.text + 8 * (k ? at : words - 1 - at), &word, sizeof word);
+		}
+		struct memory *m = memory_decode(bytes.text, bytes.len, &t.fleet, &e);
+		if (m) {
+			taken++;
+			memory_free(t.memory);
+			t.memory = m;
+		}
+		t.demand = 30;
+		for (int k = 0; k < 40; k++) {
+			toy_tick(&t);
+			assert_true(t.plan.groups[0].nodes_desired <= 9 && t.plan.groups[1].nodes_desired <= 9);
+			assert_true(t.plan.decision.dollars_per_hour <= 15000000);
+		}
+		toy_end(&t);
+	}
+	assert_true(taken > 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +222,7 @@ int main(void)
 		cmocka_unit_test(what_it_lacks_outlives_a_checkpoint),
 		cmocka_unit_test(growth_is_bounded_and_named),
 		cmocka_unit_test(a_clock_that_lies_buys_nothing_above_a_limit),
+		cmocka_unit_test(what_is_remembered_buys_nothing_above_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
