@@ -84,6 +84,7 @@ static void give_up(struct node_group *g, const struct error *why)
 	else
 		unwish_size(g, why->kind);
 	removals_left_alone(g, true);
+	sizes_wish(g, g->wanted); /* what stays after all may be more than there is room for beside later wishes */
 	end_intent(g, error_kind_name(why->kind));
 	sizes_fit_starts(g);
 	g->context->changed(g->context->user);
@@ -277,6 +278,7 @@ static void begin_size(struct node_group *g, enum provider_verb verb, int64_t de
 	if (over > 0) {
 		sizes_refuse(g, is_standby, over, ERROR_QUOTA);
 		*(is_standby ? &g->standby_wanted : &g->wanted) -= over;
+		sizes_fit_starts(g);
 	}
 	if (over > 0 && allowed <= (is_standby ? g->seen.standby : g->seen.desired))
 		return;

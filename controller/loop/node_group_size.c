@@ -238,6 +238,7 @@ void sizes_take_over(struct node_group *g)
 	}
 	g->believed = (struct believed_size){ .desired = g->seen.desired, .standby = g->seen.standby };
 	removals_settle(g);
+	sizes_wish(g, g->wanted); /* machines that stay after all */
 	adopt_unlisted(g, standby_before);
 	sizes_fit_starts(g);
 	end_old_refills(g);
