@@ -22,6 +22,7 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct le
 	d->running_milli = milli(l->reading.in_service);
 	d->waiting_milli = milli(l->reading.waiting);
 	d->waiting_now = seen->scrape_count ? seen->scrapes[seen->scrape_count - 1].waiting : ABSENT;
+	d->queue_waiting = seen->input.queue_waiting;
 	d->arrived = exact_round(l->reading.arrived);
 	d->started = exact_round(l->reading.started);
 	d->late = exact_round(l->reading.late);

@@ -80,6 +80,7 @@ static void an_unknown_queue_holds_and_does_not_inflate(void **state)
 		const struct pool_decision *d = toy_tick(&t);
 		assert_int_equal(toy_ready(&t), ready);
 		assert_int_equal(d->signals, SIGNALS_PARTIAL);
+		assert_int_equal(d->queue_waiting, ABSENT);
 	}
 	t.is_queue_unknown = false;
 	toy_run(&t, 2 * HOUR);
