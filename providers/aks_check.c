@@ -9,8 +9,9 @@ enum scope { CLUSTER, SUBSCRIPTION, SCOPES };
 static const struct {
 	const char *action, *purpose;
 	enum scope scope;
+	enum permission_need need;
 } needs[] = {
-#define RIGHT(action, scope, purpose) { action, purpose, scope },
+#define RIGHT(action, scope, need, purpose) { action, purpose, scope, need },
 #include "providers/aks_right.def"
 #undef RIGHT
 };
@@ -29,6 +30,7 @@ static void fill(struct exchange *x, enum scope scope, const struct azure_rights
 			.state = !rights				       ? PERMISSION_UNKNOWN
 				 : azure_rights_allow(rights, needs[i].action) ? PERMISSION_GRANTED
 									       : PERMISSION_DENIED,
+			.need = needs[i].need,
 			.message = why,
 		};
 	}

@@ -37,6 +37,8 @@ static bool find(struct provider_call *c, const char *version, struct object_gro
 	if (!is_object_name(s.deployment) || !is_object_name(s.name_space))
 		return error_set(e, ERROR_INVALID,
 				 "settings: machineDeployment and namespace: allowed: names of objects of the cluster");
+	out->name = s.deployment;
+	out->name_space = s.name_space;
 	out->probe = "/apis/cluster.x-k8s.io";
 	out->owner_plural = "MachineDeployment";
 	if (!version)
@@ -58,6 +60,14 @@ static bool accepts(const struct owner_object *o, struct error *e)
 	       error_set(e, ERROR_CONFLICT, "it is paused; do: take cluster.x-k8s.io/paused away, or leave it out");
 }
 
+static const struct object_right rights[] = {
+	{ "cluster.x-k8s.io", "machinedeployments", "", "get", "sees the size of the MachineDeployment", true },
+	{ "cluster.x-k8s.io", "machinedeployments", "scale", "patch", "grows it", true },
+	{ "cluster.x-k8s.io", "machinedeployments", "", "patch", "lowers the size by a node that was emptied", true },
+	{ "cluster.x-k8s.io", "machines", "", "list", "sees its machines", false },
+	{ "cluster.x-k8s.io", "machines", "", "patch", "marks the machine that shall go", false },
+};
+
 static const struct object_provider kind = {
 	.kind = OBJECT_MACHINE_DEPLOYMENT,
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
@@ -65,6 +75,8 @@ static const struct object_provider kind = {
 	.accepts = accepts,
 	.victim_annotation = "cluster.x-k8s.io/delete-machine",
 	.has_owner = true,
+	.rights = rights,
+	.right_count = sizeof rights / sizeof *rights,
 };
 
 static struct provider *open(const struct provider_setup *s, struct error *e)
@@ -75,6 +87,7 @@ static struct provider *open(const struct provider_setup *s, struct error *e)
 const struct provider_ops provider_cluster_api = {
 	.name = "clusterApi",
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
+	.asks_cluster = true,
 	.open = open,
 	.close = object_provider_close,
 	.start = object_provider_start,

@@ -56,10 +56,15 @@ static void describe(struct exchange *x)
 	c->description.is_busy |= x->is_update_running;
 	if (x->has_update_failed)
 		add_update_failure(x);
-	if (x->seen.group.is_tagged && !x->settings.takes_tagged)
+	c->description.is_refused = !x->seen.group.may_launch;
+	if (x->seen.group.is_tagged && !x->settings.takes_tagged) {
+		c->description.is_refused = true;
 		c->description.lacks =
 			"the group is tagged for Cluster Autoscaler and is not touched; where none uses it, set "
 			"eks.clusterAutoscalerTags: ignore";
+	}
+	if (!c->description.is_refused)
+		eks_tell_besides(x);
 }
 
 static void finish(struct exchange *x)

@@ -16,6 +16,7 @@ struct probe {
 	enum aws_service service;
 	void (*write)(struct exchange *x, struct buf *out); /* the body, or of GET the path */
 	bool is_get, needs_group, needs_nodegroup, needs_launch;
+	enum permission_need need;
 	bool is_of_nothing; /* names what does not exist: policies that are bound to tags deny it whatever they grant */
 };
 
@@ -99,6 +100,7 @@ static const struct probe probes[] = {
 	  .needs_group = true },
 	{ .action = "autoscaling:DescribeWarmPool",
 	  .purpose = "sees machines that stand by; without it there is no standby",
+	  .need = PERMISSION_FOR_STANDBY,
 	  .service = AWS_AUTOSCALING,
 	  .write = ask_pool,
 	  .needs_group = true },
@@ -120,16 +122,19 @@ static const struct probe probes[] = {
 	  .is_of_nothing = true },
 	{ .action = "autoscaling:PutWarmPool",
 	  .purpose = "sizes the warm pool of an Auto Scaling group; only for standby",
+	  .need = PERMISSION_FOR_STANDBY,
 	  .service = AWS_AUTOSCALING,
 	  .write = ask_put_pool,
 	  .needs_group = true },
 	{ .action = "eks:UpdateNodegroupConfig",
 	  .purpose = "sizes the warm pool of a node group; only for standby",
+	  .need = PERMISSION_FOR_STANDBY,
 	  .service = AWS_EKS,
 	  .write = ask_config,
 	  .needs_nodegroup = true },
 	{ .action = "eks:DescribeUpdate",
 	  .purpose = "sees when a warm pool's change is over; only for standby",
+	  .need = PERMISSION_FOR_STANDBY,
 	  .service = AWS_EKS,
 	  .write = ask_update,
 	  .is_get = true,
@@ -147,7 +152,7 @@ enum { PROBES = sizeof probes / sizeof *probes };
 static void add(struct exchange *x, const struct probe *p, enum permission_state state, const char *message)
 {
 	x->call->permissions[x->call->permission_count++] =
-		(struct permission){ p->action, p->purpose, state,
+		(struct permission){ p->action, p->purpose, state, p->need,
 				     arena_strdup(&x->call->arena, message, strlen(message)) };
 }
 

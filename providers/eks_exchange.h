@@ -84,5 +84,8 @@ extern const struct step eks_step_protect, eks_step_release, eks_step_put_pool, 
 	eks_step_config_if_free, eks_step_terminate, eks_step_size, eks_step_launch, eks_step_launched,
 	eks_step_wait_for_pool;
 
+/* What a change does beside what it is asked for, into the call's description. */
+void eks_tell_besides(struct exchange *x);
+
 /* The steps of a check: one probe after the other. */
 extern const struct step eks_step_identity, eks_step_probe;

@@ -41,16 +41,25 @@ static bool find(struct provider_call *c, const char *version, struct object_gro
 	    strlen(s.value) > 63)
 		return error_set(e, ERROR_INVALID, "settings: label and value: allowed: a label that its nodes carry");
 	snprintf(text, sizeof text, "%s=%s", s.key, s.value);
+	out->name = out->name_space = "";
 	out->owner_plural = "nodes";
 	out->list = "/api/v1/nodes";
 	out->selector = arena_strdup(&c->arena, text, strlen(text));
 	return true;
 }
 
+static const struct object_right rights[] = {
+	{ "", "nodes", "", "list", "sees the machines", false },
+	{ "", "nodes", "", "patch", "cordons a node that shall go", false },
+	{ "", "pods", "eviction", "create", "empties it; its autoscaler removes it then", false },
+};
+
 static const struct object_provider kind = {
 	.kind = OBJECT_NODE,
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
 	.find = find,
+	.rights = rights,
+	.right_count = sizeof rights / sizeof *rights,
 };
 
 static struct provider *open(const struct provider_setup *s, struct error *e)
@@ -61,6 +70,7 @@ static struct provider *open(const struct provider_setup *s, struct error *e)
 const struct provider_ops provider_external = {
 	.name = "external",
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
+	.asks_cluster = true,
 	.open = open,
 	.close = object_provider_close,
 	.start = object_provider_start,

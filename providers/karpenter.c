@@ -34,6 +34,8 @@ static bool find(struct provider_call *c, const char *version, struct object_gro
 	if (!is_object_name(s.node_pool))
 		return error_set(e, ERROR_INVALID, "settings: nodePool: allowed: the name of a NodePool");
 	out->owner = join(&c->arena, "/apis/karpenter.sh/v1/nodepools/", s.node_pool);
+	out->name = s.node_pool;
+	out->name_space = "";
 	out->owner_plural = "NodePool";
 	out->list = "/apis/karpenter.sh/v1/nodeclaims";
 	out->selector = join(&c->arena, "karpenter.sh/nodepool=", s.node_pool);
@@ -47,6 +49,14 @@ static bool accepts(const struct owner_object *o, struct error *e)
 					    "provider external for it, or make a static NodePool");
 }
 
+static const struct object_right rights[] = {
+	{ "karpenter.sh", "nodepools", "", "get", "sees the size of the NodePool", true },
+	{ "karpenter.sh", "nodepools", "scale", "patch", "grows it", true },
+	{ "karpenter.sh", "nodepools", "", "patch", "lowers the size by a node that was emptied", true },
+	{ "karpenter.sh", "nodeclaims", "", "list", "sees its machines", false },
+	{ "karpenter.sh", "nodeclaims", "", "delete", "removes the machine of a node that was emptied", false },
+};
+
 static const struct object_provider kind = {
 	.kind = OBJECT_NODE_POOL,
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
@@ -54,6 +64,8 @@ static const struct object_provider kind = {
 	.accepts = accepts,
 	.deletes_victims = true,
 	.has_owner = true,
+	.rights = rights,
+	.right_count = sizeof rights / sizeof *rights,
 };
 
 static struct provider *open(const struct provider_setup *s, struct error *e)
@@ -64,6 +76,7 @@ static struct provider *open(const struct provider_setup *s, struct error *e)
 const struct provider_ops provider_karpenter = {
 	.name = "karpenter",
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
+	.asks_cluster = true,
 	.open = open,
 	.close = object_provider_close,
 	.start = object_provider_start,

@@ -64,15 +64,25 @@ struct group_description {
 	bool is_busy;	    /* an operation is in flight there: ask again later */
 	unsigned abilities; /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;  /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
+	bool is_refused;    /* changes are, as things are there; `lacks` says why */
+	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
+	const char *const *besides;
+	size_t beside_count;
 };
 
 enum permission_state { PERMISSION_GRANTED, PERMISSION_DENIED, PERMISSION_UNKNOWN };
+enum permission_need {
+	PERMISSION_ALWAYS,
+	PERMISSION_FOR_STANDBY, /* only where machines shall stand by */
+	PERMISSION_HELPS,	/* all works without it, less well: the purpose says how */
+};
 
 /* What our credentials may do there. Found without changing anything. */
 struct permission {
 	const char *action;  /* as the cloud's policies name it: "autoscaling:SetDesiredCapacity" */
 	const char *purpose; /* what we need it for, and which ability goes without it */
 	enum permission_state state;
+	enum permission_need need;
 	const char *message; /* what the cloud said, or why it cannot be known without acting */
 };
 
@@ -172,6 +182,7 @@ struct provider_setup {
 struct provider_ops {
 	const char *name;
 	unsigned abilities; /* of enum provider_ability */
+	bool asks_cluster;  /* cannot be opened without a cluster door */
 	struct provider *(*open)(const struct provider_setup *s, struct error *e);
 	void (*close)(struct provider *p); /* no call may be in flight */
 	/* Cannot fail: a wrong setting, id or token is ERROR_INVALID in done(). A call of no ability of this provider

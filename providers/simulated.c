@@ -72,6 +72,11 @@ static void write_path_part(const char *text, struct buf *out)
 			buf_printf(out, "%%%02X", (unsigned char)*text);
 }
 
+static bool is_change(enum provider_verb verb)
+{
+	return verb != PROVIDER_DESCRIBE && verb != PROVIDER_CHECK;
+}
+
 static void write_url(const struct settings *s, enum provider_verb verb, struct buf *out)
 {
 	size_t len = strlen(s->endpoint);
@@ -81,7 +86,7 @@ static void write_url(const struct settings *s, enum provider_verb verb, struct 
 	buf_append(out, s->endpoint, len);
 	buf_text(out, "/v1/groups/");
 	write_path_part(s->group, out);
-	if (verb != PROVIDER_DESCRIBE)
+	if (is_change(verb))
 		buf_printf(out, "/%s", provider_verb_name(verb));
 }
 
@@ -106,10 +111,8 @@ static void write_body(const struct provider_call *c, struct buf *out)
 
 static bool is_sound(struct provider_call *c)
 {
-	if (c->verb != PROVIDER_DESCRIBE && (!c->token || !*c->token))
+	if (is_change(c->verb) && (!c->token || !*c->token))
 		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
-	if (c->verb == PROVIDER_CHECK)
-		return error_set(&c->error, ERROR_INVALID, "a simulated cloud has no permissions to check");
 	if (c->desired < 0)
 		return error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines cannot be asked for", c->desired);
 	for (size_t i = 0; i < c->id_count; i++)
@@ -139,6 +142,21 @@ static void on_refused(struct timer *t)
 	finish(t->user);
 }
 
+/* It asks nobody who they are: whoever sees a group may change it. */
+static void tell_rights(struct provider_call *c)
+{
+	static const struct permission rights[] = {
+		{ "describe", "sees the group", PERMISSION_GRANTED, PERMISSION_ALWAYS, "" },
+		{ "grow, remove, stop, standby, cancel", "changes it", PERMISSION_UNKNOWN, PERMISSION_ALWAYS,
+		  "a modelled cloud does not tell what it will let us do" },
+	};
+
+	c->identity = "nobody: a modelled cloud asks for no credentials";
+	c->permissions = arena_array(&c->arena, struct permission, 2);
+	memcpy(c->permissions, rights, sizeof rights);
+	c->permission_count = 2;
+}
+
 static void on_answer(struct http_request *r)
 {
 	struct exchange *x = r->user;
@@ -150,6 +168,8 @@ static void on_answer(struct http_request *r)
 		struct clock now = clock_open();
 		simulated_read_refusal(r->status, r->response, r->response_len, &c->error);
 		c->retry_after = retry_after(http_header(r, "Retry-After"), clock_now(&now));
+	} else if (c->verb == PROVIDER_CHECK) {
+		tell_rights(c);
 	} else if (c->verb == PROVIDER_DESCRIBE &&
 		   !simulated_read_group(r->response, r->response_len, &c->arena, &c->description, &c->error)) {
 		error_wrap(&c->error, "answer");
@@ -163,7 +183,7 @@ static void send(struct exchange *x, const struct settings *s)
 {
 	static const char *const headers[] = { "Content-Type: application/json", "Accept: application/json", NULL };
 	struct provider_call *c = x->call;
-	bool changes = c->verb != PROVIDER_DESCRIBE;
+	bool changes = is_change(c->verb);
 
 	write_url(s, c->verb, &x->url);
 	if (changes)

@@ -36,6 +36,13 @@ struct exchange {
 	bool is_told;	   /* nothing is to be asked */
 };
 
+/* group.c: a request with what is in path and body; the end of the call. */
+void object_ask(struct exchange *x, const char *method, void (*then)(struct exchange *x));
+void object_finish(struct exchange *x);
+
+/* check.c */
+void object_check(struct exchange *x);
+
 /* wish.c */
 struct wish *wish_of(struct provider *p, const char *group); /* made when there is none; valid until the next one */
 /* What a call that changes something makes of it. */

@@ -19,7 +19,7 @@ bool is_object_name(const char *name)
 	return len > 0 && len <= 253 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len && name[0] != '.';
 }
 
-static void finish(struct exchange *x)
+void object_finish(struct exchange *x)
 {
 	struct provider_call *c = x->call;
 
@@ -47,21 +47,21 @@ static void answered(struct cluster_call *r)
 	else if (r->error.kind != ERROR_NONE && !(x->is_gone_fine && r->error.kind == ERROR_NOT_FOUND))
 		x->call->error = r->error;
 	if (x->call->error.kind != ERROR_NONE)
-		finish(x);
+		object_finish(x);
 	else
 		x->then(x);
 }
 
-static void ask(struct exchange *x, const char *method, void (*then)(struct exchange *))
+void object_ask(struct exchange *x, const char *method, void (*then)(struct exchange *))
 {
-	bool changes = strcmp(method, "GET") != 0;
+	bool is_review = x->call->verb == PROVIDER_CHECK, changes = strcmp(method, "GET") != 0 && !is_review;
 
 	x->then = then;
 	x->is_asking = true;
 	x->request = (struct cluster_call){ .method = method,
 					    .path = x->path.text,
 					    .body = x->body.len ? x->body.text : NULL,
-					    .content_type = "application/merge-patch+json",
+					    .content_type = is_review ? NULL : "application/merge-patch+json",
 					    .changes = changes,
 					    .timeout = x->call->timeout ? x->call->timeout
 						       : changes	? CHANGE_DEADLINE
@@ -76,7 +76,7 @@ static void get(struct exchange *x, const char *path, void (*then)(struct exchan
 	buf_clear(&x->path);
 	buf_clear(&x->body);
 	buf_text(&x->path, path);
-	ask(x, "GET", then);
+	object_ask(x, "GET", then);
 }
 
 static bool fails(struct exchange *x, bool ok, const char *what)
@@ -84,7 +84,7 @@ static bool fails(struct exchange *x, bool ok, const char *what)
 	if (ok)
 		return false;
 	error_wrap(&x->call->error, "%s", what);
-	finish(x);
+	object_finish(x);
 	return true;
 }
 
@@ -144,7 +144,7 @@ static void describe(struct exchange *x)
 					 .abilities = x->provider->kind->abilities,
 					 .lacks = "" };
 	d->failure_count = merge_failures(d->failures, x->list.failure_count);
-	finish(x);
+	object_finish(x);
 }
 
 static bool is_named(const struct provider_call *c, const char *id)
@@ -184,14 +184,14 @@ static int64_t size_without(const struct exchange *x)
 static void delete_next(struct exchange *x)
 {
 	if (!x->provider->kind->deletes_victims || x->at == x->victim_count) {
-		finish(x);
+		object_finish(x);
 		return;
 	}
 	buf_clear(&x->path);
 	buf_clear(&x->body);
 	buf_printf(&x->path, "%s/%s", x->group.list, x->victims[x->at++]);
 	x->is_gone_fine = true;
-	ask(x, "DELETE", delete_next);
+	object_ask(x, "DELETE", delete_next);
 }
 
 /* Size and token in one write against the version that was read: a repeat finds its token and lowers nothing. */
@@ -213,7 +213,7 @@ static void lower(struct exchange *x)
 	json_write_text(x->call->token, &x->body);
 	buf_printf(&x->body, "}},\"spec\":{\"replicas\":%" PRId64 "}}", size);
 	x->is_gone_fine = false;
-	ask(x, "PATCH", delete_next);
+	object_ask(x, "PATCH", delete_next);
 }
 
 static void annotate_next(struct exchange *x)
@@ -228,7 +228,7 @@ static void annotate_next(struct exchange *x)
 	buf_printf(&x->body, "{\"metadata\":{\"annotations\":{\"%s\":\"preheat\"}}}",
 		   x->provider->kind->victim_annotation);
 	x->is_gone_fine = true;
-	ask(x, "PATCH", annotate_next);
+	object_ask(x, "PATCH", annotate_next);
 }
 
 static void listed(struct exchange *x)
@@ -254,7 +254,7 @@ static void get_page(struct exchange *x)
 		buf_text(&x->path, "&continue=");
 		uri_escape(x->list.more, strlen(x->list.more), "", &x->path);
 	}
-	ask(x, "GET", got_page);
+	object_ask(x, "GET", got_page);
 }
 
 static void got_page(struct exchange *x)
@@ -272,20 +272,20 @@ static void got_page(struct exchange *x)
 
 static void grown(struct exchange *x)
 {
-	finish(x);
+	object_finish(x);
 }
 
 /* Through the scale subresource, against the version that was read. */
 static void grow(struct exchange *x)
 {
 	if (x->call->desired <= x->owner.replicas) {
-		finish(x);
+		object_finish(x);
 		return;
 	}
 	if (x->owner.max && x->call->desired > x->owner.max) {
 		error_set(&x->call->error, ERROR_INVALID, "%" PRId64 " machines are above its max of %" PRId64,
 			  x->call->desired, x->owner.max);
-		finish(x);
+		object_finish(x);
 		return;
 	}
 	buf_clear(&x->path);
@@ -294,7 +294,7 @@ static void grow(struct exchange *x)
 	buf_text(&x->body, "{\"metadata\":{\"resourceVersion\":");
 	json_write_text(x->owner.resource_version, &x->body);
 	buf_printf(&x->body, "},\"spec\":{\"replicas\":%" PRId64 "}}", x->call->desired);
-	ask(x, "PATCH", grown);
+	object_ask(x, "PATCH", grown);
 }
 
 static void got_owner(struct exchange *x)
@@ -314,7 +314,9 @@ static void got_owner(struct exchange *x)
 
 static void begin(struct exchange *x)
 {
-	if (x->provider->kind->has_owner)
+	if (x->call->verb == PROVIDER_CHECK)
+		object_check(x);
+	else if (x->provider->kind->has_owner)
 		get(x, x->group.owner, got_owner);
 	else
 		get_page(x);
@@ -336,7 +338,7 @@ static void fire(struct timer *t)
 	struct exchange *x = t->user;
 
 	if (x->call->error.kind != ERROR_NONE || x->is_told)
-		finish(x);
+		object_finish(x);
 	else if (x->group.probe)
 		get(x, x->group.probe, got_version);
 	else
@@ -345,14 +347,15 @@ static void fire(struct timer *t)
 
 static bool is_sound(const struct provider *p, struct provider_call *c)
 {
-	static const enum provider_verb all[] = { PROVIDER_DESCRIBE, PROVIDER_GROW, PROVIDER_CANCEL, PROVIDER_REMOVE };
-	bool is_known = false;
+	static const enum provider_verb all[] = { PROVIDER_DESCRIBE, PROVIDER_CHECK, PROVIDER_GROW, PROVIDER_CANCEL,
+						  PROVIDER_REMOVE };
+	bool is_known = false, changes = c->verb != PROVIDER_DESCRIBE && c->verb != PROVIDER_CHECK;
 
-	for (size_t i = 0; i < 3 + (size_t)((p->kind->abilities & PROVIDER_NAMES_VICTIMS) != 0); i++)
+	for (size_t i = 0; i < 4 + (size_t)((p->kind->abilities & PROVIDER_NAMES_VICTIMS) != 0); i++)
 		is_known |= c->verb == all[i];
 	if (!is_known)
 		return error_set(&c->error, ERROR_INVALID, "such a group knows no %s", provider_verb_name(c->verb));
-	if (c->verb != PROVIDER_DESCRIBE && (!c->token || !*c->token))
+	if (changes && (!c->token || !*c->token))
 		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
 	if (c->desired < 0)
 		return error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines cannot be asked for", c->desired);
@@ -378,7 +381,7 @@ void object_provider_start(struct provider *p, struct provider_call *c)
 	c->exchange = x;
 	p->active++;
 	if (is_sound(p, c) && p->kind->find(c, NULL, &x->group, &c->error) && !p->kind->has_owner &&
-	    c->verb != PROVIDER_DESCRIBE) {
+	    c->verb != PROVIDER_DESCRIBE && c->verb != PROVIDER_CHECK) {
 		wish_change(wish_of(p, c->group), c);
 		x->is_told = true;
 	}

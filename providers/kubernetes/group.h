@@ -13,7 +13,14 @@ struct object_group {
 	const char *owner, *owner_plural; /* "/apis/karpenter.sh/v1/nodepools/gpu"; "NodePool", for messages */
 	const char *list;		  /* "/apis/karpenter.sh/v1/nodeclaims" */
 	const char *selector;		  /* of labels: "karpenter.sh/nodepool=gpu" */
+	const char *name, *name_space;	  /* of the owner; "" without */
 	const char *probe;		  /* an API group whose version is asked for first; NULL: none */
+};
+
+/* What the API server must let us do, as its roles name it. */
+struct object_right {
+	const char *api_group, *resource, *subresource, *verb, *purpose;
+	bool is_of_owner; /* bound to the owner by name */
 };
 
 struct object_provider {
@@ -26,6 +33,8 @@ struct object_provider {
 	const char *victim_annotation; /* put on a machine before the size falls, so that it is the one; NULL: none */
 	bool deletes_victims;	       /* each is deleted by name once the size is lower */
 	bool has_owner;		       /* false: nobody here is asked for a size */
+	const struct object_right *rights;
+	size_t right_count;
 };
 
 struct provider *object_provider_open(const struct object_provider *kind, const struct provider_setup *s,
