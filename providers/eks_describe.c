@@ -204,7 +204,8 @@ unsigned eks_abilities(const struct eks_seen *s, const char **lacks)
 			 : "";
 	if (why)
 		return ALWAYS;
-	return ALWAYS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | (p->exists && p->reuses ? PROVIDER_STOPS_NAMED : 0);
+	return ALWAYS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY |
+	       (p->exists && p->reuses ? PROVIDER_STOPS_NAMED : 0);
 }
 
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out)

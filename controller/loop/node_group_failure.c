@@ -48,8 +48,8 @@ static bool note_offering(struct node_group *g, const struct launch_failure *f)
 	return wait == 0;
 }
 
-/* Launches for standby are told by what is missing there and not where machines run: standby falls where they are woken,
- * too. The others were to run. */
+/* Launches for standby are told by what is missing there and not where machines run: standby falls where they are
+ * woken, too. The others were to run. */
 static int64_t refills_of(const struct node_group *g, const struct launch_failure *f)
 {
 	const struct believed_size *b = &g->believed;

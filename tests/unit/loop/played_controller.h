@@ -191,8 +191,9 @@ static inline void open_pools(struct controller *c)
 		c->pools[i].buffer.wanted = c->pools[i].buffer.is = ABSENT;
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_open(&c->groups[i], &c->context, i,
-				&(struct group_access){ &played_ops, NULL, played_counts, &c->throttles[0], false, "{}" });
+		node_group_open(
+			&c->groups[i], &c->context, i,
+			&(struct group_access){ &played_ops, NULL, played_counts, &c->throttles[0], false, "{}" });
 }
 
 static inline struct controller *play_controller(const char *manifest)
