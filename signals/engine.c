@@ -33,7 +33,7 @@ static const struct engine_metric dynamo[] = {
 static const struct engine_metrics metrics[ENGINE_COUNT] = { METRICS(vllm),   METRICS(sglang),	 METRICS(tgi),
 							     METRICS(triton), METRICS(llamacpp), METRICS(dynamo) };
 _Static_assert(sizeof vllm <= ENGINE_ROWS * sizeof *vllm && sizeof sglang <= ENGINE_ROWS * sizeof *sglang &&
-		       sizeof dynamo <= ENGINE_ROWS * sizeof *dynamo,
+		       sizeof dynamo <= ENGINE_ROWS * sizeof *dynamo && sizeof triton <= ENGINE_ROWS * sizeof *triton,
 	       "an engine has at most ENGINE_ROWS rows");
 
 static const char *const engine_texts[ENGINE_COUNT] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo" };
@@ -75,10 +75,23 @@ bool engine_find(const char *name, enum engine *out)
 
 const char *engine_quantity_name(enum engine_quantity quantity)
 {
-	static const char *const texts[] = { "running requests",       "waiting requests",    "KV cache use",
-					     "started requests",       "requests waited",     "queue wait",
-					     "finished requests",      "prompt tokens",	      "output tokens",
-					     "seconds between tokens", "times between tokens" };
+	static const char *const texts[] = { "running requests",
+					     "waiting requests",
+					     "KV cache use",
+					     "prefix cache hits",
+					     "load time",
+					     "startup time",
+					     "started requests",
+					     "requests waited",
+					     "queue wait",
+					     "finished requests",
+					     "prompt tokens",
+					     "output tokens",
+					     "seconds between tokens",
+					     "times between tokens",
+					     "time to first token",
+					     "tokens looked for in the prefix cache",
+					     "tokens found in the prefix cache" };
 
 	_Static_assert(sizeof texts / sizeof *texts == ENGINE_QUANTITY_COUNT, "a text per quantity");
 	return quantity < ENGINE_QUANTITY_COUNT ? texts[quantity] : "unknown";

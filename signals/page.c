@@ -1,5 +1,6 @@
 #include "signals/page.h"
 
+#include "base/millis.h"
 #include "base/quote.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static bool is_wanted(const struct engine_metric *m, const struct exposition_sam
 
 static int places_of(enum engine_quantity q)
 {
-	return q == ENGINE_KV_CACHE || q == ENGINE_LATENCY_SUM ? MILLIONTHS : THOUSANDTHS;
+	return q == ENGINE_KV_CACHE || q == ENGINE_PREFIX_SHARE || q == ENGINE_LATENCY_SUM ? MILLIONTHS : THOUSANDTHS;
 }
 
 static bool read_number(struct exposition_slice text, int places, int64_t *out, struct error *e)
@@ -116,14 +117,23 @@ static void push(struct page *p, struct page_series s)
 	p->series[p->count++] = s;
 }
 
+bool page_is_unknown(enum engine_quantity q, struct exposition_slice value)
+{
+	int64_t ignored;
+
+	return q == ENGINE_PREFIX_SHARE && exposition_value(value, MILLIONTHS, &ignored) == EXPOSITION_NAN;
+}
+
 static bool take(struct page *p, size_t row, const struct exposition_sample *sample, struct error *e)
 {
 	const struct engine_metric *m = &p->table->metrics.rows[row];
 	struct page_series s = { .row = row, .id = hash_series(row, sample->labels) };
 
+	if (page_is_unknown(m->quantity, sample->value))
+		return true;
 	if (!page_value(m->quantity, sample->value, &s.value, e))
 		return false;
-	if (m->quantity == ENGINE_WAIT_BUCKET && !read_bound(sample, &s.le_us, e))
+	if (engine_is_bucket(m->quantity) && !read_bound(sample, &s.le_us, e))
 		return false;
 	push(p, s);
 	return true;
@@ -201,17 +211,15 @@ static bool tells(const struct page *p, const struct page_content *c, enum engin
 }
 
 struct levels {
-	int64_t running, waiting, kv;
-	bool has_kv;
+	int64_t value[ENGINE_STARTED];
+	bool is_told[ENGINE_STARTED];
 };
 
 static void add_level(struct levels *l, const struct engine_metric *m, int64_t value)
 {
-	int64_t *sum = m->quantity == ENGINE_RUNNING   ? &l->running
-		       : m->quantity == ENGINE_WAITING ? &l->waiting
-						       : &l->kv;
+	int64_t *sum = &l->value[m->quantity];
 
-	l->has_kv |= m->quantity == ENGINE_KV_CACHE;
+	l->is_told[m->quantity] = true;
 	if (!m->is_largest)
 		*sum += value;
 	else if (value > *sum)
@@ -228,7 +236,7 @@ static struct levels settle(struct page *p, const struct page_content *c)
 		const struct engine_metric *m = &p->table->metrics.rows[p->series[i].row];
 		if (m->rank != c->rank[m->quantity])
 			continue;
-		if (m->quantity <= ENGINE_KV_CACHE)
+		if (engine_is_level(m->quantity))
 			add_level(&l, m, p->series[i].value);
 		else
 			p->series[kept++] = p->series[i];
@@ -255,9 +263,28 @@ static bool sort_series(struct page *p, struct error *e)
 	return true;
 }
 
+static int64_t share(int64_t millionths, bool is_told)
+{
+	return is_told && millionths <= 1000000 ? (millionths + 500) / 1000 : INT64_MIN;
+}
+
+/* Thousandths of a second; nothing takes days to load. */
+static int64_t duration(int64_t value, bool is_told)
+{
+	return is_told && value > 0 && value <= DAY ? value : INT64_MIN;
+}
+
+void page_tell_levels(struct page_content *c, const int64_t value[ENGINE_STARTED], const bool is_told[ENGINE_STARTED])
+{
+	c->kv_permille = share(value[ENGINE_KV_CACHE], is_told[ENGINE_KV_CACHE]);
+	c->prefix_permille = share(value[ENGINE_PREFIX_SHARE], is_told[ENGINE_PREFIX_SHARE]);
+	c->load_ms = duration(value[ENGINE_LOAD_TIME], is_told[ENGINE_LOAD_TIME]);
+	c->startup_ms = duration(value[ENGINE_STARTUP_TIME], is_told[ENGINE_STARTUP_TIME]);
+}
+
 bool page_finish(struct page *p, struct page_content *out, struct error *e)
 {
-	const int64_t million = 1000000, most = PAGE_MOST_REQUESTS;
+	const int64_t most = PAGE_MOST_REQUESTS;
 	struct page_content c = { .table = p->table };
 
 	if (!exposition_finish(p->text, e))
@@ -266,12 +293,12 @@ bool page_finish(struct page *p, struct page_content *out, struct error *e)
 	if (!tells(p, &c, ENGINE_RUNNING, e) || !tells(p, &c, ENGINE_WAITING, e))
 		return false;
 	struct levels l = settle(p, &c);
-	c.running = (l.running + 500) / 1000;
-	c.waiting = (l.waiting + 500) / 1000;
+	c.running = (l.value[ENGINE_RUNNING] + 500) / 1000;
+	c.waiting = (l.value[ENGINE_WAITING] + 500) / 1000;
 	if (c.running > most || c.waiting > most)
 		return error_set(e, ERROR_INVALID, "%" PRId64 " running and %" PRId64 " waiting requests cannot be",
 				 c.running, c.waiting);
-	c.kv_permille = l.has_kv && l.kv <= million ? (l.kv + 500) / 1000 : INT64_MIN;
+	page_tell_levels(&c, l.value, l.is_told);
 	if (!sort_series(p, e))
 		return false;
 	c.series = p->series;

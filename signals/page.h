@@ -29,8 +29,10 @@ struct page_series {
 
 struct page_content {
 	const struct page_table *table;
-	int64_t running, waiting;	 /* requests */
-	int64_t kv_permille;		 /* INT64_MIN when not told */
+	int64_t running, waiting; /* requests */
+	int64_t kv_permille;	  /* INT64_MIN when not told; so are the next three */
+	int64_t prefix_permille;  /* prompt tokens found in the prefix cache */
+	int64_t load_ms, startup_ms;
 	int rank[ENGINE_QUANTITY_COUNT]; /* of the name that counts, -1 without */
 	struct page_series *series;	 /* of the counters and buckets, by id; the owner frees */
 	size_t series_count;
@@ -38,11 +40,16 @@ struct page_content {
 
 void page_content_release(struct page_content *c);
 
-/* A number as it is believed of the quantity, in the unit of struct page_series; levels of the KV cache in millionths.
+/* A number as it is believed of the quantity, in the unit of struct page_series; shares in millionths.
  */
 bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e) MUST_USE;
+/* A share of nothing, before the first request: no lie, and no decision needs it. */
+bool page_is_unknown(enum engine_quantity q, struct exposition_slice text);
 /* The upper bound of a bucket, in microseconds or PAGE_UNBOUNDED. */
 bool page_bound(struct exposition_slice le, int64_t *out, struct error *e) MUST_USE;
+
+/* Fills in what is shared or lasts, from values as page_value() gives them; what cannot be is not told. */
+void page_tell_levels(struct page_content *c, const int64_t value[ENGINE_STARTED], const bool is_told[ENGINE_STARTED]);
 
 struct page;
 struct page *page_open(const struct page_table *table); /* which must outlive it */

@@ -49,7 +49,7 @@ static void write_query(const struct prometheus_range_settings *s, int part, str
 		promql_pool_count(&scope, out);
 	else if (part == READY)
 		promql_pool_ready(&scope, out);
-	else
+	else if (!engine_is_shown_only((enum engine_quantity)part))
 		promql_pool(&scope, (enum engine_quantity)part, s->step, window_of(s), out);
 }
 

@@ -92,14 +92,16 @@ static bool take(struct prometheus_replica *r, enum engine_quantity q, const str
 	struct page_series s = { .row = row, .id = (uint64_t)q << 56 };
 	const char *le = prometheus_label(sample->series, "le");
 
+	if (page_is_unknown(q, sample->value))
+		return true;
 	if (!page_value(q, sample->value, &s.value, e))
 		return false;
 	r->is_told[q] = true;
-	if (q <= ENGINE_KV_CACHE) {
+	if (engine_is_level(q)) {
 		r->level[q] = s.value;
 		return true;
 	}
-	if (q == ENGINE_WAIT_BUCKET) {
+	if (engine_is_bucket(q)) {
 		if (!le)
 			return error_set(e, ERROR_INVALID, "a bucket without the label le");
 		if (!page_bound((struct exposition_slice){ le, strlen(le) }, &s.le_us, e))
@@ -117,7 +119,7 @@ void replica_take(struct prometheus_replica *r, enum engine_quantity q, const st
 
 	if (!r->place || replica_place(sample->series) != r->place || r->error.kind != ERROR_NONE)
 		return;
-	if (take(r, q, sample, row, &e))
+	if (take(r, q, sample, row, &e) || engine_is_shown_only(q))
 		return;
 	error_wrap(&e, "%s: %s", r->pod, engine_quantity_name(q));
 	r->error = e;
@@ -154,14 +156,13 @@ static void carry(struct prometheus_replica *r, const bool asked[ENGINE_QUANTITY
 
 static struct page_content settle_content(struct prometheus_replica *r, const struct page_table *table)
 {
-	int64_t kv = r->is_told[ENGINE_KV_CACHE] ? r->level[ENGINE_KV_CACHE] : INT64_MAX;
 	struct page_content c = { .table = table,
 				  .running = (r->level[ENGINE_RUNNING] + 500) / 1000,
 				  .waiting = (r->level[ENGINE_WAITING] + 500) / 1000,
-				  .kv_permille = kv <= 1000000 ? (kv + 500) / 1000 : READING_NOT_TOLD,
 				  .series = r->series,
 				  .series_count = r->count };
 
+	page_tell_levels(&c, r->level, r->is_told);
 	for (int q = 0; q < ENGINE_QUANTITY_COUNT; q++)
 		c.rank[q] = r->is_told[q] ? 0 : -1;
 	r->series = NULL;

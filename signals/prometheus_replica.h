@@ -13,7 +13,7 @@ struct prometheus_replica {
 	millis read_at; /* there, by the server's clock */
 	bool is_fresh;
 	struct error error; /* why it is not believed */
-	int64_t level[ENGINE_KV_CACHE + 1];
+	int64_t level[ENGINE_STARTED];
 	bool is_told[ENGINE_QUANTITY_COUNT];
 	struct page_series *series;
 	size_t count, room;

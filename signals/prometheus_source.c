@@ -68,6 +68,7 @@ static millis oldest(const struct prometheus_source *s, millis now)
 static void tell(struct prometheus_source *s)
 {
 	struct pool_reading r = { .at = clock_now(s->clock) };
+	struct reading_more more;
 
 	for (size_t i = 0; i < s->set.count; i++) {
 		struct prometheus_replica *p = s->set.by_key[i];
@@ -82,11 +83,10 @@ static void tell(struct prometheus_source *s)
 		r.fresh += p->is_ready;
 		r.waiting += p->content.waiting;
 		*(p->is_ready ? &r.running : &r.running_draining) += p->content.running;
-		if (p->is_ready)
-			round_add_kv(&s->sums, p->content.kv_permille);
+		round_add_levels(&s->sums, &p->content, p->is_ready);
 	}
 	r.ready = r.expected;
-	round_tell(&s->sums, &r);
+	round_tell(&s->sums, &r, &more);
 	round_clear(&s->sums);
 	s->report.rounds++;
 	s->report.blind += r.expected > 0 && !r.fresh;

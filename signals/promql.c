@@ -77,7 +77,7 @@ bool promql_now(const struct promql_scope *s, enum engine_quantity q, struct buf
 {
 	const struct form f = { .before = "",
 				.after = "",
-				.by = q == ENGINE_WAIT_BUCKET ? PROMQL_PLACE ", le" : PROMQL_PLACE };
+				.by = engine_is_bucket(q) ? PROMQL_PLACE ", le" : PROMQL_PLACE };
 
 	return write_rows(s, q, &f, out);
 }
@@ -100,7 +100,7 @@ bool promql_pool(const struct promql_scope *s, enum engine_quantity q, millis st
 {
 	CLEANUP(buf_release) struct buf rows = { 0 };
 	CLEANUP(buf_release) struct buf after = { 0 };
-	bool is_level = q <= ENGINE_KV_CACHE, is_bucket = q == ENGINE_WAIT_BUCKET;
+	bool is_level = engine_is_level(q), is_bucket = engine_is_bucket(q);
 
 	buf_printf(&after, "[%" PRId64 "%s])", window % SECOND ? window : window / SECOND,
 		   window % SECOND ? "ms" : "s");

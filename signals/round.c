@@ -14,16 +14,34 @@ void round_add(struct round_sums *s, const struct tally *t, millis elapsed, mill
 		s->is_told[q] |= t->is_told[q];
 		s->added[q] += of_this_round(t->added[q], elapsed, interval);
 	}
+	spread_merge(&s->wait, &t->wait);
+	spread_merge(&s->first_token, &t->first_token);
 	s->late += of_this_round(t->late, elapsed, interval);
 	s->is_late_told |= t->is_late_told;
 }
 
-void round_add_kv(struct round_sums *s, int64_t permille)
+static void add_mean(struct round_mean *m, int64_t value)
 {
-	if (permille == READING_NOT_TOLD)
+	if (value == READING_NOT_TOLD)
 		return;
-	s->kv_sum += permille;
-	s->kv_count++;
+	m->sum += value;
+	m->count++;
+}
+
+static int64_t mean(const struct round_mean *m)
+{
+	return m->count ? m->sum / m->count : READING_NOT_TOLD;
+}
+
+void round_add_levels(struct round_sums *s, const struct page_content *c, bool is_ready)
+{
+	add_mean(&s->load, c->load_ms);
+	add_mean(&s->startup, c->startup_ms);
+	if (!is_ready)
+		return;
+	add_mean(&s->kv, c->kv_permille);
+	if (c->rank[ENGINE_PREFIX_HITS] < 0)
+		add_mean(&s->prefix, c->prefix_permille);
 }
 
 static int64_t counted(const struct round_sums *s, enum engine_quantity q)
@@ -31,7 +49,22 @@ static int64_t counted(const struct round_sums *s, enum engine_quantity q)
 	return (s->added[q] + 500) / 1000;
 }
 
-void round_tell(const struct round_sums *s, struct pool_reading *r)
+static void tell_more(const struct round_sums *s, struct reading_more *m)
+{
+	bool has_tokens = s->is_told[ENGINE_PREFIX_QUERIES] && s->is_told[ENGINE_PREFIX_HITS];
+
+	*m = (struct reading_more){
+		.wait = s->wait,
+		.first_token = s->first_token,
+		.prefix_queries = has_tokens ? counted(s, ENGINE_PREFIX_QUERIES) : READING_NOT_TOLD,
+		.prefix_hits = has_tokens ? counted(s, ENGINE_PREFIX_HITS) : READING_NOT_TOLD,
+		.prefix_permille = mean(&s->prefix),
+		.load_ms = mean(&s->load),
+		.startup_ms = mean(&s->startup),
+	};
+}
+
+void round_tell(const struct round_sums *s, struct pool_reading *r, struct reading_more *more)
 {
 	__int128 latency = s->added[ENGINE_LATENCY_SUM];
 
@@ -43,7 +76,9 @@ void round_tell(const struct round_sums *s, struct pool_reading *r)
 	r->inter_token_latency_us = READING_NOT_TOLD;
 	if (s->added[ENGINE_LATENCY_COUNT] >= 1000)
 		r->inter_token_latency_us = (int64_t)(latency * 1000 / s->added[ENGINE_LATENCY_COUNT]);
-	r->kv_cache_permille = s->kv_count ? s->kv_sum / s->kv_count : READING_NOT_TOLD;
+	r->kv_cache_permille = mean(&s->kv);
+	tell_more(s, more);
+	r->more = more;
 }
 
 void round_clear(struct round_sums *s)

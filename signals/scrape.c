@@ -164,22 +164,22 @@ static void add_level(struct scraper *s, const struct target *t, struct pool_rea
 		return;
 	r->fresh += t->is_ready;
 	r->waiting += t->content.waiting;
+	round_add_levels(&s->sums, &t->content, t->is_ready);
 	if (!t->is_ready) {
 		r->running_draining += t->content.running;
 		return;
 	}
 	r->running += t->content.running;
-	round_add_kv(&s->sums, t->content.kv_permille);
 }
 
-static struct pool_reading sum_up(struct scraper *s)
+static struct pool_reading sum_up(struct scraper *s, struct reading_more *more)
 {
 	struct pool_reading r = { .at = clock_now(s->clock) };
 
 	for (size_t i = 0; i < s->target_count; i++)
 		add_level(s, s->targets[i], &r);
 	r.ready = r.expected;
-	round_tell(&s->sums, &r);
+	round_tell(&s->sums, &r, more);
 	return r;
 }
 
@@ -207,7 +207,8 @@ static void set_timer(struct scraper *s)
 /* The last thing that is done: the one told may close the scraper. */
 static void tell(struct scraper *s)
 {
-	struct pool_reading r = sum_up(s);
+	struct reading_more more;
+	struct pool_reading r = sum_up(s, &more);
 
 	round_clear(&s->sums);
 	s->settings.on_reading(s, &r);

@@ -1,16 +1,25 @@
 #include "signals/tally.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Far beyond any machine: they keep a lie from looking like a flood. */
 static const int64_t MOST_REQUESTS = 100000, MOST_TOKENS = 100000000; /* a second */
+static const int64_t MOST_ADDED = INT64_C(1000000000000000);	      /* thousandths of requests, in a bucket */
 static const int64_t LONGEST_TOKEN_US = 100 * INT64_C(1000000);
+
+/* Requests up to each edge, as the buckets of all series of a page add up. */
+struct edges {
+	size_t count;
+	int64_t up_to_us[SPREAD_BINS], requests[SPREAD_BINS];
+};
 
 struct sums {
 	__int128 added[ENGINE_QUANTITY_COUNT];
 	/* Of the histogram: requests up to the edges around the objective. */
 	__int128 up_to_below, up_to_above;
 	int64_t below_us, above_us;
+	struct edges wait, first_token;
 };
 
 static int64_t added_by(const struct page_series *was, const struct page_series *now)
@@ -33,12 +42,54 @@ static void find_edges(const struct page_content *c, int64_t objective_us, struc
 	}
 }
 
+/* In their order; beyond SPREAD_BINS edges the finest are lost, never the last. */
+static void add_edge(struct edges *e, int64_t up_to_us, int64_t added)
+{
+	size_t at = 0;
+
+	while (at < e->count && e->up_to_us[at] < up_to_us)
+		at++;
+	if (at < e->count && e->up_to_us[at] == up_to_us) {
+		e->requests[at] += added < MOST_ADDED - e->requests[at] ? added : MOST_ADDED - e->requests[at];
+		return;
+	}
+	if (e->count == SPREAD_BINS) {
+		e->count--;
+		at -= at > 0;
+		memmove(&e->up_to_us[0], &e->up_to_us[1], e->count * sizeof *e->up_to_us);
+		memmove(&e->requests[0], &e->requests[1], e->count * sizeof *e->requests);
+	}
+	memmove(&e->up_to_us[at + 1], &e->up_to_us[at], (e->count - at) * sizeof *e->up_to_us);
+	memmove(&e->requests[at + 1], &e->requests[at], (e->count - at) * sizeof *e->requests);
+	e->up_to_us[at] = up_to_us;
+	e->requests[at] = added < MOST_ADDED ? added : MOST_ADDED;
+	e->count++;
+}
+
+/* A restart between two buckets may make a larger one smaller: nothing lies between them then. */
+static void spread_edges(const struct edges *e, struct spread *out)
+{
+	int64_t below_us = 0, before = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct spread_bin bin = { below_us, e->up_to_us[i], e->requests[i] - before };
+		if (bin.count < 0)
+			continue;
+		spread_add(out, &bin);
+		before = e->requests[i];
+		below_us = e->up_to_us[i];
+	}
+}
+
 static void add_series(struct sums *s, const struct engine_metric *m, const struct page_series *now, int64_t added)
 {
 	if (m->quantity == ENGINE_WAIT_BUCKET) {
 		s->up_to_below += now->le_us == s->below_us ? added : 0;
 		s->up_to_above += now->le_us == s->above_us ? added : 0;
+		add_edge(&s->wait, now->le_us, added);
 	}
+	if (m->quantity == ENGINE_FIRST_TOKEN_BUCKET)
+		add_edge(&s->first_token, now->le_us, added);
 	if (!m->is_largest)
 		s->added[m->quantity] += added;
 	else if (added > s->added[m->quantity])
@@ -61,7 +112,8 @@ static void add_all(const struct page_content *before, const struct page_content
 
 static __int128 most_in(enum engine_quantity q, millis elapsed)
 {
-	bool tokens = q == ENGINE_PROMPT_TOKENS || q == ENGINE_OUTPUT_TOKENS || q == ENGINE_LATENCY_COUNT;
+	bool tokens = q == ENGINE_PROMPT_TOKENS || q == ENGINE_OUTPUT_TOKENS || q == ENGINE_LATENCY_COUNT ||
+		      q == ENGINE_PREFIX_QUERIES || q == ENGINE_PREFIX_HITS;
 	millis within = elapsed < SECOND ? SECOND : elapsed > DAY ? DAY : elapsed;
 
 	if (q == ENGINE_LATENCY_SUM)
@@ -72,7 +124,8 @@ static __int128 most_in(enum engine_quantity q, millis elapsed)
 static bool is_possible(const struct sums *s, const struct tally *t, millis elapsed, struct error *e)
 {
 	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
-		if (t->is_told[q] && q != ENGINE_WAIT_BUCKET && s->added[q] > most_in((enum engine_quantity)q, elapsed))
+		if (t->is_told[q] && !engine_is_bucket((enum engine_quantity)q) &&
+		    s->added[q] > most_in((enum engine_quantity)q, elapsed))
 			return error_set(e, ERROR_INVALID, "%s: %.0f more within %" PRId64 " ms cannot be",
 					 engine_quantity_name((enum engine_quantity)q),
 					 (double)s->added[q] / (q == ENGINE_LATENCY_SUM ? 1e6 : 1e3), elapsed);
@@ -113,9 +166,13 @@ bool tally_between(const struct page_content *before, const struct page_content 
 	if (!is_possible(&s, &t, elapsed, e))
 		return false;
 	for (int q = ENGINE_STARTED; q < ENGINE_QUANTITY_COUNT; q++)
-		t.added[q] = t.is_told[q] && q != ENGINE_WAIT_BUCKET ? (int64_t)s.added[q] : 0;
+		t.added[q] = t.is_told[q] && !engine_is_bucket((enum engine_quantity)q) ? (int64_t)s.added[q] : 0;
 	t.is_late_told = t.is_told[ENGINE_WAITED] && t.is_told[ENGINE_WAIT_BUCKET];
 	t.late = t.is_late_told ? interpolate(&s, objective_us) : 0;
+	if (t.is_told[ENGINE_WAIT_BUCKET])
+		spread_edges(&s.wait, &t.wait);
+	if (t.is_told[ENGINE_FIRST_TOKEN_BUCKET])
+		spread_edges(&s.first_token, &t.first_token);
 	t.below_us = s.below_us;
 	t.above_us = s.above_us;
 	*out = t;

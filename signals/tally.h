@@ -2,6 +2,7 @@
 #pragma once
 #include "base/millis.h"
 #include "signals/page.h"
+#include "signals/spread.h"
 
 struct tally {
 	bool is_told[ENGINE_QUANTITY_COUNT];  /* both pages tell it, under the same name */
@@ -10,6 +11,7 @@ struct tally {
 	int64_t late;
 	bool is_late_told;
 	int64_t below_us, above_us;
+	struct spread wait, first_token; /* empty where the histogram is not told */
 };
 
 /*

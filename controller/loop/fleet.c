@@ -187,6 +187,7 @@ static void carry_over(struct controller *c, struct live_pool *p)
 		p->published_size = f->published_size;
 		p->has_reported = f->has_reported && c->former_term == c->term;
 		p->told = f->told;
+		p->serving = f->serving;
 	}
 }
 

@@ -68,6 +68,7 @@ void observe_reading(void *pool, const struct pool_reading *r)
 	p->fresh += r->fresh;
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
+	serving_note(&p->serving, r);
 	add_scrape(p, &in);
 	if (r->inter_token_latency_us != READING_NOT_TOLD) {
 		p->itl_sum += r->inter_token_latency_us;

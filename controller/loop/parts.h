@@ -9,6 +9,7 @@
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/node_group.h"
+#include "controller/loop/serving.h"
 #include "controller/loop/stage_times.h"
 #include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
@@ -88,6 +89,7 @@ struct live_pool {
 	size_t scrape_count;
 	int64_t queued; /* of the last look at the queue; ABSENT: not known */
 	int64_t expected, fresh, itl_sum, itl_count, kv_sum, kv_count;
+	struct serving serving;
 	struct schedule_state schedule;
 	millis schedule_asked;
 	int64_t finished; /* work pods that ended since the last tick */

@@ -68,6 +68,7 @@ static void show_signals(const struct controller *c, size_t pool, struct publish
 	out->signals_trouble = signals_trouble(p, a);
 	out->signals_age = read_at ? clock_mono(c->clock) - read_at : ABSENT;
 	out->queued = p->queue ? p->queued : ABSENT;
+	serving_publish(&p->serving, clock_now(c->clock), &out->serving);
 	devices_publish(c, pool, &out->devices, a);
 }
 

@@ -1,4 +1,4 @@
-/* How fresh the signals of each pool are, what queues outside of it, and what its GPUs tell. */
+/* How fresh the signals of each pool are, what its servers tell, what queues outside of it, what its GPUs tell. */
 #include "controller/web/metric.h"
 
 #include <stddef.h>
@@ -49,6 +49,34 @@ static void write_mebibytes(struct metric_sink *s)
 	}
 }
 
+static void write_percentile(struct metric_sink *s, size_t pool, const char *percent, const struct published_bounds *b)
+{
+	struct pool_labels l = labels_of(s, pool);
+
+	if (!b->is_told)
+		return;
+	l.items[2] = (struct metric_label){ "percentile", percent };
+	l.items[3] = (struct metric_label){ "bound", "lower" };
+	metric_sample(s, l.items, b->lower_us, 6);
+	l.items[3].value = "upper";
+	if (b->upper_us != INT64_MAX)
+		metric_sample(s, l.items, b->upper_us, 6);
+}
+
+/* Two bounds beside each other: of the half, and of all but a hundredth. */
+static void write_percentiles(struct metric_sink *s)
+{
+	for (size_t i = 0; i < pool_count(s); i++) {
+		const char *serving = (const char *)&s->shown->pools[i].serving + s->metric->offset;
+		const struct published_bounds *b = (const void *)serving;
+		write_percentile(s, i, "50", &b[0]);
+		write_percentile(s, i, "99", &b[1]);
+	}
+}
+
+#define PERCENTILES_OF(member_)                                                     \
+	.labels = "namespace, pool, percentile, bound", .write = write_percentiles, \
+	.offset = offsetof(struct published_serving, member_)
 #define MEMBER_OF(member_) \
 	.labels = "namespace, pool", .write = write_member, .offset = offsetof(struct published_pool, member_)
 #define DEVICE_OF(member_, write_) \
@@ -58,6 +86,16 @@ static void write_mebibytes(struct metric_sink *s)
 static const struct metric rows[] = {
 	{ .name = "preheat_pool_signals_age_seconds", MEMBER_OF(signals_age), .digits = 3,
 	  .help = "Since the last reading in which a replica was fresh." },
+	{ .name = "preheat_pool_queue_wait_seconds", PERCENTILES_OF(wait),
+	  .help = "Between these two edges of the servers' histograms lies the percentile of the queue wait, last five minutes; no upper one: beyond the last edge." },
+	{ .name = "preheat_pool_first_token_seconds", PERCENTILES_OF(first_token),
+	  .help = "The same of the time to the first token." },
+	{ .name = "preheat_pool_prefix_cache_hit_ratio", MEMBER_OF(serving.prefix_permille), .digits = 3,
+	  .help = "Share of prompt tokens that the prefix cache had, last five minutes." },
+	{ .name = "preheat_pool_told_load_seconds", MEMBER_OF(serving.load_ms), .digits = 3,
+	  .help = "How long loading the weights took, as the servers tell, mean over the replicas." },
+	{ .name = "preheat_pool_told_startup_seconds", MEMBER_OF(serving.startup_ms), .digits = 3,
+	  .help = "From a server's start until it could serve, as the servers tell, mean over the replicas. To be compared with the measured stage load." },
 	{ .name = "preheat_pool_queue_requests", MEMBER_OF(queued),
 	  .help = "Requests in the queue outside of the pods (signals.queue); not told while that is not known." },
 	{ .name = "preheat_pool_devices", DEVICE_OF(count, write_device),

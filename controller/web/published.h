@@ -67,6 +67,18 @@ struct published_devices {
 	int64_t memory_used_mib, memory_free_mib, power_mw;
 };
 
+/* Between these lies a percentile of what a histogram counted; upper_us INT64_MAX: beyond its last edge. */
+struct published_bounds {
+	bool is_told;
+	int64_t lower_us, upper_us;
+};
+
+/* What the model servers tell beside what decisions need: of the last minutes, or ABSENT. */
+struct published_serving {
+	struct published_bounds wait[2], first_token[2]; /* 50th and 99th percentile */
+	int64_t prefix_permille, load_ms, startup_ms;
+};
+
 /* Measured lead time of a stage; samples 0: not measured, then p50 and p95 are not shown. */
 struct published_stage {
 	millis p50, p95;
@@ -92,6 +104,7 @@ struct published_pool {
 	millis signals_age; /* of the last reading; ABSENT: none yet, or its pods are the work */
 	int64_t queued;	    /* requests in the queue outside of it; ABSENT: none, or not known */
 	struct published_devices devices;
+	struct published_serving serving;
 	const char *signals_trouble;	  /* why its signals told less than all of it last; NULL: they did not */
 	int64_t changed_from, changed_to; /* hot replicas wished by plans, on their way included */
 	const char *reason;

@@ -78,7 +78,7 @@ static inline void fake_series_tell(const struct fake_prometheus *p, const struc
 		fake_sample(p, s, "", s->waiting, out);
 	else if (strstr(query, "cache_usage"))
 		fake_sample(p, s, "", s->kv, out);
-	else if (strstr(query, "time_to_first_token"))
+	else if (strstr(query, "time_to_first_token_seconds_count"))
 		fake_count(p, s, "", s->started, out);
 	else if (strstr(query, "queue_time_seconds_count"))
 		fake_count(p, s, "", s->short_waits + s->long_waits, out);

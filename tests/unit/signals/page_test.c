@@ -287,11 +287,62 @@ static void engines_have_names_and_both_levels(void **state)
 	assert_false(engine_find("exllama", &found));
 }
 
+#define VLLM_LEVELS "vllm:num_requests_running 1\nvllm:num_requests_waiting 1\n"
+
+static const struct {
+	enum engine engine;
+	const char *page;
+	int64_t queries, hits, prefix_permille, load_ms, startup_ms; /* -1 or INT64_MIN: not told */
+} more[] = {
+	{ ENGINE_VLLM,
+	  VLLM_LEVELS
+	  "vllm:prefix_cache_queries_total{engine=\"0\"} 1000.0\nvllm:prefix_cache_hits_total{engine=\"0\"} 250.0\n"
+	  "vllm:gpu_prefix_cache_queries_total{engine=\"0\"} 7.0\n",
+	  1000, 250, INT64_MIN, INT64_MIN, INT64_MIN },
+	{ ENGINE_VLLM, VLLM_LEVELS "vllm:gpu_prefix_cache_queries_total 70\nvllm:gpu_prefix_cache_hits_total 7\n", 70,
+	  7, INT64_MIN, INT64_MIN, INT64_MIN },
+	{ ENGINE_VLLM, VLLM_LEVELS "vllm:engine_startup_time_seconds 93.5\n", -1, -1, INT64_MIN, INT64_MIN, 93500 },
+	{ ENGINE_SGLANG,
+	  "sglang:num_running_reqs 1\nsglang:num_queue_reqs 2\nsglang:prompt_tokens_total 900\n"
+	  "sglang:cached_tokens_total{cache_source=\"device\"} 300\nsglang:cache_hit_rate 0.333\n"
+	  "sglang:engine_load_weights_time{tp_rank=\"0\"} 41.25\nsglang:engine_load_weights_time{tp_rank=\"1\"} 42\n"
+	  "sglang:engine_startup_time 118.5\n",
+	  900, 300, 333, 42000, 118500 },
+	/* What cannot be is not told; what is unknown refuses no page. */
+	{ ENGINE_SGLANG,
+	  "sglang_num_running_reqs 1\nsglang_num_queue_reqs 2\nsglang_cache_hit_rate NaN\n"
+	  "sglang_engine_startup_time 1e9\nsglang_engine_load_weights_time 0\n",
+	  -1, -1, INT64_MIN, INT64_MIN, INT64_MIN },
+	{ ENGINE_TRITON,
+	  "nv_trt_llm_request_metrics{request_type=\"waiting\"} "
+	  "0\nnv_trt_llm_request_metrics{request_type=\"scheduled\"} 0\n"
+	  "nv_model_load_duration_secs{model=\"m\"} 163.2\n",
+	  -1, -1, INT64_MIN, 163200, INT64_MIN },
+};
+
+static void caches_and_load_times_are_understood(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+		struct page_content c;
+		struct error e = { 0 };
+		if (!read_text(more[i].engine, more[i].page, strlen(more[i].page), &c, &e))
+			fail_msg("%zu: %s", i, e.message);
+		assert_int_equal(sum_of(more[i].engine, &c, ENGINE_PREFIX_QUERIES), more[i].queries);
+		assert_int_equal(sum_of(more[i].engine, &c, ENGINE_PREFIX_HITS), more[i].hits);
+		assert_int_equal(c.prefix_permille, more[i].prefix_permille);
+		assert_int_equal(c.load_ms, more[i].load_ms);
+		assert_int_equal(c.startup_ms, more[i].startup_ms);
+		page_content_release(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_of_each_engine_are_understood),
 		cmocka_unit_test(a_whole_page_is_read),
+		cmocka_unit_test(caches_and_load_times_are_understood),
 		cmocka_unit_test(a_page_that_cannot_be_is_refused_as_a_whole),
 		cmocka_unit_test(a_share_above_one_is_not_told),
 		cmocka_unit_test(size_and_series_are_capped),

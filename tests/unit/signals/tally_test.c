@@ -213,6 +213,51 @@ static void nothing_is_lost_or_counted_twice(void **state)
 	}
 }
 
+#define FIRST "vllm:time_to_first_token_seconds_bucket"
+
+static void histograms_spread_what_came_between_two_pages(void **state)
+{
+	struct tally t;
+	struct error e;
+	int64_t lower, upper;
+
+	(void)state;
+	/* Two engines in a pod, one of which restarted. */
+	assert_true(between(FIRST "{engine=\"0\",le=\"0.1\"} 100\n" FIRST "{engine=\"0\",le=\"0.5\"} 200\n" FIRST
+				  "{engine=\"0\",le=\"+Inf\"} 200\n" FIRST "{engine=\"1\",le=\"0.1\"} 7\n" FIRST
+				  "{engine=\"1\",le=\"0.5\"} 7\n" FIRST "{engine=\"1\",le=\"+Inf\"} 9\n",
+			    FIRST "{engine=\"0\",le=\"0.1\"} 104\n" FIRST "{engine=\"0\",le=\"0.5\"} 210\n" FIRST
+				  "{engine=\"0\",le=\"+Inf\"} 210\n" FIRST "{engine=\"1\",le=\"0.1\"} 1\n" FIRST
+				  "{engine=\"1\",le=\"0.5\"} 1\n" FIRST "{engine=\"1\",le=\"+Inf\"} 2\n",
+			    2000000, &t, &e));
+	assert_int_equal(t.wait.count, 0);
+	assert_int_equal(t.first_token.count, 3);
+	assert_int_equal(t.first_token.bins[0].count, 5000);
+	assert_int_equal(t.first_token.bins[1].count, 6000);
+	assert_int_equal(t.first_token.bins[2].count, 1000);
+	assert_true(spread_quantile(&t.first_token, 50, &lower, &upper));
+	assert_int_equal(lower, 100000);
+	assert_int_equal(upper, 500000);
+	assert_true(spread_quantile(&t.first_token, 99, &lower, &upper));
+	assert_int_equal(lower, 500000);
+	assert_int_equal(upper, SPREAD_UNBOUNDED);
+}
+
+static void a_histogram_that_lies_spreads_nothing_it_did_not_say(void **state)
+{
+	struct tally t;
+	struct error e;
+
+	(void)state;
+	/* Not cumulative, and beyond counting. */
+	assert_true(between(FIRST "{le=\"0.1\"} 0\n" FIRST "{le=\"0.5\"} 0\n" FIRST "{le=\"+Inf\"} 0\n",
+			    FIRST "{le=\"0.1\"} 9\n" FIRST "{le=\"0.5\"} 5\n" FIRST "{le=\"+Inf\"} 1e13\n", 2000000, &t,
+			    &e));
+	assert_int_equal(t.first_token.count, 2);
+	assert_int_equal(t.first_token.bins[0].count, 9000);
+	assert_int_equal(t.first_token.bins[1].above_us, 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +266,8 @@ int main(void)
 		cmocka_unit_test(late_is_not_told_without_a_histogram),
 		cmocka_unit_test(jumps_beyond_any_machine_are_refused),
 		cmocka_unit_test(nothing_is_lost_or_counted_twice),
+		cmocka_unit_test(histograms_spread_what_came_between_two_pages),
+		cmocka_unit_test(a_histogram_that_lies_spreads_nothing_it_did_not_say),
 	};
 
 	return cmocka_run_group_tests_name("tally", tests, set_up, NULL);

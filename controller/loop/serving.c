@@ -1,0 +1,72 @@
+#include "controller/loop/serving.h"
+
+static void note_prefix(struct serving *s, const struct pool_reading *r)
+{
+	int64_t minute = r->at / MINUTE;
+	struct serving_prefix *p = &s->prefix[minute % SPREAD_MINUTES];
+
+	if (r->more->prefix_queries == READING_NOT_TOLD)
+		return;
+	if (p->minute != minute)
+		*p = (struct serving_prefix){ .minute = minute };
+	p->queries += r->more->prefix_queries;
+	p->hits += r->more->prefix_hits;
+}
+
+void serving_note(struct serving *s, const struct pool_reading *r)
+{
+	if (!r->more)
+		return;
+	spread_window_add(&s->wait, r->at, &r->more->wait);
+	spread_window_add(&s->first_token, r->at, &r->more->first_token);
+	note_prefix(s, r);
+	s->more_at = r->at;
+	s->prefix_permille = r->more->prefix_permille;
+	s->load_ms = r->more->load_ms;
+	s->startup_ms = r->more->startup_ms;
+}
+
+static struct published_bounds bounds(const struct spread *s, int percent)
+{
+	struct published_bounds b = { 0 };
+
+	b.is_told = spread_quantile(s, percent, &b.lower_us, &b.upper_us);
+	return b;
+}
+
+static int64_t prefix_permille(const struct serving *s, millis now)
+{
+	int64_t queries = 0, hits = 0;
+
+	for (int i = 0; i < SPREAD_MINUTES; i++)
+		if (now / MINUTE - s->prefix[i].minute < SPREAD_MINUTES) {
+			queries += s->prefix[i].queries;
+			hits += s->prefix[i].hits;
+		}
+	if (!queries || hits > queries)
+		return s->prefix_permille;
+	return (int64_t)(((__int128)hits * 1000 + queries / 2) / queries);
+}
+
+static int64_t or_absent(int64_t value)
+{
+	return value == READING_NOT_TOLD ? ABSENT : value;
+}
+
+void serving_publish(const struct serving *s, millis now, struct published_serving *out)
+{
+	static const int percents[] = { 50, 99 };
+	struct spread wait = spread_window_sum(&s->wait, now);
+	struct spread first_token = spread_window_sum(&s->first_token, now);
+
+	*out = (struct published_serving){ .prefix_permille = ABSENT, .load_ms = ABSENT, .startup_ms = ABSENT };
+	if (!s->more_at || now - s->more_at > SPREAD_MINUTES * MINUTE)
+		return;
+	for (int i = 0; i < 2; i++) {
+		out->wait[i] = bounds(&wait, percents[i]);
+		out->first_token[i] = bounds(&first_token, percents[i]);
+	}
+	out->prefix_permille = or_absent(prefix_permille(s, now));
+	out->load_ms = or_absent(s->load_ms);
+	out->startup_ms = or_absent(s->startup_ms);
+}

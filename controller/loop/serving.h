@@ -1,0 +1,20 @@
+/*
+ * What the model servers of a pool tell beside what decisions need, over the
+ * last SPREAD_MINUTES minutes: for metrics and people.
+ */
+#pragma once
+#include "controller/web/published.h"
+#include "signals/reading.h"
+
+/* Zeroed at first. */
+struct serving {
+	struct spread_window wait, first_token;
+	struct serving_prefix {
+		int64_t minute, queries, hits;
+	} prefix[SPREAD_MINUTES];
+	millis more_at; /* of the last reading that told more; 0: none */
+	int64_t prefix_permille, load_ms, startup_ms;
+};
+
+void serving_note(struct serving *s, const struct pool_reading *r);
+void serving_publish(const struct serving *s, millis now, struct published_serving *out);
