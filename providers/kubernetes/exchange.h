@@ -39,6 +39,7 @@ struct exchange {
 /* group.c: a request with what is in path and body; the end of the call. */
 void object_ask(struct exchange *x, const char *method, void (*then)(struct exchange *x));
 void object_finish(struct exchange *x);
+int64_t machines_there(const struct machine_list *list); /* without those that go */
 
 /* check.c */
 void object_check(struct exchange *x);
@@ -50,3 +51,7 @@ void wish_change(struct wish *w, const struct provider_call *c);
 /* Machines that leave are shown as such, those gone forgotten. Returns the size that is asked for. */
 int64_t wish_settle(struct wish *w, struct machine_list *list);
 void wishes_free(struct provider *p);
+
+/* change.c */
+void change_grow(struct exchange *x);	/* the owner was read */
+void change_shrink(struct exchange *x); /* and its machines */
