@@ -3,6 +3,7 @@
 #include "base/decimal.h"
 #include "base/decode.h"
 
+#include <ctype.h>
 #include <string.h>
 
 struct nodegroup_text {
@@ -81,6 +82,16 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
+/* As Auto Scaling writes it: EKS has capitals. */
+static const char *pool_state(struct arena *a, const char *text)
+{
+	char *state = arena_strdup(a, text, strlen(text));
+
+	for (size_t i = 0; state[i]; i++)
+		state[i] = (char)(i ? tolower((unsigned char)state[i]) : toupper((unsigned char)state[i]));
+	return state;
+}
+
 bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct eks_nodegroup *out, struct error *e)
 {
 	struct nodegroup_text t;
@@ -99,7 +110,7 @@ bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct ek
 	out->pool = (struct eks_pool){ .exists = t.is_enabled,
 				       .least = t.least,
 				       .prepared = t.prepared,
-				       .state = t.pool_state ? t.pool_state : "Stopped",
+				       .state = pool_state(a, t.pool_state ? t.pool_state : "Stopped"),
 				       .reuses = t.reuses };
 	return true;
 }

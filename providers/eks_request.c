@@ -3,6 +3,7 @@
 #include "base/json_write.h"
 #include "providers/aws/escape.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +28,22 @@ void eks_config_path(const struct eks_settings *s, struct buf *out)
 	buf_text(out, "/update-config");
 }
 
+/* EKS writes in capitals what Auto Scaling writes as "Stopped". */
+static void write_pool_state(const char *state, struct buf *out)
+{
+	buf_text(out, "\"");
+	for (; *state; state++)
+		buf_printf(out, "%c", toupper((unsigned char)*state));
+	buf_text(out, "\"");
+}
+
 void eks_config_body(const struct eks_pool_size *size, const char *token, struct buf *out)
 {
 	buf_printf(out,
 		   "{\"warmPoolConfig\":{\"enabled\":true,\"minSize\":%" PRId64 ",\"maxGroupPreparedCapacity\":%" PRId64
 		   ",\"poolState\":",
 		   size->least, size->prepared);
-	json_write_text(size->state, out);
+	write_pool_state(size->state, out);
 	buf_printf(out, ",\"reuseOnScaleIn\":%s},\"clientRequestToken\":", size->reuses ? "true" : "false");
 	json_write_text(token, out);
 	buf_text(out, "}");

@@ -192,6 +192,16 @@ def standby(drive):
     assert drive("standby", "g5-spot", settings=pooled, token="w5", desired=1)["kind"] != "ok"
 
 
+def node_groups_standby(drive):
+    """A warm pool that EKS owns."""
+    owned = {"warmPool": "nodegroup"}
+    update = drive.done("standby", settings=owned, token="n1", desired=1)["operation"]
+    assert update
+    drive.until("one stands by", lambda d: not d["is_busy"] and len(ids(d, "stopped")) == 1, settings=owned, pending=update)
+    update = drive.done("standby", settings=owned, token="n2", desired=0)["operation"]
+    drive.until("none stands by", lambda d: not d["is_busy"] and len(ids(d)) == d["desired"], settings=owned, pending=update)
+
+
 def launches(drive):
     settings = {"launch": "instances"}
     drive.done("grow", "p5", settings, token="l1", desired=3)
@@ -240,7 +250,7 @@ def main():
     if sys.argv[2] in ("credentials", "hurried"):
         return {"credentials": credentials, "hurried": hurried}[sys.argv[2]]()
     drive = Driven(KEYS)
-    for test in (sizes, starts_given_up, standby, launches, failures, discovery):
+    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, failures, discovery):
         test(drive)
         print(f"ok: {test.__name__}")
     drive.close()

@@ -300,6 +300,9 @@ func (n *nodegroupChange) warm(g *group, u *nodegroupUpdate) *awsError {
 	set(&w.Prepared, s.MaxGroupPreparedCapacity)
 	set(&w.Reuse, s.ReuseOnScaleIn)
 	if s.PoolState != nil {
+		if !slices.Contains([]string{"STOPPED", "RUNNING", "HIBERNATED"}, *s.PoolState) {
+			return eksInvalid("poolState is STOPPED, RUNNING or HIBERNATED, found %s", *s.PoolState)
+		}
 		w.State = strings.ToUpper((*s.PoolState)[:1]) + strings.ToLower((*s.PoolState)[1:])
 	}
 	u.Params["WarmPoolConfig"] = "updated"

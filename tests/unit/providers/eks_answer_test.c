@@ -356,7 +356,7 @@ static void a_node_group_is_read(void **state)
 				    "\"desiredSize\":2},\"resources\":{"
 				    "\"autoScalingGroups\":[{\"name\":\"eks-ng1-abc\"}]},\"warmPoolConfig\":{"
 				    "\"enabled\":true,\"minSize\":0,"
-				    "\"maxGroupPreparedCapacity\":4,\"poolState\":\"Stopped\",\"reuseOnScaleIn\":true},"
+				    "\"maxGroupPreparedCapacity\":4,\"poolState\":\"STOPPED\",\"reuseOnScaleIn\":true},"
 				    "\"health\":{\"issues\":[]},\"new\":{}}}";
 	static const char *const bad[] = {
 		"",
@@ -378,6 +378,7 @@ static void a_node_group_is_read(void **state)
 	assert_string_equal(n.status, "DEGRADED");
 	assert_true(n.has_pool && n.pool.reuses);
 	assert_int_equal(n.pool.prepared, 4);
+	assert_string_equal(n.pool.state, "Stopped");
 	static const char empty[] = "{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"CREATING\"}}";
 	assert_true(eks_read_nodegroup(empty, sizeof empty - 1, &a, &n, &e));
 	assert_null(n.group);

@@ -281,7 +281,7 @@ static void the_body_of_a_change_is_known_to_the_model(void **state)
 	eks_config_body(&(struct eks_pool_size){ 0, 7, "Stopped", true }, "token \"1\"", &body);
 	assert_string_equal(body.text,
 			    "{\"warmPoolConfig\":{\"enabled\":true,\"minSize\":0,\"maxGroupPreparedCapacity\":7,"
-			    "\"poolState\":\"Stopped\",\"reuseOnScaleIn\":true},\"clientRequestToken\":"
+			    "\"poolState\":\"STOPPED\",\"reuseOnScaleIn\":true},\"clientRequestToken\":"
 			    "\"token \\\"1\\\"\"}");
 	struct json *j = json_open("body", on_member, &model);
 	assert_true(json_feed(j, body.text, body.len, &e) && json_finish(j, &e));

@@ -74,12 +74,12 @@ enum error_kind account_run(struct scene *s, struct provider_call call, const st
 #define NODEGROUP  "GET /clusters/c/node-groups/n"
 #define CONFIG(prepared)                                                                                    \
 	"POST /clusters/c/node-groups/n/update-config {\"warmPoolConfig\":{\"enabled\":true,\"minSize\":0," \
-	"\"maxGroupPreparedCapacity\":" prepared ",\"poolState\":\"Stopped\",\"reuseOnScaleIn\":true},"     \
+	"\"maxGroupPreparedCapacity\":" prepared ",\"poolState\":\"STOPPED\",\"reuseOnScaleIn\":true},"     \
 	"\"clientRequestToken\":\"token-1\"}"
 #define OWNED                                                                                                   \
 	"{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"ACTIVE\",\"resources\":{\"autoScalingGroups\":[{" \
 	"\"name\":\"a\"}]}"                                                                                     \
-	",\"warmPoolConfig\":{\"enabled\":true,\"poolState\":\"Stopped\",\"reuseOnScaleIn\":true}}}"
+	",\"warmPoolConfig\":{\"enabled\":true,\"poolState\":\"STOPPED\",\"reuseOnScaleIn\":true}}}"
 #define PLAIN                                                                                                   \
 	"{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"ACTIVE\",\"resources\":{\"autoScalingGroups\":[{" \
 	"\"name\":\"a\"}]}}}"
