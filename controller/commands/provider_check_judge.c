@@ -86,7 +86,7 @@ static void weigh_permissions(struct group_check *g, struct arena *a)
 	for (size_t i = 0; i < g->check.permission_count; i++) {
 		const struct permission *p = &g->check.permissions[i];
 		if (p->state == PERMISSION_DENIED && !group_check_can_do_without(g, p))
-			say(&g->refused, a, "%s is denied: %s%s%s", p->action, p->purpose, *p->message ? "; " : "",
+			say(&g->refused, a, "%s is denied (%s)%s%s", p->action, p->purpose, *p->message ? ": " : "",
 			    p->message);
 	}
 }

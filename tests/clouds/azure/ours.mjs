@@ -232,6 +232,10 @@ const tests = {
 		assert.ok(!(await d.ok("grow", { desired: 5 })).operation.includes("evil.example"));
 		assert.equal((await d.settled()).desired, 5);
 		await clear(foreign);
+		await fault({ group: "whole1", fault: "foreign-operation-url", count: 1 });
+		const removed = await d.ok("remove", { ids: (await d.ids()).slice(0, 1) }); // the other address is AKS's own
+		assert.ok(removed.operation.includes("/operationresults/"), removed.operation);
+		assert.equal((await d.settled()).desired, 4);
 		await d.end();
 	},
 

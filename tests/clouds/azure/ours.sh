@@ -15,3 +15,4 @@ export MODULES
 start_azure tests/clouds/azure/config.json --speed 60
 node tests/clouds/azure/ours.mjs "$drive" "$@"
 validate "$WIRE" --ours
+python3 -B tests/clouds/least.py azure "$WIRE"
