@@ -217,7 +217,7 @@ static bool fetch_all(struct fetch *f, struct error *e)
 static bool write_trace(const struct fetch *f, struct error *e)
 {
 	const struct recorded_pool *p = &f->signals.pools[0];
-	CLEANUP(trace_release) struct trace t = { .is_binned = true, .bin_width = f->options->step };
+	struct trace t = { .is_binned = true, .bin_width = f->options->step };
 
 	if (f->signals.count > 1)
 		return error_set(e, ERROR_INVALID,
@@ -233,8 +233,10 @@ static bool write_trace(const struct fetch *f, struct error *e)
 			t.bins[t.bin_count++] = (struct bin){ at, r->completed, r->prompt_tokens, r->output_tokens };
 		t.length = at + f->options->step;
 	}
-	return t.bin_count ? trace_write(&t, f->options->output, e)
-			   : error_set(e, ERROR_INVALID, "no request ended in that time");
+	bool ok = t.bin_count ? trace_write(&t, f->options->output, e)
+			      : error_set(e, ERROR_INVALID, "no request ended in that time");
+	trace_release(&t);
+	return ok;
 }
 
 static bool is_recording(const char *path)

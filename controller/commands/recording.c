@@ -183,6 +183,8 @@ static bool read_grid(const struct stretch *s, struct arena *a, struct grid *g, 
 			end = r.now;
 		}
 	}
+	if (g->width <= 0)
+		return error_set(e, ERROR_INVALID, "%s: no ticks in that stretch", history_path(s->history));
 	g->count = (size_t)((end - g->start) / g->width) + 2;
 	return g->count <= TRACE_MAX_BINS ||
 	       error_set(e, ERROR_INVALID, "%s: the recording is too long for its ticks; choose a stretch of it",
