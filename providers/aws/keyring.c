@@ -153,7 +153,7 @@ static void serve(struct timer *t)
 	} else {
 		k->is_fetching = true;
 		arena_release(&k->fetched);
-		aws_fetch_start(k);
+		aws_fetch_start(k, k->waiting->region);
 	}
 }
 
@@ -192,10 +192,9 @@ void aws_keyring_ask(struct aws_keyring *k, const char *region, struct aws_wait 
 	*at = w;
 	w->next = NULL;
 	w->is_cancelled = false;
+	w->region = region;
 	w->credentials = NULL;
 	w->error = (struct error){ 0 };
-	if (!k->is_fetching)
-		k->region = region;
 	timer_start(k->loop, &k->serve, 0, serve);
 }
 

@@ -20,6 +20,7 @@ struct aws_wait {
 	struct error error;			   /* ERROR_NONE: */
 	const struct aws_credentials *credentials; /* valid inside granted() */
 	bool is_cancelled;			   /* private */
+	const char *region;			   /* private */
 	struct aws_wait *next;			   /* private */
 };
 
@@ -27,7 +28,7 @@ struct aws_wait {
 struct aws_keyring *aws_keyring_open(struct loop *loop, struct http *http, const struct aws_environment *env,
 				     const struct http_tls *tls);
 void aws_keyring_close(struct aws_keyring *k); /* nobody may wait any more; takes NULL */
-/* `region`: whose token service to ask where the environment names none. */
+/* `region`: whose token service to ask where the environment names none; lives until granted(). */
 void aws_keyring_ask(struct aws_keyring *k, const char *region, struct aws_wait *w);
 void aws_keyring_cancel(struct aws_keyring *k, struct aws_wait *w); /* granted() comes soon, as ERROR_CANCELLED */
 void aws_keyring_refused(struct aws_keyring *k, const char *access_key_id); /* as expired: to be fetched anew */

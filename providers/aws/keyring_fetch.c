@@ -65,13 +65,12 @@ static void begin(struct aws_keyring *k, enum fetch_step step)
 	memset(k->headers, 0, sizeof k->headers);
 }
 
-static bool write_web_identity(struct aws_keyring *k, struct error *e)
+static bool write_web_identity(struct aws_keyring *k, const char *region, struct error *e)
 {
 	CLEANUP(buf_release) struct buf token = { 0 };
-	const char *region = k->env->region ? k->env->region : k->region;
 
 	if (!read_token(k->env->web_identity_token_file, &token, e) ||
-	    !aws_endpoint(k->env, NULL, AWS_STS, region, &k->url, e))
+	    !aws_endpoint(k->env, NULL, AWS_STS, k->env->region ? k->env->region : region, &k->url, e))
 		return false;
 	buf_text(&k->url, "/");
 	aws_form_begin("AssumeRoleWithWebIdentity", "2011-06-15", &k->body);
@@ -176,7 +175,7 @@ static void take_environment(struct aws_keyring *k)
 	fail(k, &e, "the environment");
 }
 
-void aws_fetch_start(struct aws_keyring *k)
+void aws_fetch_start(struct aws_keyring *k, const char *region)
 {
 	const struct aws_environment *env = k->env;
 	struct error e = { 0 };
@@ -185,7 +184,7 @@ void aws_fetch_start(struct aws_keyring *k)
 		take_environment(k);
 	} else if (env->role_arn && env->web_identity_token_file) {
 		begin(k, FETCH_WEB_IDENTITY);
-		if (write_web_identity(k, &e))
+		if (write_web_identity(k, region, &e))
 			send(k, "POST", TOKEN_SERVICE_DEADLINE);
 		else
 			fail(k, &e, "a web identity");

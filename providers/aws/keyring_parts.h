@@ -28,10 +28,10 @@ struct aws_keyring {
 	enum fetch_step step;
 	struct arena fetched;
 	struct http_request request;
-	const char *region, *headers[4], *session;
+	const char *headers[4], *session;
 	struct buf url, body, line;
 };
 
-void aws_fetch_start(struct aws_keyring *k);
+void aws_fetch_start(struct aws_keyring *k, const char *region);
 /* The outcome; the grant's texts live in k->fetched. */
 void aws_fetch_done(struct aws_keyring *k, const struct aws_grant *grant, const struct error *e);

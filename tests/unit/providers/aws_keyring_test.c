@@ -320,6 +320,44 @@ static void who_gives_up_does_not_end_it_for_others(void **state)
 	assert_int_equal(other.wait.error.kind, ERROR_NONE);
 }
 
+struct passing {
+	struct aws_wait wait;
+	char *region; /* freed once its call is over */
+};
+
+static void forget_region(struct aws_wait *w)
+{
+	struct passing *p = w->user;
+
+	free(p->region);
+	p->region = NULL;
+}
+
+static void ask_for(struct scene *s, struct passing *p, const char *region)
+{
+	*p = (struct passing){ .wait = { .granted = forget_region, .user = p }, .region = strdup(region) };
+	assert_non_null(p->region);
+	aws_keyring_ask(s->keyring, p->region, &p->wait);
+}
+
+/* What a call that was given up had in its memory is gone when those that still wait go on. */
+static void the_region_is_one_of_who_still_waits(void **state)
+{
+	struct scene *s = *state;
+	struct passing one, other;
+
+	use_web_identity(s);
+	s->env.endpoint_sts = NULL;
+	s->keyring = aws_keyring_open(s->loop, s->http, &s->env, NULL);
+	ask_for(s, &one, "no host"); /* so that nobody is asked */
+	ask_for(s, &other, "eu-north-1");
+	aws_keyring_cancel(s->keyring, &other.wait);
+	while (one.region || other.region)
+		assert_true(loop_once(s->loop));
+	assert_int_equal(other.wait.error.kind, ERROR_CANCELLED);
+	assert_true(one.wait.error.kind != ERROR_NONE && one.wait.error.kind != ERROR_CANCELLED);
+}
+
 static void what_goes_wrong_is_told_once_and_without_secrets(void **state)
 {
 	static const struct {
@@ -542,6 +580,7 @@ int main(void)
 		TEST(credentials_are_kept_until_shortly_before_their_end),
 		TEST(all_who_wait_share_one_request),
 		TEST(who_gives_up_does_not_end_it_for_others),
+		TEST(the_region_is_one_of_who_still_waits),
 		TEST(what_goes_wrong_is_told_once_and_without_secrets),
 		TEST(a_refresh_that_fails_leaves_what_still_holds),
 		TEST(tokens_that_are_none_are_told),
