@@ -21,7 +21,7 @@ struct condition_text {
 };
 
 struct machine_text {
-	const char *name, *provider_id, *zone, *instance_type, *phase, *failure, *failure_message;
+	const char *name, *provider_id, *zone, *instance_type, *phase, *failure, *failure_message, *mark;
 	millis created, deleted;
 	struct decoded_list conditions;
 };
@@ -88,6 +88,7 @@ static const struct field node_claim_fields[] = {
 static const struct field machine_fields[] = {
 	MACHINE_ROWS,
 	FIELD(struct machine_text, provider_id, FIELD_STRING, "spec>providerID"),
+	FIELD(struct machine_text, mark, FIELD_STRING, "metadata>annotations>cluster.x-k8s.io/delete-machine"),
 	FIELD(struct machine_text, zone, FIELD_STRING, "spec>failureDomain"),
 	FIELD(struct machine_text, phase, FIELD_STRING, "status>phase"),
 	FIELD(struct machine_text, failure, FIELD_STRING, "status>failureReason"),
@@ -222,12 +223,16 @@ static void append(struct machine_list *list, const struct machine *m, struct ar
 		size_t room = list->room ? 2 * list->room : 64;
 		struct machine *machines = arena_array(a, struct machine, room);
 		struct launch_failure *failures = arena_array(a, struct launch_failure, room);
+		struct marked *marked = arena_array(a, struct marked, room);
 		if (list->count)
 			memcpy(machines, list->machines, list->count * sizeof *machines);
 		if (list->failure_count)
 			memcpy(failures, list->failures, list->failure_count * sizeof *failures);
 		list->machines = machines;
+		if (list->marked_count)
+			memcpy(marked, list->marked, list->marked_count * sizeof *marked);
 		list->failures = failures;
+		list->marked = marked;
 		list->room = room;
 	}
 	list->machines[list->count++] = *m;
@@ -254,6 +259,8 @@ static bool take(enum object_kind kind, const struct machine_text *t, struct are
 	append(list, &m, a);
 	if (failure_of(t, &failure))
 		list->failures[list->failure_count++] = failure;
+	if (t->mark && m.state != MACHINE_TERMINATING)
+		list->marked[list->marked_count++] = (struct marked){ t->name, t->mark };
 	return true;
 }
 

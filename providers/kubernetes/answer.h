@@ -20,12 +20,22 @@ enum object_kind { OBJECT_NODE_POOL, OBJECT_MACHINE_DEPLOYMENT, OBJECT_NODE, OBJ
 bool owner_read(enum object_kind kind, const char *text, size_t len, struct arena *a, struct owner_object *out,
 		struct error *e) MUST_USE;
 
+/* What we write into the annotation of a machine that shall go. */
+#define VICTIM_MARK "preheat"
+
+/* A machine that its controller will take first when the size falls, and what the annotation says. */
+struct marked {
+	const char *id, *mark;
+};
+
 /* Machines in pages; zeroed at first, in the arena. */
 struct machine_list {
 	struct machine *machines;
 	size_t count, room;
 	struct launch_failure *failures;
 	size_t failure_count;
+	struct marked *marked;
+	size_t marked_count;
 	const char *more; /* the token of the next page; "" after the last */
 };
 

@@ -1,4 +1,4 @@
-/* What a call that changes a size asks, once the owner and its machines were read. */
+/* What a call that changes a size asks, once the owner and its machines were read: against that version. */
 #include "base/json_write.h"
 #include "providers/kubernetes/exchange.h"
 
@@ -28,14 +28,38 @@ static size_t choose_victims(struct exchange *x)
 	return count;
 }
 
+static bool is_victim(const struct exchange *x, const char *id)
+{
+	for (size_t i = 0; i < x->victim_count; i++)
+		if (!strcmp(x->victims[i], id))
+			return true;
+	return false;
+}
+
+static int64_t others_marked(const struct exchange *x)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < x->list.marked_count; i++)
+		count += !is_victim(x, x->list.marked[i].id);
+	return count;
+}
+
+/*
+ * Without those named; but whoever is not named and not marked to go keeps its place, whatever the size is: it may have
+ * been lowered for the same machines before, by a call that nobody remembers.
+ */
 static int64_t size_without(const struct exchange *x)
 {
-	int64_t size = x->owner.replicas - (int64_t)x->victim_count;
-	int64_t least = machines_there(&x->list) - (int64_t)x->victim_count;
+	int64_t victims = (int64_t)x->victim_count, staying = machines_there(&x->list) - victims;
+	int64_t size = x->owner.replicas - victims, least = staying - others_marked(x);
 
+	size = size > least ? size : least;
+	size = size < x->owner.replicas ? size : x->owner.replicas;
 	if (x->call->verb != PROVIDER_CANCEL)
 		return size > 0 ? size : 0;
-	least = x->call->desired > least ? x->call->desired : least;
+	least = x->call->desired > staying ? x->call->desired : staying;
+	least = x->owner.min > least ? x->owner.min : least;
 	return size > least ? least : size > 0 ? size : 0;
 }
 
@@ -52,13 +76,19 @@ static void delete_next(struct exchange *x)
 	object_ask(x, "DELETE", delete_next);
 }
 
-/* Size and token in one write against the version that was read: a repeat finds its token and lowers nothing. */
+/* Whether this very call lowered the size before, and its answer was lost. */
+static bool is_repeat(const struct exchange *x)
+{
+	return !strcmp(x->owner.operation, x->call->token);
+}
+
+/* Size and token in one write: a repeat finds its token and lowers nothing. */
 static void lower(struct exchange *x)
 {
 	int64_t size = size_without(x);
 
 	x->at = 0;
-	if (size == x->owner.replicas || !strcmp(x->owner.operation, x->call->token)) {
+	if (size == x->owner.replicas || is_repeat(x)) {
 		delete_next(x);
 		return;
 	}
@@ -74,26 +104,74 @@ static void lower(struct exchange *x)
 	object_ask(x, "PATCH", delete_next);
 }
 
-static void annotate_next(struct exchange *x)
+/* `value`: as JSON; null takes the mark away. */
+static void mark(struct exchange *x, const char *machine, const char *value, void (*then)(struct exchange *x))
 {
-	if (!x->provider->kind->victim_annotation || x->at == x->victim_count) {
-		lower(x);
-		return;
-	}
 	buf_clear(&x->path);
 	buf_clear(&x->body);
-	buf_printf(&x->path, "%s/%s", x->group.list, x->victims[x->at++]);
-	buf_printf(&x->body, "{\"metadata\":{\"annotations\":{\"%s\":\"preheat\"}}}",
-		   x->provider->kind->victim_annotation);
+	buf_printf(&x->path, "%s/%s", x->group.list, machine);
+	buf_printf(&x->body, "{\"metadata\":{\"annotations\":{\"%s\":%s}}}", x->provider->kind->victim_annotation,
+		   value);
 	x->is_gone_fine = true;
-	object_ask(x, "PATCH", annotate_next);
+	object_ask(x, "PATCH", then);
+}
+
+static void mark_next(struct exchange *x)
+{
+	if (!x->provider->kind->victim_annotation || x->at == x->victim_count)
+		lower(x);
+	else
+		mark(x, x->victims[x->at++], "\"" VICTIM_MARK "\"", mark_next);
+}
+
+/* A mark that an earlier call left on a machine that stayed: it would go in the place of those named. */
+static void unmark_next(struct exchange *x)
+{
+	while (x->at < x->list.marked_count && is_victim(x, x->list.marked[x->at].id))
+		x->at++;
+	if (x->at == x->list.marked_count) {
+		x->at = 0;
+		mark_next(x);
+		return;
+	}
+	const struct marked *m = &x->list.marked[x->at++];
+	if (strcmp(m->mark, VICTIM_MARK) != 0) {
+		error_set(&x->call->error, ERROR_CONFLICT,
+			  "machine %.100s has the annotation %s of somebody else and would go first; do: take it away, "
+			  "or let it go",
+			  m->id, x->provider->kind->victim_annotation);
+		object_finish(x);
+		return;
+	}
+	mark(x, m->id, "null", unmark_next);
+}
+
+static bool keeps_min(const struct exchange *x, struct error *e)
+{
+	int64_t size = size_without(x);
+
+	return size >= x->owner.min || size == x->owner.replicas || is_repeat(x) ||
+	       error_set(e, ERROR_INVALID, "size %" PRId64 " would be below its min of %" PRId64 "; lower that", size,
+			 x->owner.min);
 }
 
 void change_shrink(struct exchange *x)
 {
+	int64_t going = machines_there(&x->list) - x->owner.replicas, others;
+
 	x->victim_count = choose_victims(x);
 	x->at = 0;
-	annotate_next(x);
+	others = others_marked(x);
+	if (!keeps_min(x, &x->call->error))
+		object_finish(x);
+	else if (size_without(x) == x->owner.replicas || is_repeat(x) || (going > 0 && others <= going))
+		mark_next(x); /* others that are marked are on their way already */
+	else if (going > 0 && others) {
+		error_set(&x->call->error, ERROR_CONFLICT, "it is taking machines away");
+		object_finish(x);
+	} else {
+		unmark_next(x);
+	}
 }
 
 static void grown(struct exchange *x)
@@ -101,7 +179,7 @@ static void grown(struct exchange *x)
 	object_finish(x);
 }
 
-/* Through the scale subresource, against the version that was read. */
+/* Through the scale subresource. */
 void change_grow(struct exchange *x)
 {
 	if (x->call->desired <= x->owner.replicas) {

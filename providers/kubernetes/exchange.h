@@ -30,13 +30,15 @@ struct exchange {
 	struct cluster_call request;
 	struct buf path, body;
 	struct timer at_once;
+	millis ends_at; /* loop_now */
+	int pages;
 	void (*then)(struct exchange *x);
 	bool is_asking, is_cancelled;
 	bool is_gone_fine; /* a 404 is what we want */
 	bool is_told;	   /* nothing is to be asked */
 };
 
-/* group.c: a request with what is in path and body; the end of the call. */
+/* group.c: a request with what is in path and body, unless the call's time is over; the end of the call. */
 void object_ask(struct exchange *x, const char *method, void (*then)(struct exchange *x));
 void object_finish(struct exchange *x);
 int64_t machines_there(const struct machine_list *list); /* without those that go */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const millis READ_DEADLINE = 15 * SECOND, CHANGE_DEADLINE = 30 * SECOND;
-enum { PAGE_SIZE = 500 };
+enum { PAGE_SIZE = 500, PAGES_MOST = 100 };
 
 bool is_object_name(const char *name)
 {
@@ -55,7 +55,13 @@ static void answered(struct cluster_call *r)
 void object_ask(struct exchange *x, const char *method, void (*then)(struct exchange *))
 {
 	bool is_review = x->call->verb == PROVIDER_CHECK, changes = strcmp(method, "GET") != 0 && !is_review;
+	millis left = x->ends_at - loop_now(x->provider->loop);
 
+	if (left <= 0) {
+		error_set(&x->call->error, ERROR_TIMEOUT, "not over in its time");
+		object_finish(x);
+		return;
+	}
 	x->then = then;
 	x->is_asking = true;
 	x->request = (struct cluster_call){ .method = method,
@@ -63,9 +69,7 @@ void object_ask(struct exchange *x, const char *method, void (*then)(struct exch
 					    .body = x->body.len ? x->body.text : NULL,
 					    .content_type = is_review ? NULL : "application/merge-patch+json",
 					    .changes = changes,
-					    .timeout = x->call->timeout ? x->call->timeout
-						       : changes	? CHANGE_DEADLINE
-									: READ_DEADLINE,
+					    .timeout = left,
 					    .done = answered,
 					    .user = x };
 	x->provider->cluster.start(x->provider->cluster.user, &x->request);
@@ -176,6 +180,8 @@ static void got_page(struct exchange *x)
 	bool ok = machine_list_read(x->provider->kind->kind, x->request.response, x->request.response_len,
 				    &x->call->arena, &x->list, &x->call->error);
 
+	if (ok && x->list.more[0] && ++x->pages == PAGES_MOST)
+		ok = error_set(&x->call->error, ERROR_INVALID, "a list without end");
 	if (fails(x, ok, "its machines"))
 		return;
 	if (x->list.more[0])
@@ -232,11 +238,16 @@ static void fire(struct timer *t)
 		begin(x);
 }
 
+static bool is_read(const struct provider_call *c)
+{
+	return c->verb == PROVIDER_DESCRIBE || c->verb == PROVIDER_CHECK;
+}
+
 static bool is_sound(const struct provider *p, struct provider_call *c)
 {
 	static const enum provider_verb all[] = { PROVIDER_DESCRIBE, PROVIDER_CHECK, PROVIDER_GROW, PROVIDER_CANCEL,
 						  PROVIDER_REMOVE };
-	bool is_known = false, changes = c->verb != PROVIDER_DESCRIBE && c->verb != PROVIDER_CHECK;
+	bool is_known = false, changes = !is_read(c);
 
 	for (size_t i = 0; i < 4 + (size_t)((p->kind->abilities & PROVIDER_NAMES_VICTIMS) != 0); i++)
 		is_known |= c->verb == all[i];
@@ -265,10 +276,10 @@ void object_provider_start(struct provider *p, struct provider_call *c)
 	x->provider = p;
 	x->call = c;
 	x->at_once.user = x;
+	x->ends_at = loop_now(p->loop) + (c->timeout ? c->timeout : is_read(c) ? READ_DEADLINE : CHANGE_DEADLINE);
 	c->exchange = x;
 	p->active++;
-	if (is_sound(p, c) && p->kind->find(c, NULL, &x->group, &c->error) && !p->kind->has_owner &&
-	    c->verb != PROVIDER_DESCRIBE && c->verb != PROVIDER_CHECK) {
+	if (is_sound(p, c) && p->kind->find(c, NULL, &x->group, &c->error) && !p->kind->has_owner && !is_read(c)) {
 		wish_change(wish_of(p, c->group), c);
 		x->is_told = true;
 	}

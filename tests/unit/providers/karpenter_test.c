@@ -45,6 +45,37 @@ static void pages_are_put_together(void **state)
 	close_provider(&a);
 }
 
+static void a_list_without_end_ends(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 0);
+
+	(void)state;
+	played.is_endless = true;
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+	assert_non_null(strstr(a.call.error.message, "without end"));
+	close_provider(&a);
+}
+
+/* Each request is in time, all of them together are not: the server below answers later than the call may last. */
+static void a_call_ends_in_its_time(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.delay = 5;
+	a.call = (struct provider_call){ .verb = PROVIDER_DESCRIBE,
+					 .group = "g",
+					 .settings = karpenter,
+					 .timeout = 1,
+					 .done = finished,
+					 .user = &a };
+	a.ops->start(a.provider, &a.call);
+	while (!a.done && loop_once(played.loop))
+		;
+	assert_int_equal(a.call.error.kind, ERROR_TIMEOUT);
+	close_provider(&a);
+}
+
 static void growing_goes_through_the_scale_and_never_shrinks(void **state)
 {
 	(void)state;
@@ -104,6 +135,28 @@ static void a_lost_answer_lowers_nothing_twice(void **state)
 		assert_false(played.machines[0].is_going || played.machines[2].is_going);
 		close_provider(&a);
 	}
+}
+
+/* The process ended after the size had fallen: the next one names the same machine by a token of its own. */
+static void a_size_that_fell_before_falls_no_further(void **state)
+{
+	static const enum provider_verb verbs[] = { PROVIDER_REMOVE, PROVIDER_CANCEL };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+		for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++) {
+			struct asked a = open_provider(owned[i].provider, owned[i].settings, 3);
+			played.machines[1].runs = verbs[k] == PROVIDER_REMOVE;
+			played.replicas = 2;
+			snprintf(played.operation, sizeof played.operation, "of the life before");
+			if (i)
+				snprintf(played.machines[1].mark, sizeof played.machines[1].mark, "preheat");
+			assert_int_equal(ask(&a, (struct wish){ .verb = verbs[k], .token = "t-9", .ids = { "m-2" } }),
+					 ERROR_NONE);
+			assert_int_equal(played.replicas, 2);
+			assert_true(i || played.machines[1].is_going);
+			close_provider(&a);
+		}
 }
 
 static void cancelling_leaves_what_runs(void **state)
@@ -229,9 +282,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_group_is_described),
 		cmocka_unit_test(pages_are_put_together),
+		cmocka_unit_test(a_list_without_end_ends),
+		cmocka_unit_test(a_call_ends_in_its_time),
 		cmocka_unit_test(growing_goes_through_the_scale_and_never_shrinks),
 		cmocka_unit_test(removing_lowers_once_and_takes_those_named),
 		cmocka_unit_test(a_lost_answer_lowers_nothing_twice),
+		cmocka_unit_test(a_size_that_fell_before_falls_no_further),
 		cmocka_unit_test(cancelling_leaves_what_runs),
 		cmocka_unit_test(somebody_elses_change_is_a_conflict),
 		cmocka_unit_test(a_dynamic_node_pool_is_refused),

@@ -21,6 +21,7 @@ enum { MACHINES = 1200, LOG = 16 * 1024 };
 struct played_machine {
 	char name[24];
 	bool is_there, runs, is_going;
+	char mark[16]; /* that it shall go first */
 };
 
 /* A NodePool or MachineDeployment with its machines, and what was asked. */
@@ -33,6 +34,9 @@ static struct played {
 	char log[LOG]; /* "PATCH /path {body}\n" of what changes something */
 	int conflicts; /* of the next patches of the owner */
 	int lost;      /* answers of the next changing calls */
+	int64_t min;   /* as Cluster Autoscaler is told it */
+	bool is_endless;
+	millis delay; /* of each answer */
 	bool is_silent;
 	const char *first; /* the answer to the next read; NULL: the right one */
 	struct loop *loop;
@@ -68,21 +72,26 @@ static inline void write_owner(struct buf *out)
 	buf_printf(out,
 		   "{\"metadata\":{\"name\":\"gpu\",\"resourceVersion\":\"%" PRId64
 		   "\",\"annotations\":{\"preheat.dev/operation\":"
-		   "\"%s\",\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size\":\"9\"}},"
+		   "\"%s\",\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size\":\"9\","
+		   "\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size\":\"%" PRId64 "\"}},"
 		   "\"spec\":{%s\"limits\":{\"nodes\":\"9\"},\"paused\":%s}}",
-		   played.version, played.operation, replicas, played.is_paused ? "true" : "false");
+		   played.version, played.operation, played.min, replicas, played.is_paused ? "true" : "false");
 }
 
 static inline void write_machine(const struct played_machine *m, int number, struct buf *out)
 {
+	char mark[80] = "";
+
+	if (m->mark[0])
+		snprintf(mark, sizeof mark, ",\"annotations\":{\"cluster.x-k8s.io/delete-machine\":\"%s\"}", m->mark);
 	buf_printf(out,
-		   "{\"metadata\":{\"name\":\"%s\",\"creationTimestamp\":\"2026-01-01T00:%02d:%02dZ\"%s,\"labels\":{"
+		   "{\"metadata\":{\"name\":\"%s\",\"creationTimestamp\":\"2026-01-01T00:%02d:%02dZ\"%s%s,\"labels\":{"
 		   "\"topology.kubernetes.io/zone\":\"z1\",\"node.kubernetes.io/instance-type\":\"g5.xlarge\"}},"
 		   "\"spec\":{\"providerID\":\"aws:///z1/"
 		   "i-%s\",\"failureDomain\":\"z1\"},\"status\":{\"phase\":\"%s\",\"providerID\":"
 		   "\"aws:///z1/i-%s\",\"conditions\":[{\"type\":\"Launched\",\"status\":\"%s\",\"reason\":\"x\"}]}}",
 		   m->name, number / 60 % 60, number % 60,
-		   m->is_going ? ",\"deletionTimestamp\":\"2026-01-02T00:00:00Z\"" : "", m->name,
+		   m->is_going ? ",\"deletionTimestamp\":\"2026-01-02T00:00:00Z\"" : "", mark, m->name,
 		   m->runs ? "Running" : "Provisioning", m->name, m->runs ? "True" : "Unknown");
 }
 
@@ -99,7 +108,7 @@ static inline void write_page(const char *path, struct buf *out)
 			write_machine(&played.machines[i], i, out);
 		}
 	buf_printf(out, "],\"metadata\":{\"continue\":\"");
-	if (i < played.machine_count)
+	if (i < played.machine_count || played.is_endless)
 		buf_printf(out, "%d", i);
 	buf_text(out, "\"}}");
 }
@@ -162,6 +171,8 @@ static inline void change(struct cluster_call *c, struct answer *a)
 		error_set(&a->error, ERROR_NOT_FOUND, "not found");
 	else if (!strcmp(c->method, "DELETE"))
 		m->is_going = true;
+	else if (strstr(c->body, "delete-machine"))
+		snprintf(m->mark, sizeof m->mark, "%s", strstr(c->body, "null") ? "" : "preheat");
 	if (played.lost > 0) {
 		played.lost--;
 		error_set(&a->error, ERROR_UNAVAILABLE, "connection reset");
@@ -184,7 +195,7 @@ static inline void start(void *user, struct cluster_call *c)
 		change(c, a);
 	else
 		read_path(c->path, a);
-	timer_start(played.loop, &a->timer, 0, deliver);
+	timer_start(played.loop, &a->timer, played.delay, deliver);
 }
 
 static inline void cancel(void *user, struct cluster_call *c)
