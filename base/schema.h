@@ -18,6 +18,7 @@ enum schema_type {
 	SCHEMA_URL,	 /* const char * : http:// or https:// */
 	SCHEMA_PATH,	 /* const char * : begins with a slash */
 	SCHEMA_ZONE,	 /* const char * : IANA time zone that this machine knows */
+	SCHEMA_METRIC,	 /* const char * : the name of a metric, base/metric_name.h */
 	SCHEMA_CRON,	 /* const char * : five fields, checked by whoever reads them */
 	SCHEMA_INTEGER,	 /* int64_t */
 	SCHEMA_QUANTITY, /* int64_t : 3500, 25k */

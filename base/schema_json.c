@@ -110,6 +110,7 @@ static void write_text_type(const struct schema_row *row, int depth, struct buf 
 		{ SCHEMA_URL, "https?://[^/ ][^ ]*" },
 		{ SCHEMA_PATH, "/[^ ]*" },
 		{ SCHEMA_ZONE, "[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*" },
+		{ SCHEMA_METRIC, "[a-zA-Z_:][a-zA-Z0-9_:]*([{][a-zA-Z_][a-zA-Z0-9_]*=\\\"[-a-zA-Z0-9_:./ ]+\\\"[}])?" },
 		{ SCHEMA_CRON, " *[0-9,]+ +[0-9,]+ +[*] +[*] +[^ ]+ *" },
 		{ SCHEMA_SHARE, "[0-9]+([.][0-9]+)?%" },
 		{ SCHEMA_DURATION, "([0-9]+([.][0-9]+)?(us|ms|s|m|h|d|w))+" },

@@ -1,6 +1,7 @@
 #include "base/schema_openapi.h"
 
 #include "base/json_write.h"
+#include "base/metric_name.h"
 #include "base/quantity.h"
 
 #include <string.h>
@@ -204,6 +205,8 @@ static void write_text(const struct place *p, const struct schema_row *row)
 		{ SCHEMA_URL, "https?://[^/ \\t\\n\\\"<>][^ \\t\\n\\\"<>]*", 2048 },
 		{ SCHEMA_PATH, "/[^ \\t\\n]*", 2048 },
 		{ SCHEMA_ZONE, "[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", VALUE_LONGEST },
+		{ SCHEMA_METRIC, "[a-zA-Z_:][a-zA-Z0-9_:]*([{][a-zA-Z_][a-zA-Z0-9_]*=\\\"[-a-zA-Z0-9_:./ ]+\\\"[}])?",
+		  METRIC_NAME_LONGEST },
 		{ SCHEMA_CRON, CRON_MINUTES " +" CRON_HOURS " +[*] +[*] +[^ ]+ *", 512 },
 		{ SCHEMA_TIME, "([01]?[0-9]|2[0-3]):[0-5][0-9]|24:00", VALUE_LONGEST },
 		{ SCHEMA_TEXT, "[^\\n\\r]+", 253 },

@@ -81,6 +81,7 @@ static const char *fixed_text(enum schema_type type)
 		{ SCHEMA_URL, "an address that begins with http:// or https://" },
 		{ SCHEMA_PATH, "a path that begins with /" },
 		{ SCHEMA_ZONE, "an IANA time zone known here, like Europe/Berlin or UTC" },
+		{ SCHEMA_METRIC, "the name of a metric, alone or with one label like name{type=\"running\"}" },
 		{ SCHEMA_CRON, "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"" },
 		{ SCHEMA_TIME, "a time of day from \"00:00\" to \"24:00\"" },
 		{ SCHEMA_DAYS, "weekdays, like mon-fri or sat,sun" },
@@ -172,6 +173,7 @@ void schema_format(const struct schema_row *row, const void *record, struct buf 
 	case SCHEMA_PATH:
 	case SCHEMA_ZONE:
 	case SCHEMA_CRON:
+	case SCHEMA_METRIC:
 		buf_text(out, *(const char *const *)slot ? *(const char *const *)slot : "");
 		return;
 	case SCHEMA_LABELS:

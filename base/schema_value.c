@@ -1,5 +1,6 @@
 #include "base/schema_value.h"
 
+#include "base/metric_name.h"
 #include "base/nearest.h"
 #include "base/quantity.h"
 #include "base/quote.h"
@@ -90,6 +91,8 @@ static bool text_is_allowed(const struct schema_row *row, const char *text)
 		return *text == '/' && !strpbrk(text, " \t\n");
 	case SCHEMA_ZONE:
 		return zone_is_known(text);
+	case SCHEMA_METRIC:
+		return metric_name_parse(text, &(struct metric_name){ 0 });
 	default:
 		return *text && strlen(text) <= (size_t)(row->max ? row->max : 253) && !strpbrk(text, "\n\r");
 	}
@@ -317,6 +320,7 @@ bool schema_value_read(const struct schema_row *row, const struct yaml_node *nod
 	case SCHEMA_PATH:
 	case SCHEMA_ZONE:
 	case SCHEMA_CRON:
+	case SCHEMA_METRIC:
 		return read_text(row, node, record, a, f);
 	case SCHEMA_CHOICE:
 		return read_choice(row, node, record, f);

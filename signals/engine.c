@@ -43,6 +43,24 @@ struct engine_metrics engine_metrics(enum engine engine)
 	return metrics[engine];
 }
 
+static const char *copy(const char *text, struct arena *a)
+{
+	return text ? arena_strdup(a, text, strlen(text)) : NULL;
+}
+
+struct engine_metrics engine_metrics_copy(const struct engine_metrics *m, struct arena *a)
+{
+	struct engine_metric *rows = arena_array(a, struct engine_metric, m->count);
+
+	for (size_t i = 0; i < m->count; i++) {
+		rows[i] = m->rows[i];
+		rows[i].name = copy(m->rows[i].name, a);
+		rows[i].label = copy(m->rows[i].label, a);
+		rows[i].value = copy(m->rows[i].value, a);
+	}
+	return (struct engine_metrics){ .rows = rows, .count = m->count };
+}
+
 size_t engine_names(struct engine_metrics m, const char *names[ENGINE_ROWS], size_t name_of_row[ENGINE_ROWS])
 {
 	size_t count = 0;

@@ -3,6 +3,7 @@
  * of a table in signals/engines; nothing else knows one.
  */
 #pragma once
+#include "base/arena.h"
 #include "signals/exposition.h"
 
 /* In the order of the manifest's signals.engine. */
@@ -63,6 +64,7 @@ struct engine_metrics {
 enum { ENGINE_ROWS = EXPOSITION_NAMES };
 
 struct engine_metrics engine_metrics(enum engine engine);
+struct engine_metrics engine_metrics_copy(const struct engine_metrics *m, struct arena *a); /* its texts, too */
 /* The different names among the rows, for exposition_open(), and which of them each row has. Returns their number. */
 size_t engine_names(struct engine_metrics m, const char *names[ENGINE_ROWS], size_t name_of_row[ENGINE_ROWS]);
 const char *engine_name(enum engine engine); /* "vllm" */

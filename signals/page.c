@@ -19,7 +19,12 @@ static const int THOUSANDTHS = 3, MILLIONTHS = 6;
 
 struct page_table page_table_make(enum engine engine)
 {
-	struct page_table t = { .metrics = engine_metrics(engine) };
+	return page_table_of(engine_metrics(engine));
+}
+
+struct page_table page_table_of(struct engine_metrics m)
+{
+	struct page_table t = { .metrics = m };
 
 	t.name_count = engine_names(t.metrics, t.names, t.name_of_row);
 	return t;

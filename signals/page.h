@@ -19,6 +19,7 @@ struct page_table {
 };
 
 struct page_table page_table_make(enum engine engine);
+struct page_table page_table_of(struct engine_metrics m); /* which must outlive it */
 
 struct page_series {
 	uint64_t id;   /* of its row and labels */

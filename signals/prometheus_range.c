@@ -43,7 +43,8 @@ static millis window_of(const struct prometheus_range_settings *s)
 
 static void write_query(const struct prometheus_range_settings *s, int part, struct buf *out)
 {
-	const struct promql_scope scope = { engine_metrics(s->engine), s->labels, s->label_count };
+	const struct promql_scope scope = { s->custom ? *s->custom : engine_metrics(s->engine), s->labels,
+					    s->label_count };
 
 	if (part == COUNT)
 		promql_pool_count(&scope, out);

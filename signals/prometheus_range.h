@@ -15,6 +15,7 @@ struct prometheus_range_settings {
 	const char *url; /* everything is copied */
 	struct reach_settings reach;
 	enum engine engine;
+	const struct engine_metrics *custom; /* in place of the engine's; must outlive it. NULL: none */
 	const struct promql_label *labels;
 	size_t label_count;
 	int64_t objective_us;

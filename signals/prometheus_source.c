@@ -362,7 +362,8 @@ struct source *prometheus_source_open(struct loop *loop, struct http *http, cons
 	s->settings = settings->source;
 	s->settings.pool = keep(s, settings->source.pool);
 	s->prometheus = prometheus_open(loop, http, settings->url, &settings->reach);
-	s->table = page_table_make(settings->source.engine);
+	s->table = settings->source.custom ? page_table_of(engine_metrics_copy(settings->source.custom, &s->arena))
+					   : page_table_make(settings->source.engine);
 	s->timer.user = s;
 	const struct promql_scope scope = { s->table.metrics, settings->labels, settings->label_count };
 	make_questions(s, &scope);

@@ -50,7 +50,8 @@ struct reach *reach_open(const char *url, const struct reach_settings *s)
 	a->tls.cert_file = copy(a, s->cert_file);
 	a->tls.key_file = copy(a, s->key_file);
 	a->tls.server_name = copy(a, s->server_name);
-	a->has_tls = s->ca_file || s->cert_file || s->key_file || s->server_name;
+	a->tls.is_insecure = s->is_insecure;
+	a->has_tls = s->ca_file || s->cert_file || s->key_file || s->server_name || s->is_insecure;
 	return a;
 }
 

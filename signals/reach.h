@@ -12,6 +12,7 @@ struct reach_settings {
 	const char *bearer_token_file;
 	const char *username, *password_file;
 	const char *ca_file, *cert_file, *key_file, *server_name;
+	bool is_insecure; /* any certificate will do */
 };
 
 struct reach;

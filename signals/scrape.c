@@ -24,7 +24,9 @@ struct scraper *scraper_open(struct loop *loop, struct http *http, const struct 
 	s->settings.pool = s->pool;
 	if (s->settings.deadline <= 0 || s->settings.deadline >= s->settings.interval)
 		s->settings.deadline = (s->settings.interval + 1) / 2;
-	s->table = page_table_make(settings->engine);
+	s->table = settings->custom ? page_table_of(engine_metrics_copy(settings->custom, &s->arena))
+				    : page_table_make(settings->engine);
+	s->reach = reach_open(s->pool, &settings->reach);
 	s->round = 1;
 	s->round_at = clock_mono(clock);
 	s->timer.user = s;
@@ -35,6 +37,8 @@ struct scraper *scraper_open(struct loop *loop, struct http *http, const struct 
 void scraper_free(struct scraper *s)
 {
 	timer_stop(&s->timer);
+	reach_close(s->reach);
+	arena_release(&s->arena);
 	free(s->targets);
 	free(s->pool);
 	free(s);

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/net/http.h"
 #include "signals/engine.h"
+#include "signals/reach.h"
 #include "signals/reading.h"
 
 struct scraper;
@@ -27,10 +28,11 @@ struct scraper;
 struct scrape_settings {
 	const char *pool; /* for messages; copied */
 	enum engine engine;
-	millis interval;	    /* of the controller's clock, > 0 */
-	millis deadline;	    /* of one answer; 0 or not below the interval: half of it */
-	int64_t objective_us;	    /* a longer queue wait is late */
-	const struct http_tls *tls; /* may be NULL; must outlive the scraper */
+	const struct engine_metrics *custom; /* in place of the engine's; copied. NULL: none */
+	millis interval;		     /* of the controller's clock, > 0 */
+	millis deadline;		     /* of one answer; 0 or not below the interval: half of it */
+	int64_t objective_us;		     /* a longer queue wait is late */
+	struct reach_settings reach;	     /* copied */
 	void (*on_reading)(struct scraper *s, const struct pool_reading *r); /* from the loop, once a round */
 	void *user;
 };
@@ -41,7 +43,7 @@ struct scrape_target {
 	bool is_ready;	 /* may start requests. Others are read too, and only add what still runs there. */
 };
 
-/* `clock` and `settings->tls` must outlive it. The first round begins at once. */
+/* `clock` must outlive it. The first round begins at once. */
 struct scraper *scraper_open(struct loop *loop, struct http *http, const struct clock *clock,
 			     const struct scrape_settings *settings);
 /*

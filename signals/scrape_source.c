@@ -82,7 +82,8 @@ struct source *scrape_source_open(struct loop *loop, struct http *http, const st
 							     .engine = settings->source.engine,
 							     .interval = settings->source.interval,
 							     .objective_us = settings->source.objective_us,
-							     .tls = settings->tls,
+							     .custom = settings->source.custom,
+							     .reach = settings->reach,
 							     .on_reading = on_reading,
 							     .user = s });
 	return &s->base;

@@ -5,7 +5,7 @@
 
 struct scrape_source_settings {
 	struct source_settings source;
-	const struct http_tls *tls; /* may be NULL; must outlive it */
+	struct reach_settings reach; /* copied */
 };
 
 /* `clock` must outlive it. The first round begins at once. */

@@ -112,17 +112,22 @@ static bool believe(struct target *t, const struct http_request *r, struct error
 	return true;
 }
 
+static void refuse(struct target *t, const struct error *e)
+{
+	t->state.error = *e;
+	t->state.refused++;
+	t->scraper->counts.refused[e->kind]++;
+}
+
 static void on_done(struct http_request *r)
 {
 	struct target *t = r->user;
 	struct scraper *s = t->scraper;
 	struct error e = { 0 };
 
-	if (!t->is_gone && !believe(t, r, &e)) {
-		t->state.error = e;
-		t->state.refused++;
-		s->counts.refused[e.kind]++;
-	}
+	if (!t->is_gone && !believe(t, r, &e))
+		refuse(t, &e);
+	reach_shown_release(&t->shown);
 	page_close(t->page);
 	t->page = NULL;
 	if (t->is_gone)
@@ -140,15 +145,13 @@ static millis real_deadline(const struct scraper *s)
 
 void target_ask(struct target *t)
 {
-	static const char *const headers[] = { "Accept: text/plain;version=0.0.4", NULL };
 	struct scraper *s = t->scraper;
+	struct error e = { 0 };
 
 	t->asked = s->round;
 	t->page = page_open(&s->table);
 	t->request = (struct http_request){ .method = "GET",
 					    .url = t->url,
-					    .headers = headers,
-					    .tls = s->settings.tls,
 					    .proxy = "",
 					    .accepts_gzip = true,
 					    .timeout = real_deadline(s),
@@ -156,6 +159,12 @@ void target_ask(struct target *t)
 					    .on_chunk = on_chunk,
 					    .done = on_done,
 					    .user = t };
+	if (!reach_show(s->reach, "Accept: text/plain;version=0.0.4", &t->request, &t->shown, &e)) {
+		refuse(t, &e);
+		page_close(t->page);
+		t->page = NULL;
+		return;
+	}
 	s->in_flight++;
 	http_start(s->http, &t->request);
 }

@@ -9,6 +9,7 @@ struct target {
 	bool is_gone; /* no target any more, and only waits for its call to complete */
 	struct scraper *scraper;
 	struct http_request request;
+	struct reach_shown shown;
 	struct page *page;	 /* while it is asked */
 	int64_t asked, answered; /* rounds in which it last was; 0: never */
 	bool has_content;	 /* counters to subtract from */
@@ -23,7 +24,9 @@ struct scraper {
 	const struct clock *clock;
 	struct scrape_settings settings;
 	char *pool;
+	struct arena arena; /* of the table */
 	struct page_table table;
+	struct reach *reach;
 	struct timer timer;
 	struct target **targets; /* by key */
 	size_t target_count;
@@ -42,6 +45,7 @@ struct target *target_new(struct scraper *s, const struct scrape_target *t);
 void target_free(struct target *t);
 /* No target any more: frees it now, or when its call completes. */
 void target_drop(struct target *t);
+/* It may have been refused when this returns: what we are to show cannot be read. */
 void target_ask(struct target *t);
 bool target_is_asked(const struct target *t); /* and has not answered yet */
 

@@ -46,6 +46,7 @@ struct source {
 struct source_settings {
 	const char *pool; /* for messages; copied */
 	enum engine engine;
+	const struct engine_metrics *custom;			      /* in place of the engine's; copied. NULL: none */
 	millis interval;					      /* of the controller's clock, > 0 */
 	int64_t objective_us;					      /* a longer queue wait is late */
 	void (*on_reading)(void *user, const struct pool_reading *r); /* from the loop, once a round */

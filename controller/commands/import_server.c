@@ -8,6 +8,7 @@
 #include "controller/commands/command.h"
 #include "controller/commands/recording_write.h"
 #include "controller/traces/trace.h"
+#include "signals/custom.h"
 #include "signals/prometheus_range.h"
 
 #include <stdio.h>
@@ -66,6 +67,17 @@ static struct promql_label *labels_of(struct fetch *f, size_t pool, size_t *coun
 	return labels;
 }
 
+static const struct engine_metrics *custom_of(struct fetch *f, const struct signals_text *s)
+{
+	struct engine_metrics *m;
+
+	if (s->engine != SOURCE_CUSTOM)
+		return NULL;
+	m = arena_new(&f->arena, struct engine_metrics);
+	*m = custom_metrics(s->metrics.names, &f->arena);
+	return m;
+}
+
 static bool settings_of(struct fetch *f, size_t pool, struct prometheus_range_settings *out, struct error *e)
 {
 	const struct signals_text *s = &f->manifest.pools[pool].spec.signals;
@@ -81,8 +93,10 @@ static bool settings_of(struct fetch *f, size_t pool, struct prometheus_range_se
 			   .ca_file = p->tls.ca_file,
 			   .cert_file = p->tls.cert_file,
 			   .key_file = p->tls.key_file,
-			   .server_name = p->tls.server_name },
+			   .server_name = p->tls.server_name,
+			   .is_insecure = p->tls.verify == VERIFY_NOTHING },
 		.engine = (enum engine)s->engine,
+		.custom = custom_of(f, s),
 		.labels = labels,
 		.label_count = count,
 		.objective_us = f->manifest.fleet.pools[pool].objective_wait * 1000,

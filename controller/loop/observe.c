@@ -112,8 +112,8 @@ static struct source_target target_of(const struct controller *c, size_t pool, c
 	bool is_v6 = strchr(p->ip, ':');
 	char url[512];
 
-	snprintf(url, sizeof url, "http://%s%s%s:%lld%s", is_v6 ? "[" : "", p->ip, is_v6 ? "]" : "", (long long)s->port,
-		 s->path);
+	snprintf(url, sizeof url, "%s://%s%s%s:%lld%s", s->scheme == SCHEME_HTTPS ? "https" : "http", is_v6 ? "[" : "",
+		 p->ip, is_v6 ? "]" : "", (long long)s->port, s->path);
 	return (struct source_target){ .key = pod_key(p, a),
 				       .namespace = p->namespace,
 				       .pod = p->name,

@@ -2,6 +2,7 @@
 #include "signals/recorded_source.h"
 
 #include <string.h>
+#include "signals/custom.h"
 #include "signals/picker.h"
 #include "signals/prometheus_source.h"
 #include "signals/scrape_source.h"
@@ -10,6 +11,7 @@
 
 _Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_DYNAMO == (int)ENGINE_DYNAMO,
 	       "the manifest and the signals count engines alike");
+_Static_assert((int)METRIC_NAMES == (int)CUSTOM_COUNT, "and the names of a custom one");
 
 static struct reach_settings reach_of(const struct auth_text *auth, const struct tls_text *tls)
 {
@@ -19,6 +21,7 @@ static struct reach_settings reach_of(const struct auth_text *auth, const struct
 					.ca_file = tls->ca_file,
 					.cert_file = tls->cert_file,
 					.key_file = tls->key_file,
+					.is_insecure = tls->verify == VERIFY_NOTHING,
 					.server_name = tls->server_name };
 }
 
@@ -72,8 +75,23 @@ static struct source *open_recorded(struct controller *c, size_t pool, const str
 	return recorded_source_open(c->loop, c->clock, &s);
 }
 
+static struct source *open_source(struct controller *c, size_t pool, const struct source_settings *settings)
+{
+	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
+
+	if (c->settings.recorded)
+		return open_recorded(c, pool, settings);
+	if (s->prometheus.url)
+		return open_prometheus(c, &s->prometheus, settings);
+	return scrape_source_open(c->loop, c->settings.http, c->clock,
+				  &(struct scrape_source_settings){
+					  .source = *settings, .reach = reach_of(&s->scrape.auth, &s->scrape.tls) });
+}
+
 struct source *source_of_pool(struct controller *c, size_t pool)
 {
+	struct arena a = { 0 };
+	struct engine_metrics custom;
 	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
 	struct source_settings settings = { .pool = fleet_of(c)->pools[pool].name,
 					    .engine = (enum engine)s->engine,
@@ -84,12 +102,13 @@ struct source *source_of_pool(struct controller *c, size_t pool)
 
 	if (runs_work(c, pool))
 		return NULL;
-	if (c->settings.recorded)
-		return open_recorded(c, pool, &settings);
-	if (s->prometheus.url)
-		return open_prometheus(c, &s->prometheus, &settings);
-	return scrape_source_open(c->loop, c->settings.http, c->clock,
-				  &(struct scrape_source_settings){ .source = settings });
+	if (s->engine == SOURCE_CUSTOM) {
+		custom = custom_metrics(s->metrics.names, &a);
+		settings.custom = &custom;
+	}
+	struct source *source = open_source(c, pool, &settings);
+	arena_release(&a);
+	return source;
 }
 
 struct backlog *queue_of_pool(struct controller *c, size_t pool)

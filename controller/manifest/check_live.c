@@ -62,6 +62,8 @@ bool manifest_check_objects(const struct manifest *m, const char *trusted, struc
 		const struct signals_text *s = &m->pools[i].spec.signals;
 		if (!s->node || !strcmp(s->node->file, trusted))
 			continue;
+		check_auth(&s->scrape.auth, f);
+		check_tls(&s->scrape.tls, f);
 		check_auth(&s->prometheus.auth, f);
 		check_tls(&s->prometheus.tls, f);
 		check_auth(&s->queue.auth, f);

@@ -98,6 +98,17 @@ void check_signals(struct draft *d, const struct signals_text *s)
 	if (s->scrape.node && s->prometheus.node)
 		schema_find_key(d->findings, s->node, "prometheus", "prometheus beside scrape", "one of the two",
 				"delete one");
+	if ((s->engine == SOURCE_CUSTOM) != (s->metrics.node != NULL))
+		schema_find_key(d->findings, s->node, "metrics",
+				s->metrics.node ? "metrics with an engine that has a table of its own" : NULL,
+				s->metrics.node ? "metrics with engine: custom"
+						: "a map of the engine's names, with engine custom",
+				s->metrics.node ? "delete it, or write engine: custom"
+						: "add metrics: { running: NAME, waiting: NAME }, or name the engine");
+	if (s->scrape.node && s->scrape.tls.node && s->scrape.scheme != SCHEME_HTTPS)
+		schema_find_key(d->findings, s->scrape.node, "tls", "tls with scheme http", "tls with scheme https",
+				"write scheme: https, or delete tls");
+	check_auth(d, &s->scrape.auth, &s->scrape.tls);
 	check_auth(d, &s->prometheus.auth, &s->prometheus.tls);
 	check_labels(d, s->prometheus.node, &s->prometheus.labels);
 	check_devices(d, s);

@@ -7,7 +7,9 @@ static const char *const api_versions[] = { "preheat.dev/v1alpha1", NULL };
 static const char *const kinds[] = { "WarmPool", NULL };
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
-static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "pods", NULL };
+static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "custom", "pods", NULL };
+static const char *const schemes[] = { "http", "https", NULL };
+static const char *const verifications[] = { "full", "nothing", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "buffer", "metric", NULL };
 
 _Static_assert(sizeof classes / sizeof *classes == CLASS_COUNT + 1, "a name per class");
@@ -102,17 +104,6 @@ static const struct schema_row workload_rows[] = {
 static const struct schema_table workload_table = { "workload", sizeof(struct workload_text),
 	SCHEMA_ROWS(workload_rows) };
 
-static const struct schema_row scrape_rows[] = {
-	{ .key = "port", .type = SCHEMA_INTEGER, AT(scrape_text, port), .fallback = "8000", .min = 1, .max = 65535,
-	  .help = "Port of the metrics in each serving pod." },
-	{ .key = "path", .type = SCHEMA_PATH, AT(scrape_text, path), .fallback = "/metrics",
-	  .help = "Path of the metrics." },
-	{ .key = "interval", .type = SCHEMA_DURATION, AT(scrape_text, interval), .fallback = "5s", .min = SECOND,
-	  .max = 5 * MINUTE, .example = "5s",
-	  .help = "How often each pod is read." },
-};
-static const struct schema_table scrape_table = { "scrape", sizeof(struct scrape_text), SCHEMA_ROWS(scrape_rows) };
-
 static const struct schema_row basic_rows[] = {
 	{ .key = "username", .type = SCHEMA_TEXT, AT(basic_text, username), .is_required = true, .max = 200,
 	  .help = "The user." },
@@ -140,8 +131,61 @@ static const struct schema_row tls_rows[] = {
 	{ .key = "serverName", .type = SCHEMA_TEXT, AT(tls_text, server_name), .max = 253,
 	  .example = "prometheus.monitoring.svc", .shown = "the host of the URL",
 	  .help = "The name that the server's certificate must carry." },
+	{ .key = "verify", .type = SCHEMA_CHOICE, AT(tls_text, verify), .fallback = "full", .choices = verifications,
+	  .help = "nothing: any certificate will do, so anybody in between can read and change what is told." },
 };
 static const struct schema_table tls_table = { "tls", sizeof(struct tls_text), SCHEMA_ROWS(tls_rows) };
+
+static const struct schema_row scrape_rows[] = {
+	{ .key = "port", .type = SCHEMA_INTEGER, AT(scrape_text, port), .fallback = "8000", .min = 1, .max = 65535,
+	  .help = "Port of the metrics in each serving pod." },
+	{ .key = "path", .type = SCHEMA_PATH, AT(scrape_text, path), .fallback = "/metrics",
+	  .help = "Path of the metrics." },
+	{ .key = "interval", .type = SCHEMA_DURATION, AT(scrape_text, interval), .fallback = "5s", .min = SECOND,
+	  .max = 5 * MINUTE, .example = "5s",
+	  .help = "How often each pod is read." },
+	{ .key = "scheme", .type = SCHEMA_CHOICE, AT(scrape_text, scheme), .fallback = "http", .choices = schemes,
+	  .help = "https where the pods' metrics are told over TLS." },
+	{ .key = "auth", .type = SCHEMA_MAP, AT(scrape_text, auth), .shown = "none", .table = &auth_table,
+	  .help = "What we show to the pods. With http every pod that the selector finds can read it." },
+	{ .key = "tls", .type = SCHEMA_MAP, AT(scrape_text, tls), .table = &tls_table,
+	  .help = "Whom we trust, with scheme https. Pods are asked by address: their certificate needs serverName." },
+};
+static const struct schema_table scrape_table = { "scrape", sizeof(struct scrape_text), SCHEMA_ROWS(scrape_rows) };
+
+static const struct schema_row metrics_rows[] = {
+	{ .key = "running", .type = SCHEMA_METRIC, AT(metrics_text, names[0]), .is_required = true,
+	  .example = "requests{state=\"running\"}",
+	  .help = "Gauge: sequences running." },
+	{ .key = "waiting", .type = SCHEMA_METRIC, AT(metrics_text, names[1]), .is_required = true,
+	  .example = "requests{state=\"waiting\"}",
+	  .help = "Gauge: requests that wait for a slot." },
+	{ .key = "kvCache", .type = SCHEMA_METRIC, AT(metrics_text, names[2]), .shown = "not told",
+	  .help = "Gauge: share of the KV cache in use, 0 to 1; of several series the largest." },
+	{ .key = "started", .type = SCHEMA_METRIC, AT(metrics_text, names[3]), .shown = "not told",
+	  .help = "Counter: requests that took a slot. Left out: the count of firstToken, or of queueWait." },
+	{ .key = "completed", .type = SCHEMA_METRIC, AT(metrics_text, names[4]), .shown = "not told",
+	  .help = "Counter: requests finished." },
+	{ .key = "promptTokens", .type = SCHEMA_METRIC, AT(metrics_text, names[5]), .shown = "not told",
+	  .help = "Counter: prompt tokens." },
+	{ .key = "outputTokens", .type = SCHEMA_METRIC, AT(metrics_text, names[6]), .shown = "not told",
+	  .help = "Counter: output tokens." },
+	{ .key = "queueWait", .type = SCHEMA_METRIC, AT(metrics_text, names[7]), .shown = "not told",
+	  .help = "Histogram in seconds, its name without _bucket: how long requests waited. Without it nothing is known to be late." },
+	{ .key = "firstToken", .type = SCHEMA_METRIC, AT(metrics_text, names[8]), .shown = "not told",
+	  .help = "Histogram in seconds: time to the first token." },
+	{ .key = "interTokenLatency", .type = SCHEMA_METRIC, AT(metrics_text, names[9]), .shown = "not told",
+	  .help = "Histogram or summary in seconds, of which _sum and _count are read: time between output tokens." },
+	{ .key = "prefixQueries", .type = SCHEMA_METRIC, AT(metrics_text, names[10]), .shown = "not told",
+	  .help = "Counter: prompt tokens looked for in the prefix cache." },
+	{ .key = "prefixHits", .type = SCHEMA_METRIC, AT(metrics_text, names[11]), .shown = "not told",
+	  .help = "Counter: of these found." },
+	{ .key = "loadTime", .type = SCHEMA_METRIC, AT(metrics_text, names[12]), .shown = "not told",
+	  .help = "Gauge: seconds that loading the weights took." },
+	{ .key = "startupTime", .type = SCHEMA_METRIC, AT(metrics_text, names[13]), .shown = "not told",
+	  .help = "Gauge: seconds from the start of the server until it could serve." },
+};
+static const struct schema_table metrics_table = { "metrics", sizeof(struct metrics_text), SCHEMA_ROWS(metrics_rows) };
 
 static const struct schema_row prometheus_rows[] = {
 	{ .key = "url", .type = SCHEMA_URL, AT(prometheus_text, url), .is_required = true,
@@ -232,8 +276,11 @@ static const struct schema_table devices_table = { "devices", sizeof(struct devi
 
 static const struct schema_row signals_rows[] = {
 	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
-	  .help = "The model server; says what its metrics are called. pods: nothing is scraped, the pods are the work "
+	  .help = "The model server; says what its metrics are called. custom: metrics says it. pods: nothing is scraped, the pods are the work "
 		  "(batch, training): one that runs is a running sequence, a pending one waits." },
+	{ .key = "metrics", .type = SCHEMA_MAP, AT(signals_text, metrics), .shown = "none", .table = &metrics_table,
+	  .help = "Names of the metrics, with engine custom: NAME, or NAME{label=\"value\"} for these series alone; the series of a "
+		  "pod are added up." },
 	{ .key = "scrape", .type = SCHEMA_MAP, AT(signals_text, scrape), .table = &scrape_table,
 	  .help = "Read the serving pods directly. The default." },
 	{ .key = "prometheus", .type = SCHEMA_MAP, AT(signals_text, prometheus), .table = &prometheus_table,

@@ -41,12 +41,6 @@ struct workload_text {
 	int64_t gpus_per_replica, max_sequences, tokens_per_second, prefill_tokens_per_second, inter_token_latency_us;
 };
 
-struct scrape_text {
-	const struct yaml_node *node;
-	int64_t port, interval;
-	const char *path;
-};
-
 struct basic_text {
 	const struct yaml_node *node;
 	const char *username, *password_file; /* NULL: none */
@@ -62,6 +56,26 @@ struct auth_text {
 struct tls_text {
 	const struct yaml_node *node;
 	const char *ca_file, *cert_file, *key_file, *server_name; /* NULL: not given */
+	int64_t verify;						  /* enum verify_choice */
+};
+
+enum verify_choice { VERIFY_FULL, VERIFY_NOTHING };
+enum scheme_choice { SCHEME_HTTP, SCHEME_HTTPS };
+
+struct scrape_text {
+	const struct yaml_node *node;
+	int64_t port, interval, scheme; /* enum scheme_choice */
+	const char *path;
+	struct auth_text auth;
+	struct tls_text tls;
+};
+
+enum { METRIC_NAMES = 14 };
+
+/* Names of an engine that we have no table of; in the order of enum custom_name of signals/. */
+struct metrics_text {
+	const struct yaml_node *node;
+	const char *names[METRIC_NAMES]; /* NULL: not given */
 };
 
 struct prometheus_text {
@@ -112,6 +126,7 @@ enum source_choice {
 	SOURCE_TRITON,
 	SOURCE_LLAMACPP,
 	SOURCE_DYNAMO,
+	SOURCE_CUSTOM, /* of metrics_text */
 	SOURCE_PODS,
 	SOURCE_COUNT
 };
@@ -119,6 +134,7 @@ enum source_choice {
 struct signals_text {
 	const struct yaml_node *node;
 	int64_t engine; /* enum source_choice */
+	struct metrics_text metrics;
 	struct scrape_text scrape;
 	struct prometheus_text prometheus;
 	struct queue_text queue;
