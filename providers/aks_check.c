@@ -88,8 +88,10 @@ static void subscription_answered(struct arm_request *r)
 {
 	struct exchange *x = r->user;
 
-	if (read_rights(x, r, SUBSCRIPTION))
-		aks_finish(x);
+	if (!read_rights(x, r, SUBSCRIPTION))
+		return;
+	x->call->permission_count = NEEDS;
+	aks_finish(x);
 }
 
 static const char *rights_url(struct exchange *x, const char *end)
@@ -115,6 +117,5 @@ void aks_begin_check(struct exchange *x)
 	struct provider_call *c = x->call;
 
 	c->permissions = arena_array(&c->arena, struct permission, NEEDS);
-	c->permission_count = NEEDS;
 	aks_ask(x, "GET", rights_url(x, strstr(x->pool_url, "/agentPools/")), cluster_answered);
 }

@@ -279,9 +279,22 @@ static void permissions_are_told_or_unknown(void **state)
 	static const enum permission_state states[] = { PERMISSION_GRANTED, PERMISSION_DENIED, PERMISSION_DENIED,
 							PERMISSION_DENIED,  PERMISSION_DENIED, PERMISSION_UNKNOWN,
 							PERMISSION_UNKNOWN };
+	static const struct reply throttled[] = {
+		{ "GET",
+		  "/managedClusters/c/providers/Microsoft.Authorization/permissions",
+		  200,
+		  "{\"value\":[]}",
+		  { 0 },
+		  0 },
+		{ "GET", "/permissions", 429, "", { 0 }, 0 },
+		{ 0 },
+	};
 	struct stage *s = *state;
 	struct provider_call c = played_call(s, PROVIDER_CHECK, 0);
 
+	assert_int_equal(played_run(s, &c, throttled), ERROR_THROTTLED);
+	assert_int_equal(c.permission_count, 0);
+	provider_call_release(&c);
 	assert_int_equal(played_run(s, &c, told), ERROR_NONE);
 	assert_int_equal(c.permission_count, 7);
 	for (size_t i = 0; i < 7; i++)
