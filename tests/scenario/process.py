@@ -69,14 +69,14 @@ class Program:
 class Machines(Program):
     """The rig's machines: simulated cloud, kubelets, model servers, traffic."""
 
-    def __init__(self, folder, program, config, kubeconfig, speed, seed=1):
+    def __init__(self, folder, program, config, kubeconfig, speed, *options):
         self.url = f'http://127.0.0.1:{free_port()}'
         path = os.path.join(folder, 'machines.json')
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(config, file, indent=1)
         super().__init__(folder, 'machines', [
             program, '--kubeconfig', kubeconfig, '--config', path, '--listen', self.url.removeprefix('http://'),
-            '--speed', str(speed), '--seed', str(seed), '--state', os.path.join(folder, 'machines.state')])
+            '--speed', str(speed), '--state', os.path.join(folder, 'machines.state'), *options])
 
     def ask(self, path, body=None, method=None):
         return json.loads(fetch(self.url + path, body, method))

@@ -127,19 +127,19 @@ class Stage:
 
     # What is started
 
-    def start_machines(self, world):
-        self.machines = process.Machines(self.folder, self.options.machines, world.cloud(), os.environ['KUBECONFIG'],
-                                         self.speed, self.options.seed)
+    def start_machines(self, config, limits, *options):
+        self.machines = process.Machines(self.folder, self.options.machines, config, os.environ['KUBECONFIG'], self.speed,
+                                         '--seed', str(self.options.seed), *options)
         self.programs.append(self.machines.start())
         if not process.until(self.answers, 20):
             raise SystemExit('the machines do not answer:\n' + tail(self.machines.log))
-        self.evidence['groups'] = world.limits()
+        self.evidence['groups'] = limits
         self.sampler = Sampler(self.machines)
         self.sampler.start()
 
     def open_world(self, world):
         """Machines, what a team has in its cluster, eyes on it; the path of the manifests."""
-        self.start_machines(world)
+        self.start_machines(world.cloud(), world.limits())
         self.must('kubectl', 'apply', '-f', WORKLOADS)
         self.open_eyes()
         path = os.path.join(self.folder, 'pools.yaml')
@@ -182,18 +182,18 @@ class Stage:
             raise SystemExit(f"{' '.join(command)}: exit code {code}\n{said}")
         return said
 
-    def controller(self, name, *arguments, verb='run'):
-        """A replica that runs as the service account of its name; not started yet."""
-        path = os.path.join(self.folder, f'{name}.kubeconfig')
-        code = subprocess.run([os.path.join(RIG, 'kubeconfig_for.sh'), SPACE, name], stdout=open(path, 'wb'), check=False)
+    def controller(self, name, *arguments, verb='run', account=None):
+        """A replica that runs as the service account of its name, or another; not started yet."""
+        path, account = os.path.join(self.folder, f'{name}.kubeconfig'), account or name
+        code = subprocess.run([os.path.join(RIG, 'kubeconfig_for.sh'), SPACE, account], stdout=open(path, 'wb'), check=False)
         if code.returncode:
-            raise SystemExit(f'no token for {name}')
+            raise SystemExit(f'no token for {account}')
         made = process.Controller(self.folder, name, self.options.preheat,
                                   ['--speed', f'{self.speed:g}', *arguments], path, verb)
         self.programs.append(made)
         self.controllers[name] = made
         self.sampler.logs[made.log] = []
-        self.evidence['users'][f'system:serviceaccount:{SPACE}:{name}'] = name
+        self.evidence['users'][f'system:serviceaccount:{SPACE}:{account}'] = name
         return made
 
     def rig_verb(self, *words):

@@ -1,0 +1,113 @@
+"""A cloud account for a scenario: node groups that EKS or AKS sizes over HTTPS, the example's WarmPool on them, and who the
+controller is there."""
+import json
+import os
+
+from world import ROOT, SPACE, WORKLOADS
+
+APP = 'llama-vllm'
+GPU_TAINT = {'key': 'nvidia.com/gpu', 'value': 'present', 'effect': 'NoSchedule'}
+STAGES = {'provision': '40s', 'register': '15s', 'device': '10s', 'image': '20s', 'load': '20s', 'wake': '20s',
+          'wake_register': '5s', 'wake_device': '5s', 'stop': '20s', 'terminate': '20s', 'refuse': '10s'}
+# What the rig's models are, and how fast its machines: the rest of the manifest is the example's.
+PACE = (('    gpusPerReplica: 1\n', '    gpusPerReplica: 1\n    maxSequences: 8\n    prefillTokensPerSecond: 25k\n'
+         '    interTokenLatency: 30ms\n'),
+        ('  signals: { engine: vllm }\n', '  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n'
+         '  headroom: { min: 1 }\n  scaleDown: { after: 3m }\n  leadTime: { total: { p50: 110s, p95: 150s } }\n'))
+
+
+class Account:
+    """`cloud` is aws or azure; `door` is what the machines program calls its listener."""
+
+    cloud = example = ''
+    edits = ()
+
+    def __init__(self, stage):
+        self.stage, self.folder = stage, stage.folder
+        self.ca, self.wire = os.path.join(self.folder, 'ca.pem'), os.path.join(self.folder, 'wire')
+        self.url = ''
+
+    def group(self, name, **more):
+        return {'name': name, 'min': 0, 'instance_type': 'g5.xlarge', 'count': 1, 'cpu': '64', 'memory': '512Gi',
+                'labels': {'rig.preheat.dev/pool': 'chat'}, 'taints': [GPU_TAINT], 'stages': STAGES, **more}
+
+    def config(self):
+        """Groups and who is whom; a pool of traffic beside them."""
+        return {**self.tenancy(), 'pools': [{
+            'name': 'chat', 'namespace': SPACE, 'selector': {'app': APP}, 'model': 'chat-model',
+            'groups': [g['name'] for g in self.tenancy()['groups']], 'max_sequences': 8,
+            'prefill_tokens_per_second': 25000, 'inter_token_latency': '30ms', 'objective': '2s'}]}
+
+    def open(self):
+        """Machines behind the account's door, the team's workload, eyes on all of it."""
+        s = self.stage
+        s.start_machines(self.config(), self.limits(), f'--{self.cloud}', '127.0.0.1:0', '--ca', self.ca, '--wire', self.wire)
+        with open(s.machines.out, encoding='utf-8') as file:
+            said = file.read()
+        self.url = next(line.split()[-1] for line in said.splitlines() if line.startswith(f'{self.cloud} on '))
+        path = os.path.join(self.folder, 'workload.yaml')
+        with open(WORKLOADS, encoding='utf-8') as file:
+            parts = [part for part in file.read().split('---\n') if 'embed' not in part]
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('---\n'.join(parts).replace('name: chat', f'name: {APP}').replace('app: chat', f'app: {APP}'))
+        s.must('kubectl', 'apply', '-f', path)
+        s.open_eyes()
+
+    def manifest(self, name='pool.yaml', edits=()):
+        """The example, at the rig's pace; edits are (old, new), and each must be there once."""
+        with open(os.path.join(ROOT, self.example), encoding='utf-8') as file:
+            text = file.read()
+        for old, new in (*PACE, *self.edits, *edits):
+            if text.count(old) != 1:
+                raise SystemExit(f'{self.example} does not say {old!r} once')
+            text = text.replace(old, new)
+        path = os.path.join(self.folder, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def exchanges(self, since=0.0):
+        with open(self.wire, encoding='utf-8') as file:
+            return [x for x in map(json.loads, file) if x['at'] / 1000 >= since]
+
+    def refuses(self, sentence, texts, edits=(), environment=None):
+        """A controller that starts with something wrong: it goes on, and says clearly what."""
+        s = self.stage
+        name = f'wrong-{len(s.controllers)}'
+        wrong = s.controller(name, '--pool', self.manifest(name + '.yaml', edits), '--no-election', '--dry-run', account='preheat-a')
+        wrong.environment.update(self.environment() if environment is None else environment)
+        wrong.start()
+
+        def said():
+            return next((o for o, t in wrong.lines() if o and all(text in t for text in texts)), None)
+        found = s.expect(sentence, said)
+        if found:
+            s.mark('it says: ' + str(found.get('error') or found.get('why') or found)[:300])
+        s.check('and goes on', wrong.is_running())
+        s.check('and ends on SIGTERM with 0', wrong.stop(30) == 0)
+
+
+class Eks(Account):
+    cloud, example = 'aws', os.path.join('examples', 'eks', 'pool.yaml')
+    edits = (('      max: 20\n', '      max: 8\n'), ('      max: 10\n', '      max: 5\n'), ('standby: { max: 4,', 'standby: { max: 2,'))
+    TOKEN = 'projected.web-identity.token'
+
+    def tenancy(self):
+        zones = ['eu-west-1a', 'eu-west-1b']
+        return {'aws': {'credentials_last': '20s'}, 'groups': [
+            self.group('g5-spot', max=8, zones=zones, eks={'capacity_type': 'SPOT', 'retry': '30s'}),
+            self.group('g5-od', max=5, zones=zones, initial=1, eks={'retry': '30s'})]}
+
+    def limits(self):
+        return {'g5-spot': {'min': 0, 'max': 8, 'standby': 0}, 'g5-od': {'min': 1, 'max': 5, 'standby': 2}}
+
+    def token(self, text=TOKEN):
+        path = os.path.join(self.folder, 'web-identity')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def environment(self):
+        return {'AWS_ENDPOINT_URL': self.url, 'AWS_REGION': 'eu-west-1', 'AWS_CA_BUNDLE': self.ca, 'AWS_CONFIG_FILE': '/dev/null',
+                'AWS_SHARED_CREDENTIALS_FILE': '/dev/null', 'AWS_EC2_METADATA_DISABLED': 'true',
+                'AWS_ROLE_ARN': 'arn:aws:iam::111122223333:role/preheat', 'AWS_WEB_IDENTITY_TOKEN_FILE': self.token()}
