@@ -30,21 +30,6 @@ static struct cluster_label mark_of(const struct group_text *g, const char *name
 	return (struct cluster_label){ "", "" };
 }
 
-/* The text of a group, from whichever pool names it first. */
-static const struct group_text *text_of(const struct controller *c, size_t group)
-{
-	const char *name = fleet_of(c)->groups[group].name;
-
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		const struct schema_list *list = &c->manifest.pools[i].spec.groups;
-		const struct group_text *texts = list->items;
-		for (size_t k = 0; k < list->count; k++)
-			if (!strcmp(texts[k].name, name))
-				return &texts[k];
-	}
-	return NULL;
-}
-
 static bool is_of_karpenter(const struct group_text *g)
 {
 	return g->provider == PROVIDER_KARPENTER || g->provider == PROVIDER_EXTERNAL;
@@ -85,10 +70,10 @@ void fleet_tell_cluster(struct controller *c)
 		const struct group_spec *g = &fleet->groups[i];
 		groups[i] = (struct cluster_group){ .name = g->name,
 						    .provider = g->provider,
-						    .label = mark_of(text_of(c, i), g->name),
+						    .label = mark_of(&c->manifest.groups[i], g->name),
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
-						    .is_of_karpenter = is_of_karpenter(text_of(c, i)) };
+						    .is_of_karpenter = is_of_karpenter(&c->manifest.groups[i]) };
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 	arena_release(&a);
@@ -112,7 +97,7 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 static const char *settings_of(struct controller *c, size_t group)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	struct cluster_label mark = mark_of(text_of(c, group), spec->name);
+	struct cluster_label mark = mark_of(&c->manifest.groups[group], spec->name);
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	if (!c->settings.only_records)
@@ -128,7 +113,7 @@ static const char *settings_of(struct controller *c, size_t group)
 static bool open_group(struct controller *c, size_t group, struct error *e)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	size_t kind = c->settings.only_records ? (size_t)PROVIDER_EXTERNAL : (size_t)text_of(c, group)->provider;
+	size_t kind = c->settings.only_records ? (size_t)PROVIDER_EXTERNAL : (size_t)c->manifest.groups[group].provider;
 	const struct provider_ops *ops = provider_find(provider_name((enum provider_choice)kind));
 
 	if (!ops)

@@ -167,3 +167,12 @@ struct fleet_spec build_fleet(const struct draft *d)
 		pools[i] = build_pool(d, &d->pools[i]);
 	return (struct fleet_spec){ groups, d->group_count, pools, d->pool_count };
 }
+
+const struct group_text *build_group_texts(const struct draft *d)
+{
+	struct group_text *groups = arena_array(d->arena, struct group_text, d->group_count);
+
+	for (size_t i = 0; i < d->group_count; i++)
+		groups[i] = d->groups[i].merged;
+	return groups;
+}

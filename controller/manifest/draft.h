@@ -45,6 +45,7 @@ void check_workload(struct draft *d, size_t pool);    /* settles what depends on
 void check_groups(struct draft *d);		      /* contradictions within a group and with the pools on it */
 void check_budgets(struct draft *d);		      /* shared budgets agree and can be kept */
 struct fleet_spec build_fleet(const struct draft *d); /* of a draft without findings */
+const struct group_text *build_group_texts(const struct draft *d);
 
 /* Windows that one row of a schedule makes: several with cron. */
 enum { CRON_OPENINGS_MAX = 48 };

@@ -170,6 +170,7 @@ static bool reading_finish(struct reading *r, struct manifest *out, struct error
 		return findings_error(d->findings, e);
 	*out = (struct manifest){ .fleet = build_fleet(d),
 				  .pools = d->pools,
+				  .groups = build_group_texts(d),
 				  .text = arena_strdup(d->arena, r->text.text, r->text.len),
 				  .text_len = r->text.len };
 	return true;

@@ -3,9 +3,12 @@ controller is there."""
 import json
 import os
 
+import laws
 from world import ROOT, SPACE, WORKLOADS
 
 APP = 'llama-vllm'
+# Tokens are this journal's own: the clouds' sizes are absolute.
+LAWS = tuple(law for law in laws.LAWS if law is not laws.never_bought_twice)
 GPU_TAINT = {'key': 'nvidia.com/gpu', 'value': 'present', 'effect': 'NoSchedule'}
 STAGES = {'provision': '40s', 'register': '15s', 'device': '10s', 'image': '20s', 'load': '20s', 'wake': '20s',
           'wake_register': '5s', 'wake_device': '5s', 'stop': '20s', 'terminate': '20s', 'refuse': '10s'}
@@ -70,21 +73,22 @@ class Account:
         with open(self.wire, encoding='utf-8') as file:
             return [x for x in map(json.loads, file) if x['at'] / 1000 >= since]
 
-    def refuses(self, sentence, texts, edits=(), environment=None):
-        """A controller that starts with something wrong: it goes on, and says clearly what."""
-        s = self.stage
-        name = f'wrong-{len(s.controllers)}'
-        wrong = s.controller(name, '--pool', self.manifest(name + '.yaml', edits), '--no-election', '--dry-run', account='preheat-a')
-        wrong.environment.update(self.environment() if environment is None else environment)
-        wrong.start()
-
-        def said():
-            return next((o for o, t in wrong.lines() if o and all(text in t for text in texts)), None)
-        found = s.expect(sentence, said)
-        if found:
-            s.mark('it says: ' + str(found.get('error') or found.get('why') or found)[:300])
-        s.check('and goes on', wrong.is_running())
-        s.check('and ends on SIGTERM with 0', wrong.stop(30) == 0)
+    def refuses(self, cases):
+        """Controllers that start with something wrong: each goes on, and says clearly what. A case is what is wrong, what
+        has to be said, edits of the manifest, and another environment or None."""
+        s, begun = self.stage, []
+        for number, (wrong, texts, edits, environment) in enumerate(cases):
+            name = f'wrong-{number}'
+            made = s.controller(name, '--pool', self.manifest(name + '.yaml', edits), '--no-election', '--dry-run', account='preheat-a')
+            made.environment.update(self.environment() if environment is None else environment)
+            begun.append((made.start(), wrong, texts))
+        for made, wrong, texts in begun:
+            found = s.expect(f'told: {wrong}', lambda made=made, texts=texts: next(
+                (o for o, t in made.lines() if o and o.get('error') and all(text in t for text in texts)), None))
+            if found:
+                s.mark('it says: ' + found['error'])
+            s.check('and goes on', made.is_running())
+            s.check('and ends on SIGTERM with 0', made.stop(30) == 0)
 
 
 class Eks(Account):

@@ -105,11 +105,11 @@ def never_flaps(evidence):
 
 
 def never_removes_busy(evidence):
-    for call in changes(evidence):
-        if not is_done(call):
+    for call in evidence['cloud']['calls']:
+        if call['status'] not in (0, 200, 202) or call.get('effect', '').startswith('none:'):
             continue
         for machine, occupants in (call.get('occupied') or {}).items():
-            yield call['at'] / 1000, f"{verb_of(call)} of {machine}, where {', '.join(occupants)} lived"
+            yield call['at'] / 1000, f"{call['path'].rsplit('/', 1)[1]} of {machine}, where {', '.join(occupants)} lived"
 
 
 def one_leader(evidence):
