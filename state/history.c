@@ -148,6 +148,22 @@ bool history_check_layout(struct history *h, struct error *e)
 	return true;
 }
 
+bool history_may_migrate(const char *path, struct error *e)
+{
+	struct error why = { 0 };
+	struct history *h = history_new();
+	bool is_begun = false;
+
+	/* What else is wrong with it is told by whoever opens it for writing. */
+	h->db = db_open_read(path, &history_schema, &why);
+	bool may = !h->db || !history_is_begun(h, &is_begun, &why) || !is_begun || history_check_layout(h, &why) ||
+		   why.kind != ERROR_CONFLICT;
+	history_close(h);
+	if (!may)
+		*e = why;
+	return may;
+}
+
 static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 {
 	struct history *h = history_new();
@@ -186,7 +202,7 @@ struct history *history_edit(const char *path, struct error *e)
 	if (!db)
 		return NULL;
 	db_close(db);
-	return open_with(db_open(path, &history_schema, e), false, e);
+	return history_may_migrate(path, e) ? open_with(db_open(path, &history_schema, e), false, e) : NULL;
 }
 
 const char *history_path(const struct history *h)

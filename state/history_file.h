@@ -81,6 +81,9 @@ bool history_save_usage(struct history *h, struct error *e) MUST_USE;
 /* history.c */
 bool history_save_setup(struct history *h, const struct history_setup *setup, struct error *e) MUST_USE;
 bool history_save_writer(struct history *h, const char *program, struct error *e) MUST_USE;
+/* False, as ERROR_CONFLICT, for a file whose records are another version's: not even its tables are brought up to date,
+ * so that the program that wrote it still reads it. */
+bool history_may_migrate(const char *path, struct error *e) MUST_USE;
 bool history_check_layout(struct history *h, struct error *e) MUST_USE;
 struct history *history_new(void);
 void history_remove_file(const char *path);

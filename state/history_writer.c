@@ -192,6 +192,8 @@ struct history *history_resume(const struct history_setup *setup, struct error *
 {
 	if (access(setup->path, F_OK))
 		return history_create(setup, e);
+	if (!history_may_migrate(setup->path, e))
+		return NULL;
 	struct history *h = history_new();
 
 	h->ticks_per_commit = setup->ticks_per_commit;

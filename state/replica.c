@@ -93,6 +93,8 @@ static bool check_copy(struct history *h, struct error *e)
 
 static struct history *open_copy(const char *path, struct error *e)
 {
+	if (!history_may_migrate(path, e))
+		return NULL;
 	struct history *h = history_new();
 
 	h->ticks_per_commit = 1;

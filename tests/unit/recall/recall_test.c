@@ -294,14 +294,32 @@ static void a_checkpoint_of_no_use_begins_anew(void **state)
 	}
 }
 
+static int version_of(const char *path)
+{
+	sqlite3 *db;
+	sqlite3_stmt *s;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+	int version = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return version;
+}
+
 /* An upgrade starts, and what was is kept under another name. */
 static void a_history_of_another_version_is_set_aside(void **state)
 {
-	static const char *const changes[] = { "UPDATE fact SET value = 'x' WHERE name = 'layout'",
-					       "PRAGMA user_version = 99" };
+	static const char *const changes[] = {
+		"UPDATE fact SET value = 'x' WHERE name = 'layout'", "PRAGMA user_version = 99",
+		"UPDATE fact SET value = 'x' WHERE name = 'layout'; ALTER TABLE launch DROP COLUMN operation;"
+		" PRAGMA user_version = 3"
+	};
+	static const int versions[] = { 4, 99, 3 };
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		CLEANUP(arena_release) struct arena a = { 0 };
 		CLEANUP(buf_release) struct buf aside = { 0 };
 		struct recalled r;
@@ -320,6 +338,7 @@ static void a_history_of_another_version_is_set_aside(void **state)
 		buf_printf(&aside, "%s.1", l.path);
 		assert_non_null(strstr(r.trouble.message, aside.text));
 		assert_int_equal(access(aside.text, F_OK), 0);
+		assert_int_equal(version_of(aside.text), versions[i]); /* whoever wrote it reads it still */
 		lived_tick(&l);
 		lived_start(&l);
 		assert_int_equal(history_next_tick(l.history), 1);
