@@ -155,18 +155,20 @@ static bool number_set(struct history *h, const struct cost_labels *l, int64_t *
 	return true;
 }
 
-/* A pod that invents a label a minute must not fill the disk. */
-static bool is_full(struct history *h, const struct pending_label *p, int64_t id, bool *full, struct error *e)
+/* A pod that invents a label a minute must not fill the disk: what is beyond the hour's number has no row at all. */
+static bool is_full(struct history *h, const struct pending_label *p, bool *full, struct error *e)
 {
 	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM cost_label WHERE hour = ?1 AND pool = ?2 AND"
 						" NOT EXISTS (SELECT 1 FROM cost_label WHERE hour = ?1 AND pool = ?2"
 						" AND labels = ?3)");
-	int64_t count = 0;
+	int64_t count = 0, id = 0;
 	bool there;
 
+	if (!find_set(h, &p->labels, &id, &there, e))
+		return false;
 	db_bind_int(s, p->hour);
 	db_bind_int(s, (int64_t)p->pool);
-	db_bind_int(s, id);
+	db_bind_int(s, there ? id : -1);
 	if (!read_one(s, &count, &there, e))
 		return false;
 	*full = p->labels.holder == COST_BY_PODS && count >= COST_LABEL_SETS;
@@ -179,8 +181,7 @@ static bool save_label(struct history *h, const struct pending_label *p, struct 
 	int64_t id;
 	bool full;
 
-	if (!number_set(h, &p->labels, &id, e) || !is_full(h, p, id, &full, e) ||
-	    (full && !number_set(h, &others, &id, e)))
+	if (!is_full(h, p, &full, e) || !number_set(h, full ? &others : &p->labels, &id, e))
 		return false;
 	struct statement *s = db_prepare(h->db, "INSERT INTO cost_label VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
 						" SET gpu_ms = gpu_ms + excluded.gpu_ms,"

@@ -191,6 +191,9 @@ static void labels_without_end_become_others(void **state)
 		append(h, t);
 	}
 	end(h);
+	/* none that no hour has */
+	sql("CREATE TABLE none (n INTEGER CHECK (n = 0)); INSERT INTO none SELECT count(*) FROM cost_label_set WHERE id"
+	    " NOT IN (SELECT labels FROM cost_label); DROP TABLE none");
 	h = open_file();
 	assert_true(history_cost_label_hours(h, ALL, &a, &labels, &count, &e));
 	assert_int_equal(count, COST_LABEL_SETS + 1);
