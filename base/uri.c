@@ -12,3 +12,15 @@ void uri_escape(const char *text, size_t len, const char *kept, struct buf *out)
 		else
 			buf_printf(out, "%%%02X", (unsigned char)text[i]);
 }
+
+void uri_segment(const char *text, struct buf *out)
+{
+	size_t len = strlen(text);
+
+	if (strspn(text, ".") < len) {
+		uri_escape(text, len, "", out);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		buf_text(out, "%2E");
+}

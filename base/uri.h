@@ -4,3 +4,5 @@
 
 /* Everything but letters, digits, "-._~" and what `kept` names becomes %XX, in upper case. */
 void uri_escape(const char *text, size_t len, const char *kept, struct buf *out);
+/* A segment of a path; "." and "..", which would climb, have their points escaped, too. */
+void uri_segment(const char *text, struct buf *out);

@@ -1,6 +1,7 @@
 /* Agent pools of AKS through the Azure Resource Manager, docs/providers.md. */
 #include "base/clock.h"
 #include "base/quote.h"
+#include "base/uri.h"
 #include "providers/aks_exchange.h"
 #include "providers/azure/text.h"
 
@@ -83,13 +84,13 @@ static const char *write_url(struct exchange *x, const char *rest)
 	const struct aks_settings *s = &x->settings;
 
 	buf_printf(&url, "%s/subscriptions/", x->place.endpoint);
-	azure_write_part(s->subscription, &url);
+	uri_segment(s->subscription, &url);
 	buf_text(&url, "/resourceGroups/");
-	azure_write_part(s->resource_group, &url);
+	uri_segment(s->resource_group, &url);
 	buf_text(&url, "/providers/Microsoft.ContainerService/managedClusters/");
-	azure_write_part(s->cluster, &url);
+	uri_segment(s->cluster, &url);
 	buf_text(&url, "/agentPools/");
-	azure_write_part(s->pool, &url);
+	uri_segment(s->pool, &url);
 	buf_printf(&url, "%s?api-version=" AKS_API, rest);
 	return arena_strdup(&x->call->arena, url.text, url.len);
 }

@@ -1,6 +1,7 @@
 #include "providers/eks_request.h"
 
 #include "base/json_write.h"
+#include "base/uri.h"
 #include "providers/aws/escape.h"
 
 #include <ctype.h>
@@ -18,7 +19,7 @@ void eks_nodegroup_path(const struct eks_settings *s, struct buf *out)
 void eks_update_path(const struct eks_settings *s, const char *id, struct buf *out)
 {
 	buf_printf(out, "/clusters/%s/updates/", s->cluster);
-	aws_escape(id, strlen(id), "", out);
+	uri_segment(id, out);
 	buf_printf(out, "?nodegroupName=%s", s->nodegroup);
 }
 

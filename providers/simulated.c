@@ -4,6 +4,7 @@
 #include "base/json_write.h"
 #include "base/net/http.h"
 #include "base/net/retry.h"
+#include "base/uri.h"
 #include "providers/provider.h"
 #include "providers/simulated_answer.h"
 
@@ -61,17 +62,6 @@ static bool read_settings(struct provider_call *c, struct settings *out)
 	return true;
 }
 
-static void write_path_part(const char *text, struct buf *out)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~";
-
-	for (; *text; text++)
-		if (strchr(plain, *text))
-			buf_append(out, text, 1);
-		else
-			buf_printf(out, "%%%02X", (unsigned char)*text);
-}
-
 static bool is_change(enum provider_verb verb)
 {
 	return verb != PROVIDER_DESCRIBE && verb != PROVIDER_CHECK;
@@ -85,7 +75,7 @@ static void write_url(const struct settings *s, enum provider_verb verb, struct 
 		len--;
 	buf_append(out, s->endpoint, len);
 	buf_text(out, "/v1/groups/");
-	write_path_part(s->group, out);
+	uri_segment(s->group, out);
 	if (is_change(verb))
 		buf_printf(out, "/%s", provider_verb_name(verb));
 }

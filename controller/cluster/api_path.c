@@ -1,26 +1,16 @@
 #include "controller/cluster/api.h"
 
+#include "base/uri.h"
+
 #include <string.h>
 #include <time.h>
-
-static void escape(struct buf *out, const char *text)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-
-	for (; *text; text++) {
-		if (strchr(plain, *text))
-			buf_append(out, text, 1);
-		else
-			buf_printf(out, "%%%02X", (unsigned char)*text);
-	}
-}
 
 static void add_part(struct buf *out, const char *part)
 {
 	if (!part)
 		return;
 	buf_text(out, "/");
-	escape(out, part);
+	uri_segment(part, out);
 }
 
 void api_object_path(const struct api_object *o, struct buf *out)
@@ -42,7 +32,7 @@ void api_query(struct buf *url, const char *name, const char *value)
 	if (!value)
 		return;
 	buf_printf(url, "%c%s=", url->text && strchr(url->text, '?') ? '&' : '?', name);
-	escape(url, value);
+	uri_escape(value, strlen(value), "", url);
 }
 
 void api_time(millis at, struct buf *out)

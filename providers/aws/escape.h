@@ -1,10 +1,8 @@
-/* Percent-encoding as AWS signs it (RFC 3986), and form parameters of the query protocol. Pure. */
+/* Form parameters of the query protocol. Pure. */
 #pragma once
 #include "base/buf.h"
 
 #include <stdint.h>
-
-void aws_escape(const char *text, size_t len, const char *kept, struct buf *out); /* `kept`: beyond the unreserved */
 
 /* "Action=NAME&Version=VERSION" and what follows it. */
 void aws_form_begin(const char *action, const char *version, struct buf *out);

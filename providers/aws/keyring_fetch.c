@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/uri.h"
 #include "providers/aws/endpoint.h"
 #include "providers/aws/escape.h"
 #include "providers/aws/keyring_parts.h"
@@ -263,7 +264,7 @@ static void go_on_with_instance(struct aws_keyring *k, const char *told)
 	if (k->step == FETCH_SESSION)
 		k->session = told;
 	else
-		aws_escape(told, strlen(told), "", &path);
+		uri_segment(told, &path);
 	begin(k, k->step == FETCH_SESSION ? FETCH_ROLE : FETCH_INSTANCE);
 	write_instance(k, path.text);
 	send(k, "GET", LOCAL_DEADLINE);

@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
-#include "providers/aws/escape.h"
+#include "base/uri.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void write_normal_path(const char *path, struct buf *out)
 	}
 	for (size_t i = 0; i < count; i++) {
 		buf_text(out, "/");
-		aws_escape(segments[i].text, segments[i].len, "", out);
+		uri_escape(segments[i].text, segments[i].len, "", out);
 	}
 	if (!count || !ends_open)
 		buf_text(out, "/");
@@ -59,7 +59,7 @@ static void write_path(const struct aws_message *m, struct buf *out)
 	const char *path = *m->path ? m->path : "/";
 
 	if (m->keeps_path)
-		aws_escape(path, strlen(path), "/", out);
+		uri_escape(path, strlen(path), "/", out);
 	else
 		write_normal_path(path, out);
 }
@@ -83,7 +83,7 @@ static const char *escape_again(struct part p, struct arena *a)
 			c = (char)(hex_digit(p.text[i + 1]) * 16 + hex_digit(p.text[i + 2]));
 			i += 2;
 		}
-		aws_escape(&c, 1, "", &out);
+		uri_escape(&c, 1, "", &out);
 	}
 	return arena_strdup(a, out.text ? out.text : "", out.len);
 }

@@ -85,17 +85,6 @@ bool azure_url_is_below(const char *url, const char *endpoint)
 	return strncasecmp(at.host + more, home.host, home.host_len) == 0 && (!more || at.host[more - 1] == '.');
 }
 
-void azure_write_part(const char *text, struct buf *out)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~";
-
-	for (; *text; text++)
-		if (strchr(plain, *text))
-			buf_append(out, text, 1);
-		else
-			buf_printf(out, "%%%02X", (unsigned char)*text);
-}
-
 static const char *without_slash(const char *url, struct arena *a)
 {
 	size_t len = strlen(url);

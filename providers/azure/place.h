@@ -23,5 +23,3 @@ bool azure_place_find(const struct azure_environment *env, const char *wanted, s
 bool azure_url_is_safe(const char *url);
 /* The same scheme and port, and the same host or one below it ("eastus.management.azure.com"). */
 bool azure_url_is_below(const char *url, const char *endpoint);
-/* One part of a path or of a form, with all that is not plain escaped. */
-void azure_write_part(const char *text, struct buf *out);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/net/http.h"
 #include "base/signature.h"
+#include "base/uri.h"
 #include "providers/azure/text.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ const char *azure_method_name(enum azure_method method)
 static void add(struct buf *form, const char *key, const char *value)
 {
 	buf_printf(form, "%s%s=", form->len ? "&" : "", key);
-	azure_write_part(value, form);
+	uri_escape(value, strlen(value), "", form);
 }
 
 static bool read_file(const char *variable, const char *path, struct buf *out, struct error *e)
@@ -149,10 +150,10 @@ static bool write_imds(const struct azure_environment *env, const struct azure_p
 		len--;
 	buf_append(url, host, len);
 	buf_text(url, "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=");
-	azure_write_part(place->audience, url);
+	uri_escape(place->audience, strlen(place->audience), "", url);
 	if (env->client) {
 		buf_text(url, "&client_id=");
-		azure_write_part(env->client, url);
+		uri_escape(env->client, strlen(env->client), "", url);
 	}
 	return true;
 }
@@ -168,7 +169,7 @@ bool token_request_write(const struct azure_environment *env, const struct azure
 	if (method == AZURE_MANAGED)
 		return write_imds(env, place, &out->url, e);
 	buf_printf(&out->url, "%s/", place->authority);
-	azure_write_part(env->tenant, &out->url);
+	uri_segment(env->tenant, &out->url);
 	buf_text(&out->url, "/oauth2/v2.0/token");
 	buf_printf(&scope, "%s.default", place->audience);
 	add(&out->body, "grant_type", "client_credentials");
