@@ -11,6 +11,7 @@ struct page {
 	const struct page_table *table;
 	struct exposition *text;
 	size_t bytes;
+	int64_t stamp;
 	struct page_series *series; /* gauges too until the end */
 	size_t count, room;
 };
@@ -129,6 +130,14 @@ bool page_is_unknown(enum engine_quantity q, struct exposition_slice value)
 	return q == ENGINE_PREFIX_SHARE && exposition_value(value, MILLIONTHS, &ignored) == EXPOSITION_NAN;
 }
 
+static void note_stamp(struct page *p, struct exposition_slice time)
+{
+	int64_t stamp;
+
+	if (time.len && exposition_value(time, THOUSANDTHS, &stamp) == EXPOSITION_NUMBER && stamp > p->stamp)
+		p->stamp = stamp;
+}
+
 static bool take(struct page *p, size_t row, const struct exposition_sample *sample, struct error *e)
 {
 	const struct engine_metric *m = &p->table->metrics.rows[row];
@@ -140,6 +149,8 @@ static bool take(struct page *p, size_t row, const struct exposition_sample *sam
 		return false;
 	if (engine_is_bucket(m->quantity) && !read_bound(sample, &s.le_us, e))
 		return false;
+	if (engine_is_level(m->quantity))
+		note_stamp(p, sample->time);
 	push(p, s);
 	return true;
 }
@@ -162,6 +173,7 @@ struct page *page_open(const struct page_table *table)
 	if (!p)
 		abort();
 	p->table = table;
+	p->stamp = INT64_MIN;
 	p->text = exposition_open((struct exposition_names){ table->names, table->name_count }, PAGE_SERIES, on_sample,
 				  p);
 	return p;
@@ -306,6 +318,7 @@ bool page_finish(struct page *p, struct page_content *out, struct error *e)
 	page_tell_levels(&c, l.value, l.is_told);
 	if (!sort_series(p, e))
 		return false;
+	c.stamp = p->stamp;
 	c.series = p->series;
 	c.series_count = p->count;
 	p->series = NULL;

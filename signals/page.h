@@ -34,6 +34,7 @@ struct page_content {
 	int64_t kv_permille;	  /* INT64_MIN when not told; so are the next three */
 	int64_t prefix_permille;  /* prompt tokens found in the prefix cache */
 	int64_t load_ms, startup_ms;
+	int64_t stamp; /* the last time that a level carries, in whatever unit; INT64_MIN: none does */
 	int rank[ENGINE_QUANTITY_COUNT]; /* of the name that counts, -1 without */
 	struct page_series *series;	 /* of the counters and buckets, by id; the owner frees */
 	size_t series_count;

@@ -289,12 +289,24 @@ bool scrape_in_flight(const struct scraper *s, const char *key, int64_t *count, 
 
 bool scraper_trouble(const struct scraper *s, struct error *e)
 {
-	for (size_t i = 0; i < s->target_count; i++)
-		if (s->targets[i]->is_ready && s->targets[i]->state.error.kind != ERROR_NONE) {
-			*e = s->targets[i]->state.error;
-			return true;
-		}
-	return false;
+	const struct target *first = NULL;
+	size_t ready = 0, refused = 0;
+
+	for (size_t i = 0; i < s->target_count; i++) {
+		const struct target *t = s->targets[i];
+		bool is_refused = t->is_ready && t->state.error.kind != ERROR_NONE;
+		ready += t->is_ready;
+		refused += is_refused;
+		if (is_refused && !first)
+			first = t;
+	}
+	if (!first)
+		return false;
+	*e = first->state.error;
+	error_wrap(e, "pod %.*s", target_name_len(first), first->key);
+	if (refused > 1)
+		error_wrap(e, "%zu of %zu pods were not read, first", refused, ready);
+	return true;
 }
 
 struct scrape_counts scraper_counts(const struct scraper *s)

@@ -8,7 +8,7 @@
  * that comes late, is too long, is malformed, lacks what the engine must
  * tell, or says what cannot be (NaN, less than nothing, more than a machine
  * can do). A replica whose page was refused is not fresh, adds nothing, and
- * says why in its state.
+ * says why in its state, and once in the log.
  *
  * Counters are kept series by series. One that is lower than before
  * belongs to a restarted server and counts from 0; a replica's first page
@@ -71,7 +71,8 @@ const struct scrape_state *scraper_state(const struct scraper *s, const char *ke
 /* For choosing a victim: how much runs and waits there, and how old (ms) that is. False when nothing was ever told. */
 bool scrape_in_flight(const struct scraper *s, const char *key, int64_t *count, millis *age);
 
-/* Why a replica that may start requests was not read last, of the first by its key. False: there is none. */
+/* Why replicas that may start requests were not read last: how many, and why the first by its key was not, by name.
+ * False: all were. */
 bool scraper_trouble(const struct scraper *s, struct error *e);
 
 struct scrape_counts {

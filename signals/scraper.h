@@ -15,6 +15,7 @@ struct target {
 	bool has_content;	 /* counters to subtract from */
 	struct page_content content;
 	millis content_at; /* clock_mono() */
+	millis stamp_at;   /* clock_mono() at which its content's time stamp was new */
 	struct scrape_state state;
 };
 
@@ -39,6 +40,8 @@ struct scraper {
 	int64_t below_us, above_us;
 	bool has_edges;
 	struct scrape_counts counts;
+	millis complained_at; /* clock_mono() of the first of these: */
+	int complaints;	      /* lines of the log within a minute */
 };
 
 struct target *target_new(struct scraper *s, const struct scrape_target *t);
@@ -47,6 +50,7 @@ void target_free(struct target *t);
 void target_drop(struct target *t);
 /* It may have been refused when this returns: what we are to show cannot be read. */
 void target_ask(struct target *t);
+int target_name_len(const struct target *t);  /* of its key: "namespace/name" */
 bool target_is_asked(const struct target *t); /* and has not answered yet */
 
 /* From target_ask() on, exactly once, from the loop: its page was believed or refused. */

@@ -20,6 +20,8 @@ struct fake_pod {
 	int64_t running, waiting, started, completed, waited_short, waited_long; /* waits up to 1 s; up to 2.5 s */
 	int status;								 /* 0: 200 */
 	const char *page;							 /* in place of its own */
+	const struct buf *bytes;						 /* the same, of any bytes */
+	const char *type, *header;						 /* of the answer; NULL: none */
 	int64_t asked;
 };
 
@@ -65,7 +67,12 @@ static inline void fake_pod_answer(const struct server_request *q, struct server
 	p->pods[pod].asked++;
 	if (p->pods[pod].status)
 		a->status = p->pods[pod].status;
-	if (p->pods[pod].page)
+	if (p->pods[pod].type)
+		a->content_type = p->pods[pod].type;
+	a->headers[0] = p->pods[pod].header;
+	if (p->pods[pod].bytes)
+		buf_append(&a->body, p->pods[pod].bytes->text, p->pods[pod].bytes->len);
+	else if (p->pods[pod].page)
 		buf_text(&a->body, p->pods[pod].page);
 	else
 		fake_pod_page(&p->pods[pod], &a->body);
