@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LAUNCHED_MOST = 100 };
+enum { LAUNCHED_MOST = 100, TOKEN_KEPT = 48 /* of the 64 that AWS takes */ };
 
 static const char *text_of(const struct exchange *x)
 {
@@ -165,8 +165,13 @@ static void launch_write(struct exchange *x)
 	CLEANUP(buf_release) struct buf token = { 0 };
 	const struct eks_group *g = &x->seen.group;
 
+	const char *told = x->call->token;
+	size_t len = strlen(told);
+
 	eks_ask_scaling(x);
-	buf_printf(&token, "%.40s-%zu-%" PRId64, x->call->token, x->zone_at, x->to_launch);
+	/* Of a long one its end, where it differs from the one before. */
+	buf_printf(&token, "%s-%zu-%" PRId64, told + (len > TOKEN_KEPT ? len - TOKEN_KEPT : 0), x->zone_at,
+		   x->to_launch);
 	for (size_t i = 0; i < token.len; i++)
 		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/", token.text[i]))
 			token.text[i] = '-';

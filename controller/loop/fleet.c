@@ -212,6 +212,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .refused = fall_back_note,
 					     .affordable = money_affordable,
 					     .user = c };
+	c->recordings_over = 0; /* those that are over tell it again */
 	c->starts.heard = heard;
 	c->starts.user = c;
 	c->pools = calloc(fleet->pool_count + 1, sizeof *c->pools);

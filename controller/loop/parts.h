@@ -194,6 +194,8 @@ struct controller {
 	struct timer closing;
 };
 
+/* observe_group.c: of the pool's node group in this place, after the views of all pools */
+struct group_input observe_group(struct controller *c, size_t pool, size_t position, struct arena *a);
 /* observe.c */
 struct snapshot observe(struct controller *c, struct arena *a);
 void observe_taken(struct controller *c);			/* the snapshot is recorded: sums begin anew */

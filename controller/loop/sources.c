@@ -1,10 +1,8 @@
 #include "controller/loop/parts.h"
-#include "signals/recorded_source.h"
-
-#include <string.h>
 #include "signals/custom.h"
 #include "signals/picker.h"
 #include "signals/prometheus_source.h"
+#include "signals/recorded_source.h"
 #include "signals/scrape_source.h"
 
 #include <string.h>

@@ -127,6 +127,25 @@ static void launching_goes_from_zone_to_zone(void **state)
 			 ERROR_NONE);
 }
 
+/* Of a group with a long name, too: the number at the end tells two purchases of one second apart. */
+static void two_purchases_never_have_one_token(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME ",\"launch\":\"instances\"");
+	for (int i = 1; i <= 2; i++)
+		assert_int_equal(
+			RUN(s,
+			    CALL(.verb = PROVIDER_GROW, .desired = 2,
+				 .token = i == 1 ? "preheat-1234-12345678-inference-on-h100-spot-a-0001"
+						 : "preheat-1234-12345678-inference-on-h100-spot-a-0002"),
+			    { READ, GROUP("0", "9", "1", ZONES), 0 },
+			    { i == 1 ? LAUNCH("1", "z1", "heat-1234-12345678-inference-on-h100-spot-a-0001-0-1")
+				     : LAUNCH("1", "z1", "heat-1234-12345678-inference-on-h100-spot-a-0002-0-1"),
+			      GOT("<member>i-1</member>"), 0 }, ),
+			ERROR_NONE);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, account_set_up, account_tear_down)
 
 int main(void)
@@ -136,6 +155,7 @@ int main(void)
 		TEST(standby_is_sized_where_the_pool_is),
 		TEST(a_pool_that_eks_owns_follows_later),
 		TEST(launching_goes_from_zone_to_zone),
+		TEST(two_purchases_never_have_one_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
