@@ -53,11 +53,12 @@ struct pool_account *account_of(struct account *a, const char *key)
 	return p;
 }
 
-static millis elapsed(const struct account *a, const struct controller *c)
+/* Whoever recorded the tick before: what another leader billed is billed. */
+static millis elapsed(const struct controller *c)
 {
-	millis interval = c->snapshot.interval, since = c->snapshot.now - a->last_at;
+	millis interval = c->snapshot.interval, before = history_last_at(c->history), since = c->snapshot.now - before;
 
-	if (!a->last_at || since <= 0)
+	if (!before || since <= 0)
 		return interval;
 	return since < INTERVALS_MOST * interval ? since : interval;
 }
@@ -87,7 +88,7 @@ static void note_quotas(struct controller *c, millis time, struct arena *scratch
 void account_tick(struct account *a, struct controller *c)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
-	millis time = elapsed(a, c);
+	millis time = elapsed(c);
 
 	for (size_t i = 0; i < a->count; i++) {
 		a->pools[i].tick = (struct cost_sums){ 0 };
@@ -98,7 +99,6 @@ void account_tick(struct account *a, struct controller *c)
 	account_share(a, c, &scratch);
 	note_quotas(c, time, &scratch);
 	account_look(a, c);
-	a->last_at = c->snapshot.now;
 }
 
 /* --- since the process started --- */

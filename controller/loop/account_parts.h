@@ -44,7 +44,6 @@ struct account {
 	struct arena texts; /* of labels; never cleared, as few as are shown */
 	struct pool_account *pools;
 	size_t count;
-	millis last_at;	   /* end of the last tick; 0: none yet */
 	struct held *held; /* the first held_known by uid */
 	size_t held_count, held_known;
 	millis looked_at;

@@ -204,6 +204,17 @@ static void what_is_late_counts_until_nobody_saw(void **state)
 	assert_int_equal(shown(0).cost->watched_ms, 70 * SECOND + 1);
 }
 
+static void what_another_leader_billed_is_not_billed_again(void **state)
+{
+	(void)state;
+	inputs[0] = (struct group_input){ .billed_gpus_milli = 1000 };
+	tick(15 * SECOND);
+	account_free(c->account); /* of a process that takes over, with the other's history */
+	c->account = account_new();
+	tick(5 * SECOND);
+	assert_int_equal(shown(0).cost->watched_ms, 5 * SECOND);
+}
+
 static int64_t held_count(enum holding_kind kind, millis *least)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -425,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_node_is_shared_by_what_its_pods_hold),
 		CASE(what_is_late_counts_until_nobody_saw),
+		CASE(what_another_leader_billed_is_not_billed_again),
 		CASE(pods_that_ended_are_told_once_it_lasts),
 		CASE(gpus_that_do_nothing_are_told),
 		CASE(requests_larger_than_ever_used_are_told),
