@@ -135,7 +135,11 @@ bool aws_read_profile(const char *text, size_t len, const char *profile, struct 
 		}
 	}
 	if (!is_found)
-		return error_set(e, ERROR_NOT_FOUND, "there is no profile [%s]", profile);
+		return error_set(
+			e, ERROR_NOT_FOUND,
+			"there is no profile [%s]; those of the config file (SSO, role_arn) are not read: 'aws "
+			"configure export-credentials --profile %s --format env' makes keys of one",
+			profile, profile);
 	return accept(&t, out, e) ||
 	       error_set(e, ERROR_AUTH, "profile [%s] has no aws_access_key_id and aws_secret_access_key", profile);
 }

@@ -199,7 +199,8 @@ void aws_fetch_start(struct aws_keyring *k, const char *region)
 			fail(k, &e, "Pod Identity");
 	} else if (env->metadata_disabled && strcmp(env->metadata_disabled, "true") == 0) {
 		error_set(&e, ERROR_AUTH,
-			  "none found: no AWS_ACCESS_KEY_ID, no AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, no "
+			  "no AWS credentials: no AWS_ACCESS_KEY_ID, no AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, "
+			  "no "
 			  "shared credentials file, no AWS_CONTAINER_CREDENTIALS_FULL_URI, and "
 			  "AWS_EC2_METADATA_DISABLED; annotate the service account with a role");
 		aws_fetch_done(k, NULL, &e);
