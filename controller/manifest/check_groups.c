@@ -78,6 +78,7 @@ static void check_group(struct draft *d, struct group_draft *g)
 	settle_provider(d, g);
 	check_standby(d, g);
 	check_eks(d, g);
+	check_clouds(d, &g->merged);
 }
 
 /* Of one pool: named twice, too small for a replica, priced and unpriced mixed. Returns the replicas that fit. */

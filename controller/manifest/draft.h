@@ -35,6 +35,10 @@ size_t draft_group_index(const struct draft *d, const char *name); /* group_coun
 void find_above(struct draft *d, const struct yaml_node *map, const char *key, const char *bound, int64_t value,
 		const char *remedy);
 
+/* Begins and ends with one of `ends`; between them also what is in `inner`. */
+bool is_made_of(const char *text, size_t len, const char *ends, const char *inner);
+bool is_label_key(const char *key);				       /* as Kubernetes has it: NAME, or DOMAIN/NAME */
+void check_clouds(struct draft *d, const struct group_text *g);	       /* names that its provider's cloud cannot have */
 void check_quantiles(struct draft *d, const struct quantiles_text *q); /* 0 < p50 <= p95 */
 
 void check_signals(struct draft *d, const struct signals_text *s); /* contradictions among a pool's sources */

@@ -174,7 +174,7 @@ both refused 'pods in Prometheus' "$O, $G, signals: { engine: pods, prometheus: 
 
 both accepted 'an EKS group' "$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r } } ]"
 both accepted 'an AKS group, told twice' \
-	"$O, nodeGroups: [ { name: a, provider: aks, aks: { subscription: s, resourceGroup: r, cluster: c, pool: p } } ]"
+	"$O, nodeGroups: [ { name: a, provider: aks, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: p } } ]"
 both accepted 'a simulated group' "$O, nodeGroups: [ { name: a, simulated: { endpoint: \"http://127.0.0.1:1\" } } ]"
 both accepted 'an EKS group with everything' \
 	"$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, autoScalingGroup: g, clusterAutoscalerTags: ignore, launch: instances, warmPool: nodegroup, endpoint: \"https://x.vpce.amazonaws.com\" } } ]"

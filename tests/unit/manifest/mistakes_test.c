@@ -297,8 +297,9 @@ static void workloads(void **state)
 
 static void contradictions_among_groups(void **state)
 {
-#define GROUPS(g) HEAD GOAL "  nodeGroups: [ " g " ]\n"
-#define FIRST	  "spec.nodeGroups[0]"
+#define GROUPS(g)    HEAD GOAL "  nodeGroups: [ " g " ]\n"
+#define FIRST	     "spec.nodeGroups[0]"
+#define SUBSCRIPTION "subscription: 00000000-0000-0000-0000-000000000000"
 	static const struct mistake cases[] = {
 		{ GROUPS("{ name: g, min: 5, max: 2 }"), 6, 33, FIRST ".min", "at most max, which is 2" },
 		{ GROUPS("{ name: g, standby: { max: 11 } }"), 6, 44, FIRST ".standby.max", "which is 10" },
@@ -323,6 +324,28 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r }, aks: { subscription: s, "
 			 "resourceGroup: r, cluster: c, pool: p } }"),
 		  6, 80, FIRST ".aks", "the block of provider eks only" },
+		{ GROUPS("{ name: g, eks: { cluster: a/../b, nodegroup: ng, region: r } }"), 6, 44,
+		  FIRST ".eks.cluster", "found 'a/../b'; allowed: letters, digits" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: -ng, region: r } }"), 6, 58, FIRST ".eks.nodegroup",
+		  "beginning with a letter or digit" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: eu.example.com } }"), 6, 70,
+		  FIRST ".eks.region", "like eu-west-1" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, tags: \"a=b, ,c\" } }"), 6, 79,
+		  FIRST ".eks.tags", "key=value pairs" },
+		{ GROUPS("{ name: g, aks: { subscription: prod, resourceGroup: r, cluster: c, pool: p } }"), 6, 49,
+		  FIRST ".aks.subscription", "an id like 00000000-" },
+		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: r/g, cluster: c, pool: p } }"), 6, 102,
+		  FIRST ".aks.resourceGroup", "not ending with a dot" },
+		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: r, cluster: c, pool: gpu-1 } }"), 6, 123,
+		  FIRST ".aks.pool", "small letters and digits" },
+		{ GROUPS("{ name: g, karpenter: { nodePool: A B } }"), 6, 51, FIRST ".karpenter.nodePool",
+		  "found 'A B'" },
+		{ GROUPS("{ name: g, external: { label: a b, value: x } }"), 6, 47, FIRST ".external.label",
+		  "the key of a label" },
+		{ GROUPS("{ name: g, external: { label: a/b, value: x y } }"), 6, 59, FIRST ".external.value",
+		  "inner dashes" },
+		{ GROUPS("{ name: g, clusterApi: { machineDeployment: a, namespace: n.s, label: l, value: v } }"), 6,
+		  75, FIRST ".clusterApi.namespace", "small letters" },
 		{ GROUPS("{ name: g, simulated: {} }"), 6, 39, FIRST ".simulated.endpoint", "found nothing" },
 		{ GROUPS("{ name: g, simulated: { endpoint: \"cloud:80\" } }"), 6, 51, FIRST ".simulated.endpoint",
 		  "http://" },
