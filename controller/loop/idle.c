@@ -1,4 +1,3 @@
-#include "controller/loop/node_group_parts.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/release.h"
 
@@ -59,15 +58,6 @@ static bool is_idle(const struct controller *c, const struct node *n)
 	       !node_label(n, "preheat.dev/lent-by");
 }
 
-/* The group's least is kept by those that stay. */
-static bool may_shrink(const struct controller *c, size_t group)
-{
-	const struct node_group *g = &c->groups[group];
-
-	return g->is_known &&
-	       node_group_size(g) - drains_in_group(c, (int)group) > fleet_of(c)->groups[group].min_nodes;
-}
-
 static void sweep(struct controller *c, size_t group, struct arena *a)
 {
 	size_t count;
@@ -79,7 +69,8 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 		struct idle_node *n = idle_of(c, machine_of_node(c, nodes[i]));
 		if (!n)
 			n = note(c, machine_of_node(c, nodes[i]));
-		n->is_idle = clock_mono(c->clock) - n->since <= IDLE_PATIENCE || !may_shrink(c, group) ||
+		n->is_idle = clock_mono(c->clock) - n->since <= IDLE_PATIENCE || !c->groups[group].is_known ||
+			     release_room(c, group) <= 0 ||
 			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
 					  "nobody uses it or waits for it");
 	}

@@ -81,10 +81,21 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 	return victims;
 }
 
+int64_t release_room(const struct controller *c, size_t group)
+{
+	const struct node_group *g = &c->groups[group];
+	int64_t least = fleet_of(c)->groups[group].min_nodes;
+
+	if (!g->is_known)
+		return INT64_MAX;
+	least = g->seen.min > least ? g->seen.min : least;
+	return node_group_size(g) - drains_in_group(c, (int)group) - least;
+}
+
 void release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position], count;
-	int64_t left = d->release, lend = d->give_back, stop = d->stop;
+	int64_t left = d->release, lend = d->give_back, stop = d->stop, room = release_room(c, group);
 	struct arena a = { 0 };
 
 	if (left <= 0)
@@ -93,11 +104,12 @@ void release(struct controller *c, size_t pool, size_t position, const struct gr
 	for (size_t i = 0; i < count && left > 0; i++) {
 		char why[96];
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
-		if (victims[i].replicas > left)
+		if (victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
 			continue;
 		snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
 		if (!drain_begin(c, victims[i].node, pool, fate, why))
 			continue;
+		room -= fate != FATE_LEND;
 		left -= victims[i].replicas;
 		lend -= fate == FATE_LEND ? victims[i].replicas : 0;
 		stop -= fate == FATE_STOP ? victims[i].replicas : 0;

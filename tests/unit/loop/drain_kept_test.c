@@ -140,10 +140,30 @@ static void what_is_released_now_is_not_called_off(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* What the cloud will not end is not emptied for it. */
+static void the_least_of_the_cloud_holds_before_a_drain(void **state)
+{
+	const struct group_decision two = { .release = 2 };
+
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	have_pod(c, "d", CHAT, "m3", true);
+	c->groups[0].seen.min = 3;
+	release(c, 0, 0, &two);
+	assert_int_equal(drains_in_group(c, 0), 0);
+	c->groups[0].seen.min = 2;
+	release(c, 0, 0, &two);
+	assert_int_equal(drains_in_group(c, 0), 1);
+	release(c, 0, 0, &two);
+	assert_int_equal(drains_in_group(c, 0), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
+		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(an_idle_node_stays_while_nothing_is_known),
 		TEST(nodes_that_still_serve_are_kept_before_any_is_bought),
 		TEST(what_is_released_now_is_not_called_off),
