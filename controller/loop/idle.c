@@ -1,3 +1,4 @@
+#include "controller/loop/node_group_parts.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/release.h"
 
