@@ -187,4 +187,6 @@ void problems_find(const struct controller *c, size_t pool, const char *out[PROB
 	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_LOAD_DIFFERS] =
+		serving_load_differs(&c->pools[pool].serving, &c->pools[pool].stages[STAGE_LOAD], a);
 }

@@ -1,5 +1,13 @@
 #include "controller/loop/serving.h"
 
+#include <stdio.h>
+#include <string.h>
+
+/* Twice and a minute: a probe's period and a cold cache explain less. */
+static const int64_t TIMES_APART = 2;
+static const millis BEYOND = MINUTE;
+enum { MEASURED_LEAST = 3 };
+
 static void note_prefix(struct serving *s, const struct pool_reading *r)
 {
 	int64_t minute = r->at / MINUTE;
@@ -51,6 +59,38 @@ static int64_t prefix_permille(const struct serving *s, millis now)
 static int64_t or_absent(int64_t value)
 {
 	return value == READING_NOT_TOLD ? ABSENT : value;
+}
+
+static bool is_far_beyond(millis more, millis less)
+{
+	return more > TIMES_APART * less + BEYOND;
+}
+
+/* Loading the weights is a part of a start: it can be too long for it, never too short. */
+const char *serving_load_differs(const struct serving *s, const struct stage_times *measured, struct arena *a)
+{
+	struct published_stage stage = stage_times_show(measured);
+	bool has_startup = s->startup_ms != READING_NOT_TOLD;
+	int64_t told = has_startup ? s->startup_ms : s->load_ms;
+	char text[400];
+
+	if (!s->more_at || told == READING_NOT_TOLD || stage.samples < MEASURED_LEAST)
+		return NULL;
+	if (is_far_beyond(told, stage.p50))
+		snprintf(text, sizeof text,
+			 "the servers tell that they need %lld s to start, but pods became ready after %lld s: is the "
+			 "readiness "
+			 "probe right, so that no request comes before the model is loaded?",
+			 (long long)(told / SECOND), (long long)(stage.p50 / SECOND));
+	else if (has_startup && is_far_beyond(stage.p50, told))
+		snprintf(text, sizeof text,
+			 "the servers tell that they need %lld s to start, but pods became ready after %lld s: what "
+			 "else does the "
+			 "pod wait for (init containers, a sidecar, the period of its probe)?",
+			 (long long)(told / SECOND), (long long)(stage.p50 / SECOND));
+	else
+		return NULL;
+	return arena_strdup(a, text, strlen(text));
 }
 
 void serving_publish(const struct serving *s, millis now, struct published_serving *out)

@@ -3,6 +3,8 @@
  * last SPREAD_MINUTES minutes: for metrics and people.
  */
 #pragma once
+#include "base/arena.h"
+#include "controller/loop/stage_times.h"
 #include "controller/web/published.h"
 #include "signals/reading.h"
 
@@ -17,4 +19,6 @@ struct serving {
 };
 
 void serving_note(struct serving *s, const struct pool_reading *r);
+/* A sentence with its remedy when the start that the servers tell and the measured stage are far apart; else NULL. */
+const char *serving_load_differs(const struct serving *s, const struct stage_times *measured, struct arena *a);
 void serving_publish(const struct serving *s, millis now, struct published_serving *out);

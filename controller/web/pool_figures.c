@@ -16,6 +16,7 @@ static const struct {
 	[PROBLEM_BATCH_HOLDS] = { "batch-holds", "BatchHoldsGPUs" },
 	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
+	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 
 int64_t figure_headroom_milli(const struct pool_decision *d)
