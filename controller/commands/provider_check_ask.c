@@ -101,7 +101,7 @@ static struct provider *provider_of(struct asking *all, struct group_check *g, c
 	while (provider_at(at) != ops)
 		at++;
 	if (ops->asks_cluster && !all->has_access) {
-		g->error = all->no_access;
+		error_set(&g->error, ERROR_UNAVAILABLE, "%s", all->no_access.message);
 		return NULL;
 	}
 	if (!all->opened[at])

@@ -232,7 +232,7 @@ static void fire(struct timer *t)
 
 	if (x->call->error.kind != ERROR_NONE || x->is_told)
 		object_finish(x);
-	else if (x->group.probe)
+	else if (x->group.probe && x->call->verb != PROVIDER_CHECK)
 		get(x, x->group.probe, got_version);
 	else
 		begin(x);

@@ -118,7 +118,33 @@ rights() {
 		"$(kubectl apply --dry-run=server -f "$root/deploy/controller.yaml" 2>&1)"
 }
 
+# Groups that are objects of the cluster, as `preheat provider check` finds them before and after their role is given.
+node_objects() {
+	local denied
+	cat >"$scratch/pool.yaml" <<-'POOL'
+		apiVersion: preheat.dev/v1alpha1
+		kind: WarmPool
+		metadata: { name: p }
+		spec:
+		  objective: { queueWait: 2s, attainment: 99% }
+		  nodeGroups:
+		    - { name: k, karpenter: { nodePool: gpu } }
+		    - { name: c, clusterApi: { machineDeployment: gpu, namespace: capi, label: pool, value: gpu } }
+		    - { name: e, external: { label: pool, value: gpu } }
+	POOL
+	for denied in 10 0; do
+		"$preheat" provider check --kubeconfig "$scratch/account" --pool "$scratch/pool.yaml" -o json >"$scratch/told" || :
+		is "$denied permissions denied" "$denied" "$(grep -c '"state":"denied"' "$scratch/told" || :)"
+		is 'all others granted' $((13 - denied)) "$(grep -c '"state":"granted"' "$scratch/told" || :)"
+		is 'who asks' 3 "$(grep -c '"identity":"system:serviceaccount:preheat:preheat"' "$scratch/told" || :)"
+		kubectl apply -f "$root/deploy/rbac-node-objects.yaml" >/dev/null
+	done
+	is 'a group with all that it needs' 1 "$(grep -c '"name":"e",.*"verdict":"fine"' "$scratch/told" || :)"
+	is 'groups that are not there' 2 "$(grep -c '"verdict":"refused"' "$scratch/told" || :)"
+}
+
 defaults_and_columns
 rights
+node_objects
 [ "$failed" -eq 0 ] || { echo "$failed of $checks checks failed"; exit 1; }
 echo "$checks checks"

@@ -277,6 +277,31 @@ static void without_a_cluster_there_is_no_such_provider(void **state)
 	assert_int_equal(e.kind, ERROR_INVALID);
 }
 
+/* By reviews, which store nothing: who we are, and each right that its calls need. */
+static void a_check_asks_for_each_right(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 2);
+	const struct permission *p;
+
+	(void)state;
+	played.denied = "\"resource\":\"nodepools\",\"subresource\":\"scale\",\"verb\":\"patch\",\"namespace\":\"\","
+			"\"name\":\"gpu\"";
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_CHECK }), ERROR_NONE);
+	assert_string_equal(a.call.identity, "system:serviceaccount:preheat:preheat");
+	assert_int_equal(a.call.permission_count, 5);
+	p = a.call.permissions;
+	assert_string_equal(p[1].action, "patch nodepools.karpenter.sh/scale");
+	assert_string_equal(p[1].message, "no role");
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(p[i].state, i == 1 ? PERMISSION_DENIED : PERMISSION_GRANTED);
+	assert_string_equal(played.log, "");
+	played.is_old = true;
+	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_CHECK }), ERROR_NONE);
+	assert_non_null(strstr(a.call.identity, "does not tell"));
+	played.first = NULL;
+	close_provider(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +319,7 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(a_cancelled_call_completes_once),
 		cmocka_unit_test(without_a_cluster_there_is_no_such_provider),
+		cmocka_unit_test(a_check_asks_for_each_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,9 @@ static struct played {
 	bool is_endless;
 	millis delay; /* of each answer */
 	bool is_silent;
-	const char *first; /* the answer to the next read; NULL: the right one */
+	const char *first;  /* the answer to the next read; NULL: the right one */
+	const char *denied; /* what a review with this in it is about */
+	bool is_old;	    /* it knows no reviews of who one is */
 	struct loop *loop;
 } played;
 
@@ -179,6 +181,22 @@ static inline void change(struct cluster_call *c, struct answer *a)
 	}
 }
 
+static inline void review(const struct cluster_call *c, struct answer *a)
+{
+	bool is_denied = played.denied && strstr(c->body, played.denied);
+
+	assert_string_equal(c->method, "POST");
+	assert_null(c->content_type); /* JSON */
+	if (strstr(c->path, "/selfsubjectaccessreviews"))
+		buf_printf(&a->body, "{\"status\":{\"allowed\":%s}}",
+			   is_denied ? "false,\"reason\":\"no role\"" : "true");
+	else if (played.is_old)
+		error_set(&a->error, ERROR_NOT_FOUND, "not found");
+	else
+		buf_text(&a->body,
+			 "{\"status\":{\"userInfo\":{\"username\":\"system:serviceaccount:preheat:preheat\"}}}");
+}
+
 static inline void start(void *user, struct cluster_call *c)
 {
 	struct answer *a = calloc(1, sizeof *a);
@@ -193,6 +211,8 @@ static inline void start(void *user, struct cluster_call *c)
 		return;
 	if (c->changes)
 		change(c, a);
+	else if (strstr(c->path, "reviews"))
+		review(c, a);
 	else
 		read_path(c->path, a);
 	timer_start(played.loop, &a->timer, played.delay, deliver);
