@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2016,SC2154
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
 # preheat provider check, asked wrongly and without a cloud; tests/clouds/check_*.sh ask the clouds.
 
 pool='apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: chat }\nspec:\n  objective: { queueWait: 2s, attainment: 99%% }\n  nodeGroups: [ %s ]\n'
