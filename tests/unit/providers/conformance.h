@@ -10,6 +10,12 @@
 
 struct wire_server;
 
+/* How a provider whose groups are objects of a cluster gets there. */
+struct cluster_way {
+	struct cluster_door (*open)(struct http *http, const char *url);
+	void (*close)(struct cluster_door *door);
+};
+
 struct wire {
 	const char *provider; /* its name in providers/list.def */
 	/* Answers for the group "g" of the model, on the loop. */
@@ -24,8 +30,10 @@ struct wire {
 	const char *described;		 /* body of a good answer to describe */
 	/* Bodies of the answers that a description takes beside the first; NULL-terminated, NULL: none. */
 	const char *const *described_more;
-	int64_t max;		    /* what the cloud bounds every group by; 0: it tells the model's */
-	const char *const *spoiled; /* bodies of answers to describe that make no sense; NULL-terminated */
+	int64_t max;		       /* what the cloud bounds every group by; 0: it tells the model's */
+	bool has_no_min;	       /* the cloud bounds no group from below */
+	const struct cluster_way *way; /* NULL: it is no object. An API server knows no stock-out and no quota. */
+	const char *const *spoiled;    /* bodies of answers to describe that make no sense; NULL-terminated */
 };
 
 /* The cmocka group; returns the number of failed tests. */
