@@ -224,11 +224,16 @@ static bool is_true(const char *text)
 	return text != NULL && strcmp(text, "true") == 0;
 }
 
-/* Azure tells of any event in one condition, and of the kind in others or in its reason. */
+static bool says_preempted(const char *text)
+{
+	return text != NULL && strncmp(text, "Preempt", strlen("Preempt")) == 0;
+}
+
+/* Azure tells of any event in one condition, and of the kind in others, in its reason, or only in its message. */
 static void read_interruption(struct node *n, const struct node_record *r)
 {
 	const struct condition_record *any = condition_of(&r->conditions, "VMEventScheduled");
-	bool is_preempted = any != NULL && any->reason != NULL && strcmp(any->reason, "PreemptScheduled") == 0;
+	bool is_preempted = any != NULL && (says_preempted(any->reason) || says_preempted(any->message));
 
 	n->interruption = n->notice;
 	if (says_true(any))

@@ -181,6 +181,11 @@ static void sees_conditions(void **state)
 		{ "'type':'VMEventScheduled','status':'False','reason':'NoVMEventScheduled'", NODE_STAYS },
 		{ "'type':'VMEventScheduled','status':'True','reason':'RebootScheduled'", NODE_MAINTAINED },
 		{ "'type':'VMEventScheduled','status':'True','reason':'PreemptScheduled'", NODE_SPOT_INTERRUPTED },
+		{ "'type':'VMEventScheduled','status':'True','reason':'VMEventScheduled','message':'Preempt Scheduled: "
+		  "Sat, 21 Nov 2026 10:00:00 GMT; DurationInSeconds: -1'",
+		  NODE_SPOT_INTERRUPTED },
+		{ "'type':'VMEventScheduled','status':'True','reason':'VMEventScheduled','message':'Reboot Scheduled'",
+		  NODE_MAINTAINED },
 		{ "'type':'PreemptScheduled','status':'True'", NODE_SPOT_INTERRUPTED },
 	};
 	(void)state;
