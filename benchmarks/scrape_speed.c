@@ -110,12 +110,14 @@ static int64_t cpu_us(void)
 
 static double resident_mib(void)
 {
-	long pages = 0;
+	char line[100], *end;
 	FILE *f = fopen("/proc/self/statm", "r");
 
-	if (!f || fscanf(f, "%*d %ld", &pages) != 1)
+	if (!f || !fgets(line, sizeof line, f))
 		fail("/proc/self/statm");
 	fclose(f);
+	strtoul(line, &end, 10);
+	unsigned long pages = strtoul(end, NULL, 10);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
