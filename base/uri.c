@@ -24,3 +24,13 @@ void uri_segment(const char *text, struct buf *out)
 	for (size_t i = 0; i < len; i++)
 		buf_text(out, "%2E");
 }
+
+void uri_show(const char *url, struct buf *out)
+{
+	const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
+	const char *at = memrchr(host, '@', strcspn(host, "/?#"));
+	const char *rest = at ? at + 1 : host;
+
+	buf_append(out, url, (size_t)(host - url));
+	buf_append(out, rest, strcspn(rest, "?#"));
+}

@@ -6,3 +6,5 @@
 void uri_escape(const char *text, size_t len, const char *kept, struct buf *out);
 /* A segment of a path; "." and "..", which would climb, have their points escaped, too. */
 void uri_segment(const char *text, struct buf *out);
+/* As it may be shown: without a user and a password, and without what follows the path, which may be secrets. */
+void uri_show(const char *url, struct buf *out);

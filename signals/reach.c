@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/uri.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,28 +22,13 @@ static const char *copy(struct reach *a, const char *text)
 	return text ? arena_strdup(&a->arena, text, strlen(text)) : NULL;
 }
 
-/* A user before the host is none of a reader's business. */
-static void show_url(const char *url, struct buf *out)
-{
-	const char *host = strstr(url, "://");
-
-	host = host ? host + 3 : url;
-	size_t authority = strcspn(host, "/?#");
-	const char *at = memrchr(host, '@', authority);
-	buf_append(out, url, (size_t)(host - url));
-	buf_text(out, at ? at + 1 : host);
-	size_t shown = strcspn(out->text, "?#");
-	out->text[shown] = '\0';
-	out->len = shown;
-}
-
 struct reach *reach_open(const char *url, const struct reach_settings *s)
 {
 	struct reach *a = calloc(1, sizeof *a);
 
 	if (!a)
 		abort();
-	show_url(url, &a->url);
+	uri_show(url, &a->url);
 	a->settings.bearer_token_file = copy(a, s->bearer_token_file);
 	a->settings.username = copy(a, s->username);
 	a->settings.password_file = copy(a, s->password_file);

@@ -1,6 +1,7 @@
 #include "base/net/http_transfer.h"
 
 #include "base/arena.h"
+#include "base/uri.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,15 +23,11 @@ static void out_of_memory(void)
 
 struct shown_call transfer_shown(const struct http_request *r)
 {
+	CLEANUP(buf_release) struct buf url = { 0 };
 	struct shown_call shown;
-	const char *host = strstr(r->url, "://");
-	size_t scheme = host ? (size_t)(host - r->url) + 3 : 0;
-	size_t authority = strcspn(r->url + scheme, "/?#");
-	const char *at = memrchr(r->url + scheme, '@', authority);
-	const char *rest = at ? at + 1 : r->url + scheme;
 
-	snprintf(shown.text, sizeof shown.text, "%s %.*s%.*s", r->method, (int)(scheme < 16 ? scheme : 0), r->url,
-		 (int)strcspn(rest, "?#"), rest);
+	uri_show(r->url, &url);
+	snprintf(shown.text, sizeof shown.text, "%s %s", r->method, url.text);
 	return shown;
 }
 

@@ -1,9 +1,11 @@
 #include "base/net/otlp.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json_write.h"
 #include "base/log.h"
 #include "base/net/retry.h"
+#include "base/uri.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -162,10 +164,12 @@ static void complain(struct otlp *o, const struct http_request *r)
 	if (o->has_complained)
 		return;
 	o->has_complained = true;
+	CLEANUP(buf_release) struct buf url = { 0 };
+	uri_show(o->url, &url);
 	if (r->error.kind != ERROR_NONE)
 		log_warn("traces-not-sent", LOG_E(&r->error), LOG_END);
 	else
-		log_warn("traces-not-sent", LOG_S("url", o->url), LOG_I("status", r->status), LOG_END);
+		log_warn("traces-not-sent", LOG_S("url", url.text), LOG_I("status", r->status), LOG_END);
 }
 
 static void on_answer(struct http_request *r)

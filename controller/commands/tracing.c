@@ -1,6 +1,7 @@
 #include "controller/commands/tracing.h"
 
 #include "base/log.h"
+#include "base/uri.h"
 #include "controller/commands/access.h"
 #include "controller/commands/command.h"
 
@@ -144,8 +145,10 @@ bool tracing_open(struct tracing *t, struct loop *loop, struct http *http, const
 						     .resource = resource,
 						     .seed = (uint64_t)clock_now(&wall) },
 			    e);
+	CLEANUP(buf_release) struct buf shown = { 0 };
+	uri_show(url, &shown);
 	if (t->otlp)
-		log_info("tracing", LOG_S("url", url), LOG_END);
+		log_info("tracing", LOG_S("url", shown.text), LOG_END);
 	return t->otlp != NULL;
 }
 

@@ -52,12 +52,29 @@ static void a_segment_climbs_nowhere(void **state)
 	}
 }
 
+static void no_secret_of_a_url_is_shown(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "https://h:1/p", "https://h:1/p" },	{ "https://user:secret@h/p?key=secret#secret", "https://h/p" },
+		{ "http://a@secret@h", "http://h" },	{ "user:secret@h/x@y", "h/x@y" },
+		{ "http://h?user@secret", "http://h" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(buf_release) struct buf out = { 0 };
+		uri_show(cases[i][0], &out);
+		assert_string_equal(out.text, cases[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_plain_is_escaped),
 		cmocka_unit_test(zeros_are_escaped),
 		cmocka_unit_test(a_segment_climbs_nowhere),
+		cmocka_unit_test(no_secret_of_a_url_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
