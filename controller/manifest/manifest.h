@@ -11,7 +11,7 @@ struct manifest {
 	const struct warm_pool *pools; /* as written, one per fleet.pools */
 	/* One per fleet.groups: what all pools say of it together, with the provider that follows from its block. */
 	const struct group_text *groups;
-	const char *text;	       /* all of it as one stream of documents; manifest_load_text reads it again */
+	const char *text; /* all of it as one stream of documents; manifest_load_text reads it again */
 	size_t text_len;
 };
 

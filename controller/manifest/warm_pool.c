@@ -7,7 +7,9 @@ static const char *const api_versions[] = { "preheat.dev/v1alpha1", NULL };
 static const char *const kinds[] = { "WarmPool", NULL };
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
-static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "custom", "pods", NULL };
+static const char *const engines[] = {
+	"vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "custom", "pods", NULL
+};
 static const char *const schemes[] = { "http", "https", NULL };
 static const char *const verifications[] = { "full", "nothing", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "buffer", "metric", NULL };
