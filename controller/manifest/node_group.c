@@ -58,7 +58,8 @@ static const struct schema_row eks_rows[] = {
 	  .help = "AWS region of the cluster." },
 	{ .key = "autoScalingGroup", .type = SCHEMA_TEXT, AT(eks_text, auto_scaling_group), .fallback = "",
 	  .max = 255, .shown = "that of the node group, as EKS tells",
-	  .help = "Name of the Auto Scaling group, where EKS is not to be asked: groups that it does not manage." },
+	  .help = "Name of the Auto Scaling group, where EKS is not to be asked: groups that it does not manage. Their "
+		  "kubelets must give the label eks.amazonaws.com/nodegroup as nodegroup says." },
 	{ .key = "tags", .type = SCHEMA_TEXT, AT(eks_text, tags), .fallback = "", .max = 4000, .shown = "none",
 	  .example = "preheat.dev/pool=chat,team",
 	  .help = "Find the Auto Scaling group by its tags instead: key=value pairs and keys, with commas between. "
