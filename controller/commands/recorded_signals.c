@@ -47,7 +47,7 @@ static void add_tick(const struct tick_record *t, struct gathered *g, struct are
 {
 	const struct pool_snapshot *s = &t->snapshot;
 
-	if (!s->scrape_count && s->input.scrapes_expected > 0)
+	if (!s->scrape_count && s->input.scrapes_expected > 0 && s->input.scrapes_fresh <= 0)
 		add(g, &(struct pool_reading){ .at = t->now, .expected = s->input.scrapes_expected }, a);
 	for (size_t i = 0; i < s->scrape_count; i++) {
 		const struct scrape_input *in = &s->scrapes[i];

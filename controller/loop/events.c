@@ -151,6 +151,19 @@ static void tell_refusal(struct controller *c, size_t pool)
 	c->pools[pool].told.is_refused = refusal != NULL;
 }
 
+/* Who has neither a WarmPool nor events to look at finds the reason here. */
+static void log_signals(const struct controller *c, size_t pool, int64_t state)
+{
+	const char *name = fleet_of(c)->pools[pool].name, *trouble = c->published_pools[pool].signals_trouble;
+
+	if (state == SIGNALS_FRESH)
+		log_info("signals-fresh", LOG_S("pool", name), LOG_END);
+	else
+		log_warn("signals-missing", LOG_S("pool", name),
+			 LOG_S("state", signal_state_name((enum signal_state)state)),
+			 LOG_S("why", trouble ? trouble : "not all replicas were read"), LOG_END);
+}
+
 static void tell_signals(struct controller *c, size_t pool)
 {
 	struct pool_told *told = &c->pools[pool].told;
@@ -167,6 +180,8 @@ static void tell_signals(struct controller *c, size_t pool)
 	else if (!is_stale && told->is_stale)
 		tell(c, pool, "SignalsFresh", "GoOn", false, "replicas can be read again");
 	told->is_stale = is_stale;
+	if (told->signals != c->plan.pools[pool].decision.signals)
+		log_signals(c, pool, told->signals = c->plan.pools[pool].decision.signals);
 }
 
 static void tell_provider(struct controller *c, size_t pool)

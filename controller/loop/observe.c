@@ -65,6 +65,8 @@ void observe_reading(void *pool, const struct pool_reading *r)
 
 	p->expected += r->expected;
 	p->fresh += r->fresh;
+	p->last_expected = r->expected;
+	p->last_fresh = r->fresh;
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
 	serving_note(&p->serving, r);
@@ -191,8 +193,10 @@ static int64_t wanted_pods(const struct controller *c, size_t pool)
 
 static struct pool_input show_pool(struct controller *c, struct live_pool *p, const struct group_input *groups)
 {
-	struct pool_input in = { .scrapes_expected = p->expected,
-				 .scrapes_fresh = p->fresh,
+	/* Readings may be further apart than ticks: what was blind stays so until the next one. */
+	bool has_reading = p->scrape_count > 0 || p->expected > 0;
+	struct pool_input in = { .scrapes_expected = has_reading ? p->expected : p->last_expected,
+				 .scrapes_fresh = has_reading ? p->fresh : p->last_fresh,
 				 .wanted_pods = wanted_pods(c, p->index),
 				 .queue_waiting = p->queued,
 				 .inter_token_latency_us = p->itl_count ? p->itl_sum / p->itl_count : ABSENT,

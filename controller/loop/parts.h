@@ -72,6 +72,7 @@ struct left_placeholders {
 struct pool_told {
 	unsigned problems; /* bit per enum pool_problem */
 	bool is_stale, is_refused, is_failing;
+	int64_t signals; /* enum signal_state */
 	int64_t limit;
 	millis limit_at;
 };
@@ -89,6 +90,7 @@ struct live_pool {
 	size_t scrape_count;
 	int64_t queued; /* of the last look at the queue; ABSENT: not known */
 	int64_t expected, fresh, itl_sum, itl_count, kv_sum, kv_count;
+	int64_t last_expected, last_fresh; /* of the last reading, of whatever tick */
 	struct serving serving;
 	struct schedule_state schedule;
 	millis schedule_asked;

@@ -51,13 +51,14 @@ static struct totals sum_readings(const struct pool_snapshot *s)
 static enum signal_state judge(struct demand_state *d, const struct pool_snapshot *s, millis now)
 {
 	int64_t expected = s->input.scrapes_expected, fresh = s->input.scrapes_fresh;
+	bool is_news = s->scrape_count > 0 || expected <= 0; /* between two readings the last one stands */
 
 	if (expected <= 0 || (fresh > 0 && fresh >= expected)) {
-		d->fresh_at = now;
+		d->fresh_at = is_news ? now : d->fresh_at;
 		return s->input.queue_waiting == ABSENT ? SIGNALS_PARTIAL : SIGNALS_FRESH;
 	}
 	if (fresh * 2 >= expected && fresh > 0) {
-		d->fresh_at = now;
+		d->fresh_at = is_news ? now : d->fresh_at;
 		return SIGNALS_PARTIAL;
 	}
 	return now - d->fresh_at > GONE_AFTER ? SIGNALS_GONE : SIGNALS_STALE;

@@ -63,6 +63,30 @@ static void blindness_never_shrinks(void **state)
 	toy_end(&t);
 }
 
+/* A Prometheus server that reads its pods once a minute: between two readings the last one stands. */
+static void readings_may_be_further_apart_than_ticks(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 12);
+	t.silent_ticks = 3;
+	t.demand = 10;
+	for (int i = 0; i < 480; i++)
+		assert_int_equal(toy_tick(&t)->signals, SIGNALS_FRESH);
+	assert_in_range(toy_ready(&t), 10, 14);
+	assert_in_range(t.plan.decision.service_ms, 9000, 11500);
+	t.blind = true;
+	int64_t ready = toy_ready(&t);
+	for (int i = 0; i < 40; i++) {
+		assert_true(toy_tick(&t)->signals >= SIGNALS_STALE);
+		assert_true(toy_ready(&t) >= ready);
+	}
+	assert_int_equal(t.plan.decision.signals, SIGNALS_GONE);
+	toy_end(&t);
+}
+
 /* What waits where it cannot be seen may be much. */
 static void an_unknown_queue_holds_and_does_not_inflate(void **state)
 {
@@ -379,6 +403,7 @@ int main(void)
 		cmocka_unit_test(a_still_world_is_left_alone),
 		cmocka_unit_test(demand_is_met_after_a_step),
 		cmocka_unit_test(blindness_never_shrinks),
+		cmocka_unit_test(readings_may_be_further_apart_than_ticks),
 		cmocka_unit_test(an_unknown_queue_holds_and_does_not_inflate),
 		cmocka_unit_test(a_sudden_zero_is_missing_data_until_it_lasts),
 		cmocka_unit_test(a_batch_pool_goes_to_zero_and_wakes_on_a_queue),

@@ -36,6 +36,8 @@ struct toy {
 	bool refuse[TOY_GROUPS]; /* cold starts there are refused */
 	bool refuse_wakes, blind;
 	int64_t fresh_permille;
+	int64_t silent_ticks; /* between two with readings, which tell of all since the ones before */
+	struct scrape_input untold;
 	int64_t wanted_pods, schedule_floor, schedule_next_floor;
 	bool is_queue_unknown;
 	millis schedule_next_at;
@@ -178,6 +180,25 @@ static inline struct scrape_input toy_read(struct toy *t)
 	return r;
 }
 
+/* In a silent tick what happened waits for the next reading. */
+static inline bool toy_keep_readings(struct toy *t)
+{
+	bool is_silent = t->silent_ticks && t->tick % (t->silent_ticks + 1) != t->silent_ticks;
+
+	for (int i = 0; i < 3 && is_silent; i++) {
+		t->untold.started += t->scrapes[i].started;
+		t->untold.late += t->scrapes[i].late;
+		t->untold.completed += t->scrapes[i].completed;
+	}
+	if (is_silent)
+		return true;
+	t->scrapes[0].started += t->untold.started;
+	t->scrapes[0].late += t->untold.late;
+	t->scrapes[0].completed += t->untold.completed;
+	t->untold = (struct scrape_input){ 0 };
+	return false;
+}
+
 static inline void toy_observe(struct toy *t)
 {
 	for (int i = 0; i < 3; i++) {
@@ -187,6 +208,7 @@ static inline void toy_observe(struct toy *t)
 		t->scrapes[i] = toy_read(t);
 	}
 	int64_t ready = toy_ready(t);
+	bool is_silent = t->blind || toy_keep_readings(t);
 	for (size_t i = 0; i < t->pool.group_count; i++) {
 		t->inputs[i] = (struct group_input){ .ready = t->ready[i],
 						     .standby = t->standby[i],
@@ -211,7 +233,7 @@ static inline void toy_observe(struct toy *t)
 			   .inter_token_latency_us = ABSENT,
 			   .kv_cache_permille = ABSENT },
 		.scrapes = t->scrapes,
-		.scrape_count = t->blind ? 0 : 3,
+		.scrape_count = is_silent ? 0 : 3,
 		.groups = t->inputs,
 		.group_count = t->pool.group_count,
 		.starts = t->starts,
