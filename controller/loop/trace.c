@@ -49,11 +49,12 @@ static void trace_decision(struct controller *c, struct otlp_trace_id trace, siz
 		text("preheat.pool", c->pools[pool].key),
 		number("preheat.ready", d->ready),
 		number("preheat.on_the_way", d->on_the_way),
-		number("preheat.waiting", d->waiting_now),
 		number("preheat.wished", d->wished),
 		number("preheat.decided", d->decided),
 		text("preheat.held_by", limit_name((enum limit)d->held_by)),
+		number("preheat.waiting", d->waiting_now),
 	};
+	size_t count = sizeof attributes / sizeof *attributes - (d->waiting_now == ABSENT);
 	otlp_add(c->settings.traces, &(struct otlp_span){ .trace = trace,
 							  .id = span_of(trace, c->pools[pool].key),
 							  .parent = span_of(trace, "tick"),
@@ -62,7 +63,7 @@ static void trace_decision(struct controller *c, struct otlp_trace_id trace, siz
 							  .from = c->snapshot.now,
 							  .to = c->snapshot.now,
 							  .attributes = attributes,
-							  .attribute_count = sizeof attributes / sizeof *attributes });
+							  .attribute_count = count });
 }
 
 void trace_tick(struct controller *c, int64_t micros)
@@ -137,7 +138,8 @@ void trace_start(struct controller *c, const struct start *s, const struct event
 	if (is_stage)
 		snprintf(name, sizeof name, "stage %s", stage_name((enum stage)event->stage));
 	else
-		snprintf(name, sizeof name, "start %.130s", fleet_of(c)->pools[s->pool].name);
+		snprintf(name, sizeof name, "%s %.130s", s->kind == START_REFILL ? "refill" : "start",
+			 fleet_of(c)->pools[s->pool].name);
 	snprintf(what, sizeof what, "%s %" PRId64, name, ++c->traced);
 	const struct otlp_attribute attributes[] = {
 		text("preheat.pool", pool),

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { SPANS = 5, ID = 16 };
+enum { SPANS = 6, ID = 16 };
 
 struct seen_span {
 	char trace[33], id[ID + 1], parent[ID + 1];
@@ -71,6 +71,7 @@ static void scale_up(struct controller *c)
 {
 	const struct node_group g = { .index = 0 };
 	const struct start s = { .asked_at = 1000000, .machine = "i-1" };
+	const struct start refill = { .asked_at = 1000000, .machine = "i-2", .kind = START_REFILL };
 	const struct start adopted = { .asked_at = 5, .is_adopted = true };
 	const struct event_input stage = { .what = EVENT_STAGE, .stage = STAGE_IMAGE, .value = 60000 };
 	const struct event_input serving = { .what = EVENT_SERVING };
@@ -83,6 +84,7 @@ static void scale_up(struct controller *c)
 	c->snapshot.now = 1015000;
 	trace_start(c, &s, &stage, 1100000);
 	trace_start(c, &s, &serving, 1200000);
+	trace_start(c, &refill, &serving, 1150000);
 	trace_start(c, &adopted, &stage, 1100000);
 }
 
@@ -99,7 +101,7 @@ static void a_scale_up_is_one_trace(void **state)
 	struct error e = { 0 };
 	struct http *http = http_open(loop, "preheat/test", &e);
 	struct live_pool live = { 0 };
-	struct pool_plan plan = { 0 };
+	struct pool_plan plan = { .decision = { .waiting_now = ABSENT } };
 	static struct controller c;
 
 	(void)state;
@@ -121,8 +123,8 @@ static void a_scale_up_is_one_trace(void **state)
 	char *seen = peer_close(peer);
 	struct seen_span tick = span_named(seen, "tick"), decision = span_named(seen, "decide chat");
 	struct seen_span asked = span_named(seen, "grow g5"), stage = span_named(seen, "stage image"),
-			 start = span_named(seen, "start chat");
-	const struct seen_span *all[] = { &decision, &asked, &stage, &start };
+			 start = span_named(seen, "start chat"), refill = span_named(seen, "refill chat");
+	const struct seen_span *all[] = { &decision, &asked, &stage, &start, &refill };
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		assert_string_equal(all[i]->trace, tick.trace);
 	assert_string_equal(tick.parent, "");
@@ -132,6 +134,7 @@ static void a_scale_up_is_one_trace(void **state)
 	assert_string_equal(start.parent, decision.id);
 	assert_true(asked.has_failed);
 	assert_false(stage.has_failed);
+	assert_null(strstr(seen, "preheat.waiting")); /* nothing told of it */
 	free(seen);
 }
 
