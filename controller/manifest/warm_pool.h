@@ -271,7 +271,7 @@ struct warm_pool {
 	struct spec_text spec;
 };
 
-extern const struct schema_table warm_pool_table, group_table, quantiles_table;
+extern const struct schema_table warm_pool_table, group_table, quantiles_table, signals_table;
 
 /* The block of a provider within a node group. */
 const struct schema_row *provider_row(enum provider_choice provider);
