@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 
 PREHEAT, MODE = sys.argv[1:3]
@@ -165,7 +166,8 @@ def aws_groups():
     fault(group="g5-spot", fault="stock-out")
     urllib.request.urlopen(urllib.request.Request(PLAIN + "/v1/groups/g5-spot/grow", json.dumps(
         {"token": "t", "desired": 3}).encode(), method="POST")).close()
-    for _ in range(200):
+    end = time.monotonic() + 90  # a failure counts when machines are still missing 15 s after it
+    while time.monotonic() < end:
         failures = aws_check(eks("g5-spot")).groups["g5-spot"]["sees"]["failures"]
         if failures:
             break
