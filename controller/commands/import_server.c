@@ -11,6 +11,8 @@
 #include "signals/custom.h"
 #include "signals/prometheus_range.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +31,12 @@ struct fetch {
 	/* of the pool at hand */
 	struct pool_reading *readings;
 	size_t count, room;
-	bool is_done;
+	bool is_done, is_said; /* said: why it failed */
 	struct prometheus_range_report report;
 	struct error error;
 };
 
-static bool load(const struct command *c, struct fetch *f, struct error *e)
+static bool load(struct fetch *f, struct error *e)
 {
 	CLEANUP(findings_release) struct findings found = { 0 };
 	const struct option_list *files = &f->options->pools;
@@ -49,7 +51,7 @@ static bool load(const struct command *c, struct fetch *f, struct error *e)
 		finding_print(&found.items[i], &text);
 		fprintf(stderr, "%s\n", text.text);
 	}
-	(void)c;
+	f->is_said = found.count > 0;
 	return false;
 }
 
@@ -118,6 +120,48 @@ static bool reads_servers(const struct fetch *f, size_t pool)
 
 	return f->manifest.pools[pool].spec.signals.engine != SOURCE_PODS &&
 	       (!f->options->pool || !strcmp(f->options->pool, spec->name));
+}
+
+static bool are_labels_alike(const struct schema_labels *a, const struct schema_labels *b)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		size_t k = 0;
+		while (k < b->count && (strcmp(a->items[i].key, b->items[k].key) != 0 ||
+					strcmp(a->items[i].value, b->items[k].value) != 0))
+			k++;
+		if (k == b->count)
+			return false;
+	}
+	return a->count == b->count;
+}
+
+/* Whether both would be given the same series. */
+static bool are_one(const struct fetch *f, size_t a, size_t b)
+{
+	const struct signals_text *of_a = &f->manifest.pools[a].spec.signals,
+				  *of_b = &f->manifest.pools[b].spec.signals;
+	const struct pool_spec *pools = f->manifest.fleet.pools;
+	const char *url_a = of_a->prometheus.url, *url_b = of_b->prometheus.url;
+	bool is_one_server = f->options->url || (url_a && url_b && !strcmp(url_a, url_b));
+
+	return is_one_server && of_a->engine == of_b->engine && of_a->engine != SOURCE_PODS &&
+	       are_labels_alike(&of_a->prometheus.labels, &of_b->prometheus.labels) &&
+	       (of_a->prometheus.labels.count || !strcmp(pools[a].namespace, pools[b].namespace));
+}
+
+/* What is asked of one pool must not be another's traffic, too. */
+static bool check_apart(const struct fetch *f, struct error *e)
+{
+	const struct fleet_spec *fleet = &f->manifest.fleet;
+
+	for (size_t a = 0; a < fleet->pool_count; a++)
+		for (size_t b = 0; b < fleet->pool_count; b++)
+			if (a != b && reads_servers(f, a) && are_one(f, a, b))
+				return error_set(e, ERROR_INVALID,
+						 "pools %s and %s: nothing tells their series apart; do: give each "
+						 "signals.prometheus.labels that only its pods have, such as job",
+						 fleet->pools[a < b ? a : b].name, fleet->pools[a < b ? b : a].name);
+	return true;
 }
 
 static int print_queries(struct fetch *f, struct error *e)
@@ -204,10 +248,7 @@ static bool fetch_pool(struct fetch *f, size_t pool, struct error *e)
 	}
 	say(f, spec->name);
 	if (!f->count)
-		return error_set(e, ERROR_NOT_FOUND,
-				 "pool %s: the server has nothing of it in that time: see --print-queries, and "
-				 "signals.prometheus.labels",
-				 spec->name);
+		return true;
 	snprintf(key, sizeof key, "%s/%s", spec->namespace, spec->name);
 	f->signals.pools[f->signals.count++] =
 		(struct recorded_pool){ arena_strdup(&f->arena, key, strlen(key)), f->readings, f->count };
@@ -218,10 +259,21 @@ static bool fetch_pool(struct fetch *f, size_t pool, struct error *e)
 
 static bool fetch_all(struct fetch *f, struct error *e)
 {
+	size_t asked = 0;
+
 	f->signals.pools = arena_array(&f->arena, struct recorded_pool, f->manifest.fleet.pool_count);
-	for (size_t i = 0; i < f->manifest.fleet.pool_count; i++)
-		if (reads_servers(f, i) && !fetch_pool(f, i, e))
+	for (size_t i = 0; i < f->manifest.fleet.pool_count; i++) {
+		if (!reads_servers(f, i))
+			continue;
+		asked++;
+		if (!fetch_pool(f, i, e))
 			return false;
+	}
+	if (asked && !f->signals.count)
+		return error_set(e, ERROR_NOT_FOUND,
+				 "the server has nothing of %s in that time: see --print-queries, and "
+				 "signals.prometheus.labels",
+				 asked == 1 ? "the pool" : "any pool");
 	return f->signals.count > 0 ||
 	       error_set(e, ERROR_INVALID, "no pool of the manifest reads model servers%s%s",
 			 f->options->pool ? ", or none is called " : "", f->options->pool ? f->options->pool : "");
@@ -258,6 +310,21 @@ static bool is_recording(const char *path)
 	size_t len = strlen(path);
 
 	return len > 3 && !strcmp(path + len - 3, ".db");
+}
+
+/* Before a week is asked for. */
+static bool check_output(const struct fetch *f, struct error *e)
+{
+	const char *path = f->options->output, *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	if (is_recording(path) && !access(path, F_OK))
+		return error_set(e, ERROR_INVALID, "--output %s: already there; name another file or remove it", path);
+	if (strcmp(path, "-") != 0 && access(folder, W_OK | X_OK))
+		return error_set(e, ERROR_UNAVAILABLE, "--output %s: cannot be written: %s", path, strerror(errno));
+	return true;
 }
 
 static bool write_output(const struct fetch *f, struct error *e)
@@ -297,7 +364,9 @@ int import_from_server(const struct command *c, const struct server_options *o)
 		ok = error_set(&e, ERROR_INVALID,
 			       "--step and --last: allowed: a step of at least 1s, and at least one step");
 	else
-		ok = load(c, &f, &e) && (o->prints_queries ? print_queries(&f, &e) == EXIT_DONE : import_range(&f, &e));
+		ok = load(&f, &e) &&
+		     (o->prints_queries ? print_queries(&f, &e) == EXIT_DONE
+					: check_output(&f, &e) && check_apart(&f, &e) && import_range(&f, &e));
 	arena_release(&f.arena);
-	return ok ? EXIT_DONE : command_failed(c, &e);
+	return ok ? EXIT_DONE : f.is_said ? EXIT_USAGE : command_failed(c, &e);
 }

@@ -61,7 +61,7 @@ static int record(int argc, char **argv)
 const struct command command_record = {
 	.name = "record",
 	.usage = "record (--pool FILE... | --watch-pools) [--db FILE] [--for DURATION]",
-	.summary = "watch a cluster and its model servers, and write down what run would see and decide",
+	.summary = "Watch a cluster and its model servers, and write down what run would see and decide",
 	.examples = "  preheat record --pool pools/ --for 7d --db week.db      no cloud is asked, nothing is changed\n"
 		    "  preheat simulate --recording week.db --compare --out what-if\n"
 		    "  preheat run --pool pools/ --dry-run --signals-from week.db --speed 60\n",

@@ -105,7 +105,8 @@ static bool take_pool(struct history *h, const struct history_span *span, const 
 	if (!read_pool(h, span, pool, &g, a, e))
 		return false;
 	if (!g.count)
-		return error_set(e, ERROR_INVALID, "there are no readings of pool %s in it", key);
+		return error_set(e, ERROR_INVALID,
+				 "there are no readings of pool %s in it; do: leave it out of the manifest", key);
 	out->pools[out->count++] = (struct recorded_pool){ arena_strdup(a, key, strlen(key)), g.items, g.count };
 	out->begun = !out->begun || g.items[0].at < out->begun ? g.items[0].at : out->begun;
 	return true;
@@ -140,8 +141,8 @@ bool recorded_signals_read(const char *path, const struct manifest *m, struct ar
 		return false;
 	bool ok = read_all(h, m, a, &r, e);
 	history_close(h);
-	if (!ok)
-		return error_wrap(e, "%s", path);
+	if (!ok) /* the history's own errors name it */
+		return strstr(e->message, path) ? false : error_wrap(e, "%s", path);
 	*out = r;
 	return true;
 }

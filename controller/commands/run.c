@@ -102,7 +102,7 @@ static int run(int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.usage = "run (--pool FILE... | --watch-pools) [OPTION...]",
-	.summary = "watch a cluster, decide, and act",
+	.summary = "Watch a cluster, decide, and act",
 	.examples = "  preheat run --pool pools/ --db /var/lib/preheat/history.db\n"
 		    "  preheat run --watch-pools --dry-run\n"
 		    "  preheat run --pool pools/ --dry-run --signals-from week.db --speed 60\n",

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SPEED_MOST = 1000 };
@@ -25,6 +26,14 @@ static bool is_object_name(const char *name)
 	size_t len = strlen(name), kept = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
 	return len > 0 && len <= 63 && kept == len && name[0] != '-' && name[len - 1] != '-';
+}
+
+/* What is heard from a recording must not become part of it. */
+static bool is_one_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	return !stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 bool run_request_check(const struct run_request *q, struct error *e)
@@ -42,6 +51,9 @@ bool run_request_check(const struct run_request *q, struct error *e)
 			e, ERROR_INVALID,
 			"--lease: found '%.100s'; allowed: lower-case letters, digits and inner dashes, at most 63",
 			q->lease);
+	if (q->signals_from && is_one_file(q->signals_from, q->db))
+		return error_set(e, ERROR_INVALID,
+				 "--db %.200s: this is the recording of --signals-from; do: name another file", path);
 	if (slash)
 		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 	if (access(path, F_OK) == 0 ? access(path, R_OK | W_OK) : access(folder, W_OK | X_OK))

@@ -77,3 +77,18 @@ refused 'import: cannot write' '2|3' 'missing/out\.csv' \
 refused 'generate: bad shape' 2 'diurnal' '' 'preheat generate --shape round -o out.csv'
 refused 'generate: bad length' 2 'length' '' 'preheat generate --length never -o out.csv'
 refused 'generate: endless' 2 '' '' 'preheat generate --length 100000d --rate 1000000 -o out.csv'
+
+# What a server would be asked for is checked before it is asked: nobody listens at port 1.
+two_pools='for name in chat embed; do sed "s/name: chat/name: $name/" "$example/pool.yaml"; echo ---; done | sed "\$d" >two.yaml'
+refused 'import --prometheus: recording is there' 2 'a\.db: already there' ': >a.db' \
+	'preheat import --prometheus http://127.0.0.1:1 --pool "$example/pool.yaml" -o a.db'
+refused 'import --prometheus: no such folder' 3 'nowhere/a\.db: cannot be written' : \
+	'preheat import --prometheus http://127.0.0.1:1 --pool "$example/pool.yaml" -o nowhere/a.db'
+refused 'import --prometheus: nobody listens' 3 'pool chat.*127\.0\.0\.1:1' : \
+	'preheat import --prometheus http://127.0.0.1:1 --pool "$example/pool.yaml" -o a.db'
+refused 'import --prometheus: no manifest there' 2 'none\.yaml' : \
+	'preheat import --prometheus http://127.0.0.1:1 --pool none.yaml -o a.db'
+refused 'import --prometheus: two pools of one namespace' 2 'chat and embed.*series apart.*labels' "$two_pools" \
+	'preheat import --prometheus http://127.0.0.1:1 --pool two.yaml -o a.db'
+refused 'run --signals-from its own history' 2 'a\.db.*--signals-from' ': >a.db' \
+	'preheat run --pool "$example/pool.yaml" --signals-from a.db --db ./a.db'
