@@ -1,5 +1,7 @@
 #include "signals/prometheus.h"
 
+#include "base/uri.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>

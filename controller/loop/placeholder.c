@@ -196,7 +196,9 @@ static void write_body(const struct controller *c, struct live_pool *p)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
 	struct placeholder *h = &p->placeholder;
+	char keeper[64];
 
+	placeholder_keeper(c, keeper);
 	buf_clear(&h->body);
 	if (!is_held(c, p->index)) {
 		buf_text(&h->body, "{\"spec\":{\"replicas\":0}}");
@@ -209,8 +211,16 @@ static void write_body(const struct controller *c, struct live_pool *p)
 	objects_write_owner(c, spec, &h->body);
 	buf_printf(&h->body,
 		   "},\"spec\":{\"replicas\":%lld,\"selector\":{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},"
-		   "\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\"}},\"spec\":%s}}}",
-		   (long long)h->asked, spec->name, spec->name, h->pod.text);
+		   "\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\",\"" PLACEHOLDER_KEEPER
+		   "\":\"%s\"}},\"spec\":%s}}}",
+		   (long long)h->asked, spec->name, spec->name, keeper, h->pod.text);
+}
+
+/* At most 63 characters, as a label's value may be. */
+void placeholder_keeper(const struct controller *c, char keeper[64])
+{
+	snprintf(keeper, 64, "%.30s.%.30s", c->settings.namespace ? c->settings.namespace : "default",
+		 c->settings.lease ? c->settings.lease : "preheat");
 }
 
 void placeholder_name(const char *pool, char name[PLACEHOLDER_NAME_MAX + 1])

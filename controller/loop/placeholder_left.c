@@ -16,6 +16,16 @@ static bool is_known_pool(const struct controller *c, const char *namespace, con
 	return objects_named(c, namespace, name) != NULL;
 }
 
+/* Another controller of the cluster has pools that we do not know. */
+static bool is_ours(const struct controller *c, const struct pod *p)
+{
+	const char *told = label_set_get(p->labels, PLACEHOLDER_KEEPER);
+	char keeper[64];
+
+	placeholder_keeper(c, keeper);
+	return told && !strcmp(told, keeper);
+}
+
 static const struct pod *find_on(const struct controller *c, const struct node *n, struct arena *a)
 {
 	size_t count;
@@ -23,7 +33,7 @@ static const struct pod *find_on(const struct controller *c, const struct node *
 
 	for (size_t i = 0; i < count; i++) {
 		const struct pod *p = pods[i];
-		if (p->is_placeholder && p->state != POD_TERMINATING && p->state != POD_FINISHED &&
+		if (p->is_placeholder && is_ours(c, p) && p->state != POD_TERMINATING && p->state != POD_FINISHED &&
 		    !is_known_pool(c, p->namespace, label_set_get(p->labels, "preheat.dev/placeholder")))
 			return p;
 	}

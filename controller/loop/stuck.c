@@ -1,6 +1,7 @@
 #include "controller/loop/parts.h"
 
 #include "controller/loop/node_group_parts.h"
+#include "controller/loop/release.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,9 +60,8 @@ static void keep_least(struct controller *c, const struct start *s, bool goes)
 {
 	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	const struct node_group *g = &c->groups[group];
 
-	if (goes && node_group_size(g) - drains_in_group(c, (int)group) < spec->min_nodes)
+	if (goes && release_room(c, group) < 0)
 		act_buy(c, s->pool, (size_t)s->group, START_COLD,
 			replicas_per_node(spec, &fleet_of(c)->pools[s->pool]));
 }

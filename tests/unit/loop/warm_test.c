@@ -282,7 +282,8 @@ static void what_was_lowered_counts_for_a_moment(void **state)
 	assert_int_equal(scale_set(c, 0), 2);
 }
 
-#define LEFT "'preheat.dev/placeholder':'gone'"
+#define OTHERS "'preheat.dev/placeholder':'gone'"
+#define LEFT   OTHERS ",'preheat.dev/keeper':'default.preheat'"
 
 /* The pool was taken out of the file, perhaps while nobody ran: its placeholders would hold GPUs for ever. */
 static void those_of_a_pool_that_is_no_more_go(void **state)
@@ -296,6 +297,15 @@ static void those_of_a_pool_that_is_no_more_go(void **state)
 	forget_log();
 	pod_goes(c, "l");
 	play_until(play_now() + MINUTE);
+	decide(2);
+	assert_null(asked("PATCH", "gone-placeholder"));
+}
+
+/* Made by somebody else, or by another controller of the cluster, whose pools we do not know. */
+static void those_of_others_stay(void **state)
+{
+	(void)state;
+	have_pod(c, "l", OTHERS, "m3", true);
 	decide(2);
 	assert_null(asked("PATCH", "gone-placeholder"));
 }
@@ -378,6 +388,7 @@ int main(void)
 		HELD(a_deployment_that_was_deleted_comes_back),
 		HELD(a_workload_that_is_missing_makes_none),
 		SCALED(those_of_a_pool_that_is_no_more_go),
+		SCALED(those_of_others_stay),
 		SCALED(nothing_left_over_is_ended_in_a_dry_run),
 		SCALED(those_of_a_pool_that_is_warmed_otherwise_now_go),
 		cmocka_unit_test_setup_teardown(a_watched_pool_is_not_touched, watched, tear_down),
