@@ -271,9 +271,8 @@ static bool fetch_all(struct fetch *f, struct error *e)
 	}
 	if (asked && !f->signals.count)
 		return error_set(e, ERROR_NOT_FOUND,
-				 "the server has nothing of %s in that time: see --print-queries, and "
-				 "signals.prometheus.labels",
-				 asked == 1 ? "the pool" : "any pool");
+				 "the server has nothing of %s: see --print-queries, and signals.prometheus.labels",
+				 asked == 1 ? "it in that time" : "any pool in that time");
 	return f->signals.count > 0 ||
 	       error_set(e, ERROR_INVALID, "no pool of the manifest reads model servers%s%s",
 			 f->options->pool ? ", or none is called " : "", f->options->pool ? f->options->pool : "");

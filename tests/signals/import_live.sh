@@ -111,3 +111,13 @@ refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" --pool poo
 refused 'refused\|connect' --prometheus http://127.0.0.1:1 --pool pool.yaml --last 1h -o no.db
 refused 'day.db' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.db
 [ ! -e no.db ] || fail "a refused import left a file"
+
+# A pool of which the server knows nothing does not keep the others from being imported.
+for name in chat idle; do
+	sed "s/name: chat/name: $name/; s/^spec:/&\n  signals: { prometheus: { url: \"http:\/\/127.0.0.1:$port\", labels: { job: $name } } }/
+		s/job: chat/job: vllm/" pool.yaml
+	echo ---
+done | sed '$d' >two.yaml
+"$preheat" import --prometheus manifest --pool two.yaml --last 6h -o two.db 2>said || fail "two pools: $(cat said)"
+grep -q 'idle: 0 readings' said || fail "the idle pool is not told: $(cat said)"
+[ "$("$preheat" history --db two.db --pool chat -o csv | wc -l)" -gt 10 ] || fail "chat was not imported"
