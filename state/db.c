@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a person can do about each failure of SQLite. */
 static const struct remedy {
@@ -82,6 +83,8 @@ void db_close(struct db *db)
 		db->statements = next;
 	}
 	sqlite3_close(db->handle);
+	if (db->lock >= 0)
+		close(db->lock);
 	free(db->path);
 	free(db);
 }

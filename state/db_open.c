@@ -5,9 +5,11 @@
 #include "base/buf.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +96,7 @@ static struct db *db_new(const char *path)
 		fputs("out of memory\n", stderr);
 		abort();
 	}
+	db->lock = -1;
 	return db;
 }
 
@@ -121,11 +124,30 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
 	return true;
 }
 
+/*
+ * Two writers would each number their own ticks. The lock is flock's, which goes with the process; SQLite's own are
+ * POSIX's, and the system drops those of a file when any descriptor of it is closed: so this one is opened before
+ * SQLite opens the file, and closed after it. Where a file system knows no such locks there is none.
+ */
+static bool lock_out_others(struct db *db, struct error *e)
+{
+	db->lock = open(db->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (db->lock < 0)
+		return true; /* SQLite says why */
+	if (!flock(db->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+		return true;
+	return error_set(e, ERROR_UNAVAILABLE, "%s: another preheat writes it; name another file with --db", db->path);
+}
+
 struct db *db_open(const char *path, const struct db_schema *schema, struct error *e)
 {
 	if (!check_file(path, false, e))
 		return NULL;
 	struct db *db = db_new(path);
+	if (!lock_out_others(db, e)) {
+		db_close(db);
+		return NULL;
+	}
 	int rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
 				 NULL);
 

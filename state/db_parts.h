@@ -17,6 +17,7 @@ struct db {
 	sqlite3 *handle;
 	char *path;
 	struct statement *statements;
+	int lock; /* of the one writer; -1: only read */
 };
 
 /* Says what a person can do about a result code of SQLite; always false. */

@@ -29,6 +29,9 @@ static const struct {
 	[CLUSTER_NOTICES] = { "events", "/api/v1/events", &notice_spec },
 };
 
+/* Longer than any watch lasts. */
+static const millis EVENT_SILENCE = 15 * MINUTE;
+
 const char *cluster_kind_name(enum cluster_kind kind)
 {
 	return kinds[kind].name;
@@ -102,6 +105,8 @@ void cluster_watch_start(struct cluster *c, struct api *api)
 			.field_selector = i == CLUSTER_NOTICES ? "involvedObject.kind=Node" : NULL,
 			.object = kinds[i].object,
 			.way = WATCH_WHOLE,
+			/* The server sends no bookmarks for events: there silence is what is usual. */
+			.silence = i == CLUSTER_NOTICES ? EVENT_SILENCE : 0,
 			.on_object = seen,
 			.on_gone = gone,
 			.user = &w->readers[i],

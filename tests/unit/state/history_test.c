@@ -316,6 +316,30 @@ static void reading_does_not_wait_for_the_writer(void **state)
 	assert_true(history_finish(w, &e));
 }
 
+/* Each would number its own ticks, and the file would contradict itself. */
+static void there_is_one_writer(void **state)
+{
+	(void)state;
+	struct history_setup setup = { path, "", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
+	struct error e = { 0 };
+	struct made m;
+
+	unlink(path);
+	struct history *w = history_create(&setup, &e);
+	make(&m, 0);
+	assert_true(history_append(w, &m.snapshot, &m.plan, &e));
+	assert_null(history_resume(&setup, &e));
+	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
+	assert_non_null(strstr(e.message, "another preheat writes it"));
+	make(&m, 1);
+	assert_true(history_append(w, &m.snapshot, &m.plan, &e)); /* who was there goes on */
+	assert_true(history_finish(w, &e));
+	w = history_resume(&setup, &e);
+	assert_non_null(w);
+	assert_int_equal(history_next_tick(w), 2);
+	assert_true(history_finish(w, &e));
+}
+
 static void reading_leaves_no_files_behind(void **state)
 {
 	(void)state;
@@ -339,6 +363,7 @@ int main(void)
 		cmocka_unit_test(retention_cuts_at_a_checkpoint_and_keeps_sums),
 		cmocka_unit_test(retention_goes_in_steps),
 		cmocka_unit_test(reading_does_not_wait_for_the_writer),
+		cmocka_unit_test(there_is_one_writer),
 		cmocka_unit_test(reading_leaves_no_files_behind),
 	};
 
