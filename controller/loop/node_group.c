@@ -76,6 +76,7 @@ static void described(struct node_group *g, struct provider_call *c)
 	ongoing_settle(g);
 	g->must_look = false;
 	g->is_known = true;
+	refusal_tell(g);
 	standby_tell(g);
 	arena_release(&held);
 	provider_call_release(c);

@@ -140,6 +140,7 @@ struct node_group {
 	struct throttle *throttle;
 	millis look_began, change_began; /* loop time */
 	bool lacks_standby;		 /* as the policy knows it */
+	bool is_refused;		 /* changes are, and it was told */
 	struct growth growth;
 	int64_t resized; /* times that others changed the size, since the process started */
 	struct retry retry;

@@ -102,6 +102,16 @@ void failures_read(struct node_group *g)
 	}
 }
 
+void refusal_tell(struct node_group *g)
+{
+	if (g->seen.is_refused == g->is_refused)
+		return;
+	g->is_refused = g->seen.is_refused;
+	if (g->is_refused)
+		log_warn("group-not-ours-to-change", LOG_S("group", group_spec_of(g)->name),
+			 LOG_S("why", told(g->seen.lacks)), LOG_END);
+}
+
 void standby_tell(struct node_group *g)
 {
 	bool has = node_group_can(g, PROVIDER_HAS_STANDBY);

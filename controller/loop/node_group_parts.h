@@ -73,6 +73,8 @@ void group_tell_unready(struct node_group *g, struct provider_call *c, struct ar
 /* What a look tells of launches that failed: the starts that waited are refused, and what is out of stock is noted. */
 void failures_read(struct node_group *g);
 /* Tells the pools whether the group has a standby tier, when that is news. */
+/* Says once in the log that the cloud, or the manifest, lets us change nothing there. */
+void refusal_tell(struct node_group *g);
 void standby_tell(struct node_group *g);
 
 /* node_group_removal.c */

@@ -123,7 +123,7 @@ static const char *lack_of(const struct node_group *g, struct arena *a)
 
 	if (group_spec_of(g)->standby_max_nodes)
 		asked |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
-	if (!g->is_known || !(g->ops->abilities & asked & ~g->seen.abilities))
+	if (!g->is_known || (!g->seen.is_refused && !(g->ops->abilities & asked & ~g->seen.abilities)))
 		return NULL;
 	snprintf(text, sizeof text, "node group %s: %s", group_spec_of(g)->name,
 		 g->seen.lacks && *g->seen.lacks ? g->seen.lacks : "it cannot do all that its provider can");
