@@ -101,9 +101,9 @@ def taken(s):
 
 def by_hand(s):
     """Somebody sets the size in the console."""
-    s.expect('nothing is on its way', lambda: settled(s))
+    s.expect('nothing is on its way, and there is room', lambda: settled(s) and s.group('g5-spot')['desired'] <= 8)
     begun, was = time.time(), s.group('g5-spot')['desired']
-    s.machines.ask('/v1/groups/g5-spot/grow', {'token': 'by-hand', 'desired': was + 1})
+    s.machines.ask('/v1/groups/g5-spot/grow', {'token': 'by-hand', 'desired': was + 2})
     s.expect('an event tells that somebody else did it', lambda: s.told('ForeignSizeChange', 'g5-spot', begun))
 
 
@@ -157,12 +157,13 @@ def eks(s):
     bad_account(s)
     taken(s)
     by_hand(s)
+    cut_off = s.machines.score()['pools']['chat']['interrupted']
+    s.mark(f'{cut_off} requests ended with the spot machine that AWS took')
     lost_answer(s)
     killed(s, controller)
     revoked(s, cloud)
     shrinks(s)
-    s.check(f"no request was cut off ({s.machines.score()['pools']['chat']['interrupted']})",
-            s.machines.score()['pools']['chat']['interrupted'] == 0)
+    s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
