@@ -16,6 +16,7 @@ type cloud struct {
 	faults    faults
 	answers   answers
 	journal   journal
+	starts    starts
 	statePath string
 	dirty     bool
 }

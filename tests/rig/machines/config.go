@@ -73,6 +73,7 @@ type poolConfig struct {
 	PrefillRate       float64           `json:"prefill_tokens_per_second"`
 	InterTokenLatency duration          `json:"inter_token_latency"`
 	KVTokens          int               `json:"kv_tokens"`
+	PrefixHits        float64           `json:"prefix_hits"` // mean share of a prompt that the prefix cache has
 	Objective         duration          `json:"objective"`
 }
 
@@ -191,6 +192,9 @@ func (p *poolConfig) complete(folder string) error {
 	p.MaxSequences = orNumber(p.MaxSequences, 105)
 	p.PrefillRate = orNumber(p.PrefillRate, 25000)
 	p.InterTokenLatency = orNumber(p.InterTokenLatency, duration(30*time.Millisecond))
+	if p.PrefixHits < 0 || p.PrefixHits > 0.5 {
+		return fmt.Errorf("prefix_hits is from 0 to 0.5, found %v", p.PrefixHits)
+	}
 	p.KVTokens = orNumber(p.KVTokens, p.MaxSequences*4096)
 	p.Objective = orNumber(p.Objective, duration(2*time.Second))
 	if p.Trace != nil {

@@ -28,6 +28,7 @@ func newCounters() counters {
 func (c *counters) firstToken(r *request) {
 	c.prompt += r.prompt
 	c.prefixQueries += r.prompt
+	c.prefixHits += r.cached
 	c.firstTokenTime.observe(r.firstToken-r.queuedAt, 1)
 }
 

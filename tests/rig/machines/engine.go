@@ -10,13 +10,17 @@ type request struct {
 	arrived        float64
 	prompt, output int
 	queuedAt       float64 // at its engine
-	started        float64
+	started        float64 // for the first time there
 	firstToken     float64
+	resumed        float64 // generates since
 	ends           float64
 	engine         *engine
 	index          int  // in the pool's heap
+	scheduled      bool // has started there
 	told           bool // first token is counted
 	waitKnown      bool // started once before: its wait is scored
+	done           int  // output tokens that it had when it was preempted
+	cached         int  // prompt tokens that the prefix cache spares
 }
 
 // next is when something happens to a running request.
@@ -53,7 +57,7 @@ func (d *due) Pop() any {
 type engine struct {
 	pool     *pool
 	pod      string
-	running  []*request
+	running  []*request // in the order of admission
 	waiting  []*request
 	draining bool
 	counters counters
@@ -62,25 +66,45 @@ type engine struct {
 func (e *engine) inFlight() int { return len(e.running) + len(e.waiting) }
 
 func (e *engine) enqueue(r *request, now float64) {
-	r.engine, r.queuedAt, r.told = e, now, false
+	r.engine, r.queuedAt, r.told, r.scheduled, r.done = e, now, false, false, 0
 	e.waiting = append(e.waiting, r)
 	e.admit(now)
 }
 
-// admit starts what has room. Running requests hold a slot for
-// maxSequences * prompt / prefillRate + output * interTokenLatency.
+// admit starts what has room: a place in the batch, and in the cache for its prompt. Running requests hold a slot for
+// maxSequences * prompt / prefillRate + output * interTokenLatency; one that was preempted computes again what it had.
 func (e *engine) admit(now float64) {
 	p := e.pool
 	for len(e.running) < p.conf.MaxSequences && len(e.waiting) > 0 && !e.draining {
 		r := e.waiting[0]
+		if len(e.running) > 0 && e.kv(now)+r.prompt+r.done > p.conf.KVTokens {
+			return
+		}
 		e.waiting = e.waiting[1:]
-		prefill := float64(r.prompt) / p.conf.PrefillRate
-		slot := prefill*float64(p.conf.MaxSequences) + float64(r.output)*p.itl()
-		r.started, r.firstToken = now, now+prefill+p.itl()
-		r.ends = max(r.firstToken, now+slot)
+		prefill := float64(r.prompt-r.cached+r.done) / p.conf.PrefillRate
+		r.resumed = now + prefill + p.itl()
+		if !r.scheduled {
+			r.scheduled, r.started = true, now
+		}
+		if !r.told {
+			r.firstToken = r.resumed
+		}
+		r.ends = max(r.resumed, now+p.slot(r.prompt-r.cached+r.done, r.output-r.done))
 		e.running = append(e.running, r)
 		heap.Push(&p.due, r)
 		p.startedOne(r, now)
+	}
+}
+
+// makeRoom preempts the youngest requests while the cache is over-full; they wait before all others.
+func (e *engine) makeRoom(now float64) {
+	for len(e.running) > 1 && e.kv(now) > e.pool.conf.KVTokens {
+		r := e.running[len(e.running)-1]
+		e.running = e.running[:len(e.running)-1]
+		heap.Remove(&e.pool.due, r.index)
+		r.done = r.generatedAt(now)
+		e.waiting = append([]*request{r}, e.waiting...)
+		e.counters.preemptions++
 	}
 }
 
@@ -111,18 +135,32 @@ func (e *engine) abandon() []*request {
 	return left
 }
 
-// generated are the output tokens of running requests so far, and kv the tokens that they hold in the cache.
-func (e *engine) generated(now float64) (generated, kv int) {
-	for _, r := range e.running {
-		if now < r.firstToken {
-			continue
-		}
-		done := r.output
-		if r.ends > r.firstToken && now < r.ends {
-			done = 1 + int(float64(r.output-1)*(now-r.firstToken)/(r.ends-r.firstToken))
-		}
-		generated += done
-		kv += r.prompt + done
+// generatedAt are the output tokens of a running request so far.
+func (r *request) generatedAt(now float64) int {
+	if now < r.resumed {
+		return r.done
 	}
-	return generated, kv
+	if r.ends <= r.resumed || now >= r.ends {
+		return r.output
+	}
+	return min(r.output, r.done+1+int(float64(r.output-r.done-1)*(now-r.resumed)/(r.ends-r.resumed)))
+}
+
+// generated are the output tokens of all requests that have not ended.
+func (e *engine) generated(now float64) (generated int) {
+	for _, r := range e.running {
+		generated += r.generatedAt(now)
+	}
+	for _, r := range e.waiting {
+		generated += r.done
+	}
+	return generated
+}
+
+// kv are the tokens that running requests hold in the cache.
+func (e *engine) kv(now float64) (kv int) {
+	for _, r := range e.running {
+		kv += r.prompt + r.generatedAt(now)
+	}
+	return kv
 }

@@ -127,8 +127,8 @@ func TestGeneratedGrowsSteadily(t *testing.T) {
 	before := 0
 	for now := 0.0; now < 20; now += 0.25 {
 		p.advance(now)
-		running, kv := e.generated(now)
-		if all := e.counters.generation + running; all < before || all > 100 || (kv > 0) != (running > 0) {
+		running, kv := e.generated(now), e.kv(now)
+		if all := e.counters.generation + running; all < before || all > 100 || (kv > 0) != (len(e.running) > 0) {
 			t.Fatalf("at %v: %d generated, %d before, %d in the cache", now, all, before, kv)
 		} else {
 			before = all
@@ -183,5 +183,67 @@ func TestMetricsFaultsTakeAShareOfPods(t *testing.T) {
 	}
 	if fs.scrape("q", "pod1", 11) != "" || fs.scrape("p", "pod1", 9) != "" {
 		t.Error("another pool, or another time")
+	}
+}
+
+// Two slots, but a cache for hardly more than one request: the second is admitted, grows, and has to go.
+func TestPreemption(t *testing.T) {
+	p := arrivals(1, 1)
+	p.conf.KVTokens = 2150
+	e := p.join("a", 0)
+	before := 0
+	for now := 0.0; now < 60; now += 0.25 {
+		p.advance(now)
+		if all := e.counters.generation + e.generated(now); all < before {
+			t.Fatalf("at %v: %d generated, %d before", now, all, before)
+		} else {
+			before = all
+		}
+		if e.kv(now) > p.conf.KVTokens+2*8 { // of a second
+			t.Fatalf("at %v: %d tokens in the cache", now, e.kv(now))
+		}
+	}
+	s := p.result()
+	if e.counters.preemptions != 1 || s.Preemptions != 1 || s.Completed != 2 || e.counters.generation != 200 {
+		t.Errorf("%+v, %+v", s, e.counters)
+	}
+	if s.Started != 2 || e.counters.prompt != 2000 || e.counters.queueTime.sum != 0 || e.counters.firstTokenTime.total != 2 {
+		t.Errorf("a preempted request starts once: %+v, %+v", s, e.counters)
+	}
+	p.leave(e, 60)
+	if s := p.result(); s.Preemptions != 1 {
+		t.Errorf("an engine that is gone: %+v", s)
+	}
+}
+
+func TestTruth(t *testing.T) {
+	p := arrivals(1, 1, 1)
+	p.join("a", 0)
+	p.advance(50)
+	s := p.result()
+	for _, c := range []struct {
+		name       string
+		is, wanted float64
+	}{
+		{"elapsed", s.ElapsedS, 50}, {"running", s.RunningS, 3 * 14}, {"waiting", s.WaitingS, 14}, {"ready", s.ReadyS, 50},
+		{"offered", s.OfferedS, 3 * 14}, {"saturated", s.SaturatedS, 14}, {"running then", s.SaturatedR, 28},
+	} {
+		if math.Abs(c.is-c.wanted) > 0.03 {
+			t.Errorf("%s: %v, wanted %v", c.name, c.is, c.wanted)
+		}
+	}
+}
+
+func TestPrefixCacheSparesPrompts(t *testing.T) {
+	p := arrivals(1, 20, 40, 60, 80, 100)
+	p.conf.PrefixHits = 0.5
+	e := p.join("a", 0)
+	p.advance(200)
+	c := e.counters
+	if c.prefixQueries != 6000 || c.prefixHits < 1500 || c.prefixHits > 4500 || c.prompt != 6000 {
+		t.Errorf("%+v", c)
+	}
+	if s := p.result(); s.RunningS > 6*14-0.1 || math.Abs(s.RunningS-s.OfferedS) > 0.02 {
+		t.Errorf("cached prompts take no time: %v of %v", s.RunningS, s.OfferedS)
 	}
 }

@@ -13,7 +13,7 @@ func (s *modelServer) exposition(now float64, wrong string) string {
 	defer p.mu.Unlock()
 	p.advanceLocked(now)
 	e, c := s.engine, &s.engine.counters
-	generated, kv := e.generated(now)
+	generated, kv := e.generated(now), e.kv(now)
 	w := writer{labels: fmt.Sprintf(`engine="0",model_name=%q`, p.conf.Model), nan: wrong == "nan"}
 	s.process(&w)
 	if wrong == "absent" {

@@ -175,6 +175,7 @@ func (n *node) session(ctx context.Context) {
 	if !n.ensure(ctx) {
 		return
 	}
+	n.fleet.cloud.reach(&m, atNode)
 	if m.Woken && m.conf.AKS != nil {
 		n.untaint(ctx, shutdownTaint.Key)
 	}
@@ -187,17 +188,19 @@ func (n *node) session(ctx context.Context) {
 	}
 	if time.Now().Before(allocatable) {
 		n.report(ctx, true, "", none)
+		n.fleet.cloud.reach(&m, atReady)
 	}
 	n.setUp(true)
 	if !sleepReal(ctx, time.Until(allocatable)) {
 		return
 	}
 	if m.NoDevice {
-		none = nil
-	} else {
-		none = m.conf.devices()
+		n.report(ctx, true, "", nil)
+		return
 	}
-	n.report(ctx, true, "", none)
+	n.report(ctx, true, "", m.conf.devices())
+	n.fleet.cloud.reach(&m, atReady)
+	n.fleet.cloud.reach(&m, atDevice)
 }
 
 // persist repeats until it works or ctx ends, and says so once if it does not at first.

@@ -29,6 +29,8 @@ type agent struct {
 	server atomic.Pointer[modelServer] // nil: none answers
 	ip     string
 	ended  atomic.Bool // its containers have
+
+	restarts int32 // of its container
 }
 
 func newAgent(f *fleet, n *node, pod *core.Pod) *agent {
@@ -51,7 +53,7 @@ func (a *agent) end(pod *core.Pod) {
 func (a *agent) live() {
 	defer a.cancel()
 	a.start()
-	<-a.ending.Done()
+	a.attend()
 	if a.ctx.Err() == nil {
 		a.drain()
 		a.ended.Store(true)
@@ -81,6 +83,7 @@ func (a *agent) start() {
 		}
 		a.ip = a.fleet.net.take()
 		a.report(a.up(false))
+		a.reach(atImage)
 	}
 	if !a.isReady() && !clock.sleep(a.ending, a.loadTime()) || a.neverLoads() {
 		return
@@ -89,10 +92,45 @@ func (a *agent) start() {
 		return
 	}
 	a.report(a.up(true))
+	a.reach(atServing)
 	if runFor, err := time.ParseDuration(a.pod.Annotations[runForAnnotation]); err == nil {
 		if clock.sleep(a.ending, runFor) {
 			a.report(a.succeeded())
 		}
+	}
+}
+
+func (a *agent) reach(moment int) {
+	if a.servesModel() {
+		m := a.node.now()
+		a.fleet.cloud.reach(&m, moment)
+	}
+}
+
+func (a *agent) servesModel() bool { return a.pod.Annotations[serveAnnotation] != "" }
+
+// attend waits for the end, and starts a model server again that crashes.
+func (a *agent) attend() {
+	clock, struck := a.fleet.cloud.clock, false
+	for clock.sleep(a.ending, 5*time.Second) {
+		was := struck
+		struck = a.server.Load() != nil &&
+			a.fleet.cloud.afflicts("model-restarts", a.node.now().conf.Name, a.pod.Name)
+		if struck && !was {
+			a.restart()
+		}
+	}
+}
+
+// restart is a container's: what it worked on is lost, its counters begin anew, the model loads again.
+func (a *agent) restart() {
+	server := a.server.Swap(nil)
+	server.close(a.fleet.now())
+	server.pool.restarted()
+	a.restarts++
+	a.report(a.up(false))
+	if a.fleet.cloud.clock.sleep(a.ending, a.loadTime()) && a.serve() {
+		a.report(a.up(true))
 	}
 }
 
@@ -109,7 +147,7 @@ func (a *agent) isReady() bool {
 
 // loadTime is that of the model; pods that serve none are ready at once.
 func (a *agent) loadTime() time.Duration {
-	if a.pod.Annotations[serveAnnotation] == "" {
+	if !a.servesModel() {
 		return 0
 	}
 	m := a.node.now()
@@ -117,7 +155,7 @@ func (a *agent) loadTime() time.Duration {
 }
 
 func (a *agent) neverLoads() bool {
-	return a.pod.Annotations[serveAnnotation] != "" &&
+	return a.servesModel() &&
 		a.fleet.cloud.afflicts("model-never-ready", a.node.now().conf.Name, a.pod.Name)
 }
 
@@ -160,7 +198,7 @@ func (n *node) hasImage(image string) {
 
 // serve starts what answers at the pod's address; false when the pod ended before it could.
 func (a *agent) serve() bool {
-	if a.pod.Annotations[serveAnnotation] == "" {
+	if !a.servesModel() {
 		return a.ending.Err() == nil
 	}
 	p := a.fleet.traffic.pool(a.pod.Namespace, a.pod.Labels)

@@ -17,6 +17,7 @@ type podStatus struct {
 	ready    bool
 	finished bool
 	ip       string
+	restarts int32
 }
 
 func creating() podStatus {
@@ -36,11 +37,11 @@ func pullFailed(image string, times int) podStatus {
 func (a *agent) up(ready bool) podStatus {
 	started := meta.Now()
 	for _, c := range a.pod.Status.ContainerStatuses {
-		if c.State.Running != nil {
+		if c.State.Running != nil && c.RestartCount == a.restarts {
 			started = c.State.Running.StartedAt
 		}
 	}
-	return podStatus{phase: core.PodRunning, up: true, ready: ready, ip: a.ip,
+	return podStatus{phase: core.PodRunning, up: true, ready: ready, ip: a.ip, restarts: a.restarts,
 		state: core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: started}}}
 }
 
@@ -111,7 +112,8 @@ func (s podStatus) of(pod *core.Pod) core.PodStatus {
 
 func (s podStatus) containers(pod *core.Pod, containers []core.Container) (list []core.ContainerStatus) {
 	for i, c := range containers {
-		one := core.ContainerStatus{Name: c.Name, Image: c.Image, State: s.state, Ready: s.ready, Started: &s.up}
+		one := core.ContainerStatus{Name: c.Name, Image: c.Image, State: s.state, Ready: s.ready, Started: &s.up,
+			RestartCount: s.restarts}
 		if s.up || s.finished {
 			one.ContainerID = fmt.Sprintf("containerd://%s-%d", pod.UID, i)
 			one.ImageID = c.Image + "@sha256:" + fmt.Sprintf("%064x", len(c.Image))

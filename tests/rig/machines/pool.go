@@ -12,16 +12,18 @@ import (
 
 // pool is a gateway before the engines of one model: its traffic, its queue, its score.
 type pool struct {
-	mu      sync.Mutex
-	conf    *poolConfig
-	now     float64
-	engines []*engine // ready ones, by pod name
-	leaving []*engine // that finish what runs
-	queue   []*request
-	due     due
-	sources []source
-	score   score
-	waits   []float64
+	mu       sync.Mutex
+	conf     *poolConfig
+	now      float64
+	engines  []*engine // ready ones, by pod name
+	leaving  []*engine // that finish what runs
+	queue    []*request
+	due      due
+	sources  []source
+	score    score
+	truth    truth
+	waits    []float64
+	prefixes int // drawn so far
 }
 
 // source is where requests come from, in the order of arrival.
@@ -47,6 +49,7 @@ type score struct {
 	GPUSeconds  float64 `json:"gpu_seconds"` // billed, of the pool's groups, simulated
 	Machines    int     `json:"machines"`
 	MaxMachines int     `json:"max_machines"`
+	truth
 }
 
 func (p *pool) itl() float64 { return time.Duration(p.conf.InterTokenLatency).Seconds() }
@@ -62,13 +65,21 @@ func (p *pool) advanceLocked(now float64) {
 	for {
 		arrival, from := p.arrival()
 		switch {
+		case p.nextStep() <= now && (arrival == nil || p.nextStep() <= arrival.arrived) &&
+			(len(p.due) == 0 || p.nextStep() <= p.due[0].next()):
+			p.step(p.nextStep())
 		case len(p.due) > 0 && p.due[0].next() <= now && (arrival == nil || p.due[0].next() <= arrival.arrived):
+			p.passTo(p.due[0].next())
 			p.due[0].engine.happen(p.due[0])
 		case arrival != nil && arrival.arrived <= now:
 			from.take()
+			p.passTo(arrival.arrived)
 			p.score.Requests++
+			arrival.cached = p.cachedOf(arrival)
+			p.truth.OfferedS += p.slot(arrival.prompt-arrival.cached, arrival.output)
 			p.dispatch(arrival, arrival.arrived)
 		default:
+			p.passTo(now)
 			p.now = max(p.now, now)
 			return
 		}
@@ -166,6 +177,7 @@ func (p *pool) leave(e *engine, now float64) {
 	defer p.mu.Unlock()
 	p.advanceLocked(now)
 	e.draining = true
+	p.truth.preempted += e.counters.preemptions
 	p.engines, p.leaving = without(p.engines, e), without(p.leaving, e)
 	p.redispatch(append(e.abandon(), p.queue...), now)
 }
@@ -203,6 +215,8 @@ func (p *pool) result() score {
 		count(e.waiting)
 	}
 	s.Late += overdue
+	s.truth = p.truth
+	s.Preemptions = p.preemptions()
 	if s.Requests > 0 {
 		s.LateShare = float64(s.Late) / float64(s.Requests)
 	}
