@@ -6,18 +6,18 @@ static const double KV_TARGET = .9;			      /* share of the KV cache above which
 static const double FIT_HALF_LIFE = 1800, KV_HALF_LIFE = 510; /* seconds */
 static const double LATENCY_SLACK = 1.5; /* times the manifest's inter-token latency that a full replica may take */
 
-static void observe_reading(struct capacity_state *c, const struct scrape_input *r)
+static void observe_reading(struct capacity_state *c, const struct scrape_input *r, double unread)
 {
 	if (r->ready <= 0 || r->running < 0)
 		return;
-	double each = (double)r->running / (double)r->ready;
+	double each = (double)r->running * unread / (double)r->ready;
 
 	/* The first readings of a queue still show replicas filling up. */
 	c->queueing_readings = r->waiting > 0 ? c->queueing_readings + 1 : 0;
 	/* Replicas that finish nothing are hung: their emptiness says nothing of what they could hold. */
 	if (c->queueing_readings >= QUEUEING_READINGS && r->completed > 0)
 		c->saturated[c->sample_count++ % SATURATED_SAMPLES] = each;
-	if (each > c->busiest)
+	if (each > c->busiest && unread <= 1)
 		c->busiest = each;
 }
 
@@ -35,14 +35,24 @@ static void observe_latency(struct capacity_state *c, double each, double latenc
 	c->fit_xy = c->fit_xy * keep + each * latency_us;
 }
 
+/* Replicas that could not be read run as much as the others. */
+static double unread_factor(const struct pool_input *in)
+{
+	return in->scrapes_fresh > 0 && in->scrapes_expected > in->scrapes_fresh
+		       ? (double)in->scrapes_expected / (double)in->scrapes_fresh
+		       : 1;
+}
+
 void capacity_observe(struct capacity_state *c, const struct pool_snapshot *s, millis interval)
 {
+	double unread = unread_factor(&s->input);
+
 	for (size_t i = 0; i < s->scrape_count; i++)
-		observe_reading(c, &s->scrapes[i]);
+		observe_reading(c, &s->scrapes[i], unread);
 	if (!s->scrape_count || s->scrapes[s->scrape_count - 1].ready <= 0)
 		return;
 	const struct scrape_input *last = &s->scrapes[s->scrape_count - 1];
-	double each = (double)last->running / (double)last->ready;
+	double each = (double)last->running * unread / (double)last->ready;
 	if (s->input.kv_cache_permille != ABSENT && s->input.kv_cache_permille >= 300 && each >= 1) {
 		double fits = each * 1000 * KV_TARGET / (double)s->input.kv_cache_permille;
 		double keep = keep_of(interval, KV_HALF_LIFE);

@@ -110,6 +110,14 @@ static struct lead prior(const struct fleet_spec *fleet, const struct pool_spec 
 	return (struct lead){ 0 };
 }
 
+/* In samples; without samples of its own to say otherwise, a tier is what the manifest says. */
+static double prior_weight(double measured)
+{
+	double left = 1 - measured / LEAD_ENOUGH_SAMPLES;
+
+	return left > 0 ? LEAD_PRIOR_SAMPLES * left : 0;
+}
+
 struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
 			  enum start_kind kind)
 {
@@ -118,7 +126,7 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 
 	if (s->n <= 0 || (p.p50 <= 0 && kind != START_COLD))
 		return p;
-	double weight = p.p50 > 0 ? LEAD_PRIOR_SAMPLES : 0;
+	double weight = p.p50 > 0 ? prior_weight(s->n) : 0;
 	double mean_prior = p.p50 > 0 ? exact_log(p.p50) : 0;
 	double sigma = p.p50 > 0 && p.p95 > p.p50 ? exact_log(p.p95 / p.p50) / Z95 : .3;
 	double n = s->n + weight, mean = (s->sum + weight * mean_prior) / n;

@@ -1,13 +1,13 @@
 /*
  * How long a start takes, learned per kind and stage from the starts that
  * were seen. Durations are taken as log-normal; the manifest counts as a
- * few samples, so that measured ones soon overrule it.
+ * few samples, fewer with each measured one, and at last not at all.
  */
 #pragma once
 #include "controller/policy/plan.h"
 #include "controller/policy/rule.h"
 
-enum { LEAD_PRIOR_SAMPLES = 6 };
+enum { LEAD_PRIOR_SAMPLES = 6, LEAD_ENOUGH_SAMPLES = 24 };
 
 /* Forgetting sums of logarithms of seconds. */
 struct lead_sums {

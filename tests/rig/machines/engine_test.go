@@ -181,6 +181,10 @@ func TestMetricsFaultsTakeAShareOfPods(t *testing.T) {
 	if struck < 400 || struck > 600 {
 		t.Errorf("%d of 1000", struck)
 	}
+	fs.add(fault{Fault: "metrics-hang", Pool: "r", Pods: []string{"pod7"}}, 10)
+	if fs.scrape("r", "pod7", 11) != "hang" || fs.scrape("r", "pod6", 11) != "" {
+		t.Error("one by name")
+	}
 	if fs.scrape("q", "pod1", 11) != "" || fs.scrape("p", "pod1", 9) != "" {
 		t.Error("another pool, or another time")
 	}

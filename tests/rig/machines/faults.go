@@ -19,6 +19,7 @@ type fault struct {
 	Count   int      `json:"count"`
 	Value   any      `json:"value,omitempty"`
 	Share   float64  `json:"share,omitempty"` // of pods, for metrics-*
+	Pods    []string `json:"pods,omitempty"`  // for metrics-*, instead: exactly these
 	Used    int      `json:"used"`
 	FromS   float64  `json:"from_s"` // simulated time at which it began
 	Applied bool     `json:"applied,omitempty"`
@@ -102,11 +103,18 @@ func (fs *faults) use(name, group string, nowS float64) *fault {
 	return f
 }
 
+func (f *fault) strikes(pod string) bool {
+	if len(f.Pods) > 0 {
+		return slices.Contains(f.Pods, pod)
+	}
+	return uniform(uint64(f.ID), pod) < f.Share
+}
+
 // scrape is the fault of a pod's metrics, or "".
 func (fs *faults) scrape(pool, pod string, nowS float64) string {
 	for _, f := range fs.List {
 		if name, ok := strings.CutPrefix(f.Fault, "metrics-"); ok && f.active(nowS) &&
-			(f.Pool == "*" || f.Pool == pool) && uniform(uint64(f.ID), pod) < f.Share {
+			(f.Pool == "*" || f.Pool == pool) && f.strikes(pod) {
 			return name
 		}
 	}

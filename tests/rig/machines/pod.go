@@ -82,8 +82,8 @@ func (a *agent) start() {
 			return
 		}
 		a.ip = a.fleet.net.take()
-		a.report(a.up(false))
 		a.reach(atImage)
+		a.report(a.up(false))
 	}
 	if !a.isReady() && !clock.sleep(a.ending, a.loadTime()) || a.neverLoads() {
 		return
@@ -91,8 +91,8 @@ func (a *agent) start() {
 	if !a.serve() {
 		return
 	}
-	a.report(a.up(true))
 	a.reach(atServing)
+	a.report(a.up(true))
 	if runFor, err := time.ParseDuration(a.pod.Annotations[runForAnnotation]); err == nil {
 		if clock.sleep(a.ending, runFor) {
 			a.report(a.succeeded())

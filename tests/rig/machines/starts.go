@@ -29,6 +29,7 @@ type start struct {
 	Machine string             `json:"machine"`
 	Group   string             `json:"group"`
 	Woken   bool               `json:"woken"`
+	Pods    int                `json:"pods"` // model servers that got as far as to load
 	AtS     [moments]float64   `json:"at_s"` // simulated; 0: not yet
 	Stages  map[string]float64 `json:"stages,omitempty"`
 }
@@ -50,6 +51,9 @@ func (k *cloud) reach(m *snapshot, moment int) {
 		s = &start{Machine: m.ID, Group: m.conf.Name, Woken: m.Woken}
 		s.AtS[atAsk] = k.clock.seconds(time.UnixMilli(m.LaunchedAt))
 		k.starts.list[m.ID] = s
+	}
+	if moment == atImage {
+		s.Pods++
 	}
 	if s.AtS[moment] == 0 && !s.Woken {
 		s.AtS[moment] = k.clock.seconds(time.Now())

@@ -115,13 +115,17 @@ static void capacity_follows_the_evidence(void **state)
 	static const struct {
 		const char *what;
 		int64_t ready, running, waiting, kv_permille;
+		int64_t expected, fresh;
 		int64_t slots;
 		enum slots_source source;
 	} cases[] = {
-		{ "nothing seen", 10, 500, 0, ABSENT, 100, SLOTS_PRIOR },
-		{ "more than believed, at once", 10, 1300, 0, ABSENT, 130, SLOTS_SEEN },
-		{ "what runs while requests queue", 10, 600, 40, ABSENT, 60, SLOTS_SATURATED },
-		{ "what fits the KV cache", 10, 300, 0, 600, 45, SLOTS_KV_CACHE },
+		{ "nothing seen", 10, 500, 0, ABSENT, 30, 30, 100, SLOTS_PRIOR },
+		{ "more than believed, at once", 10, 1300, 0, ABSENT, 30, 30, 130, SLOTS_SEEN },
+		{ "what runs while requests queue", 10, 600, 40, ABSENT, 30, 30, 60, SLOTS_SATURATED },
+		{ "half of them, read, while requests queue", 10, 300, 20, ABSENT, 30, 15, 60, SLOTS_SATURATED },
+		{ "half of them, read, and the other half guessed", 10, 650, 0, ABSENT, 30, 15, 100, SLOTS_PRIOR },
+		{ "what fits the KV cache", 10, 300, 0, 600, 30, 30, 45, SLOTS_KV_CACHE },
+		{ "what fits it, of half of them", 10, 150, 0, 600, 30, 15, 45, SLOTS_KV_CACHE },
 	};
 
 	(void)state;
@@ -133,7 +137,9 @@ static void capacity_follows_the_evidence(void **state)
 						      .running = cases[i].running,
 						      .waiting = cases[i].waiting,
 						      .completed = 1 };
-		struct pool_snapshot s = { .input = { .inter_token_latency_us = ABSENT,
+		struct pool_snapshot s = { .input = { .scrapes_expected = cases[i].expected,
+						      .scrapes_fresh = cases[i].fresh,
+						      .inter_token_latency_us = ABSENT,
 						      .kv_cache_permille = cases[i].kv_permille },
 					   .scrapes = r,
 					   .scrape_count = 3 };
@@ -184,6 +190,27 @@ static void lead_times_are_learned_from_starts(void **state)
 	assert_in_range(exact_round(after.p50), 190, 225);
 	assert_true(after.p95 < 300);
 	assert_int_equal(l.samples, 60);
+}
+
+/* A manifest that is far off does not count for ever. */
+static void the_manifest_fades_from_lead_times(void **state)
+{
+	struct lead_state l = { 0 };
+	struct fleet_spec fleet = { .pools = &spec, .pool_count = 1 };
+	struct event_input e = { 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 760000, 1 };
+	struct pool_snapshot s = { .events = &e, .event_count = 1 };
+	double last = lead_believed(&l, &fleet, &spec, START_COLD).p50;
+
+	(void)state;
+	for (int i = 1; i <= 40; i++) {
+		lead_observe(&l, &s, 15000);
+		double p50 = lead_believed(&l, &fleet, &spec, START_COLD).p50;
+		assert_true(p50 >= last - 1e-6);
+		if (i == 6)
+			assert_in_range(exact_round(p50), 540, 600);
+		last = p50;
+	}
+	assert_in_range(exact_round(last), 759, 761);
 }
 
 static void what_remains_shrinks_but_never_ends(void **state)
@@ -408,6 +435,7 @@ int main(void)
 		cmocka_unit_test(capacity_follows_the_evidence),
 		cmocka_unit_test(latency_limits_the_batch),
 		cmocka_unit_test(lead_times_are_learned_from_starts),
+		cmocka_unit_test(the_manifest_fades_from_lead_times),
 		cmocka_unit_test(what_remains_shrinks_but_never_ends),
 		cmocka_unit_test(the_cheapest_rule_within_the_target_is_chosen),
 		cmocka_unit_test(what_nobody_could_avoid_is_sunk),
