@@ -28,7 +28,7 @@ class Blackouts(world.World):
     def cloud(self):
         config = super().cloud()
         for group in config['groups']:
-            group['initial'] = {CHAT: SURPLUS, EMBED: 2}.get(group['name'], group.get('initial', 0))
+            group['initial'] = {CHAT: SURPLUS, EMBED: 2}.get(group['name'], 0)
         return config
 
     def manifests(self, endpoint):
@@ -40,6 +40,7 @@ class Blackouts(world.World):
         text = '\n---\n'.join((chat, embed, train))
         if self.prometheus and self.prometheus not in text:
             raise SystemExit('examples/rig/pools.yaml tells the signals of embed otherwise than the blackouts need')
+        text = text.replace('pricePerHour: 1.21, min: 1,', 'pricePerHour: 1.21, min: 0,')
         return text.replace('headroom: { min: 2 }', 'headroom: { min: 0 }').replace('after: 5m', 'after: 1m')
 
 
@@ -59,6 +60,11 @@ class Prometheus(process.Program):
                     {'source_labels': ['__meta_kubernetes_pod_name'], 'target_label': 'pod'}]}]}, file)
         super().__init__(folder, 'prometheus', ['prometheus', f'--config.file={path}', f'--web.listen-address=127.0.0.1:{port}',
                                                 f'--storage.tsdb.path={folder}/prometheus', '--log.level=warn'])
+        self.port = port
+
+    def reads(self):
+        found = json.loads(process.fetch(f'http://127.0.0.1:{self.port}/api/v1/query?query=vllm:num_requests_running'))
+        return len(found['data']['result']) >= 8
 
 
 class Watcher:
@@ -110,9 +116,12 @@ def blackouts(s):
     s.accounts('listener')
     for name, replicas in (('chat', SURPLUS), ('embed', 8)):
         s.kube.patch('Deployment', name, world.SPACE, {'spec': {'replicas': replicas}})
-    s.machines.traffic('chat', 5, 900)
-    s.machines.traffic('embed', 20, 900)
+    for name, busy, then in (('chat', 5, 0.5), ('embed', 20, 2)):
+        s.machines.traffic(name, busy, 900)
+        s.machines.traffic(name, then, 36000)
     s.expect('all replicas serve', lambda: len(s.pods('chat')) >= SURPLUS and len(s.pods('embed')) >= 8)
+    if prometheus:
+        s.expect('Prometheus reads the pods of embed', prometheus.reads)
     controller = s.controller('listener', '--watch-pools', '--no-election').start()
     s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200)
     chat, embed = Watcher(s, controller, 'chat', CHAT), Watcher(s, controller, 'embed', EMBED)
