@@ -63,7 +63,10 @@ class Prometheus(process.Program):
         self.port = port
 
     def reads(self):
-        found = json.loads(process.fetch(f'http://127.0.0.1:{self.port}/api/v1/query?query=vllm:num_requests_running'))
+        try:
+            found = json.loads(process.fetch(f'http://127.0.0.1:{self.port}/api/v1/query?query=vllm:num_requests_running'))
+        except OSError:
+            return False
         return len(found['data']['result']) >= 8
 
 
