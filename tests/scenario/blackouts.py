@@ -22,7 +22,7 @@ class Blackouts(world.World):
     """chat is read pod by pod, embed by way of a Prometheus server."""
 
     def __init__(self, prometheus):
-        super().__init__(chat_spot=16, chat_od=6, embed=4, train=1)
+        super().__init__(chat_spot=28, chat_od=6, embed=4, train=1)
         self.prometheus = prometheus
 
     def cloud(self):
@@ -45,19 +45,14 @@ class Blackouts(world.World):
 
 
 class Prometheus(process.Program):
-    """A real one, that finds the pods of embed by itself."""
+    """A real one, that reads the pods of embed."""
 
-    def __init__(self, folder, port, kubeconfig):
+    def __init__(self, folder, port, pods):
         path = os.path.join(folder, 'prometheus.yml')
         with open(path, 'w', encoding='utf-8') as file:
-            json.dump({'global': {'scrape_interval': '500ms'}, 'scrape_configs': [{
-                'job_name': 'pods',
-                'kubernetes_sd_configs': [{'role': 'pod', 'kubeconfig_file': kubeconfig, 'namespaces': {'names': [world.SPACE]}}],
-                'relabel_configs': [
-                    {'source_labels': ['__meta_kubernetes_pod_label_app'], 'regex': 'embed', 'action': 'keep'},
-                    {'source_labels': ['__meta_kubernetes_pod_phase'], 'regex': 'Running', 'action': 'keep'},
-                    {'source_labels': ['__meta_kubernetes_namespace'], 'target_label': 'namespace'},
-                    {'source_labels': ['__meta_kubernetes_pod_name'], 'target_label': 'pod'}]}]}, file)
+            json.dump({'global': {'scrape_interval': '500ms'}, 'scrape_configs': [{'job_name': 'pods', 'static_configs': [
+                {'targets': [pod['status']['podIP'] + ':8000'],
+                 'labels': {'namespace': world.SPACE, 'pod': pod['metadata']['name']}} for pod in pods]}]}, file)
         super().__init__(folder, 'prometheus', ['prometheus', f'--config.file={path}', f'--web.listen-address=127.0.0.1:{port}',
                                                 f'--storage.tsdb.path={folder}/prometheus', '--log.level=warn'])
         self.port = port
@@ -111,8 +106,10 @@ class Watcher:
 
 
 def blackouts(s):
-    prometheus = start_prometheus(s)
-    manifest = s.open_world(Blackouts(f'http://127.0.0.1:{s.prometheus_port}' if prometheus else ''))
+    port = process.free_port() if shutil.which('prometheus') else 0
+    if not port:
+        s.skip('prometheus is absent (apt-get install prometheus): both pools are read pod by pod')
+    manifest = s.open_world(Blackouts(f'http://127.0.0.1:{port}' if port else ''))
     for name in ('kubectl apply --server-side -f ' + CRD, 'kubectl wait --for=condition=Established crd/warmpools.preheat.dev --timeout=60s'):
         s.must(*name.split())
     s.expect('WarmPools are taken', lambda: process.run(['kubectl', 'apply', '-f', manifest])[0] == 0)
@@ -123,13 +120,15 @@ def blackouts(s):
         s.machines.traffic(name, busy, 900)
         s.machines.traffic(name, then, 36000)
     s.expect('all replicas serve', lambda: len(s.pods('chat')) >= SURPLUS and len(s.pods('embed')) >= 8)
+    prometheus = start_prometheus(s, port) if port else None
     if prometheus:
         s.expect('Prometheus reads the pods of embed', prometheus.reads)
     controller = s.controller('listener', '--watch-pools', '--no-election').start()
     s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200)
     chat, embed = Watcher(s, controller, 'chat', CHAT), Watcher(s, controller, 'embed', EMBED)
     s.expect('both pools are heard', lambda: chat.state() == 'fresh' and embed.state() == 'fresh')
-    s.expect('chat is busy', lambda: (controller.metric('preheat_pool_running_requests', pool='chat') or 0) > 5)
+    for name in ('chat', 'embed'):
+        s.expect(f'{name} is busy', lambda name=name: (controller.metric('preheat_pool_running_requests', pool=name) or 0) > 5)
     table = [one_pod(s, chat), half(s, chat)]
     table += everything(s, chat, embed, prometheus)
     speak_again(s, chat, embed, prometheus)
@@ -138,12 +137,8 @@ def blackouts(s):
     s.replay(controller)
 
 
-def start_prometheus(s):
-    s.prometheus_port = process.free_port()
-    if not shutil.which('prometheus'):
-        s.skip('prometheus is absent (apt-get install prometheus): both pools are read pod by pod')
-        return None
-    made = Prometheus(s.folder, s.prometheus_port, os.environ['KUBECONFIG'])
+def start_prometheus(s, port):
+    made = Prometheus(s.folder, port, s.kube.items('Pod', world.SPACE, 'app=embed'))
     s.programs.append(made.start())
     return made
 
@@ -184,6 +179,10 @@ def half(s, chat):
     return row('half of the pods, and a queue', 'partial', 'Partial', 'none', 'scale-up goes on; no scale-down')
 
 
+def machines(s):
+    return sum(s.group(name)['desired'] for name in (CHAT, 'chat-od'))
+
+
 def everything(s, chat, embed, prometheus):
     """Ten minutes of nothing at all."""
     began = time.time()
@@ -199,10 +198,10 @@ def everything(s, chat, embed, prometheus):
         pool.expect_state('gone', 'Gone')
         s.expect(f'{pool.pool}: an event says so', lambda pool=pool: [e for e in s.told('SignalsStale', since=began) if e['name'] == pool.pool])
         s.check(f'{pool.pool}: decisions are held by stale signals', s.expect(f'{pool.pool}: held', pool.held))
-    before = s.group(CHAT)['desired']
+    before = machines(s)
     wanted = len(s.pods('chat', ready=False)) + 3
     s.kube.patch('Deployment', 'chat', world.SPACE, {'spec': {'replicas': wanted}})
-    s.expect('chat: pods that wait bring machines', lambda: s.group(CHAT)['desired'] > before)
+    s.expect('chat: pods that wait bring machines', lambda: machines(s) > before)
     left = 600 - (time.time() - began) * s.speed
     chat.expect_nothing_given_back(max(60, left))
     embed.expect_nothing_given_back(0)
@@ -212,7 +211,7 @@ def everything(s, chat, embed, prometheus):
         rows.append(row('Prometheus down, ten minutes', 'stale, then gone', 'Stale, then Gone', 'SignalsStale',
                         'the same; the condition names the server'))
         says = condition(s, 'embed', 'SignalsFresh')['message']
-        s.check(f'embed: the condition names the server: {says}', f':{s.prometheus_port}' in says)
+        s.check(f'embed: the condition names the server: {says}', f':{prometheus.port}' in says)
     return rows
 
 
