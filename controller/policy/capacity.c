@@ -12,8 +12,10 @@ static void observe_reading(struct capacity_state *c, const struct scrape_input 
 		return;
 	double each = (double)r->running * unread / (double)r->ready;
 
-	/* The first readings of a queue still show replicas filling up. */
-	c->queueing_readings = r->waiting > 0 ? c->queueing_readings + 1 : 0;
+	/* A few that wait may all be at one replica, while others have room. The first readings of a queue still show
+	 * replicas filling up. */
+	c->queueing_readings =
+		r->waiting > 0 && (double)r->waiting * unread >= (double)r->ready ? c->queueing_readings + 1 : 0;
 	/* Replicas that finish nothing are hung: their emptiness says nothing of what they could hold. */
 	if (c->queueing_readings >= QUEUEING_READINGS && r->completed > 0)
 		c->saturated[c->sample_count++ % SATURATED_SAMPLES] = each;

@@ -162,16 +162,18 @@ def compare(s, controller, rows, heard, truth):
 
 
 def lead_times(s, controller, decision):
-    served = [x for x in s.machines.ask('/v1/starts')['starts'] if len(x['stages']) == 5 and not x['woken']]
+    every = [x for x in s.machines.ask('/v1/starts')['starts'] if not x['woken']]
+    served = [x for x in every if len(x['stages']) == 5]
     # Where a pod was taken back while it loaded, the stages are those of two.
     starts = [x for x in served if x['pods'] == 1]
     s.mark(f"{len(served)} starts, {len(starts)} of them with one pod only; {decision['lead_samples']} measured")
     totals = [x['at_s'][5] - x['at_s'][0] for x in starts]
     lines = [(f'start, p{p} (s)', decision[f'lead_cold_p{p}'] / 1000, rank(totals, p), LEAD) for p in (50, 95)]
     for name in STAGES:
+        own = [x['stages'][name] for x in (starts if name in ('image', 'load') else every) if name in x['stages']]
         lines += [(f'{name}, p{p} (s)', controller.metric('preheat_pool_stage_seconds', pool='chat', stage=name,
                                                          percentile=str(p)) or 0,
-                   rank([x['stages'][name] for x in starts], p), LEAD) for p in (50, 95)]
+                   rank(own, p), LEAD) for p in (50, 95)]
     return lines
 
 

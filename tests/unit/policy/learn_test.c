@@ -122,6 +122,7 @@ static void capacity_follows_the_evidence(void **state)
 		{ "nothing seen", 10, 500, 0, ABSENT, 30, 30, 100, SLOTS_PRIOR },
 		{ "more than believed, at once", 10, 1300, 0, ABSENT, 30, 30, 130, SLOTS_SEEN },
 		{ "what runs while requests queue", 10, 600, 40, ABSENT, 30, 30, 60, SLOTS_SATURATED },
+		{ "what runs while a few wait at one of them", 10, 600, 9, ABSENT, 30, 30, 100, SLOTS_PRIOR },
 		{ "half of them, read, while requests queue", 10, 300, 20, ABSENT, 30, 15, 60, SLOTS_SATURATED },
 		{ "half of them, read, and the other half guessed", 10, 650, 0, ABSENT, 30, 15, 100, SLOTS_PRIOR },
 		{ "what fits the KV cache", 10, 300, 0, 600, 30, 30, 45, SLOTS_KV_CACHE },
