@@ -172,10 +172,11 @@ func (n *node) session(ctx context.Context) {
 	device += time.Duration(m.LateDeviceS * float64(time.Second))
 	registered := time.UnixMilli(m.StateSince).Add(clock.real(register))
 	allocatable := registered.Add(clock.real(device))
-	n.fleet.cloud.reach(&m, atNode)
+	then := time.Now()
 	if !n.ensure(ctx) {
 		return
 	}
+	n.fleet.cloud.reach(&m, atNode, then)
 	if m.Woken && m.conf.AKS != nil {
 		n.untaint(ctx, shutdownTaint.Key)
 	}
@@ -187,8 +188,9 @@ func (n *node) session(ctx context.Context) {
 		return
 	}
 	if time.Now().Before(allocatable) {
-		n.fleet.cloud.reach(&m, atReady)
+		then = time.Now()
 		n.report(ctx, true, "", none)
+		n.fleet.cloud.reach(&m, atReady, then)
 	}
 	n.setUp(true)
 	if !sleepReal(ctx, time.Until(allocatable)) {
@@ -198,9 +200,10 @@ func (n *node) session(ctx context.Context) {
 		n.report(ctx, true, "", nil)
 		return
 	}
-	n.fleet.cloud.reach(&m, atReady)
-	n.fleet.cloud.reach(&m, atDevice)
+	then = time.Now()
 	n.report(ctx, true, "", m.conf.devices())
+	n.fleet.cloud.reach(&m, atReady, then)
+	n.fleet.cloud.reach(&m, atDevice, then)
 }
 
 // persist repeats until it works or ctx ends, and says so once if it does not at first.

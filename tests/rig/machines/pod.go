@@ -82,8 +82,9 @@ func (a *agent) start() {
 			return
 		}
 		a.ip = a.fleet.net.take()
-		a.reach(atImage)
+		then := time.Now()
 		a.report(a.up(false))
+		a.reach(atImage, then)
 	}
 	if !a.isReady() && !clock.sleep(a.ending, a.loadTime()) || a.neverLoads() {
 		return
@@ -91,8 +92,9 @@ func (a *agent) start() {
 	if !a.serve() {
 		return
 	}
-	a.reach(atServing)
+	then := time.Now()
 	a.report(a.up(true))
+	a.reach(atServing, then)
 	if runFor, err := time.ParseDuration(a.pod.Annotations[runForAnnotation]); err == nil {
 		if clock.sleep(a.ending, runFor) {
 			a.report(a.succeeded())
@@ -100,10 +102,10 @@ func (a *agent) start() {
 	}
 }
 
-func (a *agent) reach(moment int) {
+func (a *agent) reach(moment int, then time.Time) {
 	if a.servesModel() {
 		m := a.node.now()
-		a.fleet.cloud.reach(&m, moment)
+		a.fleet.cloud.reach(&m, moment, then)
 	}
 }
 

@@ -36,8 +36,8 @@ type start struct {
 
 var stageNames = [moments]string{"", "provision", "register", "device", "image", "load"}
 
-// reach notes a moment that has come, the first time.
-func (k *cloud) reach(m *snapshot, moment int) {
+// reach notes a moment that has come, the first time: the API server knew of it between then and now.
+func (k *cloud) reach(m *snapshot, moment int, then time.Time) {
 	if m.Instant {
 		return
 	}
@@ -56,7 +56,7 @@ func (k *cloud) reach(m *snapshot, moment int) {
 		s.Pods++
 	}
 	if s.AtS[moment] == 0 && !s.Woken {
-		s.AtS[moment] = k.clock.seconds(time.Now())
+		s.AtS[moment] = k.clock.seconds(then.Add(time.Since(then) / 2))
 	}
 }
 
