@@ -3,8 +3,11 @@ controller is there."""
 import base64
 import json
 import os
+import ssl
 import subprocess
 import time
+import urllib.parse
+import urllib.request
 
 import laws
 from world import ROOT, SPACE, WORKLOADS
@@ -136,7 +139,8 @@ class Aks(Account):
         return {'azure': {'tenant': self.TENANT, 'puts_per_minute': 600, 'principals': [
                     {'client_id': 'app-federated', 'object_id': 'object-federated', 'federated': [{
                         'issuer': 'https://issuer.example/', 'subject': 'system:serviceaccount:preheat:preheat',
-                        'key': os.path.join(self.folder, 'issuer.pub')}]}]},
+                        'key': os.path.join(self.folder, 'issuer.pub')}]},
+                    {'client_id': 'somebody', 'object_id': 'object-somebody', 'secret': 'else'}]},
                 'groups': [
                     self.group('a100spot', max=8, aks={'resource_group': 'llm', 'properties': spot}),
                     self.group('a100', max=5, initial=1, aks={'resource_group': 'llm', 'properties': {
@@ -163,6 +167,22 @@ class Aks(Account):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(f'{text}.{url_safe(signed)}')
         return path
+
+    def ask(self, path, body, method='POST', **headers):
+        request = urllib.request.Request(self.url.replace('127.0.0.1', 'localhost') + path, body, headers, method=method)
+        with urllib.request.urlopen(request, timeout=10, context=ssl.create_default_context(cafile=self.ca)) as answer:
+            return json.loads(answer.read())
+
+    def add_by_hand(self, pool, more):
+        """As somebody does in the portal: the pool as it is, with another count."""
+        token = self.ask(f'/{self.TENANT}/oauth2/v2.0/token', urllib.parse.urlencode({
+            'grant_type': 'client_credentials', 'client_id': 'somebody', 'client_secret': 'else',
+            'scope': 'https://management.azure.com/.default'}).encode())['access_token']
+        path = ('/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/llm/providers/Microsoft.ContainerService/'
+                f'managedClusters/prod/agentPools/{pool}?api-version=2026-02-01')
+        found = self.ask(path, None, 'GET', Authorization=f'Bearer {token}')
+        found['properties']['count'] += more
+        self.ask(path, json.dumps(found).encode(), 'PUT', Authorization=f'Bearer {token}', **{'Content-Type': 'application/json'})
 
     def environment(self):
         url = self.url.replace('127.0.0.1', 'localhost')

@@ -51,10 +51,16 @@ def taken(s):
     s.expect('its successor is bought', lambda: s.machines.calls()['purchases'] > before)
 
 
-def by_hand(s):
+def calm(s):
+    """Nothing is on its way, and nothing more has been wished for a while."""
+    last = max(c['at'] for c in s.machines.calls()['calls'] if c['method'] in ('PUT', 'POST') and 'agentPools' in c['path'])
+    return settled(s) and time.time() - last / 1000 > s.real(120)
+
+
+def by_hand(s, cloud):
+    s.expect('nothing is on its way', lambda: calm(s))
     begun = time.time()
-    s.expect('nothing is on its way', lambda: settled(s))
-    s.machines.ask('/v1/groups/a100spot/grow', {'token': 'by-hand', 'desired': s.group('a100spot')['desired'] + 2})
+    cloud.add_by_hand('a100spot', 2)
     s.expect('an event tells that somebody else did it', lambda: s.told('ForeignSizeChange', 'a100-spot', begun))
 
 
@@ -75,7 +81,7 @@ def aks(s):
     controller.start()
     grows(s)
     taken(s)
-    by_hand(s)
+    by_hand(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that Azure took')
     runs_dry(s)
