@@ -215,12 +215,12 @@ static void pools_share_groups_and_budgets(void **state)
 	CLEANUP(loaded_release) struct loaded l;
 
 	(void)state;
-	load(&l,
-	     HEAD GOAL "  nodeGroups: [ { name: g }, { name: h, pricePerHour: 2 } ]\n"
-		       "  budget: { dollarsPerHour: 5, name: both }\n" SECOND_HEAD GOAL
-		       "  nodeGroups: [ { name: h }, { name: g, pricePerHour: 0.50, gpusPerNode: 8, zone: z1,\n"
-		       "    standby: { max: 3 }, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: p } } ]\n"
-		       "  budget: { dollarsPerHour: 5.00, name: both }\n");
+	load(&l, HEAD GOAL "  nodeGroups: [ { name: g }, { name: h, pricePerHour: 2 } ]\n"
+			   "  budget: { dollarsPerHour: 5, name: both }\n" SECOND_HEAD GOAL
+			   "  nodeGroups: [ { name: h }, { name: g, pricePerHour: 0.50, gpusPerNode: 8, zone: z1,\n"
+			   "    standby: { max: 3 }, aks: { subscription: 00000000-0000-0000-0000-000000000000, "
+			   "resourceGroup: r, cluster: c, pool: p } } ]\n"
+			   "  budget: { dollarsPerHour: 5.00, name: both }\n");
 	assert_true(l.ok);
 	const struct fleet_spec *f = &l.manifest.fleet;
 	assert_int_equal(f->group_count, 2);

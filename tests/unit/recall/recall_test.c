@@ -313,8 +313,8 @@ static void a_history_of_another_version_is_set_aside(void **state)
 {
 	static const char *const changes[] = {
 		"UPDATE fact SET value = 'x' WHERE name = 'layout'", "PRAGMA user_version = 99",
-		"UPDATE fact SET value = 'x' WHERE name = 'layout'; ALTER TABLE launch DROP COLUMN operation;"
-		" PRAGMA user_version = 3"
+		("UPDATE fact SET value = 'x' WHERE name = 'layout'; ALTER TABLE launch DROP COLUMN operation;"
+		 " PRAGMA user_version = 3")
 	};
 	static const int versions[] = { 4, 99, 3 };
 
