@@ -73,8 +73,8 @@ static void applied(struct object_call *call)
 	if (call->error.kind == ERROR_NONE) {
 		if (b->is != b->asked)
 			log_info("capacity-buffer-applied",
-				 LOG_S("pool", fleet_of(p->controller)->pools[p->index].name), LOG_I("from", b->is),
-				 LOG_I("to", b->asked), LOG_END);
+				 LOG_S("pool", fleet_of(p->controller)->pools[p->index].name), LOG_I("to", b->asked),
+				 b->is == ABSENT ? LOG_END : LOG_I("from", b->is), LOG_END);
 		b->is = b->asked;
 		b->told_at = loop_now(p->controller->loop);
 	} else {
