@@ -17,6 +17,7 @@ HEARD_FOR = 2700  # simulated seconds
 WAVES = 4
 STAGES = ('provision', 'register', 'device', 'image', 'load')
 CAPACITY, LEAD, DEMAND = 0.10, 0.05, 0.05  # how far off they may be
+JITTER = 0.3  # seconds of ours that a busy host may add between what happens and what is heard; the fast clock multiplies them
 # What the manifest says of starts; the machines' own are half as long again.
 TRUE_STAGES = {'provision': ('66s', '88s'), 'register': ('60s', '80s'), 'device': ('60s', '80s'), 'image': ('96s', '132s'),
                'load': ('90s', '120s')}
@@ -158,7 +159,9 @@ def compare(s, controller, rows, heard, truth):
         text.append(f'| {name} | {heard:.4g} | {was:.4g} | {100 * (heard / was - 1):+.1f} % |')
     s.mark('what was heard, and what was so:\n' + '\n'.join(text))
     for name, heard, was, most in lines:
-        s.check(f'{name}: {heard:.4g} of {was:.4g}, within {100 * most:.0f} %', abs(heard - was) <= most * was)
+        late = JITTER * s.speed if name.endswith('(s)') else 0
+        s.check(f'{name}: {heard:.4g} of {was:.4g}, within {100 * most:.0f} %' + (f' and {late:.0f} s' if late else ''),
+                abs(heard - was) <= most * was + late)
 
 
 def lead_times(s, controller, decision):
