@@ -48,7 +48,7 @@ class Morning(World):
     can be struck for certain. It prefers spot machines, with a single on-demand one to fall back on."""
 
     EMBED = ("{ name: embed, provider: simulated, simulated: { endpoint: \"%s\" }, zone: z1,\n"
-             "        instanceType: g5.12xlarge, capacityType: spot, gpusPerNode: 4, pricePerHour: 1.9, min: 1, max: 5 }\n"
+             "        instanceType: g5.12xlarge, capacityType: spot, gpusPerNode: 4, pricePerHour: 1.9, min: 1, max: 9 }\n"
              "    - { name: embed-od, provider: simulated, simulated: { endpoint: \"%s\" }, zone: z3,\n"
              "        instanceType: g5.12xlarge, capacityType: on-demand, gpusPerNode: 4, pricePerHour: 4.8, min: 0, max: 1 }")
 
@@ -58,7 +58,7 @@ class Morning(World):
     def cloud(self):
         config = super().cloud()
         embed = next(group for group in config['groups'] if group['name'] == 'embed')
-        embed['max'] = 5
+        embed['max'] = 9
         config['groups'].append(dict(embed, name='embed-od', max=1, zones=['z3'], labels=dict(
             embed['labels'], **{'simulated.preheat.dev/node-group': 'embed-od'})))
         next(pool for pool in config['pools'] if pool['name'] == 'embed')['groups'].append('embed-od')
