@@ -40,6 +40,7 @@ openssl/ base
 curl/ base/net
 ev.h base/net
 microhttpd.h base/net
+gnutls/ base/net
 cmocka.h tests
 '
 

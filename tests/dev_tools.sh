@@ -8,7 +8,7 @@
 		libyajl-dev:/usr/include/yajl/yajl_parse.h libyaml-dev:/usr/include/yaml.h
 		libsqlite3-dev:/usr/include/sqlite3.h zlib1g-dev:/usr/include/zlib.h
 		libcurl4-openssl-dev:curl-config libev-dev:/usr/include/ev.h
-		libmicrohttpd-dev:/usr/include/microhttpd.h libexpat1-dev:/usr/include/expat.h
+		libmicrohttpd-dev:/usr/include/microhttpd.h libgnutls28-dev:/usr/include/gnutls/gnutls.h libexpat1-dev:/usr/include/expat.h
 		libssl-dev:/usr/include/openssl/evp.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
 	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3)

@@ -1,15 +1,17 @@
 /*
  * A small HTTP(S) server on the event loop: routes in a table, answers made
  * at once from memory or sent from a file. Caps on connections, headers,
- * bodies and idle time; nothing that a peer sends can stop the loop.
+ * bodies, rates and time; nothing that a peer sends can stop the loop.
  */
 #pragma once
 #include "base/buf.h"
 #include "base/net/loop.h"
+#include "base/net/rate.h"
 
 #include <stdint.h>
 
 struct server;
+struct server_wait;
 
 struct server_request {
 	const char *method; /* "GET" also where the peer asked for HEAD */
@@ -33,6 +35,17 @@ struct server_answer {
 	const char *headers[8]; /* further "Name: value"s; literals, or alive until the answer function returns */
 };
 
+/* Who is let in, asked for each request once its header is there and before anything of its body is read. */
+enum server_verdict {
+	SERVER_ADMITS,
+	SERVER_REFUSES, /* with the answer that was filled in; of status 403 at first */
+	SERVER_WAITS,	/* server_decide() comes, once, from the loop */
+};
+typedef enum server_verdict server_admit_fn(void *user, const struct server_request *q, struct server_wait *w,
+					    struct server_answer *a);
+/* NULL lets it in; else the answer, whose body the server takes. Not after server_close(). */
+void server_decide(struct server_wait *w, struct server_answer *refusal);
+
 struct server_route {
 	const char *method;
 	const char *path; /* exact; or the beginning of one when it ends in an asterisk: "/api/pools/" followed by it */
@@ -45,10 +58,20 @@ struct server_settings {
 	const char *tls_cert, *tls_key; /* PEM texts, copied; NULL: plain HTTP */
 	const struct server_route *routes; /* must outlive the server; the first that fits answers */
 	size_t route_count;
-	const char *const *headers; /* added to every answer; NULL-terminated, may be NULL; must outlive the server */
-	unsigned max_connections;   /* 0: 128 */
-	size_t max_body;	    /* of a request, more is 413; 0: 64 KiB */
-	unsigned idle_seconds;	    /* a connection without a byte for so long is closed; 0: 30 */
+	const char *const *headers; /* added to every answer that does not say them itself; NULL-terminated, may be
+				       NULL; must outlive the server */
+	server_admit_fn *admit;	    /* NULL: everybody */
+	void *admit_user;
+	void (*refuse)(struct server_answer *a, const char *text); /* writes what the server refuses by itself; NULL: as
+								      text */
+	unsigned max_connections;				   /* 0: 128 */
+	unsigned max_per_address;				   /* connections; 0: max_connections */
+	struct rate rate, rate_per_address;			   /* of requests; more is 429 */
+	size_t max_body;					   /* of a request, more is 413; 0: 64 KiB */
+	unsigned idle_seconds; /* a connection without a byte for so long is closed; 0: 30 */
+	/* A whole request must have come so long after the connection, or the answer before; 0: 30. */
+	unsigned request_seconds;
+	unsigned answer_seconds; /* an answer must be taken in that time; 0: as long as bytes flow */
 };
 
 /*
@@ -57,4 +80,6 @@ struct server_settings {
  */
 struct server *server_open(struct loop *loop, const struct server_settings *s, struct error *e) MUST_USE;
 uint16_t server_port(const struct server *s);
+/* The pair that handshakes take from now on; connections stay. On failure (ERROR_INVALID) the one before stays, too. */
+bool server_renew_tls(struct server *s, const char *cert, const char *key, struct error *e) MUST_USE;
 void server_close(struct server *s); /* closes every connection; takes NULL */
