@@ -12,7 +12,7 @@ import world
 
 RECORDED = os.path.join(os.environ.get('PREHEAT_SHARED') or os.path.join(stage.ROOT, '..', 'shared'), 'traces',
                         'azure23_conv.csv.gz')
-ALERTS = os.path.join(stage.ROOT, 'deploy', 'alerts.yaml')
+ALERTS = os.path.join(stage.ROOT, 'deploy', 'alerts', '*.rules.yaml')
 HEARD_FOR = 2700  # simulated seconds
 WAVES = 4
 STAGES = ('provision', 'register', 'device', 'image', 'load')
@@ -72,7 +72,7 @@ class Prometheus(process.Program):
         self.port = process.free_port()
         path = os.path.join(folder, 'prometheus.yml')
         with open(path, 'w', encoding='utf-8') as file:
-            file.write(f'global: {{ scrape_interval: 500ms, evaluation_interval: 1s }}\nrule_files: [ {ALERTS} ]\nscrape_configs:\n'
+            file.write(f'global: {{ scrape_interval: 500ms, evaluation_interval: 1s }}\nrule_files: [ "{ALERTS}" ]\nscrape_configs:\n'
                        f'  - job_name: preheat\n    static_configs: [ {{ targets: [ "127.0.0.1:{target}" ] }} ]\n')
         super().__init__(folder, 'prometheus', ['prometheus', f'--config.file={path}', f'--web.listen-address=127.0.0.1:{self.port}',
                                                 f'--storage.tsdb.path={folder}/prometheus', '--log.level=warn'])
