@@ -10,6 +10,7 @@ struct builder {
 	size_t len;
 	struct arena *arena;
 	struct findings *findings;
+	struct yaml_limits limits;
 	struct yaml_node *open; /* the container being filled */
 	struct yaml_node *root;
 	struct yaml_documents documents;
@@ -36,6 +37,15 @@ static bool stop(struct builder *b, yaml_mark_t at, const char *found, const cha
 	report(b, at, found, allowed, remedy);
 	b->is_broken = true;
 	return false;
+}
+
+static bool stop_at_limit(struct builder *b, yaml_mark_t at, size_t limit, const char *of)
+{
+	CLEANUP(buf_release) struct buf found = { 0 }, allowed = { 0 };
+
+	buf_printf(&found, "more than %zu %s", limit, of);
+	buf_printf(&allowed, "at most %zu", limit);
+	return stop(b, at, found.text, allowed.text, "split it, or check that it is the right file");
 }
 
 static yaml_mark_t mark_at_byte(const struct builder *b, size_t offset)
@@ -130,11 +140,10 @@ static bool node_is_welcome(struct builder *b, const yaml_event_t *event, const 
 	if (anchor || event->type == YAML_ALIAS_EVENT)
 		return stop(b, event->start_mark, "an anchor or alias", "values written out",
 			    "repeat the value at its place");
-	if (tag)
+	if (tag && !b->limits.takes_tags)
 		return stop(b, event->start_mark, "a tag", "values without '!'", "delete the tag, or quote the value");
-	if (++b->nodes > YAML_NODES_MAX)
-		return stop(b, event->start_mark, "more than 50000 values", "at most 50000 in a file",
-			    "split it, or check that it is the right file");
+	if (++b->nodes > b->limits.nodes)
+		return stop_at_limit(b, event->start_mark, b->limits.nodes, "values in a file");
 	return true;
 }
 
@@ -159,9 +168,8 @@ static bool on_open(struct builder *b, const yaml_event_t *event, enum yaml_kind
 		return false;
 	if (key_is_due(b))
 		return stop(b, event->start_mark, "a map or list as a key", "keys of plain text", "quote the key");
-	if (++b->depth > YAML_DEPTH_MAX)
-		return stop(b, event->start_mark, "values nested deeper than 24", "at most 24 levels",
-			    "close what is open, or take levels out");
+	if (++b->depth > b->limits.depth)
+		return stop_at_limit(b, event->start_mark, b->limits.depth, "levels of values");
 	b->open = add_node(b, kind, event->start_mark);
 	return true;
 }
@@ -178,9 +186,8 @@ static bool on_document(struct builder *b, const yaml_event_t *event)
 	if (event->data.document_start.version_directive ||
 	    event->data.document_start.tag_directives.start != event->data.document_start.tag_directives.end)
 		return stop(b, event->start_mark, "a % directive", "documents without directives", "delete the line");
-	if (b->documents.count == YAML_DOCUMENTS_MAX)
-		return stop(b, event->start_mark, "more than 1000 documents", "at most 1000 in a file",
-			    "split the file");
+	if (b->documents.count == b->limits.documents)
+		return stop_at_limit(b, event->start_mark, b->limits.documents, "documents in a file");
 	b->root = NULL;
 	return true;
 }
@@ -236,30 +243,40 @@ static void read_events(struct builder *b)
 	}
 }
 
-bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_documents *out,
-		struct findings *f)
+bool yaml_parse_source(const struct yaml_source *s, struct arena *a, struct yaml_documents *out, struct findings *f)
 {
-	struct builder b = {
-		.file = arena_strdup(a, file, strlen(file)), .text = text, .len = len, .arena = a, .findings = f
-	};
+	struct builder b = { .file = arena_strdup(a, s->file, strlen(s->file)),
+			     .text = s->text,
+			     .len = s->len,
+			     .arena = a,
+			     .findings = f,
+			     .limits = s->limits };
 
-	if (len > YAML_BYTES_MAX) {
-		stop(&b, (yaml_mark_t){ 0 }, "more than 1 MiB of text", "at most 1 MiB",
-		     "split it, or check that it is the right file");
-		return false;
-	}
-	b.documents.roots = arena_array(a, struct yaml_node *, YAML_DOCUMENTS_MAX);
+	if (s->len > s->limits.bytes)
+		return stop_at_limit(&b, (yaml_mark_t){ 0 }, s->limits.bytes >> 20, "MiB of text");
+	b.documents.roots = arena_array(a, struct yaml_node *, s->limits.documents);
 	if (!yaml_parser_initialize(&b.parser)) {
 		stop(&b, (yaml_mark_t){ 0 }, "no memory to read it", "more memory", "free some");
 		return false;
 	}
 	yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
+	yaml_parser_set_input_string(&b.parser, (const unsigned char *)s->text, s->len);
 	read_events(&b);
 	yaml_parser_delete(&b.parser);
 	b.documents.nodes = b.nodes;
 	*out = b.documents;
 	return !b.is_broken;
+}
+
+bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_documents *out,
+		struct findings *f)
+{
+	static const struct yaml_limits manifest = { .bytes = YAML_BYTES_MAX,
+						     .nodes = YAML_NODES_MAX,
+						     .depth = YAML_DEPTH_MAX,
+						     .documents = YAML_DOCUMENTS_MAX };
+
+	return yaml_parse_source(&(struct yaml_source){ file, text, len, manifest }, a, out, f);
 }
 
 const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key)

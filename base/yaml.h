@@ -39,10 +39,25 @@ enum {
 	YAML_DOCUMENTS_MAX = 1000
 };
 
+/* What a text may cost, and whether it may use tags (which are passed over). */
+struct yaml_limits {
+	size_t bytes, nodes, depth, documents;
+	bool takes_tags;
+};
+
+struct yaml_source {
+	const char *file, *text;
+	size_t len;
+	struct yaml_limits limits;
+};
+
 /* False when the text cannot be read to its end. A repeated key is a finding that does not stop it. The tree lives in
  * the arena; `file` and `text` need not outlive the call. */
 bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_documents *out,
 		struct findings *f) MUST_USE;
+/* The same within other limits. */
+bool yaml_parse_source(const struct yaml_source *s, struct arena *a, struct yaml_documents *out,
+		       struct findings *f) MUST_USE;
 
 const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key); /* NULL when absent or no map */
 /* "spec.nodeGroups[1].max"; "" for a root. */

@@ -1,7 +1,5 @@
 #include "controller/cluster/node_devices.h"
 
-#include "base/decimal.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -10,17 +8,6 @@
 static bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-bool device_is_gpu(const char *resource)
-{
-	static const char *const names[] = { "nvidia.com/gpu",	     "nvidia.com/gpu.shared", "amd.com/gpu",
-					     "habana.ai/gaudi",	     "gpu.intel.com/i915",    "gpu.intel.com/xe",
-					     "microsoft.com/directx" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(resource, names[i]) == 0)
-			return true;
-	return starts_with(resource, "nvidia.com/mig-");
 }
 
 /* The whole number at the start of a text, 0 without. */
@@ -86,42 +73,4 @@ int64_t devices_whole_milli(const struct label_set *labels, const struct resourc
 		if (device_is_gpu(set->items[i].name))
 			sum = plus(sum, whole_micro(labels, &set->items[i]));
 	return (sum + 500) / 1000 < MOST_MILLI ? (sum + 500) / 1000 : MOST_MILLI;
-}
-
-struct suffix {
-	const char *text;
-	int64_t numerator, divisor; /* thousandths of one, in thousandths of a unit */
-};
-
-bool amount_milli(const char *text, int64_t *out)
-{
-	static const struct suffix suffixes[] = {
-		{ "Ki", INT64_C(1) << 10, 1 },
-		{ "Mi", INT64_C(1) << 20, 1 },
-		{ "Gi", INT64_C(1) << 30, 1 },
-		{ "Ti", INT64_C(1) << 40, 1 },
-		{ "Pi", INT64_C(1) << 50, 1 },
-		{ "n", 1, 1000000000 },
-		{ "u", 1, 1000000 },
-		{ "m", 1, 1000 },
-		{ "k", 1000, 1 },
-		{ "M", 1000000, 1 },
-		{ "G", 1000000000, 1 },
-		{ "T", INT64_C(1000000000000), 1 },
-		{ "P", INT64_C(1000000000000000), 1 },
-	};
-	size_t len = strlen(text);
-	struct suffix unit = { "", 1, 1 };
-	for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-		size_t tail = strlen(suffixes[i].text);
-		if (len > tail && memcmp(text + len - tail, suffixes[i].text, tail) == 0) {
-			unit = suffixes[i];
-			break;
-		}
-	}
-	int64_t milli = 0;
-	if (decimal_parse(text, len - strlen(unit.text), 3, &milli) != DECIMAL_OK)
-		return false;
-	*out = milli > INT64_MAX / unit.numerator ? INT64_MAX : milli * unit.numerator / unit.divisor;
-	return true;
 }

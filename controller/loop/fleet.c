@@ -6,28 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How each provider marks the nodes of a group. */
-static struct cluster_label mark_of(const struct group_text *g, const char *name)
+static struct cluster_label mark_of(const struct controller *c, size_t group)
 {
-	switch ((enum provider_choice)g->provider) {
-	case PROVIDER_EKS:
-		return (struct cluster_label){ "eks.amazonaws.com/nodegroup", g->eks.nodegroup };
-	case PROVIDER_AKS:
-		return (struct cluster_label){ "kubernetes.azure.com/agentpool", g->aks.pool };
-	case PROVIDER_SIMULATED:
-		return (struct cluster_label){ "simulated.preheat.dev/node-group",
-					       g->simulated.group && g->simulated.group[0] ? g->simulated.group
-											   : name };
-	case PROVIDER_KARPENTER:
-		return (struct cluster_label){ "karpenter.sh/nodepool", g->karpenter.node_pool };
-	case PROVIDER_CLUSTER_API:
-		return (struct cluster_label){ g->cluster_api.label, g->cluster_api.value };
-	case PROVIDER_EXTERNAL:
-		return (struct cluster_label){ g->external.label, g->external.value };
-	case PROVIDER_COUNT:
-		break;
-	}
-	return (struct cluster_label){ "", "" };
+	struct schema_label l = manifest_group_label(&c->manifest, group);
+
+	return (struct cluster_label){ l.key, l.value };
 }
 
 static bool is_of_karpenter(const struct group_text *g)
@@ -70,7 +53,7 @@ void fleet_tell_cluster(struct controller *c)
 		const struct group_spec *g = &fleet->groups[i];
 		groups[i] = (struct cluster_group){ .name = g->name,
 						    .provider = g->provider,
-						    .label = mark_of(&c->manifest.groups[i], g->name),
+						    .label = mark_of(c, i),
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
 						    .is_of_karpenter = is_of_karpenter(&c->manifest.groups[i]) };
@@ -97,7 +80,7 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 static const char *settings_of(struct controller *c, size_t group)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	struct cluster_label mark = mark_of(&c->manifest.groups[group], spec->name);
+	struct cluster_label mark = mark_of(c, group);
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	if (!c->settings.only_records)

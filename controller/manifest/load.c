@@ -229,6 +229,18 @@ bool manifest_load_text(const char *name, const char *text, struct arena *a, str
 	return manifest_load_texts(&(struct manifest_text){ name, text }, 1, a, out, f, e);
 }
 
+bool manifest_load_roots(const struct yaml_node *const *roots, size_t count, struct arena *a, struct manifest *out,
+			 struct findings *f, struct error *e)
+{
+	CLEANUP(reading_release) struct reading r;
+
+	reading_start(&r, a, f);
+	buf_text(&r.text, "");
+	for (size_t i = 0; i < count; i++)
+		read_document(&r.draft, roots[i]);
+	return reading_finish(&r, out, e);
+}
+
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key)
 {
 	for (size_t p = 0; p < m->fleet.pool_count; p++) {

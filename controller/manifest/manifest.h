@@ -32,6 +32,10 @@ bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
 			struct error *e) MUST_USE;
 
+/* The same from WarmPools among other objects that were read already: no text is kept (`text` is ""). */
+bool manifest_load_roots(const struct yaml_node *const *roots, size_t count, struct arena *a, struct manifest *out,
+			 struct findings *f, struct error *e) MUST_USE;
+
 /*
  * What a cluster needs and a simulation does not: the labels of the serving pods, and a provider's block per node
  * group. False with the first in `e` (ERROR_INVALID) and all in `f`.
@@ -48,3 +52,5 @@ bool manifest_check_objects(const struct manifest *m, const char *trusted, struc
 
 /* Whether a key of the group is written anywhere, or its value is the default. */
 bool manifest_group_gives(const struct manifest *m, size_t group, const char *key);
+/* The label by which the nodes of a group are known, as its provider gives it. */
+struct schema_label manifest_group_label(const struct manifest *m, size_t group);

@@ -1,6 +1,6 @@
 /* The keys of a node group, and what each provider is told of it. */
+#include "controller/manifest/manifest.h"
 #include "controller/manifest/table.h"
-#include "controller/manifest/warm_pool.h"
 
 #include <string.h>
 
@@ -192,4 +192,29 @@ bool provider_needs_block(enum provider_choice provider)
 const char *provider_name(enum provider_choice provider)
 {
 	return providers[provider];
+}
+
+struct schema_label manifest_group_label(const struct manifest *m, size_t group)
+{
+	const struct group_text *g = &m->groups[group];
+	const char *name = m->fleet.groups[group].name;
+
+	switch ((enum provider_choice)g->provider) {
+	case PROVIDER_EKS:
+		return (struct schema_label){ "eks.amazonaws.com/nodegroup", g->eks.nodegroup };
+	case PROVIDER_AKS:
+		return (struct schema_label){ "kubernetes.azure.com/agentpool", g->aks.pool };
+	case PROVIDER_SIMULATED:
+		return (struct schema_label){ "simulated.preheat.dev/node-group",
+					      g->simulated.group && *g->simulated.group ? g->simulated.group : name };
+	case PROVIDER_KARPENTER:
+		return (struct schema_label){ "karpenter.sh/nodepool", g->karpenter.node_pool };
+	case PROVIDER_CLUSTER_API:
+		return (struct schema_label){ g->cluster_api.label, g->cluster_api.value };
+	case PROVIDER_EXTERNAL:
+		return (struct schema_label){ g->external.label, g->external.value };
+	case PROVIDER_COUNT:
+		break;
+	}
+	return (struct schema_label){ "", "" };
 }
