@@ -70,6 +70,8 @@ void history_forget_costs(struct history *h)
 	buf_clear(&h->cost_labels);
 	buf_clear(&h->quotas);
 	buf_clear(&h->holdings);
+	buf_clear(&h->levels);
+	buf_clear(&h->lead_times);
 	arena_clear(&h->cost_texts);
 }
 

@@ -16,7 +16,7 @@ struct history *history_new(void)
 		abort();
 	}
 	h->retained_from = -1;
-	h->has_cost = true; /* opening for writing makes the tables */
+	h->has_cost = h->has_levels = true; /* opening for writing makes the tables */
 	return h;
 }
 
@@ -43,7 +43,8 @@ bool history_commit(struct history *h, struct error *e)
 {
 	if (!h->is_in_transaction)
 		return true;
-	if (!history_save_costs(h, e) || !db_commit(h->db, e)) {
+	if (!history_save_levels(h, e) || !history_save_lead_times(h, e) || !history_save_costs(h, e) ||
+	    !db_commit(h->db, e)) {
 		history_undo(h);
 		return false;
 	}
@@ -88,6 +89,8 @@ void history_close(struct history *h)
 	buf_release(&h->cost_labels);
 	buf_release(&h->quotas);
 	buf_release(&h->holdings);
+	buf_release(&h->levels);
+	buf_release(&h->lead_times);
 	arena_release(&h->cost_texts);
 	arena_release(&h->arena);
 	free(h);
@@ -169,7 +172,7 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 	struct history *h = history_new();
 
 	h->db = db;
-	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e)) {
+	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e)) {
 		h->is_foreign = !history_check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e))

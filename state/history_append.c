@@ -82,6 +82,8 @@ static bool save_pool(struct history *h, const struct snapshot *s, const struct 
 	record_encode_input(&at->part[RECORD_INPUT], &k, &s->pools[place], &h->input);
 	record_encode_plan(&at->part[RECORD_PLAN], &k, &p->pools[place], &h->plan);
 	at->tick = s->tick;
+	history_note_level(h, s, p, place);
+	history_note_lead_times(h, s, place);
 	return save_decision(h, &k, &p->pools[place], &to->groups, e);
 }
 

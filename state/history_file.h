@@ -50,11 +50,11 @@ struct history {
 	size_t place_count;
 	struct buf input, plan;
 
-	/* cost.c, usage.c: of the ticks of the transaction */
-	struct buf costs, cost_labels, quotas, holdings;
+	/* cost.c, usage.c, level.c, lead_time.c: of the ticks of the transaction */
+	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
-	bool has_cost;	 /* the file has the tables */
-	bool is_foreign; /* its records have other fields than ours */
+	bool has_cost, has_levels; /* the file has the tables */
+	bool is_foreign;	   /* its records have other fields than ours */
 };
 
 /* Opens the transaction that a write needs. */
@@ -76,6 +76,12 @@ bool plan_asks(const struct pool_plan *p); /* has_asked alone */
 /* cost.c */
 bool history_save_costs(struct history *h, struct error *e) MUST_USE;
 void history_forget_costs(struct history *h);
+/* level.c: `place` of the fleet in force */
+void history_note_level(struct history *h, const struct snapshot *s, const struct plan *p, size_t place);
+bool history_save_levels(struct history *h, struct error *e) MUST_USE;
+/* lead_time.c */
+void history_note_lead_times(struct history *h, const struct snapshot *s, size_t place);
+bool history_save_lead_times(struct history *h, struct error *e) MUST_USE;
 /* usage.c */
 bool history_save_usage(struct history *h, struct error *e) MUST_USE;
 /* history.c */

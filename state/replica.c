@@ -65,6 +65,13 @@ const struct section replica_sections[] = {
 	{ X "SELECT hour, pool, labels, gpu_ms, micro_dollars FROM x JOIN cost_label ON " SINCE,
 	  "INSERT OR REPLACE INTO cost_label (hour, pool, labels, gpu_ms, micro_dollars) VALUES (?, ?, ?, ?, ?)",
 	  false },
+	{ X "SELECT level.* FROM x JOIN level ON x.is_all OR number >= (x.since - 1) / CASE width WHEN 0 THEN 300000"
+	    " ELSE 3600000 END",
+	  "INSERT OR REPLACE INTO level VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+	  " ?, ?, ?, ?, ?)",
+	  false },
+	{ X "SELECT lead_time.* FROM x JOIN lead_time ON x.is_all OR day >= (x.since - 1) / 86400000",
+	  "INSERT OR REPLACE INTO lead_time VALUES (?, ?, ?, ?, ?, ?, ?, ?)", false },
 	{ X "SELECT quota_hour.* FROM x JOIN quota_hour ON " SINCE,
 	  "INSERT OR REPLACE INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", false },
 	{ X "SELECT uid, kind, gpu_holding.since, until, namespace, pod, node, gpus_milli, used_most_milli FROM x JOIN"

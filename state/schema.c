@@ -109,6 +109,29 @@ static const char *const migrations[] = {
 
 	/* What the provider calls the operation that goes on after its answer; '': none. */
 	"ALTER TABLE launch ADD COLUMN operation TEXT NOT NULL DEFAULT '';",
+
+	/*
+	 * What pools were like, struct level_sums in its order. width: enum level_width; number: the row's beginning
+	 * over its width.
+	 */
+	"CREATE TABLE level (pool INTEGER NOT NULL, width INTEGER NOT NULL, number INTEGER NOT NULL,"
+	"                    ticks INTEGER NOT NULL, ms INTEGER NOT NULL, heard INTEGER NOT NULL,"
+	"                    waited INTEGER NOT NULL, demand_milli INTEGER NOT NULL,"
+	"                    running_milli INTEGER NOT NULL, waiting_milli INTEGER NOT NULL,"
+	"                    wait_ms INTEGER NOT NULL, hot INTEGER NOT NULL, starting INTEGER NOT NULL,"
+	"                    draining INTEGER NOT NULL, standby INTEGER NOT NULL, lent INTEGER NOT NULL,"
+	"                    wished INTEGER NOT NULL, decided INTEGER NOT NULL, arrived INTEGER NOT NULL,"
+	"                    started INTEGER NOT NULL, late INTEGER NOT NULL, asked INTEGER NOT NULL,"
+	"                    released INTEGER NOT NULL, gpu_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL,"
+	"                    demand_milli_most INTEGER NOT NULL, waiting_milli_most INTEGER NOT NULL,"
+	"                    wait_ms_most INTEGER NOT NULL, decided_most INTEGER NOT NULL,"
+	"                    PRIMARY KEY (pool, width, number)) STRICT, WITHOUT ROWID;"
+
+	/* How many starts took how long: position of pool_group, kind: enum start_kind, stage: enum stage or 5. */
+	"CREATE TABLE lead_time (pool INTEGER NOT NULL, day INTEGER NOT NULL, position INTEGER NOT NULL,"
+	"                        kind INTEGER NOT NULL, stage INTEGER NOT NULL, bucket INTEGER NOT NULL,"
+	"                        samples INTEGER NOT NULL, ms INTEGER NOT NULL,"
+	"                        PRIMARY KEY (pool, day, position, kind, stage, bucket)) STRICT, WITHOUT ROWID;",
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */

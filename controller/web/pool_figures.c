@@ -2,6 +2,7 @@
 
 #include "base/human.h"
 #include "base/quantity.h"
+#include "controller/policy/queue_wait.h"
 
 #include <stdlib.h>
 
@@ -26,9 +27,7 @@ int64_t figure_headroom_milli(const struct pool_decision *d)
 
 millis figure_wait(const struct pool_decision *d)
 {
-	if (d->backlog_ms == ABSENT || d->backlog_ms <= 0)
-		return d->waiting_now > 0 && !d->ready ? ABSENT : 0;
-	return d->ready > 0 ? d->backlog_ms / d->ready : ABSENT;
+	return queue_wait(d);
 }
 
 void figure_wait_text(const struct pool_decision *d, struct buf *out)
