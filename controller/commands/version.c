@@ -21,8 +21,8 @@ static int run(int argc, char **argv)
 		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments", argv[rest]);
 		return command_failed(&command_version, &e);
 	}
-	printf("preheat %s\ncommit   %s\ncompiler %s\nsqlite   %s\nzlib     %s\n", PREHEAT_VERSION, PREHEAT_COMMIT,
-	       PREHEAT_COMPILER, db_library_version(), deflate_library_version());
+	printf("%s (commit %s%s)\ncompiler %s\nsqlite   %s\nzlib     %s\n", command_version_text(), PREHEAT_COMMIT,
+	       PREHEAT_MODIFIED ? ", modified" : "", PREHEAT_COMPILER, db_library_version(), deflate_library_version());
 	return EXIT_DONE;
 }
 
