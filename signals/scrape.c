@@ -163,7 +163,7 @@ static bool is_complete(const struct scraper *s)
 
 static void add_level(struct scraper *s, const struct target *t, struct pool_reading *r)
 {
-	r->expected += t->is_ready;
+	r->expected += target_is_expected(t);
 	if (t->answered != s->round)
 		return;
 	r->fresh += t->is_ready;
@@ -294,8 +294,8 @@ bool scraper_trouble(const struct scraper *s, struct error *e)
 
 	for (size_t i = 0; i < s->target_count; i++) {
 		const struct target *t = s->targets[i];
-		bool is_refused = t->is_ready && t->state.error.kind != ERROR_NONE;
-		ready += t->is_ready;
+		bool is_expected = target_is_expected(t), is_refused = is_expected && t->state.error.kind != ERROR_NONE;
+		ready += is_expected;
 		refused += is_refused;
 		if (is_refused && !first)
 			first = t;

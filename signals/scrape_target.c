@@ -64,6 +64,13 @@ void target_drop(struct target *t)
 		target_free(t);
 }
 
+bool target_is_expected(const struct target *t)
+{
+	int64_t round = t->scraper->round;
+
+	return t->is_ready && (t->was_ready || t->asked != round || t->answered == round);
+}
+
 static bool on_chunk(struct http_request *r, const char *bytes, size_t len)
 {
 	struct target *t = r->user;
@@ -211,6 +218,7 @@ void target_ask(struct target *t)
 	struct error e = { 0 };
 
 	t->asked = s->round;
+	t->was_ready = t->is_ready;
 	t->page = page_open(&s->table);
 	t->request = (struct http_request){ .method = "GET",
 					    .url = t->url,

@@ -5,7 +5,7 @@
 
 struct target {
 	char *key, *url;
-	bool is_ready;
+	bool is_ready, was_ready; /* now; when it was asked last */
 	bool is_gone; /* no target any more, and only waits for its call to complete */
 	struct scraper *scraper;
 	struct http_request request;
@@ -48,6 +48,8 @@ struct target *target_new(struct scraper *s, const struct scrape_target *t);
 void target_free(struct target *t);
 /* No target any more: frees it now, or when its call completes. */
 void target_drop(struct target *t);
+/* Its answer counts in this round: one that was asked before it was ready could not give one. */
+bool target_is_expected(const struct target *t);
 /* It may have been refused when this returns: what we are to show cannot be read. */
 void target_ask(struct target *t);
 int target_name_len(const struct target *t);  /* of its key: "namespace/name" */

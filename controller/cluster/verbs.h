@@ -109,6 +109,7 @@ struct scale_call {
 	const char *name_space, *name;
 	bool is_write;	  /* false: only read */
 	int64_t replicas; /* to set; nothing is written when it is so already */
+	int64_t kept_above; /* a larger number than this is somebody else's wish and stays; 0: none does */
 	void (*done)(struct scale_call *c);
 	void *user;
 

@@ -199,7 +199,8 @@ static void scale_read(struct api_call *call)
 	}
 	if (!c->rounds)
 		c->before = s.wanted;
-	if (c->is_write && s.wanted != c->replicas)
+	bool stays = c->kept_above > 0 && s.wanted > c->kept_above && s.wanted > c->replicas;
+	if (c->is_write && s.wanted != c->replicas && !stays)
 		write_scale(c, &s);
 	else
 		complete_scale(c, &e);

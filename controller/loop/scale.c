@@ -32,7 +32,7 @@ static void scaled(struct scale_call *call)
 			t->was = call->before;
 			t->lowered_at = loop_now(c->loop);
 		}
-		t->is = call->wanted;
+		t->is = call->wanted > call->replicas ? call->replicas : call->wanted; /* more: left as it is */
 		t->told_at = loop_now(c->loop);
 		t->failures = 0;
 	} else {
@@ -127,6 +127,15 @@ static int64_t places_at_most(const struct controller *c, size_t pool)
 	return places;
 }
 
+/* Who sets a larger number by hand while nothing is seen knows more than we do. What we set ourselves we may lower. */
+static int64_t kept_above(const struct live_pool *p, int64_t replicas)
+{
+	if (!p->is_blind)
+		return 0;
+	int64_t ours = p->scale.is != ABSENT ? p->scale.is : replicas;
+	return ours > 0 ? ours : 1;
+}
+
 static void drive_pool(struct controller *c, size_t pool)
 {
 	struct live_pool *p = &c->pools[pool];
@@ -154,6 +163,7 @@ static void drive_pool(struct controller *c, size_t pool)
 				       .name = target->name,
 				       .is_write = true,
 				       .replicas = replicas,
+				       .kept_above = kept_above(p, replicas),
 				       .done = scaled,
 				       .user = p };
 	scale_start(c->api, &t->call);

@@ -176,6 +176,8 @@ def half(s, chat):
     now = chat.controller.metric('preheat_pool_slots_per_replica', pool='chat')
     s.check(f'chat: half of what runs, seen, is not half of the room: {now} slots, {slots} before', now >= 0.9 * slots)
     s.check('chat: it grows by what the other half says', s.calls(CHAT, 'grow', chat.begun))
+    s.expect('chat: what it bought serves', lambda: len(s.pods('chat')) >= machines(s))
+    s.expect('chat: who came since is heard', lambda: chat.state() == 'partial')
     return row('half of the pods, and a queue', 'partial', 'Partial', 'none', 'scale-up goes on; no scale-down')
 
 
@@ -198,6 +200,7 @@ def everything(s, chat, embed, prometheus):
         pool.expect_state('gone', 'Gone')
         s.expect(f'{pool.pool}: an event says so', lambda pool=pool: [e for e in s.told('SignalsStale', since=began) if e['name'] == pool.pool])
         s.check(f'{pool.pool}: decisions are held by stale signals', s.expect(f'{pool.pool}: held', pool.held))
+    # Whoever sets more replicas while nothing is seen knows more than we do: they stay, wait, and bring machines.
     before = machines(s)
     wanted = len(s.pods('chat', ready=False)) + 3
     s.kube.patch('Deployment', 'chat', world.SPACE, {'spec': {'replicas': wanted}})

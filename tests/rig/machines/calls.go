@@ -41,6 +41,10 @@ func (k *cloud) grow(g *group, o *order, now int64) (result, error) {
 	if wanted < g.Desired {
 		return result{}, invalid("desired %d is below the present %d: remove names machines", wanted, g.Desired)
 	}
+	if g.Auto != nil { // as in the console: Auto Scaling launches where it will
+		g.Auto.resize(g.Auto.Desired+wanted-g.Desired, now)
+		return result{effect: fmt.Sprintf("desired is %d", g.Auto.Desired)}, nil
+	}
 	missing := wanted - g.Desired
 	fresh := missing - len(g.fromStandby(missing))
 	if fresh > 0 {

@@ -156,7 +156,7 @@ func (f *front) changeOnce(r *http.Request, o *order) (status int, body []byte, 
 	g.operate(o.Token, kind, now)
 	before := g.Desired
 	done, err := do(k, g, o, now)
-	if g.Auto != nil {
+	if g.Auto != nil && g.Desired < before {
 		g.Auto.resize(g.Auto.Desired+g.Desired-before, now)
 	}
 	if err != nil {

@@ -278,6 +278,10 @@ static void scales(void **state)
 		{ "PUT " SCALE_PATH, SCALE_BODY("6", "4"), 200, SCALE("7", "4", "2") },
 		/* the kind is known now, and nothing is to be written */
 		{ "GET " SCALE_PATH, NULL, 200, SCALE("7", "4", "4") },
+		/* a larger number of somebody else's stays where that is asked for */
+		{ "GET " SCALE_PATH, NULL, 200, SCALE("8", "7", "4") },
+		{ "GET " SCALE_PATH, NULL, 200, SCALE("8", "7", "4") },
+		{ "PUT " SCALE_PATH, SCALE_BODY("8", "4"), 200, SCALE("9", "4", "4") },
 		{ 0 },
 	};
 	struct api *api = begin(lines);
@@ -299,9 +303,21 @@ static void scales(void **state)
 	assert_int_equal(c.running, 2);
 	is_done = false;
 	scale_start(api, &c);
-	finish(6);
+	play_until(2 * SECOND);
+	assert_true(is_done);
 	assert_int_equal(c.running, 4);
 	assert_int_equal(c.before, 4);
+	is_done = false;
+	c.kept_above = 6;
+	scale_start(api, &c);
+	play_until(3 * SECOND);
+	assert_true(is_done);
+	assert_int_equal(c.wanted, 7);
+	is_done = false;
+	c.kept_above = 7;
+	scale_start(api, &c);
+	finish(9);
+	assert_int_equal(c.wanted, 4);
 }
 
 static void scales_that_cannot_be(void **state)

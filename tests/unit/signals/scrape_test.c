@@ -86,6 +86,34 @@ static void draining_pods_are_not_expected_and_count_apart(void **state)
 	fake_pool_close(p);
 }
 
+/* A fleet that grows is not blind: who was asked while it started and is ready a moment later is asked again first. */
+static void who_gets_ready_after_it_was_asked_is_not_missed(void **state)
+{
+	struct fake_pool *p = fake_pool_open(3);
+	struct error e;
+
+	(void)state;
+	p->pods[1].status = p->pods[2].status = 503;
+	p->targets[1].is_ready = p->targets[2].is_ready = false;
+	scraper_set_targets(p->scraper, p->targets, 3);
+	scraper_advance(p->scraper);
+	while (!p->pods[2].asked)
+		fake_pool_step(p);
+	p->targets[1].is_ready = p->targets[2].is_ready = true;
+	scraper_set_targets(p->scraper, p->targets, 3);
+	while (!p->reading_count)
+		fake_pool_step(p);
+	assert_int_equal(p->readings[0].expected, 1);
+	assert_int_equal(p->readings[0].fresh, 1);
+	assert_false(scraper_trouble(p->scraper, &e));
+	while (p->reading_count < 2)
+		fake_pool_step(p);
+	assert_int_equal(p->readings[1].expected, 3);
+	assert_int_equal(p->readings[1].fresh, 1);
+	assert_true(scraper_trouble(p->scraper, &e));
+	fake_pool_close(p);
+}
+
 static void a_restarted_server_counts_from_zero(void **state)
 {
 	struct fake_pool *p = fake_pool_open(2);
@@ -506,6 +534,7 @@ int main(void)
 		cmocka_unit_test(a_round_is_the_sum_of_its_pods),
 		cmocka_unit_test(no_pods_are_a_reading_too),
 		cmocka_unit_test(draining_pods_are_not_expected_and_count_apart),
+		cmocka_unit_test(who_gets_ready_after_it_was_asked_is_not_missed),
 		cmocka_unit_test(a_restarted_server_counts_from_zero),
 		cmocka_unit_test(what_makes_no_sense_is_not_fresh_and_says_why),
 		cmocka_unit_test(total_darkness_tells_nothing),
