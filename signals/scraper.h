@@ -6,7 +6,7 @@
 struct target {
 	char *key, *url;
 	bool is_ready, was_ready; /* now; when it was asked last */
-	bool is_gone; /* no target any more, and only waits for its call to complete */
+	bool is_gone;		  /* no target any more, and only waits for its call to complete */
 	struct scraper *scraper;
 	struct http_request request;
 	struct reach_shown shown;

@@ -65,14 +65,30 @@ go_files() {
 	done
 }
 
-# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, at a
-# lower priority: they go first.
+# The tests of the build with sanitizers. Most of their time they wait, so what takes the processor runs beside them, in what
+# they leave of it.
 begin_tests() {
 	ctest --preset dev --parallel "$(nproc)" --no-tests=error --output-junit "$PWD/build/dev/results.xml" \
 		--test-output-size-passed 10000000 >build/dev/tests.log 2>&1 &
 	tests=$!
 	trap 'kill "$tests" 2>/dev/null || true' EXIT
-	renice -n 10 -p $$ >/dev/null
+	chrt --idle --pid 0 $$ 2>/dev/null || renice -n 19 -p $$ >/dev/null
+}
+
+# Those with the label live (a control plane of their own, a clock that is faster than ours) that failed get a second attempt,
+# one by one, when nothing else runs: what was only the load of a host passes, a defect fails again. The count names them.
+# Returns whether all that had failed passes.
+second_attempts() {
+	local live all names status=0
+	live=$(ctest --preset dev -N -L live | sed -n 's/^ *Test *#[0-9]*: //p')
+	all=$(sed -n 's/.*<testcase name="\([^"]*\)".* status="fail".*/\1/p' build/dev/results.xml)
+	names=$(grep -xF -- "$live" <<<"$all" | paste -sd '|')
+	[ -n "$names" ] || return 1
+	chrt --other --pid 0 $$ 2>/dev/null || true
+	echo '== second attempts'
+	ctest --preset dev -R "^($names)\$" --no-tests=error --output-junit "$PWD/build/dev/second.xml" \
+		--test-output-size-passed 10000000 || status=1
+	[ $status -eq 0 ] && ! grep -qvxF -- "$live" <<<"$all"
 }
 
 # The count is the last line.
@@ -83,7 +99,9 @@ end_tests() {
 	trap - EXIT
 	cat build/dev/tests.log
 	printf '   waited for, %d s\n\n' $((SECONDS - start))
-	tests/count.sh build/dev/results.xml "$passed" "${#failed[@]}" || status=1
+	rm -f build/dev/second.xml
+	[ $status -eq 0 ] || ! second_attempts || status=0
+	tests/count.sh build/dev/results.xml "$passed" "${#failed[@]}" build/dev/second.xml || status=1
 	[ $status -eq 0 ] || failed+=('tests')
 }
 

@@ -107,8 +107,8 @@ void plural_start(struct api *a, struct plural_call *c);
 struct scale_call {
 	const char *api_version, *kind; /* "apps/v1", "Deployment" */
 	const char *name_space, *name;
-	bool is_write;	  /* false: only read */
-	int64_t replicas; /* to set; nothing is written when it is so already */
+	bool is_write;	    /* false: only read */
+	int64_t replicas;   /* to set; nothing is written when it is so already */
 	int64_t kept_above; /* a larger number than this is somebody else's wish and stays; 0: none does */
 	void (*done)(struct scale_call *c);
 	void *user;

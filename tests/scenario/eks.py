@@ -26,7 +26,7 @@ def grows(s):
     """Traffic comes: spot machines are bought for it. One zone that has none is AWS's own to go round."""
     s.expect('a replica serves on the on-demand machine that was there', lambda: len(s.pods(account.APP)) >= 1)
     out = s.machines.fault('stock-out', 'g5-spot', zone='eu-west-1a')
-    s.machines.traffic('chat', 2.0, 1200)
+    s.machines.traffic('chat', 2.0, 1800)
     s.expect('spot machines are bought', lambda: s.group('g5-spot')['desired'] >= 2)
     s.expect('they run in the zone that has some', lambda: len(s.running('g5-spot')) >= 2 and all(
         m['zone'] == 'eu-west-1b' for m in s.running('g5-spot')))
@@ -154,9 +154,9 @@ def eks(s):
     controller.environment.update(cloud.environment())
     controller.start()
     grows(s)
+    taken(s)
     runs_dry(s)
     bad_account(s)
-    taken(s)
     by_hand(s)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that AWS took')
