@@ -22,6 +22,10 @@ def settled(s):
                and all(m['state'] in ('running', 'stopped') for m in g['machines']) for g in s.machines.groups().values())
 
 
+def sizes(s):
+    return sum(g['desired'] for g in s.machines.groups().values())
+
+
 def grows(s):
     s.expect('a replica serves on the machine that was there', lambda: len(s.pods(account.APP)) >= 1)
     s.machines.traffic('chat', 2.5, 700)
@@ -43,7 +47,8 @@ def runs_dry(s):
 
 def taken(s):
     """A spot machine gets its notice: its successor is asked for at once."""
-    s.expect('spot machines run', lambda: len(s.running('a100spot')) >= 1)
+    s.expect('all that was asked for serves', lambda: settled(s) and len(s.pods(account.APP)) == sizes(s)
+             and len(s.running('a100spot')) >= 2)
     begun, before = time.time(), s.machines.calls()['purchases']
     s.machines.fault('spot-loss', 'a100spot', value=1)
     s.evidence.setdefault('taken', []).append(begun)

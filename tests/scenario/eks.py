@@ -65,7 +65,7 @@ def lost_answer(s, controller):
     before, begun, stood = s.machines.calls()['purchases'], time.time(), sizes(s)
     earlier = decisions(controller)
     lost = s.machines.fault('lost-answer', 'g5-spot', count=1)
-    s.machines.traffic('chat', 7, 200)
+    s.machines.traffic('chat', 4, 200)
     s.expect('machines come', lambda: s.machines.calls()['purchases'] > before)
     s.expect('an answer was lost', lambda: not [f for f in s.machines.faults() if f['id'] == lost['id'] and not f['used']])
     s.expect('and what it says is there', lambda: settled(s))
@@ -92,7 +92,8 @@ def settled(s):
 
 def taken(s):
     """A spot machine gets its notice: its successor is asked for at once."""
-    s.expect('spot machines run', lambda: len(s.running('g5-spot')) >= 2)
+    s.expect('all that was asked for serves', lambda: settled(s) and len(s.pods(account.APP)) == sizes(s)
+             and len(s.running('g5-spot')) >= 2)
     begun, before = time.time(), s.machines.calls()['purchases']
     s.machines.fault('spot-loss', 'g5-spot', value=1)
     s.evidence.setdefault('taken', []).append(begun)
