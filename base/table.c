@@ -1,6 +1,7 @@
 #include "base/table.h"
 #include "base/arena.h"
 #include "base/human.h"
+#include "base/yaml_write.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -107,7 +108,13 @@ enum table_format table_format_of(const char *name)
 	return strcmp(name, "wide") == 0   ? TABLE_WIDE
 	       : strcmp(name, "csv") == 0  ? TABLE_CSV
 	       : strcmp(name, "json") == 0 ? TABLE_JSON
+	       : strcmp(name, "yaml") == 0 ? TABLE_YAML
 					   : TABLE_PLAIN;
+}
+
+bool table_is_for_programs(enum table_format format)
+{
+	return format == TABLE_CSV || format == TABLE_JSON || format == TABLE_YAML;
 }
 
 /* Columns on the screen of a text in UTF-8, wide characters not counted. */
@@ -185,22 +192,39 @@ static void print_row(const struct table *t, const struct cell *row, const int *
 	putc('\n', out);
 }
 
-static void print_plain(const struct table *t, bool is_wide, FILE *out)
+/* As wide as the widest of title, cells and what `widths` held before; -1: not shown. */
+static void widen(const struct table *t, bool is_wide, int *widths)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
-	int *widths = arena_array(&a, int, t->column_count + 1);
-
 	for (size_t i = 0; i < t->column_count; i++) {
-		widths[i] = t->columns[i].is_wide && !is_wide ? -1 : title_width(&t->columns[i]);
-		for (size_t at = i; widths[i] >= 0 && at < t->count; at += t->column_count) {
+		int least = title_width(&t->columns[i]);
+
+		if (t->columns[i].is_wide && !is_wide) {
+			widths[i] = -1;
+			continue;
+		}
+		widths[i] = least > widths[i] ? least : widths[i];
+		for (size_t at = i; at < t->count; at += t->column_count) {
 			int w = columns_of(t->cells[at].shown);
 
 			widths[i] = w > widths[i] ? w : widths[i];
 		}
 	}
-	print_header(t, widths, out);
+}
+
+static void print_plain_rows(const struct table *t, const int *widths, FILE *out)
+{
 	for (size_t row = 0; row < table_rows(t); row++)
 		print_row(t, &t->cells[row * t->column_count], widths, out);
+}
+
+static void print_plain(const struct table *t, bool is_wide, FILE *out)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	int *widths = arena_array(&a, int, t->column_count + 1);
+
+	widen(t, is_wide, widths);
+	print_header(t, widths, out);
+	print_plain_rows(t, widths, out);
 }
 
 static void put_csv(const char *text, FILE *out)
@@ -218,11 +242,15 @@ static void put_csv(const char *text, FILE *out)
 	putc('"', out);
 }
 
-static void print_csv(const struct table *t, FILE *out)
+static void print_csv_header(const struct table *t, FILE *out)
 {
 	for (size_t i = 0; i < t->column_count; i++)
 		fprintf(out, "%s%s", i ? "," : "", t->columns[i].name);
 	putc('\n', out);
+}
+
+static void print_csv_rows(const struct table *t, FILE *out)
+{
 	for (size_t at = 0; at < table_rows(t) * t->column_count; at++) {
 		put_csv(t->cells[at].raw, out);
 		putc((at + 1) % t->column_count ? ',' : '\n', out);
@@ -260,18 +288,66 @@ static void put_json_cell(const struct cell *c, FILE *out)
 	}
 }
 
+static void print_json_row(const struct table *t, size_t row, FILE *out)
+{
+	putc('{', out);
+	for (size_t i = 0; i < t->column_count; i++) {
+		fprintf(out, "%s\"%s\": ", i ? ", " : "", t->columns[i].name);
+		put_json_cell(&t->cells[row * t->column_count + i], out);
+	}
+	putc('}', out);
+}
+
 static void print_json(const struct table *t, FILE *out)
 {
 	putc('[', out);
 	for (size_t row = 0; row < table_rows(t); row++) {
-		fputs(row ? ",\n  {" : "\n  {", out);
-		for (size_t i = 0; i < t->column_count; i++) {
-			fprintf(out, "%s\"%s\": ", i ? ", " : "", t->columns[i].name);
-			put_json_cell(&t->cells[row * t->column_count + i], out);
-		}
-		putc('}', out);
+		fputs(row ? ",\n  " : "\n  ", out);
+		print_json_row(t, row, out);
 	}
 	fputs(table_rows(t) ? "\n]\n" : "]\n", out);
+}
+
+/* What print_json writes is JSON, so that nothing can go wrong here. */
+static void print_as_yaml(const char *json, size_t len, FILE *out)
+{
+	CLEANUP(buf_release) struct buf yaml = { 0 };
+	struct error e;
+	bool ok = yaml_write_json(json, len, &yaml, &e);
+
+	assert(ok);
+	(void)ok;
+	fputs(yaml.text, out);
+}
+
+static void print_yaml(const struct table *t, FILE *out)
+{
+	char *json = NULL;
+	size_t len = 0;
+	FILE *text = open_memstream(&json, &len);
+
+	if (!text)
+		abort();
+	print_json(t, text);
+	fclose(text);
+	print_as_yaml(json, len, out);
+	free(json);
+}
+
+/* A document a row. */
+static void print_yaml_row(const struct table *t, size_t row, FILE *out)
+{
+	char *json = NULL;
+	size_t len = 0;
+	FILE *text = open_memstream(&json, &len);
+
+	if (!text)
+		abort();
+	print_json_row(t, row, text);
+	fclose(text);
+	fputs("---\n", out);
+	print_as_yaml(json, len, out);
+	free(json);
 }
 
 void table_print(const struct table *t, enum table_format format, FILE *out)
@@ -284,10 +360,52 @@ void table_print(const struct table *t, enum table_format format, FILE *out)
 		print_plain(t, true, out);
 		break;
 	case TABLE_CSV:
-		print_csv(t, out);
+		print_csv_header(t, out);
+		print_csv_rows(t, out);
 		break;
 	case TABLE_JSON:
 		print_json(t, out);
+		break;
+	case TABLE_YAML:
+		print_yaml(t, out);
+		break;
+	}
+}
+
+static void print_documents(const struct table *t, enum table_format format, FILE *out)
+{
+	for (size_t row = 0; row < table_rows(t); row++) {
+		if (format == TABLE_YAML) {
+			print_yaml_row(t, row, out);
+			continue;
+		}
+		print_json_row(t, row, out);
+		putc('\n', out);
+	}
+}
+
+void table_print_portion(const struct table *t, enum table_format format, struct table_stream *s, FILE *out)
+{
+	bool is_first = !s->is_begun;
+
+	assert(t->column_count <= TABLE_COLUMNS_MAX);
+	s->is_begun = true;
+	switch (format) {
+	case TABLE_PLAIN:
+	case TABLE_WIDE:
+		widen(t, format == TABLE_WIDE, s->widths);
+		if (is_first)
+			print_header(t, s->widths, out);
+		print_plain_rows(t, s->widths, out);
+		break;
+	case TABLE_CSV:
+		if (is_first)
+			print_csv_header(t, out);
+		print_csv_rows(t, out);
+		break;
+	case TABLE_JSON:
+	case TABLE_YAML:
+		print_documents(t, format, out);
 		break;
 	}
 }

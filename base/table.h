@@ -1,6 +1,6 @@
 /*
  * Rows with the same columns, printed for people (aligned, headers in
- * upper case, as kubectl does) or for programs (CSV, JSON) from the same
+ * upper case, as kubectl does) or for programs (CSV, JSON, YAML) from the same
  * cells. Cells are added from left to right; a full row starts the next.
  */
 #pragma once
@@ -8,13 +8,13 @@
 
 #include <stddef.h>
 
-enum table_format { TABLE_PLAIN, TABLE_WIDE, TABLE_CSV, TABLE_JSON };
+enum table_format { TABLE_PLAIN, TABLE_WIDE, TABLE_CSV, TABLE_JSON, TABLE_YAML };
 
 struct table_column {
 	const char *name;  /* key in CSV and JSON, with its unit: "wait_p50_s" */
 	const char *title; /* header for people; NULL: the name in upper case */
 	bool is_right;	   /* numbers stand right */
-	bool is_wide;	   /* only with TABLE_WIDE, CSV and JSON */
+	bool is_wide;	   /* not with TABLE_PLAIN */
 };
 
 struct table;
@@ -33,5 +33,19 @@ void table_style(struct table *t, enum style style);
 
 size_t table_rows(const struct table *t);
 void table_print(const struct table *t, enum table_format format, FILE *out);
-/* "table", "wide", "csv", "json"; anything else is TABLE_PLAIN. */
+/* "table", "wide", "csv", "json", "yaml"; anything else is TABLE_PLAIN. */
 enum table_format table_format_of(const char *name);
+/* CSV, JSON and YAML: every column, raw values, times in RFC 3339 and UTC. */
+bool table_is_for_programs(enum table_format format);
+
+enum { TABLE_COLUMNS_MAX = 48 };
+
+/* Rows that come in portions. Zeroed before the first. */
+struct table_stream {
+	bool is_begun;
+	int widths[TABLE_COLUMNS_MAX];
+};
+
+/* One portion, in a table of its own with the same columns: the header comes once and columns never get narrower; as
+ * JSON one object a line, as YAML one document a row. */
+void table_print_portion(const struct table *t, enum table_format format, struct table_stream *s, FILE *out);
