@@ -2,9 +2,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/millis.h"
+#include "base/nearest.h"
 #include "base/quantity.h"
+#include "base/terminal.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +183,7 @@ static bool list_add(struct option_list *list, const char *text)
 	return true;
 }
 
-static const char *allowed(const struct option_row *row)
+const char *option_allowed(const struct option_row *row)
 {
 	switch (row->type) {
 	case OPTION_FLAG:
@@ -249,17 +252,37 @@ static const struct option_row *row_of(const struct option_row *rows, size_t cou
 	return NULL;
 }
 
-/* getopt has just refused something: say what. */
-static bool refuse(const struct option_row *row, int reason, const char *word, struct error *e)
+enum { OPTIONS_MAX = 64 };
+
+/* The option that a mistyped one is closest to; NULL when none is near. */
+static const char *nearest_option(const struct option_row *rows, size_t count, const char *word)
 {
-	if (row && reason == ':')
-		return error_set(e, ERROR_INVALID, "--%s: %s is missing; allowed: %s", row->name,
-				 row->argument ? row->argument : "a value", allowed(row));
-	if (row)
-		return error_set(e, ERROR_INVALID, "--%s takes no value", row->name);
+	const char *names[OPTIONS_MAX];
+	char name[64];
+
+	if (strncmp(word, "--", 2) != 0 || count > OPTIONS_MAX)
+		return NULL;
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (size_t i = 0; i < count; i++)
+		names[i] = rows[i].name;
+	return nearest_name(name, names, count);
+}
+
+static bool refuse_unknown(const char *word, const char *near, struct error *e)
+{
 	if (strncmp(word, "--", 2) != 0 && optopt)
 		return error_set(e, ERROR_INVALID, "unknown option '-%c'", optopt);
-	return error_set(e, ERROR_INVALID, "unknown option '%.100s'", word);
+	return error_set(e, ERROR_INVALID, "unknown option '%.100s'%s%s%s", word, near ? "; did you mean '--" : "",
+			 near ? near : "", near ? "'?" : "");
+}
+
+/* getopt has just refused something: say what. */
+static bool refuse(const struct option_row *row, int reason, struct error *e)
+{
+	if (reason == ':')
+		return error_set(e, ERROR_INVALID, "--%s: %s is missing; allowed: %s", row->name,
+				 row->argument ? row->argument : "a value", option_allowed(row));
+	return error_set(e, ERROR_INVALID, "--%s takes no value", row->name);
 }
 
 static void fill_tables(const struct option_row *rows, size_t count, struct option *longs, char *letters)
@@ -293,36 +316,35 @@ bool options_parse(int argc, char **argv, const struct option_row *rows, size_t 
 		bool is_refused = value == '?' || value == ':';
 		const struct option_row *row = row_of(rows, count, is_refused ? optopt : value);
 
+		if (is_refused && row)
+			return refuse(row, value, e);
 		if (is_refused)
-			return refuse(row, value, argv[optind - 1], e);
+			return refuse_unknown(argv[optind - 1], nearest_option(rows, count, argv[optind - 1]), e);
 		if (!store(row, optarg))
 			return error_set(e, ERROR_INVALID, "--%s: found '%.100s'; allowed: %s", row->name, optarg,
-					 allowed(row));
+					 option_allowed(row));
 	}
 	*rest = optind;
 	return true;
 }
 
-static int left_column(const struct option_row *row, char *out, size_t room)
+void option_write_name(const struct option_row *row, struct buf *out)
 {
-	char letter[5] = "    ";
-
 	if (row->letter)
-		snprintf(letter, sizeof letter, "-%c, ", row->letter);
-	return snprintf(out, room, "  %s--%s%s%s", letter, row->name, row->argument ? " " : "",
-			row->argument ? row->argument : "");
+		buf_printf(out, "-%c, ", row->letter);
+	else
+		buf_text(out, "    ");
+	buf_printf(out, "--%s%s%s", row->name, row->argument ? " " : "", row->argument ? row->argument : "");
 }
 
-static void print_duration(millis d)
+static void write_duration(millis d, struct buf *out)
 {
-	struct buf text = { 0 };
-
-	duration_format(d, &text);
-	printf(" (default %s)", text.text);
-	buf_release(&text);
+	buf_text(out, " (default: ");
+	duration_format(d, out);
+	buf_text(out, ")");
 }
 
-static void print_default(const struct option_row *row)
+static void write_default(const struct option_row *row, struct buf *out)
 {
 	switch (row->type) {
 	case OPTION_FLAG:
@@ -332,42 +354,81 @@ static void print_default(const struct option_row *row)
 	case OPTION_TEXT:
 	case OPTION_CHOICE:
 		if (*(const char **)row->target)
-			printf(" (default %s)", *(const char **)row->target);
+			buf_printf(out, " (default: %s)", *(const char **)row->target);
 		break;
 	case OPTION_COUNT:
 	case OPTION_POSITIVE:
 		if (*(int64_t *)row->target)
-			printf(" (default %lld)", (long long)*(int64_t *)row->target);
+			buf_printf(out, " (default: %lld)", (long long)*(int64_t *)row->target);
 		break;
 	case OPTION_NUMBER:
 		if (*(double *)row->target > 0)
-			printf(" (default %g)", *(double *)row->target);
+			buf_printf(out, " (default: %g)", *(double *)row->target);
 		break;
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
 		if (*(millis *)row->target)
-			print_duration(*(millis *)row->target);
+			write_duration(*(millis *)row->target, out);
 		break;
 	}
 }
 
+void option_write_help(const struct option_row *row, struct buf *out)
+{
+	buf_text(out, row->help);
+	if (!strstr(row->help, "default"))
+		write_default(row, out);
+	if (row->choices)
+		buf_printf(out, ": %s", row->choices);
+}
+
+/* The first line stands beside the name already. */
+static void print_wrapped(const char *text, int indent, int width)
+{
+	int column = indent;
+
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column > indent && column + 1 + (int)word > width) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			putchar(' ');
+			column++;
+		}
+		fwrite(text, 1, word, stdout);
+		column += (int)word;
+		text += word + strspn(text + word, " ");
+	}
+	putchar('\n');
+}
+
+enum { NARROW_TEXT = 30, NAME_INDENT = 2, NAME_GAP = 2 };
+
 void options_print(const struct option_row *rows, size_t count)
 {
-	char left[128];
-	int width = 0;
+	CLEANUP(buf_release) struct buf name = { 0 }, help = { 0 };
+	struct terminal t = terminal_of(stdout);
+	int widest = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int w = left_column(&rows[i], left, sizeof left);
-
-		width = w > width ? w : width;
+		buf_clear(&name);
+		option_write_name(&rows[i], &name);
+		widest = (int)name.len > widest ? (int)name.len : widest;
 	}
+	int indent = NAME_INDENT + widest + NAME_GAP;
+	bool is_beside = !t.is_terminal || indent + NARROW_TEXT <= t.width;
+	indent = is_beside ? indent : 2 * NAME_INDENT + (int)strlen("-x, ");
 	for (size_t i = 0; i < count; i++) {
-		left_column(&rows[i], left, sizeof left);
-		printf("%-*s  %s", width, left, rows[i].help);
-		if (!strstr(rows[i].help, "default"))
-			print_default(&rows[i]);
-		if (rows[i].choices)
-			printf(": %s", rows[i].choices);
-		putchar('\n');
+		buf_clear(&name);
+		buf_clear(&help);
+		option_write_name(&rows[i], &name);
+		option_write_help(&rows[i], &help);
+		if (is_beside)
+			printf("%*s%-*s", NAME_INDENT, "", indent - NAME_INDENT, name.text);
+		else
+			printf("%*s%s\n%*s", NAME_INDENT, "", name.text, indent, "");
+		print_wrapped(help.text, indent, t.is_terminal ? t.width : INT_MAX);
 	}
 }

@@ -3,6 +3,7 @@
  * checks, and prints the help of an option.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/millis.h"
 
@@ -45,5 +46,11 @@ bool options_parse(int argc, char **argv, const struct option_row *rows, size_t 
  * untouched. */
 bool options_time(const char *text, millis now, millis *value) MUST_USE;
 
-/* The aligned list for --help, on standard output. */
+/* "-o, --output FORMAT"; without a letter four blanks stand in its place. */
+void option_write_name(const struct option_row *row, struct buf *out);
+/* Help, default and choices, as one sentence without a full stop. */
+void option_write_help(const struct option_row *row, struct buf *out);
+/* What it may be, in words: "a duration such as 250ms, 15s or 1h30m". */
+const char *option_allowed(const struct option_row *row);
+/* The aligned list for --help, on standard output, wrapped at the terminal's width. */
 void options_print(const struct option_row *rows, size_t count);

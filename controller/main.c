@@ -1,6 +1,6 @@
 /* Finds the verb, runs it, and sees to it that what it printed has arrived. */
-#include "base/nearest.h"
 #include "controller/commands/command.h"
+#include "controller/commands/complete.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,44 +10,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line of list.def: a group of verbs (title) or a verb (command). */
-struct entry {
-	const char *title;
-	const struct command *command;
-};
-
-#define VERBS(text)   { .title = text },
-#define COMMAND(name) { .command = &command_##name },
-static const struct entry entries[] = {
-#include "controller/commands/list.def"
-};
-#undef VERBS
-#undef COMMAND
-
-enum { ENTRIES = sizeof entries / sizeof *entries };
-
-static const struct command *find_command(const char *name)
-{
-	for (size_t i = 0; i < ENTRIES; i++) {
-		if (entries[i].command && strcmp(entries[i].command->name, name) == 0)
-			return entries[i].command;
-	}
-	return NULL;
-}
-
 static void print_overview(FILE *out)
 {
 	const char *program = command_program();
+	size_t count;
+	const struct command_entry *entries = command_entries(&count);
 
 	fprintf(out,
 		"Preheat decides how much warm GPU capacity inference needs, simulates that on\n"
 		"recorded traffic, and explains every decision.\n\nUsage:\n  %s VERB [OPTION...]\n",
 		program);
-	for (size_t i = 0; i < ENTRIES; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (entries[i].title)
 			fprintf(out, "\n%s:\n", entries[i].title);
 		else
-			fprintf(out, "  %-10s %s\n", entries[i].command->name, entries[i].command->summary);
+			fprintf(out, "  %-11s %s\n", entries[i].command->name, entries[i].command->summary);
 	}
 	fprintf(out,
 		"\nExit codes:\n"
@@ -56,36 +33,23 @@ static void print_overview(FILE *out)
 		program);
 }
 
-static int unknown_verb(const char *word)
-{
-	const char *names[ENTRIES];
-	size_t count = 0;
-
-	for (size_t i = 0; i < ENTRIES; i++) {
-		if (entries[i].command)
-			names[count++] = entries[i].command->name;
-	}
-	const char *near = nearest_name(word, names, count);
-	fprintf(stderr, "%s: unknown verb '%.100s'", command_program(), word);
-	if (near)
-		fprintf(stderr, "; did you mean '%s'?\n", near);
-	else
-		fprintf(stderr, "; '%s help' lists them\n", command_program());
-	return EXIT_USAGE;
-}
-
+/* `help`, `help VERB`, `help provider check`: as --help of the verb. */
 static int run_help(int argc, char **argv)
 {
+	const struct command *c = NULL;
 	char help[] = "--help";
 
-	if (argc < 2) {
+	for (int i = 1; i < argc; i++) {
+		const struct command *below = argv[i][0] == '-' ? NULL : command_find(c, argv[i]);
+		if (!below)
+			return command_unknown(c, argv[i]);
+		c = below;
+	}
+	if (!c) {
 		print_overview(stdout);
 		return EXIT_DONE;
 	}
-	const struct command *c = find_command(argv[1]);
-	if (!c)
-		return unknown_verb(argv[1]);
-	char *help_argv[] = { argv[1], help, NULL };
+	char *help_argv[] = { argv[argc - 1], help, NULL };
 	return c->run(2, help_argv);
 }
 
@@ -95,10 +59,12 @@ static int dispatch(int argc, char **argv)
 		print_overview(stdout);
 		return EXIT_DONE;
 	}
-	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return run_help(argc - 1, argv + 1);
-	const struct command *c = find_command(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
-	return c ? c->run(argc - 1, argv + 1) : unknown_verb(argv[1]);
+	if (!strcmp(argv[1], COMPLETE_VERB))
+		return command_complete.run(argc - 1, argv + 1);
+	const struct command *c = command_find(NULL, strcmp(argv[1], "--version") ? argv[1] : "version");
+	return c ? c->run(argc - 1, argv + 1) : command_unknown(NULL, argv[1]);
 }
 
 /* A closed standard stream must not become the next file that we open:
@@ -126,7 +92,7 @@ int main(int argc, char **argv)
 	hold_standard_streams();
 	signal(SIGPIPE, SIG_IGN);
 	command_called_as(argc > 0 ? argv[0] : "preheat");
-	int code = dispatch(argc, argv);
+	int code = command_only_completes() ? command_complete.run(argc, argv) : dispatch(argc, argv);
 	bool had_failed = ferror(stdout);
 	errno = 0;
 	if (fflush(stdout) == 0 && !had_failed)

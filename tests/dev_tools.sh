@@ -15,7 +15,8 @@
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
 	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)
-	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm prometheus:promtool python3-venv:/usr/lib/python3.11/ensurepip)
+	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm prometheus:promtool python3-venv:/usr/lib/python3.11/ensurepip
+		mandoc:mandoc man-db:man zsh:zsh fish:fish)
 }
 
 is_present() {

@@ -5,9 +5,9 @@
 
 #define ANSWER_FORMS "table|wide|json|csv|yaml"
 /* The row of an option table; `target` holds "table" before. */
-#define ANSWER_OPTION(target)                                                                                        \
-	{                                                                                                            \
-		"output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed (default: table)", (target), ANSWER_FORMS \
+#define ANSWER_OPTION(target)                                                                       \
+	{                                                                                           \
+		"output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", (target), ANSWER_FORMS \
 	}
 
 /* JSON or YAML: a tree of values, where the other forms have rows. */

@@ -353,5 +353,6 @@ const struct command command_check = {
 		    "  preheat check manifests/ --output json\n"
 		    "  preheat check pool.yaml world.yaml      a world file against its pools\n"
 		    "  kubectl get configmap preheat -o jsonpath='{.data.pools\\.yaml}' | preheat check -\n",
+	.arguments = "FILE",
 	.run = run,
 };

@@ -1,20 +1,118 @@
 #include "controller/commands/command.h"
 
+#include "base/arena.h"
+#include "base/nearest.h"
+
 #include <stdio.h>
 #include <string.h>
 
 static const char *program = "preheat";
+static bool only_completes;
 
+/* Names that kubectl calls its plugins by. */
 void command_called_as(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	program = strcmp(slash ? slash + 1 : path, "kubectl-preheat") == 0 ? "kubectl preheat" : "preheat";
+	only_completes = !strcmp(name, "kubectl_complete-preheat");
+	program = only_completes || !strcmp(name, "kubectl-preheat") ? "kubectl preheat" : "preheat";
+}
+
+bool command_only_completes(void)
+{
+	return only_completes;
 }
 
 const char *command_program(void)
 {
 	return program;
+}
+
+static const struct command_entry entries[] = {
+#define VERBS(text)   { .title = text },
+#define COMMAND(name) { .command = &command_##name },
+#include "controller/commands/list.def"
+#undef VERBS
+#undef COMMAND
+};
+
+enum { ENTRIES = sizeof entries / sizeof *entries, VERBS_MAX = 64 };
+
+const struct command_entry *command_entries(size_t *count)
+{
+	*count = ENTRIES;
+	return entries;
+}
+
+/* `parent` NULL: of the list. The words by which they are called, and themselves. */
+static size_t verbs_of(const struct command *parent, const char *words[VERBS_MAX],
+		       const struct command *commands[VERBS_MAX])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; !parent && i < ENTRIES; i++)
+		if (entries[i].command)
+			commands[count++] = entries[i].command;
+	for (const struct command *const *v = parent ? parent->verbs : NULL; v && *v; v++)
+		commands[count++] = *v;
+	for (size_t i = 0; i < count; i++) {
+		const char *space = strrchr(commands[i]->name, ' ');
+		words[i] = space ? space + 1 : commands[i]->name;
+	}
+	return count;
+}
+
+const struct command *command_find(const struct command *parent, const char *word)
+{
+	const char *words[VERBS_MAX];
+	const struct command *commands[VERBS_MAX];
+	size_t count = verbs_of(parent, words, commands);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(words[i], word))
+			return commands[i];
+	return NULL;
+}
+
+int command_unknown(const struct command *parent, const char *word)
+{
+	const char *words[VERBS_MAX];
+	const struct command *commands[VERBS_MAX];
+	const char *near = nearest_name(word, words, verbs_of(parent, words, commands));
+
+	fprintf(stderr, "%s%s%s: unknown verb '%.100s'", program, parent ? " " : "", parent ? parent->name : "", word);
+	if (near)
+		fprintf(stderr, "; did you mean '%s'?\n", near);
+	else
+		fprintf(stderr, "; '%s help%s%s' lists them\n", program, parent ? " " : "", parent ? parent->name : "");
+	return EXIT_USAGE;
+}
+
+/* Who looks at options in place of running verbs. */
+static struct {
+	command_look_fn *look;
+	void *user;
+} inspector;
+
+void command_inspect(const struct command *c, command_look_fn *look, void *user)
+{
+	char name[] = "verb", help[] = "--help";
+	char *argv[] = { name, help, NULL };
+
+	inspector.look = look;
+	inspector.user = user;
+	c->run(2, argv);
+	inspector.look = NULL;
+}
+
+void command_write_notes(const struct command *c, struct buf *out)
+{
+	if (c->notes)
+		buf_text(out, c->notes);
+	if (c->notes && c->write_notes)
+		buf_text(out, "\n");
+	if (c->write_notes)
+		c->write_notes(out);
 }
 
 static bool asks_for_help(int argc, char **argv)
@@ -26,15 +124,47 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
+/* Examples as they are to be typed: `kubectl preheat` for who called it so. */
+static void print_examples(const char *text)
+{
+	static const char called[] = "  preheat ";
+
+	for (const char *line = text; *line;) {
+		size_t len = strcspn(line, "\n") + 1;
+
+		if (!strncmp(line, called, strlen(called))) {
+			printf("  %s ", program);
+			fwrite(line + strlen(called), 1, len - strlen(called), stdout);
+		} else {
+			fwrite(line, 1, len, stdout);
+		}
+		line += len;
+	}
+}
+
 static void print_help(const struct command *c, const struct option_row *rows, size_t count)
 {
 	static const struct option_row help = { "help", 'h', OPTION_FLAG, NULL, "show this help", NULL, NULL };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(buf_release) struct buf notes = { 0 };
+	struct option_row *all = arena_array(&a, struct option_row, count + 1);
 
-	printf("%s\n\nUsage:\n  %s %s\n\nOptions:\n", c->summary, program, c->usage);
-	options_print(rows, count);
-	options_print(&help, 1);
-	if (c->examples && *c->examples)
-		printf("\nExamples:\n%s", c->examples);
+	if (count)
+		memcpy(all, rows, count * sizeof *rows);
+	all[count] = help;
+	printf("%s\n\nUsage:\n  %s %s\n\n", c->summary, program, c->usage);
+	for (const struct command *const *v = c->verbs; v && *v; v++)
+		printf("%s  %-11s %s\n%s", v == c->verbs ? "Verbs:\n" : "", strrchr((*v)->name, ' ') + 1, (*v)->summary,
+		       v[1] ? "" : "\n");
+	fputs("Options:\n", stdout);
+	options_print(all, count + 1);
+	command_write_notes(c, &notes);
+	if (notes.len)
+		printf("\n%s", notes.text);
+	if (c->examples && *c->examples) {
+		fputs("\nExamples:\n", stdout);
+		print_examples(c->examples);
+	}
 }
 
 /* NOLINTNEXTLINE(readability-function-size): argc and argv, rows and count are two things, not four */
@@ -43,6 +173,11 @@ bool command_options(const struct command *c, int argc, char **argv, const struc
 {
 	struct error e = { 0 };
 
+	if (inspector.look) {
+		inspector.look(inspector.user, c, rows, count);
+		*code = EXIT_DONE;
+		return false;
+	}
 	if (asks_for_help(argc, argv)) {
 		print_help(c, rows, count);
 		*code = EXIT_DONE;

@@ -4,6 +4,7 @@
  * --help is handled by command_options().
  */
 #pragma once
+#include "base/buf.h"
 #include "base/options.h"
 
 enum exit_code {
@@ -19,6 +20,10 @@ struct command {
 	const char *usage;    /* "check FILE..." */
 	const char *summary;  /* one line for the list of verbs */
 	const char *examples; /* lines of the form "  preheat check pool.yaml", each ending in a newline */
+	const char *notes;    /* what else to know: paragraphs, each ending in a newline; NULL: nothing */
+	void (*write_notes)(struct buf *out); /* the same where it comes from a table; NULL: nothing */
+	const char *arguments;		      /* for completion: "FILE", "bash|zsh|fish"; NULL: takes none */
+	const struct command *const *verbs;   /* below it, such as `provider check`; ends in NULL, and so does none */
 	int (*run)(int argc, char **argv);
 };
 
@@ -28,8 +33,27 @@ struct command {
 #undef VERBS
 #undef COMMAND
 
+/* Every verb in the order of list.def; groups have a title and no command. */
+struct command_entry {
+	const char *title;
+	const struct command *command;
+};
+const struct command_entry *command_entries(size_t *count);
+/* The verb of that name, below `parent` or, without one, of the list; NULL when there is none. */
+const struct command *command_find(const struct command *parent, const char *word);
+/* "unknown verb 'chekc'; did you mean 'check'?" on standard error; returns EXIT_USAGE. */
+int command_unknown(const struct command *parent, const char *word);
+/* Shows a verb's options to `look` in place of running it. */
+typedef void command_look_fn(void *user, const struct command *c, const struct option_row *rows, size_t count);
+void command_inspect(const struct command *c, command_look_fn *look, void *user);
+
+/* Both kinds of notes. */
+void command_write_notes(const struct command *c, struct buf *out);
+
 /* The name that the user called: "preheat", or "kubectl preheat" when argv[0] is kubectl-preheat. */
 void command_called_as(const char *path);
+/* Called as kubectl_complete-preheat: every argument is a word of the line to complete. */
+bool command_only_completes(void);
 const char *command_program(void);
 
 /* Parses, or prints --help or the mistake. False: the caller returns *code. */

@@ -1,7 +1,7 @@
 /* preheat cost: what pools, classes and owners of work cost. */
 #include "base/human.h"
 #include "base/quantity.h"
-#include "base/table.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/cost_labels.h"
 #include "controller/commands/cost_read.h"
@@ -154,7 +154,7 @@ static void add_total(struct table *t, const struct costs *c, size_t names)
 static bool print_sums(struct asked *a, bool by_class, struct error *e)
 {
 	enum table_format format = table_format_of(a->output);
-	bool for_programs = format == TABLE_CSV || format == TABLE_JSON;
+	bool for_programs = table_is_for_programs(format);
 	CLEANUP(buf_release) struct buf period = { 0 };
 	size_t names = by_class ? 1 : 3;
 	struct costs c;
@@ -199,8 +199,7 @@ static int run(int argc, char **argv)
 		  "pool (default), class, label, or label=NAME: cost-center, product, environment, workload-type",
 		  &a.by, NULL },
 		COST_PERIOD_OPTIONS(&a.period),
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), wide, json or csv", &a.output,
-		  "table|wide|json|csv" },
+		ANSWER_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;

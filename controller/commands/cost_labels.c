@@ -163,7 +163,7 @@ bool cost_labels_print(const struct cost_label_question *q, struct error *e)
 	qsort(hours, count, sizeof *hours, by_dollars);
 	print_rows(q, hours, count);
 	cost_period_text(q->question, q->period, &period);
-	if (format != TABLE_CSV && format != TABLE_JSON)
+	if (!table_is_for_programs(format))
 		printf("\n%s\n", period.text);
 	costs_print_notes(q->question, &c);
 	return true;

@@ -24,14 +24,6 @@ static bool generate(struct settings *s, struct error *e)
 	return trace_generate(&s->setup, &t, e) && trace_write(&t, s->output, e);
 }
 
-static bool wants_help(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return true;
-	return false;
-}
-
 static int run(int argc, char **argv)
 {
 	struct settings s = { { .length = DAY,
@@ -70,11 +62,8 @@ static int run(int argc, char **argv)
 	struct error e = { 0 };
 	int rest, code;
 
-	if (!command_options(&command_generate, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code)) {
-		if (code == EXIT_DONE && wants_help(argc, argv))
-			shapes_print();
+	if (!command_options(&command_generate, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
-	}
 	if (rest < argc) {
 		error_set(&e, ERROR_INVALID, "unexpected '%s'; generate takes options only", argv[rest]);
 		return command_failed(&command_generate, &e);
@@ -90,5 +79,6 @@ const struct command command_generate = {
 		    "  preheat generate --shape diurnal:1.8,bursts:4:3h:8m --length 7d --weekend 0.5 -o week.csv.gz\n"
 		    "  preheat generate --shape pulses:1:1h:20m --length 12h --seed 7 | head\n"
 		    "  preheat generate --rate 2000 --length 14d --bin 10s -o fleet.csv.gz\n",
+	.write_notes = shapes_write_help,
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* preheat history: decisions as rows. */
-#include "base/table.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_hours.h"
 #include "controller/commands/history_launches.h"
@@ -79,7 +79,7 @@ static void add_row(struct table *t, const struct asked *a, const struct tick_re
 	const struct history_pool *pools = history_pools(a->question.history, &count);
 	enum table_format format = table_format_of(a->output);
 
-	question_print_time(&a->question, r->now, format == TABLE_CSV || format == TABLE_JSON, &time);
+	question_print_time(&a->question, r->now, table_is_for_programs(format), &time);
 	table_text(t, time.text);
 	table_count(t, r->tick);
 	table_text(t, pools[r->pool].name);
@@ -211,10 +211,10 @@ static int run(int argc, char **argv)
 		{ "from", 0, OPTION_TEXT, "TIME", "decisions from this time on; -2h counts from the end", &a.from,
 		  NULL },
 		{ "to", 0, OPTION_TEXT, "TIME", "decisions up to this time", &a.to, NULL },
-		{ "group", 'g', OPTION_TEXT, "NAME", "only where this node group was asked for something or held",
+		{ "group", 'g', OPTION_TEXT, "GROUP", "only where this node group was asked for something or held",
 		  &a.group, NULL },
-		{ "limit", 'l', OPTION_TEXT, "NAME", "only what this limit held: budget, max, stock-out, ...", &a.limit,
-		  NULL },
+		{ "limit", 'l', OPTION_TEXT, "LIMIT", "only what this limit held: budget, max, stock-out, ...",
+		  &a.limit, NULL },
 		{ "changed", 'c', OPTION_FLAG, NULL, "only decisions that asked for something", &a.is_changed, NULL },
 		{ "number", 'n', OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
 		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
@@ -225,8 +225,7 @@ static int run(int argc, char **argv)
 		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
 		  &a.retain, NULL },
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), wide, json or csv", &a.output,
-		  "table|wide|json|csv" },
+		ANSWER_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;

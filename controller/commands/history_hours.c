@@ -45,7 +45,7 @@ bool history_hours_print(struct question *q, const char *output, struct error *e
 		return false;
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 	for (size_t i = 0; i < count; i++)
-		add_row(t, q, &hours[i], format == TABLE_CSV || format == TABLE_JSON);
+		add_row(t, q, &hours[i], table_is_for_programs(format));
 	table_print(t, format, stdout);
 	table_free(t);
 	if (!count)

@@ -82,7 +82,7 @@ bool history_launches_print(struct question *q, const struct launch_filter *f, c
 		return false;
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 	for (size_t i = 0; i < count; i++)
-		add_row(t, q, &launches[i], format == TABLE_CSV || format == TABLE_JSON);
+		add_row(t, q, &launches[i], table_is_for_programs(format));
 	table_print(t, format, stdout);
 	table_free(t);
 	if (!count)

@@ -169,5 +169,6 @@ const struct command command_import = {
 		"  query=label_replace(sum(rate(vllm:request_success_total[1m])), \"preheat\", \"requests\", \"\", "
 		"\"\")\n"
 		"  preheat import --values rate requests.json prompt.json output.json -o day.csv.gz\n",
+	.arguments = "FILE",
 	.run = run,
 };

@@ -134,7 +134,7 @@ static int run(int argc, char **argv)
 	const struct option_row rows[] = {
 		{ "pool", 'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",
 		  &o.pools, NULL },
-		{ "group", 'g', OPTION_LIST, "NAME", "only this node group; may be given again (default: all)",
+		{ "group", 'g', OPTION_LIST, "GROUP", "only this node group; may be given again (default: all)",
 		  &o.groups, NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table or json", &o.output, "table|json" },
 		{ "timeout", 0, OPTION_PERIOD, "DURATION", "for each node group; all are asked at once (default: 1m)",
@@ -164,9 +164,9 @@ const struct command provider_command_check = {
 	.summary = "Tell who we are to each node group's cloud, what we may do, see and would change",
 	.examples = "  preheat provider check --pool pools.yaml\n"
 		    "  preheat provider check --pool pools.yaml --group g5-od --output json\n"
-		    "  kubectl -n preheat exec -i deploy/preheat -- preheat provider check --pool - <pools.yaml\n"
-		    "\nNothing is changed: what cannot be known without acting is told as unknown.\n"
-		    "Exit code 1: something that is needed is denied, or a change would be refused.\n"
-		    "3: no answer, or none in time.\n",
+		    "  kubectl -n preheat exec -i deploy/preheat -- preheat provider check --pool - <pools.yaml\n",
+	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
+		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
+		 "3: no answer, or none in time.\n",
 	.run = run,
 };

@@ -1,8 +1,9 @@
 /* preheat status: pools as rows. */
 #include "base/decimal.h"
 #include "base/human.h"
-#include "base/table.h"
+#include "base/zone.h"
 #include "controller/commands/access.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/status_rows.h"
 #include "controller/explain/explain.h"
@@ -14,18 +15,19 @@
 
 static struct {
 	struct access_options access;
-	bool is_everywhere;
+	bool is_everywhere, is_utc;
 	const char *db, *pool, *output;
 } options = { .output = "table" };
 
 static const struct option_row rows[] = {
 	{ "db", 0, OPTION_TEXT, "FILE", "the newest decisions of a history, instead of asking the API server",
 	  &options.db, NULL },
-	{ "namespace", 'n', OPTION_TEXT, "NAME", "only pools of this namespace (default: the kubeconfig's)",
+	{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "only pools of this namespace (default: the kubeconfig's)",
 	  &options.access.namespace, NULL },
 	{ "all-namespaces", 'A', OPTION_FLAG, NULL, "pools of all namespaces", &options.is_everywhere, NULL },
 	{ "pool", 'p', OPTION_TEXT, "POOL", "only this pool: NAME or NAMESPACE/NAME", &options.pool, NULL },
-	{ "output", 'o', OPTION_CHOICE, "FORMAT", "table, wide, json or csv", &options.output, "table|wide|json|csv" },
+	ANSWER_OPTION(&options.output),
+	{ "utc", 0, OPTION_FLAG, NULL, "times in UTC instead of this machine's zone", &options.is_utc, NULL },
 	{ "kubeconfig", 0, OPTION_TEXT, "FILE", "how to reach the API server (default: the pod's own, or KUBECONFIG)",
 	  &options.access.kubeconfig, NULL },
 	{ "context", 0, OPTION_TEXT, "NAME", "the context of the kubeconfig", &options.access.context, NULL },
@@ -56,9 +58,7 @@ static const millis SILENT = 5 * MINUTE;
 
 static bool is_for_programs(void)
 {
-	enum table_format f = table_format_of(options.output);
-
-	return f == TABLE_CSV || f == TABLE_JSON;
+	return table_is_for_programs(table_format_of(options.output));
 }
 
 static void add_text(struct table *t, const char *text)
@@ -156,8 +156,8 @@ static void print_remarks(const struct status_rows *s, const char *namespace)
 			human_duration((s->now - newest) / SECOND * SECOND).text);
 	if (options.db && newest) {
 		CLEANUP(buf_release) struct buf time = { 0 };
-		explain_time(newest, 0, &time);
-		fprintf(stderr, "As decided at %s UTC.\n", time.text);
+		explain_time(newest, options.is_utc ? 0 : zone_offset(newest), &time);
+		fprintf(stderr, "As decided at %s%s.\n", time.text, options.is_utc ? " UTC" : "");
 	}
 }
 

@@ -133,9 +133,9 @@ static const struct shape_kind kinds[] = {
 	  "PEAK times for the first LENGTH of every EVERY, else nothing" },
 };
 
-void shapes_print(void)
+void shapes_write_help(struct buf *out)
 {
-	printf("\nShapes, NAME[:PEAK[:EVERY[:LENGTH]]], joined by commas; they multiply:\n");
+	buf_text(out, "Shapes, NAME[:PEAK[:EVERY[:LENGTH]]], joined by commas; they multiply:\n");
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		struct buf form = { 0 };
 		buf_text(&form, kinds[i].name);
@@ -149,7 +149,7 @@ void shapes_print(void)
 			buf_text(&form, ":");
 			duration_format(kinds[i].length, &form);
 		}
-		printf("  %-18s %s\n", form.text, kinds[i].help);
+		buf_printf(out, "  %-18s %s\n", form.text, kinds[i].help);
 		buf_release(&form);
 	}
 }

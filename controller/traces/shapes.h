@@ -4,7 +4,7 @@
  * "diurnal:1.8,bursts:3:2h:10m".
  */
 #pragma once
-#include "base/error.h"
+#include "base/buf.h"
 #include "base/millis.h"
 
 #include <stddef.h>
@@ -30,4 +30,4 @@ bool shapes_parse(const char *text, double peak, struct shapes *out, struct erro
 /* rates[i] *= what the shapes say for second i; second 0 is midnight before a Monday. */
 void shapes_apply(const struct shapes *s, uint64_t seed, double *rates, size_t seconds);
 /* A line per shape with its meaning and defaults, for --help and docs. */
-void shapes_print(void);
+void shapes_write_help(struct buf *out);

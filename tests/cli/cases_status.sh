@@ -35,7 +35,7 @@ refused 'status: a server that is not there' 3 '127\.0\.0\.1:9.*--db FILE|--db F
 refused 'status: a history and a cluster' 2 '--db .*--kubeconfig' "$good" 'preheat status --db h.db --kubeconfig k.yaml'
 refused 'status: all namespaces and one' 2 'all-namespaces.*namespace' 'true' 'preheat status -A -n x'
 refused 'status: an argument' 2 "found 'chat'.*--pool NAME" 'true' 'preheat status chat'
-refused 'status: an output that is none' 2 'table\|wide\|json\|csv' 'true' 'preheat status -o yaml'
+refused 'status: an output that is none' 2 'table\|wide\|json\|csv' 'true' 'preheat status -o xml'
 refused 'status: an empty namespace' 2 'namespace' 'true' 'preheat status -n ""'
 found 'status: its help' 0 'preheat status -A' 'true' 'preheat status --help'
 found 'run: what /metrics tells' 0 '`preheat_desired_replicas`' 'true' 'preheat run --print-metrics'
