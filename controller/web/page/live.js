@@ -1,0 +1,80 @@
+// Ticks as they come. Says what a reader must know about how fresh the page is: live, or stale since when.
+
+import { eventsAddress } from "/assets/api.js";
+import { byId, say, tell } from "/assets/dom.js";
+import { clock, time } from "/assets/words.js";
+import { onSetting } from "/assets/settings.js";
+
+const listeners = new Set();
+const firstRetry = 1000, lastRetry = 30000;
+let stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller";
+
+function show() {
+	const line = byId("live");
+	const isLost = lostAt !== null;
+
+	line.dataset.state = isLost ? "stale" : stream && stream.readyState === EventSource.OPEN ? "live" : "starting";
+	if (isLost)
+		say(byId("live-text"), `stale since ${clock(lostAt)}`);
+	else if (line.dataset.state === "live")
+		say(byId("live-text"), "live");
+	else
+		say(byId("live-text"), "connecting");
+	say(byId("live-more"), line.dataset.state === "live" && lastTick ? `tick of ${kind === "file" ? time(lastTick) : clock(lastTick)}` : "");
+}
+
+function lost() {
+	if (lostAt === null) {
+		lostAt = new Date();
+		tell("The connection is lost. What is shown is no longer up to date.");
+	}
+	show();
+	// A browser tries again by itself unless the server refused; then it is on us.
+	if (stream.readyState === EventSource.CLOSED) {
+		clearTimeout(timer);
+		timer = setTimeout(open, retry);
+		retry = Math.min(retry * 2, lastRetry);
+	}
+}
+
+function found() {
+	retry = firstRetry;
+	if (lostAt !== null) {
+		lostAt = null;
+		tell("Connected again.");
+		listeners.forEach(l => l());
+	}
+	show();
+}
+
+function open() {
+	if (stream)
+		stream.close();
+	stream = new EventSource(eventsAddress);
+	stream.addEventListener("open", found);
+	stream.addEventListener("error", lost);
+	stream.addEventListener("tick", event => {
+		try {
+			lastTick = JSON.parse(event.data).at;
+		} catch {
+			return;
+		}
+		show();
+		listeners.forEach(l => l());
+	});
+}
+
+/** Called after new ticks, and once the connection is back. */
+export function onTick(listener) {
+	listeners.add(listener);
+	return () => listeners.delete(listener);
+}
+
+/** `source` as the API tells it; `at` is the last tick's time. */
+export function follow(source, at) {
+	kind = source.kind;
+	lastTick = at;
+	onSetting(show);
+	open();
+	show();
+}
