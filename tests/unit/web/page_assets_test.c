@@ -129,7 +129,7 @@ static void every_file_is_served_both_ways(void **state)
 		assert_memory_equal(seen->body, p->plain, p->plain_size);
 	}
 	assert_string_equal(page_asset("/")->content_type, "text/html; charset=utf-8");
-	assert_string_equal(page_asset("/assets/styles.css")->content_type, "text/css; charset=utf-8");
+	assert_string_equal(page_asset("/assets/base.css")->content_type, "text/css; charset=utf-8");
 	assert_string_equal(page_asset("/assets/uplot.js")->content_type, "text/javascript; charset=utf-8");
 }
 
@@ -160,7 +160,7 @@ static void what_the_browser_has_is_not_sent_again(void **state)
 	assert_int_equal(seen->status, 304);
 	assert_int_equal(seen->size, 0);
 	assert_int_equal(get(*state, "/", "If-None-Match: W/\"0123456789abcdef\"")->status, 200);
-	assert_int_equal(get(*state, "/assets/styles.css", header)->status, 200);
+	assert_int_equal(get(*state, "/assets/base.css", header)->status, 200);
 }
 
 static void no_other_file_is_served(void **state)
