@@ -74,7 +74,7 @@ bool status_error(const struct api_status *s, long code, const char *call, struc
 	if (code == 401)
 		remedy = "; the credentials are not accepted: renew them";
 	else if (code == 403)
-		remedy = "; give this identity the permission (deploy/rbac.yaml has all that Preheat needs)";
+		remedy = "; give this identity the permission (deploy/base/rbac.yaml has all that Preheat needs)";
 	return error_set(e, kind_of(code), "%s: %ld %.250s%s", call, code,
 			 s->message && *s->message ? s->message : "without a reason", remedy);
 }

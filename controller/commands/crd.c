@@ -25,7 +25,7 @@ static int run(int argc, char **argv)
 const struct command command_crd = {
 	.name = "crd",
 	.usage = "crd",
-	.summary = "Print the CustomResourceDefinition of WarmPool (deploy/crd.yaml)",
+	.summary = "Print the CustomResourceDefinition of WarmPool (deploy/base/crd.yaml)",
 	.examples = "  preheat crd | kubectl apply --server-side -f -\n"
 		    "  kubectl explain warmpool.spec\n",
 	.run = run,

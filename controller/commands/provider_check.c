@@ -164,7 +164,7 @@ const struct command provider_command_check = {
 	.summary = "Tell who we are to each node group's cloud, what we may do, see and would change",
 	.examples = "  preheat provider check --pool pools.yaml\n"
 		    "  preheat provider check --pool pools.yaml --group g5-od --output json\n"
-		    "  kubectl -n preheat exec -i deploy/preheat -- preheat provider check --pool - <pools.yaml\n",
+		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check --pool - <pools.yaml\n",
 	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
 		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
 		 "3: no answer, or none in time.\n",

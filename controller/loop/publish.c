@@ -176,7 +176,7 @@ static struct published_watch show_pool_watch(const struct controller *c, const 
 
 	if (watch_report(w)->state == WATCH_ABSENT && !fleet_of(c)->pool_count) {
 		shown.is_synced = false;
-		shown.trouble = "it knows no such kind; apply deploy/crd.yaml, which preheat crd prints, too";
+		shown.trouble = "it knows no such kind; apply deploy/base/crd.yaml, which preheat crd prints, too";
 	}
 	return shown;
 }
@@ -346,7 +346,7 @@ static void show_obstacle(struct controller *c)
 		snprintf(text, sizeof text,
 			 "WarmPools are asked for with --watch-pools, but the API server has no such kind; do: kubectl "
 			 "apply "
-			 "--server-side -f deploy/crd.yaml");
+			 "--server-side -f deploy/base/crd.yaml");
 	else if (trouble && trouble->kind != ERROR_NONE && !error_is_transient(trouble) && !lease_holder(c->lease)[0])
 		snprintf(text, sizeof text, "the lease %s/%s cannot be had: %s", c->settings.namespace,
 			 c->settings.lease, trouble->message);

@@ -2,7 +2,7 @@
  * The status of a WarmPool as the body of a merge patch. Pure: what is said
  * comes from the published value, and when a condition changed from `kept`,
  * which the caller keeps from tick to tick. The schema of what is written
- * stands in deploy/crd.yaml.
+ * stands in deploy/base/crd.yaml.
  */
 #pragma once
 #include "base/buf.h"

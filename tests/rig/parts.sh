@@ -136,12 +136,14 @@ controllers_arguments() {
 		--node-monitor-grace-period "$node_grace" --node-monitor-period 2s --controllers "$(controllers)"
 }
 
-# What a cluster does to nodes, workloads, budgets and quotas; nothing of volumes, addresses and certificates.
+# What a cluster does to nodes, workloads, budgets and quotas; nothing of addresses and certificates, and of volumes
+# only that claims can be deleted.
 controllers() {
 	local name list=''
 	for name in serviceaccount serviceaccount-token namespace root-ca-certificate-publisher clusterrole-aggregation \
 		node-lifecycle taint-eviction pod-garbage-collector garbage-collector resourcequota disruption \
-		deployment replicaset statefulset daemonset job cronjob horizontal-pod-autoscaler ttl-after-finished; do
+		deployment replicaset statefulset daemonset job cronjob horizontal-pod-autoscaler ttl-after-finished \
+		persistentvolumeclaim-protection; do
 		list+=,$name-controller
 	done
 	echo "${list#,}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """WarmPools as objects in the API server: taken up, changed, refused and taken away while the controller runs under the
-rights of deploy/rbac.yaml and no others."""
+rights of deploy/base/rbac.yaml and no others."""
 import json
 import os
 import time
@@ -8,7 +8,7 @@ import time
 import stage
 import world
 
-CRD = os.path.join(stage.ROOT, 'deploy', 'crd.yaml')
+CRD = os.path.join(stage.ROOT, 'deploy', 'base', 'crd.yaml')
 
 
 class Pools:
@@ -133,10 +133,9 @@ def refused_by_server(s, pools):
 
 def placeholders(s, pools):
     """Another way to keep it warm: pods that hold GPUs until replicas push them out. They belong to the WarmPool."""
-    s.must('kubectl', 'apply', '-f', os.path.join(stage.ROOT, 'deploy', 'placeholders.yaml'))
-    subject = {'kind': 'ServiceAccount', 'name': 'preheat-a', 'namespace': stage.SPACE}
-    s.must('kubectl', 'patch', 'rolebinding', 'preheat-placeholders', '-n', world.SPACE, '--type=merge', '-p',
-           json.dumps({'subjects': [subject]}))
+    s.must('kubectl', 'apply', '-f', os.path.join(stage.ROOT, 'deploy', 'base', 'priorities.yaml'))
+    s.must('kubectl', 'create', 'rolebinding', 'preheat-placeholders', '-n', world.SPACE,
+           '--clusterrole=preheat-placeholders', f'--serviceaccount={stage.SPACE}:preheat-a')
     pools.patch('embed', {'spec': {'workload': {'warm': 'placeholders'}, 'headroom': {'min': 4}}})
     s.expect('placeholders stand beside embed', lambda: s.kube.one('Deployment', 'embed-placeholder', world.SPACE))
     s.expect('and hold GPUs', lambda: [p for p in s.watches['Pod'].snapshot().items()

@@ -171,7 +171,8 @@ class Stage:
 
     def accounts(self, *names):
         """Service accounts with exactly the rights of deploy/, one per replica so that they can be told apart."""
-        self.must('kubectl', 'apply', '-f', os.path.join(ROOT, 'deploy', 'rbac.yaml'))
+        for part in ('namespace', 'rbac'):
+            self.must('kubectl', 'apply', '-f', os.path.join(ROOT, 'deploy', 'base', f'{part}.yaml'))
         for name in names:
             self.kube.create({'apiVersion': 'v1', 'kind': 'ServiceAccount', 'metadata': {'name': name, 'namespace': SPACE}})
         subjects = [{'kind': 'ServiceAccount', 'name': name, 'namespace': SPACE} for name in names]

@@ -20,10 +20,10 @@ static void the_copy_is_current(void **state)
 
 	(void)state;
 	manifest_write_crd(&made);
-	if (!file_read("deploy/crd.yaml", 1 << 20, &kept, &e))
+	if (!file_read("deploy/base/crd.yaml", 1 << 20, &kept, &e))
 		fail_msg("%s", e.message);
 	if (strcmp(made.text, kept.text) != 0)
-		fail_msg("deploy/crd.yaml is old; write it again with preheat crd >deploy/crd.yaml");
+		fail_msg("deploy/base/crd.yaml is old; write it again with preheat crd >deploy/base/crd.yaml");
 }
 
 static const struct yaml_node *under(const struct yaml_node *node, const char *key)

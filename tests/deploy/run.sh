@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Everything of deploy/ that wants a real API server, on one rig.
+# Usage: tests/deploy/run.sh PREHEAT. Exit code 77 with the reason where no servers can be had.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+preheat=$(realpath "$1")
+
+"$preheat" crd | cmp - "$here/../../deploy/base/crd.yaml" ||
+	{ echo "deploy/base/crd.yaml is not what the manifest's table says: preheat crd >deploy/base/crd.yaml"; exit 1; }
+if [ -z "${RIG_DIR:-}" ]; then
+	exec "$here/../rig/with_rig.sh" "$here/run.sh" "$preheat"
+fi
+status=0
+for part in kustomize rbac; do
+	"$here/${part}_test.sh" "$preheat" | sed "s/^/$part: /" || status=1
+done
+exit $status
