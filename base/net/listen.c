@@ -3,6 +3,7 @@
 #include "base/quantity.h"
 #include "base/quote.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -119,4 +120,18 @@ int listen_open(const char *where, uint16_t *port, struct error *e)
 	if (fd >= 0)
 		*port = port_of(fd);
 	return fd;
+}
+
+bool listen_is_loopback(const char *where)
+{
+	struct error unused;
+	struct in_addr v4;
+	struct in6_addr v6;
+	struct place p;
+
+	if (!split(where, &p, &unused))
+		return false;
+	if (inet_pton(AF_INET, p.host, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+	return strcmp(p.host, "localhost") == 0 || (inet_pton(AF_INET6, p.host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
 }

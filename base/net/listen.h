@@ -6,3 +6,6 @@
 
 /* The socket, not blocking, for the caller to close, and the port it got; -1 with an error. */
 int listen_open(const char *where, uint16_t *port, struct error *e) MUST_USE;
+/* Whether only this machine reaches it: "127.0.0.1:80", "[::1]:80", "localhost:80". False too for what is no address.
+ */
+bool listen_is_loopback(const char *where);

@@ -35,6 +35,11 @@ void server_run(struct server *s)
 		timer_stop(&s->timeout);
 }
 
+void server_run_soon(struct server *s)
+{
+	timer_start(s->loop, &s->timeout, 0, on_timeout);
+}
+
 static void on_ready(struct ev_loop *ev, ev_io *w, int events)
 {
 	(void)ev;

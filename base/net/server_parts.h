@@ -59,6 +59,7 @@ struct server {
 
 /* Serves what is ready; the only place from which libmicrohttpd calls us. */
 void server_run(struct server *s);
+void server_run_soon(struct server *s); /* for what libmicrohttpd was told outside of it: it wakes nobody itself */
 
 /* server_request.c: from its header to its answer */
 enum MHD_Result server_on_request(void *user, struct MHD_Connection *c, const char *path, const char *method,

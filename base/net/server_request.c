@@ -57,7 +57,8 @@ void server_decide(struct server_wait *w, struct server_answer *refusal)
 		w->refusal = server_response(w->server, refusal);
 		w->is_dropped = !w->refusal;
 	}
-	go_on(w); /* which its own socket tells the loop */
+	go_on(w);
+	server_run_soon(w->server);
 }
 
 void server_drop_waits(struct server *s)

@@ -10,6 +10,7 @@ static struct run_request options = {
 	.line = "record",
 	.db = "recording.db",
 	.listen = "127.0.0.1:9465",
+	.site.listen = "off",
 	.lease = "preheat",
 	.log_format = "auto",
 	.log_level = "info",

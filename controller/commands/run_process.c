@@ -54,6 +54,8 @@ bool run_request_check(const struct run_request *q, struct error *e)
 	if (q->signals_from && is_one_file(q->signals_from, q->db))
 		return error_set(e, ERROR_INVALID,
 				 "--db %.200s: this is the recording of --signals-from; do: name another file", path);
+	if (!run_site_check(&q->site, e))
+		return false;
 	if (slash)
 		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 	if (access(path, F_OK) == 0 ? access(path, R_OK | W_OK) : access(folder, W_OK | X_OK))
@@ -71,6 +73,7 @@ struct running {
 	struct arena arena;
 	struct manifest manifest;
 	struct web *web;
+	struct site *site;
 	struct controller *controller;
 	struct recorded_signals recorded;
 	struct signal_watch term, interrupt;
@@ -231,7 +234,7 @@ static uint64_t seed_of(const struct running *r)
 static bool start(struct running *r, struct error *e)
 {
 	r->web = web_open(r->access.loop, r->request->listen, e);
-	if (!r->web)
+	if (!r->web || !run_site_open(r->access.api, &r->request->site, &r->site, e))
 		return false;
 	make_key(r->key);
 	name_ourselves(r);
@@ -292,10 +295,12 @@ static int run_until_stopped(const struct command *c, struct running *r)
 	if (ok)
 		loop_run(r->access.loop);
 	timer_stop(&r->end);
+	site_close(r->site);
 	web_close(r->web);
 	tracing_close(&r->tracing, r->access.loop);
 	signal_watch_stop(&r->term);
 	signal_watch_stop(&r->interrupt);
+	api_cancel_all(r->access.api); /* nobody waits for reviews any more */
 	while (api_active(r->access.api) && loop_once(r->access.loop))
 		;
 	access_close(&r->access);

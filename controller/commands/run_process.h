@@ -6,12 +6,14 @@
 #include "base/options.h"
 #include "controller/commands/access.h"
 #include "controller/commands/command.h"
+#include "controller/commands/run_site.h"
 
 struct run_request {
 	struct option_list pools; /* files; may be empty when pools are watched */
 	bool watches, is_dry_run, does_not_elect;
 	bool only_records; /* clouds are not asked either: machines are the nodes seen */
 	struct access_options access;
+	struct run_site_wish site;
 	const char *db, *listen, *address, *lease, *identity, *log_format, *log_level;
 	const char *signals_from; /* a history; NULL: replicas are read */
 	const char *line;	  /* of the history, what it is of: "run", "record" */

@@ -1,0 +1,15 @@
+/* Page and API of a controller that runs. */
+#pragma once
+#include "controller/cluster/api.h"
+#include "controller/web/site.h"
+
+#define RUN_SITE_DEFAULT "127.0.0.1:8081"
+
+struct run_site_wish {
+	const char *listen; /* NULL: the default, and none where that is taken; "" or "off": none */
+	const char *cert_file, *key_file;
+};
+
+bool run_site_check(const struct run_site_wish *w, struct error *e) MUST_USE;
+/* True with NULL in `out` where there shall be none. */
+bool run_site_open(struct api *api, const struct run_site_wish *w, struct site **out, struct error *e) MUST_USE;

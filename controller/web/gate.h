@@ -1,0 +1,50 @@
+/*
+ * Who may have page and API answered. On a loopback address: whoever is on
+ * this machine, or came through kubectl port-forward; but not a page from
+ * elsewhere that a browser here was made to open. On any other address: whom
+ * the API server knows by a bearer token (TokenReview) and lets do that
+ * (SubjectAccessReview on the path and the verb), as controller-runtime does
+ * it for metrics. What it said is kept for a short while, under a keyed hash
+ * of the token; when it cannot be asked nobody is let in.
+ */
+#pragma once
+#include "base/clock.h"
+#include "base/net/server.h"
+
+/* How long is believed what the API server said. */
+#define GATE_TOKEN_KEPT	 MINUTE
+#define GATE_ALLOW_KEPT	 (5 * MINUTE)
+#define GATE_DENIAL_KEPT (30 * SECOND)
+
+/* One question to the API server; completes exactly once, never inside the call. */
+struct gate_review {
+	bool is_access;	   /* else a token */
+	const char *token; /* need not outlive the start, as the next three */
+	const char *who;   /* as a token's review told it */
+	const char *verb, *path;
+	void (*done)(struct gate_review *r);
+	void *user;
+
+	struct error error; /* valid inside done(), as what follows: it could not be asked */
+	bool is_allowed;    /* the token is known, or the access is allowed */
+	const char *told_who;
+	const char *name; /* of the user */
+};
+typedef void gate_ask_fn(void *user, struct gate_review *r);
+
+struct gate_settings {
+	const struct clock *clock;
+	gate_ask_fn *ask; /* NULL: a loopback address */
+	void *ask_user;
+};
+
+struct gate;
+struct gate *gate_open(const struct gate_settings *s);
+server_admit_fn gate_admit; /* its user is the gate */
+/* Before the server is closed. Answers under way are no longer waited for. Takes NULL. */
+void gate_close(struct gate *g);
+
+struct gate_counts {
+	int64_t token_reviews, access_reviews, failures;
+};
+struct gate_counts gate_counts(const struct gate *g);

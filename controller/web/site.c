@@ -1,0 +1,139 @@
+#include "controller/web/site_parts.h"
+
+#include "base/net/listen.h"
+#include "controller/web/refusal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nothing is loaded but from here, nothing is shown inside another page, nothing is kept by the browser. */
+static const char *const headers[] = {
+	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options: nosniff",
+	"X-Frame-Options: DENY",
+	"Referrer-Policy: no-referrer",
+	"Permissions-Policy: camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+	"Cross-Origin-Opener-Policy: same-origin",
+	"Cross-Origin-Resource-Policy: same-origin",
+	"Cache-Control: no-store",
+};
+static const char tls_header[] = "Strict-Transport-Security: max-age=31536000";
+
+static_assert(sizeof headers / sizeof *headers + 2 <= sizeof((struct site *)NULL)->headers / sizeof *headers,
+	      "a site has room for all, one more under TLS, and the end");
+
+bool site_check(const struct site_settings *s, struct error *e)
+{
+	bool is_near = listen_is_loopback(s->listen);
+
+	if (!s->cert_file != !s->key_file)
+		return error_set(e, ERROR_INVALID,
+				 "a TLS certificate and its key belong together; do: give both "
+				 "--tls-cert-file and --tls-private-key-file, or neither");
+	if (is_near || (s->ask && s->cert_file))
+		return true;
+	if (!s->ask)
+		return error_set(e, ERROR_INVALID,
+				 "%.100s is no loopback address, and there is no API server to ask who may look; "
+				 "do: listen on 127.0.0.1:PORT or [::1]:PORT",
+				 s->listen);
+	return error_set(
+		e, ERROR_INVALID,
+		"%.100s is no loopback address: tokens are sent there, which needs TLS; do: give "
+		"--tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1:8081 (kubectl port-forward "
+		"reaches it)",
+		s->listen);
+}
+
+static void choose_headers(struct site *s)
+{
+	size_t count = sizeof headers / sizeof *headers;
+
+	memcpy(s->headers, headers, sizeof headers);
+	if (s->settings.cert_file)
+		s->headers[count] = tls_header;
+}
+
+/* On loopback all peers share an address. */
+static struct server_settings server_settings_of(struct site *s, const struct tls_texts *tls)
+{
+	bool is_near = listen_is_loopback(s->settings.listen);
+
+	return (struct server_settings){
+		.listen = s->settings.listen,
+		.tls_cert = tls->cert.text,
+		.tls_key = tls->key.text,
+		.routes = s->settings.routes,
+		.route_count = s->settings.route_count,
+		.headers = s->headers,
+		.admit = gate_admit,
+		.admit_user = s->gate,
+		.refuse = refusal_of_server,
+		.max_connections = 256,
+		.max_per_address = is_near ? 0 : 64,
+		.rate = { .per_second = 500, .burst = 1000 },
+		.rate_per_address = { .per_second = is_near ? 0 : 50, .burst = 200 },
+		.idle_seconds = 60,
+		.request_seconds = 20,
+	};
+}
+
+static bool serve(struct site *s, struct error *e)
+{
+	struct tls_texts tls = { 0 };
+
+	if (s->settings.cert_file) {
+		if (!tls_texts_read(s, &tls, e))
+			return false;
+		s->seen = tls_texts_digest(&tls);
+	}
+	struct server_settings settings = server_settings_of(s, &tls);
+	s->server = server_open(s->loop, &settings, e);
+	tls_texts_wipe(&tls);
+	if (s->server && s->settings.cert_file)
+		site_watch_files(s);
+	return s->server;
+}
+
+struct site *site_open(struct loop *loop, const struct site_settings *settings, struct error *e)
+{
+	if (!site_check(settings, e))
+		return NULL;
+	struct site *s = calloc(1, sizeof *s);
+	if (!s)
+		abort();
+	s->settings = *settings;
+	s->loop = loop;
+	s->clock = clock_open();
+	if (listen_is_loopback(settings->listen))
+		s->settings.ask = NULL;
+	s->gate = gate_open(&(struct gate_settings){
+		.clock = &s->clock, .ask = s->settings.ask, .ask_user = s->settings.ask_user });
+	choose_headers(s);
+	if (serve(s, e))
+		return s;
+	site_close(s);
+	return NULL;
+}
+
+uint16_t site_port(const struct site *s)
+{
+	return server_port(s->server);
+}
+
+bool site_asks_for_tokens(const struct site *s)
+{
+	return s->settings.ask;
+}
+
+void site_close(struct site *s)
+{
+	if (!s)
+		return;
+	timer_stop(&s->look);
+	gate_close(s->gate);
+	server_close(s->server);
+	free(s);
+}
