@@ -41,8 +41,6 @@ enum server_verdict {
 	SERVER_REFUSES, /* with the answer that was filled in; of status 403 at first */
 	SERVER_WAITS,	/* server_decide() comes, once, from the loop */
 };
-typedef enum server_verdict server_admit_fn(void *user, const struct server_request *q, struct server_wait *w,
-					    struct server_answer *a);
 /* NULL lets it in; else the answer, whose body the server takes. Not after server_close(). */
 void server_decide(struct server_wait *w, struct server_answer *refusal);
 
@@ -60,7 +58,8 @@ struct server_settings {
 	size_t route_count;
 	const char *const *headers; /* added to every answer that does not say them itself; NULL-terminated, may be
 				       NULL; must outlive the server */
-	server_admit_fn *admit;	    /* NULL: everybody */
+	enum server_verdict (*admit)(void *user, const struct server_request *q, struct server_wait *w,
+				     struct server_answer *a); /* NULL: everybody */
 	void *admit_user;
 	void (*refuse)(struct server_answer *a, const char *text); /* writes what the server refuses by itself; NULL: as
 								      text */

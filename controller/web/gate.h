@@ -40,7 +40,9 @@ struct gate_settings {
 
 struct gate;
 struct gate *gate_open(const struct gate_settings *s);
-server_admit_fn gate_admit; /* its user is the gate */
+/* For server_settings; its user is the gate. */
+enum server_verdict gate_admit(void *gate, const struct server_request *q, struct server_wait *w,
+			       struct server_answer *a);
 /* Before the server is closed. Answers under way are no longer waited for. Takes NULL. */
 void gate_close(struct gate *g);
 
