@@ -221,12 +221,17 @@ static bool is_shown(const struct drain *d, const struct node *n)
 	return !n->is_draining || loop_now(d->controller->loop) - d->marked_at > 5 * SECOND;
 }
 
-/* Who serves stays where he is while nothing is known of the pool. */
+static bool will_be_taken(const struct node *n)
+{
+	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED;
+}
+
+/* Who serves stays where he is while nothing is known of the pool, unless the cloud will end it in any case. */
 static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || !drain_serving(d, n))
+	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || will_be_taken(n) || !drain_serving(d, n))
 		return false;
 	if (d->last_reason != DRAIN_IS_BLIND)
 		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "signals-stale"),
@@ -246,7 +251,8 @@ static void step(struct drain *d)
 		d->step = DRAIN_OVER;
 		return;
 	}
-	if ((d->step < DRAIN_REMOVE || d->step == DRAIN_LEND) && is_late(d))
+	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
+	if (may_stay && is_late(d))
 		d->step = DRAIN_UNMARK;
 	if (must_wait(d, n))
 		return;

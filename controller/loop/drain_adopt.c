@@ -37,7 +37,8 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
 		int64_t serving = n && n->is_known ? drain_serving(d, n) : 0;
-		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0)
+		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
+		    n->interruption != NODE_STAYS)
 			continue;
 		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
 			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);

@@ -203,6 +203,28 @@ static void a_machine_that_will_be_taken_is_replaced_at_once(void **state)
 	assert_non_null(asked("eviction", "pods/a"));
 }
 
+/* Neither need nor blindness keeps a machine that the cloud ends, and a budget that holds it does not begin it anew. */
+static void what_will_be_taken_is_emptied_in_any_case(void **state)
+{
+	(void)state;
+	run_on_spot("");
+	decide(0, 1);
+	c->pools[0].is_blind = true;
+	server.budget_holds = true;
+	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
+	machine_count[1] = 1;
+	play_until(play_now());
+	answer("spot-a", ERROR_NONE);
+	settle_calls();
+	assert_int_equal(drains_call_off(c, 0, 1), 0);
+	assert_non_null(asked("eviction", "pods/a"));
+	for (millis end = play_now() + DRAIN_PATIENCE + MINUTE; play_now() < end; settle_calls())
+		play_until(play_now() + 10 * SECOND);
+	assert_true(drain_is_under_way(c, "m1"));
+	assert_int_equal(c->interrupted, 1);
+	assert_int_equal(c->drains.abandoned, 0);
+}
+
 static void a_pool_that_is_watched_keeps_what_will_be_taken(void **state)
 {
 	(void)state;
@@ -247,6 +269,7 @@ int main(void)
 		TEST(a_group_in_back_off_is_passed_over),
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
+		TEST(what_will_be_taken_is_emptied_in_any_case),
 		TEST(a_pool_that_is_watched_keeps_what_will_be_taken),
 		TEST(budgets_count_what_is_asked_of_every_cloud),
 		TEST(other_failures_are_no_reason),
