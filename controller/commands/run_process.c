@@ -309,11 +309,32 @@ static int run_until_stopped(const struct command *c, struct running *r)
 	return r->failure.kind != ERROR_NONE ? command_failed(c, &r->failure) : EXIT_DONE;
 }
 
+/* What servers said once must not size what somebody pays for today. */
+static bool may_act_on_recorded(const struct running *r, struct error *e)
+{
+	const struct fleet_spec *fleet = &r->manifest.fleet;
+
+	if (r->request->is_dry_run)
+		return true;
+	if (r->request->watches)
+		return error_set(e, ERROR_INVALID, "pools that are watched may name any cloud; do: add --dry-run");
+	for (size_t i = 0; i < fleet->group_count; i++)
+		if (strcmp(fleet->groups[i].provider, "simulated") != 0)
+			return error_set(
+				e, ERROR_INVALID,
+				"node group %s has provider %s; allowed without --dry-run: simulated only, as a "
+				"recording must not size real machines; do: add --dry-run",
+				fleet->groups[i].name, fleet->groups[i].provider);
+	return true;
+}
+
 static bool load_signals(const struct command *c, struct running *r, int *code)
 {
 	struct error e = { 0 };
 
-	if (!r->request->signals_from ||
+	if (!r->request->signals_from)
+		return true;
+	if (may_act_on_recorded(r, &e) &&
 	    recorded_signals_read(r->request->signals_from, &r->manifest, &r->arena, &r->recorded, &e))
 		return true;
 	error_wrap(&e, "--signals-from");

@@ -90,5 +90,8 @@ refused 'import --prometheus: no manifest there' 2 'none\.yaml' : \
 	'preheat import --prometheus http://127.0.0.1:1 --pool none.yaml -o a.db'
 refused 'import --prometheus: two pools of one namespace' 2 'chat and embed.*series apart.*labels' "$two_pools" \
 	'preheat import --prometheus http://127.0.0.1:1 --pool two.yaml -o a.db'
+refused 'run --signals-from on a real cloud' 2 '--signals-from: node group g5-.* has provider eks.*--dry-run' : \
+	'preheat run --pool "$example/../eks/pool.yaml" --signals-from a.db'
+refused 'run --signals-from on watched pools' 2 '--signals-from: .*watched.*--dry-run' : 'preheat run --watch-pools --signals-from a.db'
 refused 'run --signals-from its own history' 2 'a\.db.*--signals-from' ': >a.db' \
 	'preheat run --pool "$example/pool.yaml" --signals-from a.db --db ./a.db'
