@@ -4,7 +4,8 @@
  * emptied of the pool that lends alone, and opened again. A budget or a pod
  * that may not be disturbed holds it; it is told, never overruled, and after
  * DRAIN_PATIENCE the node is put back to work. While nothing is known of the
- * pool none of its replicas is asked to go.
+ * pool none of its replicas is asked to go. Neither holds for a machine that
+ * the cloud will take.
  */
 #pragma once
 #include "base/millis.h"

@@ -171,6 +171,8 @@ static void tell_signals(struct controller *c, size_t pool)
 	const char *trouble = c->published_pools[pool].signals_trouble;
 	CLEANUP(buf_release) struct buf text = { 0 };
 
+	if (c->pools[pool].source && !c->pools[pool].has_heard)
+		return; /* the first reading is on its way: no news */
 	buf_text(&text, "replicas cannot be read: nothing is scaled down until they can, and only what the API server "
 			"shows scales up");
 	if (trouble)

@@ -67,6 +67,7 @@ void observe_reading(void *pool, const struct pool_reading *r)
 	p->fresh += r->fresh;
 	p->last_expected = r->expected;
 	p->last_fresh = r->fresh;
+	p->has_heard = true;
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
 	serving_note(&p->serving, r);
@@ -191,13 +192,21 @@ static int64_t wanted_pods(const struct controller *c, size_t pool)
 	return set == ABSENT || wanted > set || !v->ready ? wanted : 0;
 }
 
-static struct pool_input show_pool(struct controller *c, struct live_pool *p, const struct group_input *groups)
+/* Before the first reading nothing is known, which is not the same as nobody to be read. */
+static void show_readings(const struct live_pool *p, struct pool_input *in)
 {
 	/* Readings may be further apart than ticks: what was blind stays so until the next one. */
 	bool has_reading = p->scrape_count > 0 || p->expected > 0;
-	struct pool_input in = { .scrapes_expected = has_reading ? p->expected : p->last_expected,
-				 .scrapes_fresh = has_reading ? p->fresh : p->last_fresh,
-				 .wanted_pods = wanted_pods(c, p->index),
+
+	in->scrapes_expected = has_reading ? p->expected : p->last_expected;
+	in->scrapes_fresh = has_reading ? p->fresh : p->last_fresh;
+	if (p->source && !p->has_heard)
+		in->scrapes_expected = p->view.ready > 0 ? p->view.ready : 1;
+}
+
+static struct pool_input show_pool(struct controller *c, struct live_pool *p, const struct group_input *groups)
+{
+	struct pool_input in = { .wanted_pods = wanted_pods(c, p->index),
 				 .queue_waiting = p->queued,
 				 .inter_token_latency_us = p->itl_count ? p->itl_sum / p->itl_count : ABSENT,
 				 .kv_cache_permille = p->kv_count ? p->kv_sum / p->kv_count : ABSENT };
@@ -207,6 +216,7 @@ static struct pool_input show_pool(struct controller *c, struct live_pool *p, co
 		in.draining += groups[i].draining;
 		in.lent += groups[i].lent;
 	}
+	show_readings(p, &in);
 	show_schedule(c, p, &in);
 	return in;
 }

@@ -91,6 +91,7 @@ struct live_pool {
 	int64_t queued; /* of the last look at the queue; ABSENT: not known */
 	int64_t expected, fresh, itl_sum, itl_count, kv_sum, kv_count;
 	int64_t last_expected, last_fresh; /* of the last reading, of whatever tick */
+	bool has_heard;			   /* there was one */
 	struct serving serving;
 	struct schedule_state schedule;
 	millis schedule_asked;

@@ -53,6 +53,8 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	buf_text(&text, said);
+	if (p->source && !p->has_heard && !text.len)
+		buf_text(&text, "none was read yet");
 	if (p->devices && device_source_trouble(p->devices)->kind != ERROR_NONE)
 		buf_printf(&text, "%sGPUs: %s", text.len ? "; " : "", device_source_trouble(p->devices)->message);
 	if (queue[0])

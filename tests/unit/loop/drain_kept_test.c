@@ -89,6 +89,24 @@ static void nobody_who_serves_goes_while_nothing_is_known(void **state)
 	assert_true(node_group_is_removing(&c->groups[0], "m1")); /* where nobody serves any more nothing is lost */
 }
 
+/* The first tick of a life may come before the first reading: silence is not an empty pool. */
+static void before_the_first_reading_nothing_is_known(void **state)
+{
+	struct source *none = c->pools[0].source;
+
+	(void)state;
+	c->pools[0].source = (struct source *)&server; /* never asked */
+	const struct pool_input *in = &observe(c, &c->arena).pools[0].input;
+	assert_int_equal(in->scrapes_expected, 1);
+	assert_int_equal(in->scrapes_fresh, 0);
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	assert_int_equal(observe(c, &c->arena).pools[0].input.scrapes_expected, 2);
+	observe_reading(&c->pools[0], &(struct pool_reading){ .at = clock_now(c->clock) }); /* that of nobody */
+	assert_int_equal(observe(c, &c->arena).pools[0].input.scrapes_expected, 0);
+	c->pools[0].source = none;
+}
+
 static void an_idle_node_stays_while_nothing_is_known(void **state)
 {
 	(void)state;
@@ -164,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
+		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),
 		TEST(nodes_that_still_serve_are_kept_before_any_is_bought),
 		TEST(what_is_released_now_is_not_called_off),
