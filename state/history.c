@@ -175,7 +175,7 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e)) {
 		h->is_foreign = !history_check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
-		if (is_fit && history_load_pools(h, e))
+		if (is_fit && history_load_pools(h, e) && history_mark(h, e))
 			return h;
 	}
 	history_close(h);

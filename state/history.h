@@ -40,6 +40,9 @@ struct history *history_open(const char *path, struct error *e);
 /* The same, also of a program whose records have other fields: history_has_records() is false then, and only what does
  * not depend on them can be read (facts, pools, sums of hours). */
 struct history *history_open_sums(const char *path, struct error *e);
+/* Whether one opened for reading still is what stands at its path, with all of its pools, and read as it must be. If
+ * not: close it and open it again. */
+bool history_is_current(struct history *h) MUST_USE;
 bool history_has_records(const struct history *h);
 /* For thinning one that nobody else writes; nothing can be appended. NULL on failure. */
 struct history *history_edit(const char *path, struct error *e);
@@ -131,6 +134,12 @@ bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct t
 void history_trust_plan(struct history *h, size_t pool, const struct pool_plan *plan);
 /* The last tick that ended at or before `at`, the first one when all are later. */
 bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *e) MUST_USE;
+
+/* The length of a tick that is in the history, and when it ended. */
+bool history_interval(struct history *h, int64_t tick, millis *interval, struct error *e) MUST_USE;
+bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e) MUST_USE;
+/* Whether a plan asks for anything: what changed_only finds. */
+bool plan_asks(const struct pool_plan *p);
 
 enum { ANY = -1 };
 

@@ -31,6 +31,13 @@ struct pool_position {
 	struct group_places places; /* of reading */
 };
 
+/* By which a reader knows that the file is another, or that a writer came. */
+struct history_mark {
+	bool is_live; /* a writer's log stands beside it */
+	int64_t device, file, size, changed;
+	int64_t uses, last_use; /* of manifests */
+};
+
 struct history {
 	struct db *db;
 	struct history_pool *pools;	 /* all that ever were, by number */
@@ -54,6 +61,7 @@ struct history {
 	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
 	bool has_cost, has_levels; /* the file has the tables */
+	struct history_mark mark;  /* of a reader, when it was opened */
 	bool is_foreign;	   /* its records have other fields than ours */
 };
 
@@ -71,7 +79,6 @@ struct plan_marks {
 
 /* `g`: where the plan's groups stand; p->group_count of them. */
 struct plan_marks plan_marks(const struct pool_plan *p, const struct group_places *g);
-bool plan_asks(const struct pool_plan *p); /* has_asked alone */
 
 /* cost.c */
 bool history_save_costs(struct history *h, struct error *e) MUST_USE;
@@ -95,8 +102,8 @@ struct history *history_new(void);
 void history_remove_file(const char *path);
 /* history_read.c: just this row, which is a keyframe or follows the one read last. */
 bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
-/* history_find.c */
-bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e) MUST_USE;
+/* history_current.c */
+bool history_mark(struct history *h, struct error *e) MUST_USE;
 /* history_writer.c */
 bool history_is_begun(struct history *h, bool *is, struct error *e) MUST_USE;
 /* history_fleet.c */

@@ -17,6 +17,21 @@ bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error 
 	return true;
 }
 
+bool history_interval(struct history *h, int64_t tick, millis *interval, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT interval FROM tick WHERE id = ?");
+	bool row;
+
+	db_bind_int(s, tick);
+	if (!db_step(s, &row, e))
+		return false;
+	if (!row)
+		return error_set(e, ERROR_NOT_FOUND, "%s: no tick %lld", db_path(h->db), (long long)tick);
+	*interval = db_column_int(s, 0);
+	db_reset(s);
+	return true;
+}
+
 bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *e)
 {
 	struct history_span span;

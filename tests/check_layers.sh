@@ -22,7 +22,7 @@ controller/recall: base controller/policy controller/manifest state
 providers: base base/net
 signals: base base/net
 controller/cluster: base base/net
-controller/web: base base/net controller/policy controller/cost state
+controller/web: base base/net controller/policy controller/cost controller/manifest controller/explain state
 controller/loop: base base/net controller/policy controller/cost controller/manifest controller/recall controller/explain controller/cluster controller/web providers signals state
 controller/report: base controller/policy controller/cost controller/simulation controller/explain state
 controller/commands: *

@@ -58,6 +58,30 @@ const char *server_query(const struct server_request *q, const char *name)
 	return value ? value : "";
 }
 
+struct pairs {
+	struct server_pair *items;
+	size_t count, room;
+};
+
+static enum MHD_Result take_pair(void *user, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct pairs *p = user;
+
+	(void)kind;
+	if (p->count < p->room)
+		p->items[p->count] = (struct server_pair){ name, value ? value : "" };
+	p->count++;
+	return MHD_YES;
+}
+
+size_t server_query_pairs(const struct server_request *q, struct server_pair *pairs, size_t room)
+{
+	struct pairs p = { pairs, 0, room };
+
+	MHD_get_connection_values(q->connection, MHD_GET_ARGUMENT_KIND, take_pair, &p);
+	return p.count;
+}
+
 const char *server_header(const struct server_request *q, const char *name)
 {
 	return MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND, name);

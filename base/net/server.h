@@ -23,6 +23,11 @@ struct server_request {
 };
 
 const char *server_query(const struct server_request *q, const char *name);  /* "" for ?name, NULL without */
+struct server_pair {
+	const char *name, *value; /* value "" for ?name; alive as long as the request */
+};
+/* All that stands in the query, in its order and repeated as it is there; what has no room is counted only. */
+size_t server_query_pairs(const struct server_request *q, struct server_pair *pairs, size_t room);
 const char *server_header(const struct server_request *q, const char *name); /* any case, NULL without */
 
 /* What a route fills in. At first: 200, text/plain, empty. */

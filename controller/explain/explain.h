@@ -40,3 +40,5 @@ void explain_time(millis at, millis utc_offset, struct buf *out);
 
 /* All fields by name, with units and the texts, as one JSON object; `input` may be NULL. */
 void explain_json(const struct explained *x, const struct pool_snapshot *input, struct buf *out);
+/* The same without what names the decision: "decision", "groups", "prices", "input", "units" and "explanation". */
+void explain_json_members(const struct explained *x, const struct pool_snapshot *input, struct buf *out);

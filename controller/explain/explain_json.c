@@ -102,16 +102,9 @@ static void put_explanation(const struct explained *x, struct buf *out)
 	buf_text(out, "]");
 }
 
-void explain_json(const struct explained *x, const struct pool_snapshot *input, struct buf *out)
+void explain_json_members(const struct explained *x, const struct pool_snapshot *input, struct buf *out)
 {
-	const struct pool_spec *pool = &x->fleet->pools[x->pool];
-
-	buf_text(out, "{\"pool\":");
-	json_write_text(pool->name, out);
-	buf_text(out, ",\"namespace\":");
-	json_write_text(pool->namespace, out);
-	buf_printf(out, ",\"tick\":%lld,\"at\":%lld,\"objective_wait\":%lld,\n\"decision\":{", (long long)x->tick,
-		   (long long)x->now, (long long)pool->objective_wait);
+	buf_text(out, "\"decision\":{");
 	put_fields(&pool_decision_info, &x->plan->decision, out);
 	buf_text(out, "}");
 	put_groups(x, out);
@@ -120,5 +113,18 @@ void explain_json(const struct explained *x, const struct pool_snapshot *input, 
 		put_input(input, out);
 	put_units(out);
 	put_explanation(x, out);
+}
+
+void explain_json(const struct explained *x, const struct pool_snapshot *input, struct buf *out)
+{
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+
+	buf_text(out, "{\"pool\":");
+	json_write_text(pool->name, out);
+	buf_text(out, ",\"namespace\":");
+	json_write_text(pool->namespace, out);
+	buf_printf(out, ",\"tick\":%lld,\"at\":%lld,\"objective_wait\":%lld,\n", (long long)x->tick, (long long)x->now,
+		   (long long)pool->objective_wait);
+	explain_json_members(x, input, out);
 	buf_text(out, "}\n");
 }

@@ -1,0 +1,169 @@
+/* preheat view: the page and the API over a history, on this machine only. */
+#include "controller/commands/command.h"
+#include "controller/web/api.h"
+#include "controller/web/page_assets.h"
+#include "providers/provider.h"
+#include "state/history.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const default_listen = "127.0.0.1:8081";
+
+struct viewing {
+	const char *db, *listen;
+	bool prints_openapi;
+	struct loop *loop;
+	struct web_api *api;
+	struct server *server;
+	struct signal_watch interrupt, term;
+	struct arena arena;
+};
+
+static const char *verb_name(int64_t verb)
+{
+	return verb >= 0 && verb < PROVIDER_VERB_COUNT ? provider_verb_name((enum provider_verb)verb) : "unknown";
+}
+
+/* A history, or the folder that a simulation wrote. */
+static const char *file_of(struct viewing *v)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+	struct stat st;
+
+	if (stat(v->db, &st) || !S_ISDIR(st.st_mode))
+		return v->db;
+	buf_printf(&path, "%s/history.db", v->db);
+	return arena_strdup(&v->arena, path.text, path.len);
+}
+
+static bool check_listen(const char *listen, struct error *e)
+{
+	static const char *const loopback[] = { "127.0.0.1:", "[::1]:", "localhost:" };
+
+	for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
+		if (!strncmp(listen, loopback[i], strlen(loopback[i])))
+			return true;
+	return error_set(e, ERROR_INVALID,
+			 "--listen: found '%.60s'; allowed: an address of this machine alone, such as 127.0.0.1:8081: "
+			 "nobody is asked who they are; do: forward a port (ssh -L) to look from elsewhere",
+			 listen);
+}
+
+/* Says what is wrong with the file before anything is served. */
+static bool check_file(const char *path, struct error *e)
+{
+	struct history *h = history_open(path, e);
+
+	history_close(h);
+	return h != NULL;
+}
+
+static void stop(struct signal_watch *w, int number)
+{
+	struct viewing *v = w->user;
+
+	(void)number;
+	loop_stop(v->loop);
+}
+
+static bool serve(struct viewing *v, struct error *e)
+{
+	const char *path = file_of(v);
+	const struct server_route routes[] = {
+		{ "GET", "/api/*", web_api_answer, NULL },  { "GET", "/api", web_api_answer, NULL },
+		{ "POST", "/api/*", web_api_answer, NULL }, { "DELETE", "/api/*", web_api_answer, NULL },
+		{ "GET", "/assets/*", page_answer, NULL },  { "GET", "/", page_answer, NULL },
+	};
+	struct server_route bound[sizeof routes / sizeof *routes];
+
+	if (!check_listen(v->listen, e) || !check_file(path, e))
+		return false;
+	v->api = web_api_open(&(struct web_api_setup){ .loop = v->loop,
+						       .history = path,
+						       .version = command_version_text() + strlen("preheat "),
+						       .verb_name = verb_name });
+	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+		bound[i] = routes[i];
+		bound[i].user = v->api;
+	}
+	v->server = server_open(v->loop,
+				&(struct server_settings){ .listen = v->listen,
+							   .routes = bound,
+							   .route_count = sizeof bound / sizeof *bound,
+							   .refuse = web_api_refuse },
+				e);
+	if (!v->server)
+		return error_wrap(e, "--listen");
+	printf("%s: http://%.*s:%u/\nEnds with Ctrl-C.\n", path, (int)(strrchr(v->listen, ':') - v->listen), v->listen,
+	       (unsigned)server_port(v->server));
+	fflush(stdout);
+	loop_run(v->loop);
+	return true;
+}
+
+static int view(struct viewing *v)
+{
+	struct error e = { 0 };
+
+	v->loop = loop_open();
+	v->interrupt.user = v->term.user = v;
+	signal_watch_start(v->loop, &v->interrupt, SIGINT, stop);
+	signal_watch_start(v->loop, &v->term, SIGTERM, stop);
+	bool ok = serve(v, &e);
+	server_close(v->server);
+	web_api_close(v->api);
+	signal_watch_stop(&v->interrupt);
+	signal_watch_stop(&v->term);
+	loop_close(v->loop);
+	arena_release(&v->arena);
+	return ok ? EXIT_DONE : command_failed(&command_view, &e);
+}
+
+static int print_openapi(void)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	web_api_write_openapi(&text);
+	fputs(text.text, stdout);
+	return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	struct viewing v = { .db = "history.db", .listen = default_listen };
+	const struct option_row rows[] = {
+		{ "db", 0, OPTION_TEXT, "FILE", "the history, or the folder it is in (default: history.db)", &v.db,
+		  NULL },
+		{ "listen", 0, OPTION_TEXT, "ADDRESS",
+		  "where the page is served, on this machine only; port 0: a free one (default: 127.0.0.1:8081)",
+		  &v.listen, NULL },
+		{ "print-openapi", 0, OPTION_FLAG, NULL, "print the OpenAPI document of the API, and do nothing",
+		  &v.prints_openapi, NULL },
+	};
+	struct error e;
+	int rest, code;
+
+	if (!command_options(&command_view, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
+		return code;
+	if (v.prints_openapi)
+		return print_openapi();
+	if (rest < argc)
+		v.db = argv[rest++];
+	if (rest < argc) {
+		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: one history", argv[rest]);
+		return command_failed(&command_view, &e);
+	}
+	return view(&v);
+}
+
+const struct command command_view = {
+	.name = "view",
+	.usage = "view [FILE | --db FILE] [--listen ADDRESS]",
+	.summary = "Look at a history in the browser: the page and its JSON API",
+	.examples = "  preheat view out/\n"
+		    "  preheat view history.db --listen 127.0.0.1:0\n",
+	.run = run,
+};

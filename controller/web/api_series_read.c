@@ -1,0 +1,170 @@
+#include "controller/web/api_series.h"
+
+#include <string.h>
+
+#define DAY (24 * HOUR)
+
+/* Records that one request may decode. */
+enum { TICKS_FINE = 3000, TICKS_MOST = 6000, SAMPLES_MOST = 600, KEYFRAME_TICKS = 240 };
+
+struct collecting {
+	struct api_call *call;
+	const struct series_question *question;
+	struct series *series;
+	struct buf found; /* struct series_row, in order of time */
+};
+
+/* The least of these times `base` that cuts `span` into at most `points` rows. */
+static millis nice_step(millis base, millis span, int64_t points)
+{
+	static const int64_t factors[] = { 1, 2, 3, 4, 6, 12, 24 };
+	millis step = base;
+
+	for (millis unit = base;; unit *= 24)
+		for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+			step = unit * factors[i];
+			if (span / step + 2 <= points || step > 4 * span)
+				return step;
+		}
+}
+
+static void add(struct collecting *k, millis end, const struct level_sums *sums)
+{
+	struct series_row *rows = (void *)k->found.text;
+	size_t count = k->found.len / sizeof *rows;
+	millis begin = (end - 1) / k->series->step * k->series->step;
+
+	if (count && (rows[count - 1].at == begin || count == (size_t)k->question->points)) {
+		level_add(&rows[count - 1].sums, sums);
+		return;
+	}
+	const struct series_row row = { .at = begin, .sums = *sums };
+	buf_append(&k->found, &row, sizeof row);
+}
+
+/* --- from records --- */
+
+static bool add_tick(struct collecting *k, int64_t tick, struct error *e)
+{
+	struct level_sums sums = { 0 };
+	struct tick_record r;
+
+	if (!history_read(k->call->history, tick, k->question->pool, &r, e))
+		return e->kind == ERROR_NOT_FOUND; /* was not in the manifest then */
+	level_add_tick(&sums, &r.snapshot, &r.plan, r.interval);
+	const struct series_row row = { .at = r.now, .sums = sums };
+	if (k->series->resolution == RESOLUTION_SAMPLE || k->series->step == r.interval)
+		buf_append(&k->found, &row, sizeof row);
+	else
+		add(k, r.now, &sums);
+	return true;
+}
+
+static bool find_ticks(struct collecting *k, int64_t *first, int64_t *last, struct error *e)
+{
+	const struct api_call *c = k->call;
+	millis from = k->question->from, to = k->question->to;
+
+	if (!history_tick_at(c->history, from, first, e) || !history_tick_at(c->history, to, last, e))
+		return false;
+	*first += from >= c->span.from;
+	*last -= to < c->span.from;
+	return true;
+}
+
+static bool read_ticks(struct collecting *k, int64_t first, int64_t last, struct error *e)
+{
+	millis interval = 0;
+
+	k->series->resolution = RESOLUTION_TICK;
+	if (first <= last && !history_interval(k->call->history, last, &interval, e))
+		return false;
+	k->series->step = interval > 0 ? interval : SECOND;
+	if (last - first + 1 > k->question->points)
+		k->series->step = nice_step(k->series->step, k->question->to - k->question->from, k->question->points);
+	for (int64_t tick = first; tick <= last; tick++)
+		if (!add_tick(k, tick, e))
+			return false;
+	return true;
+}
+
+static bool read_samples(struct collecting *k, int64_t first, int64_t last, struct error *e)
+{
+	int64_t most = k->question->points < SAMPLES_MOST ? k->question->points : SAMPLES_MOST;
+	int64_t stride = ((last - first) / most / KEYFRAME_TICKS + 1) * KEYFRAME_TICKS;
+	millis interval;
+
+	k->series->resolution = RESOLUTION_SAMPLE;
+	if (!history_interval(k->call->history, last, &interval, e))
+		return false;
+	k->series->step = interval * stride;
+	for (int64_t tick = (first + stride - 1) / stride * stride; tick <= last; tick += stride)
+		if (!add_tick(k, tick, e))
+			return false;
+	return true;
+}
+
+/* --- from kept sums --- */
+
+static bool read_levels(struct collecting *k, enum level_width width, struct error *e)
+{
+	const struct series_question *q = k->question;
+	const struct level_question levels = { q->pool, width, q->from, q->to };
+	struct level_row *rows;
+	size_t count;
+
+	k->series->step = nice_step(level_millis(width), q->to - q->from, q->points);
+	k->series->resolution = width == LEVEL_FIVE_MINUTES ? RESOLUTION_FIVE_MINUTES
+				: k->series->step % DAY	    ? RESOLUTION_HOUR
+							    : RESOLUTION_DAY;
+	if (!level_read(k->call->history, &levels, &k->call->arena, &rows, &count, e))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		add(k, rows[i].from + level_millis(width), &rows[i].sums);
+	return true;
+}
+
+/* Whether sums of that width reach back to where the question, or the history, begins. */
+static bool reaches(struct collecting *k, enum level_width width, bool *does, struct error *e)
+{
+	millis first, from = k->question->from > k->call->span.from ? k->question->from : k->call->span.from;
+
+	if (!level_first(k->call->history, k->question->pool, width, &first, e))
+		return false;
+	*does = first != ABSENT && first <= from;
+	return true;
+}
+
+/* As fine as few enough rows of the file tell. */
+static bool collect(struct collecting *k, struct error *e)
+{
+	const struct series_question *q = k->question;
+	int64_t first, last;
+	bool in_hours, in_minutes;
+
+	if (!find_ticks(k, &first, &last, e) || !reaches(k, LEVEL_HOUR, &in_hours, e) ||
+	    !reaches(k, LEVEL_FIVE_MINUTES, &in_minutes, e))
+		return false;
+	bool is_before = q->from < k->call->span.from - HOUR; /* where only sums are left */
+	if (last - first < (in_minutes ? TICKS_FINE : TICKS_MOST) && !is_before)
+		return read_ticks(k, first, last, e);
+	if (in_minutes && !is_before && (q->to - q->from) / level_millis(LEVEL_FIVE_MINUTES) <= 2 * SERIES_POINTS_MAX)
+		return read_levels(k, LEVEL_FIVE_MINUTES, e);
+	if (in_hours || is_before)
+		return read_levels(k, LEVEL_HOUR, e);
+	return read_samples(k, first, last, e);
+}
+
+bool series_read(struct api_call *c, const struct series_question *q, struct series *out, struct error *e)
+{
+	struct collecting k = { .call = c, .question = q, .series = out };
+
+	*out = (struct series){ .step = SECOND };
+	bool ok = collect(&k, e);
+	out->count = k.found.len / sizeof *out->rows;
+	out->rows = arena_array(&c->arena, struct series_row, out->count + 1);
+	if (k.found.len)
+		memcpy(out->rows, k.found.text, k.found.len);
+	buf_release(&k.found);
+	return ok;
+}
