@@ -12,6 +12,7 @@ base/net: base
 controller/policy: base
 controller/cost: base controller/policy
 controller/manifest: base controller/policy
+controller/contract: base controller/policy controller/manifest
 controller/traces: base
 controller/simulation: base controller/policy controller/traces
 controller/simulation/rivals: base controller/policy controller/traces controller/simulation
