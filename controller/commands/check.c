@@ -1,263 +1,12 @@
+/* preheat check: manifests, the objects beside them, and live clusters. */
+#include "controller/commands/answer.h"
+#include "controller/commands/check_parts.h"
 #include "controller/commands/command.h"
-
-#include "base/json_write.h"
-#include "base/quantity.h"
-#include "base/table.h"
-#include "controller/manifest/manifest.h"
 #include "controller/manifest/reference.h"
 #include "controller/simulation/files/world_file.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { DOLLAR_DIGITS = 6 };
-
-/* "99%*": the star marks a default. */
-static void mark(bool is_given, struct buf *out)
-{
-	if (!is_given)
-		buf_text(out, "*");
-}
-
-static bool gives(const struct yaml_node *map, const char *key)
-{
-	return yaml_child(map, key);
-}
-
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
-static void add_cell(struct table *t, struct buf *text)
-{
-	table_text(t, text->text);
-	buf_clear(text);
-}
-
-static void objective_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
-{
-	if (p->violation_cost) {
-		buf_text(out, "$");
-		fixed_format(p->violation_cost, DOLLAR_DIGITS, out);
-		buf_text(out, " per request later than ");
-	} else {
-		share_format(1000000 - p->objective_late_ppm, out);
-		buf_text(out, " within ");
-	}
-	duration_format(p->objective_wait, out);
-	mark(gives(s->objective.node, "queueWait"), out);
-}
-
-static void quantiles_cell(struct quantiles q, struct buf *out)
-{
-	duration_format(q.p50, out);
-	buf_text(out, "/");
-	duration_format(q.p95, out);
-}
-
-static void lead_time_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
-{
-	if (p->lead_time.p95)
-		quantiles_cell(p->lead_time, out);
-	else
-		buf_text(out, "by stage");
-	mark(s->lead_time.node, out);
-}
-
-static void headroom_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
-{
-	buf_printf(out, "%lld", (long long)p->headroom_min);
-	mark(gives(s->headroom.node, "min"), out);
-	if (p->headroom_max)
-		buf_printf(out, "..%lld", (long long)p->headroom_max);
-	if (p->schedule_count)
-		buf_printf(out, ", %zu window%s by clock", p->schedule_count, plural(p->schedule_count));
-}
-
-static void budget_cell(const struct pool_spec *p, struct buf *out)
-{
-	if (!p->budget_per_hour) {
-		buf_text(out, "none");
-		return;
-	}
-	buf_text(out, "$");
-	fixed_format(p->budget_per_hour, DOLLAR_DIGITS, out);
-	buf_printf(out, "/h%s%s", *p->budget_name ? " " : "", p->budget_name);
-}
-
-static void group_names(const struct manifest *m, const struct pool_spec *p, struct buf *out)
-{
-	for (size_t i = 0; i < p->group_count; i++)
-		buf_printf(out, i ? ",%s" : "%s", m->fleet.groups[p->groups[i]].name);
-}
-
-static void print_pools(const struct manifest *m, enum table_format format)
-{
-	static const struct table_column columns[] = {
-		{ .name = "pool" },	 { .name = "class" },	  { .name = "mode" },
-		{ .name = "objective" }, { .name = "sequences" }, { .name = "lead_time", .title = "LEAD P50/P95" },
-		{ .name = "headroom" },	 { .name = "budget" },	  { .name = "node_groups", .title = "NODE GROUPS" },
-	};
-	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
-	CLEANUP(buf_release) struct buf text = { 0 };
-
-	for (size_t i = 0; i < m->fleet.pool_count; i++) {
-		const struct pool_spec *p = &m->fleet.pools[i];
-		const struct spec_text *s = &m->pools[i].spec;
-		table_text(t, p->name);
-		buf_text(&text, pool_class_name(p->class));
-		mark(gives(s->node, "class"), &text);
-		add_cell(t, &text);
-		buf_text(&text, pool_mode_name(p->mode));
-		mark(gives(s->node, "mode"), &text);
-		add_cell(t, &text);
-		objective_cell(p, s, &text);
-		add_cell(t, &text);
-		buf_printf(&text, "%lld", (long long)p->max_sequences);
-		mark(gives(s->workload.node, "maxSequences"), &text);
-		add_cell(t, &text);
-		lead_time_cell(p, s, &text);
-		add_cell(t, &text);
-		headroom_cell(p, s, &text);
-		add_cell(t, &text);
-		budget_cell(p, &text);
-		add_cell(t, &text);
-		group_names(m, p, &text);
-		add_cell(t, &text);
-	}
-	table_print(t, format, stdout);
-	table_free(t);
-}
-
-static void number_cell(struct table *t, int64_t value, bool is_given, struct buf *text)
-{
-	buf_printf(text, "%lld", (long long)value);
-	mark(is_given, text);
-	add_cell(t, text);
-}
-
-static void standby_cell(const struct group_spec *g, struct buf *out)
-{
-	if (!g->standby_max_nodes) {
-		buf_text(out, "none");
-		return;
-	}
-	buf_printf(out, "%lld at ", (long long)g->standby_max_nodes);
-	share_format(g->standby_price_ppm, out);
-	buf_text(out, ", ");
-	quantiles_cell(g->standby_lead_time, out);
-}
-
-static void print_groups(const struct manifest *m, enum table_format format)
-{
-	static const struct table_column columns[] = {
-		{ .name = "node_group", .title = "NODE GROUP" },
-		{ .name = "provider" },
-		{ .name = "capacity_type", .title = "CAPACITY" },
-		{ .name = "gpus", .is_right = true },
-		{ .name = "dollars_per_hour", .title = "$/HOUR", .is_right = true },
-		{ .name = "min", .is_right = true },
-		{ .name = "max", .is_right = true },
-		{ .name = "standby" },
-	};
-	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
-	CLEANUP(buf_release) struct buf text = { 0 };
-
-	for (size_t i = 0; i < m->fleet.group_count; i++) {
-		const struct group_spec *g = &m->fleet.groups[i];
-		table_text(t, g->name);
-		table_text(t, g->provider);
-		buf_text(&text, capacity_type_name(g->capacity_type));
-		mark(manifest_group_gives(m, i, "capacityType"), &text);
-		add_cell(t, &text);
-		number_cell(t, g->gpus_per_node, manifest_group_gives(m, i, "gpusPerNode"), &text);
-		fixed_format(g->price_per_hour, DOLLAR_DIGITS, &text);
-		mark(manifest_group_gives(m, i, "pricePerHour"), &text);
-		add_cell(t, &text);
-		number_cell(t, g->min_nodes, manifest_group_gives(m, i, "min"), &text);
-		number_cell(t, g->max_nodes, manifest_group_gives(m, i, "max"), &text);
-		standby_cell(g, &text);
-		add_cell(t, &text);
-	}
-	table_print(t, format, stdout);
-	table_free(t);
-}
-
-static void print_manifest(const struct manifest *m)
-{
-	print_pools(m, TABLE_PLAIN);
-	puts("");
-	print_groups(m, TABLE_PLAIN);
-	printf("\n* a default; everything else is as written\n%zu pool%s on %zu node group%s: nothing wrong\n",
-	       m->fleet.pool_count, plural(m->fleet.pool_count), m->fleet.group_count, plural(m->fleet.group_count));
-}
-
-static void print_findings(const struct findings *f)
-{
-	CLEANUP(buf_release) struct buf text = { 0 };
-	size_t files = 0, all = f->count + f->more;
-
-	for (size_t i = 0; i < f->count; i++) {
-		finding_print(&f->items[i], &text);
-		buf_text(&text, "\n");
-		files += !i || strcmp(f->items[i].file, f->items[i - 1].file) != 0;
-	}
-	fputs(text.text, stdout);
-	if (f->more)
-		printf("and %zu more\n", f->more);
-	printf("\n%zu mistake%s in %zu file%s\n", all, plural(all), files, plural(files));
-}
-
-static void json_member(const char *key, const char *text, struct buf *out)
-{
-	json_write_comma(out);
-	buf_printf(out, "\"%s\":", key);
-	json_write_text(text, out);
-}
-
-static void write_finding_json(const struct finding *item, struct buf *out)
-{
-	json_write_comma(out);
-	buf_text(out, "\n    {");
-	json_member("file", item->file, out);
-	buf_printf(out, ",\"line\":%zu,\"column\":%zu", item->line, item->column);
-	json_member("path", item->path, out);
-	json_member("found", item->found, out);
-	json_member("allowed", item->allowed, out);
-	json_member("remedy", item->remedy, out);
-	buf_text(out, "}");
-}
-
-static void write_names(const struct manifest *m, struct buf *out)
-{
-	buf_text(out, ",\n  \"pools\": [");
-	for (size_t i = 0; i < m->fleet.pool_count; i++) {
-		json_write_comma(out);
-		json_write_text(m->fleet.pools[i].name, out);
-	}
-	buf_text(out, "],\n  \"nodeGroups\": [");
-	for (size_t i = 0; i < m->fleet.group_count; i++) {
-		json_write_comma(out);
-		json_write_text(m->fleet.groups[i].name, out);
-	}
-	buf_text(out, "]");
-}
-
-/* `m` NULL: nothing was understood. */
-static void print_json(const struct findings *f, const struct manifest *m)
-{
-	CLEANUP(buf_release) struct buf out = { 0 };
-
-	buf_printf(&out, "{\n  \"valid\": %s,\n  \"findings\": [", m ? "true" : "false");
-	for (size_t i = 0; i < f->count; i++)
-		write_finding_json(&f->items[i], &out);
-	buf_printf(&out, "%s],\n  \"more\": %zu", f->count ? "\n  " : "", f->more);
-	if (m)
-		write_names(m, &out);
-	buf_text(&out, "\n}\n");
-	fputs(out.text, stdout);
-}
 
 /* What was named on the command line: world files beside the manifests that they are about. */
 struct named {
@@ -278,40 +27,74 @@ static struct named sort_paths(const char *const *paths, size_t count, struct ar
 	return n;
 }
 
-static bool load(const struct named *n, struct arena *a, struct manifest *m, struct findings *f, struct error *e)
+static struct {
+	bool reads_cluster, is_strict;
+	struct access_options access;
+	const char *output;
+} options;
+
+static bool read_objects(struct checked *c, const struct named *n, struct error *e)
 {
 	if (n->world_count && !n->pool_count)
 		return error_set(e, ERROR_INVALID, "%s: a world is checked against its pools; name their manifest, too",
 				 n->worlds[0]);
-	bool is_valid = manifest_load(n->pools, n->pool_count, a, m, f, e);
-	bool has_fleet = is_valid;
-	for (size_t i = 0; i < n->world_count; i++) {
-		if (!world_file_check(n->worlds[i], has_fleet ? &m->fleet : NULL, a, f, e))
-			return false;
-		is_valid = is_valid && !f->count;
-	}
-	findings_sort(f);
-	return is_valid;
+	if (!n->pool_count && !options.reads_cluster)
+		return error_set(e, ERROR_INVALID,
+				 "nothing named; name a file, a folder or - for standard input, or ask for --cluster");
+	if (options.reads_cluster && !check_read_cluster(c, &options.access, e))
+		return false;
+	return check_read_paths(c, n->pools, n->pool_count, e) || c->findings->count;
 }
 
-static int check(const char *const *paths, size_t count, bool wants_json)
+static bool check_worlds(struct checked *c, const struct named *n, struct error *e)
+{
+	for (size_t i = 0; i < n->world_count; i++)
+		if (!world_file_check(n->worlds[i], c->has_manifest ? &c->manifest.fleet : NULL, c->arena, c->findings,
+				      e))
+			return false;
+	return true;
+}
+
+static void judge(struct checked *c)
+{
+	struct contract *contract = contract_new(c->arena);
+	struct error ignored;
+
+	c->has_manifest = c->pool_count &&
+			  manifest_load_roots(c->pools, c->pool_count, c->arena, &c->manifest, c->findings, &ignored);
+	for (size_t i = 0; i < c->object_count; i++)
+		contract_add(contract, c->objects[i]);
+	contract_set_pools(contract, c->has_manifest ? &c->manifest : NULL);
+	if (c->is_whole)
+		contract_set_whole(contract);
+	c->report = contract_judge(contract);
+}
+
+static int verdict(const struct checked *c)
+{
+	const struct contract_report *r = &c->report;
+	bool has_errors = r->counts[CONTRACT_ERROR] || (options.is_strict && r->counts[CONTRACT_WARNING]);
+
+	return c->findings->count || has_errors ? EXIT_FOUND : EXIT_DONE;
+}
+
+static int check(const char *const *paths, size_t count)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	CLEANUP(findings_release) struct findings f = { 0 };
+	struct checked c = { .arena = &a, .findings = &f };
 	struct named named = sort_paths(paths, count, &a);
-	struct manifest m;
 	struct error e = { 0 };
-	bool is_valid = load(&named, &a, &m, &f, &e);
 
-	if (wants_json)
-		print_json(&f, is_valid ? &m : NULL);
-	else if (is_valid)
-		print_manifest(&m);
-	else if (f.count)
-		print_findings(&f);
-	if (f.is_incomplete || (!is_valid && !f.count))
+	if (!read_objects(&c, &named, &e))
 		return command_failed(&command_check, &e);
-	return is_valid ? EXIT_DONE : EXIT_FOUND;
+	struct error unreadable = e;
+	judge(&c);
+	if (!check_worlds(&c, &named, &e))
+		return command_failed(&command_check, &e);
+	findings_sort(&f);
+	check_print(&c, options.output);
+	return f.is_incomplete ? command_failed(&command_check, &unreadable) : verdict(&c);
 }
 
 static int print_generated(void (*write)(struct buf *))
@@ -325,10 +108,20 @@ static int print_generated(void (*write)(struct buf *))
 
 static int run(int argc, char **argv)
 {
-	const char *output = "table";
-	bool wants_reference = false, wants_schema = false;
+	bool wants_reference = false, wants_schema = false, wants_rules = false;
 	const struct option_row rows[] = {
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table or json", &output, "table|json" },
+		{ "cluster", 0, OPTION_FLAG, NULL, "check the objects of a live cluster, nodes too; reads only",
+		  &options.reads_cluster, NULL },
+		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "of the cluster only this namespace (default: all)",
+		  &options.access.namespace, NULL },
+		{ "kubeconfig", 0, OPTION_TEXT, "FILE",
+		  "how to reach the API server (default: the pod's own, or KUBECONFIG)", &options.access.kubeconfig,
+		  NULL },
+		{ "context", 0, OPTION_TEXT, "NAME", "the context of the kubeconfig", &options.access.context, NULL },
+		{ "strict", 0, OPTION_FLAG, NULL, "exit code 1 for warnings, too", &options.is_strict, NULL },
+		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", &options.output, ANSWER_FORMS "|sarif" },
+		{ "print-rules", 0, OPTION_FLAG, NULL, "print the rules of the scheduling contract (docs/contract.md)",
+		  &wants_rules, NULL },
 		{ "print-reference", 0, OPTION_FLAG, NULL, "print what a manifest may say (docs/manifest.md)",
 		  &wants_reference, NULL },
 		{ "print-schema", 0, OPTION_FLAG, NULL, "print its JSON Schema (docs/manifest.schema.json)",
@@ -336,23 +129,33 @@ static int run(int argc, char **argv)
 	};
 	int rest, code;
 
+	options.output = "table";
 	if (!command_options(&command_check, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
+	if (wants_rules)
+		return print_generated(contract_write_reference);
 	if (wants_reference)
 		return print_generated(manifest_write_reference);
 	if (wants_schema)
 		return print_generated(manifest_write_json_schema);
-	return check((const char *const *)argv + rest, (size_t)(argc - rest), !strcmp(output, "json"));
+	return check((const char *const *)argv + rest, (size_t)(argc - rest));
 }
 
 const struct command command_check = {
 	.name = "check",
 	.usage = "check [OPTIONS] FILE|FOLDER|-...",
-	.summary = "Check manifests, and show what they are understood to say",
+	.summary = "Check manifests and what runs beside pools, in files or in a cluster",
 	.examples = "  preheat check pool.yaml\n"
 		    "  preheat check manifests/ --output json\n"
+		    "  helm template my-release ./chart | preheat check - pools.yaml\n"
+		    "  preheat check --cluster                 live objects, nodes too\n"
+		    "  preheat check manifests/ -o sarif >preheat.sarif\n"
 		    "  preheat check pool.yaml world.yaml      a world file against its pools\n"
 		    "  kubectl get configmap preheat -o jsonpath='{.data.pools\\.yaml}' | preheat check -\n",
+	.notes = "WarmPools are checked key by key (docs/manifest.md). Workloads, nodes, budgets and scalers are "
+		 "judged by\n"
+		 "the rules of the scheduling contract (docs/contract.md): each violation names its rule and remedy.\n"
+		 "The annotation preheat.dev/ignore: RULE, RULE takes rules off an object.\n",
 	.arguments = "FILE",
 	.run = run,
 };

@@ -11,6 +11,18 @@ const char *contract_severity_name(enum contract_severity s)
 	return names[s];
 }
 
+/* What objects call themselves may hold anything, escapes of a terminal too. */
+static const char *visible(struct arena *a, const struct buf *text)
+{
+	if (!buf_ok(text))
+		return "too long to say";
+	char *copy = arena_strdup(a, text->text, text->len);
+	for (char *p = copy; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	return copy;
+}
+
 const char *say(struct court *c, const char *fmt, ...)
 {
 	CLEANUP(buf_release) struct buf text = { .cap = 4000 };
@@ -19,7 +31,7 @@ const char *say(struct court *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	return buf_ok(&text) ? arena_strdup(c->contract->arena, text.text, text.len) : "too long to say";
+	return visible(c->contract->arena, &text);
 }
 
 /* Whether a list of ids with commas or spaces holds one. */
@@ -60,7 +72,7 @@ void violate(struct court *c, const struct breach *b, const char *found, ...)
 		.rule = c->rule,
 		.object = &b->object->ref,
 		.at = b->at ? b->at : b->object->ref.at,
-		.found = buf_ok(&text) ? arena_strdup(a, text.text, text.len) : "too long to say",
+		.found = visible(a, &text),
 		.remedy = b->remedy ? b->remedy : c->rule->remedy,
 		.is_ignored = is_ignored(c, b->object),
 	};

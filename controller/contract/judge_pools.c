@@ -248,22 +248,33 @@ void judge_pool_selector(struct court *c)
 	}
 }
 
-void judge_quota_below_max(struct court *c)
+static bool asks_in(const struct court *c, size_t pool, const struct quota *q)
+{
+	return same_namespace(&q->object, &c->contract->pools[pool]) &&
+	       !strcmp(text_of(c, pool)->workload.gpu_resource, q->resource);
+}
+
+/* GPUs of all machines that pools under the quota may buy; a group that several name counts once. */
+static int64_t most_gpus(const struct court *c, const struct quota *q)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
+	int64_t most = 0;
 
+	for (size_t g = 0; g < fleet->group_count; g++) {
+		bool is_named = false;
+		for (size_t i = 0; i < fleet->pool_count; i++)
+			for (size_t k = 0; k < fleet->pools[i].group_count && asks_in(c, i, q); k++)
+				is_named = is_named || fleet->pools[i].groups[k] == g;
+		most += is_named ? fleet->groups[g].max_nodes * fleet->groups[g].gpus_per_node : 0;
+	}
+	return most;
+}
+
+void judge_quota_below_max(struct court *c)
+{
 	for (size_t q = 0; q < c->contract->quota_count; q++) {
 		const struct quota *quota = &c->contract->quotas[q];
-		int64_t most = 0;
-		for (size_t i = 0; i < fleet->pool_count; i++) {
-			const struct pool_spec *p = &fleet->pools[i];
-			if (!same_namespace(&quota->object, &c->contract->pools[i]) ||
-			    strcmp(text_of(c, i)->workload.gpu_resource, quota->resource) != 0)
-				continue;
-			for (size_t g = 0; g < p->group_count; g++)
-				most += fleet->groups[p->groups[g]].max_nodes *
-					fleet->groups[p->groups[g]].gpus_per_node;
-		}
+		int64_t most = most_gpus(c, quota);
 		if (most > quota->gpus)
 			violate(c, &(struct breach){ &quota->object, quota->at, NULL },
 				"allows %lld %s, and the pools of the namespace may buy machines with %lld",

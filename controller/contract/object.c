@@ -2,7 +2,6 @@
 #include "base/resource.h"
 #include "controller/contract/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const struct yaml_node *tree_at(const struct yaml_node *n, const char *path)
@@ -73,12 +72,28 @@ struct schema_labels tree_labels(const struct yaml_node *n, const char *path, st
 	return l;
 }
 
+/* For messages: names may hold anything in a manifest, escapes of a terminal too. */
+static const char *visible(const char *text, struct arena *a)
+{
+	const char *p = text;
+
+	while (*p && (unsigned char)*p >= 0x20 && *p != 0x7f)
+		p++;
+	if (!*p)
+		return text;
+	char *copy = arena_strdup(a, text, strlen(text));
+	for (char *q = copy; *q; q++)
+		if ((unsigned char)*q < 0x20 || *q == 0x7f)
+			*q = '?';
+	return copy;
+}
+
 struct object object_read(const struct yaml_node *root, struct arena *a)
 {
-	return (struct object){ .ref = { .api_version = tree_text(root, "apiVersion"),
-					 .kind = tree_text(root, "kind"),
-					 .namespace = tree_text(root, "metadata>namespace"),
-					 .name = tree_text(root, "metadata>name"),
+	return (struct object){ .ref = { .api_version = visible(tree_text(root, "apiVersion"), a),
+					 .kind = visible(tree_text(root, "kind"), a),
+					 .namespace = visible(tree_text(root, "metadata>namespace"), a),
+					 .name = visible(tree_text(root, "metadata>name"), a),
 					 .at = root },
 				.labels = tree_labels(root, "metadata>labels", a),
 				.annotations = tree_labels(root, "metadata>annotations", a) };

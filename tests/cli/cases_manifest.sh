@@ -12,7 +12,7 @@ found 'check: two mistakes are both told' 1 '2 mistakes in 1 file' \
 	'preheat check p.yaml'
 found 'check: as JSON' 1 '"line": *8' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml --output json'
-found 'check: from a pipe' 1 'kind: found .Pod.' '' 'printf "apiVersion: v1\nkind: Pod\n" | preheat check -'
+found 'check: from a pipe' 1 'kind: found .Pool.' '' 'printf "apiVersion: preheat.dev/v1alpha1\nkind: Pool\n" | preheat check -'
 # As the server shows it: several in a List, each with what the server and the controller added.
 listed='{ printf "apiVersion: v1\nkind: List\nmetadata: { resourceVersion: \"\" }\nitems:\n"
 	sed "s/^/  /; 1s/^  /- /; /^  spec:/i \  status: { hot: 2, conditions: [ { type: Ready } ] }" "$example/pool.yaml" |
@@ -36,7 +36,7 @@ bad_pool 'empty' 'p\.yaml' ': >p.yaml'
 bad_pool 'nothing in it' 'p\.yaml' 'printf "%s\n" "---" "# nothing" >p.yaml'
 bad_pool 'not YAML' 'p\.yaml:' 'printf "a: [1, 2\nb: }\n" >p.yaml'
 bad_pool 'binary' 'p\.yaml' 'head -c 4000 /dev/urandom >p.yaml'
-bad_pool 'another kind' 'p\.yaml:[0-9]+.*WarmPool' 'printf "apiVersion: v1\nkind: Pod\nmetadata: { name: x }\n" >p.yaml'
+bad_pool 'another kind' 'p\.yaml:[0-9]+.*WarmPool' 'printf "apiVersion: preheat.dev/v1alpha1\nkind: Pod\nmetadata: { name: x }\n" >p.yaml'
 bad_pool 'a list' 'p\.yaml:1' 'printf "%s\n" "- a" "- b" >p.yaml'
 bad_pool 'a million keys' 'p\.yaml.*larger' 'seq -f "key%.0f: 1" 1000000 >p.yaml'
 bad_pool 'a million keys in one pool' 'p\.yaml' '{ cat "$example/pool.yaml"; echo; seq -f "  key%.0f: 1" 1000000; } >p.yaml'

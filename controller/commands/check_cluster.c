@@ -1,0 +1,172 @@
+/* Objects of a live cluster: lists in pages, read only. */
+#include "base/decode.h"
+#include "controller/commands/check_parts.h"
+
+#include <string.h>
+
+static const millis PATIENCE = 30 * SECOND;
+static const size_t PAGE_CAP = (size_t)64 << 20;
+static const struct yaml_limits limits = { .bytes = (size_t)8 << 20, .nodes = 200000, .depth = 128, .documents = 1 };
+
+struct listed {
+	const char *api_version, *kind, *plural;
+	bool is_namespaced, is_optional; /* optional: a kind that not every cluster has, or that may be forbidden */
+};
+
+/* Nodes come before pods, which are kept by where they stand. */
+static const struct listed kinds[] = {
+	{ "v1", "Node", "nodes", false, false },
+	{ "v1", "ResourceQuota", "resourcequotas", true, false },
+	{ "apps/v1", "Deployment", "deployments", true, false },
+	{ "apps/v1", "StatefulSet", "statefulsets", true, false },
+	{ "apps/v1", "DaemonSet", "daemonsets", true, false },
+	{ "batch/v1", "Job", "jobs", true, false },
+	{ "batch/v1", "CronJob", "cronjobs", true, false },
+	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true, false },
+	{ "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, false },
+	{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false, false },
+	{ "preheat.dev/v1alpha1", "WarmPool", "warmpools", true, true },
+	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true, true },
+	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
+	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
+	{ "karpenter.sh/v1", "NodePool", "nodepools", false, true },
+	{ "argoproj.io/v1alpha1", "Rollout", "rollouts", true, true },
+	{ "kubeflow.org/v1", "PyTorchJob", "pytorchjobs", true, true },
+	{ "v1", "Pod", "pods", true, false },
+};
+
+struct told_object {
+	struct decoded_text whole;
+};
+
+static const struct field object_fields[] = { FIELD(struct told_object, whole, FIELD_RAW, "") };
+static const struct record_spec object_record = { "items[]", sizeof(struct told_object), object_fields, 1 };
+
+struct told_list {
+	const char *next;
+};
+
+static const struct field list_fields[] = { FIELD(struct told_list, next, FIELD_STRING, "metadata>continue") };
+static const struct record_spec list_record = { "", sizeof(struct told_list), list_fields, 1 };
+
+struct answer {
+	struct error error;
+	struct buf text;
+	bool is_there;
+};
+
+static void answered(struct api_call *call)
+{
+	struct answer *a = call->user;
+
+	a->error = call->error;
+	buf_append(&a->text, call->response, call->response_len);
+	a->is_there = true;
+}
+
+static bool ask(struct access *x, const char *path, struct buf *text, struct error *e)
+{
+	struct answer answer = { 0 };
+	struct api_call call = {
+		.path = path, .timeout = PATIENCE, .cap = PAGE_CAP, .done = answered, .user = &answer
+	};
+
+	api_start(x->api, &call);
+	while (!answer.is_there && loop_once(x->loop))
+		;
+	*text = answer.text;
+	*e = answer.error;
+	return answer.error.kind == ERROR_NONE;
+}
+
+struct listing {
+	struct checked *checked;
+	const struct listed *kind;
+};
+
+/* A list does not say of its items what they are; the tree shall. */
+static bool take(void *user, void *record, struct error *e)
+{
+	const struct listing *l = user;
+	const struct told_object *o = record;
+	CLEANUP(findings_release) struct findings own = { 0 };
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct yaml_documents docs;
+
+	if (!o->whole.len || *o->whole.text != '{')
+		return true;
+	bool is_empty = o->whole.len == 2;
+	buf_printf(&text, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"%s", l->kind->api_version, l->kind->kind,
+		   is_empty ? "" : ",");
+	buf_append(&text, o->whole.text + 1, o->whole.len - 1);
+	struct yaml_source source = { "", text.text, text.len, limits };
+	if (!yaml_parse_source(&source, l->checked->arena, &docs, &own))
+		return findings_error(&own, e);
+	if (docs.count && docs.roots[0])
+		checked_add(l->checked, docs.roots[0], false);
+	return true;
+}
+
+static bool decode(struct listing *l, const struct buf *text, char **next, struct error *e)
+{
+	struct decode_plan *records = decode_plan_new(&object_record), *document = decode_plan_new(&list_record);
+	struct told_list list = { 0 };
+	struct decoder *d = decoder_open(&(struct decoder_setup){ .name = "the API server's answer",
+								  .records = records,
+								  .emit = take,
+								  .user = l,
+								  .document = document,
+								  .document_record = &list });
+	bool ok = decoder_feed(d, text->text ? text->text : "", text->len, e) && decoder_finish(d, e);
+
+	*next = ok && list.next && *list.next ? arena_strdup(l->checked->arena, list.next, strlen(list.next)) : NULL;
+	decoder_close(d);
+	decode_plan_free(records);
+	decode_plan_free(document);
+	return ok;
+}
+
+static bool read_page(struct listing *l, struct access *x, const char *namespace, char **next, struct error *e)
+{
+	CLEANUP(buf_release) struct buf path = { 0 }, text = { 0 };
+	const struct api_object all = { .api_version = l->kind->api_version,
+					.plural = l->kind->plural,
+					.name_space = l->kind->is_namespaced ? namespace : NULL };
+
+	api_object_path(&all, &path);
+	api_query(&path, "limit", "500");
+	api_query(&path, "continue", *next);
+	return ask(x, path.text, &text, e) && decode(l, &text, next, e);
+}
+
+static bool read_kind(struct listing *l, struct access *x, const char *namespace, struct error *e)
+{
+	char *next = NULL;
+	struct error why = { 0 };
+
+	do {
+		if (read_page(l, x, namespace, &next, &why))
+			continue;
+		if (l->kind->is_optional && (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_AUTH))
+			return true;
+		*e = why;
+		return error_wrap(e, "reading %s from %s", l->kind->plural, api_server(x->api));
+	} while (next);
+	return true;
+}
+
+bool check_read_cluster(struct checked *c, const struct access_options *o, struct error *e)
+{
+	struct access x;
+	bool ok = true;
+
+	if (!access_open(&x, o, NULL, e))
+		return false;
+	for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++) {
+		struct listing l = { c, &kinds[i] };
+		ok = read_kind(&l, &x, o->namespace, e);
+	}
+	access_close(&x);
+	c->is_whole = !o->namespace;
+	return ok;
+}
