@@ -7,11 +7,12 @@ preheat=$(realpath "$1")
 
 "$preheat" crd | cmp - "$here/../../deploy/base/crd.yaml" ||
 	{ echo "deploy/base/crd.yaml is not what the manifest's table says: preheat crd >deploy/base/crd.yaml"; exit 1; }
+helm=$("$here/helm.sh") || exit
 if [ -z "${RIG_DIR:-}" ]; then
 	exec "$here/../rig/with_rig.sh" "$here/run.sh" "$preheat"
 fi
 status=0
-for part in kustomize rbac; do
-	"$here/${part}_test.sh" "$preheat" | sed "s/^/$part: /" || status=1
+for part in kustomize helm rbac; do
+	"$here/${part}_test.sh" "$preheat" "$helm" | sed "s/^/$part: /" || status=1
 done
 exit $status

@@ -1,0 +1,40 @@
+{{- define "preheat.selector" -}}
+app.kubernetes.io/name: preheat
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "preheat.labels" -}}
+{{ include "preheat.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "preheat.name" -}}
+{{- if contains "preheat" .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{ else }}{{ printf "%s-preheat" .Release.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "preheat.image" -}}
+{{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
+{{- end }}
+
+{{- /* What only several values together can tell. */ -}}
+{{- define "preheat.check" -}}
+{{- with .Values.identity }}
+{{- if and (eq .provider "eks-irsa") (not .roleArn) }}
+{{- fail "identity.provider is eks-irsa and identity.roleArn is missing; do: --set identity.roleArn=arn:aws:iam::ACCOUNT:role/NAME" }}
+{{- end }}
+{{- if and .roleArn (ne .provider "eks-irsa") }}
+{{- fail (printf "identity.roleArn is of eks-irsa, and identity.provider is %s; do: --set identity.provider=eks-irsa, or leave the role out (Pod Identity's is told to EKS)" .provider) }}
+{{- end }}
+{{- if and (eq .provider "aks-workload-identity") (not .clientId) }}
+{{- fail "identity.provider is aks-workload-identity and identity.clientId is missing; do: --set identity.clientId=CLIENT-ID (az identity show --query clientId)" }}
+{{- end }}
+{{- if and .clientId (ne .provider "aks-workload-identity") }}
+{{- fail (printf "identity.clientId is of aks-workload-identity, and identity.provider is %s; do: --set identity.provider=aks-workload-identity" .provider) }}
+{{- end }}
+{{- end }}
+{{- if not (or .Values.watchPools .Values.pools) }}
+{{- fail "watchPools is false and pools is empty: there would be nothing to do; give pools, or leave watchPools true" }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# The Helm chart: what it refuses, that it says the same as the kustomize base and overlays, and its life in a cluster from
+# install to uninstall.
+# Usage: tests/rig/with_rig.sh tests/deploy/helm_test.sh PREHEAT HELM
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+deploy=$here/../../deploy
+chart=$deploy/charts/preheat
+preheat=$1 helm=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export HELM_CACHE_HOME=$scratch/cache HELM_CONFIG_HOME=$scratch/config HELM_DATA_HOME=$scratch/data
+# shellcheck source=tests/deploy/verdicts.sh
+. "$here/verdicts.sh"
+
+render() { "$helm" template preheat "$chart" -n preheat "$@"; }
+
+# refused WHAT PART OPTION...: with these values nothing is rendered, and Helm says PART
+refused() {
+	local what=$1 part=$2 status=0
+	shift 2
+	render "$@" >"$scratch/rendered" 2>"$scratch/refused" || status=$?
+	is "$what: exit code" 1 $status
+	has "$what" "$part" "$(cat "$scratch/refused")"
+}
+
+values() {
+	taken 'lint' "$helm" lint --strict "$chart"
+	is 'the kind is the one of the base' '' "$(cmp "$deploy/base/crd.yaml" "$chart/files/crd.yaml" 2>&1)"
+	refused 'no replica' "at '/replicas': minimum: got 0, want 1" --set replicas=0
+	refused 'an unknown value' "additional properties 'replica' not allowed" --set replica=3
+	refused 'an unknown value within' "at '/persistence': additional properties 'sise' not allowed" --set persistence.sise=1Gi
+	refused 'an unknown identity' "must be one of 'none', 'eks-irsa', 'eks-pod-identity', 'aks-workload-identity'" \
+		--set identity.provider=gke
+	refused 'IRSA without a role' 'do: --set identity.roleArn=arn:aws:iam::ACCOUNT:role/NAME' --set identity.provider=eks-irsa
+	refused 'a role that is none' "at '/identity/roleArn': 'admin' does not match" \
+		--set identity.provider=eks-irsa,identity.roleArn=admin
+	refused 'a role without IRSA' 'do: --set identity.provider=eks-irsa' --set identity.roleArn=arn:aws:iam::111122223333:role/x
+	refused 'workload identity without its id' 'do: --set identity.clientId=CLIENT-ID' --set identity.provider=aks-workload-identity
+	refused 'a client id without AKS' 'do: --set identity.provider=aks-workload-identity' \
+		--set identity.clientId=00000000-0000-0000-0000-000000000000
+	refused 'no duration' "at '/tick': 'fast' does not match" --set tick=fast
+	refused 'no size' "at '/persistence/size': 'lots' does not match" --set persistence.size=lots
+	refused 'nothing to do' 'give pools, or leave watchPools true' --set watchPools=false
+	refused 'half a pool' "at '/pools/0': missing property 'spec'" --set 'pools[0].metadata.name=x'
+	refused 'a pool without an objective' "missing property 'objective'" --set 'pools[0].metadata.name=x,pools[0].spec.nodeGroups[0].name=g'
+	refused 'a name with blanks' "at '/rbac/placeholderNamespaces/0'" --set 'rbac.placeholderNamespaces={a b}'
+	refused 'an object of no kind' "missing property 'kind'" --set 'extraObjects[0].apiVersion=v1'
+}
+
+# stored FILE: the objects on standard input as the API server would store them
+stored() { kubectl apply --server-side --dry-run=server -o json -f - >"$1"; }
+
+# equal NAME FOLDER OPTION...: the chart with these options says what the kustomize folder says
+equal() {
+	local name=$1 folder=$2
+	shift 2
+	kubectl kustomize "$folder" | stored "$scratch/kustomize.json"
+	render "$@" | stored "$scratch/helm.json"
+	said=$(python3 -B "$here/same.py" "$scratch/kustomize.json" "$scratch/helm.json") || :
+	has "as kustomize: $name" 'objects the same' "$said"
+}
+
+meaning() {
+	kubectl create namespace preheat >/dev/null
+	equal base "$deploy/base"
+	equal eks-irsa "$deploy/overlays/eks-irsa" --set identity.provider=eks-irsa,identity.roleArn=arn:aws:iam::111122223333:role/preheat
+	equal eks-pod-identity "$deploy/overlays/eks-pod-identity" --set identity.provider=eks-pod-identity
+	equal aks-workload-identity "$deploy/overlays/aks-workload-identity" \
+		--set identity.provider=aks-workload-identity,identity.clientId=00000000-0000-0000-0000-000000000000
+	mkdir "$scratch/all"
+	printf 'resources: [%s]\ncomponents: [%s, %s]\n' "$(realpath --relative-to="$scratch/all" "$deploy/base")" \
+		"$(realpath --relative-to="$scratch/all" "$deploy/components/node-objects")" \
+		"$(realpath --relative-to="$scratch/all" "$deploy/components/ephemeral")" >"$scratch/all/kustomization.yaml"
+	equal components "$scratch/all" --set rbac.nodeObjects=true,persistence.enabled=false
+	kubectl delete namespace preheat >/dev/null
+}
+
+get() { kubectl get -n preheat "$1" "$2" -o "jsonpath=$3"; }
+
+life() {
+	local run='{.spec.template.spec.containers[0].args}'
+	taken 'install' "$helm" install preheat "$chart" -n preheat --create-namespace
+	has 'what to do next' 'preheat provider check' "$said"
+	is 'two replicas' 2 "$(get sts preheat '{.spec.replicas}')"
+	{
+		printf 'watchPools: false\npools:\n'
+		printf -- '- metadata: { name: chat, namespace: llm }\n  spec: { objective: { queueWait: 2s, attainment: 99%% }, '
+		printf 'workload: { maxSequences: 105 }, nodeGroups: [ { name: g5, pricePerHour: 1.21, min: 1, max: 20, gpusPerNode: 1 } ] }\n'
+	} >"$scratch/values.yaml"
+	taken 'upgrade, with pools' "$helm" upgrade preheat "$chart" -n preheat -f "$scratch/values.yaml" --set replicas=3
+	is 'three replicas' 3 "$(get sts preheat '{.spec.replicas}')"
+	has 'it reads them' '"--pool","/etc/preheat/pools/pools.yaml"' "$(get sts preheat "$run")"
+	get configmap preheat-pools '{.data.pools\.yaml}' >"$scratch/pools.yaml"
+	taken 'the program takes what the chart wrote' "$preheat" check "$scratch/pools.yaml"
+	taken 'rollback' "$helm" rollback preheat 1 -n preheat
+	is 'two replicas again' '2 ["run","--watch-pools"' "$(get sts preheat "{.spec.replicas} $run" | cut -d, -f1-2)"
+	kubectl wait --for=jsonpath='{.status.replicas}'=2 -n preheat sts/preheat --timeout=120s >/dev/null
+	taken 'uninstall' "$helm" uninstall preheat -n preheat
+	is 'the kind stays, and with it the WarmPools' 'customresourcedefinition.apiextensions.k8s.io/warmpools.preheat.dev' \
+		"$(kubectl get crd warmpools.preheat.dev -o name)"
+	has 'the volumes stay' history-preheat-0 "$(kubectl get pvc -n preheat -o name)"
+	is 'all else is gone' '' "$(kubectl get clusterrole,clusterrolebinding,priorityclass -o name | grep -E 'preheat|/gpu-' || :)"
+	taken 'another name' "$helm" install warm "$chart" -n preheat --set crds.create=false --set-json 'rbac.placeholderNamespaces=["default"]'
+	has 'has a Lease of its own' '"--lease","warm-preheat"' "$(get sts warm-preheat "$run")"
+	is 'that it may have' warm-preheat "$(get role warm-preheat-leader '{.rules[1].resourceNames[0]}')"
+	is 'rights for placeholders' warm-preheat "$(kubectl get rolebinding warm-preheat-placeholders -n default -o 'jsonpath={.subjects[0].name}')"
+	"$helm" uninstall warm -n preheat >/dev/null 2>&1
+}
+
+values
+meaning
+life
+kubectl delete namespace preheat >/dev/null
+kubectl delete crd warmpools.preheat.dev >/dev/null
+ended
