@@ -1,10 +1,15 @@
 /*
- * SQLite behind a narrow door; no other folder includes sqlite3.h. Every
- * error names the file and says what a person can do: a missing, empty,
- * foreign, newer, damaged, locked, read-only or full file each has its own
- * sentence.
+ * The database behind a narrow door: a file of SQLite's, or a cluster's
+ * schema in PostgreSQL, in the same tables, asked the same questions. No
+ * other folder includes sqlite3.h or libpq-fe.h. Every error names the file
+ * or the server and says what a person can do.
+ *
+ * Questions are written in what both understand: no bare number as a
+ * condition, CASE for the smaller of two. INDEXED BY, INSERT OR REPLACE and
+ * OR IGNORE are translated (db_translate.h).
  */
 #pragma once
+#include "base/buf.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -20,6 +25,22 @@ struct db_schema {
 	int count;
 	int readable_from; /* so many migrations are enough for reading; what came later may be missing then */
 };
+
+/*
+ * A path is a file's, or the address of a history in PostgreSQL: "postgresql://USER@HOST/DATABASE#CLUSTER", whose part
+ * before the # goes to libpq as it is (so PGPASSFILE, PGSERVICE and the others work), and whose CLUSTER is the name of
+ * the schema that its tables are in. What is said of files holds for them in meaning; several may write.
+ */
+bool db_is_address(const char *path);
+/* The names of the clusters that an address without one leads to, one by one; the text is the caller's to copy. */
+bool db_clusters(const char *address, void (*tell)(void *user, const char *cluster), void *user,
+		 struct error *e) MUST_USE;
+/* Makes the views of the schema "fleet" anew: every table of all clusters, with the column cluster before the others.
+ */
+bool db_renew_fleet(struct db *db, struct error *e) MUST_USE;
+
+/* Gives a cluster's schema another name, NAME-1 or the next that is free, which is appended to `name`. */
+bool db_set_cluster_aside(const char *address, struct buf *name, struct error *e) MUST_USE;
 
 /* Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure: ERROR_CONFLICT
  * for a file of a newer program. */
@@ -38,9 +59,10 @@ bool db_begin(struct db *db, struct error *e) MUST_USE;
 bool db_commit(struct db *db, struct error *e) MUST_USE;
 void db_rollback(struct db *db); /* harmless when nothing is open */
 bool db_exec(struct db *db, const char *sql, struct error *e) MUST_USE;
-/* From the next transaction on: a commit reaches the disk before it returns (costs a sync), or soon after. */
+/* Of a file, from the next transaction on: a commit reaches the disk before it returns (costs a sync), or soon after.
+ */
 bool db_set_durable(struct db *db, bool durable, struct error *e) MUST_USE;
-int64_t db_last_id(const struct db *db);
+int64_t db_last_id(const struct db *db); /* of a file */
 
 /*
  * Prepared on first use and kept; `sql` is a literal. Values bind in order;

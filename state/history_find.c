@@ -57,10 +57,13 @@ bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *
 	return true;
 }
 
-#define MATCHES                                                                                               \
-	" tick BETWEEN ?1 AND ?2 AND (?3 IS NULL OR pool = ?3) AND (?4 IS NULL OR held_by = ?4)"              \
-	" AND (?5 IS NULL OR EXISTS (SELECT 1 FROM pool_group g WHERE g.pool = decision.pool AND g.name = ?5" \
-	" AND decision.concerns >> min(g.position, 62) & 1))"
+#define MATCHES                                                                                                       \
+	" tick BETWEEN ?1 AND ?2 AND (CAST(?3 AS INTEGER) IS NULL OR pool = ?3) AND (CAST(?4 AS INTEGER) IS NULL OR " \
+	"held_by = ?4)"                                                                                               \
+	" AND (CAST(?5 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM pool_group g WHERE g.pool = decision.pool AND "      \
+	"g.name = ?5"                                                                                                 \
+	" AND (decision.concerns >> CAST(CASE WHEN g.position < 62 THEN g.position ELSE 62 END AS SMALLINT)) & 1 = "  \
+	"1))"
 
 /* The same question over the index that answers it with the least reading. */
 static const char *statement_for(const struct history_filter *f)

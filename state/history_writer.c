@@ -85,9 +85,10 @@ bool history_last_fresh(struct history *h, int64_t tick, int64_t *at_tick, struc
 bool history_check_policy(struct history *h, int64_t from, int64_t to, struct error *e)
 {
 	struct statement *s = db_prepare(
-		h->db, "SELECT w.program, (SELECT min(tick) FROM writer o WHERE o.tick > w.tick) AS next FROM writer w"
-		       " WHERE w.tick <= ?2 AND w.memory NOT IN ('', ?3) AND (next IS NULL OR next > ?1)"
-		       " ORDER BY w.tick DESC LIMIT 1");
+		h->db, "SELECT program, next FROM (SELECT w.program, w.tick, w.memory, (SELECT min(tick) FROM writer o"
+		       " WHERE o.tick > w.tick) AS next FROM writer w) stretches"
+		       " WHERE tick <= ?2 AND memory NOT IN ('', ?3) AND (next IS NULL OR next > ?1)"
+		       " ORDER BY tick DESC LIMIT 1");
 	char mark[MARK_SIZE];
 	bool row;
 
@@ -224,6 +225,8 @@ bool history_set_aside(const char *path, struct buf *name, struct error *e)
 {
 	CLEANUP(buf_release) struct buf free_name = { 0 };
 
+	if (db_is_address(path))
+		return db_set_cluster_aside(path, name, e);
 	for (int i = 1; i <= ASIDE_MOST; i++) {
 		buf_clear(&free_name);
 		buf_printf(&free_name, "%s.%d", path, i);

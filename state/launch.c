@@ -136,7 +136,7 @@ static void split_machines(struct arena *a, const char *text, struct launch *l)
 #define COLUMNS "l.token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at"
 /* Inside the brackets the name is a column of the table where that has it, else the empty text of an older file. */
 #define OPERATION "(SELECT operation FROM launch o WHERE o.token = l.token) AS operation"
-#define ALL	  "SELECT " COLUMNS ", " OPERATION " FROM launch l, (SELECT '' AS operation) "
+#define ALL	  "SELECT " COLUMNS ", " OPERATION " FROM launch l, (SELECT '' AS operation) without "
 
 static struct launch launch_of(const struct statement *s, struct arena *a)
 {
@@ -186,9 +186,10 @@ bool launch_open_ones(struct history *h, struct arena *a, struct launch **launch
 bool launch_find(struct history *h, const struct launch_filter *f, struct arena *a, struct launch **launches,
 		 size_t *count, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
-						" AND ?2 AND (?3 IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
-						" l.token DESC LIMIT ?4) ORDER BY asked_at, token");
+	struct statement *s =
+		db_prepare(h->db, "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
+				  " AND ?2 AND (CAST(?3 AS TEXT) IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
+				  " l.token DESC LIMIT ?4) newest ORDER BY asked_at, token");
 
 	db_bind_int(s, f->from);
 	db_bind_int(s, f->to);

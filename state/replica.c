@@ -11,10 +11,10 @@ enum { TICKS_MOST = 2000 };
 
 #define X	"WITH x (first, last, use_from, since, is_all) AS (VALUES (?1, ?2, ?3, ?4, ?5)) "
 #define HAS_USE " WHERE EXISTS (SELECT 1 FROM manifest_use, x WHERE manifest_use.tick BETWEEN x.use_from AND x.last)"
-#define SINCE	"x.is_all OR hour >= (x.since - 1) / 3600000"
+#define SINCE	"x.is_all <> 0 OR hour >= (x.since - 1) / 3600000"
 
 const struct section replica_sections[] = {
-	{ X "SELECT name, value FROM x JOIN fact ON x.is_all AND name <> 'kept_from'",
+	{ X "SELECT name, value FROM x JOIN fact ON x.is_all <> 0 AND name <> 'kept_from'",
 	  "INSERT OR REPLACE INTO fact (name, value) VALUES (?, ?)", false },
 	{ X "SELECT id, text FROM manifest WHERE id IN (SELECT manifest FROM x JOIN manifest_use ON tick BETWEEN"
 	    " x.use_from AND x.last)",
@@ -29,7 +29,7 @@ const struct section replica_sections[] = {
 	  "INSERT OR REPLACE INTO pool_use (tick, place, pool) VALUES (?, ?, ?)", false },
 	{ X "SELECT tick, pool, place, position FROM x JOIN group_use ON tick BETWEEN x.use_from AND x.last",
 	  "INSERT OR REPLACE INTO group_use (tick, pool, place, position) VALUES (?, ?, ?, ?)", false },
-	{ X "SELECT tick, program, memory, is_fresh FROM x JOIN writer ON tick <= x.last AND (x.is_all OR tick >= "
+	{ X "SELECT tick, program, memory, is_fresh FROM x JOIN writer ON tick <= x.last AND (x.is_all <> 0 OR tick >= "
 	    "x.first)",
 	  "INSERT OR REPLACE INTO writer (tick, program, memory, is_fresh) VALUES (?, ?, ?, ?)", false },
 	{ X "SELECT id, at, interval FROM x JOIN tick ON id BETWEEN x.first AND x.last",
@@ -42,13 +42,13 @@ const struct section replica_sections[] = {
 	{ X "SELECT tick, at, size, crc, bytes FROM x JOIN checkpoint ON tick BETWEEN x.first AND x.last",
 	  "INSERT INTO checkpoint (tick, at, size, crc, bytes) VALUES (?, ?, ?, ?, ?)", false },
 	{ X "SELECT hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked FROM x JOIN rollup"
-	    " ON x.is_all",
+	    " ON x.is_all <> 0",
 	  "INSERT INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
 	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
 	{ X "SELECT token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at, operation"
 	    " FROM x JOIN launch"
-	    " ON x.is_all OR outcome IS NULL OR ended_at >= x.since",
+	    " ON x.is_all <> 0 OR outcome IS NULL OR ended_at >= x.since",
 	  "INSERT OR REPLACE INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome,"
 	  " ended_at, operation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
@@ -65,17 +65,18 @@ const struct section replica_sections[] = {
 	{ X "SELECT hour, pool, labels, gpu_ms, micro_dollars FROM x JOIN cost_label ON " SINCE,
 	  "INSERT OR REPLACE INTO cost_label (hour, pool, labels, gpu_ms, micro_dollars) VALUES (?, ?, ?, ?, ?)",
 	  false },
-	{ X "SELECT level.* FROM x JOIN level ON x.is_all OR number >= (x.since - 1) / CASE width WHEN 0 THEN 300000"
-	    " ELSE 3600000 END",
+	{ X
+	  "SELECT level.* FROM x JOIN level ON x.is_all <> 0 OR number >= (x.since - 1) / CASE width WHEN 0 THEN 300000"
+	  " ELSE 3600000 END",
 	  "INSERT OR REPLACE INTO level VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 	  " ?, ?, ?, ?, ?)",
 	  false },
-	{ X "SELECT lead_time.* FROM x JOIN lead_time ON x.is_all OR day >= (x.since - 1) / 86400000",
+	{ X "SELECT lead_time.* FROM x JOIN lead_time ON x.is_all <> 0 OR day >= (x.since - 1) / 86400000",
 	  "INSERT OR REPLACE INTO lead_time VALUES (?, ?, ?, ?, ?, ?, ?, ?)", false },
 	{ X "SELECT quota_hour.* FROM x JOIN quota_hour ON " SINCE,
 	  "INSERT OR REPLACE INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", false },
 	{ X "SELECT uid, kind, gpu_holding.since, until, namespace, pod, node, gpus_milli, used_most_milli FROM x JOIN"
-	    " gpu_holding ON x.is_all OR until >= x.since",
+	    " gpu_holding ON x.is_all <> 0 OR until >= x.since",
 	  "INSERT OR REPLACE INTO gpu_holding (uid, kind, since, until, namespace, pod, node, gpus_milli,"
 	  " used_most_milli) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },

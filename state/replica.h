@@ -30,5 +30,14 @@ bool replica_export(struct history *h, const struct replica_tail *after, size_t 
  */
 bool replica_import(struct history *h, const void *bytes, size_t len, struct error *e) MUST_USE;
 
+/*
+ * Copies what `to` (of replica_open) has not yet, and tells how far it is after each batch. Either may be a file or in
+ * PostgreSQL. ERROR_CONFLICT when what is there is another history's.
+ */
+bool replica_copy(struct history *from, struct history *to, void (*tell)(void *user, int64_t ticks), void *user,
+		  struct error *e) MUST_USE;
+/* In PostgreSQL: the views over all clusters made anew (schema "fleet"). Harmless for a file. */
+bool replica_renew_fleet(struct history *to, struct error *e) MUST_USE;
+
 /* Removes the file of a closed history. */
 void replica_discard(const char *path);

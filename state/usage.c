@@ -186,7 +186,7 @@ bool history_quota_hours(struct history *h, const struct usage_filter *f, struct
 
 	if (!read_usage(&r,
 			"SELECT * FROM quota_hour WHERE hour >= ?1 / 3600000 AND hour * 3600000 < ?2 AND"
-			" (?3 IS NULL OR namespace = ?3) ORDER BY hour, namespace, name, resource",
+			" (CAST(?3 AS TEXT) IS NULL OR namespace = ?3) ORDER BY hour, namespace, name, resource",
 			f, take_quota, e))
 		return false;
 	*hours = rows_array(&r, sizeof **hours, count);
@@ -198,13 +198,13 @@ bool history_holdings(struct history *h, const struct usage_filter *f, struct ar
 {
 	struct rows r = { .history = h, .arena = a };
 
-	if (!read_usage(
-		    &r,
-		    "SELECT uid, kind, since, until, namespace, pod, node, gpus_milli, used_most_milli FROM"
-		    " gpu_holding WHERE until >= ?1 AND since < ?2 AND (?3 IS NULL OR namespace = ?3) AND (kind <> 2 OR"
-		    " (used_most_milli > 0 AND used_most_milli < gpus_milli))"
-		    " ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
-		    f, take_holding, e))
+	if (!read_usage(&r,
+			"SELECT uid, kind, since, until, namespace, pod, node, gpus_milli, used_most_milli FROM"
+			" gpu_holding WHERE until >= ?1 AND since < ?2 AND (CAST(?3 AS TEXT) IS NULL OR namespace = "
+			"?3) AND (kind <> 2 OR"
+			" (used_most_milli > 0 AND used_most_milli < gpus_milli))"
+			" ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
+			f, take_holding, e))
 		return false;
 	*holdings = rows_array(&r, sizeof **holdings, count);
 	return true;

@@ -33,6 +33,7 @@ controller: *
 # header (or its folder) of a library, and the only room that knows it
 homes='
 sqlite3.h state
+libpq-fe.h state
 yajl/ base
 yaml.h base
 zlib.h base

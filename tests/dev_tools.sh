@@ -9,14 +9,14 @@
 		libsqlite3-dev:/usr/include/sqlite3.h zlib1g-dev:/usr/include/zlib.h
 		libcurl4-openssl-dev:curl-config libev-dev:/usr/include/ev.h
 		libmicrohttpd-dev:/usr/include/microhttpd.h libgnutls28-dev:/usr/include/gnutls/gnutls.h libexpat1-dev:/usr/include/expat.h
-		libssl-dev:/usr/include/openssl/evp.h openssl:openssl
+		libpq-dev:/usr/include/postgresql/libpq-fe.h libssl-dev:/usr/include/openssl/evp.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
 	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
 	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)
 	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm prometheus:promtool python3-venv:/usr/lib/python3.11/ensurepip
-		mandoc:mandoc man-db:man zsh:zsh fish:fish)
+		postgresql:/usr/lib/postgresql mandoc:mandoc man-db:man zsh:zsh fish:fish)
 }
 
 is_present() {

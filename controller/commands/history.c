@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+extern const struct command history_command_copy;
+
 struct asked {
 	struct question question;
 	const char *from, *to, *group, *limit, *output;
@@ -203,7 +205,7 @@ static bool answer(struct asked *a, struct error *e)
 	return a->is_hours ? history_hours_print(&a->question, a->output, e) : print_history(a, e);
 }
 
-static int run(int argc, char **argv)
+static int show(int argc, char **argv)
 {
 	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .most = 50 };
 	const struct option_row rows[] = {
@@ -234,8 +236,8 @@ static int run(int argc, char **argv)
 		return code;
 	code = EXIT_DONE;
 	if (rest < argc) {
-		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
-			  argv[rest]);
+		error_set(&e, ERROR_INVALID,
+			  "found '%.60s'; allowed: copy, or options only; a history is named by --db FILE", argv[rest]);
 		code = command_failed(&command_history, &e);
 	} else if (!answer(&a, &e)) {
 		code = command_failed(&command_history, &e);
@@ -244,12 +246,21 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+static int run(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "copy"))
+		return history_command_copy.run(argc - 1, argv + 1);
+	return show(argc, argv);
+}
+
 const struct command command_history = {
 	.name = "history",
 	.usage = "history [--db FILE] [--pool POOL] [--from TIME] [--to TIME]",
 	.summary = "Decisions, newest last, by pool, time, group, limit or change",
 	.examples = "  preheat history --db out/history.db --changed -n 20\n"
 		    "  preheat history --from -1h --pool chat -o wide\n"
-		    "  preheat history --limit stock-out -o csv\n",
+		    "  preheat history --limit stock-out -o csv\n"
+		    "  preheat history copy --to 'postgresql://db.internal/fleet#prod' --follow      (history copy "
+		    "--help)\n",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* Opening a file: is it there, is it ours, of which version. */
-#include "state/db_parts.h"
+#include "state/db_sqlite.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -23,19 +23,6 @@ static bool read_number(struct db *db, const char *sql, int64_t *value, struct e
 	if (!db_step(s, &row, e))
 		return false;
 	*value = db_column_int(s, 0);
-	db_reset(s);
-	return true;
-}
-
-bool db_has_table(struct db *db, const char *name, bool *has, struct error *e)
-{
-	struct statement *s = db_prepare(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?");
-	bool row;
-
-	db_bind_text(s, name);
-	if (!db_step(s, &row, e))
-		return false;
-	*has = db_column_int(s, 0) > 0;
 	db_reset(s);
 	return true;
 }
@@ -88,14 +75,10 @@ static bool migrate(struct db *db, const struct db_schema *schema, struct error 
 	return true;
 }
 
-static struct db *db_new(const char *path)
+static struct db_sqlite *new_file(const char *path)
 {
-	struct db *db = calloc(1, sizeof *db);
+	struct db_sqlite *db = (struct db_sqlite *)db_new(&db_sqlite, path, sizeof *db);
 
-	if (!db || !(db->path = strdup(path))) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
 	db->lock = -1;
 	return db;
 }
@@ -129,35 +112,45 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
  * POSIX's, and the system drops those of a file when any descriptor of it is closed: so this one is opened before
  * SQLite opens the file, and closed after it. Where a file system knows no such locks there is none.
  */
-static bool lock_out_others(struct db *db, struct error *e)
+static bool lock_out_others(struct db_sqlite *db, struct error *e)
 {
-	db->lock = open(db->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	db->lock = open(db->base.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (db->lock < 0)
 		return true; /* SQLite says why */
 	if (!flock(db->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
 		return true;
-	return error_set(e, ERROR_UNAVAILABLE, "%s: another preheat writes it; name another file with --db", db->path);
+	return error_set(e, ERROR_UNAVAILABLE, "%s: another preheat writes it; name another file with --db",
+			 db->base.path);
 }
 
-struct db *db_open(const char *path, const struct db_schema *schema, struct error *e)
+static struct db *open_for_writing(struct db_sqlite *db, const struct db_schema *schema, struct error *e)
 {
-	if (!check_file(path, false, e))
-		return NULL;
-	struct db *db = db_new(path);
-	if (!lock_out_others(db, e)) {
-		db_close(db);
-		return NULL;
-	}
-	int rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
+	int rc = sqlite3_open_v2(db->base.path, &db->handle,
+				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)
-		db_failed(db, sqlite3_extended_errcode(db->handle), e);
-	else if (migrate(db, schema, e))
-		return db;
-	db_close(db);
+		db_sqlite_failed(db, sqlite3_extended_errcode(db->handle), e);
+	else if (migrate(&db->base, schema, e))
+		return &db->base;
+	db_close(&db->base);
 	return NULL;
+}
+
+struct db *db_sqlite_open(const char *path, const struct db_schema *schema, struct error *e)
+{
+	if (!check_file(path, false, e))
+		return NULL;
+	struct db_sqlite *db = new_file(path);
+	if (lock_out_others(db, e))
+		return open_for_writing(db, schema, e);
+	db_close(&db->base);
+	return NULL;
+}
+
+struct db *db_sqlite_model(const struct db_schema *schema, struct error *e)
+{
+	return open_for_writing(new_file(":memory:"), schema, e);
 }
 
 static bool exists_beside(const char *path, const char *suffix)
@@ -198,7 +191,7 @@ static bool check_readable(const struct db *db, const struct db_schema *schema, 
 			 db->path, (long long)version, schema->readable_from);
 }
 
-struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e)
+struct db *db_sqlite_open_read(const char *path, const struct db_schema *schema, struct error *e)
 {
 	/* The file may come from anywhere. */
 	static const char distrust[] = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON";
@@ -208,16 +201,16 @@ struct db *db_open_read(const char *path, const struct db_schema *schema, struct
 	if (!check_file(path, true, e))
 		return NULL;
 	append_uri(&uri, path);
-	struct db *db = db_new(path);
+	struct db_sqlite *db = new_file(path);
 	int rc = sqlite3_open_v2(uri.text, &db->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
 				 NULL);
 
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
 	if (rc != SQLITE_OK)
-		db_failed(db, sqlite3_extended_errcode(db->handle), e);
-	else if (db_exec(db, distrust, e) && check_schema(db, schema, &version, e) &&
-		 check_readable(db, schema, version, e))
-		return db;
-	db_close(db);
+		db_sqlite_failed(db, sqlite3_extended_errcode(db->handle), e);
+	else if (db_exec(&db->base, distrust, e) && check_schema(&db->base, schema, &version, e) &&
+		 check_readable(&db->base, schema, version, e))
+		return &db->base;
+	db_close(&db->base);
 	return NULL;
 }
