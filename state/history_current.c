@@ -13,22 +13,30 @@ static bool is_live(const char *path)
 	return !stat(name.text, &st);
 }
 
-static bool look(struct history *h, struct history_mark *m, struct error *e)
+/* Which file stands at the path; of one that nobody writes also which state of it, as it is read without locks. */
+static bool look_at_file(const char *path, struct history_mark *m, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT count(*), max(tick) FROM manifest_use");
 	struct stat st;
-	bool row;
 
-	*m = (struct history_mark){ .is_live = is_live(db_path(h->db)) };
-	if (stat(db_path(h->db), &st))
-		return error_set(e, ERROR_NOT_FOUND, "%s: gone", db_path(h->db));
+	m->is_live = is_live(path);
+	if (stat(path, &st))
+		return error_set(e, ERROR_NOT_FOUND, "%s: gone", path);
 	m->device = (int64_t)st.st_dev;
 	m->file = (int64_t)st.st_ino;
 	if (!m->is_live) {
 		m->size = st.st_size;
 		m->changed = st.st_mtim.tv_sec * SECOND + st.st_mtim.tv_nsec / 1000000;
 	}
-	if (!db_step(s, &row, e))
+	return true;
+}
+
+static bool look(struct history *h, struct history_mark *m, struct error *e)
+{
+	struct statement *s = db_prepare(h->db, "SELECT count(*), max(tick) FROM manifest_use");
+	bool row;
+
+	*m = (struct history_mark){ 0 };
+	if ((!db_is_address(db_path(h->db)) && !look_at_file(db_path(h->db), m, e)) || !db_step(s, &row, e))
 		return false;
 	m->uses = row ? db_column_int(s, 0) : 0;
 	m->last_use = row ? db_column_int(s, 1) : 0;
