@@ -193,6 +193,7 @@ void server_close(struct server *s)
 	s->is_open = false;
 	ev_io_stop(loop_ev(s->loop), &s->ready);
 	server_drop_waits(s); /* libmicrohttpd cannot be stopped over them */
+	server_end_streams(s);
 	MHD_stop_daemon(s->daemon);
 	timer_stop(&s->timeout);
 	timer_stop(&s->due);

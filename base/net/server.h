@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct server;
+struct server_stream;
 struct server_wait;
 
 struct server_request {
@@ -22,7 +23,7 @@ struct server_request {
 	void *connection; /* private */
 };
 
-const char *server_query(const struct server_request *q, const char *name);  /* "" for ?name, NULL without */
+const char *server_query(const struct server_request *q, const char *name); /* "" for ?name, NULL without */
 struct server_pair {
 	const char *name, *value; /* value "" for ?name; alive as long as the request */
 };
@@ -37,7 +38,8 @@ struct server_answer {
 	struct buf body;	  /* the server releases it */
 	int fd;			  /* a file of `fd_len` bytes in place of the body, closed by the server; else -1 */
 	uint64_t fd_len;
-	const char *headers[8]; /* further "Name: value"s; literals, or alive until the answer function returns */
+	struct server_stream *stream; /* goes on after the body (server_stream.h); NULL: the body is all */
+	const char *headers[8];	      /* further "Name: value"s; literals, or alive until the answer function returns */
 };
 
 /* Who is let in, asked for each request once its header is there and before anything of its body is read. */

@@ -37,15 +37,8 @@ static bool says(const struct server_answer *a, const char *line)
 	return false;
 }
 
-struct MHD_Response *server_response(const struct server *s, struct server_answer *a)
+static void add_headers(const struct server *s, struct MHD_Response *response, const struct server_answer *a)
 {
-	if (!buf_ok(&a->body)) {
-		buf_release(&a->body);
-		a->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-	}
-	struct MHD_Response *response = make(a);
-	if (!response)
-		return NULL;
 	MHD_add_response_header(response, "Content-Type", a->content_type);
 	for (const char *const *h = s->settings.headers; h && *h; h++)
 		if (!says(a, *h))
@@ -53,12 +46,33 @@ struct MHD_Response *server_response(const struct server *s, struct server_answe
 	for (size_t i = 0; i < sizeof a->headers / sizeof *a->headers; i++)
 		if (a->headers[i])
 			add_header(response, a->headers[i]);
+}
+
+struct MHD_Response *server_response(const struct server *s, struct server_answer *a)
+{
+	if (!buf_ok(&a->body)) {
+		buf_release(&a->body);
+		a->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+	}
+	struct MHD_Response *response = make(a);
+	if (response)
+		add_headers(s, response, a);
 	return response;
 }
 
-enum MHD_Result server_reply(const struct server *s, struct MHD_Connection *c, struct server_answer *a)
+static struct MHD_Response *begin_stream(struct server *s, struct MHD_Connection *c, struct server_answer *a)
 {
-	struct MHD_Response *response = server_response(s, a);
+	struct MHD_Response *response = server_stream_begin(s, c, a);
+
+	if (response)
+		add_headers(s, response, a);
+	peer_expects(c, 0);
+	return response;
+}
+
+enum MHD_Result server_reply(struct server *s, struct MHD_Connection *c, struct server_answer *a)
+{
+	struct MHD_Response *response = a->stream ? begin_stream(s, c, a) : server_response(s, a);
 
 	if (!response)
 		return MHD_NO;
@@ -95,7 +109,7 @@ static void add_word(struct buf *list, const char *word)
 }
 
 /* No route: the path is unknown, or known with other methods. */
-static enum MHD_Result reply_unrouted(const struct server *s, struct MHD_Connection *c, const char *path)
+static enum MHD_Result reply_unrouted(struct server *s, struct MHD_Connection *c, const char *path)
 {
 	CLEANUP(buf_release) struct buf allow = { 0 };
 
@@ -113,7 +127,7 @@ static enum MHD_Result reply_unrouted(const struct server *s, struct MHD_Connect
 	return server_reply(s, c, &a);
 }
 
-enum MHD_Result server_route(const struct server *s, struct server_request *q)
+enum MHD_Result server_route(struct server *s, struct server_request *q)
 {
 	for (size_t i = 0; i < s->settings.route_count; i++) {
 		const struct server_route *r = &s->settings.routes[i];

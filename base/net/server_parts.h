@@ -2,6 +2,7 @@
 #pragma once
 #include "base/net/rate.h"
 #include "base/net/server.h"
+#include "base/net/server_stream.h"
 
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
@@ -55,6 +56,7 @@ struct server {
 	struct tls_pair *pairs; /* the first is in use; handshakes may still hold others */
 	struct peer *peers;
 	struct server_wait *waits;
+	struct server_stream *streams;
 };
 
 /* Serves what is ready; the only place from which libmicrohttpd calls us. */
@@ -69,12 +71,17 @@ void server_on_completed(void *user, struct MHD_Connection *c, void **state, enu
 void server_drop_waits(struct server *s);
 
 /* server_answer.c */
-enum MHD_Result server_reply(const struct server *s, struct MHD_Connection *c, struct server_answer *a);
+enum MHD_Result server_reply(struct server *s, struct MHD_Connection *c, struct server_answer *a);
 /* NULL when it cannot be made; `a` is used up either way. */
 struct MHD_Response *server_response(const struct server *s, struct server_answer *a);
 /* An answer of the server's own. */
 struct server_answer server_refusal(const struct server *s, int status, const char *text);
-enum MHD_Result server_route(const struct server *s, struct server_request *q);
+enum MHD_Result server_route(struct server *s, struct server_request *q);
+
+/* server_stream.c: an answer that goes on; NULL when it cannot be made. */
+struct MHD_Response *server_stream_begin(struct server *server, struct MHD_Connection *c, struct server_answer *a);
+/* All end, cut short. */
+void server_end_streams(struct server *server);
 
 /* server_peer.c: a peer that is too slow, or says nothing, is cut off. */
 void peer_notified(void *user, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what);

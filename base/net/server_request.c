@@ -14,7 +14,7 @@ static bool is_announced_too_long(const struct server *s, struct MHD_Connection 
 	return length && fixed_parse(length, strlen(length), 0, &n) && (uint64_t)n > s->settings.max_body;
 }
 
-static enum MHD_Result reply_too_many(const struct server *s, struct MHD_Connection *c, millis wait)
+static enum MHD_Result reply_too_many(struct server *s, struct MHD_Connection *c, millis wait)
 {
 	struct server_answer a = server_refusal(s, 429, "too many requests: try again later");
 	char after[48];
