@@ -3,6 +3,7 @@
 #include "base/net/server_parts.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 static void wake(struct server_stream *s)
 {
@@ -10,14 +11,15 @@ static void wake(struct server_stream *s)
 		return;
 	s->is_waiting = false;
 	MHD_resume_connection(s->connection);
+	server_run_soon(s->server);
 }
 
-static void unlink_stream(struct server_stream **first, struct server_stream *s)
+static void forget(struct server_stream *s)
 {
 	if (s->previous)
 		s->previous->next = s->next;
 	else
-		*first = s->next;
+		s->server->streams = s->next;
 	if (s->next)
 		s->next->previous = s->previous;
 }
@@ -45,9 +47,8 @@ static ssize_t give(void *user, uint64_t position, char *out, size_t room)
 static void end(void *user)
 {
 	struct server_stream *s = user;
-	struct server_stream **first = s->streams;
 
-	unlink_stream(first, s);
+	forget(s);
 	buf_release(&s->unsent);
 	s->ended(s);
 }
@@ -59,7 +60,7 @@ struct MHD_Response *server_stream_begin(struct server *server, struct MHD_Conne
 	s->connection = c;
 	s->unsent = a->body;
 	s->unsent.cap = SERVER_STREAM_MOST;
-	s->streams = &server->streams;
+	s->server = server;
 	s->next = server->streams;
 	if (s->next)
 		s->next->previous = s;
@@ -71,10 +72,21 @@ struct MHD_Response *server_stream_begin(struct server *server, struct MHD_Conne
 	return response;
 }
 
+/* Its end of the socket is closed, so that libmicrohttpd finds the connection ended. */
+static void cut_off(struct server_stream *s)
+{
+	const union MHD_ConnectionInfo *of = MHD_get_connection_info(s->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	s->is_over = true;
+	if (of)
+		shutdown(of->connect_fd, SHUT_RDWR);
+}
+
 void server_stream_send(struct server_stream *s, const char *text, size_t len)
 {
 	buf_append(&s->unsent, text, len);
-	s->is_over |= !buf_ok(&s->unsent);
+	if (!buf_ok(&s->unsent) && !s->is_over)
+		cut_off(s);
 	wake(s);
 }
 

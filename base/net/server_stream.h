@@ -14,7 +14,8 @@ struct server_stream {
 	void *connection; /* private, from here on; zeroed at first */
 	struct buf unsent;
 	bool is_waiting, is_over;
-	struct server_stream **streams, *next, *previous;
+	struct server *server;
+	struct server_stream *next, *previous;
 };
 
 /* What a peer does not take grows up to so much; then it is cut off. */
