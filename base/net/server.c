@@ -22,22 +22,25 @@ static void on_timeout(struct timer *t)
 	server_run(t->user);
 }
 
+void server_run_soon(struct server *s)
+{
+	timer_start(s->loop, &s->timeout, 0, on_timeout);
+}
+
 /* libmicrohttpd tells through this which connection is ready, and when it wants to be run without any. */
 void server_run(struct server *s)
 {
 	MHD_UNSIGNED_LONG_LONG wait = 0;
 
 	server_tls_is_of(s);
+	s->has_gone = false;
 	MHD_run(s->daemon);
-	if (MHD_get_timeout(s->daemon, &wait) == MHD_YES)
+	if (s->has_gone) /* it listens again in its next run, and would not ask for that one */
+		server_run_soon(s);
+	else if (MHD_get_timeout(s->daemon, &wait) == MHD_YES)
 		timer_start(s->loop, &s->timeout, (millis)wait, on_timeout);
 	else
 		timer_stop(&s->timeout);
-}
-
-void server_run_soon(struct server *s)
-{
-	timer_start(s->loop, &s->timeout, 0, on_timeout);
 }
 
 static void on_ready(struct ev_loop *ev, ev_io *w, int events)

@@ -51,6 +51,7 @@ struct server {
 	millis due_at;
 	uint16_t port;
 	bool is_open;
+	bool has_gone;	     /* a connection, in this run */
 	char complaint[256]; /* the last thing that libmicrohttpd said */
 	struct rates *rates;
 	struct tls_pair *pairs; /* the first is in use; handshakes may still hold others */

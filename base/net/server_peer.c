@@ -67,6 +67,7 @@ void peer_notified(void *user, struct MHD_Connection *c, void **context, enum MH
 		if (*context)
 			forget(*context);
 		*context = NULL;
+		s->has_gone = true;
 		return;
 	}
 	struct peer *p = calloc(1, sizeof *p);

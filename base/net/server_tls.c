@@ -53,31 +53,39 @@ void server_tls_release(struct server *s)
 	s->pairs = NULL;
 }
 
-/* GnuTLS compares the two as it takes them. */
-static int try_together(const gnutls_datum_t *cert, const gnutls_datum_t *key)
+/* Whether the key is the first certificate's. */
+static int compare(struct tls_pair *p)
 {
-	gnutls_certificate_credentials_t both;
-	int code = gnutls_certificate_allocate_credentials(&both);
+	unsigned char ids[2][64];
+	size_t lens[2] = { sizeof ids[0], sizeof ids[1] };
+	gnutls_pubkey_t of_key;
+	int code = gnutls_pubkey_init(&of_key);
 
 	if (code < 0)
 		return code;
-	code = gnutls_certificate_set_x509_key_mem(both, cert, key, GNUTLS_X509_FMT_PEM);
-	gnutls_certificate_free_credentials(both);
+	code = gnutls_pubkey_import_privkey(of_key, p->key, 0, 0);
+	if (code >= 0)
+		code = gnutls_pubkey_get_key_id(of_key, GNUTLS_KEYID_USE_SHA256, ids[0], &lens[0]);
+	if (code >= 0)
+		code = gnutls_pubkey_get_key_id(p->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256, ids[1], &lens[1]);
+	gnutls_pubkey_deinit(of_key);
+	if (code >= 0 && (lens[0] != lens[1] || memcmp(ids[0], ids[1], lens[0]) != 0))
+		code = GNUTLS_E_CERTIFICATE_KEY_MISMATCH;
 	return code < 0 ? code : 0;
 }
 
 static int fill_pair(struct tls_pair *p, const gnutls_datum_t *cert, const gnutls_datum_t *key)
 {
 	unsigned count = CHAIN_MOST;
-	int code = try_together(cert, key);
+	int code = gnutls_pcert_list_import_x509_raw(p->chain, &count, cert, GNUTLS_X509_FMT_PEM, 0);
 
-	if (code == 0)
-		code = gnutls_pcert_list_import_x509_raw(p->chain, &count, cert, GNUTLS_X509_FMT_PEM, 0);
 	if (code < 0)
 		return code;
 	p->chain_count = count;
 	code = gnutls_privkey_init(&p->key);
-	return code < 0 ? code : gnutls_privkey_import_x509_raw(p->key, key, GNUTLS_X509_FMT_PEM, NULL, 0);
+	if (code >= 0)
+		code = gnutls_privkey_import_x509_raw(p->key, key, GNUTLS_X509_FMT_PEM, NULL, 0);
+	return code < 0 ? code : compare(p);
 }
 
 /* Handshakes under way may hold a pair that was replaced; none lasts that long. */
