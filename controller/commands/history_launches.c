@@ -20,7 +20,7 @@ static const struct table_column columns[] = {
 	{ .name = "operation", .is_wide = true },
 };
 
-static const char *verb_name(int64_t verb)
+const char *history_launches_verb(int64_t verb)
 {
 	return verb >= 0 && verb < PROVIDER_VERB_COUNT ? provider_verb_name((enum provider_verb)verb) : "?";
 }
@@ -62,7 +62,7 @@ static void add_row(struct table *t, const struct question *q, const struct laun
 	table_text(t, time.text);
 	table_count(t, l->tick);
 	table_text(t, l->group);
-	table_text(t, verb_name(l->verb));
+	table_text(t, history_launches_verb(l->verb));
 	add_target(t, l);
 	add_outcome(t, l);
 	table_count(t, l->term);

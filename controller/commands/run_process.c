@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/net/server.h"
 #include "base/terminal.h"
+#include "controller/commands/history_launches.h"
 #include "controller/commands/recorded_signals.h"
 #include "controller/commands/tracing.h"
 #include "controller/loop/controller.h"
@@ -74,6 +75,7 @@ struct running {
 	struct manifest manifest;
 	struct web *web;
 	struct site *site;
+	struct run_pages pages;
 	struct controller *controller;
 	struct recorded_signals recorded;
 	struct signal_watch term, interrupt;
@@ -231,10 +233,20 @@ static uint64_t seed_of(const struct running *r)
 	return random_next(&stream);
 }
 
+static struct web_api *open_web_api(const struct running *r)
+{
+	return web_api_open(&(struct web_api_setup){ .loop = r->access.loop,
+						     .is_controller = true,
+						     .history = r->request->db,
+						     .version = command_version_text() + strlen("preheat "),
+						     .verb_name = history_launches_verb });
+}
+
 static bool start(struct running *r, struct error *e)
 {
 	r->web = web_open(r->access.loop, r->request->listen, e);
-	if (!r->web || !run_site_open(r->access.api, &r->request->site, &r->site, e))
+	r->pages.api = open_web_api(r);
+	if (!r->web || !run_site_open(r->access.api, &r->request->site, &r->pages, &r->site, e))
 		return false;
 	make_key(r->key);
 	name_ourselves(r);
@@ -273,6 +285,7 @@ static bool start(struct running *r, struct error *e)
 	if (!r->controller)
 		return false;
 	web_show(r->web, controller_published(r->controller));
+	web_api_show(r->pages.api, controller_published(r->controller));
 	return true;
 }
 
@@ -296,6 +309,7 @@ static int run_until_stopped(const struct command *c, struct running *r)
 		loop_run(r->access.loop);
 	timer_stop(&r->end);
 	site_close(r->site);
+	web_api_close(r->pages.api);
 	web_close(r->web);
 	tracing_close(&r->tracing, r->access.loop);
 	signal_watch_stop(&r->term);

@@ -6,33 +6,25 @@
 
 #include <string.h>
 
-static void answer_index(const struct server_request *q, struct server_answer *a)
-{
-	(void)q;
-	buf_printf(&a->body, "%s\n", command_version_text());
-}
-
-static const struct server_route routes[] = { { "GET", "/", answer_index, NULL } };
-
 static bool is_off(const struct run_site_wish *w)
 {
 	return w->listen && (!*w->listen || strcmp(w->listen, "off") == 0);
 }
 
-static struct site_settings settings_of(const struct run_site_wish *w, struct api *api)
+static struct site_settings settings_of(const struct run_site_wish *w, struct api *api, struct server_route *routes)
 {
 	return (struct site_settings){ .listen = w->listen ? w->listen : RUN_SITE_DEFAULT,
 				       .cert_file = w->cert_file,
 				       .key_file = w->key_file,
 				       .routes = routes,
-				       .route_count = sizeof routes / sizeof *routes,
+				       .route_count = WEB_API_ROUTES,
 				       .ask = reviews_ask,
 				       .ask_user = api };
 }
 
 bool run_site_check(const struct run_site_wish *w, struct error *e)
 {
-	struct site_settings s = settings_of(w, NULL);
+	struct site_settings s = settings_of(w, NULL, NULL);
 
 	if (is_off(w))
 		return (!w->cert_file && !w->key_file) ||
@@ -42,13 +34,15 @@ bool run_site_check(const struct run_site_wish *w, struct error *e)
 	return site_check(&s, e) || error_wrap(e, "--web-listen");
 }
 
-bool run_site_open(struct api *api, const struct run_site_wish *w, struct site **out, struct error *e)
+bool run_site_open(struct api *api, const struct run_site_wish *w, struct run_pages *pages, struct site **out,
+		   struct error *e)
 {
-	struct site_settings s = settings_of(w, api);
+	struct site_settings s = settings_of(w, api, pages->routes);
 
 	*out = NULL;
 	if (is_off(w))
 		return true;
+	web_api_routes(pages->api, pages->routes);
 	*out = site_open(api_loop(api), &s, e);
 	if (!*out && !w->listen && e->kind == ERROR_UNAVAILABLE) {
 		log_warn("page-not-served", LOG_E(e), LOG_S("remedy", "--web-listen ADDRESS, or off"), LOG_END);

@@ -1,8 +1,8 @@
 /* preheat view: the page and the API over a history, on this machine only. */
 #include "controller/commands/command.h"
+#include "controller/commands/history_launches.h"
 #include "controller/web/api.h"
-#include "controller/web/page_assets.h"
-#include "providers/provider.h"
+#include "controller/web/site.h"
 #include "state/history.h"
 
 #include <signal.h>
@@ -17,15 +17,10 @@ struct viewing {
 	bool prints_openapi;
 	struct loop *loop;
 	struct web_api *api;
-	struct server *server;
+	struct site *site;
 	struct signal_watch interrupt, term;
 	struct arena arena;
 };
-
-static const char *verb_name(int64_t verb)
-{
-	return verb >= 0 && verb < PROVIDER_VERB_COUNT ? provider_verb_name((enum provider_verb)verb) : "unknown";
-}
 
 /* A history, or the folder that a simulation wrote. */
 static const char *file_of(struct viewing *v)
@@ -37,19 +32,6 @@ static const char *file_of(struct viewing *v)
 		return v->db;
 	buf_printf(&path, "%s/history.db", v->db);
 	return arena_strdup(&v->arena, path.text, path.len);
-}
-
-static bool check_listen(const char *listen, struct error *e)
-{
-	static const char *const loopback[] = { "127.0.0.1:", "[::1]:", "localhost:" };
-
-	for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
-		if (!strncmp(listen, loopback[i], strlen(loopback[i])))
-			return true;
-	return error_set(e, ERROR_INVALID,
-			 "--listen: found '%.60s'; allowed: an address of this machine alone, such as 127.0.0.1:8081: "
-			 "nobody is asked who they are; do: forward a port (ssh -L) to look from elsewhere",
-			 listen);
 }
 
 /* Says what is wrong with the file before anything is served. */
@@ -72,35 +54,27 @@ static void stop(struct signal_watch *w, int number)
 static bool serve(struct viewing *v, struct error *e)
 {
 	const char *path = file_of(v);
-	const struct server_route routes[] = {
-		{ "GET", "/api/*", web_api_answer, NULL },  { "GET", "/api", web_api_answer, NULL },
-		{ "POST", "/api/*", web_api_answer, NULL }, { "DELETE", "/api/*", web_api_answer, NULL },
-		{ "GET", "/assets/*", page_answer, NULL },  { "GET", "/", page_answer, NULL },
-	};
-	struct server_route bound[sizeof routes / sizeof *routes];
+	struct server_route routes[WEB_API_ROUTES];
+	const struct site_settings settings = { .listen = v->listen, .routes = routes, .route_count = WEB_API_ROUTES };
 
-	if (!check_listen(v->listen, e) || !check_file(path, e))
+	if (!site_check(&settings, e))
+		return error_wrap(e, "--listen");
+	if (!check_file(path, e))
 		return false;
 	v->api = web_api_open(&(struct web_api_setup){ .loop = v->loop,
 						       .history = path,
 						       .version = command_version_text() + strlen("preheat "),
-						       .verb_name = verb_name });
-	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-		bound[i] = routes[i];
-		bound[i].user = v->api;
-	}
-	v->server = server_open(v->loop,
-				&(struct server_settings){ .listen = v->listen,
-							   .routes = bound,
-							   .route_count = sizeof bound / sizeof *bound,
-							   .refuse = web_api_refuse },
-				e);
-	if (!v->server)
+						       .verb_name = history_launches_verb });
+	web_api_routes(v->api, routes);
+	v->site = site_open(v->loop, &settings, e);
+	if (!v->site)
 		return error_wrap(e, "--listen");
 	printf("%s: http://%.*s:%u/\nEnds with Ctrl-C.\n", path, (int)(strrchr(v->listen, ':') - v->listen), v->listen,
-	       (unsigned)server_port(v->server));
+	       (unsigned)site_port(v->site));
 	fflush(stdout);
 	loop_run(v->loop);
+	site_close(v->site); /* its routes go with this function */
+	v->site = NULL;
 	return true;
 }
 
@@ -113,7 +87,7 @@ static int view(struct viewing *v)
 	signal_watch_start(v->loop, &v->interrupt, SIGINT, stop);
 	signal_watch_start(v->loop, &v->term, SIGTERM, stop);
 	bool ok = serve(v, &e);
-	server_close(v->server);
+	site_close(v->site);
 	web_api_close(v->api);
 	signal_watch_stop(&v->interrupt);
 	signal_watch_stop(&v->term);

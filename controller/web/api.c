@@ -2,6 +2,9 @@
 
 #include "base/json_write.h"
 #include "controller/web/api_call.h"
+#include "controller/web/api_events.h"
+#include "controller/web/page_assets.h"
+#include "controller/web/refusal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +23,9 @@ const struct api_route *const api_routes[] = {
 
 struct web_api {
 	struct web_api_setup setup;
+	const struct published *shown;
 	struct api_source *source;
+	struct api_events *events;
 	char allow[80]; /* a header line, until it is sent */
 };
 
@@ -32,6 +37,7 @@ struct web_api *web_api_open(const struct web_api_setup *setup)
 		abort();
 	a->setup = *setup;
 	a->source = api_source_open(setup->history);
+	a->events = api_events_open(setup->loop, a->source);
 	return a;
 }
 
@@ -39,18 +45,29 @@ void web_api_close(struct web_api *a)
 {
 	if (!a)
 		return;
+	api_events_close(a->events);
 	api_source_close(a->source);
 	free(a);
 }
 
 const struct published *api_shown(const struct api_call *c)
 {
-	return c->api->setup.shown;
+	return c->api->shown;
 }
 
 const struct web_api_setup *api_setup(const struct api_call *c)
 {
 	return &c->api->setup;
+}
+
+struct api_events *api_events_of(const struct api_call *c)
+{
+	return c->api->events;
+}
+
+void web_api_show(struct web_api *a, const struct published *p)
+{
+	a->shown = p;
 }
 
 const struct api_fleet *api_fleet_at(struct api_call *c, int64_t tick, struct error *e)
@@ -60,38 +77,12 @@ const struct api_fleet *api_fleet_at(struct api_call *c, int64_t tick, struct er
 
 /* --- errors --- */
 
-static const char *reason_of(int status)
-{
-	switch (status) {
-	case 400:
-		return "BadRequest";
-	case 401:
-		return "Unauthorized";
-	case 403:
-		return "Forbidden";
-	case 404:
-		return "NotFound";
-	case 405:
-		return "MethodNotAllowed";
-	case 409:
-		return "Conflict";
-	case 413:
-		return "TooLarge";
-	case 429:
-		return "TooManyRequests";
-	case 503:
-		return "Unavailable";
-	default:
-		return "InternalError";
-	}
-}
-
 void api_write_error(int status, const char *message, struct buf *out)
 {
 	buf_text(out, "{");
 	member_object(out, "error");
 	member_count(out, "code", status);
-	member_text(out, "reason", reason_of(status));
+	member_text(out, "reason", refusal_reason(status));
 	member_text(out, "message", message);
 	buf_text(out, "}}\n");
 }
@@ -140,16 +131,19 @@ static bool answer(struct api_call *c, struct buf *out, struct error *e)
 	return c->route->write(c, out, e);
 }
 
-static int serve_route(struct api_call *c, struct buf *out)
+static void serve_route(struct api_call *c, struct api_reply *out)
 {
 	struct error e = { 0 };
 
-	if (answer(c, out, &e) && buf_ok(out))
-		return c->status ? c->status : c->route->status ? c->route->status : 200;
-	int status = c->status ? c->status : status_of(&e);
-	buf_clear(out);
-	api_write_error(status, *e.message ? e.message : "the answer is too large; ask for less", out);
-	return status;
+	if (answer(c, &out->body, &e) && buf_ok(&out->body)) {
+		out->status = c->status ? c->status : c->route->status ? c->route->status : 200;
+		out->content_type = c->route->content_type ? c->route->content_type : out->content_type;
+		out->stream = c->stream;
+		return;
+	}
+	out->status = c->status ? c->status : status_of(&e);
+	buf_clear(&out->body);
+	api_write_error(out->status, *e.message ? e.message : "the answer is too large; ask for less", &out->body);
 }
 
 static void add_method(struct buf *allow, const char *method)
@@ -157,35 +151,41 @@ static void add_method(struct buf *allow, const char *method)
 	buf_printf(allow, "%s%s%s", allow->len ? ", " : "Allow: ", method, !strcmp(method, "GET") ? ", HEAD" : "");
 }
 
-int api_serve(struct web_api *a, const struct api_request *r, struct buf *out, struct buf *allow)
+/* True when the route is of that path and method. */
+static bool try_route(struct web_api *a, const struct api_route *route, const struct api_request *r,
+		      struct api_reply *out)
 {
-	for (size_t i = 0; api_routes[i]; i++) {
-		struct api_call c = { .api = a, .request = r, .route = api_routes[i] };
+	struct api_call c = { .api = a, .request = r, .route = route };
+	bool fits = api_path_fits(&c, route->path, r->path), is_it = fits && !strcmp(route->method, r->method);
 
-		if (!api_path_fits(&c, c.route->path, r->path)) {
-			arena_release(&c.arena);
-			continue;
-		}
-		if (!strcmp(c.route->method, r->method)) {
-			buf_clear(allow);
-			int status = serve_route(&c, out);
-			arena_release(&c.arena);
-			return status;
-		}
-		add_method(allow, c.route->method);
-		arena_release(&c.arena);
-	}
-	if (!allow->len) {
-		api_write_error(404, "there is no such path; GET /api/v1/openapi.json tells those that there are", out);
-		return 404;
-	}
-	CLEANUP(buf_release) struct buf message = { 0 };
-	buf_printf(&message, "found the method %.10s; allowed here: %s", r->method, allow->text + strlen("Allow: "));
-	api_write_error(405, message.text, out);
-	return 405;
+	if (is_it)
+		serve_route(&c, out);
+	else if (fits)
+		add_method(&out->allow, route->method);
+	arena_release(&c.arena);
+	return is_it;
 }
 
-void web_api_answer(const struct server_request *q, struct server_answer *a)
+void api_serve(struct web_api *a, const struct api_request *r, struct api_reply *out)
+{
+	CLEANUP(buf_release) struct buf message = { 0 };
+
+	*out = (struct api_reply){ .content_type = "application/json" };
+	for (size_t i = 0; api_routes[i]; i++)
+		if (try_route(a, api_routes[i], r, out)) {
+			buf_release(&out->allow);
+			return;
+		}
+	out->status = out->allow.len ? 405 : 404;
+	if (out->allow.len)
+		buf_printf(&message, "found the method %.10s; allowed here: %s", r->method,
+			   out->allow.text + strlen("Allow: "));
+	else
+		buf_text(&message, "there is no such path; GET /api/v1/openapi.json tells those that there are");
+	api_write_error(out->status, message.text, &out->body);
+}
+
+static void answer_request(const struct server_request *q, struct server_answer *a)
 {
 	struct server_pair pairs[PAIRS_MAX];
 	const struct api_request r = { .method = q->method,
@@ -194,21 +194,29 @@ void web_api_answer(const struct server_request *q, struct server_answer *a)
 				       .pair_count = server_query_pairs(q, pairs, PAIRS_MAX),
 				       .body = q->body,
 				       .body_len = q->body_len };
-	CLEANUP(buf_release) struct buf allow = { 0 };
 	struct web_api *api = q->user;
+	struct api_reply reply;
 
-	a->content_type = "application/json";
+	api_serve(api, &r, &reply);
+	a->status = reply.status;
+	a->content_type = reply.content_type;
+	a->body = reply.body;
+	a->stream = reply.stream;
 	a->headers[0] = "Cache-Control: no-store";
-	a->status = api_serve(api, &r, &a->body, &allow);
-	if (!allow.len)
-		return;
-	snprintf(api->allow, sizeof api->allow, "%s", allow.text);
-	a->headers[1] = api->allow;
+	if (reply.allow.len) {
+		snprintf(api->allow, sizeof api->allow, "%s", reply.allow.text);
+		a->headers[1] = api->allow;
+	}
+	buf_release(&reply.allow);
 }
 
-void web_api_refuse(struct server_answer *a, const char *text)
+void web_api_routes(struct web_api *a, struct server_route routes[WEB_API_ROUTES])
 {
-	a->content_type = "application/json";
-	a->headers[1] = "Cache-Control: no-store";
-	api_write_error(a->status, text, &a->body);
+	const struct server_route all[WEB_API_ROUTES] = {
+		{ "GET", "/api/*", answer_request, a },	   { "POST", "/api/*", answer_request, a },
+		{ "DELETE", "/api/*", answer_request, a }, { "GET", "/api", answer_request, a },
+		{ "GET", "/assets/*", page_answer, a },	   { "GET", "/", page_answer, a },
+	};
+
+	memcpy(routes, all, sizeof all);
 }

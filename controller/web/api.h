@@ -12,18 +12,20 @@ struct web_api;
 
 struct web_api_setup {
 	struct loop *loop;
+	bool is_controller;  /* else a file alone */
 	const char *history; /* the file; need not be there yet, and may become another; must outlive the API */
 	const char *version; /* "0.1.0" */
-	const struct published *shown;		/* of a running controller; NULL: there is only the file */
 	const char *(*verb_name)(int64_t verb); /* of calls to providers */
 };
 
 struct web_api *web_api_open(const struct web_api_setup *setup);
 void web_api_close(struct web_api *a); /* takes NULL */
 
-/* A route's answer; its user is the web_api. For GET, POST and DELETE of "/api" and "/api/" with an asterisk. */
-void web_api_answer(const struct server_request *q, struct server_answer *a);
-/* What the server says by itself, in the form of the API (server_settings.refuse). */
-void web_api_refuse(struct server_answer *a, const char *text);
+/* What a running controller shows of itself from now on; must outlive it. NULL: nothing yet. */
+void web_api_show(struct web_api *a, const struct published *p);
+
+/* The routes of page and API, for a server. */
+enum { WEB_API_ROUTES = 6 };
+void web_api_routes(struct web_api *a, struct server_route routes[WEB_API_ROUTES]);
 /* The OpenAPI document. */
 void web_api_write_openapi(struct buf *out);

@@ -54,7 +54,7 @@ static void write_source(const struct api_call *c, struct buf *out)
 	const struct published *p = api_shown(c);
 
 	member_object(out, "source");
-	member_text(out, "kind", p ? "controller" : "file");
+	member_text(out, "kind", api_setup(c)->is_controller ? "controller" : "file");
 	member_text(out, "path", api_setup(c)->history);
 	member_text(out, "identity", p ? p->identity : NULL);
 	member_text(out, "role", p ? roles[p->role] : NULL);

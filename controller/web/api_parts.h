@@ -61,6 +61,8 @@ struct api_parameter {
 enum { PARAMETERS_MAX = 12, PLACES_IN_PATH = 4, PAIRS_MAX = 32 };
 
 struct api_call;
+struct api_events;
+struct server_stream;
 /* Appends the answer to `out`. False with the error; api_refuse() says the status beside it. */
 typedef bool api_write_fn(struct api_call *c, struct buf *out, struct error *e);
 
@@ -113,6 +115,7 @@ struct api_call {
 	struct history *history; /* of routes that need it */
 	struct history_span span;
 	struct arena arena;
+	struct server_stream *stream; /* the answer goes on */
 	int status;
 };
 
@@ -135,9 +138,17 @@ const struct api_fleet *api_fleet_at(struct api_call *c, int64_t tick, struct er
 bool api_fleet_place(const struct api_fleet *f, size_t pool, size_t *place);
 const struct published *api_shown(const struct api_call *c);
 const struct web_api_setup *api_setup(const struct api_call *c);
+struct api_events *api_events_of(const struct api_call *c);
 
-/* The status of the answer, which is filled in whatever it is. *allow: the header line where the method was wrong. */
-int api_serve(struct web_api *a, const struct api_request *r, struct buf *out, struct buf *allow);
+struct api_reply {
+	int status;
+	const char *content_type;
+	struct buf body;
+	struct buf allow;	      /* a header line, where the method was wrong */
+	struct server_stream *stream; /* the answer goes on */
+};
+/* Filled in whatever comes of it. */
+void api_serve(struct web_api *a, const struct api_request *r, struct api_reply *out);
 void api_write_error(int status, const char *message, struct buf *out);
 
 /* --- the history that is open --- */
