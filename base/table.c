@@ -1,5 +1,6 @@
 #include "base/table.h"
 #include "base/arena.h"
+#include "base/csv_write.h"
 #include "base/human.h"
 #include "base/yaml_write.h"
 
@@ -229,17 +230,10 @@ static void print_plain(const struct table *t, bool is_wide, FILE *out)
 
 static void put_csv(const char *text, FILE *out)
 {
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, out);
-		return;
-	}
-	putc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
+	CLEANUP(buf_release) struct buf cell = { 0 };
+
+	csv_write_cell(text, &cell);
+	fwrite(cell.text ? cell.text : "", 1, cell.len, out);
 }
 
 static void print_csv_header(const struct table *t, FILE *out)

@@ -10,7 +10,15 @@
 		"output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", (target), ANSWER_FORMS \
 	}
 
-/* JSON or YAML: a tree of values, where the other forms have rows. */
-bool answer_is_tree(const char *form);
-/* A tree on standard output, as `form` has it. `json` is JSON text that ends in a line end. */
-void answer_print_tree(const struct buf *json, const char *form);
+/* Not for people: csv, json, yaml. */
+bool answer_is_for_programs(const char *form);
+
+/* An answer that is a tree of values, as JSON text that ends in a line end. */
+struct answer {
+	struct buf json;
+	const char *rows; /* path to the list or map whose members are the rows of CSV; NULL: the whole is one row */
+	const char *key;  /* the first column, of a map; else NULL */
+};
+/* On standard output, in a form for programs. */
+void answer_print(const struct answer *a, const char *form);
+void answer_release(struct answer *a);

@@ -290,9 +290,10 @@ void check_print(const struct checked *c, const char *form)
 	} else if (!strcmp(form, "sarif")) {
 		check_write_sarif(c, &out);
 		fwrite(out.text, 1, out.len, stdout);
-	} else if (answer_is_tree(form)) {
-		write_json(c, &out);
-		answer_print_tree(&out, form);
+	} else if (!strcmp(form, "json") || !strcmp(form, "yaml")) {
+		CLEANUP(answer_release) struct answer answer = { 0 };
+		write_json(c, &answer.json);
+		answer_print(&answer, form);
 	} else {
 		print_rows(c, table_format_of(form));
 	}

@@ -1,5 +1,5 @@
 /* preheat explain: one decision in sentences. */
-#include "base/table.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/question.h"
 #include "controller/explain/explain.h"
@@ -72,41 +72,59 @@ static void print_text(const struct explained *x, const char *policy, struct are
 	}
 }
 
-static void add_fields(struct table *t, const char *of, const struct record_info *info, const void *record)
+static void add_value(struct table *t, const struct field_info *f, int64_t value, millis utc_offset)
+{
+	CLEANUP(buf_release) struct buf shown = { 0 }, raw = { 0 };
+	bool is_time = !strcmp(f->unit, "time");
+
+	if (value == ABSENT || (is_time && !value)) {
+		table_absent(t);
+		return;
+	}
+	explain_value(f, value, utc_offset, &shown);
+	if (is_time)
+		explain_time_rfc3339(value, &raw);
+	else if (strncmp(f->unit, "enum:", 5) != 0)
+		buf_printf(&raw, "%lld", (long long)value);
+	table_value(t, shown.text, raw.text ? raw.text : shown.text);
+}
+
+struct fields {
+	const struct explained *explained;
+	struct table *table;
+};
+
+static void add_fields(const struct fields *x, const char *of, const struct record_info *info, const void *record)
 {
 	const int64_t *values = record;
 
 	for (size_t i = 0; i < info->count; i++) {
-		CLEANUP(buf_release) struct buf raw = { 0 };
 		const struct field_info *f = &info->fields[i];
 
-		table_text(t, of);
-		table_text(t, f->name);
-		if (!strncmp(f->unit, "enum:", 5) && values[i] != ABSENT)
-			explain_value(f, values[i], 0, &raw);
-		else if (values[i] != ABSENT)
-			buf_printf(&raw, "%lld", (long long)values[i]);
-		table_text(t, raw.text ? raw.text : "");
-		table_text(t, f->unit);
-		table_text(t, f->help);
+		table_text(x->table, of);
+		table_text(x->table, f->name);
+		add_value(x->table, f, values[i], x->explained->utc_offset);
+		table_text(x->table, f->unit);
+		table_text(x->table, f->help);
 	}
 }
 
-static void print_csv(const struct explained *x)
+/* Every field of the decision by name, as rows. */
+static void print_fields(const struct explained *x, enum table_format format)
 {
 	static const struct table_column columns[] = {
 		{ .name = "of" }, { .name = "field" }, { .name = "value" }, { .name = "unit" }, { .name = "meaning" },
 	};
 	const struct pool_spec *pool = &x->fleet->pools[x->pool];
-	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+	struct fields f = { x, table_new(columns, sizeof columns / sizeof *columns) };
 
-	add_fields(t, pool->name, &pool_decision_info, &x->plan->decision);
+	add_fields(&f, pool->name, &pool_decision_info, &x->plan->decision);
 	for (size_t i = 0; i < x->plan->group_count && i < pool->group_count; i++)
-		add_fields(t, x->fleet->groups[pool->groups[i]].name, &group_decision_info, &x->plan->groups[i]);
+		add_fields(&f, x->fleet->groups[pool->groups[i]].name, &group_decision_info, &x->plan->groups[i]);
 	for (size_t i = 0; i < x->plan->price_count; i++)
-		add_fields(t, objective_price_info.name, &objective_price_info, &x->plan->prices[i]);
-	table_print(t, TABLE_CSV, stdout);
-	table_free(t);
+		add_fields(&f, objective_price_info.name, &objective_price_info, &x->plan->prices[i]);
+	table_print(f.table, format, stdout);
+	table_free(f.table);
 }
 
 /* Where the pool stands in the manifest of the tick. */
@@ -141,17 +159,21 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 				 history_path(q->history));
 	struct explained x = { &m.fleet, place, hit->tick, r.now, &r.plan, question_offset(q, r.now) };
-	if (!strcmp(a->output, "json")) {
-		CLEANUP(buf_release) struct buf json = { 0 };
+	if (!strcmp(a->output, "csv")) {
+		print_fields(&x, TABLE_CSV);
+	} else if (answer_is_for_programs(a->output)) {
+		CLEANUP(answer_release) struct answer answer = { 0 };
 
-		explain_json(&x, &r.snapshot, &json);
-		fputs(json.text, stdout);
-	} else if (!strcmp(a->output, "csv")) {
-		print_csv(&x);
+		explain_json(&x, &r.snapshot, &answer.json);
+		fputs(is_first || strcmp(a->output, "yaml") != 0 ? "" : "---\n", stdout);
+		answer_print(&answer, a->output);
 	} else {
-		if (!is_first)
-			putchar('\n');
+		fputs(is_first ? "" : "\n", stdout);
 		print_text(&x, policy, &q->arena);
+		if (!strcmp(a->output, "wide")) {
+			putchar('\n');
+			print_fields(&x, TABLE_WIDE);
+		}
 	}
 	return true;
 }
@@ -254,8 +276,7 @@ static int run(int argc, char **argv)
 		{ "tick", 't', OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
 		{ "largest", 0, OPTION_FLAG, NULL,
 		  "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest, NULL },
-		{ "output", 'o', OPTION_CHOICE, "FORMAT",
-		  "table (default: sentences), json or csv: every field by name", &a.output, "table|json|csv" },
+		ANSWER_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;
@@ -281,5 +302,8 @@ const struct command command_explain = {
 	.examples = "  preheat explain --db out/history.db --largest\n"
 		    "  preheat explain --at 2024-05-10T14:32:00Z --pool chat\n"
 		    "  preheat explain --tick 4312 -o json\n",
+	.notes = "-o table prints sentences, -o wide also every field of the decision; csv has the fields as rows, "
+		 "json and yaml\n"
+		 "have what was seen beside them, with units.\n",
 	.run = run,
 };

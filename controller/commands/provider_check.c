@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 #include "base/quote.h"
 #include "controller/commands/access.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 
 #include <stdio.h>
@@ -92,10 +93,13 @@ static int print(const struct options *o, struct group_check *groups, size_t cou
 		group_check_judge(&groups[i], a);
 		worst = groups[i].verdict > worst ? groups[i].verdict : worst;
 	}
-	if (!strcmp(o->output, "json"))
-		provider_check_write_json(groups, count, a);
-	else
-		provider_check_print(groups, count, a);
+	if (answer_is_for_programs(o->output)) {
+		CLEANUP(answer_release) struct answer answer = { .rows = "nodeGroups" };
+		provider_check_write_json(groups, count, a, &answer.json);
+		answer_print(&answer, o->output);
+	} else {
+		provider_check_print(groups, count, !strcmp(o->output, "wide"), a);
+	}
 	return codes[worst];
 }
 
@@ -136,7 +140,7 @@ static int run(int argc, char **argv)
 		  &o.pools, NULL },
 		{ "group", 'g', OPTION_LIST, "GROUP", "only this node group; may be given again (default: all)",
 		  &o.groups, NULL },
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table or json", &o.output, "table|json" },
+		ANSWER_OPTION(&o.output),
 		{ "timeout", 0, OPTION_PERIOD, "DURATION", "for each node group; all are asked at once (default: 1m)",
 		  &o.timeout, NULL },
 		{ "kubeconfig", 0, OPTION_TEXT, "FILE",

@@ -45,8 +45,9 @@ struct machine_row {
 size_t machine_rows(const struct group_description *d, struct arena *a, struct machine_row **out);
 
 /* On standard output. */
-void provider_check_print(const struct group_check *groups, size_t count, struct arena *a);
-void provider_check_write_json(const struct group_check *groups, size_t count, struct arena *a);
+/* For people; wide with what each permission's answer said. */
+void provider_check_print(const struct group_check *groups, size_t count, bool is_wide, struct arena *a);
+void provider_check_write_json(const struct group_check *groups, size_t count, struct arena *a, struct buf *out);
 
 /* Asks all at once; `timeout` for each group. What cannot be asked is told in the group's error. */
 struct access_options;

@@ -2,7 +2,6 @@
 #include "controller/commands/provider_check.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static void name(const char *key, struct buf *out)
 {
@@ -133,30 +132,27 @@ static void write_sight(const struct group_check *g, struct arena *a, struct buf
 	buf_text(out, "}");
 }
 
-void provider_check_write_json(const struct group_check *groups, size_t count, struct arena *a)
+void provider_check_write_json(const struct group_check *groups, size_t count, struct arena *a, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf out = { 0 };
-
-	buf_text(&out, "{\"nodeGroups\":[");
+	buf_text(out, "{\"nodeGroups\":[");
 	for (size_t i = 0; i < count; i++) {
 		const struct group_check *g = &groups[i];
-		json_write_comma(&out);
-		buf_text(&out, "\n  {");
-		text_member("name", g->spec->name, &out);
-		text_member("pools", g->pools, &out);
-		text_member("provider", g->spec->provider, &out);
-		text_member("verdict", group_verdict_name(g->verdict), &out);
-		text_member("identity", g->check.identity, &out);
-		write_error("error", &g->error, &out);
-		write_error("checkError", &g->check.error, &out);
-		write_error("describeError", &g->describe.error, &out);
-		write_sight(g, a, &out);
-		write_sentences("refused", &g->refused, &out);
-		write_sentences("would", &g->would, &out);
-		write_sentences("notes", &g->notes, &out);
-		write_permissions(g, &out);
-		buf_text(&out, "}");
+		json_write_comma(out);
+		buf_text(out, "\n  {");
+		text_member("name", g->spec->name, out);
+		text_member("pools", g->pools, out);
+		text_member("provider", g->spec->provider, out);
+		text_member("verdict", group_verdict_name(g->verdict), out);
+		text_member("identity", g->check.identity, out);
+		write_error("error", &g->error, out);
+		write_error("checkError", &g->check.error, out);
+		write_error("describeError", &g->describe.error, out);
+		write_sight(g, a, out);
+		write_sentences("refused", &g->refused, out);
+		write_sentences("would", &g->would, out);
+		write_sentences("notes", &g->notes, out);
+		write_permissions(g, out);
+		buf_text(out, "}");
 	}
-	buf_text(&out, "\n]}\n");
-	fputs(out.text, stdout);
+	buf_text(out, "\n]}\n");
 }

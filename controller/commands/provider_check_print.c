@@ -71,11 +71,11 @@ static void print_sight(const struct group_check *g, struct arena *a)
 		print_line("busy", "an operation is under way there");
 }
 
-static void print_permissions(const struct group_check *g)
+static void print_permissions(const struct group_check *g, bool is_wide)
 {
-	static const struct table_column columns[] = { { .name = "permission" },
-						       { .name = "state" },
-						       { .name = "for" } };
+	static const struct table_column columns[] = {
+		{ .name = "permission" }, { .name = "state" }, { .name = "for" }, { .name = "answer", .is_wide = true }
+	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
 	for (size_t i = 0; i < g->check.permission_count; i++) {
@@ -89,15 +89,16 @@ static void print_permissions(const struct group_check *g)
 		table_text(t, permission_state_name(p->state));
 		table_style(t, is_spare ? STYLE_FAINT : state_styles[p->state]);
 		table_text(t, purpose.text);
+		table_text(t, p->message);
 	}
 	if (table_rows(t)) {
 		puts("");
-		table_print(t, TABLE_PLAIN, stdout);
+		table_print(t, is_wide ? TABLE_WIDE : TABLE_PLAIN, stdout);
 	}
 	table_free(t);
 }
 
-static void print_group(const struct group_check *g, const struct terminal *t, struct arena *a)
+static void print_group(const struct group_check *g, const struct terminal *t, bool is_wide, struct arena *a)
 {
 	bool was_asked = g->error.kind == ERROR_NONE;
 
@@ -114,17 +115,17 @@ static void print_group(const struct group_check *g, const struct terminal *t, s
 	print_all("would", &g->would);
 	print_all("note", &g->notes);
 	if (was_asked)
-		print_permissions(g);
+		print_permissions(g, is_wide);
 	puts("");
 }
 
-void provider_check_print(const struct group_check *groups, size_t count, struct arena *a)
+void provider_check_print(const struct group_check *groups, size_t count, bool is_wide, struct arena *a)
 {
 	struct terminal t = terminal_of(stdout);
 	size_t counts[GROUP_UNANSWERED + 1] = { 0 };
 
 	for (size_t i = 0; i < count; i++) {
-		print_group(&groups[i], &t, a);
+		print_group(&groups[i], &t, is_wide, a);
 		counts[groups[i].verdict]++;
 	}
 	printf("%zu node group%s: %zu fine, %zu refused, %zu unanswered. Nothing was changed.\n", count,

@@ -94,11 +94,8 @@ bool question_ticks(const struct question *q, const char *from, const char *to, 
 
 void question_print_time(const struct question *q, millis at, bool for_programs, struct buf *out)
 {
-	size_t start = out->len;
-
-	explain_time(at, for_programs ? 0 : question_offset(q, at), out);
-	if (!for_programs)
-		return;
-	out->text[start + strcspn(out->text + start, " ")] = 'T';
-	buf_text(out, "Z");
+	if (for_programs)
+		explain_time_rfc3339(at, out);
+	else
+		explain_time(at, question_offset(q, at), out);
 }

@@ -1,6 +1,6 @@
 /* preheat replay: decides a history again. */
 #include "base/json_write.h"
-#include "base/table.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/question.h"
 #include "controller/commands/replay_with.h"
@@ -103,33 +103,50 @@ static void put_number(const char *name, int64_t value, struct buf *out)
 		buf_printf(out, "%lld", (long long)value);
 }
 
-static void print_json(const struct question *q, const struct replay_outcome *o)
+static void put_text(const char *name, const char *text, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(out, ",\"%s\":", name);
+	json_write_text(text, out);
+}
+
+static void put_first(const struct question *q, const struct replay_outcome *o, struct buf *out)
+{
 	size_t count;
 	const struct history_pool *pools = history_pools(q->history, &count);
 
-	buf_printf(&out, "{\"ticks\":%lld,\"differ\":%lld,\"cut_short\":%s", (long long)o->ticks,
-		   (long long)o->differing, o->is_cut_short ? "true" : "false");
-	if (o->what) {
-		buf_printf(&out, ",\"first\":{\"tick\":%lld,\"at\":%lld,\"pool\":", (long long)o->tick,
-			   (long long)o->at);
-		json_write_text(pools[o->pool].name, &out);
-		buf_text(&out, ",\"what\":");
-		json_write_text(o->what, &out);
-		buf_text(&out, ",\"fields\":[");
-		for (size_t i = 0; i < o->field_count; i++) {
-			buf_text(&out, i ? ",{\"of\":" : "{\"of\":");
-			json_write_text(o->fields[i].of, &out);
-			buf_printf(&out, ",\"field\":\"%s\"", o->fields[i].field->name);
-			put_number("stored", o->fields[i].stored, &out);
-			put_number("now", o->fields[i].now, &out);
-			buf_text(&out, "}");
-		}
-		buf_text(&out, "]}");
+	buf_printf(out, ",\"first\":{\"tick\":%lld,\"at\":", (long long)o->tick);
+	if (o->at) {
+		buf_text(out, "\"");
+		explain_time_rfc3339(o->at, out);
+		buf_text(out, "\"");
+	} else {
+		buf_text(out, "null");
 	}
-	buf_text(&out, "}\n");
-	fputs(out.text, stdout);
+	put_text("pool", pools[o->pool].name, out);
+	put_text("what", o->what, out);
+	buf_text(out, ",\"fields\":[");
+	for (size_t i = 0; i < o->field_count; i++) {
+		buf_text(out, i ? ",{\"of\":" : "{\"of\":");
+		json_write_text(o->fields[i].of, out);
+		buf_printf(out, ",\"field\":\"%s\"", o->fields[i].field->name);
+		put_number("stored", o->fields[i].stored, out);
+		put_number("now", o->fields[i].now, out);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]}");
+}
+
+static void print_outcome(const struct asked *a, const struct replay_outcome *o)
+{
+	CLEANUP(answer_release) struct answer answer = { 0 };
+	struct buf *out = &answer.json;
+
+	buf_printf(out, "{\"ticks\":%lld,\"differ\":%lld,\"cut_short\":%s", (long long)o->ticks,
+		   (long long)o->differing, o->is_cut_short ? "true" : "false");
+	if (o->what)
+		put_first(&a->question, o, out);
+	buf_text(out, "}\n");
+	answer_print(&answer, a->output);
 }
 
 static bool replay(struct asked *a, bool *differs, struct error *e)
@@ -145,8 +162,8 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 	if (!replay_fold(q->history, &range, &q->arena, &outcome, e))
 		return false;
 	*differs = outcome.differing > 0;
-	if (!strcmp(a->output, "json")) {
-		print_json(q, &outcome);
+	if (answer_is_for_programs(a->output)) {
+		print_outcome(a, &outcome);
 		return true;
 	}
 	printf("%lld ticks replayed, %lld %s\n", (long long)outcome.ticks, (long long)outcome.differing,
@@ -165,8 +182,7 @@ static int run(int argc, char **argv)
 		{ "to", 0, OPTION_TEXT, "TIME", "compare up to this time", &a.to, NULL },
 		{ "with", 'w', OPTION_TEXT, "FILE", "instead: what this manifest would have come to, by a model",
 		  &a.with, NULL },
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), json, or csv under --with", &a.output,
-		  "table|json|csv" },
+		ANSWER_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;

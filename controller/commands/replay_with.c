@@ -236,7 +236,7 @@ static void print(const struct replayed *w, struct figures *const f[3], const ch
 			add_rows(t, w->then->fleet.pools[i].name, &f[0][i], &f[1][i], &f[2][i]);
 	table_print(t, table_format_of(output), stdout);
 	table_free(t);
-	if (strcmp(output, "table"))
+	if (table_is_for_programs(table_format_of(output)))
 		return;
 	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a modelled cluster in which "
 	     "nothing\n"

@@ -1,5 +1,6 @@
 /* preheat report: a day or a week of GPUs for a team. */
 #include "base/output.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/report_collect.h"
 
@@ -15,16 +16,19 @@ struct asked {
 
 static bool print(const struct asked *a, const struct team_report *r, struct error *e)
 {
+	CLEANUP(answer_release) struct answer answer = { .rows = "pools" };
 	CLEANUP(buf_release) struct buf text = { 0 };
 
-	if (!strcmp(a->output, "table")) {
-		team_print(r, stdout);
+	if (answer_is_for_programs(a->output)) {
+		team_json(r, &answer.json);
+		answer_print(&answer, a->output);
 		return true;
 	}
-	if (!strcmp(a->output, "json"))
-		team_json(r, &text);
-	else
-		team_page(r, &text);
+	if (strcmp(a->output, "html") != 0) {
+		team_print(r, !strcmp(a->output, "wide"), stdout);
+		return true;
+	}
+	team_page(r, &text);
 	if (!buf_ok(&text))
 		return error_set(e, ERROR_INTERNAL, "the report grew too large; ask for less with --last");
 	struct output *o = output_open("-", e);
@@ -65,8 +69,8 @@ static int run(int argc, char **argv)
 		{ "day", 0, OPTION_FLAG, NULL, "the last day of the history (default)", &a.is_day, NULL },
 		{ "week", 0, OPTION_FLAG, NULL, "the last week", &a.is_week, NULL },
 		COST_PERIOD_OPTIONS(&a.report.period),
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "table (default), json or html: one page on standard output",
-		  &a.output, "table|json|html" },
+		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed; html: one page on standard output",
+		  &a.output, ANSWER_FORMS "|html" },
 	};
 	struct error e;
 	int rest, code;

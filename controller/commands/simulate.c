@@ -1,3 +1,4 @@
+#include "controller/commands/answer.h"
 #include "controller/commands/compare.h"
 #include "controller/commands/simulate_results.h"
 #include "controller/simulation/files/world_reference.h"
@@ -132,11 +133,11 @@ static int run(int argc, char **argv)
 		  "beside other autoscalers, each swept over its settings (docs/rivals.md)", &o.compare, NULL },
 		{ "rivals", 0, OPTION_TEXT, "NAME,NAME", "compare with these only", &o.rivals, NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
-		{ "out", 'o', OPTION_TEXT, "DIR",
+		{ "out", 0, OPTION_TEXT, "DIR",
 		  "where history.db, timeline.csv, summary.json and report.html go; nowhere when left out", &o.out,
 		  NULL },
 		{ "force", 0, OPTION_FLAG, NULL, "replace the results in a folder that is not empty", &o.force, NULL },
-		{ "output", 0, OPTION_CHOICE, "FORMAT", "what to print: table or json", &o.output, "table|json" },
+		ANSWER_OPTION(&o.output),
 		{ "print-world", 0, OPTION_FLAG, NULL, "print the reference of the world file and stop", &prints_world,
 		  NULL },
 	};

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/terminal.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/compare.h"
 #include "controller/policy/decide.h"
 #include "controller/report/summary.h"
@@ -235,18 +236,20 @@ static bool finish_files(struct results *r, const struct buf *summary, const str
 
 static void print(const struct results *r, const struct buf *summary, const struct compare_result *compared)
 {
-	CLEANUP(buf_release) struct buf rows = { 0 };
+	CLEANUP(answer_release) struct answer answer = { .rows = compared ? "" : "pools", .key = "pool" };
 
-	if (strcmp(r->options->output, "json") != 0) {
-		summary_print(r->report, stdout);
+	if (!answer_is_for_programs(r->options->output)) {
+		summary_print(r->report, !strcmp(r->options->output, "wide"), stdout);
 		if (compared)
 			compare_print(compared, stdout);
 		summary_print_next(r->report, r->folder, stdout);
 		return;
 	}
 	if (compared)
-		compare_json(compared, &rows);
-	fputs(compared ? rows.text : summary->text, stdout);
+		compare_json(compared, &answer.json);
+	else
+		buf_append(&answer.json, summary->text, summary->len);
+	answer_print(&answer, r->options->output);
 }
 
 bool results_finish(struct results *r, const struct run_result *result, const struct compare_result *compared,

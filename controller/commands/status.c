@@ -102,9 +102,7 @@ static void add_time(struct table *t, millis at, millis now)
 		table_text(t, age ? human_duration(age).text : "0s");
 		return;
 	}
-	explain_time(at, 0, &text);
-	text.text[strcspn(text.text, " ")] = 'T';
-	buf_text(&text, "Z");
+	explain_time_rfc3339(at, &text);
 	table_text(t, text.text);
 }
 

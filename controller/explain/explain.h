@@ -37,6 +37,8 @@ const char *explain_headline(const struct explained *x, struct arena *a);
 void explain_value(const struct field_info *field, int64_t value, millis utc_offset, struct buf *out);
 /* "2024-05-10 14:32:15" */
 void explain_time(millis at, millis utc_offset, struct buf *out);
+/* "2024-05-10T14:32:15Z", for programs; milliseconds where there are any. */
+void explain_time_rfc3339(millis at, struct buf *out);
 
 /* All fields by name, with units and the texts, as one JSON object; `input` may be NULL. */
 void explain_json(const struct explained *x, const struct pool_snapshot *input, struct buf *out);

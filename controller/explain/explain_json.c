@@ -8,12 +8,19 @@ static void put_value(const struct field_info *f, int64_t value, struct buf *out
 {
 	const char *name = strncmp(f->unit, "enum:", 5) ? NULL : field_enum_name(f->unit + 5, value);
 
-	if (value == ABSENT)
+	bool is_time = !strcmp(f->unit, "time");
+
+	if (value == ABSENT || (is_time && !value)) {
 		buf_text(out, "null");
-	else if (name)
+	} else if (name) {
 		json_write_text(name, out);
-	else
+	} else if (is_time) {
+		buf_text(out, "\"");
+		explain_time_rfc3339(value, out);
+		buf_text(out, "\"");
+	} else {
 		buf_printf(out, "%lld", (long long)value);
+	}
 }
 
 static void put_fields(const struct record_info *info, const void *record, struct buf *out)

@@ -28,6 +28,19 @@ void explain_time(millis at, millis utc_offset, struct buf *out)
 		   (long long)(of_day / HOUR), (long long)(of_day / MINUTE % 60), (long long)(of_day / SECOND % 60));
 }
 
+void explain_time_rfc3339(millis at, struct buf *out)
+{
+	millis part = ((at % SECOND) + SECOND) % SECOND;
+	size_t start = out->len;
+
+	explain_time(at, 0, out);
+	if (out->len > start)
+		out->text[start + strcspn(out->text + start, " ")] = 'T';
+	if (part)
+		buf_printf(out, ".%03d", (int)part);
+	buf_text(out, "Z");
+}
+
 /* Without zeros at the end that say nothing. */
 static void put_decimal(double value, int places, struct buf *out)
 {

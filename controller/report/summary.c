@@ -20,6 +20,11 @@ static const struct table_column columns[] = {
 	{ .name = "gpu_hours", .title = "GPU HOURS", .is_right = true },
 	{ .name = "dollars", .is_right = true },
 	{ .name = "starts", .is_right = true },
+	{ .name = "removals", .is_right = true, .is_wide = true },
+	{ .name = "gave_up", .title = "GAVE UP", .is_right = true, .is_wide = true },
+	{ .name = "lost", .is_right = true, .is_wide = true },
+	{ .name = "refused", .is_right = true, .is_wide = true },
+	{ .name = "standby_gpu_hours", .title = "STANDBY GPU HOURS", .is_right = true, .is_wide = true },
 };
 
 static void put_objective(struct table *t, const struct pool_spec *spec)
@@ -67,6 +72,11 @@ static void put_score(struct table *t, const struct pool_spec *spec, const char 
 	table_decimal(t, score_gpu_hours(s), 1);
 	table_text(t, human_dollars(score_dollars(s)).text);
 	table_count(t, s->starts);
+	table_count(t, s->removals);
+	table_count(t, s->gave_up);
+	table_count(t, s->lost);
+	table_count(t, s->refused);
+	table_decimal(t, (double)s->standby_gpu_ms / HOUR, 1);
 }
 
 /* The longest waits may be of those that are in no quantile yet. */
@@ -81,7 +91,7 @@ static void print_waiting(const struct report *r, FILE *out)
 	}
 }
 
-static void print_table(const struct report *r, FILE *out)
+static void print_table(const struct report *r, bool is_wide, FILE *out)
 {
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
@@ -92,7 +102,7 @@ static void print_table(const struct report *r, FILE *out)
 			put_score(t, spec, "scored", &r->pools[i].score.scored);
 		put_score(t, spec, "whole", &r->pools[i].score.whole);
 	}
-	table_print(t, TABLE_PLAIN, out);
+	table_print(t, is_wide ? TABLE_WIDE : TABLE_PLAIN, out);
 	if (r->run.warm_up > 0)
 		fprintf(out, "scored: without the first %s\n", human_duration(r->run.warm_up).text);
 	table_free(t);
@@ -166,7 +176,7 @@ void summary_print_next(const struct report *r, const char *folder, FILE *out)
 	fprintf(out, "  %s/report.html   charts, in a browser\n", folder);
 }
 
-void summary_print(const struct report *r, FILE *out)
+void summary_print(const struct report *r, bool is_wide, FILE *out)
 {
 	struct terminal t = terminal_of(out);
 	size_t pools = r->run.fleet->pool_count;
@@ -181,6 +191,6 @@ void summary_print(const struct report *r, FILE *out)
 	if (r->is_stopped)
 		fprintf(out, "Stopped early: %s of %s ticks.\n", human_count(r->ticks).text,
 			human_count(r->ticks_planned).text);
-	print_table(r, out);
+	print_table(r, is_wide, out);
 	putc('\n', out);
 }

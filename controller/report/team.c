@@ -78,9 +78,13 @@ static void add_pool(struct table *t, const char *name, const char *namespace, c
 	table_text(t, human_dollars((double)cost_micro_dollars(s) / 1e6).text);
 	table_count(t, s->started);
 	add_share(t, s->late, s->started);
+	add_hours(t, s->gpu_ms[GPU_STANDBY]);
+	add_hours(t, s->blind_gpu_ms);
+	table_count(t, s->prompt_tokens);
+	table_count(t, s->output_tokens);
 }
 
-static void print_pools(const struct team_report *r, FILE *out)
+static void print_pools(const struct team_report *r, bool is_wide, FILE *out)
 {
 	static const struct table_column columns[] = {
 		{ .name = "pool" },
@@ -94,6 +98,10 @@ static void print_pools(const struct team_report *r, FILE *out)
 		{ .name = "dollars", .is_right = true },
 		{ .name = "requests", .is_right = true },
 		{ .name = "late", .is_right = true },
+		{ .name = "standby", .is_right = true, .is_wide = true },
+		{ .name = "unread", .is_right = true, .is_wide = true },
+		{ .name = "prompt", .title = "PROMPT TOKENS", .is_right = true, .is_wide = true },
+		{ .name = "output", .title = "OUTPUT TOKENS", .is_right = true, .is_wide = true },
 	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
@@ -101,7 +109,7 @@ static void print_pools(const struct team_report *r, FILE *out)
 		add_pool(t, r->pools[i].name, r->pools[i].namespace, &r->pools[i].sums);
 	if (r->pool_count > 1)
 		add_pool(t, "total", "", &r->total);
-	table_print(t, TABLE_PLAIN, out);
+	table_print(t, is_wide ? TABLE_WIDE : TABLE_PLAIN, out);
 	table_free(t);
 }
 
@@ -200,11 +208,11 @@ static void print_late(const struct team_report *r, FILE *out)
 	table_free(t);
 }
 
-void team_print(const struct team_report *r, FILE *out)
+void team_print(const struct team_report *r, bool is_wide, FILE *out)
 {
 	print_strong(r->namespace ? r->namespace : "All namespaces", out);
 	fprintf(out, ", %s\n\n", r->period);
-	print_pools(r, out);
+	print_pools(r, is_wide, out);
 	if (r->quota_count)
 		print_quotas(r, out);
 	if (r->holding_count)

@@ -41,7 +41,7 @@ struct team_report {
 	const char *const *holding_since; /* one a holding, as people read it */
 };
 
-void team_print(const struct team_report *r, FILE *out);
+void team_print(const struct team_report *r, bool is_wide, FILE *out);
 void team_json(const struct team_report *r, struct buf *out);
 void team_page(const struct team_report *r, struct buf *out);
 

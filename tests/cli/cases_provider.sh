@@ -13,7 +13,7 @@ refused 'provider check: a file that is not there' 2 'nowhere.yaml' '' 'preheat 
 refused 'provider check: a group that is not there' 2 "no node group is called 'g6'; did you mean 'g5'" \
 	'printf "$pool" "{ name: g5 }" >p.yaml' 'preheat provider check --pool p.yaml --group g6'
 refused 'provider check: no time' 2 "--timeout: found '0s'" '' 'preheat provider check --timeout 0s'
-refused 'provider check: an output that is none' 2 '--output: found .yaml.' '' 'preheat provider check -o yaml'
+refused 'provider check: an output that is none' 2 '--output: found .xml.' '' 'preheat provider check -o xml'
 found 'provider check: nothing to ask' 1 'refused +no cloud is named: add eks:' 'printf "$pool" "{ name: g5 }" >p.yaml' \
 	'preheat provider check --pool p.yaml'
 found 'provider check: nobody there' 3 '^1 node group: 0 fine, 0 refused, 1 unanswered' \

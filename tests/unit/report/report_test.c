@@ -297,7 +297,7 @@ static void the_terminal_gets_table_charts_and_hints(void **state)
 	(void)state;
 	run(r, 5760, false);
 	add_scores(r);
-	summary_print(r, out);
+	summary_print(r, false, out);
 	summary_print_next(r, "out", out);
 	fclose(out);
 	assert_int_equal(occurrences(text, "hot capacity"), POOLS);
@@ -325,7 +325,7 @@ static int write_sample(const char *path)
 	add_scores(r);
 	add_rivals(r);
 	bool is_written = report_write(r, path, &e);
-	summary_print(r, stdout);
+	summary_print(r, false, stdout);
 	report_free(r);
 	if (!is_written)
 		fprintf(stderr, "%s\n", e.message);
