@@ -78,6 +78,7 @@ struct server_settings {
 	/* A whole request must have come so long after the connection, or the answer before; 0: 30. */
 	unsigned request_seconds;
 	unsigned answer_seconds; /* an answer must be taken in that time; 0: as long as bytes flow */
+	unsigned stream_seconds; /* one that goes on (server_stream.h) ends after so long; 0: never */
 };
 
 /*

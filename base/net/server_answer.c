@@ -66,7 +66,7 @@ static struct MHD_Response *begin_stream(struct server *s, struct MHD_Connection
 
 	if (response)
 		add_headers(s, response, a);
-	peer_expects(c, 0);
+	peer_expects(c, s->settings.stream_seconds);
 	return response;
 }
 

@@ -138,6 +138,8 @@ static void closed(void *user)
 	struct running *r = user;
 
 	r->controller = NULL;
+	web_show(r->web, NULL); /* it went with it */
+	web_api_show(r->pages.api, NULL);
 	loop_stop(r->access.loop);
 }
 

@@ -77,6 +77,8 @@ static struct server_settings server_settings_of(struct site *s, const struct tl
 		.rate_per_address = { .per_second = is_near ? 0 : 50, .burst = 200 },
 		.idle_seconds = 60,
 		.request_seconds = 20,
+		.answer_seconds = 120,
+		.stream_seconds = 600, /* then the browser comes again, and is asked again who it is */
 	};
 }
 
