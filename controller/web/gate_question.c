@@ -134,7 +134,7 @@ static void tell(struct gate *g, const struct gate_review *r)
 	g->counts.failures += fails;
 	if (fails && !g->is_failing)
 		log_warn("review-failed", LOG_S("of", r->is_access ? "access" : "token"), LOG_E(&r->error),
-			 LOG_S("remedy", r->error.kind == ERROR_AUTH ? "kubectl apply -f deploy/rbac-web.yaml"
+			 LOG_S("remedy", r->error.kind == ERROR_AUTH ? "kubectl apply -f deploy/components/web/rbac.yaml"
 								     : "is the API server there?"),
 			 LOG_END);
 	if (!fails && g->is_failing)

@@ -69,11 +69,11 @@ meaning() {
 	equal aks-workload-identity "$deploy/overlays/aks-workload-identity" \
 		--set identity.provider=aks-workload-identity,identity.clientId=00000000-0000-0000-0000-000000000000
 	mkdir "$scratch/all"
-	printf 'resources: [%s]\ncomponents: [%s, %s]\n' "$(realpath --relative-to="$scratch/all" "$deploy/base")" \
+	printf 'resources: [%s]\ncomponents: [%s, %s, %s]\n' "$(realpath --relative-to="$scratch/all" "$deploy/base")" \
 		"$(realpath --relative-to="$scratch/all" "$deploy/components/node-objects")" \
-		"$(realpath --relative-to="$scratch/all" "$deploy/components/ephemeral")" >"$scratch/all/kustomization.yaml"
-	equal components "$scratch/all" --set rbac.nodeObjects=true,persistence.enabled=false
-	kubectl delete namespace preheat >/dev/null
+		"$(realpath --relative-to="$scratch/all" "$deploy/components/ephemeral")" \
+		"$(realpath --relative-to="$scratch/all" "$deploy/components/web")" >"$scratch/all/kustomization.yaml"
+	equal components "$scratch/all" --set rbac.nodeObjects=true,persistence.enabled=false,web.tlsSecret=preheat-web-tls
 }
 
 get() { kubectl get -n preheat "$1" "$2" -o "jsonpath=$3"; }
@@ -111,6 +111,6 @@ life() {
 values
 meaning
 life
-kubectl delete namespace preheat >/dev/null
+kubectl delete pvc --all -n preheat >/dev/null
 kubectl delete crd warmpools.preheat.dev >/dev/null
 ended

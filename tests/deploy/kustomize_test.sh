@@ -65,10 +65,13 @@ composed() {
 
 components() {
 	kubectl delete -n preheat sts preheat --cascade=orphan >/dev/null
-	composed all node-objects ephemeral
+	composed all node-objects ephemeral web
 	taken 'the components' kubectl apply --server-side -k "$scratch/all"
 	is 'no volumes are claimed' '' "$(get sts preheat '{.spec.volumeClaimTemplates}')"
 	has 'the history is in the pod' 'emptyDir' "$(get sts preheat '{.spec.template.spec.volumes[?(@.name=="history")]}')"
+	has 'page and API are served beyond the pod' '"--tls-cert-file","/etc/preheat/web-tls/tls.crt"' \
+		"$(get sts preheat '{.spec.template.spec.containers[0].args}')"
+	is 'on a Service of their own' web "$(get svc preheat-web '{.spec.ports[0].targetPort}')"
 	is 'rights on node objects' preheat "$(get clusterrolebinding preheat-node-objects '{.subjects[0].name}')"
 }
 

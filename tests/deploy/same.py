@@ -29,6 +29,8 @@ def objects(path):
 def flat(value, path=''):
     if isinstance(value, dict) and value:
         return {k: v for key, part in value.items() for k, v in flat(part, f'{path}.{key}').items()}
+    if isinstance(value, list) and value and all(isinstance(part, dict) and 'name' in part for part in value):
+        return flat({part['name']: part for part in value}, path)
     if isinstance(value, list) and value:
         return {k: v for at, part in enumerate(value) for k, v in flat(part, f'{path}[{at}]').items()}
     return {path: value}
