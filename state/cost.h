@@ -51,6 +51,16 @@ struct cost_hour {
 bool history_cost_hours(struct history *h, struct hour_range range, struct arena *a, struct cost_hour **hours,
 			size_t *count, struct error *e) MUST_USE;
 
+/* The same summed over the hours; ERROR_INVALID likewise. */
+struct cost_total {
+	size_t pool; /* index of history_pools() */
+	enum pool_class class;
+	struct cost_sums sums;
+	int64_t first_hour, last_hour; /* that have sums */
+};
+bool history_cost_totals(struct history *h, struct hour_range range, struct arena *a, struct cost_total **totals,
+			 size_t *count, struct error *e) MUST_USE;
+
 struct cost_label_hour {
 	int64_t hour;
 	size_t pool;
@@ -59,3 +69,6 @@ struct cost_label_hour {
 };
 bool history_cost_label_hours(struct history *h, struct hour_range range, struct arena *a,
 			      struct cost_label_hour **hours, size_t *count, struct error *e) MUST_USE;
+/* The same summed over the hours; `hour` is the first of them. */
+bool history_cost_label_totals(struct history *h, struct hour_range range, struct arena *a,
+			       struct cost_label_hour **totals, size_t *count, struct error *e) MUST_USE;

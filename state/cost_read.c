@@ -80,6 +80,45 @@ bool history_cost_hours(struct history *h, struct hour_range range, struct arena
 	return true;
 }
 
+static bool take_total(struct rows *r, const struct statement *s, struct error *e)
+{
+	struct cost_total total = { .first_hour = db_column_int(s, 0), .last_hour = db_column_int(s, 3 + COST_FIELDS) };
+	int64_t values[COST_FIELDS], pool = db_column_int(s, 1), class = db_column_int(s, 2);
+
+	for (int i = 0; i < COST_FIELDS; i++)
+		values[i] = db_column_int(s, 3 + i);
+	if (!rows_check_hour(r, total.first_hour, values, COST_FIELDS, e))
+		return false;
+	if (pool < 0 || (size_t)pool >= r->history->pool_count || class < 0 || class >= CLASS_COUNT)
+		return is_missing(r, e);
+	total.pool = (size_t)pool;
+	total.class = (enum pool_class) class;
+	memcpy(&total.sums, values, sizeof values);
+	buf_append(&r->found, &total, sizeof total);
+	return true;
+}
+
+bool history_cost_totals(struct history *h, struct hour_range range, struct arena *a, struct cost_total **totals,
+			 size_t *count, struct error *e)
+{
+	struct rows r = { .history = h, .arena = a };
+
+	if (!read_range(&r,
+			"SELECT min(hour), pool, class, "
+			"sum(watched_ms), sum(idle_gpu_ms), sum(lent_gpu_ms), sum(starting_gpu_ms), "
+			"sum(serving_gpu_ms), sum(standby_gpu_ms), sum(idle_micro_dollars), "
+			"sum(lent_micro_dollars), sum(starting_micro_dollars), sum(serving_micro_dollars), "
+			"sum(standby_micro_dollars), sum(blind_gpu_ms), sum(arrived), sum(started), "
+			"sum(late), sum(completed), sum(prompt_tokens), sum(output_tokens), sum(late_burst), "
+			"sum(late_cold_start), sum(late_stock_out), sum(late_quota), sum(late_max), "
+			"sum(late_budget), sum(late_rate), sum(late_stale), sum(late_not_acting), "
+			"max(hour) FROM cost WHERE hour BETWEEN ? AND ? GROUP BY pool, class ORDER BY pool, class",
+			range, take_total, e))
+		return false;
+	*totals = rows_array(&r, sizeof **totals, count);
+	return true;
+}
+
 bool history_cost_label_hours(struct history *h, struct hour_range range, struct arena *a,
 			      struct cost_label_hour **hours, size_t *count, struct error *e)
 {
@@ -92,5 +131,21 @@ bool history_cost_label_hours(struct history *h, struct hour_range range, struct
 			range, take_label, e))
 		return false;
 	*hours = rows_array(&r, sizeof **hours, count);
+	return true;
+}
+
+bool history_cost_label_totals(struct history *h, struct hour_range range, struct arena *a,
+			       struct cost_label_hour **totals, size_t *count, struct error *e)
+{
+	struct rows r = { .history = h, .arena = a };
+
+	if (!read_range(&r,
+			"SELECT min(hour), pool, sum(gpu_ms), sum(micro_dollars), holder, cost_center, product,"
+			" environment, workload_type FROM cost_label JOIN cost_label_set ON id = labels"
+			" WHERE hour BETWEEN ? AND ? GROUP BY pool, holder, cost_center, product, environment,"
+			" workload_type ORDER BY pool, holder, cost_center, product, environment, workload_type",
+			range, take_label, e))
+		return false;
+	*totals = rows_array(&r, sizeof **totals, count);
 	return true;
 }

@@ -1,5 +1,7 @@
 #include "controller/web/api_lately.h"
 
+#include <string.h>
+
 enum { PPM = 1000000 };
 
 bool api_lately(struct api_call *c, size_t pool, millis length, struct level_sums *sums, struct error *e)
@@ -53,4 +55,15 @@ void api_write_objective(const struct pool_spec *spec, struct buf *out)
 	member_scaled(out, "attainment", has_cost ? ABSENT : PPM - spec->objective_late_ppm, 6);
 	member_scaled(out, "violationCost", has_cost ? spec->violation_cost : ABSENT, 6);
 	bracket_end(out, '}');
+}
+
+const struct published_pool *api_live_pool(const struct api_call *c, const struct pool_spec *spec)
+{
+	const struct published *shown = api_shown(c);
+
+	for (size_t i = 0; shown && shown->fleet && shown->pools && i < shown->fleet->pool_count; i++)
+		if (!strcmp(shown->fleet->pools[i].name, spec->name) &&
+		    !strcmp(shown->fleet->pools[i].namespace, spec->namespace))
+			return &shown->pools[i];
+	return NULL;
 }

@@ -14,3 +14,5 @@ int64_t api_late_ppm(const struct level_sums *sums);
 
 extern const struct api_shape api_objective_shape;
 void api_write_objective(const struct pool_spec *spec, struct buf *out);
+/* What a running controller shows of the pool; NULL where none runs, or it has not decided yet. */
+const struct published_pool *api_live_pool(const struct api_call *c, const struct pool_spec *spec);

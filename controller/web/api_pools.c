@@ -301,15 +301,6 @@ static bool write_pool(struct api_call *c, const struct pool_row *p, struct buf 
 	return true;
 }
 
-static const struct published_pool *find_live(const struct published *shown, const struct pool_spec *spec)
-{
-	for (size_t i = 0; shown && shown->fleet && shown->pools && i < shown->fleet->pool_count; i++)
-		if (!strcmp(shown->fleet->pools[i].name, spec->name) &&
-		    !strcmp(shown->fleet->pools[i].namespace, spec->namespace))
-			return &shown->pools[i];
-	return NULL;
-}
-
 static bool read_pool(struct api_call *c, const struct api_fleet *fleet, size_t place, struct pool_row *p,
 		      struct error *e)
 {
@@ -317,7 +308,7 @@ static bool read_pool(struct api_call *c, const struct api_fleet *fleet, size_t 
 				.fleet = fleet,
 				.place = place,
 				.pool = fleet->stretch.pools[place] };
-	p->live = find_live(api_shown(c), p->spec);
+	p->live = api_live_pool(c, p->spec);
 	return history_read(c->history, c->span.last_tick, p->pool, &p->r, e);
 }
 
