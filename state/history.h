@@ -43,6 +43,15 @@ struct history *history_open_sums(const char *path, struct error *e);
 /* Whether one opened for reading still is what stands at its path, with all of its pools, and read as it must be. If
  * not: close it and open it again. */
 bool history_is_current(struct history *h) MUST_USE;
+/*
+ * A path may also be the address of a cluster's history in PostgreSQL (state/db.h). Without the cluster it is a fleet's:
+ * its clusters, in order, in the arena.
+ */
+bool history_is_fleet(const char *path);
+bool history_clusters(const char *address, struct arena *a, const char *const **clusters, size_t *count,
+		      struct error *e) MUST_USE;
+/* As it may be shown: of an address without user, password and settings. */
+void history_show(const char *path, struct buf *out);
 bool history_has_records(const struct history *h);
 /* For thinning one that nobody else writes; nothing can be appended. NULL on failure. */
 struct history *history_edit(const char *path, struct error *e);

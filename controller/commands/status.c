@@ -34,6 +34,7 @@ static const struct option_row rows[] = {
 };
 
 static const struct table_column columns[] = {
+	{ .name = "cluster" }, /* of a fleet only */
 	{ .name = "namespace" },
 	{ .name = "name" },
 	{ .name = "class" },
@@ -108,6 +109,8 @@ static void add_time(struct table *t, millis at, millis now)
 
 static void add_row(struct table *t, const struct status_row *r, millis now)
 {
+	if (r->cluster)
+		table_text(t, r->cluster);
 	table_text(t, r->namespace);
 	table_text(t, r->name);
 	add_text(t, r->class);
@@ -144,6 +147,9 @@ static void print_remarks(const struct status_rows *s, const char *namespace)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct status_row *r = &s->items[i];
 		newest = r->decided_at > newest ? r->decided_at : newest;
+		if (s->is_fleet && s->now - r->decided_at > SILENT)
+			fprintf(stderr, "%s: the last decision on %s/%s is %s older than the newest here\n", r->cluster,
+				r->namespace, r->name, human_duration((s->now - r->decided_at) / SECOND * SECOND).text);
 		if (r->refusal && !is_for_programs())
 			fprintf(stderr, "%s/%s is refused: %s\n", r->namespace, r->name, r->refusal);
 	}
@@ -196,7 +202,8 @@ static int run(int argc, char **argv)
 		return code;
 	if (!check(argc, argv, rest, &e) || !find_rows(&a, &filter, &found, &e))
 		return command_failed(&command_status, &e);
-	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+	const size_t left_out = found.is_fleet ? 0 : 1;
+	struct table *t = table_new(columns + left_out, sizeof columns / sizeof *columns - left_out);
 	for (size_t i = 0; i < found.count; i++)
 		add_row(t, &found.items[i], found.now);
 	if (found.count || is_for_programs())
@@ -212,6 +219,7 @@ const struct command command_status = {
 	.summary = "Show what every pool has, wants and waits for",
 	.examples = "  preheat status -A\n"
 		    "  preheat status -n llm --pool chat -o wide\n"
-		    "  preheat status --db /var/lib/preheat/history.db\n",
+		    "  preheat status --db /var/lib/preheat/history.db\n"
+		    "  preheat status --db postgresql://db.internal/fleet      all clusters\n",
 	.run = run,
 };

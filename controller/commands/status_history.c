@@ -70,6 +70,7 @@ static bool find_change(struct question *q, size_t pool, millis *at, struct erro
 }
 
 struct source {
+	const char *cluster;
 	struct question question;
 	struct manifest manifest;
 	struct arena *arena;
@@ -86,7 +87,8 @@ static bool fill_row(struct source *s, size_t index, size_t pool, struct status_
 	const struct explained x = {
 		.fleet = &s->manifest.fleet, .pool = index, .tick = r.tick, .now = r.now, .plan = &r.plan
 	};
-	*row = (struct status_row){ .namespace = arena_strdup(s->arena, spec->namespace, strlen(spec->namespace)),
+	*row = (struct status_row){ .cluster = s->cluster,
+				    .namespace = arena_strdup(s->arena, spec->namespace, strlen(spec->namespace)),
 				    .name = arena_strdup(s->arena, spec->name, strlen(spec->name)),
 				    .class = pool_class_name(spec->class),
 				    .mode = pool_mode_name(spec->mode),
@@ -104,8 +106,11 @@ static bool read_rows(struct source *s, const struct status_filter *f, struct st
 	if (!question_open(q, e) || !load_fleet(q, &s->manifest, e) ||
 	    !history_stretch_at(q->history, q->span.last_tick, &q->arena, &stretch, e))
 		return false;
-	rows->now = q->span.to;
-	rows->items = arena_array(s->arena, struct status_row, stretch.pool_count);
+	struct status_row *before = rows->items;
+	rows->now = q->span.to > rows->now ? q->span.to : rows->now;
+	rows->items = arena_array(s->arena, struct status_row, rows->count + stretch.pool_count);
+	if (rows->count)
+		memcpy(rows->items, before, rows->count * sizeof *before);
 	for (size_t i = 0; i < stretch.pool_count; i++) {
 		const char *namespace = s->manifest.fleet.pools[i].namespace;
 		if ((f->namespace && strcmp(f->namespace, namespace) != 0) ||
@@ -118,14 +123,39 @@ static bool read_rows(struct source *s, const struct status_filter *f, struct st
 	return true;
 }
 
+static bool add_history(const char *db, const char *cluster, const struct status_filter *f, struct arena *a,
+			struct status_rows *rows, struct error *e)
+{
+	struct source s = { .cluster = cluster, .question = { .db = db, .pool = f->pool }, .arena = a };
+	bool ok = read_rows(&s, f, rows, e);
+
+	question_close(&s.question);
+	return ok;
+}
+
+/* A cluster that has no such pool, or nothing yet, is no reason to say nothing of the others. */
+static bool add_fleet(const char *address, const struct status_filter *f, struct arena *a, struct status_rows *rows,
+		      struct error *e)
+{
+	const char *const *clusters;
+	size_t count;
+
+	if (!history_clusters(address, a, &clusters, &count, e))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(buf_release) struct buf db = { 0 };
+
+		buf_printf(&db, "%s#%s", address, clusters[i]);
+		if (!add_history(arena_strdup(a, db.text, db.len), clusters[i], f, a, rows, e) &&
+		    e->kind != ERROR_NOT_FOUND)
+			return false;
+	}
+	return true;
+}
+
 bool status_from_history(const char *db, const struct status_filter *f, struct arena *a, struct status_rows *rows,
 			 struct error *e)
 {
-	struct source s = { .question = { .db = db, .pool = f->pool }, .arena = a };
-	bool ok;
-
-	*rows = (struct status_rows){ 0 };
-	ok = read_rows(&s, f, rows, e);
-	question_close(&s.question);
-	return ok;
+	*rows = (struct status_rows){ .is_fleet = history_is_fleet(db) };
+	return rows->is_fleet ? add_fleet(db, f, a, rows, e) : add_history(db, NULL, f, a, rows, e);
 }

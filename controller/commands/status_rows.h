@@ -8,6 +8,7 @@
 
 /* Texts live in the arena of whoever filled it in; NULL and ABSENT: not known. */
 struct status_row {
+	const char *cluster; /* NULL: of the one that was asked */
 	const char *namespace, *name, *class, *mode;
 	int64_t hot, standby, starting, draining, wished, decided;
 	const char *headroom, *demand; /* replicas: "3.2" */
@@ -22,7 +23,8 @@ struct status_row {
 struct status_rows {
 	struct status_row *items;
 	size_t count;
-	millis now; /* ages count to it */
+	bool is_fleet; /* of several clusters */
+	millis now;    /* ages count to it */
 };
 
 /* Which ones; NULL: any. */
@@ -35,6 +37,6 @@ struct access_options;
 /* From WarmPools in the API server; f->namespace becomes the one that was asked for. */
 bool status_from_cluster(const struct access_options *o, struct status_filter *f, struct arena *a,
 			 struct status_rows *rows, struct error *e) MUST_USE;
-/* The newest decisions of a history. */
+/* The newest decisions of a history, or of those of a whole fleet. */
 bool status_from_history(const char *db, const struct status_filter *f, struct arena *a, struct status_rows *rows,
 			 struct error *e) MUST_USE;

@@ -69,8 +69,10 @@ static bool serve(struct viewing *v, struct error *e)
 	v->site = site_open(v->loop, &settings, e);
 	if (!v->site)
 		return error_wrap(e, "--listen");
-	printf("%s: http://%.*s:%u/\nEnds with Ctrl-C.\n", path, (int)(strrchr(v->listen, ':') - v->listen), v->listen,
-	       (unsigned)site_port(v->site));
+	CLEANUP(buf_release) struct buf shown = { 0 };
+	history_show(path, &shown);
+	printf("%s: http://%.*s:%u/\nEnds with Ctrl-C.\n", shown.text, (int)(strrchr(v->listen, ':') - v->listen),
+	       v->listen, (unsigned)site_port(v->site));
 	fflush(stdout);
 	loop_run(v->loop);
 	site_close(v->site); /* its routes go with this function */

@@ -55,7 +55,9 @@ static void write_source(const struct api_call *c, struct buf *out)
 
 	member_object(out, "source");
 	member_text(out, "kind", api_setup(c)->is_controller ? "controller" : "file");
-	member_text(out, "path", api_setup(c)->history);
+	CLEANUP(buf_release) struct buf path = { 0 };
+	history_show(api_setup(c)->history, &path);
+	member_text(out, "path", path.text);
 	member_text(out, "identity", p ? p->identity : NULL);
 	member_text(out, "role", p ? roles[p->role] : NULL);
 	member_text(out, "leader", p && p->leader && *p->leader ? p->leader : NULL);

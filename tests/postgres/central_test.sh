@@ -68,6 +68,8 @@ is 'there and back again' "$(sqlite3 s2/history.db 'SELECT * FROM decision; SELE
 
 is 'the fleet in one question' 'lab-1|5760 prod|5760' \
 	"$(sql "$server" -c 'SELECT cluster, count(*) FROM fleet.decision GROUP BY 1 ORDER BY 1' | paste -sd' ')"
+"$preheat" status --db "$server" -o json >fleet.json 2>/dev/null
+is 'and by status' 'lab-1/chat prod/chat' "$(python3 -c 'import json; print(*(r["cluster"] + "/" + r["name"] for r in json.load(open("fleet.json"))))')"
 says 'without a cluster' 2 "ends without the name of a cluster.*there is: lab-1, prod" "$preheat" history --db "$server"
 says 'another cluster' 2 "no history of a cluster 'nowhere'; there is: lab-1, prod" "$preheat" explain --db "$server#nowhere"
 says 'a name that is none' 2 "found '#Prod'.*allowed: .* lower-case letters" "$preheat" history copy --db s1/history.db --to "$server#Prod"
