@@ -3,6 +3,7 @@
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/question.h"
+#include "controller/commands/replay_change.h"
 #include "controller/commands/replay_with.h"
 #include "controller/explain/explain.h"
 
@@ -12,6 +13,8 @@
 struct asked {
 	struct question question;
 	const char *from, *to, *with, *output;
+	struct replay_change change;
+	bool is_progress_told;
 };
 
 static bool fill_range(const struct asked *a, struct replay_range *range, struct error *e)
@@ -42,8 +45,14 @@ static bool compare_with(struct question *q, const struct asked *a, const struct
 	CLEANUP(findings_release) struct findings findings = { 0 };
 	struct manifest then, other;
 
-	return load_stored(q, range->from, &then, e) && manifest_load(&a->with, 1, &q->arena, &other, &findings, e) &&
-	       replay_with(q->history, &then, &other, range, a->output, e);
+	if (!load_stored(q, range->from, &then, e))
+		return false;
+	other = then;
+	if (a->with ? !manifest_load(&a->with, 1, &q->arena, &other, &findings, e)
+		    : !replay_change_apply(&a->change, q->pool, &other, &q->arena, e))
+		return false;
+	return replay_with(q->history, &then, &other, range, &(struct replay_telling){ a->output, a->is_progress_told },
+			   e);
 }
 
 static void print_values(const struct replay_field *f, millis offset, struct table *t)
@@ -155,9 +164,16 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 	struct replay_range range;
 	struct replay_outcome outcome;
 
+	bool has_change = replay_change_is_any(&a->change);
+
+	if (a->with && has_change)
+		return error_set(
+			e, ERROR_INVALID,
+			"--with brings a whole manifest; give it without --objective, --violation-cost, --budget "
+			"and --max");
 	if (!question_open(q, e) || !fill_range(a, &range, e))
 		return false;
-	if (a->with)
+	if (a->with || has_change)
 		return compare_with(q, a, &range, e);
 	if (!replay_fold(q->history, &range, &q->arena, &outcome, e))
 		return false;
@@ -182,6 +198,17 @@ static int run(int argc, char **argv)
 		{ "to", 0, OPTION_TEXT, "TIME", "compare up to this time", &a.to, NULL },
 		{ "with", 'w', OPTION_TEXT, "FILE", "instead: what this manifest would have come to, by a model",
 		  &a.with, NULL },
+		{ "objective", 0, OPTION_TEXT, "[POOL=]WAIT,SHARE",
+		  "instead: what another objective would have come to, by a model", &a.change.objective, NULL },
+		{ "violation-cost", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: with late requests worth so much",
+		  &a.change.violation_cost, NULL },
+		{ "budget", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: with so much to spend an hour",
+		  &a.change.budget, NULL },
+		{ "max", 0, OPTION_TEXT, "[POOL=]REPLICAS", "likewise: with at most so many replicas", &a.change.max,
+		  NULL },
+		{ "progress", 0, OPTION_FLAG, NULL,
+		  "for programs: how far a model is, on standard error: {\"progress\":0.42}", &a.is_progress_told,
+		  NULL },
 		ANSWER_OPTION(&a.output),
 	};
 	struct error e;
@@ -205,10 +232,12 @@ static int run(int argc, char **argv)
 
 const struct command command_replay = {
 	.name = "replay",
-	.usage = "replay [--db FILE] [--from TIME] [--to TIME] [--pool POOL] [--with FILE]",
+	.usage = "replay [--db FILE] [--from TIME] [--to TIME] [--pool POOL] [--with FILE | --objective "
+		 "[POOL=]WAIT,SHARE]",
 	.summary = "Decide recorded ticks again: nothing may differ; or with other settings",
 	.examples = "  preheat replay --db out/history.db\n"
 		    "  preheat replay --from -2h --pool chat\n"
-		    "  preheat replay --db out/history.db --with cheaper.yaml\n",
+		    "  preheat replay --db out/history.db --with cheaper.yaml\n"
+		    "  preheat replay --from -7d --objective llm/chat=2s,99.5%\n",
 	.run = run,
 };

@@ -2,10 +2,12 @@
 
 #include "base/human.h"
 #include "base/table.h"
+#include "base/terminal.h"
 #include "controller/commands/recording.h"
 #include "controller/simulation/simulate.h"
 #include "controller/simulation/world_spec.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What a stretch came to for one pool, counted alike from a record and from a model. */
@@ -70,6 +72,29 @@ static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t p
 		f->most_nodes = nodes;
 }
 
+/* How far it is: one figure over reading, adding up, and both models. */
+struct telling {
+	bool as_lines;
+	int64_t told; /* per cent */
+	struct progress shown;
+};
+
+static void tell_progress(struct telling *t, double part)
+{
+	int64_t percent = (int64_t)(part * 100);
+
+	if (percent == t->told)
+		return;
+	t->told = percent;
+	if (t->as_lines)
+		fprintf(stderr, "{\"progress\":%.2f}\n", (double)percent / 100);
+	else
+		progress_show(&t->shown, percent);
+}
+
+/* Where each part begins. */
+static const double READ_UNTIL = .2, ADDED_UNTIL = .3, MODELLED_ONCE = .65;
+
 /* What is compared: a stretch under one manifest. */
 struct replayed {
 	struct history *history;
@@ -77,6 +102,7 @@ struct replayed {
 	const struct replay_range *range;
 	const size_t *pools; /* of the history, one per pool of `then` */
 	struct recording rec;
+	struct telling *telling;
 };
 
 /* --- as it was --- */
@@ -96,14 +122,23 @@ static bool read_figures(const struct replayed *w, size_t place, struct figures 
 
 /* --- as a model has it --- */
 
+struct modelling {
+	struct figures *seen;
+	struct telling *telling;
+	double from, until; /* of its progress */
+};
+
 static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 {
 	const struct snapshot *s = v->snapshot;
-	struct figures *f = user;
+	const struct modelling *m = user;
 
 	(void)e;
+	if (v->ticks > 0)
+		tell_progress(m->telling, m->from + (m->until - m->from) * (double)s->tick / (double)v->ticks);
 	for (size_t i = 0; i < s->fleet->pool_count; i++)
-		add_tick(&f[i], s->fleet, i, &(struct tick_seen){ &s->pools[i], &v->plan->pools[i], s->interval });
+		add_tick(&m->seen[i], s->fleet, i,
+			 &(struct tick_seen){ &s->pools[i], &v->plan->pools[i], s->interval });
 	return true;
 }
 
@@ -139,7 +174,10 @@ static bool model(const struct replayed *w, const struct fleet_spec *fleet, cons
 	struct world_spec spec = world_for(fleet, w, place, &a);
 	const struct trace **traces = arena_array(&a, const struct trace *, fleet->pool_count);
 	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
-	const struct observer observer = { on_tick, seen };
+	bool is_first = fleet == &w->then->fleet;
+	struct modelling modelling = { seen, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
+				       is_first ? MODELLED_ONCE : 1 };
+	const struct observer observer = { on_tick, &modelling };
 	struct run_result result = { 0 };
 	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
 				.observers = &observer,
@@ -265,6 +303,18 @@ static bool find_pools(struct replayed *w, struct arena *a, struct error *e)
 			 history_path(w->history));
 }
 
+static bool read_all_figures(const struct replayed *w, struct figures *f, struct error *e)
+{
+	size_t pools = w->then->fleet.pool_count;
+
+	for (size_t i = 0; i < pools; i++) {
+		tell_progress(w->telling, READ_UNTIL + (ADDED_UNTIL - READ_UNTIL) * (double)i / (double)pools);
+		if (!read_figures(w, i, &f[i], e))
+			return false;
+	}
+	return true;
+}
+
 static bool compare(struct replayed *w, struct arena *a, const char *output, struct error *e)
 {
 	size_t pools = w->then->fleet.pool_count;
@@ -276,22 +326,23 @@ static bool compare(struct replayed *w, struct arena *a, const char *output, str
 	if (!find_pools(w, a, e) || !place_pools(w->then, w->other, same, place, e) ||
 	    !recording_read(w->history, w->range->from, w->range->to, a, &w->rec, e))
 		return false;
-	for (size_t i = 0; i < pools; i++)
-		if (!read_figures(w, i, &f[0][i], e))
-			return false;
-	if (!model(w, &w->then->fleet, same, f[1], e) || !model(w, &w->other->fleet, place, f[2], e))
+	if (!read_all_figures(w, f[0], e) || !model(w, &w->then->fleet, same, f[1], e) ||
+	    !model(w, &w->other->fleet, place, f[2], e))
 		return false;
+	progress_end(&w->telling->shown);
 	print(w, f, output);
 	return true;
 }
 
 bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
-		 const struct replay_range *range, const char *output, struct error *e)
+		 const struct replay_range *range, const struct replay_telling *told, struct error *e)
 {
-	struct replayed w = { .history = h, .then = then, .other = other, .range = range };
+	struct telling telling = { .as_lines = told->is_progress_told, .shown = progress_start("modelling", "%", 100) };
+	struct replayed w = { .history = h, .then = then, .other = other, .range = range, .telling = &telling };
 	struct arena a = { 0 };
-	bool ok = compare(&w, &a, output, e);
+	bool ok = compare(&w, &a, told->output, e);
 
+	progress_end(&telling.shown);
 	recording_release(&w.rec);
 	arena_release(&a); /* the recording lies in it */
 	return ok;

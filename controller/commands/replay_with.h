@@ -7,6 +7,11 @@
 #pragma once
 #include "controller/commands/replay_fold.h"
 
-/* Prints the comparison; `other` names the manifest in it. */
+struct replay_telling {
+	const char *output;    /* form of the comparison */
+	bool is_progress_told; /* on standard error, as lines {"progress":0.42}; else on a terminal, for people */
+};
+
+/* Prints the comparison. */
 bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
-		 const struct replay_range *range, const char *output, struct error *e) MUST_USE;
+		 const struct replay_range *range, const struct replay_telling *telling, struct error *e) MUST_USE;
