@@ -122,16 +122,21 @@ int listen_open(const char *where, uint16_t *port, struct error *e)
 	return fd;
 }
 
-bool listen_is_loopback(const char *where)
+bool listen_check(const char *where, bool *is_loopback, struct error *e)
 {
-	struct error unused;
 	struct in_addr v4;
 	struct in6_addr v6;
 	struct place p;
 
-	if (!split(where, &p, &unused))
+	if (!split(where, &p, e))
 		return false;
 	if (inet_pton(AF_INET, p.host, &v4) == 1)
-		return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-	return strcmp(p.host, "localhost") == 0 || (inet_pton(AF_INET6, p.host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+		*is_loopback = ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+	else if (inet_pton(AF_INET6, p.host, &v6) == 1)
+		*is_loopback = IN6_IS_ADDR_LOOPBACK(&v6);
+	else if (!*p.host || strcmp(p.host, "localhost") == 0)
+		*is_loopback = *p.host;
+	else
+		return not_an_address(where, e);
+	return true;
 }

@@ -8,7 +8,7 @@
 
 static bool is_off(const struct run_site_wish *w)
 {
-	return w->listen && (!*w->listen || strcmp(w->listen, "off") == 0);
+	return w->listen && strcmp(w->listen, "off") == 0;
 }
 
 static struct site_settings settings_of(const struct run_site_wish *w, struct api *api, struct server_route *routes)

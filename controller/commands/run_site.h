@@ -7,7 +7,7 @@
 #define RUN_SITE_DEFAULT "127.0.0.1:8081"
 
 struct run_site_wish {
-	const char *listen; /* NULL: the default, and none where that is taken; "" or "off": none */
+	const char *listen; /* NULL: the default, and none where that is taken; "off": none */
 	const char *cert_file, *key_file;
 };
 

@@ -24,15 +24,15 @@ static const char tls_header[] = "Strict-Transport-Security: max-age=31536000";
 static_assert(sizeof headers / sizeof *headers + 2 <= sizeof((struct site *)NULL)->headers / sizeof *headers,
 	      "a site has room for all, one more under TLS, and the end");
 
-bool site_check(const struct site_settings *s, struct error *e)
+static bool check(const struct site_settings *s, bool *is_near, struct error *e)
 {
-	bool is_near = listen_is_loopback(s->listen);
-
+	if (!listen_check(s->listen, is_near, e))
+		return false;
 	if (!s->cert_file != !s->key_file)
 		return error_set(e, ERROR_INVALID,
 				 "a TLS certificate and its key belong together; do: give both "
 				 "--tls-cert-file and --tls-private-key-file, or neither");
-	if (is_near || (s->ask && s->cert_file))
+	if (*is_near || (s->ask && s->cert_file))
 		return true;
 	if (!s->ask)
 		return error_set(e, ERROR_INVALID,
@@ -47,6 +47,13 @@ bool site_check(const struct site_settings *s, struct error *e)
 		s->listen);
 }
 
+bool site_check(const struct site_settings *s, struct error *e)
+{
+	bool is_near;
+
+	return check(s, &is_near, e);
+}
+
 static void choose_headers(struct site *s)
 {
 	size_t count = sizeof headers / sizeof *headers;
@@ -59,7 +66,7 @@ static void choose_headers(struct site *s)
 /* On loopback all peers share an address. */
 static struct server_settings server_settings_of(struct site *s, const struct tls_texts *tls)
 {
-	bool is_near = listen_is_loopback(s->settings.listen);
+	bool is_near = s->is_near;
 
 	return (struct server_settings){
 		.listen = s->settings.listen,
@@ -101,15 +108,18 @@ static bool serve(struct site *s, struct error *e)
 
 struct site *site_open(struct loop *loop, const struct site_settings *settings, struct error *e)
 {
-	if (!site_check(settings, e))
+	bool is_near;
+
+	if (!check(settings, &is_near, e))
 		return NULL;
 	struct site *s = calloc(1, sizeof *s);
 	if (!s)
 		abort();
+	s->is_near = is_near;
 	s->settings = *settings;
 	s->loop = loop;
 	s->clock = clock_open();
-	if (listen_is_loopback(settings->listen))
+	if (is_near)
 		s->settings.ask = NULL;
 	s->gate = gate_open(&(struct gate_settings){
 		.clock = &s->clock, .ask = s->settings.ask, .ask_user = s->settings.ask_user });

@@ -6,6 +6,7 @@
 struct site {
 	struct site_settings settings;
 	struct loop *loop;
+	bool is_near; /* on a loopback address */
 	struct server *server;
 	const char *headers[16];
 	struct clock clock;

@@ -130,7 +130,9 @@ struct web *web_open(struct loop *loop, const char *listen, struct error *e)
 	w->server = server_open(loop,
 				&(struct server_settings){ .listen = listen,
 							   .routes = w->routes,
-							   .route_count = sizeof w->routes / sizeof *w->routes },
+							   .route_count = sizeof w->routes / sizeof *w->routes,
+							   .max_connections = 256,
+							   .max_per_address = 64 }, /* probes find room */
 				e);
 	if (!w->server) {
 		free(w);
