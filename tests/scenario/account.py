@@ -33,7 +33,7 @@ class Account:
     """`cloud` is aws or azure; `door` is what the machines program calls its listener."""
 
     cloud = example = ''
-    edits = ()
+    pace, edits = PACE, ()
 
     def __init__(self, stage):
         self.stage, self.folder = stage, stage.folder
@@ -51,13 +51,18 @@ class Account:
             'groups': [g['name'] for g in self.tenancy()['groups']], 'max_sequences': 8,
             'prefill_tokens_per_second': 25000, 'inter_token_latency': '30ms', 'objective': '2s'}]}
 
-    def open(self):
-        """Machines behind the account's door, the team's workload, eyes on all of it."""
+    def open_door(self):
+        """Machines behind the account's door."""
         s = self.stage
         s.start_machines(self.config(), self.limits(), f'--{self.cloud}', '127.0.0.1:0', '--ca', self.ca, '--wire', self.wire)
         with open(s.machines.out, encoding='utf-8') as file:
             said = file.read()
         self.url = next(line.split()[-1] for line in said.splitlines() if line.startswith(f'{self.cloud} on '))
+
+    def open(self):
+        """Beside it the team's workload, and eyes on all of it."""
+        s = self.stage
+        self.open_door()
         path = os.path.join(self.folder, 'workload.yaml')
         with open(WORKLOADS, encoding='utf-8') as file:
             parts = [part for part in file.read().split('---\n') if 'embed' not in part]
@@ -71,7 +76,7 @@ class Account:
         """The example, at the rig's pace; edits are (old, new), and each must be there once."""
         with open(os.path.join(ROOT, self.example), encoding='utf-8') as file:
             text = file.read()
-        for old, new in (*PACE, *self.edits, *edits):
+        for old, new in (*self.pace, *self.edits, *edits):
             if text.count(old) != 1:
                 raise SystemExit(f'{self.example} does not say {old!r} once')
             text = text.replace(old, new)
