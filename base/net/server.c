@@ -180,6 +180,7 @@ struct server *server_open(struct loop *loop, const struct server_settings *sett
 		release(s);
 		return NULL;
 	}
+	s->settings.tls_cert = s->settings.tls_key = NULL; /* the caller's, and secret */
 	attach(s);
 	return s;
 }
