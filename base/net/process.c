@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +122,9 @@ static void keep(struct stream *s, const char *bytes, size_t len)
 	size_t cap = s->is_complaint ? PROCESS_COMPLAINT : p->max_output;
 	size_t room = cap - s->text.len;
 
+	if (s->is_complaint && p->on_complaint)
+		p->on_complaint(p, bytes, len);
+
 	buf_append(&s->text, bytes, len < room ? len : room);
 	if (len <= room || s->is_complaint)
 		return;
@@ -215,6 +219,8 @@ static int spawn(struct process_run *run, int output, int complaint)
 	posix_spawn_file_actions_destroy(&files);
 	if (failure)
 		run->pid = 0;
+	else if (run->process->niceness)
+		setpriority(PRIO_PROCESS, (id_t)run->pid, run->process->niceness);
 	return failure;
 }
 

@@ -16,6 +16,9 @@ struct process {
 	const char *const *env;	 /* "NAME=value"s added to ours, and winning; NULL-terminated, may be NULL */
 	millis timeout;		 /* 0 is refused */
 	size_t max_output;	 /* of standard output; more is ERROR_INVALID; 0 is refused */
+	int niceness;		 /* 0 to 19: how far it stands back behind others */
+	/* What it writes to standard error, as it comes; NULL: nobody wants it. May not end the command. */
+	void (*on_complaint)(struct process *p, const char *bytes, size_t len);
 	void (*done)(struct process *p);
 	void *user;
 

@@ -3,7 +3,7 @@
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/question.h"
-#include "controller/commands/replay_change.h"
+#include "controller/manifest/variation.h"
 #include "controller/commands/replay_with.h"
 #include "controller/explain/explain.h"
 
@@ -13,7 +13,7 @@
 struct asked {
 	struct question question;
 	const char *from, *to, *with, *output;
-	struct replay_change change;
+	struct variation change;
 	bool is_progress_told;
 };
 
@@ -49,7 +49,7 @@ static bool compare_with(struct question *q, const struct asked *a, const struct
 		return false;
 	other = then;
 	if (a->with ? !manifest_load(&a->with, 1, &q->arena, &other, &findings, e)
-		    : !replay_change_apply(&a->change, q->pool, &other, &q->arena, e))
+		    : !variation_apply(&a->change, q->pool, &other, &q->arena, e))
 		return false;
 	return replay_with(q->history, &then, &other, range, &(struct replay_telling){ a->output, a->is_progress_told },
 			   e);
@@ -164,7 +164,7 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 	struct replay_range range;
 	struct replay_outcome outcome;
 
-	bool has_change = replay_change_is_any(&a->change);
+	bool has_change = variation_is_any(&a->change);
 
 	if (a->with && has_change)
 		return error_set(
@@ -191,7 +191,8 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 
 static int run(int argc, char **argv)
 {
-	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table" };
+	static const struct variation_names names = { "--objective", "--violation-cost", "--budget", "--max" };
+	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .change = { .names = &names } };
 	const struct option_row rows[] = {
 		QUESTION_OPTIONS(&a.question),
 		{ "from", 0, OPTION_TEXT, "TIME", "compare from this time on; -2h counts from the end", &a.from, NULL },

@@ -241,7 +241,8 @@ static struct web_api *open_web_api(const struct running *r)
 						     .is_controller = true,
 						     .history = r->request->db,
 						     .version = command_version_text() + strlen("preheat "),
-						     .verb_name = history_launches_verb });
+						     .verb_name = history_launches_verb,
+						     .program = "/proc/self/exe" });
 }
 
 static bool start(struct running *r, struct error *e)

@@ -64,7 +64,8 @@ static bool serve(struct viewing *v, struct error *e)
 	v->api = web_api_open(&(struct web_api_setup){ .loop = v->loop,
 						       .history = path,
 						       .version = command_version_text() + strlen("preheat "),
-						       .verb_name = history_launches_verb });
+						       .verb_name = history_launches_verb,
+						       .program = "/proc/self/exe" });
 	web_api_routes(v->api, routes);
 	v->site = site_open(v->loop, &settings, e);
 	if (!v->site)

@@ -5,6 +5,7 @@
 #include "controller/web/api_events.h"
 #include "controller/web/page_assets.h"
 #include "controller/web/refusal.h"
+#include "controller/web/what_if.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct web_api {
 	const struct published *shown;
 	struct api_source *source;
 	struct api_events *events;
+	struct what_ifs *what_ifs;
 	char allow[80]; /* a header line, until it is sent */
 };
 
@@ -38,6 +40,8 @@ struct web_api *web_api_open(const struct web_api_setup *setup)
 	a->setup = *setup;
 	a->source = api_source_open(setup->history);
 	a->events = api_events_open(setup->loop, a->source);
+	if (setup->program)
+		a->what_ifs = what_ifs_open(&(struct what_ifs_setup){ setup->loop, setup->program, setup->history });
 	return a;
 }
 
@@ -45,6 +49,7 @@ void web_api_close(struct web_api *a)
 {
 	if (!a)
 		return;
+	what_ifs_close(a->what_ifs);
 	api_events_close(a->events);
 	api_source_close(a->source);
 	free(a);
@@ -63,6 +68,11 @@ const struct web_api_setup *api_setup(const struct api_call *c)
 struct api_events *api_events_of(const struct api_call *c)
 {
 	return c->api->events;
+}
+
+struct what_ifs *api_what_ifs(const struct api_call *c)
+{
+	return c->api->what_ifs;
 }
 
 void web_api_show(struct web_api *a, const struct published *p)

@@ -16,6 +16,7 @@ struct web_api_setup {
 	const char *history; /* the file; need not be there yet, and may become another; must outlive the API */
 	const char *version; /* "0.1.0" */
 	const char *(*verb_name)(int64_t verb); /* of calls to providers */
+	const char *program;			/* that what-if runs: this one; NULL: there is no what-if */
 };
 
 struct web_api *web_api_open(const struct web_api_setup *setup);

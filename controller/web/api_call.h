@@ -7,4 +7,3 @@
 /* "/api/v1/pools/{namespace}" and a path; fills the places. */
 bool api_path_fits(struct api_call *c, const char *template, const char *path);
 bool api_take_query(struct api_call *c, struct error *e) MUST_USE;
-bool api_parse_time(const struct history_span *span, const char *text, millis *at);

@@ -63,6 +63,7 @@ enum { PARAMETERS_MAX = 12, PLACES_IN_PATH = 4, PAIRS_MAX = 32 };
 struct api_call;
 struct api_events;
 struct server_stream;
+struct what_ifs;
 /* Appends the answer to `out`. False with the error; api_refuse() says the status beside it. */
 typedef bool api_write_fn(struct api_call *c, struct buf *out, struct error *e);
 
@@ -126,6 +127,8 @@ bool api_refuse(struct api_call *c, struct error *e, int status, const char *fmt
 const struct api_value *api_value(const struct api_call *c, const char *parameter);
 /* The time that a parameter says, `otherwise` where it is not given. */
 bool api_time_of(struct api_call *c, const char *parameter, millis otherwise, millis *at, struct error *e) MUST_USE;
+/* RFC 3339, now, -2h before the end, +2h after the first tick. */
+bool api_parse_time(const struct history_span *span, const char *text, millis *at) MUST_USE;
 /* from and to: `otherwise` before the end up to the end where they are not given. From before to. */
 bool api_period(struct api_call *c, millis otherwise, millis *from, millis *to, struct error *e) MUST_USE;
 /* The pool that the path names; also one that only the past knows. */
@@ -139,6 +142,7 @@ bool api_fleet_place(const struct api_fleet *f, size_t pool, size_t *place);
 const struct published *api_shown(const struct api_call *c);
 const struct web_api_setup *api_setup(const struct api_call *c);
 struct api_events *api_events_of(const struct api_call *c);
+struct what_ifs *api_what_ifs(const struct api_call *c); /* NULL: there are none here */
 
 struct api_reply {
 	int status;

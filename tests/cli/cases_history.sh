@@ -83,3 +83,30 @@ found 'replay: with the same manifest, nodes of eight GPUs' 0 '^alike$' \
 		-v hours="$(grep -m1 -oE "\"gpu_hours\": *[0-9.]+" out/summary.json | grep -oE "[0-9.]+$")" \
 		"\$2 == \"machines started\" { m = \$3 } \$2 == \"GPU hours\" { h = \$3 }
 		END { print (m == starts && m > 0 && h > hours * .97 && h < hours * 1.03) ? \"alike\" : m \" \" starts \" \" h \" \" hours }" with.csv'
+
+# Another objective, budget or size in place of a manifest.
+copied="cp '$scratch/good/history.db' history.db"
+refused 'replay: an objective that is none' 2 "replay: --objective: found '2x,99%'; allowed: a queue wait" "$copied" \
+	'preheat replay --objective 2x,99%'
+refused 'replay: an objective of no pool' 2 "replay: --objective: no pool 'other' in the manifest" "$copied" \
+	'preheat replay --objective other=2s,99%'
+refused 'replay: no budget' 2 "replay: --budget: found '0'; allowed: dollars" "$copied" 'preheat replay --budget 0'
+refused 'replay: half a replica' 2 "replay: --max: found '1.5'; allowed: replicas" "$copied" 'preheat replay --max 1.5'
+refused 'replay: no cost' 2 "replay: --violation-cost: found ''; allowed: a text" "$copied" \
+	"preheat replay --violation-cost ''"
+refused 'replay: a manifest and a size' 2 'replay: --with brings a whole manifest' "$copied" 'preheat replay --with x --max 3'
+found 'replay: with its own attainment, nothing differs' 0 '^0$' "$copied" \
+	'preheat replay --objective 99% -o csv | awk -F, "NR > 1 && \$NF != 0 { n++ } END { print n + 0 }"'
+found 'replay: progress for programs' 0 '^[1-9][0-9]* 0$' "$copied" 'preheat replay --objective 2s,99% --progress -o csv 2>p >o
+	echo "$(grep -cE "^[{]\"progress\":[0-9.]+[}]$" p) $(grep -cvE "^[{]\"progress\":[0-9.]+[}]$" p)"'
+
+# The page and the API over a history; what is served is tested in tests/web.
+refused 'view: no such file' 2 'view: nothing.db: no such file' : 'preheat view nothing.db'
+refused 'view: no history' 2 'view: x.db: ' 'echo hello >x.db' 'preheat view x.db'
+refused 'view: two of them' 2 "view: found 'b'; allowed: one history" : 'preheat view a b'
+refused 'view: an address that others reach' 2 'view: --listen: .*no loopback address' "$copied" \
+	'preheat view history.db --listen 0.0.0.0:0'
+refused 'view: an address that is none' 2 'view: --listen: ' "$copied" 'preheat view history.db --listen here'
+found 'view: ends with 0 when it is told to' 0 '^http://127.0.0.1:[0-9]+/ 0$' "$copied" \
+	'"$preheat_path" view history.db --listen 127.0.0.1:0 >said & pid=$!
+	until [ -s said ]; do sleep 0.1; done; kill -INT $pid; wait $pid; echo "$(head -1 said | cut -d" " -f2) $?"'

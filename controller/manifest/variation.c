@@ -1,4 +1,4 @@
-#include "controller/commands/replay_change.h"
+#include "controller/manifest/variation.h"
 
 #include "base/quantity.h"
 
@@ -15,7 +15,7 @@ struct fleet_copy {
 	const struct fleet_spec *fleet;
 };
 
-bool replay_change_is_any(const struct replay_change *c)
+bool variation_is_any(const struct variation *c)
 {
 	return c->objective || c->violation_cost || c->budget || c->max;
 }
@@ -56,13 +56,13 @@ static bool split(const struct fleet_copy *f, const char *option, const char *on
 	if (name && find_pool(f, name, len, pool))
 		return true;
 	if (!name)
-		return error_set(e, ERROR_INVALID, "--%s: of which pool? there are %zu; do: give POOL=VALUE", option,
+		return error_set(e, ERROR_INVALID, "%s: of which pool? there are %zu; do: give POOL=VALUE", option,
 				 f->fleet->pool_count);
-	return error_set(e, ERROR_INVALID, "--%s: no pool '%.*s' in the manifest of that time; the first one is %s/%s",
+	return error_set(e, ERROR_INVALID, "%s: no pool '%.*s' in the manifest of that time; the first one is %s/%s",
 			 option, (int)(len < 100 ? len : 100), name, f->pools[0].namespace, f->pools[0].name);
 }
 
-static bool set_objective(struct pool_spec *p, const char *text, struct error *e)
+static bool set_objective(const char *name, struct pool_spec *p, const char *text, struct error *e)
 {
 	size_t wait_len = strcspn(text, ",");
 	millis wait = p->objective_wait;
@@ -77,36 +77,35 @@ static bool set_objective(struct pool_spec *p, const char *text, struct error *e
 		     share <= MOST_ATTAINMENT;
 	}
 	if (!ok)
-		return error_set(
-			e, ERROR_INVALID,
-			"--objective: found '%.60s'; allowed: a queue wait up to 1h, a share from 50%% to 99.999%%, "
-			"or both, like 2s,99.5%%",
-			text);
+		return error_set(e, ERROR_INVALID,
+				 "%s: found '%.60s'; allowed: a queue wait up to 1h, a share from 50%% to 99.999%%, "
+				 "or both, like 2s,99.5%%",
+				 name, text);
 	p->objective_wait = wait;
 	p->objective_late_ppm = PPM - share;
 	p->violation_cost = 0;
 	return true;
 }
 
-static bool set_violation_cost(struct pool_spec *p, const char *text, struct error *e)
+static bool set_violation_cost(const char *name, struct pool_spec *p, const char *text, struct error *e)
 {
 	int64_t cost;
 
 	if (!fixed_parse(text, strlen(text), 6, &cost) || cost < 1 || cost > COST_MOST)
-		return error_set(e, ERROR_INVALID,
-				 "--violation-cost: found '%.60s'; allowed: dollars above 0 up to 10000, like 0.01",
-				 text);
+		return error_set(e, ERROR_INVALID, "%s: found '%.60s'; allowed: dollars above 0 up to 10000, like 0.01",
+				 name, text);
 	p->violation_cost = cost;
 	return true;
 }
 
-static bool set_budget(const struct fleet_copy *f, struct pool_spec *p, const char *text, struct error *e)
+static bool set_budget(const char *name, const struct fleet_copy *f, struct pool_spec *p, const char *text,
+		       struct error *e)
 {
 	int64_t budget;
 
 	if (!fixed_parse(text, strlen(text), 6, &budget) || budget < BUDGET_LEAST || budget > BUDGET_MOST)
 		return error_set(e, ERROR_INVALID,
-				 "--budget: found '%.60s'; allowed: dollars an hour from 0.01 to 1000000, like 200",
+				 "%s: found '%.60s'; allowed: dollars an hour from 0.01 to 1000000, like 200", name,
 				 text);
 	for (size_t i = 0; i < f->fleet->pool_count; i++) {
 		struct pool_spec *other = &f->pools[i];
@@ -116,12 +115,14 @@ static bool set_budget(const struct fleet_copy *f, struct pool_spec *p, const ch
 	return true;
 }
 
-static bool set_max(const struct fleet_copy *f, const struct pool_spec *p, const char *text, struct error *e)
+static bool set_max(const char *name, const struct fleet_copy *f, const struct pool_spec *p, const char *text,
+		    struct error *e)
 {
 	int64_t left;
 
 	if (!fixed_parse(text, strlen(text), 0, &left) || left < 1 || left > REPLICAS_MOST)
-		return error_set(e, ERROR_INVALID, "--max: found '%.60s'; allowed: replicas from 1 to 1000000", text);
+		return error_set(e, ERROR_INVALID, "%s: found '%.60s'; allowed: replicas from 1 to 1000000", name,
+				 text);
 	for (size_t i = 0; i < p->group_count; i++) {
 		struct group_spec *g = &f->groups[p->groups[i]];
 		int64_t each = replicas_per_node(g, p), nodes = each > 0 ? (left + each - 1) / each : 0;
@@ -148,18 +149,20 @@ static struct fleet_copy copy_fleet(struct manifest *m, struct arena *a)
 	return f;
 }
 
-bool replay_change_apply(const struct replay_change *c, const char *only, struct manifest *m, struct arena *a,
-			 struct error *e)
+bool variation_apply(const struct variation *c, const char *only, struct manifest *m, struct arena *a, struct error *e)
 {
 	struct fleet_copy f = copy_fleet(m, a);
 	const char *objective = c->objective, *cost = c->violation_cost, *budget = c->budget, *max = c->max;
+	const struct variation_names *names = c->names;
 	struct pool_spec *p = NULL;
 
-	if (objective && (!split(&f, "objective", only, &objective, &p, e) || !set_objective(p, objective, e)))
+	if (objective && (!split(&f, names->objective, only, &objective, &p, e) ||
+			  !set_objective(names->objective, p, objective, e)))
 		return false;
-	if (cost && (!split(&f, "violation-cost", only, &cost, &p, e) || !set_violation_cost(p, cost, e)))
+	if (cost && (!split(&f, names->violation_cost, only, &cost, &p, e) ||
+		     !set_violation_cost(names->violation_cost, p, cost, e)))
 		return false;
-	if (budget && (!split(&f, "budget", only, &budget, &p, e) || !set_budget(&f, p, budget, e)))
+	if (budget && (!split(&f, names->budget, only, &budget, &p, e) || !set_budget(names->budget, &f, p, budget, e)))
 		return false;
-	return !max || (split(&f, "max", only, &max, &p, e) && set_max(&f, p, max, e));
+	return !max || (split(&f, names->max, only, &max, &p, e) && set_max(names->max, &f, p, max, e));
 }
