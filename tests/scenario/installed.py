@@ -3,6 +3,7 @@
 controller as a process with the arguments, the account and the rights that the overlay gives it, and no others."""
 import json
 import os
+import time
 
 import account
 import stage
@@ -120,6 +121,24 @@ def serves(s, cloud, controller):
     s.check('an event tells why', s.told('TriggeredScaleUp'))
 
 
+def loses_its_file(s, cloud, controller):
+    """The volume is gone with all that was learned: what serves stays, and it goes on."""
+    served, machines = len(s.pods('chat')), s.group(cloud.spot)['desired']
+    tick = pool(s, 'chat')['lastDecision']['tick']
+    controller.kill()
+    for name in os.listdir(s.folder):
+        if name.startswith(os.path.basename(controller.db)):
+            os.unlink(os.path.join(s.folder, name))
+    begun = time.time()
+    controller.start()
+    s.expect('it decides anew', lambda: pool(s, 'chat')['lastDecision']['tick'] < tick)
+    s.expect('it is ready again', lambda: controller.page('/readyz')[0] == 200)
+    s.pass_time(300)
+    lowest = min((groups[cloud.spot]['desired'] for at, groups in s.sampler.samples if at > begun), default=machines)
+    s.check(f'{lowest} of {machines} machines stay', lowest >= min(machines, 2))
+    s.check(f"{len(s.pods('chat'))} of {served} replicas serve", len(s.pods('chat')) >= 2)
+
+
 def works(s, cloud):
     """A gang asks for both of its machines; batch runs beside chat."""
     s.must('kubectl', 'patch', 'job', 'fine-tune', '-n', SPACE, '--type=merge', '-p', '{"spec":{"suspend":false}}')
@@ -140,6 +159,7 @@ def installed(s, cloud):
     controller.environment.update(cloud.environment(), POD_NAME='preheat-0')
     controller.start()
     serves(s, cloud, controller)
+    loses_its_file(s, cloud, controller)
     works(s, cloud)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
