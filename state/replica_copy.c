@@ -7,11 +7,20 @@ enum { BATCH_BYTES = 4 << 20 };
 bool replica_copy(struct history *from, struct history *to, void (*tell)(void *user, int64_t ticks), void *user,
 		  struct error *e)
 {
+	struct history_span span;
+
+	if (!history_span(from, &span, e))
+		return false;
 	for (;;) {
 		CLEANUP(buf_release) struct buf batch = { .cap = (size_t)512 << 20 };
 		struct replica_tail tail;
 
-		if (!replica_tail(to, &tail, e) || !replica_export(from, &tail, BATCH_BYTES, &batch, e))
+		if (!replica_tail(to, &tail, e))
+			return false;
+		/* A follower's copy may be behind what the leader's brought here. */
+		if (tail.tick > span.last_tick)
+			return true;
+		if (!replica_export(from, &tail, BATCH_BYTES, &batch, e))
 			return false;
 		if (!batch.len)
 			return true;

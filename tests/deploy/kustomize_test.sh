@@ -75,9 +75,17 @@ components() {
 	is 'rights on node objects' preheat "$(get clusterrolebinding preheat-node-objects '{.subjects[0].name}')"
 }
 
+kept_elsewhere() {
+	kubectl delete -n preheat sts preheat --cascade=orphan >/dev/null
+	composed kept central-history litestream
+	taken 'the history is kept elsewhere, too' kubectl apply --server-side -k "$scratch/kept"
+	is 'by a container each' 'preheat central-history litestream' "$(get sts preheat '{.spec.template.spec.containers[*].name}')"
+}
+
 applied
 overlays
 components
+kept_elsewhere
 kubectl delete -k "$scratch/all" --ignore-not-found >/dev/null
 kubectl delete namespace preheat --ignore-not-found >/dev/null
 is 'nothing of it is left' '' "$(kubectl get crd,clusterrole,clusterrolebinding,priorityclass -o name | grep -E 'preheat|/gpu-' || :)"

@@ -85,6 +85,8 @@ same s2/history.db "$prod" explain --largest
 sqlite3 s1/history.db "VACUUM INTO 'half.db'"
 sqlite3 half.db 'DELETE FROM decision WHERE tick >= 3000; DELETE FROM tick WHERE id >= 3000; DELETE FROM checkpoint WHERE tick >= 3000'
 "$preheat" history copy --db half.db --to "$server#half" >/dev/null
+"$preheat" history copy --db s1/history.db --to "$server#ahead" >/dev/null
+says 'from a follower that is behind' 0 ': 0 ticks copied' "$preheat" history copy --db half.db --to "$server#ahead"
 says 'the rest of it' 0 ': 2760 ticks copied, up to tick 5759' "$preheat" history copy --db s1/history.db --to "$server#half"
 same s1/history.db "$server#half" explain --largest
 # One that is killed while it copies.
