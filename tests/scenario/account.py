@@ -29,6 +29,12 @@ PACE = (('    gpusPerReplica: 1\n', '    gpusPerReplica: 1\n    maxSequences: 8\
          '  headroom: { min: 1 }\n  scaleDown: { after: 3m }\n  leadTime: { total: { p50: 110s, p95: 150s } }\n'))
 
 
+def standby(p50, p95):
+    """At this pace a machine that stood by serves in half of the time that a new one takes."""
+    return (f'standby: {{ max: 4, priceShare: 2%, leadTime: {{ p50: {p50}, p95: {p95} }} }}',
+            'standby: { max: 2, priceShare: 2%, leadTime: { p50: 50s, p95: 70s } }')
+
+
 class Account:
     """`cloud` is aws or azure; `door` is what the machines program calls its listener."""
 
@@ -109,7 +115,7 @@ class Account:
 
 class Eks(Account):
     cloud, example = 'aws', os.path.join('examples', 'eks', 'pool.yaml')
-    edits = (('      max: 20\n', '      max: 12\n'), ('      max: 10\n', '      max: 5\n'), ('standby: { max: 4,', 'standby: { max: 2,'))
+    edits = (('      max: 20\n', '      max: 12\n'), ('      max: 10\n', '      max: 5\n'), standby('90s', '150s'))
     TOKEN = 'projected.web-identity.token'
 
     def tenancy(self):
@@ -135,7 +141,7 @@ class Eks(Account):
 
 class Aks(Account):
     cloud, example = 'azure', os.path.join('examples', 'aks', 'pool.yaml')
-    edits = (('      max: 20\n', '      max: 8\n'), ('      max: 10\n', '      max: 5\n'), ('standby: { max: 4,', 'standby: { max: 2,'))
+    edits = (('      max: 20\n', '      max: 8\n'), ('      max: 10\n', '      max: 5\n'), standby('120s', '240s'))
     TENANT = '11111111-2222-4333-8444-555555555555'
 
     def tenancy(self):
