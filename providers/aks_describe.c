@@ -180,6 +180,21 @@ static const struct aks_memory *name_failure(struct exchange *x, const char *mar
 	return m;
 }
 
+/* AKS alone chooses the zone, and who asks again may meet the same one: then the pool as a whole has none for now. */
+static const millis OTHER_ZONES_AFTER = 10 * MINUTE;
+
+static void place_failure(const struct exchange *x, const struct azure_failure *f, struct launch_failure *out)
+{
+	bool is_one_of_many = f->is_zonal && x->pool.zone_count > 1;
+
+	out->back_off = f->back_off;
+	if (is_one_of_many && out->back_off > OTHER_ZONES_AFTER)
+		out->back_off = OTHER_ZONES_AFTER;
+	out->zone = "";
+	if (f->is_zonal && !is_one_of_many)
+		out->zone = *f->zone ? arena_strdup(&x->call->arena, f->zone, strlen(f->zone)) : x->pool.zone;
+}
+
 static void fill_failure(struct exchange *x, struct group_description *d)
 {
 	const struct azure_failure *f = x->operation_failed ? &x->operation_failure : &x->pool_failure;
@@ -199,12 +214,9 @@ static void fill_failure(struct exchange *x, struct group_description *d)
 		.kind = f->kind == ERROR_NONE ? ERROR_UNAVAILABLE : f->kind,
 		.message = arena_strdup(a, said, strlen(said)),
 		.count = missing,
-		.zone = !f->is_zonal ? ""
-			: *f->zone   ? arena_strdup(a, f->zone, strlen(f->zone))
-				     : x->pool.zone,
 		.instance_type = x->pool.vm_size,
-		.back_off = f->back_off,
 	};
+	place_failure(x, f, d->failures);
 }
 
 static void fill_abilities(struct exchange *x, struct group_description *d)

@@ -13,8 +13,7 @@ trap 'rm -rf "$scratch"' EXIT
 . "$here/verdicts.sh"
 
 defaults_and_columns() {
-	kubectl apply --server-side -f "$root/deploy/base/crd.yaml" >/dev/null
-	kubectl wait --for=condition=Established crd/warmpools.preheat.dev --timeout=60s >/dev/null
+	"$root/tests/rig/apply_crd.sh"
 	kubectl apply -f - >/dev/null <<'POOL'
 apiVersion: preheat.dev/v1alpha1
 kind: WarmPool

@@ -14,8 +14,7 @@ fail() {
 	printf 'FAILED: %s\n' "$*"
 }
 
-kubectl apply --server-side -f "$root/deploy/base/crd.yaml" >/dev/null || exit 3
-kubectl wait --for condition=Established crd/warmpools.preheat.dev --timeout=60s >/dev/null || exit 3
+"$root/tests/rig/apply_crd.sh" || exit 3
 for condition in NonStructuralSchema KubernetesAPIApprovalPolicyConformant; do
 	found=$(kubectl get crd warmpools.preheat.dev \
 		-o jsonpath="{.status.conditions[?(@.type==\"$condition\")].message}")

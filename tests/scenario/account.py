@@ -20,6 +20,7 @@ TOLERATES = (
     'tolerations: [ { key: nvidia.com/gpu, operator: Exists, effect: NoSchedule } ]',
     'tolerations: [ { key: nvidia.com/gpu, operator: Exists }, { key: kubernetes.azure.com/scalesetpriority, operator: Exists } ]')
 GPU_TAINT = {'key': 'nvidia.com/gpu', 'value': 'present', 'effect': 'NoSchedule'}
+A_REPLICA = 1.3  # requests a second of 1000 and 200 tokens that one replica of eight sequences does
 STAGES = {'provision': '40s', 'register': '15s', 'device': '10s', 'image': '20s', 'load': '20s', 'wake': '20s',
           'wake_register': '5s', 'wake_device': '5s', 'stop': '20s', 'terminate': '20s', 'refuse': '10s'}
 # What the rig's models are, and how fast its machines: the rest of the manifest is the example's.
@@ -90,6 +91,24 @@ class Account:
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
         return path
+
+    def more(self, replicas, for_s=600):
+        """Traffic that keeps so many replicas busy beyond those that are there, so that machines must be asked for."""
+        s = self.stage
+        there = sum(g['desired'] for g in s.machines.groups().values())
+        s.machines.traffic('chat', round((there + replicas) * A_REPLICA, 2), for_s)
+
+    def stands_by(self, group, controller):
+        """What is not needed any more is stopped, not ended, and the next traffic wakes it."""
+        s, begun = self.stage, time.time()
+        stopped = s.expect('what served on demand is stopped and stands by', lambda: [
+            m['id'] for m in s.group(group)['machines'] if m['state'] == 'stopped'], 3600)
+        s.check('we asked for that', [o for o, _ in controller.lines() if o and o.get('event') == 'node-released'
+                                      and o.get('fate') == 'stop'])
+        self.more(6, 400)
+        s.expect('it is woken', lambda: [m for m in s.group(group)['machines'] if m['id'] in (stopped or [])
+                                         and m['state'] == 'running'], 3600)
+        s.check('neither is called the work of others', not s.told('ForeignSizeChange', since=begun))
 
     def exchanges(self, since=0.0):
         with open(self.wire, encoding='utf-8') as file:

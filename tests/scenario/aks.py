@@ -32,10 +32,10 @@ def grows(s):
     s.expect('spot machines are bought, and run', lambda: len(s.running('a100spot')) >= 2)
 
 
-def runs_dry(s):
+def runs_dry(s, cloud):
     begun = time.time()
     out = s.machines.fault('stock-out', 'a100spot')
-    s.machines.traffic('chat', 2.5, 600)
+    cloud.more(3)
     s.expect('an event tells the stock-out', lambda: s.told('StockOut', 'a100-spot', begun))
     s.expect('machines of the regular pool are asked for instead', lambda: s.group('a100')['desired'] >= 2)
     s.expect('an event tells that, too', lambda: s.told('FellBack', 'a100', begun))
@@ -89,8 +89,9 @@ def aks(s):
     by_hand(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that Azure took')
-    runs_dry(s)
+    runs_dry(s, cloud)
     shrinks(s)
+    cloud.stands_by('a100', controller)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)

@@ -11,7 +11,7 @@ import time
 import process
 import stage
 import world
-from seen import CRD, condition
+from seen import condition
 
 DOCS = os.path.join(stage.ROOT, 'docs', 'signals.md')
 CHAT, EMBED = 'chat-spot', 'embed'
@@ -110,8 +110,7 @@ def blackouts(s):
     if not port:
         s.skip('prometheus is absent (apt-get install prometheus): both pools are read pod by pod')
     manifest = s.open_world(Blackouts(f'http://127.0.0.1:{port}' if port else ''))
-    for name in ('kubectl apply --server-side -f ' + CRD, 'kubectl wait --for=condition=Established crd/warmpools.preheat.dev --timeout=60s'):
-        s.must(*name.split())
+    s.serve_pools()
     s.expect('WarmPools are taken', lambda: process.run(['kubectl', 'apply', '-f', manifest])[0] == 0)
     s.accounts('listener')
     for name, replicas in (('chat', SURPLUS), ('embed', 8)):

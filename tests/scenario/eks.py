@@ -33,18 +33,18 @@ def grows(s):
     s.machines.end_faults(out['id'])
 
 
-def runs_dry(s):
+def runs_dry(s, cloud):
     """Both zones have none: on-demand machines come instead, at once; the launches that failed are given up."""
     begun = time.time()
     out = s.machines.fault('stock-out', 'g5-spot')
-    s.machines.traffic('chat', 1.5, 600)
+    cloud.more(3)
     s.expect('an event tells the stock-out', lambda: s.told('StockOut', 'g5-spot', begun))
     s.expect('on-demand machines are asked for instead', lambda: s.group('g5-od')['desired'] >= 2)
     s.expect('an event tells that, too', lambda: s.told('FellBack', 'g5-od', begun))
     s.expect('what cannot come is given up', lambda: s.group('g5-spot')['desired'] == len(s.running('g5-spot')))
     s.machines.end_faults(out['id'])
     ended = time.time()
-    s.machines.traffic('chat', 4.0, 600)
+    cloud.more(4)
     s.expect('the spot group is asked again once its back-off is over, and has machines',
              lambda: [m for m in s.group('g5-spot')['machines'] if m['launched_at'] / 1000 > ended])
 
@@ -156,7 +156,7 @@ def eks(s):
     controller.start()
     grows(s)
     taken(s)
-    runs_dry(s)
+    runs_dry(s, cloud)
     bad_account(s)
     by_hand(s)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
@@ -165,6 +165,7 @@ def eks(s):
     killed(s, controller)
     revoked(s, cloud)
     shrinks(s)
+    cloud.stands_by('g5-od', controller)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)

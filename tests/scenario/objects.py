@@ -8,8 +8,6 @@ import time
 import stage
 import world
 
-CRD = os.path.join(stage.ROOT, 'deploy', 'base', 'crd.yaml')
-
 
 class Pools:
     """The manifests of the example, one by one, as kubectl applies them."""
@@ -173,8 +171,7 @@ def restart(s, pools, controller):
 def objects(s):
     manifest = s.open_world(world.World())
     pools = Pools(s, manifest)
-    s.must('kubectl', 'apply', '--server-side', '-f', CRD)
-    s.must('kubectl', 'wait', '--for=condition=Established', 'crd/warmpools.preheat.dev', '--timeout=60s')
+    s.serve_pools()
     s.accounts('preheat-a')
     s.evidence['lease'] = stage.LEASE
     controller = s.controller('preheat-a', '--watch-pools', '--lease', stage.LEASE, '--namespace', stage.SPACE,

@@ -11,15 +11,12 @@ import process
 import stage
 import world
 
-CRD = os.path.join(stage.ROOT, 'deploy', 'crd.yaml')
-
 
 def seen(s):
     w = world.World(chat_spot=12, chat_od=8, embed=2, train=2)
     manifest = s.open_world(w)
     s.accounts('preheat-a', 'preheat-b')
-    s.must('kubectl', 'apply', '--server-side', '-f', CRD)
-    s.must('kubectl', 'wait', '--for=condition=Established', 'crd/warmpools.preheat.dev', '--timeout=60s')
+    s.serve_pools()
     s.expect('WarmPools are taken', lambda: process.run(['kubectl', 'apply', '-f', manifest])[0] == 0)
     s.check('before any decision status says so', 'Nothing has been decided yet' in status(s, '-A'))
     first = start(s, 'preheat-a')

@@ -90,6 +90,37 @@ static void what_is_pending_shows_in_the_description(void **state)
 	}
 }
 
+static void a_zone_that_nobody_can_choose_is_the_whole_pool(void **state)
+{
+	struct stage *s = *state;
+	static const struct {
+		const char *zones, *zone;
+		millis back_off;
+	} cases[] = {
+		{ "[\"2\"]", "2", HOUR },
+		{ "[\"1\",\"2\",\"3\"]", "", 10 * MINUTE },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char more[512];
+		snprintf(more, sizeof more,
+			 ",\"availabilityZones\":%s,\"status\":{\"provisioningError\":" STOCKED_OUT "}",
+			 cases[i].zones);
+		char pool[1024];
+		snprintf(pool, sizeof pool,
+			 "{\"name\":\"gpu1\",\"properties\":{\"count\":1,\"provisioningState\":\"Failed\"%s}}", more);
+		const struct reply replies[] = { { "GET", "/gpu1", 200, pool, { 0 }, 0 },
+						 { "GET", "/machines", 200, "{\"value\":[]}", { 0 }, 0 },
+						 { 0 } };
+		struct provider_call c = played_call(s, PROVIDER_DESCRIBE, 0);
+		assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+		assert_int_equal(c.description.failure_count, 1);
+		assert_string_equal(c.description.failures[0].zone, cases[i].zone);
+		assert_int_equal(c.description.failures[0].back_off, cases[i].back_off);
+		provider_call_release(&c);
+	}
+}
+
 static int64_t failure_of(struct stage *s, const char *pool)
 {
 	const struct reply replies[] = { { "GET", "/gpu1", 200, pool, { 0 }, 0 },
@@ -399,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_pending_shows_in_the_description),
+		TEST(a_zone_that_nobody_can_choose_is_the_whole_pool),
 		TEST(a_failure_keeps_its_number_until_the_pool_is_written),
 		TEST(lists_that_make_no_sense_are_refused_whole),
 		TEST(a_token_that_is_refused_is_renewed_once),
