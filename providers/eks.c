@@ -83,6 +83,8 @@ static void finish(struct exchange *x)
 	if (c->error.kind != ERROR_NONE)
 		error_wrap(&c->error, "group %s: %s", c->group, provider_verb_name(c->verb));
 	c->exchange = NULL;
+	if (is_change(c->verb))
+		eks_together_changed(x->provider->together);
 	x->provider->active--;
 	aws_call_release(&x->request);
 	buf_release(&x->path);
@@ -218,6 +220,8 @@ static void eks_start(struct provider *p, struct provider_call *c)
 	x->plan = eks_plans[c->verb];
 	c->exchange = x;
 	p->active++;
+	if (is_change(c->verb))
+		eks_together_changed(p->together);
 	if (is_sound(c) && eks_read_settings(c->settings ? c->settings : "", &c->arena, &x->settings, &c->error))
 		timer_start(p->loop, &x->deadline,
 			    c->timeout		 ? c->timeout
@@ -251,6 +255,7 @@ static struct provider *eks_open(const struct provider_setup *s, struct error *e
 	p->loop = s->loop;
 	p->aws = aws_open(s->loop, s->http);
 	p->lookup = eks_lookup_open();
+	p->together = eks_together_open();
 	return p;
 }
 
@@ -261,6 +266,7 @@ static void eks_close(struct provider *p)
 	assert(!p->active);
 	aws_close(p->aws);
 	eks_lookup_close(p->lookup);
+	eks_together_close(p->together);
 	free(p);
 }
 

@@ -207,27 +207,54 @@ static bool read_group(const struct xml_node *node, struct arena *a, struct eks_
 	return are_sound(out->instances, out->instance_count, e) && read_pool(node, a, &out->pool, e);
 }
 
-bool eks_read_group(const char *text, size_t len, const char *name, struct arena *a, struct eks_group *out,
-		    struct error *e)
+static const struct xml_node *groups_of(const char *text, size_t len, struct arena *a, struct error *e)
 {
 	const struct xml_node *result = result_of(text, len, "DescribeAutoScalingGroups", a, e);
 	const struct xml_node *groups = xml_find(result, "AutoScalingGroups");
+
+	if (result && !groups)
+		error_set(e, ERROR_INVALID, "the answer has no AutoScalingGroups");
+	return groups;
+}
+
+static const struct xml_node *named(const struct xml_node *groups, const char *name)
+{
+	for (const struct xml_node *n = groups->first; n; n = n->next) {
+		const struct xml_node *text = xml_find(n, "AutoScalingGroupName");
+		if (text && text->text && !strcmp(text->text, name))
+			return n;
+	}
+	return NULL;
+}
+
+bool eks_read_group_of(const char *text, size_t len, const char *name, struct arena *a, struct eks_group *out,
+		       struct error *e)
+{
+	const struct xml_node *groups = groups_of(text, len, a, e), *node = groups ? named(groups, name) : NULL;
 	struct eks_group group;
 
-	if (!result)
-		return false;
 	if (!groups)
-		return error_set(e, ERROR_INVALID, "the answer has no AutoScalingGroups");
-	if (!groups->first)
+		return false;
+	if (!node)
 		return error_set(e, ERROR_NOT_FOUND, "there is no Auto Scaling group %s", name);
-	if (groups->first->next)
-		return error_set(e, ERROR_INVALID, "the answer tells of several groups");
-	if (!read_group(groups->first, a, &group, e))
+	if (!read_group(node, a, &group, e))
 		return error_wrap(e, "AutoScalingGroups");
-	if (strcmp(group.name, name) != 0)
-		return error_set(e, ERROR_INVALID, "the answer tells of another group");
 	*out = group;
 	return true;
+}
+
+bool eks_read_group(const char *text, size_t len, const char *name, struct arena *a, struct eks_group *out,
+		    struct error *e)
+{
+	const struct xml_node *groups = groups_of(text, len, a, e);
+
+	if (!groups)
+		return false;
+	if (groups->first && groups->first->next)
+		return error_set(e, ERROR_INVALID, "the answer tells of several groups");
+	if (groups->first && !named(groups, name))
+		return error_set(e, ERROR_INVALID, "the answer tells of another group");
+	return eks_read_group_of(text, len, name, a, out, e);
 }
 
 bool eks_read_found(const char *text, size_t len, struct arena *a, const char **name, struct error *e)

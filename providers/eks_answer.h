@@ -59,9 +59,11 @@ struct eks_launched {
 	size_t error_count;
 };
 
-/* ERROR_NOT_FOUND: there is no group of this name. */
+/* ERROR_NOT_FOUND: there is no group of this name. The second: it was asked for with others. */
 bool eks_read_group(const char *text, size_t len, const char *name, struct arena *a, struct eks_group *out,
 		    struct error *e) MUST_USE;
+bool eks_read_group_of(const char *text, size_t len, const char *name, struct arena *a, struct eks_group *out,
+		       struct error *e) MUST_USE;
 /* The one name in it: ERROR_NOT_FOUND without, ERROR_INVALID for several. */
 bool eks_read_found(const char *text, size_t len, struct arena *a, const char **name, struct error *e) MUST_USE;
 bool eks_read_pool(const char *text, size_t len, struct arena *a, struct eks_list *out,

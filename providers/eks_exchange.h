@@ -7,11 +7,13 @@
 #include "providers/aws/call.h"
 #include "providers/eks_describe.h"
 #include "providers/eks_lookup.h"
+#include "providers/eks_together.h"
 
 struct provider {
 	struct loop *loop;
 	struct aws *aws;
 	struct eks_lookup *lookup;
+	struct eks_together *together;
 	size_t active;
 };
 
@@ -41,6 +43,8 @@ struct exchange {
 	const char *group; /* name of the Auto Scaling group; NULL until it is known */
 	struct eks_seen seen;
 	bool is_group_read, is_pool_read, are_activities_read, is_update_read, has_read_again;
+	uint64_t era; /* in which its group was asked for, with so many: */
+	size_t asked_for;
 	const char *page; /* of the warm pool; NULL: the first, or none follows */
 	bool is_update_running, has_update_failed;
 	struct launch_failure update_failure;

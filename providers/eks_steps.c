@@ -113,9 +113,12 @@ static void group_write(struct exchange *x)
 	eks_describe_groups(&x->group, 1, &x->body);
 }
 
-static bool group_read(struct exchange *x, struct error *e)
+static bool take_group(struct exchange *x, bool is_alone, struct error *e)
 {
-	if (!eks_read_group(text_of(x), x->request.response_len, x->group, &x->call->arena, &x->seen.group, e)) {
+	bool (*read)(const char *, size_t, const char *, struct arena *, struct eks_group *, struct error *) =
+		is_alone ? eks_read_group : eks_read_group_of;
+
+	if (!read(text_of(x), x->request.response_len, x->group, &x->call->arena, &x->seen.group, e)) {
 		if (e->kind == ERROR_NOT_FOUND)
 			eks_lookup_forget(x->provider->lookup, x->call->settings);
 		return false;
@@ -123,6 +126,50 @@ static bool group_read(struct exchange *x, struct error *e)
 	x->is_group_read = true;
 	x->seen.now = x->request.answered_at ? x->request.answered_at : aws_now(x->provider->aws);
 	return true;
+}
+
+/* A look at the group: others are asked for with it, and what was told with others serves. */
+
+static bool recall_group(struct exchange *x, struct error *e)
+{
+	struct provider *p = x->provider;
+	const struct eks_told *told =
+		x->group ? eks_together_take(p->together, &x->settings, x->group, loop_now(p->loop)) : NULL;
+	struct error ignored;
+
+	(void)e;
+	if (told && eks_read_group_of(told->text, told->len, x->group, &x->call->arena, &x->seen.group, &ignored)) {
+		x->is_group_read = true;
+		x->seen.now = told->answered_at ? told->answered_at : aws_now(p->aws);
+	}
+	return true;
+}
+
+static void groups_write(struct exchange *x)
+{
+	const char *names[EKS_TOGETHER];
+	struct provider *p = x->provider;
+
+	x->asked_for = eks_together_names(p->together, &x->settings, x->group, loop_now(p->loop), names);
+	eks_ask_scaling(x);
+	eks_describe_groups(names, x->asked_for, &x->body);
+	x->era = eks_together_era(p->together);
+}
+
+static bool groups_read(struct exchange *x, struct error *e)
+{
+	struct provider *p = x->provider;
+
+	if (!take_group(x, x->asked_for == 1, e))
+		return false;
+	eks_together_keep(p->together, &x->settings, x->group, loop_now(p->loop),
+			  &(struct eks_told){ text_of(x), x->request.response_len, x->era, x->request.answered_at });
+	return true;
+}
+
+static bool group_read(struct exchange *x, struct error *e)
+{
+	return take_group(x, true, e);
 }
 
 static bool again_is_due(const struct exchange *x)
@@ -231,6 +278,9 @@ static const struct step update = { .name = "DescribeUpdate",
 static const struct step group = {
 	.name = "DescribeAutoScalingGroups", .is_due = group_is_due, .write = group_write, .read = group_read
 };
+static const struct step groups = {
+	.name = "DescribeAutoScalingGroups", .is_due = group_is_due, .write = groups_write, .read = groups_read
+};
 static const struct step again = {
 	.name = "DescribeAutoScalingGroups", .is_due = again_is_due, .write = group_write, .read = again_read
 };
@@ -248,6 +298,7 @@ static const struct step activities = { .name = "DescribeScalingActivities",
 					.is_due = activities_are_due,
 					.write = activities_write,
 					.read = activities_read };
+DECIDE(recall, recall_group);
 DECIDE(grow, eks_decide_grow);
 DECIDE(remove_named, eks_decide_remove);
 DECIDE(stop, eks_decide_stop);
@@ -258,7 +309,7 @@ DECIDE(rest, eks_decide_rest);
 #define PLAN(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
 
 const struct step *const *const eks_plans[PROVIDER_VERB_COUNT] = {
-	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group, &pool, &activities),
+	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &recall, &groups, &pool, &activities),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &grow, &eks_step_put_pool, &eks_step_launch, &eks_step_size,
 			       &eks_step_protect, &eks_step_launched),
 	[PROVIDER_REMOVE] = PLAN(&locate, &group, &named_pool, &remove_named, &eks_step_protect, &eks_step_put_pool,

@@ -30,22 +30,21 @@ PACE = (('    gpusPerReplica: 1\n', '    gpusPerReplica: 1\n    maxSequences: 8\
          '  headroom: { min: 1 }\n  scaleDown: { after: 3m }\n  leadTime: { total: { p50: 110s, p95: 150s } }\n'))
 
 
-def standby(p50, p95):
-    """At this pace a machine that stood by serves in half of the time that a new one takes."""
-    return (f'standby: {{ max: 4, priceShare: 2%, leadTime: {{ p50: {p50}, p95: {p95} }} }}',
-            'standby: { max: 2, priceShare: 2%, leadTime: { p50: 50s, p95: 70s } }')
-
-
 class Account:
     """`cloud` is aws or azure; `door` is what the machines program calls its listener."""
 
     cloud = example = ''
+    spot = on_demand = ''  # groups, by the cloud's names
+    spot_group = ''  # by the manifest's
+    tries_again = False  # by itself, what it could not have
+    standby_lead = ''  # as the example has it, at which standby is no faster than a new machine is here, and is left out
     pace, edits = PACE, ()
 
     def __init__(self, stage):
         self.stage, self.folder = stage, stage.folder
         self.ca, self.wire = os.path.join(self.folder, 'ca.pem'), os.path.join(self.folder, 'wire')
         self.url = ''
+        self.streams = []  # (requests a second, end in simulated seconds)
 
     def group(self, name, **more):
         return {'name': name, 'min': 0, 'instance_type': 'g5.xlarge', 'count': 1, 'cpu': '64', 'memory': '512Gi',
@@ -92,23 +91,17 @@ class Account:
             file.write(text)
         return path
 
-    def more(self, replicas, for_s=600):
-        """Traffic that keeps so many replicas busy beyond those that are there, so that machines must be asked for."""
-        s = self.stage
-        there = sum(g['desired'] for g in s.machines.groups().values())
-        s.machines.traffic('chat', round((there + replicas) * A_REPLICA, 2), for_s)
+    def traffic(self, rate, for_s):
+        """Requests a second, beside what there is."""
+        self.streams.append((rate, self.stage.machines.score()['simulated_s'] + for_s))
+        self.stage.machines.traffic('chat', round(rate, 2), for_s)
 
-    def stands_by(self, group, controller):
-        """What is not needed any more is stopped, not ended, and the next traffic wakes it."""
-        s, begun = self.stage, time.time()
-        stopped = s.expect('what served on demand is stopped and stands by', lambda: [
-            m['id'] for m in s.group(group)['machines'] if m['state'] == 'stopped'], 3600)
-        s.check('we asked for that', [o for o, _ in controller.lines() if o and o.get('event') == 'node-released'
-                                      and o.get('fate') == 'stop'])
-        self.more(6, 400)
-        s.expect('it is woken', lambda: [m for m in s.group(group)['machines'] if m['id'] in (stopped or [])
-                                         and m['state'] == 'running'], 3600)
-        s.check('neither is called the work of others', not s.told('ForeignSizeChange', since=begun))
+    def more(self, replicas, for_s=400):
+        """Traffic for all machines that were asked for and so many more: these must be asked for, too."""
+        now = self.stage.machines.score()['simulated_s']
+        there = sum(g['desired'] for g in self.stage.machines.groups().values())
+        present = sum(rate for rate, end in self.streams if end > now)
+        self.traffic(max((there + replicas) * A_REPLICA - present, A_REPLICA), for_s)
 
     def exchanges(self, since=0.0):
         with open(self.wire, encoding='utf-8') as file:
@@ -134,7 +127,9 @@ class Account:
 
 class Eks(Account):
     cloud, example = 'aws', os.path.join('examples', 'eks', 'pool.yaml')
-    edits = (('      max: 20\n', '      max: 12\n'), ('      max: 10\n', '      max: 5\n'), standby('90s', '150s'))
+    spot, spot_group, on_demand = 'g5-spot', 'g5-spot', 'g5-od'
+    tries_again, standby_lead = True, 'p50: 90s, p95: 150s'
+    edits = (('      max: 20\n', '      max: 12\n'), ('      max: 10\n', '      max: 5\n'))
     TOKEN = 'projected.web-identity.token'
 
     def tenancy(self):
@@ -144,7 +139,7 @@ class Eks(Account):
             self.group('g5-od', max=5, zones=zones, initial=1, eks={'retry': '30s'})]}
 
     def limits(self):
-        return {'g5-spot': {'min': 0, 'max': 12, 'standby': 0}, 'g5-od': {'min': 1, 'max': 5, 'standby': 2}}
+        return {'g5-spot': {'min': 0, 'max': 12, 'standby': 0}, 'g5-od': {'min': 1, 'max': 5, 'standby': 4}}
 
     def token(self, text=TOKEN):
         path = os.path.join(self.folder, 'web-identity')
@@ -160,7 +155,9 @@ class Eks(Account):
 
 class Aks(Account):
     cloud, example = 'azure', os.path.join('examples', 'aks', 'pool.yaml')
-    edits = (('      max: 20\n', '      max: 8\n'), ('      max: 10\n', '      max: 5\n'), standby('120s', '240s'))
+    spot, spot_group, on_demand = 'a100spot', 'a100-spot', 'a100'
+    standby_lead = 'p50: 120s, p95: 240s'
+    edits = (('      max: 20\n', '      max: 12\n'), ('      max: 10\n', '      max: 5\n'))
     TENANT = '11111111-2222-4333-8444-555555555555'
 
     def tenancy(self):
@@ -172,12 +169,14 @@ class Aks(Account):
                         'key': os.path.join(self.folder, 'issuer.pub')}]},
                     {'client_id': 'somebody', 'object_id': 'object-somebody', 'secret': 'else'}]},
                 'groups': [
-                    self.group('a100spot', max=8, aks={'resource_group': 'llm', 'properties': spot}),
+                    self.group('a100spot', max=12, aks={'resource_group': 'llm', 'properties': spot}),
                     self.group('a100', max=5, initial=1, aks={'resource_group': 'llm', 'properties': {
-                        'scaleDownMode': 'Deallocate'}})]}
+                        'scaleDownMode': 'Deallocate'}}),
+                    self.group('a100auto', max=5, aks={'resource_group': 'llm', 'properties': {
+                        'enableAutoScaling': True, 'minCount': 0, 'maxCount': 5}})]}
 
     def limits(self):
-        return {'a100spot': {'min': 0, 'max': 8, 'standby': 0}, 'a100': {'min': 1, 'max': 5, 'standby': 2}}
+        return {'a100spot': {'min': 0, 'max': 12, 'standby': 0}, 'a100': {'min': 1, 'max': 5, 'standby': 4}}
 
     def make_keys(self):
         key = os.path.join(self.folder, 'issuer.key')

@@ -4,6 +4,7 @@ import time
 
 import account
 import stage
+import trouble
 
 
 def wrong_starts(s, cloud):
@@ -11,28 +12,26 @@ def wrong_starts(s, cloud):
     spot = 'cluster: prod, pool: a100spot'
     right = cloud.environment()
     secret = {k: v for k, v in right.items() if k != 'AZURE_FEDERATED_TOKEN_FILE'} | {'AZURE_CLIENT_SECRET': 'wrong'}
+    nobody = {k: v for k, v in right.items() if 'CLIENT' not in k and 'TENANT' not in k and 'TOKEN' not in k}
+    nobody['AZURE_POD_IDENTITY_AUTHORITY_HOST'] = 'http://127.0.0.1:1'  # nor has the machine one
+    place = 'aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: llm, cluster: prod, pool: a100spot }'
     cloud.refuses([
+        ('no credentials at all', ('a100-spot', 'identity'), (), nobody),
+        ('another subscription', ('a100-spot', 'ubscription'), ((place, place.replace('00000000-', '00000001-')),), None),
+        ('a pool that AKS sizes itself', ('enableAutoScaling',), ((spot, 'cluster: prod, pool: a100auto'),), None),
         ('credentials that are wrong', ('a100-spot', 'AADSTS'), (), secret),
         ('an agent pool that is not there', ('a100-spot', 'a100none'), ((spot, 'cluster: prod, pool: a100none'),), None)])
 
 
-def settled(s):
-    """Each pool runs what was asked of it."""
-    return all(g['desired'] == len([m for m in g['machines'] if m['state'] == 'running'])
-               and all(m['state'] in ('running', 'stopped') for m in g['machines']) for g in s.machines.groups().values())
-
-
-def sizes(s):
-    return sum(g['desired'] for g in s.machines.groups().values())
-
-
-def grows(s):
+def grows(s, cloud):
     s.expect('a replica serves on the machine that was there', lambda: len(s.pods(account.APP)) >= 1)
-    s.machines.traffic('chat', 2.5, 700)
+    cloud.traffic(2.5, 700)
     s.expect('spot machines are bought, and run', lambda: len(s.running('a100spot')) >= 2)
 
 
 def runs_dry(s, cloud):
+    s.expect('there is room for more', lambda: s.settled() and s.group('a100spot')['desired'] <= 6
+             and s.group('a100')['desired'] <= 2, 7200)
     begun = time.time()
     out = s.machines.fault('stock-out', 'a100spot')
     cloud.more(3)
@@ -45,21 +44,10 @@ def runs_dry(s, cloud):
     s.check('Azure is believed: the spot pool is left alone for its hour', len(s.group('a100spot')['machines']) <= bought)
 
 
-def taken(s):
-    """A spot machine gets its notice: its successor is asked for at once."""
-    s.expect('all that was asked for serves', lambda: settled(s) and len(s.pods(account.APP)) == sizes(s)
-             and len(s.running('a100spot')) >= 2)
-    begun, before = time.time(), s.machines.calls()['purchases']
-    s.machines.fault('spot-loss', 'a100spot', value=1)
-    s.evidence.setdefault('taken', []).append(begun)
-    s.expect('an event tells the notice', lambda: s.told('SpotInterruption', since=begun))
-    s.expect('its successor is bought', lambda: s.machines.calls()['purchases'] > before)
-
-
 def calm(s):
     """Nothing is on its way, and nothing more has been wished for a while."""
     last = max(c['at'] for c in s.machines.calls()['calls'] if c['method'] in ('PUT', 'POST') and 'agentPools' in c['path'])
-    return settled(s) and time.time() - last / 1000 > s.real(120)
+    return s.settled() and time.time() - last / 1000 > s.real(120)
 
 
 def by_hand(s, cloud):
@@ -72,7 +60,7 @@ def by_hand(s, cloud):
 def shrinks(s):
     begun = time.time()
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
-    s.expect('machines go', lambda: s.group('a100spot')['desired'] + s.group('a100')['desired'] <= 2 and settled(s), 3600)
+    s.expect('machines go', lambda: s.group('a100spot')['desired'] + s.group('a100')['desired'] <= 2 and s.settled(), 3600)
     s.check('what we stop is not called the work of others', not s.told('ForeignSizeChange', 'a100 ', begun))
 
 
@@ -84,17 +72,21 @@ def aks(s):
     controller = s.controller('preheat-a', '--pool', cloud.manifest(), '--no-election', '--namespace', stage.SPACE)
     controller.environment.update(cloud.environment())
     controller.start()
-    grows(s)
-    taken(s)
+    grows(s, cloud)
+    trouble.taken(s, cloud)
     by_hand(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that Azure took')
+    trouble.too_many_calls(s, cloud, controller)
+    trouble.lost_answer(s, cloud, controller)
+    trouble.killed(s, cloud, controller, 8)
+    trouble.revoked(s, cloud)
     runs_dry(s, cloud)
     shrinks(s)
-    cloud.stands_by('a100', controller)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
+    trouble.stands_by(s, cloud)
     s.judge(account.LAWS)
 
 

@@ -169,10 +169,10 @@ class Stage:
             self.watches[kind] = kube.Watch(self.kube, kind, shorten)
             self.watches[kind].start()
 
-    def accounts(self, *names):
+    def accounts(self, *names, beside=()):
         """Service accounts with exactly the rights of deploy/, one per replica so that they can be told apart."""
-        for part in ('namespace', 'rbac'):
-            self.must('kubectl', 'apply', '-f', os.path.join(ROOT, 'deploy', 'base', f'{part}.yaml'))
+        for path in ('base/namespace', 'base/rbac', *beside):
+            self.must('kubectl', 'apply', '-f', os.path.join(ROOT, 'deploy', f'{path}.yaml'))
         for name in names:
             self.kube.create({'apiVersion': 'v1', 'kind': 'ServiceAccount', 'metadata': {'name': name, 'namespace': SPACE}})
         subjects = [{'kind': 'ServiceAccount', 'name': name, 'namespace': SPACE} for name in names]
@@ -222,6 +222,11 @@ class Stage:
 
     def running(self, name):
         return [m for m in self.group(name)['machines'] if m['state'] == 'running']
+
+    def settled(self):
+        """Each group runs what was asked of it."""
+        return all(g['desired'] == len([m for m in g['machines'] if m['state'] == 'running'])
+                   and all(m['state'] in ('running', 'stopped') for m in g['machines']) for g in self.machines.groups().values())
 
     def calls(self, group, verb, since=0.0):
         return [c for c in laws.changes({'cloud': self.machines.calls()})

@@ -137,7 +137,7 @@ func (d *awsDoor) groupOf(form url.Values) *group {
 	if g := k.byASG(form.Get("AutoScalingGroupName")); g != nil {
 		return g
 	}
-	if names := members(form, "AutoScalingGroupNames"); len(names) == 1 {
+	if names := members(form, "AutoScalingGroupNames"); len(names) > 0 { // whose look it is stands first
 		return k.byASG(names[0])
 	}
 	g, _ := k.byInstance(form.Get("InstanceId"))

@@ -1,0 +1,107 @@
+"""What goes wrong with any cloud's account, and must hold all the same."""
+import json
+import time
+
+import account
+
+
+def sizes(s):
+    return sum(g['desired'] for g in s.machines.groups().values())
+
+
+def decisions(controller):
+    return [o['to'] for o, _ in controller.lines() if o and o.get('event') == 'decided']
+
+
+def taken(s, cloud):
+    """A spot machine gets its notice: its successor is asked for at once."""
+    s.expect('all that was asked for serves', lambda: s.settled() and len(s.pods(account.APP)) == sizes(s)
+             and len(s.running(cloud.spot)) >= 2)
+    begun, before = time.time(), s.machines.calls()['purchases']
+    s.machines.fault('spot-loss', cloud.spot, value=1)
+    s.evidence.setdefault('taken', []).append(begun)
+    s.expect('an event tells the notice', lambda: s.told('SpotInterruption', since=begun))
+    s.expect('its successor is bought', lambda: s.machines.calls()['purchases'] > before)
+
+
+def too_many_calls(s, cloud, controller):
+    since = len(controller.lines())
+    s.machines.fault('throttle', cloud.spot, count=3)
+    s.expect('throttled calls are told', lambda: any('"kind":"throttled"' in t for _, t in controller.lines()[since:]))
+    s.machines.end_faults()
+
+
+def lost_answer(s, cloud, controller):
+    """The cloud does what it was asked, and nobody hears of it: the size is absolute, and nothing is bought twice."""
+    s.expect('nothing is on its way', s.settled)
+    before, begun, stood = s.machines.calls()['purchases'], time.time(), sizes(s)
+    earlier = decisions(controller)
+    lost = s.machines.fault('lost-answer', cloud.spot, count=1)
+    cloud.more(2, 200)
+    s.expect('machines come', lambda: s.machines.calls()['purchases'] > before)
+    s.expect('an answer was lost', lambda: not [f for f in s.machines.faults() if f['id'] == lost['id'] and not f['used']])
+    s.expect('and what it says is there', s.settled)
+    # A machine holds one replica: whatever was bought, ended and bought again meanwhile, there were never more than decided.
+    largest = max(sum(g['desired'] for g in groups.values()) for at, groups in s.sampler.samples if at >= begun)
+    decided = max([stood] + earlier[-1:] + decisions(controller)[len(earlier):])
+    s.check(f'at most {largest} machines were asked for, at most {decided} decided', largest <= decided)
+    s.machines.end_faults()
+
+
+def killed(s, cloud, controller, room):
+    """kill -9 while machines are on their way: the next one finds them, and what succeeded in between. Where the cloud tries
+    again by itself what it could not have, that happens meanwhile, too."""
+    s.expect('there is room for more', lambda: s.settled() and s.group(cloud.spot)['desired'] <= room)
+    out = s.machines.fault('stock-out', cloud.spot) if cloud.tries_again else None
+    before, asked = s.group(cloud.spot)['desired'], time.time()
+    cloud.more(3, 200)
+    s.expect('more is asked for', lambda: s.group(cloud.spot)['desired'] > before)
+    controller.kill()
+    if out:
+        s.machines.end_faults(out['id'])
+    s.mark('the controller is killed while machines are on their way')
+    s.expect('they come with nobody there', lambda: s.group(cloud.spot)['desired'] > before and s.settled())
+    came = [m['id'] for m in s.running(cloud.spot) if m['launched_at'] / 1000 > asked]
+    s.check(f'{len(came)} came late', came)
+    controller.start()
+    s.expect('it is ready again', lambda: controller.page('/readyz')[0] == 200)
+    s.expect('replicas serve on all that is there', lambda: len(s.pods(account.APP)) >= len(s.running(cloud.spot)) > 0)
+    s.check('what came late was adopted, not ended', set(came) <= {m['id'] for m in s.running(cloud.spot)})
+    s.check('and is not called the work of others', not s.told('ForeignSizeChange', since=asked))
+
+
+def revoked(s, cloud):
+    """We may do nothing for a while."""
+    begun = time.time()
+    fault = s.machines.fault('auth', cloud.spot)
+    s.expect('an event names the group and why', lambda: s.told('ProviderFails', cloud.spot_group, begun))
+    s.mark('it says: ' + (s.told('ProviderFails', cloud.spot_group, begun) or [{'note': ''}])[0]['note'])
+    s.machines.end_faults(fault['id'])
+    ended = time.time()
+    s.expect('it comes back', lambda: [x for x in cloud.exchanges(ended) if cloud.spot in json.dumps(x) and x['status'] == 200])
+
+
+def stands_by(s, cloud):
+    """A tier that is as fast here as in its manifest: what is not needed any more is stopped, not ended, and the next
+    traffic wakes it. Spot machines have run out, so that all of it happens to the group that has standby."""
+    begun = time.time()
+    manifest = cloud.manifest('standby.yaml', ((cloud.standby_lead, 'p50: 50s, p95: 70s'),))
+    controller = s.controller('standby', '--pool', manifest, '--no-election', '--namespace', account.SPACE, account='preheat-a')
+    controller.environment.update(cloud.environment())
+    out = s.machines.fault('stock-out', cloud.spot)
+    controller.start()
+    cloud.more(3, 400)
+    s.expect('machines on demand serve', lambda: s.settled() and len(s.running(cloud.on_demand)) >= 3)
+    served = {m['id'] for m in s.running(cloud.on_demand)}
+    stopped = s.expect('one that served is stopped, and stands by', lambda: s.settled() and [
+        m['id'] for m in s.group(cloud.on_demand)['machines'] if m['id'] in served and m['state'] == 'stopped'], 7200)
+    asked = [o for o, _ in controller.lines() if o and o.get('event') == 'node-released' and o.get('fate') == 'stop']
+    s.check(f'the policy had {len(asked)} stopped', asked)
+    cloud.more(4, 400)
+    s.expect('it is woken, and runs', lambda: [m for m in s.running(cloud.on_demand) if m['id'] in (stopped or [])], 7200)
+    s.check('neither is called the work of others', not s.told('ForeignSizeChange', since=begun))
+    s.machines.end_faults(out['id'])
+    s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
+    s.expect('all is calm', s.settled, 3600)
+    s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
+    s.replay(controller)
