@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char content_policy[] =
+	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 /* Nothing is loaded but from here, nothing is shown inside another page, nothing is kept by the browser. */
 static const char *const headers[] = {
-	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+	content_policy,
 	"X-Content-Type-Options: nosniff",
 	"X-Frame-Options: DENY",
 	"Referrer-Policy: no-referrer",
