@@ -26,6 +26,11 @@ refused() {
 
 values() {
 	taken 'lint' "$helm" lint --strict "$chart"
+	is 'the alerts are those of deploy/alerts' '' "$(cmp "$deploy/alerts/prometheus-rule.yaml" "$chart/files/prometheus-rule.yaml" 2>&1)"
+	is 'the dashboard is that of deploy/dashboards' '' "$(cmp "$deploy/dashboards/preheat.json" "$chart/files/dashboard.json" 2>&1)"
+	is 'alerts and dashboard on request' "$(grep -c 'alert: ' "$deploy/alerts/prometheus-rule.yaml") grafana_dashboard: \"1\"" \
+		"$(render --set metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true >"$scratch/rendered"
+		   grep -c 'alert: ' "$scratch/rendered") $(grep -o 'grafana_dashboard: "1"' "$scratch/rendered")"
 	is 'the kind is the one of the base' '' "$(cmp "$deploy/base/crd.yaml" "$chart/files/crd.yaml" 2>&1)"
 	refused 'no replica' "at '/replicas': minimum: got 0, want 1" --set replicas=0
 	refused 'an unknown value' "additional properties 'replica' not allowed" --set replica=3
