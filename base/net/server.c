@@ -101,6 +101,14 @@ static void on_complaint(void *user, const char *fmt, va_list ap)
 		log_debug("server-complaint", LOG_S("text", s->complaint), LOG_END);
 }
 
+static enum MHD_Result on_connect(void *user, const struct sockaddr *from, socklen_t len)
+{
+	struct server *s = user;
+
+	(void)len;
+	return rates_take(s->connects, from, loop_now(s->loop)) ? MHD_NO : MHD_YES;
+}
+
 static struct MHD_Daemon *start(struct server *s, int fd)
 {
 	const struct server_settings *set = &s->settings;
@@ -111,8 +119,8 @@ static struct MHD_Daemon *start(struct server *s, int fd)
 	unsigned flags =
 		MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | (set->tls_cert ? MHD_USE_TLS : 0U);
 
-	return MHD_start_daemon(flags, 0, NULL, NULL, server_on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_complaint, s,
-				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, set->max_connections,
+	return MHD_start_daemon(flags, 0, on_connect, s, server_on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_complaint,
+				s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, set->max_connections,
 				MHD_OPTION_PER_IP_CONNECTION_LIMIT, set->max_per_address, MHD_OPTION_CONNECTION_TIMEOUT,
 				set->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
 				MHD_OPTION_NOTIFY_COMPLETED, server_on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
@@ -135,6 +143,7 @@ static struct server *make(struct loop *loop, const struct server_settings *sett
 	s->settings.idle_seconds = settings->idle_seconds ? settings->idle_seconds : DEFAULT_IDLE_SECONDS;
 	s->settings.request_seconds = settings->request_seconds ? settings->request_seconds : DEFAULT_REQUEST_SECONDS;
 	s->rates = rates_new(settings->rate, settings->rate_per_address);
+	s->connects = rates_new(settings->connects, settings->connects_per_address);
 	s->timeout.user = s->due.user = s;
 	return s;
 }
@@ -143,6 +152,7 @@ static void release(struct server *s)
 {
 	server_tls_release(s);
 	rates_free(s->rates);
+	rates_free(s->connects);
 	free(s);
 }
 

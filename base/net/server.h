@@ -72,9 +72,10 @@ struct server_settings {
 								      text */
 	unsigned max_connections;				   /* 0: 128 */
 	unsigned max_per_address;				   /* connections; 0: max_connections */
-	struct rate rate, rate_per_address;			   /* of requests; more is 429 */
-	size_t max_body;					   /* of a request, more is 413; 0: 64 KiB */
-	unsigned idle_seconds; /* a connection without a byte for so long is closed; 0: 30 */
+	struct rate connects, connects_per_address; /* new connections; more are closed: a handshake is dear */
+	struct rate rate, rate_per_address;	    /* of requests; more is 429 */
+	size_t max_body;			    /* of a request, more is 413; 0: 64 KiB */
+	unsigned idle_seconds;			    /* a connection without a byte for so long is closed; 0: 30 */
 	/* A whole request must have come so long after the connection, or the answer before; 0: 30. */
 	unsigned request_seconds;
 	unsigned answer_seconds; /* an answer must be taken in that time; 0: as long as bytes flow */

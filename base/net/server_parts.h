@@ -53,7 +53,7 @@ struct server {
 	bool is_open;
 	bool has_gone;	     /* a connection, in this run */
 	char complaint[256]; /* the last thing that libmicrohttpd said */
-	struct rates *rates;
+	struct rates *rates, *connects;
 	struct tls_pair *pairs; /* the first is in use; handshakes may still hold others */
 	struct peer *peers;
 	struct server_wait *waits;

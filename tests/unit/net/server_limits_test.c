@@ -296,6 +296,33 @@ static void an_address_has_only_so_many_connections(void **state)
 	close_server();
 }
 
+static void connections_come_only_so_fast(void **state)
+{
+	static const struct {
+		struct rate all, each;
+	} cases[] = {
+		{ .all = { .per_second = 1, .burst = 3 } },
+		{ .each = { .per_second = 1, .burst = 3 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		int fds[8], open = 0;
+		open_server(
+			(struct server_settings){ .connects = cases[i].all, .connects_per_address = cases[i].each });
+		for (size_t n = 0; n < 8; n++)
+			fds[n] = dial();
+		for (int turn = 0; turn < 100; turn++)
+			loop_poll(loop);
+		for (size_t n = 0; n < 8; n++) {
+			open += !is_closed(fds[n]);
+			close(fds[n]);
+		}
+		assert_true(open >= 3 && open < 8);
+		close_server();
+	}
+}
+
 static void all_have_only_so_many_connections(void **state)
 {
 	struct call c;
@@ -378,6 +405,7 @@ int main(void)
 		cmocka_unit_test(who_is_slow_is_cut_off),
 		cmocka_unit_test(who_takes_no_answer_is_cut_off),
 		cmocka_unit_test(an_address_has_only_so_many_connections),
+		cmocka_unit_test(connections_come_only_so_fast),
 		cmocka_unit_test(all_have_only_so_many_connections),
 		cmocka_unit_test(too_many_requests_are_told_when_to_come_again),
 		cmocka_unit_test(what_an_answer_says_itself_is_not_said_for_it),
