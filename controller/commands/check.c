@@ -108,7 +108,7 @@ static int print_generated(void (*write)(struct buf *))
 
 static int run(int argc, char **argv)
 {
-	bool wants_reference = false, wants_schema = false, wants_rules = false;
+	bool wants_reference = false, wants_schema = false, wants_rules = false, wants_policies = false;
 	const struct option_row rows[] = {
 		{ "cluster", 0, OPTION_FLAG, NULL, "check the objects of a live cluster, nodes too; reads only",
 		  &options.reads_cluster, NULL },
@@ -122,6 +122,8 @@ static int run(int argc, char **argv)
 		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", &options.output, ANSWER_FORMS "|sarif" },
 		{ "print-rules", 0, OPTION_FLAG, NULL, "print the rules of the scheduling contract (docs/contract.md)",
 		  &wants_rules, NULL },
+		{ "print-policies", 0, OPTION_FLAG, NULL,
+		  "print them as admission policies (deploy/admission/policies/policies.yaml)", &wants_policies, NULL },
 		{ "print-reference", 0, OPTION_FLAG, NULL, "print what a manifest may say (docs/manifest.md)",
 		  &wants_reference, NULL },
 		{ "print-schema", 0, OPTION_FLAG, NULL, "print its JSON Schema (docs/manifest.schema.json)",
@@ -134,6 +136,8 @@ static int run(int argc, char **argv)
 		return code;
 	if (wants_rules)
 		return print_generated(contract_write_reference);
+	if (wants_policies)
+		return print_generated(contract_write_policies);
 	if (wants_reference)
 		return print_generated(manifest_write_reference);
 	if (wants_schema)

@@ -65,6 +65,8 @@ const char *contract_severity_name(enum contract_severity s); /* "error", "warni
 bool contract_knows(const char *kind);
 /* docs/contract.md. */
 void contract_write_reference(struct buf *out);
+/* deploy/admission/policies/policies.yaml: ValidatingAdmissionPolicies of the rules that CEL can express, each with a binding. */
+void contract_write_policies(struct buf *out);
 
 #define CONTRACT_IGNORE "preheat.dev/ignore"	 /* annotation: ids of rules, with commas */
 #define CONTRACT_MEMORY "preheat.dev/gpu-memory" /* annotation: what a pod needs of each GPU, "40Gi" */

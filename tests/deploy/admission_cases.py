@@ -1,0 +1,107 @@
+"""Pods as every kind that makes them, good and bad: a line of JSON each, {"name", "rule", "object"}; rule "" is taken."""
+
+import copy
+import json
+
+LABELS = {"app": "a", "preheat.dev/pool": "chat", "cost-center": "a1", "product": "chat", "environment": "prod",
+          "workload-type": "inference"}
+EXACT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+
+def gpus(requests="1", limits="1", resource="nvidia.com/gpu"):
+    """A container that asks for GPUs; None: not written."""
+    resources = {}
+    for key, value in (("requests", requests), ("limits", limits)):
+        if value is not None:
+            resources[key] = {resource: value}
+    return {"name": "server", "image": "registry.invalid/a:1", "resources": resources}
+
+
+def template(containers=None, labels=None, tolerations=None, **spec):
+    """A pod template that breaks no rule, but for what is given."""
+    return {"metadata": {"labels": dict(LABELS if labels is None else labels)},
+            "spec": {"containers": [gpus()] if containers is None else containers,
+                     "tolerations": [EXACT] if tolerations is None else tolerations, **spec}}
+
+
+def without(key):
+    """The labels but for one."""
+    return {k: v for k, v in LABELS.items() if k != key}
+
+
+PLAIN = {"name": "web", "image": "registry.invalid/web:1"}
+CASES = [
+    ("whole", "", template()),
+    ("no gpus, no labels", "", template([PLAIN], labels={"app": "a"}, tolerations=[])),
+    ("no resources at all", "", template([PLAIN], tolerations=[])),
+    ("a slice", "", template([gpus(resource="nvidia.com/mig-1g.10gb")])),
+    ("equal in other words", "", template([gpus("2", "2"), PLAIN])),
+    ("a condition tolerated", "", template(tolerations=[EXACT, {"key": "node.kubernetes.io/unreachable",
+                                                                 "operator": "Exists", "effect": "NoExecute",
+                                                                 "tolerationSeconds": 30}])),
+    ("no pool on purpose", "", template(labels={**LABELS, "preheat.dev/pool": "none"})),
+    ("a limit alone", "gpu-limits", template([gpus(None, "1")])),
+    ("a slice's limit alone", "gpu-limits", template([gpus(None, "1", "nvidia.com/mig-1g.10gb")])),
+    ("the second container", "gpu-limits", template([gpus(), {**gpus(None, "1"), "name": "two"}])),
+    ("an init container", "gpu-limits", template(initContainers=[{**gpus(None, "1"), "name": "first"}])),
+    ("no pool", "gpu-needs-pool", template(labels=without("preheat.dev/pool"))),
+    ("an empty pool", "gpu-needs-pool", template(labels={**LABELS, "preheat.dev/pool": ""})),
+    ("no cost centre", "cost-labels", template(labels=without("cost-center"))),
+    ("an empty product", "cost-labels", template(labels={**LABELS, "product": ""})),
+    ("no workload type", "cost-labels", template(labels=without("workload-type"))),
+    ("every taint", "toleration-exact", template(tolerations=[{"operator": "Exists"}])),
+    ("every taint of an effect", "toleration-exact",
+     template(tolerations=[EXACT, {"operator": "Exists", "effect": "NoSchedule"}])),
+    ("every effect", "toleration-exact", template(tolerations=[{"key": "spot", "operator": "Exists"}])),
+    ("the GPU's taint without GPUs", "general-pods", template([PLAIN], tolerations=[EXACT])),
+    ("every taint without GPUs", "general-pods", template([PLAIN], tolerations=[{"operator": "Exists"}])),
+]
+OF_WORKLOADS_ALONE = {"a limit alone", "a slice's limit alone", "the second container", "an init container"}
+
+
+def workload(kind, t):
+    """The object of that kind around a template."""
+    t = copy.deepcopy(t)
+    selector = {"matchLabels": {"app": t["metadata"]["labels"].get("app", "a")}}
+    metadata = {"name": "case", "namespace": "llm"}
+    if kind == "Pod":
+        t["metadata"].update(metadata)
+        return {"apiVersion": "v1", "kind": "Pod", **t}
+    if kind in ("Job", "CronJob"):
+        t["spec"]["restartPolicy"] = "Never"
+        job = {"template": t}
+        if kind == "Job":
+            return {"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": job}
+        return {"apiVersion": "batch/v1", "kind": kind, "metadata": metadata,
+                "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}}}
+    spec = {"selector": selector, "template": t}
+    if kind == "StatefulSet":
+        spec["serviceName"] = "case"
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def main():
+    """Every case as every kind that it is about."""
+    for kind in ("Deployment", "Pod", "Job", "CronJob", "StatefulSet", "DaemonSet", "ReplicaSet"):
+        for name, rule, t in CASES:
+            # A pod's requests follow from its limits before anything else looks at it.
+            expected = "" if kind == "Pod" and name in OF_WORKLOADS_ALONE else rule
+            # Agents may tolerate what they like.
+            if kind == "DaemonSet" and rule in ("toleration-exact", "general-pods"):
+                expected = ""
+            print(json.dumps({"name": f"{kind}: {name}", "rule": expected, "object": workload(kind, t)}))
+    owned = workload("Pod", template([gpus()], labels={"app": "a"}))
+    owned["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u",
+                                             "controller": True}]
+    print(json.dumps({"name": "Pod: made by a ReplicaSet", "rule": "", "object": owned}))
+    for place in ("object", "template"):
+        ignored = workload("Deployment", template(labels=without("cost-center")))
+        where = ignored if place == "object" else ignored["spec"]["template"]
+        where["metadata"]["annotations"] = {"preheat.dev/ignore": "gpu-limits, cost-labels"}
+        print(json.dumps({"name": f"ignored on the {place}", "rule": "", "object": ignored}))
+    system = workload("Deployment", template([PLAIN], tolerations=[{"operator": "Exists"}],
+                                             priorityClassName="system-cluster-critical"))
+    print(json.dumps({"name": "a system pod", "rule": "", "object": system}))
+
+
+main()
