@@ -1,7 +1,9 @@
-"""Pods as every kind that makes them, good and bad: a line of JSON each, {"name", "rule", "object"}; rule "" is taken."""
+"""Pods as every kind that makes them, good and bad, for an API server, and what it should say of each."""
 
 import copy
 import json
+import re
+import sys
 
 LABELS = {"app": "a", "preheat.dev/pool": "chat", "cost-center": "a1", "product": "chat", "environment": "prod",
           "workload-type": "inference"}
@@ -80,8 +82,8 @@ def workload(kind, t):
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def main():
-    """Every case as every kind that it is about."""
+def cases():
+    """Every case as every kind that it is about: name, rule ("": taken), object."""
     for kind in ("Deployment", "Pod", "Job", "CronJob", "StatefulSet", "DaemonSet", "ReplicaSet"):
         for name, rule, t in CASES:
             # A pod's requests follow from its limits before anything else looks at it.
@@ -89,19 +91,60 @@ def main():
             # Agents may tolerate what they like.
             if kind == "DaemonSet" and rule in ("toleration-exact", "general-pods"):
                 expected = ""
-            print(json.dumps({"name": f"{kind}: {name}", "rule": expected, "object": workload(kind, t)}))
+            yield f"{kind}: {name}", expected, workload(kind, t)
     owned = workload("Pod", template([gpus()], labels={"app": "a"}))
     owned["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u",
                                              "controller": True}]
-    print(json.dumps({"name": "Pod: made by a ReplicaSet", "rule": "", "object": owned}))
+    yield "Pod: made by a ReplicaSet", "", owned
     for place in ("object", "template"):
         ignored = workload("Deployment", template(labels=without("cost-center")))
         where = ignored if place == "object" else ignored["spec"]["template"]
         where["metadata"]["annotations"] = {"preheat.dev/ignore": "gpu-limits, cost-labels"}
-        print(json.dumps({"name": f"ignored on the {place}", "rule": "", "object": ignored}))
+        yield f"ignored on the {place}", "", ignored
     system = workload("Deployment", template([PLAIN], tolerations=[{"operator": "Exists"}],
                                              priorityClassName="system-cluster-critical"))
-    print(json.dumps({"name": "a system pod", "rule": "", "object": system}))
+    yield "a system pod", "", system
+
+
+def rules_in(said, name):
+    """The policies that refused the object of that name; None: nothing was said of it."""
+    rules = set()
+    for line in said:
+        if f"/{name} created" in line:
+            return ""
+        if f'"{name}"' in line or f"/{name} " in line:
+            rules.update(re.findall(r"'preheat-([a-z-]+)' with binding", line))
+            if "Do: " not in line:
+                return line
+    return " ".join(sorted(rules)) or None
+
+
+def compare(said):
+    """What the server said of all cases against what is expected; the number that differ."""
+    wrong = total = 0
+    for number, (name, rule, _) in enumerate(cases()):
+        found = rules_in(said, f"case-{number}")
+        total += 1
+        if found != rule:
+            wrong += 1
+            print(f"FAILED: {name}: wanted: {rule or 'taken'}; found: {'taken' if found == '' else found}")
+    print(f"{total} objects")
+    return wrong
+
+
+def main():
+    """list: all cases as one List; one NAME: that object; compare FILE: what kubectl said of the list."""
+    if sys.argv[1] == "list":
+        items = []
+        for number, (_, _, thing) in enumerate(cases()):
+            thing["metadata"]["name"] = f"case-{number}"
+            items.append(thing)
+        print(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    elif sys.argv[1] == "one":
+        print(json.dumps(next(thing for name, _, thing in cases() if name == sys.argv[2])))
+    else:
+        with open(sys.argv[2], encoding="utf-8") as said:
+            sys.exit(compare(said.read().splitlines()) != 0)
 
 
 main()

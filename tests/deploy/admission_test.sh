@@ -12,54 +12,54 @@ trap 'rm -rf "$scratch"' EXIT
 # shellcheck source=tests/deploy/verdicts.sh
 . "$here/verdicts.sh"
 
+object() { python3 -B "$here/admission_cases.py" one "$1"; }
+
 # judged FILE: the rules that its object is refused by, or warned of; "" when it is taken
 judged() {
 	kubectl create --dry-run=server -f "$1" >"$scratch/said" 2>&1 || true
-	grep -oE "preheat-[a-z-]+' with binding" "$scratch/said" | sed "s/^preheat-//; s/' with binding//" | sort -u | paste -sd' ' || true
+	grep -oE "preheat-[a-z-]+' with binding" "$scratch/said" | sed "s/^preheat-//; s/' with binding//" |
+		sort -u | paste -sd' ' || true
 }
 
-# A policy counts a little after it was applied.
-await_policies() {
-	local tries
+# until_judged NAME RULES FILE [PART]: what the server watches reaches it a little later; PART is in what it says
+until_judged() {
+	local tries found said
 	for tries in {1..100}; do
-		sed -n "/\"rule\": \"$1\"/{p;q}" "$scratch/cases" | jq_object >"$scratch/probe"
-		[ "$(judged "$scratch/probe")" != "$1" ] || return 0
+		found=$(judged "$3") said=$(cat "$scratch/said")
+		[ "$found" != "$2" ] || [[ $said != *"${4:-}"* ]] || break
 		sleep 0.3
 	done
-	echo "after $tries tries the policy $1 does not count: $(cat "$scratch/said")"
-	return 1
+	is "$1 (try $tries)" "$2" "$found"
+	has "$1 (try $tries)" "${4:-}" "$said"
 }
 
-jq_object() { python3 -c 'import json, sys; print(json.dumps(json.loads(sys.stdin.readline())["object"]))'; }
-
-member() { python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())[sys.argv[1]])' "$1"; }
-
 refusals() {
-	local rule line name wanted
-	python3 -B "$here/admission_cases.py" >"$scratch/cases"
+	local status=0
 	taken 'deny' kubectl apply --server-side -k "$root/deploy/admission/deny"
-	for rule in gpu-limits gpu-needs-pool cost-labels toleration-exact general-pods; do
-		await_policies $rule
+	for case in 'Deployment: a limit alone' 'Deployment: no pool' 'Deployment: no cost centre' 'Deployment: every taint' \
+		'Deployment: every taint without GPUs'; do
+		object "$case" >"$scratch/probe"
+		case $case in
+		*limit*) until_judged "$case" gpu-limits "$scratch/probe" ;;
+		*pool) until_judged "$case" gpu-needs-pool "$scratch/probe" ;;
+		*cost*) until_judged "$case" cost-labels "$scratch/probe" ;;
+		*taint) until_judged "$case" toleration-exact "$scratch/probe" ;;
+		*) until_judged "$case" general-pods "$scratch/probe" ;;
+		esac
 	done
-	while IFS= read -r line; do
-		name=$(member name <<<"$line") wanted=$(member rule <<<"$line")
-		jq_object <<<"$line" >"$scratch/object"
-		is "$name" "$wanted" "$(judged "$scratch/object")"
-		if [ -n "$wanted" ]; then
-			has "$name: says what to do" "$wanted: " "$(cat "$scratch/said")"
-			has "$name: says what to do" 'Do: ' "$(cat "$scratch/said")"
-		else
-			has "$name: is taken" 'created (server dry run)' "$(cat "$scratch/said")"
-		fi
-	done <"$scratch/cases"
+	python3 -B "$here/admission_cases.py" list >"$scratch/list"
+	kubectl create --dry-run=server -f "$scratch/list" >"$scratch/said" 2>&1 || true
+	python3 -B "$here/admission_cases.py" compare "$scratch/said" >"$scratch/compared" || status=$?
+	is 'every case' 0 "$status$([ $status -eq 0 ] || cat "$scratch/compared")"
 	is 'no expression has a wrong type' '' "$(kubectl get validatingadmissionpolicies \
 		-o 'jsonpath={.items[*].status.typeChecking.expressionWarnings[*].warning}')"
 }
 
-# Settings of a cluster: other cost labels, a namespace that is left alone, what was there before.
+# What a team sets: other cost labels, a namespace that is left alone; and what was there before.
 settings() {
 	local bad=$scratch/bad
-	grep -m 1 '"Deployment: no cost centre"' "$scratch/cases" | jq_object >"$bad"
+	object 'Deployment: no cost centre' >"$bad"
+	object 'Deployment: whole' >"$scratch/whole"
 	kubectl label namespace llm preheat.dev/admission=off >/dev/null
 	until_judged 'a namespace left alone' '' "$bad"
 	kubectl create -f "$bad" >/dev/null
@@ -68,38 +68,63 @@ settings() {
 	taken 'what was there before may be scaled' kubectl scale deployment case -n llm --replicas=3
 	taken 'and changed elsewhere' kubectl annotate deployment case -n llm note=kept
 	is 'but not its pods' 1 "$(kubectl set image deployment/case -n llm server=registry.invalid/a:2 2>&1 | grep -c cost-labels)"
-	kubectl delete deployment case -n llm --wait=false >/dev/null
+	kubectl delete deployment case -n llm >/dev/null
 	kubectl patch configmap preheat-contract -n preheat --type merge -p '{"data":{"costLabels":"team, product"}}' >/dev/null
-	until_judged 'another set of cost labels' cost-labels <(grep -m 1 '"Deployment: whole"' "$scratch/cases" | jq_object)
+	until_judged 'another set of cost labels' cost-labels "$scratch/whole"
 	taken 'warn' kubectl apply --server-side --force-conflicts -k "$root/deploy/admission/warn"
-	until_judged 'warned' cost-labels "$bad"
-	until_said 'and taken' 'created (server dry run)' "$bad"
+	until_judged 'warned, and taken' cost-labels "$bad" 'created (server dry run)'
+	taken 'gone' kubectl delete -k "$root/deploy/admission/warn"
+	until_judged 'no policy' '' "$bad"
 }
 
-# until_judged NAME RULES FILE: what the server watches reaches it a little later
-until_judged() {
-	local tries found object=$scratch/until
-	cat "$3" >"$object"
-	for tries in {1..100}; do
-		found=$(judged "$object")
-		[ "$found" != "$2" ] || break
-		sleep 0.3
-	done
-	is "$1 (try $tries)" "$2" "$found"
+# Nodes are objects without machines here: what they have is written.
+node() {
+	kubectl apply -f - >/dev/null <<-NODE
+		apiVersion: v1
+		kind: Node
+		metadata: { name: $1, labels: { $2 } }
+		spec: { taints: [ $3 ] }
+	NODE
+	kubectl patch node "$1" --subresource=status --type=merge \
+		-p "{\"status\":{\"capacity\":{$4,\"pods\":\"110\"},\"allocatable\":{$4,\"pods\":\"110\"}}}" >/dev/null
 }
 
-until_said() {
-	local tries
-	for tries in {1..100}; do
-		judged "$3" >/dev/null
-		[[ $(cat "$scratch/said") != *"$2"* ]] || break
-		sleep 0.3
-	done
-	has "$1 (try $tries)" "$2" "$(cat "$scratch/said")"
+live() {
+	local cases=$root/tests/unit/contract/cases
+	"$preheat" crd | kubectl apply --server-side -f - >/dev/null
+	kubectl wait --for=condition=Established crd/warmpools.preheat.dev --timeout=60s >/dev/null
+	taken 'the account' kubectl apply --server-side -k "$root/deploy/check"
+	"$root/tests/rig/kubeconfig_for.sh" preheat preheat-check >"$scratch/account"
+	kubectl apply --server-side -f "$cases/live.yaml" >/dev/null
+	node gpu-1 'eks.amazonaws.com/nodegroup: g5-a, nvidia.com/gpu.product: NVIDIA-A10G' '{ key: nvidia.com/gpu, value: present, effect: NoSchedule }' \
+		'"cpu":"3920m","memory":"15200000Ki","nvidia.com/gpu":"1"'
+	node gpu-2 'eks.amazonaws.com/nodegroup: g5-b, nvidia.com/gpu.product: NVIDIA-A10G' '' \
+		'"cpu":"3920m","memory":"15200000Ki","nvidia.com/gpu":"1"'
+	local status=0
+	"$preheat" check --cluster --kubeconfig "$scratch/account" -o csv >"$scratch/found" 2>"$scratch/said" || status=$?
+	is 'found something' '1 ' "$status $(cat "$scratch/said")"
+	is 'live' "$(cat "$cases/live.expected")" "$(tail -n +2 "$scratch/found" | cut -d, -f1-5 | LC_ALL=C sort)"
+	status=0
+	"$preheat" check --cluster --kubeconfig "$scratch/account" -n default >/dev/null || status=$?
+	is 'one namespace' 1 "$status"
+	"$preheat" check --cluster --kubeconfig "$scratch/account" -o sarif >"$scratch/sarif" || true
+	is 'as SARIF' 2.1.0 "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["version"])' "$scratch/sarif")"
+	kubectl delete clusterrolebinding preheat-check >/dev/null
+	status=0
+	"$preheat" check --cluster --kubeconfig "$scratch/account" >/dev/null 2>"$scratch/said" || status=$?
+	is 'not permitted' 3 "$status"
+	has 'not permitted' 'reading nodes' "$(cat "$scratch/said")"
+	is 'read only' '' "$(python3 -c '
+import json, sys
+for line in open(sys.argv[1]):
+    e = json.loads(line)
+    if e["user"]["username"].endswith(":preheat-check") and e["verb"] not in ("list", "get"):
+        print(e["verb"], e["requestURI"])' "$RIG_DIR/audit.log")"
 }
 
 kubectl create namespace llm --dry-run=client -o yaml | kubectl apply --server-side -f - >/dev/null
 kubectl apply --server-side -f "$root/deploy/base/namespace.yaml" >/dev/null
 refusals
 settings
+live
 ended

@@ -179,26 +179,51 @@ static void the_table_is_whole(void **state)
 	}
 }
 
-static void the_page_is_current(void **state)
+static void expect_copy(const char *path, void (*write)(struct buf *), const char *option)
 {
 	CLEANUP(buf_release) struct buf made = { 0 };
 	CLEANUP(buf_release) struct buf kept = { 0 };
 	struct error e = { 0 };
 
-	(void)state;
-	contract_write_reference(&made);
-	if (!file_read("docs/contract.md", 1 << 20, &kept, &e))
+	write(&made);
+	if (!file_read(path, 1 << 20, &kept, &e))
 		fail_msg("%s", e.message);
 	if (strcmp(made.text, kept.text) != 0)
-		fail_msg("docs/contract.md is old; write it again with preheat check --print-rules");
+		fail_msg("%s is old; write it again with preheat check %s", path, option);
+}
+
+static void copies_are_current(void **state)
+{
+	(void)state;
+	expect_copy("docs/contract.md", contract_write_reference, "--print-rules");
+	expect_copy("deploy/admission/policies/policies.yaml", contract_write_policies, "--print-policies");
+}
+
+/* A policy for each rule that says so, and no other. */
+static void policies_are_those_of_the_table(void **state)
+{
+	CLEANUP(buf_release) struct buf made = { 0 };
+	size_t count;
+	const struct contract_rule *rules = contract_rules(&count);
+
+	(void)state;
+	contract_write_policies(&made);
+	for (size_t i = 0; i < count; i++) {
+		char name[80];
+		snprintf(name, sizeof name, "metadata: { name: preheat-%s }", rules[i].id);
+		assert_int_equal(strstr(made.text, name) != NULL, rules[i].is_admitted);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_table_is_whole),	      cmocka_unit_test(every_rule_speaks_and_is_silent),
-		cmocka_unit_test(a_clean_set_breaks_no_rule), cmocka_unit_test(what_is_ignored_is_counted_apart),
-		cmocka_unit_test(the_page_is_current),
+		cmocka_unit_test(the_table_is_whole),
+		cmocka_unit_test(every_rule_speaks_and_is_silent),
+		cmocka_unit_test(a_clean_set_breaks_no_rule),
+		cmocka_unit_test(what_is_ignored_is_counted_apart),
+		cmocka_unit_test(policies_are_those_of_the_table),
+		cmocka_unit_test(copies_are_current),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
