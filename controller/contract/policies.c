@@ -8,7 +8,7 @@ struct policy {
 	const char *rule;
 	const char *condition;	/* of objects that it is about, beside the usual ones; NULL */
 	const char *expression; /* true: as it shall be */
-	bool has_params;	/* keys of cost labels */
+	const char *variable;	/* one of its own, before the usual ones; NULL */
 };
 
 #define IS_GPU(key)                                                       \
@@ -30,10 +30,9 @@ static const struct policy policies[] = {
 	  .expression =
 		  "variables.gpuPods.all(p, 'preheat.dev/pool' in p.labels && p.labels['preheat.dev/pool'] != '')" },
 	{ .rule = "cost-labels",
-	  .expression =
-		  "variables.gpuPods.all(p, (params == null ? 'cost-center,product,environment,workload-type' :\n"
-		  "  params.data['costLabels']).split(',').all(k, k.trim() in p.labels && p.labels[k.trim()] != ''))",
-	  .has_params = true },
+	  .variable = "    - name: costLabels\n"
+		      "      expression: \"['cost-center', 'product', 'environment', 'workload-type']\"\n",
+	  .expression = "variables.gpuPods.all(p, variables.costLabels.all(k, k in p.labels && p.labels[k] != ''))" },
 	{ .rule = "toleration-exact",
 	  .condition = "object.kind != 'DaemonSet'",
 	  .expression = "variables.gpuPods.all(p, p.tolerations.all(t, !" IS_BLANKET " && (\n"
@@ -90,7 +89,6 @@ static const char match[] =
 	"        .replace(' ', ',').split(',').exists(i, i == '";
 
 static const char variables[] =
-	"  variables:\n"
 	"    - name: templates\n"
 	"      expression: >-\n"
 	"        object.kind == 'Pod' ? [dyn(object)] :\n"
@@ -141,12 +139,10 @@ static void write_policy(const struct policy *p, struct buf *out)
 		   "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n"
 		   "metadata: { name: preheat-%s }\nspec:\n  failurePolicy: Fail\n",
 		   r->id);
-	if (p->has_params)
-		buf_text(out, "  paramKind: { apiVersion: v1, kind: ConfigMap }\n");
 	buf_printf(out, "%s%s')\n", match, r->id);
 	if (p->condition)
 		buf_printf(out, "    - name: is-meant\n      expression: %s\n", p->condition);
-	buf_text(out, variables);
+	buf_printf(out, "  variables:\n%s%s", p->variable ? p->variable : "", variables);
 	buf_text(out, "  validations:\n    - expression: >-\n");
 	write_block(p->expression, "        ", out);
 	buf_text(out, "      message: >-\n");
@@ -161,10 +157,6 @@ static void write_binding(const struct policy *p, struct buf *out)
 		"---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n"
 		"metadata: { name: preheat-%s }\nspec:\n  policyName: preheat-%s\n  validationActions: [Warn, Audit]\n",
 		p->rule, p->rule);
-	if (p->has_params)
-		buf_text(
-			out,
-			"  paramRef: { name: preheat-contract, namespace: preheat, parameterNotFoundAction: Allow }\n");
 }
 
 void contract_write_policies(struct buf *out)

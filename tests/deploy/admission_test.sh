@@ -69,7 +69,8 @@ settings() {
 	taken 'and changed elsewhere' kubectl annotate deployment case -n llm note=kept
 	is 'but not its pods' 1 "$(kubectl set image deployment/case -n llm server=registry.invalid/a:2 2>&1 | grep -c cost-labels)"
 	kubectl delete deployment case -n llm >/dev/null
-	kubectl patch configmap preheat-contract -n preheat --type merge -p '{"data":{"costLabels":"team, product"}}' >/dev/null
+	kubectl patch validatingadmissionpolicy preheat-cost-labels --type json \
+		-p "[{\"op\":\"replace\",\"path\":\"/spec/variables/0/expression\",\"value\":\"['team']\"}]" >/dev/null
 	until_judged 'another set of cost labels' cost-labels "$scratch/whole"
 	taken 'warn' kubectl apply --server-side --force-conflicts -k "$root/deploy/admission/warn"
 	until_judged 'warned, and taken' cost-labels "$bad" 'created (server dry run)'
