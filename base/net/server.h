@@ -52,7 +52,7 @@ enum server_verdict {
 void server_decide(struct server_wait *w, struct server_answer *refusal);
 
 struct server_route {
-	const char *method;
+	const char *method; /* NULL: any, and the answer refuses those that it does not take */
 	const char *path; /* exact; or the beginning of one when it ends in an asterisk: "/api/pools/" followed by it */
 	void (*answer)(const struct server_request *q, struct server_answer *a);
 	void *user;

@@ -131,7 +131,7 @@ enum MHD_Result server_route(struct server *s, struct server_request *q)
 {
 	for (size_t i = 0; i < s->settings.route_count; i++) {
 		const struct server_route *r = &s->settings.routes[i];
-		if (strcmp(r->method, q->method) != 0 || !path_fits(r, q->path))
+		if ((r->method && strcmp(r->method, q->method) != 0) || !path_fits(r, q->path))
 			continue;
 		struct server_answer a = { .status = 200, .content_type = "text/plain; charset=utf-8", .fd = -1 };
 		q->user = r->user;

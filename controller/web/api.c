@@ -223,9 +223,10 @@ static void answer_request(const struct server_request *q, struct server_answer 
 void web_api_routes(struct web_api *a, struct server_route routes[WEB_API_ROUTES])
 {
 	const struct server_route all[WEB_API_ROUTES] = {
-		{ "GET", "/api/*", answer_request, a },	   { "POST", "/api/*", answer_request, a },
-		{ "DELETE", "/api/*", answer_request, a }, { "GET", "/api", answer_request, a },
-		{ "GET", "/assets/*", page_answer, a },	   { "GET", "/", page_answer, a },
+		{ NULL, "/api/*", answer_request, a },
+		{ NULL, "/api", answer_request, a },
+		{ "GET", "/assets/*", page_answer, a },
+		{ "GET", "/", page_answer, a },
 	};
 
 	memcpy(routes, all, sizeof all);

@@ -26,7 +26,7 @@ void web_api_close(struct web_api *a); /* takes NULL */
 void web_api_show(struct web_api *a, const struct published *p);
 
 /* The routes of page and API, for a server. */
-enum { WEB_API_ROUTES = 6 };
+enum { WEB_API_ROUTES = 4 };
 void web_api_routes(struct web_api *a, struct server_route routes[WEB_API_ROUTES]);
 /* The OpenAPI document. */
 void web_api_write_openapi(struct buf *out);

@@ -53,11 +53,11 @@ static void write_fields(const struct record_info *record, struct buf *out)
 	for (size_t i = 0; i < record->count; i++) {
 		const struct field_info *f = &record->fields[i];
 		CLEANUP(buf_release) struct buf help = { 0 };
-		bool is_enum = !strncmp(f->unit, "enum:", 5);
+		bool is_enum = !strncmp(f->unit, "enum:", 5), is_time = !strcmp(f->unit, "time");
 
 		buf_printf(&help, "%s (%s)", f->help, f->unit);
 		member_object(out, f->name);
-		write_types(is_enum ? "string,integer" : "integer", true, out);
+		write_types(is_enum ? "string,integer" : is_time ? "string" : "integer", true, out);
 		member_text(out, "description", help.text);
 		bracket_end(out, '}');
 	}

@@ -209,7 +209,7 @@ static bool take_request(struct api_call *c, struct what_if_request *r, struct e
 				  "pool: found none; allowed: NAMESPACE/NAME of a pool; GET /api/v1/pools tells them");
 	if (!history_find_pool(c->history, b.pool, &pool, &why) || !api_fleet_place(fleet, pool, &place))
 		return api_refuse(
-			c, e, 400,
+			c, e, 404,
 			"pool: found '%.60s'; allowed: a pool of the manifest in force; GET /api/v1/pools tells them",
 			b.pool);
 	const struct history_pool *p = &history_pools(c->history, &count)[pool];
