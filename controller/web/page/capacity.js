@@ -20,7 +20,7 @@ function seriesOf(c) {
 	return [
 		...tiers.map(t => ({ name: t.name, kind: "area", color: t.color, line: t.line, isHatched: t.isHatched, values: c[t.key] })),
 		...(c.draining && c.draining.some(v => v) ? [{ name: "Draining", kind: "line", color: "--draining-line", width: 1, values: c.draining }] : []),
-		...(c.asked ? [{ name: "Asked", kind: "steps", color: "--asked", isDashed: true, width: 1.5, values: c.asked }] : []),
+		{ name: "Decided", kind: "steps", color: "--asked", isDashed: true, width: 1.5, values: c.decided },
 		{ name: "Demand", kind: "line", color: "--demand", width: 2, values: c.demand },
 	];
 }
@@ -53,8 +53,8 @@ export function words(series) {
 
 /** { node, load(series, launches), close } */
 export function capacityPart() {
-	const part = section("Demand and capacity", { note: "Replicas by tier, stacked, with demand over them. Drag on the chart to zoom in; signs on top are what was asked of the cloud." });
-	const chart = new Chart(), asks = el("details", { hidden: true }, el("summary"), el("div"));
+	const part = section("Demand and capacity", { note: "Replicas by tier, stacked, with demand over them. Drag to zoom in." });
+	const chart = new Chart(), asked = new Chart(), title = el("h3", { class: "spaced" }, "Asked of the cloud"), asks = el("details", { hidden: true }, el("summary"), el("div"));
 
 	part.tools.append(chart.toggle);
 
@@ -62,10 +62,15 @@ export function capacityPart() {
 		const c = series.columns;
 
 		if (!chart.node.parentNode)
-			part.body.append(chart.node, asks);
+			part.body.append(chart.node, title, asked.node, asks);
 		chart.show({
 			name: "Demand and capacity", x: c.at, series: seriesOf(c), isTime: true, xRange: xRange(), show: count, height: 320, marks: launches.map(markOf),
 			onRange: look, summary: summary([{ name: "Demand", values: c.demand }, { name: "Hot", values: c.hot }], count),
+		});
+		asked.show({
+			name: "Asked of the cloud", x: c.at, isTime: true, xRange: xRange(), show: count, height: 110, yFrom: "signed", onRange: look,
+			series: [{ name: "Started", kind: "bars", color: "--asked", line: "--asked", values: c.asked }, { name: "Let go", kind: "bars", color: "--draining-line", line: "--draining-line", values: c.released.map(v => v ? -v : v), show: v => count(v ? -v : v) }],
+			summary: summary([{ name: "Started", values: c.asked }, { name: "Let go", values: c.released }], count),
 		});
 		asks.hidden = !launches.length;
 		asks.firstChild.textContent = `What was asked of the cloud (${count(launches.length)}${launches.length === mostLaunches ? " newest" : ""})`;
@@ -75,7 +80,7 @@ export function capacityPart() {
 		}
 	}
 
-	return { node: part.node, part, draw, close: () => chart.close() };
+	return { node: part.node, part, draw, close: () => { chart.close(); asked.close(); } };
 }
 
 export async function launchesOf(pool) {

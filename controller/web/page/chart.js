@@ -89,7 +89,7 @@ function axesOf(spec) {
 	const axis = (side, scale, show, more) => ({
 		side, scale, font: fontOf(), stroke: color("--faint"), ticks: { show: false }, gap: 6,
 		grid: { show: side === 3, stroke: color("--rule"), width: 1 }, size: side === 2 ? 28 : 48,
-		values: show ? (u, splits) => splits.map(v => v === null ? "" : show(v)) : undefined, ...more,
+		values: show ? (u, splits) => splits.map(v => v === null ? "" : show(v, u)) : undefined, ...more,
 	});
 	const hourly = "\n{D} {MMM}", axes = [];
 
@@ -105,14 +105,21 @@ function axesOf(spec) {
 	return axes;
 }
 
-function scalesOf(chart) {
-	const top = (high, least) => [0, Math.max(high || 0, least || 0) * 1.08 || 1];
+const top = (high, least) => [0, Math.max(high || 0, least || 0) * 1.08 || 1];
 
+function yRange(spec, low, high) {
+	if (spec.yFrom === "data")
+		return [low * 0.97, high * 1.03 || 1];
+	if (spec.yFrom === "signed")
+		return [Math.min(-1, low) * 1.1, Math.max(1, high) * 1.1];
+	return top(high, Math.max(spec.leastTop || 0, ...(spec.limits || []).map(l => l.y || 0)));
+}
+
+function scalesOf(chart) {
 	return {
 		x: { time: Boolean(chart.spec.isTime), distr: chart.spec.isLog ? 3 : 1,
 			range: (u, low, high) => chart.spec.xRange ? chart.spec.xRange : [low, high === low ? low + 1 : high] },
-		y: { range: (u, low, high) => chart.spec.yFrom === "data" ? [low * 0.97, high * 1.03 || 1] :
-			top(high, Math.max(chart.spec.leastTop || 0, ...(chart.spec.limits || []).map(l => l.y || 0))) },
+		y: { range: (u, low, high) => yRange(chart.spec, low, high) },
 		y2: { range: (u, low, high) => top(high, chart.spec.leastTopRight) },
 	};
 }

@@ -6,7 +6,7 @@ import { byId, el, fill, say, tell } from "/assets/dom.js";
 import { decisionRow, logHead, nameOf, walkable } from "/assets/decision_row.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
-import { phrase, plural } from "/assets/words.js";
+import { phrase, plural, time } from "/assets/words.js";
 
 const perPage = 60;
 export const limits = ["none", "demand", "max", "min", "budget", "stock-out", "back-off", "quota", "rate", "cool-down", "stale", "queue", "paused"];
@@ -56,9 +56,10 @@ export function open(host, parts, overview) {
 	more.addEventListener("click", () => older());
 	walkable(list);
 
-	function ending() {
+	/* A search goes only so far at a time: a page may have found nothing and yet not be the last. */
+	function ending(searchedTo) {
 		if (next)
-			fill(end, more);
+			fill(end, searchedTo ? `Searched back to ${time(searchedTo)}. ` : "", more);
 		else
 			fill(end, list.childElementCount > perPage ? "That was the oldest in this range." : "");
 	}
@@ -75,7 +76,7 @@ export function open(host, parts, overview) {
 			if (next === cursor) {
 				list.append(...page.items.map(decisionRow));
 				next = page.next;
-				ending();
+				ending(page.searchedTo);
 			}
 		} catch (e) {
 			fill(end, e.message, " ", more);
@@ -91,13 +92,13 @@ export function open(host, parts, overview) {
 		await part.load(() => get("/decisions", asked()), page => {
 			next = page.next;
 			newest = page.items.length ? page.items[0] : null;
-			if (!page.items.length) {
+			if (!page.items.length && !next) {
 				fill(part.body, el("div", { class: "log-end" }, emptiness("No decision fits. Take a filter away, or choose a longer range.")));
 				return;
 			}
 			fill(list, page.items.map(decisionRow));
 			fill(part.body, logHead(), list, end);
-			ending();
+			ending(page.searchedTo);
 			near.observe(end);
 		});
 		tell(newest ? "" : "No decision fits the filters.");

@@ -76,15 +76,14 @@ export function open(host, parts) {
 	const under = el("div", { class: "under" }), tiles = el("dl", { class: "figures", "aria-label": "Now" }), trouble = el("p", { class: "failed", role: "alert", hidden: true });
 	const capacity = capacityPart(), wait = waitPart(), budget = budgetPart(), waits = waitHistogramPart(), rules = rulesPart(), price = pricePart();
 	const lead = leadTimePart(), warmth = warmthPart(), groups = groupsPart(), cost = poolCost(pool), log = recent(pool), resolution = el("span", { class: "faint small" });
-	let whatIf = null, latest = null;
-	const all = [capacity, wait, budget, warmth, waits, rules, price, lead, groups, cost, log];
-	const place = el("div");
+	const whatIf = whatIfPart(pool), all = [capacity, wait, budget, warmth, waits, rules, price, lead, groups, cost, log, whatIf];
+	let latest = null;
 
 	waits.node.classList.add("half");
 	capacity.part.tools.prepend(resolution);
 	cost.node.classList.remove("half");
 	host.append(trouble, tiles, jumps([["Capacity", capacity.node], ["Waiting", wait.node], ["Rules and price", rules.node], ["Lead time", lead.node], ["Standby", warmth.node],
-		["Node groups", groups.node], ["Cost", cost.node], ["Decisions", log.node], ["What if", place]]), el("div", { class: "grid" }, all.map(p => p.node), place));
+		["Node groups", groups.node], ["Cost", cost.node], ["Decisions", log.node], ["What if", whatIf.node]]), el("div", { class: "grid" }, all.map(p => p.node)));
 
 	async function now() {
 		try {
@@ -98,12 +97,7 @@ export function open(host, parts) {
 		state(under, latest);
 		fill(tiles, figures(latest));
 		groups.part.load(async () => latest, groups.draw);
-		if (!whatIf) {
-			whatIf = whatIfPart(latest);
-			place.replaceWith(whatIf.node);
-			place.scrollIntoView = options => whatIf.node.scrollIntoView(options);
-			place.querySelector = selector => whatIf.node.querySelector(selector);
-		}
+		whatIf.begin(latest);
 	}
 
 	async function series() {
@@ -135,5 +129,5 @@ export function open(host, parts) {
 	}
 
 	return { title: pool.name, load, under, isRanged: true, crumbs: [el("a", { href: link(["pools"]) }, "Pools"), ` / ${pool.namespace}`],
-		close() { all.forEach(p => p.close()); if (whatIf) whatIf.close(); } };
+		close: () => all.forEach(p => p.close()) };
 }

@@ -11,13 +11,13 @@ export function emptiness(words) {
 /** { node, body, tools, note(words), load(ask, draw) }: draw(answer) fills the body. */
 export function section(title, { note = "", kind = "", lone = false } = {}) {
 	const id = `section-${++ids}`;
-	const words = el("p", { hidden: !note }, note);
+	const told = el("span", null, note), words = el("p", { hidden: !note }, told);
 	const tools = el("div", { class: "tools" });
 	const body = el("div");
 	const trouble = el("div", { class: "failed", hidden: true, role: "alert" });
 	const heading = el("h2", { id, tabindex: "-1" }, title);
 	const node = el("section", { class: `card ${kind}${lone ? " lone" : ""}`, "aria-labelledby": id },
-		el("div", { class: "card-head" }, el("div", null, heading, words), tools), trouble, body);
+		el("div", { class: "card-head" }, heading, tools, words), trouble, body);
 	let turn = 0, isDrawn = false;
 
 	async function load(ask, draw) {
@@ -46,5 +46,5 @@ export function section(title, { note = "", kind = "", lone = false } = {}) {
 		}
 	}
 
-	return { node, body, tools, heading, load, note: text => { say(words, text); words.hidden = !text; } };
+	return { node, body, tools, heading, load, note: text => { say(told, text); words.hidden = !text; } };
 }

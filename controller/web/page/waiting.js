@@ -58,14 +58,15 @@ export function budgetPart() {
 	return { node: part.node, part, draw, close() {} };
 }
 
+const labelWidth = 84;
+
 export function histogramSpec(name, buckets, { show = duration, color = "--wait-fill", line = "--wait", limits = [] } = {}) {
 	const whole = buckets.reduce((sum, b) => sum + b.count, 0) || 1;
 	const label = i => buckets[i] ? buckets[i].upToSeconds === null ? "more" : `≤ ${show(buckets[i].upToSeconds)}` : "";
-	const every = Math.max(1, Math.ceil(buckets.length / 7));
 
 	return {
 		name, x: buckets.map((b, i) => i), xRange: [-0.2, buckets.length], height: 200, noLegend: true, columnX: "Up to", showAt: label, limits,
-		showX: i => Number.isInteger(i) && i % every === 0 ? label(i) : "", show: v => share(v), splitsX: () => buckets.map((b, i) => i),
+		showX: (i, u) => i % Math.max(1, Math.ceil(buckets.length * labelWidth / u.width)) === 0 ? label(i) : "", show: v => share(v), splitsX: () => buckets.map((b, i) => i),
 		series: [{ name: "Share", kind: "bars", color, line, values: buckets.map(b => b.count / whole), show: share }],
 		summary: `${count(whole)} in all.`,
 	};

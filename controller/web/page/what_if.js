@@ -165,9 +165,14 @@ export function open(host) {
 	return { title: "What if", load, close: jobs.close, isRanged: true };
 }
 
-export function whatIfPart(pool) {
-	const part = section("What if", { note }), jobs = jobList(j => (j.pool || (j.request || {}).pool) === fullName(pool));
+export function whatIfPart(name) {
+	const part = section("What if", { note }), jobs = jobList(j => (j.pool || (j.request || {}).pool) === fullName(name));
 
-	part.body.append(whatIfForm([pool], jobs.load), el("div", { class: "spaced" }, jobs.node));
-	return { node: part.node, part, load: jobs.load, close: jobs.close };
+	/* The form begins with the pool's own objective. */
+	function begin(pool) {
+		if (!part.body.firstChild)
+			part.body.append(whatIfForm([pool], jobs.load), el("div", { class: "spaced" }, jobs.node));
+	}
+
+	return { node: part.node, part, begin, load: jobs.load, close: jobs.close };
 }
