@@ -57,6 +57,7 @@ async function show(isFirst) {
 
 	if (mine !== turn)
 		return;
+	byId("main").setAttribute("aria-busy", "true");
 	if (view)
 		view.close();
 	view = module.open(host, parts, overview);
@@ -67,7 +68,17 @@ async function show(isFirst) {
 		scrollTo(0, 0);
 		byId("main").querySelector("h1").focus({ preventScroll: true });
 	}
-	await view.load(false);
+	await loadWhole();
+}
+
+/* Busy until all that the view asked for is there. */
+async function loadWhole() {
+	const mine = view;
+
+	byId("main").setAttribute("aria-busy", "true");
+	await mine.load(false);
+	if (mine === view)
+		byId("main").removeAttribute("aria-busy");
 }
 
 /* New ticks come often; one load at a time, with a pause, and none while nobody looks. */
@@ -106,7 +117,7 @@ function moved(now, before) {
 		if (picker)
 			picker.update();
 		markTabs(now.path[0]);
-		view.load(false);
+		loadWhole();
 	}
 }
 
@@ -141,7 +152,7 @@ function switches() {
 		if (what === "zone" && view) {
 			if (picker)
 				picker.update();
-			view.load(false);
+			loadWhole();
 		}
 	});
 	update();

@@ -1,0 +1,272 @@
+// What the page must do, one function a promise. Each gets { page, base, grow, ... } and throws where it is not so.
+
+import { accessible, blankCharts, go, must, overflow, settle, until } from "./browser.mjs";
+
+const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
+const text = (page, selector) => page.locator(selector).first().innerText();
+const rows = page => page.locator(".log li");
+
+export async function poolsAtAGlance({ page, base }) {
+	await go(page, base, "#/pools");
+	const names = await page.locator(".pool-name a").allInnerTexts();
+
+	must(["chat", "embed", "nightly"].every(n => names.includes(n)), `pools shown: ${names}`);
+	must(await page.locator(".tiers-bar").count() === 3, "a bar of tiers for each pool");
+	must(await page.locator(".sign svg").count() >= 3, "a state with a sign of its own for each pool");
+	await until("a trend for each pool", async () => await page.locator(".spark-line[d^=M]").count() === 3);
+	must(/2024/.test(await text(page, ".range-text")), "the range is told");
+}
+
+export async function chartsOfAPool({ page, base }) {
+	await go(page, base, "#/pools?from=-1w");
+	await page.getByRole("link", { name: "chat", exact: true }).click();
+	await until("the pool", async () => await text(page, "h1") === "chat");
+	await settle(page);
+	const titles = await page.locator("section h2").allInnerTexts();
+
+	for (const title of ["Demand and capacity", "Queue wait against the objective", "Error budget", "The rule in force among its shadows",
+		"The price of each objective", "Lead time by stage", "Standby and lending", "Node groups", "Cost", "Newest decisions", "What if"])
+		must(titles.includes(title), `'${title}' is not among ${titles}`);
+	must(!await page.locator(".failed:visible").count(), `failed: ${await page.locator(".failed:visible").allInnerTexts()}`);
+	await until("charts", async () => await page.locator(".chart-area canvas:visible").count() >= 7);
+	const blank = await blankCharts(page);
+	must(!blank.length, `blank: ${blank}`);
+	const label = await page.locator(".chart-area").first().getAttribute("aria-label");
+	must(/Demand from [\d.,]+ to [\d.,]+/.test(label), `a chart in words: ${label}`);
+}
+
+export async function tableInPlaceOfAChart({ page, base }) {
+	await go(page, base, "#/pool/llm/chat?from=-1d");
+	const section = page.locator("section", { has: page.getByRole("heading", { name: "Demand and capacity" }) });
+
+	await section.getByRole("button", { name: "Table" }).click();
+	must(await section.locator("tbody tr").count() > 50, "rows of the chart");
+	must((await section.locator("thead th").allInnerTexts()).includes("Demand"), "its columns");
+	await section.getByRole("button", { name: "Table" }).click();
+	must(await section.locator("canvas").first().isVisible(), "the chart again");
+}
+
+export async function dragZooms({ page, base }) {
+	await go(page, base, "#/pool/llm/chat?from=-1w");
+	const plot = await page.locator(".u-over").first().boundingBox();
+
+	await page.mouse.move(plot.x + plot.width * 0.3, plot.y + 50);
+	await page.mouse.down();
+	await page.mouse.move(plot.x + plot.width * 0.5, plot.y + 60, { steps: 5 });
+	await page.mouse.up();
+	await page.waitForURL(/from=2024-01-0\dT.*to=2024-01-0\dT/);
+	await settle(page);
+	const hash = new URL(page.url()).hash;
+	await page.goBack();
+	await until("the range of before", async () => await page.getByRole("button", { name: /^1w/ }).getAttribute("aria-pressed") === "true");
+	// The link alone shows the same.
+	await go(page, base, hash);
+	must(await page.getByRole("button", { name: "Own range" }).getAttribute("aria-pressed") === "true", "the range of the link");
+}
+
+export async function ownRange({ page, base }) {
+	await go(page, base, "#/decisions");
+	await page.getByRole("button", { name: "Own range" }).click();
+	await page.getByLabel(/^From/).fill("2024-01-03T08:00");
+	await page.getByLabel(/^To/).fill("2024-01-03T07:00");
+	await page.getByRole("button", { name: "Show" }).click();
+	must(/later than the start/.test(await text(page, ".range-form [role=alert]")), "an end before its start is refused");
+	await page.getByLabel(/^To/).fill("2024-01-03T09:00");
+	await page.getByRole("button", { name: "Show" }).click();
+	await page.waitForURL(/from=2024-01-03T07%3A00%3A00Z&to=2024-01-03T08%3A00%3A00Z/); // Berlin is an hour ahead
+	await until("rows of that hour", async () => /^3 Jan, 0[89]:/.test(await rows(page).first().innerText().catch(() => "")));
+	await page.getByRole("button", { name: /times in local time/ }).click();
+	await until("the same in UTC", async () => /^3 Jan, 0[78]:/.test(await rows(page).first().innerText().catch(() => "")));
+}
+
+export async function filtersOfTheLog({ page, base }) {
+	await go(page, base, "#/decisions?from=-1w");
+	must(await rows(page).count() >= 50, "a page of decisions");
+	await page.getByLabel("Pool", { exact: true }).selectOption("llm/embed");
+	await until("only embed", async () => (await page.locator(".cell-pool").allInnerTexts()).every(t => t === "embed") && await rows(page).count() > 0);
+	await page.getByLabel("Only what asked for something").check();
+	await until("changes only", async () => page.url().includes("changed=true") && await rows(page).count() > 0);
+	await page.getByLabel("Pool", { exact: true }).selectOption("llm/chat");
+	await page.getByLabel("Held by").selectOption("stock-out");
+	await until("held by a stock-out", async () => { const t = await page.locator(".log a > :nth-child(4)").allInnerTexts(); return t.length && t.every(x => /stock.out/.test(x)); });
+	must(/limit=stock-out/.test(page.url()) && /pool=llm%2Fchat/.test(page.url()), `filters stand in the address: ${page.url()}`);
+	await page.reload();
+	await settle(page);
+	must(await page.getByLabel("Held by").inputValue() === "stock-out", "and come back with it");
+	await page.getByLabel("Held by").selectOption("paused").catch(() => {});
+}
+
+export async function theLogScrolls({ page, base }) {
+	await go(page, base, "#/decisions?from=-1w");
+	const first = await rows(page).count();
+
+	await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+	await until("older decisions", async () => await rows(page).count() > first);
+	const ticks = await page.locator(".log a").evaluateAll(all => all.map(a => a.dataset.decision));
+	must(new Set(ticks).size === ticks.length, "no decision twice");
+}
+
+export async function aDecisionExplained({ page, base }) {
+	await go(page, base, "#/decisions?from=-1w&changed=true&pool=llm%2Fchat");
+	await rows(page).first().getByRole("link").click();
+	const drawer = page.getByRole("dialog");
+	await drawer.getByText("Decided", { exact: true }).waitFor();
+	const words = await drawer.innerText();
+
+	for (const part of ["Decided", "Seen", "Expected", "Rule", "Wished", "Held by", "It costs"])
+		must(words.includes(part), `'${part}' is not told`);
+	must(/hot replicas?, counting those/.test(words), "whole sentences");
+	await drawer.getByText("Every number of the decision").click();
+	must(await drawer.locator("details[open] tbody tr").count() > 30, "every number");
+	await drawer.getByRole("button", { name: "Copy" }).click();
+	await drawer.getByRole("button", { name: "Copied" }).waitFor();
+	must(/^preheat explain --db .* --tick \d+ --pool chat$/.test(await page.evaluate(() => navigator.clipboard.readText())), "the command is copied");
+	const before = page.url();
+	await drawer.getByRole("link", { name: /Tick before/ }).click();
+	await until("the tick before", async () => page.url() !== before);
+	await drawer.getByText("Decided", { exact: true }).waitFor();
+	await page.keyboard.press("Escape");
+	await until("the drawer is closed", async () => !page.url().includes("open="));
+	await go(page, base, "#/decisions?open=99999999%2Fllm%2Fchat");
+	await until("a decision that is not there", async () => /tick/i.test(await page.getByRole("dialog").getByRole("alert").innerText().catch(() => "")));
+}
+
+export async function liveWithoutReload({ page, base, grow }) {
+	await go(page, base, "#/decisions");
+	await until("live", async () => await page.locator("#live").getAttribute("data-state") === "live");
+	await page.evaluate(() => { window.isTheSame = true; });
+	const newest = () => page.locator(".log a").first().getAttribute("data-decision"), before = Number((await newest()).split("/")[0]);
+	grow.append(1);
+	await until("a newer decision on top", async () => Number((await newest()).split("/")[0]) > before);
+	// Where somebody reads, nothing moves: it is said.
+	await rows(page).nth(3).getByRole("link").focus();
+	const held = await page.evaluate(() => document.activeElement.dataset.decision);
+	grow.append(2);
+	await page.getByRole("button", { name: /new decision/i }).waitFor();
+	must(await page.evaluate(() => document.activeElement.dataset.decision) === held, "focus stays");
+	await go(page, base, "#/pools");
+	const said = await text(page, "#live-more");
+	await page.getByRole("link", { name: "embed", exact: true }).focus();
+	grow.append(3);
+	await until("the tick of now", async () => await text(page, "#live-more") !== said);
+	must(await page.evaluate(() => document.activeElement.textContent) === "embed", "focus stays at a glance, too");
+}
+
+export async function everyViewIsAccessible({ page, base }) {
+	for (const [name, hash] of views) {
+		await go(page, base, hash);
+		await accessible(page, name);
+	}
+	await go(page, base, "#/decisions?from=-1w&changed=true");
+	await rows(page).first().getByRole("link").click();
+	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
+	for (const fold of await page.getByRole("dialog").locator("summary").all())
+		await fold.click();
+	await accessible(page, "a decision");
+	await page.keyboard.press("Escape");
+	await page.keyboard.press("?");
+	await page.getByRole("dialog").getByText("this list").waitFor();
+	await accessible(page, "the list of keys");
+	await page.keyboard.press("Escape");
+	await page.getByRole("button", { name: "Own range" }).click();
+	await accessible(page, "the form of a range");
+}
+
+export async function nothingIsTooWide({ page, base }) {
+	for (const [name, hash] of views) {
+		await go(page, base, hash);
+		must(await overflow(page) <= 0, `${name}: ${await overflow(page)} px too wide`);
+	}
+	await go(page, base, "#/decisions?from=-1w");
+	await rows(page).first().getByRole("link").click();
+	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
+	must(await page.getByRole("dialog").evaluate(d => d.scrollWidth <= d.clientWidth), "the decision is too wide");
+}
+
+/* Without a mouse: to the content, to a pool, to a card, to a decision, and back to where it was opened. */
+export async function byKeyboardAlone({ page, base }) {
+	const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
+	const tabTo = async words => {
+		for (let i = 0; i < 80; i++) {
+			await page.keyboard.press("Tab");
+			if ((await focused()).startsWith(words))
+				return;
+		}
+		must(false, `Tab never came to '${words}'`);
+	};
+
+	await go(page, base, "#/pools");
+	await page.keyboard.press("Tab");
+	must(await focused() === "Skip to content", `first is the skip link, not '${await focused()}'`);
+	await page.keyboard.press("Enter");
+	must(await page.evaluate(() => document.activeElement.id) === "main", "it leads to the content");
+	await tabTo("chat");
+	must(await page.evaluate(() => getComputedStyle(document.activeElement, "::after").outlineStyle) === "solid", "focus is seen");
+	await page.keyboard.press("Enter");
+	await until("the pool", async () => await page.locator("h1").innerText() === "chat");
+	await settle(page);
+	must(await page.evaluate(() => document.activeElement.tagName) === "H1", "focus is at the heading of the new view");
+	await tabTo("Rules and price");
+	await page.keyboard.press("Enter");
+	must(/rule in force/.test(await focused()), "a jump leads to its card");
+	await page.keyboard.press("g");
+	await page.keyboard.press("d");
+	await until("the log", async () => await page.locator("h1").innerText() === "Decisions");
+	await settle(page);
+	await rows(page).first().getByRole("link").focus();
+	await page.keyboard.press("ArrowDown");
+	const opened = await page.evaluate(() => document.activeElement.dataset.decision);
+	await page.keyboard.press("Enter");
+	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
+	await page.keyboard.press("Escape");
+	await until("focus is back", async () => await page.evaluate(() => document.activeElement.dataset.decision) === opened);
+	await go(page, base, "#/pool/llm/chat?from=-1d");
+	await page.locator(".chart-area").first().focus();
+	const at = await text(page, ".legend .when");
+	await page.keyboard.press("Shift+ArrowLeft");
+	must(await text(page, ".legend .when") !== at, "arrows walk a chart");
+}
+
+export async function colours({ page, base }) {
+	await go(page, base, "#/pools");
+	const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor), light = await ground();
+
+	await page.getByRole("button", { name: /Colours/ }).click();
+	await page.getByRole("button", { name: /Colours: light/ }).click();
+	must(await ground() !== light, "dark is not light");
+	await page.reload();
+	await settle(page);
+	must(await ground() !== light, "the choice is kept");
+}
+
+export async function whatIf({ page, base }) {
+	await go(page, base, "#/pool/llm/embed?from=-1d");
+	const card = page.locator("section", { has: page.getByRole("heading", { name: "What if" }) });
+
+	await card.getByLabel("Attainment").fill("minus one");
+	await card.getByRole("button", { name: "Start" }).click();
+	must(/attainment/i.test(await card.getByRole("alert").last().innerText()), "what is wrong is said");
+	await card.getByLabel("Attainment").fill("95%");
+	await card.getByRole("button", { name: "Start" }).click();
+	await card.getByText(/^done$/).waitFor();
+	const words = await card.innerText();
+	must(/Recorded/.test(words) && /GPU hours/.test(words) && /Late requests/.test(words), `a result beside the recorded: ${words}`);
+}
+
+/* Expects the messages of a browser whose server is gone; `server` can end and come back. */
+export async function staleAndBack({ page, base, complaints, server }) {
+	await go(page, base, "#/pools");
+	await until("live", async () => await page.locator("#live").getAttribute("data-state") === "live");
+	await server.stop();
+	await until("stale", async () => /^stale since \d\d:\d\d:\d\d$/.test(await text(page, "#live-text")));
+	await server.again();
+	await until("live again", async () => await page.locator("#live").getAttribute("data-state") === "live");
+	complaints.splice(0, complaints.length, ...complaints.filter(c => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(c)));
+}
+
+export async function firstStart({ page, base }) {
+	await go(page, base, "#/no-such-view");
+	must(await page.locator("h1").innerText() === "Pools", "an unknown view is that of the pools");
+	await page.goto(`${base}/#/pool/llm/nobody`);
+	await until("what is wrong", async () => /nobody/.test(await page.locator("main .failed:visible").first().innerText().catch(() => "")));
+}
