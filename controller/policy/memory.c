@@ -118,6 +118,12 @@ static bool are_real(const double *x, size_t count)
 	return true;
 }
 
+/* A sum of squares of such numbers. */
+static bool is_square(double x)
+{
+	return x >= 0 && x < 1e30;
+}
+
 #define IS_REAL(x)	are_real(&(x), 1)
 #define ARE_REAL(array) are_real(array, sizeof(array) / sizeof(array)[0])
 
@@ -133,7 +139,7 @@ static bool is_sound_shadow(const struct shadow *s)
 		if (s->block_low[i] < -(1 << 24) || s->block_low[i] > 1 << 24)
 			return false;
 	return s->ready >= 0 && s->deals >= 0 && IS_REAL(s->backlog) && IS_REAL(s->cost) && IS_REAL(s->held) &&
-	       IS_REAL(s->late) && IS_REAL(s->late_hour) && IS_REAL(s->late_squares) && IS_REAL(s->bad_hours);
+	       IS_REAL(s->late) && IS_REAL(s->late_hour) && is_square(s->late_squares) && IS_REAL(s->bad_hours);
 }
 
 static bool is_sound_lead(const struct lead_state *l)

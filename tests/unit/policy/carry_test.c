@@ -22,6 +22,26 @@ static bool is_same_memory(const struct memory *a, const struct memory *b)
 	return left.len == right.len && !memcmp(left.text, right.text, left.len);
 }
 
+/* Thousands of requests a second, all late under some rule for days: squares of counts are larger than counts. */
+static void the_memory_of_much_traffic_is_read_back(void **state)
+{
+	struct toy t;
+	struct error e = { 0 };
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+
+	(void)state;
+	live(&t);
+	t.memory->pools[0].shadows[0].late = 7.2e8;
+	t.memory->pools[0].shadows[0].late_hour = 1e7;
+	t.memory->pools[0].shadows[0].late_squares = 5e15;
+	memory_encode(t.memory, &bytes);
+	struct memory *m = memory_decode(bytes.text, bytes.len, &t.fleet, &e);
+	assert_non_null(m);
+	assert_true(is_same_memory(m, t.memory));
+	memory_free(m);
+	toy_end(&t);
+}
+
 static void equal_fleets_change_nothing(void **state)
 {
 	struct toy t;
@@ -189,6 +209,7 @@ static void a_change_does_not_shake_the_fleet(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_memory_of_much_traffic_is_read_back),
 		cmocka_unit_test(equal_fleets_change_nothing),
 		cmocka_unit_test(each_change_keeps_what_still_means_the_same),
 		cmocka_unit_test(pools_are_known_by_name),
