@@ -26,7 +26,7 @@ bool question_open(struct question *q, struct error *e)
 	q->history = q->needs_no_records ? history_open_sums(file_of(q), e) : history_open(file_of(q), e);
 	if (!q->history || !history_span(q->history, &q->span, e))
 		return false;
-	if (q->span.last_tick < q->span.first_tick)
+	if (q->span.last_tick < q->span.first_tick && !q->may_be_empty)
 		return error_set(e, ERROR_NOT_FOUND, "%s: no decisions in it yet", history_path(q->history));
 	if (!q->pool)
 		return true;

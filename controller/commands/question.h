@@ -8,6 +8,7 @@ struct question {
 	const char *db;	  /* a history, or the folder that a simulation wrote */
 	const char *pool; /* NULL: any */
 	bool is_utc;
+	bool may_be_empty;     /* a history without ticks is opened, too */
 	bool needs_no_records; /* sums of hours will do: also histories of programs with other records */
 
 	/* after question_open */
