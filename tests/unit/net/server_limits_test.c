@@ -1,5 +1,6 @@
 /* Who is let in, how often, how many, and how slowly: over real sockets. */
 #include "base/net/server.h"
+#include "base/net/server_stream.h"
 #include "tests/unit/net/http_calls.h"
 
 #include <arpa/inet.h>
@@ -34,11 +35,25 @@ static void own_header(const struct server_request *q, struct server_answer *a)
 	a->headers[0] = "cache-control: max-age=60";
 }
 
+static struct server_stream stream;
+static bool has_ended;
+
+static void stream_ended(struct server_stream *s)
+{
+	assert_ptr_equal(s, &stream);
+	has_ended = true;
+}
+
+static void goes_on(const struct server_request *q, struct server_answer *a)
+{
+	(void)q;
+	stream = (struct server_stream){ .ended = stream_ended };
+	a->stream = &stream;
+}
+
 static const struct server_route routes[] = {
-	{ "GET", "/hello", hello, NULL },
-	{ "POST", "/hello", hello, NULL },
-	{ "GET", "/large", large, NULL },
-	{ "GET", "/own", own_header, NULL },
+	{ "GET", "/goes-on", goes_on, NULL }, { "GET", "/hello", hello, NULL },	   { "POST", "/hello", hello, NULL },
+	{ "GET", "/large", large, NULL },     { "GET", "/own", own_header, NULL },
 };
 static const char *const headers[] = { "Cache-Control: no-store", NULL };
 
@@ -275,6 +290,29 @@ static void who_takes_no_answer_is_cut_off(void **state)
 	close_server();
 }
 
+/* However much of it is taken: who listens on is asked again who it is. */
+static void what_goes_on_ends(void **state)
+{
+	static const char text[] = "GET /goes-on HTTP/1.1\r\nHost: a\r\n\r\n";
+
+	(void)state;
+	open_server((struct server_settings){ .stream_seconds = 1, .answer_seconds = 1 });
+	has_ended = false;
+	stream.server = NULL;
+	int fd = dial();
+	send(fd, text, sizeof text - 1, MSG_NOSIGNAL);
+	while (!stream.server)
+		loop_once(loop);
+	while (!has_ended) {
+		server_stream_send(&stream, ".", 1);
+		loop_once(loop);
+		is_closed(fd); /* what came is taken */
+	}
+	assert_true(is_closed(fd));
+	close(fd);
+	close_server();
+}
+
 static void an_address_has_only_so_many_connections(void **state)
 {
 	int fds[5];
@@ -404,6 +442,7 @@ int main(void)
 		cmocka_unit_test(nobody_need_stay_until_then),
 		cmocka_unit_test(who_is_slow_is_cut_off),
 		cmocka_unit_test(who_takes_no_answer_is_cut_off),
+		cmocka_unit_test(what_goes_on_ends),
 		cmocka_unit_test(an_address_has_only_so_many_connections),
 		cmocka_unit_test(connections_come_only_so_fast),
 		cmocka_unit_test(all_have_only_so_many_connections),
