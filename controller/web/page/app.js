@@ -26,7 +26,7 @@ async function learn() {
 	const about = await get("");
 
 	Object.assign(overview, about);
-	knowHistory(about.history || {});
+	knowHistory(about.history || { from: null, to: null });
 	return about;
 }
 
@@ -133,7 +133,7 @@ function showSource(about) {
 	const words = s.kind === "controller" ? [s.identity, s.role && (s.role === "leader" ? "leads" : `follows ${s.leader || ""}`), s.isDryRun && "dry run: changes nothing"]
 		: [s.path];
 
-	say(byId("source"), [about.program, ...words].filter(Boolean).join(" · "));
+	say(byId("source"), [`Preheat ${about.program}`, ...words].filter(Boolean).join(" · "));
 }
 
 function switches() {

@@ -26,12 +26,12 @@ function seriesOf(c) {
 }
 
 const isGrowth = l => !/shrink|release|delete|stop|remove|cancel/i.test(l.verb || "");
-const isBad = l => l.outcome && !/^(done|ok|succeeded|settled|fulfilled|complete)/i.test(l.outcome);
+const isBad = l => l.outcome && l.outcome !== "done";
 
 function sentence(l) {
 	const end = l.outcome ? `${phrase(l.outcome)}${l.endedAt ? ` after ${duration((Date.parse(l.endedAt) - Date.parse(l.askedAt)) / 1000)}` : ""}` : "under way";
 
-	return `${time(l.askedAt)}\n${l.group}: ${phrase(l.verb)} to ${count(l.target)}${l.machines ? ` (${plural(l.machines, "machine")})` : ""}\n${end}`;
+	return `${time(l.askedAt)}\n${l.group}: ${phrase(l.verb)}${l.target === null ? "" : ` to ${count(l.target)}`}${l.machineCount ? ` (${plural(l.machineCount, "machine")})` : ""}\n${end}`;
 }
 
 function markOf(l) {

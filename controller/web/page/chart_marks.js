@@ -69,7 +69,7 @@ export function marksOn(u, spec, color) {
 	const c = u.ctx, r = ratio();
 
 	c.save();
-	for (const m of visible(u, spec)) {
+	for (const m of visible(u, spec).filter(v => !v.isUnseen)) {
 		const [x, y] = place(u, m, true), size = (m.size || 1) * r;
 
 		c.beginPath();

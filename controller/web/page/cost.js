@@ -5,29 +5,33 @@ import { el, fill, scrolling, table } from "/assets/dom.js";
 import { figure } from "/assets/pools.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
-import { count, dollars, phrase, share } from "/assets/words.js";
+import { brief, count, dollars, phrase, share, time } from "/assets/words.js";
 
 const uses = [
-	{ name: "Used", keys: ["usedHours", "used"], color: "--hot" }, { name: "Lent", keys: ["lentHours", "lent"], color: "--lent" },
-	{ name: "Starting", keys: ["startingHours", "starting"], color: "--starting" }, { name: "Idle", keys: ["idleHours", "idle"], color: "--draining" },
-	{ name: "Standby", keys: ["standbyHours", "standby"], color: "--standby" },
+	{ name: "Serving", state: "serving", color: "--hot" }, { name: "Lent", state: "lent", color: "--lent" }, { name: "Starting", state: "starting", color: "--starting" },
+	{ name: "Idle", state: "idle", color: "--draining" }, { name: "Standby", state: "standby", color: "--standby" },
 ];
-const of = (row, keys) => keys.map(k => row[k]).find(v => v !== undefined && v !== null) ?? null;
-const hours = row => of(row, ["gpuHours", "gpu_hours", "hours"]);
-const nameOf = row => row.name ?? row.key ?? row.pool ?? row.class ?? row.label ?? "–";
+
+function spent(row, use, what = "dollars") {
+	const found = row.states.find(s => s.state === use.state);
+
+	return found ? found[what] : null;
+}
+
+const nameOf = row => row.pool ? `${row.namespace}/${row.pool}` : row.class;
 
 function bar(row, most) {
 	return el("div", { class: "bars", "aria-hidden": "true" },
-		uses.map(u => of(row, u.keys) ? el("span", { title: u.name, style: { width: `${(100 * of(row, u.keys) / most).toFixed(2)}%`, background: `var(${u.color})` } }) : null));
+		uses.map(u => spent(row, u) ? el("span", { title: u.name, style: { width: `${(100 * spent(row, u) / most).toFixed(2)}%`, background: `var(${u.color})` } }) : null));
 }
 
 function rowsTable(rows, what) {
-	const present = uses.filter(u => rows.some(r => of(r, u.keys) !== null));
-	const all = r => present.reduce((sum, u) => sum + (of(r, u.keys) || 0), 0), most = Math.max(1e-9, ...rows.map(all));
+	const most = Math.max(1e-9, ...rows.map(r => uses.reduce((sum, u) => sum + (spent(r, u) || 0), 0)));
 
-	return table([{ name: what, isHead: true, of: nameOf }, { name: "Cost", isNumber: true, of: r => dollars(r.dollars) }, { name: "GPU hours", isNumber: true, of: r => count(hours(r)) },
-		...present.map(u => ({ name: u.name, isNumber: true, of: r => count(of(r, u.keys)) })),
-		{ name: el("span", { class: "unseen" }, "What GPUs did, as a bar"), of: r => bar(r, most) }], rows, { caption: `Cost by ${what.toLowerCase()}` });
+	return table([{ name: what, isHead: true, of: nameOf }, { name: "Cost", isNumber: true, of: r => dollars(r.dollars) }, { name: "GPU hours", isNumber: true, of: r => count(r.gpuHours) },
+		...uses.map(u => ({ name: u.name, isNumber: true, of: r => count(spent(r, u, "gpuHours")) })), { name: "Requests", isNumber: true, of: r => brief(r.requests) },
+		{ name: "1000 tokens", isNumber: true, of: r => dollars(r.dollarsPer1000Tokens) }, { name: el("span", { class: "unseen" }, "Dollars by what GPUs did, as a bar"), of: r => bar(r, most) }],
+	rows, { caption: `Cost by ${what.toLowerCase()}` });
 }
 
 function key() {
@@ -41,7 +45,7 @@ export function costPart(by, title, { kind = "", only = null, note = "" } = {}) 
 	part.tools.append(key());
 	return { node: part.node, part, close() {},
 		load: () => part.load(() => get("/cost", { by, ...rangeParameters() }), answer => {
-			const rows = (answer.rows || answer.items || []).filter(r => !only || only(r));
+			const rows = answer.rows.filter(r => r.watchedHours !== 0 && (!only || only(r)));
 
 			fill(part.body, rows.length ? scrolling(`${title}, as a table`, rowsTable([...rows].sort((a, b) => b.dollars - a.dollars), phrase(by).replace(/^./, c => c.toUpperCase())))
 				: emptiness("No GPU hour is on the books in this range."));
@@ -57,15 +61,14 @@ export function open(host) {
 
 	async function load() {
 		await Promise.all([pools.load(), classes.load(), get("/cost", { by: "pool", ...rangeParameters() }).then(answer => {
-			const rows = answer.rows || answer.items || [], sum = keys => rows.reduce((s, r) => s + (of(r, keys) || 0), 0);
-			const all = rows.reduce((s, r) => s + (hours(r) || 0), 0);
+			const sum = of => answer.rows.reduce((total, r) => total + (of(r) || 0), 0), all = answer.dollars;
 
-			fill(figures, figure("Cost", dollars(sum(["dollars"])), "in this range"), figure("GPU hours", count(all), "billed or held"),
-				...uses.map(u => figure(u.name, share(all ? sum(u.keys) / all : null), "of GPU hours")));
+			fill(figures, figure("Cost", dollars(all), answer.knownFrom ? `since ${time(answer.knownFrom, { seconds: false })} at most` : "nothing on the books"), figure("GPU hours", count(sum(r => r.gpuHours)), "billed"),
+				...uses.map(u => figure(u.name, share(all ? sum(r => spent(r, u)) / all : null), "of the dollars")));
 		}, () => {})]);
 	}
 
 	return { title: "Cost", load, close() {}, isRanged: true, under: el("p", { class: "faint" }, "GPU hours and dollars, from the books of each tick. By labels of pods: ", el("code", null, "preheat cost --by label=NAME"), ".") };
 }
 
-export const poolCost = pool => costPart("pool", "Cost", { kind: "half", only: r => [pool.name, `${pool.namespace}/${pool.name}`].includes(nameOf(r)) });
+export const poolCost = pool => costPart("pool", "Cost", { kind: "half", only: r => nameOf(r) === `${pool.namespace}/${pool.name}` });

@@ -15,9 +15,7 @@ function split(name) {
 }
 
 function sentences(d) {
-	const parts = d.explanation || (d.sentences || []).map(s => typeof s === "string" ? { title: "", text: s } : s);
-
-	return el("dl", { class: "sentences" }, parts.map(p => [el("dt", null, p.title), el("dd", null, p.text)]));
+	return el("dl", { class: "sentences" }, d.explanation.map(p => [el("dt", null, p.title), el("dd", null, p.text)]));
 }
 
 /** What a shell takes as one word. */
@@ -41,18 +39,18 @@ function command(d, overview) {
 	return el("div", { class: "copy" }, el("code", { tabindex: "0" }, text), button);
 }
 
-function fieldsOf(record, units) {
+function fieldsOf(record, units = {}) {
 	const rows = Object.entries(record).filter(([, v]) => v === null || typeof v !== "object");
 
 	return table([{ name: "Field", isHead: true, of: ([name]) => phrase(name).replace(/ (milli|ppm|permille|ms|us)$/, "") },
-		{ name: "Value", isNumber: true, of: ([name, v]) => valueOf(name, v, (units || {})[name]) }], rows);
+		{ name: "Value", isNumber: true, of: ([name, v]) => valueOf(name, v, units[name]) }], rows);
 }
 
-function listOf(name, rows, units) {
+function listOf(name, rows, units = {}) {
 	const columns = [...new Set(rows.flatMap(r => Object.keys(r).filter(k => r[k] === null || typeof r[k] !== "object")))];
 
 	return scrolling(name, table(columns.map((c, i) => ({ name: phrase(c).replace(/ (milli|ppm|permille|ms|us)$/, ""), isHead: i === 0, isNumber: i > 0,
-		of: r => valueOf(c, r[c], (units || {})[c]) })), rows, { caption: name }));
+		of: r => valueOf(c, r[c], units[c]) })), rows, { caption: name }));
 }
 
 function folded(name, ...content) {
@@ -68,17 +66,16 @@ function inputs(input, units) {
 }
 
 function neighbours(d) {
-	const to = step => el("a", { class: "button", href: here({ open: `${Number(d.tick) + step}/${d.namespace}/${d.pool}` }) },
-		step < 0 ? "← Tick before" : "Tick after →");
+	const to = (tick, words) => tick === null || tick === undefined ? null : el("a", { class: "button", href: here({ open: `${tick}/${d.namespace}/${d.pool}` }) }, words);
 
-	return el("div", { class: "tools" }, Number(d.tick) > 0 ? to(-1) : null, to(1));
+	return el("div", { class: "tools" }, to(d.previous, "← Tick before"), to(d.next, "Tick after →"));
 }
 
 function body(d, overview) {
-	const units = d.units || {}, input = d.input || d.inputs;
+	const { units, input } = d;
 
 	return [
-		el("p", { class: "faint" }, `${time(d.at, { year: true })} · tick ${d.tick} · ${d.namespace}`),
+		el("p", { class: "faint" }, `${time(d.at, { year: true })} · tick ${d.tick} · ${d.namespace}${d.policy === "preheat" ? "" : ` · decided by ${d.policy}`}`),
 		sentences(d),
 		neighbours(d),
 		el("div", null, el("h3", null, "The same in a shell"), command(d, overview)),
@@ -117,7 +114,7 @@ export async function showDecision(name, overview, onClose) {
 	} catch (e) {
 		if (shown !== name)
 			return;
-		fill(drawer, frame(title, close, el("p", { class: "failed", role: "alert" }, e.message), neighbours(d)));
+		fill(drawer, frame(title, close, el("p", { class: "failed", role: "alert" }, e.message)));
 	}
 	drawer.scrollTop = 0;
 	byId("drawer-title").focus();

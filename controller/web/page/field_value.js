@@ -9,7 +9,7 @@ const shown = {
 	ms: v => duration(v / 1000),
 	us: v => `${count(v / 1000)}ms`,
 	"micro$": v => dollars(v / 1e6),
-	time: v => v ? time(v / 1000, { year: true }) : unknown,
+	time: v => v ? time(typeof v === "number" ? v / 1000 : v, { year: true }) : unknown,
 };
 
 export function valueOf(name, v, unit) {
@@ -18,7 +18,7 @@ export function valueOf(name, v, unit) {
 	if (typeof v === "boolean")
 		return v ? "yes" : "no";
 	if (typeof v === "string")
-		return unit ? phrase(v) : v;
+		return unit === "time" ? shown.time(v) : unit ? phrase(v) : v;
 	if (name.endsWith("_permille"))
 		return attainment(v / 1000);
 	if (name === "price_per_hour")

@@ -2,7 +2,7 @@
 
 import { link } from "/assets/address.js";
 import { get, poolPath } from "/assets/api.js";
-import { budgetPart, waitHistogramPart, waitPart } from "/assets/waiting.js";
+import { budgetPart, causesPart, waitPart } from "/assets/waiting.js";
 import { capacityPart, launchesOf, words } from "/assets/capacity.js";
 import { decisionRow, logHead, walkable } from "/assets/decision_row.js";
 import { el, fill, say } from "/assets/dom.js";
@@ -74,12 +74,11 @@ function jumps(named) {
 export function open(host, parts) {
 	const pool = { namespace: parts[1] || "", name: parts[2] || "" };
 	const under = el("div", { class: "under" }), tiles = el("dl", { class: "figures", "aria-label": "Now" }), trouble = el("p", { class: "failed", role: "alert", hidden: true });
-	const capacity = capacityPart(), wait = waitPart(), budget = budgetPart(), waits = waitHistogramPart(), rules = rulesPart(), price = pricePart();
-	const lead = leadTimePart(), warmth = warmthPart(), groups = groupsPart(), cost = poolCost(pool), log = recent(pool), resolution = el("span", { class: "faint small" });
-	const whatIf = whatIfPart(pool), all = [capacity, wait, budget, warmth, waits, rules, price, lead, groups, cost, log, whatIf];
+	const capacity = capacityPart(), wait = waitPart(), budget = budgetPart(), causes = causesPart(), rules = rulesPart(), price = pricePart();
+	const lead = leadTimePart(kind => leadTimes(kind)), warmth = warmthPart(), groups = groupsPart(), cost = poolCost(pool), log = recent(pool), resolution = el("span", { class: "faint small" });
+	const whatIf = whatIfPart(pool), all = [capacity, wait, budget, warmth, causes, rules, price, lead, groups, cost, log, whatIf];
 	let latest = null;
 
-	waits.node.classList.add("half");
 	capacity.part.tools.prepend(resolution);
 	cost.node.classList.remove("half");
 	host.append(trouble, tiles, jumps([["Capacity", capacity.node], ["Waiting", wait.node], ["Rules and price", rules.node], ["Lead time", lead.node], ["Standby", warmth.node],
@@ -111,6 +110,13 @@ export function open(host, parts) {
 		]);
 	}
 
+	let kind = "cold";
+
+	function leadTimes(wanted) {
+		kind = wanted || kind;
+		return lead.part.load(() => get(poolPath(pool, "/lead-time"), { kind }), lead.draw);
+	}
+
 	/* The slow movers are asked again with another range, or now and then. */
 	let ticks = 0;
 
@@ -123,9 +129,9 @@ export function open(host, parts) {
 		const goal = isSlow ? shared("/objective") : null, standings = isSlow ? shared("/rules") : null;
 
 		await Promise.all([series(), log.load(),
-			...(isSlow ? [budget.part.load(() => goal, budget.draw), waits.part.load(() => goal, waits.draw),
+			...(isSlow ? [budget.part.load(() => goal, budget.draw), causes.part.load(() => goal, causes.draw),
 				rules.part.load(() => standings, a => rules.draw(a, latest)), price.part.load(() => standings, a => price.draw(a, latest)),
-				lead.part.load(() => shared("/lead-time"), lead.draw), cost.load(), whatIf.load()] : [])]);
+				leadTimes(), cost.load(), whatIf.load()] : [])]);
 	}
 
 	return { title: pool.name, load, under, isRanged: true, crumbs: [el("a", { href: link(["pools"]) }, "Pools"), ` / ${pool.namespace}`],

@@ -15,7 +15,7 @@ const usual = "1d";
 let ends = { from: 0, to: 0 }; // of the history, Unix seconds
 
 export function knowHistory(history) {
-	ends = { from: Date.parse(history.from) / 1000 || 0, to: Date.parse(history.to) / 1000 || 0 };
+	ends = { from: Date.parse(history.from) / 1000 || 0, to: Date.parse(history.to) / 1000 || Date.now() / 1000 };
 }
 
 function chosenSpan() {

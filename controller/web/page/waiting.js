@@ -4,8 +4,8 @@ import { Chart, summary } from "/assets/chart.js";
 import { xRange } from "/assets/capacity.js";
 import { el, fill, scrolling, table } from "/assets/dom.js";
 import { look } from "/assets/range.js";
-import { section } from "/assets/section.js";
-import { brief, count, duration, objective, share } from "/assets/words.js";
+import { emptiness, section } from "/assets/section.js";
+import { brief, count, duration, objective, phrase, share } from "/assets/words.js";
 
 export function waitPart() {
 	const part = section("Queue wait against the objective", { kind: "two-thirds" });
@@ -52,7 +52,7 @@ export function budgetPart() {
 			el("span", { class: "meter", "data-kind": kind, "aria-hidden": "true" }, el("span", { style: { width: `${100 * Math.max(0, Math.min(1, left || 0))}%` } })),
 			el("p", { class: "small faint" }, "Burn rate: how fast the budget is spent; at 1× (the mark) it lasts just as long as the objective's window."),
 			scrolling("Burn rates, as a table", table([{ name: "Last", isHead: true, of: w => w.name }, { name: "Late", isNumber: true, of: w => `${share(w.share)}` }, { name: "Of", isNumber: true, of: w => brief(w.requests) },
-				{ name: "Burn", isNumber: true, of: w => rate(w.burnRate) }, { name: el("span", { class: "unseen" }, "Burn rate as a bar"), of: burn }], o.windows || [], { caption: "Burn rate by window" })));
+				{ name: "Longest", isNumber: true, of: w => duration(w.waitSecondsMax) }, { name: "Burn", isNumber: true, of: w => rate(w.burnRate) }, { name: el("span", { class: "unseen" }, "Burn rate as a bar"), of: burn }], o.windows || [], { caption: "Burn rate by window" })));
 	}
 
 	return { node: part.node, part, draw, close() {} };
@@ -72,19 +72,22 @@ export function histogramSpec(name, buckets, { show = duration, color = "--wait-
 	};
 }
 
-export function waitHistogramPart() {
-	const part = section("How long requests waited", { kind: "half", note: "Shares of all requests of the window that the objective is held over." });
-	const chart = new Chart();
+function bounds(b) {
+	return b.upperSeconds === null ? `more than ${duration(b.lowerSeconds)}` : `at most ${duration(b.upperSeconds)}`;
+}
 
-	part.tools.append(chart.toggle);
+/** What held the pool when requests were late, and what model servers say of waits. */
+export function causesPart() {
+	const part = section("Why requests were late", { kind: "half", note: "The last seven days, by what held the pool in the tick in which they were late." });
 
 	function draw(o) {
-		const buckets = (o.wait && o.wait.histogram) || [];
+		const rows = o.causes.filter(c => c.late).sort((a, b) => b.late - a.late), most = Math.max(1, ...rows.map(c => c.late)), wait = o.wait;
 
-		if (!chart.node.parentNode)
-			part.body.append(chart.node);
-		chart.show(histogramSpec("How long requests waited", buckets));
+		fill(part.body, rows.length ? scrolling("Causes, as a table", table([{ name: "Cause", isHead: true, of: c => phrase(c.cause) }, { name: "Late", isNumber: true, of: c => brief(c.late) },
+			{ name: el("span", { class: "unseen" }, "Late requests as a bar"), of: c => el("span", { class: "meter", "aria-hidden": "true" }, el("span", { style: { width: `${100 * c.late / most}%`, background: "var(--late-fill)" } })) }], rows, { caption: "Late requests by cause" }))
+			: emptiness("No request was late."),
+		wait && (wait.p50 || wait.p99) ? el("p", { class: "small spaced" }, "Model servers say of the last minutes: ", [wait.p50 && `half waited ${bounds(wait.p50)}`, wait.p99 && `99 of a hundred ${bounds(wait.p99)}`].filter(Boolean).join(", "), ".") : null);
 	}
 
-	return { node: part.node, part, draw, close: () => chart.close() };
+	return { node: part.node, part, draw, close() {} };
 }

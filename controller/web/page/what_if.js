@@ -2,7 +2,7 @@
 
 import { query } from "/assets/address.js";
 import { get, post, remove } from "/assets/api.js";
-import { el, fill, keyed, say, table, tell } from "/assets/dom.js";
+import { el, fill, keyed, say, scrolling, table, tell } from "/assets/dom.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
 import { attainment, count, dollars, duration, share } from "/assets/words.js";
@@ -31,27 +31,27 @@ function change(now, then, show, isLessBetter = true) {
 }
 
 function result(job) {
-	const { recorded, changed } = job.result;
-	const rows = [["GPU hours", "gpuHours", count], ["Cost", "dollars", dollars], ["Late requests", "lateShare", share]].filter(([, key]) => key in recorded || key in changed);
+	const { recorded, modelled, changed } = job.result;
+	const rows = [["GPU hours", "gpuHours", count], ["Cost", "dollars", dollars], ["Late requests", "lateShare", share], ["Machines started", "machinesStarted", count]];
 
-	return table([{ name: "", isHead: true, of: r => r[0] }, { name: "Recorded", isNumber: true, of: r => r[2](recorded[r[1]]) },
-		{ name: "With the change", isNumber: true, of: r => r[2](changed[r[1]]) }, { name: "Difference", isNumber: true, of: r => change(recorded[r[1]], changed[r[1]], r[2]) }], rows, { caption: "Recorded and changed" });
+	return [scrolling("Result, as a table", table([{ name: "Of this time", isHead: true, of: r => r[0] }, { name: "Recorded", isNumber: true, of: r => r[2](recorded[r[1]]) },
+		{ name: "Modelled as it was", isNumber: true, of: r => r[2](modelled[r[1]]) }, { name: "With the change", isNumber: true, of: r => r[2](changed[r[1]]) },
+		{ name: "The change makes", isNumber: true, of: r => change(modelled[r[1]], changed[r[1]], r[2]) }], rows, { caption: "Recorded, modelled and changed" })),
+	el("p", { class: "small faint" }, "How far the model is from what was recorded says how far to believe it.")];
 }
 
 function titleOf(job) {
-	const asked = job.request || job, o = asked.objective || {}, parts = [];
+	const asked = job.request, parts = [];
 
-	if (o.violationCost !== undefined && o.violationCost !== null)
-		parts.push(`${dollars(Number(o.violationCost))} a late request`);
-	if (o.attainment !== undefined && o.attainment !== null)
-		parts.push(typeof o.attainment === "number" ? attainment(o.attainment) : o.attainment);
-	if (o.queueWait || o.queueWaitSeconds)
-		parts.push(`within ${o.queueWait || duration(o.queueWaitSeconds)}`);
+	if (asked.objective)
+		parts.push(asked.objective.split(",").reverse().join(" within "));
+	if (asked.violationCost)
+		parts.push(`${dollars(Number(asked.violationCost))} a late request`);
 	if (asked.budgetDollarsPerHour)
 		parts.push(`at most ${dollars(Number(asked.budgetDollarsPerHour))} an hour`);
 	if (asked.max)
 		parts.push(`at most ${count(Number(asked.max))} replicas`);
-	return `${asked.pool || "pool"}: ${parts.join(", ") || "as recorded"}`;
+	return `${asked.pool}: ${parts.join(", ") || "as recorded"}`;
 }
 
 const stateWords = { queued: "waits for its turn", running: "runs", done: "done", failed: "failed", cancelled: "cancelled" };
@@ -92,12 +92,12 @@ export function whatIfForm(pools, started) {
 		start.disabled = true;
 		wrong.hidden = true;
 		const { from, to } = rangeParameters();
-		const body = { pool: pool.value, objective: {}, from, to };
+		const body = { pool: pool.value, from, to };
 
-		if (wait.value)
-			body.objective.queueWait = wait.value.trim();
-		if (kept.value)
-			body.objective.attainment = /%$/.test(kept.value.trim()) ? kept.value.replace(/\s/g, "") : `${kept.value.trim()}%`;
+		if (wait.value.trim())
+			body.objective = { queueWait: wait.value.trim() };
+		if (kept.value.trim())
+			body.objective = { ...body.objective, attainment: /%$/.test(kept.value.trim()) ? kept.value.replace(/\s/g, "") : `${kept.value.trim()}%` };
 		if (most.value)
 			body.max = Number(most.value);
 		if (budget.value)
@@ -132,7 +132,7 @@ export function jobList(only = () => true) {
 
 		if (isClosed || !answer)
 			return;
-		const jobs = (answer.items || answer.jobs || []).filter(only);
+		const jobs = answer.items.filter(only);
 
 		if (!jobs.length)
 			fill(node, emptiness("Nothing asked yet. A result stands here until Preheat ends."));
@@ -166,7 +166,7 @@ export function open(host) {
 }
 
 export function whatIfPart(name) {
-	const part = section("What if", { note }), jobs = jobList(j => (j.pool || (j.request || {}).pool) === fullName(name));
+	const part = section("What if", { note }), jobs = jobList(j => j.pool === fullName(name));
 
 	/* The form begins with the pool's own objective. */
 	function begin(pool) {
