@@ -62,7 +62,7 @@ static void choose_headers(struct site *s)
 	size_t count = sizeof headers / sizeof *headers;
 
 	memcpy(s->headers, headers, sizeof headers);
-	if (s->settings.cert_file)
+	if (s->settings.cert_file && !s->is_near) /* "localhost" belongs to others, too */
 		s->headers[count] = tls_header;
 }
 

@@ -124,7 +124,46 @@ node_objects() {
 	is 'groups that are not there' 2 "$(grep -c '"verdict":"refused"' "$scratch/told" || :)"
 }
 
+# What page and API beyond the pod need, and what those may who look.
+# looks yes|no VERB PATH
+looks() {
+	local allowed=no
+	kubectl create --validate=false -o 'jsonpath={.status.allowed}' -f - >"$scratch/allowed" <<-REVIEW
+		{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {"user": "someone",
+		"groups": ["$looker"], "nonResourceAttributes": {"verb": "$2", "path": "$3"}}}
+	REVIEW
+	! grep -q true "$scratch/allowed" || allowed=yes
+	is "$looker: $2 $3" "$1" "$allowed"
+}
+
+page_and_api() {
+	may no create tokenreviews.authentication.k8s.io
+	may no create subjectaccessreviews.authorization.k8s.io
+	kubectl apply -f "$root/deploy/components/web/rbac.yaml" >/dev/null
+	may yes create tokenreviews.authentication.k8s.io
+	may yes create subjectaccessreviews.authorization.k8s.io
+	may no get secrets llm
+	may no '*' '*'
+	kubectl create clusterrolebinding lookers --clusterrole=preheat-viewer --group=lookers >/dev/null
+	kubectl create clusterrolebinding askers --clusterrole=preheat-what-if --group=askers >/dev/null
+	looker=lookers
+	looks yes get /
+	looks yes get /assets/page.js
+	looks yes get /api/v1
+	looks yes get /api/v1/what-if/7
+	looks no post /api/v1/what-if
+	looks no delete /api/v1/what-if/7
+	looks no get /metrics
+	looks no get /replica
+	looker=askers
+	looks yes post /api/v1/what-if
+	looks yes delete /api/v1/what-if/7
+	looks no get /api/v1/pools
+	looks no post /api/v1/pools
+}
+
 defaults_and_columns
 rights
 node_objects
+page_and_api
 ended
