@@ -7,6 +7,7 @@
 struct prometheus_replica {
 	char *key, *namespace, *pod, *address;
 	bool is_ready;
+	millis ready_at; /* clock_mono() at which we saw that first */
 
 	/* Of the round under way. */
 	uint64_t place; /* which of the places that it is read at counts; 0: none was shown */
@@ -51,8 +52,8 @@ struct replica_set {
 	size_t count;
 };
 
-/* Those that are in it stay as they are, missing ones are forgotten. */
-void replica_set_renew(struct replica_set *s, const struct source_target *targets, size_t count);
+/* Those that are in it stay as they are, missing ones are forgotten. `now`: clock_mono(). */
+void replica_set_renew(struct replica_set *s, const struct source_target *targets, size_t count, millis now);
 void replica_set_release(struct replica_set *s);
 struct prometheus_replica *replica_set_find(const struct replica_set *s, const char *key);
 /* Whose series it is, by pod and namespace, or else by the host of instance; NULL: of none. */

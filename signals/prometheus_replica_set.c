@@ -89,7 +89,7 @@ static void forget(struct replica_set *s)
 	free(s->by_address);
 }
 
-void replica_set_renew(struct replica_set *s, const struct source_target *targets, size_t count)
+void replica_set_renew(struct replica_set *s, const struct source_target *targets, size_t count, millis at)
 {
 	struct prometheus_replica **now = calloc(count + 1, sizeof(struct prometheus_replica *));
 
@@ -99,6 +99,8 @@ void replica_set_renew(struct replica_set *s, const struct source_target *target
 		now[i] = replica_set_find(s, targets[i].key);
 		if (!now[i])
 			now[i] = replica_new(&targets[i]);
+		if (targets[i].is_ready && !now[i]->ready_at)
+			now[i]->ready_at = at + 1; /* 0 says never */
 		now[i]->is_ready = targets[i].is_ready;
 	}
 	struct prometheus_replica **kept = sorted(now, count, by_key);

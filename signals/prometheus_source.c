@@ -43,7 +43,8 @@ struct prometheus_source {
 	bool asked[ENGINE_QUANTITY_COUNT];
 	char stranger[160];
 	struct round_sums sums;
-	struct source_report report;
+	struct source_report report; /* of the rounds that are over */
+	struct source_report said;   /* in the one under way: trouble and warning */
 };
 
 static void advance(struct source *base);
@@ -52,6 +53,8 @@ static void on_timer(struct timer *t)
 {
 	advance(t->user);
 }
+
+static const millis NEW_FOR = MINUTE;
 
 static struct prometheus_source *of(const struct source *base)
 {
@@ -65,18 +68,27 @@ static millis oldest(const struct prometheus_source *s, millis now)
 	return now - (gap > READING_GAP * SECOND ? gap : READING_GAP * SECOND);
 }
 
+/* Prometheus reads its pods in its own time: one that has just become ready is not missing yet. */
+static bool is_new(const struct prometheus_source *s, const struct prometheus_replica *p)
+{
+	return !p->known_at && p->error.kind == ERROR_NOT_FOUND &&
+	       clock_mono(s->clock) - p->ready_at < NEW_FOR + s->settings.interval;
+}
+
 static void tell(struct prometheus_source *s)
 {
+	int64_t ready = 0;
 	struct pool_reading r = { .at = clock_now(s->clock) };
 	struct reading_more more;
 
 	for (size_t i = 0; i < s->set.count; i++) {
 		struct prometheus_replica *p = s->set.by_key[i];
 		bool is_read = replica_settle(p, &s->table, s->asked, &s->settings, &s->sums);
-		r.expected += p->is_ready;
+		ready += p->is_ready;
+		r.expected += p->is_ready && (is_read || !is_new(s, p));
 		if (!is_read) {
-			if (s->report.trouble.kind == ERROR_NONE)
-				s->report.trouble = p->error;
+			if (s->said.trouble.kind == ERROR_NONE)
+				s->said.trouble = p->error;
 			continue;
 		}
 		p->known_at = clock_mono(s->clock);
@@ -85,9 +97,13 @@ static void tell(struct prometheus_source *s)
 		*(p->is_ready ? &r.running : &r.running_draining) += p->content.running;
 		round_add_levels(&s->sums, &p->content, p->is_ready);
 	}
+	if (!r.fresh)
+		r.expected = ready; /* it tells of nobody, so not only of the new ones */
 	r.ready = r.expected;
 	round_tell(&s->sums, &r, &more);
 	round_clear(&s->sums);
+	s->report.trouble = s->said.trouble;
+	memcpy(s->report.warning, s->said.warning, sizeof s->report.warning);
 	s->report.rounds++;
 	s->report.blind += r.expected > 0 && !r.fresh;
 	if (r.fresh)
@@ -104,10 +120,10 @@ static void wait_for_next(struct prometheus_source *s)
 
 static void blame(struct prometheus_source *s, const struct error *e, const char *what)
 {
-	if (s->report.trouble.kind != ERROR_NONE || e->kind == ERROR_NONE)
+	if (s->said.trouble.kind != ERROR_NONE || e->kind == ERROR_NONE)
 		return;
-	s->report.trouble = *e;
-	error_wrap(&s->report.trouble, "%s", what);
+	s->said.trouble = *e;
+	error_wrap(&s->said.trouble, "%s", what);
 }
 
 /* The last thing that is done: the one told may close the source. */
@@ -121,8 +137,8 @@ static void end_round(struct prometheus_source *s)
 
 static void note(struct prometheus_source *s, const struct prometheus_notes *n)
 {
-	if (n->warnings && !s->report.warning[0])
-		memcpy(s->report.warning, n->warning, sizeof s->report.warning);
+	if (n->warnings && !s->said.warning[0])
+		memcpy(s->said.warning, n->warning, sizeof s->said.warning);
 }
 
 static void free_source(struct prometheus_source *s)
@@ -258,8 +274,8 @@ static void begin_round(struct prometheus_source *s, millis now)
 	s->round_at = s->has_begun && now - due < s->settings.interval ? due : now;
 	s->has_begun = true;
 	s->asked_at = s->shown = s->strangers = 0;
-	s->report.trouble = (struct error){ 0 };
-	s->report.warning[0] = '\0';
+	s->said.trouble = (struct error){ 0 };
+	s->said.warning[0] = '\0';
 	memset(s->asked, 0, sizeof s->asked);
 	for (int i = 0; i < QUERIES; i++)
 		s->questions[i].call.error = (struct error){ 0 };
@@ -300,7 +316,7 @@ static void close_source(struct source *base)
 
 static void set_targets(struct source *base, const struct source_target *targets, size_t count)
 {
-	replica_set_renew(&of(base)->set, targets, count);
+	replica_set_renew(&of(base)->set, targets, count, clock_mono(of(base)->clock));
 }
 
 static bool in_flight(const struct source *base, const char *key, int64_t *count, millis *age)

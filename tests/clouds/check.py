@@ -179,14 +179,14 @@ def aws_silence():
     dead = KEYS | {"AWS_ENDPOINT_URL": "https://127.0.0.1:1"}
     aws_check(eks("g5-od"), environment=dead).is_(3, "g5-od", "unanswered", "connect")
     fault(fault="hang", group="p5")
-    c = aws_check(eks("g5-od"), eks("p5", max=4), options=("--timeout", "2s"))
+    c = aws_check(eks("g5-od"), eks("p5", max=4), options=("--timeout", "5s"))
     heal()
-    c.is_(3, "p5", "unanswered", "2000 ms").is_(3, "g5-od", "fine")  # nobody waits for it
+    c.is_(3, "p5", "unanswered", "5000 ms").is_(3, "g5-od", "fine")  # nobody waits for it
     fault(fault="throttle", count=2)
     aws_check(eks("g5-od")).is_(0, "g5-od", "fine")
     heal()
     fault(fault="throttle")
-    aws_check(eks("g5-od"), options=("--timeout", "3s")).is_(3, "g5-od", "unanswered", "Throttling")
+    aws_check(eks("g5-od"), options=("--timeout", "5s")).is_(3, "g5-od", "unanswered", "Throttling")
     heal()
 
 
@@ -264,10 +264,10 @@ def azure_groups():
     azure_check(aks("gpu1")).is_(0, "gpu1", "fine")
     heal()
     fault(fault="throttle", value="arm")
-    azure_check(aks("gpu1"), options=("--timeout", "2s")).is_(3, "gpu1", "unanswered", "SubscriptionRequestsThrottled")
+    azure_check(aks("gpu1"), options=("--timeout", "5s")).is_(3, "gpu1", "unanswered", "SubscriptionRequestsThrottled")
     heal()
     fault(fault="hang", group="auto1")
-    azure_check(aks("auto1"), aks("gpu1"), options=("--timeout", "2s")).is_(3, "auto1", "unanswered").is_(3, "gpu1", "fine")
+    azure_check(aks("auto1"), aks("gpu1"), options=("--timeout", "5s")).is_(3, "auto1", "unanswered").is_(3, "gpu1", "fine")
     heal()
 
 

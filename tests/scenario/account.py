@@ -21,8 +21,8 @@ TOLERATES = (
     'tolerations: [ { key: nvidia.com/gpu, operator: Exists }, { key: kubernetes.azure.com/scalesetpriority, operator: Exists } ]')
 GPU_TAINT = {'key': 'nvidia.com/gpu', 'value': 'present', 'effect': 'NoSchedule'}
 A_REPLICA = 1.3  # requests a second of 1000 and 200 tokens that one replica of eight sequences does
-STAGES = {'provision': '40s', 'register': '15s', 'device': '10s', 'image': '20s', 'load': '20s', 'wake': '20s',
-          'wake_register': '5s', 'wake_device': '5s', 'stop': '20s', 'terminate': '20s', 'refuse': '10s'}
+STAGES = {'provision': '40s', 'register': '15s', 'device': '10s', 'image': '20s', 'load': '20s', 'wake': '5s',
+          'wake_register': '2s', 'wake_device': '3s', 'stop': '20s', 'terminate': '20s', 'refuse': '10s'}
 # What the rig's models are, and how fast its machines: the rest of the manifest is the example's.
 PACE = (('    gpusPerReplica: 1\n', '    gpusPerReplica: 1\n    maxSequences: 8\n    prefillTokensPerSecond: 25k\n'
          '    interTokenLatency: 30ms\n'),

@@ -81,19 +81,35 @@ def revoked(s, cloud):
     s.expect('it comes back', lambda: [x for x in cloud.exchanges(ended) if cloud.spot in json.dumps(x) and x['status'] == 200])
 
 
+BURSTS = 6  # at most: a rule has to prove that standby pays before it is the one in force
+
+
+def stops(controller):
+    return [o for o, _ in controller.lines() if o and o.get('event') == 'provider-asked' and o.get('verb') == 'stop']
+
+
+def burst(s, cloud, controller):
+    """Traffic that comes and goes; whether machines were stopped after it."""
+    cloud.more(3, 400)
+    s.expect('machines on demand serve', lambda: s.settled() and len(s.running(cloud.on_demand)) >= 3)
+    s.expect('after the traffic they go', lambda: stops(controller) or (
+        s.machines.score()['pools']['chat']['running'] == 0 and s.settled() and sizes(s) <= 2), 7200)
+    return stops(controller)
+
+
 def stands_by(s, cloud):
     """A tier that is as fast here as in its manifest: what is not needed any more is stopped, not ended, and the next
     traffic wakes it. Spot machines have run out, so that all of it happens to the group that has standby."""
     begun = time.time()
-    manifest = cloud.manifest('standby.yaml', ((cloud.standby_lead, 'p50: 50s, p95: 70s'),))
+    manifest = cloud.manifest('standby.yaml', ((cloud.standby_lead, 'p50: 30s, p95: 45s'),))
     controller = s.controller('standby', '--pool', manifest, '--no-election', '--namespace', account.SPACE, account='preheat-a')
     controller.environment.update(cloud.environment())
     out = s.machines.fault('stock-out', cloud.spot)
     controller.start()
-    cloud.more(3, 400)
-    s.expect('machines on demand serve', lambda: s.settled() and len(s.running(cloud.on_demand)) >= 3)
-    s.expect('the policy has some stopped, that are not needed any more', lambda: [
-        o for o, _ in controller.lines() if o and o.get('event') == 'provider-asked' and o.get('verb') == 'stop'], 7200)
+    for _ in range(BURSTS):
+        if burst(s, cloud, controller):
+            break
+    s.check('the policy has some stopped, that are not needed any more', stops(controller))
     stopped = s.expect('and they stand by', lambda: s.settled() and [
         m['id'] for m in s.group(cloud.on_demand)['machines'] if m['state'] == 'stopped'], 7200)
     cloud.more(4, 400)

@@ -114,6 +114,33 @@ static void what_is_old_is_not_fresh(void **state)
 	fake_close(p);
 }
 
+/* Prometheus reads a pod that is new when its turn comes; a server that tells of nobody is another matter. */
+static void who_is_new_is_not_missed_for_a_minute(void **state)
+{
+	struct fake_prometheus *p = open_normal();
+
+	(void)state;
+	fake_targets(p, 2);
+	p->count = 2;
+	assert_int_equal(fake_round(p, EVERY).expected, 2);
+	fake_targets(p, 3);
+	struct pool_reading r = fake_round(p, EVERY);
+	assert_int_equal(r.expected, 2);
+	assert_int_equal(r.fresh, 2);
+	p->count = 0;
+	assert_int_equal(fake_round(p, EVERY).expected, 3);
+	p->count = 2;
+	assert_int_equal(fake_round(p, EVERY).expected, 2);
+	r = fake_round(p, MINUTE);
+	assert_int_equal(r.expected, 3);
+	assert_int_equal(r.fresh, 2);
+	p->count = 3;
+	assert_int_equal(fake_round(p, EVERY).fresh, 3);
+	p->count = 2;
+	assert_int_equal(fake_round(p, EVERY).expected, 3); /* known, and gone */
+	fake_close(p);
+}
+
 static const struct {
 	const char *running, *waiting;
 	enum error_kind kind;
@@ -457,6 +484,7 @@ int main(void)
 		cmocka_unit_test(a_round_is_the_sum_of_its_replicas),
 		cmocka_unit_test(resets_count_from_zero_and_silence_at_its_mean),
 		cmocka_unit_test(what_is_old_is_not_fresh),
+		cmocka_unit_test(who_is_new_is_not_missed_for_a_minute),
 		cmocka_unit_test(a_replica_that_lies_is_not_believed),
 		cmocka_unit_test(a_jump_is_refused_once),
 		cmocka_unit_test(a_server_that_refuses_is_named),
