@@ -1,0 +1,132 @@
+"""Draws the pictures of docs/how-it-decides.md from a simulated run.
+
+    draw.py OUT RULES.json    OUT: a folder of `preheat simulate --out`; RULES: /api/v1/pools/.../rules of `preheat view`
+"""
+import csv
+import json
+import math
+import sys
+
+INK, FAINT, HOT, STARTING, STANDBY, LATE = '#1f2933', '#6b7785', '#0072b2', '#e69f00', '#d5dbe1', '#d55e00'
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 320, 54, 16, 40, 40
+
+
+class Picture:
+    """Axes with a scale each, and shapes in their units."""
+
+    def __init__(self, title, x_range, y_range, x_label, y_label):
+        self.x_range, self.y_range = x_range, y_range
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}" '
+                      f'font-family="system-ui, sans-serif" font-size="12">',
+                      f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+                      f'<text x="{LEFT}" y="18" fill="{INK}" font-size="14" font-weight="600">{title}</text>']
+        self.text(WIDTH - RIGHT, HEIGHT - 6, x_label, FAINT, 'end')
+        self.text(4, TOP - 8, y_label, FAINT)
+
+    def x(self, value):
+        low, high = self.x_range
+        return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value):
+        low, high = self.y_range
+        return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+    def ticks(self, xs, ys):
+        for value, text in ys:
+            y = self.y(value)
+            self.parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e4e7eb"/>')
+            self.text(LEFT - 8, y + 4, text, FAINT, 'end')
+        for value, text in xs:
+            self.text(self.x(value), HEIGHT - BOTTOM + 16, text, FAINT, 'middle')
+
+    def steps(self, points, begin='M'):
+        """A path that keeps its level until the next point."""
+        path, last = [], points[0][1]
+        for x, y in points:
+            path.append(f'{begin if not path else "L"}{self.x(x):.1f},{self.y(last):.1f}L{self.x(x):.1f},{self.y(y):.1f}')
+            last = y
+        return ''.join(path)
+
+    def area(self, points, base, colour):
+        back = []
+        for (x, _), (_, y) in zip(reversed(base), [base[-1], *list(reversed(base))[:-1]]):
+            back.append((x, y))
+        self.parts.append(f'<path d="{self.steps(points)}{self.steps(back, "L")}Z" fill="{colour}"/>')
+
+    def line(self, points, colour):
+        self.parts.append(f'<path d="{self.steps(points)}" fill="none" stroke="{colour}" stroke-width="1.4"/>')
+
+    def mark(self, x, y, colour, size, extra=''):
+        self.parts.append(f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{size:.1f}" fill="{colour}" {extra}/>')
+
+    def text(self, x, y, text, colour=INK, anchor='start'):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}">{text}</text>')
+
+    def legend(self, entries):
+        x = WIDTH - RIGHT - sum(28 + 6.6 * len(text) for text, _ in entries)
+        for text, colour in entries:
+            self.parts.append(f'<rect x="{x:.0f}" y="26" width="12" height="10" fill="{colour}"/>')
+            self.text(x + 16, 35, text)
+            x += 28 + 6.6 * len(text)
+
+    def save(self, path):
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('\n'.join([*self.parts, '</svg>']) + '\n')
+
+
+def a_day(rows, slots, path):
+    day = [(float(row['t_s']) / 3600 - 48, row) for row in rows if 48 <= float(row['t_s']) / 3600 <= 72]
+    late = [(t, float(row['late'])) for t, row in day if float(row['late']) > 0]
+    day = day[::10]  # a point every two and a half minutes
+    hot = [(t, float(row['ready'])) for t, row in day]
+    coming = [(t, y + float(row['starting'])) for (t, y), (_, row) in zip(hot, day)]
+    stock = [(t, y + float(row['standby'])) for (t, y), (_, row) in zip(coming, day)]
+    demand = [(t, (float(row['running']) + float(row['waiting'])) / slots) for t, row in day]
+    top = max(y for _, y in stock) + 1
+    picture = Picture('The third day of a run: capacity by tier, and demand', (0, 24), (0, top), 'hour of the day', 'replicas')
+    picture.ticks([(h, f'{h}:00') for h in range(0, 25, 3)], [(v, v) for v in range(0, int(top) + 1, 2)])
+    picture.area(stock, coming, STANDBY)
+    picture.area(coming, hot, STARTING)
+    picture.area(hot, [(t, 0) for t, _ in day], '#a6cbe3')
+    picture.line(hot, HOT)
+    picture.line(demand, INK)
+    for t, count in late:
+        picture.mark(t, top - 0.4, LATE, 1 + min(5.0, math.sqrt(count) / 3), 'fill-opacity="0.5"')
+    picture.legend([('late requests', LATE), ('hot', '#a6cbe3'), ('starting', STARTING), ('standby', STANDBY),
+                    ('running and waiting, in replicas', INK)])
+    picture.save(path)
+
+
+def rules_and_prices(rules, path):
+    def share(value):
+        return math.log10(max(value, 1e-4))
+
+    points = [(share(r['lateShare']), r['dollarsPerDay'], r) for r in rules['rules'] if r['lateShare'] < 0.3]
+    low = min(cost for _, cost, _ in points) * 0.95
+    high = min(max(cost for _, cost, _ in points), low * 1.8)
+    picture = Picture('Shadow fleets: what each rule would have cost, and how much would have been late',
+                      (-4, math.log10(0.3)), (low, high), 'share of late requests', 'dollars a day')
+    picture.ticks([(x, f'{100 * 10 ** x:g} %') for x in (-4, -3, -2, -1)], [(y, y) for y in range(int(low / 10) * 10 + 10, int(high), 10)])
+    objective = picture.x(share(rules['objectiveLateShare']))
+    picture.parts.append(f'<line x1="{objective:.1f}" x2="{objective:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{LATE}" '
+                         f'stroke-dasharray="5 4"/>')
+    picture.text(objective + 6, TOP + 12, 'objective', LATE)
+    for x, y, rule in points:
+        if y <= high:
+            picture.mark(x, y, FAINT if rule['standby'] is None else HOT, 3, 'fill-opacity="0.6"')
+    x, y, _ = next(p for p in points if p[2]['number'] == rules['inForce'])
+    picture.mark(x, y, 'none', 7, f'stroke="{LATE}" stroke-width="2"')
+    picture.text(picture.x(x) + 11, picture.y(y) + 15, 'rule in force', LATE)
+    picture.legend([('with standby', HOT), ('without', FAINT)])
+    picture.save(path)
+
+
+def main():
+    out, rules = sys.argv[1:3]
+    with open(f'{out}/timeline.csv', encoding='utf-8') as file:
+        a_day(list(csv.DictReader(file)), 105, 'docs/images/a-day.svg')
+    with open(rules, encoding='utf-8') as file:
+        rules_and_prices(json.load(file), 'docs/images/rules.svg')
+
+
+main()
