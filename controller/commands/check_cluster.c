@@ -1,7 +1,9 @@
 /* Objects of a live cluster: lists in pages, read only. */
 #include "base/decode.h"
+#include "base/resource.h"
 #include "controller/commands/check_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const millis PATIENCE = 30 * SECOND;
@@ -35,12 +37,28 @@ static const struct listed kinds[] = {
 	{ "v1", "Pod", "pods", true, false },
 };
 
+/* The parts that rules read: the rest (managed fields, images of nodes, most of status) is never kept. */
+enum part { LABELS, ANNOTATIONS, OWNERS, SPEC, ALLOCATABLE, PHASE, VALUE, PARTS };
+
 struct told_object {
-	struct decoded_text whole;
+	struct decoded_text name, namespace, parts[PARTS];
+	const char *node;
 };
 
-static const struct field object_fields[] = { FIELD(struct told_object, whole, FIELD_RAW, "") };
-static const struct record_spec object_record = { "items[]", sizeof(struct told_object), object_fields, 1 };
+static const struct field object_fields[] = {
+	FIELD(struct told_object, name, FIELD_RAW, "metadata>name"),
+	FIELD(struct told_object, namespace, FIELD_RAW, "metadata>namespace"),
+	FIELD(struct told_object, parts[LABELS], FIELD_RAW, "metadata>labels"),
+	FIELD(struct told_object, parts[ANNOTATIONS], FIELD_RAW, "metadata>annotations"),
+	FIELD(struct told_object, parts[OWNERS], FIELD_RAW, "metadata>ownerReferences"),
+	FIELD(struct told_object, parts[SPEC], FIELD_RAW, "spec"),
+	FIELD(struct told_object, parts[ALLOCATABLE], FIELD_RAW, "status>allocatable"),
+	FIELD(struct told_object, parts[PHASE], FIELD_RAW, "status>phase"),
+	FIELD(struct told_object, parts[VALUE], FIELD_RAW, "value"),
+	FIELD(struct told_object, node, FIELD_STRING, "spec>nodeName"),
+};
+static const struct record_spec object_record = { "items[]", sizeof(struct told_object), object_fields,
+						  sizeof object_fields / sizeof *object_fields };
 
 struct told_list {
 	const char *next;
@@ -82,28 +100,101 @@ static bool ask(struct access *x, const char *path, struct buf *text, struct err
 struct listing {
 	struct checked *checked;
 	const struct listed *kind;
+	const char **gpu_nodes; /* by name, once nodes were read */
+	size_t gpu_node_count;
 };
 
-/* A list does not say of its items what they are; the tree shall. */
+static void write_part(const char *key, const struct decoded_text *part, const char *before, struct buf *out)
+{
+	if (!part->len)
+		return;
+	buf_printf(out, "%s\"%s\":", before, key);
+	buf_append(out, part->text, part->len);
+}
+
+/* A list does not say of its items what they are; what is made here does. */
+static void write_object(const struct listed *kind, const struct told_object *o, struct buf *out)
+{
+	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{", kind->api_version, kind->kind);
+	write_part("name", &o->name, "", out);
+	write_part("namespace", &o->namespace, ",", out);
+	write_part("labels", &o->parts[LABELS], ",", out);
+	write_part("annotations", &o->parts[ANNOTATIONS], ",", out);
+	write_part("ownerReferences", &o->parts[OWNERS], ",", out);
+	buf_text(out, "}");
+	write_part("spec", &o->parts[SPEC], ",", out);
+	write_part("value", &o->parts[VALUE], ",", out);
+	buf_text(out, ",\"status\":{\"checked\":true");
+	write_part("allocatable", &o->parts[ALLOCATABLE], ",", out);
+	write_part("phase", &o->parts[PHASE], ",", out);
+	buf_text(out, "}}");
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool stands_on_gpus(const struct listing *l, const char *node)
+{
+	return node && l->gpu_node_count &&
+	       bsearch(&node, l->gpu_nodes, l->gpu_node_count, sizeof *l->gpu_nodes, compare_names);
+}
+
+static bool mentions(const struct decoded_text *part, const char *word)
+{
+	return part->len && memmem(part->text, part->len, word, strlen(word));
+}
+
+/* What a workload made is judged by that workload, unless it stands on a GPU node or asks for one. */
+static bool is_of_interest(const struct listing *l, const struct told_object *o)
+{
+	const struct decoded_text *spec = &o->parts[SPEC];
+
+	return strcmp(l->kind->kind, "Pod") != 0 || !o->parts[OWNERS].len || stands_on_gpus(l, o->node) ||
+	       mentions(spec, "/gpu") || mentions(spec, "/mig-");
+}
+
+static void note_gpu_node(struct listing *l, const struct yaml_node *root)
+{
+	const struct yaml_node *have = yaml_child(yaml_child(root, "status"), "allocatable"),
+			       *name = yaml_child(yaml_child(root, "metadata"), "name");
+	bool has_gpus = false;
+
+	for (const struct yaml_node *n = have && have->kind == YAML_MAP ? have->first : NULL; n; n = n->next)
+		has_gpus = has_gpus || device_is_gpu(n->key);
+	if (!has_gpus || !name || name->kind != YAML_SCALAR)
+		return;
+	/* Doubles at powers of two. */
+	if (!(l->gpu_node_count & (l->gpu_node_count - 1))) {
+		size_t room = l->gpu_node_count ? 2 * l->gpu_node_count : 1;
+		const char **grown = arena_array(l->checked->arena, const char *, room);
+		if (l->gpu_node_count)
+			memcpy(grown, l->gpu_nodes, l->gpu_node_count * sizeof *grown);
+		l->gpu_nodes = grown;
+	}
+	l->gpu_nodes[l->gpu_node_count++] = name->text;
+}
+
 static bool take(void *user, void *record, struct error *e)
 {
-	const struct listing *l = user;
+	struct listing *l = user;
 	const struct told_object *o = record;
 	CLEANUP(findings_release) struct findings own = { 0 };
 	CLEANUP(buf_release) struct buf text = { 0 };
 	struct yaml_documents docs;
 
-	if (!o->whole.len || *o->whole.text != '{')
+	if (!o->name.len || !is_of_interest(l, o))
 		return true;
-	bool is_empty = o->whole.len == 2;
-	buf_printf(&text, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"%s", l->kind->api_version, l->kind->kind,
-		   is_empty ? "" : ",");
-	buf_append(&text, o->whole.text + 1, o->whole.len - 1);
+	write_object(l->kind, o, &text);
 	struct yaml_source source = { "", text.text, text.len, limits };
 	if (!yaml_parse_source(&source, l->checked->arena, &docs, &own))
 		return findings_error(&own, e);
-	if (docs.count && docs.roots[0])
-		checked_add(l->checked, docs.roots[0], false);
+	if (!docs.count || !docs.roots[0])
+		return true;
+	if (!strcmp(l->kind->kind, "Node"))
+		note_gpu_node(l, docs.roots[0]);
+	checked_add(l->checked, docs.roots[0], false);
 	return true;
 }
 
@@ -162,9 +253,12 @@ bool check_read_cluster(struct checked *c, const struct access_options *o, struc
 
 	if (!access_open(&x, o, NULL, e))
 		return false;
+	struct listing l = { .checked = c };
 	for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++) {
-		struct listing l = { c, &kinds[i] };
+		l.kind = &kinds[i];
 		ok = read_kind(&l, &x, o->namespace, e);
+		if (ok && !i && l.gpu_node_count)
+			qsort(l.gpu_nodes, l.gpu_node_count, sizeof *l.gpu_nodes, compare_names);
 	}
 	access_close(&x);
 	c->is_whole = !o->namespace;

@@ -57,6 +57,8 @@ static void print_violation(const struct contract_violation *v)
 	if (!is_live(v->at))
 		printf("           at %zu:%zu%s%s\n", v->at->line, v->at->column, place.len ? " " : "",
 		       place.len ? place.text : "");
+	else if (place.len)
+		printf("           at %s\n", place.text);
 	printf("           do: %s\n", v->remedy);
 }
 

@@ -87,10 +87,22 @@ static int compare_places(const struct yaml_node *a, const struct yaml_node *b)
 	return order ? order : (a->column > b->column) - (a->column < b->column);
 }
 
+/* Live objects have no place of their own. */
+static int compare_objects(const struct contract_object *a, const struct contract_object *b)
+{
+	int order = compare_places(a->at, b->at);
+
+	if (!order)
+		order = strcmp(a->kind, b->kind);
+	if (!order)
+		order = strcmp(a->namespace, b->namespace);
+	return order ? order : strcmp(a->name, b->name);
+}
+
 static int compare(const void *left, const void *right)
 {
 	const struct contract_violation *a = left, *b = right;
-	int order = compare_places(a->object->at, b->object->at);
+	int order = compare_objects(a->object, b->object);
 
 	if (!order)
 		order = (a->rule->severity > b->rule->severity) - (a->rule->severity < b->rule->severity);

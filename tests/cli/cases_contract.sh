@@ -1,0 +1,52 @@
+# shellcheck shell=bash disable=SC2016
+# preheat check on what runs beside pools: files, folders, renderings, forms, ignoring.
+
+cases=$PWD/tests/unit/contract/cases
+found 'contract: a clean set' 0 '^11 objects: nothing wrong$' '' 'preheat check "$cases/clean.yaml"'
+found 'contract: a mistake names rule, place and remedy' 1 'at 25:13 spec\.template\.spec\.containers\[0\]\.resources' \
+	'sed "1,/^---/d" "$cases/gpu-limits.bad.yaml" >d.yaml' 'preheat check d.yaml'
+found 'contract: warnings are no errors' 0 '0 errors, 1 warning' '' 'preheat check "$cases/job-ttl.bad.yaml"'
+found 'contract: but with --strict' 1 '0 errors, 1 warning' '' 'preheat check --strict "$cases/job-ttl.bad.yaml"'
+found 'contract: ignored and counted' 0 '; 2 ignored' '' 'preheat check "$cases/ignored.yaml"'
+found 'contract: ignored and shown' 0 'cost-labels.* yes *$' '' 'preheat check -o wide "$cases/ignored.yaml"'
+found 'contract: from a pipe, against pools in a file' 1 'gpu-limits' \
+	'sed "1,/^---/d" "$cases/gpu-limits.bad.yaml" >d.yaml; sed "/^---/,\$d" "$cases/gpu-limits.bad.yaml" >p.yaml' \
+	'preheat check - p.yaml <d.yaml'
+found 'contract: without pools says what it did not judge' 0 'Not judged: no WarmPool' \
+	'sed "1,/^---/d" "$cases/gpu-limits.good.yaml" >d.yaml' 'preheat check d.yaml'
+# As helm writes it: comments, empty documents, kinds of all sorts.
+found 'contract: a rendering of helm' 1 '^standard input:10:1: Job default/j$' \
+	'printf -- "---\n# Source: a/b.yaml\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: \"{{ x }}\" }\n---\n# only a comment\napiVersion: batch/v1\nkind: Job\nmetadata: { name: j, namespace: default }\nspec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >r.yaml' \
+	'preheat check - <r.yaml'
+found 'contract: a folder, deep, with other files in it' 1 '^d/e/f\.json:1:' \
+	'mkdir -p d/e d/.git; printf "a: b\n" >d/values.yaml; printf "{" >d/.git/x.yaml; printf "no yaml" >d/notes.txt
+	printf "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"j\"},\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"w\",\"resources\":{\"limits\":{\"nvidia.com/gpu\":1}}}]}}}}" >d/e/f.json' \
+	'preheat check d'
+found 'contract: a template of a chart' 1 'helm template CHART . preheat check -' \
+	'mkdir -p c/templates; printf "kind: Deployment\nspec:\n  {{- if .Values.x }}\n  a: b\n  {{- end }}\n" >c/templates/d.yaml' 'preheat check c'
+found 'contract: a List of kubectl' 1 'Job a/j' \
+	'printf "apiVersion: v1\nkind: List\nitems:\n- apiVersion: batch/v1\n  kind: Job\n  metadata: { name: j, namespace: a }\n  spec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >l.yaml' \
+	'preheat check l.yaml'
+found 'contract: JSON' 1 '"rule":"gpu-limits","kind":"Deployment","namespace":"llm","name":"chat","file":' '' \
+	'preheat check -o json "$cases/gpu-limits.bad.yaml" | python3 -c "import json, sys; print(json.dumps(json.load(sys.stdin), separators=(\",\", \":\")))"; exit "${PIPESTATUS[0]}"'
+found 'contract: CSV' 1 '^error,gpu-limits,Deployment,llm,chat,' '' 'preheat check -o csv "$cases/gpu-limits.bad.yaml"'
+found 'contract: YAML' 1 '^  rule: gpu-limits$' '' 'preheat check -o yaml "$cases/gpu-limits.bad.yaml"'
+found 'contract: SARIF' 1 '^error gpu-limits gpu-limits 42$' '' \
+	'preheat check -o sarif "$cases/gpu-limits.bad.yaml" | python3 -c "
+import json, sys
+run = json.load(sys.stdin)[\"runs\"][0]
+for r in run[\"results\"]:
+    print(r[\"level\"], r[\"ruleId\"], run[\"tool\"][\"driver\"][\"rules\"][r[\"ruleIndex\"]][\"id\"],
+          r[\"locations\"][0][\"physicalLocation\"][\"region\"][\"startLine\"])"; exit "${PIPESTATUS[0]}"'
+found 'contract: a mistake in a pool is in SARIF, too' 1 '"ruleId":"manifest"' \
+	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check -o sarif p.yaml'
+found 'contract: names cannot write to the terminal' 1 'Job \?\[31mj' \
+	'printf "apiVersion: batch/v1\nkind: Job\nmetadata: { name: \"\\\\e[31mj\" }\nspec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >j.yaml' \
+	'preheat check j.yaml'
+found 'contract: objects of the wrong form' 0 '^3 objects: nothing wrong$' \
+	'printf -- "apiVersion: apps/v1\nkind: Deployment\nspec: [ 1 ]\n---\napiVersion: v1\nkind: Pod\nspec: x\n---\napiVersion: batch/v1\nkind: Job\n" >x.yaml' \
+	'preheat check x.yaml'
+found 'contract: rules' 0 '^### gpu-limits$' '' 'preheat check --print-rules'
+refused 'contract: an empty folder' 2 'no \*\.yaml, \*\.yml or \*\.json file' 'mkdir d' 'preheat check d >out; code=$?; rm -f out; exit $code'
+refused 'contract: no such form' 2 'sarif' '' 'preheat check -o sarf "$cases/clean.yaml"'
+refused 'contract: no cluster' 2 'no-such-file' '' 'preheat check --cluster --kubeconfig no-such-file'
