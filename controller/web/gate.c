@@ -27,11 +27,6 @@ struct gate *gate_open(const struct gate_settings *s)
 	return g;
 }
 
-struct gate_counts gate_counts(const struct gate *g)
-{
-	return g->counts;
-}
-
 static enum server_verdict refuse(struct server_answer *a, int status, const char *message)
 {
 	refusal_write(a, status, message);

@@ -45,8 +45,3 @@ enum server_verdict gate_admit(void *gate, const struct server_request *q, struc
 			       struct server_answer *a);
 /* Before the server is closed. Answers under way are no longer waited for. Takes NULL. */
 void gate_close(struct gate *g);
-
-struct gate_counts {
-	int64_t token_reviews, access_reviews, failures;
-};
-struct gate_counts gate_counts(const struct gate *g);

@@ -30,7 +30,6 @@ struct gate {
 	struct gate_question *questions;
 	size_t question_count;
 	bool is_failing;
-	struct gate_counts counts;
 };
 
 enum gate_finding { GATE_LETS, GATE_BARS, GATE_MUST_ASK };

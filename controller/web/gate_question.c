@@ -131,11 +131,11 @@ static void tell(struct gate *g, const struct gate_review *r)
 {
 	bool fails = r->error.kind != ERROR_NONE;
 
-	g->counts.failures += fails;
 	if (fails && !g->is_failing)
 		log_warn("review-failed", LOG_S("of", r->is_access ? "access" : "token"), LOG_E(&r->error),
-			 LOG_S("remedy", r->error.kind == ERROR_AUTH ? "kubectl apply -f deploy/components/web/rbac.yaml"
-								     : "is the API server there?"),
+			 LOG_S("remedy", r->error.kind == ERROR_AUTH
+						 ? "kubectl apply -f deploy/components/web/rbac.yaml"
+						 : "is the API server there?"),
 			 LOG_END);
 	if (!fails && g->is_failing)
 		log_info("review-works-again", LOG_END);
@@ -190,8 +190,6 @@ bool gate_put(struct gate *g, const struct sha256 *key, const struct gate_review
 		q->next = g->questions;
 		g->questions = q;
 		g->question_count++;
-		g->counts.token_reviews += !r->is_access;
-		g->counts.access_reviews += r->is_access;
 		g->settings.ask(g->settings.ask_user, &q->review);
 	}
 	asker->next = q->askers;

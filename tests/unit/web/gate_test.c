@@ -187,8 +187,6 @@ static void a_token_and_a_right_are_asked_for_once(void **state)
 	end(&c);
 	assert_int_equal(c.status, 200);
 	assert_int_equal(asked_count, 6);
-	assert_int_equal(gate_counts(gate).token_reviews, 3);
-	assert_int_equal(gate_counts(gate).access_reviews, 3);
 	close_all();
 }
 
@@ -307,7 +305,6 @@ static void without_an_answer_nobody_is_let_in(void **state)
 	const char *told = strstr(log_text, "review-failed");
 	assert_non_null(told);
 	assert_non_null(strstr(log_text, "review-works-again"));
-	assert_int_equal(gate_counts(gate).failures, 10);
 	assert_null(strstr(log_text, "\"T\""));
 	close_all();
 }
