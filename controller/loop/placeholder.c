@@ -90,6 +90,18 @@ static void raw(const char *key, const struct decoded_text *value, struct buf *o
 	buf_append(out, value->text, value->len);
 }
 
+static void write_gpus(const struct workload_text *t, struct buf *out)
+{
+	static const char *const parts[] = { "{\"requests\":{", "\"},\"limits\":{" };
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		buf_text(out, parts[i]);
+		json_write_text(t->gpu_resource, out);
+		buf_printf(out, ":\"%lld", (long long)t->gpus_per_replica);
+	}
+	buf_text(out, "\"}}");
+}
+
 /* What stays the same whatever the number: written once, used until it is read again. */
 static bool write_pod(const struct controller *c, size_t pool, const struct seen_workload *w, struct buf *out)
 {
@@ -102,9 +114,9 @@ static bool write_pod(const struct controller *c, size_t pool, const struct seen
 		      "\"automountServiceAccountToken\":false,\"enableServiceLinks\":false,"
 		      "\"containers\":[{\"name\":\"placeholder\",\"command\":[\"sleep\",\"infinity\"],\"image\":");
 	json_write_text(image, out);
-	buf_text(out, ",\"resources\":{\"limits\":{");
-	json_write_text(t->gpu_resource, out);
-	buf_printf(out, ":\"%lld\"}}}]", (long long)t->gpus_per_replica);
+	buf_text(out, ",\"resources\":");
+	write_gpus(t, out);
+	buf_text(out, "}]");
 	raw("nodeSelector", &w->node_selector, out);
 	raw("tolerations", &w->tolerations, out);
 	raw("affinity", &w->affinity, out);
@@ -209,11 +221,12 @@ static void write_body(const struct controller *c, struct live_pool *p)
 		   "\"namespace\":\"%s\",\"labels\":{\"app.kubernetes.io/managed-by\":\"preheat\"}",
 		   h->name, spec->namespace);
 	objects_write_owner(c, spec, &h->body);
-	buf_printf(&h->body,
-		   "},\"spec\":{\"replicas\":%lld,\"selector\":{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},"
-		   "\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\",\"" PLACEHOLDER_KEEPER
-		   "\":\"%s\"}},\"spec\":%s}}}",
-		   (long long)h->asked, spec->name, spec->name, keeper, h->pod.text);
+	buf_printf(
+		&h->body,
+		"},\"spec\":{\"replicas\":%lld,\"selector\":{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},"
+		"\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\",\"" PLACEHOLDER_KEEPER
+		"\":\"%s\"},\"annotations\":{\"preheat.dev/ignore\":\"gpu-needs-pool, cost-labels\"}},\"spec\":%s}}}",
+		(long long)h->asked, spec->name, spec->name, keeper, h->pod.text);
 }
 
 /* At most 63 characters, as a label's value may be. */

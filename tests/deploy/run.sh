@@ -7,6 +7,10 @@ preheat=$(realpath "$1")
 
 "$preheat" crd | cmp - "$here/../../deploy/base/crd.yaml" ||
 	{ echo "deploy/base/crd.yaml is not what the manifest's table says: preheat crd >deploy/base/crd.yaml"; exit 1; }
+"$preheat" check --strict "$here/../../deploy/base" "$here/../../deploy/components" "$here/../../deploy/overlays" >/dev/null
+for example in three-pools-eks three-pools-aks kind; do
+	"$preheat" check --strict "$here/../../examples/$example" >/dev/null || { echo "FAILED: preheat check examples/$example"; exit 1; }
+done
 helm=$("$here/helm.sh") || exit
 if [ -z "${RIG_DIR:-}" ]; then
 	exec "$here/../rig/with_rig.sh" "$here/run.sh" "$preheat"

@@ -46,7 +46,7 @@ class Aks(account.Aks):
 
     def tenancy(self):
         tenancy = super().tenancy()
-        spot, steady = tenancy['groups']
+        tenancy['groups'] = spot, steady = tenancy['groups'][:2]
         spot.update(max=12, instance_type='Standard_NC24ads_A100_v4')
         steady.update(max=8, initial=2, instance_type='Standard_NC24ads_A100_v4')
         tenancy['groups'].append(self.group('nd96', max=2, instance_type='Standard_ND96amsr_A100_v4', count=8, cpu='96',
@@ -77,6 +77,18 @@ def arguments(s):
         if word.startswith('--') and word not in ('--listen', '--db', '--web-listen'):
             kept += [word] if value.startswith('--') or not value else [word, value]
     return kept
+
+
+def guard(s):
+    """The scheduling contract at the door, before anything comes in."""
+    s.must('kubectl', 'apply', '--server-side', '-k', os.path.join(ROOT, 'deploy', 'admission', 'deny'))
+    path = os.path.join(s.folder, 'blanket.yaml')
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump({'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'blanket', 'namespace': 'default'}, 'spec': {
+            'tolerations': [{'operator': 'Exists'}], 'containers': [{'name': 'c', 'image': 'i', 'resources': {
+                'limits': {'nvidia.com/gpu': '1'}}}]}}, file)
+    s.expect('a pod against the contract is refused', lambda: 'ValidatingAdmissionPolicy' in stage.process.run(
+        ['kubectl', 'create', '--dry-run=server', '-f', path])[1])
 
 
 def install(s, cloud):
@@ -151,9 +163,20 @@ def works(s, cloud):
     s.expect('its machines go', lambda: s.group(cloud.large)['desired'] == 0)
 
 
+def placeholders(s):
+    """Made under the policies that bind people, too."""
+    s.must('kubectl', 'create', 'rolebinding', 'preheat-placeholders', '-n', SPACE, '--clusterrole=preheat-placeholders',
+           f'--serviceaccount={stage.SPACE}:preheat')
+    s.must('kubectl', 'patch', 'warmpool', 'chat', '-n', SPACE, '--type=merge', '-p',
+           '{"spec":{"workload":{"warm":"placeholders"},"headroom":{"min":3}}}')
+    s.expect('placeholders stand beside chat', lambda: (s.kube.one('Deployment', 'chat-placeholder', SPACE) or {}).get(
+        'spec', {}).get('replicas'))
+
+
 def installed(s, cloud):
     cloud.open_door()
     s.open_eyes()
+    guard(s)
     workloads(s, cloud)
     controller = install(s, cloud)
     controller.environment.update(cloud.environment(), POD_NAME='preheat-0')
@@ -161,6 +184,7 @@ def installed(s, cloud):
     serves(s, cloud, controller)
     loses_its_file(s, cloud, controller)
     works(s, cloud)
+    placeholders(s)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
     s.judge(account.LAWS)

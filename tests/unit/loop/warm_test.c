@@ -105,6 +105,9 @@ static void hold_what_does_not_serve(void **state)
 	assert_non_null(strstr(applied, "\"image\":\"vllm:1\""));
 	assert_non_null(strstr(applied, "\"nodeSelector\":{\"gpu\":\"a10\"}"));
 	assert_non_null(strstr(applied, "\"priorityClassName\":\"preheat-placeholder\""));
+	assert_non_null(
+		strstr(applied, "\"requests\":{\"nvidia.com/gpu\":\"1\"},\"limits\":{\"nvidia.com/gpu\":\"1\"}"));
+	assert_non_null(strstr(applied, "\"preheat.dev/ignore\":\"gpu-needs-pool, cost-labels\""));
 	assert_null(asked("/scale", ""));
 	forget_log();
 	have_pod(c, "h", HOLDS, "m2", true);
