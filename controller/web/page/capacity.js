@@ -54,7 +54,7 @@ export function words(series) {
 /** { node, load(series, launches), close } */
 export function capacityPart() {
 	const part = section("Demand and capacity", { note: "Replicas by tier, stacked, with demand over them. Drag to zoom in." });
-	const chart = new Chart(), asked = new Chart(), title = el("h3", { class: "spaced" }, "Asked of the cloud"), asks = el("details", { hidden: true }, el("summary"), el("div"));
+	const chart = new Chart(), asked = new Chart(), title = el("div", { class: "card-head spaced" }, el("h3", null, "Asked of the cloud"), el("div", { class: "tools" }, asked.toggle)), asks = el("details", { hidden: true }, el("summary"), el("div"));
 
 	part.tools.append(chart.toggle);
 

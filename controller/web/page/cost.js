@@ -30,7 +30,7 @@ function rowsTable(rows, what) {
 
 	return table([{ name: what, isHead: true, of: nameOf }, { name: "Cost", isNumber: true, of: r => dollars(r.dollars) }, { name: "GPU hours", isNumber: true, of: r => count(r.gpuHours) },
 		...uses.map(u => ({ name: u.name, isNumber: true, of: r => count(spent(r, u, "gpuHours")) })), { name: "Requests", isNumber: true, of: r => brief(r.requests) },
-		{ name: "1000 tokens", isNumber: true, of: r => dollars(r.dollarsPer1000Tokens) }, { name: el("span", { class: "unseen" }, "Dollars by what GPUs did, as a bar"), of: r => bar(r, most) }],
+		{ name: "1M tokens", isNumber: true, of: r => dollars(r.dollarsPer1000Tokens === null ? null : 1000 * r.dollarsPer1000Tokens) }, { name: el("span", { class: "unseen" }, "Dollars by what GPUs did, as a bar"), of: r => bar(r, most) }],
 	rows, { caption: `Cost by ${what.toLowerCase()}` });
 }
 
@@ -63,7 +63,7 @@ export function open(host) {
 		await Promise.all([pools.load(), classes.load(), get("/cost", { by: "pool", ...rangeParameters() }).then(answer => {
 			const sum = of => answer.rows.reduce((total, r) => total + (of(r) || 0), 0), all = answer.dollars;
 
-			fill(figures, figure("Cost", dollars(all), answer.knownFrom ? `since ${time(answer.knownFrom, { seconds: false })} at most` : "nothing on the books"), figure("GPU hours", count(sum(r => r.gpuHours)), "billed"),
+			fill(figures, figure("Cost", dollars(all), answer.knownFrom ? `from ${time(answer.from > answer.knownFrom ? answer.from : answer.knownFrom, { seconds: false })}` : "nothing on the books"), figure("GPU hours", count(sum(r => r.gpuHours)), "billed"),
 				...uses.map(u => figure(u.name, share(all ? sum(r => spent(r, u)) / all : null), "of the dollars")));
 		}, () => {})]);
 	}

@@ -102,7 +102,8 @@ export async function showDecision(name, overview, onClose) {
 		fill(drawer, frame(title, close, el("p", { class: "loading" }, "Reading.")));
 		drawer.showModal();
 		drawer.onclose = () => { if (shown) onClose(); };
-		drawer.onclick = event => event.target === drawer && close();
+		// Beside the drawer; what a handler returns must not hold up links and folds inside.
+		drawer.onclick = event => { if (event.target === drawer) close(); };
 	}
 	shown = name;
 	try {

@@ -9,7 +9,7 @@ import { emptiness, section } from "/assets/section.js";
 import { phrase, plural, time } from "/assets/words.js";
 
 const perPage = 60;
-export const limits = ["none", "demand", "max", "min", "budget", "stock-out", "back-off", "quota", "rate", "cool-down", "stale", "queue", "paused"];
+const limits = ["none", "min", "max", "budget", "rate", "cooldown", "stale", "queue", "stock-out", "quota", "whole-node", "gang", "observe", "paused", "growth"];
 
 function choice(name, label, options) {
 	const select = el("select", { id: `filter-${name}`, on: { change: () => change({ [name]: select.value }) } });
@@ -129,7 +129,7 @@ export function open(host, parts, overview) {
 		const pools = overview.pools;
 		const groups = [...(overview.groups || [])].sort();
 
-		fill(bar, filters({ pools, groups, limits: overview.limits || limits, isOneSpace: new Set(pools.map(p => p.namespace)).size < 2 }));
+		fill(bar, filters({ pools, groups, limits, isOneSpace: new Set(pools.map(p => p.namespace)).size < 2 }));
 		return restart();
 	}
 

@@ -40,7 +40,7 @@ export function share(v) {
 	const p = v * 100;
 	const digits = p === 0 || Math.abs(p) >= 10 ? 1 : Math.abs(p) >= 0.01 ? 2 : 4;
 
-	return `${p.toFixed(digits).replace(/\.0+$/, "")} %`;
+	return `${p.toFixed(digits).replace(digits > 2 ? /\.?0+$/ : /\.0+$/, "")} %`;
 }
 
 /** An objective's attainment: all the nines it has. */
