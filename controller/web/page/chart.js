@@ -287,7 +287,7 @@ function legendEntry(s) {
 	const ground = shape === "line" || shape === "dash" ? s.line || s.color : s.color;
 
 	return el("li", null, el("span", { class: "key", "data-shape": shape, "data-hatched": s.isHatched,
-		style: { background: `var(${ground})`, "border-color": `var(${ground})` } }), s.name, s.noValue ? null : el("b"));
+		style: { background: `var(${ground})`, "border-color": `var(${s.line || s.color})` } }), s.name, s.noValue ? null : el("b"));
 }
 
 /** "Demand 2.1 to 8.3, now 6.1." out of a series. */

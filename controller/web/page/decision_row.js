@@ -14,6 +14,9 @@ function size(d) {
 	return `${count(d.from)} → ${count(d.decided)} ${d.decided > d.from ? "▲" : "▼"}`;
 }
 
+/* What stands in the columns before; it would push what is asked for out of a narrow row. */
+const usualStart = /^[\d,]+ hot replicas?, counting those that are still expected: as wished\. (?=.)/;
+
 export function decisionRow(d) {
 	const isHeld = d.heldBy && d.heldBy !== "none";
 
@@ -22,7 +25,7 @@ export function decisionRow(d) {
 		el("span", { class: "cell-pool", title: `${d.namespace}/${d.pool}` }, d.pool),
 		el("span", { class: "cell-size" }, size(d)),
 		el("span", null, isHeld ? `■ ${phrase(d.heldBy)}` : el("span", { class: "faint" }, "–")),
-		el("span", { class: "cell-why", title: d.reason }, d.reason)));
+		el("span", { class: "cell-why", title: d.reason }, d.reason.replace(usualStart, ""))));
 }
 
 /** Up and down walk the list, Home and End go to its ends. */

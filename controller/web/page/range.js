@@ -11,6 +11,7 @@ const spans = [
 	["1mo", 30 * day, "Last month"], ["1y", 365 * day, "Last year"],
 ];
 const usual = "1d";
+const least = 60; // seconds that are worth a look
 
 let ends = { from: 0, to: 0 }; // of the history, Unix seconds
 
@@ -29,7 +30,7 @@ export function range() {
 	const span = chosenSpan();
 
 	if (span)
-		return { from: ends.to - span[1], to: ends.to, isFollowing: true };
+		return { from: Math.min(Math.max(ends.to - span[1], ends.from), ends.to - least), to: ends.to, isFollowing: true };
 	const from = Date.parse(query("from") || "") / 1000, to = Date.parse(query("to") || "") / 1000;
 
 	return { from: Number.isFinite(from) ? from : ends.to - day, to: Number.isFinite(to) ? to : ends.to, isFollowing: !Number.isFinite(to) };
@@ -120,7 +121,7 @@ export function rangePicker() {
 
 		buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(spans[i] === span)));
 		own.setAttribute("aria-pressed", String(!span));
-		say(text, `${time(Math.max(r.from, r.isFollowing ? ends.from : r.from), { seconds: false, year: true })} – ` +
+		say(text, `${time(r.from, { seconds: false, year: true })} – ` +
 			`${time(r.to, { seconds: false, year: true })} ${zoneName()}`);
 	};
 
