@@ -226,6 +226,16 @@ static bool would_be_chosen(const struct exchange *x, const struct machine *cons
 	return lowest >= 0;
 }
 
+/* A lower count has machines stopped whose nodes do not show it yet: another one would be stopped in their stead. */
+static int64_t stopping_unseen(const struct group_description *d)
+{
+	int64_t seen = 0;
+
+	for (size_t i = 0; i < d->machine_count; i++)
+		seen += d->machines[i].is_standby;
+	return d->standby - seen;
+}
+
 /* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. */
 static void stop_named(struct exchange *x)
 {
@@ -240,6 +250,9 @@ static void stop_named(struct exchange *x)
 		aks_finish(x);
 	} else if (azure_pool_is_busy(&x->pool)) {
 		refuse_busy(x);
+	} else if (stopping_unseen(&c->description) > 0) {
+		error_set(&c->error, ERROR_CONFLICT, "machines that were to stop still show as ready");
+		aks_finish(x);
 	} else if (would_be_chosen(x, machines, count) && x->pool.count >= (int64_t)count) {
 		put_count(x, x->pool.count - (int64_t)count);
 	} else {

@@ -69,6 +69,7 @@ static void described(struct node_group *g, struct provider_call *c)
 	c->arena = (struct arena){ 0 };
 	g->described_at = clock_mono(g->context->clock);
 	retry_reset(&g->retry);
+	removals_hold_size(g);
 	machines_compare(g, &before);
 	operation_settle(g);
 	if (!g->operation.token[0])

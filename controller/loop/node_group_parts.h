@@ -86,6 +86,9 @@ void removals_left_alone(struct node_group *g, bool for_good);
 bool removals_due(const struct node_group *g, enum provider_verb *verb);
 /* Fills in the operation; returns how many of its machines the cloud counts in its size. */
 int64_t removals_take(struct node_group *g, enum provider_verb verb);
+/* Where the size falls before those named are seen to go (AKS tells of a stop by the node alone), it is seen as it was
+ * until they go: the fall is ours, and nobody else's. */
+void removals_hold_size(struct node_group *g);
 /* Machines that the cloud still counts in its size and ours does not. */
 int64_t removals_counted(const struct node_group *g);
 /* Of them, on their way to standby: counted there already. */

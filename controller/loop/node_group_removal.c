@@ -43,6 +43,35 @@ int64_t removals_counted(const struct node_group *g)
 	return count;
 }
 
+static bool is_named(const struct operation *o, const char *id)
+{
+	for (size_t i = 0; i < o->id_count; i++)
+		if (!strcmp(o->ids[i], id))
+			return true;
+	return false;
+}
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+void removals_hold_size(struct node_group *g)
+{
+	int64_t asked = 0, stops = 0, ahead = machines_alive(g) - g->seen.desired;
+
+	for (size_t i = 0; i < g->removal_count; i++) {
+		const struct removal *r = &g->removals[i];
+		bool is_asked = still_counts(g, r) && (r->tries > 0 || is_named(&g->operation, r->id));
+		asked += is_asked;
+		stops += is_asked && r->verb == PROVIDER_STOP;
+	}
+	if (ahead <= 0)
+		return;
+	g->seen.desired += at_most(ahead, asked);
+	g->seen.standby -= at_most(at_most(ahead, stops), g->seen.standby);
+}
+
 int64_t removals_to_standby(const struct node_group *g)
 {
 	int64_t count = 0;
@@ -113,14 +142,6 @@ void removals_settle(struct node_group *g)
 		}
 	}
 	g->removal_count = kept;
-}
-
-static bool is_named(const struct operation *o, const char *id)
-{
-	for (size_t i = 0; i < o->id_count; i++)
-		if (!strcmp(o->ids[i], id))
-			return true;
-	return false;
 }
 
 void removals_left_alone(struct node_group *g, bool for_good)

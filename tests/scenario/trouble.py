@@ -24,6 +24,14 @@ def taken(s, cloud):
     s.expect('its successor is bought', lambda: s.machines.calls()['purchases'] > before)
 
 
+def falls_back(s, cloud, begun):
+    """What spot has not is asked for on demand at once; there may be none left to be asked for."""
+    s.expect('an event tells the stock-out', lambda: s.told('StockOut', cloud.spot_group, begun))
+    s.expect('on-demand machines are asked for instead', lambda: s.group(cloud.on_demand)['desired'] >= 2)
+    s.expect('an event tells that, too, or all are asked for', lambda: s.told('FellBack', cloud.on_demand, begun)
+             or s.group(cloud.on_demand)['desired'] == cloud.limits()[cloud.on_demand]['max'])
+
+
 def too_many_calls(s, cloud, controller):
     since = len(controller.lines())
     s.machines.fault('throttle', cloud.spot, count=3)

@@ -89,6 +89,38 @@ static void a_refill_ends_when_its_machine_is_stopped(void **state)
 	assert_int_equal(starts.events[1].event.kind, START_REFILL);
 }
 
+/* AKS lowers the count at once; that the machine stops is told by its node, a while later. */
+static void a_size_that_falls_before_its_machine_stops_is_ours(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	node_group_remove(&t->g, "m2", PROVIDER_STOP);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_STOP, 2);
+	cloud.desired = 2;
+	cloud.standby = 1;
+	played_answer(ERROR_NONE);
+	for (int i = 0; i < 3; i++) {
+		cloud.is_busy = true;
+		played_look(t);
+		assert_int_equal(t->g.resized, 0);
+		assert_int_equal(node_group_size(&t->g), 2);
+		assert_int_equal(t->g.standby_wanted, 1);
+	}
+	cloud.machines[2].state = MACHINE_STOPPED;
+	cloud.machines[2].is_standby = true;
+	cloud.is_busy = false;
+	played_look(t);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(node_group_size(&t->g), 2);
+	assert_int_equal(t->g.standby_wanted, 1);
+	assert_null(cloud.change); /* nothing more is asked for */
+	cloud.desired = 1;	   /* this is somebody else */
+	played_look(t);
+	assert_int_equal(t->g.resized, 1);
+}
+
 static void a_machine_that_served_ends_no_refill(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -272,6 +304,7 @@ int main(void)
 		CASE(machines_serve_what_they_came_for),
 		CASE(what_was_to_wake_may_come_new),
 		CASE(a_refill_ends_when_its_machine_is_stopped),
+		CASE(a_size_that_falls_before_its_machine_stops_is_ours),
 		CASE(a_machine_that_served_ends_no_refill),
 		CASE(refills_do_not_wait_for_ever),
 		CASE(standby_stays_within_its_max),

@@ -329,6 +329,25 @@ static void stopping_never_stops_another(void **state)
 	}
 }
 
+/* The count fell for one, whose node is ready still: a lower one would stop another. */
+static void nobody_is_stopped_twice(void **state)
+{
+	static const char *const last[] = { "b" };
+	static const struct reply replies[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 1, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" NUMBERED("b", "10") "," NUMBERED("a", "9") "]}", { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_STOP, 0);
+
+	c.ids = last;
+	c.id_count = 1;
+	assert_int_equal(played_run(s, &c, replies), ERROR_CONFLICT);
+	played_expect(s, "GET gpu1, GET machines");
+	provider_call_release(&c);
+}
+
 static void standby_falls_by_name_and_never_rises(void **state)
 {
 	static const struct reply replies[] = {
@@ -409,6 +428,7 @@ int main(void)
 		TEST(cancelling_deletes_what_is_coming_by_name),
 		TEST(cancelling_nothing_disturbs_nothing),
 		TEST(stopping_never_stops_another),
+		TEST(nobody_is_stopped_twice),
 		TEST(standby_falls_by_name_and_never_rises),
 		TEST(what_exceeds_the_budget_is_not_sent),
 	};
