@@ -44,8 +44,8 @@ struct history *history_open_sums(const char *path, struct error *e);
  * not: close it and open it again. */
 bool history_is_current(struct history *h) MUST_USE;
 /*
- * A path may also be the address of a cluster's history in PostgreSQL (state/db.h). Without the cluster it is a fleet's:
- * its clusters, in order, in the arena.
+ * A path may also be the address of a cluster's history in PostgreSQL (state/db.h). Without the cluster it is a
+ * fleet's: its clusters, in order, in the arena.
  */
 bool history_is_fleet(const char *path);
 bool history_clusters(const char *address, struct arena *a, const char *const **clusters, size_t *count,
@@ -123,6 +123,8 @@ bool history_last_fresh(struct history *h, int64_t tick, int64_t *at_tick, struc
 bool history_check_policy(struct history *h, int64_t from, int64_t to, struct error *e) MUST_USE;
 
 /* --- reading --- */
+
+enum { KEYFRAME_EVERY = 240 }; /* ticks: an hour of 15 s; rows that a jump has to read at most */
 
 struct tick_record {
 	int64_t tick;

@@ -4,7 +4,6 @@
 #include "state/history.h"
 
 enum {
-	KEYFRAME_EVERY = 240, /* ticks: an hour of 15 s; what a jump has to read */
 	CONCERNS_MOST = 62,   /* positions of groups from here on share the last bit */
 	PLACES_MAX = 64,      /* node groups of one pool in one manifest */
 };

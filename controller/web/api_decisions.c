@@ -11,7 +11,14 @@
 #define API_LIMITS "none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth"
 
 /* Rows of decisions that one request may look at, and how many at once. */
-enum { ROWS_AT_ONCE = 20000, ROWS_MOST = 200000, INDEXED_MOST = 2000000, LARGEST_MOST = 5000, PAGE_MOST = 500 };
+enum {
+	ROWS_AT_ONCE = 20000,
+	ROWS_MOST = 200000,
+	INDEXED_MOST = 2000000,
+	LARGEST_MOST = 5000,
+	PAGE_MOST = 500,
+	DECODED_MOST = 12000
+};
 
 static const struct api_member item_members[] = {
 	{ "tick", API_COUNT, .help = "its number" },
@@ -261,11 +268,30 @@ static void write_next(const struct page *p, bool has_more, struct buf *out)
 	member_text(out, "next", *cursor ? cursor : NULL);
 }
 
-static bool write_page(struct api_call *c, const struct page *p, struct buf *out, struct error *e)
+/* How many of them can be told: each is read from the one before it, or from the last keyframe. */
+static size_t affordable(const struct history_hit *hits, size_t count)
+{
+	int64_t rows = 0;
+	size_t n = 0;
+
+	for (; n < count && (!n || rows < DECODED_MOST); n++) {
+		int64_t from_keyframe = hits[n].tick % KEYFRAME_EVERY + 1;
+		int64_t from_older = n + 1 < count && hits[n + 1].pool == hits[n].pool ? hits[n].tick - hits[n + 1].tick
+										       : KEYFRAME_EVERY;
+
+		rows += from_older > 0 && from_older < from_keyframe ? from_older : from_keyframe;
+	}
+	return n;
+}
+
+static bool write_page(struct api_call *c, struct page *p, struct buf *out, struct error *e)
 {
 	const struct history_hit *hits = (const void *)p->hits.text;
-	bool has_more = (int64_t)hits_of(p) > p->count;
-	size_t count = has_more ? (size_t)p->count : hits_of(p);
+	size_t found = hits_of(p);
+
+	p->count = (int64_t)affordable(hits, found < (size_t)p->count ? found : (size_t)p->count);
+	bool has_more = (int64_t)found > p->count;
+	size_t count = (size_t)p->count;
 	struct item *items = arena_array(&c->arena, struct item, count + 1);
 	millis searched = 0;
 

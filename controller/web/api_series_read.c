@@ -5,7 +5,7 @@
 #define DAY (24 * HOUR)
 
 /* Records that one request may decode. */
-enum { TICKS_FINE = 3000, TICKS_MOST = 6000, SAMPLES_MOST = 600, KEYFRAME_TICKS = 240 };
+enum { TICKS_FINE = 3000, TICKS_MOST = 6000, SAMPLES_MOST = 600 };
 
 struct collecting {
 	struct api_call *call;
@@ -91,7 +91,7 @@ static bool read_ticks(struct collecting *k, int64_t first, int64_t last, struct
 static bool read_samples(struct collecting *k, int64_t first, int64_t last, struct error *e)
 {
 	int64_t most = k->question->points < SAMPLES_MOST ? k->question->points : SAMPLES_MOST;
-	int64_t stride = ((last - first) / most / KEYFRAME_TICKS + 1) * KEYFRAME_TICKS;
+	int64_t stride = ((last - first) / most / KEYFRAME_EVERY + 1) * KEYFRAME_EVERY;
 	millis interval;
 
 	k->series->resolution = RESOLUTION_SAMPLE;
