@@ -1,8 +1,7 @@
 # What makes a release build hard to attack and the same wherever it is built.
 include(CheckCCompilerFlag)
 
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection)
+add_compile_options(-fPIE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection)
 check_c_compiler_flag(-fcf-protection has_cf_protection) # x86 only
 if(has_cf_protection)
 	add_compile_options(-fcf-protection)
