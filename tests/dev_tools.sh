@@ -11,6 +11,7 @@
 		libmicrohttpd-dev:/usr/include/microhttpd.h libgnutls28-dev:/usr/include/gnutls/gnutls.h libexpat1-dev:/usr/include/expat.h
 		libpq-dev:/usr/include/postgresql/libpq-fe.h libssl-dev:/usr/include/openssl/evp.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
+	PACKAGE_NEEDS=(dpkg-dev:dpkg-shlibdeps file:file python3:python3 ca-certificates:/etc/ssl/certs/ca-certificates.crt)
 	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
@@ -68,6 +69,10 @@ cached() {
 show() {
 	printf '\n$ %s\n' "$*"
 	"$@"
+}
+
+has_assets() {
+	[ -f controller/report/assets/node_modules/uplot/package.json ]
 }
 
 # The charts of report.html come from npm; without npm the build draws simpler ones.
