@@ -17,7 +17,7 @@
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
 	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)
 	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm prometheus:promtool python3-venv:/usr/lib/python3.11/ensurepip
-		postgresql:/usr/lib/postgresql mandoc:mandoc man-db:man zsh:zsh fish:fish)
+		postgresql:/usr/lib/postgresql mandoc:mandoc man-db:man zsh:zsh fish:fish debootstrap:debootstrap buildah:buildah)
 }
 
 is_present() {

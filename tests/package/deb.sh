@@ -34,15 +34,15 @@ say() {
 }
 
 inside() {
-	local root=$FOLDER/clean docs=/usr/share/doc/preheat
+	local clean=$FOLDER/clean docs=/usr/share/doc/preheat
 	build_there
-	over "$roots/clean" "$root"
-	within "$root" apt-get update >"$FOLDER/apt.log"
-	listing "$root" >"$FOLDER/before"
-	mkdir "$root/root/out"
-	cp "$out"/preheat_*.deb "$root/root/out"
+	over "$roots/clean" "$clean"
+	within "$clean" apt-get update >"$FOLDER/apt.log"
+	listing "$clean" >"$FOLDER/before"
+	mkdir "$clean/root/out"
+	cp "$out"/preheat_*.deb "$clean/root/out"
 	say install
-	within "$root" bash -c 'apt-get install -y --no-install-recommends /root/out/*.deb' >>"$FOLDER/apt.log" 2>&1 ||
+	within "$clean" bash -c 'apt-get install -y --no-install-recommends /root/out/*.deb' >>"$FOLDER/apt.log" 2>&1 ||
 		{ tail -n 20 "$FOLDER/apt.log"; exit 1; }
 	say use
 	use 'preheat version' | tee "$FOLDER/version"
@@ -52,11 +52,11 @@ inside() {
 		--world $docs/examples/first-try/world.yaml --out first && preheat replay --db first/history.db" | tail -n 1 | tee "$FOLDER/replay"
 	grep -q ' 0 differ' "$FOLDER/replay"
 	use 'kubectl-preheat version >/dev/null && rm -r /tmp/first'
-	within "$root" test -s /usr/share/man/man1/preheat.1.gz -a -s $docs/preheat.spdx.json -a -s $docs/changelog.Debian.gz \
+	within "$clean" test -s /usr/share/man/man1/preheat.1.gz -a -s $docs/preheat.spdx.json -a -s $docs/changelog.Debian.gz \
 		-a -s $docs/copyright -a -d /usr/share/preheat/deploy/base
 	say remove
-	within "$root" apt-get purge -y --autoremove preheat >>"$FOLDER/apt.log" 2>&1
-	listing "$root" >"$FOLDER/after"
+	within "$clean" apt-get purge -y --autoremove preheat >>"$FOLDER/apt.log" 2>&1
+	listing "$clean" >"$FOLDER/after"
 	diff "$FOLDER/before" "$FOLDER/after" || { echo 'FAILED: removed, it leaves this behind'; exit 1; }
 	say 'nothing is left'
 }

@@ -29,14 +29,14 @@ archives() {
 		grep -E " $codename(-updates|-security)? main$" || true
 }
 
-# within ROOT COMMAND...: runs it there, with what a container would have; only in a mount namespace of its own.
+# within PLACE COMMAND...: runs it there, with what a container would have; only in a mount namespace of its own.
 within() {
-	local root=$1
+	local place=$1
 	shift
-	cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+	cp -L /etc/resolv.conf "$place/etc/resolv.conf"
 	env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		${CI:+CI="$CI"} ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-		${no_proxy:+no_proxy="$no_proxy"} chroot "$root" "$@"
+		${no_proxy:+no_proxy="$no_proxy"} chroot "$place" "$@"
 }
 
 furnish() {
@@ -81,7 +81,7 @@ has_root() {
 		flock 9
 		[ "$(cat "$roots/$name.key" 2>/dev/null)" != "$key" ] || exit 0
 		echo "making the $name root, once" >&2
-		rm -rf --one-file-system "$roots/$name" "$roots/$name.part" "$roots/$name.key"
+		rm -rf --one-file-system "${roots:?}/$name" "$roots/$name.part" "$roots/$name.key"
 		mkdir "$roots/$name.part"
 		export -f make_clean make_build archives within furnish
 		export roots codename
