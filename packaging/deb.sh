@@ -15,5 +15,18 @@ cmake --preset release -B "$build" -DCMAKE_INSTALL_PREFIX=/usr
 cmake --build "$build" --target preheat man
 python3 -B packaging/sbom.py "$build/preheat" >"$build/preheat.spdx.json"
 (cd "$build" && cpack)
-cp "$build"/deb/*.deb "$build"/deb/*.ddeb "$build/preheat.spdx.json" "$out"
-(cd "$out" && sha256sum ./*.deb ./*.ddeb ./*.json)
+
+# The debug symbols as Debian packs them: CPack's list of checksums names the folder of the build.
+symbols=$build/dbgsym
+rm -rf "$symbols"
+dpkg-deb -R "$build"/deb/preheat-dbgsym_*.ddeb "$symbols"
+(cd "$symbols" && find usr -type f -exec md5sum {} + | LC_ALL=C sort -k 2 >DEBIAN/md5sums)
+mkdir -p "$symbols/usr/share/doc"
+ln -s preheat "$symbols/usr/share/doc/preheat-dbgsym"
+sed -i '/^Package-Type: ddeb$/d' "$symbols/DEBIAN/control"
+find "$symbols" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
+rm -f "$out"/*.deb
+dpkg-deb --root-owner-group -b "$symbols" "$out"
+
+cp "$build"/deb/*.deb "$build/preheat.spdx.json" "$out"
+(cd "$out" && sha256sum ./*.deb ./*.json)

@@ -18,7 +18,7 @@ chmod 1777 "$root/tmp"
 dpkg-deb -x "$out"/deb/preheat_*.deb "$out/unpacked"
 cp -P "$out"/unpacked/usr/bin/* "$root/usr/bin"
 mkdir "$root/usr/share/doc/preheat"
-cp "$out/unpacked/usr/share/doc/preheat/copyright" "$root/usr/share/doc/preheat"
+cp "$out/unpacked/usr/share/doc/preheat/copyright" LICENSE "$root/usr/share/doc/preheat"
 
 libraries() {
 	ldd "$root/usr/bin/preheat" | sed -n 's|.*=> \(/[^ ]*\) (.*|\1|p; s|^\t\(/[^ ]*\) (.*|\1|p'

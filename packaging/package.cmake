@@ -1,10 +1,9 @@
 # What `cmake --install` and the Debian package hold beside the program, its man pages and its completions.
 include(GNUInstallDirs)
 set(docs ${CMAKE_INSTALL_DATAROOTDIR}/doc/preheat)
-install(FILES LICENSE DESTINATION ${docs} RENAME copyright)
-install(FILES README.md DESTINATION ${docs})
+install(FILES README.md packaging/copyright DESTINATION ${docs})
 install(DIRECTORY docs examples DESTINATION ${docs})
-install(DIRECTORY deploy/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/preheat/deploy)
+install(DIRECTORY deploy/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/preheat/deploy PATTERN *.sh EXCLUDE)
 # packaging/sbom.py writes it from what this build is linked to.
 install(FILES ${CMAKE_BINARY_DIR}/preheat.spdx.json DESTINATION ${docs} OPTIONAL)
 
@@ -26,8 +25,9 @@ set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "cluster autoscaler and warm pools for GPU inference
 Preheat decides how many GPU replicas of a model server to keep warm on
 Kubernetes, from one objective (how long requests may wait, and how many of
-them), and grows and shrinks node groups of EKS, AKS, Karpenter and Cluster API.
-Every decision is recorded and can be explained, replayed and simulated.")
+them), and grows and shrinks node groups of EKS, AKS, Karpenter and
+Cluster API. Every decision is recorded and can be explained, replayed and
+simulated.")
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/stage.cmake)
 set(CPACK_PREHEAT_SOURCE ${CMAKE_SOURCE_DIR})
 include(CPack)

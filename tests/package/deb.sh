@@ -15,7 +15,7 @@ build_there() {
 		{ tail -n 40 "$FOLDER/build.log"; echo "FAILED: the package cannot be built"; exit 1; }
 	rm -rf "$out"
 	mkdir -p "$out"
-	cp "$FOLDER"/build/root/out/*.{deb,ddeb,json} "$out"
+	cp "$FOLDER"/build/root/out/*.{deb,json} "$out"
 }
 
 # Everything but what apt and dpkg note of each call.
