@@ -12,7 +12,7 @@ COPY . .
 RUN ["bash", "-ec", ". tests/dev_tools.sh; has_assets || { need npm:npm; assets; has_assets; }"]
 ARG PREHEAT_COMMIT
 ARG SOURCE_DATE_EPOCH
-RUN packaging/image_root.sh /image
+RUN packaging/image_files.sh /image
 
 FROM scratch
 ARG PREHEAT_COMMIT
@@ -22,7 +22,7 @@ LABEL org.opencontainers.image.title="preheat" \
       org.opencontainers.image.revision="${PREHEAT_COMMIT}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="scratch"
-COPY --from=build /image/root/ /
+COPY --from=build /image/files/ /
 COPY --from=build --chown=65532:65532 /image/state/ /var/lib/preheat/
 USER 65532:65532
 WORKDIR /var/lib/preheat

@@ -9,18 +9,18 @@ cd "$(dirname "$0")/../.."
 
 build_there() {
 	over "$roots/build" "$FOLDER/build"
-	sources "$FOLDER/build/root/some where/preheat"
+	sources "$FOLDER/build/srv/some where/preheat"
 	within "$FOLDER/build" env PREHEAT_COMMIT="$PREHEAT_COMMIT" SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \
-		"/root/some where/preheat/packaging/deb.sh" /root/out >"$FOLDER/build.log" 2>&1 ||
+		"/srv/some where/preheat/packaging/deb.sh" /srv/out >"$FOLDER/build.log" 2>&1 ||
 		{ tail -n 40 "$FOLDER/build.log"; echo "FAILED: the package cannot be built"; exit 1; }
 	rm -rf "$out"
 	mkdir -p "$out"
-	cp "$FOLDER"/build/root/out/*.{deb,json} "$out"
+	cp "$FOLDER"/build/srv/out/*.{deb,json} "$out"
 }
 
 # Everything but what apt and dpkg note of each call.
 listing() {
-	(cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./var/cache/apt -o -path ./var/log -o -path ./root/out \) -prune \
+	(cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./var/cache/apt -o -path ./var/log -o -path ./srv/out \) -prune \
 		-o ! -path './var/lib/dpkg/*-old' ! -path './var/lib/apt/*' ! -path ./var/cache/ldconfig/aux-cache \
 		\( -type d -printf '%p %M %u\n' -o -printf '%p %M %u %s\n' \) | LC_ALL=C sort)
 }
@@ -39,10 +39,10 @@ inside() {
 	over "$roots/clean" "$clean"
 	within "$clean" apt-get update >"$FOLDER/apt.log"
 	listing "$clean" >"$FOLDER/before"
-	mkdir "$clean/root/out"
-	cp "$out"/preheat_*.deb "$clean/root/out"
+	mkdir "$clean/srv/out"
+	cp "$out"/preheat_*.deb "$clean/srv/out"
 	say install
-	within "$clean" bash -c 'apt-get install -y --no-install-recommends /root/out/*.deb' >>"$FOLDER/apt.log" 2>&1 ||
+	within "$clean" bash -c 'apt-get install -y --no-install-recommends /srv/out/*.deb' >>"$FOLDER/apt.log" 2>&1 ||
 		{ tail -n 20 "$FOLDER/apt.log"; exit 1; }
 	say use
 	use 'preheat version' | tee "$FOLDER/version"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Lays out what the image consists of: OUT/root and OUT/state. Runs on Debian, in the build stage of the Dockerfile.
+# Lays out what the image consists of: OUT/files and OUT/state. Runs on Debian, in the build stage of the Dockerfile.
 # The libraries are those that the loader takes here, each as Debian built it; what they are called, their versions and
-# licences go along, so that scanners and people find them. Usage: packaging/image_root.sh OUT
+# licences go along, so that scanners and people find them. Usage: packaging/image_files.sh OUT
 set -euo pipefail
-[ $# -eq 1 ] || { echo "usage: packaging/image_root.sh OUT" >&2; exit 2; }
-out=$1 root=$1/root
+[ $# -eq 1 ] || { echo "usage: packaging/image_files.sh OUT" >&2; exit 2; }
+out=$1 root=$1/files
 cd "$(dirname "$0")/.."
 SOURCE_DATE_EPOCH=$(packaging/date.sh)
 export SOURCE_DATE_EPOCH
