@@ -24,6 +24,7 @@ LABEL org.opencontainers.image.title="preheat" \
       org.opencontainers.image.base.name="scratch"
 COPY --from=build /image/files/ /
 COPY --from=build --chown=65532:65532 /image/state/ /var/lib/preheat/
+ENV PATH=/usr/bin
 USER 65532:65532
 WORKDIR /var/lib/preheat
 ENTRYPOINT ["/usr/bin/preheat"]

@@ -37,7 +37,7 @@ has_base() {
 build() {
 	sources "$1"
 	"$1/packaging/image.sh" --base "$base" "$2" >"$2.log" 2>&1 || { tail -n 40 "$2.log"; fail "the image cannot be built"; }
-	buildah rmi preheat:0.1.0 >/dev/null
+	buildah rmi "$(awk 'END { print $2 }' "$2.log")" >/dev/null
 	echo "-- built: $(cat "$2/digest")"
 }
 
