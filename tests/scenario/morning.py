@@ -115,12 +115,11 @@ def stock_out(s):
 
 def broken_machines(s):
     """A GPU that never appears and an image that cannot be pulled: found, told, replaced."""
-    line, replicas = struck(s, 'gpu-never-appears', 'device')
-    if line:
-        s.expect(f"the machine {line['machine']} goes", lambda: line['machine'] not in machine_names(s))
-    embed_serves(s, replicas)
-    _, replicas = struck(s, 'image-pull-fails', 'image')
-    embed_serves(s, replicas)
+    for fault, at in (('gpu-never-appears', 'device'), ('image-pull-fails', 'image')):
+        line, replicas = struck(s, fault, at)
+        if line:
+            s.expect(f"the machine {line['machine']} goes", lambda line=line: line['machine'] not in machine_names(s))
+        embed_serves(s, replicas)
 
 
 def struck(s, fault, stage_name):
