@@ -198,9 +198,9 @@ const char *option_allowed(const struct option_row *row)
 	case OPTION_NUMBER:
 		return "a decimal number above 0, such as 1.5";
 	case OPTION_DURATION:
-		return "a duration such as 250ms, 15s or 1h30m";
+		return "a duration such as 250ms, 15s, 1h30m or 7d, at most 36500d";
 	case OPTION_PERIOD:
-		return "a duration above 0 such as 15s or 1h30m";
+		return "a duration above 0 such as 15s, 1h30m or 7d, at most 36500d";
 	case OPTION_TIME:
 		return "an absolute time such as 2024-05-10T08:00:00Z";
 	case OPTION_CHOICE:

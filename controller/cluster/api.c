@@ -152,6 +152,14 @@ static void unlink_call(struct api *a, struct api_call *c)
 	a->active--;
 }
 
+/* To look for what is not there, such as a kind that nobody installed, is answered as it should be. */
+static bool is_failure(const struct api_call *c)
+{
+	bool is_looking = !c->method || !strcmp(c->method, "GET");
+
+	return c->error.kind != ERROR_NONE && c->error.kind != ERROR_CANCELLED && !(is_looking && c->status == 404);
+}
+
 /* The caller may start the call anew, or free it, inside done(). */
 static void finish(struct api_call *c)
 {
@@ -165,7 +173,7 @@ static void finish(struct api_call *c)
 	c->shown = NULL;
 	c->arena = (struct arena){ 0 };
 	c->state = IDLE;
-	a->counts.failures += c->error.kind != ERROR_NONE && c->error.kind != ERROR_CANCELLED;
+	a->counts.failures += is_failure(c);
 	a->counts.barred += c->is_barred;
 	c->done(c);
 	arena_release(&arena);

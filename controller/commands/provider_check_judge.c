@@ -163,12 +163,27 @@ static void tell_changes(struct group_check *g, struct arena *a)
 		say(&g->would, a, "%s, when it first changes the size", d->besides[i]);
 }
 
+/* What was being done stands before the cause, so that two that end alike, from some colon on, are one. */
+static bool has_same_cause(const struct error *a, const struct error *b)
+{
+	size_t m = strlen(a->message), n = strlen(b->message), same = 0;
+
+	if (a->kind != b->kind)
+		return false;
+	while (same < m && same < n && a->message[m - 1 - same] == b->message[n - 1 - same])
+		same++;
+	if (same == m || same == n)
+		return true;
+	const char *colon = strstr(a->message + m - same, ": ");
+	return colon && 2 * strlen(colon) > n;
+}
+
 void group_check_judge(struct group_check *g, struct arena *a)
 {
 	g->verdict = GROUP_FINE;
 	take_error(g, &g->error, a);
 	take_error(g, &g->check.error, a);
-	if (strcmp(g->check.error.message, g->describe.error.message) != 0)
+	if (!has_same_cause(&g->check.error, &g->describe.error))
 		take_error(g, &g->describe.error, a);
 	weigh_permissions(g, a);
 	if (g->error.kind == ERROR_NONE && g->describe.error.kind == ERROR_NONE) {

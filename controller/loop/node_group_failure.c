@@ -112,6 +112,15 @@ void refusal_tell(struct node_group *g)
 			 LOG_S("why", told(g->seen.lacks)), LOG_END);
 }
 
+static const char *why_no_standby(const struct node_group *g)
+{
+	if (g->seen.lacks && *g->seen.lacks)
+		return g->seen.lacks;
+	return g->ops->abilities & PROVIDER_HAS_STANDBY
+		       ? "its cloud does not tell"
+		       : "machines that nobody is asked about are taken as they are seen: none is known to stand by";
+}
+
 void standby_tell(struct node_group *g)
 {
 	bool has = node_group_can(g, PROVIDER_HAS_STANDBY);
@@ -121,6 +130,6 @@ void standby_tell(struct node_group *g)
 	g->lacks_standby = !has;
 	tell_pools(g, &(struct event_input){ .what = EVENT_STANDBY, .value = has, .count = 1 });
 	if (!has)
-		log_warn("group-lacks-standby", LOG_S("group", group_spec_of(g)->name),
-			 LOG_S("why", told(g->seen.lacks)), LOG_END);
+		log_warn("group-lacks-standby", LOG_S("group", group_spec_of(g)->name), LOG_S("why", why_no_standby(g)),
+			 LOG_END);
 }

@@ -124,6 +124,14 @@ static const char status[] =
 /* What check_*.c finds and CEL can say of one object. Keys that are words of CEL stand between underscores. */
 #define LABEL_KEY "'^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$'"
 
+/* As check_clouds.c has them. */
+#define CLOUD_NAME	"'^[A-Za-z0-9][-_A-Za-z0-9]*$'"
+#define CLOUD_NAME_TEXT "must be letters, digits, '-' and '_', beginning with a letter or digit"
+#define INNER_DASHES	"'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'"
+#define OBJECT_NAME	"'^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$'"
+#define LABEL_VALUE	"'^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$'"
+#define FITS(key, form) "!has(self." key ") || self." key " == '' || self." key ".matches(" form ")"
+
 static const struct openapi_rule rules[] = {
 	{ "spec", "has(self.objective) || has(self.violationCost)",
 	  "needs objective: { queueWait: 2s, attainment: 99% }, or violationCost in its place" },
@@ -168,6 +176,29 @@ static const struct openapi_rule rules[] = {
 	{ "costLabels", "!has(self.workloadType) || self.workloadType.matches(" LABEL_KEY ")",
 	  "workloadType must be the key of a label, like product or example.com/cost-center" },
 	{ "eks", "!(has(self.autoScalingGroup) && has(self.tags))", "tags beside autoScalingGroup: delete one" },
+	{ "eks", FITS("cluster", CLOUD_NAME), "cluster " CLOUD_NAME_TEXT },
+	{ "eks", FITS("nodegroup", CLOUD_NAME), "nodegroup " CLOUD_NAME_TEXT },
+	{ "eks", FITS("region", INNER_DASHES),
+	  "region must be small letters, digits and inner dashes, like eu-west-1" },
+	{ "eks", FITS("tags", "'^ *[^ ,=][^,]*(, *[^ ,=][^,]*)*$'"),
+	  "tags must be key=value pairs and keys, with commas between" },
+	{ "aks", FITS("subscription", "'^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'"),
+	  "subscription must be an id like 00000000-0000-0000-0000-000000000000" },
+	{ "aks", FITS("resourceGroup", "'^[-_.()A-Za-z0-9[:^ascii:]]*[-_()A-Za-z0-9[:^ascii:]]$'"),
+	  "resourceGroup must be letters, digits, '-', '_', '.' and brackets, not ending with a dot" },
+	{ "aks", FITS("cluster", CLOUD_NAME), "cluster " CLOUD_NAME_TEXT },
+	{ "aks", FITS("pool", "'^[a-z][a-z0-9]*$'"), "pool must be small letters and digits, beginning with a letter" },
+	{ "karpenter", FITS("nodePool", OBJECT_NAME), "nodePool must be small letters, digits, inner dashes and dots" },
+	{ "clusterApi", FITS("machineDeployment", OBJECT_NAME),
+	  "machineDeployment must be small letters, digits, inner dashes and dots" },
+	{ "clusterApi", FITS("__namespace__", INNER_DASHES),
+	  "namespace must be small letters, digits and inner dashes" },
+	{ "clusterApi", FITS("label", LABEL_KEY), "label must be the key of a label, like node.cluster.x-k8s.io/pool" },
+	{ "clusterApi", FITS("value", LABEL_VALUE),
+	  "value must be letters, digits, inner dashes, dots and underscores" },
+	{ "external", FITS("label", LABEL_KEY),
+	  "label must be the key of a label, like cloud.google.com/gke-nodepool" },
+	{ "external", FITS("value", LABEL_VALUE), "value must be letters, digits, inner dashes, dots and underscores" },
 	{ "node group",
 	  "!(has(self.eks) && has(self.standby) && has(self.standby.max) && self.standby.max > 0 && "
 	  "has(self.capacityType) && self.capacityType == 'spot')",

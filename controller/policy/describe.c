@@ -13,6 +13,12 @@ static int64_t ppm(double x)
 	return exact_round(x * 1e6);
 }
 
+/* A share of what was late: a shadow, and caution, may count more late requests than there were. */
+static int64_t share_ppm(double x)
+{
+	return ppm(x > 1 ? 1 : x);
+}
+
 static void describe_seen(const struct snapshot *s, size_t pool, const struct learned *l, const struct wish *w,
 			  struct pool_decision *d)
 {
@@ -92,17 +98,17 @@ static void describe_rule(const struct pool_memory *m, const struct choice_input
 	d->chase_permille = milli(r->chase);
 	d->stock_permille = r->is_tiered ? milli(r->stock) : ABSENT;
 	d->rule_since = c->since;
-	d->rule_share_ppm = ppm(c->share);
-	d->rule_late_ppm = m->record.arrived > 0 ? ppm(shadow->late / m->record.arrived) : ABSENT;
+	d->rule_share_ppm = share_ppm(c->share);
+	d->rule_late_ppm = m->record.arrived > 0 ? share_ppm(shadow->late / m->record.arrived) : ABSENT;
 	d->rule_gpu_milli = held_gpus(m, c->rule, gpus);
 	d->target_ppm = ppm(c->target);
 	d->sunk_ppm = ppm(c->sunk);
 	d->objective_ppm = ppm(in->late_allowed);
 	if (in->violation_cost > 0) /* the price of late requests rules instead */
 		d->target_ppm = d->sunk_ppm = d->objective_ppm = ABSENT;
-	d->own_share_ppm = c->own_started > 0 ? ppm(c->own_late / c->own_started) : ABSENT;
+	d->own_share_ppm = c->own_started > 0 ? share_ppm(c->own_late / c->own_started) : ABSENT;
 	d->cheaper_rule = c->cheaper;
-	d->cheaper_share_ppm = c->cheaper == ABSENT ? ABSENT : ppm(choice_share(in, (size_t)c->cheaper));
+	d->cheaper_share_ppm = c->cheaper == ABSENT ? ABSENT : share_ppm(choice_share(in, (size_t)c->cheaper));
 	d->cheaper_gpu_milli = held_gpus(m, c->cheaper, gpus);
 	d->dearer_rule = c->dearer;
 	d->dearer_gpu_milli = held_gpus(m, c->dearer, gpus);
@@ -118,8 +124,8 @@ static void describe_self_test(const struct pool_memory *m, double late_allowed,
 	const struct rule_memory *c = &m->choice;
 
 	d->self_test = (int64_t)(has_deadlines ? SELF_TEST_LEARNING : review_self_test(m, late_allowed));
-	d->shadow_share_ppm = c->day_started > 0 ? ppm(c->day_shadow_late / c->day_started) : ABSENT;
-	d->real_share_ppm = c->day_started > 0 ? ppm(c->day_late / c->day_started) : ABSENT;
+	d->shadow_share_ppm = c->day_started > 0 ? share_ppm(c->day_shadow_late / c->day_started) : ABSENT;
+	d->real_share_ppm = c->day_started > 0 ? share_ppm(c->day_late / c->day_started) : ABSENT;
 	d->shadow_gpu_milli = c->day_ticks > 0 ? milli(c->day_shadow_held / c->day_ticks * gpus) : ABSENT;
 	d->real_gpu_milli = c->day_ticks > 0 ? milli(c->day_held / c->day_ticks * gpus) : ABSENT;
 }

@@ -113,7 +113,7 @@ static const struct metric rows[] = {
 	{ .name = "preheat_watch_errors_total", .type = METRIC_COUNTER, WATCH(errors), .help = "Watches and lists that failed." },
 	{ .name = "preheat_watch_last_event_timestamp_seconds", WATCH(last_event_at), .digits = 3, .help = "When the server told something last." },
 	{ .name = "preheat_provider_calls_total", .type = METRIC_COUNTER, .labels = "provider, verb, error", .write = write_counters, OF(provider_calls), .help = "Calls to clouds; error none: it went well." },
-	{ .name = "preheat_api_calls_total", .type = METRIC_COUNTER, .labels = "what", .write = write_counters, OF(api_calls), .help = "Calls to the API server: all; and of these failed, repeated, throttled, and barred because nothing may be written now." },
+	{ .name = "preheat_api_calls_total", .type = METRIC_COUNTER, .labels = "what", .write = write_counters, OF(api_calls), .help = "Calls to the API server: all; and of these failed (to look for what is not there is none), repeated, throttled, and barred because nothing may be written now." },
 	{ .name = "preheat_evictions_total", .type = METRIC_COUNTER, .labels = "result", .write = write_counters, OF(evictions), .help = "Pods asked to go." },
 	{ .name = "preheat_node_actions_total", .type = METRIC_COUNTER, .labels = "action", .write = write_counters, OF(nodes), .help = "What was done to nodes." },
 	{ .name = "preheat_events_total", .type = METRIC_COUNTER, .labels = "result", .write = write_counters, OF(events), .help = "Events told to the API server." },

@@ -179,6 +179,20 @@ both refused 'pods, many at a time' "$O, $G, signals: { engine: pods }, workload
 both refused 'pods scraped' "$O, $G, signals: { engine: pods, scrape: { port: 8000 } }"
 both refused 'pods in Prometheus' "$O, $G, signals: { engine: pods, prometheus: { url: \"http://p\" } }"
 
+# Names that no cloud and no cluster can have.
+for bad in 'eks: { cluster: "-c", nodegroup: n1, region: r }' 'eks: { cluster: c, nodegroup: "a b", region: r }' \
+	'eks: { cluster: c, nodegroup: n1, region: eu.west.1 }' 'eks: { cluster: c, nodegroup: n1, region: r, tags: "a,,b" }' \
+	'aks: { subscription: prod, resourceGroup: r, cluster: c, pool: p }' \
+	'aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: "r.", cluster: c, pool: p }' \
+	'aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: "c!", pool: p }' \
+	'aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: gpu-1 }' \
+	'karpenter: { nodePool: GPU }' 'clusterApi: { machineDeployment: d_1, namespace: n1, label: l, value: v }' \
+	'external: { label: "a b", value: v }' 'external: { label: l, value: "v-" }'; do
+	both refused "a name: $bad" "$O, nodeGroups: [ { name: a, provider: ${bad%%:*}, $bad } ]"
+done
+both accepted 'tags with blanks' "$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r, tags: \"a=1, b\" } } ]"
+both accepted 'a resource group of brackets' \
+	"$O, nodeGroups: [ { name: a, provider: aks, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: \"(r)_ü\", cluster: c, pool: p } } ]"
 both accepted 'an EKS group' "$O, nodeGroups: [ { name: a, eks: { cluster: c, nodegroup: n1, region: r } } ]"
 both accepted 'an AKS group, told twice' \
 	"$O, nodeGroups: [ { name: a, provider: aks, aks: { subscription: 00000000-0000-0000-0000-000000000000, resourceGroup: r, cluster: c, pool: p } } ]"
