@@ -1,4 +1,7 @@
+#include "base/arena.h"
 #include "base/deflate.h"
+#include "base/json_write.h"
+#include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "state/db.h"
 
@@ -9,17 +12,45 @@ const char *command_version_text(void)
 	return "preheat " PREHEAT_VERSION;
 }
 
+static void member(const char *name, const char *value, struct buf *out)
+{
+	buf_printf(out, "%s  \"%s\": ", out->len > 2 ? ",\n" : "", name);
+	json_write_text(value, out);
+}
+
+static void print_for_programs(const char *form)
+{
+	CLEANUP(answer_release) struct answer answer = { 0 };
+	struct buf *out = &answer.json;
+
+	buf_text(out, "{\n");
+	member("version", PREHEAT_VERSION, out);
+	member("commit", PREHEAT_COMMIT, out);
+	buf_printf(out, ",\n  \"modified\": %s", PREHEAT_MODIFIED ? "true" : "false");
+	member("compiler", PREHEAT_COMPILER, out);
+	member("sqlite", db_library_version(), out);
+	member("zlib", deflate_library_version(), out);
+	buf_text(out, "\n}\n");
+	answer_print(&answer, form);
+}
+
 static int run(int argc, char **argv)
 {
+	const char *output = "table";
+	const struct option_row rows[] = { ANSWER_OPTION(&output) };
 	int rest, code;
 
-	if (!command_options(&command_version, argc, argv, NULL, 0, &rest, &code))
+	if (!command_options(&command_version, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
 	if (rest < argc) {
 		struct error e;
 
 		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments", argv[rest]);
 		return command_failed(&command_version, &e);
+	}
+	if (answer_is_for_programs(output)) {
+		print_for_programs(output);
+		return EXIT_DONE;
 	}
 	printf("%s (commit %s%s)\ncompiler %s\nsqlite   %s\nzlib     %s\n", command_version_text(), PREHEAT_COMMIT,
 	       PREHEAT_MODIFIED ? ", modified" : "", PREHEAT_COMPILER, db_library_version(), deflate_library_version());
@@ -28,8 +59,9 @@ static int run(int argc, char **argv)
 
 const struct command command_version = {
 	.name = "version",
-	.usage = "version",
+	.usage = "version [-o FORMAT]",
 	.summary = "Show the version and what it was built from",
-	.examples = "  preheat version\n",
+	.examples = "  preheat version\n"
+		    "  preheat version -o json\n",
 	.run = run,
 };
