@@ -3,6 +3,12 @@
 #include <string.h>
 #include <yaml.h>
 
+struct anchor {
+	const char *name;
+	const struct yaml_node *node;
+	struct anchor *next; /* given before it */
+};
+
 struct builder {
 	yaml_parser_t parser;
 	const char *file;
@@ -16,6 +22,7 @@ struct builder {
 	struct yaml_documents documents;
 	size_t nodes, depth;
 	bool is_broken; /* reading on makes no sense */
+	struct anchor *anchors;
 
 	const char *key; /* waits for its value */
 	yaml_mark_t key_mark;
@@ -137,14 +144,125 @@ static struct yaml_node *add_node(struct builder *b, enum yaml_kind kind, yaml_m
 static bool node_is_welcome(struct builder *b, const yaml_event_t *event, const yaml_char_t *anchor,
 			    const yaml_char_t *tag)
 {
-	if (anchor || event->type == YAML_ALIAS_EVENT)
+	if ((anchor || event->type == YAML_ALIAS_EVENT) && !b->limits.takes_all)
 		return stop(b, event->start_mark, "an anchor or alias", "values written out",
 			    "repeat the value at its place");
-	if (tag && !b->limits.takes_tags)
+	if (tag && !b->limits.takes_all)
 		return stop(b, event->start_mark, "a tag", "values without '!'", "delete the tag, or quote the value");
 	if (++b->nodes > b->limits.nodes)
 		return stop_at_limit(b, event->start_mark, b->limits.nodes, "values in a file");
 	return true;
+}
+
+static void keep_anchor(struct builder *b, const yaml_char_t *name, const struct yaml_node *node)
+{
+	if (!name)
+		return;
+	struct anchor *a = arena_new(b->arena, struct anchor);
+	*a = (struct anchor){ arena_strdup(b->arena, (const char *)name, strlen((const char *)name)), node,
+			      b->anchors };
+	b->anchors = a;
+}
+
+/* The last of that name; NULL: none, or what is still being read. */
+static const struct yaml_node *anchored(const struct builder *b, const yaml_char_t *name)
+{
+	for (const struct anchor *a = b->anchors; a; a = a->next) {
+		if (strcmp(a->name, (const char *)name) != 0)
+			continue;
+		for (const struct yaml_node *n = b->open; n; n = n->parent)
+			if (n == a->node)
+				return NULL;
+		return a->node;
+	}
+	return NULL;
+}
+
+static bool copy_children(struct builder *b, const struct yaml_node *from, struct yaml_node *to, size_t depth);
+
+static bool copy_child(struct builder *b, const struct yaml_node *n, struct yaml_node *to, size_t depth)
+{
+	if (++b->nodes > b->limits.nodes || depth > b->limits.depth)
+		return false;
+	struct yaml_node *copy = arena_new(b->arena, struct yaml_node);
+	*copy = *n;
+	copy->parent = to;
+	copy->first = copy->last = copy->next = NULL;
+	copy->index = to->count;
+	copy->count = 0;
+	to->count++;
+	if (to->first)
+		to->last->next = copy;
+	else
+		to->first = copy;
+	to->last = copy;
+	return copy_children(b, n, copy, depth + 1);
+}
+
+static bool copy_children(struct builder *b, const struct yaml_node *from, struct yaml_node *to, size_t depth)
+{
+	for (const struct yaml_node *n = from->first; n; n = n->next)
+		if (!copy_child(b, n, to, depth))
+			return false;
+	return true;
+}
+
+/* The keys of `from` that the map does not have itself. */
+static bool merge_map(struct builder *b, const struct yaml_node *from, struct yaml_node *map)
+{
+	for (const struct yaml_node *n = from->kind == YAML_MAP ? from->first : NULL; n; n = n->next)
+		if (!yaml_child(map, n->key) && !copy_child(b, n, map, b->depth + 1))
+			return false;
+	return true;
+}
+
+static void take_out(struct yaml_node *map, const struct yaml_node *child)
+{
+	struct yaml_node *before = NULL;
+
+	for (struct yaml_node *n = map->first; n != child; n = n->next)
+		before = n;
+	if (before)
+		before->next = child->next;
+	else
+		map->first = child->next;
+	if (map->last == child)
+		map->last = before;
+	map->count--;
+}
+
+/* "<<: *a", "<<: [ *a, *b ]" at the end of a map. */
+static bool merge(struct builder *b, struct yaml_node *map)
+{
+	const struct yaml_node *from = yaml_child(map, "<<");
+
+	if (!from)
+		return true;
+	take_out(map, from);
+	bool ok = merge_map(b, from, map);
+	for (const struct yaml_node *n = from->kind == YAML_LIST ? from->first : NULL; n && ok; n = n->next)
+		ok = merge_map(b, n, map);
+	return ok;
+}
+
+static bool stop_at_copies(struct builder *b, yaml_mark_t at)
+{
+	return stop(b, at, "aliases that make too much, or too deep, a text", "as much as may be written out",
+		    "write the values out, or split the file");
+}
+
+static bool on_alias(struct builder *b, const yaml_event_t *event)
+{
+	if (!node_is_welcome(b, event, NULL, NULL))
+		return false;
+	const struct yaml_node *from = anchored(b, event->data.alias.anchor);
+	if (!from || key_is_due(b))
+		return stop(b, event->start_mark, "an alias of nothing that was read before",
+			    "aliases of anchors above them, as values", "write the value out");
+	struct yaml_node *n = add_node(b, from->kind, event->start_mark);
+	n->text = from->text;
+	n->is_plain = from->is_plain;
+	return copy_children(b, from, n, b->depth + 1) || stop_at_copies(b, event->start_mark);
 }
 
 static bool on_scalar(struct builder *b, const yaml_event_t *event)
@@ -156,6 +274,7 @@ static bool on_scalar(struct builder *b, const yaml_event_t *event)
 	struct yaml_node *n = add_node(b, YAML_SCALAR, event->start_mark);
 	n->text = arena_strdup(b->arena, (const char *)event->data.scalar.value, event->data.scalar.length);
 	n->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	keep_anchor(b, event->data.scalar.anchor, n);
 	if (strlen(n->text) != event->data.scalar.length)
 		return stop(b, event->start_mark, "a text with a NUL byte", "text without it", "delete it");
 	return true;
@@ -171,14 +290,20 @@ static bool on_open(struct builder *b, const yaml_event_t *event, enum yaml_kind
 	if (++b->depth > b->limits.depth)
 		return stop_at_limit(b, event->start_mark, b->limits.depth, "levels of values");
 	b->open = add_node(b, kind, event->start_mark);
+	keep_anchor(b, anchor, b->open);
 	return true;
 }
 
-static void on_close(struct builder *b)
+static bool on_close(struct builder *b, const yaml_event_t *event)
 {
-	b->depth--;
 	/* The tree is ours until it is handed out. */
-	b->open = (struct yaml_node *)b->open->parent;
+	struct yaml_node *closed = b->open;
+
+	b->depth--;
+	if (b->limits.takes_all && closed->kind == YAML_MAP && !merge(b, closed))
+		return stop_at_copies(b, event->start_mark);
+	b->open = (struct yaml_node *)closed->parent;
+	return true;
 }
 
 static bool on_document(struct builder *b, const yaml_event_t *event)
@@ -189,6 +314,7 @@ static bool on_document(struct builder *b, const yaml_event_t *event)
 	if (b->documents.count == b->limits.documents)
 		return stop_at_limit(b, event->start_mark, b->limits.documents, "documents in a file");
 	b->root = NULL;
+	b->anchors = NULL;
 	return true;
 }
 
@@ -210,11 +336,10 @@ static bool take_event(struct builder *b, const yaml_event_t *event)
 	case YAML_SEQUENCE_START_EVENT:
 		return on_open(b, event, YAML_LIST, event->data.sequence_start.anchor, event->data.sequence_start.tag);
 	case YAML_ALIAS_EVENT:
-		return node_is_welcome(b, event, NULL, NULL);
+		return on_alias(b, event);
 	case YAML_MAPPING_END_EVENT:
 	case YAML_SEQUENCE_END_EVENT:
-		on_close(b);
-		return true;
+		return on_close(b, event);
 	case YAML_DOCUMENT_START_EVENT:
 		return on_document(b, event);
 	case YAML_DOCUMENT_END_EVENT:
@@ -277,69 +402,4 @@ bool yaml_parse(const char *file, const char *text, size_t len, struct arena *a,
 						     .documents = YAML_DOCUMENTS_MAX };
 
 	return yaml_parse_source(&(struct yaml_source){ file, text, len, manifest }, a, out, f);
-}
-
-const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key)
-{
-	if (!map || map->kind != YAML_MAP)
-		return NULL;
-	for (const struct yaml_node *n = map->first; n; n = n->next)
-		if (!strcmp(n->key, key))
-			return n;
-	return NULL;
-}
-
-void yaml_path(const struct yaml_node *node, struct buf *out)
-{
-	if (!node->parent) {
-		buf_text(out, "");
-		return;
-	}
-	yaml_path(node->parent, out);
-	if (node->key)
-		buf_printf(out, out->len ? ".%s" : "%s", node->key);
-	else
-		buf_printf(out, "[%zu]", node->index);
-}
-
-static bool is_one_of(const char *text, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcmp(text, *words))
-			return true;
-	return false;
-}
-
-static bool looks_like_number(const char *t)
-{
-	size_t digits = 0;
-
-	t += *t == '-' || *t == '+';
-	if (t[0] == '0' && (t[1] == 'x' || t[1] == 'o' || t[1] == 'b'))
-		return true;
-	for (; (*t >= '0' && *t <= '9') || *t == '.' || *t == '_'; t++)
-		digits += *t >= '0' && *t <= '9';
-	if (digits && (*t == 'e' || *t == 'E')) {
-		t += 1 + (t[1] == '-' || t[1] == '+');
-		for (; *t >= '0' && *t <= '9'; t++)
-			digits++;
-	}
-	return digits && !*t;
-}
-
-const char *yaml_plain_meaning(const struct yaml_node *scalar)
-{
-	static const char *const truths[] = { "true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes",
-					      "YES",  "no",   "No",   "NO",    "on",	"On",	 "ON",	"off",
-					      "Off",  "OFF",  "y",    "Y",     "n",	"N",	 NULL };
-	static const char *const nothings[] = { "", "~", "null", "Null", "NULL", NULL };
-	static const char *const numbers[] = { ".inf", "-.inf", "+.inf", ".nan", ".Inf", ".NaN", NULL };
-
-	if (!scalar->is_plain)
-		return NULL;
-	if (is_one_of(scalar->text, nothings))
-		return "nothing";
-	if (is_one_of(scalar->text, truths))
-		return "a truth value";
-	return looks_like_number(scalar->text) || is_one_of(scalar->text, numbers) ? "a number" : NULL;
 }

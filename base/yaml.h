@@ -39,10 +39,11 @@ enum {
 	YAML_DOCUMENTS_MAX = 1000
 };
 
-/* What a text may cost, and whether it may use tags (which are passed over). */
+/* What a text may cost, and whether it may use what manifests need not: tags (which are passed over), anchors, aliases
+ * (which are written out, and cost as much) and the merge key "<<" (which is gone then). */
 struct yaml_limits {
 	size_t bytes, nodes, depth, documents;
-	bool takes_tags;
+	bool takes_all;
 };
 
 struct yaml_source {

@@ -64,7 +64,7 @@ static void judge(struct checked *c)
 			  manifest_load_roots(c->pools, c->pool_count, c->arena, &c->manifest, c->findings, &ignored);
 	for (size_t i = 0; i < c->object_count; i++)
 		contract_add(contract, c->objects[i]);
-	contract_set_pools(contract, c->has_manifest ? &c->manifest : NULL);
+	contract_set_pools(contract, c->has_manifest ? &c->manifest : NULL, c->pool_count > 0 && !c->has_manifest);
 	if (c->is_whole)
 		contract_set_whole(contract);
 	c->report = contract_judge(contract);

@@ -12,6 +12,7 @@ struct checked {
 	const struct yaml_node **objects;
 	size_t object_count;
 	size_t passed_over; /* of kinds that no rule is about */
+	size_t charts;	    /* of Helm, whose templates were passed over */
 	bool is_whole;	    /* objects came from a cluster */
 
 	struct manifest manifest;

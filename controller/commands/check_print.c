@@ -92,11 +92,15 @@ static void print_summary(const struct checked *c)
 
 	for (size_t i = 0; i < r->unjudged_count; i++)
 		printf("Not judged: %s.\n", r->unjudged[i]);
+	if (c->charts)
+		printf("Not judged: templates of %zu chart%s of Helm; render them: helm template CHART | preheat check "
+		       "-\n",
+		       c->charts, plural(c->charts));
 	print_count(r->objects, "object", "");
 	if (c->passed_over)
 		printf(" (and %zu of kinds that no rule is about)", c->passed_over);
 	if (is_clean) {
-		printf(": nothing wrong");
+		printf(c->findings->count ? ": no rule broken" : ": nothing wrong");
 	} else {
 		print_count(r->counts[CONTRACT_ERROR], "error", ": ");
 		print_count(r->counts[CONTRACT_WARNING], "warning", ", ");
@@ -277,7 +281,7 @@ static void write_json(const struct checked *c, struct buf *out)
 		json_write_comma(out);
 		json_write_text(r->unjudged[i], out);
 	}
-	buf_text(out, "]");
+	buf_printf(out, "],\n  \"charts\": %zu", c->charts);
 	if (c->has_manifest)
 		write_names(&c->manifest, out);
 	buf_text(out, "\n}\n");

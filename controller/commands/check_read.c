@@ -7,7 +7,7 @@
 enum { FILES_MAX = 10000, FOLDERS_DEEP = 12 };
 
 static const struct yaml_limits limits = {
-	.bytes = (size_t)8 << 20, .nodes = 1000000, .depth = 64, .documents = 10000, .takes_tags = true
+	.bytes = (size_t)8 << 20, .nodes = 1000000, .depth = 64, .documents = 10000, .takes_all = true
 };
 
 static void add_root(struct arena *a, const struct yaml_node ***roots, size_t *count, const struct yaml_node *root)
@@ -155,13 +155,33 @@ static bool read_entry(struct walk *w, const char *path, struct error *e)
 	return read_file(w->checked, path, false, e);
 }
 
+static bool is_named(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash ? slash + 1 : path, name);
+}
+
+static bool is_chart(const struct folder *folder)
+{
+	for (size_t i = 0; i < folder->count; i++)
+		if (is_named(folder->paths[i], "Chart.yaml"))
+			return true;
+	return false;
+}
+
+/* Templates are no objects; what they make is. */
 static bool read_folder(struct walk *w, const struct folder *folder, struct error *e)
 {
-	bool ok = true;
+	bool ok = true, has_templates = is_chart(folder);
 
 	w->depth++;
-	for (size_t i = 0; ok && i < folder->count; i++)
-		ok = read_entry(w, folder->paths[i], e);
+	for (size_t i = 0; ok && i < folder->count; i++) {
+		if (has_templates && is_named(folder->paths[i], "templates"))
+			w->checked->charts++;
+		else
+			ok = read_entry(w, folder->paths[i], e);
+	}
 	w->depth--;
 	return ok;
 }

@@ -234,9 +234,10 @@ bool contract_add(struct contract *c, const struct yaml_node *root)
 	return false;
 }
 
-void contract_set_pools(struct contract *c, const struct manifest *m)
+void contract_set_pools(struct contract *c, const struct manifest *m, bool is_broken)
 {
 	c->manifest = m;
+	c->has_broken_pools = is_broken;
 	if (!m)
 		return;
 	c->objects += m->fleet.pool_count;

@@ -53,8 +53,8 @@ struct contract;
 struct contract *contract_new(struct arena *a);
 /* False: an object of a kind that no rule is about; nothing is kept of it. */
 bool contract_add(struct contract *c, const struct yaml_node *object);
-/* The pools and node groups. NULL: unknown. */
-void contract_set_pools(struct contract *c, const struct manifest *m);
+/* The pools and node groups. NULL: there are none, or (`is_broken`) they say what cannot be. */
+void contract_set_pools(struct contract *c, const struct manifest *m, bool is_broken);
 /* From a cluster: nothing is missing for having been left out of a folder. */
 void contract_set_whole(struct contract *c);
 struct contract_report contract_judge(struct contract *c);
@@ -65,7 +65,8 @@ const char *contract_severity_name(enum contract_severity s); /* "error", "warni
 bool contract_knows(const char *kind);
 /* docs/contract.md. */
 void contract_write_reference(struct buf *out);
-/* deploy/admission/policies/policies.yaml: ValidatingAdmissionPolicies of the rules that CEL can express, each with a binding. */
+/* deploy/admission/policies/policies.yaml: ValidatingAdmissionPolicies of the rules that CEL can express, each with a
+ * binding. */
 void contract_write_policies(struct buf *out);
 
 #define CONTRACT_IGNORE "preheat.dev/ignore"	 /* annotation: ids of rules, with commas */

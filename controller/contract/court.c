@@ -126,8 +126,11 @@ static void tell_unjudged(const struct contract *c, struct contract_report *r)
 	const char **texts = arena_array(c->arena, const char *, 4);
 
 	if (!c->manifest && has_gpu_work(c))
-		texts[r->unjudged_count++] = "no WarmPool is among the objects: whether pods belong to a pool, fit its "
-					     "node groups and keep its objective was not judged";
+		texts[r->unjudged_count++] =
+			c->has_broken_pools ? "the WarmPools have mistakes: whether pods belong to a pool, fit its "
+					      "node groups and keep its objective was not judged"
+					    : "no WarmPool is among the objects: whether pods belong to a pool, fit "
+					      "its node groups and keep its objective was not judged";
 	for (size_t i = 0; c->manifest && i < c->manifest->fleet.group_count; i++)
 		if (!c->groups[i].source && has_gpu_work(c)) {
 			texts[r->unjudged_count++] =

@@ -135,7 +135,7 @@ struct group_facts {
 struct contract {
 	struct arena *arena;
 	const struct manifest *manifest;
-	bool is_whole;
+	bool is_whole, has_broken_pools;
 	size_t objects;
 	struct workload *workloads;
 	size_t workload_count;

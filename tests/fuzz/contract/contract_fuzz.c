@@ -1,4 +1,5 @@
-/* Any bytes as objects of a cluster, WarmPools among them: judged to the end, and every violation says where and what. */
+/* Any bytes as objects of a cluster, WarmPools among them: judged to the end, and every violation says where and what.
+ */
 #include "controller/contract/contract.h"
 
 #include <stdint.h>
@@ -51,7 +52,7 @@ static void judge(const struct yaml_documents *docs, struct arena *a)
 			contract_add(c, docs->roots[i]);
 	}
 	if (count && manifest_load_roots(pools, count, a, &m, &f, &e))
-		contract_set_pools(c, &m);
+		contract_set_pools(c, &m, false);
 	struct contract_report r = contract_judge(c);
 	check_report(&r);
 }
@@ -62,7 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	CLEANUP(findings_release) struct findings f = { 0 };
 	struct yaml_documents docs;
 
-	if (yaml_parse("fuzz", (const char *)bytes, len, &a, &docs, &f))
+	struct yaml_source source = {
+		"fuzz",
+		(const char *)bytes,
+		len,
+		{ .bytes = 1 << 20, .nodes = 20000, .depth = 64, .documents = 100, .takes_all = true }
+	};
+
+	if (yaml_parse_source(&source, &a, &docs, &f))
 		judge(&docs, &a);
 	return 0;
 }

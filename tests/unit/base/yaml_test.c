@@ -176,6 +176,74 @@ static void findings_are_capped_sorted_and_visible(void **state)
 	assert_non_null(strstr(e.message, "and 52 more"));
 }
 
+static bool parse_all(struct parsed *p, const char *text, size_t nodes)
+{
+	*p = (struct parsed){ 0 };
+	struct yaml_source source = {
+		"x.yaml",
+		text,
+		strlen(text),
+		{ .bytes = 1 << 20, .nodes = nodes, .depth = 64, .documents = 10, .takes_all = true }
+	};
+
+	p->ok = yaml_parse_source(&source, &p->arena, &p->docs, &p->findings);
+	return p->ok;
+}
+
+static const char *value_at(const struct parsed *p, const char *map, const char *key)
+{
+	const struct yaml_node *n = yaml_child(yaml_child(p->docs.roots[0], map), key);
+
+	return n && n->kind == YAML_SCALAR ? n->text : NULL;
+}
+
+static void aliases_are_written_out(void **state)
+{
+	CLEANUP(parsed_release) struct parsed p;
+
+	(void)state;
+	assert_true(parse_all(&p,
+			      "a: &a { x: 1, y: { z: 2 } }\nb: *a\nc: { <<: *a, x: 3, w: 4 }\n"
+			      "d: &d { v: 5 }\ne: { <<: [ *d, *a ], u: !tag 6 }\n",
+			      100));
+	assert_string_equal(value_at(&p, "b", "x"), "1");
+	assert_string_equal(value_at(&p, "c", "x"), "3");
+	assert_string_equal(value_at(&p, "c", "w"), "4");
+	assert_string_equal(value_at(&p, "e", "v"), "5");
+	assert_string_equal(value_at(&p, "e", "x"), "1");
+	assert_string_equal(value_at(&p, "e", "u"), "6");
+	const struct yaml_node *c = yaml_child(p.docs.roots[0], "c");
+	assert_null(yaml_child(c, "<<"));
+	assert_int_equal(c->count, 3);
+	assert_string_equal(yaml_child(yaml_child(c, "y"), "z")->text, "2");
+}
+
+static void aliases_that_cannot_be_are_refused(void **state)
+{
+	static const char *const texts[] = { "a: *b\n", "a: &a [ *a ]\n", "a: &a { b: *a }\n", "a: &a 1\n*a: 2\n",
+					     "a: &a 1\n---\nb: *a\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		CLEANUP(parsed_release) struct parsed p;
+		assert_false(parse_all(&p, texts[i], 100));
+		assert_int_equal(p.findings.count, 1);
+	}
+}
+
+static void aliases_cost_what_they_make(void **state)
+{
+	CLEANUP(parsed_release) struct parsed p;
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	(void)state;
+	buf_text(&text, "a0: &a0 [ 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 ]\n");
+	for (int i = 1; i < 12; i++)
+		buf_printf(&text, "a%d: &a%d [ *a%d, *a%d, *a%d, *a%d ]\n", i, i, i - 1, i - 1, i - 1, i - 1);
+	assert_false(parse_all(&p, text.text, 100000));
+	assert_string_equal(p.findings.items[0].found, "aliases that make too much, or too deep, a text");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +252,9 @@ int main(void)
 		cmocka_unit_test(caps),
 		cmocka_unit_test(meanings),
 		cmocka_unit_test(findings_are_capped_sorted_and_visible),
+		cmocka_unit_test(aliases_are_written_out),
+		cmocka_unit_test(aliases_that_cannot_be_are_refused),
+		cmocka_unit_test(aliases_cost_what_they_make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void judge_documents(struct judged *j, const struct yaml_documents *docs,
 	}
 	if (count && !manifest_load_roots(pools, count, &j->arena, &j->manifest, &j->findings, &e))
 		fail_msg("%s", e.message);
-	contract_set_pools(c, count ? &j->manifest : NULL);
+	contract_set_pools(c, count ? &j->manifest : NULL, false);
 	if (is_whole)
 		contract_set_whole(c);
 	j->report = contract_judge(c);
