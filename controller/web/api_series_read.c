@@ -124,14 +124,17 @@ static bool read_levels(struct collecting *k, enum level_width width, struct err
 	return true;
 }
 
-/* Whether sums of that width reach back to where the question, or the history, begins. */
-static bool reaches(struct collecting *k, enum level_width width, bool *does, struct error *e)
+/* Whether sums of that width reach back to where the question, or the history, begins; *beyond: further than its ticks.
+ */
+static bool reaches(struct collecting *k, enum level_width width, bool *does, bool *beyond, struct error *e)
 {
-	millis first, from = k->question->from > k->call->span.from ? k->question->from : k->call->span.from;
+	millis first, begun = k->call->span.from, from = k->question->from > begun ? k->question->from : begun;
 
 	if (!level_first(k->call->history, k->question->pool, width, &first, e))
 		return false;
 	*does = first != ABSENT && first <= from;
+	*beyond = first != ABSENT && first < begun - level_millis(width) &&
+		  k->question->from < begun - level_millis(width);
 	return true;
 }
 
@@ -140,12 +143,11 @@ static bool collect(struct collecting *k, struct error *e)
 {
 	const struct series_question *q = k->question;
 	int64_t first, last;
-	bool in_hours, in_minutes;
+	bool in_hours, in_minutes, is_before, unused;
 
-	if (!find_ticks(k, &first, &last, e) || !reaches(k, LEVEL_HOUR, &in_hours, e) ||
-	    !reaches(k, LEVEL_FIVE_MINUTES, &in_minutes, e))
+	if (!find_ticks(k, &first, &last, e) || !reaches(k, LEVEL_HOUR, &in_hours, &is_before, e) ||
+	    !reaches(k, LEVEL_FIVE_MINUTES, &in_minutes, &unused, e))
 		return false;
-	bool is_before = q->from < k->call->span.from - HOUR; /* where only sums are left */
 	if (last - first < (in_minutes ? TICKS_FINE : TICKS_MOST) && !is_before)
 		return read_ticks(k, first, last, e);
 	if (in_minutes && !is_before && (q->to - q->from) / level_millis(LEVEL_FIVE_MINUTES) <= 2 * SERIES_POINTS_MAX)
@@ -155,12 +157,29 @@ static bool collect(struct collecting *k, struct error *e)
 	return read_samples(k, first, last, e);
 }
 
-bool series_read(struct api_call *c, const struct series_question *q, struct series *out, struct error *e)
+/* Rows are as long as what there is asks for, not as long as a year that nobody wrote. */
+static bool find_extent(struct collecting *k, struct series_question *q, struct error *e)
 {
-	struct collecting k = { .call = c, .question = q, .series = out };
+	const struct history_span *span = &k->call->span;
+	millis first;
+
+	if (!level_first(k->call->history, q->pool, LEVEL_HOUR, &first, e))
+		return false;
+	millis begun = first != ABSENT && first < span->from ? first : span->from - HOUR;
+	if (q->from < begun && begun < q->to)
+		q->from = begun;
+	if (q->to > span->to && q->from < span->to)
+		q->to = span->to;
+	return true;
+}
+
+bool series_read(struct api_call *c, const struct series_question *asked, struct series *out, struct error *e)
+{
+	struct series_question q = *asked;
+	struct collecting k = { .call = c, .question = &q, .series = out };
 
 	*out = (struct series){ .step = SECOND };
-	bool ok = collect(&k, e);
+	bool ok = find_extent(&k, &q, e) && collect(&k, e);
 	out->count = k.found.len / sizeof *out->rows;
 	out->rows = arena_array(&c->arena, struct series_row, out->count + 1);
 	if (k.found.len)
