@@ -15,7 +15,7 @@ one() {
 	for folder in tests/fuzz/*/"$name"; do
 		[ ! -d "$folder" ] || seeds+=("$folder")
 	done
-	if "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+	if "$1" -max_total_time="$2" -timeout=60 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix="$corpus-finding-" "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
 		printf '%-28s %9s runs, no finding\n' "$name" "$(awk '/number_of_executed_units/ { print $2 }' "$corpus.log")"
 	else
