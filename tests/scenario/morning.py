@@ -117,9 +117,9 @@ def broken_machines(s):
     """A GPU that never appears and an image that cannot be pulled: found, told, replaced."""
     for fault, at in (('gpu-never-appears', 'device'), ('image-pull-fails', 'image')):
         line, replicas = struck(s, fault, at)
+        embed_serves(s, replicas)
         if line:
             s.expect(f"the machine {line['machine']} goes", lambda line=line: line['machine'] not in machine_names(s))
-        embed_serves(s, replicas)
 
 
 def struck(s, fault, stage_name):
