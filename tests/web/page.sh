@@ -11,35 +11,12 @@ preheat=$(realpath "$1")
 grow=$(realpath "$2")
 shots=
 
-skip() {
-	echo "SKIPPED: $*"
-	[ "${CI:-}" = true ] && exit 1
-	exit 77
-}
-
-PAGE_BROWSER=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-	skip "no chromium (apt-get install chromium)"
-command -v npm >/dev/null || skip "no npm (apt-get install npm)"
-[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ] || skip "Node.js is older than 18"
-export PAGE_BROWSER
+# shellcheck source=tests/web/page_modules.sh
+. "$here/page_modules.sh"
+page_modules || exit $?
 if [ "${3:-}" = --update-screenshots ]; then
 	shots=$root/docs/images
 	mkdir -p "$shots"
-fi
-
-# Installed once per lock file, whole or not at all.
-key=$(sha256sum "$here/page/package-lock.json" | cut -c1-16)
-PAGE_MODULES=${XDG_CACHE_HOME:-$HOME/.cache}/preheat/page-$key
-export PAGE_MODULES
-if [ ! -d "$PAGE_MODULES/node_modules" ]; then
-	mkdir -p "$(dirname "$PAGE_MODULES")"
-	new=$(mktemp -d "$PAGE_MODULES.XXXXXX")
-	cp "$here/page/package.json" "$here/page/package-lock.json" "$new"
-	(cd "$new" && npm ci --no-audit --no-fund --ignore-scripts >npm.log 2>&1) || {
-		cat "$new/npm.log" && rm -rf "$new"
-		skip "npm ci failed"
-	}
-	mv -T "$new" "$PAGE_MODULES" 2>/dev/null || rm -rf "$new"
 fi
 
 folder=${KEEP:-$(mktemp -d)}

@@ -165,6 +165,7 @@ export class Chart {
 		this.height = spec.height || 260;
 		this.nothing.hidden = !isEmpty;
 		say(this.nothing, isEmpty ? spec.emptyWords || "Nothing was recorded in this range. Choose a longer one." : "");
+		this.toggle.setAttribute("aria-label", `Table: ${spec.name}`);
 		this.area.setAttribute("aria-label", `${spec.name}. ${spec.summary || ""} The same numbers: button Table.`);
 		if (isEmpty || !window.uPlot)
 			this.clear(isEmpty);

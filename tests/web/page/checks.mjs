@@ -39,10 +39,10 @@ export async function tableInPlaceOfAChart({ page, base }) {
 	await go(page, base, "#/pool/llm/chat?from=-1d");
 	const section = page.locator("section", { has: page.getByRole("heading", { name: "Demand and capacity" }) });
 
-	await section.getByRole("button", { name: "Table" }).click();
+	await section.getByRole("button", { name: "Table: Demand and capacity" }).click();
 	must(await section.locator("tbody tr").count() > 50, "rows of the chart");
 	must((await section.locator("thead th").allInnerTexts()).includes("Demand"), "its columns");
-	await section.getByRole("button", { name: "Table" }).click();
+	await section.getByRole("button", { name: "Table: Demand and capacity" }).click();
 	must(await section.locator("canvas").first().isVisible(), "the chart again");
 }
 
