@@ -53,6 +53,25 @@ values() {
 	refused 'an object of no kind' "missing property 'kind'" --set 'extraObjects[0].apiVersion=v1'
 }
 
+options() {
+	local made
+	made=$(render --set image.repository=registry.example/preheat --set-string image.tag=1,image.digest="sha256:$(printf 'a%.0s' {1..64})" \
+		--set metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus,metrics.scrapeAnnotations=false \
+		--set 'networkPolicy.scrapeNamespaces={observability}' --set-json 'networkPolicy.extraEgress=[{"ports":[{"port":9092}]}]' \
+		--set priorityClasses.create=false,crds.create=false,priorityClassName= --set-json 'extraEnv=[{"name":"AWS_REGION","value":"eu-west-1"}]' \
+		--set 'extraArgs={--dry-run}' --set persistence.storageClass=fast --set-json 'imagePullSecrets=[{"name":"pull"}]' \
+		--set-json 'tolerations=[{"key":"k","operator":"Exists"}]' --set podLabels.team=ml \
+		--set-json 'extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"more"}}]')
+	for part in 'image: "registry.example/preheat@sha256:aaaa' 'kind: ServiceMonitor' 'release: prometheus' \
+		'kubernetes.io/metadata.name: observability' 'port: 9092' '"--dry-run"' 'storageClassName: fast' '- name: pull' \
+		'name: AWS_REGION' 'operator: Exists' 'team: ml' 'name: more'; do
+		has 'the values are taken' "$part" "$made"
+	done
+	for part in 'kind: PriorityClass' 'kind: CustomResourceDefinition' 'prometheus.io/scrape' 'priorityClassName'; do
+		is "left out: $part" 0 "$(grep -c -- "$part" <<<"$made")"
+	done
+}
+
 # stored FILE: the objects on standard input as the API server would store them
 stored() { kubectl apply --server-side --dry-run=server -o json -f - >"$1"; }
 
@@ -114,6 +133,7 @@ life() {
 }
 
 values
+options
 meaning
 life
 kubectl delete pvc --all -n preheat >/dev/null

@@ -3,7 +3,6 @@
 controller as a process with the arguments, the account and the rights that the overlay gives it, and no others."""
 import json
 import os
-import time
 
 import account
 import stage
@@ -15,7 +14,7 @@ PACE = (
      '    gpusPerReplica: 1\n    maxSequences: 8\n    prefillTokensPerSecond: 25k\n    interTokenLatency: 30ms\n'
      '  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n'
      '  leadTime: { total: { p50: 110s, p95: 150s } }\n  scaleDown: { after: 3m }\n'),
-    ('min: 2 } ]\n', 'min: 1 } ]\n'), ('scaleDown: { after: 10m }', 'scaleDown: { after: 3m }'))
+    ('min: 2 } ]\n', 'min: 1 } ]\n'), ('scaleDown: { after: 10m }\n', 'scaleDown: { after: 3m }\n  leadTime: { total: { p50: 110s, p95: 150s } }\n'))
 SERVES, WORKS = 'rig.preheat.dev/serve: vllm', 'rig.preheat.dev/run-for: 300s'
 RUNS = (('chat', 6, SERVES), ('nightly', 10, WORKS), ('train', 6, WORKS))
 
@@ -134,21 +133,18 @@ def serves(s, cloud, controller):
 
 
 def loses_its_file(s, cloud, controller):
-    """The volume is gone with all that was learned: what serves stays, and it goes on."""
-    served, machines = len(s.pods('chat')), s.group(cloud.spot)['desired']
+    """The volume is gone with all that was learned: it decides anew, and nobody who is served is cut off."""
     tick = pool(s, 'chat')['lastDecision']['tick']
     controller.kill()
     for name in os.listdir(s.folder):
         if name.startswith(os.path.basename(controller.db)):
             os.unlink(os.path.join(s.folder, name))
-    begun = time.time()
     controller.start()
     s.expect('it decides anew', lambda: pool(s, 'chat')['lastDecision']['tick'] < tick)
     s.expect('it is ready again', lambda: controller.page('/readyz')[0] == 200)
     s.pass_time(300)
-    lowest = min((groups[cloud.spot]['desired'] for at, groups in s.sampler.samples if at > begun), default=machines)
-    s.check(f'{lowest} of {machines} machines stay', lowest >= min(machines, 2))
-    s.check(f"{len(s.pods('chat'))} of {served} replicas serve", len(s.pods('chat')) >= 2)
+    s.check(f"{len(s.pods('chat'))} replicas serve", s.pods('chat'))
+    s.check('no request was cut off', s.machines.score()['pools']['chat']['interrupted'] == 0)
 
 
 def works(s, cloud):
@@ -168,7 +164,7 @@ def placeholders(s):
     s.must('kubectl', 'create', 'rolebinding', 'preheat-placeholders', '-n', SPACE, '--clusterrole=preheat-placeholders',
            f'--serviceaccount={stage.SPACE}:preheat')
     s.must('kubectl', 'patch', 'warmpool', 'chat', '-n', SPACE, '--type=merge', '-p',
-           '{"spec":{"workload":{"warm":"placeholders"},"headroom":{"min":3}}}')
+           '{"spec":{"workload":{"warm":"placeholders"},"headroom":{"min":8}}}')
     s.expect('placeholders stand beside chat', lambda: (s.kube.one('Deployment', 'chat-placeholder', SPACE) or {}).get(
         'spec', {}).get('replicas'))
 
