@@ -147,6 +147,11 @@ class Eks(Account):
             file.write(text)
         return path
 
+    def add_by_hand(self, group, more):
+        """As somebody does in the console."""
+        s = self.stage
+        s.machines.ask(f'/v1/groups/{group}/grow', {'token': f'by-hand-{time.time()}', 'desired': s.group(group)['desired'] + more})
+
     def environment(self):
         return {'AWS_ENDPOINT_URL': self.url, 'AWS_REGION': 'eu-west-1', 'AWS_CA_BUNDLE': self.ca, 'AWS_CONFIG_FILE': '/dev/null',
                 'AWS_SHARED_CREDENTIALS_FILE': '/dev/null', 'AWS_EC2_METADATA_DISABLED': 'true',

@@ -42,19 +42,6 @@ def runs_dry(s, cloud):
     s.check('Azure is believed: the spot pool is left alone for its hour', len(s.group('a100spot')['machines']) <= bought)
 
 
-def calm(s):
-    """Nothing is on its way, and nothing more has been wished for a while."""
-    last = max(c['at'] for c in s.machines.calls()['calls'] if c['method'] in ('PUT', 'POST') and 'agentPools' in c['path'])
-    return s.settled() and time.time() - last / 1000 > s.real(120)
-
-
-def by_hand(s, cloud):
-    s.expect('nothing is on its way', lambda: calm(s))
-    begun = time.time()
-    cloud.add_by_hand('a100spot', 2)
-    s.expect('an event tells that somebody else did it', lambda: s.told('ForeignSizeChange', 'a100-spot', begun))
-
-
 def shrinks(s):
     begun = time.time()
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
@@ -72,7 +59,7 @@ def aks(s):
     controller.start()
     grows(s, cloud)
     trouble.taken(s, cloud)
-    by_hand(s, cloud)
+    trouble.by_hand(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that Azure took')
     trouble.too_many_calls(s, cloud, controller)

@@ -51,14 +51,6 @@ def expired(s):
     s.machines.end_faults()
 
 
-def by_hand(s):
-    """Somebody sets the size in the console."""
-    s.expect('nothing is on its way, and there is room', lambda: s.settled() and s.group('g5-spot')['desired'] <= 8)
-    begun, was = time.time(), s.group('g5-spot')['desired']
-    s.machines.ask('/v1/groups/g5-spot/grow', {'token': 'by-hand', 'desired': was + 2})
-    s.expect('an event tells that somebody else did it', lambda: s.told('ForeignSizeChange', 'g5-spot', begun))
-
-
 def shrinks(s):
     """No traffic: nodes are emptied and go."""
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
@@ -78,7 +70,7 @@ def eks(s):
     runs_dry(s, cloud)
     trouble.too_many_calls(s, cloud, controller)
     expired(s)
-    by_hand(s)
+    trouble.by_hand(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     s.mark(f'{cut_off} requests ended with the spot machine that AWS took')
     trouble.lost_answer(s, cloud, controller)

@@ -3,6 +3,7 @@ import json
 import time
 
 import account
+import process
 
 
 def sizes(s):
@@ -30,6 +31,25 @@ def falls_back(s, cloud, begun):
     s.expect('on-demand machines are asked for instead', lambda: s.group(cloud.on_demand)['desired'] >= 2)
     s.expect('an event tells that, too, or all are asked for', lambda: s.told('FellBack', cloud.on_demand, begun)
              or s.group(cloud.on_demand)['desired'] == cloud.limits()[cloud.on_demand]['max'])
+
+
+def calm(s):
+    """Nothing is on its way, and no size has changed for two minutes."""
+    lately = [{name: g['desired'] for name, g in groups.items()} for at, groups in s.sampler.samples
+              if at > time.time() - s.real(120)]
+    return s.settled() and lately and all(sizes == lately[0] for sizes in lately)
+
+
+def by_hand(s, cloud):
+    """Somebody sets the size in the console. What we ask for in the same moment is absolute, and may swallow it."""
+    begun, told = time.time(), None
+    for _ in range(5):
+        s.expect('nothing is on its way, and there is room', lambda: calm(s) and s.group(cloud.spot)['desired'] <= 8, 7200)
+        cloud.add_by_hand(cloud.spot, 2)
+        told = process.until(lambda: s.told('ForeignSizeChange', cloud.spot_group, begun), max(20.0, s.real(300)))
+        if told:
+            break
+    s.check('an event tells that somebody else did it', told)
 
 
 def too_many_calls(s, cloud, controller):
