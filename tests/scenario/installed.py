@@ -93,7 +93,7 @@ def guard(s):
 def install(s, cloud):
     overlay = os.path.join(ROOT, 'deploy', 'overlays', cloud.overlay)
     s.must('kubectl', 'apply', '--server-side', '-k', overlay)
-    s.must('kubectl', 'wait', '--for=condition=Established', 'crd/warmpools.preheat.dev', '--timeout=60s')
+    s.serve_pools()
     s.evidence['lease'] = stage.LEASE
     return s.controller('preheat-0', *arguments(s), '--namespace', stage.SPACE, account='preheat')
 
@@ -163,8 +163,10 @@ def placeholders(s):
     """Made under the policies that bind people, too."""
     s.must('kubectl', 'create', 'rolebinding', 'preheat-placeholders', '-n', SPACE, '--clusterrole=preheat-placeholders',
            f'--serviceaccount={stage.SPACE}:preheat')
-    s.must('kubectl', 'patch', 'warmpool', 'chat', '-n', SPACE, '--type=merge', '-p',
-           '{"spec":{"workload":{"warm":"placeholders"},"headroom":{"min":8}}}')
+    # More than the replicas that the traffic left.
+    least = s.kube.one('Deployment', 'chat', SPACE)['spec']['replicas'] + 2
+    s.must('kubectl', 'patch', 'warmpool', 'chat', '-n', SPACE, '--type=merge', '-p', json.dumps(
+        {'spec': {'workload': {'warm': 'placeholders'}, 'headroom': {'min': least}}}))
     s.expect('placeholders stand beside chat', lambda: (s.kube.one('Deployment', 'chat-placeholder', SPACE) or {}).get(
         'spec', {}).get('replicas'))
 
