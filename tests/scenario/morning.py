@@ -219,9 +219,10 @@ def server_restarts(s):
     s.rig_verb('restart-apiserver', '--after', '3')
     s.expect('it answers again', lambda: answers(s.kube))
     s.pass_time(60)
-    s.evidence['away'] = [[begun, time.time() + 10]]
     s.rig_verb('compact')
     s.mark('old versions are compacted: watches expire')
+    s.expect('it answers after that, too', lambda: answers(s.kube))
+    s.evidence['away'] = [[begun, time.time() + 10]]
     train_wakes(s, 'third', 2)
     s.expect('both pods of the gang run', lambda: len(s.pods('train')) == 2)
 
