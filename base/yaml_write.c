@@ -104,7 +104,6 @@ static void put_value(struct writer *w, const struct json_event *event)
 static bool on_event(void *user, const struct json_event *event, struct error *e)
 {
 	struct writer *w = user;
-	struct frame *parent = event->depth ? &w->frames[event->depth - 1] : NULL;
 
 	(void)e;
 	if (event->type == JSON_CLOSE) {
@@ -113,14 +112,14 @@ static bool on_event(void *user, const struct json_event *event, struct error *e
 			buf_printf(w->out, "%s%s", event->depth && !f->is_inline ? " " : "", f->is_list ? "[]" : "{}");
 		return true;
 	}
-	if (parent)
-		put_place(w, parent, event);
+	if (event->depth)
+		put_place(w, &w->frames[event->depth - 1], event);
 	if (event->type != JSON_OPEN) {
 		put_value(w, event);
 		return true;
 	}
 	open_frame(w, event);
-	if (parent && parent->is_list)
+	if (event->depth && w->frames[event->depth - 1].is_list)
 		buf_text(w->out, " ");
 	return true;
 }

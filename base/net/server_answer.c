@@ -115,7 +115,7 @@ static enum MHD_Result reply_unrouted(struct server *s, struct MHD_Connection *c
 
 	for (size_t i = 0; i < s->settings.route_count; i++) {
 		const struct server_route *r = &s->settings.routes[i];
-		if (!path_fits(r, path))
+		if (!r->method || !path_fits(r, path))
 			continue;
 		add_word(&allow, r->method);
 		if (strcmp(r->method, "GET") == 0)

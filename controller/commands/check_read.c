@@ -16,7 +16,7 @@ static void add_root(struct arena *a, const struct yaml_node ***roots, size_t *c
 	if (!(*count & (*count - 1))) {
 		const struct yaml_node **grown = arena_array(a, const struct yaml_node *, *count ? *count * 2 : 1);
 		if (*count)
-			memcpy(grown, *roots, *count * sizeof *grown);
+			memcpy(grown, *roots, *count * sizeof(const struct yaml_node *));
 		*roots = grown;
 	}
 	(*roots)[(*count)++] = root;

@@ -232,10 +232,9 @@ static void write_overview(struct buf *out)
 static void put_usage(const struct command *c, struct buf *out)
 {
 	for (const char *line = c->usage; *line;) {
+		line += strspn(line, " ");
 		size_t len = strcspn(line, "\n");
 
-		line += strspn(line, " ");
-		len = strcspn(line, "\n");
 		if (strncmp(line, "preheat ", strlen("preheat ")) != 0)
 			put_text("preheat ", out);
 		put(line, len, out);
