@@ -4,8 +4,8 @@
 #include "state/history.h"
 
 enum {
-	CONCERNS_MOST = 62,   /* positions of groups from here on share the last bit */
-	PLACES_MAX = 64,      /* node groups of one pool in one manifest */
+	CONCERNS_MOST = 62, /* positions of groups from here on share the last bit */
+	PLACES_MAX = 64,    /* node groups of one pool in one manifest */
 };
 
 /* Where the groups of a pool's records stand in pool_group, from tick `from` to before `end`. Zero: not known. */

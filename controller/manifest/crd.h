@@ -1,4 +1,5 @@
-/* The CustomResourceDefinition of WarmPool, generated from the table of the manifest; deploy/base/crd.yaml is a copy. */
+/* The CustomResourceDefinition of WarmPool, generated from the table of the manifest; deploy/base/crd.yaml is a copy.
+ */
 #pragma once
 #include "base/buf.h"
 

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2016
 # preheat check on what runs beside pools: files, folders, renderings, forms, ignoring.
 
+# shellcheck disable=SC2034  # what is evaluated uses it
 cases=$PWD/tests/unit/contract/cases
 found 'contract: a clean set' 0 '^11 objects: nothing wrong$' '' 'preheat check "$cases/clean.yaml"'
 found 'contract: a mistake names rule, place and remedy' 1 'at 25:13 spec\.template\.spec\.containers\[0\]\.resources' \
