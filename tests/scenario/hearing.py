@@ -147,12 +147,13 @@ def arrived(controller):
 def compare(s, controller, rows, heard, truth):
     """The table of what was heard and what was so; each line is a law."""
     elapsed = truth['elapsed_s']
+    running = [r['running_milli'] for r in rows if r['running_milli'] != '']  # a tick between two readings has none
     told = json.loads(s.must(s.options.preheat, 'explain', '--db', controller.db, '--pool', 'chat', '--tick',
                              str(int(rows[-1]['tick'])), '-o', 'json'))
     decision = told.get('decision', told)
     lines = [('slots of a replica', decision['slots_milli'] / 1000, truth['saturated_running_s'] / max(1, truth['saturated_s']), CAPACITY),
              ('requests that arrived', heard, truth['requests'], DEMAND),
-             ('sequences running', sum(r['running_milli'] for r in rows) / 1000 / len(rows), truth['running_s'] / elapsed, DEMAND)]
+             ('sequences running', sum(running) / 1000 / max(1, len(running)), truth['running_s'] / elapsed, DEMAND)]
     lines += lead_times(s, controller, decision)
     text = ['| what | heard | was so | off |', '|---|---|---|---|']
     for name, heard, was, most in lines:
