@@ -88,12 +88,6 @@ rights() {
 	may no impersonate users
 	may no create clusterrolebindings.rbac.authorization.k8s.io
 	may no '*' '*'
-	may no create tokenreviews.authentication.k8s.io
-	may no create subjectaccessreviews.authorization.k8s.io
-	kubectl apply -f "$root/deploy/components/web/rbac.yaml" >/dev/null
-	may yes create tokenreviews.authentication.k8s.io
-	may yes create subjectaccessreviews.authorization.k8s.io
-	may no list tokenreviews.authentication.k8s.io
 	kubectl create namespace placed >/dev/null
 	kubectl create rolebinding preheat-placeholders -n placed --clusterrole=preheat-placeholders \
 		--serviceaccount=preheat:preheat >/dev/null
