@@ -7,7 +7,7 @@ import path from "node:path";
 const { chromium } = createRequire(path.join(process.env.PAGE_MODULES, "package.json"))("playwright-core");
 const [base] = process.argv.slice(2);
 const views = [["pools", "#/pools?from=-1y"], ["pool", null], ["decisions", "#/decisions?from=-1y"], ["cost", "#/cost?from=-1y"]];
-const colds = 5, scrolls = 60;
+const colds = 5, scrolls = 40;
 
 const settled = page => page.waitForFunction(() => document.querySelector("main:not([aria-busy]) h1"));
 const requests = page => page.evaluate(() => performance.getEntriesByType("resource").filter(r => r.name.includes("/api/v1") && !r.name.endsWith("/events")).map(r => ({ name: r.name, ms: r.responseEnd - r.requestStart })));

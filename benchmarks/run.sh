@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures; passes and fails nothing. Usage: benchmarks/run.sh [speed|signals|shadow|price|page|cases [PATTERN]|live]; without a word: all.
+# Measures; passes and fails nothing. Usage: benchmarks/run.sh [speed|signals|shadow|price|page|page_view|cases [PATTERN]|live]; without a word: all.
 # Results lie in build/bench, tables are printed as Markdown for docs/benchmarks.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ machine() {
 }
 
 case ${1:-all} in
-speed | signals | shadow | price | page | cases | live)
+speed | signals | shadow | price | page | page_view | cases | live)
 	machine
 	exec "benchmarks/$1.sh" "${@:2}"
 	;;
@@ -24,7 +24,7 @@ all)
 	done
 	;;
 *)
-	echo "benchmarks/run.sh: no measurement '$1': speed, signals, shadow, price, page, cases or live" >&2
+	echo "benchmarks/run.sh: no measurement '$1': speed, signals, shadow, price, page, page_view, cases or live" >&2
 	exit 2
 	;;
 esac

@@ -129,7 +129,7 @@ function openDecision() {
 }
 
 function showSource(about) {
-	const s = about.source || {};
+	const s = about.source;
 	const words = s.kind === "controller" ? [s.identity, s.role && (s.role === "leader" ? "leads" : `follows ${s.leader || ""}`), s.isDryRun && "dry run: changes nothing"]
 		: [s.path];
 
@@ -166,7 +166,7 @@ async function start() {
 		const about = await learn();
 
 		showSource(about);
-		follow(about.source || {}, about.history && about.history.to);
+		follow(about.source, about.history);
 	} catch (e) {
 		fill(byId("main"), el("div", { class: "failed", role: "alert" }, el("span", null, e.message),
 			el("button", { type: "button", on: { click: () => { fill(byId("main")); start.again(); } } }, "Try again")));

@@ -6,16 +6,20 @@ import { clock, time } from "/assets/words.js";
 import { onSetting } from "/assets/settings.js";
 
 const listeners = new Set();
-const firstRetry = 1000, lastRetry = 30000;
-let stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller";
+const firstRetry = 1000, lastRetry = 30000, lookEvery = 5000;
+// A controller that is connected and yet decides nothing is stale, too.
+const ticksMissed = 4, leastSilence = 60000;
+let stream = null, retry = firstRetry, timer = 0, lastTick = null, lostAt = null, kind = "controller", heardAt = Date.now(), interval = 15000;
 
 function show() {
 	const line = byId("live");
-	const isLost = lostAt !== null;
+	const isLost = lostAt !== null, isSilent = kind === "controller" && Date.now() - heardAt > Math.max(leastSilence, ticksMissed * interval);
 
-	line.dataset.state = isLost ? "stale" : stream && stream.readyState === EventSource.OPEN ? "live" : "starting";
+	line.dataset.state = isLost || isSilent ? "stale" : stream && stream.readyState === EventSource.OPEN ? "live" : "starting";
 	if (isLost)
 		say(byId("live-text"), `stale since ${clock(lostAt)}`);
+	else if (isSilent)
+		say(byId("live-text"), `no decision since ${clock(new Date(heardAt))}`);
 	else if (line.dataset.state === "live")
 		say(byId("live-text"), "live");
 	else
@@ -56,6 +60,7 @@ function open() {
 	stream.addEventListener("tick", event => {
 		try {
 			lastTick = JSON.parse(event.data).at;
+			heardAt = Date.now();
 		} catch {
 			return;
 		}
@@ -70,11 +75,13 @@ export function onTick(listener) {
 	return () => listeners.delete(listener);
 }
 
-/** `source` as the API tells it; `at` is the last tick's time. */
-export function follow(source, at) {
+/** `source` and `history` as the API tells them. */
+export function follow(source, history) {
 	kind = source.kind;
-	lastTick = at;
+	lastTick = history ? history.to : null;
+	interval = history ? 1000 * history.intervalSeconds : interval;
 	onSetting(show);
+	setInterval(show, lookEvery);
 	open();
 	show();
 }
