@@ -41,6 +41,16 @@ bool zone_is_known(const char *name)
 	return f && fread(magic, 1, sizeof magic, f) == sizeof magic && !memcmp(magic, "TZif", sizeof magic);
 }
 
+const char *zone_mistaken(void)
+{
+	const char *tz = getenv("TZ"), *name = tz && *tz == ':' ? tz + 1 : tz;
+
+	/* "CET-1CEST" is a rule in itself, "/etc/localtime" a file. */
+	if (!name || !*name || *name == '/' || (!strchr(name, '/') && strpbrk(name, "0123456789")))
+		return NULL;
+	return zone_is_known(name) ? NULL : tz;
+}
+
 struct zone_scope zone_open(const char *name)
 {
 	const char *now = getenv("TZ");

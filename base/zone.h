@@ -12,6 +12,8 @@ struct zone_scope {
 };
 
 bool zone_is_known(const char *name);
+/* What TZ names where this machine has no such zone, so that the C library silently takes UTC; else NULL. */
+const char *zone_mistaken(void);
 struct zone_scope zone_open(const char *name); /* a known one */
 void zone_close(struct zone_scope *z);
 

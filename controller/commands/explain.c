@@ -158,7 +158,8 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 	if (place >= m.fleet.pool_count || r.plan.group_count != m.fleet.pools[place].group_count)
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 				 history_path(q->history));
-	struct explained x = { &m.fleet, place, hit->tick, r.now, &r.plan, question_offset(q, r.now) };
+	bool is_local = !answer_is_for_programs(a->output);
+	struct explained x = { &m.fleet, place, hit->tick, r.now, &r.plan, is_local ? question_offset(q, r.now) : 0 };
 	if (!strcmp(a->output, "csv")) {
 		print_fields(&x, TABLE_CSV);
 	} else if (answer_is_for_programs(a->output)) {

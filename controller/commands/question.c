@@ -4,6 +4,7 @@
 #include "base/zone.h"
 #include "controller/explain/explain.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,10 +19,22 @@ static const char *file_of(struct question *q)
 	return arena_strdup(&q->arena, path.text, path.len);
 }
 
+/* Once: a history that is followed is opened again and again. */
+static void tell_of_zone(const struct question *q)
+{
+	static bool is_told;
+	const char *mistaken = q->is_utc || is_told ? NULL : zone_mistaken();
+
+	is_told = true;
+	if (mistaken)
+		fprintf(stderr, "Note: TZ is '%.60s', which this machine does not know; times are in UTC.\n", mistaken);
+}
+
 bool question_open(struct question *q, struct error *e)
 {
 	size_t pool;
 
+	tell_of_zone(q);
 	q->pool_index = ANY;
 	q->history = q->needs_no_records ? history_open_sums(file_of(q), e) : history_open(file_of(q), e);
 	if (!q->history || !history_span(q->history, &q->span, e))

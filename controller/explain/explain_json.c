@@ -130,8 +130,9 @@ void explain_json(const struct explained *x, const struct pool_snapshot *input, 
 	json_write_text(pool->name, out);
 	buf_text(out, ",\"namespace\":");
 	json_write_text(pool->namespace, out);
-	buf_printf(out, ",\"tick\":%lld,\"at\":%lld,\"objective_wait\":%lld,\n", (long long)x->tick, (long long)x->now,
-		   (long long)pool->objective_wait);
+	buf_printf(out, ",\"tick\":%lld,\"at\":\"", (long long)x->tick);
+	explain_time_rfc3339(x->now, out);
+	buf_printf(out, "\",\"objective_wait\":%lld,\n", (long long)pool->objective_wait);
 	explain_json_members(x, input, out);
 	buf_text(out, "}\n");
 }

@@ -1,0 +1,57 @@
+# shellcheck shell=bash disable=SC2016,SC2154
+# Every verb that answers, in every form: the same values, and nothing but them on standard output.
+
+answers=$scratch/answers
+if [[ 'answers' =~ $only || $only != . ]]; then
+	"$preheat_path" generate --length 2h --rate 2 --seed 1 -o "$scratch/answers.csv" 2>/dev/null
+	"$preheat_path" simulate --pool "$example/pool.yaml" --trace "$scratch/answers.csv" --out "$answers" >/dev/null 2>&1
+fi
+
+# reads FORM: whether standard input is in that form, not empty, and made of equal rows.
+reads() {
+	python3 -B -c '
+import csv, json, sys
+form, text = sys.argv[1], sys.stdin.read()
+if form == "json":
+    ok = bool(json.loads(text))
+elif form == "csv":
+    rows = list(csv.reader(text.splitlines()))
+    ok = len(rows) > 1 and all(len(r) == len(rows[0]) for r in rows)
+elif form == "yaml":
+    ok = ":" in text and "\t" not in text and not text.lstrip("- ").startswith("{")
+else:
+    ok = len(text.splitlines()) > 0 and "\033" not in text
+sys.exit(not ok)' "$1" && echo "reads as $1"
+}
+
+# answers_in_every_form VERB... [OPTION...]
+answers_in_every_form() {
+	local form name="answers: $*"
+	for form in table wide json csv yaml; do
+		found "$name: $form" 0 "^reads as $form$" "cp -r '$answers/history.db' history.db; cp '$example/pool.yaml' pool.yaml; sed s/spec:/spek:/ pool.yaml >bad.yaml" \
+			"preheat $* -o $form 2>/dev/null | reads $form"
+	done
+}
+
+answers_in_every_form history -n 3
+answers_in_every_form explain
+answers_in_every_form replay --from -5m
+answers_in_every_form replay --with pool.yaml
+answers_in_every_form cost
+answers_in_every_form cost --by class
+answers_in_every_form report
+answers_in_every_form status --db history.db
+answers_in_every_form version
+answers_in_every_form check bad.yaml
+answers_in_every_form simulate --pool pool.yaml --trace "$scratch/answers.csv"
+answers_in_every_form history export --out days
+
+found 'answers: -o alone names the forms' 0 '^table.*wide.*json.*csv.*yaml' '' 'for verb in history explain replay cost report status version check simulate; do
+	preheat $verb -o 2>&1 | sed "s/.*allowed: //" | tr "|" " "; done | sort -u'
+found 'answers: times for programs are RFC 3339 in any zone' 0 '^1$' "cp '$answers/history.db' history.db" \
+	'for zone in Asia/Tokyo America/New_York UTC; do TZ=$zone preheat history -n 2 -o json; TZ=$zone preheat explain -o json; TZ=$zone preheat status --db . -o csv 2>/dev/null; done |
+	grep -oE "[\",][0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+Z?" | grep -vcE "T[0-9:.]+Z$" | grep -c "^0$"'
+found 'answers: people see their zone, or UTC' 0 '^2024-01-01 11:00:00 2024-01-01 02:00:00$' "cp '$answers/history.db' history.db" \
+	'echo $(for flag in "" --utc; do TZ=Asia/Tokyo preheat history -n 1 $flag | tail -1 | cut -c 1-19; done)'
+found 'answers: a zone that is not known is told' 0 "TZ is 'Mars/Base', which this machine does not know" "cp '$answers/history.db' history.db" \
+	'TZ=Mars/Base preheat history -n 1 2>&1 >/dev/null'
