@@ -17,7 +17,7 @@ enum {
 	INDEXED_MOST = 2000000,
 	LARGEST_MOST = 5000,
 	PAGE_MOST = 500,
-	DECODED_MOST = 6000
+	DECODED_MOST = 3000
 };
 
 static const struct api_member item_members[] = {

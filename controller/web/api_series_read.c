@@ -5,7 +5,7 @@
 #define DAY (24 * HOUR)
 
 /* Records that one request may decode. */
-enum { TICKS_FINE = 3000, TICKS_MOST = 6000, SAMPLES_MOST = 600 };
+enum { TICKS_FINE = 1500, TICKS_MOST = 6000, SAMPLES_MOST = 600 };
 
 struct collecting {
 	struct api_call *call;

@@ -253,10 +253,12 @@ static bool find_job(struct api_call *c, const struct what_if **j, struct error 
 	*j = NULL;
 	if (api_what_ifs(c) && fixed_parse(c->place[0], strlen(c->place[0]), 0, &id))
 		*j = what_ifs_find(api_what_ifs(c), id);
-	return *j ||
-	       api_refuse(c, e, 404,
-			  "no what-if '%.40s', or it is no longer kept; GET /api/v1/what-if tells those that there are",
-			  c->place[0]);
+	if (*j)
+		return true;
+	(void)api_refuse(c, e, 404,
+			 "no what-if '%.40s', or it is no longer kept; GET /api/v1/what-if tells those that there are",
+			 c->place[0]);
+	return false;
 }
 
 static bool write_one(struct api_call *c, struct buf *out, struct error *e)
