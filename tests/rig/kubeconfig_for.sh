@@ -7,7 +7,7 @@ rooms=$(cd "$(dirname "$0")" && pwd)
 . "$rooms/certificates.sh"
 [ $# -ge 2 ] || { echo "usage: tests/rig/kubeconfig_for.sh NAMESPACE NAME [DURATION] >FILE" >&2; exit 2; }
 kubectl=kubectl
-[ ! -x "${RIG_DIR:-}/bin/kubectl" ] || kubectl=$RIG_DIR/bin/kubectl
+[ -z "${RIG_DIR:-}" ] || [ ! -x "$RIG_DIR/bin/kubectl" ] || kubectl=$RIG_DIR/bin/kubectl
 
 token=$("$kubectl" create token -n "$1" "$2" --duration "${3:-24h}") || exit 3
 ask() { "$kubectl" config view --raw --minify -o "jsonpath={.clusters[0].cluster.$1}"; }
