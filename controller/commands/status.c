@@ -141,7 +141,7 @@ static void print_remarks(const struct status_rows *s, const char *namespace)
 	millis newest = 0;
 
 	if (!s->count && namespace)
-		fprintf(stderr, "No WarmPools found in namespace %s.\n", namespace);
+		fprintf(stderr, "No WarmPools found in namespace %s; -A looks in all.\n", namespace);
 	else if (!s->count)
 		fputs("No WarmPools found.\n", stderr);
 	for (size_t i = 0; i < s->count; i++) {

@@ -45,6 +45,8 @@ values() {
 	refused 'a client id without AKS' 'do: --set identity.provider=aks-workload-identity' \
 		--set identity.clientId=00000000-0000-0000-0000-000000000000
 	refused 'no duration' "at '/tick': 'fast' does not match" --set tick=fast
+	refused 'a tick that run refuses' "at '/tick': '1ms' does not match" --set tick=1ms
+	refused 'nothing retained' "at '/retain': '0d' does not match" --set retain=0d
 	refused 'no size' "at '/persistence/size': 'lots' does not match" --set persistence.size=lots
 	refused 'nothing to do' 'give pools, or leave watchPools true' --set watchPools=false
 	refused 'half a pool' "at '/pools/0': missing property 'spec'" --set 'pools[0].metadata.name=x'
