@@ -188,7 +188,7 @@ static void renewed(struct lease *l)
 static void after_read(struct lease *l)
 {
 	if (l->call.status == 404) {
-		l->trouble = (struct error){0}; /* nobody has led here yet, or it was deleted: whoever comes makes it */
+		l->trouble = (struct error){ 0 }; /* nobody has led here yet, or it was deleted */
 		lose(l, "the lease was deleted");
 		start(l, STEP_CREATE);
 	} else if (l->call.error.kind != ERROR_NONE || !learn(l)) {

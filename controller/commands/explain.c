@@ -208,6 +208,8 @@ static bool given_tick(struct asked *a, int64_t *tick, struct error *e)
 		return false;
 	if (at < q->span.from)
 		return too_early(q, e);
+	if (at % SECOND == 0) /* times are printed without their milliseconds, and may be given as printed */
+		at += SECOND - 1;
 	return history_tick_at(q->history, at, tick, e);
 }
 
