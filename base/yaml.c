@@ -191,7 +191,7 @@ static bool copy_child(struct builder *b, const struct yaml_node *n, struct yaml
 	copy->index = to->count;
 	copy->count = 0;
 	to->count++;
-	if (to->first)
+	if (to->last)
 		to->last->next = copy;
 	else
 		to->first = copy;
