@@ -127,11 +127,7 @@ def history(s, controller, *arguments):
 
 
 def ticks(s, controller, first, last):
-    rows = [r for r in history(s, controller, '-n', '100000') if first < int(r['tick']) <= last]
-    for row in rows:
-        row.update({key: float(value) for key, value in row.items() if key not in ('time', 'pool', 'held_by', 'self_test')
-                    and value})
-    return rows
+    return [r for r in history(s, controller, '-n', '100000') if first < int(r['tick']) <= last]
 
 
 def rank(values, percent):
@@ -147,7 +143,7 @@ def arrived(controller):
 def compare(s, controller, rows, heard, truth):
     """The table of what was heard and what was so; each line is a law."""
     elapsed = truth['elapsed_s']
-    running = [r['running_milli'] for r in rows if r['running_milli'] != '']  # a tick between two readings has none
+    running = [float(r['running_milli']) for r in rows if r['running_milli']]  # a tick between two readings has none
     told = json.loads(s.must(s.options.preheat, 'explain', '--db', controller.db, '--pool', 'chat', '--tick',
                              str(int(rows[-1]['tick'])), '-o', 'json'))
     decision = told.get('decision', told)
