@@ -105,13 +105,20 @@ bool history_cost_totals(struct history *h, struct hour_range range, struct aren
 
 	if (!read_range(&r,
 			"SELECT min(hour), pool, class, "
-			"sum(watched_ms), sum(idle_gpu_ms), sum(lent_gpu_ms), sum(starting_gpu_ms), "
-			"sum(serving_gpu_ms), sum(standby_gpu_ms), sum(idle_micro_dollars), "
-			"sum(lent_micro_dollars), sum(starting_micro_dollars), sum(serving_micro_dollars), "
-			"sum(standby_micro_dollars), sum(blind_gpu_ms), sum(arrived), sum(started), "
-			"sum(late), sum(completed), sum(prompt_tokens), sum(output_tokens), sum(late_burst), "
-			"sum(late_cold_start), sum(late_stock_out), sum(late_quota), sum(late_max), "
-			"sum(late_budget), sum(late_rate), sum(late_stale), sum(late_not_acting), "
+			"CAST(sum(watched_ms) AS INTEGER), CAST(sum(idle_gpu_ms) AS INTEGER), CAST(sum(lent_gpu_ms) AS "
+			"INTEGER), CAST(sum(starting_gpu_ms) AS INTEGER), "
+			"CAST(sum(serving_gpu_ms) AS INTEGER), CAST(sum(standby_gpu_ms) AS INTEGER), "
+			"CAST(sum(idle_micro_dollars) AS INTEGER), "
+			"CAST(sum(lent_micro_dollars) AS INTEGER), CAST(sum(starting_micro_dollars) AS INTEGER), "
+			"CAST(sum(serving_micro_dollars) AS INTEGER), "
+			"CAST(sum(standby_micro_dollars) AS INTEGER), CAST(sum(blind_gpu_ms) AS INTEGER), "
+			"CAST(sum(arrived) AS INTEGER), CAST(sum(started) AS INTEGER), "
+			"CAST(sum(late) AS INTEGER), CAST(sum(completed) AS INTEGER), CAST(sum(prompt_tokens) AS "
+			"INTEGER), CAST(sum(output_tokens) AS INTEGER), CAST(sum(late_burst) AS INTEGER), "
+			"CAST(sum(late_cold_start) AS INTEGER), CAST(sum(late_stock_out) AS INTEGER), "
+			"CAST(sum(late_quota) AS INTEGER), CAST(sum(late_max) AS INTEGER), "
+			"CAST(sum(late_budget) AS INTEGER), CAST(sum(late_rate) AS INTEGER), CAST(sum(late_stale) AS "
+			"INTEGER), CAST(sum(late_not_acting) AS INTEGER), "
 			"max(hour) FROM cost WHERE hour BETWEEN ? AND ? GROUP BY pool, class ORDER BY pool, class",
 			range, take_total, e))
 		return false;
@@ -140,7 +147,8 @@ bool history_cost_label_totals(struct history *h, struct hour_range range, struc
 	struct rows r = { .history = h, .arena = a };
 
 	if (!read_range(&r,
-			"SELECT min(hour), pool, sum(gpu_ms), sum(micro_dollars), holder, cost_center, product,"
+			"SELECT min(hour), pool, CAST(sum(gpu_ms) AS INTEGER), CAST(sum(micro_dollars) AS INTEGER), "
+			"holder, cost_center, product,"
 			" environment, workload_type FROM cost_label JOIN cost_label_set ON id = labels"
 			" WHERE hour BETWEEN ? AND ? GROUP BY pool, holder, cost_center, product, environment,"
 			" workload_type ORDER BY pool, holder, cost_center, product, environment, workload_type",

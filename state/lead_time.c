@@ -132,7 +132,8 @@ bool lead_read(struct history *h, const struct lead_question *q, struct arena *a
 
 	if (h->has_levels) {
 		struct statement *s =
-			db_prepare(h->db, "SELECT stage, position, kind, bucket, sum(samples), sum(ms) FROM lead_time"
+			db_prepare(h->db, "SELECT stage, position, kind, bucket, CAST(sum(samples) AS INTEGER), "
+					  "CAST(sum(ms) AS INTEGER) FROM lead_time"
 					  " WHERE pool = ? AND day BETWEEN ? AND ? GROUP BY stage, position, kind,"
 					  " bucket ORDER BY stage, position, kind, bucket");
 		db_bind_int(s, (int64_t)q->pool);
