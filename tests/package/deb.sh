@@ -37,12 +37,12 @@ inside() {
 	local clean=$FOLDER/clean docs=/usr/share/doc/preheat
 	build_there
 	over "$roots/clean" "$clean"
-	within "$clean" apt-get update >"$FOLDER/apt.log"
+	apt "$clean" update >"$FOLDER/apt.log"
 	listing "$clean" >"$FOLDER/before"
 	mkdir "$clean/srv/out"
 	cp "$out"/preheat_*.deb "$clean/srv/out"
 	say install
-	within "$clean" bash -c 'apt-get install -y --no-install-recommends /srv/out/*.deb' >>"$FOLDER/apt.log" 2>&1 ||
+	apt "$clean" install -y --no-install-recommends "/srv/out/$(cd "$clean/srv/out" && ls)" >>"$FOLDER/apt.log" 2>&1 ||
 		{ tail -n 20 "$FOLDER/apt.log"; exit 1; }
 	say use
 	use 'preheat version' | tee "$FOLDER/version"
@@ -55,7 +55,7 @@ inside() {
 	within "$clean" test -s /usr/share/man/man1/preheat.1.gz -a -s $docs/preheat.spdx.json -a -s $docs/changelog.Debian.gz \
 		-a -s $docs/copyright -a -d /usr/share/preheat/deploy/base
 	say remove
-	within "$clean" apt-get purge -y --autoremove preheat >>"$FOLDER/apt.log" 2>&1
+	apt "$clean" purge -y --autoremove preheat >>"$FOLDER/apt.log" 2>&1
 	listing "$clean" >"$FOLDER/after"
 	diff "$FOLDER/before" "$FOLDER/after" || { echo 'FAILED: removed, it leaves this behind'; exit 1; }
 	say 'nothing is left'

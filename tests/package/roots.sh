@@ -39,6 +39,16 @@ within() {
 		${no_proxy:+no_proxy="$no_proxy"} chroot "$place" "$@"
 }
 
+# apt PLACE ARGUMENTS...: the folder of archives is shared, and apt does not wait for another one.
+apt() {
+	local place=$1
+	shift
+	(
+		flock 8
+		within "$place" apt-get "$@"
+	) 8>"$roots/archives.lock"
+}
+
 furnish() {
 	mount -t proc proc "$1/proc"
 	mount --rbind /dev "$1/dev"
@@ -53,7 +63,7 @@ make_clean() {
 	debootstrap --variant=minbase $codename "$1" "$site"
 	archives | sed 's/^/deb /' >"$1/etc/apt/sources.list"
 	furnish "$1"
-	within "$1" apt-get update
+	apt "$1" update
 }
 
 make_build() {
@@ -63,7 +73,7 @@ make_build() {
 		packages+=("${entry%%:*}")
 	done
 	furnish "$1"
-	within "$1" apt-get install -y --no-install-recommends "${packages[@]}"
+	apt "$1" install -y --no-install-recommends "${packages[@]}"
 }
 
 key_of() {
@@ -83,7 +93,7 @@ has_root() {
 		echo "making the $name root, once" >&2
 		rm -rf --one-file-system "${roots:?}/$name" "$roots/$name.part" "$roots/$name.key"
 		mkdir "$roots/$name.part"
-		export -f make_clean make_build archives within furnish
+		export -f make_clean make_build archives apt within furnish
 		export roots codename
 		declare -p BUILD_NEEDS PACKAGE_NEEDS >"$roots/needs"
 		unshare -m --propagation private bash -euo pipefail -c \
