@@ -23,7 +23,7 @@ step() {
 }
 
 shell_scripts() {
-	git ls-files -z --cached --others --exclude-standard | xargs -0 grep -lE '^(#!.*(ba)?sh$|# shellcheck shell)' |
+	git ls-files -z --cached --others --exclude-standard | xargs -0 grep -d skip -lE '^(#!.*(ba)?sh$|# shellcheck shell)' |
 		xargs shellcheck -x
 }
 
@@ -59,9 +59,10 @@ go_files() {
 	fi
 	unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -l)
 	[ -z "$unformatted" ] || { printf 'not as gofmt has it: %s\n' "$unformatted"; return 1; }
-	for module in $(git ls-files --cached --others --exclude-standard -- '*go.mod'); do
+	# A module without files of its own only pins a tool.
+	for module in $(git ls-files --cached --others --exclude-standard -- '*.go' | xargs -n 1 dirname | sort -u); do
 		# With the flags of the build, whose results are reused.
-		(cd "$(dirname "$module")" && CGO_ENABLED=0 GOTOOLCHAIN=${GOTOOLCHAIN:-local} go vet -trimpath ./...) || return 1
+		(cd "$module" && CGO_ENABLED=0 GOTOOLCHAIN=${GOTOOLCHAIN:-local} go vet -trimpath ./...) || return 1
 	done
 }
 

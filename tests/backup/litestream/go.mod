@@ -2,7 +2,7 @@ module litestream
 
 go 1.24
 
-require github.com/benbjohnson/litestream v0.3.14
+require github.com/benbjohnson/litestream v0.3.14 // indirect
 
 require (
 	cloud.google.com/go v0.110.7 // indirect
@@ -52,3 +52,5 @@ require (
 	google.golang.org/protobuf v1.31.0 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 )
+
+tool github.com/benbjohnson/litestream/cmd/litestream
