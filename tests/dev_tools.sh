@@ -12,7 +12,7 @@
 		libpq-dev:/usr/include/postgresql/libpq-fe.h libssl-dev:/usr/include/openssl/evp.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
 	PACKAGE_NEEDS=(dpkg-dev:dpkg-shlibdeps file:file python3:python3 ca-certificates:/etc/ssl/certs/ca-certificates.crt)
-	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3)
+	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3 jq:jq ca-certificates:/etc/ssl/certs/ca-certificates.crt)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
 	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
 	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)

@@ -4,7 +4,7 @@
 # Usage: tests/package/sbom.sh OUT; OUT holds what deb.sh and image.sh built.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: tests/package/sbom.sh OUT" >&2; exit 2; }
-out=$(cd "$1" && pwd)
+out=$(realpath -m "$1")
 cd "$(dirname "$0")/../.."
 
 skip() {
