@@ -19,12 +19,12 @@ fi
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/bin" "$folder/work" "$folder/work/results" "$folder/home"
+mkdir "$folder/bin" "$folder/here" "$folder/here/results" "$folder/home"
 for name in preheat kubectl-preheat kubectl_complete-preheat; do
 	ln -s "$preheat" "$folder/bin/$name"
 done
 ln -s "$kubectl" "$folder/bin/kubectl"
-cd "$folder/work"
+cd "$folder/here"
 "$preheat" generate --length 1h --rate 2 --seed 1 -o day.csv
 cp "$here"/examples/first-try/pool.yaml pool.yaml
 "$preheat" simulate --pool pool.yaml --trace day.csv --out out >/dev/null 2>&1
