@@ -46,6 +46,9 @@ def is_done(call):
     return call['status'] in (0, 202) and not call.get('effect', '').startswith('none:')
 
 
+REFILL_LASTS = 2  # seconds of ours, a minute of the rig's
+
+
 def never_above_max(evidence):
     for call in changes(evidence):
         limit = evidence['groups'].get(group_of(call), {}).get('max')
@@ -54,15 +57,15 @@ def never_above_max(evidence):
             yield call['at'] / 1000, f"{group_of(call)}: asked for {asked} machines, max is {limit}"
     # Where EKS owns a warm pool its new size is told by an update that takes a while: Auto Scaling may begin to refill it
     # by the old one, and ends what is too much as soon as it knows. So more than allowed must not last.
-    before = {}
+    since = {}
     for at, groups in evidence['samples']:
         for name, group in groups.items():
             limit, stopped = (evidence['groups'].get(name, {}).get(key) for key in ('max', 'standby'))
-            if stopped is not None and min(group.get('standby', 0), before.get(name, {}).get('standby', 0)) > stopped:
+            begun = since.setdefault(name, at) if group.get('standby', 0) > (stopped or 0) else since.pop(name, at)
+            if stopped is not None and at - begun > REFILL_LASTS and group.get('standby', 0) > stopped:
                 yield at, f"{name}: {group['standby']} machines on standby, standby.max is {stopped}"
             if limit is not None and max(group['desired'], group['machines']) > limit:
                 yield at, f"{name}: {group['desired']} desired, {group['machines']} machines, max is {limit}"
-        before = groups
 
 
 def never_below_min(evidence):
