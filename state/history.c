@@ -118,6 +118,12 @@ void history_remove_file(const char *path)
 
 struct history *history_create(const struct history_setup *setup, struct error *e)
 {
+	if (db_is_address(setup->path)) {
+		error_set(
+			e, ERROR_INVALID,
+			"a history is written into a file; 'preheat history copy' brings it from there to a database");
+		return NULL;
+	}
 	if (!access(setup->path, F_OK)) {
 		error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path);
 		return NULL;

@@ -248,6 +248,10 @@ static void a_taken_name_is_refused(void **state)
 	setup.path = "/nowhere/history.db";
 	assert_null(history_create(&setup, &e));
 	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
+	setup.path = "postgresql://127.0.0.1:1/fleet#prod"; /* a controller does not wait for a server */
+	assert_null(history_resume(&setup, &e));
+	assert_int_equal(e.kind, ERROR_INVALID);
+	assert_non_null(strstr(e.message, "history copy"));
 }
 
 int main(void)
