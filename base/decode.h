@@ -114,3 +114,6 @@ void decoder_close(struct decoder *d); /* takes NULL */
 bool decoder_feed(struct decoder *d, const char *bytes, size_t len, struct error *e) MUST_USE;
 /* After the last bytes: an open document is an error. */
 bool decoder_finish(struct decoder *d, struct error *e) MUST_USE;
+/* Texts that say what was wrong, or NULL. Each takes a value as it stands in the JSON text. */
+const char *decode_text(const char *text, size_t len, struct arena *a,
+			const char **out); /* what is between the quotes */

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "base/csv_write.h"
 #include "base/human.h"
-#include "base/yaml_write.h"
+#include "base/yaml.h"
 
 #include <assert.h>
 #include <ctype.h>

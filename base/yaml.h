@@ -6,6 +6,7 @@
  * findings with line and column.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/findings.h"
 
 enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
@@ -65,3 +66,9 @@ const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key)
 void yaml_path(const struct yaml_node *node, struct buf *out);
 /* What a plain scalar means to other readers of YAML: "a number", "a truth value", "nothing", or NULL for text. */
 const char *yaml_plain_meaning(const struct yaml_node *scalar);
+
+/* JSON text as YAML, value by value, in the layout that kubectl uses: lists stand below their key without indent. */
+
+/* Appends one document that ends in a line end. Texts that another reader could take for something else are quoted.
+ * ERROR_INVALID for what is no JSON; `out` may hold a part of it then. */
+bool yaml_write_json(const char *json, size_t len, struct buf *out, struct error *e) MUST_USE;

@@ -1,6 +1,6 @@
 /* How long one decision takes: a pool of 400 replicas, after a week of history, every tick of the day that follows. */
 #include "controller/simulation/simulate.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "providers/aks_exchange.h"
 #include "providers/azure/rights.h"
-#include "providers/azure/token_request.h"
+#include "providers/azure/token.h"
 
 #include <string.h>
 

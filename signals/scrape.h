@@ -22,6 +22,7 @@
 #include "signals/engine.h"
 #include "signals/reach.h"
 #include "signals/reading.h"
+#include "signals/source.h"
 
 struct scraper;
 
@@ -86,3 +87,14 @@ struct scrape_counts scraper_counts(const struct scraper *s); /* since it was op
  * False when no replica has shown the histogram yet.
  */
 bool scraper_late_edges(const struct scraper *s, int64_t *below, int64_t *above);
+
+/* The readings of a pool from its replicas themselves (signals/scrape.h), as a source. */
+
+struct scrape_source_settings {
+	struct source_settings source;
+	struct reach_settings reach; /* copied */
+};
+
+/* `clock` must outlive it. The first round begins at once. */
+struct source *scrape_source_open(struct loop *loop, struct http *http, const struct clock *clock,
+				  const struct scrape_source_settings *settings);

@@ -1,10 +1,32 @@
 #include "state/record.h"
 
 #include "base/deflate.h"
-#include "state/record_list.h"
+#include "base/millis.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Lists of equal records as differences to the list before; what record.c is made of. */
+
+enum { FIELDS_MAX = 128, NO_FIELD = -1 };
+
+/* How one list of a part is told. */
+struct list_layout {
+	const struct record_info *info;
+	size_t key_fields; /* the first ones say which element it is; 0: its position does */
+	int relative;	   /* this field is a time near now, or NO_FIELD */
+};
+
+struct reader {
+	const unsigned char *at, *end;
+	bool failed;
+};
+
+static void list_reserve(struct record_list *list, size_t values);
+static void list_put(struct buf *out, const struct list_layout *l, const struct record_list *before,
+		     const struct record_list *now);
+static bool list_get(struct reader *r, size_t fields, const struct record_list *before, struct record_list *now);
 
 _Static_assert(sizeof(struct pool_decision) <= FIELDS_MAX * sizeof(int64_t), "the largest record fits");
 
@@ -253,4 +275,329 @@ struct pool_plan record_plan(const struct record_state *s)
 	if (out.price_count)
 		memcpy(out.prices, l[2].values, out.price_count * sizeof *out.prices);
 	return out;
+}
+
+/* A pool of 100,000 nodes of 1,024 GPUs is the largest that a manifest can ask for. */
+static const int64_t REPLICAS_MOST = 102400000;
+static const int64_t READ_MOST = INT64_C(1000000000000);	/* requests or tokens of one reading, ms of an event */
+static const int64_t WORK_MOST = INT64_C(1000000000000000);	/* replica-milliseconds */
+static const int64_t YEAR_10000 = INT64_C(253402300800) * 1000; /* and as far before 1970 */
+
+struct list {
+	const struct record_info *info;
+	const void *values;
+	size_t count;
+	int64_t most; /* of a number that is no time */
+};
+
+/* Only these may be untold. */
+static bool may_be_absent(const char *field)
+{
+	static const char *const names[] = { "started", "late", "inter_token_latency_us", "kv_cache_permille",
+					     "queue_waiting" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], field))
+			return true;
+	return false;
+}
+
+static bool refuse(const struct record_info *of, const struct field_info *f, int64_t value, struct error *e)
+{
+	if (value == ABSENT)
+		return error_set(e, ERROR_INVALID, "the stored input makes no sense: %s.%s is absent", of->name,
+				 f->name);
+	return error_set(e, ERROR_INVALID, "the stored input makes no sense: %s.%s is %lld", of->name, f->name,
+			 (long long)value);
+}
+
+static bool is_possible(const struct field_info *f, int64_t value, int64_t most)
+{
+	if (value == ABSENT)
+		return may_be_absent(f->name);
+	if (!strncmp(f->unit, "enum:", 5))
+		return field_enum_name(f->unit + 5, value) != NULL;
+	if (!strcmp(f->unit, "time"))
+		return value >= -YEAR_10000 && value < YEAR_10000;
+	return value >= 0 && value <= most;
+}
+
+static bool check_list(const struct list *l, struct error *e)
+{
+	const int64_t *v = l->values;
+
+	for (size_t i = 0; i < l->count; i++)
+		for (size_t f = 0; f < l->info->count; f++, v++)
+			if (!is_possible(&l->info->fields[f], *v, l->most))
+				return refuse(l->info, &l->info->fields[f], *v, e);
+	return true;
+}
+
+static bool check_groups(const struct pool_snapshot *s, struct error *e)
+{
+	for (size_t i = 0; i < s->start_count; i++)
+		if ((uint64_t)s->starts[i].group >= s->group_count)
+			return refuse(&start_input_info, &start_input_info.fields[0], s->starts[i].group, e);
+	for (size_t i = 0; i < s->event_count; i++)
+		if ((uint64_t)s->events[i].group >= s->group_count)
+			return refuse(&event_input_info, &event_input_info.fields[0], s->events[i].group, e);
+	return true;
+}
+
+static bool check_times(const struct record_key *k, struct error *e)
+{
+	if (k->interval <= 0 || k->interval > DAY)
+		return error_set(e, ERROR_INVALID,
+				 "the tick makes no sense: it is %lld ms long; allowed: from 1 ms to a day",
+				 (long long)k->interval);
+	return (k->now >= -YEAR_10000 && k->now < YEAR_10000) ||
+	       error_set(e, ERROR_INVALID, "the tick makes no sense: it ends %lld ms after 1970", (long long)k->now);
+}
+
+bool record_check_input(const struct record_key *k, const struct pool_snapshot *s, struct error *e)
+{
+	const struct list lists[] = {
+		{ &pool_input_info, &s->input, 1, REPLICAS_MOST },
+		{ &scrape_input_info, s->scrapes, s->scrape_count, READ_MOST },
+		{ &group_input_info, s->groups, s->group_count, REPLICAS_MOST * 1000 },
+		{ &start_input_info, s->starts, s->start_count, REPLICAS_MOST },
+		{ &event_input_info, s->events, s->event_count, READ_MOST },
+		{ &deadline_input_info, s->deadlines, s->deadline_count, WORK_MOST },
+	};
+
+	if (!check_times(k, e))
+		return false;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		if (!check_list(&lists[i], e))
+			return false;
+	if (s->scrape_count > SCRAPES_MAX)
+		return error_set(e, ERROR_INVALID,
+				 "the stored input makes no sense: %zu readings in one tick; allowed: up to %d",
+				 s->scrape_count, SCRAPES_MAX);
+	return check_groups(s, e);
+}
+
+/* Runs of elements, coded as run << 2 | op. */
+enum op {
+	OP_COPY,   /* as in the list before */
+	OP_SKIP,   /* elements of the list before that are gone */
+	OP_CHANGE, /* told against the element in turn of the list before */
+	OP_NEW,	   /* told against the element before it in this list */
+};
+
+/* Makes room for so many values, and keeps those that are there. */
+static void list_reserve(struct record_list *list, size_t values)
+{
+	if (values <= list->room && list->values)
+		return;
+	size_t room = list->room ? list->room : 64;
+	while (room < values)
+		room *= 2;
+	int64_t *grown = realloc(list->values, room * sizeof *grown);
+	if (!grown) {
+		fputs("out of memory\n", stderr);
+		abort();
+	}
+	list->values = grown;
+	list->room = room;
+}
+
+static void put_varint(struct buf *out, uint64_t v)
+{
+	unsigned char bytes[10];
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		bytes[n++] = (unsigned char)(v | 0x80);
+	bytes[n++] = (unsigned char)v;
+	buf_append(out, bytes, n);
+}
+
+/*
+ * A difference as an unsigned number whose small values are small
+ * differences of either sign, plus one; 0 is the escape for what does not fit: an absent
+ * value, and the one difference without room.
+ */
+enum { ESCAPE = 0, ESCAPE_ABSENT = 0, ESCAPE_FARTHEST = 1 };
+
+static uint64_t base_of(int64_t before)
+{
+	return before == ABSENT ? 0 : (uint64_t)before;
+}
+
+static void put_change(struct buf *out, int64_t before, int64_t now)
+{
+	uint64_t diff = (uint64_t)now - base_of(before);
+	uint64_t zigzag = diff >> 63 ? ~(diff << 1) : diff << 1;
+
+	if (now == ABSENT || zigzag == UINT64_MAX) {
+		put_varint(out, ESCAPE);
+		put_varint(out, now == ABSENT ? ESCAPE_ABSENT : ESCAPE_FARTHEST);
+	} else {
+		put_varint(out, zigzag + 1);
+	}
+}
+
+static uint64_t get_varint(struct reader *r)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+		unsigned char byte = *r->at++;
+
+		if (shift == 63 && byte > 1)
+			break;
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return v;
+	}
+	r->failed = true;
+	return 0;
+}
+
+static int64_t get_change(struct reader *r, int64_t before)
+{
+	uint64_t code = get_varint(r);
+
+	if (code == ESCAPE) {
+		uint64_t which = get_varint(r);
+
+		if (which > ESCAPE_FARTHEST)
+			r->failed = true;
+		return which == ESCAPE_ABSENT ? ABSENT : (int64_t)(base_of(before) + (UINT64_C(1) << 63));
+	}
+	code--;
+	return (int64_t)(base_of(before) + (code & 1 ? ~(code >> 1) : code >> 1));
+}
+
+/* --- one element: a bit per field that changed, then the changes --- */
+
+static void put_element(struct buf *out, const int64_t *before, const int64_t *now, size_t fields)
+{
+	unsigned char mask[FIELDS_MAX / 8] = { 0 };
+
+	for (size_t f = 0; f < fields; f++)
+		if (now[f] != before[f])
+			mask[f / 8] |= (unsigned char)(1u << f % 8);
+	buf_append(out, mask, (fields + 7) / 8);
+	for (size_t f = 0; f < fields; f++)
+		if (now[f] != before[f])
+			put_change(out, before[f], now[f]);
+}
+
+static void get_element(struct reader *r, const int64_t *before, int64_t *now, size_t fields)
+{
+	const unsigned char *mask = r->at;
+
+	if ((size_t)(r->end - r->at) < (fields + 7) / 8) {
+		r->failed = true;
+		return;
+	}
+	r->at += (fields + 7) / 8;
+	for (size_t f = 0; f < fields; f++)
+		now[f] = mask[f / 8] & 1u << f % 8 ? get_change(r, before[f]) : before[f];
+}
+
+/* --- lists --- */
+
+static const int64_t zeros[FIELDS_MAX];
+
+/* Where the element stands in the list before, from `from` on; its end when it is not there. */
+static size_t find(const struct list_layout *l, const struct record_list *before, size_t from, const int64_t *element)
+{
+	size_t fields = l->info->count;
+
+	if (!l->key_fields)
+		return from;
+	for (size_t i = from; i < before->count; i++)
+		if (!memcmp(before->values + i * fields, element, l->key_fields * sizeof *element))
+			return i;
+	return before->count;
+}
+
+static enum op best_op(const struct list_layout *l, const struct record_list *before, size_t from, size_t *found,
+		       const int64_t *element)
+{
+	size_t fields = l->info->count;
+
+	*found = find(l, before, from, element);
+	if (*found >= before->count)
+		return OP_NEW;
+	return memcmp(before->values + *found * fields, element, fields * sizeof *element) ? OP_CHANGE : OP_COPY;
+}
+
+static void list_put(struct buf *out, const struct list_layout *l, const struct record_list *before,
+		     const struct record_list *now)
+{
+	size_t fields = l->info->count, from = 0;
+
+	put_varint(out, now->count);
+	for (size_t i = 0; i < now->count;) {
+		size_t found, first = i;
+		enum op op = best_op(l, before, from, &found, now->values + i * fields);
+
+		if (op != OP_NEW && found > from)
+			put_varint(out, (found - from) << 2 | OP_SKIP);
+		if (op != OP_NEW)
+			from = found;
+		/* The longest run of the same op. */
+		while (i < now->count && best_op(l, before, from, &found, now->values + i * fields) == op &&
+		       (op == OP_NEW || found == from)) {
+			from += op != OP_NEW;
+			i++;
+		}
+		put_varint(out, (i - first) << 2 | op);
+		if (op == OP_COPY)
+			continue;
+		size_t old = from - (op == OP_CHANGE ? i - first : 0);
+		for (size_t j = first; j < i; j++) {
+			const int64_t *base = op == OP_CHANGE ? before->values + (old + j - first) * fields
+					      : j	      ? now->values + (j - 1) * fields
+							      : zeros;
+			put_element(out, base, now->values + j * fields, fields);
+		}
+	}
+}
+
+/* One run; false when it does not fit the lists. */
+static bool get_run(struct reader *r, size_t fields, const struct record_list *before, size_t *from,
+		    struct record_list *now, size_t wanted)
+{
+	uint64_t code = get_varint(r), run = code >> 2;
+	enum op op = (enum op)(code & 3);
+
+	if (r->failed || !run || (op != OP_NEW && run > before->count - *from) ||
+	    (op != OP_SKIP && run > wanted - now->count))
+		return false;
+	for (uint64_t i = 0; i < run && !r->failed; i++) {
+		int64_t *to = now->values + now->count * fields;
+		const int64_t *old = op == OP_NEW ? NULL : before->values + (*from)++ * fields;
+
+		if (op == OP_SKIP)
+			continue;
+		if (op == OP_COPY)
+			memcpy(to, old, fields * sizeof *to);
+		else if (op == OP_CHANGE)
+			get_element(r, old, to, fields);
+		else
+			get_element(r, now->count ? to - fields : zeros, to, fields);
+		now->count++;
+	}
+	return !r->failed;
+}
+
+/* False when the bytes make no sense as the successor of `before`. */
+static bool list_get(struct reader *r, size_t fields, const struct record_list *before, struct record_list *now)
+{
+	uint64_t wanted = get_varint(r);
+	size_t from = 0;
+
+	if (r->failed || wanted > RECORD_ELEMENTS_MAX)
+		return false;
+	list_reserve(now, (size_t)wanted * fields);
+	now->count = 0;
+	while (now->count < wanted)
+		if (!get_run(r, fields, before, &from, now, (size_t)wanted))
+			return false;
+	return true;
 }

@@ -64,3 +64,11 @@ struct pool_snapshot record_snapshot(const struct record_state *s);
 struct pool_plan record_plan(const struct record_state *s);
 /* Makes the state that of this plan, as if its bytes had been read. */
 void record_set_plan(struct record_state *s, const struct pool_plan *plan);
+
+/*
+ * Whether a stored input can be one: a right checksum says only that nobody
+ * altered it by accident. What decides, sums or draws needs no bounds of its own.
+ */
+
+/* ERROR_INVALID names the field, what was found and what is allowed. */
+bool record_check_input(const struct record_key *k, const struct pool_snapshot *s, struct error *e) MUST_USE;

@@ -53,7 +53,7 @@ base/decimal.h base/nearest.h base/quantity.h base/quote.h
 assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='
 controller/policy/memory.c stdlib.h
-controller/simulation/queue_requests.c stdlib.h
+controller/simulation/queue.c stdlib.h
 '
 
 # FILE FUNCTION: who may call what base/banned.h forbids
@@ -65,7 +65,7 @@ providers/aws/environment.c getenv
 providers/azure/environment.c getenv
 '
 
-longest=600
+longest=1600
 
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT

@@ -1,9 +1,12 @@
 #include "controller/cluster/api.h"
 
+#include "base/uri.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { IDLE, WAITING /* for a credential */, SENDING, PAUSED /* before the next attempt */, ENDING };
 
@@ -74,11 +77,6 @@ size_t api_active(const struct api *a)
 const char *api_server(const struct api *a)
 {
 	return a->access->server;
-}
-
-const char *api_namespace(const struct api *a)
-{
-	return a->access->name_space;
 }
 
 struct loop *api_loop(const struct api *a)
@@ -475,4 +473,45 @@ void api_set_until(struct api *a, millis until)
 void api_set_writes(struct api *a, bool allowed, const char *why_not)
 {
 	api_set_gate(a, allowed ? API_GATE_OPEN : API_GATE_LEASE_ONLY, why_not);
+}
+
+static void add_part(struct buf *out, const char *part)
+{
+	if (!part)
+		return;
+	buf_text(out, "/");
+	uri_segment(part, out);
+}
+
+void api_object_path(const struct api_object *o, struct buf *out)
+{
+	bool is_core = !strchr(o->api_version, '/');
+
+	buf_printf(out, "%s/%s", is_core ? "/api" : "/apis", o->api_version);
+	if (o->name_space) {
+		buf_text(out, "/namespaces");
+		add_part(out, o->name_space);
+	}
+	add_part(out, o->plural);
+	add_part(out, o->name);
+	add_part(out, o->subresource);
+}
+
+void api_query(struct buf *url, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(url, "%c%s=", url->text && strchr(url->text, '?') ? '&' : '?', name);
+	uri_escape(value, strlen(value), "", url);
+}
+
+void api_time(millis at, struct buf *out)
+{
+	time_t seconds = (time_t)(at / SECOND);
+	struct tm tm;
+	char text[32];
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	buf_printf(out, "%s.%03d000Z", text, (int)(at % SECOND));
 }

@@ -106,7 +106,7 @@ void api_set_writes(struct api *a, bool allowed, const char *why_not);
 void api_set_until(struct api *a, millis until);
 
 const char *api_server(const struct api *a);
-const char *api_namespace(const struct api *a);
+
 struct loop *api_loop(const struct api *a);
 const struct clock *api_clock(const struct api *a);
 /* A random stream of its own for whoever needs jitter. */

@@ -1,9 +1,32 @@
+#include "controller/cluster/kubeconfig.h"
+
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/quote.h"
-#include "controller/cluster/kubeconfig_parts.h"
+#include "base/yaml.h"
 
 #include <string.h>
 #include <unistd.h>
+
+/* What the files that read kubeconfigs share. */
+
+enum { KUBECONFIG_FILES = 16, KUBECONFIG_BYTES = 1 << 20 };
+
+struct kubeconfig_file {
+	const char *path, *folder;
+	const struct yaml_node *root; /* NULL: empty */
+};
+
+/* Where a value stands, and in which file: its relative paths count from there. */
+struct kubeconfig_place {
+	const struct kubeconfig_file *file;
+	const struct yaml_node *node;
+};
+
+static bool kubeconfig_take_cluster(const struct kubeconfig_place *p, struct kubeconfig *k, struct error *e);
+static bool kubeconfig_take_user(const struct kubeconfig_place *p, struct kubeconfig *k, struct error *e);
+static bool kubeconfig_take_exec(const struct kubeconfig_place *p, struct exec_plugin *x, struct arena *a,
+				 struct error *e);
 
 /* All files that count, and what they are read into. */
 struct reading {
@@ -22,7 +45,9 @@ void kubeconfig_release(struct kubeconfig *k)
 	*k = (struct kubeconfig){ 0 };
 }
 
-bool kubeconfig_wrong(const struct kubeconfig_file *f, const struct yaml_node *at, const char *what, struct error *e)
+/* "FILE:LINE: PATH: WHAT"; the value itself is never shown. */
+static bool kubeconfig_wrong(const struct kubeconfig_file *f, const struct yaml_node *at, const char *what,
+			     struct error *e)
 {
 	CLEANUP(buf_release) struct buf path = { 0 };
 
@@ -33,8 +58,9 @@ bool kubeconfig_wrong(const struct kubeconfig_file *f, const struct yaml_node *a
 	return error_set(e, ERROR_INVALID, "%s:%zu: %s%s%s", f->path, at->line, path.text, path.len ? ": " : "", what);
 }
 
-bool kubeconfig_text(struct arena *a, const struct kubeconfig_place *p, const char *key, const char **out,
-		     struct error *e)
+/* A member's text, copied; NULL when it is absent or empty. False when it is no text. */
+static bool kubeconfig_text(struct arena *a, const struct kubeconfig_place *p, const char *key, const char **out,
+			    struct error *e)
 {
 	const struct yaml_node *n = yaml_child(p->node, key);
 
@@ -47,7 +73,7 @@ bool kubeconfig_text(struct arena *a, const struct kubeconfig_place *p, const ch
 	return true;
 }
 
-bool kubeconfig_bool(const struct kubeconfig_place *p, const char *key, bool *out, struct error *e)
+static bool kubeconfig_bool(const struct kubeconfig_place *p, const char *key, bool *out, struct error *e)
 {
 	const struct yaml_node *n = yaml_child(p->node, key);
 
@@ -59,7 +85,8 @@ bool kubeconfig_bool(const struct kubeconfig_place *p, const char *key, bool *ou
 	return true;
 }
 
-const char *kubeconfig_path(struct arena *a, const struct kubeconfig_file *f, const char *path)
+/* A path, from the folder of its file. */
+static const char *kubeconfig_path(struct arena *a, const struct kubeconfig_file *f, const char *path)
 {
 	CLEANUP(buf_release) struct buf whole = { 0 };
 
@@ -218,4 +245,225 @@ bool kubeconfig_read(const struct kubeconfig_wish *w, struct kubeconfig *out, st
 	else
 		kubeconfig_release(&k);
 	return ok;
+}
+
+static int digit_of(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *found = c ? strchr(digits, c) : NULL;
+
+	return found ? (int)(found - digits) : -1;
+}
+
+/* Appends the bytes; false when the text is no base64. */
+static bool base64_decode(const char *text, struct buf *out)
+{
+	unsigned bits = 0, count = 0, padding = 0;
+
+	for (; *text; text++) {
+		int digit = digit_of(*text);
+		if (strchr(" \n\r\t", *text))
+			continue;
+		if (*text == '=') {
+			padding++;
+			continue;
+		}
+		if (digit < 0 || padding)
+			return false;
+		bits = bits << 6 | (unsigned)digit;
+		if (++count % 4 != 1) {
+			char byte = (char)(bits >> (8 - count % 4 * 2) % 8);
+			buf_append(out, &byte, 1);
+		}
+	}
+	return count % 4 != 1 && padding <= 2 && (count + padding) % 4 == 0;
+}
+
+/* KEY-data (base64) or KEY (a file); the first wins, as with kubectl. */
+static bool take_pem(const struct kubeconfig_place *p, const char *key, struct arena *a, const char **text,
+		     const char **file, struct error *e)
+{
+	CLEANUP(buf_release) struct buf name = { 0 }, pem = { 0 }, what = { 0 };
+	const char *coded = NULL, *path = NULL;
+
+	buf_printf(&name, "%s-data", key);
+	if (!kubeconfig_text(a, p, name.text, &coded, e) || !kubeconfig_text(a, p, key, &path, e))
+		return false;
+	if (coded) {
+		const struct yaml_node *at = yaml_child(p->node, name.text);
+		if (!base64_decode(coded, &pem) || !pem.len || !memmem(pem.text, pem.len, "-----BEGIN ", 11))
+			return kubeconfig_wrong(p->file, at, "base64 of a PEM text is allowed here", e);
+		*text = arena_strdup(a, pem.text, pem.len);
+		return true;
+	}
+	if (!path)
+		return true;
+	*file = kubeconfig_path(a, p->file, path);
+	if (!access(*file, R_OK))
+		return true;
+	buf_printf(&what, "the file %s cannot be read", *file);
+	return kubeconfig_wrong(p->file, yaml_child(p->node, key), what.text, e);
+}
+
+static bool take_server(const struct kubeconfig_place *p, struct kubeconfig *k, struct error *e)
+{
+	const char *server = NULL;
+
+	if (!kubeconfig_text(&k->arena, p, "server", &server, e))
+		return false;
+	const struct yaml_node *at = yaml_child(p->node, "server");
+	if (!server || (strncmp(server, "https://", 8) && strncmp(server, "http://", 7)) || strpbrk(server, " \t\n@?#"))
+		return kubeconfig_wrong(p->file, at ? at : p->node,
+					"the cluster needs a server like https://10.0.0.1:6443", e);
+	size_t len = strlen(server);
+	while (len && server[len - 1] == '/')
+		len--;
+	k->server = arena_strdup(&k->arena, server, len);
+	return true;
+}
+
+static bool kubeconfig_take_cluster(const struct kubeconfig_place *p, struct kubeconfig *k, struct error *e)
+{
+	struct http_tls *tls = &k->tls;
+
+	if (!take_server(p, k, e) || !take_pem(p, "certificate-authority", &k->arena, &tls->ca, &tls->ca_file, e) ||
+	    !kubeconfig_bool(p, "insecure-skip-tls-verify", &tls->is_insecure, e) ||
+	    !kubeconfig_text(&k->arena, p, "tls-server-name", &tls->server_name, e) ||
+	    !kubeconfig_text(&k->arena, p, "proxy-url", &k->proxy, e))
+		return false;
+	if (tls->is_insecure && (tls->ca || tls->ca_file))
+		return kubeconfig_wrong(p->file, yaml_child(p->node, "insecure-skip-tls-verify"),
+					"it contradicts certificate-authority: remove one of them", e);
+	if (k->proxy && strncmp(k->proxy, "http://", 7) && strncmp(k->proxy, "https://", 8) &&
+	    strncmp(k->proxy, "socks5://", 9))
+		return kubeconfig_wrong(p->file, yaml_child(p->node, "proxy-url"),
+					"a URL with http, https or socks5 is allowed here", e);
+	return true;
+}
+
+/* What we do not speak is told, not left out: requests would go out as somebody else. */
+static bool refuse_others(const struct kubeconfig_place *p, struct error *e)
+{
+	static const struct {
+		const char *key, *remedy;
+	} others[] = {
+		{ "auth-provider", "auth-provider is gone from Kubernetes; use an exec plug-in of your cloud" },
+		{ "username", "passwords are gone from Kubernetes; use a token or a certificate" },
+		{ "password", "passwords are gone from Kubernetes; use a token or a certificate" },
+		{ "as", "impersonation is not supported; give the identity itself the permissions" },
+		{ "as-uid", "impersonation is not supported; give the identity itself the permissions" },
+		{ "as-groups", "impersonation is not supported; give the identity itself the permissions" },
+	};
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		const struct yaml_node *n = yaml_child(p->node, others[i].key);
+		if (n) {
+			kubeconfig_wrong(p->file, n, others[i].remedy, e);
+			e->kind = ERROR_AUTH;
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool kubeconfig_take_user(const struct kubeconfig_place *p, struct kubeconfig *k, struct error *e)
+{
+	struct http_tls *tls = &k->tls;
+	const struct yaml_node *exec = yaml_child(p->node, "exec");
+	struct kubeconfig_place plugin = { p->file, exec };
+	const char *token_file = NULL;
+
+	if (!refuse_others(p, e) || !take_pem(p, "client-certificate", &k->arena, &tls->cert, &tls->cert_file, e) ||
+	    !take_pem(p, "client-key", &k->arena, &tls->key, &tls->key_file, e) ||
+	    !kubeconfig_text(&k->arena, p, "token", &k->token, e) ||
+	    !kubeconfig_text(&k->arena, p, "tokenFile", &token_file, e))
+		return false;
+	if ((tls->cert || tls->cert_file) != (tls->key || tls->key_file))
+		return kubeconfig_wrong(p->file, p->node, "a client certificate and its key go together", e);
+	if (token_file)
+		k->token_file = kubeconfig_path(&k->arena, p->file, token_file);
+	if (exec && exec->kind == YAML_MAP)
+		return kubeconfig_take_exec(&plugin, &k->exec, &k->arena, e);
+	return true;
+}
+
+static bool take_args(const struct kubeconfig_place *p, struct exec_plugin *x, struct arena *a, struct error *e)
+{
+	const struct yaml_node *list = yaml_child(p->node, "args");
+	const char **args = arena_array(a, const char *, (list ? list->count : 0) + 1);
+	size_t n = 0;
+
+	if (list && list->kind == YAML_MAP)
+		return kubeconfig_wrong(p->file, list, "a list of texts is allowed here", e);
+	for (const struct yaml_node *c = list ? list->first : NULL; c; c = c->next) {
+		if (c->kind != YAML_SCALAR || n == EXEC_ARGS_MOST)
+			return kubeconfig_wrong(p->file, c, "at most 64 texts are allowed here", e);
+		args[n++] = arena_strdup(a, c->text, strlen(c->text));
+	}
+	x->args = args;
+	return true;
+}
+
+static bool take_env(const struct kubeconfig_place *p, struct exec_plugin *x, struct arena *a, struct error *e)
+{
+	const struct yaml_node *list = yaml_child(p->node, "env");
+	const char **env = arena_array(a, const char *, EXEC_ENV_MOST + 1);
+	size_t n = 0;
+
+	for (const struct yaml_node *c = list ? list->first : NULL; c; c = c->next) {
+		CLEANUP(buf_release) struct buf pair = { 0 };
+		struct kubeconfig_place at = { p->file, c };
+		const char *name = NULL, *value = "";
+		if (!kubeconfig_text(a, &at, "name", &name, e) || !kubeconfig_text(a, &at, "value", &value, e))
+			return false;
+		if (!name || strchr(name, '=') || n == EXEC_ENV_MOST)
+			return kubeconfig_wrong(p->file, c, "at most 64 entries with name and value are allowed here",
+						e);
+		buf_printf(&pair, "%s=%s", name, value);
+		env[n++] = arena_strdup(a, pair.text, pair.len);
+	}
+	x->env = env;
+	return true;
+}
+
+static bool check_version(const struct kubeconfig_place *p, const char *version, struct error *e)
+{
+	if (version && (!strcmp(version, "client.authentication.k8s.io/v1") ||
+			!strcmp(version, "client.authentication.k8s.io/v1beta1")))
+		return true;
+	const struct yaml_node *at = yaml_child(p->node, "apiVersion");
+	return kubeconfig_wrong(p->file, at ? at : p->node,
+				"apiVersion: client.authentication.k8s.io/v1 or v1beta1 is allowed; renew the "
+				"kubeconfig with your cloud's tool",
+				e);
+}
+
+static bool check_mode(const struct kubeconfig_place *p, const char *mode, struct error *e)
+{
+	if (!mode || !strcmp(mode, "Never") || !strcmp(mode, "IfAvailable"))
+		return true;
+	kubeconfig_wrong(p->file, yaml_child(p->node, "interactiveMode"),
+			 !strcmp(mode, "Always") ? "Always needs a person at a terminal, which a controller has not"
+						 : "Never, IfAvailable or Always is allowed here",
+			 e);
+	if (!strcmp(mode, "Always"))
+		e->kind = ERROR_AUTH;
+	return false;
+}
+
+static bool kubeconfig_take_exec(const struct kubeconfig_place *p, struct exec_plugin *x, struct arena *a,
+				 struct error *e)
+{
+	const char *command = NULL, *mode = NULL;
+
+	if (!kubeconfig_text(a, p, "apiVersion", &x->api_version, e) ||
+	    !kubeconfig_text(a, p, "command", &command, e) || !kubeconfig_text(a, p, "interactiveMode", &mode, e) ||
+	    !kubeconfig_text(a, p, "installHint", &x->install_hint, e) ||
+	    !kubeconfig_bool(p, "provideClusterInfo", &x->provides_cluster, e) || !take_args(p, x, a, e) ||
+	    !take_env(p, x, a, e) || !check_version(p, x->api_version, e) || !check_mode(p, mode, e))
+		return false;
+	if (!command)
+		return kubeconfig_wrong(p->file, p->node, "the plug-in has no command", e);
+	x->command = *command != '/' && strchr(command, '/') ? kubeconfig_path(a, p->file, command) : command;
+	return true;
 }

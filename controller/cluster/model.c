@@ -1,8 +1,12 @@
+#include "controller/cluster/model.h"
+
 #include "controller/cluster/model_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+static bool seen(void *user, const void *record, const struct watch_seen *object);
 
 void *model_alloc(size_t size)
 {
@@ -185,4 +189,708 @@ struct cluster_gpus cluster_gpus(const struct cluster *c)
 	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
 		sum.finished_milli += p->state == POD_FINISHED ? p->gpus_milli : 0;
 	return sum;
+}
+
+/* The pools and groups that everything is sorted into. */
+
+static const char *copy(struct arena *a, const char *text)
+{
+	return text == NULL ? NULL : arena_strdup(a, text, strlen(text));
+}
+
+static const char *copy_or_none(struct arena *a, const char *text)
+{
+	return text == NULL || text[0] == '\0' ? NULL : copy(a, text);
+}
+
+static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p)
+{
+	struct pool_known known = {
+		.name = copy(a, p->name),
+		.name_space = copy(a, p->namespace),
+		.selector = arena_array(a, struct cluster_label, p->selector_count),
+		.selector_count = p->selector_count,
+		.gpus_per_replica = p->gpus_per_replica,
+		.gpu_resource = copy_or_none(a, p->gpu_resource),
+		.groups = arena_array(a, int, p->group_count),
+		.group_count = p->group_count,
+	};
+	for (size_t i = 0; i < p->selector_count; i++)
+		known.selector[i] =
+			(struct cluster_label){ copy(a, p->selector[i].key), copy(a, p->selector[i].value) };
+	for (size_t i = 0; i < p->group_count; i++)
+		known.groups[i] = p->groups[i];
+	return known;
+}
+
+static const char *resource_of(const struct cluster_group *g)
+{
+	return g->gpu_resource == NULL || g->gpu_resource[0] == '\0' ? "nvidia.com/gpu" : g->gpu_resource;
+}
+
+/* As far as it is told: the label that marks the nodes, what else is known of them, and their GPUs. */
+static struct template told_template(struct cluster *c, const struct cluster_group *g)
+{
+	struct decoded_pair *pairs = arena_array(&c->scratch, struct decoded_pair, g->label_count + 1);
+	struct decoded_map labels = { pairs, g->label_count };
+	bool is_told = false;
+	for (size_t i = 0; i < g->label_count; i++) {
+		pairs[i] = (struct decoded_pair){ g->labels[i].key, g->labels[i].value };
+		is_told = is_told || strcmp(g->labels[i].key, g->label.key) == 0;
+	}
+	if (!is_told)
+		pairs[labels.count++] = (struct decoded_pair){ g->label.key, g->label.value };
+	struct taint_record *rows = arena_array(&c->scratch, struct taint_record, g->taint_count);
+	for (size_t i = 0; i < g->taint_count; i++)
+		rows[i] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
+	struct decoded_list taints = { rows, g->taint_count };
+	struct resource gpus = { resource_of(g), g->gpus_per_node * 1000 };
+	return (struct template){ model_labels(c, &labels), model_taints(c, &taints), model_resources(c, &gpus, 1),
+				  false };
+}
+
+static struct template template_of(struct cluster *c, const struct cluster_group *g)
+{
+	for (size_t i = 0; i < c->group_count; i++) {
+		struct group_known *old = &c->groups[i];
+		if (!old->template.is_learned || strcmp(old->name, g->name) != 0 ||
+		    strcmp(old->provider, g->provider) != 0)
+			continue;
+		intern_hold(old->template.labels);
+		intern_hold(old->template.taints);
+		intern_hold(old->template.allocatable);
+		return old->template;
+	}
+	return told_template(c, g);
+}
+
+static struct group_known copy_group(struct cluster *c, struct arena *a, const struct cluster_group *g)
+{
+	return (struct group_known){
+		.name = copy(a, g->name),
+		.provider = copy(a, g->provider),
+		.label = { copy(a, g->label.key), copy(a, g->label.value) },
+		.provider_id_prefix = copy_or_none(a, g->provider_id_prefix),
+		.gpus_per_node = g->gpus_per_node,
+		.max = g->max,
+		.is_of_karpenter = g->is_of_karpenter,
+		.gpu_resource = copy(a, resource_of(g)),
+		.template = template_of(c, g),
+	};
+}
+
+static void drop_templates(struct cluster *c)
+{
+	for (size_t i = 0; i < c->group_count; i++) {
+		intern_drop(&c->intern, c->groups[i].template.labels);
+		intern_drop(&c->intern, c->groups[i].template.taints);
+		intern_drop(&c->intern, c->groups[i].template.allocatable);
+	}
+}
+
+void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
+		       const struct cluster_group *groups, size_t group_count)
+{
+	struct arena fleet = { 0 };
+	struct pool_known *known_pools = arena_array(&fleet, struct pool_known, pool_count);
+	struct group_known *known_groups = arena_array(&fleet, struct group_known, group_count);
+	for (size_t i = 0; i < pool_count; i++)
+		known_pools[i] = copy_pool(&fleet, &pools[i]);
+	for (size_t i = 0; i < group_count; i++)
+		known_groups[i] = copy_group(c, &fleet, &groups[i]);
+	struct pod *p = NULL;
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+		pod_leave_pool(p);
+	drop_templates(c);
+	arena_release(&c->fleet);
+	c->fleet = fleet;
+	c->pools = known_pools;
+	c->pool_count = pool_count;
+	c->groups = known_groups;
+	c->group_count = group_count;
+	struct node *n = NULL;
+	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;)
+		node_place(c, n);
+	for (size_t i = 0; (p = store_next(&c->pods, &i)) != NULL;)
+		pod_place(c, p);
+	arena_clear(&c->scratch);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Takes over the caller's references to the `words` texts of each row, of which the first `texts` are such. */
+static const void *settle(struct cluster *c, enum intern_kind kind, void *rows, size_t count, size_t size, size_t texts)
+{
+	const void *set = intern_rows(&c->intern, kind, rows, count);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < texts; k++)
+			intern_drop(&c->intern, ((const void **)((char *)rows + i * size))[k]);
+	return set;
+}
+
+static const char *text_or_null(struct cluster *c, const char *text)
+{
+	return text == NULL || text[0] == '\0' ? NULL : intern_text(&c->intern, text);
+}
+
+const struct label_set *model_labels(struct cluster *c, const struct decoded_map *map)
+{
+	struct label *rows = arena_array(&c->scratch, struct label, map->count);
+	for (size_t i = 0; i < map->count; i++)
+		rows[i] = (struct label){ intern_text(&c->intern, map->pairs[i].key),
+					  intern_text(&c->intern, map->pairs[i].value) };
+	if (map->count > 1)
+		qsort(rows, map->count, sizeof *rows, by_text);
+	return settle(c, INTERN_LABELS, rows, map->count, sizeof *rows, 2);
+}
+
+struct resource *model_amounts(struct cluster *c, const struct decoded_map *map, size_t *count)
+{
+	struct resource *rows = arena_array(&c->scratch, struct resource, map->count);
+	*count = 0;
+	for (size_t i = 0; i < map->count; i++) {
+		const char *name = map->pairs[i].key;
+		int64_t milli = 0;
+		bool counts = strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || strchr(name, '/') != NULL;
+		if (counts && amount_milli(map->pairs[i].value, &milli) && milli > 0)
+			rows[(*count)++] = (struct resource){ name, milli };
+	}
+	return rows;
+}
+
+const struct resources *model_resources(struct cluster *c, struct resource *rows, size_t count)
+{
+	struct resource *own = arena_array(&c->scratch, struct resource, count);
+	for (size_t i = 0; i < count; i++)
+		own[i] = (struct resource){ intern_text(&c->intern, rows[i].name), rows[i].milli };
+	if (count > 1)
+		qsort(own, count, sizeof *own, by_text);
+	return settle(c, INTERN_RESOURCES, own, count, sizeof *own, 1);
+}
+
+const struct taint_set *model_taints(struct cluster *c, const struct decoded_list *taints)
+{
+	const struct taint_record *from = taints->items;
+	struct taint *rows = arena_array(&c->scratch, struct taint, taints->count);
+	size_t count = 0;
+	for (size_t i = 0; i < taints->count; i++)
+		if (from[i].key != NULL)
+			rows[count++] =
+				(struct taint){ intern_text(&c->intern, from[i].key), text_or_null(c, from[i].value),
+						text_or_null(c, from[i].effect) };
+	if (count > 1)
+		qsort(rows, count, sizeof *rows, by_text);
+	return settle(c, INTERN_TAINTS, rows, count, sizeof *rows, 3);
+}
+
+const struct toleration_set *model_tolerations(struct cluster *c, const struct decoded_list *tolerations)
+{
+	const struct toleration_record *from = tolerations->items;
+	struct toleration *rows = arena_array(&c->scratch, struct toleration, tolerations->count);
+	for (size_t i = 0; i < tolerations->count; i++)
+		rows[i] = (struct toleration){ text_or_null(c, from[i].key), text_or_null(c, from[i].value),
+					       text_or_null(c, from[i].effect),
+					       from[i].operation == NULL || strcmp(from[i].operation, "Exists") != 0 };
+	return settle(c, INTERN_TOLERATIONS, rows, tolerations->count, sizeof *rows, 3);
+}
+
+static int64_t operation_of(const char *name)
+{
+	static const char *const names[] = { [REQUIRE_IN] = "In",	  [REQUIRE_NOT_IN] = "NotIn",
+					     [REQUIRE_EXISTS] = "Exists", [REQUIRE_ABSENT] = "DoesNotExist",
+					     [REQUIRE_MORE] = "Gt",	  [REQUIRE_LESS] = "Lt" };
+	for (size_t i = 0; name != NULL && i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(names[i], name) == 0)
+			return (int64_t)i;
+	return REQUIRE_UNKNOWN;
+}
+
+struct rows {
+	struct requirement *items;
+	size_t count;
+};
+
+/* `is_field`: metadata.name, the only field that there is. Counts only where there are no items yet. */
+static void add_expressions(struct cluster *c, struct rows *rows, int64_t term, const struct decoded_list *list,
+			    bool is_field)
+{
+	const struct expression_record *from = list->items;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct text_record *values = from[i].values.items;
+		size_t count = from[i].values.count == 0 ? 1 : from[i].values.count;
+		for (size_t k = 0; k < count; k++, rows->count++) {
+			if (rows->items == NULL)
+				continue;
+			const char *value = from[i].values.count == 0 ? NULL : values[k].text;
+			const char *key = is_field ? NULL : from[i].key == NULL ? "" : from[i].key;
+			rows->items[rows->count] = (struct requirement){
+				.term = term,
+				.expression = (int64_t)i + (is_field ? 1000 : 0),
+				.operation = operation_of(from[i].operation),
+				.key = intern_text(&c->intern, key),
+				.value = intern_text(&c->intern, value),
+			};
+		}
+	}
+}
+
+static void add_terms(struct cluster *c, struct rows *rows, const struct decoded_list *terms)
+{
+	const struct term_record *from = terms->items;
+	rows->count = 0;
+	for (size_t i = 0; i < terms->count; i++) {
+		add_expressions(c, rows, (int64_t)i, &from[i].expressions, false);
+		add_expressions(c, rows, (int64_t)i, &from[i].fields, true);
+		if (from[i].expressions.count + from[i].fields.count > 0)
+			continue;
+		/* An empty term selects nothing. */
+		if (rows->items != NULL)
+			rows->items[rows->count] =
+				(struct requirement){ .term = (int64_t)i, .operation = REQUIRE_UNKNOWN };
+		rows->count++;
+	}
+}
+
+static const struct requirement_set *settle_requirements(struct cluster *c, struct rows *rows)
+{
+	const void *set = intern_rows(&c->intern, INTERN_REQUIREMENTS, rows->items, rows->count);
+	for (size_t i = 0; i < rows->count; i++) {
+		intern_drop(&c->intern, rows->items[i].key);
+		intern_drop(&c->intern, rows->items[i].value);
+	}
+	return set;
+}
+
+const struct requirement_set *model_requirements(struct cluster *c, const struct decoded_list *terms)
+{
+	struct rows rows = { 0 };
+	add_terms(c, &rows, terms);
+	rows.items = arena_array(&c->scratch, struct requirement, rows.count + 1);
+	add_terms(c, &rows, terms);
+	return settle_requirements(c, &rows);
+}
+
+const struct requirement_set *model_expressions(struct cluster *c, const struct decoded_list *expressions)
+{
+	struct rows rows = { 0 };
+	add_expressions(c, &rows, 0, expressions, false);
+	rows.items = arena_array(&c->scratch, struct requirement, rows.count + 1);
+	rows.count = 0;
+	add_expressions(c, &rows, 0, expressions, false);
+	return settle_requirements(c, &rows);
+}
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define LIST(owner, member, where, record)                                                              \
+	{                                                                                               \
+		.path = (where), .type = FIELD_LIST, .offset = offsetof(owner, member), .of = &(record) \
+	}
+#define MAP(owner, member, where, filter)                                                                \
+	{                                                                                                \
+		.path = (where), .type = FIELD_MAP, .offset = offsetof(owner, member), .wants = (filter) \
+	}
+#define RECORD(record, table)                           \
+	{                                               \
+		"", sizeof(record), table, COUNT(table) \
+	}
+
+static bool is_one_of(const char *key, size_t len, const char *const *names)
+{
+	for (; *names != NULL; names++)
+		if (strlen(*names) == len && memcmp(*names, key, len) == 0)
+			return true;
+	return false;
+}
+
+/* What differs on every node and nobody selects by would keep equal nodes from sharing their labels. */
+static bool wants_node_label(const char *key, size_t len)
+{
+	static const char *const unwanted[] = { "nvidia.com/gfd.timestamp", NULL };
+	return !is_one_of(key, len, unwanted);
+}
+
+static bool wants_node_annotation(const char *key, size_t len)
+{
+	static const char *const wanted[] = { "preheat.dev/draining",
+					      "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+					      "karpenter.sh/do-not-disrupt", "atlassian.com/no-delete", NULL };
+	return is_one_of(key, len, wanted);
+}
+
+static bool wants_pod_annotation(const char *key, size_t len)
+{
+	static const char *const wanted[] = { "cluster-autoscaler.kubernetes.io/safe-to-evict",
+					      "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+					      "cluster-autoscaler.kubernetes.io/daemonset-pod",
+					      "karpenter.sh/do-not-disrupt",
+					      "controller.kubernetes.io/pod-deletion-cost",
+					      "kubernetes.io/config.mirror",
+					      "kueue.x-k8s.io/pod-group-total-count",
+					      "leaderworkerset.sigs.k8s.io/size",
+					      "pod-group.scheduling.sigs.k8s.io/min-available",
+					      NULL };
+	return is_one_of(key, len, wanted);
+}
+
+static bool wants_workload_annotation(const char *key, size_t len)
+{
+	static const char *const wanted[] = { "preheat.dev/gang", NULL };
+	return is_one_of(key, len, wanted);
+}
+
+static const struct field taint_fields[] = {
+	FIELD(struct taint_record, key, FIELD_STRING, "key"),
+	FIELD(struct taint_record, value, FIELD_STRING, "value"),
+	FIELD(struct taint_record, effect, FIELD_STRING, "effect"),
+};
+static const struct record_spec taint_spec = RECORD(struct taint_record, taint_fields);
+
+static const struct field condition_fields[] = {
+	FIELD(struct condition_record, type, FIELD_STRING, "type"),
+	FIELD(struct condition_record, status, FIELD_STRING, "status"),
+	FIELD(struct condition_record, reason, FIELD_STRING, "reason"),
+	FIELD(struct condition_record, message, FIELD_STRING, "message"),
+	FIELD(struct condition_record, changed_at, FIELD_TIME, "lastTransitionTime"),
+};
+static const struct record_spec condition_spec = RECORD(struct condition_record, condition_fields);
+
+static const struct field node_fields[] = {
+	FIELD(struct node_record, provider_id, FIELD_STRING, "spec>providerID"),
+	FIELD(struct node_record, is_unschedulable, FIELD_BOOL, "spec>unschedulable"),
+	FIELD(struct node_record, created_at, FIELD_TIME, "metadata>creationTimestamp"),
+	FIELD(struct node_record, deleted_at, FIELD_TIME, "metadata>deletionTimestamp"),
+	MAP(struct node_record, labels, "metadata>labels", wants_node_label),
+	MAP(struct node_record, annotations, "metadata>annotations", wants_node_annotation),
+	MAP(struct node_record, allocatable, "status>allocatable", NULL),
+	LIST(struct node_record, taints, "spec>taints", taint_spec),
+	LIST(struct node_record, conditions, "status>conditions", condition_spec),
+};
+const struct record_spec node_spec = RECORD(struct node_record, node_fields);
+
+static const struct field notice_fields[] = {
+	FIELD(struct notice_record, node, FIELD_STRING, "involvedObject>name"),
+	FIELD(struct notice_record, reason, FIELD_STRING, "reason"),
+	FIELD(struct notice_record, first_at, FIELD_TIME, "firstTimestamp"),
+	FIELD(struct notice_record, last_at, FIELD_TIME, "lastTimestamp"),
+	FIELD(struct notice_record, at, FIELD_TIME, "eventTime"),
+};
+const struct record_spec notice_spec = RECORD(struct notice_record, notice_fields);
+
+static const struct field owner_fields[] = {
+	FIELD(struct owner_record, kind, FIELD_STRING, "kind"),
+	FIELD(struct owner_record, name, FIELD_STRING, "name"),
+	FIELD(struct owner_record, uid, FIELD_STRING, "uid"),
+	FIELD(struct owner_record, is_controller, FIELD_BOOL, "controller"),
+};
+static const struct record_spec owner_spec = RECORD(struct owner_record, owner_fields);
+
+static const struct field toleration_fields[] = {
+	FIELD(struct toleration_record, key, FIELD_STRING, "key"),
+	FIELD(struct toleration_record, operation, FIELD_STRING, "operator"),
+	FIELD(struct toleration_record, value, FIELD_STRING, "value"),
+	FIELD(struct toleration_record, effect, FIELD_STRING, "effect"),
+};
+static const struct record_spec toleration_spec = RECORD(struct toleration_record, toleration_fields);
+
+static const struct field text_fields[] = { FIELD(struct text_record, text, FIELD_STRING, "") };
+static const struct record_spec text_spec = RECORD(struct text_record, text_fields);
+
+static const struct field expression_fields[] = {
+	FIELD(struct expression_record, key, FIELD_STRING, "key"),
+	FIELD(struct expression_record, operation, FIELD_STRING, "operator"),
+	LIST(struct expression_record, values, "values", text_spec),
+};
+static const struct record_spec expression_spec = RECORD(struct expression_record, expression_fields);
+
+static const struct field term_fields[] = {
+	LIST(struct term_record, expressions, "matchExpressions", expression_spec),
+	LIST(struct term_record, fields, "matchFields", expression_spec),
+};
+static const struct record_spec term_spec = RECORD(struct term_record, term_fields);
+
+static const struct field container_fields[] = {
+	FIELD(struct container_record, image, FIELD_STRING, "image"),
+	FIELD(struct container_record, restart_policy, FIELD_STRING, "restartPolicy"),
+	MAP(struct container_record, requests, "resources>requests", NULL),
+	MAP(struct container_record, limits, "resources>limits", NULL),
+};
+static const struct record_spec container_spec = RECORD(struct container_record, container_fields);
+
+static const struct field volume_fields[] = {
+	FIELD(struct volume_record, name, FIELD_STRING, "name"),
+	FIELD(struct volume_record, empty_dir, FIELD_RAW, "emptyDir"),
+	FIELD(struct volume_record, host_path, FIELD_RAW, "hostPath"),
+};
+static const struct record_spec volume_spec = RECORD(struct volume_record, volume_fields);
+
+static const struct field container_status_fields[] = {
+	FIELD(struct container_status_record, waiting, FIELD_STRING, "state>waiting>reason"),
+	FIELD(struct container_status_record, message, FIELD_STRING, "state>waiting>message"),
+	FIELD(struct container_status_record, running_at, FIELD_TIME, "state>running>startedAt"),
+};
+static const struct record_spec container_status_spec = RECORD(struct container_status_record, container_status_fields);
+
+static const struct field gate_fields[] = { FIELD(struct text_record, text, FIELD_STRING, "name") };
+static const struct record_spec gate_spec = RECORD(struct text_record, gate_fields);
+
+#define NODE_AFFINITY "spec>affinity>nodeAffinity>requiredDuringSchedulingIgnoredDuringExecution>nodeSelectorTerms"
+
+static const struct field pod_fields[] = {
+	FIELD(struct pod_record, created_at, FIELD_TIME, "metadata>creationTimestamp"),
+	FIELD(struct pod_record, deleted_at, FIELD_TIME, "metadata>deletionTimestamp"),
+	FIELD(struct pod_record, deletion_grace, FIELD_INT, "metadata>deletionGracePeriodSeconds"),
+	FIELD(struct pod_record, grace, FIELD_INT, "spec>terminationGracePeriodSeconds"),
+	FIELD(struct pod_record, priority, FIELD_INT, "spec>priority"),
+	FIELD(struct pod_record, node_name, FIELD_STRING, "spec>nodeName"),
+	FIELD(struct pod_record, phase, FIELD_STRING, "status>phase"),
+	FIELD(struct pod_record, ip, FIELD_STRING, "status>podIP"),
+	MAP(struct pod_record, labels, "metadata>labels", NULL),
+	MAP(struct pod_record, annotations, "metadata>annotations", wants_pod_annotation),
+	MAP(struct pod_record, selector, "spec>nodeSelector", NULL),
+	MAP(struct pod_record, overhead, "spec>overhead", NULL),
+	MAP(struct pod_record, requests, "spec>resources>requests", NULL),
+	MAP(struct pod_record, limits, "spec>resources>limits", NULL),
+	LIST(struct pod_record, owners, "metadata>ownerReferences", owner_spec),
+	LIST(struct pod_record, tolerations, "spec>tolerations", toleration_spec),
+	LIST(struct pod_record, terms, NODE_AFFINITY, term_spec),
+	LIST(struct pod_record, containers, "spec>containers", container_spec),
+	LIST(struct pod_record, init_containers, "spec>initContainers", container_spec),
+	LIST(struct pod_record, volumes, "spec>volumes", volume_spec),
+	LIST(struct pod_record, gates, "spec>schedulingGates", gate_spec),
+	LIST(struct pod_record, conditions, "status>conditions", condition_spec),
+	LIST(struct pod_record, statuses, "status>containerStatuses", container_status_spec),
+	LIST(struct pod_record, init_statuses, "status>initContainerStatuses", container_status_spec),
+};
+const struct record_spec pod_spec = RECORD(struct pod_record, pod_fields);
+
+static const struct field budget_fields[] = {
+	MAP(struct budget_record, match_labels, "spec>selector>matchLabels", NULL),
+	LIST(struct budget_record, expressions, "spec>selector>matchExpressions", expression_spec),
+	FIELD(struct budget_record, allowed, FIELD_INT, "status>disruptionsAllowed"),
+};
+const struct record_spec budget_spec = RECORD(struct budget_record, budget_fields);
+
+static const struct field quota_fields[] = {
+	MAP(struct quota_record, hard, "status>hard", NULL),
+	MAP(struct quota_record, used, "status>used", NULL),
+};
+const struct record_spec quota_spec = RECORD(struct quota_record, quota_fields);
+
+static const struct field job_fields[] = {
+	LIST(struct workload_record, owners, "metadata>ownerReferences", owner_spec),
+	MAP(struct workload_record, annotations, "metadata>annotations", wants_workload_annotation),
+	FIELD(struct workload_record, parallelism, FIELD_INT, "spec>parallelism"),
+	FIELD(struct workload_record, completions, FIELD_INT, "spec>completions"),
+	FIELD(struct workload_record, completion_mode, FIELD_STRING, "spec>completionMode"),
+	FIELD(struct workload_record, is_suspended, FIELD_BOOL, "spec>suspend"),
+};
+const struct record_spec job_spec = RECORD(struct workload_record, job_fields);
+
+static const struct field replicated_job_fields[] = {
+	FIELD(struct part_record, replicas, FIELD_INT, "replicas"),
+	FIELD(struct part_record, parallelism, FIELD_INT, "template>spec>parallelism"),
+};
+static const struct record_spec replicated_job_spec = RECORD(struct part_record, replicated_job_fields);
+
+static const struct field job_set_fields[] = {
+	FIELD(struct workload_record, is_suspended, FIELD_BOOL, "spec>suspend"),
+	LIST(struct workload_record, parts, "spec>replicatedJobs", replicated_job_spec),
+};
+const struct record_spec job_set_spec = RECORD(struct workload_record, job_set_fields);
+
+static const struct field pod_group_fields[] = {
+	FIELD(struct workload_record, least, FIELD_INT, "spec>minMember"),
+};
+const struct record_spec pod_group_spec = RECORD(struct workload_record, pod_group_fields);
+
+static const struct field pod_set_fields[] = { FIELD(struct part_record, count, FIELD_INT, "count") };
+static const struct record_spec pod_set_spec = RECORD(struct part_record, pod_set_fields);
+
+static const struct field kueue_workload_fields[] = {
+	LIST(struct workload_record, owners, "metadata>ownerReferences", owner_spec),
+	LIST(struct workload_record, parts, "spec>podSets", pod_set_spec),
+	LIST(struct workload_record, conditions, "status>conditions", condition_spec),
+};
+const struct record_spec kueue_workload_spec = RECORD(struct workload_record, kueue_workload_fields);
+
+const char *decoded_get(const struct decoded_map *map, const char *key)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (strcmp(map->pairs[i].key, key) == 0)
+			return map->pairs[i].value;
+	return NULL;
+}
+
+const struct condition_record *condition_of(const struct decoded_list *conditions, const char *type)
+{
+	const struct condition_record *items = conditions->items;
+	for (size_t i = 0; i < conditions->count; i++)
+		if (items[i].type != NULL && strcmp(items[i].type, type) == 0)
+			return &items[i];
+	return NULL;
+}
+
+millis model_moment(const struct cluster *c, const struct watch_seen *seen, millis told)
+{
+	bool by_arrival = c->ignores_stamps || told == 0 || !seen->is_from_list || told > seen->arrived;
+	return by_arrival ? seen->arrived : told;
+}
+
+void model_tell_node(struct cluster *c, enum cluster_change what, const struct node *n, millis at, bool is_listed)
+{
+	struct cluster_event event = { .what = what, .node = n, .at = at, .is_listed = is_listed };
+	if (c->on_change != NULL && n->group >= 0)
+		c->on_change(c->on_change_user, &event);
+}
+
+void model_tell_pod(struct cluster *c, enum cluster_change what, const struct pod *p, millis at, bool is_listed)
+{
+	struct cluster_event event = { .what = what, .pod = p, .at = at, .is_listed = is_listed };
+	if (c->on_change != NULL && (p->has_gpus || p->pool >= 0))
+		c->on_change(c->on_change_user, &event);
+}
+
+/* The watches that feed the model. */
+
+struct cluster_watches {
+	struct watch *of[CLUSTER_KIND_COUNT];
+	struct cluster_reader {
+		struct cluster *cluster;
+		enum cluster_kind kind;
+	} readers[CLUSTER_KIND_COUNT];
+};
+
+static const struct {
+	const char *name, *path;
+	const struct record_spec *object;
+} kinds[CLUSTER_KIND_COUNT] = {
+	[CLUSTER_NODES] = { "nodes", "/api/v1/nodes", &node_spec },
+	[CLUSTER_PODS] = { "pods", "/api/v1/pods", &pod_spec },
+	[CLUSTER_BUDGETS] = { "poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets", &budget_spec },
+	[CLUSTER_QUOTAS] = { "resourcequotas", "/api/v1/resourcequotas", &quota_spec },
+	[CLUSTER_JOBS] = { "jobs", "/apis/batch/v1/jobs", &job_spec },
+	[CLUSTER_JOB_SETS] = { "jobsets", "/apis/jobset.x-k8s.io/v1alpha2/jobsets", &job_set_spec },
+	[CLUSTER_POD_GROUPS] = { "podgroups", "/apis/scheduling.x-k8s.io/v1alpha1/podgroups", &pod_group_spec },
+	[CLUSTER_KUEUE_WORKLOADS] = { "workloads.v1beta2", "/apis/kueue.x-k8s.io/v1beta2/workloads",
+				      &kueue_workload_spec },
+	[CLUSTER_KUEUE_WORKLOADS_OLD] = { "workloads.v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads",
+					  &kueue_workload_spec },
+	[CLUSTER_NOTICES] = { "events", "/api/v1/events", &notice_spec },
+};
+
+/* Longer than any watch lasts. */
+static const millis EVENT_SILENCE = 15 * MINUTE;
+
+const char *cluster_kind_name(enum cluster_kind kind)
+{
+	return kinds[kind].name;
+}
+
+static bool seen(void *user, const void *record, const struct watch_seen *object)
+{
+	struct cluster_reader *r = user;
+	switch (r->kind) {
+	case CLUSTER_NODES:
+		return cluster_node_seen(r->cluster, record, object);
+	case CLUSTER_PODS:
+		return cluster_pod_seen(r->cluster, record, object);
+	case CLUSTER_BUDGETS:
+		return cluster_budget_seen(r->cluster, record, object);
+	case CLUSTER_QUOTAS:
+		return cluster_quota_seen(r->cluster, record, object);
+	case CLUSTER_JOBS:
+	case CLUSTER_JOB_SETS:
+	case CLUSTER_POD_GROUPS:
+	case CLUSTER_KUEUE_WORKLOADS:
+		return cluster_workload_seen(r->cluster, r->kind, record, object);
+	case CLUSTER_KUEUE_WORKLOADS_OLD:
+		return cluster_workload_seen(r->cluster, CLUSTER_KUEUE_WORKLOADS, record, object);
+	case CLUSTER_NOTICES:
+		return cluster_notice_seen(r->cluster, record, object);
+	case CLUSTER_KIND_COUNT:
+		break;
+	}
+	return false;
+}
+
+static void gone(void *user, struct object_uid uid, millis arrived)
+{
+	struct cluster_reader *r = user;
+	switch (r->kind) {
+	case CLUSTER_NODES:
+		cluster_node_gone(r->cluster, uid, arrived);
+		break;
+	case CLUSTER_PODS:
+		cluster_pod_gone(r->cluster, uid, arrived);
+		break;
+	case CLUSTER_BUDGETS:
+		cluster_budget_gone(r->cluster, uid);
+		break;
+	case CLUSTER_QUOTAS:
+		cluster_quota_gone(r->cluster, uid);
+		break;
+	case CLUSTER_JOBS:
+	case CLUSTER_JOB_SETS:
+	case CLUSTER_POD_GROUPS:
+	case CLUSTER_KUEUE_WORKLOADS:
+	case CLUSTER_KUEUE_WORKLOADS_OLD:
+		cluster_workload_gone(r->cluster, uid);
+		break;
+	case CLUSTER_NOTICES:
+	case CLUSTER_KIND_COUNT:
+		break;
+	}
+}
+
+void cluster_watch_start(struct cluster *c, struct api *api)
+{
+	struct cluster_watches *w = model_alloc(sizeof *w);
+	c->watches = w;
+	for (int i = 0; i < CLUSTER_KIND_COUNT; i++) {
+		w->readers[i] = (struct cluster_reader){ c, (enum cluster_kind)i };
+		struct watch_spec spec = {
+			.name = kinds[i].name,
+			.path = kinds[i].path,
+			.field_selector = i == CLUSTER_NOTICES ? "involvedObject.kind=Node" : NULL,
+			.object = kinds[i].object,
+			.way = WATCH_WHOLE,
+			/* The server sends no bookmarks for events: there silence is what is usual. */
+			.silence = i == CLUSTER_NOTICES ? EVENT_SILENCE : 0,
+			.on_object = seen,
+			.on_gone = gone,
+			.user = &w->readers[i],
+		};
+		w->of[i] = watch_start(api, &spec);
+	}
+}
+
+void cluster_watch_stop(struct cluster *c)
+{
+	if (c->watches == NULL)
+		return;
+	for (int i = 0; i < CLUSTER_KIND_COUNT; i++)
+		watch_stop(c->watches->of[i]);
+	free(c->watches);
+	c->watches = NULL;
+}
+
+const struct watch *cluster_watch_of(const struct cluster *c, enum cluster_kind kind)
+{
+	return c->watches == NULL ? NULL : c->watches->of[kind];
+}
+
+bool cluster_is_synced(const struct cluster *c)
+{
+	if (c->watches == NULL)
+		return false;
+	for (int i = 0; i < CLUSTER_KIND_COUNT; i++) {
+		const struct watch *w = c->watches->of[i];
+		bool may_lack = i != CLUSTER_NODES && i != CLUSTER_PODS && watch_report(w)->state == WATCH_REFUSED;
+		if (!watch_is_synced(w) && !may_lack)
+			return false;
+	}
+	return true;
 }

@@ -1,7 +1,6 @@
 /* How the model is fed: a record decoded, and what the watch tells beside it. For the watches, and for tests. */
 #pragma once
 #include "controller/cluster/model.h"
-#include "controller/cluster/model_records.h"
 #include "controller/cluster/watch.h"
 
 /* All return whether the object is kept: only then need its end be told. */

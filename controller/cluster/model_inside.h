@@ -2,7 +2,7 @@
 #pragma once
 #include "controller/cluster/intern.h"
 #include "controller/cluster/model_inputs.h"
-#include "controller/cluster/node_devices.h"
+#include "controller/cluster/node.h"
 
 struct pool_known {
 	const char *name, *name_space;

@@ -1,16 +1,15 @@
+#include "controller/cluster/node.h"
+
+#include "base/buf.h"
 #include "controller/cluster/model_inside.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const owner_names[NODE_OWNER_COUNT] = { "", "Karpenter", "Cluster Autoscaler", "Escalator" };
 static const char *const interruption_names[NODE_INTERRUPTION_COUNT] = { "", "spot interruption",
 									 "rebalance recommendation", "maintenance" };
-
-const char *node_owner_name(enum node_owner owner)
-{
-	return owner_names[owner];
-}
 
 const char *node_interruption_name(enum node_interruption interruption)
 {
@@ -362,4 +361,369 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	*n = bare;
 	weigh_pods(n);
 	node_forget_unknown(c, n);
+}
+
+#define MOST_MILLI INT64_C(1000000000) /* a million GPUs: sums of these fit */
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The whole number at the start of a text, 0 without. */
+static int64_t leading_number(const char *text)
+{
+	int64_t value = 0;
+	for (; *text >= '0' && *text <= '9' && value < 1000; text++)
+		value = value * 10 + (*text - '0');
+	return value;
+}
+
+/* Compute slices of a whole GPU: an A30 has four, all others seven. */
+static int64_t slices_of(const struct label_set *labels)
+{
+	const char *product = label_set_get(labels, "nvidia.com/gpu.product");
+	return product != NULL && strstr(product, "A30") != NULL ? 4 : 7;
+}
+
+/* Slices of one unit: of "nvidia.com/mig-3g.40gb" 3; under MIG's single strategy every nvidia.com/gpu is such a part.
+ */
+static int64_t unit_slices(const struct label_set *labels, const char *resource)
+{
+	if (starts_with(resource, "nvidia.com/mig-"))
+		return leading_number(resource + strlen("nvidia.com/mig-"));
+	const char *product = label_set_get(labels, "nvidia.com/gpu.product");
+	const char *profile = product == NULL ? NULL : strstr(product, "-MIG-");
+	return profile == NULL ? 0 : leading_number(profile + strlen("-MIG-"));
+}
+
+/* How many share one device. */
+static int64_t sharers(const struct label_set *labels, const char *resource)
+{
+	char key[128];
+	size_t len = strlen(resource), suffix = strlen(".shared");
+	if (len > suffix && strcmp(resource + len - suffix, ".shared") == 0)
+		len -= suffix;
+	snprintf(key, sizeof key, "%.*s.replicas", (int)len, resource);
+	const char *text = label_set_get(labels, key);
+	int64_t value = text == NULL ? 1 : leading_number(text);
+	return value < 1 ? 1 : value;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - 500 - b ? INT64_MAX - 500 : a + b;
+}
+
+/* In millionths, so that seven sevenths are one. */
+static int64_t whole_micro(const struct label_set *labels, const struct resource *r)
+{
+	int64_t micro = r->milli > INT64_MAX / 7000 ? INT64_MAX / 7 : r->milli * 1000;
+	if (!starts_with(r->name, "nvidia.com/"))
+		return micro;
+	int64_t slices = unit_slices(labels, r->name);
+	micro /= sharers(labels, r->name);
+	return slices == 0 || slices > 7 ? micro : micro * slices / slices_of(labels);
+}
+
+int64_t devices_whole_milli(const struct label_set *labels, const struct resources *set)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < intern_count(set); i++)
+		if (device_is_gpu(set->items[i].name))
+			sum = plus(sum, whole_micro(labels, &set->items[i]));
+	return (sum + 500) / 1000 < MOST_MILLI ? (sum + 500) / 1000 : MOST_MILLI;
+}
+
+/* Whether a node can be emptied now, rule by rule in the order of Cluster Autoscaler: the first that decides, decides.
+ */
+
+static const char *const reason_names[DRAIN_REASON_COUNT] = {
+	[DRAIN_POSSIBLE] = "",
+	[DRAIN_NODE_PROTECTED] = "ScaleDownDisabledAnnotation",
+	[DRAIN_NODE_FOREIGN] = "NotAutoscaled",
+	[DRAIN_NOT_REPLICATED] = "NotReplicated",
+	[DRAIN_SYSTEM_POD] = "UnmovableKubeSystemPod",
+	[DRAIN_NOT_SAFE] = "NotSafeToEvictAnnotation",
+	[DRAIN_ON_COMPLETION] = "BlockedByOnCompletionPod",
+	[DRAIN_LOCAL_STORAGE] = "LocalStorageRequested",
+	[DRAIN_BUDGET] = "NotEnoughPdb",
+	[DRAIN_BUDGETS_MISCONFIGURED] = "SeveralPdbs",
+};
+
+const char *drain_reason_name(enum drain_reason reason)
+{
+	return reason_names[reason];
+}
+
+struct budgets_of_pod {
+	size_t count;
+	const struct budget *first, *second; /* by name */
+	bool are_spent;
+};
+
+static struct budgets_of_pod budgets_of(const struct cluster *c, const struct pod *p)
+{
+	struct budgets_of_pod of = { 0 };
+	const struct budget *b = NULL;
+	for (size_t i = 0; (b = store_next(&c->budgets, &i)) != NULL;) {
+		if (!budget_selects(b, p))
+			continue;
+		of.count++;
+		of.are_spent = of.are_spent || b->allowed < 1;
+		if (of.first == NULL || strcmp(b->name, of.first->name) < 0) {
+			of.second = of.first;
+			of.first = b;
+		} else if (of.second == NULL || strcmp(b->name, of.second->name) < 0) {
+			of.second = b;
+		}
+	}
+	return of;
+}
+
+/* Pods that no drain waits for. */
+static bool is_left_alone(const struct pod *p)
+{
+	return p->kind == POD_STATIC || p->kind == POD_DAEMON || p->state == POD_TERMINATING ||
+	       p->state == POD_FINISHED;
+}
+
+/* What the pod's own standing says; budgets come after, for the API server asks them whatever the pod says. */
+static enum drain_reason standing(const struct pod *p, bool is_ours, bool has_budget, millis now)
+{
+	if (p->evict == POD_EVICT_ON_COMPLETION)
+		return DRAIN_ON_COMPLETION;
+	if (p->evict == POD_EVICT_SAFE)
+		return DRAIN_POSSIBLE;
+	if (!is_ours && p->kind == POD_BARE)
+		return DRAIN_NOT_REPLICATED;
+	if (!is_ours && strcmp(p->namespace, "kube-system") == 0 && !has_budget)
+		return DRAIN_SYSTEM_POD;
+	if (p->evict == POD_EVICT_NEVER || p->undisturbed_until > now)
+		return DRAIN_NOT_SAFE;
+	return !is_ours && p->has_local_storage ? DRAIN_LOCAL_STORAGE : DRAIN_POSSIBLE;
+}
+
+static enum drain_reason judge(const struct cluster *c, const struct pod *p, int evicts_pool, millis now,
+			       struct budgets_of_pod *budgets)
+{
+	bool is_ours = p->is_placeholder || (evicts_pool >= 0 && p->pool == evicts_pool);
+	*budgets = budgets_of(c, p);
+	enum drain_reason reason = standing(p, is_ours, budgets->count > 0, now);
+	if (reason != DRAIN_POSSIBLE)
+		return reason;
+	if (budgets->count > 1)
+		return DRAIN_BUDGETS_MISCONFIGURED;
+	/* One disruption is enough to begin with: the rest follows as their successors get ready. */
+	return budgets->are_spent ? DRAIN_BUDGET : DRAIN_POSSIBLE;
+}
+
+static const char *sentence(enum drain_reason reason, const struct pod *p, const struct budgets_of_pod *b,
+			    struct arena *a)
+{
+	static const char *const because[DRAIN_REASON_COUNT] = {
+		[DRAIN_NOT_REPLICATED] = "has no controller that would make a new one",
+		[DRAIN_SYSTEM_POD] = "is of kube-system and has no disruption budget",
+		[DRAIN_NOT_SAFE] = "says that it must not be evicted",
+		[DRAIN_ON_COMPLETION] = "is to be left to finish",
+		[DRAIN_LOCAL_STORAGE] = "keeps files on the node",
+	};
+	assert(reason != DRAIN_BUDGET || b->first != NULL);
+	assert(reason != DRAIN_BUDGETS_MISCONFIGURED || (b->first != NULL && b->second != NULL));
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out, "pod %s/%s ", p->namespace, p->name);
+	if (reason == DRAIN_BUDGET)
+		buf_printf(&out, "may not be disrupted now: budget %s allows none", b->first->name);
+	else if (reason == DRAIN_BUDGETS_MISCONFIGURED)
+		buf_printf(
+			&out,
+			"is selected by more than one disruption budget (%s, %s): the API server refuses to evict it",
+			b->first->name, b->second->name);
+	else
+		buf_text(&out, because[reason]);
+	return arena_strdup(a, out.text, out.len);
+}
+
+static int by_priority(const void *a, const void *b)
+{
+	const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
+	if (x->priority != y->priority)
+		return x->priority < y->priority ? -1 : 1;
+	int order = strcmp(x->namespace, y->namespace);
+	if (order == 0)
+		order = strcmp(x->name, y->name);
+	return order != 0 ? order : memcmp(x->uid, y->uid, sizeof x->uid);
+}
+
+struct drain_verdict cluster_drain(const struct cluster *c, const struct node *n, int evicts_pool, millis now,
+				   struct arena *a)
+{
+	size_t count = 0;
+	const struct pod **pods = cluster_node_pods(c, n, a, &count);
+	struct drain_verdict v = { .text = "", .evict = arena_array(a, const struct pod *, count) };
+	if (n->owner != NODE_UNCLAIMED) {
+		v.reason = DRAIN_NODE_FOREIGN;
+		v.text = "the node is in the care of another autoscaler";
+	} else if (n->is_protected) {
+		v.reason = DRAIN_NODE_PROTECTED;
+		v.text = "an annotation of the node says that it must stay";
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct budgets_of_pod budgets = { 0 };
+		if (is_left_alone(pods[i]))
+			continue;
+		v.evict[v.evict_count++] = pods[i];
+		enum drain_reason reason = judge(c, pods[i], evicts_pool, now, &budgets);
+		if (v.reason != DRAIN_POSSIBLE || reason == DRAIN_POSSIBLE)
+			continue;
+		v.reason = reason;
+		v.blocker = pods[i];
+		v.text = sentence(reason, pods[i], &budgets, a);
+	}
+	if (v.evict_count > 1)
+		qsort(v.evict, v.evict_count, sizeof(void *), by_priority);
+	return v;
+}
+
+/* What an Event says of a node's machine: some tell of an interruption in no other way. */
+
+/* A machine that is still there after so long was not taken. */
+static const millis LASTS = 15 * MINUTE;
+
+static const struct {
+	const char *reason;
+	enum node_interruption interruption;
+} reasons[] = {
+	{ "SpotInterruption", NODE_SPOT_INTERRUPTED },	/* aws-node-termination-handler */
+	{ "PreemptScheduled", NODE_SPOT_INTERRUPTED },	/* node-problem-detector on AKS */
+	{ "RebalanceRecommendation", NODE_REBALANCED }, /* aws-node-termination-handler */
+	{ "TerminateScheduled", NODE_MAINTAINED },	/* node-problem-detector on AKS */
+};
+
+static enum node_interruption meaning_of(const char *reason)
+{
+	for (size_t i = 0; reason != NULL && i < sizeof reasons / sizeof reasons[0]; i++)
+		if (strcmp(reason, reasons[i].reason) == 0)
+			return reasons[i].interruption;
+	return NODE_STAYS;
+}
+
+static millis told_at(const struct notice_record *r)
+{
+	millis at = r->last_at > r->first_at ? r->last_at : r->first_at;
+	return at > r->at ? at : r->at;
+}
+
+/* Names of nodes come again: what was told of an earlier machine says nothing of this one. */
+static bool is_of_this_machine(const struct cluster *c, const struct node *n, const struct notice_record *r,
+			       const struct watch_seen *seen)
+{
+	millis at = told_at(r);
+	if (c->ignores_stamps || at == 0)
+		return !seen->is_from_list;
+	return at >= n->registered_at - SECOND && seen->arrived - at < LASTS;
+}
+
+bool cluster_notice_seen(struct cluster *c, const struct notice_record *r, const struct watch_seen *seen)
+{
+	enum node_interruption why = meaning_of(r->reason);
+	struct node *n = why != NODE_STAYS && r->node != NULL ? node_find(c, r->node) : NULL;
+	if (n == NULL || !n->is_known || !is_of_this_machine(c, n, r, seen))
+		return false;
+	if (n->notice == NODE_STAYS || why < n->notice)
+		n->notice = why;
+	if (n->interruption == NODE_STAYS || why < n->interruption) {
+		n->interruption = why;
+		model_tell_node(c, CLUSTER_NODE_CHANGED, n, seen->arrived, seen->is_from_list);
+	}
+	return false;
+}
+
+/* Which group a node is of, and what the group learns from it. */
+
+static bool is_of(const struct node *n, const struct group_known *g)
+{
+	const char *value = label_set_get(n->labels, g->label.key);
+	return value != NULL && strcmp(value, g->label.value) == 0 &&
+	       (g->provider_id_prefix == NULL ||
+		strncmp(n->provider_id, g->provider_id_prefix, strlen(g->provider_id_prefix)) == 0);
+}
+
+/* Taints that come and go on a node, and say nothing of the next one of its group. */
+static bool is_passing(const char *key)
+{
+	static const char *const prefixes[] = { "node.kubernetes.io/",
+						"node.cloudprovider.kubernetes.io/",
+						"cloud.google.com/impending-node-termination",
+						"aws-node-termination-handler/",
+						"startup-taint.cluster-autoscaler.kubernetes.io/",
+						"ignore-taint.cluster-autoscaler.kubernetes.io/",
+						"status-taint.cluster-autoscaler.kubernetes.io/",
+						"readiness.k8s.io/",
+						"karpenter.sh/",
+						"atlassian.com/escalator",
+						"ToBeDeletedByClusterAutoscaler",
+						"DeletionCandidateOfClusterAutoscaler",
+						"NodeWithImpairedVolumes",
+						"preheat.dev/",
+						"simulated.preheat.dev/spot-taken" };
+	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+		if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static const struct taint_set *lasting_taints(struct cluster *c, const struct node *n)
+{
+	size_t count = 0, all = intern_count(n->taints);
+	struct taint *rows = arena_array(&c->scratch, struct taint, all);
+	for (size_t i = 0; i < all; i++)
+		if (!is_passing(n->taints->items[i].key))
+			rows[count++] = n->taints->items[i];
+	return intern_rows(&c->intern, INTERN_TAINTS, rows, count);
+}
+
+/* A node that is whole tells what the next one will be. */
+static void teach(struct cluster *c, struct group_known *g, const struct node *n)
+{
+	bool is_lent = label_set_get(n->labels, "preheat.dev/lent-by") != NULL;
+	if (!n->is_ready || n->gpu_at == 0 || n->is_leaving || is_lent)
+		return;
+	struct template old = g->template;
+	intern_hold(n->labels);
+	intern_hold(n->allocatable);
+	g->template = (struct template){ n->labels, lasting_taints(c, n), n->allocatable, true };
+	intern_drop(&c->intern, old.labels);
+	intern_drop(&c->intern, old.taints);
+	intern_drop(&c->intern, old.allocatable);
+}
+
+static bool has_taint(const struct node *n, const char *key)
+{
+	for (size_t i = 0; i < intern_count(n->taints); i++)
+		if (!strcmp(n->taints->items[i].key, key))
+			return true;
+	return false;
+}
+
+/* Karpenter's nodes are not touched, unless the manifest names their group; those that it disrupts itself never. */
+static void settle_owner(const struct cluster *c, struct node *n)
+{
+	bool is_marked = label_set_get(n->labels, "karpenter.sh/nodepool") != NULL;
+	bool is_disrupted = has_taint(n, "karpenter.sh/disrupted") || has_taint(n, "karpenter.sh/unregistered");
+
+	if (is_marked && !is_disrupted && (n->owner == NODE_KARPENTER || n->owner == NODE_UNCLAIMED))
+		n->owner = n->group >= 0 && c->groups[n->group].is_of_karpenter ? NODE_UNCLAIMED : NODE_KARPENTER;
+}
+
+void node_place(struct cluster *c, struct node *n)
+{
+	n->group = -1;
+	for (size_t i = 0; n->is_known && n->group < 0 && i < c->group_count; i++)
+		if (is_of(n, &c->groups[i]))
+			n->group = (int)i;
+	if (n->is_known)
+		settle_owner(c, n);
+	if (n->group >= 0)
+		teach(c, &c->groups[n->group], n);
 }

@@ -5,6 +5,8 @@
  */
 #pragma once
 #include "base/millis.h"
+#include "base/resource.h"
+#include "controller/cluster/intern.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,7 +70,6 @@ struct node {
 	enum node_interruption notice; /* as an Event said */
 };
 
-const char *node_owner_name(enum node_owner owner);
 const char *node_interruption_name(enum node_interruption interruption);
 /* May new pods of ours run here: known, ready, not cordoned, not leaving, nobody else's, not interrupted. */
 bool node_is_usable(const struct node *n);
@@ -76,3 +77,14 @@ bool node_is_usable(const struct node *n);
 const char *node_label(const struct node *n, const char *key);
 /* The value of a taint, whatever its effect; NULL without. */
 const char *node_taint_value(const struct node *n, const char *key);
+
+/*
+ * How much of a whole GPU a unit of a resource is: MIG profiles and shared
+ * (time-sliced) devices as NVIDIA's device plugin and its labels show them.
+ */
+
+/*
+ * All GPUs of a set, in thousandths of whole ones. The labels are those of the node; NULL: unknown, units are taken as
+ * whole devices, MIG profiles by their name.
+ */
+int64_t devices_whole_milli(const struct label_set *labels, const struct resources *set);

@@ -1,3 +1,7 @@
+#include "controller/cluster/pod.h"
+
+#include "base/decimal.h"
+#include "base/quantity.h"
 #include "controller/cluster/model_inside.h"
 
 #include <assert.h>
@@ -258,4 +262,398 @@ void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)
 const struct pod *cluster_pod(const struct cluster *c, const char *uid)
 {
 	return pod_find(c, object_uid_of(uid));
+}
+
+/* How far a pod is, and since when. */
+
+static const struct {
+	const char *reason;
+	enum pod_trouble trouble;
+} troubles[] = {
+	{ "ErrImagePull", POD_IMAGE_PULL },	   { "ImagePullBackOff", POD_IMAGE_PULL },
+	{ "RegistryUnavailable", POD_IMAGE_PULL }, { "SignatureValidationFailed", POD_IMAGE_PULL },
+	{ "InvalidImageName", POD_IMAGE_NAME },	   { "ErrImageNeverPull", POD_IMAGE_NAME },
+	{ "ImageInspectError", POD_IMAGE_NAME },   { "CreateContainerConfigError", POD_CONFIG },
+	{ "CreateContainerError", POD_CONFIG },	   { "RunContainerError", POD_CONFIG },
+	{ "CrashLoopBackOff", POD_CRASH_LOOP },
+};
+
+struct progress {
+	enum pod_trouble trouble;
+	const char *text;
+	millis running_at; /* of the last container to start; 0 while one is missing */
+	bool are_running;
+};
+
+static enum pod_trouble trouble_of(const char *reason)
+{
+	for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
+		if (strcmp(troubles[i].reason, reason) == 0)
+			return troubles[i].trouble;
+	return POD_FINE;
+}
+
+static void look_for_trouble(struct progress *p, const struct decoded_list *statuses)
+{
+	const struct container_status_record *items = statuses->items;
+	for (size_t i = 0; i < statuses->count; i++) {
+		if (p->trouble != POD_FINE || items[i].waiting == NULL)
+			continue;
+		p->trouble = trouble_of(items[i].waiting);
+		p->text = items[i].message;
+	}
+}
+
+static struct progress containers_of(const struct pod_record *r)
+{
+	struct progress p = { 0 };
+	const struct container_status_record *items = r->statuses.items;
+	look_for_trouble(&p, &r->init_statuses);
+	look_for_trouble(&p, &r->statuses);
+	p.are_running = r->statuses.count > 0;
+	for (size_t i = 0; i < r->statuses.count; i++) {
+		p.are_running = p.are_running && items[i].running_at != 0;
+		if (items[i].running_at > p.running_at)
+			p.running_at = items[i].running_at;
+	}
+	return p;
+}
+
+static bool is_text(const char *text, const char *wanted)
+{
+	return text != NULL && strcmp(text, wanted) == 0;
+}
+
+static enum pod_state state_of(const struct pod_record *r, const struct progress *p)
+{
+	const struct condition_record *ready = condition_of(&r->conditions, "Ready");
+	if (is_text(r->phase, "Succeeded") || is_text(r->phase, "Failed"))
+		return POD_FINISHED;
+	if (r->deleted_at != 0)
+		return POD_TERMINATING;
+	if (r->node_name == NULL || r->node_name[0] == '\0')
+		return r->gates.count > 0 ? POD_GATED : POD_UNSCHEDULED;
+	if (ready != NULL && is_text(ready->status, "True"))
+		return POD_READY;
+	if (p->trouble == POD_IMAGE_PULL || p->trouble == POD_IMAGE_NAME)
+		return POD_PULLING;
+	if (p->trouble == POD_CRASH_LOOP)
+		return POD_CRASHING;
+	return p->are_running ? POD_STARTED : POD_SCHEDULED;
+}
+
+/*
+ * Once known a time stays: a replica that is ready for the second time was first ready then. Clocks differ, but no
+ * stage takes less than nothing.
+ */
+static millis kept(millis before, bool has_happened, millis at, millis least)
+{
+	if (before != 0 || !has_happened)
+		return before;
+	return at < least ? least : at;
+}
+
+/* The object says when the grace ends. */
+static millis deletion_asked(const struct pod_record *r)
+{
+	bool is_sane = r->deletion_grace > 0 && r->deletion_grace < r->deleted_at / SECOND;
+	return is_sane ? r->deleted_at - r->deletion_grace * SECOND : r->deleted_at;
+}
+
+void pod_read_progress(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
+{
+	struct progress now = containers_of(r);
+	const struct condition_record *scheduled = condition_of(&r->conditions, "PodScheduled");
+	const struct condition_record *ready = condition_of(&r->conditions, "Ready");
+	p->state = state_of(r, &now);
+	if (p->state == POD_UNSCHEDULED && scheduled != NULL && is_text(scheduled->reason, "Unschedulable")) {
+		now.trouble = POD_UNSCHEDULABLE;
+		now.text = scheduled->message;
+	}
+	p->trouble = p->state == POD_READY || p->state == POD_FINISHED ? POD_FINE : now.trouble;
+	intern_drop(&c->intern, p->trouble_text);
+	size_t len = p->trouble == POD_FINE || now.text == NULL ? 0 : strnlen(now.text, 200);
+	p->trouble_text = intern_bytes(&c->intern, len == 0 ? "" : now.text, len);
+
+	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
+	millis placed = model_moment(c, seen, scheduled == NULL ? 0 : scheduled->changed_at);
+	millis started = model_moment(c, seen, now.running_at);
+	millis served = model_moment(c, seen, ready == NULL ? 0 : ready->changed_at);
+	millis going = model_moment(c, seen, deletion_asked(r));
+	p->created_at = kept(p->created_at, true, model_moment(c, seen, r->created_at), 0);
+	p->scheduled_at = kept(p->scheduled_at, has_node, placed, p->created_at);
+	p->started_at = kept(p->started_at, now.are_running || p->state == POD_READY, started, p->scheduled_at);
+	p->ready_at = kept(p->ready_at, p->state == POD_READY, served, p->started_at);
+	p->terminating_at = kept(p->terminating_at, r->deleted_at != 0, going, p->created_at);
+}
+
+/* What a pod object says, apart from how far it is. */
+
+static void read_owner(struct cluster *c, struct pod *p, const struct pod_record *r)
+{
+	const struct owner_record *owners = r->owners.items;
+	p->owner = NULL;
+	p->kind = POD_BARE;
+	for (size_t i = 0; i < r->owners.count; i++) {
+		const struct owner_record *o = &owners[i];
+		if (!o->is_controller || o->kind == NULL || o->name == NULL || o->uid == NULL)
+			continue;
+		struct pod_owner row = { intern_text(&c->intern, o->kind), intern_text(&c->intern, o->name),
+					 intern_text(&c->intern, o->uid) };
+		p->owner = intern_rows(&c->intern, INTERN_OWNER, &row, 1);
+		intern_drop(&c->intern, row.kind);
+		intern_drop(&c->intern, row.name);
+		intern_drop(&c->intern, row.uid);
+		p->kind = is_text(o->kind, "DaemonSet") ? POD_DAEMON
+			  : is_text(o->kind, "Node")	? POD_STATIC
+							: POD_REPLICATED;
+		break;
+	}
+	if (decoded_get(&r->annotations, "kubernetes.io/config.mirror") != NULL)
+		p->kind = POD_STATIC;
+	else if (is_text(decoded_get(&r->annotations, "cluster-autoscaler.kubernetes.io/daemonset-pod"), "true"))
+		p->kind = POD_DAEMON;
+}
+
+/* Whether a comma-separated list holds the name. */
+static bool lists(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+	while (list != NULL && *list != '\0') {
+		list += strspn(list, ", ");
+		if (strncmp(list, name, len) == 0 && (list[len] == '\0' || list[len] == ',' || list[len] == ' '))
+			return true;
+		list = strchr(list, ',');
+	}
+	return false;
+}
+
+static bool is_in_memory(const struct volume_record *v)
+{
+	static const char memory[] = "\"Memory\"";
+	return v->empty_dir.text != NULL &&
+	       memmem(v->empty_dir.text, v->empty_dir.len, memory, sizeof memory - 1) != NULL;
+}
+
+static bool has_local_storage(const struct pod_record *r)
+{
+	const char *excused =
+		decoded_get(&r->annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes");
+	const struct volume_record *volumes = r->volumes.items;
+	for (size_t i = 0; i < r->volumes.count; i++) {
+		bool is_local = volumes[i].host_path.text != NULL ||
+				(volumes[i].empty_dir.text != NULL && !is_in_memory(&volumes[i]));
+		if (is_local && (volumes[i].name == NULL || !lists(excused, volumes[i].name)))
+			return true;
+	}
+	return false;
+}
+
+static int whole_or(const char *text, int otherwise)
+{
+	int64_t value = 0;
+	bool is_negative = text != NULL && text[0] == '-';
+	if (text == NULL || decimal_parse(text + is_negative, strlen(text + is_negative), 0, &value) != DECIMAL_OK ||
+	    value > INT32_MAX)
+		return otherwise;
+	return is_negative ? (int)-value : (int)value;
+}
+
+static void read_wishes(struct pod *p, const struct pod_record *r)
+{
+	const char *evict = decoded_get(&r->annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict");
+	const char *still = decoded_get(&r->annotations, "karpenter.sh/do-not-disrupt");
+	millis duration = 0;
+	p->evict = is_text(evict, "true")	     ? POD_EVICT_SAFE
+		   : is_text(evict, "false")	     ? POD_EVICT_NEVER
+		   : is_text(evict, "on-completion") ? POD_EVICT_ON_COMPLETION
+						     : POD_EVICT_UNSAID;
+	p->undisturbed_until = 0;
+	if (is_text(still, "true"))
+		p->undisturbed_until = INT64_MAX;
+	else if (still != NULL && duration_parse(still, strlen(still), &duration) && duration < DAY * 3650)
+		p->undisturbed_until = p->created_at + duration;
+	p->has_local_storage = has_local_storage(r);
+	p->deletion_cost = whole_or(decoded_get(&r->annotations, "controller.kubernetes.io/pod-deletion-cost"), 0);
+	p->priority = (int)(r->priority > INT32_MAX ? INT32_MAX : r->priority < INT32_MIN ? INT32_MIN : r->priority);
+	p->grace_seconds = r->grace < 0 ? 0 : r->grace > DAY ? (int)DAY : (int)r->grace;
+}
+
+static void read_gang(struct cluster *c, struct pod *p, const struct pod_record *r)
+{
+	static const struct {
+		enum gang_kind kind;
+		const char *label, *size;
+	} marks[] = {
+		{ GANG_KUEUE, "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count" },
+		{ GANG_LEADER_WORKER_SET, "leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/size" },
+		{ GANG_POD_GROUP, "scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/min-available" },
+		{ GANG_POD_GROUP, "pod-group.scheduling.sigs.k8s.io/name",
+		  "pod-group.scheduling.sigs.k8s.io/min-available" },
+		{ GANG_JOB_SET, "jobset.sigs.k8s.io/jobset-name", "" },
+	};
+	p->gang = NULL;
+	p->gang_kind = GANG_NONE;
+	p->gang_size = 0;
+	for (size_t i = 0; p->gang == NULL && i < sizeof marks / sizeof marks[0]; i++) {
+		const char *name = label_set_get(p->labels, marks[i].label);
+		if (name == NULL || name[0] == '\0')
+			continue;
+		p->gang = intern_text(&c->intern, name);
+		p->gang_kind = (int)marks[i].kind;
+		p->gang_size = whole_or(decoded_get(&r->annotations, marks[i].size), 0);
+	}
+}
+
+static const char *main_image(const struct pod_record *r)
+{
+	const struct container_record *items = r->containers.items;
+	for (size_t i = 0; i < r->containers.count; i++) {
+		const struct decoded_map *maps[] = { &items[i].requests, &items[i].limits };
+		for (size_t m = 0; m < 2; m++)
+			for (size_t k = 0; k < maps[m]->count; k++)
+				if (device_is_gpu(maps[m]->pairs[k].key) && items[i].image != NULL)
+					return items[i].image;
+	}
+	return r->containers.count > 0 && items[0].image != NULL ? items[0].image : "";
+}
+
+static bool asks_for_gpus(const struct pod *p)
+{
+	for (size_t i = 0; i < intern_count(p->shape->requests); i++)
+		if (device_is_gpu(p->shape->requests->items[i].name))
+			return true;
+	return false;
+}
+
+void pod_read(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
+{
+	p->labels = model_labels(c, &r->labels);
+	p->shape = pod_shape_of(c, r);
+	p->image = intern_text(&c->intern, main_image(r));
+	p->has_gpus = asks_for_gpus(p);
+	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
+	read_owner(c, p, r);
+	pod_read_progress(c, p, r, seen);
+	read_wishes(p, r);
+	read_gang(c, p, r);
+	snprintf(p->ip, sizeof p->ip, "%s", r->ip == NULL ? "" : r->ip);
+}
+
+/* What a pod asks of a node: requests as the scheduler adds them up, and where it may run. */
+
+struct sum {
+	struct resource rows[64];
+	size_t count;
+};
+
+static int64_t *row_of(struct sum *s, const char *name)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->rows[i].name, name) == 0)
+			return &s->rows[i].milli;
+	if (s->count == sizeof s->rows / sizeof s->rows[0])
+		return NULL;
+	s->rows[s->count] = (struct resource){ name, 0 };
+	return &s->rows[s->count++].milli;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static void add(struct sum *s, const struct sum *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		int64_t *row = row_of(s, more->rows[i].name);
+		if (row != NULL)
+			*row = plus(*row, more->rows[i].milli);
+	}
+}
+
+static void raise_to(struct sum *s, const struct sum *least)
+{
+	for (size_t i = 0; i < least->count; i++) {
+		int64_t *row = row_of(s, least->rows[i].name);
+		if (row != NULL && *row < least->rows[i].milli)
+			*row = least->rows[i].milli;
+	}
+}
+
+/* Requests, and limits where nothing is requested. */
+static struct sum asked(struct cluster *c, const struct decoded_map *requests, const struct decoded_map *limits)
+{
+	struct sum s = { .count = 0 };
+	size_t count = 0;
+	const struct resource *rows = model_amounts(c, requests, &count);
+	for (size_t i = 0; i < count; i++) {
+		int64_t *row = row_of(&s, rows[i].name);
+		if (row != NULL)
+			*row = rows[i].milli;
+	}
+	rows = model_amounts(c, limits, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (decoded_get(requests, rows[i].name) != NULL)
+			continue;
+		int64_t *row = row_of(&s, rows[i].name);
+		if (row != NULL)
+			*row = rows[i].milli;
+	}
+	return s;
+}
+
+/*
+ * All containers run at once. Init containers run one after the other before them, each beside those that came before
+ * it and keep running (restartPolicy Always).
+ */
+static struct sum requests_of(struct cluster *c, const struct pod_record *r)
+{
+	struct sum all = { .count = 0 }, staying = { .count = 0 }, most = { .count = 0 };
+	const struct container_record *containers = r->containers.items;
+	for (size_t i = 0; i < r->containers.count; i++) {
+		struct sum one = asked(c, &containers[i].requests, &containers[i].limits);
+		add(&all, &one);
+	}
+	const struct container_record *inits = r->init_containers.items;
+	for (size_t i = 0; i < r->init_containers.count; i++) {
+		struct sum one = asked(c, &inits[i].requests, &inits[i].limits);
+		if (inits[i].restart_policy != NULL && strcmp(inits[i].restart_policy, "Always") == 0) {
+			add(&staying, &one);
+			add(&all, &one);
+			one = staying;
+		} else {
+			add(&one, &staying);
+		}
+		raise_to(&most, &one);
+	}
+	raise_to(&all, &most);
+	/* What is asked for the pod as a whole takes the place of the sum. */
+	struct sum whole = asked(c, &r->requests, &r->limits);
+	for (size_t i = 0; i < whole.count; i++) {
+		int64_t *row = row_of(&all, whole.rows[i].name);
+		if (row != NULL)
+			*row = whole.rows[i].milli;
+	}
+	struct decoded_map none = { NULL, 0 };
+	struct sum overhead = asked(c, &r->overhead, &none);
+	add(&all, &overhead);
+	return all;
+}
+
+const struct pod_shape *pod_shape_of(struct cluster *c, const struct pod_record *r)
+{
+	struct sum sum = requests_of(c, r);
+	struct pod_shape shape = {
+		.selector = model_labels(c, &r->selector),
+		.requests = model_resources(c, sum.rows, sum.count),
+		.tolerations = model_tolerations(c, &r->tolerations),
+		.affinity = model_requirements(c, &r->terms),
+	};
+	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);
+	intern_drop(&c->intern, shape.selector);
+	intern_drop(&c->intern, shape.requests);
+	intern_drop(&c->intern, shape.tolerations);
+	intern_drop(&c->intern, shape.affinity);
+	return shared;
 }

@@ -4,7 +4,7 @@
 #include "base/terminal.h"
 #include "base/workers.h"
 #include "controller/simulation/rivals/rivals.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/terminal.h"
 #include "controller/commands/recording.h"
 #include "controller/simulation/simulate.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "controller/commands/command.h"
 #include "controller/manifest/manifest.h"
 #include "controller/simulation/simulate.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 struct simulate_options {
 	struct option_list pools, traces;

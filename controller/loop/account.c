@@ -1,7 +1,12 @@
+#include "controller/loop/account.h"
+
 #include "controller/loop/account_parts.h"
+#include "controller/loop/node_group_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static int by_pod(const void *left, const void *right);
 
 /* A tick that comes later stands for the time since the one before, up to so many intervals: beyond that nobody saw. */
 enum { INTERVALS_MOST = 4 };
@@ -144,4 +149,405 @@ void account_show(const struct account *a, const struct controller *c, size_t po
 	out->cost = &p->sums;
 	out->label_costs = p->labels;
 	out->label_cost_count = p->label_count;
+}
+
+/* The GPUs that exporters tell of, by the pod that holds them. */
+
+static int order(const char *namespace, const char *pod, const struct device_use *u)
+{
+	int by_pod = strcmp(pod, u->pod);
+
+	return by_pod ? by_pod : strcmp(namespace, u->namespace);
+}
+
+static int by_pod(const void *left, const void *right)
+{
+	const struct device_use *a = left;
+
+	return order(a->namespace, a->pod, right);
+}
+
+static size_t device_count(const struct controller *c)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		count += c->pools[i].owns_devices ? device_source_show(c->pools[i].devices).count : 0;
+	return count;
+}
+
+static size_t list(const struct controller *c, struct device_use *out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		if (!c->pools[i].owns_devices)
+			continue;
+		struct devices d = device_source_show(c->pools[i].devices);
+		for (size_t k = 0; k < d.count; k++) {
+			const struct device *g = &d.items[k];
+			int64_t use = g->value[DEVICE_USE];
+			if (*g->pod && use != DEVICE_NOT_TOLD)
+				out[count++] = (struct device_use){ g->namespace, g->pod, 1, use > 0 };
+		}
+	}
+	return count;
+}
+
+struct device_uses device_uses_read(const struct controller *c, struct arena *a)
+{
+	struct device_uses u = { .items = arena_array(a, struct device_use, device_count(c) + 1) };
+	size_t told = list(c, u.items);
+
+	if (told)
+		qsort(u.items, told, sizeof *u.items, by_pod);
+	for (size_t i = 0; i < told; i++) {
+		struct device_use *last = u.count ? &u.items[u.count - 1] : NULL;
+		if (!last || by_pod(last, &u.items[i]) != 0) {
+			u.items[u.count++] = u.items[i];
+			continue;
+		}
+		last->told += u.items[i].told;
+		last->in_use += u.items[i].in_use;
+	}
+	return u;
+}
+
+const struct device_use *device_uses_find(const struct device_uses *u, const char *namespace, const char *pod)
+{
+	const struct device_use wanted = { .namespace = namespace, .pod = pod };
+
+	return u->count ? bsearch(&wanted, u->items, u->count, sizeof *u->items, by_pod) : NULL;
+}
+
+/*
+ * Pods that hold GPUs for nothing: looked for once a minute, told once it
+ * has lasted. What is kept of each is small, and of so many only, that a
+ * fleet of idle pods costs little; the history has their names.
+ */
+
+enum { HELD_MOST = 5000 };
+
+static const millis LOOK_EVERY = MINUTE, TELL_EVERY = 10 * MINUTE, READ_LATELY = 5 * MINUTE;
+/* How long it must have lasted: work may pause, and pods that ended are cleaned up after a while. */
+static const millis patience[HOLDING_KIND_COUNT] = { 30 * MINUTE, 10 * MINUTE, 30 * MINUTE };
+
+static int held_by_pod(const void *left, const void *right)
+{
+	const struct held *a = left, *b = right;
+	int order = (a->uid[0] > b->uid[0]) - (a->uid[0] < b->uid[0]);
+
+	if (!order)
+		order = (a->uid[1] > b->uid[1]) - (a->uid[1] < b->uid[1]);
+	return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+/* New ones stand behind those of the looks before, which are sorted; no pod comes twice in a look. */
+static struct held *held_of(struct account *a, const struct pod *p, enum holding_kind kind, millis now)
+{
+	const struct held wanted = { .uid = { p->uid[0], p->uid[1] }, .kind = kind, .since = now, .used_most = ABSENT };
+	struct held *found =
+		a->held_known ? bsearch(&wanted, a->held, a->held_known, sizeof wanted, held_by_pod) : NULL;
+
+	if (found || a->held_count >= HELD_MOST)
+		return found;
+	if (!a->held)
+		a->held = calloc(HELD_MOST, sizeof *a->held);
+	if (!a->held)
+		abort();
+	a->held[a->held_count] = wanted;
+	return &a->held[a->held_count++];
+}
+
+static void tell(struct controller *c, struct held *h, const struct pod *p)
+{
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	history_holding(c->history, &(struct holding){ .uid = uid,
+						       .kind = h->kind,
+						       .since = h->since,
+						       .until = h->seen,
+						       .namespace = p->namespace,
+						       .pod = p->name,
+						       .node = p->node ? p->node->name : "",
+						       .gpus_milli = p->gpus_milli,
+						       .used_most_milli = h->used_most });
+	h->told = h->seen;
+}
+
+/* `used`: GPUs in use at this look, in thousandths; ABSENT when nobody tells. */
+static void note(struct account *a, struct controller *c, const struct pod *p, enum holding_kind kind, int64_t used)
+{
+	struct held *h = held_of(a, p, kind, c->snapshot.now);
+
+	if (!h)
+		return;
+	h->seen = c->snapshot.now;
+	h->is_seen = true;
+	if (used != ABSENT && (h->used_most == ABSENT || h->used_most < used))
+		h->used_most = used;
+	/* Of the right size, as far as is known: told only where the opposite was. */
+	bool is_fair = kind == HOLDING_OVERSIZED && h->used_most >= p->gpus_milli && !h->told;
+	if (!is_fair && h->seen - h->since >= patience[kind] && h->seen - h->told >= TELL_EVERY)
+		tell(c, h, p);
+}
+
+/* As its GPUs tell, else as its model server does: nothing runs or waits in it. Who tells nothing is not accused. */
+static bool is_unused(const struct controller *c, const struct pod *p, const struct device_use *use,
+		      struct arena *scratch)
+{
+	int64_t in_flight;
+	millis age;
+
+	if (use)
+		return use->in_use == 0;
+	if (p->state != POD_READY || p->pool < 0 || (size_t)p->pool >= fleet_of(c)->pool_count ||
+	    !c->pools[p->pool].source)
+		return false;
+	return source_in_flight(c->pools[p->pool].source, pod_key(p, scratch), &in_flight, &age) && age < READ_LATELY &&
+	       in_flight == 0;
+}
+
+static void look_at(struct account *a, struct controller *c, const struct pod *p, const struct device_uses *uses,
+		    struct arena *scratch)
+{
+	if (!p->has_gpus || p->is_placeholder)
+		return;
+	if (p->state == POD_FINISHED)
+		note(a, c, p, HOLDING_FINISHED, ABSENT);
+	if (p->state != POD_READY && p->state != POD_STARTED)
+		return;
+	const struct device_use *use = device_uses_find(uses, p->namespace, p->name);
+	if (is_unused(c, p, use, scratch))
+		note(a, c, p, HOLDING_UNUSED, ABSENT);
+	/* For as long as it runs, so that what it ever used is known. */
+	if (use && p->gpus_milli >= 2000 && use->told * 1000 == p->gpus_milli)
+		note(a, c, p, HOLDING_OVERSIZED, use->in_use * 1000);
+}
+
+/* Those that were told and are not seen any more held until they were seen last. */
+static void settle(struct account *a, struct controller *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->held_count; i++) {
+		struct held *h = &a->held[i];
+		if (h->is_seen) {
+			h->is_seen = false;
+			a->held[kept++] = *h;
+			continue;
+		}
+		char uid[37];
+		const struct pod gone = { .uid = { h->uid[0], h->uid[1] } };
+		pod_uid_text(&gone, uid);
+		if (h->told && h->told != h->seen)
+			history_holding_until(c->history, uid, h->kind, h->since, h->seen);
+	}
+	a->held_count = a->held_known = kept;
+	if (kept)
+		qsort(a->held, kept, sizeof *a->held, held_by_pod);
+}
+
+void account_look(struct account *a, struct controller *c)
+{
+	CLEANUP(arena_release) struct arena scratch = { 0 };
+	size_t nodes, pods;
+
+	if (a->looked_at && c->snapshot.now - a->looked_at < LOOK_EVERY)
+		return;
+	a->looked_at = c->snapshot.now;
+	const struct device_uses uses = device_uses_read(c, &scratch);
+	const struct node **n = cluster_nodes(c->cluster, -1, &scratch, &nodes);
+	for (size_t i = 0; i < nodes; i++) {
+		const struct pod **p = cluster_node_pods(c->cluster, n[i], &scratch, &pods);
+		for (size_t k = 0; k < pods; k++)
+			look_at(a, c, p[k], &uses, &scratch);
+	}
+	settle(a, c);
+}
+
+/*
+ * A pool's bill by the labels of who holds its GPUs. A node's GPUs are
+ * shared over the pods that hold any of them, in proportion; what no pod
+ * holds (machines that start or stand empty, placeholders, stopped ones)
+ * stays without one.
+ */
+
+static const struct cost_labels_text *names_of(const struct controller *c, size_t pool)
+{
+	return &c->manifest.pools[pool].spec.cost_labels;
+}
+
+static struct cost_labels labels_of(const struct cost_labels_text *names, const struct pod *p)
+{
+	const char *const keys[COST_LABEL_COUNT] = { names->cost_center, names->product, names->environment,
+						     names->workload_type };
+	struct cost_labels l = { .holder = COST_BY_PODS };
+
+	for (int i = 0; i < COST_LABEL_COUNT; i++) {
+		const char *value = keys[i] && keys[i][0] ? pod_label(p, keys[i]) : NULL;
+		l.value[i] = value ? value : "";
+	}
+	return l;
+}
+
+/* FNV-1a. */
+static uint32_t hash_of(const struct cost_labels *l)
+{
+	uint32_t hash = 2166136261u + (uint32_t)l->holder;
+
+	for (int i = 0; i < COST_LABEL_COUNT; i++)
+		for (const char *at = l->value[i];; at++) {
+			hash = (hash ^ (unsigned char)*at) * 16777619u;
+			if (!*at)
+				break;
+		}
+	return hash;
+}
+
+static struct label_part *add_part(struct label_parts *parts, const struct cost_labels *labels)
+{
+	if (parts->count == parts->room) {
+		parts->room = parts->room ? 2 * parts->room : 8;
+		parts->items = realloc(parts->items, parts->room * sizeof *parts->items);
+		if (!parts->items)
+			abort();
+	}
+	struct label_part *made = &parts->items[parts->count++];
+	*made = (struct label_part){ .labels = *labels, .hash = hash_of(labels) };
+	return made;
+}
+
+static struct label_part *find_part(struct label_parts *parts, const struct cost_labels *labels)
+{
+	uint32_t hash = hash_of(labels);
+
+	for (size_t i = 0; i < parts->count; i++)
+		if (parts->items[i].hash == hash && cost_labels_equal(&parts->items[i].labels, labels))
+			return &parts->items[i];
+	return NULL;
+}
+
+/* As many as the history keeps apart: whoever gives each pod labels of its own shall not slow the tick. */
+static struct label_part *part_of(struct label_parts *parts, const struct cost_labels_text *names, const struct pod *p)
+{
+	static const struct cost_labels others = { COST_OTHERS, { "", "", "", "" } };
+
+	for (size_t i = 0; i < parts->count; i++)
+		if (parts->items[i].set == p->labels && p->labels)
+			return &parts->items[i];
+	struct cost_labels labels = labels_of(names, p);
+	struct label_part *part = find_part(parts, &labels);
+	if (!part && parts->count >= COST_LABEL_SETS) {
+		part = find_part(parts, &others);
+		return part ? part : add_part(parts, &others);
+	}
+	if (part)
+		return part;
+	part = add_part(parts, &labels);
+	part->set = p->labels;
+	return part;
+}
+
+static bool holds(const struct pod *p)
+{
+	return pod_counts(p) && p->has_gpus && !p->is_placeholder && p->gpus_milli > 0;
+}
+
+/* On whose bill the pod is: its pool's where that uses the group, else that of the first pool of the group. */
+static size_t payer(const struct controller *c, const struct pod *p, size_t group)
+{
+	return p->pool >= 0 && pool_position(fleet_of(c), (size_t)p->pool, group) >= 0 ? (size_t)p->pool
+										       : first_pool(fleet_of(c), group);
+}
+
+static void share_node(struct account *a, struct controller *c, size_t group, const struct node *n,
+		       struct arena *scratch)
+{
+	const struct group_spec *g = &fleet_of(c)->groups[group];
+	const struct pod **pods;
+	size_t count;
+	int64_t held = 0;
+
+	pods = cluster_node_pods(c->cluster, n, scratch, &count);
+	for (size_t i = 0; i < count; i++)
+		held += holds(pods[i]) ? pods[i]->gpus_milli : 0;
+	for (size_t i = 0; i < count && held > 0; i++) {
+		if (!holds(pods[i]))
+			continue;
+		size_t pool = payer(c, pods[i], group);
+		struct label_parts *parts = &account_of(a, c->pools[pool].key)->tick_labels;
+		struct label_part *part = part_of(parts, names_of(c, pool), pods[i]);
+		int64_t gpus = (int64_t)((__int128)g->gpus_per_node * 1000 * pods[i]->gpus_milli / held);
+		part->gpus_milli += gpus;
+		part->price += (__int128)gpus * g->price_per_hour / g->gpus_per_node;
+	}
+}
+
+/* What the pool is billed for now and no pod holds. */
+static struct label_part nobody(const struct controller *c, size_t pool, const struct label_parts *parts)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	struct label_part left = { .labels = { COST_NO_POD, { "", "", "", "" } } };
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &fleet_of(c)->groups[spec->groups[i]];
+		int64_t billed = c->snapshot.pools[pool].groups[i].billed_gpus_milli;
+		left.gpus_milli += billed;
+		left.price += (__int128)billed * g->price_per_hour / g->gpus_per_node;
+	}
+	for (size_t i = 0; i < parts->count; i++) {
+		left.gpus_milli -= parts->items[i].gpus_milli;
+		left.price -= parts->items[i].price;
+	}
+	if (left.gpus_milli < 0)
+		left.gpus_milli = 0;
+	if (left.price < 0)
+		left.price = 0;
+	return left;
+}
+
+static void share_bill(struct controller *c, size_t pool, struct pool_account *p, struct arena *scratch)
+{
+	struct label_parts *parts = &p->tick_labels;
+	struct label_part left = nobody(c, pool, parts);
+
+	*add_part(parts, &left.labels) = left;
+	int64_t *weights = arena_array(scratch, int64_t, parts->count), *out;
+	out = arena_array(scratch, int64_t, parts->count);
+	/* The last one takes what has no weight: a bill of machines that nobody holds yet. */
+	for (size_t i = 0; i < parts->count; i++)
+		weights[i] = parts->items[parts->count - 1 - i].gpus_milli;
+	cost_spread(cost_billed_gpu_ms(&p->tick), weights, parts->count, out);
+	for (size_t i = 0; i < parts->count; i++)
+		parts->items[parts->count - 1 - i].gpu_ms = out[i];
+	for (size_t i = 0; i < parts->count; i++)
+		weights[i] = (int64_t)(parts->items[parts->count - 1 - i].price / 1000);
+	cost_spread(cost_micro_dollars(&p->tick) - p->tick.dollars[GPU_STANDBY], weights, parts->count, out);
+	for (size_t i = 0; i < parts->count; i++)
+		parts->items[parts->count - 1 - i].dollars = out[i];
+	parts->items[parts->count - 1].dollars += p->tick.dollars[GPU_STANDBY];
+}
+
+void account_share(struct account *a, struct controller *c, struct arena *scratch)
+{
+	for (size_t g = 0; g < fleet_of(c)->group_count; g++) {
+		size_t count;
+		const struct node **nodes = cluster_nodes(c->cluster, (int)g, scratch, &count);
+
+		for (size_t i = 0; i < count; i++)
+			share_node(a, c, g, nodes[i], scratch);
+	}
+	for (size_t pool = 0; pool < fleet_of(c)->pool_count; pool++) {
+		struct pool_account *p = account_of(a, c->pools[pool].key);
+
+		share_bill(c, pool, p, scratch);
+		for (size_t i = 0; i < p->tick_labels.count; i++) {
+			const struct label_part *part = &p->tick_labels.items[i];
+			if (part->gpu_ms || part->dollars)
+				history_cost_label(c->history, c->snapshot.now, pool, &part->labels, part->gpu_ms,
+						   part->dollars);
+		}
+	}
 }

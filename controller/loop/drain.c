@@ -1,11 +1,74 @@
 #include "controller/loop/drain.h"
 
-#include "controller/loop/drain_parts.h"
+#include "controller/loop/node_group_parts.h"
+#include "controller/loop/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct drain *drain_of(const struct controller *c, const char *node)
+/* What the files of draining share; nobody else includes this. */
+
+enum drain_step {
+	DRAIN_MARK,   /* cordon and taint */
+	DRAIN_EVICT,  /* until nothing is left that counts */
+	DRAIN_REMOVE, /* the cloud was asked */
+	DRAIN_LEND,   /* empty of the pool's pods: open to those that borrow */
+	DRAIN_UNMARK, /* abandoned: back to work */
+	DRAIN_SHOWN,  /* written; until the watch shows it */
+	DRAIN_OVER
+};
+
+/* What is written on a node: that it goes, that it is lent, neither. */
+enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
+
+enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1 };
+
+struct pod_eviction {
+	struct eviction call;
+	struct drain *drain; /* NULL: one pod alone */
+	struct controller *controller;
+	struct pod_eviction *next; /* of lone ones */
+	char namespace[64], pod[254], uid[37];
+	bool is_busy;
+	millis quiet_until; /* loop_now; the pod was told to go */
+};
+
+struct drain {
+	struct controller *controller;
+	struct drain *next;
+	char node[254], machine[MACHINE_ID_MAX + 1];
+	size_t pool;
+	int group;
+	enum drain_fate fate;
+	enum drain_step step;
+	millis since;		       /* clock_mono; of the step that waits */
+	millis quiet_until, marked_at; /* loop_now */
+	enum drain_mark mark;	       /* the last that was sent */
+	struct node_change change;
+	struct node_taint taint;
+	struct verb_pair annotation, labels[2];
+	bool is_marking, was_marked;
+	struct pod_eviction evictions[EVICTIONS_AT_ONCE];
+	int in_flight;
+	int last_reason; /* enum drain_reason that was told, or DRAIN_IS_BLIND */
+	bool has_complained;
+	bool is_stray; /* a mark that was left over, no drain of ours */
+};
+
+static void step(struct drain *d);
+static void drains_unmark_strays(struct controller *c);
+static bool machine_is_wanted(const struct machine *m);
+static size_t drain_pool(const struct controller *c, const struct node *n);
+static void drain_evictions_cancel(struct drain *d);
+static void drain_evict_pods_cancel(struct controller *c);
+static bool drain_evict(struct drain *d, const struct node *n);
+static const char *drain_fate_name(enum drain_fate fate);
+static enum drain_fate drain_fate_of(const struct node *n);
+static void drain_mark(struct drain *d, enum drain_mark mark);
+
+/* The drain of a node that is not over; NULL without. */
+static struct drain *drain_of(const struct controller *c, const char *node)
 {
 	for (struct drain *d = c->drains.first; d; d = d->next)
 		if (!strcmp(d->node, node) && d->step != DRAIN_OVER)
@@ -26,7 +89,8 @@ static void copy(char *to, size_t room, const char *from)
 	to[len] = '\0';
 }
 
-struct drain *drain_add(struct controller *c, const struct node *n)
+/* A new one; its step is DRAIN_MARK. */
+static struct drain *drain_add(struct controller *c, const struct node *n)
 {
 	struct drain *d = calloc(1, sizeof *d);
 
@@ -136,7 +200,8 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool)
 	return left;
 }
 
-int64_t drain_serving(const struct drain *d, const struct node *n)
+/* Replicas of the drain's pool that serve on the node. */
+static int64_t drain_serving(const struct drain *d, const struct node *n)
 {
 	return serving_of(d->controller, n, d->pool);
 }
@@ -321,4 +386,396 @@ void drains_stop(struct controller *c)
 bool drains_are_idle(const struct controller *c)
 {
 	return !c->drains.first && !c->drains.lone;
+}
+
+/* What was begun by whoever led before goes on as it was meant. */
+static void adopt(struct controller *c, const struct node *n)
+{
+	struct drain *d = drain_add(c, n);
+
+	d->pool = drain_pool(c, n);
+	d->fate = drain_fate_of(n);
+	d->step = DRAIN_EVICT;
+	d->was_marked = true;
+	d->marked_at = loop_now(c->loop);
+}
+
+void drains_adopt(struct controller *c)
+{
+	struct arena a = { 0 };
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
+		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
+		    fleet_of(c)->pools[drain_pool(c, nodes[i])].mode == MODE_ACT)
+			adopt(c, nodes[i]);
+	arena_release(&a);
+}
+
+int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
+{
+	int64_t kept = 0;
+
+	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		int64_t serving = n && n->is_known ? drain_serving(d, n) : 0;
+		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
+		    n->interruption != NODE_STAYS)
+			continue;
+		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
+			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);
+		d->step = DRAIN_UNMARK;
+		d->quiet_until = 0;
+		kept += serving;
+	}
+	return kept;
+}
+
+int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
+{
+	int64_t count = 0;
+
+	for (const struct drain *d = c->drains.first; d; d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
+		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
+			count += drain_serving(d, n);
+	}
+	return count;
+}
+
+/* Lent by a pool that no longer has this group: nobody would ever take it back. */
+static bool is_lent_by_nobody(const struct controller *c, const struct node *n)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	const char *by = node_label(n, "preheat.dev/lent-by");
+
+	for (size_t i = 0; by && i < fleet->pool_count; i++)
+		if (!strcmp(fleet->pools[i].name, by) && pool_position(fleet, i, (size_t)n->group) >= 0)
+			return false;
+	return by != NULL;
+}
+
+/* A stopped machine that was woken, or a drain that was given up. */
+static bool is_stray(const struct controller *c, const struct node *n)
+{
+	if (n->group < 0 || !n->is_known || (!n->is_draining && !is_lent_by_nobody(c, n)) || drain_of(c, n->name))
+		return false;
+	const struct node_group *g = &c->groups[n->group];
+	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
+
+	return m && machine_is_wanted(m) && !node_group_is_removing(g, machine_of_node(c, n)) &&
+	       fleet_of(c)->pools[drain_pool(c, n)].mode == MODE_ACT;
+}
+
+/* drain_adopt.c: marks of ours on nodes that nobody drains any more are taken off. */
+static void drains_unmark_strays(struct controller *c)
+{
+	struct arena a = { 0 };
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_stray(c, nodes[i]))
+			continue;
+		struct drain *d = drain_add(c, nodes[i]);
+		d->step = DRAIN_UNMARK;
+		d->is_stray = true;
+	}
+	arena_release(&a);
+}
+
+static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
+
+/* Runs, or will. */
+static bool machine_is_wanted(const struct machine *m)
+{
+	return !m->is_standby && m->state != MACHINE_TERMINATING && m->state != MACHINE_STOPPED;
+}
+
+/* The pool whose pods stand there, for a node that was found marked. */
+static size_t drain_pool(const struct controller *c, const struct node *n)
+{
+	struct arena a = { 0 };
+	size_t count, pool = n->group >= 0 ? first_pool(fleet_of(c), (size_t)n->group) : 0;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i]->pool >= 0)
+			pool = (size_t)pods[i]->pool;
+	arena_release(&a);
+	return pool;
+}
+
+/* Once a drain: a budget that holds, or an API server that is away, is asked again and again. */
+static void tell_failure(const struct pod_eviction *e, const struct eviction *call)
+{
+	if (call->error.kind == ERROR_NONE || call->error.kind == ERROR_CANCELLED ||
+	    (e->drain && e->drain->has_complained))
+		return;
+	if (e->drain)
+		e->drain->has_complained = true;
+	log_warn("eviction-held", LOG_S("pod", e->pod), LOG_S("result", eviction_result_name(call->result)),
+		 LOG_E(&call->error), LOG_END);
+}
+
+static void evicted(struct eviction *call)
+{
+	struct pod_eviction *e = call->user;
+	struct controller *c = e->controller;
+	struct drain *d = e->drain;
+
+	e->is_busy = false;
+	c->drains.evictions[call->result]++;
+	tell_failure(e, call);
+	if (d) {
+		d->in_flight--;
+		if (call->error.kind == ERROR_CANCELLED)
+			d->step = DRAIN_OVER;
+		else if (call->result == EVICTION_DONE || call->result == EVICTION_GONE)
+			e->quiet_until = loop_now(c->loop) + EVICT_AGAIN;
+		else
+			d->quiet_until = loop_now(c->loop) + (call->retry_after > 0 ? call->retry_after : EVICT_AGAIN);
+	} else {
+		for (struct pod_eviction **at = &c->drains.lone; *at; at = &(*at)->next)
+			if (*at == e) {
+				*at = e->next;
+				break;
+			}
+		free(e);
+	}
+	act_soon(c);
+}
+
+static void start(struct pod_eviction *e, const char *namespace, const char *pod, const char *uid)
+{
+	snprintf(e->namespace, sizeof e->namespace, "%s", namespace);
+	snprintf(e->pod, sizeof e->pod, "%s", pod);
+	snprintf(e->uid, sizeof e->uid, "%s", uid);
+	e->is_busy = true;
+	e->call = (struct eviction){ .name_space = e->namespace,
+				     .pod = e->pod,
+				     .uid = e->uid,
+				     .grace_seconds = -1,
+				     .done = evicted,
+				     .user = e };
+	eviction_start(e->controller->api, &e->call);
+}
+
+void drain_evict_pod(struct controller *c, const char *namespace, const char *name, const char *uid)
+{
+	struct pod_eviction *e = calloc(1, sizeof *e);
+
+	if (!e)
+		abort();
+	e->controller = c;
+	e->next = c->drains.lone;
+	c->drains.lone = e;
+	start(e, namespace, name, uid);
+}
+
+/* A place for a call about the pod; NULL while one is under way, or answered a moment ago, or none is free. */
+static struct pod_eviction *slot_for(struct drain *d, const char *uid)
+{
+	struct pod_eviction *slot = NULL;
+
+	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++) {
+		struct pod_eviction *e = &d->evictions[i];
+		if (!e->is_busy && e->quiet_until <= loop_now(d->controller->loop))
+			slot = e;
+		else if (!strcmp(e->uid, uid))
+			return NULL;
+	}
+	return slot;
+}
+
+static void ask(struct drain *d, const struct pod *p)
+{
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	struct pod_eviction *e = p->state == POD_TERMINATING ? NULL : slot_for(d, uid);
+	if (!e)
+		return;
+	e->drain = d;
+	e->controller = d->controller;
+	d->in_flight++;
+	start(e, p->namespace, p->name, uid);
+}
+
+static void drain_evictions_cancel(struct drain *d)
+{
+	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
+		if (d->evictions[i].is_busy)
+			api_cancel(&d->evictions[i].call.call);
+}
+
+/* those outside of any drain */
+static void drain_evict_pods_cancel(struct controller *c)
+{
+	for (struct pod_eviction *e = c->drains.lone; e; e = e->next)
+		api_cancel(&e->call.call);
+}
+
+static void tell_blocked(struct drain *d, const struct drain_verdict *v)
+{
+	if (d->last_reason == (int)v->reason)
+		return;
+	d->last_reason = (int)v->reason;
+	log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", drain_reason_name(v->reason)),
+		 LOG_S("why", v->text), LOG_END);
+}
+
+/* Of a node that is lent only the lender's own pods must go. */
+static bool keeps_node(const struct drain *d, const struct pod *p)
+{
+	return p->kind != POD_DAEMON && p->kind != POD_STATIC && p->state != POD_FINISHED &&
+	       (d->fate != FATE_LEND || p->pool == (int)d->pool);
+}
+
+static int64_t pods_left(const struct drain *d, const struct pod **pods, size_t count)
+{
+	int64_t left = 0;
+
+	for (size_t i = 0; i < count; i++)
+		left += keeps_node(d, pods[i]);
+	return left;
+}
+
+/* The server holds what a budget keeps. */
+static void evict_own(struct drain *d, const struct pod **pods, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (keeps_node(d, pods[i]) && pods[i]->evict != POD_EVICT_NEVER &&
+		    pods[i]->undisturbed_until <= clock_now(d->controller->clock))
+			ask(d, pods[i]);
+}
+
+static void evict_all(struct drain *d, const struct node *n, struct arena *a)
+{
+	struct controller *c = d->controller;
+	struct drain_verdict v = cluster_drain(c->cluster, n, (int)d->pool, clock_now(c->clock), a);
+
+	if (v.reason != DRAIN_POSSIBLE)
+		tell_blocked(d, &v);
+	else
+		for (size_t i = 0; i < v.evict_count; i++)
+			ask(d, v.evict[i]);
+}
+
+/* drain_evict.c: asks what may go to go. True when the node is empty of all that counts. */
+static bool drain_evict(struct drain *d, const struct node *n)
+{
+	struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
+	int64_t left = pods_left(d, pods, count);
+
+	if (left > 0 && runs_work(d->controller, d->pool))
+		d->step = DRAIN_UNMARK; /* work came in between */
+	else if (left > 0 && d->fate == FATE_LEND)
+		evict_own(d, pods, count);
+	else if (left > 0)
+		evict_all(d, n, &a);
+	arena_release(&a);
+	return left == 0;
+}
+
+static const char *const MARK = "preheat.dev/draining";
+
+static const char *const fate_names[] = { "remove", "stop", "lend" };
+
+static const char *drain_fate_name(enum drain_fate fate)
+{
+	return fate_names[fate];
+}
+
+/* As the mark on the node says. */
+static enum drain_fate drain_fate_of(const struct node *n)
+{
+	const char *said = node_taint_value(n, MARK);
+
+	for (size_t i = 0; said && i < sizeof fate_names / sizeof *fate_names; i++)
+		if (!strcmp(said, fate_names[i]))
+			return (enum drain_fate)i;
+	return FATE_REMOVE;
+}
+
+/* What an answer leads to, if it is still what is wished: a drain may have been given up meanwhile. */
+static enum drain_step step_after(const struct drain *d)
+{
+	if (d->mark == MARK_ON)
+		return d->step == DRAIN_MARK ? DRAIN_EVICT : d->step;
+	if (d->mark == MARK_LENT)
+		return d->step == DRAIN_LEND ? DRAIN_SHOWN : d->step;
+	return d->step == DRAIN_UNMARK ? DRAIN_SHOWN : d->step;
+}
+
+static void refused(struct drain *d, const struct error *why)
+{
+	bool is_final = why->kind == ERROR_CANCELLED || why->kind == ERROR_NOT_FOUND;
+
+	if (why->kind != ERROR_CANCELLED && !d->has_complained)
+		log_warn("node-mark-failed", LOG_S("node", d->node), LOG_E(why), LOG_END);
+	d->has_complained = why->kind != ERROR_CANCELLED;
+	d->step = is_final ? DRAIN_OVER : d->step;
+	d->quiet_until = loop_now(d->controller->loop) + 5 * SECOND;
+}
+
+static void answered(struct node_change *call)
+{
+	struct drain *d = call->user;
+	struct controller *c = d->controller;
+
+	d->is_marking = false;
+	if (call->error.kind != ERROR_NONE) {
+		refused(d, &call->error);
+	} else {
+		c->drains.abandoned += d->mark == MARK_OFF && !d->is_stray && d->fate != FATE_LEND;
+		d->step = step_after(d);
+		d->has_complained = false;
+		d->marked_at = loop_now(c->loop);
+	}
+	act_soon(c);
+}
+
+/* What others cordoned stays so: only what carries our mark is put back to work. */
+static enum cordon cordon_of(const struct drain *d, enum drain_mark mark)
+{
+	const struct node *n = cluster_node(d->controller->cluster, d->node);
+
+	if (mark == MARK_ON)
+		return CORDON_ON;
+	return d->was_marked || (n && n->is_draining) ? CORDON_OFF : CORDON_KEEP;
+}
+
+/* One write: a node is never cordoned without saying by whom and what for, and never lent while it is. */
+static void drain_mark(struct drain *d, enum drain_mark mark)
+{
+	bool on = mark == MARK_ON;
+
+	d->mark = mark;
+	d->was_marked |= on;
+	d->taint = (struct node_taint){ MARK, fate_names[d->fate], "NoSchedule" };
+	d->annotation = (struct verb_pair){ MARK, on ? fate_names[d->fate] : NULL };
+	d->labels[0] =
+		(struct verb_pair){ "node.kubernetes.io/exclude-from-external-load-balancers", on ? "true" : NULL };
+	d->labels[1] = (struct verb_pair){ "preheat.dev/lent-by",
+					   mark == MARK_LENT ? fleet_of(d->controller)->pools[d->pool].name : NULL };
+	d->change = (struct node_change){ .node = d->node,
+					  .cordon = cordon_of(d, mark),
+					  .annotations = &d->annotation,
+					  .annotation_count = 1,
+					  .labels = d->labels,
+					  .label_count = 2,
+					  .add = &d->taint,
+					  .add_count = on,
+					  .remove = &d->taint,
+					  .remove_count = !on,
+					  .done = answered,
+					  .user = d };
+	d->is_marking = true;
+	node_change_start(d->controller->api, &d->change);
 }

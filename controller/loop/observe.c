@@ -1,3 +1,4 @@
+#include "controller/loop/node_group_parts.h"
 #include "controller/loop/parts.h"
 #include "controller/loop/release.h"
 
@@ -291,4 +292,147 @@ void observe_taken(struct controller *c)
 		p->expected = p->fresh = p->itl_sum = p->itl_count = p->kv_sum = p->kv_count = p->finished = 0;
 	}
 	starts_events_taken(&c->starts);
+}
+
+/* What the policy is shown of a node group, as one of its pools sees it. */
+
+static int64_t gpus_of_group(const struct controller *c, size_t group)
+{
+	return fleet_of(c)->groups[group].gpus_per_node;
+}
+
+static bool is_shared(const struct controller *c, size_t pool, size_t group)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (i != pool && pool_position(fleet_of(c), i, group) >= 0)
+			return true;
+	return false;
+}
+
+/* Starts of the pool in one of its groups that hold no GPU of a node yet: their pod or their node is still to come. */
+static int64_t starts_to_come(const struct controller *c, size_t pool, size_t position)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		count += s->pool == pool && s->group == (int64_t)position && !s->pod[0] && s->kind != START_REFILL;
+	}
+	return count;
+}
+
+/* Nodes are billed whole: a group of one pool belongs to it. Of one of several, each pays what its pods hold and what
+ * its starts will, and the first to name it pays what is left. */
+static int64_t billed(const struct controller *c, size_t pool, size_t position, const struct pool_group_view *v)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	size_t group = fleet->pools[pool].groups[position];
+	int64_t all = node_group_size(&c->groups[group]) * gpus_of_group(c, group) * 1000, others = 0;
+	int64_t own = v->gpus_milli + starts_to_come(c, pool, position) * fleet->pools[pool].gpus_per_replica * 1000;
+
+	if (!is_shared(c, pool, group))
+		return all;
+	if (pool != first_pool(fleet, group))
+		return own < all ? own : all;
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		int64_t at = pool_position(fleet, i, group);
+		if (i == pool || at < 0 || !c->pools[i].view.groups)
+			continue;
+		others += c->pools[i].view.groups[at].gpus_milli +
+			  starts_to_come(c, i, (size_t)at) * fleet->pools[i].gpus_per_replica * 1000;
+	}
+	return others < all ? all - others : 0;
+}
+
+/* GPUs of running nodes that starts are meant for, in replicas of the pool: not free for anyone else. */
+static int64_t places_spoken_for(const struct controller *c, size_t pool, size_t group)
+{
+	int64_t gpus = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		const struct pool_spec *p = &fleet_of(c)->pools[s->pool];
+		if (p->groups[s->group] == group && !s->pod[0] && s->stage >= STAGE_IMAGE)
+			gpus += p->gpus_per_replica;
+	}
+	int64_t each = fleet_of(c)->pools[pool].gpus_per_replica;
+	return (gpus + each - 1) / each;
+}
+
+/* Of the whole group: those that will leave it soon do not count towards its least. */
+static int64_t nodes_of(const struct controller *c, size_t group, const struct pool_group_view *v)
+{
+	const struct node_group *g = &c->groups[group];
+	int64_t nodes = (g->is_known ? node_group_size(g) : v->nodes) - drains_in_group(c, (int)group);
+
+	return nodes > 0 ? nodes : 0;
+}
+
+static int64_t positive(int64_t n)
+{
+	return n > 0 ? n : 0;
+}
+
+static int64_t idle_node_places(const struct controller *c, size_t pool, size_t group, struct arena *a)
+{
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (node_is_usable(nodes[i]) && nodes[i]->gpus_milli > 0 && nodes[i]->gpus_used_milli == 0)
+			return replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
+	return 0;
+}
+
+/* Replicas' worth of warm GPUs that placeholders hold; one that is still a start is not counted twice. */
+static int64_t held_places(const struct controller *c, size_t pool, size_t position, const struct pool_group_view *v)
+{
+	int64_t places = is_held(c, pool) ? v->placeholder_places : 0;
+
+	for (size_t i = 0; i < c->starts.count && places > 0; i++) {
+		const struct start *s = &c->starts.items[i];
+		places -= s->pool == pool && s->group == (int64_t)position && s->pod[0];
+	}
+	return places;
+}
+
+/* Stopped, on their way there, or asked to be. */
+static int64_t standby_nodes(const struct node_group *g)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		count += g->seen.machines[i].is_standby && g->seen.machines[i].state != MACHINE_TERMINATING;
+	return count > g->standby_wanted ? count : g->standby_wanted;
+}
+
+struct group_input observe_group(struct controller *c, size_t pool, size_t position, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct pool_group_view *v = &c->pools[pool].view.groups[position];
+	size_t group = spec->groups[position];
+	const struct node_group *g = &c->groups[group];
+	int64_t stopped = node_group_count(g, MACHINE_STOPPED), returning = drains_returning(c, pool, group);
+	struct group_input in = { .ready = v->ready + returning + held_places(c, pool, position, v),
+				  .draining = positive(v->draining - returning),
+				  .least_on_node = v->least_on_node,
+				  .billed_gpus_milli = billed(c, pool, position, v),
+				  .standby = stopped * replicas_per_node(&fleet_of(c)->groups[group], spec),
+				  .lent = lent_places(c, pool, group),
+				  .free_places = positive(v->free_places - places_spoken_for(c, pool, group)),
+				  .nodes = nodes_of(c, group, v),
+				  .standby_nodes = standby_nodes(g) };
+
+	if (in.lent > 0) /* what the lent nodes have free is counted once */
+		in.free_places = in.free_places > in.lent ? in.free_places - in.lent : 0;
+	if (is_buffered(c, pool)) { /* a free GPU of a running node is what a buffer is for */
+		in.ready += in.free_places;
+		in.free_places = 0;
+	}
+	if (runs_work(c, pool)) {
+		in.ready = v->ready + v->starting + v->free_places;
+		in.free_places = 0;
+		in.least_on_node = idle_node_places(c, pool, group, a);
+	}
+	return in;
 }

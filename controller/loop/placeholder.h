@@ -18,11 +18,8 @@ enum { PLACEHOLDER_NAME_MAX = 219 };
 void placeholder_want(struct controller *c, size_t pool, int64_t replicas);
 void placeholder_drive(struct controller *c);
 void placeholder_stop(struct controller *c); /* cancels the calls under way */
-/* Scales those down whose pool neither the manifest nor a WarmPool tells of. */
-void placeholders_end_left(struct controller *c);
+
 /* Whose they are: the value of the label preheat.dev/keeper on their pods, after our Lease. */
 #define PLACEHOLDER_KEEPER "preheat.dev/keeper"
-void placeholder_keeper(const struct controller *c, char keeper[64]);
-/* Of the Deployment. */
-void placeholder_name(const char *pool, char name[PLACEHOLDER_NAME_MAX + 1]);
+
 bool placeholders_are_idle(const struct controller *c);

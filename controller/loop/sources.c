@@ -3,7 +3,7 @@
 #include "signals/picker.h"
 #include "signals/prometheus_source.h"
 #include "signals/recorded_source.h"
-#include "signals/scrape_source.h"
+#include "signals/scrape.h"
 
 #include <string.h>
 

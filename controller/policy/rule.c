@@ -1,6 +1,7 @@
 #include "controller/policy/rule.h"
 
 #include "base/exact.h"
+#include "controller/policy/memory.h"
 
 static const double margins[] = { -.10, -.06, -.02, .01, .04, .07, .10, .13, .16,
 				  .20,	.25,  .30,  .37, .45, .55, .70, 1.0, 1.4 };
@@ -193,4 +194,24 @@ struct moves rule_moves(const struct rule *r, const struct demand_view *d, const
 	m.wished = f->ready + f->wake + f->cold + f->reclaim + m.reclaim + m.wake + m.adopt_refill + m.cold -
 		   m.cancel_cold - m.cancel_wake - m.cancel_reclaim - m.release;
 	return m;
+}
+
+size_t rule_count(const struct memory *m, size_t pool)
+{
+	return m->pools[pool].family.count;
+}
+
+void rule_describe(const struct memory *m, size_t pool, int64_t rule, struct buf *out)
+{
+	const struct family *f = &m->pools[pool].family;
+
+	if (rule < 0 || (size_t)rule >= f->count) {
+		buf_text(out, "none");
+		return;
+	}
+	const struct rule *r = &f->rules[rule];
+	buf_printf(out, "%lld %% over demand, hold %lld s, chase %.2f", (long long)exact_round(r->margin * 100),
+		   (long long)exact_round(f->hold[r->hold]), r->chase);
+	if (r->is_tiered)
+		buf_printf(out, ", standby %.1f of hot", r->stock);
 }

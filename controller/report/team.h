@@ -44,10 +44,3 @@ struct team_report {
 void team_print(const struct team_report *r, bool is_wide, FILE *out);
 void team_json(const struct team_report *r, struct buf *out);
 void team_page(const struct team_report *r, struct buf *out);
-
-/* "capacity was asked for and did not serve yet" */
-const char *team_cause_text(enum late_cause cause);
-/* "ran for 5h, and no request was in it at any look" */
-const char *team_holding_text(enum holding_kind kind);
-/* GPU hours of the quota that no pod held. */
-millis team_unheld_ms(const struct quota_hour *q);

@@ -7,7 +7,6 @@
 #include "base/random.h"
 #include "controller/simulation/queue.h"
 #include "controller/simulation/world.h"
-#include "controller/simulation/world_spec.h"
 
 enum {
 	SCRAPE_PERIOD = 5000,	    /* ms */

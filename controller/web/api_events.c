@@ -1,7 +1,7 @@
 /* GET /api/v1/events: each new tick as it is written, whoever writes it. */
 #include "controller/web/api_events.h"
 
-#include "base/net/server_stream.h"
+#include "base/net/server.h"
 
 #include <stdlib.h>
 

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/net/server.h"
 
+#include <stdbool.h>
+
 /* How long is believed what the API server said. */
 #define GATE_TOKEN_KEPT	 MINUTE
 #define GATE_ALLOW_KEPT	 (5 * MINUTE)
@@ -45,3 +47,15 @@ enum server_verdict gate_admit(void *gate, const struct server_request *q, struc
 			       struct server_answer *a);
 /* Before the server is closed. Answers under way are no longer waited for. Takes NULL. */
 void gate_close(struct gate *g);
+
+/* What a browser tells of where a request comes from: against pages from elsewhere. Pure. */
+
+struct gate_origin {
+	const char *host, *origin;	     /* headers of the request; NULL: without */
+	const char *fetch_site, *fetch_mode; /* Sec-Fetch-Site and -Mode */
+};
+
+/* localhost, 127.x.x.x or [::1], with any port: a name that somebody made point to this machine is none of these. */
+bool gate_is_local_host(const char *host);
+/* Nothing says that a page of another site asks; following a link from one is no harm. */
+bool gate_is_same_site(const struct gate_origin *o);

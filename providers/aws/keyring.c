@@ -1,10 +1,49 @@
-#include "providers/aws/keyring_parts.h"
+#include "providers/aws/keyring.h"
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/net/retry.h"
+#include "base/uri.h"
+#include "providers/aws/endpoint.h"
+#include "providers/aws/escape.h"
+#include "providers/aws/grant.h"
+#include "providers/aws/refusal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What the files of the keyring share; providers/aws/keyring.h is what others see. */
+
+/* A fetch of credentials: from the start to fetch_done(), which comes once, at once or from the loop. */
+enum fetch_step { FETCH_WEB_IDENTITY, FETCH_CONTAINER, FETCH_SESSION, FETCH_ROLE, FETCH_INSTANCE };
+
+struct aws_keyring {
+	struct loop *loop;
+	struct http *http;
+	const struct aws_environment *env;
+	const struct http_tls *tls;
+	struct aws_wait *waiting; /* in order */
+	struct timer serve;
+	millis clock_offset; /* of AWS's clock to ours */
+
+	struct arena held; /* of the grant */
+	struct aws_grant grant;
+	millis refresh_at;
+	bool has_grant;
+	struct retry retry;
+	struct error failure; /* of the last fetch, until `failed_until` of the loop's clock */
+	millis failed_until;
+
+	bool is_fetching;
+	enum fetch_step step;
+	struct arena fetched;
+	struct http_request request;
+	const char *headers[4], *session;
+	struct buf url, body, line;
+};
+
+static void aws_fetch_start(struct aws_keyring *k, const char *region);
 
 static const millis EARLY = 5 * MINUTE, EARLY_JITTER = MINUTE;
 static const millis FIRST_PAUSE = SECOND, LONGEST_PAUSE = MINUTE;
@@ -157,7 +196,8 @@ static void serve(struct timer *t)
 	}
 }
 
-void aws_fetch_done(struct aws_keyring *k, const struct aws_grant *grant, const struct error *e)
+/* The outcome; the grant's texts live in k->fetched. */
+static void aws_fetch_done(struct aws_keyring *k, const struct aws_grant *grant, const struct error *e)
 {
 	k->is_fetching = false;
 	if (grant) {
@@ -213,4 +253,302 @@ void aws_keyring_refused(struct aws_keyring *k, const char *access_key_id)
 		return; /* fetched anew meanwhile */
 	k->has_grant = false;
 	k->failure.kind = ERROR_NONE;
+}
+
+static const millis TOKEN_SERVICE_DEADLINE = 10 * SECOND, LOCAL_DEADLINE = 2 * SECOND;
+static const size_t MOST_ANSWER = (size_t)256 << 10, MOST_FILE = (size_t)256 << 10;
+static const char instance_endpoint[] = "http://169.254.169.254", container_endpoint[] = "http://169.254.170.2";
+
+static void on_answer(struct http_request *r);
+
+static void fail(struct aws_keyring *k, const struct error *cause, const char *source)
+{
+	struct error e = *cause;
+
+	if (e.kind != ERROR_CANCELLED)
+		error_wrap(&e, "AWS credentials of %s", source);
+	aws_fetch_done(k, NULL, &e);
+}
+
+/* A token that a file holds, without the line's end. */
+static bool read_token(const char *path, struct buf *out, struct error *e)
+{
+	if (!file_read(path, MOST_FILE, out, e)) {
+		if (e->kind == ERROR_NOT_FOUND)
+			e->kind = ERROR_AUTH;
+		return false;
+	}
+	while (out->len && strchr(" \t\r\n", out->text[out->len - 1]))
+		out->text[--out->len] = '\0';
+	for (size_t i = 0; i < out->len; i++)
+		if ((unsigned char)out->text[i] < 0x20 || out->text[i] == 0x7f)
+			return error_set(e, ERROR_AUTH, "%s holds more than one line", path);
+	return out->len || error_set(e, ERROR_AUTH, "%s is empty", path);
+}
+
+static void send(struct aws_keyring *k, const char *method, millis timeout)
+{
+	bool is_local = k->step != FETCH_WEB_IDENTITY;
+
+	k->request = (struct http_request){ .method = method,
+					    .url = k->url.text,
+					    .headers = k->headers,
+					    .body = k->body.len ? k->body.text : NULL,
+					    .body_len = k->body.len,
+					    .tls = k->tls,
+					    .proxy = is_local ? "" : NULL,
+					    .timeout = timeout,
+					    .max_response = MOST_ANSWER,
+					    .done = on_answer,
+					    .user = k };
+	http_start(k->http, &k->request);
+}
+
+static void begin(struct aws_keyring *k, enum fetch_step step)
+{
+	k->step = step;
+	buf_clear(&k->url);
+	buf_clear(&k->body);
+	buf_clear(&k->line);
+	memset(k->headers, 0, sizeof k->headers);
+}
+
+static bool write_web_identity(struct aws_keyring *k, const char *region, struct error *e)
+{
+	CLEANUP(buf_release) struct buf token = { 0 };
+
+	if (!read_token(k->env->web_identity_token_file, &token, e) ||
+	    !aws_endpoint(k->env, NULL, AWS_STS, k->env->region ? k->env->region : region, &k->url, e))
+		return false;
+	buf_text(&k->url, "/");
+	aws_form_begin("AssumeRoleWithWebIdentity", "2011-06-15", &k->body);
+	aws_form_text("RoleArn", k->env->role_arn, &k->body);
+	aws_form_text("RoleSessionName", k->env->role_session_name ? k->env->role_session_name : "preheat", &k->body);
+	aws_form_text("WebIdentityToken", token.text, &k->body);
+	k->headers[0] = "Content-Type: application/x-www-form-urlencoded";
+	return true;
+}
+
+static bool write_container(struct aws_keyring *k, struct error *e)
+{
+	CLEANUP(buf_release) struct buf token = { 0 };
+	const struct aws_environment *env = k->env;
+
+	if (env->container_full_uri)
+		buf_text(&k->url, env->container_full_uri);
+	else
+		buf_printf(&k->url, "%s%s", container_endpoint, env->container_relative_uri);
+	if (!aws_is_credential_url(k->url.text))
+		return error_set(e, ERROR_AUTH,
+				 "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor an address of this "
+				 "machine, 169.254.170.2, 169.254.170.23 or [fd00:ec2::23]");
+	if (env->container_token_file && !read_token(env->container_token_file, &token, e))
+		return false;
+	if (token.len || env->container_token) {
+		buf_printf(&k->line, "Authorization: %s", token.len ? token.text : env->container_token);
+		k->headers[0] = k->line.text;
+	}
+	return true;
+}
+
+static void write_instance(struct aws_keyring *k, const char *path)
+{
+	const char *base = k->env->metadata_endpoint ? k->env->metadata_endpoint : instance_endpoint;
+	size_t len = strlen(base);
+
+	while (len && base[len - 1] == '/')
+		len--;
+	buf_append(&k->url, base, len);
+	buf_text(&k->url, path);
+	if (k->session) {
+		buf_printf(&k->line, "X-aws-ec2-metadata-token: %s", k->session);
+		k->headers[0] = k->line.text;
+	}
+}
+
+static void ask_instance(struct aws_keyring *k)
+{
+	begin(k, FETCH_SESSION);
+	k->session = NULL;
+	write_instance(k, "/latest/api/token");
+	k->headers[0] = "X-aws-ec2-metadata-token-ttl-seconds: 21600";
+	send(k, "PUT", LOCAL_DEADLINE);
+}
+
+/* False: there is no such file or profile, and none was named. */
+static bool try_profile(struct aws_keyring *k)
+{
+	CLEANUP(buf_release) struct buf path = { 0 }, text = { 0 };
+	const struct aws_environment *env = k->env;
+	struct aws_grant grant = { 0 };
+	struct error e = { 0 };
+
+	if (env->credentials_file)
+		buf_text(&path, env->credentials_file);
+	else if (env->home)
+		buf_printf(&path, "%s/.aws/credentials", env->home);
+	else
+		return false;
+	if (file_read(path.text, MOST_FILE, &text, &e) &&
+	    aws_read_profile(text.text ? text.text : "", text.len, env->profile ? env->profile : "default", &k->fetched,
+			     &grant, &e)) {
+		if (text.text)
+			explicit_bzero(text.text, text.len);
+		aws_fetch_done(k, &grant, NULL);
+		return true;
+	}
+	if (e.kind == ERROR_NOT_FOUND && !env->profile)
+		return false;
+	e.kind = ERROR_AUTH;
+	fail(k, &e, path.text);
+	return true;
+}
+
+static void take_environment(struct aws_keyring *k)
+{
+	const struct aws_environment *env = k->env;
+	struct error e;
+
+	if (env->access_key_id && env->secret_access_key) {
+		const char *token = env->session_token ? env->session_token : "";
+		struct aws_grant grant = { .credentials = { arena_strdup(&k->fetched, env->access_key_id,
+									 strlen(env->access_key_id)),
+							    arena_strdup(&k->fetched, env->secret_access_key,
+									 strlen(env->secret_access_key)),
+							    arena_strdup(&k->fetched, token, strlen(token)) } };
+		aws_fetch_done(k, &grant, NULL);
+		return;
+	}
+	error_set(&e, ERROR_AUTH, "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set");
+	fail(k, &e, "the environment");
+}
+
+static void aws_fetch_start(struct aws_keyring *k, const char *region)
+{
+	const struct aws_environment *env = k->env;
+	struct error e = { 0 };
+
+	if (env->access_key_id || env->secret_access_key) {
+		take_environment(k);
+	} else if (env->role_arn && env->web_identity_token_file) {
+		begin(k, FETCH_WEB_IDENTITY);
+		if (write_web_identity(k, region, &e))
+			send(k, "POST", TOKEN_SERVICE_DEADLINE);
+		else
+			fail(k, &e, "a web identity");
+	} else if (try_profile(k)) {
+		return;
+	} else if (env->container_full_uri || env->container_relative_uri) {
+		begin(k, FETCH_CONTAINER);
+		if (write_container(k, &e))
+			send(k, "GET", LOCAL_DEADLINE);
+		else
+			fail(k, &e, "Pod Identity");
+	} else if (env->metadata_disabled && strcmp(env->metadata_disabled, "true") == 0) {
+		error_set(&e, ERROR_AUTH,
+			  "no AWS credentials: no AWS_ACCESS_KEY_ID, no AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, "
+			  "no "
+			  "shared credentials file, no AWS_CONTAINER_CREDENTIALS_FULL_URI, and "
+			  "AWS_EC2_METADATA_DISABLED; annotate the service account with a role");
+		aws_fetch_done(k, NULL, &e);
+	} else {
+		ask_instance(k);
+	}
+}
+
+static const char *source_of(enum fetch_step step)
+{
+	switch (step) {
+	case FETCH_WEB_IDENTITY:
+		return "a web identity";
+	case FETCH_CONTAINER:
+		return "Pod Identity";
+	case FETCH_SESSION:
+	case FETCH_ROLE:
+	case FETCH_INSTANCE:
+		break;
+	}
+	return "the instance metadata service (nothing else is configured)";
+}
+
+/* Only codes and short sentences: what else the answer holds may be a secret. */
+static void read_refusal(struct http_request *r, struct error *e)
+{
+	struct aws_refusal refusal;
+	enum error_kind kind;
+
+	aws_read_refusal(r->response, r->response_len, NULL, &refusal);
+	kind = aws_refusal_kind(&refusal, r->status);
+	if (kind == ERROR_INVALID || kind == ERROR_NOT_FOUND)
+		kind = ERROR_AUTH;
+	if (*refusal.code)
+		error_set(e, kind, "%s: %s", refusal.code, refusal.message);
+	else
+		error_set(e, kind, "HTTP status %ld", r->status);
+}
+
+/* The first line of an answer in plain text; NULL where it is none. */
+static const char *first_line(struct aws_keyring *k, const struct http_request *r)
+{
+	size_t len = strcspn(r->response, "\r\n");
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)r->response[i] <= 0x20 || (unsigned char)r->response[i] >= 0x7f)
+			return NULL;
+	return len && len < 4096 ? arena_strdup(&k->fetched, r->response, len) : NULL;
+}
+
+static void go_on_with_instance(struct aws_keyring *k, const char *told)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+	struct error e;
+
+	if (!told) {
+		error_set(&e, ERROR_AUTH, "an answer that makes no sense, or the instance has no role");
+		fail(k, &e, source_of(k->step));
+		return;
+	}
+	buf_text(&path, "/latest/meta-data/iam/security-credentials/");
+	if (k->step == FETCH_SESSION)
+		k->session = told;
+	else
+		uri_segment(told, &path);
+	begin(k, k->step == FETCH_SESSION ? FETCH_ROLE : FETCH_INSTANCE);
+	write_instance(k, path.text);
+	send(k, "GET", LOCAL_DEADLINE);
+}
+
+static void take_grant(struct aws_keyring *k, struct http_request *r)
+{
+	struct aws_grant grant = { 0 };
+	struct error e = { 0 };
+	bool ok = k->step == FETCH_WEB_IDENTITY
+			  ? aws_read_web_identity(r->response, r->response_len, &k->fetched, &grant, &e)
+			  : aws_read_container(r->response, r->response_len, &k->fetched, &grant, &e);
+
+	if (!ok)
+		fail(k, &e, source_of(k->step));
+	else
+		aws_fetch_done(k, &grant, NULL);
+}
+
+static void on_answer(struct http_request *r)
+{
+	struct aws_keyring *k = r->user;
+	struct error e = r->error;
+
+	if (k->body.len)
+		explicit_bzero(k->body.text, k->body.len); /* a token */
+	if (e.kind == ERROR_NONE && http_status_kind(r->status) != ERROR_NONE)
+		read_refusal(r, &e);
+	if (e.kind != ERROR_NONE) {
+		bool is_absent = k->step == FETCH_SESSION && (e.kind == ERROR_TIMEOUT || e.kind == ERROR_UNAVAILABLE);
+		if (is_absent)
+			e.kind = ERROR_AUTH; /* a pod mostly cannot reach it: a person must give a role */
+		fail(k, &e, source_of(k->step));
+	} else if (k->step == FETCH_SESSION || k->step == FETCH_ROLE) {
+		go_on_with_instance(k, first_line(k, r));
+	} else {
+		take_grant(k, r);
+	}
 }

@@ -14,7 +14,7 @@
 #include "signals/device_source.h"
 #include "signals/prometheus_range.h"
 #include "signals/prometheus_source.h"
-#include "signals/scrape_source.h"
+#include "signals/scrape.h"
 
 #include <inttypes.h>
 #include <stdio.h>

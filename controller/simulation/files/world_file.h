@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "base/findings.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 /* False with the first mistake as error: file, line, column, path, found, allowed. The spec lives in the arena. */
 bool world_file_read(const char *path, const struct fleet_spec *fleet, struct arena *a, struct world_spec *out,

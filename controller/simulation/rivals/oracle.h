@@ -15,7 +15,7 @@
  */
 #pragma once
 #include "controller/simulation/rivals/load.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 struct oracle_question {
 	const struct load *load;

@@ -4,7 +4,7 @@
 #include "providers/azure/place.h"
 #include "providers/azure/pool.h"
 #include "providers/azure/rights.h"
-#include "providers/azure/token_request.h"
+#include "providers/azure/token.h"
 
 #include <stdint.h>
 #include <stdlib.h>

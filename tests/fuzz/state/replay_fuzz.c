@@ -3,7 +3,7 @@
  * whole way of a replay: decoded, and refused or decided from. The input is
  * a list of changes to the numbers of some ticks.
  */
-#include "state/record_check.h"
+#include "state/record.h"
 #include "tests/fuzz/policy/fleet_made.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Any Host and Origin: what is taken for this machine is written as one of its names, and no other site for ours. */
-#include "controller/web/gate_local.h"
+#include "controller/web/gate.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "base/arena.h"
 #include "base/yaml.h"
-#include "base/yaml_write.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

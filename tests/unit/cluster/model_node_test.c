@@ -1,7 +1,7 @@
 /* Nodes: devices, standing, owners, times, groups. */
 #include "tests/unit/cluster/model_objects.h"
 
-#include "controller/cluster/node_devices.h"
+#include "controller/cluster/node.h"
 
 #include <ctype.h>
 

@@ -22,7 +22,7 @@ static const struct field head_fields[] = {
 };
 static const struct record_spec head_spec = { "", sizeof(struct object_head), head_fields, 3 };
 
-static inline void decode_text(const struct record_spec *spec, const char *text, struct arena *a, void *record)
+static inline void decode_json_text(const struct record_spec *spec, const char *text, struct arena *a, void *record)
 {
 	struct error e = { 0 };
 	struct decode_plan *plan = decode_plan_new(spec);
@@ -73,8 +73,8 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 	const char *text = json_text(&a, quoted);
 	struct object_head head;
 	void *record = arena_alloc(&a, 1, specs[kind]->size);
-	decode_text(&head_spec, text, &a, &head);
-	decode_text(specs[kind], text, &a, record);
+	decode_json_text(&head_spec, text, &a, &head);
+	decode_json_text(specs[kind], text, &a, record);
 	struct watch_seen seen = seen_of(&head, when);
 	if (kind == CLUSTER_NOTICES)
 		return cluster_notice_seen(c, record, &seen);

@@ -1,5 +1,5 @@
 /* WarmPools that come, change, go and contradict each other: who is in force, and what the others are told. */
-#include "controller/loop/objects_choose.h"
+#include "controller/loop/objects.h"
 
 #include "base/random.h"
 

@@ -1,6 +1,5 @@
 /* Who is let in, how often, how many, and how slowly: over real sockets. */
 #include "base/net/server.h"
-#include "base/net/server_stream.h"
 #include "tests/unit/net/http_calls.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* Answers that go on, over real sockets. */
-#include "base/net/server_stream.h"
+#include "base/net/server.h"
 #include "tests/unit/net/http_calls.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* How tokens are asked for by each kind of credential, what the answers say, and where a token may be shown. */
 #include "base/signature.h"
-#include "providers/azure/token_request.h"
+#include "providers/azure/token.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

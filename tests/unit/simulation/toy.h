@@ -1,7 +1,7 @@
 /* A small fleet and traffic for tests, and a world over them. */
 #pragma once
 #include "controller/simulation/simulate.h"
-#include "controller/simulation/world_spec.h"
+#include "controller/simulation/world.h"
 
 #include <stdarg.h>
 #include <stddef.h>

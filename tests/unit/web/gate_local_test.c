@@ -1,4 +1,4 @@
-#include "controller/web/gate_local.h"
+#include "controller/web/gate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
