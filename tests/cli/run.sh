@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Runs the program as a user does, mostly wrongly: the cases are in tests/cli/cases_*.sh.
-# Usage: tests/cli/run.sh PREHEAT [PATTERN]; PATTERN picks cases by name.
+# Usage: tests/cli/run.sh PREHEAT [CASES [PATTERN]]; CASES is history for tests/cli/cases_history.sh, all for each of them;
+# PATTERN picks cases by name.
 set -euo pipefail
 preheat_path=$(realpath "$1")
-only=${2:-.}
+files=(tests/cli/cases_*.sh)
+[ "${2:-all}" = all ] || files=("tests/cli/cases_$2.sh")
+only=${3:-.}
 # What the cases use; they run in an empty folder of their own.
 # shellcheck disable=SC2034
 example=$PWD/examples/first-try
@@ -21,6 +24,20 @@ cleanup() {
 
 preheat() {
 	timeout 120 "$preheat_path" "$@"
+}
+
+# simulated NAME GENERATE-OPTION... [-- SIMULATE-OPTION...]: $scratch/NAME holds a history of the example's pool, and
+# $scratch/NAME.csv the traffic.
+simulated() {
+	local name=$1 traffic=()
+	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		traffic+=("$1")
+		shift
+	done
+	[ ! -e "$scratch/$name/history.db" ] || return 0
+	"$preheat_path" generate "${traffic[@]}" --seed 1 -o "$scratch/$name.csv" 2>/dev/null
+	"$preheat_path" simulate --pool "$example/pool.yaml" --trace "$scratch/$name.csv" --out "$scratch/$name" "${@:2}" >/dev/null 2>&1
 }
 
 verdict() {
@@ -85,7 +102,7 @@ skip() {
 	printf 'skipped: %s: %s\n' "$1" "$2"
 }
 
-for cases in tests/cli/cases_*.sh; do
+for cases in "${files[@]}"; do
 	# shellcheck source=/dev/null
 	. "$cases"
 done
