@@ -33,5 +33,8 @@ say 'a name that says only that it helps' '*.c' '*.h' -- -wiE \
 git ls-files | grep -E '(^|[/_.-])(manager|helper|utils?|misc|handler|data|info)([/_.-]|$)' |
 	sed 's|$| <- a file name that says only that it helps|' >>"$found" || true
 
+git ls-files --eol | sed -n 's/^i\/-text[^\t]*\t//p' | grep -vE '^(docs/images/|examples/.*\.gz$|tests/fuzz/)' |
+	sed 's|$| <- a binary; pictures belong into docs/images|' >>"$found" || true
+
 cat "$found"
 ! [ -s "$found" ]
