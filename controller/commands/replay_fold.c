@@ -4,7 +4,7 @@
 #include "base/terminal.h"
 #include "controller/policy/decide.h"
 #include "controller/recall/walk.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 #include "controller/simulation/simulate.h"
 
 #include <string.h>

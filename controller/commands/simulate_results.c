@@ -6,7 +6,6 @@
 #include "controller/commands/compare.h"
 #include "controller/policy/decide.h"
 #include "controller/report/summary.h"
-#include "controller/simulation/files/summary_json.h"
 #include "controller/simulation/files/timeline.h"
 #include "state/cost.h"
 

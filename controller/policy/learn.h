@@ -4,6 +4,7 @@
  * force.
  */
 #pragma once
+#include "controller/policy/decide.h"
 #include "controller/policy/memory.h"
 
 /* What the deciding half needs of it. */
@@ -18,3 +19,28 @@ struct learned {
 };
 
 struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_t pool);
+
+/* How every rule of a pool stands on the record: what the choice of the rule in force weighed. */
+
+struct rule_standing {
+	int64_t margin_permille, hold_ms, chase_permille;
+	int64_t stock_permille; /* ABSENT: uses no fast tier */
+	int64_t gpu_milli;	/* GPUs it would have held, mean over the record; ABSENT before one */
+	int64_t share_ppm;	/* late share, with the caution for rare bursts and the prior of the first hours */
+	bool meets;		/* the target of the last review */
+};
+
+/* Of the memory's pool, by number of the rule, in the arena; *target_ppm as of the last review. */
+struct rule_standing *policy_standings(const struct memory *m, const struct fleet_spec *fleet, size_t pool,
+				       struct arena *a, int64_t *target_ppm);
+
+/*
+ * The rule in force: its review every quarter of an hour, the real late
+ * share beside it, the price of every objective, and the self-test.
+ */
+
+/* What the last day says of shadow and reality. */
+enum self_test review_self_test(const struct pool_memory *m, double late_allowed);
+/* The choice as it stands, for saying why. */
+struct choice_input review_input(const struct pool_memory *m, const struct snapshot *s, size_t pool,
+				 const struct learned *l);

@@ -22,8 +22,14 @@ struct wish {
 
 struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l);
 
-/* Changes a wish while keeping its parts consistent; each returns how many replicas it changed. */
-int64_t wish_ask_more(struct wish *w, int64_t replicas);
-int64_t wish_ask_less(struct wish *w, int64_t replicas);
-int64_t wish_keep(struct wish *w); /* drops every release and cancellation */
 int64_t wish_wanted(const struct wish *w);
+
+/*
+ * The limits on a wish, in the order of the design and each by name:
+ * smallest and largest size, budget, rate of growth, cool-down, stale
+ * signals, the queue, and pools that are only watched or paused.
+ */
+
+/* `over_budget`: replicas that the pool must give back because its budget is overdrawn. */
+void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
+		  int64_t over_budget);

@@ -1,7 +1,7 @@
 /* GET /api/v1/pools/{namespace}/{name}/rules: the rule in force among all that were weighed, and what objectives cost.
  */
 #include "controller/explain/explain.h"
-#include "controller/policy/standing.h"
+#include "controller/policy/learn.h"
 #include "controller/web/api_lately.h"
 
 #include <string.h>

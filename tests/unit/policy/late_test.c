@@ -1,6 +1,6 @@
 /* What comes late: a tick, and what a group's cloud tells. */
 #include "base/error.h"
-#include "controller/policy/back_off.h"
+#include "controller/policy/place.h"
 #include "controller/policy/demand.h"
 #include "controller/policy/memory.h"
 #include "tests/unit/policy/toy.h"

@@ -3,7 +3,7 @@
 #include "controller/policy/choose.h"
 #include "controller/policy/demand.h"
 #include "controller/policy/lead_time.h"
-#include "controller/policy/review.h"
+#include "controller/policy/learn.h"
 
 #include "base/exact.h"
 
