@@ -51,7 +51,7 @@ pure_headers='base/arena.h base/buf.h base/error.h base/exact.h base/millis.h ba
 base/decimal.h base/nearest.h base/quantity.h base/quote.h
 assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='
-controller/policy/memory.c stdlib.h
+controller/policy/policy_state.c stdlib.h
 controller/simulation/queue.c stdlib.h
 '
 

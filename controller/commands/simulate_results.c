@@ -158,7 +158,7 @@ static bool keep_memory(struct results *r, const struct tick_view *v, struct err
 
 	if (r->in->policy != &policy_preheat || !history_wants_checkpoint(r->history))
 		return true;
-	memory_encode(preheat_memory(v->policy), &memory);
+	policy_state_encode(preheat_memory(v->policy), &memory);
 	return history_checkpoint(r->history, &memory, e);
 }
 

@@ -1,5 +1,5 @@
 #include "base/exact.h"
-#include "controller/simulation/parts.h"
+#include "controller/simulation/modelled_world.h"
 
 /* When a running machine will be taken, if ever. */
 static void draw_loss(struct world *w, size_t node)

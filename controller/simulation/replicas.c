@@ -1,4 +1,4 @@
-#include "controller/simulation/parts.h"
+#include "controller/simulation/modelled_world.h"
 
 void pool_event(struct world *w, struct holding *h, struct event_input e)
 {

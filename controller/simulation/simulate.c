@@ -188,11 +188,11 @@ void score_write_wait(const struct score *s, millis wait, struct buf *out)
 }
 
 struct preheat {
-	struct memory *memory;
+	struct policy_state *memory;
 	struct arena arena;
 };
 
-static bool fix_rule(struct memory *m, const struct fleet_spec *fleet, const char *setting, struct error *e)
+static bool fix_rule(struct policy_state *m, const struct fleet_spec *fleet, const char *setting, struct error *e)
 {
 	int64_t rule;
 
@@ -207,7 +207,7 @@ static bool fix_rule(struct memory *m, const struct fleet_spec *fleet, const cha
 		if (rule >= (int64_t)rule_count(m, i))
 			return error_set(e, ERROR_INVALID, "preheat: rule=%lld; pool %s has rules 0 to %zu",
 					 (long long)rule, fleet->pools[i].name, rule_count(m, i) - 1);
-		memory_fix_rule(m, i, rule);
+		policy_state_fix_rule(m, i, rule);
 	}
 	return true;
 }
@@ -216,7 +216,7 @@ static void preheat_close(void *state)
 {
 	struct preheat *p = state;
 
-	memory_free(p->memory);
+	policy_state_free(p->memory);
 	struct arena arena = p->arena; /* the state lies in it */
 	arena_release(&arena);
 }
@@ -227,7 +227,7 @@ static void *preheat_open(const struct fleet_spec *fleet, const char *setting, s
 	struct preheat *p = arena_new(&arena, struct preheat);
 
 	p->arena = arena;
-	p->memory = memory_new(fleet);
+	p->memory = policy_state_new(fleet);
 	if (fix_rule(p->memory, fleet, setting, e))
 		return p;
 	preheat_close(p);
@@ -239,7 +239,7 @@ static struct plan preheat_decide(void *state, const struct snapshot *s, struct 
 	return policy_decide(s, ((struct preheat *)state)->memory, a);
 }
 
-struct memory *preheat_memory(void *state)
+struct policy_state *preheat_memory(void *state)
 {
 	return ((struct preheat *)state)->memory;
 }

@@ -75,5 +75,5 @@ bool simulate(const struct simulation *s, struct arena *a, struct run_result *ou
 
 /* Preheat itself as a policy. Setting: "", or "rule=17" to fix a rule in every pool. */
 extern const struct policy_ops policy_preheat;
-struct memory;
-struct memory *preheat_memory(void *state); /* of an open policy_preheat: for checkpoints */
+struct policy_state;
+struct policy_state *preheat_memory(void *state); /* of an open policy_preheat: for checkpoints */

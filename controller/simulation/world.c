@@ -1,7 +1,7 @@
 #include "controller/simulation/world.h"
 
 #include "base/buf.h"
-#include "controller/simulation/parts.h"
+#include "controller/simulation/modelled_world.h"
 
 static int64_t or_else(int64_t value, int64_t otherwise)
 {

@@ -3,10 +3,10 @@
  * the real fleet, the deadline law for batch, the floors of the manifest.
  */
 #pragma once
-#include "controller/policy/learn.h"
+#include "controller/policy/rule_select.h"
 
-struct wish {
-	struct moves moves;
+struct recommendation {
+	struct scale_actions moves;
 	struct fleet fleet; /* the real one, as the rule sees it */
 	int64_t have;	    /* ready and on the way */
 	int64_t overdue;    /* starts that most would have finished; not counted in have */
@@ -20,9 +20,9 @@ struct wish {
 	enum limit held_by;
 };
 
-struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l);
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l);
 
-int64_t wish_wanted(const struct wish *w);
+int64_t recommendation_wanted(const struct recommendation *w);
 
 /*
  * The limits on a wish, in the order of the design and each by name:
@@ -31,5 +31,5 @@ int64_t wish_wanted(const struct wish *w);
  */
 
 /* `over_budget`: replicas that the pool must give back because its budget is overdrawn. */
-void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
+void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
 		  int64_t over_budget);

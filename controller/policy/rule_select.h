@@ -5,10 +5,10 @@
  */
 #pragma once
 #include "controller/policy/decide.h"
-#include "controller/policy/memory.h"
+#include "controller/policy/policy_state.h"
 
 /* What the deciding half needs of it. */
-struct learned {
+struct estimates {
 	struct demand_reading reading;
 	struct demand_view view;
 	struct capacity capacity;
@@ -18,7 +18,7 @@ struct learned {
 	bool is_filling;      /* the first lead time: nothing is counted or released */
 };
 
-struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_t pool);
+struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
 
 /* How every rule of a pool stands on the record: what the choice of the rule in force weighed. */
 
@@ -31,7 +31,7 @@ struct rule_standing {
 };
 
 /* Of the memory's pool, by number of the rule, in the arena; *target_ppm as of the last review. */
-struct rule_standing *policy_standings(const struct memory *m, const struct fleet_spec *fleet, size_t pool,
+struct rule_standing *policy_standings(const struct policy_state *m, const struct fleet_spec *fleet, size_t pool,
 				       struct arena *a, int64_t *target_ppm);
 
 /*
@@ -40,7 +40,7 @@ struct rule_standing *policy_standings(const struct memory *m, const struct flee
  */
 
 /* What the last day says of shadow and reality. */
-enum self_test review_self_test(const struct pool_memory *m, double late_allowed);
+enum self_test review_self_test(const struct pool_policy_state *m, double late_allowed);
 /* The choice as it stands, for saying why. */
-struct choice_input review_input(const struct pool_memory *m, const struct snapshot *s, size_t pool,
-				 const struct learned *l);
+struct choice_input review_input(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+				 const struct estimates *l);

@@ -1,12 +1,12 @@
-#include "controller/policy/learn.h"
+#include "controller/policy/rule_select.h"
 
 #include "base/exact.h"
-#include "controller/policy/choose.h"
+#include "controller/policy/rule_criterion.h"
 
-static void review_seen(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct demand_reading *r,
+static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct demand_reading *r,
 			bool is_filling);
-static void review_expected(struct pool_memory *m, double late, double held);
-static void review_rule(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l);
+static void review_expected(struct pool_policy_state *m, double late, double held);
+static void review_rule(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l);
 
 static const double COLD_CHARGE = 4 * 60, FAST_CHARGE = 60; /* replica-seconds a start costs beyond its time */
 static const millis LENT_SERVES = 5 * MINUTE;
@@ -67,7 +67,7 @@ static bool may_be_zero(const struct pool_spec *spec, double fastest)
 		spec->class == CLASS_EXPERIMENT || spec->class == CLASS_TRAINING);
 }
 
-static void believe_lead_times(struct pool_memory *m, const struct snapshot *s, size_t pool, struct learned *l)
+static void believe_lead_times(struct pool_policy_state *m, const struct snapshot *s, size_t pool, struct estimates *l)
 {
 	lead_observe(&m->lead, &s->pools[pool], s->interval);
 	struct tier_leads t = lead_tiers(&m->lead, s->fleet, &s->fleet->pools[pool]);
@@ -78,7 +78,7 @@ static void believe_lead_times(struct pool_memory *m, const struct snapshot *s, 
 	m->times = t.times;
 }
 
-static void begin(struct pool_memory *m, const struct snapshot *s, const struct learned *l)
+static void begin(struct pool_policy_state *m, const struct snapshot *s, const struct estimates *l)
 {
 	double ticks = lead_overdue(l->cold) * 1.3 / ((double)s->interval / 1000);
 
@@ -91,15 +91,15 @@ static void begin(struct pool_memory *m, const struct snapshot *s, const struct 
 }
 
 /* While the real fleet fills up nothing is known of demand; then every shadow starts where its rule would be. */
-static void start_shadows(struct pool_memory *m)
+static void start_shadows(struct pool_policy_state *m)
 {
 	for (size_t i = 0; i < m->family.count; i++)
 		shadow_start(&m->shadows[i], 1 + (int64_t)(m->demand.level * m->family.rules[i].factor + .24));
 	m->shadows_run = true;
 }
 
-static struct demand_view view_demand(const struct pool_memory *m, const struct snapshot *s, size_t pool,
-				      const struct learned *l)
+static struct demand_view view_demand(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+				      const struct estimates *l)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	struct demand_view v = { .level = m->demand.level, .service = l->reading.service, .times = m->times };
@@ -123,7 +123,7 @@ static int32_t steps_of(double seconds, double step, int32_t most)
 	return n < most ? (int32_t)n : most;
 }
 
-static void deal_lead_times(struct pool_memory *m, const struct learned *l, double tick)
+static void deal_lead_times(struct pool_policy_state *m, const struct estimates *l, double tick)
 {
 	/* Bit-reversed, so that any few starts in a row are spread over the whole distribution. */
 	static const int order[DEALS] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
@@ -139,7 +139,7 @@ static void deal_lead_times(struct pool_memory *m, const struct learned *l, doub
 	}
 }
 
-static void find_block(const struct pool_memory *m, const struct demand_view *v, double tick, struct shadow_tick *t)
+static void find_block(const struct pool_policy_state *m, const struct demand_view *v, double tick, struct shadow_tick *t)
 {
 	int64_t length = (int64_t)(v->break_even / STOCK_BLOCKS / tick);
 
@@ -148,8 +148,8 @@ static void find_block(const struct pool_memory *m, const struct demand_view *v,
 	t->block_is_new = m->ticks % length == 0;
 }
 
-static struct shadow_tick describe_tick(const struct pool_memory *m, const struct snapshot *s, size_t pool,
-					const struct learned *l)
+static struct shadow_tick describe_tick(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+					const struct estimates *l)
 {
 	const struct pool_input *in = &s->pools[pool].input;
 	double tick = (double)s->interval / 1000;
@@ -180,7 +180,7 @@ static struct shadow_tick describe_tick(const struct pool_memory *m, const struc
 	return t;
 }
 
-static void end_hour(struct pool_memory *m)
+static void end_hour(struct pool_policy_state *m)
 {
 	double keep = exact_exp(-.6931471805599453 / RECORD_HALF_LIFE_HOURS);
 
@@ -192,7 +192,7 @@ static void end_hour(struct pool_memory *m)
 	m->record.level_ticks *= keep;
 }
 
-static void count_record(struct pool_memory *m, const struct snapshot *s, const struct shadow_tick *t)
+static void count_record(struct pool_policy_state *m, const struct snapshot *s, const struct shadow_tick *t)
 {
 	if (!t->counts)
 		return;
@@ -203,7 +203,7 @@ static void count_record(struct pool_memory *m, const struct snapshot *s, const 
 }
 
 /* Lent nodes that serve, and the starts that will replace them, as the events tell. */
-static void follow_lending(struct pool_memory *m, const struct pool_snapshot *s)
+static void follow_lending(struct pool_policy_state *m, const struct pool_snapshot *s)
 {
 	for (size_t i = 0; i < s->event_count; i++) {
 		const struct event_input *e = &s->events[i];
@@ -218,7 +218,7 @@ static void follow_lending(struct pool_memory *m, const struct pool_snapshot *s)
 		m->reclaimed = s->input.ready;
 }
 
-static void run_shadows(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l)
+static void run_shadows(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l)
 {
 	struct shadow_tick t = describe_tick(m, s, pool, l);
 	const struct rule_memory *c = &m->choice;
@@ -239,12 +239,12 @@ static void run_shadows(struct pool_memory *m, const struct snapshot *s, size_t 
 	}
 }
 
-struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_t pool)
+struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *s, size_t pool)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct group_spec *standby = standby_group(s->fleet, spec);
-	struct learned l = { .standby_price = standby ? (double)standby->standby_price_ppm / 1e6 : 0,
+	struct estimates l = { .standby_price = standby ? (double)standby->standby_price_ppm / 1e6 : 0,
 			     .replica_price = price_of(s->fleet, spec, seen) };
 
 	believe_lead_times(m, s, pool, &l);
@@ -268,7 +268,7 @@ struct learned pool_learn(struct pool_memory *m, const struct snapshot *s, size_
 	return l;
 }
 
-static struct rule_standing standing_of(const struct pool_memory *m, const struct choice_input *in, size_t rule,
+static struct rule_standing standing_of(const struct pool_policy_state *m, const struct choice_input *in, size_t rule,
 					int64_t gpus)
 {
 	const struct rule *r = &m->family.rules[rule];
@@ -287,10 +287,10 @@ static struct rule_standing standing_of(const struct pool_memory *m, const struc
 	};
 }
 
-struct rule_standing *policy_standings(const struct memory *m, const struct fleet_spec *fleet, size_t pool,
+struct rule_standing *policy_standings(const struct policy_state *m, const struct fleet_spec *fleet, size_t pool,
 				       struct arena *a, int64_t *target_ppm)
 {
-	const struct pool_memory *p = &m->pools[pool];
+	const struct pool_policy_state *p = &m->pools[pool];
 	const struct choice_input in = { .family = &p->family, .shadows = p->shadows, .record = &p->record };
 	struct rule_standing *out = arena_array(a, struct rule_standing, p->family.count + 1);
 
@@ -311,7 +311,7 @@ static double keep_of(double half_life, millis interval)
 }
 
 /* Adds what really came of this tick: late requests and replicas held. */
-static void review_seen(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct demand_reading *r,
+static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct demand_reading *r,
 			bool is_filling)
 {
 	struct rule_memory *c = &m->choice;
@@ -340,14 +340,14 @@ static void review_seen(struct pool_memory *m, const struct snapshot *s, size_t 
 }
 
 /* Adds what the shadow of the rule in force expected of it. */
-static void review_expected(struct pool_memory *m, double late, double held)
+static void review_expected(struct pool_policy_state *m, double late, double held)
 {
 	m->choice.day_shadow_late += late;
 	m->choice.day_shadow_held += held;
 }
 
 /* The real late share, drawn towards the objective by some hours of traffic exactly on it. */
-static double own_share(const struct pool_memory *m, double late_allowed)
+static double own_share(const struct pool_policy_state *m, double late_allowed)
 {
 	double prior = m->record.hours > 0 ? OWN_PRIOR_HOURS * m->record.arrived / m->record.hours : 0;
 	double started = m->choice.own_started + prior;
@@ -355,8 +355,8 @@ static double own_share(const struct pool_memory *m, double late_allowed)
 	return started > 0 ? (m->choice.own_late + prior * late_allowed) / started : late_allowed;
 }
 
-struct choice_input review_input(const struct pool_memory *m, const struct snapshot *s, size_t pool,
-				 const struct learned *l)
+struct choice_input review_input(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+				 const struct estimates *l)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	double tick_hours = (double)s->interval / (double)HOUR, allowed = (double)spec->objective_late_ppm / 1e6;
@@ -375,7 +375,7 @@ struct choice_input review_input(const struct pool_memory *m, const struct snaps
 }
 
 /* The cheapest rule per allowed late share, on the record alone. */
-static void price_objectives(struct pool_memory *m, const struct choice_input *in, double replica_price, double gpus)
+static void price_objectives(struct pool_policy_state *m, const struct choice_input *in, double replica_price, double gpus)
 {
 	double ticks = m->record.ticks > 0 ? m->record.ticks : 1;
 
@@ -412,7 +412,7 @@ static int64_t tier_saving(const struct choice_input *in)
 	return hot > 0 ? exact_round((1 - now / hot) * 1000) : ABSENT;
 }
 
-static bool is_due(const struct pool_memory *m, millis now)
+static bool is_due(const struct pool_policy_state *m, millis now)
 {
 	if (m->choice.rule == ABSENT)
 		return true;
@@ -421,7 +421,7 @@ static bool is_due(const struct pool_memory *m, millis now)
 }
 
 /* Chooses again when it is time. */
-static void review_rule(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l)
+static void review_rule(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l)
 {
 	struct rule_memory *c = &m->choice;
 
@@ -445,7 +445,7 @@ static void review_rule(struct pool_memory *m, const struct snapshot *s, size_t 
 	price_objectives(m, &in, l->replica_price, (double)s->fleet->pools[pool].gpus_per_replica);
 }
 
-enum self_test review_self_test(const struct pool_memory *m, double late_allowed)
+enum self_test review_self_test(const struct pool_policy_state *m, double late_allowed)
 {
 	const struct rule_memory *c = &m->choice;
 	double started = c->day_started, noise = .5 * late_allowed * started;

@@ -1,4 +1,4 @@
-#include "controller/policy/wish.h"
+#include "controller/policy/recommend.h"
 
 #include "base/exact.h"
 
@@ -20,7 +20,7 @@ static int64_t ceiling_of(double x)
 	return n + (x < most && x > (double)n + 1e-9);
 }
 
-static struct lead lead_of(const struct learned *l, int64_t kind)
+static struct lead lead_of(const struct estimates *l, int64_t kind)
 {
 	switch ((enum start_kind)kind) {
 	case START_WAKE:
@@ -38,7 +38,7 @@ static struct lead lead_of(const struct learned *l, int64_t kind)
 }
 
 /* A start that nearly all others would have finished loses its credit, so that a replacement is asked for. */
-static void see_starts(const struct pool_snapshot *seen, const struct learned *l, millis now, struct wish *w)
+static void see_starts(const struct pool_snapshot *seen, const struct estimates *l, millis now, struct recommendation *w)
 {
 	struct fleet *f = &w->fleet;
 
@@ -75,8 +75,8 @@ static void set_replacements_apart(struct fleet *f, int64_t replacing)
 	f->replace = wakes + colds;
 }
 
-static void see_fleet(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
-		      struct wish *w)
+static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
+		      struct recommendation *w)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
@@ -100,7 +100,7 @@ static void see_fleet(struct pool_memory *m, const struct snapshot *s, size_t po
 /* Work until each deadline over the time left once a start could serve; the steepest counts (llm-d, batch deadline
  * law: r(t) = B(t) / (R (t - C))). A deadline that nothing new can keep is missed anyway: its work is spread over so
  * many lead times that starts do not cost more than they bring. */
-static double deadline_need(const struct pool_snapshot *seen, const struct learned *l, millis now)
+static double deadline_need(const struct pool_snapshot *seen, const struct estimates *l, millis now)
 {
 	const double leads = 10;
 	double work = 0, need = 0;
@@ -124,8 +124,8 @@ static void follow_deadlines(struct demand_view *v, double need)
 }
 
 /* Headroom is hot capacity beyond demand; the schedule's floor is asked for a lead time before it begins. */
-static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_memory *m, const struct learned *l,
-		       struct wish *w)
+static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_policy_state *m, const struct estimates *l,
+		       struct recommendation *w)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct pool_input *in = &s->pools[pool].input;
@@ -142,8 +142,8 @@ static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_
 }
 
 /* The stock's least level over the break-even time, beyond what the rule wants to keep. */
-static int64_t find_stock_excess(struct pool_memory *m, const struct snapshot *s, const struct learned *l,
-				 const struct wish *w)
+static int64_t find_stock_excess(struct pool_policy_state *m, const struct snapshot *s, const struct estimates *l,
+				 const struct recommendation *w)
 {
 	double tick = (double)s->interval / 1000;
 	int64_t length = at_least((int64_t)(l->view.break_even / STOCK_BLOCKS / tick), 1), block = m->ticks / length;
@@ -160,12 +160,12 @@ static int64_t find_stock_excess(struct pool_memory *m, const struct snapshot *s
 	return at_least(excess, 0);
 }
 
-struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l)
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	struct demand_view view = l->view;
 	const struct rule *rule = &m->family.rules[m->choice.rule];
-	struct wish w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
+	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
 
 	view.replicas_max = INT32_MAX; /* a wish; the limits say what is left of it */
 	see_fleet(m, s, pool, l, &w);
@@ -180,9 +180,9 @@ struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t po
 	return w;
 }
 
-int64_t wish_wanted(const struct wish *w)
+int64_t recommendation_wanted(const struct recommendation *w)
 {
-	const struct moves *m = &w->moves;
+	const struct scale_actions *m = &w->moves;
 
 	return w->have + m->reclaim + m->wake + m->adopt_refill + m->cold - m->cancel_cold - m->cancel_wake -
 	       m->cancel_reclaim - m->release;
@@ -198,9 +198,9 @@ static int64_t take(int64_t *from, int64_t *need)
 }
 
 /* Cancels releases before it asks. */
-static int64_t wish_ask_more(struct wish *w, int64_t replicas)
+static int64_t wish_ask_more(struct recommendation *w, int64_t replicas)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t need = replicas;
 
 	take(&m->release, &need);
@@ -214,9 +214,9 @@ static int64_t wish_ask_more(struct wish *w, int64_t replicas)
 	return replicas;
 }
 
-static int64_t wish_ask_less(struct wish *w, int64_t replicas)
+static int64_t wish_ask_less(struct recommendation *w, int64_t replicas)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t need = replicas;
 
 	take(&m->cold, &need);
@@ -227,9 +227,9 @@ static int64_t wish_ask_less(struct wish *w, int64_t replicas)
 }
 
 /* drops every release and cancellation */
-static int64_t wish_keep(struct wish *w)
+static int64_t wish_keep(struct recommendation *w)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t n = m->release + m->cancel_cold + m->cancel_wake + m->cancel_reclaim;
 
 	m->release = m->give_back = m->cancel_cold = m->cancel_wake = m->cancel_reclaim = 0;
@@ -241,9 +241,9 @@ enum { LEAST_GROWTH = 8 };
 /* And within so long it may buy three quarters of what it may ever have, whatever the signals say. */
 static const millis GROWTH_SPAN = 5 * MINUTE;
 
-static void hold_below(struct wish *w, int64_t most, enum limit limit)
+static void hold_below(struct recommendation *w, int64_t most, enum limit limit)
 {
-	int64_t over = wish_wanted(w) - most;
+	int64_t over = recommendation_wanted(w) - most;
 
 	if (over > 0 && wish_ask_less(w, over) > 0) {
 		w->held_by = limit;
@@ -251,9 +251,9 @@ static void hold_below(struct wish *w, int64_t most, enum limit limit)
 	}
 }
 
-static void give_up_to(struct wish *w, int64_t most, enum limit limit)
+static void give_up_to(struct recommendation *w, int64_t most, enum limit limit)
 {
-	int64_t over = wish_wanted(w) - most, more = w->fleet.ready - w->moves.release;
+	int64_t over = recommendation_wanted(w) - most, more = w->fleet.ready - w->moves.release;
 
 	over = over < more ? over : more;
 	if (over <= 0)
@@ -287,7 +287,7 @@ static int64_t bought_lately(const struct pool_snapshot *seen, millis now)
 	return count;
 }
 
-static void hold_growth(struct wish *w, const struct snapshot *s, size_t pool)
+static void hold_growth(struct recommendation *w, const struct snapshot *s, size_t pool)
 {
 	int64_t allowed = at_least(LEAST_GROWTH, 3 * most_replicas(s, pool) / 4);
 	int64_t left = at_least(allowed - bought_lately(&s->pools[pool], s->now), 0);
@@ -299,9 +299,9 @@ static void hold_growth(struct wish *w, const struct snapshot *s, size_t pool)
 	}
 }
 
-static void keep_sizes(struct wish *w, const struct snapshot *s, size_t pool)
+static void keep_sizes(struct recommendation *w, const struct snapshot *s, size_t pool)
 {
-	int64_t most = most_replicas(s, pool), missing = w->floor - wish_wanted(w);
+	int64_t most = most_replicas(s, pool), missing = w->floor - recommendation_wanted(w);
 
 	if (missing > 0) {
 		wish_ask_more(w, missing);
@@ -312,7 +312,7 @@ static void keep_sizes(struct wish *w, const struct snapshot *s, size_t pool)
 	give_up_to(w, at_least(w->ceiling, w->floor), LIMIT_MAX);
 }
 
-static void drop_moves(struct wish *w)
+static void drop_moves(struct recommendation *w)
 {
 	w->moves.wake = w->moves.cold = w->moves.reclaim = w->moves.adopt_refill = w->moves.refill = 0;
 	w->moves.replace_wake = w->moves.replace_cold = 0;
@@ -321,7 +321,7 @@ static void drop_moves(struct wish *w)
 }
 
 /* A fixed delay, where the manifest gives one, counts from the first moment of surplus. */
-static bool is_cooling_down(const struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool)
+static bool is_cooling_down(const struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool)
 {
 	millis after = s->fleet->pools[pool].scale_down_after;
 
@@ -334,8 +334,8 @@ static bool is_cooling_down(const struct wish *w, struct pool_memory *m, const s
 	return s->now - m->surplus_since < after;
 }
 
-static void keep_what_is_needed(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool,
-				const struct learned *l)
+static void keep_what_is_needed(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+				const struct estimates *l)
 {
 	bool cooling = is_cooling_down(w, m, s, pool);
 
@@ -355,7 +355,7 @@ static void keep_what_is_needed(struct wish *w, struct pool_memory *m, const str
 	}
 }
 
-void limits_apply(struct wish *w, struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
+void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
 		  int64_t over_budget)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
