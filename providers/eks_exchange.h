@@ -1,6 +1,6 @@
 /*
  * A provider's call on its way: steps in the order of the verb's plan, each
- * sent while it is due. What a step learned is in `seen`; decisions stand
+ * sent while it is due. What a step estimates is in `seen`; decisions stand
  * between the steps and send nothing.
  */
 #pragma once

@@ -3,7 +3,7 @@
  * the tick that it came with, and when the ticks themselves are dropped.
  */
 #pragma once
-#include "controller/cost/cost.h"
+#include "controller/policy/cost.h"
 #include "state/history.h"
 
 /* --- writing: call before history_append() of the same tick; on disk when that is, gone when that fails --- */

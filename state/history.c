@@ -1171,7 +1171,7 @@ enum { MARK_SIZE = 24, ASIDE_MOST = 99 };
 
 static void memory_mark(char mark[MARK_SIZE])
 {
-	snprintf(mark, MARK_SIZE, "%016llx", (unsigned long long)memory_layout());
+	snprintf(mark, MARK_SIZE, "%016llx", (unsigned long long)policy_state_layout());
 }
 
 static bool is_last_writer(struct history *h, const char *program, const char *mark, bool *is, struct error *e)

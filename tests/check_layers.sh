@@ -10,7 +10,6 @@ layers='
 base:
 base/net: base
 controller/policy: base
-controller/cost: base controller/policy
 controller/manifest: base controller/policy
 controller/contract: base controller/policy controller/manifest
 controller/traces: base
@@ -18,14 +17,14 @@ controller/simulation: base controller/policy controller/traces
 controller/simulation/rivals: base controller/policy controller/traces controller/simulation
 controller/simulation/files: base controller/policy controller/traces controller/simulation
 controller/explain: base controller/policy
-state: base controller/policy controller/cost
+state: base controller/policy
 controller/recall: base controller/policy controller/manifest state
 providers: base base/net
 signals: base base/net
 controller/cluster: base base/net
-controller/web: base base/net controller/policy controller/cost controller/manifest controller/explain state
-controller/loop: base base/net controller/policy controller/cost controller/manifest controller/recall controller/explain controller/cluster controller/web providers signals state
-controller/report: base controller/policy controller/cost controller/simulation controller/explain state
+controller/web: base base/net controller/policy controller/manifest controller/explain state
+controller/loop: base base/net controller/policy controller/manifest controller/recall controller/explain controller/cluster controller/web providers signals state
+controller/report: base controller/policy controller/simulation controller/explain state
 controller/commands: *
 controller: *
 '
@@ -47,12 +46,12 @@ cmocka.h tests
 '
 
 # Pure rooms: their own headers, these of base, these of C. FILE HEADER lets one file in.
-pure='controller/policy controller/cost controller/simulation controller/simulation/rivals'
+pure='controller/policy controller/simulation controller/simulation/rivals'
 pure_headers='base/arena.h base/buf.h base/error.h base/exact.h base/millis.h base/random.h base/schedule.h
 base/decimal.h base/nearest.h base/quantity.h base/quote.h
 assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='
-controller/policy/memory.c stdlib.h
+controller/policy/policy_state.c stdlib.h
 controller/simulation/queue.c stdlib.h
 '
 

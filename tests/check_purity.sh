@@ -12,14 +12,14 @@ harmless+='|__assert_fail|__stack_chk_fail|__(mem|str)[a-z]+_chk|__[a-z]*(div|mo
 
 # OBJECT SYMBOLS: what else an object may call
 exceptions='
-memory.c.o malloc|calloc|free
+policy_state.c.o malloc|calloc|free
 '
 
 bad=0
-for library in policy cost simulation rivals; do
+for library in policy simulation rivals; do
 	archive=$build/lib$library.a
 	[ -f "$archive" ] || continue
-	own=$({ nm --defined-only "$build"/lib{policy,cost,simulation,rivals,traces}.a 2>/dev/null || true; } | awk 'NF == 3 { print $3 }' | sort -u)
+	own=$({ nm --defined-only "$build"/lib{policy,simulation,rivals,traces}.a 2>/dev/null || true; } | awk 'NF == 3 { print $3 }' | sort -u)
 	while read -r object symbol; do
 		allowed=$(awk -v object="$object" '$1 == object { print $2 }' <<<"$exceptions")
 		[[ $symbol =~ ^(${allowed:-none})$ ]] && continue

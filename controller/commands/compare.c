@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/terminal.h"
 #include "base/workers.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 #include "controller/simulation/world.h"
 
 #include <stdio.h>

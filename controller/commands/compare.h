@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "controller/report/report.h"
 #include "controller/simulation/rivals/compare.h"
-#include "controller/simulation/rivals/oracle.h"
 
 #include <stdio.h>
 

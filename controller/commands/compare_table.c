@@ -2,7 +2,7 @@
 
 #include "base/human.h"
 #include "base/table.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 
 #include <string.h>
 

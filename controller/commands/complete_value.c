@@ -2,7 +2,7 @@
 
 #include "controller/commands/command.h"
 #include "controller/commands/question.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@ struct writing {
 	struct history *history;
 	const struct manifest *manifest;
 	const struct recorded_signals *signals;
-	struct memory *memory;
+	struct policy_state *memory;
 	struct arena arena; /* of the tick */
 	size_t next[256];   /* reading of each recorded pool */
 	int64_t ready[256]; /* in the last one, by pool of the fleet */
@@ -169,9 +169,9 @@ bool recording_write(const char *path, const char *run, const struct manifest *m
 				   e);
 	if (!w.history)
 		return false;
-	w.memory = memory_new(&m->fleet);
+	w.memory = policy_state_new(&m->fleet);
 	bool ok = write_all(&w, e);
-	memory_free(w.memory);
+	policy_state_free(w.memory);
 	arena_release(&w.arena);
 	if (ok)
 		return history_finish(w.history, e);

@@ -4,7 +4,7 @@
 #include "base/terminal.h"
 #include "controller/policy/decide.h"
 #include "controller/recall/walk.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 #include "controller/simulation/simulate.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 struct decider {
 	const struct policy_ops *ops;
 	void *state;	       /* of ops */
-	struct memory *memory; /* Preheat's own, from a checkpoint; else NULL */
+	struct policy_state *memory; /* Preheat's own, from a checkpoint; else NULL */
 };
 
 struct fold {
@@ -28,7 +28,7 @@ struct fold {
 	uint32_t checkpoint_crc;
 };
 
-static struct memory *memory_of(const struct decider *d)
+static struct policy_state *memory_of(const struct decider *d)
 {
 	if (d->memory)
 		return d->memory;
@@ -37,7 +37,7 @@ static struct memory *memory_of(const struct decider *d)
 
 static void decider_close(struct decider *d)
 {
-	memory_free(d->memory);
+	policy_state_free(d->memory);
 	if (d->state)
 		d->ops->close(d->state);
 }
@@ -96,7 +96,7 @@ static bool open_decider(struct fold *f, int64_t start, const char *setting, con
 		return false;
 	if (!memory->len)
 		return true;
-	f->by.memory = memory_decode(memory->text, memory->len, &m->fleet, e);
+	f->by.memory = policy_state_decode(memory->text, memory->len, &m->fleet, e);
 	return f->by.memory || error_wrap(e, "%s: the checkpoint of tick %lld", history_path(f->h), (long long)start);
 }
 
@@ -209,7 +209,7 @@ static bool compare_memory(struct fold *f, int64_t tick, bool *is_same_memory, s
 	*is_same_memory = true;
 	if (f->next_checkpoint != tick || !memory_of(&f->by))
 		return true;
-	memory_encode(memory_of(&f->by), &memory);
+	policy_state_encode(memory_of(&f->by), &memory);
 	if (crc32_bytes(0, memory.text, memory.len) != f->checkpoint_crc && tick >= f->range->from) {
 		note(f, tick, 0, "the memory before this tick is not what was kept as its checkpoint");
 		*is_same_memory = false;
@@ -225,7 +225,7 @@ static bool compare_memory(struct fold *f, int64_t tick, bool *is_same_memory, s
 static bool follow_manifest(struct fold *f, struct error *e)
 {
 	const struct walk_tick *t = &f->seen;
-	struct memory *present = memory_of(&f->by), *next;
+	struct policy_state *present = memory_of(&f->by), *next;
 
 	if ((!t->was && !t->is_fresh) || t->snapshot.tick == 0)
 		return true;
@@ -233,10 +233,10 @@ static bool follow_manifest(struct fold *f, struct error *e)
 		return error_set(e, ERROR_CONFLICT, "%s: the manifest changes at tick %lld, which only preheat follows",
 				 history_path(f->h), (long long)t->snapshot.tick);
 	if (t->is_fresh)
-		next = memory_new(t->snapshot.fleet);
+		next = policy_state_new(t->snapshot.fleet);
 	else
-		next = memory_carry(present, t->was, t->snapshot.fleet);
-	memory_free(f->by.memory);
+		next = policy_state_migrate(present, t->was, t->snapshot.fleet);
+	policy_state_free(f->by.memory);
 	f->by.memory = next;
 	return true;
 }

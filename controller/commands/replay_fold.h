@@ -6,7 +6,7 @@
  */
 #pragma once
 #include "controller/manifest/manifest.h"
-#include "controller/simulation/policy_ops.h"
+#include "controller/simulation/simulate.h"
 #include "state/history.h"
 
 struct replay_range {

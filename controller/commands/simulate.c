@@ -1,7 +1,7 @@
 #include "controller/commands/answer.h"
 #include "controller/commands/compare.h"
 #include "controller/commands/simulate_results.h"
-#include "controller/simulation/files/world_reference.h"
+#include "controller/simulation/files/world_file.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/quote.h"
 #include "controller/commands/compare.h"
 #include "controller/simulation/files/world_file.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "controller/commands/compare.h"
 #include "controller/policy/decide.h"
 #include "controller/report/summary.h"
-#include "controller/simulation/files/summary_json.h"
 #include "controller/simulation/files/timeline.h"
 #include "state/cost.h"
 
@@ -159,7 +158,7 @@ static bool keep_memory(struct results *r, const struct tick_view *v, struct err
 
 	if (r->in->policy != &policy_preheat || !history_wants_checkpoint(r->history))
 		return true;
-	memory_encode(preheat_memory(v->policy), &memory);
+	policy_state_encode(preheat_memory(v->policy), &memory);
 	return history_checkpoint(r->history, &memory, e);
 }
 

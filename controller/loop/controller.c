@@ -90,7 +90,7 @@ static void finish(struct controller *c)
 	void *user = c->closed_user;
 
 	cluster_free(c->cluster);
-	memory_free(c->memory);
+	policy_state_free(c->memory);
 	account_free(c->account);
 	arena_release(&c->arena);
 	arena_release(&c->kept);

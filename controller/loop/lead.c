@@ -38,7 +38,7 @@ static bool open_history(struct controller *c, struct error *e)
 	if (c->history) {
 		if (found.trouble.kind != ERROR_NONE)
 			log_warn("memory-begins-anew", LOG_E(&found.trouble), LOG_END);
-		memory_free(c->memory);
+		policy_state_free(c->memory);
 		c->memory = found.memory;
 		log_info("history-recalled", LOG_I("next_tick", history_next_tick(c->history)),
 			 LOG_I("folded", found.folded), LOG_END);

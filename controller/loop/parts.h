@@ -158,7 +158,7 @@ struct controller {
 
 	struct history *history;
 	struct account *account;
-	struct memory *memory;
+	struct policy_state *memory;
 	int64_t tick;
 	millis recording_since; /* clock_mono, when its first reading was due; 0: not yet */
 	size_t recordings_over; /* pools whose last recorded reading was told */
@@ -282,7 +282,7 @@ void fleet_tell_cluster(struct controller *c);
 bool fleet_open(struct controller *c, struct error *e) MUST_USE;
 void fleet_close(struct controller *c);	 /* nothing may be under way */
 void fleet_forget(struct controller *c); /* what fleet_close() kept for fleet_open() */
-/* Another manifest, in an arena that the controller takes over: what is under way is stopped, what was learned kept. */
+/* Another manifest, in an arena that the controller takes over: what is under way is stopped, what was estimates kept. */
 void fleet_change(struct controller *c, const struct manifest *m, struct arena *held);
 
 /* lead.c */

@@ -1,18 +1,21 @@
 #include "controller/policy/decide.h"
 
 #include "base/exact.h"
-#include "controller/policy/back_off.h"
-#include "controller/policy/describe.h"
-#include "controller/policy/limits.h"
+#include "controller/policy/rule_select.h"
 #include "controller/policy/place.h"
-#include "controller/policy/review.h"
+#include "controller/policy/recommend.h"
 
 #include <string.h>
 
+/* Writes what a decision saw, expected and wished into its record, in the units of pool_decision.def. */
+
+static void describe_decision(const struct snapshot *s, const struct policy_state *m, size_t pool, const struct estimates *l,
+			      const struct recommendation *w, struct pool_decision *d);
+
 /* One pool on its way through a tick. */
-struct course {
-	struct learned learned;
-	struct wish wish;
+struct pool_pass {
+	struct estimates estimates;
+	struct recommendation recommendation;
 };
 
 static int64_t standby_price(const struct group_spec *g)
@@ -97,28 +100,28 @@ static bool comes_before(const struct pool_spec *a, const struct pool_spec *b)
 }
 
 /* Replicas that a pool must give back: of those that share an overdrawn budget the last one that has any. */
-static int64_t over_budget(const struct snapshot *s, const struct course *courses, const int64_t *left, size_t pool)
+static int64_t over_budget(const struct snapshot *s, const struct pool_pass *passes, const int64_t *left, size_t pool)
 {
 	const struct pool_spec *own = &s->fleet->pools[pool];
 
-	if (!left || *left >= 0 || courses[pool].learned.replica_price <= 0)
+	if (!left || *left >= 0 || passes[pool].estimates.replica_price <= 0)
 		return 0;
 	for (size_t i = 0; i < s->fleet->pool_count; i++)
 		if (i != pool && shares_budget(own, &s->fleet->pools[i]) && s->pools[i].input.ready > 0 &&
 		    comes_before(own, &s->fleet->pools[i]))
 			return 0;
-	return 1 + (int64_t)((double)-*left / courses[pool].learned.replica_price);
+	return 1 + (int64_t)((double)-*left / passes[pool].estimates.replica_price);
 }
 
 /* Does a pool that this one lends to want more than it has, on a node group of this one? */
-static bool borrower_waits(const struct snapshot *s, const struct course *courses, size_t pool)
+static bool borrower_waits(const struct snapshot *s, const struct pool_pass *passes, size_t pool)
 {
 	const struct pool_spec *own = &s->fleet->pools[pool];
 
 	for (size_t i = 0; i < s->fleet->pool_count; i++) {
 		const struct pool_spec *other = &s->fleet->pools[i];
 		if (i == pool || !(own->lend_to & (1u << other->class)) ||
-		    wish_wanted(&courses[i].wish) <= courses[i].wish.fleet.ready)
+		    recommendation_wanted(&passes[i].recommendation) <= passes[i].recommendation.fleet.ready)
 			continue;
 		for (size_t k = 0; k < other->group_count; k++)
 			for (size_t j = 0; j < own->group_count; j++)
@@ -141,7 +144,7 @@ static struct group_room *see_rooms(const struct snapshot *s, struct arena *a)
 	return room;
 }
 
-static void follow_moves(struct pool_memory *m, const struct wish *w, const struct pool_plan *plan)
+static void follow_moves(struct pool_policy_state *m, const struct recommendation *w, const struct pool_plan *plan)
 {
 	for (size_t i = 0; i < plan->group_count; i++)
 		m->reclaimed -= plan->groups[i].give_back < m->reclaimed ? plan->groups[i].give_back : m->reclaimed;
@@ -164,26 +167,26 @@ static int64_t placed(const struct pool_plan *plan)
 
 /* What one tick shares between its pools. */
 struct tick_state {
-	struct course *courses;
+	struct pool_pass *passes;
 	struct group_room *room;
 	int64_t *budgets;
 };
 
-static void decide_pool(const struct snapshot *s, struct memory *m, struct tick_state *t, size_t pool,
+static void decide_pool(const struct snapshot *s, struct policy_state *m, struct tick_state *t, size_t pool,
 			struct pool_plan *plan)
 {
-	struct course *c = &t->courses[pool];
-	int64_t *money = budget_of(s, t->budgets, pool), wished = wish_wanted(&c->wish);
+	struct pool_pass *c = &t->passes[pool];
+	int64_t *money = budget_of(s, t->budgets, pool), wished = recommendation_wanted(&c->recommendation);
 	struct placing placing = {
-		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->courses, pool)
+		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->passes, pool)
 	};
 
-	limits_apply(&c->wish, &m->pools[pool], s, pool, &c->learned, over_budget(s, t->courses, money, pool));
-	int64_t replacements = place_moves(&placing, &c->wish);
-	follow_moves(&m->pools[pool], &c->wish, plan);
-	describe_decision(s, m, pool, &c->learned, &c->wish, &plan->decision);
+	limits_apply(&c->recommendation, &m->pools[pool], s, pool, &c->estimates, over_budget(s, t->passes, money, pool));
+	int64_t replacements = place_moves(&placing, &c->recommendation);
+	follow_moves(&m->pools[pool], &c->recommendation, plan);
+	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
 	plan->decision.wished = wished;
-	plan->decision.decided = c->wish.have + placed(plan) - replacements;
+	plan->decision.decided = c->recommendation.have + placed(plan) - replacements;
 	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
 	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
 		plan->prices[i] = m->pools[pool].prices[i];
@@ -205,7 +208,7 @@ static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
 }
 
 /* The manifest may ask for standby where the cloud, as it turned out, has none: that group is one without. */
-static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct memory *m, struct arena *a)
+static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct policy_state *m, struct arena *a)
 {
 	struct group_spec *groups = NULL;
 
@@ -226,16 +229,16 @@ static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, cons
 	return as_is;
 }
 
-static struct plan decide_all(const struct snapshot *s, struct memory *m, struct arena *a)
+static struct plan decide_all(const struct snapshot *s, struct policy_state *m, struct arena *a)
 {
 	size_t count = s->fleet->pool_count;
 	struct plan plan = { arena_array(a, struct pool_plan, count), count };
-	struct tick_state t = { arena_array(a, struct course, count), see_rooms(s, a), open_budgets(s, a) };
+	struct tick_state t = { arena_array(a, struct pool_pass, count), see_rooms(s, a), open_budgets(s, a) };
 	const size_t *order = order_of(s->fleet, a);
 
 	for (size_t i = 0; i < count; i++) {
-		t.courses[i].learned = pool_learn(&m->pools[i], s, i);
-		t.courses[i].wish = wish_make(&m->pools[i], s, i, &t.courses[i].learned);
+		t.passes[i].estimates = pool_learn(&m->pools[i], s, i);
+		t.passes[i].recommendation = recommendation_make(&m->pools[i], s, i, &t.passes[i].estimates);
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct pool_plan *p = &plan.pools[order[i]];
@@ -246,12 +249,12 @@ static struct plan decide_all(const struct snapshot *s, struct memory *m, struct
 	return plan;
 }
 
-bool policy_lacks_standby(const struct memory *m, size_t group)
+bool policy_lacks_standby(const struct policy_state *m, size_t group)
 {
 	return m->groups[group].wakes_blocked_until == NO_STANDBY;
 }
 
-struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a)
+struct plan policy_decide(const struct snapshot *s, struct policy_state *m, struct arena *a)
 {
 	struct snapshot seen = *s;
 
@@ -259,4 +262,155 @@ struct plan policy_decide(const struct snapshot *s, struct memory *m, struct are
 		back_off_observe(m->groups, s, i);
 	seen.fleet = fleet_as_is(s->fleet, m, a);
 	return decide_all(&seen, m, a);
+}
+
+static int64_t milli(double x)
+{
+	return exact_round(x * 1000);
+}
+
+static int64_t ppm(double x)
+{
+	return exact_round(x * 1e6);
+}
+
+/* A share of what was late: a shadow, and caution, may count more late requests than there were. */
+static int64_t share_ppm(double x)
+{
+	return ppm(x > 1 ? 1 : x);
+}
+
+static void describe_seen(const struct snapshot *s, size_t pool, const struct estimates *l, const struct recommendation *w,
+			  struct pool_decision *d)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+
+	d->signals = (int64_t)l->reading.signals;
+	d->running_milli = milli(l->reading.in_service);
+	d->waiting_milli = milli(l->reading.waiting);
+	d->waiting_now = seen->scrape_count ? seen->scrapes[seen->scrape_count - 1].waiting : ABSENT;
+	d->queue_waiting = seen->input.queue_waiting;
+	d->arrived = exact_round(l->reading.arrived);
+	d->started = exact_round(l->reading.started);
+	d->late = exact_round(l->reading.late);
+	if (l->reading.signals >= SIGNALS_STALE)
+		d->running_milli = d->waiting_milli = d->waiting_now = d->arrived = d->started = d->late = ABSENT;
+	d->ready = seen->input.ready;
+	d->draining = seen->input.draining;
+	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
+	d->overdue = w->overdue;
+	d->standby = w->fleet.stock;
+	d->refilling = w->fleet.refill;
+	d->lent = w->fleet.lent;
+}
+
+static void describe_expected(const struct pool_policy_state *m, const struct estimates *l, const struct recommendation *w,
+			      struct pool_decision *d)
+{
+	bool lends = w->fleet.lent > 0 && l->reclaim.p50 > 0;
+	struct lead fast = lends ? l->reclaim : l->wake;
+	const struct rule *r = &m->family.rules[m->choice.rule];
+
+	d->slots_milli = milli(l->capacity.slots);
+	d->slots_source = (int64_t)l->capacity.source;
+	d->service_ms = milli(l->reading.service);
+	d->demand_milli = milli(m->demand.mean);
+	d->level_milli = milli(m->demand.level);
+	d->peak_milli = milli(l->view.peak[r->hold]);
+	d->backlog_ms = milli(w->fleet.waiting * l->reading.service);
+	d->lead_cold_p50 = milli(l->cold.p50);
+	d->lead_cold_p95 = milli(l->cold.p95);
+	d->lead_fast_p50 = milli(fast.p50);
+	d->lead_fast_p95 = milli(fast.p95);
+	d->lead_samples = m->lead.samples;
+	d->next_serving_ms = w->next_serving_ms;
+}
+
+static int64_t held_gpus(const struct pool_policy_state *m, int64_t rule, double gpus)
+{
+	if (rule == ABSENT || m->record.ticks <= 0)
+		return ABSENT;
+	return milli(m->shadows[rule].held / m->record.ticks * gpus);
+}
+
+/* Three bursts of the usual size are the least that a late share can be told from: one burst or none is luck. A
+ * record without any has at best escaped one of a lead time's length. */
+static int64_t supported(const struct pool_policy_state *m)
+{
+	const struct shadow *s = &m->shadows[m->choice.rule];
+	double hours = s->bad_hours + (s->late_hour > 0), seconds = m->record.hours * 3600;
+
+	if (m->record.arrived <= 0 || seconds <= 0)
+		return ABSENT;
+	double burst = hours > 0 ? s->late / hours / m->record.arrived : m->times.cold_p95 / seconds;
+	return ppm(3 * burst < 1 ? 3 * burst : 1);
+}
+
+static void describe_rule(const struct pool_policy_state *m, const struct choice_input *in, double gpus,
+			  struct pool_decision *d)
+{
+	const struct rule_memory *c = &m->choice;
+	const struct rule *r = &m->family.rules[c->rule];
+	const struct shadow *shadow = &m->shadows[c->rule];
+
+	d->rule = c->rule;
+	d->margin_permille = milli(r->margin);
+	d->hold_ms = milli(m->family.hold[r->hold]);
+	d->chase_permille = milli(r->chase);
+	d->stock_permille = r->is_tiered ? milli(r->stock) : ABSENT;
+	d->rule_since = c->since;
+	d->rule_share_ppm = share_ppm(c->share);
+	d->rule_late_ppm = m->record.arrived > 0 ? share_ppm(shadow->late / m->record.arrived) : ABSENT;
+	d->rule_gpu_milli = held_gpus(m, c->rule, gpus);
+	d->target_ppm = ppm(c->target);
+	d->sunk_ppm = ppm(c->sunk);
+	d->objective_ppm = ppm(in->late_allowed);
+	if (in->violation_cost > 0) /* the price of late requests rules instead */
+		d->target_ppm = d->sunk_ppm = d->objective_ppm = ABSENT;
+	d->own_share_ppm = c->own_started > 0 ? share_ppm(c->own_late / c->own_started) : ABSENT;
+	d->cheaper_rule = c->cheaper;
+	d->cheaper_share_ppm = c->cheaper == ABSENT ? ABSENT : share_ppm(choice_share(in, (size_t)c->cheaper));
+	d->cheaper_gpu_milli = held_gpus(m, c->cheaper, gpus);
+	d->dearer_rule = c->dearer;
+	d->dearer_gpu_milli = held_gpus(m, c->dearer, gpus);
+	d->record_hours_milli = milli(m->record.hours);
+	d->record_bursts = exact_round(shadow->bad_hours + (shadow->late_hour > 0));
+	d->supported_ppm = supported(m);
+}
+
+/* Deadlines, not the shadows, size a pool that has them. */
+static void describe_self_test(const struct pool_policy_state *m, double late_allowed, double gpus, bool has_deadlines,
+			       struct pool_decision *d)
+{
+	const struct rule_memory *c = &m->choice;
+
+	d->self_test = (int64_t)(has_deadlines ? SELF_TEST_LEARNING : review_self_test(m, late_allowed));
+	d->shadow_share_ppm = c->day_started > 0 ? share_ppm(c->day_shadow_late / c->day_started) : ABSENT;
+	d->real_share_ppm = c->day_started > 0 ? share_ppm(c->day_late / c->day_started) : ABSENT;
+	d->shadow_gpu_milli = c->day_ticks > 0 ? milli(c->day_shadow_held / c->day_ticks * gpus) : ABSENT;
+	d->real_gpu_milli = c->day_ticks > 0 ? milli(c->day_held / c->day_ticks * gpus) : ABSENT;
+}
+
+static void describe_decision(const struct snapshot *s, const struct policy_state *m, size_t pool, const struct estimates *l,
+			      const struct recommendation *w, struct pool_decision *d)
+{
+	const struct pool_policy_state *p = &m->pools[pool];
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	struct choice_input in = review_input(p, s, pool, l);
+	double gpus = (double)spec->gpus_per_replica;
+
+	describe_seen(s, pool, l, w, d);
+	describe_expected(p, l, w, d);
+	describe_rule(p, &in, gpus, d);
+	describe_self_test(p, in.late_allowed, gpus, s->pools[pool].deadline_count > 0, d);
+	d->tier_saving_permille = p->choice.tier_saving;
+	d->low_milli = milli(w->moves.low);
+	d->high_milli = milli(w->moves.high);
+	d->chase_milli = milli(w->moves.chase);
+	d->deadline_need_milli = w->deadline_need < 0 ? ABSENT : milli(w->deadline_need);
+	d->stock_low = w->moves.stock_low;
+	d->stock_excess = w->stock_excess;
+	d->floor = w->floor;
+	d->held_by = (int64_t)w->held_by;
+	d->budget_per_hour = spec->budget_per_hour;
 }

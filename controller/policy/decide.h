@@ -13,32 +13,32 @@
 #include "base/buf.h"
 #include "controller/policy/plan.h"
 
-struct memory;
+struct policy_state;
 
-struct memory *memory_new(const struct fleet_spec *fleet);
-void memory_free(struct memory *m); /* takes NULL */
-void memory_encode(const struct memory *m, struct buf *out);
+struct policy_state *policy_state_new(const struct fleet_spec *fleet);
+void policy_state_free(struct policy_state *m); /* takes NULL */
+void policy_state_encode(const struct policy_state *m, struct buf *out);
 /* NULL with an error when the bytes are damaged, of another layout, or of another fleet. */
-struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e);
+struct policy_state *policy_state_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e);
 
 /*
  * What `old` is worth under another manifest, as a memory of its own. Pools are the same by namespace and name, node
  * groups by name and provider; new ones begin with nothing. Equal fleets give an equal memory.
  */
-struct memory *memory_carry(const struct memory *old, const struct fleet_spec *was, const struct fleet_spec *now);
+struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was, const struct fleet_spec *now);
 
 /* Changes whenever stored memories of older programs cannot be read any more. */
-uint64_t memory_layout(void);
+uint64_t policy_state_layout(void);
 
 /* The plan and what it points to live in the arena. */
-struct plan policy_decide(const struct snapshot *s, struct memory *m, struct arena *a);
+struct plan policy_decide(const struct snapshot *s, struct policy_state *m, struct arena *a);
 
 /* The group's cloud was found to have no standby tier (EVENT_STANDBY). */
-bool policy_lacks_standby(const struct memory *m, size_t group);
+bool policy_lacks_standby(const struct policy_state *m, size_t group);
 
 /* Fixes the rule of a pool instead of choosing; for measuring a rule. `rule` < rule_count(m, pool). */
-void memory_fix_rule(struct memory *m, size_t pool, int64_t rule);
-size_t rule_count(const struct memory *m, size_t pool);
+void policy_state_fix_rule(struct policy_state *m, size_t pool, int64_t rule);
+size_t rule_count(const struct policy_state *m, size_t pool);
 
 /* A rule as people read it: "10 % over demand, hold 812 s, chase 0.25, standby 0.2". */
-void rule_describe(const struct memory *m, size_t pool, int64_t rule, struct buf *out);
+void rule_describe(const struct policy_state *m, size_t pool, int64_t rule, struct buf *out);

@@ -11,7 +11,8 @@ enum { LATEST_TICKS = 8 };
 /* A chat turn of common length; corrected by the first completions. */
 enum { PRIOR_PROMPT_TOKENS = 1000, PRIOR_OUTPUT_TOKENS = 250 };
 
-double demand_prior_service(const struct pool_spec *spec)
+/* Slot seconds of a mean request by the manifest, for a pool that has finished none yet. */
+static double demand_prior_service(const struct pool_spec *spec)
 {
 	double prefill = (double)spec->max_sequences * PRIOR_PROMPT_TOKENS /
 			 (double)(spec->prefill_tokens_per_second > 0 ? spec->prefill_tokens_per_second : 25000);

@@ -41,5 +41,3 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 
 /* Largest level over the last `ticks` ticks, this one included. */
 double demand_peak(const struct demand_state *d, int64_t ticks);
-/* Slot seconds of a mean request by the manifest, for a pool that has finished none yet. */
-double demand_prior_service(const struct pool_spec *spec);

@@ -1,7 +1,78 @@
 #include "controller/policy/place.h"
 
-#include "controller/policy/back_off.h"
-#include "controller/policy/placing.h"
+#include "base/error.h"
+
+/* What asking (place.c) and letting go (place_release.c) share. Private to these two. */
+
+static inline int64_t at_most(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline int64_t positive(int64_t a)
+{
+	return a > 0 ? a : 0;
+}
+
+static inline const struct group_spec *spec_of(const struct placing *p, size_t i)
+{
+	return &p->s->fleet->groups[p->s->fleet->pools[p->pool].groups[i]];
+}
+
+static inline size_t index_of(const struct placing *p, size_t i)
+{
+	return p->s->fleet->pools[p->pool].groups[i];
+}
+
+static inline int64_t per_node(const struct placing *p, size_t i)
+{
+	int64_t n = replicas_per_node(spec_of(p, i), &p->s->fleet->pools[p->pool]);
+
+	return n > 0 ? n : 1;
+}
+
+static inline bool placing_can_pay(const struct placing *p, int64_t price)
+{
+	return !p->money || *p->money >= price;
+}
+
+static inline void placing_pay(const struct placing *p, int64_t price)
+{
+	if (p->money)
+		*p->money -= price;
+}
+
+/* What one more waking node costs: it is paid a little already. */
+static inline int64_t wake_price(const struct group_spec *g)
+{
+	return g->price_per_hour - g->price_per_hour / 1000 * g->standby_price_ppm / 1000;
+}
+
+static inline int64_t starting(const struct placing *p, size_t i, enum start_kind kind)
+{
+	const struct pool_snapshot *seen = &p->s->pools[p->pool];
+	int64_t n = 0;
+
+	for (size_t k = 0; k < seen->start_count; k++)
+		if (seen->starts[k].group == (int64_t)i && seen->starts[k].kind == (int64_t)kind)
+			n += seen->starts[k].count;
+	return n;
+}
+
+/* Nodes that may go without the group falling below its smallest size. */
+static inline int64_t spare_nodes(const struct placing *p, size_t i)
+{
+	const struct group_room *room = &p->room[index_of(p, i)];
+
+	return positive(room->nodes - room->leaving - spec_of(p, i)->min_nodes);
+}
+
+static void place_cancels(const struct placing *p, const struct scale_actions *m);
+static void place_adoptions(const struct placing *p, int64_t want);
+static void place_releases(const struct placing *p, struct recommendation *w);
+static void place_deletions(const struct placing *p, int64_t want);
+
+static enum limit back_off_limit(const struct group_memory *g);
 
 /* Groups that differ in their zone only are filled evenly: the emptiest of them is taken first. */
 static bool same_but_zone(const struct group_spec *a, const struct group_spec *b)
@@ -141,7 +212,7 @@ static int64_t place_reclaims(const struct placing *p, int64_t want)
 }
 
 /* The manifest's smallest size counts once per group, whichever pool comes first. */
-static void fill_minima(const struct placing *p, struct wish *w)
+static void fill_minima(const struct placing *p, struct recommendation *w)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
 		struct group_room *room = &p->room[index_of(p, i)];
@@ -183,7 +254,7 @@ static void report_groups(const struct placing *p)
 }
 
 /* Returns what found no room. */
-static int64_t place_asks(const struct placing *p, const struct moves *m)
+static int64_t place_asks(const struct placing *p, const struct scale_actions *m)
 {
 	int64_t left = place_reclaims(p, m->reclaim);
 
@@ -193,7 +264,7 @@ static int64_t place_asks(const struct placing *p, const struct moves *m)
 }
 
 /* All nodes of a gang or none: what was placed of an incomplete one is taken back. */
-static int64_t place_gang(const struct placing *p, struct wish *w)
+static int64_t place_gang(const struct placing *p, struct recommendation *w)
 {
 	enum { MOST = 16 };
 	struct group_room rooms[MOST];
@@ -217,9 +288,9 @@ static int64_t place_gang(const struct placing *p, struct wish *w)
 	return w->moves.replace_wake + w->moves.replace_cold;
 }
 
-int64_t place_moves(const struct placing *p, struct wish *w)
+int64_t place_moves(const struct placing *p, struct recommendation *w)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t replacements = m->replace_wake + m->replace_cold, left;
 
 	place_cancels(p, m);
@@ -253,7 +324,7 @@ static int64_t cancel(const struct placing *p, size_t i, enum start_kind kind, i
 }
 
 /* Cancels in the least preferred group first. */
-void place_cancels(const struct placing *p, const struct moves *m)
+static void place_cancels(const struct placing *p, const struct scale_actions *m)
 {
 	int64_t cold = m->cancel_cold, wake = m->cancel_wake, reclaim = m->cancel_reclaim;
 
@@ -268,7 +339,7 @@ void place_cancels(const struct placing *p, const struct moves *m)
 	}
 }
 
-void place_adoptions(const struct placing *p, int64_t want)
+static void place_adoptions(const struct placing *p, int64_t want)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
 		int64_t n = at_most(want, starting(p, i, START_REFILL));
@@ -303,7 +374,7 @@ static int64_t releasable(const struct placing *p, size_t i, int64_t want)
 	return spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
 }
 
-void place_releases(const struct placing *p, struct wish *w)
+static void place_releases(const struct placing *p, struct recommendation *w)
 {
 	int64_t want = w->moves.release, give_back = w->moves.give_back;
 	bool at_min = false;
@@ -322,7 +393,7 @@ void place_releases(const struct placing *p, struct wish *w)
 		w->held_by = at_min ? LIMIT_MIN : LIMIT_WHOLE_NODE;
 }
 
-void place_deletions(const struct placing *p, int64_t want)
+static void place_deletions(const struct placing *p, int64_t want)
 {
 	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
 		struct group_room *room = &p->room[index_of(p, i)];
@@ -332,4 +403,95 @@ void place_deletions(const struct placing *p, int64_t want)
 		room->standby -= n / each;
 		want -= n;
 	}
+}
+
+static const millis STOCKOUT_BACKOFF = 3 * MINUTE, QUOTA_BACKOFF = 10 * MINUTE, OTHER_BACKOFF = MINUTE;
+static const millis LONGEST_BACKOFF = 30 * MINUTE, WAKE_BACKOFF = MINUTE;
+
+static void back_off(struct group_memory *g, const struct event_input *e, millis now)
+{
+	millis first = e->value == ERROR_STOCKOUT ? STOCKOUT_BACKOFF
+		       : e->value == ERROR_QUOTA  ? QUOTA_BACKOFF
+						  : OTHER_BACKOFF;
+
+	if (e->kind == START_WAKE) {
+		if (g->wakes_blocked_until != NO_STANDBY)
+			g->wakes_blocked_until = now + WAKE_BACKOFF;
+		return;
+	}
+	/* Several refusals of one request count once: the back-off is over only after blocked_until. */
+	if (g->blocked_until > now)
+		return;
+	for (int64_t i = 0; i < g->refusals && first < LONGEST_BACKOFF; i++)
+		first *= 2;
+	g->blocked_until = now + (first < LONGEST_BACKOFF ? first : LONGEST_BACKOFF);
+	g->refusals++;
+	g->refused_with = e->value;
+}
+
+/* The cloud says how long. */
+static void block(struct group_memory *g, const struct event_input *e, millis now)
+{
+	millis lasts = e->value < SECOND ? SECOND : e->value > DAY ? DAY : e->value;
+
+	if (g->blocked_until < now + lasts)
+		g->blocked_until = now + lasts;
+	g->refusals++;
+	g->refused_with = e->what == EVENT_NO_QUOTA ? ERROR_QUOTA : ERROR_STOCKOUT;
+}
+
+/* It was held only because nobody could tell of it. */
+static void take_off(struct group_memory *g)
+{
+	if (g->refused_with != ERROR_UNAVAILABLE)
+		return;
+	g->blocked_until = 0;
+	g->refusals = 0;
+}
+
+static void note_standby(struct group_memory *g, bool has)
+{
+	if (!has)
+		g->wakes_blocked_until = NO_STANDBY;
+	else if (g->wakes_blocked_until == NO_STANDBY)
+		g->wakes_blocked_until = 0;
+}
+
+/* What no back-off reaches stands there because the clock was set back. */
+static void mend(struct group_memory *g, millis now)
+{
+	if (g->blocked_until > now + DAY)
+		g->blocked_until = 0;
+	if (g->wakes_blocked_until > now + DAY && g->wakes_blocked_until != NO_STANDBY)
+		g->wakes_blocked_until = 0;
+}
+
+void back_off_observe(struct group_memory *groups, const struct snapshot *s, size_t pool)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+
+	for (size_t i = 0; i < s->fleet->pools[pool].group_count; i++)
+		mend(&groups[s->fleet->pools[pool].groups[i]], s->now);
+	for (size_t i = 0; i < seen->event_count; i++) {
+		const struct event_input *e = &seen->events[i];
+		if (e->group < 0 || (size_t)e->group >= s->fleet->pools[pool].group_count)
+			continue;
+		struct group_memory *g = &groups[s->fleet->pools[pool].groups[e->group]];
+		if (e->what == EVENT_REFUSED)
+			back_off(g, e, s->now);
+		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA)
+			block(g, e, s->now);
+		else if (e->what == EVENT_DESCRIBED)
+			take_off(g);
+		else if (e->what == EVENT_STANDBY)
+			note_standby(g, e->value != 0);
+		else if (e->what == EVENT_SERVING && e->kind == START_COLD)
+			g->refusals = 0;
+	}
+}
+
+/* The limit that a group in back-off imposes. */
+static enum limit back_off_limit(const struct group_memory *g)
+{
+	return g->refused_with == ERROR_QUOTA ? LIMIT_QUOTA : LIMIT_STOCKOUT;
 }

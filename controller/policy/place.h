@@ -4,7 +4,9 @@
  * group.
  */
 #pragma once
-#include "controller/policy/wish.h"
+#include "controller/policy/plan.h"
+#include "controller/policy/policy_state.h"
+#include "controller/policy/recommend.h"
 
 /* What this plan has made of a group so far. */
 struct group_room {
@@ -28,4 +30,12 @@ struct placing {
 
 /* Fills out; what finds no room is left out, and w->held_by says why. Returns how many replacements of lent nodes
  * were asked for. */
-int64_t place_moves(const struct placing *p, struct wish *w);
+int64_t place_moves(const struct placing *p, struct recommendation *w);
+
+/*
+ * Back-off per offering: after a refusal a node group is not asked for a
+ * while, twice as long after each further one, and then probed again.
+ */
+
+/* Takes a pool's refusals of this tick in; before placing. */
+void back_off_observe(struct group_memory *groups, const struct snapshot *s, size_t pool);

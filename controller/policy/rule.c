@@ -1,7 +1,7 @@
 #include "controller/policy/rule.h"
 
 #include "base/exact.h"
-#include "controller/policy/memory.h"
+#include "controller/policy/policy_state.h"
 
 static const double margins[] = { -.10, -.06, -.02, .01, .04, .07, .10, .13, .16,
 				  .20,	.25,  .30,  .37, .45, .55, .70, 1.0, 1.4 };
@@ -92,7 +92,7 @@ static double queue_chase(const struct rule *r, const struct demand_view *d, con
 
 /* Lent nodes first, then stopped ones, then refills under way, then new machines; these only for
  * the margin, as chasing a queue is for the fast tiers. */
-static void ask(const struct rule *r, const struct fleet *f, double target, int64_t most, struct moves *m)
+static void ask(const struct rule *r, const struct fleet *f, double target, int64_t most, struct scale_actions *m)
 {
 	const double over_ask = OVER_ASK_PERCENT / 100.0;
 	int64_t on_the_way = f->wake + f->cold + f->reclaim, ready = f->ready;
@@ -115,7 +115,7 @@ static void ask(const struct rule *r, const struct fleet *f, double target, int6
 }
 
 /* What comes last goes first: new machines, then wakes, then reclaims, then ready replicas. */
-static void shrink(const struct fleet *f, double bound, struct moves *m)
+static void shrink(const struct fleet *f, double bound, struct scale_actions *m)
 {
 	int64_t on_the_way = f->wake + f->cold + f->reclaim;
 	double surplus = (double)(f->ready + on_the_way) - bound;
@@ -132,7 +132,7 @@ static void shrink(const struct fleet *f, double bound, struct moves *m)
 }
 
 /* Lent nodes that still serve are replaced one by one, so that the fast reserve is there for the next burst. */
-static void bridge(const struct fleet *f, struct moves *m)
+static void bridge(const struct fleet *f, struct scale_actions *m)
 {
 	int64_t due = f->bridge_due && !m->release ? positive(f->reclaimed - f->replace) : 0;
 
@@ -140,7 +140,7 @@ static void bridge(const struct fleet *f, struct moves *m)
 	m->replace_cold = due - m->replace_wake;
 }
 
-static void restock(const struct fleet *f, struct moves *m)
+static void restock(const struct fleet *f, struct scale_actions *m)
 {
 	m->refill = positive(m->stock_low - (f->stock - m->wake - m->replace_wake) - (f->refill - m->adopt_refill));
 }
@@ -173,9 +173,9 @@ bool rule_is_at_rest(const struct rule *r, const struct demand_view *d, const st
 		(!(f->bridge_due && f->reclaimed > f->replace) && f->stock + f->refill >= rule_stock(r, d)));
 }
 
-struct moves rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f)
+struct scale_actions rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f)
 {
-	struct moves m = { .stock_low = r->is_tiered ? rule_stock(r, d) : 0 };
+	struct scale_actions m = { .stock_low = r->is_tiered ? rule_stock(r, d) : 0 };
 	struct band b = band_of(r, d);
 	double ready = (double)f->ready;
 
@@ -196,12 +196,12 @@ struct moves rule_moves(const struct rule *r, const struct demand_view *d, const
 	return m;
 }
 
-size_t rule_count(const struct memory *m, size_t pool)
+size_t rule_count(const struct policy_state *m, size_t pool)
 {
 	return m->pools[pool].family.count;
 }
 
-void rule_describe(const struct memory *m, size_t pool, int64_t rule, struct buf *out)
+void rule_describe(const struct policy_state *m, size_t pool, int64_t rule, struct buf *out)
 {
 	const struct family *f = &m->pools[pool].family;
 

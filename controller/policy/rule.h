@@ -60,7 +60,7 @@ struct demand_view {
 };
 
 /* What a rule wants done, in replicas. */
-struct moves {
+struct scale_actions {
 	double low, high, chase;
 	int64_t wished; /* hot replicas, on their way included */
 	int64_t reclaim, wake, adopt_refill, cold, refill;
@@ -74,6 +74,6 @@ struct moves {
 bool rule_is_at_rest(const struct rule *r, const struct demand_view *d, const struct fleet *f);
 /* Stopped machines that the rule keeps at least. */
 int64_t rule_stock(const struct rule *r, const struct demand_view *d);
-struct moves rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f);
+struct scale_actions rule_moves(const struct rule *r, const struct demand_view *d, const struct fleet *f);
 
 enum { OVER_ASK_PERCENT = 120 }; /* of what is missing; the slowest starts are cancelled */

@@ -162,7 +162,7 @@ static int64_t refused(struct shadow *s, int64_t wakes, const struct shadow_tick
 	return n;
 }
 
-static void grow(struct shadow *s, const struct moves *m, const struct shadow_tick *t)
+static void grow(struct shadow *s, const struct scale_actions *m, const struct shadow_tick *t)
 {
 	int64_t fail = t->wake_refused > 0 ? refused(s, m->wake, t) : 0;
 
@@ -200,7 +200,7 @@ static void adopt(struct shadow *s, int64_t n, const struct shadow_tick *t)
 	}
 }
 
-static void shrink(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct moves *m,
+static void shrink(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct scale_actions *m,
 		   const struct shadow_tick *t)
 {
 	int64_t slow = t->tick / t->cold_step, fast = t->tick / t->fast_step;
@@ -268,7 +268,7 @@ void shadow_step(struct shadow *s, const struct rule *r, const struct demand_vie
 	s->quiet_ticks = s->reclaimed > 0 && s->backlog <= 0 ? s->quiet_ticks + 1 : 0;
 	struct fleet f = see(s, d, t);
 	if (!rule_is_at_rest(r, d, &f)) {
-		struct moves m = rule_moves(r, d, &f);
+		struct scale_actions m = rule_moves(r, d, &f);
 		grow(s, &m, t);
 		if (m.adopt_refill)
 			adopt(s, m.adopt_refill, t);

@@ -11,7 +11,7 @@ struct fold {
 	struct history_span span;
 	struct arena *arena;
 	struct recalled *out;
-	struct memory *memory;
+	struct policy_state *memory;
 	const struct manifest *manifest; /* of the memory */
 };
 
@@ -47,16 +47,16 @@ static bool find_start(struct fold *f, int64_t *start, struct error *e)
 	f->manifest = load(f, *start, e);
 	if (!f->manifest)
 		return false;
-	f->memory = at >= fresh ? memory_decode(kept.text, kept.len, &f->manifest->fleet, e)
-				: memory_new(&f->manifest->fleet);
+	f->memory = at >= fresh ? policy_state_decode(kept.text, kept.len, &f->manifest->fleet, e)
+				: policy_state_new(&f->manifest->fleet);
 	return f->memory || error_wrap(e, "%s: the checkpoint of tick %lld", history_path(f->history), (long long)at);
 }
 
 static void carry(struct fold *f, const struct fleet_spec *was, const struct fleet_spec *now)
 {
-	struct memory *m = memory_carry(f->memory, was, now);
+	struct policy_state *m = policy_state_migrate(f->memory, was, now);
 
-	memory_free(f->memory);
+	policy_state_free(f->memory);
 	f->memory = m;
 }
 
@@ -133,7 +133,7 @@ bool recall(struct history *h, const struct fleet_spec *fleet, struct arena *a, 
 	if (!history_span(h, &f.span, e))
 		return false;
 	if (f.span.last_tick >= f.span.first_tick && !fold(&f, &why)) {
-		memory_free(f.memory);
+		policy_state_free(f.memory);
 		f.memory = NULL;
 		if (why.kind != ERROR_INVALID && why.kind != ERROR_NOT_FOUND) {
 			*e = why;
@@ -143,17 +143,17 @@ bool recall(struct history *h, const struct fleet_spec *fleet, struct arena *a, 
 	}
 	if (f.memory)
 		carry(&f, &f.manifest->fleet, fleet);
-	out->memory = f.memory ? f.memory : memory_new(fleet);
+	out->memory = f.memory ? f.memory : policy_state_new(fleet);
 	return true;
 }
 
-bool recall_keep(struct history *h, const struct memory *m, struct error *e)
+bool recall_keep(struct history *h, const struct policy_state *m, struct error *e)
 {
 	CLEANUP(buf_release) struct buf bytes = { 0 };
 
 	if (!history_wants_checkpoint(h))
 		return true;
-	memory_encode(m, &bytes);
+	policy_state_encode(m, &bytes);
 	return history_checkpoint(h, &bytes, e);
 }
 
@@ -165,7 +165,7 @@ static bool keep_at_start(struct history *h, const struct recalled *r, struct er
 		return false;
 	if (r->folded <= FOLD_ENOUGH)
 		return recall_keep(h, r->memory, e);
-	memory_encode(r->memory, &bytes);
+	policy_state_encode(r->memory, &bytes);
 	return history_checkpoint(h, &bytes, e);
 }
 
@@ -197,7 +197,7 @@ struct history *recall_resume(const struct history_setup *setup, struct arena *a
 			out->trouble = aside;
 		return h;
 	}
-	memory_free(out->memory);
+	policy_state_free(out->memory);
 	out->memory = NULL;
 	history_close(h);
 	return NULL;

@@ -7,7 +7,7 @@
 #include "controller/recall/walk.h"
 
 struct recalled {
-	struct memory *memory; /* as the next tick under the fleet finds it; the caller frees it */
+	struct policy_state *memory; /* as the next tick under the fleet finds it; the caller frees it */
 	int64_t folded;	       /* ticks decided again */
 	struct error trouble;  /* why the memory is a new one although there were ticks; ERROR_NONE: it is not */
 
@@ -32,4 +32,4 @@ bool recall(struct history *h, const struct fleet_spec *fleet, struct arena *a, 
 struct history *recall_resume(const struct history_setup *setup, struct arena *a, struct recalled *out,
 			      struct error *e);
 /* Keeps the memory when the history wants it (history_wants_checkpoint). */
-bool recall_keep(struct history *h, const struct memory *m, struct error *e) MUST_USE;
+bool recall_keep(struct history *h, const struct policy_state *m, struct error *e) MUST_USE;

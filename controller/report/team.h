@@ -4,7 +4,7 @@
  * for programs, or as one self-contained page.
  */
 #pragma once
-#include "controller/cost/cost.h"
+#include "controller/policy/cost.h"
 #include "state/usage.h"
 
 #include <stdio.h>

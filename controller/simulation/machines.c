@@ -1,6 +1,5 @@
-#include "controller/simulation/parts.h"
-
 #include "base/exact.h"
+#include "controller/simulation/modelled_world.h"
 
 /* When a running machine will be taken, if ever. */
 static void draw_loss(struct world *w, size_t node)
@@ -116,4 +115,461 @@ void node_lose(struct world *w, size_t node)
 		replica_evict(w, r);
 	}
 	node_forget(w, node, w->now);
+}
+
+static bool is_given(struct quantiles q)
+{
+	return q.p50 > 0;
+}
+
+static millis draw(struct random *r, struct quantiles q)
+{
+	if (!is_given(q))
+		return 0;
+	return (millis)random_lognormal(r, (double)q.p50, (double)(q.p95 > q.p50 ? q.p95 : q.p50));
+}
+
+static millis longest(struct quantiles q)
+{
+	return 3 * (q.p95 > q.p50 ? q.p95 : q.p50);
+}
+
+static void draw_stages(struct random *r, const struct quantiles *stages, size_t from, struct lead_draw *lead)
+{
+	lead->is_staged = true;
+	for (size_t i = from; i < STAGE_COUNT; i++) {
+		lead->stage[i] = draw(r, stages[i]);
+		lead->deadline += longest(stages[i]);
+	}
+}
+
+static void draw_total(struct random *r, struct quantiles total, struct lead_draw *lead)
+{
+	lead->stage[0] = draw(r, total);
+	lead->deadline = longest(total);
+}
+
+/* What the world file says, else the manifest: by stage where stages are given. */
+static void draw_boot(struct random *r, const struct pool_state *p, size_t from, struct lead_draw *lead)
+{
+	const struct quantiles *stages = p->spec->stage;
+	struct quantiles total = p->spec->lead_time;
+	bool world_stages = false, stages_given = false;
+
+	for (size_t i = 0; i < STAGE_COUNT; i++)
+		world_stages |= is_given(p->world->stage[i]);
+	if (world_stages)
+		stages = p->world->stage;
+	else if (is_given(p->world->lead_time))
+		stages = NULL;
+	if (is_given(p->world->lead_time))
+		total = p->world->lead_time;
+	for (size_t i = 0; stages && i < STAGE_COUNT; i++)
+		stages_given |= is_given(stages[i]);
+	if (stages_given) {
+		draw_stages(r, stages, from, lead);
+		return;
+	}
+	if (from > 0) {
+		total.p50 = total.p50 * p->world->place_share_permille / 1000;
+		total.p95 = total.p95 * p->world->place_share_permille / 1000;
+	}
+	draw_total(r, total, lead);
+}
+
+static void go_wrong(struct group_state *g, struct lead_draw *lead)
+{
+	if (g->world->slow_start_ppm && random_uniform(&g->failures) * 1e6 < (double)g->world->slow_start_ppm)
+		for (size_t i = 0; i < STAGE_COUNT; i++)
+			lead->stage[i] = lead->stage[i] * g->world->slow_factor_permille / 1000;
+	if (g->world->failed_start_ppm && random_uniform(&g->failures) * 1e6 < (double)g->world->failed_start_ppm)
+		lead->stuck_in = lead->is_staged ? (size_t)(random_uniform(&g->failures) * STAGE_COUNT) : 0;
+}
+
+struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_kind kind)
+{
+	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
+	struct group_state *g = &w->groups[h->group->index];
+
+	switch (kind) {
+	case START_COLD:
+	case START_REFILL:
+		draw_boot(&g->leads, h->pool, 0, &lead);
+		go_wrong(g, &lead);
+		break;
+	case START_PLACE:
+		draw_boot(&g->leads, h->pool, STAGE_IMAGE, &lead);
+		break;
+	case START_WAKE:
+		draw_total(&g->leads, is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time, &lead);
+		break;
+	case START_RECLAIM:
+		draw_total(&g->leads, h->pool->world->lendable.reclaim, &lead);
+		break;
+	case START_KIND_COUNT:
+		break;
+	}
+	return lead;
+}
+
+/* The borrower yields within the manifest's yieldWithin, then the model loads. */
+struct lead_draw yield_draw(struct world *w, const struct holding *h)
+{
+	static const struct quantiles any_load = { 30 * SECOND, 45 * SECOND };
+	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
+	struct random *r = &w->groups[h->group->index].leads;
+	const struct pool_world *pw = h->pool->world;
+	millis within = h->pool->spec->yield_within;
+
+	if (is_given(pw->reclaim)) {
+		draw_total(r, pw->reclaim, &lead);
+		return lead;
+	}
+	struct quantiles load =
+		is_given(pw->stage[STAGE_LOAD]) ? pw->stage[STAGE_LOAD] : h->pool->spec->stage[STAGE_LOAD];
+	draw_total(r, is_given(load) ? load : any_load, &lead);
+	millis yield = draw(r, (struct quantiles){ within / 2, within });
+	lead.stage[0] += yield < within ? yield : within;
+	lead.deadline += within;
+	return lead;
+}
+
+/* When the machine is there and its image can be pulled, if ever; the rest of its first replica's start is its own. */
+static void wait_for_node(const struct world *w, const struct holding *h, const struct replica *first,
+			  struct lead_draw *lead)
+{
+	bool is_placed = first->kind == START_PLACE;
+	millis there = first->asked_at + first->lead.wait, rest = 1000 - h->pool->world->place_share_permille;
+
+	for (size_t i = 0; first->lead.is_staged && i < STAGE_IMAGE; i++)
+		there += first->lead.stage[i];
+	if (!first->lead.is_staged && !is_placed)
+		there += first->lead.stage[0] * (rest > 0 ? rest : 0) / 1000;
+	lead->wait = there > w->now ? there - w->now : 0;
+	lead->deadline += lead->wait;
+	if (first->lead.stuck_in < (is_placed ? STAGE_COUNT : STAGE_IMAGE))
+		lead->stuck_in = lead->is_staged ? STAGE_IMAGE : 0;
+}
+
+struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node)
+{
+	struct lead_draw lead = lead_draw(w, h, START_PLACE);
+	size_t last = NONE;
+
+	for (size_t r = node_of(w, node)->first; r != NONE; r = replica_of(w, r)->next_on_node)
+		last = r; /* the one that opened the node */
+	if (node_of(w, node)->state == NODE_BOOTING && last != NONE)
+		wait_for_node(w, h, replica_of(w, last), &lead);
+	return lead;
+}
+
+bool wake_is_refused(struct world *w, const struct group_state *g)
+{
+	if (!g->world->wake_refused_ppm)
+		return false;
+	struct random *r = &w->groups[g->index].failures;
+	struct random hour = world_stream(w, "refused-hours", w->now / HOUR);
+	double drawn = g->world->wake_refused_by_hour ? random_uniform(&hour) : random_uniform(r);
+
+	return drawn * 1e6 < (double)g->world->wake_refused_ppm;
+}
+
+enum error_kind start_is_refused(const struct world *w, const struct group_state *g)
+{
+	for (size_t i = 0; i < g->world->stockout_count; i++) {
+		const struct stockout_window *s = &g->world->stockouts[i];
+		if (w->now >= s->from && w->now < s->to)
+			return s->kind;
+	}
+	return ERROR_NONE;
+}
+
+static bool lends_to(const struct pool_state *lender, const struct pool_state *borrower)
+{
+	return lender != borrower && (lender->spec->lend_to >> borrower->spec->class & 1);
+}
+
+static int64_t free_gpus(const struct world *w, const struct node *n)
+{
+	return w->groups[n->group].spec->gpus_per_node - n->gpus_held;
+}
+
+/* The cold start of the group that is expected last; NONE when there is none. */
+static size_t last_expected(struct world *w, const struct holding *h)
+{
+	size_t last = NONE;
+
+	for (size_t id = h->pool->first_start; id != NONE; id = replica_of(w, id)->after) {
+		const struct replica *r = replica_of(w, id);
+		if (r->holding == h && r->kind == START_COLD && r->refusal == ERROR_NONE &&
+		    (last == NONE || r->expected_at >= replica_of(w, last)->expected_at))
+			last = id;
+	}
+	return last;
+}
+
+/* Replaces cold starts of a borrower by replicas on the node. */
+static void match_starts(struct world *w, struct holding *h, size_t node)
+{
+	size_t start;
+
+	while (free_gpus(w, node_of(w, node)) >= h->pool->spec->gpus_per_replica &&
+	       (start = last_expected(w, h)) != NONE) {
+		struct lead_draw lead = lead_draw(w, h, START_PLACE);
+		node_change_owner(w, node, h->pool->index);
+		replica_start(w, h, node, START_PLACE, &lead);
+		replica_cancel(w, start);
+	}
+}
+
+void node_give(struct world *w, size_t node, millis at)
+{
+	struct node *n = node_of(w, node);
+	const struct pool_state *lender = &w->pools[n->owner];
+
+	if (n->is_foreign) {
+		node_remove(w, node, at);
+		return;
+	}
+	n->is_offered = true;
+	w->offers++;
+	happens_add(w, w->now + OFFER_TIME, HAPPENS_OFFER_ENDS, node, n->serial);
+	for (size_t i = 0; i < w->fleet->pool_count; i++) {
+		struct holding *h = lends_to(lender, &w->pools[i]) ? holding_in(&w->pools[i], n->group) : NULL;
+		if (h)
+			match_starts(w, h, node);
+	}
+}
+
+void node_offer_ends(struct world *w, size_t node)
+{
+	if (node_of(w, node)->is_offered)
+		node_remove(w, node, w->now);
+}
+
+size_t node_offered_to(struct world *w, const struct holding *h)
+{
+	for (size_t i = 0; w->offers && i < w->nodes.count; i++) {
+		const struct node *n = node_of(w, i);
+		if (n->state == NODE_RUNNING && n->is_offered && n->group == h->group->index &&
+		    lends_to(&w->pools[n->owner], h->pool) && free_gpus(w, n) >= h->pool->spec->gpus_per_replica)
+			return i;
+	}
+	return NONE;
+}
+
+static int64_t reclaim_foreign(struct world *w, struct holding *h, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+
+	while (count > 0 && h->foreign_free > 0 && per_node > 0) {
+		struct lead_draw lead = lead_draw(w, h, START_RECLAIM);
+		size_t node = node_add(w, h, NODE_BOOTING);
+		node_of(w, node)->is_foreign = true;
+		h->foreign_free--;
+		h->pool->totals.starts++;
+		for (int64_t i = 0; i < per_node && count > 0; i++, count--) {
+			replica_start(w, h, node, START_RECLAIM, &lead);
+			h->pool->totals.batch_lost_ms += h->pool->world->lendable.restart_loss;
+		}
+	}
+	return count;
+}
+
+static bool can_leave(const struct replica *r, const struct holding *borrower)
+{
+	return r->holding == borrower && (r->state == REPLICA_READY || r->state == REPLICA_DRAINING);
+}
+
+/* GPUs of the node that the lender gets when the borrower's replicas leave. */
+static int64_t gpus_without(struct world *w, size_t node, const struct holding *borrower)
+{
+	int64_t gpus = free_gpus(w, node_of(w, node));
+
+	for (size_t r = node_of(w, node)->first; r != NONE; r = replica_of(w, r)->next_on_node)
+		gpus += can_leave(replica_of(w, r), borrower) ? borrower->pool->spec->gpus_per_replica : 0;
+	return gpus;
+}
+
+/* What drains already goes first. `node`: there only, NONE: anywhere. */
+static size_t least_loaded_on(struct world *w, const struct holding *h, size_t node, int64_t need)
+{
+	size_t best = NONE;
+	int64_t fewest = INT64_MAX;
+
+	for (size_t id = 0; id < w->replicas.count; id++) {
+		const struct replica *r = replica_of(w, id);
+		if (!can_leave(r, h) || (node != NONE && r->node != node) || gpus_without(w, r->node, h) < need)
+			continue;
+		int64_t running = r->state == REPLICA_READY ? queue_seat_running(&h->pool->queue, id) : -1;
+		if (running < fewest) {
+			best = id;
+			fewest = running;
+		}
+	}
+	return best;
+}
+
+static void take_back(struct world *w, struct holding *h, struct holding *borrower, size_t victim)
+{
+	size_t node = replica_of(w, victim)->node;
+	int64_t need = h->pool->spec->gpus_per_replica, lost = 0;
+
+	while (victim != NONE && free_gpus(w, node_of(w, node)) < need) {
+		if (replica_of(w, victim)->state == REPLICA_READY)
+			pool_event(w, borrower, (struct event_input){ .what = EVENT_LOST, .count = 1 });
+		lost += replica_evict(w, victim);
+		victim = least_loaded_on(w, borrower, node, need);
+	}
+	h->pool->totals.batch_lost_ms += lost / borrower->pool->queue.truth.slots;
+	h->pool->totals.starts++;
+	node_of(w, node)->borrower = borrower->pool->index;
+	struct lead_draw lead = yield_draw(w, h);
+	replica_start(w, h, node, START_RECLAIM, &lead);
+}
+
+static bool reclaim_from_pools(struct world *w, struct holding *h)
+{
+	struct holding *from = NULL;
+	size_t victim = NONE;
+
+	for (size_t i = 0; i < w->fleet->pool_count && victim == NONE; i++) {
+		if (!lends_to(h->pool, &w->pools[i]))
+			continue;
+		from = holding_in(&w->pools[i], h->group->index);
+		if (from)
+			victim = least_loaded_on(w, from, NONE, h->pool->spec->gpus_per_replica);
+	}
+	if (victim == NONE)
+		return false;
+	take_back(w, h, from, victim);
+	return true;
+}
+
+int64_t holding_reclaim(struct world *w, struct holding *h, int64_t count)
+{
+	count = reclaim_foreign(w, h, count);
+	while (count > 0 && reclaim_from_pools(w, h))
+		count--;
+	return count;
+}
+
+/* The reclaim was cancelled: the node stays lent. */
+void reclaim_undo(struct world *w, size_t node, millis at)
+{
+	struct node *n = node_of(w, node);
+	struct holding *h = n->borrower != NONE ? holding_in(&w->pools[n->borrower], n->group) : NULL;
+
+	if (h && free_gpus(w, n) >= h->pool->spec->gpus_per_replica) {
+		struct lead_draw lead = lead_draw(w, h, START_PLACE);
+		replica_start(w, h, node, START_PLACE, &lead);
+	} else if (n->first == NONE) {
+		node_give(w, node, at);
+	}
+}
+
+static int64_t ready_on(const struct world *w, const struct node *n, const struct holding *h)
+{
+	int64_t ready = 0;
+
+	for (size_t r = n->first; r != NONE; r = w->replicas.items[r].next_on_node)
+		ready += w->replicas.items[r].holding == h && w->replicas.items[r].state == REPLICA_READY;
+	return ready;
+}
+
+/* How often take_back() finds room on the node, even if its free GPUs are taken by others. */
+static int64_t lent_on(const struct world *w, const struct holding *h, const struct node *n)
+{
+	int64_t need = h->pool->spec->gpus_per_replica, free = 0, lent = 0;
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++) {
+		struct pool_state *p = &w->pools[i];
+		int64_t each = p->spec->gpus_per_replica;
+		const struct holding *from = lends_to(h->pool, p) ? holding_in(p, n->group) : NULL;
+		for (int64_t left = from ? ready_on(w, n, from) : 0; left > 0 && free + left * each >= need; lent++) {
+			for (; free < need; left--)
+				free += each;
+			free -= need;
+		}
+	}
+	return lent;
+}
+
+int64_t holding_lent(const struct world *w, const struct holding *h)
+{
+	int64_t lent = h->foreign_free * holding_per_node(h), borrowed = 0;
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++) {
+		struct pool_state *p = &w->pools[i];
+		const struct holding *other = lends_to(h->pool, p) ? holding_in(p, h->group->index) : NULL;
+		borrowed += other ? (int64_t)other->ready.count : 0;
+	}
+	for (size_t i = 0; borrowed > 0 && i < w->nodes.count; i++)
+		if (w->nodes.items[i].state != NODE_UNUSED && w->nodes.items[i].group == h->group->index)
+			lent += lent_on(w, h, &w->nodes.items[i]);
+	return lent;
+}
+
+void meter_advance(struct meter *m, millis until)
+{
+	if (until > m->until) {
+		m->sum += m->level * (until - m->until);
+		m->until = until;
+	}
+}
+
+void meter_change(struct meter *m, int64_t by, millis at)
+{
+	meter_advance(m, at);
+	m->sum += by * (m->until - at);
+	m->level += by;
+}
+
+/* The GPUs of a node are billed to the pools on it in proportion to what they hold; rounding goes to the first. */
+void node_bill(struct world *w, size_t node, millis at)
+{
+	struct node *n = node_of(w, node);
+	bool is_hot = n->state == NODE_BOOTING || n->state == NODE_RUNNING;
+	int64_t whole = is_hot ? w->groups[n->group].spec->gpus_per_node * 1000 : 0, left = whole;
+
+	for (size_t r = n->first; r != NONE; r = replica_of(w, r)->next_on_node)
+		left -= whole * replica_of(w, r)->holding->pool->spec->gpus_per_replica / n->gpus_held;
+	for (size_t i = n->first; i != NONE; i = replica_of(w, i)->next_on_node) {
+		struct replica *r = replica_of(w, i);
+		int64_t milli = whole * r->holding->pool->spec->gpus_per_replica / n->gpus_held;
+		if (i == n->first)
+			milli += left;
+		if (milli != r->billed_milli)
+			meter_change(&r->holding->hot, milli - r->billed_milli, at);
+		r->billed_milli = milli;
+	}
+	int64_t empty = n->first == NONE ? whole : 0;
+	if (empty != n->empty_milli)
+		meter_change(&holding_in(&w->pools[n->owner], n->group)->hot, empty - n->empty_milli, at);
+	n->empty_milli = empty;
+}
+
+void node_change_owner(struct world *w, size_t node, size_t owner)
+{
+	struct node *n = node_of(w, node);
+
+	if (n->empty_milli)
+		meter_change(&holding_in(&w->pools[n->owner], n->group)->hot, -n->empty_milli, w->now);
+	n->empty_milli = 0;
+	n->owner = owner;
+	node_bill(w, node, w->now);
+}
+
+static int64_t charge(int64_t gpu_milli_ms, int64_t price_per_hour, int64_t gpus_per_node)
+{
+	return (int64_t)((__int128)gpu_milli_ms * price_per_hour / ((__int128)gpus_per_node * 1000 * HOUR));
+}
+
+int64_t holding_micro_dollars(const struct holding *h)
+{
+	const struct group_spec *g = h->group->spec;
+	int64_t stopped = (int64_t)((__int128)h->standby.sum * g->standby_price_ppm / 1000000);
+
+	return charge(h->hot.sum, g->price_per_hour, g->gpus_per_node) +
+	       charge(stopped, g->price_per_hour, g->gpus_per_node);
 }

@@ -3,7 +3,13 @@
 #include "base/exact.h"
 #include "controller/simulation/queue_forms.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+
+static void deadlines_open(struct deadline_book *b, millis deadline);
+static void deadlines_add(struct deadline_book *b, millis due, int64_t work);
+static void deadlines_take(struct deadline_book *b, int64_t work);
+static void waits_add(struct waits *w, millis wait, int64_t count);
 
 static bool is_late(const struct queue *q, size_t request, millis since, millis end, millis now);
 
@@ -866,4 +872,103 @@ double requests_slot_ms(const struct queue *q, millis span)
 	for (size_t i = 0; i < f->count && f->requests[i].arrival < span; i++)
 		sum += (double)service_of(q, i);
 	return sum;
+}
+
+static void deadlines_open(struct deadline_book *b, millis deadline)
+{
+	/* A deadline spans at most 14 buckets, so that all that is due and one that is overdue can be shown. */
+	*b = (struct deadline_book){ .width = deadline ? deadline / (DEADLINES_SHOWN - 3) + 1 : 0 };
+}
+
+static void add_to(int64_t *bucket, int64_t work)
+{
+	*bucket = work > DEADLINE_WORK_MOST - *bucket ? DEADLINE_WORK_MOST : *bucket + work;
+}
+
+static void deadlines_add(struct deadline_book *b, millis due, int64_t work)
+{
+	int64_t number = due / b->width;
+
+	while (number - b->first >= DEADLINE_BUCKETS) {
+		int64_t *oldest = &b->work[b->first % DEADLINE_BUCKETS];
+		b->first++;
+		add_to(&b->work[b->first % DEADLINE_BUCKETS], *oldest);
+		*oldest = 0;
+	}
+	add_to(&b->work[(number > b->first ? number : b->first) % DEADLINE_BUCKETS], work);
+}
+
+/* Work was done, or given up: of the earliest due. */
+static void deadlines_take(struct deadline_book *b, int64_t work)
+{
+	for (int64_t i = b->first; work > 0 && i < b->first + DEADLINE_BUCKETS; i++) {
+		int64_t *bucket = &b->work[i % DEADLINE_BUCKETS];
+		int64_t part = *bucket < work ? *bucket : work;
+		*bucket -= part;
+		work -= part;
+	}
+}
+
+size_t deadlines_show(const struct deadline_book *b, millis now, int64_t slots, millis start,
+		      struct deadline_input *out)
+{
+	size_t shown = 0;
+	int64_t overdue = 0;
+
+	for (int64_t i = b->first; b->width && i < b->first + DEADLINE_BUCKETS; i++) {
+		int64_t work = b->work[i % DEADLINE_BUCKETS] / slots;
+		if (i * b->width <= now)
+			overdue += work;
+		else if (work > 0 && shown < DEADLINES_SHOWN - 1)
+			out[1 + shown++] = (struct deadline_input){ .due = start + i * b->width, .work_ms = work };
+	}
+	if (overdue) {
+		out[0] = (struct deadline_input){ .due = start + now, .work_ms = overdue };
+		return shown + 1;
+	}
+	for (size_t i = 0; i < shown; i++)
+		out[i] = out[i + 1];
+	return shown;
+}
+
+/* Up to WAITS_STEPS ms exact; beyond, WAITS_STEPS steps for each doubling. */
+static size_t step_of(millis wait)
+{
+	if (wait < WAITS_STEPS)
+		return wait > 0 ? (size_t)wait : 0;
+	int shift = 63 - __builtin_clzll((unsigned long long)wait) - 5;
+	size_t step = (size_t)(shift + 1) * WAITS_STEPS + ((size_t)(wait >> shift) - WAITS_STEPS);
+
+	return step < WAITS_COUNT ? step : WAITS_COUNT - 1;
+}
+
+static millis middle_of(size_t step)
+{
+	if (step < WAITS_STEPS)
+		return (millis)step;
+	int shift = (int)(step / WAITS_STEPS) - 1;
+	millis first = ((millis)(step % WAITS_STEPS) + WAITS_STEPS) << shift;
+
+	return first + (((millis)1 << shift) - 1) / 2;
+}
+
+static void waits_add(struct waits *w, millis wait, int64_t count)
+{
+	w->counts[step_of(wait)] += count;
+}
+
+millis waits_quantile(const struct waits *w, const struct waits *before, int64_t permille)
+{
+	int64_t total = 0, seen = 0;
+
+	for (size_t i = 0; i < WAITS_COUNT; i++)
+		total += w->counts[i] - (before ? before->counts[i] : 0);
+	if (!total)
+		return 0;
+	for (size_t i = 0; i < WAITS_COUNT; i++) {
+		seen += w->counts[i] - (before ? before->counts[i] : 0);
+		if (seen * 1000 >= total * permille)
+			return middle_of(i);
+	}
+	return middle_of(WAITS_COUNT - 1);
 }

@@ -8,10 +8,42 @@
  * the pool as one, service times dealt over a distribution.
  */
 #pragma once
-#include "controller/simulation/deadlines.h"
+#include "base/millis.h"
+#include "controller/policy/snapshot.h"
 #include "controller/simulation/list.h"
-#include "controller/simulation/waits.h"
 #include "controller/simulation/world.h"
+
+/* Work that must be done by a time, added up by due time. */
+
+enum { DEADLINE_BUCKETS = 64, DEADLINES_SHOWN = 16 };
+
+/* In one bucket; more counts as so much. All of them together fit an int64_t. */
+#define DEADLINE_WORK_MOST (INT64_MAX / 128)
+
+struct deadline_book {
+	millis width;			/* of a bucket; 0: no deadlines */
+	int64_t first;			/* number of the oldest bucket kept: due time / width */
+	int64_t work[DEADLINE_BUCKETS]; /* slot-milliseconds, by number modulo DEADLINE_BUCKETS */
+};
+
+/* At most DEADLINES_SHOWN, earliest first; what is overdue is one. `slots` turns slot time into replica time and
+ * `start` is added to the due times. Returns how many. */
+size_t deadlines_show(const struct deadline_book *b, millis now, int64_t slots, millis start,
+		      struct deadline_input *out);
+
+/*
+ * How long requests waited: counts by length, in steps of at most 3 %.
+ * Differences of two give the waits between two moments.
+ */
+
+enum { WAITS_STEPS = 32, WAITS_COUNT = 40 * WAITS_STEPS };
+
+struct waits {
+	int64_t counts[WAITS_COUNT];
+};
+
+/* The wait that `permille` of those in `w` but not in `before` (NULL: all) did not exceed; 0 when there are none. */
+millis waits_quantile(const struct waits *w, const struct waits *before, int64_t permille);
 
 /* How replicas and requests really behave. */
 struct queue_truth {

@@ -1,6 +1,10 @@
 #include "controller/simulation/simulate.h"
 
-#include "controller/simulation/waits.h"
+#include "base/quantity.h"
+#include "controller/policy/decide.h"
+#include "controller/simulation/queue.h"
+
+#include <string.h>
 
 enum { TICKS_KEPT = 16 }; /* their memory is given back together */
 
@@ -159,3 +163,91 @@ bool simulate(const struct simulation *s, struct arena *a, struct run_result *ou
 	s->policy->close(r.policy);
 	return is_done;
 }
+
+double score_late_share(const struct score *s)
+{
+	return s->requests ? (double)s->late / (double)s->requests : 0;
+}
+
+double score_gpu_hours(const struct score *s)
+{
+	return (double)s->gpu_ms / (double)HOUR;
+}
+
+double score_dollars(const struct score *s)
+{
+	return (double)s->micro_dollars / 1e6;
+}
+
+void score_write_wait(const struct score *s, millis wait, struct buf *out)
+{
+	if (s->started)
+		buf_printf(out, "%.3f", (double)wait / 1000);
+	else
+		buf_text(out, "null");
+}
+
+struct preheat {
+	struct policy_state *memory;
+	struct arena arena;
+};
+
+static bool fix_rule(struct policy_state *m, const struct fleet_spec *fleet, const char *setting, struct error *e)
+{
+	int64_t rule;
+
+	if (!*setting)
+		return true;
+	if (strncmp(setting, "rule=", 5) != 0 || !fixed_parse(setting + 5, strlen(setting + 5), 0, &rule))
+		return error_set(e, ERROR_INVALID,
+				 "preheat: setting '%s'; allowed: nothing, or rule=N to follow one rule; "
+				 "the numbers stand in the decisions (preheat explain)",
+				 setting);
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		if (rule >= (int64_t)rule_count(m, i))
+			return error_set(e, ERROR_INVALID, "preheat: rule=%lld; pool %s has rules 0 to %zu",
+					 (long long)rule, fleet->pools[i].name, rule_count(m, i) - 1);
+		policy_state_fix_rule(m, i, rule);
+	}
+	return true;
+}
+
+static void preheat_close(void *state)
+{
+	struct preheat *p = state;
+
+	policy_state_free(p->memory);
+	struct arena arena = p->arena; /* the state lies in it */
+	arena_release(&arena);
+}
+
+static void *preheat_open(const struct fleet_spec *fleet, const char *setting, struct error *e)
+{
+	struct arena arena = { 0 };
+	struct preheat *p = arena_new(&arena, struct preheat);
+
+	p->arena = arena;
+	p->memory = policy_state_new(fleet);
+	if (fix_rule(p->memory, fleet, setting, e))
+		return p;
+	preheat_close(p);
+	return NULL;
+}
+
+static struct plan preheat_decide(void *state, const struct snapshot *s, struct arena *a)
+{
+	return policy_decide(s, ((struct preheat *)state)->memory, a);
+}
+
+struct policy_state *preheat_memory(void *state)
+{
+	return ((struct preheat *)state)->memory;
+}
+
+const struct policy_ops policy_preheat = {
+	.name = "preheat",
+	.help = "shadow fleets: follows the rule that would have met the objective most cheaply so far",
+	.open = preheat_open,
+	.close = preheat_close,
+	.decide = preheat_decide,
+};

@@ -1,7 +1,7 @@
 #include "controller/simulation/world.h"
 
 #include "base/buf.h"
-#include "controller/simulation/parts.h"
+#include "controller/simulation/modelled_world.h"
 
 static int64_t or_else(int64_t value, int64_t otherwise)
 {
@@ -236,4 +236,530 @@ struct world_spec world_spec_default(const struct fleet_spec *fleet, struct aren
 	for (size_t i = 0; i < fleet->group_count; i++)
 		groups[i] = group_world_default;
 	return (struct world_spec){ .pools = pools, .groups = groups };
+}
+
+/* A node with free GPUs: one that runs before one that boots, then the fullest. NONE: there is none. */
+static size_t find_place(const struct world *w, const struct holding *h)
+{
+	size_t best = NONE;
+	int64_t size = h->group->spec->gpus_per_node, need = h->pool->spec->gpus_per_replica, lowest = INT64_MAX;
+
+	for (size_t i = 0; i < w->nodes.count; i++) {
+		const struct node *n = &w->nodes.items[i];
+		int64_t free = size - n->gpus_held, rank = n->state == NODE_RUNNING ? free : free + size;
+		if (n->group == h->group->index && free >= need && rank < lowest && node_takes_places(w, n)) {
+			best = i;
+			lowest = rank;
+		}
+	}
+	return best;
+}
+
+static void place(struct world *w, struct holding *h, int64_t count)
+{
+	size_t node;
+
+	for (; count > 0 && (node = find_place(w, h)) != NONE; count--) {
+		struct lead_draw lead = place_draw(w, h, node);
+		replica_start(w, h, node, START_PLACE, &lead);
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+static void wake(struct world *w, struct holding *h, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+
+	while (count > 0 && per_node > 0 && h->stopped.count > 0 && h->group->nodes < h->group->spec->max_nodes) {
+		size_t node = h->stopped.items[--h->stopped.count];
+		bool is_refused = wake_is_refused(w, h->group);
+		struct lead_draw lead = lead_draw(w, h, START_WAKE);
+		if (is_refused)
+			node_of(w, node)->state = NODE_REFUSING;
+		else
+			node_wake(w, node);
+		h->pool->totals.starts++;
+		for (int64_t i = 0; i < per_node && count > 0; i++, count--) {
+			if (!is_refused)
+				replica_start(w, h, node, START_WAKE, &lead);
+			else
+				replica_refuse(w, h, node, START_WAKE, ERROR_STOCKOUT);
+		}
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+/* Nodes that a lender gave back are taken before new ones are bought. */
+static int64_t take_offers(struct world *w, struct holding *h, int64_t count)
+{
+	size_t node;
+
+	for (; count > 0 && (node = node_offered_to(w, h)) != NONE; count--) {
+		struct lead_draw lead = lead_draw(w, h, START_PLACE);
+		node_change_owner(w, node, h->pool->index);
+		replica_start(w, h, node, START_PLACE, &lead);
+	}
+	return count;
+}
+
+static void buy(struct world *w, struct holding *h, enum start_kind kind, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+	enum error_kind why = start_is_refused(w, h->group);
+
+	while (count > 0 && per_node > 0 && h->group->nodes < h->group->spec->max_nodes) {
+		size_t node = NONE;
+		h->pool->totals.starts++;
+		if (why == ERROR_NONE) {
+			node = node_add(w, h, NODE_BOOTING);
+			w->groups[h->group->index].nodes++;
+		}
+		struct lead_draw lead = lead_draw(w, h, kind);
+		for (int64_t i = 0; i < per_node && count > 0; i++, count--) {
+			if (why == ERROR_NONE)
+				replica_start(w, h, node, kind, &lead);
+			else
+				replica_refuse(w, h, NONE, kind, why);
+		}
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+static void delete_standby(struct world *w, struct holding *h, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+
+	for (; count > 0 && h->stopped.count > 0; count -= per_node) {
+		size_t node = h->stopped.items[--h->stopped.count];
+		node_wake(w, node);
+		node_remove(w, node, w->now);
+		h->pool->totals.removals--;
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+/* Oldest first: they will serve instead of being stopped. */
+static void adopt(struct world *w, struct holding *h, int64_t count)
+{
+	for (size_t id = h->pool->first_start; count > 0 && id != NONE; id = replica_of(w, id)->after) {
+		struct replica *r = replica_of(w, id);
+		if (r->holding == h && r->kind == START_REFILL) {
+			r->kind = START_COLD;
+			count--;
+		}
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+static void shrink(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	adopt(w, h, d->adopt_refill);
+	holding_cancel(w, h, START_COLD, d->cancel_cold);
+	holding_cancel(w, h, START_PLACE, d->cancel_place);
+	holding_cancel(w, h, START_WAKE, d->cancel_wake);
+	holding_cancel(w, h, START_REFILL, d->cancel_refill);
+	holding_cancel(w, h, START_RECLAIM, d->cancel_reclaim);
+	holding_release(w, h, d);
+	delete_standby(w, h, d->delete_standby);
+}
+
+static void grow(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	int64_t left = holding_reclaim(w, h, d->reclaim);
+	h->pool->totals.ignored += left > 0 ? left : 0;
+	wake(w, h, d->wake);
+	buy(w, h, START_COLD, take_offers(w, h, d->cold));
+	buy(w, h, START_REFILL, d->refill);
+}
+
+static void for_each(struct world *w, const struct plan *plan,
+		     void (*act)(struct world *, struct holding *, const struct group_decision *))
+{
+	for (size_t i = 0; i < plan->pool_count && i < w->fleet->pool_count; i++)
+		for (size_t g = 0; g < plan->pools[i].group_count && g < w->pools[i].spec->group_count; g++)
+			act(w, &w->pools[i].holdings[g], &plan->pools[i].groups[g]);
+}
+
+/* What needs most first: the small ones fit into what is left. */
+static void place_all(struct world *w, const struct plan *plan)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		most = w->pools[i].spec->gpus_per_replica > most ? w->pools[i].spec->gpus_per_replica : most;
+	for (int64_t need = most; need > 0; need--)
+		for (size_t i = 0; i < plan->pool_count && i < w->fleet->pool_count; i++)
+			for (size_t g = 0; g < plan->pools[i].group_count && g < w->pools[i].spec->group_count; g++)
+				if (w->pools[i].spec->gpus_per_replica == need)
+					place(w, &w->pools[i].holdings[g], plan->pools[i].groups[g].place);
+}
+
+void world_apply(struct world *w, const struct plan *plan)
+{
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		w->pools[i].events.count = 0;
+	w->has_applied = true;
+	place_all(w, plan); /* before a cancelled start takes its node away */
+	for_each(w, plan, shrink);
+	for_each(w, plan, grow);
+}
+
+static int64_t free_places(const struct world *w, const struct holding *h)
+{
+	int64_t places = 0, size = h->group->spec->gpus_per_node, need = h->pool->spec->gpus_per_replica;
+
+	if (size < 2 && !w->offers)
+		return 0; /* a machine of one GPU that runs is full */
+	for (size_t i = 0; i < w->nodes.count; i++) {
+		const struct node *n = &w->nodes.items[i];
+		if (n->group == h->group->index && node_takes_places(w, n))
+			places += (size - n->gpus_held) / need;
+	}
+	return places;
+}
+
+/* Of our own nodes; of lent ones only where there are no others. */
+static int64_t least_on_node(const struct world *w, const struct holding *h)
+{
+	int64_t least[2] = { 0, 0 };
+
+	if (h->group->spec->gpus_per_node == h->pool->spec->gpus_per_replica)
+		return h->ready.count > 0;
+	for (size_t i = 0; i < h->ready.count; i++) {
+		const struct node *n = &w->nodes.items[w->replicas.items[h->ready.items[i]].node];
+		struct tenants t = node_tenants(w, n, h);
+		if (!t.others && (!least[n->is_foreign] || t.ready < least[n->is_foreign]))
+			least[n->is_foreign] = t.ready;
+	}
+	return least[least[0] == 0];
+}
+
+static struct group_input show_group(const struct world *w, const struct holding *h)
+{
+	return (struct group_input){ .ready = (int64_t)h->ready.count,
+				     .draining = h->draining,
+				     .least_on_node = least_on_node(w, h),
+				     .billed_gpus_milli = h->hot.level,
+				     .standby = (int64_t)h->stopped.count * holding_per_node(h),
+				     .lent = holding_lent(w, h),
+				     .free_places = free_places(w, h),
+				     .nodes = h->group->nodes,
+				     .standby_nodes = h->group->standby_nodes };
+}
+
+static struct start_input show_start(const struct world *w, const struct replica *r)
+{
+	return (struct start_input){ .group = (int64_t)r->holding->index,
+				     .kind = (int64_t)r->kind,
+				     .asked_at = w->setup.start + r->asked_at,
+				     .stage = (int64_t)r->stage,
+				     .count = 1 };
+}
+
+static bool are_alike(const struct start_input *a, const struct start_input *b)
+{
+	return a->group == b->group && a->kind == b->kind && a->asked_at == b->asked_at && a->stage == b->stage;
+}
+
+/* Oldest first; those asked together and in one stage are one row. */
+static void show_starts(const struct world *w, const struct pool_state *p, struct arena *a, struct pool_snapshot *out)
+{
+	size_t most = 0, count = 0;
+
+	for (size_t id = p->first_start; id != NONE; id = w->replicas.items[id].after)
+		most++;
+	struct start_input *rows = arena_array(a, struct start_input, most);
+	for (size_t id = p->first_start; id != NONE; id = w->replicas.items[id].after) {
+		struct start_input row = show_start(w, &w->replicas.items[id]);
+		size_t same = count;
+		while (same > 0 && rows[same - 1].asked_at == row.asked_at && !are_alike(&rows[same - 1], &row))
+			same--;
+		if (same > 0 && are_alike(&rows[same - 1], &row))
+			rows[same - 1].count++;
+		else
+			rows[count++] = row;
+	}
+	out->starts = rows;
+	out->start_count = count;
+}
+
+static struct pool_input show_pool(const struct pool_state *p, const struct group_input *groups)
+{
+	const struct queue *q = &p->queue;
+	struct pool_input in = { .scrapes_expected = p->scrapes_expected,
+				 .scrapes_fresh = p->scrapes_fresh,
+				 .schedule_floor = p->schedule.floor,
+				 .schedule_next_floor = p->schedule.next_floor,
+				 .schedule_next_at = p->schedule.next_at,
+				 .inter_token_latency_us = q->running ? q->truth.inter_token_latency_us : ABSENT,
+				 .kv_cache_permille = ABSENT }; /* the model has slots, no KV cache */
+
+	for (size_t i = 0; i < p->spec->group_count; i++) {
+		in.ready += groups[i].ready;
+		in.draining += groups[i].draining;
+		in.lent += groups[i].lent;
+	}
+	if (!p->scrapes_fresh && p->scrapes_expected)
+		in.inter_token_latency_us = ABSENT;
+	return in;
+}
+
+static struct pool_snapshot show(const struct world *w, const struct pool_state *p, struct arena *a)
+{
+	struct group_input *groups = arena_array(a, struct group_input, p->spec->group_count);
+	struct scrape_input *scrapes = arena_array(a, struct scrape_input, p->scrape_count);
+	struct event_input *events = arena_array(a, struct event_input, p->events.count);
+	struct deadline_input *deadlines = arena_array(a, struct deadline_input, DEADLINES_SHOWN);
+	struct pool_snapshot out = { .scrapes = scrapes,
+				     .groups = groups,
+				     .events = events,
+				     .deadlines = deadlines,
+				     .scrape_count = p->scrape_count,
+				     .group_count = p->spec->group_count,
+				     .event_count = p->events.count };
+
+	for (size_t i = 0; i < p->spec->group_count; i++)
+		groups[i] = show_group(w, &p->holdings[i]);
+	for (size_t i = 0; i < p->scrape_count; i++)
+		scrapes[i] = p->scrapes[i];
+	for (size_t i = 0; i < p->events.count; i++)
+		events[i] = p->events.items[i];
+	out.deadline_count =
+		deadlines_show(&p->queue.deadlines, w->now, p->queue.truth.slots, w->setup.start, deadlines);
+	show_starts(w, p, a, &out);
+	out.input = show_pool(p, groups);
+	return out;
+}
+
+struct snapshot world_snapshot(const struct world *w, struct arena *a)
+{
+	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, w->fleet->pool_count);
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		pools[i] = show(w, &w->pools[i], a);
+	return (struct snapshot){ .tick = w->tick - 1,
+				  .now = w->setup.start + w->now,
+				  .interval = w->setup.interval,
+				  .fleet = w->fleet,
+				  .pools = pools };
+}
+
+static const struct telemetry_window *fault_at(const struct pool_world *pw, millis now)
+{
+	for (size_t i = 0; i < pw->telemetry_count; i++)
+		if (now >= pw->telemetry[i].from && now < pw->telemetry[i].to)
+			return &pw->telemetry[i];
+	return NULL;
+}
+
+/* Levels, and counters since the start. */
+static struct scrape_input read_queue(const struct world *w, const struct queue *q)
+{
+	return (struct scrape_input){ .at = w->setup.start + w->now,
+				      .ready = (int64_t)q->open_seats,
+				      .running = q->running,
+				      .running_draining = q->running_draining,
+				      .waiting = q->waiting,
+				      .started = q->started,
+				      .late = q->late,
+				      .completed = q->completed,
+				      .prompt_tokens = q->prompt_tokens,
+				      .output_tokens = q->output_tokens };
+}
+
+/* What is left when only so many of the replicas answer. */
+static void keep_share(struct scrape_input *s, int64_t ppm)
+{
+	int64_t *told[] = { &s->running, &s->running_draining, &s->waiting,	  &s->started,
+			    &s->late,	 &s->completed,	       &s->prompt_tokens, &s->output_tokens };
+
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+		*told[i] = (int64_t)((__int128)*told[i] * ppm / 1000000);
+}
+
+static void scrape_pool(struct world *w, struct pool_state *p)
+{
+	const struct telemetry_window *fault = fault_at(p->world, w->now);
+	struct scrape_input now = read_queue(w, &p->queue), s = now;
+	int64_t ready = now.ready, fresh = ready;
+
+	p->scrapes_expected += ready;
+	if (fault && fault->fault == TELEMETRY_MISSING)
+		return;
+	s.started -= p->read_before.started;
+	s.late -= p->read_before.late;
+	s.completed -= p->read_before.completed;
+	s.prompt_tokens -= p->read_before.prompt_tokens;
+	s.output_tokens -= p->read_before.output_tokens;
+	p->read_before = now;
+	if (fault && fault->fault == TELEMETRY_STALE) {
+		fresh = ready * (1000000 - fault->share_ppm) / 1000000;
+		keep_share(&s, ready ? fresh * 1000000 / ready : 0);
+	} else if (fault) {
+		keep_share(&s, 0);
+	}
+	p->scrapes_fresh += fresh;
+	if (p->scrape_count < SCRAPES_MAX)
+		p->scrapes[p->scrape_count++] = s;
+}
+
+void world_scrape(struct world *w)
+{
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		scrape_pool(w, &w->pools[i]);
+	w->next_scrape += w->scrape_period;
+}
+
+static const struct lead_draw at_once = { .stuck_in = STAGE_COUNT };
+
+static void add_node(struct world *w, struct holding *h, int64_t replicas)
+{
+	size_t node = node_add(w, h, NODE_BOOTING);
+
+	w->groups[h->group->index].nodes++;
+	for (int64_t i = 0; i < replicas; i++)
+		replica_start(w, h, node, START_COLD, &at_once);
+}
+
+static int64_t wanted(const struct pool_state *p)
+{
+	if (p->world->initial_replicas >= 0)
+		return p->world->initial_replicas;
+	return (queue_demand_milli(&p->queue, 10 * MINUTE) + 999) / 1000;
+}
+
+static void start_pool(struct world *w, struct pool_state *p)
+{
+	int64_t left = wanted(p);
+
+	for (size_t i = 0; i < p->spec->group_count; i++) {
+		struct holding *h = &p->holdings[i];
+		const struct group_spec *g = h->group->spec;
+		int64_t per_node = holding_per_node(h);
+		while (per_node > 0 && h->group->nodes < g->max_nodes && (left > 0 || h->group->nodes < g->min_nodes)) {
+			int64_t here = left < 1 ? 1 : left < per_node ? left : per_node;
+			add_node(w, h, here);
+			left -= here;
+		}
+	}
+}
+
+/* What serves when the first request comes: what the first ten minutes need, in the preferred groups. */
+void world_start_fleet(struct world *w)
+{
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		start_pool(w, &w->pools[i]);
+	while (happens_next(w) <= 0) {
+		struct happens h = happens_take(w);
+		replica_happens(w, &h);
+	}
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		w->pools[i].events.count = 0;
+}
+
+static bool sooner(const struct happens *a, const struct happens *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+void happens_add(struct world *w, millis at, enum happening what, size_t subject, uint64_t serial)
+{
+	struct happens added = { at, w->orders++, what, subject, serial };
+
+	LIST_ROOM(&w->arena, &w->heap);
+	struct happens *heap = w->heap.items;
+	size_t i = w->heap.count++;
+	for (; i > 0 && sooner(&added, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = added;
+}
+
+millis happens_next(const struct world *w)
+{
+	return w->heap.count ? w->heap.items[0].at : INT64_MAX;
+}
+
+struct happens happens_take(struct world *w)
+{
+	struct happens *heap = w->heap.items, first = heap[0], last = heap[--w->heap.count];
+	size_t i = 0, count = w->heap.count;
+
+	for (size_t child = 1; child < count; child = 2 * i + 1) {
+		if (child + 1 < count && sooner(&heap[child + 1], &heap[child]))
+			child++;
+		if (!sooner(&heap[child], &last))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = last;
+	return first;
+}
+
+struct world_totals pool_totals(const struct pool_state *p)
+{
+	const struct queue *q = &p->queue;
+	struct world_totals t = p->totals;
+	int64_t hot = 0, standby = 0;
+
+	t.arrived = q->arrived;
+	t.returned = q->returned;
+	t.started = q->started;
+	t.gave_up = q->gave_up;
+	t.late = q->late;
+	for (size_t i = 0; i < p->spec->group_count; i++) {
+		hot += p->holdings[i].hot.sum;
+		standby += p->holdings[i].standby.sum;
+		t.micro_dollars += holding_micro_dollars(&p->holdings[i]);
+	}
+	t.gpu_ms = hot / 1000;
+	t.standby_gpu_ms = standby / 1000;
+	return t;
+}
+
+struct world_totals world_totals(const struct world *w, size_t pool)
+{
+	struct world_totals t = pool_totals(&w->pools[pool]);
+
+	t.waiting_late = queue_waiting_late(&w->pools[pool].queue, w->now);
+	return t;
+}
+
+const struct waits *world_waits(const struct world *w, size_t pool)
+{
+	return &w->pools[pool].queue.waits;
+}
+
+struct label_use world_label_use(const struct world *w, size_t pool, size_t label)
+{
+	const struct queue *q = &w->pools[pool].queue;
+
+	return q->labels ? q->labels[label] : (struct label_use){ 0 };
+}
+
+struct tick_result world_result(const struct world *w, size_t pool)
+{
+	const struct pool_state *p = &w->pools[pool];
+	struct world_totals now = pool_totals(p), before = p->before;
+	struct tick_result r = { .arrived = now.arrived - before.arrived,
+				 .started = now.started - before.started,
+				 .late = now.late - before.late,
+				 .waiting = p->queue.waiting,
+				 .running = p->queue.running,
+				 .running_draining = p->queue.running_draining,
+				 .starts = now.starts - before.starts,
+				 .removals = now.removals - before.removals,
+				 .gpu_ms = now.gpu_ms - before.gpu_ms,
+				 .micro_dollars = now.micro_dollars - before.micro_dollars,
+				 .batch_lost_ms = now.batch_lost_ms - before.batch_lost_ms };
+
+	for (size_t i = 0; i < p->spec->group_count; i++) {
+		const struct holding *h = &p->holdings[i];
+		r.ready += (int64_t)h->ready.count;
+		r.starting += h->starting;
+		r.draining += h->draining;
+		r.standby += (int64_t)h->stopped.count * holding_per_node(h);
+		r.lent += holding_lent(w, h);
+	}
+	return r;
 }

@@ -1,4 +1,4 @@
-#include "controller/traces/column.h"
+#include "controller/traces/trace.h"
 #include "controller/traces/import_rows.h"
 
 #include "base/decimal.h"
@@ -103,9 +103,9 @@ static bool read_header(struct csv *c, struct error *e)
 
 static bool parse_time(const struct csv *c, struct place where, int64_t *micros, struct error *e)
 {
-	const struct column iso = { c->form->names[ROLE_TIME], 0, 0,
+	const struct trace_column iso = { c->form->names[ROLE_TIME], 0, 0,
 				    "a time like 2023-11-16 18:15:46.6805900 or 2024-05-10 00:00:00.009930+00:00" };
-	const struct column seconds = { c->form->names[ROLE_TIME], 6, INT64_C(10000000000000000),
+	const struct trace_column seconds = { c->form->names[ROLE_TIME], 6, INT64_C(10000000000000000),
 					"seconds, not negative" };
 	struct cell cell = c->cells[c->at[ROLE_TIME]];
 
@@ -116,14 +116,14 @@ static bool parse_time(const struct csv *c, struct place where, int64_t *micros,
 
 static bool parse_tokens(const struct csv *c, enum role role, struct place where, int64_t *out, struct error *e)
 {
-	const struct column column = { c->form->names[role], 0, TRACE_MAX_TOKENS, "a whole number from 0 to 10000000" };
+	const struct trace_column column = { c->form->names[role], 0, TRACE_MAX_TOKENS, "a whole number from 0 to 10000000" };
 
 	return column_parse(&column, where, c->cells[c->at[role]], out, e);
 }
 
 static bool parse_label(const struct csv *c, struct place where, int32_t *label, struct error *e)
 {
-	const struct column column = { c->form->names[ROLE_LABEL], 0, 0,
+	const struct trace_column column = { c->form->names[ROLE_LABEL], 0, 0,
 				       "text without quotes and commas, up to 128 bytes, at most 4096 different ones" };
 
 	*label = -1;

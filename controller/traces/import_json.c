@@ -1,4 +1,4 @@
-#include "controller/traces/column.h"
+#include "controller/traces/trace.h"
 #include "controller/traces/import_rows.h"
 
 #include "base/decimal.h"

@@ -1,7 +1,7 @@
 /* What the readers of all formats share: the source, and rows as they come. */
 #pragma once
 #include "controller/traces/import.h"
-#include "controller/traces/labels.h"
+#include "controller/traces/trace.h"
 
 #include "base/gzip.h"
 

@@ -1,4 +1,4 @@
-#include "controller/traces/draw.h"
+#include "controller/traces/generate.h"
 #include "controller/traces/scale.h"
 
 #include "base/exact.h"

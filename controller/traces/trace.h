@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct request {
 	millis arrival; /* since the start of the trace */
@@ -72,3 +73,44 @@ bool trace_scale(const struct trace *in, struct trace_scaling how, struct trace 
 void requests_sort(struct request *requests, size_t count);
 /* End of the last second with traffic, or of the last bin. */
 millis trace_end(const struct trace *t);
+
+/* The texts of a label column, numbered in order of first appearance. */
+
+struct labels {
+	char **texts;
+	size_t count;
+	uint16_t *slots; /* hash table: index + 1, 0 for free */
+	int32_t last;	 /* rows with the same label often follow each other */
+};
+
+/* Index of the text, added when new; -1 for an empty text, -2 when TRACE_MAX_LABELS are taken. */
+int32_t labels_index(struct labels *l, const char *text, size_t len);
+void labels_release(struct labels *l);
+/* Hands the texts over and releases the rest. */
+void labels_move(struct labels *l, struct trace *t);
+
+/*
+ * One cell of a table of traffic: a number with limits. A mistake becomes
+ * "FILE:LINE: column NAME: found X; allowed: ...".
+ */
+
+struct cell {
+	const char *text; /* not NUL-terminated */
+	size_t len;
+};
+
+struct trace_column {
+	const char *name;
+	int places;   /* 3: seconds kept as milliseconds */
+	int64_t most; /* in kept units */
+	const char *allowed;
+};
+
+struct place {
+	const char *file;
+	int64_t line;
+};
+
+bool column_parse(const struct trace_column *c, struct place where, struct cell cell, int64_t *out, struct error *e) MUST_USE;
+/* False, for anything else that is wrong with a cell. */
+bool column_error(const struct trace_column *c, struct place where, struct cell cell, struct error *e);

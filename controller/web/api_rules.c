@@ -1,7 +1,7 @@
 /* GET /api/v1/pools/{namespace}/{name}/rules: the rule in force among all that were weighed, and what objectives cost.
  */
 #include "controller/explain/explain.h"
-#include "controller/policy/standing.h"
+#include "controller/policy/rule_select.h"
 #include "controller/web/api_lately.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ struct weighed {
 	struct tick_record r;
 	const struct api_fleet *fleet;
 	size_t pool, place;
-	struct memory *memory;
+	struct policy_state *memory;
 	millis at;
 };
 
@@ -179,7 +179,7 @@ static bool read_memory(struct weighed *w, struct error *e)
 	if (!api_fleet_place(fleet, w->pool, &w->place))
 		return true;
 	w->fleet = fleet;
-	w->memory = memory_decode(bytes.text, bytes.len, &fleet->manifest.fleet, &none);
+	w->memory = policy_state_decode(bytes.text, bytes.len, &fleet->manifest.fleet, &none);
 	return history_tick_end(c->history, tick > c->span.first_tick ? tick - 1 : tick, &w->at, e);
 }
 
@@ -199,7 +199,7 @@ static bool write_all(struct api_call *c, struct buf *out, struct error *e)
 		write_judgement(&w, out);
 		buf_text(out, "}\n");
 	}
-	memory_free(w.memory);
+	policy_state_free(w.memory);
 	return ok;
 }
 

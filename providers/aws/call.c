@@ -138,7 +138,7 @@ static void ask(struct aws_call *c)
 	aws_keyring_ask(c->aws->keyring, c->region, &c->wait);
 }
 
-/* Whether to send it once more, with what was learned. */
+/* Whether to send it once more, with what was estimates. */
 static bool can_be_mended(struct aws_call *c, const char *date)
 {
 	bool was_skewed = aws_refusal_is_skew(&c->refusal) && aws_keyring_set_clock(c->aws->keyring, date);

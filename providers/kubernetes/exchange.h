@@ -4,7 +4,7 @@
 #include "providers/kubernetes/group.h"
 
 /* What we wish of a group that nobody is asked for. Lives as long as the provider. */
-struct wish {
+struct recommendation {
 	char *group;
 	int64_t size;	/* 0 once that many were there */
 	char **leaving; /* machines that were released, and are the other autoscaler's to remove */
@@ -15,7 +15,7 @@ struct provider {
 	const struct object_provider *kind;
 	struct loop *loop;
 	struct cluster_door cluster;
-	struct wish *wishes; /* of groups without an owner */
+	struct recommendation *wishes; /* of groups without an owner */
 	size_t wish_count, active;
 };
 
@@ -47,11 +47,11 @@ int64_t machines_there(const struct machine_list *list); /* without those that g
 void object_check(struct exchange *x);
 
 /* wish.c */
-struct wish *wish_of(struct provider *p, const char *group); /* made when there is none; valid until the next one */
+struct recommendation *wish_of(struct provider *p, const char *group); /* made when there is none; valid until the next one */
 /* What a call that changes something makes of it. */
-void wish_change(struct wish *w, const struct provider_call *c);
+void wish_change(struct recommendation *w, const struct provider_call *c);
 /* Machines that leave are shown as such, those gone forgotten. Returns the size that is asked for. */
-int64_t wish_settle(struct wish *w, struct machine_list *list);
+int64_t wish_settle(struct recommendation *w, struct machine_list *list);
 void wishes_free(struct provider *p);
 
 /* change.c */

@@ -20,17 +20,17 @@ static char *copy(const char *text)
 	return copied;
 }
 
-struct wish *wish_of(struct provider *p, const char *group)
+struct recommendation *wish_of(struct provider *p, const char *group)
 {
 	for (size_t i = 0; i < p->wish_count; i++)
 		if (!strcmp(p->wishes[i].group, group))
 			return &p->wishes[i];
 	p->wishes = grown(p->wishes, p->wish_count, sizeof *p->wishes);
-	p->wishes[p->wish_count] = (struct wish){ .group = copy(group) };
+	p->wishes[p->wish_count] = (struct recommendation){ .group = copy(group) };
 	return &p->wishes[p->wish_count++];
 }
 
-static bool is_leaving(const struct wish *w, const char *id)
+static bool is_leaving(const struct recommendation *w, const char *id)
 {
 	for (size_t i = 0; i < w->leaving_count; i++)
 		if (!strcmp(w->leaving[i], id))
@@ -38,7 +38,7 @@ static bool is_leaving(const struct wish *w, const char *id)
 	return false;
 }
 
-void wish_change(struct wish *w, const struct provider_call *c)
+void wish_change(struct recommendation *w, const struct provider_call *c)
 {
 	if (c->verb == PROVIDER_GROW) {
 		w->size = c->desired > w->size ? c->desired : w->size;
@@ -65,7 +65,7 @@ static bool is_listed(const struct machine_list *list, const char *id)
 	return false;
 }
 
-int64_t wish_settle(struct wish *w, struct machine_list *list)
+int64_t wish_settle(struct recommendation *w, struct machine_list *list)
 {
 	size_t kept = 0;
 	int64_t there = 0;

@@ -16,3 +16,15 @@ bool timeline_tick(void *timeline, const struct tick_view *v, struct error *e);
 /* Frees, whatever happens. */
 bool timeline_commit(struct timeline *t, struct error *e) MUST_USE;
 void timeline_abandon(struct timeline *t); /* takes NULL */
+
+/* summary.json: what a run came to, for programs. */
+
+struct summary_run {
+	const struct fleet_spec *fleet;
+	const char *program; /* "preheat 0.1.0" */
+	const char *policy, *setting;
+	uint64_t seed;
+	millis interval, warm_up;
+};
+
+void summary_json(const struct summary_run *run, const struct run_result *result, struct buf *out);

@@ -3,7 +3,9 @@
  * YAML by table, strict. All of it is optional.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/findings.h"
+#include "controller/policy/pool.h"
 #include "controller/simulation/world.h"
 
 /* False with the first mistake as error: file, line, column, path, found, allowed. The spec lives in the arena. */
@@ -14,3 +16,6 @@ bool world_file_check(const char *path, const struct fleet_spec *fleet, struct a
 		      struct error *e) MUST_USE;
 /* Whether a file says that it is a world: kind World. */
 bool world_file_is(const char *path);
+
+/* The reference of the world file, generated from its table; docs/simulator.md ends with it. */
+void world_write_reference(struct buf *out);

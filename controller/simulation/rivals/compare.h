@@ -5,7 +5,10 @@
  */
 #pragma once
 #include "base/arena.h"
-#include "controller/simulation/score.h"
+#include "controller/simulation/queue.h"
+#include "controller/simulation/simulate.h"
+#include "controller/simulation/world.h"
+#include "controller/traces/trace.h"
 
 #include <stddef.h>
 
@@ -39,8 +42,7 @@ enum { NO_ROW = -1 };
 
 /* Dollars; GPU hours when nothing has a price. */
 double compare_cost(const struct score *s);
-/* What came before the scored part. */
-struct score compare_first_part(const struct pool_score *p);
+
 /* The row that keeps `late_ppm` most cheaply on the scored part (or before it, when `on_first`); NO_ROW when none does.
  */
 long compare_cheapest(const struct comparison *c, size_t pool, const struct compare_filter *f, int64_t late_ppm,
@@ -55,3 +57,57 @@ size_t compare_frontier(const struct comparison *c, size_t pool, const struct co
 			const struct compare_point **out);
 /* What the frontier costs at a late share: logarithms interpolated, its ends beyond them; 0 for an empty one. */
 double compare_frontier_cost(const struct compare_point *points, size_t count, double late_share);
+
+/*
+ * The load that a trace offers, tick by tick: the sequences that would run on
+ * an unlimited fleet, mean over the tick, in replicas.
+ */
+
+struct load {
+	millis interval;
+	size_t ticks;
+	double *offered;  /* replicas */
+	int64_t *arrived; /* requests */
+};
+
+/* Ticks from the start of the trace to its end; lives in the arena. */
+struct load load_of(const struct trace *trace, const struct queue_truth *truth, millis interval, struct arena *a);
+/* Of the ticks from `from` on; 0 when there are none. */
+double load_mean(const struct load *d, size_t from);
+double load_peak(const struct load *d, size_t from);
+
+/*
+ * What no autoscaler can undercut: the cost of one that knows every arrival.
+ *
+ * The relaxed problem: choose a capacity for every tick; pay the replicas'
+ * time, and for every start the mean lead time; arrivals in ticks whose
+ * capacity is below the offered load (mean of the tick, rounded up) are late.
+ * The first level is free and no backlog is carried over. For a price mu per
+ * late arrival a dynamic program over (tick, capacity) is exact. The bound is
+ * the Lagrangian dual: the largest, over mu, of that cost less mu times the
+ * late arrivals that the objective allows.
+ *
+ * It bounds the relaxed problem from below. A real fleet also drains, fills
+ * a backlog and draws its lead times; on the other hand a short overload
+ * below the objective's wait, which a real fleet may use, counts as late here.
+ */
+
+struct oracle_question {
+	const struct load *load;
+	size_t from;	   /* first tick that counts */
+	double lead_s;	   /* mean, from asking to serving */
+	double late_share; /* allowed */
+};
+
+struct oracle_bound {
+	double replica_hours;
+	double price;	   /* mu, replica-seconds a late arrival */
+	double late_share; /* of the schedule that is cheapest at the lowest price found to keep the objective */
+	int64_t starts;	   /* of that schedule */
+};
+
+struct oracle_bound oracle_bound(const struct oracle_question *q, struct arena *a);
+/* Mean of the log-normal with this median and 95th percentile, in seconds. */
+double oracle_mean_lead(struct quantiles q);
+/* From asking for a new machine to serving, in seconds, as it is in this world. */
+double oracle_mean_start(const struct pool_spec *pool, const struct pool_world *truth);

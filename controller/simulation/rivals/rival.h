@@ -4,9 +4,62 @@
  * plan, the same way for all of them.
  */
 #pragma once
+#include "base/arena.h"
+#include "base/error.h"
 #include "controller/simulation/policy_ops.h"
-#include "controller/simulation/rivals/rivals.h"
-#include "controller/simulation/rivals/setting.h"
+
+#include <stddef.h>
+
+/*
+ * The other autoscalers, as policies for the simulator: each follows the
+ * published formula and defaults of the real thing (docs/rivals.md) and
+ * sees snapshots only.
+ */
+
+/* How large the traffic is, so that settings in replicas can be swept. Replicas; of the smallest and the
+ * largest pool where there are several. */
+struct rival_scale {
+	double mean, peak;
+	bool has_standby; /* some node group can keep stopped machines */
+	bool has_lent;	  /* nodes are lent to batch work and can be taken back */
+};
+
+struct rival_setting {
+	const char *text; /* for policy_ops.open */
+	bool is_default;  /* the documented default; a fixed size has none */
+	bool uses_standby, uses_lent;
+};
+
+size_t rival_count(void);
+const struct policy_ops *rival_at(size_t index);       /* index < rival_count() */
+const struct policy_ops *rival_find(const char *name); /* NULL when there is none */
+/* The settings to compare, in a fixed order; at least 40 hot-only ones. They live in the arena. */
+size_t rival_settings(const struct policy_ops *rival, const struct rival_scale *scale, struct arena *a,
+		      const struct rival_setting **out);
+
+/*
+ * The settings of a rival as one text, "target=0.8,window=300", read by
+ * table: one row a key with its documented default and what is allowed.
+ * Times are seconds, shares are fractions of 1.
+ */
+
+enum { SETTINGS_MAX = 8 };
+
+struct setting_row {
+	const char *key;
+	double fallback, least, most;
+	const char *help; /* unit and meaning, "s; how long ..." */
+};
+
+/* What a rival keeps stopped, beside its own sizing: pool=static:N or pool=total:N, in replicas. */
+enum stock_kind { STOCK_NONE, STOCK_STATIC, STOCK_TOTAL };
+
+struct settings {
+	double values[SETTINGS_MAX]; /* in the order of the rows */
+	enum stock_kind stock;
+	double stock_size;
+	bool uses_lent; /* lent=1: takes lent nodes first and gives them back first */
+};
 
 /* What a rival sees of one pool. */
 struct sight {
@@ -42,15 +95,6 @@ struct family {
 
 /* A setting to compare. The stocked ones are compared with stocks of stopped machines, too. */
 void sweep_add(struct sweep *s, bool is_stocked, const char *fmt, ...) PRINTF(3, 4);
-
-size_t sweep_settings(const struct family *family, const struct rival_scale *scale, struct arena *a,
-		      const struct rival_setting **out);
-
-/* One rival at work on a fleet. */
-struct rival *rival_open(const struct family *family, const struct fleet_spec *fleet, const char *setting,
-			 struct error *e);
-void rival_close(struct rival *r); /* takes NULL */
-struct plan rival_decide(struct rival *r, const struct snapshot *s, struct arena *a);
 
 /* Smallest whole number not below x; 0 for x <= 0. */
 static inline int64_t whole_above(double x)

@@ -120,7 +120,7 @@ static inline void made_tick(struct made *m, int64_t tick)
 	made_fill(m);
 }
 
-static inline void made_decide(struct memory *m, int64_t from, int64_t ticks)
+static inline void made_decide(struct policy_state *m, int64_t from, int64_t ticks)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct made made;
@@ -140,10 +140,10 @@ static inline const struct buf *made_checkpoint(void)
 	static struct buf bytes;
 
 	if (!bytes.len) {
-		struct memory *m = memory_new(&made_fleet);
+		struct policy_state *m = policy_state_new(&made_fleet);
 		made_decide(m, 0, MADE_LEARNT);
-		memory_encode(m, &bytes);
-		memory_free(m);
+		policy_state_encode(m, &bytes);
+		policy_state_free(m);
 	}
 	return &bytes;
 }

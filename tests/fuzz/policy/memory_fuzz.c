@@ -41,10 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	buf_append(&bytes, real->text, real->len);
 	alter(&bytes, data, size);
-	struct memory *m = memory_decode(bytes.text, bytes.len, &made_fleet, &e);
+	struct policy_state *m = policy_state_decode(bytes.text, bytes.len, &made_fleet, &e);
 	if (!m)
 		return 0;
 	made_decide(m, MADE_LEARNT, DECIDED_TICKS);
-	memory_free(m);
+	policy_state_free(m);
 	return 0;
 }

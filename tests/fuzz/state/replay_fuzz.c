@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct record_state in = { 0 }, out = { 0 };
 	struct error e;
 	struct made m;
-	struct memory *memory = memory_decode(learnt->text, learnt->len, &made_fleet, &e);
+	struct policy_state *memory = policy_state_decode(learnt->text, learnt->len, &made_fleet, &e);
 
 	if (!memory)
 		abort();
@@ -90,6 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	record_state_release(&in);
 	record_state_release(&out);
-	memory_free(memory);
+	policy_state_free(memory);
 	return 0;
 }

@@ -1,5 +1,4 @@
 #include "base/file.h"
-#include "controller/simulation/files/summary_json.h"
 #include "controller/simulation/files/timeline.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "controller/simulation/files/world_reference.h"
+#include "controller/simulation/files/world_file.h"
 
 #include <stdarg.h>
 #include <stddef.h>

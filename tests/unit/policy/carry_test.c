@@ -1,5 +1,5 @@
 /* What is left of a memory when the manifest changes. */
-#include "controller/policy/memory.h"
+#include "controller/policy/policy_state.h"
 #include "tests/unit/policy/toy.h"
 
 /* A pool that has run for half a day, with its first group in back-off. */
@@ -12,13 +12,13 @@ static void live(struct toy *t)
 	t->memory->groups[0] = (struct group_memory){ t->now + 60000, 0, 3, ERROR_STOCKOUT };
 }
 
-static bool is_same_memory(const struct memory *a, const struct memory *b)
+static bool is_same_memory(const struct policy_state *a, const struct policy_state *b)
 {
 	CLEANUP(buf_release) struct buf left = { 0 };
 	CLEANUP(buf_release) struct buf right = { 0 };
 
-	memory_encode(a, &left);
-	memory_encode(b, &right);
+	policy_state_encode(a, &left);
+	policy_state_encode(b, &right);
 	return left.len == right.len && !memcmp(left.text, right.text, left.len);
 }
 
@@ -34,11 +34,11 @@ static void the_memory_of_much_traffic_is_read_back(void **state)
 	t.memory->pools[0].shadows[0].late = 7.2e8;
 	t.memory->pools[0].shadows[0].late_hour = 1e7;
 	t.memory->pools[0].shadows[0].late_squares = 5e15;
-	memory_encode(t.memory, &bytes);
-	struct memory *m = memory_decode(bytes.text, bytes.len, &t.fleet, &e);
+	policy_state_encode(t.memory, &bytes);
+	struct policy_state *m = policy_state_decode(bytes.text, bytes.len, &t.fleet, &e);
 	assert_non_null(m);
 	assert_true(is_same_memory(m, t.memory));
-	memory_free(m);
+	policy_state_free(m);
 	toy_end(&t);
 }
 
@@ -48,9 +48,9 @@ static void equal_fleets_change_nothing(void **state)
 
 	(void)state;
 	live(&t);
-	struct memory *m = memory_carry(t.memory, &t.fleet, &t.fleet);
+	struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &t.fleet);
 	assert_true(is_same_memory(m, t.memory));
-	memory_free(m);
+	policy_state_free(m);
 	toy_end(&t);
 }
 
@@ -92,7 +92,7 @@ static void change_replica(struct pool_spec *p)
 	p->gpus_per_replica = 2;
 }
 
-static void assert_kept(const struct pool_memory *now, const struct pool_memory *was, enum kept kept)
+static void assert_kept(const struct pool_policy_state *now, const struct pool_policy_state *was, enum kept kept)
 {
 	assert_int_equal(now->lead.samples, was->lead.samples);
 	assert_int_equal(now->demand.level == was->demand.level, kept <= KEPT_MEASURED);
@@ -123,12 +123,12 @@ static void each_change_keeps_what_still_means_the_same(void **state)
 		struct pool_spec pool = t.pool;
 		struct fleet_spec fleet = { t.groups, 2, &pool, 1 };
 		cases[i].change(&pool);
-		struct memory *m = memory_carry(t.memory, &t.fleet, &fleet);
-		const struct pool_memory *now = &m->pools[0], *was = &t.memory->pools[0];
+		struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &fleet);
+		const struct pool_policy_state *now = &m->pools[0], *was = &t.memory->pools[0];
 		assert_kept(now, was, cases[i].kept);
 		assert_int_equal(now->capacity.busiest == was->capacity.busiest, cases[i].keeps_capacity);
 		assert_int_equal(now->choice.reviewed_at == 0, cases[i].reviews);
-		memory_free(m);
+		policy_state_free(m);
 		toy_end(&t);
 	}
 }
@@ -143,18 +143,18 @@ static void pools_are_known_by_name(void **state)
 	struct fleet_spec fleet = { t.groups, 2, pools, 3 }, alone = { t.groups, 2, &t.pool, 1 };
 	pools[0].name = "code";
 	pools[2].name = "embed";
-	struct memory *m = memory_carry(t.memory, &t.fleet, &fleet);
+	struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &fleet);
 	assert_kept(&m->pools[1], &t.memory->pools[0], KEPT_ALL);
 	assert_int_equal(m->pools[0].lead.samples, 0);
 	assert_int_equal(m->pools[2].ticks, 0);
-	struct memory *back = memory_carry(m, &fleet, &alone);
+	struct policy_state *back = policy_state_migrate(m, &fleet, &alone);
 	assert_true(is_same_memory(back, t.memory));
-	memory_free(back);
-	memory_free(m);
+	policy_state_free(back);
+	policy_state_free(m);
 	pools[1].namespace = "other";
-	m = memory_carry(t.memory, &t.fleet, &fleet);
+	m = policy_state_migrate(t.memory, &t.fleet, &fleet);
 	assert_int_equal(m->pools[1].ticks, 0);
-	memory_free(m);
+	policy_state_free(m);
 	toy_end(&t);
 }
 
@@ -166,15 +166,15 @@ static void back_offs_follow_their_group(void **state)
 	live(&t);
 	struct group_spec groups[2] = { t.groups[1], t.groups[0] };
 	struct fleet_spec fleet = { groups, 2, &t.pool, 1 };
-	struct memory *m = memory_carry(t.memory, &t.fleet, &fleet);
+	struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &fleet);
 	assert_int_equal(m->groups[0].refusals, 0);
 	assert_int_equal(m->groups[1].refusals, 3);
 	assert_int_equal(m->groups[1].blocked_until, t.memory->groups[0].blocked_until);
-	memory_free(m);
+	policy_state_free(m);
 	groups[1].provider = "eks";
-	m = memory_carry(t.memory, &t.fleet, &fleet);
+	m = policy_state_migrate(t.memory, &t.fleet, &fleet);
 	assert_int_equal(m->groups[1].refusals, 0);
-	memory_free(m);
+	policy_state_free(m);
 	toy_end(&t);
 }
 
@@ -193,8 +193,8 @@ static void a_change_does_not_shake_the_fleet(void **state)
 		struct pool_spec was = t.pool;
 		struct fleet_spec before = { t.groups, 2, &was, 1 };
 		changes[i](&t.pool);
-		struct memory *m = memory_carry(t.memory, &before, &t.fleet);
-		memory_free(t.memory);
+		struct policy_state *m = policy_state_migrate(t.memory, &before, &t.fleet);
+		policy_state_free(t.memory);
 		t.memory = m;
 		for (int tick = 0; tick < 480; tick++) {
 			toy_tick(&t);

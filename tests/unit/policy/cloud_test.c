@@ -111,11 +111,11 @@ static void what_it_lacks_outlives_a_checkpoint(void **state)
 	toy_begin(&t, 5);
 	toy_event(&t, 0, EVENT_STANDBY, 0, 0, 1);
 	toy_tick(&t);
-	memory_encode(t.memory, &bytes);
-	struct memory *again = memory_decode(bytes.text, bytes.len, &t.fleet, &e);
+	policy_state_encode(t.memory, &bytes);
+	struct policy_state *again = policy_state_decode(bytes.text, bytes.len, &t.fleet, &e);
 	assert_non_null(again);
 	assert_true(policy_lacks_standby(again, 0));
-	memory_free(again);
+	policy_state_free(again);
 	toy_end(&t);
 }
 
@@ -189,16 +189,16 @@ static void what_is_remembered_buys_nothing_above_a_limit(void **state)
 		toy_begin(&t, 5);
 		t.demand = 4;
 		toy_run(&t, 5 * MINUTE);
-		memory_encode(t.memory, &bytes);
+		policy_state_encode(t.memory, &bytes);
 		for (int k = 0; k < 1 + i % 3; k++) { /* in the groups, at the end, and anywhere */
 			size_t words = bytes.len / 8, at = random_next(&chance) % (k ? words : 8);
 			uint64_t word = random_next(&chance) >> random_next(&chance) % 64;
 			memcpy(bytes.text + 8 * (k ? at : words - 1 - at), &word, sizeof word);
 		}
-		struct memory *m = memory_decode(bytes.text, bytes.len, &t.fleet, &e);
+		struct policy_state *m = policy_state_decode(bytes.text, bytes.len, &t.fleet, &e);
 		if (m) {
 			taken++;
-			memory_free(t.memory);
+			policy_state_free(t.memory);
 			t.memory = m;
 		}
 		t.demand = 30;

@@ -258,8 +258,8 @@ static void a_copy_of_the_memory_decides_alike(void **state)
 	toy_run(&a, 2 * HOUR);
 	b = a;
 	b.arena = (struct arena){ 0 };
-	memory_encode(a.memory, &bytes);
-	b.memory = memory_decode(bytes.text, bytes.len, &a.fleet, &e);
+	policy_state_encode(a.memory, &bytes);
+	b.memory = policy_state_decode(bytes.text, bytes.len, &a.fleet, &e);
 	assert_non_null(b.memory);
 	for (int i = 0; i < 400; i++) {
 		a.demand = b.demand = 7 + i % 90 * .1;
@@ -268,9 +268,9 @@ static void a_copy_of_the_memory_decides_alike(void **state)
 		assert_memory_equal(&a.plan.decision, &b.plan.decision, sizeof a.plan.decision);
 		assert_memory_equal(a.plan.groups, b.plan.groups, 2 * sizeof *a.plan.groups);
 	}
-	assert_null(memory_decode(bytes.text, bytes.len - 1, &a.fleet, &e));
+	assert_null(policy_state_decode(bytes.text, bytes.len - 1, &a.fleet, &e));
 	bytes.text[0] ^= 1;
-	assert_null(memory_decode(bytes.text, bytes.len, &a.fleet, &e));
+	assert_null(policy_state_decode(bytes.text, bytes.len, &a.fleet, &e));
 	assert_int_equal(e.kind, ERROR_INVALID);
 	buf_release(&bytes);
 	toy_end(&a);

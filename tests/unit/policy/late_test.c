@@ -1,8 +1,8 @@
 /* What comes late: a tick, and what a group's cloud tells. */
 #include "base/error.h"
-#include "controller/policy/back_off.h"
+#include "controller/policy/place.h"
 #include "controller/policy/demand.h"
-#include "controller/policy/memory.h"
+#include "controller/policy/policy_state.h"
 #include "tests/unit/policy/toy.h"
 
 /* Ten requests a second of 10 s each, 100 at a time on a replica: one replica's worth, with a queue before it. The last

@@ -1,9 +1,9 @@
 /* Demand, capacity, lead times and the choice, each by itself. */
 #include "controller/policy/capacity.h"
-#include "controller/policy/choose.h"
+#include "controller/policy/rule_criterion.h"
 #include "controller/policy/demand.h"
 #include "controller/policy/lead_time.h"
-#include "controller/policy/review.h"
+#include "controller/policy/rule_select.h"
 
 #include "base/exact.h"
 
@@ -407,7 +407,7 @@ static void the_self_test_tells_expectation_from_reality(void **state)
 		{ "hardly any late", 24, 3000, 200, 10, 10, SELF_TEST_EARLIER },
 		{ "a third more machines", 24, 800, 800, 10, 13.4, SELF_TEST_DEARER },
 	};
-	struct pool_memory *m = calloc(1, sizeof *m);
+	struct pool_policy_state *m = calloc(1, sizeof *m);
 
 	(void)state;
 	assert_non_null(m);

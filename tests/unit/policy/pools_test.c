@@ -13,7 +13,7 @@ struct world {
 	size_t index;
 	struct pool_spec pools[POOLS];
 	struct fleet_spec fleet;
-	struct memory *memory;
+	struct policy_state *memory;
 	struct scrape_input scrapes[POOLS][3];
 	struct group_input groups[POOLS];
 	struct deadline_input deadline;
@@ -90,7 +90,7 @@ static struct plan decide(struct world *w, int64_t nodes)
 
 static void end(struct world *w)
 {
-	memory_free(w->memory);
+	policy_state_free(w->memory);
 	arena_release(&w->arena);
 }
 
@@ -101,7 +101,7 @@ static void pools_never_share_the_same_last_node(void **state)
 	(void)state;
 	init(&w);
 	w.group.max_nodes = 7;
-	w.memory = memory_new(&w.fleet);
+	w.memory = policy_state_new(&w.fleet);
 	see(&w, 0, 3, 300, 0);
 	see(&w, 1, 3, 300, 0);
 	struct plan p = decide(&w, 6);
@@ -125,7 +125,7 @@ static void a_shared_budget_goes_to_the_pool_that_shrinks_last(void **state)
 			w.pools[i].objective_wait = 2000;
 			w.pools[i].shrink_priority = i == first ? 1 : 10;
 		}
-		w.memory = memory_new(&w.fleet);
+		w.memory = policy_state_new(&w.fleet);
 		see(&w, 0, 3, 300, 0);
 		see(&w, 1, 3, 300, 0);
 		struct plan p = decide(&w, 6);
@@ -147,7 +147,7 @@ static void pools_of_equal_priority_do_not_spend_the_same_dollar(void **state)
 		w.pools[i].budget_per_hour = 7000000;
 		w.pools[i].budget_name = "team";
 	}
-	w.memory = memory_new(&w.fleet);
+	w.memory = policy_state_new(&w.fleet);
 	see(&w, 0, 3, 300, 0);
 	see(&w, 1, 3, 300, 0);
 	struct plan p = decide(&w, 6);
@@ -166,7 +166,7 @@ static void an_overdrawn_budget_is_given_back_by_the_pool_that_shrinks_first(voi
 		w.pools[i].budget_name = "team";
 		w.pools[i].shrink_priority = i;
 	}
-	w.memory = memory_new(&w.fleet);
+	w.memory = policy_state_new(&w.fleet);
 	struct plan p = { 0 };
 	for (int i = 0; i < 60; i++) { /* past the first lead time */
 		see(&w, 0, 3, 300, 0);
@@ -187,7 +187,7 @@ static void surplus_goes_to_the_pool_that_borrows(void **state)
 	(void)state;
 	init(&w);
 	w.pools[0].lend_to = 1u << CLASS_BATCH;
-	w.memory = memory_new(&w.fleet);
+	w.memory = policy_state_new(&w.fleet);
 	/* An hour of little traffic on a large fleet: past the first lead time it is surplus. */
 	int64_t given = 0;
 	for (int i = 0; i < 240 && !given; i++) {
@@ -211,7 +211,7 @@ static void one_blind_pool_does_not_hold_up_the_other(void **state)
 
 	(void)state;
 	init(&w);
-	w.memory = memory_new(&w.fleet);
+	w.memory = policy_state_new(&w.fleet);
 	see(&w, 0, 5, 450, 0);
 	see(&w, 1, 5, 0, 0);
 	w.seen[1].scrape_count = 0;
@@ -233,7 +233,7 @@ static void a_gang_gets_all_of_its_nodes_or_none(void **state)
 	(void)state;
 	init(&w);
 	w.pools[1].class = CLASS_TRAINING;
-	w.memory = memory_new(&w.fleet);
+	w.memory = policy_state_new(&w.fleet);
 	see(&w, 0, 3, 100, 0);
 	see(&w, 1, 0, 0, 0);
 	w.deadline = (struct deadline_input){ w.now + HOUR, 20 * HOUR };

@@ -34,7 +34,7 @@ static void moves_follow_the_table(void **state)
 		const struct rule *rule;
 		double level, peak;
 		struct fleet fleet;
-		struct moves want; /* only the counts are compared */
+		struct scale_actions want; /* only the counts are compared */
 	} cases[] = {
 		{ "enough", &hot, 10, 10, { .ready = 12 }, { .wished = 12 } },
 		{ "between low and high", &hot, 8, 10, { .ready = 11 }, { .wished = 11 } },
@@ -87,7 +87,7 @@ static void moves_follow_the_table(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct demand_view d = view(cases[i].level, cases[i].peak);
-		struct moves m = rule_moves(cases[i].rule, &d, &cases[i].fleet);
+		struct scale_actions m = rule_moves(cases[i].rule, &d, &cases[i].fleet);
 		m.low = m.high = m.chase = 0;
 		if (memcmp(&m, &cases[i].want, sizeof m) != 0)
 			fail_msg("%s: reclaim %ld wake %ld adopt %ld cold %ld refill %ld cancel %ld/%ld release %ld "
@@ -106,7 +106,7 @@ static void chasing_a_queue_is_for_the_fast_tiers(void **state)
 	struct fleet f = { .ready = 12, .waiting = 6, .stock = 4 };
 
 	(void)state;
-	struct moves fast = rule_moves(&tiered, &d, &f), slow = rule_moves(&hot, &d, &f);
+	struct scale_actions fast = rule_moves(&tiered, &d, &f), slow = rule_moves(&hot, &d, &f);
 	assert_true(fast.chase > 5);
 	assert_int_equal(fast.wake, 4);
 	assert_int_equal(fast.cold, 0); /* the margin alone is met */

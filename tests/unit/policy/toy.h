@@ -20,7 +20,7 @@ struct toy {
 	size_t group_indices[TOY_GROUPS];
 	struct pool_spec pool;
 	struct fleet_spec fleet;
-	struct memory *memory;
+	struct policy_state *memory;
 
 	double slots, service;	       /* true ones */
 	millis lead[START_KIND_COUNT]; /* true ones */
@@ -102,12 +102,12 @@ static inline void toy_keep_stock(struct toy *t, int64_t price_ppm)
 static inline void toy_begin(struct toy *t, int64_t ready)
 {
 	t->ready[0] = ready;
-	t->memory = memory_new(&t->fleet);
+	t->memory = policy_state_new(&t->fleet);
 }
 
 static inline void toy_end(struct toy *t)
 {
-	memory_free(t->memory);
+	policy_state_free(t->memory);
 	arena_release(&t->arena);
 }
 

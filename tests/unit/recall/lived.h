@@ -25,7 +25,7 @@ struct lived {
 	struct arena arena; /* of manifests */
 	const struct manifest *manifest;
 	struct history *history;
-	struct memory *memory;
+	struct policy_state *memory;
 	millis now;
 	bool is_lazy; /* keeps a checkpoint only when it starts */
 	struct error error;
@@ -164,9 +164,9 @@ static inline void lived_tick(struct lived *l)
 static inline void lived_change(struct lived *l)
 {
 	const struct manifest *m = lived_manifest(l);
-	struct memory *carried = memory_carry(l->memory, &l->manifest->fleet, &m->fleet);
+	struct policy_state *carried = policy_state_migrate(l->memory, &l->manifest->fleet, &m->fleet);
 
-	memory_free(l->memory);
+	policy_state_free(l->memory);
 	l->memory = carried;
 	l->manifest = m;
 	if (!history_use_manifest(l->history, m->text, &m->fleet, &l->error))
@@ -182,7 +182,7 @@ static inline void lived_start(struct lived *l)
 	struct recalled r;
 
 	history_close(l->history);
-	memory_free(l->memory);
+	policy_state_free(l->memory);
 	l->history = recall_resume(&setup, &a, &r, &l->error);
 	if (!l->history || r.trouble.kind != ERROR_NONE)
 		fail_msg("%s", l->history ? r.trouble.message : l->error.message);
@@ -203,6 +203,6 @@ static inline void lived_begin(struct lived *l, const char *folder, uint64_t see
 static inline void lived_end(struct lived *l)
 {
 	history_close(l->history);
-	memory_free(l->memory);
+	policy_state_free(l->memory);
 	arena_release(&l->arena);
 }

@@ -11,13 +11,13 @@ static char folder[] = "/tmp/preheat-recall-XXXXXX";
 
 enum { SEEDS = 12, TICKS = 150 };
 
-static bool is_same_memory(const struct memory *a, const struct memory *b)
+static bool is_same_memory(const struct policy_state *a, const struct policy_state *b)
 {
 	CLEANUP(buf_release) struct buf left = { 0 };
 	CLEANUP(buf_release) struct buf right = { 0 };
 
-	memory_encode(a, &left);
-	memory_encode(b, &right);
+	policy_state_encode(a, &left);
+	policy_state_encode(b, &right);
 	return left.len == right.len && !memcmp(left.text, right.text, left.len);
 }
 
@@ -33,17 +33,17 @@ static void assert_replays(const struct lived *l, uint64_t seed)
 	assert_true(history_span(h, &span, &e));
 	struct walk *w = walk_open(h, 0, &e);
 	assert_non_null(w);
-	struct memory *m = NULL;
+	struct policy_state *m = NULL;
 	for (int64_t tick = 0; tick <= span.last_tick; tick++) {
 		CLEANUP(arena_release) struct arena a = { 0 };
 
 		if (!walk_next(w, &t, &e))
 			fail_msg("seed %llu: %s", (unsigned long long)seed, e.message);
-		struct memory *next = t.is_fresh ? memory_new(t.snapshot.fleet)
-				      : t.was	 ? memory_carry(m, t.was, t.snapshot.fleet)
+		struct policy_state *next = t.is_fresh ? policy_state_new(t.snapshot.fleet)
+				      : t.was	 ? policy_state_migrate(m, t.was, t.snapshot.fleet)
 						 : m;
 		if (next != m)
-			memory_free(m);
+			policy_state_free(m);
 		m = next;
 		struct plan now = policy_decide(&t.snapshot, m, &a);
 		for (size_t i = 0; i < now.pool_count; i++)
@@ -51,10 +51,10 @@ static void assert_replays(const struct lived *l, uint64_t seed)
 				fail_msg("seed %llu: tick %lld, pool %zu differs", (unsigned long long)seed,
 					 (long long)tick, i);
 	}
-	struct memory *carried = memory_carry(m, t.snapshot.fleet, &l->manifest->fleet);
+	struct policy_state *carried = policy_state_migrate(m, t.snapshot.fleet, &l->manifest->fleet);
 	assert_true(is_same_memory(carried, l->memory));
-	memory_free(carried);
-	memory_free(m);
+	policy_state_free(carried);
+	policy_state_free(m);
 	walk_close(w);
 	history_close(h);
 }
@@ -111,7 +111,7 @@ static void assert_copy_resumes(struct lived *l, size_t lost, uint64_t seed)
 	other.history = h;
 	other.memory = r.memory;
 	lived_tick(&other);
-	memory_free(other.memory);
+	policy_state_free(other.memory);
 	history_close(h);
 	remove_copy(path);
 }
@@ -200,7 +200,7 @@ static void killed_in_the_middle_nothing_kept_is_lost(void **state)
 			fail_msg("seed %llu: %s", (unsigned long long)seed, h ? r.trouble.message : l.error.message);
 		assert_true(history_next_tick(h) >= kept);
 		history_close(h);
-		memory_free(l.memory);
+		policy_state_free(l.memory);
 		l.memory = r.memory;
 		assert_replays(&l, seed);
 		lived_end(&l);
@@ -236,7 +236,7 @@ static void a_full_disk_is_gone_on_from(void **state)
 		assert_int_equal(l.error.kind, ERROR_UNAVAILABLE);
 		assert_true(recall(l.history, &l.manifest->fleet, &a, &r, &l.error));
 		assert_int_equal(r.trouble.kind, ERROR_NONE);
-		memory_free(l.memory);
+		policy_state_free(l.memory);
 		l.memory = r.memory;
 	}
 	lived_tick(&l);
@@ -278,7 +278,7 @@ static void a_checkpoint_of_no_use_begins_anew(void **state)
 			lived_tick(&l);
 		history_close(l.history);
 		sql(l.path, cases[i].damage);
-		memory_free(l.memory);
+		policy_state_free(l.memory);
 		struct history_setup setup = lived_setup(&l, l.path);
 		l.history = recall_resume(&setup, &a, &r, &l.error);
 		if (!l.history || !strstr(r.trouble.message, cases[i].words))
@@ -328,7 +328,7 @@ static void a_history_of_another_version_is_set_aside(void **state)
 		lived_begin(&l, folder, 9);
 		lived_tick(&l);
 		history_close(l.history);
-		memory_free(l.memory);
+		policy_state_free(l.memory);
 		sql(l.path, changes[i]);
 		struct history_setup setup = lived_setup(&l, l.path);
 		l.history = recall_resume(&setup, &a, &r, &l.error);

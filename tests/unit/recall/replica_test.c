@@ -116,13 +116,13 @@ static void assert_equal_files(struct pair *p, uint64_t seed)
 	}
 }
 
-static void assert_same_memory(const struct memory *a, const struct memory *b)
+static void assert_same_memory(const struct policy_state *a, const struct policy_state *b)
 {
 	CLEANUP(buf_release) struct buf left = { 0 };
 	CLEANUP(buf_release) struct buf right = { 0 };
 
-	memory_encode(a, &left);
-	memory_encode(b, &right);
+	policy_state_encode(a, &left);
+	policy_state_encode(b, &right);
 	assert_int_equal(left.len, right.len);
 	assert_memory_equal(left.text, right.text, left.len);
 }
@@ -140,7 +140,7 @@ static void take_over(struct pair *p)
 		fail_msg("%s", p->copy ? r.trouble.message : p->error.message);
 	assert_int_equal(history_next_tick(p->copy), history_next_tick(p->leader.history));
 	assert_same_memory(r.memory, p->leader.memory);
-	memory_free(r.memory);
+	policy_state_free(r.memory);
 }
 
 static void live(struct pair *p, int tick)

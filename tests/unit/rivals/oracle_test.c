@@ -1,7 +1,7 @@
 /* The bound against every schedule there is, on cases small enough to try them all. */
 #include "base/exact.h"
 #include "base/random.h"
-#include "controller/simulation/rivals/oracle.h"
+#include "controller/simulation/rivals/compare.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* From replicas wanted to orders in node groups: a static rival asks, the snapshot is made by hand. */
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

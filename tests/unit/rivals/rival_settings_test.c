@@ -1,5 +1,5 @@
 /* Settings as people type them, and the sweep that is compared. */
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/rival.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* Every rival in seeded worlds: what must hold after each tick, whatever its settings. */
 #include "base/exact.h"
 #include "base/random.h"
-#include "controller/simulation/rivals/oracle.h"
-#include "controller/simulation/rivals/rivals.h"
+#include "controller/simulation/rivals/compare.h"
+#include "controller/simulation/rivals/rival.h"
 #include "controller/simulation/world.h"
 
 #include <setjmp.h>

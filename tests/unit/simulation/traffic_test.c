@@ -1,6 +1,6 @@
 #include "tests/unit/simulation/toy.h"
 
-#include "controller/simulation/waits.h"
+#include "controller/simulation/queue.h"
 
 static void a_slot_is_held_as_long_as_the_formula_says(void **state)
 {

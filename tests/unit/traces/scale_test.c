@@ -1,6 +1,6 @@
 #include "controller/traces/trace.h"
 
-#include "controller/traces/draw.h"
+#include "controller/traces/generate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
  * the real fleet, the deadline law for batch, the floors of the manifest.
  */
 #pragma once
-#include "controller/policy/learn.h"
+#include "controller/policy/rule_select.h"
 
-struct wish {
-	struct moves moves;
+struct recommendation {
+	struct scale_actions moves;
 	struct fleet fleet; /* the real one, as the rule sees it */
 	int64_t have;	    /* ready and on the way */
 	int64_t overdue;    /* starts that most would have finished; not counted in have */
@@ -20,10 +20,16 @@ struct wish {
 	enum limit held_by;
 };
 
-struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l);
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l);
 
-/* Changes a wish while keeping its parts consistent; each returns how many replicas it changed. */
-int64_t wish_ask_more(struct wish *w, int64_t replicas);
-int64_t wish_ask_less(struct wish *w, int64_t replicas);
-int64_t wish_keep(struct wish *w); /* drops every release and cancellation */
-int64_t wish_wanted(const struct wish *w);
+int64_t recommendation_wanted(const struct recommendation *w);
+
+/*
+ * The limits on a wish, in the order of the design and each by name:
+ * smallest and largest size, budget, rate of growth, cool-down, stale
+ * signals, the queue, and pools that are only watched or paused.
+ */
+
+/* `over_budget`: replicas that the pool must give back because its budget is overdrawn. */
+void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
+		  int64_t over_budget);

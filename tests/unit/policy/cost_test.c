@@ -1,6 +1,6 @@
 /* What a tick costs: every billed GPU-millisecond has one state, every micro-dollar is somebody's. */
 #include "base/random.h"
-#include "controller/cost/cost.h"
+#include "controller/policy/cost.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "controller/policy/choose.h"
+#include "controller/policy/rule_criterion.h"
 
 #include "base/exact.h"
 

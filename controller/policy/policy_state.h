@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "controller/policy/capacity.h"
-#include "controller/policy/choose.h"
+#include "controller/policy/rule_criterion.h"
 #include "controller/policy/decide.h"
 #include "controller/policy/demand.h"
 #include "controller/policy/lead_time.h"
@@ -20,7 +20,7 @@ struct rule_memory {
 	double day_ticks, day_held, day_shadow_held;
 };
 
-struct pool_memory {
+struct pool_policy_state {
 	struct family family; /* follows from the manifest: not part of a checkpoint */
 	struct demand_state demand;
 	struct capacity_state capacity;
@@ -48,9 +48,9 @@ struct group_memory {
 	int64_t refused_with; /* enum error_kind of the last one */
 };
 
-struct memory {
+struct policy_state {
 	size_t pool_count, group_count;
 	uint64_t fleet; /* mark of its names */
-	struct pool_memory *pools;
+	struct pool_policy_state *pools;
 	struct group_memory *groups;
 };

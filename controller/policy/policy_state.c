@@ -1,11 +1,11 @@
-#include "controller/policy/memory.h"
+#include "controller/policy/policy_state.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* First word of an encoded memory: changes with every change of the layout. */
-static const uint64_t LAYOUT = UINT64_C(0x7068656d00000001) ^ ((uint64_t)sizeof(struct pool_memory) << 8);
+static const uint64_t LAYOUT = UINT64_C(0x7068656d00000001) ^ ((uint64_t)sizeof(struct pool_policy_state) << 8);
 
 static void *allocate(size_t count, size_t size)
 {
@@ -39,13 +39,13 @@ static uint64_t fleet_mark(const struct fleet_spec *fleet)
 	return h;
 }
 
-uint64_t memory_layout(void)
+uint64_t policy_state_layout(void)
 {
 	return LAYOUT;
 }
 
 /* The family is made from the manifest's lead times and stays, so that a rule keeps its meaning on the whole record. */
-static void begin_pool(struct pool_memory *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
+static void begin_pool(struct pool_policy_state *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
 {
 	p->choice.rule = p->choice.fixed = p->choice.cheaper = p->choice.dearer = p->choice.tier_saving = ABSENT;
 	p->times = lead_tiers(&p->lead, fleet, spec).times;
@@ -53,9 +53,9 @@ static void begin_pool(struct pool_memory *p, const struct fleet_spec *fleet, co
 	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
 }
 
-struct memory *memory_new(const struct fleet_spec *fleet)
+struct policy_state *policy_state_new(const struct fleet_spec *fleet)
 {
-	struct memory *m = allocate(1, sizeof *m);
+	struct policy_state *m = allocate(1, sizeof *m);
 
 	m->pool_count = fleet->pool_count;
 	m->fleet = fleet_mark(fleet);
@@ -67,7 +67,7 @@ struct memory *memory_new(const struct fleet_spec *fleet)
 	return m;
 }
 
-void memory_free(struct memory *m)
+void policy_state_free(struct policy_state *m)
 {
 	if (!m)
 		return;
@@ -78,29 +78,29 @@ void memory_free(struct memory *m)
 
 /* A checkpoint of a pool: everything between the family and the shadows, then the shadows that the family uses. */
 enum {
-	POOL_FROM = offsetof(struct pool_memory, demand),
-	POOL_BYTES = offsetof(struct pool_memory, shadows) - POOL_FROM
+	POOL_FROM = offsetof(struct pool_policy_state, demand),
+	POOL_BYTES = offsetof(struct pool_policy_state, shadows) - POOL_FROM
 };
 
-static size_t shadow_bytes(const struct pool_memory *p)
+static size_t shadow_bytes(const struct pool_policy_state *p)
 {
 	return p->family.count * sizeof p->shadows[0];
 }
 
-void memory_encode(const struct memory *m, struct buf *out)
+void policy_state_encode(const struct policy_state *m, struct buf *out)
 {
 	struct header h = { LAYOUT, m->pool_count, m->group_count, m->fleet };
 
 	buf_append(out, &h, sizeof h);
 	for (size_t i = 0; i < m->pool_count; i++) {
-		const struct pool_memory *p = &m->pools[i];
+		const struct pool_policy_state *p = &m->pools[i];
 		buf_append(out, (const char *)p + POOL_FROM, POOL_BYTES);
 		buf_append(out, p->shadows, shadow_bytes(p));
 	}
 	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
 }
 
-static bool is_rule(const struct pool_memory *p, int64_t rule)
+static bool is_rule(const struct pool_policy_state *p, int64_t rule)
 {
 	return rule == ABSENT || (rule >= 0 && (size_t)rule < p->family.count);
 }
@@ -164,7 +164,7 @@ static bool is_sound_capacity(const struct capacity_state *c)
 	       IS_REAL(c->fit_n) && IS_REAL(c->fit_x) && IS_REAL(c->fit_y) && IS_REAL(c->fit_xx) && IS_REAL(c->fit_xy);
 }
 
-static bool is_sound_choice(const struct pool_memory *p)
+static bool is_sound_choice(const struct pool_policy_state *p)
 {
 	const struct rule_memory *c = &p->choice;
 	const double reals[] = { c->share,    c->target,	  c->sunk,	     c->own_started,
@@ -177,7 +177,7 @@ static bool is_sound_choice(const struct pool_memory *p)
 
 /* Numbers that index arrays, divide or are turned into others must be in range even in a memory that somebody made up.
  */
-static bool is_sound(const struct pool_memory *p)
+static bool is_sound(const struct pool_policy_state *p)
 {
 	const struct shadow_record *r = &p->record;
 	bool ok = is_count(p->ticks) && is_count(p->reclaimed) && is_count(p->replacing) && p->cold_step < 1 << 20 &&
@@ -201,7 +201,7 @@ static bool is_sound_group(const struct group_memory *g)
 	       g->refused_with <= ERROR_INTERNAL;
 }
 
-static size_t encoded_size(const struct memory *m)
+static size_t encoded_size(const struct policy_state *m)
 {
 	size_t size = sizeof(struct header) + m->group_count * sizeof *m->groups;
 
@@ -210,7 +210,7 @@ static size_t encoded_size(const struct memory *m)
 	return size;
 }
 
-struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e)
+struct policy_state *policy_state_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e)
 {
 	const unsigned char *at = bytes;
 	struct header h;
@@ -221,12 +221,12 @@ struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_s
 			  "with that version, or start a new history");
 		return NULL;
 	}
-	struct memory *m = memory_new(fleet);
+	struct policy_state *m = policy_state_new(fleet);
 	bool fits = h.pool_count == m->pool_count && h.group_count == m->group_count && h.fleet == m->fleet &&
 		    len == encoded_size(m);
 	at += sizeof h;
 	for (size_t i = 0; fits && i < m->pool_count; i++) {
-		struct pool_memory *p = &m->pools[i];
+		struct pool_policy_state *p = &m->pools[i];
 		memcpy((char *)p + POOL_FROM, at, POOL_BYTES);
 		memcpy(p->shadows, at + POOL_BYTES, shadow_bytes(p));
 		at += POOL_BYTES + shadow_bytes(p);
@@ -239,11 +239,104 @@ struct memory *memory_decode(const void *bytes, size_t len, const struct fleet_s
 	if (fits)
 		return m;
 	error_set(e, ERROR_INVALID, "checkpoint: damaged, or of other pools than the manifest's");
-	memory_free(m);
+	policy_state_free(m);
 	return NULL;
 }
 
-void memory_fix_rule(struct memory *m, size_t pool, int64_t rule)
+void policy_state_fix_rule(struct policy_state *m, size_t pool, int64_t rule)
 {
 	m->pools[pool].choice.fixed = rule;
+}
+
+/*
+ * What was estimates survives a change of the manifest as far as it still means
+ * the same. Shadow fleets and the choice among them stay while the family of
+ * rules and the wait that makes a request late stay; what was measured of
+ * demand, replicas and starts outlives even that.
+ */
+
+static bool is_same_rule(const struct rule *a, const struct rule *b)
+{
+	return a->factor == b->factor && a->chase == b->chase && a->stock == b->stock && a->hold == b->hold &&
+	       a->is_tiered == b->is_tiered;
+}
+
+static bool is_same_family(const struct family *a, const struct family *b)
+{
+	if (a->count != b->count || a->tiered_from != b->tiered_from || a->hold_count != b->hold_count)
+		return false;
+	for (size_t i = 0; i < a->hold_count; i++)
+		if (a->hold[i] != b->hold[i])
+			return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!is_same_rule(&a->rules[i], &b->rules[i]))
+			return false;
+	return true;
+}
+
+static bool has_same_priors(const struct pool_spec *a, const struct pool_spec *b)
+{
+	return a->max_sequences == b->max_sequences && a->tokens_per_second == b->tokens_per_second &&
+	       a->prefill_tokens_per_second == b->prefill_tokens_per_second &&
+	       a->inter_token_latency_us == b->inter_token_latency_us;
+}
+
+/* Another family: its shadows begin where the fleet stands, once the first lead time is over again. */
+static void carry_measured(struct pool_policy_state *to, const struct pool_policy_state *from, bool is_same_wait)
+{
+	to->demand = from->demand;
+	to->capacity = from->capacity;
+	to->lead = from->lead;
+	to->reclaimed = from->reclaimed;
+	to->replacing = from->replacing;
+	to->bridged_since = from->bridged_since;
+	to->surplus_since = from->surplus_since;
+	if (is_same_wait) {
+		to->choice.own_started = from->choice.own_started;
+		to->choice.own_late = from->choice.own_late;
+	}
+}
+
+static void carry_all(struct pool_policy_state *to, const struct pool_policy_state *from)
+{
+	struct family family = to->family;
+
+	*to = *from;
+	to->family = family;
+}
+
+static void carry_pool(struct pool_policy_state *to, const struct pool_policy_state *from, const struct pool_spec *was,
+		       const struct pool_spec *now)
+{
+	bool is_same_wait = was->objective_wait == now->objective_wait;
+
+	if (was->gpus_per_replica != now->gpus_per_replica) {
+		to->lead = from->lead; /* another replica on the same machines */
+		return;
+	}
+	if (is_same_wait && is_same_family(&to->family, &from->family))
+		carry_all(to, from);
+	else
+		carry_measured(to, from, is_same_wait);
+	if (!has_same_priors(was, now))
+		to->capacity = (struct capacity_state){ 0 };
+	if (was->objective_late_ppm != now->objective_late_ppm || was->violation_cost != now->violation_cost)
+		to->choice.reviewed_at = 0; /* at the next tick */
+}
+
+struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was, const struct fleet_spec *now)
+{
+	struct policy_state *m = policy_state_new(now);
+
+	for (size_t i = 0; i < now->pool_count; i++)
+		for (size_t k = 0; k < was->pool_count; k++)
+			if (!strcmp(now->pools[i].name, was->pools[k].name) &&
+			    !strcmp(now->pools[i].namespace, was->pools[k].namespace))
+				carry_pool(&m->pools[i], &old->pools[k], &was->pools[k], &now->pools[i]);
+	for (size_t i = 0; i < now->group_count; i++)
+		for (size_t k = 0; k < was->group_count; k++)
+			if (!strcmp(now->groups[i].name, was->groups[k].name) &&
+			    !strcmp(now->groups[i].provider, was->groups[k].provider))
+				m->groups[i] = old->groups[k];
+	return m;
 }

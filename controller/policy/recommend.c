@@ -1,4 +1,4 @@
-#include "controller/policy/wish.h"
+#include "controller/policy/recommend.h"
 
 #include "base/exact.h"
 
@@ -20,7 +20,7 @@ static int64_t ceiling_of(double x)
 	return n + (x < most && x > (double)n + 1e-9);
 }
 
-static struct lead lead_of(const struct learned *l, int64_t kind)
+static struct lead lead_of(const struct estimates *l, int64_t kind)
 {
 	switch ((enum start_kind)kind) {
 	case START_WAKE:
@@ -38,7 +38,7 @@ static struct lead lead_of(const struct learned *l, int64_t kind)
 }
 
 /* A start that nearly all others would have finished loses its credit, so that a replacement is asked for. */
-static void see_starts(const struct pool_snapshot *seen, const struct learned *l, millis now, struct wish *w)
+static void see_starts(const struct pool_snapshot *seen, const struct estimates *l, millis now, struct recommendation *w)
 {
 	struct fleet *f = &w->fleet;
 
@@ -75,8 +75,8 @@ static void set_replacements_apart(struct fleet *f, int64_t replacing)
 	f->replace = wakes + colds;
 }
 
-static void see_fleet(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l,
-		      struct wish *w)
+static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
+		      struct recommendation *w)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
@@ -100,7 +100,7 @@ static void see_fleet(struct pool_memory *m, const struct snapshot *s, size_t po
 /* Work until each deadline over the time left once a start could serve; the steepest counts (llm-d, batch deadline
  * law: r(t) = B(t) / (R (t - C))). A deadline that nothing new can keep is missed anyway: its work is spread over so
  * many lead times that starts do not cost more than they bring. */
-static double deadline_need(const struct pool_snapshot *seen, const struct learned *l, millis now)
+static double deadline_need(const struct pool_snapshot *seen, const struct estimates *l, millis now)
 {
 	const double leads = 10;
 	double work = 0, need = 0;
@@ -124,8 +124,8 @@ static void follow_deadlines(struct demand_view *v, double need)
 }
 
 /* Headroom is hot capacity beyond demand; the schedule's floor is asked for a lead time before it begins. */
-static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_memory *m, const struct learned *l,
-		       struct wish *w)
+static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_policy_state *m, const struct estimates *l,
+		       struct recommendation *w)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct pool_input *in = &s->pools[pool].input;
@@ -142,8 +142,8 @@ static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_
 }
 
 /* The stock's least level over the break-even time, beyond what the rule wants to keep. */
-static int64_t find_stock_excess(struct pool_memory *m, const struct snapshot *s, const struct learned *l,
-				 const struct wish *w)
+static int64_t find_stock_excess(struct pool_policy_state *m, const struct snapshot *s, const struct estimates *l,
+				 const struct recommendation *w)
 {
 	double tick = (double)s->interval / 1000;
 	int64_t length = at_least((int64_t)(l->view.break_even / STOCK_BLOCKS / tick), 1), block = m->ticks / length;
@@ -160,12 +160,12 @@ static int64_t find_stock_excess(struct pool_memory *m, const struct snapshot *s
 	return at_least(excess, 0);
 }
 
-struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t pool, const struct learned *l)
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	struct demand_view view = l->view;
 	const struct rule *rule = &m->family.rules[m->choice.rule];
-	struct wish w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
+	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
 
 	view.replicas_max = INT32_MAX; /* a wish; the limits say what is left of it */
 	see_fleet(m, s, pool, l, &w);
@@ -180,9 +180,9 @@ struct wish wish_make(struct pool_memory *m, const struct snapshot *s, size_t po
 	return w;
 }
 
-int64_t wish_wanted(const struct wish *w)
+int64_t recommendation_wanted(const struct recommendation *w)
 {
-	const struct moves *m = &w->moves;
+	const struct scale_actions *m = &w->moves;
 
 	return w->have + m->reclaim + m->wake + m->adopt_refill + m->cold - m->cancel_cold - m->cancel_wake -
 	       m->cancel_reclaim - m->release;
@@ -198,9 +198,9 @@ static int64_t take(int64_t *from, int64_t *need)
 }
 
 /* Cancels releases before it asks. */
-int64_t wish_ask_more(struct wish *w, int64_t replicas)
+static int64_t wish_ask_more(struct recommendation *w, int64_t replicas)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t need = replicas;
 
 	take(&m->release, &need);
@@ -214,9 +214,9 @@ int64_t wish_ask_more(struct wish *w, int64_t replicas)
 	return replicas;
 }
 
-int64_t wish_ask_less(struct wish *w, int64_t replicas)
+static int64_t wish_ask_less(struct recommendation *w, int64_t replicas)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t need = replicas;
 
 	take(&m->cold, &need);
@@ -226,11 +226,150 @@ int64_t wish_ask_less(struct wish *w, int64_t replicas)
 	return replicas - need;
 }
 
-int64_t wish_keep(struct wish *w)
+/* drops every release and cancellation */
+static int64_t wish_keep(struct recommendation *w)
 {
-	struct moves *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t n = m->release + m->cancel_cold + m->cancel_wake + m->cancel_reclaim;
 
 	m->release = m->give_back = m->cancel_cold = m->cancel_wake = m->cancel_reclaim = 0;
 	return n;
+}
+
+/* In one tick a pool may double, or grow by this many replicas. */
+enum { LEAST_GROWTH = 8 };
+/* And within so long it may buy three quarters of what it may ever have, whatever the signals say. */
+static const millis GROWTH_SPAN = 5 * MINUTE;
+
+static void hold_below(struct recommendation *w, int64_t most, enum limit limit)
+{
+	int64_t over = recommendation_wanted(w) - most;
+
+	if (over > 0 && wish_ask_less(w, over) > 0) {
+		w->held_by = limit;
+		w->is_cut = true;
+	}
+}
+
+static void give_up_to(struct recommendation *w, int64_t most, enum limit limit)
+{
+	int64_t over = recommendation_wanted(w) - most, more = w->fleet.ready - w->moves.release;
+
+	over = over < more ? over : more;
+	if (over <= 0)
+		return;
+	w->moves.release += over;
+	w->held_by = limit;
+}
+
+static int64_t most_replicas(const struct snapshot *s, size_t pool)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	int64_t most = 0;
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &s->fleet->groups[spec->groups[i]];
+		most += g->max_nodes * replicas_per_node(g, spec);
+	}
+	return most;
+}
+
+/* Machines that were asked for lately and are on their way still, in replicas. */
+static int64_t bought_lately(const struct pool_snapshot *seen, millis now)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < seen->start_count; i++) {
+		const struct start_input *t = &seen->starts[i];
+		if ((t->kind == START_COLD || t->kind == START_WAKE) && now - t->asked_at < GROWTH_SPAN)
+			count += t->count;
+	}
+	return count;
+}
+
+static void hold_growth(struct recommendation *w, const struct snapshot *s, size_t pool)
+{
+	int64_t allowed = at_least(LEAST_GROWTH, 3 * most_replicas(s, pool) / 4);
+	int64_t left = at_least(allowed - bought_lately(&s->pools[pool], s->now), 0);
+	int64_t over = w->moves.cold + w->moves.wake - left;
+
+	if (over > 0 && wish_ask_less(w, over) > 0) {
+		w->held_by = LIMIT_GROWTH;
+		w->is_cut = true;
+	}
+}
+
+static void keep_sizes(struct recommendation *w, const struct snapshot *s, size_t pool)
+{
+	int64_t most = most_replicas(s, pool), missing = w->floor - recommendation_wanted(w);
+
+	if (missing > 0) {
+		wish_ask_more(w, missing);
+		w->held_by = LIMIT_MIN;
+	}
+	hold_below(w, at_least(w->ceiling, w->floor), LIMIT_MAX);
+	hold_below(w, most, LIMIT_MAX);
+	give_up_to(w, at_least(w->ceiling, w->floor), LIMIT_MAX);
+}
+
+static void drop_moves(struct recommendation *w)
+{
+	w->moves.wake = w->moves.cold = w->moves.reclaim = w->moves.adopt_refill = w->moves.refill = 0;
+	w->moves.replace_wake = w->moves.replace_cold = 0;
+	w->stock_excess = 0;
+	wish_keep(w);
+}
+
+/* A fixed delay, where the manifest gives one, counts from the first moment of surplus. */
+static bool is_cooling_down(const struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool)
+{
+	millis after = s->fleet->pools[pool].scale_down_after;
+
+	if (w->moves.release == 0) {
+		m->surplus_since = 0;
+		return false;
+	}
+	if (!m->surplus_since)
+		m->surplus_since = s->now;
+	return s->now - m->surplus_since < after;
+}
+
+static void keep_what_is_needed(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+				const struct estimates *l)
+{
+	bool cooling = is_cooling_down(w, m, s, pool);
+
+	if ((l->is_filling || cooling) && w->moves.release > 0) {
+		w->moves.release = w->moves.give_back = 0;
+		w->held_by = LIMIT_COOLDOWN;
+	}
+	if (l->reading.signals >= SIGNALS_PARTIAL && (wish_keep(w) > 0 || l->reading.signals >= SIGNALS_STALE))
+		w->held_by = LIMIT_STALE;
+	if (l->reading.signals >= SIGNALS_STALE)
+		w->moves.replace_wake = w->moves.replace_cold = 0;
+	if (l->reading.signals >= SIGNALS_PARTIAL)
+		w->stock_excess = 0;
+	if (w->fleet.waiting > 0 && w->moves.release > 0) {
+		w->moves.release = w->moves.give_back = 0;
+		w->held_by = LIMIT_QUEUE;
+	}
+}
+
+void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
+		  int64_t over_budget)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+
+	keep_sizes(w, s, pool);
+	if (over_budget > 0)
+		give_up_to(w, at_least(w->fleet.ready - over_budget, 0), LIMIT_BUDGET);
+	if (spec->class != CLASS_TRAINING) {
+		hold_below(w, w->have + at_least(LEAST_GROWTH, w->have), LIMIT_RATE);
+		hold_growth(w, s, pool);
+	}
+	keep_what_is_needed(w, m, s, pool, l);
+	if (spec->mode == MODE_ACT)
+		return;
+	drop_moves(w);
+	w->held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
 }
