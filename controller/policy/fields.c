@@ -123,12 +123,12 @@ const char *stage_name(enum stage stage)
 	return pick(stages, LENGTH(stages), (size_t)stage);
 }
 
-const char *start_kind_name(enum start_kind kind)
+static const char *start_kind_name(enum start_kind kind)
 {
 	return pick(start_kinds, LENGTH(start_kinds), (size_t)kind);
 }
 
-const char *event_kind_name(enum event_kind kind)
+static const char *event_kind_name(enum event_kind kind)
 {
 	return pick(event_kinds, LENGTH(event_kinds), (size_t)kind);
 }
@@ -143,7 +143,7 @@ const char *signal_state_name(enum signal_state state)
 	return pick(signal_states, LENGTH(signal_states), (size_t)state);
 }
 
-const char *slots_source_name(enum slots_source source)
+static const char *slots_source_name(enum slots_source source)
 {
 	return pick(slots_sources, LENGTH(slots_sources), (size_t)source);
 }

@@ -80,5 +80,5 @@ struct plan {
 
 const char *limit_name(enum limit limit);
 const char *signal_state_name(enum signal_state state);
-const char *slots_source_name(enum slots_source source);
+
 const char *self_test_name(enum self_test result);

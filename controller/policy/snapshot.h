@@ -79,6 +79,3 @@ struct snapshot {
 };
 
 enum { SCRAPES_MAX = 16 }; /* more in one tick are thinned by the observer */
-
-const char *start_kind_name(enum start_kind kind);
-const char *event_kind_name(enum event_kind kind);

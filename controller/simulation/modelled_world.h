@@ -153,41 +153,33 @@ struct random world_stream(const struct world *w, const char *purpose, int64_t i
 
 /* happens.c */
 void happens_add(struct world *w, millis at, enum happening what, size_t subject, uint64_t serial);
-millis happens_next(const struct world *w); /* INT64_MAX when nothing will */
-struct happens happens_take(struct world *w);
 
-/* meter.c */
-void meter_change(struct meter *m, int64_t by, millis at);
 void meter_advance(struct meter *m, millis until);
-void node_bill(struct world *w, size_t node, millis at); /* after any change on it */
+
 void node_change_owner(struct world *w, size_t node, size_t owner);
 int64_t holding_micro_dollars(const struct holding *h); /* since the start */
-struct world_totals pool_totals(const struct pool_state *p);
 
 /* leads.c */
 struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_kind kind);
-struct lead_draw yield_draw(struct world *w, const struct holding *h); /* START_RECLAIM from another pool */
+
 struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node); /* START_PLACE there */
 bool wake_is_refused(struct world *w, const struct group_state *g);
 enum error_kind start_is_refused(const struct world *w, const struct group_state *g); /* ERROR_NONE: it isn't */
 
 /* machines.c */
 size_t node_add(struct world *w, struct holding *h, enum node_state state);
-void node_run(struct world *w, size_t node); /* booting is over: it can be lost from now on */
+
 bool node_takes_places(const struct world *w, const struct node *n);
 void node_remove(struct world *w, size_t node, millis at);
-void node_stop(struct world *w, size_t node, millis at);
+
 void node_wake(struct world *w, size_t node);
 void node_lose(struct world *w, size_t node);
 size_t replica_start(struct world *w, struct holding *h, size_t node, enum start_kind kind,
 		     const struct lead_draw *lead);
 /* It looks like a start until the refusal is told. `node`: the stopped one that won't wake, or NONE. */
 void replica_refuse(struct world *w, struct holding *h, size_t node, enum start_kind kind, enum error_kind why);
-void replica_cancel(struct world *w, size_t replica); /* a start; its node ends as the kind wants */
-void replica_drain(struct world *w, size_t replica, enum fate fate);
-int64_t replica_evict(struct world *w, size_t replica); /* its node stays; returns the work lost, slot-ms */
+
 void replica_happens(struct world *w, const struct happens *h);
-void pool_event(struct world *w, struct holding *h, struct event_input e);
 
 /* release.c */
 /* What keeps a node alive whatever happens to those that drain. */
@@ -199,19 +191,11 @@ struct tenants node_tenants(const struct world *w, const struct node *n, const s
 void holding_cancel(struct world *w, struct holding *h, enum start_kind kind, int64_t count);
 void holding_release(struct world *w, struct holding *h, const struct group_decision *d);
 
-/* lending.c */
-void node_give(struct world *w, size_t node, millis at);
 void node_offer_ends(struct world *w, size_t node);
 size_t node_offered_to(struct world *w, const struct holding *h);	    /* NONE: none */
 int64_t holding_reclaim(struct world *w, struct holding *h, int64_t count); /* returns how many it could not */
-void reclaim_undo(struct world *w, size_t node, millis at);
+
 int64_t holding_lent(const struct world *w, const struct holding *h); /* in replicas */
-
-/* fleet_start.c */
-void world_start_fleet(struct world *w);
-
-/* scrape.c */
-void world_scrape(struct world *w);
 
 static inline struct replica *replica_of(struct world *w, size_t replica)
 {

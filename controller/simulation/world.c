@@ -3,6 +3,16 @@
 #include "base/buf.h"
 #include "controller/simulation/modelled_world.h"
 
+static millis happens_next(const struct world *w);
+
+static struct happens happens_take(struct world *w);
+
+static struct world_totals pool_totals(const struct pool_state *p);
+
+static void world_start_fleet(struct world *w);
+
+static void world_scrape(struct world *w);
+
 static int64_t or_else(int64_t value, int64_t otherwise)
 {
 	return value > 0 ? value : otherwise;
@@ -603,7 +613,8 @@ static void scrape_pool(struct world *w, struct pool_state *p)
 		p->scrapes[p->scrape_count++] = s;
 }
 
-void world_scrape(struct world *w)
+/* scrape.c */
+static void world_scrape(struct world *w)
 {
 	for (size_t i = 0; i < w->fleet->pool_count; i++)
 		scrape_pool(w, &w->pools[i]);
@@ -645,7 +656,7 @@ static void start_pool(struct world *w, struct pool_state *p)
 }
 
 /* What serves when the first request comes: what the first ten minutes need, in the preferred groups. */
-void world_start_fleet(struct world *w)
+static void world_start_fleet(struct world *w)
 {
 	for (size_t i = 0; i < w->fleet->pool_count; i++)
 		start_pool(w, &w->pools[i]);
@@ -674,12 +685,13 @@ void happens_add(struct world *w, millis at, enum happening what, size_t subject
 	heap[i] = added;
 }
 
-millis happens_next(const struct world *w)
+/* INT64_MAX when nothing will */
+static millis happens_next(const struct world *w)
 {
 	return w->heap.count ? w->heap.items[0].at : INT64_MAX;
 }
 
-struct happens happens_take(struct world *w)
+static struct happens happens_take(struct world *w)
 {
 	struct happens *heap = w->heap.items, first = heap[0], last = heap[--w->heap.count];
 	size_t i = 0, count = w->heap.count;
@@ -696,7 +708,7 @@ struct happens happens_take(struct world *w)
 	return first;
 }
 
-struct world_totals pool_totals(const struct pool_state *p)
+static struct world_totals pool_totals(const struct pool_state *p)
 {
 	const struct queue *q = &p->queue;
 	struct world_totals t = p->totals;

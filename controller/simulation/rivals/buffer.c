@@ -5,7 +5,7 @@
  * (Cluster Autoscaler, scale-down-unneeded-time, 10 minutes).
  */
 #include "controller/simulation/rivals/rival.h"
-#include "controller/simulation/rivals/window.h"
+#include "controller/simulation/rivals/kpa.h"
 
 enum { REPLICAS, SHARE, REMOVAL };
 

@@ -3,7 +3,7 @@
  * it does between a metric and spec.replicas. KEDA drives one, too.
  */
 #pragma once
-#include "controller/simulation/rivals/window.h"
+#include "controller/simulation/rivals/kpa.h"
 
 #include <stdbool.h>
 

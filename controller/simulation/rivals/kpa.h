@@ -1,8 +1,26 @@
 /* The Knative pod autoscaler as a value: one reading in, one pod count out. */
 #pragma once
-#include "controller/simulation/rivals/window.h"
+#include "base/millis.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* The largest, or the mean, of the whole numbers noted in the last so many milliseconds. */
+
+enum { WINDOW_SIZE = 1024 }; /* notes kept; the oldest goes first when more would count */
+
+struct window {
+	struct {
+		millis at;
+		int64_t value;
+	} notes[WINDOW_SIZE];
+	size_t first, count;
+	int64_t sum; /* of the notes, for the mean */
+};
+
+/* Notes a value; the largest of those younger than `length`, the new one in any case. Use one window for one question
+ * only. */
+int64_t window_max(struct window *w, millis now, millis length, int64_t value);
 
 struct kpa {
 	bool begun;
