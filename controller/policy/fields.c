@@ -123,16 +123,6 @@ const char *stage_name(enum stage stage)
 	return pick(stages, LENGTH(stages), (size_t)stage);
 }
 
-static const char *start_kind_name(enum start_kind kind)
-{
-	return pick(start_kinds, LENGTH(start_kinds), (size_t)kind);
-}
-
-static const char *event_kind_name(enum event_kind kind)
-{
-	return pick(event_kinds, LENGTH(event_kinds), (size_t)kind);
-}
-
 const char *limit_name(enum limit limit)
 {
 	return pick(limits, LENGTH(limits), (size_t)limit);
@@ -141,11 +131,6 @@ const char *limit_name(enum limit limit)
 const char *signal_state_name(enum signal_state state)
 {
 	return pick(signal_states, LENGTH(signal_states), (size_t)state);
-}
-
-static const char *slots_source_name(enum slots_source source)
-{
-	return pick(slots_sources, LENGTH(slots_sources), (size_t)source);
 }
 
 const char *self_test_name(enum self_test result)
