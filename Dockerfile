@@ -18,7 +18,7 @@ FROM scratch
 ARG PREHEAT_COMMIT
 LABEL org.opencontainers.image.title="preheat" \
       org.opencontainers.image.description="Cluster autoscaler and warm pools for GPU inference on Kubernetes" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="0.2.0" \
       org.opencontainers.image.revision="${PREHEAT_COMMIT}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="scratch"
