@@ -1,5 +1,7 @@
 #include "base/buf.h"
 
+#include "base/alloc.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +19,7 @@ static bool reserve(struct buf *b, size_t more)
 	size_t room = b->room ? b->room : 256;
 	while (room - b->len <= more)
 		room *= 2;
-	char *grown = realloc(b->text, room);
-	if (!grown) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
-	b->text = grown;
+	b->text = xrealloc(b->text, room, 1);
 	b->room = room;
 	return true;
 }

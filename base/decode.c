@@ -1,17 +1,15 @@
 #include "base/decode.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
-#include "base/decimal.h"
-#include "base/millis.h"
 #include "base/quantity.h"
-#include "base/quote.h"
+#include "base/millis.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What the files of the decoder share; base/decode.h is what others see. */
 
 /* A node of the tree of wanted keys. */
 struct decode_node {
@@ -44,12 +42,319 @@ struct scan {
 
 enum scan_result { SCAN_MORE, SCAN_DONE, SCAN_UNBALANCED, SCAN_TOO_DEEP };
 
-static const struct decode_node *decode_child(const struct decode_node *n, const char *key, size_t len);
-static bool scan_string(struct scan *s, const char **p, const char *end);
-static enum scan_result scan_container(struct scan *s, const char **p, const char *end);
-static const char *decode_number(const char *text, size_t len);
-static bool decode_integer(const char *text, size_t len, int64_t *out);
-static bool decode_count(const char *text, size_t len, int64_t *out);
+static const struct decode_node *decode_child(const struct decode_node *n, const char *key, size_t len)
+{
+	for (const struct decode_node *c = n->children; c; c = c->next)
+		if (c->len == len && !memcmp(c->key, key, len))
+			return c;
+	return NULL;
+}
+
+static struct decode_node *node_for(struct decode_plan *p, const char *path, struct arena *a)
+{
+	struct decode_node *n = &p->root;
+
+	while (*path) {
+		size_t len = strcspn(path, ">");
+		struct decode_node *child = (struct decode_node *)decode_child(n, path, len);
+		if (!child) {
+			child = arena_new(a, struct decode_node);
+			*child = (struct decode_node){ .key = path, .len = len, .next = n->children };
+			n->children = child;
+		}
+		n = child;
+		path += len + (path[len] == '>');
+	}
+	return n;
+}
+
+static struct decode_plan *plan_in(const struct record_spec *spec, struct arena *a)
+{
+	struct decode_plan *p = arena_new(a, struct decode_plan);
+
+	assert(spec->field_count <= 64);
+	p->spec = spec;
+	for (size_t i = 0; i < spec->field_count; i++) {
+		const struct field *f = &spec->fields[i];
+		struct decode_node *n = node_for(p, f->path, a);
+		struct decode_target *t = arena_new(a, struct decode_target);
+		assert((f->type == FIELD_LIST) == (f->of != NULL));
+		t->field = f;
+		t->bit = f->required ? UINT64_C(1) << i : 0;
+		t->items = f->of ? plan_in(f->of, a) : NULL;
+		t->next = n->targets;
+		n->targets = t;
+		p->required |= t->bit;
+	}
+	return p;
+}
+
+struct decode_plan *decode_plan_new(const struct record_spec *spec)
+{
+	struct arena a = { 0 };
+	struct decode_plan *p = plan_in(spec, &a);
+
+	p->arena = a;
+	return p;
+}
+
+void decode_plan_free(struct decode_plan *p)
+{
+	struct arena a;
+
+	if (!p)
+		return;
+	a = p->arena; /* holds the plan itself */
+	arena_release(&a);
+}
+
+enum { PLAIN, QUOTE, OPEN_OBJECT, OPEN_ARRAY, CLOSE_OBJECT, CLOSE_ARRAY };
+
+static const unsigned char kinds[256] = {
+	['"'] = QUOTE, ['{'] = OPEN_OBJECT, ['['] = OPEN_ARRAY, ['}'] = CLOSE_OBJECT, [']'] = CLOSE_ARRAY,
+};
+
+/* *p stands behind the opening quote; goes behind the closing one, or to `end`. */
+static bool scan_string(struct scan *s, const char **p, const char *end)
+{
+	const char *at = *p;
+
+	if (s->is_escaped && at < end) {
+		s->is_escaped = false;
+		at++;
+	}
+	for (; at < end; at++) {
+		if (*at == '"') {
+			*p = at + 1;
+			return true;
+		}
+		if (*at == '\\' && ++at == end) {
+			s->is_escaped = true;
+			break;
+		}
+	}
+	*p = end;
+	return false;
+}
+
+static bool opened(struct scan *s, bool is_array)
+{
+	if (s->depth == DECODE_DEPTH)
+		return false;
+	uint64_t bit = UINT64_C(1) << (s->depth % 64), *word = &s->arrays[s->depth / 64];
+	*word = is_array ? *word | bit : *word & ~bit;
+	s->depth++;
+	return true;
+}
+
+static bool closed(struct scan *s, bool is_array)
+{
+	if (!s->depth)
+		return false;
+	s->depth--;
+	return (s->arrays[s->depth / 64] >> (s->depth % 64) & 1) == is_array;
+}
+
+/* From *p on, to behind the bracket that closes what the first one opened, or to `end`. */
+static enum scan_result scan_container(struct scan *s, const char **p, const char *end)
+{
+	const char *at = *p;
+
+	for (;;) {
+		if (s->is_in_string) {
+			s->is_in_string = !scan_string(s, &at, end);
+			if (s->is_in_string)
+				break;
+		}
+		while (at < end && kinds[(unsigned char)*at] == PLAIN)
+			at++;
+		if (at == end)
+			break;
+		unsigned char kind = kinds[(unsigned char)*at++];
+		if (kind == QUOTE) {
+			s->is_in_string = true;
+		} else if (kind == OPEN_OBJECT || kind == OPEN_ARRAY) {
+			if (!opened(s, kind == OPEN_ARRAY))
+				return SCAN_TOO_DEEP;
+		} else if (!closed(s, kind == CLOSE_ARRAY)) {
+			return SCAN_UNBALANCED;
+		} else if (!s->depth) {
+			*p = at;
+			return SCAN_DONE;
+		}
+	}
+	*p = end;
+	return SCAN_MORE;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* \uXXXX at *p, behind the u. */
+static bool take_unit(const char **p, const char *end, unsigned *unit)
+{
+	*unit = 0;
+	if (end - *p < 4)
+		return false;
+	for (int i = 0; i < 4; i++) {
+		int digit = hex_digit(*(*p)++);
+		if (digit < 0)
+			return false;
+		*unit = *unit << 4 | (unsigned)digit;
+	}
+	return true;
+}
+
+static bool take_code(const char **p, const char *end, unsigned *code)
+{
+	unsigned low;
+
+	if (!take_unit(p, end, code) || !*code || (*code >= 0xdc00 && *code <= 0xdfff))
+		return false;
+	if (*code < 0xd800 || *code > 0xdbff)
+		return true;
+	if (end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
+		return false;
+	*p += 2;
+	if (!take_unit(p, end, &low) || low < 0xdc00 || low > 0xdfff)
+		return false;
+	*code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
+	return true;
+}
+
+static char *put_utf8(char *out, unsigned code)
+{
+	if (code < 0x80) {
+		*out++ = (char)code;
+	} else if (code < 0x800) {
+		*out++ = (char)(0xc0 | code >> 6);
+		*out++ = (char)(0x80 | (code & 0x3f));
+	} else if (code < 0x10000) {
+		*out++ = (char)(0xe0 | code >> 12);
+		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
+		*out++ = (char)(0x80 | (code & 0x3f));
+	} else {
+		*out++ = (char)(0xf0 | code >> 18);
+		*out++ = (char)(0x80 | (code >> 12 & 0x3f));
+		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
+		*out++ = (char)(0x80 | (code & 0x3f));
+	}
+	return out;
+}
+
+static bool take_escape(const char **p, const char *end, char **out)
+{
+	static const char names[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
+	unsigned code;
+
+	if (*p == end)
+		return false;
+	char c = *(*p)++;
+	if (c == 'u') {
+		if (!take_code(p, end, &code))
+			return false;
+		*out = put_utf8(*out, code);
+		return true;
+	}
+	const char *found = c ? strchr(names, c) : NULL;
+	if (!found)
+		return false;
+	*(*out)++ = means[found - names];
+	return true;
+}
+
+/* What is between the quotes; says what was wrong, or NULL. */
+static const char *decode_text(const char *text, size_t len, struct arena *a, const char **out)
+{
+	const char *p = text, *end = text + len;
+	char *copy = arena_alloc(a, len + 1, 1), *to = copy;
+
+	while (p < end) {
+		unsigned char c = (unsigned char)*p;
+		if (c >= 0x20 && c < 0x80 && c != '\\') {
+			*to++ = *p++;
+		} else if (c == '\\') {
+			p++;
+			if (!take_escape(&p, end, &to))
+				return "a text with a malformed escape";
+		} else if (c < 0x20) {
+			return "a text with a control character";
+		} else {
+			size_t n = utf8_length(p, end);
+			if (!n)
+				return "a text that is not UTF-8";
+			memcpy(to, p, n);
+			to += n;
+			p += n;
+		}
+	}
+	*to = '\0';
+	*out = copy;
+	return NULL;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *digits(const char *p, const char *end)
+{
+	while (p < end && is_digit(*p))
+		p++;
+	return p;
+}
+
+/* whether it is one */
+static const char *decode_number(const char *text, size_t len)
+{
+	static const char malformed[] = "a malformed value";
+	const char *p = text, *end = text + len, *from;
+
+	if (p < end && *p == '-')
+		p++;
+	from = p;
+	p = digits(p, end);
+	if (p == from || (*from == '0' && p - from > 1))
+		return malformed;
+	if (p < end && *p == '.') {
+		from = ++p;
+		p = digits(p, end);
+		if (p == from)
+			return malformed;
+	}
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		if (p < end && (*p == '+' || *p == '-'))
+			p++;
+		from = p;
+		p = digits(p, end);
+		if (p == from)
+			return malformed;
+	}
+	return p == end ? NULL : malformed;
+}
+
+static bool decode_count(const char *text, size_t len, int64_t *out)
+{
+	int64_t milli;
+
+	if (whole_parse(text, len, out) || quantity_parse(text, len, out))
+		return true;
+	if (len > 1 && text[len - 1] == 'm' && whole_parse(text, len - 1, &milli) && milli >= 0) {
+		*out = milli / 1000 + (milli % 1000 != 0);
+		return true;
+	}
+	if (decimal_parse(text, len, 3, &milli) != DECIMAL_OK)
+		return false;
+	*out = milli / 1000 + (milli % 1000 != 0);
+	return true;
+}
 
 /* Where we are, for messages. */
 struct frame {
@@ -248,14 +553,7 @@ static bool put_pair(struct reader *r, const struct frame *key, struct decoded_m
 		return wrong(r, bad, "a text");
 	if (m->count == DECODE_ITEMS)
 		return wrong(r, "too many members", NULL);
-	if (m->count == *room) {
-		size_t more = *room ? *room * 2 : 8;
-		struct decoded_pair *grown = arena_array(r->arena, struct decoded_pair, more);
-		if (m->count)
-			memcpy(grown, m->pairs, m->count * sizeof *grown);
-		m->pairs = grown;
-		*room = more;
-	}
+	m->pairs = arena_grow(r->arena, m->pairs, m->count, room, sizeof *m->pairs);
 	((struct decoded_pair *)m->pairs)[m->count++] = pair;
 	return true;
 }
@@ -318,13 +616,7 @@ static bool read_list(struct reader *r, const struct decode_plan *items, struct 
 	for (; next_in(r, ']', &count, &ok); f.index++) {
 		if (l.count == DECODE_ITEMS)
 			return wrong(r, "too many items", NULL);
-		if (l.count == room) {
-			room = room ? room * 2 : 4;
-			void *grown = arena_alloc(r->arena, room, size);
-			if (l.count)
-				memcpy(grown, l.items, l.count * size);
-			l.items = grown;
-		}
+		l.items = arena_grow(r->arena, l.items, l.count, &room, size);
 		skip_space(r);
 		if (!read_record(r, items, (unsigned char *)l.items + l.count * size))
 			return false;
@@ -335,69 +627,63 @@ static bool read_list(struct reader *r, const struct decode_plan *items, struct 
 	return ok;
 }
 
-static bool read_time(struct reader *r, const char *from, const char *text, size_t len, millis *out)
+static const char *allowed_for(enum field_type type, bool is_quoted)
 {
-	int64_t micros;
-
-	if (!decimal_parse_time(text, len, &micros))
-		return wrong_value(r, from, "a time like 2026-01-02T15:04:05Z");
-	*out = micros / 1000 - (micros % 1000 < 0);
-	return true;
+	switch (type) {
+	case FIELD_COUNT:
+		return is_quoted ? "a quantity in whole units" : "a count";
+	case FIELD_TIME:
+		return is_quoted ? "a time like 2026-01-02T15:04:05Z" : "a text";
+	case FIELD_STRING:
+		return "a text";
+	case FIELD_INT:
+		return "a whole number";
+	case FIELD_BOOL:
+		return "true or false";
+	case FIELD_LIST:
+		return "a list";
+	case FIELD_MAP:
+	case FIELD_RAW:
+		break;
+	}
+	return "an object";
 }
 
-static bool read_quoted(struct reader *r, const struct field *f, void *slot)
+/* A text in quotes, or a number or truth value without. */
+static bool read_scalar(struct reader *r, const struct field *f, void *slot)
 {
+	bool is_quoted = r->p < r->end && *r->p == '"', ok = false;
 	const char *from = r->p, *text = "", *bad;
 	size_t len = 0;
 
-	if (!take_quoted(r, &text, &len))
+	if (is_quoted ? !take_quoted(r, &text, &len) : !take_bare(r, &text, &len))
 		return false;
 	switch (f->type) {
 	case FIELD_STRING:
+		if (!is_quoted)
+			break;
 		bad = decode_text(text, len, r->arena, (const char **)slot);
 		return !bad || wrong(r, bad, "a text");
 	case FIELD_COUNT:
-		return decode_count(text, len, slot) || wrong_value(r, from, "a quantity in whole units");
+		ok = decode_count(text, len, slot);
+		break;
 	case FIELD_TIME:
-		return read_time(r, from, text, len, slot);
+		ok = is_quoted && time_parse(text, len, slot);
+		break;
 	case FIELD_INT:
-		return wrong_value(r, from, "a whole number");
+		ok = !is_quoted && whole_parse(text, len, slot);
+		break;
 	case FIELD_BOOL:
-		return wrong_value(r, from, "true or false");
+		ok = !is_quoted && (*text == 't' || *text == 'f');
+		if (ok)
+			*(bool *)slot = *text == 't';
+		break;
 	case FIELD_LIST:
 	case FIELD_MAP:
 	case FIELD_RAW:
 		break;
 	}
-	return wrong_value(r, from, f->type == FIELD_LIST ? "a list" : "an object");
-}
-
-static bool read_bare(struct reader *r, const struct field *f, void *slot)
-{
-	const char *from = r->p, *text;
-	size_t len;
-
-	if (!take_bare(r, &text, &len))
-		return false;
-	switch (f->type) {
-	case FIELD_INT:
-		return decode_integer(text, len, slot) || wrong_value(r, from, "a whole number");
-	case FIELD_COUNT:
-		return decode_count(text, len, slot) || wrong_value(r, from, "a count");
-	case FIELD_BOOL:
-		if (*text != 't' && *text != 'f')
-			return wrong_value(r, from, "true or false");
-		*(bool *)slot = *text == 't';
-		return true;
-	case FIELD_STRING:
-	case FIELD_TIME:
-		return wrong_value(r, from, "a text");
-	case FIELD_LIST:
-	case FIELD_MAP:
-	case FIELD_RAW:
-		break;
-	}
-	return wrong_value(r, from, f->type == FIELD_LIST ? "a list" : "an object");
+	return ok || wrong_value(r, from, allowed_for(f->type, is_quoted));
 }
 
 static bool read_target(struct reader *r, const struct decode_target *t, struct target_record *to)
@@ -414,13 +700,11 @@ static bool read_target(struct reader *r, const struct decode_target *t, struct 
 		*(struct decoded_text *)slot = raw;
 		return true;
 	}
-	if (r->p < r->end && *r->p == '"')
-		return read_quoted(r, f, slot);
 	if (r->p < r->end && *r->p == '{')
 		return f->type == FIELD_MAP ? read_map(r, f, slot) : wrong(r, "an object", "another type");
 	if (r->p < r->end && *r->p == '[')
 		return f->type == FIELD_LIST ? read_list(r, t->items, slot) : wrong(r, "a list", "another type");
-	return read_bare(r, f, slot);
+	return read_scalar(r, f, slot);
 }
 
 static bool is_null(const struct reader *r)
@@ -474,151 +758,6 @@ static bool decode_member(const struct decode_plan *p, struct decoded_text key, 
 	const struct decode_node *n = decode_child(&p->root, key.text, key.len);
 
 	return !n || read_value(&r, n, &to);
-}
-
-static const struct decode_node *decode_child(const struct decode_node *n, const char *key, size_t len)
-{
-	for (const struct decode_node *c = n->children; c; c = c->next)
-		if (c->len == len && !memcmp(c->key, key, len))
-			return c;
-	return NULL;
-}
-
-static struct decode_node *node_for(struct decode_plan *p, const char *path, struct arena *a)
-{
-	struct decode_node *n = &p->root;
-
-	while (*path) {
-		size_t len = strcspn(path, ">");
-		struct decode_node *child = (struct decode_node *)decode_child(n, path, len);
-		if (!child) {
-			child = arena_new(a, struct decode_node);
-			*child = (struct decode_node){ .key = path, .len = len, .next = n->children };
-			n->children = child;
-		}
-		n = child;
-		path += len + (path[len] == '>');
-	}
-	return n;
-}
-
-static struct decode_plan *plan_in(const struct record_spec *spec, struct arena *a)
-{
-	struct decode_plan *p = arena_new(a, struct decode_plan);
-
-	assert(spec->field_count <= 64);
-	p->spec = spec;
-	for (size_t i = 0; i < spec->field_count; i++) {
-		const struct field *f = &spec->fields[i];
-		struct decode_node *n = node_for(p, f->path, a);
-		struct decode_target *t = arena_new(a, struct decode_target);
-		assert((f->type == FIELD_LIST) == (f->of != NULL));
-		t->field = f;
-		t->bit = f->required ? UINT64_C(1) << i : 0;
-		t->items = f->of ? plan_in(f->of, a) : NULL;
-		t->next = n->targets;
-		n->targets = t;
-		p->required |= t->bit;
-	}
-	return p;
-}
-
-struct decode_plan *decode_plan_new(const struct record_spec *spec)
-{
-	struct arena a = { 0 };
-	struct decode_plan *p = plan_in(spec, &a);
-
-	p->arena = a;
-	return p;
-}
-
-void decode_plan_free(struct decode_plan *p)
-{
-	struct arena a;
-
-	if (!p)
-		return;
-	a = p->arena; /* holds the plan itself */
-	arena_release(&a);
-}
-
-enum { PLAIN, QUOTE, OPEN_OBJECT, OPEN_ARRAY, CLOSE_OBJECT, CLOSE_ARRAY };
-
-static const unsigned char kinds[256] = {
-	['"'] = QUOTE, ['{'] = OPEN_OBJECT, ['['] = OPEN_ARRAY, ['}'] = CLOSE_OBJECT, [']'] = CLOSE_ARRAY,
-};
-
-/* *p stands behind the opening quote; goes behind the closing one, or to `end`. */
-static bool scan_string(struct scan *s, const char **p, const char *end)
-{
-	const char *at = *p;
-
-	if (s->is_escaped && at < end) {
-		s->is_escaped = false;
-		at++;
-	}
-	for (; at < end; at++) {
-		if (*at == '"') {
-			*p = at + 1;
-			return true;
-		}
-		if (*at == '\\' && ++at == end) {
-			s->is_escaped = true;
-			break;
-		}
-	}
-	*p = end;
-	return false;
-}
-
-static bool opened(struct scan *s, bool is_array)
-{
-	if (s->depth == DECODE_DEPTH)
-		return false;
-	uint64_t bit = UINT64_C(1) << (s->depth % 64), *word = &s->arrays[s->depth / 64];
-	*word = is_array ? *word | bit : *word & ~bit;
-	s->depth++;
-	return true;
-}
-
-static bool closed(struct scan *s, bool is_array)
-{
-	if (!s->depth)
-		return false;
-	s->depth--;
-	return (s->arrays[s->depth / 64] >> (s->depth % 64) & 1) == is_array;
-}
-
-/* From *p on, to behind the bracket that closes what the first one opened, or to `end`. */
-static enum scan_result scan_container(struct scan *s, const char **p, const char *end)
-{
-	const char *at = *p;
-
-	for (;;) {
-		if (s->is_in_string) {
-			s->is_in_string = !scan_string(s, &at, end);
-			if (s->is_in_string)
-				break;
-		}
-		while (at < end && kinds[(unsigned char)*at] == PLAIN)
-			at++;
-		if (at == end)
-			break;
-		unsigned char kind = kinds[(unsigned char)*at++];
-		if (kind == QUOTE) {
-			s->is_in_string = true;
-		} else if (kind == OPEN_OBJECT || kind == OPEN_ARRAY) {
-			if (!opened(s, kind == OPEN_ARRAY))
-				return SCAN_TOO_DEEP;
-		} else if (!closed(s, kind == CLOSE_ARRAY)) {
-			return SCAN_UNBALANCED;
-		} else if (!s->depth) {
-			*p = at;
-			return SCAN_DONE;
-		}
-	}
-	*p = end;
-	return SCAN_MORE;
 }
 
 /* A step of the records' path: a member's key, or any item of a list. */
@@ -687,19 +826,15 @@ static void cut_path(struct decoder *d, const char *path)
 struct decoder *decoder_open(const struct decoder_setup *s)
 {
 	struct arena a = { 0 };
-	struct decoder *d = calloc(1, sizeof *d);
+	struct decoder *d = xcalloc(1, sizeof *d);
 
-	if (!d)
-		abort();
 	d->setup = *s;
 	d->cap = s->record_cap ? s->record_cap : DECODE_RECORD_CAP;
 	d->held.cap = d->cap + 1;
 	d->key.cap = 4096;
 	d->is_on_path = true;
 	d->arena = a;
-	d->record = calloc(1, s->records->spec->size ? s->records->spec->size : 1);
-	if (!d->record)
-		abort();
+	d->record = xcalloc(1, s->records->spec->size);
 	if (s->document)
 		memset(s->document_record, 0, s->document->spec->size);
 	cut_path(d, s->records->spec->path);
@@ -960,213 +1095,4 @@ bool decoder_finish(struct decoder *d, struct error *e)
 		return true;
 	error_set(e, ERROR_INVALID, d->documents || d->offset ? "it ends in the middle" : "it is empty");
 	return failed(d, nothing, nothing, e);
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* \uXXXX at *p, behind the u. */
-static bool take_unit(const char **p, const char *end, unsigned *unit)
-{
-	*unit = 0;
-	if (end - *p < 4)
-		return false;
-	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(*(*p)++);
-		if (digit < 0)
-			return false;
-		*unit = *unit << 4 | (unsigned)digit;
-	}
-	return true;
-}
-
-static bool take_code(const char **p, const char *end, unsigned *code)
-{
-	unsigned low;
-
-	if (!take_unit(p, end, code) || !*code || (*code >= 0xdc00 && *code <= 0xdfff))
-		return false;
-	if (*code < 0xd800 || *code > 0xdbff)
-		return true;
-	if (end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
-		return false;
-	*p += 2;
-	if (!take_unit(p, end, &low) || low < 0xdc00 || low > 0xdfff)
-		return false;
-	*code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
-	return true;
-}
-
-static char *put_utf8(char *out, unsigned code)
-{
-	if (code < 0x80) {
-		*out++ = (char)code;
-	} else if (code < 0x800) {
-		*out++ = (char)(0xc0 | code >> 6);
-		*out++ = (char)(0x80 | (code & 0x3f));
-	} else if (code < 0x10000) {
-		*out++ = (char)(0xe0 | code >> 12);
-		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
-		*out++ = (char)(0x80 | (code & 0x3f));
-	} else {
-		*out++ = (char)(0xf0 | code >> 18);
-		*out++ = (char)(0x80 | (code >> 12 & 0x3f));
-		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
-		*out++ = (char)(0x80 | (code & 0x3f));
-	}
-	return out;
-}
-
-static bool take_escape(const char **p, const char *end, char **out)
-{
-	static const char names[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
-	unsigned code;
-
-	if (*p == end)
-		return false;
-	char c = *(*p)++;
-	if (c == 'u') {
-		if (!take_code(p, end, &code))
-			return false;
-		*out = put_utf8(*out, code);
-		return true;
-	}
-	const char *found = c ? strchr(names, c) : NULL;
-	if (!found)
-		return false;
-	*(*out)++ = means[found - names];
-	return true;
-}
-
-/* Bytes of the well-formed character at p, or 0. */
-static size_t utf8_length(const unsigned char *p, const unsigned char *end)
-{
-	unsigned least, code;
-	size_t n;
-
-	if (*p >= 0xc2 && *p <= 0xdf)
-		n = 2, code = *p & 0x1fU, least = 0x80;
-	else if (*p >= 0xe0 && *p <= 0xef)
-		n = 3, code = *p & 0x0fU, least = 0x800;
-	else if (*p >= 0xf0 && *p <= 0xf4)
-		n = 4, code = *p & 0x07U, least = 0x10000;
-	else
-		return 0;
-	if ((size_t)(end - p) < n)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (p[i] & 0x3fU);
-	}
-	return code >= least && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? n : 0;
-}
-
-const char *decode_text(const char *text, size_t len, struct arena *a, const char **out)
-{
-	const char *p = text, *end = text + len;
-	char *copy = arena_alloc(a, len + 1, 1), *to = copy;
-
-	while (p < end) {
-		unsigned char c = (unsigned char)*p;
-		if (c >= 0x20 && c < 0x80 && c != '\\') {
-			*to++ = *p++;
-		} else if (c == '\\') {
-			p++;
-			if (!take_escape(&p, end, &to))
-				return "a text with a malformed escape";
-		} else if (c < 0x20) {
-			return "a text with a control character";
-		} else {
-			size_t n = utf8_length((const unsigned char *)p, (const unsigned char *)end);
-			if (!n)
-				return "a text that is not UTF-8";
-			memcpy(to, p, n);
-			to += n;
-			p += n;
-		}
-	}
-	*to = '\0';
-	*out = copy;
-	return NULL;
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static const char *digits(const char *p, const char *end)
-{
-	while (p < end && is_digit(*p))
-		p++;
-	return p;
-}
-
-/* whether it is one */
-static const char *decode_number(const char *text, size_t len)
-{
-	static const char malformed[] = "a malformed value";
-	const char *p = text, *end = text + len, *from;
-
-	if (p < end && *p == '-')
-		p++;
-	from = p;
-	p = digits(p, end);
-	if (p == from || (*from == '0' && p - from > 1))
-		return malformed;
-	if (p < end && *p == '.') {
-		from = ++p;
-		p = digits(p, end);
-		if (p == from)
-			return malformed;
-	}
-	if (p < end && (*p == 'e' || *p == 'E')) {
-		p++;
-		if (p < end && (*p == '+' || *p == '-'))
-			p++;
-		from = p;
-		p = digits(p, end);
-		if (p == from)
-			return malformed;
-	}
-	return p == end ? NULL : malformed;
-}
-
-static bool decode_integer(const char *text, size_t len, int64_t *out)
-{
-	bool is_negative = len && *text == '-';
-	int64_t value = 0;
-
-	if (len == is_negative || len > 20)
-		return false;
-	for (size_t i = is_negative; i < len; i++)
-		if (!is_digit(text[i]) || __builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_sub_overflow(value, text[i] - '0', &value))
-			return false;
-	if (!is_negative && __builtin_mul_overflow(value, -1, &value))
-		return false;
-	*out = value;
-	return true;
-}
-
-static bool decode_count(const char *text, size_t len, int64_t *out)
-{
-	int64_t milli;
-
-	if (decode_integer(text, len, out) || quantity_parse(text, len, out))
-		return true;
-	if (len > 1 && text[len - 1] == 'm' && decode_integer(text, len - 1, &milli) && milli >= 0) {
-		*out = milli / 1000 + (milli % 1000 != 0);
-		return true;
-	}
-	if (decimal_parse(text, len, 3, &milli) != DECIMAL_OK)
-		return false;
-	*out = milli / 1000 + (milli % 1000 != 0);
-	return true;
 }

@@ -6,9 +6,9 @@
  *
  *	struct node { const char *name; int64_t gpus; struct decoded_list taints; };
  *	static const struct field node_fields[] = {
- *		{ .path = "metadata>name", .type = FIELD_STRING, .offset = offsetof(struct node, name), .required = true
- *}, FIELD(struct node, gpus, FIELD_COUNT, "status>allocatable>nvidia.com/gpu"), { .path = "spec>taints", .type =
- *FIELD_LIST, .offset = offsetof(struct node, taints), .of = &taint_record },
+ *		{ "metadata>name", FIELD_STRING, offsetof(struct node, name), true },
+ *		FIELD(struct node, gpus, FIELD_COUNT, "status>allocatable>nvidia.com/gpu"),
+ *		{ "spec>taints", FIELD_LIST, offsetof(struct node, taints), .of = &taint_record },
  *	};
  *	static const struct record_spec node_record = { "items[]", sizeof(struct node), node_fields, 3 };
  */
@@ -114,6 +114,3 @@ void decoder_close(struct decoder *d); /* takes NULL */
 bool decoder_feed(struct decoder *d, const char *bytes, size_t len, struct error *e) MUST_USE;
 /* After the last bytes: an open document is an error. */
 bool decoder_finish(struct decoder *d, struct error *e) MUST_USE;
-/* Texts that say what was wrong, or NULL. Each takes a value as it stands in the JSON text. */
-const char *decode_text(const char *text, size_t len, struct arena *a,
-			const char **out); /* what is between the quotes */

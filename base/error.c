@@ -32,55 +32,28 @@ bool(error_wrap)(struct error *e, const char *fmt, ...)
 	return false;
 }
 
-/* No default: a new kind must be given a name and a class here to compile. */
 const char *error_kind_name(enum error_kind kind)
 {
-	switch (kind) {
-	case ERROR_NONE:
-		return "none";
-	case ERROR_STOCKOUT:
-		return "stockout";
-	case ERROR_QUOTA:
-		return "quota";
-	case ERROR_THROTTLED:
-		return "throttled";
-	case ERROR_AUTH:
-		return "auth";
-	case ERROR_NOT_FOUND:
-		return "not-found";
-	case ERROR_CONFLICT:
-		return "conflict";
-	case ERROR_INVALID:
-		return "invalid";
-	case ERROR_TIMEOUT:
-		return "timeout";
-	case ERROR_UNAVAILABLE:
-		return "unavailable";
-	case ERROR_CANCELLED:
-		return "cancelled";
-	case ERROR_INTERNAL:
-		return "internal";
-	}
-	return "?";
+	static const char *const names[] = {
+		[ERROR_NONE] = "none",
+		[ERROR_STOCKOUT] = "stockout",
+		[ERROR_QUOTA] = "quota",
+		[ERROR_THROTTLED] = "throttled",
+		[ERROR_AUTH] = "auth",
+		[ERROR_NOT_FOUND] = "not-found",
+		[ERROR_CONFLICT] = "conflict",
+		[ERROR_INVALID] = "invalid",
+		[ERROR_TIMEOUT] = "timeout",
+		[ERROR_CANCELLED] = "cancelled",
+		[ERROR_UNAVAILABLE] = "unavailable",
+		[ERROR_INTERNAL] = "internal",
+	};
+	_Static_assert(sizeof names / sizeof *names == ERROR_INTERNAL + 1, "a kind without a name");
+
+	return names[kind];
 }
 
 bool error_is_transient(const struct error *e)
 {
-	switch (e->kind) {
-	case ERROR_THROTTLED:
-	case ERROR_TIMEOUT:
-	case ERROR_UNAVAILABLE:
-		return true;
-	case ERROR_NONE:
-	case ERROR_STOCKOUT:
-	case ERROR_QUOTA:
-	case ERROR_AUTH:
-	case ERROR_NOT_FOUND:
-	case ERROR_CONFLICT:
-	case ERROR_INVALID:
-	case ERROR_CANCELLED:
-	case ERROR_INTERNAL:
-		return false;
-	}
-	return false;
+	return e->kind == ERROR_THROTTLED || e->kind == ERROR_TIMEOUT || e->kind == ERROR_UNAVAILABLE;
 }

@@ -5,21 +5,6 @@
 
 enum { TEXT_MAX = 400 };
 
-static bool is_control(char c)
-{
-	return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
-static void append_visible(const char *text, size_t len, struct buf *out)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (is_control(text[i]))
-			buf_printf(out, "\\x%02x", (unsigned char)text[i]);
-		else
-			buf_append(out, text + i, 1);
-	}
-}
-
 /* Never cuts a UTF-8 sequence in two. */
 static size_t cut_at(const char *text, size_t len, size_t most)
 {
@@ -36,10 +21,11 @@ static const char *keep(struct findings *f, const char *text)
 	if (!text)
 		text = "";
 	size_t len = strlen(text), shown = cut_at(text, len, TEXT_MAX);
-	buf_text(&visible, "");
-	append_visible(text, shown, &visible);
-	if (shown < len)
-		buf_text(&visible, "...");
+	for (size_t i = 0; i < shown; i++) {
+		unsigned char c = (unsigned char)text[i];
+		buf_printf(&visible, c < 0x20 || c == 0x7f ? "\\x%02x" : "%c", c);
+	}
+	buf_text(&visible, shown < len ? "..." : "");
 	return arena_strdup(&f->arena, visible.text, visible.len);
 }
 
@@ -60,20 +46,15 @@ void findings_add(struct findings *f, const struct finding *item)
 	};
 }
 
-static int compare_sizes(size_t a, size_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare(const void *left, const void *right)
 {
 	const struct finding *a = left, *b = right;
 	int order = strcmp(a->file, b->file);
 
 	if (!order)
-		order = compare_sizes(a->line, b->line);
+		order = (a->line > b->line) - (a->line < b->line);
 	if (!order)
-		order = compare_sizes(a->column, b->column);
+		order = (a->column > b->column) - (a->column < b->column);
 	return order ? order : strcmp(a->path, b->path);
 }
 

@@ -1,9 +1,11 @@
 #include "base/gzip.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,13 +27,6 @@ struct gzip {
 	size_t peek_at, peek_len;
 };
 
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 struct gzip *gzip_open(const char *path, struct error *e)
 {
 	bool is_input = !strcmp(path, "-");
@@ -41,8 +36,8 @@ struct gzip *gzip_open(const char *path, struct error *e)
 		error_set(e, file_error_kind(errno), "%s: %s", is_input ? "standard input" : path, strerror(errno));
 		return NULL;
 	}
-	struct gzip *g = must(calloc(1, sizeof *g));
-	g->name = must(strdup(is_input ? "standard input" : path));
+	struct gzip *g = xcalloc(1, sizeof *g);
+	g->name = xstrdup(is_input ? "standard input" : path);
 	g->fd = fd;
 	return g;
 }
@@ -190,5 +185,98 @@ bool gzip_peek(struct gzip *g, const char **bytes, size_t *len, struct error *e)
 	}
 	*bytes = g->peeked;
 	*len = g->peek_len;
+	return true;
+}
+
+void deflate_bytes(const void *bytes, size_t len, struct buf *out)
+{
+	uLongf room = compressBound((uLong)len);
+	unsigned char *packed = xmalloc(room);
+
+	/* Fails only for want of memory or room, and both are there. */
+	if (compress2(packed, &room, bytes, (uLong)len, Z_BEST_SPEED) != Z_OK)
+		abort();
+	buf_append(out, packed, room);
+	free(packed);
+}
+
+bool inflate_bytes(const void *bytes, size_t len, void *out, size_t size, struct error *e)
+{
+	uLongf room = (uLongf)size;
+	unsigned char nothing;
+	int rc = uncompress(size ? out : &nothing, &room, bytes, (uLong)len);
+
+	if (rc != Z_OK || room != size)
+		return error_set(e, ERROR_INVALID, "compressed bytes are damaged");
+	return true;
+}
+
+uint32_t crc32_bytes(uint32_t crc, const void *bytes, size_t len)
+{
+	return (uint32_t)crc32_z(crc, bytes, len);
+}
+
+const char *deflate_library_version(void)
+{
+	return zlibVersion();
+}
+
+enum { ROOM = 256 * 1024 };
+
+void lines_release(struct lines *l)
+{
+	free(l->room);
+	*l = (struct lines){ 0 };
+}
+
+static bool lines_fill(struct lines *l, struct error *e)
+{
+	size_t got;
+
+	if (!l->room)
+		l->room = xmalloc(ROOM + 1);
+	memmove(l->room, l->room + l->at, l->len - l->at);
+	l->len -= l->at;
+	l->at = 0;
+	if (!gzip_read(l->source, l->room + l->len, ROOM - l->len, &got, e))
+		return false;
+	l->is_end = got == 0;
+	l->len += got;
+	if (!l->number && l->len >= 3 && !memcmp(l->room, "\xef\xbb\xbf", 3))
+		l->at = 3;
+	return true;
+}
+
+bool lines_next(struct lines *l, char **line, size_t *len, struct error *e)
+{
+	char *end = NULL;
+
+	for (;;) {
+		size_t ready = l->len - l->at;
+		if (ready)
+			end = memchr(l->room + l->at, '\n', ready);
+		if (end || l->is_end || ready > LINE_MAX_BYTES)
+			break;
+		if (!lines_fill(l, e))
+			return false;
+	}
+	size_t n = end ? (size_t)(end - (l->room + l->at)) : l->len - l->at;
+	if (n > LINE_MAX_BYTES)
+		return error_set(e, ERROR_INVALID,
+				 "%s:%lld: the line is longer than %zu bytes; a row is never so long: check that it is "
+				 "the right file, and that "
+				 "lines end in newlines",
+				 gzip_name(l->source), (long long)l->number + 1, LINE_MAX_BYTES);
+	*line = NULL;
+	*len = 0;
+	if (!end && !n)
+		return true;
+	*line = l->room + l->at;
+	l->at += n + (end != NULL);
+	l->number++;
+	if (n && (*line)[n - 1] == '\r')
+		n--;
+	(*line)[n] = '\0';
+	*len = n;
 	return true;
 }

@@ -5,9 +5,11 @@
  * an error, never a short read.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct gzip;
 
@@ -20,3 +22,42 @@ const char *gzip_name(const struct gzip *g);
 bool gzip_read(struct gzip *g, void *bytes, size_t room, size_t *got, struct error *e) MUST_USE;
 /* The next bytes (up to 64 KiB), still to be read; valid until the next read. */
 bool gzip_peek(struct gzip *g, const char **bytes, size_t *len, struct error *e) MUST_USE;
+
+/*
+ * Bytes made small and back, and their checksum. Only what this program
+ * wrote itself is read back, so the size of the original is known and is
+ * the limit.
+ */
+/* Appends `bytes` in zlib's format. Equal bytes give equal bytes with one version of zlib. */
+void deflate_bytes(const void *bytes, size_t len, struct buf *out);
+
+/* Fills `out`, which holds exactly `size` bytes; ERROR_INVALID when the bytes are damaged or of another size. */
+bool inflate_bytes(const void *bytes, size_t len, void *out, size_t size, struct error *e) MUST_USE;
+
+/* CRC-32 of ISO 3309, continued from `crc`; 0 starts. */
+uint32_t crc32_bytes(uint32_t crc, const void *bytes, size_t len);
+
+/* Version of zlib that runs: "1.2.13". */
+const char *deflate_library_version(void);
+
+/*
+ * A text, line by line, from a gzip stream. A line is at most 64 KiB; a
+ * longer one is an error at once, however long it is. Line ends may be LF
+ * or CRLF, the last may be missing; a byte order mark at the start is
+ * skipped.
+ */
+#define LINE_MAX_BYTES ((size_t)64 * 1024)
+
+struct lines {
+	struct gzip *source; /* borrowed */
+	int64_t number;	     /* of the line last returned, from 1 */
+	char *room;
+	size_t at, len;
+	bool is_end;
+};
+
+/* Zeroed memory plus a source is a valid reader; the first call allocates. */
+void lines_release(struct lines *l);
+/* The next line without its end, NUL-terminated, valid until the next call; *line is NULL at the end.
+ * The text may hold any byte, NUL too. Errors name the file and the line. */
+bool lines_next(struct lines *l, char **line, size_t *len, struct error *e) MUST_USE;

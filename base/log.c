@@ -2,9 +2,10 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json_write.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,27 +58,14 @@ static bool is_secret(const char *key)
 	return has_secret_word(plain);
 }
 
-/* Length of the UTF-8 character that starts here; 0 when it is none, or one of those that terminals obey. */
-static size_t character(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] >= 0xf5 || (s[0] >= 0x80 && s[0] < 0xc2))
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	bool is_long_form = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-	bool is_no_character = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
-	bool is_control = s[0] == 0xc2 && s[1] < 0xa0;
-	return is_long_form || is_no_character || is_control ? 0 : n;
-}
-
-/* Whatever a peer sent must not break the line. */
+/* Whatever a peer sent must not break the line: neither what is no UTF-8, nor the C1 controls that terminals obey. */
 static void clean(const char *text, struct buf *out)
 {
-	while (*text) {
-		size_t n = character((const unsigned char *)text);
+	const char *end = text + strlen(text);
+
+	while (text < end) {
+		bool is_control = *text == '\xc2' && (unsigned char)text[1] < 0xa0;
+		size_t n = is_control ? 0 : utf8_length(text, end);
 		if (out->len + (n ? n : 3) > LOG_LONGEST_TEXT) {
 			buf_text(out, "...");
 			return;
@@ -191,23 +179,11 @@ static void add_start(enum log_level level, const char *event, struct buf *line)
 		buf_printf(line, "%s %s %s", time_of_day, name, event);
 }
 
-/* Whole lines, also when several processes share the stream; what cannot be written is lost. */
-static void write_line(struct buf *line)
-{
-	buf_text(line, "\n");
-	for (size_t at = 0; at < line->len;) {
-		ssize_t n = write(STDERR_FILENO, line->text + at, line->len - at);
-		if (n < 0 && errno != EINTR)
-			return;
-		at += n > 0 ? (size_t)n : 0;
-	}
-}
-
 void log_fields(enum log_level level, const char *event, const struct log_field *fields)
 {
 	static struct buf line; /* kept, so that a line costs no allocation */
 
-	if (!log_is_on(level))
+	if (level < setup.least)
 		return;
 	buf_clear(&line);
 	add_start(level, event, &line);
@@ -216,10 +192,13 @@ void log_fields(enum log_level level, const char *event, const struct log_field 
 			break;
 	if (!setup.is_human)
 		buf_text(&line, "}");
-	if (setup.write)
+	if (setup.write) {
 		setup.write(setup.user, level, line.text);
-	else
-		write_line(&line);
+	} else {
+		/* In one piece, since several processes may share the stream; what cannot be written is lost. */
+		buf_text(&line, "\n");
+		file_write_all(STDERR_FILENO, line.text, line.len);
+	}
 }
 
 void log_set_up(const struct log_setup *s)
@@ -232,11 +211,6 @@ void log_level_set(enum log_level least)
 	setup.least = least;
 }
 
-bool log_is_on(enum log_level level)
-{
-	return level >= setup.least;
-}
-
 bool log_level_parse(const char *text, enum log_level *out)
 {
 	for (int i = LEVEL_DEBUG; i <= LEVEL_ERROR; i++) {
@@ -246,9 +220,4 @@ bool log_level_parse(const char *text, enum log_level *out)
 		return true;
 	}
 	return false;
-}
-
-const char *log_level_name(enum log_level level)
-{
-	return level_names[level];
 }

@@ -61,7 +61,5 @@ struct log_setup {
 /* Until it is called: LEVEL_INFO, JSON, standard error. */
 void log_set_up(const struct log_setup *s);
 void log_level_set(enum log_level least);
-bool log_is_on(enum log_level level); /* for what is dear to put together */
 /* "debug", "info", "warn", "error"; false for any other text. */
 bool log_level_parse(const char *text, enum log_level *out) MUST_USE;
-const char *log_level_name(enum log_level level);

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/millis.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/quantity.h"
 #include "base/terminal.h"
 
@@ -20,22 +20,14 @@ enum { ROW_BASE = 256 };
 /* Lists live until the process ends, like the argv they point into. */
 static struct arena lists;
 
-static bool digits(const char **s, int64_t *value)
-{
-	int64_t v = 0;
-	const char *start = *s;
-
-	for (; **s >= '0' && **s <= '9'; ++*s) {
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, **s - '0', &v))
-			return false;
-	}
-	*value = v;
-	return *s > start;
-}
-
 static bool parse_count(const char *text, int64_t *value)
 {
-	return digits(&text, value) && !*text;
+	int64_t v;
+
+	if (*text == '-' || !whole_parse(text, strlen(text), &v))
+		return false;
+	*value = v;
+	return true;
 }
 
 static bool parse_number(const char *text, double *value)
@@ -63,81 +55,15 @@ static bool parse_duration(const char *text, millis *value)
 	return true;
 }
 
-/* Days since the epoch of a date in the Gregorian calendar. */
-static int64_t day_number(int64_t year, int64_t month, int64_t day)
+/* The part of ISO 8601 that leaves nothing open: dashes, a point before the fraction, always a zone. */
+static bool parse_rfc3339(const char *text, millis *value)
 {
-	int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
+	size_t len = strlen(text), zone = len && strchr("Zz", text[len - 1]) ? 1 : 6;
 
-	return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-}
-
-static bool fixed(const char **s, int width, int64_t most, int64_t *value)
-{
-	int64_t v = 0;
-
-	for (int i = 0; i < width; i++, ++*s) {
-		if (**s < '0' || **s > '9')
-			return false;
-		v = v * 10 + (**s - '0');
-	}
-	*value = v;
-	return v <= most;
-}
-
-static bool skip(const char **s, const char *any)
-{
-	if (!**s || !strchr(any, **s))
+	if (len < strlen("2024-05-10T08:00:00") + zone || text[4] != '-' || text[7] != '-' || strpbrk(text, ",/"))
 		return false;
-	++*s;
-	return true;
-}
-
-static bool parse_zone(const char *s, millis *offset)
-{
-	int64_t hours, minutes, sign = *s == '-' ? -1 : 1;
-
-	*offset = 0;
-	if (strcmp(s, "Z") == 0 || strcmp(s, "z") == 0)
-		return true;
-	if (!skip(&s, "+-") || !fixed(&s, 2, 23, &hours) || !skip(&s, ":") || !fixed(&s, 2, 59, &minutes))
-		return false;
-	*offset = sign * (hours * HOUR + minutes * MINUTE);
-	return !*s;
-}
-
-static bool parse_fraction(const char **s, millis *value)
-{
-	*value = 0;
-	if (!skip(s, "."))
-		return true;
-	const char *start = *s;
-	for (millis scale = 100; **s >= '0' && **s <= '9'; ++*s, scale /= 10)
-		*value += (**s - '0') * scale;
-	return *s > start;
-}
-
-static bool day_exists(int64_t year, int64_t month, int64_t day)
-{
-	if (month < 1 || day < 1)
-		return false;
-	int64_t next = month == 12 ? day_number(year + 1, 1, 1) : day_number(year, month + 1, 1);
-	return day_number(year, month, day) < next;
-}
-
-static bool parse_rfc3339(const char *s, millis *value)
-{
-	int64_t year, month, day, hour, minute, second;
-	millis fraction, offset;
-
-	if (!fixed(&s, 4, 9999, &year) || !skip(&s, "-") || !fixed(&s, 2, 12, &month) || !skip(&s, "-") ||
-	    !fixed(&s, 2, 31, &day) || !skip(&s, "Tt ") || !day_exists(year, month, day))
-		return false;
-	if (!fixed(&s, 2, 23, &hour) || !skip(&s, ":") || !fixed(&s, 2, 59, &minute) || !skip(&s, ":") ||
-	    !fixed(&s, 2, 60, &second) || !parse_fraction(&s, &fraction) || !parse_zone(s, &offset))
-		return false;
-	*value = day_number(year, month, day) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction -
-		 offset;
-	return true;
+	const char *end = text + len - zone;
+	return end[-1] != ' ' && (zone == 1 || (strchr("+-", *end) && end[3] == ':')) && time_parse(text, len, value);
 }
 
 bool options_time(const char *text, millis now, millis *value)
@@ -174,39 +100,27 @@ static bool parse_choice(const char *text, const char *choices, const char **val
 
 static bool list_add(struct option_list *list, const char *text)
 {
-	const char **grown = arena_array(&lists, const char *, list->count + 1);
-
-	if (list->count)
-		memcpy(grown, list->items, list->count * sizeof *grown);
-	grown[list->count++] = text;
-	list->items = grown;
+	list->items = arena_grow(&lists, list->items, list->count, &list->room, sizeof *list->items);
+	list->items[list->count++] = text;
 	return true;
 }
 
-const char *option_allowed(const struct option_row *row)
+/* In words: "a duration such as 250ms, 15s or 1h30m". */
+static const char *allowed_for(const struct option_row *row)
 {
-	switch (row->type) {
-	case OPTION_FLAG:
-		return "no value";
-	case OPTION_TEXT:
-	case OPTION_LIST:
-		return "a text that is not empty";
-	case OPTION_COUNT:
-		return "a whole number from 0 to 9223372036854775807";
-	case OPTION_POSITIVE:
-		return "a whole number from 1 to 9223372036854775807";
-	case OPTION_NUMBER:
-		return "a decimal number above 0, such as 1.5";
-	case OPTION_DURATION:
-		return "a duration such as 250ms, 15s, 1h30m or 7d, at most 36500d";
-	case OPTION_PERIOD:
-		return "a duration above 0 such as 15s, 1h30m or 7d, at most 36500d";
-	case OPTION_TIME:
-		return "an absolute time such as 2024-05-10T08:00:00Z";
-	case OPTION_CHOICE:
-		return row->choices;
-	}
-	return "";
+	static const char *const texts[] = {
+		[OPTION_FLAG] = "no value",
+		[OPTION_TEXT] = "a text that is not empty",
+		[OPTION_LIST] = "a text that is not empty",
+		[OPTION_COUNT] = "a whole number from 0 to 9223372036854775807",
+		[OPTION_POSITIVE] = "a whole number from 1 to 9223372036854775807",
+		[OPTION_NUMBER] = "a decimal number above 0, such as 1.5",
+		[OPTION_DURATION] = "a duration such as 250ms, 15s, 1h30m or 7d, at most 36500d",
+		[OPTION_PERIOD] = "a duration above 0 such as 15s, 1h30m or 7d, at most 36500d",
+		[OPTION_TIME] = "an absolute time such as 2024-05-10T08:00:00Z",
+	};
+
+	return row->type == OPTION_CHOICE ? row->choices : texts[row->type];
 }
 
 static bool store(const struct option_row *row, const char *text)
@@ -281,7 +195,7 @@ static bool refuse(const struct option_row *row, int reason, struct error *e)
 {
 	if (reason == ':')
 		return error_set(e, ERROR_INVALID, "--%s: %s is missing; allowed: %s", row->name,
-				 row->argument ? row->argument : "a value", option_allowed(row));
+				 row->argument ? row->argument : "a value", allowed_for(row));
 	return error_set(e, ERROR_INVALID, "--%s takes no value", row->name);
 }
 
@@ -322,7 +236,7 @@ bool options_parse(int argc, char **argv, const struct option_row *rows, size_t 
 			return refuse_unknown(argv[optind - 1], nearest_option(rows, count, argv[optind - 1]), e);
 		if (!store(row, optarg))
 			return error_set(e, ERROR_INVALID, "--%s: found '%.100s'; allowed: %s", row->name, optarg,
-					 option_allowed(row));
+					 allowed_for(row));
 	}
 	*rest = optind;
 	return true;
@@ -337,15 +251,10 @@ void option_write_name(const struct option_row *row, struct buf *out)
 	buf_printf(out, "--%s%s%s", row->name, row->argument ? " " : "", row->argument ? row->argument : "");
 }
 
-static void write_duration(millis d, struct buf *out)
-{
-	buf_text(out, " (default: ");
-	duration_format(d, out);
-	buf_text(out, ")");
-}
-
 static void write_default(const struct option_row *row, struct buf *out)
 {
+	CLEANUP(buf_release) struct buf text = { 0 };
+
 	switch (row->type) {
 	case OPTION_FLAG:
 	case OPTION_LIST:
@@ -354,23 +263,25 @@ static void write_default(const struct option_row *row, struct buf *out)
 	case OPTION_TEXT:
 	case OPTION_CHOICE:
 		if (*(const char **)row->target)
-			buf_printf(out, " (default: %s)", *(const char **)row->target);
+			buf_text(&text, *(const char **)row->target);
 		break;
 	case OPTION_COUNT:
 	case OPTION_POSITIVE:
 		if (*(int64_t *)row->target)
-			buf_printf(out, " (default: %lld)", (long long)*(int64_t *)row->target);
+			buf_printf(&text, "%lld", (long long)*(int64_t *)row->target);
 		break;
 	case OPTION_NUMBER:
 		if (*(double *)row->target > 0)
-			buf_printf(out, " (default: %g)", *(double *)row->target);
+			buf_printf(&text, "%g", *(double *)row->target);
 		break;
 	case OPTION_DURATION:
 	case OPTION_PERIOD:
 		if (*(millis *)row->target)
-			write_duration(*(millis *)row->target, out);
+			duration_format(*(millis *)row->target, &text);
 		break;
 	}
+	if (text.text)
+		buf_printf(out, " (default: %s)", text.text);
 }
 
 void option_write_help(const struct option_row *row, struct buf *out)

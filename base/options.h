@@ -25,7 +25,7 @@ enum option_type {
 
 struct option_list {
 	const char **items; /* in the order given; points into argv */
-	size_t count;
+	size_t count, room;
 };
 
 struct option_row {
@@ -50,7 +50,5 @@ bool options_time(const char *text, millis now, millis *value) MUST_USE;
 void option_write_name(const struct option_row *row, struct buf *out);
 /* Help, default and choices, as one sentence without a full stop. */
 void option_write_help(const struct option_row *row, struct buf *out);
-/* What it may be, in words: "a duration such as 250ms, 15s or 1h30m". */
-const char *option_allowed(const struct option_row *row);
 /* The aligned list for --help, on standard output, wrapped at the terminal's width. */
 void options_print(const struct option_row *rows, size_t count);

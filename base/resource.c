@@ -1,6 +1,6 @@
 #include "base/resource.h"
 
-#include "base/decimal.h"
+#include "base/quantity.h"
 
 #include <string.h>
 

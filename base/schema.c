@@ -1,15 +1,34 @@
 #include "base/schema.h"
 
 #include "base/file.h"
-#include "base/nearest.h"
-#include "base/quote.h"
-#include "base/schema_value.h"
+#include "base/quantity.h"
+#include "base/schedule.h"
+#include "base/text.h"
 
 #include <string.h>
 
-static void *place(const struct schema_row *row, void *record)
+static void *slot_of(const struct schema_row *row, const void *record)
 {
-	return (char *)record + row->offset;
+	return (char *)(uintptr_t)record + row->offset;
+}
+
+/* The text types stand first. */
+static bool is_text_type(enum schema_type type)
+{
+	return type <= SCHEMA_CRON;
+}
+
+static void list_choices(const struct schema_row *row, struct buf *out)
+{
+	for (size_t i = 0; row->choices[i]; i++)
+		buf_printf(out, i ? ", %s" : "%s", row->choices[i]);
+}
+
+static void list_keys(const struct schema_table *t, struct buf *out)
+{
+	buf_text(out, "");
+	for (size_t i = 0; i < t->count; i++)
+		buf_printf(out, i ? ", %s" : "%s", t->rows[i].key);
 }
 
 static const char *kind_name(const struct yaml_node *n)
@@ -49,6 +68,421 @@ void schema_find_key(struct findings *f, const struct yaml_node *map, const char
 					   allowed, remedy });
 }
 
+static void format_number(const struct schema_row *row, int64_t value, struct buf *out)
+{
+	switch (row->type) {
+	case SCHEMA_NUMBER:
+	case SCHEMA_DOLLARS:
+		fixed_format(value, 6, out);
+		break;
+	case SCHEMA_SHARE:
+		share_format(value, out);
+		break;
+	case SCHEMA_DURATION:
+		duration_format(value, out);
+		break;
+	case SCHEMA_FINE:
+		duration_format_us(value, out);
+		break;
+	default:
+		buf_printf(out, "%lld", (long long)value);
+		break;
+	}
+}
+
+static void bounds(const struct schema_row *row, const char *noun, const char *example, struct buf *out)
+{
+	buf_text(out, noun);
+	if (row->min || row->max) {
+		buf_text(out, " from ");
+		format_number(row, row->min, out);
+		buf_text(out, " to ");
+		format_number(row, row->max, out);
+	}
+	if (row->example)
+		example = row->example;
+	if (*example)
+		buf_printf(out, ", like %s", example);
+	if (row->word)
+		buf_printf(out, "; or %s", row->word);
+}
+
+/* "a map of eks: cluster, nodegroup, region" */
+static void map_allowed(const struct schema_table *t, struct buf *out)
+{
+	buf_printf(out, "a map of %s: ", t->name);
+	list_keys(t, out);
+}
+
+void schema_allowed(const struct schema_row *row, struct buf *out)
+{
+	/* A noun goes with the row's bounds and an example; a text says it all. */
+	static const struct {
+		const char *noun, *example, *text;
+	} words[] = {
+		[SCHEMA_NAME] = { .text = "a name of lower-case letters, digits and inner dashes, at most 63" },
+		[SCHEMA_URL] = { .text = "an address that begins with http:// or https://" },
+		[SCHEMA_PATH] = { .text = "a path that begins with /" },
+		[SCHEMA_ZONE] = { .text = "an IANA time zone known here, like Europe/Berlin or UTC" },
+		[SCHEMA_METRIC] = { .text = "the name of a metric, alone or with one label like "
+					    "name{type=\"running\"}" },
+		[SCHEMA_CRON] = { .text = "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"" },
+		[SCHEMA_TIME] = { .text = "a time of day from \"00:00\" to \"24:00\"" },
+		[SCHEMA_DAYS] = { .text = "weekdays, like mon-fri or sat,sun" },
+		[SCHEMA_LABELS] = { .text = "a map of texts, like { app: llama }" },
+		[SCHEMA_INTEGER] = { "a whole number", "", NULL },
+		[SCHEMA_QUANTITY] = { "a quantity", "3500 or 25k", NULL },
+		[SCHEMA_NUMBER] = { "a number", "", NULL },
+		[SCHEMA_DOLLARS] = { "dollars", "0.48", NULL },
+		[SCHEMA_SHARE] = { "a share", "99%", NULL },
+		[SCHEMA_DURATION] = { "a duration", "250ms, 30s or 1h30m", NULL },
+		[SCHEMA_FINE] = { "a duration", "250ms, 30s or 1h30m", NULL },
+		[SCHEMA_LIST] = { 0 },
+	};
+	const char *text = words[row->type].text, *noun = words[row->type].noun;
+
+	if (noun)
+		bounds(row, noun, words[row->type].example, out);
+	else if (text)
+		buf_text(out, text);
+	else if (row->type == SCHEMA_TEXT)
+		buf_printf(out, "a text of at most %lld bytes%s%s", (long long)(row->max ? row->max : 253),
+			   row->example && *row->example ? ", like " : "", row->example ? row->example : "");
+	else if (row->type == SCHEMA_MAP)
+		map_allowed(row->table, out);
+	else if (row->type == SCHEMA_LIST)
+		buf_printf(out, "a list of %lld to %lld %ss", (long long)row->min,
+			   (long long)(row->max ? row->max : SCHEMA_ITEMS_MAX), row->table->name);
+	else {
+		buf_text(out, row->type == SCHEMA_CHOICES ? "a list of " : "");
+		list_choices(row, out);
+	}
+}
+
+/* The names of the bits that are set, which end in NULL. */
+static void format_bits(const char *const *names, int64_t bits, struct buf *out)
+{
+	for (size_t i = 0, n = 0; names[i]; i++)
+		if (bits >> i & 1)
+			buf_printf(out, n++ ? ",%s" : "%s", names[i]);
+}
+
+void schema_format(const struct schema_row *row, const void *record, struct buf *out)
+{
+	static const char *const days[] = { "mon", "tue", "wed", "thu", "fri", "sat", "sun", NULL };
+	const void *slot = slot_of(row, record);
+	int64_t value;
+
+	if (is_text_type(row->type)) {
+		buf_text(out, *(const char *const *)slot ? *(const char *const *)slot : "");
+		return;
+	}
+	if (row->type == SCHEMA_LABELS || row->type == SCHEMA_MAP || row->type == SCHEMA_LIST)
+		return;
+	memcpy(&value, slot, sizeof value);
+	if (row->word && value == row->word_value)
+		buf_text(out, row->word);
+	else if (row->type == SCHEMA_CHOICE)
+		buf_text(out, row->choices[value]);
+	else if (row->type == SCHEMA_CHOICES)
+		format_bits(row->choices, value, out);
+	else if (row->type == SCHEMA_DAYS)
+		format_bits(days, value, out);
+	else if (row->type == SCHEMA_TIME)
+		buf_printf(out, "%02lld:%02lld", (long long)(value / 60), (long long)(value % 60));
+	else
+		format_number(row, value, out);
+}
+
+enum { NAME_LONGEST = 63, MINUTES_A_DAY = 24 * 60 };
+
+static void usual_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
+{
+	bool wants_one = row->type != SCHEMA_LABELS && row->type != SCHEMA_CHOICES && row->type != SCHEMA_DAYS;
+
+	if (node->kind != YAML_SCALAR && wants_one)
+		buf_text(out, "write a single value");
+	else if (row->type == SCHEMA_NAME)
+		buf_text(out, "rename it, as Kubernetes would have it");
+	else if (row->type == SCHEMA_CHOICE || row->type == SCHEMA_CHOICES)
+		buf_text(out, "write one of these, in small letters");
+	else if (row->min || row->max)
+		buf_text(out, "write a value between these bounds");
+	else
+		buf_text(out, "write it in this form");
+	if (row->fallback && *row->fallback && !row->is_required && !row->shown)
+		buf_printf(out, ", or delete the key: it is then %s", row->fallback);
+}
+
+/* `remedy` "": what helps with any value of that type. */
+static bool wrong(const struct schema_row *row, const struct yaml_node *node, struct findings *f, const char *remedy)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	CLEANUP(buf_release) struct buf usual = { 0 };
+
+	schema_allowed(row, &allowed);
+	if (!*remedy) {
+		usual_remedy(row, node, &usual);
+		remedy = usual.text;
+	}
+	schema_find(f, node, NULL, allowed.text, remedy);
+	return false;
+}
+
+/* Other readers of the same text (kubectl, Helm) would take it for something else than a text. */
+static bool is_text(const struct schema_row *row, const struct yaml_node *node, struct findings *f)
+{
+	const char *meaning = yaml_plain_meaning(node);
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	CLEANUP(buf_release) struct buf found = { 0 };
+	char room[QUOTE_ROOM];
+
+	if (!meaning || (!*node->text && !node->is_plain))
+		return true;
+	schema_allowed(row, &allowed);
+	if (*node->text)
+		buf_printf(&found, "%s %s", meaning, quote(room, node->text, strlen(node->text)));
+	else
+		buf_text(&found, "nothing");
+	schema_find(f, node, found.text, allowed.text,
+		    *node->text ? "write it in quotes" : "give a value, or delete the key");
+	return false;
+}
+
+static bool is_dns_name(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (!len || len > NAME_LONGEST || text[0] == '-' || text[len - 1] == '-')
+		return false;
+	return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+static bool is_url(const char *text)
+{
+	size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0;
+
+	return scheme && text[scheme] && text[scheme] != '/' && !strpbrk(text, " \t\n\"<>");
+}
+
+static bool text_is_allowed(const struct schema_row *row, const char *text)
+{
+	switch (row->type) {
+	case SCHEMA_NAME:
+		return is_dns_name(text);
+	case SCHEMA_URL:
+		return is_url(text);
+	case SCHEMA_PATH:
+		return *text == '/' && !strpbrk(text, " \t\n");
+	case SCHEMA_ZONE:
+		return zone_is_known(text);
+	case SCHEMA_METRIC:
+		return metric_name_parse(text, &(struct metric_name){ 0 });
+	default:
+		return *text && strlen(text) <= (size_t)(row->max ? row->max : 253) && !strpbrk(text, "\n\r");
+	}
+}
+
+static bool read_text(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
+		      struct findings *f)
+{
+	static const char zone_remedy[] = "take a name from the IANA time zone database; if this one is right, "
+					  "install the package tzdata";
+
+	if (!is_text(row, node, f))
+		return false;
+	if (!text_is_allowed(row, node->text))
+		return wrong(row, node, f, row->type == SCHEMA_ZONE ? zone_remedy : "");
+	*(const char **)slot_of(row, record) = arena_strdup(a, node->text, strlen(node->text));
+	return true;
+}
+
+static bool parse_time(const char *text, int64_t *minutes)
+{
+	const char *colon = strchr(text, ':');
+	int64_t hour, minute;
+
+	if (!colon || colon - text > 2 || strlen(colon + 1) != 2 ||
+	    !fixed_parse(text, (size_t)(colon - text), 0, &hour) || !fixed_parse(colon + 1, 2, 0, &minute) ||
+	    minute > 59 || hour * 60 + minute > MINUTES_A_DAY)
+		return false;
+	*minutes = hour * 60 + minute;
+	return true;
+}
+
+static bool parse_number(const struct schema_row *row, const char *text, int64_t *out)
+{
+	size_t len = strlen(text);
+	const char *digits = *text == '-' ? text + 1 : text;
+
+	switch (row->type) {
+	case SCHEMA_INTEGER:
+		/* A minus only where the bounds let it be. */
+		if (!fixed_parse(digits, len - (size_t)(digits - text), 0, out))
+			return false;
+		if (digits != text)
+			*out = -*out;
+		return true;
+	case SCHEMA_QUANTITY:
+		return quantity_parse(text, len, out);
+	case SCHEMA_NUMBER:
+	case SCHEMA_DOLLARS:
+		return fixed_parse(text, len, 6, out);
+	case SCHEMA_SHARE:
+		return share_parse(text, len, out);
+	case SCHEMA_DURATION:
+		return duration_parse(text, len, out);
+	case SCHEMA_FINE:
+		return duration_parse_us(text, len, out);
+	default:
+		return parse_time(text, out);
+	}
+}
+
+static void number_remedy(const struct schema_row *row, const struct yaml_node *node, struct buf *out)
+{
+	const char *meaning = yaml_plain_meaning(node);
+	int64_t millionths;
+
+	buf_text(out, "");
+	if (meaning && !strcmp(meaning, "nothing")) {
+		buf_text(out, "give a value, or delete the key");
+		return;
+	}
+	if (!fixed_parse(node->text, strlen(node->text), 6, &millionths))
+		return;
+	if (row->type == SCHEMA_SHARE) {
+		/* 0.99 is meant as a part of one, 99 as percent. */
+		buf_text(out, "write ");
+		share_format(millionths <= 1000000 ? millionths : millionths / 100, out);
+	} else if (row->type == SCHEMA_DURATION || row->type == SCHEMA_FINE) {
+		buf_printf(out, "add the unit: %ss if seconds are meant", node->text);
+	}
+}
+
+static bool read_number(const struct schema_row *row, const struct yaml_node *node, void *record, struct findings *f)
+{
+	int64_t *slot = slot_of(row, record), value;
+
+	if (row->word && !strcmp(node->text, row->word)) {
+		*slot = row->word_value;
+		return true;
+	}
+	if (!parse_number(row, node->text, &value)) {
+		CLEANUP(buf_release) struct buf remedy = { 0 };
+		number_remedy(row, node, &remedy);
+		return wrong(row, node, f, remedy.text);
+	}
+	if ((row->min || row->max) && (value < row->min || value > row->max))
+		return wrong(row, node, f, "");
+	bool is_bare = row->type == SCHEMA_INTEGER || row->type == SCHEMA_NUMBER || row->type == SCHEMA_DOLLARS;
+	if (is_bare && !node->is_plain)
+		return wrong(row, node, f, "remove the quotes");
+	*slot = value;
+	return true;
+}
+
+static bool find_choice(const struct schema_row *row, const struct yaml_node *node, struct findings *f, size_t *out)
+{
+	CLEANUP(buf_release) struct buf remedy = { 0 };
+	size_t n = 0;
+
+	for (; row->choices[n]; n++)
+		if (!strcmp(row->choices[n], node->text)) {
+			*out = n;
+			return true;
+		}
+	const char *near = nearest_name(node->text, row->choices, n);
+	buf_text(&remedy, "");
+	if (near)
+		buf_printf(&remedy, "did you mean '%s'?", near);
+	struct schema_row single = *row;
+	single.type = SCHEMA_CHOICE;
+	return wrong(&single, node, f, remedy.text);
+}
+
+static bool read_choices(const struct schema_row *row, const struct yaml_node *node, void *record, struct findings *f)
+{
+	int64_t bits = 0;
+	bool ok = true;
+
+	if (node->kind != YAML_LIST)
+		return wrong(row, node, f, "write a list: [ a, b ]");
+	for (const struct yaml_node *n = node->first; n; n = n->next) {
+		size_t index = 0;
+		if (n->kind != YAML_SCALAR)
+			ok = wrong(row, n, f, "");
+		else if (!find_choice(row, n, f, &index))
+			ok = false;
+		else
+			bits |= INT64_C(1) << index;
+	}
+	if (ok)
+		*(int64_t *)slot_of(row, record) = bits;
+	return ok;
+}
+
+static bool read_days(const struct schema_row *row, const struct yaml_node *node, void *record, struct findings *f)
+{
+	int64_t bits = 0, part;
+
+	if (node->kind == YAML_SCALAR && !weekdays_parse(node->text, false, &bits))
+		return wrong(row, node, f, "");
+	if (node->kind == YAML_MAP || (node->kind == YAML_LIST && !node->count))
+		return wrong(row, node, f, "");
+	for (const struct yaml_node *n = node->kind == YAML_LIST ? node->first : NULL; n; n = n->next) {
+		if (n->kind != YAML_SCALAR || !weekdays_parse(n->text, false, &part))
+			return wrong(row, n, f, "");
+		bits |= part;
+	}
+	*(int64_t *)slot_of(row, record) = bits;
+	return true;
+}
+
+static bool read_labels(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
+			struct findings *f)
+{
+	if (node->kind != YAML_MAP)
+		return wrong(row, node, f, "");
+	struct schema_label *items = arena_array(a, struct schema_label, node->count);
+	size_t count = 0;
+	for (const struct yaml_node *n = node->first; n; n = n->next) {
+		if (n->kind != YAML_SCALAR) {
+			wrong(row, n, f, "");
+			continue;
+		}
+		if (!is_text(row, n, f))
+			continue;
+		items[count++] = (struct schema_label){ arena_strdup(a, n->key, strlen(n->key)),
+							arena_strdup(a, n->text, strlen(n->text)) };
+	}
+	*(struct schema_labels *)slot_of(row, record) = (struct schema_labels){ items, count };
+	return true;
+}
+
+bool schema_value_read(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
+		       struct findings *f)
+{
+	size_t index;
+
+	if (row->type == SCHEMA_CHOICES)
+		return read_choices(row, node, record, f);
+	if (row->type == SCHEMA_DAYS)
+		return read_days(row, node, record, f);
+	if (row->type == SCHEMA_LABELS)
+		return read_labels(row, node, record, a, f);
+	if (node->kind != YAML_SCALAR)
+		return wrong(row, node, f, "");
+	if (is_text_type(row->type))
+		return read_text(row, node, record, a, f);
+	if (row->type != SCHEMA_CHOICE)
+		return read_number(row, node, record, f);
+	if (!find_choice(row, node, f, &index))
+		return false;
+	*(int64_t *)slot_of(row, record) = (int64_t)index;
+	return true;
+}
+
 static void unknown_key(const struct schema_table *t, const struct yaml_node *n, struct findings *f)
 {
 	CLEANUP(buf_release) struct buf path = { 0 };
@@ -57,11 +491,9 @@ static void unknown_key(const struct schema_table *t, const struct yaml_node *n,
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const char **names = arena_array(&a, const char *, t->count);
 
-	buf_text(&allowed, "");
-	for (size_t i = 0; i < t->count; i++) {
+	for (size_t i = 0; i < t->count; i++)
 		names[i] = t->rows[i].key;
-		buf_printf(&allowed, i ? ", %s" : "%s", names[i]);
-	}
+	list_keys(t, &allowed);
 	const char *near = nearest_name(n->key, names, t->count);
 	if (near)
 		buf_printf(&remedy, "did you mean '%s'?", near);
@@ -91,7 +523,7 @@ static bool is_passed_over(const struct schema_table *t, const char *key)
 static void read_list(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
 		      struct findings *f)
 {
-	struct schema_list *list = place(row, record);
+	struct schema_list *list = slot_of(row, record);
 	size_t most = row->max ? (size_t)row->max : SCHEMA_ITEMS_MAX, i = 0;
 	CLEANUP(buf_release) struct buf allowed = { 0 };
 
@@ -114,13 +546,13 @@ static void read_list(const struct schema_row *row, const struct yaml_node *node
 static void fill_default(const struct schema_row *row, void *record, struct arena *a, struct findings *f)
 {
 	if (row->type == SCHEMA_MAP) {
-		schema_read(row->table, NULL, place(row, record), a, f);
+		schema_read(row->table, NULL, slot_of(row, record), a, f);
 		return;
 	}
 	if (!row->fallback)
 		return;
 	if (!*row->fallback) {
-		*(const char **)place(row, record) = "";
+		*(const char **)slot_of(row, record) = "";
 		return;
 	}
 	const struct yaml_node written = { .kind = YAML_SCALAR,
@@ -147,7 +579,7 @@ static void read_row(const struct schema_row *row, const struct yaml_node *map, 
 		return;
 	}
 	if (row->type == SCHEMA_MAP)
-		schema_read(row->table, n, place(row, record), a, f);
+		schema_read(row->table, n, slot_of(row, record), a, f);
 	else if (row->type == SCHEMA_LIST)
 		read_list(row, n, record, a, f);
 	else
@@ -159,7 +591,7 @@ void schema_read(const struct schema_table *t, const struct yaml_node *node, voi
 {
 	if (node && node->kind != YAML_MAP) {
 		CLEANUP(buf_release) struct buf allowed = { 0 };
-		schema_keys(t, &allowed);
+		map_allowed(t, &allowed);
 		schema_find(f, node, NULL, allowed.text, "write KEY: VALUE, one a line, indented below this");
 		node = NULL;
 	}
@@ -180,7 +612,7 @@ static void read_one(const struct schema_table *t, const char *file, const struc
 	}
 	CLEANUP(buf_release) struct buf allowed = { 0 };
 	buf_text(&allowed, "one document: ");
-	schema_keys(t, &allowed);
+	map_allowed(t, &allowed);
 	findings_add(f, &(struct finding){ .file = file,
 					   .found = docs->count > 1 ? "several documents" : "nothing",
 					   .allowed = allowed.text,

@@ -1,7 +1,7 @@
 /*
  * YAML into structs by table. One row says where a key stands, its type,
  * bounds, default and meaning; the row reads, checks, and makes the
- * reference page and the JSON Schema (base/schema_reference.h). Strict: unknown keys and values of
+ * reference page and the JSON Schema (base/schema_describe.h). Strict: unknown keys and values of
  * another type are findings, all of them are collected.
  *
  * A record's first member is `const struct yaml_node *node`: the map it was
@@ -13,13 +13,15 @@
 #include <stdint.h>
 
 enum schema_type {
-	SCHEMA_TEXT,	 /* const char * : not empty, at most `max` bytes */
-	SCHEMA_NAME,	 /* const char * : a DNS label or subdomain as Kubernetes has it */
-	SCHEMA_URL,	 /* const char * : http:// or https:// */
-	SCHEMA_PATH,	 /* const char * : begins with a slash */
-	SCHEMA_ZONE,	 /* const char * : IANA time zone that this machine knows */
-	SCHEMA_METRIC,	 /* const char * : the name of a metric, base/metric_name.h */
-	SCHEMA_CRON,	 /* const char * : five fields, checked by whoever reads them */
+	/* texts */
+	SCHEMA_TEXT,   /* const char * : not empty, at most `max` bytes */
+	SCHEMA_NAME,   /* const char * : a DNS label or subdomain as Kubernetes has it */
+	SCHEMA_URL,    /* const char * : http:// or https:// */
+	SCHEMA_PATH,   /* const char * : begins with a slash */
+	SCHEMA_ZONE,   /* const char * : IANA time zone that this machine knows */
+	SCHEMA_METRIC, /* const char * : the name of a metric, metric_name_parse() */
+	SCHEMA_CRON,   /* const char * : five fields, checked by whoever reads them */
+	/* numbers and the rest */
 	SCHEMA_INTEGER,	 /* int64_t */
 	SCHEMA_QUANTITY, /* int64_t : 3500, 25k */
 	SCHEMA_NUMBER,	 /* int64_t : millionths */
@@ -96,7 +98,10 @@ void schema_find_key(struct findings *f, const struct yaml_node *map, const char
 
 /* "a share from 50% to 99.999%, like 99%": one text for messages, the reference page and the schema. */
 void schema_allowed(const struct schema_row *row, struct buf *out);
-/* "a map of eks: cluster, nodegroup, region" */
-void schema_keys(const struct schema_table *t, struct buf *out);
+
 /* The value as a person would write it. Scalars and choices only. */
 void schema_format(const struct schema_row *row, const void *record, struct buf *out);
+
+/* Stores the value of `node`, or leaves a finding and returns false. Not for maps and lists of records. */
+bool schema_value_read(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
+		       struct findings *f);

@@ -1,6 +1,9 @@
 #include "base/signature.h"
 
+#include "base/alloc.h"
+
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
@@ -56,10 +59,8 @@ static bool read_key(const char *pem, int len, struct signing_key *k, struct err
 
 struct signing_key *signing_key_read(const char *pem, size_t len, struct error *e)
 {
-	struct signing_key *k = calloc(1, sizeof *k);
+	struct signing_key *k = xcalloc(1, sizeof *k);
 
-	if (!k)
-		abort();
 	if (len > 1 << 20)
 		error_set(e, ERROR_INVALID, "found %zu bytes; allowed: 1 MiB", len);
 	else if (read_certificate(pem, (int)len, k, e) && read_key(pem, (int)len, k, e))
@@ -95,7 +96,7 @@ bool signing_key_sign(const struct signing_key *k, const char *text, size_t len,
 	return true;
 }
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 void base64url_write(const void *bytes, size_t len, struct buf *out)
 {
@@ -106,7 +107,7 @@ void base64url_write(const void *bytes, size_t len, struct buf *out)
 		unsigned group = (unsigned)b[i] << 16 | (n > 1 ? (unsigned)b[i + 1] << 8 : 0) | (n > 2 ? b[i + 2] : 0U);
 		char four[4];
 		for (size_t d = 0; d <= n; d++)
-			four[d] = digits[group >> (18 - 6 * d) & 63];
+			four[d] = base64_digits[group >> (18 - 6 * d) & 63];
 		buf_append(out, four, n + 1);
 	}
 }
@@ -120,10 +121,10 @@ bool base64url_read(const char *text, size_t len, struct buf *out)
 	if (len % 4 == 1)
 		return false;
 	for (size_t i = 0; i < len; i++) {
-		const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
+		const char *digit = text[i] ? strchr(base64_digits, text[i]) : NULL;
 		if (!digit)
 			return false;
-		group = (group << 6 | (unsigned)(digit - digits)) & 0xffffff;
+		group = (group << 6 | (unsigned)(digit - base64_digits)) & 0xffffff;
 		bits += 6;
 		if (bits < 8)
 			continue;
@@ -144,4 +145,38 @@ void uuid_write(char out[37])
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
 	snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
 		 b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+struct sha256 sha256_of(const void *bytes, size_t len)
+{
+	struct sha256 d;
+	unsigned written = 0;
+
+	if (!EVP_Digest(len ? bytes : "", len, d.bytes, &written, EVP_sha256(), NULL) || written != SHA256_BYTES)
+		abort();
+	return d;
+}
+
+struct sha256 sha256_keyed(const void *key, size_t key_len, const void *bytes, size_t len)
+{
+	struct sha256 d;
+	unsigned written = 0;
+
+	if (!HMAC(EVP_sha256(), key_len ? key : "", (int)key_len, len ? bytes : (const void *)"", len, d.bytes,
+		  &written) ||
+	    written != SHA256_BYTES)
+		abort();
+	return d;
+}
+
+const char *sha256_text(const struct sha256 *d, char room[SHA256_TEXT])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < SHA256_BYTES; i++) {
+		room[2 * i] = digits[d->bytes[i] >> 4];
+		room[2 * i + 1] = digits[d->bytes[i] & 15];
+	}
+	room[SHA256_TEXT - 1] = '\0';
+	return room;
 }

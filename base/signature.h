@@ -1,11 +1,13 @@
 /*
- * RS256 signatures with a private key and its certificate from one PEM text,
- * and base64url (RFC 7515): what a JSON Web Token needs. The only place
- * beside base/digest.h that knows libcrypto.
+ * What needs libcrypto: RS256 signatures with a private key and its
+ * certificate from one PEM text and base64url (RFC 7515), as a JSON Web Token
+ * has them; SHA-256 and HMAC-SHA-256; random UUIDs.
  */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
+
+#include <stddef.h>
 
 struct signing_key;
 
@@ -24,3 +26,14 @@ void base64url_write(const void *bytes, size_t len, struct buf *out);
 bool base64url_read(const char *text, size_t len, struct buf *out) MUST_USE;
 /* A random UUID (version 4), 36 characters and NUL. */
 void uuid_write(char out[37]);
+
+#define SHA256_BYTES 32
+#define SHA256_TEXT  (2 * SHA256_BYTES + 1)
+
+struct sha256 {
+	unsigned char bytes[SHA256_BYTES];
+};
+
+struct sha256 sha256_of(const void *bytes, size_t len);
+struct sha256 sha256_keyed(const void *key, size_t key_len, const void *bytes, size_t len); /* HMAC */
+const char *sha256_text(const struct sha256 *d, char room[SHA256_TEXT]); /* lower-case hex; returns room */

@@ -1,7 +1,9 @@
 #include "base/table.h"
+
+#include "base/alloc.h"
 #include "base/arena.h"
-#include "base/csv_write.h"
-#include "base/human.h"
+#include "base/terminal.h"
+#include "base/json.h"
 #include "base/yaml.h"
 
 #include <assert.h>
@@ -49,15 +51,7 @@ static const char *keep(struct table *t, const char *text)
 
 static void add(struct table *t, enum cell_kind kind, const char *shown, const char *raw)
 {
-	if (t->count == t->room) {
-		size_t room = t->room ? 2 * t->room : 8 * t->column_count;
-		struct cell *grown = arena_array(&t->texts, struct cell, room);
-
-		if (t->count)
-			memcpy(grown, t->cells, t->count * sizeof *grown);
-		t->cells = grown;
-		t->room = room;
-	}
+	t->cells = arena_grow(&t->texts, t->cells, t->count, &t->room, sizeof *t->cells);
 	t->cells[t->count++] = (struct cell){ .kind = kind, .shown = keep(t, shown), .raw = keep(t, raw) };
 }
 
@@ -302,45 +296,26 @@ static void print_json(const struct table *t, FILE *out)
 	fputs(table_rows(t) ? "\n]\n" : "]\n", out);
 }
 
-/* What print_json writes is JSON, so that nothing can go wrong here. */
-static void print_as_yaml(const char *json, size_t len, FILE *out)
+enum { ALL_ROWS = -1 };
+
+/* One document: all rows, or one. What print_json writes is JSON, so that nothing can go wrong here. */
+static void print_yaml(const struct table *t, int64_t row, FILE *out)
 {
 	CLEANUP(buf_release) struct buf yaml = { 0 };
 	struct error e;
-	bool ok = yaml_write_json(json, len, &yaml, &e);
+	char *json = NULL;
+	size_t len = 0;
+	FILE *text = xmust(open_memstream(&json, &len));
 
+	if (row == ALL_ROWS)
+		print_json(t, text);
+	else
+		print_json_row(t, (size_t)row, text);
+	fclose(text);
+	bool ok = yaml_write_json(json, len, &yaml, &e);
 	assert(ok);
 	(void)ok;
 	fputs(yaml.text, out);
-}
-
-static void print_yaml(const struct table *t, FILE *out)
-{
-	char *json = NULL;
-	size_t len = 0;
-	FILE *text = open_memstream(&json, &len);
-
-	if (!text)
-		abort();
-	print_json(t, text);
-	fclose(text);
-	print_as_yaml(json, len, out);
-	free(json);
-}
-
-/* A document a row. */
-static void print_yaml_row(const struct table *t, size_t row, FILE *out)
-{
-	char *json = NULL;
-	size_t len = 0;
-	FILE *text = open_memstream(&json, &len);
-
-	if (!text)
-		abort();
-	print_json_row(t, row, text);
-	fclose(text);
-	fputs("---\n", out);
-	print_as_yaml(json, len, out);
 	free(json);
 }
 
@@ -361,20 +336,8 @@ void table_print(const struct table *t, enum table_format format, FILE *out)
 		print_json(t, out);
 		break;
 	case TABLE_YAML:
-		print_yaml(t, out);
+		print_yaml(t, ALL_ROWS, out);
 		break;
-	}
-}
-
-static void print_documents(const struct table *t, enum table_format format, FILE *out)
-{
-	for (size_t row = 0; row < table_rows(t); row++) {
-		if (format == TABLE_YAML) {
-			print_yaml_row(t, row, out);
-			continue;
-		}
-		print_json_row(t, row, out);
-		putc('\n', out);
 	}
 }
 
@@ -398,8 +361,186 @@ void table_print_portion(const struct table *t, enum table_format format, struct
 		print_csv_rows(t, out);
 		break;
 	case TABLE_JSON:
+		for (size_t row = 0; row < table_rows(t); row++) {
+			print_json_row(t, row, out);
+			putc('\n', out);
+		}
+		break;
 	case TABLE_YAML:
-		print_documents(t, format, out);
+		for (size_t row = 0; row < table_rows(t); row++) {
+			fputs("---\n", out);
+			print_yaml(t, (int64_t)row, out);
+		}
 		break;
 	}
+}
+
+struct sheet_cell {
+	struct buf text;
+	bool is_set;
+};
+
+struct row {
+	struct row *next;
+	struct sheet_cell *cells;
+	size_t room;
+};
+
+struct sheet {
+	struct arena arena;
+	const char *rows, *key;
+	bool is_map;
+	int depth; /* of the rows; 0: not there yet */
+	size_t mark;
+	const char **columns;
+	size_t count, room;
+	struct row *first, **end, *now;
+};
+
+/* "sees>machines[]>state" is "sees.machines.state". */
+static const char *column_name(struct arena *a, const char *path)
+{
+	char *name = arena_alloc(a, strlen(path) + 1, 1), *end = name;
+
+	for (; *path; path++) {
+		if (*path == '>')
+			*end++ = '.';
+		else if (strncmp(path, "[]", 2) != 0)
+			*end++ = *path;
+		else
+			path++;
+	}
+	return name;
+}
+
+static size_t column_of(struct sheet *s, const char *path)
+{
+	const char *name = column_name(&s->arena, path);
+	size_t i = 0;
+
+	while (i < s->count && strcmp(s->columns[i], name) != 0)
+		i++;
+	if (i < s->count)
+		return i;
+	s->columns = arena_grow(&s->arena, s->columns, s->count, &s->room, sizeof *s->columns);
+	s->columns[s->count++] = name;
+	return i;
+}
+
+static struct sheet_cell *cell_of(struct sheet *s, size_t column)
+{
+	struct row *r = s->now;
+
+	if (column >= r->room) {
+		size_t room = s->room;
+		struct sheet_cell *grown = arena_array(&s->arena, struct sheet_cell, room);
+		if (r->room)
+			memcpy(grown, r->cells, r->room * sizeof *grown);
+		r->cells = grown;
+		r->room = room;
+	}
+	return &r->cells[column];
+}
+
+static void put_value(struct sheet *s, const char *path, const char *text, size_t len)
+{
+	struct sheet_cell *c = cell_of(s, column_of(s, path));
+
+	if (c->is_set)
+		buf_text(&c->text, "; ");
+	buf_append(&c->text, text, len);
+	c->is_set = true;
+}
+
+static void begin_row(struct sheet *s, const struct json_event *event)
+{
+	s->now = arena_new(&s->arena, struct row);
+	*s->end = s->now;
+	s->end = &s->now->next;
+	s->mark = strlen(event->path);
+	if (s->is_map && s->key) {
+		const char *name = event->path + strlen(s->rows) + (*s->rows ? 1 : 0);
+		put_value(s, s->key, name, strlen(name));
+	}
+}
+
+static bool on_event(void *user, const struct json_event *event, struct error *e)
+{
+	struct sheet *s = user;
+
+	(void)e;
+	if (!s->depth && event->type == JSON_OPEN && !strcmp(event->path, s->rows)) {
+		s->depth = event->depth + 1;
+		s->is_map = !event->is_array;
+		return true;
+	}
+	if (!s->depth || (event->type == JSON_CLOSE && event->depth > s->depth))
+		return true;
+	if (event->type == JSON_CLOSE) {
+		s->now = NULL;
+		s->depth = event->depth < s->depth ? -1 : s->depth;
+		return true;
+	}
+	if (event->depth == s->depth && event->type == JSON_OPEN && !event->is_array)
+		begin_row(s, event);
+	else if (s->now && event->type == JSON_NULL)
+		column_of(s, event->path + s->mark + 1);
+	else if (s->now && event->type != JSON_OPEN)
+		put_value(s, event->path + s->mark + 1, event->text, event->len);
+	return true;
+}
+
+void csv_write_cell(const char *text, struct buf *out)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		buf_text(out, text);
+		return;
+	}
+	buf_text(out, "\"");
+	for (; *text; text++) {
+		if (*text == '"')
+			buf_text(out, "\"");
+		buf_append(out, text, 1);
+	}
+	buf_text(out, "\"");
+}
+
+static void write_sheet(struct sheet *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		buf_text(out, i ? "," : "");
+		csv_write_cell(s->columns[i], out);
+	}
+	buf_text(out, s->count ? "\n" : "");
+	for (struct row *r = s->first; r; r = r->next) {
+		for (size_t i = 0; i < s->count; i++) {
+			buf_text(out, i ? "," : "");
+			if (i < r->room && r->cells[i].text.text)
+				csv_write_cell(r->cells[i].text.text, out);
+		}
+		buf_text(out, "\n");
+	}
+}
+
+static void release_cells(struct sheet *s)
+{
+	for (struct row *r = s->first; r; r = r->next)
+		for (size_t i = 0; i < r->room; i++)
+			buf_release(&r->cells[i].text);
+}
+
+bool csv_write_json(const struct buf *json, const char *rows, const char *key, struct buf *out, struct error *e)
+{
+	struct sheet s = { .rows = rows ? rows : "", .key = key };
+	s.end = &s.first;
+	struct json *j = json_open("answer", on_event, &s);
+	bool ok = (rows || json_feed(j, "[", 1, e)) && json_feed(j, json->text, json->len, e) &&
+		  (rows || json_feed(j, "]", 1, e)) && json_finish(j, e);
+
+	json_close(j);
+	if (ok)
+		write_sheet(&s, out);
+	release_cells(&s);
+	arena_release(&s.arena);
+	return ok;
 }

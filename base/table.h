@@ -4,6 +4,7 @@
  * cells. Cells are added from left to right; a full row starts the next.
  */
 #pragma once
+#include "base/buf.h"
 #include "base/terminal.h"
 
 #include <stddef.h>
@@ -49,3 +50,17 @@ struct table_stream {
 /* One portion, in a table of its own with the same columns: the header comes once and columns never get narrower; as
  * JSON one object a line, as YAML one document a row. */
 void table_print_portion(const struct table *t, enum table_format format, struct table_stream *s, FILE *out);
+
+/*
+ * The rows that JSON text holds as CSV: one line for each member of one list
+ * or map, a column for each value in it. Names of columns are the keys on the
+ * way, joined by dots; values of a list within a row stand in one cell, "; "
+ * between them.
+ */
+/* `rows` is the path to the list or map, as json.h has paths; "" is the document itself, NULL makes it one row. Of a
+ * map the key is the first column, named `key`; NULL for a list. Columns stand in the order in which they are met
+ * first; null is empty. ERROR_INVALID for what is no JSON. */
+bool csv_write_json(const struct buf *json, const char *rows, const char *key, struct buf *out,
+		    struct error *e) MUST_USE;
+/* A cell, in quotes where it must be. */
+void csv_write_cell(const char *text, struct buf *out);

@@ -1,5 +1,8 @@
 #include "base/workers.h"
 
+#include "base/alloc.h"
+#include "base/file.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -50,34 +53,9 @@ static size_t cores(void)
 	return n < 1 ? 1 : n > WORKERS_MOST ? WORKERS_MOST : (size_t)n;
 }
 
-static void *room(size_t size)
-{
-	void *p = calloc(1, size ? size : 1);
-
-	if (!p) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
-	return p;
-}
-
-static bool write_all(int fd, const unsigned char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
 static _Noreturn void work(const struct workers *w, size_t first, size_t step, int fd)
 {
-	unsigned char *message = room(message_size(w));
+	unsigned char *message = xcalloc(1, message_size(w));
 
 	for (size_t job = first; job < w->jobs; job += step) {
 		struct head head = { .job = job };
@@ -89,7 +67,7 @@ static _Noreturn void work(const struct workers *w, size_t first, size_t step, i
 		if (w->stop && *w->stop)
 			break;
 		memcpy(message, &head, sizeof head);
-		if (!write_all(fd, message, message_size(w)) || head.is_error)
+		if (!file_write_all(fd, message, message_size(w)) || head.is_error)
 			break;
 	}
 	/* Not exit(): what the parent has buffered and registered is the parent's. */
@@ -121,7 +99,7 @@ static bool hire(struct crew *c, size_t index, size_t step, struct error *e)
 	}
 	close(ends[1]);
 	*worker = (struct worker){ .pid = pid, .fd = ends[0], .first = index };
-	worker->message = room(message_size(c->w));
+	worker->message = xcalloc(1, message_size(c->w));
 	c->count++;
 	c->busy++;
 	return true;

@@ -1,9 +1,10 @@
 #include "base/xml.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
-#include "base/decimal.h"
+#include "base/quantity.h"
 #include "base/millis.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <expat.h>
 #include <inttypes.h>
@@ -99,10 +100,8 @@ static void on_document_type(void *user, const XML_Char *name, const XML_Char *s
 
 bool xml_read(const char *text, size_t len, struct arena *a, const struct xml_node **root, struct error *e)
 {
-	struct reader r = { .parser = XML_ParserCreate("UTF-8"), .arena = a, .error = e };
+	struct reader r = { .parser = xmust(XML_ParserCreate("UTF-8")), .arena = a, .error = e };
 
-	if (!r.parser)
-		abort();
 	if (len > XML_BYTES) {
 		XML_ParserFree(r.parser);
 		return error_set(e, ERROR_INVALID, "XML of more than %zu bytes", XML_BYTES);
@@ -133,36 +132,10 @@ const struct xml_node *xml_find(const struct xml_node *node, const char *path)
 	return node;
 }
 
-static bool read_whole(const char *text, int64_t *out)
-{
-	bool is_negative = *text == '-';
-	int64_t value = 0;
-
-	text += is_negative;
-	if (!*text)
-		return false;
-	for (; *text; text++)
-		if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, *text - '0', &value))
-			return false;
-	*out = is_negative ? -value : value;
-	return true;
-}
-
 static bool read_bool(const char *text, bool *out)
 {
 	*out = strcmp(text, "true") == 0;
 	return *out || strcmp(text, "false") == 0;
-}
-
-static bool read_time(const char *text, millis *out)
-{
-	int64_t micros;
-
-	if (!decimal_parse_time(text, strlen(text), &micros))
-		return false;
-	*out = micros / 1000 - (micros % 1000 < 0);
-	return true;
 }
 
 static bool read_list(const struct xml_table *t, const struct xml_node *node, struct arena *a, struct xml_list *out,
@@ -199,11 +172,12 @@ static bool read_field(const struct xml_field *f, const struct xml_node *node, s
 		*(const char **)slot = node->text;
 		return true;
 	case XML_INT:
-		return read_whole(node->text, slot) || wrong(f, node, "a whole number", e);
+		return whole_parse(node->text, strlen(node->text), slot) || wrong(f, node, "a whole number", e);
 	case XML_BOOL:
 		return read_bool(node->text, slot) || wrong(f, node, "true or false", e);
 	case XML_TIME:
-		return read_time(node->text, slot) || wrong(f, node, "a time like 2026-01-02T15:04:05Z", e);
+		return time_parse(node->text, strlen(node->text), slot) ||
+		       wrong(f, node, "a time like 2026-01-02T15:04:05Z", e);
 	case XML_LIST:
 		return strspn(node->text, " \t\r\n") == strlen(node->text) ? read_list(f->of, node, a, slot, e)
 									   : wrong(f, node, "a list", e);

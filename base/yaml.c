@@ -2,7 +2,6 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/json_write.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -121,6 +120,17 @@ static bool key_is_due(const struct builder *b)
 	return b->open && b->open->kind == YAML_MAP && !b->key;
 }
 
+static void append(struct yaml_node *parent, struct yaml_node *n)
+{
+	n->parent = parent;
+	n->index = parent->count++;
+	if (parent->last)
+		parent->last->next = n;
+	else
+		parent->first = n;
+	parent->last = n;
+}
+
 static struct yaml_node *add_node(struct builder *b, enum yaml_kind kind, yaml_mark_t at)
 {
 	struct yaml_node *n = arena_new(b->arena, struct yaml_node);
@@ -129,21 +139,14 @@ static struct yaml_node *add_node(struct builder *b, enum yaml_kind kind, yaml_m
 	n->file = b->file;
 	n->line = at.line + 1;
 	n->column = at.column + 1;
-	n->parent = b->open;
 	n->key = b->key;
 	n->key_line = b->key_mark.line + 1;
 	n->key_column = b->key_mark.column + 1;
 	b->key = NULL;
-	if (!b->open) {
-		b->root = n;
-		return n;
-	}
-	n->index = b->open->count++;
-	if (b->open->last)
-		b->open->last->next = n;
+	if (b->open)
+		append(b->open, n);
 	else
-		b->open->first = n;
-	b->open->last = n;
+		b->root = n;
 	return n;
 }
 
@@ -184,31 +187,17 @@ static const struct yaml_node *anchored(const struct builder *b, const yaml_char
 	return NULL;
 }
 
-static bool copy_children(struct builder *b, const struct yaml_node *from, struct yaml_node *to, size_t depth);
-
-static bool copy_child(struct builder *b, const struct yaml_node *n, struct yaml_node *to, size_t depth)
+static bool copy_into(struct builder *b, const struct yaml_node *n, struct yaml_node *to, size_t depth)
 {
 	if (++b->nodes > b->limits.nodes || depth > b->limits.depth)
 		return false;
 	struct yaml_node *copy = arena_new(b->arena, struct yaml_node);
 	*copy = *n;
-	copy->parent = to;
 	copy->first = copy->last = copy->next = NULL;
-	copy->index = to->count;
 	copy->count = 0;
-	to->count++;
-	if (to->last)
-		to->last->next = copy;
-	else
-		to->first = copy;
-	to->last = copy;
-	return copy_children(b, n, copy, depth + 1);
-}
-
-static bool copy_children(struct builder *b, const struct yaml_node *from, struct yaml_node *to, size_t depth)
-{
-	for (const struct yaml_node *n = from->first; n; n = n->next)
-		if (!copy_child(b, n, to, depth))
+	append(to, copy);
+	for (const struct yaml_node *c = n->first; c; c = c->next)
+		if (!copy_into(b, c, copy, depth + 1))
 			return false;
 	return true;
 }
@@ -217,7 +206,7 @@ static bool copy_children(struct builder *b, const struct yaml_node *from, struc
 static bool merge_map(struct builder *b, const struct yaml_node *from, struct yaml_node *map)
 {
 	for (const struct yaml_node *n = from->kind == YAML_MAP ? from->first : NULL; n; n = n->next)
-		if (!yaml_child(map, n->key) && !copy_child(b, n, map, b->depth + 1))
+		if (!yaml_child(map, n->key) && !copy_into(b, n, map, b->depth + 1))
 			return false;
 	return true;
 }
@@ -268,7 +257,10 @@ static bool on_alias(struct builder *b, const yaml_event_t *event)
 	struct yaml_node *n = add_node(b, from->kind, event->start_mark);
 	n->text = from->text;
 	n->is_plain = from->is_plain;
-	return copy_children(b, from, n, b->depth + 1) || stop_at_copies(b, event->start_mark);
+	for (const struct yaml_node *c = from->first; c; c = c->next)
+		if (!copy_into(b, c, n, b->depth + 1))
+			return stop_at_copies(b, event->start_mark);
+	return true;
 }
 
 static bool on_scalar(struct builder *b, const yaml_event_t *event)

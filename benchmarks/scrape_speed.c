@@ -3,7 +3,7 @@
  * addresses of loopback, each behind a listener of its own in another process. Usage: scrape_speed [PODS [SECONDS
  * [packed]]]; packed as zlib does it, which costs what gzip costs.
  */
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "signals/scrape.h"
 #include "tests/unit/signals/vllm_page.h"
 

@@ -1,84 +1,131 @@
 /* Agent pools of AKS through the Azure Resource Manager, docs/providers.md. */
 #include "base/clock.h"
-#include "base/quote.h"
-#include "base/uri.h"
-#include "providers/aks_exchange.h"
-#include "providers/azure/text.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "providers/azure/answer.h"
+#include "providers/azure/arm.h"
+#include "providers/azure/token.h"
+#include "providers/exchange.h"
+#include "providers/text.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-static const millis READ_DEADLINE = 30 * SECOND, CHANGE_DEADLINE = 60 * SECOND, CANCEL_DEADLINE = 150 * SECOND;
-static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50;
+struct aks_settings {
+	const char *subscription, *resource_group, *cluster, *pool;
+	const char *resource_manager; /* NULL: the environment's cloud */
+};
+
+/* What is kept of a pool from call to call, so that the same is told by the same name. */
+struct aks_memory {
+	struct aks_memory *next;
+	const char *key; /* of the pool's URL */
+	struct buf failed_write;
+	int64_t failure; /* the id that this failure was told by */
+	millis failed_at;
+};
+
+/* The budget of changes of a subscription. */
+struct aks_budget {
+	struct aks_budget *next;
+	const char *subscription;
+	struct put_bucket bucket;
+};
+
+struct aks {
+	struct provider base;
+	struct arm *arm;
+	struct arena arena; /* of what is remembered */
+	struct aks_memory *memories;
+	struct aks_budget *budgets;
+	int64_t last_failure;
+};
+
+/* A call: several requests, one after another, each begun by the answer to the one before. */
+struct aks_call {
+	struct exchange base; /* its timer: the next look at a pool that is worked on */
+	struct aks_settings settings;
+	struct azure_place place;
+	const char *pool_url, *machines_url; /* in the call's arena, like all texts here */
+	struct arm_request request;
+	struct buf body;
+	void (*next)(struct aks_call *x);
+	millis pause; /* as the other side told, between two looks */
+	bool has_aborted, has_deleted;
+
+	struct azure_pool pool;
+	const char *pool_text;
+	bool is_spot;
+	struct azure_failure pool_failure, operation_failure; /* kind ERROR_NONE: none */
+	bool pool_failed, operation_failed, operation_open;
+	millis operation_ended_at;
+	struct azure_machines machines;
+	int pages;
+};
+
+static struct aks *aks_of(const struct aks_call *x)
+{
+	return (struct aks *)x->base.provider;
+}
+
+/* Ends the call with what stands in its error. */
+static void finish(struct aks_call *x)
+{
+	exchange_finish(&x->base);
+}
+
+static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50, OTHER_ZONES_AFTER = 10 * MINUTE;
+enum { PAGES_MOST = 50, MACHINES_MOST = 1000 };
 
 static const struct field setting_fields[] = {
-	{ .path = "subscription",
-	  .type = FIELD_STRING,
-	  .offset = offsetof(struct aks_settings, subscription),
-	  .required = true },
-	{ .path = "resourceGroup",
-	  .type = FIELD_STRING,
-	  .offset = offsetof(struct aks_settings, resource_group),
-	  .required = true },
-	{ .path = "cluster", .type = FIELD_STRING, .offset = offsetof(struct aks_settings, cluster), .required = true },
+	FIELD_NEEDED(struct aks_settings, subscription, FIELD_STRING, "subscription"),
+	FIELD_NEEDED(struct aks_settings, resource_group, FIELD_STRING, "resourceGroup"),
+	FIELD_NEEDED(struct aks_settings, cluster, FIELD_STRING, "cluster"),
 	FIELD(struct aks_settings, pool, FIELD_STRING, "pool"),
 	FIELD(struct aks_settings, resource_manager, FIELD_STRING, "resourceManager"),
 };
-static const struct record_spec setting_record = { "", sizeof(struct aks_settings), setting_fields,
-						   sizeof setting_fields / sizeof *setting_fields };
-
-static bool is_name(const char *text, const char *more, size_t most)
-{
-	size_t len = strlen(text);
-
-	if (!len || len > most)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)text[i]) && !strchr(more, text[i]))
-			return false;
-	return true;
-}
+static const struct record_spec setting_record = RECORD(struct aks_settings, setting_fields);
 
 static bool check_name(const char *key, const char *text, const char *more, size_t most, struct error *e)
 {
 	char shown[QUOTE_ROOM];
+	size_t len = 0;
 
-	return is_name(text, more, most) ||
+	while (isalnum((unsigned char)text[len]) || (text[len] && strchr(more, text[len])))
+		len++;
+	return (len && len <= most && !text[len]) ||
 	       error_set(e, ERROR_INVALID, "%s: found %s; allowed: 1 to %zu letters, digits%s%s", key,
 			 quote(shown, text, strlen(text)), most, *more ? " and " : "", more);
 }
 
-static bool check_settings(const struct aks_settings *s, struct error *e)
+static bool read_settings(struct aks_call *x)
 {
-	return check_name("subscription", s->subscription, "-", 36, e) &&
-	       check_name("resourceGroup", s->resource_group, "-_.()", 90, e) &&
-	       check_name("cluster", s->cluster, "-_", 63, e) && check_name("pool", s->pool, "", 12, e);
-}
-
-static bool read_settings(struct exchange *x)
-{
-	struct provider_call *c = x->call;
+	struct provider_call *c = x->base.call;
+	struct error *e = &c->error;
 	const char *text = c->settings ? c->settings : "{}";
 	struct azure_environment env = azure_environment_read();
-	struct aks_settings s = { 0 };
+	struct aks_settings *s = &x->settings;
 
-	if (!azure_decode(&setting_record, text, strlen(text), &c->arena, &s, &c->error))
-		return error_wrap(&c->error, "settings of aks");
-	if (!s.pool || !*s.pool)
-		s.pool = c->group;
-	if (s.resource_manager && !*s.resource_manager)
-		s.resource_manager = NULL;
-	if (!check_settings(&s, &c->error) ||
-	    !azure_place_find(&env, s.resource_manager, &c->arena, &x->place, &c->error))
-		return error_wrap(&c->error, "settings of aks");
-	x->settings = s;
-	return true;
+	if (!text_decode(&setting_record, text, strlen(text), &c->arena, s, e))
+		return error_wrap(e, "settings of aks");
+	if (!s->pool || !*s->pool)
+		s->pool = c->group;
+	if (s->resource_manager && !*s->resource_manager)
+		s->resource_manager = NULL;
+	bool is_sound = check_name("subscription", s->subscription, "-", 36, e) &&
+			check_name("resourceGroup", s->resource_group, "-_.()", 90, e) &&
+			check_name("cluster", s->cluster, "-_", 63, e) && check_name("pool", s->pool, "", 12, e) &&
+			azure_place_find(&env, s->resource_manager, &c->arena, &x->place, e);
+	return is_sound || error_wrap(e, "settings of aks");
 }
 
-static const char *write_url(struct exchange *x, const char *rest)
+/* Of the pool, or of what is below it: "/machines". */
+static const char *write_url(struct aks_call *x, const char *rest)
 {
 	CLEANUP(buf_release) struct buf url = { 0 };
 	const struct aks_settings *s = &x->settings;
@@ -91,172 +138,850 @@ static const char *write_url(struct exchange *x, const char *rest)
 	uri_segment(s->cluster, &url);
 	buf_text(&url, "/agentPools/");
 	uri_segment(s->pool, &url);
-	buf_printf(&url, "%s?api-version=" AKS_API, rest);
-	return arena_strdup(&x->call->arena, url.text, url.len);
+	buf_printf(&url, "%s?api-version=2026-04-01", rest);
+	return text_keep(&x->base.call->arena, url.text);
 }
 
-static bool is_sound(struct provider_call *c)
+static bool may_be_asked(const struct aks_call *x, const char *url)
 {
-	bool changes = c->verb != PROVIDER_DESCRIBE && c->verb != PROVIDER_CHECK;
-
-	if (changes && (!c->token || !*c->token))
-		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
-	if (c->desired < 0)
-		return error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines cannot be asked for", c->desired);
-	for (size_t i = 0; i < c->id_count; i++)
-		if (!c->ids[i] || !*c->ids[i])
-			return error_set(&c->error, ERROR_INVALID, "a machine without an id was named");
-	return true;
+	return url && azure_url_is_safe(url) && azure_url_is_below(url, x->place.endpoint);
 }
 
-void aks_finish(struct exchange *x)
+/* With x->body where that is not empty; `answered` ends the call or asks on. */
+static void ask(struct aks_call *x, const char *method, const char *url, void (*answered)(struct arm_request *))
 {
-	struct provider_call *c = x->call;
-
-	if (x->was_cancelled)
-		error_set(&c->error, ERROR_CANCELLED, "cancelled");
-	if (c->error.kind != ERROR_NONE)
-		error_wrap(&c->error, "group %s: %s", c->group, provider_verb_name(c->verb));
-	if (c->error.kind != ERROR_NONE || c->verb != PROVIDER_DESCRIBE)
-		c->description = (struct group_description){ 0 };
-	c->exchange = NULL;
-	x->provider->active--;
-	timer_stop(&x->timer);
-	buf_release(&x->body);
-	free(x);
-	c->done(c); /* may start it anew, and may free it */
-}
-
-void aks_ask(struct exchange *x, const char *method, const char *url, void (*answered)(struct arm_request *))
-{
-	millis left = x->ends_at - loop_now(x->provider->arm.loop);
-
 	x->request.method = method;
 	x->request.url = url;
-	x->request.timeout = left > 1 ? left : 1;
+	x->request.body = x->body.len ? x->body.text : NULL;
+	x->request.body_len = x->body.len;
+	x->request.timeout = exchange_left(&x->base);
 	x->request.done = answered;
 	x->request.user = x;
-	arm_start(&x->provider->arm, &x->place, &x->request);
+	arm_start(aks_of(x)->arm, &x->place, &x->request);
 }
 
-static void on_time(struct timer *t)
+static void get(struct aks_call *x, const char *url, void (*answered)(struct arm_request *))
 {
-	struct exchange *x = t->user;
+	buf_clear(&x->body);
+	x->request.if_match = NULL;
+	ask(x, "GET", url, answered);
+}
 
-	if (x->was_cancelled || !x->next)
-		aks_finish(x);
+/* Ends the call as the answer did, which may be well. */
+static void end_as(struct aks_call *x, const struct arm_request *r)
+{
+	x->base.call->error = r->error;
+	if (r->error.kind == ERROR_THROTTLED && r->retry_after > 0)
+		x->base.call->retry_after = r->retry_after;
+	finish(x);
+}
+
+/* Whether an answer is a success; if not, the call is over. */
+static bool went_well(struct aks_call *x, const struct arm_request *r)
+{
+	if (r->error.kind == ERROR_NONE && !x->base.is_cancelled)
+		return true;
+	end_as(x, r);
+	return false;
+}
+
+static void pool_answered(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+	struct provider_call *c = x->base.call;
+	struct azure_pool *p = &x->pool;
+
+	if (!went_well(x, r))
+		return;
+	x->pool_text = arena_strdup(&c->arena, r->http.response, r->http.response_len);
+	if (!azure_pool_read(x->pool_text, strlen(x->pool_text), &c->arena, p, &c->error)) {
+		error_wrap(&c->error, "answer");
+		finish(x);
+	} else if (!azure_pool_is_ours(p, &c->error)) {
+		error_wrap(&c->error, "agent pool %s", x->settings.pool);
+		finish(x);
+	} else {
+		x->is_spot = strcmp(p->priority, "Spot") == 0;
+		x->pool_failed = p->has_failed && p->problem &&
+				 azure_failure_of(p->problem, p->problem_len, x->is_spot, &x->pool_failure);
+		x->next(x);
+	}
+}
+
+/* Reads the pool, into x->pool; then `next`. */
+static void ask_pool(struct aks_call *x, void (*next)(struct aks_call *x))
+{
+	x->next = next;
+	get(x, x->pool_url, pool_answered);
+}
+
+static void machines_answered(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+	struct provider_call *c = x->base.call;
+	const char *next;
+
+	if (!went_well(x, r))
+		return;
+	if (!azure_machines_read(r->http.response, r->http.response_len, &c->arena, &x->machines, &next, &c->error))
+		error_wrap(&c->error, "answer");
+	else if (*next && !may_be_asked(x, next))
+		error_set(&c->error, ERROR_INVALID, "machines: the next page is not where the Resource Manager is");
+	else if (*next && ++x->pages >= PAGES_MOST)
+		error_set(&c->error, ERROR_INVALID, "machines: found more than %d pages", PAGES_MOST);
+	if (c->error.kind != ERROR_NONE)
+		finish(x);
+	else if (*next)
+		get(x, next, machines_answered);
 	else
 		x->next(x);
 }
 
-void aks_pace(struct exchange *x, const struct arm_request *r)
+/* Reads all machines; then `next`. */
+static void ask_machines(struct aks_call *x, void (*next)(struct aks_call *x))
+{
+	x->next = next;
+	x->machines = (struct azure_machines){ 0 };
+	x->pages = 0;
+	get(x, x->machines_url, machines_answered);
+}
+
+static void operation_answered(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+	struct provider_call *c = x->base.call;
+	struct azure_operation o = { 0 };
+	bool is_hidden =
+		r->error.kind == ERROR_NOT_FOUND || r->error.kind == ERROR_AUTH || r->error.kind == ERROR_INVALID;
+
+	/* Forgotten by now, or not for us to see: the pool itself tells what became of it. */
+	if (is_hidden && r->http.status && !x->base.is_cancelled) {
+		x->next(x);
+		return;
+	}
+	if (!went_well(x, r))
+		return;
+	if (!azure_operation_read(r->http.status, r->http.response, r->http.response_len, &c->arena, &o, &c->error)) {
+		error_wrap(&c->error, "answer");
+		finish(x);
+		return;
+	}
+	x->operation_open = !o.is_over;
+	x->operation_ended_at = o.ended_at;
+	x->operation_failed = o.has_failed && o.problem &&
+			      azure_failure_of(o.problem, o.problem_len, x->is_spot, &x->operation_failure);
+	x->next(x);
+}
+
+/* How the operation that is pending went; then `next`. */
+static void ask_operation(struct aks_call *x, void (*next)(struct aks_call *x))
+{
+	const char *url = x->base.call->pending;
+
+	x->next = next;
+	if (may_be_asked(x, url))
+		get(x, text_keep(&x->base.call->arena, url), operation_answered);
+	else
+		next(x);
+}
+
+/* Node.spec.providerID has the resource group in lower case, machines do not. */
+static const char *provider_id(const char *resource, struct arena *a)
+{
+	static const char mark[] = "/resourcegroups/";
+
+	if (!*resource)
+		return "";
+	char *id = text_printf(a, "azure://%s", resource), *at = strcasestr(id, mark);
+	for (char *c = at ? at + sizeof mark - 1 : NULL; c && *c && *c != '/'; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
+	return id;
+}
+
+static void fill_machines(struct aks_call *x, struct group_description *d)
+{
+	const struct azure_machines *list = &x->machines;
+	bool is_coming = false; /* AKS works on the pool, and some machines of it have addresses: others come */
+
+	for (size_t i = 0; d->is_busy && i < list->count; i++)
+		is_coming |= list->items[i].has_address;
+	d->machines = arena_array(&x->base.call->arena, struct machine, list->count);
+	d->machine_count = list->count;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct azure_machine *m = &list->items[i];
+		enum machine_state state = MACHINE_RUNNING;
+		if (strcasecmp(m->state, "Creating") == 0 || (is_coming && !m->has_address))
+			state = MACHINE_PENDING;
+		else if (strcasecmp(m->state, "Deleting") == 0 || strcasecmp(m->vm_state, "Deleted") == 0)
+			state = MACHINE_TERMINATING;
+		d->machines[i] = (struct machine){ .id = m->name,
+						   .provider_id = provider_id(m->resource, &x->base.call->arena),
+						   .zone = m->zone,
+						   .instance_type = *m->vm_size ? m->vm_size : x->pool.vm_size,
+						   .state = state,
+						   .launched_at = m->created_at > 0 ? m->created_at : 0 };
+	}
+}
+
+static struct machine *find(const struct group_description *d, const char *id)
+{
+	for (size_t i = 0; i < d->machine_count; i++)
+		if (strcmp(d->machines[i].id, id) == 0)
+			return &d->machines[i];
+	return NULL;
+}
+
+static int64_t alive(const struct group_description *d)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < d->machine_count; i++)
+		count += d->machines[i].state != MACHINE_TERMINATING;
+	return count;
+}
+
+/*
+ * A pool that deallocates has more machines than its count; which of them are stopped only the cluster knows, by nodes
+ * that are not ready. Those are stopped as far as the surplus goes, and otherwise on their way back.
+ */
+static void mark_stopped(struct aks_call *x, struct group_description *d)
+{
+	const struct provider_call *c = x->base.call;
+	int64_t surplus = alive(d) - x->pool.count;
+
+	d->standby = surplus > 0 ? surplus : 0;
+	for (size_t i = 0; i < c->unready_count; i++) {
+		struct machine *m = find(d, c->unready[i]);
+		if (!m || m->state != MACHINE_RUNNING)
+			continue;
+		if (surplus > 0) {
+			m->state = d->is_busy ? MACHINE_STOPPING : MACHINE_STOPPED;
+			m->is_standby = true;
+			surplus--;
+		} else if (d->is_busy) {
+			m->state = MACHINE_WAKING;
+		}
+	}
+}
+
+/*
+ * One failure has one id as long as nobody writes the pool, whoever told of it: the operation first, then the pool.
+ * `mark` stands for the writing where there is no eTag.
+ */
+static const struct aks_memory *name_failure(struct aks_call *x, const char *mark)
+{
+	struct aks *p = aks_of(x);
+	struct aks_memory *m = p->memories;
+	struct clock clock = clock_open();
+	millis now = clock_now(&clock);
+	const char *write = *x->pool.etag ? x->pool.etag : mark;
+
+	while (m && strcmp(m->key, x->pool_url) != 0)
+		m = m->next;
+	if (!m) {
+		m = arena_new(&p->arena, struct aks_memory);
+		m->key = text_keep(&p->arena, x->pool_url);
+		m->next = p->memories;
+		p->memories = m;
+	}
+	if (m->failure && strcmp(m->failed_write.text, write) == 0)
+		return m;
+	buf_clear(&m->failed_write);
+	buf_text(&m->failed_write, write);
+	m->failed_at = x->operation_ended_at > 0 ? x->operation_ended_at : now;
+	p->last_failure = now > p->last_failure ? now : p->last_failure + 1;
+	m->failure = p->last_failure;
+	return m;
+}
+
+static void fill_failure(struct aks_call *x, struct group_description *d)
+{
+	const struct azure_failure *f = x->operation_failed ? &x->operation_failure : &x->pool_failure;
+	bool is_one_of_many = f->is_zonal && x->pool.zone_count > 1;
+	int64_t missing = d->desired - alive(d);
+	struct arena *a = &x->base.call->arena;
+
+	if ((!x->operation_failed && !x->pool_failed) || missing <= 0)
+		return;
+	const char *said = text_printf(a, "%s%s%s", f->code, *f->code && *f->message ? ": " : "", f->message);
+	const struct aks_memory *m = name_failure(x, said);
+	d->failures = arena_new(a, struct launch_failure);
+	d->failure_count = 1;
+	*d->failures = (struct launch_failure){ .id = m->failure,
+						.at = m->failed_at,
+						.kind = f->kind == ERROR_NONE ? ERROR_UNAVAILABLE : f->kind,
+						.message = said,
+						.count = missing,
+						.zone = "",
+						.instance_type = x->pool.vm_size,
+						.back_off = f->back_off };
+	/* AKS alone chooses the zone, and who asks again may meet the same one: then the pool as a whole has none. */
+	if (is_one_of_many && f->back_off > OTHER_ZONES_AFTER)
+		d->failures->back_off = OTHER_ZONES_AFTER;
+	if (f->is_zonal && !is_one_of_many)
+		d->failures->zone = *f->zone ? text_keep(a, f->zone) : x->pool.zone;
+}
+
+/* Out of what was read, the description; false with the call's error set. Nothing is sent. */
+static bool describe(struct aks_call *x)
+{
+	bool is_system = strcasecmp(x->pool.mode, "System") == 0;
+	struct group_description d = { .min = is_system, .max = MACHINES_MOST, .desired = x->pool.count };
+
+	d.is_busy = x->operation_open || azure_pool_is_busy(&x->pool);
+	fill_machines(x, &d);
+	if (!group_description_check(&d, &x->base.call->arena, &x->base.call->error))
+		return error_wrap(&x->base.call->error, "answer");
+	d.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
+	d.lacks = "its scaleDownMode is Delete, so no machine stands by; az aks nodepool update --scale-down-mode "
+		  "Deallocate changes that (managed OS disks only)";
+	if (x->pool.keeps_stopped) {
+		mark_stopped(x, &d);
+		d.abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
+		d.lacks =
+			"machines stand by only once they have served, as AKS buys none that start stopped; and only "
+			"the highest numbers of a scale set in one zone, as AKS stops no others for certain: the rest "
+			"is deleted when it is released";
+	}
+	if (!d.is_busy)
+		fill_failure(x, &d);
+	x->base.call->description = d;
+	return true;
+}
+
+/* Takes one change from the subscription's budget; without one the call ends as throttled, and nothing was sent. */
+static bool may_change(struct aks_call *x)
+{
+	struct aks *p = aks_of(x);
+	struct aks_budget *b = p->budgets;
+	millis wait;
+
+	while (b && strcasecmp(b->subscription, x->settings.subscription) != 0)
+		b = b->next;
+	if (!b) {
+		b = arena_new(&p->arena, struct aks_budget);
+		b->subscription = text_keep(&p->arena, x->settings.subscription);
+		b->next = p->budgets;
+		p->budgets = b;
+	}
+	if (put_bucket_take(&b->bucket, loop_now(x->base.provider->loop), &wait))
+		return true;
+	x->base.call->retry_after = wait;
+	error_set(&x->base.call->error, ERROR_THROTTLED,
+		  "AKS takes 20 changes of agent pools at once and one more a minute; these are used up");
+	finish(x);
+	return false;
+}
+
+/* AKS takes one operation at a time; while it works on the pool, the call is over. */
+static bool is_free(struct aks_call *x)
+{
+	if (!azure_pool_is_busy(&x->pool))
+		return true;
+	error_set(&x->base.call->error, ERROR_CONFLICT, "AKS works on the pool (%s); it takes one operation at a time",
+		  x->pool.state);
+	finish(x);
+	return false;
+}
+
+/* Where the operation that goes on can be asked about; an address that is not the Resource Manager's is not kept. */
+static const char *operation_of(struct aks_call *x, const struct http_request *h)
+{
+	const char *url = http_header(h, "Azure-AsyncOperation");
+
+	if (!may_be_asked(x, url))
+		url = http_header(h, "Location");
+	return may_be_asked(x, url) ? text_keep(&x->base.call->arena, url) : "";
+}
+
+static void changed(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+
+	if (r->error.kind == ERROR_NONE)
+		x->base.call->operation = operation_of(x, &r->http);
+	end_as(x, r);
+}
+
+/* Read, changed in one place, written back, if nobody else wrote meanwhile. */
+static void put_count(struct aks_call *x, int64_t count)
+{
+	buf_clear(&x->body);
+	if (!azure_pool_write(x->pool_text, strlen(x->pool_text), count, &x->body, &x->base.call->error)) {
+		finish(x);
+		return;
+	}
+	if (!may_change(x))
+		return;
+	x->request.if_match = *x->pool.etag ? x->pool.etag : NULL;
+	ask(x, "PUT", x->pool_url, changed);
+}
+
+static void delete_machines(struct aks_call *x, const struct machine *const *machines, size_t count,
+			    void (*answered)(struct arm_request *))
+{
+	if (!may_change(x))
+		return;
+	buf_clear(&x->body);
+	buf_text(&x->body, "{\"machineNames\":[");
+	for (size_t i = 0; i < count; i++) {
+		buf_text(&x->body, i ? "," : "");
+		azure_write_json(machines[i]->id, strlen(machines[i]->id), &x->body);
+	}
+	buf_text(&x->body, "]}");
+	x->request.if_match = NULL;
+	ask(x, "POST", write_url(x, "/deleteMachines"), answered);
+}
+
+static void grow(struct aks_call *x)
+{
+	int64_t desired = x->base.call->desired, count = x->pool.count;
+	bool is_retry = desired == count && x->pool.has_failed; /* AKS tries again when asked again */
+
+	if (count >= desired && !is_retry)
+		finish(x);
+	else if (is_free(x))
+		put_count(x, desired);
+}
+
+/* Those named that are there and in a state of the mask, each once; into the call's arena. */
+static const struct machine **take_named(struct aks_call *x, unsigned states, size_t *count)
+{
+	const struct provider_call *c = x->base.call;
+	const struct machine **taken = arena_array(&x->base.call->arena, const struct machine *, c->id_count);
+
+	*count = 0;
+	for (size_t i = 0; i < c->id_count; i++) {
+		const struct machine *m = find(&c->description, c->ids[i]);
+		bool is_new = m && (states & 1U << m->state);
+		for (size_t k = 0; is_new && k < *count; k++)
+			is_new = taken[k] != m;
+		if (is_new)
+			taken[(*count)++] = m;
+	}
+	return taken;
+}
+
+static void remove_named(struct aks_call *x)
+{
+	size_t count;
+	const struct machine **machines = take_named(x, ~(1U << MACHINE_TERMINATING), &count);
+
+	if (!count)
+		finish(x);
+	else if (is_free(x))
+		delete_machines(x, machines, count, changed);
+}
+
+/* A machine's number in its scale set; -1: it is in none. */
+static int64_t number_of(const struct machine *m)
+{
+	static const char mark[] = "/virtualMachines/";
+	const char *at = strcasestr(m->provider_id, "/virtualMachineScaleSets/");
+	int64_t number;
+
+	at = at ? strcasestr(at, mark) : NULL;
+	if (!at)
+		return -1;
+	at += sizeof mark - 1;
+	return decimal_parse(at, strlen(at), 0, &number) == DECIMAL_OK ? number : -1;
+}
+
+/*
+ * Scale sets in one zone give up the highest numbers when their capacity falls, and AKS prefers nodes that are
+ * cordoned. Where both mean the same machines a lower count stops these and no others.
+ */
+static bool would_be_chosen(const struct aks_call *x, const struct machine *const *named, size_t count)
+{
+	const struct group_description *d = &x->base.call->description;
+	int64_t lowest = INT64_MAX;
+
+	if (x->pool.zone_count > 1 || x->pool.is_of_machines || x->pool.count < (int64_t)count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		int64_t number = number_of(named[i]);
+		lowest = number < lowest ? number : lowest;
+	}
+	for (size_t i = 0; i < d->machine_count; i++) {
+		const struct machine *m = &d->machines[i];
+		bool is_other = m->state != MACHINE_TERMINATING && !m->is_standby;
+		for (size_t k = 0; is_other && k < count; k++)
+			is_other = named[k] != m;
+		if (is_other && (number_of(m) < 0 || number_of(m) > lowest))
+			return false;
+	}
+	return lowest >= 0;
+}
+
+/* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. */
+static void stop_named(struct aks_call *x)
+{
+	struct provider_call *c = x->base.call;
+	const struct group_description *d = &c->description;
+	int64_t stopping_unseen = d->standby;
+	size_t count;
+	const struct machine **machines = take_named(x, 1U << MACHINE_RUNNING, &count);
+
+	for (size_t i = 0; i < d->machine_count; i++)
+		stopping_unseen -= d->machines[i].is_standby;
+	if (!(d->abilities & PROVIDER_STOPS_NAMED))
+		error_set(&c->error, ERROR_INVALID, "no machine can be stopped here: %s", d->lacks);
+	if (c->error.kind != ERROR_NONE || !count) {
+		finish(x);
+	} else if (!is_free(x)) {
+		return;
+	} else if (stopping_unseen > 0) { /* a lower count would stop others in the stead of those on their way */
+		error_set(&c->error, ERROR_CONFLICT, "machines that were to stop still show as ready");
+		finish(x);
+	} else if (would_be_chosen(x, machines, count)) {
+		put_count(x, x->pool.count - (int64_t)count);
+	} else {
+		delete_machines(x, machines, count, changed);
+	}
+}
+
+static void resize_standby(struct aks_call *x)
+{
+	struct provider_call *c = x->base.call;
+	const struct group_description *d = &c->description;
+	int64_t surplus = d->standby - c->desired;
+	const struct machine **machines = arena_array(&c->arena, const struct machine *, d->machine_count);
+	size_t count = 0;
+
+	for (size_t i = 0; i < d->machine_count && (int64_t)count < surplus; i++)
+		if (d->machines[i].state == MACHINE_STOPPED)
+			machines[count++] = &d->machines[i];
+	if (surplus < 0)
+		error_set(&c->error, ERROR_INVALID, "no machine can be bought stopped: %s", d->lacks);
+	if (surplus < 0 || !count)
+		finish(x);
+	else if (is_free(x))
+		delete_machines(x, machines, count, changed);
+}
+
+static void read_again(struct aks_call *x);
+
+static void on_time(struct timer *t)
+{
+	struct aks_call *x = t->user;
+
+	if (x->base.call->error.kind != ERROR_NONE)
+		finish(x);
+	else
+		read_again(x);
+}
+
+/* Looks at the pool again after a pause; ERROR_TIMEOUT ends the call when there is no time left for it. */
+static void look_later(struct aks_call *x)
+{
+	bool is_late = loop_now(x->base.provider->loop) + x->pause >= x->base.ends_at;
+
+	if (is_late)
+		error_set(&x->base.call->error, ERROR_TIMEOUT, "AKS still works on the pool (%s)", x->pool.state);
+	timer_start(x->base.provider->loop, &x->base.timer, is_late ? 0 : x->pause, on_time);
+}
+
+/* An answer that another look follows, as soon as it tells. */
+static void went_on(struct aks_call *x, const struct arm_request *r)
 {
 	x->pause = r->retry_after < 0 ? PAUSE : r->retry_after > LEAST_PAUSE ? r->retry_after : LEAST_PAUSE;
+	look_later(x);
 }
 
-void aks_wait(struct exchange *x, void (*next)(struct exchange *x))
+static void aborted(struct arm_request *r)
 {
-	millis left = x->ends_at - loop_now(x->provider->arm.loop);
+	struct aks_call *x = r->user;
 
-	x->next = x->pause < left ? next : NULL;
-	if (!x->next)
-		error_set(&x->call->error, ERROR_TIMEOUT, "AKS still works on the pool (%s)", x->pool.state);
-	timer_start(x->provider->arm.loop, &x->timer, x->next ? x->pause : 0, on_time);
+	x->has_aborted = true;
+	if (r->error.kind == ERROR_CONFLICT && !x->base.is_cancelled) /* it was over before */
+		went_on(x, r);
+	else if (went_well(x, r))
+		went_on(x, r);
 }
 
-void aks_fail(struct exchange *x, const struct arm_request *r)
+static void deleted(struct arm_request *r)
 {
-	x->call->error = r->error;
-	if (r->error.kind == ERROR_THROTTLED && r->retry_after > 0)
-		x->call->retry_after = r->retry_after;
-	aks_finish(x);
+	struct aks_call *x = r->user;
+
+	if (!went_well(x, r))
+		return;
+	x->has_deleted = true;
+	x->base.call->operation = operation_of(x, &r->http);
+	went_on(x, r);
 }
 
-static void begin(struct exchange *x)
+static void abort_operation(struct aks_call *x)
 {
-	static const millis deadlines[PROVIDER_VERB_COUNT] = {
-		[PROVIDER_DESCRIBE] = READ_DEADLINE,  [PROVIDER_GROW] = CHANGE_DEADLINE,
-		[PROVIDER_REMOVE] = CHANGE_DEADLINE,  [PROVIDER_STOP] = CHANGE_DEADLINE,
-		[PROVIDER_STANDBY] = CHANGE_DEADLINE, [PROVIDER_CANCEL] = CANCEL_DEADLINE,
-		[PROVIDER_CHECK] = READ_DEADLINE,
-	};
-	struct provider_call *c = x->call;
+	bool is_scaling = !strcasecmp(x->pool.state, "Updating") || !strcasecmp(x->pool.state, "Scaling");
 
-	x->ends_at = loop_now(x->provider->arm.loop) + (c->timeout ? c->timeout : deadlines[c->verb]);
+	if (x->has_aborted || x->has_deleted) {
+		look_later(x);
+	} else if (is_scaling) {
+		buf_clear(&x->body);
+		x->request.if_match = NULL;
+		ask(x, "POST", write_url(x, "/abort"), aborted);
+	} else {
+		(void)is_free(x); /* an upgrade, say, which is not ours to end */
+	}
+}
+
+/* Once nothing is worked on: what was named and does not run goes by name, then the count falls to what is there. */
+static void give_up(struct aks_call *x)
+{
+	struct provider_call *c = x->base.call;
+	size_t count;
+	const struct machine **machines = take_named(x, 1U << MACHINE_PENDING, &count);
+	int64_t there = 0;
+
+	for (size_t i = 0; i < c->description.machine_count; i++) {
+		const struct machine *m = &c->description.machines[i];
+		there += m->state != MACHINE_TERMINATING && !m->is_standby;
+	}
+	there -= (int64_t)count;
+	int64_t least = c->desired > there ? c->desired : there;
+	bool is_too_many = x->pool.count - (int64_t)count > least;
+	if (!count && !is_too_many)
+		finish(x);
+	else if (azure_pool_is_busy(&x->pool))
+		abort_operation(x);
+	else if (count && !x->has_deleted)
+		delete_machines(x, machines, count, is_too_many ? deleted : changed);
+	else
+		put_count(x, least);
+}
+
+static void decide(struct aks_call *x)
+{
+	enum provider_verb verb = describe(x) ? x->base.call->verb : PROVIDER_DESCRIBE;
+
+	switch (verb) {
+	case PROVIDER_REMOVE:
+		remove_named(x);
+		break;
+	case PROVIDER_STOP:
+		stop_named(x);
+		break;
+	case PROVIDER_STANDBY:
+		resize_standby(x);
+		break;
+	case PROVIDER_CANCEL:
+		give_up(x);
+		break;
+	case PROVIDER_DESCRIBE:
+		finish(x);
+		break;
+	case PROVIDER_GROW:
+	case PROVIDER_CHECK:
+	case PROVIDER_VERB_COUNT:
+		abort();
+	}
+}
+
+static void read_all(struct aks_call *x)
+{
+	ask_machines(x, decide);
+}
+
+static void read_again(struct aks_call *x)
+{
+	ask_pool(x, read_all);
+}
+
+static void read_operation(struct aks_call *x)
+{
+	ask_operation(x, read_all);
+}
+
+enum scope { CLUSTER, SUBSCRIPTION, SCOPES };
+
+static const struct {
+	const char *action, *purpose;
+	enum scope scope;
+	enum permission_need need;
+} needs[] = {
+#define RIGHT(action, scope, need, purpose) { action, purpose, scope, need },
+#include "providers/aks_right.def"
+#undef RIGHT
+};
+enum { NEEDS = sizeof needs / sizeof *needs };
+
+static void fill(struct aks_call *x, enum scope scope, const struct azure_rights *rights, const char *why)
+{
+	struct provider_call *c = x->base.call;
+
+	for (size_t i = 0; i < NEEDS; i++) {
+		if (needs[i].scope != scope)
+			continue;
+		c->permissions[i] = (struct permission){
+			.action = needs[i].action,
+			.purpose = needs[i].purpose,
+			.state = !rights				       ? PERMISSION_UNKNOWN
+				 : azure_rights_allow(rights, needs[i].action) ? PERMISSION_GRANTED
+									       : PERMISSION_DENIED,
+			.need = needs[i].need,
+			.message = why,
+		};
+	}
+}
+
+static void identify(struct aks_call *x, const char *token)
+{
+	struct provider_call *c = x->base.call;
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct token_claims claims;
+	struct azure_environment env = azure_environment_read();
+
+	if (c->identity && *c->identity)
+		return;
+	buf_text(&text, token_method_name(&env));
+	if (!token || !token_claims_read(token, &c->arena, &claims))
+		buf_text(&text, ", by a token that does not say whose it is");
+	else
+		buf_printf(&text, ": application %s, object %s, tenant %s", claims.application, claims.object,
+			   claims.tenant);
+	c->identity = arena_strdup(&c->arena, text.text, text.len);
+}
+
+/* The answer, or why there is none: that alone is no failure, as whoever may do all else need not see roles. */
+static bool read_rights(struct aks_call *x, const struct arm_request *r, enum scope scope)
+{
+	struct provider_call *c = x->base.call;
+	struct azure_rights rights;
+	bool is_told = r->error.kind == ERROR_NONE, may_not = r->http.status && r->error.kind != ERROR_THROTTLED;
+
+	if (x->base.is_cancelled || (!is_told && !may_not)) {
+		end_as(x, r);
+		return false;
+	}
+	identify(x, r->http.bearer);
+	if (!is_told) {
+		fill(x, scope, NULL, text_keep(&c->arena, r->error.message));
+		return true;
+	}
+	if (!azure_rights_read(r->http.response, r->http.response_len, &c->arena, &rights, &c->error)) {
+		error_wrap(&c->error, "answer");
+		finish(x);
+		return false;
+	}
+	fill(x, scope, &rights,
+	     scope == CLUSTER ? "by the roles that Azure tells of, on the cluster"
+			      : "by the roles that Azure tells of, on the subscription");
+	return true;
+}
+
+static void subscription_answered(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+
+	if (!read_rights(x, r, SUBSCRIPTION))
+		return;
+	x->base.call->permission_count = NEEDS;
+	finish(x);
+}
+
+/* What the pool is part of, as its URL says: up to where `below` begins. */
+static void ask_rights(struct aks_call *x, const char *below, void (*answered)(struct arm_request *))
+{
+	static const char rest[] = "/providers/Microsoft.Authorization/permissions?api-version=2022-04-01";
+	const char *end = strstr(x->pool_url, below);
+
+	get(x, text_printf(&x->base.call->arena, "%.*s%s", (int)(end - x->pool_url), x->pool_url, rest), answered);
+}
+
+static void cluster_answered(struct arm_request *r)
+{
+	struct aks_call *x = r->user;
+
+	if (read_rights(x, r, CLUSTER))
+		ask_rights(x, "/resourceGroups/", subscription_answered);
+}
+
+static void begin_check(struct aks_call *x)
+{
+	struct provider_call *c = x->base.call;
+
+	c->permissions = arena_array(&c->arena, struct permission, NEEDS);
+	ask_rights(x, "/agentPools/", cluster_answered);
+}
+
+static bool accepts(struct exchange *base)
+{
+	struct aks_call *x = (struct aks_call *)base;
+
+	if (!read_settings(x))
+		return false;
 	x->pool_url = write_url(x, "");
 	x->machines_url = write_url(x, "/machines");
-	if (c->verb == PROVIDER_DESCRIBE)
-		aks_begin_describe(x);
-	else if (c->verb == PROVIDER_CHECK)
-		aks_begin_check(x);
-	else
-		aks_begin_change(x);
+	return true;
 }
 
-static void aks_start(struct provider *p, struct provider_call *c)
+static void begin(struct exchange *base)
 {
-	struct exchange *x = calloc(1, sizeof *x);
+	struct aks_call *x = (struct aks_call *)base;
 
-	if (!x)
-		abort();
-	assert(!c->exchange);
-	provider_call_release(c);
-	c->error = (struct error){ 0 };
-	c->retry_after = 0;
-	x->provider = p;
-	x->call = c;
-	x->timer.user = x;
-	c->exchange = x;
-	p->active++;
-	if (is_sound(c) && read_settings(x))
-		begin(x);
+	if (base->call->verb == PROVIDER_CHECK)
+		begin_check(x);
 	else
-		timer_start(p->arm.loop, &x->timer, 0, on_time);
+		ask_pool(x, base->call->verb == PROVIDER_DESCRIBE ? read_operation
+			    : base->call->verb == PROVIDER_GROW	  ? grow
+								  : read_all);
 }
 
-static void aks_cancel(struct provider *p, struct provider_call *c)
+static bool cancel(struct exchange *base)
 {
-	struct exchange *x = c->exchange;
+	struct aks_call *x = (struct aks_call *)base;
+	bool is_sent = x->request.is_active;
 
-	if (!x || x->was_cancelled)
-		return;
-	x->was_cancelled = true;
-	if (x->request.is_active)
-		arm_cancel(&x->request);
-	else
-		timer_start(p->arm.loop, &x->timer, 0, on_time);
+	arm_cancel(&x->request);
+	return is_sent;
 }
+
+static void end(struct exchange *base)
+{
+	struct aks_call *x = (struct aks_call *)base;
+
+	if (base->is_cancelled)
+		error_set(&base->call->error, ERROR_CANCELLED, "cancelled");
+	if (base->call->verb != PROVIDER_DESCRIBE)
+		base->call->description = (struct group_description){ 0 };
+	buf_release(&x->body);
+}
+
+static const struct exchange_kind calls = {
+	.size = sizeof(struct aks_call),
+	.read_deadline = 30 * SECOND,
+	.change_deadline = 60 * SECOND,
+	.cancel_deadline = 150 * SECOND,
+	.accepts = accepts,
+	.begin = begin,
+	.cancel = cancel,
+	.end = end,
+};
 
 static struct provider *aks_open(const struct provider_setup *s, struct error *e)
 {
-	struct provider *p = calloc(1, sizeof *p);
-	struct azure_environment env = azure_environment_read();
+	struct aks *p = calloc(1, sizeof *p);
 
 	(void)e;
 	if (!p)
 		abort();
-	p->arm = (struct arm){ .loop = s->loop, .http = s->http, .tls = { .ca_file = env.ca_file } };
-	p->arm.tokens = tokens_open(s->loop, s->http, &p->arm.tls);
-	return p;
+	p->base = (struct provider){ .kind = &calls, .loop = s->loop };
+	p->arm = arm_open(s->loop, s->http);
+	return &p->base;
 }
 
-static void aks_close(struct provider *p)
+static void aks_close(struct provider *base)
 {
+	struct aks *p = (struct aks *)base;
+
 	if (!p)
 		return;
-	assert(!p->active);
-	tokens_close(p->arm.tokens);
-	for (struct aks_memory *m = p->memories, *next; m; m = next) {
-		next = m->next;
-		free(m->key);
-		free(m->failed_write);
-		free(m);
-	}
-	for (struct aks_budget *b = p->budgets, *next; b; b = next) {
-		next = b->next;
-		free(b->subscription);
-		free(b);
-	}
+	assert(!base->active);
+	arm_close(p->arm);
+	for (struct aks_memory *m = p->memories; m; m = m->next)
+		buf_release(&m->failed_write);
+	arena_release(&p->arena);
 	free(p);
 }
 
@@ -265,6 +990,6 @@ const struct provider_ops provider_aks = {
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
 	.open = aks_open,
 	.close = aks_close,
-	.start = aks_start,
-	.cancel = aks_cancel,
+	.start = exchange_start,
+	.cancel = exchange_cancel,
 };

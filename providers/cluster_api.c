@@ -1,8 +1,7 @@
 /* MachineDeployments of Cluster API: sized through their scale; a machine that shall go is annotated first. */
-#include "base/decode.h"
 #include "providers/kubernetes/group.h"
+#include "providers/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct settings {
@@ -13,26 +12,13 @@ static const struct field setting_fields[] = {
 	FIELD(struct settings, deployment, FIELD_STRING, "machineDeployment"),
 	FIELD(struct settings, name_space, FIELD_STRING, "namespace"),
 };
-static const struct record_spec settings_record = { "", sizeof(struct settings), setting_fields, 2 };
-
-static const char *path(struct arena *a, const char *version, const struct settings *s, const char *rest)
-{
-	char text[800];
-
-	snprintf(text, sizeof text, "/apis/cluster.x-k8s.io/%.60s/namespaces/%.253s/%.400s", version, s->name_space,
-		 rest);
-	return arena_strdup(a, text, strlen(text));
-}
+static const struct record_spec settings_record = RECORD(struct settings, setting_fields);
 
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
 {
-	struct decode_plan *plan = decode_plan_new(&settings_record);
 	struct settings s = { 0 };
-	bool ok = decode_record(plan, c->settings, strlen(c->settings), &c->arena, &s, e);
-	char text[400];
 
-	decode_plan_free(plan);
-	if (!ok)
+	if (!text_decode(&settings_record, c->settings, strlen(c->settings), &c->arena, &s, e))
 		return error_wrap(e, "settings");
 	if (!is_object_name(s.deployment) || !is_object_name(s.name_space))
 		return error_set(e, ERROR_INVALID,
@@ -43,11 +29,10 @@ static bool find(struct provider_call *c, const char *version, struct object_gro
 	out->owner_plural = "MachineDeployment";
 	if (!version)
 		return true;
-	snprintf(text, sizeof text, "machinedeployments/%.253s", s.deployment);
-	out->owner = path(&c->arena, version, &s, text);
-	out->list = path(&c->arena, version, &s, "machines");
-	snprintf(text, sizeof text, "cluster.x-k8s.io/deployment-name=%.253s", s.deployment);
-	out->selector = arena_strdup(&c->arena, text, strlen(text));
+	const char *root = text_printf(&c->arena, "/apis/cluster.x-k8s.io/%.60s/namespaces/%s", version, s.name_space);
+	out->owner = text_printf(&c->arena, "%s/machinedeployments/%s", root, s.deployment);
+	out->list = text_printf(&c->arena, "%s/machines", root);
+	out->selector = text_printf(&c->arena, "cluster.x-k8s.io/deployment-name=%s", s.deployment);
 	return true;
 }
 
@@ -90,6 +75,6 @@ const struct provider_ops provider_cluster_api = {
 	.asks_cluster = true,
 	.open = open,
 	.close = object_provider_close,
-	.start = object_provider_start,
-	.cancel = object_provider_cancel,
+	.start = exchange_start,
+	.cancel = exchange_cancel,
 };

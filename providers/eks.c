@@ -1,124 +1,901 @@
-/* Amazon EKS: node groups through the Auto Scaling groups under them; docs/providers.md. */
-#include "providers/eks_exchange.h"
+/*
+ * Amazon EKS: node groups through the Auto Scaling groups under them; docs/providers.md. A call is a plan of steps,
+ * each a request that is sent if it is due then; decisions stand between them and send nothing.
+ */
+#include "base/clock.h"
+#include "base/random.h"
+#include "providers/aws/call.h"
+#include "providers/eks_group.h"
+#include "providers/eks_together.h"
+#include "providers/exchange.h"
+#include "providers/text.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const millis READ_DEADLINE = 30 * SECOND, CHANGE_DEADLINE = 2 * MINUTE;
+static const millis READ_DEADLINE = 30 * SECOND;
 static const size_t MOST_ANSWER = (size_t)8 << 20;
-enum {
-	ABILITIES = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED |
-		    PROVIDER_CANCELS
+enum { ACTIVITIES_MOST = 100, LAUNCHED_MOST = 100, TOKEN_KEPT = 48 /* of the 64 that AWS takes */ };
+
+/*
+ * Which Auto Scaling group belongs to which settings, remembered for some minutes so that EKS is not asked at every
+ * look; so is that there is none, for less long. Nothing depends on it: without it, more is asked.
+ */
+static const millis FOUND_KEPT = 6 * MINUTE, LEAST_JITTER = 5 * SECOND, MOST_JITTER = 60 * SECOND;
+static const millis REFUSAL_KEPT = 30 * SECOND;
+
+struct lookup {
+	struct lookup *next;
+	char *settings;
+	struct arena arena;
+	struct eks_nodegroup nodegroup;
+	struct error refusal; /* ERROR_NONE: found */
+	millis until;	      /* loop_now */
+	int64_t newest_failure;
 };
 
-static bool is_change(enum provider_verb verb)
+struct eks {
+	struct provider base;
+	struct aws *aws;
+	struct lookup *lookups;
+	struct random random;
+	struct eks_together *together;
+};
+
+struct step;
+
+struct eks_call {
+	struct exchange base;
+	struct eks_settings settings;
+	struct timer deadline;
+	struct aws_call request;
+	struct buf path, body;
+	const struct step *const *plan; /* ends with NULL */
+	bool is_sent, is_late;
+
+	const char *group; /* name of the Auto Scaling group; NULL until it is known */
+	struct eks_seen seen;
+	bool is_group_read, is_pool_read;
+	uint64_t era; /* in which its group was asked for, with so many: */
+	size_t asked_for;
+	const char *page; /* of the warm pool; NULL: the first, or none follows */
+	bool is_update_running, has_update_failed;
+	struct launch_failure update_failure;
+
+	struct eks_change change;
+	size_t victim_at, protect_at, release_at;
+	size_t zone_at; /* of LaunchInstances */
+	struct error launch_error;
+	size_t probe_at; /* of a check */
+};
+
+struct step {
+	const char *name; /* of the operation, as messages and policies call it; NULL: a decision */
+	/* NULL: always. Of one that repeats: whether it is sent again. */
+	bool (*is_due)(const struct eks_call *x);
+	bool repeats;
+	void (*write)(struct eks_call *x);
+	bool (*read)(struct eks_call *x, struct error *e); /* of the answer; NULL: nothing in it matters */
+	/* A refusal that is as good as done; NULL: none is. */
+	bool (*forgives)(struct eks_call *x, const struct error *e);
+	bool (*decide)(struct eks_call *x, struct error *e);
+};
+
+static struct eks *eks_of(const struct eks_call *x)
 {
-	return verb != PROVIDER_DESCRIBE && verb != PROVIDER_CHECK;
+	return (struct eks *)x->base.provider;
 }
 
-static bool is_sound(struct provider_call *c)
+static struct arena *arena_of(const struct eks_call *x)
 {
-	if (is_change(c->verb) && (!c->token || !*c->token))
-		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
-	if (c->desired < 0)
-		return error_set(&c->error, ERROR_INVALID, "%" PRId64 " machines cannot be asked for", c->desired);
-	for (size_t i = 0; i < c->id_count; i++)
-		if (!c->ids[i] || !*c->ids[i])
-			return error_set(&c->error, ERROR_INVALID, "a machine without an id was named");
+	return &x->base.call->arena;
+}
+
+/* The entry of a settings text of the manifest: few, and kept until the end. */
+static struct lookup *lookup_of(const struct eks_call *x)
+{
+	struct eks *p = eks_of(x);
+	const char *settings = x->base.call->settings;
+	struct lookup *n = p->lookups;
+
+	while (n && strcmp(n->settings, settings) != 0)
+		n = n->next;
+	if (n)
+		return n;
+	n = calloc(1, sizeof *n);
+	if (!n || !(n->settings = strdup(settings)))
+		abort();
+	n->next = p->lookups;
+	p->lookups = n;
+	return n;
+}
+
+static struct eks_nodegroup copy_nodegroup(struct arena *a, const struct eks_nodegroup *n)
+{
+	struct eks_nodegroup c = *n;
+
+	c.group = text_keep(a, n->group);
+	c.status = text_keep(a, n->status);
+	c.capacity_type = text_keep(a, n->capacity_type);
+	c.image = text_keep(a, n->image);
+	c.pool.state = text_keep(a, n->pool.state);
+	return c;
+}
+
+static struct lookup *forget(const struct eks_call *x)
+{
+	struct lookup *n = lookup_of(x);
+
+	arena_release(&n->arena);
+	n->nodegroup = (struct eks_nodegroup){ 0 };
+	n->refusal = (struct error){ 0 };
+	n->until = 0;
+	return n;
+}
+
+static void remember(const struct eks_call *x, const struct eks_nodegroup *found)
+{
+	struct lookup *n = forget(x);
+	uint64_t jitter = random_next(&eks_of(x)->random) % (uint64_t)(MOST_JITTER - LEAST_JITTER);
+
+	n->nodegroup = copy_nodegroup(&n->arena, found);
+	n->until = loop_now(x->base.provider->loop) + FOUND_KEPT + LEAST_JITTER + (millis)jitter;
+}
+
+/* Kept only where asking again soon would not help. */
+static void remember_refusal(const struct eks_call *x, const struct error *e)
+{
+	if (e->kind != ERROR_NOT_FOUND && e->kind != ERROR_AUTH && e->kind != ERROR_INVALID)
+		return;
+	struct lookup *n = forget(x);
+	n->refusal = *e;
+	n->until = loop_now(x->base.provider->loop) + REFUSAL_KEPT;
+}
+
+static bool recall(struct eks_call *x)
+{
+	struct provider_call *c = x->base.call;
+
+	x->group = x->settings.auto_scaling_group;
+	if (x->group || c->verb == PROVIDER_CHECK)
+		return true;
+	const struct lookup *n = lookup_of(x);
+	if (loop_now(x->base.provider->loop) >= n->until)
+		return true;
+	if (n->refusal.kind != ERROR_NONE) {
+		c->error = n->refusal;
+		return false;
+	}
+	x->seen.nodegroup = copy_nodegroup(&c->arena, &n->nodegroup);
+	x->group = x->seen.nodegroup.group;
 	return true;
 }
 
-static void add_update_failure(struct exchange *x)
+/* Requests of Auto Scaling are a POST to "/", and so is what a step gets to write. */
+static void ask(struct eks_call *x, enum aws_service service, const char *method, const char *path)
 {
-	struct group_description *d = &x->call->description;
-	struct launch_failure *all = arena_array(&x->call->arena, struct launch_failure, d->failure_count + 1);
-	size_t at = 0;
-
-	while (at < d->failure_count && d->failures[at].id <= x->update_failure.id)
-		at++;
-	if (at)
-		memcpy(all, d->failures, at * sizeof *all);
-	all[at] = x->update_failure;
-	if (at < d->failure_count)
-		memcpy(all + at + 1, d->failures + at, (d->failure_count - at) * sizeof *all);
-	d->failures = all;
-	d->failure_count++;
+	x->request.service = service;
+	x->request.method = method;
+	buf_clear(&x->path);
+	buf_text(&x->path, path);
+	buf_clear(&x->body);
 }
 
-static void describe(struct exchange *x)
-{
-	struct provider_call *c = x->call;
+/* Which Auto Scaling group: of the node group, or the one that has the tags. */
 
-	x->seen.warm_pool = x->settings.warm_pool;
-	eks_describe(&x->seen, &c->arena, &c->description);
-	c->description.is_busy |= x->is_update_running;
+static bool locate_is_due(const struct eks_call *x)
+{
+	return !x->group;
+}
+
+static void locate_write(struct eks_call *x)
+{
+	if (x->settings.tag_count) {
+		eks_find_group(x->settings.tags, x->settings.tag_count, &x->body);
+	} else {
+		ask(x, AWS_EKS, "GET", "");
+		eks_nodegroup_path(&x->settings, &x->path);
+	}
+}
+
+static bool locate_read(struct eks_call *x, struct error *e)
+{
+	const struct aws_call *r = &x->request;
+	struct eks_nodegroup found = { .status = "", .capacity_type = "", .image = "" };
+	bool ok = x->settings.tag_count ? eks_read_found(r->response, r->response_len, arena_of(x), &found.group, e)
+					: eks_read_nodegroup(r->response, r->response_len, arena_of(x), &found, e);
+
+	if (!ok)
+		return false;
+	if (!found.group)
+		return error_set(e, ERROR_CONFLICT, "node group %s has no Auto Scaling group yet (status %s)",
+				 x->settings.nodegroup, found.status);
+	x->seen.nodegroup = found;
+	x->group = found.group;
+	remember(x, &found);
+	return true;
+}
+
+/* An update of the node group that goes on after its call. */
+
+static bool update_is_due(const struct eks_call *x)
+{
+	return x->base.call->pending && *x->base.call->pending && x->settings.nodegroup && x->settings.cluster;
+}
+
+static void update_write(struct eks_call *x)
+{
+	ask(x, AWS_EKS, "GET", "");
+	eks_update_path(&x->settings, x->base.call->pending, &x->path);
+}
+
+static bool update_read(struct eks_call *x, struct error *e)
+{
+	struct eks_update u;
+
+	if (!eks_read_update(x->request.response, x->request.response_len, arena_of(x), &u, e))
+		return false;
+	x->is_update_running = u.progress == EKS_IN_PROGRESS;
+	x->has_update_failed = u.progress == EKS_FAILED;
+	x->update_failure = (struct launch_failure){ .id = u.created_at * 1024,
+						     .at = u.created_at,
+						     .kind = ERROR_INVALID,
+						     .message = u.message,
+						     .zone = "",
+						     .instance_type = "" };
+	if (!x->is_update_running)
+		forget(x);
+	return true;
+}
+
+static bool update_forgives(struct eks_call *x, const struct error *e)
+{
+	(void)x;
+	return e->kind == ERROR_NOT_FOUND || e->kind == ERROR_AUTH || e->kind == ERROR_INVALID;
+}
+
+/* The group: alone where something is changed. For a look others are asked for with it, and what was told with others
+ * serves. */
+
+static millis time_of(const struct eks_call *x, millis answered_at)
+{
+	return answered_at ? answered_at : aws_now(eks_of(x)->aws);
+}
+
+static void group_write(struct eks_call *x)
+{
+	x->asked_for = 1;
+	eks_describe_groups(&x->group, 1, &x->body);
+}
+
+static bool group_read(struct eks_call *x, struct error *e)
+{
+	const struct aws_call *r = &x->request;
+
+	bool ok = x->asked_for == 1
+			  ? eks_read_sole_group(r->response, r->response_len, x->group, arena_of(x), &x->seen.group, e)
+			  : eks_read_group(r->response, r->response_len, x->group, arena_of(x), &x->seen.group, e);
+
+	if (!ok) {
+		if (e->kind == ERROR_NOT_FOUND)
+			forget(x);
+		return false;
+	}
+	x->seen.now = time_of(x, r->answered_at);
+	return true;
+}
+
+static bool recall_group(struct eks_call *x, struct error *e)
+{
+	const struct eks_told *told = x->group ? eks_together_take(eks_of(x)->together, &x->settings, x->group,
+								   loop_now(x->base.provider->loop))
+					       : NULL;
+	struct error ignored;
+
+	(void)e;
+	x->is_group_read =
+		told && eks_read_group(told->text, told->len, x->group, arena_of(x), &x->seen.group, &ignored);
+	if (x->is_group_read)
+		x->seen.now = time_of(x, told->answered_at);
+	return true;
+}
+
+static bool groups_are_due(const struct eks_call *x)
+{
+	return !x->is_group_read;
+}
+
+static void groups_write(struct eks_call *x)
+{
+	struct eks_together *t = eks_of(x)->together;
+	const char *names[EKS_TOGETHER];
+
+	x->asked_for = eks_together_names(t, &x->settings, x->group, loop_now(x->base.provider->loop), names);
+	eks_describe_groups(names, x->asked_for, &x->body);
+	x->era = eks_together_era(t);
+}
+
+static bool groups_read(struct eks_call *x, struct error *e)
+{
+	const struct aws_call *r = &x->request;
+
+	if (!group_read(x, e))
+		return false;
+	eks_together_keep(eks_of(x)->together, &x->settings, x->group, loop_now(x->base.provider->loop),
+			  &(struct eks_told){ r->response, r->response_len, x->era, r->answered_at });
+	return true;
+}
+
+/* The warm pool, page by page. */
+
+static bool pool_is_due(const struct eks_call *x)
+{
+	return x->seen.group.pool.exists && !x->is_pool_read;
+}
+
+/* Whether a machine that is named and not in the group may be in the pool. */
+static bool named_pool_is_due(const struct eks_call *x)
+{
+	const struct provider_call *c = x->base.call;
+	bool all_found = true;
+
+	for (size_t i = 0; i < c->id_count && all_found; i++) {
+		all_found = false;
+		for (size_t k = 0; k < x->seen.group.instance_count && !all_found; k++)
+			all_found = strcmp(x->seen.group.instances[k].id, c->ids[i]) == 0;
+	}
+	return pool_is_due(x) && !all_found;
+}
+
+static void pool_write(struct eks_call *x)
+{
+	eks_describe_pool(x->group, x->page, &x->body);
+}
+
+static bool pool_read(struct eks_call *x, struct error *e)
+{
+	struct eks_list list;
+
+	if (!eks_read_pool(x->request.response, x->request.response_len, arena_of(x), &list, e))
+		return false;
+	if (x->seen.pool_count + list.count > EKS_MACHINES || (list.next && !list.count))
+		return error_set(e, ERROR_INVALID, "a warm pool without end");
+	struct eks_instance *all = arena_array(arena_of(x), struct eks_instance, x->seen.pool_count + list.count);
+	if (x->seen.pool_count)
+		memcpy(all, x->seen.pool, x->seen.pool_count * sizeof *all);
+	if (list.count)
+		memcpy(all + x->seen.pool_count, list.items, list.count * sizeof *all);
+	x->seen.pool = all;
+	x->seen.pool_count += list.count;
+	x->page = list.next;
+	x->is_pool_read = !list.next;
+	return true;
+}
+
+static bool pool_forgives(struct eks_call *x, const struct error *e)
+{
+	x->is_pool_read = x->seen.was_pool_denied = e->kind == ERROR_AUTH;
+	return x->is_pool_read;
+}
+
+/* Why machines are missing. */
+
+static bool activities_are_due(const struct eks_call *x)
+{
+	return eks_has_open_ends(&x->seen.group);
+}
+
+static void activities_write(struct eks_call *x)
+{
+	eks_describe_activities(x->group, ACTIVITIES_MOST, &x->body);
+}
+
+static bool activities_read(struct eks_call *x, struct error *e)
+{
+	struct lookup *n = lookup_of(x);
+	struct eks_list list;
+
+	if (!eks_read_activities(x->request.response, x->request.response_len, arena_of(x), &list, e))
+		return false;
+	x->seen.activities = list.items;
+	x->seen.activity_count = list.count;
+	x->seen.told_before = n->newest_failure;
+	n->newest_failure = eks_newest_failure(list.items, list.count);
+	return true;
+}
+
+/* The steps that change something, and what decides them. */
+
+static bool decide(struct eks_call *x, struct error *e)
+{
+	return eks_decide(&x->seen, &x->settings, x->base.call, arena_of(x), &x->change, e);
+}
+
+static size_t portion(size_t at, size_t count)
+{
+	return count - at < EKS_IDS_AT_ONCE ? count - at : EKS_IDS_AT_ONCE;
+}
+
+static bool protect_is_due(const struct eks_call *x)
+{
+	return x->protect_at < x->change.protect_count;
+}
+
+static void protect_write(struct eks_call *x)
+{
+	size_t count = portion(x->protect_at, x->change.protect_count);
+
+	eks_protect(x->group, x->change.to_protect + x->protect_at, count, true, &x->body);
+	x->protect_at += count;
+}
+
+static bool release_is_due(const struct eks_call *x)
+{
+	return x->release_at < x->change.release_count;
+}
+
+static void release_write(struct eks_call *x)
+{
+	size_t count = portion(x->release_at, x->change.release_count);
+
+	eks_protect(x->group, x->change.to_release + x->release_at, count, false, &x->body);
+	x->release_at += count;
+}
+
+static bool put_pool_is_due(const struct eks_call *x)
+{
+	return x->change.must_put_pool;
+}
+
+static void put_pool_write(struct eks_call *x)
+{
+	eks_put_pool(x->group, &x->change.pool_size, &x->body);
+}
+
+static bool config_is_due(const struct eks_call *x)
+{
+	return x->change.must_configure_pool;
+}
+
+static void config_write(struct eks_call *x)
+{
+	ask(x, AWS_EKS, "POST", "");
+	eks_config_path(&x->settings, &x->path);
+	eks_config_body(&x->change.pool_size, x->base.call->token, &x->body);
+}
+
+static bool config_read(struct eks_call *x, struct error *e)
+{
+	struct eks_update u;
+
+	if (!eks_read_update(x->request.response, x->request.response_len, arena_of(x), &u, e))
+		return false;
+	x->base.call->operation = u.id;
+	forget(x);
+	return true;
+}
+
+/* The machines are gone already; what the pool takes for that it is asked again for its size. */
+static bool config_forgives(struct eks_call *x, const struct error *e)
+{
+	(void)x;
+	return e->kind == ERROR_CONFLICT;
+}
+
+static bool decide_wait(struct eks_call *x, struct error *e)
+{
+	return !x->change.must_wait_for_pool ||
+	       error_set(e, ERROR_CONFLICT,
+			 "the warm pool is being enlarged; once that is over machines can be stopped");
+}
+
+static bool terminate_is_due(const struct eks_call *x)
+{
+	return x->victim_at < x->change.victim_count;
+}
+
+static void terminate_write(struct eks_call *x)
+{
+	eks_terminate(x->change.victims[x->victim_at++], &x->body);
+}
+
+static bool terminate_forgives(struct eks_call *x, const struct error *e)
+{
+	return e->kind == ERROR_INVALID && strcasestr(x->request.refusal.message, "not found");
+}
+
+static bool size_is_due(const struct eks_call *x)
+{
+	return x->change.must_size;
+}
+
+static void size_write(struct eks_call *x)
+{
+	eks_set_size(x->group, x->change.target, &x->body);
+}
+
+static bool decide_rest(struct eks_call *x, struct error *e)
+{
+	(void)e;
+	if (x->change.must_size)
+		eks_decide_rest(&x->seen, x->base.call, arena_of(x), &x->change);
+	x->protect_at = 0;
+	return true;
+}
+
+/* LaunchInstances: a zone after the other, until all are there or every zone has refused. */
+
+static bool launch_is_due(const struct eks_call *x)
+{
+	size_t zones = x->seen.group.zone_count ? x->seen.group.zone_count : 1;
+
+	return x->change.to_launch > 0 && x->zone_at < zones;
+}
+
+static int64_t launched_at_once(const struct eks_call *x)
+{
+	return x->change.to_launch < LAUNCHED_MOST ? x->change.to_launch : LAUNCHED_MOST;
+}
+
+/* A repeat of the same request has no second effect; another number or zone is another request. */
+static void launch_write(struct eks_call *x)
+{
+	CLEANUP(buf_release) struct buf token = { 0 };
+	const struct eks_group *g = &x->seen.group;
+	const char *told = x->base.call->token;
+	size_t len = strlen(told);
+
+	/* Of a long one its end, where it differs from the one before. */
+	buf_printf(&token, "%s-%zu-%" PRId64, told + (len > TOKEN_KEPT ? len - TOKEN_KEPT : 0), x->zone_at,
+		   x->change.to_launch);
+	for (size_t i = 0; i < token.len; i++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_/", token.text[i]))
+			token.text[i] = '-';
+	eks_launch_instances(x->group, launched_at_once(x), g->zone_count > 1 ? g->zones[x->zone_at] : NULL, token.text,
+			     &x->body);
+}
+
+static bool launch_read(struct eks_call *x, struct error *e)
+{
+	struct eks_launched launched;
+
+	if (!eks_read_launched(x->request.response, x->request.response_len, arena_of(x), &launched, e))
+		return false;
+	x->zone_at += launched.count < launched_at_once(x);
+	x->change.to_launch -= launched.count;
+	for (size_t i = 0; i < launched.error_count; i++) {
+		const struct eks_launch_error *l = &launched.errors[i];
+		enum error_kind kind = eks_failure_kind(l->code, l->message, NULL);
+		if (i == 0 || kind != ERROR_STOCKOUT)
+			error_set(&x->launch_error, kind, "%s %s: %s: %s", l->zone, l->type, l->code, l->message);
+	}
+	return true;
+}
+
+static bool decide_launched(struct eks_call *x, struct error *e)
+{
+	if (x->change.to_launch <= 0)
+		return true;
+	if (x->launch_error.kind == ERROR_NONE)
+		error_set(&x->launch_error, ERROR_STOCKOUT, "no zone had any");
+	*e = x->launch_error;
+	return error_wrap(e, "%" PRId64 " of %" PRId64 " machines were not launched", x->change.to_launch,
+			  x->change.target - x->seen.group.desired);
+}
+
+/*
+ * What our credentials may do, found without changing anything. EC2 Auto
+ * Scaling and EKS have no dry run. But they ask for the permission before
+ * they look at what is asked for, so a request that can have no effect (a
+ * negative size, no machine, more at least than at most) tells: AccessDenied, or a
+ * complaint about the request, which is then granted.
+ */
+static const char no_instance[] = "i-00000000000000000", no_update[] = "00000000-0000-0000-0000-000000000000";
+
+static void probe_nodegroup(struct eks_call *x)
+{
+	eks_nodegroup_path(&x->settings, &x->path);
+}
+
+static void probe_update(struct eks_call *x)
+{
+	eks_update_path(&x->settings, no_update, &x->path);
+}
+
+static void probe_config(struct eks_call *x)
+{
+	eks_config_path(&x->settings, &x->path);
+	buf_text(&x->body, "{\"scalingConfig\":{\"minSize\":2,\"maxSize\":1}}");
+}
+
+static void probe_group(struct eks_call *x)
+{
+	if (x->group)
+		eks_describe_groups(&x->group, 1, &x->body);
+	else
+		eks_find_group(x->settings.tags, x->settings.tag_count, &x->body);
+}
+
+static void probe_activities(struct eks_call *x)
+{
+	eks_describe_activities(x->group, 1, &x->body);
+}
+
+static void probe_pool(struct eks_call *x)
+{
+	eks_describe_pool(x->group, NULL, &x->body);
+}
+
+static void probe_size(struct eks_call *x)
+{
+	eks_set_size(x->group, -1, &x->body);
+}
+
+static void probe_protect(struct eks_call *x)
+{
+	eks_protect(x->group, (const char *const[]){ no_instance }, 1, true, &x->body);
+}
+
+static void probe_terminate(struct eks_call *x)
+{
+	eks_terminate(no_instance, &x->body);
+}
+
+static void probe_put_pool(struct eks_call *x)
+{
+	eks_put_pool(x->group, &(struct eks_pool_size){ .least = -1, .prepared = -2, .state = "Stopped" }, &x->body);
+}
+
+static void probe_launch(struct eks_call *x)
+{
+	eks_launch_instances(x->group, -1, NULL, "preheat-check", &x->body);
+}
+
+/* OF_NOTHING names what does not exist: policies that are bound to tags deny it whatever they grant. */
+enum probe_is { A_GET = 1, OF_GROUP = 2, OF_NODEGROUP = 4, OF_LAUNCHES = 8, OF_NOTHING = 16 };
+
+static const struct probe {
+	const char *action;
+	unsigned is; /* of enum probe_is; of a node group: to EKS, else to Auto Scaling */
+	enum permission_need need;
+	void (*write)(struct eks_call *x);
+	const char *purpose;
+} probes[] = {
+	{ "eks:DescribeNodegroup", A_GET | OF_NODEGROUP, PERMISSION_ALWAYS, probe_nodegroup,
+	  "finds the Auto Scaling group of the node group" },
+	{ "autoscaling:DescribeAutoScalingGroups", 0, PERMISSION_ALWAYS, probe_group,
+	  "sees sizes and machines; nothing works without it" },
+	{ "autoscaling:DescribeScalingActivities", OF_GROUP, PERMISSION_ALWAYS, probe_activities,
+	  "learns of launches that failed, and why" },
+	{ "autoscaling:DescribeWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, probe_pool,
+	  "sees machines that stand by; without it there is no standby" },
+	{ "autoscaling:SetDesiredCapacity", OF_GROUP, PERMISSION_ALWAYS, probe_size,
+	  "grows the group, and gives up what cannot be had" },
+	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
+	  "keeps Auto Scaling from choosing a machine to end" },
+	{ "autoscaling:TerminateInstanceInAutoScalingGroup", OF_GROUP | OF_NOTHING, PERMISSION_ALWAYS, probe_terminate,
+	  "removes a machine by name" },
+	{ "autoscaling:PutWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, probe_put_pool,
+	  "sizes the warm pool of an Auto Scaling group; only for standby" },
+	{ "eks:UpdateNodegroupConfig", OF_NODEGROUP, PERMISSION_FOR_STANDBY, probe_config,
+	  "sizes the warm pool of a node group; only for standby" },
+	{ "eks:DescribeUpdate", A_GET | OF_NODEGROUP | OF_NOTHING, PERMISSION_FOR_STANDBY, probe_update,
+	  "sees when a warm pool's change is over; only for standby" },
+	{ "autoscaling:LaunchInstances", OF_GROUP | OF_LAUNCHES, PERMISSION_ALWAYS, probe_launch,
+	  "launches at once; only with launch: instances" },
+};
+enum { PROBES = sizeof probes / sizeof *probes };
+
+static void add_permission(struct eks_call *x, enum permission_state state, const char *message)
+{
+	const struct probe *p = &probes[x->probe_at];
+	struct provider_call *c = x->base.call;
+
+	c->permissions[c->permission_count++] =
+		(struct permission){ p->action, p->purpose, state, p->need, text_keep(&c->arena, message) };
+}
+
+/* To the next probe that can be asked. */
+static void skip_probes(struct eks_call *x)
+{
+	for (; x->probe_at < PROBES; x->probe_at++) {
+		const struct probe *p = &probes[x->probe_at];
+		if (((p->is & OF_NODEGROUP) && !(x->settings.cluster && x->settings.nodegroup)) ||
+		    ((p->is & OF_LAUNCHES) && x->settings.launch != EKS_LAUNCH_INSTANCES))
+			continue;
+		if (x->group || !((p->is & OF_GROUP) || (p->write == probe_group && !x->settings.tag_count)))
+			return;
+		add_permission(x, PERMISSION_UNKNOWN,
+			       "the Auto Scaling group is not known, so this could not be asked");
+	}
+}
+
+static void note_probe(struct eks_call *x, enum permission_state state, const char *message)
+{
+	add_permission(x, state, message);
+	x->probe_at++;
+	skip_probes(x);
+}
+
+static void identity_write(struct eks_call *x)
+{
+	ask(x, AWS_STS, "POST", "/");
+	eks_caller_identity(&x->body);
+}
+
+static bool identity_read(struct eks_call *x, struct error *e)
+{
+	struct provider_call *c = x->base.call;
+
+	c->permissions = arena_array(&c->arena, struct permission, PROBES);
+	skip_probes(x);
+	return eks_read_identity(x->request.response, x->request.response_len, &c->arena, &c->identity, e);
+}
+
+static bool probe_is_due(const struct eks_call *x)
+{
+	return x->probe_at < PROBES;
+}
+
+static void probe_write(struct eks_call *x)
+{
+	const struct probe *p = &probes[x->probe_at];
+
+	if (p->is & OF_NODEGROUP)
+		ask(x, AWS_EKS, p->is & A_GET ? "GET" : "POST", "");
+	p->write(x);
+}
+
+/* What some answers tell of the group serves the probes that follow. */
+static bool probe_read(struct eks_call *x, struct error *e)
+{
+	const struct aws_call *r = &x->request;
+	const struct probe *p = &probes[x->probe_at];
+	struct eks_nodegroup n;
+	const char *name;
+	struct error ignored;
+
+	(void)e;
+	if (p->write == probe_nodegroup && eks_read_nodegroup(r->response, r->response_len, arena_of(x), &n, &ignored))
+		x->group = n.group;
+	if (p->write == probe_group && !x->group &&
+	    eks_read_found(r->response, r->response_len, arena_of(x), &name, &ignored))
+		x->group = name;
+	note_probe(x, PERMISSION_GRANTED, "");
+	return true;
+}
+
+static bool probe_forgives(struct eks_call *x, const struct error *e)
+{
+	const struct probe *p = &probes[x->probe_at];
+	bool is_complaint = e->kind == ERROR_INVALID || e->kind == ERROR_NOT_FOUND || e->kind == ERROR_CONFLICT ||
+			    e->kind == ERROR_QUOTA;
+
+	if (e->kind == ERROR_AUTH && (p->is & OF_NOTHING))
+		note_probe(x, PERMISSION_UNKNOWN,
+			   "denied for what does not exist, which a policy that is bound to tags does whatever it "
+			   "grants; it shows when it is first used");
+	else if (e->kind == ERROR_AUTH)
+		note_probe(x, PERMISSION_DENIED, e->message);
+	else if (is_complaint)
+		note_probe(x, PERMISSION_GRANTED, p->is & (A_GET | OF_GROUP) ? "" : e->message);
+	else
+		note_probe(x, PERMISSION_UNKNOWN, e->message);
+	return true;
+}
+
+/* clang-format off */
+static const struct step
+	locate = { "looking for its Auto Scaling group", locate_is_due, false, locate_write, locate_read, NULL, NULL },
+	update = { "DescribeUpdate", update_is_due, false, update_write, update_read, update_forgives, NULL },
+	group = { "DescribeAutoScalingGroups", NULL, false, group_write, group_read, NULL, NULL },
+	group_told = { .decide = recall_group },
+	groups = { "DescribeAutoScalingGroups", groups_are_due, false, groups_write, groups_read, NULL, NULL },
+	pool = { "DescribeWarmPool", pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
+	named_pool = { "DescribeWarmPool", named_pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
+	activities = { "DescribeScalingActivities", activities_are_due, false, activities_write, activities_read, NULL, NULL },
+	change = { .decide = decide },
+	protect = { "SetInstanceProtection", protect_is_due, true, protect_write, NULL, NULL, NULL },
+	release = { "SetInstanceProtection", release_is_due, true, release_write, NULL, NULL, NULL },
+	put_pool = { "PutWarmPool", put_pool_is_due, false, put_pool_write, NULL, NULL, NULL },
+	config = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, NULL, NULL },
+	config_if_free = { "UpdateNodegroupConfig", config_is_due, false, config_write, config_read, config_forgives, NULL },
+	pool_waited_for = { .decide = decide_wait },
+	terminate = { "TerminateInstanceInAutoScalingGroup", terminate_is_due, true, terminate_write, NULL,
+		      terminate_forgives, NULL },
+	again = { "DescribeAutoScalingGroups", size_is_due, false, group_write, group_read, NULL, NULL },
+	rest = { .decide = decide_rest },
+	size = { "SetDesiredCapacity", size_is_due, false, size_write, NULL, NULL, NULL },
+	launch = { "LaunchInstances", launch_is_due, true, launch_write, launch_read, NULL, NULL },
+	launched = { .decide = decide_launched },
+	identity = { "GetCallerIdentity", NULL, false, identity_write, identity_read, NULL, NULL },
+	probe = { "a probe", probe_is_due, true, probe_write, probe_read, probe_forgives, NULL };
+/* clang-format on */
+
+#define PLAN(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
+
+static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
+	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &pool, &activities),
+	[PROVIDER_GROW] = PLAN(&locate, &group, &change, &put_pool, &launch, &size, &protect, &launched),
+	[PROVIDER_REMOVE] =
+		PLAN(&locate, &group, &named_pool, &change, &protect, &put_pool, &terminate, &config_if_free),
+	[PROVIDER_STOP] =
+		PLAN(&locate, &group, &change, &config, &pool_waited_for, &protect, &put_pool, &release, &size),
+	[PROVIDER_STANDBY] = PLAN(&locate, &group, &change, &put_pool, &config, &protect),
+	[PROVIDER_CANCEL] = PLAN(&locate, &group, &change, &protect, &put_pool, &terminate, &again, &rest, &protect,
+				 &size, &config_if_free),
+	[PROVIDER_CHECK] = PLAN(&identity, &probe),
+};
+
+static void add_update_failure(struct eks_call *x)
+{
+	struct group_description *d = &x->base.call->description;
+	struct launch_failure *all = arena_array(arena_of(x), struct launch_failure, d->failure_count + 1);
+
+	if (d->failure_count)
+		memcpy(all, d->failures, d->failure_count * sizeof *all);
+	all[d->failure_count++] = x->update_failure;
+	d->failures = all;
+	group_description_sort(d);
+}
+
+static void describe(struct eks_call *x)
+{
+	struct group_description *d = &x->base.call->description;
+
+	eks_describe(&x->seen, arena_of(x), d);
+	d->is_busy |= x->is_update_running;
 	if (x->has_update_failed)
 		add_update_failure(x);
-	c->description.is_refused = !x->seen.group.may_launch;
+	d->is_refused = !x->seen.group.may_launch;
 	if (x->seen.group.is_tagged && !x->settings.takes_tagged) {
-		c->description.is_refused = true;
-		c->description.lacks =
-			"the group is tagged for Cluster Autoscaler and is not touched; where none uses it, set "
-			"eks.clusterAutoscalerTags: ignore";
+		d->is_refused = true;
+		d->lacks = "the group is tagged for Cluster Autoscaler and is not touched; where none uses it, set "
+			   "eks.clusterAutoscalerTags: ignore";
 	}
-	if (!c->description.is_refused)
-		eks_tell_besides(x);
+	if (!d->is_refused)
+		eks_tell_besides(&x->seen, &x->settings, arena_of(x), d);
 }
 
-static void finish(struct exchange *x)
+static void finish(struct eks_call *x)
 {
-	struct provider_call *c = x->call;
+	struct provider_call *c = x->base.call;
 
-	timer_stop(&x->deadline);
-	timer_stop(&x->soon);
 	if (x->is_late)
-		error_set(&c->error, ERROR_TIMEOUT, "not over within %" PRId64 " ms",
-			  c->timeout	       ? c->timeout
-			  : is_change(c->verb) ? CHANGE_DEADLINE
-					       : READ_DEADLINE);
+		error_set(&c->error, ERROR_TIMEOUT, "not over within %" PRId64 " ms", x->base.deadline);
 	if (c->error.kind == ERROR_NONE && c->verb == PROVIDER_DESCRIBE)
 		describe(x);
-	if (c->error.kind != ERROR_NONE)
-		error_wrap(&c->error, "group %s: %s", c->group, provider_verb_name(c->verb));
-	c->exchange = NULL;
-	if (is_change(c->verb))
-		eks_together_changed(x->provider->together);
-	x->provider->active--;
-	aws_call_release(&x->request);
-	buf_release(&x->path);
-	buf_release(&x->body);
-	free(x);
-	c->done(c); /* may start it anew, and may free it */
+	exchange_finish(&x->base);
 }
 
 static void on_answer(struct aws_call *r);
 
-static void send(struct exchange *x)
+static void send(struct eks_call *x)
 {
+	ask(x, AWS_AUTOSCALING, "POST", "/");
 	(*x->plan)->write(x);
 	x->request.region = x->settings.region;
 	x->request.endpoint = x->settings.endpoint;
 	x->request.path = x->path.text;
-	x->request.body = x->request.body ? x->body.text : NULL;
-	x->request.timeout = x->call->timeout ? x->call->timeout : READ_DEADLINE;
+	x->request.body = strcmp(x->request.method, "POST") == 0 ? x->body.text : NULL;
+	x->request.timeout = x->base.call->timeout ? x->base.call->timeout : READ_DEADLINE;
 	x->request.max_response = MOST_ANSWER;
 	x->request.done = on_answer;
 	x->request.user = x;
 	x->is_sent = true;
-	aws_start(x->provider->aws, &x->request);
+	aws_start(eks_of(x)->aws, &x->request);
 }
 
 /* To the next step that has something to ask; at the end of the plan the call is over. */
-static void advance(struct exchange *x)
+static void advance(struct eks_call *x)
 {
-	struct error *e = &x->call->error;
-
-	for (; *x->plan && !x->is_over; x->plan++) {
-		if ((*x->plan)->decide && !(*x->plan)->decide(x, e))
+	for (; *x->plan; x->plan++) {
+		const struct step *s = *x->plan;
+		if (s->decide && !s->decide(x, &x->base.call->error))
 			break;
-		if (!(*x->plan)->decide && (*x->plan)->is_due(x)) {
+		if (!s->decide && (!s->is_due || s->is_due(x))) {
 			send(x);
 			return;
 		}
@@ -126,155 +903,145 @@ static void advance(struct exchange *x)
 	finish(x);
 }
 
-static void refused(struct exchange *x, const struct step *s, const struct error *cause)
+static void refused(struct eks_call *x, const struct error *cause)
 {
-	struct provider_call *c = x->call;
+	struct provider_call *c = x->base.call;
 
 	c->error = *cause;
 	c->retry_after = x->request.retry_after;
-	error_wrap(&c->error, "%s", s->name);
-	if (!x->group && is_change(c->verb) | (c->verb == PROVIDER_DESCRIBE))
-		eks_lookup_keep_refusal(x->provider->lookup, c->settings, loop_now(x->provider->loop), &c->error);
+	error_wrap(&c->error, "%s", (*x->plan)->name);
+	if (!x->group && c->verb != PROVIDER_CHECK)
+		remember_refusal(x, &c->error);
 	finish(x);
 }
 
 static void on_answer(struct aws_call *r)
 {
-	struct exchange *x = r->user;
+	struct eks_call *x = r->user;
 	const struct step *s = *x->plan;
 	struct error e = r->error;
 
 	x->is_sent = false;
 	if (x->is_late || e.kind == ERROR_CANCELLED) {
-		x->call->error = e;
+		x->base.call->error = e;
 		finish(x);
 		return;
 	}
-	if (e.kind == ERROR_NONE && s->read && !s->read(x, &e)) {
+	bool is_read = e.kind == ERROR_NONE && (!s->read || s->read(x, &e));
+	if (r->error.kind == ERROR_NONE && !is_read)
 		error_wrap(&e, "answer");
-		refused(x, s, &e);
-	} else if (e.kind != ERROR_NONE && !(s->forgives && *r->refusal.code && s->forgives(x, &e))) {
-		refused(x, s, &e);
-	} else {
-		advance(x);
+	if (!is_read && !(r->error.kind != ERROR_NONE && *r->refusal.code && s->forgives && s->forgives(x, &e))) {
+		refused(x, &e);
+		return;
 	}
+	x->plan += !s->repeats;
+	advance(x);
 }
 
 static void on_deadline(struct timer *t)
 {
-	struct exchange *x = t->user;
+	struct eks_call *x = t->user;
 
 	x->is_late = true;
 	if (x->is_sent)
 		aws_cancel(&x->request);
 }
 
-/* What was asked of this group lately spares a call. */
-static bool recall(struct exchange *x)
+static bool accepts(struct exchange *base)
 {
-	struct provider_call *c = x->call;
+	struct eks_call *x = (struct eks_call *)base;
+	struct provider_call *c = base->call;
 
-	if (x->settings.auto_scaling_group) {
-		x->group = x->settings.auto_scaling_group;
-		return true;
-	}
-	if (c->verb == PROVIDER_CHECK)
-		return true;
-	switch (eks_lookup_find(x->provider->lookup, c->settings, loop_now(x->provider->loop), &c->arena,
-				&x->seen.nodegroup, &c->error)) {
-	case EKS_REFUSED:
+	if (!eks_read_settings(c->settings ? c->settings : "", &c->arena, &x->settings, &c->error))
 		return false;
-	case EKS_FOUND:
-		x->group = x->seen.nodegroup.group;
-		return true;
-	case EKS_UNKNOWN:
-		break;
-	}
+	x->seen.warm_pool = x->settings.warm_pool;
+	x->plan = plans[c->verb];
+	x->deadline.user = x;
+	timer_start(base->provider->loop, &x->deadline, base->deadline, on_deadline);
+	if (provider_verb_changes(c->verb))
+		eks_together_changed(eks_of(x)->together);
 	return true;
 }
 
-static void begin(struct timer *t)
+static void begin(struct exchange *base)
 {
-	struct exchange *x = t->user;
-	struct provider_call *c = x->call;
+	struct eks_call *x = (struct eks_call *)base;
 
-	if (c->error.kind == ERROR_NONE && recall(x))
+	if (recall(x))
 		advance(x);
 	else
 		finish(x);
 }
 
-static void eks_start(struct provider *p, struct provider_call *c)
+static bool cancel(struct exchange *base)
 {
-	struct exchange *x = calloc(1, sizeof *x);
+	struct eks_call *x = (struct eks_call *)base;
 
-	if (!x)
-		abort();
-	assert(!c->exchange);
-	provider_call_release(c);
-	c->error = (struct error){ 0 };
-	c->retry_after = 0;
-	x->provider = p;
-	x->call = c;
-	x->soon.user = x->deadline.user = x;
-	x->plan = eks_plans[c->verb];
-	c->exchange = x;
-	p->active++;
-	if (is_change(c->verb))
-		eks_together_changed(p->together);
-	if (is_sound(c) && eks_read_settings(c->settings ? c->settings : "", &c->arena, &x->settings, &c->error))
-		timer_start(p->loop, &x->deadline,
-			    c->timeout		 ? c->timeout
-			    : is_change(c->verb) ? CHANGE_DEADLINE
-						 : READ_DEADLINE,
-			    on_deadline);
-	x->seen.warm_pool = x->settings.warm_pool;
-	timer_start(p->loop, &x->soon, 0, begin);
-}
-
-static void eks_cancel(struct provider *p, struct provider_call *c)
-{
-	struct exchange *x = c->exchange;
-
-	(void)p;
-	if (!x)
-		return;
 	if (x->is_sent)
 		aws_cancel(&x->request);
-	else
-		error_set(&c->error, ERROR_CANCELLED, "cancelled");
+	return x->is_sent;
 }
+
+static void end(struct exchange *base)
+{
+	struct eks_call *x = (struct eks_call *)base;
+
+	timer_stop(&x->deadline);
+	if (provider_verb_changes(base->call->verb))
+		eks_together_changed(eks_of(x)->together);
+	buf_release(&x->path);
+	buf_release(&x->body);
+}
+
+static const struct exchange_kind calls = {
+	.size = sizeof(struct eks_call),
+	.read_deadline = 30 * SECOND,
+	.change_deadline = 2 * MINUTE,
+	.accepts = accepts,
+	.begin = begin,
+	.cancel = cancel,
+	.end = end,
+};
 
 static struct provider *eks_open(const struct provider_setup *s, struct error *e)
 {
-	struct provider *p = calloc(1, sizeof *p);
+	struct eks *p = calloc(1, sizeof *p);
+	struct clock now = clock_open();
 
 	(void)e;
 	if (!p)
 		abort();
-	p->loop = s->loop;
+	p->base = (struct provider){ .kind = &calls, .loop = s->loop };
 	p->aws = aws_open(s->loop, s->http);
-	p->lookup = eks_lookup_open();
+	p->random = random_stream((uint64_t)clock_now(&now), "eks-lookup");
 	p->together = eks_together_open();
-	return p;
+	return &p->base;
 }
 
-static void eks_close(struct provider *p)
+static void eks_close(struct provider *base)
 {
+	struct eks *p = (struct eks *)base;
+
 	if (!p)
 		return;
-	assert(!p->active);
+	assert(!base->active);
 	aws_close(p->aws);
-	eks_lookup_close(p->lookup);
+	for (struct lookup *n = p->lookups, *next; n; n = next) {
+		next = n->next;
+		arena_release(&n->arena);
+		free(n->settings);
+		free(n);
+	}
 	eks_together_close(p->together);
 	free(p);
 }
 
 const struct provider_ops provider_eks = {
 	.name = "eks",
-	.abilities = ABILITIES,
+	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED |
+		     PROVIDER_CANCELS,
 	.open = eks_open,
 	.close = eks_close,
-	.start = eks_start,
-	.cancel = eks_cancel,
+	.start = exchange_start,
+	.cancel = exchange_cancel,
 };

@@ -8,7 +8,7 @@
  */
 #pragma once
 #include "base/millis.h"
-#include "providers/eks_settings.h"
+#include "providers/eks_wire.h"
 
 enum { EKS_TOGETHER = 10 }; /* groups in one request */
 

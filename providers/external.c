@@ -4,10 +4,9 @@
  * asked for is remembered, and nodes with the label are what there is. A
  * node that shall go was emptied and cordoned by us; its autoscaler removes it.
  */
-#include "base/decode.h"
 #include "providers/kubernetes/group.h"
+#include "providers/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct settings {
@@ -18,7 +17,7 @@ static const struct field setting_fields[] = {
 	FIELD(struct settings, key, FIELD_STRING, "label"),
 	FIELD(struct settings, value, FIELD_STRING, "value"),
 };
-static const struct record_spec settings_record = { "", sizeof(struct settings), setting_fields, 2 };
+static const struct record_spec settings_record = RECORD(struct settings, setting_fields);
 
 /* What a label selector may hold as it stands. */
 static bool is_plain(const char *text)
@@ -28,23 +27,18 @@ static bool is_plain(const char *text)
 
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
 {
-	struct decode_plan *plan = decode_plan_new(&settings_record);
 	struct settings s = { 0 };
-	bool ok = decode_record(plan, c->settings, strlen(c->settings), &c->arena, &s, e);
-	char text[512];
 
 	(void)version;
-	decode_plan_free(plan);
-	if (!ok)
+	if (!text_decode(&settings_record, c->settings, strlen(c->settings), &c->arena, &s, e))
 		return error_wrap(e, "settings");
 	if (!s.key || !*s.key || !is_plain(s.key) || strlen(s.key) > 317 || !s.value || !is_plain(s.value) ||
 	    strlen(s.value) > 63)
 		return error_set(e, ERROR_INVALID, "settings: label and value: allowed: a label that its nodes carry");
-	snprintf(text, sizeof text, "%s=%s", s.key, s.value);
 	out->name = out->name_space = "";
 	out->owner_plural = "nodes";
 	out->list = "/api/v1/nodes";
-	out->selector = arena_strdup(&c->arena, text, strlen(text));
+	out->selector = text_printf(&c->arena, "%s=%s", s.key, s.value);
 	return true;
 }
 
@@ -73,6 +67,6 @@ const struct provider_ops provider_external = {
 	.asks_cluster = true,
 	.open = open,
 	.close = object_provider_close,
-	.start = object_provider_start,
-	.cancel = object_provider_cancel,
+	.start = exchange_start,
+	.cancel = exchange_cancel,
 };

@@ -1,8 +1,7 @@
 /* Static NodePools of Karpenter (spec.replicas): sized through their scale, emptied by deleting the NodeClaim. */
-#include "base/decode.h"
 #include "providers/kubernetes/group.h"
+#include "providers/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct settings {
@@ -10,35 +9,23 @@ struct settings {
 };
 
 static const struct field setting_fields[] = { FIELD(struct settings, node_pool, FIELD_STRING, "nodePool") };
-static const struct record_spec settings_record = { "", sizeof(struct settings), setting_fields, 1 };
-
-static const char *join(struct arena *a, const char *left, const char *right)
-{
-	size_t room = strlen(left) + strlen(right) + 1;
-	char *text = arena_alloc(a, room, 1);
-
-	snprintf(text, room, "%s%s", left, right);
-	return text;
-}
+static const struct record_spec settings_record = RECORD(struct settings, setting_fields);
 
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
 {
-	struct decode_plan *plan = decode_plan_new(&settings_record);
 	struct settings s = { 0 };
-	bool ok = decode_record(plan, c->settings, strlen(c->settings), &c->arena, &s, e);
 
 	(void)version;
-	decode_plan_free(plan);
-	if (!ok)
+	if (!text_decode(&settings_record, c->settings, strlen(c->settings), &c->arena, &s, e))
 		return error_wrap(e, "settings");
 	if (!is_object_name(s.node_pool))
 		return error_set(e, ERROR_INVALID, "settings: nodePool: allowed: the name of a NodePool");
-	out->owner = join(&c->arena, "/apis/karpenter.sh/v1/nodepools/", s.node_pool);
+	out->owner = text_printf(&c->arena, "/apis/karpenter.sh/v1/nodepools/%s", s.node_pool);
 	out->name = s.node_pool;
 	out->name_space = "";
 	out->owner_plural = "NodePool";
 	out->list = "/apis/karpenter.sh/v1/nodeclaims";
-	out->selector = join(&c->arena, "karpenter.sh/nodepool=", s.node_pool);
+	out->selector = text_printf(&c->arena, "karpenter.sh/nodepool=%s", s.node_pool);
 	return true;
 }
 
@@ -79,6 +66,6 @@ const struct provider_ops provider_karpenter = {
 	.asks_cluster = true,
 	.open = open,
 	.close = object_provider_close,
-	.start = object_provider_start,
-	.cancel = object_provider_cancel,
+	.start = exchange_start,
+	.cancel = exchange_cancel,
 };

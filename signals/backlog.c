@@ -1,7 +1,7 @@
 #include "signals/backlog.h"
 
 #include "base/arena.h"
-#include "base/json_number.h"
+#include "base/json.h"
 #include "signals/page.h"
 #include "signals/picker.h"
 

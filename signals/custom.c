@@ -1,7 +1,7 @@
 #include "signals/custom.h"
 
 #include "base/buf.h"
-#include "base/metric_name.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

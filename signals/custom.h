@@ -22,5 +22,5 @@ enum custom_name {
 	CUSTOM_COUNT
 };
 
-/* Names as base/metric_name.h has them, NULL: not told. Lives in the arena. */
+/* Names as base/text.h has them, NULL: not told. Lives in the arena. */
 struct engine_metrics custom_metrics(const char *const names[CUSTOM_COUNT], struct arena *a);

@@ -1,7 +1,7 @@
 #include "signals/device.h"
 
 #include "base/buf.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

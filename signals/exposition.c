@@ -1,6 +1,6 @@
 #include "signals/exposition.h"
 
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * more than EXPOSITION_LINE bytes; lines, labels and samples are capped.
  */
 #pragma once
-#include "base/decimal.h"
+#include "base/quantity.h"
 #include "base/error.h"
 
 #include <stddef.h>

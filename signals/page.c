@@ -1,7 +1,7 @@
 #include "signals/page.h"
 
 #include "base/millis.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "signals/picker.h"
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "signals/exposition.h"
 #include "signals/page.h"
 #include "signals/promql.h"

@@ -1,6 +1,6 @@
 #include "signals/prometheus.h"
 
-#include "base/uri.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <inttypes.h>

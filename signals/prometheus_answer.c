@@ -1,7 +1,7 @@
 #include "signals/prometheus_answer.h"
 
 #include "base/json.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

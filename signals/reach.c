@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "base/uri.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "signals/scrape.h"
 
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "signals/scraper.h"
 
 #include <assert.h>

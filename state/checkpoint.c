@@ -1,5 +1,5 @@
 /* The policy's memory at some ticks, so that a replay need not start at the first. */
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "state/history_file.h"
 
 enum { CHECKPOINT_MOST = 256 << 20 };

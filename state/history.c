@@ -1,7 +1,7 @@
 /* Making, opening and closing a history, and the facts about it as a whole. */
 #include "state/history.h"
 
-#include "base/uri.h"
+#include "base/text.h"
 #include "controller/policy/decide.h"
 #include "state/history_file.h"
 #include "state/record.h"

@@ -1,6 +1,6 @@
 #include "state/record.h"
 
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "base/millis.h"
 
 #include <stdio.h>

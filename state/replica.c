@@ -1,7 +1,7 @@
 /* The leader's side, and what both sides share. */
 #include "state/replica.h"
 
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "state/history_file.h"
 #include "state/replica_form.h"
 #include "state/schema.h"

@@ -12,7 +12,7 @@ harmless+='|__assert_fail|__stack_chk_fail|__(mem|str)[a-z]+_chk|__[a-z]*(div|mo
 
 # OBJECT SYMBOLS: what else an object may call
 exceptions='
-policy_state.c.o malloc|calloc|free
+policy_state.c.o xcalloc|calloc|free
 '
 
 bad=0

@@ -1,5 +1,7 @@
 #include "base/net/loop.h"
 
+#include "base/alloc.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,9 +14,9 @@ struct loop {
 
 struct loop *loop_open(void)
 {
-	struct loop *l = calloc(1, sizeof *l);
+	struct loop *l = xnew(struct loop);
 
-	if (!l || !(l->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV))) {
+	if (!(l->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV))) {
 		fputs("the event loop cannot be made: out of memory or of file descriptors\n", stderr);
 		abort();
 	}

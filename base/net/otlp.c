@@ -1,11 +1,12 @@
 #include "base/net/otlp.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/net/retry.h"
-#include "base/uri.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,15 +33,6 @@ struct otlp {
 	struct http_request request;
 	struct otlp_counts counts;
 };
-
-static char *copy(const char *text)
-{
-	char *copied = strdup(text);
-
-	if (!copied)
-		abort();
-	return copied;
-}
 
 static void write_text_attribute(const char *key, const char *value, struct buf *out)
 {
@@ -93,19 +85,17 @@ struct otlp *otlp_open(struct loop *loop, struct http *http, const struct otlp_s
 			  s->url);
 		return NULL;
 	}
-	struct otlp *o = calloc(1, sizeof *o);
+	struct otlp *o = xnew(struct otlp);
 	while (s->headers && s->headers[count])
 		count++;
-	char **headers = calloc(count + 2, sizeof *headers);
-	if (!o || !headers)
-		abort();
-	headers[0] = copy("Content-Type: application/json");
+	char **headers = xcalloc(count + 2, sizeof *headers);
+	headers[0] = xstrdup("Content-Type: application/json");
 	for (size_t i = 0; i < count; i++)
-		headers[i + 1] = copy(s->headers[i]);
+		headers[i + 1] = xstrdup(s->headers[i]);
 	o->loop = loop;
 	o->http = http;
-	o->url = copy(s->url);
-	o->version = copy(s->version);
+	o->url = xstrdup(s->url);
+	o->version = xstrdup(s->version);
 	o->headers = headers;
 	o->tls = s->tls;
 	o->spans.cap = o->body.cap = MOST_TEXT;

@@ -1,7 +1,8 @@
 #include "base/net/process.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -250,13 +251,9 @@ static void begin(struct process_run *run)
 
 void process_start(struct loop *l, struct process *p)
 {
-	struct process_run *run = calloc(1, sizeof *run);
+	struct process_run *run = xnew(struct process_run);
 
 	assert(p->timeout > 0 && p->max_output > 0 && p->done && !p->run);
-	if (!run) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
 	run->loop = l;
 	run->process = p;
 	run->output.io.fd = run->complaint.io.fd = -1;

@@ -1,7 +1,8 @@
 /*
- * When to try again: exponential back-off with full jitter, and what a
- * server asked for. Pure: randomness comes in as a stream, time as a number.
- * What is worth trying again says error_is_transient().
+ * How often. When to try again: exponential back-off with full jitter, and
+ * what a server asked for; what is worth trying again says
+ * error_is_transient(). And how often others may come: token buckets.
+ * Randomness comes in as a stream, time as a number.
  */
 #pragma once
 #include "base/millis.h"
@@ -30,3 +31,23 @@ void retry_reset(struct retry *r);
  * milliseconds from `now` (of the Unix epoch), a day at most. 0 for NULL, what cannot be read, and the past.
  */
 millis retry_after(const char *header, millis now);
+
+/*
+ * A bucket by address, and one for all. Of more than RATE_ADDRESSES the one
+ * that was seen longest ago is forgotten. IPv6 counts by /64, as networks
+ * are given out.
+ */
+struct sockaddr;
+struct rates;
+
+struct rate {
+	unsigned per_second; /* 0: no limit */
+	unsigned burst;	     /* at once, after a rest; 0: per_second */
+};
+
+enum { RATE_ADDRESSES = 1024 };
+
+struct rates *rates_new(struct rate all, struct rate each);
+void rates_free(struct rates *r); /* takes NULL */
+/* Takes one at `now` (monotonic); else 0 is not returned but the milliseconds until there is one, and none is taken. */
+millis rates_take(struct rates *r, const struct sockaddr *from, millis now) __attribute__((warn_unused_result));

@@ -5,10 +5,12 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/net/loop.h"
-#include "base/net/rate.h"
+#include "base/net/retry.h"
 
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct server;
 struct server_stream;
@@ -38,7 +40,7 @@ struct server_answer {
 	struct buf body;	  /* the server releases it */
 	int fd;			  /* a file of `fd_len` bytes in place of the body, closed by the server; else -1 */
 	uint64_t fd_len;
-	struct server_stream *stream; /* goes on after the body (server_stream.h); NULL: the body is all */
+	struct server_stream *stream; /* goes on after the body; NULL: the body is all */
 	const char *headers[8];	      /* further "Name: value"s; literals, or alive until the answer function returns */
 };
 
@@ -79,7 +81,7 @@ struct server_settings {
 	/* A whole request must have come so long after the connection, or the answer before; 0: 30. */
 	unsigned request_seconds;
 	unsigned answer_seconds; /* an answer must be taken in that time; 0: as long as bytes flow */
-	unsigned stream_seconds; /* one that goes on (server_stream.h) ends after so long; 0: never */
+	unsigned stream_seconds; /* one that goes on ends after so long; 0: never */
 };
 
 /*
@@ -107,7 +109,7 @@ struct server_stream {
 	struct buf unsent;
 	bool is_waiting, is_over;
 	struct server *server;
-	struct server_stream *next, *previous;
+	LIST_ENTRY(server_stream) link;
 };
 
 /* What a peer does not take grows up to so much; then it is cut off. */
@@ -115,4 +117,7 @@ struct server_stream {
 
 /* Not after ended(). */
 void server_stream_send(struct server_stream *s, const char *text, size_t len);
-enum MHD_Result server_route(struct server *s, struct server_request *q);
+/* A listening socket from a text such as "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses). */
+
+/* Whether only this machine reaches it: "127.0.0.1:80", "[::1]:80", "localhost:80". False for what is no address. */
+bool listen_check(const char *where, bool *is_loopback, struct error *e) MUST_USE;

@@ -1,6 +1,6 @@
 #include "controller/cluster/api.h"
 
-#include "base/uri.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <stdio.h>

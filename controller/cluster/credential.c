@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/decode.h"
 #include "base/file.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/millis.h"
 #include "base/net/process.h"

@@ -1,6 +1,6 @@
 #include "controller/cluster/event.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/log.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/yaml.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/cluster/lease.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 
 #include <assert.h>
 #include <stdio.h>

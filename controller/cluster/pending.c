@@ -1,6 +1,6 @@
 /* Pods that wait for a node: what they ask, who could give it, and why nobody can. */
 #include "base/buf.h"
-#include "base/decimal.h"
+#include "base/quantity.h"
 #include "controller/cluster/model_inside.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 #include "controller/cluster/pod.h"
 
-#include "base/decimal.h"
 #include "base/quantity.h"
 #include "controller/cluster/model_inside.h"
 

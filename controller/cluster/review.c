@@ -1,7 +1,7 @@
 #include "controller/cluster/review.h"
 
 #include "base/decode.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/cluster/verbs_body.h"
 
 #include <string.h>

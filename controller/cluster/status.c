@@ -1,6 +1,6 @@
 #include "controller/cluster/status.h"
 
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "controller/cluster/verbs_body.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 
 void verbs_member(const char *key, const char *value, struct buf *out)
 {

@@ -1,7 +1,7 @@
 #include "controller/commands/answer.h"
 
 #include "base/arena.h"
-#include "base/csv_write.h"
+#include "base/table.h"
 #include "base/yaml.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* What is wrong, for people and for programs. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/check_parts.h"
 

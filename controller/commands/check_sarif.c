@@ -1,5 +1,5 @@
 /* SARIF 2.1.0, as code scanning reads it. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/commands/check_parts.h"
 #include "controller/commands/command.h"
 

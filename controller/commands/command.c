@@ -1,7 +1,7 @@
 #include "controller/commands/command.h"
 
 #include "base/arena.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>

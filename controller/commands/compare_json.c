@@ -1,7 +1,7 @@
 #include "controller/commands/compare.h"
 
 #include "base/file.h"
-#include "base/json_write.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 #include "controller/commands/compare.h"
 
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/table.h"
 #include "controller/simulation/rivals/rival.h"
 

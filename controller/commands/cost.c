@@ -1,5 +1,5 @@
 /* preheat cost: what pools, classes and owners of work cost. */
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/quantity.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"

@@ -1,6 +1,6 @@
 #include "controller/commands/cost_labels.h"
 
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/quantity.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "controller/commands/export_days.h"
 
 #include "base/file.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/commands/command.h"
 #include "controller/commands/export_sink.h"
 #include "controller/explain/explain.h"

@@ -1,7 +1,7 @@
 #include "controller/commands/export_sink.h"
 
-#include "base/csv_write.h"
-#include "base/json_write.h"
+#include "base/table.h"
+#include "base/json.h"
 #include "controller/explain/explain.h"
 
 #include <inttypes.h>

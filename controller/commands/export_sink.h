@@ -1,6 +1,6 @@
 /* Rows as CSV (RFC 4180, with a header) or as JSON lines. */
 #pragma once
-#include "base/output.h"
+#include "base/file.h"
 #include "controller/commands/export_tables.h"
 
 struct export_sink {

@@ -1,7 +1,7 @@
 /* Brings a history to another place: a file, or a schema of PostgreSQL's that many clusters share. */
 #include "base/net/retry.h"
 #include "base/quantity.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "state/replica.h"

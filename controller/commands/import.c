@@ -3,7 +3,7 @@
 #include "controller/traces/import.h"
 
 #include "base/arena.h"
-#include "base/human.h"
+#include "base/terminal.h"
 
 #include <stdio.h>
 #include <string.h>

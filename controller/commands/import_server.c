@@ -1,10 +1,9 @@
 #include "controller/commands/import_server.h"
 
 #include "base/findings.h"
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/net/http.h"
 #include "base/net/loop.h"
-#include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/recording_write.h"
 #include "controller/traces/trace.h"

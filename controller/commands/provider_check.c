@@ -1,7 +1,6 @@
 #include "controller/commands/provider_check.h"
 
-#include "base/nearest.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "controller/commands/access.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"

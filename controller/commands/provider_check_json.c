@@ -1,4 +1,4 @@
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/commands/provider_check.h"
 
 #include <inttypes.h>

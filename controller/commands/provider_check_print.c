@@ -1,4 +1,4 @@
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/table.h"
 #include "controller/commands/provider_check.h"
 

@@ -1,7 +1,7 @@
 #include "controller/commands/question.h"
 
 #include "base/quantity.h"
-#include "base/zone.h"
+#include "base/schedule.h"
 #include "controller/explain/explain.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* preheat replay: decides a history again. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/question.h"

@@ -1,6 +1,6 @@
 #include "controller/commands/replay_fold.h"
 
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "base/terminal.h"
 #include "controller/policy/decide.h"
 #include "controller/recall/walk.h"

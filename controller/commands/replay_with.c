@@ -1,8 +1,7 @@
 #include "controller/commands/replay_with.h"
 
-#include "base/human.h"
-#include "base/table.h"
 #include "base/terminal.h"
+#include "base/table.h"
 #include "controller/commands/recording.h"
 #include "controller/simulation/simulate.h"
 #include "controller/simulation/world.h"

@@ -1,5 +1,5 @@
 /* preheat report: a day or a week of GPUs for a team. */
-#include "base/output.h"
+#include "base/file.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "controller/commands/report_collect.h"

@@ -1,6 +1,6 @@
 #include "controller/commands/simulate_plan.h"
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "controller/commands/compare.h"
 #include "controller/simulation/files/world_file.h"
 #include "controller/simulation/rivals/rival.h"

@@ -1,5 +1,5 @@
 #include "controller/commands/recording.h"
-#include "base/human.h"
+#include "base/terminal.h"
 #include "controller/commands/simulate_plan.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* preheat status: pools as rows. */
-#include "base/decimal.h"
-#include "base/human.h"
-#include "base/zone.h"
+#include "base/quantity.h"
+#include "base/terminal.h"
+#include "base/schedule.h"
 #include "controller/commands/access.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"

@@ -1,7 +1,7 @@
 #include "controller/commands/tracing.h"
 
 #include "base/log.h"
-#include "base/uri.h"
+#include "base/text.h"
 #include "controller/commands/access.h"
 #include "controller/commands/command.h"
 

@@ -1,6 +1,6 @@
 #include "base/arena.h"
-#include "base/deflate.h"
-#include "base/json_write.h"
+#include "base/gzip.h"
+#include "base/json.h"
 #include "controller/commands/answer.h"
 #include "controller/commands/command.h"
 #include "state/db.h"

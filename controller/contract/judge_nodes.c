@@ -1,5 +1,5 @@
 /* Rules about nodes and what makes them, and about the annotation that ignores rules. */
-#include "base/nearest.h"
+#include "base/text.h"
 #include "controller/contract/parts.h"
 
 #include <string.h>

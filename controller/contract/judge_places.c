@@ -1,5 +1,5 @@
 /* Rules about where pods may run. */
-#include "base/nearest.h"
+#include "base/text.h"
 #include "controller/contract/parts.h"
 
 #include <string.h>

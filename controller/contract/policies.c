@@ -1,5 +1,5 @@
 /* deploy/admission/policies/policies.yaml: the rules that CEL can express, with the words of the table. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/contract/parts.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/explain/explain.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/explain/value.h"
 
 #include <string.h>

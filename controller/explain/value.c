@@ -1,7 +1,7 @@
 /* Values of records with their units, as people read them. */
 #include "controller/explain/value.h"
 
-#include "base/human.h"
+#include "base/terminal.h"
 #include "controller/explain/explain.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/loop/buffer.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"
 

@@ -1,6 +1,6 @@
 #include "controller/loop/objects.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/cluster/watch.h"
 #include "controller/loop/controller.h"
 #include "controller/loop/parts.h"

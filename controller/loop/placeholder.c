@@ -1,7 +1,7 @@
 #include "controller/loop/placeholder.h"
 
 #include "base/decode.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/cluster/intern.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/parts.h"

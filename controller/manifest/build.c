@@ -1,4 +1,4 @@
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/manifest/draft.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/manifest/crd.h"
 
-#include "base/schema_openapi.h"
+#include "base/schema_describe.h"
 #include "controller/manifest/manifest.h"
 
 #include <string.h>

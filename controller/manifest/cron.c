@@ -1,4 +1,4 @@
-#include "base/weekdays.h"
+#include "base/schedule.h"
 #include "controller/manifest/draft.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "base/schema_value.h"
+#include "base/schema.h"
 #include "controller/manifest/draft.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/manifest/reference.h"
 
-#include "base/schema_reference.h"
+#include "base/schema_describe.h"
 #include "controller/manifest/warm_pool.h"
 
 static const char head[] =

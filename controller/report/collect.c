@@ -1,5 +1,5 @@
 #include "controller/report/collect.h"
-#include "base/human.h"
+#include "base/terminal.h"
 
 #include <string.h>
 

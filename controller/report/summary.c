@@ -1,6 +1,5 @@
 #include "controller/report/summary.h"
-#include "base/chart.h"
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/table.h"
 #include "controller/report/collect.h"
 

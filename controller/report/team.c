@@ -1,8 +1,8 @@
 /* The report on a terminal, and its words. */
 #include "controller/report/team.h"
 
-#include "base/human.h"
-#include "base/json_write.h"
+#include "base/terminal.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "base/table.h"
 #include "controller/report/assets.h"

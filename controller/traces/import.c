@@ -1,12 +1,11 @@
 #include "controller/traces/import.h"
 
 #include "base/arena.h"
-#include "base/decimal.h"
+#include "base/quantity.h"
 #include "base/exact.h"
 #include "base/gzip.h"
 #include "base/json.h"
-#include "base/lines.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

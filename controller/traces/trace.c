@@ -1,10 +1,10 @@
 #include "controller/traces/trace.h"
 
 #include "base/arena.h"
-#include "base/decimal.h"
-#include "base/lines.h"
-#include "base/output.h"
-#include "base/quote.h"
+#include "base/quantity.h"
+#include "base/gzip.h"
+#include "base/file.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/web/api.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/web/api_call.h"
 #include "controller/web/api_events.h"
 #include "controller/web/page_assets.h"

@@ -1,5 +1,5 @@
 /* GET /api/v1: what there is. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/web/api_parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* GET /api/v1/launches: what was asked of clouds, and what came of it. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "controller/web/api_parts.h"
 #include "state/launch.h"

@@ -1,5 +1,5 @@
 /* The OpenAPI document, from the table that serves requests. */
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/web/api_parts.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "controller/web/api_write.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/quantity.h"
 #include "controller/policy/fields.h"
 

@@ -1,6 +1,6 @@
 #include "controller/web/conditions.h"
 
-#include "base/human.h"
+#include "base/terminal.h"
 #include "controller/web/pool_figures.h"
 
 #include <string.h>

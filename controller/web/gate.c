@@ -1,7 +1,7 @@
 #include "controller/web/gate.h"
 
 #include "base/arena.h"
-#include "base/digest.h"
+#include "base/signature.h"
 #include "base/log.h"
 #include "base/millis.h"
 #include "controller/web/refusal.h"

@@ -1,6 +1,6 @@
 #include "controller/web/health.h"
 
-#include "base/human.h"
+#include "base/terminal.h"
 
 static const struct published_watch *unsynced(const struct published *p)
 {

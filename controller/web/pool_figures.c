@@ -1,6 +1,6 @@
 #include "controller/web/pool_figures.h"
 
-#include "base/human.h"
+#include "base/terminal.h"
 #include "base/quantity.h"
 #include "controller/policy/queue_wait.h"
 

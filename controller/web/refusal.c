@@ -1,6 +1,6 @@
 #include "controller/web/refusal.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 
 static const struct {
 	int status;

@@ -1,9 +1,9 @@
 #include "controller/web/site.h"
 
-#include "base/digest.h"
+#include "base/signature.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/net/listen.h"
+#include "base/net/server.h"
 #include "controller/web/refusal.h"
 
 #include <assert.h>

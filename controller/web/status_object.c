@@ -1,6 +1,6 @@
 #include "controller/web/status_object.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "controller/web/conditions.h"
 #include "controller/web/pool_figures.h"
 

@@ -1,7 +1,7 @@
 #include "controller/web/what_if.h"
 
 #include "base/clock.h"
-#include "base/decimal.h"
+#include "base/quantity.h"
 #include "base/decode.h"
 #include "base/net/process.h"
 #include "controller/policy/fields.h"

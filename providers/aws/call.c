@@ -6,6 +6,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#undef getenv /* who we are to AWS, its webhook and its users tell by the environment; read once */
+
+static const char *variable(struct arena *a, const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? arena_strdup(a, value, strlen(value)) : NULL;
+}
+
+static void read_environment(struct arena *a, struct aws_environment *out)
+{
+	*out = (struct aws_environment){
+		.region = variable(a, "AWS_REGION"),
+		.access_key_id = variable(a, "AWS_ACCESS_KEY_ID"),
+		.secret_access_key = variable(a, "AWS_SECRET_ACCESS_KEY"),
+		.session_token = variable(a, "AWS_SESSION_TOKEN"),
+		.role_arn = variable(a, "AWS_ROLE_ARN"),
+		.role_session_name = variable(a, "AWS_ROLE_SESSION_NAME"),
+		.web_identity_token_file = variable(a, "AWS_WEB_IDENTITY_TOKEN_FILE"),
+		.container_full_uri = variable(a, "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		.container_relative_uri = variable(a, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+		.container_token = variable(a, "AWS_CONTAINER_AUTHORIZATION_TOKEN"),
+		.container_token_file = variable(a, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+		.profile = variable(a, "AWS_PROFILE"),
+		.credentials_file = variable(a, "AWS_SHARED_CREDENTIALS_FILE"),
+		.home = variable(a, "HOME"),
+		.metadata_endpoint = variable(a, "AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+		.metadata_disabled = variable(a, "AWS_EC2_METADATA_DISABLED"),
+		.endpoint = variable(a, "AWS_ENDPOINT_URL"),
+		.endpoint_eks = variable(a, "AWS_ENDPOINT_URL_EKS"),
+		.endpoint_autoscaling = variable(a, "AWS_ENDPOINT_URL_AUTO_SCALING"),
+		.endpoint_sts = variable(a, "AWS_ENDPOINT_URL_STS"),
+		.ca_bundle = variable(a, "AWS_CA_BUNDLE"),
+	};
+	if (!out->region)
+		out->region = variable(a, "AWS_DEFAULT_REGION");
+}
+
 struct aws {
 	struct loop *loop;
 	struct http *http;
@@ -23,7 +61,7 @@ struct aws *aws_open(struct loop *loop, struct http *http)
 		abort();
 	a->loop = loop;
 	a->http = http;
-	aws_environment_read(&a->arena, &a->env);
+	read_environment(&a->arena, &a->env);
 	a->tls.ca_file = a->env.ca_bundle;
 	a->keyring = aws_keyring_open(loop, http, &a->env, &a->tls);
 	return a;
@@ -46,6 +84,10 @@ millis aws_now(const struct aws *a)
 static void finish(struct aws_call *c)
 {
 	c->is_waiting = false;
+	buf_release(&c->url);
+	buf_release(&c->host);
+	for (size_t i = 0; i < sizeof c->lines / sizeof *c->lines; i++)
+		buf_release(&c->lines[i]);
 	c->done(c);
 }
 
@@ -138,14 +180,24 @@ static void ask(struct aws_call *c)
 	aws_keyring_ask(c->aws->keyring, c->region, &c->wait);
 }
 
-/* Whether to send it once more, with what was estimates. */
+static bool is_one_of(const char *code, const char *const *codes)
+{
+	while (*codes && strcmp(code, *codes) != 0)
+		codes++;
+	return *codes != NULL;
+}
+
+/* Whether to send it once more, with what was learned: the credentials are over, or our clock is wrong. */
 static bool can_be_mended(struct aws_call *c, const char *date)
 {
-	bool was_skewed = aws_refusal_is_skew(&c->refusal) && aws_keyring_set_clock(c->aws->keyring, date);
+	static const char *const expiries[] = { "ExpiredToken", "ExpiredTokenException", "RequestExpired", NULL };
+	static const char *const skews[] = { "RequestTimeTooSkewed",	  "RequestExpired",	   "AuthFailure",
+					     "InvalidSignatureException", "SignatureDoesNotMatch", NULL };
+	bool was_skewed = is_one_of(c->refusal.code, skews) && aws_keyring_set_clock(c->aws->keyring, date);
 
 	if (c->was_repeated)
 		return false;
-	if (aws_refusal_is_expiry(&c->refusal) && !was_skewed)
+	if (is_one_of(c->refusal.code, expiries) && !was_skewed)
 		aws_keyring_refused(c->aws->keyring, c->key_id);
 	else if (!was_skewed)
 		return false;
@@ -199,8 +251,6 @@ void aws_start(struct aws *a, struct aws_call *c)
 	c->response_len = 0;
 	c->was_repeated = false;
 	c->wait = (struct aws_wait){ .granted = send, .user = c };
-	buf_clear(&c->url);
-	buf_clear(&c->host);
 	if (aws_endpoint(&a->env, c->endpoint, c->service, c->region, &c->url, &c->error)) {
 		buf_text(&c->url, c->path);
 		write_host(c->url.text, &c->host);
@@ -214,12 +264,4 @@ void aws_cancel(struct aws_call *c)
 		aws_keyring_cancel(c->aws->keyring, &c->wait);
 	else if (c->request.transfer)
 		http_cancel(&c->request);
-}
-
-void aws_call_release(struct aws_call *c)
-{
-	buf_release(&c->url);
-	buf_release(&c->host);
-	for (size_t i = 0; i < sizeof c->lines / sizeof *c->lines; i++)
-		buf_release(&c->lines[i]);
 }

@@ -6,9 +6,8 @@
 #pragma once
 #include "base/buf.h"
 #include "base/net/http.h"
-#include "providers/aws/endpoint.h"
+#include "providers/aws/service.h"
 #include "providers/aws/keyring.h"
-#include "providers/aws/refusal.h"
 
 struct aws;
 
@@ -49,4 +48,3 @@ struct aws_call {
 /* Cannot fail: failures arrive in done(), from the loop. `c` is zeroed but for what the caller fills in. */
 void aws_start(struct aws *a, struct aws_call *c);
 void aws_cancel(struct aws_call *c); /* done() comes soon, as ERROR_CANCELLED; nothing when it is not under way */
-void aws_call_release(struct aws_call *c);

@@ -3,19 +3,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/net/retry.h"
-#include "base/uri.h"
-#include "providers/aws/endpoint.h"
-#include "providers/aws/escape.h"
-#include "providers/aws/grant.h"
-#include "providers/aws/refusal.h"
+#include "base/text.h"
+#include "providers/text.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the files of the keyring share; providers/aws/keyring.h is what others see. */
-
-/* A fetch of credentials: from the start to fetch_done(), which comes once, at once or from the loop. */
 enum fetch_step { FETCH_WEB_IDENTITY, FETCH_CONTAINER, FETCH_SESSION, FETCH_ROLE, FETCH_INSTANCE };
 
 struct aws_keyring {
@@ -37,13 +31,13 @@ struct aws_keyring {
 
 	bool is_fetching;
 	enum fetch_step step;
-	struct arena fetched;
+	struct arena grants; /* of the one that is fetched */
 	struct http_request request;
 	const char *headers[4], *session;
 	struct buf url, body, line;
 };
 
-static void aws_fetch_start(struct aws_keyring *k, const char *region);
+static void fetch(struct aws_keyring *k, const char *region);
 
 static const millis EARLY = 5 * MINUTE, EARLY_JITTER = MINUTE;
 static const millis FIRST_PAUSE = SECOND, LONGEST_PAUSE = MINUTE;
@@ -88,7 +82,7 @@ void aws_keyring_close(struct aws_keyring *k)
 	assert(!k->waiting && !k->is_fetching);
 	timer_stop(&k->serve);
 	wipe(&k->held, &k->grant);
-	arena_release(&k->fetched);
+	arena_release(&k->grants);
 	buf_release(&k->url);
 	buf_release(&k->body);
 	buf_release(&k->line);
@@ -116,46 +110,32 @@ bool aws_keyring_set_clock(struct aws_keyring *k, const char *date)
 	return true;
 }
 
-static void end(struct aws_wait *w, const struct aws_keyring *k, const struct error *e)
+/* Ends all who wait, or only those who were cancelled; they may ask anew. `e` NULL: with the credentials. */
+static void tell(struct aws_keyring *k, bool is_for_all, const struct error *e)
 {
-	if (w->is_cancelled)
-		error_set(&w->error, ERROR_CANCELLED, "cancelled");
-	else if (e)
-		w->error = *e;
-	else
-		w->credentials = &k->grant.credentials;
-	w->granted(w); /* may ask again, and may free it */
-}
+	struct aws_wait *told = NULL, **end = &told, **at = &k->waiting;
 
-static void end_all(struct aws_keyring *k, const struct error *e)
-{
-	struct aws_wait *w = k->waiting;
-
-	k->waiting = NULL;
-	while (w) {
-		struct aws_wait *next = w->next;
-		end(w, k, e);
-		w = next;
-	}
-}
-
-static void end_cancelled(struct aws_keyring *k)
-{
-	struct aws_wait *all = k->waiting, **kept = &k->waiting;
-
-	k->waiting = NULL;
-	while (all) {
-		struct aws_wait *w = all;
-		all = w->next;
-		w->next = NULL;
-		if (w->is_cancelled) {
-			end(w, k, NULL);
-			while (*kept) /* what it asked anew stands there */
-				kept = &(*kept)->next;
-		} else {
-			*kept = w;
-			kept = &w->next;
+	while (*at) {
+		struct aws_wait *w = *at;
+		if (!is_for_all && !w->is_cancelled) {
+			at = &w->next;
+			continue;
 		}
+		*at = w->next;
+		w->next = NULL;
+		*end = w;
+		end = &w->next;
+	}
+	while (told) {
+		struct aws_wait *w = told;
+		told = w->next;
+		if (w->is_cancelled)
+			error_set(&w->error, ERROR_CANCELLED, "cancelled");
+		else if (e)
+			w->error = *e;
+		else
+			w->credentials = &k->grant.credentials;
+		w->granted(w); /* may ask again, and may free it */
 	}
 }
 
@@ -179,31 +159,31 @@ static void serve(struct timer *t)
 
 	if (k->is_fetching) { /* goes on for the others */
 		if (!all_cancelled(k))
-			end_cancelled(k);
+			tell(k, false, NULL);
 		return;
 	}
-	end_cancelled(k);
+	tell(k, false, NULL);
 	if (!k->waiting || k->is_fetching)
 		return;
 	if (k->has_grant && (!k->refresh_at || aws_keyring_now(k) < k->refresh_at)) {
-		end_all(k, NULL);
+		tell(k, true, NULL);
 	} else if (k->failure.kind != ERROR_NONE && loop_now(k->loop) < k->failed_until) {
-		end_all(k, still_holds(k) ? NULL : &k->failure);
+		tell(k, true, still_holds(k) ? NULL : &k->failure);
 	} else {
 		k->is_fetching = true;
-		arena_release(&k->fetched);
-		aws_fetch_start(k, k->waiting->region);
+		arena_release(&k->grants);
+		fetch(k, k->waiting->region);
 	}
 }
 
-/* The outcome; the grant's texts live in k->fetched. */
-static void aws_fetch_done(struct aws_keyring *k, const struct aws_grant *grant, const struct error *e)
+/* The outcome; the grant's texts live in k->grants. */
+static void fetched(struct aws_keyring *k, const struct aws_grant *grant, const struct error *e)
 {
 	k->is_fetching = false;
 	if (grant) {
 		wipe(&k->held, &k->grant);
-		k->held = k->fetched;
-		k->fetched = (struct arena){ 0 };
+		k->held = k->grants;
+		k->grants = (struct arena){ 0 };
 		k->grant = *grant;
 		k->has_grant = true;
 		k->refresh_at = 0;
@@ -213,13 +193,13 @@ static void aws_fetch_done(struct aws_keyring *k, const struct aws_grant *grant,
 		}
 		k->failure.kind = ERROR_NONE;
 		retry_reset(&k->retry);
-		end_all(k, NULL);
+		tell(k, true, NULL);
 	} else if (e->kind == ERROR_CANCELLED) {
 		timer_start(k->loop, &k->serve, 0, serve); /* somebody else may have come meanwhile */
 	} else {
 		k->failure = *e;
 		k->failed_until = loop_now(k->loop) + retry_next(&k->retry, 0);
-		end_all(k, still_holds(k) ? NULL : &k->failure);
+		tell(k, true, still_holds(k) ? NULL : &k->failure);
 	}
 }
 
@@ -267,7 +247,14 @@ static void fail(struct aws_keyring *k, const struct error *cause, const char *s
 
 	if (e.kind != ERROR_CANCELLED)
 		error_wrap(&e, "AWS credentials of %s", source);
-	aws_fetch_done(k, NULL, &e);
+	fetched(k, NULL, &e);
+}
+
+static const char *source_of(enum fetch_step step)
+{
+	return step == FETCH_WEB_IDENTITY ? "a web identity"
+	       : step == FETCH_CONTAINER  ? "Pod Identity"
+					  : "the instance metadata service (nothing else is configured)";
 }
 
 /* A token that a file holds, without the line's end. */
@@ -366,15 +353,6 @@ static void write_instance(struct aws_keyring *k, const char *path)
 	}
 }
 
-static void ask_instance(struct aws_keyring *k)
-{
-	begin(k, FETCH_SESSION);
-	k->session = NULL;
-	write_instance(k, "/latest/api/token");
-	k->headers[0] = "X-aws-ec2-metadata-token-ttl-seconds: 21600";
-	send(k, "PUT", LOCAL_DEADLINE);
-}
-
 /* False: there is no such file or profile, and none was named. */
 static bool try_profile(struct aws_keyring *k)
 {
@@ -390,11 +368,11 @@ static bool try_profile(struct aws_keyring *k)
 	else
 		return false;
 	if (file_read(path.text, MOST_FILE, &text, &e) &&
-	    aws_read_profile(text.text ? text.text : "", text.len, env->profile ? env->profile : "default", &k->fetched,
+	    aws_read_profile(text.text ? text.text : "", text.len, env->profile ? env->profile : "default", &k->grants,
 			     &grant, &e)) {
 		if (text.text)
 			explicit_bzero(text.text, text.len);
-		aws_fetch_done(k, &grant, NULL);
+		fetched(k, &grant, NULL);
 		return true;
 	}
 	if (e.kind == ERROR_NOT_FOUND && !env->profile)
@@ -407,23 +385,20 @@ static bool try_profile(struct aws_keyring *k)
 static void take_environment(struct aws_keyring *k)
 {
 	const struct aws_environment *env = k->env;
+	struct aws_grant grant = { .credentials = { text_keep(&k->grants, env->access_key_id),
+						    text_keep(&k->grants, env->secret_access_key),
+						    text_keep(&k->grants, text_or_empty(env->session_token)) } };
 	struct error e;
 
 	if (env->access_key_id && env->secret_access_key) {
-		const char *token = env->session_token ? env->session_token : "";
-		struct aws_grant grant = { .credentials = { arena_strdup(&k->fetched, env->access_key_id,
-									 strlen(env->access_key_id)),
-							    arena_strdup(&k->fetched, env->secret_access_key,
-									 strlen(env->secret_access_key)),
-							    arena_strdup(&k->fetched, token, strlen(token)) } };
-		aws_fetch_done(k, &grant, NULL);
+		fetched(k, &grant, NULL);
 		return;
 	}
 	error_set(&e, ERROR_AUTH, "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set");
 	fail(k, &e, "the environment");
 }
 
-static void aws_fetch_start(struct aws_keyring *k, const char *region)
+static void fetch(struct aws_keyring *k, const char *region)
 {
 	const struct aws_environment *env = k->env;
 	struct error e = { 0 };
@@ -435,7 +410,7 @@ static void aws_fetch_start(struct aws_keyring *k, const char *region)
 		if (write_web_identity(k, region, &e))
 			send(k, "POST", TOKEN_SERVICE_DEADLINE);
 		else
-			fail(k, &e, "a web identity");
+			fail(k, &e, source_of(k->step));
 	} else if (try_profile(k)) {
 		return;
 	} else if (env->container_full_uri || env->container_relative_uri) {
@@ -443,32 +418,21 @@ static void aws_fetch_start(struct aws_keyring *k, const char *region)
 		if (write_container(k, &e))
 			send(k, "GET", LOCAL_DEADLINE);
 		else
-			fail(k, &e, "Pod Identity");
+			fail(k, &e, source_of(k->step));
 	} else if (env->metadata_disabled && strcmp(env->metadata_disabled, "true") == 0) {
 		error_set(&e, ERROR_AUTH,
 			  "no AWS credentials: no AWS_ACCESS_KEY_ID, no AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, "
 			  "no "
 			  "shared credentials file, no AWS_CONTAINER_CREDENTIALS_FULL_URI, and "
 			  "AWS_EC2_METADATA_DISABLED; annotate the service account with a role");
-		aws_fetch_done(k, NULL, &e);
+		fetched(k, NULL, &e);
 	} else {
-		ask_instance(k);
+		begin(k, FETCH_SESSION);
+		k->session = NULL;
+		write_instance(k, "/latest/api/token");
+		k->headers[0] = "X-aws-ec2-metadata-token-ttl-seconds: 21600";
+		send(k, "PUT", LOCAL_DEADLINE);
 	}
-}
-
-static const char *source_of(enum fetch_step step)
-{
-	switch (step) {
-	case FETCH_WEB_IDENTITY:
-		return "a web identity";
-	case FETCH_CONTAINER:
-		return "Pod Identity";
-	case FETCH_SESSION:
-	case FETCH_ROLE:
-	case FETCH_INSTANCE:
-		break;
-	}
-	return "the instance metadata service (nothing else is configured)";
 }
 
 /* Only codes and short sentences: what else the answer holds may be a secret. */
@@ -495,7 +459,7 @@ static const char *first_line(struct aws_keyring *k, const struct http_request *
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)r->response[i] <= 0x20 || (unsigned char)r->response[i] >= 0x7f)
 			return NULL;
-	return len && len < 4096 ? arena_strdup(&k->fetched, r->response, len) : NULL;
+	return len && len < 4096 ? arena_strdup(&k->grants, r->response, len) : NULL;
 }
 
 static void go_on_with_instance(struct aws_keyring *k, const char *told)
@@ -518,37 +482,29 @@ static void go_on_with_instance(struct aws_keyring *k, const char *told)
 	send(k, "GET", LOCAL_DEADLINE);
 }
 
-static void take_grant(struct aws_keyring *k, struct http_request *r)
-{
-	struct aws_grant grant = { 0 };
-	struct error e = { 0 };
-	bool ok = k->step == FETCH_WEB_IDENTITY
-			  ? aws_read_web_identity(r->response, r->response_len, &k->fetched, &grant, &e)
-			  : aws_read_container(r->response, r->response_len, &k->fetched, &grant, &e);
-
-	if (!ok)
-		fail(k, &e, source_of(k->step));
-	else
-		aws_fetch_done(k, &grant, NULL);
-}
-
 static void on_answer(struct http_request *r)
 {
 	struct aws_keyring *k = r->user;
+	struct aws_grant grant = { 0 };
 	struct error e = r->error;
 
 	if (k->body.len)
 		explicit_bzero(k->body.text, k->body.len); /* a token */
 	if (e.kind == ERROR_NONE && http_status_kind(r->status) != ERROR_NONE)
 		read_refusal(r, &e);
-	if (e.kind != ERROR_NONE) {
-		bool is_absent = k->step == FETCH_SESSION && (e.kind == ERROR_TIMEOUT || e.kind == ERROR_UNAVAILABLE);
-		if (is_absent)
-			e.kind = ERROR_AUTH; /* a pod mostly cannot reach it: a person must give a role */
-		fail(k, &e, source_of(k->step));
-	} else if (k->step == FETCH_SESSION || k->step == FETCH_ROLE) {
+	if (k->step == FETCH_SESSION && (e.kind == ERROR_TIMEOUT || e.kind == ERROR_UNAVAILABLE))
+		e.kind = ERROR_AUTH; /* a pod mostly cannot reach it: a person must give a role */
+	bool is_step = k->step == FETCH_SESSION || k->step == FETCH_ROLE;
+	if (e.kind == ERROR_NONE && is_step) {
 		go_on_with_instance(k, first_line(k, r));
-	} else {
-		take_grant(k, r);
+		return;
 	}
+	bool ok = e.kind == ERROR_NONE &&
+		  (k->step == FETCH_WEB_IDENTITY
+			   ? aws_read_web_identity(r->response, r->response_len, &k->grants, &grant, &e)
+			   : aws_read_container(r->response, r->response_len, &k->grants, &grant, &e));
+	if (ok)
+		fetched(k, &grant, NULL);
+	else
+		fail(k, &e, source_of(k->step));
 }

@@ -6,9 +6,11 @@
  * for all who wait; never told to a log or in a message.
  */
 #pragma once
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/millis.h"
 #include "base/net/http.h"
-#include "providers/aws/environment.h"
+#include "providers/aws/service.h"
 #include "providers/aws/sign.h"
 
 struct aws_keyring;

@@ -1,8 +1,8 @@
 #include "providers/aws/sign.h"
 
 #include "base/arena.h"
-#include "base/digest.h"
-#include "base/uri.h"
+#include "base/signature.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static void write_names(const struct pair *sorted, size_t count, struct buf *out
 			buf_printf(out, "%s%s", i ? ";" : "", sorted[i].key);
 }
 
-bool aws_canonical(const struct aws_message *m, struct buf *out)
+static bool write_canonical(const struct aws_message *m, struct buf *out)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct pair sorted[AWS_HEADERS];
@@ -215,7 +215,7 @@ bool aws_string_to_sign(const struct aws_message *m, const struct aws_scope *s, 
 	CLEANUP(buf_release) struct buf canonical = { 0 };
 	char date[AWS_DATE_TEXT], room[SHA256_TEXT];
 
-	if (!aws_canonical(m, &canonical))
+	if (!write_canonical(m, &canonical))
 		return false;
 	struct sha256 hash = sha256_of(canonical.text, canonical.len);
 	buf_printf(out, "%s\n%s\n", algorithm, aws_date_text(s->at, date));

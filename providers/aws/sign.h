@@ -1,6 +1,10 @@
 /*
  * AWS Signature Version 4 in the Authorization header. Pure: time and
  * credentials are arguments, nothing of the request is changed.
+ *
+ * Not libcurl's CURLOPT_AWS_SIGV4: that passes 21 of AWS's 38 published vectors, ours all (version 7.88, which we run
+ * with, neither sorts a query nor encodes a path as AWS does); it signs by the machine's clock, which we correct by
+ * what AWS answers; and it shows nothing of what it signs to hold against the vectors and our golden requests.
  */
 #pragma once
 #include "base/buf.h"
@@ -39,8 +43,8 @@ struct aws_scope {
 #define AWS_DATE_TEXT 17 /* room for 20150830T123600Z */
 
 const char *aws_date_text(millis at, char room[AWS_DATE_TEXT]); /* returns room; the value of X-Amz-Date */
-/* False: more headers or parameters than there may be. Both texts are appended. */
-bool aws_canonical(const struct aws_message *m, struct buf *out) MUST_USE;
+/* False: more headers or parameters than there may be. Appended, as the other. Its last line is the hash of the
+ * canonical request. */
 bool aws_string_to_sign(const struct aws_message *m, const struct aws_scope *s, struct buf *out) MUST_USE;
 /* The value of Authorization. */
 bool aws_sign(const struct aws_message *m, const struct aws_scope *s, const struct aws_credentials *c,

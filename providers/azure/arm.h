@@ -1,10 +1,15 @@
 /*
- * One request to the Resource Manager: with a token, asked again once when
- * the token was not accepted, and with its refusal read.
+ * Requests to the Resource Manager: each with a token, asked again once when
+ * the token was not accepted, and with its refusal read. Tokens are got once
+ * for all who need one, renewed before they end, one request in flight for
+ * each audience, and none without somebody who waits. Never logged.
  */
 #pragma once
 #include "base/net/http.h"
 #include "providers/azure/token.h"
+
+struct arm;
+struct token_slot;
 
 struct arm_request {
 	/* filled in by the caller, and kept until done() */
@@ -20,28 +25,33 @@ struct arm_request {
 	struct error error;
 	millis retry_after; /* what it told; -1: nothing */
 	struct http_request http;
+	bool is_active; /* from arm_start() until done() */
 
 	/* private */
-	struct tokens *tokens;
-	struct http *client;
-	struct azure_place place;
-	struct token_wait wait;
+	struct arm *arm;
+	struct token_slot *slot;
+	struct arm_request *next; /* of those who wait for the same token */
 	struct buf match, bearer;
 	const char *headers[4];
 	millis ends_at;
-	struct loop *loop;
 	struct timer timer;
-	bool was_refused, is_active;
+	bool waits, gives_up, was_refused;
 };
 
-/* What all requests of a provider go through. */
-struct arm {
-	struct loop *loop;
-	struct http *http;
-	struct tokens *tokens;
-	struct http_tls tls;
-};
-
+struct arm *arm_open(struct loop *loop, struct http *http);
+void arm_close(struct arm *arm); /* no request may be under way */
 void arm_start(struct arm *arm, const struct azure_place *place, struct arm_request *r);
 /* done() comes soon, as ERROR_CANCELLED. Nothing when it is not under way. */
 void arm_cancel(struct arm_request *r);
+
+/*
+ * How often AKS lets a subscription change its agent pools in a region: 20
+ * at once, one more a minute. Asking beyond it brings only a refusal, which
+ * counts too. Pure.
+ */
+struct put_bucket {
+	millis full_at; /* when nothing will be missing any more, by a clock that never goes back; 0: now */
+};
+
+/* Takes one; false when there is none, and then in how long there will be. */
+bool put_bucket_take(struct put_bucket *b, millis now, millis *wait);

@@ -1,7 +1,8 @@
 #include "providers/azure/place.h"
 
-#include "base/quote.h"
+#include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -182,4 +183,30 @@ bool azure_place_find(const struct azure_environment *env, const char *wanted, s
 				 quote(shown, place.authority, strlen(place.authority)));
 	*out = place;
 	return true;
+}
+
+#undef getenv /* who we are to Azure, its webhook and its users tell by the environment */
+
+static const char *told(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : (const char *)0;
+}
+
+struct azure_environment azure_environment_read(void)
+{
+	return (struct azure_environment){
+		.tenant = told("AZURE_TENANT_ID"),
+		.client = told("AZURE_CLIENT_ID"),
+		.secret = told("AZURE_CLIENT_SECRET"),
+		.certificate = told("AZURE_CLIENT_CERTIFICATE_PATH"),
+		.token_file = told("AZURE_FEDERATED_TOKEN_FILE"),
+		.authority = told("AZURE_AUTHORITY_HOST"),
+		.imds = told("AZURE_POD_IDENTITY_AUTHORITY_HOST"),
+		.cloud = told("AZURE_ENVIRONMENT"),
+		.endpoint = told("AZURE_RESOURCE_MANAGER_ENDPOINT"),
+		.audience = told("AZURE_RESOURCE_MANAGER_AUDIENCE"),
+		.ca_file = told("SSL_CERT_FILE"),
+	};
 }

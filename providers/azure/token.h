@@ -1,51 +1,16 @@
 /*
- * Tokens for the Resource Manager: got once for all who ask, renewed before
- * they end, one request in flight for each audience, and none without
- * somebody who waits. Never logged.
+ * How a token is asked for, and what the answer says: workload identity,
+ * client secret, client certificate, managed identity. No network; files of
+ * the environment are read anew each time, as they change under us.
  */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/millis.h"
-#include "base/net/loop.h"
 #include "providers/azure/place.h"
 
-struct http;
-struct http_tls;
-struct tokens;
-struct token_slot;
-
-/* Whoever waits for a token; embedded in what asks, which stays its owner. */
-struct token_wait {
-	void (*done)(struct token_wait *w); /* once, from the loop; may ask again */
-	void *user;
-	const char *token; /* valid inside done(); NULL: see error */
-	struct error error;
-
-	struct token_slot *slot; /* private; NULL: waits for nothing */
-	struct token_wait *next;
-	bool is_cancelled;
-};
-
-struct tokens *tokens_open(struct loop *loop, struct http *http, const struct http_tls *tls);
-void tokens_close(struct tokens *t); /* nobody may wait; takes NULL */
-void token_ask(struct tokens *t, const struct azure_place *place, struct token_wait *w);
-/* done() comes soon, as ERROR_CANCELLED. Nothing when it waits for nothing. */
-void token_cancel(struct token_wait *w);
-/* It was not accepted: whoever asks next gets another. */
-void token_refused(struct tokens *t, const struct azure_place *place, const char *token);
-
-/*
- * How a token is asked for, and what the answer says: workload identity,
- * client secret, client certificate, managed identity. No network; files of
- * the environment are read anew each time, as they change under us.
- */
-
-enum azure_method { AZURE_SECRET, AZURE_CERTIFICATE, AZURE_FEDERATED, AZURE_MANAGED };
-
-/* The first of these for which the environment has all. What is there by halves is ERROR_AUTH. */
-bool azure_method_choose(const struct azure_environment *env, enum azure_method *out, struct error *e) MUST_USE;
-const char *azure_method_name(enum azure_method method);
+/* Which of these the environment chooses, in words: "workload identity". */
+const char *token_method_name(const struct azure_environment *env);
 
 struct token_request {
 	struct buf url, body; /* body empty: a GET with the header Metadata: true, through no proxy */

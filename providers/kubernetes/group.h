@@ -5,8 +5,19 @@
  * cluster's door; a repeated token lowers a size once.
  */
 #pragma once
-#include "base/buf.h"
-#include "providers/kubernetes/answer.h"
+#include "providers/exchange.h"
+
+/* The object whose replicas are the machines asked for. */
+struct owner_object {
+	bool has_replicas;
+	int64_t replicas, min, max; /* max 0: not told */
+	const char *resource_version;
+	const char *operation; /* the token of our last change of the size; "" without */
+	bool is_paused;	       /* its own controller leaves it alone */
+};
+
+/* How one kind is read: its fields, by kind. */
+enum object_kind { OBJECT_NODE_POOL, OBJECT_MACHINE_DEPLOYMENT, OBJECT_NODE, OBJECT_KIND_COUNT };
 
 /* Where the objects of one group are; texts live in the call's arena. */
 struct object_group {
@@ -40,8 +51,6 @@ struct object_provider {
 struct provider *object_provider_open(const struct object_provider *kind, const struct provider_setup *s,
 				      struct error *e);
 void object_provider_close(struct provider *p);
-void object_provider_start(struct provider *p, struct provider_call *c);
-void object_provider_cancel(struct provider *p, struct provider_call *c);
 
 /* A name of an object, safe in a path. */
 bool is_object_name(const char *name);

@@ -8,7 +8,7 @@
  */
 #include "base/buf.h"
 #include "base/decode.h"
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/net/http.h"
 #include "providers/provider.h"
 

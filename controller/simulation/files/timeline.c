@@ -1,7 +1,7 @@
 #include "controller/simulation/files/timeline.h"
 
-#include "base/json_write.h"
-#include "base/output.h"
+#include "base/json.h"
+#include "base/file.h"
 
 #include <inttypes.h>
 

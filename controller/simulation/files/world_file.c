@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/schema.h"
-#include "base/schema_reference.h"
+#include "base/schema_describe.h"
 
 #include <string.h>
 

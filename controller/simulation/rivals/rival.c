@@ -1,8 +1,8 @@
 #include "controller/simulation/rivals/rival.h"
 
 #include "base/buf.h"
-#include "base/decimal.h"
-#include "base/nearest.h"
+#include "base/quantity.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Any bytes as a file, plain or packed, read by lines. */
-#include "base/lines.h"
+#include "base/gzip.h"
 
 #include "tests/unit/text_file.h"
 

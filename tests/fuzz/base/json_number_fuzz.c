@@ -1,5 +1,5 @@
 /* The first line of any bytes as a path, the rest as a document, cut anywhere: the cut makes no difference. */
-#include "base/json_number.h"
+#include "base/json.h"
 
 #include <stdint.h>
 #include <stdlib.h>

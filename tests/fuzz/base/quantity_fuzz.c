@@ -2,7 +2,7 @@
 #include "base/quantity.h"
 
 #include "base/arena.h"
-#include "base/weekdays.h"
+#include "base/schedule.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a refusal, as credentials, and as a request to be signed. */
-#include "providers/aws/grant.h"
-#include "providers/aws/refusal.h"
-#include "providers/eks_settings.h"
+#include "providers/aws/keyring.h"
+#include "providers/aws/service.h"
+#include "providers/eks_wire.h"
 
 #include <stdint.h>
 #include <stdlib.h>

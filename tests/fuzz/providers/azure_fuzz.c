@@ -1,9 +1,6 @@
 /* Any bytes as an answer of Azure: what is believed can be, and what goes back is JSON that reads as the same pool. */
-#include "providers/azure/failure.h"
-#include "providers/azure/machines.h"
+#include "providers/azure/answer.h"
 #include "providers/azure/place.h"
-#include "providers/azure/pool.h"
-#include "providers/azure/rights.h"
 #include "providers/azure/token.h"
 
 #include <stdint.h>

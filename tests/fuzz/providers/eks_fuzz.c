@@ -1,5 +1,5 @@
 /* Any bytes as an answer of AWS: what is believed can be. The first byte says which answer. */
-#include "providers/eks_describe.h"
+#include "providers/eks_group.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool read_group(const char *text, size_t len, struct arena *a, struct err
 	struct eks_list list = { 0 };
 	struct group_description d;
 
-	if (!eks_read_group(text, own, "g", a, &seen.group, e))
+	if (!eks_read_sole_group(text, own, "g", a, &seen.group, e))
 		return false;
 	if (rest && !eks_read_activities(rest + 1, len - own - 1, a, &list, e))
 		return false;

@@ -1,5 +1,5 @@
 /* Any bytes as an answer of the simulated cloud: what is believed can be. */
-#include "providers/simulated_answer.h"
+#include "providers/simulated.h"
 
 #include <stdint.h>
 #include <stdlib.h>

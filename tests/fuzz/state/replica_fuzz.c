@@ -2,7 +2,7 @@
  * Batches as a false leader could send them, with a right checksum: taken or
  * refused, and what was taken can be asked.
  */
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "state/launch.h"
 #include "state/replica_form.h"
 #include "state/schema.h"

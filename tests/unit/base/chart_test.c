@@ -1,4 +1,4 @@
-#include "base/chart.h"
+#include "base/terminal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,31 +104,12 @@ static void a_short_peak_is_not_lost(void **state)
 	free(text);
 }
 
-static void bars_are_in_proportion(void **state)
-{
-	const struct chart_bar bars[] = { { "preheat", "$100", 100, STYLE_GOOD },
-					  { "hpa", "$200", 200, STYLE_PLAIN },
-					  { "none", "$0", 0, STYLE_PLAIN } };
-	struct terminal t = { .width = 80, .is_unicode = true };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	(void)state;
-	chart_print_bars(bars, 3, &t, out);
-	fclose(out);
-	assert_int_equal(occurrences(text, "█"), 24 + 48);
-	assert_int_equal(occurrences(text, "\n"), 3);
-	free(text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(area_and_line_are_different_signs),
 		cmocka_unit_test(few_points_and_no_points_are_drawn),
 		cmocka_unit_test(a_short_peak_is_not_lost),
-		cmocka_unit_test(bars_are_in_proportion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

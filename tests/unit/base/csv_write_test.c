@@ -1,5 +1,5 @@
 #include "base/arena.h"
-#include "base/csv_write.h"
+#include "base/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

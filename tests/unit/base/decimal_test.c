@@ -1,4 +1,4 @@
-#include "base/decimal.h"
+#include "base/quantity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

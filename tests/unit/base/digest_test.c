@@ -1,5 +1,5 @@
 /* Known answers: FIPS 180-2 and RFC 4231. */
-#include "base/digest.h"
+#include "base/signature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

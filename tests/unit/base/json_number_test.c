@@ -1,4 +1,4 @@
-#include "base/json_number.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

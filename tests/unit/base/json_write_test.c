@@ -1,4 +1,4 @@
-#include "base/json_write.h"
+#include "base/json.h"
 
 #include "base/arena.h"
 

@@ -1,6 +1,6 @@
-#include "base/lines.h"
+#include "base/gzip.h"
 
-#include "base/output.h"
+#include "base/file.h"
 #include "tests/unit/text_file.h"
 
 #include <setjmp.h>

@@ -158,7 +158,6 @@ static void what_is_below_the_level_is_not_written(void **state)
 	(void)state;
 	log_debug("a", LOG_END);
 	assert_int_equal(written.len, 0);
-	assert_false(log_is_on(LEVEL_DEBUG));
 	log_level_set(LEVEL_DEBUG);
 	log_debug("a", LOG_END);
 	assert_non_null(strstr(written.text, "\"level\":\"debug\",\"event\":\"a\""));
@@ -172,11 +171,12 @@ static void what_is_below_the_level_is_not_written(void **state)
 
 static void levels_are_read_by_name(void **state)
 {
+	static const char *const names[] = { "debug", "info", "warn", "error" };
 	enum log_level level = LEVEL_WARN;
 
 	(void)state;
 	for (int i = LEVEL_DEBUG; i <= LEVEL_ERROR; i++) {
-		assert_true(log_level_parse(log_level_name((enum log_level)i), &level));
+		assert_true(log_level_parse(names[i], &level));
 		assert_int_equal(level, i);
 	}
 	assert_false(log_level_parse("verbose", &level));

@@ -1,5 +1,5 @@
 #include "base/millis.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/options.h"
 
 #include <setjmp.h>

@@ -1,7 +1,5 @@
 #include "base/schedule.h"
 
-#include "base/weekdays.h"
-#include "base/zone.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -187,16 +185,16 @@ static void nothing_changes_in_between(void **state)
 static void zones(void **state)
 {
 	(void)state;
-	assert_true(schedule_zone_is_known("UTC"));
-	assert_true(schedule_zone_is_known("Europe/Berlin"));
-	assert_true(schedule_zone_is_known("America/Argentina/Buenos_Aires"));
-	assert_false(schedule_zone_is_known("Europe/Berln"));
-	assert_false(schedule_zone_is_known("Europe"));
-	assert_false(schedule_zone_is_known(""));
-	assert_false(schedule_zone_is_known("/etc/localtime"));
-	assert_false(schedule_zone_is_known("../zoneinfo/UTC"));
-	assert_false(schedule_zone_is_known("zone.tab"));
-	assert_false(schedule_zone_is_known("CET-1CEST"));
+	assert_true(zone_is_known("UTC"));
+	assert_true(zone_is_known("Europe/Berlin"));
+	assert_true(zone_is_known("America/Argentina/Buenos_Aires"));
+	assert_false(zone_is_known("Europe/Berln"));
+	assert_false(zone_is_known("Europe"));
+	assert_false(zone_is_known(""));
+	assert_false(zone_is_known("/etc/localtime"));
+	assert_false(zone_is_known("../zoneinfo/UTC"));
+	assert_false(zone_is_known("zone.tab"));
+	assert_false(zone_is_known("CET-1CEST"));
 }
 
 static void the_zone_of_the_process_is_put_back(void **state)

@@ -1,5 +1,5 @@
 #include "base/arena.h"
-#include "base/uri.h"
+#include "base/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "base/net/listen.h"
+#include "base/net/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

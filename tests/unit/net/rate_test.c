@@ -1,4 +1,4 @@
-#include "base/net/rate.h"
+#include "base/net/retry.h"
 #include "base/random.h"
 
 #include <arpa/inet.h>

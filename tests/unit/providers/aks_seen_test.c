@@ -1,7 +1,8 @@
 /* What provider aks makes of what it sees, with which token; and that its requests are those of the vendor's SDK. */
 #include "base/decode.h"
 #include "base/file.h"
-#include "providers/azure/text.h"
+#include "providers/azure/answer.h"
+#include "providers/text.h"
 #include "tests/unit/net/scripted_peer.h"
 #include "tests/unit/providers/played_arm.h"
 
@@ -400,7 +401,7 @@ static void requests_are_those_of_the_vendors_sdk(void **state)
 		printf("skipped: %s is not there (set PREHEAT_SHARED)\n", path);
 		skip();
 	}
-	assert_true(azure_decode(&file_record, text.text, text.len, &a, &golden, &e));
+	assert_true(text_decode(&file_record, text.text, text.len, &a, &golden, &e));
 	played_place(s, "@" OPERATION "?api-version=2017-08-31", pending, sizeof pending);
 	const struct golden_line *lines = golden.exchanges.items;
 	/* our verbs in turn; each golden request of the successful run is among what was sent by then */

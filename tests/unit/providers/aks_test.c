@@ -1,7 +1,8 @@
 /* The conformance of provider aks, against a server that speaks the Resource Manager's wire. */
 #include "base/decode.h"
 #include "base/net/server.h"
-#include "providers/azure/text.h"
+#include "providers/azure/answer.h"
+#include "providers/text.h"
 #include "tests/unit/providers/conformance.h"
 
 #include <inttypes.h>
@@ -125,7 +126,7 @@ static bool change(struct wire_server *s, const struct server_request *q, struct
 	s->was_aborted = strstr(q->path, "/abort") != NULL;
 	if (s->was_aborted)
 		return true;
-	if (!azure_decode(&order_record, q->body, q->body_len, &scratch, &order, e))
+	if (!text_decode(&order_record, q->body, q->body_len, &scratch, &order, e))
 		return false;
 	snprintf(s->token, sizeof s->token, "t%d", ++s->changes);
 	if (strcmp(q->method, "PUT") == 0)

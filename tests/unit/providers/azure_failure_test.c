@@ -1,7 +1,7 @@
 /* What Azure's errors mean to us: its codes at any depth, both body shapes, and the samples of the field. */
 #include "base/file.h"
-#include "providers/azure/failure.h"
-#include "providers/azure/text.h"
+#include "providers/azure/answer.h"
+#include "providers/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,7 +181,7 @@ static void samples_of_the_field_are_told_apart(void **state)
 		printf("skipped: %s is not there (set PREHEAT_SHARED)\n", path);
 		skip();
 	}
-	assert_true(azure_decode(&list_record, text.text, text.len, &a, &samples, &e));
+	assert_true(text_decode(&list_record, text.text, text.len, &a, &samples, &e));
 	expect(&samples.sync, sync, 8, "sync_http");
 	expect(&samples.async, async, 2, "async_operation_failed");
 	expect(&samples.capacity, capacity, 8, "capacity_and_quota");

@@ -1,8 +1,6 @@
 /* An agent pool goes back as it came, but for its size; machines, operations, roles and budgets are read as told. */
-#include "providers/azure/bucket.h"
-#include "providers/azure/machines.h"
-#include "providers/azure/pool.h"
-#include "providers/azure/rights.h"
+#include "providers/azure/arm.h"
+#include "providers/azure/answer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

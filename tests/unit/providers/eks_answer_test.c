@@ -1,6 +1,6 @@
 /* What AWS answers, and the description made of it. */
-#include "providers/aws/refusal.h"
-#include "providers/eks_describe.h"
+#include "providers/aws/service.h"
+#include "providers/eks_group.h"
 #include "tests/unit/providers/contract.h"
 
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void read_scene(struct scene *s, const char *group, const char *pool, con
 	struct eks_list list = { 0 };
 
 	*s = (struct scene){ .seen.now = ENDED_AT + MINUTE };
-	if (!eks_read_group(group, strlen(group), "g", &s->arena, &s->seen.group, &e))
+	if (!eks_read_sole_group(group, strlen(group), "g", &s->arena, &s->seen.group, &e))
 		fail_msg("%s", e.message);
 	if (pool) {
 		assert_true(eks_read_pool(pool, strlen(pool), &s->arena, &list, &e));
@@ -144,6 +144,7 @@ static void lifecycle_states_are_told_apart(void **state)
 	for (size_t i = 0; i < CASES; i++) {
 		struct eks_instance one = { "i-0a", "", "", cases[i].name, "", false };
 		struct eks_seen seen = { .group = { .instances = &one, .instance_count = 1, .max = 9 } };
+		struct eks_group wanted = seen.group, pooled = seen.group;
 		struct arena a = { 0 };
 		struct group_description d;
 		eks_describe(&seen, &a, &d);
@@ -152,8 +153,10 @@ static void lifecycle_states_are_told_apart(void **state)
 			assert_int_equal(d.machines[0].state, cases[i].state);
 			assert_int_equal(d.machines[0].is_standby, cases[i].is_standby);
 		}
-		assert_int_equal(eks_alive(&seen.group), cases[i].holds_place);
-		assert_int_equal(eks_is_starting(&one), strncmp(cases[i].name, "Pending", 7) == 0);
+		wanted.desired = 1;
+		assert_int_equal(eks_has_open_ends(&wanted), !cases[i].holds_place);
+		pooled.pool.exists = true;
+		assert_int_equal(eks_has_open_ends(&pooled), strncmp(cases[i].name, "Pending", 7) == 0);
 		arena_release(&a);
 	}
 	if (!contract_read(&model, "aws/autoscaling.json"))

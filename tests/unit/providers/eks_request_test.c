@@ -1,7 +1,7 @@
 /* What we send: equal to what the official SDK sends, and known to the services' models by every name. */
 #include "base/file.h"
 #include "base/json.h"
-#include "providers/eks_request.h"
+#include "providers/eks_wire.h"
 #include "tests/unit/providers/contract.h"
 
 #include <setjmp.h>

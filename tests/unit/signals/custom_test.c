@@ -1,6 +1,6 @@
 #include "signals/custom.h"
 
-#include "base/metric_name.h"
+#include "base/text.h"
 #include "signals/page.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* One pod of three lies: it adds nothing, the others count, and the trouble names it and says why. */
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "tests/unit/signals/fake_pods.h"
 
 #define LEVELS "vllm:num_requests_running 1\nvllm:num_requests_waiting 1\n"

@@ -1,5 +1,5 @@
 /* Histories: what was written is read, found, thinned, and left in sums. */
-#include "base/deflate.h"
+#include "base/gzip.h"
 #include "tests/unit/state/history_made.h"
 
 static void what_was_written_is_read_in_any_order(void **state)

@@ -1,0 +1,49 @@
+/* An Auto Scaling group, out of what AWS answered: what it is like, and what a change has to do there. Pure. */
+#pragma once
+#include "providers/eks_wire.h"
+
+/* A failed launch is believed when what it left open still is so long after it, or was at an earlier look. */
+#define EKS_FAILURE_SETTLES (15 * SECOND)
+
+struct eks_seen {
+	struct eks_group group;
+	struct eks_nodegroup nodegroup; /* zeroed where nobody was asked */
+	const struct eks_instance *pool;
+	size_t pool_count;
+	const struct eks_activity *activities;
+	size_t activity_count;
+	millis now;	     /* as AWS's clock says */
+	int64_t told_before; /* number of the newest failure that an earlier look read; 0: none did */
+	bool was_pool_denied;
+	enum eks_warm_pool warm_pool; /* how it is sized, or to be made */
+};
+
+/* Description, abilities and failures; not what the settings forbid, nor what a change does besides. */
+void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out);
+/* What the next change does beside what it is asked for, into the description. */
+void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *settings, struct arena *a,
+		      struct group_description *d);
+/* Whether activities are worth a call. */
+bool eks_has_open_ends(const struct eks_group *g);
+int64_t eks_newest_failure(const struct eks_activity *items, size_t count); /* its number, 0 without */
+/* By text, as activities and LaunchInstances tell; back_off may be NULL. */
+enum error_kind eks_failure_kind(const char *code, const char *message, millis *back_off);
+
+/* What a change does, in the order of the verb's plan. Zeroed: nothing. */
+struct eks_change {
+	const char **victims, **to_protect, **to_release; /* to_release: from protection */
+	size_t victim_count, protect_count, release_count;
+	bool must_size;
+	int64_t target;	   /* of the desired size */
+	int64_t to_launch; /* by LaunchInstances, in place of must_size */
+	/* The warm pool's own size: through Auto Scaling, or through the node group, whichever sizes it. */
+	bool must_put_pool, must_configure_pool;
+	bool must_wait_for_pool; /* and nothing more until that is over */
+	struct eks_pool_size pool_size;
+};
+
+/* Lists live in the arena. A change that is refused is ERROR_INVALID or ERROR_CONFLICT. */
+bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, const struct provider_call *c,
+		struct arena *a, struct eks_change *out, struct error *e) MUST_USE;
+/* Of a cancel, after its victims ended and the group was read again: what Auto Scaling got meanwhile stays. */
+void eks_decide_rest(const struct eks_seen *s, const struct provider_call *c, struct arena *a, struct eks_change *x);
