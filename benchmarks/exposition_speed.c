@@ -1,5 +1,5 @@
 /* How fast a page of a model server's metrics is read: a vLLM page with every family, against memchr over its lines. */
-#include "signals/page.h"
+#include "signals/engine_metrics.h"
 #include "tests/unit/signals/vllm_page.h"
 
 #include <stdio.h>
@@ -70,7 +70,7 @@ static double rate_of_lines(const struct buf *text)
 
 int main(void)
 {
-	struct page_table table = page_table_make(ENGINE_VLLM);
+	struct page_table table = page_table_make(ENGINE_VLLM, NULL, NULL);
 	struct buf text = { 0 };
 
 	vllm_page(&text, 123456);

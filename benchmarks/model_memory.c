@@ -2,7 +2,7 @@
  * What the model of a large cluster costs: 5,000 nodes and 50,000 pods as they are served. Prints bytes of a node and
  * of a pod, and how long one look at a pool takes.
  */
-#include "controller/cluster/model_inputs.h"
+#include "controller/cluster/model_state.h"
 
 #include <inttypes.h>
 #include <malloc.h>

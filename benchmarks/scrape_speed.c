@@ -130,9 +130,9 @@ struct run {
 	double most_mib;
 };
 
-static void on_reading(struct scraper *s, const struct pool_reading *r)
+static void on_reading(void *user, const struct pool_reading *r)
 {
-	struct run *run = scraper_user(s);
+	struct run *run = user;
 	double now = resident_mib();
 
 	run->rounds++;
@@ -157,9 +157,9 @@ static void run_for(struct run *run, millis length)
 		loop_once(run->loop);
 }
 
-static void set_targets(struct scraper *s, int count, int port)
+static void set_targets(struct source *s, int count, int port)
 {
-	struct scrape_target *targets = calloc((size_t)count, sizeof *targets);
+	struct source_target *targets = calloc((size_t)count, sizeof *targets);
 	char(*texts)[2][64] = calloc((size_t)count, sizeof *texts);
 
 	if (!targets || !texts)
@@ -170,9 +170,9 @@ static void set_targets(struct scraper *s, int count, int port)
 		inet_ntop(AF_INET, &at, host, sizeof host);
 		snprintf(texts[i][0], sizeof texts[i][0], "llm/pod-%d/uid", i);
 		snprintf(texts[i][1], sizeof texts[i][1], "http://%s:%d/metrics", host, port);
-		targets[i] = (struct scrape_target){ texts[i][0], texts[i][1], true };
+		targets[i] = (struct source_target){ .key = texts[i][0], .url = texts[i][1], .is_ready = true };
 	}
-	scraper_set_targets(s, targets, (size_t)count);
+	source_set_targets(s, targets, (size_t)count);
 	free(targets);
 	free(texts);
 }
@@ -183,13 +183,15 @@ static void measure(int count, int port, int seconds, size_t page_bytes)
 	struct clock clock = clock_open();
 	struct run run = { .loop = loop_open() };
 	struct http *http = http_open(run.loop, "scrape_speed", &e);
-	struct scraper *s = scraper_open(run.loop, http, &clock,
-					 &(struct scrape_settings){ .pool = "chat",
-								    .engine = ENGINE_VLLM,
-								    .interval = INTERVAL,
-								    .objective_us = 2000000,
-								    .on_reading = on_reading,
-								    .user = &run });
+	struct source *s = scrape_source_open(run.loop, http, &clock,
+					      &(struct scrape_source_settings){
+						      .source = { .pool = "chat",
+								  .engine = ENGINE_VLLM,
+								  .interval = INTERVAL,
+								  .objective_us = 2000000,
+								  .on_reading = on_reading,
+								  .user = &run },
+					      });
 
 	malloc_trim(0);
 	double before_mib = resident_mib();
@@ -204,7 +206,7 @@ static void measure(int count, int port, int seconds, size_t page_bytes)
 	       "fresh\n",
 	       count, page_bytes, seconds, (double)cpu / 1e4 / seconds, run.most_mib - before_mib, run.rounds,
 	       run.expected ? 100. * (double)run.fresh / (double)run.expected : 0.);
-	scraper_close(s);
+	source_close(s);
 	while (http_active(http))
 		loop_once(run.loop);
 	http_close(http);

@@ -1,7 +1,9 @@
 #include "signals/device.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/text.h"
+#include "signals/pool_reading.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,6 @@ static const struct device_metric metrics[] = {
 };
 #undef DEVICE
 enum { METRICS = sizeof metrics / sizeof *metrics };
-
-#define DEVICE(quantity_, rank_, name_, divisor_) name_,
-static const char *const names[METRICS] = {
-#include "signals/devices/dcgm.def"
-};
-#undef DEVICE
 
 /* Beyond any machine. */
 static const int64_t most[DEVICE_QUANTITY_COUNT] = { 1000, 1 << 24, 1 << 24, 100000000, 1000000 };
@@ -44,10 +40,8 @@ struct device_list {
 
 struct device_list *device_list_new(void)
 {
-	struct device_list *l = calloc(1, sizeof *l);
+	struct device_list *l = xcalloc(1, sizeof *l);
 
-	if (!l)
-		abort();
 	return l;
 }
 
@@ -59,11 +53,6 @@ void device_list_free(struct device_list *l)
 	free(l->entries);
 	free(l->shown);
 	free(l);
-}
-
-struct exposition_names device_names(void)
-{
-	return (struct exposition_names){ names, METRICS };
 }
 
 static const char *first_label(const char *const *of_names, device_label_fn *label, const void *of)
@@ -109,25 +98,24 @@ static void take_place(struct device_list *l, struct device *d, device_label_fn 
 
 static struct entry *push(struct device_list *l)
 {
-	if (l->count == l->room) {
-		l->room = l->room ? 2 * l->room : 64;
-		l->entries = realloc(l->entries, l->room * sizeof *l->entries);
-		if (!l->entries)
-			abort();
-	}
+	l->entries = xgrow(l->entries, l->count, &l->room, sizeof *l->entries);
 	l->entries[l->count] = (struct entry){ 0 };
 	for (int q = 0; q < DEVICE_QUANTITY_COUNT; q++)
-		l->entries[l->count].device.value[q] = DEVICE_NOT_TOLD;
+		l->entries[l->count].device.value[q] = DEVICE_UNKNOWN;
 	return &l->entries[l->count++];
 }
 
-bool device_list_take(struct device_list *l, size_t name, struct exposition_slice value, device_label_fn *label,
+bool device_list_take(struct device_list *l, const char *name, struct exposition_slice value, device_label_fn *label,
 		      const void *of, struct error *e)
 {
-	const struct device_metric *m = &metrics[name];
+	const struct device_metric *m = metrics;
 	char shown[QUOTE_ROOM];
 	int64_t thousandths;
 
+	while (m < metrics + METRICS && strcmp(m->name, name) != 0)
+		m++;
+	if (m == metrics + METRICS)
+		return true;
 	if (l->count >= (size_t)DEVICES_MOST * METRICS)
 		return error_set(e, ERROR_INVALID, "more than %d GPUs", DEVICES_MOST);
 	if (exposition_value(value, 3, &thousandths) != EXPOSITION_NUMBER ||
@@ -153,8 +141,8 @@ static int by_place(const void *left, const void *right)
 static void merge(struct device *to, int rank[DEVICE_QUANTITY_COUNT], const struct entry *from)
 {
 	for (int q = 0; q < DEVICE_QUANTITY_COUNT; q++) {
-		bool is_better = to->value[q] == DEVICE_NOT_TOLD || from->rank[q] < rank[q];
-		if (from->device.value[q] == DEVICE_NOT_TOLD || !is_better)
+		bool is_better = to->value[q] == DEVICE_UNKNOWN || from->rank[q] < rank[q];
+		if (from->device.value[q] == DEVICE_UNKNOWN || !is_better)
 			continue;
 		to->value[q] = from->device.value[q];
 		rank[q] = from->rank[q];
@@ -171,9 +159,7 @@ struct devices device_list_show(struct device_list *l)
 	int rank[DEVICE_QUANTITY_COUNT] = { 0 };
 
 	free(l->shown);
-	l->shown = calloc(l->count + 1, sizeof *l->shown);
-	if (!l->shown)
-		abort();
+	l->shown = xcalloc(l->count + 1, sizeof *l->shown);
 	if (l->count)
 		qsort(l->entries, l->count, sizeof *l->entries, by_place);
 	for (size_t i = 0; i < l->count; i++) {
@@ -186,41 +172,224 @@ struct devices device_list_show(struct device_list *l)
 	return (struct devices){ l->shown, n };
 }
 
-struct page_read {
-	struct device_list *list;
-	char room[8][256];
-	size_t used;
-	const struct exposition_sample *sample;
+static int64_t or_zero(int64_t value)
+{
+	return value == DEVICE_UNKNOWN ? 0 : value;
+}
+
+/* What a further replica of the pool could take of one node: free GPUs that are large enough, in whole replicas. */
+struct room {
+	int64_t fitting, memory_mib;
 };
 
-/* Labels as written: what is escaped in a name of a pod or node is none. */
-static const char *label_of(const void *of, const char *name)
+static int64_t end_node(struct room *r, int64_t gpus_per_replica)
 {
-	struct page_read *p = (struct page_read *)(uintptr_t)of;
-	struct exposition_slice value;
-	char *room = p->room[p->used++ % 8];
+	int64_t taken = r->fitting - r->fitting % gpus_per_replica;
+	int64_t usable = r->fitting ? r->memory_mib * taken / r->fitting : 0;
 
-	if (!exposition_label(p->sample, name, &value) || value.len >= sizeof p->room[0])
-		return NULL;
-	memcpy(room, value.text, value.len);
-	room[value.len] = '\0';
-	return room;
+	*r = (struct room){ 0 };
+	return usable;
 }
 
-static bool on_sample(void *user, const struct exposition_sample *s, struct error *e)
+static int64_t largest_replica(struct devices d, const struct device_question *q)
 {
-	struct page_read *p = user;
+	int64_t largest = DEVICE_UNKNOWN;
 
-	p->sample = s;
-	return device_list_take(p->list, s->name, s->value, label_of, p, e);
+	for (size_t i = 0; i < d.count; i++)
+		if (*d.items[i].pod && q->is_replica(q->user, d.items[i].namespace, d.items[i].pod) &&
+		    d.items[i].value[DEVICE_MEMORY_USED] > largest)
+			largest = d.items[i].value[DEVICE_MEMORY_USED];
+	return largest;
 }
 
-bool device_page_read(const char *text, size_t len, struct device_list *l, struct error *e)
+static void add(struct device_sums *s, const struct device *g, int64_t *use, int64_t *told)
 {
-	struct page_read p = { .list = l };
-	struct exposition *x = exposition_open(device_names(), (size_t)DEVICES_MOST * METRICS, on_sample, &p);
-	bool ok = exposition_feed(x, text, len, e) && exposition_finish(x, e);
+	int64_t xid = or_zero(g->value[DEVICE_XID]);
 
-	exposition_close(x);
-	return ok;
+	s->devices++;
+	s->held += *g->pod != '\0';
+	s->memory_used_mib += or_zero(g->value[DEVICE_MEMORY_USED]);
+	s->memory_free_mib += or_zero(g->value[DEVICE_MEMORY_FREE]);
+	s->power_mw += or_zero(g->value[DEVICE_POWER]);
+	s->failing += xid != 0;
+	s->last_xid = xid ? xid : s->last_xid;
+	if (*g->pod && g->value[DEVICE_USE] != DEVICE_UNKNOWN) {
+		*use += g->value[DEVICE_USE];
+		++*told;
+	}
+}
+
+struct device_sums device_sum(struct devices d, const struct device_question *q)
+{
+	struct device_sums s = { .use_permille = DEVICE_UNKNOWN,
+				 .replica_mib = largest_replica(d, q),
+				 .stranded_permille = DEVICE_UNKNOWN };
+	struct room room = { 0 };
+	int64_t use = 0, told = 0, usable = 0;
+	const char *node = "";
+
+	for (size_t i = 0; i < d.count; i++) {
+		const struct device *g = &d.items[i];
+		if (strcmp(node, g->node) != 0)
+			usable += end_node(&room, q->gpus_per_replica);
+		node = g->node;
+		if (!q->is_pools_node(q->user, g->node))
+			continue;
+		add(&s, g, &use, &told);
+		if (!*g->pod && s.replica_mib != DEVICE_UNKNOWN &&
+		    or_zero(g->value[DEVICE_MEMORY_FREE]) >= s.replica_mib) {
+			room.fitting++;
+			room.memory_mib += g->value[DEVICE_MEMORY_FREE];
+		}
+	}
+	usable += end_node(&room, q->gpus_per_replica);
+	if (told)
+		s.use_permille = use / told;
+	if (s.replica_mib != DEVICE_UNKNOWN && s.memory_free_mib > 0)
+		s.stranded_permille = (s.memory_free_mib - usable) * 1000 / s.memory_free_mib;
+	return s;
+}
+
+static const size_t MOST_BYTES = (size_t)128 << 20;
+
+struct device_source {
+	struct loop *loop;
+	const struct clock *clock;
+	struct prometheus *prometheus;
+	struct prometheus_call call;
+	struct buf query;
+	millis interval, requested_at, read_at; /* clock_mono() */
+	bool is_requested, is_closed;
+	struct timer timer;
+	struct device_list *list, *next;
+	struct devices shown;
+	struct error trouble, refusal;
+};
+
+static void free_source(struct device_source *s)
+{
+	timer_stop(&s->timer);
+	prometheus_close(s->prometheus);
+	device_list_free(s->list);
+	device_list_free(s->next);
+	buf_release(&s->query);
+	free(s);
+}
+
+static void on_timer(struct timer *t);
+
+static const char *series_label(const void *of, const char *name)
+{
+	return prometheus_label(of, name);
+}
+
+/* A GPU that lies does not hide the others. */
+static bool on_series(void *user, const struct prometheus_sample *sample, struct error *e)
+{
+	struct device_source *s = user;
+	const char *name = sample->series ? prometheus_label(sample->series, "__name__") : NULL;
+	struct error refusal;
+
+	(void)e;
+	if (name && !device_list_take(s->next, name, sample->value, series_label, sample->series, &refusal))
+		s->refusal = refusal;
+	return true;
+}
+
+static void on_done(struct prometheus_call *c)
+{
+	struct device_source *s = c->user;
+
+	s->is_requested = false;
+	if (s->is_closed) {
+		free_source(s);
+		return;
+	}
+	s->trouble = c->error.kind != ERROR_NONE ? c->error : s->refusal;
+	if (c->error.kind == ERROR_NONE) {
+		device_list_free(s->list);
+		s->list = s->next;
+		s->next = NULL;
+		s->shown = device_list_show(s->list);
+		s->read_at = clock_mono(s->clock);
+		if (!s->shown.count)
+			error_set(&s->trouble, ERROR_NOT_FOUND,
+				  "%s: no series of DCGM_FI_DEV_GPU_UTIL; does it read DCGM "
+				  "exporters, and are the labels right?",
+				  prometheus_url(s->prometheus));
+	}
+	millis next = s->requested_at + s->interval, now = clock_mono(s->clock);
+	timer_start(s->loop, &s->timer, clock_real(s->clock, next > now ? next - now : 0), on_timer);
+}
+
+static void on_timer(struct timer *t)
+{
+	struct device_source *s = t->user;
+	millis timeout = clock_real(s->clock, s->interval) / 2;
+
+	s->is_requested = true;
+	s->requested_at = clock_mono(s->clock);
+	device_list_free(s->next);
+	s->next = device_list_new();
+	s->refusal = (struct error){ 0 };
+	s->call.timeout = timeout > SECOND ? timeout : SECOND;
+	prometheus_start(s->prometheus, &s->call);
+}
+
+static void write_query(const struct device_source_settings *settings, struct buf *out)
+{
+	buf_text(out, "{__name__=~\"");
+	for (size_t i = 0; i < METRICS; i++)
+		buf_printf(out, "%s%s", i ? "|" : "", metrics[i].name);
+	buf_text(out, "\"");
+	for (size_t i = 0; i < settings->label_count; i++) {
+		buf_printf(out, ",%s=", settings->labels[i].name);
+		promql_text(settings->labels[i].value, out);
+	}
+	buf_text(out, "}");
+}
+
+struct device_source *device_source_open(struct loop *loop, struct http *http, const struct clock *clock,
+					 const struct device_source_settings *settings)
+{
+	struct device_source *s = xcalloc(1, sizeof *s);
+
+	s->loop = loop;
+	s->clock = clock;
+	s->interval = settings->interval;
+	s->prometheus = prometheus_open(loop, http, settings->url, &settings->reach);
+	write_query(settings, &s->query);
+	s->call = (struct prometheus_call){ .query = s->query.text,
+					    .most_samples = (size_t)DEVICES_MOST * METRICS,
+					    .most_bytes = MOST_BYTES,
+					    .on_sample = on_series,
+					    .done = on_done,
+					    .user = s };
+	s->timer.user = s;
+	timer_start(loop, &s->timer, 0, on_timer);
+	return s;
+}
+
+void device_source_close(struct device_source *s)
+{
+	if (!s)
+		return;
+	s->is_closed = true;
+	timer_stop(&s->timer);
+	if (s->is_requested)
+		prometheus_cancel(&s->call);
+	else
+		free_source(s);
+}
+
+struct devices device_source_show(const struct device_source *s)
+{
+	bool is_recent = s->list && clock_mono(s->clock) - s->read_at <= READING_GAP * s->interval;
+
+	return is_recent ? s->shown : (struct devices){ 0 };
+}
+
+const struct error *device_source_trouble(const struct device_source *s)
+{
+	return &s->trouble;
 }

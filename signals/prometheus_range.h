@@ -7,13 +7,13 @@
  */
 #pragma once
 #include "base/net/http.h"
-#include "signals/promql.h"
-#include "signals/reach.h"
-#include "signals/reading.h"
+#include "signals/http_auth.h"
+#include "signals/prometheus.h"
+#include "signals/pool_reading.h"
 
 struct prometheus_range_settings {
 	const char *url; /* everything is copied */
-	struct reach_settings reach;
+	struct http_auth_settings reach;
 	enum engine engine;
 	const struct engine_metrics *custom; /* in place of the engine's; must outlive it. NULL: none */
 	const struct promql_label *labels;
@@ -40,10 +40,8 @@ struct prometheus_range_events {
 	void *user;
 };
 
-struct prometheus_range *prometheus_range_start(struct loop *loop, struct http *http,
-						const struct prometheus_range_settings *s,
-						const struct prometheus_range_events *events);
-void prometheus_range_cancel(struct prometheus_range *r); /* done() comes with ERROR_CANCELLED */
+void prometheus_range_start(struct loop *loop, struct http *http, const struct prometheus_range_settings *s,
+			    const struct prometheus_range_events *events);
 
 /* The same queries for a person to paste, each under a comment that names it. */
 void prometheus_range_print(const struct prometheus_range_settings *s, struct buf *out);

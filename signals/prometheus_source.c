@@ -1,8 +1,8 @@
 #include "signals/prometheus_source.h"
 
-#include "base/arena.h"
-#include "signals/prometheus.h"
-#include "signals/prometheus_replica.h"
+#include "base/alloc.h"
+#include "base/fnv1a.h"
+#include "signals/pool_reading.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,15 +12,42 @@
 enum { MOST_SAMPLES = 100000 };
 static const size_t MOST_BYTES = (size_t)32 << 20;
 static const millis TIMEOUT_LEAST = SECOND;
+/* Prometheus scrapes a pod when its turn comes: one that became ready lately is not missing yet. */
+static const millis NEW_FOR = MINUTE;
 
-/* One query; the last is the one that comes first: when each replica was read. */
+/* One replica as the server shows it. */
+struct replica {
+	char *key, *namespace, *pod, *address;
+	bool is_ready;
+	millis ready_at; /* clock_mono() + 1 at which it was first seen ready; 0: never */
+
+	/* Of the round under way. */
+	uint64_t place; /* hash of the one place it is scraped at that counts; 0: none was shown */
+	millis read_at; /* its scrape there, by the server's clock */
+	bool is_fresh;
+	struct error error; /* why it is rejected */
+	int64_t level[ENGINE_STARTED];
+	bool has_value[ENGINE_QUANTITY_COUNT];
+	struct page_series *series;
+	size_t count, room;
+
+	/* Of the last round in which it was accepted. */
+	uint64_t place_before;
+	bool has_content;
+	struct page_content content; /* counters to subtract from; a rank is kept from when it was last shown */
+	millis content_at;	     /* by the server's clock */
+	int64_t in_flight;
+	millis known_at; /* clock_mono() */
+};
+
+/* One query; the last is the one that comes first: when each replica was scraped. */
 enum { READ_AT = ENGINE_QUANTITY_COUNT, QUERIES };
 
-struct question {
+struct query {
 	struct prometheus_source *source;
 	struct prometheus_call call;
-	struct buf query; /* empty: the engine does not tell it */
-	size_t row;	  /* of the engine's table, the first of the quantity */
+	struct buf text; /* empty: the engine lacks the quantity */
+	size_t row;	 /* of the engine's table, the first of the quantity */
 };
 
 struct prometheus_source {
@@ -31,298 +58,283 @@ struct prometheus_source {
 	struct arena arena;
 	struct prometheus *prometheus;
 	struct page_table table;
-	struct question questions[QUERIES];
+	struct query queries[QUERIES];
 	struct timer timer;
-	struct replica_set set;
+	struct replica **by_key, **by_pod, **by_address;
+	size_t count;
 
 	bool is_closed, has_begun;
 	size_t in_flight;
 	millis round_at; /* clock_mono() of its beginning */
-	millis asked_at; /* the instant that it is about, by the server's clock; 0: not known */
+	millis at;	 /* the instant that it is about, by the server's clock; 0: not known */
 	int64_t shown, strangers;
-	bool asked[ENGINE_QUANTITY_COUNT];
+	bool is_answered[ENGINE_QUANTITY_COUNT];
 	char stranger[160];
-	struct round_sums sums;
+	struct reading_sums sums;
 	struct source_report report; /* of the rounds that are over */
-	struct source_report said;   /* in the one under way: trouble and warning */
+	struct source_report draft;  /* of the one under way: trouble and warning */
 };
 
-static void advance(struct source *base);
-
-static void on_timer(struct timer *t)
+static void free_replica(struct replica *r)
 {
-	advance(t->user);
+	page_content_release(&r->content);
+	free(r->series);
+	free(r->key);
+	free(r->namespace);
+	free(r->pod);
+	free(r->address);
+	free(r);
 }
 
-static const millis NEW_FOR = MINUTE;
+/* Which place a series was scraped at, never 0. */
+static uint64_t place_of(const struct prometheus_series *s)
+{
+	static const char *const names[] = { "instance", "job", "prometheus", "prometheus_replica" };
+	uint64_t h = FNV1A_START;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *value = prometheus_label(s, names[i]);
+		h = fnv1a_bytes(fnv1a_text(h, value ? value : ""), "\xff", 1);
+	}
+	return h ? h : 1;
+}
+
+/*
+ * It was scraped there at `read_at`. The place of before is kept while it is not older than `oldest`; of two that
+ * differ in nothing else the lower hash wins, so that every round chooses the same.
+ */
+static void choose_place(struct replica *r, uint64_t place, millis read_at, millis oldest)
+{
+	bool was_chosen = r->place && r->place == r->place_before && r->read_at >= oldest;
+	bool is_chosen = place == r->place_before && read_at >= oldest;
+	bool is_newer = read_at > r->read_at || (read_at == r->read_at && place < r->place);
+
+	if (r->place && (was_chosen || (!is_chosen && !is_newer)))
+		return;
+	r->place = place;
+	r->read_at = read_at;
+}
+
+static void push_series(struct replica *r, struct page_series s)
+{
+	r->series = xgrow(r->series, r->count, &r->room, sizeof *r->series);
+	r->series[r->count++] = s;
+}
+
+static bool read_sample(struct replica *r, enum engine_quantity q, const struct prometheus_sample *sample, size_t row,
+			struct error *e)
+{
+	struct page_series s = { .row = row, .id = (uint64_t)q << 56 };
+	const char *le = prometheus_label(sample->series, "le");
+
+	if (page_is_unknown(q, sample->value))
+		return true;
+	if (!page_value(q, sample->value, &s.value, e))
+		return false;
+	r->has_value[q] = true;
+	if (engine_is_level(q)) {
+		r->level[q] = s.value;
+		return true;
+	}
+	if (engine_is_bucket(q)) {
+		if (!le)
+			return error_set(e, ERROR_INVALID, "a bucket without the label le");
+		if (!page_bound((struct exposition_slice){ le, strlen(le) }, &s.le_us, e))
+			return false;
+		s.id |= (uint64_t)s.le_us & ((UINT64_C(1) << 56) - 1);
+	}
+	push_series(r, s);
+	return true;
+}
+
+/* A sample of another place is passed over. An impossible value rejects the replica. */
+static void take_sample(struct replica *r, enum engine_quantity q, const struct prometheus_sample *sample, size_t row)
+{
+	struct error e = { 0 };
+
+	if (!r->place || place_of(sample->series) != r->place || r->error.kind != ERROR_NONE)
+		return;
+	if (read_sample(r, q, sample, row, &e) || engine_is_shown_only(q))
+		return;
+	error_wrap(&e, "%s: %s", r->pod, engine_quantity_name(q));
+	r->error = e;
+}
+
+static bool is_whole(const struct replica *r, struct error *e)
+{
+	static const enum engine_quantity needed[] = { ENGINE_RUNNING, ENGINE_WAITING };
+
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		if (!r->has_value[needed[i]])
+			return error_set(e, ERROR_INVALID, "%s: no %s", r->pod, engine_quantity_name(needed[i]));
+	for (size_t i = 1; i < r->count; i++)
+		if (r->series[i - 1].id == r->series[i].id)
+			return error_set(e, ERROR_INVALID, "%s: %s: the same series twice", r->pod,
+					 engine_quantity_name((enum engine_quantity)(r->series[i].id >> 56)));
+	return true;
+}
+
+/* Adds what the replica did since its last content. One whose counters jumped is rejected, and counts from there. */
+static bool add_delta(struct prometheus_source *s, struct replica *r, const struct page_content *c)
+{
+	struct counter_delta delta = { 0 };
+	millis elapsed = r->read_at > r->content_at ? r->read_at - r->content_at : 0;
+
+	if (!r->has_content || r->place != r->place_before)
+		return true;
+	if (!counter_delta_between(&r->content, c, s->settings.objective_us, elapsed, &delta, &r->error))
+		return error_wrap(&r->error, "%s", r->pod);
+	reading_add_delta(&s->sums, &delta, elapsed, s->settings.interval);
+	return true;
+}
+
+/* The end of the round for a replica: whether it is accepted; r->error says why not. */
+static bool settle_replica(struct prometheus_source *s, struct replica *r)
+{
+	if (!r->is_fresh || r->error.kind != ERROR_NONE)
+		return false;
+	/* Counters that could not be asked for stay as they were, so that the next round counts from there. */
+	for (size_t i = 0; i < r->content.series_count; i++)
+		if (!s->is_answered[r->content.series[i].id >> 56])
+			push_series(r, r->content.series[i]);
+	page_sort_series(r->series, r->count);
+	if (!is_whole(r, &r->error))
+		return false;
+	struct page_content c = { .table = &s->table, .series = r->series, .series_count = r->count };
+	page_take_levels(&c, r->level, r->has_value);
+	for (int q = 0; q < ENGINE_QUANTITY_COUNT; q++)
+		c.rank[q] = r->has_value[q] ? 0 : -1;
+	r->series = NULL;
+	r->count = r->room = 0;
+	bool ok = add_delta(s, r, &c);
+	for (int q = 0; q < ENGINE_QUANTITY_COUNT; q++)
+		if (!s->is_answered[q] && r->has_content)
+			c.rank[q] = r->content.rank[q];
+	page_content_release(&r->content);
+	r->content = c;
+	r->content_at = r->read_at;
+	r->has_content = true;
+	r->place_before = r->place;
+	r->in_flight = c.running + c.waiting;
+	return ok;
+}
+
+static int by_key(const void *left, const void *right)
+{
+	const struct replica *const *a = left, *const *b = right;
+
+	return strcmp((*a)->key, (*b)->key);
+}
+
+static int by_pod(const void *left, const void *right)
+{
+	const struct replica *const *a = left, *const *b = right;
+
+	return strcmp((*a)->pod, (*b)->pod);
+}
+
+static int by_address(const void *left, const void *right)
+{
+	const struct replica *const *a = left, *const *b = right;
+
+	return strcmp((*a)->address, (*b)->address);
+}
+
+typedef int order_fn(const void *left, const void *right);
+
+static struct replica *find(struct replica *const *sorted, size_t count, const struct replica *like, order_fn *order)
+{
+	struct replica *const *found = count ? bsearch(&like, sorted, count, sizeof *sorted, order) : NULL;
+
+	return found ? *found : NULL;
+}
+
+static struct replica *find_key(const struct prometheus_source *s, const char *key)
+{
+	return find(s->by_key, s->count, &(struct replica){ .key = (char *)(uintptr_t)key }, by_key);
+}
+
+/* Whose series it is, by pod and namespace, or else by the host of instance; NULL: of none. */
+static struct replica *owner_of(const struct prometheus_source *s, const struct prometheus_series *series)
+{
+	char host[80] = "";
+	const char *pod = prometheus_label(series, "pod"), *namespace = prometheus_label(series, "namespace");
+	const char *instance = prometheus_label(series, "instance");
+	const struct replica like = { .pod = (char *)(uintptr_t)pod, .address = host };
+
+	if (pod) {
+		struct replica *r = find(s->by_pod, s->count, &like, by_pod);
+		return r && (!namespace || !strcmp(namespace, r->namespace)) ? r : NULL;
+	}
+	if (!instance)
+		return NULL;
+	/* "10.1.2.3:8000" and "[fd00::1]:8000" without the port. */
+	bool is_v6 = instance[0] == '[';
+	size_t len = strcspn(instance + is_v6, is_v6 ? "]" : ":");
+	snprintf(host, sizeof host, "%.*s", (int)(len < sizeof host ? len : sizeof host - 1), instance + is_v6);
+	return host[0] ? find(s->by_address, s->count, &like, by_address) : NULL;
+}
+
+static struct replica **sort(struct replica *const *items, size_t count, order_fn *order)
+{
+	struct replica **made = xcalloc(count + 1, sizeof(struct replica *));
+
+	if (count) {
+		memcpy(made, items, count * sizeof(struct replica *));
+		qsort(made, count, sizeof(struct replica *), order);
+	}
+	return made;
+}
+
+/* `items`, unsorted, become the replicas; those that are not among them are freed. */
+static void replace_replicas(struct prometheus_source *s, struct replica *const *items, size_t count)
+{
+	struct replica **kept = sort(items, count, by_key);
+
+	for (size_t i = 0; i < s->count; i++)
+		if (!find(kept, count, s->by_key[i], by_key))
+			free_replica(s->by_key[i]);
+	free(s->by_key);
+	free(s->by_pod);
+	free(s->by_address);
+	s->by_key = kept;
+	s->by_pod = sort(items, count, by_pod);
+	s->by_address = sort(items, count, by_address);
+	s->count = count;
+}
 
 static struct prometheus_source *of(const struct source *base)
 {
 	return (struct prometheus_source *)base;
 }
 
-static millis oldest(const struct prometheus_source *s, millis now)
-{
-	millis gap = clock_real(s->clock, READING_GAP * s->settings.interval);
-
-	return now - (gap > READING_GAP * SECOND ? gap : READING_GAP * SECOND);
-}
-
-/* Prometheus reads its pods in its own time: one that has just become ready is not missing yet. */
-static bool is_new(const struct prometheus_source *s, const struct prometheus_replica *p)
-{
-	return !p->known_at && p->error.kind == ERROR_NOT_FOUND &&
-	       clock_mono(s->clock) - p->ready_at < NEW_FOR + s->settings.interval;
-}
-
-static void tell(struct prometheus_source *s)
-{
-	int64_t ready = 0;
-	struct pool_reading r = { .at = clock_now(s->clock) };
-	struct reading_more more;
-
-	for (size_t i = 0; i < s->set.count; i++) {
-		struct prometheus_replica *p = s->set.by_key[i];
-		bool is_read = replica_settle(p, &s->table, s->asked, &s->settings, &s->sums);
-		ready += p->is_ready;
-		r.expected += p->is_ready && (is_read || !is_new(s, p));
-		if (!is_read) {
-			if (s->said.trouble.kind == ERROR_NONE)
-				s->said.trouble = p->error;
-			continue;
-		}
-		p->known_at = clock_mono(s->clock);
-		r.fresh += p->is_ready;
-		r.waiting += p->content.waiting;
-		*(p->is_ready ? &r.running : &r.running_draining) += p->content.running;
-		round_add_levels(&s->sums, &p->content, p->is_ready);
-	}
-	if (!r.fresh)
-		r.expected = ready; /* it tells of nobody, so not only of the new ones */
-	r.ready = r.expected;
-	round_tell(&s->sums, &r, &more);
-	round_clear(&s->sums);
-	s->report.trouble = s->said.trouble;
-	memcpy(s->report.warning, s->said.warning, sizeof s->report.warning);
-	s->report.rounds++;
-	s->report.blind += r.expected > 0 && !r.fresh;
-	if (r.fresh)
-		s->report.read_at = clock_mono(s->clock);
-	s->settings.on_reading(s->settings.user, &r);
-}
-
-static void wait_for_next(struct prometheus_source *s)
-{
-	millis next = s->round_at + s->settings.interval, now = clock_mono(s->clock);
-
-	timer_start(s->loop, &s->timer, clock_real(s->clock, next > now ? next - now : 0), on_timer);
-}
-
-static void blame(struct prometheus_source *s, const struct error *e, const char *what)
-{
-	if (s->said.trouble.kind != ERROR_NONE || e->kind == ERROR_NONE)
-		return;
-	s->said.trouble = *e;
-	error_wrap(&s->said.trouble, "%s", what);
-}
-
-/* The last thing that is done: the one told may close the source. */
-static void end_round(struct prometheus_source *s)
-{
-	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
-		blame(s, &s->questions[i].call.error, engine_quantity_name((enum engine_quantity)i));
-	wait_for_next(s);
-	tell(s);
-}
-
-static void note(struct prometheus_source *s, const struct prometheus_notes *n)
-{
-	if (n->warnings && !s->said.warning[0])
-		memcpy(s->said.warning, n->warning, sizeof s->said.warning);
-}
-
-static void free_source(struct prometheus_source *s)
-{
-	timer_stop(&s->timer);
-	replica_set_release(&s->set);
-	for (int i = 0; i < QUERIES; i++)
-		buf_release(&s->questions[i].query);
-	prometheus_close(s->prometheus);
-	arena_release(&s->arena);
-	free(s);
-}
-
-/* False: it was closed meanwhile, and is gone or will be. */
-static bool goes_on(struct prometheus_source *s)
-{
-	s->in_flight--;
-	if (s->is_closed && !s->in_flight)
-		free_source(s);
-	else if (!s->is_closed)
-		return true;
-	return false;
-}
-
-static bool on_value(void *user, const struct prometheus_sample *sample, struct error *e)
-{
-	struct question *q = user;
-	struct prometheus_source *s = q->source;
-	struct prometheus_replica *r = sample->series ? replica_set_owner(&s->set, sample->series) : NULL;
-
-	(void)e;
-	if (r)
-		replica_take(r, (enum engine_quantity)(q - s->questions), sample, q->row);
-	return true;
-}
-
-static void on_answer(struct prometheus_call *c)
-{
-	struct question *q = c->user;
-	struct prometheus_source *s = q->source;
-	enum engine_quantity quantity = (enum engine_quantity)(q - s->questions);
-
-	if (!goes_on(s))
-		return;
-	s->asked[quantity] = c->error.kind == ERROR_NONE;
-	note(s, &c->notes);
-	if (!s->in_flight)
-		end_round(s);
-}
-
-static void ask(struct question *q, millis at)
-{
-	struct prometheus_source *s = q->source;
-	millis timeout = clock_real(s->clock, s->settings.interval) * 2 / 5;
-
-	q->call.at = at;
-	q->call.timeout = timeout > TIMEOUT_LEAST ? timeout : TIMEOUT_LEAST;
-	s->in_flight++;
-	prometheus_start(s->prometheus, &q->call);
-}
-
-static void judge_age(const struct prometheus_source *s, struct prometheus_replica *r)
-{
-	r->is_fresh = r->place && r->read_at >= oldest(s, s->asked_at);
-	if (r->is_fresh)
-		return;
-	if (!r->place)
-		error_set(&r->error, ERROR_NOT_FOUND, "%s: no series of pod %s", prometheus_url(s->prometheus), r->pod);
-	else
-		error_set(&r->error, ERROR_TIMEOUT,
-			  "%s: it has not read pod %s for more than %d intervals of signals.prometheus.interval",
-			  prometheus_url(s->prometheus), r->pod, READING_GAP);
-}
-
-static bool names_replicas(struct prometheus_source *s, struct error *e)
-{
-	if (s->shown > s->strangers)
-		return true;
-	if (!s->shown)
-		return error_set(e, ERROR_NOT_FOUND,
-				 "%s: no series of %s; is the engine right, are the labels, and does it read the pods?",
-				 prometheus_url(s->prometheus), s->table.metrics.rows[0].name);
-	return error_set(e, ERROR_NOT_FOUND,
-			 "%s: %" PRId64 " series, none of a pod of the pool by its labels pod and namespace or by "
-			 "instance; found %s",
-			 prometheus_url(s->prometheus), s->shown, s->stranger);
-}
-
-static bool on_read_at(void *user, const struct prometheus_sample *sample, struct error *e)
-{
-	struct question *q = user;
-	struct prometheus_source *s = q->source;
-	millis read_at;
-
-	if (!sample->series)
-		return error_set(e, ERROR_INVALID, "a scalar, where a vector was asked for");
-	s->asked_at = sample->at;
-	s->shown++;
-	struct prometheus_replica *r = replica_set_owner(&s->set, sample->series);
-	if (!r && !s->strangers++)
-		prometheus_series_text(sample->series, s->stranger, sizeof s->stranger);
-	if (r && exposition_value(sample->value, 3, &read_at) == EXPOSITION_NUMBER)
-		replica_seen(r, replica_place(sample->series), read_at, oldest(s, sample->at));
-	return true;
-}
-
-/* Nobody was read: nothing further to ask. */
-static void on_places(struct prometheus_call *c)
-{
-	struct question *q = c->user;
-	struct prometheus_source *s = q->source;
-	struct error e = c->error;
-
-	if (!goes_on(s))
-		return;
-	note(s, &c->notes);
-	if (e.kind != ERROR_NONE || !names_replicas(s, &e)) {
-		blame(s, &e, s->settings.pool);
-		end_round(s);
-		return;
-	}
-	for (size_t i = 0; i < s->set.count; i++)
-		judge_age(s, s->set.by_key[i]);
-	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
-		if (s->questions[i].query.len)
-			ask(&s->questions[i], s->asked_at);
-}
-
-static void begin_round(struct prometheus_source *s, millis now)
-{
-	millis due = s->round_at + s->settings.interval;
-
-	s->round_at = s->has_begun && now - due < s->settings.interval ? due : now;
-	s->has_begun = true;
-	s->asked_at = s->shown = s->strangers = 0;
-	s->said.trouble = (struct error){ 0 };
-	s->said.warning[0] = '\0';
-	memset(s->asked, 0, sizeof s->asked);
-	for (int i = 0; i < QUERIES; i++)
-		s->questions[i].call.error = (struct error){ 0 };
-	for (size_t i = 0; i < s->set.count; i++)
-		replica_begin(s->set.by_key[i]);
-	if (s->set.count)
-		ask(&s->questions[READ_AT], 0);
-	else
-		end_round(s);
-}
-
-static void advance(struct source *base)
-{
-	struct prometheus_source *s = of(base);
-	millis now = clock_mono(s->clock);
-
-	if (s->in_flight)
-		return; /* what is under way ends by itself, and the round with it */
-	if (s->has_begun && now - s->round_at < s->settings.interval)
-		wait_for_next(s);
-	else
-		begin_round(s, now);
-}
-
-static void close_source(struct source *base)
-{
-	struct prometheus_source *s = of(base);
-
-	s->is_closed = true;
-	timer_stop(&s->timer);
-	if (!s->in_flight) {
-		free_source(s);
-		return;
-	}
-	for (int i = 0; i < QUERIES; i++)
-		prometheus_cancel(&s->questions[i].call);
-}
-
 static void set_targets(struct source *base, const struct source_target *targets, size_t count)
 {
-	replica_set_renew(&of(base)->set, targets, count, clock_mono(of(base)->clock));
+	struct prometheus_source *s = of(base);
+	struct replica **items = xcalloc(count + 1, sizeof(struct replica *));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct source_target *t = &targets[i];
+		items[i] = find_key(s, t->key);
+		if (!items[i]) {
+			items[i] = xnew(struct replica);
+			*items[i] = (struct replica){ .key = xstrdup(t->key),
+						      .namespace = xstrdup(t->namespace ? t->namespace : ""),
+						      .pod = xstrdup(t->pod ? t->pod : ""),
+						      .address = xstrdup(t->address ? t->address : "") };
+		}
+		items[i]->is_ready = t->is_ready;
+		if (t->is_ready && !items[i]->ready_at)
+			items[i]->ready_at = clock_mono(s->clock) + 1;
+	}
+	replace_replicas(s, items, count);
+	free(items);
 }
 
 static bool in_flight(const struct source *base, const char *key, int64_t *count, millis *age)
 {
 	const struct prometheus_source *s = of(base);
-	const struct prometheus_replica *r = replica_set_find(&s->set, key);
+	const struct replica *r = find_key(s, key);
 
 	if (!r || !r->has_content)
 		return false;
@@ -336,53 +348,278 @@ static struct source_report report(const struct source *base)
 	return of(base)->report;
 }
 
-static const struct source_ops ops = { close_source, set_targets, in_flight, report, advance };
-
-static const char *keep(struct prometheus_source *s, const char *text)
+static void free_source(struct prometheus_source *s)
 {
-	return arena_strdup(&s->arena, text, strlen(text));
+	timer_stop(&s->timer);
+	replace_replicas(s, NULL, 0);
+	free(s->by_key);
+	free(s->by_pod);
+	free(s->by_address);
+	for (int i = 0; i < QUERIES; i++)
+		buf_release(&s->queries[i].text);
+	prometheus_close(s->prometheus);
+	arena_release(&s->arena);
+	free(s);
 }
 
-static void make_questions(struct prometheus_source *s, const struct promql_scope *scope)
+static void close_source(struct source *base)
 {
-	for (int i = 0; i < QUERIES; i++) {
-		struct question *q = &s->questions[i];
-		enum engine_quantity quantity = (enum engine_quantity)i;
-		q->source = s;
-		if (i == READ_AT)
-			promql_read_at(scope, &q->query);
-		else
-			promql_now(scope, quantity, &q->query);
-		while (i != READ_AT && q->row < scope->metrics.count &&
-		       scope->metrics.rows[q->row].quantity != quantity)
-			q->row++;
-		q->call = (struct prometheus_call){ .query = q->query.text,
-						    .most_samples = MOST_SAMPLES,
-						    .most_bytes = MOST_BYTES,
-						    .on_sample = i == READ_AT ? on_read_at : on_value,
-						    .done = i == READ_AT ? on_places : on_answer,
-						    .user = q };
+	struct prometheus_source *s = of(base);
+
+	s->is_closed = true;
+	timer_stop(&s->timer);
+	if (!s->in_flight) {
+		free_source(s);
+		return;
 	}
+	for (int i = 0; i < QUERIES; i++)
+		prometheus_cancel(&s->queries[i].call);
 }
+
+static millis oldest(const struct prometheus_source *s, millis now)
+{
+	millis gap = clock_real(s->clock, READING_GAP * s->settings.interval);
+
+	return now - (gap > READING_GAP * SECOND ? gap : READING_GAP * SECOND);
+}
+
+static bool is_new(const struct prometheus_source *s, const struct replica *r)
+{
+	return !r->known_at && r->error.kind == ERROR_NOT_FOUND &&
+	       clock_mono(s->clock) - r->ready_at < NEW_FOR + s->settings.interval;
+}
+
+static void blame(struct prometheus_source *s, const struct error *e, const char *what)
+{
+	if (s->draft.trouble.kind != ERROR_NONE || e->kind == ERROR_NONE)
+		return;
+	s->draft.trouble = *e;
+	error_wrap(&s->draft.trouble, "%s", what);
+}
+
+static void on_timer(struct timer *t);
+
+/* The last thing that is done: whoever takes the reading may close the source. */
+static void end_round(struct prometheus_source *s)
+{
+	struct pool_reading r = { .at = clock_now(s->clock) };
+	struct reading_more more;
+	millis next = s->round_at + s->settings.interval, now = clock_mono(s->clock);
+	int64_t ready = 0;
+
+	timer_start(s->loop, &s->timer, clock_real(s->clock, next > now ? next - now : 0), on_timer);
+	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
+		blame(s, &s->queries[i].call.error, engine_quantity_name((enum engine_quantity)i));
+	for (size_t i = 0; i < s->count; i++) {
+		struct replica *p = s->by_key[i];
+		bool is_read = settle_replica(s, p);
+		ready += p->is_ready;
+		r.expected += p->is_ready && (is_read || !is_new(s, p));
+		if (!is_read) {
+			if (s->draft.trouble.kind == ERROR_NONE)
+				s->draft.trouble = p->error;
+			continue;
+		}
+		p->known_at = now;
+		r.fresh += p->is_ready;
+		r.waiting += p->content.waiting;
+		*(p->is_ready ? &r.running : &r.running_draining) += p->content.running;
+		reading_add_levels(&s->sums, &p->content, p->is_ready);
+	}
+	if (!r.fresh)
+		r.expected = ready; /* it shows none of the pool, so not only new ones are missing */
+	r.ready = r.expected;
+	reading_write(&s->sums, &r, &more);
+	reading_next_round(&s->sums);
+	s->report.trouble = s->draft.trouble;
+	memcpy(s->report.warning, s->draft.warning, sizeof s->report.warning);
+	source_count_round(&s->report, &r, now);
+	s->settings.on_reading(s->settings.user, &r);
+}
+
+/* False: the source was closed meanwhile, and is gone or will be. */
+static bool end_call(struct prometheus_source *s, const struct prometheus_call *c)
+{
+	s->in_flight--;
+	if (s->is_closed) {
+		if (!s->in_flight)
+			free_source(s);
+		return false;
+	}
+	if (c->notes.warnings && !s->draft.warning[0])
+		memcpy(s->draft.warning, c->notes.warning, sizeof s->draft.warning);
+	return true;
+}
+
+static bool on_value(void *user, const struct prometheus_sample *sample, struct error *e)
+{
+	struct query *q = user;
+	struct replica *r = sample->series ? owner_of(q->source, sample->series) : NULL;
+
+	(void)e;
+	if (r)
+		take_sample(r, (enum engine_quantity)(q - q->source->queries), sample, q->row);
+	return true;
+}
+
+static void on_values(struct prometheus_call *c)
+{
+	struct query *q = c->user;
+	struct prometheus_source *s = q->source;
+
+	if (!end_call(s, c))
+		return;
+	s->is_answered[q - s->queries] = c->error.kind == ERROR_NONE;
+	if (!s->in_flight)
+		end_round(s);
+}
+
+static void ask(struct query *q, millis at)
+{
+	struct prometheus_source *s = q->source;
+	millis timeout = clock_real(s->clock, s->settings.interval) * 2 / 5;
+
+	q->call.at = at;
+	q->call.timeout = timeout > TIMEOUT_LEAST ? timeout : TIMEOUT_LEAST;
+	s->in_flight++;
+	prometheus_start(s->prometheus, &q->call);
+}
+
+static bool on_read_at(void *user, const struct prometheus_sample *sample, struct error *e)
+{
+	struct query *q = user;
+	struct prometheus_source *s = q->source;
+	millis read_at;
+
+	if (!sample->series)
+		return error_set(e, ERROR_INVALID, "a scalar, where a vector was asked for");
+	s->at = sample->at;
+	s->shown++;
+	struct replica *r = owner_of(s, sample->series);
+	if (!r && !s->strangers++)
+		prometheus_series_text(sample->series, s->stranger, sizeof s->stranger);
+	if (r && exposition_value(sample->value, 3, &read_at) == EXPOSITION_NUMBER)
+		choose_place(r, place_of(sample->series), read_at, oldest(s, sample->at));
+	return true;
+}
+
+static bool shows_replicas(struct prometheus_source *s, struct error *e)
+{
+	const char *url = prometheus_url(s->prometheus);
+
+	if (s->shown > s->strangers)
+		return true;
+	if (!s->shown)
+		return error_set(e, ERROR_NOT_FOUND,
+				 "%s: no series of %s; is the engine right, are the labels, and does it read the pods?",
+				 url, s->table.metrics.rows[0].name);
+	return error_set(e, ERROR_NOT_FOUND,
+			 "%s: %" PRId64 " series, none of a pod of the pool by its labels pod and namespace or by "
+			 "instance; found %s",
+			 url, s->shown, s->stranger);
+}
+
+/* When each replica was scraped is known: everything else is asked for at the same instant. */
+static void on_places(struct prometheus_call *c)
+{
+	struct query *q = c->user;
+	struct prometheus_source *s = q->source;
+	struct error e = c->error;
+
+	if (!end_call(s, c))
+		return;
+	if (e.kind != ERROR_NONE || !shows_replicas(s, &e)) {
+		blame(s, &e, s->settings.pool);
+		end_round(s);
+		return;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		struct replica *r = s->by_key[i];
+		r->is_fresh = r->place && r->read_at >= oldest(s, s->at);
+		if (!r->place)
+			error_set(&r->error, ERROR_NOT_FOUND, "%s: no series of pod %s", prometheus_url(s->prometheus),
+				  r->pod);
+		else if (!r->is_fresh)
+			error_set(
+				&r->error, ERROR_TIMEOUT,
+				"%s: it has not read pod %s for more than %d intervals of signals.prometheus.interval",
+				prometheus_url(s->prometheus), r->pod, READING_GAP);
+	}
+	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
+		if (s->queries[i].text.len)
+			ask(&s->queries[i], s->at);
+}
+
+static void begin_round(struct prometheus_source *s)
+{
+	millis now = clock_mono(s->clock), due = s->round_at + s->settings.interval;
+
+	s->round_at = s->has_begun && now - due < s->settings.interval ? due : now;
+	s->has_begun = true;
+	s->at = s->shown = s->strangers = 0;
+	s->draft.trouble = (struct error){ 0 };
+	s->draft.warning[0] = '\0';
+	memset(s->is_answered, 0, sizeof s->is_answered);
+	for (int i = 0; i < QUERIES; i++)
+		s->queries[i].call.error = (struct error){ 0 };
+	for (size_t i = 0; i < s->count; i++) {
+		struct replica *r = s->by_key[i];
+		r->place = 0;
+		r->read_at = 0;
+		r->is_fresh = false;
+		r->error = (struct error){ 0 };
+		memset(r->has_value, 0, sizeof r->has_value);
+		r->count = 0;
+	}
+	if (s->count)
+		ask(&s->queries[READ_AT], 0);
+	else
+		end_round(s);
+}
+
+static void on_timer(struct timer *t)
+{
+	begin_round(t->user);
+}
+
+static void write_query(struct prometheus_source *s, const struct promql_scope *scope, int i)
+{
+	struct query *q = &s->queries[i];
+	enum engine_quantity quantity = (enum engine_quantity)i;
+
+	q->source = s;
+	if (i == READ_AT) {
+		promql_read_at(scope, &q->text);
+	} else {
+		promql_now(scope, quantity, &q->text);
+		while (q->row < scope->metrics.count && scope->metrics.rows[q->row].quantity != quantity)
+			q->row++;
+	}
+	q->call = (struct prometheus_call){ .query = q->text.text,
+					    .most_samples = MOST_SAMPLES,
+					    .most_bytes = MOST_BYTES,
+					    .on_sample = i == READ_AT ? on_read_at : on_value,
+					    .done = i == READ_AT ? on_places : on_values,
+					    .user = q };
+}
+
+static const struct source_ops ops = { close_source, set_targets, in_flight, report };
 
 struct source *prometheus_source_open(struct loop *loop, struct http *http, const struct clock *clock,
 				      const struct prometheus_source_settings *settings)
 {
-	struct prometheus_source *s = calloc(1, sizeof *s);
+	struct prometheus_source *s = xnew(struct prometheus_source);
 
-	if (!s)
-		abort();
 	s->base.ops = &ops;
 	s->loop = loop;
 	s->clock = clock;
 	s->settings = settings->source;
-	s->settings.pool = keep(s, settings->source.pool);
+	s->settings.pool = arena_strdup(&s->arena, settings->source.pool, strlen(settings->source.pool));
 	s->prometheus = prometheus_open(loop, http, settings->url, &settings->reach);
-	s->table = settings->source.custom ? page_table_of(engine_metrics_copy(settings->source.custom, &s->arena))
-					   : page_table_make(settings->source.engine);
+	s->table = page_table_make(s->settings.engine, s->settings.custom, &s->arena);
 	s->timer.user = s;
-	const struct promql_scope scope = { s->table.metrics, settings->labels, settings->label_count };
-	make_questions(s, &scope);
+	for (int i = 0; i < QUERIES; i++)
+		write_query(s, &(struct promql_scope){ s->table.metrics, settings->labels, settings->label_count }, i);
 	timer_start(loop, &s->timer, 0, on_timer);
 	return &s->base;
 }

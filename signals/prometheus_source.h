@@ -13,14 +13,14 @@
  */
 #pragma once
 #include "base/net/http.h"
-#include "signals/reach.h"
-#include "signals/promql.h"
+#include "signals/http_auth.h"
+#include "signals/prometheus.h"
 #include "signals/source.h"
 
 struct prometheus_source_settings {
 	struct source_settings source;
 	const char *url; /* copied, as is all of this */
-	struct reach_settings reach;
+	struct http_auth_settings reach;
 	const struct promql_label *labels;
 	size_t label_count;
 };

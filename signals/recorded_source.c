@@ -1,5 +1,7 @@
 #include "signals/recorded_source.h"
 
+#include "base/alloc.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,40 +34,27 @@ static void tell(struct recorded_source *s)
 	struct pool_reading r = s->settings.readings[s->next++];
 
 	r.at = clock_now(s->clock);
-	s->report.rounds++;
-	s->report.blind += r.expected > 0 && !r.fresh;
+	source_count_round(&s->report, &r, clock_mono(s->clock));
 	s->report.trouble = (struct error){ 0 };
-	if (r.fresh)
-		s->report.read_at = clock_mono(s->clock);
-	else if (r.expected > 0)
+	if (!r.fresh && r.expected > 0)
 		error_set(&s->report.trouble, ERROR_UNAVAILABLE, "nothing could be read then, says the recording");
 	s->settings.source.on_reading(s->settings.source.user, &r);
 }
 
-static void fire(struct timer *t);
-
-static void advance(struct source *base)
+static void on_timer(struct timer *t)
 {
-	struct recorded_source *s = of(base);
+	struct recorded_source *s = t->user;
 
 	while (s->next < s->settings.reading_count && due(s, s->next) <= clock_mono(s->clock))
 		tell(s);
-	s->timer.user = s;
 	if (s->next < s->settings.reading_count) {
-		timer_start(s->loop, &s->timer, clock_real(s->clock, due(s, s->next) - clock_mono(s->clock)), fire);
+		timer_start(s->loop, &s->timer, clock_real(s->clock, due(s, s->next) - clock_mono(s->clock)), on_timer);
 		return;
 	}
 	error_set(&s->report.trouble, ERROR_UNAVAILABLE, "the recording is over");
 	if (s->settings.over)
 		s->settings.over(s->settings.over_user);
 	s->settings.over = NULL;
-}
-
-static void fire(struct timer *t)
-{
-	struct recorded_source *s = t->user;
-
-	advance(&s->base);
 }
 
 static void close_source(struct source *base)
@@ -96,15 +85,13 @@ static struct source_report report(const struct source *base)
 	return of(base)->report;
 }
 
-static const struct source_ops ops = { close_source, set_targets, in_flight, report, advance };
+static const struct source_ops ops = { close_source, set_targets, in_flight, report };
 
 struct source *recorded_source_open(struct loop *loop, const struct clock *clock,
 				    const struct recorded_source_settings *settings)
 {
-	struct recorded_source *s = calloc(1, sizeof *s);
+	struct recorded_source *s = xcalloc(1, sizeof *s);
 
-	if (!s)
-		abort();
 	s->base.ops = &ops;
 	s->settings = *settings;
 	s->loop = loop;
@@ -113,6 +100,6 @@ struct source *recorded_source_open(struct loop *loop, const struct clock *clock
 	while (s->next < settings->reading_count && settings->readings[s->next].at < settings->begun)
 		s->next++;
 	s->timer.user = s;
-	timer_start(loop, &s->timer, 0, fire);
+	timer_start(loop, &s->timer, 0, on_timer);
 	return &s->base;
 }

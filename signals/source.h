@@ -6,8 +6,8 @@
 #pragma once
 #include "base/clock.h"
 #include "base/error.h"
-#include "signals/engine.h"
-#include "signals/reading.h"
+#include "signals/engine_metrics.h"
+#include "signals/pool_reading.h"
 
 #include <stddef.h>
 
@@ -28,6 +28,15 @@ struct source_report {
 	int64_t rounds, blind; /* since it was opened; of them nothing was fresh though something was due */
 };
 
+/* What every source counts of a round; `now` is clock_mono(). */
+static inline void source_count_round(struct source_report *report, const struct pool_reading *r, millis now)
+{
+	report->rounds++;
+	report->blind += r->expected > 0 && !r->fresh;
+	if (r->fresh)
+		report->read_at = now;
+}
+
 struct source;
 
 struct source_ops {
@@ -35,7 +44,6 @@ struct source_ops {
 	void (*set_targets)(struct source *s, const struct source_target *targets, size_t count);
 	bool (*in_flight)(const struct source *s, const char *key, int64_t *count, millis *age);
 	struct source_report (*report)(const struct source *s);
-	void (*advance)(struct source *s);
 };
 
 /* What a source begins with. */
@@ -75,10 +83,4 @@ static inline bool source_in_flight(const struct source *s, const char *key, int
 static inline struct source_report source_report(const struct source *s)
 {
 	return s->ops->report(s);
-}
-
-/* Does what is due by the clock. Its own timer calls it; a test that turns the clock by hand calls it then. */
-static inline void source_advance(struct source *s)
-{
-	s->ops->advance(s);
 }

@@ -12,11 +12,63 @@
 #pragma once
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/decode.h"
+#include "base/millis.h"
 #include "base/net/http.h"
 #include "base/net/retry.h"
-#include "controller/cluster/credential.h"
 #include "controller/cluster/kubeconfig.h"
-#include "controller/cluster/status.h"
+
+/*
+ * As whom we speak: a token that stands, one in a file that is read again,
+ * or one that an exec plug-in hands out until it expires. Nobody but the API
+ * client asks; no secret leaves through an error or a log line.
+ */
+
+struct clock;
+struct credential;
+
+/* What to show the server. Counted: stays as it is until everyone who holds it let go. */
+struct credential_shown {
+	const char *token; /* NULL: none */
+	struct http_tls tls;
+	unsigned holders; /* private */
+	struct arena arena;
+};
+
+struct credential_wait {
+	void (*done)(struct credential_wait *w); /* exactly once, from the loop */
+	void *user;
+	struct error error;		/* valid inside done() */
+	struct credential_shown *shown; /* valid inside done() when there is no error; held for the caller */
+	struct credential_wait *next;	/* private */
+};
+
+/* What the API server says when it refuses: a Status object, and the error that it means to us. */
+
+struct api_cause {
+	const char *reason; /* "DisruptionBudget", "FieldValueInvalid" */
+	const char *field, *message;
+};
+
+struct api_status {
+	const char *reason; /* "Expired", "Forbidden", "AlreadyExists"; NULL when the answer was no Status */
+	const char *message;
+	const char *kind, *name; /* of the object it is about */
+	int64_t code;
+	int64_t retry_after_seconds;
+	struct decoded_list causes; /* of struct api_cause */
+};
+
+extern const struct record_spec status_record;
+
+/* Texts live in the arena. An answer that is no Status leaves `out` empty. */
+void status_read(const char *text, size_t len, struct arena *a, struct api_status *out);
+bool status_has_cause(const struct api_status *s, const char *reason);
+/*
+ * 401 403 AUTH, 404 NOT_FOUND, 409 CONFLICT, 410 NOT_FOUND, 422 and other 4xx INVALID, 429 THROTTLED, 504 TIMEOUT,
+ * 5xx UNAVAILABLE. The message is the server's own, with method and path before it.
+ */
+bool status_error(const struct api_status *s, long code, const char *call, struct error *e);
 
 enum api_effect {
 	API_READ,
@@ -99,8 +151,6 @@ size_t api_active(const struct api *a);
 
 /* `why_not` is copied, and shown in what is not sent: "dry run", "this replica does not lead". Open at first. */
 void api_set_gate(struct api *a, enum api_gate gate, const char *why_not);
-/* The same with two positions: open, or lease only. */
-void api_set_writes(struct api *a, bool allowed, const char *why_not);
 
 /* By loop_now(): from then on writing calls are kept back too, whatever else fires first. 0: no such time. */
 void api_set_until(struct api *a, millis until);
@@ -137,5 +187,7 @@ struct api_object {
 void api_object_path(const struct api_object *o, struct buf *out);
 /* "2026-01-02T15:04:05.250000Z", as MicroTime is written. */
 void api_time(millis at, struct buf *out);
+/* "key":"value", behind a comma where one is due; nothing for a NULL value. */
+void api_member(const char *key, const char *value, struct buf *out);
 /* "?name=value" or "&name=value", escaped; nothing for a NULL value. */
 void api_query(struct buf *url, const char *name, const char *value);

@@ -1,6 +1,7 @@
 #include "controller/cluster/event.h"
 
-#include "base/json.h"
+#include "base/alloc.h"
+#include "base/fnv1a.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -49,10 +50,8 @@ static const char *kept(struct events *v, const char *text)
 
 struct events *events_open(const struct events_setup *s)
 {
-	struct events *v = calloc(1, sizeof *v);
+	struct events *v = xcalloc(1, sizeof *v);
 
-	if (!v)
-		abort();
 	v->setup.api = s->api;
 	v->setup.controller = kept(v, s->controller);
 	v->setup.instance = kept(v, s->instance);
@@ -99,34 +98,14 @@ void events_close(struct events *v)
 		free_events(v);
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-	for (; text && *text; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return (h ^ 0xff) * UINT64_C(0x100000001b3);
-}
-
 static uint64_t hash_event(const struct event *t)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	const char *const texts[] = { t->kind, t->name_space, t->name, t->uid, t->reason, t->note };
+	uint64_t h = FNV1A_START;
 
-	h = hash_text(h, t->kind);
-	h = hash_text(h, t->name_space);
-	h = hash_text(h, t->name);
-	h = hash_text(h, t->uid);
-	h = hash_text(h, t->reason);
-	h = hash_text(h, t->note);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		h = fnv1a_bytes(fnv1a_text(h, texts[i] ? texts[i] : ""), "\xff", 1);
 	return h ? h : 1;
-}
-
-static void member(const char *key, const char *value, struct buf *out)
-{
-	if (!value)
-		return;
-	json_write_comma(out);
-	json_write_text(key, out);
-	buf_text(out, ":");
-	json_write_text(value, out);
 }
 
 /* At most `most` bytes, never a part of a character. */
@@ -137,33 +116,31 @@ static void cut_member(const char *key, const char *value, size_t most, struct b
 	if (len > most)
 		for (len = most; len && ((unsigned char)value[len] & 0xc0) == 0x80;)
 			len--;
-	char *cut = strndup(value, len);
-	if (!cut)
-		abort();
-	member(key, cut, out);
+	char *cut = xstrndup(value, len);
+	api_member(key, cut, out);
 	free(cut);
 }
 
 static void write_event(struct events *v, const struct event *t, const char *name, millis at, struct buf *out)
 {
 	buf_text(out, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{");
-	member("name", name, out);
-	member("namespace", t->name_space ? t->name_space : v->setup.name_space, out);
+	api_member("name", name, out);
+	api_member("namespace", t->name_space ? t->name_space : v->setup.name_space, out);
 	buf_text(out, "},\"eventTime\":\"");
 	api_time(at, out);
 	buf_text(out, "\"");
-	member("type", t->is_warning ? "Warning" : "Normal", out);
+	api_member("type", t->is_warning ? "Warning" : "Normal", out);
 	cut_member("reason", t->reason, 128, out);
 	cut_member("action", t->action, 128, out);
 	cut_member("note", t->note ? t->note : "", EVENT_NOTE_BYTES, out);
-	member("reportingController", v->setup.controller, out);
+	api_member("reportingController", v->setup.controller, out);
 	cut_member("reportingInstance", v->setup.instance, 128, out);
 	buf_text(out, ",\"regarding\":{");
-	member("apiVersion", t->api_version, out);
-	member("kind", t->kind, out);
-	member("namespace", t->name_space, out);
-	member("name", t->name, out);
-	member("uid", t->uid, out);
+	api_member("apiVersion", t->api_version, out);
+	api_member("kind", t->kind, out);
+	api_member("namespace", t->name_space, out);
+	api_member("name", t->name, out);
+	api_member("uid", t->uid, out);
 	buf_text(out, "}}");
 }
 
@@ -240,15 +217,9 @@ void events_tell(struct events *v, const struct event *told)
 	pump(v);
 }
 
-static void wake(struct timer *t)
+static void on_timer(struct timer *t)
 {
 	pump(t->user);
-}
-
-static void wake_after(struct events *v, millis wait)
-{
-	v->timer.user = v;
-	timer_start(api_loop(v->setup.api), &v->timer, wait, wake);
 }
 
 static bool take_token(struct events *v, millis now)
@@ -284,14 +255,6 @@ static struct series *choose(struct events *v, millis now, millis *due)
 	return best;
 }
 
-static void complain(struct events *v, const struct error *e)
-{
-	v->counts.failed++;
-	if (!v->has_complained)
-		log_warn("event-not-sent", LOG_E(e), LOG_END);
-	v->has_complained = true;
-}
-
 static void answered(struct api_call *c)
 {
 	struct events *v = c->user;
@@ -310,8 +273,12 @@ static void answered(struct api_call *c)
 		free(s->body);
 		s->body = NULL;
 	} else {
-		if (!c->is_barred && c->status != 404)
-			complain(v, &c->error);
+		if (!c->is_barred && c->status != 404) {
+			v->counts.failed++;
+			if (!v->has_complained)
+				log_warn("event-not-sent", LOG_E(&c->error), LOG_END);
+			v->has_complained = true;
+		}
 		forget(v, s);
 	}
 	pump(v);
@@ -350,10 +317,10 @@ static void pump(struct events *v)
 	if (v->sending || v->is_closed)
 		return;
 	struct series *s = choose(v, now, &due);
-	if (s && take_token(v, now))
+	if (s && take_token(v, now)) {
 		send_series(v, s);
-	else if (s)
-		wake_after(v, REFILL);
-	else if (due != INT64_MAX)
-		wake_after(v, due - now);
+	} else if (s || due != INT64_MAX) {
+		v->timer.user = v;
+		timer_start(api_loop(v->setup.api), &v->timer, s ? REFILL : due - now, on_timer);
+	}
 }

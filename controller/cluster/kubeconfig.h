@@ -45,3 +45,16 @@ struct kubeconfig_wish {
 /* ERROR_NOT_FOUND when there is no file, ERROR_INVALID for a bad one, ERROR_AUTH for what a controller cannot use. */
 bool kubeconfig_read(const struct kubeconfig_wish *w, struct kubeconfig *out, struct error *e) MUST_USE;
 void kubeconfig_release(struct kubeconfig *k); /* zeroed: nothing */
+
+/* The identity that a pod is given: its ServiceAccount's token, re-read as it rotates. */
+
+#define IN_CLUSTER_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
+
+struct in_cluster_wish {
+	const char *host, *port; /* KUBERNETES_SERVICE_HOST and _PORT; NULL or "": not in a cluster */
+	const char *folder;	 /* NULL: IN_CLUSTER_FOLDER */
+};
+
+bool in_cluster_is_present(const struct in_cluster_wish *w);
+/* ERROR_NOT_FOUND when we are in no cluster or the files are not there. */
+bool in_cluster_read(const struct in_cluster_wish *w, struct kubeconfig *out, struct error *e) MUST_USE;

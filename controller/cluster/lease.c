@@ -1,5 +1,6 @@
 #include "controller/cluster/lease.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 
 #include <assert.h>
@@ -336,9 +337,7 @@ struct lease *lease_open(const struct lease_setup *s, struct error *e)
 	setup.retry = setup.retry ? setup.retry : 2 * SECOND;
 	if (!check_times(&setup, e))
 		return NULL;
-	struct lease *l = calloc(1, sizeof *l);
-	if (!l)
-		abort();
+	struct lease *l = xcalloc(1, sizeof *l);
 	l->setup = setup;
 	l->setup.name = kept(l, s->name);
 	l->setup.name_space = kept(l, s->name_space);
@@ -400,18 +399,10 @@ static void write_annotations(const struct lease_wish *w, const struct lease_rec
 	buf_text(out, ",\"annotations\":{");
 	for (size_t i = 0; old && i < old->annotations.count; i++) {
 		const struct decoded_pair *p = &old->annotations.pairs[i];
-		if (!strcmp(p->key, LEASE_ADDRESS))
-			continue;
-		json_write_comma(out);
-		json_write_text(p->key, out);
-		buf_text(out, ":");
-		json_write_text(p->value, out);
+		if (strcmp(p->key, LEASE_ADDRESS) != 0)
+			api_member(p->key, p->value, out);
 	}
-	if (w->address) {
-		json_write_comma(out);
-		buf_text(out, "\"" LEASE_ADDRESS "\":");
-		json_write_text(w->address, out);
-	}
+	api_member(LEASE_ADDRESS, w->address, out);
 	buf_text(out, "}");
 }
 

@@ -1,45 +1,47 @@
 #include "controller/cluster/model.h"
 
-#include "controller/cluster/model_inside.h"
+#include "base/alloc.h"
+#include "controller/cluster/model_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-static bool seen(void *user, const void *record, const struct watch_seen *object);
-
-void *model_alloc(size_t size)
-{
-	void *memory = calloc(1, size);
-	if (memory == NULL)
-		abort();
-	return memory;
-}
-
 struct cluster *cluster_new(void)
 {
-	struct cluster *c = model_alloc(sizeof *c);
+	struct cluster *c = xcalloc(1, sizeof *c);
 	intern_open(&c->intern);
 	c->nodes.hash_offset = offsetof(struct node, hash);
 	c->providers.hash_offset = offsetof(struct node, provider_hash);
 	c->pods.hash_offset = offsetof(struct pod, hash);
-	c->budgets.hash_offset = offsetof(struct budget, hash);
-	c->quotas.hash_offset = offsetof(struct quota_known, hash);
-	c->workloads.hash_offset = offsetof(struct workload, hash);
+	c->budgets.hash_offset = offsetof(struct uid_key, hash);
+	c->quotas.hash_offset = offsetof(struct uid_key, hash);
+	c->workloads.hash_offset = offsetof(struct uid_key, hash);
 	return c;
 }
 
-static void forget_rest(struct cluster *c)
+static bool has_uid(const void *item, const void *key)
 {
-	const struct budget *b = NULL;
-	const struct quota_known *q = NULL;
-	const struct workload *w = NULL;
-	for (size_t i = 0; (b = store_next(&c->budgets, &i)) != NULL; i = 0)
-		cluster_budget_gone(c, (struct object_uid){ b->uid[0], b->uid[1] });
-	for (size_t i = 0; (q = store_next(&c->quotas, &i)) != NULL; i = 0)
-		cluster_quota_gone(c, (struct object_uid){ q->uid[0], q->uid[1] });
-	for (size_t i = 0; (w = store_next(&c->workloads, &i)) != NULL; i = 0)
-		cluster_workload_gone(c, (struct object_uid){ w->uid[0], w->uid[1] });
+	const struct object_uid *a = &((const struct uid_key *)item)->uid, *b = key;
+	return a->high == b->high && a->low == b->low;
+}
+
+struct uid_key model_uid_key(struct object_uid uid)
+{
+	return (struct uid_key){ uid, hash_bytes(0, &uid, sizeof uid) };
+}
+
+void *model_find_uid(const struct store *s, struct object_uid uid)
+{
+	return store_find(s, hash_bytes(0, &uid, sizeof uid), has_uid, &uid);
+}
+
+static void forget_all(struct cluster *c, struct store *s, void (*gone)(struct cluster *c, struct object_uid uid))
+{
+	const struct uid_key *k = NULL;
+	for (size_t i = 0; (k = store_next(s, &i)) != NULL; i = 0)
+		gone(c, k->uid);
+	store_release(s);
 }
 
 void cluster_free(struct cluster *c)
@@ -55,12 +57,11 @@ void cluster_free(struct cluster *c)
 	struct node *n = NULL;
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL; i = 0)
 		node_release(c, n);
-	forget_rest(c);
+	forget_all(c, &c->budgets, cluster_budget_gone);
+	forget_all(c, &c->quotas, cluster_quota_gone);
+	forget_all(c, &c->workloads, cluster_workload_gone);
 	store_release(&c->nodes);
 	store_release(&c->providers);
-	store_release(&c->budgets);
-	store_release(&c->quotas);
-	store_release(&c->workloads);
 	intern_close(&c->intern);
 	arena_release(&c->fleet);
 	arena_release(&c->scratch);
@@ -136,7 +137,7 @@ static int by_pod_name(const void *a, const void *b)
 	return order != 0 ? order : memcmp(x->uid, y->uid, sizeof x->uid);
 }
 
-const struct pod **model_sorted_pods(const struct pod **pods, size_t count)
+static const struct pod **sort_pods(const struct pod **pods, size_t count)
 {
 	if (count > 1)
 		qsort(pods, count, sizeof(void *), by_pod_name);
@@ -161,7 +162,7 @@ const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena 
 	*count = 0;
 	for (size_t i = first; i < end; i++)
 		*count += count_pool(&c->pools[i], pods + *count);
-	return model_sorted_pods(pods, room);
+	return sort_pods(pods, room);
 }
 
 const struct pod **cluster_node_pods(const struct cluster *c, const struct node *n, struct arena *a, size_t *count)
@@ -174,7 +175,7 @@ const struct pod **cluster_node_pods(const struct cluster *c, const struct node 
 	for (const struct pod *p = n->pods; p != NULL; p = p->next)
 		pods[at++] = p;
 	*count = room;
-	return model_sorted_pods(pods, room);
+	return sort_pods(pods, room);
 }
 
 struct cluster_gpus cluster_gpus(const struct cluster *c)
@@ -229,7 +230,7 @@ static const char *resource_of(const struct cluster_group *g)
 }
 
 /* As far as it is told: the label that marks the nodes, what else is known of them, and their GPUs. */
-static struct template told_template(struct cluster *c, const struct cluster_group *g)
+static struct template manifest_template(struct cluster *c, const struct cluster_group *g)
 {
 	struct decoded_pair *pairs = arena_array(&c->scratch, struct decoded_pair, g->label_count + 1);
 	struct decoded_map labels = { pairs, g->label_count };
@@ -261,7 +262,7 @@ static struct template template_of(struct cluster *c, const struct cluster_group
 		intern_hold(old->template.allocatable);
 		return old->template;
 	}
-	return told_template(c, g);
+	return manifest_template(c, g);
 }
 
 static struct group_known copy_group(struct cluster *c, struct arena *a, const struct cluster_group *g)
@@ -440,7 +441,6 @@ static void add_expressions(struct cluster *c, struct rows *rows, int64_t term, 
 static void add_terms(struct cluster *c, struct rows *rows, const struct decoded_list *terms)
 {
 	const struct term_record *from = terms->items;
-	rows->count = 0;
 	for (size_t i = 0; i < terms->count; i++) {
 		add_expressions(c, rows, (int64_t)i, &from[i].expressions, false);
 		add_expressions(c, rows, (int64_t)i, &from[i].fields, true);
@@ -454,33 +454,27 @@ static void add_terms(struct cluster *c, struct rows *rows, const struct decoded
 	}
 }
 
-static const struct requirement_set *settle_requirements(struct cluster *c, struct rows *rows)
+const struct requirement_set *model_requirements(struct cluster *c, const struct decoded_list *terms,
+						 const struct decoded_list *expressions)
 {
-	const void *set = intern_rows(&c->intern, INTERN_REQUIREMENTS, rows->items, rows->count);
-	for (size_t i = 0; i < rows->count; i++) {
-		intern_drop(&c->intern, rows->items[i].key);
-		intern_drop(&c->intern, rows->items[i].value);
+	struct rows rows = { 0 };
+
+	/* Counted first, then filled in. */
+	for (int pass = 0; pass < 2; pass++) {
+		if (pass == 1)
+			rows.items = arena_array(&c->scratch, struct requirement, rows.count + 1);
+		rows.count = 0;
+		if (terms != NULL)
+			add_terms(c, &rows, terms);
+		else
+			add_expressions(c, &rows, 0, expressions, false);
+	}
+	const void *set = intern_rows(&c->intern, INTERN_REQUIREMENTS, rows.items, rows.count);
+	for (size_t i = 0; i < rows.count; i++) {
+		intern_drop(&c->intern, rows.items[i].key);
+		intern_drop(&c->intern, rows.items[i].value);
 	}
 	return set;
-}
-
-const struct requirement_set *model_requirements(struct cluster *c, const struct decoded_list *terms)
-{
-	struct rows rows = { 0 };
-	add_terms(c, &rows, terms);
-	rows.items = arena_array(&c->scratch, struct requirement, rows.count + 1);
-	add_terms(c, &rows, terms);
-	return settle_requirements(c, &rows);
-}
-
-const struct requirement_set *model_expressions(struct cluster *c, const struct decoded_list *expressions)
-{
-	struct rows rows = { 0 };
-	add_expressions(c, &rows, 0, expressions, false);
-	rows.items = arena_array(&c->scratch, struct requirement, rows.count + 1);
-	rows.count = 0;
-	add_expressions(c, &rows, 0, expressions, false);
-	return settle_requirements(c, &rows);
 }
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -570,14 +564,14 @@ static const struct field node_fields[] = {
 };
 const struct record_spec node_spec = RECORD(struct node_record, node_fields);
 
-static const struct field notice_fields[] = {
-	FIELD(struct notice_record, node, FIELD_STRING, "involvedObject>name"),
-	FIELD(struct notice_record, reason, FIELD_STRING, "reason"),
-	FIELD(struct notice_record, first_at, FIELD_TIME, "firstTimestamp"),
-	FIELD(struct notice_record, last_at, FIELD_TIME, "lastTimestamp"),
-	FIELD(struct notice_record, at, FIELD_TIME, "eventTime"),
+static const struct field node_event_fields[] = {
+	FIELD(struct node_event_record, node, FIELD_STRING, "involvedObject>name"),
+	FIELD(struct node_event_record, reason, FIELD_STRING, "reason"),
+	FIELD(struct node_event_record, first_at, FIELD_TIME, "firstTimestamp"),
+	FIELD(struct node_event_record, last_at, FIELD_TIME, "lastTimestamp"),
+	FIELD(struct node_event_record, at, FIELD_TIME, "eventTime"),
 };
-const struct record_spec notice_spec = RECORD(struct notice_record, notice_fields);
+const struct record_spec node_event_spec = RECORD(struct node_event_record, node_event_fields);
 
 static const struct field owner_fields[] = {
 	FIELD(struct owner_record, kind, FIELD_STRING, "kind"),
@@ -739,20 +733,6 @@ millis model_moment(const struct cluster *c, const struct watch_seen *seen, mill
 	return by_arrival ? seen->arrived : told;
 }
 
-void model_tell_node(struct cluster *c, enum cluster_change what, const struct node *n, millis at, bool is_listed)
-{
-	struct cluster_event event = { .what = what, .node = n, .at = at, .is_listed = is_listed };
-	if (c->on_change != NULL && n->group >= 0)
-		c->on_change(c->on_change_user, &event);
-}
-
-void model_tell_pod(struct cluster *c, enum cluster_change what, const struct pod *p, millis at, bool is_listed)
-{
-	struct cluster_event event = { .what = what, .pod = p, .at = at, .is_listed = is_listed };
-	if (c->on_change != NULL && (p->has_gpus || p->pool >= 0))
-		c->on_change(c->on_change_user, &event);
-}
-
 /* The watches that feed the model. */
 
 struct cluster_watches {
@@ -778,16 +758,11 @@ static const struct {
 				      &kueue_workload_spec },
 	[CLUSTER_KUEUE_WORKLOADS_OLD] = { "workloads.v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads",
 					  &kueue_workload_spec },
-	[CLUSTER_NOTICES] = { "events", "/api/v1/events", &notice_spec },
+	[CLUSTER_NODE_EVENTS] = { "events", "/api/v1/events", &node_event_spec },
 };
 
 /* Longer than any watch lasts. */
 static const millis EVENT_SILENCE = 15 * MINUTE;
-
-const char *cluster_kind_name(enum cluster_kind kind)
-{
-	return kinds[kind].name;
-}
 
 static bool seen(void *user, const void *record, const struct watch_seen *object)
 {
@@ -808,8 +783,8 @@ static bool seen(void *user, const void *record, const struct watch_seen *object
 		return cluster_workload_seen(r->cluster, r->kind, record, object);
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		return cluster_workload_seen(r->cluster, CLUSTER_KUEUE_WORKLOADS, record, object);
-	case CLUSTER_NOTICES:
-		return cluster_notice_seen(r->cluster, record, object);
+	case CLUSTER_NODE_EVENTS:
+		return cluster_node_event_seen(r->cluster, record, object);
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
@@ -839,7 +814,7 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		cluster_workload_gone(r->cluster, uid);
 		break;
-	case CLUSTER_NOTICES:
+	case CLUSTER_NODE_EVENTS:
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
@@ -847,18 +822,18 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 
 void cluster_watch_start(struct cluster *c, struct api *api)
 {
-	struct cluster_watches *w = model_alloc(sizeof *w);
+	struct cluster_watches *w = xcalloc(1, sizeof *w);
 	c->watches = w;
 	for (int i = 0; i < CLUSTER_KIND_COUNT; i++) {
 		w->readers[i] = (struct cluster_reader){ c, (enum cluster_kind)i };
 		struct watch_spec spec = {
 			.name = kinds[i].name,
 			.path = kinds[i].path,
-			.field_selector = i == CLUSTER_NOTICES ? "involvedObject.kind=Node" : NULL,
+			.field_selector = i == CLUSTER_NODE_EVENTS ? "involvedObject.kind=Node" : NULL,
 			.object = kinds[i].object,
 			.way = WATCH_WHOLE,
 			/* The server sends no bookmarks for events: there silence is what is usual. */
-			.silence = i == CLUSTER_NOTICES ? EVENT_SILENCE : 0,
+			.silence = i == CLUSTER_NODE_EVENTS ? EVENT_SILENCE : 0,
 			.on_object = seen,
 			.on_gone = gone,
 			.user = &w->readers[i],

@@ -1,9 +1,8 @@
 #include "controller/cluster/node.h"
 
-#include "base/buf.h"
-#include "controller/cluster/model_inside.h"
+#include "base/alloc.h"
+#include "controller/cluster/model_state.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +51,7 @@ struct node *node_expect(struct cluster *c, const char *name)
 	struct node *n = node_find(c, name);
 	if (n != NULL)
 		return n;
-	n = model_alloc(sizeof *n);
+	n = xcalloc(1, sizeof *n);
 	n->name = intern_text(&c->intern, name);
 	n->provider_id = n->machine_id = n->zone = n->instance_type = n->capacity_type = "";
 	n->hash = hash_text(0, name);
@@ -234,7 +233,7 @@ static void read_interruption(struct node *n, const struct node_record *r)
 	const struct condition_record *any = condition_of(&r->conditions, "VMEventScheduled");
 	bool is_preempted = any != NULL && (says_preempted(any->reason) || says_preempted(any->message));
 
-	n->interruption = n->notice;
+	n->interruption = n->event_interruption;
 	if (says_true(any))
 		interrupt(n, is_preempted ? NODE_SPOT_INTERRUPTED : NODE_MAINTAINED);
 	if (says_true(condition_of(&r->conditions, "PreemptScheduled")))
@@ -287,25 +286,32 @@ static void weigh_pods(struct node *n)
 	}
 }
 
-static void tell_changes(struct cluster *c, const struct node *n, const struct node *before,
-			 const struct watch_seen *seen)
+static void notify(struct cluster *c, enum cluster_change what, const struct node *n, millis at, bool is_listed)
+{
+	struct cluster_event event = { .what = what, .node = n, .at = at, .is_listed = is_listed };
+	if (c->on_change != NULL && n->group >= 0)
+		c->on_change(c->on_change_user, &event);
+}
+
+static void notify_changes(struct cluster *c, const struct node *n, const struct node *before,
+			   const struct watch_seen *seen)
 {
 	bool listed = seen->is_from_list;
 	bool told = true;
 	if (!before->is_known)
-		model_tell_node(c, CLUSTER_NODE_ADDED, n, n->registered_at, listed);
+		notify(c, CLUSTER_NODE_ADDED, n, n->registered_at, listed);
 	else
 		told = false;
 	if (n->is_ready && !before->is_ready) {
-		model_tell_node(c, CLUSTER_NODE_READY, n, n->ready_since, listed);
+		notify(c, CLUSTER_NODE_READY, n, n->ready_since, listed);
 		told = true;
 	}
 	if (!n->is_ready && before->is_ready) {
-		model_tell_node(c, CLUSTER_NODE_UNREADY, n, n->unready_since, listed);
+		notify(c, CLUSTER_NODE_UNREADY, n, n->unready_since, listed);
 		told = true;
 	}
 	if (n->gpu_at != 0 && before->gpu_at == 0) {
-		model_tell_node(c, CLUSTER_NODE_GPU, n, n->gpu_at, listed);
+		notify(c, CLUSTER_NODE_GPU, n, n->gpu_at, listed);
 		told = true;
 	}
 	bool differs = n->is_cordoned != before->is_cordoned || n->is_draining != before->is_draining ||
@@ -314,7 +320,7 @@ static void tell_changes(struct cluster *c, const struct node *n, const struct n
 		       n->gpus_milli != before->gpus_milli || n->group != before->group ||
 		       n->allocatable != before->allocatable || n->taints != before->taints;
 	if (!told && differs)
-		model_tell_node(c, CLUSTER_NODE_CHANGED, n, seen->arrived, listed);
+		notify(c, CLUSTER_NODE_CHANGED, n, seen->arrived, listed);
 }
 
 bool cluster_node_seen(struct cluster *c, const struct node_record *r, const struct watch_seen *seen)
@@ -338,7 +344,7 @@ bool cluster_node_seen(struct cluster *c, const struct node_record *r, const str
 	read_times(c, n, r, seen, &before);
 	weigh_pods(n);
 	node_place(c, n);
-	tell_changes(c, n, &before, seen);
+	notify_changes(c, n, &before, seen);
 	intern_drop(&c->intern, before.taints);
 	intern_drop(&c->intern, before.allocatable);
 	arena_clear(&c->scratch);
@@ -353,7 +359,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 			break;
 	if (n == NULL)
 		return;
-	model_tell_node(c, CLUSTER_NODE_GONE, n, at, false);
+	notify(c, CLUSTER_NODE_GONE, n, at, false);
 	forget_object(c, n);
 	struct node bare = { .name = n->name, .pods = n->pods, .hash = n->hash, .group = -1 };
 	bare.placeholder_count = n->placeholder_count;
@@ -435,156 +441,6 @@ int64_t devices_whole_milli(const struct label_set *labels, const struct resourc
 	return (sum + 500) / 1000 < MOST_MILLI ? (sum + 500) / 1000 : MOST_MILLI;
 }
 
-/* Whether a node can be emptied now, rule by rule in the order of Cluster Autoscaler: the first that decides, decides.
- */
-
-static const char *const reason_names[DRAIN_REASON_COUNT] = {
-	[DRAIN_POSSIBLE] = "",
-	[DRAIN_NODE_PROTECTED] = "ScaleDownDisabledAnnotation",
-	[DRAIN_NODE_FOREIGN] = "NotAutoscaled",
-	[DRAIN_NOT_REPLICATED] = "NotReplicated",
-	[DRAIN_SYSTEM_POD] = "UnmovableKubeSystemPod",
-	[DRAIN_NOT_SAFE] = "NotSafeToEvictAnnotation",
-	[DRAIN_ON_COMPLETION] = "BlockedByOnCompletionPod",
-	[DRAIN_LOCAL_STORAGE] = "LocalStorageRequested",
-	[DRAIN_BUDGET] = "NotEnoughPdb",
-	[DRAIN_BUDGETS_MISCONFIGURED] = "SeveralPdbs",
-};
-
-const char *drain_reason_name(enum drain_reason reason)
-{
-	return reason_names[reason];
-}
-
-struct budgets_of_pod {
-	size_t count;
-	const struct budget *first, *second; /* by name */
-	bool are_spent;
-};
-
-static struct budgets_of_pod budgets_of(const struct cluster *c, const struct pod *p)
-{
-	struct budgets_of_pod of = { 0 };
-	const struct budget *b = NULL;
-	for (size_t i = 0; (b = store_next(&c->budgets, &i)) != NULL;) {
-		if (!budget_selects(b, p))
-			continue;
-		of.count++;
-		of.are_spent = of.are_spent || b->allowed < 1;
-		if (of.first == NULL || strcmp(b->name, of.first->name) < 0) {
-			of.second = of.first;
-			of.first = b;
-		} else if (of.second == NULL || strcmp(b->name, of.second->name) < 0) {
-			of.second = b;
-		}
-	}
-	return of;
-}
-
-/* Pods that no drain waits for. */
-static bool is_left_alone(const struct pod *p)
-{
-	return p->kind == POD_STATIC || p->kind == POD_DAEMON || p->state == POD_TERMINATING ||
-	       p->state == POD_FINISHED;
-}
-
-/* What the pod's own standing says; budgets come after, for the API server asks them whatever the pod says. */
-static enum drain_reason standing(const struct pod *p, bool is_ours, bool has_budget, millis now)
-{
-	if (p->evict == POD_EVICT_ON_COMPLETION)
-		return DRAIN_ON_COMPLETION;
-	if (p->evict == POD_EVICT_SAFE)
-		return DRAIN_POSSIBLE;
-	if (!is_ours && p->kind == POD_BARE)
-		return DRAIN_NOT_REPLICATED;
-	if (!is_ours && strcmp(p->namespace, "kube-system") == 0 && !has_budget)
-		return DRAIN_SYSTEM_POD;
-	if (p->evict == POD_EVICT_NEVER || p->undisturbed_until > now)
-		return DRAIN_NOT_SAFE;
-	return !is_ours && p->has_local_storage ? DRAIN_LOCAL_STORAGE : DRAIN_POSSIBLE;
-}
-
-static enum drain_reason judge(const struct cluster *c, const struct pod *p, int evicts_pool, millis now,
-			       struct budgets_of_pod *budgets)
-{
-	bool is_ours = p->is_placeholder || (evicts_pool >= 0 && p->pool == evicts_pool);
-	*budgets = budgets_of(c, p);
-	enum drain_reason reason = standing(p, is_ours, budgets->count > 0, now);
-	if (reason != DRAIN_POSSIBLE)
-		return reason;
-	if (budgets->count > 1)
-		return DRAIN_BUDGETS_MISCONFIGURED;
-	/* One disruption is enough to begin with: the rest follows as their successors get ready. */
-	return budgets->are_spent ? DRAIN_BUDGET : DRAIN_POSSIBLE;
-}
-
-static const char *sentence(enum drain_reason reason, const struct pod *p, const struct budgets_of_pod *b,
-			    struct arena *a)
-{
-	static const char *const because[DRAIN_REASON_COUNT] = {
-		[DRAIN_NOT_REPLICATED] = "has no controller that would make a new one",
-		[DRAIN_SYSTEM_POD] = "is of kube-system and has no disruption budget",
-		[DRAIN_NOT_SAFE] = "says that it must not be evicted",
-		[DRAIN_ON_COMPLETION] = "is to be left to finish",
-		[DRAIN_LOCAL_STORAGE] = "keeps files on the node",
-	};
-	assert(reason != DRAIN_BUDGET || b->first != NULL);
-	assert(reason != DRAIN_BUDGETS_MISCONFIGURED || (b->first != NULL && b->second != NULL));
-	CLEANUP(buf_release) struct buf out = { 0 };
-	buf_printf(&out, "pod %s/%s ", p->namespace, p->name);
-	if (reason == DRAIN_BUDGET)
-		buf_printf(&out, "may not be disrupted now: budget %s allows none", b->first->name);
-	else if (reason == DRAIN_BUDGETS_MISCONFIGURED)
-		buf_printf(
-			&out,
-			"is selected by more than one disruption budget (%s, %s): the API server refuses to evict it",
-			b->first->name, b->second->name);
-	else
-		buf_text(&out, because[reason]);
-	return arena_strdup(a, out.text, out.len);
-}
-
-static int by_priority(const void *a, const void *b)
-{
-	const struct pod *x = *(const struct pod *const *)a, *y = *(const struct pod *const *)b;
-	if (x->priority != y->priority)
-		return x->priority < y->priority ? -1 : 1;
-	int order = strcmp(x->namespace, y->namespace);
-	if (order == 0)
-		order = strcmp(x->name, y->name);
-	return order != 0 ? order : memcmp(x->uid, y->uid, sizeof x->uid);
-}
-
-struct drain_verdict cluster_drain(const struct cluster *c, const struct node *n, int evicts_pool, millis now,
-				   struct arena *a)
-{
-	size_t count = 0;
-	const struct pod **pods = cluster_node_pods(c, n, a, &count);
-	struct drain_verdict v = { .text = "", .evict = arena_array(a, const struct pod *, count) };
-	if (n->owner != NODE_UNCLAIMED) {
-		v.reason = DRAIN_NODE_FOREIGN;
-		v.text = "the node is in the care of another autoscaler";
-	} else if (n->is_protected) {
-		v.reason = DRAIN_NODE_PROTECTED;
-		v.text = "an annotation of the node says that it must stay";
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct budgets_of_pod budgets = { 0 };
-		if (is_left_alone(pods[i]))
-			continue;
-		v.evict[v.evict_count++] = pods[i];
-		enum drain_reason reason = judge(c, pods[i], evicts_pool, now, &budgets);
-		if (v.reason != DRAIN_POSSIBLE || reason == DRAIN_POSSIBLE)
-			continue;
-		v.reason = reason;
-		v.blocker = pods[i];
-		v.text = sentence(reason, pods[i], &budgets, a);
-	}
-	if (v.evict_count > 1)
-		qsort(v.evict, v.evict_count, sizeof(void *), by_priority);
-	return v;
-}
-
 /* What an Event says of a node's machine: some tell of an interruption in no other way. */
 
 /* A machine that is still there after so long was not taken. */
@@ -608,33 +464,33 @@ static enum node_interruption meaning_of(const char *reason)
 	return NODE_STAYS;
 }
 
-static millis told_at(const struct notice_record *r)
+static millis event_time(const struct node_event_record *r)
 {
 	millis at = r->last_at > r->first_at ? r->last_at : r->first_at;
 	return at > r->at ? at : r->at;
 }
 
 /* Names of nodes come again: what was told of an earlier machine says nothing of this one. */
-static bool is_of_this_machine(const struct cluster *c, const struct node *n, const struct notice_record *r,
+static bool is_of_this_machine(const struct cluster *c, const struct node *n, const struct node_event_record *r,
 			       const struct watch_seen *seen)
 {
-	millis at = told_at(r);
+	millis at = event_time(r);
 	if (c->ignores_stamps || at == 0)
 		return !seen->is_from_list;
 	return at >= n->registered_at - SECOND && seen->arrived - at < LASTS;
 }
 
-bool cluster_notice_seen(struct cluster *c, const struct notice_record *r, const struct watch_seen *seen)
+bool cluster_node_event_seen(struct cluster *c, const struct node_event_record *r, const struct watch_seen *seen)
 {
 	enum node_interruption why = meaning_of(r->reason);
 	struct node *n = why != NODE_STAYS && r->node != NULL ? node_find(c, r->node) : NULL;
 	if (n == NULL || !n->is_known || !is_of_this_machine(c, n, r, seen))
 		return false;
-	if (n->notice == NODE_STAYS || why < n->notice)
-		n->notice = why;
+	if (n->event_interruption == NODE_STAYS || why < n->event_interruption)
+		n->event_interruption = why;
 	if (n->interruption == NODE_STAYS || why < n->interruption) {
 		n->interruption = why;
-		model_tell_node(c, CLUSTER_NODE_CHANGED, n, seen->arrived, seen->is_from_list);
+		notify(c, CLUSTER_NODE_CHANGED, n, seen->arrived, seen->is_from_list);
 	}
 	return false;
 }

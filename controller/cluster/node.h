@@ -67,7 +67,7 @@ struct node {
 	uint64_t uid[2];
 	uint32_t hash, provider_hash;
 	uint32_t placeholder_count;
-	enum node_interruption notice; /* as an Event said */
+	enum node_interruption event_interruption; /* as an Event said */
 };
 
 const char *node_interruption_name(enum node_interruption interruption);

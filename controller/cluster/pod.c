@@ -1,43 +1,14 @@
 #include "controller/cluster/pod.h"
 
+#include "base/alloc.h"
 #include "base/quantity.h"
-#include "controller/cluster/model_inside.h"
+#include "controller/cluster/model_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const state_names[POD_STATE_COUNT] = {
-	[POD_UNSCHEDULED] = "unscheduled",
-	[POD_GATED] = "gated",
-	[POD_SCHEDULED] = "scheduled",
-	[POD_PULLING] = "pulling",
-	[POD_STARTED] = "started",
-	[POD_CRASHING] = "crashing",
-	[POD_READY] = "ready",
-	[POD_TERMINATING] = "terminating",
-	[POD_FINISHED] = "finished",
-};
-static const char *const trouble_names[POD_TROUBLE_COUNT] = {
-	[POD_FINE] = "",
-	[POD_IMAGE_PULL] = "ImagePullBackOff",
-	[POD_IMAGE_NAME] = "InvalidImageName",
-	[POD_CONFIG] = "CreateContainerConfigError",
-	[POD_CRASH_LOOP] = "CrashLoopBackOff",
-	[POD_UNSCHEDULABLE] = "Unschedulable",
-};
-
-const char *pod_state_name(enum pod_state state)
-{
-	return state_names[state];
-}
-
-const char *pod_trouble_name(enum pod_trouble trouble)
-{
-	return trouble_names[trouble];
-}
 
 const char *pod_label(const struct pod *p, const char *key)
 {
@@ -77,7 +48,7 @@ static struct node *home(const struct pod *p)
 	return (struct node *)(uintptr_t)p->node;
 }
 
-void pod_attach(struct cluster *c, struct pod *p, struct node *n)
+static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 {
 	struct pod **head = n == NULL ? &c->waiting : &n->pods;
 	p->node = n;
@@ -94,7 +65,7 @@ void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 		n->gpus_used_milli += p->gpus_milli;
 }
 
-void pod_detach(struct pod *p)
+static void pod_detach(struct pod *p)
 {
 	*p->link = p->next;
 	if (p->next != NULL)
@@ -166,22 +137,29 @@ void pod_release(struct cluster *c, struct pod *p)
 	free(p);
 }
 
-static void tell_changes(struct cluster *c, const struct pod *p, const struct pod *before,
-			 const struct watch_seen *seen)
+static void notify(struct cluster *c, enum cluster_change what, const struct pod *p, millis at, bool is_listed)
+{
+	struct cluster_event event = { .what = what, .pod = p, .at = at, .is_listed = is_listed };
+	if (c->on_change != NULL && (p->has_gpus || p->pool >= 0))
+		c->on_change(c->on_change_user, &event);
+}
+
+static void notify_changes(struct cluster *c, const struct pod *p, const struct pod *before,
+			   const struct watch_seen *seen)
 {
 	bool listed = seen->is_from_list, is_new = before->name == NULL, told = is_new;
 	if (is_new)
-		model_tell_pod(c, CLUSTER_POD_ADDED, p, p->created_at, listed);
+		notify(c, CLUSTER_POD_ADDED, p, p->created_at, listed);
 	if (p->node != NULL && before->node == NULL) {
-		model_tell_pod(c, CLUSTER_POD_SCHEDULED, p, p->scheduled_at, listed);
+		notify(c, CLUSTER_POD_SCHEDULED, p, p->scheduled_at, listed);
 		told = true;
 	}
 	if (p->started_at != 0 && before->started_at == 0) {
-		model_tell_pod(c, CLUSTER_POD_STARTED, p, p->started_at, listed);
+		notify(c, CLUSTER_POD_STARTED, p, p->started_at, listed);
 		told = true;
 	}
 	if (p->state == POD_READY && (is_new || before->state != POD_READY)) {
-		model_tell_pod(c, CLUSTER_POD_READY, p, before->ready_at == 0 ? p->ready_at : seen->arrived, listed);
+		notify(c, CLUSTER_POD_READY, p, before->ready_at == 0 ? p->ready_at : seen->arrived, listed);
 		told = true;
 	}
 	bool differs = p->state != before->state || p->trouble != before->trouble || p->node != before->node ||
@@ -189,78 +167,125 @@ static void tell_changes(struct cluster *c, const struct pod *p, const struct po
 		       p->gpus_milli != before->gpus_milli || p->deletion_cost != before->deletion_cost ||
 		       p->undisturbed_until != before->undisturbed_until || p->priority != before->priority;
 	if (!told && differs)
-		model_tell_pod(c, CLUSTER_POD_CHANGED, p, seen->arrived, listed);
+		notify(c, CLUSTER_POD_CHANGED, p, seen->arrived, listed);
 }
 
-static struct pod *pod_find(const struct cluster *c, struct object_uid uid)
+/* What a pod asks of a node: requests as the scheduler adds them up, and where it may run. */
+
+struct sum {
+	struct resource rows[64];
+	size_t count;
+};
+
+static int64_t *row_of(struct sum *s, const char *name)
 {
-	return store_find(&c->pods, uid_hash(uid), has_uid, &uid);
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->rows[i].name, name) == 0)
+			return &s->rows[i].milli;
+	if (s->count == sizeof s->rows / sizeof s->rows[0])
+		return NULL;
+	s->rows[s->count] = (struct resource){ name, 0 };
+	return &s->rows[s->count++].milli;
 }
 
-static struct pod *pod_new(struct cluster *c, const struct watch_seen *seen)
+static int64_t plus(int64_t a, int64_t b)
 {
-	struct pod *p = model_alloc(sizeof *p);
-	p->namespace = intern_text(&c->intern, seen->name_space == NULL ? "" : seen->name_space);
-	p->name = strdup(seen->name);
-	if (p->name == NULL)
-		abort();
-	p->uid[0] = seen->uid.high;
-	p->uid[1] = seen->uid.low;
-	p->hash = uid_hash(seen->uid);
-	store_add(&c->pods, p);
-	return p;
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* Of what is over, only what asked for GPUs is worth remembering. */
-static bool is_worth_keeping(const struct pod *p)
+static void add(struct sum *s, const struct sum *more)
 {
-	return p->state != POD_FINISHED || p->has_gpus;
-}
-
-bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen)
-{
-	struct pod *p = pod_find(c, seen->uid);
-	struct pod before = { 0 };
-	if (p != NULL) {
-		before = *p;
-		pod_detach(p);
-		pod_leave_pool(p);
-	} else {
-		p = pod_new(c, seen);
+	for (size_t i = 0; i < more->count; i++) {
+		int64_t *row = row_of(s, more->rows[i].name);
+		if (row != NULL)
+			*row = plus(*row, more->rows[i].milli);
 	}
-	pod_read(c, p, r, seen);
-	pod_place(c, p);
-	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
-	pod_attach(c, p, has_node ? node_expect(c, r->node_name) : NULL);
-	tell_changes(c, p, &before, seen);
-	if (before.node != NULL && before.node != p->node)
-		node_forget_unknown(c, home(&before));
-	drop_texts(c, &before); /* so late that what did not change was never freed */
-	arena_clear(&c->scratch);
-	if (is_worth_keeping(p))
-		return true;
-	cluster_pod_gone(c, seen->uid, seen->arrived);
-	return false;
 }
 
-void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)
+static void raise_to(struct sum *s, const struct sum *least)
 {
-	struct pod *p = pod_find(c, uid);
-	if (p == NULL)
-		return;
-	model_tell_pod(c, CLUSTER_POD_GONE, p, at, false);
-	struct node *n = home(p);
-	pod_detach(p);
-	pod_leave_pool(p);
-	store_remove(&c->pods, p);
-	pod_release(c, p);
-	if (n != NULL)
-		node_forget_unknown(c, n);
+	for (size_t i = 0; i < least->count; i++) {
+		int64_t *row = row_of(s, least->rows[i].name);
+		if (row != NULL && *row < least->rows[i].milli)
+			*row = least->rows[i].milli;
+	}
 }
 
-const struct pod *cluster_pod(const struct cluster *c, const char *uid)
+/* Requests, and limits where nothing is requested. */
+static struct sum asked(struct cluster *c, const struct decoded_map *requests, const struct decoded_map *limits)
 {
-	return pod_find(c, object_uid_of(uid));
+	struct sum s = { .count = 0 };
+	size_t count = 0;
+	const struct resource *rows = model_amounts(c, requests, &count);
+	for (size_t i = 0; i < count; i++) {
+		int64_t *row = row_of(&s, rows[i].name);
+		if (row != NULL)
+			*row = rows[i].milli;
+	}
+	rows = model_amounts(c, limits, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (decoded_get(requests, rows[i].name) != NULL)
+			continue;
+		int64_t *row = row_of(&s, rows[i].name);
+		if (row != NULL)
+			*row = rows[i].milli;
+	}
+	return s;
+}
+
+/*
+ * All containers run at once. Init containers run one after the other before them, each beside those that came before
+ * it and keep running (restartPolicy Always).
+ */
+static struct sum requests_of(struct cluster *c, const struct pod_record *r)
+{
+	struct sum all = { .count = 0 }, staying = { .count = 0 }, most = { .count = 0 };
+	const struct container_record *containers = r->containers.items;
+	for (size_t i = 0; i < r->containers.count; i++) {
+		struct sum one = asked(c, &containers[i].requests, &containers[i].limits);
+		add(&all, &one);
+	}
+	const struct container_record *inits = r->init_containers.items;
+	for (size_t i = 0; i < r->init_containers.count; i++) {
+		struct sum one = asked(c, &inits[i].requests, &inits[i].limits);
+		if (inits[i].restart_policy != NULL && strcmp(inits[i].restart_policy, "Always") == 0) {
+			add(&staying, &one);
+			add(&all, &one);
+			one = staying;
+		} else {
+			add(&one, &staying);
+		}
+		raise_to(&most, &one);
+	}
+	raise_to(&all, &most);
+	/* What is asked for the pod as a whole takes the place of the sum. */
+	struct sum whole = asked(c, &r->requests, &r->limits);
+	for (size_t i = 0; i < whole.count; i++) {
+		int64_t *row = row_of(&all, whole.rows[i].name);
+		if (row != NULL)
+			*row = whole.rows[i].milli;
+	}
+	struct decoded_map none = { NULL, 0 };
+	struct sum overhead = asked(c, &r->overhead, &none);
+	add(&all, &overhead);
+	return all;
+}
+
+static const struct pod_shape *shape_of(struct cluster *c, const struct pod_record *r)
+{
+	struct sum sum = requests_of(c, r);
+	struct pod_shape shape = {
+		.selector = model_labels(c, &r->selector),
+		.requests = model_resources(c, sum.rows, sum.count),
+		.tolerations = model_tolerations(c, &r->tolerations),
+		.affinity = model_requirements(c, &r->terms, NULL),
+	};
+	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);
+	intern_drop(&c->intern, shape.selector);
+	intern_drop(&c->intern, shape.requests);
+	intern_drop(&c->intern, shape.tolerations);
+	intern_drop(&c->intern, shape.affinity);
+	return shared;
 }
 
 /* How far a pod is, and since when. */
@@ -359,7 +384,7 @@ static millis deletion_asked(const struct pod_record *r)
 	return is_sane ? r->deleted_at - r->deletion_grace * SECOND : r->deleted_at;
 }
 
-void pod_read_progress(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
+static void read_progress(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
 {
 	struct progress now = containers_of(r);
 	const struct condition_record *scheduled = condition_of(&r->conditions, "PodScheduled");
@@ -525,134 +550,85 @@ static bool asks_for_gpus(const struct pod *p)
 	return false;
 }
 
-void pod_read(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
+static void read_object(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
 {
 	p->labels = model_labels(c, &r->labels);
-	p->shape = pod_shape_of(c, r);
+	p->shape = shape_of(c, r);
 	p->image = intern_text(&c->intern, main_image(r));
 	p->has_gpus = asks_for_gpus(p);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
 	read_owner(c, p, r);
-	pod_read_progress(c, p, r, seen);
+	read_progress(c, p, r, seen);
 	read_wishes(p, r);
 	read_gang(c, p, r);
 	snprintf(p->ip, sizeof p->ip, "%s", r->ip == NULL ? "" : r->ip);
 }
 
-/* What a pod asks of a node: requests as the scheduler adds them up, and where it may run. */
-
-struct sum {
-	struct resource rows[64];
-	size_t count;
-};
-
-static int64_t *row_of(struct sum *s, const char *name)
+static struct pod *pod_find(const struct cluster *c, struct object_uid uid)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->rows[i].name, name) == 0)
-			return &s->rows[i].milli;
-	if (s->count == sizeof s->rows / sizeof s->rows[0])
-		return NULL;
-	s->rows[s->count] = (struct resource){ name, 0 };
-	return &s->rows[s->count++].milli;
+	return store_find(&c->pods, uid_hash(uid), has_uid, &uid);
 }
 
-static int64_t plus(int64_t a, int64_t b)
+static struct pod *pod_new(struct cluster *c, const struct watch_seen *seen)
 {
-	return a > INT64_MAX - b ? INT64_MAX : a + b;
+	struct pod *p = xcalloc(1, sizeof *p);
+	p->namespace = intern_text(&c->intern, seen->name_space == NULL ? "" : seen->name_space);
+	p->name = xstrdup(seen->name);
+	p->uid[0] = seen->uid.high;
+	p->uid[1] = seen->uid.low;
+	p->hash = uid_hash(seen->uid);
+	store_add(&c->pods, p);
+	return p;
 }
 
-static void add(struct sum *s, const struct sum *more)
+/* Of what is over, only what asked for GPUs is worth remembering. */
+static bool is_worth_keeping(const struct pod *p)
 {
-	for (size_t i = 0; i < more->count; i++) {
-		int64_t *row = row_of(s, more->rows[i].name);
-		if (row != NULL)
-			*row = plus(*row, more->rows[i].milli);
-	}
+	return p->state != POD_FINISHED || p->has_gpus;
 }
 
-static void raise_to(struct sum *s, const struct sum *least)
+bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen)
 {
-	for (size_t i = 0; i < least->count; i++) {
-		int64_t *row = row_of(s, least->rows[i].name);
-		if (row != NULL && *row < least->rows[i].milli)
-			*row = least->rows[i].milli;
+	struct pod *p = pod_find(c, seen->uid);
+	struct pod before = { 0 };
+	if (p != NULL) {
+		before = *p;
+		pod_detach(p);
+		pod_leave_pool(p);
+	} else {
+		p = pod_new(c, seen);
 	}
+	read_object(c, p, r, seen);
+	pod_place(c, p);
+	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
+	pod_attach(c, p, has_node ? node_expect(c, r->node_name) : NULL);
+	notify_changes(c, p, &before, seen);
+	if (before.node != NULL && before.node != p->node)
+		node_forget_unknown(c, home(&before));
+	drop_texts(c, &before); /* so late that what did not change was never freed */
+	arena_clear(&c->scratch);
+	if (is_worth_keeping(p))
+		return true;
+	cluster_pod_gone(c, seen->uid, seen->arrived);
+	return false;
 }
 
-/* Requests, and limits where nothing is requested. */
-static struct sum asked(struct cluster *c, const struct decoded_map *requests, const struct decoded_map *limits)
+void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)
 {
-	struct sum s = { .count = 0 };
-	size_t count = 0;
-	const struct resource *rows = model_amounts(c, requests, &count);
-	for (size_t i = 0; i < count; i++) {
-		int64_t *row = row_of(&s, rows[i].name);
-		if (row != NULL)
-			*row = rows[i].milli;
-	}
-	rows = model_amounts(c, limits, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (decoded_get(requests, rows[i].name) != NULL)
-			continue;
-		int64_t *row = row_of(&s, rows[i].name);
-		if (row != NULL)
-			*row = rows[i].milli;
-	}
-	return s;
+	struct pod *p = pod_find(c, uid);
+	if (p == NULL)
+		return;
+	notify(c, CLUSTER_POD_GONE, p, at, false);
+	struct node *n = home(p);
+	pod_detach(p);
+	pod_leave_pool(p);
+	store_remove(&c->pods, p);
+	pod_release(c, p);
+	if (n != NULL)
+		node_forget_unknown(c, n);
 }
 
-/*
- * All containers run at once. Init containers run one after the other before them, each beside those that came before
- * it and keep running (restartPolicy Always).
- */
-static struct sum requests_of(struct cluster *c, const struct pod_record *r)
+const struct pod *cluster_pod(const struct cluster *c, const char *uid)
 {
-	struct sum all = { .count = 0 }, staying = { .count = 0 }, most = { .count = 0 };
-	const struct container_record *containers = r->containers.items;
-	for (size_t i = 0; i < r->containers.count; i++) {
-		struct sum one = asked(c, &containers[i].requests, &containers[i].limits);
-		add(&all, &one);
-	}
-	const struct container_record *inits = r->init_containers.items;
-	for (size_t i = 0; i < r->init_containers.count; i++) {
-		struct sum one = asked(c, &inits[i].requests, &inits[i].limits);
-		if (inits[i].restart_policy != NULL && strcmp(inits[i].restart_policy, "Always") == 0) {
-			add(&staying, &one);
-			add(&all, &one);
-			one = staying;
-		} else {
-			add(&one, &staying);
-		}
-		raise_to(&most, &one);
-	}
-	raise_to(&all, &most);
-	/* What is asked for the pod as a whole takes the place of the sum. */
-	struct sum whole = asked(c, &r->requests, &r->limits);
-	for (size_t i = 0; i < whole.count; i++) {
-		int64_t *row = row_of(&all, whole.rows[i].name);
-		if (row != NULL)
-			*row = whole.rows[i].milli;
-	}
-	struct decoded_map none = { NULL, 0 };
-	struct sum overhead = asked(c, &r->overhead, &none);
-	add(&all, &overhead);
-	return all;
-}
-
-const struct pod_shape *pod_shape_of(struct cluster *c, const struct pod_record *r)
-{
-	struct sum sum = requests_of(c, r);
-	struct pod_shape shape = {
-		.selector = model_labels(c, &r->selector),
-		.requests = model_resources(c, sum.rows, sum.count),
-		.tolerations = model_tolerations(c, &r->tolerations),
-		.affinity = model_requirements(c, &r->terms),
-	};
-	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);
-	intern_drop(&c->intern, shape.selector);
-	intern_drop(&c->intern, shape.requests);
-	intern_drop(&c->intern, shape.tolerations);
-	intern_drop(&c->intern, shape.affinity);
-	return shared;
+	return pod_find(c, object_uid_of(uid));
 }

@@ -91,8 +91,6 @@ struct pod {
 	uint32_t hash;
 };
 
-const char *pod_state_name(enum pod_state state);	/* "ready" */
-const char *pod_trouble_name(enum pod_trouble trouble); /* "ImagePullBackOff" as kubectl shows it; "" for POD_FINE */
 /* The value of a label, NULL without. */
 const char *pod_label(const struct pod *p, const char *key);
 /* "9f1c...-...": into 37 bytes. */

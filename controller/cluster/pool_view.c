@@ -1,4 +1,4 @@
-#include "controller/cluster/model_inside.h"
+#include "controller/cluster/model_state.h"
 
 #include <string.h>
 

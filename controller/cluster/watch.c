@@ -1,13 +1,13 @@
 #include "controller/cluster/watch.h"
 
+#include "base/alloc.h"
+#include "base/fnv1a.h"
 #include "base/log.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What the files of a watch share. */
 
 /* The uids that a reader keeps, each with the number of the list that last held it. */
 struct watch_entry {
@@ -72,24 +72,410 @@ struct watch {
 	millis begun, arrived; /* begun: of the call, monotonic */
 };
 
-static void watch_reading_open(struct watch_reading *r, const struct record_spec *object);
-static void watch_reading_close(struct watch_reading *r);
-static void watch_expect(struct watch *w, bool is_list_document);
-static bool watch_take_chunk(struct api_call *c, const char *bytes, size_t len);
-static void watch_list_is_complete(struct watch *w);
-static void watch_set_put(struct watch_set *s, struct object_uid uid, uint32_t list);
-static bool watch_set_has(const struct watch_set *s, struct object_uid uid);
-static bool watch_set_remove(struct watch_set *s, struct object_uid uid);
-static struct watch_entry *watch_set_sweep(struct watch_set *s, uint32_t list, size_t *count);
-static void watch_set_release(struct watch_set *s);
+static bool hex_value(char c, uint64_t *value)
+{
+	if (c >= '0' && c <= '9')
+		*value = (unsigned char)c - '0';
+	else if (c >= 'a' && c <= 'f')
+		*value = (unsigned char)c - 'a' + 10U;
+	else
+		return false;
+	return true;
+}
+
+/* 8-4-4-4-12 lower-case hexadecimal digits. */
+static bool parse_uuid(const char *text, struct object_uid *out)
+{
+	uint64_t words[2] = { 0 }, digit;
+	int digits = 0, i = 0;
+
+	for (; text[i] && i < 36; i++) {
+		if (i == 8 || i == 13 || i == 18 || i == 23) {
+			if (text[i] != '-')
+				return false;
+			continue;
+		}
+		if (!hex_value(text[i], &digit))
+			return false;
+		words[digits / 16] = words[digits / 16] << 4 | digit;
+		digits++;
+	}
+	*out = (struct object_uid){ words[0], words[1] };
+	return digits == 32 && !text[i];
+}
+
+struct object_uid object_uid_of(const char *text)
+{
+	struct object_uid uid = { 0 };
+
+	if (text && !parse_uuid(text, &uid)) {
+		/* A hash begun at two different places. */
+		uid.high = fnv1a_text(FNV1A_START, text);
+		uid.low = fnv1a_text(UINT64_C(0x84222325cbf29ce4), text);
+		uid.high ^= uid.high >> 29;
+		uid.low ^= uid.low >> 29;
+	}
+	return uid;
+}
+
+static bool is_same(struct object_uid a, struct object_uid b)
+{
+	return a.high == b.high && a.low == b.low;
+}
+
+static size_t home_of(const struct watch_set *s, struct object_uid uid)
+{
+	return (size_t)((uid.high ^ uid.low * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (s->room - 1);
+}
+
+/* Where it is, or the empty place where it would be. */
+static struct watch_entry *place_of(const struct watch_set *s, struct object_uid uid)
+{
+	size_t i = home_of(s, uid);
+
+	while (s->entries[i].list && !is_same(s->entries[i].uid, uid))
+		i = (i + 1) & (s->room - 1);
+	return &s->entries[i];
+}
+
+static struct watch_entry *make_room(struct watch_set *s, size_t room)
+{
+	struct watch_entry *old = s->entries;
+
+	s->entries = xcalloc(room, sizeof *s->entries);
+	s->room = room;
+	return old;
+}
+
+static void grow(struct watch_set *s)
+{
+	size_t room = s->room;
+	struct watch_entry *old = make_room(s, room ? room * 2 : 64);
+
+	for (size_t i = 0; i < room; i++)
+		if (old[i].list)
+			*place_of(s, old[i].uid) = old[i];
+	free(old);
+}
+
+static void set_put(struct watch_set *s, struct object_uid uid, uint32_t list)
+{
+	if ((s->count + 1) * 8 > s->room * 7)
+		grow(s);
+	struct watch_entry *e = place_of(s, uid);
+	s->count += !e->list;
+	*e = (struct watch_entry){ uid, list };
+}
+
+static bool set_has(const struct watch_set *s, struct object_uid uid)
+{
+	return s->room && place_of(s, uid)->list;
+}
+
+/* What stands behind moves up, so that no search ends too early. */
+static bool set_remove(struct watch_set *s, struct object_uid uid)
+{
+	if (!set_has(s, uid))
+		return false;
+	size_t hole = (size_t)(place_of(s, uid) - s->entries), mask = s->room - 1;
+	for (size_t i = (hole + 1) & mask; s->entries[i].list; i = (i + 1) & mask) {
+		size_t home = home_of(s, s->entries[i].uid);
+		if (((i - home) & mask) >= ((i - hole) & mask)) {
+			s->entries[hole] = s->entries[i];
+			hole = i;
+		}
+	}
+	s->entries[hole].list = 0;
+	s->count--;
+	return true;
+}
+
+/* Leaves only what the list held, and hands out the rest: `count` entries that the caller frees. */
+static struct watch_entry *set_sweep(struct watch_set *s, uint32_t list, size_t *count)
+{
+	size_t room = s->room;
+	struct watch_entry *old;
+
+	*count = 0;
+	for (size_t i = 0; i < room; i++)
+		*count += s->entries[i].list && s->entries[i].list != list;
+	if (!*count)
+		return NULL;
+	old = make_room(s, room);
+	size_t gone = 0;
+	for (size_t i = 0; i < room; i++) {
+		if (old[i].list == list)
+			*place_of(s, old[i].uid) = old[i];
+		else if (old[i].list)
+			old[gone++] = old[i];
+	}
+	s->count -= gone;
+	return old;
+}
+
+static void set_release(struct watch_set *s)
+{
+	free(s->entries);
+	*s = (struct watch_set){ 0 };
+}
+
+static const struct field meta_fields[] = {
+	FIELD(struct object_meta, name_space, FIELD_STRING, "metadata>namespace"),
+	{ .path = "metadata>name",
+	  .type = FIELD_STRING,
+	  .offset = offsetof(struct object_meta, name),
+	  .required = true },
+	{ .path = "metadata>uid", .type = FIELD_STRING, .offset = offsetof(struct object_meta, uid), .required = true },
+	FIELD(struct object_meta, resource_version, FIELD_STRING, "metadata>resourceVersion"),
+};
+enum { META_FIELDS = sizeof meta_fields / sizeof *meta_fields };
+
+/* What a bookmark has, which names no object. */
+static const struct field bookmark_fields[] = {
+	FIELD(struct object_meta, name_space, FIELD_STRING, "metadata>namespace"),
+	FIELD(struct object_meta, name, FIELD_STRING, "metadata>name"),
+	FIELD(struct object_meta, uid, FIELD_STRING, "metadata>uid"),
+	FIELD(struct object_meta, resource_version, FIELD_STRING, "metadata>resourceVersion"),
+	FIELD(struct object_meta, initial_end, FIELD_STRING, "metadata>annotations>k8s.io/initial-events-end"),
+};
+static const struct record_spec bookmark_record = { "", sizeof(struct object_meta), bookmark_fields, 5 };
+
+static const struct field item_fields[] = { { .path = "", .type = FIELD_RAW, .offset = 0 } };
+static const struct record_spec item_record = { "items[]", sizeof(struct decoded_text), item_fields, 1 };
+
+static const struct field event_fields[] = {
+	{ .path = "type", .type = FIELD_STRING, .offset = offsetof(struct watch_event, type), .required = true },
+	{ .path = "object", .type = FIELD_RAW, .offset = offsetof(struct watch_event, object), .required = true },
+};
+static const struct record_spec event_record = { "", sizeof(struct watch_event), event_fields, 2 };
+
+static const struct field list_fields[] = {
+	FIELD(struct watch_list, resource_version, FIELD_STRING, "metadata>resourceVersion"),
+	FIELD(struct watch_list, next, FIELD_STRING, "metadata>continue"),
+};
+static const struct record_spec list_record = { "", sizeof(struct watch_list), list_fields, 2 };
+
+static void open_reading(struct watch_reading *r, const struct record_spec *object)
+{
+	size_t align = alignof(max_align_t), count = object->field_count + META_FIELDS;
+
+	assert(count <= 64);
+	r->meta_at = (object->size + align - 1) / align * align;
+	r->fields = calloc(count, sizeof *r->fields);
+	r->record = calloc(1, r->meta_at + sizeof(struct object_meta));
+	if (!r->fields || !r->record)
+		abort();
+	for (size_t i = 0; i < object->field_count; i++)
+		r->fields[i] = object->fields[i];
+	for (size_t i = 0; i < META_FIELDS; i++) {
+		r->fields[object->field_count + i] = meta_fields[i];
+		r->fields[object->field_count + i].offset += r->meta_at;
+	}
+	r->object = (struct record_spec){ "", r->meta_at + sizeof(struct object_meta), r->fields, count };
+	r->object_plan = decode_plan_new(&r->object);
+	r->meta_plan = decode_plan_new(&bookmark_record);
+	r->item_plan = decode_plan_new(&item_record);
+	r->event_plan = decode_plan_new(&event_record);
+	r->list_plan = decode_plan_new(&list_record);
+	r->status_plan = decode_plan_new(&status_record);
+}
+
+static void close_reading(struct watch_reading *r)
+{
+	decode_plan_free(r->object_plan);
+	decode_plan_free(r->meta_plan);
+	decode_plan_free(r->item_plan);
+	decode_plan_free(r->event_plan);
+	decode_plan_free(r->list_plan);
+	decode_plan_free(r->status_plan);
+	free(r->fields);
+	free(r->record);
+	arena_release(&r->arena);
+}
+
+/* The object into r->record; its meta is r->record + r->meta_at. */
+static bool read_object(struct watch_reading *r, struct decoded_text object, struct error *e)
+{
+	return decode_record(r->object_plan, object.text, object.len, &r->arena, r->record, e);
+}
+
+static bool read_meta(struct watch_reading *r, struct decoded_text object, struct object_meta *out, struct error *e)
+{
+	return decode_record(r->meta_plan, object.text, object.len, &r->arena, out, e);
+}
+
+static void remember_version(struct watch *w, const char *version)
+{
+	if (!version || !*version)
+		return;
+	buf_clear(&w->resource_version);
+	buf_text(&w->resource_version, version);
+}
+
+/* Left out, but not taken for gone; told once until the next list. */
+static void leave_out(struct watch *w, struct decoded_text object, const struct error *why)
+{
+	struct object_meta meta;
+	struct error e;
+
+	if (!w->report.unreadable++)
+		log_warn("object-unreadable", LOG_S("resource", w->spec.name), LOG_E(why), LOG_END);
+	if (!read_meta(&w->reading, object, &meta, &e) || !meta.uid)
+		return;
+	struct object_uid uid = object_uid_of(meta.uid);
+	if (set_has(&w->set, uid))
+		set_put(&w->set, uid, w->list);
+	if (!w->is_listing)
+		remember_version(w, meta.resource_version);
+}
+
+static void take_object(struct watch *w, struct decoded_text object)
+{
+	struct error e;
+
+	if (!read_object(&w->reading, object, &e)) {
+		leave_out(w, object, &e);
+		return;
+	}
+	const struct object_meta *meta = (const void *)(w->reading.record + w->reading.meta_at);
+	struct watch_seen seen = { .uid = object_uid_of(meta->uid),
+				   .name_space = meta->name_space,
+				   .name = meta->name,
+				   .uid_text = meta->uid,
+				   .resource_version = meta->resource_version ? meta->resource_version : "",
+				   .arrived = w->arrived,
+				   .is_from_list = w->is_listing };
+	w->report.events++;
+	if (w->spec.on_object(w->spec.user, w->reading.record, &seen))
+		set_put(&w->set, seen.uid, w->list);
+	else
+		set_remove(&w->set, seen.uid);
+	w->report.objects = (int64_t)w->set.count;
+	if (!w->is_listing)
+		remember_version(w, meta->resource_version);
+}
+
+static void take_deleted(struct watch *w, struct decoded_text object)
+{
+	struct object_meta meta;
+	struct error e;
+
+	if (!read_meta(&w->reading, object, &meta, &e) || !meta.uid)
+		return;
+	struct object_uid uid = object_uid_of(meta.uid);
+	w->report.events++;
+	if (!w->is_listing)
+		remember_version(w, meta.resource_version);
+	if (set_remove(&w->set, uid)) {
+		w->report.objects = (int64_t)w->set.count;
+		w->spec.on_gone(w->spec.user, uid, w->arrived);
+	}
+}
+
+/* A complete list: tells what is gone. */
+static void list_is_complete(struct watch *w)
+{
+	size_t count;
+	struct watch_entry *gone = set_sweep(&w->set, w->list, &count);
+
+	w->is_listing = w->must_ask_etcd = false;
+	w->refusals = 0;
+	w->is_list_unproven = true;
+	w->report.objects = (int64_t)w->set.count;
+	for (size_t i = 0; i < count && !w->is_stopped; i++)
+		w->spec.on_gone(w->spec.user, gone[i].uid, w->arrived);
+	free(gone);
+	w->report.state = WATCH_SYNCED;
+	w->report.trouble = (struct error){ 0 };
+	w->report.synced_at = w->arrived;
+	w->report.lists++;
+	if (w->spec.on_synced && !w->is_stopped)
+		w->spec.on_synced(w->spec.user);
+}
+
+static void take_bookmark(struct watch *w, struct decoded_text object)
+{
+	struct object_meta meta;
+	struct error e;
+
+	if (!read_meta(&w->reading, object, &meta, &e))
+		return;
+	if (w->is_listing && !(meta.initial_end && !strcmp(meta.initial_end, "true")))
+		return;
+	remember_version(w, meta.resource_version);
+	if (w->is_listing)
+		list_is_complete(w);
+}
+
+/* An ERROR event ends the watch; what follows depends on its Status. */
+static bool take_error(struct watch *w, struct decoded_text object, struct error *e)
+{
+	struct api_status status = { 0 };
+	struct error unreadable;
+
+	if (!decode_record(w->reading.status_plan, object.text, object.len, &w->reading.arena, &status, &unreadable) ||
+	    !status.code)
+		return error_set(e, ERROR_INVALID, "an ERROR event without a Status");
+	w->must_list = status.code == 410;
+	return status_error(&status, (long)status.code, "watch", e);
+}
+
+static bool take_event(void *user, void *record, struct error *e)
+{
+	const struct watch_event *event = record;
+	struct watch *w = user;
+	bool ok = true;
+
+	w->report.last_event = w->arrived;
+	if (!strcmp(event->type, "ADDED") || !strcmp(event->type, "MODIFIED"))
+		take_object(w, event->object);
+	else if (!strcmp(event->type, "DELETED"))
+		take_deleted(w, event->object);
+	else if (!strcmp(event->type, "BOOKMARK"))
+		take_bookmark(w, event->object);
+	else if (!strcmp(event->type, "ERROR"))
+		ok = take_error(w, event->object, e);
+	arena_clear(&w->reading.arena);
+	return ok && (!w->is_stopped || error_set(e, ERROR_CANCELLED, "stopped"));
+}
+
+static bool take_item(void *user, void *record, struct error *e)
+{
+	struct watch *w = user;
+
+	w->report.last_event = w->arrived;
+	take_object(w, *(const struct decoded_text *)record);
+	arena_clear(&w->reading.arena);
+	return !w->is_stopped || error_set(e, ERROR_CANCELLED, "stopped");
+}
+
+/* The decoder for the call that is about to start. */
+static void open_decoder(struct watch *w, bool is_list_document)
+{
+	decoder_close(w->decoder);
+	w->decoder = decoder_open(&(struct decoder_setup){
+		.name = w->spec.name,
+		.records = is_list_document ? w->reading.item_plan : w->reading.event_plan,
+		.emit = is_list_document ? take_item : take_event,
+		.user = w,
+		.document = is_list_document ? w->reading.list_plan : NULL,
+		.document_record = &w->document,
+	});
+}
+
+/* Takes bytes of what is being read; false ends the call, with call.error set unless it was stopped. */
+static bool take_chunk(struct api_call *c, const char *bytes, size_t len)
+{
+	struct watch *w = c->user;
+
+	w->arrived = clock_now(api_clock(w->api));
+	return decoder_feed(w->decoder, bytes, len, &c->error);
+}
 
 /* A page of many objects takes its time, but never stands still for so long. */
 #define LIST_SILENCE MINUTE
 /* A watch that ended sooner than that is not begun again at once. */
 #define WATCH_SHORT (5 * SECOND)
-
-static void begin(struct watch *w);
-static void ended(struct api_call *c);
 
 const char *watch_state_name(enum watch_state s)
 {
@@ -131,8 +517,8 @@ static void free_watch(struct watch *w)
 	void *user = w->spec.user;
 
 	decoder_close(w->decoder);
-	watch_reading_close(&w->reading);
-	watch_set_release(&w->set);
+	close_reading(&w->reading);
+	set_release(&w->set);
 	buf_release(&w->path);
 	buf_release(&w->resource_version);
 	buf_release(&w->next);
@@ -142,6 +528,9 @@ static void free_watch(struct watch *w)
 	if (on_stopped)
 		on_stopped(user);
 }
+
+static void begin(struct watch *w);
+static void ended(struct api_call *c);
 
 static void timer_fired(struct timer *t)
 {
@@ -229,7 +618,7 @@ static void begin(struct watch *w)
 	w->report.reconnects += !w->is_listing && w->report.lists != 0;
 	w->begun = loop_now(api_loop(w->api));
 	write_path(w);
-	watch_expect(w, w->is_listing && !w->is_streaming);
+	open_decoder(w, w->is_listing && !w->is_streaming);
 	bool is_watch = w->is_streaming || !w->is_listing;
 	w->call = (struct api_call){
 		.path = w->path.text,
@@ -237,7 +626,7 @@ static void begin(struct watch *w)
 		.silence = !is_watch	     ? LIST_SILENCE
 			   : w->spec.silence ? w->spec.silence
 					     : WATCH_SILENCE,
-		.on_chunk = watch_take_chunk,
+		.on_chunk = take_chunk,
 		.on_accepted = accepted,
 		.done = ended,
 		.user = w,
@@ -304,7 +693,7 @@ static millis on_absent(struct watch *w)
 	if (is_news) {
 		log_info("resource-absent", LOG_S("resource", w->spec.name), LOG_END);
 		w->list++;
-		watch_list_is_complete(w);
+		list_is_complete(w);
 	}
 	if (!w->is_stopped)
 		w->report.state = WATCH_ABSENT;
@@ -389,7 +778,7 @@ static bool page_is_over(struct watch *w)
 		return false;
 	}
 	buf_text(&w->resource_version, w->document.resource_version);
-	watch_list_is_complete(w);
+	list_is_complete(w);
 	return true;
 }
 
@@ -435,14 +824,12 @@ static void ended(struct api_call *c)
 
 struct watch *watch_start(struct api *api, const struct watch_spec *spec)
 {
-	struct watch *w = calloc(1, sizeof *w);
+	struct watch *w = xcalloc(1, sizeof *w);
 
-	if (!w)
-		abort();
 	w->api = api;
 	w->spec = *spec;
 	w->retry = retry_make(WATCH_FIRST, WATCH_LONGEST, api_random(api, spec->name));
-	watch_reading_open(&w->reading, spec->object);
+	open_reading(&w->reading, spec->object);
 	begin(w);
 	return w;
 }
@@ -457,411 +844,4 @@ void watch_stop(struct watch *w)
 		api_cancel(&w->call);
 	else
 		begin_after(w, 0);
-}
-
-static const struct field meta_fields[] = {
-	FIELD(struct object_meta, name_space, FIELD_STRING, "metadata>namespace"),
-	{ .path = "metadata>name",
-	  .type = FIELD_STRING,
-	  .offset = offsetof(struct object_meta, name),
-	  .required = true },
-	{ .path = "metadata>uid", .type = FIELD_STRING, .offset = offsetof(struct object_meta, uid), .required = true },
-	FIELD(struct object_meta, resource_version, FIELD_STRING, "metadata>resourceVersion"),
-};
-enum { META_FIELDS = sizeof meta_fields / sizeof *meta_fields };
-
-/* What a bookmark has, which names no object. */
-static const struct field bookmark_fields[] = {
-	FIELD(struct object_meta, name_space, FIELD_STRING, "metadata>namespace"),
-	FIELD(struct object_meta, name, FIELD_STRING, "metadata>name"),
-	FIELD(struct object_meta, uid, FIELD_STRING, "metadata>uid"),
-	FIELD(struct object_meta, resource_version, FIELD_STRING, "metadata>resourceVersion"),
-	FIELD(struct object_meta, initial_end, FIELD_STRING, "metadata>annotations>k8s.io/initial-events-end"),
-};
-static const struct record_spec bookmark_record = { "", sizeof(struct object_meta), bookmark_fields, 5 };
-
-static const struct field item_fields[] = { { .path = "", .type = FIELD_RAW, .offset = 0 } };
-static const struct record_spec item_record = { "items[]", sizeof(struct decoded_text), item_fields, 1 };
-
-static const struct field event_fields[] = {
-	{ .path = "type", .type = FIELD_STRING, .offset = offsetof(struct watch_event, type), .required = true },
-	{ .path = "object", .type = FIELD_RAW, .offset = offsetof(struct watch_event, object), .required = true },
-};
-static const struct record_spec event_record = { "", sizeof(struct watch_event), event_fields, 2 };
-
-static const struct field list_fields[] = {
-	FIELD(struct watch_list, resource_version, FIELD_STRING, "metadata>resourceVersion"),
-	FIELD(struct watch_list, next, FIELD_STRING, "metadata>continue"),
-};
-static const struct record_spec list_record = { "", sizeof(struct watch_list), list_fields, 2 };
-
-static void watch_reading_open(struct watch_reading *r, const struct record_spec *object)
-{
-	size_t align = alignof(max_align_t), count = object->field_count + META_FIELDS;
-
-	assert(count <= 64);
-	r->meta_at = (object->size + align - 1) / align * align;
-	r->fields = calloc(count, sizeof *r->fields);
-	r->record = calloc(1, r->meta_at + sizeof(struct object_meta));
-	if (!r->fields || !r->record)
-		abort();
-	for (size_t i = 0; i < object->field_count; i++)
-		r->fields[i] = object->fields[i];
-	for (size_t i = 0; i < META_FIELDS; i++) {
-		r->fields[object->field_count + i] = meta_fields[i];
-		r->fields[object->field_count + i].offset += r->meta_at;
-	}
-	r->object = (struct record_spec){ "", r->meta_at + sizeof(struct object_meta), r->fields, count };
-	r->object_plan = decode_plan_new(&r->object);
-	r->meta_plan = decode_plan_new(&bookmark_record);
-	r->item_plan = decode_plan_new(&item_record);
-	r->event_plan = decode_plan_new(&event_record);
-	r->list_plan = decode_plan_new(&list_record);
-	r->status_plan = decode_plan_new(&status_record);
-}
-
-static void watch_reading_close(struct watch_reading *r)
-{
-	decode_plan_free(r->object_plan);
-	decode_plan_free(r->meta_plan);
-	decode_plan_free(r->item_plan);
-	decode_plan_free(r->event_plan);
-	decode_plan_free(r->list_plan);
-	decode_plan_free(r->status_plan);
-	free(r->fields);
-	free(r->record);
-	arena_release(&r->arena);
-}
-
-/* The object into r->record; its meta is r->record + r->meta_at. */
-static bool watch_read_object(struct watch_reading *r, struct decoded_text object, struct error *e)
-{
-	return decode_record(r->object_plan, object.text, object.len, &r->arena, r->record, e);
-}
-
-static bool watch_read_meta(struct watch_reading *r, struct decoded_text object, struct object_meta *out,
-			    struct error *e)
-{
-	return decode_record(r->meta_plan, object.text, object.len, &r->arena, out, e);
-}
-
-static void remember_version(struct watch *w, const char *version)
-{
-	if (!version || !*version)
-		return;
-	buf_clear(&w->resource_version);
-	buf_text(&w->resource_version, version);
-}
-
-/* Left out, but not taken for gone; told once until the next list. */
-static void leave_out(struct watch *w, struct decoded_text object, const struct error *why)
-{
-	struct object_meta meta;
-	struct error e;
-
-	if (!w->report.unreadable++)
-		log_warn("object-unreadable", LOG_S("resource", w->spec.name), LOG_E(why), LOG_END);
-	if (!watch_read_meta(&w->reading, object, &meta, &e) || !meta.uid)
-		return;
-	struct object_uid uid = object_uid_of(meta.uid);
-	if (watch_set_has(&w->set, uid))
-		watch_set_put(&w->set, uid, w->list);
-	if (!w->is_listing)
-		remember_version(w, meta.resource_version);
-}
-
-static void take_object(struct watch *w, struct decoded_text object)
-{
-	struct error e;
-
-	if (!watch_read_object(&w->reading, object, &e)) {
-		leave_out(w, object, &e);
-		return;
-	}
-	const struct object_meta *meta = (const void *)(w->reading.record + w->reading.meta_at);
-	struct watch_seen seen = { .uid = object_uid_of(meta->uid),
-				   .name_space = meta->name_space,
-				   .name = meta->name,
-				   .uid_text = meta->uid,
-				   .resource_version = meta->resource_version ? meta->resource_version : "",
-				   .arrived = w->arrived,
-				   .is_from_list = w->is_listing };
-	w->report.events++;
-	if (w->spec.on_object(w->spec.user, w->reading.record, &seen))
-		watch_set_put(&w->set, seen.uid, w->list);
-	else
-		watch_set_remove(&w->set, seen.uid);
-	w->report.objects = (int64_t)w->set.count;
-	if (!w->is_listing)
-		remember_version(w, meta->resource_version);
-}
-
-static void take_deleted(struct watch *w, struct decoded_text object)
-{
-	struct object_meta meta;
-	struct error e;
-
-	if (!watch_read_meta(&w->reading, object, &meta, &e) || !meta.uid)
-		return;
-	struct object_uid uid = object_uid_of(meta.uid);
-	w->report.events++;
-	if (!w->is_listing)
-		remember_version(w, meta.resource_version);
-	if (watch_set_remove(&w->set, uid)) {
-		w->report.objects = (int64_t)w->set.count;
-		w->spec.on_gone(w->spec.user, uid, w->arrived);
-	}
-}
-
-static void take_bookmark(struct watch *w, struct decoded_text object)
-{
-	struct object_meta meta;
-	struct error e;
-
-	if (!watch_read_meta(&w->reading, object, &meta, &e))
-		return;
-	if (w->is_listing && !(meta.initial_end && !strcmp(meta.initial_end, "true")))
-		return;
-	remember_version(w, meta.resource_version);
-	if (w->is_listing)
-		watch_list_is_complete(w);
-}
-
-/* An ERROR event ends the watch; what follows depends on its Status. */
-static bool take_error(struct watch *w, struct decoded_text object, struct error *e)
-{
-	struct api_status status = { 0 };
-	struct error unreadable;
-
-	if (!decode_record(w->reading.status_plan, object.text, object.len, &w->reading.arena, &status, &unreadable) ||
-	    !status.code)
-		return error_set(e, ERROR_INVALID, "an ERROR event without a Status");
-	w->must_list = status.code == 410;
-	return status_error(&status, (long)status.code, "watch", e);
-}
-
-static bool take_event(void *user, void *record, struct error *e)
-{
-	const struct watch_event *event = record;
-	struct watch *w = user;
-	bool ok = true;
-
-	w->report.last_event = w->arrived;
-	if (!strcmp(event->type, "ADDED") || !strcmp(event->type, "MODIFIED"))
-		take_object(w, event->object);
-	else if (!strcmp(event->type, "DELETED"))
-		take_deleted(w, event->object);
-	else if (!strcmp(event->type, "BOOKMARK"))
-		take_bookmark(w, event->object);
-	else if (!strcmp(event->type, "ERROR"))
-		ok = take_error(w, event->object, e);
-	arena_clear(&w->reading.arena);
-	return ok && (!w->is_stopped || error_set(e, ERROR_CANCELLED, "stopped"));
-}
-
-static bool take_item(void *user, void *record, struct error *e)
-{
-	struct watch *w = user;
-
-	w->report.last_event = w->arrived;
-	take_object(w, *(const struct decoded_text *)record);
-	arena_clear(&w->reading.arena);
-	return !w->is_stopped || error_set(e, ERROR_CANCELLED, "stopped");
-}
-
-/* The decoder for the call that is about to start. */
-static void watch_expect(struct watch *w, bool is_list_document)
-{
-	decoder_close(w->decoder);
-	w->decoder = decoder_open(&(struct decoder_setup){
-		.name = w->spec.name,
-		.records = is_list_document ? w->reading.item_plan : w->reading.event_plan,
-		.emit = is_list_document ? take_item : take_event,
-		.user = w,
-		.document = is_list_document ? w->reading.list_plan : NULL,
-		.document_record = &w->document,
-	});
-}
-
-/* Takes bytes of what is being read; false ends the call, with call.error set unless it was stopped. */
-static bool watch_take_chunk(struct api_call *c, const char *bytes, size_t len)
-{
-	struct watch *w = c->user;
-
-	w->arrived = clock_now(api_clock(w->api));
-	return decoder_feed(w->decoder, bytes, len, &c->error);
-}
-
-/* A complete list: tells what is gone. */
-static void watch_list_is_complete(struct watch *w)
-{
-	size_t count;
-	struct watch_entry *gone = watch_set_sweep(&w->set, w->list, &count);
-
-	w->is_listing = w->must_ask_etcd = false;
-	w->refusals = 0;
-	w->is_list_unproven = true;
-	w->report.objects = (int64_t)w->set.count;
-	for (size_t i = 0; i < count && !w->is_stopped; i++)
-		w->spec.on_gone(w->spec.user, gone[i].uid, w->arrived);
-	free(gone);
-	w->report.state = WATCH_SYNCED;
-	w->report.trouble = (struct error){ 0 };
-	w->report.synced_at = w->arrived;
-	w->report.lists++;
-	if (w->spec.on_synced && !w->is_stopped)
-		w->spec.on_synced(w->spec.user);
-}
-
-static bool hex_value(char c, uint64_t *value)
-{
-	if (c >= '0' && c <= '9')
-		*value = (unsigned char)c - '0';
-	else if (c >= 'a' && c <= 'f')
-		*value = (unsigned char)c - 'a' + 10U;
-	else
-		return false;
-	return true;
-}
-
-/* 8-4-4-4-12 lower-case hexadecimal digits. */
-static bool parse_uuid(const char *text, struct object_uid *out)
-{
-	uint64_t words[2] = { 0 }, digit;
-	int digits = 0, i = 0;
-
-	for (; text[i] && i < 36; i++) {
-		if (i == 8 || i == 13 || i == 18 || i == 23) {
-			if (text[i] != '-')
-				return false;
-			continue;
-		}
-		if (!hex_value(text[i], &digit))
-			return false;
-		words[digits / 16] = words[digits / 16] << 4 | digit;
-		digits++;
-	}
-	*out = (struct object_uid){ words[0], words[1] };
-	return digits == 32 && !text[i];
-}
-
-/* FNV-1a, begun at two different places. */
-static uint64_t hash_text(const char *text, uint64_t h)
-{
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return h ^ h >> 29;
-}
-
-struct object_uid object_uid_of(const char *text)
-{
-	struct object_uid uid = { 0 };
-
-	if (text && !parse_uuid(text, &uid))
-		uid = (struct object_uid){ hash_text(text, UINT64_C(0xcbf29ce484222325)),
-					   hash_text(text, UINT64_C(0x84222325cbf29ce4)) };
-	return uid;
-}
-
-static bool is_same(struct object_uid a, struct object_uid b)
-{
-	return a.high == b.high && a.low == b.low;
-}
-
-static size_t home_of(const struct watch_set *s, struct object_uid uid)
-{
-	return (size_t)((uid.high ^ uid.low * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (s->room - 1);
-}
-
-/* Where it is, or the empty place where it would be. */
-static struct watch_entry *place_of(const struct watch_set *s, struct object_uid uid)
-{
-	size_t i = home_of(s, uid);
-
-	while (s->entries[i].list && !is_same(s->entries[i].uid, uid))
-		i = (i + 1) & (s->room - 1);
-	return &s->entries[i];
-}
-
-static struct watch_entry *make_room(struct watch_set *s, size_t room)
-{
-	struct watch_entry *old = s->entries;
-
-	s->entries = calloc(room, sizeof *s->entries);
-	if (!s->entries)
-		abort();
-	s->room = room;
-	return old;
-}
-
-static void grow(struct watch_set *s)
-{
-	size_t room = s->room;
-	struct watch_entry *old = make_room(s, room ? room * 2 : 64);
-
-	for (size_t i = 0; i < room; i++)
-		if (old[i].list)
-			*place_of(s, old[i].uid) = old[i];
-	free(old);
-}
-
-static void watch_set_put(struct watch_set *s, struct object_uid uid, uint32_t list)
-{
-	if ((s->count + 1) * 8 > s->room * 7)
-		grow(s);
-	struct watch_entry *e = place_of(s, uid);
-	s->count += !e->list;
-	*e = (struct watch_entry){ uid, list };
-}
-
-static bool watch_set_has(const struct watch_set *s, struct object_uid uid)
-{
-	return s->room && place_of(s, uid)->list;
-}
-
-/* What stands behind moves up, so that no search ends too early. */
-static bool watch_set_remove(struct watch_set *s, struct object_uid uid)
-{
-	if (!watch_set_has(s, uid))
-		return false;
-	size_t hole = (size_t)(place_of(s, uid) - s->entries), mask = s->room - 1;
-	for (size_t i = (hole + 1) & mask; s->entries[i].list; i = (i + 1) & mask) {
-		size_t home = home_of(s, s->entries[i].uid);
-		if (((i - home) & mask) >= ((i - hole) & mask)) {
-			s->entries[hole] = s->entries[i];
-			hole = i;
-		}
-	}
-	s->entries[hole].list = 0;
-	s->count--;
-	return true;
-}
-
-/* Leaves only what the list held, and hands out the rest: `count` entries that the caller frees. */
-static struct watch_entry *watch_set_sweep(struct watch_set *s, uint32_t list, size_t *count)
-{
-	size_t room = s->room;
-	struct watch_entry *old;
-
-	*count = 0;
-	for (size_t i = 0; i < room; i++)
-		*count += s->entries[i].list && s->entries[i].list != list;
-	if (!*count)
-		return NULL;
-	old = make_room(s, room);
-	size_t gone = 0;
-	for (size_t i = 0; i < room; i++) {
-		if (old[i].list == list)
-			*place_of(s, old[i].uid) = old[i];
-		else if (old[i].list)
-			old[gone++] = old[i];
-	}
-	s->count -= gone;
-	return old;
-}
-
-static void watch_set_release(struct watch_set *s)
-{
-	free(s->entries);
-	*s = (struct watch_set){ 0 };
 }

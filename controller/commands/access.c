@@ -1,6 +1,6 @@
 #include "controller/commands/access.h"
 
-#include "controller/cluster/in_cluster.h"
+#include "controller/cluster/kubeconfig.h"
 #include "controller/commands/command.h"
 
 #include <stdio.h>

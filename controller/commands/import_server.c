@@ -7,7 +7,7 @@
 #include "controller/commands/command.h"
 #include "controller/commands/recording_write.h"
 #include "controller/traces/trace.h"
-#include "signals/custom.h"
+#include "signals/engine_metrics.h"
 #include "signals/prometheus_range.h"
 
 #include <errno.h>

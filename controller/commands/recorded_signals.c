@@ -29,7 +29,7 @@ static void add(struct gathered *g, const struct pool_reading *r, struct arena *
 
 static int64_t told(int64_t value)
 {
-	return value == ABSENT ? READING_NOT_TOLD : value;
+	return value == ABSENT ? READING_UNKNOWN : value;
 }
 
 static int64_t known(int64_t value)
@@ -65,8 +65,8 @@ static void add_tick(const struct tick_record *t, struct gathered *g, struct are
 			.completed = known(in->completed),
 			.prompt_tokens = known(in->prompt_tokens),
 			.output_tokens = known(in->output_tokens),
-			.inter_token_latency_us = is_last ? told(s->input.inter_token_latency_us) : READING_NOT_TOLD,
-			.kv_cache_permille = is_last ? told(s->input.kv_cache_permille) : READING_NOT_TOLD,
+			.inter_token_latency_us = is_last ? told(s->input.inter_token_latency_us) : READING_UNKNOWN,
+			.kv_cache_permille = is_last ? told(s->input.kv_cache_permille) : READING_UNKNOWN,
 		};
 		add(g, &r, a);
 	}

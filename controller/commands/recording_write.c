@@ -39,7 +39,7 @@ static const struct recorded_pool *recorded(const struct writing *w, size_t pool
 
 static int64_t or_absent(int64_t value)
 {
-	return value == READING_NOT_TOLD ? ABSENT : value;
+	return value == READING_UNKNOWN ? ABSENT : value;
 }
 
 static struct scrape_input scrape_of(const struct pool_reading *r)
@@ -50,7 +50,7 @@ static struct scrape_input scrape_of(const struct pool_reading *r)
 				      .running_draining = r->running_draining,
 				      .waiting = r->waiting,
 				      .started = or_absent(r->started),
-				      .late = r->late == READING_NOT_TOLD ? 0 : r->late,
+				      .late = r->late == READING_UNKNOWN ? 0 : r->late,
 				      .completed = r->completed,
 				      .prompt_tokens = r->prompt_tokens,
 				      .output_tokens = r->output_tokens };
@@ -72,9 +72,9 @@ static void take_readings(struct writing *w, size_t pool, struct pool_snapshot *
 		w->ready[pool] = r->ready;
 		if (r->fresh && out->scrape_count < SCRAPES_MAX)
 			scrapes[out->scrape_count++] = scrape_of(r);
-		if (r->inter_token_latency_us != READING_NOT_TOLD)
+		if (r->inter_token_latency_us != READING_UNKNOWN)
 			out->input.inter_token_latency_us = r->inter_token_latency_us;
-		if (r->kv_cache_permille != READING_NOT_TOLD)
+		if (r->kv_cache_permille != READING_UNKNOWN)
 			out->input.kv_cache_permille = r->kv_cache_permille;
 	}
 	if (p && !out->input.scrapes_expected)

@@ -1,6 +1,6 @@
 #include "controller/commands/reviews.h"
 
-#include "controller/cluster/review.h"
+#include "controller/cluster/verbs.h"
 
 #include <stdlib.h>
 

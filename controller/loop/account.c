@@ -187,7 +187,7 @@ static size_t list(const struct controller *c, struct device_use *out)
 		for (size_t k = 0; k < d.count; k++) {
 			const struct device *g = &d.items[k];
 			int64_t use = g->value[DEVICE_USE];
-			if (*g->pod && use != DEVICE_NOT_TOLD)
+			if (*g->pod && use != DEVICE_UNKNOWN)
 				out[count++] = (struct device_use){ g->namespace, g->pod, 1, use > 0 };
 		}
 	}

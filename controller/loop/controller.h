@@ -7,7 +7,7 @@
 #pragma once
 #include "controller/manifest/manifest.h"
 #include "controller/web/published.h"
-#include "signals/reading.h"
+#include "signals/pool_reading.h"
 #include "state/replica.h"
 
 struct api;

@@ -73,7 +73,7 @@ static struct names names_of(const struct controller *c, size_t pool, struct are
 
 static int64_t told(int64_t value)
 {
-	return value == DEVICE_NOT_TOLD ? ABSENT : value;
+	return value == DEVICE_UNKNOWN ? ABSENT : value;
 }
 
 void devices_publish(const struct controller *c, size_t pool, struct published_devices *out, struct arena *a)

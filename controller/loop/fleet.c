@@ -226,7 +226,7 @@ void fleet_close(struct controller *c)
 		return;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		source_close(c->pools[i].source);
-		backlog_close(c->pools[i].queue);
+		external_queue_close(c->pools[i].queue);
 		if (c->pools[i].owns_devices)
 			device_source_close(c->pools[i].devices);
 		buf_release(&c->pools[i].placeholder.pod);

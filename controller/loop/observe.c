@@ -27,9 +27,9 @@ static void add_scrape(struct live_pool *p, const struct scrape_input *s)
 static int64_t queued(const struct live_pool *p, int64_t running)
 {
 	const struct queue_text *q = &p->controller->manifest.pools[p->index].spec.signals.queue;
-	int64_t waiting = p->queue ? backlog_waiting(p->queue) : 0;
+	int64_t waiting = p->queue ? external_queue_waiting(p->queue) : 0;
 
-	if (waiting == READING_NOT_TOLD)
+	if (waiting == READING_UNKNOWN)
 		return ABSENT;
 	if (q->counts == QUEUE_COUNTS_WAITING)
 		return waiting;
@@ -59,7 +59,7 @@ void observe_reading(void *pool, const struct pool_reading *r)
 				   .running_draining = r->running_draining,
 				   .waiting = with_queue(p, r),
 				   .started = r->started,
-				   .late = r->late == READING_NOT_TOLD ? 0 : r->late,
+				   .late = r->late == READING_UNKNOWN ? 0 : r->late,
 				   .completed = r->completed,
 				   .prompt_tokens = r->prompt_tokens,
 				   .output_tokens = r->output_tokens };
@@ -73,11 +73,11 @@ void observe_reading(void *pool, const struct pool_reading *r)
 		return; /* nothing is known */
 	serving_note(&p->serving, r);
 	add_scrape(p, &in);
-	if (r->inter_token_latency_us != READING_NOT_TOLD) {
+	if (r->inter_token_latency_us != READING_UNKNOWN) {
 		p->itl_sum += r->inter_token_latency_us;
 		p->itl_count++;
 	}
-	if (r->kv_cache_permille != READING_NOT_TOLD) {
+	if (r->kv_cache_permille != READING_UNKNOWN) {
 		p->kv_sum += r->kv_cache_permille;
 		p->kv_count++;
 	}

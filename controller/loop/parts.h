@@ -13,8 +13,8 @@
 #include "controller/loop/stage_times.h"
 #include "controller/loop/placeholder.h"
 #include "controller/policy/decide.h"
-#include "signals/backlog.h"
-#include "signals/device_source.h"
+#include "signals/external_queue.h"
+#include "signals/device.h"
 #include "signals/source.h"
 #include "state/history.h"
 
@@ -83,7 +83,7 @@ struct live_pool {
 	size_t index;
 	struct controller *controller;
 	struct source *source;	       /* of its readings; NULL: its pods are the work */
-	struct backlog *queue;	       /* outside of its replicas; NULL: none */
+	struct external_queue *queue;	       /* outside of its replicas; NULL: none */
 	struct device_source *devices; /* NULL: none; of another pool, too, unless owned */
 	bool owns_devices;
 	struct scrape_input scrapes[SCRAPES_MAX];
@@ -208,7 +208,7 @@ const char *pod_key(const struct pod *p, struct arena *a);	/* of a pod among the
 
 /* sources.c: where the pool's readings come from; NULL: its pods are the work */
 struct source *source_of_pool(struct controller *c, size_t pool);
-struct backlog *queue_of_pool(struct controller *c, size_t pool); /* NULL: it has none */
+struct external_queue *queue_of_pool(struct controller *c, size_t pool); /* NULL: it has none */
 void devices_open(struct controller *c, size_t pool);		  /* pools in their order: several share one */
 
 /* devices.c: what the GPUs of a pool tell */

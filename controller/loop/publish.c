@@ -49,7 +49,7 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 {
 	struct source_report r = p->source ? source_report(p->source) : (struct source_report){ 0 };
 	const char *said = r.trouble.kind != ERROR_NONE ? r.trouble.message : r.warning;
-	const char *queue = p->queue ? backlog_trouble(p->queue)->message : "";
+	const char *queue = p->queue ? external_queue_trouble(p->queue)->message : "";
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	buf_text(&text, said);

@@ -11,9 +11,9 @@ enum { MEASURED_LEAST = 3 };
 static void note_prefix(struct serving *s, const struct pool_reading *r)
 {
 	int64_t minute = r->at / MINUTE;
-	struct serving_prefix *p = &s->prefix[minute % SPREAD_MINUTES];
+	struct serving_prefix *p = &s->prefix[minute % HISTOGRAM_MINUTES];
 
-	if (r->more->prefix_queries == READING_NOT_TOLD)
+	if (r->more->prefix_queries == READING_UNKNOWN)
 		return;
 	if (p->minute != minute)
 		*p = (struct serving_prefix){ .minute = minute };
@@ -25,8 +25,8 @@ void serving_note(struct serving *s, const struct pool_reading *r)
 {
 	if (!r->more)
 		return;
-	spread_window_add(&s->wait, r->at, &r->more->wait);
-	spread_window_add(&s->first_token, r->at, &r->more->first_token);
+	histogram_window_add(&s->wait, r->at, &r->more->wait);
+	histogram_window_add(&s->first_token, r->at, &r->more->first_token);
 	note_prefix(s, r);
 	s->more_at = r->at;
 	s->prefix_permille = r->more->prefix_permille;
@@ -34,11 +34,11 @@ void serving_note(struct serving *s, const struct pool_reading *r)
 	s->startup_ms = r->more->startup_ms;
 }
 
-static struct published_bounds bounds(const struct spread *s, int percent)
+static struct published_bounds bounds(const struct histogram *s, int percent)
 {
 	struct published_bounds b = { 0 };
 
-	b.is_told = spread_quantile(s, percent, &b.lower_us, &b.upper_us);
+	b.is_told = histogram_quantile(s, percent, &b.lower_us, &b.upper_us);
 	return b;
 }
 
@@ -46,8 +46,8 @@ static int64_t prefix_permille(const struct serving *s, millis now)
 {
 	int64_t queries = 0, hits = 0;
 
-	for (int i = 0; i < SPREAD_MINUTES; i++)
-		if (now / MINUTE - s->prefix[i].minute < SPREAD_MINUTES) {
+	for (int i = 0; i < HISTOGRAM_MINUTES; i++)
+		if (now / MINUTE - s->prefix[i].minute < HISTOGRAM_MINUTES) {
 			queries += s->prefix[i].queries;
 			hits += s->prefix[i].hits;
 		}
@@ -58,7 +58,7 @@ static int64_t prefix_permille(const struct serving *s, millis now)
 
 static int64_t or_absent(int64_t value)
 {
-	return value == READING_NOT_TOLD ? ABSENT : value;
+	return value == READING_UNKNOWN ? ABSENT : value;
 }
 
 static bool is_far_beyond(millis more, millis less)
@@ -70,11 +70,11 @@ static bool is_far_beyond(millis more, millis less)
 const char *serving_load_differs(const struct serving *s, const struct stage_times *measured, struct arena *a)
 {
 	struct published_stage stage = stage_times_show(measured);
-	bool has_startup = s->startup_ms != READING_NOT_TOLD;
+	bool has_startup = s->startup_ms != READING_UNKNOWN;
 	int64_t told = has_startup ? s->startup_ms : s->load_ms;
 	char text[400];
 
-	if (!s->more_at || told == READING_NOT_TOLD || stage.samples < MEASURED_LEAST)
+	if (!s->more_at || told == READING_UNKNOWN || stage.samples < MEASURED_LEAST)
 		return NULL;
 	if (is_far_beyond(told, stage.p50))
 		snprintf(text, sizeof text,
@@ -96,11 +96,11 @@ const char *serving_load_differs(const struct serving *s, const struct stage_tim
 void serving_publish(const struct serving *s, millis now, struct published_serving *out)
 {
 	static const int percents[] = { 50, 99 };
-	struct spread wait = spread_window_sum(&s->wait, now);
-	struct spread first_token = spread_window_sum(&s->first_token, now);
+	struct histogram wait = histogram_window_sum(&s->wait, now);
+	struct histogram first_token = histogram_window_sum(&s->first_token, now);
 
 	*out = (struct published_serving){ .prefix_permille = ABSENT, .load_ms = ABSENT, .startup_ms = ABSENT };
-	if (!s->more_at || now - s->more_at > SPREAD_MINUTES * MINUTE)
+	if (!s->more_at || now - s->more_at > HISTOGRAM_MINUTES * MINUTE)
 		return;
 	for (int i = 0; i < 2; i++) {
 		out->wait[i] = bounds(&wait, percents[i]);

@@ -1,19 +1,19 @@
 /*
  * What the model servers of a pool tell beside what decisions need, over the
- * last SPREAD_MINUTES minutes: for metrics and people.
+ * last HISTOGRAM_MINUTES minutes: for metrics and people.
  */
 #pragma once
 #include "base/arena.h"
 #include "controller/loop/stage_times.h"
 #include "controller/web/published.h"
-#include "signals/reading.h"
+#include "signals/pool_reading.h"
 
 /* Zeroed at first. */
 struct serving {
-	struct spread_window wait, first_token;
+	struct histogram_window wait, first_token;
 	struct serving_prefix {
 		int64_t minute, queries, hits;
-	} prefix[SPREAD_MINUTES];
+	} prefix[HISTOGRAM_MINUTES];
 	millis more_at; /* of the last reading that told more; 0: none */
 	int64_t prefix_permille, load_ms, startup_ms;
 };

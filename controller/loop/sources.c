@@ -1,6 +1,6 @@
 #include "controller/loop/parts.h"
-#include "signals/custom.h"
-#include "signals/picker.h"
+#include "signals/engine_metrics.h"
+#include "signals/external_queue.h"
 #include "signals/prometheus_source.h"
 #include "signals/recorded_source.h"
 #include "signals/scrape.h"
@@ -11,9 +11,9 @@ _Static_assert((int)SOURCE_VLLM == (int)ENGINE_VLLM && (int)SOURCE_DYNAMO == (in
 	       "the manifest and the signals count engines alike");
 _Static_assert((int)METRIC_NAMES == (int)CUSTOM_COUNT, "and the names of a custom one");
 
-static struct reach_settings reach_of(const struct auth_text *auth, const struct tls_text *tls)
+static struct http_auth_settings reach_of(const struct auth_text *auth, const struct tls_text *tls)
 {
-	return (struct reach_settings){ .bearer_token_file = auth->bearer_token_file,
+	return (struct http_auth_settings){ .bearer_token_file = auth->bearer_token_file,
 					.username = auth->basic.username,
 					.password_file = auth->basic.password_file,
 					.ca_file = tls->ca_file,
@@ -109,13 +109,13 @@ struct source *source_of_pool(struct controller *c, size_t pool)
 	return source;
 }
 
-struct backlog *queue_of_pool(struct controller *c, size_t pool)
+struct external_queue *queue_of_pool(struct controller *c, size_t pool)
 {
 	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
 	const struct queue_text *q = &s->queue;
 	CLEANUP(buf_release) struct buf picker = { 0 };
 	bool is_own = q->url || q->json.url || q->picker.url;
-	struct backlog_settings settings = {
+	struct external_queue_settings settings = {
 		.url = q->url ? q->url : s->prometheus.url,
 		.expression = q->promql,
 		.reach = reach_of(is_own || q->auth.node ? &q->auth : &s->prometheus.auth,
@@ -127,18 +127,18 @@ struct backlog *queue_of_pool(struct controller *c, size_t pool)
 	if (!q->node)
 		return NULL;
 	if (q->json.url) {
-		settings.kind = BACKLOG_JSON;
+		settings.kind = EXTERNAL_QUEUE_JSON;
 		settings.url = q->json.url;
 		settings.expression = q->json.path;
 	} else if (q->picker.url) {
-		settings.kind = BACKLOG_PICKER;
+		settings.kind = EXTERNAL_QUEUE_PICKER;
 		settings.url = q->picker.url;
 		settings.expression = q->picker.pool;
 	} else if (q->picker.pool) {
-		picker_query(q->picker.pool, &picker);
+		endpoint_picker_query(q->picker.pool, &picker);
 		settings.expression = picker.text;
 	}
-	return backlog_open(c->loop, c->settings.http, c->clock, &settings);
+	return external_queue_open(c->loop, c->settings.http, c->clock, &settings);
 }
 
 static const char *devices_url(const struct signals_text *s)

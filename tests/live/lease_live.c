@@ -64,14 +64,14 @@ static void on_won(void *user)
 {
 	(void)user;
 	tell("won");
-	api_set_writes(api, true, NULL);
+	api_set_gate(api, API_GATE_OPEN, NULL);
 	timer_start(loop, &replica.next, 0, write_mark);
 }
 
 static void on_lost(void *user, const char *why)
 {
 	(void)user, (void)why;
-	api_set_writes(api, false, "this replica does not lead");
+	api_set_gate(api, API_GATE_LEASE_ONLY, "this replica does not lead");
 	timer_stop(&replica.next);
 	tell("lost");
 }
@@ -107,7 +107,7 @@ static void lead(void)
 	struct signal_watch end = { 0 };
 	struct error e;
 
-	api_set_writes(api, false, "this replica does not lead");
+	api_set_gate(api, API_GATE_LEASE_ONLY, "this replica does not lead");
 	snprintf(replica.body, sizeof replica.body, "{\"data\":{\"by\":\"%s\"}}", replica.name);
 	replica.lease = lease_open(&(struct lease_setup){ .api = api,
 							  .name_space = "live",

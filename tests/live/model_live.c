@@ -79,7 +79,7 @@ static void say_sync(struct arena *a, struct buf *out)
 	buf_text(out, cluster_is_synced(cluster) ? "in sync" : "not yet");
 	for (int i = 0; i < CLUSTER_KIND_COUNT; i++)
 		if (watch_report(cluster_watch_of(cluster, (enum cluster_kind)i))->state == WATCH_ABSENT)
-			buf_printf(out, ", no %s", cluster_kind_name((enum cluster_kind)i));
+			buf_printf(out, ", no %s", watch_name(cluster_watch_of(cluster, (enum cluster_kind)i)));
 }
 
 static void say_node(struct arena *a, struct buf *out)
@@ -107,7 +107,7 @@ static void say_pending(struct arena *a, struct buf *out)
 	const struct pending_shape *shapes = cluster_pending(cluster, a, &count);
 	for (size_t i = 0; i < count; i++)
 		buf_printf(out, "%s%lld in pool %d, %s%s%s", i == 0 ? "" : "; ", (long long)shapes[i].count,
-			   shapes[i].pool, pod_trouble_name(shapes[i].example->trouble),
+			   shapes[i].pool, shapes[i].example->trouble == POD_UNSCHEDULABLE ? "Unschedulable" : "",
 			   shapes[i].why == NULL ? "" : ": ", shapes[i].why == NULL ? "" : shapes[i].why);
 }
 
@@ -116,7 +116,7 @@ static void say_gangs(struct arena *a, struct buf *out)
 	size_t count = 0;
 	const struct gang *gangs = cluster_gangs(cluster, a, &count);
 	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "%s %s: %lld of %lld%s", gang_kind_name(gangs[i].kind), gangs[i].name,
+		buf_printf(out, "%s %s: %lld of %lld%s", gangs[i].kind == GANG_JOB ? "Job" : "gang", gangs[i].name,
 			   (long long)gangs[i].pending, (long long)gangs[i].size,
 			   gangs[i].is_suspended ? ", suspended" : "");
 }

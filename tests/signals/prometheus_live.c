@@ -10,8 +10,8 @@
  */
 #include "base/file.h"
 #include "base/net/server.h"
-#include "signals/backlog.h"
-#include "signals/device_source.h"
+#include "signals/external_queue.h"
+#include "signals/device.h"
 #include "signals/prometheus_range.h"
 #include "signals/prometheus_source.h"
 #include "signals/scrape.h"
@@ -53,7 +53,7 @@ struct test {
 	int64_t range_readings, range_completed;
 	struct pool_reading range_last;
 	struct device_source *devices;
-	struct backlog *backlog;
+	struct external_queue *backlog;
 	struct timer timer;
 	bool failed;
 	char folder[200], url[64];
@@ -103,8 +103,8 @@ static void on_reading(void *user, const struct pool_reading *r)
 
 	w->last = *r;
 	w->readings += r->fresh == PODS;
-	w->started += r->started == READING_NOT_TOLD ? 0 : r->started;
-	w->late += r->late == READING_NOT_TOLD ? 0 : r->late;
+	w->started += r->started == READING_UNKNOWN ? 0 : r->started;
+	w->late += r->late == READING_UNKNOWN ? 0 : r->late;
 	w->completed += r->completed;
 	w->prompt_tokens += r->prompt_tokens;
 	w->quiet = r->completed ? 0 : w->quiet + 1;
@@ -220,17 +220,16 @@ static void check_devices(struct test *t)
 	const struct device_question q = { is_node, is_replica, NULL, 1 };
 	struct devices d = device_source_show(t->devices);
 	struct device_sums s = device_sum(d, &q);
-	struct device_pod p = { 0 };
 
 	printf("GPUs: %" PRId64 ", %" PRId64 " held, use %" PRId64 ", stranded %" PRId64 ", XID %" PRId64 " %s\n",
 	       s.devices, s.held, s.use_permille, s.stranded_permille, s.last_xid,
 	       device_source_trouble(t->devices)->message);
 	if (s.devices != 2 || s.held != 1 || s.use_permille != 734 || s.failing != 1 || s.last_xid != 31 ||
-	    s.memory_free_mib != 24461 || s.stranded_permille != 1730 * 1000 / 24461 ||
-	    !device_pod_find(d, "llm", "pod-0", &p) || p.use_permille != 734 || p.power_mw != 211553)
+	    s.memory_free_mib != 24461 || s.stranded_permille != 1730 * 1000 / 24461 || s.power_mw != 211553)
 		fail(t, "the GPUs tell something else");
-	printf("queue: %" PRId64 " %s\n", backlog_waiting(t->backlog), backlog_trouble(t->backlog)->message);
-	if (backlog_waiting(t->backlog) != 17)
+	printf("queue: %" PRId64 " %s\n", external_queue_waiting(t->backlog),
+	       external_queue_trouble(t->backlog)->message);
+	if (external_queue_waiting(t->backlog) != 17)
 		fail(t, "our own metrics tell another queue");
 }
 
@@ -333,12 +332,13 @@ static void open_sources(struct test *t)
 		&(struct prometheus_source_settings){ .source = s, .url = t->url, .labels = labels, .label_count = 1 });
 	t->devices = device_source_open(t->loop, t->http, &t->clock,
 					&(struct device_source_settings){ .url = t->url, .interval = INTERVAL });
-	t->backlog = backlog_open(t->loop, t->http, &t->clock,
-				  &(struct backlog_settings){ .kind = BACKLOG_PROMQL,
-							      .url = t->url,
-							      .expression = "max(preheat_pool_queue_requests)",
-							      .interval = INTERVAL,
-							      .deadline = INTERVAL });
+	t->backlog =
+		external_queue_open(t->loop, t->http, &t->clock,
+				    &(struct external_queue_settings){ .kind = EXTERNAL_QUEUE_PROMQL,
+								       .url = t->url,
+								       .expression = "max(preheat_pool_queue_requests)",
+								       .interval = INTERVAL,
+								       .deadline = INTERVAL });
 	source_set_targets(t->scraped.source, targets, PODS);
 	source_set_targets(t->asked.source, targets, PODS);
 }
@@ -391,7 +391,7 @@ static void close_all(struct test *t)
 	source_close(t->scraped.source);
 	source_close(t->asked.source);
 	device_source_close(t->devices);
-	backlog_close(t->backlog);
+	external_queue_close(t->backlog);
 	http_cancel_all(t->http);
 	while (http_active(t->http))
 		loop_once(t->loop);

@@ -2,7 +2,7 @@
  * Objects of any content through the model, then every question it answers. A line is a kind and an object:
  * n node, p pod, b budget, q quota, j Job, s JobSet, g PodGroup, k Kueue's Workload; "-" before it: the object goes.
  */
-#include "controller/cluster/model_inputs.h"
+#include "controller/cluster/model_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Any bytes as a page of any engine, cut anywhere, then compared with what another part of them says. */
-#include "signals/tally.h"
+#include "signals/counter_delta.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,15 +21,15 @@ static bool read_page(const struct page_table *t, const char *bytes, size_t len,
 
 static void compare(const struct page_content *a, const struct page_content *b)
 {
-	struct tally tally;
+	struct counter_delta delta;
 	struct error e;
 
-	if (!tally_between(a, b, 2000000, 5000, &tally, &e))
+	if (!counter_delta_between(a, b, 2000000, 5000, &delta, &e))
 		return;
-	if (tally.late < 0 || (tally.is_late_told && tally.late > tally.added[ENGINE_WAITED]))
+	if (delta.late < 0 || (delta.has_late && delta.late > delta.added[ENGINE_WAITED]))
 		abort();
 	for (int q = 0; q < ENGINE_QUANTITY_COUNT; q++)
-		if (tally.added[q] < 0)
+		if (delta.added[q] < 0)
 			abort();
 }
 
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
 	if (len < 3)
 		return 0;
-	struct page_table table = page_table_make((enum engine)(bytes[0] % ENGINE_COUNT));
+	struct page_table table = page_table_make((enum engine)(bytes[0] % ENGINE_COUNT), NULL, NULL);
 	const char *text = (const char *)bytes + 3;
 	size_t all = len - 3, half = bytes[1] * all / 256;
 	if (read_page(&table, text, half, bytes[2] * half / 256, &first) &&

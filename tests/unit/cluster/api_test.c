@@ -428,7 +428,7 @@ static void closing_the_gate_stops_what_is_on_its_way(void **state)
 	start(&read);
 	for (int i = 0; i < 3; i++)
 		loop_poll(world.loop);
-	api_set_writes(world.api, false, "the lease was lost");
+	api_set_gate(world.api, API_GATE_LEASE_ONLY, "the lease was lost");
 	assert_int_equal(world.done, 0); /* never inside a call */
 	while (!world.done)
 		loop_once(world.loop);
@@ -456,7 +456,7 @@ static void the_gate_closes_on_those_that_wait(void **state)
 	start(&c);
 	while (!api_counts(world.api).retries)
 		loop_once(world.loop);
-	api_set_writes(world.api, false, "why");
+	api_set_gate(world.api, API_GATE_LEASE_ONLY, "why");
 	while (!world.done)
 		loop_once(world.loop);
 	assert_string_equal(c.error.message, "PUT /w: not sent: why");
@@ -465,7 +465,7 @@ static void the_gate_closes_on_those_that_wait(void **state)
 	begin(script);
 	use_plugin("#!/bin/sh\nsleep 60\n");
 	start(&c);
-	api_set_writes(world.api, false, "why");
+	api_set_gate(world.api, API_GATE_LEASE_ONLY, "why");
 	while (world.done < 1)
 		loop_once(world.loop);
 	assert_string_equal(c.error.message, "PUT /w: not sent: why");

@@ -1,4 +1,3 @@
-#include "controller/cluster/in_cluster.h"
 #include "controller/cluster/kubeconfig.h"
 
 #include <setjmp.h>

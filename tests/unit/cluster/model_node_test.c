@@ -223,7 +223,7 @@ static enum node_interruption noticed(const char *event, millis now, bool is_lis
 	static const char node[] = "{'metadata':{'name':'n','uid':'u','creationTimestamp':'2026-11-21T10:00:00Z'}}";
 	const millis registered = 1795255200000;
 	see(c, CLUSTER_NODES, node, (struct moment){ registered, true });
-	assert_false(see(c, CLUSTER_NOTICES, event, (struct moment){ registered + now, is_listed }));
+	assert_false(see(c, CLUSTER_NODE_EVENTS, event, (struct moment){ registered + now, is_listed }));
 	enum node_interruption found = cluster_node(c, "n")->interruption;
 	see(c, CLUSTER_NODES, node, (struct moment){ registered + now + SECOND, false }); /* the object says nothing */
 	assert_int_equal(cluster_node(c, "n")->interruption, found);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "controller/cluster/model_inputs.h"
+#include "controller/cluster/model_state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 		[CLUSTER_JOB_SETS] = &job_set_spec,
 		[CLUSTER_POD_GROUPS] = &pod_group_spec,
 		[CLUSTER_KUEUE_WORKLOADS] = &kueue_workload_spec,
-		[CLUSTER_NOTICES] = &notice_spec,
+		[CLUSTER_NODE_EVENTS] = &node_event_spec,
 	};
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const char *text = json_text(&a, quoted);
@@ -76,8 +76,8 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 	decode_json_text(&head_spec, text, &a, &head);
 	decode_json_text(specs[kind], text, &a, record);
 	struct watch_seen seen = seen_of(&head, when);
-	if (kind == CLUSTER_NOTICES)
-		return cluster_notice_seen(c, record, &seen);
+	if (kind == CLUSTER_NODE_EVENTS)
+		return cluster_node_event_seen(c, record, &seen);
 	if (kind == CLUSTER_NODES)
 		return cluster_node_seen(c, record, &seen);
 	if (kind == CLUSTER_PODS)

@@ -275,7 +275,7 @@ static void tell_rest(const struct cluster *c, struct arena *a, struct buf *out)
 	buf_printf(out, "gpus %lld %lld %lld\n", N(g.allocatable_milli), N(g.used_milli), N(g.finished_milli));
 	const struct pod **pods = cluster_pods(c, -1, a, &count);
 	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "%s %d %s on %s\n", pods[i]->name, pods[i]->pool, pod_state_name(pods[i]->state),
+		buf_printf(out, "%s %d state %d on %s\n", pods[i]->name, pods[i]->pool, (int)pods[i]->state,
 			   pods[i]->node == NULL ? "-" : pods[i]->node->name);
 }
 

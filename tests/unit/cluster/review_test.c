@@ -1,4 +1,4 @@
-#include "controller/cluster/review.h"
+#include "controller/cluster/verbs.h"
 
 #include "tests/unit/cluster/played_api.h"
 

@@ -371,12 +371,6 @@ static void scales_that_cannot_be(void **state)
 	}
 }
 
-static void mark_done(struct mark_call *c)
-{
-	(void)c;
-	is_done = true;
-}
-
 static void object_done(struct object_call *c)
 {
 	assert_string_equal(c->response, "{\"x\":1}");
@@ -385,19 +379,12 @@ static void object_done(struct object_call *c)
 
 static void objects(void **state)
 {
-	static const struct verb_pair pairs[] = { { "preheat.dev/\"x\"", "1\n" }, { "y", NULL } };
 	static const struct line lines[] = {
-		{ "PATCH /api/v1/namespaces/llm/pods/a%2Fb",
-		  "{\"metadata\":{\"annotations\":{\"preheat.dev/\\\"x\\\"\":\"1\\n\",\"y\":null}}}", 200, "{}" },
 		{ "PATCH /apis/preheat.dev/v1alpha1/namespaces/llm/warmpools/chat/status", "{\"status\":{}}", 200,
 		  "{\"x\":1}" },
 		{ 0 },
 	};
 	struct api *api = begin(lines);
-	struct mark_call m = { .object = { .api_version = "v1", .plural = "pods", .name_space = "llm", .name = "a/b" },
-			       .annotations = pairs,
-			       .annotation_count = 2,
-			       .done = mark_done };
 	struct object_call o = { .verb = OBJECT_PATCH,
 				 .object = { .api_version = "preheat.dev/v1alpha1",
 					     .plural = "warmpools",
@@ -408,12 +395,8 @@ static void objects(void **state)
 				 .done = object_done };
 
 	(void)state;
-	mark_start(api, &m);
-	play_until(SECOND);
-	assert_true(is_done);
-	is_done = false;
 	object_start(api, &o);
-	finish(2);
+	finish(1);
 	assert_int_equal(o.error.kind, ERROR_NONE);
 	assert_int_equal(o.status, 200);
 }

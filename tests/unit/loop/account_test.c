@@ -82,7 +82,7 @@ static void device(const char *of, int64_t use)
 
 	*d = (struct device){ .node = "n1", .id = "0", .namespace = "llm", .pod = of };
 	for (int i = 0; i < DEVICE_QUANTITY_COUNT; i++)
-		d->value[i] = DEVICE_NOT_TOLD;
+		d->value[i] = DEVICE_UNKNOWN;
 	d->value[DEVICE_USE] = use;
 }
 
@@ -289,7 +289,7 @@ static void gpus_that_do_nothing_are_told(void **state)
 	pod("mute", "'app':'job'", "n1", 1, RUNS);
 	device("busy", 700);
 	device("lazy", 0);
-	device("mute", DEVICE_NOT_TOLD);
+	device("mute", DEVICE_UNKNOWN);
 	ticks(45);
 	assert_int_equal(held_count(HOLDING_UNUSED, &time), 1);
 	assert_in_range(time, 30 * MINUTE, 45 * MINUTE);

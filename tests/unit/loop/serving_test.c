@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-static const int64_t NOT = READING_NOT_TOLD;
+static const int64_t NOT = READING_UNKNOWN;
 
 static void note(struct serving *s, millis at, const struct reading_more *more)
 {
@@ -32,7 +32,7 @@ static void what_is_told_lasts_five_minutes(void **state)
 {
 	static struct serving s;
 	struct reading_more more = { .wait = { .count = 2,
-					       .bins = { { 0, 300000, 97000 }, { 300000, SPREAD_UNBOUNDED, 3000 } } },
+					       .bins = { { 0, 300000, 97000 }, { 300000, HISTOGRAM_UNBOUNDED, 3000 } } },
 				     .prefix_queries = 100,
 				     .prefix_hits = 25,
 				     .prefix_permille = NOT,
@@ -49,7 +49,7 @@ static void what_is_told_lasts_five_minutes(void **state)
 	assert_true(out.wait[0].is_told);
 	assert_int_equal(out.wait[0].upper_us, 300000);
 	assert_int_equal(out.wait[1].lower_us, 300000);
-	assert_int_equal(out.wait[1].upper_us, SPREAD_UNBOUNDED);
+	assert_int_equal(out.wait[1].upper_us, HISTOGRAM_UNBOUNDED);
 	assert_false(out.first_token[0].is_told);
 	assert_int_equal(out.prefix_permille, 500);
 	assert_int_equal(out.load_ms, 41000);
@@ -69,9 +69,9 @@ static const struct {
 	{ 40000, 90000, 241000, 3, "init containers" },
 	{ 40000, 90000, 241000, 2, NULL },
 	{ 40000, 301000, 120000, 9, "readiness probe" },
-	{ 40000, READING_NOT_TOLD, 900000, 9, NULL },
-	{ 400000, READING_NOT_TOLD, 100000, 9, "readiness probe" },
-	{ READING_NOT_TOLD, READING_NOT_TOLD, 100000, 9, NULL },
+	{ 40000, READING_UNKNOWN, 900000, 9, NULL },
+	{ 400000, READING_UNKNOWN, 100000, 9, "readiness probe" },
+	{ READING_UNKNOWN, READING_UNKNOWN, 100000, 9, NULL },
 };
 
 static void loads_that_differ_are_told(void **state)

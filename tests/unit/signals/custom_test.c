@@ -1,7 +1,6 @@
-#include "signals/custom.h"
+#include "signals/engine_metrics.h"
 
 #include "base/text.h"
-#include "signals/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,10 +52,12 @@ static void a_name_is_taken_or_refused(void **state)
 
 static bool read_page(const struct engine_metrics *m, const char *text, struct page_content *c, struct error *e)
 {
-	struct page_table table = page_table_of(*m);
+	struct arena a = { 0 };
+	struct page_table table = page_table_make(ENGINE_VLLM, m, &a);
 	struct page *p = page_open(&table);
 	bool ok = page_feed(p, text, strlen(text), e) && page_finish(p, c, e);
 
+	arena_release(&a);
 	page_close(p);
 	return ok;
 }
@@ -76,7 +77,7 @@ static void a_page_is_read_by_a_persons_names(void **state)
 		"ttft_bucket{phase=\"all\",le=\"0.1\"} 7\nttft_bucket{phase=\"one\",le=\"0.1\"} 1\n"
 		"ttft_count{phase=\"all\"} 8\nboot_seconds 12.5\n";
 	struct arena a = { 0 };
-	struct engine_metrics made = custom_metrics(given, &a), m = engine_metrics_copy(&made, &a);
+	struct engine_metrics m = custom_metrics(given, &a);
 	struct page_content c;
 	struct error e = { 0 };
 

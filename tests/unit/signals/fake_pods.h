@@ -1,7 +1,7 @@
-/* A pool of model servers behind one loopback server, a scraper over them, and a clock that a test turns. */
+/* A pool of model servers, a source that scrapes them, and a clock that a test turns. */
 #pragma once
-#include "base/net/server.h"
 #include "signals/scrape.h"
+#include "tests/unit/signals/played_http.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,18 +21,16 @@ struct fake_pod {
 	int status;								 /* 0: 200 */
 	const char *page;							 /* in place of its own */
 	const struct buf *bytes;						 /* the same, of any bytes */
-	const char *type, *header;						 /* of the answer; NULL: none */
+	const char *type;							 /* of the answer; NULL: none */
+	const struct played_answer *other;					 /* in place of all of these */
 	int64_t asked;
 };
 
 struct fake_pool {
-	struct loop *loop;
-	struct http *http;
-	struct server *server;
 	struct clock clock;
-	struct scraper *scraper;
+	struct source *source;
 	struct fake_pod pods[PODS];
-	struct scrape_target targets[PODS];
+	struct source_target targets[PODS];
 	char keys[PODS][32], urls[PODS][64];
 	size_t count;
 	struct pool_reading readings[READINGS];
@@ -59,28 +57,31 @@ static inline void fake_pod_page(const struct fake_pod *pod, struct buf *out)
 	buf_printf(out, "vllm:inter_token_latency_seconds_count{engine=\"0\"} %" PRId64 "\n", pod->completed * 10);
 }
 
-static inline void fake_pod_answer(const struct server_request *q, struct server_answer *a)
+static inline void fake_pod_answer(void *user, const struct http_request *r, struct played_answer *a)
 {
-	struct fake_pool *p = q->user;
-	size_t pod = strtoul(q->path + strlen("/pod/"), NULL, 10);
+	struct fake_pool *p = user;
+	struct fake_pod *pod = &p->pods[strtoul(strstr(r->url, "/pod/") + strlen("/pod/"), NULL, 10)];
 
-	p->pods[pod].asked++;
-	if (p->pods[pod].status)
-		a->status = p->pods[pod].status;
-	if (p->pods[pod].type)
-		a->content_type = p->pods[pod].type;
-	a->headers[0] = p->pods[pod].header;
-	if (p->pods[pod].bytes)
-		buf_append(&a->body, p->pods[pod].bytes->text, p->pods[pod].bytes->len);
-	else if (p->pods[pod].page)
-		buf_text(&a->body, p->pods[pod].page);
+	pod->asked++;
+	if (pod->other) {
+		*a = *pod->other;
+		a->body = (struct buf){ 0 };
+		buf_append(&a->body, pod->other->body.text, pod->other->body.len);
+		return;
+	}
+	a->status = pod->status;
+	a->type = pod->type;
+	if (pod->bytes)
+		buf_append(&a->body, pod->bytes->text, pod->bytes->len);
+	else if (pod->page)
+		buf_text(&a->body, pod->page);
 	else
-		fake_pod_page(&p->pods[pod], &a->body);
+		fake_pod_page(pod, &a->body);
 }
 
-static inline void fake_pool_reading(struct scraper *s, const struct pool_reading *r)
+static inline void fake_pool_reading(void *user, const struct pool_reading *r)
 {
-	struct fake_pool *p = scraper_user(s);
+	struct fake_pool *p = user;
 
 	assert_true(p->reading_count < READINGS);
 	p->readings[p->reading_count++] = *r;
@@ -88,52 +89,49 @@ static inline void fake_pool_reading(struct scraper *s, const struct pool_readin
 		p->on_reading(p);
 }
 
+static inline void fake_pool_source(struct fake_pool *p, millis interval)
+{
+	p->source = scrape_source_open(NULL, NULL, &p->clock,
+				       &(struct scrape_source_settings){
+					       .source = { .pool = "chat",
+							   .engine = ENGINE_VLLM,
+							   .interval = interval,
+							   .objective_us = 2000000,
+							   .on_reading = fake_pool_reading,
+							   .user = p },
+				       });
+	source_set_targets(p->source, p->targets, p->count);
+}
+
 static inline struct fake_pool *fake_pool_open(size_t count)
 {
-	static struct server_route route = { "GET", "/pod/*", fake_pod_answer, NULL };
 	struct fake_pool *p = calloc(1, sizeof *p);
-	struct error e;
 
 	assert_non_null(p);
-	route.user = p;
-	p->loop = loop_open();
-	p->http = http_open(p->loop, "test", &e);
 	p->clock = clock_open_by_hand(1700000000000);
-	p->server = server_open(
-		p->loop,
-		&(struct server_settings){
-			.listen = "127.0.0.1:0", .routes = &route, .route_count = 1, .max_connections = 600 },
-		&e);
-	assert_non_null(p->server);
+	played_begin(&p->clock, fake_pod_answer, p);
 	p->count = count;
 	for (size_t i = 0; i < count; i++) {
 		snprintf(p->keys[i], sizeof p->keys[i], "pod-%03zu", i);
-		snprintf(p->urls[i], sizeof p->urls[i], "http://127.0.0.1:%d/pod/%zu", server_port(p->server), i);
-		p->targets[i] = (struct scrape_target){ p->keys[i], p->urls[i], true };
+		snprintf(p->urls[i], sizeof p->urls[i], "http://10.0.0.1:8000/pod/%zu", i);
+		p->targets[i] = (struct source_target){ .key = p->keys[i], .url = p->urls[i], .is_ready = true };
 	}
-	p->scraper = scraper_open(p->loop, p->http, &p->clock,
-				  &(struct scrape_settings){ .pool = "chat",
-							     .engine = ENGINE_VLLM,
-							     .interval = INTERVAL,
-							     .objective_us = 2000000,
-							     .on_reading = fake_pool_reading,
-							     .user = p });
-	scraper_set_targets(p->scraper, p->targets, p->count);
+	fake_pool_source(p, INTERVAL);
 	return p;
 }
 
-static inline void fake_pool_settle(struct fake_pool *p)
+static inline const struct error *fake_pool_trouble(const struct fake_pool *p)
 {
-	while (http_active(p->http))
-		loop_once(p->loop);
+	static struct source_report report;
+
+	report = source_report(p->source);
+	return &report.trouble;
 }
 
 static inline void fake_pool_step(struct fake_pool *p)
 {
-	clock_turn(&p->clock, INTERVAL / STEPS);
-	if (p->scraper)
-		scraper_advance(p->scraper);
-	fake_pool_settle(p);
+	(void)p;
+	played_turn(INTERVAL / STEPS);
 }
 
 /* One round, from its first instant to just before the next one's; returns its reading. */
@@ -141,12 +139,10 @@ static inline struct pool_reading fake_pool_round(struct fake_pool *p)
 {
 	size_t before = p->reading_count;
 
-	if (clock_mono(&p->clock) == 0) {
-		scraper_advance(p->scraper);
-		fake_pool_settle(p);
-	} else {
+	if (clock_mono(&p->clock) == 0)
+		played_settle();
+	else
 		fake_pool_step(p);
-	}
 	for (int i = 1; i < STEPS; i++)
 		fake_pool_step(p);
 	assert_int_equal(p->reading_count, before + 1);
@@ -155,10 +151,8 @@ static inline struct pool_reading fake_pool_round(struct fake_pool *p)
 
 static inline void fake_pool_close(struct fake_pool *p)
 {
-	scraper_close(p->scraper);
-	fake_pool_settle(p);
-	server_close(p->server);
-	http_close(p->http);
-	loop_close(p->loop);
+	source_close(p->source);
+	played_settle();
+	played_end();
 	free(p);
 }

@@ -1,7 +1,7 @@
-/* A Prometheus server that has read some model servers, behind a loopback socket, and a source that asks it. */
+/* A Prometheus server that has scraped some model servers, and a source that asks it. */
 #pragma once
-#include "base/net/server.h"
 #include "signals/prometheus_source.h"
+#include "tests/unit/signals/played_http.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -25,9 +25,6 @@ struct fake_series {
 };
 
 struct fake_prometheus {
-	struct loop *loop;
-	struct http *http;
-	struct server *server;
 	struct clock clock;
 	struct source *source;
 	struct fake_series series[SERIES];
@@ -36,7 +33,8 @@ struct fake_prometheus {
 	const char *failing; /* queries that hold this text are answered with status and body below */
 	int status;
 	const char *body;
-	const char *extra; /* beside data: ,"warnings":[...] */
+	const char *extra;		   /* beside data: ,"warnings":[...] */
+	const struct played_answer *other; /* in place of all of these */
 	int64_t asked;
 	char last[4096]; /* query */
 	char authorization[200];
@@ -93,16 +91,24 @@ static inline void fake_series_tell(const struct fake_prometheus *p, const struc
 	fake_count(p, s, ",\"le\":\"+Inf\"", s->short_waits + s->long_waits, out);
 }
 
-static inline void fake_answer(const struct server_request *q, struct server_answer *a)
+static inline void fake_answer(void *user, const struct http_request *r, struct played_answer *a)
 {
-	struct fake_prometheus *p = q->user;
-	const char *query = server_query(q, "query"), *authorization = server_header(q, "Authorization");
+	struct fake_prometheus *p = user;
+	const char *query = played_query(r, "query", p->last, sizeof p->last);
 
 	p->asked++;
-	snprintf(p->last, sizeof p->last, "%s", query);
-	snprintf(p->authorization, sizeof p->authorization, "%s", authorization ? authorization : "");
+	p->authorization[0] = '\0';
+	for (const char *const *h = r->headers; *h; h++)
+		if (strncmp(*h, "Authorization: ", 15) == 0)
+			snprintf(p->authorization, sizeof p->authorization, "%s", *h + 15);
+	if (p->other) {
+		*a = *p->other;
+		a->body = (struct buf){ 0 };
+		buf_append(&a->body, p->other->body.text, p->other->body.len);
+		return;
+	}
 	if (p->failing && strstr(query, p->failing)) {
-		a->status = p->status ? p->status : 200;
+		a->status = p->status;
 		buf_text(&a->body, p->body);
 		return;
 	}
@@ -133,71 +139,51 @@ static inline void fake_targets(struct fake_prometheus *p, size_t count)
 	source_set_targets(p->source, targets, count);
 }
 
-static inline void fake_open_source(struct fake_prometheus *p, const struct reach_settings *reach)
+static inline void fake_open_source(struct fake_prometheus *p, const struct http_auth_settings *auth, millis interval)
 {
 	static const struct promql_label labels[] = { { "namespace", "llm" }, { "app", "say \"hi\"" } };
-	char url[64];
-
-	snprintf(url, sizeof url, "http://user:word@127.0.0.1:%d/prom/", server_port(p->server));
 	const struct prometheus_source_settings s = { .source = { .pool = "chat",
 								  .engine = ENGINE_VLLM,
-								  .interval = EVERY,
+								  .interval = interval,
 								  .objective_us = 1000000,
 								  .on_reading = fake_reading,
 								  .user = p },
-						      .url = url,
-						      .reach = *reach,
+						      .url = "http://user:word@10.0.0.9:9090/prom/",
+						      .reach = *auth,
 						      .labels = labels,
 						      .label_count = 2 };
-	p->source = prometheus_source_open(p->loop, p->http, &p->clock, &s);
+
+	p->source = prometheus_source_open(NULL, NULL, &p->clock, &s);
+	fake_targets(p, 4);
 }
 
 static inline struct fake_prometheus *fake_open(void)
 {
-	static struct server_route route = { "GET", "/prom/api/v1/query", fake_answer, NULL };
 	struct fake_prometheus *p = calloc(1, sizeof *p);
-	struct error e;
 
 	assert_non_null(p);
-	route.user = p;
-	p->loop = loop_open();
-	p->http = http_open(p->loop, "test", &e);
 	p->clock = clock_open_by_hand(1800000000000); /* not the server's */
 	p->now = 1700000000123;
-	p->server = server_open(
-		p->loop, &(struct server_settings){ .listen = "127.0.0.1:0", .routes = &route, .route_count = 1 }, &e);
-	assert_non_null(p->server);
-	fake_open_source(p, &(struct reach_settings){ 0 });
-	fake_targets(p, 4);
+	played_begin(&p->clock, fake_answer, p);
+	fake_open_source(p, &(struct http_auth_settings){ 0 }, EVERY);
 	return p;
 }
 
-static inline void fake_settle(struct fake_prometheus *p)
-{
-	while (http_active(p->http))
-		loop_once(p->loop);
-	loop_poll(p->loop);
-}
-
-/* The next round: `by` later on both clocks. */
+/* `by` later on both clocks: the reading of the last round until then. */
 static inline struct pool_reading fake_round(struct fake_prometheus *p, millis by)
 {
 	size_t before = p->reading_count;
 
-	clock_turn(&p->clock, before ? by : 0);
 	p->now += before ? by : 0;
-	source_advance(p->source);
-	fake_settle(p);
-	assert_int_equal(p->reading_count, before + 1);
-	return p->readings[before];
+	played_turn(before ? by : 0);
+	assert_true(p->reading_count > before);
+	return p->readings[p->reading_count - 1];
 }
 
 static inline void fake_close(struct fake_prometheus *p)
 {
 	source_close(p->source);
-	fake_settle(p);
-	server_close(p->server);
-	http_close(p->http);
-	loop_close(p->loop);
+	played_settle();
+	played_end();
 	free(p);
 }

@@ -1,5 +1,5 @@
-#include "base/net/server.h"
 #include "signals/prometheus_range.h"
+#include "tests/unit/signals/played_http.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,9 +17,8 @@ static const millis FROM = INT64_C(1700000000000), STEP = 15 * SECOND;
 
 /* A server on which each step has one replica with two running and one waiting, and finishes half a request. */
 struct place {
-	struct loop *loop;
-	struct http *http;
-	struct server *server;
+	struct clock clock;
+	const struct http_request *request;
 	int64_t asked, refusals; /* of refusals: with 503, before it answers */
 	const char *failing, *body;
 	int status;
@@ -31,18 +30,16 @@ struct place {
 	bool is_done;
 };
 
-static int64_t number(const struct server_request *q, const char *name)
+static int64_t number(const struct place *p, const char *name)
 {
-	const char *text = server_query(q, name);
+	char room[64];
 
-	assert_non_null(text);
-	return (int64_t)(strtod(text, NULL) * 1000 + .5);
+	return (int64_t)(strtod(played_query(p->request, name, room, sizeof room), NULL) * 1000 + .5);
 }
 
-static void write_series(const struct server_request *q, const char *labels, const char *value, struct buf *out)
+static void write_series(const struct place *p, const char *labels, const char *value, struct buf *out)
 {
-	const struct place *p = q->user;
-	int64_t from = number(q, "start"), to = number(q, "end"), step = number(q, "step");
+	int64_t from = number(p, "start"), to = number(p, "end"), step = number(p, "step");
 	bool has_one = false;
 
 	assert_true((to - from) / step + 1 <= MOST_POINTS);
@@ -58,36 +55,38 @@ static void write_series(const struct server_request *q, const char *labels, con
 	buf_text(out, "]}");
 }
 
-static void write_answer(const struct server_request *q, const char *query, struct buf *out)
+static void write_answer(const struct place *p, const char *query, struct buf *out)
 {
 	buf_text(out, "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[");
 	if (strstr(query, "kube_pod_status_ready"))
-		write_series(q, "", "2", out);
+		write_series(p, "", "2", out);
 	else if (strstr(query, "count(count"))
-		write_series(q, "", "1", out);
+		write_series(p, "", "1", out);
 	else if (strstr(query, "num_requests_running"))
-		write_series(q, "", "2", out);
+		write_series(p, "", "2", out);
 	else if (strstr(query, "num_requests_waiting"))
-		write_series(q, "", "1", out);
+		write_series(p, "", "1", out);
 	else if (strstr(query, "request_success"))
-		write_series(q, "", "0.5", out);
+		write_series(p, "", "0.5", out);
 	else if (strstr(query, "queue_time_seconds_count"))
-		write_series(q, "", "1", out);
+		write_series(p, "", "1", out);
 	if (strstr(query, "queue_time_seconds_bucket")) {
-		write_series(q, "\"le\":\"1.0\"", "0.5", out);
+		write_series(p, "\"le\":\"1.0\"", "0.5", out);
 		buf_text(out, ",");
-		write_series(q, "\"le\":\"3.0\"", "0.75", out);
+		write_series(p, "\"le\":\"3.0\"", "0.75", out);
 		buf_text(out, ",");
-		write_series(q, "\"le\":\"+Inf\"", "1", out);
+		write_series(p, "\"le\":\"+Inf\"", "1", out);
 	}
 	buf_text(out, "]},\"warnings\":[\"partial\"]}");
 }
 
-static void answer(const struct server_request *q, struct server_answer *a)
+static void answer(void *user, const struct http_request *r, struct played_answer *a)
 {
-	struct place *p = q->user;
-	const char *query = server_query(q, "query");
+	struct place *p = user;
+	char room[4096];
+	const char *query = played_query(r, "query", room, sizeof room);
 
+	p->request = r;
 	p->asked++;
 	if (p->refusals > 0) {
 		p->refusals--;
@@ -96,7 +95,7 @@ static void answer(const struct server_request *q, struct server_answer *a)
 		a->status = p->status;
 		buf_text(&a->body, p->body);
 	} else {
-		write_answer(q, query, &a->body);
+		write_answer(p, query, &a->body);
 	}
 }
 
@@ -120,28 +119,19 @@ static void on_done(void *user, const struct prometheus_range_report *report, co
 
 static struct place *place_open(void)
 {
-	static struct server_route route = { "GET", "/api/v1/query_range", answer, NULL };
 	struct place *p = calloc(1, sizeof *p);
-	struct error e;
 
 	assert_non_null(p);
-	route.user = p;
 	p->readings = calloc(READINGS, sizeof *p->readings);
-	p->loop = loop_open();
-	p->http = http_open(p->loop, "test", &e);
-	p->server = server_open(
-		p->loop, &(struct server_settings){ .listen = "127.0.0.1:0", .routes = &route, .route_count = 1 }, &e);
-	assert_non_null(p->server);
 	assert_non_null(p->readings);
+	p->clock = clock_open_by_hand(1700000000000);
+	played_begin(&p->clock, answer, p);
 	return p;
 }
 
-static struct prometheus_range *start(struct place *p, int64_t steps)
+static void run(struct place *p, int64_t steps)
 {
-	char url[64];
-
-	snprintf(url, sizeof url, "http://127.0.0.1:%d", server_port(p->server));
-	const struct prometheus_range_settings s = { .url = url,
+	const struct prometheus_range_settings s = { .url = "http://10.0.0.9:9090",
 						     .engine = ENGINE_VLLM,
 						     .objective_us = 2000000,
 						     .from = FROM,
@@ -150,22 +140,14 @@ static struct prometheus_range *start(struct place *p, int64_t steps)
 						     .interval = STEP };
 	const struct prometheus_range_events events = { on_reading, on_done, p };
 
-	return prometheus_range_start(p->loop, p->http, &s, &events);
-}
-
-static void finish(struct place *p)
-{
-	while (!p->is_done)
-		loop_once(p->loop);
+	prometheus_range_start(NULL, NULL, &s, &events);
+	played_turn(10 * MINUTE);
+	assert_true(p->is_done);
 }
 
 static void place_close(struct place *p)
 {
-	while (http_active(p->http))
-		loop_once(p->loop);
-	server_close(p->server);
-	http_close(p->http);
-	loop_close(p->loop);
+	played_end();
 	free(p->readings);
 	free(p);
 }
@@ -178,8 +160,7 @@ static void a_range_comes_in_pieces_and_in_order(void **state)
 	(void)state;
 	p->gap_from = 6000;
 	p->gap_to = 6100;
-	start(p, 12001);
-	finish(p);
+	run(p, 12001);
 	if (p->error.kind != ERROR_NONE)
 		fail_msg("%s", p->error.message);
 	assert_int_equal(p->count, 11901);
@@ -208,8 +189,7 @@ static void what_fails_for_a_while_is_asked_again(void **state)
 
 	(void)state;
 	p->refusals = 3;
-	start(p, 10);
-	finish(p);
+	run(p, 10);
 	assert_int_equal(p->error.kind, ERROR_NONE);
 	assert_int_equal(p->report.partial.kind, ERROR_NONE);
 	assert_int_equal(p->count, 10);
@@ -224,13 +204,12 @@ static void a_quantity_that_fails_is_named_and_not_told(void **state)
 	p->failing = "queue_time_seconds_bucket";
 	p->status = 422;
 	p->body = "{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"too many samples\"}";
-	start(p, 10);
-	finish(p);
+	run(p, 10);
 	assert_int_equal(p->error.kind, ERROR_NONE);
 	assert_non_null(strstr(p->report.partial.message, "queue wait: "));
 	assert_non_null(strstr(p->report.partial.message, "too many samples"));
 	assert_int_equal(p->count, 10);
-	assert_int_equal(p->readings[3].late, READING_NOT_TOLD);
+	assert_int_equal(p->readings[3].late, READING_UNKNOWN);
 	place_close(p);
 }
 
@@ -257,29 +236,11 @@ static void without_levels_there_is_nothing(void **state)
 			"prometheus_replica) (vllm:num_requests_waiting";
 		p->status = 200;
 		p->body = cases[i].body;
-		start(p, 10);
-		finish(p);
+		run(p, 10);
 		if (p->error.kind != ERROR_INVALID || !strstr(p->error.message, cases[i].says) ||
 		    !strstr(p->error.message, "waiting requests: "))
 			fail_msg("%s: %s", cases[i].says, p->error.message);
 		assert_int_equal(p->count, 0);
-		place_close(p);
-	}
-}
-
-static void it_can_be_cancelled_at_any_time(void **state)
-{
-	(void)state;
-	for (int turns = 0; turns < 12; turns++) {
-		struct place *p = place_open();
-		p->refusals = turns;
-		struct prometheus_range *r = start(p, 12000);
-		for (int i = 0; i < turns * 3 && !p->is_done; i++)
-			loop_poll(p->loop);
-		if (!p->is_done)
-			prometheus_range_cancel(r);
-		finish(p);
-		assert_true(p->error.kind == ERROR_CANCELLED || p->error.kind == ERROR_NONE);
 		place_close(p);
 	}
 }
@@ -304,7 +265,6 @@ int main(void)
 		cmocka_unit_test(what_fails_for_a_while_is_asked_again),
 		cmocka_unit_test(a_quantity_that_fails_is_named_and_not_told),
 		cmocka_unit_test(without_levels_there_is_nothing),
-		cmocka_unit_test(it_can_be_cancelled_at_any_time),
 		cmocka_unit_test(queries_are_printed_with_their_names),
 	};
 

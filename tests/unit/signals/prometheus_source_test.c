@@ -1,6 +1,5 @@
 #include "base/file.h"
 #include "base/random.h"
-#include "tests/unit/net/scripted_peer.h"
 #include "tests/unit/signals/fake_prometheus.h"
 
 #include <unistd.h>
@@ -50,8 +49,8 @@ static void a_round_is_the_sum_of_its_replicas(void **state)
 	assert_int_equal(r.running_draining, 4);
 	assert_int_equal(r.waiting, 3);
 	assert_int_equal(r.kv_cache_permille, 500);
-	assert_int_equal(r.started, READING_NOT_TOLD);
-	assert_int_equal(r.late, READING_NOT_TOLD);
+	assert_int_equal(r.started, READING_UNKNOWN);
+	assert_int_equal(r.late, READING_UNKNOWN);
 	assert_int_equal(r.completed, 0);
 	assert_int_equal(r.at, clock_now(&p->clock));
 	expect_trouble(p, ERROR_NONE, "");
@@ -269,7 +268,7 @@ static void a_partial_answer_tells_the_rest(void **state)
 	work(&p->series[0], 5);
 	struct pool_reading r = fake_round(p, EVERY);
 	assert_int_equal(r.fresh, 3);
-	assert_int_equal(r.started, READING_NOT_TOLD); /* not zero */
+	assert_int_equal(r.started, READING_UNKNOWN); /* not zero */
 	assert_int_equal(r.completed, 5);
 	expect_trouble(p, ERROR_INVALID, "started requests: ");
 	assert_string_equal(source_report(p->source).warning, "store \\x07 is away");
@@ -282,54 +281,37 @@ static void a_partial_answer_tells_the_rest(void **state)
 	fake_close(p);
 }
 
-static const struct peer_step slow[] = { { PEER_ACCEPT, NULL },
-					 { PEER_READ, NULL },
-					 { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\n{\"status\":" },
-					 { PEER_HOLD, NULL },
-					 { PEER_END, NULL } };
-static const struct peer_step endless[] = {
-	{ PEER_ACCEPT, NULL },
-	{ PEER_READ, NULL },
-	{ PEER_SEND,
-	  "HTTP/1.1 200 OK\r\n\r\n{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[" },
-	{ PEER_ENDLESS, "{\"metric\":{\"pod\":\"x\"},\"value\":[1700000000,\"2\"]}," },
-	{ PEER_END, NULL }
-};
-static const struct peer_step away[] = {
-	{ PEER_ACCEPT, NULL }, { PEER_READ, NULL }, { PEER_RESET, NULL }, { PEER_END, NULL }
-};
-
-/* Its deadline is a second: the least that a call is given. */
 static void a_server_that_drips_or_never_ends_is_contained(void **state)
 {
 	static const struct {
-		const struct peer_step *script;
+		struct played_answer other;
+		const char *body;
 		enum error_kind kind;
 		const char *says;
-	} cases[] = { { slow, ERROR_TIMEOUT, "" },
-		      { endless, ERROR_INVALID, "more than 100000 samples" },
-		      { away, ERROR_UNAVAILABLE, "" } };
+	} cases[] = { { { .is_silent = true }, "{\"status\":", ERROR_TIMEOUT, "" },
+		      { { .is_endless = true },
+			"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[",
+			ERROR_INVALID,
+			"" },
+		      { { .kind = ERROR_UNAVAILABLE }, "", ERROR_UNAVAILABLE, "" } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct fake_prometheus *p = open_normal();
-		struct scripted_peer *peer = peer_open(cases[i].script);
+		struct played_answer other = cases[i].other;
+		buf_text(&other.body, cases[i].body);
+		p->other = &other;
 		source_close(p->source);
-		fake_settle(p);
-		const struct prometheus_source_settings s = { .source = { .pool = "chat",
-									  .engine = ENGINE_VLLM,
-									  .interval = SECOND,
-									  .on_reading = fake_reading,
-									  .user = p },
-							      .url = peer_url(peer) };
-		p->source = prometheus_source_open(p->loop, p->http, &p->clock, &s);
-		fake_targets(p, 4);
-		struct pool_reading r = fake_round(p, EVERY);
-		assert_int_equal(r.expected, 3);
-		assert_int_equal(r.fresh, 0);
+		fake_open_source(p, &(struct http_auth_settings){ 0 }, SECOND);
+		played_turn(SECOND - 1);
+		assert_int_equal(p->reading_count != 0, cases[i].kind != ERROR_TIMEOUT);
+		played_turn(1);
+		assert_true(p->reading_count > 0);
+		assert_int_equal(p->readings[0].expected, 3);
+		assert_int_equal(p->readings[0].fresh, 0);
 		expect_trouble(p, cases[i].kind, cases[i].says);
 		fake_close(p);
-		free(peer_close(peer));
+		buf_release(&other.body);
 	}
 }
 
@@ -397,9 +379,7 @@ static void secrets_are_read_for_every_call_and_never_told(void **state)
 	(void)state;
 	close(mkstemp(path));
 	source_close(p->source);
-	fake_settle(p);
-	fake_open_source(p, &(struct reach_settings){ .bearer_token_file = path });
-	fake_targets(p, 4);
+	fake_open_source(p, &(struct http_auth_settings){ .bearer_token_file = path }, EVERY);
 	fake_round(p, EVERY);
 	expect_trouble(p, ERROR_AUTH, "found nothing; allowed: a secret on one line");
 	assert_int_equal(p->asked, 0);
@@ -411,10 +391,8 @@ static void secrets_are_read_for_every_call_and_never_told(void **state)
 	expect_trouble(p, ERROR_AUTH, "found a control character");
 
 	source_close(p->source);
-	fake_settle(p);
 	assert_true(file_write(path, "open sesame", 11, &e));
-	fake_open_source(p, &(struct reach_settings){ .username = "Aladdin", .password_file = path });
-	fake_targets(p, 4);
+	fake_open_source(p, &(struct http_auth_settings){ .username = "Aladdin", .password_file = path }, EVERY);
 	fake_round(p, EVERY);
 	assert_string_equal(p->authorization, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
 	unlink(path);
@@ -459,7 +437,7 @@ static void random_servers_are_never_overstated(void **state)
 		int64_t worked = 0, told = 0;
 		for (int round = 0; round < 30; round++) {
 			struct pool_reading read = fake_round(p, EVERY);
-			told += read.started == READING_NOT_TOLD ? 0 : read.started;
+			told += read.started == READING_UNKNOWN ? 0 : read.started;
 			if (told > worked || read.fresh > read.expected)
 				fail_msg("seed %" PRIu64 ": %" PRId64 " told, %" PRId64 " worked", seed, told, worked);
 			p->failing = random_next(&r) % 4 ? NULL : random_next(&r) % 2 ? "timestamp" : "first_token";

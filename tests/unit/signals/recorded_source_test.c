@@ -1,4 +1,5 @@
 #include "signals/recorded_source.h"
+#include "tests/unit/signals/played_http.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,13 +29,14 @@ static void over(void *user)
 static const struct pool_reading readings[] = {
 	{ .at = 1000000, .expected = 2, .fresh = 2, .running = 10, .started = 3 },
 	{ .at = 1005000, .expected = 2, .fresh = 0 },
-	{ .at = 1010000, .expected = 2, .fresh = 2, .running = 12, .started = READING_NOT_TOLD },
+	{ .at = 1010000, .expected = 2, .fresh = 2, .running = 12, .started = READING_UNKNOWN },
 };
 
-static struct source *open_source(struct loop *loop, const struct clock *clock, size_t count)
+static struct source *open_source(struct clock *clock, size_t count)
 {
 	told = (struct told){ 0 };
-	return recorded_source_open(loop, clock,
+	played_begin(clock, NULL, NULL);
+	return recorded_source_open(NULL, clock,
 				    &(struct recorded_source_settings){ .source = { .on_reading = hear },
 									.readings = readings,
 									.reading_count = count,
@@ -45,72 +47,52 @@ static struct source *open_source(struct loop *loop, const struct clock *clock, 
 static void readings_come_at_their_pace_by_the_clock(void **state)
 {
 	struct clock clock = clock_open_by_hand(5000000);
-	struct loop *loop = loop_open();
-	struct source *s = open_source(loop, &clock, 3);
+	struct source *s = open_source(&clock, 3);
 
 	(void)state;
 	assert_int_equal(told.count, 0); /* never inside the call that opens it */
-	source_advance(s);
+	played_settle();
 	assert_int_equal(told.count, 1);
 	assert_int_equal(told.last.at, 5000000); /* the present, not the past */
 	assert_int_equal(told.last.running, 10);
 	assert_int_equal(source_report(s).trouble.kind, ERROR_NONE);
-	clock_turn(&clock, 4999);
-	source_advance(s);
+	played_turn(4999);
 	assert_int_equal(told.count, 1);
-	clock_turn(&clock, 1);
-	source_advance(s);
+	played_turn(1);
 	assert_int_equal(told.count, 2);
 	assert_int_equal(told.last.fresh, 0);
 	assert_int_equal(source_report(s).blind, 1);
 	assert_int_equal(source_report(s).trouble.kind, ERROR_UNAVAILABLE);
 	assert_int_equal(told.over, 0);
-	clock_turn(&clock, 60000);
-	source_advance(s);
+	played_turn(60000);
 	assert_int_equal(told.count, 3);
-	assert_int_equal(told.last.started, READING_NOT_TOLD);
+	assert_int_equal(told.last.started, READING_UNKNOWN);
 	assert_int_equal(told.over, 1);
-	source_advance(s);
+	played_settle();
 	assert_int_equal(told.over, 1); /* once */
 	assert_int_equal(told.count, 3);
 	assert_string_equal(source_report(s).trouble.message, "the recording is over");
 	source_close(s);
-	loop_close(loop);
-}
-
-static void a_fast_clock_makes_it_fast(void **state)
-{
-	struct clock clock = clock_open_fast(0, 10000);
-	struct loop *loop = loop_open();
-	struct source *s = open_source(loop, &clock, 3);
-
-	(void)state;
-	while (!told.over && loop_once(loop))
-		;
-	assert_int_equal(told.count, 3);
-	source_close(s);
-	loop_close(loop);
+	played_end();
 }
 
 static void an_empty_one_is_over_at_once(void **state)
 {
 	struct clock clock = clock_open_by_hand(5000000);
-	struct loop *loop = loop_open();
-	struct source *s = open_source(loop, &clock, 0);
+	struct source *s = open_source(&clock, 0);
 
 	(void)state;
-	loop_once(loop);
+	played_settle();
 	assert_int_equal(told.count, 0);
 	assert_int_equal(told.over, 1);
 	source_close(s);
-	loop_close(loop);
+	played_end();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(readings_come_at_their_pace_by_the_clock),
-		cmocka_unit_test(a_fast_clock_makes_it_fast),
 		cmocka_unit_test(an_empty_one_is_over_at_once),
 	};
 

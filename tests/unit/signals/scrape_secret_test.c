@@ -1,9 +1,16 @@
-#include "tests/unit/signals/fake_pods.h"
-
 #include "base/net/process.h"
+#include "base/net/server.h"
+#include "signals/scrape.h"
 
-#include <sys/stat.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 /* Pods that tell their metrics over TLS, and only to whom knows a token. */
 static const char making[] =
@@ -21,9 +28,8 @@ struct secret_pool {
 	struct loop *loop;
 	struct http *http;
 	struct server *server;
-	struct clock clock;
-	struct scraper *scraper;
 	struct pool_reading last;
+	struct error trouble;
 	int rounds;
 	const char *token; /* the one that is let in */
 };
@@ -109,60 +115,61 @@ static void answer(const struct server_request *q, struct server_answer *a)
 		a->status = 401;
 }
 
-static void on_reading(struct scraper *s, const struct pool_reading *r)
+static void on_reading(void *user, const struct pool_reading *r)
 {
-	struct secret_pool *p = scraper_user(s);
+	struct secret_pool *p = user;
 
 	p->last = *r;
 	p->rounds++;
 }
 
-static void open_pool(struct secret_pool *p, const struct reach_settings *reach)
+static void open_pool(struct secret_pool *p)
 {
 	static struct server_route route = { "GET", "/metrics", answer, NULL };
-	char url[64], *cert = read_all("pod.crt"), *key = read_all("pod.key");
+	char *cert = read_all("pod.crt"), *key = read_all("pod.key");
 	struct error e = { 0 };
 
 	route.user = p;
 	p->loop = loop_open();
 	p->http = http_open(p->loop, "test", &e);
-	p->clock = clock_open_by_hand(1700000000000);
 	p->server = server_open(
 		p->loop,
 		&(struct server_settings){
 			.listen = "127.0.0.1:0", .routes = &route, .route_count = 1, .tls_cert = cert, .tls_key = key },
 		&e);
 	assert_non_null(p->server);
-	p->scraper = scraper_open(p->loop, p->http, &p->clock,
-				  &(struct scrape_settings){ .pool = "chat",
-							     .engine = ENGINE_VLLM,
-							     .interval = INTERVAL,
-							     .objective_us = 2000000,
-							     .reach = *reach,
-							     .on_reading = on_reading,
-							     .user = p });
-	snprintf(url, sizeof url, "https://127.0.0.1:%d/metrics", server_port(p->server));
-	scraper_set_targets(p->scraper, &(struct scrape_target){ "pod", url, true }, 1);
 	free(cert);
 	free(key);
 }
 
-static const struct error *turn(struct secret_pool *p)
+/* The first round of a source: its interval is so long that its deadline never passes. */
+static const struct error *read_once(struct secret_pool *p, const struct http_auth_settings *auth)
 {
+	struct clock clock = clock_open();
+	char url[64];
 	int before = p->rounds;
+	struct source *s = scrape_source_open(p->loop, p->http, &clock,
+					      &(struct scrape_source_settings){
+						      .source = { .pool = "chat",
+								  .engine = ENGINE_VLLM,
+								  .interval = HOUR,
+								  .objective_us = 2000000,
+								  .on_reading = on_reading,
+								  .user = p },
+						      .reach = *auth,
+					      });
 
-	while (p->rounds == before) {
-		scraper_advance(p->scraper);
-		while (http_active(p->http))
-			loop_once(p->loop);
-		clock_turn(&p->clock, INTERVAL / 4);
-	}
-	return &scraper_state(p->scraper, "pod")->error;
+	snprintf(url, sizeof url, "https://127.0.0.1:%d/metrics", server_port(p->server));
+	source_set_targets(s, &(struct source_target){ .key = "pod", .url = url, .is_ready = true }, 1);
+	while (p->rounds == before)
+		loop_once(p->loop);
+	p->trouble = source_report(s).trouble;
+	source_close(s);
+	return &p->trouble;
 }
 
 static void close_pool(struct secret_pool *p)
 {
-	scraper_close(p->scraper);
 	while (http_active(p->http))
 		loop_once(p->loop);
 	server_close(p->server);
@@ -173,32 +180,32 @@ static void close_pool(struct secret_pool *p)
 static void a_token_is_shown_and_may_be_rotated(void **state)
 {
 	struct secret_pool p = { .token = "first-word" };
-	struct reach_settings reach = { .bearer_token_file = path_of("token"),
-					.ca_file = path_of("ours.crt"),
-					.server_name = "chat.llm.svc" };
+	struct http_auth_settings reach = { .bearer_token_file = path_of("token"),
+					    .ca_file = path_of("ours.crt"),
+					    .server_name = "chat.llm.svc" };
 	const struct error *e;
 
 	(void)state;
 	write_file("token", "first-word\n");
-	open_pool(&p, &reach);
-	e = turn(&p);
+	open_pool(&p);
+	e = read_once(&p, &reach);
 	assert_string_equal(e->message, "");
 	assert_int_equal(p.last.fresh, 1);
 	assert_int_equal(p.last.running, 2);
 
 	p.token = "second-word";
-	e = turn(&p);
+	e = read_once(&p, &reach);
 	assert_int_equal(e->kind, ERROR_AUTH);
 	assert_non_null(strstr(e->message, "HTTP status 401"));
 	assert_int_equal(p.last.fresh, 0);
 	write_file("token", "second-word");
-	e = turn(&p);
+	e = read_once(&p, &reach);
 	assert_int_equal(e->kind, ERROR_NONE);
 	assert_int_equal(p.last.fresh, 1);
 
 	/* Without the file nothing is asked, and the message tells the path, never what stood there. */
 	unlink(path_of("token"));
-	e = turn(&p);
+	e = read_once(&p, &reach);
 	assert_int_equal(e->kind, ERROR_AUTH);
 	assert_non_null(strstr(e->message, "/token"));
 	assert_null(strstr(e->message, "word"));
@@ -210,7 +217,7 @@ static void a_token_is_shown_and_may_be_rotated(void **state)
 static void certificates_are_checked(void **state)
 {
 	const struct {
-		struct reach_settings reach;
+		struct http_auth_settings reach;
 		const char *says;
 	} cases[] = {
 		{ { .ca_file = path_of("ours.crt"), .server_name = "chat.llm.svc" }, "" },
@@ -225,10 +232,10 @@ static void certificates_are_checked(void **state)
 	write_file("token", "word");
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct secret_pool p = { .token = "word" };
-		struct reach_settings reach = cases[i].reach;
+		struct http_auth_settings reach = cases[i].reach;
 		reach.bearer_token_file = path_of("token");
-		open_pool(&p, &reach);
-		const struct error *e = turn(&p);
+		open_pool(&p);
+		const struct error *e = read_once(&p, &reach);
 		if (!strstr(e->message, cases[i].says) || (e->kind == ERROR_NONE) != !cases[i].says[0])
 			fail_msg("%zu: %s", i, e->message);
 		assert_int_equal(p.last.fresh, !cases[i].says[0]);

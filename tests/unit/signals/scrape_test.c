@@ -1,7 +1,6 @@
 #include "signals/scrape.h"
 
 #include "base/random.h"
-#include "tests/unit/net/scripted_peer.h"
 #include "tests/unit/signals/fake_pods.h"
 
 static void work(struct fake_pod *pod, int64_t requests)
@@ -27,10 +26,10 @@ static void a_round_is_the_sum_of_its_pods(void **state)
 	assert_int_equal(r.waiting, 3);
 	assert_int_equal(r.kv_cache_permille, 500);
 	/* A first page gives no differences. */
-	assert_int_equal(r.started, READING_NOT_TOLD);
-	assert_int_equal(r.late, READING_NOT_TOLD);
+	assert_int_equal(r.started, READING_UNKNOWN);
+	assert_int_equal(r.late, READING_UNKNOWN);
 	assert_int_equal(r.completed, 0);
-	assert_int_equal(r.inter_token_latency_us, READING_NOT_TOLD);
+	assert_int_equal(r.inter_token_latency_us, READING_UNKNOWN);
 
 	work(&p->pods[0], 5);
 	work(&p->pods[2], 7);
@@ -47,7 +46,7 @@ static void a_round_is_the_sum_of_its_pods(void **state)
 	r = fake_pool_round(p);
 	assert_int_equal(r.started, 0);
 	assert_int_equal(r.completed, 0);
-	assert_int_equal(r.inter_token_latency_us, READING_NOT_TOLD);
+	assert_int_equal(r.inter_token_latency_us, READING_UNKNOWN);
 	fake_pool_close(p);
 }
 
@@ -59,7 +58,7 @@ static void no_pods_are_a_reading_too(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct pool_reading r = fake_pool_round(p);
 		assert_int_equal(r.expected + r.fresh + r.running + r.waiting + r.completed, 0);
-		assert_int_equal(r.started, READING_NOT_TOLD);
+		assert_int_equal(r.started, READING_UNKNOWN);
 	}
 	fake_pool_close(p);
 }
@@ -72,7 +71,7 @@ static void draining_pods_are_not_expected_and_count_apart(void **state)
 	p->pods[0].running = 3;
 	p->pods[1].running = 4;
 	p->targets[1].is_ready = false;
-	scraper_set_targets(p->scraper, p->targets, 2);
+	source_set_targets(p->source, p->targets, 2);
 	struct pool_reading r = fake_pool_round(p);
 	assert_int_equal(r.expected, 1);
 	assert_int_equal(r.fresh, 1);
@@ -90,27 +89,26 @@ static void draining_pods_are_not_expected_and_count_apart(void **state)
 static void who_gets_ready_after_it_was_asked_is_not_missed(void **state)
 {
 	struct fake_pool *p = fake_pool_open(3);
-	struct error e;
 
 	(void)state;
 	p->pods[1].status = p->pods[2].status = 503;
 	p->targets[1].is_ready = p->targets[2].is_ready = false;
-	scraper_set_targets(p->scraper, p->targets, 3);
-	scraper_advance(p->scraper);
+	source_set_targets(p->source, p->targets, 3);
+	played_settle();
 	while (!p->pods[2].asked)
 		fake_pool_step(p);
 	p->targets[1].is_ready = p->targets[2].is_ready = true;
-	scraper_set_targets(p->scraper, p->targets, 3);
+	source_set_targets(p->source, p->targets, 3);
 	while (!p->reading_count)
 		fake_pool_step(p);
 	assert_int_equal(p->readings[0].expected, 1);
 	assert_int_equal(p->readings[0].fresh, 1);
-	assert_false(scraper_trouble(p->scraper, &e));
+	assert_int_equal(fake_pool_trouble(p)->kind, ERROR_NONE);
 	while (p->reading_count < 2)
 		fake_pool_step(p);
 	assert_int_equal(p->readings[1].expected, 3);
 	assert_int_equal(p->readings[1].fresh, 1);
-	assert_true(scraper_trouble(p->scraper, &e));
+	assert_int_not_equal(fake_pool_trouble(p)->kind, ERROR_NONE);
 	fake_pool_close(p);
 }
 
@@ -172,12 +170,10 @@ static void what_makes_no_sense_is_not_fresh_and_says_why(void **state)
 		assert_int_equal(r.running, 20);
 		assert_int_equal(r.waiting, 2);
 		assert_int_equal(r.completed, 10);
-		const struct scrape_state *s = scraper_state(p->scraper, "pod-001");
-		assert_int_equal(s->error.kind, blackouts[i].kind);
-		assert_non_null(strstr(s->error.message, blackouts[i].says));
-		assert_non_null(strstr(s->error.message, "/pod/1: "));
-		assert_int_equal(s->refused, 1);
-		assert_int_equal(scraper_counts(p->scraper).refused[blackouts[i].kind], 1);
+		const struct error *e = fake_pool_trouble(p);
+		assert_int_equal(e->kind, blackouts[i].kind);
+		assert_non_null(strstr(e->message, blackouts[i].says));
+		assert_non_null(strstr(e->message, "/pod/1: "));
 
 		/* Back again, with what it did meanwhile; a page that jumped is what the next is compared with. */
 		p->pods[1].page = NULL;
@@ -186,8 +182,7 @@ static void what_makes_no_sense_is_not_fresh_and_says_why(void **state)
 		assert_int_equal(r.fresh, 3);
 		assert_int_equal(r.running, 30);
 		assert_in_range(r.completed, 5, 105);
-		assert_int_equal(scraper_state(p->scraper, "pod-001")->error.kind, ERROR_NONE);
-		assert_int_equal(scraper_state(p->scraper, "pod-001")->refused, 0);
+		assert_int_equal(fake_pool_trouble(p)->kind, ERROR_NONE);
 		fake_pool_close(p);
 	}
 }
@@ -207,8 +202,8 @@ static void total_darkness_tells_nothing(void **state)
 	assert_int_equal(r.fresh, 0);
 	assert_int_equal(r.ready, 4);
 	assert_int_equal(r.running, 0);
-	assert_int_equal(r.started, READING_NOT_TOLD);
-	assert_int_equal(r.kv_cache_permille, READING_NOT_TOLD);
+	assert_int_equal(r.started, READING_UNKNOWN);
+	assert_int_equal(r.kv_cache_permille, READING_UNKNOWN);
 	fake_pool_close(p);
 }
 
@@ -247,9 +242,8 @@ static void a_pod_that_is_no_target_is_forgotten(void **state)
 	for (int i = 0; i < 3; i++)
 		p->pods[i].running = 1;
 	fake_pool_round(p);
-	scraper_set_targets(p->scraper, p->targets, 1);
-	assert_null(scraper_state(p->scraper, "pod-001"));
-	assert_false(scrape_in_flight(p->scraper, "pod-001", &count, &age));
+	source_set_targets(p->source, p->targets, 1);
+	assert_false(source_in_flight(p->source, "pod-001", &count, &age));
 	struct pool_reading r = fake_pool_round(p);
 	assert_int_equal(r.expected, 1);
 	assert_int_equal(r.running, 1);
@@ -258,7 +252,7 @@ static void a_pod_that_is_no_target_is_forgotten(void **state)
 	/* The same key again is a new pod: no difference at first. A key told twice is one pod. */
 	p->pods[1].completed = 50;
 	p->targets[2] = p->targets[1];
-	scraper_set_targets(p->scraper, p->targets, 3);
+	source_set_targets(p->source, p->targets, 3);
 	r = fake_pool_round(p);
 	assert_int_equal(r.expected, 2);
 	assert_int_equal(r.completed, 0);
@@ -267,7 +261,7 @@ static void a_pod_that_is_no_target_is_forgotten(void **state)
 	/* At another address it is another one, too. */
 	p->targets[1].url = p->urls[2];
 	p->pods[2].completed = 70;
-	scraper_set_targets(p->scraper, p->targets, 2);
+	source_set_targets(p->source, p->targets, 2);
 	assert_int_equal(fake_pool_round(p).completed, 0);
 	fake_pool_close(p);
 }
@@ -275,10 +269,9 @@ static void a_pod_that_is_no_target_is_forgotten(void **state)
 static void parts_of_late_requests_are_not_lost(void **state)
 {
 	struct fake_pool *p = fake_pool_open(3);
-	int64_t late = 0, below, above;
+	int64_t late = 0;
 
 	(void)state;
-	assert_false(scraper_late_edges(p->scraper, &below, &above));
 	fake_pool_round(p);
 	/* A wait between 1 and 2.5 s is past 2 s by a third. */
 	for (int round = 0; round < 10; round++) {
@@ -287,12 +280,6 @@ static void parts_of_late_requests_are_not_lost(void **state)
 		late += fake_pool_round(p).late;
 	}
 	assert_in_range(late, 9, 10);
-	assert_true(scraper_late_edges(p->scraper, &below, &above));
-	assert_int_equal(below, 1000000);
-	assert_int_equal(above, 2500000);
-	scraper_set_objective(p->scraper, 2500000);
-	p->pods[0].waited_long += 100;
-	assert_in_range(fake_pool_round(p).late, 0, 1);
 	fake_pool_close(p);
 }
 
@@ -303,16 +290,16 @@ static void what_is_in_flight_is_known_by_pod(void **state)
 	millis age = -1;
 
 	(void)state;
-	assert_false(scrape_in_flight(p->scraper, "pod-000", &count, &age));
-	assert_null(scraper_state(p->scraper, "nobody"));
+	assert_false(source_in_flight(p->source, "pod-000", &count, &age));
+	assert_false(source_in_flight(p->source, "nobody", &count, &age));
 	p->pods[0] = (struct fake_pod){ .running = 5, .waiting = 6 };
 	fake_pool_round(p);
-	assert_true(scrape_in_flight(p->scraper, "pod-000", &count, &age));
+	assert_true(source_in_flight(p->source, "pod-000", &count, &age));
 	assert_int_equal(count, 11);
 	assert_in_range(age, 1, INTERVAL);
 	p->pods[0].status = 500;
 	fake_pool_round(p);
-	assert_true(scrape_in_flight(p->scraper, "pod-000", &count, &age));
+	assert_true(source_in_flight(p->source, "pod-000", &count, &age));
 	assert_int_equal(count, 11);
 	assert_in_range(age, INTERVAL, 2 * INTERVAL);
 	fake_pool_close(p);
@@ -324,8 +311,7 @@ static void many_pods_are_asked_one_after_another(void **state)
 	int64_t before = 0;
 
 	(void)state;
-	scraper_advance(p->scraper);
-	fake_pool_settle(p);
+	played_settle();
 	for (int step = 0; step <= STEPS / 2; step++) {
 		int64_t asked = 0;
 		for (int i = 0; i < PODS; i++)
@@ -354,110 +340,53 @@ static void a_held_up_loop_starts_over_without_a_burst(void **state)
 	fake_pool_close(p);
 }
 
-/* One pod is this peer; the others answer. */
-static void peer_is_contained(const struct peer_step *script, enum error_kind kind, const char *says)
+/* One pod answers so; the others as they should. */
+static void answer_is_contained(struct played_answer other, const char *body, enum error_kind kind, const char *says)
 {
-	struct scripted_peer *peer = peer_open(script);
 	struct fake_pool *p = fake_pool_open(2);
 
-	p->targets[1].url = peer_url(peer);
-	scraper_close(p->scraper);
-	p->scraper = scraper_open(p->loop, p->http, &p->clock,
-				  &(struct scrape_settings){ .pool = "chat",
-							     .engine = ENGINE_VLLM,
-							     .interval = 100,
-							     .deadline = 50,
-							     .on_reading = fake_pool_reading,
-							     .user = p });
-	scraper_set_targets(p->scraper, p->targets, 2);
-	scraper_advance(p->scraper);
-	clock_turn(&p->clock, 60);
-	scraper_advance(p->scraper);
-	fake_pool_settle(p);
-	clock_turn(&p->clock, 40);
-	if (!p->reading_count)
-		scraper_advance(p->scraper);
+	buf_text(&other.body, body);
+	p->pods[1].other = &other;
+	source_close(p->source);
+	fake_pool_source(p, 100);
+	played_turn(99);
 	assert_int_equal(p->reading_count, 1);
 	assert_int_equal(p->readings[0].expected, 2);
 	assert_int_equal(p->readings[0].fresh, 1);
-	const struct error *e = &scraper_state(p->scraper, "pod-001")->error;
+	const struct error *e = fake_pool_trouble(p);
 	assert_int_equal(e->kind, kind);
 	if (!strstr(e->message, says))
 		fail_msg("'%s' does not say '%s'", e->message, says);
 	fake_pool_close(p);
-	free(peer_close(peer));
+	buf_release(&other.body);
 }
 
-#define OK "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
-
-static void peers_that_hang_or_never_end_are_contained(void **state)
+static void servers_that_hang_or_never_end_are_contained(void **state)
 {
-	static const struct peer_step silent[] = {
-		{ PEER_ACCEPT, "" }, { PEER_READ, "" }, { PEER_HOLD, "" }, { PEER_END, "" }
-	};
-	static const struct peer_step half[] = { { PEER_ACCEPT, "" },
-						 { PEER_READ, "" },
-						 { PEER_SEND, OK "Content-Length: 1000\r\n\r\n" LEVELS },
-						 { PEER_HOLD, "" },
-						 { PEER_END, "" } };
-	static const struct peer_step cut[] = { { PEER_ACCEPT, "" },
-						{ PEER_READ, "" },
-						{ PEER_SEND, OK "Content-Length: 1000\r\n\r\n" LEVELS },
-						{ PEER_END, "" } };
-	static const struct peer_step line[] = { { PEER_ACCEPT, "" },
-						 { PEER_READ, "" },
-						 { PEER_SEND, OK "\r\n" },
-						 { PEER_ENDLESS, "aaaaaaaaaaaaaaaa" },
-						 { PEER_END, "" } };
-	static const struct peer_step reset[] = {
-		{ PEER_ACCEPT, "" }, { PEER_READ, "" }, { PEER_RESET, "" }, { PEER_END, "" }
-	};
+	const struct played_answer silent = { .is_silent = true }, endless = { .is_endless = true };
 
 	(void)state;
-	peer_is_contained(silent, ERROR_TIMEOUT, "within 50 ms");
-	peer_is_contained(half, ERROR_TIMEOUT, "within 50 ms");
-	peer_is_contained(cut, ERROR_UNAVAILABLE, "GET http://127.0.0.1");
-	peer_is_contained(line, ERROR_INVALID, "longer than 16384 bytes");
-	peer_is_contained(reset, ERROR_UNAVAILABLE, "GET http://127.0.0.1");
-}
-
-/* A page without end hits the deadline or the cap, whichever is first. */
-static void an_endless_page_is_contained(void **state)
-{
-	static const struct peer_step script[] = { { PEER_ACCEPT, "" },
-						   { PEER_READ, "" },
-						   { PEER_SEND, OK "\r\n" },
-						   { PEER_ENDLESS,
-						     "never_asked_for{with=\"some\",labels=\"too\"} 1\n" },
-						   { PEER_END, "" } };
-	struct scripted_peer *peer = peer_open(script);
-	struct fake_pool *p = fake_pool_open(1);
-
-	(void)state;
-	p->targets[0].url = peer_url(peer);
-	scraper_set_targets(p->scraper, p->targets, 1);
-	scraper_advance(p->scraper);
-	fake_pool_settle(p);
-	const struct error *e = &scraper_state(p->scraper, "pod-000")->error;
-	assert_true(e->kind == ERROR_INVALID || e->kind == ERROR_TIMEOUT);
-	assert_int_equal(p->reading_count, 1);
-	assert_int_equal(p->readings[0].fresh, 0);
-	fake_pool_close(p);
-	free(peer_close(peer));
+	answer_is_contained(silent, "", ERROR_TIMEOUT, "within 50 ms");
+	answer_is_contained(silent, LEVELS, ERROR_TIMEOUT, "within 50 ms");
+	answer_is_contained((struct played_answer){ .kind = ERROR_UNAVAILABLE }, LEVELS, ERROR_UNAVAILABLE,
+			    "GET http://10.0.0.1");
+	answer_is_contained(endless, "aaaaaaaaaaaaaaaa", ERROR_INVALID, "longer than 16384 bytes");
+	answer_is_contained(endless, "never_asked_for{with=\"some\",labels=\"too\"} 1\n", ERROR_INVALID,
+			    "the page is longer than 2097152 bytes");
 }
 
 static void drop_all(struct fake_pool *p)
 {
-	scraper_set_targets(p->scraper, NULL, 0);
+	source_set_targets(p->source, NULL, 0);
 }
 
 static void close_it(struct fake_pool *p)
 {
-	scraper_close(p->scraper);
-	p->scraper = NULL;
+	source_close(p->source);
+	p->source = NULL;
 }
 
-static void a_reading_may_change_or_close_the_scraper(void **state)
+static void a_reading_may_change_or_close_the_source(void **state)
 {
 	struct fake_pool *p = fake_pool_open(5);
 
@@ -465,32 +394,28 @@ static void a_reading_may_change_or_close_the_scraper(void **state)
 	p->on_reading = drop_all;
 	fake_pool_round(p);
 	assert_int_equal(fake_pool_round(p).expected, 0);
-	scraper_set_targets(p->scraper, p->targets, 5);
+	source_set_targets(p->source, p->targets, 5);
 	p->on_reading = close_it;
 	fake_pool_round(p);
-	assert_null(p->scraper);
+	assert_null(p->source);
 	fake_pool_close(p);
 }
 
 static void it_can_be_closed_while_a_call_is_in_flight(void **state)
 {
-	static const struct peer_step silent[] = {
-		{ PEER_ACCEPT, "" }, { PEER_READ, "" }, { PEER_HOLD, "" }, { PEER_END, "" }
-	};
-	struct scripted_peer *peer = peer_open(silent);
+	struct played_answer silent = { .is_silent = true };
 	struct fake_pool *p = fake_pool_open(2);
 
 	(void)state;
-	p->targets[0].url = peer_url(peer);
-	scraper_set_targets(p->scraper, p->targets, 2);
-	scraper_advance(p->scraper);
-	assert_int_equal(http_active(p->http), 1);
-	scraper_set_targets(p->scraper, p->targets + 1, 1); /* forgotten while it is asked */
-	scraper_advance(p->scraper);
+	p->pods[0].other = p->pods[1].other = &silent;
+	played_settle();
+	assert_int_equal(played_active(), 1);
+	source_set_targets(p->source, p->targets + 1, 1); /* forgotten while it is asked */
+	played_settle();
+	assert_int_equal(played_active(), 1);
 	close_it(p);
 	assert_int_equal(p->reading_count, 0);
 	fake_pool_close(p);
-	free(peer_close(peer));
 }
 
 /* Random work, restarts, darkness, comings and goings: never negative, never more than was done. */
@@ -513,13 +438,13 @@ static void random_pools_are_never_overstated(void **state)
 				work(&p->pods[i], n);
 				done += n;
 			}
-			scraper_set_targets(p->scraper, p->targets, p->count - random_next(&r) % 2);
+			source_set_targets(p->source, p->targets, p->count - random_next(&r) % 2);
 			struct pool_reading reading = fake_pool_round(p);
 			told += reading.completed;
 			assert_true(reading.fresh <= reading.expected && reading.expected <= (int64_t)p->count);
 			assert_true(reading.running >= 0 && reading.running <= 100 * reading.fresh);
 			assert_true(reading.completed >= 0 && reading.waiting >= 0);
-			assert_true(reading.started >= 0 || reading.started == READING_NOT_TOLD);
+			assert_true(reading.started >= 0 || reading.started == READING_UNKNOWN);
 		}
 		if (told > done)
 			print_message("seed %" PRIu64 "\n", seed);
@@ -544,9 +469,8 @@ int main(void)
 		cmocka_unit_test(what_is_in_flight_is_known_by_pod),
 		cmocka_unit_test(many_pods_are_asked_one_after_another),
 		cmocka_unit_test(a_held_up_loop_starts_over_without_a_burst),
-		cmocka_unit_test(peers_that_hang_or_never_end_are_contained),
-		cmocka_unit_test(an_endless_page_is_contained),
-		cmocka_unit_test(a_reading_may_change_or_close_the_scraper),
+		cmocka_unit_test(servers_that_hang_or_never_end_are_contained),
+		cmocka_unit_test(a_reading_may_change_or_close_the_source),
 		cmocka_unit_test(it_can_be_closed_while_a_call_is_in_flight),
 		cmocka_unit_test(random_pools_are_never_overstated),
 	};

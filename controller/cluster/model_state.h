@@ -1,0 +1,276 @@
+/*
+ * The model from within, for the modules that keep it and for tests: the
+ * records that it is fed with, what it holds, and what its modules offer each
+ * other.
+ */
+#pragma once
+#include "base/decode.h"
+#include "controller/cluster/intern.h"
+#include "controller/cluster/model.h"
+#include "controller/cluster/node.h"
+#include "controller/cluster/watch.h"
+
+/*
+ * What is read of the API server's objects: the structs that base/decode.h
+ * fills in, and their tables. Everything lives in the decoder's arena.
+ */
+
+struct taint_record {
+	const char *key, *value, *effect;
+};
+struct condition_record {
+	const char *type, *status, *reason, *message;
+	millis changed_at;
+};
+
+struct node_record {
+	const char *provider_id;
+	bool is_unschedulable;
+	millis created_at, deleted_at;
+	struct decoded_map labels, annotations, allocatable;
+	struct decoded_list taints;	/* of struct taint_record */
+	struct decoded_list conditions; /* of struct condition_record */
+};
+
+/* An Event about a node. */
+struct node_event_record {
+	const char *node, *reason;
+	millis first_at, last_at, at; /* 0: not told */
+};
+
+struct owner_record {
+	const char *kind, *name, *uid;
+	bool is_controller;
+};
+struct toleration_record {
+	const char *key, *operation, *value, *effect;
+};
+struct text_record {
+	const char *text;
+};
+struct expression_record {
+	const char *key, *operation;
+	struct decoded_list values; /* of struct text_record */
+};
+struct term_record {
+	struct decoded_list expressions, fields; /* of struct expression_record */
+};
+struct container_record {
+	const char *image, *restart_policy;
+	struct decoded_map requests, limits;
+};
+struct volume_record {
+	const char *name;
+	struct decoded_text empty_dir, host_path;
+};
+struct container_status_record {
+	const char *waiting, *message;
+	millis running_at;
+};
+
+struct pod_record {
+	millis created_at, deleted_at; /* deleted_at: when the grace ends */
+	int64_t deletion_grace, grace, priority;
+	struct decoded_map labels, annotations, selector, overhead, requests, limits;
+	struct decoded_list owners;			 /* of struct owner_record */
+	struct decoded_list tolerations;		 /* of struct toleration_record */
+	struct decoded_list terms;			 /* of struct term_record */
+	struct decoded_list containers, init_containers; /* of struct container_record */
+	struct decoded_list volumes;			 /* of struct volume_record */
+	struct decoded_list gates;			 /* of struct text_record */
+	struct decoded_list conditions;			 /* of struct condition_record */
+	struct decoded_list statuses, init_statuses;	 /* of struct container_status_record */
+	const char *node_name, *phase, *ip;
+};
+
+struct budget_record {
+	struct decoded_map match_labels;
+	struct decoded_list expressions; /* of struct expression_record */
+	int64_t allowed;
+};
+
+struct quota_record {
+	struct decoded_map hard, used;
+};
+
+/* Jobs, JobSets, PodGroups and Kueue's Workloads: whatever says how many pods belong together. */
+struct part_record {
+	int64_t count, replicas, parallelism;
+};
+struct workload_record {
+	struct decoded_list owners; /* of struct owner_record */
+	struct decoded_map annotations;
+	int64_t parallelism, completions, least;
+	const char *completion_mode;
+	bool is_suspended;
+	struct decoded_list parts;	/* of struct part_record: replicatedJobs, podSets */
+	struct decoded_list conditions; /* of struct condition_record */
+};
+
+extern const struct record_spec node_spec, pod_spec, budget_spec, quota_spec, job_spec, job_set_spec, pod_group_spec,
+	kueue_workload_spec, node_event_spec;
+
+/* The text of a key, NULL without. */
+const char *decoded_get(const struct decoded_map *map, const char *key);
+/* The condition of a type, NULL without. */
+const struct condition_record *condition_of(const struct decoded_list *conditions, const char *type);
+
+/* All return whether the object is kept: only then need its end be told. */
+bool cluster_node_seen(struct cluster *c, const struct node_record *r, const struct watch_seen *seen);
+bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen);
+bool cluster_budget_seen(struct cluster *c, const struct budget_record *r, const struct watch_seen *seen);
+bool cluster_quota_seen(struct cluster *c, const struct quota_record *r, const struct watch_seen *seen);
+/* `kind` is CLUSTER_JOBS, CLUSTER_JOB_SETS, CLUSTER_POD_GROUPS or CLUSTER_KUEUE_WORKLOADS. */
+bool cluster_workload_seen(struct cluster *c, enum cluster_kind kind, const struct workload_record *r,
+			   const struct watch_seen *seen);
+
+/* An Event about a node: never kept. */
+bool cluster_node_event_seen(struct cluster *c, const struct node_event_record *r, const struct watch_seen *seen);
+
+/* Nothing when it is not there. */
+void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at);
+void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at);
+void cluster_budget_gone(struct cluster *c, struct object_uid uid);
+void cluster_quota_gone(struct cluster *c, struct object_uid uid);
+void cluster_workload_gone(struct cluster *c, struct object_uid uid);
+
+struct pool_known {
+	const char *name, *name_space;
+	struct cluster_label *selector;
+	size_t selector_count;
+	int64_t gpus_per_replica;
+	const char *gpu_resource; /* NULL: any */
+	int *groups;
+	size_t group_count;
+	struct pod *pods;
+};
+
+/* What a new node of the group will be. */
+struct template
+{
+	const struct label_set *labels;
+	const struct taint_set *taints;
+	const struct resources *allocatable;
+	bool is_learned; /* from a node that was there; else from what was told, and what is not told is not known */
+};
+
+struct group_known {
+	const char *name, *provider;
+	struct cluster_label label;
+	const char *provider_id_prefix; /* NULL: not looked at */
+	int64_t gpus_per_node, max;
+	const char *gpu_resource;
+	bool is_of_karpenter;
+	struct template template;
+};
+
+/* Begins what is kept by its uid. */
+struct uid_key {
+	struct object_uid uid;
+	uint32_t hash;
+};
+struct uid_key model_uid_key(struct object_uid uid);
+void *model_find_uid(const struct store *s, struct object_uid uid); /* NULL without */
+
+struct budget {
+	struct uid_key id; /* first */
+	const char *name_space, *name;
+	const struct label_set *labels;
+	const struct requirement_set *expressions;
+	int64_t allowed;
+};
+
+struct quota_known {
+	struct uid_key id; /* first */
+	const char *name_space, *name;
+	const struct resources *hard, *used; /* of GPUs, names without "requests." */
+};
+
+struct workload {
+	struct uid_key id; /* first */
+	enum cluster_kind kind;
+	const char *name_space, *name;
+	const char *owner; /* uid of its controller, NULL without */
+	int64_t size;	   /* pods that it needs at once */
+	bool is_gang, is_suspended;
+};
+
+struct cluster {
+	struct intern intern;
+	struct store nodes;	/* by name */
+	struct store providers; /* of the same: by provider id, those that have one */
+	struct store pods;	/* by uid, as all below */
+	struct store budgets, quotas, workloads;
+	struct pod *waiting; /* pods without a node */
+
+	struct arena fleet;
+	struct pool_known *pools;
+	struct group_known *groups;
+	size_t pool_count, group_count;
+
+	struct arena scratch; /* of one input */
+	cluster_change_fn *on_change;
+	void *on_change_user;
+	bool ignores_stamps;
+
+	struct cluster_watches *watches;
+};
+
+/* Sets out of records; the caller drops them. */
+const struct label_set *model_labels(struct cluster *c, const struct decoded_map *map);
+const struct resources *model_resources(struct cluster *c, struct resource *rows, size_t count);
+/* Rows of what counts in a map (processors, memory, devices), names as they stand; in the scratch arena. */
+struct resource *model_amounts(struct cluster *c, const struct decoded_map *map, size_t *count);
+const struct taint_set *model_taints(struct cluster *c, const struct decoded_list *taints);
+const struct toleration_set *model_tolerations(struct cluster *c, const struct decoded_list *tolerations);
+/* `terms`, or the expressions of one selector as a term. */
+const struct requirement_set *model_requirements(struct cluster *c, const struct decoded_list *terms,
+						 const struct decoded_list *expressions);
+
+/* When something happened: by the object's own time where it was listed, else by its arrival. */
+millis model_moment(const struct cluster *c, const struct watch_seen *seen, millis told);
+
+struct node *node_find(const struct cluster *c, const char *name);
+/* As node_find; a node that was not seen yet is made. */
+struct node *node_expect(struct cluster *c, const char *name);
+/* Frees a node that nobody knows and nobody is on. */
+void node_forget_unknown(struct cluster *c, struct node *n);
+void node_place(struct cluster *c, struct node *n); /* sets the group, and teaches it */
+void node_release(struct cluster *c, struct node *n);
+
+void pod_weigh(struct pod *p);			  /* its GPUs by what its node is; only while detached */
+void pod_place(struct cluster *c, struct pod *p); /* among the pods of its pool, if it is of one */
+void pod_leave_pool(struct pod *p);
+void pod_release(struct cluster *c, struct pod *p);
+
+struct fit_node {
+	const char *name, *hostname; /* NULL: not known */
+	const struct label_set *labels;
+	const struct taint_set *taints;
+	const struct resources *allocatable;
+	bool is_guess; /* labels that are not told may be there all the same */
+};
+bool fit_requirements(const struct requirement_set *set, const struct fit_node *n);
+
+struct gang_of_pod {
+	enum gang_kind kind;
+	const char *name;
+	int64_t size;
+	bool is_suspended;
+};
+/* kind GANG_NONE: the pod stands for itself. */
+struct gang_of_pod gang_of(const struct cluster *c, const struct pod *p);
+
+/* All gangs at one instant. Entries live in the arena, the table until released. */
+struct gang_entry {
+	struct gang gang;
+	uint32_t hash;
+};
+struct gang_table {
+	struct store store;
+};
+struct gang_table gang_table_make(const struct cluster *c, struct arena *a);
+void gang_table_release(struct gang_table *t);
+const struct gang *gang_table_find(const struct gang_table *t, const struct cluster *c, const struct pod *p);
+/* All of its pods are there, and none is held back: it may be served. */
+bool gang_is_whole(const struct gang *g);

@@ -1,0 +1,410 @@
+#include "signals/engine_metrics.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/fnv1a.h"
+#include "base/text.h"
+#include "base/millis.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of all engines, each behind a row without a name whose rank is the engine. */
+#define ENGINE(id) { .name = NULL, .rank = ENGINE_##id },
+#define METRIC(quantity_, rank_, name_, label_, value_, largest) \
+	{ name_, ENGINE_##quantity_, rank_, label_, value_, largest },
+static const struct engine_metric engine_rows[] = {
+#include "signals/engines/all.def"
+};
+#undef ENGINE
+#undef METRIC
+
+struct engine_metrics engine_metrics(enum engine engine)
+{
+	const size_t all = sizeof engine_rows / sizeof *engine_rows;
+	size_t first = 0, end;
+
+	while (engine_rows[first].name || engine_rows[first].rank != (int)engine)
+		first++;
+	for (end = ++first; end < all && engine_rows[end].name;)
+		end++;
+	return (struct engine_metrics){ .rows = &engine_rows[first], .count = end - first };
+}
+
+const char *engine_quantity_name(enum engine_quantity quantity)
+{
+	static const char *const texts[] = { "running requests",
+					     "waiting requests",
+					     "KV cache use",
+					     "prefix cache hits",
+					     "load time",
+					     "startup time",
+					     "started requests",
+					     "requests waited",
+					     "queue wait",
+					     "finished requests",
+					     "prompt tokens",
+					     "output tokens",
+					     "seconds between tokens",
+					     "times between tokens",
+					     "time to first token",
+					     "tokens looked for in the prefix cache",
+					     "tokens found in the prefix cache" };
+
+	_Static_assert(sizeof texts / sizeof *texts == ENGINE_QUANTITY_COUNT, "a text per quantity");
+	return quantity < ENGINE_QUANTITY_COUNT ? texts[quantity] : "unknown";
+}
+
+static const struct custom_row {
+	enum custom_name name;
+	enum engine_quantity quantity;
+	int rank;
+	const char *ending;
+	bool is_largest;
+} custom_rows[] = {
+	{ CUSTOM_RUNNING, ENGINE_RUNNING, 0, "", false },
+	{ CUSTOM_WAITING, ENGINE_WAITING, 0, "", false },
+	{ CUSTOM_KV_CACHE, ENGINE_KV_CACHE, 0, "", true },
+	{ CUSTOM_STARTED, ENGINE_STARTED, 0, "", false },
+	{ CUSTOM_FIRST_TOKEN, ENGINE_STARTED, 1, "_count", false },
+	{ CUSTOM_QUEUE_WAIT, ENGINE_STARTED, 2, "_count", false },
+	{ CUSTOM_COMPLETED, ENGINE_COMPLETED, 0, "", false },
+	{ CUSTOM_PROMPT_TOKENS, ENGINE_PROMPT_TOKENS, 0, "", false },
+	{ CUSTOM_OUTPUT_TOKENS, ENGINE_OUTPUT_TOKENS, 0, "", false },
+	{ CUSTOM_QUEUE_WAIT, ENGINE_WAITED, 0, "_count", false },
+	{ CUSTOM_QUEUE_WAIT, ENGINE_WAIT_BUCKET, 0, "_bucket", false },
+	{ CUSTOM_FIRST_TOKEN, ENGINE_FIRST_TOKEN_BUCKET, 0, "_bucket", false },
+	{ CUSTOM_TOKEN_LATENCY, ENGINE_LATENCY_SUM, 0, "_sum", false },
+	{ CUSTOM_TOKEN_LATENCY, ENGINE_LATENCY_COUNT, 0, "_count", false },
+	{ CUSTOM_PREFIX_QUERIES, ENGINE_PREFIX_QUERIES, 0, "", false },
+	{ CUSTOM_PREFIX_HITS, ENGINE_PREFIX_HITS, 0, "", false },
+	{ CUSTOM_LOAD_TIME, ENGINE_LOAD_TIME, 0, "", true },
+	{ CUSTOM_STARTUP_TIME, ENGINE_STARTUP_TIME, 0, "", true },
+};
+
+static struct engine_metric make_row(const struct custom_row *row, const char *text, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+	struct metric_name m;
+
+	if (!metric_name_parse(text, &m))
+		abort();
+	buf_append(&name, text, m.name_len);
+	buf_text(&name, row->ending);
+	return (struct engine_metric){ .name = arena_strdup(a, name.text, name.len),
+				       .quantity = row->quantity,
+				       .rank = row->rank,
+				       .label = m.label_len ? arena_strdup(a, m.label, m.label_len) : NULL,
+				       .value = m.label_len ? arena_strdup(a, m.value, m.value_len) : NULL,
+				       .is_largest = row->is_largest };
+}
+
+struct engine_metrics custom_metrics(const char *const names[CUSTOM_COUNT], struct arena *a)
+{
+	size_t most = sizeof custom_rows / sizeof *custom_rows, count = 0;
+	struct engine_metric *made = arena_array(a, struct engine_metric, most);
+
+	for (size_t i = 0; i < most; i++)
+		if (names[custom_rows[i].name])
+			made[count++] = make_row(&custom_rows[i], names[custom_rows[i].name], a);
+	return (struct engine_metrics){ .rows = made, .count = count };
+}
+
+struct page {
+	const struct page_table *table;
+	struct exposition *text;
+	size_t bytes;
+	int64_t stamp;
+	struct page_series *series; /* gauges too until the end */
+	size_t count, room;
+};
+
+static const int THOUSANDTHS = 3, MILLIONTHS = 6;
+
+static const char *copy(const char *text, struct arena *a)
+{
+	return text ? arena_strdup(a, text, strlen(text)) : NULL;
+}
+
+struct page_table page_table_make(enum engine engine, const struct engine_metrics *custom, struct arena *a)
+{
+	struct page_table t = { .metrics = custom ? *custom : engine_metrics(engine) };
+
+	if (custom) {
+		struct engine_metric *rows = arena_array(a, struct engine_metric, custom->count);
+		for (size_t i = 0; i < custom->count; i++) {
+			rows[i] = custom->rows[i];
+			rows[i].name = copy(rows[i].name, a);
+			rows[i].label = copy(rows[i].label, a);
+			rows[i].value = copy(rows[i].value, a);
+		}
+		t.metrics.rows = rows;
+	}
+	for (size_t i = 0; i < t.metrics.count; i++) {
+		size_t at = 0;
+		while (at < t.name_count && strcmp(t.names[at], t.metrics.rows[i].name))
+			at++;
+		t.name_of_row[i] = at;
+		if (at == t.name_count)
+			t.names[t.name_count++] = t.metrics.rows[i].name;
+	}
+	return t;
+}
+
+void page_content_release(struct page_content *c)
+{
+	free(c->series);
+	c->series = NULL;
+	c->series_count = 0;
+}
+
+static bool is_wanted(const struct engine_metric *m, const struct exposition_sample *s)
+{
+	struct exposition_slice found;
+
+	return !m->label || (exposition_label(s, m->label, &found) && found.len == strlen(m->value) &&
+			     memcmp(found.text, m->value, found.len) == 0);
+}
+
+static int places_of(enum engine_quantity q)
+{
+	return q == ENGINE_KV_CACHE || q == ENGINE_PREFIX_SHARE || q == ENGINE_LATENCY_SUM ? MILLIONTHS : THOUSANDTHS;
+}
+
+static bool read_number(struct exposition_slice text, int places, int64_t *out, struct error *e)
+{
+	char shown[QUOTE_ROOM];
+	const char *problem = "is no number";
+
+	switch (exposition_value(text, places, out)) {
+	case EXPOSITION_NUMBER:
+		return true;
+	case EXPOSITION_NEGATIVE:
+		problem = "is less than nothing";
+		break;
+	case EXPOSITION_NAN:
+	case EXPOSITION_NONSENSE:
+		break;
+	case EXPOSITION_INFINITE:
+	case EXPOSITION_HUGE:
+		problem = "is more than can be";
+		break;
+	}
+	return error_set(e, ERROR_INVALID, "the value %s %s", quote(shown, text.text, text.len), problem);
+}
+
+bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e)
+{
+	int64_t value;
+
+	if (!read_number(text, places_of(q), &value, e))
+		return false;
+	if ((q == ENGINE_RUNNING || q == ENGINE_WAITING) && value > PAGE_MOST_REQUESTS * INT64_C(1000))
+		return error_set(e, ERROR_INVALID, "more than %d requests cannot be", PAGE_MOST_REQUESTS);
+	*out = value;
+	return true;
+}
+
+bool page_bound(struct exposition_slice le, int64_t *out, struct error *e)
+{
+	if (exposition_value(le, MILLIONTHS, out) == EXPOSITION_INFINITE) {
+		*out = PAGE_UNBOUNDED;
+		return true;
+	}
+	return read_number(le, MILLIONTHS, out, e) || error_wrap(e, "le");
+}
+
+static uint64_t hash_series(size_t row, struct exposition_slice labels)
+{
+	uint64_t h = fnv1a_bytes(FNV1A_START ^ row, labels.text, labels.len);
+
+	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 29;
+}
+
+bool page_is_unknown(enum engine_quantity q, struct exposition_slice value)
+{
+	int64_t ignored;
+
+	return q == ENGINE_PREFIX_SHARE && exposition_value(value, MILLIONTHS, &ignored) == EXPOSITION_NAN;
+}
+
+static bool take(struct page *p, size_t row, const struct exposition_sample *sample, struct error *e)
+{
+	const struct engine_metric *m = &p->table->metrics.rows[row];
+	struct page_series s = { .row = row, .id = hash_series(row, sample->labels) };
+	struct exposition_slice le;
+	int64_t stamp;
+
+	if (page_is_unknown(m->quantity, sample->value))
+		return true;
+	if (!page_value(m->quantity, sample->value, &s.value, e))
+		return false;
+	if (engine_is_bucket(m->quantity)) {
+		if (!exposition_label(sample, "le", &le))
+			return error_set(e, ERROR_INVALID, "a bucket without the label le");
+		if (!page_bound(le, &s.le_us, e))
+			return false;
+	}
+	if (engine_is_level(m->quantity) && sample->time.len &&
+	    exposition_value(sample->time, THOUSANDTHS, &stamp) == EXPOSITION_NUMBER && stamp > p->stamp)
+		p->stamp = stamp;
+	p->series = xgrow(p->series, p->count, &p->room, sizeof *p->series);
+	p->series[p->count++] = s;
+	return true;
+}
+
+static bool on_sample(void *user, const struct exposition_sample *s, struct error *e)
+{
+	struct page *p = user;
+
+	for (size_t i = 0; i < p->table->metrics.count; i++)
+		if (p->table->name_of_row[i] == s->name && is_wanted(&p->table->metrics.rows[i], s) &&
+		    !take(p, i, s, e))
+			return false;
+	return true;
+}
+
+struct page *page_open(const struct page_table *table)
+{
+	struct page *p = xcalloc(1, sizeof *p);
+
+	p->table = table;
+	p->stamp = INT64_MIN;
+	p->text = exposition_open((struct exposition_names){ table->names, table->name_count }, PAGE_SERIES, on_sample,
+				  p);
+	return p;
+}
+
+void page_close(struct page *p)
+{
+	if (!p)
+		return;
+	exposition_close(p->text);
+	free(p->series);
+	free(p);
+}
+
+size_t page_bytes(const struct page *p)
+{
+	return p->bytes;
+}
+
+bool page_feed(struct page *p, const char *bytes, size_t len, struct error *e)
+{
+	p->bytes += len;
+	if (p->bytes > PAGE_BYTES)
+		return error_set(e, ERROR_INVALID, "the page is longer than %zu bytes", PAGE_BYTES);
+	return exposition_feed(p->text, bytes, len, e);
+}
+
+static void choose_names(const struct page *p, int rank[ENGINE_QUANTITY_COUNT])
+{
+	for (int q = 0; q < ENGINE_QUANTITY_COUNT; q++)
+		rank[q] = -1;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct engine_metric *m = &p->table->metrics.rows[p->series[i].row];
+		if (rank[m->quantity] < 0 || m->rank < rank[m->quantity])
+			rank[m->quantity] = m->rank;
+	}
+}
+
+static bool has_level(const struct page *p, const struct page_content *c, enum engine_quantity q, struct error *e)
+{
+	const struct engine_metrics *m = &p->table->metrics;
+	const char *name = engine_quantity_name(q);
+
+	if (c->rank[q] >= 0)
+		return true;
+	for (size_t i = m->count; i-- > 0;)
+		if (m->rows[i].quantity == q)
+			name = m->rows[i].name;
+	return error_set(e, ERROR_INVALID, "the page has no %s: is this the metrics page of the engine?", name);
+}
+
+static int by_id(const void *left, const void *right)
+{
+	const struct page_series *a = left, *b = right;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+void page_sort_series(struct page_series *series, size_t count)
+{
+	if (count)
+		qsort(series, count, sizeof *series, by_id);
+}
+
+static int64_t share(int64_t millionths, bool has_value)
+{
+	return has_value && millionths <= 1000000 ? (millionths + 500) / 1000 : INT64_MIN;
+}
+
+/* Thousandths of a second; nothing takes days to load. */
+static int64_t duration(int64_t value, bool has_value)
+{
+	return has_value && value > 0 && value <= DAY ? value : INT64_MIN;
+}
+
+void page_take_levels(struct page_content *c, const int64_t value[ENGINE_STARTED], const bool has_value[ENGINE_STARTED])
+{
+	c->running = (value[ENGINE_RUNNING] + 500) / 1000;
+	c->waiting = (value[ENGINE_WAITING] + 500) / 1000;
+	c->kv_permille = share(value[ENGINE_KV_CACHE], has_value[ENGINE_KV_CACHE]);
+	c->prefix_permille = share(value[ENGINE_PREFIX_SHARE], has_value[ENGINE_PREFIX_SHARE]);
+	c->load_ms = duration(value[ENGINE_LOAD_TIME], has_value[ENGINE_LOAD_TIME]);
+	c->startup_ms = duration(value[ENGINE_STARTUP_TIME], has_value[ENGINE_STARTUP_TIME]);
+}
+
+/* Gauges are summed up, counters stay series; what a better name shows goes. */
+static void settle(struct page *p, struct page_content *c)
+{
+	int64_t value[ENGINE_STARTED] = { 0 };
+	bool has_value[ENGINE_STARTED] = { false };
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct engine_metric *m = &p->table->metrics.rows[p->series[i].row];
+		if (m->rank != c->rank[m->quantity])
+			continue;
+		if (!engine_is_level(m->quantity)) {
+			p->series[kept++] = p->series[i];
+			continue;
+		}
+		has_value[m->quantity] = true;
+		if (!m->is_largest)
+			value[m->quantity] += p->series[i].value;
+		else if (p->series[i].value > value[m->quantity])
+			value[m->quantity] = p->series[i].value;
+	}
+	p->count = kept;
+	page_take_levels(c, value, has_value);
+}
+
+bool page_finish(struct page *p, struct page_content *out, struct error *e)
+{
+	const int64_t most = PAGE_MOST_REQUESTS;
+	struct page_content c = { .table = p->table, .stamp = p->stamp };
+
+	if (!exposition_finish(p->text, e))
+		return false;
+	choose_names(p, c.rank);
+	if (!has_level(p, &c, ENGINE_RUNNING, e) || !has_level(p, &c, ENGINE_WAITING, e))
+		return false;
+	settle(p, &c);
+	if (c.running > most || c.waiting > most)
+		return error_set(e, ERROR_INVALID, "%" PRId64 " running and %" PRId64 " waiting requests cannot be",
+				 c.running, c.waiting);
+	page_sort_series(p->series, p->count);
+	for (size_t i = 1; i < p->count; i++)
+		if (p->series[i - 1].id == p->series[i].id)
+			return error_set(e, ERROR_INVALID, "%s: the same series twice",
+					 p->table->metrics.rows[p->series[i].row].name);
+	c.series = p->series;
+	c.series_count = p->count;
+	p->series = NULL;
+	p->count = p->room = 0;
+	*out = c;
+	return true;
+}
