@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#define PROVIDER(name) extern const struct provider_ops provider_##name;
+#define PROVIDER(name, key, help) extern const struct provider_ops provider_##name;
 #include "providers/list.def"
 #undef PROVIDER
 
 static const struct provider_ops *const providers[] = {
-#define PROVIDER(name) &provider_##name,
+#define PROVIDER(name, key, help) &provider_##name,
 #include "providers/list.def"
 #undef PROVIDER
 };

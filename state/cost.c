@@ -2,7 +2,6 @@
 #include "state/cost.h"
 
 #include "state/history_file.h"
-#include "state/rows.h"
 
 #include <string.h>
 
@@ -104,33 +103,16 @@ static bool save_hour(struct history *h, const struct cost_hour *c, struct error
 		       " late_budget = late_budget + excluded.late_budget, late_rate = late_rate + excluded.late_rate,"
 		       " late_stale = late_stale + excluded.late_stale,"
 		       " late_not_acting = late_not_acting + excluded.late_not_acting");
-	int64_t values[COST_FIELDS];
 
-	memcpy(values, &c->sums, sizeof values);
-	db_bind_int(s, c->hour);
-	db_bind_int(s, (int64_t)c->pool);
-	db_bind_int(s, c->class);
-	for (int i = 0; i < COST_FIELDS; i++)
-		db_bind_int(s, values[i]);
+	DB_BIND(s, DB_I(c->hour), DB_I((int64_t)c->pool), DB_I(c->class));
+	db_bind_ints(s, (const int64_t *)&c->sums, COST_FIELDS);
 	return db_run(s, e);
 }
 
 static void bind_labels(struct statement *s, const struct cost_labels *l)
 {
-	db_bind_int(s, l->holder);
-	for (int i = 0; i < COST_LABEL_COUNT; i++)
-		db_bind_text(s, l->value[i]);
-}
-
-static bool read_one(struct statement *s, int64_t *value, bool *there, struct error *e)
-{
-	if (!db_step(s, there, e))
-		return false;
-	if (*there) {
-		*value = db_column_int(s, 0);
-		db_reset(s);
-	}
-	return true;
+	DB_BIND(s, DB_I(l->holder), DB_T(l->value[LABEL_COST_CENTER]), DB_T(l->value[LABEL_PRODUCT]),
+		DB_T(l->value[LABEL_ENVIRONMENT]), DB_T(l->value[LABEL_WORKLOAD_TYPE]));
 }
 
 static bool find_set(struct history *h, const struct cost_labels *l, int64_t *id, bool *there, struct error *e)
@@ -139,7 +121,7 @@ static bool find_set(struct history *h, const struct cost_labels *l, int64_t *id
 						" AND product = ? AND environment = ? AND workload_type = ?");
 
 	bind_labels(s, l);
-	return read_one(s, id, there, e);
+	return db_read_ints(s, id, 1, there, e);
 }
 
 static bool number_set(struct history *h, const struct cost_labels *l, int64_t *id, struct error *e)
@@ -170,10 +152,8 @@ static bool is_full(struct history *h, const struct pending_label *p, bool *full
 
 	if (!find_set(h, &p->labels, &id, &there, e))
 		return false;
-	db_bind_int(s, p->hour);
-	db_bind_int(s, (int64_t)p->pool);
-	db_bind_int(s, there ? id : -1);
-	if (!read_one(s, &count, &there, e))
+	DB_BIND(s, DB_I(p->hour), DB_I((int64_t)p->pool), DB_I(there ? id : -1));
+	if (!db_read_ints(s, &count, 1, NULL, e))
 		return false;
 	*full = p->labels.holder == COST_BY_PODS && count >= COST_LABEL_SETS;
 	return true;
@@ -187,15 +167,12 @@ static bool save_label(struct history *h, const struct pending_label *p, struct 
 
 	if (!is_full(h, p, &full, e) || !number_set(h, full ? &others : &p->labels, &id, e))
 		return false;
-	struct statement *s = db_prepare(h->db, "INSERT INTO cost_label VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
-						" SET gpu_ms = gpu_ms + excluded.gpu_ms,"
-						" micro_dollars = micro_dollars + excluded.micro_dollars");
-	db_bind_int(s, p->hour);
-	db_bind_int(s, (int64_t)p->pool);
-	db_bind_int(s, id);
-	db_bind_int(s, p->gpu_ms);
-	db_bind_int(s, p->dollars);
-	return db_run(s, e);
+	return db_run(DB_QUERY(h->db,
+			       "INSERT INTO cost_label VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE"
+			       " SET gpu_ms = gpu_ms + excluded.gpu_ms,"
+			       " micro_dollars = micro_dollars + excluded.micro_dollars",
+			       DB_I(p->hour), DB_I((int64_t)p->pool), DB_I(id), DB_I(p->gpu_ms), DB_I(p->dollars)),
+		      e);
 }
 
 bool history_save_costs(struct history *h, struct error *e)
@@ -224,11 +201,6 @@ const char *cost_label_name(enum cost_label label)
 	return names[label];
 }
 
-bool history_has_cost(const struct history *h)
-{
-	return h->has_cost;
-}
-
 static bool is_missing(const struct rows *r, struct error *e)
 {
 	return error_set(e, ERROR_INVALID, "%s: damaged: costs of a pool or kind that is not there",
@@ -240,8 +212,7 @@ static bool take_hour(struct rows *r, const struct statement *s, struct error *e
 	struct cost_hour hour = { .hour = db_column_int(s, 0), .pool = (size_t)db_column_int(s, 1) };
 	int64_t values[COST_FIELDS], class = db_column_int(s, 2);
 
-	for (int i = 0; i < COST_FIELDS; i++)
-		values[i] = db_column_int(s, 3 + i);
+	db_column_ints(s, 3, values, COST_FIELDS);
 	if (!rows_check_hour(r, hour.hour, values, COST_FIELDS, e))
 		return false;
 	if (hour.pool >= r->history->pool_count || class < 0 || class >= CLASS_COUNT)
@@ -266,7 +237,7 @@ static bool take_label(struct rows *r, const struct statement *s, struct error *
 		return is_missing(r, e);
 	l.labels.holder = (enum cost_holder)holder;
 	for (int i = 0; i < COST_LABEL_COUNT; i++)
-		l.labels.value[i] = rows_text(r, s, 5 + i);
+		l.labels.value[i] = db_column_copy(s, 5 + i, r->arena);
 	buf_append(&r->found, &l, sizeof l);
 	return true;
 }
@@ -275,9 +246,7 @@ static bool read_range(struct rows *r, const char *sql, struct hour_range range,
 {
 	if (!r->history->has_cost)
 		return true;
-	struct statement *s = db_prepare(r->history->db, sql);
-	db_bind_int(s, range.first);
-	db_bind_int(s, range.last);
+	struct statement *s = DB_QUERY(r->history->db, sql, DB_I(range.first), DB_I(range.last));
 	return rows_read(r, s, take, e);
 }
 
@@ -289,7 +258,7 @@ bool history_cost_hours(struct history *h, struct hour_range range, struct arena
 	if (!read_range(&r, "SELECT * FROM cost WHERE hour BETWEEN ? AND ? ORDER BY hour, pool, class", range,
 			take_hour, e))
 		return false;
-	*hours = rows_array(&r, sizeof **hours, count);
+	*hours = rows_array(&r.found, sizeof **hours, a, count);
 	return true;
 }
 
@@ -298,8 +267,7 @@ static bool take_total(struct rows *r, const struct statement *s, struct error *
 	struct cost_total total = { .first_hour = db_column_int(s, 0), .last_hour = db_column_int(s, 3 + COST_FIELDS) };
 	int64_t values[COST_FIELDS], pool = db_column_int(s, 1), class = db_column_int(s, 2);
 
-	for (int i = 0; i < COST_FIELDS; i++)
-		values[i] = db_column_int(s, 3 + i);
+	db_column_ints(s, 3, values, COST_FIELDS);
 	if (!rows_check_hour(r, total.first_hour, values, COST_FIELDS, e))
 		return false;
 	if (pool < 0 || (size_t)pool >= r->history->pool_count || class < 0 || class >= CLASS_COUNT)
@@ -335,7 +303,7 @@ bool history_cost_totals(struct history *h, struct hour_range range, struct aren
 			"max(hour) FROM cost WHERE hour BETWEEN ? AND ? GROUP BY pool, class ORDER BY pool, class",
 			range, take_total, e))
 		return false;
-	*totals = rows_array(&r, sizeof **totals, count);
+	*totals = rows_array(&r.found, sizeof **totals, a, count);
 	return true;
 }
 
@@ -350,7 +318,7 @@ bool history_cost_label_hours(struct history *h, struct hour_range range, struct
 			" ORDER BY hour, pool, holder, cost_center, product, environment, workload_type",
 			range, take_label, e))
 		return false;
-	*hours = rows_array(&r, sizeof **hours, count);
+	*hours = rows_array(&r.found, sizeof **hours, a, count);
 	return true;
 }
 
@@ -367,6 +335,6 @@ bool history_cost_label_totals(struct history *h, struct hour_range range, struc
 			" workload_type ORDER BY pool, holder, cost_center, product, environment, workload_type",
 			range, take_label, e))
 		return false;
-	*totals = rows_array(&r, sizeof **totals, count);
+	*totals = rows_array(&r.found, sizeof **totals, a, count);
 	return true;
 }

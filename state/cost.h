@@ -33,9 +33,6 @@ void history_cost_label(struct history *h, millis at, size_t place, const struct
 
 /* --- reading --- */
 
-/* Whether the file can have sums: false for one of a program before them. */
-bool history_has_cost(const struct history *h);
-
 /* Hours since 1970-01-01 00:00 UTC, both included. */
 struct hour_range {
 	int64_t first, last;

@@ -1,4 +1,4 @@
-#include "state/db_parts.h"
+#include "state/db_engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +32,19 @@ bool db_is_address(const char *path)
 	       !strncmp(path, "postgres://", strlen("postgres://"));
 }
 
+static const struct db_engine *engine_of(const char *path)
+{
+	return db_is_address(path) ? &db_postgres : &db_sqlite;
+}
+
 struct db *db_open(const char *path, const struct db_schema *schema, struct error *e)
 {
-	return db_is_address(path) ? db_postgres_open(path, schema, true, e) : db_sqlite_open(path, schema, e);
+	return engine_of(path)->open(path, schema, true, e);
 }
 
 struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e)
 {
-	return db_is_address(path) ? db_postgres_open(path, schema, false, e) : db_sqlite_open_read(path, schema, e);
+	return engine_of(path)->open(path, schema, false, e);
 }
 
 void db_close(struct db *db)
@@ -112,24 +117,29 @@ struct statement *db_prepare(struct db *db, const char *sql)
 	return s;
 }
 
+struct statement *db_bind(struct statement *s, const struct db_value *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct db_value v = values[i];
+
+		if (v.kind == DB_TEXT && !v.bytes)
+			v.kind = DB_NULL;
+		if (v.kind == DB_TEXT)
+			v.len = strlen(v.bytes);
+		s->db->engine->bind(s, &v);
+	}
+	return s;
+}
+
 void db_bind_int(struct statement *s, int64_t value)
 {
-	s->db->engine->bind(s, &(struct db_value){ .kind = DB_INT, .number = value });
+	db_bind_ints(s, &value, 1);
 }
 
-void db_bind_null(struct statement *s)
+void db_bind_ints(struct statement *s, const int64_t *values, size_t count)
 {
-	s->db->engine->bind(s, &(struct db_value){ .kind = DB_NULL });
-}
-
-void db_bind_text(struct statement *s, const char *value)
-{
-	s->db->engine->bind(s, &(struct db_value){ .kind = DB_TEXT, .bytes = value, .len = strlen(value) });
-}
-
-void db_bind_bytes(struct statement *s, const void *bytes, size_t len)
-{
-	s->db->engine->bind(s, &(struct db_value){ .kind = DB_BYTES, .bytes = bytes, .len = len });
+	for (size_t i = 0; i < count; i++)
+		DB_BIND(s, DB_I(values[i]));
 }
 
 bool db_step(struct statement *s, bool *row, struct error *e)
@@ -149,12 +159,49 @@ bool db_run(struct statement *s, struct error *e)
 	return ok;
 }
 
+bool db_next(struct statement *s, bool *ok, struct error *e)
+{
+	bool row;
+
+	*ok = db_step(s, &row, e);
+	if (*ok && row)
+		return true;
+	if (*ok)
+		db_reset(s);
+	return false;
+}
+
+bool db_read_ints(struct statement *s, int64_t *values, int count, bool *there, struct error *e)
+{
+	bool row;
+
+	if (!db_step(s, &row, e))
+		return false;
+	if (row)
+		db_column_ints(s, 0, values, count);
+	else
+		memset(values, 0, (size_t)count * sizeof *values);
+	if (there)
+		*there = row;
+	db_reset(s);
+	return true;
+}
+
+bool db_read_bool(struct statement *s, bool *is, struct error *e)
+{
+	int64_t value = 0;
+	bool ok = db_read_ints(s, &value, 1, NULL, e);
+
+	*is = value > 0;
+	return ok;
+}
+
 void db_reset(struct statement *s)
 {
 	s->db->engine->reset(s);
 }
 
-static struct db_value column_of(const struct statement *s, int column)
+struct db_value db_column(const struct statement *s, int column)
 {
 	struct db_value v = { .kind = DB_NULL };
 
@@ -164,27 +211,32 @@ static struct db_value column_of(const struct statement *s, int column)
 
 int64_t db_column_int(const struct statement *s, int column)
 {
-	return column_of(s, column).number;
+	return db_column(s, column).number;
+}
+
+void db_column_ints(const struct statement *s, int column, int64_t *values, int count)
+{
+	for (int i = 0; i < count; i++)
+		values[i] = db_column_int(s, column + i);
 }
 
 bool db_column_is_null(const struct statement *s, int column)
 {
-	return column_of(s, column).kind == DB_NULL;
+	return db_column(s, column).kind == DB_NULL;
 }
 
 const char *db_column_text(const struct statement *s, int column)
 {
-	struct db_value v = column_of(s, column);
+	struct db_value v = db_column(s, column);
 
 	return v.kind == DB_TEXT ? v.bytes : "";
 }
 
-const void *db_column_bytes(const struct statement *s, int column, size_t *len)
+const char *db_column_copy(const struct statement *s, int column, struct arena *a)
 {
-	struct db_value v = column_of(s, column);
+	const char *text = db_column_text(s, column);
 
-	*len = v.len;
-	return v.bytes;
+	return arena_strdup(a, text, strlen(text));
 }
 
 int db_columns(const struct statement *s)
@@ -192,7 +244,10 @@ int db_columns(const struct statement *s)
 	return s->db->engine->columns(s);
 }
 
-enum db_kind db_column_kind(const struct statement *s, int column)
+const void *db_column_bytes(const struct statement *s, int column, size_t *len)
 {
-	return column_of(s, column).kind;
+	struct db_value v = db_column(s, column);
+
+	*len = v.len;
+	return v.bytes;
 }

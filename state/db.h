@@ -9,6 +9,7 @@
  * OR IGNORE are translated (db_translate.h).
  */
 #pragma once
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -64,28 +65,60 @@ bool db_exec(struct db *db, const char *sql, struct error *e) MUST_USE;
 bool db_set_durable(struct db *db, bool durable, struct error *e) MUST_USE;
 int64_t db_last_id(const struct db *db); /* of a file */
 
+enum db_kind { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
+struct db_value {
+	enum db_kind kind;
+	int64_t number;
+	const void *bytes; /* of texts and bytes; texts end with a NUL */
+	size_t len;	   /* not of texts to bind */
+};
+#define DB_I(value)                               \
+	{                                         \
+		.kind = DB_INT, .number = (value) \
+	}
+#define DB_T(text)                               \
+	{                                        \
+		.kind = DB_TEXT, .bytes = (text) \
+	} /* NULL: nothing */
+#define DB_B(start, size)                                         \
+	{                                                         \
+		.kind = DB_BYTES, .bytes = (start), .len = (size) \
+	}
+
 /*
  * Prepared on first use and kept; `sql` is a literal. Values bind in order;
  * the first failure sticks and is reported by the step, so callers check
  * once. Texts and bytes must live until the step.
  */
+#define DB_QUERY(db, sql, ...) \
+	db_bind(db_prepare(db, sql), DB_VALUES(__VA_ARGS__), sizeof(DB_VALUES(__VA_ARGS__)) / sizeof(struct db_value))
+#define DB_BIND(s, ...) db_bind(s, DB_VALUES(__VA_ARGS__), sizeof(DB_VALUES(__VA_ARGS__)) / sizeof(struct db_value))
+#define DB_VALUES(...)	((const struct db_value[]){ __VA_ARGS__ })
 struct statement *db_prepare(struct db *db, const char *sql);
+struct statement *db_bind(struct statement *s, const struct db_value *values, size_t count);
 void db_bind_int(struct statement *s, int64_t value);
-void db_bind_null(struct statement *s);
-void db_bind_text(struct statement *s, const char *value);
-void db_bind_bytes(struct statement *s, const void *bytes, size_t len);
+void db_bind_ints(struct statement *s, const int64_t *values, size_t count);
 bool db_run(struct statement *s, struct error *e) MUST_USE;		/* no rows   */
 bool db_step(struct statement *s, bool *row, struct error *e) MUST_USE; /* next row */
+/* The same for loops: false after the last row, and with *ok false and the error. A loop that is left earlier resets.
+ */
+bool db_next(struct statement *s, bool *ok, struct error *e) MUST_USE;
+/* The first columns of the only row, 0 for NULL; without a row 0 and, unless NULL, *there is false. */
+bool db_read_ints(struct statement *s, int64_t *values, int count, bool *there, struct error *e) MUST_USE;
+/* Whether the first column of the only row is above 0. */
+bool db_read_bool(struct statement *s, bool *is, struct error *e) MUST_USE;
 void db_reset(struct statement *s);
 int64_t db_column_int(const struct statement *s, int column);
+void db_column_ints(const struct statement *s, int column, int64_t *values, int count);
 bool db_column_is_null(const struct statement *s, int column);
 const char *db_column_text(const struct statement *s, int column);		 /* "" for NULL; until reset */
 const void *db_column_bytes(const struct statement *s, int column, size_t *len); /* until reset */
 
+const char *db_column_copy(const struct statement *s, int column, struct arena *a); /* of a text */
+
 /* Of the row that the statement stands on. */
-enum db_kind { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
 int db_columns(const struct statement *s);
-enum db_kind db_column_kind(const struct statement *s, int column);
+struct db_value db_column(const struct statement *s, int column);
 
 /* Version of SQLite that runs: "3.40.1". */
 const char *db_library_version(void);

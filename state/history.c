@@ -1,11 +1,11 @@
-/* Making, opening and closing a history, and the facts about it as a whole. */
+/* A history: its tables, making, opening and closing it, writing it, going on with it. */
 #include "state/history.h"
 
+#include "base/gzip.h"
 #include "base/text.h"
 #include "controller/policy/decide.h"
 #include "state/history_file.h"
 #include "state/record.h"
-#include "state/schema.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,153 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct history *history_new(void)
+/* --- the tables --- */
+
+/* Append only: a released migration never changes. */
+static const char *const migrations[] = {
+	/* Facts of the whole file, by name. */
+	"CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;"
+
+	/* A text is kept once; manifest_use says from which tick on it is in force. */
+	"CREATE TABLE manifest (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;"
+	"CREATE TABLE manifest_use (tick INTEGER PRIMARY KEY, manifest INTEGER NOT NULL REFERENCES manifest) STRICT;"
+
+	"CREATE TABLE pool (id INTEGER PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL) STRICT;"
+	"CREATE TABLE pool_group (pool INTEGER NOT NULL REFERENCES pool, position INTEGER NOT NULL, name TEXT NOT NULL,"
+	"                         PRIMARY KEY (pool, position)) STRICT, WITHOUT ROWID;"
+
+	/* at: its end, interval: its length, both in ms. at grows with id. */
+	"CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, interval INTEGER NOT NULL) STRICT;"
+
+	/*
+	 * input and plan: see record.h. The numbers beside them repeat what is in plan, for finding:
+	 * asked: change of hot replicas that the plan asks for, NULL when it asks for nothing;
+	 * concerns: a bit per position of a group that was asked for something or held.
+	 */
+	"CREATE TABLE decision (tick INTEGER NOT NULL, pool INTEGER NOT NULL, is_keyframe INTEGER NOT NULL,"
+	"                       held_by INTEGER NOT NULL, asked INTEGER, concerns INTEGER NOT NULL,"
+	"                       input BLOB NOT NULL, plan BLOB NOT NULL,"
+	"                       PRIMARY KEY (tick, pool)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX decision_asked ON decision (tick, pool) WHERE asked IS NOT NULL;"
+	"CREATE INDEX decision_largest ON decision (abs(asked), asked, tick) WHERE asked IS NOT NULL;"
+	"CREATE INDEX decision_held ON decision (held_by, tick) WHERE held_by <> 0;"
+
+	/* The policy's memory before it decided this tick: size and crc are of the bytes before compression. */
+	"CREATE TABLE checkpoint (tick INTEGER PRIMARY KEY, at INTEGER NOT NULL, size INTEGER NOT NULL,"
+	"                         crc INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;"
+
+	/* A purchase: saved before the call that costs money, with its outcome afterwards. */
+	"CREATE TABLE launch (token TEXT PRIMARY KEY, pool INTEGER NOT NULL, node_group TEXT NOT NULL,"
+	"                     kind INTEGER NOT NULL, count INTEGER NOT NULL, asked_at INTEGER NOT NULL,"
+	"                     outcome TEXT, ended_at INTEGER) STRICT;"
+	"CREATE INDEX launch_open ON launch (asked_at) WHERE outcome IS NULL;"
+
+	/* What is left of hours whose ticks were dropped. replica_ms: of decided replicas. */
+	"CREATE TABLE rollup (hour INTEGER NOT NULL, pool INTEGER NOT NULL, ticks INTEGER NOT NULL,"
+	"                     arrived INTEGER NOT NULL, started INTEGER NOT NULL, late INTEGER NOT NULL,"
+	"                     replica_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL, asked INTEGER NOT NULL,"
+	"                     PRIMARY KEY (hour, pool)) STRICT, WITHOUT ROWID;",
+
+	/* From a tick on: the pools of the manifest in force in its order, and where their groups stand in pool_group.
+	 */
+	"CREATE TABLE pool_use (tick INTEGER NOT NULL, place INTEGER NOT NULL, pool INTEGER NOT NULL REFERENCES pool,"
+	"                       PRIMARY KEY (tick, place)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE group_use (tick INTEGER NOT NULL, pool INTEGER NOT NULL, place INTEGER NOT NULL,"
+	"                        position INTEGER NOT NULL, PRIMARY KEY (tick, pool, place)) STRICT, WITHOUT ROWID;"
+	"INSERT INTO pool_use SELECT 0, id, id FROM pool;"
+	"INSERT INTO group_use SELECT 0, pool, position, position FROM pool_group;"
+
+	/* From a tick on: what decided, the layout of its memory, and whether it began with a new one. */
+	"CREATE TABLE writer (tick INTEGER PRIMARY KEY, program TEXT NOT NULL, memory TEXT NOT NULL,"
+	"                     is_fresh INTEGER NOT NULL) STRICT;"
+	"INSERT INTO writer SELECT 0, value, '', 1 FROM fact WHERE name = 'program';"
+
+	/* machines: their ids, a line each. No program ever wrote the table of before. */
+	"DROP TABLE launch;"
+	"CREATE TABLE launch (token TEXT PRIMARY KEY, node_group TEXT NOT NULL, verb INTEGER NOT NULL,"
+	"                     target INTEGER NOT NULL, machines TEXT NOT NULL, tick INTEGER NOT NULL,"
+	"                     term INTEGER NOT NULL, asked_at INTEGER NOT NULL, outcome TEXT, ended_at INTEGER) STRICT;"
+	"CREATE INDEX launch_open ON launch (asked_at) WHERE outcome IS NULL;"
+	"CREATE INDEX launch_asked ON launch (asked_at);",
+
+	/*
+	 * What each hour came to, by pool and its class of that time: struct cost_sums in its order. GPU-milliseconds
+	 * and micro-dollars; late_* sums to late.
+	 */
+	"CREATE TABLE cost (hour INTEGER NOT NULL, pool INTEGER NOT NULL, class INTEGER NOT NULL,"
+	"                   watched_ms INTEGER NOT NULL, idle_gpu_ms INTEGER NOT NULL, lent_gpu_ms INTEGER NOT NULL,"
+	"                   starting_gpu_ms INTEGER NOT NULL, serving_gpu_ms INTEGER NOT NULL,"
+	"                   standby_gpu_ms INTEGER NOT NULL, idle_micro_dollars INTEGER NOT NULL,"
+	"                   lent_micro_dollars INTEGER NOT NULL, starting_micro_dollars INTEGER NOT NULL,"
+	"                   serving_micro_dollars INTEGER NOT NULL, standby_micro_dollars INTEGER NOT NULL,"
+	"                   blind_gpu_ms INTEGER NOT NULL, arrived INTEGER NOT NULL, started INTEGER NOT NULL,"
+	"                   late INTEGER NOT NULL, completed INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,"
+	"                   output_tokens INTEGER NOT NULL, late_burst INTEGER NOT NULL,"
+	"                   late_cold_start INTEGER NOT NULL, late_stock_out INTEGER NOT NULL,"
+	"                   late_quota INTEGER NOT NULL, late_max INTEGER NOT NULL, late_budget INTEGER NOT NULL,"
+	"                   late_rate INTEGER NOT NULL, late_stale INTEGER NOT NULL, late_not_acting INTEGER NOT NULL,"
+	"                   PRIMARY KEY (hour, pool, class)) STRICT, WITHOUT ROWID;"
+
+	/* holder: enum cost_holder. A text is empty where pods have no such label. */
+	"CREATE TABLE cost_label_set (id INTEGER PRIMARY KEY, holder INTEGER NOT NULL, cost_center TEXT NOT NULL,"
+	"                             product TEXT NOT NULL, environment TEXT NOT NULL, workload_type TEXT NOT NULL,"
+	"                             UNIQUE (holder, cost_center, product, environment, workload_type)) STRICT;"
+	"CREATE TABLE cost_label (hour INTEGER NOT NULL, pool INTEGER NOT NULL, labels INTEGER NOT NULL,"
+	"                         gpu_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL,"
+	"                         PRIMARY KEY (hour, pool, labels)) STRICT, WITHOUT ROWID;"
+
+	/* GPU quotas of namespaces as they were seen: hard and used of the last look, and their sums over time. */
+	"CREATE TABLE quota_hour (hour INTEGER NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+	"                         resource TEXT NOT NULL, watched_ms INTEGER NOT NULL, hard INTEGER NOT NULL,"
+	"                         used_most INTEGER NOT NULL, hard_gpu_ms INTEGER NOT NULL,"
+	"                         used_gpu_ms INTEGER NOT NULL, PRIMARY KEY (hour, namespace, name, resource))"
+	"                         STRICT, WITHOUT ROWID;"
+
+	/* Pods that hold GPUs for nothing, for how long: kind is enum holding_kind. */
+	"CREATE TABLE gpu_holding (uid TEXT NOT NULL, kind INTEGER NOT NULL, since INTEGER NOT NULL,"
+	"                          until INTEGER NOT NULL, namespace TEXT NOT NULL, pod TEXT NOT NULL,"
+	"                          node TEXT NOT NULL, gpus_milli INTEGER NOT NULL, used_most_milli INTEGER NOT NULL,"
+	"                          PRIMARY KEY (uid, kind, since)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX gpu_holding_until ON gpu_holding (until);",
+
+	/* What the provider calls the operation that goes on after its answer; '': none. */
+	"ALTER TABLE launch ADD COLUMN operation TEXT NOT NULL DEFAULT '';",
+
+	/*
+	 * What pools were like, struct level_sums in its order. width: enum level_width; number: the row's beginning
+	 * over its width.
+	 */
+	"CREATE TABLE level (pool INTEGER NOT NULL, width INTEGER NOT NULL, number INTEGER NOT NULL,"
+	"                    ticks INTEGER NOT NULL, ms INTEGER NOT NULL, heard INTEGER NOT NULL,"
+	"                    waited INTEGER NOT NULL, demand_milli INTEGER NOT NULL,"
+	"                    running_milli INTEGER NOT NULL, waiting_milli INTEGER NOT NULL,"
+	"                    wait_ms INTEGER NOT NULL, hot INTEGER NOT NULL, starting INTEGER NOT NULL,"
+	"                    draining INTEGER NOT NULL, standby INTEGER NOT NULL, lent INTEGER NOT NULL,"
+	"                    wished INTEGER NOT NULL, decided INTEGER NOT NULL, arrived INTEGER NOT NULL,"
+	"                    started INTEGER NOT NULL, late INTEGER NOT NULL, asked INTEGER NOT NULL,"
+	"                    released INTEGER NOT NULL, gpu_ms INTEGER NOT NULL, micro_dollars INTEGER NOT NULL,"
+	"                    demand_milli_most INTEGER NOT NULL, waiting_milli_most INTEGER NOT NULL,"
+	"                    wait_ms_most INTEGER NOT NULL, decided_most INTEGER NOT NULL,"
+	"                    PRIMARY KEY (pool, width, number)) STRICT, WITHOUT ROWID;"
+
+	/* How many starts took how long: position of pool_group, kind: enum start_kind, stage: enum stage or 5. */
+	"CREATE TABLE lead_time (pool INTEGER NOT NULL, day INTEGER NOT NULL, position INTEGER NOT NULL,"
+	"                        kind INTEGER NOT NULL, stage INTEGER NOT NULL, bucket INTEGER NOT NULL,"
+	"                        samples INTEGER NOT NULL, ms INTEGER NOT NULL,"
+	"                        PRIMARY KEY (pool, day, position, kind, stage, bucket)) STRICT, WITHOUT ROWID;",
+};
+
+/* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */
+const struct db_schema history_schema = { 0x50724874, migrations, sizeof migrations / sizeof *migrations, 2 };
+
+/* --- making, opening, closing --- */
+
+static bool save_writer(struct history *h, const char *program, struct error *e);
+static bool put_fleet(struct history *h, const char *manifest, const struct fleet_spec *fleet, struct error *e);
+static bool take_fleet(struct history *h, struct error *e);
+static bool has_facts(struct history *h, bool *has, struct error *e);
+
+static struct history *new_history(void)
 {
 	struct history *h = calloc(1, sizeof *h);
 
@@ -62,24 +208,21 @@ bool history_commit(struct history *h, struct error *e)
 	return true;
 }
 
-static bool save_fact(struct history *h, const char *name, const char *value, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "INSERT INTO fact (name, value) VALUES (?, ?)");
-
-	db_bind_text(s, name);
-	db_bind_text(s, value);
-	return db_run(s, e);
-}
-
-bool history_save_setup(struct history *h, const struct history_setup *setup, struct error *e)
+static bool save_setup(struct history *h, const struct history_setup *setup, struct error *e)
 {
 	char layout[16];
+	const char *const facts[][2] = {
+		{ "program", setup->program }, { "policy", setup->policy }, { "run", setup->run }, { "layout", layout }
+	};
+	bool ok = history_begin(h, e);
 
 	snprintf(layout, sizeof layout, "%08x", record_layout());
-	return history_begin(h, e) && save_fact(h, "program", setup->program, e) &&
-	       save_fact(h, "policy", setup->policy, e) && save_fact(h, "run", setup->run, e) &&
-	       save_fact(h, "layout", layout, e) && history_save_writer(h, setup->program, e) &&
-	       history_put_fleet(h, setup->manifest, setup->fleet, e) && history_commit(h, e);
+	for (size_t i = 0; ok && i < sizeof facts / sizeof *facts; i++)
+		ok = db_run(DB_QUERY(h->db, "INSERT INTO fact (name, value) VALUES (?, ?)", DB_T(facts[i][0]),
+				     DB_T(facts[i][1])),
+			    e);
+	return ok && save_writer(h, setup->program, e) && put_fleet(h, setup->manifest, setup->fleet, e) &&
+	       history_commit(h, e);
 }
 
 void history_close(struct history *h)
@@ -135,19 +278,19 @@ struct history *history_create(const struct history_setup *setup, struct error *
 		error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path);
 		return NULL;
 	}
-	struct history *h = history_new();
+	struct history *h = new_history();
 
 	h->ticks_per_commit = setup->ticks_per_commit;
 	h->checkpoint_every = setup->checkpoint_every;
 	h->db = db_open(setup->path, &history_schema, e);
-	if (h->db && history_save_setup(h, setup, e))
+	if (h->db && save_setup(h, setup, e))
 		return h;
 	history_close(h);
 	history_remove_file(setup->path);
 	return NULL;
 }
 
-bool history_check_layout(struct history *h, struct error *e)
+static bool check_layout(struct history *h, struct error *e)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	const char *found, *program;
@@ -164,15 +307,15 @@ bool history_check_layout(struct history *h, struct error *e)
 	return true;
 }
 
-bool history_may_migrate(const char *path, struct error *e)
+static bool may_migrate(const char *path, struct error *e)
 {
 	struct error why = { 0 };
-	struct history *h = history_new();
+	struct history *h = new_history();
 	bool is_begun = false;
 
 	/* What else is wrong with it is told by whoever opens it for writing. */
 	h->db = db_open_read(path, &history_schema, &why);
-	bool may = !h->db || !history_is_begun(h, &is_begun, &why) || !is_begun || history_check_layout(h, &why) ||
+	bool may = !h->db || !has_facts(h, &is_begun, &why) || !is_begun || check_layout(h, &why) ||
 		   why.kind != ERROR_CONFLICT;
 	history_close(h);
 	if (!may)
@@ -182,11 +325,11 @@ bool history_may_migrate(const char *path, struct error *e)
 
 static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 {
-	struct history *h = history_new();
+	struct history *h = new_history();
 
 	h->db = db;
 	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e)) {
-		h->is_foreign = !history_check_layout(h, e);
+		h->is_foreign = !check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e) && history_mark(h, e))
 			return h;
@@ -218,73 +361,26 @@ struct history *history_edit(const char *path, struct error *e)
 	if (!db)
 		return NULL;
 	db_close(db);
-	return history_may_migrate(path, e) ? open_with(db_open(path, &history_schema, e), false, e) : NULL;
+	return may_migrate(path, e) ? open_with(db_open(path, &history_schema, e), false, e) : NULL;
 }
 
-const char *history_path(const struct history *h)
+struct history *history_open_copy(const char *path, struct error *e)
 {
-	return db_path(h->db);
+	bool begun;
+
+	if (!may_migrate(path, e))
+		return NULL;
+	struct history *h = new_history();
+
+	h->ticks_per_commit = 1;
+	h->db = db_open(path, &history_schema, e);
+	if (h->db && has_facts(h, &begun, e) && (!begun || check_layout(h, e)) && history_load_pools(h, e))
+		return h;
+	history_close(h);
+	return NULL;
 }
 
-const struct history_pool *history_pools(const struct history *h, size_t *count)
-{
-	*count = h->pool_count;
-	return h->pools;
-}
-
-bool history_find_pool(const struct history *h, const char *name, size_t *pool, struct error *e)
-{
-	CLEANUP(buf_release) struct buf known = { .cap = 256 };
-
-	for (size_t i = 0; i < h->pool_count; i++) {
-		const struct history_pool *p = &h->pools[i];
-		size_t space = strlen(p->namespace);
-
-		if (!strcmp(p->name, name) ||
-		    (!strncmp(p->namespace, name, space) && name[space] == '/' && !strcmp(p->name, name + space + 1))) {
-			*pool = i;
-			return true;
-		}
-		buf_printf(&known, "%s%s", i ? ", " : "", p->name);
-	}
-	return error_set(e, ERROR_NOT_FOUND, "%s: no pool '%s' in this history; there is: %s", db_path(h->db), name,
-			 known.text ? known.text : "none");
-}
-
-bool history_fact(struct history *h, const char *name, struct arena *a, const char **value, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT value FROM fact WHERE name = ?");
-	bool row;
-
-	db_bind_text(s, name);
-	if (!db_step(s, &row, e))
-		return false;
-	const char *text = row ? db_column_text(s, 0) : "";
-	*value = arena_strdup(a, text, strlen(text));
-	db_reset(s);
-	return true;
-}
-
-bool history_span(struct history *h, struct history_span *span, struct error *e)
-{
-	struct statement *s =
-		db_prepare(h->db, "SELECT a.id, z.id, a.at, z.at FROM tick a, tick z"
-				  " WHERE a.id = (SELECT min(id) FROM tick WHERE id >= coalesce("
-				  "(SELECT CAST(value AS INTEGER) FROM fact WHERE name = 'kept_from'), 0))"
-				  " AND z.id = (SELECT max(id) FROM tick)");
-	bool row;
-
-	if (!db_step(s, &row, e))
-		return false;
-	*span = (struct history_span){ 0, -1, 0, 0 };
-	if (row)
-		*span = (struct history_span){ db_column_int(s, 0), db_column_int(s, 1), db_column_int(s, 2),
-					       db_column_int(s, 3) };
-	db_reset(s);
-	return true;
-}
-
-/* Writing ticks: inputs and plans of all pools, told against the tick before. */
+/* --- writing ticks: inputs and plans of all pools, told against the tick before --- */
 
 /* Everything before `nodes` in the table of a group's decision is something asked for. */
 static bool asks(const struct group_decision *g)
@@ -320,36 +416,18 @@ struct plan_marks plan_marks(const struct pool_plan *p, const struct group_place
 	return m;
 }
 
-static bool save_tick(struct history *h, const struct snapshot *s, struct error *e)
-{
-	struct statement *q = db_prepare(h->db, "INSERT INTO tick (id, at, interval) VALUES (?, ?, ?)");
-
-	db_bind_int(q, s->tick);
-	db_bind_int(q, s->now);
-	db_bind_int(q, s->interval);
-	return db_run(q, e);
-}
-
 static bool save_decision(struct history *h, const struct record_key *k, const struct pool_plan *p,
 			  const struct group_places *groups, struct error *e)
 {
 	struct plan_marks m = plan_marks(p, groups);
-	struct statement *q =
-		db_prepare(h->db, "INSERT INTO decision (tick, pool, is_keyframe, held_by, asked, concerns,"
-				  " input, plan) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
-	db_bind_int(q, k->tick);
-	db_bind_int(q, k->pool);
-	db_bind_int(q, k->is_keyframe);
-	db_bind_int(q, m.held_by);
-	if (m.has_asked)
-		db_bind_int(q, m.asked);
-	else
-		db_bind_null(q);
-	db_bind_int(q, m.concerns);
-	db_bind_bytes(q, h->input.text, h->input.len);
-	db_bind_bytes(q, h->plan.text, h->plan.len);
-	return db_run(q, e);
+	return db_run(DB_QUERY(h->db,
+			       "INSERT INTO decision (tick, pool, is_keyframe, held_by, asked, concerns, input, plan)"
+			       " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			       DB_I(k->tick), DB_I(k->pool), DB_I(k->is_keyframe), DB_I(m.held_by),
+			       { .kind = m.has_asked ? DB_INT : DB_NULL, .number = m.asked }, DB_I(m.concerns),
+			       DB_B(h->input.text, h->input.len), DB_B(h->plan.text, h->plan.len)),
+		      e);
 }
 
 static bool save_pool(struct history *h, const struct snapshot *s, const struct plan *p, size_t place, struct error *e)
@@ -385,7 +463,9 @@ static bool check_follows(const struct history *h, const struct snapshot *s, con
 
 static bool save_all(struct history *h, const struct snapshot *s, const struct plan *p, struct error *e)
 {
-	if (!history_begin(h, e) || !save_tick(h, s, e))
+	if (!history_begin(h, e) || !db_run(DB_QUERY(h->db, "INSERT INTO tick (id, at, interval) VALUES (?, ?, ?)",
+						     DB_I(s->tick), DB_I(s->now), DB_I(s->interval)),
+					    e))
 		return false;
 	for (size_t i = 0; i < h->place_count; i++)
 		if (!save_pool(h, s, p, i, e))
@@ -410,265 +490,44 @@ bool history_append(struct history *h, const struct snapshot *s, const struct pl
 	return ++h->uncommitted < h->ticks_per_commit || history_commit(h, e);
 }
 
-/* Whether a reader still reads what stands at the path. */
-
-static bool is_live(const char *path)
-{
-	CLEANUP(buf_release) struct buf name = { 0 };
-	struct stat st;
-
-	buf_printf(&name, "%s-wal", path);
-	return !stat(name.text, &st);
-}
-
-/* Which file stands at the path; of one that nobody writes also which state of it, as it is read without locks. */
-static bool look_at_file(const char *path, struct history_mark *m, struct error *e)
-{
-	struct stat st;
-
-	m->is_live = is_live(path);
-	if (stat(path, &st))
-		return error_set(e, ERROR_NOT_FOUND, "%s: gone", path);
-	m->device = (int64_t)st.st_dev;
-	m->file = (int64_t)st.st_ino;
-	if (!m->is_live) {
-		m->size = st.st_size;
-		m->changed = st.st_mtim.tv_sec * SECOND + st.st_mtim.tv_nsec / 1000000;
-	}
-	return true;
-}
-
-static bool look(struct history *h, struct history_mark *m, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT count(*), max(tick) FROM manifest_use");
-	bool row;
-
-	*m = (struct history_mark){ 0 };
-	if ((!db_is_address(db_path(h->db)) && !look_at_file(db_path(h->db), m, e)) || !db_step(s, &row, e))
-		return false;
-	m->uses = row ? db_column_int(s, 0) : 0;
-	m->last_use = row ? db_column_int(s, 1) : 0;
-	db_reset(s);
-	return true;
-}
-
-bool history_mark(struct history *h, struct error *e)
-{
-	return look(h, &h->mark, e);
-}
-
-bool history_is_current(struct history *h)
-{
-	const struct history_mark *was = &h->mark;
-	struct history_mark now;
-	struct error e;
-
-	return look(h, &now, &e) && now.is_live == was->is_live && now.device == was->device && now.file == was->file &&
-	       now.size == was->size && now.changed == was->changed && now.uses == was->uses &&
-	       now.last_use == was->last_use;
-}
-
-/* Which decisions a question is about. */
-
-bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT at FROM tick WHERE id = ?");
-	bool row;
-
-	db_bind_int(s, tick);
-	if (!db_step(s, &row, e))
-		return false;
-	if (!row)
-		return error_set(e, ERROR_INVALID, "%s: damaged: tick %lld is missing", db_path(h->db),
-				 (long long)tick);
-	*at = db_column_int(s, 0);
-	db_reset(s);
-	return true;
-}
-
-bool history_interval(struct history *h, int64_t tick, millis *interval, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT interval FROM tick WHERE id = ?");
-	bool row;
-
-	db_bind_int(s, tick);
-	if (!db_step(s, &row, e))
-		return false;
-	if (!row)
-		return error_set(e, ERROR_NOT_FOUND, "%s: no tick %lld", db_path(h->db), (long long)tick);
-	*interval = db_column_int(s, 0);
-	db_reset(s);
-	return true;
-}
-
-bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *e)
-{
-	struct history_span span;
-	millis end = 0;
-
-	if (!history_span(h, &span, e))
-		return false;
-	if (span.last_tick < span.first_tick)
-		return error_set(e, ERROR_NOT_FOUND, "%s: no decisions in it", db_path(h->db));
-	/* Ends grow with ticks and there are no gaps, so halving finds it without an index. */
-	int64_t low = span.first_tick, high = span.last_tick;
-	while (low < high) {
-		int64_t middle = low + (high - low + 1) / 2;
-
-		if (!history_tick_end(h, middle, &end, e))
-			return false;
-		if (end <= at)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	*tick = low;
-	return true;
-}
-
-#define MATCHES                                                                                                       \
-	" tick BETWEEN ?1 AND ?2 AND (CAST(?3 AS INTEGER) IS NULL OR pool = ?3) AND (CAST(?4 AS INTEGER) IS NULL OR " \
-	"held_by = ?4)"                                                                                               \
-	" AND (CAST(?5 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM pool_group g WHERE g.pool = decision.pool AND "      \
-	"g.name = ?5"                                                                                                 \
-	" AND (decision.concerns >> CAST(CASE WHEN g.position < 62 THEN g.position ELSE 62 END AS SMALLINT)) & 1 = "  \
-	"1))"
-
-/* The same question over the index that answers it with the least reading. */
-static const char *statement_for(const struct history_filter *f)
-{
-	if (f->largest_first)
-		return "SELECT tick, pool FROM decision INDEXED BY decision_largest WHERE asked IS NOT NULL"
-		       " AND" MATCHES " ORDER BY abs(asked) DESC, asked DESC, tick DESC, pool DESC LIMIT ?6";
-	if (f->changed_only)
-		return "SELECT tick, pool FROM decision INDEXED BY decision_asked WHERE asked IS NOT NULL"
-		       " AND" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";
-	if (f->limit > 0)
-		return "SELECT tick, pool FROM decision INDEXED BY decision_held WHERE held_by <> 0"
-		       " AND held_by = ?4 AND" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";
-	return "SELECT tick, pool FROM decision WHERE" MATCHES " ORDER BY tick DESC, pool DESC LIMIT ?6";
-}
-
-static void bind_or_any(struct statement *s, int64_t value)
-{
-	if (value == ANY)
-		db_bind_null(s);
-	else
-		db_bind_int(s, value);
-}
-
-static void bind_filter(struct statement *s, const struct history_filter *f)
-{
-	db_bind_int(s, f->from);
-	db_bind_int(s, f->to);
-	bind_or_any(s, f->pool);
-	bind_or_any(s, f->limit);
-	if (f->group)
-		db_bind_text(s, f->group);
-	else
-		db_bind_null(s);
-	db_bind_int(s, f->most);
-}
-
-bool history_find(struct history *h, const struct history_filter *f, struct arena *a, struct history_hit **hits,
-		  size_t *count, struct error *e)
-{
-	CLEANUP(buf_release) struct buf found = { .cap = (size_t)1 << 31 };
-	struct statement *s = db_prepare(h->db, statement_for(f));
-	bool row = true;
-
-	bind_filter(s, f);
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		struct history_hit hit = { row ? db_column_int(s, 0) : 0, row ? (size_t)db_column_int(s, 1) : 0 };
-
-		if (row && hit.pool < h->pool_count)
-			buf_append(&found, &hit, sizeof hit);
-	}
-	db_reset(s);
-	*count = found.len / sizeof **hits;
-	*hits = arena_array(a, struct history_hit, *count + 1);
-	for (size_t i = 0; i < found.len; i++)
-		((char *)*hits)[i] = found.text[i];
-	return true;
-}
-
-/* Pools and manifests, and from which tick on each is in force. Pools and their groups keep their number for ever. */
-
-/* --- reading them --- */
-
-static bool count_rows(struct history *h, const char *sql, int64_t of, size_t *count, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, sql);
-	bool row;
-
-	if (of >= 0)
-		db_bind_int(s, of);
-	if (!db_step(s, &row, e))
-		return false;
-	*count = (size_t)db_column_int(s, 0);
-	db_reset(s);
-	return true;
-}
-
-static const char *copy_text(struct history *h, const struct statement *s, int column)
-{
-	const char *text = db_column_text(s, column);
-
-	return arena_strdup(&h->arena, text, strlen(text));
-}
+/* --- pools and manifests, which keep their numbers for ever, and from which tick on each is in force --- */
 
 static bool load_groups(struct history *h, size_t pool, struct error *e)
 {
-	struct history_pool *p = &h->pools[pool];
-	size_t count;
-	bool row;
+	struct buf names = { 0 };
+	struct statement *s =
+		DB_QUERY(h->db, "SELECT name FROM pool_group WHERE pool = ? ORDER BY position", DB_I((int64_t)pool));
+	bool ok;
 
-	if (!count_rows(h, "SELECT count(*) FROM pool_group WHERE pool = ?", (int64_t)pool, &count, e))
-		return false;
-	const char **groups = arena_array(&h->arena, const char *, count + 1);
-	struct statement *s = db_prepare(h->db, "SELECT name FROM pool_group WHERE pool = ? ORDER BY position");
+	while (db_next(s, &ok, e)) {
+		const char *name = db_column_copy(s, 0, &h->arena);
 
-	db_bind_int(s, (int64_t)pool);
-	for (size_t i = 0; i < count; i++) {
-		if (!db_step(s, &row, e))
-			return false;
-		groups[i] = row ? copy_text(h, s, 0) : "";
+		buf_append(&names, &name, sizeof name);
 	}
-	db_reset(s);
-	p->groups = groups;
-	p->group_count = count;
-	return true;
-}
-
-static bool load_names(struct history *h, struct history_pool *pools, size_t count, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT name, namespace, id FROM pool ORDER BY id");
-	bool row;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row || db_column_int(s, 2) != (int64_t)i)
-			return error_set(e, ERROR_INVALID, "%s: damaged: pools are missing", db_path(h->db));
-		pools[i].name = copy_text(h, s, 0);
-		pools[i].namespace = copy_text(h, s, 1);
-	}
-	db_reset(s);
-	return true;
+	h->pools[pool].groups = rows_array(&names, sizeof(char *), &h->arena, &h->pools[pool].group_count);
+	return ok;
 }
 
 bool history_load_pools(struct history *h, struct error *e)
 {
+	struct buf found = { 0 };
+	struct statement *s = db_prepare(h->db, "SELECT id, name, namespace FROM pool ORDER BY id");
+	bool ok, is_whole = true;
 	size_t count;
 
-	if (!count_rows(h, "SELECT count(*) FROM pool", -1, &count, e))
+	while (db_next(s, &ok, e)) {
+		struct history_pool pool = { db_column_copy(s, 1, &h->arena), db_column_copy(s, 2, &h->arena), NULL,
+					     0 };
+
+		is_whole = is_whole && db_column_int(s, 0) == (int64_t)(found.len / sizeof pool);
+		buf_append(&found, &pool, sizeof pool);
+	}
+	struct history_pool *pools = rows_array(&found, sizeof *pools, &h->arena, &count);
+	if (!ok)
 		return false;
-	struct history_pool *pools = arena_array(&h->arena, struct history_pool, count + 1);
+	if (!is_whole)
+		return error_set(e, ERROR_INVALID, "%s: damaged: pools are missing", db_path(h->db));
 	struct pool_position *positions = arena_array(&h->arena, struct pool_position, count + 1);
-	if (!load_names(h, pools, count, e))
-		return false;
 	for (size_t i = 0; i < count; i++)
 		positions[i] = i < h->pool_count ? h->positions[i] : (struct pool_position){ .tick = -1 };
 	h->pools = pools;
@@ -680,104 +539,15 @@ bool history_load_pools(struct history *h, struct error *e)
 	return true;
 }
 
-bool history_stretch_at(struct history *h, int64_t tick, struct arena *a, struct history_stretch *out, struct error *e)
-{
-	struct history_stretch found = { .until = INT64_MAX };
-	struct statement *s = db_prepare(h->db, "SELECT max(tick), (SELECT min(tick) FROM manifest_use WHERE tick > ?1)"
-						" FROM manifest_use WHERE tick <= ?1");
-	bool row;
-
-	db_bind_int(s, tick);
-	if (!db_step(s, &row, e))
-		return false;
-	found.from = db_column_int(s, 0);
-	if (!db_column_is_null(s, 1))
-		found.until = db_column_int(s, 1) - 1;
-	db_reset(s);
-	if (!count_rows(h, "SELECT count(*) FROM pool_use WHERE tick = ?", found.from, &found.pool_count, e))
-		return false;
-	size_t *pools = arena_array(a, size_t, found.pool_count + 1);
-	s = db_prepare(h->db, "SELECT pool FROM pool_use WHERE tick = ? ORDER BY place");
-	db_bind_int(s, found.from);
-	for (size_t i = 0; i < found.pool_count; i++) {
-		if (!db_step(s, &row, e))
-			return false;
-		pools[i] = row ? (size_t)db_column_int(s, 0) : h->pool_count;
-		if (pools[i] >= h->pool_count) {
-			db_reset(s);
-			return error_set(e, ERROR_INVALID, "%s: damaged: pools are missing", db_path(h->db));
-		}
-	}
-	db_reset(s);
-	found.pools = pools;
-	*out = found;
-	return true;
-}
-
-bool history_manifest(struct history *h, int64_t tick, struct arena *a, const char **text, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT text FROM manifest_use u JOIN manifest m ON m.id = u.manifest"
-						" WHERE u.tick <= ? ORDER BY u.tick DESC LIMIT 1");
-	bool row;
-
-	db_bind_int(s, tick);
-	if (!db_step(s, &row, e))
-		return false;
-	if (!row)
-		return error_set(e, ERROR_INVALID, "%s: damaged: no manifest for tick %lld", db_path(h->db),
-				 (long long)tick);
-	const char *found = db_column_text(s, 0);
-	*text = arena_strdup(a, found, strlen(found));
-	db_reset(s);
-	return true;
-}
-
-/* Where the groups of the pool's snapshot stand in pool_group at this tick; is_there is false for a pool that was not
- * in the manifest then. */
-bool history_find_places(struct history *h, int64_t tick, size_t pool, struct group_places *out, struct error *e)
-{
-	struct history_span span;
-	bool row = true;
-
-	if (tick >= out->from && tick < out->end)
-		return true;
-	if (!history_span(h, &span, e))
-		return false;
-	*out = (struct group_places){ 0 };
-	struct statement *s = db_prepare(
-		h->db, "SELECT u.tick, g.position, (SELECT min(tick) FROM manifest_use WHERE tick > ?1) FROM pool_use u"
-		       " LEFT JOIN group_use g ON g.tick = u.tick AND g.pool = u.pool WHERE u.pool = ?2 AND u.tick ="
-		       " (SELECT max(tick) FROM manifest_use WHERE tick <= ?1) ORDER BY g.place");
-	db_bind_int(s, tick);
-	db_bind_int(s, (int64_t)pool);
-	for (;;) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row)
-			break;
-		out->is_there = true;
-		out->from = db_column_int(s, 0);
-		/* The newest may end with any tick that is still to come. */
-		out->end = db_column_is_null(s, 2) ? span.last_tick + 1 : db_column_int(s, 2);
-		if (!db_column_is_null(s, 1) && out->count < PLACES_MAX)
-			out->position[out->count++] = (uint32_t)db_column_int(s, 1);
-	}
-	db_reset(s);
-	return true;
-}
-
-/* --- changing them --- */
-
 static bool save_manifest(struct history *h, const char *text, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING");
+	struct statement *s =
+		DB_QUERY(h->db, "INSERT INTO manifest (text) VALUES (?) ON CONFLICT DO NOTHING", DB_T(text));
 
-	db_bind_text(s, text);
 	if (!db_run(s, e))
 		return false;
-	s = db_prepare(h->db, "INSERT INTO manifest_use (tick, manifest) SELECT ?, id FROM manifest WHERE text = ?");
-	db_bind_int(s, h->next_tick);
-	db_bind_text(s, text);
+	s = DB_QUERY(h->db, "INSERT INTO manifest_use (tick, manifest) SELECT ?, id FROM manifest WHERE text = ?",
+		     DB_I(h->next_tick), DB_T(text));
 	return db_run(s, e);
 }
 
@@ -787,10 +557,8 @@ static bool number_pool(struct history *h, const struct pool_spec *p, size_t *po
 	for (*pool = 0; *pool < h->pool_count; ++*pool)
 		if (!strcmp(h->pools[*pool].name, p->name) && !strcmp(h->pools[*pool].namespace, p->namespace))
 			return true;
-	struct statement *s = db_prepare(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)");
-	db_bind_int(s, (int64_t)*pool);
-	db_bind_text(s, p->namespace);
-	db_bind_text(s, p->name);
+	struct statement *s = DB_QUERY(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)",
+				       DB_I((int64_t)*pool), DB_T(p->namespace), DB_T(p->name));
 	return db_run(s, e) && history_load_pools(h, e);
 }
 
@@ -801,23 +569,9 @@ static bool number_group(struct history *h, size_t pool, const char *name, size_
 	for (*position = 0; *position < p->group_count; ++*position)
 		if (!strcmp(p->groups[*position], name))
 			return true;
-	struct statement *s = db_prepare(h->db, "INSERT INTO pool_group (pool, position, name) VALUES (?, ?, ?)");
-	db_bind_int(s, (int64_t)pool);
-	db_bind_int(s, (int64_t)*position);
-	db_bind_text(s, name);
+	struct statement *s = DB_QUERY(h->db, "INSERT INTO pool_group (pool, position, name) VALUES (?, ?, ?)",
+				       DB_I((int64_t)pool), DB_I((int64_t)*position), DB_T(name));
 	return db_run(s, e) && load_groups(h, pool, e);
-}
-
-static bool use_group(struct history *h, size_t pool, size_t place, size_t position, struct error *e)
-{
-	struct statement *s =
-		db_prepare(h->db, "INSERT INTO group_use (tick, pool, place, position) VALUES (?, ?, ?, ?)");
-
-	db_bind_int(s, h->next_tick);
-	db_bind_int(s, (int64_t)pool);
-	db_bind_int(s, (int64_t)place);
-	db_bind_int(s, (int64_t)position);
-	return db_run(s, e);
 }
 
 static bool use_pool(struct history *h, const struct fleet_spec *fleet, size_t place, struct fleet_place *out,
@@ -832,17 +586,18 @@ static bool use_pool(struct history *h, const struct fleet_spec *fleet, size_t p
 				 p->name, p->group_count, PLACES_MAX);
 	if (!number_pool(h, p, &pool, e))
 		return false;
-	struct statement *s = db_prepare(h->db, "INSERT INTO pool_use (tick, place, pool) VALUES (?, ?, ?)");
-	db_bind_int(s, h->next_tick);
-	db_bind_int(s, (int64_t)place);
-	db_bind_int(s, (int64_t)pool);
+	struct statement *s = DB_QUERY(h->db, "INSERT INTO pool_use (tick, place, pool) VALUES (?, ?, ?)",
+				       DB_I(h->next_tick), DB_I((int64_t)place), DB_I((int64_t)pool));
 	if (!db_run(s, e))
 		return false;
 	for (size_t i = 0; i < p->group_count; i++) {
 		size_t position = 0;
 
 		if (!number_group(h, pool, fleet->groups[p->groups[i]].name, &position, e) ||
-		    !use_group(h, pool, i, position, e))
+		    !db_run(DB_QUERY(h->db, "INSERT INTO group_use (tick, pool, place, position) VALUES (?, ?, ?, ?)",
+				     DB_I(h->next_tick), DB_I((int64_t)pool), DB_I((int64_t)i),
+				     DB_I((int64_t)position)),
+			    e))
 			return false;
 		groups.position[groups.count++] = (uint32_t)position;
 	}
@@ -868,7 +623,7 @@ static bool forget_use(struct history *h, struct error *e)
 }
 
 /* Within the open transaction. */
-bool history_put_fleet(struct history *h, const char *manifest, const struct fleet_spec *fleet, struct error *e)
+static bool put_fleet(struct history *h, const char *manifest, const struct fleet_spec *fleet, struct error *e)
 {
 	struct fleet_place *places = arena_array(&h->arena, struct fleet_place, fleet->pool_count + 1);
 
@@ -888,18 +643,18 @@ bool history_use_manifest(struct history *h, const char *manifest, const struct 
 {
 	if (!history_begin(h, e))
 		return false;
-	if (history_put_fleet(h, manifest, fleet, e) && history_commit(h, e))
+	if (put_fleet(h, manifest, fleet, e) && history_commit(h, e))
 		return true;
 	struct error second;
 	history_undo(h);
 	/* Without the pools that were to be new. */
-	if (!history_load_pools(h, &second) || !history_take_fleet(h, &second))
+	if (!history_load_pools(h, &second) || !take_fleet(h, &second))
 		h->place_count = 0;
 	return false;
 }
 
 /* What is in force, for writing on. */
-bool history_take_fleet(struct history *h, struct error *e)
+static bool take_fleet(struct history *h, struct error *e)
 {
 	struct history_stretch in_force;
 
@@ -917,7 +672,7 @@ bool history_take_fleet(struct history *h, struct error *e)
 	return true;
 }
 
-/* Many histories behind one address. */
+/* --- many histories behind one address --- */
 
 bool history_is_fleet(const char *path)
 {
@@ -943,15 +698,7 @@ bool history_clusters(const char *address, struct arena *a, const char *const **
 	struct names n = { .arena = a };
 	bool ok = db_clusters(address, keep, &n, e);
 
-	if (ok) {
-		const char **names = arena_array(a, const char *, n.found.len / sizeof *names + 1);
-
-		*count = n.found.len / sizeof *names;
-		if (n.found.len)
-			memcpy(names, n.found.text, n.found.len);
-		*clusters = names;
-	}
-	buf_release(&n.found);
+	*clusters = rows_array(&n.found, sizeof **clusters, a, count);
 	return ok;
 }
 
@@ -967,205 +714,7 @@ void history_show(const char *path, struct buf *out)
 	buf_text(out, cluster ? cluster : "");
 }
 
-/* Reading decisions: from a keyframe on, each told against the one before. */
-
-static bool no_decision(struct history *h, int64_t tick, size_t pool, struct error *e)
-{
-	struct history_span span;
-
-	if (!history_span(h, &span, e))
-		return false;
-	if (span.last_tick < span.first_tick)
-		return error_set(e, ERROR_NOT_FOUND, "%s: no decisions in it", db_path(h->db));
-	if (tick < span.first_tick || tick > span.last_tick)
-		return error_set(e, ERROR_NOT_FOUND, "%s: no tick %lld; there are ticks %lld to %lld", db_path(h->db),
-				 (long long)tick, (long long)span.first_tick, (long long)span.last_tick);
-	if (!h->positions[pool].places.is_there)
-		return error_set(e, ERROR_NOT_FOUND, "%s: pool %s was not in the manifest at tick %lld", db_path(h->db),
-				 h->pools[pool].name, (long long)tick);
-	return error_set(e, ERROR_INVALID, "%s: damaged: the decision of pool %s at tick %lld is missing",
-			 db_path(h->db), h->pools[pool].name, (long long)tick);
-}
-
-static bool is_mark_wrong(const struct statement *s, const struct pool_plan *p, const struct group_places *g)
-{
-	if (p->group_count != g->count)
-		return true;
-	struct plan_marks m = plan_marks(p, g);
-
-	return db_column_int(s, 3) != m.held_by || db_column_is_null(s, 4) == m.has_asked ||
-	       (m.has_asked && db_column_int(s, 4) != m.asked) || db_column_int(s, 5) != m.concerns;
-}
-
-/* The plan of the row that the statement stands on; damage is told apart from failure. */
-static bool decode_plan(struct pool_position *at, const struct statement *s, const struct record_key *k,
-			struct error *damage)
-{
-	size_t len;
-	const void *bytes = db_column_bytes(s, 7, &len);
-
-	if (!k->is_keyframe && !at->is_plan_known)
-		return error_set(damage, ERROR_INVALID, "the stored plan is told against a damaged one");
-	at->is_plan_known = record_decode(&at->part[RECORD_PLAN], RECORD_PLAN, k, bytes, len, damage);
-	if (!at->is_plan_known)
-		return false;
-	struct pool_plan plan = record_plan(&at->part[RECORD_PLAN]);
-	if (is_mark_wrong(s, &plan, &at->places)) {
-		at->is_plan_known = false;
-		return error_set(damage, ERROR_INVALID, "the numbers beside the stored plan do not match it");
-	}
-	return true;
-}
-
-static bool damaged(struct history *h, int64_t tick, size_t pool, struct error *e)
-{
-	return error_wrap(e, "%s: pool %s, tick %lld", db_path(h->db), h->pools[pool].name, (long long)tick);
-}
-
-/* The input of the row that the statement stands on, and whether it can follow the tick before. */
-static bool decode_input(struct pool_position *at, const struct statement *s, const struct record_key *k,
-			 struct error *e)
-{
-	size_t len;
-	const void *bytes = db_column_bytes(s, 6, &len);
-	millis before = at->part[RECORD_INPUT].now;
-
-	if (!record_decode(&at->part[RECORD_INPUT], RECORD_INPUT, k, bytes, len, e))
-		return false;
-	struct pool_snapshot input = record_snapshot(&at->part[RECORD_INPUT]);
-	if (!record_check_input(k, &input, e))
-		return false;
-	return at->tick < 0 || at->tick != k->tick - 1 || k->now >= before ||
-	       error_set(e, ERROR_INVALID, "the tick makes no sense: it ends %lld ms before the one before it",
-			 (long long)(before - k->now));
-}
-
-/* Reads one row into the position; *damage is ERROR_NONE or says what is wrong with the plan. */
-static bool read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,
-		     struct error *e)
-{
-	struct pool_position *at = &h->positions[pool];
-	struct statement *s =
-		db_prepare(h->db, "SELECT t.at, t.interval, d.is_keyframe, d.held_by, d.asked, d.concerns,"
-				  " d.input, d.plan FROM decision d JOIN tick t ON t.id = d.tick"
-				  " WHERE d.tick = ? AND d.pool = ?");
-	bool row;
-
-	if (!history_find_places(h, tick, pool, &at->places, e))
-		return false;
-	db_bind_int(s, tick);
-	db_bind_int(s, (int64_t)pool);
-	if (!db_step(s, &row, e))
-		return false;
-	if (!row)
-		return no_decision(h, tick, pool, e);
-	struct record_key k = { tick, (int64_t)pool, db_column_int(s, 0), db_column_int(s, 1),
-				db_column_int(s, 2) == 1 };
-	h->is_keyframe_due = true; /* what is written next is no longer told against what was written last */
-	bool is_sound = decode_input(at, s, &k, e);
-
-	at->tick = -1;
-	if (!is_sound) {
-		db_reset(s);
-		return damaged(h, tick, pool, e);
-	}
-	*damage = (struct error){ .kind = ERROR_NONE };
-	decode_plan(at, s, &k, damage);
-	db_reset(s);
-	at->tick = tick;
-	out->now = k.now;
-	out->interval = k.interval;
-	return true;
-}
-
-/* The first row to read: the next one when that leads there, else the last keyframe. */
-static bool find_start(struct history *h, int64_t tick, size_t pool, int64_t *start, struct error *e)
-{
-	struct pool_position *at = &h->positions[pool];
-	struct history_span span;
-	bool row;
-
-	/* The first of a manifest's ticks is a keyframe. */
-	if (!history_find_places(h, tick, pool, &at->places, e))
-		return false;
-	if (at->tick >= 0 && at->tick < tick && tick - at->tick <= KEYFRAME_EVERY && at->tick >= at->places.from) {
-		*start = at->tick + 1;
-		return true;
-	}
-	if (!history_span(h, &span, e))
-		return false;
-	if (tick < span.first_tick || tick > span.last_tick)
-		return no_decision(h, tick, pool, e);
-	struct statement *s = db_prepare(h->db, "SELECT tick FROM decision WHERE tick <= ? AND pool = ?"
-						" AND is_keyframe = 1 ORDER BY tick DESC LIMIT 1");
-	db_bind_int(s, tick);
-	db_bind_int(s, (int64_t)pool);
-	if (!db_step(s, &row, e))
-		return false;
-	if (!row)
-		return no_decision(h, tick, pool, e);
-	*start = db_column_int(s, 0);
-	db_reset(s);
-	return true;
-}
-
-static void fill(const struct pool_position *at, int64_t tick, size_t pool, struct tick_record *out)
-{
-	out->tick = tick;
-	out->pool = pool;
-	out->snapshot = record_snapshot(&at->part[RECORD_INPUT]);
-	out->plan = record_plan(&at->part[RECORD_PLAN]);
-}
-
-bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e)
-{
-	struct error damage = { .kind = ERROR_NONE };
-
-	if (!read_row(h, tick, pool, out, &damage, e))
-		return false;
-	fill(&h->positions[pool], tick, pool, out);
-	if (damage.kind == ERROR_NONE)
-		return true;
-	*e = damage;
-	return damaged(h, tick, pool, e);
-}
-
-bool history_read_lenient(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *damage,
-			  struct error *e)
-{
-	const struct pool_position *at = &h->positions[pool];
-	int64_t start = 0;
-
-	/* Times are with the row, so the row in hand is read again too. */
-	if (!find_start(h, tick, pool, &start, e))
-		return false;
-	for (int64_t t = start; t <= tick; t++)
-		if (!read_row(h, t, pool, out, damage, e))
-			return false;
-	fill(at, tick, pool, out);
-	out->is_plan_damaged = damage->kind != ERROR_NONE;
-	return true;
-}
-
-bool history_read(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e)
-{
-	struct error damage = { .kind = ERROR_NONE };
-
-	if (!history_read_lenient(h, tick, pool, out, &damage, e))
-		return false;
-	if (damage.kind == ERROR_NONE)
-		return true;
-	*e = damage;
-	return damaged(h, tick, pool, e);
-}
-
-void history_trust_plan(struct history *h, size_t pool, const struct pool_plan *plan)
-{
-	record_set_plan(&h->positions[pool].part[RECORD_PLAN], plan);
-	h->positions[pool].is_plan_known = true;
-}
-
-/* Going on with a history, and who wrote which of its ticks. */
+/* --- who wrote which ticks --- */
 
 enum { MARK_SIZE = 24, ASIDE_MOST = 99 };
 
@@ -1174,40 +723,27 @@ static void memory_mark(char mark[MARK_SIZE])
 	snprintf(mark, MARK_SIZE, "%016llx", (unsigned long long)policy_state_layout());
 }
 
-static bool is_last_writer(struct history *h, const char *program, const char *mark, bool *is, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM writer WHERE program = ? AND memory = ?"
-						" AND tick = (SELECT max(tick) FROM writer)");
-	bool row;
-
-	db_bind_text(s, program);
-	db_bind_text(s, mark);
-	if (!db_step(s, &row, e))
-		return false;
-	*is = db_column_int(s, 0) > 0;
-	db_reset(s);
-	return true;
-}
-
 /* What writes from the next tick on; the first of all begins with a new memory. */
-bool history_save_writer(struct history *h, const char *program, struct error *e)
+static bool save_writer(struct history *h, const char *program, struct error *e)
 {
 	char mark[MARK_SIZE];
-	bool is_known;
+	bool known;
 
 	memory_mark(mark);
-	if (!is_last_writer(h, program, mark, &is_known, e))
+	if (!db_read_bool(DB_QUERY(h->db,
+				   "SELECT count(*) FROM writer WHERE program = ? AND memory = ?"
+				   " AND tick = (SELECT max(tick) FROM writer)",
+				   DB_T(program), DB_T(mark)),
+			  &known, e))
 		return false;
-	if (is_known)
+	if (known)
 		return true;
-	struct statement *s =
-		db_prepare(h->db, "INSERT INTO writer (tick, program, memory, is_fresh) VALUES (?1, ?2, ?3, ?1 = 0)"
-				  " ON CONFLICT DO UPDATE SET program = ?2, memory = ?3");
-	db_bind_int(s, h->next_tick);
-	db_bind_text(s, program);
-	db_bind_text(s, mark);
 	h->is_checkpoint_due |= h->next_tick > 0;
-	return db_run(s, e);
+	return db_run(DB_QUERY(h->db,
+			       "INSERT INTO writer (tick, program, memory, is_fresh) VALUES (?1, ?2, ?3, ?1 = 0)"
+			       " ON CONFLICT DO UPDATE SET program = ?2, memory = ?3",
+			       DB_I(h->next_tick), DB_T(program), DB_T(mark)),
+		      e);
 }
 
 bool history_begin_anew(struct history *h, struct error *e)
@@ -1230,15 +766,9 @@ bool history_begin_anew(struct history *h, struct error *e)
 
 bool history_last_fresh(struct history *h, int64_t tick, int64_t *at_tick, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT max(tick) FROM writer WHERE is_fresh = 1 AND tick <= ?");
-	bool row;
-
-	db_bind_int(s, tick);
-	if (!db_step(s, &row, e))
-		return false;
-	*at_tick = db_column_int(s, 0);
-	db_reset(s);
-	return true;
+	return db_read_ints(
+		DB_QUERY(h->db, "SELECT max(tick) FROM writer WHERE is_fresh = 1 AND tick <= ?", DB_I(tick)), at_tick,
+		1, NULL, e);
 }
 
 bool history_check_policy(struct history *h, int64_t from, int64_t to, struct error *e)
@@ -1252,9 +782,7 @@ bool history_check_policy(struct history *h, int64_t from, int64_t to, struct er
 	bool row;
 
 	memory_mark(mark);
-	db_bind_int(s, from);
-	db_bind_int(s, to);
-	db_bind_text(s, mark);
+	DB_BIND(s, DB_I(from), DB_I(to), DB_T(mark));
 	if (!db_step(s, &row, e))
 		return false;
 	if (!row)
@@ -1284,33 +812,23 @@ millis history_last_at(const struct history *h)
 static bool take_position(struct history *h, struct error *e)
 {
 	struct statement *s =
-		db_prepare(h->db, "SELECT (SELECT max(id) FROM tick), (SELECT max(at) FROM tick),"
+		db_prepare(h->db, "SELECT coalesce((SELECT max(id) FROM tick), -1), (SELECT max(at) FROM tick),"
 				  " coalesce((SELECT max(at) FROM checkpoint), (SELECT min(at) FROM tick))");
-	bool row;
+	int64_t v[3];
 
-	if (!db_step(s, &row, e))
+	if (!db_read_ints(s, v, 3, NULL, e))
 		return false;
-	h->next_tick = db_column_is_null(s, 0) ? 0 : db_column_int(s, 0) + 1;
-	h->last_at = db_column_int(s, 1);
-	h->last_checkpoint_at = db_column_int(s, 2);
-	h->committed_tick = h->next_tick;
-	h->committed_at = h->last_at;
+	h->next_tick = h->committed_tick = v[0] + 1;
+	h->last_at = h->committed_at = v[1];
+	h->last_checkpoint_at = v[2];
 	h->is_keyframe_due = true;
-	db_reset(s);
 	return true;
 }
 
 /* A writer that was killed while it made the file left the tables without a fact. */
-bool history_is_begun(struct history *h, bool *is, struct error *e)
+static bool has_facts(struct history *h, bool *has, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT count(*) FROM fact");
-	bool row;
-
-	if (!db_step(s, &row, e))
-		return false;
-	*is = db_column_int(s, 0) > 0;
-	db_reset(s);
-	return true;
+	return db_read_bool(db_prepare(h->db, "SELECT count(*) FROM fact"), has, e);
 }
 
 static bool check_decider(struct history *h, const struct history_setup *setup, struct error *e)
@@ -1332,29 +850,29 @@ static bool take_manifest(struct history *h, const struct history_setup *setup, 
 
 	if (!history_manifest(h, h->next_tick, &scratch, &in_force, e))
 		return false;
-	return !strcmp(in_force, setup->manifest) || history_put_fleet(h, setup->manifest, setup->fleet, e);
+	return !strcmp(in_force, setup->manifest) || put_fleet(h, setup->manifest, setup->fleet, e);
 }
 
 static bool go_on(struct history *h, const struct history_setup *setup, struct error *e)
 {
 	bool begun;
 
-	if (!history_is_begun(h, &begun, e))
+	if (!has_facts(h, &begun, e))
 		return false;
 	if (!begun)
-		return history_save_setup(h, setup, e);
-	return history_check_layout(h, e) && check_decider(h, setup, e) && history_load_pools(h, e) &&
-	       take_position(h, e) && history_take_fleet(h, e) && history_begin(h, e) &&
-	       history_save_writer(h, setup->program, e) && take_manifest(h, setup, e) && history_commit(h, e);
+		return save_setup(h, setup, e);
+	return check_layout(h, e) && check_decider(h, setup, e) && history_load_pools(h, e) && take_position(h, e) &&
+	       take_fleet(h, e) && history_begin(h, e) && save_writer(h, setup->program, e) &&
+	       take_manifest(h, setup, e) && history_commit(h, e);
 }
 
 struct history *history_resume(const struct history_setup *setup, struct error *e)
 {
 	if (access(setup->path, F_OK))
 		return history_create(setup, e);
-	if (!history_may_migrate(setup->path, e))
+	if (!may_migrate(setup->path, e))
 		return NULL;
-	struct history *h = history_new();
+	struct history *h = new_history();
 
 	h->ticks_per_commit = setup->ticks_per_commit;
 	h->checkpoint_every = setup->checkpoint_every;
@@ -1397,4 +915,103 @@ bool history_set_aside(const char *path, struct buf *name, struct error *e)
 	}
 	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
 			 path, path, ASIDE_MOST);
+}
+
+/* --- checkpoints: the policy's memory at some ticks, so that a replay need not start at the first --- */
+
+enum { CHECKPOINT_MOST = 256 << 20 };
+
+bool history_wants_checkpoint(const struct history *h)
+{
+	return h->is_checkpoint_due || (h->next_tick > 0 && h->last_at - h->last_checkpoint_at >= h->checkpoint_every);
+}
+
+/* Of those older than a day, the first of each day stays. */
+static bool thin(struct history *h, millis now, struct error *e)
+{
+	return db_run(DB_QUERY(h->db,
+			       "DELETE FROM checkpoint WHERE at < ?1 AND EXISTS (SELECT 1 FROM"
+			       " checkpoint o WHERE o.tick < checkpoint.tick"
+			       " AND o.at / ?2 = checkpoint.at / ?2)",
+			       DB_I(now - DAY), DB_I(DAY)),
+		      e);
+}
+
+bool history_checkpoint(struct history *h, const struct buf *memory, struct error *e)
+{
+	CLEANUP(buf_release) struct buf packed = { .cap = CHECKPOINT_MOST };
+
+	deflate_bytes(memory->text, memory->len, &packed);
+	if (memory->len > CHECKPOINT_MOST || !buf_ok(&packed))
+		return error_set(e, ERROR_INTERNAL, "%s: a memory of %zu bytes is too large to keep", db_path(h->db),
+				 memory->len);
+	struct statement *q = db_prepare(h->db, "INSERT OR REPLACE INTO checkpoint (tick, at, size, crc, bytes)"
+						" VALUES (?, ?, ?, ?, ?)");
+	if (!history_begin(h, e))
+		return false;
+	DB_BIND(q, DB_I(h->next_tick), DB_I(h->last_at), DB_I((int64_t)memory->len),
+		DB_I(crc32_bytes(0, memory->text, memory->len)), DB_B(packed.text, packed.len));
+	if (!db_run(q, e) || !thin(h, h->last_at, e)) {
+		history_undo(h);
+		return false;
+	}
+	h->is_keyframe_due = true;
+	h->is_checkpoint_due = false;
+	h->last_checkpoint_at = h->last_at;
+	return h->ticks_per_commit > 1 || history_commit(h, e);
+}
+
+static bool unpack(struct history *h, const struct statement *s, struct buf *memory, struct error *e)
+{
+	CLEANUP(arena_release) struct arena scratch = { 0 };
+	int64_t tick = db_column_int(s, 0), size = db_column_int(s, 1), crc = db_column_int(s, 2);
+	size_t packed_len;
+	const void *packed = db_column_bytes(s, 3, &packed_len);
+
+	if (size >= 0 && size <= CHECKPOINT_MOST) {
+		char *bytes = arena_alloc(&scratch, (size_t)size + 1, 1);
+
+		if (inflate_bytes(packed, packed_len, bytes, (size_t)size, e) &&
+		    crc32_bytes(0, bytes, (size_t)size) == crc) {
+			buf_append(memory, bytes, (size_t)size);
+			return true;
+		}
+	}
+	return error_set(e, ERROR_INVALID, "%s: the checkpoint of tick %lld is damaged", db_path(h->db),
+			 (long long)tick);
+}
+
+bool history_last_checkpoint(struct history *h, int64_t tick, int64_t *at_tick, struct buf *memory, struct error *e)
+{
+	struct statement *s = DB_QUERY(h->db,
+				       "SELECT tick, size, crc, bytes FROM checkpoint WHERE tick <= ?"
+				       " ORDER BY tick DESC LIMIT 1",
+				       DB_I(tick));
+	bool row;
+
+	if (!db_step(s, &row, e))
+		return false;
+	if (!row)
+		return error_set(e, ERROR_NOT_FOUND, "%s: no checkpoint at or before tick %lld", db_path(h->db),
+				 (long long)tick);
+	bool ok = unpack(h, s, memory, e);
+
+	if (ok)
+		*at_tick = db_column_int(s, 0);
+	db_reset(s);
+	return ok;
+}
+
+bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64_t *at_tick, uint32_t *crc,
+			     struct error *e)
+{
+	struct statement *s =
+		DB_QUERY(h->db, "SELECT tick, crc FROM checkpoint WHERE tick >= ? ORDER BY tick LIMIT 1", DB_I(tick));
+
+	if (!db_step(s, there, e))
+		return false;
+	*at_tick = *there ? db_column_int(s, 0) : 0;
+	*crc = *there ? (uint32_t)db_column_int(s, 1) : 0;
+	db_reset(s);
+	return true;
 }

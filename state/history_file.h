@@ -90,25 +90,34 @@ void history_note_lead_times(struct history *h, const struct snapshot *s, size_t
 bool history_save_lead_times(struct history *h, struct error *e) MUST_USE;
 /* usage.c */
 bool history_save_usage(struct history *h, struct error *e) MUST_USE;
-/* history.c */
-bool history_save_setup(struct history *h, const struct history_setup *setup, struct error *e) MUST_USE;
-bool history_save_writer(struct history *h, const char *program, struct error *e) MUST_USE;
-/* False, as ERROR_CONFLICT, for a file whose records are another version's: not even its tables are brought up to date,
- * so that the program that wrote it still reads it. */
-bool history_may_migrate(const char *path, struct error *e) MUST_USE;
-bool history_check_layout(struct history *h, struct error *e) MUST_USE;
-struct history *history_new(void);
-void history_remove_file(const char *path);
 /* history_read.c: just this row, which is a keyframe or follows the one read last. */
 bool history_read_row(struct history *h, int64_t tick, size_t pool, struct tick_record *out, struct error *e) MUST_USE;
-/* history_current.c */
 bool history_mark(struct history *h, struct error *e) MUST_USE;
-/* history_writer.c */
-bool history_is_begun(struct history *h, bool *is, struct error *e) MUST_USE;
-/* history_fleet.c */
+/* For appending rows of another history; makes the file, and is ERROR_CONFLICT for one of another version. */
+/* With its logs. */
+void history_remove_file(const char *path);
+struct history *history_open_copy(const char *path, struct error *e);
 bool history_load_pools(struct history *h, struct error *e) MUST_USE;
 bool history_find_places(struct history *h, int64_t tick, size_t pool, struct group_places *out,
 			 struct error *e) MUST_USE;
-bool history_put_fleet(struct history *h, const char *manifest, const struct fleet_spec *fleet,
-		       struct error *e) MUST_USE;
-bool history_take_fleet(struct history *h, struct error *e) MUST_USE;
+
+/* The tables of a history and how they came to be. */
+extern const struct db_schema history_schema;
+
+/* Rows of a question into an array. */
+
+struct rows {
+	struct history *history;
+	struct arena *arena; /* of texts, and of the array */
+	struct buf found;    /* records, one behind the other */
+};
+
+/* Appends the row that the statement stands on; false ends it with the error. */
+typedef bool rows_take_fn(struct rows *r, const struct statement *s, struct error *e);
+
+/* All rows of a bound statement. What was found is freed when it fails. */
+bool rows_read(struct rows *r, struct statement *s, rows_take_fn *take, struct error *e) MUST_USE;
+/* What was found, copied into the arena; the buffer is freed. */
+void *rows_array(struct buf *found, size_t record_size, struct arena *a, size_t *count);
+/* Sums of an hour that can be; else ERROR_INVALID. A right schema says nothing of who wrote the numbers. */
+bool rows_check_hour(const struct rows *r, int64_t hour, const int64_t *sums, size_t count, struct error *e) MUST_USE;

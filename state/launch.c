@@ -24,9 +24,8 @@ static bool begin_durable(struct history *h, struct error *e)
 
 static bool is_known(struct history *h, const char *token, bool open_only, bool *known, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT outcome FROM launch WHERE token = ?");
+	struct statement *s = DB_QUERY(h->db, "SELECT outcome FROM launch WHERE token = ?", DB_T(token));
 
-	db_bind_text(s, token);
 	if (!db_step(s, known, e))
 		return false;
 	if (*known && open_only)
@@ -52,17 +51,12 @@ static bool join_machines(const struct launch *l, struct buf *out, struct error 
 
 static bool insert(struct history *h, const struct launch *l, const char *machines, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "INSERT INTO launch (token, node_group, verb, target, machines, tick,"
-						" term, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+	struct statement *s = DB_QUERY(h->db,
+				       "INSERT INTO launch (token, node_group, verb, target, machines, tick,"
+				       " term, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+				       DB_T(l->token), DB_T(l->group), DB_I(l->verb), DB_I(l->target), DB_T(machines),
+				       DB_I(h->next_tick - 1), DB_I(l->term), DB_I(l->asked_at));
 
-	db_bind_text(s, l->token);
-	db_bind_text(s, l->group);
-	db_bind_int(s, l->verb);
-	db_bind_int(s, l->target);
-	db_bind_text(s, machines);
-	db_bind_int(s, h->next_tick - 1);
-	db_bind_int(s, l->term);
-	db_bind_int(s, l->asked_at);
 	return run_durable(h, s, e);
 }
 
@@ -88,10 +82,8 @@ bool launch_end(struct history *h, const char *token, const char *outcome, milli
 		return error_set(e, ERROR_NOT_FOUND, "%s: no open launch %s", db_path(h->db), token);
 	if (!begin_durable(h, e))
 		return false;
-	struct statement *s = db_prepare(h->db, "UPDATE launch SET outcome = ?, ended_at = ? WHERE token = ?");
-	db_bind_text(s, outcome);
-	db_bind_int(s, at);
-	db_bind_text(s, token);
+	struct statement *s = DB_QUERY(h->db, "UPDATE launch SET outcome = ?, ended_at = ? WHERE token = ?",
+				       DB_T(outcome), DB_I(at), DB_T(token));
 	return run_durable(h, s, e);
 }
 
@@ -105,17 +97,9 @@ bool launch_goes_on(struct history *h, const char *token, const char *operation,
 		return error_set(e, ERROR_NOT_FOUND, "%s: no open launch %s", db_path(h->db), token);
 	if (!begin_durable(h, e))
 		return false;
-	struct statement *s = db_prepare(h->db, "UPDATE launch SET operation = ? WHERE token = ?");
-	db_bind_text(s, operation);
-	db_bind_text(s, token);
+	struct statement *s =
+		DB_QUERY(h->db, "UPDATE launch SET operation = ? WHERE token = ?", DB_T(operation), DB_T(token));
 	return run_durable(h, s, e);
-}
-
-static const char *copy(struct arena *a, const struct statement *s, int column)
-{
-	const char *text = db_column_text(s, column);
-
-	return arena_strdup(a, text, strlen(text));
 }
 
 static void split_machines(struct arena *a, const char *text, struct launch *l)
@@ -141,16 +125,16 @@ static void split_machines(struct arena *a, const char *text, struct launch *l)
 static struct launch launch_of(const struct statement *s, struct arena *a)
 {
 	struct launch l = {
-		.token = copy(a, s, 0),
-		.group = copy(a, s, 1),
+		.token = db_column_copy(s, 0, a),
+		.group = db_column_copy(s, 1, a),
 		.verb = db_column_int(s, 2),
 		.target = db_column_int(s, 3),
 		.tick = db_column_int(s, 5),
 		.term = db_column_int(s, 6),
 		.asked_at = db_column_int(s, 7),
-		.outcome = db_column_is_null(s, 8) ? NULL : copy(a, s, 8),
+		.outcome = db_column_is_null(s, 8) ? NULL : db_column_copy(s, 8, a),
 		.ended_at = db_column_int(s, 9),
-		.operation = copy(a, s, 10),
+		.operation = db_column_copy(s, 10, a),
 	};
 
 	split_machines(a, db_column_text(s, 4), &l);
@@ -159,22 +143,16 @@ static struct launch launch_of(const struct statement *s, struct arena *a)
 
 static bool collect(struct statement *s, struct arena *a, struct launch **launches, size_t *count, struct error *e)
 {
-	CLEANUP(buf_release) struct buf found = { 0 };
-	bool row = true;
+	struct buf found = { 0 };
+	bool ok;
 
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		struct launch l = row ? launch_of(s, a) : (struct launch){ 0 };
-		if (row)
-			buf_append(&found, &l, sizeof l);
+	while (db_next(s, &ok, e)) {
+		struct launch l = launch_of(s, a);
+
+		buf_append(&found, &l, sizeof l);
 	}
-	db_reset(s);
-	*count = found.len / sizeof **launches;
-	*launches = arena_array(a, struct launch, *count + 1);
-	if (found.len)
-		memcpy(*launches, found.text, found.len);
-	return true;
+	*launches = rows_array(&found, sizeof **launches, a, count);
+	return ok;
 }
 
 bool launch_open_ones(struct history *h, struct arena *a, struct launch **launches, size_t *count, struct error *e)
@@ -187,16 +165,11 @@ bool launch_find(struct history *h, const struct launch_filter *f, struct arena 
 		 size_t *count, struct error *e)
 {
 	struct statement *s =
-		db_prepare(h->db, "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
-				  " AND ?2 AND (CAST(?3 AS TEXT) IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
-				  " l.token DESC LIMIT ?4) newest ORDER BY asked_at, token");
+		DB_QUERY(h->db,
+			 "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
+			 " AND ?2 AND (CAST(?3 AS TEXT) IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
+			 " l.token DESC LIMIT ?4) newest ORDER BY asked_at, token",
+			 DB_I(f->from), DB_I(f->to), DB_T(f->group), DB_I(f->most));
 
-	db_bind_int(s, f->from);
-	db_bind_int(s, f->to);
-	if (f->group)
-		db_bind_text(s, f->group);
-	else
-		db_bind_null(s);
-	db_bind_int(s, f->most);
 	return collect(s, a, launches, count, e);
 }

@@ -2,7 +2,6 @@
 #include "state/lead_time.h"
 
 #include "state/history_file.h"
-#include "state/rows.h"
 
 struct pending {
 	int64_t day;
@@ -90,8 +89,7 @@ static bool save(struct history *h, const struct pending *p, struct error *e)
 	const int64_t values[] = { (int64_t)p->pool, p->day,	    (int64_t)p->row.group, p->row.kind,
 				   p->row.stage,     p->row.bucket, p->row.samples,	   p->row.ms };
 
-	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-		db_bind_int(s, values[i]);
+	db_bind_ints(s, values, sizeof values / sizeof *values);
 	return db_run(s, e);
 }
 
@@ -136,12 +134,10 @@ bool lead_read(struct history *h, const struct lead_question *q, struct arena *a
 					  "CAST(sum(ms) AS INTEGER) FROM lead_time"
 					  " WHERE pool = ? AND day BETWEEN ? AND ? GROUP BY stage, position, kind,"
 					  " bucket ORDER BY stage, position, kind, bucket");
-		db_bind_int(s, (int64_t)q->pool);
-		db_bind_int(s, q->from / DAY);
-		db_bind_int(s, (q->to - 1) / DAY);
+		DB_BIND(s, DB_I((int64_t)q->pool), DB_I(q->from / DAY), DB_I((q->to - 1) / DAY));
 		if (!rows_read(&r, s, take_row, e))
 			return false;
 	}
-	*rows = rows_array(&r, sizeof **rows, count);
+	*rows = rows_array(&r.found, sizeof **rows, a, count);
 	return true;
 }

@@ -3,7 +3,6 @@
 
 #include "controller/policy/queue_wait.h"
 #include "state/history_file.h"
-#include "state/rows.h"
 
 #include <string.h>
 
@@ -151,14 +150,9 @@ static bool save(struct history *h, const struct pending *p, struct error *e)
 #undef MOST
 	);
 	/* clang-format on */
-	int64_t values[LEVEL_FIELDS];
 
-	memcpy(values, &p->sums, sizeof values);
-	db_bind_int(s, (int64_t)p->pool);
-	db_bind_int(s, p->width);
-	db_bind_int(s, p->number);
-	for (int i = 0; i < LEVEL_FIELDS; i++)
-		db_bind_int(s, values[i]);
+	DB_BIND(s, DB_I((int64_t)p->pool), DB_I(p->width), DB_I(p->number));
+	db_bind_ints(s, (const int64_t *)&p->sums, LEVEL_FIELDS);
 	return db_run(s, e);
 }
 
@@ -181,8 +175,7 @@ static bool take_row(struct rows *r, const struct statement *s, struct error *e)
 	struct level_row row;
 	int64_t values[LEVEL_FIELDS], width = db_column_int(s, 1), number = db_column_int(s, 2);
 
-	for (int i = 0; i < LEVEL_FIELDS; i++)
-		values[i] = db_column_int(s, 3 + i);
+	db_column_ints(s, 3, values, LEVEL_FIELDS);
 	const millis length = level_millis((enum level_width)width);
 	if (number < EARLIEST || !rows_check_hour(r, number / (HOUR / length), values, LEVEL_FIELDS, e))
 		return error_set(e, ERROR_INVALID, "%s: damaged: levels that cannot be", db_path(r->history->db));
@@ -201,31 +194,27 @@ bool level_read(struct history *h, const struct level_question *q, struct arena 
 		struct statement *s =
 			db_prepare(h->db, "SELECT * FROM level WHERE pool = ? AND width = ? AND number BETWEEN ? AND ?"
 					  " ORDER BY number");
-		db_bind_int(s, (int64_t)q->pool);
-		db_bind_int(s, q->width);
-		db_bind_int(s, q->from / level_millis(q->width));
-		db_bind_int(s, (q->to - 1) / level_millis(q->width));
+		DB_BIND(s, DB_I((int64_t)q->pool), DB_I(q->width), DB_I(q->from / level_millis(q->width)),
+			DB_I((q->to - 1) / level_millis(q->width)));
 		if (!rows_read(&r, s, take_row, e))
 			return false;
 	}
-	*rows = rows_array(&r, sizeof **rows, count);
+	*rows = rows_array(&r.found, sizeof **rows, a, count);
 	return true;
 }
 
 bool level_first(struct history *h, size_t pool, enum level_width width, millis *from, struct error *e)
 {
-	bool row;
+	bool there = false;
 
 	*from = ABSENT;
 	if (!h->has_levels)
 		return true;
-	struct statement *s = db_prepare(h->db, "SELECT min(number) FROM level WHERE pool = ? AND width = ?");
-	db_bind_int(s, (int64_t)pool);
-	db_bind_int(s, width);
-	if (!db_step(s, &row, e))
+	struct statement *s =
+		DB_QUERY(h->db, "SELECT number FROM level WHERE pool = ? AND width = ? ORDER BY number LIMIT 1",
+			 DB_I((int64_t)pool), DB_I(width));
+	if (!db_read_ints(s, from, 1, &there, e))
 		return false;
-	if (row && !db_column_is_null(s, 0))
-		*from = db_column_int(s, 0) * level_millis(width);
-	db_reset(s);
+	*from = there ? *from * level_millis(width) : ABSENT;
 	return true;
 }

@@ -4,7 +4,6 @@
 #include "base/gzip.h"
 #include "state/history_file.h"
 #include "state/replica_form.h"
-#include "state/schema.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -94,35 +93,14 @@ uint32_t replica_head_crc(const struct replica_head *head, const void *packed, s
 
 /* --- both sides --- */
 
-static bool check_copy(struct history *h, struct error *e)
-{
-	bool begun;
-
-	return history_is_begun(h, &begun, e) && (!begun || history_check_layout(h, e)) && history_load_pools(h, e);
-}
-
-static struct history *open_copy(const char *path, struct error *e)
-{
-	if (!history_may_migrate(path, e))
-		return NULL;
-	struct history *h = history_new();
-
-	h->ticks_per_commit = 1;
-	h->db = db_open(path, &history_schema, e);
-	if (h->db && check_copy(h, e))
-		return h;
-	history_close(h);
-	return NULL;
-}
-
 struct history *replica_open(const char *path, struct error *e)
 {
 	CLEANUP(buf_release) struct buf aside = { 0 };
-	struct history *h = open_copy(path, e);
+	struct history *h = history_open_copy(path, e);
 
 	if (h || e->kind != ERROR_CONFLICT || !history_set_aside(path, &aside, e))
 		return h;
-	return open_copy(path, e);
+	return history_open_copy(path, e);
 }
 
 void replica_discard(const char *path)
@@ -135,16 +113,12 @@ static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there
 	struct statement *s = db_prepare(
 		h->db, "SELECT t.at, d.pool, d.input, d.plan FROM tick t LEFT JOIN decision d ON d.tick = t.id"
 		       " WHERE t.id = ? ORDER BY d.pool");
-	bool row = true;
+	bool ok;
 
 	*crc = 0;
 	*there = false;
 	db_bind_int(s, tick);
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row)
-			break;
+	while (db_next(s, &ok, e)) {
 		*there = true;
 		const int64_t numbers[] = { db_column_int(s, 0), db_column_int(s, 1) };
 		*crc = crc32_bytes(*crc, numbers, sizeof numbers);
@@ -154,8 +128,7 @@ static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there
 			*crc = crc32_bytes(*crc, bytes, len);
 		}
 	}
-	db_reset(s);
-	return true;
+	return ok;
 }
 
 bool replica_tail(struct history *h, struct replica_tail *out, struct error *e)
@@ -203,23 +176,18 @@ static bool find_last(struct history *h, int64_t first, int64_t most, size_t max
 	struct statement *s = db_prepare(h->db, "SELECT tick, sum(length(input) + length(plan)) FROM decision"
 						" WHERE tick BETWEEN ? AND ? GROUP BY tick ORDER BY tick");
 	size_t bytes = 0;
-	bool row = true;
+	bool ok = true;
 
 	*last = first;
-	db_bind_int(s, first);
-	db_bind_int(s, most);
-	while (row && *last - first < TICKS_MOST) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row)
-			break;
+	DB_BIND(s, DB_I(first), DB_I(most));
+	while (*last - first < TICKS_MOST && db_next(s, &ok, e)) {
 		bytes += (size_t)db_column_int(s, 1);
 		if (bytes > max_bytes && db_column_int(s, 0) > first)
 			break;
 		*last = db_column_int(s, 0);
 	}
 	db_reset(s);
-	return true;
+	return ok;
 }
 
 static bool find_extent(struct history *h, const struct replica_tail *after, size_t max_bytes, struct extent *x,
@@ -245,49 +213,36 @@ static bool find_extent(struct history *h, const struct replica_tail *after, siz
 	       find_last(h, x->first, span.last_tick, max_bytes, &x->last, e);
 }
 
-static void put(struct buf *out, const void *bytes, size_t len)
-{
-	buf_append(out, bytes, len);
-}
-
 static void put_column(struct buf *out, const struct statement *s, int column)
 {
-	char kind = (char)db_column_kind(s, column);
-	int64_t number = db_column_int(s, column);
-	size_t len;
+	struct db_value v = db_column(s, column);
+	char kind = (char)v.kind;
+	uint64_t size = v.len;
 
-	put(out, &kind, 1);
-	if (kind == DB_INT)
-		put(out, &number, sizeof number);
-	if (kind != DB_TEXT && kind != DB_BYTES)
+	buf_append(out, &kind, 1);
+	if (v.kind == DB_INT)
+		buf_append(out, &v.number, sizeof v.number);
+	if (v.kind != DB_TEXT && v.kind != DB_BYTES)
 		return;
-	const void *bytes = db_column_bytes(s, column, &len);
-	uint64_t size = len;
-	put(out, &size, sizeof size);
-	put(out, bytes, len);
+	buf_append(out, &size, sizeof size);
+	buf_append(out, v.bytes, v.len);
 }
 
 /* A one before each row, a zero after the last. */
 static bool put_section(struct history *h, const struct section *section, const struct extent *x, struct buf *out,
 			struct error *e)
 {
-	struct statement *s = db_prepare(h->db, section->select);
-	bool row = true;
+	struct statement *s = DB_QUERY(h->db, section->select, DB_I(x->first), DB_I(x->last), DB_I(x->use_from),
+				       DB_I(x->since), DB_I(x->is_all));
+	bool ok;
 
-	db_bind_int(s, x->first);
-	db_bind_int(s, x->last);
-	db_bind_int(s, x->use_from);
-	db_bind_int(s, x->since);
-	db_bind_int(s, x->is_all);
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		put(out, row ? "\1" : "", 1);
-		for (int i = 0; row && i < db_columns(s); i++)
+	while (db_next(s, &ok, e)) {
+		buf_append(out, "\1", 1);
+		for (int i = 0; i < db_columns(s); i++)
 			put_column(out, s, i);
 	}
-	db_reset(s);
-	return true;
+	buf_append(out, "", 1);
+	return ok;
 }
 
 bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
@@ -316,8 +271,8 @@ bool replica_export(struct history *h, const struct replica_tail *after, size_t 
 	CLEANUP(buf_release) struct buf packed = { .cap = REPLICA_RAW_MOST };
 	deflate_bytes(raw.text, raw.len, &packed);
 	head.crc = replica_head_crc(&head, packed.text, packed.len);
-	put(out, &head, sizeof head);
-	put(out, packed.text, packed.len);
+	buf_append(out, &head, sizeof head);
+	buf_append(out, packed.text, packed.len);
 	return true;
 }
 
@@ -411,42 +366,26 @@ static bool take(struct batch *b, void *out, size_t len)
 }
 
 /* Texts are bound with a NUL behind them, which the rows have not. */
-static bool bind_long(struct batch *b, struct statement *s, enum db_kind kind)
-{
-	uint64_t len;
-
-	if (!take(b, &len, sizeof len) || len > (uint64_t)(b->end - b->at))
-		return false;
-	if (kind == DB_TEXT)
-		db_bind_text(s, arena_strdup(&b->arena, b->at, (size_t)len));
-	else
-		db_bind_bytes(s, b->at, (size_t)len);
-	b->at += len;
-	return true;
-}
-
 static bool bind_column(struct batch *b, struct statement *s)
 {
-	int64_t number;
+	struct db_value v = { .kind = DB_NULL };
+	uint64_t len;
 	char kind;
 
-	if (!take(b, &kind, 1))
+	if (!take(b, &kind, 1) || kind < DB_NULL || kind > DB_BYTES)
 		return false;
-	switch (kind) {
-	case DB_NULL:
-		db_bind_null(s);
-		return true;
-	case DB_INT:
-		if (!take(b, &number, sizeof number))
+	v.kind = (enum db_kind)kind;
+	if (kind == DB_INT && !take(b, &v.number, sizeof v.number))
+		return false;
+	if (kind == DB_TEXT || kind == DB_BYTES) {
+		if (!take(b, &len, sizeof len) || len > (uint64_t)(b->end - b->at))
 			return false;
-		db_bind_int(s, number);
-		return true;
-	case DB_TEXT:
-	case DB_BYTES:
-		return bind_long(b, s, (enum db_kind)kind);
-	default:
-		return false;
+		v.bytes = kind == DB_TEXT ? arena_strdup(&b->arena, b->at, (size_t)len) : b->at;
+		v.len = (size_t)len;
+		b->at += len;
 	}
+	db_bind(s, &v, 1);
+	return true;
 }
 
 static bool insert_section(struct batch *b, const struct section *section, struct error *e)

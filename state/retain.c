@@ -30,19 +30,16 @@ static void count(struct sums *s, const struct tick_record *r)
 
 static bool save_sums(struct history *h, int64_t hour, size_t pool, struct sums *sums, struct error *e)
 {
-	struct statement *s = db_prepare(
+	struct statement *s = DB_QUERY(
 		h->db,
 		"INSERT INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ticks = ticks + excluded.ticks,"
 		" arrived = arrived + excluded.arrived, started = started + excluded.started,"
 		" late = late + excluded.late, replica_ms = replica_ms + excluded.replica_ms,"
-		" micro_dollars = micro_dollars + excluded.micro_dollars, asked = asked + excluded.asked");
+		" micro_dollars = micro_dollars + excluded.micro_dollars, asked = asked + excluded.asked",
+		DB_I(hour), DB_I((int64_t)pool));
 
-	db_bind_int(s, hour);
-	db_bind_int(s, (int64_t)pool);
-	const int64_t *v = (const int64_t *)sums;
-	for (size_t i = 0; i < sizeof *sums / sizeof *v; i++)
-		db_bind_int(s, v[i]);
+	db_bind_ints(s, (const int64_t *)sums, sizeof *sums / sizeof(int64_t));
 	*sums = (struct sums){ 0 };
 	return db_run(s, e);
 }
@@ -56,23 +53,17 @@ struct piece {
 
 static bool find_rows(struct history *h, size_t pool, struct piece *p, struct error *e)
 {
-	struct statement *s = db_prepare(h->db, "SELECT tick FROM decision WHERE tick >= ? AND tick < ? AND pool = ?"
-						" ORDER BY tick");
-	bool row = true;
+	struct statement *s = DB_QUERY(h->db,
+				       "SELECT tick FROM decision WHERE tick >= ? AND tick < ? AND pool = ?"
+				       " ORDER BY tick",
+				       DB_I(p->from), DB_I(p->until), DB_I((int64_t)pool));
+	bool ok = true;
 
 	p->row_count = 0;
-	db_bind_int(s, p->from);
-	db_bind_int(s, p->until);
-	db_bind_int(s, (int64_t)pool);
-	while (p->row_count < KEYFRAME_EVERY) {
-		if (!db_step(s, &row, e))
-			return false;
-		if (!row)
-			break;
+	while (p->row_count < KEYFRAME_EVERY && db_next(s, &ok, e))
 		p->rows[p->row_count++] = db_column_int(s, 0);
-	}
 	db_reset(s);
-	return true;
+	return ok;
 }
 
 static bool sum_rows(struct history *h, size_t pool, const struct piece *p, struct error *e)
@@ -112,24 +103,15 @@ static bool sum_up(struct history *h, size_t pool, const struct piece *p, struct
 	return ok;
 }
 
-static bool run_with(struct history *h, const char *sql, int64_t value, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, sql);
-
-	db_bind_int(s, value);
-	return db_run(s, e);
-}
-
 /* One pool's rows of a piece; after the last pool the ticks themselves. */
 static bool drop_rows(struct history *h, size_t pool, struct piece *p, struct error *e)
 {
 	if (!find_rows(h, pool, p, e) || !sum_up(h, pool, p, e))
 		return false;
-	struct statement *s = db_prepare(h->db, "DELETE FROM decision WHERE tick >= ? AND tick < ? AND pool = ?");
-	db_bind_int(s, p->from);
-	db_bind_int(s, p->until);
-	db_bind_int(s, (int64_t)pool);
-	return db_run(s, e) && (pool + 1 < h->pool_count || run_with(h, "DELETE FROM tick WHERE id < ?", p->until, e));
+	struct statement *s = DB_QUERY(h->db, "DELETE FROM decision WHERE tick >= ? AND tick < ? AND pool = ?",
+				       DB_I(p->from), DB_I(p->until), DB_I((int64_t)pool));
+	return db_run(s, e) && (pool + 1 < h->pool_count ||
+				db_run(DB_QUERY(h->db, "DELETE FROM tick WHERE id < ?", DB_I(p->until)), e));
 }
 
 /* What else is only about ticks that nobody reads any more. */
@@ -148,22 +130,9 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 	};
 
 	for (size_t i = 0; i < sizeof by_tick / sizeof *by_tick; i++)
-		if (!run_with(h, by_tick[i], until, e))
+		if (!db_run(DB_QUERY(h->db, by_tick[i], DB_I(until)), e))
 			return false;
 	return db_exec(h->db, "DELETE FROM manifest WHERE id NOT IN (SELECT manifest FROM manifest_use)", e);
-}
-
-static bool read_number(struct history *h, const char *sql, int64_t value, int64_t *out, struct error *e)
-{
-	struct statement *s = db_prepare(h->db, sql);
-	bool row;
-
-	db_bind_int(s, value);
-	if (!db_step(s, &row, e))
-		return false;
-	*out = db_column_int(s, 0);
-	db_reset(s);
-	return true;
 }
 
 /*
@@ -176,12 +145,15 @@ static bool hide(struct history *h, millis older_than, struct error *e)
 	int64_t cut;
 
 	if (!history_span(h, &span, e) ||
-	    !read_number(h, "SELECT max(tick) FROM checkpoint WHERE at <= ?", older_than, &cut, e))
+	    !db_read_ints(DB_QUERY(h->db, "SELECT max(tick) FROM checkpoint WHERE at <= ?", DB_I(older_than)), &cut, 1,
+			  NULL, e))
 		return false;
 	if (cut <= span.first_tick || cut > span.last_tick)
 		return true;
 	return history_begin(h, e) &&
-	       run_with(h, "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', CAST(? AS TEXT))", cut, e);
+	       db_run(DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', CAST(? AS TEXT))",
+			       DB_I(cut)),
+		      e);
 }
 
 static bool find_piece(struct history *h, struct piece *p, bool *there, struct error *e)
@@ -190,7 +162,8 @@ static bool find_piece(struct history *h, struct piece *p, bool *there, struct e
 	int64_t first;
 
 	if (!history_span(h, &span, e) ||
-	    !read_number(h, "SELECT min(id) FROM tick WHERE id >= ?", INT64_MIN, &first, e))
+	    !db_read_ints(DB_QUERY(h->db, "SELECT min(id) FROM tick WHERE id >= ?", DB_I(INT64_MIN)), &first, 1, NULL,
+			  e))
 		return false;
 	int64_t next = (first / KEYFRAME_EVERY + 1) * KEYFRAME_EVERY;
 	p->from = first;
@@ -222,7 +195,8 @@ static bool give_back(struct history *h, bool *more, struct error *e)
 {
 	int64_t free_pages;
 
-	if (!read_number(h, "SELECT freelist_count FROM pragma_freelist_count WHERE ?", 1, &free_pages, e))
+	if (!db_read_ints(DB_QUERY(h->db, "SELECT freelist_count FROM pragma_freelist_count WHERE ?", DB_I(1)),
+			  &free_pages, 1, NULL, e))
 		return false;
 	*more = free_pages > VACUUM_PAGES;
 	return free_pages == 0 || db_exec(h->db, "PRAGMA incremental_vacuum(200)", e);
@@ -267,41 +241,25 @@ bool history_retain(struct history *h, millis older_than, int64_t *dropped, stru
 	return true;
 }
 
-static struct history_hour hour_of(const struct statement *s)
-{
-	return (struct history_hour){ .hour = db_column_int(s, 0),
-				      .pool = (size_t)db_column_int(s, 1),
-				      .ticks = db_column_int(s, 2),
-				      .arrived = db_column_int(s, 3),
-				      .started = db_column_int(s, 4),
-				      .late = db_column_int(s, 5),
-				      .replica_ms = db_column_int(s, 6),
-				      .micro_dollars = db_column_int(s, 7),
-				      .asked = db_column_int(s, 8) };
-}
-
 bool history_hours(struct history *h, int64_t pool, struct arena *a, struct history_hour **hours, size_t *count,
 		   struct error *e)
 {
-	CLEANUP(buf_release) struct buf found = { 0 };
-	struct statement *s = db_prepare(h->db, "SELECT hour, pool, ticks, arrived, started, late, replica_ms,"
-						" micro_dollars, asked FROM rollup WHERE ?1 = -1 OR pool = ?1"
-						" ORDER BY hour, pool");
-	bool row = true;
+	struct buf found = { 0 };
+	struct statement *s = DB_QUERY(h->db,
+				       "SELECT hour, pool, ticks, arrived, started, late, replica_ms,"
+				       " micro_dollars, asked FROM rollup WHERE ?1 = -1 OR pool = ?1"
+				       " ORDER BY hour, pool",
+				       DB_I(pool));
+	bool ok;
 
-	db_bind_int(s, pool);
-	while (row) {
-		if (!db_step(s, &row, e))
-			return false;
-		struct history_hour hour = row ? hour_of(s) : (struct history_hour){ 0 };
+	while (db_next(s, &ok, e)) {
+		struct history_hour hour = { .hour = db_column_int(s, 0), .pool = (size_t)db_column_int(s, 1) };
 
-		if (row && hour.pool < h->pool_count)
+		db_column_ints(s, 2, &hour.ticks,
+			       (sizeof hour - offsetof(struct history_hour, ticks)) / sizeof(int64_t));
+		if (hour.pool < h->pool_count)
 			buf_append(&found, &hour, sizeof hour);
 	}
-	db_reset(s);
-	*count = found.len / sizeof **hours;
-	*hours = arena_array(a, struct history_hour, *count + 1);
-	if (found.len)
-		memcpy(*hours, found.text, found.len);
-	return true;
+	*hours = rows_array(&found, sizeof **hours, a, count);
+	return ok;
 }

@@ -1,7 +1,7 @@
 #include "state/usage.h"
 
 #include "controller/policy/fields.h"
-#include "state/rows.h"
+#include "state/history_file.h"
 
 #include <string.h>
 
@@ -47,54 +47,34 @@ void history_holding_until(struct history *h, const char *uid, enum holding_kind
 
 static bool save_end(struct history *h, const struct holding *held, struct error *e)
 {
-	struct statement *s =
-		db_prepare(h->db, "UPDATE gpu_holding SET until = ? WHERE uid = ? AND kind = ? AND since = ?");
-
-	db_bind_int(s, held->until);
-	db_bind_text(s, held->uid);
-	db_bind_int(s, held->kind);
-	db_bind_int(s, held->since);
-	return db_run(s, e);
+	return db_run(DB_QUERY(h->db, "UPDATE gpu_holding SET until = ? WHERE uid = ? AND kind = ? AND since = ?",
+			       DB_I(held->until), DB_T(held->uid), DB_I(held->kind), DB_I(held->since)),
+		      e);
 }
 
 static bool save_quota(struct history *h, const struct quota_hour *q, struct error *e)
 {
-	struct statement *s =
-		db_prepare(h->db, "INSERT INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-				  " watched_ms = watched_ms + excluded.watched_ms, hard = excluded.hard,"
-				  " used_most = max(used_most, excluded.used_most),"
-				  " hard_gpu_ms = hard_gpu_ms + excluded.hard_gpu_ms,"
-				  " used_gpu_ms = used_gpu_ms + excluded.used_gpu_ms");
-
-	db_bind_int(s, q->hour);
-	db_bind_text(s, q->namespace);
-	db_bind_text(s, q->name);
-	db_bind_text(s, q->resource);
-	db_bind_int(s, q->watched_ms);
-	db_bind_int(s, q->hard);
-	db_bind_int(s, q->used_most);
-	db_bind_int(s, q->hard_gpu_ms);
-	db_bind_int(s, q->used_gpu_ms);
-	return db_run(s, e);
+	return db_run(DB_QUERY(h->db,
+			       "INSERT INTO quota_hour VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+			       " watched_ms = watched_ms + excluded.watched_ms, hard = excluded.hard,"
+			       " used_most = max(used_most, excluded.used_most),"
+			       " hard_gpu_ms = hard_gpu_ms + excluded.hard_gpu_ms,"
+			       " used_gpu_ms = used_gpu_ms + excluded.used_gpu_ms",
+			       DB_I(q->hour), DB_T(q->namespace), DB_T(q->name), DB_T(q->resource), DB_I(q->watched_ms),
+			       DB_I(q->hard), DB_I(q->used_most), DB_I(q->hard_gpu_ms), DB_I(q->used_gpu_ms)),
+		      e);
 }
 
 static bool save_holding(struct history *h, const struct holding *held, struct error *e)
 {
-	struct statement *s =
-		db_prepare(h->db, "INSERT OR REPLACE INTO gpu_holding (uid, kind, since, until, namespace,"
-				  " pod, node, gpus_milli, used_most_milli) VALUES (?, ?, ?, ?, ?, ?, ?,"
-				  " ?, ?)");
-
-	db_bind_text(s, held->uid);
-	db_bind_int(s, held->kind);
-	db_bind_int(s, held->since);
-	db_bind_int(s, held->until);
-	db_bind_text(s, held->namespace);
-	db_bind_text(s, held->pod);
-	db_bind_text(s, held->node);
-	db_bind_int(s, held->gpus_milli);
-	db_bind_int(s, held->used_most_milli);
-	return db_run(s, e);
+	return db_run(DB_QUERY(h->db,
+			       "INSERT OR REPLACE INTO gpu_holding (uid, kind, since, until, namespace,"
+			       " pod, node, gpus_milli, used_most_milli) VALUES (?, ?, ?, ?, ?, ?, ?,"
+			       " ?, ?)",
+			       DB_T(held->uid), DB_I(held->kind), DB_I(held->since), DB_I(held->until),
+			       DB_T(held->namespace), DB_T(held->pod), DB_T(held->node), DB_I(held->gpus_milli),
+			       DB_I(held->used_most_milli)),
+		      e);
 }
 
 bool history_save_usage(struct history *h, struct error *e)
@@ -132,9 +112,9 @@ static bool take_quota(struct rows *r, const struct statement *s, struct error *
 
 	if (!rows_check_hour(r, q.hour, sums, sizeof sums / sizeof *sums, e))
 		return false;
-	q.namespace = rows_text(r, s, 1);
-	q.name = rows_text(r, s, 2);
-	q.resource = rows_text(r, s, 3);
+	q.namespace = db_column_copy(s, 1, r->arena);
+	q.name = db_column_copy(s, 2, r->arena);
+	q.resource = db_column_copy(s, 3, r->arena);
 	buf_append(&r->found, &q, sizeof q);
 	return true;
 }
@@ -156,10 +136,10 @@ static bool take_holding(struct rows *r, const struct statement *s, struct error
 		return error_set(e, ERROR_INVALID, "%s: damaged: a pod that held GPUs in no way that is known",
 				 db_path(r->history->db));
 	held.kind = (enum holding_kind)kind;
-	held.uid = rows_text(r, s, 0);
-	held.namespace = rows_text(r, s, 4);
-	held.pod = rows_text(r, s, 5);
-	held.node = rows_text(r, s, 6);
+	held.uid = db_column_copy(s, 0, r->arena);
+	held.namespace = db_column_copy(s, 4, r->arena);
+	held.pod = db_column_copy(s, 5, r->arena);
+	held.node = db_column_copy(s, 6, r->arena);
 	buf_append(&r->found, &held, sizeof held);
 	return true;
 }
@@ -169,13 +149,7 @@ static bool read_usage(struct rows *r, const char *sql, const struct usage_filte
 {
 	if (!r->history->has_cost)
 		return true;
-	struct statement *s = db_prepare(r->history->db, sql);
-	db_bind_int(s, f->from);
-	db_bind_int(s, f->to);
-	if (f->namespace)
-		db_bind_text(s, f->namespace);
-	else
-		db_bind_null(s);
+	struct statement *s = DB_QUERY(r->history->db, sql, DB_I(f->from), DB_I(f->to), DB_T(f->namespace));
 	return rows_read(r, s, take, e);
 }
 
@@ -189,7 +163,7 @@ bool history_quota_hours(struct history *h, const struct usage_filter *f, struct
 			" (CAST(?3 AS TEXT) IS NULL OR namespace = ?3) ORDER BY hour, namespace, name, resource",
 			f, take_quota, e))
 		return false;
-	*hours = rows_array(&r, sizeof **hours, count);
+	*hours = rows_array(&r.found, sizeof **hours, a, count);
 	return true;
 }
 
@@ -206,6 +180,6 @@ bool history_holdings(struct history *h, const struct usage_filter *f, struct ar
 			" ORDER BY (min(until, ?2) - max(since, ?1)) * gpus_milli DESC, namespace, pod, kind, since",
 			f, take_holding, e))
 		return false;
-	*holdings = rows_array(&r, sizeof **holdings, count);
+	*holdings = rows_array(&r.found, sizeof **holdings, a, count);
 	return true;
 }

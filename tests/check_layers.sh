@@ -10,20 +10,20 @@ layers='
 base:
 base/net: base
 controller/policy: base
-controller/manifest: base controller/policy
-controller/contract: base controller/policy controller/manifest
+controller/manifest: base controller/policy providers
+controller/contract: base controller/policy controller/manifest providers
 controller/traces: base
 controller/simulation: base controller/policy controller/traces
 controller/simulation/rivals: base controller/policy controller/traces controller/simulation
 controller/simulation/files: base controller/policy controller/traces controller/simulation
 controller/explain: base controller/policy
 state: base controller/policy
-controller/recall: base controller/policy controller/manifest state
+controller/restore: base controller/policy controller/manifest state
 providers: base base/net
 signals: base base/net
 controller/cluster: base base/net
 controller/web: base base/net controller/policy controller/manifest controller/explain state
-controller/loop: base base/net controller/policy controller/manifest controller/recall controller/explain controller/cluster controller/web providers signals state
+controller/loop: base base/net controller/policy controller/manifest controller/restore controller/explain controller/cluster controller/web providers signals state
 controller/report: base controller/policy controller/simulation controller/explain state
 controller/commands: *
 controller: *
@@ -60,7 +60,7 @@ controller/simulation/queue.c stdlib.h
 unbanned='
 base/terminal.c getenv
 base/schedule.c getenv
-controller/commands/access.c getenv
+controller/commands/cluster_args.c getenv
 providers/aws/call.c getenv
 providers/azure/place.c getenv
 '

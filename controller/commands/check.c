@@ -1,12 +1,1134 @@
 /* preheat check: manifests, the objects beside them, and live clusters. */
-#include "controller/commands/answer.h"
-#include "controller/commands/check_parts.h"
+#include "base/decode.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/quantity.h"
+#include "base/resource.h"
+#include "base/table.h"
+#include "controller/commands/cluster_args.h"
+#include "controller/commands/print.h"
 #include "controller/commands/command.h"
+#include "controller/contract/contract.h"
 #include "controller/manifest/reference.h"
 #include "controller/simulation/files/world_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Everything that was read, and what is wrong with it. */
+struct checked {
+	struct arena *arena;
+	struct findings *findings;
+	const struct yaml_node **pools; /* WarmPools, and what should be one */
+	size_t pool_count;
+	const struct yaml_node **objects;
+	size_t object_count;
+	size_t passed_over; /* of kinds that no rule is about */
+	size_t charts;	    /* of Helm, whose templates were passed over */
+	bool is_whole;	    /* objects came from a cluster */
+
+	struct manifest manifest;
+	bool has_manifest; /* there are pools, and nothing is wrong with them */
+	struct contract_report report;
+};
+
+static bool is_named(const char *path, const char *name);
+static const char *plural(size_t n);
+static void check_object_name(const struct contract_object *o, struct buf *out);
+
+/* From files and folders to objects. */
+
+enum { FILES_MAX = 10000, FOLDERS_DEEP = 12 };
+
+static const struct yaml_limits limits = {
+	.bytes = (size_t)8 << 20, .nodes = 1000000, .depth = 64, .documents = 10000, .takes_all = true
+};
+
+static void add_root(struct arena *a, const struct yaml_node ***roots, size_t *count, const struct yaml_node *root)
+{
+	/* Doubles at powers of two. */
+	if (!(*count & (*count - 1))) {
+		const struct yaml_node **grown = arena_array(a, const struct yaml_node *, *count ? *count * 2 : 1);
+		if (*count)
+			memcpy(grown, *roots, *count * sizeof(const struct yaml_node *));
+		*roots = grown;
+	}
+	(*roots)[(*count)++] = root;
+}
+
+static const char *text_of(const struct yaml_node *root, const char *key)
+{
+	const struct yaml_node *n = yaml_child(root, key);
+
+	return n && n->kind == YAML_SCALAR ? n->text : "";
+}
+
+/* Ours, or nothing that says what it is: the manifest's reader tells what is wrong with it. */
+static bool is_for_manifest(const struct yaml_node *root, bool is_named)
+{
+	if (!strncmp(text_of(root, "apiVersion"), "preheat.dev/", 12) || !strcmp(text_of(root, "kind"), "WarmPool"))
+		return true;
+	return is_named && (root->kind != YAML_MAP || !*text_of(root, "kind"));
+}
+
+static const struct yaml_node *items_of(const struct yaml_node *root)
+{
+	const char *kind = text_of(root, "kind");
+	size_t len = strlen(kind);
+	const struct yaml_node *items = yaml_child(root, "items");
+
+	return len >= 4 && !strcmp(kind + len - 4, "List") && items && items->kind == YAML_LIST ? items : NULL;
+}
+
+static void checked_add(struct checked *c, const struct yaml_node *root, bool is_named)
+{
+	const struct yaml_node *items = items_of(root);
+
+	if (items)
+		for (const struct yaml_node *n = items->first; n; n = n->next)
+			checked_add(c, n, is_named);
+	else if (is_for_manifest(root, is_named))
+		add_root(c->arena, &c->pools, &c->pool_count, root);
+	else if (contract_knows(text_of(root, "kind")))
+		add_root(c->arena, &c->objects, &c->object_count, root);
+	else
+		c->passed_over++;
+}
+
+static void find_in_file(struct checked *c, const char *name, const char *found, const char *allowed,
+			 const char *remedy)
+{
+	findings_add(c->findings,
+		     &(struct finding){ .file = name, .found = found, .allowed = allowed, .remedy = remedy });
+}
+
+static void add_documents(struct checked *c, const char *name, const struct yaml_documents *docs, bool is_named)
+{
+	size_t before = c->pool_count + c->object_count + c->passed_over;
+
+	for (size_t i = 0; i < docs->count; i++)
+		if (docs->roots[i])
+			checked_add(c, docs->roots[i], is_named);
+	if (is_named && before == c->pool_count + c->object_count + c->passed_over)
+		find_in_file(c, name, "nothing in it", "at least one WarmPool or object of Kubernetes",
+			     "see docs/manifest.md, or examples/first-try/pool.yaml");
+}
+
+static bool is_template(const struct buf *text)
+{
+	return memmem(text->text, text->len, "{{", 2) != NULL;
+}
+
+static void read_text(struct checked *c, const char *name, const struct buf *text, bool is_named)
+{
+	CLEANUP(findings_release) struct findings own = { 0 };
+	struct yaml_documents docs;
+	size_t skip = text->len >= 3 && !memcmp(text->text, "\xef\xbb\xbf", 3) ? 3 : 0;
+	struct yaml_source source = { name, text->text + skip, text->len - skip, limits };
+	bool ok = yaml_parse_source(&source, c->arena, &docs, &own);
+
+	if (!ok && is_template(text)) {
+		find_in_file(c, name, "a template of Helm", "what it makes",
+			     "render it first: helm template CHART | preheat check -");
+		return;
+	}
+	for (size_t i = 0; i < own.count; i++)
+		findings_add(c->findings, &own.items[i]);
+	if (ok)
+		add_documents(c, name, &docs, is_named);
+}
+
+static bool read_file(struct checked *c, const char *path, bool is_named, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	if (!file_read(path, limits.bytes, &text, e))
+		return false;
+	read_text(c, strcmp(path, "-") ? path : "standard input", &text, is_named);
+	return true;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), tail = strlen(end);
+
+	return len > tail && !strcmp(name + len - tail, end);
+}
+
+static bool is_manifest(const char *name)
+{
+	return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
+}
+
+static bool is_shown(const char *name)
+{
+	return *name != '.';
+}
+
+struct walk {
+	struct checked *checked;
+	size_t files, depth;
+};
+
+static bool read_folder(struct walk *w, const struct folder *folder, struct error *e);
+
+static bool read_entry(struct walk *w, const char *path, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct folder below;
+
+	if (!folder_list(path, is_shown, &a, &below, e))
+		return false;
+	if (below.is_folder)
+		return w->depth >= FOLDERS_DEEP || read_folder(w, &below, e);
+	if (!is_manifest(path))
+		return true;
+	if (++w->files > FILES_MAX)
+		return error_set(e, ERROR_INVALID, "%s: more than %d files in this folder; name a part of it", path,
+				 FILES_MAX);
+	return read_file(w->checked, path, false, e);
+}
+
+static bool is_named(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash ? slash + 1 : path, name);
+}
+
+static bool is_chart(const struct folder *folder)
+{
+	for (size_t i = 0; i < folder->count; i++)
+		if (is_named(folder->paths[i], "Chart.yaml"))
+			return true;
+	return false;
+}
+
+/* Templates are no objects; what they make is. */
+static bool read_folder(struct walk *w, const struct folder *folder, struct error *e)
+{
+	bool ok = true, has_templates = is_chart(folder);
+
+	w->depth++;
+	for (size_t i = 0; ok && i < folder->count; i++) {
+		if (has_templates && is_named(folder->paths[i], "templates"))
+			w->checked->charts++;
+		else
+			ok = read_entry(w, folder->paths[i], e);
+	}
+	w->depth--;
+	return ok;
+}
+
+static bool read_path(struct checked *c, const char *path, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct walk w = { .checked = c };
+	struct folder folder = { 0 };
+
+	if (strcmp(path, "-") != 0 && !folder_list(path, is_shown, &a, &folder, e))
+		return false;
+	if (!folder.is_folder)
+		return read_file(c, path, true, e);
+	if (!read_folder(&w, &folder, e))
+		return false;
+	return w.files || error_set(e, ERROR_INVALID, "%s: no *.yaml, *.yml or *.json file in this folder", path);
+}
+
+/* What cannot be read is told beside what is wrong with the rest; the error keeps the first. */
+static void find_unreadable(struct checked *c, const char *path, const struct error *why, struct error *first)
+{
+	size_t len = strlen(path);
+	bool names_path = !strncmp(why->message, path, len) && !strncmp(why->message + len, ": ", 2);
+
+	find_in_file(c, path, names_path ? why->message + len + 2 : why->message, "a manifest that can be read",
+		     "correct the name, or give the file to this user");
+	if (!c->findings->is_incomplete)
+		*first = *why;
+	c->findings->is_incomplete = true;
+}
+
+/* Files, folders and "-". False: something could not be read at all; the rest was. */
+static bool check_read_paths(struct checked *c, const char *const *paths, size_t count, struct error *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct error why = { 0 };
+		if (!read_path(c, paths[i], &why))
+			find_unreadable(c, paths[i], &why, e);
+	}
+	return !c->findings->is_incomplete;
+}
+
+/* Objects of a live cluster: lists in pages, read only. */
+
+static const millis PATIENCE = 30 * SECOND;
+static const struct yaml_limits object_limits = {
+	.bytes = (size_t)8 << 20, .nodes = 200000, .depth = 128, .documents = 1
+};
+
+struct listed {
+	const char *api_version, *kind, *plural;
+	bool is_namespaced, is_optional; /* optional: a kind that not every cluster has, or that may be forbidden */
+};
+
+/* Nodes come before pods, which are kept by where they stand. */
+static const struct listed kinds[] = {
+	{ "v1", "Node", "nodes", false, false },
+	{ "v1", "ResourceQuota", "resourcequotas", true, false },
+	{ "apps/v1", "Deployment", "deployments", true, false },
+	{ "apps/v1", "StatefulSet", "statefulsets", true, false },
+	{ "apps/v1", "DaemonSet", "daemonsets", true, false },
+	{ "batch/v1", "Job", "jobs", true, false },
+	{ "batch/v1", "CronJob", "cronjobs", true, false },
+	{ "policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true, false },
+	{ "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, false },
+	{ "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false, false },
+	{ "preheat.dev/v1alpha1", "WarmPool", "warmpools", true, true },
+	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true, true },
+	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
+	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
+	{ "karpenter.sh/v1", "NodePool", "nodepools", false, true },
+	{ "argoproj.io/v1alpha1", "Rollout", "rollouts", true, true },
+	{ "kubeflow.org/v1", "PyTorchJob", "pytorchjobs", true, true },
+	{ "v1", "Pod", "pods", true, false },
+};
+
+/* The parts that rules read: the rest (managed fields, images of nodes, most of status) is never kept. */
+enum part { LABELS, ANNOTATIONS, OWNERS, SPEC, ALLOCATABLE, PHASE, VALUE, PARTS };
+
+struct told_object {
+	struct decoded_text name, namespace, parts[PARTS];
+	const char *node;
+};
+
+static const struct field object_fields[] = {
+	FIELD(struct told_object, name, FIELD_RAW, "metadata>name"),
+	FIELD(struct told_object, namespace, FIELD_RAW, "metadata>namespace"),
+	FIELD(struct told_object, parts[LABELS], FIELD_RAW, "metadata>labels"),
+	FIELD(struct told_object, parts[ANNOTATIONS], FIELD_RAW, "metadata>annotations"),
+	FIELD(struct told_object, parts[OWNERS], FIELD_RAW, "metadata>ownerReferences"),
+	FIELD(struct told_object, parts[SPEC], FIELD_RAW, "spec"),
+	FIELD(struct told_object, parts[ALLOCATABLE], FIELD_RAW, "status>allocatable"),
+	FIELD(struct told_object, parts[PHASE], FIELD_RAW, "status>phase"),
+	FIELD(struct told_object, parts[VALUE], FIELD_RAW, "value"),
+	FIELD(struct told_object, node, FIELD_STRING, "spec>nodeName"),
+};
+static const struct record_spec object_record = { "items[]", sizeof(struct told_object), object_fields,
+						  sizeof object_fields / sizeof *object_fields };
+
+struct told_list {
+	const char *next;
+};
+
+static const struct field list_fields[] = { FIELD(struct told_list, next, FIELD_STRING, "metadata>continue") };
+static const struct record_spec list_record = { "", sizeof(struct told_list), list_fields, 1 };
+
+struct listing {
+	struct checked *checked;
+	const struct listed *kind;
+	const char **gpu_nodes; /* by name, once nodes were read */
+	size_t gpu_node_count;
+};
+
+static void write_part(const char *key, const struct decoded_text *part, const char *before, struct buf *out)
+{
+	if (!part->len)
+		return;
+	buf_printf(out, "%s\"%s\":", before, key);
+	buf_append(out, part->text, part->len);
+}
+
+/* A list does not say of its items what they are; what is made here does. */
+static void write_object(const struct listed *kind, const struct told_object *o, struct buf *out)
+{
+	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{", kind->api_version, kind->kind);
+	write_part("name", &o->name, "", out);
+	write_part("namespace", &o->namespace, ",", out);
+	write_part("labels", &o->parts[LABELS], ",", out);
+	write_part("annotations", &o->parts[ANNOTATIONS], ",", out);
+	write_part("ownerReferences", &o->parts[OWNERS], ",", out);
+	buf_text(out, "}");
+	write_part("spec", &o->parts[SPEC], ",", out);
+	write_part("value", &o->parts[VALUE], ",", out);
+	buf_text(out, ",\"status\":{\"checked\":true");
+	write_part("allocatable", &o->parts[ALLOCATABLE], ",", out);
+	write_part("phase", &o->parts[PHASE], ",", out);
+	buf_text(out, "}}");
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool stands_on_gpus(const struct listing *l, const char *node)
+{
+	return node && l->gpu_node_count &&
+	       bsearch(&node, l->gpu_nodes, l->gpu_node_count, sizeof *l->gpu_nodes, compare_names);
+}
+
+static bool mentions(const struct decoded_text *part, const char *word)
+{
+	return part->len && memmem(part->text, part->len, word, strlen(word));
+}
+
+/* What a workload made is judged by that workload, unless it stands on a GPU node or asks for one. */
+static bool is_of_interest(const struct listing *l, const struct told_object *o)
+{
+	const struct decoded_text *spec = &o->parts[SPEC];
+
+	return strcmp(l->kind->kind, "Pod") != 0 || !o->parts[OWNERS].len || stands_on_gpus(l, o->node) ||
+	       mentions(spec, "/gpu") || mentions(spec, "/mig-");
+}
+
+static void note_gpu_node(struct listing *l, const struct yaml_node *root)
+{
+	const struct yaml_node *have = yaml_child(yaml_child(root, "status"), "allocatable"),
+			       *name = yaml_child(yaml_child(root, "metadata"), "name");
+	bool has_gpus = false;
+
+	for (const struct yaml_node *n = have && have->kind == YAML_MAP ? have->first : NULL; n; n = n->next)
+		has_gpus = has_gpus || device_is_gpu(n->key);
+	if (!has_gpus || !name || name->kind != YAML_SCALAR)
+		return;
+	/* Doubles at powers of two. */
+	if (!(l->gpu_node_count & (l->gpu_node_count - 1))) {
+		size_t room = l->gpu_node_count ? 2 * l->gpu_node_count : 1;
+		const char **grown = arena_array(l->checked->arena, const char *, room);
+		if (l->gpu_node_count)
+			memcpy(grown, l->gpu_nodes, l->gpu_node_count * sizeof *grown);
+		l->gpu_nodes = grown;
+	}
+	l->gpu_nodes[l->gpu_node_count++] = name->text;
+}
+
+static bool take(void *user, void *record, struct error *e)
+{
+	struct listing *l = user;
+	const struct told_object *o = record;
+	CLEANUP(findings_release) struct findings own = { 0 };
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct yaml_documents docs;
+
+	if (!o->name.len || !is_of_interest(l, o))
+		return true;
+	write_object(l->kind, o, &text);
+	struct yaml_source source = { "", text.text, text.len, object_limits };
+	if (!yaml_parse_source(&source, l->checked->arena, &docs, &own))
+		return findings_error(&own, e);
+	if (!docs.count || !docs.roots[0])
+		return true;
+	if (!strcmp(l->kind->kind, "Node"))
+		note_gpu_node(l, docs.roots[0]);
+	checked_add(l->checked, docs.roots[0], false);
+	return true;
+}
+
+static bool decode(struct listing *l, const struct buf *text, char **next, struct error *e)
+{
+	struct decode_plan *records = decode_plan_new(&object_record), *document = decode_plan_new(&list_record);
+	struct told_list list = { 0 };
+	struct decoder *d = decoder_open(&(struct decoder_setup){ .name = "the API server's answer",
+								  .records = records,
+								  .emit = take,
+								  .user = l,
+								  .document = document,
+								  .document_record = &list });
+	bool ok = decoder_feed(d, text->text ? text->text : "", text->len, e) && decoder_finish(d, e);
+
+	*next = ok && list.next && *list.next ? arena_strdup(l->checked->arena, list.next, strlen(list.next)) : NULL;
+	decoder_close(d);
+	decode_plan_free(records);
+	decode_plan_free(document);
+	return ok;
+}
+
+static bool read_page(struct listing *l, struct cluster_access *x, const char *namespace, char **next, struct error *e)
+{
+	CLEANUP(buf_release) struct buf path = { 0 }, text = { 0 };
+	const struct api_object all = { .api_version = l->kind->api_version,
+					.plural = l->kind->plural,
+					.name_space = l->kind->is_namespaced ? namespace : NULL };
+
+	api_object_path(&all, &path);
+	api_query(&path, "limit", "500");
+	api_query(&path, "continue", *next);
+	return cluster_access_get(x, &(struct api_call){ .path = path.text, .timeout = PATIENCE }, &text, e) &&
+	       decode(l, &text, next, e);
+}
+
+static bool read_kind(struct listing *l, struct cluster_access *x, const char *namespace, struct error *e)
+{
+	char *next = NULL;
+	struct error why = { 0 };
+
+	do {
+		if (read_page(l, x, namespace, &next, &why))
+			continue;
+		if (l->kind->is_optional && (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_AUTH))
+			return true;
+		*e = why;
+		return error_wrap(e, "reading %s from %s", l->kind->plural, api_server(x->api));
+	} while (next);
+	return true;
+}
+
+/* Objects of a cluster, by lists in pages. */
+static bool check_read_cluster(struct checked *c, const struct cluster_args *o, struct error *e)
+{
+	struct cluster_access x;
+	bool ok = true;
+
+	if (!cluster_access_open(&x, o, NULL, e))
+		return false;
+	struct listing l = { .checked = c };
+	for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++) {
+		l.kind = &kinds[i];
+		ok = read_kind(&l, &x, o->namespace, e);
+		if (ok && !i && l.gpu_node_count)
+			qsort(l.gpu_nodes, l.gpu_node_count, sizeof *l.gpu_nodes, compare_names);
+	}
+	cluster_access_close(&x);
+	c->is_whole = !o->namespace;
+	return ok;
+}
+
+/* What pools and node groups are understood to say. */
+
+enum { DOLLAR_DIGITS = 6 };
+
+/* "99%*": the star marks a default. */
+static void mark(bool is_given, struct buf *out)
+{
+	if (!is_given)
+		buf_text(out, "*");
+}
+
+static bool gives(const struct yaml_node *map, const char *key)
+{
+	return yaml_child(map, key);
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void add_cell(struct table *t, struct buf *text)
+{
+	table_text(t, text->text);
+	buf_clear(text);
+}
+
+static void objective_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
+{
+	if (p->violation_cost) {
+		buf_text(out, "$");
+		fixed_format(p->violation_cost, DOLLAR_DIGITS, out);
+		buf_text(out, " per request later than ");
+	} else {
+		share_format(1000000 - p->objective_late_ppm, out);
+		buf_text(out, " within ");
+	}
+	duration_format(p->objective_wait, out);
+	mark(gives(s->objective.node, "queueWait"), out);
+}
+
+static void quantiles_cell(struct quantiles q, struct buf *out)
+{
+	duration_format(q.p50, out);
+	buf_text(out, "/");
+	duration_format(q.p95, out);
+}
+
+static void lead_time_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
+{
+	if (p->lead_time.p95)
+		quantiles_cell(p->lead_time, out);
+	else
+		buf_text(out, "by stage");
+	mark(s->lead_time.node, out);
+}
+
+static void headroom_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
+{
+	buf_printf(out, "%lld", (long long)p->headroom_min);
+	mark(gives(s->headroom.node, "min"), out);
+	if (p->headroom_max)
+		buf_printf(out, "..%lld", (long long)p->headroom_max);
+	if (p->schedule_count)
+		buf_printf(out, ", %zu window%s by clock", p->schedule_count, plural(p->schedule_count));
+}
+
+static void budget_cell(const struct pool_spec *p, struct buf *out)
+{
+	if (!p->budget_per_hour) {
+		buf_text(out, "none");
+		return;
+	}
+	buf_text(out, "$");
+	fixed_format(p->budget_per_hour, DOLLAR_DIGITS, out);
+	buf_printf(out, "/h%s%s", *p->budget_name ? " " : "", p->budget_name);
+}
+
+static void group_names(const struct manifest *m, const struct pool_spec *p, struct buf *out)
+{
+	for (size_t i = 0; i < p->group_count; i++)
+		buf_printf(out, i ? ",%s" : "%s", m->fleet.groups[p->groups[i]].name);
+}
+
+static void print_pools(const struct manifest *m, enum table_format format)
+{
+	static const struct table_column columns[] = {
+		{ .name = "pool" },	 { .name = "class" },	  { .name = "mode" },
+		{ .name = "objective" }, { .name = "sequences" }, { .name = "lead_time", .title = "LEAD P50/P95" },
+		{ .name = "headroom" },	 { .name = "budget" },	  { .name = "node_groups", .title = "NODE GROUPS" },
+	};
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		const struct pool_spec *p = &m->fleet.pools[i];
+		const struct spec_text *s = &m->pools[i].spec;
+		table_text(t, p->name);
+		buf_text(&text, pool_class_name(p->class));
+		mark(gives(s->node, "class"), &text);
+		add_cell(t, &text);
+		buf_text(&text, pool_mode_name(p->mode));
+		mark(gives(s->node, "mode"), &text);
+		add_cell(t, &text);
+		objective_cell(p, s, &text);
+		add_cell(t, &text);
+		buf_printf(&text, "%lld", (long long)p->max_sequences);
+		mark(gives(s->workload.node, "maxSequences"), &text);
+		add_cell(t, &text);
+		lead_time_cell(p, s, &text);
+		add_cell(t, &text);
+		headroom_cell(p, s, &text);
+		add_cell(t, &text);
+		budget_cell(p, &text);
+		add_cell(t, &text);
+		group_names(m, p, &text);
+		add_cell(t, &text);
+	}
+	table_print(t, format, stdout);
+	table_free(t);
+}
+
+static void number_cell(struct table *t, int64_t value, bool is_given, struct buf *text)
+{
+	buf_printf(text, "%lld", (long long)value);
+	mark(is_given, text);
+	add_cell(t, text);
+}
+
+static void standby_cell(const struct group_spec *g, struct buf *out)
+{
+	if (!g->standby_max_nodes) {
+		buf_text(out, "none");
+		return;
+	}
+	buf_printf(out, "%lld at ", (long long)g->standby_max_nodes);
+	share_format(g->standby_price_ppm, out);
+	buf_text(out, ", ");
+	quantiles_cell(g->standby_lead_time, out);
+}
+
+static void print_groups(const struct manifest *m, enum table_format format)
+{
+	static const struct table_column columns[] = {
+		{ .name = "node_group", .title = "NODE GROUP" },
+		{ .name = "provider" },
+		{ .name = "capacity_type", .title = "CAPACITY" },
+		{ .name = "gpus", .is_right = true },
+		{ .name = "dollars_per_hour", .title = "$/HOUR", .is_right = true },
+		{ .name = "min", .is_right = true },
+		{ .name = "max", .is_right = true },
+		{ .name = "standby" },
+	};
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	for (size_t i = 0; i < m->fleet.group_count; i++) {
+		const struct group_spec *g = &m->fleet.groups[i];
+		table_text(t, g->name);
+		table_text(t, g->provider);
+		buf_text(&text, capacity_type_name(g->capacity_type));
+		mark(manifest_group_gives(m, i, "capacityType"), &text);
+		add_cell(t, &text);
+		number_cell(t, g->gpus_per_node, manifest_group_gives(m, i, "gpusPerNode"), &text);
+		fixed_format(g->price_per_hour, DOLLAR_DIGITS, &text);
+		mark(manifest_group_gives(m, i, "pricePerHour"), &text);
+		add_cell(t, &text);
+		number_cell(t, g->min_nodes, manifest_group_gives(m, i, "min"), &text);
+		number_cell(t, g->max_nodes, manifest_group_gives(m, i, "max"), &text);
+		standby_cell(g, &text);
+		add_cell(t, &text);
+	}
+	table_print(t, format, stdout);
+	table_free(t);
+}
+
+/* What the pools are understood to say. */
+static void check_print_pools(const struct manifest *m)
+{
+	print_pools(m, TABLE_PLAIN);
+	puts("");
+	print_groups(m, TABLE_PLAIN);
+	puts("\n* a default; everything else is as written");
+}
+
+/* SARIF 2.1.0, as code scanning reads it. */
+
+static const char manifest_rule[] = "manifest";
+
+static void write_rule(const struct contract_rule *r, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf help = { 0 };
+
+	buf_printf(&help, "%s Do: %s.", r->why, r->remedy);
+	json_write_comma(out);
+	buf_text(out, "\n          {");
+	print_json_text("id", r->id, out);
+	buf_text(out, ",\"shortDescription\":{");
+	print_json_text("text", r->title, out);
+	buf_text(out, "},\"fullDescription\":{");
+	print_json_text("text", r->why, out);
+	buf_text(out, "},\"help\":{");
+	print_json_text("text", help.text, out);
+	buf_printf(out, "},\"helpUri\":\"https://preheat.dev/docs/contract#%s\"", r->id);
+	buf_printf(out,
+		   ",\"defaultConfiguration\":{\"level\":\"%s\"},\"properties\":{\"tags\":[\"kubernetes\",\"gpu\"],",
+		   contract_severity_name(r->severity));
+	print_json_text("kinds", r->kinds, out);
+	buf_text(out, "}}");
+}
+
+static void write_rules(struct buf *out)
+{
+	static const struct contract_rule manifest = {
+		.id = manifest_rule,
+		.severity = CONTRACT_ERROR,
+		.kinds = "WarmPool",
+		.title = "A WarmPool says only what Preheat understands",
+		.why = "Unknown keys, impossible values and contradictions would be acted on as something else.",
+		.remedy = "see docs/manifest.md",
+	};
+	size_t count;
+	const struct contract_rule *rules = contract_rules(&count);
+
+	for (size_t i = 0; i < count; i++)
+		write_rule(&rules[i], out);
+	write_rule(&manifest, out);
+}
+
+/* A path as a relative URI. */
+static void write_uri(const char *path, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf uri = { 0 };
+
+	for (const char *p = path; *p; p++) {
+		if (*p == '%' || *p == ' ' || *p == '#' || *p == '?' || (unsigned char)*p < 0x20 ||
+		    (unsigned char)*p >= 0x7f)
+			buf_printf(&uri, "%%%02X", (unsigned char)*p);
+		else
+			buf_append(&uri, p, 1);
+	}
+	print_json_text("uri", uri.len ? uri.text : ".", out);
+}
+
+static void write_place(const char *file, size_t line, size_t column, struct buf *out)
+{
+	buf_text(out, "\"physicalLocation\":{\"artifactLocation\":{");
+	write_uri(file, out);
+	buf_text(out, "}");
+	if (line)
+		buf_printf(out, ",\"region\":{\"startLine\":%zu,\"startColumn\":%zu}", line, column ? column : 1);
+	buf_text(out, "}");
+}
+
+static void write_logical_location(const struct contract_violation *v, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf name = { 0 }, path = { 0 };
+	const struct contract_object *o = v->object;
+
+	buf_printf(&name, "%s/%s%s%s", o->kind, o->namespace, *o->namespace ? "/" : "", o->name);
+	yaml_path(v->at, &path);
+	buf_text(out, ",\"logicalLocations\":[{");
+	print_json_text("name", o->name, out);
+	if (path.len)
+		buf_printf(&name, "/%s", path.text);
+	print_json_text("fullyQualifiedName", name.text, out);
+	buf_text(out, ",\"kind\":\"resource\"}]");
+}
+
+/* What is live has no file: its address in the cluster stands there. */
+static void write_location(const struct contract_violation *v, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf address = { 0 };
+	const struct contract_object *o = v->object;
+
+	buf_text(out, ",\"locations\":[{");
+	if (*v->at->file) {
+		write_place(v->at->file, v->at->line, v->at->column, out);
+	} else {
+		buf_printf(&address, "cluster/%s/%s/%s", *o->namespace ? o->namespace : "-", o->kind, o->name);
+		write_place(address.text, 0, 0, out);
+	}
+	write_logical_location(v, out);
+	buf_text(out, "}]");
+}
+
+static void write_result(const struct contract_violation *v, size_t rule, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf message = { 0 };
+
+	check_object_name(v->object, &message);
+	buf_printf(&message, ": %s. Do: %s.", v->found, v->remedy);
+	json_write_comma(out);
+	buf_text(out, "\n        {");
+	print_json_text("ruleId", v->rule->id, out);
+	buf_printf(out, ",\"ruleIndex\":%zu,\"level\":\"%s\",\"message\":{", rule,
+		   contract_severity_name(v->rule->severity));
+	print_json_text("text", message.text, out);
+	buf_text(out, "}");
+	write_location(v, out);
+	if (v->is_ignored)
+		buf_text(out, ",\"suppressions\":[{\"kind\":\"inSource\",\"justification\":\"" CONTRACT_IGNORE "\"}]");
+	buf_text(out, "}");
+}
+
+static void write_finding(const struct finding *f, size_t rule, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf message = { 0 };
+
+	buf_printf(&message, "%s%sfound %s%s%s%s%s", f->path, *f->path ? ": " : "", f->found,
+		   *f->allowed ? "; allowed: " : "", f->allowed, *f->remedy ? "; do: " : "", f->remedy);
+	json_write_comma(out);
+	buf_printf(out, "\n        {\"ruleId\":\"%s\",\"ruleIndex\":%zu,\"level\":\"error\",\"message\":{",
+		   manifest_rule, rule);
+	print_json_text("text", message.text, out);
+	buf_text(out, "},\"locations\":[{");
+	write_place(f->file, f->line, f->column, out);
+	buf_text(out, "}]}");
+}
+
+static void write_results(const struct checked *c, struct buf *out)
+{
+	size_t count;
+	const struct contract_rule *rules = contract_rules(&count);
+
+	for (size_t i = 0; i < c->findings->count; i++)
+		write_finding(&c->findings->items[i], count, out);
+	for (size_t i = 0; i < c->report.count; i++)
+		write_result(&c->report.items[i], (size_t)(c->report.items[i].rule - rules), out);
+}
+
+static void check_write_sarif(const struct checked *c, struct buf *out)
+{
+	const char *version = strchr(command_version_text(), ' ');
+
+	buf_text(out, "{\n  \"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\n  \"version\":\"2.1.0\",\n"
+		      "  \"runs\":[\n    {\n      \"tool\":{\n        \"driver\":{\n          \"name\":\"preheat\"");
+	print_json_text("semanticVersion", version ? version + 1 : "0", out);
+	buf_text(out, ",\n          \"rules\":[");
+	write_rules(out);
+	buf_text(out, "]\n        }\n      },\n      \"columnKind\":\"unicodeCodePoints\",\n      \"results\":[");
+	write_results(c, out);
+	buf_text(out, "]\n    }\n  ]\n}\n");
+}
+
+/* What is wrong, for people and for programs. */
+
+/* "Deployment llm/chat" */
+static void check_object_name(const struct contract_object *o, struct buf *out)
+{
+	buf_printf(out, "%s %s%s%s", o->kind, o->namespace, *o->namespace ? "/" : "", *o->name ? o->name : "(no name)");
+}
+
+static bool is_live(const struct yaml_node *at)
+{
+	return !*at->file;
+}
+
+static void print_findings(const struct findings *f)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	size_t files = 0, all = f->count + f->more;
+
+	for (size_t i = 0; i < f->count; i++) {
+		finding_print(&f->items[i], &text);
+		buf_text(&text, "\n");
+		files += !i || strcmp(f->items[i].file, f->items[i - 1].file) != 0;
+	}
+	fputs(text.text, stdout);
+	if (f->more)
+		printf("and %zu more\n", f->more);
+	printf("\n%zu mistake%s in %zu file%s\n", all, plural(all), files, plural(files));
+}
+
+static void print_heading(const struct contract_object *o)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+
+	check_object_name(o, &name);
+	if (is_live(o->at))
+		puts(name.text);
+	else
+		printf("%s:%zu:%zu: %s\n", o->at->file, o->at->line, o->at->column, name.text);
+}
+
+static void print_violation(const struct contract_violation *v)
+{
+	CLEANUP(buf_release) struct buf place = { 0 };
+
+	yaml_path(v->at, &place);
+	printf("  %-7s  %s: %s\n", contract_severity_name(v->rule->severity), v->rule->id, v->found);
+	if (!is_live(v->at))
+		printf("           at %zu:%zu%s%s\n", v->at->line, v->at->column, place.len ? " " : "",
+		       place.len ? place.text : "");
+	else if (place.len)
+		printf("           at %s\n", place.text);
+	printf("           do: %s\n", v->remedy);
+}
+
+static void print_violations(const struct contract_report *r)
+{
+	const struct contract_object *last = NULL;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct contract_violation *v = &r->items[i];
+		if (v->is_ignored)
+			continue;
+		if (!last || v->object->at != last->at) {
+			if (last)
+				puts("");
+			print_heading(v->object);
+		}
+		last = v->object;
+		print_violation(v);
+	}
+}
+
+static void print_count(size_t n, const char *what, const char *before)
+{
+	printf("%s%zu %s%s", before, n, what, plural(n));
+}
+
+static void print_summary(const struct checked *c)
+{
+	const struct contract_report *r = &c->report;
+	bool is_clean = !r->counts[CONTRACT_ERROR] && !r->counts[CONTRACT_WARNING] && !r->counts[CONTRACT_NOTE];
+
+	for (size_t i = 0; i < r->unjudged_count; i++)
+		printf("Not judged: %s.\n", r->unjudged[i]);
+	if (c->charts)
+		printf("Not judged: templates of %zu chart%s of Helm; render them: helm template CHART | preheat check "
+		       "-\n",
+		       c->charts, plural(c->charts));
+	print_count(r->objects, "object", "");
+	if (c->passed_over)
+		printf(" (and %zu of kinds that no rule is about)", c->passed_over);
+	if (is_clean) {
+		printf(c->findings->count ? ": no rule broken" : ": nothing wrong");
+	} else {
+		print_count(r->counts[CONTRACT_ERROR], "error", ": ");
+		print_count(r->counts[CONTRACT_WARNING], "warning", ", ");
+		print_count(r->counts[CONTRACT_NOTE], "note", ", ");
+	}
+	if (r->ignored)
+		printf("; %zu ignored by " CONTRACT_IGNORE, r->ignored);
+	puts("");
+}
+
+static void print_text(const struct checked *c)
+{
+	if (c->findings->count)
+		print_findings(c->findings);
+	if (c->has_manifest && c->manifest.fleet.pool_count) {
+		check_print_pools(&c->manifest);
+		puts("");
+	}
+	print_violations(&c->report);
+	if (c->report.count > c->report.ignored)
+		puts("");
+	if (!c->findings->count || c->report.objects)
+		print_summary(c);
+}
+
+static void add_number(struct table *t, size_t n, bool is_known)
+{
+	if (is_known)
+		table_count(t, (int64_t)n);
+	else
+		table_absent(t);
+}
+
+static void add_finding_row(struct table *t, const struct finding *f)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	table_text(t, "error");
+	table_text(t, "manifest");
+	table_text(t, "WarmPool");
+	table_absent(t);
+	table_absent(t);
+	table_text(t, f->file);
+	add_number(t, f->line, f->line);
+	add_number(t, f->column, f->line);
+	table_text(t, f->path);
+	buf_printf(&text, "%s%s%s", f->found, *f->allowed ? "; allowed: " : "", f->allowed);
+	table_text(t, text.text);
+	table_text(t, f->remedy);
+	table_value(t, "no", "false");
+}
+
+static void add_row(struct table *t, const struct contract_violation *v)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+	bool has_place = !is_live(v->at);
+
+	yaml_path(v->at, &path);
+	table_text(t, contract_severity_name(v->rule->severity));
+	table_text(t, v->rule->id);
+	table_text(t, v->object->kind);
+	table_text(t, v->object->namespace);
+	table_text(t, v->object->name);
+	if (has_place)
+		table_text(t, v->at->file);
+	else
+		table_absent(t);
+	add_number(t, v->at->line, has_place);
+	add_number(t, v->at->column, has_place);
+	table_text(t, path.text);
+	table_text(t, v->found);
+	table_text(t, v->remedy);
+	table_value(t, v->is_ignored ? "yes" : "no", v->is_ignored ? "true" : "false");
+}
+
+static void print_rows(const struct checked *c, enum table_format format)
+{
+	static const struct table_column columns[] = {
+		{ .name = "severity" },
+		{ .name = "rule" },
+		{ .name = "kind" },
+		{ .name = "namespace" },
+		{ .name = "name" },
+		{ .name = "file" },
+		{ .name = "line", .is_right = true },
+		{ .name = "column", .is_right = true },
+		{ .name = "path" },
+		{ .name = "found" },
+		{ .name = "remedy" },
+		{ .name = "ignored" },
+	};
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+
+	for (size_t i = 0; i < c->findings->count; i++)
+		add_finding_row(t, &c->findings->items[i]);
+	for (size_t i = 0; i < c->report.count; i++)
+		add_row(t, &c->report.items[i]);
+	table_print(t, format, stdout);
+	table_free(t);
+}
+
+static void write_finding_json(const struct finding *item, struct buf *out)
+{
+	json_write_comma(out);
+	buf_text(out, "\n    {");
+	print_json_text("file", item->file, out);
+	buf_printf(out, ",\"line\":%zu,\"column\":%zu", item->line, item->column);
+	print_json_text("path", item->path, out);
+	print_json_text("found", item->found, out);
+	print_json_text("allowed", item->allowed, out);
+	print_json_text("remedy", item->remedy, out);
+	buf_text(out, "}");
+}
+
+static void write_names(const struct manifest *m, struct buf *out)
+{
+	buf_text(out, ",\n  \"pools\": [");
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		json_write_comma(out);
+		json_write_text(m->fleet.pools[i].name, out);
+	}
+	buf_text(out, "],\n  \"nodeGroups\": [");
+	for (size_t i = 0; i < m->fleet.group_count; i++) {
+		json_write_comma(out);
+		json_write_text(m->fleet.groups[i].name, out);
+	}
+	buf_text(out, "]");
+}
+
+static void write_violation_json(const struct contract_violation *v, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	yaml_path(v->at, &path);
+	json_write_comma(out);
+	buf_text(out, "\n    {");
+	print_json_text("severity", contract_severity_name(v->rule->severity), out);
+	print_json_text("rule", v->rule->id, out);
+	print_json_text("kind", v->object->kind, out);
+	print_json_text("namespace", v->object->namespace, out);
+	print_json_text("name", v->object->name, out);
+	if (is_live(v->at)) {
+		buf_text(out, ",\"file\":null,\"line\":null,\"column\":null");
+	} else {
+		print_json_text("file", v->at->file, out);
+		buf_printf(out, ",\"line\":%zu,\"column\":%zu", v->at->line, v->at->column);
+	}
+	print_json_text("path", path.text, out);
+	print_json_text("found", v->found, out);
+	print_json_text("remedy", v->remedy, out);
+	print_json_bool("ignored", v->is_ignored, out);
+	buf_text(out, "}");
+}
+
+static void write_json(const struct checked *c, struct buf *out)
+{
+	const struct contract_report *r = &c->report;
+	bool is_valid = !c->findings->count && !r->counts[CONTRACT_ERROR];
+
+	buf_printf(out, "{\n  \"valid\": %s,\n  \"findings\": [", is_valid ? "true" : "false");
+	for (size_t i = 0; i < c->findings->count; i++)
+		write_finding_json(&c->findings->items[i], out);
+	buf_printf(out, "%s],\n  \"more\": %zu,\n  \"violations\": [", c->findings->count ? "\n  " : "",
+		   c->findings->more);
+	for (size_t i = 0; i < r->count; i++)
+		write_violation_json(&r->items[i], out);
+	buf_printf(out, "%s],\n  \"counts\": {\"error\":%zu,\"warning\":%zu,\"note\":%zu,\"ignored\":%zu},\n",
+		   r->count ? "\n  " : "", r->counts[CONTRACT_ERROR], r->counts[CONTRACT_WARNING],
+		   r->counts[CONTRACT_NOTE], r->ignored);
+	buf_printf(out, "  \"objects\": %zu,\n  \"passedOver\": %zu,\n  \"notJudged\": [", r->objects, c->passed_over);
+	for (size_t i = 0; i < r->unjudged_count; i++) {
+		json_write_comma(out);
+		json_write_text(r->unjudged[i], out);
+	}
+	buf_printf(out, "],\n  \"charts\": %zu", c->charts);
+	if (c->has_manifest)
+		write_names(&c->manifest, out);
+	buf_text(out, "\n}\n");
+}
+
+static void check_print(const struct checked *c, const char *form)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+
+	if (!strcmp(form, "table")) {
+		print_text(c);
+	} else if (!strcmp(form, "sarif")) {
+		check_write_sarif(c, &out);
+		fwrite(out.text, 1, out.len, stdout);
+	} else if (!strcmp(form, "json") || !strcmp(form, "yaml")) {
+		CLEANUP(print_tree_release) struct printed_tree answer = { 0 };
+		write_json(c, &answer.json);
+		print_tree(&answer, form);
+	} else {
+		print_rows(c, table_format_of(form));
+	}
+}
 
 /* What was named on the command line: world files beside the manifests that they are about. */
 struct named {
@@ -29,7 +1151,7 @@ static struct named sort_paths(const char *const *paths, size_t count, struct ar
 
 static struct {
 	bool reads_cluster, is_strict;
-	struct access_options access;
+	struct cluster_args access;
 	const char *output;
 } options;
 
@@ -97,15 +1219,6 @@ static int check(const char *const *paths, size_t count)
 	return f.is_incomplete ? command_failed(&command_check, &unreadable) : verdict(&c);
 }
 
-static int print_generated(void (*write)(struct buf *))
-{
-	CLEANUP(buf_release) struct buf text = { 0 };
-
-	write(&text);
-	fputs(text.text, stdout);
-	return EXIT_DONE;
-}
-
 static int run(int argc, char **argv)
 {
 	bool wants_reference = false, wants_schema = false, wants_rules = false, wants_policies = false;
@@ -114,12 +1227,9 @@ static int run(int argc, char **argv)
 		  &options.reads_cluster, NULL },
 		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "of the cluster only this namespace (default: all)",
 		  &options.access.namespace, NULL },
-		{ "kubeconfig", 0, OPTION_TEXT, "FILE",
-		  "how to reach the API server (default: the pod's own, or KUBECONFIG)", &options.access.kubeconfig,
-		  NULL },
-		{ "context", 0, OPTION_TEXT, "NAME", "the context of the kubeconfig", &options.access.context, NULL },
+		CLUSTER_ARGS_OPTIONS(&options.access),
 		{ "strict", 0, OPTION_FLAG, NULL, "exit code 1 for warnings, too", &options.is_strict, NULL },
-		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", &options.output, ANSWER_FORMS "|sarif" },
+		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", &options.output, PRINT_FORMS "|sarif" },
 		{ "print-rules", 0, OPTION_FLAG, NULL, "print the rules of the scheduling contract (docs/contract.md)",
 		  &wants_rules, NULL },
 		{ "print-policies", 0, OPTION_FLAG, NULL,
@@ -135,13 +1245,13 @@ static int run(int argc, char **argv)
 	if (!command_options(&command_check, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
 	if (wants_rules)
-		return print_generated(contract_write_reference);
+		return command_print(contract_write_reference);
 	if (wants_policies)
-		return print_generated(contract_write_policies);
+		return command_print(contract_write_policies);
 	if (wants_reference)
-		return print_generated(manifest_write_reference);
+		return command_print(manifest_write_reference);
 	if (wants_schema)
-		return print_generated(manifest_write_json_schema);
+		return command_print(manifest_write_json_schema);
 	return check((const char *const *)argv + rest, (size_t)(argc - rest));
 }
 

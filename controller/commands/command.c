@@ -213,3 +213,12 @@ int command_failed(const struct command *c, const struct error *e)
 	}
 	return EXIT_ENVIRONMENT;
 }
+
+int command_print(void (*write)(struct buf *out))
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	write(&text);
+	fwrite(text.text, 1, text.len, stdout);
+	return EXIT_DONE;
+}

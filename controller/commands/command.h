@@ -65,3 +65,5 @@ bool command_options(const struct command *c, int argc, char **argv, const struc
 int command_failed(const struct command *c, const struct error *e);
 /* "preheat 0.1.0" (version.c). */
 const char *command_version_text(void);
+/* Prints a text that is made out of tables; EXIT_DONE. */
+int command_print(void (*write)(struct buf *out));

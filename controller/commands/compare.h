@@ -31,8 +31,6 @@ bool compare_run(const struct compare_setup *setup, struct arena *a, struct comp
 		 struct error *e) MUST_USE;
 /* An array with an object per pool, policy and setting, the bound last of each pool. */
 void compare_json(const struct compare_result *r, struct buf *out);
-/* compare.json: the same; whole or not at all. */
-bool compare_write(const struct compare_result *r, const char *path, struct error *e) MUST_USE;
 /* The choices of each family beside Preheat and the bound. */
 void compare_print(const struct compare_result *r, FILE *out);
 void compare_report(const struct compare_result *r, struct report *report);

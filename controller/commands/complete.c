@@ -1,9 +1,163 @@
 #include "controller/commands/complete.h"
 
-#include "controller/commands/complete_value.h"
+#include "base/arena.h"
+#include "base/options.h"
+#include "controller/commands/history_args.h"
+#include "controller/report/assets.h"
+#include "controller/simulation/rivals/rival.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* What the value of an option may be, for completion: its choices, or what a history on this machine names. */
+
+/* What a shell shall do besides the candidates: cobra's directives. */
+enum complete_rest {
+	COMPLETE_FILES = 0,   /* files, when there is no candidate */
+	COMPLETE_NOTHING = 4, /* nothing */
+	COMPLETE_FOLDERS = 16,
+};
+
+struct complete_place {
+	char *const *words; /* the line so far */
+	int count;
+	const struct option_row *row; /* only type, argument and choices count */
+};
+
+struct complete_values {
+	const char **items; /* in the arena */
+	size_t count;
+	enum complete_rest rest;
+};
+
+static void complete_values(const struct complete_place *place, struct arena *a, struct complete_values *out);
+static void look(void *user, const struct command *c, const struct option_row *rows, size_t count);
+
+static void add(struct complete_values *v, struct arena *a, const char *text, size_t len)
+{
+	const char **grown = arena_array(a, const char *, v->count + 1);
+
+	for (size_t i = 0; i < v->count; i++)
+		if (strlen(v->items[i]) == len && !memcmp(v->items[i], text, len))
+			return;
+	if (v->count)
+		memcpy(grown, v->items, v->count * sizeof *grown);
+	grown[v->count++] = arena_strdup(a, text, len);
+	v->items = grown;
+}
+
+static void add_choices(struct complete_values *v, struct arena *a, const char *choices)
+{
+	for (const char *c = choices; *c;) {
+		size_t len = strcspn(c, "|");
+
+		add(v, a, c, len);
+		c += len + (c[len] == '|');
+	}
+}
+
+/* The history that the line names. */
+static const char *db_of(const struct complete_place *p)
+{
+	for (int i = 0; i < p->count; i++) {
+		if (!strncmp(p->words[i], "--db=", strlen("--db=")))
+			return p->words[i] + strlen("--db=");
+		if (!strcmp(p->words[i], "--db") && i + 1 < p->count)
+			return p->words[i + 1];
+	}
+	return "history.db";
+}
+
+typedef void add_names_fn(struct complete_values *v, struct arena *a, const struct history_pool *pool);
+
+static void add_pool(struct complete_values *v, struct arena *a, const struct history_pool *pool)
+{
+	add(v, a, pool->name, strlen(pool->name));
+}
+
+static void add_groups(struct complete_values *v, struct arena *a, const struct history_pool *pool)
+{
+	for (size_t i = 0; i < pool->group_count; i++)
+		add(v, a, pool->groups[i], strlen(pool->groups[i]));
+}
+
+static void add_namespace(struct complete_values *v, struct arena *a, const struct history_pool *pool)
+{
+	add(v, a, pool->namespace, strlen(pool->namespace));
+}
+
+static void add_of_history(struct complete_values *v, struct arena *a, const struct complete_place *p,
+			   add_names_fn *add_names)
+{
+	struct history_args q = { .db = db_of(p), .needs_no_records = true };
+	struct error e;
+	size_t count = 0;
+
+	if (history_args_open(&q, &e)) {
+		const struct history_pool *pools = history_pools(q.history, &count);
+		for (size_t i = 0; i < count; i++)
+			add_names(v, a, &pools[i]);
+	}
+	history_args_close(&q);
+}
+
+static void add_limits(struct complete_values *v, struct arena *a)
+{
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		add(v, a, limit_name((enum limit)i), strlen(limit_name((enum limit)i)));
+}
+
+static void add_rivals(struct complete_values *v, struct arena *a)
+{
+	add(v, a, "preheat", strlen("preheat"));
+	for (size_t i = 0; i < rival_count(); i++)
+		add(v, a, rival_at(i)->name, strlen(rival_at(i)->name));
+}
+
+static void add_verbs(struct complete_values *v, struct arena *a)
+{
+	size_t count;
+	const struct command_entry *entries = command_entries(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].command)
+			add(v, a, entries[i].command->name, strlen(entries[i].command->name));
+}
+
+/* By what an option's argument is called in the help. */
+static const struct kind {
+	const char *argument;
+	enum complete_rest rest;
+	add_names_fn *names; /* of the history */
+	void (*add)(struct complete_values *v, struct arena *a);
+} kinds[] = {
+	{ "FILE", COMPLETE_FILES, NULL, NULL },		 { "FILE.db", COMPLETE_FILES, NULL, NULL },
+	{ "[POOL=]FILE", COMPLETE_FILES, NULL, NULL },	 { "DIR", COMPLETE_FOLDERS, NULL, NULL },
+	{ "VERB", COMPLETE_NOTHING, NULL, add_verbs },	 { "POOL", COMPLETE_NOTHING, add_pool, NULL },
+	{ "GROUP", COMPLETE_NOTHING, add_groups, NULL }, { "NAMESPACE", COMPLETE_NOTHING, add_namespace, NULL },
+	{ "LIMIT", COMPLETE_NOTHING, NULL, add_limits }, { "NAME[:SETTING]", COMPLETE_NOTHING, NULL, add_rivals },
+};
+
+/* Never fails: what cannot be read has no values. */
+static void complete_values(const struct complete_place *place, struct arena *a, struct complete_values *out)
+{
+	const struct option_row *row = place->row;
+
+	*out = (struct complete_values){ .rest = COMPLETE_NOTHING };
+	if (row->choices)
+		add_choices(out, a, row->choices);
+	for (size_t i = 0; row->argument && !row->choices && i < sizeof kinds / sizeof *kinds; i++) {
+		const struct kind *k = &kinds[i];
+
+		if (strcmp(k->argument, row->argument) != 0)
+			continue;
+		out->rest = k->rest;
+		if (k->names)
+			add_of_history(out, a, place, k->names);
+		if (k->add)
+			k->add(out, a);
+	}
+}
 
 /* The line as far as it was typed. */
 struct line {
@@ -204,4 +358,56 @@ const struct command command_complete = {
 	.usage = COMPLETE_VERB " WORD...",
 	.summary = "What may stand in place of the last word",
 	.run = run,
+};
+
+/* --- preheat completion: the scripts that make a shell ask --- */
+
+extern const struct asset asset_completion_bash, asset_completion_zsh, asset_completion_fish;
+
+static const struct shell {
+	const char *name;
+	const struct asset *script;
+} shells[] = {
+	{ "bash", &asset_completion_bash },
+	{ "zsh", &asset_completion_zsh },
+	{ "fish", &asset_completion_fish },
+};
+
+static bool print_script(const char *name, struct error *e)
+{
+	for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+		if (!strcmp(shells[i].name, name)) {
+			fwrite(shells[i].script->bytes, 1, shells[i].script->size, stdout);
+			return true;
+		}
+	return error_set(e, ERROR_INVALID, "found '%.60s'; allowed: bash, zsh, fish", name);
+}
+
+static int run_completion(int argc, char **argv)
+{
+	struct error e;
+	int rest, code;
+
+	if (!command_options(&command_completion, argc, argv, NULL, 0, &rest, &code))
+		return code;
+	if (argc - rest == 1 && print_script(argv[rest], &e))
+		return EXIT_DONE;
+	if (argc - rest != 1)
+		error_set(&e, ERROR_INVALID, "%s; name one shell: bash, zsh or fish",
+			  rest < argc ? "more than one shell" : "no shell");
+	return command_failed(&command_completion, &e);
+}
+
+const struct command command_completion = {
+	.name = "completion",
+	.usage = "completion bash|zsh|fish",
+	.summary = "Print what makes a shell complete verbs, options, files and pools",
+	.examples = "  source <(preheat completion bash)                                  now, in this shell\n"
+		    "  preheat completion bash > ~/.local/share/bash-completion/completions/preheat\n"
+		    "  preheat completion zsh > ~/.zsh/_preheat                           a folder of $fpath\n"
+		    "  preheat completion fish > ~/.config/fish/completions/preheat.fish\n",
+	.notes = "The Debian package installs all three. 'kubectl preheat' completes as well: kubectl asks\n"
+		 "kubectl_complete-preheat, which is another name of this program.\n",
+	.arguments = "bash|zsh|fish",
+	.run = run_completion,
 };

@@ -1,16 +1,484 @@
 /* preheat cost: what pools, classes and owners of work cost. */
+#include "controller/commands/cost.h"
+
 #include "base/terminal.h"
 #include "base/quantity.h"
-#include "controller/commands/answer.h"
+#include "base/table.h"
+#include "controller/commands/print.h"
 #include "controller/commands/command.h"
-#include "controller/commands/cost_labels.h"
-#include "controller/commands/cost_read.h"
+#include "controller/restore/restore.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+/* The bill by the cost labels of pods. */
+
+struct cost_label_query {
+	struct history_args *args; /* open */
+	struct cost_period *period;
+	const char *output;
+	int64_t label; /* enum cost_label, or ANY: by all of them together */
+};
+
+static int run(int argc, char **argv);
+
+static int64_t hour_of_end(millis at)
+{
+	return (at - 1) / HOUR;
+}
+
+/* --- histories of before costs were kept: from the decisions --- */
+
+struct folding {
+	struct history_args *args;
+	int64_t first_hour, last_hour;
+	struct buf *found;	/* of struct cost_hour */
+	int64_t busy_ppm[4096]; /* by index of history_pools() */
+};
+
+static void add_hour(struct buf *found, const struct cost_hour *hour)
+{
+	struct cost_hour *items = (void *)found->text;
+
+	for (size_t i = found->len / sizeof *items; i-- > 0 && items[i].hour == hour->hour;)
+		if (items[i].pool == hour->pool && items[i].class == hour->class) {
+			cost_add(&items[i].sums, &hour->sums);
+			return;
+		}
+	buf_append(found, hour, sizeof *hour);
+}
+
+static void fold_tick(struct folding *f, const struct cursor_tick *t)
+{
+	const struct fleet_spec *fleet = t->snapshot.fleet;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		struct cost_hour hour = { hour_of_end(t->snapshot.now), t->pools[i], fleet->pools[i].class, { 0 } };
+		const struct cost_tick tick = { &t->snapshot, i, t->plans[i], t->snapshot.interval, NULL };
+		int64_t *busy = &f->busy_ppm[hour.pool % (sizeof f->busy_ppm / sizeof *f->busy_ppm)];
+
+		if (t->damage[i].kind != ERROR_NONE)
+			continue;
+		cost_add_tick(&hour.sums, &tick, busy);
+		add_hour(f->found, &hour);
+	}
+}
+
+static bool fold_walk(struct folding *f, struct tick_cursor *w, int64_t last, struct error *e)
+{
+	struct cursor_tick t;
+
+	do {
+		if (!tick_cursor_next(w, &t, e))
+			return false;
+		int64_t hour = hour_of_end(t.snapshot.now);
+		if (hour > f->last_hour)
+			return true;
+		if (hour >= f->first_hour)
+			fold_tick(f, &t);
+	} while (t.snapshot.tick < last);
+	return true;
+}
+
+static bool fold(struct history_args *q, int64_t first_hour, int64_t last_hour, struct buf *found, struct error *e)
+{
+	struct folding f = { .args = q, .first_hour = first_hour, .last_hour = last_hour, .found = found };
+	int64_t first;
+
+	for (size_t i = 0; i < sizeof f.busy_ppm / sizeof *f.busy_ppm; i++)
+		f.busy_ppm[i] = ABSENT;
+	if (!history_tick_at(q->history, first_hour * HOUR, &first, e))
+		return false;
+	struct tick_cursor *w = tick_cursor_open(q->history, first, e);
+	bool ok = w && fold_walk(&f, w, q->span.last_tick, e);
+	tick_cursor_close(w);
+	return ok;
+}
+
+/* --- the period --- */
+
+static millis whole_hours(millis at)
+{
+	return (at + HOUR - 1) / HOUR * HOUR;
+}
+
+void cost_print_minute(const struct history_args *q, millis at, struct buf *out)
+{
+	size_t start = out->len;
+
+	history_args_print_time(q, at, false, out);
+	if (out->len - start > strlen(":00")) { /* whole hours need no seconds */
+		out->len -= strlen(":00");
+		out->text[out->len] = '\0';
+	}
+}
+
+static void cost_period_text(const struct history_args *q, const struct cost_period *p, struct buf *out)
+{
+	cost_print_minute(q, p->from, out);
+	buf_text(out, " to ");
+	cost_print_minute(q, p->to, out);
+}
+
+static bool check_period(const struct history_args *q, struct cost_period *p, const struct costs *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf there = { 0 };
+	const struct cost_period all = { .from = c->from, .to = whole_hours(c->to) };
+
+	cost_period_text(q, &all, &there);
+	if (p->from >= p->to || p->from >= all.to || p->to <= all.from)
+		return error_set(e, ERROR_NOT_FOUND, "%s: nothing in this period; the history is of %s",
+				 history_path(q->history), there.text);
+	p->from = p->from > all.from ? p->from : all.from;
+	p->to = p->to < all.to ? p->to : all.to;
+	return true;
+}
+
+static bool read_period(const struct history_args *q, struct cost_period *p, const struct costs *c, struct error *e)
+{
+	millis from = c->from, to = c->to;
+
+	if (p->last && (p->from_text || p->to_text))
+		return error_set(e, ERROR_INVALID, "--last is a period of its own; give it without --from and --to");
+	if (p->last)
+		from = whole_hours(to) - p->last;
+	if ((p->from_text && !history_args_time(q, "from", p->from_text, &from, e)) ||
+	    (p->to_text && !history_args_time(q, "to", p->to_text, &to, e)))
+		return false;
+	if (from > to && p->from_text && p->to_text)
+		return error_set(e, ERROR_INVALID, "--from %s is later than --to %s; swap them", p->from_text,
+				 p->to_text);
+	p->from = from / HOUR * HOUR;
+	/* +5h counts from the end of the first tick. */
+	p->to = whole_hours(p->to_text ? to - MINUTE : to);
+	return check_period(q, p, c, e);
+}
+
+/* --- all --- */
+
+static bool find_extent(struct history_args *q, struct costs *c, struct error *e)
+{
+	struct cost_hour *hours;
+	size_t count;
+
+	if (!history_cost_hours(q->history, (struct hour_range){ INT64_MIN, INT64_MAX }, &q->arena, &hours, &count, e))
+		return false;
+	c->from = hour_of_end(q->span.from) * HOUR;
+	c->to = q->span.to;
+	c->estimated_until = (hour_of_end(q->span.to) + 1) * HOUR;
+	if (!count)
+		return true;
+	millis first = hours[0].hour * HOUR;
+	c->estimated_until = first > c->from ? first : 0;
+	c->from = first < c->from ? first : c->from;
+	return true;
+}
+
+static bool find_dropped(struct history_args *q, const struct cost_period *p, struct costs *c, struct error *e)
+{
+	struct history_hour *hours;
+	size_t count;
+
+	if (!history_hours(q->history, q->pool_index, &q->arena, &hours, &count, e))
+		return false;
+	if (count && hours[0].hour * HOUR < c->from && p->from == c->from)
+		c->dropped_until = c->from;
+	return true;
+}
+
+static void keep_pool(const struct history_args *q, struct costs *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (q->pool_index == ANY || (size_t)q->pool_index == c->hours[i].pool)
+			c->hours[kept++] = c->hours[i];
+	c->count = kept;
+}
+
+static bool read_hours(struct history_args *q, const struct cost_period *p, struct costs *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+	int64_t first = p->from / HOUR, last = p->to / HOUR - 1, folded = c->estimated_until / HOUR - 1;
+	struct cost_hour *hours;
+	size_t count;
+
+	if (p->from >= c->estimated_until)
+		c->estimated_until = 0;
+	if (!history_has_records(q->history)) {
+		c->missing_until = c->estimated_until;
+		c->estimated_until = 0;
+	}
+	if (c->estimated_until && !fold(q, first, last < folded ? last : folded, &found, e))
+		return false;
+	if (!history_cost_hours(q->history, (struct hour_range){ first, last }, &q->arena, &hours, &count, e))
+		return false;
+	buf_append(&found, hours, count * sizeof *hours);
+	c->count = found.len / sizeof *hours;
+	c->hours = arena_array(&q->arena, struct cost_hour, c->count + 1);
+	if (found.len)
+		memcpy(c->hours, found.text, found.len);
+	keep_pool(q, c);
+	if (c->missing_until && !count)
+		return error_set(
+			e, ERROR_CONFLICT,
+			"%s: kept no costs in this period, and its decisions are of another version of preheat, "
+			"which this one cannot read; ask the program that wrote it",
+			history_path(q->history));
+	return true;
+}
+
+/* --- words --- */
+
+bool costs_read(struct history_args *q, struct cost_period *p, struct costs *out, struct error *e)
+{
+	struct costs c = { 0 };
+	CLEANUP(buf_release) struct buf period = { 0 };
+	const char *run;
+
+	if (!find_extent(q, &c, e) || !read_period(q, p, &c, e) || !read_hours(q, p, &c, e) ||
+	    !find_dropped(q, p, &c, e))
+		return false;
+	if (!history_fact(q->history, "run", &q->arena, &run, e))
+		return false;
+	c.is_simulated = strncmp(run, "simulate", strlen("simulate")) == 0;
+	cost_period_text(q, p, &period);
+	c.period = arena_strdup(&q->arena, period.text, period.len);
+	*out = c;
+	return true;
+}
+
+static bool is_free(const struct costs *c, size_t pool)
+{
+	struct cost_sums sum = { 0 };
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->hours[i].pool == pool)
+			cost_add(&sum, &c->hours[i].sums);
+	return cost_billed_gpu_ms(&sum) > 0 && !cost_micro_dollars(&sum);
+}
+
+static void note(struct history_args *q, const char **notes, size_t *count, const char *fmt, ...) PRINTF(4, 5);
+static void note(struct history_args *q, const char **notes, size_t *count, const char *fmt, ...)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	if (*count < COST_NOTES)
+		notes[(*count)++] = arena_strdup(&q->arena, text.text, text.len);
+}
+
+static const char *minute(struct history_args *q, millis at)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	cost_print_minute(q, at, &text);
+	return arena_strdup(&q->arena, text.text, text.len);
+}
+
+size_t costs_notes(struct history_args *q, const struct costs *c, const char *notes[COST_NOTES])
+{
+	size_t pool_count, count = 0;
+	const struct history_pool *pools = history_pools(q->history, &pool_count);
+
+	for (size_t i = 0; i < pool_count; i++)
+		if (is_free(c, i))
+			note(q, notes, &count,
+			     "Pool %s: its node groups have pricePerHour 0, so its dollars are 0; prices count from "
+			     "the "
+			     "moment that the manifest names them.",
+			     pools[i].name);
+	if (c->estimated_until)
+		note(q, notes, &count,
+		     "Until %s this history kept no costs; they are worked out from its decisions (levels at the end "
+		     "of "
+		     "each tick). Labels, quotas and who held GPUs are missing there.",
+		     minute(q, c->estimated_until));
+	if (c->missing_until)
+		note(q, notes, &count,
+		     "Until %s this history kept no costs, and its decisions are of another version of preheat, which "
+		     "this one cannot read; that time is missing.",
+		     minute(q, c->missing_until));
+	if (c->dropped_until)
+		note(q, notes, &count,
+		     "Ticks before %s were dropped before costs were kept; preheat history --hours has what is left of "
+		     "them.",
+		     minute(q, c->dropped_until));
+	return count;
+}
+
+/* The same on standard error. */
+static void costs_print_notes(struct history_args *q, const struct costs *c)
+{
+	const char *notes[COST_NOTES];
+	size_t count = costs_notes(q, c, notes);
+
+	for (size_t i = 0; i < count; i++)
+		fprintf(stderr, "Note: %s\n", notes[i]);
+}
+
+/* Cells: dollars from micro-dollars; hours from milliseconds (of GPUs, or of time). */
+static void cost_add_dollars(struct table *t, int64_t micro)
+{
+	CLEANUP(buf_release) struct buf raw = { 0 };
+
+	fixed_format(micro, 6, &raw);
+	table_value(t, human_dollars((double)micro / 1e6).text, raw.text);
+}
+
+static void cost_add_hours(struct table *t, millis sum)
+{
+	CLEANUP(buf_release) struct buf raw = { 0 };
+
+	fixed_format((int64_t)((__int128)sum * 1000000 / HOUR), 6, &raw);
+	table_value(t, human_decimal((double)sum / HOUR, 1).text, raw.text);
+}
+
+/* "label" or "label=product". */
+static bool cost_label_parse(const char *by, int64_t *label, struct error *e)
+{
+	static const char prefix[] = "label=";
+
+	*label = ANY;
+	if (!strcmp(by, "label"))
+		return true;
+	for (int i = 0; !strncmp(by, prefix, strlen(prefix)) && i < COST_LABEL_COUNT; i++)
+		if (!strcmp(by + strlen(prefix), cost_label_name((enum cost_label)i))) {
+			*label = i;
+			return true;
+		}
+	return error_set(e, ERROR_INVALID,
+			 "--by: found '%.60s'; allowed: pool, class, label, label=cost-center, label=product, "
+			 "label=environment, label=workload-type (which labels of pods these are, costLabels in the "
+			 "manifest says)",
+			 by);
+}
+
+/* "(unlabelled)", "(no pod)", "(others)" where there is no value. */
+static const char *cost_label_value(const struct cost_labels *l, enum cost_label label)
+{
+	switch (l->holder) {
+	case COST_NO_POD:
+		return "(no pod)";
+	case COST_OTHERS:
+		return "(others)";
+	case COST_BY_PODS:
+	case COST_HOLDER_COUNT:
+		break;
+	}
+	return l->value[label][0] ? l->value[label] : "(unlabelled)";
+}
+
+static int compare(const struct cost_labels *a, const struct cost_labels *b, int64_t label)
+{
+	int order = (a->holder > b->holder) - (a->holder < b->holder);
+
+	for (int i = 0; i < COST_LABEL_COUNT && !order; i++)
+		if (label == ANY || label == i)
+			order = strcmp(a->value[i], b->value[i]);
+	return order;
+}
+
+/* One row per value: the first of its kind takes what the others have. */
+static size_t merge(const struct cost_label_query *q, struct cost_label_hour *hours, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t k = 0;
+
+		if (q->args->pool_index != ANY && (size_t)q->args->pool_index != hours[i].pool)
+			continue;
+		while (k < kept && compare(&hours[k].labels, &hours[i].labels, q->label) != 0)
+			k++;
+		if (k == kept) {
+			hours[kept++] = hours[i];
+			continue;
+		}
+		hours[k].gpu_ms += hours[i].gpu_ms;
+		hours[k].dollars += hours[i].dollars;
+	}
+	return kept;
+}
+
+/* The dearest first; equal ones by name. */
+static int by_dollars(const void *a, const void *b)
+{
+	const struct cost_label_hour *x = a, *y = b;
+	int order = (x->dollars < y->dollars) - (x->dollars > y->dollars);
+
+	return order ? order : compare(&x->labels, &y->labels, ANY);
+}
+
+static void print_rows(const struct cost_label_query *q, const struct cost_label_hour *rows, size_t count)
+{
+	static const struct table_column label_columns[] = {
+		{ .name = "cost_center", .title = "COST CENTER" },
+		{ .name = "product" },
+		{ .name = "environment" },
+		{ .name = "workload_type", .title = "WORKLOAD TYPE" },
+		{ .name = "dollars", .is_right = true },
+		{ .name = "gpu_hours", .title = "GPU HOURS", .is_right = true },
+		{ .name = "share", .is_right = true },
+	};
+	struct table_column shown[sizeof label_columns / sizeof *label_columns];
+	size_t n = 0;
+	int64_t all = 0;
+
+	for (size_t i = 0; i < sizeof label_columns / sizeof *label_columns; i++)
+		if (q->label == ANY || i >= COST_LABEL_COUNT || q->label == (int64_t)i)
+			shown[n++] = label_columns[i];
+	for (size_t i = 0; i < count; i++)
+		all += rows[i].dollars;
+	struct table *t = table_new(shown, n);
+	for (size_t i = 0; i < count; i++) {
+		for (int k = 0; k < COST_LABEL_COUNT; k++)
+			if (q->label == ANY || q->label == k)
+				table_text(t, cost_label_value(&rows[i].labels, (enum cost_label)k));
+		cost_add_dollars(t, rows[i].dollars);
+		cost_add_hours(t, rows[i].gpu_ms);
+		CLEANUP(buf_release) struct buf raw = { 0 };
+		double share = all ? (double)rows[i].dollars / (double)all : 0;
+		buf_printf(&raw, "%.6f", share);
+		table_value(t, human_share(share).text, raw.text);
+	}
+	table_print(t, table_format_of(q->output), stdout);
+	table_free(t);
+}
+
+static bool cost_labels_print(const struct cost_label_query *q, struct error *e)
+{
+	enum table_format format = table_format_of(q->output);
+	struct cost_label_hour *hours;
+	struct costs c;
+	size_t count;
+
+	if (!costs_read(q->args, q->period, &c, e) ||
+	    !history_cost_label_hours(q->args->history,
+				      (struct hour_range){ q->period->from / HOUR, q->period->to / HOUR - 1 },
+				      &q->args->arena, &hours, &count, e))
+		return false;
+	if (!count)
+		return error_set(e, ERROR_INVALID, "%s: %s; --by pool and --by class tell the rest",
+				 history_path(q->args->history),
+				 c.is_simulated ? "a simulation has no pods, and so no cost labels"
+						: "costs by label were not kept in this period");
+	count = merge(q, hours, count);
+	qsort(hours, count, sizeof *hours, by_dollars);
+	print_rows(q, hours, count);
+	if (!table_is_for_programs(format))
+		printf("\n%s\n", c.period);
+	costs_print_notes(q->args, &c);
+	return true;
+}
+
 struct asked {
-	struct question question;
+	struct history_args args;
 	struct cost_period period;
 	const char *by, *output;
 };
@@ -108,7 +576,7 @@ static struct cost_sums sum_of(const struct costs *c, const struct key *key, siz
 	return sum;
 }
 
-static void add_pools(struct table *t, const struct question *q, const struct costs *c)
+static void add_pools(struct table *t, const struct history_args *q, const struct costs *c)
 {
 	size_t count, found;
 	const struct history_pool *pools = history_pools(q->history, &count);
@@ -155,35 +623,33 @@ static bool print_sums(struct asked *a, bool by_class, struct error *e)
 {
 	enum table_format format = table_format_of(a->output);
 	bool for_programs = table_is_for_programs(format);
-	CLEANUP(buf_release) struct buf period = { 0 };
 	size_t names = by_class ? 1 : 3;
 	struct costs c;
 
-	if (!costs_read(&a->question, &a->period, &c, e))
+	if (!costs_read(&a->args, &a->period, &c, e))
 		return false;
 	struct table *t = table_new(columns + 3 - names, sizeof columns / sizeof *columns - 3 + names);
 	if (by_class)
 		add_classes(t, &c);
 	else
-		add_pools(t, &a->question, &c);
+		add_pools(t, &a->args, &c);
 	if (!for_programs && table_rows(t) > 1)
 		add_total(t, &c, names);
 	table_print(t, format, stdout);
 	table_free(t);
-	cost_period_text(&a->question, &a->period, &period);
 	if (!for_programs)
-		printf("\n%s\n", period.text);
-	costs_print_notes(&a->question, &c);
+		printf("\n%s\n", c.period);
+	costs_print_notes(&a->args, &c);
 	return true;
 }
 
 static bool answer(struct asked *a, struct error *e)
 {
-	struct cost_label_question labels = { .question = &a->question, .period = &a->period, .output = a->output };
+	struct cost_label_query labels = { .args = &a->args, .period = &a->period, .output = a->output };
 
 	if (strcmp(a->by, "pool") != 0 && strcmp(a->by, "class") != 0 && !cost_label_parse(a->by, &labels.label, e))
 		return false;
-	if (!question_open(&a->question, e))
+	if (!history_args_open(&a->args, e))
 		return false;
 	if (!strcmp(a->by, "pool") || !strcmp(a->by, "class"))
 		return print_sums(a, !strcmp(a->by, "class"), e);
@@ -192,31 +658,23 @@ static bool answer(struct asked *a, struct error *e)
 
 static int run(int argc, char **argv)
 {
-	struct asked a = { .question = QUESTION_DEFAULTS, .by = "pool", .output = "table" };
+	struct asked a = { .args = HISTORY_ARGS_DEFAULTS, .by = "pool", .output = "table" };
 	const struct option_row rows[] = {
-		QUESTION_OPTIONS(&a.question),
+		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "by", 'b', OPTION_TEXT, "WHAT",
 		  "pool (default), class, label, or label=NAME: cost-center, product, environment, workload-type",
 		  &a.by, NULL },
 		COST_PERIOD_OPTIONS(&a.period),
-		ANSWER_OPTION(&a.output),
+		PRINT_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;
 
-	a.question.needs_no_records = true;
+	a.args.needs_no_records = true;
 	if (!command_options(&command_cost, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
-	code = EXIT_DONE;
-	if (rest < argc) {
-		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
-			  argv[rest]);
-		code = command_failed(&command_cost, &e);
-	} else if (!answer(&a, &e)) {
-		code = command_failed(&command_cost, &e);
-	}
-	question_close(&a.question);
-	return code;
+	bool ok = history_args_are_options(argv[rest], &e) && answer(&a, &e);
+	return history_args_finish(&a.args, &command_cost, ok, &e);
 }
 
 const struct command command_cost = {

@@ -1,13 +1,13 @@
+/* preheat crd: the CustomResourceDefinition of WarmPool. */
 #include "controller/commands/command.h"
 
 #include "base/arena.h"
-#include "controller/manifest/crd.h"
+#include "controller/manifest/reference.h"
 
 #include <stdio.h>
 
 static int run(int argc, char **argv)
 {
-	CLEANUP(buf_release) struct buf text = { 0 };
 	struct error e;
 	int rest, code;
 
@@ -17,9 +17,7 @@ static int run(int argc, char **argv)
 		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments", argv[rest]);
 		return command_failed(&command_crd, &e);
 	}
-	manifest_write_crd(&text);
-	fputs(text.text, stdout);
-	return EXIT_DONE;
+	return command_print(manifest_write_crd);
 }
 
 const struct command command_crd = {

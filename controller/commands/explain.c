@@ -1,7 +1,7 @@
 /* preheat explain: one decision in sentences. */
-#include "controller/commands/answer.h"
+#include "controller/commands/print.h"
 #include "controller/commands/command.h"
-#include "controller/commands/question.h"
+#include "controller/commands/history_args.h"
 #include "controller/explain/explain.h"
 #include "controller/manifest/manifest.h"
 
@@ -9,25 +9,13 @@
 #include <string.h>
 
 struct asked {
-	struct question question;
+	struct history_args args;
 	const char *at, *output;
 	int64_t tick; /* < 0: not given */
 	bool is_largest;
 };
 
 enum { INDENT = 11, NARROWEST = 30 };
-
-static bool load_manifest(struct question *q, int64_t tick, struct manifest *m, struct error *e)
-{
-	struct findings findings = { 0 };
-	const char *text;
-
-	if (!history_manifest(q->history, tick, &q->arena, &text, e))
-		return false;
-	bool ok = manifest_load_text("manifest", text, &q->arena, m, &findings, e);
-	findings_release(&findings);
-	return ok || error_wrap(e, "%s: its manifest", history_path(q->history));
-}
 
 /* Words on lines no longer than the terminal; the first line starts after the title. */
 static void print_wrapped(const char *text, int width)
@@ -128,7 +116,7 @@ static void print_fields(const struct explained *x, enum table_format format)
 }
 
 /* Where the pool stands in the manifest of the tick. */
-static bool find_place(struct question *q, const struct history_hit *hit, size_t *place, struct error *e)
+static bool find_place(struct history_args *q, const struct history_hit *hit, size_t *place, struct error *e)
 {
 	struct history_stretch s;
 	size_t count;
@@ -145,7 +133,7 @@ static bool find_place(struct question *q, const struct history_hit *hit, size_t
 
 static bool print_one(struct asked *a, const struct history_hit *hit, bool is_first, struct error *e)
 {
-	struct question *q = &a->question;
+	struct history_args *q = &a->args;
 	struct manifest m;
 	struct tick_record r;
 	const char *policy;
@@ -153,21 +141,24 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 	size_t place;
 
 	if (!history_read(q->history, hit->tick, hit->pool, &r, e) || !find_place(q, hit, &place, e) ||
-	    !load_manifest(q, hit->tick, &m, e) || !history_fact(q->history, "policy", &q->arena, &policy, e))
+	    !history_args_manifest(q->history, hit->tick, &q->arena, &m, e) ||
+	    !history_fact(q->history, "policy", &q->arena, &policy, e))
 		return false;
 	if (place >= m.fleet.pool_count || r.plan.group_count != m.fleet.pools[place].group_count)
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 				 history_path(q->history));
-	bool is_local = !answer_is_for_programs(a->output);
-	struct explained x = { &m.fleet, place, hit->tick, r.now, &r.plan, is_local ? question_offset(q, r.now) : 0 };
+	bool is_local = !print_is_for_programs(a->output);
+	struct explained x = {
+		&m.fleet, place, hit->tick, r.now, &r.plan, is_local ? history_args_offset(q, r.now) : 0
+	};
 	if (!strcmp(a->output, "csv")) {
 		print_fields(&x, TABLE_CSV);
-	} else if (answer_is_for_programs(a->output)) {
-		CLEANUP(answer_release) struct answer answer = { 0 };
+	} else if (print_is_for_programs(a->output)) {
+		CLEANUP(print_tree_release) struct printed_tree answer = { 0 };
 
 		explain_json(&x, &r.snapshot, &answer.json);
 		fputs(is_first || strcmp(a->output, "yaml") != 0 ? "" : "---\n", stdout);
-		answer_print(&answer, a->output);
+		print_tree(&answer, a->output);
 	} else {
 		fputs(is_first ? "" : "\n", stdout);
 		print_text(&x, policy, &q->arena);
@@ -180,7 +171,7 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 }
 
 /* Before the first tick that is there: nothing yet, or nothing any more. */
-static bool too_early(struct question *q, struct error *e)
+static bool too_early(struct history_args *q, struct error *e)
 {
 	struct history_hour *hours;
 	size_t count;
@@ -198,13 +189,13 @@ static bool too_early(struct question *q, struct error *e)
 
 static bool given_tick(struct asked *a, int64_t *tick, struct error *e)
 {
-	struct question *q = &a->question;
+	struct history_args *q = &a->args;
 	millis at;
 
 	*tick = a->tick;
 	if (!a->at)
 		return a->tick >= q->span.first_tick || too_early(q, e);
-	if (!question_time(q, "at", a->at, &at, e))
+	if (!history_args_time(q, "at", a->at, &at, e))
 		return false;
 	if (at < q->span.from)
 		return too_early(q, e);
@@ -216,7 +207,7 @@ static bool given_tick(struct asked *a, int64_t *tick, struct error *e)
 /* The newest or largest that asked for something; where none ever did, the newest. */
 static bool find_one(struct asked *a, struct history_hit **hits, size_t *count, struct error *e)
 {
-	struct question *q = &a->question;
+	struct history_args *q = &a->args;
 	struct history_filter f = { .pool = q->pool_index,
 				    .from = q->span.first_tick,
 				    .to = q->span.last_tick,
@@ -236,7 +227,7 @@ static bool find_one(struct asked *a, struct history_hit **hits, size_t *count, 
 /* A moment is explained for every pool, unless one is named. */
 static bool explain_moment(struct asked *a, struct error *e)
 {
-	struct question *q = &a->question;
+	struct history_args *q = &a->args;
 	struct history_hit hit = { 0 };
 	struct history_stretch s;
 
@@ -262,7 +253,7 @@ static bool explain(struct asked *a, struct error *e)
 	if ((a->at != NULL) + (a->tick >= 0) + a->is_largest > 1)
 		return error_set(e, ERROR_INVALID,
 				 "--at, --tick and --largest each choose a decision; give one of them");
-	if (!question_open(&a->question, e))
+	if (!history_args_open(&a->args, e))
 		return false;
 	if (a->at || a->tick >= 0)
 		return explain_moment(a, e);
@@ -271,31 +262,23 @@ static bool explain(struct asked *a, struct error *e)
 
 static int run(int argc, char **argv)
 {
-	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .tick = -1 };
+	struct asked a = { .args = HISTORY_ARGS_DEFAULTS, .output = "table", .tick = -1 };
 	const struct option_row rows[] = {
-		QUESTION_OPTIONS(&a.question),
+		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "at", 0, OPTION_TEXT, "TIME", "the decision in force at this time; -2h counts from the end", &a.at,
 		  NULL },
 		{ "tick", 't', OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
 		{ "largest", 0, OPTION_FLAG, NULL,
 		  "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest, NULL },
-		ANSWER_OPTION(&a.output),
+		PRINT_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;
 
 	if (!command_options(&command_explain, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
-	code = EXIT_DONE;
-	if (rest < argc) {
-		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
-			  argv[rest]);
-		code = command_failed(&command_explain, &e);
-	} else if (!explain(&a, &e)) {
-		code = command_failed(&command_explain, &e);
-	}
-	question_close(&a.question);
-	return code;
+	bool ok = history_args_are_options(argv[rest], &e) && explain(&a, &e);
+	return history_args_finish(&a.args, &command_explain, ok, &e);
 }
 
 const struct command command_explain = {

@@ -1,3 +1,4 @@
+/* preheat generate: traffic that nobody recorded. */
 #include "controller/commands/command.h"
 #include "controller/traces/generate.h"
 

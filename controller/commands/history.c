@@ -1,21 +1,679 @@
 /* preheat history: decisions as rows. */
-#include "controller/commands/answer.h"
-#include "controller/commands/command.h"
-#include "controller/commands/history_follow.h"
-#include "controller/commands/history_hours.h"
-#include "controller/commands/history_launches.h"
-#include "controller/commands/history_rows.h"
-#include "controller/commands/question.h"
+#include "controller/commands/history.h"
 
+#include "base/net/retry.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "base/table.h"
+#include "base/terminal.h"
+#include "controller/commands/print.h"
+#include "controller/commands/command.h"
+#include "controller/explain/explain.h"
+#include "providers/provider.h"
+#include "state/replica.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
-extern const struct command history_command_copy, history_command_export;
+/* Decisions as rows of a table. */
+
+/* Decisions as they are written, by whichever process writes them. */
+
+/* What retention left of a history: sums per hour. */
+
+/* A column shows one field of a decision; those without a field are filled by name. */
+static const struct column {
+	struct table_column table;
+	const char *field;
+} decision_columns[] = {
+	{ { .name = "time" }, NULL },
+	{ { .name = "tick", .is_right = true, .is_wide = true }, NULL },
+	{ { .name = "pool" }, NULL },
+	{ { .name = "namespace", .is_wide = true }, NULL },
+	{ { .name = "demand_milli", .title = "DEMAND", .is_right = true }, "demand_milli" },
+	{ { .name = "running_milli", .title = "RUNNING", .is_right = true, .is_wide = true }, "running_milli" },
+	{ { .name = "waiting_now", .title = "WAITING", .is_right = true }, "waiting_now" },
+	{ { .name = "ready", .title = "HOT", .is_right = true }, "ready" },
+	{ { .name = "on_the_way", .title = "ON THE WAY", .is_right = true }, "on_the_way" },
+	{ { .name = "standby", .title = "STANDBY", .is_right = true, .is_wide = true }, "standby" },
+	{ { .name = "lent", .title = "LENT", .is_right = true, .is_wide = true }, "lent" },
+	{ { .name = "wished", .title = "WISHED", .is_right = true }, "wished" },
+	{ { .name = "decided", .title = "DECIDED", .is_right = true }, "decided" },
+	{ { .name = "held_by", .title = "HELD BY" }, "held_by" },
+	{ { .name = "rule", .title = "RULE", .is_right = true, .is_wide = true }, "rule" },
+	{ { .name = "dollars_per_hour_micro", .title = "COST/H", .is_right = true }, "dollars_per_hour" },
+	{ { .name = "started", .title = "STARTED", .is_right = true, .is_wide = true }, "started" },
+	{ { .name = "late", .title = "LATE", .is_right = true }, "late" },
+	{ { .name = "self_test", .title = "SELF-TEST", .is_wide = true }, "self_test" },
+};
+
+enum { COLUMN_COUNT = sizeof decision_columns / sizeof *decision_columns };
+
+static const struct field_info *field_of(const char *name, size_t *index)
+{
+	for (*index = 0; *index < pool_decision_info.count; ++*index)
+		if (!strcmp(pool_decision_info.fields[*index].name, name))
+			return &pool_decision_info.fields[*index];
+	return NULL;
+}
+
+static void add_field(struct table *t, const char *name, const struct pool_decision *d)
+{
+	CLEANUP(buf_release) struct buf shown = { 0 }, raw = { 0 };
+	size_t index;
+	const struct field_info *f = field_of(name, &index);
+	int64_t value = ((const int64_t *)d)[index];
+
+	if (value == ABSENT) {
+		table_absent(t);
+		return;
+	}
+	explain_value(f, value, 0, &shown);
+	if (!strncmp(f->unit, "enum:", 5)) {
+		table_text(t, shown.text);
+		return;
+	}
+	buf_printf(&raw, "%lld", (long long)value);
+	table_value(t, shown.text, raw.text);
+}
+
+static void add_decision(struct table *t, const struct history_args *q, const struct tick_record *r, bool for_programs)
+{
+	CLEANUP(buf_release) struct buf time = { 0 };
+	size_t count;
+	const struct history_pool *pools = history_pools(q->history, &count);
+
+	history_args_print_time(q, r->now, for_programs, &time);
+	table_text(t, time.text);
+	table_count(t, r->tick);
+	table_text(t, pools[r->pool].name);
+	table_text(t, pools[r->pool].namespace);
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		if (decision_columns[i].field)
+			add_field(t, decision_columns[i].field, &r->plan.decision);
+	if (r->plan.decision.held_by != LIMIT_NONE)
+		table_style(t, STYLE_WARN);
+}
+
+/* Those that the filter lets through, newest last; the caller frees, before the question is closed. NULL with an error.
+ */
+static struct table *history_rows(struct history_args *q, const struct history_filter *f, bool for_programs,
+				  struct error *e)
+{
+	struct table_column *shown = arena_array(&q->arena, struct table_column, COLUMN_COUNT);
+	struct history_hit *hits;
+	size_t count;
+
+	if (!history_find(q->history, f, &q->arena, &hits, &count, e))
+		return NULL;
+	for (size_t i = 0; i < COLUMN_COUNT; i++)
+		shown[i] = decision_columns[i].table;
+	struct table *t = table_new(shown, COLUMN_COUNT);
+	for (size_t i = count; i-- > 0;) { /* the newest last */
+		struct tick_record r;
+
+		if (!history_read(q->history, hits[i].tick, hits[i].pool, &r, e)) {
+			table_free(t);
+			return NULL;
+		}
+		add_decision(t, q, &r, for_programs);
+	}
+	return t;
+}
+
+enum { LOOKS_PER_SECOND = 2 };
+
+/* A file as it lies there. All zero for what is no file: the address of a server. */
+struct file_state {
+	dev_t device;
+	ino_t number;
+	off_t size, log_size;
+	struct timespec written, log_written;
+};
+
+struct following {
+	struct history_args *args;
+	const char *path; /* of the file, or the address */
+	struct history_filter filter;
+	enum table_format format;
+	struct table_stream stream;
+	int64_t printed;	/* the last tick that was looked at */
+	millis printed_to;	/* when it ended */
+	struct file_state seen; /* when it was opened */
+	bool is_away;		/* said that it cannot be read */
+	sigset_t usual;		/* signals that may come while waiting */
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	is_interrupted = 1;
+}
+
+/* Only while waiting, so that none is missed between a look and the wait. */
+static void catch_signals(struct following *f)
+{
+	const struct sigaction action = { .sa_handler = interrupt };
+	sigset_t held;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigprocmask(SIG_BLOCK, &held, &f->usual);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* False when whoever reads standard output has left. */
+static bool wait_a_moment(const struct following *f)
+{
+	const struct timespec moment = { .tv_nsec = 1000000000 / LOOKS_PER_SECOND };
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	return ppoll(&out, 1, &moment, &f->usual) <= 0 || !(out.revents & POLLERR);
+}
+
+static void say(const struct following *f, const char *what)
+{
+	fprintf(stderr, "%s history: %s: %s\n", command_program(), f->args->db, what);
+}
+
+static bool print_rows(struct following *f, struct error *e)
+{
+	struct table *t = history_rows(f->args, &f->filter, table_is_for_programs(f->format), e);
+
+	if (!t)
+		return false;
+	table_print_portion(t, f->format, &f->stream, stdout);
+	table_free(t);
+	if (fflush(stdout) == 0)
+		return true;
+	return error_set(e, errno == EPIPE ? ERROR_CANCELLED : ERROR_UNAVAILABLE, "standard output: %s",
+			 strerror(errno));
+}
+
+/* From the tick after the last one that was printed. */
+static bool print_new(struct following *f, const struct history_span *span, struct error *e)
+{
+	if (f->printed >= 0 && span->last_tick < f->printed) {
+		fprintf(stderr, "%s history: %s: it ends at tick %lld now; going on from there\n", command_program(),
+			f->args->db, (long long)span->last_tick);
+		f->printed = span->last_tick;
+	}
+	if (span->last_tick <= f->printed)
+		return true;
+	if (f->printed >= 0 && span->first_tick > f->printed + 1)
+		fprintf(stderr, "%s history: %s: ticks %lld to %lld were dropped before they were read\n",
+			command_program(), f->args->db, (long long)f->printed + 1, (long long)span->first_tick - 1);
+	f->filter.from = f->printed + 1;
+	f->filter.to = span->last_tick;
+	f->filter.most = INT64_MAX;
+	f->printed = span->last_tick;
+	f->printed_to = span->to;
+	return print_rows(f, e);
+}
+
+static struct file_state file_state_of(const char *path)
+{
+	CLEANUP(buf_release) struct buf log = { 0 };
+	struct file_state now = { 0 };
+	struct stat st;
+
+	buf_printf(&log, "%s-wal", path);
+	if (stat(path, &st) == 0)
+		now = (struct file_state){
+			.device = st.st_dev, .number = st.st_ino, .size = st.st_size, .written = st.st_mtim
+		};
+	if (now.number && stat(log.text, &st) == 0) {
+		now.log_size = st.st_size;
+		now.log_written = st.st_mtim;
+	}
+	return now;
+}
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool is_untouched(const struct file_state *a, const struct file_state *b)
+{
+	return a->number && a->number == b->number && a->device == b->device && a->size == b->size &&
+	       a->log_size == b->log_size && is_same_time(a->written, b->written) &&
+	       is_same_time(a->log_written, b->log_written);
+}
+
+static void close_now(struct history_args *q)
+{
+	history_args_close(q);
+	q->history = NULL;
+}
+
+/* A file without a log is read as one that nobody writes, and pools may have come: only opening tells. */
+static bool open_again(struct following *f, struct error *e)
+{
+	struct history_args *q = f->args;
+
+	close_now(q);
+	q->may_be_empty = true;
+	if (!history_args_open(q, e)) {
+		close_now(q);
+		return false;
+	}
+	f->filter.pool = q->pool_index;
+	return true;
+}
+
+/* What cannot be read now may be readable soon: a file that is being put in place, a server that is away. */
+static bool bear(struct following *f, const struct error *e)
+{
+	if (e->kind != ERROR_NOT_FOUND && e->kind != ERROR_INVALID && !error_is_transient(e))
+		return false;
+	if (!f->is_away)
+		fprintf(stderr, "%s history: %s; waiting for it\n", command_program(), e->message);
+	f->is_away = true;
+	return true;
+}
+
+/* From the first tick in it that ended later than what was printed. */
+static bool open_another(struct following *f, struct error *e)
+{
+	const struct history_args *q = f->args;
+
+	if (!open_again(f, e))
+		return false;
+	f->is_away = false;
+	f->printed = q->span.first_tick - 1;
+	if (q->span.last_tick < q->span.first_tick || q->span.from > f->printed_to)
+		return true;
+	return history_tick_at(q->history, f->printed_to, &f->printed, e);
+}
+
+/* Another file in its place, or none. What was written last to the old one is read from the handle that is open. */
+static bool leave(struct following *f, bool is_gone, struct error *e)
+{
+	struct history_span span;
+
+	if (history_span(f->args->history, &span, e) && !print_new(f, &span, e))
+		return false;
+	say(f, is_gone ? "it is gone; waiting for another" : "another file is there now; going on with that");
+	close_now(f->args);
+	f->is_away = is_gone;
+	return true;
+}
+
+static bool follow_once(struct following *f, struct error *e)
+{
+	struct file_state now = file_state_of(f->path);
+	bool is_other = f->seen.number && (now.number != f->seen.number || now.device != f->seen.device);
+
+	if (is_untouched(&now, &f->seen) && f->args->history)
+		return true;
+	if (is_other && f->args->history && !leave(f, !now.number, e))
+		return false;
+	if (f->seen.number && !now.number)
+		return true;
+	bool is_open = f->args->history ? open_again(f, e) : open_another(f, e);
+	if (!is_open)
+		return bear(f, e);
+	f->seen = now;
+	return print_new(f, &f->args->span, e);
+}
+
+/*
+ * First those of the filter, then what comes, until SIGINT, SIGTERM, or until nobody reads standard output any more
+ * (ERROR_CANCELLED). The question is open, and stays with the caller. What becomes of the file meanwhile (set aside,
+ * replaced, gone, thinned) is said on standard error, and what stands in its place is gone on with.
+ */
+static bool history_follow(struct history_args *q, const struct history_filter *filter, const char *form,
+			   struct error *e)
+{
+	CLEANUP(arena_release) struct arena paths = { 0 };
+	struct following f = { .args = q, .filter = *filter, .format = table_format_of(form), .printed = -1 };
+	bool ok = true;
+
+	f.path = arena_strdup(&paths, history_path(q->history), strlen(history_path(q->history)));
+	f.seen = file_state_of(f.path);
+	catch_signals(&f);
+	if (q->span.last_tick >= q->span.first_tick) {
+		f.printed = q->span.last_tick;
+		f.printed_to = q->span.to;
+		ok = print_rows(&f, e);
+	}
+	while (ok && !is_interrupted) {
+		if (!wait_a_moment(&f))
+			return error_set(e, ERROR_CANCELLED, "nobody reads");
+		ok = is_interrupted || follow_once(&f, e);
+	}
+	return ok;
+}
+
+static void add_hour(struct table *t, const struct history_args *q, const struct history_hour *h, bool for_programs)
+{
+	CLEANUP(buf_release) struct buf time = { 0 };
+	size_t count;
+	const struct history_pool *pools = history_pools(q->history, &count);
+	millis at = h->hour * HOUR;
+
+	history_args_print_time(q, at, for_programs, &time);
+	table_text(t, time.text);
+	table_text(t, pools[h->pool].name);
+	table_count(t, h->ticks);
+	table_count(t, h->arrived);
+	table_count(t, h->started);
+	table_count(t, h->late);
+	table_decimal(t, (double)h->replica_ms / HOUR, 2);
+	table_decimal(t, (double)h->micro_dollars / 1e6, 2);
+	table_count(t, h->asked);
+}
+
+/* Prints a row per hour and pool. */
+static bool history_hours_print(struct history_args *q, const char *output, struct error *e)
+{
+	static const struct table_column hour_columns[] = {
+		{ .name = "hour" },
+		{ .name = "pool" },
+		{ .name = "ticks", .is_right = true },
+		{ .name = "arrived", .is_right = true },
+		{ .name = "started", .is_right = true },
+		{ .name = "late", .is_right = true },
+		{ .name = "replica_hours", .title = "REPLICA HOURS", .is_right = true },
+		{ .name = "dollars", .is_right = true },
+		{ .name = "changes", .is_right = true },
+	};
+	enum table_format format = table_format_of(output);
+	struct history_hour *hours;
+	size_t count;
+
+	if (!history_hours(q->history, q->pool_index, &q->arena, &hours, &count, e))
+		return false;
+	struct table *t = table_new(hour_columns, sizeof hour_columns / sizeof *hour_columns);
+	for (size_t i = 0; i < count; i++)
+		add_hour(t, q, &hours[i], table_is_for_programs(format));
+	table_print(t, format, stdout);
+	table_free(t);
+	if (!count)
+		fprintf(stderr, "No sums: nothing was dropped from %s yet (--retain does that).\n",
+			history_path(q->history));
+	return true;
+}
+
+/* Drops ticks that ended longer before the end than `keep`, and says how many. */
+static bool history_hours_retain(struct history_args *q, millis keep, struct error *e)
+{
+	int64_t dropped;
+	struct history *h = history_edit(history_path(q->history), e);
+
+	if (!h)
+		return false;
+	if (!history_retain(h, q->span.to - keep, &dropped, e)) {
+		history_close(h);
+		return false;
+	}
+	printf("%lld ticks dropped, %lld left; sums per hour stay (--hours)\n", (long long)dropped,
+	       (long long)(q->span.last_tick - q->span.first_tick + 1 - dropped));
+	return history_finish(h, e);
+}
+
+static const struct table_column launch_columns[] = {
+	{ .name = "time" },
+	{ .name = "tick", .is_right = true },
+	{ .name = "group" },
+	{ .name = "verb" },
+	{ .name = "target", .is_right = true },
+	{ .name = "machines" },
+	{ .name = "outcome" },
+	{ .name = "took_ms", .title = "TOOK", .is_right = true },
+	{ .name = "term", .is_right = true, .is_wide = true },
+	{ .name = "token", .is_wide = true },
+	{ .name = "operation", .is_wide = true },
+};
+
+const char *history_launches_verb(int64_t verb)
+{
+	return verb >= 0 && verb < PROVIDER_VERB_COUNT ? provider_verb_name((enum provider_verb)verb) : "?";
+}
+
+/* Only sizes are targets; what is removed or stopped is named. */
+static void add_target(struct table *t, const struct launch *l)
+{
+	CLEANUP(buf_release) struct buf ids = { 0 };
+
+	if (l->machine_count)
+		table_absent(t);
+	else
+		table_count(t, l->target);
+	buf_text(&ids, "");
+	for (size_t i = 0; i < l->machine_count; i++)
+		buf_printf(&ids, i ? " %s" : "%s", l->machines[i]);
+	table_text(t, ids.text);
+}
+
+static void add_outcome(struct table *t, const struct launch *l)
+{
+	CLEANUP(buf_release) struct buf took = { 0 }, raw = { 0 };
+
+	table_text(t, l->outcome ? l->outcome : "open");
+	if (!l->outcome) {
+		table_absent(t);
+		return;
+	}
+	duration_format(l->ended_at - l->asked_at, &took);
+	buf_printf(&raw, "%lld", (long long)(l->ended_at - l->asked_at));
+	table_value(t, took.text, raw.text);
+}
+
+static void add_launch(struct table *t, const struct history_args *q, const struct launch *l, bool for_programs)
+{
+	CLEANUP(buf_release) struct buf time = { 0 };
+
+	history_args_print_time(q, l->asked_at, for_programs, &time);
+	table_text(t, time.text);
+	table_count(t, l->tick);
+	table_text(t, l->group);
+	table_text(t, history_launches_verb(l->verb));
+	add_target(t, l);
+	add_outcome(t, l);
+	table_count(t, l->term);
+	table_text(t, l->token);
+	table_text(t, l->operation);
+	if (!l->outcome)
+		table_style(t, STYLE_WARN);
+}
+
+/* Prints a row per call that the filter lets through, the newest last. */
+static bool history_launches_print(struct history_args *q, const struct launch_filter *f, const char *output,
+				   struct error *e)
+{
+	enum table_format format = table_format_of(output);
+	struct launch *launches;
+	size_t count;
+
+	if (!launch_find(q->history, f, &q->arena, &launches, &count, e))
+		return false;
+	struct table *t = table_new(launch_columns, sizeof launch_columns / sizeof *launch_columns);
+	for (size_t i = 0; i < count; i++)
+		add_launch(t, q, &launches[i], table_is_for_programs(format));
+	table_print(t, format, stdout);
+	table_free(t);
+	if (!count)
+		fprintf(stderr, "Nothing was asked of a provider in that time; a simulation has none.\n");
+	return true;
+}
+
+/* Brings a history to another place: a file, or a schema of PostgreSQL's that many clusters share. */
+
+static const struct command history_command_copy;
+
+struct copying {
+	const char *from, *to;
+	bool follows, sets_aside;
+	millis every;
+	struct progress progress;
+	int64_t first, last; /* ticks that came, of this round */
+	bool is_fleet_renewed;
+};
+
+static void show_copied(void *user, int64_t tick)
+{
+	struct copying *c = user;
+
+	c->last = tick;
+	progress_show(&c->progress, tick - c->first);
+}
+
+/* What is not ours to grant is said and does not stop the copy: only questions over all clusters miss it. */
+static void renew_fleet(struct copying *c, struct history *to)
+{
+	struct error e;
+
+	if (!c->is_fleet_renewed && !replica_renew_fleet(to, &e))
+		fprintf(stderr, "%s history copy: the views of the schema fleet are as they were: %s\n",
+			command_program(), e.message);
+	c->is_fleet_renewed = true;
+}
+
+static bool copy_open(struct copying *c, struct history *from, struct history *to, struct error *e)
+{
+	struct history_span span;
+	struct replica_tail tail;
+
+	if (!history_span(from, &span, e) || !replica_tail(to, &tail, e))
+		return false;
+	c->first = c->last = tail.tick < 0 ? span.first_tick - 1 : tail.tick;
+	c->progress = progress_start("copying", "ticks", span.last_tick - c->first);
+	bool ok = replica_copy(from, to, show_copied, c, e);
+	progress_end(&c->progress);
+	renew_fleet(c, to);
+	return ok;
+}
+
+static bool copy_once(struct copying *c, struct error *e)
+{
+	struct history *from = history_open(c->from, e);
+	struct history *to = from ? replica_open(c->to, e) : NULL;
+	bool ok = to && copy_open(c, from, to, e);
+
+	if (ok)
+		printf("%s: %" PRId64 " tick%s copied, up to tick %" PRId64 "\n", history_path(to), c->last - c->first,
+		       c->last - c->first == 1 ? "" : "s", c->last);
+	fflush(stdout);
+	history_close(from);
+	history_close(to);
+	return ok;
+}
+
+/* What is there is another history's: it stays under another name. */
+static bool set_aside(const struct copying *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+
+	if (!history_set_aside(c->to, &name, e))
+		return false;
+	printf("what was there is another history; it is %s now\n", name.text);
+	return true;
+}
+
+static bool copy(struct copying *c, struct error *e)
+{
+	if (copy_once(c, e))
+		return true;
+	if (e->kind != ERROR_CONFLICT || !c->sets_aside)
+		return false;
+	return set_aside(c, e) && copy_once(c, e);
+}
+
+static void wait_for(millis duration)
+{
+	struct timespec time = { .tv_sec = duration / 1000, .tv_nsec = duration % 1000 * 1000000 };
+
+	if (!is_interrupted)
+		nanosleep(&time, NULL);
+}
+
+/* Until it is interrupted; a server that is away is asked again, later and later. */
+static bool follow(struct copying *c, struct error *e)
+{
+	const struct sigaction action = { .sa_handler = interrupt };
+	struct retry retry =
+		retry_make(c->every, 5 * MINUTE, random_stream((uint64_t)time(NULL) ^ (uint64_t)getpid(), "copy"));
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!is_interrupted) {
+		if (copy(c, e)) {
+			retry_reset(&retry);
+			wait_for(c->every);
+		} else if (error_is_transient(e)) {
+			fprintf(stderr, "%s history copy: %s; tried again\n", command_program(), e->message);
+			wait_for(retry_next(&retry, 0));
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool check(const struct copying *c, int left, const char *argument, struct error *e)
+{
+	if (left)
+		return error_set(e, ERROR_INVALID, "found '%.60s'; allowed: options only: --db FROM --to TO", argument);
+	if (!c->to)
+		return error_set(e, ERROR_INVALID,
+				 "--to is missing: a file, or postgresql://USER@HOST/DATABASE#CLUSTER");
+	if (!strcmp(c->from, c->to))
+		return error_set(e, ERROR_INVALID, "--db and --to name the same history");
+	return true;
+}
+
+static int run_copy(int argc, char **argv)
+{
+	struct copying c = { .from = "history.db", .every = 15 * SECOND };
+	const struct option_row rows[] = {
+		{ "db", 0, OPTION_TEXT, "FILE", "the history to copy (default: history.db); may be in PostgreSQL, too",
+		  &c.from, NULL },
+		{ "to", 0, OPTION_TEXT, "WHERE",
+		  "a file, or postgresql://USER@HOST/DATABASE#CLUSTER; gone on with when it is there", &c.to, NULL },
+		{ "follow", 'f', OPTION_FLAG, NULL, "go on with what comes, until interrupted", &c.follows, NULL },
+		{ "every", 0, OPTION_PERIOD, "DURATION", "with --follow: so often (default: 15s)", &c.every, NULL },
+		{ "set-aside", 0, OPTION_FLAG, NULL,
+		  "when another history is there: keep it under another name, and begin anew", &c.sets_aside, NULL },
+	};
+	struct error e;
+	int rest, code;
+
+	if (!command_options(&history_command_copy, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
+		return code;
+	if (!check(&c, argc - rest, argv[rest], &e) || !(c.follows ? follow(&c, &e) : copy(&c, &e)))
+		return command_failed(&history_command_copy, &e);
+	return EXIT_DONE;
+}
+
+static const struct command history_command_copy = {
+	.name = "history copy",
+	.usage = "history copy [--db FILE] --to FILE|postgresql://USER@HOST/DATABASE#CLUSTER [--follow]",
+	.summary = "Copy a history, or go on copying it: to a file, or beside those of other clusters in PostgreSQL",
+	.examples = "  preheat history copy --to 'postgresql://preheat@db.internal/fleet#prod-eu' --follow\n"
+		    "  preheat explain --db 'postgresql://db.internal/fleet#prod-eu' --pool chat --largest\n"
+		    "  preheat history copy --db 'postgresql://db.internal/fleet#prod-eu' --to prod-eu.db\n",
+	.run = run_copy,
+};
+
+extern const struct command history_command_export;
 
 static const struct command *const verbs[] = { &history_command_copy, &history_command_export, NULL };
 
 struct asked {
-	struct question question;
+	struct history_args args;
 	const char *from, *to, *group, *limit, *output;
 	bool is_changed, is_hours, is_launches, follows;
 	int64_t most;
@@ -40,7 +698,7 @@ static bool check_group(const struct asked *a, struct error *e)
 {
 	CLEANUP(buf_release) struct buf known = { .cap = 256 };
 	size_t count;
-	const struct history_pool *pools = history_pools(a->question.history, &count);
+	const struct history_pool *pools = history_pools(a->args.history, &count);
 
 	for (size_t p = 0; p < count; p++)
 		for (size_t g = 0; g < pools[p].group_count; g++) {
@@ -49,12 +707,12 @@ static bool check_group(const struct asked *a, struct error *e)
 			buf_printf(&known, "%s%s", known.len ? ", " : "", pools[p].groups[g]);
 		}
 	return error_set(e, ERROR_NOT_FOUND, "--group: no node group '%.60s' in %s; there is: %s", a->group,
-			 history_path(a->question.history), known.text ? known.text : "none");
+			 history_path(a->args.history), known.text ? known.text : "none");
 }
 
 static bool fill_filter(const struct asked *a, struct history_filter *f, struct error *e)
 {
-	const struct question *q = &a->question;
+	const struct history_args *q = &a->args;
 
 	*f = (struct history_filter){
 		.pool = q->pool_index, .group = a->group, .limit = ANY, .changed_only = a->is_changed, .most = a->most
@@ -63,7 +721,7 @@ static bool fill_filter(const struct asked *a, struct history_filter *f, struct 
 		return false;
 	if (a->group && !check_group(a, e))
 		return false;
-	return question_ticks(q, a->from, a->to, &f->from, &f->to, e);
+	return history_args_ticks(q, a->from, a->to, &f->from, &f->to, e);
 }
 
 static bool print_history(struct asked *a, struct error *e)
@@ -71,28 +729,28 @@ static bool print_history(struct asked *a, struct error *e)
 	enum table_format format = table_format_of(a->output);
 	struct history_filter filter;
 
-	if (a->question.may_be_empty && a->question.span.last_tick < a->question.span.first_tick)
-		filter = (struct history_filter){ .pool = a->question.pool_index, .limit = ANY };
+	if (a->args.may_be_empty && a->args.span.last_tick < a->args.span.first_tick)
+		filter = (struct history_filter){ .pool = a->args.pool_index, .limit = ANY };
 	else if (!fill_filter(a, &filter, e))
 		return false;
 	if (a->follows)
-		return history_follow(&a->question, &filter, a->output, e);
-	struct table *t = history_rows(&a->question, &filter, table_is_for_programs(format), e);
+		return history_follow(&a->args, &filter, a->output, e);
+	struct table *t = history_rows(&a->args, &filter, table_is_for_programs(format), e);
 	if (!t)
 		return false;
 	table_print(t, format, stdout);
 	if (!table_rows(t))
-		fprintf(stderr, "No decision matches; %s has ticks %lld to %lld.\n", history_path(a->question.history),
-			(long long)a->question.span.first_tick, (long long)a->question.span.last_tick);
+		fprintf(stderr, "No decision matches; %s has ticks %lld to %lld.\n", history_path(a->args.history),
+			(long long)a->args.span.first_tick, (long long)a->args.span.last_tick);
 	table_free(t);
 	return true;
 }
 
 static bool check_questions(const struct asked *a, struct error *e)
 {
-	bool filters = a->question.pool || a->from || a->to || a->group || a->limit || a->is_changed;
+	bool filters = a->args.pool || a->from || a->to || a->group || a->limit || a->is_changed;
 
-	if (a->is_launches && (a->question.pool || a->limit || a->is_changed || a->is_hours || a->retain))
+	if (a->is_launches && (a->args.pool || a->limit || a->is_changed || a->is_hours || a->retain))
 		return error_set(
 			e, ERROR_INVALID,
 			"--launches prints calls to providers, which are about node groups; beside it: --from, "
@@ -111,10 +769,10 @@ static bool check_questions(const struct asked *a, struct error *e)
 static bool print_launches(struct asked *a, struct error *e)
 {
 	struct launch_filter f = { INT64_MIN, INT64_MAX, a->group, a->most };
-	struct question *q = &a->question;
+	struct history_args *q = &a->args;
 
-	if ((a->group && !check_group(a, e)) || (a->from && !question_time(q, "from", a->from, &f.from, e)) ||
-	    (a->to && !question_time(q, "to", a->to, &f.to, e)))
+	if ((a->group && !check_group(a, e)) || (a->from && !history_args_time(q, "from", a->from, &f.from, e)) ||
+	    (a->to && !history_args_time(q, "to", a->to, &f.to, e)))
 		return false;
 	return history_launches_print(q, &f, a->output, e);
 }
@@ -123,21 +781,21 @@ static bool answer(struct asked *a, struct error *e)
 {
 	if (!check_questions(a, e))
 		return false;
-	a->question.may_be_empty = a->follows;
-	if (!question_open(&a->question, e))
+	a->args.may_be_empty = a->follows;
+	if (!history_args_open(&a->args, e))
 		return false;
 	if (a->retain)
-		return history_hours_retain(&a->question, a->retain, e);
+		return history_hours_retain(&a->args, a->retain, e);
 	if (a->is_launches)
 		return print_launches(a, e);
-	return a->is_hours ? history_hours_print(&a->question, a->output, e) : print_history(a, e);
+	return a->is_hours ? history_hours_print(&a->args, a->output, e) : print_history(a, e);
 }
 
 static int show(int argc, char **argv)
 {
-	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .most = 50 };
+	struct asked a = { .args = HISTORY_ARGS_DEFAULTS, .output = "table", .most = 50 };
 	const struct option_row rows[] = {
-		QUESTION_OPTIONS(&a.question),
+		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "from", 0, OPTION_TEXT, "TIME", "decisions from this time on; -2h counts from the end", &a.from,
 		  NULL },
 		{ "to", 0, OPTION_TEXT, "TIME", "decisions up to this time", &a.to, NULL },
@@ -156,24 +814,20 @@ static int show(int argc, char **argv)
 		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
 		  &a.retain, NULL },
-		ANSWER_OPTION(&a.output),
+		PRINT_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;
 
 	if (!command_options(&command_history, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
-	code = EXIT_DONE;
-	if (rest < argc) {
-		error_set(&e, ERROR_INVALID,
-			  "found '%.60s'; allowed: copy, export, or options only; a history is named by --db FILE",
-			  argv[rest]);
-		code = command_failed(&command_history, &e);
-	} else if (!answer(&a, &e)) {
-		code = command_failed(&command_history, &e);
-	}
-	question_close(&a.question);
-	return code;
+	bool ok = rest < argc
+			  ? error_set(&e, ERROR_INVALID,
+				      "found '%.60s'; allowed: copy, export, or options only; a history is named by "
+				      "--db FILE",
+				      argv[rest])
+			  : answer(&a, &e);
+	return history_args_finish(&a.args, &command_history, ok, &e);
 }
 
 static int run(int argc, char **argv)

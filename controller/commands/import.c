@@ -1,15 +1,393 @@
-#include "controller/commands/command.h"
-#include "controller/commands/import_server.h"
-#include "controller/traces/import.h"
-
+/* preheat import: traces out of recordings of other formats, and recordings out of Prometheus. */
 #include "base/arena.h"
+#include "base/findings.h"
 #include "base/terminal.h"
+#include "base/net/http.h"
+#include "base/net/loop.h"
+#include "base/options.h"
+#include "controller/commands/command.h"
+#include "controller/commands/recording.h"
+#include "controller/traces/import.h"
+#include "controller/traces/trace.h"
+#include "signals/engine_metrics.h"
+#include "signals/prometheus_range.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* `preheat import --prometheus`: a range that a Prometheus server kept, as a recording or as traffic. */
+
+struct server_options {
+	const char *url; /* NULL: as signals.prometheus of each pool says */
+	struct option_list pools;
+	const char *output; /* NAME.db: a recording; else the traffic of one pool, in bins */
+	const char *pool;   /* which, where the manifest has several */
+	millis last, step;
+	bool prints_queries;
+};
+
+/* Returns the exit code; what failed was said. */
+struct command;
+
+static int run(int argc, char **argv);
+
+static const millis SCRAPED_EVERY = 15 * SECOND; /* by most servers; the window of increase() is four of them */
+
+struct fetch {
+	const struct server_options *options;
+	struct arena arena;
+	struct manifest manifest;
+	struct loop *loop;
+	struct http *http;
+	millis from, to;
+	struct recorded_signals signals;
+	/* of the pool at hand */
+	struct pool_reading *readings;
+	size_t count, room;
+	bool is_done, is_said; /* said: why it failed */
+	struct prometheus_range_report report;
+	struct error error;
+};
+
+static bool load(struct fetch *f, struct error *e)
+{
+	CLEANUP(findings_release) struct findings found = { 0 };
+	const struct option_list *files = &f->options->pools;
+
+	if (!files->count)
+		return error_set(e, ERROR_INVALID,
+				 "--prometheus needs the WarmPools whose signals are asked for: --pool FILE");
+	if (manifest_load(files->items, files->count, &f->arena, &f->manifest, &found, e))
+		return true;
+	for (size_t i = 0; i < found.count; i++) {
+		CLEANUP(buf_release) struct buf text = { 0 };
+		finding_print(&found.items[i], &text);
+		fprintf(stderr, "%s\n", text.text);
+	}
+	f->is_said = found.count > 0;
+	return false;
+}
+
+/* Without labels in the manifest the series of the pool's namespace are taken. */
+static struct promql_label *labels_of(struct fetch *f, size_t pool, size_t *count)
+{
+	const struct schema_labels *told = &f->manifest.pools[pool].spec.signals.prometheus.labels;
+	struct promql_label *labels = arena_array(&f->arena, struct promql_label, told->count + 1);
+
+	for (size_t i = 0; i < told->count; i++)
+		labels[i] = (struct promql_label){ told->items[i].key, told->items[i].value };
+	*count = told->count;
+	if (!told->count)
+		labels[(*count)++] = (struct promql_label){ "namespace", f->manifest.fleet.pools[pool].namespace };
+	return labels;
+}
+
+static const struct engine_metrics *custom_of(struct fetch *f, const struct signals_text *s)
+{
+	struct engine_metrics *m;
+
+	if (s->engine != SOURCE_CUSTOM)
+		return NULL;
+	m = arena_new(&f->arena, struct engine_metrics);
+	*m = custom_metrics(s->metrics.names, &f->arena);
+	return m;
+}
+
+static bool settings_of(struct fetch *f, size_t pool, struct prometheus_range_settings *out, struct error *e)
+{
+	const struct signals_text *s = &f->manifest.pools[pool].spec.signals;
+	const struct prometheus_text *p = &s->prometheus;
+	size_t count;
+	const struct promql_label *labels = labels_of(f, pool, &count);
+
+	*out = (struct prometheus_range_settings){
+		.url = f->options->url ? f->options->url : p->url,
+		.reach = { .bearer_token_file = p->auth.bearer_token_file,
+			   .username = p->auth.basic.username,
+			   .password_file = p->auth.basic.password_file,
+			   .ca_file = p->tls.ca_file,
+			   .cert_file = p->tls.cert_file,
+			   .key_file = p->tls.key_file,
+			   .server_name = p->tls.server_name,
+			   .is_insecure = p->tls.verify == VERIFY_NOTHING },
+		.engine = (enum engine)s->engine,
+		.custom = custom_of(f, s),
+		.labels = labels,
+		.label_count = count,
+		.objective_us = f->manifest.fleet.pools[pool].objective_wait * 1000,
+		.from = f->from,
+		.to = f->to,
+		.step = f->options->step,
+		.interval = SCRAPED_EVERY,
+	};
+	return out->url ||
+	       error_set(e, ERROR_INVALID,
+			 "pool %s: no server: give its URL after --prometheus, or signals.prometheus.url in the "
+			 "manifest",
+			 f->manifest.fleet.pools[pool].name);
+}
+
+static bool reads_servers(const struct fetch *f, size_t pool)
+{
+	const struct pool_spec *spec = &f->manifest.fleet.pools[pool];
+
+	return f->manifest.pools[pool].spec.signals.engine != SOURCE_PODS &&
+	       (!f->options->pool || !strcmp(f->options->pool, spec->name));
+}
+
+static bool are_labels_alike(const struct schema_labels *a, const struct schema_labels *b)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		size_t k = 0;
+		while (k < b->count && (strcmp(a->items[i].key, b->items[k].key) != 0 ||
+					strcmp(a->items[i].value, b->items[k].value) != 0))
+			k++;
+		if (k == b->count)
+			return false;
+	}
+	return a->count == b->count;
+}
+
+/* Whether both would be given the same series. */
+static bool are_one(const struct fetch *f, size_t a, size_t b)
+{
+	const struct signals_text *of_a = &f->manifest.pools[a].spec.signals,
+				  *of_b = &f->manifest.pools[b].spec.signals;
+	const struct pool_spec *pools = f->manifest.fleet.pools;
+	const char *url_a = of_a->prometheus.url, *url_b = of_b->prometheus.url;
+	bool is_one_server = f->options->url || (url_a && url_b && !strcmp(url_a, url_b));
+
+	return is_one_server && of_a->engine == of_b->engine && of_a->engine != SOURCE_PODS &&
+	       are_labels_alike(&of_a->prometheus.labels, &of_b->prometheus.labels) &&
+	       (of_a->prometheus.labels.count || !strcmp(pools[a].namespace, pools[b].namespace));
+}
+
+/* What is asked of one pool must not be another's traffic, too. */
+static bool check_apart(const struct fetch *f, struct error *e)
+{
+	const struct fleet_spec *fleet = &f->manifest.fleet;
+
+	for (size_t a = 0; a < fleet->pool_count; a++)
+		for (size_t b = 0; b < fleet->pool_count; b++)
+			if (a != b && reads_servers(f, a) && are_one(f, a, b))
+				return error_set(e, ERROR_INVALID,
+						 "pools %s and %s: nothing tells their series apart; do: give each "
+						 "signals.prometheus.labels that only its pods have, such as job",
+						 fleet->pools[a < b ? a : b].name, fleet->pools[a < b ? b : a].name);
+	return true;
+}
+
+static int print_queries(struct fetch *f, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct prometheus_range_settings s;
+
+	for (size_t i = 0; i < f->manifest.fleet.pool_count; i++) {
+		if (!reads_servers(f, i))
+			continue;
+		if (!settings_of(f, i, &s, e))
+			s.url = "http://localhost:9090"; /* not needed for that */
+		*e = (struct error){ 0 };
+		buf_printf(&text, "# --- pool %s/%s, step %s\n\n", f->manifest.fleet.pools[i].namespace,
+			   f->manifest.fleet.pools[i].name, human_duration(s.step).text);
+		prometheus_range_print(&s, &text);
+	}
+	fputs(text.text ? text.text : "", stdout);
+	return EXIT_DONE;
+}
+
+static void on_reading(void *user, const struct pool_reading *r)
+{
+	struct fetch *f = user;
+
+	if (f->count == f->room) {
+		size_t room = f->room ? 2 * f->room : 4096;
+		struct pool_reading *more = arena_array(&f->arena, struct pool_reading, room);
+		if (f->count)
+			memcpy(more, f->readings, f->count * sizeof *more);
+		f->readings = more;
+		f->room = room;
+	}
+	f->readings[f->count++] = *r;
+	if (f->count % 500 == 0 && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%3d %%", (int)((r->at - f->from) * 100 / (f->to - f->from)));
+}
+
+static void on_done(void *user, const struct prometheus_range_report *report, const struct error *e)
+{
+	struct fetch *f = user;
+
+	f->is_done = true;
+	f->report = *report;
+	f->error = *e;
+}
+
+static void say(const struct fetch *f, const char *pool)
+{
+	const struct prometheus_range_report *r = &f->report;
+
+	if (isatty(STDERR_FILENO))
+		fputs("\r     \r", stderr);
+	fprintf(stderr, "%s: %s readings", pool, human_count(r->readings).text);
+	if (r->missing)
+		fprintf(stderr, ", %s steps without any: gaps stay gaps", human_count(r->missing).text);
+	if (r->refused)
+		fprintf(stderr, ", %s values that cannot be left out", human_count(r->refused).text);
+	fputc('\n', stderr);
+	if (r->partial.kind != ERROR_NONE)
+		fprintf(stderr, "%s: not all quantities are told: %s\n", pool, r->partial.message);
+	if (r->warning[0])
+		fprintf(stderr, "%s: the server warns: %s\n", pool, r->warning);
+}
+
+static bool fetch_pool(struct fetch *f, size_t pool, struct error *e)
+{
+	const struct pool_spec *spec = &f->manifest.fleet.pools[pool];
+	const struct prometheus_range_events events = { on_reading, on_done, f };
+	struct prometheus_range_settings s;
+	char key[160];
+
+	if (!settings_of(f, pool, &s, e))
+		return false;
+	f->readings = NULL;
+	f->count = f->room = 0;
+	f->is_done = false;
+	prometheus_range_start(f->loop, f->http, &s, &events);
+	while (!f->is_done && loop_once(f->loop))
+		;
+	if (f->error.kind != ERROR_NONE) {
+		*e = f->error;
+		return error_wrap(e, "pool %s", spec->name);
+	}
+	say(f, spec->name);
+	if (!f->count)
+		return true;
+	snprintf(key, sizeof key, "%s/%s", spec->namespace, spec->name);
+	f->signals.pools[f->signals.count++] =
+		(struct recorded_pool){ arena_strdup(&f->arena, key, strlen(key)), f->readings, f->count };
+	if (!f->signals.begun || f->readings[0].at < f->signals.begun)
+		f->signals.begun = f->readings[0].at;
+	return true;
+}
+
+static bool fetch_all(struct fetch *f, struct error *e)
+{
+	size_t asked = 0;
+
+	f->signals.pools = arena_array(&f->arena, struct recorded_pool, f->manifest.fleet.pool_count);
+	for (size_t i = 0; i < f->manifest.fleet.pool_count; i++) {
+		if (!reads_servers(f, i))
+			continue;
+		asked++;
+		if (!fetch_pool(f, i, e))
+			return false;
+	}
+	if (asked && !f->signals.count)
+		return error_set(e, ERROR_NOT_FOUND,
+				 "the server has nothing of %s: see --print-queries, and signals.prometheus.labels",
+				 asked == 1 ? "it in that time" : "any pool in that time");
+	return f->signals.count > 0 ||
+	       error_set(e, ERROR_INVALID, "no pool of the manifest reads model servers%s%s",
+			 f->options->pool ? ", or none is called " : "", f->options->pool ? f->options->pool : "");
+}
+
+/* Requests per step are what completed; where nothing is told there is no bin. */
+static bool write_trace(const struct fetch *f, struct error *e)
+{
+	const struct recorded_pool *p = &f->signals.pools[0];
+	struct trace t = { .is_binned = true, .bin_width = f->options->step };
+
+	if (f->signals.count > 1)
+		return error_set(e, ERROR_INVALID,
+				 "%zu pools in one trace: choose one with --of, or write a recording: -o NAME.db",
+				 f->signals.count);
+	t.bins = calloc(p->count, sizeof *t.bins);
+	if (!t.bins)
+		abort();
+	for (size_t i = 0; i < p->count; i++) {
+		const struct pool_reading *r = &p->readings[i];
+		millis at = r->at - f->options->step - (p->readings[0].at - f->options->step);
+		if (r->completed > 0)
+			t.bins[t.bin_count++] = (struct bin){ at, r->completed, r->prompt_tokens, r->output_tokens };
+		t.length = at + f->options->step;
+	}
+	bool ok = t.bin_count ? trace_write(&t, f->options->output, e)
+			      : error_set(e, ERROR_INVALID, "no request ended in that time");
+	trace_release(&t);
+	return ok;
+}
+
+static bool is_recording(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 3 && !strcmp(path + len - 3, ".db");
+}
+
+/* Before a week is asked for. */
+static bool check_server_output(const struct fetch *f, struct error *e)
+{
+	const char *path = f->options->output, *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	if (is_recording(path) && !access(path, F_OK))
+		return error_set(e, ERROR_INVALID, "--output %s: already there; name another file or remove it", path);
+	if (strcmp(path, "-") != 0 && access(folder, W_OK | X_OK))
+		return error_set(e, ERROR_UNAVAILABLE, "--output %s: cannot be written: %s", path, strerror(errno));
+	return true;
+}
+
+static bool write_output(const struct fetch *f, struct error *e)
+{
+	char run[400];
+
+	if (!is_recording(f->options->output))
+		return write_trace(f, e);
+	snprintf(run, sizeof run, "import --prometheus --last %s --step %s", human_duration(f->options->last).text,
+		 human_duration(f->options->step).text);
+	return recording_write(f->options->output, run, &f->manifest, &f->signals, f->options->step, e);
+}
+
+static bool import_range(struct fetch *f, struct error *e)
+{
+	struct clock wall = clock_open();
+
+	f->to = clock_now(&wall) / f->options->step * f->options->step;
+	f->from = f->to - f->options->last;
+	f->loop = loop_open();
+	f->http = http_open(f->loop, "preheat", e);
+	bool ok = f->http && fetch_all(f, e);
+	while (f->http && http_active(f->http) && loop_once(f->loop))
+		;
+	http_close(f->http);
+	loop_close(f->loop);
+	return ok && write_output(f, e);
+}
+
+static int import_from_server(const struct command *c, const struct server_options *o)
+{
+	struct fetch f = { .options = o };
+	struct error e = { 0 };
+	bool ok = true;
+
+	if (o->step < SECOND || o->last < o->step)
+		ok = error_set(&e, ERROR_INVALID,
+			       "--step and --last: allowed: a step of at least 1s, and at least one step");
+	else
+		ok = load(&f, &e) &&
+		     (o->prints_queries ? print_queries(&f, &e) == EXIT_DONE
+					: check_server_output(&f, &e) && check_apart(&f, &e) && import_range(&f, &e));
+	arena_release(&f.arena);
+	return ok ? EXIT_DONE : f.is_said ? EXIT_USAGE : command_failed(c, &e);
+}
 
 static void print_origin(const struct import_report *r)
 {

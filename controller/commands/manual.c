@@ -1,10 +1,21 @@
-/* Pages for man(1), in the macros of man(7). */
-#include "controller/commands/manual.h"
+/* preheat man: pages for man(1) and docs/cli.md, out of the tables of verbs and options. */
+#include "base/arena.h"
+#include "base/file.h"
+#include "controller/commands/command.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-const struct manual_line manual_variables[] = {
+/* What stands in the overview beside the verbs: variables and exit codes, a line each. */
+struct manual_line {
+	const char *name, *text;
+};
+
+static const struct manual_line manual_variables[] = {
 	{ "KUBECONFIG",
 	  "how to reach the API server, unless --kubeconfig says so; in a pod its service account is used" },
 	{ "NO_COLOR", "set and not empty: no colour, also on a terminal" },
@@ -14,7 +25,7 @@ const struct manual_line manual_variables[] = {
 	{ NULL, NULL },
 };
 
-const struct manual_line manual_exit_codes[] = {
+static const struct manual_line manual_exit_codes[] = {
 	{ "0", "done" },
 	{ "1", "differences or violations were found" },
 	{ "2", "wrong use or input; the message says what is allowed" },
@@ -34,8 +45,9 @@ static bool is_each_told(const struct command *c, bool (*each)(void *, const str
 	return true;
 }
 
-void manual_each(bool (*each)(void *user, const struct command *c, struct error *e), void *user, bool *ok,
-		 struct error *e)
+/* Calls `each` for every verb, and for those below one after it. */
+static void manual_each(bool (*each)(void *user, const struct command *c, struct error *e), void *user, bool *ok,
+			struct error *e)
 {
 	size_t count;
 	const struct command_entry *entries = command_entries(&count);
@@ -46,7 +58,8 @@ void manual_each(bool (*each)(void *user, const struct command *c, struct error 
 			*ok = is_each_told(entries[i].command, each, user, e);
 }
 
-void manual_page_name(const struct command *c, struct buf *out)
+/* "preheat-provider-check"; NULL: "preheat". */
+static void manual_page_name(const struct command *c, struct buf *out)
 {
 	buf_text(out, "preheat");
 	if (c)
@@ -244,7 +257,8 @@ static void put_usage(const struct command *c, struct buf *out)
 	buf_text(out, ".fi\n");
 }
 
-void manual_write_page(const struct command *c, struct buf *out)
+/* One page in roff; NULL: the overview. */
+static void manual_write_page(const struct command *c, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf notes = { 0 };
 
@@ -272,3 +286,195 @@ void manual_write_page(const struct command *c, struct buf *out)
 	buf_text(out, ".SH SEE ALSO\n");
 	put_see("preheat", true, out);
 }
+
+/* --- docs/cli.md --- */
+
+/* A cell of a table: no bar may end it. */
+static void put_cell(const char *text, struct buf *out)
+{
+	for (; *text; text++) {
+		if (*text == '|')
+			buf_text(out, "\\");
+		buf_append(out, text, 1);
+	}
+}
+
+static void put_row(const char *name, const char *help, struct buf *out)
+{
+	buf_text(out, "| `");
+	put_cell(name, out);
+	buf_text(out, "` | ");
+	put_cell(help, out);
+	buf_text(out, " |\n");
+}
+
+static void put_option_table(void *user, const struct command *c, const struct option_row *rows, size_t count)
+{
+	struct buf *out = user;
+
+	(void)c;
+	if (count)
+		buf_text(out, "\n| option | what it does |\n|---|---|\n");
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(buf_release) struct buf name = { 0 }, help = { 0 };
+
+		option_write_name(&rows[i], &name);
+		option_write_help(&rows[i], &help);
+		put_row(name.text + strspn(name.text, " "), help.text, out);
+	}
+}
+
+static bool put_section(void *user, const struct command *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf notes = { 0 };
+	struct buf *out = user;
+
+	(void)e;
+	buf_printf(out, "\n## preheat %s\n\n%s.\n\n```\npreheat %s\n```\n", c->name, c->summary, c->usage);
+	command_inspect(c, put_option_table, out);
+	command_write_notes(c, &notes);
+	if (notes.len)
+		buf_printf(out, "\n```\n%s```\n", notes.text);
+	if (c->examples && *c->examples)
+		buf_printf(out, "\nExamples:\n\n```\n%s```\n", c->examples);
+	return true;
+}
+
+static void put_line_table(const char *title, const struct manual_line *lines, struct buf *out)
+{
+	buf_printf(out, "\n%s\n\n| | |\n|---|---|\n", title);
+	for (; lines->name; lines++)
+		put_row(lines->name, lines->text, out);
+}
+
+static const char introduction[] =
+	"<!-- Written by `preheat man --print-reference`; change the tables, not this file. -->\n"
+	"# Command line\n"
+	"\n"
+	"`preheat VERB [OPTION...]`, or `kubectl preheat VERB [OPTION...]` where `kubectl-preheat` is on the path.\n"
+	"`preheat help VERB`, `preheat VERB --help` and `man preheat-VERB` say the same as this page.\n"
+	"\n"
+	"- **Output.** `-o table|wide|json|csv|yaml`. `table` is for people; `wide` has more columns; `csv`, `json` "
+	"and\n"
+	"  `yaml` are for programs: every column, raw numbers with the unit in the name, absent values empty or null,\n"
+	"  keys that stay. Where a verb answers with a tree (explain, report, check), `csv` has its main rows.\n"
+	"- **Times** are printed in the zone of this machine (`TZ`), with `--utc` in UTC; for programs always in RFC "
+	"3339\n"
+	"  and UTC. They are given as `2024-05-10T08:00:00Z`, `'2024-05-10 08:00:00'` as printed, or `-2h` before the "
+	"end.\n"
+	"- **Colour** appears on terminals only, never as the only sign, and not with `NO_COLOR`. There is no pager.\n"
+	"- **Standard output** holds the answer, standard error everything else.\n"
+	"- **Completion**: `preheat completion bash|zsh|fish`; verbs, options, choices, files, and names of pools, "
+	"node\n"
+	"  groups and namespaces out of the history that `--db` names. `kubectl preheat` completes, too.\n"
+	"- **Manual pages**: `man preheat`; without the package: `preheat man history | man -l -`.\n";
+
+/* All of it in Markdown. */
+static void manual_write_reference(struct buf *out)
+{
+	struct error e;
+	bool ok;
+
+	buf_text(out, introduction);
+	put_line_table("Exit codes:", manual_exit_codes, out);
+	put_line_table("Environment:", manual_variables, out);
+	manual_each(put_section, out, &ok, &e);
+}
+
+/* --- the verb --- */
+
+static bool write_file(const char *folder, const char *name, const struct buf *text, struct error *e)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	buf_printf(&path, "%s/%s.1", folder, name);
+	return file_write(path.text, text->text, text->len, e);
+}
+
+static bool write_page(void *user, const struct command *c, struct error *e)
+{
+	CLEANUP(buf_release) struct buf name = { 0 }, page = { 0 };
+
+	manual_page_name(c, &name);
+	manual_write_page(c, &page);
+	return write_file(user, name.text, &page, e);
+}
+
+/* Other names of the program have the overview for their page. */
+static bool write_aliases(const char *folder, struct error *e)
+{
+	static const char *const names[] = { "kubectl-preheat", "kubectl_complete-preheat" };
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		buf_clear(&path);
+		buf_printf(&path, "%s/%s.1", folder, names[i]);
+		unlink(path.text);
+		if (symlink("preheat.1", path.text) < 0)
+			return error_set(e, file_error_kind(errno), "%s: %s", path.text, strerror(errno));
+	}
+	return true;
+}
+
+static bool write_all(char *folder, struct error *e)
+{
+	bool ok;
+
+	if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+		return error_set(e, file_error_kind(errno), "--out %s: cannot make this folder: %s", folder,
+				 strerror(errno));
+	if (!write_page(folder, NULL, e) || !write_aliases(folder, e))
+		return false;
+	manual_each(write_page, folder, &ok, e);
+	return ok;
+}
+
+/* Of the verb that the words name: "history export". */
+static int print_page(char **words, int count)
+{
+	CLEANUP(buf_release) struct buf page = { 0 };
+	const struct command *c = NULL;
+
+	for (int i = 0; i < count; i++) {
+		const struct command *below = command_find(c, words[i]);
+		if (!below)
+			return command_unknown(c, words[i]);
+		c = below;
+	}
+	manual_write_page(c, &page);
+	fwrite(page.text, 1, page.len, stdout);
+	return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	char *out = NULL;
+	bool prints_reference = false;
+	const struct option_row rows[] = {
+		{ "out", 0, OPTION_TEXT, "DIR", "write the pages of all verbs as files into this folder", &out, NULL },
+		{ "print-reference", 0, OPTION_FLAG, NULL, "print all of it as Markdown (docs/cli.md)",
+		  &prints_reference, NULL },
+	};
+	struct error e;
+	int rest, code;
+
+	if (!command_options(&command_man, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
+		return code;
+	if (prints_reference)
+		return command_print(manual_write_reference);
+	if (!out)
+		return print_page(argv + rest, argc - rest);
+	return write_all(out, &e) ? EXIT_DONE : command_failed(&command_man, &e);
+}
+
+const struct command command_man = {
+	.name = "man",
+	.usage = "man [VERB...] [--out DIR]",
+	.summary = "Print the manual page of a verb, in the form that man reads",
+	.examples = "  preheat man history | man -l -\n"
+		    "  preheat man --out /usr/local/share/man/man1\n",
+	.arguments = "VERB",
+	.run = run,
+};
+
+/* docs/cli.md. */

@@ -1,3 +1,4 @@
+/* preheat record: watch a cluster, change nothing. */
 #include "controller/commands/run_process.h"
 
 #include <stdio.h>
@@ -19,9 +20,7 @@ static struct run_request options = {
 };
 
 static const struct option_row rows[] = {
-	{ "pool", 'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",
-	  &options.pools, NULL },
-	{ "watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &options.watches, NULL },
+	RUN_POOL_OPTIONS(&options),
 	{ "db", 0, OPTION_TEXT, "FILE", "the recording; gone on with when it is there (default: recording.db)",
 	  &options.db, NULL },
 	{ "for", 0, OPTION_PERIOD, "DURATION", "end after so long (default: when interrupted)", &options.stop_after,
@@ -29,15 +28,8 @@ static const struct option_row rows[] = {
 	{ "tick", 0, OPTION_PERIOD, "DURATION", "time between ticks (default: 15s)", &options.tick, NULL },
 	{ "listen", 0, OPTION_TEXT, "ADDRESS", "where /metrics and health are served (default: 127.0.0.1:9465)",
 	  &options.listen, NULL },
-	{ "kubeconfig", 0, OPTION_TEXT, "FILE", "how to reach the API server (default: the pod's own, or KUBECONFIG)",
-	  &options.access.kubeconfig, NULL },
-	{ "context", 0, OPTION_TEXT, "NAME", "the context of the kubeconfig", &options.access.context, NULL },
-	{ "speed", 0, OPTION_POSITIVE, "K", "the clock runs K times as fast: for simulated clusters only (default: 1)",
-	  &options.speed, NULL },
-	{ "log-format", 0, OPTION_CHOICE, "FORMAT", "auto: text on a terminal, else json", &options.log_format,
-	  "auto|json|text" },
-	{ "log-level", 0, OPTION_CHOICE, "LEVEL", "the least that is logged (default: info)", &options.log_level,
-	  "debug|info|warn|error" },
+	CLUSTER_ARGS_OPTIONS(&options.access),
+	RUN_PROCESS_OPTIONS(&options),
 };
 
 static int record(int argc, char **argv)

@@ -1,17 +1,700 @@
 /* preheat replay: decides a history again. */
+#include "base/gzip.h"
+#include "base/terminal.h"
 #include "base/json.h"
-#include "controller/commands/answer.h"
+#include "base/table.h"
+#include "controller/commands/print.h"
 #include "controller/commands/command.h"
-#include "controller/commands/question.h"
-#include "controller/manifest/variation.h"
-#include "controller/commands/replay_with.h"
+#include "controller/commands/history_args.h"
+#include "controller/commands/recording.h"
 #include "controller/explain/explain.h"
+#include "controller/manifest/manifest.h"
+#include "controller/manifest/variation.h"
+#include "controller/policy/decide.h"
+#include "controller/restore/restore.h"
+#include "controller/simulation/policy_ops.h"
+#include "controller/simulation/rivals/rival.h"
+#include "controller/simulation/simulate.h"
+#include "controller/simulation/world.h"
+#include "state/history.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Deciding a recorded stretch again: from the last checkpoint before it
+ * forward, each recorded snapshot through the same policy, each plan
+ * compared with the stored one. Where the manifest changed, the memory is
+ * carried over as it was then.
+ */
+
+struct replay_range {
+	int64_t from, to; /* ticks, both included */
+	int64_t pool;	  /* of history_pools(), or ANY */
+};
+
+/* A field of the first differing plan. */
+struct replay_field {
+	const char *of; /* "decision", the name of a group, "prices" */
+	const struct field_info *field;
+	int64_t stored, now;
+};
+
+enum { REPLAY_FIELDS_MAX = 24 };
+
+struct replay_outcome {
+	int64_t ticks, differing; /* replayed; with any difference */
+	bool is_cut_short;	  /* an input is damaged: nothing after it can be decided */
+
+	/* of the first difference */
+	int64_t tick;
+	millis at;
+	size_t pool;	  /* of history_pools() */
+	const char *what; /* "the stored plan is damaged: ...", "another plan" */
+	struct replay_field *fields;
+	size_t field_count; /* at most REPLAY_FIELDS_MAX are kept */
+};
+
+/*
+ * What other settings would have come to. What was decided cannot be
+ * changed after the fact, since what followed depended on it; so the
+ * recorded arrivals go through a modelled cluster, once with the settings of
+ * the time and once with the others, and the two models are compared.
+ */
+
+struct replay_telling {
+	const char *output;    /* form of the comparison */
+	bool is_progress_told; /* on standard error, as lines {"progress":0.42}; else on a terminal, for people */
+};
+
+/* Whatever decided then, as it stands now. */
+struct decider {
+	const struct policy_ops *ops;
+	void *state;	       /* of ops */
+	struct policy_state *memory; /* Preheat's own, from a checkpoint; else NULL */
+};
+
+struct fold {
+	struct history *h;
+	const struct replay_range *range;
+	struct arena *arena;
+	struct replay_outcome *out;
+	struct decider by;
+	struct tick_cursor *walk;
+	struct cursor_tick seen;
+	int64_t next_checkpoint; /* ABSENT: none */
+	uint32_t checkpoint_crc;
+};
+
+static struct policy_state *memory_of(const struct decider *d)
+{
+	if (d->memory)
+		return d->memory;
+	return d->ops == &policy_preheat ? preheat_memory(d->state) : NULL;
+}
+
+static void decider_close(struct decider *d)
+{
+	policy_state_free(d->memory);
+	if (d->state)
+		d->ops->close(d->state);
+}
+
+static struct plan decide(const struct decider *d, const struct snapshot *s, struct arena *a)
+{
+	return d->memory ? policy_decide(s, d->memory, a) : d->ops->decide(d->state, s, a);
+}
+
+/* What decided then: the policy and its setting, "" for none. */
+static bool replay_policy(struct history *h, struct arena *a, const struct policy_ops **ops, const char **setting,
+			  struct error *e)
+{
+	const char *text;
+
+	if (!history_fact(h, "policy", a, &text, e))
+		return false;
+	const char *colon = strchr(text, ':');
+	const char *name = arena_strdup(a, text, colon ? (size_t)(colon - text) : strlen(text));
+
+	*setting = colon ? colon + 1 : "";
+	*ops = !strcmp(name, policy_preheat.name) ? &policy_preheat : rival_find(name);
+	if (*ops)
+		return true;
+	return error_set(e, ERROR_INVALID, "%s: decided by '%s', which this program does not know", history_path(h),
+			 name);
+}
+
+/* A memory that was kept or began there: at the last checkpoint, else where it was a new one. */
+static bool find_known(const struct fold *f, int64_t *start, struct buf *memory, struct error *e)
+{
+	int64_t fresh, kept = -1;
+
+	if (!history_last_fresh(f->h, f->range->from, &fresh, e))
+		return false;
+	if (!history_last_checkpoint(f->h, f->range->from, &kept, memory, e) && e->kind != ERROR_NOT_FOUND)
+		return false;
+	*start = kept > fresh ? kept : fresh;
+	if (kept < fresh)
+		buf_clear(memory);
+	return true;
+}
+
+/* The manifest of the first tick lives in the arena: what decides keeps its fleet. */
+static bool open_decider(struct fold *f, int64_t start, const char *setting, const struct buf *memory, struct error *e)
+{
+	struct manifest *m = arena_new(f->arena, struct manifest);
+
+	if (!history_args_manifest(f->h, start, f->arena, m, e))
+		return false;
+	f->by.state = f->by.ops->open(&m->fleet, setting, e);
+	if (!f->by.state)
+		return false;
+	if (!memory->len)
+		return true;
+	f->by.memory = policy_state_decode(memory->text, memory->len, &m->fleet, e);
+	return f->by.memory || error_wrap(e, "%s: the checkpoint of tick %lld", history_path(f->h), (long long)start);
+}
+
+/* Where to start so that the memory is what it was. */
+static bool find_start(struct fold *f, int64_t *start, struct error *e)
+{
+	CLEANUP(buf_release) struct buf memory = { 0 };
+	const char *setting;
+
+	*start = 0;
+	if (!replay_policy(f->h, f->arena, &f->by.ops, &setting, e))
+		return false;
+	if (f->by.ops == &policy_preheat && !*setting &&
+	    (!find_known(f, start, &memory, e) || !history_check_policy(f->h, *start, f->range->to, e)))
+		return false;
+	return open_decider(f, *start, setting, &memory, e);
+}
+
+/* --- differences --- */
+
+static bool is_in_range(const struct fold *f, int64_t tick, size_t pool)
+{
+	return tick >= f->range->from && (f->range->pool == ANY || f->range->pool == (int64_t)pool);
+}
+
+/* True for the first difference of all, which is told in full. */
+static bool note(struct fold *f, int64_t tick, size_t pool, const char *what)
+{
+	struct replay_outcome *o = f->out;
+
+	if (o->what)
+		return false;
+	o->tick = tick;
+	o->pool = pool;
+	o->at = f->seen.snapshot.now;
+	o->what = arena_strdup(f->arena, what, strlen(what));
+	o->fields = arena_array(f->arena, struct replay_field, REPLAY_FIELDS_MAX);
+	return true;
+}
+
+static void note_fields(struct fold *f, const char *of, const struct record_info *info, const void *stored,
+			const void *now)
+{
+	const int64_t *a = stored, *b = now;
+	struct replay_outcome *o = f->out;
+
+	for (size_t i = 0; i < info->count && o->field_count < REPLAY_FIELDS_MAX; i++)
+		if (a[i] != b[i])
+			o->fields[o->field_count++] = (struct replay_field){ of, &info->fields[i], a[i], b[i] };
+}
+
+static bool is_same(const struct pool_plan *a, const struct pool_plan *b)
+{
+	return !memcmp(&a->decision, &b->decision, sizeof a->decision) && a->group_count == b->group_count &&
+	       a->price_count == b->price_count &&
+	       (!a->group_count || !memcmp(a->groups, b->groups, a->group_count * sizeof *a->groups)) &&
+	       !memcmp(a->prices, b->prices, a->price_count * sizeof *a->prices);
+}
+
+/* Names of groups outlive the walk. */
+static const char *group_name(const struct fold *f, size_t place, size_t group)
+{
+	const struct fleet_spec *fleet = f->seen.snapshot.fleet;
+	const char *name = fleet->groups[fleet->pools[place].groups[group]].name;
+
+	return arena_strdup(f->arena, name, strlen(name));
+}
+
+static void note_plan(struct fold *f, size_t place, const struct pool_plan *now)
+{
+	const struct pool_plan *stored = f->seen.plans[place];
+
+	if (!note(f, f->seen.snapshot.tick, f->seen.pools[place], "another plan"))
+		return;
+	note_fields(f, "decision", &pool_decision_info, &stored->decision, &now->decision);
+	for (size_t i = 0; i < stored->group_count && i < now->group_count; i++)
+		note_fields(f, group_name(f, place, i), &group_decision_info, &stored->groups[i], &now->groups[i]);
+	for (size_t i = 0; i < stored->price_count && i < now->price_count; i++)
+		note_fields(f, "prices", &objective_price_info, &stored->prices[i], &now->prices[i]);
+}
+
+/* True when the stored plan is what is decided now. `place`: in the manifest of the tick. */
+static bool compare_pool(struct fold *f, size_t place, const struct pool_plan *now)
+{
+	int64_t tick = f->seen.snapshot.tick;
+	size_t pool = f->seen.pools[place];
+	bool is_damaged = f->seen.damage[place].kind != ERROR_NONE;
+
+	if (is_damaged)
+		history_trust_plan(f->h, pool, now);
+	if (!is_in_range(f, tick, pool))
+		return true;
+	if (is_damaged)
+		note(f, tick, pool, f->seen.damage[place].message);
+	else if (is_same(f->seen.plans[place], now))
+		return true;
+	else
+		note_plan(f, place, now);
+	return false;
+}
+
+/* --- the fold --- */
+
+/* The memory must have come to what it was then. */
+static bool compare_memory(struct fold *f, int64_t tick, bool *is_same_memory, struct error *e)
+{
+	CLEANUP(buf_release) struct buf memory = { 0 };
+	bool there;
+
+	*is_same_memory = true;
+	if (f->next_checkpoint != tick || !memory_of(&f->by))
+		return true;
+	policy_state_encode(memory_of(&f->by), &memory);
+	if (crc32_bytes(0, memory.text, memory.len) != f->checkpoint_crc && tick >= f->range->from) {
+		note(f, tick, 0, "the memory before this tick is not what was kept as its checkpoint");
+		*is_same_memory = false;
+	}
+	if (!history_next_checkpoint(f->h, tick + 1, &there, &f->next_checkpoint, &f->checkpoint_crc, e))
+		return false;
+	if (!there)
+		f->next_checkpoint = ABSENT;
+	return true;
+}
+
+/* The memory goes on under the new manifest, or begins anew, as it did then. */
+static bool follow_manifest(struct fold *f, struct error *e)
+{
+	const struct cursor_tick *t = &f->seen;
+	struct policy_state *present = memory_of(&f->by), *next;
+
+	if ((!t->was && !t->is_fresh) || t->snapshot.tick == 0)
+		return true;
+	if (!present)
+		return error_set(e, ERROR_CONFLICT, "%s: the manifest changes at tick %lld, which only preheat follows",
+				 history_path(f->h), (long long)t->snapshot.tick);
+	if (t->is_fresh)
+		next = policy_state_new(t->snapshot.fleet);
+	else
+		next = policy_state_migrate(present, t->was, t->snapshot.fleet);
+	policy_state_free(f->by.memory);
+	f->by.memory = next;
+	return true;
+}
+
+static bool fold_tick(struct fold *f, int64_t tick, struct error *e)
+{
+	CLEANUP(arena_release) struct arena arena = { 0 };
+	bool same;
+
+	if (!tick_cursor_next(f->walk, &f->seen, e) || !follow_manifest(f, e) || !compare_memory(f, tick, &same, e))
+		return false;
+	struct plan now = decide(&f->by, &f->seen.snapshot, &arena);
+	for (size_t i = 0; i < now.pool_count; i++)
+		same &= compare_pool(f, i, &now.pools[i]);
+	if (tick >= f->range->from) {
+		f->out->ticks++;
+		f->out->differing += !same;
+	}
+	return true;
+}
+
+/* A damaged input ends it: what the policy saw from there on is not known. */
+static bool cut_short(struct fold *f, int64_t tick, const struct error *e)
+{
+	f->out->differing++;
+	f->out->is_cut_short = true;
+	if (note(f, tick, 0, e->message))
+		f->out->at = 0;
+	return true;
+}
+
+static bool fold_all(struct fold *f, int64_t start, struct error *e)
+{
+	struct progress progress = progress_start("replaying", "ticks", f->range->to - start + 1);
+	bool there, ok = history_next_checkpoint(f->h, start + 1, &there, &f->next_checkpoint, &f->checkpoint_crc, e);
+
+	f->walk = ok ? tick_cursor_open(f->h, start, e) : NULL;
+	ok = f->walk != NULL;
+	if (ok && !there)
+		f->next_checkpoint = ABSENT;
+	for (int64_t tick = start; tick <= f->range->to && ok && !f->out->is_cut_short; tick++) {
+		progress_show(&progress, tick - start);
+		ok = fold_tick(f, tick, e) || (e->kind == ERROR_INVALID && cut_short(f, tick, e));
+	}
+	progress_end(&progress);
+	return ok;
+}
+
+/* Everything that the outcome points to lives in the arena. False when it could not be replayed. */
+static bool replay_fold(struct history *h, const struct replay_range *range, struct arena *a,
+			struct replay_outcome *out, struct error *e)
+{
+	struct fold f = { .h = h, .range = range, .arena = a, .out = out };
+	int64_t start;
+
+	*out = (struct replay_outcome){ .ticks = 0 };
+	bool ok = find_start(&f, &start, e) && fold_all(&f, start, e);
+	tick_cursor_close(f.walk);
+	decider_close(&f.by);
+	return ok;
+}
+
+/* What a stretch came to for one pool, counted alike from a record and from a model. */
+struct figures {
+	double requests, late, gpu_hours, dollars, starts;
+	double node_ticks, ticks, most_nodes;
+};
+
+/* One tick of one pool. */
+struct tick_seen {
+	const struct pool_snapshot *snapshot;
+	const struct pool_plan *plan;
+	millis interval;
+};
+
+static void add_readings(struct figures *f, const struct pool_snapshot *s)
+{
+	for (size_t i = 0; i < s->scrape_count; i++) {
+		const struct scrape_input *r = &s->scrapes[i];
+
+		f->requests += (double)(r->started != ABSENT ? r->started : r->completed);
+		f->late += r->late != ABSENT ? (double)r->late : 0;
+	}
+}
+
+static int64_t nodes_for(int64_t replicas, int64_t per_node)
+{
+	return (replicas + per_node - 1) / per_node;
+}
+
+/* Machines, not replicas: what fills free GPUs of a node that runs already starts none. */
+static void add_group(struct figures *f, const struct fleet_spec *fleet, const struct pool_spec *p,
+		      const struct tick_seen *seen, size_t group)
+{
+	const struct group_spec *g = &fleet->groups[p->groups[group]];
+	const struct group_input *in = &seen->snapshot->groups[group];
+	const struct group_decision *d = &seen->plan->groups[group];
+	int64_t fit = replicas_per_node(g, p), per_node = fit > 0 ? fit : 1;
+	double gpus = (double)in->billed_gpus_milli / 1000, hours = (double)seen->interval / HOUR;
+	double stopped = (double)nodes_for(in->standby, per_node) * (double)g->standby_price_ppm / 1e6;
+
+	f->gpu_hours += gpus * hours;
+	f->dollars += (gpus / (double)g->gpus_per_node + stopped) * (double)g->price_per_hour / 1e6 * hours;
+	f->starts +=
+		(double)(nodes_for(d->cold, per_node) + nodes_for(d->wake, per_node) + nodes_for(d->refill, per_node));
+}
+
+static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t pool, const struct tick_seen *seen)
+{
+	const struct pool_spec *p = &fleet->pools[pool];
+	const struct pool_snapshot *s = seen->snapshot;
+	double nodes = 0;
+
+	add_readings(f, s);
+	for (size_t i = 0; i < p->group_count && i < s->group_count && i < seen->plan->group_count; i++) {
+		add_group(f, fleet, p, seen, i);
+		nodes += (double)s->groups[i].nodes;
+	}
+	f->node_ticks += nodes;
+	f->ticks++;
+	if (nodes > f->most_nodes)
+		f->most_nodes = nodes;
+}
+
+/* How far it is: one figure over reading, adding up, and both models. */
+struct telling {
+	bool as_lines;
+	int64_t told; /* per cent */
+	struct progress shown;
+};
+
+static void tell_progress(struct telling *t, double part)
+{
+	int64_t percent = (int64_t)(part * 100);
+
+	if (percent == t->told)
+		return;
+	t->told = percent;
+	if (t->as_lines)
+		fprintf(stderr, "{\"progress\":%.2f}\n", (double)percent / 100);
+	else
+		progress_show(&t->shown, percent);
+}
+
+/* Where each part begins. */
+static const double READ_UNTIL = .2, ADDED_UNTIL = .3, MODELLED_ONCE = .65;
+
+/* What is compared: a stretch under one manifest. */
+struct replayed {
+	struct history *history;
+	const struct manifest *then, *other;
+	const struct replay_range *range;
+	const size_t *pools; /* of the history, one per pool of `then` */
+	struct recording rec;
+	struct telling *telling;
+};
+
+/* --- as it was --- */
+
+/* `place`: of the manifest; `pool`: of the history. */
+static bool read_figures(const struct replayed *w, size_t place, struct figures *f, struct error *e)
+{
+	struct tick_record r;
+
+	for (int64_t tick = w->range->from; tick <= w->range->to; tick++) {
+		if (!history_read(w->history, tick, w->pools[place], &r, e))
+			return false;
+		add_tick(f, &w->then->fleet, place, &(struct tick_seen){ &r.snapshot, &r.plan, r.interval });
+	}
+	return true;
+}
+
+/* --- as a model has it --- */
+
+struct modelling {
+	struct figures *seen;
+	struct telling *telling;
+	double from, until; /* of its progress */
+};
+
+static bool on_tick(void *user, const struct tick_view *v, struct error *e)
+{
+	const struct snapshot *s = v->snapshot;
+	const struct modelling *m = user;
+
+	(void)e;
+	if (v->ticks > 0)
+		tell_progress(m->telling, m->from + (m->until - m->from) * (double)s->tick / (double)v->ticks);
+	for (size_t i = 0; i < s->fleet->pool_count; i++)
+		add_tick(&m->seen[i], s->fleet, i,
+			 &(struct tick_seen){ &s->pools[i], &v->plan->pools[i], s->interval });
+	return true;
+}
+
+static size_t pool_named(const struct fleet_spec *fleet, const struct pool_spec *as)
+{
+	size_t i = 0;
+
+	while (i < fleet->pool_count &&
+	       (strcmp(fleet->pools[i].name, as->name) || strcmp(fleet->pools[i].namespace, as->namespace)))
+		i++;
+	return i;
+}
+
+static struct world_spec world_for(const struct fleet_spec *fleet, const struct replayed *w, const size_t *place,
+				   struct arena *a)
+{
+	struct world_spec spec = world_spec_default(fleet, a);
+	struct pool_world *pools = arena_array(a, struct pool_world, fleet->pool_count);
+
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++) {
+		pools[place[i]] = spec.pools[place[i]];
+		pools[place[i]].initial_replicas = w->rec.initial_replicas[w->pools[i]];
+	}
+	spec.pools = pools;
+	return spec;
+}
+
+/* `place` says which pool of the fleet each one of the recorded manifest is. */
+static bool model(const struct replayed *w, const struct fleet_spec *fleet, const size_t *place, struct figures *out,
+		  struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct world_spec spec = world_for(fleet, w, place, &a);
+	const struct trace **traces = arena_array(&a, const struct trace *, fleet->pool_count);
+	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
+	bool is_first = fleet == &w->then->fleet;
+	struct modelling modelling = { seen, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
+				       is_first ? MODELLED_ONCE : 1 };
+	const struct observer observer = { on_tick, &modelling };
+	struct run_result result = { 0 };
+	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
+				.observers = &observer,
+				.observer_count = 1 };
+
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
+		traces[place[i]] = &w->rec.traces[w->pools[i]];
+	if (!replay_policy(w->history, &a, &s.policy, &s.setting, e) || !simulate(&s, &a, &result, e))
+		return false;
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
+		out[i] = seen[place[i]];
+	return true;
+}
+
+/* --- the comparison --- */
+
+static double late_share(const struct figures *f)
+{
+	return f->requests > 0 ? f->late / f->requests * 100 : 0;
+}
+
+static double mean_nodes(const struct figures *f)
+{
+	return f->ticks > 0 ? f->node_ticks / f->ticks : 0;
+}
+
+#define MEMBER(member)                                      \
+	static double get_##member(const struct figures *f) \
+	{                                                   \
+		return f->member;                           \
+	}
+MEMBER(requests)
+MEMBER(late)
+MEMBER(gpu_hours)
+MEMBER(dollars)
+MEMBER(starts)
+MEMBER(most_nodes)
+#undef MEMBER
+
+static const struct figure_row {
+	const char *name;
+	double (*get)(const struct figures *f);
+	int places;
+} figure_rows[] = {
+	{ "requests", get_requests, 0 },  { "late requests", get_late, 0 },	 { "late, %", late_share, 2 },
+	{ "nodes, mean", mean_nodes, 2 }, { "nodes, most", get_most_nodes, 0 },	 { "GPU hours", get_gpu_hours, 1 },
+	{ "dollars", get_dollars, 2 },	  { "machines started", get_starts, 0 },
+};
+
+static void add_rows(struct table *t, const char *pool, const struct figures *recorded, const struct figures *then,
+		     const struct figures *other)
+{
+	for (size_t i = 0; i < sizeof figure_rows / sizeof *figure_rows; i++) {
+		const struct figure_row *r = &figure_rows[i];
+
+		table_text(t, pool);
+		table_text(t, r->name);
+		table_decimal(t, r->get(recorded), r->places);
+		table_decimal(t, r->get(then), r->places);
+		table_decimal(t, r->get(other), r->places);
+		table_decimal(t, r->get(other) - r->get(then), r->places);
+	}
+}
+
+static bool place_pools(const struct manifest *then, const struct manifest *other, size_t *same, size_t *place,
+			struct error *e)
+{
+	for (size_t i = 0; i < then->fleet.pool_count; i++) {
+		same[i] = i;
+		place[i] = pool_named(&other->fleet, &then->fleet.pools[i]);
+		if (place[i] == other->fleet.pool_count)
+			return error_set(e, ERROR_INVALID,
+					 "--with: it has no pool %s/%s, which the history has; give settings for the "
+					 "same pools",
+					 then->fleet.pools[i].namespace, then->fleet.pools[i].name);
+	}
+	return true;
+}
+
+static void print(const struct replayed *w, struct figures *const f[3], const char *output)
+{
+	static const struct table_column columns[] = {
+		{ .name = "pool" },
+		{ .name = "figure" },
+		{ .name = "recorded", .is_right = true },
+		{ .name = "model_same", .title = "MODEL, SAME SETTINGS", .is_right = true },
+		{ .name = "model_with", .title = "MODEL, OTHER SETTINGS", .is_right = true },
+		{ .name = "difference", .is_right = true },
+	};
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+
+	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
+		if (w->range->pool == ANY || w->range->pool == (int64_t)w->pools[i])
+			add_rows(t, w->then->fleet.pools[i].name, &f[0][i], &f[1][i], &f[2][i]);
+	table_print(t, table_format_of(output), stdout);
+	table_free(t);
+	if (table_is_for_programs(table_format_of(output)))
+		return;
+	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a modelled cluster in which "
+	     "nothing\n"
+	     "fails, once with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS "
+	     "are;\n"
+	     "DIFFERENCE is between the two models. Nodes are those of the pool's groups, all pools; GPU hours and "
+	     "dollars\n"
+	     "are the pool's own, as billed tick by tick; machines started are those that the plans asked for.");
+}
+
+/* One manifest for all of it, or there is no "same settings" to compare with. */
+static bool find_pools(struct replayed *w, struct arena *a, struct error *e)
+{
+	struct history_stretch s;
+
+	if (!history_stretch_at(w->history, w->range->from, a, &s, e))
+		return false;
+	if (s.until < w->range->to)
+		return error_set(e, ERROR_INVALID,
+				 "%s: its manifest changes at tick %lld; choose a stretch before or after it with "
+				 "--from and --to",
+				 history_path(w->history), (long long)s.until + 1);
+	w->pools = s.pools;
+	return s.pool_count == w->then->fleet.pool_count ||
+	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
+			 history_path(w->history));
+}
+
+static bool read_all_figures(const struct replayed *w, struct figures *f, struct error *e)
+{
+	size_t pools = w->then->fleet.pool_count;
+
+	for (size_t i = 0; i < pools; i++) {
+		tell_progress(w->telling, READ_UNTIL + (ADDED_UNTIL - READ_UNTIL) * (double)i / (double)pools);
+		if (!read_figures(w, i, &f[i], e))
+			return false;
+	}
+	return true;
+}
+
+static bool compare(struct replayed *w, struct arena *a, const char *output, struct error *e)
+{
+	size_t pools = w->then->fleet.pool_count;
+	size_t *same = arena_array(a, size_t, pools), *place = arena_array(a, size_t, pools);
+	struct figures *f[3];
+
+	for (size_t i = 0; i < 3; i++)
+		f[i] = arena_array(a, struct figures, pools);
+	if (!find_pools(w, a, e) || !place_pools(w->then, w->other, same, place, e) ||
+	    !recording_read(w->history, w->range->from, w->range->to, a, &w->rec, e))
+		return false;
+	if (!read_all_figures(w, f[0], e) || !model(w, &w->then->fleet, same, f[1], e) ||
+	    !model(w, &w->other->fleet, place, f[2], e))
+		return false;
+	progress_end(&w->telling->shown);
+	print(w, f, output);
+	return true;
+}
+
+/* Prints the comparison. */
+static bool replay_with(struct history *h, const struct manifest *then, const struct manifest *other,
+			const struct replay_range *range, const struct replay_telling *told, struct error *e)
+{
+	struct telling telling = { .as_lines = told->is_progress_told, .shown = progress_start("modelling", "%", 100) };
+	struct replayed w = { .history = h, .then = then, .other = other, .range = range, .telling = &telling };
+	struct arena a = { 0 };
+	bool ok = compare(&w, &a, told->output, e);
+
+	progress_end(&telling.shown);
+	recording_release(&w.rec);
+	arena_release(&a); /* the recording lies in it */
+	return ok;
+}
+
 struct asked {
-	struct question question;
+	struct history_args args;
 	const char *from, *to, *with, *output;
 	struct variation change;
 	bool is_progress_told;
@@ -19,10 +702,10 @@ struct asked {
 
 static bool fill_range(const struct asked *a, struct replay_range *range, struct error *e)
 {
-	const struct question *q = &a->question;
+	const struct history_args *q = &a->args;
 
 	*range = (struct replay_range){ q->span.first_tick, q->span.last_tick, q->pool_index };
-	if (!question_ticks(q, a->from, a->to, &range->from, &range->to, e))
+	if (!history_args_ticks(q, a->from, a->to, &range->from, &range->to, e))
 		return false;
 	if (range->from > range->to)
 		return error_set(e, ERROR_INVALID, "no tick lies between --from and --to; %s has ticks %lld to %lld",
@@ -30,22 +713,13 @@ static bool fill_range(const struct asked *a, struct replay_range *range, struct
 	return true;
 }
 
-static bool load_stored(struct question *q, int64_t tick, struct manifest *m, struct error *e)
-{
-	CLEANUP(findings_release) struct findings findings = { 0 };
-	const char *text;
-
-	return history_manifest(q->history, tick, &q->arena, &text, e) &&
-	       (manifest_load_text("manifest", text, &q->arena, m, &findings, e) ||
-		error_wrap(e, "%s: its manifest", history_path(q->history)));
-}
-
-static bool compare_with(struct question *q, const struct asked *a, const struct replay_range *range, struct error *e)
+static bool compare_with(struct history_args *q, const struct asked *a, const struct replay_range *range,
+			 struct error *e)
 {
 	CLEANUP(findings_release) struct findings findings = { 0 };
 	struct manifest then, other;
 
-	if (!load_stored(q, range->from, &then, e))
+	if (!history_args_manifest(q->history, range->from, &q->arena, &then, e))
 		return false;
 	other = then;
 	if (a->with ? !manifest_load(&a->with, 1, &q->arena, &other, &findings, e)
@@ -72,7 +746,7 @@ static void print_values(const struct replay_field *f, millis offset, struct tab
 	table_text(t, now.text);
 }
 
-static void print_difference(const struct question *q, const struct replay_outcome *o)
+static void print_difference(const struct history_args *q, const struct replay_outcome *o)
 {
 	static const struct table_column columns[] = {
 		{ .name = "of" },
@@ -84,7 +758,7 @@ static void print_difference(const struct question *q, const struct replay_outco
 	size_t count;
 	const struct history_pool *pools = history_pools(q->history, &count);
 
-	explain_time(o->at, question_offset(q, o->at), &time);
+	explain_time(o->at, history_args_offset(q, o->at), &time);
 	if (o->is_cut_short && !o->at)
 		printf("First difference: tick %lld: %s\n", (long long)o->tick, o->what);
 	else
@@ -96,34 +770,20 @@ static void print_difference(const struct question *q, const struct replay_outco
 		return;
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 	for (size_t i = 0; i < o->field_count; i++)
-		print_values(&o->fields[i], question_offset(q, o->at), t);
+		print_values(&o->fields[i], history_args_offset(q, o->at), t);
 	table_print(t, TABLE_PLAIN, stdout);
 	table_free(t);
 	if (o->field_count == REPLAY_FIELDS_MAX)
 		puts("... and perhaps more fields.");
 }
 
-static void put_number(const char *name, int64_t value, struct buf *out)
-{
-	buf_printf(out, ",\"%s\":", name);
-	if (value == ABSENT)
-		buf_text(out, "null");
-	else
-		buf_printf(out, "%lld", (long long)value);
-}
-
-static void put_text(const char *name, const char *text, struct buf *out)
-{
-	buf_printf(out, ",\"%s\":", name);
-	json_write_text(text, out);
-}
-
-static void put_first(const struct question *q, const struct replay_outcome *o, struct buf *out)
+static void put_first(const struct history_args *q, const struct replay_outcome *o, struct buf *out)
 {
 	size_t count;
 	const struct history_pool *pools = history_pools(q->history, &count);
 
-	buf_printf(out, ",\"first\":{\"tick\":%lld,\"at\":", (long long)o->tick);
+	print_json_name("first", out);
+	buf_printf(out, "{\"tick\":%lld,\"at\":", (long long)o->tick);
 	if (o->at) {
 		buf_text(out, "\"");
 		explain_time_rfc3339(o->at, out);
@@ -131,15 +791,15 @@ static void put_first(const struct question *q, const struct replay_outcome *o, 
 	} else {
 		buf_text(out, "null");
 	}
-	put_text("pool", pools[o->pool].name, out);
-	put_text("what", o->what, out);
+	print_json_text("pool", pools[o->pool].name, out);
+	print_json_text("what", o->what, out);
 	buf_text(out, ",\"fields\":[");
 	for (size_t i = 0; i < o->field_count; i++) {
 		buf_text(out, i ? ",{\"of\":" : "{\"of\":");
 		json_write_text(o->fields[i].of, out);
 		buf_printf(out, ",\"field\":\"%s\"", o->fields[i].field->name);
-		put_number("stored", o->fields[i].stored, out);
-		put_number("now", o->fields[i].now, out);
+		print_json_number("stored", o->fields[i].stored, out);
+		print_json_number("now", o->fields[i].now, out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]}");
@@ -147,20 +807,20 @@ static void put_first(const struct question *q, const struct replay_outcome *o, 
 
 static void print_outcome(const struct asked *a, const struct replay_outcome *o)
 {
-	CLEANUP(answer_release) struct answer answer = { 0 };
+	CLEANUP(print_tree_release) struct printed_tree answer = { 0 };
 	struct buf *out = &answer.json;
 
 	buf_printf(out, "{\"ticks\":%lld,\"differ\":%lld,\"cut_short\":%s", (long long)o->ticks,
 		   (long long)o->differing, o->is_cut_short ? "true" : "false");
 	if (o->what)
-		put_first(&a->question, o, out);
+		put_first(&a->args, o, out);
 	buf_text(out, "}\n");
-	answer_print(&answer, a->output);
+	print_tree(&answer, a->output);
 }
 
 static bool replay(struct asked *a, bool *differs, struct error *e)
 {
-	struct question *q = &a->question;
+	struct history_args *q = &a->args;
 	struct replay_range range;
 	struct replay_outcome outcome;
 
@@ -171,14 +831,14 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 			e, ERROR_INVALID,
 			"--with brings a whole manifest; give it without --objective, --violation-cost, --budget "
 			"and --max");
-	if (!question_open(q, e) || !fill_range(a, &range, e))
+	if (!history_args_open(q, e) || !fill_range(a, &range, e))
 		return false;
 	if (a->with || has_change)
 		return compare_with(q, a, &range, e);
 	if (!replay_fold(q->history, &range, &q->arena, &outcome, e))
 		return false;
 	*differs = outcome.differing > 0;
-	if (answer_is_for_programs(a->output)) {
+	if (print_is_for_programs(a->output)) {
 		print_outcome(a, &outcome);
 		return true;
 	}
@@ -192,9 +852,9 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 static int run(int argc, char **argv)
 {
 	static const struct variation_names names = { "--objective", "--violation-cost", "--budget", "--max" };
-	struct asked a = { .question = QUESTION_DEFAULTS, .output = "table", .change = { .names = &names } };
+	struct asked a = { .args = HISTORY_ARGS_DEFAULTS, .output = "table", .change = { .names = &names } };
 	const struct option_row rows[] = {
-		QUESTION_OPTIONS(&a.question),
+		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "from", 0, OPTION_TEXT, "TIME", "compare from this time on; -2h counts from the end", &a.from, NULL },
 		{ "to", 0, OPTION_TEXT, "TIME", "compare up to this time", &a.to, NULL },
 		{ "with", 'w', OPTION_TEXT, "FILE", "instead: what this manifest would have come to, by a model",
@@ -210,7 +870,7 @@ static int run(int argc, char **argv)
 		{ "progress", 0, OPTION_FLAG, NULL,
 		  "for programs: how far a model is, on standard error: {\"progress\":0.42}", &a.is_progress_told,
 		  NULL },
-		ANSWER_OPTION(&a.output),
+		PRINT_OPTION(&a.output),
 	};
 	struct error e;
 	int rest, code;
@@ -218,17 +878,9 @@ static int run(int argc, char **argv)
 
 	if (!command_options(&command_replay, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
-	if (rest < argc) {
-		error_set(&e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
-			  argv[rest]);
-		code = command_failed(&command_replay, &e);
-	} else if (!replay(&a, &differs, &e)) {
-		code = command_failed(&command_replay, &e);
-	} else {
-		code = differs ? EXIT_FOUND : EXIT_DONE;
-	}
-	question_close(&a.question);
-	return code;
+	bool ok = history_args_are_options(argv[rest], &e) && replay(&a, &differs, &e);
+	code = history_args_finish(&a.args, &command_replay, ok, &e);
+	return ok && differs ? EXIT_FOUND : code;
 }
 
 const struct command command_replay = {

@@ -1,3 +1,4 @@
+/* preheat run: the controller. */
 #include "controller/commands/run_process.h"
 
 #include "controller/web/metrics.h"
@@ -22,9 +23,7 @@ static struct run_request options = {
 };
 
 static const struct option_row rows[] = {
-	{ "pool", 'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",
-	  &options.pools, NULL },
-	{ "watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &options.watches, NULL },
+	RUN_POOL_OPTIONS(&options),
 	{ "dry-run", 0, OPTION_FLAG, NULL, "decide and record, and change nothing anywhere", &options.is_dry_run,
 	  NULL },
 	{ "db", 0, OPTION_TEXT, "FILE", "the history; gone on with when it is there (default: history.db)", &options.db,
@@ -42,9 +41,7 @@ static const struct option_row rows[] = {
 	{ "tick", 0, OPTION_PERIOD, "DURATION", "time between decisions (default: 15s)", &options.tick, NULL },
 	{ "retain", 0, OPTION_PERIOD, "DURATION",
 	  "drop history older than that, keeping sums per hour (default: never)", &options.retain, NULL },
-	{ "kubeconfig", 0, OPTION_TEXT, "FILE", "how to reach the API server (default: the pod's own, or KUBECONFIG)",
-	  &options.access.kubeconfig, NULL },
-	{ "context", 0, OPTION_TEXT, "NAME", "the context of the kubeconfig", &options.access.context, NULL },
+	CLUSTER_ARGS_OPTIONS(&options.access),
 	{ "namespace", 'n', OPTION_TEXT, "NAME", "of the Lease (default: the pod's own, or the kubeconfig's)",
 	  &options.access.namespace, NULL },
 	{ "no-election", 0, OPTION_FLAG, NULL, "act without a Lease: only where one replica runs",
@@ -61,24 +58,10 @@ static const struct option_row rows[] = {
 	{ "signals-from", 0, OPTION_TEXT, "FILE",
 	  "what model servers say comes from a recording (a history.db), at its pace; ends with it",
 	  &options.signals_from, NULL },
-	{ "speed", 0, OPTION_POSITIVE, "K", "the clock runs K times as fast: for simulated clusters only (default: 1)",
-	  &options.speed, NULL },
-	{ "log-format", 0, OPTION_CHOICE, "FORMAT", "auto: text on a terminal, else json", &options.log_format,
-	  "auto|json|text" },
-	{ "log-level", 0, OPTION_CHOICE, "LEVEL", "the least that is logged (default: info)", &options.log_level,
-	  "debug|info|warn|error" },
+	RUN_PROCESS_OPTIONS(&options),
 	{ "print-metrics", 0, OPTION_FLAG, NULL, "print what /metrics tells (docs/metrics.md), and do nothing",
 	  &prints_metrics, NULL },
 };
-
-static int print_metrics(void)
-{
-	CLEANUP(buf_release) struct buf text = { 0 };
-
-	metrics_write_reference(&text);
-	fputs(text.text, stdout);
-	return EXIT_DONE;
-}
 
 static int run(int argc, char **argv)
 {
@@ -93,7 +76,7 @@ static int run(int argc, char **argv)
 		return command_failed(&command_run, &e);
 	}
 	if (prints_metrics)
-		return print_metrics();
+		return command_print(metrics_write_reference);
 	if (!run_request_check(&options, &e))
 		return command_failed(&command_run, &e);
 	if (!options.pools.count && !options.watches) {

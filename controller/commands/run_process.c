@@ -1,14 +1,19 @@
 #include "controller/commands/run_process.h"
 
+#include "base/arena.h"
 #include "base/log.h"
+#include "base/net/otlp.h"
 #include "base/net/server.h"
 #include "base/terminal.h"
-#include "controller/commands/history_launches.h"
-#include "controller/commands/recorded_signals.h"
-#include "controller/commands/tracing.h"
+#include "base/text.h"
+#include "controller/cluster/verbs.h"
+#include "controller/commands/history.h"
 #include "controller/loop/controller.h"
+#include "controller/web/authz.h"
 #include "controller/web/web.h"
+#include "state/history.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -18,6 +23,437 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The readings that a history holds, for telling them again (signals/recorded_source.h). */
+
+/* Where traces go, as OpenTelemetry's environment variables say (OTEL_EXPORTER_OTLP_ENDPOINT and its kin). */
+
+struct tracing {
+	struct otlp *otlp; /* NULL: no endpoint is told, or tracing is off */
+	struct http_tls tls;
+	struct arena arena;
+};
+
+/* What the gate of page and API asks, put to the API server. */
+
+enum { READINGS_MOST = 20000000 };
+
+/* Grown by doubling; the arena keeps what was outgrown. */
+struct gathered {
+	struct pool_reading *items;
+	size_t count, room;
+};
+
+static void add(struct gathered *g, const struct pool_reading *r, struct arena *a)
+{
+	if (g->count == g->room) {
+		size_t room = g->room ? 2 * g->room : 1024;
+		struct pool_reading *items = arena_array(a, struct pool_reading, room);
+		if (g->count)
+			memcpy(items, g->items, g->count * sizeof *items);
+		g->items = items;
+		g->room = room;
+	}
+	g->items[g->count++] = *r;
+}
+
+static int64_t told(int64_t value)
+{
+	return value == ABSENT ? READING_UNKNOWN : value;
+}
+
+static int64_t known(int64_t value)
+{
+	return value == ABSENT ? 0 : value;
+}
+
+/* The tick knows how many readings were due and came in all; each scrape gets its share. */
+static int64_t share(int64_t sum, size_t index, size_t count)
+{
+	return sum * (int64_t)(index + 1) / (int64_t)count - sum * (int64_t)index / (int64_t)count;
+}
+
+static void add_tick(const struct tick_record *t, struct gathered *g, struct arena *a)
+{
+	const struct pool_snapshot *s = &t->snapshot;
+
+	if (!s->scrape_count && s->input.scrapes_expected > 0 && s->input.scrapes_fresh <= 0)
+		add(g, &(struct pool_reading){ .at = t->now, .expected = s->input.scrapes_expected }, a);
+	for (size_t i = 0; i < s->scrape_count; i++) {
+		const struct scrape_input *in = &s->scrapes[i];
+		bool is_last = i + 1 == s->scrape_count;
+		struct pool_reading r = {
+			.at = in->at,
+			.expected = share(s->input.scrapes_expected, i, s->scrape_count),
+			.fresh = share(s->input.scrapes_fresh, i, s->scrape_count),
+			.ready = known(in->ready),
+			.running = known(in->running),
+			.running_draining = known(in->running_draining),
+			.waiting = known(in->waiting),
+			.started = told(in->started),
+			.late = told(in->late),
+			.completed = known(in->completed),
+			.prompt_tokens = known(in->prompt_tokens),
+			.output_tokens = known(in->output_tokens),
+			.inter_token_latency_us = is_last ? told(s->input.inter_token_latency_us) : READING_UNKNOWN,
+			.kv_cache_permille = is_last ? told(s->input.kv_cache_permille) : READING_UNKNOWN,
+		};
+		add(g, &r, a);
+	}
+}
+
+static bool read_pool(struct history *h, const struct history_span *span, size_t pool, struct gathered *g,
+		      struct arena *a, struct error *e)
+{
+	struct tick_record t;
+
+	for (int64_t tick = span->first_tick; tick <= span->last_tick; tick++) {
+		if (!history_read(h, tick, pool, &t, e)) {
+			if (e->kind == ERROR_NOT_FOUND)
+				continue;
+			return false;
+		}
+		add_tick(&t, g, a);
+		if (g->count > READINGS_MOST)
+			return error_set(e, ERROR_INVALID,
+					 "more than %d readings of one pool: take a shorter recording", READINGS_MOST);
+	}
+	*e = (struct error){ 0 };
+	return true;
+}
+
+static bool take_pool(struct history *h, const struct history_span *span, const struct pool_spec *spec, struct arena *a,
+		      struct recorded_signals *out, struct error *e)
+{
+	char key[160];
+	size_t pool;
+	struct gathered g = { 0 };
+
+	snprintf(key, sizeof key, "%s/%s", spec->namespace, spec->name);
+	if (!history_find_pool(h, key, &pool, e) && !history_find_pool(h, spec->name, &pool, e))
+		return false;
+	if (!read_pool(h, span, pool, &g, a, e))
+		return false;
+	if (!g.count)
+		return error_set(e, ERROR_INVALID,
+				 "there are no readings of pool %s in it; do: leave it out of the manifest", key);
+	out->pools[out->count++] = (struct recorded_pool){ arena_strdup(a, key, strlen(key)), g.items, g.count };
+	out->begun = !out->begun || g.items[0].at < out->begun ? g.items[0].at : out->begun;
+	return true;
+}
+
+static bool read_all(struct history *h, const struct manifest *m, struct arena *a, struct recorded_signals *out,
+		     struct error *e)
+{
+	struct history_span span;
+
+	if (!history_span(h, &span, e))
+		return false;
+	if (span.last_tick < span.first_tick)
+		return error_set(e, ERROR_INVALID, "there are no ticks in it");
+	out->pools = arena_array(a, struct recorded_pool, m->fleet.pool_count);
+	for (size_t i = 0; i < m->fleet.pool_count; i++)
+		if (m->pools[i].spec.signals.engine != SOURCE_PODS &&
+		    !take_pool(h, &span, &m->fleet.pools[i], a, out, e))
+			return false;
+	return out->count > 0 ||
+	       error_set(e, ERROR_INVALID,
+			 "no pool of the manifest reads model servers: there is nothing to tell them");
+}
+
+/*
+ * Of all pools of the manifest that read model servers; texts and readings live in the arena. ERROR_INVALID where one
+ * of them is not in the file, or has no readings there.
+ */
+static bool recorded_signals_read(const char *path, const struct manifest *m, struct arena *a,
+				  struct recorded_signals *out, struct error *e)
+{
+	struct recorded_signals r = { 0 };
+	struct history *h = history_open(path, e);
+
+	if (!h)
+		return false;
+	bool ok = read_all(h, m, a, &r, e);
+	history_close(h);
+	if (!ok) /* the history's own errors name it */
+		return strstr(e->message, path) ? false : error_wrap(e, "%s", path);
+	*out = r;
+	return true;
+}
+
+enum { PAIRS_MOST = 32 };
+static const millis LAST_WORDS = 2 * SECOND;
+
+/* The variable of traces alone goes before the one of all signals. */
+static const char *variable(const char *kind)
+{
+	char name[80];
+	const char *value;
+
+	snprintf(name, sizeof name, "OTEL_EXPORTER_OTLP_TRACES_%s", kind);
+	value = cluster_args_variable(name);
+	if (value)
+		return value;
+	snprintf(name, sizeof name, "OTEL_EXPORTER_OTLP_%s", kind);
+	return cluster_args_variable(name);
+}
+
+static bool is_sdk_off(void)
+{
+	const char *disabled = cluster_args_variable("OTEL_SDK_DISABLED"),
+		   *exporter = cluster_args_variable("OTEL_TRACES_EXPORTER");
+
+	return (disabled && !strcmp(disabled, "true")) || (exporter && !strcmp(exporter, "none"));
+}
+
+/* The endpoint of all signals is a base; that of traces is taken as it is. */
+static const char *endpoint(struct arena *a)
+{
+	const char *own = cluster_args_variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+	const char *base = cluster_args_variable("OTEL_EXPORTER_OTLP_ENDPOINT");
+	char url[1024];
+
+	if (own || !base)
+		return own;
+	snprintf(url, sizeof url, "%s%sv1/traces", base, base[strlen(base) - 1] == '/' ? "" : "/");
+	return arena_strdup(a, url, strlen(url));
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c)    ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+					    : -1;
+}
+
+/* Percent-decodes in place, as W3C Baggage writes values. */
+static void decode_percent(char *text)
+{
+	char *out = text;
+
+	for (; *text; text++) {
+		if (*text == '%' && hex(text[1]) >= 0 && hex(text[2]) >= 0) {
+			*out++ = (char)(hex(text[1]) * 16 + hex(text[2]));
+			text += 2;
+		} else {
+			*out++ = *text;
+		}
+	}
+	*out = '\0';
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return false;
+	return true;
+}
+
+/* "key=value,key=value" as "keySEPARATORvalue"s. A value is never shown: it may be a secret. */
+static bool read_pairs(const char *name, const char *text, const char *separator, struct arena *a, const char **out,
+		       struct error *e)
+{
+	size_t count = 0;
+
+	while (text && *text) {
+		size_t len = strcspn(text, ",");
+		const char *equal = memchr(text, '=', len);
+		if (!equal || equal == text || count == PAIRS_MOST)
+			return error_set(e, ERROR_INVALID,
+					 "%s: item %zu is no key=value; allowed: at most %d, joined by commas", name,
+					 count + 1, PAIRS_MOST);
+		char *value = arena_strdup(a, equal + 1, len - (size_t)(equal + 1 - text));
+		decode_percent(value);
+		size_t room = len + strlen(separator) + 2;
+		char *pair = arena_alloc(a, room, 1);
+		snprintf(pair, room, "%.*s%s%s", (int)(equal - text), text, separator, value);
+		if (!is_printable(pair))
+			return error_set(e, ERROR_INVALID, "%s: item %zu holds control characters", name, count + 1);
+		out[count++] = pair;
+		text += len;
+		text += *text == ',';
+	}
+	out[count] = NULL;
+	return true;
+}
+
+static bool check_protocol(struct error *e)
+{
+	const char *protocol = variable("PROTOCOL");
+
+	if (!protocol || !strcmp(protocol, "http/json"))
+		return true;
+	return error_set(
+		e, ERROR_INVALID,
+		"OTEL_EXPORTER_OTLP_PROTOCOL: found '%.40s'; allowed: http/json; do: name the collector's HTTP "
+		"endpoint, usually port 4318",
+		protocol);
+}
+
+/* `instance` is this replica. False with the variable, what was found and what is allowed. */
+static bool tracing_open(struct tracing *t, struct loop *loop, struct http *http, const char *instance, struct error *e)
+{
+	const char *url = endpoint(&t->arena), *service = cluster_args_variable("OTEL_SERVICE_NAME");
+	const char *headers[PAIRS_MOST + 1], *resource[PAIRS_MOST + 1];
+	struct clock wall = clock_open();
+
+	if (!url || is_sdk_off())
+		return true;
+	if (!check_protocol(e) ||
+	    !read_pairs("OTEL_EXPORTER_OTLP_HEADERS", variable("HEADERS"), ": ", &t->arena, headers, e) ||
+	    !read_pairs("OTEL_RESOURCE_ATTRIBUTES", cluster_args_variable("OTEL_RESOURCE_ATTRIBUTES"), "=", &t->arena,
+			resource, e))
+		return false;
+	t->tls = (struct http_tls){ .ca_file = variable("CERTIFICATE"),
+				    .cert_file = variable("CLIENT_CERTIFICATE"),
+				    .key_file = variable("CLIENT_KEY") };
+	t->otlp = otlp_open(loop, http,
+			    &(struct otlp_settings){ .url = url,
+						     .headers = headers,
+						     .tls = &t->tls,
+						     .service = service ? service : "preheat",
+						     .version = command_version_text() + strlen("preheat "),
+						     .instance = instance,
+						     .resource = resource,
+						     .seed = (uint64_t)clock_now(&wall) },
+			    e);
+	CLEANUP(buf_release) struct buf shown = { 0 };
+	uri_show(url, &shown);
+	if (t->otlp)
+		log_info("tracing", LOG_S("url", shown.text), LOG_END);
+	return t->otlp != NULL;
+}
+
+static void give_up(struct timer *t)
+{
+	*(bool *)t->user = true;
+}
+
+/* Sends what is left, for two seconds at most, and closes. */
+static void tracing_close(struct tracing *t, struct loop *loop)
+{
+	bool is_over = false;
+	struct timer timer = { .user = &is_over };
+
+	if (t->otlp) {
+		otlp_flush(t->otlp);
+		timer_start(loop, &timer, LAST_WORDS, give_up);
+		while (!otlp_is_idle(t->otlp) && !is_over && loop_once(loop))
+			;
+		timer_stop(&timer);
+		otlp_close(t->otlp);
+	}
+	arena_release(&t->arena);
+	*t = (struct tracing){ 0 };
+}
+
+struct asked {
+	struct authz_review *review;
+	struct token_review token;
+	struct access_review access;
+	struct timer timer;
+};
+
+static void token_told(struct token_review *t)
+{
+	struct asked *a = t->user;
+	struct authz_review *r = a->review;
+
+	r->error = t->error;
+	r->is_allowed = t->is_known;
+	r->told_who = t->who;
+	r->done(r);
+	free(a);
+}
+
+static void access_told(struct access_review *t)
+{
+	struct asked *a = t->user;
+	struct authz_review *r = a->review;
+
+	r->error = t->error;
+	r->is_allowed = t->is_allowed;
+	r->done(r);
+	free(a);
+}
+
+static void refused(struct timer *t)
+{
+	struct asked *a = t->user;
+
+	a->review->done(a->review);
+	free(a);
+}
+
+/* A authz_ask_fn; `user` is the struct api. */
+static void reviews_ask(void *api, struct authz_review *r)
+{
+	struct asked *a = calloc(1, sizeof *a);
+
+	if (!a)
+		abort();
+	a->review = r;
+	a->token = (struct token_review){ .token = r->token, .done = token_told, .user = a };
+	a->access = (struct access_review){
+		.who = r->who, .verb = r->verb, .path = r->path, .done = access_told, .user = a
+	};
+	a->timer.user = a;
+	if (!r->is_access)
+		token_review_start(api, &a->token);
+	else if (!access_review_start(api, &a->access, &r->error))
+		timer_start(api_loop(api), &a->timer, 0, refused);
+}
+
+static bool is_off(const struct run_site_wish *w)
+{
+	return w->listen && strcmp(w->listen, "off") == 0;
+}
+
+static struct site_settings settings_of(const struct run_site_wish *w, struct api *api, struct server_route *routes)
+{
+	return (struct site_settings){ .listen = w->listen ? w->listen : RUN_SITE_DEFAULT,
+				       .cert_file = w->cert_file,
+				       .key_file = w->key_file,
+				       .routes = routes,
+				       .route_count = WEB_API_ROUTES,
+				       .ask = reviews_ask,
+				       .ask_user = api };
+}
+
+static bool run_site_check(const struct run_site_wish *w, struct error *e)
+{
+	struct site_settings s = settings_of(w, NULL, NULL);
+
+	if (is_off(w))
+		return (!w->cert_file && !w->key_file) ||
+		       error_set(e, ERROR_INVALID,
+				 "--tls-cert-file and --tls-private-key-file are of --web-listen, "
+				 "which is off; do: leave them out, or name an address");
+	return site_check(&s, e) || error_wrap(e, "--web-listen");
+}
+
+/* True with NULL in `out` where there shall be none. */
+static bool run_site_open(struct api *api, const struct run_site_wish *w, struct run_pages *pages, struct site **out,
+			  struct error *e)
+{
+	struct site_settings s = settings_of(w, api, pages->routes);
+
+	*out = NULL;
+	if (is_off(w))
+		return true;
+	web_api_routes(pages->api, pages->routes);
+	*out = site_open(api_loop(api), &s, e);
+	if (!*out && !w->listen && e->kind == ERROR_UNAVAILABLE) {
+		log_warn("page-not-served", LOG_E(e), LOG_S("remedy", "--web-listen ADDRESS, or off"), LOG_END);
+		return true;
+	}
+	if (!*out)
+		return error_wrap(e, "--web-listen");
+	log_info("page-served", LOG_S("listen", s.listen), LOG_I("port", site_port(*out)),
+		 LOG_B("tls", s.cert_file != NULL), LOG_B("asks_for_tokens", site_asks_for_tokens(*out)), LOG_END);
+	return true;
+}
 
 enum { SPEED_MOST = 1000 };
 
@@ -69,7 +505,7 @@ bool run_request_check(const struct run_request *q, struct error *e)
 struct running {
 	const struct run_request *request;
 	struct clock clock;
-	struct access access;
+	struct cluster_access access;
 	struct tracing tracing;
 	struct arena arena;
 	struct manifest manifest;
@@ -206,7 +642,7 @@ static bool export(void *user, int64_t tick, uint32_t crc, struct buf *out, int6
 static void name_ourselves(struct running *r)
 {
 	char host[64] = "preheat", suffix[33];
-	const char *pod = access_variable("POD_NAME");
+	const char *pod = cluster_args_variable("POD_NAME");
 
 	gethostname(host, sizeof host - 1);
 	make_key(suffix);
@@ -214,7 +650,7 @@ static void name_ourselves(struct running *r)
 		snprintf(r->identity, sizeof r->identity, "%s", r->request->identity);
 	else
 		snprintf(r->identity, sizeof r->identity, "%.120s_%.8s", pod ? pod : host, suffix);
-	const char *ip = access_variable("POD_IP");
+	const char *ip = cluster_args_variable("POD_IP");
 	char base[160];
 	if (r->request->address)
 		snprintf(base, sizeof base, "%s", r->request->address);
@@ -296,7 +732,7 @@ static int run_until_stopped(const struct command *c, struct running *r)
 {
 	struct error e = { 0 };
 
-	if (!access_open(&r->access, &r->request->access, &r->clock, &e))
+	if (!cluster_access_open(&r->access, &r->request->access, &r->clock, &e))
 		return command_failed(c, &e);
 	r->term.user = r->interrupt.user = r;
 	signal_watch_start(r->access.loop, &r->term, SIGTERM, asked_to_stop);
@@ -320,7 +756,7 @@ static int run_until_stopped(const struct command *c, struct running *r)
 	api_cancel_all(r->access.api); /* nobody waits for reviews any more */
 	while (api_active(r->access.api) && loop_once(r->access.loop))
 		;
-	access_close(&r->access);
+	cluster_access_close(&r->access);
 	if (!ok)
 		return command_failed(c, &e);
 	return r->failure.kind != ERROR_NONE ? command_failed(c, &r->failure) : EXIT_DONE;

@@ -1,7 +1,8 @@
+/* preheat version: what was built from what. */
 #include "base/arena.h"
 #include "base/gzip.h"
 #include "base/json.h"
-#include "controller/commands/answer.h"
+#include "controller/commands/print.h"
 #include "controller/commands/command.h"
 #include "state/db.h"
 
@@ -20,7 +21,7 @@ static void member(const char *name, const char *value, struct buf *out)
 
 static void print_for_programs(const char *form)
 {
-	CLEANUP(answer_release) struct answer answer = { 0 };
+	CLEANUP(print_tree_release) struct printed_tree answer = { 0 };
 	struct buf *out = &answer.json;
 
 	buf_text(out, "{\n");
@@ -31,13 +32,13 @@ static void print_for_programs(const char *form)
 	member("sqlite", db_library_version(), out);
 	member("zlib", deflate_library_version(), out);
 	buf_text(out, "\n}\n");
-	answer_print(&answer, form);
+	print_tree(&answer, form);
 }
 
 static int run(int argc, char **argv)
 {
 	const char *output = "table";
-	const struct option_row rows[] = { ANSWER_OPTION(&output) };
+	const struct option_row rows[] = { PRINT_OPTION(&output) };
 	int rest, code;
 
 	if (!command_options(&command_version, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
@@ -48,7 +49,7 @@ static int run(int argc, char **argv)
 		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments", argv[rest]);
 		return command_failed(&command_version, &e);
 	}
-	if (answer_is_for_programs(output)) {
+	if (print_is_for_programs(output)) {
 		print_for_programs(output);
 		return EXIT_DONE;
 	}

@@ -1,6 +1,6 @@
 /* preheat view: the page and the API over a history, on this machine only. */
 #include "controller/commands/command.h"
-#include "controller/commands/history_launches.h"
+#include "controller/commands/history.h"
 #include "controller/web/api.h"
 #include "controller/web/site.h"
 #include "state/history.h"
@@ -99,15 +99,6 @@ static int view(struct viewing *v)
 	return ok ? EXIT_DONE : command_failed(&command_view, &e);
 }
 
-static int print_openapi(void)
-{
-	CLEANUP(buf_release) struct buf text = { 0 };
-
-	web_api_write_openapi(&text);
-	fputs(text.text, stdout);
-	return EXIT_DONE;
-}
-
 static int run(int argc, char **argv)
 {
 	struct viewing v = { .db = "history.db", .listen = default_listen };
@@ -126,7 +117,7 @@ static int run(int argc, char **argv)
 	if (!command_options(&command_view, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
 	if (v.prints_openapi)
-		return print_openapi();
+		return command_print(web_api_write_openapi);
 	if (rest < argc)
 		v.db = argv[rest++];
 	if (rest < argc) {

@@ -9,7 +9,9 @@
 
 enum contract_severity { CONTRACT_ERROR, CONTRACT_WARNING, CONTRACT_NOTE, CONTRACT_SEVERITIES };
 
-struct court;
+struct check_run;
+struct contract;
+struct workload;
 
 struct contract_rule {
 	const char *id; /* "gpu-limits": stable, in annotations, SARIF and anchors of docs/contract.md */
@@ -18,7 +20,10 @@ struct contract_rule {
 	const char *title; /* one line without a full stop */
 	const char *why, *remedy;
 	bool is_admitted; /* deploy/admission has a policy of it, too */
-	void (*judge)(struct court *c);
+	/* A rule about workloads, one by one (`is_about` NULL: all of them), or about all objects at once. */
+	bool (*is_about)(const struct contract *c, const struct workload *w);
+	void (*judge_workload)(struct check_run *c, const struct workload *w);
+	void (*judge)(struct check_run *c);
 };
 
 /* An object as messages name it. */
@@ -46,8 +51,6 @@ struct contract_report {
 	const char *const *unjudged;
 	size_t unjudged_count;
 };
-
-struct contract;
 
 /* Trees and manifest must outlive it; it lives in the arena. */
 struct contract *contract_new(struct arena *a);

@@ -1,17 +1,17 @@
 /* docs/contract.md out of the tables. */
-#include "controller/contract/parts.h"
+#include "base/json.h"
+#include "controller/contract/resolve.h"
 
 #include <string.h>
 
+/* clang-format off */
 static const char head[] =
 	"# The scheduling contract\n"
 	"\n"
-	"Written by `preheat check --print-rules` from the tables in controller/contract: change these, not this "
-	"page.\n"
+	"Written by `preheat check --print-rules` from the tables in controller/contract: change these, not this page.\n"
 	"\n"
 	"What objects of a cluster must say so that GPUs are bought, shared and given back as Preheat counts them.\n"
-	"`preheat check` reads manifests, or a live cluster, and names each violation with its rule, object, place "
-	"and\n"
+	"`preheat check` reads manifests, or a live cluster, and names each violation with its rule, object, place and\n"
 	"remedy:\n"
 	"\n"
 	"```\n"
@@ -22,17 +22,15 @@ static const char head[] =
 	"preheat check manifests/ -o sarif >preheat.sarif          # for code scanning; -o json, csv, wide for others\n"
 	"```\n"
 	"\n"
-	"Pods, Deployments, StatefulSets, ReplicaSets, DaemonSets, Jobs, CronJobs, JobSets, LeaderWorkerSets, "
-	"Rollouts,\n"
-	"PyTorchJobs, PodDisruptionBudgets, HorizontalPodAutoscalers, ScaledObjects, PriorityClasses, ResourceQuotas, "
-	"Nodes,\n"
-	"NodePools of Karpenter and WarmPools are judged together; other kinds are passed over. A workload belongs to "
-	"the\n"
-	"WarmPool of its namespace whose selector matches its pods, or which scales it. Objects without a namespace "
-	"match any.\n"
+	"Pods, Deployments, StatefulSets, ReplicaSets, DaemonSets, Jobs, CronJobs, JobSets, LeaderWorkerSets, Rollouts,\n"
+	"PyTorchJobs, PodDisruptionBudgets, HorizontalPodAutoscalers, ScaledObjects, PriorityClasses, ResourceQuotas, Nodes,\n";
+
+/* Before it: the kinds that make nodes. */
+static const char more[] =
+	" and WarmPools are judged together; other kinds are passed over. A workload belongs to the\n"
+	"WarmPool of its namespace whose selector matches its pods, or which scales it. Objects without a namespace match any.\n"
 	"\n"
-	"Exit code 0: no errors (warnings and notes may be there); 1: errors, with `--strict` warnings, too; 2: wrong "
-	"use, or\n"
+	"Exit code 0: no errors (warnings and notes may be there); 1: errors, with `--strict` warnings, too; 2: wrong use, or\n"
 	"text that is no YAML; 3: the cluster could not be read.\n"
 	"\n"
 	"In CI, before anything is applied:\n"
@@ -44,39 +42,32 @@ static const char head[] =
 	"  with: { sarif_file: preheat.sarif }\n"
 	"```\n"
 	"\n"
-	"For a live cluster `kubectl apply -k deploy/check` makes an account that may list what is judged, and nothing "
-	"else. With\n"
-	"`--namespace` only that namespace is read, beside nodes and priority classes. Kinds that the cluster does not "
-	"have, or\n"
-	"of other projects that the account may not list, are left out. Of pods only those are read again that nothing "
-	"made,\n"
+	"For a live cluster `kubectl apply -k deploy/check` makes an account that may list what is judged, and nothing else. With\n"
+	"`--namespace` only that namespace is read, beside nodes and priority classes. Kinds that the cluster does not have, or\n"
+	"of other projects that the account may not list, are left out. Of pods only those are read again that nothing made,\n"
 	"that ask for GPUs, or that stand on a GPU node.\n"
 	"\n"
-	"At most 8 MiB, 1,000,000 values and 10,000 documents in a file, 64 levels deep, and 10,000 files in a folder; "
-	"hidden\n"
+	"At most 8 MiB, 1,000,000 values and 10,000 documents in a file, 64 levels deep, and 10,000 files in a folder; hidden\n"
 	"files and files without a kind are passed over. Templates of a chart are to be rendered first.\n"
 	"\n"
 	"## Ignoring a rule\n"
 	"\n"
-	"The annotation `preheat.dev/ignore: rule-id, rule-id` on the object, or on its pod template, takes these "
-	"rules off it.\n"
+	"The annotation `preheat.dev/ignore: rule-id, rule-id` on the object, or on its pod template, takes these rules off it.\n"
 	"What is ignored is counted in every output, listed with `-o wide`, and marked as suppressed in SARIF.\n"
 	"\n"
-	"Two more words for workloads: the annotation `preheat.dev/gpu-memory: 40Gi` says what a pod needs of each "
-	"GPU; the label\n"
+	"Two more words for workloads: the annotation `preheat.dev/gpu-memory: 40Gi` says what a pod needs of each GPU; the label\n"
 	"`preheat.dev/pool` names its WarmPool, or is `none` for GPU pods that stay outside on purpose.\n"
 	"\n";
-
-static const char tail[] = "\n"
+static const char tail[] =
+	"\n"
 			   "## What pods may have of a machine\n"
 			   "\n"
-			   "Where a node of the node group was read, its allocatable counts. Else these machines are "
-			   "known by `instanceType`, and pods\n"
-			   "may have about the vCPUs less 60m and 2.5m each, and 97 % of the memory less 1 GiB. What "
-			   "DaemonSets take is not counted.\n"
+			   "Where a node of the node group was read, its allocatable counts. Else these machines are known by `instanceType`, and pods\n"
+			   "may have about the vCPUs less 60m and 2.5m each, and 97 % of the memory less 1 GiB. What DaemonSets take is not counted.\n"
 			   "\n"
 			   "| instance type | vCPUs | GiB | GPUs | GPU | GiB of each |\n"
 			   "|---|---|---|---|---|---|\n";
+/* clang-format on */
 
 static void write_overview(struct buf *out)
 {
@@ -143,17 +134,183 @@ static void write_labels(struct buf *out)
 
 void contract_write_reference(struct buf *out)
 {
-	size_t count;
-	const struct instance_type *types = instances(&count);
-
 	buf_text(out, head);
+	for (enum provider_choice p = 0, told = 0; p < PROVIDER_COUNT; p++)
+		if (provider_block(p)->template_title)
+			buf_printf(out, "%s%s", told++ ? ", " : "", provider_block(p)->template_title);
+	buf_text(out, more);
 	write_overview(out);
 	write_failures(out);
 	write_rules(out);
 	write_labels(out);
 	buf_text(out, tail);
+	for (enum provider_choice p = 0; p < PROVIDER_COUNT; p++)
+		for (size_t i = 0; i < provider_block(p)->instance_count; i++) {
+			const struct instance_type *t = &provider_block(p)->instances[i];
+			buf_printf(out, "| %s | %lld | %lld | %lld | %s | %lld |\n", t->name, (long long)t->vcpus,
+				   (long long)t->memory_gib, (long long)t->gpus, t->gpu, (long long)t->gpu_memory_gib);
+		}
+}
+
+/* deploy/admission/policies/policies.yaml: the rules that CEL can express, with the words of the table. */
+
+struct policy {
+	const char *rule;
+	const char *condition;	/* of objects that it is about, beside the usual ones; NULL */
+	const char *expression; /* true: as it shall be */
+	const char *variable;	/* one of its own, before the usual ones; NULL */
+};
+
+#define IS_GPU(key)                                                       \
+	"(" key ".startsWith('nvidia.com/mig-') || " key                  \
+	" in ['nvidia.com/gpu', 'nvidia.com/gpu.shared', 'amd.com/gpu', " \
+	"'habana.ai/gaudi', 'gpu.intel.com/i915', 'gpu.intel.com/xe', 'microsoft.com/directx'])"
+
+#define IS_BLANKET "(t.?operator.orValue('Equal') == 'Exists' && t.?key.orValue('') == '')"
+
+static const struct policy policies[] = {
+	{ .rule = "gpu-limits",
+	  .expression = "variables.gpuPods.all(p, p.containers.all(c,\n"
+			"  c.requests.all(k, !" IS_GPU(
+				"k") " || (k in c.limits &&\n"
+				     "    quantity(string(c.limits[k])).compareTo(quantity(string(c.requests[k]))) == "
+				     "0)) &&\n"
+				     "  c.limits.all(k, !" IS_GPU("k") " || k in c.requests)))" },
+	{ .rule = "gpu-needs-pool",
+	  .expression =
+		  "variables.gpuPods.all(p, 'preheat.dev/pool' in p.labels && p.labels['preheat.dev/pool'] != '')" },
+	{ .rule = "cost-labels",
+	  .variable = "    - name: costLabels\n"
+		      "      expression: \"['cost-center', 'product', 'environment', 'workload-type']\"\n",
+	  .expression = "variables.gpuPods.all(p, variables.costLabels.all(k, k in p.labels && p.labels[k] != ''))" },
+	{ .rule = "toleration-exact",
+	  .condition = "object.kind != 'DaemonSet'",
+	  .expression = "variables.gpuPods.all(p, p.tolerations.all(t, !" IS_BLANKET " && (\n"
+			"  t.?effect.orValue('') != '' || t.?key.orValue('').startsWith('node.kubernetes.io/') ||\n"
+			"  (object.kind == 'Pod' && " IS_GPU("t.?key.orValue('')") "))))" },
+	{ .rule = "general-pods",
+	  .condition = "object.kind != 'DaemonSet'",
+	  .expression = "variables.pods.all(p, p in variables.gpuPods || p.priority.startsWith('system-') ||\n"
+			"  p.tolerations.all(t, !" IS_BLANKET " &&\n"
+			"    !(t.?key.orValue('') in ['nvidia.com/gpu', 'amd.com/gpu', 'habana.ai/gaudi', "
+			"'gpu.intel.com/i915'])))" },
+};
+
+/* clang-format off */
+static const char policies_head[] =
+	"# Written by `preheat check --print-policies` from the tables in controller/contract: change these, not this file.\n"
+	"# What each rule is for: docs/contract.md. What is bound where, and how strictly: docs/admission.md.\n";
+/* Objects that another judged one made are not judged again; a change that leaves the pods as they are passes. */
+static const char match[] =
+	"  matchConstraints:\n"
+	"    namespaceSelector:\n"
+	"      matchExpressions:\n"
+	"        - { key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, kube-node-lease] }\n"
+	"        - { key: preheat.dev/admission, operator: NotIn, values: [\"off\"] }\n"
+	"    resourceRules:\n"
+	"      - { apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE] }\n"
+	"      - { apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE],\n"
+	"          resources: [deployments, statefulsets, daemonsets, replicasets] }\n"
+	"      - { apiGroups: [batch], apiVersions: [v1], resources: [jobs], operations: [CREATE] }\n"
+	"      - { apiGroups: [batch], apiVersions: [v1], resources: [cronjobs], operations: [CREATE, UPDATE] }\n"
+	"      - { apiGroups: [jobset.x-k8s.io], apiVersions: [v1alpha2], resources: [jobsets], operations: [CREATE] }\n"
+	"      - { apiGroups: [leaderworkerset.x-k8s.io], apiVersions: [v1], operations: [CREATE, UPDATE],\n"
+	"          resources: [leaderworkersets] }\n"
+	"  matchConditions:\n"
+	"    - name: is-not-made-by-another\n"
+	"      expression: >-\n"
+	"        !dyn(object).metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind in\n"
+	"        ['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'CronJob', 'Job', 'JobSet', 'LeaderWorkerSet'])\n"
+	"    - name: changes-its-pods\n"
+	"      expression: >-\n"
+	"        request.operation == 'CREATE' ||\n"
+	"        (object.kind == 'CronJob' ? dyn(object).spec.jobTemplate != dyn(oldObject).spec.jobTemplate :\n"
+	"        object.kind == 'LeaderWorkerSet' ?\n"
+	"        dyn(object).spec.leaderWorkerTemplate != dyn(oldObject).spec.leaderWorkerTemplate :\n"
+	"        dyn(object).spec.template != dyn(oldObject).spec.template)\n"
+	"    - name: is-not-ignored\n"
+	"      expression: >-\n"
+	"        !(dyn(object).metadata.?annotations[?'preheat.dev/ignore'].orValue('') + ',' +\n"
+	"        dyn(object).?spec.?template.?metadata.?annotations[?'preheat.dev/ignore'].orValue(''))\n"
+	"        .replace(' ', ',').split(',').exists(i, i == '";
+/* clang-format on */
+
+static const char variables[] =
+	"    - name: templates\n"
+	"      expression: >-\n"
+	"        object.kind == 'Pod' ? [dyn(object)] :\n"
+	"        object.kind == 'CronJob' ? [dyn(object).spec.jobTemplate.spec.template] :\n"
+	"        object.kind == 'JobSet' ? dyn(object).spec.replicatedJobs.map(j, j.template.spec.template) :\n"
+	"        object.kind == 'LeaderWorkerSet' ? [dyn(object).spec.leaderWorkerTemplate.workerTemplate] +\n"
+	"        (has(dyn(object).spec.leaderWorkerTemplate.leaderTemplate) ?\n"
+	"        [dyn(object).spec.leaderWorkerTemplate.leaderTemplate] : []) :\n"
+	"        [dyn(object).spec.template]\n"
+	"    - name: pods\n"
+	"      expression: >-\n"
+	"        variables.templates.map(t, {\n"
+	"        'labels': dyn(t.?metadata.?labels.orValue({})),\n"
+	"        'priority': dyn(t.spec.?priorityClassName.orValue('')),\n"
+	"        'tolerations': dyn(t.spec.?tolerations.orValue([])),\n"
+	"        'containers': dyn((t.spec.containers + t.spec.?initContainers.orValue([])).map(c, {\n"
+	"        'requests': c.?resources.?requests.orValue({}), 'limits': c.?resources.?limits.orValue({}) })) })\n"
+	"    - name: gpuPods\n"
+	"      expression: >-\n"
+	"        variables.pods.filter(p, p.containers.exists(c,\n"
+	"        c.requests.exists(k, " IS_GPU("k") ") ||\n"
+						    "        c.limits.exists(k, " IS_GPU("k") ")))\n";
+
+static const struct contract_rule *rule_named(const char *id)
+{
+	size_t count;
+	const struct contract_rule *rules = contract_rules(&count);
+
 	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "| %s | %lld | %lld | %lld | %s | %lld |\n", types[i].name, (long long)types[i].vcpus,
-			   (long long)types[i].memory_gib, (long long)types[i].gpus, types[i].gpu,
-			   (long long)types[i].gpu_memory_gib);
+		if (!strcmp(rules[i].id, id))
+			return &rules[i];
+	return NULL;
+}
+
+static void write_block(const char *text, const char *indent, struct buf *out)
+{
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		buf_printf(out, "%s%.*s\n", indent, (int)strcspn(text, "\n"), text);
+}
+
+static void write_policy(const struct policy *p, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf message = { 0 };
+	const struct contract_rule *r = rule_named(p->rule);
+
+	buf_printf(&message, "%s: %s. Do: %s.", r->id, r->title, r->remedy);
+	buf_printf(out,
+		   "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\n"
+		   "metadata: { name: preheat-%s }\nspec:\n  failurePolicy: Fail\n",
+		   r->id);
+	buf_printf(out, "%s%s')\n", match, r->id);
+	if (p->condition)
+		buf_printf(out, "    - name: is-meant\n      expression: %s\n", p->condition);
+	buf_printf(out, "  variables:\n%s%s", p->variable ? p->variable : "", variables);
+	buf_text(out, "  validations:\n    - expression: >-\n");
+	write_block(p->expression, "        ", out);
+	buf_text(out, "      message: >-\n");
+	write_block(message.text, "        ", out);
+	buf_text(out, "      reason: Invalid\n");
+}
+
+static void write_binding(const struct policy *p, struct buf *out)
+{
+	buf_printf(
+		out,
+		"---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n"
+		"metadata: { name: preheat-%s }\nspec:\n  policyName: preheat-%s\n  validationActions: [Warn, Audit]\n",
+		p->rule, p->rule);
+}
+
+void contract_write_policies(struct buf *out)
+{
+	buf_text(out, policies_head);
+	for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+		write_policy(&policies[i], out);
+		write_binding(&policies[i], out);
+	}
 }

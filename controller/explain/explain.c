@@ -1,9 +1,193 @@
 #include "controller/explain/explain.h"
 
+#include "base/terminal.h"
 #include "base/json.h"
-#include "controller/explain/value.h"
 
 #include <string.h>
+
+/* A record, for what is common to all. */
+struct record_view {
+	const struct record_info *info;
+	const int64_t *values;
+	millis utc_offset;
+};
+
+/* --- values with their units, as people read them --- */
+
+/* Days since 1970-01-01 to a date, by Hinnant's civil_from_days. */
+static void date_of(int64_t days, int64_t *year, int64_t *month, int64_t *day)
+{
+	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, doe = z - era * 146097;
+	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
+
+	*day = doy - (153 * mp + 2) / 5 + 1;
+	*month = mp < 10 ? mp + 3 : mp - 9;
+	*year = yoe + era * 400 + (*month <= 2);
+}
+
+void explain_time(millis at, millis utc_offset, struct buf *out)
+{
+	millis local = at + utc_offset, of_day = ((local % DAY) + DAY) % DAY;
+	int64_t year, month, day;
+
+	date_of((local - of_day) / DAY, &year, &month, &day);
+	buf_printf(out, "%04lld-%02lld-%02lld %02lld:%02lld:%02lld", (long long)year, (long long)month, (long long)day,
+		   (long long)(of_day / HOUR), (long long)(of_day / MINUTE % 60), (long long)(of_day / SECOND % 60));
+}
+
+void explain_time_rfc3339(millis at, struct buf *out)
+{
+	millis part = ((at % SECOND) + SECOND) % SECOND;
+	size_t start = out->len;
+
+	explain_time(at, 0, out);
+	if (out->len > start)
+		out->text[start + strcspn(out->text + start, " ")] = 'T';
+	if (part)
+		buf_printf(out, ".%03d", (int)part);
+	buf_text(out, "Z");
+}
+
+/* Without zeros at the end that say nothing. */
+static void put_decimal(double value, int places, struct buf *out)
+{
+	struct human h = human_decimal(value, places);
+	size_t len = strlen(h.text);
+
+	if (strchr(h.text, '.')) {
+		while (h.text[len - 1] == '0')
+			len--;
+		if (h.text[len - 1] == '.')
+			len--;
+	}
+	buf_append(out, h.text, len);
+}
+
+static void put_milli(int64_t value, millis utc_offset, struct buf *out)
+{
+	(void)utc_offset;
+	put_decimal((double)value / 1000, value > -10000 && value < 10000 ? 2 : 1, out);
+}
+
+static void put_count(int64_t value, millis utc_offset, struct buf *out)
+{
+	(void)utc_offset;
+	buf_text(out, human_count(value).text);
+}
+
+static void put_share(int64_t value, millis utc_offset, struct buf *out)
+{
+	(void)utc_offset;
+	put_decimal((double)value / 1e4, value > -1000 && value < 1000 ? 4 : 2, out);
+	buf_text(out, " %");
+}
+
+static void put_duration(int64_t value, millis utc_offset, struct buf *out)
+{
+	(void)utc_offset;
+	buf_text(out, human_duration(value).text);
+}
+
+static void put_micros(int64_t value, millis utc_offset, struct buf *out)
+{
+	(void)utc_offset;
+	put_decimal((double)value / 1000, 2, out);
+	buf_text(out, "ms");
+}
+
+static void put_dollars(int64_t value, millis utc_offset, struct buf *out)
+{
+	(void)utc_offset;
+	buf_text(out, human_dollars((double)value / 1e6).text);
+}
+
+static const struct printer {
+	const char *unit;
+	void (*put)(int64_t value, millis utc_offset, struct buf *out);
+} printers[] = {
+	{ "count", put_count }, { "milli", put_milli },	  { "ppm", put_share },	     { "ms", put_duration },
+	{ "us", put_micros },	{ "time", explain_time }, { "micro$", put_dollars },
+};
+
+void explain_value(const struct field_info *field, int64_t value, millis utc_offset, struct buf *out)
+{
+	if (value == ABSENT) {
+		buf_text(out, "none");
+		return;
+	}
+	if (!strncmp(field->unit, "enum:", 5)) {
+		const char *name = field_enum_name(field->unit + 5, value);
+
+		buf_text(out, name ? name : "?");
+		return;
+	}
+	for (size_t i = 0; i < sizeof printers / sizeof *printers; i++)
+		if (!strcmp(field->unit, printers[i].unit))
+			printers[i].put(value, utc_offset, out);
+}
+
+/* NULL when the record has no such field. */
+static const struct field_info *find_field(const struct record_view *r, const char *name, size_t len, int64_t *value)
+{
+	for (size_t i = 0; i < r->info->count; i++) {
+		const struct field_info *f = &r->info->fields[i];
+
+		if (strlen(f->name) == len && !memcmp(f->name, name, len)) {
+			*value = r->values[i];
+			return f;
+		}
+	}
+	return NULL;
+}
+
+/* One placeholder, without its braces: "name", "name|one|many" or "name:%". */
+static void put_field(const struct record_view *r, const char *text, size_t len, struct buf *out)
+{
+	const char *bar = memchr(text, '|', len), *colon = memchr(text, ':', len);
+	size_t name = bar ? (size_t)(bar - text) : colon ? (size_t)(colon - text) : len;
+	int64_t value = 0;
+	const struct field_info *f = find_field(r, text, name, &value);
+
+	if (!f)
+		return;
+	if (colon && value != ABSENT) {
+		put_decimal((double)value / 10, 1, out);
+		buf_text(out, " %");
+		return;
+	}
+	explain_value(f, value, r->utc_offset, out);
+	if (!bar)
+		return;
+	const char *second = memchr(bar + 1, '|', len - name - 1);
+	size_t one = second ? (size_t)(second - bar) - 1 : len - name - 1;
+	buf_text(out, " ");
+	/* "1 replica", "1.5 replicas" */
+	if (!second || value == (!strcmp(f->unit, "milli") ? 1000 : 1))
+		buf_append(out, bar + 1, one);
+	else
+		buf_append(out, second + 1, len - name - 2 - one);
+}
+
+/*
+ * Copies the text, with {field} as its value and unit, {field|one|many} as
+ * value and the word for it, {field:%} as per cent of a "milli" field.
+ */
+static void fill_text(const struct record_view *r, const char *text, struct buf *out)
+{
+	for (const char *open; (open = strchr(text, '{'));) {
+		const char *close = strchr(open, '}');
+
+		if (!close)
+			break;
+		buf_append(out, text, (size_t)(open - text));
+		put_field(r, open + 1, (size_t)(close - open) - 1, out);
+		text = close + 1;
+	}
+	buf_text(out, text);
+}
+
+/* --- sentences --- */
 
 enum part { PART_DECIDED, PART_SEEN, PART_EXPECTED, PART_RULE, PART_WISHED, PART_HELD, PART_COST, PART_SELF_TEST };
 
@@ -58,7 +242,7 @@ static bool holds(const struct record_view *r, const struct sentence *s)
 {
 	int64_t value = 0;
 
-	if (!record_find(r, s->field, strlen(s->field), &value))
+	if (!find_field(r, s->field, strlen(s->field), &value))
 		return false;
 	switch (s->test) {
 	case IS:
@@ -86,7 +270,7 @@ static void tell_sentences(const struct record_view *r, enum part part, struct b
 		if (sentences[i].part == part && holds(r, &sentences[i])) {
 			const char *text = sentences[i].text;
 
-			record_fill(r, out->len || *text != ' ' ? text : text + 1, out);
+			fill_text(r, out->len || *text != ' ' ? text : text + 1, out);
 		}
 }
 
@@ -97,13 +281,13 @@ static size_t tell_asks(const struct record_view *r, const char *group, struct b
 	for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
 		int64_t value = 0;
 
-		if (!record_find(r, asks[i].field, strlen(asks[i].field), &value) || value <= 0)
+		if (!find_field(r, asks[i].field, strlen(asks[i].field), &value) || value <= 0)
 			continue;
 		if (told++)
 			buf_text(out, ", ");
 		else
 			buf_printf(out, " In %s: ", group);
-		record_fill(r, asks[i].text, out);
+		fill_text(r, asks[i].text, out);
 	}
 	return told;
 }
@@ -117,12 +301,12 @@ static size_t tell_group(const struct explained *x, size_t group, struct buf *ou
 	size_t told = tell_asks(&r, name, out);
 
 	if (told)
-		record_fill(&r, "; {nodes|node|nodes} there now, {nodes_desired} after it.", out);
+		fill_text(&r, "; {nodes|node|nodes} there now, {nodes_desired} after it.", out);
 	if (g->held_by != LIMIT_NONE) {
 		buf_printf(out, " %s is held by: ", name);
-		record_fill(&r, "{held_by}", out);
+		fill_text(&r, "{held_by}", out);
 		if (g->blocked_until > x->now)
-			record_fill(
+			fill_text(
 				&r,
 				"; no starts there before {blocked_until}, after {refusals|refusal|refusals} in a row",
 				out);
@@ -154,7 +338,7 @@ static void tell_prices(const struct explained *x, struct buf *out)
 		if (x->plan->prices[i].rule == ABSENT)
 			continue;
 		buf_text(out, is_first ? " On the record, at most " : "; ");
-		record_fill(&r, "{late_ppm} late would have cost {dollars_per_hour} an hour", out);
+		fill_text(&r, "{late_ppm} late would have cost {dollars_per_hour} an hour", out);
 		is_first = false;
 	}
 	if (!is_first)
@@ -206,7 +390,9 @@ const char *explain_headline(const struct explained *x, struct arena *a)
 	return arena_strdup(a, text.text, text.len);
 }
 
-static void put_value(const struct field_info *f, int64_t value, struct buf *out)
+/* --- as JSON --- */
+
+static void write_value(const struct field_info *f, int64_t value, struct buf *out)
 {
 	const char *name = strncmp(f->unit, "enum:", 5) ? NULL : field_enum_name(f->unit + 5, value);
 
@@ -225,29 +411,29 @@ static void put_value(const struct field_info *f, int64_t value, struct buf *out
 	}
 }
 
-static void put_fields(const struct record_info *info, const void *record, struct buf *out)
+static void write_fields(const struct record_info *info, const void *record, struct buf *out)
 {
 	const int64_t *values = record;
 
 	for (size_t i = 0; i < info->count; i++) {
 		buf_printf(out, "%s\"%s\":", i ? "," : "", info->fields[i].name);
-		put_value(&info->fields[i], values[i], out);
+		write_value(&info->fields[i], values[i], out);
 	}
 }
 
-static void put_list(const char *name, const struct record_info *info, const void *records, size_t count,
-		     struct buf *out)
+static void write_list(const char *name, const struct record_info *info, const void *records, size_t count,
+		       struct buf *out)
 {
 	buf_printf(out, ",\n\"%s\":[", name);
 	for (size_t i = 0; i < count; i++) {
 		buf_text(out, i ? ",\n {" : "\n {");
-		put_fields(info, (const int64_t *)records + i * info->count, out);
+		write_fields(info, (const int64_t *)records + i * info->count, out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
 }
 
-static void put_groups(const struct explained *x, struct buf *out)
+static void write_groups(const struct explained *x, struct buf *out)
 {
 	const struct pool_spec *pool = &x->fleet->pools[x->pool];
 
@@ -258,25 +444,25 @@ static void put_groups(const struct explained *x, struct buf *out)
 		buf_text(out, i ? ",\n {\"name\":" : "\n {\"name\":");
 		json_write_text(g ? g->name : "?", out);
 		buf_printf(out, ",\"price_per_hour\":%lld,", g ? (long long)g->price_per_hour : 0LL);
-		put_fields(&group_decision_info, &x->plan->groups[i], out);
+		write_fields(&group_decision_info, &x->plan->groups[i], out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
 }
 
-static void put_input(const struct pool_snapshot *in, struct buf *out)
+static void write_input(const struct pool_snapshot *in, struct buf *out)
 {
 	buf_text(out, ",\n\"input\":{");
-	put_fields(&pool_input_info, &in->input, out);
-	put_list("scrapes", &scrape_input_info, in->scrapes, in->scrape_count, out);
-	put_list("groups", &group_input_info, in->groups, in->group_count, out);
-	put_list("starts", &start_input_info, in->starts, in->start_count, out);
-	put_list("events", &event_input_info, in->events, in->event_count, out);
-	put_list("deadlines", &deadline_input_info, in->deadlines, in->deadline_count, out);
+	write_fields(&pool_input_info, &in->input, out);
+	write_list("scrapes", &scrape_input_info, in->scrapes, in->scrape_count, out);
+	write_list("groups", &group_input_info, in->groups, in->group_count, out);
+	write_list("starts", &start_input_info, in->starts, in->start_count, out);
+	write_list("events", &event_input_info, in->events, in->event_count, out);
+	write_list("deadlines", &deadline_input_info, in->deadlines, in->deadline_count, out);
 	buf_text(out, "}");
 }
 
-static void put_units(struct buf *out)
+static void write_units(struct buf *out)
 {
 	static const struct record_info *const infos[] = { &pool_decision_info,	  &group_decision_info,
 							   &objective_price_info, &pool_input_info,
@@ -295,7 +481,7 @@ static void put_units(struct buf *out)
 	buf_text(out, "}");
 }
 
-static void put_explanation(const struct explained *x, struct buf *out)
+static void write_explanation(const struct explained *x, struct buf *out)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct explanation e = explain_decision(x, &scratch);
@@ -314,14 +500,14 @@ static void put_explanation(const struct explained *x, struct buf *out)
 void explain_json_members(const struct explained *x, const struct pool_snapshot *input, struct buf *out)
 {
 	buf_text(out, "\"decision\":{");
-	put_fields(&pool_decision_info, &x->plan->decision, out);
+	write_fields(&pool_decision_info, &x->plan->decision, out);
 	buf_text(out, "}");
-	put_groups(x, out);
-	put_list("prices", &objective_price_info, x->plan->prices, x->plan->price_count, out);
+	write_groups(x, out);
+	write_list("prices", &objective_price_info, x->plan->prices, x->plan->price_count, out);
 	if (input)
-		put_input(input, out);
-	put_units(out);
-	put_explanation(x, out);
+		write_input(input, out);
+	write_units(out);
+	write_explanation(x, out);
 }
 
 void explain_json(const struct explained *x, const struct pool_snapshot *input, struct buf *out)

@@ -1,16 +1,17 @@
 #include "controller/loop/controller.h"
 
-#include "controller/loop/account.h"
-#include "controller/loop/door.h"
-#include "controller/loop/follow.h"
+#include "base/alloc.h"
+#include "controller/loop/controller_state.h"
+#include "controller/loop/follower.h"
+#include "controller/loop/metering.h"
 #include "controller/loop/objects.h"
-#include "controller/loop/parts.h"
 #include "controller/loop/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const millis SYNC_POLL = 20, CLOSE_POLL = 20;
+
 static const size_t EXPORT_BYTES = (size_t)4 << 20;
 
 static void synced(struct timer *t)
@@ -22,49 +23,48 @@ static void synced(struct timer *t)
 	if (cluster_is_synced(c->cluster) && objects_are_synced(c)) {
 		log_info("cluster-synced", LOG_I("nodes", (int64_t)cluster_node_count(c->cluster)),
 			 LOG_I("pods", (int64_t)cluster_pod_count(c->cluster)), LOG_END);
-		lead_go_on(c);
+		leader_go_on(c);
 		return;
 	}
-	publish(c);
+	publish_state(c);
 	timer_start(c->loop, &c->closing, SYNC_POLL, synced);
 }
 
 struct controller *controller_open(const struct controller_settings *s, struct error *e)
 {
-	struct controller *c = calloc(1, sizeof *c);
+	struct controller *c = xcalloc(1, sizeof *c);
 
-	if (!c)
-		abort();
 	c->settings = *s;
 	c->loop = s->loop;
 	c->api = s->api;
-	c->door = door_open(s->api);
-	c->own_clock = *s->clock;
-	c->clock = &c->own_clock;
+	c->fleet.client = cluster_client_open(s->api);
+	c->skew.clock = *s->clock;
+	c->clock = &c->skew.clock;
 	c->manifest = *s->manifest;
-	c->published = (struct published){ .clock = &c->own_clock,
+	c->published = (struct published){ .clock = &c->skew.clock,
 					   .version = s->version,
 					   .identity = s->identity,
 					   .started_at = clock_now(s->clock),
 					   .tick_interval = s->interval,
 					   .is_dry_run = s->is_dry_run,
 					   .leader = "" };
-	c->account = account_new();
+	c->metering = metering_new();
+	tick_open(c);
 	c->cluster = cluster_new();
 	cluster_ignore_stamps(c->cluster, s->clock->speed > 1);
-	cluster_on_change(c->cluster, machines_event, c);
+	cluster_on_change(c->cluster, start_progress_event, c);
 	fleet_tell_cluster(c);
-	if (!lead_open(c, e)) {
+	if (!leader_open(c, e)) {
 		cluster_free(c->cluster);
-		account_free(c->account);
+		metering_free(c->metering);
 		free(c);
 		return NULL;
 	}
 	c->events = events_open(&(struct events_setup){
 		.api = s->api, .controller = "preheat.dev/controller", .instance = s->identity });
 	cluster_watch_start(c->cluster, s->api);
-	objects_open(c);
-	follow_open(c);
+	objects_open(c, leader_use_manifest);
+	follower_open(c, publish_state);
 	c->closing.user = c;
 	timer_start(c->loop, &c->closing, 0, synced);
 	return c;
@@ -80,7 +80,7 @@ bool controller_export(struct controller *c, const struct replica_tail *after, s
 {
 	if (!c->history)
 		return error_set(e, ERROR_UNAVAILABLE, "this replica does not lead");
-	*last = c->tick - 1;
+	*last = c->tick.number - 1;
 	return replica_export(c->history, after, EXPORT_BYTES, out, e);
 }
 
@@ -91,15 +91,14 @@ static void finish(struct controller *c)
 
 	cluster_free(c->cluster);
 	policy_state_free(c->memory);
-	account_free(c->account);
-	arena_release(&c->arena);
-	arena_release(&c->kept);
-	arena_release(&c->next_arena);
-	arena_release(&c->manifest_arena);
-	free(c->idle);
-	free(c->follow);
+	metering_free(c->metering);
+	arena_release(&c->tick.arena);
+	arena_release(&c->publishing.arena);
+	arena_release(&c->leader.next_arena);
+	arena_release(&c->fleet.manifest_arena);
+	free(c->idle.items);
 	status_free(c);
-	fleet_forget(c);
+	fleet_close(c);
 	free(c);
 	closed(user);
 }
@@ -108,7 +107,7 @@ static void close_step(struct timer *t)
 {
 	struct controller *c = t->user;
 
-	if (c->state != STATE_FOLLOWING || c->lease || api_active(c->api) > 0 || !follow_is_idle(c)) {
+	if (c->leader.state != STATE_FOLLOWING || c->leader.lease || api_active(c->api) > 0 || c->follower.is_calling) {
 		timer_start(c->loop, &c->closing, CLOSE_POLL, close_step);
 		return;
 	}
@@ -119,7 +118,7 @@ static void lease_is_closed(void *user)
 {
 	struct controller *c = user;
 
-	c->lease = NULL;
+	c->leader.lease = NULL;
 	c->published.leader = "";
 }
 
@@ -128,13 +127,13 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	c->is_stopping = c->published.is_stopping = true;
 	c->closed = closed;
 	c->closed_user = user;
-	lead_stop_acting(c, "shutting down");
-	if (c->state == STATE_FOLLOWING)
-		timer_stop(&c->ticker);
+	leader_stop_acting(c, "shutting down");
+	if (c->leader.state == STATE_FOLLOWING)
+		timer_stop(&c->leader.timer);
 	status_stop(c);
-	if (c->lease)
-		lease_close(c->lease, lease_is_closed, c);
-	follow_close(c);
+	if (c->leader.lease)
+		lease_close(c->leader.lease, lease_is_closed, c);
+	follower_pause(c);
 	objects_close(c);
 	events_close(c->events);
 	c->events = NULL;

@@ -1,13 +1,12 @@
 #include "controller/loop/drain.h"
 
-#include "controller/loop/node_group_parts.h"
-#include "controller/loop/parts.h"
+#include "base/alloc.h"
+#include "controller/loop/controller_state.h"
+#include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What the files of draining share; nobody else includes this. */
 
 enum drain_step {
 	DRAIN_MARK,   /* cordon and taint */
@@ -23,6 +22,12 @@ enum drain_step {
 enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
 
 enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1 };
+
+static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
+
+static const char *const MARK = "preheat.dev/draining";
+
+static const char *const fate_names[] = { "remove", "stop", "lend" };
 
 struct pod_eviction {
 	struct eviction call;
@@ -56,17 +61,6 @@ struct drain {
 	bool is_stray; /* a mark that was left over, no drain of ours */
 };
 
-static void step(struct drain *d);
-static void drains_unmark_strays(struct controller *c);
-static bool machine_is_wanted(const struct machine *m);
-static size_t drain_pool(const struct controller *c, const struct node *n);
-static void drain_evictions_cancel(struct drain *d);
-static void drain_evict_pods_cancel(struct controller *c);
-static bool drain_evict(struct drain *d, const struct node *n);
-static const char *drain_fate_name(enum drain_fate fate);
-static enum drain_fate drain_fate_of(const struct node *n);
-static void drain_mark(struct drain *d, enum drain_mark mark);
-
 /* The drain of a node that is not over; NULL without. */
 static struct drain *drain_of(const struct controller *c, const char *node)
 {
@@ -81,37 +75,19 @@ bool drain_is_under_way(const struct controller *c, const char *node)
 	return drain_of(c, node) != NULL;
 }
 
-static void copy(char *to, size_t room, const char *from)
-{
-	size_t len = strnlen(from, room - 1);
-
-	memcpy(to, from, len);
-	to[len] = '\0';
-}
-
 /* A new one; its step is DRAIN_MARK. */
 static struct drain *drain_add(struct controller *c, const struct node *n)
 {
-	struct drain *d = calloc(1, sizeof *d);
+	struct drain *d = xnew(struct drain);
 
-	if (!d)
-		abort();
 	d->controller = c;
 	d->group = n->group;
 	d->since = clock_mono(c->clock);
-	copy(d->node, sizeof d->node, n->name);
-	copy(d->machine, sizeof d->machine, machine_of_node(c, n));
+	snprintf(d->node, sizeof d->node, "%s", n->name);
+	snprintf(d->machine, sizeof d->machine, "%s", machine_of_node(c, n));
 	d->next = c->drains.first;
 	c->drains.first = d;
 	return d;
-}
-
-/* A machine of the group as the cloud lists it: what is not can only be emptied, never removed. */
-static bool is_known_machine(const struct drain *d)
-{
-	const struct node_group *g = &d->controller->groups[d->group];
-
-	return g->is_known && node_group_machine(g, d->machine);
 }
 
 static bool is_late(const struct drain *d)
@@ -125,370 +101,6 @@ static void go_to(struct drain *d, enum drain_step step)
 	d->since = clock_mono(d->controller->clock);
 }
 
-bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
-{
-	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
-	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)))
-		return false;
-	struct drain *d = drain_add(c, n);
-	d->pool = pool;
-	d->fate = fate;
-	log_info("node-released", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
-		 LOG_S("fate", drain_fate_name(fate)), LOG_S("why", why), LOG_END);
-	return true;
-}
-
-void drain_take_back(struct controller *c, const struct node *n)
-{
-	struct drain *d = drain_of(c, n->name);
-
-	if (!d)
-		d = drain_add(c, n);
-	d->fate = FATE_LEND;
-	d->step = DRAIN_UNMARK;
-}
-
-void drain_give_back(struct controller *c, const struct node *n, size_t pool)
-{
-	struct drain *d = drain_of(c, n->name);
-
-	if (!d) {
-		drain_begin(c, n, pool, FATE_LEND, "not needed back any more");
-	} else if (d->fate == FATE_LEND) {
-		d->pool = pool;
-		go_to(d, DRAIN_MARK);
-	}
-}
-
-int64_t drains_in_group(const struct controller *c, int group)
-{
-	int64_t count = 0;
-
-	for (const struct drain *d = c->drains.first; d; d = d->next)
-		count += d->group == group && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) && d->fate != FATE_LEND;
-	return count;
-}
-
-/* Others than those that are ready are the first that a workload's controller takes. */
-static int64_t serving_of(const struct controller *c, const struct node *n, size_t pool)
-{
-	struct arena a = { 0 };
-	size_t count;
-	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
-	int64_t ready = 0;
-
-	for (size_t i = 0; i < count; i++)
-		ready += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY;
-	arena_release(&a);
-	return ready;
-}
-
-/* Its replicas are no part of the plan: it goes, or is back at work and the watch has not told yet. */
-static bool is_off_plan(const struct drain *d, const struct node *n)
-{
-	return n && d->step != DRAIN_OVER && (n->is_draining || (d->step != DRAIN_UNMARK && d->step != DRAIN_SHOWN));
-}
-
-int64_t drain_replicas_left(const struct controller *c, size_t pool)
-{
-	int64_t left = 0;
-
-	for (const struct drain *d = c->drains.first; d; d = d->next) {
-		const struct node *n = cluster_node(c->cluster, d->node);
-		left += is_off_plan(d, n) ? serving_of(c, n, pool) : 0;
-	}
-	return left;
-}
-
-/* Replicas of the drain's pool that serve on the node. */
-static int64_t drain_serving(const struct drain *d, const struct node *n)
-{
-	return serving_of(d->controller, n, d->pool);
-}
-
-/* A pod that was bound just before the cordon shows a moment later, on another watch (Cluster Autoscaler waits 5 s
- * after its taint). */
-static bool has_settled(const struct drain *d)
-{
-	const struct controller *c = d->controller;
-	millis wait = clock_real(c->clock, 5 * SECOND);
-
-	return cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND);
-}
-
-/* The machine has nothing left that we may not end. */
-static void emptied(struct drain *d)
-{
-	struct controller *c = d->controller;
-	struct node_group *g = &c->groups[d->group];
-
-	if (d->fate == FATE_LEND) {
-		go_to(d, DRAIN_LEND);
-		return;
-	}
-	go_to(d, DRAIN_REMOVE);
-	if (node_group_remove(g, d->machine, d->fate == FATE_STOP ? PROVIDER_STOP : PROVIDER_REMOVE))
-		node_group_drive(g);
-}
-
-/* Until the node's object is gone, too: its going is ours, and no loss. */
-static bool is_gone(const struct drain *d)
-{
-	const struct node_group *g = &d->controller->groups[d->group];
-	const struct machine *m = node_group_machine(g, d->machine);
-	const struct node *n = cluster_node(d->controller->cluster, d->node);
-
-	if (!m || m->state == MACHINE_TERMINATING)
-		return !n || !n->is_known;
-	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
-}
-
-/* Nobody asks for its end any more: the cloud refused, or never knew it. */
-static bool machine_is_left(const struct drain *d)
-{
-	const struct node_group *g = &d->controller->groups[d->group];
-	const struct machine *m = node_group_machine(g, d->machine);
-
-	if (!g->is_known || node_group_is_removing(g, d->machine))
-		return false;
-	return m ? m->state == MACHINE_PENDING || machine_is_wanted(m) : is_late(d);
-}
-
-static void removing(struct drain *d)
-{
-	struct controller *c = d->controller;
-
-	if (is_gone(d)) {
-		c->drains.removed += d->fate == FATE_REMOVE;
-		c->drains.stopped += d->fate == FATE_STOP;
-		log_info("node-gone", LOG_S("node", d->node), LOG_S("fate", drain_fate_name(d->fate)), LOG_END);
-		d->step = DRAIN_OVER;
-	} else if (machine_is_left(d)) {
-		d->step = DRAIN_UNMARK; /* the cloud refused: back to work */
-	}
-}
-
-static void empty(struct drain *d, const struct node *n)
-{
-	const struct node_group *g = &d->controller->groups[d->group];
-
-	if (!g->is_known)
-		return; /* adopted before the cloud told of it */
-	if (!is_known_machine(d))
-		go_to(d, DRAIN_REMOVE); /* it goes by itself */
-	else if (drain_evict(d, n) && has_settled(d))
-		emptied(d);
-}
-
-/* What was written is told by the watch, a moment later or, while it is broken, much. */
-static bool is_shown(const struct drain *d, const struct node *n)
-{
-	return !n->is_draining || loop_now(d->controller->loop) - d->marked_at > 5 * SECOND;
-}
-
-static bool will_be_taken(const struct node *n)
-{
-	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED;
-}
-
-/* Who serves stays where he is while nothing is known of the pool, unless the cloud will end it in any case. */
-static bool must_wait(struct drain *d, const struct node *n)
-{
-	struct controller *c = d->controller;
-
-	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || will_be_taken(n) || !drain_serving(d, n))
-		return false;
-	if (d->last_reason != DRAIN_IS_BLIND)
-		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "signals-stale"),
-			 LOG_S("why", "nothing is known of the pool; what serves there is not asked to go"), LOG_END);
-	d->last_reason = DRAIN_IS_BLIND;
-	return true;
-}
-
-static void step(struct drain *d)
-{
-	struct controller *c = d->controller;
-	const struct node *n = cluster_node(c->cluster, d->node);
-
-	if (d->is_marking || loop_now(c->loop) < d->quiet_until)
-		return;
-	if ((!n || !n->is_known) && d->step != DRAIN_REMOVE) {
-		d->step = DRAIN_OVER;
-		return;
-	}
-	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
-	if (may_stay && is_late(d))
-		d->step = DRAIN_UNMARK;
-	if (must_wait(d, n))
-		return;
-	switch (d->step) {
-	case DRAIN_MARK:
-		drain_mark(d, MARK_ON);
-		break;
-	case DRAIN_EVICT:
-		empty(d, n);
-		break;
-	case DRAIN_REMOVE:
-		removing(d);
-		break;
-	case DRAIN_LEND:
-		drain_mark(d, MARK_LENT);
-		break;
-	case DRAIN_UNMARK:
-		drain_mark(d, MARK_OFF);
-		break;
-	case DRAIN_SHOWN:
-		if (is_shown(d, n))
-			d->step = DRAIN_OVER;
-		break;
-	case DRAIN_OVER:
-		break;
-	}
-}
-
-static void forget_finished(struct controller *c)
-{
-	for (struct drain **at = &c->drains.first; *at;) {
-		struct drain *d = *at;
-		if (d->step == DRAIN_OVER && !d->is_marking && !d->in_flight) {
-			*at = d->next;
-			free(d);
-		} else {
-			at = &d->next;
-		}
-	}
-}
-
-void drains_drive(struct controller *c)
-{
-	if (c->context.is_barred) {
-		drains_stop(c);
-		return;
-	}
-	drains_unmark_strays(c);
-	for (struct drain *d = c->drains.first; d; d = d->next)
-		step(d);
-	forget_finished(c);
-}
-
-void drains_stop(struct controller *c)
-{
-	for (struct drain *d = c->drains.first; d; d = d->next) {
-		d->step = DRAIN_OVER;
-		if (d->is_marking)
-			api_cancel(&d->change.call);
-		drain_evictions_cancel(d);
-	}
-	drain_evict_pods_cancel(c);
-	forget_finished(c);
-}
-
-bool drains_are_idle(const struct controller *c)
-{
-	return !c->drains.first && !c->drains.lone;
-}
-
-/* What was begun by whoever led before goes on as it was meant. */
-static void adopt(struct controller *c, const struct node *n)
-{
-	struct drain *d = drain_add(c, n);
-
-	d->pool = drain_pool(c, n);
-	d->fate = drain_fate_of(n);
-	d->step = DRAIN_EVICT;
-	d->was_marked = true;
-	d->marked_at = loop_now(c->loop);
-}
-
-void drains_adopt(struct controller *c)
-{
-	struct arena a = { 0 };
-	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
-		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
-		    fleet_of(c)->pools[drain_pool(c, nodes[i])].mode == MODE_ACT)
-			adopt(c, nodes[i]);
-	arena_release(&a);
-}
-
-int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
-{
-	int64_t kept = 0;
-
-	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
-		const struct node *n = cluster_node(c->cluster, d->node);
-		int64_t serving = n && n->is_known ? drain_serving(d, n) : 0;
-		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
-		    n->interruption != NODE_STAYS)
-			continue;
-		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
-			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);
-		d->step = DRAIN_UNMARK;
-		d->quiet_until = 0;
-		kept += serving;
-	}
-	return kept;
-}
-
-int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
-{
-	int64_t count = 0;
-
-	for (const struct drain *d = c->drains.first; d; d = d->next) {
-		const struct node *n = cluster_node(c->cluster, d->node);
-		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
-		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
-			count += drain_serving(d, n);
-	}
-	return count;
-}
-
-/* Lent by a pool that no longer has this group: nobody would ever take it back. */
-static bool is_lent_by_nobody(const struct controller *c, const struct node *n)
-{
-	const struct fleet_spec *fleet = fleet_of(c);
-	const char *by = node_label(n, "preheat.dev/lent-by");
-
-	for (size_t i = 0; by && i < fleet->pool_count; i++)
-		if (!strcmp(fleet->pools[i].name, by) && pool_position(fleet, i, (size_t)n->group) >= 0)
-			return false;
-	return by != NULL;
-}
-
-/* A stopped machine that was woken, or a drain that was given up. */
-static bool is_stray(const struct controller *c, const struct node *n)
-{
-	if (n->group < 0 || !n->is_known || (!n->is_draining && !is_lent_by_nobody(c, n)) || drain_of(c, n->name))
-		return false;
-	const struct node_group *g = &c->groups[n->group];
-	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
-
-	return m && machine_is_wanted(m) && !node_group_is_removing(g, machine_of_node(c, n)) &&
-	       fleet_of(c)->pools[drain_pool(c, n)].mode == MODE_ACT;
-}
-
-/* drain_adopt.c: marks of ours on nodes that nobody drains any more are taken off. */
-static void drains_unmark_strays(struct controller *c)
-{
-	struct arena a = { 0 };
-	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		if (!is_stray(c, nodes[i]))
-			continue;
-		struct drain *d = drain_add(c, nodes[i]);
-		d->step = DRAIN_UNMARK;
-		d->is_stray = true;
-	}
-	arena_release(&a);
-}
-
-static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
-
 /* Runs, or will. */
 static bool machine_is_wanted(const struct machine *m)
 {
@@ -496,18 +108,19 @@ static bool machine_is_wanted(const struct machine *m)
 }
 
 /* The pool whose pods stand there, for a node that was found marked. */
-static size_t drain_pool(const struct controller *c, const struct node *n)
+static size_t pool_of(const struct controller *c, const struct node *n)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	size_t count, pool = n->group >= 0 ? first_pool(fleet_of(c), (size_t)n->group) : 0;
 	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
 
 	for (size_t i = 0; i < count; i++)
 		if (pods[i]->pool >= 0)
 			pool = (size_t)pods[i]->pool;
-	arena_release(&a);
 	return pool;
 }
+
+/* --- asking pods to go --- */
 
 /* Once a drain: a budget that holds, or an API server that is away, is asked again and again. */
 static void tell_failure(const struct pod_eviction *e, const struct eviction *call)
@@ -566,10 +179,8 @@ static void start(struct pod_eviction *e, const char *namespace, const char *pod
 
 void drain_evict_pod(struct controller *c, const char *namespace, const char *name, const char *uid)
 {
-	struct pod_eviction *e = calloc(1, sizeof *e);
+	struct pod_eviction *e = xnew(struct pod_eviction);
 
-	if (!e)
-		abort();
 	e->controller = c;
 	e->next = c->drains.lone;
 	c->drains.lone = e;
@@ -605,20 +216,6 @@ static void ask(struct drain *d, const struct pod *p)
 	start(e, p->namespace, p->name, uid);
 }
 
-static void drain_evictions_cancel(struct drain *d)
-{
-	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
-		if (d->evictions[i].is_busy)
-			api_cancel(&d->evictions[i].call.call);
-}
-
-/* those outside of any drain */
-static void drain_evict_pods_cancel(struct controller *c)
-{
-	for (struct pod_eviction *e = c->drains.lone; e; e = e->next)
-		api_cancel(&e->call.call);
-}
-
 static void tell_blocked(struct drain *d, const struct drain_verdict *v)
 {
 	if (d->last_reason == (int)v->reason)
@@ -635,24 +232,6 @@ static bool keeps_node(const struct drain *d, const struct pod *p)
 	       (d->fate != FATE_LEND || p->pool == (int)d->pool);
 }
 
-static int64_t pods_left(const struct drain *d, const struct pod **pods, size_t count)
-{
-	int64_t left = 0;
-
-	for (size_t i = 0; i < count; i++)
-		left += keeps_node(d, pods[i]);
-	return left;
-}
-
-/* The server holds what a budget keeps. */
-static void evict_own(struct drain *d, const struct pod **pods, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (keeps_node(d, pods[i]) && pods[i]->evict != POD_EVICT_NEVER &&
-		    pods[i]->undisturbed_until <= clock_now(d->controller->clock))
-			ask(d, pods[i]);
-}
-
 static void evict_all(struct drain *d, const struct node *n, struct arena *a)
 {
 	struct controller *c = d->controller;
@@ -665,35 +244,33 @@ static void evict_all(struct drain *d, const struct node *n, struct arena *a)
 			ask(d, v.evict[i]);
 }
 
-/* drain_evict.c: asks what may go to go. True when the node is empty of all that counts. */
-static bool drain_evict(struct drain *d, const struct node *n)
+/* Asks what may go to go. True when the node is empty of all that counts. */
+static bool evict(struct drain *d, const struct node *n)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	size_t count;
+	millis now = clock_now(d->controller->clock);
 	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
-	int64_t left = pods_left(d, pods, count);
+	int64_t left = 0;
 
+	for (size_t i = 0; i < count; i++)
+		left += keeps_node(d, pods[i]);
 	if (left > 0 && runs_work(d->controller, d->pool))
 		d->step = DRAIN_UNMARK; /* work came in between */
-	else if (left > 0 && d->fate == FATE_LEND)
-		evict_own(d, pods, count);
-	else if (left > 0)
+	else if (left > 0 && d->fate != FATE_LEND)
 		evict_all(d, n, &a);
-	arena_release(&a);
+	else /* the server holds what a PodDisruptionBudget keeps */
+		for (size_t i = 0; i < count; i++)
+			if (keeps_node(d, pods[i]) && pods[i]->evict != POD_EVICT_NEVER &&
+			    pods[i]->undisturbed_until <= now)
+				ask(d, pods[i]);
 	return left == 0;
 }
 
-static const char *const MARK = "preheat.dev/draining";
-
-static const char *const fate_names[] = { "remove", "stop", "lend" };
-
-static const char *drain_fate_name(enum drain_fate fate)
-{
-	return fate_names[fate];
-}
+/* --- marks on nodes --- */
 
 /* As the mark on the node says. */
-static enum drain_fate drain_fate_of(const struct node *n)
+static enum drain_fate fate_of(const struct node *n)
 {
 	const char *said = node_taint_value(n, MARK);
 
@@ -701,16 +278,6 @@ static enum drain_fate drain_fate_of(const struct node *n)
 		if (!strcmp(said, fate_names[i]))
 			return (enum drain_fate)i;
 	return FATE_REMOVE;
-}
-
-/* What an answer leads to, if it is still what is wished: a drain may have been given up meanwhile. */
-static enum drain_step step_after(const struct drain *d)
-{
-	if (d->mark == MARK_ON)
-		return d->step == DRAIN_MARK ? DRAIN_EVICT : d->step;
-	if (d->mark == MARK_LENT)
-		return d->step == DRAIN_LEND ? DRAIN_SHOWN : d->step;
-	return d->step == DRAIN_UNMARK ? DRAIN_SHOWN : d->step;
 }
 
 static void refused(struct drain *d, const struct error *why)
@@ -726,6 +293,9 @@ static void refused(struct drain *d, const struct error *why)
 
 static void answered(struct node_change *call)
 {
+	static const enum drain_step leads_from[] = {
+		[MARK_ON] = DRAIN_MARK, [MARK_LENT] = DRAIN_LEND, [MARK_OFF] = DRAIN_UNMARK
+	};
 	struct drain *d = call->user;
 	struct controller *c = d->controller;
 
@@ -734,7 +304,9 @@ static void answered(struct node_change *call)
 		refused(d, &call->error);
 	} else {
 		c->drains.abandoned += d->mark == MARK_OFF && !d->is_stray && d->fate != FATE_LEND;
-		d->step = step_after(d);
+		/* If it is still what is wished: the drain may have been given up meanwhile. */
+		if (d->step == leads_from[d->mark])
+			d->step = d->mark == MARK_ON ? DRAIN_EVICT : DRAIN_SHOWN;
 		d->has_complained = false;
 		d->marked_at = loop_now(c->loop);
 	}
@@ -752,7 +324,7 @@ static enum cordon cordon_of(const struct drain *d, enum drain_mark mark)
 }
 
 /* One write: a node is never cordoned without saying by whom and what for, and never lent while it is. */
-static void drain_mark(struct drain *d, enum drain_mark mark)
+static void write_mark(struct drain *d, enum drain_mark mark)
 {
 	bool on = mark == MARK_ON;
 
@@ -779,3 +351,350 @@ static void drain_mark(struct drain *d, enum drain_mark mark)
 	d->is_marking = true;
 	node_change_start(d->controller->api, &d->change);
 }
+
+/* --- one drain, step by step --- */
+
+/* A pod that was bound just before the cordon shows a moment later, on another watch (Cluster Autoscaler waits 5 s
+ * after its taint). */
+static bool has_settled(const struct drain *d)
+{
+	const struct controller *c = d->controller;
+	millis wait = clock_real(c->clock, 5 * SECOND);
+
+	return cluster_is_fresh(c) && loop_now(c->loop) - d->marked_at >= (wait > SECOND ? wait : SECOND);
+}
+
+/* The machine has nothing left that we may not end. */
+static void emptied(struct drain *d)
+{
+	struct controller *c = d->controller;
+	struct node_group *g = &c->groups[d->group];
+
+	if (d->fate == FATE_LEND) {
+		go_to(d, DRAIN_LEND);
+		return;
+	}
+	go_to(d, DRAIN_REMOVE);
+	if (node_group_remove(g, d->machine, d->fate == FATE_STOP ? PROVIDER_STOP : PROVIDER_REMOVE))
+		node_group_drive(g);
+}
+
+/* Until the node's object is gone, too: its going is ours, and no loss. */
+static bool is_gone(const struct drain *d)
+{
+	const struct node_group *g = &d->controller->groups[d->group];
+	const struct machine *m = node_group_machine(g, d->machine);
+	const struct node *n = cluster_node(d->controller->cluster, d->node);
+
+	if (!m || m->state == MACHINE_TERMINATING)
+		return !n || !n->is_known;
+	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
+}
+
+/* Nobody asks for its end any more: the cloud refused, or never knew it. */
+static bool machine_is_left(const struct drain *d)
+{
+	const struct node_group *g = &d->controller->groups[d->group];
+	const struct machine *m = node_group_machine(g, d->machine);
+
+	if (!g->is_known || node_group_is_removing(g, d->machine))
+		return false;
+	return m ? m->state == MACHINE_PENDING || machine_is_wanted(m) : is_late(d);
+}
+
+static void removing(struct drain *d)
+{
+	struct controller *c = d->controller;
+
+	if (is_gone(d)) {
+		c->drains.removed += d->fate == FATE_REMOVE;
+		c->drains.stopped += d->fate == FATE_STOP;
+		log_info("node-gone", LOG_S("node", d->node), LOG_S("fate", fate_names[d->fate]), LOG_END);
+		d->step = DRAIN_OVER;
+	} else if (machine_is_left(d)) {
+		d->step = DRAIN_UNMARK; /* the cloud refused: back to work */
+	}
+}
+
+static void empty(struct drain *d, const struct node *n)
+{
+	const struct node_group *g = &d->controller->groups[d->group];
+
+	if (!g->is_known)
+		return; /* adopted before the cloud told of it */
+	if (!node_group_machine(g, d->machine))
+		go_to(d, DRAIN_REMOVE); /* it goes by itself */
+	else if (evict(d, n) && has_settled(d))
+		emptied(d);
+}
+
+static bool will_be_taken(const struct node *n)
+{
+	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED;
+}
+
+/* Who serves stays where he is while nothing is known of the pool, unless the cloud will end it in any case. */
+static bool must_wait(struct drain *d, const struct node *n)
+{
+	struct controller *c = d->controller;
+
+	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || will_be_taken(n) ||
+	    !replicas_serving(d->controller, n, d->pool))
+		return false;
+	if (d->last_reason != DRAIN_IS_BLIND)
+		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "signals-stale"),
+			 LOG_S("why", "nothing is known of the pool; what serves there is not asked to go"), LOG_END);
+	d->last_reason = DRAIN_IS_BLIND;
+	return true;
+}
+
+static void step(struct drain *d)
+{
+	struct controller *c = d->controller;
+	const struct node *n = cluster_node(c->cluster, d->node);
+
+	if (d->is_marking || loop_now(c->loop) < d->quiet_until)
+		return;
+	if ((!n || !n->is_known) && d->step != DRAIN_REMOVE) {
+		d->step = DRAIN_OVER;
+		return;
+	}
+	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
+	if (may_stay && is_late(d))
+		d->step = DRAIN_UNMARK;
+	if (must_wait(d, n))
+		return;
+	switch (d->step) {
+	case DRAIN_MARK:
+		write_mark(d, MARK_ON);
+		break;
+	case DRAIN_EVICT:
+		empty(d, n);
+		break;
+	case DRAIN_REMOVE:
+		removing(d);
+		break;
+	case DRAIN_LEND:
+		write_mark(d, MARK_LENT);
+		break;
+	case DRAIN_UNMARK:
+		write_mark(d, MARK_OFF);
+		break;
+	case DRAIN_SHOWN:
+		/* What was written is told by the watch, a moment later or, while it is broken, much. */
+		if (!n->is_draining || loop_now(c->loop) - d->marked_at > 5 * SECOND)
+			d->step = DRAIN_OVER;
+		break;
+	case DRAIN_OVER:
+		break;
+	}
+}
+
+static void forget_finished(struct controller *c)
+{
+	for (struct drain **at = &c->drains.first; *at;) {
+		struct drain *d = *at;
+		if (d->step == DRAIN_OVER && !d->is_marking && !d->in_flight) {
+			*at = d->next;
+			free(d);
+		} else {
+			at = &d->next;
+		}
+	}
+}
+
+/* --- marks that were left over --- */
+
+/* Lent by a pool that no longer has this group: nobody would ever take it back. */
+static bool is_lent_by_nobody(const struct controller *c, const struct node *n)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	const char *by = node_label(n, "preheat.dev/lent-by");
+
+	for (size_t i = 0; by && i < fleet->pool_count; i++)
+		if (!strcmp(fleet->pools[i].name, by) && pool_position(fleet, i, (size_t)n->group) >= 0)
+			return false;
+	return by != NULL;
+}
+
+/* A stopped machine that was woken, or a drain that was given up. */
+static bool is_stray(const struct controller *c, const struct node *n)
+{
+	if (n->group < 0 || !n->is_known || (!n->is_draining && !is_lent_by_nobody(c, n)) || drain_of(c, n->name))
+		return false;
+	const struct node_group *g = &c->groups[n->group];
+	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
+
+	return m && machine_is_wanted(m) && !node_group_is_removing(g, machine_of_node(c, n)) &&
+	       fleet_of(c)->pools[pool_of(c, n)].mode == MODE_ACT;
+}
+
+/* Marks of ours on nodes that nobody drains any more are taken off. */
+static void unmark_strays(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_stray(c, nodes[i]))
+			continue;
+		struct drain *d = drain_add(c, nodes[i]);
+		d->step = DRAIN_UNMARK;
+		d->is_stray = true;
+	}
+}
+
+/* --- all of them --- */
+
+bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
+{
+	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
+	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)))
+		return false;
+	struct drain *d = drain_add(c, n);
+	d->pool = pool;
+	d->fate = fate;
+	log_info("node-released", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
+		 LOG_S("fate", fate_names[fate]), LOG_S("why", why), LOG_END);
+	return true;
+}
+
+void drain_take_back(struct controller *c, const struct node *n)
+{
+	struct drain *d = drain_of(c, n->name);
+
+	if (!d)
+		d = drain_add(c, n);
+	d->fate = FATE_LEND;
+	d->step = DRAIN_UNMARK;
+}
+
+void drain_give_back(struct controller *c, const struct node *n, size_t pool)
+{
+	struct drain *d = drain_of(c, n->name);
+
+	if (!d) {
+		drain_begin(c, n, pool, FATE_LEND, "not needed back any more");
+	} else if (d->fate == FATE_LEND) {
+		d->pool = pool;
+		go_to(d, DRAIN_MARK);
+	}
+}
+
+int64_t drains_in_group(const struct controller *c, int group)
+{
+	int64_t count = 0;
+
+	for (const struct drain *d = c->drains.first; d; d = d->next)
+		count += d->group == group && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) && d->fate != FATE_LEND;
+	return count;
+}
+
+/* Its replicas are no part of the plan: it goes, or is back at work and the watch has not told yet. */
+static bool is_off_plan(const struct drain *d, const struct node *n)
+{
+	return n && d->step != DRAIN_OVER && (n->is_draining || (d->step != DRAIN_UNMARK && d->step != DRAIN_SHOWN));
+}
+
+int64_t drain_replicas_left(const struct controller *c, size_t pool)
+{
+	int64_t left = 0;
+
+	for (const struct drain *d = c->drains.first; d; d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		left += is_off_plan(d, n) ? replicas_serving(c, n, pool) : 0;
+	}
+	return left;
+}
+
+static void stop(struct controller *c)
+{
+	for (struct drain *d = c->drains.first; d; d = d->next) {
+		d->step = DRAIN_OVER;
+		if (d->is_marking)
+			api_cancel(&d->change.call);
+		for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
+			if (d->evictions[i].is_busy)
+				api_cancel(&d->evictions[i].call.call);
+	}
+	for (struct pod_eviction *e = c->drains.lone; e; e = e->next)
+		api_cancel(&e->call.call);
+	forget_finished(c);
+}
+
+static void drive(struct controller *c)
+{
+	if (c->context.is_barred) {
+		stop(c);
+		return;
+	}
+	unmark_strays(c);
+	for (struct drain *d = c->drains.first; d; d = d->next)
+		step(d);
+	forget_finished(c);
+}
+
+static bool is_idle(const struct controller *c)
+{
+	return !c->drains.first && !c->drains.lone;
+}
+
+/* What was begun by whoever led before goes on as it was meant. */
+static void adopt(struct controller *c, const struct node *n)
+{
+	struct drain *d = drain_add(c, n);
+
+	d->pool = pool_of(c, n);
+	d->fate = fate_of(n);
+	d->step = DRAIN_EVICT;
+	d->was_marked = true;
+	d->marked_at = loop_now(c->loop);
+}
+
+void drains_adopt(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
+		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
+		    fleet_of(c)->pools[pool_of(c, nodes[i])].mode == MODE_ACT)
+			adopt(c, nodes[i]);
+}
+
+int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
+{
+	int64_t kept = 0;
+
+	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		int64_t serving = n && n->is_known ? replicas_serving(d->controller, n, d->pool) : 0;
+		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
+		    n->interruption != NODE_STAYS)
+			continue;
+		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
+			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);
+		d->step = DRAIN_UNMARK;
+		d->quiet_until = 0;
+		kept += serving;
+	}
+	return kept;
+}
+
+int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
+{
+	int64_t count = 0;
+
+	for (const struct drain *d = c->drains.first; d; d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
+		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
+			count += replicas_serving(d->controller, n, d->pool);
+	}
+	return count;
+}
+
+const struct actor drains_actor = { .drive = drive, .stop = stop, .is_idle = is_idle };

@@ -40,13 +40,9 @@ int64_t drains_returning(const struct controller *c, size_t pool, size_t group);
 int64_t drain_replicas_left(const struct controller *c, size_t pool);
 /* Nodes of the group that will leave it and have not been asked to yet. */
 int64_t drains_in_group(const struct controller *c, int group);
-/* One more step wherever one is possible; called whenever something changed. */
-void drains_drive(struct controller *c);
+extern const struct actor drains_actor;
 /* Nodes that carry our mark from before: goes on with them. Called once, on becoming the leader. */
 void drains_adopt(struct controller *c);
-/* Cancels what is under way. */
-void drains_stop(struct controller *c);
-bool drains_are_idle(const struct controller *c);
 /* The node is lent no longer. */
 void drain_take_back(struct controller *c, const struct node *n);
 /* It shall be lent after all. */

@@ -1,10 +1,10 @@
+#include "controller/loop/events.h"
+
+#include "controller/loop/controller_state.h"
 #include "controller/loop/objects.h"
-#include "controller/loop/parts.h"
-#include "controller/loop/status.h"
 #include "controller/web/pool_figures.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <stdarg.h>
 
 /* A limit that holds for long, or comes and goes, is told so often. */
 static const millis LIMIT_AGAIN = 15 * MINUTE;
@@ -29,103 +29,58 @@ static struct event about(const struct controller *c, size_t pool)
 	return (struct event){ .api_version = "v1", .kind = "Namespace", .name = spec->namespace };
 }
 
-static void tell(struct controller *c, size_t pool, const char *reason, const char *action, bool warns,
-		 const char *note)
+void events_tell_pool(struct controller *c, size_t pool, struct pool_event what, const char *fmt, ...)
 {
 	struct event e = about(c, pool);
+	CLEANUP(buf_release) struct buf note = { 0 };
+	va_list ap;
 
-	e.reason = reason;
-	e.action = action;
-	e.is_warning = warns;
-	e.note = note;
+	va_start(ap, fmt);
+	buf_vprintf(&note, fmt, ap);
+	va_end(ap);
+	e.reason = what.reason;
+	e.action = what.action;
+	e.is_warning = what.is_warning;
+	e.note = note.text;
 	events_tell(c->events, &e);
-}
-
-void events_of_stuck(struct controller *c, const struct start *s, const char *why)
-{
-	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
-	const struct machine *m = node_group_machine(&c->groups[group], s->machine);
-	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
-
-	tell(c, s->pool, "NodeStuck", "Replace", true, why);
-	if (n && n->is_known)
-		events_tell(c->events, &(struct event){ .api_version = "v1",
-							.kind = "Node",
-							.name = n->name,
-							.is_warning = true,
-							.reason = "NodeStuck",
-							.action = "Replace",
-							.note = why });
-}
-
-void events_of_scale(struct controller *c, size_t pool, const struct error *why)
-{
-	tell(c, pool, "WorkloadNotScaled", "Scale", true, why->message);
-}
-
-void events_of_buffer(struct controller *c, size_t pool, const struct error *why)
-{
-	tell(c, pool, "CapacityBufferUnavailable", "Scale", true, why->message);
-}
-
-void events_of_interruption(struct controller *c, size_t pool, const struct node *n)
-{
-	static const char *const reasons[] = { [NODE_SPOT_INTERRUPTED] = "SpotInterruption",
-					       [NODE_REBALANCED] = "RebalanceRecommendation",
-					       [NODE_MAINTAINED] = "MaintenanceScheduled" };
-	char note[400];
-
-	snprintf(note, sizeof note, "%s of node %s: it is emptied, and what serves there is replaced",
-		 node_interruption_name(n->interruption), n->name);
-	tell(c, pool, reasons[n->interruption], "Replace", true, note);
-}
-
-void events_of_fall_back(struct controller *c, size_t pool, const char *group, int64_t replicas)
-{
-	char note[256];
-
-	snprintf(note, sizeof note, "%lld replicas that were refused elsewhere start in node group %s",
-		 (long long)replicas, group);
-	tell(c, pool, "FellBack", "ScaleUp", false, note);
 }
 
 static void tell_size(struct controller *c, size_t pool)
 {
-	const struct live_pool *p = &c->pools[pool];
-	const char *reason = c->published_pools[pool].reason;
-	bool grows = p->changed_to > p->changed_from;
-	char note[900];
+	const struct size_change *s = &c->pools[pool].change;
+	const char *reason = c->publishing.pools[pool].reason;
+	struct pool_event what = { "TriggeredScaleUp", "ScaleUp", false };
 
-	snprintf(note, sizeof note, "%lld to %lld hot replicas. %s", (long long)p->changed_from,
-		 (long long)p->changed_to, reason ? reason : "");
-	tell(c, pool, grows ? "TriggeredScaleUp" : "ScaledDown", grows ? "ScaleUp" : "ScaleDown", false, note);
+	if (s->to <= s->from)
+		what = (struct pool_event){ "ScaledDown", "ScaleDown", false };
+	events_tell_pool(c, pool, what, "%lld to %lld hot replicas. %s", (long long)s->from, (long long)s->to,
+			 reason ? reason : "");
 }
 
 static void tell_refusals(struct controller *c, size_t pool)
 {
+	static const struct pool_event no_stock = { "StockOut", "ScaleUp", true },
+				       refused = { "StartRefused", "ScaleUp", true },
+				       resized = { "ForeignSizeChange", "Adopt", true };
 	const struct pool_snapshot *s = &c->snapshot.pools[pool];
 
 	for (size_t i = 0; i < s->event_count; i++) {
 		const struct event_input *e = &s->events[i];
 		const char *group = fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[e->group]].name;
-		char note[256];
-		if (e->what == EVENT_REFUSED) {
-			snprintf(note, sizeof note, "node group %s refused a start: %s", group,
-				 error_kind_name((enum error_kind)e->value));
-			tell(c, pool, e->value == ERROR_STOCKOUT ? "StockOut" : "StartRefused", "ScaleUp", true, note);
-		} else if (e->what == EVENT_RESIZED) {
-			snprintf(note, sizeof note, "node group %s was resized by somebody else to %lld", group,
-				 (long long)e->value);
-			tell(c, pool, "ForeignSizeChange", "Adopt", true, note);
-		} else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA) {
-			snprintf(note, sizeof note, "node group %s has none for %lld s, then it is tried again", group,
-				 (long long)(e->value / SECOND));
-			tell(c, pool, e->what == EVENT_NO_STOCK ? "StockOut" : "StartRefused", "ScaleUp", true, note);
-		} else if (e->what == EVENT_MISSED) {
-			snprintf(note, sizeof note, "a part of node group %s is out of stock; others of it are tried",
-				 group);
-			tell(c, pool, "StockOut", "ScaleUp", true, note);
-		}
+		if (e->what == EVENT_REFUSED)
+			events_tell_pool(c, pool, e->value == ERROR_STOCKOUT ? no_stock : refused,
+					 "node group %s refused a start: %s", group,
+					 error_kind_name((enum error_kind)e->value));
+		else if (e->what == EVENT_RESIZED)
+			events_tell_pool(c, pool, resized, "node group %s was resized by somebody else to %lld", group,
+					 (long long)e->value);
+		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA)
+			events_tell_pool(c, pool, e->what == EVENT_NO_STOCK ? no_stock : refused,
+					 "node group %s has none for %lld s, then it is tried again", group,
+					 (long long)(e->value / SECOND));
+		else if (e->what == EVENT_MISSED)
+			events_tell_pool(c, pool, no_stock,
+					 "a part of node group %s is out of stock; others of it are tried", group);
 	}
 }
 
@@ -134,28 +89,47 @@ static void tell_problems(struct controller *c, size_t pool)
 	struct pool_told *told = &c->pools[pool].told;
 
 	for (int i = 0; i < PROBLEM_COUNT; i++) {
-		const char *problem = c->published_pools[pool].problem[i];
+		const char *problem = c->publishing.pools[pool].problem[i];
 		unsigned bit = 1U << i;
 		if (problem && !(told->problems & bit))
-			tell(c, pool, problem_condition((enum pool_problem)i), "Check", true, problem);
+			events_tell_pool(c, pool,
+					 (struct pool_event){ problem_condition((enum pool_problem)i), "Check", true },
+					 "%s", problem);
 		told->problems = problem ? told->problems | bit : told->problems & ~bit;
 	}
 }
 
 static void tell_refusal(struct controller *c, size_t pool)
 {
-	const char *refusal = c->published_pools[pool].refusal;
+	const char *refusal = c->publishing.pools[pool].refusal;
 
 	if (refusal && !c->pools[pool].told.is_refused)
-		tell(c, pool, "Refused", "Check", true, refusal);
+		events_tell_pool(c, pool, (struct pool_event){ "Refused", "Check", true }, "%s", refusal);
 	c->pools[pool].told.is_refused = refusal != NULL;
 }
 
-/* Who has neither a WarmPool nor events to look at finds the reason here. */
-static void log_signals(const struct controller *c, size_t pool, int64_t state)
+static void tell_signals(struct controller *c, size_t pool)
 {
-	const char *name = fleet_of(c)->pools[pool].name, *trouble = c->published_pools[pool].signals_trouble;
+	struct pool_told *told = &c->pools[pool].told;
+	int64_t state = c->plan.pools[pool].decision.signals;
+	bool is_stale = state >= SIGNALS_STALE;
+	const char *name = fleet_of(c)->pools[pool].name, *trouble = c->publishing.pools[pool].signals_trouble;
 
+	if (c->pools[pool].signals.source && !c->pools[pool].signals.has_heard)
+		return; /* the first reading is on its way: no news */
+	if (is_stale && !told->is_stale)
+		events_tell_pool(c, pool, (struct pool_event){ "SignalsStale", "Hold", true },
+				 "replicas cannot be read: nothing is scaled down until they can, and only what the "
+				 "API server shows scales up%s%s",
+				 trouble ? ": " : "", trouble ? trouble : "");
+	else if (!is_stale && told->is_stale)
+		events_tell_pool(c, pool, (struct pool_event){ "SignalsFresh", "GoOn", false },
+				 "replicas can be read again");
+	told->is_stale = is_stale;
+	if (told->signals == state)
+		return;
+	/* Who has neither a WarmPool nor events to look at finds the reason in the log. */
+	told->signals = state;
 	if (state == SIGNALS_FRESH)
 		log_info("signals-fresh", LOG_S("pool", name), LOG_END);
 	else
@@ -164,75 +138,40 @@ static void log_signals(const struct controller *c, size_t pool, int64_t state)
 			 LOG_S("why", trouble ? trouble : "not all replicas were read"), LOG_END);
 }
 
-static void tell_signals(struct controller *c, size_t pool)
-{
-	struct pool_told *told = &c->pools[pool].told;
-	bool is_stale = c->plan.pools[pool].decision.signals >= SIGNALS_STALE;
-	const char *trouble = c->published_pools[pool].signals_trouble;
-	CLEANUP(buf_release) struct buf text = { 0 };
-
-	if (c->pools[pool].source && !c->pools[pool].has_heard)
-		return; /* the first reading is on its way: no news */
-	buf_text(&text, "replicas cannot be read: nothing is scaled down until they can, and only what the API server "
-			"shows scales up");
-	if (trouble)
-		buf_printf(&text, ": %s", trouble);
-	if (is_stale && !told->is_stale)
-		tell(c, pool, "SignalsStale", "Hold", true, text.text);
-	else if (!is_stale && told->is_stale)
-		tell(c, pool, "SignalsFresh", "GoOn", false, "replicas can be read again");
-	told->is_stale = is_stale;
-	if (told->signals != c->plan.pools[pool].decision.signals)
-		log_signals(c, pool, told->signals = c->plan.pools[pool].decision.signals);
-}
-
 static void tell_provider(struct controller *c, size_t pool)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
 	bool was_failing = c->pools[pool].told.is_failing, fails = false;
 
 	for (size_t i = 0; i < spec->group_count; i++) {
-		const struct published_group *g = &c->published_groups[spec->groups[i]];
+		const struct published_group *g = &c->publishing.groups[spec->groups[i]];
 		if (!published_group_fails(g))
 			continue;
 		if (!was_failing && !fails)
-			tell(c, pool, "ProviderFails", "Describe", true, g->error.message);
+			events_tell_pool(c, pool, (struct pool_event){ "ProviderFails", "Describe", true }, "%s",
+					 g->error.message);
 		fails = true;
 	}
 	c->pools[pool].told.is_failing = fails;
 }
 
-/* The limits that a person can lift; the others come and go with the traffic. */
-static const char *limit_reason(int64_t limit)
-{
-	switch (limit) {
-	case LIMIT_MAX:
-		return "LimitedByMax";
-	case LIMIT_BUDGET:
-		return "LimitedByBudget";
-	case LIMIT_STOCKOUT:
-		return "LimitedByStockOut";
-	case LIMIT_QUOTA:
-		return "LimitedByQuota";
-	case LIMIT_GROWTH:
-		return "LimitedByGrowth";
-	default:
-		return NULL;
-	}
-}
-
 static void tell_limit(struct controller *c, size_t pool)
 {
+	/* Those that a person can lift; the others come and go with the traffic. */
+	static const char *const reasons[LIMIT_COUNT] = { [LIMIT_MAX] = "LimitedByMax",
+							  [LIMIT_BUDGET] = "LimitedByBudget",
+							  [LIMIT_STOCKOUT] = "LimitedByStockOut",
+							  [LIMIT_QUOTA] = "LimitedByQuota",
+							  [LIMIT_GROWTH] = "LimitedByGrowth" };
 	const struct pool_decision *d = &c->plan.pools[pool].decision;
 	struct pool_told *told = &c->pools[pool].told;
-	const char *reason = d->wished > d->decided ? limit_reason(d->held_by) : NULL;
-	char note[160];
+	const char *reason = d->wished > d->decided ? reasons[d->held_by] : NULL;
 
 	if (!reason || (told->limit == d->held_by && c->snapshot.now - told->limit_at < LIMIT_AGAIN))
 		return;
-	snprintf(note, sizeof note, "%lld hot replicas are wished, %lld decided: held by %s", (long long)d->wished,
-		 (long long)d->decided, limit_name((enum limit)d->held_by));
-	tell(c, pool, reason, "ScaleUp", true, note);
+	events_tell_pool(c, pool, (struct pool_event){ reason, "ScaleUp", true },
+			 "%lld hot replicas are wished, %lld decided: held by %s", (long long)d->wished,
+			 (long long)d->decided, limit_name((enum limit)d->held_by));
 	told->limit = d->held_by;
 	told->limit_at = c->snapshot.now;
 }
@@ -240,7 +179,7 @@ static void tell_limit(struct controller *c, size_t pool)
 static void tell_unschedulable(struct controller *c)
 {
 	size_t count;
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	const struct pending_shape *shapes = cluster_pending(c->cluster, &a, &count);
 
 	for (size_t i = 0; i < count; i++)
@@ -253,15 +192,14 @@ static void tell_unschedulable(struct controller *c)
 								.reason = "NotTriggerScaleUp",
 								.action = "ScaleUp",
 								.note = shapes[i].why });
-	arena_release(&a);
 }
 
 void events_of_tick(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		if (c->pools[i].changed_at == c->snapshot.now && c->pools[i].has_reported)
+		if (c->pools[i].change.at == c->snapshot.now && c->pools[i].told.has_size)
 			tell_size(c, i);
-		c->pools[i].has_reported = true; /* what is found at the start is no change */
+		c->pools[i].told.has_size = true; /* what is found at the start is no change */
 		tell_refusals(c, i);
 		tell_problems(c, i);
 		tell_refusal(c, i);
@@ -270,5 +208,4 @@ void events_of_tick(struct controller *c)
 		tell_provider(c, i);
 	}
 	tell_unschedulable(c);
-	status_write(c);
 }

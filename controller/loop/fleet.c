@@ -1,21 +1,66 @@
+#include "controller/loop/fleet.h"
+
+#include "base/alloc.h"
 #include "base/json.h"
-#include "controller/loop/parts.h"
+#include "controller/cluster/api.h"
+#include "controller/loop/controller_state.h"
 #include "controller/loop/trace.h"
+#include "providers/block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- the API server, for providers --- */
+
+static void answered(struct api_call *a)
+{
+	struct cluster_call *c = a->user;
+
+	c->error = a->error;
+	c->response = a->response;
+	c->response_len = a->response_len;
+	c->retry_after = a->retry_after;
+	c->exchange = NULL;
+	c->done(c);
+	free(a);
+}
+
+static void start_call(void *user, struct cluster_call *c)
+{
+	struct api_call *a = xcalloc(1, sizeof *a);
+
+	c->exchange = a;
+	*a = (struct api_call){ .method = c->method,
+				.path = c->path,
+				.body = c->body,
+				.content_type = c->content_type,
+				.effect = c->changes ? API_WRITE : API_READ,
+				.timeout = c->timeout,
+				.done = answered,
+				.user = c };
+	api_start(user, a);
+}
+
+static void cancel_call(void *user, struct cluster_call *c)
+{
+	(void)user;
+	if (c->exchange)
+		api_cancel(c->exchange);
+}
+
+struct cluster_door cluster_client_open(struct api *a)
+{
+	return (struct cluster_door){ .start = start_call, .cancel = cancel_call, .user = a };
+}
+
+/* --- what the model of the cluster is told --- */
 
 static struct cluster_label mark_of(const struct controller *c, size_t group)
 {
 	struct schema_label l = manifest_group_label(&c->manifest, group);
 
 	return (struct cluster_label){ l.key, l.value };
-}
-
-static bool is_of_karpenter(const struct group_text *g)
-{
-	return g->provider == PROVIDER_KARPENTER || g->provider == PROVIDER_EXTERNAL;
 }
 
 static struct cluster_pool show_pool(const struct controller *c, size_t pool, struct arena *a)
@@ -43,7 +88,7 @@ static struct cluster_pool show_pool(const struct controller *c, size_t pool, st
 void fleet_tell_cluster(struct controller *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	struct cluster_pool *pools = arena_array(&a, struct cluster_pool, fleet->pool_count);
 	struct cluster_group *groups = arena_array(&a, struct cluster_group, fleet->group_count);
 
@@ -51,15 +96,16 @@ void fleet_tell_cluster(struct controller *c)
 		pools[i] = show_pool(c, i, &a);
 	for (size_t i = 0; i < fleet->group_count; i++) {
 		const struct group_spec *g = &fleet->groups[i];
+		const struct provider_block *block =
+			provider_block((enum provider_choice)c->manifest.groups[i].provider);
 		groups[i] = (struct cluster_group){ .name = g->name,
 						    .provider = g->provider,
 						    .label = mark_of(c, i),
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
-						    .is_of_karpenter = is_of_karpenter(&c->manifest.groups[i]) };
+						    .is_of_karpenter = block->drives_marked_nodes };
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
-	arena_release(&a);
 }
 
 bool controller_accepts(const struct manifest *m, struct findings *f, struct error *e)
@@ -76,6 +122,8 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 	return manifest_check_live(m, f, e);
 }
 
+/* --- opening and closing --- */
+
 /* What the provider is told of a group. Where only the cluster is watched: by which label its nodes are known. */
 static const char *settings_of(struct controller *c, size_t group)
 {
@@ -90,28 +138,29 @@ static const char *settings_of(struct controller *c, size_t group)
 	buf_text(&text, ",\"value\":");
 	json_write_text(mark.value, &text);
 	buf_text(&text, "}");
-	return arena_strdup(&c->manifest_arena, text.text, text.len);
+	return arena_strdup(&c->fleet.manifest_arena, text.text, text.len);
 }
 
 static bool open_group(struct controller *c, size_t group, struct error *e)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	size_t kind = c->settings.only_records ? (size_t)PROVIDER_EXTERNAL : (size_t)c->manifest.groups[group].provider;
+	size_t kind = c->settings.only_records ? (size_t)PROVIDER_external : (size_t)c->manifest.groups[group].provider;
 	const struct provider_ops *ops = provider_find(provider_name((enum provider_choice)kind));
 
 	if (!ops)
 		return error_set(e, ERROR_INVALID, "node group %s: this program cannot drive provider %s yet",
 				 spec->name, spec->provider);
-	if (!c->providers[kind])
-		c->providers[kind] = ops->open(&(struct provider_setup){ c->loop, c->settings.http, &c->door }, e);
-	if (!c->providers[kind])
+	if (!c->fleet.providers[kind])
+		c->fleet.providers[kind] =
+			ops->open(&(struct provider_setup){ c->loop, c->settings.http, &c->fleet.client }, e);
+	if (!c->fleet.providers[kind])
 		return error_wrap(e, "provider %s", spec->provider);
-	if (!c->throttles[kind].retry.first)
-		c->throttles[kind] = throttle_make(random_stream((uint64_t)c->term, spec->provider));
+	if (!c->fleet.throttles[kind].retry.first)
+		c->fleet.throttles[kind] = throttle_make(random_stream((uint64_t)c->leader.term, spec->provider));
 	const struct group_access access = { ops,
-					     c->providers[kind],
-					     c->provider_counts[kind],
-					     &c->throttles[kind],
+					     c->fleet.providers[kind],
+					     c->fleet.calls[kind],
+					     &c->fleet.throttles[kind],
 					     policy_lacks_standby(c->memory, group),
 					     settings_of(c, group) };
 	node_group_open(&c->groups[group], &c->context, group, &access);
@@ -130,7 +179,7 @@ static void heard(void *user, const struct start *s, const struct event_input *e
 
 static bool may_act(void *user)
 {
-	return lead_may_act(user);
+	return leader_may_act(user);
 }
 
 static bool works(void *user, size_t pool)
@@ -141,21 +190,17 @@ static bool works(void *user, size_t pool)
 /* A pool that was there before goes on with what it has told; after another one led it tells its size anew. */
 static void carry_over(struct controller *c, struct live_pool *p)
 {
-	for (size_t i = 0; i < c->former_count; i++) {
-		const struct live_pool *f = &c->former_pools[i];
+	for (size_t i = 0; i < c->fleet.former_count; i++) {
+		const struct live_pool *f = &c->fleet.former_pools[i];
 		if (strcmp(f->key, p->key) != 0)
 			continue;
-		memcpy(p->stuck, f->stuck, sizeof p->stuck);
 		memcpy(p->stages, f->stages, sizeof p->stages);
-		memcpy(p->stuck_reason, f->stuck_reason, sizeof p->stuck_reason);
-		p->stuck_at = f->stuck_at;
-		p->changed_at = f->changed_at;
-		p->changed_from = f->changed_from;
-		p->changed_to = f->changed_to;
-		p->published_size = f->published_size;
-		p->has_reported = f->has_reported && c->former_term == c->term;
+		p->timeouts = f->timeouts;
+		p->timeouts.in_a_row = 0;
+		p->change = f->change;
 		p->told = f->told;
-		p->serving = f->serving;
+		p->told.has_size = f->told.has_size && c->fleet.former_term == c->leader.term;
+		p->signals.server = f->signals.server;
 	}
 }
 
@@ -169,11 +214,16 @@ static void open_pool(struct controller *c, size_t pool)
 	p->scale.wanted = p->scale.is = ABSENT;
 	p->placeholder.wanted = p->placeholder.is = ABSENT;
 	p->buffer.wanted = p->buffer.is = ABSENT;
-	p->source = source_of_pool(c, pool);
-	p->queue = queue_of_pool(c, pool);
-	p->queued = p->queue ? ABSENT : 0;
-	devices_open(c, pool);
+	pool_signals_open(c, pool);
 	carry_over(c, p);
+}
+
+/* What was kept of the fleet before. */
+static void forget_former(struct controller *c)
+{
+	free(c->fleet.former_pools);
+	c->fleet.former_pools = NULL;
+	c->fleet.former_count = 0;
 }
 
 bool fleet_open(struct controller *c, struct error *e)
@@ -185,50 +235,40 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .history = c->history,
 					     .fleet = fleet,
 					     .starts = &c->starts,
-					     .term = c->term,
-					     .node_stages = machines_stages,
-					     .unready = machines_unready,
+					     .term = c->leader.term,
+					     .node_stages = start_progress_stages,
+					     .unready = start_progress_unready,
 					     .runs_work = works,
 					     .may_act = may_act,
 					     .changed = act_soon,
 					     .called = called,
-					     .refused = fall_back_note,
-					     .affordable = money_affordable,
+					     .refused = fallback_note,
+					     .affordable = cost_budget_affordable,
 					     .user = c };
-	c->recordings_over = 0; /* those that are over tell it again */
+	c->recording.over = 0; /* those that are over tell it again */
 	c->starts.heard = heard;
 	c->starts.user = c;
-	c->pools = calloc(fleet->pool_count + 1, sizeof *c->pools);
-	c->groups = calloc(fleet->group_count + 1, sizeof *c->groups);
-	c->published_pools = calloc(fleet->pool_count + 1, sizeof *c->published_pools);
-	c->published_groups = calloc(fleet->group_count + 1, sizeof *c->published_groups);
-	if (!c->pools || !c->groups || !c->published_pools || !c->published_groups)
-		abort();
+	c->pools = xcalloc(fleet->pool_count + 1, sizeof *c->pools);
+	c->groups = xcalloc(fleet->group_count + 1, sizeof *c->groups);
+	c->publishing.pools = xcalloc(fleet->pool_count + 1, sizeof *c->publishing.pools);
+	c->publishing.groups = xcalloc(fleet->group_count + 1, sizeof *c->publishing.groups);
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		open_pool(c, i);
-	fleet_forget(c);
+	forget_former(c);
 	for (size_t i = 0; i < fleet->group_count; i++)
 		if (!open_group(c, i, e))
 			return false;
 	return true;
 }
 
-void fleet_forget(struct controller *c)
-{
-	free(c->former_pools);
-	c->former_pools = NULL;
-	c->former_count = 0;
-}
-
 void fleet_close(struct controller *c)
 {
+	if (c->is_stopping)
+		forget_former(c);
 	if (!c->pools)
 		return;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		source_close(c->pools[i].source);
-		external_queue_close(c->pools[i].queue);
-		if (c->pools[i].owns_devices)
-			device_source_close(c->pools[i].devices);
+		pool_signals_close(&c->pools[i].signals);
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
 		buf_release(&c->pools[i].buffer.body);
@@ -236,34 +276,23 @@ void fleet_close(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_close(&c->groups[i]);
 	for (size_t i = 0; i < PROVIDER_COUNT; i++)
-		if (c->providers[i])
-			provider_find(provider_name((enum provider_choice)i))->close(c->providers[i]);
-	memset(c->providers, 0, sizeof c->providers);
-	fleet_forget(c);
-	c->former_pools = c->pools;
-	c->former_count = fleet_of(c)->pool_count;
-	c->former_term = c->term;
+		if (c->fleet.providers[i])
+			provider_find(provider_name((enum provider_choice)i))->close(c->fleet.providers[i]);
+	memset(c->fleet.providers, 0, sizeof c->fleet.providers);
+	forget_former(c);
+	c->fleet.former_pools = c->pools;
+	c->fleet.former_count = fleet_of(c)->pool_count;
+	c->fleet.former_term = c->leader.term;
 	free(c->groups);
-	free(c->published_pools);
-	free(c->published_groups);
+	free(c->publishing.pools);
+	free(c->publishing.groups);
 	c->pools = NULL;
 	c->groups = NULL;
-	c->published_pools = NULL;
-	c->published_groups = NULL;
+	c->publishing.pools = NULL;
+	c->publishing.groups = NULL;
 	c->published.snapshot = NULL;
 	c->published.plan = NULL;
 	starts_release(&c->starts);
-	c->idle_count = 0;
+	c->idle.count = 0;
 	c->has_decided = false;
-}
-
-void fleet_change(struct controller *c, const struct manifest *m, struct arena *held)
-{
-	arena_release(&c->next_arena);
-	c->next_manifest = *m;
-	c->next_arena = *held;
-	*held = (struct arena){ 0 };
-	c->has_next = true;
-	lead_stop_acting(c, "the manifest changed");
-	lead_go_on(c);
 }

@@ -1,17 +1,16 @@
 /*
- * One node group of the cloud as the loop drives it: looks at it, keeps the
- * size and the removals that are wanted, and brings the cloud there by one
- * operation at a time. Each operation is on disk before it is sent. A lost
- * answer is never guessed: the group is looked at, and what is missing is
- * asked for again with the same token.
+ * One node group of the cloud: the one place that knows its size and its
+ * machines. What the cloud told last, what it is believed to have been asked
+ * for, what is wanted, which machines shall go, and the starts that wait for
+ * machines. Nothing here calls a cloud: group_operations.h brings it to what
+ * is wanted.
  */
 #pragma once
 #include "base/clock.h"
 #include "base/net/loop.h"
 #include "base/net/retry.h"
-#include "controller/loop/offerings.h"
+#include "controller/loop/provider_backoff.h"
 #include "controller/loop/starts.h"
-#include "controller/loop/throttle.h"
 #include "providers/provider.h"
 
 struct history;
@@ -90,16 +89,6 @@ struct ongoing {
 /* Calls of one provider by verb and outcome, for /metrics. */
 typedef int64_t provider_counts[PROVIDER_VERB_COUNT][ERROR_INTERNAL + 1];
 
-/* How a group's cloud is reached; what is pointed to outlives the group. */
-struct group_access {
-	const struct provider_ops *ops;
-	struct provider *provider;
-	int64_t (*calls)[ERROR_INTERNAL + 1]; /* a provider_counts */
-	struct throttle *throttle;	      /* of the account */
-	bool lacks_standby;		      /* as the policy remembers it */
-	const char *settings;		      /* JSON; outlives the group */
-};
-
 /*
  * What the cloud is believed to be asked for: what it told when nothing of
  * ours was under way last, and what our operations made of that. What a look
@@ -115,72 +104,105 @@ struct node_group {
 	const struct group_context *context;
 	size_t index; /* of the fleet */
 	const struct provider_ops *ops;
-	struct provider *provider;
-	const char *settings;
 
+	/* The truth about the group: node_group.c writes it. */
+	struct group_description seen; /* as told last */
+	struct arena arena;	       /* of seen */
+	millis described_at;	       /* clock_mono */
 	bool is_known;		       /* described at least once since we lead */
-	bool was_missed;	       /* refused to a pool because it was not described yet */
-	bool must_look;		       /* described before the last operation */
-	millis described_at, asked_at; /* clock_mono */
-	struct group_description seen;
-	struct arena arena; /* of seen */
-	struct provider_call look, change;
-	struct arena look_arena, change_arena; /* of what was told with them */
-	bool is_looking, is_changing, is_stopped;
-	bool is_look_stale; /* an operation was sent or ended while it was under way */
-	int64_t last_failure;
-
-	int64_t wanted, standby_wanted; /* sizes that we wish; our operations bring the cloud there */
+	bool was_missed;	       /* scale_up.c: refused to a pool because it was not described yet */
 	struct believed_size believed;
+	int64_t wanted, standby_wanted; /* sizes that we wish; our operations bring the cloud there */
 	struct removal *removals;
 	size_t removal_count, removal_room;
-	struct operation operation; /* token "": none */
-	struct ongoing ongoing;
 	struct offerings offerings;
-	struct throttle *throttle;
-	millis look_began, change_began; /* loop time */
-	bool lacks_standby;		 /* as the policy knows it */
-	bool is_refused;		 /* changes are, and it was told */
 	struct growth growth;
-	int64_t resized; /* times that others changed the size, since the process started */
+	int64_t last_failure;	    /* id of the launch failure read last */
+	int64_t resized;	    /* times that others changed the size, since the process started */
+	bool lacks_standby;	    /* as the policy knows it */
+	bool is_refused;	    /* changes are, and it was told */
+	struct operation operation; /* token "": none is under way */
+	struct ongoing ongoing;
+
+	/* The calls that are made for it: group_operations.c writes them. */
+	struct provider *provider;
+	const char *settings;
+	struct throttle *throttle;
+	int64_t (*calls)[ERROR_INTERNAL + 1];
+	struct provider_call look, change;
+	struct arena look_arena, change_arena; /* of what was told with them */
+	millis look_began, change_began;       /* loop time */
+	bool is_looking, is_changing, is_stopped;
+	bool must_look;	    /* described before the last operation */
+	bool is_look_stale; /* an operation was sent or ended while it was under way */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
 	struct timer timer;
 	int64_t serial;
 	struct error trouble; /* of the last call; ERROR_NONE when it went well */
-	int64_t (*calls)[ERROR_INTERNAL + 1];
 };
 
-void node_group_open(struct node_group *g, const struct group_context *context, size_t index,
-		     const struct group_access *access);
-/* An operation that was begun in an earlier life goes on: `began` is when it was asked for, by the wall. */
-void node_group_resume(struct node_group *g, const char *token, const char *operation, millis began);
-/* Of enum provider_ability; as far as is known, what its provider can. */
-bool node_group_can(const struct node_group *g, unsigned abilities);
-/* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */
-void node_group_stop(struct node_group *g);
-bool node_group_is_idle(const struct node_group *g);
-void node_group_close(struct node_group *g);
+static inline const struct group_spec *group_spec_of(const struct node_group *g)
+{
+	return &g->context->fleet->groups[g->index];
+}
 
-/* Looks again unless a look is under way. */
-void node_group_look(struct node_group *g);
-/* Sends what is wanted, if nothing stands in the way. */
-void node_group_drive(struct node_group *g);
+/* Position of a fleet's group among a pool's; -1 when the pool does not name it. */
+int64_t pool_position(const struct fleet_spec *fleet, size_t pool, size_t group);
+/* The first pool that names the group. */
+size_t first_pool(const struct fleet_spec *fleet, size_t group);
 
-/* Machines more than are asked for (never above the manifest's and the cloud's max); returns how many it will be. */
-int64_t node_group_grow(struct node_group *g, int64_t machines);
-/* Machines fewer of those that were asked for, never came, and that no start waits for. */
-void node_group_give_up(struct node_group *g, int64_t machines);
-/* Never above the manifest's max of standby. */
-void node_group_set_standby(struct node_group *g, int64_t machines);
-/* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
-bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
-bool node_group_is_removing(const struct node_group *g, const char *machine);
+/* Runs, or will: counts against the size asked for. */
+static inline bool machine_counts(const struct machine *m)
+{
+	return !m->is_standby && m->state != MACHINE_TERMINATING;
+}
+
+/* Stands by, or will. */
+static inline bool machine_stands_by(const struct machine *m)
+{
+	return m->is_standby && m->state != MACHINE_TERMINATING;
+}
 
 /* NULL when the cloud did not tell of it. */
 const struct machine *node_group_machine(const struct node_group *g, const char *machine);
 int64_t node_group_count(const struct node_group *g, enum machine_state state);
 /* Machines that run and shall stay, and those that are still to come. */
 int64_t node_group_size(const struct node_group *g);
-/* Machines that are asked for and not listed yet. */
+/* Machines that are asked for and not listed yet; the same of standby. */
 int64_t node_group_missing(const struct node_group *g);
+int64_t node_group_standby_missing(const struct node_group *g);
+bool node_group_is_removing(const struct node_group *g, const char *machine);
+/* Of enum provider_ability; as far as is known, what its provider can. */
+bool node_group_can(const struct node_group *g, unsigned abilities);
+
+/* Machines more than are asked for (never above the manifest's and the cloud's max); returns how many it will be. */
+int64_t node_group_grow(struct node_group *g, int64_t machines);
+/* Machines that may be bought now of so many. */
+int64_t node_group_allow(struct node_group *g, int64_t machines);
+/* Machines fewer of those that were asked for, never came, and that no start waits for. */
+void node_group_give_up(struct node_group *g, int64_t machines);
+/* Never above the manifest's max of standby. */
+void node_group_set_standby(struct node_group *g, int64_t machines);
+/* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
+bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
+
+/* Takes the description that a call brought, and tells the starts what became of machines. */
+void node_group_see(struct node_group *g, struct provider_call *c);
+/* Takes over what others made of the sizes, and what failed. Nothing of ours is under way. */
+void node_group_take_over(struct node_group *g);
+/* Ends the starts that no machine can come for any more; while nothing may be sent, what is wanted is what there is. */
+void node_group_fit_starts(struct node_group *g);
+/* What was seen and taken over may be acted on. Tells the log and the pools, when that is news, that nothing may be
+ * changed there, or whether there is standby. */
+void node_group_become_known(struct node_group *g);
+/* Every machine is where it is wanted. */
+bool node_group_is_settled(const struct node_group *g);
+
+/* Fills in the operation that is due next, all but its token; false when none is. */
+bool node_group_plan(struct node_group *g);
+/* The operation did what it was asked for: what the sizes are from now on. False when its answer was lost and it does
+ * not show in what the cloud told last. `is_seen`: all of it shows there. */
+bool node_group_take_effect(struct node_group *g, bool *is_seen);
+/* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
+void node_group_unwish(struct node_group *g, enum error_kind why);

@@ -1,9 +1,9 @@
 #include "controller/loop/objects.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "controller/cluster/watch.h"
-#include "controller/loop/controller.h"
-#include "controller/loop/parts.h"
+#include "controller/loop/controller_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,7 @@ static const struct field object_fields[] = {
 	FIELD(struct seen_object, created, FIELD_TIME, "metadata>creationTimestamp"),
 	FIELD(struct seen_object, spec, FIELD_RAW, "spec"),
 };
+
 static const struct record_spec object_record = { "", sizeof(struct seen_object), object_fields, 3 };
 
 struct objects {
@@ -30,18 +31,8 @@ struct objects {
 	size_t count, room;
 	struct timer timer;
 	bool is_synced;
+	void (*on_chosen)(struct controller *c, const struct manifest *m, struct arena *held);
 };
-
-static char *copy(const char *text, size_t len)
-{
-	char *out = malloc(len + 1);
-
-	if (!out)
-		abort();
-	memcpy(out, text, len);
-	out[len] = '\0';
-	return out;
-}
 
 static int order(const struct pool_object *o, const char *namespace, const char *name)
 {
@@ -58,16 +49,10 @@ static struct pool_object *place(struct objects *s, const char *namespace, const
 		i++;
 	if (i < s->count && !order(&s->items[i], namespace, name))
 		return &s->items[i];
-	if (s->count == s->room) {
-		s->room = s->room ? 2 * s->room : 8;
-		s->items = realloc(s->items, s->room * sizeof *s->items);
-		if (!s->items)
-			abort();
-	}
+	s->items = xgrow(s->items, s->count, &s->room, sizeof *s->items);
 	memmove(&s->items[i + 1], &s->items[i], (s->count - i) * sizeof *s->items);
 	s->count++;
-	s->items[i] = (struct pool_object){ .namespace = copy(namespace, strlen(namespace)),
-					    .name = copy(name, strlen(name)) };
+	s->items[i] = (struct pool_object){ .namespace = xstrdup(namespace), .name = xstrdup(name) };
 	return &s->items[i];
 }
 
@@ -83,7 +68,7 @@ static void tell(const struct pool_object *o, const char *before)
 
 static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 {
-	struct arena kept = { 0 };
+	CLEANUP(arena_release) struct arena kept = { 0 };
 	char **before = arena_array(&kept, char *, s->count + 1);
 
 	for (size_t i = 0; i < s->count; i++)
@@ -92,7 +77,6 @@ static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 	bool ok = objects_choose(s->items, s->count, s->controller->settings.manifest, a, out);
 	for (size_t i = 0; i < s->count; i++)
 		tell(&s->items[i], before[i]);
-	arena_release(&kept);
 	return ok;
 }
 
@@ -100,18 +84,15 @@ static void use(struct timer *t)
 {
 	struct objects *s = t->user;
 	struct controller *c = s->controller;
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	struct manifest m = { 0 };
 
 	bool ok = choose(s, &a, &m);
 	bool is_same = ok && m.text && c->manifest.text && !strcmp(m.text, c->manifest.text);
-	if (ok && !is_same && (m.text || c->manifest.text)) {
+	bool is_change = ok && !is_same && (m.text || c->manifest.text);
+	if (is_change)
 		log_info("manifest-changed", LOG_I("pools", (int64_t)m.fleet.pool_count), LOG_END);
-		fleet_change(c, &m, &a);
-	}
-	arena_release(&a);
-	lead_go_on(c); /* it may have waited for these */
-	publish(c);
+	s->on_chosen(c, is_change ? &m : NULL, &a);
 }
 
 static void use_soon(struct objects *s)
@@ -129,7 +110,7 @@ static bool seen(void *user, const void *record, const struct watch_seen *w)
 
 	/* Made anew under its name, it is another object, even when it says the same. */
 	free(o->uid);
-	o->uid = copy(w->uid_text, strlen(w->uid_text));
+	o->uid = xstrdup(w->uid_text);
 	o->uid_high = w->uid.high;
 	o->uid_low = w->uid.low;
 	o->generation = r->generation;
@@ -137,7 +118,7 @@ static bool seen(void *user, const void *record, const struct watch_seen *w)
 	if (is_same)
 		return true;
 	free(o->spec);
-	o->spec = r->spec.text ? copy(r->spec.text, r->spec.len) : copy("{}", 2);
+	o->spec = r->spec.text ? xstrndup(r->spec.text, r->spec.len) : xstrdup("{}");
 	use_soon(s);
 	return true;
 }
@@ -168,9 +149,10 @@ static void listed(void *user)
 	use(&s->timer);
 }
 
-void objects_open(struct controller *c)
+void objects_open(struct controller *c,
+		  void (*on_chosen)(struct controller *c, const struct manifest *m, struct arena *held))
 {
-	struct objects *s = calloc(1, sizeof *s);
+	struct objects *s = xnew(struct objects);
 	const struct watch_spec spec = { .name = "warmpools",
 					 .path = "/apis/preheat.dev/v1alpha1/warmpools",
 					 .object = &object_record,
@@ -180,20 +162,12 @@ void objects_open(struct controller *c)
 					 .on_synced = listed,
 					 .user = s };
 
-	if (!s)
-		abort();
 	s->controller = c;
+	s->on_chosen = on_chosen;
 	s->timer.user = s;
 	c->objects = s;
 	if (c->settings.watches_objects)
 		s->watch = watch_start(c->api, &spec);
-}
-
-bool objects_are_absent(const struct controller *c)
-{
-	const struct watch *w = c->objects ? c->objects->watch : NULL;
-
-	return w && watch_report(w)->state == WATCH_ABSENT;
 }
 
 bool objects_are_synced(const struct controller *c)
@@ -235,16 +209,6 @@ const struct pool_object *objects_find(const struct controller *c, const char *n
 	return o && (!o->refusal || o->is_former) ? o : NULL;
 }
 
-static const char *tell_refusal(const struct pool_object *o, struct arena *a)
-{
-	CLEANUP(buf_release) struct buf out = { 0 };
-
-	buf_text(&out, o->refusal);
-	if (o->is_former)
-		buf_text(&out, "; until then what it said before stays in force");
-	return arena_strdup(a, out.text, out.len);
-}
-
 struct published_counts objects_refused(const struct controller *c, struct arena *a)
 {
 	size_t count = c->objects ? c->objects->count : 0, n = 0;
@@ -252,12 +216,16 @@ struct published_counts objects_refused(const struct controller *c, struct arena
 
 	for (size_t i = 0; i < count; i++) {
 		const struct pool_object *o = &c->objects->items[i];
-		if (o->refusal)
-			items[n++] = (struct published_count){
-				.labels = { arena_strdup(a, o->namespace, strlen(o->namespace)),
-					    arena_strdup(a, o->name, strlen(o->name)), tell_refusal(o, a) },
-				.count = o->generation
-			};
+		CLEANUP(buf_release) struct buf why = { 0 };
+		if (!o->refusal)
+			continue;
+		buf_text(&why, o->refusal);
+		if (o->is_former)
+			buf_text(&why, "; until then what it said before stays in force");
+		items[n++] = (struct published_count){ .labels = { arena_strdup(a, o->namespace, strlen(o->namespace)),
+								   arena_strdup(a, o->name, strlen(o->name)),
+								   arena_strdup(a, why.text, why.len) },
+						       .count = o->generation };
 	}
 	return (struct published_counts){ items, n };
 }
@@ -275,25 +243,16 @@ void objects_write_owner(const struct controller *c, const struct pool_spec *spe
 
 static const char trusted[] = "the files of --pool";
 
-enum choose_use { USE_NOT, USE_FORMER, USE_SPEC };
+enum use { USE_NOT, USE_FORMER, USE_SPEC };
 
 /* The search for the largest part that agrees. */
 struct choice {
 	struct pool_object *items;
-	enum choose_use *uses;
+	enum use *uses;
 	size_t *by_age; /* indices, oldest first */
 	size_t count;
 	const struct manifest *files;
 };
-
-static char *choose_copy(const char *text)
-{
-	char *out = strdup(text);
-
-	if (!out)
-		abort();
-	return out;
-}
 
 void pool_object_release(struct pool_object *o)
 {
@@ -305,40 +264,20 @@ void pool_object_release(struct pool_object *o)
 	free(o->refusal);
 }
 
-static const char *write_object(const struct pool_object *o, enum choose_use choose_use, struct arena *a)
+static struct manifest_text text_of(const struct choice *c, size_t i, struct arena *a)
 {
-	CLEANUP(buf_release) struct buf out = { 0 };
+	const struct pool_object *o = &c->items[i];
+	CLEANUP(buf_release) struct buf name = { 0 }, out = { 0 };
 
+	buf_printf(&name, "WarmPool %s/%s", o->namespace, o->name);
 	buf_text(&out, "{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\",\"metadata\":{\"name\":");
 	json_write_text(o->name, &out);
 	buf_text(&out, ",\"namespace\":");
 	json_write_text(o->namespace, &out);
 	buf_text(&out, "},\"spec\":");
-	buf_text(&out, choose_use == USE_SPEC ? o->spec : o->former);
+	buf_text(&out, c->uses[i] == USE_SPEC ? o->spec : o->former);
 	buf_text(&out, "}\n");
-	return arena_strdup(a, out.text, out.len);
-}
-
-static const char *name_object(const struct pool_object *o, struct arena *a)
-{
-	CLEANUP(buf_release) struct buf out = { 0 };
-
-	buf_printf(&out, "WarmPool %s/%s", o->namespace, o->name);
-	return arena_strdup(a, out.text, out.len);
-}
-
-static struct manifest_text text_of(const struct choice *c, size_t i, struct arena *a)
-{
-	return (struct manifest_text){ name_object(&c->items[i], a), write_object(&c->items[i], c->uses[i], a) };
-}
-
-/* Lines and columns mean nothing to whoever wrote the object. */
-static void explain(struct findings *f, struct error *e)
-{
-	for (size_t i = 0; i < f->count; i++)
-		f->items[i].line = f->items[i].column = 0;
-	if (f->count)
-		findings_error(f, e);
+	return (struct manifest_text){ arena_strdup(a, name.text, name.len), arena_strdup(a, out.text, out.len) };
 }
 
 /* All that are used, the one on trial last, so that it is what findings are about. `trial` count: none. */
@@ -358,19 +297,20 @@ static bool load(const struct choice *c, size_t trial, struct arena *a, struct m
 	*out = (struct manifest){ 0 };
 	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && manifest_check_objects(out, trusted, &f, e) &&
 			 controller_accepts(out, &f, e));
-	if (!ok)
-		explain(&f, e);
+	for (size_t i = 0; !ok && i < f.count; i++) /* lines and columns mean nothing to whoever wrote the object */
+		f.items[i].line = f.items[i].column = 0;
+	if (!ok && f.count)
+		findings_error(&f, e);
 	findings_release(&f);
 	return ok;
 }
 
 static bool fits(const struct choice *c, size_t trial, struct error *e)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	struct manifest m;
 	bool ok = load(c, trial, &a, &m, e);
 
-	arena_release(&a);
 	return ok;
 }
 
@@ -389,17 +329,17 @@ static int compare_age(const void *left, const void *right, void *user)
 	return a < b ? -1 : a > b;
 }
 
-static void use_all(struct choice *c, enum choose_use choose_use)
+static void use_all(struct choice *c, enum use wanted)
 {
 	for (size_t i = 0; i < c->count; i++)
-		c->uses[i] = choose_use;
+		c->uses[i] = wanted;
 }
 
-static bool try_use(struct choice *c, size_t i, enum choose_use choose_use, struct error *e)
+static bool try_use(struct choice *c, size_t i, enum use wanted, struct error *e)
 {
-	enum choose_use before = c->uses[i];
+	enum use before = c->uses[i];
 
-	c->uses[i] = choose_use;
+	c->uses[i] = wanted;
 	if (fits(c, i, e))
 		return true;
 	c->uses[i] = before;
@@ -411,7 +351,7 @@ static void refuse(struct pool_object *o, const char *why)
 	if (o->refusal && !strcmp(o->refusal, why))
 		return;
 	free(o->refusal);
-	o->refusal = choose_copy(why);
+	o->refusal = xstrdup(why);
 }
 
 /* Whether anything more is in force than before: a group may be told at one pool and named at another. */
@@ -451,25 +391,25 @@ static void search(struct choice *c)
 		;
 }
 
-static void conclude(struct pool_object *o, enum choose_use choose_use)
+static void conclude(struct pool_object *o, enum use wanted)
 {
-	o->is_former = choose_use == USE_FORMER;
-	if (choose_use != USE_SPEC)
+	o->is_former = wanted == USE_FORMER;
+	if (wanted != USE_SPEC)
 		return;
 	free(o->refusal);
 	o->refusal = NULL;
 	if (is_settled(o))
 		return;
 	free(o->former);
-	o->former = choose_copy(o->spec);
+	o->former = xstrdup(o->spec);
 }
 
 bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, struct arena *a,
 		    struct manifest *out)
 {
-	struct arena scratch = { 0 };
+	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct choice c = { .items = items,
-			    .uses = arena_array(&scratch, enum choose_use, count + 1),
+			    .uses = arena_array(&scratch, enum use, count + 1),
 			    .by_age = arena_array(&scratch, size_t, count + 1),
 			    .count = count,
 			    .files = files };
@@ -482,6 +422,5 @@ bool objects_choose(struct pool_object *items, size_t count, const struct manife
 	bool ok = load(&c, count, a, out, &e);
 	for (size_t i = 0; ok && i < count; i++)
 		conclude(&items[i], c.uses[i]);
-	arena_release(&scratch);
 	return ok;
 }

@@ -10,10 +10,12 @@
 struct controller;
 struct watch;
 
-void objects_open(struct controller *c); /* nothing unless settings.watches_objects */
+/* Nothing unless settings.watches_objects. `on_chosen` comes after each choice: with the manifest that they make in an
+ * arena to take over, NULL when it is the one in force. */
+void objects_open(struct controller *c,
+		  void (*on_chosen)(struct controller *c, const struct manifest *m, struct arena *held));
 /* All that there are have been read and weighed; without the kind in the API server there are none. */
 bool objects_are_synced(const struct controller *c);
-bool objects_are_absent(const struct controller *c);	       /* the server knows no WarmPools */
 const struct watch *objects_watch(const struct controller *c); /* NULL: they are not watched */
 void objects_close(struct controller *c);
 /* Those that are left out, for whoever shows them, in the arena. */

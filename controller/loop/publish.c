@@ -1,24 +1,217 @@
+#include "controller/loop/publish.h"
+
 #include "controller/cluster/watch.h"
 #include "controller/explain/explain.h"
-#include "controller/loop/account.h"
-#include "controller/loop/follow.h"
-#include "controller/loop/node_group_parts.h"
+#include "controller/loop/controller_state.h"
+#include "controller/loop/follower.h"
+#include "controller/loop/metering.h"
 #include "controller/loop/objects.h"
-#include "controller/loop/parts.h"
 #include "controller/loop/status.h"
+#include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static const millis AWAY = 5 * SECOND; /* of the world */
+
 static const millis STUCK_NOW = 10 * MINUTE;
+
 /* Calls that are under way when we stop acting are cancelled; a deadline of theirs is the longest that one may last. */
 static const millis SETTLED = 2 * MINUTE;
 
-static struct published_counts list(const struct published_count *items, size_t count)
+/* --- a pool's problems --- */
+
+static const char *format(struct arena *a, const char *fmt, ...) PRINTF(2, 3);
+static const char *format(struct arena *a, const char *fmt, ...)
 {
-	return (struct published_counts){ .items = items, .count = count };
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int len = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return arena_strdup(a, text, strnlen(text, len < 0 ? 0 : sizeof text - 1));
+}
+
+static const char *pods_without_group(const struct controller *c, size_t pool, struct arena *a)
+{
+	size_t count;
+	const struct pending_shape *shapes = cluster_pending(c->cluster, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (shapes[i].pool == (int)pool && shapes[i].why)
+			return format(a, "%lld pods, like %s, fit no node group: %s", (long long)shapes[i].count,
+				      shapes[i].example ? shapes[i].example->name : "?", shapes[i].why);
+	return NULL;
+}
+
+/* Waits are bounded by the objective only where warm capacity is there; a model that loads for longer than the whole
+ * headroom's worth makes every cold start late. */
+static const char *slow_load(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct pool_decision *d = &c->plan.pools[pool].decision;
+
+	if (runs_work(c, pool) || d->lead_cold_p50 <= spec->objective_wait || d->decided > 0)
+		return NULL;
+	return format(
+		a,
+		"the pool is at zero and a replica takes %lld s to serve, more than the objective's %lld ms: the first "
+		"requests will be late; set headroom.min to 1 to keep one warm",
+		(long long)(d->lead_cold_p50 / SECOND), (long long)spec->objective_wait);
+}
+
+static bool takes_gpu_node(const struct pod *p)
+{
+	return !p->has_gpus && p->kind == POD_REPLICATED && p->state != POD_FINISHED && p->pool < 0;
+}
+
+/* Pods without GPUs, of no DaemonSet, on the pool's nodes. */
+static const char *foreign_pods(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	int64_t found = 0;
+	const struct pod *example = NULL;
+
+	for (size_t g = 0; g < spec->group_count; g++) {
+		size_t count, pods;
+		const struct node **nodes = cluster_nodes(c->cluster, (int)spec->groups[g], a, &count);
+		for (size_t i = 0; i < count; i++) {
+			const struct pod **on = cluster_node_pods(c->cluster, nodes[i], a, &pods);
+			for (size_t k = 0; k < pods; k++) {
+				found += takes_gpu_node(on[k]);
+				example = takes_gpu_node(on[k]) ? on[k] : example;
+			}
+		}
+	}
+	if (!found)
+		return NULL;
+	return format(
+		a,
+		"%lld pods that ask for no GPU, like %s/%s, run on GPU nodes: taint the node group and let only GPU "
+		"pods "
+		"tolerate it",
+		(long long)found, example->namespace, example->name);
+}
+
+/* GPUs that are free and yet fit no replica, because they stand apart. */
+static const char *fragments(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	int64_t need = spec->gpus_per_replica * 1000, stranded = 0;
+
+	for (size_t g = 0; need > 1000 && g < spec->group_count; g++) {
+		size_t count;
+		const struct node **nodes = cluster_nodes(c->cluster, (int)spec->groups[g], a, &count);
+		for (size_t i = 0; i < count; i++) {
+			int64_t left = nodes[i]->gpus_milli - nodes[i]->gpus_used_milli;
+			stranded += node_is_usable(nodes[i]) && left > 0 && left < need ? left : 0;
+		}
+	}
+	if (stranded < need)
+		return NULL;
+	return format(
+		a,
+		"%lld GPUs are free, but on nodes that cannot hold a replica of %lld: give small and large models node "
+		"groups of their own",
+		(long long)(stranded / 1000), (long long)spec->gpus_per_replica);
+}
+
+static const char *batch_holds(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	const struct pool_decision *d = &c->plan.pools[pool].decision;
+
+	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
+		return NULL;
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		long long held = (long long)c->pools[i].view.ready + c->pools[i].view.starting;
+		if (fleet->pools[i].class == CLASS_INTERACTIVE || held == 0)
+			continue;
+		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
+			if (pool_position(fleet, i, fleet->pools[pool].groups[g]) >= 0) {
+				return format(
+					a,
+					"requests wait while pool %s holds %lld replicas in a shared node group: lend "
+					"them with lend.to, or give its pods a lower priority",
+					fleet->pools[i].name, held);
+			}
+	}
+	return NULL;
+}
+
+/* A model that does not fit ends again and again; the label says what the GPU has. */
+static const char *gpu_memory(const struct controller *c, size_t pool, struct arena *a)
+{
+	size_t count;
+	const struct pod **pods = cluster_pods(c->cluster, (int)pool, a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *memory = pods[i]->node ? node_label(pods[i]->node, "nvidia.com/gpu.memory") : NULL;
+		if (pods[i]->trouble != POD_CRASH_LOOP || !memory)
+			continue;
+		return format(
+			a,
+			"replica %s keeps ending on %s, whose GPUs have %s MiB%s%s: if the model does not fit, leave "
+			"that "
+			"node group out of the pool",
+			pods[i]->name, pods[i]->node->instance_type, memory,
+			pods[i]->trouble_text[0] ? ", saying " : "", pods[i]->trouble_text);
+	}
+	return NULL;
+}
+
+static const char *missing_ability(const struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++)
+		if (c->publishing.groups[spec->groups[i]].lacks)
+			return c->publishing.groups[spec->groups[i]].lacks;
+	return NULL;
+}
+
+static const char *held_growth(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *g = &c->publishing.groups[spec->groups[i]];
+		if (!g->is_growth_held)
+			continue;
+		return format(a,
+			      "more machines were about to be bought in node group %s than it may have, or than may be "
+			      "bought in five minutes; %lld were not: see growth-held in the log, and preheat explain",
+			      fleet_of(c)->groups[spec->groups[i]].name, (long long)g->growth_held);
+	}
+	return NULL;
+}
+
+/* What is wrong with how a pool is set up, one sentence with its remedy each, NULL where nothing is. */
+static void problems_find(const struct controller *c, size_t pool, const char *out[PROBLEM_COUNT], struct arena *a)
+{
+	out[PROBLEM_LOAD_SLOW] = slow_load(c, pool, a);
+	out[PROBLEM_FOREIGN_PODS] = foreign_pods(c, pool, a);
+	out[PROBLEM_NO_GROUP] = pods_without_group(c, pool, a);
+	out[PROBLEM_FRAGMENTED] = fragments(c, pool, a);
+	out[PROBLEM_BATCH_HOLDS] = batch_holds(c, pool, a);
+	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
+	out[PROBLEM_ABILITY] = missing_ability(c, pool);
+	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_LOAD_DIFFERS] =
+		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
+}
+
+/* --- what is shown --- */
+
+static struct published_counts counts(struct arena *a, const struct published_count *items, size_t count)
+{
+	struct published_count *kept = arena_array(a, struct published_count, count);
+
+	if (count)
+		memcpy(kept, items, count * sizeof *kept);
+	return (struct published_counts){ .items = kept, .count = count };
 }
 
 /* One label for all: what their owners wrote stands in the events, and would be a series each here. */
@@ -26,37 +219,26 @@ static struct published_counts unschedulable(const struct controller *c, size_t 
 {
 	size_t shapes;
 	const struct pending_shape *pending = cluster_pending(c->cluster, a, &shapes);
-	struct published_count *sum = arena_new(a, struct published_count);
+	struct published_count sum = { .labels = { "no node group fits" } };
 
-	*sum = (struct published_count){ .labels = { "no node group fits" } };
 	for (size_t i = 0; i < shapes; i++)
-		sum->count += pending[i].pool == (int)pool && pending[i].why ? pending[i].count : 0;
-	return list(sum, sum->count > 0);
-}
-
-static const char *reason_of(struct controller *c, size_t pool, struct arena *a)
-{
-	const struct explained x = { .fleet = fleet_of(c),
-				     .pool = pool,
-				     .tick = c->snapshot.tick,
-				     .now = c->snapshot.now,
-				     .plan = &c->plan.pools[pool] };
-
-	return explain_headline(&x, a);
+		sum.count += pending[i].pool == (int)pool && pending[i].why ? pending[i].count : 0;
+	return counts(a, &sum, sum.count > 0);
 }
 
 static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 {
-	struct source_report r = p->source ? source_report(p->source) : (struct source_report){ 0 };
+	struct source_report r = p->signals.source ? source_report(p->signals.source) : (struct source_report){ 0 };
 	const char *said = r.trouble.kind != ERROR_NONE ? r.trouble.message : r.warning;
-	const char *queue = p->queue ? external_queue_trouble(p->queue)->message : "";
+	const char *queue = p->signals.queue ? external_queue_trouble(p->signals.queue)->message : "";
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	buf_text(&text, said);
-	if (p->source && !p->has_heard && !text.len)
+	if (p->signals.source && !p->signals.has_heard && !text.len)
 		buf_text(&text, "none was read yet");
-	if (p->devices && device_source_trouble(p->devices)->kind != ERROR_NONE)
-		buf_printf(&text, "%sGPUs: %s", text.len ? "; " : "", device_source_trouble(p->devices)->message);
+	if (p->signals.devices && device_source_trouble(p->signals.devices)->kind != ERROR_NONE)
+		buf_printf(&text, "%sGPUs: %s", text.len ? "; " : "",
+			   device_source_trouble(p->signals.devices)->message);
 	if (queue[0])
 		buf_printf(&text, "%squeue: %s", text.len ? "; " : "", queue);
 	return text.len ? arena_strdup(a, text.text, text.len) : NULL;
@@ -65,13 +247,13 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 static void show_signals(const struct controller *c, size_t pool, struct published_pool *out, struct arena *a)
 {
 	const struct live_pool *p = &c->pools[pool];
-	millis read_at = p->source ? source_report(p->source).read_at : 0;
+	millis read_at = p->signals.source ? source_report(p->signals.source).read_at : 0;
 
 	out->signals_trouble = signals_trouble(p, a);
 	out->signals_age = read_at ? clock_mono(c->clock) - read_at : ABSENT;
-	out->queued = p->queue ? p->queued : ABSENT;
-	serving_publish(&p->serving, clock_now(c->clock), &out->serving);
-	devices_publish(c, pool, &out->devices, a);
+	out->queued = p->signals.queue ? p->signals.queued : ABSENT;
+	server_stats_publish(&p->signals.server, clock_now(c->clock), &out->serving);
+	pool_signals_devices(c, pool, &out->devices, a);
 }
 
 static void show_pool(struct controller *c, size_t i, struct arena *a)
@@ -79,7 +261,12 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 	const struct live_pool *p = &c->pools[i];
 	const struct spec_text *spec = &c->manifest.pools[i].spec;
 	const struct pool_object *o = objects_find(c, fleet_of(c)->pools[i].namespace, fleet_of(c)->pools[i].name);
-	struct published_pool *out = &c->published_pools[i];
+	struct published_pool *out = &c->publishing.pools[i];
+	const struct explained x = { .fleet = fleet_of(c),
+				     .pool = i,
+				     .tick = c->snapshot.tick,
+				     .now = c->snapshot.now,
+				     .plan = &c->plan.pools[i] };
 
 	*out = (struct published_pool){ .is_object = o != NULL,
 					.generation = o ? o->generation : 0,
@@ -88,19 +275,19 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
 					.is_metric_only = spec->workload.warm == WARM_METRIC,
-					.changed_at = p->changed_at,
-					.arrived = p->arrived,
-					.started = p->started,
-					.late = p->late,
-					.changed_from = p->changed_from,
-					.changed_to = p->changed_to,
-					.reason = c->has_decided ? reason_of(c, i, a) : NULL,
-					.stuck_now = p->stuck_at && clock_now(c->clock) - p->stuck_at < STUCK_NOW,
-					.stuck_reason = p->stuck_reason,
+					.changed_at = p->change.at,
+					.arrived = p->requests.arrived,
+					.started = p->requests.started,
+					.late = p->requests.late,
+					.changed_from = p->change.from,
+					.changed_to = p->change.to,
+					.reason = c->has_decided ? explain_headline(&x, a) : NULL,
+					.stuck_now = p->timeouts.at && clock_now(c->clock) - p->timeouts.at < STUCK_NOW,
+					.stuck_reason = p->timeouts.reason,
 					.unschedulable = unschedulable(c, i, a) };
-	account_show(c->account, c, i, out);
+	metering_show(c->metering, c, i, out);
 	show_signals(c, i, out, a);
-	memcpy(out->stuck, p->stuck, sizeof out->stuck);
+	memcpy(out->stuck, p->timeouts.count, sizeof out->stuck);
 	for (int k = 0; k < STAGE_COUNT; k++)
 		out->stage[k] = stage_times_show(&p->stages[k]);
 	problems_find(c, i, out->problem, a);
@@ -121,15 +308,13 @@ static int64_t foreign_nodes(const struct controller *c, size_t group, struct ar
 static const char *lack_of(const struct node_group *g, struct arena *a)
 {
 	unsigned asked = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
-	char text[512];
 
 	if (group_spec_of(g)->standby_max_nodes)
 		asked |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
 	if (!g->is_known || (!g->seen.is_refused && !(g->ops->abilities & asked & ~g->seen.abilities)))
 		return NULL;
-	snprintf(text, sizeof text, "node group %s: %s", group_spec_of(g)->name,
-		 g->seen.lacks && *g->seen.lacks ? g->seen.lacks : "it cannot do all that its provider can");
-	return arena_strdup(a, text, strlen(text));
+	return format(a, "node group %s: %s", group_spec_of(g)->name,
+		      g->seen.lacks && *g->seen.lacks ? g->seen.lacks : "it cannot do all that its provider can");
 }
 
 static void show_group(struct controller *c, size_t i, struct arena *a)
@@ -138,7 +323,7 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 
 	millis mono = clock_mono(c->clock), wait = throttle_wait(g->throttle, loop_now(c->loop));
 
-	c->published_groups[i] = (struct published_group){
+	c->publishing.groups[i] = (struct published_group){
 		.resized = g->resized,
 		.growth_held = g->growth.held,
 		.is_growth_held = g->growth.held_until > mono,
@@ -210,7 +395,7 @@ static struct published_counts provider_calls(const struct controller *c, struct
 	for (size_t provider = 0; provider < PROVIDER_COUNT; provider++)
 		for (int verb = 0; verb < PROVIDER_VERB_COUNT; verb++)
 			for (int kind = 0; kind < KINDS; kind++) {
-				int64_t count = c->provider_counts[provider][verb][kind];
+				int64_t count = c->fleet.calls[provider][verb][kind];
 				if (count)
 					items[n++] = (struct published_count){
 						.labels = { provider_name((enum provider_choice)provider),
@@ -219,20 +404,36 @@ static struct published_counts provider_calls(const struct controller *c, struct
 						.count = count
 					};
 			}
-	return list(items, n);
+	return (struct published_counts){ items, n };
 }
 
-static struct published_counts api_calls(const struct controller *c, struct arena *a)
+static void show_counts(struct controller *c, struct arena *a)
 {
-	struct api_counts told = api_counts(c->api);
-	struct published_count *items = arena_array(a, struct published_count, 5);
+	const struct api_counts api = api_counts(c->api);
+	const struct event_counts events = c->events ? event_counts(c->events) : (struct event_counts){ 0 };
+	const struct published_count api_calls[] = { { { "all" }, api.calls },
+						     { { "failed" }, api.failures },
+						     { { "repeated" }, api.retries },
+						     { { "throttled" }, api.throttled },
+						     { { "barred" }, api.barred } };
+	const struct published_count nodes[] = { { { "removed" }, c->drains.removed },
+						 { { "stopped" }, c->drains.stopped },
+						 { { "drain-abandoned" }, c->drains.abandoned },
+						 { { "interrupted" }, c->interruptions.count } };
+	const struct published_count sent[] = { { { "sent" }, events.sent },
+						{ { "merged" }, events.repeated },
+						{ { "dropped" }, events.dropped },
+						{ { "failed" }, events.failed } };
+	struct published_count evictions[EVICTION_FAILED + 1];
 
-	items[0] = (struct published_count){ .labels = { "all" }, .count = told.calls };
-	items[1] = (struct published_count){ .labels = { "failed" }, .count = told.failures };
-	items[2] = (struct published_count){ .labels = { "repeated" }, .count = told.retries };
-	items[3] = (struct published_count){ .labels = { "throttled" }, .count = told.throttled };
-	items[4] = (struct published_count){ .labels = { "barred" }, .count = told.barred };
-	return list(items, 5);
+	for (int i = 0; i <= EVICTION_FAILED; i++)
+		evictions[i] = (struct published_count){ { eviction_result_name((enum eviction_result)i) },
+							 c->drains.evictions[i] };
+	c->published.api_calls = counts(a, api_calls, 5);
+	c->published.nodes = counts(a, nodes, 4);
+	c->published.events = counts(a, sent, 4);
+	c->published.evictions = counts(a, evictions, EVICTION_FAILED + 1);
+	c->published.provider_calls = provider_calls(c, a);
 }
 
 /* The log that was not folded in yet counts, too. */
@@ -251,142 +452,97 @@ static int64_t history_bytes(const struct controller *c)
 	return sum;
 }
 
-static struct published_counts evictions(const struct controller *c, struct arena *a)
-{
-	struct published_count *items = arena_array(a, struct published_count, EVICTION_FAILED + 1);
-
-	for (int i = 0; i <= EVICTION_FAILED; i++)
-		items[i] = (struct published_count){ .labels = { eviction_result_name((enum eviction_result)i) },
-						     .count = c->drains.evictions[i] };
-	return list(items, EVICTION_FAILED + 1);
-}
-
-static struct published_counts nodes(const struct controller *c, struct arena *a)
-{
-	struct published_count *items = arena_array(a, struct published_count, 4);
-
-	items[0] = (struct published_count){ .labels = { "removed" }, .count = c->drains.removed };
-	items[1] = (struct published_count){ .labels = { "stopped" }, .count = c->drains.stopped };
-	items[2] = (struct published_count){ .labels = { "drain-abandoned" }, .count = c->drains.abandoned };
-	items[3] = (struct published_count){ .labels = { "interrupted" }, .count = c->interrupted };
-	return list(items, 4);
-}
-
-static struct published_counts events(const struct controller *c, struct arena *a)
-{
-	struct event_counts told = c->events ? event_counts(c->events) : (struct event_counts){ 0 };
-	struct published_count *items = arena_array(a, struct published_count, 4);
-
-	items[0] = (struct published_count){ .labels = { "sent" }, .count = told.sent };
-	items[1] = (struct published_count){ .labels = { "merged" }, .count = told.repeated };
-	items[2] = (struct published_count){ .labels = { "dropped" }, .count = told.dropped };
-	items[3] = (struct published_count){ .labels = { "failed" }, .count = told.failed };
-	return list(items, 4);
-}
-
-static void show_role(struct controller *c)
-{
-	struct published *p = &c->published;
-
-	p->role = !c->lease ? ROLE_ALONE : c->may_lead ? ROLE_LEADER : ROLE_FOLLOWER;
-	p->leader = c->lease ? lease_holder(c->lease) : "";
-	p->lease_transitions = c->lease ? lease_transitions(c->lease) : 0;
-	p->history_lag_ticks = follow_lag(c);
-}
-
-static enum awaited awaited(const struct controller *c)
-{
-	if (c->state == STATE_LEADING)
-		return AWAITED_TICK;
-	if (c->state == STATE_SETTLING)
-		return AWAITED_QUIET;
-	return c->may_lead && fleet_of(c)->pool_count ? AWAITED_BEGIN : AWAITED_NOTHING;
-}
-
 static void show_due(struct controller *c)
 {
-	millis within = c->state == STATE_LEADING ? FIRST_LOOK : SETTLED;
-	enum awaited now = awaited(c);
+	bool leads = c->leader.state == STATE_LEADING;
+	millis within = leads ? FIRST_LOOK : SETTLED;
+	enum awaited now = AWAITED_NOTHING;
 
-	if (now == c->awaited)
+	if (leads)
+		now = AWAITED_TICK;
+	else if (c->leader.state == STATE_SETTLING)
+		now = AWAITED_QUIET;
+	else if (c->leader.may_lead && fleet_of(c)->pool_count)
+		now = AWAITED_BEGIN;
+	if (now == c->publishing.awaited)
 		return;
-	c->awaited = now;
+	c->publishing.awaited = now;
 	c->published.tick_due_mono = now == AWAITED_NOTHING ? 0 : clock_mono(c->clock) + within * c->clock->speed;
 }
 
-/* The watches have been broken for longer than it takes to connect again. */
-static bool is_away(struct controller *c)
+/* Why the watches have been broken for longer than it takes to connect again; NULL when they have not. */
+static const char *away_because(struct controller *c)
 {
+	static const enum cluster_kind kinds[] = { CLUSTER_NODES, CLUSTER_PODS };
+	millis *since = &c->publishing.away_since;
+
 	if (!cluster_is_synced(c->cluster) || cluster_is_fresh(c))
-		c->away_since = 0;
-	else if (!c->away_since)
-		c->away_since = loop_now(c->loop);
-	return c->away_since && loop_now(c->loop) - c->away_since > AWAY;
-}
-
-static const char *away_because(const struct controller *c)
-{
-	const struct watch *w = cluster_watch_of(c->cluster, CLUSTER_NODES);
-	const struct watch_report *nodes = w ? watch_report(w) : NULL;
-
-	w = cluster_watch_of(c->cluster, CLUSTER_PODS);
-	const struct watch_report *pods = w ? watch_report(w) : NULL;
-	if (nodes && nodes->trouble.kind != ERROR_NONE)
-		return nodes->trouble.message;
-	return pods && pods->trouble.kind != ERROR_NONE ? pods->trouble.message : "nothing comes";
+		*since = 0;
+	else if (!*since)
+		*since = loop_now(c->loop);
+	if (!*since || loop_now(c->loop) - *since <= AWAY)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		const struct watch *w = cluster_watch_of(c->cluster, kinds[i]);
+		const struct watch_report *r = w ? watch_report(w) : NULL;
+		if (r && r->trouble.kind != ERROR_NONE)
+			return r->trouble.message;
+	}
+	return "nothing comes";
 }
 
 /* What a person must mend before this replica can do its work; told once in the log, and by /readyz until it is. */
 static void show_obstacle(struct controller *c)
 {
-	const struct error *trouble = c->lease ? lease_trouble(c->lease) : NULL;
-	char text[sizeof c->obstacle] = "";
+	const struct error *trouble = c->leader.lease ? lease_trouble(c->leader.lease) : NULL;
+	const char *away = away_because(c);
+	char text[sizeof c->publishing.obstacle] = "";
 
-	if (is_away(c))
-		snprintf(text, sizeof text, "the API server cannot be read: %s", away_because(c));
-	else if (objects_are_absent(c))
+	if (away)
+		snprintf(text, sizeof text, "the API server cannot be read: %s", away);
+	else if (objects_watch(c) && watch_report(objects_watch(c))->state == WATCH_ABSENT)
 		snprintf(text, sizeof text,
 			 "WarmPools are asked for with --watch-pools, but the API server has no such kind; do: kubectl "
 			 "apply "
 			 "--server-side -f deploy/base/crd.yaml");
-	else if (trouble && trouble->kind != ERROR_NONE && !error_is_transient(trouble) && !lease_holder(c->lease)[0])
+	else if (trouble && trouble->kind != ERROR_NONE && !error_is_transient(trouble) &&
+		 !lease_holder(c->leader.lease)[0])
 		snprintf(text, sizeof text, "the lease %s/%s cannot be had: %s", c->settings.namespace,
 			 c->settings.lease, trouble->message);
-	if (text[0] && strcmp(text, c->obstacle) != 0)
+	if (text[0] && strcmp(text, c->publishing.obstacle) != 0)
 		log_warn("obstacle", LOG_S("what", text), LOG_END);
-	memcpy(c->obstacle, text, sizeof c->obstacle);
-	c->published.obstacle = c->obstacle[0] ? c->obstacle : NULL;
+	memcpy(c->publishing.obstacle, text, sizeof c->publishing.obstacle);
+	c->published.obstacle = c->publishing.obstacle[0] ? c->publishing.obstacle : NULL;
 }
 
-void publish(struct controller *c)
+void publish_state(struct controller *c)
 {
 	struct published *p = &c->published;
-	struct arena *a = &c->kept;
-	bool leads = c->state == STATE_LEADING;
+	struct arena *a = &c->publishing.arena;
+	bool leads = c->leader.state == STATE_LEADING;
 
 	arena_clear(a);
-	show_role(c);
+	p->role = !c->leader.lease ? ROLE_ALONE : c->leader.may_lead ? ROLE_LEADER : ROLE_FOLLOWER;
+	p->leader = c->leader.lease ? lease_holder(c->leader.lease) : "";
+	p->lease_transitions = c->leader.lease ? lease_transitions(c->leader.lease) : 0;
+	p->history_lag_ticks = c->follower.lag;
 	show_obstacle(c);
 	show_due(c);
 	p->fleet = fleet_of(c);
 	p->snapshot = leads && c->has_decided ? &c->snapshot : NULL;
 	p->plan = leads && c->has_decided ? &c->plan : NULL;
-	p->pools = leads && c->has_decided ? c->published_pools : NULL;
-	p->groups = leads && c->has_decided ? c->published_groups : NULL;
+	p->pools = leads && c->has_decided ? c->publishing.pools : NULL;
+	p->groups = leads && c->has_decided ? c->publishing.groups : NULL;
 	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->group_count; i++)
 		show_group(c, i, a);
 	for (size_t i = 0; leads && c->has_decided && i < fleet_of(c)->pool_count; i++)
 		show_pool(c, i, a);
 	show_watches(c, a);
-	p->provider_calls = provider_calls(c, a);
-	p->api_calls = api_calls(c, a);
+	show_counts(c, a);
 	p->history_bytes = history_bytes(c);
-	p->evictions = evictions(c, a);
-	p->nodes = nodes(c, a);
-	p->events = events(c, a);
 	p->refused_pools = objects_refused(c, a);
 	if (c->settings.on_publish)
 		c->settings.on_publish(c->settings.user, p);
-	if (c->state == STATE_FOLLOWING && c->may_lead && !p->fleet->pool_count)
+	if (c->leader.state == STATE_FOLLOWING && c->leader.may_lead && !p->fleet->pool_count)
 		status_write(c); /* no tick does */
 }

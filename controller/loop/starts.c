@@ -1,18 +1,9 @@
 #include "controller/loop/starts.h"
 
+#include "base/alloc.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static void *grown(void *items, size_t count, size_t *room, size_t size)
-{
-	if (count < *room)
-		return items;
-	*room = *room ? 2 * *room : 16;
-	items = realloc(items, *room * size);
-	if (!items)
-		abort();
-	return items;
-}
 
 static void copy_name(char *to, const char *from, size_t room)
 {
@@ -39,7 +30,7 @@ struct start *starts_ask(struct starts *s, const struct start *like, int64_t cou
 	size_t first = s->count;
 
 	for (int64_t i = 0; i < count; i++) {
-		s->items = grown(s->items, s->count, &s->room, sizeof *s->items);
+		s->items = xgrow(s->items, s->count, &s->room, sizeof *s->items);
 		struct start *added = &s->items[s->count++];
 		*added = *like;
 		added->stage = first_stage(like->kind);
@@ -118,7 +109,7 @@ struct start *starts_of_pod(struct starts *s, const char *uid)
 
 void starts_add_event(struct starts *s, size_t pool, const struct event_input *event)
 {
-	s->events = grown(s->events, s->event_count, &s->event_room, sizeof *s->events);
+	s->events = xgrow(s->events, s->event_count, &s->event_room, sizeof *s->events);
 	s->events[s->event_count++] = (struct start_event){ .pool = pool, .event = *event };
 }
 

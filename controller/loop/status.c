@@ -1,7 +1,8 @@
 #include "controller/loop/status.h"
 
+#include "base/alloc.h"
+#include "controller/loop/controller_state.h"
 #include "controller/loop/objects.h"
-#include "controller/loop/parts.h"
 #include "controller/web/status_object.h"
 
 #include <inttypes.h>
@@ -32,6 +33,7 @@ static const struct field condition_fields[] = {
 	FIELD(struct told_condition, status, FIELD_STRING, "status"),
 	FIELD(struct told_condition, since, FIELD_TIME, "lastTransitionTime"),
 };
+
 static const struct record_spec condition_record = { "", sizeof(struct told_condition), condition_fields, 3 };
 
 struct told_status {
@@ -44,16 +46,8 @@ static const struct field told_fields[] = {
 	  .offset = offsetof(struct told_status, conditions),
 	  .of = &condition_record },
 };
+
 static const struct record_spec told_record = { "", sizeof(struct told_status), told_fields, 1 };
-
-static char *copy(const char *text)
-{
-	char *out = strdup(text);
-
-	if (!out)
-		abort();
-	return out;
-}
 
 static void release(struct status_target *t)
 {
@@ -77,7 +71,7 @@ static void take_uid(struct status_target *t, const char *uid)
 		t->failures = 0;
 	}
 	free(t->uid);
-	t->uid = copy(uid);
+	t->uid = xstrdup(uid);
 }
 
 static struct status_target *find(struct controller *c, const char *namespace, const char *name)
@@ -88,11 +82,9 @@ static struct status_target *find(struct controller *c, const char *namespace, c
 		t = t->next;
 	if (t)
 		return t;
-	t = calloc(1, sizeof *t);
-	if (!t)
-		abort();
+	t = xcalloc(1, sizeof *t);
 	*t = (struct status_target){
-		.controller = c, .next = c->statuses, .namespace = copy(namespace), .name = copy(name)
+		.controller = c, .next = c->statuses, .namespace = xstrdup(namespace), .name = xstrdup(name)
 	};
 	c->statuses = t;
 	return t;
@@ -168,7 +160,7 @@ static void write_meaning(const struct controller *c, size_t pool, const struct 
 
 	buf_clear(out);
 	buf_printf(out, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
-		   c->published_pools[pool].generation, d->ready, d->standby, d->on_the_way, d->draining, d->wished,
+		   c->publishing.pools[pool].generation, d->ready, d->standby, d->on_the_way, d->draining, d->wished,
 		   d->decided, d->held_by);
 	for (size_t i = 0; i < plan->group_count; i++)
 		buf_printf(out, " %" PRId64 " %" PRId64 " %" PRId64, plan->groups[i].nodes,
@@ -238,7 +230,7 @@ static void tell_refused(struct controller *c, const struct status_target *t, co
 /* Refused ones are said so once: nothing about them moves. */
 static void write_refused(struct controller *c)
 {
-	struct arena a = { 0 };
+	CLEANUP(arena_release) struct arena a = { 0 };
 	const struct published_counts refused = objects_refused(c, &a);
 
 	for (size_t i = 0; i < refused.count; i++) {
@@ -260,7 +252,6 @@ static void write_refused(struct controller *c)
 		status_refused_write(r->labels[2], r->count, clock_now(c->clock), &t->kept, &t->body);
 		send_when_due(t);
 	}
-	arena_release(&a);
 }
 
 static void forget_gone(struct controller *c)

@@ -1,13 +1,129 @@
-#include "controller/loop/account.h"
-#include "controller/loop/parts.h"
+#include "controller/loop/tick.h"
 
+#include "controller/loop/controller_state.h"
+#include "controller/loop/metering.h"
+#include "controller/loop/observe.h"
+#include "controller/loop/status.h"
 #include "controller/loop/trace.h"
-#include "controller/recall/recall.h"
+#include "controller/restore/restore.h"
 
 #include <string.h>
 #include <time.h>
 
 static const millis READY_POLL = 50; /* of the world, until the first decision can be made */
+
+static const millis DRAIN_POLL = SECOND / 2;
+
+/* --- the clock --- */
+
+/* Less is a clock that is put right; more, and what waits would be given up, or never. */
+static const millis BACK_MOST = MINUTE, FORTH_MOST = DAY;
+
+static void note_time(struct controller *c)
+{
+	c->skew.at = clock_now(c->clock);
+	c->skew.mono = clock_mono(c->clock);
+}
+
+/* What objects say of their times is of the clock as it is now: it means nothing beside ours. */
+static void shift(struct controller *c, millis by, const char *why)
+{
+	c->skew.clock.ahead += by;
+	cluster_ignore_stamps(c->cluster, true);
+	log_warn("clock-not-followed", LOG_S("why", why), LOG_I("ahead_ms", c->skew.clock.ahead), LOG_END);
+}
+
+void clock_skew_begin(struct controller *c)
+{
+	millis behind = history_last_at(c->history) - clock_now(c->clock);
+
+	if (behind > BACK_MOST)
+		shift(c, behind, "the machine's clock is behind the history: is one of both wrong?");
+	note_time(c);
+}
+
+void clock_skew_follow(struct controller *c)
+{
+	millis passed = clock_mono(c->clock) - c->skew.mono;
+	millis jump = clock_now(c->clock) - c->skew.at - passed;
+
+	if (jump < -BACK_MOST || jump > FORTH_MOST)
+		shift(c, -jump, "the machine's clock jumped");
+	note_time(c);
+}
+
+/* --- acting --- */
+
+static void for_each(struct controller *c,
+		     void (*step)(struct controller *, size_t, size_t, const struct group_decision *))
+{
+	for (size_t i = 0; i < c->plan.pool_count; i++)
+		for (size_t k = 0; k < c->plan.pools[i].group_count; k++)
+			if (fleet_of(c)->pools[i].mode == MODE_ACT)
+				step(c, i, k, &c->plan.pools[i].groups[k]);
+}
+
+static void drive_groups(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		node_group_drive(&c->groups[i]);
+}
+
+static bool groups_are_idle(const struct controller *c)
+{
+	for (size_t i = 0; c->groups && i < fleet_of(c)->group_count; i++)
+		if (!node_group_is_idle(&c->groups[i]))
+			return false;
+	return true;
+}
+
+static const struct actor groups_actor = { .drive = drive_groups, .is_idle = groups_are_idle };
+
+/* In the order of driving. */
+static const struct actor *const actors[] = { &interruptions_actor, &fallback_actor,	   &groups_actor,
+					      &drains_actor,	    &workload_scale_actor, &headroom_actor };
+enum { ACTORS = sizeof actors / sizeof *actors };
+
+void tick_act(struct controller *c)
+{
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->renew)
+			actors[k]->renew(c);
+	for_each(c, scale_down);
+	for_each(c, scale_up);
+	for (size_t i = 0; i < c->plan.pool_count; i++)
+		for (size_t k = 0; k < ACTORS; k++)
+			if (actors[k]->want)
+				actors[k]->want(c, i, c->plan.pools[i].decision.decided);
+	idle_nodes_release(c);
+	act_soon(c);
+}
+
+static void drive(struct timer *t)
+{
+	struct controller *c = t->user;
+
+	c->tick.is_drive_due = false;
+	if (!leader_may_act(c))
+		return;
+	if (c->targets_changed)
+		pool_signals_targets(c);
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->drive && (c->has_decided || !actors[k]->needs_plan))
+			actors[k]->drive(c);
+	if (c->drains.first) /* they also wait for time to pass */
+		timer_start(c->loop, &c->tick.drive, DRAIN_POLL, drive);
+}
+
+bool tick_is_quiet(const struct controller *c)
+{
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->is_idle && !actors[k]->is_idle(c))
+			return false;
+	return true;
+}
+
+/* --- the tick --- */
 
 static bool is_ready(const struct controller *c)
 {
@@ -15,7 +131,7 @@ static bool is_ready(const struct controller *c)
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		all_known &= c->groups[i].is_known;
-	return cluster_is_synced(c->cluster) && (all_known || loop_now(c->loop) - c->led_since > FIRST_LOOK);
+	return cluster_is_synced(c->cluster) && (all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
 }
 
 static int64_t microseconds(void)
@@ -30,30 +146,18 @@ static void decide(struct controller *c)
 {
 	int64_t begun = microseconds();
 
-	time_follow(c);
-	machines_check(c); /* reads the last plan, which lives in the arena */
-	act_tell_described(c);
-	arena_clear(&c->arena);
+	clock_skew_follow(c);
+	start_progress_check(c); /* reads the last plan, which lives in the arena */
+	scale_up_tell_described(c);
+	arena_clear(&c->tick.arena);
 	millis before = c->snapshot.now;
-	c->snapshot = observe(c, &c->arena);
+	c->snapshot = observe_snapshot(c, &c->tick.arena);
 	if (c->snapshot.now <= before)
 		c->snapshot.now = before + 1; /* the wall's clock was set back */
 	int64_t seen = microseconds();
-	c->plan = policy_decide(&c->snapshot, c->memory, &c->arena);
+	c->plan = policy_decide(&c->snapshot, c->memory, &c->tick.arena);
 	published_time(&c->published.decide_time, microseconds() - seen);
 	published_time(&c->published.tick_time, microseconds() - begun);
-}
-
-static void count(int64_t *sum, int64_t more)
-{
-	*sum += more == ABSENT ? 0 : more;
-}
-
-static void count_requests(struct live_pool *p, const struct pool_decision *d)
-{
-	count(&p->arrived, d->arrived);
-	count(&p->started, d->started);
-	count(&p->late, d->late);
 }
 
 static void note_changes(struct controller *c)
@@ -63,49 +167,68 @@ static void note_changes(struct controller *c)
 
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
 		struct live_pool *p = &c->pools[i];
-		int64_t size = c->plan.pools[i].decision.decided;
-		count_requests(p, &c->plan.pools[i].decision);
-		p->is_blind = c->plan.pools[i].decision.signals >= SIGNALS_STALE;
+		const struct pool_decision *d = &c->plan.pools[i].decision;
+		int64_t size = d->decided;
+		p->requests.arrived += d->arrived == ABSENT ? 0 : d->arrived;
+		p->requests.started += d->started == ABSENT ? 0 : d->started;
+		p->requests.late += d->late == ABSENT ? 0 : d->late;
+		p->is_blind = d->signals >= SIGNALS_STALE;
 		stage_times_note(p->stages, &c->snapshot.pools[i]);
-		if (size == p->published_size)
+		if (size == p->change.size)
 			continue;
-		p->changed_at = c->snapshot.now;
-		p->changed_from = p->published_size;
-		p->changed_to = p->published_size = size;
+		p->change.at = c->snapshot.now;
+		p->change.from = p->change.size;
+		p->change.to = p->change.size = size;
 		log_info(c->settings.is_dry_run ? "would-change" : "decided", LOG_S("pool", fleet_of(c)->pools[i].name),
-			 LOG_I("from", p->changed_from), LOG_I("to", size),
-			 LOG_S("held_by", limit_name((enum limit)c->plan.pools[i].decision.held_by)),
+			 LOG_I("from", p->change.from), LOG_I("to", size),
+			 LOG_S("held_by", limit_name((enum limit)d->held_by)),
 			 is_traced ? LOG_S("trace_id", trace) : LOG_END, LOG_END);
 	}
 }
 
-static void tick(struct controller *c)
+/* A little at a time, so that nothing waits for it; every tick while there is more, or a large fleet would outrun it.
+ */
+static void retain_some(struct controller *c)
+{
+	enum { ROWS_AT_ONCE = 500 };
+	struct error e = { 0 };
+
+	if (c->settings.retain <= 0 || (!c->tick.has_more_to_drop && c->tick.number % 20 != 0))
+		return;
+	if (!history_retain_some(c->history, c->snapshot.now - c->settings.retain, ROWS_AT_ONCE,
+				 &c->tick.has_more_to_drop, &e))
+		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
+}
+
+static void run_tick(struct controller *c)
 {
 	int64_t begun = microseconds();
 	struct error e = { 0 };
 
 	c->published.tick_begun_mono = clock_mono(c->clock);
-	if (!recall_keep(c->history, c->memory, &e))
+	if (!restore_keep(c->history, c->memory, &e))
 		log_error("memory-not-kept", LOG_E(&e), LOG_END);
 	decide(c);
-	account_tick(c->account, c);
+	metering_tick(c->metering, c);
 	if (!history_append(c->history, &c->snapshot, &c->plan, &e)) {
 		c->published.history_error = e;
 		log_error("history-not-written", LOG_E(&e), LOG_END);
 		c->settings.on_failure(c->settings.user, &e);
 		return; /* what is not recorded is not done */
 	}
-	account_taken(c->account);
-	c->tick++;
+	metering_taken(c->metering);
+	c->tick.number++;
 	c->has_decided = true;
 	note_changes(c);
-	act(c);
+	tick_act(c);
 	c->published.ticks++;
 	c->published.tick_ended_mono = clock_mono(c->clock);
-	publish(c);
+	publish_state(c);
 	trace_tick(c, microseconds() - begun);
 	events_of_tick(c);
-	observe_taken(c);
+	status_write(c);
+	pool_signals_taken(c);
+	starts_events_taken(&c->starts);
 	retain_some(c);
 }
 
@@ -114,33 +237,42 @@ static void fire(struct timer *t)
 	struct controller *c = t->user;
 	millis now = clock_mono(c->clock), interval = c->settings.interval;
 
-	if (c->is_stopping || c->state != STATE_LEADING)
+	if (c->is_stopping || c->leader.state != STATE_LEADING)
 		return;
-	observe_targets(c);
-	if (!is_ready(c) || !lead_may_act(c)) {
-		timer_start(c->loop, &c->ticker, READY_POLL, fire);
+	pool_signals_targets(c);
+	if (!is_ready(c) || !leader_may_act(c)) {
+		timer_start(c->loop, &c->tick.timer, READY_POLL, fire);
 		return;
 	}
-	c->published.ticks_late += now - c->due > interval;
-	tick(c);
-	if (c->is_stopping || c->state != STATE_LEADING)
+	c->published.ticks_late += now - c->tick.due > interval;
+	run_tick(c);
+	if (c->is_stopping || c->leader.state != STATE_LEADING)
 		return;
-	c->due += interval;
-	if (c->due < clock_mono(c->clock))
-		c->due = clock_mono(c->clock) + interval; /* slept, or was slow: no ticks are made up for */
-	timer_start(c->loop, &c->ticker, clock_real(c->clock, c->due - clock_mono(c->clock)), fire);
+	c->tick.due += interval;
+	if (c->tick.due < clock_mono(c->clock))
+		c->tick.due = clock_mono(c->clock) + interval; /* slept, or was slow: no ticks are made up for */
+	timer_start(c->loop, &c->tick.timer, clock_real(c->clock, c->tick.due - clock_mono(c->clock)), fire);
+}
+
+void tick_open(struct controller *c)
+{
+	c->tick.drive.user = c;
+	c->tick.drive_now = drive;
 }
 
 void tick_start(struct controller *c)
 {
-	c->ticker.user = c;
-	c->due = clock_mono(c->clock);
-	timer_start(c->loop, &c->ticker, 0, fire);
+	c->tick.timer.user = c;
+	c->tick.due = clock_mono(c->clock);
+	timer_start(c->loop, &c->tick.timer, 0, fire);
 }
 
 void tick_stop(struct controller *c)
 {
-	timer_stop(&c->ticker);
-	timer_stop(&c->soon);
-	c->is_due_soon = false;
+	timer_stop(&c->tick.timer);
+	timer_stop(&c->tick.drive);
+	c->tick.is_drive_due = false;
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->stop)
+			actors[k]->stop(c);
 }

@@ -1,7 +1,7 @@
 #include "controller/loop/trace.h"
 
 #include "base/net/otlp.h"
-#include "controller/loop/parts.h"
+#include "controller/loop/controller_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ void trace_tick(struct controller *c, int64_t micros)
 		return;
 	struct otlp_trace_id trace = trace_of(c, c->snapshot.now);
 	const struct otlp_attribute attributes[] = {
-		number("preheat.tick", c->tick - 1),
+		number("preheat.tick", c->tick.number - 1),
 		number("preheat.pools", (int64_t)c->plan.pool_count),
 		number("preheat.took_us", micros),
 	};
@@ -140,7 +140,7 @@ void trace_start(struct controller *c, const struct start *s, const struct event
 	else
 		snprintf(name, sizeof name, "%s %.130s", s->kind == START_REFILL ? "refill" : "start",
 			 fleet_of(c)->pools[s->pool].name);
-	snprintf(what, sizeof what, "%s %" PRId64, name, ++c->traced);
+	snprintf(what, sizeof what, "%s %" PRId64, name, ++c->spans);
 	const struct otlp_attribute attributes[] = {
 		text("preheat.pool", pool),
 		text("preheat.machine", s->machine),

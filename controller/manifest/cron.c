@@ -1,5 +1,6 @@
+#include "controller/manifest/cron.h"
+
 #include "base/schedule.h"
-#include "controller/manifest/draft.h"
 
 #include <string.h>
 

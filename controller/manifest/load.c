@@ -1,8 +1,309 @@
-#include "controller/manifest/draft.h"
-
 #include "base/file.h"
+#include "base/schema.h"
+#include "controller/manifest/check.h"
+#include "controller/manifest/cron.h"
 
 #include <string.h>
+
+size_t draft_group_index(const struct draft *d, const char *name)
+{
+	size_t i = 0;
+
+	while (i < d->group_count && strcmp(d->groups[i].merged.name, name) != 0)
+		i++;
+	return i;
+}
+
+static const struct yaml_node *node_of(const void *record)
+{
+	return *(const struct yaml_node *const *)record;
+}
+
+static void disagree(struct draft *d, const struct yaml_node *first, const struct yaml_node *second)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	buf_printf(&allowed, "%s, as at %s:%zu:%zu", first->text, first->file, first->line, first->column);
+	schema_find(d->findings, second, NULL, allowed.text,
+		    "a node group is the same for all pools that name it: make both equal, or say it once");
+}
+
+static bool is_equal(const struct schema_row *row, const void *a, const void *b)
+{
+	CLEANUP(buf_release) struct buf left = { 0 };
+	CLEANUP(buf_release) struct buf right = { 0 };
+
+	schema_format(row, a, &left);
+	schema_format(row, b, &right);
+	return !strcmp(left.text, right.text);
+}
+
+/*
+ * The map that a merged record says it comes from: at the place of the first
+ * naming, with the values that were taken, each where it is written. So what
+ * is found later about a value is told at its own place.
+ */
+struct merging {
+	struct draft *draft;
+	const void *const *records;
+	size_t count;
+	struct yaml_node *map;
+};
+
+static void take(struct merging *m, const struct yaml_node *value)
+{
+	struct yaml_node *taken = arena_new(m->draft->arena, struct yaml_node);
+
+	*taken = *value;
+	taken->next = NULL;
+	if (m->map->last)
+		m->map->last->next = taken;
+	else
+		m->map->first = taken;
+	m->map->last = taken;
+	m->map->count++;
+}
+
+/* What is wrong with the value itself has been found before. */
+static bool is_right(const struct merging *m, const struct schema_row *row, const struct yaml_node *n)
+{
+	CLEANUP(findings_release) struct findings known = { 0 };
+	void *scratch = arena_alloc(m->draft->arena, 1, row->offset + sizeof(int64_t));
+
+	return schema_value_read(row, n, scratch, m->draft->arena, &known);
+}
+
+/* The first record that gives a right value wins; later ones must say the same. */
+static void merge_value(struct merging *m, const struct schema_row *row, void *merged)
+{
+	CLEANUP(findings_release) struct findings known = { 0 };
+	const struct yaml_node *first = NULL;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct yaml_node *n = yaml_child(node_of(m->records[i]), row->key);
+		if (!n || !is_right(m, row, n))
+			continue;
+		if (!first) {
+			first = n;
+			if (schema_value_read(row, n, merged, m->draft->arena, &known))
+				take(m, n);
+		} else if (!is_equal(row, merged, m->records[i])) {
+			disagree(m->draft, first, n);
+		}
+	}
+}
+
+static void merge_record(struct merging *m, const struct schema_table *t, void *merged);
+
+static void merge_block(struct merging *m, const struct schema_row *row, void *slot)
+{
+	const void **parts = arena_array(m->draft->arena, const void *, m->count);
+	struct merging inner = { m->draft, parts, 0, NULL };
+
+	for (size_t k = 0; k < m->count; k++) {
+		const void *part = (const char *)m->records[k] + row->offset;
+		if (node_of(part))
+			parts[inner.count++] = part;
+	}
+	if (!inner.count)
+		return;
+	memcpy(slot, parts[0], row->table->size);
+	merge_record(&inner, row->table, slot);
+	take(m, inner.map);
+}
+
+static void merge_record(struct merging *m, const struct schema_table *t, void *merged)
+{
+	m->map = arena_new(m->draft->arena, struct yaml_node);
+	*m->map = *node_of(m->records[0]);
+	m->map->first = m->map->last = m->map->next = NULL;
+	m->map->count = 0;
+	*(const struct yaml_node **)merged = m->map;
+	for (size_t i = 0; i < t->count; i++) {
+		const struct schema_row *row = &t->rows[i];
+		void *slot = (char *)merged + row->offset;
+
+		if (row->type == SCHEMA_MAP)
+			merge_block(m, row, slot);
+		else
+			merge_value(m, row, merged);
+	}
+}
+
+static void add_naming(struct draft *d, const struct group_text *g)
+{
+	size_t index = draft_group_index(d, g->name);
+
+	if (index == GROUPS_MAX) {
+		schema_find_key(d->findings, g->node, "name", "more than 1000 node groups", "at most 1000",
+				"run a controller per part");
+		return;
+	}
+	struct group_draft *draft = &d->groups[index];
+	if (index == d->group_count) {
+		d->group_count++;
+		draft->merged = *g;
+	}
+	if (draft->naming_count == draft->room) {
+		size_t room = draft->room ? draft->room * 2 : 4;
+		const struct group_text **grown = arena_array(d->arena, const struct group_text *, room);
+		for (size_t i = 0; i < draft->naming_count; i++)
+			grown[i] = draft->namings[i];
+		draft->namings = grown;
+		draft->room = room;
+	}
+	draft->namings[draft->naming_count++] = g;
+}
+
+static void merge_groups(struct draft *d)
+{
+	d->groups = arena_array(d->arena, struct group_draft, GROUPS_MAX);
+	for (size_t p = 0; p < d->pool_count; p++) {
+		const struct spec_text *s = draft_spec(d, p);
+		for (size_t i = 0; i < s->groups.count; i++)
+			if (draft_groups(s)[i].name)
+				add_naming(d, &draft_groups(s)[i]);
+	}
+	for (size_t i = 0; i < d->group_count; i++) {
+		struct group_draft *g = &d->groups[i];
+		struct merging m = { d, (const void *const *)g->namings, g->naming_count, NULL };
+
+		merge_record(&m, &group_table, &g->merged);
+	}
+}
+
+enum { PPM = 1000000 };
+
+static struct quantiles quantiles_of(const struct quantiles_text *q)
+{
+	return (struct quantiles){ q->p50, q->p95 };
+}
+
+static struct group_spec build_group(const struct draft *d, const struct group_text *g)
+{
+	const struct quantiles wake = { 90 * SECOND, 150 * SECOND };
+
+	return (struct group_spec){
+		.name = g->name,
+		.provider = provider_name((enum provider_choice)g->provider),
+		.settings = provider_settings((enum provider_choice)g->provider, &g->blocks[g->provider], d->arena),
+		.zone = g->zone,
+		.instance_type = g->instance_type,
+		.capacity_type = (enum capacity_type)g->capacity_type,
+		.gpus_per_node = g->gpus_per_node,
+		.price_per_hour = g->price_per_hour,
+		.min_nodes = g->min,
+		.max_nodes = g->max,
+		.standby_max_nodes = g->standby.max,
+		.standby_price_ppm = g->standby.price_share_ppm,
+		.standby_lead_time = g->standby.lead_time.node ? quantiles_of(&g->standby.lead_time) : wake,
+	};
+}
+
+static size_t add_windows(const struct window_text *w, struct schedule_window *out)
+{
+	struct cron cron;
+	const char *zone = w->time_zone;
+
+	if (!w->cron || !cron_parse(w->cron, &cron)) {
+		/* 24:00 is the next day's 00:00, which `to` says by not being after `from`. */
+		*out = (struct schedule_window){ (unsigned)w->days, (int)w->from, (int)(w->to % (DAY / MINUTE)), zone,
+						 w->min };
+		return 1;
+	}
+	for (size_t i = 0; i < cron.count; i++) {
+		int64_t to = (cron.minutes[i] + w->duration / MINUTE) % (DAY / MINUTE);
+		out[i] = (struct schedule_window){ (unsigned)cron.days, cron.minutes[i], (int)to, zone, w->min };
+	}
+	return cron.count;
+}
+
+static void build_schedule(const struct draft *d, const struct headroom_text *h, struct pool_spec *p)
+{
+	const struct window_text *windows = h->schedule.items;
+	struct schedule_window *out =
+		arena_array(d->arena, struct schedule_window, h->schedule.count * CRON_OPENINGS_MAX);
+
+	for (size_t i = 0; i < h->schedule.count; i++)
+		p->schedule_count += add_windows(&windows[i], out + p->schedule_count);
+	p->schedule = out;
+}
+
+/* Two of slots, rate and latency give the third. */
+static void build_workload(const struct workload_text *w, struct pool_spec *p)
+{
+	p->gpus_per_replica = w->gpus_per_replica;
+	p->max_sequences = w->max_sequences;
+	p->prefill_tokens_per_second = w->prefill_tokens_per_second;
+	p->tokens_per_second = w->tokens_per_second;
+	p->inter_token_latency_us = w->inter_token_latency_us;
+	if (!is_given(w->node, "interTokenLatency") && w->tokens_per_second)
+		p->inter_token_latency_us = w->max_sequences * PPM / w->tokens_per_second;
+	if (!p->inter_token_latency_us)
+		p->inter_token_latency_us = 1;
+	if (!p->tokens_per_second)
+		p->tokens_per_second = w->max_sequences * PPM / p->inter_token_latency_us;
+	if (!p->tokens_per_second)
+		p->tokens_per_second = 1;
+}
+
+static void build_lead_time(const struct lead_time_text *l, struct pool_spec *p)
+{
+	bool has_stage = false;
+
+	for (int i = 0; i < STAGE_COUNT; i++) {
+		p->stage[i] = quantiles_of(&l->stage[i]);
+		has_stage = has_stage || l->stage[i].node;
+	}
+	if (l->total.node)
+		p->lead_time = quantiles_of(&l->total);
+	else if (!has_stage)
+		p->lead_time = (struct quantiles){ 380 * SECOND, 650 * SECOND };
+}
+
+static struct pool_spec build_pool(const struct draft *d, const struct warm_pool *w)
+{
+	const struct spec_text *s = &w->spec;
+	size_t *groups = arena_array(d->arena, size_t, s->groups.count);
+	struct pool_spec p = {
+		.name = w->metadata.name,
+		.namespace = w->metadata.namespace,
+		.class = (enum pool_class)s->class,
+		.mode = (enum pool_mode)s->mode,
+		.objective_wait = s->objective.queue_wait,
+		.objective_late_ppm = PPM - s->objective.attainment_ppm,
+		.violation_cost = s->violation_cost ? s->violation_cost : s->objective.violation_cost,
+		.groups = groups,
+		.group_count = s->groups.count,
+		.headroom_min = s->headroom.min,
+		.headroom_max = s->headroom.max,
+		.scale_down_after = s->scale_down.after,
+		.lend_to = (unsigned)s->lend.to,
+		.yield_within = s->lend.yield_within,
+		.shrink_priority = s->shrink_priority,
+		.budget_per_hour = s->budget.dollars_per_hour,
+		.budget_name = s->budget.name,
+	};
+
+	for (size_t i = 0; i < s->groups.count; i++)
+		groups[i] = draft_group_index(d, draft_groups(s)[i].name);
+	build_workload(&s->workload, &p);
+	build_lead_time(&s->lead_time, &p);
+	build_schedule(d, &s->headroom, &p);
+	return p;
+}
+
+static struct fleet_spec build_fleet(const struct draft *d)
+{
+	struct group_spec *groups = arena_array(d->arena, struct group_spec, d->group_count);
+	struct pool_spec *pools = arena_array(d->arena, struct pool_spec, d->pool_count);
+
+	for (size_t i = 0; i < d->group_count; i++)
+		groups[i] = build_group(d, &d->groups[i].merged);
+	for (size_t i = 0; i < d->pool_count; i++)
+		pools[i] = build_pool(d, &d->pools[i]);
+	return (struct fleet_spec){ groups, d->group_count, pools, d->pool_count };
+}
 
 /* All files of a manifest, one after the other. */
 struct reading {
@@ -91,19 +392,14 @@ static void read_documents(struct reading *r, const char *name, const struct yam
 			     "run a controller per part");
 }
 
-static void skip_byte_order_mark(const char **text, size_t *len)
-{
-	if (*len >= 3 && !memcmp(*text, "\xef\xbb\xbf", 3)) {
-		*text += 3;
-		*len -= 3;
-	}
-}
-
 static void read_text(struct reading *r, const char *name, const char *text, size_t len)
 {
 	struct yaml_documents docs;
 
-	skip_byte_order_mark(&text, &len);
+	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) { /* a byte order mark */
+		text += 3;
+		len -= 3;
+	}
 	if (r->text.len)
 		buf_text(&r->text, r->text.text[r->text.len - 1] == '\n' ? "---\n" : "\n---\n");
 	buf_append(&r->text, text, len);
@@ -162,15 +458,16 @@ static bool reading_finish(struct reading *r, struct manifest *out, struct error
 	struct draft *d = &r->draft;
 
 	merge_groups(d);
-	check_pools(d);
-	check_groups(d);
-	check_budgets(d);
+	draft_check(d);
 	findings_sort(d->findings);
 	if (d->findings->count)
 		return findings_error(d->findings, e);
+	struct group_text *groups = arena_array(d->arena, struct group_text, d->group_count);
+	for (size_t i = 0; i < d->group_count; i++)
+		groups[i] = d->groups[i].merged;
 	*out = (struct manifest){ .fleet = build_fleet(d),
 				  .pools = d->pools,
-				  .groups = build_group_texts(d),
+				  .groups = groups,
 				  .text = arena_strdup(d->arena, r->text.text, r->text.len),
 				  .text_len = r->text.len };
 	return true;
@@ -250,4 +547,12 @@ bool manifest_group_gives(const struct manifest *m, size_t group, const char *ke
 				return true;
 	}
 	return false;
+}
+
+struct schema_label manifest_group_label(const struct manifest *m, size_t group)
+{
+	const struct group_text *g = &m->groups[group];
+
+	return provider_node_label((enum provider_choice)g->provider, &g->blocks[g->provider],
+				   m->fleet.groups[group].name);
 }

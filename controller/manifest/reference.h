@@ -4,3 +4,8 @@
 
 void manifest_write_reference(struct buf *out);	  /* docs/manifest.md */
 void manifest_write_json_schema(struct buf *out); /* docs/manifest.schema.json */
+
+/* The CustomResourceDefinition of WarmPool, generated from the table of the manifest; deploy/base/crd.yaml is a copy.
+ */
+
+void manifest_write_crd(struct buf *out);

@@ -7,6 +7,7 @@
 #pragma once
 #include "base/schema.h"
 #include "controller/policy/pool.h"
+#include "providers/block.h"
 
 struct metadata_text {
 	const struct yaml_node *node;
@@ -152,60 +153,11 @@ struct standby_text {
 	struct quantiles_text lead_time;
 };
 
-enum provider_choice {
-	PROVIDER_SIMULATED,
-	PROVIDER_EKS,
-	PROVIDER_AKS,
-	PROVIDER_KARPENTER,
-	PROVIDER_CLUSTER_API,
-	PROVIDER_EXTERNAL,
-	PROVIDER_COUNT
-};
-
-struct simulated_text {
-	const struct yaml_node *node;
-	const char *endpoint, *group; /* group "": the name that it has here */
-};
-
-struct eks_text {
-	const struct yaml_node *node;
-	const char *cluster, *nodegroup, *region;
-	const char *auto_scaling_group, *tags; /* "": not given */
-	const char *endpoint;		       /* NULL: not given */
-	int64_t autoscaler_tags, launch, warm_pool;
-};
-
-struct aks_text {
-	const struct yaml_node *node;
-	const char *subscription, *resource_group, *cluster, *pool;
-	const char *resource_manager; /* "": the environment's cloud */
-};
-
-struct karpenter_text {
-	const struct yaml_node *node;
-	const char *node_pool;
-};
-
-struct cluster_api_text {
-	const struct yaml_node *node;
-	const char *deployment, *name_space, *label, *value; /* the label marks its nodes */
-};
-
-struct external_text {
-	const struct yaml_node *node;
-	const char *label, *value; /* of its nodes */
-};
-
 struct group_text {
 	const struct yaml_node *node;
 	const char *name, *zone, *instance_type;
 	int64_t provider; /* enum provider_choice */
-	struct simulated_text simulated;
-	struct eks_text eks;
-	struct aks_text aks;
-	struct karpenter_text karpenter;
-	struct cluster_api_text cluster_api;
-	struct external_text external;
+	struct block_record blocks[PROVIDER_COUNT];
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
 	struct standby_text standby;
 };
@@ -271,10 +223,4 @@ struct warm_pool {
 	struct spec_text spec;
 };
 
-extern const struct schema_table warm_pool_table, group_table, quantiles_table, signals_table;
-
-/* The block of a provider within a node group. */
-const struct schema_row *provider_row(enum provider_choice provider);
-bool provider_needs_block(enum provider_choice provider); /* also where nothing is bought */
-const char *provider_name(enum provider_choice provider);
-const char *source_name(enum source_choice source);
+extern const struct schema_table warm_pool_table, group_table, cost_labels_table;

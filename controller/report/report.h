@@ -6,6 +6,8 @@
 #pragma once
 #include "controller/simulation/simulate.h"
 
+#include <stdio.h>
+
 enum { REPORT_POINTS = 2000, REPORT_DECISIONS = 400 };
 
 /* What the run was; everything pointed to outlives the report. */
@@ -37,3 +39,8 @@ void report_result(struct report *r, const struct run_result *result); /* copied
 void report_add_rival(struct report *r, const struct report_rival *rival);
 /* Replaces the file as a whole or leaves it as it was. */
 bool report_write(const struct report *r, const char *path, struct error *e) MUST_USE;
+
+/* On a terminal, after report_result(): a table, small charts, and what to look at next. */
+void report_print(const struct report *r, bool is_wide, FILE *out);
+/* Commands to go on with. `folder`: where report.html and history.db of this run are, NULL when nothing was kept. */
+void report_print_next(const struct report *r, const char *folder, FILE *out);

@@ -1,4 +1,3 @@
-/* One request: which route it is for, and what its query says. */
 #include "controller/web/api_call.h"
 
 #include "base/options.h"
@@ -6,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool api_refuse(struct api_call *c, struct error *e, int status, const char *fmt, ...)
@@ -20,32 +20,66 @@ bool api_refuse(struct api_call *c, struct error *e, int status, const char *fmt
 	return error_set(e, ERROR_INVALID, "%s", message);
 }
 
-/* --- the path --- */
+/* --- the history --- */
 
-static const char *piece(struct api_call *c, const char *from, size_t len)
+static void free_fleet(struct api_fleet *f)
 {
-	return arena_strdup(&c->arena, from, len);
+	if (!f)
+		return;
+	arena_release(&f->arena);
+	free(f);
 }
 
-bool api_path_fits(struct api_call *c, const char *template, const char *path)
+void api_source_close(struct api_source *s)
 {
-	size_t places = 0;
-
-	while (*template) {
-		size_t len = strcspn(path, "/");
-
-		if (*template != '{') {
-			if (*template ++ != *path++)
-				return false;
-			continue;
-		}
-		if (!len || places == PLACES_IN_PATH)
-			return false;
-		c->place[places++] = piece(c, path, len);
-		path += len;
-		template += strcspn(template, "}") + 1;
+	for (size_t i = 0; i < API_FLEETS; i++) {
+		free_fleet(s->fleets[i]);
+		s->fleets[i] = NULL;
 	}
-	return !*path;
+	history_close(s->history);
+	s->history = NULL;
+}
+
+static void put_first(struct api_source *s, size_t index, struct api_fleet *f)
+{
+	for (; index > 0; index--)
+		s->fleets[index] = s->fleets[index - 1];
+	s->fleets[0] = f;
+}
+
+static bool load_fleet(struct api_source *s, int64_t tick, struct api_fleet *f, struct error *e)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	const char *text;
+
+	if (!history_stretch_at(s->history, tick, &f->arena, &f->stretch, e) ||
+	    !history_manifest(s->history, tick, &f->arena, &text, e))
+		return false;
+	if (!manifest_load_text("manifest", text, &f->arena, &f->manifest, &findings, e))
+		return error_wrap(e, "%s: its manifest", s->path);
+	return f->stretch.pool_count == f->manifest.fleet.pool_count ||
+	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions", s->path);
+}
+
+const struct api_fleet *api_fleet_at(struct api_call *c, int64_t tick, struct error *e)
+{
+	struct api_source *s = c->source;
+
+	for (size_t i = 0; i < API_FLEETS && s->fleets[i]; i++)
+		if (tick >= s->fleets[i]->stretch.from && tick <= s->fleets[i]->stretch.until) {
+			put_first(s, i, s->fleets[i]);
+			return s->fleets[0];
+		}
+	struct api_fleet *f = calloc(1, sizeof *f);
+	if (!f)
+		abort();
+	if (!load_fleet(s, tick, f, e)) {
+		free_fleet(f);
+		return NULL;
+	}
+	free_fleet(s->fleets[API_FLEETS - 1]);
+	put_first(s, API_FLEETS - 1, f);
+	return f;
 }
 
 /* --- the query --- */
@@ -60,89 +94,9 @@ const struct api_value *api_value(const struct api_call *c, const char *paramete
 	return &none;
 }
 
-static bool is_one_of(const char *choices, const char *text)
-{
-	size_t len = strlen(text);
-
-	for (const char *at = choices; len; at += strcspn(at, "|") + 1) {
-		if (strcspn(at, "|") == len && !strncmp(at, text, len))
-			return true;
-		if (!at[strcspn(at, "|")])
-			break;
-	}
-	return false;
-}
-
-static bool take_flag(struct api_call *c, const struct api_parameter *p, struct api_value *v, struct error *e)
-{
-	v->number = !strcmp(v->text, "true");
-	return v->number || !strcmp(v->text, "false") ||
-	       api_refuse(c, e, 400, "%s: found '%.60s'; allowed: true or false", p->name, v->text);
-}
-
-static bool take_value(struct api_call *c, const struct api_parameter *p, struct api_value *v, struct error *e)
-{
-	switch (p->kind) {
-	case PARAMETER_TEXT:
-		return (*v->text && strlen(v->text) <= (size_t)p->max) ||
-		       api_refuse(c, e, 400, "%s: found '%.60s'; allowed: 1 to %lld bytes", p->name, v->text,
-				  (long long)p->max);
-	case PARAMETER_TIME:
-		return true; /* what it counts from is known later */
-	case PARAMETER_FLAG:
-		return take_flag(c, p, v, e);
-	case PARAMETER_CHOICE:
-		return is_one_of(p->choices, v->text) ||
-		       api_refuse(c, e, 400, "%s: found '%.60s'; allowed: %s", p->name, v->text, p->choices);
-	case PARAMETER_COUNT:
-		break;
-	}
-	if (fixed_parse(v->text, strlen(v->text), 0, &v->number) && v->number >= p->min && v->number <= p->max)
-		return true;
-	return api_refuse(c, e, 400, "%s: found '%.60s'; allowed: a whole number from %lld to %lld", p->name, v->text,
-			  (long long)p->min, (long long)p->max);
-}
-
-static void list_parameters(const struct api_route *r, struct buf *out)
-{
-	for (size_t i = 0; i < r->parameter_count; i++)
-		buf_printf(out, "%s%s", i ? ", " : "", r->parameters[i].name);
-	if (!r->parameter_count)
-		buf_text(out, "none");
-}
-
-static bool take_pair(struct api_call *c, const struct server_pair *pair, struct error *e)
-{
-	CLEANUP(buf_release) struct buf known = { 0 };
-
-	for (size_t i = 0; i < c->route->parameter_count; i++) {
-		struct api_value *v = &c->value[i];
-
-		if (strcmp(c->route->parameters[i].name, pair->name) != 0)
-			continue;
-		if (v->text)
-			return api_refuse(c, e, 400, "%s: found twice; give it once", pair->name);
-		v->text = pair->value;
-		return take_value(c, &c->route->parameters[i], v, e);
-	}
-	list_parameters(c->route, &known);
-	return api_refuse(c, e, 400, "found the parameter '%.60s'; allowed: %s", pair->name, known.text);
-}
-
-bool api_take_query(struct api_call *c, struct error *e)
-{
-	for (size_t i = 0; i < c->route->parameter_count; i++)
-		c->value[i].number = c->route->parameters[i].fallback;
-	if (c->request->pair_count > PAIRS_MAX)
-		return api_refuse(c, e, 400, "found %zu parameters; allowed: at most %d", c->request->pair_count,
-				  PAIRS_MAX);
-	for (size_t i = 0; i < c->request->pair_count; i++)
-		if (!take_pair(c, &c->request->pairs[i], e))
-			return false;
-	return true;
-}
-
 /* --- times --- */
+
+#define TIME_MOST INT64_C(253402300799999) /* the year 9999 */
 
 bool api_parse_time(const struct history_span *span, const char *text, millis *at)
 {
@@ -177,11 +131,6 @@ bool api_period(struct api_call *c, millis otherwise, millis *from, millis *to, 
 
 /* --- pools --- */
 
-bool api_pool_named(struct api_call *c, const char *name, size_t *pool, struct error *e)
-{
-	return history_find_pool(c->history, name, pool, e);
-}
-
 bool api_pool(struct api_call *c, size_t *pool, struct error *e)
 {
 	size_t count;
@@ -201,4 +150,25 @@ bool api_fleet_place(const struct api_fleet *f, size_t pool, size_t *place)
 		if (f->stretch.pools[*place] == pool)
 			return true;
 	return false;
+}
+
+/* --- the objective --- */
+
+enum { PPM = 1000000 };
+
+static const struct record_member objective_members[] = {
+	{ "queueWaitSeconds", RECORD_NUMBER(api_objective, wait, 3), .help = "a request that waits longer is late" },
+	{ "attainment", RECORD_NUMBER(api_objective, attainment_ppm, 6), .may_be_null = true,
+	  .help = "share that must not be late; null with a violation cost" },
+	{ "violationCost", RECORD_NUMBER(api_objective, violation_cost, 6), .may_be_null = true,
+	  .help = "dollars that a late request is worth, in place of it" },
+};
+const struct record_shape api_objective_shape = RECORD_SHAPE("Objective", api_objective, objective_members);
+
+struct api_objective api_objective(const struct pool_spec *spec)
+{
+	bool has_cost = spec->violation_cost > 0;
+
+	return (struct api_objective){ spec->objective_wait, has_cost ? ABSENT : PPM - spec->objective_late_ppm,
+				       has_cost ? spec->violation_cost : ABSENT };
 }

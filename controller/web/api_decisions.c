@@ -1,11 +1,15 @@
-/* GET /api/v1/decisions: the log, newest first, page by page. */
+/* What was decided, and what was asked of clouds: logs, newest first, page by page. */
+#include "base/json.h"
 #include "base/quantity.h"
 #include "controller/explain/explain.h"
-#include "controller/web/api_parts.h"
+#include "controller/web/api_call.h"
+#include "state/launch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* --- GET /api/v1/decisions --- */
 
 /* In the order of enum limit. */
 #define API_LIMITS "none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth"
@@ -20,34 +24,49 @@ enum {
 	DECODED_MOST = 3000
 };
 
-static const struct api_member item_members[] = {
-	{ "tick", API_COUNT, .help = "its number" },
-	{ "at", API_TIME, .help = "its end" },
-	{ "namespace", API_TEXT, .help = "of the WarmPool" },
-	{ "pool", API_TEXT, .help = "its name" },
-	{ "demand", API_NUMBER, .may_be_null = true, .help = "offered load, in replicas" },
-	{ "waiting", API_COUNT, .may_be_null = true, .help = "requests waiting" },
-	{ "hot", API_COUNT, .help = "replicas that may start requests" },
-	{ "from", API_COUNT, .help = "hot replicas before, on their way included" },
-	{ "wished", API_COUNT, .help = "hot replicas wished, on their way included" },
-	{ "decided", API_COUNT, .help = "hot replicas after the plan, on their way included" },
-	{ "asked", API_COUNT, .may_be_null = true,
+struct decision_item {
+	int64_t tick, from, asked;
+	millis at;
+	const char *namespace, *pool, *held_by, *reason;
+	struct pool_decision d;
+};
+static const struct record_member item_members[] = {
+	{ "tick", RECORD_COUNT(decision_item, tick), .help = "its number" },
+	{ "at", RECORD_TIME(decision_item, at), .help = "its end" },
+	{ "namespace", RECORD_TEXT(decision_item, namespace), .help = "of the WarmPool" },
+	{ "pool", RECORD_TEXT(decision_item, pool), .help = "its name" },
+	{ "demand", RECORD_NUMBER(decision_item, d.demand_milli, 3), .may_be_null = true,
+	  .help = "offered load, in replicas" },
+	{ "waiting", RECORD_COUNT(decision_item, d.waiting_now), .may_be_null = true, .help = "requests waiting" },
+	{ "hot", RECORD_COUNT(decision_item, d.ready), .help = "replicas that may start requests" },
+	{ "from", RECORD_COUNT(decision_item, from), .help = "hot replicas before, on their way included" },
+	{ "wished", RECORD_COUNT(decision_item, d.wished), .help = "hot replicas wished, on their way included" },
+	{ "decided", RECORD_COUNT(decision_item, d.decided),
+	  .help = "hot replicas after the plan, on their way included" },
+	{ "asked", RECORD_COUNT(decision_item, asked), .may_be_null = true,
 	  .help = "change of hot replicas asked for; null where nothing was asked" },
-	{ "heldBy", API_TEXT, .help = "the one limit that held it, or none" },
-	{ "dollarsPerHour", API_NUMBER, .help = "what the pool costs after the plan" },
-	{ "late", API_COUNT, .may_be_null = true, .help = "late requests of the tick" },
-	{ "reason", API_TEXT, .help = "in sentences" },
+	{ "heldBy", RECORD_TEXT(decision_item, held_by), .help = "the one limit that held it, or none" },
+	{ "dollarsPerHour", RECORD_NUMBER(decision_item, d.dollars_per_hour, 6),
+	  .help = "what the pool costs after the plan" },
+	{ "late", RECORD_COUNT(decision_item, d.late), .may_be_null = true, .help = "late requests of the tick" },
+	{ "reason", RECORD_TEXT(decision_item, reason), .help = "in sentences" },
 };
-static const struct api_shape item_shape = API_SHAPE("DecisionItem", item_members);
+static const struct record_shape item_shape = RECORD_SHAPE("DecisionItem", decision_item, item_members);
 
-static const struct api_member members[] = {
-	{ "items", API_LIST,
-	  .help = "newest first, or largest first; fewer than count where much had to be looked through",
-	  .of = &item_shape },
-	{ "next", API_TEXT, .may_be_null = true, .help = "cursor of the next page; null at the end" },
-	{ "searchedTo", API_TIME, .may_be_null = true, .help = "how far back was looked; null at the end" },
+struct page_view {
+	struct record_items items;
+	char next[64];
+	millis searched_to;
 };
-static const struct api_shape shape = API_SHAPE("Decisions", members);
+static const struct record_member page_members[] = {
+	{ "items", RECORD_LIST(page_view, items, item_shape),
+	  .help = "newest first, or largest first; fewer than count where much had to be looked through" },
+	{ "next", RECORD_CHARS(page_view, next), .empty_is_null = true,
+	  .help = "cursor of the next page; null at the end" },
+	{ "searchedTo", RECORD_TIME(page_view, searched_to), .may_be_null = true,
+	  .help = "how far back was looked; null at the end" },
+};
+static const struct record_shape page_shape = RECORD_SHAPE("Decisions", page_view, page_members);
 
 struct page {
 	struct history_filter filter;
@@ -57,8 +76,6 @@ struct page {
 	int64_t looked_to;		/* ticks from here on were looked at */
 	struct buf hits;		/* struct history_hit */
 };
-
-/* --- the question --- */
 
 static void take_limit(const struct api_call *c, struct page *p)
 {
@@ -113,7 +130,7 @@ static bool parse_cursor(const char *text, struct page *p)
 	       fixed_parse(point + 1, strlen(point + 1), 0, &p->below_pool);
 }
 
-static bool take_cursor(struct api_call *c, struct page *p, struct error *e)
+static bool take_decision_cursor(struct api_call *c, struct page *p, struct error *e)
 {
 	const char *text = api_value(c, "cursor")->text;
 
@@ -144,10 +161,8 @@ static bool take_question(struct api_call *c, struct page *p, struct error *e)
 			    .filter = { .changed_only = api_value(c, "changed")->number,
 					.largest_first = api_value(c, "largest")->number } };
 	take_limit(c, p);
-	return take_pool(c, p, e) && take_group(c, p, e) && take_times(c, p, e) && take_cursor(c, p, e);
+	return take_pool(c, p, e) && take_group(c, p, e) && take_times(c, p, e) && take_decision_cursor(c, p, e);
 }
-
-/* --- looking --- */
 
 static void keep_hits(struct page *p, const struct history_hit *hits, size_t count)
 {
@@ -201,71 +216,44 @@ static bool look_for_largest(struct api_call *c, struct page *p, struct error *e
 	return true;
 }
 
-/* --- telling --- */
-
-struct item {
-	struct tick_record r; /* of its lists only the decision lasts */
-	bool has_asked;
-	const char *reason;
-};
-
-static bool read_item(struct api_call *c, const struct history_hit *hit, struct item *out, struct error *e)
+static bool read_item(struct api_call *c, const struct history_hit *hit, struct decision_item *out, struct error *e)
 {
 	const struct api_fleet *fleet = api_fleet_at(c, hit->tick, e);
-	size_t place;
+	struct tick_record r;
+	size_t place, count;
 
-	if (!fleet || !history_read(c->history, hit->tick, hit->pool, &out->r, e))
+	if (!fleet || !history_read(c->history, hit->tick, hit->pool, &r, e))
 		return false;
 	if (!api_fleet_place(fleet, hit->pool, &place))
 		return error_set(e, ERROR_INVALID, "%s: damaged: a decision of a pool that was not there",
 				 history_path(c->history));
-	const struct explained x = { .fleet = &fleet->manifest.fleet,
-				     .pool = place,
-				     .tick = hit->tick,
-				     .now = out->r.now,
-				     .plan = &out->r.plan };
-	out->has_asked = plan_asks(&out->r.plan);
-	out->reason = explain_headline(&x, &c->arena);
+	const struct explained x = {
+		.fleet = &fleet->manifest.fleet, .pool = place, .tick = hit->tick, .now = r.now, .plan = &r.plan
+	};
+	const struct history_pool *pool = &history_pools(c->history, &count)[r.pool];
+	const struct pool_decision *d = &r.plan.decision;
+	*out = (struct decision_item){ .tick = r.tick,
+				       .at = r.now,
+				       .namespace = pool->namespace,
+				       .pool = pool->name,
+				       .from = d->ready + d->on_the_way,
+				       .asked = plan_asks(&r.plan) ? d->decided - d->ready - d->on_the_way : ABSENT,
+				       .held_by = limit_name((enum limit)d->held_by),
+				       .reason = explain_headline(&x, &c->arena),
+				       .d = *d };
 	return true;
 }
 
-static void write_item(struct api_call *c, const struct item *i, struct buf *out)
-{
-	const struct pool_decision *d = &i->r.plan.decision;
-	size_t count;
-	const struct history_pool *pool = &history_pools(c->history, &count)[i->r.pool];
-
-	item_begin(out);
-	member_count(out, "tick", i->r.tick);
-	member_time(out, "at", i->r.now);
-	member_text(out, "namespace", pool->namespace);
-	member_text(out, "pool", pool->name);
-	member_scaled(out, "demand", d->demand_milli, 3);
-	member_count(out, "waiting", d->waiting_now);
-	member_count(out, "hot", d->ready);
-	member_count(out, "from", d->ready + d->on_the_way);
-	member_count(out, "wished", d->wished);
-	member_count(out, "decided", d->decided);
-	member_count(out, "asked", i->has_asked ? d->decided - d->ready - d->on_the_way : ABSENT);
-	member_text(out, "heldBy", limit_name((enum limit)d->held_by));
-	member_scaled(out, "dollarsPerHour", d->dollars_per_hour, 6);
-	member_count(out, "late", d->late);
-	member_text(out, "reason", i->reason);
-	bracket_end(out, '}');
-}
-
-static void write_next(const struct page *p, bool has_more, struct buf *out)
+static void write_cursor(const struct page *p, bool has_more, char *cursor, size_t room)
 {
 	const struct history_hit *hits = (const void *)p->hits.text;
-	char cursor[64] = "";
 
 	if (has_more && p->filter.largest_first)
-		snprintf(cursor, sizeof cursor, "%" PRId64, p->skip + p->count);
+		snprintf(cursor, room, "%" PRId64, p->skip + p->count);
 	else if (has_more)
-		snprintf(cursor, sizeof cursor, "%" PRId64 ".%zu", hits[p->count - 1].tick, hits[p->count - 1].pool);
+		snprintf(cursor, room, "%" PRId64 ".%zu", hits[p->count - 1].tick, hits[p->count - 1].pool);
 	else if (p->looked_to >= 0)
-		snprintf(cursor, sizeof cursor, "%" PRId64 ".0", p->looked_to);
-	member_text(out, "next", *cursor ? cursor : NULL);
+		snprintf(cursor, room, "%" PRId64 ".0", p->looked_to);
 }
 
 /* How many of them can be told: each is read from the one before it, or from the last keyframe. */
@@ -287,28 +275,21 @@ static size_t affordable(const struct history_hit *hits, size_t count)
 static bool write_page(struct api_call *c, struct page *p, struct buf *out, struct error *e)
 {
 	const struct history_hit *hits = (const void *)p->hits.text;
-	size_t found = hits_of(p);
-
-	p->count = (int64_t)affordable(hits, found < (size_t)p->count ? found : (size_t)p->count);
-	bool has_more = (int64_t)found > p->count;
-	size_t count = (size_t)p->count;
-	struct item *items = arena_array(&c->arena, struct item, count + 1);
-	millis searched = 0;
+	size_t found = hits_of(p), count = affordable(hits, found < (size_t)p->count ? found : (size_t)p->count);
+	struct decision_item *items = arena_array(&c->arena, struct decision_item, count + 1);
+	struct page_view v = { .items = { items, count } };
+	bool has_more = found > count;
 
 	/* The oldest first: reading on from tick to tick is cheap. */
 	for (size_t i = count; i-- > 0;)
 		if (!read_item(c, &hits[i], &items[i], e))
 			return false;
-	if (p->looked_to >= 0 && !has_more && !history_tick_end(c->history, p->looked_to, &searched, e))
+	if (p->looked_to >= 0 && !has_more && !history_tick_end(c->history, p->looked_to, &v.searched_to, e))
 		return false;
-	buf_text(out, "{");
-	member_list(out, "items");
-	for (size_t i = 0; i < count; i++)
-		write_item(c, &items[i], out);
-	bracket_end(out, ']');
-	write_next(p, has_more, out);
-	member_time(out, "searchedTo", searched);
-	buf_text(out, "}\n");
+	p->count = (int64_t)count;
+	write_cursor(p, has_more, v.next, sizeof v.next);
+	record_write(&page_shape, &v, out);
+	buf_text(out, "\n");
 	return true;
 }
 
@@ -322,7 +303,7 @@ static bool write_decisions(struct api_call *c, struct buf *out, struct error *e
 	return ok;
 }
 
-static const struct api_parameter parameters[] = {
+static const struct api_parameter decision_parameters[] = {
 	{ "pool", PARAMETER_TEXT, .max = 512, .help = "only of this pool: NAME or NAMESPACE/NAME" },
 	{ "from", PARAMETER_TIME, .help = "from this time on" },
 	{ "to", PARAMETER_TIME, .help = "up to this time" },
@@ -340,8 +321,248 @@ const struct api_route api_route_decisions = {
 	.path = "/api/v1/decisions",
 	.name = "listDecisions",
 	.summary = "The decision log, newest first",
-	API_PARAMETERS(parameters),
+	API_PARAMETERS(decision_parameters),
 	.needs_history = true,
-	.answer = &shape,
+	.answer = &page_shape,
 	.write = write_decisions,
+};
+
+/* --- GET /api/v1/decisions/{tick}/{namespace}/{name}: one with all that it depended on --- */
+
+static void schema_fields(struct buf *out)
+{
+	json_schema_type("object", false, out);
+	json_member("properties", out);
+	buf_text(out, "{");
+	for (size_t i = 0; i < pool_decision_info.count; i++) {
+		const struct field_info *f = &pool_decision_info.fields[i];
+		CLEANUP(buf_release) struct buf help = { 0 };
+		bool is_enum = !strncmp(f->unit, "enum:", 5), is_time = !strcmp(f->unit, "time");
+
+		buf_printf(&help, "%s (%s)", f->help, f->unit);
+		json_member(f->name, out);
+		buf_text(out, "{");
+		json_schema_type(is_enum ? "string,integer" : is_time ? "string" : "integer", true, out);
+		json_member_text("description", help.text, out);
+		buf_text(out, "}");
+	}
+	buf_text(out, "}");
+}
+
+static void schema_object(struct buf *out)
+{
+	json_schema_type("object", false, out);
+}
+
+static void schema_objects(struct buf *out)
+{
+	json_schema_type("array", false, out);
+	buf_text(out, ",\"items\":{");
+	json_schema_type("object", false, out);
+	buf_text(out, "}");
+}
+
+static const struct record_member part_members[] = {
+	{ "title", RECORD_TEXT(explanation_part, title),
+	  .help = "Decided, Seen, Expected, Rule, Wished, Held by, It costs, Self-test" },
+	{ "text", RECORD_TEXT(explanation_part, text), .help = "whole sentences; every number stands in the record" },
+};
+static const struct record_shape part_shape = RECORD_SHAPE("ExplanationPart", explanation_part, part_members);
+
+struct decision_view {
+	int64_t tick, previous, next;
+	millis at, interval;
+	const char *namespace, *pool, *policy;
+	struct api_objective objective;
+};
+static const struct record_member decision_members[] = {
+	{ "tick", RECORD_COUNT(decision_view, tick), .help = "its number" },
+	{ "at", RECORD_TIME(decision_view, at), .help = "its end" },
+	{ "intervalSeconds", RECORD_NUMBER(decision_view, interval, 3), .help = "its length" },
+	{ "namespace", RECORD_TEXT(decision_view, namespace), .help = "of the WarmPool" },
+	{ "pool", RECORD_TEXT(decision_view, pool), .help = "its name" },
+	{ "policy", RECORD_TEXT(decision_view, policy), .help = "what decided" },
+	{ "objective", RECORD_OBJECT(decision_view, objective, api_objective_shape), .help = "of that time" },
+	{ "previous", RECORD_COUNT(decision_view, previous), .may_be_null = true,
+	  .help = "tick of the decision before" },
+	{ "next", RECORD_COUNT(decision_view, next), .may_be_null = true, .help = "tick of the decision after" },
+	{ "explanation", RECORD_LIST_APART(part_shape), .help = "in sentences" },
+	{ "decision", RECORD_OTHER(schema_fields), .help = "every number of the decision" },
+	{ "groups", RECORD_OTHER(schema_objects),
+	  .help = "per node group: its name, its price in micro-dollars, and every number of its decision" },
+	{ "prices", RECORD_OTHER(schema_objects), .help = "the price of every objective, loosest first" },
+	{ "input", RECORD_OTHER(schema_object),
+	  .help = "what the policy saw: fields, and the lists scrapes, groups, starts, events, deadlines" },
+	{ "units", RECORD_OTHER(schema_object), .help = "the unit of every field, by record" },
+};
+static const struct record_shape decision_shape = RECORD_SHAPE("Decision", decision_view, decision_members);
+
+static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
+{
+	const struct api_fleet *fleet;
+	struct tick_record r;
+	const char *policy;
+	size_t pool, place;
+	int64_t tick;
+
+	if (!fixed_parse(c->place[0], strlen(c->place[0]), 0, &tick))
+		return api_refuse(c, e, 404, "tick: found '%.40s'; allowed: the number of a tick", c->place[0]);
+	c->place[0] = c->place[1];
+	c->place[1] = c->place[2];
+	if (!api_pool(c, &pool, e) || !history_read(c->history, tick, pool, &r, e))
+		return false;
+	fleet = api_fleet_at(c, tick, e);
+	if (!fleet || !history_fact(c->history, "policy", &c->arena, &policy, e))
+		return false;
+	if (!api_fleet_place(fleet, pool, &place))
+		return api_refuse(c, e, 404, "that pool was not in the manifest at tick %lld", (long long)tick);
+	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
+	const struct explained x = { &fleet->manifest.fleet, place, tick, r.now, &r.plan, 0 };
+	const struct decision_view v = { .tick = tick,
+					 .at = r.now,
+					 .interval = r.interval,
+					 .namespace = spec->namespace,
+					 .pool = spec->name,
+					 .policy = policy,
+					 .objective = api_objective(spec),
+					 .previous = tick > c->span.first_tick ? tick - 1 : ABSENT,
+					 .next = tick < c->span.last_tick ? tick + 1 : ABSENT };
+	buf_text(out, "{");
+	record_write_members(&decision_shape, &v, out);
+	buf_text(out, ",\n");
+	explain_json_members(&x, &r.snapshot, out);
+	buf_text(out, "}\n");
+	return true;
+}
+
+const struct api_route api_route_decision = {
+	.method = "GET",
+	.path = "/api/v1/decisions/{tick}/{namespace}/{name}",
+	.name = "getDecision",
+	.summary = "One decision with its reasons and all that it depended on",
+	.needs_history = true,
+	.answer = &decision_shape,
+	.write = write_decision,
+};
+
+/* --- GET /api/v1/launches: what was asked of clouds, and what came of it --- */
+
+enum { SAME_TIME_MOST = 1000, MACHINES_SHOWN = 50 };
+
+struct launch_view {
+	struct launch l;
+	const char *verb;
+	int64_t target, tick, machine_count;
+	millis ended_at;
+	struct record_items machines;
+};
+static const struct record_member launch_members[] = {
+	{ "token", RECORD_TEXT(launch_view, l.token), .help = "unique; what the provider is told" },
+	{ "group", RECORD_TEXT(launch_view, l.group), .help = "the node group" },
+	{ "verb", RECORD_TEXT(launch_view, verb), .help = "what was asked" },
+	{ "target", RECORD_COUNT(launch_view, target), .may_be_null = true,
+	  .help = "size asked for, absolute; null where machines are named" },
+	{ "machines", RECORD_TEXTS(launch_view, machines), .help = "that were named; the first 50" },
+	{ "machineCount", RECORD_COUNT(launch_view, machine_count), .help = "how many were named" },
+	{ "tick", RECORD_COUNT(launch_view, tick), .may_be_null = true, .help = "the last one decided before" },
+	{ "askedAt", RECORD_TIME(launch_view, l.asked_at), .help = "on disk before the first byte went out" },
+	{ "endedAt", RECORD_TIME(launch_view, ended_at), .may_be_null = true, .help = "null: open" },
+	{ "outcome", RECORD_TEXT(launch_view, l.outcome), .may_be_null = true,
+	  .help = "done, or the kind of failure; null: open" },
+	{ "operation", RECORD_TEXT(launch_view, l.operation), .empty_is_null = true,
+	  .help = "what the provider calls what goes on after its answer" },
+};
+static const struct record_shape launch_shape = RECORD_SHAPE("Launch", launch_view, launch_members);
+
+struct launches_view {
+	struct record_items items;
+	char next[64];
+};
+static const struct record_member launches_members[] = {
+	{ "items", RECORD_LIST(launches_view, items, launch_shape), .help = "newest first; a simulation has none" },
+	{ "next", RECORD_CHARS(launches_view, next), .empty_is_null = true,
+	  .help = "cursor of the next page; null at the end" },
+};
+static const struct record_shape launches_shape = RECORD_SHAPE("Launches", launches_view, launches_members);
+
+static struct launch_view view_launch(const struct api_call *c, const struct launch *l)
+{
+	size_t shown = l->machine_count < MACHINES_SHOWN ? l->machine_count : MACHINES_SHOWN;
+
+	return (struct launch_view){ .l = *l,
+				     .verb = c->setup->verb_name(l->verb),
+				     .target = l->machine_count ? ABSENT : l->target,
+				     .tick = l->tick < 0 ? ABSENT : l->tick,
+				     .machine_count = (int64_t)l->machine_count,
+				     .ended_at = l->outcome ? l->ended_at : 0,
+				     .machines = { l->machines, shown } };
+}
+
+/* "MILLIS.N": asked at that time or before, without the first N of exactly that time. */
+static bool take_launch_cursor(struct api_call *c, struct launch_filter *f, int64_t *skip, struct error *e)
+{
+	const char *text = api_value(c, "cursor")->text, *point = text ? strchr(text, '.') : NULL;
+	int64_t to;
+
+	*skip = 0;
+	if (!text)
+		return true;
+	if (!point || !fixed_parse(text, (size_t)(point - text), 0, &to) ||
+	    !fixed_parse(point + 1, strlen(point + 1), 0, skip) || *skip > SAME_TIME_MOST)
+		return api_refuse(c, e, 400, "cursor: found '%.40s'; allowed: what next said, with the same filters",
+				  text);
+	f->to = to < f->to ? to : f->to;
+	return true;
+}
+
+static bool write_launches(struct api_call *c, struct buf *out, struct error *e)
+{
+	struct launch_filter f = { .group = api_value(c, "group")->text };
+	int64_t number = api_value(c, "count")->number, skip;
+	struct launch *all;
+	size_t count;
+
+	if (!api_time_of(c, "from", 0, &f.from, e) || !api_time_of(c, "to", INT64_MAX, &f.to, e) ||
+	    !take_launch_cursor(c, &f, &skip, e))
+		return false;
+	f.most = number + skip + 1;
+	if (!launch_find(c->history, &f, &c->arena, &all, &count, e))
+		return false;
+	/* The oldest first: those that were told stand last. */
+	size_t told = 0;
+	while (told < (size_t)skip && told < count && all[count - 1 - told].asked_at == f.to)
+		told++;
+	size_t end = count - told, begin = end > (size_t)number ? end - (size_t)number : 0;
+	struct launch_view *items = arena_array(&c->arena, struct launch_view, end - begin + 1);
+	struct launches_view v = { .items = { items, end - begin } };
+	for (size_t i = end; i-- > begin;)
+		items[end - 1 - i] = view_launch(c, &all[i]);
+	/* The oldest told stands at `begin`; those of its time behind it. */
+	size_t same = 0;
+	while (begin + same < count && all[begin + same].asked_at == all[begin].asked_at)
+		same++;
+	if (begin > 0)
+		snprintf(v.next, sizeof v.next, "%" PRId64 ".%zu", all[begin].asked_at, same);
+	record_write(&launches_shape, &v, out);
+	buf_text(out, "\n");
+	return true;
+}
+
+static const struct api_parameter launch_parameters[] = {
+	{ "from", PARAMETER_TIME, .help = "asked from this time on" },
+	{ "to", PARAMETER_TIME, .help = "asked up to this time" },
+	{ "group", PARAMETER_TEXT, .max = 253, .help = "only of this node group" },
+	{ "count", PARAMETER_COUNT, .min = 1, .max = 500, .fallback = 50, .help = "at most so many" },
+	{ "cursor", PARAMETER_TEXT, .max = 64, .help = "what next of the page before said" },
+};
+
+const struct api_route api_route_launches = {
+	.method = "GET",
+	.path = "/api/v1/launches",
+	.name = "listLaunches",
+	.summary = "What was asked of clouds, and what came of it, newest first",
+	API_PARAMETERS(launch_parameters),
+	.needs_history = true,
+	.answer = &launches_shape,
+	.write = write_launches,
 };

@@ -1,132 +1,114 @@
 /* /api/v1/what-if: what another objective would have come to. */
-#include "controller/web/api_what_if.h"
-
+#include "base/json.h"
 #include "base/quantity.h"
 #include "controller/manifest/variation.h"
+#include "controller/web/api_call.h"
+#include "controller/web/what_if.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define DAY (24 * HOUR)
 static const millis LONGEST = 31 * DAY, USUAL = 7 * DAY;
 
 static const char *const states[] = { "queued", "running", "done", "failed", "cancelled", NULL };
 
-static const struct api_member figure_members[] = {
-	{ "requests", API_NUMBER, .may_be_null = true, .help = "that started" },
-	{ "late", API_NUMBER, .may_be_null = true, .help = "of these: waited longer than the objective" },
-	{ "lateShare", API_NUMBER, .may_be_null = true, .help = "late over requests" },
-	{ "gpuHours", API_NUMBER, .may_be_null = true, .help = "billed" },
-	{ "dollars", API_NUMBER, .may_be_null = true, .help = "what they cost, stopped machines included" },
-	{ "machinesStarted", API_NUMBER, .may_be_null = true, .help = "that the plans asked for" },
+struct figure_view {
+	struct what_if_figures f;
+	int64_t late_ppm;
 };
-static const struct api_shape figure_shape = API_SHAPE("WhatIfFigures", figure_members);
+static const struct record_member figure_members[] = {
+	{ "requests", RECORD_NUMBER(figure_view, f.requests, 6), .may_be_null = true, .help = "that started" },
+	{ "late", RECORD_NUMBER(figure_view, f.late, 6), .may_be_null = true,
+	  .help = "of these: waited longer than the objective" },
+	{ "lateShare", RECORD_NUMBER(figure_view, late_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "gpuHours", RECORD_NUMBER(figure_view, f.gpu_hours, 6), .may_be_null = true, .help = "billed" },
+	{ "dollars", RECORD_NUMBER(figure_view, f.dollars, 6), .may_be_null = true,
+	  .help = "what they cost, stopped machines included" },
+	{ "machinesStarted", RECORD_NUMBER(figure_view, f.starts, 6), .may_be_null = true,
+	  .help = "that the plans asked for" },
+};
+static const struct record_shape figure_shape = RECORD_SHAPE("WhatIfFigures", figure_view, figure_members);
 
-static const struct api_member result_members[] = {
-	{ "recorded", API_OBJECT, .help = "as it was", .of = &figure_shape },
-	{ "modelled", API_OBJECT,
-	  .help = "by a model with the settings of the time: how far it is from recorded says how far to believe it",
-	  .of = &figure_shape },
-	{ "changed", API_OBJECT, .help = "by the model with the other settings: compare it with modelled",
-	  .of = &figure_shape },
+struct result_view {
+	struct figure_view recorded, modelled, changed;
 };
-static const struct api_shape result_shape = API_SHAPE("WhatIfResult", result_members);
+static const struct record_member result_members[] = {
+	{ "recorded", RECORD_OBJECT(result_view, recorded, figure_shape), .help = "as it was" },
+	{ "modelled", RECORD_OBJECT(result_view, modelled, figure_shape),
+	  .help = "by a model with the settings of the time: how far it is from recorded says how far to believe it" },
+	{ "changed", RECORD_OBJECT(result_view, changed, figure_shape),
+	  .help = "by the model with the other settings: compare it with modelled" },
+};
+static const struct record_shape result_shape = RECORD_SHAPE("WhatIfResult", result_view, result_members);
 
-static const struct api_member request_members[] = {
-	{ "pool", API_TEXT, .help = "NAMESPACE/NAME" },
-	{ "objective", API_TEXT, .may_be_null = true, .help = "queue wait and attainment, like 2s,99.5%" },
-	{ "violationCost", API_TEXT, .may_be_null = true, .help = "dollars a late request" },
-	{ "budgetDollarsPerHour", API_TEXT, .may_be_null = true, .help = "dollars" },
-	{ "max", API_TEXT, .may_be_null = true, .help = "replicas" },
-	{ "from", API_TIME, .help = "ticks after this time" },
-	{ "to", API_TIME, .help = "up to this time" },
+static const struct record_member request_members[] = {
+	{ "pool", RECORD_CHARS(what_if_request, pool), .help = "NAMESPACE/NAME" },
+	{ "objective", RECORD_CHARS(what_if_request, objective), .empty_is_null = true,
+	  .help = "queue wait and attainment, like 2s,99.5%" },
+	{ "violationCost", RECORD_CHARS(what_if_request, violation_cost), .empty_is_null = true,
+	  .help = "dollars a late request" },
+	{ "budgetDollarsPerHour", RECORD_CHARS(what_if_request, budget), .empty_is_null = true, .help = "dollars" },
+	{ "max", RECORD_CHARS(what_if_request, max), .empty_is_null = true, .help = "replicas" },
+	{ "from", RECORD_TIME(what_if_request, from), .help = "ticks after this time" },
+	{ "to", RECORD_TIME(what_if_request, to), .help = "up to this time" },
 };
-static const struct api_shape request_shape = API_SHAPE("WhatIfRequest", request_members);
+static const struct record_shape request_shape = RECORD_SHAPE("WhatIfRequest", what_if_request, request_members);
 
-static const struct api_member members[] = {
-	{ "id", API_TEXT, .help = "of the job" },
-	{ "state", API_TEXT, .help = "how far it came", .choices = states },
-	{ "pool", API_TEXT, .help = "NAMESPACE/NAME" },
-	{ "request", API_OBJECT, .help = "what was asked", .of = &request_shape },
-	{ "progress", API_NUMBER, .help = "0 to 1" },
-	{ "askedAt", API_TIME, .help = "when it came" },
-	{ "endedAt", API_TIME, .may_be_null = true, .help = "null: has not ended" },
-	{ "result", API_OBJECT, .may_be_null = true, .help = "when it is done", .of = &result_shape },
-	{ "message", API_TEXT, .may_be_null = true, .help = "why it failed" },
+struct job_view {
+	char id[32];
+	struct what_if j;
+	const char *state, *message;
+	struct result_view figures;
+	const struct result_view *result;
 };
-static const struct api_shape shape = API_SHAPE("WhatIf", members);
+static const struct record_member job_members[] = {
+	{ "id", RECORD_CHARS(job_view, id), .help = "of the job" },
+	{ "state", RECORD_TEXT(job_view, state), .help = "how far it came", .choices = states },
+	{ "pool", RECORD_CHARS(job_view, j.request.pool), .help = "NAMESPACE/NAME" },
+	{ "request", RECORD_OBJECT(job_view, j.request, request_shape), .help = "what was asked" },
+	{ "progress", RECORD_NUMBER(job_view, j.percent, 2), .help = "0 to 1" },
+	{ "askedAt", RECORD_TIME(job_view, j.asked_at), .help = "when it came" },
+	{ "endedAt", RECORD_TIME(job_view, j.ended_at), .may_be_null = true, .help = "null: has not ended" },
+	{ "result", RECORD_POINTER(job_view, result, result_shape), .may_be_null = true, .help = "when it is done" },
+	{ "message", RECORD_TEXT(job_view, message), .may_be_null = true, .help = "why it failed" },
+};
+static const struct record_shape job_shape = RECORD_SHAPE("WhatIf", job_view, job_members);
 
-static const struct api_member list_members[] = {
-	{ "items", API_LIST, .help = "newest first; those that ended are kept for a while", .of = &shape },
+static const struct record_member list_members[] = {
+	{ "items", RECORD_LIST_APART(job_shape), .help = "newest first; those that ended are kept for a while" },
 };
-static const struct api_shape list_shape = API_SHAPE("WhatIfs", list_members);
+static const struct record_shape list_shape = { .name = "WhatIfs", .members = list_members, .count = 1 };
 
 /* --- writing --- */
 
-static void write_figures(const char *name, const struct what_if_figures *f, struct buf *out)
+static struct figure_view view_figures(const struct what_if_figures *f)
 {
 	bool has_share = f->requests != ABSENT && f->late != ABSENT && f->requests > 0;
 
-	member_object(out, name);
-	member_scaled(out, "requests", f->requests, 6);
-	member_scaled(out, "late", f->late, 6);
-	member_scaled(out, "lateShare", has_share ? (int64_t)((__int128)f->late * 1000000 / f->requests) : ABSENT, 6);
-	member_scaled(out, "gpuHours", f->gpu_hours, 6);
-	member_scaled(out, "dollars", f->dollars, 6);
-	member_scaled(out, "machinesStarted", f->starts, 6);
-	bracket_end(out, '}');
+	return (struct figure_view){ *f, has_share ? (int64_t)((__int128)f->late * 1000000 / f->requests) : ABSENT };
 }
+
+static void write_job(const struct what_if *j, struct buf *out)
+{
+	struct job_view v = {
+		.j = *j,
+		.state = states[j->state],
+		.message = j->state == WHAT_IF_FAILED ? j->message : NULL,
+		.figures = { view_figures(&j->recorded), view_figures(&j->same), view_figures(&j->changed) },
+	};
+
+	snprintf(v.id, sizeof v.id, "%lld", (long long)j->id);
+	v.result = j->state == WHAT_IF_DONE ? &v.figures : NULL;
+	json_write_comma(out);
+	record_write(&job_shape, &v, out);
+}
+
+/* --- asking --- */
 
 static const char *or_null(const char *text)
 {
 	return *text ? text : NULL;
 }
-
-static void write_request(const struct what_if_request *r, struct buf *out)
-{
-	member_object(out, "request");
-	member_text(out, "pool", r->pool);
-	member_text(out, "objective", or_null(r->objective));
-	member_text(out, "violationCost", or_null(r->violation_cost));
-	member_text(out, "budgetDollarsPerHour", or_null(r->budget));
-	member_text(out, "max", or_null(r->max));
-	member_time(out, "from", r->from);
-	member_time(out, "to", r->to);
-	bracket_end(out, '}');
-}
-
-static void write_result(const struct what_if *j, struct buf *out)
-{
-	if (j->state != WHAT_IF_DONE) {
-		member_text(out, "result", NULL);
-		return;
-	}
-	member_object(out, "result");
-	write_figures("recorded", &j->recorded, out);
-	write_figures("modelled", &j->same, out);
-	write_figures("changed", &j->changed, out);
-	bracket_end(out, '}');
-}
-
-static void write_job(const struct what_if *j, struct buf *out)
-{
-	char id[32];
-
-	snprintf(id, sizeof id, "%lld", (long long)j->id);
-	item_begin(out);
-	member_text(out, "id", id);
-	member_text(out, "state", states[j->state]);
-	member_text(out, "pool", j->request.pool);
-	write_request(&j->request, out);
-	member_scaled(out, "progress", j->percent, 2);
-	member_time(out, "askedAt", j->asked_at);
-	member_time(out, "endedAt", j->ended_at);
-	write_result(j, out);
-	member_text(out, "message", j->state == WHAT_IF_FAILED ? j->message : NULL);
-	bracket_end(out, '}');
-}
-
-/* --- asking --- */
 
 static bool copy(char *to, size_t room, const char *text)
 {
@@ -222,11 +204,11 @@ static bool write_asked(struct api_call *c, struct buf *out, struct error *e)
 {
 	struct what_if_request r = { 0 };
 
-	if (!api_what_ifs(c))
+	if (!c->what_ifs)
 		return api_refuse(c, e, 503, "what-if is not available here");
 	if (!take_request(c, &r, e))
 		return false;
-	const struct what_if *j = what_ifs_add(api_what_ifs(c), &r, e);
+	const struct what_if *j = what_ifs_add(c->what_ifs, &r, e);
 	if (!j) {
 		c->status = e->kind == ERROR_THROTTLED ? 429 : 409;
 		return false;
@@ -238,9 +220,8 @@ static bool write_asked(struct api_call *c, struct buf *out, struct error *e)
 static bool write_all(struct api_call *c, struct buf *out, struct error *e)
 {
 	(void)e;
-	buf_text(out, "{");
-	member_list(out, "items");
-	for (const struct what_if *j = api_what_ifs(c) ? what_ifs_all(api_what_ifs(c)) : NULL; j; j = j->next)
+	buf_text(out, "{\"items\":[");
+	for (const struct what_if *j = c->what_ifs ? what_ifs_all(c->what_ifs) : NULL; j; j = j->next)
 		write_job(j, out);
 	buf_text(out, "]}\n");
 	return true;
@@ -251,8 +232,8 @@ static bool find_job(struct api_call *c, const struct what_if **j, struct error 
 	int64_t id;
 
 	*j = NULL;
-	if (api_what_ifs(c) && fixed_parse(c->place[0], strlen(c->place[0]), 0, &id))
-		*j = what_ifs_find(api_what_ifs(c), id);
+	if (c->what_ifs && fixed_parse(c->place[0], strlen(c->place[0]), 0, &id))
+		*j = what_ifs_find(c->what_ifs, id);
 	if (*j)
 		return true;
 	(void)api_refuse(c, e, 404,
@@ -278,7 +259,7 @@ static bool write_cancelled(struct api_call *c, struct buf *out, struct error *e
 
 	if (!find_job(c, &j, e))
 		return false;
-	what_ifs_cancel(api_what_ifs(c), j->id);
+	what_ifs_cancel(c->what_ifs, j->id);
 	write_job(j, out);
 	return true;
 }
@@ -310,7 +291,7 @@ const struct api_route api_route_what_if_ask = {
 		"\"from\":{\"type\":\"string\",\"description\":\"a time, or -2h before the end; default: 7 days before "
 		"to\"},"
 		"\"to\":{\"type\":\"string\",\"description\":\"a time; default: the end of the history\"}}}",
-	.answer = &shape,
+	.answer = &job_shape,
 	.write = write_asked,
 	.status = 202,
 };
@@ -320,7 +301,7 @@ const struct api_route api_route_what_if = {
 	.path = "/api/v1/what-if/{id}",
 	.name = "getWhatIf",
 	.summary = "One of them, with its progress and result",
-	.answer = &shape,
+	.answer = &job_shape,
 	.write = write_one,
 };
 
@@ -329,6 +310,6 @@ const struct api_route api_route_what_if_cancel = {
 	.path = "/api/v1/what-if/{id}",
 	.name = "cancelWhatIf",
 	.summary = "End one that waits or runs",
-	.answer = &shape,
+	.answer = &job_shape,
 	.write = write_cancelled,
 };

@@ -1,7 +1,5 @@
 #include "controller/web/refusal.h"
 
-#include "base/json.h"
-
 static const struct {
 	int status;
 	const char *reason;
@@ -13,7 +11,7 @@ static const struct {
 	{ 504, "Timeout" },
 };
 
-const char *refusal_reason(int status)
+static const char *reason_of(int status)
 {
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
 		if (reasons[i].status == status)
@@ -21,17 +19,31 @@ const char *refusal_reason(int status)
 	return status < 500 ? "BadRequest" : "InternalError";
 }
 
-void refusal_write(struct server_answer *a, int status, const char *message)
-{
-	a->status = status;
-	a->content_type = "application/json";
-	buf_clear(&a->body);
-	buf_printf(&a->body, "{\"error\":{\"code\":%d,\"reason\":\"%s\",\"message\":", status, refusal_reason(status));
-	json_write_text(message, &a->body);
-	buf_text(&a->body, "}}\n");
-}
+struct cause {
+	int64_t code;
+	const char *reason, *message;
+};
 
-void refusal_of_server(struct server_answer *a, const char *message)
+static const struct record_member cause_members[] = {
+	{ "code", RECORD_COUNT(cause, code), .help = "the HTTP status" },
+	{ "reason", RECORD_TEXT(cause, reason), .help = "in one word" },
+	{ "message", RECORD_TEXT(cause, message), .help = "where, what was found, what is allowed, what to do" },
+};
+static const struct record_shape cause_shape = RECORD_SHAPE("Cause", cause, cause_members);
+
+struct refusal {
+	struct cause error;
+};
+
+static const struct record_member members[] = { { "error", RECORD_OBJECT(refusal, error, cause_shape),
+						  .help = "why" } };
+const struct record_shape refusal_shape = RECORD_SHAPE("Error", refusal, members);
+
+void refusal_write(int status, const char *message, struct buf *body)
 {
-	refusal_write(a, a->status, message);
+	const struct refusal r = { { status, reason_of(status), message } };
+
+	buf_clear(body);
+	record_write(&refusal_shape, &r, body);
+	buf_text(body, "\n");
 }

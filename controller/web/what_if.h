@@ -4,6 +4,7 @@
  * those that ended are kept for a while. All in memory.
  */
 #pragma once
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/net/loop.h"
 
@@ -55,3 +56,11 @@ const struct what_if *what_ifs_all(const struct what_ifs *w);
 const struct what_if *what_ifs_find(const struct what_ifs *w, int64_t id); /* NULL: none, or no longer */
 /* One that waits or runs ends as cancelled; nothing otherwise. */
 void what_ifs_cancel(struct what_ifs *w, int64_t id);
+
+/* What is asked, as it was sent; NULL: not there. Numbers as they stand in the text. */
+struct what_if_body {
+	const char *pool, *queue_wait, *attainment, *violation_cost, *budget, *max, *from, *to;
+};
+/* ERROR_INVALID says where, what was found, what is allowed. Texts live in the arena. */
+bool what_if_body_read(const char *text, size_t len, struct arena *a, struct what_if_body *out,
+		       struct error *e) MUST_USE;

@@ -4,11 +4,11 @@ import { change, link, onAddress, path, query } from "/assets/address.js";
 import { get } from "/assets/api.js";
 import { byId, el, fill, say } from "/assets/dom.js";
 import { closeDecision, showDecision } from "/assets/decision.js";
-import { listenToKeys } from "/assets/keys.js";
+import { listenToKeys } from "/assets/shortcuts.js";
 import { follow, onTick } from "/assets/live.js";
 import { knowHistory, rangePicker } from "/assets/range.js";
 import { chooseTheme, chooseZone, onSetting, settings } from "/assets/settings.js";
-import { zoneName } from "/assets/words.js";
+import { zoneName } from "/assets/format.js";
 
 const views = {
 	pools: () => import("/assets/pools.js"),

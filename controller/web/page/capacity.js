@@ -6,7 +6,7 @@ import { el, scrolling, table } from "/assets/dom.js";
 import { look, range, rangeParameters } from "/assets/range.js";
 import { section } from "/assets/section.js";
 import { tiers } from "/assets/tiers.js";
-import { count, duration, phrase, plural, time } from "/assets/words.js";
+import { count, duration, phrase, plural, time } from "/assets/format.js";
 
 const mostLaunches = 200;
 

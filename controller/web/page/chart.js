@@ -4,7 +4,7 @@
 import { el, fill, say, scrolling, table } from "/assets/dom.js";
 import { marksOn, nearestMark, paintLimits } from "/assets/chart_marks.js";
 import { onSetting, settings } from "/assets/settings.js";
-import { time, unknown } from "/assets/words.js";
+import { time, unknown } from "/assets/format.js";
 
 const mostRows = 500;
 const probe = el("span", { class: "unseen", "aria-hidden": "true" });

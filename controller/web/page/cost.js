@@ -5,7 +5,7 @@ import { el, fill, scrolling, table } from "/assets/dom.js";
 import { figure } from "/assets/pools.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
-import { brief, count, dollars, phrase, share, time } from "/assets/words.js";
+import { brief, count, dollars, phrase, share, time } from "/assets/format.js";
 
 const uses = [
 	{ name: "Serving", state: "serving", color: "--hot" }, { name: "Lent", state: "lent", color: "--lent" }, { name: "Starting", state: "starting", color: "--starting" },

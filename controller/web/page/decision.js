@@ -4,7 +4,7 @@ import { here } from "/assets/address.js";
 import { get } from "/assets/api.js";
 import { byId, el, fill, say, scrolling, table, tell } from "/assets/dom.js";
 import { valueOf } from "/assets/field_value.js";
-import { count, phrase, time } from "/assets/words.js";
+import { count, phrase, time } from "/assets/format.js";
 
 let opener = null, shown = null;
 

@@ -2,7 +2,7 @@
 
 import { here } from "/assets/address.js";
 import { el } from "/assets/dom.js";
-import { count, phrase, time } from "/assets/words.js";
+import { count, phrase, time } from "/assets/format.js";
 
 export function nameOf(d) {
 	return `${d.tick}/${d.namespace}/${d.pool}`;

@@ -6,7 +6,7 @@ import { byId, el, fill, say, tell } from "/assets/dom.js";
 import { decisionRow, logHead, nameOf, walkable } from "/assets/decision_row.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
-import { phrase, plural, time } from "/assets/words.js";
+import { phrase, plural, time } from "/assets/format.js";
 
 const perPage = 60;
 const limits = ["none", "min", "max", "budget", "rate", "cooldown", "stale", "queue", "stock-out", "quota", "whole-node", "gang", "observe", "paused", "growth"];

@@ -1,5 +1,5 @@
 # cmake -D OUT=FILE -D "FILES=name=path;name=path" -P embed.cmake
-# Writes a C file with the table of controller/web/page_assets.h; a path of "-" gives an empty file.
+# Writes a C file with the table of controller/web/site.h; a path of "-" gives an empty file.
 set(type_html "text/html")
 set(type_css "text/css")
 set(type_js "text/javascript")
@@ -21,7 +21,7 @@ function(bytes_of variable path)
 	set(${variable}_size ${size} PARENT_SCOPE)
 endfunction()
 
-set(text "#include \"controller/web/page_assets.h\"\n")
+set(text "#include \"controller/web/site.h\"\n")
 set(rows "")
 set(count 0)
 get_filename_component(folder ${OUT} DIRECTORY)

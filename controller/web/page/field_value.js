@@ -1,6 +1,6 @@
 // A recorded number with its unit, as explain writes it.
 
-import { attainment, count, dollars, duration, phrase, share, time, unknown } from "/assets/words.js";
+import { attainment, count, dollars, duration, phrase, share, time, unknown } from "/assets/format.js";
 
 const shown = {
 	milli: v => count(v / 1000),

@@ -3,8 +3,8 @@
 import { Chart } from "/assets/chart.js";
 import { el, fill, scrolling, table } from "/assets/dom.js";
 import { section } from "/assets/section.js";
-import { histogramSpec } from "/assets/waiting.js";
-import { count, duration, phrase } from "/assets/words.js";
+import { histogramSpec } from "/assets/slo.js";
+import { count, duration, phrase } from "/assets/format.js";
 
 const names = { provision: "Machine provisioned", register: "Node registered", device: "GPU allocatable", image: "Image pulled", load: "Model loaded", total: "From asking to serving" };
 const kindNames = { cold: "new machines", wake: "standby woken", refill: "standby refilled", reclaim: "lent, taken back", place: "on machines that are there" };

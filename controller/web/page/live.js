@@ -2,7 +2,7 @@
 
 import { eventsAddress } from "/assets/api.js";
 import { byId, say, tell } from "/assets/dom.js";
-import { clock, time } from "/assets/words.js";
+import { clock, time } from "/assets/format.js";
 import { onSetting } from "/assets/settings.js";
 
 const listeners = new Set();

@@ -2,20 +2,20 @@
 
 import { link } from "/assets/address.js";
 import { get, poolPath } from "/assets/api.js";
-import { budgetPart, causesPart, waitPart } from "/assets/waiting.js";
+import { budgetPart, causesPart, waitPart } from "/assets/slo.js";
 import { capacityPart, launchesOf, words } from "/assets/capacity.js";
 import { decisionRow, logHead, walkable } from "/assets/decision_row.js";
 import { el, fill, say } from "/assets/dom.js";
 import { figure } from "/assets/pools.js";
-import { groupsPart, warmthPart } from "/assets/warmth.js";
+import { groupsPart, warmthPart } from "/assets/standby.js";
 import { leadTimePart } from "/assets/lead_time.js";
 import { poolCost } from "/assets/cost.js";
 import { pricePart, rulesPart } from "/assets/rules.js";
 import { emptiness, section } from "/assets/section.js";
 import { rangeParameters } from "/assets/range.js";
-import { sign, standing } from "/assets/standing.js";
+import { sign, standing } from "/assets/pool_status.js";
 import { whatIfPart } from "/assets/what_if.js";
-import { brief, count, dollars, duration, objective, share } from "/assets/words.js";
+import { brief, count, dollars, duration, objective, share } from "/assets/format.js";
 
 const lastOnes = 8;
 const points = 500;

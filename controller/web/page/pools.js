@@ -5,9 +5,9 @@ import { get, poolPath } from "/assets/api.js";
 import { el, fill, keyed, say, svg } from "/assets/dom.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
-import { sign, standing, urgency } from "/assets/standing.js";
+import { sign, standing, urgency } from "/assets/pool_status.js";
 import { tierBar, tiers } from "/assets/tiers.js";
-import { brief, count, dollars, duration, objective, share } from "/assets/words.js";
+import { brief, count, dollars, duration, objective, share } from "/assets/format.js";
 
 const trendPoints = 96;
 

@@ -3,7 +3,7 @@
 import { change, query } from "/assets/address.js";
 import { el, fill, say } from "/assets/dom.js";
 import { settings } from "/assets/settings.js";
-import { time, zoneName } from "/assets/words.js";
+import { time, zoneName } from "/assets/format.js";
 
 const hour = 3600, day = 24 * hour;
 const spans = [

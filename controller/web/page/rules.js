@@ -3,7 +3,7 @@
 import { Chart } from "/assets/chart.js";
 import { el, fill, scrolling, table } from "/assets/dom.js";
 import { section } from "/assets/section.js";
-import { attainment, count, dollars, share, time } from "/assets/words.js";
+import { attainment, count, dollars, share, time } from "/assets/format.js";
 
 const leastShare = 1e-5; // the left end of a logarithmic axis; "none late" stands there
 const decades = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1];

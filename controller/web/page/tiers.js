@@ -1,7 +1,7 @@
 // A pool's capacity of now as one bar: hot, lent, starting, standby, with a mark where demand is.
 
 import { el } from "/assets/dom.js";
-import { count } from "/assets/words.js";
+import { count } from "/assets/format.js";
 
 export const tiers = [
 	{ key: "hot", name: "Hot", color: "--hot", line: "--hot-line" },

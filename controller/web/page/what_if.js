@@ -5,7 +5,7 @@ import { get, post, remove } from "/assets/api.js";
 import { el, fill, keyed, say, scrolling, table, tell } from "/assets/dom.js";
 import { rangeParameters } from "/assets/range.js";
 import { emptiness, section } from "/assets/section.js";
-import { attainment, count, dollars, duration, share } from "/assets/words.js";
+import { attainment, count, dollars, duration, share } from "/assets/format.js";
 
 const pause = 1000;
 const isOpen = job => job.state === "queued" || job.state === "running";

@@ -5,7 +5,7 @@
 #include "base/gzip.h"
 #include "state/launch.h"
 #include "state/replica_form.h"
-#include "state/schema.h"
+#include "state/history_file.h"
 
 #include <stdlib.h>
 

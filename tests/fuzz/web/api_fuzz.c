@@ -4,7 +4,8 @@
  * of a what-if is refused or holds texts without an end in them.
  */
 #include "base/json.h"
-#include "controller/web/api_what_if.h"
+#include "controller/web/what_if.h"
+#include "controller/web/api_call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Any Host and Origin: what is taken for this machine is written as one of its names, and no other site for ours. */
-#include "controller/web/gate.h"
+#include "controller/web/authz.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,15 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	origin = strchr(host, '\n');
 	if (origin)
 		*origin++ = '\0';
-	if (gate_is_local_host(host) && !begins(host, "localhost") && !begins(host, "127.") && !begins(host, "[::1]"))
+	if (authz_is_local_host(host) && !begins(host, "localhost") && !begins(host, "127.") && !begins(host, "[::1]"))
 		abort();
-	if (strpbrk(host, "@/") && gate_is_local_host(host))
+	if (strpbrk(host, "@/") && authz_is_local_host(host))
 		abort();
-	if (origin && gate_is_same_site(&(struct gate_origin){ .host = host, .origin = origin }) &&
+	if (origin && authz_is_same_site(&(struct authz_origin){ .host = host, .origin = origin }) &&
 	    !begins(origin, "http://") && !begins(origin, "https://"))
 		abort();
 	if (origin && strlen(origin) < strlen(host) &&
-	    gate_is_same_site(&(struct gate_origin){ .host = host, .origin = origin }))
+	    authz_is_same_site(&(struct authz_origin){ .host = host, .origin = origin }))
 		abort();
 	free(host);
 	return 0;

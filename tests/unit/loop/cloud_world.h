@@ -6,7 +6,7 @@
 #pragma once
 #include "tests/unit/loop/random_cloud.h"
 
-#include "controller/loop/node_group_parts.h"
+#include "controller/loop/group_operations.h"
 #include "state/launch.h"
 
 #include <setjmp.h>

@@ -1,7 +1,8 @@
 /* Nodes on their way out that stay after all: nothing is known of the pool, or they are needed again. */
+#include "controller/loop/observe.h"
 #include "tests/unit/loop/played_controller.h"
 
-#include "controller/loop/release.h"
+#include "controller/loop/watch_sync.h"
 
 static const char chat[] =
 	"apiVersion: preheat.dev/v1alpha1\n"
@@ -92,19 +93,19 @@ static void nobody_who_serves_goes_while_nothing_is_known(void **state)
 /* The first tick of a life may come before the first reading: silence is not an empty pool. */
 static void before_the_first_reading_nothing_is_known(void **state)
 {
-	struct source *none = c->pools[0].source;
+	struct source *none = c->pools[0].signals.source;
 
 	(void)state;
-	c->pools[0].source = (struct source *)&server; /* never asked */
-	const struct pool_input *in = &observe(c, &c->arena).pools[0].input;
+	c->pools[0].signals.source = (struct source *)&server; /* never asked */
+	const struct pool_input *in = &observe_snapshot(c, &c->tick.arena).pools[0].input;
 	assert_int_equal(in->scrapes_expected, 1);
 	assert_int_equal(in->scrapes_fresh, 0);
 	have_pod(c, "a", CHAT, "m1", true);
 	have_pod(c, "b", CHAT, "m2", true);
-	assert_int_equal(observe(c, &c->arena).pools[0].input.scrapes_expected, 2);
-	observe_reading(&c->pools[0], &(struct pool_reading){ .at = clock_now(c->clock) }); /* that of nobody */
-	assert_int_equal(observe(c, &c->arena).pools[0].input.scrapes_expected, 0);
-	c->pools[0].source = none;
+	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].input.scrapes_expected, 2);
+	pool_signals_reading(&c->pools[0], &(struct pool_reading){ .at = clock_now(c->clock) }); /* that of nobody */
+	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].input.scrapes_expected, 0);
+	c->pools[0].signals.source = none;
 }
 
 static void an_idle_node_stays_while_nothing_is_known(void **state)
@@ -112,7 +113,7 @@ static void an_idle_node_stays_while_nothing_is_known(void **state)
 	(void)state;
 	c->pools[0].is_blind = true;
 	for (int i = 0; i < 3; i++) {
-		release_idle(c);
+		idle_nodes_release(c);
 		pass(IDLE_PATIENCE);
 	}
 	assert_int_equal(drains_in_group(c, 0), 0);
@@ -168,12 +169,12 @@ static void the_least_of_the_cloud_holds_before_a_drain(void **state)
 	have_pod(c, "b", CHAT, "m2", true);
 	have_pod(c, "d", CHAT, "m3", true);
 	c->groups[0].seen.min = 3;
-	release(c, 0, 0, &two);
+	scale_down_release(c, 0, 0, &two);
 	assert_int_equal(drains_in_group(c, 0), 0);
 	c->groups[0].seen.min = 2;
-	release(c, 0, 0, &two);
+	scale_down_release(c, 0, 0, &two);
 	assert_int_equal(drains_in_group(c, 0), 1);
-	release(c, 0, 0, &two);
+	scale_down_release(c, 0, 0, &two);
 	assert_int_equal(drains_in_group(c, 0), 1);
 }
 

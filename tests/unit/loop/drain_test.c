@@ -1,7 +1,7 @@
 /* Nodes on their way out, against an API server and a cloud that the test plays. */
 #include "tests/unit/loop/played_controller.h"
 
-#include "controller/loop/release.h"
+#include "controller/loop/watch_sync.h"
 
 static const char chat[] =
 	"apiVersion: preheat.dev/v1alpha1\n"
@@ -193,7 +193,7 @@ static void lending_asks_only_the_lenders_pods_to_go(void **state)
 	pass(SECOND);
 	assert_int_equal(lent_places(c, 0, 0), 1);
 	assert_int_equal(c->groups[0].removal_count, 0);
-	assert_true(drains_are_idle(c));
+	assert_true(drains_actor.is_idle(c));
 }
 
 static void a_drain_of_lending_goes_on_under_the_next_leader(void **state)
@@ -222,7 +222,7 @@ static void taken_back_while_the_mark_is_on_its_way(void **state)
 	assert_non_null(last);
 	assert_null(strstr(last, "\"value\":\"lend\""));
 	assert_non_null(strstr(last, "\"unschedulable\":false"));
-	assert_true(drains_are_idle(c));
+	assert_true(drains_actor.is_idle(c));
 }
 
 static void a_reclaim_that_is_cancelled_leaves_the_node_lent(void **state)
@@ -246,10 +246,10 @@ static void a_lent_node_is_nobodys_to_release(void **state)
 	(void)state;
 	have_node(c, "m1", ",'preheat.dev/lent-by':'chat'", "");
 	have_pod(c, "a", NIGHTLY, "m1", true);
-	release(c, 1, 0, &(struct group_decision){ .release = 1 });
-	assert_true(drains_are_idle(c));
+	scale_down_release(c, 1, 0, &(struct group_decision){ .release = 1 });
+	assert_true(drains_actor.is_idle(c));
 	have_pod(c, "b", NIGHTLY, "m2", true);
-	release(c, 1, 0, &(struct group_decision){ .release = 1 });
+	scale_down_release(c, 1, 0, &(struct group_decision){ .release = 1 });
 	assert_true(drain_is_under_way(c, "m2"));
 }
 
@@ -265,7 +265,7 @@ static void a_mark_of_nobody_is_taken_off(void **state)
 	pass(SECOND);
 	assert_non_null(asked("PATCH", "/nodes/m2"));
 	assert_int_equal(c->drains.abandoned, 0);
-	assert_true(drains_are_idle(c));
+	assert_true(drains_actor.is_idle(c));
 }
 
 static void a_dry_run_asks_nothing(void **state)
@@ -289,19 +289,19 @@ static void what_is_under_way_ends_when_we_stop(void **state)
 	act_soon(c);
 	play_until(play_now() + 10);
 	assert_int_equal(server.waiting_count, 2); /* the server hangs */
-	c->state = STATE_SETTLING;
-	act_stop(c);
+	c->leader.state = STATE_SETTLING;
+	tick_stop(c);
 	play_until(play_now() + 10);
-	drains_stop(c);
-	assert_true(drains_are_idle(c));
+	drains_actor.stop(c);
+	assert_true(drains_actor.is_idle(c));
 }
 
 static void idle_nodes_go_but_never_the_least(void **state)
 {
 	(void)state;
-	release_idle(c);
+	idle_nodes_release(c);
 	pass(IDLE_PATIENCE + SECOND);
-	release_idle(c);
+	idle_nodes_release(c);
 	assert_int_equal(drains_in_group(c, 0), 2);
 	settle_calls();
 	for (int i = 1; i <= 3; i++) {
@@ -312,9 +312,9 @@ static void idle_nodes_go_but_never_the_least(void **state)
 	}
 	pass(8 * SECOND);
 	assert_int_equal(c->groups[0].removal_count, 2); /* asked for, and the machines still run */
-	release_idle(c);
+	idle_nodes_release(c);
 	pass(IDLE_PATIENCE + SECOND);
-	release_idle(c);
+	idle_nodes_release(c);
 	assert_int_equal(c->groups[0].wanted, 1);
 	assert_int_equal(drains_in_group(c, 0), 0);
 }
@@ -322,20 +322,20 @@ static void idle_nodes_go_but_never_the_least(void **state)
 static void idle_begins_anew_for_a_node_that_went(void **state)
 {
 	(void)state;
-	release_idle(c);
-	assert_int_equal(c->idle_count, 3);
+	idle_nodes_release(c);
+	assert_int_equal(c->idle.count, 3);
 	cluster_node_gone(c->cluster, object_uid_of("m1"), clock_now(c->clock));
 	have_pod(c, "a", CHAT, "m2", true);
-	release_idle(c);
-	assert_int_equal(c->idle_count, 1);
-	assert_string_equal(c->idle[0].machine, "m3");
+	idle_nodes_release(c);
+	assert_int_equal(c->idle.count, 1);
+	assert_string_equal(c->idle.items[0].machine, "m3");
 }
 
 static void beyond_the_clouds_own_max_another_group_is_tried(void **state)
 {
 	(void)state;
 	c->groups[0].seen.max = 4;
-	act_buy(c, 0, 0, START_COLD, 3);
+	scale_up_buy(c, 0, 0, START_COLD, 3);
 	assert_int_equal(c->starts.count, 1);
 	assert_int_equal(c->starts.event_count, 1);
 	assert_int_equal(c->starts.events[0].event.what, EVENT_REFUSED);
@@ -347,13 +347,13 @@ static void a_group_that_is_described_late_is_told_once(void **state)
 {
 	(void)state;
 	c->groups[0].is_known = false;
-	act_buy(c, 0, 0, START_COLD, 3);
+	scale_up_buy(c, 0, 0, START_COLD, 3);
 	assert_int_equal(c->starts.events[0].event.value, ERROR_UNAVAILABLE);
-	act_tell_described(c);
+	scale_up_tell_described(c);
 	assert_int_equal(c->starts.event_count, 1); /* not yet */
 	c->groups[0].is_known = true;
-	act_tell_described(c);
-	act_tell_described(c);
+	scale_up_tell_described(c);
+	scale_up_tell_described(c);
 	assert_int_equal(c->starts.event_count, 3); /* to both pools that name it */
 	for (size_t i = 1; i < 3; i++) {
 		assert_int_equal(c->starts.events[i].event.what, EVENT_DESCRIBED);

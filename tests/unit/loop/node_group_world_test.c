@@ -167,7 +167,7 @@ static void check_starts(bool is_standby, int64_t missing)
 static void check(void)
 {
 	check_starts(false, node_group_missing(&w.g));
-	check_starts(true, standby_missing(&w.g));
+	check_starts(true, node_group_standby_missing(&w.g));
 	assert_true(w.g.wanted >= 0 && w.g.standby_wanted >= 0);
 	for (size_t i = 0; i < w.starts.event_count && !w.cloud.others_acted; i++)
 		assert_int_not_equal(w.starts.events[i].event.what, EVENT_RESIZED);

@@ -1,5 +1,5 @@
 /* What of a group is out of stock, and for how long. */
-#include "controller/loop/offerings.h"
+#include "controller/loop/provider_backoff.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,8 +4,8 @@
  * fed to the model. Time is played_api's.
  */
 #pragma once
-#include "controller/loop/node_group_parts.h"
-#include "controller/loop/parts.h"
+#include "controller/loop/group_operations.h"
+#include "controller/loop/controller_state.h"
 #include "tests/unit/cluster/model_objects.h"
 #include "tests/unit/cluster/played_api.h"
 #include "tests/unit/manifest/loaded.h"
@@ -181,7 +181,7 @@ static struct loaded played_manifest;
 
 static inline void open_pools(struct controller *c)
 {
-	c->throttles[0] = throttle_make(random_stream(1, "throttle"));
+	c->fleet.throttles[0] = throttle_make(random_stream(1, "throttle"));
 	c->pools = calloc(fleet_of(c)->pool_count, sizeof *c->pools);
 	c->groups = calloc(fleet_of(c)->group_count, sizeof *c->groups);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
@@ -191,9 +191,9 @@ static inline void open_pools(struct controller *c)
 		c->pools[i].buffer.wanted = c->pools[i].buffer.is = ABSENT;
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_open(
-			&c->groups[i], &c->context, i,
-			&(struct group_access){ &played_ops, NULL, played_counts, &c->throttles[0], false, "{}" });
+		node_group_open(&c->groups[i], &c->context, i,
+				&(struct group_access){ &played_ops, NULL, played_counts, &c->fleet.throttles[0], false,
+							"{}" });
 }
 
 static inline struct controller *play_controller(const char *manifest)
@@ -217,31 +217,32 @@ static inline struct controller *play_controller(const char *manifest)
 						   .is_namespaced = true,
 						   .has_scale = true });
 	c->cluster = cluster_new();
-	cluster_on_change(c->cluster, machines_event, c);
+	cluster_on_change(c->cluster, start_progress_event, c);
 	c->settings.interval = 15 * SECOND;
 	c->context = (struct group_context){ .clock = c->clock,
 					     .fleet = &c->manifest.fleet,
 					     .starts = &c->starts,
-					     .node_stages = machines_stages,
+					     .node_stages = start_progress_stages,
 					     .runs_work = works_here,
 					     .changed = act_soon,
-					     .refused = fall_back_note,
+					     .refused = fallback_note,
 					     .user = c };
 	fleet_tell_cluster(c);
 	open_pools(c);
-	c->state = STATE_LEADING;
+	tick_open(c);
+	c->leader.state = STATE_LEADING;
 	return c;
 }
 
 static inline void close_controller(struct controller *c)
 {
-	act_stop(c);
+	tick_stop(c);
 	settle_calls();
-	drains_stop(c);
-	assert_true(drains_are_idle(c));
-	assert_true(placeholders_are_idle(c) && buffers_are_idle(c));
+	drains_actor.stop(c);
+	assert_true(drains_actor.is_idle(c));
+	assert_true(headroom_actor.is_idle(c) && workload_scale_actor.is_idle(c));
 	forget_log();
-	timer_stop(&c->soon);
+	timer_stop(&c->tick.drive);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		buf_release(&c->pools[i].placeholder.pod);
 		buf_release(&c->pools[i].placeholder.body);
@@ -253,8 +254,8 @@ static inline void close_controller(struct controller *c)
 	}
 	starts_release(&c->starts);
 	cluster_free(c->cluster);
-	arena_release(&c->arena);
-	free(c->idle);
+	arena_release(&c->tick.arena);
+	free(c->idle.items);
 	free(c->pools);
 	free(c->groups);
 	free(c);
@@ -346,9 +347,9 @@ static inline void pod_goes(struct controller *c, const char *name)
 /* What the pools of the model are now. */
 static inline void look_at_pools(struct controller *c)
 {
-	arena_clear(&c->arena);
+	arena_clear(&c->tick.arena);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		c->pools[i].view = cluster_pool_view(c->cluster, i, &c->arena);
+		c->pools[i].view = cluster_pool_view(c->cluster, i, &c->tick.arena);
 }
 
 /* Acts as the policy would have it: one decision for the first pool's first group, `decided` for each pool. */
@@ -366,6 +367,6 @@ static inline void act_on(struct controller *c, struct group_decision first, int
 		pools[i].group_count = fleet_of(c)->pools[i].group_count;
 	}
 	c->has_decided = true;
-	act(c);
+	tick_act(c);
 	c->plan = (struct plan){ 0 };
 }

@@ -3,7 +3,7 @@
  * it: calls wait until they are answered.
  */
 #pragma once
-#include "controller/loop/node_group.h"
+#include "controller/loop/group_operations.h"
 
 enum { MACHINES = 16, SENT = 64 };
 

@@ -1,5 +1,5 @@
 /* What is shown of the stages that were seen. */
-#include "controller/loop/stage_times.h"
+#include "controller/loop/pool_signals.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

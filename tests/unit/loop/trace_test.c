@@ -1,6 +1,6 @@
 /* One scale-up, seen by whoever collects its spans. */
 #include "base/net/otlp.h"
-#include "controller/loop/parts.h"
+#include "controller/loop/controller_state.h"
 #include "controller/loop/trace.h"
 #include "tests/unit/net/scripted_peer.h"
 
@@ -67,7 +67,7 @@ static void fill(struct controller *c, struct live_pool *live, struct pool_plan 
 }
 
 /* What happens in a scale-up: a tick, the call that it leads to, which fails, a stage minutes later. */
-static void scale_up(struct controller *c)
+static void buy_a_machine(struct controller *c)
 {
 	const struct node_group g = { .index = 0 };
 	const struct start s = { .asked_at = 1000000, .machine = "i-1" };
@@ -107,12 +107,12 @@ static void a_scale_up_is_one_trace(void **state)
 	(void)state;
 	c = (struct controller){ .clock = &clock };
 	fill(&c, &live, &plan);
-	scale_up(&c); /* without a collector: nothing, and no harm */
+	buy_a_machine(&c); /* without a collector: nothing, and no harm */
 	c.settings.traces = otlp_open(
 		loop, http,
 		&(struct otlp_settings){ .url = peer_url(peer), .service = "s", .version = "1", .instance = "i" }, &e);
 	assert_non_null(c.settings.traces);
-	scale_up(&c);
+	buy_a_machine(&c);
 	otlp_flush(c.settings.traces);
 	while (!otlp_is_idle(c.settings.traces))
 		loop_once(loop);

@@ -1,5 +1,5 @@
 /* The CustomResourceDefinition says what the table says. What a server makes of it: tests/rig/crd_test.sh. */
-#include "controller/manifest/crd.h"
+#include "controller/manifest/reference.h"
 
 #include "base/file.h"
 #include "base/yaml.h"

@@ -232,8 +232,8 @@ static void pools_share_groups_and_budgets(void **state)
 	assert_int_equal(f->groups[0].standby_lead_time.p50, 90000);
 	assert_string_equal(f->groups[0].zone, "z1");
 	assert_string_equal(f->groups[0].provider, "aks");
-	assert_int_equal(l.manifest.groups[0].provider, PROVIDER_AKS);
-	assert_string_equal(l.manifest.groups[0].aks.pool, "p");
+	assert_int_equal(l.manifest.groups[0].provider, PROVIDER_aks);
+	assert_string_equal(manifest_group_label(&l.manifest, 0).value, "p");
 	assert_string_equal(f->pools[0].budget_name, "both");
 }
 

@@ -299,6 +299,8 @@ static void contradictions_among_groups(void **state)
 {
 #define GROUPS(g)    HEAD GOAL "  nodeGroups: [ " g " ]\n"
 #define FIRST	     "spec.nodeGroups[0]"
+#define KEY_43	     "a123456789b123456789c123456789d123456789e12"
+#define KEY_129	     KEY_43 KEY_43 KEY_43
 #define SUBSCRIPTION "subscription: 00000000-0000-0000-0000-000000000000"
 	static const struct mistake cases[] = {
 		{ GROUPS("{ name: g, min: 5, max: 2 }"), 6, 33, FIRST ".min", "at most max, which is 2" },
@@ -332,6 +334,15 @@ static void contradictions_among_groups(void **state)
 		  FIRST ".eks.region", "like eu-west-1" },
 		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, tags: \"a=b, ,c\" } }"), 6, 79,
 		  FIRST ".eks.tags", "key=value pairs" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, tags: \"" KEY_129 "=v\" } }"), 6, 79,
+		  FIRST ".eks.tags", "found a tag without a key, or too long" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, tags: \"a,b,c,d,e,f,g,h,i,j,k\" } }"),
+		  6, 79, FIRST ".eks.tags", "found more than 10; allowed: 10 at most" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, endpoint: \"https://a.example\" } }"),
+		  6, 83, FIRST ".eks.endpoint", "found 'https://a.example'; allowed: a host below amazonaws.com" },
+		{ GROUPS("{ name: g, eks: { cluster: c, nodegroup: ng, region: r, endpoint: \"http://eks.api.aws\" } "
+			 "}"),
+		  6, 83, FIRST ".eks.endpoint", "would be told credentials unencrypted" },
 		{ GROUPS("{ name: g, aks: { subscription: prod, resourceGroup: r, cluster: c, pool: p } }"), 6, 49,
 		  FIRST ".aks.subscription", "an id like 00000000-" },
 		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: r/g, cluster: c, pool: p } }"), 6, 102,

@@ -4,7 +4,7 @@ static const char deployment[] = "{\"machineDeployment\":\"gpu\",\"namespace\":\
 
 static void a_machine_is_marked_before_the_size_falls(void **state)
 {
-	const struct wish remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2", "m-never" } };
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2", "m-never" } };
 	struct asked a = open_provider("clusterApi", deployment, 3);
 
 	(void)state;
@@ -27,7 +27,7 @@ static void a_paused_deployment_is_left_alone(void **state)
 
 	(void)state;
 	played.is_paused = true;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
 	assert_string_equal(played.log, "");
 	close_provider(&a);
 }
@@ -39,10 +39,10 @@ static void a_mark_of_a_call_that_was_given_up_goes(void **state)
 
 	(void)state;
 	played.conflicts = 1;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } }),
 			 ERROR_CONFLICT);
 	assert_string_equal(played.machines[1].mark, "preheat");
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-3" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-3" } }),
 			 ERROR_NONE);
 	assert_int_equal(played.replicas, 2);
 	assert_string_equal(played.machines[1].mark, "");
@@ -56,15 +56,15 @@ static void a_mark_of_a_machine_that_goes_stays(void **state)
 	struct asked a = open_provider("clusterApi", deployment, 4);
 
 	(void)state;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } }),
 			 ERROR_NONE);
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-3" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-3" } }),
 			 ERROR_NONE);
 	assert_string_equal(played.machines[1].mark, "preheat");
 	assert_string_equal(played.machines[2].mark, "preheat");
 	assert_int_equal(played.replicas, 2);
 	snprintf(played.machines[3].mark, sizeof played.machines[3].mark, "preheat"); /* whose, then, will go? */
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-3", .ids = { "m-1" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-3", .ids = { "m-1" } }),
 			 ERROR_CONFLICT);
 	assert_int_equal(played.replicas, 2);
 	close_provider(&a);
@@ -76,7 +76,7 @@ static void somebody_elses_mark_is_told(void **state)
 
 	(void)state;
 	snprintf(played.machines[0].mark, sizeof played.machines[0].mark, "yes");
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } }),
 			 ERROR_CONFLICT);
 	assert_non_null(strstr(a.call.error.message, "m-1"));
 	assert_string_equal(played.log, "");
@@ -89,18 +89,18 @@ static void the_size_never_falls_below_min(void **state)
 
 	(void)state;
 	played.min = 2;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-1", "m-2" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-1", "m-2" } }),
 			 ERROR_INVALID);
 	assert_non_null(strstr(a.call.error.message, "below its min of 2"));
 	assert_string_equal(played.log, "");
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-1" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-1" } }),
 			 ERROR_NONE);
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-1" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-1" } }),
 			 ERROR_NONE);
 	assert_int_equal(played.replicas, 2);
 	played.replicas = 8;
 	played.machines[0].is_there = played.machines[1].is_there = played.machines[2].is_there = false;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_CANCEL, .token = "t-3", .desired = 0 }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "t-3", .desired = 0 }), ERROR_NONE);
 	assert_int_equal(played.replicas, 2);
 	close_provider(&a);
 }

@@ -20,7 +20,7 @@ static void a_group_is_described(void **state)
 		played.replicas = 4;
 		played.machines[1].runs = false;
 		played.machines[2].is_going = true;
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
 		assert_int_equal(d->desired, 4);
 		assert_int_equal(d->max, 9);
 		assert_int_equal(d->machine_count, 3);
@@ -40,7 +40,7 @@ static void pages_are_put_together(void **state)
 	struct asked a = open_provider("karpenter", karpenter, 1100);
 
 	(void)state;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
 	assert_int_equal(a.call.description.machine_count, 1100);
 	close_provider(&a);
 }
@@ -51,7 +51,7 @@ static void a_list_without_end_ends(void **state)
 
 	(void)state;
 	played.is_endless = true;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
 	assert_non_null(strstr(a.call.error.message, "without end"));
 	close_provider(&a);
 }
@@ -82,17 +82,17 @@ static void growing_goes_through_the_scale_and_never_shrinks(void **state)
 	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
 		struct asked a = open_provider(owned[i].provider, owned[i].settings, 3);
 		char wanted[300];
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
 				 ERROR_NONE);
 		snprintf(wanted, sizeof wanted,
 			 "PATCH %s/scale {\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"replicas\":5}}\n",
 			 owned[i].owner);
 		assert_string_equal(played.log, wanted);
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
 				 ERROR_NONE);
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "u", .desired = 2 }),
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "u", .desired = 2 }),
 				 ERROR_NONE);
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "v", .desired = 10 }),
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "v", .desired = 10 }),
 				 ERROR_INVALID);
 		assert_string_equal(played.log, wanted);
 		assert_int_equal(played.replicas, 5);
@@ -102,7 +102,7 @@ static void growing_goes_through_the_scale_and_never_shrinks(void **state)
 
 static void removing_lowers_once_and_takes_those_named(void **state)
 {
-	const struct wish remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2", "m-never" } };
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2", "m-never" } };
 	struct asked a = open_provider("karpenter", karpenter, 3);
 
 	(void)state;
@@ -121,7 +121,7 @@ static void removing_lowers_once_and_takes_those_named(void **state)
 /* The size fell, and the answer to that, or to the deletion, was lost: the same token takes nobody else. */
 static void a_lost_answer_lowers_nothing_twice(void **state)
 {
-	const struct wish remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } };
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-2" } };
 
 	(void)state;
 	for (int lost = 1; lost <= 2; lost++) {
@@ -151,7 +151,7 @@ static void a_size_that_fell_before_falls_no_further(void **state)
 			snprintf(played.operation, sizeof played.operation, "of the life before");
 			if (i)
 				snprintf(played.machines[1].mark, sizeof played.machines[1].mark, "preheat");
-			assert_int_equal(ask(&a, (struct wish){ .verb = verbs[k], .token = "t-9", .ids = { "m-2" } }),
+			assert_int_equal(ask(&a, (struct recommendation){ .verb = verbs[k], .token = "t-9", .ids = { "m-2" } }),
 					 ERROR_NONE);
 			assert_int_equal(played.replicas, 2);
 			assert_true(i || played.machines[1].is_going);
@@ -167,7 +167,7 @@ static void cancelling_leaves_what_runs(void **state)
 	played.replicas = 8; /* five never came */
 	played.machines[2].runs = false;
 	assert_int_equal(
-		ask(&a, (struct wish){ .verb = PROVIDER_CANCEL, .token = "t", .desired = 0, .ids = { "m-1", "m-3" } }),
+		ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "t", .desired = 0, .ids = { "m-1", "m-3" } }),
 		ERROR_NONE);
 	assert_int_equal(played.replicas, 2);
 	assert_true(played.machines[2].is_going);
@@ -181,7 +181,7 @@ static void somebody_elses_change_is_a_conflict(void **state)
 
 	(void)state;
 	played.conflicts = 1;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
 	assert_int_equal(played.replicas, 3);
 	assert_non_null(strstr(a.call.error.message, "group g"));
 	close_provider(&a);
@@ -193,7 +193,7 @@ static void a_dynamic_node_pool_is_refused(void **state)
 
 	(void)state;
 	played.has_replicas = false;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
 	assert_non_null(strstr(a.call.error.message, "use provider external"));
 	close_provider(&a);
 }
@@ -225,20 +225,20 @@ static void what_makes_no_sense_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct asked a = open_provider(bad[i].provider, bad[i].settings, 1);
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
 		assert_non_null(strstr(a.call.error.message, "settings"));
 		close_provider(&a);
 	}
 	struct asked a = open_provider("karpenter", karpenter, 1);
 	for (size_t i = 0; i < sizeof spoiled / sizeof *spoiled; i++) {
 		played.first = spoiled[i];
-		assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
 	}
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "", .desired = 2 }), ERROR_INVALID);
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_GROW, .token = "t", .desired = -2 }), ERROR_INVALID);
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "../x" } }),
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "", .desired = 2 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = -2 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "../x" } }),
 			 ERROR_INVALID);
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_STANDBY, .token = "t", .desired = 1 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_STANDBY, .token = "t", .desired = 1 }), ERROR_INVALID);
 	assert_string_equal(played.log, "");
 	close_provider(&a);
 }
@@ -286,7 +286,7 @@ static void a_check_asks_for_each_right(void **state)
 	(void)state;
 	played.denied = "\"resource\":\"nodepools\",\"subresource\":\"scale\",\"verb\":\"patch\",\"namespace\":\"\","
 			"\"name\":\"gpu\"";
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_CHECK }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CHECK }), ERROR_NONE);
 	assert_string_equal(a.call.identity, "system:serviceaccount:preheat:preheat");
 	assert_int_equal(a.call.permission_count, 5);
 	p = a.call.permissions;
@@ -296,7 +296,7 @@ static void a_check_asks_for_each_right(void **state)
 		assert_int_equal(p[i].state, i == 1 ? PERMISSION_DENIED : PERMISSION_GRANTED);
 	assert_string_equal(played.log, "");
 	played.is_old = true;
-	assert_int_equal(ask(&a, (struct wish){ .verb = PROVIDER_CHECK }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CHECK }), ERROR_NONE);
 	assert_non_null(strstr(a.call.identity, "does not tell"));
 	played.first = NULL;
 	close_provider(&a);

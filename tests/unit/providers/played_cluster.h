@@ -267,14 +267,14 @@ static inline void close_provider(struct asked *a)
 	loop_close(played.loop);
 }
 
-struct wish {
+struct recommendation {
 	enum provider_verb verb;
 	const char *token;
 	int64_t desired;
 	const char *ids[3];
 };
 
-static inline enum error_kind ask(struct asked *a, struct wish w)
+static inline enum error_kind ask(struct asked *a, struct recommendation w)
 {
 	size_t count = 0;
 

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "controller/report/report.h"
-#include "controller/report/summary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -297,8 +296,8 @@ static void the_terminal_gets_table_charts_and_hints(void **state)
 	(void)state;
 	run(r, 5760, false);
 	add_scores(r);
-	summary_print(r, false, out);
-	summary_print_next(r, "out", out);
+	report_print(r, false, out);
+	report_print_next(r, "out", out);
 	fclose(out);
 	assert_int_equal(occurrences(text, "hot capacity"), POOLS);
 	assert_int_equal(occurrences(text, "1,403,221"), 2 * POOLS);
@@ -308,7 +307,7 @@ static void the_terminal_gets_table_charts_and_hints(void **state)
 	assert_null(strchr(text, '\033'));
 	free(text);
 	out = open_memstream(&text, &len);
-	summary_print_next(r, NULL, out);
+	report_print_next(r, NULL, out);
 	fclose(out);
 	assert_null(strstr(text, "history.db"));
 	assert_non_null(strstr(text, "--out DIR"));
@@ -325,7 +324,7 @@ static int write_sample(const char *path)
 	add_scores(r);
 	add_rivals(r);
 	bool is_written = report_write(r, path, &e);
-	summary_print(r, false, stdout);
+	report_print(r, false, stdout);
 	report_free(r);
 	if (!is_written)
 		fprintf(stderr, "%s\n", e.message);

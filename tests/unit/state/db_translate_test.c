@@ -1,5 +1,5 @@
 #include "base/arena.h"
-#include "state/db_translate.h"
+#include "state/db_engine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -111,7 +111,6 @@ static void sums_come_back_by_the_hour(void **state)
 	}
 	end(h);
 	h = open_file();
-	assert_true(history_has_cost(h));
 	assert_ticks(h, 700);
 	assert_true(history_cost_hours(h, (struct hour_range){ start / HOUR, start / HOUR }, &a, &hours, &count, &e));
 	assert_int_equal(count, 2);
@@ -333,7 +332,6 @@ static void files_of_before_have_none(void **state)
 	    "DROP TABLE gpu_holding; DROP TABLE level; DROP TABLE lead_time; ALTER TABLE launch DROP COLUMN operation; "
 	    "PRAGMA user_version = 2");
 	struct history *h = open_file();
-	assert_false(history_has_cost(h));
 	assert_true(history_read(h, 5, 0, &r, &e));
 	assert_true(history_cost_hours(h, ALL, &a, &hours, &count, &e));
 	assert_int_equal(count, 0);
@@ -352,7 +350,6 @@ static void files_of_before_have_none(void **state)
 	append(h, 10);
 	end(h);
 	h = open_file();
-	assert_true(history_has_cost(h));
 	assert_int_equal(total(h, 0, CLASS_INTERACTIVE).watched_ms, sums_of(10).watched_ms);
 	history_close(h);
 }

@@ -1,7 +1,7 @@
 /* A history for tests of the API, in a folder of its own, and what is asked of it. */
 #pragma once
 #include "base/random.h"
-#include "controller/web/api_parts.h"
+#include "controller/web/api_call.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

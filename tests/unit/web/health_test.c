@@ -1,5 +1,5 @@
 /* When it counts as alive, and when as ready. */
-#include "controller/web/health.h"
+#include "controller/web/web.h"
 #include "tests/unit/web/shown.h"
 
 struct probe {

@@ -1,6 +1,6 @@
 /* The page's files as a browser gets them, over a real socket. */
 #include "base/gzip.h"
-#include "controller/web/page_assets.h"
+#include "controller/web/site.h"
 #include "tests/unit/net/http_calls.h"
 
 #include <stdlib.h>

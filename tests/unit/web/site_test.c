@@ -119,7 +119,7 @@ static void what_is_not_there_is_told_in_one_form(void **state)
 	assert_non_null(strstr(c.response, "\"reason\":\"Forbidden\""));
 }
 
-static void ask_nobody(void *user, struct gate_review *r)
+static void ask_nobody(void *user, struct authz_review *r)
 {
 	(void)user;
 	(void)r;

@@ -1,0 +1,139 @@
+#include "controller/commands/history_args.h"
+
+#include "base/quantity.h"
+#include "base/schedule.h"
+#include "controller/explain/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *file_of(struct history_args *q)
+{
+	CLEANUP(buf_release) struct buf path = { 0 };
+	struct stat st;
+
+	if (stat(q->db, &st) || !S_ISDIR(st.st_mode))
+		return q->db;
+	buf_printf(&path, "%s/history.db", q->db);
+	return arena_strdup(&q->arena, path.text, path.len);
+}
+
+/* Once: a history that is followed is opened again and again. */
+static void tell_of_zone(const struct history_args *q)
+{
+	static bool is_told;
+	const char *mistaken = q->is_utc || is_told ? NULL : zone_mistaken();
+
+	is_told = true;
+	if (mistaken)
+		fprintf(stderr, "Note: TZ is '%.60s', which this machine does not know; times are in UTC.\n", mistaken);
+}
+
+bool history_args_open(struct history_args *q, struct error *e)
+{
+	size_t pool;
+
+	tell_of_zone(q);
+	q->pool_index = ANY;
+	q->history = q->needs_no_records ? history_open_sums(file_of(q), e) : history_open(file_of(q), e);
+	if (!q->history || !history_span(q->history, &q->span, e))
+		return false;
+	if (q->span.last_tick < q->span.first_tick && !q->may_be_empty)
+		return error_set(e, ERROR_NOT_FOUND, "%s: no decisions in it yet", history_path(q->history));
+	if (!q->pool)
+		return true;
+	if (!history_find_pool(q->history, q->pool, &pool, e))
+		return false;
+	q->pool_index = (int64_t)pool;
+	return true;
+}
+
+void history_args_close(struct history_args *q)
+{
+	history_close(q->history);
+	arena_release(&q->arena);
+}
+
+millis history_args_offset(const struct history_args *q, millis at)
+{
+	return q->is_utc ? 0 : zone_offset(at);
+}
+
+/* As it is printed: on the clock of --utc or of this machine. */
+static bool local_time(const struct history_args *q, const char *text, millis *at)
+{
+	CLEANUP(buf_release) struct buf zoned = { 0 };
+
+	buf_printf(&zoned, "%s%sZ", text, strchr(text, ':') ? "" : "T00:00:00");
+	if (!options_time(zoned.text, q->span.to, at))
+		return false;
+	*at -= history_args_offset(q, *at);
+	return true;
+}
+
+bool history_args_time(const struct history_args *q, const char *option, const char *text, millis *at, struct error *e)
+{
+	millis after;
+
+	if (*text == '+' && duration_parse(text + 1, strlen(text + 1), &after)) {
+		*at = q->span.from + after;
+		return true;
+	}
+	if (options_time(text, q->span.to, at) || local_time(q, text, at))
+		return true;
+	return error_set(
+		e, ERROR_INVALID,
+		"--%s: found '%.60s'; allowed: a time such as 2024-05-10T08:00:00Z or '2024-05-10 08:00:00', -2h "
+		"before the end of the history, +2h after its first tick",
+		option, text);
+}
+
+bool history_args_ticks(const struct history_args *q, const char *from, const char *to, int64_t *first, int64_t *last,
+			struct error *e)
+{
+	millis after = q->span.from - 1, until = q->span.to;
+
+	if ((from && !history_args_time(q, "from", from, &after, e)) ||
+	    (to && !history_args_time(q, "to", to, &until, e)))
+		return false;
+	if (from && to && after > until)
+		return error_set(e, ERROR_INVALID, "--from %s is later than --to %s; swap them", from, to);
+	if (!history_tick_at(q->history, after, first, e) || !history_tick_at(q->history, until, last, e))
+		return false;
+	*first += after >= q->span.from;
+	*last -= until < q->span.from;
+	return true;
+}
+
+void history_args_print_time(const struct history_args *q, millis at, bool for_programs, struct buf *out)
+{
+	if (for_programs)
+		explain_time_rfc3339(at, out);
+	else
+		explain_time(at, history_args_offset(q, at), out);
+}
+
+bool history_args_manifest(struct history *h, int64_t tick, struct arena *a, struct manifest *m, struct error *e)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	const char *text;
+
+	return history_manifest(h, tick, a, &text, e) && (manifest_load_text("manifest", text, a, m, &findings, e) ||
+							  error_wrap(e, "%s: its manifest", history_path(h)));
+}
+
+bool history_args_are_options(const char *argument, struct error *e)
+{
+	return !argument ||
+	       error_set(e, ERROR_INVALID, "found '%.60s'; allowed: options only, a history is named by --db FILE",
+			 argument);
+}
+
+int history_args_finish(struct history_args *q, const struct command *c, bool ok, const struct error *e)
+{
+	int code = ok ? EXIT_DONE : command_failed(c, e);
+
+	history_args_close(q);
+	return code;
+}

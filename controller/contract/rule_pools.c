@@ -1,0 +1,448 @@
+/* Rules about WarmPools and what acts beside them, about nodes, and about the annotation that ignores rules. */
+#include "base/text.h"
+#include "controller/contract/rule_runner.h"
+
+#include <string.h>
+
+static const struct fleet_spec *fleet_of(const struct check_run *c)
+{
+	static const struct fleet_spec none;
+
+	return c->contract->manifest ? &c->contract->manifest->fleet : &none;
+}
+
+static const struct spec_text *text_of(const struct check_run *c, size_t pool)
+{
+	return &c->contract->manifest->pools[pool].spec;
+}
+
+static void rule_one_gpu_type(struct check_run *c)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct pool_spec *p = &fleet->pools[i];
+		const struct group_facts *first = NULL;
+		for (size_t k = 0; k < p->group_count; k++) {
+			const struct group_facts *g = &c->contract->groups[p->groups[k]];
+			if (!g->gpu || !g->spec->max_nodes)
+				continue;
+			first = first ? first : g;
+			if (!strcmp(first->gpu, g->gpu) &&
+			    (first->gpu_memory_mib == g->gpu_memory_mib || first->has_all_labels || g->has_all_labels))
+				continue;
+			violate(c, &(struct breach){ &c->contract->pools[i], text_of(c, i)->node, NULL },
+				"node group %s has %s, node group %s has %s", first->spec->name, first->gpu,
+				g->spec->name, g->gpu);
+			break;
+		}
+	}
+}
+
+static bool shares_group(const struct pool_spec *a, const struct pool_spec *b, size_t *group)
+{
+	for (size_t i = 0; i < a->group_count; i++)
+		for (size_t k = 0; k < b->group_count; k++)
+			if (a->groups[i] == b->groups[k]) {
+				*group = a->groups[i];
+				return true;
+			}
+	return false;
+}
+
+static void rule_fragmented_pool(struct check_run *c)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	size_t group;
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		for (size_t k = 0; k < fleet->pool_count; k++) {
+			const struct pool_spec *large = &fleet->pools[i], *small = &fleet->pools[k];
+			if (large->gpus_per_replica <= small->gpus_per_replica || !shares_group(large, small, &group) ||
+			    fleet->groups[group].gpus_per_node <= small->gpus_per_replica)
+				continue;
+			violate(c, &(struct breach){ &c->contract->pools[k], text_of(c, k)->node, NULL },
+				"its replicas of %lld GPUs share node group %s with those of %lld of WarmPool %s, and "
+				"leave "
+				"gaps that these do not fit",
+				(long long)small->gpus_per_replica, fleet->groups[group].name,
+				(long long)large->gpus_per_replica, large->name);
+		}
+}
+
+/* The value of its PriorityClass, or the place among the names of deploy/. */
+static bool priority_of(const struct contract *c, const struct workload *w, int64_t *out)
+{
+	static const char *const names[] = { "gpu-batch", "gpu-standard", "gpu-critical" };
+
+	const struct priority *known = priority_find(c, w->priority_class);
+
+	if (known) {
+		*out = known->value;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strcmp(names[i], w->priority_class)) {
+			*out = (int64_t)i + 1;
+			return true;
+		}
+	*out = 0;
+	return !*w->priority_class;
+}
+
+/* A workload of an interactive pool on a node group of `batch` that does not come before it. */
+static const struct workload *held_back(const struct check_run *c, const struct workload *batch, size_t *group)
+{
+	int64_t own, others;
+
+	if (!priority_of(c->contract, batch, &own))
+		return NULL;
+	for (size_t i = 0; i < c->contract->workload_count; i++) {
+		const struct workload *w = &c->contract->workloads[i];
+		const struct pool_spec *p = pool_of(c->contract, w);
+		if (p && p->class == CLASS_INTERACTIVE && w->gpu_resource && !w->is_owned &&
+		    shares_group(p, pool_of(c->contract, batch), group) && priority_of(c->contract, w, &others) &&
+		    own >= others)
+			return w;
+	}
+	return NULL;
+}
+
+static void rule_batch_holds(struct check_run *c, const struct workload *w)
+{
+	const struct pool_spec *p = pool_of(c->contract, w);
+	size_t group = 0;
+	if (!p || p->class == CLASS_INTERACTIVE || p->class == CLASS_EMBEDDING)
+		return;
+	const struct workload *other = held_back(c, w, &group);
+	if (other)
+		violate(c, &(struct breach){ &w->object, w->spec, NULL },
+			"shares node group %s with %s %s, which serves people, and has no lower priority",
+			fleet_of(c)->groups[group].name, other->object.ref.kind, other->object.ref.name);
+}
+
+static bool keeps_one(const struct fleet_spec *fleet, const struct pool_spec *p)
+{
+	int64_t least = p->headroom_min;
+
+	for (size_t i = 0; i < p->schedule_count; i++)
+		least += 1;
+	for (size_t i = 0; i < p->group_count; i++)
+		least += fleet->groups[p->groups[i]].min_nodes;
+	return least > 0;
+}
+
+static void rule_model_load(struct check_run *c)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct pool_spec *p = &fleet->pools[i];
+		millis load = p->stage[STAGE_LOAD].p50 ? p->stage[STAGE_LOAD].p50 : p->lead_time.p50;
+		if (p->class != CLASS_INTERACTIVE || p->mode != MODE_ACT || p->violation_cost || keeps_one(fleet, p) ||
+		    load <= p->objective_wait)
+			continue;
+		violate(c, &(struct breach){ &c->contract->pools[i], text_of(c, i)->node, NULL },
+			"nothing is kept warm, and a replica takes %lld s to load: the first requests wait longer than "
+			"the objective's %lld ms",
+			(long long)(load / SECOND), (long long)p->objective_wait);
+	}
+}
+
+static const char *namespace_shown(const struct object *o)
+{
+	return *o->ref.namespace ? o->ref.namespace : "default";
+}
+
+static bool is_same_target(const struct scaler *a, const char *kind, const char *name)
+{
+	return *a->target && !strcmp(a->target, name) && !strcmp(a->target_kind, kind);
+}
+
+static void check_beside_pool(struct check_run *c, const struct scaler *s)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct workload_text *w = &text_of(c, i)->workload;
+		if (w->warm != WARM_REPLICAS || fleet->pools[i].mode != MODE_ACT || !w->target.name ||
+		    !same_namespace(&s->object, &c->contract->pools[i]) ||
+		    !is_same_target(s, w->target.kind, w->target.name))
+			continue;
+		violate(c,
+			&(struct breach){
+				&s->object, s->at,
+				"delete it, or set workload.warm: placeholders or metric in the WarmPool, so that "
+				"only one sets replicas" },
+			"sets the replicas of %s %s/%s, and so does WarmPool %s (workload.warm: replicas)",
+			s->target_kind, namespace_shown(&s->object), s->target, fleet->pools[i].name);
+	}
+}
+
+static void rule_scaler_conflict(struct check_run *c)
+{
+	const struct contract *all = c->contract;
+
+	for (size_t i = 0; i < all->scaler_count; i++) {
+		const struct scaler *s = &all->scalers[i];
+		check_beside_pool(c, s);
+		for (size_t k = 0; k < i; k++) {
+			const struct scaler *other = &all->scalers[k];
+			if (!same_namespace(&s->object, &other->object) ||
+			    !is_same_target(other, s->target_kind, s->target))
+				continue;
+			violate(c, &(struct breach){ &s->object, s->at, NULL },
+				"sets the replicas of %s %s/%s, and so does %s %s", s->target_kind,
+				namespace_shown(&s->object), s->target, other->object.ref.kind, other->object.ref.name);
+			break;
+		}
+	}
+}
+
+/* Whether anything of that kind and namespace was given: else the target stands elsewhere. */
+static const struct workload *find_target(const struct check_run *c, size_t pool, bool *is_expected)
+{
+	const struct target_text *t = &text_of(c, pool)->workload.target;
+	const struct workload *found = NULL;
+
+	*is_expected = c->contract->is_whole;
+	for (size_t i = 0; i < c->contract->workload_count; i++) {
+		const struct workload *w = &c->contract->workloads[i];
+		if (!same_namespace(&w->object, &c->contract->pools[pool]) || strcmp(w->object.ref.kind, t->kind) != 0)
+			continue;
+		*is_expected = true;
+		if (!strcmp(w->object.ref.name, t->name))
+			found = w;
+	}
+	return found;
+}
+
+static void rule_pool_target(struct check_run *c)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct target_text *t = &text_of(c, i)->workload.target;
+		bool is_expected = false;
+		if (!t->name || !contract_knows(t->kind) || find_target(c, i, &is_expected) || !is_expected)
+			continue;
+		violate(c, &(struct breach){ &c->contract->pools[i], t->node, NULL },
+			"its scaleTargetRef names %s %s, which is not there", t->kind, t->name);
+	}
+}
+
+static void rule_pool_selector(struct check_run *c)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct workload_text *t = &text_of(c, i)->workload;
+		bool is_expected;
+		const struct workload *w = t->target.name ? find_target(c, i, &is_expected) : NULL;
+		if (w && t->selector.match_labels.count && !labels_match(&t->selector.match_labels, &w->labels))
+			violate(c, &(struct breach){ &c->contract->pools[i], t->selector.node, NULL },
+				"its selector does not match the pods of %s %s, which it scales", t->target.kind,
+				t->target.name);
+	}
+}
+
+static bool asks_in(const struct check_run *c, size_t pool, const struct quota *q)
+{
+	return same_namespace(&q->object, &c->contract->pools[pool]) &&
+	       !strcmp(text_of(c, pool)->workload.gpu_resource, q->resource);
+}
+
+/* GPUs of all machines that pools under the quota may buy; a group that several name counts once. */
+static int64_t most_gpus(const struct check_run *c, const struct quota *q)
+{
+	const struct fleet_spec *fleet = fleet_of(c);
+	int64_t most = 0;
+
+	for (size_t g = 0; g < fleet->group_count; g++) {
+		bool is_named = false;
+		for (size_t i = 0; i < fleet->pool_count; i++)
+			for (size_t k = 0; k < fleet->pools[i].group_count && asks_in(c, i, q); k++)
+				is_named = is_named || fleet->pools[i].groups[k] == g;
+		most += is_named ? fleet->groups[g].max_nodes * fleet->groups[g].gpus_per_node : 0;
+	}
+	return most;
+}
+
+static void rule_quota_below_max(struct check_run *c)
+{
+	for (size_t q = 0; q < c->contract->quota_count; q++) {
+		const struct quota *quota = &c->contract->quotas[q];
+		int64_t most = most_gpus(c, quota);
+		if (most > quota->gpus)
+			violate(c, &(struct breach){ &quota->object, quota->at, NULL },
+				"allows %lld %s, and the pools of the namespace may buy machines with %lld",
+				(long long)quota->gpus, quota->resource, (long long)most);
+	}
+}
+
+static const struct machine *gpu_machine(const struct check_run *c, size_t i)
+{
+	const struct machine *m = &c->contract->machines[i];
+	bool is_named =
+		label_of(&m->labels, "nvidia.com/gpu.product") || label_of(&m->labels, "nvidia.com/gpu.present");
+	const struct contract *all = c->contract;
+
+	if (m->gpus > 0 || (m->gpus == UNSAID && is_named))
+		return m;
+	for (size_t g = 0; m->is_template && all->manifest && g < all->manifest->fleet.group_count; g++)
+		if (is_template_of(m, manifest_group_label(all->manifest, g)))
+			return m;
+	return NULL;
+}
+
+static void rule_node_taint(struct check_run *c)
+{
+	for (size_t i = 0; i < c->contract->machine_count; i++) {
+		const struct machine *m = gpu_machine(c, i);
+		bool is_barred = !m;
+		for (size_t t = 0; m && t < m->taint_count; t++)
+			is_barred = is_barred || (taint_bars(&m->taints[t]) &&
+						  strncmp(m->taints[t].key, "node.kubernetes.io/", 19) != 0 &&
+						  strncmp(m->taints[t].key, "preheat.dev/", 12) != 0);
+		if (!is_barred)
+			violate(c, &(struct breach){ &m->object, m->taints_at, NULL },
+				"has GPUs and no taint that keeps other pods away");
+	}
+}
+
+static bool has_theme(const struct machine *m, const char *theme)
+{
+	size_t count;
+	const struct known_label *known = known_labels(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(known[i].theme, theme) && !known[i].instead && label_of(&m->labels, known[i].key))
+			return true;
+	return false;
+}
+
+/* Clouds that mark spot alone: the machine's node group says that it is one of theirs. */
+static bool may_lack_lifecycle(const struct machine *m)
+{
+	for (enum provider_choice p = 0; p < PROVIDER_COUNT; p++) {
+		const struct provider_block *b = provider_block(p);
+		if (b->capacity_label && !b->capacity_words[BLOCK_ON_DEMAND] && label_of(&m->labels, b->label.key))
+			return true;
+	}
+	return false;
+}
+
+static void rule_node_labels(struct check_run *c)
+{
+	static const char *const themes[] = { "accelerator", "memory", "zone", "lifecycle" };
+
+	for (size_t i = 0; i < c->contract->machine_count; i++) {
+		const struct machine *m = gpu_machine(c, i);
+		CLEANUP(buf_release) struct buf lacking = { 0 };
+		for (size_t t = 0; m && !m->is_template && t < sizeof themes / sizeof *themes; t++)
+			if (!has_theme(m, themes[t]) && (strcmp(themes[t], "lifecycle") != 0 || !may_lack_lifecycle(m)))
+				buf_printf(&lacking, "%s%s", lacking.len ? ", " : "", themes[t]);
+		if (lacking.len)
+			violate(c, &(struct breach){ &m->object, NULL, NULL }, "has GPUs and no label of its %s",
+				lacking.text);
+	}
+}
+
+static void check_ignored(struct check_run *c, const struct object *o, const struct schema_labels *annotations)
+{
+	const char *ids[RULES_MOST], *list = label_of(annotations, CONTRACT_IGNORE);
+	size_t count, len;
+	const struct contract_rule *all = contract_rules(&count);
+
+	for (; list && *(list += strspn(list, ", ")); list += len) {
+		bool is_known = false;
+		len = strcspn(list, ", ");
+		for (size_t i = 0; i < count; i++) {
+			ids[i] = all[i].id;
+			is_known = is_known || (strlen(ids[i]) == len && !strncmp(ids[i], list, len));
+		}
+		if (is_known)
+			continue;
+		const char *word = say(c, "%.*s", (int)(len < 60 ? len : 60), list),
+			   *near = nearest_name(word, ids, count);
+		violate(c,
+			&(struct breach){ o, yaml_child(o->ref.at, "metadata"),
+					  near ? say(c, "write %s, if that is meant", near) : NULL },
+			"its annotation " CONTRACT_IGNORE " names '%s', which is no rule", word);
+	}
+}
+
+static void rule_unknown_ignore(struct check_run *c)
+{
+	const struct contract *all = c->contract;
+	const struct yaml_node *last = NULL;
+
+	for (size_t i = 0; i < all->workload_count; i++) {
+		const struct workload *w = &all->workloads[i];
+		if (w->is_owned)
+			continue;
+		if (w->object.ref.at != last)
+			check_ignored(c, &w->object, &w->object.annotations);
+		if (w->spec->parent != w->object.ref.at)
+			check_ignored(c, &w->object, &w->annotations);
+		last = w->object.ref.at;
+	}
+	for (size_t i = 0; all->manifest && i < all->manifest->fleet.pool_count; i++)
+		check_ignored(c, &all->pools[i], &all->pools[i].annotations);
+	for (size_t i = 0; i < all->budget_count; i++)
+		check_ignored(c, &all->budgets[i].object, &all->budgets[i].object.annotations);
+	for (size_t i = 0; i < all->scaler_count; i++)
+		check_ignored(c, &all->scalers[i].object, &all->scalers[i].object.annotations);
+}
+
+/* clang-format off */
+static const struct contract_rule rules[] = {
+	{ "one-gpu-type", CONTRACT_ERROR, "WarmPool",
+	  "All node groups of a pool have the same GPU",
+	  "Capacity of a replica, start time and price are learnt for the pool; two types make every one of them wrong.",
+	  "give each GPU type a WarmPool of its own", false, NULL, NULL, rule_one_gpu_type },
+	{ "fragmented-pool", CONTRACT_WARNING, "WarmPool",
+	  "Small and large models do not share a node group",
+	  "A few small replicas on each machine leave no machine free for a large one, though GPUs are idle.",
+	  "give small and large models node groups of their own", false, NULL, NULL, rule_fragmented_pool },
+	{ "batch-holds", CONTRACT_ERROR, PODS,
+	  "Batch on shared machines has a lower priority than interactive work",
+	  "When requests come, replicas wait until batch ends by itself.",
+	  "set priorityClassName: gpu-batch here and gpu-critical there, or give batch node groups of its own", false,
+	  asks_for_gpus, rule_batch_holds, NULL },
+	{ "model-load", CONTRACT_WARNING, "WarmPool",
+	  "A pool that may be empty can load within its objective",
+	  "The first requests after a quiet time wait for machine, image and model.",
+	  "set headroom.min: 1, or accept the wait with violationCost", false, NULL, NULL, rule_model_load },
+	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject",
+	  "One controller sets the replicas of a workload",
+	  "Two that write the same number undo each other, and machines are bought and given back for it.",
+	  "keep one of the two", false, NULL, NULL, rule_scaler_conflict },
+	{ "pool-target", CONTRACT_WARNING, "WarmPool",
+	  "What a pool scales is there",
+	  "The pool buys machines and nothing comes to run on them.",
+	  "correct workload.scaleTargetRef, or apply the workload", false, NULL, NULL, rule_pool_target },
+	{ "pool-selector", CONTRACT_ERROR, "WarmPool",
+	  "A pool selects the pods of what it scales",
+	  "Replicas that are not selected are not read: the pool sees no demand and no capacity.",
+	  "make workload.selector.matchLabels a part of the pod template's labels", false, NULL, NULL, rule_pool_selector },
+	{ "quota-below-max", CONTRACT_WARNING, "ResourceQuota",
+	  "The quota allows what the pools may buy",
+	  "Machines beyond the quota stand idle: the API server refuses the pods.",
+	  "raise the quota, or lower max of the node groups", false, NULL, NULL, rule_quota_below_max },
+	{ "node-taint", CONTRACT_ERROR, "Node, NodePool",
+	  "GPU nodes repel pods that do not ask for them",
+	  "Without a taint the scheduler fills GPU nodes with whatever is pending.",
+	  "taint the node group: nvidia.com/gpu=present:NoSchedule", false, NULL, NULL, rule_node_taint },
+	{ "node-labels", CONTRACT_WARNING, "Node",
+	  "GPU nodes say what they are",
+	  "Selectors, reports and prices go by the labels of accelerator, memory, zone and lifecycle.",
+	  "run GPU feature discovery, and set the labels that docs/contract.md lists on the node group", false, NULL, NULL, rule_node_labels },
+	{ "unknown-ignore", CONTRACT_WARNING, "all",
+	  "preheat.dev/ignore names rules that exist",
+	  "A misspelt id ignores nothing.",
+	  "name rules of this page, with commas between", false, NULL, NULL, rule_unknown_ignore },
+};
+/* clang-format on */
+
+const struct rule_list rules_of_pools = { rules, sizeof rules / sizeof *rules };

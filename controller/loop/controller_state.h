@@ -1,0 +1,148 @@
+/*
+ * A running controller: the parts that its modules keep, each in a struct of
+ * its module's header. A module writes its own; others read plain fields and
+ * change them through its functions. For the files of this room.
+ */
+#pragma once
+#include "base/log.h"
+#include "controller/cluster/event.h"
+#include "controller/cluster/model.h"
+#include "controller/cluster/verbs.h"
+#include "controller/loop/controller.h"
+#include "controller/loop/drain.h"
+#include "controller/loop/events.h"
+#include "controller/loop/fleet.h"
+#include "controller/loop/follower.h"
+#include "controller/loop/group_operations.h"
+#include "controller/loop/headroom.h"
+#include "controller/loop/leader.h"
+#include "controller/loop/pool_signals.h"
+#include "controller/loop/publish.h"
+#include "controller/loop/scale_down.h"
+#include "controller/loop/scale_up.h"
+#include "controller/loop/start_progress.h"
+#include "controller/loop/tick.h"
+#include "controller/loop/workload_scale.h"
+#include "controller/policy/decide.h"
+#include "state/history.h"
+
+struct metering;
+struct objects;
+struct status_target;
+
+/* One pool of the fleet while we run it. */
+struct live_pool {
+	char key[130]; /* NAMESPACE/NAME */
+	size_t index;
+	struct controller *controller;
+	struct pool_signals signals;
+	struct pool_view view; /* of the last look, in the tick's arena */
+	struct schedule_state schedule;
+	millis schedule_asked;
+	int64_t finished; /* work pods that ended since the last tick; start_progress.c counts them */
+	struct workload_scale scale;
+	struct placeholder placeholder;
+	struct buffer buffer;
+	struct fallback fallback;
+	int64_t starving; /* replicas whose release found no node; scale_down.c writes it */
+	struct start_timeouts timeouts;
+	struct stage_times stages[STAGE_COUNT];
+	struct size_change change;
+	struct request_counts requests;
+	bool is_blind; /* its signals are stale, or nothing was decided yet */
+	struct pool_told told;
+};
+
+struct controller {
+	struct controller_settings settings;
+	struct loop *loop;
+	struct api *api;
+	const struct clock *clock; /* the settings', less what it jumped */
+	struct clock_skew skew;
+	struct cluster *cluster;
+	struct events *events;
+	struct objects *objects;
+	struct follower follower;
+	struct status_target *statuses; /* of WarmPools, in no order */
+	struct leader leader;
+
+	/* The fleet in force: fleet.c opens and closes it. */
+	struct manifest manifest;
+	struct live_pool *pools;
+	struct node_group *groups;
+	struct group_context context;
+	struct fleet fleet;
+
+	struct starts starts;
+	struct drains drains;
+	struct left_placeholders left;
+	struct idle_nodes idle;
+	struct interruptions interruptions;
+	struct watch_gap gap;
+	struct recording recording;
+	bool targets_changed; /* pods came or went since the sources were told */
+
+	/* What was decided last: tick.c writes it. */
+	struct history *history; /* NULL unless we lead */
+	struct policy_state *memory;
+	struct snapshot snapshot;
+	struct plan plan;
+	bool has_decided;
+	struct tick_state tick;
+	int64_t spans; /* of starts so far */
+
+	struct metering *metering;
+	struct published published;
+	struct publishing publishing;
+
+	bool is_stopping;
+	void (*closed)(void *user);
+	void *closed_user;
+	struct timer closing;
+};
+
+static inline const struct fleet_spec *fleet_of(const struct controller *c)
+{
+	return &c->manifest.fleet;
+}
+
+static inline int64_t replicas_on_node(const struct controller *c, size_t pool, size_t group)
+{
+	return replicas_per_node(&fleet_of(c)->groups[group], &fleet_of(c)->pools[pool]);
+}
+
+/* We lead, by our own clock, at this moment. */
+static inline bool leader_may_act(const struct controller *c)
+{
+	return c->leader.state == STATE_LEADING && !c->is_stopping &&
+	       (!c->leader.lease || lease_is_held(c->leader.lease));
+}
+
+/* Groups, drains and workloads are driven from the loop, once for all that asked; `user` is the controller. */
+static inline void act_soon(void *user)
+{
+	struct controller *c = user;
+
+	if (c->tick.is_drive_due || c->leader.state != STATE_LEADING || c->is_stopping)
+		return;
+	c->tick.is_drive_due = true;
+	timer_start(c->loop, &c->tick.drive, 0, c->tick.drive_now);
+}
+
+/* Placeholders hold what is warm; somebody else scales the workload. */
+static inline bool is_held(const struct controller *c, size_t pool)
+{
+	return c->manifest.pools[pool].spec.workload.warm == WARM_PLACEHOLDERS;
+}
+
+/* Another autoscaler keeps warm nodes free; somebody else scales the workload. */
+static inline bool is_buffered(const struct controller *c, size_t pool)
+{
+	return c->manifest.pools[pool].spec.workload.warm == WARM_BUFFER;
+}
+
+/* The pods themselves are the work: nothing is scraped, places are bought for them. */
+static inline bool runs_work(const struct controller *c, size_t pool)
+{
+	return c->manifest.pools[pool].spec.signals.engine == SOURCE_PODS;
+}

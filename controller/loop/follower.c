@@ -1,0 +1,175 @@
+#include "controller/loop/follower.h"
+
+#include "base/quantity.h"
+#include "controller/loop/controller_state.h"
+#include "state/replica.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_MOST = 64 << 20, LONG_TICKS = 240 };
+
+static const millis ASK_EVERY = 2 * SECOND, ASK_TIMEOUT = 20 * SECOND; /* of the world */
+
+static void ask(struct timer *t);
+
+static void again(struct follower *f, millis after)
+{
+	f->timer.user = f;
+	if (!f->controller->is_stopping && !f->is_paused)
+		timer_start(f->controller->loop, &f->timer, after, ask);
+}
+
+static void close_copy(struct follower *f)
+{
+	history_close(f->copy);
+	f->copy = NULL;
+}
+
+/* What is long is somebody's record: it is kept under another name. */
+static void put_away(struct follower *f)
+{
+	const char *path = f->controller->settings.history_path;
+	struct replica_tail tail = { .tick = -1 };
+	struct buf name = { 0 };
+	struct error e = { 0 };
+	bool is_long = f->copy && replica_tail(f->copy, &tail, &e) && tail.tick > f->newest + LONG_TICKS;
+
+	close_copy(f);
+	f->lag = 0;
+	if (!is_long)
+		replica_discard(path);
+	else if (history_set_aside(path, &name, &e))
+		log_warn("history-set-aside", LOG_S("as", name.text), LOG_END);
+	else
+		log_warn("history-not-set-aside", LOG_E(&e), LOG_END);
+	buf_release(&name);
+}
+
+/* A history of ours that is not the leader's: the leader's is the truth. */
+static void start_over(struct follower *f, const struct error *why)
+{
+	log_warn("history-copy-begins-anew", LOG_E(why), LOG_END);
+	put_away(f);
+}
+
+/* False when it has to be asked again after a while. */
+static bool take(struct follower *f, const struct http_request *r)
+{
+	struct replica_tail tail = { .tick = -1 };
+	struct error e = { 0 };
+
+	if (r->response_len && !replica_import(f->copy, r->response, r->response_len, &e)) {
+		f->lag = 0;
+		if (e.kind == ERROR_CONFLICT || e.kind == ERROR_INVALID)
+			start_over(f, &e);
+		else
+			log_warn("history-copy-failed", LOG_E(&e), LOG_END);
+		return false;
+	}
+	if (replica_tail(f->copy, &tail, &e))
+		f->lag = f->newest - tail.tick;
+	return true;
+}
+
+static void answered(struct http_request *r)
+{
+	struct follower *f = r->user;
+	millis wait = ASK_EVERY;
+
+	const char *last = http_header(r, "Preheat-Last-Tick");
+	f->is_calling = false;
+	if (last && !fixed_parse(last, strlen(last), 0, &f->newest))
+		f->newest = 0;
+	if (f->controller->is_stopping || f->is_paused || !f->copy)
+		return;
+	if (r->error.kind == ERROR_NONE && r->status == 200) {
+		bool is_taken = take(f, r);
+		if (is_taken)
+			retry_reset(&f->retry);
+		wait = !is_taken ? retry_next(&f->retry, 0) : f->lag > 0 ? 0 : ASK_EVERY;
+	} else if (r->error.kind == ERROR_NONE && r->status == 409) {
+		start_over(f, &(struct error){ ERROR_CONFLICT, "the leader's history is another one" });
+		wait = retry_next(&f->retry, 0);
+	} else {
+		wait = retry_next(&f->retry, 0);
+	}
+	again(f, wait);
+}
+
+static bool open_copy(struct follower *f)
+{
+	struct error e = { 0 };
+
+	if (f->copy)
+		return true;
+	f->copy = replica_open(f->controller->settings.history_path, &e);
+	if (!f->copy)
+		log_warn("history-copy-not-opened", LOG_E(&e), LOG_END);
+	return f->copy != NULL;
+}
+
+static void ask(struct timer *t)
+{
+	struct follower *f = t->user;
+	struct controller *c = f->controller;
+	const char *address = c->leader.lease ? lease_holder_address(c->leader.lease) : "";
+	struct replica_tail tail = { .tick = -1 };
+	struct error e = { 0 };
+
+	f->on_turn(c); /* also what keeps us from following */
+	if (f->is_calling || !address[0] || lease_is_held(c->leader.lease) || !open_copy(f)) {
+		again(f, ASK_EVERY);
+		return;
+	}
+	if (!replica_tail(f->copy, &tail, &e)) {
+		start_over(f, &e);
+		again(f, ASK_EVERY);
+		return;
+	}
+	snprintf(f->url, sizeof f->url, "%s&tick=%" PRId64 "&crc=%" PRIu32, address, tail.tick, tail.crc);
+	f->request = (struct http_request){ .method = "GET",
+					    .url = f->url,
+					    .timeout = ASK_TIMEOUT,
+					    .max_response = BATCH_MOST,
+					    .done = answered,
+					    .user = f };
+	f->is_calling = true;
+	http_start(c->settings.http, &f->request);
+}
+
+void follower_open(struct controller *c, void (*on_turn)(struct controller *c))
+{
+	struct follower *f = &c->follower;
+
+	f->controller = c;
+	f->on_turn = on_turn;
+	f->retry = retry_make(SECOND, 15 * SECOND, api_random(c->api, "follow"));
+	if (c->leader.lease)
+		again(f, 0);
+}
+
+void follower_pause(struct controller *c)
+{
+	struct follower *f = &c->follower;
+
+	f->is_paused = true;
+	f->lag = 0;
+	timer_stop(&f->timer);
+	if (f->is_calling)
+		http_cancel(&f->request);
+	close_copy(f);
+}
+
+void follower_go_on(struct controller *c)
+{
+	struct follower *f = &c->follower;
+
+	if (!f->is_paused)
+		return;
+	f->is_paused = false;
+	if (c->leader.lease)
+		again(f, ASK_EVERY);
+}

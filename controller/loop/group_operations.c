@@ -1,0 +1,415 @@
+#include "controller/loop/group_operations.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "state/launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ATTEMPTS_MOST = 5 };
+static const millis LOOK_TIMES[] = { 15 * SECOND, MINUTE }; /* while something is under way; else */
+static const millis QUIET_AFTER_REMOVALS = 5 * SECOND;
+static const millis LONGEST = 3 * HOUR; /* a cloud that holds a group busy for longer has forgotten it */
+
+/* --- intents, and what goes on at the cloud --- */
+
+/* Ends the intent of an operation, if there is a history. */
+static void intent_end(struct node_group *g, const char *token, const char *outcome)
+{
+	struct error e = { 0 };
+
+	if (g->context->history && !launch_end(g->context->history, token, outcome, clock_now(g->context->clock), &e))
+		log_error("intent-not-ended", LOG_S("operation", token), LOG_E(&e), LOG_END);
+}
+
+static bool has_operation(const struct node_group *g)
+{
+	return g->operation.token[0] != '\0';
+}
+
+static void operation_forget(struct node_group *g)
+{
+	free(g->operation.removals);
+	free(g->operation.ids);
+	g->operation = (struct operation){ 0 };
+}
+
+static void ongoing_forget(struct node_group *g)
+{
+	free(g->ongoing.name);
+	g->ongoing = (struct ongoing){ 0 };
+}
+
+static void end_intent(struct node_group *g, const char *outcome)
+{
+	intent_end(g, g->operation.token, outcome);
+	operation_forget(g);
+}
+
+static void ongoing_take(struct node_group *g, const char *token, const char *name, millis began)
+{
+	struct ongoing *o = &g->ongoing;
+
+	*o = (struct ongoing){ .name = xstrdup(name), .began = began, .since = clock_mono(g->context->clock) };
+	memcpy(o->token, token, strnlen(token, TOKEN_MAX));
+}
+
+static void ongoing_end(struct node_group *g, const char *outcome)
+{
+	intent_end(g, g->ongoing.token, outcome);
+	ongoing_forget(g);
+}
+
+/* The change under way was answered, and goes on under that name. */
+static void ongoing_begin(struct node_group *g, const char *name)
+{
+	const char *token = g->operation.token;
+	struct error e = { 0 };
+
+	if (g->ongoing.name)
+		ongoing_end(g, error_kind_name(ERROR_CANCELLED)); /* the cloud took another one in its place */
+	ongoing_take(g, token, name, clock_now(g->context->clock));
+	if (g->context->history && !launch_goes_on(g->context->history, token, name, &e))
+		log_error("intent-not-kept", LOG_S("operation", token), LOG_E(&e), LOG_END);
+}
+
+void node_group_resume(struct node_group *g, const char *token, const char *operation, millis began)
+{
+	ongoing_forget(g);
+	ongoing_take(g, token, operation, began);
+}
+
+/* After a look: over when the group is not busy any more, or when it has lasted for too long. */
+static void ongoing_settle(struct node_group *g)
+{
+	const struct ongoing *o = &g->ongoing;
+	bool is_forgotten = o->name && clock_mono(g->context->clock) - o->since > LONGEST;
+
+	if (!o->name || g->operation.token[0])
+		return;
+	if (g->seen.is_busy && !is_forgotten)
+		return;
+	enum error_kind outcome = is_forgotten ? ERROR_TIMEOUT : o->failed;
+	log_info("operation-over", LOG_S("group", group_spec_of(g)->name), LOG_S("operation", o->token),
+		 LOG_S("outcome", outcome ? error_kind_name(outcome) : "done"), LOG_END);
+	ongoing_end(g, outcome ? error_kind_name(outcome) : "done");
+}
+
+/* --- calls --- */
+
+/* Which machines' nodes are not ready, with a call that is about to start; the arena is kept until its done(). */
+static void tell_unready(struct node_group *g, struct provider_call *c, struct arena *a)
+{
+	arena_clear(a);
+	if (g->context->unready)
+		c->unready_count = g->context->unready(g->context->user, g->index, a, &c->unready);
+}
+
+static void look_due(struct timer *t)
+{
+	struct node_group *g = t->user;
+
+	if (!g->is_looking)
+		node_group_look(g);
+}
+
+/* Looks after so long, in the world's time. */
+static void node_group_plan_look(struct node_group *g, millis after)
+{
+	g->timer.user = g;
+	timer_start(g->context->loop, &g->timer, after, look_due);
+}
+
+/* Notes the failure, and when to try again. */
+static void group_call_failed(struct node_group *g, const struct provider_call *c)
+{
+	millis now = loop_now(g->context->loop), wait;
+
+	if (c->error.kind == ERROR_THROTTLED) {
+		throttle_note(g->throttle, now, c->retry_after);
+		wait = throttle_wait(g->throttle, now);
+	} else {
+		wait = retry_next(&g->retry, c->retry_after);
+	}
+	g->quiet_until = now + wait;
+	log_warn("provider-call-failed", LOG_S("group", group_spec_of(g)->name),
+		 LOG_S("verb", provider_verb_name(c->verb)), LOG_E(&c->error), LOG_I("again_in_ms", wait), LOG_END);
+	node_group_plan_look(g, wait);
+}
+
+/* --- changes --- */
+
+/* The operation came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
+static void give_up(struct node_group *g, const struct error *why)
+{
+	node_group_unwish(g, why->kind);
+	end_intent(g, error_kind_name(why->kind));
+	node_group_fit_starts(g);
+	g->context->changed(g->context->user);
+}
+
+static void changed(struct provider_call *c)
+{
+	struct node_group *g = c->user;
+	struct error why = c->error;
+	bool is_lost = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_THROTTLED ||
+		       why.kind == ERROR_CONFLICT;
+
+	g->is_changing = false;
+	g->is_look_stale |= g->is_looking;
+	g->calls[c->verb][why.kind]++;
+	g->trouble = why;
+	if (g->context->called)
+		g->context->called(g->context->user, g, c, g->operation.sent_at);
+	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
+		ongoing_begin(g, c->operation);
+	provider_call_release(c);
+	if (g->is_stopped)
+		operation_forget(g); /* the intent stays open for whoever goes on */
+	if (!has_operation(g))
+		return;
+	if (why.kind == ERROR_NONE || is_lost) {
+		g->must_look = true;
+		g->operation.is_uncertain = is_lost;
+	}
+	if (is_lost) {
+		group_call_failed(g, c);
+	} else if (why.kind == ERROR_NONE) {
+		retry_reset(&g->retry);
+		throttle_passed(g->throttle, g->change_began);
+		node_group_look(g);
+	} else {
+		if (why.kind != ERROR_CANCELLED)
+			log_warn("provider-refused", LOG_S("group", group_spec_of(g)->name),
+				 LOG_S("verb", provider_verb_name(c->verb)), LOG_E(&why), LOG_END);
+		give_up(g, &why);
+	}
+}
+
+static void send(struct node_group *g)
+{
+	struct operation *o = &g->operation;
+
+	o->attempts++;
+	o->is_sent = true;
+	o->sent_at = clock_now(g->context->clock);
+	g->is_changing = true;
+	g->change_began = loop_now(g->context->loop);
+	g->is_look_stale |= g->is_looking;
+	g->change = (struct provider_call){ .verb = o->verb,
+					    .group = group_spec_of(g)->name,
+					    .settings = g->settings,
+					    .token = o->token,
+					    .desired = o->desired,
+					    .ids = o->ids,
+					    .id_count = o->id_count,
+					    .done = changed,
+					    .user = g };
+	tell_unready(g, &g->change, &g->change_arena);
+	g->ops->start(g->provider, &g->change);
+}
+
+/* After a look: the operation under way is over, or its answer was lost and it is sent again. */
+static void operation_settle(struct node_group *g)
+{
+	struct operation *o = &g->operation;
+	bool is_seen;
+
+	if (!has_operation(g) || g->is_changing || !o->is_sent)
+		return;
+	if (node_group_take_effect(g, &is_seen)) {
+		if (o->id_count && !is_seen)
+			g->quiet_until =
+				loop_now(g->context->loop) + clock_real(g->context->clock, QUIET_AFTER_REMOVALS);
+		if (g->ongoing.name && !strcmp(g->ongoing.token, o->token))
+			operation_forget(g); /* its intent ends with what goes on */
+		else
+			end_intent(g, "done");
+		return;
+	}
+	if (o->attempts < ATTEMPTS_MOST)
+		return; /* node_group_drive() sends it again */
+	struct error why = g->trouble.kind != ERROR_NONE ? g->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
+	give_up(g, &why);
+}
+
+/* "preheat-3-g5-spot-a-000012": our term, the group, and a number that starts anew with each term. */
+static void make_token(struct node_group *g)
+{
+	snprintf(g->operation.token, sizeof g->operation.token, "preheat-%lld-%lld-%.24s-%04lld",
+		 (long long)g->context->term, (long long)(clock_now(g->context->clock) / 1000 % 100000000),
+		 group_spec_of(g)->name, (long long)++g->serial);
+}
+
+/* On disk before the first byte goes out. */
+static bool save_intent(struct node_group *g)
+{
+	struct operation *o = &g->operation;
+	struct error e = { 0 };
+	struct launch l = { .token = o->token,
+			    .group = group_spec_of(g)->name,
+			    .verb = (int64_t)o->verb,
+			    .target = o->desired,
+			    .machines = o->ids,
+			    .machine_count = o->id_count,
+			    .term = g->context->term,
+			    .asked_at = clock_now(g->context->clock) };
+
+	if (launch_save(g->context->history, &l, &e))
+		return true;
+	log_error("intent-not-saved", LOG_S("group", l.group), LOG_E(&e), LOG_END);
+	give_up(g, &(struct error){ .kind = ERROR_CANCELLED });
+	return false;
+}
+
+static void begin(struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+
+	make_token(g);
+	if (!save_intent(g))
+		return;
+	log_info("provider-asked", LOG_S("group", group_spec_of(g)->name), LOG_S("verb", provider_verb_name(o->verb)),
+		 LOG_I("desired", o->desired), LOG_I("machines", (int64_t)o->id_count), LOG_S("operation", o->token),
+		 LOG_END);
+	send(g);
+}
+
+static bool may_send(const struct node_group *g)
+{
+	millis now = loop_now(g->context->loop);
+
+	return g->context->history && !g->is_stopped && !g->is_changing && g->is_known && !g->must_look &&
+	       now >= g->quiet_until && !throttle_wait(g->throttle, now) && g->context->may_act(g->context->user);
+}
+
+void node_group_drive(struct node_group *g)
+{
+	if (g->is_known)
+		node_group_fit_starts(g);
+	if (g->context->is_barred || !may_send(g))
+		return;
+	if (g->seen.is_busy && (has_operation(g) || !g->ongoing.name))
+		return;
+	if (has_operation(g))
+		send(g);
+	else if (node_group_plan(g))
+		begin(g);
+}
+
+/* --- looks --- */
+
+static void described(struct node_group *g, struct provider_call *c)
+{
+	retry_reset(&g->retry);
+	node_group_see(g, c);
+	operation_settle(g);
+	if (!has_operation(g))
+		node_group_take_over(g);
+	ongoing_settle(g);
+	g->must_look = false;
+	node_group_become_known(g);
+	provider_call_release(c);
+	g->context->changed(g->context->user);
+	node_group_drive(g);
+}
+
+static void looked(struct provider_call *c)
+{
+	struct node_group *g = c->user;
+
+	g->is_looking = false;
+	g->calls[PROVIDER_DESCRIBE][c->error.kind]++;
+	if (c->error.kind == ERROR_CANCELLED) {
+		provider_call_release(c);
+		return;
+	}
+	g->trouble = c->error;
+	if (c->error.kind != ERROR_NONE) {
+		group_call_failed(g, c);
+		provider_call_release(c);
+		return;
+	}
+	throttle_passed(g->throttle, g->look_began);
+	if (!g->is_look_stale) {
+		described(g, c);
+		return;
+	}
+	provider_call_release(c);
+	if (!g->is_changing)
+		node_group_look(g);
+}
+
+/* Groups that were opened together do not ask together. */
+static millis jittered(struct node_group *g, millis wait)
+{
+	return wait + (millis)(random_next(&g->retry.random) % (uint64_t)(wait / 5 + 1));
+}
+
+void node_group_look(struct node_group *g)
+{
+	millis wait = throttle_wait(g->throttle, loop_now(g->context->loop));
+	bool is_settled = node_group_is_settled(g) && !has_operation(g) && !g->ongoing.name && !g->must_look;
+
+	if (g->is_looking || g->is_stopped)
+		return;
+	if (wait > 0) {
+		node_group_plan_look(g, jittered(g, wait));
+		return;
+	}
+	g->is_looking = true;
+	g->look_began = loop_now(g->context->loop);
+	g->is_look_stale = false;
+	g->look = (struct provider_call){ .verb = PROVIDER_DESCRIBE,
+					  .group = group_spec_of(g)->name,
+					  .settings = g->settings,
+					  .pending = g->ongoing.name ? g->ongoing.name : "",
+					  .done = looked,
+					  .user = g };
+	tell_unready(g, &g->look, &g->look_arena);
+	node_group_plan_look(g, clock_real(g->context->clock, jittered(g, LOOK_TIMES[is_settled])));
+	g->ops->start(g->provider, &g->look);
+}
+
+void node_group_open(struct node_group *g, const struct group_context *context, size_t index,
+		     const struct group_access *access)
+{
+	*g = (struct node_group){ .context = context,
+				  .index = index,
+				  .ops = access->ops,
+				  .provider = access->provider,
+				  .settings = access->settings,
+				  .calls = access->calls,
+				  .throttle = access->throttle,
+				  .lacks_standby = access->lacks_standby };
+	g->retry =
+		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
+}
+
+void node_group_stop(struct node_group *g)
+{
+	g->is_stopped = true;
+	timer_stop(&g->timer);
+	if (g->is_looking)
+		g->ops->cancel(g->provider, &g->look);
+	if (g->is_changing)
+		g->ops->cancel(g->provider, &g->change);
+}
+
+bool node_group_is_idle(const struct node_group *g)
+{
+	return !g->is_looking && !g->is_changing;
+}
+
+void node_group_close(struct node_group *g)
+{
+	arena_release(&g->arena);
+	arena_release(&g->look_arena);
+	arena_release(&g->change_arena);
+	operation_forget(g);
+	ongoing_forget(g);
+	free(g->removals);
+	g->removals = NULL;
+}

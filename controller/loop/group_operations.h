@@ -1,0 +1,31 @@
+/*
+ * Brings a node group's cloud to what is wanted of it (node_group.h), by one
+ * operation at a time, and looks at it. Each operation is on disk before it
+ * is sent. A lost answer is never guessed: the group is looked at, and what
+ * is missing is asked for again with the same token.
+ */
+#pragma once
+#include "controller/loop/node_group.h"
+
+/* How a group's cloud is reached; what is pointed to outlives the group. */
+struct group_access {
+	const struct provider_ops *ops;
+	struct provider *provider;
+	int64_t (*calls)[ERROR_INTERNAL + 1]; /* a provider_counts */
+	struct throttle *throttle;	      /* of the account */
+	bool lacks_standby;		      /* as the policy remembers it */
+	const char *settings;		      /* JSON; outlives the group */
+};
+
+void node_group_open(struct node_group *g, const struct group_context *context, size_t index,
+		     const struct group_access *access);
+/* An operation that was begun in an earlier life goes on: `began` is when it was asked for, by the wall. */
+void node_group_resume(struct node_group *g, const char *token, const char *operation, millis began);
+/* Looks again unless a look is under way. */
+void node_group_look(struct node_group *g);
+/* Sends what is wanted, if nothing stands in the way. */
+void node_group_drive(struct node_group *g);
+/* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */
+void node_group_stop(struct node_group *g);
+bool node_group_is_idle(const struct node_group *g);
+void node_group_close(struct node_group *g);

@@ -1,0 +1,270 @@
+#include "controller/loop/leader.h"
+
+#include "controller/loop/controller_state.h"
+#include "controller/loop/follower.h"
+#include "controller/loop/objects.h"
+#include "controller/loop/status.h"
+#include "controller/restore/restore.h"
+#include "state/launch.h"
+
+#include <string.h>
+
+static const millis SETTLE_POLL = 20, SYNC_LOOK = 100, CHECKPOINTS = HOUR;
+
+/* The one place where acting is allowed and barred: for the API server and, by the context, for the providers. */
+static void set_gate(struct controller *c, bool is_open, const char *why)
+{
+	bool may = is_open && !c->settings.is_dry_run;
+
+	c->context.is_barred = !may;
+	api_set_gate(c->api,
+		     c->settings.is_dry_run ? API_GATE_SHUT
+		     : may		    ? API_GATE_OPEN
+					    : API_GATE_LEASE_ONLY,
+		     c->settings.is_dry_run ? "dry run" : why);
+}
+
+static bool open_history(struct controller *c, struct error *e)
+{
+	const struct history_setup setup = { .path = c->settings.history_path,
+					     .manifest = c->manifest.text,
+					     .fleet = fleet_of(c),
+					     .program = c->settings.version,
+					     .policy = "preheat",
+					     .run = c->settings.run,
+					     .ticks_per_commit = 1,
+					     .checkpoint_every = CHECKPOINTS };
+	struct restored found = { 0 };
+	struct arena a = { 0 };
+
+	c->history = restore_resume(&setup, &a, &found, e);
+	if (c->history) {
+		if (found.trouble.kind != ERROR_NONE)
+			log_warn("memory-begins-anew", LOG_E(&found.trouble), LOG_END);
+		policy_state_free(c->memory);
+		c->memory = found.memory;
+		log_info("history-recalled", LOG_I("next_tick", history_next_tick(c->history)),
+			 LOG_I("folded", found.folded), LOG_END);
+	}
+	arena_release(&a);
+	if (!c->history)
+		return false;
+	c->tick.number = history_next_tick(c->history);
+	c->snapshot = (struct snapshot){ .now = history_last_at(c->history) };
+	clock_skew_begin(c);
+	return true;
+}
+
+static void close_history(struct controller *c)
+{
+	struct error e = { 0 };
+
+	if (c->history && !history_finish(c->history, &e))
+		log_error("history-not-closed", LOG_E(&e), LOG_END);
+	c->history = NULL;
+	c->context.history = NULL;
+}
+
+/* --- operations of an earlier life --- */
+
+static struct node_group *group_of(const struct controller *c, const char *name)
+{
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (!strcmp(fleet_of(c)->groups[i].name, name))
+			return &c->groups[i];
+	return NULL;
+}
+
+/* The last of a group is the one that the cloud may still work on. */
+static bool is_last(const struct launch *open, size_t count, size_t i)
+{
+	for (size_t k = i + 1; k < count; k++)
+		if (!strcmp(open[k].group, open[i].group))
+			return false;
+	return true;
+}
+
+/* Purchases that were under way when somebody else, or we, stopped leading. What became of them shows in the group's
+ * description, which is the truth; what still goes on is waited for. */
+static bool adopt_operations(struct controller *c, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct launch *open;
+	size_t count;
+	bool ok = launch_open_ones(c->history, &a, &open, &count, e);
+
+	for (size_t i = 0; ok && i < count; i++) {
+		struct node_group *g = group_of(c, open[i].group);
+		bool goes_on = g && open[i].operation[0] && is_last(open, count, i);
+		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
+			 LOG_I("target", open[i].target), LOG_B("goes_on", goes_on), LOG_END);
+		if (goes_on)
+			node_group_resume(g, open[i].token, open[i].operation, open[i].asked_at);
+		else
+			ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
+	}
+	return ok;
+}
+
+/* --- the role --- */
+
+static void begin(struct controller *c)
+{
+	struct error e = { 0 };
+
+	follower_pause(c);
+	if (!open_history(c, &e) || !fleet_open(c, &e) || !adopt_operations(c, &e)) {
+		fleet_close(c);
+		close_history(c);
+		log_error("cannot-lead", LOG_E(&e), LOG_END);
+		c->settings.on_failure(c->settings.user, &e);
+		return;
+	}
+	c->leader.state = STATE_LEADING;
+	set_gate(c, true, "");
+	c->leader.since = loop_now(c->loop);
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		node_group_look(&c->groups[i]);
+	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
+	start_progress_adopt(c);
+	drains_adopt(c);
+	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
+		 LOG_I("pools", (int64_t)fleet_of(c)->pool_count), LOG_B("dry_run", c->settings.is_dry_run), LOG_END);
+	tick_start(c);
+	publish_state(c);
+}
+
+static void use_next_manifest(struct controller *c)
+{
+	if (!c->leader.has_next)
+		return;
+	c->leader.has_next = false;
+	arena_release(&c->fleet.manifest_arena);
+	c->manifest = c->leader.next;
+	c->fleet.manifest_arena = c->leader.next_arena;
+	c->leader.next_arena = (struct arena){ 0 };
+	fleet_tell_cluster(c);
+}
+
+static void settle(struct timer *t)
+{
+	struct controller *c = t->user;
+
+	tick_stop(c);
+	if (!status_is_idle(c) || !tick_is_quiet(c)) {
+		timer_start(c->loop, &c->leader.timer, SETTLE_POLL, settle);
+		return;
+	}
+	fleet_close(c);
+	close_history(c);
+	use_next_manifest(c);
+	c->leader.state = STATE_FOLLOWING;
+	follower_go_on(c);
+	leader_go_on(c);
+}
+
+void leader_stop_acting(struct controller *c, const char *why)
+{
+	if (c->leader.state != STATE_LEADING)
+		return;
+	set_gate(c, false, why);
+	tick_stop(c);
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		node_group_stop(&c->groups[i]);
+	status_stop(c);
+	log_info("stopped-acting", LOG_S("why", why), LOG_END);
+	c->leader.state = STATE_SETTLING;
+	c->leader.timer.user = c;
+	timer_start(c->loop, &c->leader.timer, 0, settle);
+	publish_state(c);
+}
+
+static void look_again(struct timer *t)
+{
+	leader_go_on(t->user);
+}
+
+void leader_go_on(struct controller *c)
+{
+	if (c->leader.state != STATE_FOLLOWING || c->is_stopping)
+		return;
+	use_next_manifest(c);
+	bool is_synced = cluster_is_synced(c->cluster) && objects_are_synced(c);
+	if (c->leader.may_lead && is_synced && fleet_of(c)->pool_count > 0) {
+		begin(c);
+		return;
+	}
+	if (c->leader.may_lead && is_synced) {
+		set_gate(c, true, ""); /* those that are refused are still told so */
+	} else if (c->leader.may_lead) {
+		/* What is known of the cluster may be incomplete when the lease comes back after the API server was
+		 * away. */
+		c->leader.timer.user = c;
+		timer_start(c->loop, &c->leader.timer, SYNC_LOOK, look_again);
+	}
+	publish_state(c);
+}
+
+void leader_use_manifest(struct controller *c, const struct manifest *m, struct arena *held)
+{
+	if (m) {
+		arena_release(&c->leader.next_arena);
+		c->leader.next = *m;
+		c->leader.next_arena = *held;
+		*held = (struct arena){ 0 };
+		c->leader.has_next = true;
+		leader_stop_acting(c, "the manifest changed");
+		leader_go_on(c);
+	}
+	leader_go_on(c); /* it may have waited for these */
+	publish_state(c);
+}
+
+static void won(void *user)
+{
+	struct controller *c = user;
+
+	c->leader.may_lead = true;
+	c->leader.term = lease_transitions(c->leader.lease);
+	leader_go_on(c);
+}
+
+static void lost(void *user, const char *why)
+{
+	struct controller *c = user;
+
+	c->leader.may_lead = false;
+	set_gate(c, false, why);
+	status_stop(c);
+	leader_stop_acting(c, why);
+}
+
+static void holder_changed(void *user)
+{
+	publish_state(user);
+}
+
+bool leader_open(struct controller *c, struct error *e)
+{
+	const struct controller_settings *s = &c->settings;
+
+	set_gate(c, false, "this replica does not lead");
+	if (!s->elects || s->is_dry_run) {
+		c->leader.may_lead = true;
+		return true;
+	}
+	const struct lease_setup setup = { .api = c->api,
+					   .name_space = s->namespace,
+					   .name = s->lease,
+					   .identity = s->identity,
+					   .address = s->address,
+					   .duration = s->lease_duration,
+					   .renew_deadline = s->lease_renew,
+					   .retry = s->lease_retry,
+					   .on_won = won,
+					   .on_lost = lost,
+					   .on_holder = holder_changed,
+					   .user = c };
+	c->leader.lease = lease_open(&setup, e);
+	return c->leader.lease != NULL;
+}

@@ -1,0 +1,354 @@
+#include "controller/loop/scale_down.h"
+
+#include "base/alloc.h"
+#include "controller/loop/controller_state.h"
+#include "controller/loop/watch_sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- cancelled starts --- */
+
+/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. */
+static void adopt_refills(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+	int64_t nodes = nodes_for(c, pool, group, count);
+
+	if (count <= 0 || !g->is_known)
+		return;
+	node_group_set_standby(g, g->standby_wanted - nodes);
+	node_group_grow(g, nodes);
+	for (size_t i = 0; i < c->starts.count && count > 0; i++) {
+		struct start *s = &c->starts.items[i];
+		if (s->pool != pool || s->group != (int64_t)position || s->kind != START_REFILL)
+			continue;
+		s->kind = START_COLD;
+		count--;
+	}
+}
+
+static void cancel_machine(struct controller *c, size_t pool, size_t group, enum start_kind kind, const char *machine)
+{
+	struct node_group *g = &c->groups[group];
+	const struct machine *m = node_group_machine(g, machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+	enum drain_fate fate = kind == START_WAKE ? FATE_STOP : FATE_REMOVE;
+
+	if (!m || starts_know_machine(&c->starts, machine))
+		return; /* another replica still waits for it */
+	if (n && n->is_known && node_is_needed(c, n, pool))
+		return; /* others came to serve there meanwhile */
+	if (n && n->is_known)
+		drain_begin(c, n, pool, fate, "cancelled before it served");
+	else
+		node_group_remove(g, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
+}
+
+/* Taken back for nothing: the node is lent again, unless a replica came to serve there meanwhile. */
+static void cancel_reclaim(struct controller *c, size_t pool, size_t group, const char *machine)
+{
+	const struct machine *m = node_group_machine(&c->groups[group], machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+
+	if (n && n->is_known && !starts_know_machine(&c->starts, machine) && !replicas_serving(c, n, pool))
+		drain_give_back(c, n, pool);
+}
+
+static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+
+	if (!count)
+		return;
+	for (; count > 0; count--) {
+		size_t i = starts_youngest(&c->starts, pool, (int64_t)position, kind);
+		char machine[MACHINE_ID_MAX + 1];
+		if (i == c->starts.count)
+			break;
+		memcpy(machine, c->starts.items[i].machine, sizeof machine);
+		starts_drop(&c->starts, i);
+		if (machine[0] && kind == START_RECLAIM)
+			cancel_reclaim(c, pool, group, machine);
+		else if (machine[0] && kind != START_PLACE)
+			cancel_machine(c, pool, group, kind, machine);
+	}
+	if (kind != START_REFILL)
+		node_group_give_up(&c->groups[group], node_group_missing(&c->groups[group]));
+}
+
+static void cancel_refills(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	if (count <= 0)
+		return;
+	node_group_set_standby(g, g->standby_wanted - nodes_for(c, pool, group, count));
+	cancel(c, pool, position, START_REFILL, count);
+}
+
+/* --- nodes that go --- */
+
+/* A node that could go. */
+struct victim {
+	const struct node *node;
+	int64_t replicas, in_flight;
+};
+
+static bool has_others(const struct pod *p, size_t pool)
+{
+	return p->has_gpus && p->pool != (int)pool && !p->is_placeholder && p->state != POD_FINISHED;
+}
+
+/* False for a node that may not go: somebody else's work, or work that must end by itself. */
+static bool weigh(const struct controller *c, size_t pool, struct victim *v, struct arena *a)
+{
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, v->node, a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (has_others(pods[i], pool))
+			return false;
+		if (pods[i]->pool != (int)pool || pods[i]->is_placeholder || pods[i]->state == POD_FINISHED)
+			continue;
+		if (runs_work(c, pool) || pods[i]->state != POD_READY)
+			return false; /* busy, or on its way: that is cancelled, not released */
+		v->replicas++;
+		int64_t in_flight;
+		millis age;
+		if (pool_signals_in_flight(c, pool, pods[i], a, &in_flight, &age))
+			v->in_flight += in_flight;
+	}
+	if (runs_work(c, pool))
+		v->replicas = replicas_on_node(c, pool, (size_t)v->node->group);
+	return v->replicas > 0;
+}
+
+static int by_load(const void *x, const void *y)
+{
+	const struct victim *a = x, *b = y;
+
+	if (a->in_flight * b->replicas != b->in_flight * a->replicas)
+		return a->in_flight * b->replicas < b->in_flight * a->replicas ? -1 : 1;
+	return strcmp(b->node->name, a->node->name); /* the highest number: AKS stops no others */
+}
+
+static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a,
+				   size_t *count)
+{
+	size_t all, n = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
+	struct victim *victims = arena_array(a, struct victim, all);
+
+	for (size_t i = 0; i < all; i++) {
+		struct victim v = { .node = nodes[i] };
+		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected ||
+		    node_label(nodes[i], "preheat.dev/lent-by") || drain_is_under_way(c, nodes[i]->name) ||
+		    starts_know_machine(&c->starts, machine_of_node(c, nodes[i])) || !weigh(c, pool, &v, a))
+			continue;
+		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,
+							     clock_now(c->clock), a);
+		if (verdict.reason == DRAIN_POSSIBLE || verdict.reason == DRAIN_BUDGET)
+			victims[n++] = v;
+	}
+	qsort(victims, n, sizeof *victims, by_load);
+	*count = n;
+	return victims;
+}
+
+int64_t scale_down_room(const struct controller *c, size_t group)
+{
+	const struct node_group *g = &c->groups[group];
+	int64_t least = fleet_of(c)->groups[group].min_nodes;
+
+	if (!g->is_known)
+		return INT64_MAX;
+	least = g->seen.min > least ? g->seen.min : least;
+	return node_group_size(g) - drains_in_group(c, (int)group) - least;
+}
+
+void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position], count;
+	int64_t left = d->release, lend = d->give_back, stop = d->stop, room = scale_down_room(c, group);
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	if (left <= 0)
+		return;
+	struct victim *victims = find_victims(c, pool, group, &a, &count);
+	for (size_t i = 0; i < count && left > 0; i++) {
+		char why[96];
+		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
+		if (victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
+			continue;
+		snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
+		if (!drain_begin(c, victims[i].node, pool, fate, why))
+			continue;
+		room -= fate != FATE_LEND;
+		left -= victims[i].replicas;
+		lend -= fate == FATE_LEND ? victims[i].replicas : 0;
+		stop -= fate == FATE_STOP ? victims[i].replicas : 0;
+	}
+	if (!runs_work(c, pool))
+		c->pools[pool].starving += left;
+}
+
+void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	adopt_refills(c, pool, position, d->adopt_refill);
+	cancel(c, pool, position, START_COLD, d->cancel_cold);
+	cancel(c, pool, position, START_PLACE, d->cancel_place);
+	cancel(c, pool, position, START_WAKE, d->cancel_wake);
+	cancel(c, pool, position, START_RECLAIM, d->cancel_reclaim);
+	cancel_refills(c, pool, position, d->cancel_refill);
+	scale_down_release(c, pool, position, d);
+	if (d->delete_standby > 0 && g->is_known)
+		node_group_set_standby(g, g->standby_wanted - nodes_for(c, pool, group, d->delete_standby));
+}
+
+/* --- nodes that nobody uses --- */
+
+/* A group that any pool's work runs on is released by the policy; one that a pool only watches, or of
+ * which nothing is known, is left alone. */
+static bool is_swept(const struct controller *c, size_t group)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (pool_position(fleet_of(c), i, group) >= 0 &&
+		    (runs_work(c, i) || fleet_of(c)->pools[i].mode != MODE_ACT || c->pools[i].is_blind))
+			return false;
+	return true;
+}
+
+/* Placements that have no pod yet may be meant for any free GPU of the group. */
+static bool awaits_pods(const struct controller *c, size_t group)
+{
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		if (s->kind != START_REFILL && !s->pod[0] && fleet_of(c)->pools[s->pool].groups[s->group] == group)
+			return true;
+	}
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (pool_position(fleet_of(c), i, group) >= 0 && c->pools[i].view.pending > 0)
+			return true;
+	return false;
+}
+
+static struct idle_node *idle_of(struct controller *c, const char *machine)
+{
+	for (size_t i = 0; i < c->idle.count; i++)
+		if (!strcmp(c->idle.items[i].machine, machine))
+			return &c->idle.items[i];
+	return NULL;
+}
+
+static bool is_idle(const struct controller *c, const struct node *n)
+{
+	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && n->gpus_used_milli == 0 &&
+	       !drain_is_under_way(c, n->name) && !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
+	       !node_label(n, "preheat.dev/lent-by");
+}
+
+static void sweep(struct controller *c, size_t group, struct arena *a)
+{
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_idle(c, nodes[i]))
+			continue;
+		struct idle_node *n = idle_of(c, machine_of_node(c, nodes[i]));
+		if (!n) {
+			c->idle.items = xgrow(c->idle.items, c->idle.count, &c->idle.room, sizeof *c->idle.items);
+			n = &c->idle.items[c->idle.count++];
+			*n = (struct idle_node){ .since = clock_mono(c->clock) };
+			snprintf(n->machine, sizeof n->machine, "%s", machine_of_node(c, nodes[i]));
+		}
+		n->is_idle = clock_mono(c->clock) - n->since <= IDLE_PATIENCE || !c->groups[group].is_known ||
+			     scale_down_room(c, group) <= 0 ||
+			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
+					  "nobody uses it or waits for it");
+	}
+}
+
+/* A machine that is not idle now begins anew when it is again, also one that went and was woken. */
+static void forget_others(struct controller *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->idle.count; i++)
+		if (c->idle.items[i].is_idle) {
+			c->idle.items[kept] = c->idle.items[i];
+			c->idle.items[kept++].is_idle = false;
+		}
+	c->idle.count = kept;
+}
+
+void idle_nodes_release(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (is_swept(c, i) && !awaits_pods(c, i))
+			sweep(c, i, &a);
+	forget_others(c);
+}
+
+/* --- machines that the cloud will take --- */
+
+/* Stopped machines look as if they were shut down by others. */
+static bool is_ours_to_empty(const struct controller *c, const struct node *n)
+{
+	const struct node_group *g = &c->groups[n->group];
+	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
+
+	return g->is_known && m && m->state == MACHINE_RUNNING && !m->is_standby && n->owner == NODE_UNCLAIMED &&
+	       node_group_can(g, PROVIDER_NAMES_VICTIMS) && !node_group_is_removing(g, m->id) &&
+	       group_may_change(c, (size_t)n->group);
+}
+
+static void take_leave(struct controller *c, const struct node *n)
+{
+	static const char *const reasons[] = { [NODE_SPOT_INTERRUPTED] = "SpotInterruption",
+					       [NODE_REBALANCED] = "RebalanceRecommendation",
+					       [NODE_MAINTAINED] = "MaintenanceScheduled" };
+	const char *why = node_interruption_name(n->interruption);
+	size_t pool = first_pool(fleet_of(c), (size_t)n->group);
+
+	if (!drain_begin(c, n, pool, FATE_REMOVE, why))
+		return;
+	c->interruptions.count++;
+	events_tell_pool(c, pool, (struct pool_event){ reasons[n->interruption], "Replace", true },
+			 "%s of node %s: it is emptied, and what serves there is replaced", why, n->name);
+	fallback_lost(c, n, true);
+}
+
+static void interruptions_drive(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+
+	if (!c->interruptions.may_be || c->context.is_barred)
+		return;
+	c->interruptions.may_be = false;
+	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+	for (size_t i = 0; i < count; i++)
+		if (nodes[i]->interruption != NODE_STAYS && nodes[i]->group >= 0 && nodes[i]->is_known &&
+		    !nodes[i]->is_leaving && !nodes[i]->is_draining && !drain_is_under_way(c, nodes[i]->name) &&
+		    is_ours_to_empty(c, nodes[i]))
+			take_leave(c, nodes[i]);
+}
+
+static void renew(struct controller *c)
+{
+	c->interruptions.may_be = true;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		c->pools[i].starving = 0;
+}
+
+const struct actor interruptions_actor = { .needs_plan = true, .renew = renew, .drive = interruptions_drive };

@@ -1,0 +1,40 @@
+/*
+ * Fewer replicas: starts that are cancelled, nodes that go or are lent,
+ * nodes that nobody uses, and those whose machine the cloud will take.
+ */
+#pragma once
+#include "controller/loop/starts.h"
+#include "controller/policy/plan.h"
+
+struct controller;
+
+#define IDLE_PATIENCE (3 * MINUTE)
+
+/* Nodes that nobody uses. */
+struct idle_nodes {
+	struct idle_node {
+		char machine[MACHINE_ID_MAX + 1];
+		millis since; /* clock_mono */
+		bool is_idle; /* in the sweep under way */
+	} * items;
+	size_t count, room;
+};
+
+struct interruptions {
+	bool may_be;   /* a node that the cloud will take was seen, or a tick passed */
+	int64_t count; /* machines that the cloud said it would take */
+};
+
+/* What the pool's decision wants less of the group at this position. */
+void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
+/* Releases whole nodes of the pool's group: those with least in flight first, never a busy one of a pool whose pods are
+ * the work. What finds no node is noted in the pool. */
+void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
+/* Machines of the group that may end: with fewer left than our least, or the cloud's own, it would refuse to end any,
+ * and they would have been emptied for nothing. */
+int64_t scale_down_room(const struct controller *c, size_t group);
+
+/* Nodes of ours that nobody uses or waits for, for longer than IDLE_PATIENCE, go. */
+void idle_nodes_release(struct controller *c);
+/* Nodes whose machine the cloud will take are emptied while the notice lasts, and what served there is replaced. */
+extern const struct actor interruptions_actor;

@@ -1,0 +1,361 @@
+#include "controller/loop/scale_up.h"
+
+#include "controller/loop/controller_state.h"
+#include "controller/loop/watch_sync.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- budgets --- */
+
+/* One budget. */
+static bool is_one_budget(const struct pool_spec *a, const struct pool_spec *b)
+{
+	return a == b || (a->budget_name[0] && !strcmp(a->budget_name, b->budget_name));
+}
+
+/* Every pool that names the group is of the budget of `own`: then all of it is paid from there. */
+static bool is_paid_by(const struct controller *c, size_t group, const struct pool_spec *own)
+{
+	bool is_named = false;
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		if (pool_position(fleet_of(c), i, group) < 0)
+			continue;
+		if (!is_one_budget(own, &fleet_of(c)->pools[i]))
+			return false;
+		is_named = true;
+	}
+	return is_named;
+}
+
+static int64_t left_of(const struct controller *c, const struct pool_spec *own)
+{
+	int64_t left = own->budget_per_hour;
+
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
+		const struct node_group *g = &c->groups[i];
+		const struct group_spec *spec = &fleet_of(c)->groups[i];
+		if (g->is_known && is_paid_by(c, i, own))
+			left -= node_group_size(g) * spec->price_per_hour +
+				node_group_count(g, MACHINE_STOPPED) *
+					(spec->price_per_hour / 1000 * spec->standby_price_ppm / 1000);
+	}
+	return left;
+}
+
+int64_t cost_budget_affordable(void *user, size_t group)
+{
+	const struct controller *c = user;
+	int64_t price = fleet_of(c)->groups[group].price_per_hour, least = INT64_MAX;
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct pool_spec *own = &fleet_of(c)->pools[i];
+		if (own->budget_per_hour <= 0 || price <= 0 || pool_position(fleet_of(c), i, group) < 0 ||
+		    !is_paid_by(c, group, own))
+			continue;
+		int64_t money = left_of(c, own);
+		/* Whole machines, rounded up where too many are asked for. */
+		int64_t machines = money >= 0 ? money / price : -((-money + price - 1) / price);
+		least = machines < least ? machines : least;
+	}
+	return least;
+}
+
+/* --- buying --- */
+
+int64_t nodes_for(const struct controller *c, size_t pool, size_t group, int64_t replicas)
+{
+	int64_t each = replicas_on_node(c, pool, group);
+
+	return each > 0 ? (replicas + each - 1) / each : 0;
+}
+
+static struct start start_like(const struct controller *c, size_t pool, size_t position, enum start_kind kind)
+{
+	return (struct start){ .pool = pool,
+			       .group = (int64_t)position,
+			       .kind = kind,
+			       .asked_at = c->snapshot.now,
+			       .ends_at_device = runs_work(c, pool) || is_buffered(c, pool) };
+}
+
+/* Not even asked, so that another group is tried. */
+static void refuse(struct controller *c, const struct start *like, int64_t count, enum error_kind why)
+{
+	starts_add_event(&c->starts, like->pool,
+			 &(struct event_input){ .group = like->group,
+						.what = EVENT_REFUSED,
+						.kind = (int64_t)like->kind,
+						.value = (int64_t)why,
+						.count = count });
+}
+
+/* The same as scale_up_buy() of a group that is known, without a word about what is not granted; returns how many
+ * start. */
+static int64_t grant(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	int64_t nodes = node_group_grow(&c->groups[group], nodes_for(c, pool, group, count));
+	int64_t room = nodes * replicas_on_node(c, pool, group);
+	struct start like = start_like(c, pool, position, kind);
+
+	if (count > room)
+		count = room;
+	starts_ask(&c->starts, &like, count);
+	return count;
+}
+
+void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+	struct start like = start_like(c, pool, position, kind);
+
+	if (count <= 0)
+		return;
+	if (!g->is_known) {
+		g->was_missed = true;
+		refuse(c, &like, count, ERROR_UNAVAILABLE);
+		return;
+	}
+	int64_t got = grant(c, pool, position, kind, count);
+	if (count > got && g->seen.max > 0 && g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
+		refuse(c, &like, count - got, ERROR_QUOTA);
+}
+
+void scale_up_tell_described(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		for (size_t k = 0; k < fleet_of(c)->pools[i].group_count; k++) {
+			const struct node_group *g = &c->groups[fleet_of(c)->pools[i].groups[k]];
+			if (g->was_missed && g->is_known)
+				starts_add_event(&c->starts, i,
+						 &(struct event_input){
+							 .group = (int64_t)k, .what = EVENT_DESCRIBED, .count = 1 });
+		}
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		c->groups[i].was_missed &= !c->groups[i].is_known;
+}
+
+static void refill(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	struct node_group *g = &c->groups[group];
+
+	if (count <= 0 || !g->is_known)
+		return;
+	int64_t before = g->standby_wanted;
+	node_group_set_standby(g, before + nodes_for(c, pool, group, count));
+	int64_t room = (g->standby_wanted - before) * replicas_on_node(c, pool, group);
+	struct start like = start_like(c, pool, position, START_REFILL);
+	starts_ask(&c->starts, &like, count < room ? count : room);
+}
+
+/* --- lent nodes --- */
+
+static bool node_is_lent_by(const struct node *n, const char *pool)
+{
+	const char *by = node_label(n, "preheat.dev/lent-by");
+
+	return by && !strcmp(by, pool);
+}
+
+/* What borrowers start there does not keep it. */
+static bool is_taken_back(const struct controller *c, const struct node *n)
+{
+	for (size_t i = 0; i < c->starts.count; i++)
+		if (c->starts.items[i].kind == START_RECLAIM &&
+		    !strcmp(c->starts.items[i].machine, machine_of_node(c, n)))
+			return true;
+	return false;
+}
+
+int64_t lent_places(const struct controller *c, size_t pool, size_t group)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	int64_t lent = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (node_is_usable(nodes[i]) && node_is_lent_by(nodes[i], fleet_of(c)->pools[pool].name) &&
+		    !is_taken_back(c, nodes[i]))
+			lent += replicas_on_node(c, pool, group);
+	return lent;
+}
+
+/* Takes lent nodes back: the pool's pods may go there again, and pre-empt what runs. */
+static void reclaim(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position], all;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	int64_t each = replicas_on_node(c, pool, group);
+	const struct node **nodes = count > 0 ? cluster_nodes(c->cluster, (int)group, &a, &all) : NULL;
+
+	for (size_t i = 0; nodes && i < all && count > 0; i++) {
+		if (!node_is_lent_by(nodes[i], fleet_of(c)->pools[pool].name) || !node_is_usable(nodes[i]) ||
+		    is_taken_back(c, nodes[i]))
+			continue;
+		struct start like = {
+			.pool = pool, .group = (int64_t)position, .kind = START_RECLAIM, .asked_at = c->snapshot.now
+		};
+		snprintf(like.machine, sizeof like.machine, "%s", machine_of_node(c, nodes[i]));
+		starts_ask(&c->starts, &like, count < each ? count : each);
+		drain_take_back(c, nodes[i]);
+		count -= each;
+	}
+}
+
+/* --- what a decision wants more --- */
+
+static int64_t take_from(int64_t *kept, int64_t wanted)
+{
+	int64_t n = *kept < wanted ? *kept : wanted;
+
+	*kept -= n;
+	return wanted - n;
+}
+
+/* What serves on nodes that were to go is there at once and costs no start. */
+void scale_up(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
+{
+	const struct pool_plan *plan = &c->plan.pools[pool];
+	int64_t more = d->cold + d->wake + d->place, released = 0;
+
+	for (size_t i = 0; i < plan->group_count; i++)
+		released += plan->groups[i].release;
+	int64_t kept = more > 0 && released <= 0 ? drains_call_off(c, pool, more) : 0;
+	int64_t cold = take_from(&kept, d->cold), wake = take_from(&kept, d->wake), place = take_from(&kept, d->place);
+
+	reclaim(c, pool, position, d->reclaim);
+	if (place > 0) {
+		struct start like = start_like(c, pool, position, START_PLACE);
+		starts_ask(&c->starts, &like, place);
+	}
+	scale_up_buy(c, pool, position, START_WAKE, wake);
+	scale_up_buy(c, pool, position, START_COLD, cold);
+	refill(c, pool, position, d->refill);
+}
+
+/* --- falling back --- */
+
+enum { POSITIONS_MOST = 64 };
+
+static int64_t price_of_replica(const struct controller *c, size_t pool, size_t position)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct group_spec *g = &fleet_of(c)->groups[spec->groups[position]];
+	int64_t each = replicas_per_node(g, spec);
+
+	return g->price_per_hour / (each > 0 ? each : 1);
+}
+
+void fallback_note(void *user, const struct start *s, enum error_kind why)
+{
+	struct controller *c = user;
+	struct live_pool *p = &c->pools[s->pool];
+	const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
+
+	if (spec->mode != MODE_ACT || spec->class == CLASS_TRAINING || s->group >= POSITIONS_MOST ||
+	    (s->kind != START_COLD && s->kind != START_WAKE))
+		return;
+	p->fallback.replicas++;
+	p->fallback.price += price_of_replica(c, s->pool, (size_t)s->group);
+	if (why != ERROR_NONE)
+		p->fallback.refused |= UINT64_C(1) << s->group;
+}
+
+size_t fallback_lost(struct controller *c, const struct node *n, bool starts_elsewhere)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t pool = pods[i]->pool < 0 ? fleet_of(c)->pool_count : (size_t)pods[i]->pool;
+		int64_t position = pods[i]->pool < 0 ? -1 : pool_position(fleet_of(c), pool, (size_t)n->group);
+		if (position < 0 || pods[i]->ready_at <= 0 || pods[i]->is_placeholder)
+			continue;
+		const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+		starts_add_event(&c->starts, pool,
+				 &(struct event_input){ .group = position, .what = EVENT_LOST, .count = 1 });
+		c->pools[pool].fallback.replicas += starts_elsewhere && !runs_work(c, pool) && c->has_decided &&
+						    spec->mode == MODE_ACT && spec->class != CLASS_TRAINING;
+	}
+	return count;
+}
+
+static void fallback_forget(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		c->pools[i].fallback.replicas = c->pools[i].fallback.price = 0;
+		c->pools[i].fallback.refused = 0;
+	}
+}
+
+static bool is_free(const struct controller *c, size_t pool, size_t position)
+{
+	const struct pool_plan *plan = &c->plan.pools[pool];
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+
+	return position < POSITIONS_MOST && !(c->pools[pool].fallback.refused >> position & 1) &&
+	       c->groups[group].is_known && plan->groups[position].blocked_until <= clock_now(c->clock);
+}
+
+/* What the budget leaves once the refused ones are taken off; INT64_MAX without one. */
+static int64_t money_left(const struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	int64_t left = spec->budget_per_hour;
+
+	if (left <= 0)
+		return INT64_MAX;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (is_one_budget(spec, &fleet_of(c)->pools[i]))
+			left += c->pools[i].fallback.price - c->plan.pools[i].decision.dollars_per_hour;
+	return left;
+}
+
+static int64_t affordable(const struct controller *c, size_t pool, size_t position, int64_t money)
+{
+	const struct group_spec *g = &fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[position]];
+	int64_t each = replicas_per_node(g, &fleet_of(c)->pools[pool]);
+
+	if (money == INT64_MAX || g->price_per_hour <= 0)
+		return INT64_MAX;
+	return money > 0 ? money / g->price_per_hour * (each > 0 ? each : 1) : 0;
+}
+
+static void fall_back(struct controller *c, size_t pool)
+{
+	struct live_pool *p = &c->pools[pool];
+	int64_t money = money_left(c, pool);
+
+	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && p->fallback.replicas > 0; k++) {
+		int64_t most = affordable(c, pool, k, money);
+		if (!is_free(c, pool, k))
+			continue;
+		int64_t got = grant(c, pool, k, START_COLD, p->fallback.replicas < most ? p->fallback.replicas : most);
+		if (got <= 0)
+			continue;
+		const char *group = fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[k]].name;
+		log_info("fell-back", LOG_S("pool", fleet_of(c)->pools[pool].name), LOG_S("group", group),
+			 LOG_I("replicas", got), LOG_END);
+		events_tell_pool(c, pool, (struct pool_event){ "FellBack", "ScaleUp", false },
+				 "%lld replicas that were refused elsewhere start in node group %s", (long long)got,
+				 group);
+		p->fallback.replicas -= got;
+		money -= money == INT64_MAX ? 0 : got * price_of_replica(c, pool, k);
+	}
+	p->fallback.replicas = p->fallback.price = 0; /* what found nothing is wished again by the next tick */
+}
+
+static void fallback_drive(struct controller *c)
+{
+	for (size_t i = 0; i < c->plan.pool_count; i++)
+		if (c->pools[i].fallback.replicas > 0)
+			fall_back(c, i);
+}
+
+const struct actor fallback_actor = { .needs_plan = true, .renew = fallback_forget, .drive = fallback_drive };

@@ -1,0 +1,324 @@
+#include "controller/loop/start_progress.h"
+
+#include "controller/loop/controller_state.h"
+#include "controller/loop/watch_sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct node_stages stages_of(const struct node *n)
+{
+	return (struct node_stages){ .registered = n->registered_at, .ready = n->ready_since, .device = n->gpu_at };
+}
+
+struct node_stages start_progress_stages(void *user, const char *machine)
+{
+	const struct controller *c = user;
+
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
+		const struct machine *m = node_group_machine(&c->groups[i], machine);
+		const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+		if (n && n->is_known)
+			return stages_of(n);
+	}
+	return (struct node_stages){ 0 };
+}
+
+static int by_unready_since(const void *left, const void *right)
+{
+	const struct node *const *a = left, *const *b = right;
+
+	if ((*a)->unready_since != (*b)->unready_since)
+		return (*a)->unready_since < (*b)->unready_since ? -1 : 1;
+	return strcmp((*a)->name, (*b)->name);
+}
+
+/* Before the cloud has told of a machine its node's name has to do, as clouds that ask have the same. */
+size_t start_progress_unready(void *user, size_t group, struct arena *a, const char *const **ids)
+{
+	const struct controller *c = user;
+	size_t all, count = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
+	const char **told = arena_array(a, const char *, all);
+
+	for (size_t i = 0; i < all; i++)
+		if (nodes[i]->is_known && nodes[i]->unready_since > 0)
+			nodes[count++] = nodes[i];
+	if (count)
+		qsort(nodes, count, sizeof(struct node *), by_unready_since);
+	for (size_t i = 0; i < count; i++) {
+		const char *id = machine_of_node(c, nodes[i]);
+		const char *name = node_group_machine(&c->groups[group], id) ? id : nodes[i]->name;
+		told[i] = arena_strdup(a, name, strlen(name));
+	}
+	*ids = told;
+	return count;
+}
+
+static void node_moved(struct controller *c, const struct node *n)
+{
+	struct node_stages stages = stages_of(n);
+
+	if (n->group >= 0 && machine_of_node(c, n)[0])
+		starts_follow_node(&c->starts, machine_of_node(c, n), &stages);
+}
+
+/* Ready replicas that went with a node which nobody here released. */
+static void node_lost(struct controller *c, const struct node *n)
+{
+	if (n->group >= 0 && !node_group_is_removing(&c->groups[n->group], machine_of_node(c, n)) &&
+	    !drain_is_under_way(c, n->name))
+		log_warn("node-lost", LOG_S("node", n->name), LOG_I("pods", (int64_t)fallback_lost(c, n, false)),
+			 LOG_END);
+}
+
+/* A replica that comes up without our asking counts as on its way from where it is. */
+static void adopt_pod(struct controller *c, const struct pod *p, int64_t position, const char *uid, millis at)
+{
+	struct start like = { .pool = (size_t)p->pool,
+			      .group = position,
+			      .kind = START_PLACE,
+			      .asked_at = p->scheduled_at > 0 ? p->scheduled_at : at,
+			      .is_adopted = true };
+	struct start *s = starts_ask(&c->starts, &like, 1);
+
+	snprintf(s->machine, sizeof s->machine, "%s", machine_of_node(c, p->node));
+	snprintf(s->pod, sizeof s->pod, "%s", uid);
+}
+
+/* Its start waits for another one; a placement of its own ends with it. */
+static void pod_left(struct controller *c, const char *uid, millis at)
+{
+	struct start *s = starts_of_pod(&c->starts, uid);
+
+	if (!s)
+		return;
+	if (s->kind == START_PLACE) {
+		starts_drop(&c->starts, (size_t)(s - c->starts.items));
+		return;
+	}
+	s->pod[0] = '\0';
+	s->stage = STAGE_IMAGE;
+	s->stage_since = at;
+}
+
+static void pod_moved(struct controller *c, const struct pod *p, millis at)
+{
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	if (p->state == POD_TERMINATING || p->state == POD_FINISHED) {
+		pod_left(c, uid, at);
+		return;
+	}
+	if (!p->node || p->node->group < 0)
+		return;
+	int64_t position = pool_position(fleet_of(c), (size_t)p->pool, (size_t)p->node->group);
+	if (position < 0)
+		return;
+	if (!starts_of_pod(&c->starts, uid) && p->state != POD_READY &&
+	    !starts_bind_pod(&c->starts, (size_t)p->pool, position, machine_of_node(c, p->node), uid))
+		adopt_pod(c, p, position, uid, at);
+	node_moved(c, p->node);
+	struct pod_stages stages = { .uid = uid,
+				     .scheduled = p->scheduled_at,
+				     .started = p->started_at,
+				     .ready = p->is_placeholder	      ? p->started_at
+					      : p->state == POD_READY ? p->ready_at
+								      : 0 };
+	starts_follow_pod(&c->starts, &stages);
+}
+
+void start_progress_event(void *user, const struct cluster_event *e)
+{
+	struct controller *c = user;
+
+	c->interruptions.may_be |= e->node && e->node->interruption != NODE_STAYS;
+	if (c->leader.state == STATE_LEADING && e->node) {
+		if (e->what == CLUSTER_NODE_GONE)
+			node_lost(c, e->node);
+		else
+			node_moved(c, e->node);
+	} else if (c->leader.state == STATE_LEADING && e->pod && e->pod->pool >= 0) {
+		char uid[37];
+		pod_uid_text(e->pod, uid);
+		if (runs_work(c, (size_t)e->pod->pool))
+			c->pools[e->pod->pool].finished +=
+				e->what == CLUSTER_POD_CHANGED && e->pod->state == POD_FINISHED;
+		else if (e->what == CLUSTER_POD_GONE)
+			pod_left(c, uid, e->at);
+		else if (is_held(c, (size_t)e->pod->pool) == e->pod->is_placeholder)
+			pod_moved(c, e->pod, e->at);
+	}
+	c->targets_changed |= e->pod && e->pod->pool >= 0;
+	act_soon(c);
+}
+
+void start_progress_adopt(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		size_t count;
+		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
+		for (size_t k = 0; k < count && !runs_work(c, i); k++)
+			if (is_held(c, i) == pods[k]->is_placeholder)
+				pod_moved(c, pods[k], clock_now(c->clock));
+	}
+}
+
+/* --- starts that take too long --- */
+
+static const char *const stuck_words[STAGE_COUNT] = { "no node registered", "the node did not become ready",
+						      "no GPU became allocatable", "the image did not come",
+						      "the model did not become ready" };
+
+/* Three times what one start in twenty takes, by the manifest or as measured, and never less than a minute. */
+static millis patience(const struct controller *c, const struct start *s)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
+	const struct pool_decision *d = c->has_decided ? &c->plan.pools[s->pool].decision : NULL;
+	millis whole = spec->lead_time.p95, stage = 0;
+
+	if (s->stage < STAGE_COUNT)
+		stage = spec->stage[s->stage].p95;
+	if (d && d->lead_cold_p95 > whole)
+		whole = d->lead_cold_p95;
+	millis limit = stage > 0 ? 3 * stage : 3 * whole / 2;
+	if (s->stage >= STAGE_IMAGE) /* another machine may be no better: ask less and less often */
+		limit <<= c->pools[s->pool].timeouts.in_a_row < 4 ? c->pools[s->pool].timeouts.in_a_row / 2 : 2;
+	return limit > MINUTE ? limit : MINUTE;
+}
+
+static const struct pod *pod_of(const struct controller *c, const struct start *s, struct arena *a)
+{
+	size_t count;
+	const struct pod **pods = cluster_pods(c->cluster, (int)s->pool, a, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		char uid[37];
+		pod_uid_text(pods[i], uid);
+		if (!strcmp(uid, s->pod))
+			return pods[i];
+	}
+	return NULL;
+}
+
+/* One that goes from a group at its least is bought anew at once: less is never asked for. */
+static void keep_least(struct controller *c, const struct start *s, bool goes)
+{
+	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+	const struct group_spec *spec = &fleet_of(c)->groups[group];
+
+	if (goes && scale_down_room(c, group) < 0)
+		scale_up_buy(c, s->pool, (size_t)s->group, START_COLD,
+			     replicas_per_node(spec, &fleet_of(c)->pools[s->pool]));
+}
+
+/* The machine is replaced; where others serve on it or may yet, only the pod that never will is asked to go. */
+static void replace(struct controller *c, const struct start *s, const char *why)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+	struct node_group *g = &c->groups[group];
+	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+	const struct pod *p = s->pod[0] ? pod_of(c, s, &a) : NULL;
+	bool is_known = n && n->is_known;
+	bool is_needed = is_known && (node_is_needed(c, n, s->pool) || starts_know_machine(&c->starts, s->machine));
+
+	if (!group_may_change(c, group))
+		; /* only told */
+	else if (is_needed && p)
+		drain_evict_pod(c, p->namespace, p->name, s->pod);
+	else if (is_known && !is_needed)
+		keep_least(c, s, drain_begin(c, n, s->pool, FATE_REMOVE, why));
+	else if (m && !n)
+		keep_least(c, s, node_group_remove(g, s->machine, PROVIDER_REMOVE));
+}
+
+/* A machine is ready and its start waits for a pod, but no pod of the pool is without a node: it serves elsewhere. */
+static bool is_forgotten(const struct controller *c, const struct start *s, millis now)
+{
+	const struct live_pool *p = &c->pools[s->pool];
+
+	return s->stage == STAGE_IMAGE && !s->pod[0] && p->view.pending == 0 && !s->ends_at_device &&
+	       now - s->stage_since > 4 * c->settings.interval;
+}
+
+static void tell_stuck(struct controller *c, const struct start *s, const char *why)
+{
+	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+	const struct machine *m = node_group_machine(&c->groups[group], s->machine);
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+
+	events_tell_pool(c, s->pool, (struct pool_event){ "NodeStuck", "Replace", true }, "%s", why);
+	if (n && n->is_known)
+		events_tell(c->events, &(struct event){ .api_version = "v1",
+							.kind = "Node",
+							.name = n->name,
+							.is_warning = true,
+							.reason = "NodeStuck",
+							.action = "Replace",
+							.note = why });
+}
+
+static void end_stuck(struct controller *c, size_t index, millis now)
+{
+	struct start s = c->starts.items[index];
+	struct live_pool *p = &c->pools[s.pool];
+	enum stage stage = s.stage < STAGE_COUNT ? s.stage : STAGE_LOAD;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct pod *pod = s.pod[0] ? pod_of(c, &s, &a) : NULL;
+
+	snprintf(p->timeouts.reason, sizeof p->timeouts.reason, "%s%s: %s after %lld s%s%s",
+		 s.machine[0] ? "machine " : "a machine", s.machine, stuck_words[stage],
+		 (long long)((now - s.stage_since) / SECOND), pod && pod->trouble_text[0] ? ": " : "",
+		 pod ? pod->trouble_text : "");
+	log_warn("start-stuck", LOG_S("pool", fleet_of(c)->pools[s.pool].name), LOG_S("stage", stage_name(stage)),
+		 LOG_S("machine", s.machine), LOG_S("why", p->timeouts.reason), LOG_END);
+	p->timeouts.count[stage]++;
+	p->timeouts.in_a_row++;
+	p->timeouts.at = now;
+	starts_stuck(&c->starts, index, now);
+	replace(c, &s, p->timeouts.reason);
+	tell_stuck(c, &s, p->timeouts.reason);
+}
+
+/* While the watches are broken nothing is stuck for all we know; what waited then is given its time again. */
+static bool watches_are_whole(struct controller *c, millis now)
+{
+	if (!cluster_is_fresh(c)) {
+		c->gap.since = c->gap.since ? c->gap.since : now;
+		return false;
+	}
+	if (c->gap.since && now - c->gap.since > 2 * c->settings.interval)
+		c->gap.seen_again = now;
+	c->gap.since = 0;
+	return true;
+}
+
+void start_progress_check(struct controller *c)
+{
+	millis now = clock_now(c->clock);
+
+	if (!watches_are_whole(c, now))
+		return;
+
+	for (size_t i = 0; i < c->starts.event_count; i++)
+		if (c->starts.events[i].event.what == EVENT_SERVING)
+			c->pools[c->starts.events[i].pool].timeouts.in_a_row = 0;
+	for (size_t i = c->starts.count; i-- > 0;) {
+		const struct start *s = &c->starts.items[i];
+		if (is_forgotten(c, s, now))
+			starts_drop(&c->starts, i);
+		else if (s->kind != START_REFILL &&
+			 now - (s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again) >
+				 patience(c, s))
+			end_stuck(c, i, now);
+	}
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (c->groups[i].is_known && group_may_change(c, i))
+			node_group_give_up(&c->groups[i], node_group_missing(&c->groups[i]));
+}

@@ -1,0 +1,31 @@
+/*
+ * How far starts are: the cluster's events move them from stage to stage,
+ * and one whose stage takes far too long ends, its machine or pod replaced.
+ */
+#pragma once
+#include "controller/cluster/model.h"
+#include "controller/loop/starts.h"
+
+struct controller;
+
+/* Starts of a pool that did not come in time. */
+struct start_timeouts {
+	int64_t count[STAGE_COUNT], in_a_row;
+	millis at; /* of the last */
+	char reason[256];
+};
+
+/* While the watches are broken nothing is late for all we know. */
+struct watch_gap {
+	millis since, seen_again; /* clock_now */
+};
+
+/* `user` is the controller in all that take one. */
+void start_progress_event(void *user, const struct cluster_event *event);
+struct node_stages start_progress_stages(void *user, const char *machine);
+/* For group_context.unready. */
+size_t start_progress_unready(void *user, size_t group, struct arena *a, const char *const **ids);
+/* The pods that are there when we begin to lead. */
+void start_progress_adopt(struct controller *c);
+/* Ends the starts whose time is over. */
+void start_progress_check(struct controller *c);

@@ -1,0 +1,64 @@
+/*
+ * The beat of a controller that leads: each tick observes, decides, records
+ * and acts; between ticks groups, drains and workloads are driven whenever
+ * something changed.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/net/loop.h"
+
+struct controller;
+
+/* Groups are given so long, in the world's time, to be described before the first decision. */
+#define FIRST_LOOK (20 * SECOND)
+
+struct tick_state {
+	int64_t number; /* of the next one */
+	millis due;	/* clock_mono */
+	struct timer timer, drive;
+	void (*drive_now)(struct timer *t);
+	bool is_drive_due;
+	struct arena arena;    /* of the snapshot and the plan */
+	bool has_more_to_drop; /* of the history, by its retention */
+};
+
+/* What acts on the cluster between ticks. Members may be NULL. */
+struct actor {
+	bool needs_plan;		     /* driven only once something was decided */
+	void (*renew)(struct controller *c); /* another plan is there: it knows of what happened before */
+	void (*want)(struct controller *c, size_t pool, int64_t replicas); /* as the plan decides */
+	void (*drive)(struct controller *c);				   /* one more step wherever one is possible */
+	void (*stop)(struct controller *c);				   /* cancels the calls under way */
+	bool (*is_idle)(const struct controller *c);
+};
+
+/* The last change of a pool's size. */
+struct size_change {
+	millis at;
+	int64_t from, to, size; /* size: as decided last */
+};
+
+/* Requests, in all ticks. */
+struct request_counts {
+	int64_t arrived, started, late;
+};
+
+/* Time goes on as it did, whatever the machine's clock does. */
+struct clock_skew {
+	struct clock clock; /* the settings', less what it jumped */
+	millis at, mono;    /* by both of its hands, when it was compared last */
+};
+
+void tick_open(struct controller *c); /* before anything else that acts */
+void tick_start(struct controller *c);
+/* Cancels the calls under way, too; each still ends. */
+void tick_stop(struct controller *c);
+/* Brings what is decided into the cluster and to the clouds. */
+void tick_act(struct controller *c);
+/* None is under way. */
+bool tick_is_quiet(const struct controller *c);
+
+/* Never before what the history has. */
+void clock_skew_begin(struct controller *c);
+void clock_skew_follow(struct controller *c);

@@ -1,0 +1,65 @@
+#include "controller/loop/watch_sync.h"
+
+#include "controller/cluster/watch.h"
+#include "controller/loop/controller_state.h"
+
+#include <strings.h>
+
+static bool is_in_sync(const struct controller *c, enum cluster_kind kind)
+{
+	const struct watch *w = cluster_watch_of(c->cluster, kind);
+
+	const struct watch_report *r = w ? watch_report(w) : NULL;
+
+	/* Between two connections it may be behind without anything being wrong. */
+	return r && (r->state == WATCH_SYNCED || r->state == WATCH_BEHIND) && r->trouble.kind == ERROR_NONE;
+}
+
+bool cluster_is_fresh(const struct controller *c)
+{
+	return is_in_sync(c, CLUSTER_NODES) && is_in_sync(c, CLUSTER_PODS);
+}
+
+bool node_is_needed(const struct controller *c, const struct node *n, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	bool is_needed = false;
+
+	for (size_t i = 0; i < count; i++)
+		is_needed |= pods[i]->has_gpus && pod_counts(pods[i]) && !pods[i]->is_placeholder &&
+			     (pods[i]->pool != (int)pool || pods[i]->state == POD_READY || runs_work(c, pool));
+	return is_needed;
+}
+
+/* Azure writes the same resource in different cases. */
+const char *machine_of_node(const struct controller *c, const struct node *n)
+{
+	const struct group_description *seen = n->group >= 0 && c->groups ? &c->groups[n->group].seen : NULL;
+
+	for (size_t i = 0; seen && n->provider_id[0] && i < seen->machine_count; i++)
+		if (!strcasecmp(seen->machines[i].provider_id, n->provider_id))
+			return seen->machines[i].id;
+	return n->machine_id;
+}
+
+int64_t replicas_serving(const struct controller *c, const struct node *n, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	int64_t ready = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ready += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY;
+	return ready;
+}
+
+bool group_may_change(const struct controller *c, size_t group)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (pool_position(fleet_of(c), i, group) >= 0 && fleet_of(c)->pools[i].mode != MODE_ACT)
+			return false;
+	return true;
+}

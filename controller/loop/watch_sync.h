@@ -1,0 +1,16 @@
+/* What may be concluded from what the watches show, and from the manifest about it. */
+#pragma once
+#include "controller/cluster/model.h"
+
+struct controller;
+
+bool cluster_is_fresh(const struct controller *c); /* the watches of nodes and pods are in sync now */
+/* The machine under a node as its provider calls it; valid until the group is looked at again. */
+const char *machine_of_node(const struct controller *c, const struct node *n);
+/* GPU pods of others run on it, or replicas of the pool serve there. */
+bool node_is_needed(const struct controller *c, const struct node *n, size_t pool);
+/* Replicas of the pool that serve on the node: others than those that are ready are the first that a workload's
+ * controller takes. */
+int64_t replicas_serving(const struct controller *c, const struct node *n, size_t pool);
+/* Every pool of the group lets us change what it has. */
+bool group_may_change(const struct controller *c, size_t group);

@@ -1,0 +1,645 @@
+#include "controller/manifest/check.h"
+
+#include "base/json.h"
+#include "base/quantity.h"
+#include "controller/manifest/cron.h"
+
+#include <string.h>
+
+enum { DOLLAR_DIGITS = 6 };
+
+static bool group_gives(const struct group_draft *g, const char *key)
+{
+	for (size_t i = 0; i < g->naming_count; i++)
+		if (is_given(g->namings[i]->node, key))
+			return true;
+	return false;
+}
+
+static void find_above(struct draft *d, const struct yaml_node *map, const char *key, const char *bound, int64_t value,
+		       const char *remedy)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	buf_printf(&allowed, "at most %s, which is %lld", bound, (long long)value);
+	schema_find_key(d->findings, map, key, NULL, allowed.text, remedy);
+}
+
+/* 0 < p50 <= p95 */
+static void check_quantiles(struct draft *d, const struct quantiles_text *q)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	if (!q->node || !q->p95 || !is_given(q->node, "p50"))
+		return;
+	buf_text(&allowed, "above 0 and at most p95, which is ");
+	duration_format(q->p95, &allowed);
+	if (q->p50 > q->p95 || !q->p50)
+		schema_find_key(d->findings, q->node, "p50", NULL, allowed.text, "swap or correct them");
+}
+
+static void check_objective(struct draft *d, const struct spec_text *s)
+{
+	const struct objective_text *o = &s->objective;
+	bool has_share = is_given(o->node, "attainment"), has_wait = is_given(o->node, "queueWait");
+	bool has_cost = is_given(o->node, "violationCost"), has_outer_cost = is_given(s->node, "violationCost");
+	static const char one_of[] = "{ queueWait: 2s, attainment: 99% }, or violationCost: 0.01 in its place";
+
+	if (!is_given(s->node, "objective") && !has_outer_cost)
+		schema_find_key(d->findings, s->node, "objective", NULL, one_of, "say what the pool must keep");
+	if (o->node && !has_share && !has_cost && !has_outer_cost)
+		schema_find_key(d->findings, o->node, "attainment", NULL, "a share, like 99%, or violationCost",
+				"add it");
+	if (has_share && !has_wait)
+		schema_find_key(d->findings, o->node, "queueWait", NULL, "a duration, like 2s",
+				"say which wait the share is about");
+	if (has_share && (has_cost || has_outer_cost))
+		schema_find_key(d->findings, has_cost ? o->node : s->node, "violationCost",
+				"violationCost beside attainment", "one of the two", "delete one");
+	if (has_cost && has_outer_cost)
+		schema_find_key(d->findings, s->node, "violationCost", "violationCost at two places", "one of them",
+				"delete one");
+}
+
+static void check_rates(struct draft *d, const struct workload_text *w)
+{
+	/* Half as much again is more than rounding and drafts of tokens explain. */
+	if (!is_given(w->node, "maxSequences") || !is_given(w->node, "tokensPerSecond") ||
+	    !is_given(w->node, "interTokenLatency"))
+		return;
+	double most = (double)w->max_sequences * 1e6 / (double)w->inter_token_latency_us;
+	if ((double)w->tokens_per_second <= 1.5 * most)
+		return;
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	buf_printf(&allowed, "at most about %.0f: maxSequences / interTokenLatency", most);
+	schema_find_key(d->findings, w->node, "tokensPerSecond", NULL, allowed.text,
+			"correct one of the three, or leave one out");
+}
+
+static void resolve_warmth(struct draft *d, struct workload_text *w)
+{
+	static const char *const found[] = { [WARM_REPLICAS] = "replicas without scaleTargetRef",
+					     [WARM_PLACEHOLDERS] = "placeholders without scaleTargetRef",
+					     [WARM_BUFFER] = "buffer without scaleTargetRef" };
+	static const char *const remedies[] = {
+		[WARM_REPLICAS] = "name what is to be scaled",
+		[WARM_PLACEHOLDERS] = "name what runs the serving pods: its image is kept warm",
+		[WARM_BUFFER] = "name what runs the serving pods: room is kept for more of them",
+	};
+
+	if (!is_given(w->node, "warm"))
+		w->warm = w->target.name ? WARM_REPLICAS : WARM_METRIC;
+	else if (w->warm != WARM_METRIC && !w->target.node)
+		schema_find_key(d->findings, w->node, "warm", found[w->warm], "metric, or a scaleTargetRef beside it",
+				remedies[w->warm]);
+}
+
+/* The pods themselves are the work: one sequence each, and nothing that could be asked. */
+static void resolve_pods(struct draft *d, struct spec_text *s)
+{
+	struct workload_text *w = &s->workload;
+	static const char remedy[] = "delete it, or name the model server as engine";
+
+	if (s->signals.engine != SOURCE_PODS)
+		return;
+	if (!is_given(w->node, "maxSequences"))
+		w->max_sequences = 1;
+	else if (w->max_sequences != 1)
+		schema_find_key(d->findings, w->node, "maxSequences", NULL, "1 with signals.engine pods",
+				"delete it, or name the model server as engine: a pod is one piece of work");
+	if (s->signals.scrape.node)
+		schema_find_key(d->findings, s->signals.node, "scrape", "scrape with engine pods",
+				"no source: the pods are counted", remedy);
+	if (s->signals.prometheus.node)
+		schema_find_key(d->findings, s->signals.node, "prometheus", "prometheus with engine pods",
+				"no source: the pods are counted", remedy);
+}
+
+static void check_workload(struct draft *d, struct spec_text *s)
+{
+	if (!strchr(s->workload.gpu_resource, '/') || !form_label_key.fits(s->workload.gpu_resource))
+		schema_find_key(d->findings, s->workload.node, "gpuResource", NULL,
+				"an extended resource as nodes offer it, like nvidia.com/gpu",
+				"write DOMAIN/NAME; kubectl describe node shows it under Allocatable");
+	resolve_warmth(d, &s->workload);
+	resolve_pods(d, s);
+}
+
+/* All that a pool may ask over the network, as it says who we are and whom we trust. */
+enum { SERVERS = 4 };
+
+struct server_text {
+	const struct auth_text *auth;
+	const struct tls_text *tls;
+};
+
+static void servers_of(const struct signals_text *s, struct server_text out[SERVERS])
+{
+	out[0] = (struct server_text){ &s->scrape.auth, &s->scrape.tls };
+	out[1] = (struct server_text){ &s->prometheus.auth, &s->prometheus.tls };
+	out[2] = (struct server_text){ &s->queue.auth, &s->queue.tls };
+	out[3] = (struct server_text){ &s->devices.auth, &s->devices.tls };
+}
+
+static void check_auth(struct draft *d, const struct auth_text *a, const struct tls_text *t)
+{
+	if (a->bearer_token_file && a->basic.node)
+		schema_find_key(d->findings, a->node, "basic", "basic beside bearerTokenFile", "one of the two",
+				"delete one");
+	if (t->node && is_given(t->node, "certFile") != is_given(t->node, "keyFile"))
+		schema_find_key(d->findings, t->node, is_given(t->node, "certFile") ? "keyFile" : "certFile", NULL,
+				"a path: certFile and keyFile go together", "add it, or delete the other");
+}
+
+static bool is_label_name(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+
+	return name[0] && strchr(letters, name[0]) &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")];
+}
+
+/* Prometheus knows a pod's labels under other names than Kubernetes. */
+static void check_labels(struct draft *d, const struct yaml_node *map, const struct schema_labels *l)
+{
+	const struct yaml_node *labels = map ? yaml_child(map, "labels") : NULL;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (!is_label_name(l->items[i].key))
+			schema_find_key(
+				d->findings, labels, l->items[i].key, l->items[i].key,
+				"a label of Prometheus: letters, digits and _, like job or app_kubernetes_io_name",
+				"look at the series in Prometheus; other characters have become _ there");
+}
+
+static void check_one_kind(struct draft *d, const struct queue_text *q)
+{
+	static const char *const kinds[] = { "promql", "endpointPicker", "json" };
+	const char *last = NULL;
+	int count = 0;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (is_given(q->node, kinds[i])) {
+			last = kinds[i];
+			count++;
+		}
+	if (!count)
+		schema_find_key(d->findings, q->node, "promql", NULL, "promql, endpointPicker or json",
+				"say where the queue's length is told");
+	if (count > 1)
+		schema_find_key(d->findings, q->node, last, "more than one of promql, endpointPicker and json",
+				"one of them", "delete the others; promql can add several queues up");
+}
+
+static void check_queue(struct draft *d, const struct signals_text *s)
+{
+	const struct queue_text *q = &s->queue;
+	bool asks_prometheus = is_given(q->node, "promql") ||
+			       (is_given(q->node, "endpointPicker") && !is_given(q->picker.node, "url"));
+
+	if (!q->node)
+		return;
+	check_one_kind(d, q);
+	if (asks_prometheus && !is_given(q->node, "url") && !s->prometheus.url)
+		schema_find_key(d->findings, q->node, "url", NULL, "the URL of a Prometheus server",
+				is_given(q->node, "promql") ? "add it, or signals.prometheus"
+							    : "add it, or the picker's own url");
+	if (!asks_prometheus && is_given(q->node, "url"))
+		schema_find_key(d->findings, q->node, "url", "url beside another one",
+				"the url within json or "
+				"endpointPicker",
+				"delete it");
+	struct error e;
+	if (q->json.path && !json_number_check(q->json.path, &e))
+		schema_find_key(d->findings, q->json.node, "path", NULL,
+				"dotted keys, like queues[0].messages or queues[].messages, or a JSON pointer, like "
+				"/queues/0/messages",
+				e.message);
+}
+
+static void check_devices(struct draft *d, const struct signals_text *s)
+{
+	const struct devices_text *v = &s->devices;
+
+	if (!v->node)
+		return;
+	if (!is_given(v->node, "url") && !s->prometheus.url)
+		schema_find_key(d->findings, v->node, "url", NULL, "the URL of a Prometheus server",
+				"add it, or signals.prometheus");
+	check_labels(d, v->node, &v->labels);
+}
+
+static void check_signals(struct draft *d, const struct signals_text *s)
+{
+	struct server_text servers[SERVERS];
+
+	servers_of(s, servers);
+	if (s->scrape.node && s->prometheus.node)
+		schema_find_key(d->findings, s->node, "prometheus", "prometheus beside scrape", "one of the two",
+				"delete one");
+	if ((s->engine == SOURCE_CUSTOM) != (s->metrics.node != NULL))
+		schema_find_key(d->findings, s->node, "metrics",
+				s->metrics.node ? "metrics with an engine that has a table of its own" : NULL,
+				s->metrics.node ? "metrics with engine: custom"
+						: "a map of the engine's names, with engine custom",
+				s->metrics.node ? "delete it, or write engine: custom"
+						: "add metrics: { running: NAME, waiting: NAME }, or name the engine");
+	if (s->scrape.node && s->scrape.tls.node && s->scrape.scheme != SCHEME_HTTPS)
+		schema_find_key(d->findings, s->scrape.node, "tls", "tls with scheme http", "tls with scheme https",
+				"write scheme: https, or delete tls");
+	for (int i = 0; i < SERVERS; i++)
+		check_auth(d, servers[i].auth, servers[i].tls);
+	check_labels(d, s->prometheus.node, &s->prometheus.labels);
+	check_devices(d, s);
+	check_queue(d, s);
+}
+
+static void check_costs(struct draft *d, const struct cost_labels_text *c)
+{
+	for (size_t i = 0; i < cost_labels_table.count; i++) {
+		const struct schema_row *row = &cost_labels_table.rows[i];
+		const char *key = *(const char *const *)(const void *)((const char *)c + row->offset);
+
+		if (!form_label_key.fits(key))
+			schema_find_key(d->findings, c->node, row->key, NULL,
+					"the key of a label, like product or example.com/cost-center",
+					"write the key as it stands under metadata.labels of the pods");
+	}
+}
+
+static void check_lead_time(struct draft *d, const struct lead_time_text *l)
+{
+	bool has_stage = false;
+
+	check_quantiles(d, &l->total);
+	for (int i = 0; i < STAGE_COUNT; i++) {
+		check_quantiles(d, &l->stage[i]);
+		has_stage = has_stage || l->stage[i].node;
+	}
+	if (l->total.node && has_stage)
+		schema_find_key(d->findings, l->node, "total", "total beside stages", "total, or stages",
+				"delete total, or all stages");
+	if (l->total.node && is_given(l->total.node, "p95") && !l->total.p95)
+		schema_find_key(d->findings, l->total.node, "p95", "a lead time of 0", "more than 0",
+				"give what was measured, or leave leadTime out");
+}
+
+static void check_window(struct draft *d, const struct window_text *w)
+{
+	struct cron cron;
+	bool has_cron = is_given(w->node, "cron"), has_for = is_given(w->node, "for");
+	static const char *const clock[] = { "days", "from", "to" };
+
+	if (w->from == DAY / MINUTE)
+		schema_find_key(d->findings, w->node, "from", NULL, "a time of day before \"24:00\"",
+				"write \"00:00\" and the next day");
+	if (!has_cron) {
+		for (int i = 1; i < 3; i++)
+			if (w->node && !is_given(w->node, clock[i]))
+				schema_find_key(d->findings, w->node, clock[i], NULL,
+						"a time of day like \"08:00\", or cron and for", "add it");
+		if (has_for)
+			schema_find_key(d->findings, w->node, "for", "for without cron", "for beside cron",
+					"write to: and the time, or add cron");
+		return;
+	}
+	for (int i = 0; i < 3; i++)
+		if (is_given(w->node, clock[i]))
+			schema_find_key(d->findings, w->node, clock[i], "days, from or to beside cron",
+					"one of the two forms", "delete it, or cron");
+	if (!has_for)
+		schema_find_key(d->findings, w->node, "for", NULL, "a duration from 1m to 1d, like 11h",
+				"say how long the window stays open");
+	if (w->cron && !cron_parse(w->cron, &cron))
+		schema_find_key(d->findings, w->node, "cron", NULL,
+				"\"MINUTE HOUR * * WEEKDAYS\" with at most 48 openings a day, like \"0 8 * * mon-fri\"",
+				"day of month and month must be *; write steps as lists: 0,30");
+	if (w->duration % MINUTE)
+		schema_find_key(d->findings, w->node, "for", NULL, "whole minutes",
+				"round it: a window opens and closes on the minute");
+}
+
+static void check_headroom(struct draft *d, const struct headroom_text *h)
+{
+	const struct window_text *windows = h->schedule.items;
+
+	if (h->max && h->min > h->max)
+		find_above(d, h->node, "min", "headroom.max", h->max, "raise max or lower min");
+	for (size_t i = 0; i < h->schedule.count; i++) {
+		check_window(d, &windows[i]);
+		if (h->max && windows[i].min > h->max)
+			find_above(d, windows[i].node, "min", "headroom.max", h->max,
+				   "raise headroom.max or lower min");
+	}
+}
+
+static void check_lending(struct draft *d, const struct spec_text *s)
+{
+	if (s->lend.to >> s->class & 1)
+		schema_find_key(d->findings, s->lend.node, "to", "the pool's own class", "other classes",
+				"delete it from the list; pools of one class share node groups already");
+}
+
+static void check_pool(struct draft *d, const struct spec_text *s)
+{
+	if (!s->node)
+		return;
+	check_objective(d, s);
+	check_rates(d, &s->workload);
+	check_signals(d, &s->signals);
+	check_costs(d, &s->cost_labels);
+	check_lead_time(d, &s->lead_time);
+	check_headroom(d, &s->headroom);
+	check_lending(d, s);
+}
+
+static void check_name(struct draft *d, size_t pool)
+{
+	const struct metadata_text *m = &d->pools[pool].metadata;
+
+	for (size_t i = 0; m->name && i < pool; i++) {
+		const struct metadata_text *other = &d->pools[i].metadata;
+		if (!other->name || strcmp(other->name, m->name) != 0)
+			continue;
+		const struct yaml_node *at = yaml_child(other->node, "name");
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		buf_printf(&allowed, "a name of its own; another pool has this one at %s:%zu:%zu", at->file, at->line,
+			   at->column);
+		schema_find_key(d->findings, m->node, "name", NULL, allowed.text,
+				"rename one; traces and history tell pools apart by name alone");
+		return;
+	}
+}
+
+static void check_pools(struct draft *d)
+{
+	for (size_t i = 0; i < d->pool_count; i++) {
+		check_workload(d, &d->pools[i].spec);
+		check_pool(d, draft_spec(d, i));
+		check_name(d, i);
+	}
+}
+
+static void require_block(struct draft *d, const struct group_draft *g, enum provider_choice p)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+
+	if (provider_block(p)->is_trial || g->merged.blocks[p].node)
+		return;
+	schema_allowed(&(struct schema_row){ .type = SCHEMA_MAP, .table = &provider_block(p)->table }, &allowed);
+	schema_find_key(d->findings, g->merged.node, provider_name(p), NULL, allowed.text,
+			"add the block; check --print-reference shows its keys");
+}
+
+/* The provider is the one that is named, else that of the first block. */
+static void resolve_provider(struct draft *d, struct group_draft *g)
+{
+	enum provider_choice own =
+		group_gives(g, "provider") ? (enum provider_choice)g->merged.provider : PROVIDER_COUNT;
+
+	for (enum provider_choice p = 0; p < PROVIDER_COUNT; p++) {
+		const struct yaml_node *block = g->merged.blocks[p].node;
+		if (!block || own == p)
+			continue;
+		if (own == PROVIDER_COUNT) {
+			own = p;
+			continue;
+		}
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		buf_printf(&allowed, "the block of provider %s only", provider_name(own));
+		schema_find(d->findings, block, "settings of another provider", allowed.text,
+			    "delete them, or change provider");
+	}
+	g->merged.provider = own == PROVIDER_COUNT ? PROVIDER_simulated : own;
+	require_block(d, g, (enum provider_choice)g->merged.provider);
+}
+
+static void check_standby(struct draft *d, const struct group_draft *g)
+{
+	const struct standby_text *s = &g->merged.standby;
+
+	if (!s->node)
+		return;
+	if (s->max > g->merged.max)
+		find_above(d, s->node, "max", "max of the group", g->merged.max,
+			   "raise the group's max or lower standby.max");
+	if (s->max && !g->merged.price_per_hour)
+		schema_find_key(d->findings, g->merged.node, "pricePerHour", "standby of a group without a price",
+				"more than 0", "give the price: whether standby pays is a question of price");
+	check_quantiles(d, &s->lead_time);
+}
+
+static void check_group(struct draft *d, struct group_draft *g)
+{
+	if (g->merged.min > g->merged.max)
+		find_above(d, g->merged.node, "min", "max", g->merged.max,
+			   group_gives(g, "max") ? "raise max or lower min" : "add max; it is 10 by default");
+	resolve_provider(d, g);
+	check_standby(d, g);
+	provider_block_check((enum provider_choice)g->merged.provider, &g->merged.blocks[g->merged.provider],
+			     &(struct block_group){ g->merged.standby.node, g->merged.standby.max > 0,
+						    (enum block_capacity)g->merged.capacity_type },
+			     d->findings);
+}
+
+/* Of one pool: named twice, too small for a replica, priced and unpriced mixed. Returns the replicas that fit. */
+static int64_t check_membership(struct draft *d, const struct spec_text *s)
+{
+	const struct group_text *groups = draft_groups(s);
+	const struct group_draft *priced = NULL, *unpriced = NULL;
+	int64_t room = 0;
+
+	for (size_t i = 0; i < s->groups.count; i++) {
+		if (!groups[i].name)
+			continue;
+		for (size_t k = 0; k < i; k++)
+			if (groups[k].name && !strcmp(groups[k].name, groups[i].name))
+				schema_find_key(d->findings, groups[i].node, "name", "the same group twice in one pool",
+						"every group once", "delete one");
+		const struct group_draft *g = &d->groups[draft_group_index(d, groups[i].name)];
+		if (g->merged.gpus_per_node < s->workload.gpus_per_replica) {
+			CLEANUP(buf_release) struct buf found = { 0 };
+			buf_printf(&found, "nodes of %lld GPUs for replicas of %lld",
+				   (long long)g->merged.gpus_per_node, (long long)s->workload.gpus_per_replica);
+			schema_find_key(d->findings, groups[i].node, "gpusPerNode", found.text,
+					"at least spec.workload.gpusPerReplica",
+					"take larger machines, or correct one");
+		}
+		room += g->merged.max * (g->merged.gpus_per_node / s->workload.gpus_per_replica);
+		*(group_gives(g, "pricePerHour") ? &priced : &unpriced) = g;
+	}
+	if (priced && unpriced)
+		schema_find_key(d->findings, unpriced->merged.node, "pricePerHour", NULL,
+				"a price for all groups of a pool or for none", "add it; prices are compared");
+	return room;
+}
+
+static void check_room(struct draft *d, const struct spec_text *s, int64_t room)
+{
+	const struct headroom_text *h = &s->headroom;
+	const struct window_text *windows = h->schedule.items;
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	static const char remedy[] = "raise max of its node groups, or lower this";
+
+	buf_printf(&allowed, "at most the %lld replicas that the pool's node groups can hold", (long long)room);
+	if (h->node && h->min > room)
+		schema_find_key(d->findings, h->node, "min", NULL, allowed.text, remedy);
+	for (size_t i = 0; i < h->schedule.count; i++)
+		if (windows[i].node && windows[i].min > room)
+			schema_find_key(d->findings, windows[i].node, "min", NULL, allowed.text, remedy);
+}
+
+static void check_groups(struct draft *d)
+{
+	for (size_t i = 0; i < d->group_count; i++)
+		check_group(d, &d->groups[i]);
+	for (size_t i = 0; i < d->pool_count; i++) {
+		const struct spec_text *s = draft_spec(d, i);
+		if (!s->groups.count)
+			continue;
+		check_room(d, s, check_membership(d, s));
+	}
+}
+
+static bool has_budget(const struct spec_text *s)
+{
+	return s->budget.node && s->budget.dollars_per_hour;
+}
+
+static bool is_shared(const struct spec_text *a, const struct spec_text *b)
+{
+	return has_budget(a) && has_budget(b) && *a->budget.name && !strcmp(a->budget.name, b->budget.name);
+}
+
+/* Pools before this one that share its budget must name the same amount. */
+static void check_agreement(struct draft *d, size_t pool)
+{
+	const struct spec_text *s = draft_spec(d, pool);
+
+	for (size_t i = 0; i < pool; i++) {
+		const struct spec_text *other = draft_spec(d, i);
+		if (!is_shared(s, other) || other->budget.dollars_per_hour == s->budget.dollars_per_hour)
+			continue;
+		const struct yaml_node *at = other->budget.node;
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		fixed_format(other->budget.dollars_per_hour, DOLLAR_DIGITS, &allowed);
+		buf_printf(&allowed, ", as at %s:%zu:%zu under the same name", at->file, at->line, at->column);
+		schema_find_key(d->findings, s->budget.node, "dollarsPerHour", NULL, allowed.text,
+				"make both equal, or name another budget");
+		return;
+	}
+}
+
+static bool pool_names_group(const struct spec_text *s, const char *name)
+{
+	for (size_t i = 0; i < s->groups.count; i++)
+		if (draft_groups(s)[i].name && !strcmp(draft_groups(s)[i].name, name))
+			return true;
+	return false;
+}
+
+static bool budget_covers_group(const struct draft *d, const struct spec_text *s, const char *name)
+{
+	if (pool_names_group(s, name))
+		return true;
+	for (size_t i = 0; i < d->pool_count; i++)
+		if (is_shared(s, draft_spec(d, i)) && pool_names_group(draft_spec(d, i), name))
+			return true;
+	return false;
+}
+
+/* What the budget pays in any case, and the cheapest node it could buy. */
+static void check_amount(struct draft *d, const struct spec_text *s)
+{
+	int64_t least = 0, cheapest = INT64_MAX;
+
+	for (size_t i = 0; i < d->group_count; i++) {
+		const struct group_text *g = &d->groups[i].merged;
+		if (!budget_covers_group(d, s, g->name))
+			continue;
+		least += g->min * g->price_per_hour;
+		if (g->max && g->price_per_hour < cheapest)
+			cheapest = g->price_per_hour;
+	}
+	bool is_too_small = cheapest != INT64_MAX && cheapest > s->budget.dollars_per_hour;
+	if (least <= s->budget.dollars_per_hour && !is_too_small)
+		return;
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	buf_text(&allowed, "at least ");
+	fixed_format(is_too_small && cheapest > least ? cheapest : least, DOLLAR_DIGITS, &allowed);
+	buf_text(&allowed,
+		 is_too_small && cheapest > least ? ", the price of one node" : ", what min of the node groups costs");
+	schema_find_key(d->findings, s->budget.node, "dollarsPerHour", NULL, allowed.text,
+			"raise the budget or lower min");
+}
+
+void draft_check(struct draft *d)
+{
+	check_pools(d);
+	check_groups(d);
+	for (size_t i = 0; i < d->pool_count; i++) {
+		if (!has_budget(draft_spec(d, i)))
+			continue;
+		check_agreement(d, i);
+		check_amount(d, draft_spec(d, i));
+	}
+}
+
+static void check_groups_live(const struct manifest *m, size_t pool, struct findings *f)
+{
+	const struct spec_text *s = &m->pools[pool].spec;
+	CLEANUP(buf_release) struct buf remedy = { 0 };
+
+	buf_text(&remedy, "add ");
+	provider_list_blocks(false, &remedy);
+	buf_text(&remedy, ", or simulated: { endpoint: http://... } for a trial");
+	for (size_t i = 0; i < s->groups.count; i++) {
+		enum provider_choice p = (enum provider_choice)m->groups[m->fleet.pools[pool].groups[i]].provider;
+		if (!m->groups[m->fleet.pools[pool].groups[i]].blocks[p].node)
+			schema_find_key(f, draft_groups(s)[i].node, provider_name(p), NULL,
+					"a block of a provider where nodes are to be bought", remedy.text);
+	}
+}
+
+bool manifest_check_live(const struct manifest *m, struct findings *f, struct error *e)
+{
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		const struct workload_text *w = &m->pools[i].spec.workload;
+		if (!w->selector.match_labels.count)
+			schema_find_key(f, w->node ? w->node : m->pools[i].spec.node, w->node ? "selector" : "workload",
+					NULL, "workload.selector.matchLabels: which pods serve the pool",
+					"add the labels of its pods: selector: { matchLabels: { app: NAME } }");
+		check_groups_live(m, i, f);
+	}
+	findings_sort(f);
+	return !f->count || findings_error(f, e);
+}
+
+static void check_file(const struct yaml_node *map, const char *key, const char *path, struct findings *f)
+{
+	if (path && (strncmp(path, MANIFEST_CREDENTIALS, strlen(MANIFEST_CREDENTIALS)) != 0 || strstr(path, "/..")))
+		schema_find_key(f, map, key, NULL, "a file below " MANIFEST_CREDENTIALS " in a WarmPool of the cluster",
+				"mount the Secret there (docs/signals.md), or give the pool to run as a file");
+}
+
+bool manifest_check_objects(const struct manifest *m, const char *trusted, struct findings *f, struct error *e)
+{
+	for (size_t i = 0; i < m->fleet.pool_count; i++) {
+		const struct signals_text *s = &m->pools[i].spec.signals;
+		struct server_text servers[SERVERS];
+		if (!s->node || !strcmp(s->node->file, trusted))
+			continue;
+		servers_of(s, servers);
+		for (int k = 0; k < SERVERS; k++) {
+			const struct auth_text *a = servers[k].auth;
+			const struct tls_text *t = servers[k].tls;
+			check_file(a->node, "bearerTokenFile", a->bearer_token_file, f);
+			check_file(a->basic.node, "passwordFile", a->basic.password_file, f);
+			check_file(t->node, "caFile", t->ca_file, f);
+			check_file(t->node, "certFile", t->cert_file, f);
+			check_file(t->node, "keyFile", t->key_file, f);
+		}
+	}
+	findings_sort(f);
+	return !f->count || findings_error(f, e);
+}

@@ -1,0 +1,279 @@
+/* What one node group refuses is asked of the next at once, not at the next tick. */
+#include "tests/unit/loop/played_controller.h"
+
+#include <unistd.h>
+
+static const char pool[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: WarmPool\n"
+	"metadata: { name: chat, namespace: llm }\n"
+	"spec:\n"
+	"  class: interactive\n"
+	"  objective: { queueWait: 2s, attainment: 99% }\n"
+	"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"
+	"  nodeGroups:\n"
+	"    - { name: spot-a, provider: simulated, gpusPerNode: 1, pricePerHour: 0.5, max: 10 }\n"
+	"    - { name: spot-b, provider: simulated, gpusPerNode: 1, pricePerHour: 0.6, max: 2 }\n"
+	"    - { name: od, provider: simulated, gpusPerNode: 1, pricePerHour: 1.2, max: 10 }\n"
+	"  leadTime: { total: { p50: 200s, p95: 300s } }\n"
+	"  budget: { dollarsPerHour: 100 }\n";
+
+static struct controller *c;
+static char path[64];
+static struct pool_plan plan;
+static struct group_decision asked_of[3];
+
+static bool may_act(void *user)
+{
+	return leader_may_act(user);
+}
+
+static int set_up(void **state)
+{
+	struct error e = { 0 };
+
+	(void)state;
+	c = play_controller(pool);
+	snprintf(path, sizeof path, "/tmp/fall_back_test.%d.db", (int)getpid());
+	c->history = history_resume(&(struct history_setup){ .path = path,
+							     .manifest = pool,
+							     .fleet = fleet_of(c),
+							     .program = "test",
+							     .policy = "preheat",
+							     .run = "test",
+							     .ticks_per_commit = 1,
+							     .checkpoint_every = HOUR },
+				    &e);
+	assert_string_equal(e.message, "");
+	c->context.history = c->history;
+	c->context.may_act = may_act;
+	for (size_t i = 0; i < 3; i++)
+		cloud_tells(c, i);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const ends[] = { "", "-wal", "-shm" };
+	char name[80];
+
+	(void)state;
+	c->plan = (struct plan){ 0 };
+	history_close(c->history);
+	c->context.history = NULL;
+	close_controller(c);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(name, sizeof name, "%s%s", path, ends[i]);
+		unlink(name);
+	}
+	return 0;
+}
+
+/* A tick that asks the first group for so many replicas, at so many dollars an hour in all. */
+static void decide(int64_t cold, int64_t dollars)
+{
+	memset(asked_of, 0, sizeof asked_of);
+	asked_of[0].cold = cold;
+	plan = (struct pool_plan){ .groups = asked_of, .group_count = 3 };
+	plan.decision.decided = cold;
+	plan.decision.dollars_per_hour = dollars * 1000000;
+	c->plan = (struct plan){ &plan, 1 };
+	look_at_pools(c);
+	c->snapshot.now = clock_now(c->clock);
+	c->has_decided = true;
+	tick_act(c);
+	play_until(play_now());
+}
+
+static const struct provider_call *asked_in(const char *group)
+{
+	for (size_t i = 0; i < change_count; i++)
+		if (!strcmp(changes[i]->group, group))
+			return changes[i];
+	return NULL;
+}
+
+static void answer(const char *group, enum error_kind kind)
+{
+	for (size_t i = 0; i < change_count; i++)
+		if (!strcmp(changes[i]->group, group)) {
+			struct provider_call *call = changes[i];
+			changes[i] = changes[--change_count];
+			call->error = (struct error){ .kind = kind };
+			call->done(call);
+			return;
+		}
+	fail_msg("%s was not asked", group);
+}
+
+static void what_is_refused_goes_on_in_the_same_millisecond(void **state)
+{
+	(void)state;
+	decide(3, 10);
+	assert_int_equal(asked_in("spot-a")->desired, 3);
+	millis then = play_now();
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(then); /* timers of this millisecond only */
+	assert_int_equal(asked_in("spot-b")->desired, 2);
+	assert_int_equal(asked_in("od")->desired, 1); /* what does not fit there */
+	assert_int_equal(play_now() - then, 0);
+	answer("spot-b", ERROR_STOCKOUT);
+	play_until(then);
+	answer("od", ERROR_NONE);
+	c->groups[2].is_stopped = true; /* no more looks */
+	assert_int_equal(c->groups[2].wanted, 3);
+	assert_int_equal(c->starts.count, 3);
+	assert_int_equal(play_now() - then, 0);
+}
+
+static void no_group_is_asked_twice_before_the_next_tick(void **state)
+{
+	(void)state;
+	decide(1, 10);
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	answer("spot-b", ERROR_QUOTA);
+	play_until(play_now());
+	answer("od", ERROR_STOCKOUT);
+	play_until(play_now() + 5 * SECOND);
+	assert_int_equal(change_count, 0);
+	assert_int_equal(c->starts.count, 0);
+	assert_int_equal(c->starts.event_count, 3); /* the next tick hears of each */
+}
+
+static void a_group_in_back_off_is_passed_over(void **state)
+{
+	(void)state;
+	decide(2, 10);
+	asked_of[1].blocked_until = clock_now(c->clock) + MINUTE;
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_null(asked_in("spot-b"));
+	assert_int_equal(asked_in("od")->desired, 2);
+	answer("od", ERROR_STOCKOUT);
+}
+
+static void the_budget_holds_for_the_dearer_one(void **state)
+{
+	(void)state;
+	decide(4, 99); /* of 100: two dollars of them are refused */
+	asked_of[1].blocked_until = clock_now(c->clock) + MINUTE;
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_int_equal(asked_in("od")->desired, 2); /* 1.2 each, of the 3 that are left */
+	answer("od", ERROR_STOCKOUT);
+}
+
+/* A node of the second group with a replica that serves, and the taint of its handler. */
+static void run_on_spot(const char *taint)
+{
+	char text[1024];
+
+	have_machine(1, "m1", MACHINE_RUNNING);
+	cloud_tells(c, 1);
+	snprintf(text, sizeof text,
+		 "{'metadata':{'name':'m1','uid':'m1','labels':{'simulated.preheat.dev/node-group':'spot-b'}},'spec':{"
+		 "'providerID':'simulated://m1'%s},'status':{'allocatable':{'nvidia.com/gpu':'1'},'conditions':[{"
+		 "'type':'Ready','status':'True'}]}}",
+		 taint);
+	see(c->cluster, CLUSTER_NODES, text, (struct moment){ clock_now(c->clock), false });
+	have_pod(c, "a", "'app':'chat'", "m1", true);
+}
+
+static void a_machine_that_will_be_taken_is_replaced_at_once(void **state)
+{
+	(void)state;
+	run_on_spot("");
+	decide(0, 1);
+	assert_int_equal(change_count, 0);
+	millis then = play_now();
+	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
+	machine_count[1] = 1;
+	play_until(then);
+	assert_int_equal(asked_in("spot-a")->desired, 1); /* the cheapest first */
+	assert_true(drain_is_under_way(c, "m1"));
+	assert_int_equal(c->interruptions.count, 1);
+	assert_int_equal(c->starts.events[c->starts.event_count - 1].event.what, EVENT_LOST);
+	assert_int_equal(play_now() - then, 0);
+	answer("spot-a", ERROR_NONE);
+	settle_calls();
+	assert_non_null(asked("PATCH /api/v1/nodes/m1", "\"unschedulable\":true"));
+	assert_int_equal(c->interruptions.count, 1); /* once */
+	assert_int_equal(change_count, 0);
+	assert_non_null(asked("eviction", "pods/a"));
+}
+
+/* Neither need nor blindness keeps a machine that the cloud ends, and a budget that holds it does not begin it anew. */
+static void what_will_be_taken_is_emptied_in_any_case(void **state)
+{
+	(void)state;
+	run_on_spot("");
+	decide(0, 1);
+	c->pools[0].is_blind = true;
+	server.budget_holds = true;
+	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
+	machine_count[1] = 1;
+	play_until(play_now());
+	answer("spot-a", ERROR_NONE);
+	settle_calls();
+	assert_int_equal(drains_call_off(c, 0, 1), 0);
+	assert_non_null(asked("eviction", "pods/a"));
+	for (millis end = play_now() + DRAIN_PATIENCE + MINUTE; play_now() < end; settle_calls())
+		play_until(play_now() + 10 * SECOND);
+	assert_true(drain_is_under_way(c, "m1"));
+	assert_int_equal(c->interruptions.count, 1);
+	assert_int_equal(c->drains.abandoned, 0);
+}
+
+static void a_pool_that_is_watched_keeps_what_will_be_taken(void **state)
+{
+	(void)state;
+	((struct pool_spec *)(uintptr_t)&fleet_of(c)->pools[0])->mode = MODE_OBSERVE;
+	decide(0, 1);
+	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
+	play_until(play_now());
+	assert_false(drain_is_under_way(c, "m1"));
+	assert_int_equal(change_count, 0);
+}
+
+static void budgets_count_what_is_asked_of_every_cloud(void **state)
+{
+	(void)state;
+	have_machine(2, "m1", MACHINE_RUNNING);
+	have_machine(2, "m2", MACHINE_RUNNING);
+	cloud_tells(c, 2);
+	assert_int_equal(cost_budget_affordable(c, 0), (10000 - 240) / 50);
+	((struct pool_spec *)(uintptr_t)&fleet_of(c)->pools[0])->budget_per_hour = 3000000;
+	assert_int_equal(cost_budget_affordable(c, 0), 1); /* 3.0 less 2 * 1.2 */
+	c->groups[0].wanted = 3;
+	assert_int_equal(cost_budget_affordable(c, 0), -2);
+	assert_int_equal(cost_budget_affordable(c, 2), -1);
+}
+
+static void other_failures_are_no_reason(void **state)
+{
+	(void)state;
+	decide(2, 10);
+	answer("spot-a", ERROR_AUTH);
+	play_until(play_now());
+	assert_int_equal(change_count, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_refused_goes_on_in_the_same_millisecond),
+		TEST(no_group_is_asked_twice_before_the_next_tick),
+		TEST(a_group_in_back_off_is_passed_over),
+		TEST(the_budget_holds_for_the_dearer_one),
+		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
+		TEST(what_will_be_taken_is_emptied_in_any_case),
+		TEST(a_pool_that_is_watched_keeps_what_will_be_taken),
+		TEST(budgets_count_what_is_asked_of_every_cloud),
+		TEST(other_failures_are_no_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
