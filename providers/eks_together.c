@@ -1,5 +1,6 @@
 #include "providers/eks_together.h"
 
+#include "base/alloc.h"
 #include "base/buf.h"
 
 #include <stdlib.h>
@@ -26,10 +27,8 @@ struct eks_together {
 
 struct eks_together *eks_together_open(void)
 {
-	struct eks_together *t = calloc(1, sizeof *t);
+	struct eks_together *t = xcalloc(1, sizeof *t);
 
-	if (!t)
-		abort();
 	return t;
 }
 
@@ -44,15 +43,6 @@ void eks_together_close(struct eks_together *t)
 	buf_release(&t->text);
 	free(t->place);
 	free(t);
-}
-
-static char *copy(const char *text)
-{
-	char *made = strdup(text);
-
-	if (!made)
-		abort();
-	return made;
 }
 
 static char *place_of(const struct eks_settings *s)
@@ -77,7 +67,7 @@ static struct known *note(struct eks_together *t, const char *place, const char 
 
 	if (!k && t->count < GROUPS_MOST) {
 		k = &t->groups[t->count++];
-		*k = (struct known){ .place = copy(place), .name = copy(name) };
+		*k = (struct known){ .place = xstrdup(place), .name = xstrdup(name) };
 	}
 	if (k)
 		k->seen_at = now;

@@ -1,5 +1,6 @@
 #include "providers/exchange.h"
 
+#include "base/alloc.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -45,10 +46,8 @@ static void begin(struct timer *t)
 
 void exchange_start(struct provider *p, struct provider_call *c)
 {
-	struct exchange *x = calloc(1, p->kind->size);
+	struct exchange *x = xcalloc(1, p->kind->size);
 
-	if (!x)
-		abort();
 	assert(!c->exchange);
 	provider_call_release(c);
 	c->error = (struct error){ 0 };

@@ -1,18 +1,14 @@
 #include "state/db_engine.h"
 
+#include "base/alloc.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void *db_memory(size_t size)
 {
-	void *memory = calloc(1, size);
-
-	if (!memory) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
-	return memory;
+	return xcalloc(1, size);
 }
 
 struct db *db_new(const struct db_engine *engine, const char *path, size_t size)
@@ -20,9 +16,7 @@ struct db *db_new(const struct db_engine *engine, const char *path, size_t size)
 	struct db *db = db_memory(size);
 
 	db->engine = engine;
-	db->path = strdup(path);
-	if (!db->path)
-		abort();
+	db->path = xstrdup(path);
 	return db;
 }
 

@@ -1,6 +1,7 @@
 /* A history: its tables, making, opening and closing it, writing it, going on with it. */
 #include "state/history.h"
 
+#include "base/alloc.h"
 #include "base/gzip.h"
 #include "base/text.h"
 #include "controller/policy/decide.h"
@@ -162,12 +163,8 @@ static bool has_facts(struct history *h, bool *has, struct error *e);
 
 static struct history *new_history(void)
 {
-	struct history *h = calloc(1, sizeof *h);
+	struct history *h = xcalloc(1, sizeof *h);
 
-	if (!h) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
 	h->retained_from = -1;
 	h->has_cost = h->has_levels = true; /* opening for writing makes the tables */
 	return h;

@@ -1,5 +1,6 @@
 #include "state/record.h"
 
+#include "base/alloc.h"
 #include "base/gzip.h"
 #include "base/millis.h"
 
@@ -393,11 +394,7 @@ static void list_reserve(struct record_list *list, size_t values)
 	size_t room = list->room ? list->room : 64;
 	while (room < values)
 		room *= 2;
-	int64_t *grown = realloc(list->values, room * sizeof *grown);
-	if (!grown) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
+	int64_t *grown = xrealloc(list->values, room, sizeof *grown);
 	list->values = grown;
 	list->room = room;
 }

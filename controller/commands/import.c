@@ -1,4 +1,5 @@
 /* preheat import: traces out of recordings of other formats, and recordings out of Prometheus. */
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/findings.h"
 #include "base/terminal.h"
@@ -307,9 +308,7 @@ static bool write_trace(const struct fetch *f, struct error *e)
 		return error_set(e, ERROR_INVALID,
 				 "%zu pools in one trace: choose one with --of, or write a recording: -o NAME.db",
 				 f->signals.count);
-	t.bins = calloc(p->count, sizeof *t.bins);
-	if (!t.bins)
-		abort();
+	t.bins = xcalloc(p->count, sizeof *t.bins);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct pool_reading *r = &p->readings[i];
 		millis at = r->at - f->options->step - (p->readings[0].at - f->options->step);

@@ -1,5 +1,6 @@
 #include "controller/commands/recording.h"
 
+#include "base/alloc.h"
 #include "base/schedule.h"
 #include "controller/commands/command.h"
 #include "controller/policy/decide.h"
@@ -193,13 +194,7 @@ struct tally {
 
 static void *allocate(size_t count, size_t size)
 {
-	void *p = calloc(count ? count : 1, size);
-
-	if (!p) {
-		fputs("out of memory\n", stderr);
-		abort();
-	}
-	return p;
+	return xcalloc(count, size);
 }
 
 static int64_t known(int64_t value)

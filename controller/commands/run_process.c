@@ -1,5 +1,6 @@
 #include "controller/commands/run_process.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/net/otlp.h"
@@ -389,10 +390,8 @@ static void refused(struct timer *t)
 /* A authz_ask_fn; `user` is the struct api. */
 static void reviews_ask(void *api, struct authz_review *r)
 {
-	struct asked *a = calloc(1, sizeof *a);
+	struct asked *a = xcalloc(1, sizeof *a);
 
-	if (!a)
-		abort();
 	a->review = r;
 	a->token = (struct token_review){ .token = r->token, .done = token_told, .user = a };
 	a->access = (struct access_review){

@@ -1,5 +1,7 @@
 #include "controller/policy/policy_state.h"
 
+#include "base/alloc.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +11,7 @@ static const uint64_t LAYOUT = UINT64_C(0x7068656d00000001) ^ ((uint64_t)sizeof(
 
 static void *allocate(size_t count, size_t size)
 {
-	void *p = calloc(count ? count : 1, size);
-
-	if (!p)
-		abort();
-	return p;
+	return xcalloc(count, size);
 }
 
 struct header {
@@ -324,7 +322,8 @@ static void carry_pool(struct pool_policy_state *to, const struct pool_policy_st
 		to->choice.reviewed_at = 0; /* at the next tick */
 }
 
-struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was, const struct fleet_spec *now)
+struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was,
+					  const struct fleet_spec *now)
 {
 	struct policy_state *m = policy_state_new(now);
 

@@ -1,5 +1,6 @@
 #include "controller/traces/generate.h"
 
+#include "base/alloc.h"
 #include "base/exact.h"
 #include "base/quantity.h"
 
@@ -9,13 +10,6 @@
 
 static void shapes_apply(const struct shapes *s, uint64_t seed, double *rates, size_t seconds);
 static int64_t draw_count(struct random *r, double mean, double dispersion);
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
 
 bool generate_parse_classes(const char *text, struct generate_setup *s, struct error *e)
 {
@@ -40,7 +34,7 @@ bool generate_parse_classes(const char *text, struct generate_setup *s, struct e
 
 static double *make_rates(const struct generate_setup *s, size_t seconds)
 {
-	double *rates = must(malloc(seconds * sizeof *rates));
+	double *rates = xmalloc(seconds * sizeof *rates);
 
 	for (size_t i = 0; i < seconds; i++)
 		rates[i] = (i / 86400) % 7 >= 5 ? s->rate * s->weekend : s->rate;
@@ -86,12 +80,7 @@ static void emit(struct maker *m, millis arrival)
 {
 	struct trace *t = m->trace;
 
-	if (t->request_count == m->room) {
-		m->room = m->room ? m->room * 2 : 4096;
-		t->requests = realloc(t->requests, m->room * sizeof *t->requests);
-		if (!t->requests)
-			abort();
-	}
+	t->requests = xgrow(t->requests, t->request_count, &m->room, sizeof *t->requests);
 	int32_t prompt = draw_length(m, m->setup->prompt_tokens), output = draw_length(m, m->setup->output_tokens);
 	t->requests[t->request_count++] = (struct request){ arrival, prompt, output, draw_class(m) };
 }
@@ -132,7 +121,7 @@ static bool make_bins(struct maker *m, const double *rates, size_t seconds, stru
 
 	t->is_binned = true;
 	t->bin_width = m->setup->bin;
-	t->bins = must(calloc(seconds / width + 1, sizeof *t->bins));
+	t->bins = xcalloc(seconds / width + 1, sizeof *t->bins);
 	for (size_t i = 0; i < seconds; i += width) {
 		double mean = 0;
 		for (size_t j = i; j < seconds && j < i + width; j++)
@@ -292,10 +281,8 @@ static void add_burst(double *more, size_t seconds, double from, double length, 
 static void apply_bursts(const struct shape *s, struct random *r, double *rates, size_t seconds)
 {
 	double every = (double)s->every / (double)SECOND, length = (double)s->length / (double)SECOND, t = 0;
-	double *factors = malloc(seconds * sizeof *factors);
+	double *factors = xmalloc(seconds * sizeof *factors);
 
-	if (!factors)
-		abort();
 	for (size_t i = 0; i < seconds; i++)
 		factors[i] = 1;
 	while ((t += every * draw_gap(r, 1)) < (double)seconds)

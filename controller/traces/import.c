@@ -1,5 +1,6 @@
 #include "controller/traces/import.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/quantity.h"
 #include "base/exact.h"
@@ -328,12 +329,7 @@ static bool parse(const struct json_form *f, const struct key *k, const struct j
 
 static void list_add(struct list *l, int64_t value)
 {
-	if (l->count == l->room) {
-		l->room = l->room ? l->room * 2 : 1024;
-		l->values = realloc(l->values, l->room * sizeof *l->values);
-		if (!l->values)
-			abort();
-	}
+	l->values = xgrow(l->values, l->count, &l->room, sizeof *l->values);
 	l->values[l->count++] = value;
 }
 
@@ -660,9 +656,7 @@ static bool prometheus_on_event(void *user, const struct json_event *ev, struct 
 static bool import_prometheus(struct import_rows *in, struct gzip *source, struct error *e)
 {
 	if (!in->series) {
-		in->series = calloc(1, sizeof *in->series);
-		if (!in->series)
-			abort();
+		in->series = xcalloc(1, sizeof *in->series);
 		in->series->report = in->report;
 		in->series->values = in->options->values;
 	}
@@ -697,10 +691,7 @@ static void *grow(void *rows, size_t count, size_t *room, size_t size)
 	if (count < *room)
 		return rows;
 	*room = *room ? *room * 2 : 1024;
-	void *grown = realloc(rows, *room * size);
-	if (!grown)
-		abort();
-	return grown;
+	return xrealloc(rows, *room, size);
 }
 
 static void series_release(struct series *s)
@@ -874,9 +865,7 @@ static bool series_bins(struct series *s, struct trace *out, millis *origin, str
 	for (size_t i = 0; i < s->stretch_count; i++)
 		if (!lay_out(s, &s->stretches[i], &left, e))
 			return false;
-	t.bins = calloc(s->count + 1, sizeof *t.bins);
-	if (!t.bins)
-		abort();
+	t.bins = xcalloc(s->count + 1, sizeof *t.bins);
 	round_bins(s, &t);
 	if (!check_bins(&t, s->step, e)) {
 		trace_release(&t);
@@ -905,12 +894,7 @@ static bool import_add(struct import_rows *in, const struct import_row *row, str
 {
 	if (in->count == TRACE_MAX_REQUESTS)
 		return error_set(e, ERROR_INVALID, "more than %d requests; cut the recording", TRACE_MAX_REQUESTS);
-	if (in->count == in->room) {
-		in->room = in->room ? in->room * 2 : 4096;
-		in->rows = realloc(in->rows, in->room * sizeof *in->rows);
-		if (!in->rows)
-			abort();
-	}
+	in->rows = xgrow(in->rows, in->count, &in->room, sizeof *in->rows);
 	in->report->rows++;
 	if (in->count && row->micros < in->rows[in->count - 1].arrival)
 		in->report->unsorted++;

@@ -1,5 +1,6 @@
 #include "controller/traces/scale.h"
 
+#include "base/alloc.h"
 #include "base/exact.h"
 #include "base/random.h"
 #include "controller/traces/generate.h"
@@ -15,13 +16,6 @@ static bool check_bin(const struct bin *b, struct error *e)
 	return error_set(
 		e, ERROR_INVALID, "the bin at %lld s would hold more than %lld requests or %lld tokens; scale by less",
 		(long long)(b->at / SECOND), (long long)TRACE_MAX_BIN_REQUESTS, (long long)TRACE_MAX_BIN_TOKENS);
-}
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
 }
 
 static bool multiply(const struct trace *in, double k, struct random *r, struct trace *out, struct error *e)
@@ -87,7 +81,7 @@ static void make_chances(struct spread *s)
 {
 	double left = 0;
 
-	s->chance = must(calloc((size_t)(2 * s->reach + 1), sizeof *s->chance));
+	s->chance = xcalloc((size_t)(2 * s->reach + 1), sizeof *s->chance);
 	for (int64_t j = 2 * s->reach; j >= 0; j--) {
 		double z = s->sigma > 0 ? (double)(j - s->reach) / s->sigma : 0;
 		double weight = exact_exp(-0.5 * z * z);
@@ -130,7 +124,7 @@ static bool scale_bins(const struct trace *in, const struct trace_scaling *how, 
 	struct spread s = { .in = in, .draw = draw, .bins = places(in) };
 
 	if (!how->jitter) {
-		out->bins = must(calloc(in->bin_count + 1, sizeof *out->bins));
+		out->bins = xcalloc(in->bin_count + 1, sizeof *out->bins);
 		return multiply(in, how->k, &draw, out, e);
 	}
 	if (s.bins > TRACE_MAX_BINS)
@@ -138,8 +132,8 @@ static bool scale_bins(const struct trace *in, const struct trace_scaling *how, 
 				 TRACE_MAX_BINS);
 	s.sigma = (double)how->sigma / (double)in->bin_width;
 	s.reach = (int64_t)(4 * s.sigma) + 1;
-	s.land = must(calloc((size_t)s.bins + 1, sizeof *s.land));
-	out->bins = must(calloc((size_t)s.bins + 1, sizeof *out->bins));
+	s.land = xcalloc((size_t)s.bins + 1, sizeof *s.land);
+	out->bins = xcalloc((size_t)s.bins + 1, sizeof *out->bins);
 	make_chances(&s);
 	bool ok = jitter(&s, how->k, out, e);
 	free(s.land);
@@ -163,12 +157,7 @@ static void emit(struct scaler *s, const struct request *like, millis arrival)
 {
 	struct trace *t = s->out;
 
-	if (t->request_count == s->room) {
-		s->room = s->room ? s->room * 2 : 4096;
-		t->requests = realloc(t->requests, s->room * sizeof *t->requests);
-		if (!t->requests)
-			abort();
-	}
+	t->requests = xgrow(t->requests, t->request_count, &s->room, sizeof *t->requests);
 	t->requests[t->request_count] = *like;
 	t->requests[t->request_count++].arrival = arrival;
 }
@@ -253,9 +242,9 @@ static void copy_labels(const struct trace *in, struct trace *out)
 {
 	if (!in->label_count)
 		return;
-	out->labels = must(calloc(in->label_count, sizeof *out->labels));
+	out->labels = xcalloc(in->label_count, sizeof *out->labels);
 	for (size_t i = 0; i < in->label_count; i++)
-		out->labels[i] = must(strdup(in->labels[i]));
+		out->labels[i] = xstrdup(in->labels[i]);
 	out->label_count = in->label_count;
 }
 

@@ -1,5 +1,6 @@
 #include "controller/traces/trace.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/quantity.h"
 #include "base/gzip.h"
@@ -28,13 +29,6 @@ millis trace_end(const struct trace *t)
 	return (t->requests[t->request_count - 1].arrival / SECOND + 1) * SECOND;
 }
 
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
-
 /* Least significant digit first, 11 bits a pass: stable, and a week of milliseconds needs three. */
 void requests_sort(struct request *requests, size_t count)
 {
@@ -48,7 +42,7 @@ void requests_sort(struct request *requests, size_t count)
 	}
 	if (is_sorted)
 		return;
-	struct request *spare = must(malloc(count * sizeof *spare)), *from = requests, *to = spare;
+	struct request *spare = xmalloc(count * sizeof *spare), *from = requests, *to = spare;
 	for (int shift = 0; most >> shift; shift += BITS) {
 		size_t starts[DIGITS + 1] = { 0 };
 		for (size_t i = 0; i < count; i++)
@@ -97,7 +91,7 @@ bool trace_to_bins(const struct trace *in, millis width, struct trace *out, stru
 	if (room > TRACE_MAX_BINS)
 		return error_set(e, ERROR_INVALID, "bins of %lld ms are more than %d; make them longer",
 				 (long long)width, TRACE_MAX_BINS);
-	struct trace t = { .is_binned = true, .bin_width = width, .bins = must(calloc(room + 1, sizeof *t.bins)) };
+	struct trace t = { .is_binned = true, .bin_width = width, .bins = xcalloc(room + 1, sizeof *t.bins) };
 	for (size_t i = 0; i < count; i++) {
 		struct bin add = item(in, i), *last = t.bin_count ? &t.bins[t.bin_count - 1] : NULL;
 		if (!last || add.at >= last->at + width) {
@@ -217,10 +211,7 @@ static bool read_header(struct reader *r, struct error *e)
 static void *grow(void *rows, size_t *room, size_t size)
 {
 	*room = *room ? *room * 2 : 4096;
-	void *grown = realloc(rows, *room * size);
-	if (!grown)
-		abort();
-	return grown;
+	return xrealloc(rows, *room, size);
 }
 
 static bool count_cells(struct reader *r, size_t columns, size_t rows, size_t most, struct error *e)
@@ -493,8 +484,8 @@ int32_t labels_index(struct labels *l, const char *text, size_t len)
 	if (l->count && is_text(l, (size_t)l->last, text, len))
 		return l->last;
 	if (!l->slots) {
-		l->slots = must(calloc(SLOTS, sizeof *l->slots));
-		l->texts = must(calloc(TRACE_MAX_LABELS, sizeof *l->texts));
+		l->slots = xcalloc(SLOTS, sizeof *l->slots);
+		l->texts = xcalloc(TRACE_MAX_LABELS, sizeof *l->texts);
 	}
 	size_t at = hash(text, len);
 	while (l->slots[at] && !is_text(l, l->slots[at] - 1U, text, len))
@@ -502,7 +493,7 @@ int32_t labels_index(struct labels *l, const char *text, size_t len)
 	if (!l->slots[at]) {
 		if (l->count == TRACE_MAX_LABELS)
 			return -2;
-		l->texts[l->count] = must(strndup(text, len));
+		l->texts[l->count] = xstrndup(text, len);
 		l->slots[at] = (uint16_t)++l->count;
 	}
 	l->last = l->slots[at] - 1;

@@ -1,5 +1,6 @@
 #include "controller/web/api.h"
 
+#include "base/alloc.h"
 #include "base/quantity.h"
 #include "controller/web/api_call.h"
 #include "controller/web/site.h"
@@ -36,10 +37,8 @@ struct web_api {
 
 struct web_api *web_api_open(const struct web_api_setup *setup)
 {
-	struct web_api *a = calloc(1, sizeof *a);
+	struct web_api *a = xcalloc(1, sizeof *a);
 
-	if (!a)
-		abort();
 	a->setup = *setup;
 	a->source.path = setup->history;
 	a->tick = -1;
@@ -312,10 +311,8 @@ static void on_ended(struct server_stream *s)
 
 static struct listener *add_listener(struct web_api *a)
 {
-	struct listener *l = calloc(1, sizeof *l);
+	struct listener *l = xcalloc(1, sizeof *l);
 
-	if (!l)
-		abort();
 	l->api = a;
 	l->stream.ended = on_ended;
 	l->stream.user = l;

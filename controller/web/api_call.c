@@ -1,5 +1,6 @@
 #include "controller/web/api_call.h"
 
+#include "base/alloc.h"
 #include "base/options.h"
 #include "base/quantity.h"
 
@@ -70,9 +71,7 @@ const struct api_fleet *api_fleet_at(struct api_call *c, int64_t tick, struct er
 			put_first(s, i, s->fleets[i]);
 			return s->fleets[0];
 		}
-	struct api_fleet *f = calloc(1, sizeof *f);
-	if (!f)
-		abort();
+	struct api_fleet *f = xcalloc(1, sizeof *f);
 	if (!load_fleet(s, tick, f, e)) {
 		free_fleet(f);
 		return NULL;

@@ -1,5 +1,6 @@
 #include "controller/web/authz.h"
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/signature.h"
 #include "base/log.h"
@@ -65,10 +66,8 @@ struct fact_cache {
 
 static struct fact_cache *new_cache(size_t most)
 {
-	struct fact_cache *c = calloc(1, sizeof *c + most * sizeof *c->facts);
+	struct fact_cache *c = xcalloc(1, sizeof *c + most * sizeof *c->facts);
 
-	if (!c)
-		abort();
 	c->most = most;
 	return c;
 }
@@ -357,9 +356,7 @@ static bool put_question(struct authz *g, const struct sha256 *key, const struct
 	if (!q) {
 		if (g->question_count == QUESTIONS_MOST)
 			return false;
-		q = calloc(1, sizeof *q);
-		if (!q)
-			abort();
+		q = xcalloc(1, sizeof *q);
 		q->authz = g;
 		q->key = *key;
 		q->review = *r;

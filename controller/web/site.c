@@ -1,5 +1,6 @@
 #include "controller/web/site.h"
 
+#include "base/alloc.h"
 #include "base/signature.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -227,9 +228,7 @@ struct site *site_open(struct loop *loop, const struct site_settings *settings, 
 
 	if (!check(settings, &is_near, e))
 		return NULL;
-	struct site *s = calloc(1, sizeof *s);
-	if (!s)
-		abort();
+	struct site *s = xcalloc(1, sizeof *s);
 	s->is_near = is_near;
 	s->settings = *settings;
 	s->loop = loop;

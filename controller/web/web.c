@@ -1,5 +1,6 @@
 #include "controller/web/web.h"
 
+#include "base/alloc.h"
 #include "base/terminal.h"
 #include "base/quantity.h"
 #include "controller/web/metrics.h"
@@ -201,10 +202,8 @@ static void answer_replica(const struct server_request *q, struct server_answer 
 
 struct web *web_open(struct loop *loop, const char *listen, struct error *e)
 {
-	struct web *w = calloc(1, sizeof *w);
+	struct web *w = xcalloc(1, sizeof *w);
 
-	if (!w)
-		abort();
 	w->routes[0] = (struct server_route){ "GET", "/metrics", answer_metrics, w };
 	w->routes[1] = (struct server_route){ "GET", "/healthz", answer_alive, w };
 	w->routes[2] = (struct server_route){ "GET", "/readyz", answer_ready, w };

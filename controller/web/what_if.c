@@ -1,5 +1,6 @@
 #include "controller/web/what_if.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/decode.h"
@@ -284,9 +285,7 @@ const struct what_if *what_ifs_add(struct what_ifs *w, const struct what_if_requ
 
 	if (!check_room(w, r, e))
 		return NULL;
-	struct what_if *j = calloc(1, sizeof *j);
-	if (!j)
-		abort();
+	struct what_if *j = xcalloc(1, sizeof *j);
 	j->id = ++w->last_id;
 	j->request = *r;
 	j->asked_at = clock_now(&w->clock);
@@ -329,10 +328,8 @@ void what_ifs_cancel(struct what_ifs *w, int64_t id)
 
 struct what_ifs *what_ifs_open(const struct what_ifs_setup *setup)
 {
-	struct what_ifs *w = calloc(1, sizeof *w);
+	struct what_ifs *w = xcalloc(1, sizeof *w);
 
-	if (!w)
-		abort();
 	w->setup = *setup;
 	w->clock = clock_open();
 	w->start.user = w;

@@ -1,5 +1,6 @@
 #include "providers/aws/call.h"
 
+#include "base/alloc.h"
 #include "base/net/retry.h"
 #include "providers/aws/sign.h"
 
@@ -55,10 +56,8 @@ struct aws {
 
 struct aws *aws_open(struct loop *loop, struct http *http)
 {
-	struct aws *a = calloc(1, sizeof *a);
+	struct aws *a = xcalloc(1, sizeof *a);
 
-	if (!a)
-		abort();
 	a->loop = loop;
 	a->http = http;
 	read_environment(&a->arena, &a->env);

@@ -1,5 +1,6 @@
 #include "providers/azure/arm.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/net/retry.h"
 #include "providers/azure/answer.h"
@@ -40,10 +41,8 @@ struct arm {
 
 struct arm *arm_open(struct loop *loop, struct http *http)
 {
-	struct arm *arm = calloc(1, sizeof *arm);
+	struct arm *arm = xcalloc(1, sizeof *arm);
 
-	if (!arm)
-		abort();
 	*arm = (struct arm){
 		.loop = loop, .http = http, .tls.ca_file = azure_environment_read().ca_file, .clock = clock_open()
 	};
@@ -80,9 +79,7 @@ static struct token_slot *slot_of(struct arm *arm, const struct azure_place *p)
 		s = s->next;
 	if (s)
 		return s;
-	s = calloc(1, sizeof *s);
-	if (!s)
-		abort();
+	s = xcalloc(1, sizeof *s);
 	s->arm = arm;
 	s->soon.user = s->again.user = s;
 	s->place = (struct azure_place){ text_keep(&s->arena, p->endpoint), text_keep(&s->arena, p->audience),
@@ -219,9 +216,7 @@ static void keep_token(struct token_slot *s, const struct http_request *r)
 	if (!token_answer_read(r->response, r->response_len, &scratch, &token, &lives, &s->error))
 		return;
 	forget_token(s);
-	s->token = strdup(token);
-	if (!s->token)
-		abort();
+	s->token = xstrdup(token);
 	s->ends_at = now + lives;
 	s->renew_at = now + lives - (lives / 2 < RENEW_BEFORE ? lives / 2 : RENEW_BEFORE);
 }

@@ -1,5 +1,6 @@
 #include "providers/kubernetes/group.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "providers/text.h"
@@ -350,19 +351,7 @@ static void finish(struct object_call *x)
 
 static void *grown_by_one(void *items, size_t count, size_t size)
 {
-	items = realloc(items, (count + 1) * size);
-	if (!items)
-		abort();
-	return items;
-}
-
-static char *copy(const char *text)
-{
-	char *copied = strdup(text);
-
-	if (!copied)
-		abort();
-	return copied;
+	return xrealloc(items, count + 1, size);
 }
 
 /* Made when there is none; valid until the next one is made. */
@@ -372,7 +361,7 @@ static struct wish *wish_of(struct objects *p, const char *group)
 		if (!strcmp(p->wishes[i].group, group))
 			return &p->wishes[i];
 	p->wishes = grown_by_one(p->wishes, p->wish_count, sizeof *p->wishes);
-	p->wishes[p->wish_count] = (struct wish){ .group = copy(group) };
+	p->wishes[p->wish_count] = (struct wish){ .group = xstrdup(group) };
 	return &p->wishes[p->wish_count++];
 }
 
@@ -391,7 +380,7 @@ static void wish_change(struct wish *w, const struct provider_call *c)
 		if (text_is_among(c->ids[i], (const char *const *)w->leaving, w->leaving_count))
 			continue;
 		w->leaving = grown_by_one(w->leaving, w->leaving_count, sizeof *w->leaving);
-		w->leaving[w->leaving_count++] = copy(c->ids[i]);
+		w->leaving[w->leaving_count++] = xstrdup(c->ids[i]);
 		w->size -= w->size > 0;
 	}
 }
@@ -946,9 +935,7 @@ struct provider *object_provider_open(const struct object_provider *kind, const 
 		error_set(e, ERROR_INVALID, "there is no cluster whose objects could be scaled");
 		return NULL;
 	}
-	struct objects *p = calloc(1, sizeof *p);
-	if (!p)
-		abort();
+	struct objects *p = xcalloc(1, sizeof *p);
 	*p = (struct objects){ .base = { .kind = &calls, .loop = s->loop }, .kind = kind, .cluster = *s->cluster };
 	return &p->base;
 }
