@@ -1,0 +1,305 @@
+#include "tests/world/laws.h"
+
+#include "controller/web/published.h"
+#include "controller/policy/snapshot.h"
+#include "controller/policy/pool.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINES = 400, LINE = 220 };
+
+/* What the controller may write, and nothing else. */
+static const struct {
+	const char *verb, *resource, *sub;
+} allowed[] = {
+	{ "patch", "nodes", "" },	{ "create", "pods", "eviction" },   { "update", "deployments", "scale" },
+	{ "create", "events", "" },	{ "patch", "events", "" },	    { "create", "leases", "" },
+	{ "update", "leases", "" },	{ "patch", "warmpools", "status" }, { "create", "deployments", "" },
+	{ "patch", "deployments", "" },
+};
+
+static struct {
+	char broken[512];
+	char lines[LINES][LINE]; /* the last of the trace */
+	size_t line_count;
+	uint64_t hash;
+	int64_t writes;
+	bool stands_still, is_dry, errors_expected, is_verbose;
+	int64_t newest_term;
+	int64_t desired_before;
+} laws;
+
+static void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void trace(const char *fmt, ...)
+{
+	char *line = laws.lines[laws.line_count++ % LINES];
+	va_list ap;
+	int len = snprintf(line, LINE, "%9.3f  ", (double)wire_now() / SECOND);
+
+	va_start(ap, fmt);
+	vsnprintf(line + len, LINE - (size_t)len, fmt, ap);
+	va_end(ap);
+	if (laws.is_verbose)
+		fprintf(stderr, "%s\n", line);
+}
+
+/* What counts for two runs of one seed to be the same. */
+static void trace_write(const char *line)
+{
+	trace("%s", line);
+	laws.hash = (laws.hash ^ (uint64_t)wire_now()) * UINT64_C(0x100000001b3);
+	for (const char *c = line; *c; c++)
+		laws.hash = (laws.hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+	laws.writes++;
+}
+
+void laws_break(const char *law, const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	trace("BROKEN %s: %s", law, text);
+	if (!laws.broken[0])
+		snprintf(laws.broken, sizeof laws.broken, "%s at %.3f s: %s", law, (double)wire_now() / SECOND, text);
+}
+
+const char *laws_broken(void)
+{
+	return laws.broken;
+}
+
+int64_t laws_writes(void)
+{
+	return laws.writes;
+}
+
+uint64_t laws_trace_hash(void)
+{
+	return laws.hash;
+}
+
+void laws_print_trace(size_t last)
+{
+	size_t from = laws.line_count > LINES ? laws.line_count - LINES : 0;
+
+	if (laws.line_count - from > last)
+		from = laws.line_count - last;
+	for (size_t i = from; i < laws.line_count; i++)
+		fprintf(stderr, "%s\n", laws.lines[i % LINES]);
+}
+
+void laws_stand_still(bool is_still)
+{
+	laws.stands_still = is_still;
+}
+
+void laws_dry_run(void)
+{
+	laws.is_dry = true;
+}
+
+void laws_expect_errors(bool expected)
+{
+	laws.errors_expected = expected;
+}
+
+void laws_log(void *user, enum log_level level, const char *line)
+{
+	(void)user;
+	if (level == LEVEL_ERROR && !laws.errors_expected)
+		laws_break("clean_logs", "%s", line);
+	else if (level >= LEVEL_INFO)
+		trace("%s", line);
+}
+
+/* --- the cluster --- */
+
+static const char *leading(int who)
+{
+	static char name[16];
+
+	snprintf(name, sizeof name, who < 0 ? "nobody" : "replica-%d", who);
+	return name;
+}
+
+static bool is_allowed(const struct apiserver_write *w)
+{
+	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+		if (!strcmp(allowed[i].verb, w->verb) && !strcmp(allowed[i].resource, w->resource) &&
+		    !strcmp(allowed[i].sub, w->sub))
+			return true;
+	return false;
+}
+
+/* Replicas that were ready for more than a second on nodes that stay. */
+static int64_t served(const char *app)
+{
+	int64_t count = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		const struct pod_life *life = p->extra;
+		const struct object *node = world_node_of(pod_node(p));
+		const struct node_life *n = node ? node->extra : NULL;
+		count += value_is(p->value, "metadata>labels>app", app) && life->is_ready && !pod_is_going(p) && n &&
+			 wire_now() - life->ready_since > SECOND &&
+			 !value_is(node->value, "spec>unschedulable", "true");
+	}
+	return count;
+}
+
+static void written(const struct apiserver_write *w)
+{
+	bool is_lease = !strcmp(w->resource, "leases"), is_own = is_lease || !strcmp(w->resource, "events");
+	char line[LINE];
+
+	snprintf(line, sizeof line, "%d %s %s%s%s %s/%s %ld", w->from, w->verb, w->resource, *w->sub ? "/" : "", w->sub,
+		 w->space, w->name, w->status);
+	if (!is_lease)
+		trace_write(line);
+	if (laws.is_dry)
+		laws_break("never_writes", "%s", line);
+	if (!is_allowed(w))
+		laws_break("only_allowed_writes", "%s", line);
+	int leader = replica_leader();
+	if (!is_lease && leader != w->from && (leader >= 0 || apiserver_find(KIND_LEASE, "preheat", "preheat")))
+		laws_break("one_leader", "%s, while %s leads", line, leading(leader));
+	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
+		laws_break("settled", "%s, while the world stood still", line);
+	if (!strcmp(w->sub, "scale") && w->status == 200 && world_replicas(w->name) < served(w->name))
+		laws_break("never_fewer_than_run", "%s: %" PRId64 " replicas, where %" PRId64 " serve", w->name,
+			   world_replicas(w->name), served(w->name));
+}
+
+/* --- the cloud --- */
+
+static bool is_shrinking(const struct cloud_call *c)
+{
+	return !strcmp(c->verb, "remove") || !strcmp(c->verb, "stop");
+}
+
+/* Of a pool: the machines that the last plan of whoever calls wants, all groups together; -1: there is none. */
+static int64_t planned(int from, const char *pool)
+{
+	const struct published *p = replica_published(from);
+	int64_t sum = 0;
+
+	if (!p || !p->plan)
+		return -1;
+	for (size_t i = 0; i < p->plan->pool_count; i++)
+		for (size_t k = 0; !strcmp(p->fleet->pools[i].name, pool) && k < p->plan->pools[i].group_count; k++)
+			sum += p->plan->pools[i].groups[k].nodes_desired;
+	return sum;
+}
+
+/* Machines that were marked to go are no part of the plan any more. */
+static int64_t marked(const char *pool)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; cloud_group_at(i); i++)
+		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
+			const struct object *node = world_node_of(m->id);
+			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run && m->step == STEP_RUNNING &&
+				 node && value_is(node->value, "spec>unschedulable", "true");
+		}
+	return count;
+}
+
+static void look_at_victims(const struct cloud_call *c)
+{
+	const struct world_app *a = NULL;
+
+	for (size_t i = 0; world_app_at(i); i++)
+		if (!strcmp(world_app_at(i)->name, c->group->pool))
+			a = world_app_at(i);
+	for (size_t i = 0; i < c->id_count; i++) {
+		const struct object *node = world_node_of(c->ids[i]);
+		const struct node_life *n = node ? node->extra : NULL;
+		for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+			if (!strcmp(pod_node(p), c->ids[i]) && *value_text(p->value, "metadata>labels>app"))
+				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
+					   p->name);
+		millis known = a && a->mute_since ? a->mute_since + MINUTE : INT64_MAX;
+		if (is_shrinking(c) && wire_now() > known && n && (!n->cordoned_since || n->cordoned_since > known))
+			laws_break("held_on_missing", "%s of %s, and nothing is known of %s", c->verb, c->ids[i],
+				   c->group->pool);
+	}
+}
+
+static void before_call(const struct cloud_call *c)
+{
+	int64_t term = 0;
+
+	laws.desired_before = world_desired(c->group->pool);
+	if (laws.is_dry)
+		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
+	if (strncmp(c->token, "preheat-", 8) != 0)
+		laws_break("terms_in_order", "a call with the token '%s', which says no term", c->token);
+	term = strtoll(c->token + 8, NULL, 10);
+	if (term < laws.newest_term)
+		laws_break("terms_in_order", "term %" PRId64 " called the cloud after term %" PRId64, term,
+			   laws.newest_term);
+	laws.newest_term = term;
+	if (!strcmp(c->verb, "grow") && c->asked > c->group->max)
+		laws_break("never_above_max", "%s: asked for %" PRId64 " machines, max is %" PRId64, c->group->name,
+			   c->asked, c->group->max);
+	if (laws.stands_still)
+		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
+	look_at_victims(c);
+}
+
+static void called(const struct cloud_call *c)
+{
+	char line[LINE];
+
+	if (!c->status) {
+		before_call(c);
+		return;
+	}
+	snprintf(line, sizeof line,
+		 "%d %s %s %" PRId64 " (%zu named) %ld%s%s: launched %" PRId64 ", woke %" PRId64 ", ended %" PRId64
+		 ", desired %" PRId64 " token %s",
+		 c->from, c->verb, c->group->name, c->asked, c->id_count, c->status, c->is_repeat ? " again" : "",
+		 c->is_lost ? " lost" : "", c->launched, c->woken, c->ended, c->group->desired, c->token);
+	trace_write(line);
+	for (size_t i = 0; i < c->id_count; i++)
+		trace("    %s", c->ids[i]);
+	if (c->is_repeat && c->status == 400)
+		laws_break("never_bought_twice", "token %s was used for another call", c->token);
+	int64_t now = world_desired(c->group->pool) - marked(c->group->pool), plan = planned(c->from, c->group->pool);
+	if (c->launched + c->woken && world_desired(c->group->pool) > laws.desired_before && now > plan)
+		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
+			   c->group->pool, now, plan);
+	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)
+		laws_break("never_below_min", "%s: %" PRId64 " desired, min is %" PRId64, c->group->name,
+			   c->group->desired, c->group->min);
+}
+
+void laws_look(void)
+{
+	for (size_t i = 0; cloud_group_at(i); i++) {
+		const struct cloud_group *g = cloud_group_at(i);
+		if (g->desired > g->max || cloud_awake(g) > g->max)
+			laws_break("never_above_max", "%s: %" PRId64 " desired, %" PRId64 " machines, max is %" PRId64,
+				   g->name, g->desired, cloud_awake(g), g->max);
+		if (g->standby > g->standby_max)
+			laws_break("never_above_max", "%s: %" PRId64 " machines on standby, %" PRId64 " are allowed",
+				   g->name, g->standby, g->standby_max);
+	}
+}
+
+void laws_begin(void)
+{
+	memset(&laws, 0, sizeof laws);
+	laws.is_verbose = access("/tmp/world-verbose", F_OK) == 0;
+	apiserver_on_write(written);
+	cloud_on_call(called);
+}
