@@ -13,6 +13,9 @@
 
 enum { LINES = 400, LINE = 220 };
 
+/* 10 s after the renewal was sent; what is sent within it arrives a moment later. */
+static const millis RENEW_DEADLINE = 10 * SECOND + 30;
+
 /* What the controller may write, and nothing else. */
 static const struct {
 	const char *verb, *resource, *sub;
@@ -31,6 +34,8 @@ static struct {
 	int64_t writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
 	int64_t newest_term;
+	millis lease_written;
+	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t desired_before;
 } laws;
 
@@ -155,6 +160,20 @@ static int64_t served(const char *app)
 	return count;
 }
 
+/* Whoever acts must lead, and must have said so within the renew deadline. */
+static void look_at_leader(int from, const char *what)
+{
+	int leader = replica_leader();
+
+	if (!apiserver_find(KIND_LEASE, "preheat", "preheat"))
+		return;
+	if (leader != from)
+		laws_break("one_leader", "%s by replica %d, while %s leads", what, from, leading(leader));
+	else if (wire_now() - laws.lease_written > RENEW_DEADLINE)
+		laws_break("one_leader", "%s by replica %d, whose lease was renewed %.3f s ago", what, from,
+			   (double)(wire_now() - laws.lease_written) / SECOND);
+}
+
 static void written(const struct apiserver_write *w)
 {
 	bool is_lease = !strcmp(w->resource, "leases"), is_own = is_lease || !strcmp(w->resource, "events");
@@ -168,9 +187,10 @@ static void written(const struct apiserver_write *w)
 		laws_break("never_writes", "%s", line);
 	if (!is_allowed(w))
 		laws_break("only_allowed_writes", "%s", line);
-	int leader = replica_leader();
-	if (!is_lease && leader != w->from && (leader >= 0 || apiserver_find(KIND_LEASE, "preheat", "preheat")))
-		laws_break("one_leader", "%s, while %s leads", line, leading(leader));
+	if (is_lease && w->status < 300)
+		laws.lease_written = wire_now();
+	if (!is_lease)
+		look_at_leader(w->from, line);
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
 	if (!strcmp(w->sub, "scale") && w->status == 200 && world_replicas(w->name) < served(w->name))
@@ -185,18 +205,31 @@ static bool is_shrinking(const struct cloud_call *c)
 	return !strcmp(c->verb, "remove") || !strcmp(c->verb, "stop");
 }
 
-/* Of a pool: the machines that the last plan of whoever calls wants, all groups together; -1: there is none. */
-static int64_t planned(int from, const char *pool)
+static size_t app_number(const char *pool)
 {
-	const struct published *p = replica_published(from);
-	int64_t sum = 0;
+	size_t i = 0;
 
-	if (!p || !p->plan)
-		return -1;
-	for (size_t i = 0; i < p->plan->pool_count; i++)
-		for (size_t k = 0; !strcmp(p->fleet->pools[i].name, pool) && k < p->plan->pools[i].group_count; k++)
-			sum += p->plan->pools[i].groups[k].nodes_desired;
-	return sum;
+	while (world_app_at(i) && strcmp(world_app_at(i)->name, pool) != 0)
+		i++;
+	return i;
+}
+
+/* Of each pool: the machines that the last plan of whoever led wants, all groups together. */
+static void look_at_plans(void)
+{
+	for (int who = 0; who < WORLD_REPLICAS; who++) {
+		const struct published *p = replica_published(who);
+		for (size_t i = 0; p && p->plan && p->role != ROLE_FOLLOWER && i < p->plan->pool_count; i++) {
+			int64_t sum = 0;
+			for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
+				sum += p->plan->pools[i].groups[k].nodes_desired;
+			if (sum <
+			    p->plan->pools[i]
+				    .decision.decided) /* of one GPU each; refills that shall serve count there alone */
+				sum = p->plan->pools[i].decision.decided;
+			laws.planned[app_number(p->fleet->pools[i].name)] = sum;
+		}
+	}
 }
 
 /* Machines that were marked to go are no part of the plan any more. */
@@ -208,7 +241,7 @@ static int64_t marked(const char *pool)
 		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
 			const struct object *node = world_node_of(m->id);
 			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run && m->step == STEP_RUNNING &&
-				 node && value_is(node->value, "spec>unschedulable", "true");
+				 (m->is_taken || (node && value_is(node->value, "spec>unschedulable", "true")));
 		}
 	return count;
 }
@@ -251,6 +284,8 @@ static void before_call(const struct cloud_call *c)
 	if (!strcmp(c->verb, "grow") && c->asked > c->group->max)
 		laws_break("never_above_max", "%s: asked for %" PRId64 " machines, max is %" PRId64, c->group->name,
 			   c->asked, c->group->max);
+	look_at_leader(c->from, c->verb);
+	look_at_plans();
 	if (laws.stands_still)
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
 	look_at_victims(c);
@@ -274,7 +309,8 @@ static void called(const struct cloud_call *c)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
-	int64_t now = world_desired(c->group->pool) - marked(c->group->pool), plan = planned(c->from, c->group->pool);
+	int64_t now = world_desired(c->group->pool) - marked(c->group->pool),
+		plan = laws.planned[app_number(c->group->pool)];
 	if (c->launched + c->woken && world_desired(c->group->pool) > laws.desired_before && now > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
@@ -285,6 +321,7 @@ static void called(const struct cloud_call *c)
 
 void laws_look(void)
 {
+	look_at_plans();
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
 		if (g->desired > g->max || cloud_awake(g) > g->max)

@@ -6,10 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
-enum { HOSTS = 16 };
+enum { HOSTS = 16, PAUSED = 4 };
+static const millis PAUSE_LOOK = 100;
 
 struct due {
 	struct timer *timer;
+	struct loop *loop; /* its; the timer's memory may be gone by mistake */
 	millis at;
 	bool is_late; /* not urgent */
 	uint64_t number;
@@ -50,6 +52,7 @@ static struct {
 	size_t host_count;
 	int from;
 	int64_t events, calls;
+	struct loop *paused[PAUSED];
 	struct loop *buried;
 	millis buried_ahead;
 } world;
@@ -128,7 +131,7 @@ void __wrap_timer_start(struct loop *l, struct timer *t, millis after, void (*fi
 		if (!world.dues)
 			abort();
 	}
-	sift_up(world.count++, (struct due){ t, __wrap_loop_now(l) + after, !t->is_urgent, ++world.numbers });
+	sift_up(world.count++, (struct due){ t, l, __wrap_loop_now(l) + after, !t->is_urgent, ++world.numbers });
 }
 
 /* What counts in the machine's own time counts in this one. */
@@ -180,6 +183,23 @@ void wire_end(void)
 	memset(&world, 0, sizeof world);
 }
 
+void wire_pause(struct loop *l, bool is_paused)
+{
+	size_t at = 0;
+
+	while (world.paused[at] != (is_paused ? NULL : l))
+		at++;
+	world.paused[at] = is_paused ? l : NULL;
+}
+
+static bool is_paused(const struct loop *l)
+{
+	for (size_t i = 0; i < PAUSED; i++)
+		if (l && world.paused[i] == l)
+			return true;
+	return false;
+}
+
 bool wire_step(millis until)
 {
 	if (!world.count || world.dues[0].at > until) {
@@ -192,6 +212,11 @@ bool wire_step(millis until)
 	if (d.at > wire_now())
 		clock_turn(&world.clock, d.at - wire_now());
 	world.events++;
+	if (is_paused(d.loop)) { /* together with all else that is due, urgent ones first */
+		millis next = (wire_now() / PAUSE_LOOK + 1) * PAUSE_LOOK;
+		__wrap_timer_start(d.loop, d.timer, next - wire_now(), d.timer->fire);
+		return true;
+	}
 	d.timer->fire(d.timer);
 	return true;
 }
@@ -349,7 +374,7 @@ static void deliver(struct timer *timer)
 
 static void deliver_soon(struct http_transfer *t)
 {
-	if (t->is_settled || __wrap_timer_is_running(&t->deliver))
+	if (t->is_settled || t->http->is_dead || __wrap_timer_is_running(&t->deliver))
 		return;
 	t->deliver.user = t;
 	__wrap_timer_start(t->http->loop, &t->deliver, delay(), deliver);
@@ -466,7 +491,7 @@ void __wrap_http_start(struct http *h, struct http_request *r)
 		return;
 	}
 	t->arrive.user = t->deadline.user = t;
-	__wrap_timer_start(h->loop, &t->arrive, delay(), arrive);
+	__wrap_timer_start(NULL, &t->arrive, delay(), arrive);
 	if (r->timeout)
 		__wrap_timer_start(h->loop, &t->deadline, r->timeout, too_late);
 	hear(t);
@@ -507,11 +532,30 @@ void wire_kill(struct http *h)
 {
 	h->is_dead = true;
 	for (struct http_transfer *t = h->first; t; t = t->next) {
-		if (!t->has_arrived && !t->is_settled && random_next(&world.random) % 2)
+		if (t->is_settled)
+			continue;
+		if (!t->has_arrived && random_next(&world.random) % 2)
 			arrive(&t->arrive);
-		t->is_settled = false;
-		settle_as(t, ERROR_UNAVAILABLE, "dead");
+		__wrap_timer_stop(&t->arrive);
+		__wrap_timer_stop(&t->deliver);
 	}
+}
+
+size_t wire_forget(const struct loop *l)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < world.count;) {
+		if (world.dues[i].loop != l) {
+			i++;
+			continue;
+		}
+		count++;
+		world.dues[i] = world.dues[--world.count];
+	}
+	for (size_t i = world.count; count && i-- > 0;)
+		sift_down(i, world.dues[i]);
+	return count;
 }
 
 static struct timer *next_buried(const struct loop *l)
@@ -519,7 +563,7 @@ static struct timer *next_buried(const struct loop *l)
 	const struct due *best = NULL;
 
 	for (size_t i = 0; i < world.count; i++)
-		if (world.dues[i].timer->loop == l && (!best || is_sooner(&world.dues[i], best)))
+		if (world.dues[i].loop == l && (!best || is_sooner(&world.dues[i], best)))
 			best = &world.dues[i];
 	if (!best)
 		return NULL;

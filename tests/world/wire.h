@@ -44,5 +44,8 @@ void wire_cut(struct wire_call *c);				    /* the connection is lost */
 
 /* A process dies: its calls on the way arrive or not, nothing is heard any more, and nothing else leaves it. */
 void wire_kill(struct http *h);
+/* A process stands still, as with SIGSTOP: what is due for it happens when it goes on, all at once. */
+void wire_pause(struct loop *l, bool is_paused);
+size_t wire_forget(const struct loop *l); /* timers that still run on it, though all of it is freed; how many */
 /* Runs what is left of a dead process beside the world, until `is_over`: it hears nothing but failures. */
 void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user);

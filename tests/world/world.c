@@ -17,7 +17,7 @@ static const char NAMESPACE[] = "llm", HOME[] = "preheat";
 static const double edges[WAIT_EDGES] = { 0.3, 0.5, 1, 2, 5, 10, 20, 40, 60, 120, 480, 1920 };
 
 struct replica {
-	bool is_up;
+	bool is_up, is_paused;
 	int who, life;
 	struct replica_settings settings;
 	struct loop *loop;
@@ -782,9 +782,22 @@ static void release(struct replica *r)
 {
 	api_close(r->api);
 	http_close(r->http);
+	if (wire_forget(r->loop))
+		laws_break("nothing_left_running", "replica %d left a timer behind that would fire in freed memory",
+			   r->who);
 	loop_close(r->loop);
 	loaded_release(&r->loaded);
 	r->is_up = false;
+}
+
+void replica_pause(int who, bool is_paused)
+{
+	struct replica *r = &world.replicas[who];
+
+	if (!r->is_up || r->is_paused == is_paused)
+		return;
+	wire_pause(r->loop, is_paused);
+	r->is_paused = is_paused;
 }
 
 void replica_kill(int who)
@@ -794,6 +807,7 @@ void replica_kill(int who)
 
 	if (!r->is_up)
 		return;
+	replica_pause(who, false);
 	snprintf(old, sizeof old, "%s", r->history);
 	next_history(r);
 	wire_kill(r->http);
@@ -863,6 +877,12 @@ void world_run(millis duration)
 
 	while (wire_step(until))
 		;
+}
+
+void world_events(int64_t count)
+{
+	while (count-- > 0)
+		wire_step(wire_now() + SECOND);
 }
 
 bool world_until(bool (*is_so)(void), millis most)

@@ -66,11 +66,12 @@ void replica_start(int who, const struct replica_settings *s);
 void replica_kill(int who);
 void replica_stop(int who);
 bool replica_is_up(int who);
-/* The process stands still, as with SIGSTOP; false: goes on. */
+void replica_pause(int who, bool is_paused);	    /* as with SIGSTOP and SIGCONT */
 const struct published *replica_published(int who); /* NULL: it is not up */
 int replica_leader(void);			    /* by the lease; -1: nobody */
 
 void world_run(millis duration);
+void world_events(int64_t count); /* so many timers fire */
 /* Until it is so; false: not within that time. */
 bool world_until(bool (*is_so)(void), millis most);
 
