@@ -34,7 +34,7 @@ static struct {
 	int64_t writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
 	int64_t newest_term;
-	millis lease_written;
+	millis lease_written, called_at;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t desired_before;
 } laws;
@@ -42,8 +42,11 @@ static struct {
 static void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void trace(const char *fmt, ...)
 {
-	char *line = laws.lines[laws.line_count++ % LINES];
 	va_list ap;
+
+	if (laws.broken[0] && !laws.is_verbose)
+		return; /* its end is what broke */
+	char *line = laws.lines[laws.line_count++ % LINES];
 	int len = snprintf(line, LINE, "%9.3f  ", (double)wire_now() / SECOND);
 
 	va_start(ap, fmt);
@@ -71,7 +74,8 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	trace("BROKEN %s: %s", law, text);
+	if (!laws.broken[0])
+		trace("BROKEN %s: %s", law, text);
 	if (!laws.broken[0])
 		snprintf(laws.broken, sizeof laws.broken, "%s at %.3f s: %s", law, (double)wire_now() / SECOND, text);
 }
@@ -84,6 +88,11 @@ const char *laws_broken(void)
 int64_t laws_writes(void)
 {
 	return laws.writes;
+}
+
+millis laws_quiet_for(void)
+{
+	return wire_now() - laws.called_at;
 }
 
 uint64_t laws_trace_hash(void)
@@ -111,9 +120,12 @@ void laws_dry_run(void)
 	laws.is_dry = true;
 }
 
-void laws_expect_errors(bool expected)
+bool laws_expect_errors(bool expected)
 {
+	bool before = laws.errors_expected;
+
 	laws.errors_expected = expected;
+	return before;
 }
 
 void laws_log(void *user, enum log_level level, const char *line)
@@ -241,7 +253,8 @@ static int64_t marked(const char *pool)
 		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
 			const struct object *node = world_node_of(m->id);
 			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run && m->step == STEP_RUNNING &&
-				 (m->is_taken || (node && value_is(node->value, "spec>unschedulable", "true")));
+				 (m->is_taken || m->never_registers || m->has_no_device ||
+				  (node && value_is(node->value, "spec>unschedulable", "true")));
 		}
 	return count;
 }
@@ -256,12 +269,16 @@ static void look_at_victims(const struct cloud_call *c)
 	for (size_t i = 0; i < c->id_count; i++) {
 		const struct object *node = world_node_of(c->ids[i]);
 		const struct node_life *n = node ? node->extra : NULL;
+		const struct cloud_machine *m = cloud_find(c->ids[i]);
+		if (!m || m->step == STEP_TERMINATING || (!is_shrinking(c) && m->step == STEP_RUNNING))
+			continue; /* it is left alone */
 		for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 			if (!strcmp(pod_node(p), c->ids[i]) && *value_text(p->value, "metadata>labels>app"))
 				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
 					   p->name);
 		millis known = a && a->mute_since ? a->mute_since + MINUTE : INT64_MAX;
-		if (is_shrinking(c) && wire_now() > known && n && (!n->cordoned_since || n->cordoned_since > known))
+		if (is_shrinking(c) && wire_now() > known && n && !n->machine->is_taken &&
+		    (!n->cordoned_since || n->cordoned_since > known))
 			laws_break("held_on_missing", "%s of %s, and nothing is known of %s", c->verb, c->ids[i],
 				   c->group->pool);
 	}
@@ -286,7 +303,7 @@ static void before_call(const struct cloud_call *c)
 			   c->asked, c->group->max);
 	look_at_leader(c->from, c->verb);
 	look_at_plans();
-	if (laws.stands_still)
+	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);
 	look_at_victims(c);
 }
@@ -305,6 +322,7 @@ static void called(const struct cloud_call *c)
 		 c->from, c->verb, c->group->name, c->asked, c->id_count, c->status, c->is_repeat ? " again" : "",
 		 c->is_lost ? " lost" : "", c->launched, c->woken, c->ended, c->group->desired, c->token);
 	trace_write(line);
+	laws.called_at = wire_now();
 	for (size_t i = 0; i < c->id_count; i++)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)

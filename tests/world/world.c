@@ -811,10 +811,10 @@ void replica_kill(int who)
 	snprintf(old, sizeof old, "%s", r->history);
 	next_history(r);
 	wire_kill(r->http);
-	laws_expect_errors(true);
+	bool expected = laws_expect_errors(true);
 	controller_close(r->controller, closed, r);
 	wire_bury(r->loop, is_closed, r);
-	laws_expect_errors(false);
+	laws_expect_errors(expected);
 	release(r);
 	unlink(old);
 }
