@@ -259,6 +259,12 @@ static int64_t marked(const char *pool)
 	return count;
 }
 
+/* Else nothing can have served there. */
+static bool has_gpus(const struct object *node)
+{
+	return value_int(node->value, "status>allocatable>nvidia.com/gpu") > 0;
+}
+
 static void look_at_victims(const struct cloud_call *c)
 {
 	const struct world_app *a = NULL;
@@ -277,7 +283,7 @@ static void look_at_victims(const struct cloud_call *c)
 				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
 					   p->name);
 		millis known = a && a->mute_since ? a->mute_since + MINUTE : INT64_MAX;
-		if (is_shrinking(c) && wire_now() > known && n && !n->machine->is_taken &&
+		if (is_shrinking(c) && wire_now() > known && n && !n->machine->is_taken && has_gpus(node) &&
 		    (!n->cordoned_since || n->cordoned_since > known))
 			laws_break("held_on_missing", "%s of %s, and nothing is known of %s", c->verb, c->ids[i],
 				   c->group->pool);
