@@ -244,7 +244,8 @@ static void look_at_plans(void)
 	}
 }
 
-/* Machines that were marked to go are no part of the plan any more. */
+/* Machines that were marked to go, or are broken, are no part of the plan any more; one whose waking was given up runs
+ * on. */
 static int64_t marked(const char *pool)
 {
 	int64_t count = 0;
@@ -252,8 +253,8 @@ static int64_t marked(const char *pool)
 	for (size_t i = 0; cloud_group_at(i); i++)
 		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
 			const struct object *node = world_node_of(m->id);
-			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run && m->step == STEP_RUNNING &&
-				 (m->is_taken || m->never_registers || m->has_no_device ||
+			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run &&
+				 (m->is_taken || m->step == STEP_WAKING || m->never_registers || m->has_no_device ||
 				  (node && value_is(node->value, "spec>unschedulable", "true")));
 		}
 	return count;
@@ -335,7 +336,8 @@ static void called(const struct cloud_call *c)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
 	int64_t now = world_desired(c->group->pool) - marked(c->group->pool),
 		plan = laws.planned[app_number(c->group->pool)];
-	if (c->launched + c->woken && world_desired(c->group->pool) > laws.desired_before && now > plan)
+	if (c->launched && strcmp(c->verb, "grow") == 0 && world_desired(c->group->pool) > laws.desired_before &&
+	    now > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)

@@ -865,7 +865,7 @@ static void second(struct timer *t)
 	for (size_t i = 0; i < world.app_count; i++) {
 		struct world_app *a = &world.apps[i];
 		traffic_second(a);
-		a->mute_since = !a->is_mute ? 0 : a->mute_since ? a->mute_since : wire_now();
+		a->mute_since = !a->is_mute || !world_ready(a->name) ? 0 : a->mute_since ? a->mute_since : wire_now();
 	}
 	laws_look();
 	timer_start(NULL, t, SECOND, second);

@@ -38,11 +38,11 @@ struct world_app {
 	const char *name;
 	int gpus;
 	int slots;
-	double service_s; /* of one request */
-	double rate;	  /* requests a second, from now on */
-	bool is_mute;	  /* its metrics answer 500 */
-	millis mute_since;
-	int64_t waiting; /* nowhere to go yet */
+	double service_s;  /* of one request */
+	double rate;	   /* requests a second, from now on */
+	bool is_mute;	   /* its metrics answer 500 */
+	millis mute_since; /* replicas serve, and tell nothing; 0: not so */
+	int64_t waiting;   /* nowhere to go yet */
 	int64_t requests;
 	bool no_image; /* it cannot be pulled */
 };
