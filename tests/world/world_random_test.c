@@ -207,6 +207,7 @@ static void live(struct drawn *d)
 	if (*laws_broken())
 		return;
 	all_well(d);
+	world_run(15 * MINUTE); /* it hears again, and sees what was done meanwhile */
 	if (!world_until(is_calm, 24 * HOUR) && !*laws_broken())
 		laws_break("settled", "no rest within 24 hours after the last of it");
 	laws_stand_still(true);
