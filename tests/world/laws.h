@@ -1,4 +1,7 @@
-/* What must hold in every world, whatever happens: the laws of tests/scenario/laws.py, looked at as it happens. */
+/*
+ * What must hold in every world, whatever happens: the laws of tests/scenario/laws.py, looked at as it happens.
+ * With WORLD_VERBOSE in the environment all of the trace is printed.
+ */
 #pragma once
 #include "base/log.h"
 #include "tests/world/world.h"
