@@ -1,0 +1,481 @@
+#include "tests/world/cloud.h"
+
+#include "tests/world/value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUPS = 8, IDS = 128 };
+
+static struct {
+	struct cloud_group groups[GROUPS];
+	size_t count;
+	uint64_t seed;
+	struct given {
+		char token[80], call[600];
+		long status;
+	} given[CLOUD_TOKENS];
+	size_t given_count;
+	void (*called)(const struct cloud_call *c);
+	void (*gone)(struct cloud_machine *m);
+} cloud;
+
+static const char *const step_names[] = { "pending", "running", "stopping", "stopped", "waking", "terminating" };
+
+struct cloud_group *cloud_group_at(size_t i)
+{
+	return i < cloud.count ? &cloud.groups[i] : NULL;
+}
+
+struct cloud_machine *cloud_find(const char *id)
+{
+	for (size_t i = 0; i < cloud.count; i++)
+		for (struct cloud_machine *m = cloud.groups[i].machines; m; m = m->next)
+			if (!strcmp(m->id, id))
+				return m;
+	return NULL;
+}
+
+millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95)
+{
+	char purpose[100];
+
+	if (m->is_instant)
+		return 0;
+	snprintf(purpose, sizeof purpose, "%s/%s", m->id, stage);
+	struct random r = random_stream(cloud.seed, purpose);
+	return (millis)random_lognormal(&r, (double)p50, (double)p95);
+}
+
+static void enter(struct cloud_machine *m, enum machine_step step, millis lasts)
+{
+	m->step = step;
+	m->since = wire_now();
+	m->due = lasts < 0 ? 0 : wire_now() + (lasts ? lasts : 1);
+}
+
+static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const char *token)
+{
+	struct cloud_machine *m = calloc(1, sizeof *m), **end = &g->machines;
+
+	if (!m)
+		abort();
+	m->group = g;
+	snprintf(m->id, sizeof m->id, "%s-%06" PRId64, g->name, ++g->sequence);
+	snprintf(m->token, sizeof m->token, "%s", token);
+	m->is_to_run = is_to_run;
+	m->launched = wire_now();
+	m->never_registers = g->faults.never_registers && g->faults.never_registers--;
+	m->has_no_device = g->faults.no_device && g->faults.no_device--;
+	enter(m, STEP_PENDING, cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND));
+	while (*end)
+		end = &(*end)->next;
+	*end = m;
+	g->bought++;
+	return m;
+}
+
+struct cloud_group *cloud_add(const struct cloud_group *settings, int64_t initial)
+{
+	struct cloud_group *g = &cloud.groups[cloud.count++];
+
+	if (cloud.count > GROUPS)
+		abort();
+	*g = *settings;
+	g->desired = initial;
+	while (initial-- > 0) {
+		struct cloud_machine *m = launch(g, true, "initial");
+		m->is_instant = true;
+		enter(m, STEP_RUNNING, -1);
+	}
+	return g;
+}
+
+int64_t cloud_awake(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += m->is_to_run && m->step != STEP_TERMINATING;
+	return count;
+}
+
+static void wake(struct cloud_machine *m)
+{
+	enter(m, STEP_WAKING, cloud_delay(m, "wake", 30 * SECOND, 45 * SECOND));
+}
+
+static void terminate(struct cloud_machine *m)
+{
+	if (m->is_to_run)
+		m->group->desired--;
+	else
+		m->group->standby--;
+	enter(m, STEP_TERMINATING, 20 * SECOND);
+}
+
+/* Some of the launches that are asked for now turn out to fail a while later. */
+static int64_t refuse(struct cloud_group *g, int64_t count, bool is_to_run)
+{
+	int *left = g->faults.stock_out ? &g->faults.stock_out : &g->faults.quota;
+	int64_t hit = *left < 0 || *left > count ? count : *left;
+
+	if (!hit || g->refusal_count == CLOUD_FAILURES)
+		return 0;
+	g->refusals[g->refusal_count++] = (struct cloud_refusal){ .count = hit,
+								  .is_to_run = is_to_run,
+								  .is_quota = left == &g->faults.quota,
+								  .due = wire_now() + 10 * SECOND };
+	*left -= *left > 0 ? (int)hit : 0;
+	return hit;
+}
+
+static void make_refusals_known(struct cloud_group *g)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->refusal_count; i++) {
+		struct cloud_refusal r = g->refusals[i];
+		if (r.due > wire_now()) {
+			g->refusals[kept++] = r;
+			continue;
+		}
+		*(r.is_to_run ? &g->desired : &g->standby) -= r.count;
+		struct cloud_failure *f = &g->failures[g->failure_count++ % CLOUD_FAILURES];
+		*f = (struct cloud_failure){ g->failure_count, r.count, wire_now(), r.is_quota };
+	}
+	g->refusal_count = kept;
+}
+
+/* Whether it is gone. */
+static bool pass(struct cloud_machine *m)
+{
+	if (m->step == STEP_PENDING && m->is_to_run)
+		enter(m, STEP_RUNNING, -1);
+	else if (m->step == STEP_PENDING)
+		enter(m, STEP_STOPPING, 30 * SECOND);
+	else if (m->step == STEP_STOPPING && m->is_to_run)
+		wake(m);
+	else if (m->step == STEP_STOPPING)
+		enter(m, STEP_STOPPED, -1);
+	else if (m->step == STEP_WAKING) {
+		m->was_stopped = true;
+		enter(m, STEP_RUNNING, -1);
+	} else if (m->step == STEP_RUNNING) { /* a notice is over */
+		terminate(m);
+	} else {
+		return true;
+	}
+	return false;
+}
+
+void cloud_advance(void)
+{
+	for (size_t i = 0; i < cloud.count; i++) {
+		struct cloud_machine **at = &cloud.groups[i].machines;
+		while (*at) {
+			struct cloud_machine *m = *at;
+			if (!m->due || m->due > wire_now() || !pass(m)) {
+				at = &m->next;
+				continue;
+			}
+			*at = m->next;
+			if (cloud.gone)
+				cloud.gone(m);
+			free(m);
+		}
+		make_refusals_known(&cloud.groups[i]);
+	}
+}
+
+void cloud_take(struct cloud_group *g, int64_t count)
+{
+	for (struct cloud_machine *m = g->machines; m && count; m = m->next)
+		if (m->step == STEP_RUNNING && !m->is_taken) {
+			m->is_taken = true;
+			m->due = wire_now() + 2 * MINUTE;
+			count--;
+		}
+}
+
+void cloud_on_call(void (*called)(const struct cloud_call *c))
+{
+	cloud.called = called;
+}
+
+void cloud_told_gone(void (*gone)(struct cloud_machine *m))
+{
+	cloud.gone = gone;
+}
+
+/* --- the wire --- */
+
+static void write_group(const struct cloud_group *g, struct buf *out)
+{
+	buf_printf(out,
+		   "{\"name\":\"%s\",\"min\":%" PRId64 ",\"max\":%" PRId64 ",\"desired\":%" PRId64
+		   ",\"standby_desired\":%" PRId64 ",\"machines\":[",
+		   g->name, g->min, g->max, g->desired, g->standby);
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		buf_printf(out,
+			   "%s{\"id\":\"%s\",\"provider_id\":\"simulated:///%s/%s\",\"zone\":\"%s\",\"state\":\"%s\","
+			   "\"goal\":\"%s\",\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
+			   m == g->machines ? "" : ",", m->id, g->name, m->id, g->zone, step_names[m->step],
+			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
+	buf_text(out, "],\"failures\":[");
+	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
+	for (int64_t i = from; i < g->failure_count; i++) {
+		const struct cloud_failure *f = &g->failures[i % CLOUD_FAILURES];
+		buf_printf(out,
+			   "%s{\"id\":%" PRId64 ",\"at\":%" PRId64 ",\"code\":\"%s\",\"count\":%" PRId64
+			   ",\"message\":\"there is none\"}",
+			   i > from ? "," : "", f->id, WIRE_EPOCH + f->at, f->is_quota ? "quota" : "stock-out",
+			   f->count);
+	}
+	buf_text(out, "]}");
+}
+
+static void say_no(struct wire_call *c, long status, const char *code)
+{
+	char text[200];
+
+	snprintf(text, sizeof text, "{\"error\":{\"code\":\"%s\",\"message\":\"on purpose\"}}", code);
+	wire_answer(c, status, status == 429 ? "Retry-After: 7" : NULL, text);
+}
+
+static bool use(int *fault)
+{
+	if (!*fault)
+		return false;
+	*fault -= *fault > 0;
+	return true;
+}
+
+/* Stopped ones first, then those on their way there. */
+static struct cloud_machine *from_standby(struct cloud_group *g)
+{
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (!m->is_to_run && m->step == STEP_STOPPED)
+			return m;
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (!m->is_to_run && (m->step == STEP_STOPPING || m->step == STEP_PENDING))
+			return m;
+	return NULL;
+}
+
+static int64_t standby_at_hand(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += !m->is_to_run && m->step != STEP_TERMINATING;
+	return count;
+}
+
+static const char *refused_at_once(const struct cloud_group *g)
+{
+	if (!g->faults.at_once || (!g->faults.stock_out && !g->faults.quota))
+		return NULL;
+	return g->faults.stock_out ? "InsufficientCapacity" : "QuotaExceeded";
+}
+
+/* NULL, or the code of a refusal. */
+static const char *grow(struct cloud_group *g, struct cloud_call *c)
+{
+	int64_t missing = c->asked - g->desired;
+
+	if (c->asked < g->desired || c->asked > g->max)
+		return "InvalidParameter";
+	if (missing > standby_at_hand(g) && refused_at_once(g))
+		return refused_at_once(g);
+	for (struct cloud_machine *m; missing && (m = from_standby(g)); missing--, c->woken++) {
+		g->standby--;
+		m->is_to_run = true;
+		snprintf(m->token, sizeof m->token, "%s", c->token);
+		if (m->step == STEP_STOPPED)
+			wake(m);
+	}
+	g->desired = c->asked;
+	missing -= refuse(g, missing, true);
+	for (; missing > 0; missing--, c->launched++)
+		launch(g, true, c->token);
+	return NULL;
+}
+
+static const char *resize_standby(struct cloud_group *g, struct cloud_call *c)
+{
+	int64_t more = c->asked - g->standby;
+
+	if (c->asked < 0 || c->asked > g->standby_max)
+		return "InvalidParameter";
+	if (more > 0 && refused_at_once(g))
+		return refused_at_once(g);
+	for (struct cloud_machine *m; more < 0 && (m = from_standby(g)); more++, c->ended++)
+		terminate(m);
+	if (more <= 0)
+		return NULL;
+	g->standby = c->asked;
+	more -= refuse(g, more, false);
+	for (; more > 0; more--, c->launched++)
+		launch(g, false, c->token);
+	return NULL;
+}
+
+static const char *end_some(struct cloud_group *g, struct cloud_call *c)
+{
+	bool is_cancel = !strcmp(c->verb, "cancel"), is_stop = !strcmp(c->verb, "stop");
+
+	for (size_t i = 0; i < c->id_count; i++) {
+		struct cloud_machine *m = cloud_find(c->ids[i]);
+		if (!m || m->group != g || m->step == STEP_TERMINATING || (is_cancel && m->step == STEP_RUNNING))
+			continue;
+		if (is_stop && (m->step != STEP_RUNNING || m->is_taken || g->standby >= g->standby_max))
+			continue;
+		c->ended++;
+		if (!is_stop) {
+			terminate(m);
+			continue;
+		}
+		g->desired--;
+		g->standby++;
+		m->is_to_run = m->is_instant = false;
+		enter(m, STEP_STOPPING, 30 * SECOND);
+	}
+	for (size_t i = 0; is_cancel && c->asked >= 0 && i < g->refusal_count; i++)
+		for (struct cloud_refusal *r = &g->refusals[i]; r->is_to_run && r->count && g->desired > c->asked;) {
+			r->count--;
+			g->desired--;
+		}
+	return NULL;
+}
+
+static const char *change(struct cloud_group *g, struct cloud_call *c)
+{
+	if (!strcmp(c->verb, "grow"))
+		return grow(g, c);
+	if (!strcmp(c->verb, "standby"))
+		return resize_standby(g, c);
+	if (!strcmp(c->verb, "remove") || !strcmp(c->verb, "stop") || !strcmp(c->verb, "cancel"))
+		return end_some(g, c);
+	return "NotFound";
+}
+
+static struct given *given_to(const char *token)
+{
+	for (size_t i = 0; i < cloud.given_count && i < CLOUD_TOKENS; i++)
+		if (!strcmp(cloud.given[i].token, token))
+			return &cloud.given[i];
+	return NULL;
+}
+
+/* Does what is asked unless the token did already. */
+static long change_once(struct cloud_group *g, struct cloud_call *c, const char *signature, const char **code)
+{
+	struct given *given = given_to(c->token);
+
+	c->is_repeat = given != NULL;
+	if (given && strcmp(given->call, signature) != 0) {
+		*code = "InvalidParameter";
+		return 400;
+	}
+	if (given)
+		return given->status;
+	*code = change(g, c);
+	if (*code)
+		return strcmp(*code, "InvalidParameter") != 0 ? 409 : 400;
+	given = &cloud.given[cloud.given_count++ % CLOUD_TOKENS];
+	snprintf(given->token, sizeof given->token, "%s", c->token);
+	snprintf(given->call, sizeof given->call, "%s", signature);
+	given->status = 202;
+	return 202;
+}
+
+static void serve_change(struct wire_call *w, struct cloud_group *g, const char *verb)
+{
+	struct value *body = value_parse(w->body, strlen(w->body));
+	const struct value *machines = value_at(body, "machines");
+	const char *ids[IDS], *code = "", *size = !strcmp(verb, "standby") ? "size" : "desired";
+	struct cloud_call c = { .at = wire_now(), .from = w->from, .group = g, .verb = verb, .ids = ids };
+
+	c.token = value_text(body, "token");
+	c.asked = value_at(body, size) ? value_int(body, size) : -1;
+	for (const struct value *m = machines ? machines->first : NULL; m && c.id_count < IDS; m = m->next)
+		ids[c.id_count++] = m->text;
+	if (cloud.called)
+		cloud.called(&c);
+	struct buf signature = { 0 };
+	buf_printf(&signature, "%s %" PRId64, w->path, c.asked);
+	for (size_t i = 0; i < c.id_count; i++)
+		buf_printf(&signature, " %s", ids[i]);
+	c.status = change_once(g, &c, signature.text, &code);
+	c.is_lost = c.status == 202 && !c.is_repeat && use(&g->faults.lost_answer);
+	buf_release(&signature);
+	if (cloud.called)
+		cloud.called(&c);
+	if (c.is_lost) {
+		wire_cut(w);
+	} else if (c.status != 202) {
+		say_no(w, c.status, code);
+	} else {
+		struct buf text = { 0 };
+		write_group(g, &text);
+		wire_answer(w, 202, NULL, text.text);
+		buf_release(&text);
+	}
+	value_free(body);
+}
+
+static void serve(struct wire_call *c)
+{
+	char name[64] = "", verb[16] = "";
+	const char *from = !strncmp(c->path, "/v1/groups/", 11) ? c->path + 11 : "";
+
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(from, "/"), from);
+	from += strlen(name);
+	snprintf(verb, sizeof verb, "%s", *from ? from + 1 : "");
+	struct cloud_group *g = NULL;
+	for (size_t i = 0; i < cloud.count; i++)
+		if (!strcmp(cloud.groups[i].name, name))
+			g = &cloud.groups[i];
+	if (!g) {
+		say_no(c, 404, "NotFound");
+		return;
+	}
+	cloud_advance();
+	if (use(&g->faults.hang))
+		return;
+	if (use(&g->faults.auth))
+		say_no(c, 403, "Forbidden");
+	else if (use(&g->faults.throttle))
+		say_no(c, 429, "Throttled");
+	else if (use(&g->faults.server_error))
+		say_no(c, 503, "Unavailable");
+	else if (*verb)
+		serve_change(c, g, verb);
+	else {
+		struct buf text = { 0 };
+		write_group(g, &text);
+		wire_answer(c, 200, NULL, text.text);
+		buf_release(&text);
+	}
+}
+
+void cloud_begin(uint64_t seed)
+{
+	memset(&cloud, 0, sizeof cloud);
+	cloud.seed = seed;
+	wire_host(CLOUD, serve);
+}
+
+void cloud_end(void)
+{
+	for (size_t i = 0; i < cloud.count; i++)
+		while (cloud.groups[i].machines) {
+			struct cloud_machine *m = cloud.groups[i].machines;
+			cloud.groups[i].machines = m->next;
+			free(m);
+		}
+	memset(&cloud, 0, sizeof cloud);
+}

@@ -1,0 +1,84 @@
+/*
+ * A cloud as a world plays it: groups of machines that take their time, run
+ * out, and lose answers, behind the wire of provider `simulated`.
+ */
+#pragma once
+#include "tests/world/wire.h"
+
+#define CLOUD "http://cloud.world"
+
+enum machine_step { STEP_PENDING, STEP_RUNNING, STEP_STOPPING, STEP_STOPPED, STEP_WAKING, STEP_TERMINATING };
+
+struct cloud_machine {
+	struct cloud_machine *next;
+	struct cloud_group *group;
+	char id[48], token[80];
+	enum machine_step step;
+	bool is_to_run; /* else it is, or will be, stopped */
+	bool was_stopped, is_instant, is_taken;
+	bool never_registers, has_no_device;
+	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
+};
+
+/* Of the next calls or launches; -1: until told otherwise. */
+struct cloud_faults {
+	int stock_out, quota; /* machines */
+	bool at_once;	      /* those two are told in the answer */
+	int lost_answer, hang, throttle, server_error, auth;
+	int no_device, never_registers;
+};
+
+enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
+
+struct cloud_group {
+	const char *name, *pool, *zone, *instance_type;
+	int64_t min, max, standby_max;
+	int gpus;
+	bool keeps_node; /* of a stopped machine */
+	struct cloud_faults faults;
+	int64_t desired, standby;
+	struct cloud_machine *machines;
+	/* launches that will turn out to fail */
+	struct cloud_refusal {
+		int64_t count;
+		bool is_to_run, is_quota;
+		millis due;
+	} refusals[CLOUD_FAILURES];
+	size_t refusal_count;
+	struct cloud_failure {
+		int64_t id, count;
+		millis at;
+		bool is_quota;
+	} failures[CLOUD_FAILURES];
+	int64_t failure_count; /* since the beginning; the last are kept */
+	int64_t sequence;
+	int64_t bought;
+};
+
+/* A call that would change a group. */
+struct cloud_call {
+	millis at;
+	int from;
+	struct cloud_group *group;
+	const char *verb, *token;
+	int64_t asked; /* a size; -1: none was told */
+	const char *const *ids;
+	size_t id_count;
+	long status; /* 0: not yet done */
+	bool is_repeat, is_lost;
+	int64_t launched, woken, ended;
+};
+
+void cloud_begin(uint64_t seed);
+void cloud_end(void);
+struct cloud_group *cloud_add(const struct cloud_group *settings, int64_t initial);
+struct cloud_group *cloud_group_at(size_t i); /* NULL beyond the last */
+struct cloud_machine *cloud_find(const char *id);
+void cloud_advance(void); /* what is due happens */
+/* Told before a call has its effect (status 0) and after. */
+void cloud_on_call(void (*called)(const struct cloud_call *c));
+void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
+int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
+void cloud_take(struct cloud_group *g, int64_t count);	     /* spot: a notice of two minutes */
+/* Of one machine and stage, the same whenever it is asked for. */
+millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95);

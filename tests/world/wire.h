@@ -1,0 +1,51 @@
+/*
+ * Time and the network as a world plays them, below all of the product: http_start(), the timers and the clocks are
+ * linked over (CMakeLists.txt). Time only passes in wire_step(); what is sent arrives a moment later at the host of its
+ * URL, and the answer a moment after that. All of it follows from the seed.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/net/http.h"
+#include "base/random.h"
+
+/* What arrived. Lives until its sender has heard the end, or gave up, which `gone` tells. */
+struct wire_call {
+	const char *method, *path; /* path: from the root, query included */
+	const char *host;	   /* "http://10.0.0.1:8000" */
+	const char *body;	   /* "": none */
+	int from;		   /* as wire_from() said when the sender was opened */
+	void (*gone)(struct wire_call *c);
+	void *user; /* of whoever serves it */
+};
+
+void wire_begin(uint64_t seed);
+void wire_end(void);
+/* Milliseconds since the beginning; the wall's clock shows WIRE_EPOCH more. */
+millis wire_now(void);
+#define WIRE_EPOCH (INT64_C(1767571200) * 1000) /* 2026-01-05T00:00:00Z, a Monday */
+struct clock *wire_clock(void);
+struct random *wire_random(void);
+/* Fires the next timer up to that time; false, and it is that time, when there is none. */
+bool wire_step(millis until);
+void wire_count(int64_t *events, int64_t *calls);
+
+/* Who opens HTTP clients from now on. */
+void wire_from(int who);
+/* Serves the URLs that begin so; the last that fits. */
+void wire_host(const char *prefix, void (*serve)(struct wire_call *c));
+
+/* Ends the call. `headers` is "Name: value\n..." or NULL. */
+void wire_answer(struct wire_call *c, long status, const char *headers, const char *body);
+void wire_answer_bytes(struct wire_call *c, long status, const char *headers, const char *body, size_t len);
+void wire_push(struct wire_call *c, const char *bytes, size_t len); /* a part of a 200 that goes on */
+void wire_close(struct wire_call *c);				    /* after what was pushed */
+void wire_cut(struct wire_call *c);				    /* the connection is lost */
+
+/* A process dies: its calls on the way arrive or not, nothing is heard any more, and nothing else leaves it. */
+void wire_kill(struct http *h);
+/* A process stands still, as with SIGSTOP: what is due for it happens when it goes on, all at once. */
+void wire_pause(struct loop *l, bool is_paused);
+size_t wire_forget(const struct loop *l); /* timers that still run on it, though all of it is freed; how many */
+/* Runs what is left of a dead process beside the world, until `is_over`: it hears nothing but failures. */
+void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user);

@@ -1,0 +1,959 @@
+#include "tests/world/world.h"
+
+#include "base/exact.h"
+#include "base/log.h"
+#include "controller/cluster/api.h"
+#include "controller/loop/controller.h"
+#include "tests/unit/manifest/loaded.h"
+#include "tests/world/laws.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char NAMESPACE[] = "llm", HOME[] = "preheat";
+static const double edges[WAIT_EDGES] = { 0.3, 0.5, 1, 2, 5, 10, 20, 40, 60, 120, 480, 1920 };
+
+struct replica {
+	bool is_up, is_paused;
+	int who, life;
+	struct replica_settings settings;
+	struct loop *loop;
+	struct http *http;
+	struct api *api;
+	struct kubeconfig access;
+	struct loaded loaded;
+	struct controller *controller;
+	bool is_closed;
+	char history[128], identity[32], address[64];
+};
+
+static struct {
+	uint64_t seed;
+	struct random random;
+	struct timer second;
+	struct world_app apps[WORLD_APPS];
+	size_t app_count;
+	struct replica replicas[WORLD_REPLICAS];
+	char folder[64];
+	int ips;
+	int64_t pods;
+} world;
+
+/* --- who is there --- */
+
+struct world_app *world_app_at(size_t i)
+{
+	return i < world.app_count ? &world.apps[i] : NULL;
+}
+
+static struct pod_life *life_of(const struct object *pod)
+{
+	return pod->extra;
+}
+
+const char *pod_node(const struct object *pod)
+{
+	return value_text(pod->value, "spec>nodeName");
+}
+
+bool pod_is_going(const struct object *pod)
+{
+	return value_at(pod->value, "metadata>deletionTimestamp");
+}
+
+static const struct value *container_of(const struct object *pod)
+{
+	return value_at(pod->value, "spec>containers")->first;
+}
+
+static int64_t gpus_of(const struct object *pod)
+{
+	return value_int(container_of(pod), "resources>limits>nvidia.com/gpu");
+}
+
+struct object *world_node_of(const char *machine)
+{
+	return apiserver_find(KIND_NODE, "", machine);
+}
+
+int64_t world_ready(const char *app)
+{
+	int64_t count = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		count += value_is(p->value, "metadata>labels>app", app) && life_of(p)->is_ready && !pod_is_going(p);
+	return count;
+}
+
+int64_t world_replicas(const char *app)
+{
+	const struct object *d = apiserver_find(KIND_DEPLOYMENT, NAMESPACE, app);
+
+	return d ? value_int(d->value, "spec>replicas") : 0;
+}
+
+void world_set_replicas(const char *app, int64_t replicas)
+{
+	struct object *d = apiserver_find(KIND_DEPLOYMENT, NAMESPACE, app);
+
+	value_set_int(d->value, "spec>replicas", replicas);
+	apiserver_changed(d);
+}
+
+int64_t world_desired(const char *pool)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; cloud_group_at(i); i++)
+		sum += !strcmp(cloud_group_at(i)->pool, pool) ? cloud_group_at(i)->desired : 0;
+	return sum;
+}
+
+bool world_event_told(const char *reason)
+{
+	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
+		if (value_is(e->value, "reason", reason))
+			return true;
+	return false;
+}
+
+struct world_app *world_app(const char *name, int64_t replicas, int gpus, const char *max_unavailable)
+{
+	struct world_app *a = &world.apps[world.app_count++];
+
+	if (world.app_count > WORLD_APPS)
+		abort();
+	*a = (struct world_app){ .name = name, .gpus = gpus, .slots = 8, .service_s = 6.3 };
+	apiserver_create(
+		KIND_DEPLOYMENT,
+		value_of("{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'%s','namespace':'%s'},"
+			 "'spec':{'replicas':%" PRId64 ",'selector':{'matchLabels':{'app':'%s'}},'template':{"
+			 "'metadata':{'labels':{'app':'%s'}},'spec':{'terminationGracePeriodSeconds':600,"
+			 "'nodeSelector':{'pool':'%s'},'tolerations':[{'key':'nvidia.com/gpu','operator':'Exists',"
+			 "'effect':'NoSchedule'}],'containers':[{'name':'server','image':'%s:1','resources':{"
+			 "'requests':{'nvidia.com/gpu':'%d'},'limits':{'nvidia.com/gpu':'%d'}}}]}}}}",
+			 name, NAMESPACE, replicas, name, name, name, name, gpus, gpus));
+	if (*max_unavailable)
+		apiserver_create(
+			KIND_BUDGET,
+			value_of("{'apiVersion':'policy/v1','kind':'PodDisruptionBudget','metadata':{'name':'%s',"
+				 "'namespace':'%s'},'spec':{'maxUnavailable':'%s','selector':{'matchLabels':{"
+				 "'app':'%s'}}},'status':{'disruptionsAllowed':0}}",
+				 name, NAMESPACE, max_unavailable, name));
+	return a;
+}
+
+struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max, int64_t initial)
+{
+	return cloud_add(&(struct cloud_group){ .name = name,
+						.pool = pool,
+						.zone = "z1",
+						.instance_type = "g5.xlarge",
+						.min = min,
+						.max = max,
+						.gpus = gpus },
+			 initial);
+}
+
+/* --- nodes --- */
+
+static void set_condition(struct value *status, const char *type, bool is_so, const char *reason)
+{
+	struct value *list = value_at(status, "conditions"), *c = list ? list->first : NULL;
+	char at[32];
+
+	if (!list) {
+		value_set(status, "conditions", value_of("[]"));
+		list = value_at(status, "conditions");
+	}
+	while (c && !value_is(c, "type", type))
+		c = c->next;
+	if (!c) {
+		c = value_of("{'type':'%s'}", type);
+		value_add(list, c);
+	}
+	if (!value_is(c, "status", is_so ? "True" : "False")) {
+		apiserver_time(WIRE_EPOCH + wire_now(), at);
+		value_set_text(c, "lastTransitionTime", at);
+	}
+	value_set_text(c, "status", is_so ? "True" : "False");
+	value_set_text(c, "reason", reason);
+}
+
+static struct object *register_node(const struct cloud_machine *m)
+{
+	const struct cloud_group *g = m->group;
+	struct value *v = value_of(
+		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s',"
+		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s',"
+		"'simulated.preheat.dev/node-group':'%s'}},'spec':{'providerID':'simulated:///%s/%s','taints':[{"
+		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
+		"'memory':'480Gi','pods':'110'}}}",
+		m->id, m->id, g->instance_type, g->zone, g->pool, g->name, g->name, m->id);
+	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
+	struct object *o = apiserver_create(KIND_NODE, v);
+	struct node_life *n = calloc(1, sizeof *n);
+	if (!n)
+		abort();
+	n->machine = m;
+	o->extra = n;
+	return o;
+}
+
+static bool is_node_ready(const struct object *node)
+{
+	const struct value *list = value_at(node->value, "status>conditions");
+
+	for (const struct value *c = list ? list->first : NULL; c; c = c->next)
+		if (value_is(c, "type", "Ready"))
+			return value_is(c, "status", "True");
+	return false;
+}
+
+static void forget_pods(const char *node)
+{
+	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
+		next = p->next;
+		if (!strcmp(pod_node(p), node))
+			apiserver_delete(p);
+	}
+}
+
+static void lose_node(struct object *node, bool keeps)
+{
+	forget_pods(node->name);
+	if (!keeps) {
+		apiserver_delete(node);
+	} else if (is_node_ready(node)) {
+		set_condition(value_at(node->value, "status"), "Ready", false, "NodeShutdown");
+		value_set(node->value, "status>allocatable>nvidia.com/gpu", NULL);
+		apiserver_changed(node);
+	}
+}
+
+static void kubelet(const struct cloud_machine *m)
+{
+	struct object *node = world_node_of(m->id);
+	millis up = wire_now() - m->since;
+
+	if (m->step != STEP_RUNNING) {
+		bool keeps = m->group->keeps_node && m->step != STEP_TERMINATING;
+		if (node && (m->step != STEP_STOPPING || up > 5 * SECOND))
+			lose_node(node, keeps);
+		return;
+	}
+	millis reg = m->was_stopped ? 10 * SECOND : cloud_delay(m, "register", 20 * SECOND, 30 * SECOND);
+	millis device = m->was_stopped ? 5 * SECOND : cloud_delay(m, "device", 15 * SECOND, 30 * SECOND);
+	if (m->is_instant)
+		reg = device = 0;
+	if (!node && up >= reg / 2 && !m->never_registers)
+		node = register_node(m);
+	if (!node)
+		return;
+	bool is_ready = is_node_ready(node), has_gpus = value_at(node->value, "status>allocatable>nvidia.com/gpu");
+	if (up >= reg && !is_ready) {
+		set_condition(value_at(node->value, "status"), "Ready", true, "KubeletReady");
+		apiserver_changed(node);
+	}
+	if (up >= reg + device && !has_gpus && !m->has_no_device) {
+		value_set(node->value, "status>allocatable>nvidia.com/gpu", value_of("'%d'", m->group->gpus));
+		apiserver_changed(node);
+	}
+	if (m->is_taken && !strstr(value_text(node->value, "metadata>labels>taken"), "y")) {
+		value_set_text(node->value, "metadata>labels>taken", "y");
+		value_add(value_at(node->value, "spec>taints"),
+			  value_of("{'key':'simulated.preheat.dev/spot-taken','effect':'NoSchedule'}"));
+		apiserver_changed(node);
+	}
+}
+
+static void machine_gone(struct cloud_machine *m)
+{
+	struct object *node = world_node_of(m->id);
+
+	if (node)
+		lose_node(node, false);
+}
+
+static void nodes_second(void)
+{
+	for (size_t i = 0; cloud_group_at(i); i++)
+		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next)
+			kubelet(m);
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		struct node_life *life = n->extra;
+		bool is_cordoned = value_is(n->value, "spec>unschedulable", "true");
+		if (!is_cordoned)
+			life->cordoned_since = 0;
+		else if (!life->cordoned_since)
+			life->cordoned_since = wire_now();
+	}
+}
+
+/* --- deployments, the scheduler, kubelets of pods --- */
+
+static bool is_finished(const struct object *pod)
+{
+	return value_is(pod->value, "status>phase", "Succeeded") || value_is(pod->value, "status>phase", "Failed");
+}
+
+static void create_pod(const struct object *owner)
+{
+	const struct value *template = value_at(owner->value, "spec>template");
+	struct value *v =
+		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s-%05" PRId64 "','namespace':'%s',"
+			 "'ownerReferences':[{'kind':'ReplicaSet','name':'%s-rs','uid':'%s','controller':true}]},"
+			 "'status':{'phase':'Pending'}}",
+			 owner->name, ++world.pods, owner->space, owner->name, owner->uid);
+
+	if (value_at(template, "metadata>labels"))
+		value_set(v, "metadata>labels", value_copy(value_at(template, "metadata>labels")));
+	if (value_at(template, "metadata>annotations"))
+		value_set(v, "metadata>annotations", value_copy(value_at(template, "metadata>annotations")));
+	value_set(v, "spec", value_copy(value_at(template, "spec")));
+	struct object *o = apiserver_create(KIND_POD, v);
+	struct pod_life *life = calloc(1, sizeof *life);
+	if (!life)
+		abort();
+	life->ip = ++world.ips;
+	life->is_engine = *value_text(v, "metadata>labels>app");
+	o->extra = life;
+}
+
+static void end_pod(struct object *pod)
+{
+	char at[32];
+
+	if (!*pod_node(pod)) {
+		apiserver_delete(pod);
+		return;
+	}
+	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	value_set_text(pod->value, "metadata>deletionTimestamp", at);
+	value_set_int(pod->value, "metadata>deletionGracePeriodSeconds", 600);
+	apiserver_changed(pod);
+}
+
+/* Smaller goes first, as a ReplicaSet chooses. */
+static int64_t worth(const struct object *pod)
+{
+	const char *cost = "metadata>annotations>controller.kubernetes.io/pod-deletion-cost";
+	int64_t rank = !*pod_node(pod) ? 0 : !life_of(pod)->is_up ? 1 : !life_of(pod)->is_ready ? 2 : 3;
+
+	return rank * (INT64_C(1) << 40) + value_int(pod->value, cost) * 1000;
+}
+
+static bool is_owned(const struct object *pod, const struct object *owner)
+{
+	const struct value *o = value_at(pod->value, "metadata>ownerReferences")->first;
+
+	return value_is(o, "uid", owner->uid) && !pod_is_going(pod) && !is_finished(pod);
+}
+
+static void replicas_second(struct object *owner)
+{
+	int64_t want = value_int(owner->value, "spec>replicas"), have = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		have += is_owned(p, owner);
+	if (value_int(owner->value, "status>replicas") != have) {
+		value_set_int(owner->value, "status>replicas", have);
+		apiserver_changed(owner);
+	}
+	for (; have < want; have++)
+		create_pod(owner);
+	for (; have > want; have--) {
+		struct object *least = NULL;
+		for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+			if (is_owned(p, owner) && (!least || worth(p) <= worth(least)))
+				least = p;
+		end_pod(least);
+	}
+}
+
+static bool is_tolerated(const struct object *pod, const struct value *taint)
+{
+	const struct value *list = value_at(pod->value, "spec>tolerations");
+
+	for (const struct value *t = list ? list->first : NULL; t; t = t->next)
+		if (value_is(t, "key", value_text(taint, "key")) || !value_at(t, "key"))
+			return true;
+	return !strcmp(value_text(taint, "effect"), "PreferNoSchedule");
+}
+
+static int64_t free_gpus(const struct object *node)
+{
+	int64_t left = value_int(node->value, "status>allocatable>nvidia.com/gpu");
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), node->name) && !is_finished(p))
+			left -= gpus_of(p);
+	return left;
+}
+
+static bool fits(const struct object *pod, const struct object *node)
+{
+	const struct value *taints = value_at(node->value, "spec>taints");
+	const struct value *selector = value_at(pod->value, "spec>nodeSelector");
+
+	if (!is_node_ready(node) || value_is(node->value, "spec>unschedulable", "true"))
+		return false;
+	for (const struct value *t = taints ? taints->first : NULL; t; t = t->next)
+		if (!is_tolerated(pod, t))
+			return false;
+	if (selector && selector->first && !apiserver_selects(selector, node->value))
+		return false;
+	return free_gpus(node) >= gpus_of(pod);
+}
+
+static void bind(struct object *pod, const struct object *node)
+{
+	struct pod_life *life = life_of(pod);
+	struct random r = random_stream(world.seed, pod->name);
+
+	value_set_text(pod->value, "spec>nodeName", node->name);
+	set_condition(value_at(pod->value, "status"), "PodScheduled", true, "");
+	life->bound = wire_now();
+	life->image = wire_now() + (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
+	life->loaded = life->image + (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
+	if (!life->is_engine)
+		life->image = life->loaded = wire_now() + 2 * SECOND;
+	apiserver_changed(pod);
+}
+
+/* Pushes out pods of lower priority on a node that fits then. */
+static void preempt(const struct object *pod)
+{
+	int64_t priority = value_int(pod->value, "spec>priority");
+
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (*pod_node(p) && value_is(p->value, "spec>priorityClassName", "preheat-placeholder") &&
+		    priority >= 0 && !pod_is_going(p) && gpus_of(p) >= gpus_of(pod)) {
+			end_pod(p);
+			return;
+		}
+}
+
+static void schedule(struct object *pod)
+{
+	struct object *best = NULL;
+	const struct value *status = value_at(pod->value, "status>conditions");
+
+	for (struct object *n = apiserver_first(KIND_NODE); n; n = n->next)
+		if (fits(pod, n) && (!best || free_gpus(n) < free_gpus(best)))
+			best = n;
+	if (best) {
+		bind(pod, best);
+	} else if (!status) {
+		set_condition(value_at(pod->value, "status"), "PodScheduled", false, "Unschedulable");
+		apiserver_changed(pod);
+		if (life_of(pod)->is_engine)
+			preempt(pod);
+	}
+}
+
+static struct world_app *app_of(const struct object *pod)
+{
+	for (size_t i = 0; i < world.app_count; i++)
+		if (value_is(pod->value, "metadata>labels>app", world.apps[i].name))
+			return &world.apps[i];
+	return NULL;
+}
+
+static void run_pod(struct object *pod)
+{
+	struct pod_life *life = life_of(pod);
+	const struct world_app *a = app_of(pod);
+	struct value *status = value_at(pod->value, "status");
+	char at[32];
+
+	if (!life->is_up && wire_now() >= life->image && !(a && a->no_image)) {
+		life->is_up = true;
+		apiserver_time(WIRE_EPOCH + wire_now(), at);
+		value_set_text(status, "phase", "Running");
+		value_set(status, "podIP", value_of("'10.0.%d.%d'", life->ip / 250, life->ip % 250 + 1));
+		value_set(status, "containerStatuses",
+			  value_of("[{'name':'server','ready':false,'state':{'running':{'startedAt':'%s'}}}]", at));
+		set_condition(status, "Ready", false, "ContainersNotReady");
+		apiserver_changed(pod);
+	}
+	if (life->is_up && !life->is_ready && wire_now() >= life->loaded && !pod_is_going(pod)) {
+		life->is_ready = true;
+		life->ready_since = wire_now();
+		set_condition(status, "Ready", true, "");
+		apiserver_changed(pod);
+	}
+}
+
+/* A pod that was told to go finishes what runs there. */
+static bool has_ended(struct object *pod)
+{
+	struct pod_life *life = life_of(pod);
+
+	if (!pod_is_going(pod))
+		return false;
+	if (!life->ends)
+		life->ends = wire_now() + 600 * SECOND;
+	if (life->is_ready) {
+		life->is_ready = false;
+		set_condition(value_at(pod->value, "status"), "Ready", false, "ContainersNotReady");
+		apiserver_changed(pod);
+	}
+	return (!life->engine.running && wire_now() - (life->ends - 600 * SECOND) >= 3 * SECOND) ||
+	       wire_now() >= life->ends;
+}
+
+static void pods_second(void)
+{
+	for (struct object *d = apiserver_first(KIND_DEPLOYMENT); d; d = d->next)
+		replicas_second(d);
+	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
+		next = p->next;
+		if (has_ended(p))
+			apiserver_delete(p);
+		else if (!*pod_node(p))
+			schedule(p);
+		else
+			run_pod(p);
+	}
+	for (struct object *b = apiserver_first(KIND_BUDGET); b; b = b->next)
+		if (value_int(b->value, "status>disruptionsAllowed") != apiserver_allowed(b)) {
+			value_set_int(b->value, "status>disruptionsAllowed", apiserver_allowed(b));
+			apiserver_changed(b);
+		}
+}
+
+/* --- model servers --- */
+
+static void begin_request(struct engine *e, const struct world_app *a, double waited_s)
+{
+	int edge = 0;
+
+	while (edge < WAIT_EDGES && waited_s > edges[edge])
+		edge++;
+	e->waits[edge]++;
+	e->waited_s += waited_s;
+	e->started++;
+	e->ends[e->running++] = wire_now() + (millis)(a->service_s * SECOND * (0.5 + random_uniform(&world.random)));
+}
+
+static void engine_second(struct engine *e, const struct world_app *a)
+{
+	for (int i = 0; i < e->running; i++)
+		if (e->ends[i] <= wire_now()) {
+			e->ends[i--] = e->ends[--e->running];
+			e->completed++;
+		}
+	while (e->waiting && e->running < a->slots) {
+		begin_request(e, a, (double)(wire_now() - e->arrived[0]) / SECOND);
+		memmove(e->arrived, e->arrived + 1, (size_t)--e->waiting * sizeof *e->arrived);
+	}
+}
+
+static struct engine *least_busy(const struct world_app *a)
+{
+	struct engine *best = NULL;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		struct engine *e = &life_of(p)->engine;
+		if (app_of(p) == a && life_of(p)->is_ready && !pod_is_going(p) && e->waiting < ENGINE_WAITING &&
+		    (!best || e->running + e->waiting < best->running + best->waiting))
+			best = e;
+	}
+	return best;
+}
+
+static void dispatch(struct world_app *a)
+{
+	struct engine *e;
+
+	while (a->waiting && (e = least_busy(a))) {
+		a->waiting--;
+		e->arrived[e->waiting++] = wire_now();
+		engine_second(e, a);
+	}
+}
+
+static void traffic_second(struct world_app *a)
+{
+	double left = a->rate;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (app_of(p) == a) {
+			engine_second(&life_of(p)->engine, a);
+			if (pod_is_going(p)) {
+				a->waiting += life_of(p)->engine.waiting;
+				life_of(p)->engine.waiting = 0;
+			}
+		}
+	/* a Poisson number, in parts small enough for the product of uniforms */
+	while (left > 0) {
+		double part = left > 10 ? 10 : left, product = 1, limit = exact_exp(-part);
+		for (product = random_uniform(&world.random); product > limit;
+		     product *= random_uniform(&world.random)) {
+			a->waiting++;
+			a->requests++;
+		}
+		left -= part;
+	}
+	dispatch(a);
+}
+
+static void write_page(const struct engine *e, struct buf *out)
+{
+	static const char labels[] = "engine=\"0\",model_name=\"m\"";
+	int64_t sum = 0;
+
+	buf_printf(out, "vllm:num_requests_running{%s} %d\n", labels, e->running);
+	buf_printf(out, "vllm:num_requests_waiting{%s} %d\n", labels, e->waiting);
+	buf_printf(out, "vllm:kv_cache_usage_perc{%s} %.3f\n", labels, e->running / 16.);
+	buf_printf(out, "vllm:prompt_tokens_total{%s} %" PRId64 "\n", labels, e->started * 1000);
+	buf_printf(out, "vllm:generation_tokens_total{%s} %" PRId64 "\n", labels, e->completed * 200);
+	buf_printf(out, "vllm:request_success_total{%s,finished_reason=\"stop\"} %" PRId64 "\n", labels, e->completed);
+	buf_printf(out, "vllm:time_to_first_token_seconds_count{%s} %" PRId64 "\n", labels, e->started);
+	buf_printf(out, "vllm:inter_token_latency_seconds_sum{%s} %.3f\n", labels, (double)e->completed * 6);
+	buf_printf(out, "vllm:inter_token_latency_seconds_count{%s} %" PRId64 "\n", labels, e->completed * 200);
+	for (int i = 0; i < WAIT_EDGES; i++) {
+		sum += e->waits[i];
+		buf_printf(out, "vllm:request_queue_time_seconds_bucket{%s,le=\"%g\"} %" PRId64 "\n", labels, edges[i],
+			   sum);
+	}
+	buf_printf(out, "vllm:request_queue_time_seconds_bucket{%s,le=\"+Inf\"} %" PRId64 "\n", labels, e->started);
+	buf_printf(out, "vllm:request_queue_time_seconds_count{%s} %" PRId64 "\n", labels, e->started);
+	buf_printf(out, "vllm:request_queue_time_seconds_sum{%s} %.3f\n", labels, e->waited_s);
+}
+
+/* "http://10.0.0.7:8000" */
+static void serve_pod(struct wire_call *c)
+{
+	char ip[32];
+	struct buf page = { 0 };
+
+	snprintf(ip, sizeof ip, "%.*s", (int)strcspn(c->host + 7, ":"), c->host + 7);
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		const struct world_app *a = app_of(p);
+		if (!value_is(p->value, "status>podIP", ip) || !a)
+			continue;
+		if (a->is_mute || !life_of(p)->is_up) {
+			wire_answer(c, 500, NULL, "");
+			return;
+		}
+		write_page(&life_of(p)->engine, &page);
+		wire_answer(c, 200, NULL, page.text);
+		buf_release(&page);
+		return;
+	}
+	wire_cut(c);
+}
+
+/* --- replicas of the controller --- */
+
+static void failed(void *user, const struct error *e)
+{
+	(void)user;
+	laws_break("it_goes_on", "the controller failed: %s", e->message);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	char bytes[65536];
+	FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+	size_t len;
+
+	while (out && (len = fread(bytes, 1, sizeof bytes, in)))
+		if (fwrite(bytes, 1, len, out) != len)
+			abort();
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
+}
+
+/* The disk as it is at this moment becomes that of the next life. */
+static void next_history(struct replica *r)
+{
+	char from[140], to[140], next[128];
+
+	snprintf(next, sizeof next, "%s/%d-%d.db", world.folder, r->who, ++r->life);
+	for (const char *const *end = (const char *const[]){ "", "-wal", NULL }; r->history[0] && *end; end++) {
+		snprintf(from, sizeof from, "%s%s", r->history, *end);
+		snprintf(to, sizeof to, "%s%s", next, *end);
+		copy_file(from, to);
+	}
+	snprintf(r->history, sizeof r->history, "%s", next);
+}
+
+static void serve_replica(struct wire_call *c)
+{
+	int who = c->host[strlen("http://replica-")] - '0';
+	struct replica *r = &world.replicas[who];
+	struct replica_tail after = { .tick = -1 };
+	const char *tick = strstr(c->path, "tick="), *crc = strstr(c->path, "crc=");
+	struct buf text = { .cap = (size_t)64 << 20 };
+	struct error e = { 0 };
+	int64_t last = 0;
+	char header[64];
+
+	if (!r->is_up || !r->controller) {
+		wire_cut(c);
+		return;
+	}
+	after.tick = tick ? strtoll(tick + 5, NULL, 10) : -1;
+	after.crc = crc ? (uint32_t)strtoul(crc + 4, NULL, 10) : 0;
+	if (!controller_export(r->controller, &after, &text, &last, &e)) {
+		wire_answer(c, e.kind == ERROR_CONFLICT ? 409 : 503, NULL, "");
+	} else {
+		snprintf(header, sizeof header, "Preheat-Last-Tick: %" PRId64, last);
+		wire_answer_bytes(c, 200, header, text.text ? text.text : "", text.len);
+	}
+	buf_release(&text);
+}
+
+void replica_start(int who, const struct replica_settings *s)
+{
+	struct replica *r = &world.replicas[who];
+	struct error e = { 0 };
+
+	r->who = who;
+	r->settings = *s;
+	if (!r->life)
+		next_history(r);
+	wire_from(who);
+	snprintf(r->identity, sizeof r->identity, "replica-%d", who);
+	snprintf(r->address, sizeof r->address, "http://replica-%d/replica?key=k", who);
+	load(&r->loaded, s->manifest);
+	if (!r->loaded.ok || !controller_accepts(&r->loaded.manifest, &r->loaded.findings, &e)) {
+		fprintf(stderr, "manifest: %s%s\n", r->loaded.error.message, e.message);
+		abort();
+	}
+	r->loop = loop_open();
+	r->http = http_open(r->loop, "world", &e);
+	r->access = (struct kubeconfig){ .source = "world", .server = APISERVER, .name_space = HOME, .token = "t" };
+	r->api = api_open(&(struct api_setup){ .loop = r->loop,
+					       .http = r->http,
+					       .clock = wire_clock(),
+					       .access = &r->access,
+					       .seed = world.seed * 100 + (uint64_t)r->life });
+	r->is_closed = false;
+	r->controller = controller_open(&(struct controller_settings){ .loop = r->loop,
+								       .http = r->http,
+								       .api = r->api,
+								       .clock = wire_clock(),
+								       .manifest = &r->loaded.manifest,
+								       .history_path = r->history,
+								       .version = "world",
+								       .run = "world",
+								       .interval = 15 * SECOND,
+								       .is_dry_run = s->is_dry_run,
+								       .elects = s->elects,
+								       .namespace = HOME,
+								       .lease = "preheat",
+								       .identity = r->identity,
+								       .address = s->elects ? r->address : "",
+								       .on_failure = failed,
+								       .user = r },
+					&e);
+	if (!r->controller) {
+		fprintf(stderr, "controller: %s\n", e.message);
+		abort();
+	}
+	r->is_up = true;
+}
+
+static void closed(void *user)
+{
+	struct replica *r = user;
+
+	r->is_closed = true;
+	r->controller = NULL;
+}
+
+static bool is_closed(void *user)
+{
+	const struct replica *r = user;
+
+	return r->is_closed && !api_active(r->api) && !http_active(r->http);
+}
+
+static void release(struct replica *r)
+{
+	api_close(r->api);
+	http_close(r->http);
+	if (wire_forget(r->loop))
+		laws_break("nothing_left_running", "replica %d left a timer behind that would fire in freed memory",
+			   r->who);
+	loop_close(r->loop);
+	loaded_release(&r->loaded);
+	r->is_up = false;
+}
+
+void replica_pause(int who, bool is_paused)
+{
+	struct replica *r = &world.replicas[who];
+
+	if (!r->is_up || r->is_paused == is_paused)
+		return;
+	wire_pause(r->loop, is_paused);
+	r->is_paused = is_paused;
+}
+
+void replica_kill(int who)
+{
+	struct replica *r = &world.replicas[who];
+	char old[128];
+
+	if (!r->is_up)
+		return;
+	replica_pause(who, false);
+	snprintf(old, sizeof old, "%s", r->history);
+	next_history(r);
+	wire_kill(r->http);
+	bool expected = laws_expect_errors(true);
+	controller_close(r->controller, closed, r);
+	wire_bury(r->loop, is_closed, r);
+	laws_expect_errors(expected);
+	release(r);
+	unlink(old);
+}
+
+void replica_stop(int who)
+{
+	struct replica *r = &world.replicas[who];
+	millis most = wire_now() + 5 * MINUTE;
+
+	if (!r->is_up)
+		return;
+	controller_close(r->controller, closed, r);
+	while (!is_closed(r) && wire_now() < most)
+		wire_step(most);
+	if (!is_closed(r))
+		laws_break("it_ends", "replica %d did not end within five minutes", who);
+	else
+		release(r);
+}
+
+bool replica_is_up(int who)
+{
+	return world.replicas[who].is_up;
+}
+
+const struct published *replica_published(int who)
+{
+	const struct replica *r = &world.replicas[who];
+
+	return r->is_up && r->controller ? controller_published(r->controller) : NULL;
+}
+
+int replica_leader(void)
+{
+	const struct object *lease = apiserver_find(KIND_LEASE, HOME, "preheat");
+	const char *holder = lease ? value_text(lease->value, "spec>holderIdentity") : "";
+
+	return *holder ? holder[strlen("replica-")] - '0' : -1;
+}
+
+/* --- time --- */
+
+static void second(struct timer *t)
+{
+	cloud_advance();
+	nodes_second();
+	pods_second();
+	for (size_t i = 0; i < world.app_count; i++) {
+		struct world_app *a = &world.apps[i];
+		traffic_second(a);
+		a->mute_since = !a->is_mute || !world_ready(a->name) ? 0 : a->mute_since ? a->mute_since : wire_now();
+	}
+	laws_look();
+	timer_start(NULL, t, SECOND, second);
+}
+
+void world_run(millis duration)
+{
+	millis until = wire_now() + duration;
+
+	while (wire_step(until))
+		;
+}
+
+void world_events(int64_t count)
+{
+	while (count-- > 0)
+		wire_step(wire_now() + SECOND);
+}
+
+bool world_until(bool (*is_so)(void), millis most)
+{
+	millis until = wire_now() + most;
+
+	while (wire_now() < until && !*laws_broken()) {
+		if (is_so())
+			return true;
+		world_run(SECOND);
+	}
+	return is_so();
+}
+
+bool world_is_at_rest(void)
+{
+	for (size_t i = 0; cloud_group_at(i); i++) {
+		const struct cloud_group *g = cloud_group_at(i);
+		for (const struct cloud_machine *m = g->machines; m; m = m->next)
+			if (m->step != STEP_RUNNING && m->step != STEP_STOPPED)
+				return false;
+		if (g->refusal_count)
+			return false;
+	}
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!life_of(p)->is_ready || pod_is_going(p))
+			return false;
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		const struct node_life *life = n->extra;
+		if (life->cordoned_since && life->machine->step == STEP_RUNNING)
+			return false;
+	}
+	return true;
+}
+
+void world_begin(uint64_t seed)
+{
+	memset(&world, 0, sizeof world);
+	world.seed = seed;
+	world.random = random_stream(seed, "world");
+	snprintf(world.folder, sizeof world.folder, "%s/preheat-world-XXXXXX",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	if (!mkdtemp(world.folder))
+		abort();
+	log_set_up(&(struct log_setup){ .least = LEVEL_DEBUG, .clock = wire_clock(), .write = laws_log });
+	wire_begin(seed);
+	apiserver_begin();
+	cloud_begin(seed);
+	cloud_told_gone(machine_gone);
+	wire_host("http://10.", serve_pod);
+	wire_host("http://replica-", serve_replica);
+	laws_begin();
+	timer_start(NULL, &world.second, SECOND, second);
+}
+
+void world_end(void)
+{
+	char path[160];
+
+	laws_expect_errors(true);
+	for (int i = 0; i < WORLD_REPLICAS; i++) {
+		replica_kill(i);
+		for (int life = 1; life <= world.replicas[i].life; life++)
+			for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", NULL }; *end; end++) {
+				snprintf(path, sizeof path, "%s/%d-%d.db%s", world.folder, i, life, *end);
+				unlink(path);
+			}
+	}
+	rmdir(world.folder);
+	timer_stop(&world.second);
+	apiserver_end();
+	cloud_end();
+	wire_end();
+}
