@@ -1,6 +1,6 @@
 #include "tests/world/value.h"
 
-#include "base/json_write.h"
+#include "base/json.h"
 
 #include <stdarg.h>
 #include <stdio.h>
