@@ -528,7 +528,7 @@ static void pods_second(void)
 
 /* --- model servers --- */
 
-static void begin_request(struct engine *e, const struct world_app *a, double waited_s)
+static void begin_request(struct model_server *e, const struct world_app *a, double waited_s)
 {
 	int edge = 0;
 
@@ -540,7 +540,7 @@ static void begin_request(struct engine *e, const struct world_app *a, double wa
 	e->ends[e->running++] = wire_now() + (millis)(a->service_s * SECOND * (0.5 + random_uniform(&world.random)));
 }
 
-static void engine_second(struct engine *e, const struct world_app *a)
+static void engine_second(struct model_server *e, const struct world_app *a)
 {
 	for (int i = 0; i < e->running; i++)
 		if (e->ends[i] <= wire_now()) {
@@ -553,13 +553,13 @@ static void engine_second(struct engine *e, const struct world_app *a)
 	}
 }
 
-static struct engine *least_busy(const struct world_app *a)
+static struct model_server *least_busy(const struct world_app *a)
 {
-	struct engine *best = NULL;
+	struct model_server *best = NULL;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		struct engine *e = &life_of(p)->engine;
-		if (app_of(p) == a && life_of(p)->is_ready && !pod_is_going(p) && e->waiting < ENGINE_WAITING &&
+		struct model_server *e = &life_of(p)->engine;
+		if (app_of(p) == a && life_of(p)->is_ready && !pod_is_going(p) && e->waiting < SERVER_WAITING &&
 		    (!best || e->running + e->waiting < best->running + best->waiting))
 			best = e;
 	}
@@ -568,7 +568,7 @@ static struct engine *least_busy(const struct world_app *a)
 
 static void dispatch(struct world_app *a)
 {
-	struct engine *e;
+	struct model_server *e;
 
 	while (a->waiting && (e = least_busy(a))) {
 		a->waiting--;
@@ -602,7 +602,7 @@ static void traffic_second(struct world_app *a)
 	dispatch(a);
 }
 
-static void write_page(const struct engine *e, struct buf *out)
+static void write_page(const struct model_server *e, struct buf *out)
 {
 	static const char labels[] = "engine=\"0\",model_name=\"m\"";
 	int64_t sum = 0;

@@ -7,14 +7,14 @@
 #include "tests/world/apiserver.h"
 #include "tests/world/cloud.h"
 
-enum { WORLD_APPS = 4, WORLD_REPLICAS = 2, ENGINE_SLOTS = 16, ENGINE_WAITING = 4096, WAIT_EDGES = 12 };
+enum { WORLD_APPS = 4, WORLD_REPLICAS = 2, SERVER_SLOTS = 16, SERVER_WAITING = 4096, WAIT_EDGES = 12 };
 
 /* A model server in a pod. */
-struct engine {
+struct model_server {
 	int running;
-	millis ends[ENGINE_SLOTS];
+	millis ends[SERVER_SLOTS];
 	int waiting;
-	millis arrived[ENGINE_WAITING];
+	millis arrived[SERVER_WAITING];
 	int64_t started, completed, waits[WAIT_EDGES + 1];
 	double waited_s;
 };
@@ -25,7 +25,7 @@ struct pod_life {
 	bool is_up, is_ready, is_engine;
 	millis ready_since, ends; /* ends: when it is gone; 0: it was not told to go */
 	int ip;
-	struct engine engine;
+	struct model_server engine;
 };
 
 /* Of a node; beside its object. */
