@@ -49,7 +49,7 @@ static const struct policy policies[] = {
 static const char head[] =
 	"# Written by `preheat check --print-policies` from the tables in controller/contract: change these, not this "
 	"file.\n"
-	"# What each rule is for: docs/contract.md. What is bound where, and how strictly: docs/admission.md.\n";
+	"# What each rule is for: docs/contract.md. What is bound where, and how strictly: docs/deploy.md.\n";
 
 /* Objects that another judged one made are not judged again; a change that leaves the pods as they are passes. */
 static const char match[] =

@@ -88,8 +88,8 @@ static void write_overview(struct buf *out)
 		buf_printf(out, "| [`%s`](#%s) | %s | %s | %s |\n", rules[i].id, rules[i].id,
 			   contract_severity_name(rules[i].severity), rules[i].title,
 			   rules[i].is_admitted ? "yes" : "");
-	buf_text(out,
-		 "\nPolicy: also a ValidatingAdmissionPolicy in deploy/admission ([admission.md](admission.md)).\n");
+	buf_text(out, "\nPolicy: also a ValidatingAdmissionPolicy in deploy/admission "
+		      "([deploy.md](deploy.md#admission-policies)).\n");
 }
 
 static void write_rules(struct buf *out)
