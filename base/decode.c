@@ -538,8 +538,8 @@ static bool put_pair(struct reader *r, const struct frame *key, struct decoded_m
 {
 	struct decoded_pair pair = { .key = arena_strdup(r->arena, key->key, key->len) };
 	bool is_quoted = *r->p == '"';
-	const char *text, *bad = NULL;
-	size_t len;
+	const char *text = "", *bad = NULL;
+	size_t len = 0;
 
 	if (is_quoted ? !take_quoted(r, &text, &len) : !take_bare(r, &text, &len))
 		return false;

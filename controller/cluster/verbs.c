@@ -237,7 +237,7 @@ static void node_came(struct api_call *call)
 	struct node_change *c = call->user;
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct error e = call->error;
-	struct found_node n;
+	struct found_node n = { 0 };
 
 	if (e.kind == ERROR_NONE && !decode_once(&node_record, call, &a, &n, &e))
 		error_wrap(&e, "node %s", c->node);
@@ -504,7 +504,7 @@ static void scale_written(struct api_call *call)
 {
 	struct scale_call *c = call->user;
 	struct error e = call->error;
-	struct found_scale s;
+	struct found_scale s = { 0 };
 
 	if (call->status == 409 && ++c->rounds < SCALE_ROUNDS) {
 		read_scale(c);
@@ -539,7 +539,7 @@ static void scale_read(struct api_call *call)
 {
 	struct scale_call *c = call->user;
 	struct error e = call->error;
-	struct found_scale s;
+	struct found_scale s = { 0 };
 
 	if (e.kind != ERROR_NONE || !understand_scale(c, call, &s, &e)) {
 		complete_scale(c, &e);
