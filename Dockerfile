@@ -1,6 +1,6 @@
 # The image: the program, the libraries that it loads, time zones, certificate authorities, nothing else; no shell.
 #   docker build --build-arg PREHEAT_COMMIT=$(git rev-parse HEAD) --build-arg SOURCE_DATE_EPOCH=$(packaging/date.sh) .
-# Without a daemon: packaging/image.sh. See docs/packages.md.
+# Without a daemon: packaging/image.sh. See docs/deploy.md.
 ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build

@@ -181,10 +181,9 @@ struct opening {
 
 static void window_openings(const struct schedule_window *w, millis now, struct opening *out)
 {
-	CLEANUP(zone_close) struct zone_scope scope = zone_open(w->time_zone);
+	struct zone_scope scope = zone_open(w->time_zone);
 	int64_t today = zone_day(now);
 
-	(void)scope;
 	for (int i = 0; i < DAYS_SEEN; i++) {
 		int64_t day = today - DAYS_BACK + i;
 		if (!(w->days >> weekday_of(day) & 1))
@@ -193,6 +192,7 @@ static void window_openings(const struct schedule_window *w, millis now, struct 
 		out[i].to = w->to > w->from ? zone_instant(day, w->to) : zone_instant(day + 1, w->to);
 		out[i].min = w->min;
 	}
+	zone_close(&scope);
 }
 
 static int64_t floor_at(const struct opening *openings, size_t count, millis at)

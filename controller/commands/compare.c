@@ -273,7 +273,7 @@ void compare_print(const struct compare_result *r, FILE *out)
 	fputs("\ncheapest: of the settings that kept the objective, known only afterwards. tuned: the cheapest that "
 	      "kept it\n"
 	      "in the warm-up, as somebody would choose after the first day. default: as documented "
-	      "(docs/rivals.md).\n",
+	      "(docs/simulator.md).\n",
 	      out);
 }
 

@@ -20,7 +20,7 @@ static const struct manual_line manual_variables[] = {
 	  "how to reach the API server, unless --kubeconfig says so; in a pod its service account is used" },
 	{ "NO_COLOR", "set and not empty: no colour, also on a terminal" },
 	{ "TZ", "the zone of the times that are printed and read, without --utc" },
-	{ "OTEL_EXPORTER_OTLP_ENDPOINT", "where run and record send traces (docs/tracing.md)" },
+	{ "OTEL_EXPORTER_OTLP_ENDPOINT", "where run and record send traces (docs/operate.md)" },
 	{ "POD_NAME", "the identity of this replica on the Lease, unless --identity says so" },
 	{ NULL, NULL },
 };

@@ -70,7 +70,7 @@ struct replay_telling {
 /* Whatever decided then, as it stands now. */
 struct decider {
 	const struct policy_ops *ops;
-	void *state;	       /* of ops */
+	void *state;		     /* of ops */
 	struct policy_state *memory; /* Preheat's own, from a checkpoint; else NULL */
 };
 

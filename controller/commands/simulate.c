@@ -789,7 +789,7 @@ static int run(int argc, char **argv)
 		{ "warm-up", 0, OPTION_DURATION, "DURATION", "left out of the score", &o.warm_up, NULL },
 		{ "policy", 0, OPTION_TEXT, "NAME[:SETTING]", "who decides: preheat, or a rival", &o.policy, NULL },
 		{ "compare", 0, OPTION_FLAG, NULL,
-		  "beside other autoscalers, each swept over its settings (docs/rivals.md)", &o.compare, NULL },
+		  "beside other autoscalers, each swept over its settings (docs/simulator.md)", &o.compare, NULL },
 		{ "rivals", 0, OPTION_TEXT, "NAME,NAME", "compare with these only", &o.rivals, NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
 		{ "out", 0, OPTION_TEXT, "DIR",

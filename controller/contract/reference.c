@@ -79,8 +79,8 @@ static void write_overview(struct buf *out)
 		buf_printf(out, "| [`%s`](#%s) | %s | %s | %s |\n", rules[i].id, rules[i].id,
 			   contract_severity_name(rules[i].severity), rules[i].title,
 			   rules[i].is_admitted ? "yes" : "");
-	buf_text(out,
-		 "\nPolicy: also a ValidatingAdmissionPolicy in deploy/admission ([admission.md](admission.md)).\n");
+	buf_text(out, "\nPolicy: also a ValidatingAdmissionPolicy in deploy/admission "
+		      "([deploy.md](deploy.md#admission-policies)).\n");
 }
 
 static void write_rules(struct buf *out)
@@ -199,7 +199,7 @@ static const struct policy policies[] = {
 /* clang-format off */
 static const char policies_head[] =
 	"# Written by `preheat check --print-policies` from the tables in controller/contract: change these, not this file.\n"
-	"# What each rule is for: docs/contract.md. What is bound where, and how strictly: docs/admission.md.\n";
+	"# What each rule is for: docs/contract.md. What is bound where, and how strictly: docs/deploy.md.\n";
 /* Objects that another judged one made are not judged again; a change that leaves the pods as they are passes. */
 static const char match[] =
 	"  matchConstraints:\n"

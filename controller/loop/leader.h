@@ -34,6 +34,6 @@ bool leader_open(struct controller *c, struct error *e) MUST_USE;
 void leader_stop_acting(struct controller *c, const char *why);
 /* Leads, if it may and is ready to. */
 void leader_go_on(struct controller *c);
-/* Another manifest, in an arena that is taken over: what is under way is stopped, what was estimates kept. NULL: the same
- * goes on. */
+/* Another manifest, in an arena that is taken over: what is under way is stopped, what was learned kept. NULL: the
+ * same goes on. */
 void leader_use_manifest(struct controller *c, const struct manifest *m, struct arena *held);

@@ -132,13 +132,13 @@ void pool_signals_taken(struct controller *c)
 static struct http_auth_settings reach_of(const struct auth_text *auth, const struct tls_text *tls)
 {
 	return (struct http_auth_settings){ .bearer_token_file = auth->bearer_token_file,
-					.username = auth->basic.username,
-					.password_file = auth->basic.password_file,
-					.ca_file = tls->ca_file,
-					.cert_file = tls->cert_file,
-					.key_file = tls->key_file,
-					.is_insecure = tls->verify == VERIFY_NOTHING,
-					.server_name = tls->server_name };
+					    .username = auth->basic.username,
+					    .password_file = auth->basic.password_file,
+					    .ca_file = tls->ca_file,
+					    .cert_file = tls->cert_file,
+					    .key_file = tls->key_file,
+					    .is_insecure = tls->verify == VERIFY_NOTHING,
+					    .server_name = tls->server_name };
 }
 
 static struct promql_label *labels_of(const struct schema_labels *l, struct arena *a)

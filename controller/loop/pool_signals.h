@@ -36,7 +36,7 @@ struct server_stats {
 
 struct pool_signals {
 	struct source *source;	       /* of readings; NULL: its pods are the work */
-	struct external_queue *queue;	       /* outside of its replicas; NULL: none */
+	struct external_queue *queue;  /* outside of its replicas; NULL: none */
 	struct device_source *devices; /* NULL: none; of another pool, too, unless owned */
 	bool owns_devices;
 	struct scrape_input scrapes[SCRAPES_MAX];

@@ -5,7 +5,7 @@
  *
  * Every billed GPU-millisecond is in exactly one of the states idle, lent,
  * starting and serving; stopped machines are counted apart, at their share
- * of the price. docs/cost.md defines each.
+ * of the price. docs/operate.md defines each.
  */
 #pragma once
 #include "controller/policy/plan.h"

@@ -9,8 +9,8 @@
 
 /* Writes what a decision saw, expected and wished into its record, in the units of pool_decision.def. */
 
-static void describe_decision(const struct snapshot *s, const struct policy_state *m, size_t pool, const struct estimates *l,
-			      const struct recommendation *w, struct pool_decision *d);
+static void describe_decision(const struct snapshot *s, const struct policy_state *m, size_t pool,
+			      const struct estimates *l, const struct recommendation *w, struct pool_decision *d);
 
 /* One pool on its way through a tick. */
 struct pool_pass {
@@ -181,7 +181,8 @@ static void decide_pool(const struct snapshot *s, struct policy_state *m, struct
 		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->passes, pool)
 	};
 
-	limits_apply(&c->recommendation, &m->pools[pool], s, pool, &c->estimates, over_budget(s, t->passes, money, pool));
+	limits_apply(&c->recommendation, &m->pools[pool], s, pool, &c->estimates,
+		     over_budget(s, t->passes, money, pool));
 	int64_t replacements = place_moves(&placing, &c->recommendation);
 	follow_moves(&m->pools[pool], &c->recommendation, plan);
 	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
@@ -208,7 +209,8 @@ static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
 }
 
 /* The manifest may ask for standby where the cloud, as it turned out, has none: that group is one without. */
-static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct policy_state *m, struct arena *a)
+static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct policy_state *m,
+					    struct arena *a)
 {
 	struct group_spec *groups = NULL;
 
@@ -280,8 +282,8 @@ static int64_t share_ppm(double x)
 	return ppm(x > 1 ? 1 : x);
 }
 
-static void describe_seen(const struct snapshot *s, size_t pool, const struct estimates *l, const struct recommendation *w,
-			  struct pool_decision *d)
+static void describe_seen(const struct snapshot *s, size_t pool, const struct estimates *l,
+			  const struct recommendation *w, struct pool_decision *d)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 
@@ -304,8 +306,8 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	d->lent = w->fleet.lent;
 }
 
-static void describe_expected(const struct pool_policy_state *m, const struct estimates *l, const struct recommendation *w,
-			      struct pool_decision *d)
+static void describe_expected(const struct pool_policy_state *m, const struct estimates *l,
+			      const struct recommendation *w, struct pool_decision *d)
 {
 	bool lends = w->fleet.lent > 0 && l->reclaim.p50 > 0;
 	struct lead fast = lends ? l->reclaim : l->wake;
@@ -391,8 +393,8 @@ static void describe_self_test(const struct pool_policy_state *m, double late_al
 	d->real_gpu_milli = c->day_ticks > 0 ? milli(c->day_held / c->day_ticks * gpus) : ABSENT;
 }
 
-static void describe_decision(const struct snapshot *s, const struct policy_state *m, size_t pool, const struct estimates *l,
-			      const struct recommendation *w, struct pool_decision *d)
+static void describe_decision(const struct snapshot *s, const struct policy_state *m, size_t pool,
+			      const struct estimates *l, const struct recommendation *w, struct pool_decision *d)
 {
 	const struct pool_policy_state *p = &m->pools[pool];
 	const struct pool_spec *spec = &s->fleet->pools[pool];

@@ -19,13 +19,15 @@ struct policy_state *policy_state_new(const struct fleet_spec *fleet);
 void policy_state_free(struct policy_state *m); /* takes NULL */
 void policy_state_encode(const struct policy_state *m, struct buf *out);
 /* NULL with an error when the bytes are damaged, of another layout, or of another fleet. */
-struct policy_state *policy_state_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e);
+struct policy_state *policy_state_decode(const void *bytes, size_t len, const struct fleet_spec *fleet,
+					 struct error *e);
 
 /*
  * What `old` is worth under another manifest, as a memory of its own. Pools are the same by namespace and name, node
  * groups by name and provider; new ones begin with nothing. Equal fleets give an equal memory.
  */
-struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was, const struct fleet_spec *now);
+struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was,
+					  const struct fleet_spec *now);
 
 /* Changes whenever stored memories of older programs cannot be read any more. */
 uint64_t policy_state_layout(void);

@@ -1,5 +1,5 @@
 /*
- * How long a start takes, estimates per kind and stage from the starts that
+ * How long a start takes, learned per kind and stage from the starts that
  * were seen. Durations are taken as log-normal; the manifest counts as a
  * few samples, fewer with each measured one, and at last not at all.
  */

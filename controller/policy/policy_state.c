@@ -247,7 +247,7 @@ void policy_state_fix_rule(struct policy_state *m, size_t pool, int64_t rule)
 }
 
 /*
- * What was estimates survives a change of the manifest as far as it still means
+ * What was learned survives a change of the manifest as far as it still means
  * the same. Shadow fleets and the choice among them stay while the family of
  * rules and the wait that makes a request late stay; what was measured of
  * demand, replicas and starts outlives even that.

@@ -38,7 +38,8 @@ static struct lead lead_of(const struct estimates *l, int64_t kind)
 }
 
 /* A start that nearly all others would have finished loses its credit, so that a replacement is asked for. */
-static void see_starts(const struct pool_snapshot *seen, const struct estimates *l, millis now, struct recommendation *w)
+static void see_starts(const struct pool_snapshot *seen, const struct estimates *l, millis now,
+		       struct recommendation *w)
 {
 	struct fleet *f = &w->fleet;
 
@@ -124,8 +125,8 @@ static void follow_deadlines(struct demand_view *v, double need)
 }
 
 /* Headroom is hot capacity beyond demand; the schedule's floor is asked for a lead time before it begins. */
-static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_policy_state *m, const struct estimates *l,
-		       struct recommendation *w)
+static void set_bounds(const struct snapshot *s, size_t pool, const struct pool_policy_state *m,
+		       const struct estimates *l, struct recommendation *w)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct pool_input *in = &s->pools[pool].input;
@@ -160,7 +161,8 @@ static int64_t find_stock_excess(struct pool_policy_state *m, const struct snaps
 	return at_least(excess, 0);
 }
 
-struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l)
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+					  const struct estimates *l)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
 	struct demand_view view = l->view;
@@ -321,7 +323,8 @@ static void drop_moves(struct recommendation *w)
 }
 
 /* A fixed delay, where the manifest gives one, counts from the first moment of surplus. */
-static bool is_cooling_down(const struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool)
+static bool is_cooling_down(const struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s,
+			    size_t pool)
 {
 	millis after = s->fleet->pools[pool].scale_down_after;
 
@@ -334,8 +337,8 @@ static bool is_cooling_down(const struct recommendation *w, struct pool_policy_s
 	return s->now - m->surplus_since < after;
 }
 
-static void keep_what_is_needed(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
-				const struct estimates *l)
+static void keep_what_is_needed(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s,
+				size_t pool, const struct estimates *l)
 {
 	bool cooling = is_cooling_down(w, m, s, pool);
 
@@ -355,8 +358,8 @@ static void keep_what_is_needed(struct recommendation *w, struct pool_policy_sta
 	}
 }
 
-void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
-		  int64_t over_budget)
+void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+		  const struct estimates *l, int64_t over_budget)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 

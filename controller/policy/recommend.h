@@ -20,7 +20,8 @@ struct recommendation {
 	enum limit held_by;
 };
 
-struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l);
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+					  const struct estimates *l);
 
 int64_t recommendation_wanted(const struct recommendation *w);
 
@@ -31,5 +32,5 @@ int64_t recommendation_wanted(const struct recommendation *w);
  */
 
 /* `over_budget`: replicas that the pool must give back because its budget is overdrawn. */
-void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
-		  int64_t over_budget);
+void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+		  const struct estimates *l, int64_t over_budget);

@@ -4,7 +4,7 @@
  * whether it uses the fast tiers (lent and stopped machines) with a stock.
  *
  * Source: the laboratory's sizing and tier studies, restated in
- * docs/policy.md. All quantities are in replicas.
+ * docs/how-it-decides.md. All quantities are in replicas.
  */
 #pragma once
 #include "controller/policy/snapshot.h"

@@ -24,7 +24,7 @@ static double prior_lead(const struct tier_times *t, const struct rule *r)
 	return r->stock >= .2 ? fast : exact_sqrt(fast * t->cold_p95);
 }
 
-/* Fitted once to the public recordings: docs/policy.md, "the first hours". */
+/* Fitted once to the public recordings: docs/how-it-decides.md, "the first hours". */
 void choice_priors(struct family *f, const struct tier_times *t, double objective_wait)
 {
 	static const double by_chase[] = { .4, .15, 0 };

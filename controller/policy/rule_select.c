@@ -3,8 +3,8 @@
 #include "base/exact.h"
 #include "controller/policy/rule_criterion.h"
 
-static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct demand_reading *r,
-			bool is_filling);
+static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+			const struct demand_reading *r, bool is_filling);
 static void review_expected(struct pool_policy_state *m, double late, double held);
 static void review_rule(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l);
 
@@ -139,7 +139,8 @@ static void deal_lead_times(struct pool_policy_state *m, const struct estimates 
 	}
 }
 
-static void find_block(const struct pool_policy_state *m, const struct demand_view *v, double tick, struct shadow_tick *t)
+static void find_block(const struct pool_policy_state *m, const struct demand_view *v, double tick,
+		       struct shadow_tick *t)
 {
 	int64_t length = (int64_t)(v->break_even / STOCK_BLOCKS / tick);
 
@@ -245,7 +246,7 @@ struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct group_spec *standby = standby_group(s->fleet, spec);
 	struct estimates l = { .standby_price = standby ? (double)standby->standby_price_ppm / 1e6 : 0,
-			     .replica_price = price_of(s->fleet, spec, seen) };
+			       .replica_price = price_of(s->fleet, spec, seen) };
 
 	believe_lead_times(m, s, pool, &l);
 	if (m->ticks == 0)
@@ -311,8 +312,8 @@ static double keep_of(double half_life, millis interval)
 }
 
 /* Adds what really came of this tick: late requests and replicas held. */
-static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct demand_reading *r,
-			bool is_filling)
+static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+			const struct demand_reading *r, bool is_filling)
 {
 	struct rule_memory *c = &m->choice;
 	const struct pool_snapshot *seen = &s->pools[pool];
@@ -375,7 +376,8 @@ struct choice_input review_input(const struct pool_policy_state *m, const struct
 }
 
 /* The cheapest rule per allowed late share, on the record alone. */
-static void price_objectives(struct pool_policy_state *m, const struct choice_input *in, double replica_price, double gpus)
+static void price_objectives(struct pool_policy_state *m, const struct choice_input *in, double replica_price,
+			     double gpus)
 {
 	double ticks = m->record.ticks > 0 ? m->record.ticks : 1;
 

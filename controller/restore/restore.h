@@ -9,8 +9,8 @@
 
 struct restored {
 	struct policy_state *memory; /* as the next tick under the fleet finds it; the caller frees it */
-	int64_t folded;	       /* ticks decided again */
-	struct error trouble;  /* why the memory is a new one although there were ticks; ERROR_NONE: it is not */
+	int64_t folded;		     /* ticks decided again */
+	struct error trouble;	     /* why the memory is a new one although there were ticks; ERROR_NONE: it is not */
 
 	/* The last tick, in the arena; plan.pools is NULL when there was none. */
 	const struct manifest *manifest;

@@ -1,15 +1,16 @@
+/*
+ * Machines, the replicas on them and the starts on their way: what a plan does to them (world_apply), what time and
+ * the cloud do to them, and whom they are billed to.
+ */
 #include "base/exact.h"
 #include "controller/simulation/modelled_world.h"
 
 static void meter_change(struct meter *m, int64_t by, millis at);
-
 static void node_bill(struct world *w, size_t node, millis at);
-
 static void replica_cancel(struct world *w, size_t id);
-
 static int64_t replica_evict(struct world *w, size_t id);
-
 static void pool_event(struct world *w, struct holding *h, struct event_input e);
+static void node_change_owner(struct world *w, size_t node, size_t owner);
 
 /* When a running machine will be taken, if ever. */
 static void draw_loss(struct world *w, size_t node)
@@ -78,7 +79,7 @@ static void node_forget(struct world *w, size_t node, millis at)
 	LIST_ADD(&w->arena, &w->unused_nodes, node);
 }
 
-void node_remove(struct world *w, size_t node, millis at)
+static void node_remove(struct world *w, size_t node, millis at)
 {
 	w->pools[node_of(w, node)->owner].totals.removals++;
 	node_forget(w, node, at);
@@ -104,7 +105,7 @@ static void node_stop(struct world *w, size_t node, millis at)
 	LIST_ADD(&w->arena, &h->stopped, node);
 }
 
-void node_wake(struct world *w, size_t node)
+static void node_wake(struct world *w, size_t node)
 {
 	struct node *n = node_of(w, node);
 	struct group_state *g = &w->groups[n->group];
@@ -262,7 +263,8 @@ static void wait_for_node(const struct world *w, const struct holding *h, const 
 		lead->stuck_in = lead->is_staged ? STAGE_IMAGE : 0;
 }
 
-struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node)
+/* START_PLACE there */
+static struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node)
 {
 	struct lead_draw lead = lead_draw(w, h, START_PLACE);
 	size_t last = NONE;
@@ -274,7 +276,7 @@ struct lead_draw place_draw(struct world *w, const struct holding *h, size_t nod
 	return lead;
 }
 
-bool wake_is_refused(struct world *w, const struct group_state *g)
+static bool wake_is_refused(struct world *w, const struct group_state *g)
 {
 	if (!g->world->wake_refused_ppm)
 		return false;
@@ -285,7 +287,8 @@ bool wake_is_refused(struct world *w, const struct group_state *g)
 	return drawn * 1e6 < (double)g->world->wake_refused_ppm;
 }
 
-enum error_kind start_is_refused(const struct world *w, const struct group_state *g)
+/* ERROR_NONE: it isn't */
+static enum error_kind start_is_refused(const struct world *w, const struct group_state *g)
 {
 	for (size_t i = 0; i < g->world->stockout_count; i++) {
 		const struct stockout_window *s = &g->world->stockouts[i];
@@ -359,7 +362,8 @@ void node_offer_ends(struct world *w, size_t node)
 		node_remove(w, node, w->now);
 }
 
-size_t node_offered_to(struct world *w, const struct holding *h)
+/* NONE: none */
+static size_t node_offered_to(struct world *w, const struct holding *h)
 {
 	for (size_t i = 0; w->offers && i < w->nodes.count; i++) {
 		const struct node *n = node_of(w, i);
@@ -458,7 +462,8 @@ static bool reclaim_from_pools(struct world *w, struct holding *h)
 	return true;
 }
 
-int64_t holding_reclaim(struct world *w, struct holding *h, int64_t count)
+/* returns how many it could not */
+static int64_t holding_reclaim(struct world *w, struct holding *h, int64_t count)
 {
 	count = reclaim_foreign(w, h, count);
 	while (count > 0 && reclaim_from_pools(w, h))
@@ -562,7 +567,7 @@ static void node_bill(struct world *w, size_t node, millis at)
 	n->empty_milli = empty;
 }
 
-void node_change_owner(struct world *w, size_t node, size_t owner)
+static void node_change_owner(struct world *w, size_t node, size_t owner)
 {
 	struct node *n = node_of(w, node);
 
@@ -706,7 +711,8 @@ size_t replica_start(struct world *w, struct holding *h, size_t node, enum start
 	return id;
 }
 
-void replica_refuse(struct world *w, struct holding *h, size_t node, enum start_kind kind, enum error_kind why)
+/* It looks like a start until the refusal is told. `node`: the stopped one that won't wake, or NONE. */
+static void replica_refuse(struct world *w, struct holding *h, size_t node, enum start_kind kind, enum error_kind why)
 {
 	size_t id = replica_add(w, h, node, kind);
 	millis after = kind == START_WAKE ? WAKE_REFUSED_AFTER : REFUSED_AFTER;
@@ -932,7 +938,7 @@ void replica_happens(struct world *w, const struct happens *h)
 }
 
 /* Youngest first. */
-void holding_cancel(struct world *w, struct holding *h, enum start_kind kind, int64_t count)
+static void holding_cancel(struct world *w, struct holding *h, enum start_kind kind, int64_t count)
 {
 	size_t id = h->pool->last_start;
 
@@ -1011,11 +1017,177 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-void holding_release(struct world *w, struct holding *h, const struct group_decision *d)
+static void holding_release(struct world *w, struct holding *h, const struct group_decision *d)
 {
 	int64_t give = least(d->give_back, d->release), stop = least(d->stop, d->release - give);
 
 	release(w, h, give, FATE_GIVE);
 	release(w, h, stop, FATE_STOP);
 	release(w, h, d->release - give - stop, FATE_DELETE);
+}
+
+/* A node with free GPUs: one that runs before one that boots, then the fullest. NONE: there is none. */
+static size_t find_place(const struct world *w, const struct holding *h)
+{
+	size_t best = NONE;
+	int64_t size = h->group->spec->gpus_per_node, need = h->pool->spec->gpus_per_replica, lowest = INT64_MAX;
+
+	for (size_t i = 0; i < w->nodes.count; i++) {
+		const struct node *n = &w->nodes.items[i];
+		int64_t free = size - n->gpus_held, rank = n->state == NODE_RUNNING ? free : free + size;
+		if (n->group == h->group->index && free >= need && rank < lowest && node_takes_places(w, n)) {
+			best = i;
+			lowest = rank;
+		}
+	}
+	return best;
+}
+
+static void place(struct world *w, struct holding *h, int64_t count)
+{
+	size_t node;
+
+	for (; count > 0 && (node = find_place(w, h)) != NONE; count--) {
+		struct lead_draw lead = place_draw(w, h, node);
+		replica_start(w, h, node, START_PLACE, &lead);
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+static void wake(struct world *w, struct holding *h, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+
+	while (count > 0 && per_node > 0 && h->stopped.count > 0 && h->group->nodes < h->group->spec->max_nodes) {
+		size_t node = h->stopped.items[--h->stopped.count];
+		bool is_refused = wake_is_refused(w, h->group);
+		struct lead_draw lead = lead_draw(w, h, START_WAKE);
+		if (is_refused)
+			node_of(w, node)->state = NODE_REFUSING;
+		else
+			node_wake(w, node);
+		h->pool->totals.starts++;
+		for (int64_t i = 0; i < per_node && count > 0; i++, count--) {
+			if (!is_refused)
+				replica_start(w, h, node, START_WAKE, &lead);
+			else
+				replica_refuse(w, h, node, START_WAKE, ERROR_STOCKOUT);
+		}
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+/* Nodes that a lender gave back are taken before new ones are bought. */
+static int64_t take_offers(struct world *w, struct holding *h, int64_t count)
+{
+	size_t node;
+
+	for (; count > 0 && (node = node_offered_to(w, h)) != NONE; count--) {
+		struct lead_draw lead = lead_draw(w, h, START_PLACE);
+		node_change_owner(w, node, h->pool->index);
+		replica_start(w, h, node, START_PLACE, &lead);
+	}
+	return count;
+}
+
+static void buy(struct world *w, struct holding *h, enum start_kind kind, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+	enum error_kind why = start_is_refused(w, h->group);
+
+	while (count > 0 && per_node > 0 && h->group->nodes < h->group->spec->max_nodes) {
+		size_t node = NONE;
+		h->pool->totals.starts++;
+		if (why == ERROR_NONE) {
+			node = node_add(w, h, NODE_BOOTING);
+			w->groups[h->group->index].nodes++;
+		}
+		struct lead_draw lead = lead_draw(w, h, kind);
+		for (int64_t i = 0; i < per_node && count > 0; i++, count--) {
+			if (why == ERROR_NONE)
+				replica_start(w, h, node, kind, &lead);
+			else
+				replica_refuse(w, h, NONE, kind, why);
+		}
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+static void delete_standby(struct world *w, struct holding *h, int64_t count)
+{
+	int64_t per_node = holding_per_node(h);
+
+	for (; count > 0 && h->stopped.count > 0; count -= per_node) {
+		size_t node = h->stopped.items[--h->stopped.count];
+		node_wake(w, node);
+		node_remove(w, node, w->now);
+		h->pool->totals.removals--;
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+/* Oldest first: they will serve instead of being stopped. */
+static void adopt(struct world *w, struct holding *h, int64_t count)
+{
+	for (size_t id = h->pool->first_start; count > 0 && id != NONE; id = replica_of(w, id)->after) {
+		struct replica *r = replica_of(w, id);
+		if (r->holding == h && r->kind == START_REFILL) {
+			r->kind = START_COLD;
+			count--;
+		}
+	}
+	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+static void shrink(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	adopt(w, h, d->adopt_refill);
+	holding_cancel(w, h, START_COLD, d->cancel_cold);
+	holding_cancel(w, h, START_PLACE, d->cancel_place);
+	holding_cancel(w, h, START_WAKE, d->cancel_wake);
+	holding_cancel(w, h, START_REFILL, d->cancel_refill);
+	holding_cancel(w, h, START_RECLAIM, d->cancel_reclaim);
+	holding_release(w, h, d);
+	delete_standby(w, h, d->delete_standby);
+}
+
+static void grow(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	int64_t left = holding_reclaim(w, h, d->reclaim);
+	h->pool->totals.ignored += left > 0 ? left : 0;
+	wake(w, h, d->wake);
+	buy(w, h, START_COLD, take_offers(w, h, d->cold));
+	buy(w, h, START_REFILL, d->refill);
+}
+
+static void for_each(struct world *w, const struct plan *plan,
+		     void (*act)(struct world *, struct holding *, const struct group_decision *))
+{
+	for (size_t i = 0; i < plan->pool_count && i < w->fleet->pool_count; i++)
+		for (size_t g = 0; g < plan->pools[i].group_count && g < w->pools[i].spec->group_count; g++)
+			act(w, &w->pools[i].holdings[g], &plan->pools[i].groups[g]);
+}
+
+/* What needs most first: the small ones fit into what is left. */
+static void place_all(struct world *w, const struct plan *plan)
+{
+	int64_t most = 0;
+
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		most = w->pools[i].spec->gpus_per_replica > most ? w->pools[i].spec->gpus_per_replica : most;
+	for (int64_t need = most; need > 0; need--)
+		for (size_t i = 0; i < plan->pool_count && i < w->fleet->pool_count; i++)
+			for (size_t g = 0; g < plan->pools[i].group_count && g < w->pools[i].spec->group_count; g++)
+				if (w->pools[i].spec->gpus_per_replica == need)
+					place(w, &w->pools[i].holdings[g], plan->pools[i].groups[g].place);
+}
+
+void world_apply(struct world *w, const struct plan *plan)
+{
+	for (size_t i = 0; i < w->fleet->pool_count; i++)
+		w->pools[i].events.count = 0;
+	w->has_applied = true;
+	place_all(w, plan); /* before a cancelled start takes its node away */
+	for_each(w, plan, shrink);
+	for_each(w, plan, grow);
 }

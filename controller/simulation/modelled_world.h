@@ -156,28 +156,19 @@ void happens_add(struct world *w, millis at, enum happening what, size_t subject
 
 void meter_advance(struct meter *m, millis until);
 
-void node_change_owner(struct world *w, size_t node, size_t owner);
 int64_t holding_micro_dollars(const struct holding *h); /* since the start */
 
 /* leads.c */
 struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_kind kind);
 
-struct lead_draw place_draw(struct world *w, const struct holding *h, size_t node); /* START_PLACE there */
-bool wake_is_refused(struct world *w, const struct group_state *g);
-enum error_kind start_is_refused(const struct world *w, const struct group_state *g); /* ERROR_NONE: it isn't */
-
 /* machines.c */
 size_t node_add(struct world *w, struct holding *h, enum node_state state);
 
 bool node_takes_places(const struct world *w, const struct node *n);
-void node_remove(struct world *w, size_t node, millis at);
 
-void node_wake(struct world *w, size_t node);
 void node_lose(struct world *w, size_t node);
 size_t replica_start(struct world *w, struct holding *h, size_t node, enum start_kind kind,
 		     const struct lead_draw *lead);
-/* It looks like a start until the refusal is told. `node`: the stopped one that won't wake, or NONE. */
-void replica_refuse(struct world *w, struct holding *h, size_t node, enum start_kind kind, enum error_kind why);
 
 void replica_happens(struct world *w, const struct happens *h);
 
@@ -188,12 +179,8 @@ struct tenants {
 	int64_t others; /* its starts, and all of other pools */
 };
 struct tenants node_tenants(const struct world *w, const struct node *n, const struct holding *h);
-void holding_cancel(struct world *w, struct holding *h, enum start_kind kind, int64_t count);
-void holding_release(struct world *w, struct holding *h, const struct group_decision *d);
 
 void node_offer_ends(struct world *w, size_t node);
-size_t node_offered_to(struct world *w, const struct holding *h);	    /* NONE: none */
-int64_t holding_reclaim(struct world *w, struct holding *h, int64_t count); /* returns how many it could not */
 
 int64_t holding_lent(const struct world *w, const struct holding *h); /* in replicas */
 

@@ -111,6 +111,7 @@ struct place {
 	int64_t line;
 };
 
-bool column_parse(const struct trace_column *c, struct place where, struct cell cell, int64_t *out, struct error *e) MUST_USE;
+bool column_parse(const struct trace_column *c, struct place where, struct cell cell, int64_t *out,
+		  struct error *e) MUST_USE;
 /* False, for anything else that is wrong with a cell. */
 bool column_error(const struct trace_column *c, struct place where, struct cell cell, struct error *e);

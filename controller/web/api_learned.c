@@ -1,4 +1,4 @@
-/* What a pool has estimates: the rule in force among all that were weighed, what objectives cost, how long starts took.
+/* What a pool has learned: the rule in force among all that were weighed, what objectives cost, how long starts took.
  */
 #include "controller/explain/explain.h"
 #include "controller/policy/rule_select.h"

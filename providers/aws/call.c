@@ -186,7 +186,7 @@ static bool is_one_of(const char *code, const char *const *codes)
 	return *codes != NULL;
 }
 
-/* Whether to send it once more, with what was estimates: the credentials are over, or our clock is wrong. */
+/* Whether to send it once more, with what was learned: the credentials are over, or our clock is wrong. */
 static bool can_be_mended(struct aws_call *c, const char *date)
 {
 	static const char *const expiries[] = { "ExpiredToken", "ExpiredTokenException", "RequestExpired", NULL };

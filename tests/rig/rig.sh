@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A real control plane on loopback: etcd, kube-apiserver, kube-scheduler, kube-controller-manager, with certificates,
-# RBAC and an audit log. See docs/rig.md.
+# RBAC and an audit log. See docs/testing.md.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 rooms=$root/tests/rig

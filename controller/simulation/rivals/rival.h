@@ -12,7 +12,7 @@
 
 /*
  * The other autoscalers, as policies for the simulator: each follows the
- * published formula and defaults of the real thing (docs/rivals.md) and
+ * published formula and defaults of the real thing (docs/simulator.md) and
  * sees snapshots only.
  */
 

@@ -1,6 +1,5 @@
 #include "base/schedule.h"
 
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

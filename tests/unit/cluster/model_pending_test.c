@@ -142,7 +142,7 @@ static void finds_who_could(void **state)
 	cluster_free(c);
 }
 
-/* What was estimates outlives the nodes, and a fleet that is told anew. */
+/* What was learned outlives the nodes, and a fleet that is told anew. */
 static void remembers_nodes_that_are_gone(void **state)
 {
 	(void)state;

@@ -211,7 +211,7 @@ static void a_zone_without_stock_blocks_the_group_only_when_no_other_is_left(voi
 	played_run(t, 2);
 	cloud.machines[0].zone = "a";
 	cloud.machines[1].zone = "b";
-	cloud.machines[0].id = "fresh-a"; /* zones are estimates from machines that come */
+	cloud.machines[0].id = "fresh-a"; /* zones are learned from machines that come */
 	cloud.machines[1].id = "fresh-b";
 	played_look(t);
 	starts_events_taken(&starts);

@@ -31,13 +31,14 @@ static void nothing_told_is_absent(void **state)
 static void what_is_told_lasts_five_minutes(void **state)
 {
 	static struct server_stats s;
-	struct reading_more more = { .wait = { .count = 2,
-					       .bins = { { 0, 300000, 97000 }, { 300000, HISTOGRAM_UNBOUNDED, 3000 } } },
-				     .prefix_queries = 100,
-				     .prefix_hits = 25,
-				     .prefix_permille = NOT,
-				     .load_ms = 41000,
-				     .startup_ms = NOT };
+	struct reading_more more = {
+		.wait = { .count = 2, .bins = { { 0, 300000, 97000 }, { 300000, HISTOGRAM_UNBOUNDED, 3000 } } },
+		.prefix_queries = 100,
+		.prefix_hits = 25,
+		.prefix_permille = NOT,
+		.load_ms = 41000,
+		.startup_ms = NOT
+	};
 	struct published_serving out;
 	millis now = 1000 * HOUR;
 

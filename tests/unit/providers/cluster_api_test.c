@@ -27,7 +27,8 @@ static void a_paused_deployment_is_left_alone(void **state)
 
 	(void)state;
 	played.is_paused = true;
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+			 ERROR_CONFLICT);
 	assert_string_equal(played.log, "");
 	close_provider(&a);
 }
@@ -89,8 +90,9 @@ static void the_size_never_falls_below_min(void **state)
 
 	(void)state;
 	played.min = 2;
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-1", "m-2" } }),
-			 ERROR_INVALID);
+	assert_int_equal(
+		ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-1", .ids = { "m-1", "m-2" } }),
+		ERROR_INVALID);
 	assert_non_null(strstr(a.call.error.message, "below its min of 2"));
 	assert_string_equal(played.log, "");
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t-2", .ids = { "m-1" } }),
@@ -100,7 +102,8 @@ static void the_size_never_falls_below_min(void **state)
 	assert_int_equal(played.replicas, 2);
 	played.replicas = 8;
 	played.machines[0].is_there = played.machines[1].is_there = played.machines[2].is_there = false;
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "t-3", .desired = 0 }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "t-3", .desired = 0 }),
+			 ERROR_NONE);
 	assert_int_equal(played.replicas, 2);
 	close_provider(&a);
 }

@@ -10,15 +10,19 @@ static void external_nodes_are_counted(void **state)
 	(void)state;
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
 	assert_int_equal(a.call.description.desired, 3);
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+			 ERROR_NONE);
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
 	assert_int_equal(a.call.description.desired, 5);
 	assert_int_equal(a.call.description.machine_count, 3);
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "u", .desired = 4 }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "u", .desired = 4 }),
+			 ERROR_NONE);
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
 	assert_int_equal(a.call.description.desired, 4);
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "v", .ids = { "m-1" } }), ERROR_NONE);
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "v", .ids = { "m-1" } }), ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "v", .ids = { "m-1" } }),
+			 ERROR_NONE);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "v", .ids = { "m-1" } }),
+			 ERROR_NONE);
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
 	assert_int_equal(a.call.description.machines[0].state, MACHINE_TERMINATING);
 	assert_int_equal(a.call.description.desired, 3); /* one of the two that were to come */

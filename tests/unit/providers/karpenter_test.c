@@ -151,8 +151,9 @@ static void a_size_that_fell_before_falls_no_further(void **state)
 			snprintf(played.operation, sizeof played.operation, "of the life before");
 			if (i)
 				snprintf(played.machines[1].mark, sizeof played.machines[1].mark, "preheat");
-			assert_int_equal(ask(&a, (struct recommendation){ .verb = verbs[k], .token = "t-9", .ids = { "m-2" } }),
-					 ERROR_NONE);
+			assert_int_equal(
+				ask(&a, (struct recommendation){ .verb = verbs[k], .token = "t-9", .ids = { "m-2" } }),
+				ERROR_NONE);
 			assert_int_equal(played.replicas, 2);
 			assert_true(i || played.machines[1].is_going);
 			close_provider(&a);
@@ -166,9 +167,10 @@ static void cancelling_leaves_what_runs(void **state)
 	(void)state;
 	played.replicas = 8; /* five never came */
 	played.machines[2].runs = false;
-	assert_int_equal(
-		ask(&a, (struct recommendation){ .verb = PROVIDER_CANCEL, .token = "t", .desired = 0, .ids = { "m-1", "m-3" } }),
-		ERROR_NONE);
+	assert_int_equal(ask(&a,
+			     (struct recommendation){
+				     .verb = PROVIDER_CANCEL, .token = "t", .desired = 0, .ids = { "m-1", "m-3" } }),
+			 ERROR_NONE);
 	assert_int_equal(played.replicas, 2);
 	assert_true(played.machines[2].is_going);
 	assert_false(played.machines[0].is_going);
@@ -181,7 +183,8 @@ static void somebody_elses_change_is_a_conflict(void **state)
 
 	(void)state;
 	played.conflicts = 1;
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }), ERROR_CONFLICT);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+			 ERROR_CONFLICT);
 	assert_int_equal(played.replicas, 3);
 	assert_non_null(strstr(a.call.error.message, "group g"));
 	close_provider(&a);
@@ -234,11 +237,14 @@ static void what_makes_no_sense_is_refused(void **state)
 		played.first = spoiled[i];
 		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_INVALID);
 	}
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "", .desired = 2 }), ERROR_INVALID);
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = -2 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "", .desired = 2 }),
+			 ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = -2 }),
+			 ERROR_INVALID);
 	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "../x" } }),
 			 ERROR_INVALID);
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_STANDBY, .token = "t", .desired = 1 }), ERROR_INVALID);
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_STANDBY, .token = "t", .desired = 1 }),
+			 ERROR_INVALID);
 	assert_string_equal(played.log, "");
 	close_provider(&a);
 }

@@ -387,12 +387,12 @@ static void every_condition_is_documented(void **state)
 	char row[64];
 
 	(void)state;
-	if (!file_read("docs/running.md", 1 << 20, &page, &e))
+	if (!file_read("docs/operate.md", 1 << 20, &page, &e))
 		fail_msg("%s", e.message);
 	for (int i = 0; i < CONDITION_COUNT; i++) {
 		snprintf(row, sizeof row, "\n| %s |", condition_type_name((enum condition_type)i));
 		if (!strstr(page.text, row))
-			fail_msg("docs/running.md has no row for %s", row);
+			fail_msg("docs/operate.md has no row for %s", row);
 	}
 }
 

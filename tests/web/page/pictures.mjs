@@ -1,4 +1,4 @@
-// Pictures for the docs: what a reader of docs/page.md sees is what the checks saw.
+// Pictures for the docs: what a reader of docs/operate.md sees is what the checks saw.
 
 import path from "node:path";
 
