@@ -120,17 +120,17 @@ struct devices_text {
 	struct tls_text tls;
 };
 
+/* The engines in the order of signals/engines/all.def, as in enum engine of signals/; then what has no table. */
+#define ENGINE(id, name) SOURCE_##id,
+#define METRIC(...)
 enum source_choice {
-	SOURCE_VLLM,
-	SOURCE_SGLANG,
-	SOURCE_TGI,
-	SOURCE_TRITON,
-	SOURCE_LLAMACPP,
-	SOURCE_DYNAMO,
+#include "signals/engines/all.def"
 	SOURCE_CUSTOM, /* of metrics_text */
 	SOURCE_PODS,
 	SOURCE_COUNT
 };
+#undef ENGINE
+#undef METRIC
 
 struct signals_text {
 	const struct yaml_node *node;
