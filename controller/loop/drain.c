@@ -1,6 +1,7 @@
 #include "controller/loop/drain.h"
 
 #include "base/alloc.h"
+#include "base/decode.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/watch_sync.h"
 
@@ -21,9 +22,10 @@ enum drain_step {
 /* What is written on a node: that it goes, that it is lent, neither. */
 enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
 
-enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1 };
+enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1, DRAIN_IS_UNSEEN = -2 };
 
 static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
+static const millis READ_AGAIN = 5 * SECOND;
 
 static const char *const MARK = "preheat.dev/draining";
 
@@ -56,7 +58,10 @@ struct drain {
 	bool is_marking, was_marked;
 	struct pod_eviction evictions[EVICTIONS_AT_ONCE];
 	int in_flight;
-	int last_reason; /* enum drain_reason that was told, or DRAIN_IS_BLIND */
+	struct api_call read; /* of the node's pods, after the mark */
+	struct buf read_path;
+	bool is_reading, is_read_empty;
+	int last_reason; /* enum drain_reason that was told, DRAIN_IS_BLIND or DRAIN_IS_UNSEEN */
 	bool has_complained;
 	bool is_stray; /* a mark that was left over, no drain of ours */
 };
@@ -267,6 +272,131 @@ static bool evict(struct drain *d, const struct node *n)
 	return left == 0;
 }
 
+/* --- what the server itself holds --- */
+
+/* A pod of a list that was read by hand. */
+struct listed_owner {
+	const char *kind;
+	bool is_controller;
+};
+
+struct listed_pod {
+	const char *node, *phase, *mirror, *as_daemon;
+	struct decoded_list owners;
+};
+
+struct pod_list {
+	struct decoded_list pods;
+};
+
+static const struct field owner_fields[] = {
+	FIELD(struct listed_owner, kind, FIELD_STRING, "kind"),
+	FIELD(struct listed_owner, is_controller, FIELD_BOOL, "controller"),
+};
+static const struct record_spec owner_record = { "", sizeof(struct listed_owner), owner_fields, 2 };
+
+static const struct field pod_fields[] = {
+	FIELD(struct listed_pod, node, FIELD_STRING, "spec>nodeName"),
+	FIELD(struct listed_pod, phase, FIELD_STRING, "status>phase"),
+	FIELD(struct listed_pod, mirror, FIELD_STRING, "metadata>annotations>kubernetes.io/config.mirror"),
+	FIELD(struct listed_pod, as_daemon, FIELD_STRING,
+	      "metadata>annotations>cluster-autoscaler.kubernetes.io/daemonset-pod"),
+	{ .path = "metadata>ownerReferences",
+	  .type = FIELD_LIST,
+	  .offset = offsetof(struct listed_pod, owners),
+	  .of = &owner_record },
+};
+static const struct record_spec pod_record = { "", sizeof(struct listed_pod), pod_fields, 5 };
+
+static const struct field list_fields[] = {
+	{ .path = "items",
+	  .type = FIELD_LIST,
+	  .offset = offsetof(struct pod_list, pods),
+	  .of = &pod_record,
+	  .required = true },
+};
+static const struct record_spec list_record = { "", sizeof(struct pod_list), list_fields, 1 };
+
+static bool is_word(const char *text, const char *word)
+{
+	return text && !strcmp(text, word);
+}
+
+/* As keeps_node() says of what the watch showed. */
+static bool listed_counts(const struct drain *d, const struct listed_pod *p)
+{
+	const struct listed_owner *owners = p->owners.items;
+
+	if (!is_word(p->node, d->node) || is_word(p->phase, "Succeeded") || is_word(p->phase, "Failed") || p->mirror ||
+	    is_word(p->as_daemon, "true"))
+		return false;
+	for (size_t i = 0; i < p->owners.count; i++)
+		if (owners[i].is_controller &&
+		    (is_word(owners[i].kind, "DaemonSet") || is_word(owners[i].kind, "Node")))
+			return false;
+	return true;
+}
+
+static bool count_listed(const struct drain *d, const struct api_call *call, int64_t *count, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct decode_plan *plan = decode_plan_new(&list_record);
+	struct pod_list list = { 0 };
+	bool ok = decode_record(plan, call->response, call->response_len, &a, &list, e);
+	const struct listed_pod *pods = list.pods.items;
+
+	decode_plan_free(plan);
+	*count = 0;
+	for (size_t i = 0; ok && i < list.pods.count; i++)
+		*count += listed_counts(d, &pods[i]);
+	return ok;
+}
+
+static void pods_read(struct api_call *call)
+{
+	struct drain *d = call->user;
+	struct error e = call->error;
+	int64_t left = 0;
+
+	d->is_reading = false;
+	if (e.kind == ERROR_CANCELLED) {
+		d->step = DRAIN_OVER;
+	} else if (e.kind == ERROR_NONE && count_listed(d, call, &left, &e)) {
+		d->is_read_empty = left == 0;
+		if (left > 0 && d->last_reason != DRAIN_IS_UNSEEN)
+			log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "pods-unseen"),
+				 LOG_I("pods", left),
+				 LOG_S("why", "the server has pods there that no watch showed yet"), LOG_END);
+		if (left > 0)
+			d->last_reason = DRAIN_IS_UNSEEN;
+	} else {
+		if (!d->has_complained)
+			log_warn("node-pods-not-read", LOG_S("node", d->node), LOG_E(&e), LOG_END);
+		d->has_complained = true;
+	}
+	d->quiet_until = d->is_read_empty ? 0 : loop_now(d->controller->loop) + READ_AGAIN;
+	act_soon(d->controller);
+}
+
+/*
+ * Watches may stand and tell nothing: nothing that they show proves that a node is empty. A read without a version is
+ * as new as the server's store, and after our mark the scheduler binds nothing more there.
+ */
+static void read_pods(struct drain *d)
+{
+	char selector[300];
+
+	snprintf(selector, sizeof selector, "spec.nodeName=%s", d->node);
+	buf_clear(&d->read_path);
+	api_object_path(&(struct api_object){ .api_version = "v1", .plural = "pods" }, &d->read_path);
+	api_query(&d->read_path, "fieldSelector", selector);
+	d->is_reading = true;
+	d->read = (struct api_call){
+		.path = d->read_path.text, .effect = API_READ, .cap = (size_t)64 << 20, .done = pods_read, .user = d
+	};
+	api_start(d->controller->api, &d->read);
+}
+
 /* --- marks on nodes --- */
 
 /* As the mark on the node says. */
@@ -307,7 +437,7 @@ static void answered(struct node_change *call)
 		/* If it is still what is wished: the drain may have been given up meanwhile. */
 		if (d->step == leads_from[d->mark])
 			d->step = d->mark == MARK_ON ? DRAIN_EVICT : DRAIN_SHOWN;
-		d->has_complained = false;
+		d->has_complained = d->is_read_empty = false;
 		d->marked_at = loop_now(c->loop);
 	}
 	act_soon(c);
@@ -424,8 +554,12 @@ static void empty(struct drain *d, const struct node *n)
 		return; /* adopted before the cloud told of it */
 	if (!node_group_machine(g, d->machine))
 		go_to(d, DRAIN_REMOVE); /* it goes by itself */
-	else if (evict(d, n) && has_settled(d))
+	else if (!evict(d, n))
+		d->is_read_empty = false;
+	else if (has_settled(d) && (d->fate == FATE_LEND || d->is_read_empty))
 		emptied(d);
+	else if (has_settled(d))
+		read_pods(d);
 }
 
 static bool will_be_taken(const struct node *n)
@@ -453,7 +587,7 @@ static void step(struct drain *d)
 	struct controller *c = d->controller;
 	const struct node *n = cluster_node(c->cluster, d->node);
 
-	if (d->is_marking || loop_now(c->loop) < d->quiet_until)
+	if (d->is_marking || d->is_reading || loop_now(c->loop) < d->quiet_until)
 		return;
 	if ((!n || !n->is_known) && d->step != DRAIN_REMOVE) {
 		d->step = DRAIN_OVER;
@@ -494,8 +628,9 @@ static void forget_finished(struct controller *c)
 {
 	for (struct drain **at = &c->drains.first; *at;) {
 		struct drain *d = *at;
-		if (d->step == DRAIN_OVER && !d->is_marking && !d->in_flight) {
+		if (d->step == DRAIN_OVER && !d->is_marking && !d->is_reading && !d->in_flight) {
 			*at = d->next;
+			buf_release(&d->read_path);
 			free(d);
 		} else {
 			at = &d->next;
@@ -614,6 +749,8 @@ static void stop(struct controller *c)
 		d->step = DRAIN_OVER;
 		if (d->is_marking)
 			api_cancel(&d->change.call);
+		if (d->is_reading)
+			api_cancel(&d->read);
 		for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
 			if (d->evictions[i].is_busy)
 				api_cancel(&d->evictions[i].call.call);

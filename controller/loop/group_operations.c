@@ -115,9 +115,12 @@ static void look_due(struct timer *t)
 		node_group_look(g);
 }
 
-/* Looks after so long, in the world's time. */
+/* Looks after so long, in the world's time. A group that was stopped never does: it may be freed as soon as its calls
+ * are over. */
 static void node_group_plan_look(struct node_group *g, millis after)
 {
+	if (g->is_stopped)
+		return;
 	g->timer.user = g;
 	timer_start(g->context->loop, &g->timer, after, look_due);
 }

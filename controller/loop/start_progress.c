@@ -299,6 +299,15 @@ static bool watches_are_whole(struct controller *c, millis now)
 	return true;
 }
 
+/* What it should have done by then is missed by watches that have told something since. */
+static bool is_stuck(const struct controller *c, const struct start *s, millis now)
+{
+	millis since = s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again;
+	millis deadline = since + patience(c, s);
+
+	return s->kind != START_REFILL && now > deadline && cluster_told_since(c, deadline);
+}
+
 void start_progress_check(struct controller *c)
 {
 	millis now = clock_now(c->clock);
@@ -310,12 +319,9 @@ void start_progress_check(struct controller *c)
 		if (c->starts.events[i].event.what == EVENT_SERVING)
 			c->pools[c->starts.events[i].pool].timeouts.in_a_row = 0;
 	for (size_t i = c->starts.count; i-- > 0;) {
-		const struct start *s = &c->starts.items[i];
-		if (is_forgotten(c, s, now))
+		if (is_forgotten(c, &c->starts.items[i], now))
 			starts_drop(&c->starts, i);
-		else if (s->kind != START_REFILL &&
-			 now - (s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again) >
-				 patience(c, s))
+		else if (is_stuck(c, &c->starts.items[i], now))
 			end_stuck(c, i, now);
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)

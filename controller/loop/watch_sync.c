@@ -20,6 +20,19 @@ bool cluster_is_fresh(const struct controller *c)
 	return is_in_sync(c, CLUSTER_NODES) && is_in_sync(c, CLUSTER_PODS);
 }
 
+static bool has_told_since(const struct controller *c, enum cluster_kind kind, millis at)
+{
+	const struct watch *w = cluster_watch_of(c->cluster, kind);
+	const struct watch_report *r = w ? watch_report(w) : NULL;
+
+	return r && (r->last_event >= at || r->synced_at >= at);
+}
+
+bool cluster_told_since(const struct controller *c, millis at)
+{
+	return has_told_since(c, CLUSTER_NODES, at) && has_told_since(c, CLUSTER_PODS, at);
+}
+
 bool node_is_needed(const struct controller *c, const struct node *n, size_t pool)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };

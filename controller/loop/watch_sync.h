@@ -5,6 +5,9 @@
 struct controller;
 
 bool cluster_is_fresh(const struct controller *c); /* the watches of nodes and pods are in sync now */
+/* Both have told something, if only a bookmark, at that time (clock_now) or later: a watch that stands and is silent
+ * shows what was, and nothing may be concluded from what it does not show. */
+bool cluster_told_since(const struct controller *c, millis at);
 /* The machine under a node as its provider calls it; valid until the group is looked at again. */
 const char *machine_of_node(const struct controller *c, const struct node *n);
 /* GPU pods of others run on it, or replicas of the pool serve there. */

@@ -216,6 +216,19 @@ static void conflict(struct wire_call *c)
 
 /* --- lists and watches --- */
 
+/* Of the field selectors that there are only that of a pod's node is played: "?fieldSelector=spec.nodeName%3DNAME". */
+static bool is_selected(const struct object *o, const char *query)
+{
+	static const char by_node[] = "fieldSelector=spec.nodeName%3D";
+	const char *at = query ? strstr(query, by_node) : NULL;
+	const char *node = value_text(o->value, "spec>nodeName");
+
+	if (!at)
+		return true;
+	at += sizeof by_node - 1;
+	return strlen(node) == strcspn(at, "&") && !strncmp(node, at, strlen(node));
+}
+
 static void list(struct wire_call *c, enum kind k, bool is_silent, const char *space)
 {
 	struct buf text = { .cap = (size_t)64 << 20 };
@@ -226,7 +239,7 @@ static void list(struct wire_call *c, enum kind k, bool is_silent, const char *s
 		   "\"},\"items\":[",
 		   kinds[k].kind, strchr(kinds[k].root + 1, '/') + 1, server.version);
 	for (const struct object *o = server.first[k]; o && !is_silent; o = o->next) {
-		if (*space && strcmp(space, o->space) != 0)
+		if ((*space && strcmp(space, o->space) != 0) || !is_selected(o, strchr(c->path, '?')))
 			continue;
 		buf_text(&text, is_first ? "" : ",");
 		value_print(o->value, &text);

@@ -538,6 +538,8 @@ void wire_kill(struct http *h)
 			arrive(&t->arrive);
 		__wrap_timer_stop(&t->arrive);
 		__wrap_timer_stop(&t->deliver);
+		if (random_next(&world.random) % 2) /* it fails in the round in which the process ends */
+			settle_as(t, ERROR_UNAVAILABLE, "the connection broke");
 	}
 }
 

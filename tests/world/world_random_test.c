@@ -14,7 +14,7 @@
 
 enum { GROUPS_MOST = 3 };
 
-static int64_t late_most = 4; /* seconds */
+static int64_t late_most = 140; /* seconds; a watch that is silent for 150 is begun anew */
 
 static int64_t floor_size; /* machines that there are without traffic */
 
@@ -130,7 +130,7 @@ static void server_away(struct drawn *d)
 	apiserver_faults()->is_away = false;
 }
 
-/* What watches tell comes late. Later than that, and pods live on machines that seem to be empty. */
+/* What watches tell comes late, and nothing says so. */
 static void fall_behind(struct drawn *d)
 {
 	apiserver_faults()->holds_events = true;

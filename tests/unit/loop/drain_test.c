@@ -116,6 +116,20 @@ static void an_empty_node_waits_for_what_was_bound_before_the_mark(void **state)
 	assert_true(node_group_is_removing(&c->groups[0], "m1"));
 }
 
+/* Watches that stand and are silent show an empty node for minutes. */
+static void a_pod_that_no_watch_shows_keeps_the_machine(void **state)
+{
+	(void)state;
+	server.unseen_on = "m1";
+	go("m1", FATE_REMOVE);
+	pass(MINUTE);
+	assert_non_null(asked("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dm1"));
+	assert_false(node_group_is_removing(&c->groups[0], "m1"));
+	server.unseen_on = NULL;
+	pass(6 * SECOND);
+	assert_true(node_group_is_removing(&c->groups[0], "m1"));
+}
+
 static void what_the_cloud_does_not_list_is_left_alone(void **state)
 {
 	(void)state;
@@ -367,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(is_marked_emptied_and_removed),
+		TEST(a_pod_that_no_watch_shows_keeps_the_machine),
 		TEST(an_empty_node_waits_for_what_was_bound_before_the_mark),
 		TEST(what_the_cloud_does_not_list_is_left_alone),
 		TEST(a_stop_stays_a_stop_for_the_next_leader),

@@ -368,6 +368,21 @@ static void growth_is_bounded_within_five_minutes(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_set_up, played_tear_down)
 
+/* Whoever stops it frees it once its calls are over. */
+static void a_stopped_group_leaves_no_timer(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	node_group_look(&t->g);
+	node_group_stop(&t->g);
+	struct provider_call *look = cloud.look;
+	cloud.look = NULL;
+	look->error = (struct error){ .kind = ERROR_UNAVAILABLE };
+	look->done(look);
+	assert_true(node_group_is_idle(&t->g));
+	assert_false(timer_is_running(&t->g.timer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +400,7 @@ int main(void)
 		TEST(nobody_is_named_where_nobody_can_be),
 		TEST(nothing_above_max_is_ever_asked_for),
 		TEST(nothing_above_the_budget_is_ever_asked_for),
+		TEST(a_stopped_group_leaves_no_timer),
 		TEST(growth_is_bounded_within_five_minutes),
 	};
 

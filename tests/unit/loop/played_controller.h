@@ -22,7 +22,8 @@ static struct {
 	const char *workload; /* what GET of a Deployment answers */
 	int64_t replicas;     /* of its scale */
 	bool budget_holds;
-	const char *buffers; /* the version of CapacityBuffers that it knows; NULL: none */
+	const char *unseen_on; /* node with a pod that no watch shows; NULL: there is none */
+	const char *buffers;   /* the version of CapacityBuffers that it knows; NULL: none */
 	struct played_node {
 		char name[16];
 		bool is_marked, is_lent;
@@ -95,6 +96,10 @@ static inline void answer_call(struct api_call *c)
 				     : play_status(404, "NotFound", NULL));
 		return;
 	}
+	if (!strncmp(c->path, "/api/v1/pods?", 13))
+		snprintf(text, sizeof text, "{\"items\":[%s%s%s]}",
+			 server.unseen_on ? "{\"metadata\":{\"name\":\"late\"},\"spec\":{\"nodeName\":\"" : "",
+			 server.unseen_on ? server.unseen_on : "", server.unseen_on ? "\"}}" : "");
 	if (strstr(c->path, "/api/v1/nodes/"))
 		write_served_node(c, text, sizeof text);
 	const char *replicas = strstr(c->path, "/scale") && c->body ? strstr(c->body, "\"replicas\":") : NULL;
@@ -176,6 +181,14 @@ bool __wrap_cluster_is_fresh(const struct controller *c)
 	return is_fresh;
 }
 
+bool __wrap_cluster_told_since(const struct controller *c, millis at);
+static millis told_last = INT64_MAX; /* by the watches */
+bool __wrap_cluster_told_since(const struct controller *c, millis at)
+{
+	(void)c;
+	return told_last >= at;
+}
+
 static provider_counts played_counts;
 static struct loaded played_manifest;
 
@@ -204,6 +217,7 @@ static inline struct controller *play_controller(const char *manifest)
 	memset(machine_count, 0, sizeof machine_count);
 	look_count = change_count = 0;
 	is_fresh = true;
+	told_last = INT64_MAX;
 	load(&played_manifest, manifest);
 	if (!played_manifest.ok)
 		fail_msg("%s", played_manifest.error.message);

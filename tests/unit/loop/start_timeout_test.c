@@ -159,6 +159,20 @@ static void while_nothing_is_seen_nothing_is_stuck(void **state)
 	assert_true(node_group_is_removing(&c->groups[0], "m2"));
 }
 
+/* A watch that stands and is silent shows a machine as it was. */
+static void what_no_watch_told_of_since_its_deadline_is_not_stuck(void **state)
+{
+	(void)state;
+	cloud_tells(c, 0);
+	told_last = clock_now(c->clock);
+	wait_and_check(20 * MINUTE);
+	assert_int_equal(c->groups[0].removal_count, 0);
+	assert_int_equal(c->pools[0].timeouts.count[STAGE_PROVISION], 0);
+	told_last = clock_now(c->clock);
+	wait_and_check(SECOND);
+	assert_true(node_group_is_removing(&c->groups[0], "m2"));
+}
+
 static void have_unready_node(const char *name)
 {
 	char text[512];
@@ -201,6 +215,7 @@ int main(void)
 		TEST(a_stuck_placement_gives_up_nobodys_purchase),
 		cmocka_unit_test_setup_teardown(what_is_only_watched_is_only_told, watched, tear_down),
 		TEST(while_nothing_is_seen_nothing_is_stuck),
+		TEST(what_no_watch_told_of_since_its_deadline_is_not_stuck),
 		TEST(nodes_that_are_not_ready_are_told_longest_first),
 	};
 
