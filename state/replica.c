@@ -103,9 +103,15 @@ struct history *replica_open(const char *path, struct error *e)
 	return history_open_copy(path, e);
 }
 
-void replica_discard(const char *path)
+bool replica_give_way(struct history *copy, const struct error *why, struct buf *aside, struct error *e)
 {
-	history_remove_file(path);
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	buf_text(&path, db_path(copy->db));
+	history_close(copy);
+	if (why->kind != ERROR_CONFLICT && why->kind != ERROR_INVALID)
+		return true;
+	return history_set_aside(path.text, aside, e);
 }
 
 static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there, struct error *e)

@@ -40,8 +40,8 @@ static void assert_replays(const struct lived *l, uint64_t seed)
 		if (!tick_cursor_next(w, &t, &e))
 			fail_msg("seed %llu: %s", (unsigned long long)seed, e.message);
 		struct policy_state *next = t.is_fresh ? policy_state_new(t.snapshot.fleet)
-				      : t.was	 ? policy_state_migrate(m, t.was, t.snapshot.fleet)
-						 : m;
+					    : t.was    ? policy_state_migrate(m, t.was, t.snapshot.fleet)
+						       : m;
 		if (next != m)
 			policy_state_free(m);
 		m = next;
