@@ -46,3 +46,8 @@ bool replica_renew_fleet(struct history *to, struct error *e) MUST_USE;
  * tried again. False when it could not be renamed, and stays, too.
  */
 bool replica_give_way(struct history *copy, const struct error *why, struct buf *aside, struct error *e) MUST_USE;
+/*
+ * For a copy that is whole: of more than three that were set aside beside it the shortest goes, and its name is
+ * appended to `dropped`, if the copy covers all of its time. What it does not cover, or nobody can read, stays.
+ */
+bool replica_drop_aside(struct history *copy, struct buf *dropped, struct error *e) MUST_USE;

@@ -3,6 +3,7 @@
 #include "base/quantity.h"
 #include "controller/loop/controller_state.h"
 #include "state/replica.h"
+#include "state/reserve.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,6 +44,20 @@ static void give_way(struct follower *f, const struct error *why)
 	f->copy = NULL;
 }
 
+/* Each that was set aside is as large as a history. */
+static void note_whole(struct follower *f)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+	struct error e = { 0 };
+
+	f->was_whole = true;
+	if (!replica_drop_aside(f->copy, &name, &e))
+		log_warn("history-aside-not-read", LOG_E(&e), LOG_END);
+	else if (name.len)
+		log_warn("history-aside-dropped", LOG_S("file", name.text),
+			 LOG_S("why", "the shortest of more than three, and the copy covers its time"), LOG_END);
+}
+
 /* False when it has to be asked again after a while. */
 static bool take(struct follower *f, const struct http_request *r)
 {
@@ -55,6 +70,8 @@ static bool take(struct follower *f, const struct http_request *r)
 	}
 	if (replica_tail(f->copy, &tail, &e))
 		f->lag = f->newest - tail.tick;
+	if (f->newest > 0 && tail.tick >= f->newest && !f->was_whole)
+		note_whole(f);
 	return true;
 }
 
@@ -89,9 +106,12 @@ static bool open_copy(struct follower *f)
 
 	if (f->copy)
 		return true;
+	f->was_whole = false;
 	f->copy = replica_open(f->controller->settings.history_path, &e);
 	if (!f->copy)
 		log_warn("history-copy-not-opened", LOG_E(&e), LOG_END);
+	else /* for the day that we lead: copying does not give it up */
+		reserve_make(f->controller->settings.history_path, reserve_free(f->controller->settings.history_path));
 	return f->copy != NULL;
 }
 

@@ -1,6 +1,7 @@
 /* A history is never thrown away: whatever the disk, its owner's hands or the clock do, it stays, or says that it
  * failed. */
 #include "state/replica.h"
+#include "state/reserve.h"
 #include "tests/unit/state/failing_disk.h"
 #include "tests/unit/state/history_made.h"
 
@@ -92,6 +93,46 @@ static void another_history_gets_another_name(void **state)
 	}
 	remove_history(beside(".1"));
 	remove_history(beside(".2"));
+}
+
+static void set_aside(int64_t ticks)
+{
+	CLEANUP(buf_release) struct buf aside = { 0 };
+	struct error e = { 0 };
+
+	write_file(ticks, 100);
+	assert_true(history_set_aside(path, &aside, &e));
+}
+
+static void only_what_a_copy_covers_is_dropped(void **state)
+{
+	CLEANUP(buf_release) struct buf dropped = { 0 };
+	struct error e = { 0 };
+
+	(void)state;
+	set_aside(90); /* longer than the copy */
+	set_aside(40);
+	set_aside(30);
+	write_file(50, 100);
+	struct history *copy = replica_open(path, &e);
+	assert_true(replica_drop_aside(copy, &dropped, &e));
+	assert_int_equal(dropped.len, 0); /* three may stay */
+	fclose(fopen(beside(".4"), "w")); /* nothing that can be read */
+	assert_true(replica_drop_aside(copy, &dropped, &e));
+	assert_string_equal(dropped.text, beside(".3"));
+	assert_false(is_there(".3"));
+	fclose(fopen(beside(".3"), "w"));
+	buf_clear(&dropped);
+	assert_true(replica_drop_aside(copy, &dropped, &e));
+	assert_string_equal(dropped.text, beside(".2"));
+	fclose(fopen(beside(".2"), "w"));
+	buf_clear(&dropped);
+	assert_true(replica_drop_aside(copy, &dropped, &e));
+	assert_int_equal(dropped.len, 0);
+	assert_int_equal(last_tick(beside(".1")), 89);
+	history_close(copy);
+	for (int i = 1; i <= 4; i++)
+		remove_history(beside((const char *const[]){ ".1", ".2", ".3", ".4" }[i - 1]));
 }
 
 static void a_log_is_not_parted_from_its_file(void **state)
@@ -242,6 +283,38 @@ static void a_jump_of_the_clock_drops_nothing(void **state)
 	remove_history(path);
 }
 
+/* A disk that is full for all but the reserve, as the disk below reports it. */
+static void a_full_disk_is_written_on(void **state)
+{
+	static const int64_t plenty = INT64_C(1) << 40;
+	struct error e = { 0 };
+	struct stat st;
+
+	(void)state;
+	remove_history(path);
+	struct history *h = history_resume(&live, &e);
+	assert_true(reserve_free(path) >= 0);
+	assert_false(reserve_make(path, 4 * RESERVE_BYTES)); /* others need that soon */
+	assert_true(reserve_make(path, plenty));
+	assert_false(reserve_make(path, plenty));
+	assert_int_equal(mode_of("-reserve"), 0600);
+	assert_int_equal(stat(beside("-reserve"), &st), 0);
+	assert_true((int64_t)st.st_blocks * 512 >= RESERVE_BYTES); /* really taken */
+	assert_false(reserve_give_up(path, plenty));
+	assert_false(reserve_give_up(path, -1));
+	assert_true(append(h, 0, &e));
+	disk.is_full = true;
+	assert_false(append(h, 1, &e));
+	assert_int_equal(e.kind, ERROR_UNAVAILABLE);
+	assert_int_equal(history_next_tick(h), 1);
+	disk.is_full = !reserve_give_up(path, RESERVE_LOW - 1);
+	assert_true(append(h, 1, &e));
+	assert_false(reserve_give_up(path, 0)); /* it is gone */
+	history_close(h);
+	assert_int_equal(last_tick(path), 1);
+	remove_history(path);
+}
+
 static int begin(void **state)
 {
 	disk_begin();
@@ -259,12 +332,14 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_outlives_an_error_of_the_disk),
 		cmocka_unit_test(another_history_gets_another_name),
+		cmocka_unit_test(only_what_a_copy_covers_is_dropped),
 		cmocka_unit_test(a_log_is_not_parted_from_its_file),
 		cmocka_unit_test(a_removed_file_is_noticed),
 		cmocka_unit_test(a_replaced_file_is_noticed),
 		cmocka_unit_test(a_removed_log_is_noticed),
 		cmocka_unit_test(nobody_else_may_read),
 		cmocka_unit_test(a_jump_of_the_clock_drops_nothing),
+		cmocka_unit_test(a_full_disk_is_written_on),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
