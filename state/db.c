@@ -76,7 +76,7 @@ bool db_begin(struct db *db, struct error *e)
 
 bool db_commit(struct db *db, struct error *e)
 {
-	return db_exec(db, "COMMIT", e);
+	return (!db->engine->check_place || db->engine->check_place(db, e)) && db_exec(db, "COMMIT", e);
 }
 
 void db_rollback(struct db *db)

@@ -43,8 +43,10 @@ bool db_renew_fleet(struct db *db, struct error *e) MUST_USE;
 /* Gives a cluster's schema another name, NAME-1 or the next that is free, which is appended to `name`. */
 bool db_set_cluster_aside(const char *address, struct buf *name, struct error *e) MUST_USE;
 
-/* Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure: ERROR_CONFLICT
- * for a file of a newer program. */
+/*
+ * Opens for writing, in WAL mode, and migrates; a new file is made when none is there. NULL on failure: ERROR_CONFLICT
+ * for a file of a newer program. The file and its logs are the owner's alone (0600), also when they were wider before.
+ */
 struct db *db_open(const char *path, const struct db_schema *schema, struct error *e);
 /*
  * Opens for reading, also while another process writes; never makes a file
@@ -52,11 +54,14 @@ struct db *db_open(const char *path, const struct db_schema *schema, struct erro
  * db_has_table() for what came later.
  */
 struct db *db_open_read(const char *path, const struct db_schema *schema, struct error *e);
+/* Takes the rights of group and others from a file that is there and ours. */
+void db_keep_private(const char *path);
 void db_close(struct db *db); /* takes NULL; what is not committed is rolled back */
 const char *db_path(const struct db *db);
 bool db_has_table(struct db *db, const char *name, bool *has, struct error *e) MUST_USE;
 
 bool db_begin(struct db *db, struct error *e) MUST_USE;
+/* Fails for a file that is no longer what stands at its path: what nobody can find is not recorded. */
 bool db_commit(struct db *db, struct error *e) MUST_USE;
 void db_rollback(struct db *db); /* harmless when nothing is open */
 bool db_exec(struct db *db, const char *sql, struct error *e) MUST_USE;

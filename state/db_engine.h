@@ -21,6 +21,7 @@ struct db_engine {
 	/* of files; NULL elsewhere */
 	bool (*set_durable)(struct db *db, bool durable, struct error *e);
 	int64_t (*last_id)(const struct db *db);
+	bool (*check_place)(struct db *db, struct error *e); /* before a commit */
 };
 
 /* Each engine's own begin with these. */

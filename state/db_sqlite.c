@@ -15,7 +15,8 @@
 struct db_sqlite {
 	struct db base;
 	sqlite3 *handle;
-	int lock; /* of the one writer; -1: only read */
+	int lock;	 /* of the one writer; -1: only read */
+	struct stat log; /* that is written; st_ino 0: none yet */
 };
 
 struct sqlite_statement {
@@ -186,6 +187,74 @@ static int64_t last_id(const struct db *db)
 	return sqlite3_last_insert_rowid(((const struct db_sqlite *)db)->handle);
 }
 
+/* --- the file of a writer: in its place, and private --- */
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool look_beside(const char *path, const char *suffix, struct stat *st)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+
+	buf_printf(&name, "%s%s", path, suffix);
+	return !stat(name.text, st);
+}
+
+/*
+ * Somebody may remove or replace the file, or its log, under us: SQLite would go on writing what has no name, which is
+ * gone with the process, and another writer may have opened the path.
+ */
+static bool check_place(struct db *base, struct error *e)
+{
+	struct db_sqlite *db = (struct db_sqlite *)base;
+	struct stat ours, there;
+
+	if (db->lock < 0 || fstat(db->lock, &ours))
+		return true;
+	if (stat(base->path, &there) && errno != ENOENT && errno != ENOTDIR)
+		return error_set(e, ERROR_UNAVAILABLE, "%s: %s", base->path, strerror(errno));
+	bool is_there = look_beside(base->path, "", &there);
+	if (!is_there || !is_same_file(&ours, &there))
+		return error_set(e, ERROR_UNAVAILABLE,
+				 "%s: %s while it was written; bring it back (or a follower's copy), and start preheat "
+				 "again",
+				 base->path, is_there ? "replaced by another file" : "removed");
+	if (!db->log.st_ino) {
+		if (!look_beside(base->path, "-wal", &db->log))
+			db->log.st_ino = 0;
+		return true;
+	}
+	return (look_beside(base->path, "-wal", &there) && is_same_file(&db->log, &there)) ||
+	       error_set(e, ERROR_UNAVAILABLE,
+			 "%s-wal: removed or replaced while it was written; start preheat again, which goes on from "
+			 "what is in %s",
+			 base->path, base->path);
+}
+
+void db_keep_private(const char *path)
+{
+	enum { OTHERS = S_IRWXG | S_IRWXO };
+	struct stat st;
+
+	/* Where the file is another user's, who may write it is not ours to say. */
+	if (!stat(path, &st) && S_ISREG(st.st_mode) && (st.st_mode & OTHERS) && st.st_uid == geteuid())
+		(void)!chmod(path, st.st_mode & S_IRWXU);
+}
+
+static void keep_all_private(const char *path)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		CLEANUP(buf_release) struct buf name = { 0 };
+
+		buf_printf(&name, "%s%s", path, suffixes[i]);
+		db_keep_private(name.text);
+	}
+}
+
 /* Opening a file: is it there, is it ours, of which version. */
 
 enum { BUSY_MS = 2000 };
@@ -278,11 +347,13 @@ static bool check_file(const char *path, bool must_exist, struct error *e)
  */
 static bool lock_out_others(struct db_sqlite *db, struct error *e)
 {
-	db->lock = open(db->base.path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	db->lock = open(db->base.path, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
 	if (db->lock < 0)
 		return true; /* SQLite says why */
-	if (!flock(db->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+	if (!flock(db->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) {
+		keep_all_private(db->base.path); /* SQLite makes its logs with the rights of the file */
 		return true;
+	}
 	return error_set(e, ERROR_UNAVAILABLE, "%s: another preheat writes it; name another file with --db",
 			 db->base.path);
 }
@@ -317,16 +388,6 @@ struct db *db_sqlite_model(const struct db_schema *schema, struct error *e)
 	return open_for_writing(new_file(":memory:"), schema, e);
 }
 
-static bool exists_beside(const char *path, const char *suffix)
-{
-	CLEANUP(buf_release) struct buf name = { 0 };
-	struct stat st;
-
-	buf_text(&name, path);
-	buf_text(&name, suffix);
-	return !stat(name.text, &st);
-}
-
 /*
  * A log beside the file means that somebody may be writing. Without one the
  * file stands still, and telling SQLite so lets it read from a folder that
@@ -334,7 +395,8 @@ static bool exists_beside(const char *path, const char *suffix)
  */
 static void append_uri(struct buf *uri, const char *path)
 {
-	bool is_live = exists_beside(path, "-wal") || exists_beside(path, "-journal");
+	struct stat st;
+	bool is_live = look_beside(path, "-wal", &st) || look_beside(path, "-journal", &st);
 
 	buf_text(uri, "file:");
 	for (const char *c = path; *c; c++)
@@ -400,6 +462,7 @@ const struct db_engine db_sqlite = {
 	.close = close_file,
 	.set_durable = set_durable,
 	.last_id = last_id,
+	.check_place = check_place,
 };
 
 const char *db_library_version(void)

@@ -275,6 +275,10 @@ struct history *history_create(const struct history_setup *setup, struct error *
 		error_set(e, ERROR_CONFLICT, "%s: already there; name another file or remove it", setup->path);
 		return NULL;
 	}
+	if (errno != ENOENT && errno != ENOTDIR) { /* it may be there, and would be removed below */
+		error_set(e, ERROR_UNAVAILABLE, "%s: %s", setup->path, strerror(errno));
+		return NULL;
+	}
 	struct history *h = new_history();
 
 	h->ticks_per_commit = setup->ticks_per_commit;
@@ -889,10 +893,24 @@ static bool rename_one(const char *from, const char *to, const char *suffix, str
 
 	buf_printf(&source, "%s%s", from, suffix);
 	buf_printf(&target, "%s%s", to, suffix);
-	if (!rename(source.text, target.text) || (*suffix && errno == ENOENT))
+	if (!rename(source.text, target.text)) {
+		db_keep_private(target.text);
+		return true;
+	}
+	if (*suffix && errno == ENOENT)
 		return true;
 	return error_set(e, ERROR_UNAVAILABLE, "%s: cannot be renamed to %s: %s", source.text, target.text,
 			 strerror(errno));
+}
+
+/* The log first: without it the rest would be of an earlier time. */
+static bool rename_both(const char *from, const char *to, struct error *e)
+{
+	struct error second;
+
+	if (!rename_one(from, to, "-wal", e))
+		return false;
+	return rename_one(from, to, "", e) || (rename_one(to, from, "-wal", &second), false);
 }
 
 bool history_set_aside(const char *path, struct buf *name, struct error *e)
@@ -907,8 +925,7 @@ bool history_set_aside(const char *path, struct buf *name, struct error *e)
 		if (!access(free_name.text, F_OK))
 			continue;
 		buf_text(name, free_name.text);
-		/* The log first: without it the rest would be of an earlier time. */
-		return rename_one(path, free_name.text, "-wal", e) && rename_one(path, free_name.text, "", e);
+		return rename_both(path, free_name.text, e);
 	}
 	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
 			 path, path, ASIDE_MOST);

@@ -183,7 +183,13 @@ bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64
 
 /* --- retention --- */
 
-/* Drops ticks that ended before `older_than`, as far as the last checkpoint before it; sums per hour stay. */
+/*
+ * Drops ticks that ended before `older_than`, as far as the last checkpoint before it; sums per hour stay.
+ *
+ * A clock may be wrong, and jump by years: so what is kept is measured in recorded time, too. With the last tick at T,
+ * a tick goes only when the lengths of the ticks after it sum up to T - older_than. A jump alone drops nothing, and no
+ * more goes in a day than was recorded in it; hours in which nobody wrote keep as much longer.
+ */
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e) MUST_USE;
 /*
  * The same in steps of about so many rows (some microseconds each), for a history that is being written: *more says

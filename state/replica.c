@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TICKS_MOST = 2000 };
 
@@ -103,9 +104,57 @@ struct history *replica_open(const char *path, struct error *e)
 	return history_open_copy(path, e);
 }
 
-void replica_discard(const char *path)
+bool replica_give_way(struct history *copy, const struct error *why, struct buf *aside, struct error *e)
 {
-	history_remove_file(path);
+	CLEANUP(buf_release) struct buf path = { 0 };
+
+	buf_text(&path, db_path(copy->db));
+	history_close(copy);
+	if (why->kind != ERROR_CONFLICT && why->kind != ERROR_INVALID)
+		return true;
+	return history_set_aside(path.text, aside, e);
+}
+
+/* Whether all the time of one that was set aside is in the copy; what cannot be read is not known to be. */
+static bool is_covered(const char *path, const struct history_span *by, millis *length)
+{
+	struct history_span span;
+	struct error e;
+	struct history *h = history_open_sums(path, &e);
+	bool is = h && history_span(h, &span, &e) && span.from >= by->from && span.to <= by->to;
+
+	*length = is ? span.to - span.from : 0;
+	history_close(h);
+	return is;
+}
+
+bool replica_drop_aside(struct history *copy, struct buf *dropped, struct error *e)
+{
+	enum { KEPT = 3, LOOKED_AT = 99 };
+	struct history_span span;
+	millis length, shortest = 0;
+	int count = 0, chosen = 0;
+
+	if (!history_span(copy, &span, e))
+		return false;
+	for (int i = 1; i <= LOOKED_AT; i++) {
+		CLEANUP(buf_release) struct buf name = { 0 };
+
+		buf_printf(&name, "%s.%d", db_path(copy->db), i);
+		if (access(name.text, F_OK))
+			continue;
+		count++;
+		if (!is_covered(name.text, &span, &length) || (chosen && length >= shortest))
+			continue;
+		chosen = i;
+		shortest = length;
+	}
+	if (count <= KEPT || !chosen)
+		return true;
+	size_t at = dropped->len;
+	buf_printf(dropped, "%s.%d", db_path(copy->db), chosen);
+	history_remove_file(dropped->text + at);
+	return true;
 }
 
 static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there, struct error *e)

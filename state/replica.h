@@ -19,7 +19,7 @@ bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) 
 /*
  * Appends what follows `after` to `out`, nothing when there is nothing: at least one tick, else about `max_bytes`. To a
  * follower that has nothing all that the leader still has is told, from its first tick on. ERROR_CONFLICT when `after`
- * is not a tick of this history, or is no longer kept: the follower has to start over (replica_discard).
+ * is not a tick of this history, or is no longer kept: the follower has to start over (replica_give_way).
  */
 bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
 		    struct error *e) MUST_USE;
@@ -39,5 +39,15 @@ bool replica_copy(struct history *from, struct history *to, void (*tell)(void *u
 /* In PostgreSQL: the views over all clusters made anew (schema "fleet"). Harmless for a file. */
 bool replica_renew_fleet(struct history *to, struct error *e) MUST_USE;
 
-/* Removes the file of a closed history. */
-void replica_discard(const char *path);
+/*
+ * Closes a copy that cannot go on, and why. It may be the only long record there is, should the leader's volume be
+ * lost: it is never removed. One that is another history's (ERROR_CONFLICT) or damaged (ERROR_INVALID) gets another
+ * name, which is appended to `aside`; after any other failure, of the disk say, it stays where it is, to be opened and
+ * tried again. False when it could not be renamed, and stays, too.
+ */
+bool replica_give_way(struct history *copy, const struct error *why, struct buf *aside, struct error *e) MUST_USE;
+/*
+ * For a copy that is whole: of more than three that were set aside beside it the shortest goes, and its name is
+ * appended to `dropped`, if the copy covers all of its time. What it does not cover, or nobody can read, stays.
+ */
+bool replica_drop_aside(struct history *copy, struct buf *dropped, struct error *e) MUST_USE;

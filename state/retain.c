@@ -135,6 +135,40 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 	return db_exec(h->db, "DELETE FROM manifest WHERE id NOT IN (SELECT manifest FROM manifest_use)", e);
 }
 
+/* Whether the ticks from this one on last as long as is kept. */
+static bool is_enough(struct history *h, int64_t tick, millis keep, bool *is, struct error *e)
+{
+	int64_t recorded;
+
+	if (!db_read_ints(DB_QUERY(h->db, "SELECT CAST(sum(interval) AS BIGINT) FROM tick WHERE id >= ?", DB_I(tick)),
+			  &recorded, 1, NULL, e))
+		return false;
+	*is = recorded >= keep;
+	return true;
+}
+
+/* The last checkpoint that is old enough by the clock and by what was recorded since; `cut` stays when there is none.
+ */
+static bool find_cut(struct history *h, const struct history_span *span, millis older_than, int64_t *cut,
+		     struct error *e)
+{
+	int64_t tick = span->first_tick;
+	bool is_there = true, is = true;
+
+	while (is_there && is) {
+		if (tick > span->first_tick)
+			*cut = tick;
+		struct statement *s = DB_QUERY(h->db,
+					       "SELECT tick FROM checkpoint WHERE tick > ? AND tick <= ? AND at <= ?"
+					       " ORDER BY tick LIMIT 1",
+					       DB_I(tick), DB_I(span->last_tick), DB_I(older_than));
+		if (!db_read_ints(s, &tick, 1, &is_there, e) ||
+		    (is_there && !is_enough(h, tick, span->to - older_than, &is, e)))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Ticks before this one are hidden at once, and then go piece by piece: the
  * last checkpoint before `older_than`, so that replay can start there.
@@ -142,13 +176,11 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 static bool hide(struct history *h, millis older_than, struct error *e)
 {
 	struct history_span span;
-	int64_t cut;
+	int64_t cut = -1;
 
-	if (!history_span(h, &span, e) ||
-	    !db_read_ints(DB_QUERY(h->db, "SELECT max(tick) FROM checkpoint WHERE at <= ?", DB_I(older_than)), &cut, 1,
-			  NULL, e))
+	if (!history_span(h, &span, e) || !find_cut(h, &span, older_than, &cut, e))
 		return false;
-	if (cut <= span.first_tick || cut > span.last_tick)
+	if (cut < 0)
 		return true;
 	return history_begin(h, e) &&
 	       db_run(DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', CAST(? AS TEXT))",

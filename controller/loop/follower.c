@@ -3,13 +3,14 @@
 #include "base/quantity.h"
 #include "controller/loop/controller_state.h"
 #include "state/replica.h"
+#include "state/reserve.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_MOST = 64 << 20, LONG_TICKS = 240 };
+enum { BATCH_MOST = 64 << 20 };
 
 static const millis ASK_EVERY = 2 * SECOND, ASK_TIMEOUT = 20 * SECOND; /* of the world */
 
@@ -28,31 +29,33 @@ static void close_copy(struct follower *f)
 	f->copy = NULL;
 }
 
-/* What is long is somebody's record: it is kept under another name. */
-static void put_away(struct follower *f)
+/* A history of ours that is not the leader's, or is damaged, makes way for the leader's; any other is tried again. */
+static void give_way(struct follower *f, const struct error *why)
 {
-	const char *path = f->controller->settings.history_path;
-	struct replica_tail tail = { .tick = -1 };
-	struct buf name = { 0 };
+	CLEANUP(buf_release) struct buf name = { 0 };
 	struct error e = { 0 };
-	bool is_long = f->copy && replica_tail(f->copy, &tail, &e) && tail.tick > f->newest + LONG_TICKS;
 
-	close_copy(f);
+	log_warn("history-copy-failed", LOG_E(why), LOG_END);
 	f->lag = 0;
-	if (!is_long)
-		replica_discard(path);
-	else if (history_set_aside(path, &name, &e))
-		log_warn("history-set-aside", LOG_S("as", name.text), LOG_END);
-	else
+	if (!replica_give_way(f->copy, why, &name, &e))
 		log_warn("history-not-set-aside", LOG_E(&e), LOG_END);
-	buf_release(&name);
+	else if (name.len)
+		log_warn("history-set-aside", LOG_S("as", name.text), LOG_END);
+	f->copy = NULL;
 }
 
-/* A history of ours that is not the leader's: the leader's is the truth. */
-static void start_over(struct follower *f, const struct error *why)
+/* Each that was set aside is as large as a history. */
+static void note_whole(struct follower *f)
 {
-	log_warn("history-copy-begins-anew", LOG_E(why), LOG_END);
-	put_away(f);
+	CLEANUP(buf_release) struct buf name = { 0 };
+	struct error e = { 0 };
+
+	f->was_whole = true;
+	if (!replica_drop_aside(f->copy, &name, &e))
+		log_warn("history-aside-not-read", LOG_E(&e), LOG_END);
+	else if (name.len)
+		log_warn("history-aside-dropped", LOG_S("file", name.text),
+			 LOG_S("why", "the shortest of more than three, and the copy covers its time"), LOG_END);
 }
 
 /* False when it has to be asked again after a while. */
@@ -62,15 +65,13 @@ static bool take(struct follower *f, const struct http_request *r)
 	struct error e = { 0 };
 
 	if (r->response_len && !replica_import(f->copy, r->response, r->response_len, &e)) {
-		f->lag = 0;
-		if (e.kind == ERROR_CONFLICT || e.kind == ERROR_INVALID)
-			start_over(f, &e);
-		else
-			log_warn("history-copy-failed", LOG_E(&e), LOG_END);
+		give_way(f, &e);
 		return false;
 	}
 	if (replica_tail(f->copy, &tail, &e))
 		f->lag = f->newest - tail.tick;
+	if (f->newest > 0 && tail.tick >= f->newest && !f->was_whole)
+		note_whole(f);
 	return true;
 }
 
@@ -91,7 +92,7 @@ static void answered(struct http_request *r)
 			retry_reset(&f->retry);
 		wait = !is_taken ? retry_next(&f->retry, 0) : f->lag > 0 ? 0 : ASK_EVERY;
 	} else if (r->error.kind == ERROR_NONE && r->status == 409) {
-		start_over(f, &(struct error){ ERROR_CONFLICT, "the leader's history is another one" });
+		give_way(f, &(struct error){ ERROR_CONFLICT, "the leader's history is another one" });
 		wait = retry_next(&f->retry, 0);
 	} else {
 		wait = retry_next(&f->retry, 0);
@@ -105,9 +106,12 @@ static bool open_copy(struct follower *f)
 
 	if (f->copy)
 		return true;
+	f->was_whole = false;
 	f->copy = replica_open(f->controller->settings.history_path, &e);
 	if (!f->copy)
 		log_warn("history-copy-not-opened", LOG_E(&e), LOG_END);
+	else /* for the day that we lead: copying does not give it up */
+		reserve_make(f->controller->settings.history_path, reserve_free(f->controller->settings.history_path));
 	return f->copy != NULL;
 }
 
@@ -125,8 +129,8 @@ static void ask(struct timer *t)
 		return;
 	}
 	if (!replica_tail(f->copy, &tail, &e)) {
-		start_over(f, &e);
-		again(f, ASK_EVERY);
+		give_way(f, &e);
+		again(f, retry_next(&f->retry, 0));
 		return;
 	}
 	snprintf(f->url, sizeof f->url, "%s&tick=%" PRId64 "&crc=%" PRIu32, address, tail.tick, tail.crc);

@@ -21,6 +21,7 @@ struct follower {
 	int64_t lag;	/* ticks that the leader has decided and the copy does not hold yet; 0 when not known */
 	int64_t newest; /* tick of the leader, as told last */
 	bool is_calling, is_paused;
+	bool was_whole; /* the copy, since it was opened */
 	void (*on_turn)(struct controller *c);
 };
 

@@ -6,6 +6,7 @@
 #include "controller/loop/status.h"
 #include "controller/loop/trace.h"
 #include "controller/restore/restore.h"
+#include "state/reserve.h"
 
 #include <string.h>
 #include <time.h>
@@ -200,12 +201,29 @@ static void retain_some(struct controller *c)
 		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
 }
 
+/* A full disk is found before the tick that it would fail. */
+static void tend_reserve(struct controller *c)
+{
+	enum { MADE_EVERY = 20 };
+	const char *path = history_path(c->history);
+	int64_t free_bytes = reserve_free(path);
+
+	if (reserve_give_up(path, free_bytes)) {
+		c->tick.has_more_to_drop = true; /* what is old enough makes room at once */
+		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
+			  LOG_S("why", "its reserve is given up, which lasts for some hours: make room"), LOG_END);
+	} else if (c->tick.number % MADE_EVERY == MADE_EVERY - 1 && reserve_make(path, free_bytes)) {
+		log_info("history-reserve-made", LOG_I("bytes", RESERVE_BYTES), LOG_END);
+	}
+}
+
 static void run_tick(struct controller *c)
 {
 	int64_t begun = microseconds();
 	struct error e = { 0 };
 
 	c->published.tick_begun_mono = clock_mono(c->clock);
+	tend_reserve(c);
 	if (!restore_keep(c->history, c->memory, &e))
 		log_error("memory-not-kept", LOG_E(&e), LOG_END);
 	decide(c);

@@ -1,6 +1,8 @@
 #include "controller/restore/restore.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "state/reserve.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -301,6 +303,10 @@ struct history *restore_resume(const struct history_setup *setup, struct arena *
 			       struct error *e)
 {
 	struct error aside = { .kind = ERROR_NONE };
+
+	/* Leading begins with writing, on whatever the copying of a follower left. */
+	if (reserve_give_up(setup->path, reserve_free(setup->path)))
+		log_error("history-disk-full", LOG_S("file", setup->path), LOG_END);
 	struct history *h = resume(setup, &aside, e);
 
 	*out = (struct restored){ .folded = 0 };

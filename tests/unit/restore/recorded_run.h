@@ -31,6 +31,18 @@ struct lived {
 	struct error error;
 };
 
+/* With its logs. */
+static inline void remove_history(const char *file)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	char name[160];
+
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		snprintf(name, sizeof name, "%s%s", file, suffixes[i]);
+		unlink(name);
+	}
+}
+
 static inline int64_t draw(struct lived *l, int64_t below)
 {
 	return (int64_t)(random_next(&l->random) % (uint64_t)below);

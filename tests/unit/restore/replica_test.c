@@ -21,7 +21,7 @@ static void begin(struct pair *p, uint64_t seed)
 	*p = (struct pair){ .copy = NULL };
 	lived_begin(&p->leader, folder, seed);
 	snprintf(p->path, sizeof p->path, "%s/copy.db", folder);
-	replica_discard(p->path);
+	remove_history(p->path);
 	p->copy = replica_open(p->path, &p->error);
 	assert_non_null(p->copy);
 }
@@ -30,8 +30,8 @@ static void end(struct pair *p)
 {
 	history_close(p->copy);
 	lived_end(&p->leader);
-	replica_discard(p->path);
-	replica_discard(p->leader.path);
+	remove_history(p->path);
+	remove_history(p->leader.path);
 }
 
 static bool ask(struct pair *p, size_t max_bytes, struct buf *batch)
@@ -228,7 +228,7 @@ static void lost_batches_are_noticed(void **state)
 	take(&p, &second);
 	assert_true(ask(&p, 200, &third));
 	history_close(p.copy);
-	replica_discard(p.path);
+	remove_history(p.path);
 	p.copy = replica_open(p.path, &p.error);
 	assert_false(replica_import(p.copy, second.text, second.len, &p.error)); /* into nothing */
 	assert_int_equal(p.error.kind, ERROR_CONFLICT);

@@ -123,6 +123,18 @@ static inline void assert_tick(const struct tick_record *r, int64_t t)
 	assert_memory_equal(r->plan.groups, m.decisions[r->pool], r->plan.group_count * sizeof *r->plan.groups);
 }
 
+/* With its logs. */
+static inline void remove_history(const char *file)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+	char name[160];
+
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		snprintf(name, sizeof name, "%s%s", file, suffixes[i]);
+		unlink(name);
+	}
+}
+
 static inline int make_folder(void **state)
 {
 	(void)state;

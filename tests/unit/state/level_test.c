@@ -75,7 +75,7 @@ static void a_copy_has_them(void **state)
 	assert_int_equal(check(copy, 600, LEVEL_HOUR), 3);
 	history_close(copy);
 	history_close(h);
-	replica_discard(copy_path);
+	remove_history(copy_path);
 }
 
 static void hours_stay_when_ticks_are_dropped(void **state)
