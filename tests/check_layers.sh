@@ -10,7 +10,7 @@ layers='
 base:
 base/net: base
 controller/policy: base
-controller/manifest: base controller/policy providers
+controller/manifest: base controller/policy providers signals/engines
 controller/contract: base controller/policy controller/manifest providers
 controller/traces: base
 controller/simulation: base controller/policy controller/traces
@@ -20,8 +20,9 @@ controller/explain: base controller/policy
 state: base controller/policy
 controller/restore: base controller/policy controller/manifest state
 providers: base base/net
-signals: base base/net
-controller/cluster: base base/net
+signals: base base/net signals/engines
+signals/engines:
+controller/cluster: base base/net providers
 controller/web: base base/net controller/policy controller/manifest controller/explain state
 controller/loop: base base/net controller/policy controller/manifest controller/restore controller/explain controller/cluster controller/web providers signals state
 controller/report: base controller/policy controller/simulation controller/explain state
