@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The rows of all engines, each behind a row without a name whose rank is the engine. */
-#define ENGINE(id) { .name = NULL, .rank = ENGINE_##id },
+#define ENGINE(id, text) { .name = NULL, .rank = ENGINE_##id },
 #define METRIC(quantity_, rank_, name_, label_, value_, largest) \
 	{ name_, ENGINE_##quantity_, rank_, label_, value_, largest },
 static const struct engine_metric engine_rows[] = {

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "signals/exposition.h"
 
-#define ENGINE(id) ENGINE_##id,
+#define ENGINE(id, name) ENGINE_##id,
 #define METRIC(...)
 enum engine {
 #include "signals/engines/all.def"

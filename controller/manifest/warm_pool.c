@@ -7,7 +7,14 @@
 
 /* A row reads best on two lines. */
 /* clang-format off */
-static const char *const engines[] = { "vllm", "sglang", "tgi", "triton", "llamacpp", "dynamo", "custom", "pods", NULL };
+#define ENGINE(id, name) name,
+#define METRIC(...)
+static const char *const engines[] = {
+#include "signals/engines/all.def"
+	"custom", "pods", NULL
+};
+#undef ENGINE
+#undef METRIC
 static const char *const schemes[] = { "http", "https", NULL };
 static const char *const verifications[] = { "full", "nothing", NULL };
 

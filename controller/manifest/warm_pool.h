@@ -120,17 +120,17 @@ struct devices_text {
 	struct tls_text tls;
 };
 
+/* The engines of signals/engines in their order, so that one number means the same in both rooms; then what is none. */
+#define ENGINE(id, name) SOURCE_##id,
+#define METRIC(...)
 enum source_choice {
-	SOURCE_VLLM,
-	SOURCE_SGLANG,
-	SOURCE_TGI,
-	SOURCE_TRITON,
-	SOURCE_LLAMACPP,
-	SOURCE_DYNAMO,
+#include "signals/engines/all.def"
 	SOURCE_CUSTOM, /* of metrics_text */
 	SOURCE_PODS,
 	SOURCE_COUNT
 };
+#undef ENGINE
+#undef METRIC
 
 struct signals_text {
 	const struct yaml_node *node;
