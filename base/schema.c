@@ -107,7 +107,7 @@ static void bounds(const struct schema_row *row, const char *noun, const char *e
 		buf_printf(out, "; or %s", row->word);
 }
 
-/* "a map of eks: cluster, nodegroup, region" */
+/* "a map of NAME: key, key, key" */
 static void map_allowed(const struct schema_table *t, struct buf *out)
 {
 	buf_printf(out, "a map of %s: ", t->name);

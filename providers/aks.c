@@ -1,4 +1,6 @@
 /* Agent pools of AKS through the Azure Resource Manager, docs/providers.md. */
+#include "providers/aks.h"
+
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/text.h"
@@ -15,11 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-struct aks_settings {
-	const char *subscription, *resource_group, *cluster, *pool;
-	const char *resource_manager; /* NULL: the environment's cloud */
-};
 
 /* What is kept of a pool from call to call, so that the same is told by the same name. */
 struct aks_memory {
@@ -103,25 +100,40 @@ static bool check_name(const char *key, const char *text, const char *more, size
 			 quote(shown, text, strlen(text)), most, *more ? " and " : "", more);
 }
 
-static bool read_settings(struct aks_call *x)
+bool aks_read_settings(const char *json, struct arena *a, struct aks_settings *s, struct error *e)
 {
-	struct provider_call *c = x->base.call;
-	struct error *e = &c->error;
-	const char *text = c->settings ? c->settings : "{}";
-	struct azure_environment env = azure_environment_read();
-	struct aks_settings *s = &x->settings;
+	char shown[QUOTE_ROOM];
 
-	if (!text_decode(&setting_record, text, strlen(text), &c->arena, s, e))
+	*s = (struct aks_settings){ 0 };
+	if (!text_decode(&setting_record, json, strlen(json), a, s, e))
 		return error_wrap(e, "settings of aks");
-	if (!s->pool || !*s->pool)
-		s->pool = c->group;
+	if (s->pool && !*s->pool)
+		s->pool = NULL;
 	if (s->resource_manager && !*s->resource_manager)
 		s->resource_manager = NULL;
 	bool is_sound = check_name("subscription", s->subscription, "-", 36, e) &&
 			check_name("resourceGroup", s->resource_group, "-_.()", 90, e) &&
-			check_name("cluster", s->cluster, "-_", 63, e) && check_name("pool", s->pool, "", 12, e) &&
-			azure_place_find(&env, s->resource_manager, &c->arena, &x->place, e);
+			check_name("cluster", s->cluster, "-_", 63, e) &&
+			(!s->pool || check_name("pool", s->pool, "", 12, e));
+	if (is_sound && s->resource_manager && !azure_url_is_safe(s->resource_manager))
+		is_sound = error_set(e, ERROR_INVALID, "resourceManager: found %s; allowed: an https:// address",
+				     quote(shown, s->resource_manager, strlen(s->resource_manager)));
 	return is_sound || error_wrap(e, "settings of aks");
+}
+
+static bool read_settings(struct aks_call *x)
+{
+	struct provider_call *c = x->base.call;
+	struct azure_environment env = azure_environment_read();
+	struct aks_settings *s = &x->settings;
+
+	if (!aks_read_settings(c->settings ? c->settings : "{}", &c->arena, s, &c->error))
+		return false;
+	bool is_sound = s->pool || check_name("pool", c->group, "", 12, &c->error);
+	if (!s->pool)
+		s->pool = c->group;
+	is_sound = is_sound && azure_place_find(&env, s->resource_manager, &c->arena, &x->place, &c->error);
+	return is_sound || error_wrap(&c->error, "settings of aks");
 }
 
 /* Of the pool, or of what is below it: "/machines". */

@@ -1,4 +1,5 @@
 /* What a node group on AKS says in the manifest, and what that tells of its nodes. */
+#include "providers/aks.h"
 #include "providers/block.h"
 
 #include <string.h>
@@ -89,9 +90,17 @@ static const struct block_key keys[] = {
 	{ "pool", &agent_pool, "small letters and digits, beginning with a letter" },
 };
 
+static bool read(const char *settings, struct arena *a, struct error *e)
+{
+	struct aks_settings s;
+
+	return aks_read_settings(settings, a, &s, e);
+}
+
 const struct provider_block provider_block_aks = {
 	.table = { "aks", sizeof(struct aks_block), SCHEMA_ROWS(rows) },
 	BLOCK_KEYS(keys),
+	.read = read,
 	.label = { "kubernetes.azure.com/agentpool", 0, offsetof(struct aks_block, pool) },
 	.old_label = "agentpool",
 	.capacity_label = "kubernetes.azure.com/scalesetpriority",

@@ -95,7 +95,7 @@ struct provider_block {
 	const struct instance_type *instances;
 	size_t instance_count;
 	/* The object that is a template of nodes and is named as the label's value; NULL: none. */
-	const char *template_group, *template_kind, *template_title;
+	const char *template_group, *template_version, *template_kind, *template_plural, *template_title;
 	bool drives_marked_nodes; /* its nodes carry the mark of an autoscaler that shares them with us */
 };
 

@@ -4,25 +4,27 @@
 
 #include <string.h>
 
-struct settings {
-	const char *deployment, *name_space;
-};
-
 static const struct field setting_fields[] = {
-	FIELD(struct settings, deployment, FIELD_STRING, "machineDeployment"),
-	FIELD(struct settings, name_space, FIELD_STRING, "namespace"),
+	FIELD(struct cluster_api_settings, deployment, FIELD_STRING, "machineDeployment"),
+	FIELD(struct cluster_api_settings, name_space, FIELD_STRING, "namespace"),
 };
-static const struct record_spec settings_record = RECORD(struct settings, setting_fields);
+static const struct record_spec settings_record = RECORD(struct cluster_api_settings, setting_fields);
+
+bool cluster_api_read_settings(const char *json, struct arena *a, struct cluster_api_settings *out, struct error *e)
+{
+	*out = (struct cluster_api_settings){ 0 };
+	if (!text_decode(&settings_record, json, strlen(json), a, out, e))
+		return error_wrap(e, "settings");
+	return object_name_check("machineDeployment", out->deployment, "the name of a MachineDeployment", e) &&
+	       object_name_check("namespace", out->name_space, "the name of a namespace", e);
+}
 
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
 {
-	struct settings s = { 0 };
+	struct cluster_api_settings s;
 
-	if (!text_decode(&settings_record, c->settings, strlen(c->settings), &c->arena, &s, e))
-		return error_wrap(e, "settings");
-	if (!is_object_name(s.deployment) || !is_object_name(s.name_space))
-		return error_set(e, ERROR_INVALID,
-				 "settings: machineDeployment and namespace: allowed: names of objects of the cluster");
+	if (!cluster_api_read_settings(c->settings, &c->arena, &s, e))
+		return false;
 	out->name = s.deployment;
 	out->name_space = s.name_space;
 	out->probe = "/apis/cluster.x-k8s.io";

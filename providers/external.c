@@ -5,19 +5,17 @@
  * node that shall go was emptied and cordoned by us; its autoscaler removes it.
  */
 #include "providers/kubernetes/group.h"
+
+#include "base/text.h"
 #include "providers/text.h"
 
 #include <string.h>
 
-struct settings {
-	const char *key, *value;
-};
-
 static const struct field setting_fields[] = {
-	FIELD(struct settings, key, FIELD_STRING, "label"),
-	FIELD(struct settings, value, FIELD_STRING, "value"),
+	FIELD(struct external_settings, key, FIELD_STRING, "label"),
+	FIELD(struct external_settings, value, FIELD_STRING, "value"),
 };
-static const struct record_spec settings_record = RECORD(struct settings, setting_fields);
+static const struct record_spec settings_record = RECORD(struct external_settings, setting_fields);
 
 /* What a label selector may hold as it stands. */
 static bool is_plain(const char *text)
@@ -25,16 +23,30 @@ static bool is_plain(const char *text)
 	return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/") == strlen(text);
 }
 
+static bool is_label_part(const char *key, const char *text, size_t least, size_t most, struct error *e)
+{
+	char shown[QUOTE_ROOM];
+
+	return (text && is_plain(text) && strlen(text) >= least && strlen(text) <= most) ||
+	       error_set(e, ERROR_INVALID, "settings: %s: found %s; allowed: a label that its nodes carry", key,
+			 quote(shown, text_or_empty(text), strlen(text_or_empty(text))));
+}
+
+bool external_read_settings(const char *json, struct arena *a, struct external_settings *out, struct error *e)
+{
+	*out = (struct external_settings){ 0 };
+	if (!text_decode(&settings_record, json, strlen(json), a, out, e))
+		return error_wrap(e, "settings");
+	return is_label_part("label", out->key, 1, 317, e) && is_label_part("value", out->value, 0, 63, e);
+}
+
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
 {
-	struct settings s = { 0 };
+	struct external_settings s;
 
 	(void)version;
-	if (!text_decode(&settings_record, c->settings, strlen(c->settings), &c->arena, &s, e))
-		return error_wrap(e, "settings");
-	if (!s.key || !*s.key || !is_plain(s.key) || strlen(s.key) > 317 || !s.value || !is_plain(s.value) ||
-	    strlen(s.value) > 63)
-		return error_set(e, ERROR_INVALID, "settings: label and value: allowed: a label that its nodes carry");
+	if (!external_read_settings(c->settings, &c->arena, &s, e))
+		return false;
 	out->name = out->name_space = "";
 	out->owner_plural = "nodes";
 	out->list = "/api/v1/nodes";

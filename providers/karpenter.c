@@ -4,22 +4,24 @@
 
 #include <string.h>
 
-struct settings {
-	const char *node_pool;
-};
+static const struct field setting_fields[] = { FIELD(struct karpenter_settings, node_pool, FIELD_STRING, "nodePool") };
+static const struct record_spec settings_record = RECORD(struct karpenter_settings, setting_fields);
 
-static const struct field setting_fields[] = { FIELD(struct settings, node_pool, FIELD_STRING, "nodePool") };
-static const struct record_spec settings_record = RECORD(struct settings, setting_fields);
+bool karpenter_read_settings(const char *json, struct arena *a, struct karpenter_settings *out, struct error *e)
+{
+	*out = (struct karpenter_settings){ 0 };
+	if (!text_decode(&settings_record, json, strlen(json), a, out, e))
+		return error_wrap(e, "settings");
+	return object_name_check("nodePool", out->node_pool, "the name of a NodePool", e);
+}
 
 static bool find(struct provider_call *c, const char *version, struct object_group *out, struct error *e)
 {
-	struct settings s = { 0 };
+	struct karpenter_settings s;
 
 	(void)version;
-	if (!text_decode(&settings_record, c->settings, strlen(c->settings), &c->arena, &s, e))
-		return error_wrap(e, "settings");
-	if (!is_object_name(s.node_pool))
-		return error_set(e, ERROR_INVALID, "settings: nodePool: allowed: the name of a NodePool");
+	if (!karpenter_read_settings(c->settings, &c->arena, &s, e))
+		return false;
 	out->owner = text_printf(&c->arena, "/apis/karpenter.sh/v1/nodepools/%s", s.node_pool);
 	out->name = s.node_pool;
 	out->name_space = "";

@@ -183,40 +183,48 @@ struct simulated {
 	struct http *http;
 };
 
-struct settings {
-	const char *endpoint, *group;
-};
-
 struct simulated_call {
 	struct exchange base;
-	struct settings settings;
+	struct simulated_settings settings;
 	struct http_request request;
 	struct buf url, body;
 };
 
 static const struct field setting_fields[] = {
-	FIELD_NEEDED(struct settings, endpoint, FIELD_STRING, "endpoint"),
-	FIELD(struct settings, group, FIELD_STRING, "group"),
+	FIELD_NEEDED(struct simulated_settings, endpoint, FIELD_STRING, "endpoint"),
+	FIELD(struct simulated_settings, group, FIELD_STRING, "group"),
 };
-static const struct record_spec setting_record = RECORD(struct settings, setting_fields);
+static const struct record_spec setting_record = RECORD(struct simulated_settings, setting_fields);
+
+bool simulated_read_settings(const char *json, struct arena *a, struct simulated_settings *out, struct error *e)
+{
+	char shown[QUOTE_ROOM];
+
+	*out = (struct simulated_settings){ 0 };
+	if (!text_decode(&setting_record, json, strlen(json), a, out, e))
+		return error_wrap(e, "settings of simulated");
+	if (strncmp(out->endpoint, "http://", 7) != 0 && strncmp(out->endpoint, "https://", 8) != 0)
+		return error_set(e, ERROR_INVALID,
+				 "settings of simulated: endpoint: found %s; allowed: a URL like http://127.0.0.1:9000",
+				 quote(shown, out->endpoint, strlen(out->endpoint)));
+	if (out->group && !*out->group)
+		out->group = NULL;
+	return true;
+}
 
 static bool accepts(struct exchange *base)
 {
-	struct settings *s = &((struct simulated_call *)base)->settings;
+	struct simulated_settings *s = &((struct simulated_call *)base)->settings;
 	struct provider_call *c = base->call;
-	const char *text = c->settings ? c->settings : "{}";
 
-	if (!text_decode(&setting_record, text, strlen(text), &c->arena, s, &c->error))
-		return error_wrap(&c->error, "settings of simulated");
-	if (strncmp(s->endpoint, "http://", 7) != 0 && strncmp(s->endpoint, "https://", 8) != 0)
-		return error_set(&c->error, ERROR_INVALID,
-				 "settings of simulated: endpoint is a URL like http://127.0.0.1:9000");
-	if (!s->group || !*s->group)
+	if (!simulated_read_settings(c->settings ? c->settings : "{}", &c->arena, s, &c->error))
+		return false;
+	if (!s->group)
 		s->group = c->group;
 	return true;
 }
 
-static void write_url(const struct settings *s, enum provider_verb verb, struct buf *out)
+static void write_url(const struct simulated_settings *s, enum provider_verb verb, struct buf *out)
 {
 	size_t len = strlen(s->endpoint);
 

@@ -1,5 +1,6 @@
 /* What a node group of the modelled cloud says in the manifest. */
 #include "providers/block.h"
+#include "providers/simulated.h"
 
 struct simulated_block {
 	const struct yaml_node *node;
@@ -18,8 +19,16 @@ static const struct schema_row rows[] = {
 };
 /* clang-format on */
 
+static bool read(const char *settings, struct arena *a, struct error *e)
+{
+	struct simulated_settings s;
+
+	return simulated_read_settings(settings, a, &s, e);
+}
+
 const struct provider_block provider_block_simulated = {
 	.table = { "simulated", sizeof(struct simulated_block), SCHEMA_ROWS(rows) },
 	.is_trial = true,
+	.read = read,
 	.label = { "simulated.preheat.dev/node-group", 0, offsetof(struct simulated_block, group) },
 };

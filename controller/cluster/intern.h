@@ -33,7 +33,7 @@ void *store_next(const struct store *s, size_t *at);
 
 uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t len); /* 0 starts */
 uint32_t hash_text(uint32_t hash, const char *text);		   /* its end counts too */
-uint32_t hash_any_case(const char *text);			   /* Azure writes one resource in different cases */
+uint32_t hash_any_case(const char *text);			   /* a providerID is told in different cases */
 
 /* Rows of a fixed number of words; a NULL word is allowed where a text is. */
 enum intern_kind {

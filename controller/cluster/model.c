@@ -274,7 +274,7 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 		.provider_id_prefix = copy_or_none(a, g->provider_id_prefix),
 		.gpus_per_node = g->gpus_per_node,
 		.max = g->max,
-		.is_of_karpenter = g->is_of_karpenter,
+		.drives_marked_nodes = g->drives_marked_nodes,
 		.gpu_resource = copy(a, resource_of(g)),
 		.template = template_of(c, g),
 	};
@@ -510,7 +510,7 @@ static bool wants_node_annotation(const char *key, size_t len)
 {
 	static const char *const wanted[] = { "preheat.dev/draining",
 					      "cluster-autoscaler.kubernetes.io/scale-down-disabled",
-					      "karpenter.sh/do-not-disrupt", "atlassian.com/no-delete", NULL };
+					      do_not_disrupt_annotation, "atlassian.com/no-delete", NULL };
 	return is_one_of(key, len, wanted);
 }
 
@@ -519,7 +519,7 @@ static bool wants_pod_annotation(const char *key, size_t len)
 	static const char *const wanted[] = { "cluster-autoscaler.kubernetes.io/safe-to-evict",
 					      "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
 					      "cluster-autoscaler.kubernetes.io/daemonset-pod",
-					      "karpenter.sh/do-not-disrupt",
+					      do_not_disrupt_annotation,
 					      "controller.kubernetes.io/pod-deletion-cost",
 					      "kubernetes.io/config.mirror",
 					      "kueue.x-k8s.io/pod-group-total-count",

@@ -47,7 +47,7 @@ struct cluster_group {
 	int64_t gpus_per_node;
 	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: that */
 	int64_t max;		  /* nodes */
-	bool is_of_karpenter;	  /* told to be driven all the same: Karpenter's label on its nodes is no bar */
+	bool drives_marked_nodes; /* told to be driven all the same: a provisioner's label on its nodes is no bar */
 	/* Of a new node, until one was seen: what the manifest or the provider knows. */
 	const struct cluster_label *labels;
 	size_t label_count;

@@ -160,7 +160,7 @@ struct group_known {
 	const char *provider_id_prefix; /* NULL: not looked at */
 	int64_t gpus_per_node, max;
 	const char *gpu_resource;
-	bool is_of_karpenter;
+	bool drives_marked_nodes;
 	struct template template;
 };
 

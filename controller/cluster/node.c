@@ -104,30 +104,13 @@ static const char *first_label(const struct node *n, const char *const *keys)
 
 static const char *capacity_type(const struct node *n)
 {
-	static const char *const keys[] = { "karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType",
-					    "kubernetes.azure.com/scalesetpriority", "preheat.dev/capacity-type",
-					    NULL };
-	const char *told = first_label(n, keys);
-	if (strcmp(told, "SPOT") == 0)
-		return "spot";
-	if (strcmp(told, "ON_DEMAND") == 0 || strcmp(told, "regular") == 0)
-		return "on-demand";
-	return strcmp(told, "CAPACITY_BLOCK") == 0 ? "reserved" : told;
-}
-
-/* "aws:///eu-west-1a/i-0abc": the last part; of a scale set's machine the set too: "aks-gpu-vmss/virtualMachines/3". */
-static const char *machine_id(const char *provider_id)
-{
-	const char *last = strrchr(provider_id, '/');
-	const char *machines = strstr(provider_id, "/virtualMachines/");
-	if (last == NULL)
-		return provider_id;
-	if (strncmp(provider_id, "azure://", 8) != 0 || machines == NULL)
-		return last + 1;
-	const char *set = machines;
-	while (set > provider_id && set[-1] != '/')
-		set--;
-	return set;
+	const char *key;
+	for (size_t i = 0; (key = capacity_label_at(i)) != NULL; i++) {
+		const char *told = label_set_get(n->labels, key);
+		if (told != NULL)
+			return capacity_of_word(told);
+	}
+	return "";
 }
 
 static void read_identity(struct cluster *c, struct node *n, const struct node_record *r)
@@ -152,14 +135,15 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 	n->capacity_type = capacity_type(n);
 	if (r->provider_id != NULL && r->provider_id[0] != '\0') {
 		n->provider_id = intern_text(&c->intern, r->provider_id);
-		n->machine_id = machine_id(n->provider_id);
+		n->machine_id = machine_of_provider_id(n->provider_id);
 		n->provider_hash = hash_any_case(n->provider_id);
 		store_add(&c->providers, n);
 	}
 }
 
-enum taint_meaning { TAINT_ELSE, TAINT_STARTING, TAINT_OURS, TAINT_OWNED, TAINT_INTERRUPTED };
+enum taint_meaning { TAINT_STARTING, TAINT_OURS, TAINT_OWNED, TAINT_INTERRUPTED };
 
+/* Of Kubernetes, of autoscalers on any cloud, and our own; those of clouds are in node_taint_marks. */
 static const struct {
 	const char *key;
 	bool is_prefix;
@@ -170,19 +154,26 @@ static const struct {
 	{ "ToBeDeletedByClusterAutoscaler", false, TAINT_OWNED, NODE_AUTOSCALER },
 	{ "DeletionCandidateOfClusterAutoscaler", false, TAINT_OWNED, NODE_AUTOSCALER },
 	{ "atlassian.com/escalator", true, TAINT_OWNED, NODE_ESCALATOR },
-	{ "karpenter.sh/disrupted", false, TAINT_OWNED, NODE_KARPENTER },
-	{ "karpenter.sh/unregistered", false, TAINT_OWNED, NODE_KARPENTER },
-	{ "aws-node-termination-handler/spot-itn", false, TAINT_INTERRUPTED, NODE_SPOT_INTERRUPTED },
-	{ "aws-node-termination-handler/rebalance-recommendation", false, TAINT_INTERRUPTED, NODE_REBALANCED },
-	{ "aws-node-termination-handler/", true, TAINT_INTERRUPTED, NODE_MAINTAINED },
-	{ "cloud.google.com/impending-node-termination", false, TAINT_INTERRUPTED, NODE_SPOT_INTERRUPTED },
 	{ "node.cloudprovider.kubernetes.io/shutdown", false, TAINT_INTERRUPTED, NODE_MAINTAINED },
-	{ "simulated.preheat.dev/spot-taken", false, TAINT_INTERRUPTED, NODE_SPOT_INTERRUPTED },
 	{ "startup-taint.cluster-autoscaler.kubernetes.io/", true, TAINT_STARTING, 0 },
 	{ "ignore-taint.cluster-autoscaler.kubernetes.io/", true, TAINT_STARTING, 0 },
 	{ "readiness.k8s.io/", true, TAINT_STARTING, 0 },
 	{ "node.cloudprovider.kubernetes.io/uninitialized", false, TAINT_STARTING, 0 },
 };
+
+static bool is_key(const char *key, const char *wanted, bool is_prefix)
+{
+	return strncmp(key, wanted, strlen(wanted) + (is_prefix ? 0 : 1)) == 0;
+}
+
+/* What a cloud or its tools say by a taint; the last row of the table where they say nothing. */
+static const struct taint_mark *cloud_mark(const char *key)
+{
+	const struct taint_mark *mark = node_taint_marks;
+	while (mark->key != NULL && !is_key(key, mark->key, mark->is_prefix))
+		mark++;
+	return mark;
+}
 
 /* The gravest of several: what is sure to go soonest. */
 static void interrupt(struct node *n, enum node_interruption why)
@@ -191,25 +182,31 @@ static void interrupt(struct node *n, enum node_interruption why)
 		n->interruption = why;
 }
 
+static void read_taint(struct node *n, const char *key)
+{
+	const struct taint_mark *mark = cloud_mark(key);
+	if (mark->owner != NODE_UNCLAIMED)
+		n->owner = mark->owner;
+	interrupt(n, mark->interruption);
+	for (size_t k = 0; k < sizeof meanings / sizeof meanings[0]; k++) {
+		if (!is_key(key, meanings[k].key, meanings[k].is_prefix))
+			continue;
+		if (meanings[k].meaning == TAINT_STARTING)
+			n->is_ready = false;
+		if (meanings[k].meaning == TAINT_OURS)
+			n->is_draining = true;
+		if (meanings[k].meaning == TAINT_OWNED)
+			n->owner = (enum node_owner)meanings[k].value;
+		if (meanings[k].meaning == TAINT_INTERRUPTED)
+			interrupt(n, (enum node_interruption)meanings[k].value);
+		break;
+	}
+}
+
 static void read_taints(struct node *n)
 {
-	for (size_t i = 0; i < intern_count(n->taints); i++) {
-		const char *key = n->taints->items[i].key;
-		for (size_t k = 0; k < sizeof meanings / sizeof meanings[0]; k++) {
-			size_t len = strlen(meanings[k].key) + (meanings[k].is_prefix ? 0 : 1);
-			if (strncmp(key, meanings[k].key, len) != 0)
-				continue;
-			if (meanings[k].meaning == TAINT_STARTING)
-				n->is_ready = false;
-			if (meanings[k].meaning == TAINT_OURS)
-				n->is_draining = true;
-			if (meanings[k].meaning == TAINT_OWNED)
-				n->owner = (enum node_owner)meanings[k].value;
-			if (meanings[k].meaning == TAINT_INTERRUPTED)
-				interrupt(n, (enum node_interruption)meanings[k].value);
-			break;
-		}
-	}
+	for (size_t i = 0; i < intern_count(n->taints); i++)
+		read_taint(n, n->taints->items[i].key);
 }
 
 static bool says_true(const struct condition_record *condition)
@@ -222,22 +219,21 @@ static bool is_true(const char *text)
 	return text != NULL && strcmp(text, "true") == 0;
 }
 
-static bool says_preempted(const char *text)
+static bool begins(const char *text, const char *start)
 {
-	return text != NULL && strncmp(text, "Preempt", strlen("Preempt")) == 0;
+	return text != NULL && start != NULL && strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Azure tells of any event in one condition, and of the kind in others, in its reason, or only in its message. */
 static void read_interruption(struct node *n, const struct node_record *r)
 {
-	const struct condition_record *any = condition_of(&r->conditions, "VMEventScheduled");
-	bool is_preempted = any != NULL && (says_preempted(any->reason) || says_preempted(any->message));
-
 	n->interruption = n->event_interruption;
-	if (says_true(any))
-		interrupt(n, is_preempted ? NODE_SPOT_INTERRUPTED : NODE_MAINTAINED);
-	if (says_true(condition_of(&r->conditions, "PreemptScheduled")))
-		interrupt(n, NODE_SPOT_INTERRUPTED);
+	for (const struct condition_mark *m = node_condition_marks; m->type != NULL; m++) {
+		const struct condition_record *told = condition_of(&r->conditions, m->type);
+		if (says_true(told))
+			interrupt(n, begins(told->reason, m->spot) || begins(told->message, m->spot)
+					     ? NODE_SPOT_INTERRUPTED
+					     : m->interruption);
+	}
 }
 
 static void read_standing(struct node *n, const struct node_record *r)
@@ -249,9 +245,8 @@ static void read_standing(struct node *n, const struct node_record *r)
 	n->is_draining = decoded_get(&r->annotations, "preheat.dev/draining") != NULL;
 	n->is_protected =
 		is_true(decoded_get(&r->annotations, "cluster-autoscaler.kubernetes.io/scale-down-disabled")) ||
-		is_true(decoded_get(&r->annotations, "karpenter.sh/do-not-disrupt")) ||
-		(keep != NULL && keep[0] != '\0');
-	n->owner = label_set_get(n->labels, "karpenter.sh/nodepool") != NULL ? NODE_KARPENTER : NODE_UNCLAIMED;
+		is_true(decoded_get(&r->annotations, do_not_disrupt_annotation)) || (keep != NULL && keep[0] != '\0');
+	n->owner = label_set_get(n->labels, node_provisioner_label) != NULL ? NODE_PROVISIONER : NODE_UNCLAIMED;
 	read_interruption(n, r);
 	read_taints(n);
 }
@@ -446,21 +441,11 @@ int64_t devices_whole_milli(const struct label_set *labels, const struct resourc
 /* A machine that is still there after so long was not taken. */
 static const millis LASTS = 15 * MINUTE;
 
-static const struct {
-	const char *reason;
-	enum node_interruption interruption;
-} reasons[] = {
-	{ "SpotInterruption", NODE_SPOT_INTERRUPTED },	/* aws-node-termination-handler */
-	{ "PreemptScheduled", NODE_SPOT_INTERRUPTED },	/* node-problem-detector on AKS */
-	{ "RebalanceRecommendation", NODE_REBALANCED }, /* aws-node-termination-handler */
-	{ "TerminateScheduled", NODE_MAINTAINED },	/* node-problem-detector on AKS */
-};
-
 static enum node_interruption meaning_of(const char *reason)
 {
-	for (size_t i = 0; reason != NULL && i < sizeof reasons / sizeof reasons[0]; i++)
-		if (strcmp(reason, reasons[i].reason) == 0)
-			return reasons[i].interruption;
+	for (const struct event_mark *m = node_event_marks; reason != NULL && m->reason != NULL; m++)
+		if (strcmp(reason, m->reason) == 0)
+			return m->interruption;
 	return NODE_STAYS;
 }
 
@@ -510,21 +495,20 @@ static bool is_passing(const char *key)
 {
 	static const char *const prefixes[] = { "node.kubernetes.io/",
 						"node.cloudprovider.kubernetes.io/",
-						"cloud.google.com/impending-node-termination",
-						"aws-node-termination-handler/",
 						"startup-taint.cluster-autoscaler.kubernetes.io/",
 						"ignore-taint.cluster-autoscaler.kubernetes.io/",
 						"status-taint.cluster-autoscaler.kubernetes.io/",
 						"readiness.k8s.io/",
-						"karpenter.sh/",
 						"atlassian.com/escalator",
 						"ToBeDeletedByClusterAutoscaler",
 						"DeletionCandidateOfClusterAutoscaler",
 						"NodeWithImpairedVolumes",
-						"preheat.dev/",
-						"simulated.preheat.dev/spot-taken" };
+						"preheat.dev/" };
 	for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
-		if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0)
+		if (is_key(key, prefixes[i], true))
+			return true;
+	for (const struct taint_mark *m = node_taint_marks; m->key != NULL; m++)
+		if (is_key(key, m->key, true))
 			return true;
 	return false;
 }
@@ -554,22 +538,21 @@ static void teach(struct cluster *c, struct group_known *g, const struct node *n
 	intern_drop(&c->intern, old.allocatable);
 }
 
-static bool has_taint(const struct node *n, const char *key)
+static bool is_being_provisioned(const struct node *n)
 {
 	for (size_t i = 0; i < intern_count(n->taints); i++)
-		if (!strcmp(n->taints->items[i].key, key))
+		if (cloud_mark(n->taints->items[i].key)->owner == NODE_PROVISIONER)
 			return true;
 	return false;
 }
 
-/* Karpenter's nodes are not touched, unless the manifest names their group; those that it disrupts itself never. */
+/* A provisioner's nodes are not touched, unless the manifest names their group; those that it disrupts itself never. */
 static void settle_owner(const struct cluster *c, struct node *n)
 {
-	bool is_marked = label_set_get(n->labels, "karpenter.sh/nodepool") != NULL;
-	bool is_disrupted = has_taint(n, "karpenter.sh/disrupted") || has_taint(n, "karpenter.sh/unregistered");
+	bool is_marked = label_set_get(n->labels, node_provisioner_label) != NULL;
 
-	if (is_marked && !is_disrupted && (n->owner == NODE_KARPENTER || n->owner == NODE_UNCLAIMED))
-		n->owner = n->group >= 0 && c->groups[n->group].is_of_karpenter ? NODE_UNCLAIMED : NODE_KARPENTER;
+	if (is_marked && !is_being_provisioned(n) && (n->owner == NODE_PROVISIONER || n->owner == NODE_UNCLAIMED))
+		n->owner = n->group >= 0 && c->groups[n->group].drives_marked_nodes ? NODE_UNCLAIMED : NODE_PROVISIONER;
 }
 
 void node_place(struct cluster *c, struct node *n)

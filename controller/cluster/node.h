@@ -7,6 +7,7 @@
 #include "base/millis.h"
 #include "base/resource.h"
 #include "controller/cluster/intern.h"
+#include "providers/node_marks.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,28 +17,10 @@ struct label_set;
 struct resources;
 struct taint_set;
 
-/* Who else decides about the node. Anything but NODE_UNCLAIMED is never touched. */
-enum node_owner {
-	NODE_UNCLAIMED,	 /* nobody: ours when it is in one of our groups */
-	NODE_KARPENTER,	 /* label karpenter.sh/nodepool */
-	NODE_AUTOSCALER, /* Cluster Autoscaler is deleting it: taint ToBeDeletedByClusterAutoscaler */
-	NODE_ESCALATOR,	 /* taints atlassian.com/escalator... */
-	NODE_OWNER_COUNT
-};
-
-/* Why the machine will be taken whatever we do. */
-enum node_interruption {
-	NODE_STAYS,
-	NODE_SPOT_INTERRUPTED, /* a spot notice was seen */
-	NODE_REBALANCED,       /* the vendor recommends to leave */
-	NODE_MAINTAINED,       /* a scheduled event, or the machine was shut down */
-	NODE_INTERRUPTION_COUNT
-};
-
 struct node {
 	const char *name;
 	const char *provider_id; /* "" when not told */
-	const char *machine_id;	 /* the last part of it: "i-0abc", "aks-gpu-1-vmss/virtualMachines/3"; "" without */
+	const char *machine_id;	 /* the last parts of it, as machine_of_provider_id() says; "" without */
 	const char *zone, *instance_type, *capacity_type; /* "" when not told; "spot", "on-demand", "reserved" */
 	const struct label_set *labels;
 	const struct taint_set *taints;

@@ -486,7 +486,7 @@ static int whole_or(const char *text, int otherwise)
 static void read_wishes(struct pod *p, const struct pod_record *r)
 {
 	const char *evict = decoded_get(&r->annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict");
-	const char *still = decoded_get(&r->annotations, "karpenter.sh/do-not-disrupt");
+	const char *still = decoded_get(&r->annotations, do_not_disrupt_annotation);
 	millis duration = 0;
 	p->evict = is_text(evict, "true")	     ? POD_EVICT_SAFE
 		   : is_text(evict, "false")	     ? POD_EVICT_NEVER

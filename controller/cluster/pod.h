@@ -71,7 +71,7 @@ struct pod {
 
 	millis created_at, scheduled_at, started_at, ready_at;
 	millis terminating_at;	  /* deletion was asked */
-	millis undisturbed_until; /* karpenter.sh/do-not-disrupt: INT64_MAX for ever, 0 not at all */
+	millis undisturbed_until; /* do_not_disrupt_annotation: INT64_MAX for ever, 0 not at all */
 	int64_t gpus_milli;	  /* asked for, thousandths of whole GPUs on its node (of whole devices without one) */
 
 	enum pod_state state;

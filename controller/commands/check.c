@@ -11,6 +11,7 @@
 #include "controller/contract/contract.h"
 #include "controller/manifest/reference.h"
 #include "controller/simulation/files/world_file.h"
+#include "providers/block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,6 +273,12 @@ struct listed {
 	bool is_namespaced, is_optional; /* optional: a kind that not every cluster has, or that may be forbidden */
 };
 
+/* The place of the templates of nodes that providers name. */
+#define TEMPLATES                             \
+	{                                     \
+		NULL, NULL, NULL, false, true \
+	}
+
 /* Nodes come before pods, which are kept by where they stand. */
 static const struct listed kinds[] = {
 	{ "v1", "Node", "nodes", false, false },
@@ -288,7 +295,7 @@ static const struct listed kinds[] = {
 	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true, true },
 	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
-	{ "karpenter.sh/v1", "NodePool", "nodepools", false, true },
+	TEMPLATES,
 	{ "argoproj.io/v1alpha1", "Rollout", "rollouts", true, true },
 	{ "kubeflow.org/v1", "PyTorchJob", "pytorchjobs", true, true },
 	{ "v1", "Pod", "pods", true, false },
@@ -474,6 +481,22 @@ static bool read_kind(struct listing *l, struct cluster_access *x, const char *n
 	return true;
 }
 
+static bool read_templates(struct listing *l, struct cluster_access *x, struct error *e)
+{
+	bool ok = true;
+
+	for (enum provider_choice p = 0; ok && p < PROVIDER_COUNT; p++) {
+		const struct provider_block *b = provider_block(p);
+		if (!b->template_kind)
+			continue;
+		CLEANUP(buf_release) struct buf version = { 0 };
+		buf_printf(&version, "%s/%s", b->template_group, b->template_version);
+		l->kind = &(struct listed){ version.text, b->template_kind, b->template_plural, false, true };
+		ok = read_kind(l, x, NULL, e);
+	}
+	return ok;
+}
+
 /* Objects of a cluster, by lists in pages. */
 static bool check_read_cluster(struct checked *c, const struct cluster_args *o, struct error *e)
 {
@@ -485,7 +508,7 @@ static bool check_read_cluster(struct checked *c, const struct cluster_args *o, 
 	struct listing l = { .checked = c };
 	for (size_t i = 0; ok && i < sizeof kinds / sizeof *kinds; i++) {
 		l.kind = &kinds[i];
-		ok = read_kind(&l, &x, o->namespace, e);
+		ok = l.kind->kind ? read_kind(&l, &x, o->namespace, e) : read_templates(&l, &x, e);
 		if (ok && !i && l.gpu_node_count)
 			qsort(l.gpu_nodes, l.gpu_node_count, sizeof *l.gpu_nodes, compare_names);
 	}

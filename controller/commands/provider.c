@@ -10,6 +10,7 @@
 #include "controller/commands/command.h"
 #include "controller/loop/fleet.h"
 #include "controller/manifest/manifest.h"
+#include "providers/block.h"
 #include "providers/provider.h"
 
 #include <inttypes.h>
@@ -405,9 +406,9 @@ static void begin(struct asking *all, struct group_check *g, millis timeout, str
 	struct clock wall = clock_open();
 
 	if (is_only_simulated(g->spec)) {
-		error_set(&g->error, ERROR_INVALID,
-			  "no cloud is named: add eks:, aks:, karpenter:, clusterApi:, external: or simulated: to the "
-			  "node group");
+		CLEANUP(buf_release) struct buf blocks = { 0 };
+		provider_list_blocks(true, &blocks);
+		error_set(&g->error, ERROR_INVALID, "no cloud is named: add %s to the node group", blocks.text);
 		return;
 	}
 	struct provider *p = provider_of(all, g, ops);

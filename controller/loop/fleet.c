@@ -103,7 +103,7 @@ void fleet_tell_cluster(struct controller *c)
 						    .label = mark_of(c, i),
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
-						    .is_of_karpenter = block->drives_marked_nodes };
+						    .drives_marked_nodes = block->drives_marked_nodes };
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 }

@@ -364,7 +364,7 @@ static void end_left(struct controller *c)
 
 /* --- CapacityBuffers --- */
 
-/* Newest first. Karpenter's pages name the second, its code and Cluster Autoscaler the first. */
+/* Newest first; autoscalers of today serve the one or the other. */
 static const char *const versions[] = { "autoscaling.x-k8s.io/v1beta1", "autoscaling.x-k8s.io/v1alpha1" };
 
 enum { VERSIONS = sizeof versions / sizeof *versions };

@@ -458,8 +458,8 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 	return true;
 }
 
-/* Where the size falls before those named are seen to go (AKS tells of a stop by the node alone), it is seen as it was
- * until they go: the fall is ours, and nobody else's. */
+/* Where the size falls before those named are seen to go (a cloud may tell of a stop by the node alone), it is seen as
+ * it was until they go: the fall is ours, and nobody else's. */
 static void removals_hold_size(struct node_group *g)
 {
 	int64_t asked = 0, stops = 0, ahead = machines_alive(g) - g->seen.desired;

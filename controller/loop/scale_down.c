@@ -133,7 +133,7 @@ static int by_load(const void *x, const void *y)
 
 	if (a->in_flight * b->replicas != b->in_flight * a->replicas)
 		return a->in_flight * b->replicas < b->in_flight * a->replicas ? -1 : 1;
-	return strcmp(b->node->name, a->node->name); /* the highest number: AKS stops no others */
+	return strcmp(b->node->name, a->node->name); /* the highest number: some clouds stop no others */
 }
 
 static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a,

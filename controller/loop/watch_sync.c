@@ -46,7 +46,7 @@ bool node_is_needed(const struct controller *c, const struct node *n, size_t poo
 	return is_needed;
 }
 
-/* Azure writes the same resource in different cases. */
+/* A cloud and its nodes may write the same resource in different cases. */
 const char *machine_of_node(const struct controller *c, const struct node *n)
 {
 	const struct group_description *seen = n->group >= 0 && c->groups ? &c->groups[n->group].seen : NULL;

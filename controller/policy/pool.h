@@ -28,7 +28,7 @@ struct quantiles {
 /* A node group: equal machines that a cloud resizes. Shared by the pools that name it. */
 struct group_spec {
 	const char *name;
-	const char *provider;	   /* "eks", "aks", "simulated" */
+	const char *provider;	   /* by its name in the manifest */
 	const char *settings;	   /* the provider's own keys as JSON, "{}" when none */
 	const char *zone;	   /* "" when not given */
 	const char *instance_type; /* "" when not given */

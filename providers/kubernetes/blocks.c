@@ -1,5 +1,6 @@
 /* What node groups that are objects of the cluster, or nodes with a label, say in the manifest. */
 #include "providers/block.h"
+#include "providers/kubernetes/group.h"
 
 struct karpenter_block {
 	const struct yaml_node *node;
@@ -62,14 +63,38 @@ static const struct block_key external_keys[] = {
 	{ "value", &form_label_value, VALUE },
 };
 
+static bool read_karpenter(const char *settings, struct arena *a, struct error *e)
+{
+	struct karpenter_settings s;
+
+	return karpenter_read_settings(settings, a, &s, e);
+}
+
+static bool read_cluster_api(const char *settings, struct arena *a, struct error *e)
+{
+	struct cluster_api_settings s;
+
+	return cluster_api_read_settings(settings, a, &s, e);
+}
+
+static bool read_external(const char *settings, struct arena *a, struct error *e)
+{
+	struct external_settings s;
+
+	return external_read_settings(settings, a, &s, e);
+}
+
 const struct provider_block provider_block_karpenter = {
 	.table = { "karpenter", sizeof(struct karpenter_block), SCHEMA_ROWS(karpenter_rows) },
 	BLOCK_KEYS(karpenter_keys),
+	.read = read_karpenter,
 	.label = { "karpenter.sh/nodepool", 0, offsetof(struct karpenter_block, node_pool) },
 	.capacity_label = "karpenter.sh/capacity-type",
 	.capacity_words = { "on-demand", "spot", "reserved" },
 	.template_group = "karpenter.sh",
+	.template_version = "v1",
 	.template_kind = "NodePool",
+	.template_plural = "nodepools",
 	.template_title = "NodePools of Karpenter",
 	.drives_marked_nodes = true,
 };
@@ -77,12 +102,14 @@ const struct provider_block provider_block_karpenter = {
 const struct provider_block provider_block_cluster_api = {
 	.table = { "clusterApi", sizeof(struct cluster_api_block), SCHEMA_ROWS(cluster_api_rows) },
 	BLOCK_KEYS(cluster_api_keys),
+	.read = read_cluster_api,
 	.label = { NULL, offsetof(struct cluster_api_block, label), offsetof(struct cluster_api_block, value) },
 };
 
 const struct provider_block provider_block_external = {
 	.table = { "external", sizeof(struct external_block), SCHEMA_ROWS(external_rows) },
 	BLOCK_KEYS(external_keys),
+	.read = read_external,
 	.label = { NULL, offsetof(struct external_block, label), offsetof(struct external_block, value) },
 	.drives_marked_nodes = true,
 };

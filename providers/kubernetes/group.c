@@ -434,6 +434,15 @@ bool is_object_name(const char *name)
 	return len > 0 && len <= 253 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == len && name[0] != '.';
 }
 
+bool object_name_check(const char *key, const char *name, const char *allowed, struct error *e)
+{
+	char shown[QUOTE_ROOM];
+	const char *text = text_or_empty(name);
+
+	return is_object_name(text) || error_set(e, ERROR_INVALID, "settings: %s: found %s; allowed: %s", key,
+						 quote(shown, text, strlen(text)), allowed);
+}
+
 static int64_t machines_there(const struct machine_list *list)
 {
 	int64_t count = 0;

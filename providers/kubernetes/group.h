@@ -54,3 +54,23 @@ void object_provider_close(struct provider *p);
 
 /* A name of an object, safe in a path. */
 bool is_object_name(const char *name);
+/* The same of a setting; `allowed`: what it names. ERROR_INVALID as provider_block.read has it. */
+bool object_name_check(const char *key, const char *name, const char *allowed, struct error *e);
+
+/* Settings of the blocks; each is read by its provider's file. Pure. */
+struct karpenter_settings {
+	const char *node_pool;
+};
+bool karpenter_read_settings(const char *json, struct arena *a, struct karpenter_settings *out,
+			     struct error *e) MUST_USE;
+
+struct cluster_api_settings {
+	const char *deployment, *name_space;
+};
+bool cluster_api_read_settings(const char *json, struct arena *a, struct cluster_api_settings *out,
+			       struct error *e) MUST_USE;
+
+struct external_settings {
+	const char *key, *value; /* of the label */
+};
+bool external_read_settings(const char *json, struct arena *a, struct external_settings *out, struct error *e) MUST_USE;

@@ -88,7 +88,7 @@ static void reads_pages_as_served(void **state)
 	for (size_t i = 0; i < count; i++) {
 		assert_true(all[i]->provider_id[0] != '\0' && all[i]->machine_id[0] == 'i' && all[i]->zone[0] != '\0');
 		assert_true(all[i]->gpus_milli > 0 && all[i]->gpus_milli % 1000 == 0);
-		assert_int_equal(all[i]->owner, NODE_KARPENTER);
+		assert_int_equal(all[i]->owner, NODE_PROVISIONER);
 		assert_true(all[i]->gpu_at >= all[i]->registered_at && all[i]->registered_at > 0);
 		gpus += all[i]->gpus_used_milli;
 	}
