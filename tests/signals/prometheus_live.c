@@ -225,7 +225,7 @@ static void check_devices(struct test *t)
 	       s.devices, s.held, s.use_permille, s.stranded_permille, s.last_xid,
 	       device_source_trouble(t->devices)->message);
 	if (s.devices != 2 || s.held != 1 || s.use_permille != 734 || s.failing != 1 || s.last_xid != 31 ||
-	    s.memory_free_mib != 24461 || s.stranded_permille != 1730 * 1000 / 24461 || s.power_mw != 211553)
+	    s.memory_free_mib != 24461 || s.stranded_permille != 1730 * 1000 / 24461 || s.power_mw != 227000)
 		fail(t, "the GPUs tell something else");
 	printf("queue: %" PRId64 " %s\n", external_queue_waiting(t->backlog),
 	       external_queue_trouble(t->backlog)->message);
