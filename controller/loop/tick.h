@@ -59,6 +59,10 @@ void tick_act(struct controller *c);
 /* None is under way. */
 bool tick_is_quiet(const struct controller *c);
 
-/* Never before what the history has. */
+/*
+ * Never before what the history has. A start with the clock ahead looks like a time in which nobody wrote, and is
+ * believed: nothing is dropped for it (history_retain), but the ticks are told in that time from then on, also after
+ * the clock was put right.
+ */
 void clock_skew_begin(struct controller *c);
 void clock_skew_follow(struct controller *c);
