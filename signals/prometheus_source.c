@@ -244,7 +244,7 @@ typedef int order_fn(const void *left, const void *right);
 
 static struct replica *find(struct replica *const *sorted, size_t count, const struct replica *like, order_fn *order)
 {
-	struct replica *const *found = count ? bsearch(&like, sorted, count, sizeof *sorted, order) : NULL;
+	struct replica *const *found = count ? bsearch(&like, sorted, count, sizeof(struct replica *), order) : NULL;
 
 	return found ? *found : NULL;
 }

@@ -457,7 +457,8 @@ static bool in_flight(const struct source *base, const char *key, int64_t *count
 {
 	const struct scraper *s = of(base);
 	struct target *const *found =
-		s->target_count ? bsearch(key, s->targets, s->target_count, sizeof *s->targets, compare_key) : NULL;
+		s->target_count ? bsearch(key, s->targets, s->target_count, sizeof(struct target *), compare_key)
+				: NULL;
 
 	if (!found || !(*found)->answered)
 		return false;

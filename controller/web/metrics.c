@@ -3,6 +3,7 @@
 #include "base/quantity.h"
 #include "controller/web/pool_figures.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -780,6 +781,7 @@ static void set_labels(struct metric_sink *s)
 		s->labels[0] = (struct metric_label){ "group", fleet->groups[s->item].name };
 		s->labels[1] = (struct metric_label){ "provider", fleet->groups[s->item].provider };
 	} else if (fleet && of != OF_CONTROLLER) {
+		assert(fleet->pools);
 		s->labels[0] = (struct metric_label){ "namespace", fleet->pools[s->item].namespace };
 		s->labels[1] = (struct metric_label){ "pool", fleet->pools[s->item].name };
 	}
