@@ -66,7 +66,7 @@ providers/aws/call.c getenv
 providers/azure/place.c getenv
 '
 
-longest=1600
+longest=1300
 
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
