@@ -35,9 +35,9 @@ const struct event_mark node_event_marks[] = {
 };
 
 /* Karpenter's first: it works on top of a cloud. */
-static const struct provider_block *const tellers[] = { &provider_block_karpenter, &provider_block_eks,
-							&provider_block_aks };
-enum { TELLERS = sizeof tellers / sizeof *tellers };
+enum { TELLERS = 3 };
+static const struct provider_block *const tellers[TELLERS] = { &provider_block_karpenter, &provider_block_eks,
+							       &provider_block_aks };
 
 const char *capacity_label_at(size_t index)
 {
