@@ -88,16 +88,24 @@ static const struct field setting_fields[] = {
 };
 static const struct record_spec setting_record = RECORD(struct aks_settings, setting_fields);
 
-static bool check_name(const char *key, const char *text, const char *more, size_t most, struct error *e)
+/* `more` are the signs allowed beside letters and digits; letters of other alphabets where the cloud takes them. */
+static bool check_name_of(const char *key, const char *text, const char *more, bool any_alphabet, size_t most,
+			  struct error *e)
 {
 	char shown[QUOTE_ROOM];
 	size_t len = 0;
 
-	while (isalnum((unsigned char)text[len]) || (text[len] && strchr(more, text[len])))
+	while (isalnum((unsigned char)text[len]) || (text[len] && strchr(more, text[len])) ||
+	       (any_alphabet && (unsigned char)text[len] >= 0x80))
 		len++;
 	return (len && len <= most && !text[len]) ||
 	       error_set(e, ERROR_INVALID, "%s: found %s; allowed: 1 to %zu letters, digits%s%s", key,
 			 quote(shown, text, strlen(text)), most, *more ? " and " : "", more);
+}
+
+static bool check_name(const char *key, const char *text, const char *more, size_t most, struct error *e)
+{
+	return check_name_of(key, text, more, false, most, e);
 }
 
 bool aks_read_settings(const char *json, struct arena *a, struct aks_settings *s, struct error *e)
@@ -112,7 +120,7 @@ bool aks_read_settings(const char *json, struct arena *a, struct aks_settings *s
 	if (s->resource_manager && !*s->resource_manager)
 		s->resource_manager = NULL;
 	bool is_sound = check_name("subscription", s->subscription, "-", 36, e) &&
-			check_name("resourceGroup", s->resource_group, "-_.()", 90, e) &&
+			check_name_of("resourceGroup", s->resource_group, "-_.()", true, 90, e) &&
 			check_name("cluster", s->cluster, "-_", 63, e) &&
 			(!s->pool || check_name("pool", s->pool, "", 12, e));
 	if (is_sound && s->resource_manager && !azure_url_is_safe(s->resource_manager))

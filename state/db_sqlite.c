@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define IN_MEMORY ":memory:" /* SQLite's own name for a database without a file */
+
 struct db_sqlite {
 	struct db base;
 	sqlite3 *handle;
@@ -374,10 +376,12 @@ static struct db *open_for_writing(struct db_sqlite *db, const struct db_schema 
 
 static struct db *open_writing(const char *path, const struct db_schema *schema, struct error *e)
 {
-	if (!check_file(path, false, e))
+	bool is_file = strcmp(path, IN_MEMORY) != 0;
+
+	if (is_file && !check_file(path, false, e))
 		return NULL;
 	struct db_sqlite *db = new_file(path);
-	if (lock_out_others(db, e))
+	if (!is_file || lock_out_others(db, e))
 		return open_for_writing(db, schema, e);
 	db_close(&db->base);
 	return NULL;
@@ -385,7 +389,7 @@ static struct db *open_writing(const char *path, const struct db_schema *schema,
 
 struct db *db_sqlite_model(const struct db_schema *schema, struct error *e)
 {
-	return open_for_writing(new_file(":memory:"), schema, e);
+	return open_writing(IN_MEMORY, schema, e);
 }
 
 /*
