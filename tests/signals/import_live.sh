@@ -39,7 +39,7 @@ begin = int(time.time()) // 15 * 15 - 5 * 3600
 series, total = {}, 0
 state = {pod: dict.fromkeys(('requests', 'prompt', 'output'), 0) for pod in 'ab'}
 for step in range(0, 4 * 3600, 15):
-    labels = '{namespace="other",pod="c",instance="c:8000",job="vllm",model_name="%s"}'
+    labels = '{namespace="other",pod="c",instance="c:8000",job="others",model_name="%s"}'
     for model in 'm', 'n':
         series.setdefault(('vllm:num_requests_running', 'gauge'), []).append((labels % model, begin + step, 1))
     for pod in 'ab':
