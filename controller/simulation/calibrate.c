@@ -456,14 +456,24 @@ static double ratio_of(double model, double recorded)
 	return model == recorded ? 1 : recorded > 0 ? model / recorded : 1e9;
 }
 
+/* Counts that differ by less than three deviations of theirs say nothing. */
+static bool is_chance(double a, double b)
+{
+	double difference = a - b;
+
+	return difference * difference <= 9 * (a + b);
+}
+
 static void compare_both(struct recorded_fleet *r)
 {
-	bool are_few = r->late_share < RECORDED_LATE_LEAST && r->model_late_share < RECORDED_LATE_LEAST;
+	double requests = (double)r->recorded.started;
 
 	r->hours_ratio = ratio_of(r->model_gpu_hours, r->gpu_hours);
 	r->late_ratio = ratio_of(r->model_late_share, r->late_share);
 	r->fits = r->hours_ratio <= HOURS_TOLERANCE && r->hours_ratio * HOURS_TOLERANCE >= 1 &&
-		  (are_few || (r->late_ratio <= LATE_TOLERANCE && r->late_ratio * LATE_TOLERANCE >= 1));
+		  (is_chance(r->late_share * requests, r->model_late_share * requests) ||
+		   (r->late_share < RECORDED_LATE_LEAST && r->model_late_share < RECORDED_LATE_LEAST) ||
+		   (r->late_ratio <= LATE_TOLERANCE && r->late_ratio * LATE_TOLERANCE >= 1));
 }
 
 struct recorded_fleet calibration_replay(struct calibration *c, size_t pool, const struct trace *trace,

@@ -42,10 +42,10 @@ struct recorded_fleet {
 	double gpu_hours, dollars, late_share;			 /* recorded */
 	double model_gpu_hours, model_dollars, model_late_share; /* the same replicas in the model */
 	double hours_ratio, late_ratio;				 /* of the model, by the recorded; 1 where both are 0 */
-	bool fits; /* within a tenth of the hours and 1.5 times the late share */
+	bool fits; /* within a tenth of the hours and 1.5 times the late share, or chance */
 };
 
-/* The model's share of late requests below which a ratio says nothing: so few are chance. */
+/* Shares of late requests below this on both sides are equal. */
 #define RECORDED_LATE_LEAST 0.001
 
 /* Sends the trace through the replicas that were recorded, as `spec` models them. What was on its way to serve, or
