@@ -16,6 +16,7 @@
 #include "controller/loop/group_operations.h"
 #include "controller/loop/headroom.h"
 #include "controller/loop/leader.h"
+#include "controller/loop/marks.h"
 #include "controller/loop/pool_signals.h"
 #include "controller/loop/publish.h"
 #include "controller/loop/scale_down.h"
@@ -45,6 +46,7 @@ struct live_pool {
 	struct buffer buffer;
 	struct fallback fallback;
 	int64_t starving; /* replicas whose release found no node; scale_down.c writes it */
+	char blocked[320]; /* why, where a disruption budget is; "" else */
 	struct start_timeouts timeouts;
 	struct stage_times stages[STAGE_COUNT];
 	struct size_change change;
@@ -75,6 +77,7 @@ struct controller {
 
 	struct starts starts;
 	struct drains drains;
+	struct marks marks;
 	struct left_placeholders left;
 	struct idle_nodes idle;
 	struct interruptions interruptions;
