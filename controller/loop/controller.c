@@ -99,6 +99,7 @@ static void finish(struct controller *c)
 	free(c->idle.items);
 	drains_actor.stop(c);
 	free(c->drains.back_offs);
+	buf_release(&c->cancels.path);
 	status_free(c);
 	fleet_close(c);
 	free(c);

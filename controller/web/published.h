@@ -57,6 +57,7 @@ enum pool_problem {
 	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
 	PROBLEM_ABILITY,      /* a node group cannot do what the manifest asks of it */
 	PROBLEM_GROWTH,	      /* more machines were about to be bought than any traffic explains */
+	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
 	PROBLEM_LOAD_DIFFERS, /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
