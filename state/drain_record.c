@@ -6,13 +6,13 @@ bool drain_record_save(struct history *h, const struct drain_record *d, struct e
 {
 	if (!history_begin_durable(h, e))
 		return false;
-	struct statement *s = DB_QUERY(h->db,
-				       "INSERT OR REPLACE INTO drain (node, asked_at, machine, pool, node_group, fate, why,"
-				       " tick, term, released_at, outcome, ended_at, unmarked_at)"
-				       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)",
-				       DB_T(d->node), DB_I(d->asked_at), DB_T(d->machine), DB_T(d->pool),
-				       DB_T(d->group), DB_T(d->fate), DB_T(d->why), DB_I(h->next_tick - 1),
-				       DB_I(d->term));
+	struct statement *s =
+		DB_QUERY(h->db,
+			 "INSERT OR REPLACE INTO drain (node, asked_at, machine, pool, node_group, fate, why,"
+			 " tick, term, released_at, outcome, ended_at, unmarked_at)"
+			 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)",
+			 DB_T(d->node), DB_I(d->asked_at), DB_T(d->machine), DB_T(d->pool), DB_T(d->group),
+			 DB_T(d->fate), DB_T(d->why), DB_I(h->next_tick - 1), DB_I(d->term));
 	return history_run_durable(h, s, e);
 }
 
@@ -41,14 +41,15 @@ bool drain_record_unmark(struct history *h, const char *node, const char *outcom
 {
 	if (!history_begin_durable(h, e))
 		return false;
-	struct statement *s = DB_QUERY(h->db,
-				       "UPDATE drain SET outcome = COALESCE(outcome, ?), ended_at = COALESCE(ended_at, ?),"
-				       " unmarked_at = ? WHERE node = ? AND unmarked_at IS NULL",
-				       DB_T(outcome), DB_I(at), DB_I(at), DB_T(node));
+	struct statement *s =
+		DB_QUERY(h->db,
+			 "UPDATE drain SET outcome = COALESCE(outcome, ?), ended_at = COALESCE(ended_at, ?),"
+			 " unmarked_at = ? WHERE node = ? AND unmarked_at IS NULL",
+			 DB_T(outcome), DB_I(at), DB_I(at), DB_T(node));
 	return history_run_durable(h, s, e);
 }
 
-#define ALL                                                                                                   \
+#define ALL                                                                                                        \
 	"SELECT node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at, outcome, ended_at," \
 	" unmarked_at FROM drain "
 
@@ -86,8 +87,9 @@ static bool collect(struct statement *s, struct arena *a, struct drain_record **
 bool drain_record_marked(struct history *h, struct arena *a, struct drain_record **drains, size_t *count,
 			 struct error *e)
 {
-	return collect(db_prepare(h->db, ALL "d WHERE unmarked_at IS NULL AND asked_at = (SELECT max(asked_at) FROM drain"
-					     " l WHERE l.node = d.node) ORDER BY node"),
+	return collect(db_prepare(h->db,
+				  ALL "d WHERE unmarked_at IS NULL AND asked_at = (SELECT max(asked_at) FROM drain"
+				      " l WHERE l.node = d.node) ORDER BY node"),
 		       a, drains, count, e);
 }
 
@@ -97,11 +99,12 @@ bool drain_record_find(struct history *h, const struct drain_filter *f, struct a
 	*count = 0;
 	if (!h->has_drains)
 		return true;
-	struct statement *s = DB_QUERY(h->db,
-				       "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
-				       " AND ?2 AND (CAST(?3 AS TEXT) IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
-				       " node DESC LIMIT ?4) newest ORDER BY asked_at, node",
-				       DB_I(f->from), DB_I(f->to), DB_T(f->group), DB_I(f->most));
+	struct statement *s =
+		DB_QUERY(h->db,
+			 "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1"
+			 " AND ?2 AND (CAST(?3 AS TEXT) IS NULL OR node_group = ?3) ORDER BY asked_at DESC,"
+			 " node DESC LIMIT ?4) newest ORDER BY asked_at, node",
+			 DB_I(f->from), DB_I(f->to), DB_T(f->group), DB_I(f->most));
 
 	return collect(s, a, drains, count, e);
 }

@@ -13,11 +13,11 @@ struct drain_record {
 	millis asked_at; /* with the node, what tells it from others */
 
 	/* filled in by the functions below; 0: not yet */
-	int64_t tick;	      /* the last one decided before; -1 before the first */
-	millis released_at;   /* the node was empty, and its machine was given to the provider to end */
-	const char *outcome;  /* NULL: under way */
-	millis ended_at;      /* of the drain */
-	millis unmarked_at;   /* nothing of ours is on the node any more, or it is gone */
+	int64_t tick;	     /* the last one decided before; -1 before the first */
+	millis released_at;  /* the node was empty, and its machine was given to the provider to end */
+	const char *outcome; /* NULL: under way */
+	millis ended_at;     /* of the drain */
+	millis unmarked_at;  /* nothing of ours is on the node any more, or it is gone */
 };
 
 /* On disk when each returns true. Of the same node and moment there is one. */
@@ -27,8 +27,7 @@ bool drain_record_release(struct history *h, const char *node, millis asked_at, 
 bool drain_record_end(struct history *h, const char *node, millis asked_at, const char *outcome, millis at,
 		      struct error *e) MUST_USE;
 /* Of all drains of the node; those that were under way end with this outcome. */
-bool drain_record_unmark(struct history *h, const char *node, const char *outcome, millis at,
-			 struct error *e) MUST_USE;
+bool drain_record_unmark(struct history *h, const char *node, const char *outcome, millis at, struct error *e) MUST_USE;
 /* The last of each node whose mark may be there, in the arena. */
 bool drain_record_marked(struct history *h, struct arena *a, struct drain_record **drains, size_t *count,
 			 struct error *e) MUST_USE;

@@ -353,8 +353,8 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 	struct history *h = new_history();
 
 	h->db = db;
-	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) &&
-	    db_has_table(h->db, "level", &h->has_levels, e) && db_has_table(h->db, "drain", &h->has_drains, e)) {
+	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e) &&
+	    db_has_table(h->db, "drain", &h->has_drains, e)) {
 		h->is_foreign = !check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e) && history_mark(h, e))

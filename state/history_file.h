@@ -60,8 +60,8 @@ struct history {
 	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
 	bool has_cost, has_levels, has_drains; /* the file has the tables */
-	struct history_mark mark;  /* of a reader, when it was opened */
-	bool is_foreign;	   /* its records have other fields than ours */
+	struct history_mark mark;	       /* of a reader, when it was opened */
+	bool is_foreign;		       /* its records have other fields than ours */
 };
 
 /* Opens the transaction that a write needs. */

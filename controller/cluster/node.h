@@ -25,9 +25,10 @@ struct node {
 	const struct label_set *labels;
 	const struct taint_set *taints;
 	const struct resources *allocatable;
-	const char *hostname; /* label kubernetes.io/hostname */
-	const char *drained_by; /* annotation preheat.dev/draining: NAMESPACE/LEASE of the Preheat that drains it; "" without */
-	int group;	      /* index among the groups given, -1 when it is in none */
+	const char *hostname;	/* label kubernetes.io/hostname */
+	const char *drained_by; /* annotation preheat.dev/draining: NAMESPACE/LEASE of the Preheat that drains it; ""
+				   without */
+	int group;		/* index among the groups given, -1 when it is in none */
 
 	bool is_known; /* false: a pod names it and no node object was seen yet */
 	bool is_ready; /* condition Ready is True, and no startup taint is left */

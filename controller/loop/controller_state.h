@@ -46,7 +46,7 @@ struct live_pool {
 	struct placeholder placeholder;
 	struct buffer buffer;
 	struct fallback fallback;
-	int64_t starving; /* replicas whose release found no node; scale_down.c writes it */
+	int64_t starving;  /* replicas whose release found no node; scale_down.c writes it */
 	char blocked[320]; /* why, where a disruption budget holds them; "" else */
 	bool was_blocked;  /* at the plan before */
 	struct start_timeouts timeouts;

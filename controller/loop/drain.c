@@ -46,10 +46,10 @@ struct drain {
 	struct drain *next;
 	char node[254], machine[MACHINE_ID_MAX + 1]; /* machine: once the cloud has told of it */
 	char why[96], owner[MARK_OWNER_MAX + 1];
-	millis asked_at; /* of its row in the history; 0: there is none of this drain */
-	const char *outcome;	    /* of one that was given up */
-	char blocked[320];	    /* what keeps it from being emptied; "": nothing */
-	millis blocked_since;	    /* clock_mono */
+	millis asked_at;      /* of its row in the history; 0: there is none of this drain */
+	const char *outcome;  /* of one that was given up */
+	char blocked[320];    /* what keeps it from being emptied; "": nothing */
+	millis blocked_since; /* clock_mono */
 	size_t pool;
 	int group;
 	enum drain_fate fate;
@@ -874,13 +874,28 @@ static bool is_off_plan(const struct drain *d, const struct node *n)
 	return n && d->step != DRAIN_OVER && (n->is_draining || (d->step != DRAIN_UNMARK && d->step != DRAIN_SHOWN));
 }
 
+/* Replicas that will serve any moment: counted until they were told to go, or one that serves elsewhere would end in
+ * their place. */
+static int64_t replicas_coming(const struct drain *d, const struct node *n, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
+	int64_t coming = 0;
+
+	for (size_t i = 0; i < count; i++)
+		coming += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_STARTED;
+	return d->step <= DRAIN_EVICT && d->fate != FATE_LEND ? coming : 0;
+}
+
 int64_t drain_replicas_left(const struct controller *c, size_t pool)
 {
 	int64_t left = 0;
 
 	for (const struct drain *d = c->drains.first; d; d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
-		left += is_off_plan(d, n) ? replicas_serving(c, n, pool) : 0;
+		if (is_off_plan(d, n))
+			left += replicas_serving(c, n, pool) + replicas_coming(d, n, pool);
 	}
 	return left;
 }

@@ -72,7 +72,8 @@ static void tell_shrunk(struct controller *c, size_t pool)
 	if (d->decided < told->down_from)
 		events_tell_pool(c, pool, (struct pool_event){ "ScaledDown", "ScaleDown", false },
 				 "%lld to %lld hot replicas, decided %lld s ago", (long long)told->down_from,
-				 (long long)d->decided, (long long)((c->snapshot.now - c->pools[pool].change.at) / SECOND));
+				 (long long)d->decided,
+				 (long long)((c->snapshot.now - c->pools[pool].change.at) / SECOND));
 	told->down_from = 0;
 }
 

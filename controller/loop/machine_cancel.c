@@ -104,8 +104,7 @@ static void nodes_read(struct api_call *call)
 	s->is_reading = false;
 	if (e.kind == ERROR_CANCELLED) {
 		forget(c, true);
-	} else if (e.kind == ERROR_NONE &&
-		   decode_record(plan, call->response, call->response_len, &a, &list, &e)) {
+	} else if (e.kind == ERROR_NONE && decode_record(plan, call->response, call->response_len, &a, &list, &e)) {
 		end_those_without_node(c, &list);
 		forget(c, false);
 		s->has_complained = false;

@@ -82,9 +82,9 @@ static const struct actor groups_actor = { .drive = drive_groups, .is_idle = gro
 
 /* In the order of driving. */
 enum { ACTORS = 7 };
-static const struct actor *const actors[ACTORS] = { &interruptions_actor, &fallback_actor, &groups_actor,
-						    &drains_actor, &machine_cancels_actor,
-						    &workload_scale_actor, &headroom_actor };
+static const struct actor *const actors[ACTORS] = { &interruptions_actor, &fallback_actor,	  &groups_actor,
+						    &drains_actor,	  &machine_cancels_actor, &workload_scale_actor,
+						    &headroom_actor };
 
 void tick_act(struct controller *c)
 {

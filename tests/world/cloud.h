@@ -34,7 +34,7 @@ struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
 	int64_t min, max, standby_max;
 	int gpus;
-	bool keeps_node; /* of a stopped machine */
+	bool keeps_node;    /* of a stopped machine */
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	int64_t desired, standby;
