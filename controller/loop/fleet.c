@@ -19,6 +19,8 @@ static void answered(struct api_call *a)
 	struct cluster_call *c = a->user;
 
 	c->error = a->error;
+	if (a->is_barred)
+		c->error.kind = ERROR_UNAVAILABLE; /* with a step before it, perhaps: a look tells what was done */
 	c->response = a->response;
 	c->response_len = a->response_len;
 	c->retry_after = a->retry_after;
