@@ -17,6 +17,8 @@ static const struct {
 	[PROBLEM_BATCH_HOLDS] = { "batch-holds", "BatchHoldsGPUs" },
 	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
+	[PROBLEM_CONTENTION] = { "contention", "NodeGroupContended" },
+	[PROBLEM_UNSEEN] = { "unseen", "LaunchUnseen" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 
