@@ -13,9 +13,11 @@ static bool undoes(const struct contention *c, int64_t change, millis now)
 	return c->own && (change > 0) != (c->own > 0) && now - c->own_at <= CONTENTION_SPAN;
 }
 
-/* The oldest of the last few is not long ago. */
+/* The oldest of the last few is not long ago, or it goes on after a hold. */
 static bool is_fight(const struct contention *c, millis now)
 {
+	if (c->quiet && c->undone)
+		return true;
 	return c->undone >= CONTENTION_REVERSALS &&
 	       now - c->undone_at[c->undone % CONTENTION_REVERSALS] <= CONTENTION_SPAN;
 }
@@ -33,14 +35,20 @@ bool contention_theirs(struct contention *c, int64_t change, millis now)
 		c->machines = machines > c->machines ? machines : c->machines;
 		c->own = 0;
 	}
-	c->is_held |= is_fight(c, now);
-	return c->is_held && !was_held;
+	if (was_held || !is_fight(c, now))
+		return false;
+	c->is_held = true;
+	c->quiet = c->quiet ? 2 * c->quiet : CONTENTION_QUIET;
+	c->quiet = c->quiet < CONTENTION_QUIET_MOST ? c->quiet : CONTENTION_QUIET_MOST;
+	return true;
 }
 
 bool contention_ends(struct contention *c, millis now)
 {
-	if (!c->is_held || now - c->changed_at < CONTENTION_QUIET)
+	if (c->quiet && !c->is_held && now - c->ended_at > c->quiet)
+		*c = (struct contention){ 0 };
+	if (!c->is_held || now - c->changed_at < c->quiet)
 		return false;
-	*c = (struct contention){ 0 };
+	*c = (struct contention){ .machines = c->machines, .quiet = c->quiet, .ended_at = now };
 	return true;
 }

@@ -13,7 +13,10 @@
 
 enum { CONTENTION_REVERSALS = 3 };
 #define CONTENTION_SPAN	 (10 * MINUTE) /* so many within it are a fight */
-#define CONTENTION_QUIET (10 * MINUTE) /* without a change of theirs it is over */
+/* Without a change of theirs the hold ends. Who only sets what is there already cannot be seen: if the next change of
+ * ours is undone within as long again, it lasts twice as long, up to the most. */
+#define CONTENTION_QUIET      (10 * MINUTE)
+#define CONTENTION_QUIET_MOST (4 * HOUR)
 
 struct contention {
 	int64_t own; /* our last change of the size that nobody undid; 0: none */
@@ -23,6 +26,8 @@ struct contention {
 	int64_t machines; /* the most that one of these was about: bought and ended in turn */
 	bool is_held;
 	millis changed_at; /* by others, last */
+	millis quiet;	   /* that the hold asks for, or the last one did; 0: there was none */
+	millis ended_at;   /* of the last one */
 };
 
 /* We changed the size by so many machines. */

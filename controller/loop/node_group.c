@@ -393,10 +393,22 @@ static bool is_over(const struct node_group *g, const struct removal *r)
 	return !m || m->state == MACHINE_TERMINATING || (r->verb == PROVIDER_STOP && m->is_standby);
 }
 
-/* The machine stays: the sizes wanted are again what they were. */
-static void take_back(struct node_group *g, const struct removal *r)
+/* Machines that the next growth would ask for. */
+static int64_t machines_to_buy(const struct node_group *g)
 {
-	g->wanted += r->was_counted;
+	int64_t buys = g->wanted + removals_counted(g) - g->seen.desired;
+
+	return buys > 0 ? buys : 0;
+}
+
+/* The machine stays: the sizes wanted are again what they were, or it takes the place of one that is still to be
+ * bought. */
+static void take_back(struct node_group *g, const struct removal *r, int64_t *to_buy)
+{
+	bool is_spared = r->was_counted && *to_buy > 0;
+
+	*to_buy -= is_spared;
+	g->wanted += r->was_counted && !is_spared;
 	g->standby_wanted -= r->was_counted && r->verb == PROVIDER_STOP;
 }
 
@@ -410,6 +422,7 @@ static bool is_hopeless(const struct node_group *g, const struct removal *r)
 /* Those that have come to pass, or never will, are none any more. */
 static void removals_settle(struct node_group *g)
 {
+	int64_t to_buy = machines_to_buy(g);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < g->removal_count; i++) {
@@ -421,7 +434,7 @@ static void removals_settle(struct node_group *g)
 		} else if (is_hopeless(g, r)) {
 			log_warn("machine-left-alone", LOG_S("group", group_spec_of(g)->name), LOG_S("machine", r->id),
 				 LOG_S("verb", provider_verb_name(r->verb)), LOG_END);
-			take_back(g, r);
+			take_back(g, r, &to_buy);
 		} else {
 			g->removals[kept++] = *r;
 		}
@@ -432,6 +445,7 @@ static void removals_settle(struct node_group *g)
 /* Those that the operation named and that the cloud left alone: once more, or, `for_good`, never. */
 static void removals_left_alone(struct node_group *g, bool for_good)
 {
+	int64_t to_buy = machines_to_buy(g);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < g->removal_count; i++) {
@@ -439,7 +453,7 @@ static void removals_left_alone(struct node_group *g, bool for_good)
 		bool is_left = is_named(&g->operation, r->id) && !is_over(g, r);
 		r->tries += is_left;
 		if (is_left && for_good)
-			take_back(g, r);
+			take_back(g, r, &to_buy);
 		else
 			g->removals[kept++] = *r;
 	}
@@ -616,7 +630,8 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 	if (!machine_counts(was) || (is && machine_counts(is)))
 		return;
 	if (!node_group_is_removing(g, was->id)) {
-		g->believed.lost++;
+		/* One that never ran is not lost: its launch failed, which is told, or others lowered the size. */
+		g->believed.lost += was->state != MACHINE_PENDING;
 		return;
 	}
 	g->believed.released++;
@@ -764,7 +779,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 {
 	g->resized++;
 	if (contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
-		log_error("group-contended", LOG_S("group", group_spec_of(g)->name),
+		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			  LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
@@ -904,8 +919,9 @@ void node_group_give_up(struct node_group *g, int64_t machines)
 {
 	int64_t unclaimed = node_group_missing(g) - machines_awaited(g, false);
 
+	/* What is asked for this instant stays: the next plan sees what came of it. */
 	if (g->operation.token[0] && g->operation.verb == PROVIDER_GROW)
-		return; /* asked for this instant: the next plan sees what came of it */
+		unclaimed = least_of(unclaimed, g->wanted - g->operation.desired);
 	g->wanted -= clamp(machines, 0, unclaimed > 0 ? unclaimed : 0);
 }
 

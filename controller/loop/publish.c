@@ -203,7 +203,7 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 			      "in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
 			      "for %lld minutes: give it one owner",
 			      g->name, (long long)p->contended, cents / 100, cents % 100,
-			      (long long)(CONTENTION_QUIET / MINUTE));
+			      (long long)(c->groups[spec->groups[i]].contention.quiet / MINUTE));
 	}
 	return NULL;
 }
