@@ -814,6 +814,19 @@ static void take_over_size(struct node_group *g)
 	take_over_standby(g);
 }
 
+/* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any more.
+ * As a start it is replaced when it takes too long, or released once it is there. */
+static void adopt_forgotten(struct node_group *g)
+{
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const struct machine *m = &g->seen.machines[i];
+		if (m->state == MACHINE_RUNNING && !m->is_standby && !node_group_is_removing(g, m->id) &&
+		    !starts_know_machine(g->context->starts, m->id) &&
+		    !g->context->node_stages(g->context->user, m->id).registered)
+			adopt(g, m);
+	}
+}
+
 static void adopt_unlisted(struct node_group *g, int64_t standby_before)
 {
 	int64_t run = node_group_missing(g) - machines_awaited(g, false);
@@ -869,6 +882,7 @@ void node_group_take_over(struct node_group *g)
 	g->believed = (struct believed_size){ .desired = g->seen.desired, .standby = g->seen.standby };
 	removals_settle(g);
 	wish(g, g->wanted); /* machines that stay after all */
+	adopt_forgotten(g);
 	adopt_unlisted(g, standby_before);
 	node_group_fit_starts(g);
 	end_old_refills(g);
