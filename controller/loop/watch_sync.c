@@ -71,6 +71,8 @@ int64_t replicas_serving(const struct controller *c, const struct node *n, size_
 
 bool group_may_change(const struct controller *c, size_t group)
 {
+	if (node_group_is_held(&c->groups[group]))
+		return false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (pool_position(fleet_of(c), i, group) >= 0 && fleet_of(c)->pools[i].mode != MODE_ACT)
 			return false;

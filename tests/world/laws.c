@@ -260,6 +260,22 @@ static int64_t marked(const char *pool)
 	return count;
 }
 
+/* Machines that somebody else asked for, and launches that the cloud will find it cannot make. */
+static int64_t not_ours(const char *pool)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; cloud_group_at(i); i++) {
+		const struct cloud_group *g = cloud_group_at(i);
+		if (strcmp(g->pool, pool) != 0)
+			continue;
+		count += cloud_owned(g);
+		for (size_t k = 0; k < g->refusal_count; k++)
+			count += g->refusals[k].is_to_run ? g->refusals[k].count : 0;
+	}
+	return count;
+}
+
 /* Else nothing can have served there. */
 static bool has_gpus(const struct object *node)
 {
@@ -340,7 +356,7 @@ static void called(const struct cloud_call *c)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
-	int64_t now = world_desired(c->group->pool) - marked(c->group->pool),
+	int64_t now = world_desired(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
 		plan = laws.planned[app_number(c->group->pool)];
 	if (c->launched && strcmp(c->verb, "grow") == 0 && world_desired(c->group->pool) > laws.desired_before &&
 	    now > plan)
