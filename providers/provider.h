@@ -120,7 +120,8 @@ struct provider_call {
 	const char *const *ids;
 	size_t id_count;
 	/* Of describe: the operation that the last accepted change began, as that call told it; "" or NULL: none. While
-	 * it runs the group is busy; what became of it shows in the failures. */
+	 * it runs the group is busy; what became of it shows in the failures. Of cancel: that this one shall end, also
+	 * where nothing is too many. */
 	const char *pending;
 	/* Ids of the group's machines whose nodes the cluster shows as not ready, longest first; NULL: nobody looked.
 	 * For clouds that do not tell which machines stand by. Of any verb. */

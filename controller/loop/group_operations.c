@@ -85,7 +85,8 @@ void node_group_resume(struct node_group *g, const char *token, const char *oper
 static void ongoing_settle(struct node_group *g)
 {
 	const struct ongoing *o = &g->ongoing;
-	bool is_forgotten = o->name && clock_mono(g->context->clock) - o->since > LONGEST;
+	bool is_forgotten = o->name && (clock_mono(g->context->clock) - o->since > LONGEST ||
+					(o->ends >= ENDS_MOST && clock_mono(g->context->clock) > o->end_asked));
 
 	if (!o->name || g->operation.token[0])
 		return;
@@ -235,6 +236,12 @@ static void send(struct node_group *g)
 					    .id_count = o->id_count,
 					    .done = changed,
 					    .user = g };
+	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name && o->attempts == 1) {
+		g->ongoing.ends++;
+		g->ongoing.end_asked = clock_mono(g->context->clock);
+	}
+	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name)
+		g->change.pending = g->ongoing.name;
 	tell_unready(g, &g->change, &g->change_arena);
 	g->ops->start(g->provider, &g->change);
 }

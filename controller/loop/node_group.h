@@ -86,7 +86,11 @@ struct ongoing {
 	millis began;		/* wall time of the asking */
 	millis since;		/* clock_mono */
 	enum error_kind failed; /* of a launch since then */
+	int ends;		/* times that its end was asked for */
+	millis end_asked;	/* clock_mono */
 };
+/* So often the end of what goes on is asked for; after that it is forgotten. */
+enum { ENDS_MOST = 3 };
 
 /* Machines that a cloud accepted to launch and that no read showed by the time they should have. */
 struct unseen_launch {
