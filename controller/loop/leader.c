@@ -124,8 +124,9 @@ static bool recall_writes(struct controller *c, struct error *e)
 	struct launch *found;
 	size_t count;
 
-	if (!launch_find(c->history, &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST },
-			 &a, &found, &count, e))
+	if (!launch_find(c->history,
+			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
+			 &found, &count, e))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		const struct launch *l = &found[i];
@@ -148,6 +149,7 @@ static void begin(struct controller *c)
 	struct error e = { 0 };
 
 	follower_pause(c);
+	marks_leave(c);
 	if (!open_history(c, &e) || !fleet_open(c, &e) || !recall_writes(c, &e) || !adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
@@ -162,7 +164,7 @@ static void begin(struct controller *c)
 		node_group_look(&c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	start_progress_adopt(c);
-	drains_adopt(c);
+	marks_adopt(c);
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
 		 LOG_I("pools", (int64_t)fleet_of(c)->pool_count), LOG_B("dry_run", c->settings.is_dry_run), LOG_END);
 	tick_start(c);
@@ -231,6 +233,7 @@ void leader_go_on(struct controller *c)
 	}
 	if (c->leader.may_lead && is_synced) {
 		set_gate(c, true, ""); /* those that are refused are still told so */
+		marks_sweep_alone(c);
 	} else if (c->leader.may_lead) {
 		/* What is known of the cluster may be incomplete when the lease comes back after the API server was
 		 * away. */
@@ -270,6 +273,7 @@ static void lost(void *user, const char *why)
 
 	c->leader.may_lead = false;
 	set_gate(c, false, why);
+	marks_leave(c);
 	status_stop(c);
 	leader_stop_acting(c, why);
 }

@@ -552,6 +552,7 @@ static struct start adopted(const struct node_group *g, size_t pool, enum start_
 			       .kind = kind,
 			       .asked_at = clock_now(g->context->clock),
 			       .is_adopted = true,
+			       .is_found = g->is_known,
 			       .ends_at_device =
 				       kind != START_REFILL && g->context->runs_work(g->context->user, pool) };
 }
@@ -670,8 +671,8 @@ static const millis STOCKOUT_LASTS = 3 * MINUTE, QUOTA_LASTS = 10 * MINUTE, MOST
 static const millis FIRST_STEP = 10 * MINUTE;
 enum { STEPS = 4 };
 
-/* A long wait is an average of many customers': it is taken in steps, so that pods that have no other group do not wait for
- * all of it after one failure. */
+/* A long wait is an average of many customers': it is taken in steps, so that pods that have no other group do not wait
+ * for all of it after one failure. */
 static millis stepped(const struct offerings *o, millis wait)
 {
 	int steps = o->misses < STEPS ? STEPS - o->misses : 0;
@@ -792,7 +793,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	g->resized++;
 	if (contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
-			  LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
+			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
 	tell_pools(g, &(struct event_input){ .what = EVENT_RESIZED, .value = g->seen.desired, .count = 1 });
@@ -826,8 +827,8 @@ static void take_over_size(struct node_group *g)
 	take_over_standby(g);
 }
 
-/* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any more.
- * As a start it is replaced when it takes too long, or released once it is there. */
+/* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any
+ * more. As a start it is replaced when it takes too long, or released once it is there. */
 static void adopt_forgotten(struct node_group *g)
 {
 	for (size_t i = 0; i < g->seen.machine_count; i++) {

@@ -46,6 +46,7 @@ struct group_context {
 	const struct fleet_spec *fleet;
 	struct starts *starts;
 	int64_t term;	/* of our leadership; part of every token */
+	char life[17];	/* part of every token: nobody else's, nor ours at another time */
 	bool is_barred; /* nothing that changes the cloud may be sent */
 	/* Where a machine's node is: all 0 without one. */
 	struct node_stages (*node_stages)(void *user, const char *machine);
@@ -126,7 +127,7 @@ struct node_group {
 	bool is_known;		       /* described at least once since we lead */
 	bool was_missed;	       /* scale_up.c: refused to a pool because it was not described yet */
 	struct believed_size believed;
-	struct accepted accepted;	/* what reads must show by now */
+	struct accepted accepted; /* what reads must show by now */
 	struct contention contention;
 	struct unseen_launch unseen;
 	int64_t wanted, standby_wanted; /* sizes that we wish; our operations bring the cloud there */
@@ -229,8 +230,8 @@ bool node_group_is_settled(const struct node_group *g);
 /* Fills in the operation that is due next, all but its token; false when none is. */
 bool node_group_plan(struct node_group *g);
 /* The operation did what it was asked for: what the sizes are from now on. False when its answer was lost and it does
- * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told, and
- * refused. */
+ * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told,
+ * and refused. */
 bool node_group_take_effect(struct node_group *g, bool *is_seen);
 /* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. `did`: machines that
  * came of it all the same. */

@@ -198,12 +198,13 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 		long long cents = (long long)(p->contended * g->price_per_hour / 10000);
 		if (!p->contended)
 			continue;
-		return format(a,
-			      "somebody else undoes every change of node group %s: %lld machines were bought and ended "
-			      "in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
-			      "for %lld minutes: give it one owner",
-			      g->name, (long long)p->contended, cents / 100, cents % 100,
-			      (long long)(c->groups[spec->groups[i]].contention.quiet / MINUTE));
+		return format(
+			a,
+			"somebody else undoes every change of node group %s: %lld machines were bought and ended "
+			"in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
+			"for %lld minutes: give it one owner",
+			g->name, (long long)p->contended, cents / 100, cents % 100,
+			(long long)(c->groups[spec->groups[i]].contention.quiet / MINUTE));
 	}
 	return NULL;
 }
@@ -216,12 +217,27 @@ static const char *unseen_launch(const struct controller *c, size_t pool, struct
 		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
 		if (!p->unseen)
 			continue;
-		return format(a,
-			      "the cloud accepted call %s for node group %s, and nothing of it shows %lld minutes later: "
-			      "other node groups are used; look for the call in the cloud's own log",
-			      p->unseen, fleet_of(c)->groups[spec->groups[i]].name, (long long)(LAG_MOST / MINUTE));
+		return format(
+			a,
+			"the cloud accepted call %s for node group %s, and nothing of it shows %lld minutes later: "
+			"other node groups are used; look for the call in the cloud's own log",
+			p->unseen, fleet_of(c)->groups[spec->groups[i]].name, (long long)(LAG_MOST / MINUTE));
 	}
 	return NULL;
+}
+
+static const char *drain_problem(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct live_pool *p = &c->pools[pool];
+	const char *drain = drain_blocked(c, pool, a);
+
+	if (drain || !p->blocked[0])
+		return drain;
+	return format(
+		a,
+		"%lld replicas are to go and no node can be emptied: %s; raise maxUnavailable, or headroom.min if "
+		"they shall stay",
+		(long long)p->starving, p->blocked);
 }
 
 /* What is wrong with how a pool is set up, one sentence with its remedy each, NULL where nothing is. */
@@ -237,6 +253,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_DRAIN_BLOCKED] = drain_problem(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
 }
@@ -367,7 +384,8 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.is_growth_held = g->growth.held_until > mono,
 		.contended = node_group_is_held(g) ? g->contention.machines : 0,
 		.unseen_nodes = g->unseen.total,
-		.unseen = g->unseen.told_until > mono ? arena_strdup(a, g->unseen.token, strlen(g->unseen.token)) : NULL,
+		.unseen =
+			g->unseen.told_until > mono ? arena_strdup(a, g->unseen.token, strlen(g->unseen.token)) : NULL,
 		.out_of_stock = (int64_t)offerings_blocked(&g->offerings, mono),
 		.throttled_until = wait > 0 ? clock_now(c->clock) + wait * c->clock->speed : 0,
 		.lacks = lack_of(g, a),
@@ -460,6 +478,7 @@ static void show_counts(struct controller *c, struct arena *a)
 	const struct published_count nodes[] = { { { "removed" }, c->drains.removed },
 						 { { "stopped" }, c->drains.stopped },
 						 { { "drain-abandoned" }, c->drains.abandoned },
+						 { { "drain-blocked" }, c->drains.blocked },
 						 { { "interrupted" }, c->interruptions.count } };
 	const struct published_count sent[] = { { { "sent" }, events.sent },
 						{ { "merged" }, events.repeated },
@@ -471,7 +490,7 @@ static void show_counts(struct controller *c, struct arena *a)
 		evictions[i] = (struct published_count){ { eviction_result_name((enum eviction_result)i) },
 							 c->drains.evictions[i] };
 	c->published.api_calls = counts(a, api_calls, 5);
-	c->published.nodes = counts(a, nodes, 4);
+	c->published.nodes = counts(a, nodes, sizeof nodes / sizeof *nodes);
 	c->published.events = counts(a, sent, 4);
 	c->published.evictions = counts(a, evictions, EVICTION_FAILED + 1);
 	c->published.provider_calls = provider_calls(c, a);

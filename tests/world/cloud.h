@@ -44,7 +44,8 @@ struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
 	int64_t min, max, standby_max;
 	int gpus;
-	bool keeps_node; /* of a stopped machine */
+	bool keeps_node;    /* of a stopped machine */
+	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	struct cloud_reads reads;
 	struct cloud_copy { /* what a read told then */
@@ -98,7 +99,9 @@ void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is for
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
-int64_t cloud_owned(const struct cloud_group *g); /* machines alive that somebody else asked for */
-void cloud_take(struct cloud_group *g, int64_t count);	     /* spot: a notice of two minutes */
+int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */
+void cloud_take(struct cloud_group *g, int64_t count); /* spot: a notice of two minutes */
 /* Of one machine and stage, the same whenever it is asked for. */
+/* As the cloud says it, or as its node does. */
+void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256]);
 millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95);
