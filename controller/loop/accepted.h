@@ -21,11 +21,11 @@ struct accepted_removal {
 };
 
 struct accepted {
-	int64_t least; /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
+	int64_t least;	 /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
 	int64_t standby; /* the size of standby that was asked for and was not seen yet; -1: none */
 	millis least_until, standby_until;
-	millis at;	 /* wall time of the last write */
-	int64_t calls;	 /* so many named machines */
+	millis at;     /* wall time of the last write */
+	int64_t calls; /* so many named machines */
 	struct accepted_removal *removals;
 	size_t count, room;
 };
@@ -36,7 +36,7 @@ struct accepted_call {
 	int64_t desired;
 	const char *const *ids;
 	size_t id_count;
-	millis at;  /* wall time when it was sent */
+	millis at;   /* wall time when it was sent */
 	millis mono; /* the same */
 };
 

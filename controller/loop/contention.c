@@ -10,7 +10,7 @@ void contention_ours(struct contention *c, int64_t change, millis now)
 
 static bool undoes(const struct contention *c, int64_t change, millis now)
 {
-	return c->own && (change > 0) != (c->own > 0) && now - c->own_at <= CONTENTION_SPAN;
+	return c->own && (change > 0) != (c->own > 0) && now - c->own_at <= CONTENTION_SOON;
 }
 
 /* The oldest of the last few is not long ago, or it goes on after a hold. */

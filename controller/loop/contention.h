@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 enum { CONTENTION_REVERSALS = 3 };
-#define CONTENTION_SPAN	 (10 * MINUTE) /* so many within it are a fight */
+#define CONTENTION_SPAN HOUR	      /* so many within it are a fight */
+#define CONTENTION_SOON (10 * MINUTE) /* a change of theirs that comes so soon after one of ours undoes it */
 /* Without a change of theirs the hold ends. Who only sets what is there already cannot be seen: if the next change of
  * ours is undone within as long again, it lasts twice as long, up to the most. */
 #define CONTENTION_QUIET      (10 * MINUTE)

@@ -85,7 +85,8 @@ void node_group_resume(struct node_group *g, const char *token, const char *oper
 static void ongoing_settle(struct node_group *g)
 {
 	const struct ongoing *o = &g->ongoing;
-	bool is_forgotten = o->name && clock_mono(g->context->clock) - o->since > LONGEST;
+	bool is_forgotten = o->name && (clock_mono(g->context->clock) - o->since > LONGEST ||
+					(o->ends >= ENDS_MOST && clock_mono(g->context->clock) > o->end_asked));
 
 	if (!o->name || g->operation.token[0])
 		return;
@@ -235,6 +236,12 @@ static void send(struct node_group *g)
 					    .id_count = o->id_count,
 					    .done = changed,
 					    .user = g };
+	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name && o->attempts == 1) {
+		g->ongoing.ends++;
+		g->ongoing.end_asked = clock_mono(g->context->clock);
+	}
+	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name)
+		g->change.pending = g->ongoing.name;
 	tell_unready(g, &g->change, &g->change_arena);
 	g->ops->start(g->provider, &g->change);
 }
@@ -263,7 +270,8 @@ static void operation_settle(struct node_group *g)
 	give_up(g, &why, 0);
 }
 
-/* "preheat-3-5f0c9a1e77d2b864-g5-spot-a-0012": our term and life, the group, and a number that starts anew with them. */
+/* "preheat-3-5f0c9a1e77d2b864-g5-spot-a-0012": our term and life, the group, and a number that starts anew with them.
+ */
 static void make_token(struct node_group *g)
 {
 	snprintf(g->operation.token, sizeof g->operation.token, "preheat-%lld-%s-%.24s-%04lld",

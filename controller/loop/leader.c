@@ -124,8 +124,9 @@ static bool recall_writes(struct controller *c, struct error *e)
 	struct launch *found;
 	size_t count;
 
-	if (!launch_find(c->history, &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST },
-			 &a, &found, &count, e))
+	if (!launch_find(c->history,
+			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
+			 &found, &count, e))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		const struct launch *l = &found[i];

@@ -668,6 +668,18 @@ static void machines_compare(struct node_group *g, const struct group_descriptio
 
 /* How long a part of a group is out of stock when the cloud's code does not say: as the policy's first back-off. */
 static const millis STOCKOUT_LASTS = 3 * MINUTE, QUOTA_LASTS = 10 * MINUTE, MOST_LASTS = DAY;
+static const millis FIRST_STEP = 10 * MINUTE;
+enum { STEPS = 4 };
+
+/* A long wait is an average of many customers': it is taken in steps, so that pods that have no other group do not wait
+ * for all of it after one failure. */
+static millis stepped(const struct offerings *o, millis wait)
+{
+	int steps = o->misses < STEPS ? STEPS - o->misses : 0;
+	millis least = wait < FIRST_STEP ? wait : FIRST_STEP;
+
+	return wait >> steps > least ? wait >> steps : least;
+}
 
 /* Whether others of the group may have machines still; else the pools hear how long none of it has. */
 static bool note_offering(struct node_group *g, const struct launch_failure *f)
@@ -686,7 +698,7 @@ static bool note_offering(struct node_group *g, const struct launch_failure *f)
 	millis wait = is_part ? offerings_wait(&g->offerings, now) : lasts;
 	if (wait > 0)
 		tell_pools(g, &(struct event_input){ .what = is_quota ? EVENT_NO_QUOTA : EVENT_NO_STOCK,
-						     .value = wait,
+						     .value = stepped(&g->offerings, wait),
 						     .count = f->count });
 	return wait == 0;
 }
@@ -781,7 +793,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	g->resized++;
 	if (contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
-			  LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
+			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
 	tell_pools(g, &(struct event_input){ .what = EVENT_RESIZED, .value = g->seen.desired, .count = 1 });
@@ -815,8 +827,8 @@ static void take_over_size(struct node_group *g)
 	take_over_standby(g);
 }
 
-/* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any more.
- * As a start it is replaced when it takes too long, or released once it is there. */
+/* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any
+ * more. As a start it is replaced when it takes too long, or released once it is there. */
 static void adopt_forgotten(struct node_group *g)
 {
 	for (size_t i = 0; i < g->seen.machine_count; i++) {
@@ -955,7 +967,8 @@ bool node_group_is_settled(const struct node_group *g)
 
 /* --- the next operation, and what came of it --- */
 
-static const millis STUCK_AFTER = 30 * MINUTE; /* an operation that goes on */
+/* An operation that goes on; agent pools of AKS take 2 to 10 minutes, and Cluster Autoscaler waits for 30. */
+static const millis STUCK_AFTER = 20 * MINUTE, END_AGAIN_AFTER = 5 * MINUTE;
 
 static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t desired)
 {
@@ -1009,12 +1022,29 @@ static bool plan_cancel(struct node_group *g)
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }
 
+/* What it was to bring is looked for elsewhere. */
+static void refuse_stuck(struct node_group *g)
+{
+	int64_t missing = least_of(node_group_missing(g), g->seen.desired - machines_alive(g));
+
+	if (missing <= 0)
+		return;
+	refuse_starts(g, false, missing, ERROR_UNAVAILABLE);
+	g->wanted -= missing;
+}
+
 /* What goes on takes nothing but its end: at once when less is wished, and when it is stuck in the way of any wish. */
 static bool plan_end(struct node_group *g)
 {
-	bool is_stuck = clock_mono(g->context->clock) - g->ongoing.since > STUCK_AFTER;
-	bool is_in_the_way = g->removal_count || g->wanted != g->seen.desired || g->standby_wanted != g->seen.standby;
+	millis now = clock_mono(g->context->clock);
+	bool is_stuck = now - g->ongoing.since > STUCK_AFTER;
+	bool is_in_the_way = g->removal_count || g->wanted != g->seen.desired || g->standby_wanted != g->seen.standby ||
+			     machines_alive(g) < g->seen.desired;
 
+	if (g->ongoing.ends && now - g->ongoing.end_asked < END_AGAIN_AFTER)
+		return false;
+	if (is_stuck && !g->ongoing.ends)
+		refuse_stuck(g);
 	return plan_cancel(g) || (is_stuck && is_in_the_way && node_group_can(g, PROVIDER_CANCELS) &&
 				  plan_size(g, PROVIDER_CANCEL, g->seen.desired));
 }

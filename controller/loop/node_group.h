@@ -87,7 +87,11 @@ struct ongoing {
 	millis began;		/* wall time of the asking */
 	millis since;		/* clock_mono */
 	enum error_kind failed; /* of a launch since then */
+	int ends;		/* times that its end was asked for */
+	millis end_asked;	/* clock_mono */
 };
+/* So often the end of what goes on is asked for; after that it is forgotten. */
+enum { ENDS_MOST = 3 };
 
 /* Machines that a cloud accepted to launch and that no read showed by the time they should have. */
 struct unseen_launch {
@@ -123,7 +127,7 @@ struct node_group {
 	bool is_known;		       /* described at least once since we lead */
 	bool was_missed;	       /* scale_up.c: refused to a pool because it was not described yet */
 	struct believed_size believed;
-	struct accepted accepted;	/* what reads must show by now */
+	struct accepted accepted; /* what reads must show by now */
 	struct contention contention;
 	struct unseen_launch unseen;
 	int64_t wanted, standby_wanted; /* sizes that we wish; our operations bring the cloud there */
@@ -226,8 +230,8 @@ bool node_group_is_settled(const struct node_group *g);
 /* Fills in the operation that is due next, all but its token; false when none is. */
 bool node_group_plan(struct node_group *g);
 /* The operation did what it was asked for: what the sizes are from now on. False when its answer was lost and it does
- * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told, and
- * refused. */
+ * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told,
+ * and refused. */
 bool node_group_take_effect(struct node_group *g, bool *is_seen);
 /* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. `did`: machines that
  * came of it all the same. */

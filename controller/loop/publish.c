@@ -188,20 +188,6 @@ static const char *held_growth(const struct controller *c, size_t pool, struct a
 	return NULL;
 }
 
-static const char *drain_problem(const struct controller *c, size_t pool, struct arena *a)
-{
-	const struct live_pool *p = &c->pools[pool];
-	const char *drain = drain_blocked(c, pool, a);
-
-	if (drain || !p->blocked[0])
-		return drain;
-	return format(
-		a,
-		"%lld replicas are to go and no node can be emptied: %s; raise maxUnavailable, or headroom.min if "
-		"they shall stay",
-		(long long)p->starving, p->blocked);
-}
-
 static const char *contended_group(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -238,6 +224,20 @@ static const char *unseen_launch(const struct controller *c, size_t pool, struct
 			p->unseen, fleet_of(c)->groups[spec->groups[i]].name, (long long)(LAG_MOST / MINUTE));
 	}
 	return NULL;
+}
+
+static const char *drain_problem(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct live_pool *p = &c->pools[pool];
+	const char *drain = drain_blocked(c, pool, a);
+
+	if (drain || !p->blocked[0])
+		return drain;
+	return format(
+		a,
+		"%lld replicas are to go and no node can be emptied: %s; raise maxUnavailable, or headroom.min if "
+		"they shall stay",
+		(long long)p->starving, p->blocked);
 }
 
 /* What is wrong with how a pool is set up, one sentence with its remedy each, NULL where nothing is. */

@@ -133,7 +133,8 @@ void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start
 	int64_t got = grant(c, pool, position, kind, count);
 	if (count > got && node_group_is_held(g))
 		refuse(c, &like, count - got, ERROR_UNAVAILABLE);
-	else if (count > got && g->seen.max > 0 && g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
+	else if (count > got && g->seen.max > 0 &&
+		 g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
 		refuse(c, &like, count - got, ERROR_QUOTA);
 }
 

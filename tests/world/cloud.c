@@ -137,12 +137,12 @@ static int64_t refuse(struct cloud_group *g, int64_t count, bool is_to_run)
 
 	if (!hit || g->refusal_count == CLOUD_FAILURES)
 		return 0;
-	g->refusals[g->refusal_count++] = (struct cloud_refusal){ .count = hit,
-								  .is_to_run = is_to_run,
-								  .is_quota = left == &g->faults.quota,
-								  .due = wire_now() +
-									 (g->faults.fails_after ? g->faults.fails_after
-												: 10 * SECOND) };
+	g->refusals[g->refusal_count++] =
+		(struct cloud_refusal){ .count = hit,
+					.is_to_run = is_to_run,
+					.is_quota = left == &g->faults.quota,
+					.due = wire_now() +
+					       (g->faults.fails_after ? g->faults.fails_after : 10 * SECOND) };
 	*left -= *left > 0 ? (int)hit : 0;
 	return hit;
 }
@@ -203,12 +203,6 @@ void cloud_advance(void)
 		}
 		make_refusals_known(&cloud.groups[i]);
 	}
-}
-
-void cloud_resize(struct cloud_group *g, int64_t desired)
-{
-	for (; g->desired < desired; g->desired++)
-		launch(g, true, "by hand");
 }
 
 void cloud_take(struct cloud_group *g, int64_t count)

@@ -97,7 +97,6 @@ void cloud_advance(void); /* what is due happens */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
-void cloud_resize(struct cloud_group *g, int64_t desired);   /* somebody does, by hand: more */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
 int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */

@@ -36,6 +36,8 @@ static struct {
 	char newest_life[17]; /* of its tokens */
 	millis lease_written, called_at;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
+	int64_t planned_before[WORLD_APPS];
+	millis planned_at[WORLD_APPS];
 	int64_t desired_before;
 } laws;
 
@@ -226,6 +228,23 @@ static size_t app_number(const char *pool)
 	return i;
 }
 
+static void note_plan(size_t app, int64_t machines)
+{
+	if (laws.planned[app] == machines)
+		return;
+	laws.planned_before[app] = laws.planned[app];
+	laws.planned[app] = machines;
+	laws.planned_at[app] = wire_now();
+}
+
+/* What was sent just before a plan arrives just after it. */
+static int64_t planned(size_t app)
+{
+	bool is_new = wire_now() - laws.planned_at[app] < SECOND / 10;
+
+	return is_new && laws.planned_before[app] > laws.planned[app] ? laws.planned_before[app] : laws.planned[app];
+}
+
 /* Of each pool: the machines that the last plan of whoever led wants, all groups together. */
 static void look_at_plans(void)
 {
@@ -239,7 +258,7 @@ static void look_at_plans(void)
 			    p->plan->pools[i]
 				    .decision.decided) /* of one GPU each; refills that shall serve count there alone */
 				sum = p->plan->pools[i].decision.decided;
-			laws.planned[app_number(p->fleet->pools[i].name)] = sum;
+			note_plan(app_number(p->fleet->pools[i].name), sum);
 		}
 	}
 }
@@ -357,7 +376,7 @@ static void called(const struct cloud_call *c)
 	if (c->is_repeat && c->status == 400)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
 	int64_t now = world_desired(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
-		plan = laws.planned[app_number(c->group->pool)];
+		plan = planned(app_number(c->group->pool));
 	if (c->launched && strcmp(c->verb, "grow") == 0 && world_desired(c->group->pool) > laws.desired_before &&
 	    now > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",

@@ -174,9 +174,9 @@ static void meddle(struct drawn *d)
 
 static const char *happen(struct drawn *d)
 {
-	static const char *const names[] = { "traffic", "traffic", "traffic", "cloud", "cloud",	 "kill",   "pause",
-					     "away",	"mute",	   "speak",   "taken", "behind", "behind", "hurt",
-					     "reads",	"reads",   "others" };
+	static const char *const names[] = { "traffic", "traffic", "traffic", "cloud", "cloud", "kill",
+					     "pause",	"away",	   "mute",    "speak", "taken", "behind",
+					     "behind",	"hurt",	   "reads",   "reads", "others" };
 	int64_t what = among(d, 0, 16);
 
 	if (what <= 2)
