@@ -199,6 +199,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
 }
@@ -274,7 +275,6 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 								   : NULL,
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
-					.is_metric_only = spec->workload.warm == WARM_METRIC,
 					.changed_at = p->change.at,
 					.arrived = p->requests.arrived,
 					.started = p->requests.started,

@@ -57,6 +57,7 @@ enum pool_problem {
 	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
 	PROBLEM_ABILITY,      /* a node group cannot do what the manifest asks of it */
 	PROBLEM_GROWTH,	      /* more machines were about to be bought than any traffic explains */
+	PROBLEM_CONTESTED,    /* somebody else sets the replicas, too, and is let */
 	PROBLEM_LOAD_DIFFERS, /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
@@ -98,7 +99,6 @@ struct published_pool {
 	int64_t generation;  /* metadata.generation that was decided on */
 	const char *refusal; /* why its newest spec is left out, and the one before decided on; NULL: it is not */
 	const char *target_kind, *target_name; /* of workload.scaleTargetRef */
-	bool is_metric_only;		       /* somebody else's autoscaler reads preheat_desired_replicas */
 
 	/* the last decision that changed the size asked for, and the sentence for the present one */
 	millis changed_at;
