@@ -9,29 +9,29 @@ static const char KSERVE_MANAGER[] = "manager", HPA_MANAGER[] = "kube-controller
 #define KSERVE_LABEL "serving.kserve.io/inferenceservice"
 #define KEDA_LABEL   "scaledobject.keda.sh/name"
 
-struct manager_record {
+struct writer_record {
 	const char *name;
 	millis at;
 	struct decoded_text replicas; /* set, so that it wrote them */
 };
 
-static const struct field manager_fields[] = {
-	FIELD(struct manager_record, name, FIELD_STRING, "manager"),
-	FIELD(struct manager_record, at, FIELD_TIME, "time"),
-	FIELD(struct manager_record, replicas, FIELD_RAW, "fieldsV1>f:spec>f:replicas"),
+static const struct field writer_fields[] = {
+	FIELD(struct writer_record, name, FIELD_STRING, "manager"),
+	FIELD(struct writer_record, at, FIELD_TIME, "time"),
+	FIELD(struct writer_record, replicas, FIELD_RAW, "fieldsV1>f:spec>f:replicas"),
 };
-static const struct record_spec manager_record = { "", sizeof(struct manager_record), manager_fields, 3 };
+static const struct record_spec writer_record = { "", sizeof(struct writer_record), writer_fields, 3 };
 
 struct target_record {
-	struct decoded_list managers;
+	struct decoded_list writers;
 	const char *service;
 };
 
 static const struct field target_fields[] = {
 	{ .path = "metadata>managedFields",
 	  .type = FIELD_LIST,
-	  .offset = offsetof(struct target_record, managers),
-	  .of = &manager_record },
+	  .offset = offsetof(struct target_record, writers),
+	  .of = &writer_record },
 	FIELD(struct target_record, service, FIELD_STRING, "metadata>labels>" KSERVE_LABEL),
 };
 static const struct record_spec target_record = { "", sizeof(struct target_record), target_fields, 2 };
@@ -90,11 +90,11 @@ static bool understand(struct scale_owner_call *c, const struct record_spec *spe
 }
 
 /* The last that wrote the replicas, by the server's time; NULL: nobody is written down. */
-static const char *last_manager(const struct target_record *t)
+static const char *last_writer(const struct target_record *t)
 {
-	const struct manager_record *items = t->managers.items, *last = NULL;
+	const struct writer_record *items = t->writers.items, *last = NULL;
 
-	for (size_t i = 0; i < t->managers.count; i++)
+	for (size_t i = 0; i < t->writers.count; i++)
 		if (items[i].name && items[i].replicas.text && (!last || items[i].at >= last->at))
 			last = &items[i];
 	return last ? last->name : NULL;
@@ -166,12 +166,12 @@ static void target_came(struct api_call *call)
 	struct target_record t;
 
 	if (understand(c, &target_record, &t)) {
-		const char *manager = last_manager(&t);
+		const char *writer = last_writer(&t);
 		name_owner(c, SCALE_OWNER_NONE, "");
-		if (manager && t.service && !strcmp(manager, KSERVE_MANAGER))
+		if (writer && t.service && !strcmp(writer, KSERVE_MANAGER))
 			name_owner(c, SCALE_OWNER_INFERENCE_SERVICE, t.service);
-		else if (manager && strcmp(manager, OWN_FIELD_MANAGER) != 0)
-			name_owner(c, SCALE_OWNER_FIELD_MANAGER, manager);
+		else if (writer && strcmp(writer, OWN_FIELD_MANAGER) != 0)
+			name_owner(c, SCALE_OWNER_FIELD_MANAGER, writer);
 	}
 	ask_autoscalers(c);
 }

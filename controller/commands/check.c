@@ -1,4 +1,4 @@
-/* preheat check: manifests, the objects beside them, and live clusters. */
+/* preheat check: manifests, the objects beside them, live clusters. */
 #include "base/decode.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -39,7 +39,6 @@ static const char *plural(size_t n);
 static void check_object_name(const struct contract_object *o, struct buf *out);
 
 /* From files and folders to objects. */
-
 enum { FILES_MAX = 10000, FOLDERS_DEEP = 12 };
 
 static const struct yaml_limits limits = {

@@ -17,11 +17,8 @@ static const struct {
 	[PROBLEM_BATCH_HOLDS] = { "batch-holds", "BatchHoldsGPUs" },
 	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
-<<<<<<< HEAD
 	[PROBLEM_CONTESTED] = { "replicas-contested", "ReplicasContested" },
-=======
 	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
->>>>>>> main
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 
