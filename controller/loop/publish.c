@@ -253,6 +253,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);
 	out[PROBLEM_DRAIN_BLOCKED] = drain_problem(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
@@ -329,7 +330,6 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 								   : NULL,
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
-					.is_metric_only = spec->workload.warm == WARM_METRIC,
 					.changed_at = p->change.at,
 					.arrived = p->requests.arrived,
 					.started = p->requests.started,

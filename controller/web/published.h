@@ -57,6 +57,7 @@ enum pool_problem {
 	PROBLEM_BATCH_HOLDS,   /* batch holds accelerators that interactive work needs */
 	PROBLEM_ABILITY,       /* a node group cannot do what the manifest asks of it */
 	PROBLEM_GROWTH,	       /* more machines were about to be bought than any traffic explains */
+	PROBLEM_CONTESTED,     /* somebody else sets the replicas, too, and is let */
 	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
 	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
@@ -101,7 +102,6 @@ struct published_pool {
 	int64_t generation;  /* metadata.generation that was decided on */
 	const char *refusal; /* why its newest spec is left out, and the one before decided on; NULL: it is not */
 	const char *target_kind, *target_name; /* of workload.scaleTargetRef */
-	bool is_metric_only;		       /* somebody else's autoscaler reads preheat_desired_replicas */
 
 	/* the last decision that changed the size asked for, and the sentence for the present one */
 	millis changed_at;

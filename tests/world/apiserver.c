@@ -21,6 +21,7 @@ static const struct {
 	[KIND_DEPLOYMENT] = { "/apis/apps/v1", "deployments", "Deployment", true },
 	[KIND_LEASE] = { "/apis/coordination.k8s.io/v1", "leases", "Lease", true },
 	[KIND_WARM_POOL] = { "/apis/preheat.dev/v1alpha1", "warmpools", "WarmPool", true },
+	[KIND_AUTOSCALER] = { "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true },
 };
 
 struct change {
@@ -383,6 +384,21 @@ static bool is_stale(const struct asked *a, const struct object *o)
 	return *version && strcmp(version, value_text(o->value, "metadata>resourceVersion")) != 0;
 }
 
+/* A field is its last writer's; who wrote others stays, too. */
+void apiserver_scale(struct object *o, const char *manager, int64_t replicas)
+{
+	char at[32];
+
+	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	value_set(o->value, "metadata>managedFields",
+		  value_of("[{'manager':'kubectl-create','operation':'Update','time':'%s','fieldsV1':{'f:spec':{"
+			   "'f:selector':{}}}},{'manager':'%s','operation':'Update','subresource':'scale','time':'%s',"
+			   "'fieldsV1':{'f:spec':{'f:replicas':{}}}}]",
+			   at, manager, at));
+	value_set_int(o->value, "spec>replicas", replicas);
+	apiserver_changed(o);
+}
+
 static void write_scale(const struct asked *a, struct object *o)
 {
 	if (is_stale(a, o)) {
@@ -390,8 +406,7 @@ static void write_scale(const struct asked *a, struct object *o)
 		conflict(a->call);
 		return;
 	}
-	value_set_int(o->value, "spec>replicas", value_int(a->body, "spec>replicas"));
-	apiserver_changed(o);
+	apiserver_scale(o, "preheat", value_int(a->body, "spec>replicas"));
 	report(a, "update", 200);
 	answer_scale(a, o);
 }

@@ -30,7 +30,7 @@ static struct {
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
 	uint64_t hash;
-	int64_t writes;
+	int64_t writes, scale_writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
 	int64_t newest_term;
 	char newest_life[17]; /* of its tokens */
@@ -90,6 +90,11 @@ const char *laws_broken(void)
 int64_t laws_writes(void)
 {
 	return laws.writes;
+}
+
+int64_t laws_scale_writes(void)
+{
+	return laws.scale_writes;
 }
 
 millis laws_quiet_for(void)
@@ -207,6 +212,7 @@ static void written(const struct apiserver_write *w)
 		look_at_leader(w->from, line);
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
+	laws.scale_writes += !strcmp(w->sub, "scale") && w->status == 200;
 	if (!strcmp(w->sub, "scale") && w->status == 200 && world_replicas(w->name) < served(w->name))
 		laws_break("never_fewer_than_run", "%s: %" PRId64 " replicas, where %" PRId64 " serve", w->name,
 			   world_replicas(w->name), served(w->name));
