@@ -45,7 +45,7 @@ struct http_transfer {
 
 static struct {
 	struct clock clock;
-	struct random random;
+	struct random random, uuids;
 	struct due *dues; /* a heap */
 	size_t count, room;
 	uint64_t numbers;
@@ -176,6 +176,7 @@ void wire_begin(uint64_t seed)
 	memset(&world, 0, sizeof world);
 	world.clock = clock_open_by_hand(WIRE_EPOCH);
 	world.random = random_stream(seed, "wire");
+	world.uuids = random_stream(seed, "uuids");
 }
 
 void wire_end(void)
@@ -220,6 +221,13 @@ bool wire_step(millis until)
 	}
 	d.timer->fire(d.timer);
 	return true;
+}
+
+void __wrap_uuid_write(char out[37]);
+void __wrap_uuid_write(char out[37])
+{
+	snprintf(out, 37, "%016llx-%016llx", (unsigned long long)random_next(&world.uuids),
+		 (unsigned long long)random_next(&world.uuids));
 }
 
 /* --- the network --- */
