@@ -34,6 +34,9 @@ struct node_life {
 	millis cordoned_since; /* 0: it is not */
 };
 
+/* What the model servers of an app tell instead of the truth. */
+enum server_lie { LIE_NONE, LIE_ZERO_LEVELS, LIE_HUNG };
+
 struct world_app {
 	const char *name;
 	int gpus;
@@ -45,6 +48,8 @@ struct world_app {
 	int64_t waiting;   /* nowhere to go yet */
 	int64_t requests;
 	bool no_image; /* it cannot be pulled */
+	enum server_lie lie;
+	bool is_unready; /* its readiness probes fail */
 };
 
 struct replica;
