@@ -20,6 +20,7 @@ struct sums {
 	__int128 up_to_below, up_to_above;
 	int64_t below_us, above_us;
 	struct edges wait, first_token;
+	bool went_back;
 };
 
 static int64_t added_by(const struct page_series *was, const struct page_series *now)
@@ -106,6 +107,7 @@ static void add_all(const struct page_content *before, const struct page_content
 		while (b < before->series_count && before->series[b].id < n->id)
 			b++;
 		bool is_known = b < before->series_count && before->series[b].id == n->id;
+		s->went_back |= is_known && n->value < before->series[b].value;
 		add_series(s, &now->table->metrics.rows[n->row], n, added_by(is_known ? &before->series[b] : NULL, n));
 	}
 }
@@ -173,6 +175,7 @@ bool counter_delta_between(const struct page_content *before, const struct page_
 		write_histogram(&s.wait, &t.wait);
 	if (t.has_value[ENGINE_FIRST_TOKEN_BUCKET])
 		write_histogram(&s.first_token, &t.first_token);
+	t.went_back = s.went_back;
 	t.below_us = s.below_us;
 	t.above_us = s.above_us;
 	*out = t;

@@ -10,6 +10,7 @@ struct counter_delta {
 	/* Thousandths of requests that waited longer than the objective, interpolated between the edges around it. */
 	int64_t late;
 	bool has_late;
+	bool went_back; /* a counter is lower than before: another server, or the same anew */
 	int64_t below_us, above_us;
 	struct histogram wait, first_token; /* empty where the histogram is not told */
 };

@@ -40,6 +40,8 @@ const char *engine_quantity_name(enum engine_quantity quantity)
 					     "prefix cache hits",
 					     "load time",
 					     "startup time",
+					     "sleep state",
+					     "sign of an idle server",
 					     "started requests",
 					     "requests waited",
 					     "queue wait",
@@ -48,6 +50,7 @@ const char *engine_quantity_name(enum engine_quantity quantity)
 					     "output tokens",
 					     "seconds between tokens",
 					     "times between tokens",
+					     "refused requests",
 					     "time to first token",
 					     "tokens looked for in the prefix cache",
 					     "tokens found in the prefix cache" };
@@ -116,6 +119,7 @@ struct page {
 	struct exposition *text;
 	size_t bytes;
 	int64_t stamp;
+	bool has_ranks;
 	struct page_series *series; /* gauges too until the end */
 	size_t count, room;
 };
@@ -163,8 +167,11 @@ static bool is_wanted(const struct engine_metric *m, const struct exposition_sam
 {
 	struct exposition_slice found;
 
-	return !m->label || (exposition_label(s, m->label, &found) && found.len == strlen(m->value) &&
-			     memcmp(found.text, m->value, found.len) == 0);
+	if (!m->label)
+		return true;
+	if (!exposition_label(s, m->label, &found))
+		return !m->value[0];
+	return found.len == strlen(m->value) && memcmp(found.text, m->value, found.len) == 0;
 }
 
 static int places_of(enum engine_quantity q)
@@ -215,10 +222,26 @@ bool page_bound(struct exposition_slice le, int64_t *out, struct error *e)
 	return read_number(le, MILLIONTHS, out, e) || error_wrap(e, "le");
 }
 
-static uint64_t hash_series(size_t row, struct exposition_slice labels)
+static bool is_rank(struct exposition_slice name)
 {
-	uint64_t h = fnv1a_bytes(FNV1A_START ^ row, labels.text, labels.len);
+	static const char *const ranks[] = { "tp_rank", "pp_rank", "moe_ep_rank" };
 
+	for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+		if (name.len == strlen(ranks[i]) && !memcmp(name.text, ranks[i], name.len))
+			return true;
+	return false;
+}
+
+static uint64_t hash_series(size_t row, const struct exposition_sample *s, bool *has_ranks)
+{
+	struct exposition_slice name, value;
+	uint64_t h = FNV1A_START ^ row;
+
+	for (const char *at = NULL; exposition_next_label(s, &at, &name, &value);)
+		if (is_rank(name))
+			*has_ranks = true;
+		else /* with the quotes around the value, so that nothing can run together */
+			h = fnv1a_bytes(fnv1a_bytes(h, name.text, name.len), value.text - 1, value.len + 2);
 	h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 	return h ^ h >> 29;
 }
@@ -227,13 +250,14 @@ bool page_is_unknown(enum engine_quantity q, struct exposition_slice value)
 {
 	int64_t ignored;
 
-	return q == ENGINE_PREFIX_SHARE && exposition_value(value, MILLIONTHS, &ignored) == EXPOSITION_NAN;
+	return engine_is_level(q) && q != ENGINE_RUNNING && q != ENGINE_WAITING &&
+	       exposition_value(value, MILLIONTHS, &ignored) != EXPOSITION_NUMBER;
 }
 
 static bool take(struct page *p, size_t row, const struct exposition_sample *sample, struct error *e)
 {
 	const struct engine_metric *m = &p->table->metrics.rows[row];
-	struct page_series s = { .row = row, .id = hash_series(row, sample->labels) };
+	struct page_series s = { .row = row, .id = hash_series(row, sample, &p->has_ranks) };
 	struct exposition_slice le;
 	int64_t stamp;
 
@@ -315,12 +339,13 @@ static bool has_level(const struct page *p, const struct page_content *c, enum e
 	const struct engine_metrics *m = &p->table->metrics;
 	const char *name = engine_quantity_name(q);
 
-	if (c->rank[q] >= 0)
+	if (c->rank[q] >= 0 || c->rank[ENGINE_LEVELS_LATE] >= 0)
 		return true;
 	for (size_t i = m->count; i-- > 0;)
 		if (m->rows[i].quantity == q)
 			name = m->rows[i].name;
-	return error_set(e, ERROR_INVALID, "the page has no %s: is this the metrics page of the engine?", name);
+	return error_set(e, p->count ? ERROR_INVALID : ERROR_NOT_FOUND,
+			 "the page has no %s: is this the metrics page of the engine?", name);
 }
 
 static int by_id(const void *left, const void *right)
@@ -355,6 +380,26 @@ void page_take_levels(struct page_content *c, const int64_t value[ENGINE_STARTED
 	c->prefix_permille = share(value[ENGINE_PREFIX_SHARE], has_value[ENGINE_PREFIX_SHARE]);
 	c->load_ms = duration(value[ENGINE_LOAD_TIME], has_value[ENGINE_LOAD_TIME]);
 	c->startup_ms = duration(value[ENGINE_STARTUP_TIME], has_value[ENGINE_STARTUP_TIME]);
+	c->is_asleep = has_value[ENGINE_AWAKE] && !value[ENGINE_AWAKE];
+}
+
+/* Sorted; those of several ranks become one. */
+static bool merge(struct page *p, struct error *e)
+{
+	size_t kept = 0;
+
+	page_sort_series(p->series, p->count);
+	for (size_t i = 0; i < p->count; i++) {
+		if (!kept || p->series[kept - 1].id != p->series[i].id)
+			p->series[kept++] = p->series[i];
+		else if (!p->has_ranks)
+			return error_set(e, ERROR_INVALID, "%s: the same series twice",
+					 p->table->metrics.rows[p->series[i].row].name);
+		else if (p->series[i].value > p->series[kept - 1].value)
+			p->series[kept - 1].value = p->series[i].value;
+	}
+	p->count = kept;
+	return true;
 }
 
 /* Gauges are summed up, counters stay series; what a better name shows goes. */
@@ -392,15 +437,12 @@ bool page_finish(struct page *p, struct page_content *out, struct error *e)
 	choose_names(p, c.rank);
 	if (!has_level(p, &c, ENGINE_RUNNING, e) || !has_level(p, &c, ENGINE_WAITING, e))
 		return false;
+	if (!merge(p, e))
+		return false;
 	settle(p, &c);
 	if (c.running > most || c.waiting > most)
 		return error_set(e, ERROR_INVALID, "%" PRId64 " running and %" PRId64 " waiting requests cannot be",
 				 c.running, c.waiting);
-	page_sort_series(p->series, p->count);
-	for (size_t i = 1; i < p->count; i++)
-		if (p->series[i - 1].id == p->series[i].id)
-			return error_set(e, ERROR_INVALID, "%s: the same series twice",
-					 p->table->metrics.rows[p->series[i].row].name);
 	c.series = p->series;
 	c.series_count = p->count;
 	p->series = NULL;

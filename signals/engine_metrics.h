@@ -3,7 +3,10 @@
  * them read. Each engine is a table in signals/engines; nothing else names
  * one. A page is accepted or rejected as a whole: an impossible value, a
  * series given twice or a page without its two gauges is an error that names
- * it.
+ * it; what no decision needs may be impossible.
+ *
+ * The ranks of tensor, pipeline and expert parallelism work on the same
+ * requests: series that differ in nothing else are one, the largest.
  */
 #pragma once
 #include "base/arena.h"
@@ -25,6 +28,8 @@ enum engine_quantity {
 	ENGINE_PREFIX_SHARE,	   /* gauge: share of prompt tokens found in the prefix cache, 0 to 1 */
 	ENGINE_LOAD_TIME,	   /* gauge: seconds that loading the weights took */
 	ENGINE_STARTUP_TIME,	   /* gauge: seconds from the server's start until it could serve */
+	ENGINE_AWAKE,		   /* gauge: 0 where the server sleeps and starts no request */
+	ENGINE_LEVELS_LATE,	   /* gauge of any value: where it is shown, a level that is not is 0 */
 	ENGINE_STARTED,		   /* counter, the first: requests that took a slot */
 	ENGINE_WAITED,		   /* counter: requests whose wait is in ENGINE_WAIT_BUCKET */
 	ENGINE_WAIT_BUCKET,	   /* histogram of the queue wait, by "le" in seconds */
@@ -33,6 +38,7 @@ enum engine_quantity {
 	ENGINE_OUTPUT_TOKENS,	   /* counter */
 	ENGINE_LATENCY_SUM,	   /* counter: seconds between output tokens */
 	ENGINE_LATENCY_COUNT,	   /* counter: of them */
+	ENGINE_REFUSED,		   /* counter: requests turned away because the server is full */
 	ENGINE_FIRST_TOKEN_BUCKET, /* histogram of the time to the first token, by "le" in seconds */
 	ENGINE_PREFIX_QUERIES,	   /* counter: prompt tokens looked for in the prefix cache */
 	ENGINE_PREFIX_HITS,	   /* counter: of them found */
@@ -60,7 +66,7 @@ struct engine_metric {
 	enum engine_quantity quantity;
 	/* Of several names for one quantity the first that a page shows counts, the others are older or poorer. */
 	int rank;
-	/* Only series with this label and value; NULL: all. */
+	/* Only series with this label and value, "": without it or with it empty; NULL: all. */
 	const char *label, *value;
 	bool is_largest; /* the largest of the series, not their sum */
 };
@@ -103,6 +109,7 @@ struct page_content {
 	int64_t kv_permille;	  /* INT64_MIN when not told; so are the next three */
 	int64_t prefix_permille;  /* prompt tokens found in the prefix cache */
 	int64_t load_ms, startup_ms;
+	bool is_asleep;
 	int64_t stamp; /* the last time that a level carries, in whatever unit; INT64_MIN: none does */
 	int rank[ENGINE_QUANTITY_COUNT]; /* of the name that counts, -1 without */
 	struct page_series *series;	 /* of the counters and buckets, by id; the owner frees */
@@ -113,7 +120,7 @@ void page_content_release(struct page_content *c);
 
 /* A number as the quantity may have it, in the unit of struct page_series; shares in millionths. */
 bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e) MUST_USE;
-/* A share of nothing, before the first request: no lie, and no decision needs it. */
+/* A level that is no number, and is neither running nor waiting requests: a share of nothing, for one. */
 bool page_is_unknown(enum engine_quantity q, struct exposition_slice text);
 /* The upper bound of a bucket, in microseconds or PAGE_UNBOUNDED. */
 bool page_bound(struct exposition_slice le, int64_t *out, struct error *e) MUST_USE;
@@ -128,7 +135,7 @@ struct page;
 struct page *page_open(const struct page_table *table); /* which must outlive it */
 void page_close(struct page *p);			/* takes NULL */
 bool page_feed(struct page *p, const char *bytes, size_t len, struct error *e) MUST_USE;
-/* The end of the page; *out is the caller's from then on. */
+/* The end of the page; *out is the caller's from then on. ERROR_NOT_FOUND: a page, with nothing of this engine on it. */
 bool page_finish(struct page *p, struct page_content *out, struct error *e) MUST_USE;
 size_t page_bytes(const struct page *p); /* fed until now */
 

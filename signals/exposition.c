@@ -19,6 +19,7 @@ struct exposition {
 	char same[NAME_LONGEST]; /* the name of the line before: most lines repeat it */
 	size_t same_len;
 	int same_index;
+	bool is_passing; /* a line too long to keep, of a name that nobody asked for, up to its end */
 	char carry[EXPOSITION_LINE];
 	size_t carry_len;
 };
@@ -236,10 +237,26 @@ static bool too_long(const struct exposition *x, struct error *e)
 	return error_set(e, ERROR_INVALID, "line %zu: longer than %d bytes", x->line + 1, EXPOSITION_LINE);
 }
 
+/* Whether a line that begins so is one that may be of any length: a comment, or of another name. */
+static bool is_passed_over(const struct exposition *x, const char *p, size_t len)
+{
+	size_t name = 0;
+
+	while (name < len && !is_name_end(p[name]))
+		name++;
+	return *p == '#' || find_name(x, p, name) == UNASKED;
+}
+
 static bool keep(struct exposition *x, const char *bytes, size_t len, struct error *e)
 {
-	if (len > sizeof x->carry - x->carry_len)
-		return too_long(x, e);
+	if (x->is_passing)
+		return true;
+	if (len > sizeof x->carry - x->carry_len) {
+		bool is_first = !x->carry_len;
+		x->is_passing = is_passed_over(x, is_first ? bytes : x->carry, is_first ? len : x->carry_len);
+		x->carry_len = 0;
+		return x->is_passing || too_long(x, e);
+	}
 	memcpy(x->carry + x->carry_len, bytes, len);
 	x->carry_len += len;
 	return true;
@@ -249,12 +266,15 @@ static bool end_line(struct exposition *x, const char *bytes, const char *newlin
 {
 	size_t len;
 
-	if (newline - bytes > EXPOSITION_LINE)
-		return too_long(x, e);
-	if (!x->carry_len)
+	if (!x->carry_len && !x->is_passing && newline - bytes <= EXPOSITION_LINE)
 		return read_line(x, bytes, newline, e);
 	if (!keep(x, bytes, (size_t)(newline - bytes), e))
 		return false;
+	if (x->is_passing) {
+		x->is_passing = false;
+		x->line++;
+		return true;
+	}
 	len = x->carry_len;
 	x->carry_len = 0;
 	return read_line(x, x->carry, x->carry + len, e);
@@ -277,7 +297,8 @@ bool exposition_feed(struct exposition *x, const char *bytes, size_t len, struct
 
 bool exposition_finish(struct exposition *x, struct error *e)
 {
-	if (x->carry_len && !x->is_ended && !(x->carry_len == 5 && memcmp(x->carry, "# EOF", 5) == 0))
+	if ((x->carry_len || x->is_passing) && !x->is_ended &&
+	    !(x->carry_len == 5 && memcmp(x->carry, "# EOF", 5) == 0))
 		return error_set(e, ERROR_INVALID, "line %zu: the page ends within it", x->line + 1);
 	return true;
 }
@@ -314,21 +335,29 @@ enum exposition_number exposition_value(struct exposition_slice value, int place
 	return EXPOSITION_NONSENSE;
 }
 
+bool exposition_next_label(const struct exposition_sample *sample, const char **at, struct exposition_slice *name,
+			   struct exposition_slice *value)
+{
+	const char *end = sample->labels.text + sample->labels.len, *problem;
+	const char *p = skip_blanks(*at ? *at : sample->labels.text, end);
+	struct label found;
+
+	/* The closing brace stands behind the slice. */
+	if (p >= end || !(*at = take_label(p, end + 1, &found, &problem)))
+		return false;
+	*name = found.name;
+	*value = found.value;
+	return true;
+}
+
 bool exposition_label(const struct exposition_sample *sample, const char *name, struct exposition_slice *out)
 {
-	const char *p = sample->labels.text, *end = p + sample->labels.len, *problem;
-	struct label found;
+	const char *at = NULL;
+	struct exposition_slice found;
 	size_t len = strlen(name);
 
-	for (p = skip_blanks(p, end); p < end;) {
-		/* The closing brace stands behind the slice. */
-		p = take_label(p, end + 1, &found, &problem);
-		if (!p)
-			return false;
-		if (found.name.len == len && memcmp(found.name.text, name, len) == 0) {
-			*out = found.value;
+	while (exposition_next_label(sample, &at, &found, out))
+		if (found.len == len && memcmp(found.text, name, len) == 0)
 			return true;
-		}
-	}
 	return false;
 }

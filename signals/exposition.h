@@ -56,5 +56,8 @@ enum exposition_number {
 
 /* A value in units of 10^-places, rounded (places 1 to 9). *out only for EXPOSITION_NUMBER. */
 enum exposition_number exposition_value(struct exposition_slice value, int places, int64_t *out);
+/* One label after the other: *at begins as NULL. Names and values as exposition_label() has them; false: no more. */
+bool exposition_next_label(const struct exposition_sample *sample, const char **at, struct exposition_slice *name,
+			   struct exposition_slice *value);
 /* The value of a label without its quotes, escapes as written. False when the sample has no such label. */
 bool exposition_label(const struct exposition_sample *sample, const char *name, struct exposition_slice *out);

@@ -70,6 +70,7 @@ void reading_write(const struct reading_sums *s, struct pool_reading *r, struct 
 
 	r->started = s->has_value[ENGINE_STARTED] ? counted(s, ENGINE_STARTED) : READING_UNKNOWN;
 	r->late = s->has_late ? s->late / 1000 : READING_UNKNOWN;
+	r->refused = counted(s, ENGINE_REFUSED);
 	r->completed = counted(s, ENGINE_COMPLETED);
 	r->prompt_tokens = counted(s, ENGINE_PROMPT_TOKENS);
 	r->output_tokens = counted(s, ENGINE_OUTPUT_TOKENS);

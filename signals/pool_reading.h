@@ -25,12 +25,14 @@ struct pool_reading {
 	millis at;		  /* clock_now() at the end of the round */
 	int64_t expected;	  /* replicas that may start requests: readings that were due */
 	int64_t fresh;		  /* of them: read, and made sense; 0 with expected > 0: nothing is known */
+	int64_t disputed;	  /* of these: what they tell contradicts itself (evidence.h) */
 	int64_t ready;		  /* replicas that may start requests */
 	int64_t running;	  /* sequences on them */
 	int64_t running_draining; /* sequences on all others */
 	int64_t waiting;	  /* requests that wait for a slot, on any */
 	int64_t started;	  /* READING_UNKNOWN when no replica told it a second time */
 	int64_t late;		  /* waited longer than the objective; told by vLLM when they end; READING_UNKNOWN */
+	int64_t refused; /* turned away because a replica was full: neither started nor late */
 	int64_t completed, prompt_tokens, output_tokens;
 	int64_t inter_token_latency_us;	 /* mean over the tokens of the round, or READING_UNKNOWN */
 	int64_t kv_cache_permille;	 /* mean over the ready replicas that told it, or READING_UNKNOWN */

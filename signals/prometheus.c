@@ -39,20 +39,46 @@ static void write_label(const char *name, const char *value, bool *has_one, stru
 	*has_one = true;
 }
 
-static void write_selector(const struct promql_scope *s, const struct engine_metric *m, struct buf *out)
+/* Names of one rank are added up, so each series keeps its name as a label. */
+static void write_names(const struct promql_scope *s, const struct engine_metric *m, struct buf *out)
+{
+	const struct engine_metric *end = s->metrics.rows + s->metrics.count;
+
+	buf_text(out, "__name__=~\"");
+	for (const struct engine_metric *other = m; other < end; other++)
+		if (other->quantity == m->quantity && other->rank == m->rank)
+			buf_printf(out, "%s%s", other == m ? "" : "|", other->name);
+	buf_text(out, "\"");
+}
+
+static void write_selector(const struct promql_scope *s, const struct engine_metric *m, bool with_others,
+			   struct buf *out)
 {
 	bool has_one = false;
 
-	if (is_plain_name(m->name))
+	if (!with_others && is_plain_name(m->name))
 		buf_text(out, m->name);
-	buf_text(out, "{");
-	if (!is_plain_name(m->name))
+	buf_text(out, with_others ? "label_replace({" : "{");
+	if (with_others)
+		write_names(s, m, out);
+	else if (!is_plain_name(m->name))
 		write_label("__name__", m->name, &has_one, out);
+	has_one |= with_others;
 	for (size_t i = 0; i < s->label_count; i++)
 		write_label(s->labels[i].name, s->labels[i].value, &has_one, out);
 	if (m->label)
 		write_label(m->label, m->value, &has_one, out);
-	buf_text(out, "}");
+	buf_text(out, with_others ? "}, \"metric\", \"$1\", \"__name__\", \"(.+)\")" : "}");
+}
+
+/* Rows of its quantity and rank: how many stand before it, and after it. */
+static size_t count_alike(const struct promql_scope *s, const struct engine_metric *m, size_t from, size_t to)
+{
+	size_t count = 0;
+
+	for (size_t i = from; i < to; i++)
+		count += s->metrics.rows[i].quantity == m->quantity && s->metrics.rows[i].rank == m->rank;
+	return count;
 }
 
 /* Around each selector, and by what the sum is taken. */
@@ -69,12 +95,14 @@ static bool write_rows(const struct promql_scope *s, enum engine_quantity q, con
 	for (int rank = 0; rank < ENGINE_ROWS; rank++)
 		for (size_t i = 0; i < s->metrics.count; i++) {
 			const struct engine_metric *m = &s->metrics.rows[i];
-			if (m->quantity != q || m->rank != rank)
+			if (m->quantity != q || m->rank != rank || count_alike(s, m, 0, i))
 				continue;
-			buf_printf(out, "%s%s by (%s) (%s", has_one ? " or " : "",
-				   m->is_largest || f->is_latest ? "max" : "sum", f->by, f->before);
-			write_selector(s, m, out);
-			buf_printf(out, "%s)", f->after);
+			bool is_max = m->is_largest || f->is_latest;
+			bool with_others = !is_max && engine_is_level(q) && count_alike(s, m, i + 1, s->metrics.count);
+			buf_printf(out, "%s%s by (%s) (%s%s", has_one ? " or " : "", is_max ? "max" : "sum", f->by,
+				   is_max ? "" : "max without (tp_rank, pp_rank, moe_ep_rank) (", f->before);
+			write_selector(s, m, with_others, out);
+			buf_printf(out, "%s%s)", f->after, is_max ? "" : ")");
 			has_one = true;
 		}
 	return has_one;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/fnv1a.h"
+#include "signals/evidence.h"
 #include "signals/pool_reading.h"
 
 #include <inttypes.h>
@@ -18,8 +19,8 @@ static const millis NEW_FOR = MINUTE;
 /* One replica as the server shows it. */
 struct replica {
 	char *key, *namespace, *pod, *address;
-	bool is_ready;
-	millis ready_at; /* clock_mono() + 1 at which it was first seen ready; 0: never */
+	bool is_ready, has_fallen; /* is_ready: as the API server says */
+	millis ready_at;	   /* clock_mono() + 1 at which it was first seen ready; 0: never */
 
 	/* Of the round under way. */
 	uint64_t place; /* hash of the one place it is scraped at that counts; 0: none was shown */
@@ -36,6 +37,7 @@ struct replica {
 	bool has_content;
 	struct page_content content; /* counters to subtract from; a rank is kept from when it was last shown */
 	millis content_at;	     /* by the server's clock */
+	struct evidence evidence;
 	int64_t in_flight;
 	millis known_at; /* clock_mono() */
 };
@@ -180,10 +182,14 @@ static bool add_delta(struct prometheus_source *s, struct replica *r, const stru
 	struct counter_delta delta = { 0 };
 	millis elapsed = r->read_at > r->content_at ? r->read_at - r->content_at : 0;
 
-	if (!r->has_content || r->place != r->place_before)
+	if (!r->has_content || r->place != r->place_before) {
+		evidence_look(&r->evidence, c, NULL, 0);
 		return true;
+	}
 	if (!counter_delta_between(&r->content, c, s->settings.objective_us, elapsed, &delta, &r->error))
 		return error_wrap(&r->error, "%s", r->pod);
+	if (elapsed && evidence_look(&r->evidence, c, &delta, elapsed) == EVIDENCE_RESETS)
+		return true;
 	reading_add_delta(&s->sums, &delta, elapsed, s->settings.interval);
 	return true;
 }
@@ -215,7 +221,7 @@ static bool settle_replica(struct prometheus_source *s, struct replica *r)
 	r->content_at = r->read_at;
 	r->has_content = true;
 	r->place_before = r->place;
-	r->in_flight = c.running + c.waiting;
+	r->in_flight = evidence_running(&r->evidence) + c.waiting;
 	return ok;
 }
 
@@ -324,6 +330,7 @@ static void set_targets(struct source *base, const struct source_target *targets
 						      .address = xstrdup(t->address ? t->address : "") };
 		}
 		items[i]->is_ready = t->is_ready;
+		items[i]->has_fallen = t->has_fallen;
 		if (t->is_ready && !items[i]->ready_at)
 			items[i]->ready_at = clock_mono(s->clock) + 1;
 	}
@@ -399,13 +406,35 @@ static void blame(struct prometheus_source *s, const struct error *e, const char
 
 static void on_timer(struct timer *t);
 
+/* It may start requests, and is no server that sleeps. */
+static bool is_serving(const struct replica *r)
+{
+	return r->is_ready && !(r->has_content && r->content.is_asleep);
+}
+
+/* One that was read. What contradicts itself is trouble, unless there is worse. */
+static void add_replica(struct prometheus_source *s, const struct replica *p, struct pool_reading *r)
+{
+	struct error e;
+
+	r->fresh += is_serving(p);
+	r->waiting += p->content.waiting;
+	*(is_serving(p) ? &r->running : &r->running_draining) += evidence_running(&p->evidence);
+	reading_add_levels(&s->sums, &p->content, is_serving(p));
+	evidence_tell(&p->evidence, &e);
+	if (!is_serving(p) || e.kind == ERROR_NONE)
+		return;
+	r->disputed++;
+	blame(s, &e, p->pod);
+}
+
 /* The last thing that is done: whoever takes the reading may close the source. */
 static void end_round(struct prometheus_source *s)
 {
 	struct pool_reading r = { .at = clock_now(s->clock) };
 	struct reading_more more;
 	millis next = s->round_at + s->settings.interval, now = clock_mono(s->clock);
-	int64_t ready = 0;
+	int64_t ready = 0, fallen = 0, fallen_read = 0;
 
 	timer_start(s->loop, &s->timer, clock_real(s->clock, next > now ? next - now : 0), on_timer);
 	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
@@ -413,22 +442,25 @@ static void end_round(struct prometheus_source *s)
 	for (size_t i = 0; i < s->count; i++) {
 		struct replica *p = s->by_key[i];
 		bool is_read = settle_replica(s, p);
-		ready += p->is_ready;
-		r.expected += p->is_ready && (is_read || !is_new(s, p));
+		ready += is_serving(p);
+		fallen += p->has_fallen;
+		r.expected += is_serving(p) && (is_read || !is_new(s, p));
 		if (!is_read) {
 			if (s->draft.trouble.kind == ERROR_NONE)
 				s->draft.trouble = p->error;
 			continue;
 		}
 		p->known_at = now;
-		r.fresh += p->is_ready;
-		r.waiting += p->content.waiting;
-		*(p->is_ready ? &r.running : &r.running_draining) += p->content.running;
-		reading_add_levels(&s->sums, &p->content, p->is_ready);
+		fallen_read += p->has_fallen;
+		add_replica(s, p, &r);
 	}
 	if (!r.fresh)
 		r.expected = ready; /* it shows none of the pool, so not only new ones are missing */
 	r.ready = r.expected;
+	if (!ready) {
+		r.expected = fallen;
+		r.fresh = fallen_read;
+	}
 	reading_write(&s->sums, &r, &more);
 	reading_next_round(&s->sums);
 	s->report.trouble = s->draft.trouble;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "signals/evidence.h"
 #include "signals/pool_reading.h"
 
 #include <assert.h>
@@ -13,11 +14,14 @@
 enum { COMPLAINTS_A_MINUTE = 5 };
 static const millis REAL_DEADLINE_LEAST = SECOND;
 static const size_t MOST_REFUSAL = (size_t)64 << 10;
+/* A replica that answers for so long without ever having told anything of its engine is no server of it. */
+static const millis MUTE_AFTER = 5 * MINUTE;
 
 /* One replica. */
 struct target {
 	char *key, *url;
 	bool is_ready, was_ready; /* now; at its last request */
+	bool has_fallen, is_due;  /* is_due: of the round that is reported */
 	bool is_gone;		  /* no longer a target: freed when its call completes */
 	struct scraper *scraper;
 	struct http_request request;
@@ -31,6 +35,8 @@ struct target {
 	millis read_at;	    /* clock_mono() of the last accepted page */
 	int64_t in_flight;  /* running and waiting in it */
 	struct error error; /* of the last page; ERROR_NONE: accepted, or none came yet */
+	struct evidence evidence;
+	millis mute_since; /* clock_mono() of the first answer in a row that told nothing of the engine; 0: none */
 };
 
 struct scraper {
@@ -98,12 +104,24 @@ static void drop_target(struct target *t)
 		free_target(t);
 }
 
+/* It may start requests, and is no server that sleeps. */
+static bool is_serving(const struct target *t)
+{
+	return t->is_ready && !(t->has_content && t->content.is_asleep);
+}
+
+/* A worker of another pod's engine, say: it answers, and has never told a level. */
+static bool is_mute(const struct target *t)
+{
+	return t->mute_since && !t->has_content && clock_mono(t->scraper->clock) - t->mute_since >= MUTE_AFTER;
+}
+
 /* A replica that was requested before it was ready could not answer in this round. */
 static bool is_expected(const struct target *t)
 {
 	int64_t round = t->scraper->round;
 
-	return t->is_ready && (t->was_ready || t->requested != round || t->answered == round);
+	return is_serving(t) && (t->was_ready || t->requested != round || t->answered == round);
 }
 
 static bool on_chunk(struct http_request *r, const char *bytes, size_t len)
@@ -138,8 +156,10 @@ static bool take_content(struct target *t, struct page_content *c, struct error 
 
 	if (ok && t->has_content) {
 		ok = counter_delta_between(&t->content, c, s->settings.objective_us, elapsed, &delta, e);
-		if (ok)
+		if (ok && evidence_look(&t->evidence, c, &delta, elapsed) != EVIDENCE_RESETS)
 			reading_add_delta(&s->sums, &delta, elapsed, s->settings.interval);
+	} else if (ok) {
+		evidence_look(&t->evidence, c, NULL, 0);
 	}
 	page_content_release(&t->content);
 	t->content = *c;
@@ -148,14 +168,29 @@ static bool take_content(struct target *t, struct page_content *c, struct error 
 	return ok;
 }
 
+static bool is_text(const char *type)
+{
+	return !type || strncmp(type, "text/plain", 10) == 0 || strstr(type, "openmetrics");
+}
+
 static void add_content_type(const struct http_request *r, struct error *e)
 {
 	const char *type = http_header(r, "Content-Type");
 	struct error was = *e;
 	char shown[QUOTE_ROOM];
 
-	if (type && strncmp(type, "text/plain", 10) != 0 && !strstr(type, "openmetrics"))
+	if (!is_text(type))
 		error_set(e, was.kind, "%s (its type is %s)", was.message, quote(shown, type, strlen(type)));
+}
+
+/* It answered, and not with a page of its engine: there is none at that path, it is none, or another program's. */
+static bool tells_nothing(const struct http_request *r, const struct error *e)
+{
+	bool is_page = r->status >= 200 && r->status <= 299;
+
+	return r->error.kind == ERROR_NONE &&
+	       (r->status == 404 ||
+		(is_page && (e->kind == ERROR_NOT_FOUND || !is_text(http_header(r, "Content-Type")))));
 }
 
 static bool accept_page(struct target *t, const struct http_request *r, struct error *e)
@@ -178,7 +213,7 @@ static bool accept_page(struct target *t, const struct http_request *r, struct e
 		return error_wrap(e, "%s", t->url);
 	t->answered = t->scraper->round;
 	t->read_at = t->content_at;
-	t->in_flight = c.running + c.waiting;
+	t->in_flight = evidence_running(&t->evidence) + c.waiting;
 	t->error = (struct error){ 0 };
 	return true;
 }
@@ -217,8 +252,11 @@ static void on_done(struct http_request *r)
 	struct scraper *s = t->scraper;
 	struct error e = { 0 };
 
-	if (!t->is_gone && !accept_page(t, r, &e))
+	if (!t->is_gone && !accept_page(t, r, &e)) {
+		bool is_mute = tells_nothing(r, &e);
+		t->mute_since = !is_mute ? 0 : t->mute_since ? t->mute_since : clock_mono(s->clock);
 		reject(t, &e);
+	}
 	http_auth_shown_release(&t->shown);
 	page_close(t->page);
 	t->page = NULL;
@@ -302,27 +340,95 @@ static void set_timer(struct scraper *s)
 	timer_start(s->loop, &s->timer, clock_real(s->clock, next > elapsed ? next - elapsed : 0), on_timer);
 }
 
-/* Why ready replicas were not read in their last request: how many, and the error of the first by its key. */
-static void report_trouble(const struct scraper *s, struct error *out)
+/* What is wrong with how many of those whose readings were due, and with the first by its key. */
+struct trouble {
+	const struct target *first;
+	struct error error; /* of it */
+	size_t count;
+	const char *what; /* of several */
+};
+
+static void add_trouble(struct trouble *trouble, const struct target *t, const struct error *e)
 {
-	const struct target *first = NULL;
-	size_t expected = 0, rejected = 0;
+	if (!trouble->count++) {
+		trouble->first = t;
+		trouble->error = *e;
+	}
+}
+
+static bool tell_trouble(const struct trouble *trouble, size_t of, struct error *out)
+{
+	if (!trouble->count)
+		return false;
+	*out = trouble->error;
+	error_wrap(out, "pod %.*s", name_len(trouble->first), trouble->first->key);
+	if (trouble->count > 1)
+		error_wrap(out, "%zu of %zu pods %s, first", trouble->count, of, trouble->what);
+	return true;
+}
+
+/* Those that were not read come first: of the others something is known. */
+static void report_trouble(const struct scraper *s, bool mute_are_due, struct error *out)
+{
+	struct trouble unread = { .what = "were not read" }, disputed = { .what = "contradict themselves" };
+	size_t due = 0;
 
 	for (size_t i = 0; i < s->target_count; i++) {
 		const struct target *t = s->targets[i];
-		if (!is_expected(t))
+		struct error e;
+		if (!t->is_due || (is_mute(t) && !mute_are_due))
 			continue;
-		expected++;
-		rejected += t->error.kind != ERROR_NONE;
-		if (t->error.kind != ERROR_NONE && !first)
-			first = t;
+		due++;
+		evidence_tell(&t->evidence, &e);
+		if (t->error.kind != ERROR_NONE)
+			add_trouble(&unread, t, &t->error);
+		else if (e.kind != ERROR_NONE)
+			add_trouble(&disputed, t, &e);
 	}
-	if (!first)
+	if (!tell_trouble(&unread, due, out))
+		tell_trouble(&disputed, due, out);
+}
+
+static void warn_of_mute(struct scraper *s, int64_t mute)
+{
+	s->report.warning[0] = '\0';
+	if (mute)
+		snprintf(s->report.warning, sizeof s->report.warning,
+			 "%lld ready pods answer and tell nothing of the engine; they are not waited for: "
+			 "signals.podSelector names those that tell",
+			 (long long)mute);
+}
+
+/* Whose readings are due: those that serve; where none may, those that did and were not asked to go. How many tell
+ * nothing by nature. */
+static int64_t settle_due(struct scraper *s)
+{
+	int64_t serving = 0, mute = 0;
+
+	for (size_t i = 0; i < s->target_count; i++) {
+		struct target *t = s->targets[i];
+		serving += t->is_ready;
+		t->is_due = is_expected(t);
+		mute += t->is_due && is_mute(t);
+	}
+	for (size_t i = 0; i < s->target_count && !serving; i++)
+		s->targets[i]->is_due = s->targets[i]->has_fallen;
+	return mute;
+}
+
+static void add_target(struct scraper *s, const struct target *t, struct pool_reading *r)
+{
+	bool is_serving_now = is_serving(t);
+
+	r->expected += t->is_due;
+	r->ready += is_expected(t);
+	if (t->answered != s->round)
 		return;
-	*out = first->error;
-	error_wrap(out, "pod %.*s", name_len(first), first->key);
-	if (rejected > 1)
-		error_wrap(out, "%zu of %zu pods were not read, first", rejected, expected);
+	r->fresh += t->is_due;
+	r->disputed += t->is_due && t->evidence.verdict != EVIDENCE_AGREES;
+	r->waiting += t->content.waiting;
+	*(is_serving_now ? &r->running : &r->running_draining) += evidence_running(&t->evidence);
+	reading_add_levels(&s->sums, &t->content, is_serving_now);
 }
 
 /* The last thing that is done: whoever takes the reading may close the source. */
@@ -330,23 +436,19 @@ static void report_round(struct scraper *s)
 {
 	struct pool_reading r = { .at = clock_now(s->clock) };
 	struct reading_more more;
+	int64_t mute = settle_due(s);
 
-	for (size_t i = 0; i < s->target_count; i++) {
-		const struct target *t = s->targets[i];
-		r.expected += is_expected(t);
-		if (t->answered != s->round)
-			continue;
-		r.fresh += t->is_ready;
-		r.waiting += t->content.waiting;
-		*(t->is_ready ? &r.running : &r.running_draining) += t->content.running;
-		reading_add_levels(&s->sums, &t->content, t->is_ready);
-	}
-	r.ready = r.expected;
+	for (size_t i = 0; i < s->target_count; i++)
+		add_target(s, s->targets[i], &r);
+	bool mute_are_due = !r.fresh;
+	if (!mute_are_due)
+		r.expected -= mute;
 	reading_write(&s->sums, &r, &more);
 	reading_next_round(&s->sums);
 	s->report.trouble = (struct error){ 0 };
-	if (r.fresh < r.expected)
-		report_trouble(s, &s->report.trouble);
+	if (r.fresh < r.expected || r.disputed)
+		report_trouble(s, mute_are_due, &s->report.trouble);
+	warn_of_mute(s, mute_are_due ? 0 : mute);
 	source_count_round(&s->report, &r, clock_mono(s->clock));
 	s->settings.on_reading(s->settings.user, &r);
 }
@@ -414,6 +516,7 @@ static struct target *renew(struct scraper *s, struct target *was, const struct 
 		*was = (struct target){ .scraper = s, .key = xstrdup(now->key), .url = xstrdup(now->url) };
 	}
 	was->is_ready = now->is_ready;
+	was->has_fallen = now->has_fallen;
 	return was;
 }
 

@@ -53,6 +53,7 @@ static struct scrape_input scrape_of(const struct pool_reading *r)
 				      .waiting = r->waiting,
 				      .started = or_absent(r->started),
 				      .late = r->late == READING_UNKNOWN ? 0 : r->late,
+				      .refused = r->refused,
 				      .completed = r->completed,
 				      .prompt_tokens = r->prompt_tokens,
 				      .output_tokens = r->output_tokens };
@@ -71,6 +72,7 @@ static void take_readings(struct writing *w, size_t pool, struct pool_snapshot *
 		const struct pool_reading *r = &p->readings[w->next[index]];
 		out->input.scrapes_expected += r->expected;
 		out->input.scrapes_fresh += r->fresh;
+		out->input.scrapes_disputed += r->disputed;
 		w->ready[pool] = r->ready;
 		if (r->fresh && out->scrape_count < SCRAPES_MAX)
 			scrapes[out->scrape_count++] = scrape_of(r);

@@ -181,6 +181,7 @@ static void show_readings(const struct live_pool *p, struct pool_input *in)
 
 	in->scrapes_expected = has_reading ? p->signals.expected : p->signals.last_expected;
 	in->scrapes_fresh = has_reading ? p->signals.fresh : p->signals.last_fresh;
+	in->scrapes_disputed = has_reading ? p->signals.disputed : p->signals.last_disputed;
 	if (p->signals.source && !p->signals.has_heard)
 		in->scrapes_expected = p->view.ready > 0 ? p->view.ready : 1;
 }

@@ -28,6 +28,7 @@ static void add_scrape(struct pool_signals *s, const struct scrape_input *scrape
 	if (sum.started != ABSENT && last->started != ABSENT)
 		sum.started += last->started;
 	sum.late += last->late;
+	sum.refused += last->refused;
 	sum.completed += last->completed;
 	sum.prompt_tokens += last->prompt_tokens;
 	sum.output_tokens += last->output_tokens;
@@ -72,14 +73,17 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 				   .waiting = with_queue(p, r),
 				   .started = r->started,
 				   .late = r->late == READING_UNKNOWN ? 0 : r->late,
+				   .refused = r->refused,
 				   .completed = r->completed,
 				   .prompt_tokens = r->prompt_tokens,
 				   .output_tokens = r->output_tokens };
 
 	p->signals.expected += r->expected;
 	p->signals.fresh += r->fresh;
+	p->signals.disputed += r->disputed;
 	p->signals.last_expected = r->expected;
 	p->signals.last_fresh = r->fresh;
+	p->signals.last_disputed = r->disputed;
 	p->signals.has_heard = true;
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
@@ -122,7 +126,7 @@ void pool_signals_taken(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		struct pool_signals *s = &c->pools[i].signals;
 		s->scrape_count = 0;
-		s->expected = s->fresh = s->itl_sum = s->itl_count = s->kv_sum = s->kv_count = 0;
+		s->expected = s->fresh = s->disputed = s->itl_sum = s->itl_count = s->kv_sum = s->kv_count = 0;
 		c->pools[i].finished = 0;
 	}
 }
@@ -320,6 +324,16 @@ void pool_signals_close(struct pool_signals *s)
 
 /* --- which pods are read --- */
 
+static bool is_selected(const struct selector_text *s, const struct pod *p)
+{
+	for (size_t i = 0; i < s->match_labels.count; i++) {
+		const char *found = pod_label(p, s->match_labels.items[i].key);
+		if (!found || strcmp(found, s->match_labels.items[i].value) != 0)
+			return false;
+	}
+	return true;
+}
+
 static bool is_read(const struct pod *p)
 {
 	return (p->state == POD_READY || p->state == POD_TERMINATING || p->state == POD_STARTED) && p->ip[0] &&
@@ -339,7 +353,7 @@ static const char *target_key(const struct pod *p, struct arena *a)
 static struct source_target target_of(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
 {
 	const struct scrape_text *s = &c->manifest.pools[pool].spec.signals.scrape;
-	bool is_v6 = strchr(p->ip, ':');
+	bool is_v6 = strchr(p->ip, ':'), is_going = p->node && p->node->is_draining;
 	char url[512];
 
 	snprintf(url, sizeof url, "%s://%s%s%s:%lld%s", s->scheme == SCHEME_HTTPS ? "https" : "http", is_v6 ? "[" : "",
@@ -349,7 +363,8 @@ static struct source_target target_of(const struct controller *c, size_t pool, c
 				       .pod = p->name,
 				       .address = p->ip,
 				       .url = arena_strdup(a, url, strlen(url)),
-				       .is_ready = p->state == POD_READY && !(p->node && p->node->is_draining) };
+				       .is_ready = p->state == POD_READY && !is_going,
+				       .has_fallen = p->state == POD_STARTED && p->ready_at };
 }
 
 void pool_signals_targets(struct controller *c)
@@ -364,7 +379,7 @@ void pool_signals_targets(struct controller *c)
 		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
 		struct source_target *targets = arena_array(&a, struct source_target, count);
 		for (size_t k = 0; k < count; k++)
-			if (is_read(pods[k]))
+			if (is_read(pods[k]) && is_selected(&c->manifest.pools[i].spec.signals.pod_selector, pods[k]))
 				targets[n++] = target_of(c, i, pods[k], &a);
 		source_set_targets(c->pools[i].signals.source, targets, n);
 	}

@@ -50,6 +50,13 @@ static const struct schema_row tls_rows[] = {
 };
 static const struct schema_table tls_table = { "tls", sizeof(struct tls_text), SCHEMA_ROWS(tls_rows) };
 
+static const struct schema_row pod_selector_rows[] = {
+	{ .key = "matchLabels", .type = SCHEMA_LABELS, AT(selector_text, match_labels), .is_required = true,
+	  .help = "Labels that all of these pods have." },
+};
+static const struct schema_table pod_selector_table = { "podSelector", sizeof(struct selector_text),
+	SCHEMA_ROWS(pod_selector_rows) };
+
 static const struct schema_row scrape_rows[] = {
 	{ .key = "port", .type = SCHEMA_INTEGER, AT(scrape_text, port), .fallback = "8000", .min = 1, .max = 65535,
 	  .help = "Port of the metrics in each serving pod." },
@@ -195,6 +202,9 @@ static const struct schema_row signals_rows[] = {
 	{ .key = "metrics", .type = SCHEMA_MAP, AT(signals_text, metrics), .shown = "none", .table = &metrics_table,
 	  .help = "Names of the metrics, with engine custom: NAME, or NAME{label=\"value\"} for these series alone; the series of a "
 		  "pod are added up." },
+	{ .key = "podSelector", .type = SCHEMA_MAP, AT(signals_text, pod_selector), .shown = "all", .table = &pod_selector_table,
+	  .help = "Which of the workload's pods tell metrics: the leaders of replicas of several pods, the ranks with an API "
+		  "server. The others are not asked, and none is missed." },
 	{ .key = "scrape", .type = SCHEMA_MAP, AT(signals_text, scrape), .table = &scrape_table,
 	  .help = "Read the serving pods directly. The default." },
 	{ .key = "prometheus", .type = SCHEMA_MAP, AT(signals_text, prometheus), .table = &prometheus_table,

@@ -136,6 +136,7 @@ struct signals_text {
 	const struct yaml_node *node;
 	int64_t engine; /* enum source_choice */
 	struct metrics_text metrics;
+	struct selector_text pod_selector; /* of the workload's pods, those that tell */
 	struct scrape_text scrape;
 	struct prometheus_text prometheus;
 	struct queue_text queue;

@@ -288,6 +288,7 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	const struct pool_snapshot *seen = &s->pools[pool];
 
 	d->signals = (int64_t)l->reading.signals;
+	d->disputed = seen->input.scrapes_disputed;
 	d->running_milli = milli(l->reading.in_service);
 	d->waiting_milli = milli(l->reading.waiting);
 	d->waiting_now = seen->scrape_count ? seen->scrapes[seen->scrape_count - 1].waiting : ABSENT;

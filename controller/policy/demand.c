@@ -22,7 +22,7 @@ static double demand_prior_service(const struct pool_spec *spec)
 }
 
 struct totals {
-	double in_service, waiting, completed, started, late;
+	double in_service, waiting, completed, started, late, refused;
 	bool started_told;
 	int64_t last_in_service, last_waiting;
 };
@@ -37,6 +37,7 @@ static struct totals sum_readings(const struct pool_snapshot *s)
 		t.waiting += (double)r->waiting;
 		t.completed += (double)r->completed;
 		t.late += (double)(r->late == ABSENT ? 0 : r->late);
+		t.refused += (double)r->refused;
 		if (r->started == ABSENT)
 			t.started_told = false;
 		else
@@ -47,8 +48,8 @@ static struct totals sum_readings(const struct pool_snapshot *s)
 	return t;
 }
 
-/* Less than half of the readings is too little to shrink by, and so is not to know what queues elsewhere; none for two
- * minutes is blindness. */
+/* Less than half of the readings is too little to shrink by, and so is one that contradicts itself, or not to know what
+ * queues elsewhere; none for two minutes is blindness. */
 static enum signal_state judge(struct demand_state *d, const struct pool_snapshot *s, millis now)
 {
 	int64_t expected = s->input.scrapes_expected, fresh = s->input.scrapes_fresh;
@@ -56,7 +57,8 @@ static enum signal_state judge(struct demand_state *d, const struct pool_snapsho
 
 	if (expected <= 0 || (fresh > 0 && fresh >= expected)) {
 		d->fresh_at = is_news ? now : d->fresh_at;
-		return s->input.queue_waiting == ABSENT ? SIGNALS_PARTIAL : SIGNALS_FRESH;
+		return s->input.queue_waiting == ABSENT || s->input.scrapes_disputed > 0 ? SIGNALS_PARTIAL
+											 : SIGNALS_FRESH;
 	}
 	if (fresh * 2 >= expected && fresh > 0) {
 		d->fresh_at = is_news ? now : d->fresh_at;
@@ -116,7 +118,7 @@ static double arrived_between(const struct scrape_input *r, const struct scrape_
 	double started = r->started != ABSENT ? (double)r->started
 					      : (double)(r->completed + r->running + r->running_draining -
 							 before->running - before->running_draining);
-	double arrived = started + (double)(r->waiting - before->waiting);
+	double arrived = started + (double)r->refused + (double)(r->waiting - before->waiting);
 
 	return arrived > 0 ? arrived : 0;
 }
@@ -160,7 +162,7 @@ static void observe_trusted(struct demand_state *d, const struct pool_snapshot *
 
 	r->in_service = t->in_service / n;
 	r->waiting = t->waiting / n;
-	r->late = t->late;
+	r->late = t->late + t->refused;
 	read_demand(d, s, slots, fresh > 0 && expected > fresh ? expected / fresh : 1, r);
 	d->last = r->demand[r->readings - 1];
 	d->last_in_service = t->last_in_service;
@@ -207,6 +209,7 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 		learn_service(d, &t, r.started, r.seconds, seconds / 15);
 		r.service = service_of(d, spec);
 		observe_trusted(d, s, &t, slots, &r);
+		r.started += t.refused; /* they held no slot, and nobody was served too late more surely */
 	} else {
 		r.service = service_of(d, spec);
 		forget_the_tick(d, &r, (double)all->interval / 1000);

@@ -26,7 +26,7 @@ struct demand_state {
 /* What one tick's readings say. */
 struct demand_reading {
 	double in_service, waiting;    /* mean sequences: running and draining; waiting */
-	double arrived, started, late; /* requests in the tick */
+	double arrived, started, late; /* requests in the tick; those that were refused are in all three */
 	double demand[SCRAPES_MAX];    /* replicas, one per reading */
 	size_t readings;
 	double seconds; /* per reading */

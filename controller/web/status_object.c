@@ -85,9 +85,14 @@ static void tell_signals(const struct pool_decision *d, const char *trouble, str
 	};
 	size_t state = d->signals >= 0 && d->signals < SIGNAL_STATE_COUNT ? (size_t)d->signals : SIGNALS_GONE;
 
+	if (state == SIGNALS_PARTIAL && d->disputed > 0) {
+		out->reason = "Disputed";
+		buf_text(out->message, "what replicas tell contradicts itself: nothing is scaled down");
+	} else {
+		out->reason = states[state].reason;
+		buf_text(out->message, states[state].message);
+	}
 	out->status = state == SIGNALS_FRESH ? CONDITION_TRUE : CONDITION_FALSE;
-	out->reason = states[state].reason;
-	buf_text(out->message, states[state].message);
 	if (trouble)
 		buf_printf(out->message, "%s%s", state == SIGNALS_FRESH ? "; but " : ": ", trouble);
 }

@@ -500,7 +500,13 @@ static void run_pod(struct object *pod)
 		set_condition(status, "Ready", false, "ContainersNotReady");
 		apiserver_changed(pod);
 	}
-	if (life->is_up && !life->is_ready && wire_now() >= life->loaded && !pod_is_going(pod)) {
+	if (life->is_ready && a && a->is_unready && !pod_is_going(pod)) {
+		life->is_ready = false;
+		set_condition(status, "Ready", false, "ContainersNotReady");
+		apiserver_changed(pod);
+	}
+	if (life->is_up && !life->is_ready && !(a && a->is_unready) && wire_now() >= life->loaded &&
+	    !pod_is_going(pod)) {
 		life->is_ready = true;
 		life->ready_since = wire_now();
 		set_condition(status, "Ready", true, "");
@@ -582,6 +588,8 @@ static void begin_request(struct model_server *e, const struct world_app *a, dou
 
 static void engine_second(struct model_server *e, const struct world_app *a)
 {
+	if (a->lie == LIE_HUNG)
+		return;
 	for (int i = 0; i < e->running; i++)
 		if (e->ends[i] <= wire_now()) {
 			e->ends[i--] = e->ends[--e->running];
@@ -642,13 +650,13 @@ static void traffic_second(struct world_app *a)
 	dispatch(a);
 }
 
-static void write_page(const struct model_server *e, struct buf *out)
+static void write_page(const struct model_server *e, bool shows_levels, struct buf *out)
 {
 	static const char labels[] = "engine=\"0\",model_name=\"m\"";
 	int64_t sum = 0;
 
-	buf_printf(out, "vllm:num_requests_running{%s} %d\n", labels, e->running);
-	buf_printf(out, "vllm:num_requests_waiting{%s} %d\n", labels, e->waiting);
+	buf_printf(out, "vllm:num_requests_running{%s} %d\n", labels, shows_levels ? e->running : 0);
+	buf_printf(out, "vllm:num_requests_waiting{%s} %d\n", labels, shows_levels ? e->waiting : 0);
 	buf_printf(out, "vllm:kv_cache_usage_perc{%s} %.3f\n", labels, e->running / 16.);
 	buf_printf(out, "vllm:prompt_tokens_total{%s} %" PRId64 "\n", labels, e->started * 1000);
 	buf_printf(out, "vllm:generation_tokens_total{%s} %" PRId64 "\n", labels, e->completed * 200);
@@ -681,7 +689,7 @@ static void serve_pod(struct wire_call *c)
 			wire_answer(c, 500, NULL, "");
 			return;
 		}
-		write_page(&life_of(p)->engine, &page);
+		write_page(&life_of(p)->engine, a->lie != LIE_ZERO_LEVELS, &page);
 		wire_answer(c, 200, NULL, page.text);
 		buf_release(&page);
 		return;

@@ -35,6 +35,9 @@ struct node_life {
 	millis cordoned_since; /* 0: it is not */
 };
 
+/* What the model servers of an app tell instead of the truth. */
+enum server_lie { LIE_NONE, LIE_ZERO_LEVELS, LIE_HUNG };
+
 struct world_app {
 	const char *name;
 	int gpus;
@@ -47,6 +50,8 @@ struct world_app {
 	int64_t requests;
 	bool no_image;	     /* it cannot be pulled */
 	int64_t gone_unseen; /* pods that its controller still counts: no watch told it that they went */
+	enum server_lie lie;
+	bool is_unready; /* its readiness probes fail */
 };
 
 struct replica;

@@ -45,6 +45,53 @@ static void a_late_tick_is_no_burst(void **state)
 	}
 }
 
+/* Ten requests a second of one each, ten at a time. */
+static struct demand_reading observe_refused(int64_t refused, int64_t disputed)
+{
+	struct toy t;
+	struct demand_state d = { 0 };
+	struct demand_reading r = { 0 };
+	struct scrape_input scrape = { .ready = 1, .running = 10, .waiting = 5, .refused = refused };
+	struct pool_snapshot seen = {
+		.scrapes = &scrape,
+		.scrape_count = 1,
+		.input = { .scrapes_expected = 1, .scrapes_fresh = 1, .scrapes_disputed = disputed }
+	};
+	struct snapshot s = { .now = 1000000, .interval = TICK, .pools = &seen };
+
+	toy_init(&t, 1);
+	s.fleet = &t.fleet;
+	d.fresh_at = s.now;
+	scrape.started = scrape.completed = 10 * TICK / 1000;
+	for (int i = 0; i < 40; i++) {
+		s.now += TICK;
+		s.tick++;
+		r = demand_observe(&d, &s, 0, 10, MINUTE);
+	}
+	arena_release(&t.arena);
+	return r;
+}
+
+/* Who is turned away is demand, late, and no sign of short requests. */
+static void refused_requests_are_late_and_wanted_service(void **state)
+{
+	(void)state;
+	struct demand_reading none = observe_refused(0, 0), some = observe_refused(75, 0);
+	assert_true(none.late == 0 && some.late == 75);
+	assert_true(some.started == none.started + 75 && some.arrived == none.arrived + 75);
+	assert_true(some.service == none.service);
+	assert_true(some.demand[0] > 1.3 * none.demand[0]);
+}
+
+/* What contradicts itself is taken in, and shrinks nothing. */
+static void disputed_readings_are_partial(void **state)
+{
+	(void)state;
+	assert_int_equal(observe_refused(0, 0).signals, SIGNALS_FRESH);
+	assert_int_equal(observe_refused(0, 1).signals, SIGNALS_PARTIAL);
+	assert_int_equal(observe_refused(0, 1).readings, 1);
+}
+
 static void hear(struct group_memory *g, millis now, enum event_kind what, enum error_kind why)
 {
 	size_t groups[] = { 0 };
@@ -78,6 +125,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_late_tick_is_no_burst),
+		cmocka_unit_test(refused_requests_are_late_and_wanted_service),
+		cmocka_unit_test(disputed_readings_are_partial),
 		cmocka_unit_test(a_group_that_is_described_late_is_asked_at_once),
 	};
 

@@ -109,10 +109,10 @@ static void lines_labels_and_samples_are_capped(void **state)
 	struct buf page = { 0 };
 
 	(void)state;
-	buf_text(&page, "a 1\nlong ");
+	buf_text(&page, "b 1\na{l=\"");
 	for (int i = 0; i < EXPOSITION_LINE; i++)
 		buf_text(&page, "x");
-	buf_text(&page, "\n");
+	buf_text(&page, "\"} 1\n");
 	refused(&page, "line 2: longer than 16384 bytes");
 
 	buf_clear(&page);
@@ -126,6 +126,27 @@ static void lines_labels_and_samples_are_capped(void **state)
 	for (int i = 0; i <= 100; i++)
 		buf_text(&page, "a 1\n");
 	refused(&page, "line 101: more than 100 samples of the metrics asked for");
+	buf_release(&page);
+}
+
+/* The adapters of a server in one label, say. */
+static void a_long_line_of_another_name_is_passed_over(void **state)
+{
+	static const size_t pieces[] = { 1 << 20, 1000, 7 };
+	struct buf page = { 0 };
+
+	(void)state;
+	buf_text(&page, "a 1\nadapters{names=\"");
+	for (int i = 0; i < 2 * EXPOSITION_LINE; i++)
+		buf_text(&page, i % 100 ? "x" : ",a 7");
+	buf_text(&page, "\"} 1\na 2 x x\n");
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+		struct error e;
+		free(read_in_pieces(page.text, page.len, pieces[i], &e));
+		assert_string_equal(e.message, "line 3: a: more than a value and a time");
+		free(read_in_pieces(page.text, page.len - strlen("\na 2 x x\n"), pieces[i], &e));
+		assert_string_equal(e.message, "line 2: the page ends within it");
+	}
 	buf_release(&page);
 }
 
@@ -255,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_are_read_however_they_are_cut),
 		cmocka_unit_test(lines_labels_and_samples_are_capped),
+		cmocka_unit_test(a_long_line_of_another_name_is_passed_over),
 		cmocka_unit_test(a_refused_sample_ends_the_page),
 		cmocka_unit_test(numbers_are_exact_and_others_are_told_apart),
 		cmocka_unit_test(labels_are_found_by_name),

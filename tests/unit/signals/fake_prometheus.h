@@ -130,10 +130,10 @@ static inline void fake_reading(void *user, const struct pool_reading *r)
 static inline void fake_targets(struct fake_prometheus *p, size_t count)
 {
 	static const struct source_target targets[] = {
-		{ "llm/a/1", "llm", "a", "10.0.0.1", NULL, true },
-		{ "llm/b/2", "llm", "b", "10.0.0.2", NULL, true },
-		{ "llm/c/3", "llm", "c", "fd00::3", NULL, true },
-		{ "llm/d/4", "llm", "d", "10.0.0.4", NULL, false },
+		{ "llm/a/1", "llm", "a", "10.0.0.1", NULL, true, false },
+		{ "llm/b/2", "llm", "b", "10.0.0.2", NULL, true, false },
+		{ "llm/c/3", "llm", "c", "fd00::3", NULL, true, false },
+		{ "llm/d/4", "llm", "d", "10.0.0.4", NULL, false, false },
 	};
 
 	source_set_targets(p->source, targets, count);

@@ -233,7 +233,7 @@ static void without_levels_there_is_nothing(void **state)
 		struct place *p = place_open();
 		p->failing =
 			"sum(max by (namespace, pod, instance) (sum by (namespace, pod, instance, job, prometheus, "
-			"prometheus_replica) (vllm:num_requests_waiting";
+			"prometheus_replica) (max without (tp_rank, pp_rank, moe_ep_rank) (vllm:num_requests_waiting";
 		p->status = 200;
 		p->body = cases[i].body;
 		run(p, 10);

@@ -348,7 +348,7 @@ static void no_replicas_ask_nothing(void **state)
 	assert_int_equal(p->asked, 0);
 	fake_targets(p, 4);
 	assert_int_equal(fake_round(p, EVERY).fresh, 3);
-	assert_int_equal(p->asked, 16);
+	assert_int_equal(p->asked, 18);
 	fake_close(p);
 }
 
@@ -401,6 +401,9 @@ static void secrets_are_read_for_every_call_and_never_told(void **state)
 	fake_close(p);
 }
 
+/* Ranks that work on the same requests count once. */
+#define ONCE "max without (tp_rank, pp_rank, moe_ep_rank) ("
+
 static void the_engines_names_are_asked_best_first(void **state)
 {
 	struct fake_prometheus *p = open_normal();
@@ -414,17 +417,26 @@ static void the_engines_names_are_asked_best_first(void **state)
 	const struct promql_scope scope = { engine_metrics(ENGINE_TRITON), labels, 1 };
 	CLEANUP(buf_release) struct buf text = { 0 };
 	assert_true(promql_now(&scope, ENGINE_RUNNING, &text));
-	assert_string_equal(text.text, "sum by (" PROMQL_PLACE ") (nv_trt_llm_request_metrics{a=\"x\\\\y\\\"z\\n\","
-				       "request_type=\"scheduled\"}) or sum by (" PROMQL_PLACE
-				       ") (trtllm_num_requests_running{a=\"x\\\\y\\\"z\\n\"})");
+	assert_string_equal(text.text,
+			    "sum by (" PROMQL_PLACE ") (" ONCE "nv_trt_llm_request_metrics{a=\"x\\\\y\\\"z\\n\","
+			    "request_type=\"scheduled\"})) or sum by (" PROMQL_PLACE ") (" ONCE
+			    "trtllm_num_requests_running{a=\"x\\\\y\\\"z\\n\"}))");
 	buf_clear(&text);
-	assert_false(promql_now(&scope, ENGINE_PROMPT_TOKENS, &text));
+	assert_false(promql_now(&scope, ENGINE_PREFIX_QUERIES, &text));
 	assert_int_equal(text.len, 0);
 	assert_true(promql_pool(&scope, ENGINE_COMPLETED, 15000, 60000, &text));
-	assert_string_equal(text.text, "sum(max by (namespace, pod, instance) (max by (" PROMQL_PLACE
-				       ") (increase(nv_inference_request_success{a=\"x\\\\y\\\"z\\n\"}[60s])) or "
-				       "sum by (" PROMQL_PLACE ") (increase(trtllm_request_success_total{a=\"x\\\\y\\\""
-				       "z\\n\"}[60s])))) * 15 / 60");
+	assert_string_equal(text.text,
+			    "sum(max by (namespace, pod, instance) (max by (" PROMQL_PLACE
+			    ") (increase(nv_inference_request_success{a=\"x\\\\y\\\"z\\n\"}[60s])) or "
+			    "sum by (" PROMQL_PLACE ") (" ONCE "increase(trtllm_request_success_total{a=\"x\\\\y"
+			    "\\\"z\\n\"}[60s]))))) * 15 / 60");
+	buf_clear(&text);
+	const struct promql_scope ranked = { engine_metrics(ENGINE_LMDEPLOY), NULL, 0 };
+	assert_true(promql_now(&ranked, ENGINE_WAITING, &text));
+	assert_string_equal(text.text, "sum by (" PROMQL_PLACE ") (" ONCE
+				       "label_replace({__name__=~\"lmdeploy:num_requests_waiting|"
+				       "lmdeploy:num_api_requests_waiting\"}, \"metric\", \"$1\", \"__name__\", "
+				       "\"(.+)\")))");
 	fake_close(p);
 }
 

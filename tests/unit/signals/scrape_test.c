@@ -142,8 +142,8 @@ static const struct {
 	{ 403, "", ERROR_AUTH, "HTTP status 403" },
 	{ 302, "", ERROR_INVALID, "HTTP status 302" },
 	{ 429, "", ERROR_THROTTLED, "HTTP status 429" },
-	{ 0, "", ERROR_INVALID, "has no vllm:num_requests_running" },
-	{ 0, "<html>login</html>\n", ERROR_INVALID, "has no vllm:num_requests_running" },
+	{ 0, "", ERROR_NOT_FOUND, "has no vllm:num_requests_running" },
+	{ 0, "<html>login</html>\n", ERROR_NOT_FOUND, "has no vllm:num_requests_running" },
 	{ 0, "vllm:num_requests_running NaN\n", ERROR_INVALID, "'NaN' is no number" },
 	{ 0, "vllm:num_requests_running -3\n", ERROR_INVALID, "'-3' is less than nothing" },
 	{ 0, "vllm:num_requests_running 1e99\n", ERROR_INVALID, "'1e99' is more than can be" },
@@ -370,7 +370,7 @@ static void servers_that_hang_or_never_end_are_contained(void **state)
 	answer_is_contained(silent, LEVELS, ERROR_TIMEOUT, "within 50 ms");
 	answer_is_contained((struct played_answer){ .kind = ERROR_UNAVAILABLE }, LEVELS, ERROR_UNAVAILABLE,
 			    "GET http://10.0.0.1");
-	answer_is_contained(endless, "aaaaaaaaaaaaaaaa", ERROR_INVALID, "longer than 16384 bytes");
+	answer_is_contained(endless, "aaaaaaaaaaaaaaaa", ERROR_INVALID, "the page is longer than 2097152 bytes");
 	answer_is_contained(endless, "never_asked_for{with=\"some\",labels=\"too\"} 1\n", ERROR_INVALID,
 			    "the page is longer than 2097152 bytes");
 }

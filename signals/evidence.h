@@ -1,0 +1,51 @@
+/*
+ * Whether what a model server tells of itself agrees: its levels (running and
+ * waiting requests), what its counters added between two pages, and Little's
+ * law, which ties them. A server that contradicts itself is read, with the
+ * best estimate of what runs there, but nothing is scaled down by it. Pure.
+ *
+ * Little's law: the seconds between tokens that were counted within an
+ * interval, over the interval, are the sequences that decoded in it on
+ * average; so are the tokens, over the most that one sequence makes in a
+ * second. Both leave prefill out: a lower bound.
+ */
+#pragma once
+#include "signals/counter_delta.h"
+
+enum evidence_verdict {
+	EVIDENCE_AGREES,
+	EVIDENCE_LEVELS, /* nothing runs and nothing waits, and its counters tell of work */
+	EVIDENCE_HUNG,	 /* requests run or wait there, and no counter moves */
+	EVIDENCE_RESETS, /* counters went back again and again: a crash loop, a cache, or several servers */
+	EVIDENCE_COUNT
+};
+
+/* Levels of nothing are no accident where chance would have shown 12 requests: it shows none once in 160,000. One
+ * interval counts as at most four of them, and counts from one sequence on: engines refresh their levels late. */
+enum { EVIDENCE_UNSEEN_MILLI = 12000, EVIDENCE_UNSEEN_MOST_MILLI = 4000, EVIDENCE_UNSEEN_LEAST_MILLI = 1000 };
+/* Of work at hand without any progress: where counters move as tokens come; where they may move only as requests end.
+ */
+#define EVIDENCE_HUNG_LIVE (5 * MINUTE)
+#define EVIDENCE_HUNG_LATE (15 * MINUTE)
+/* So many within so long. No engine loads a model that often. */
+enum { EVIDENCE_RESETS_MOST = 3 };
+#define EVIDENCE_RESETS_WITHIN (10 * MINUTE)
+
+/* Of one server; zeroed at first, and when it is another one. */
+struct evidence {
+	bool has_look, is_live;
+	int64_t running, waiting;		  /* at the last look */
+	int64_t unseen_milli;			  /* requests that counters told of while the levels showed none */
+	int64_t little_milli;			  /* sequences that decoded at least, in the last interval */
+	millis stalled;				  /* for how long nothing has moved, with work at hand */
+	millis since_reset[EVIDENCE_RESETS_MOST]; /* the last ones, latest first; 0: none */
+	enum evidence_verdict verdict;
+};
+
+/* The levels of a page, and what its counters added since the one before; NULL: nothing is to compare it with. */
+enum evidence_verdict evidence_look(struct evidence *e, const struct page_content *page,
+				    const struct counter_delta *added, millis elapsed);
+/* Sequences that run there: the level, or, where it shows nothing, what the counters tell of. */
+int64_t evidence_running(const struct evidence *e);
+/* ERROR_INVALID: what contradicts what, with its numbers and what to look at; for EVIDENCE_AGREES nothing. */
+void evidence_tell(const struct evidence *e, struct error *out);

@@ -1,0 +1,186 @@
+/* Replicas that tell a part of what they should, and those that contradict themselves. */
+#include "tests/unit/signals/fake_pods.h"
+
+static const char workers_page[] =
+	"# TYPE python_info gauge\npython_info{version=\"3.12\"} 1.0\nray_node_cpu_count 8.0\n";
+
+/* Answers of what is no server of the engine; `holds`: it is one, or may be, and is missed for ever. */
+static const struct {
+	const char *name;
+	int status;
+	const char *type, *page;
+	bool holds;
+} partial[] = {
+	{ "a worker of Ray, a headless rank with its own metrics", 0, "text/plain; version=0.0.4", workers_page,
+	  false },
+	{ "JSON where text was expected", 0, "application/json", "[{\"iter\": 1,\n\"active\": 2}]", false },
+	{ "no metrics at that path", 404, NULL, "", false },
+	{ "an engine's counters without its levels", 0, NULL, "vllm:prompt_tokens_total 9\n", true },
+	{ "an error", 500, NULL, "", true },
+	{ "a page that was cut", 0, "text/plain", "vllm:num_requests_running 1", true },
+};
+
+static void who_never_tells_a_level_is_not_waited_for(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof partial / sizeof *partial; i++) {
+		struct fake_pool *p = fake_pool_open(3);
+		struct pool_reading r;
+		p->pods[2] = (struct fake_pod){ .status = partial[i].status,
+						.type = partial[i].type,
+						.page = partial[i].page };
+		print_message("%s\n", partial[i].name);
+		/* It may yet become one: for five minutes it is missed. */
+		for (int n = 0; n < 60; n++) {
+			r = fake_pool_round(p);
+			assert_int_equal(r.expected, 3);
+			assert_int_equal(r.fresh, 2);
+		}
+		for (int n = 0; n < 3; n++)
+			r = fake_pool_round(p);
+		assert_int_equal(r.expected, partial[i].holds ? 3 : 2);
+		assert_int_equal(r.fresh, 2);
+		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods answer and tell nothing") !=
+					 NULL,
+				 !partial[i].holds);
+		/* One that told once is a server, whatever it says later. */
+		p->pods[1] = p->pods[2];
+		for (int n = 0; n < 30; n++)
+			r = fake_pool_round(p);
+		assert_int_equal(r.expected, partial[i].holds ? 3 : 2);
+		assert_int_equal(r.fresh, 1);
+		fake_pool_close(p);
+	}
+}
+
+/* A wrong path or engine is no pool of workers. */
+static void a_pool_of_which_nobody_tells_is_not_known(void **state)
+{
+	struct fake_pool *p = fake_pool_open(2);
+	struct pool_reading r = { 0 };
+
+	(void)state;
+	p->pods[0].page = p->pods[1].page = workers_page;
+	for (int n = 0; n < 90; n++)
+		r = fake_pool_round(p);
+	assert_int_equal(r.expected, 2);
+	assert_int_equal(r.fresh, 0);
+	assert_non_null(strstr(fake_pool_trouble(p)->message, "2 of 2 pods were not read, first: "));
+	fake_pool_close(p);
+}
+
+static void set_ready(struct fake_pool *p, bool is_ready)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		p->targets[i].is_ready = is_ready;
+		p->targets[i].has_fallen = !is_ready;
+	}
+	source_set_targets(p->source, p->targets, p->count);
+}
+
+/* Nobody is ready any more, and nobody answers: that is not a pool at rest. */
+static void fallen_replicas_are_missed_where_no_other_is_ready(void **state)
+{
+	struct fake_pool *p = fake_pool_open(2);
+
+	(void)state;
+	p->pods[0].running = p->pods[1].running = 7;
+	fake_pool_round(p);
+	set_ready(p, false);
+	struct pool_reading r = fake_pool_round(p);
+	assert_int_equal(r.expected, 2);
+	assert_int_equal(r.fresh, 2); /* not ready, but they tell what they still run */
+	assert_int_equal(r.ready, 0);
+	assert_int_equal(r.running_draining, 14);
+	p->pods[0].status = p->pods[1].status = 503;
+	r = fake_pool_round(p);
+	assert_int_equal(r.expected, 2);
+	assert_int_equal(r.fresh, 0);
+	p->targets[0].is_ready = true;
+	source_set_targets(p->source, p->targets, p->count);
+	p->pods[0].status = 0;
+	fake_pool_round(p);
+	r = fake_pool_round(p);
+	assert_int_equal(r.expected, 1);
+	assert_int_equal(r.fresh, 1);
+	fake_pool_close(p);
+}
+
+static void who_contradicts_itself_is_counted_and_named(void **state)
+{
+	struct fake_pool *p = fake_pool_open(3);
+	struct pool_reading r = { 0 };
+
+	(void)state;
+	for (int n = 0; n < 8; n++) {
+		for (int i = 0; i < 3; i++) {
+			p->pods[i].running = n && i == 1 ? 0 : 4;
+			p->pods[i].completed += 100; /* of .2 s of decoding each: four at once */
+			p->pods[i].started += 100;
+		}
+		r = fake_pool_round(p);
+	}
+	assert_int_equal(r.expected, 3);
+	assert_int_equal(r.fresh, 3);
+	assert_int_equal(r.disputed, 1);
+	assert_int_equal(r.running, 12);
+	assert_non_null(strstr(fake_pool_trouble(p)->message, "pod pod-001: its levels show no request"));
+	p->pods[2].status = 500; /* of whom nothing is known goes first */
+	r = fake_pool_round(p);
+	assert_int_equal(r.fresh, 2);
+	assert_non_null(strstr(fake_pool_trouble(p)->message, "pod pod-002: "));
+	p->pods[2].status = 0;
+	p->pods[1].running = 4;
+	fake_pool_round(p);
+	r = fake_pool_round(p);
+	assert_int_equal(r.disputed, 0);
+	assert_int_equal(fake_pool_trouble(p)->kind, ERROR_NONE);
+	fake_pool_close(p);
+}
+
+#define LEVELS "vllm:num_requests_running 3\nvllm:num_requests_waiting 0\n"
+
+static void a_sleeping_server_starts_nothing(void **state)
+{
+	struct fake_pool *p = fake_pool_open(2);
+
+	(void)state;
+	p->pods[1].page = LEVELS "vllm:engine_sleep_state{sleep_state=\"awake\"} 1.0\n";
+	assert_int_equal(fake_pool_round(p).ready, 2);
+	p->pods[1].page = LEVELS "vllm:engine_sleep_state{sleep_state=\"awake\"} 0.0\n"
+				 "vllm:engine_sleep_state{sleep_state=\"discard_all\"} 1.0\n";
+	struct pool_reading r = fake_pool_round(p);
+	assert_int_equal(r.ready, 1);
+	assert_int_equal(r.expected, 1);
+	assert_int_equal(r.fresh, 1);
+	assert_int_equal(r.running_draining, 3);
+	fake_pool_close(p);
+}
+
+static void refused_requests_are_counted(void **state)
+{
+	struct fake_pool *p = fake_pool_open(1);
+
+	(void)state;
+	p->pods[0].page = LEVELS "vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 4.0\n"
+				 "vllm:admission_rejections_total{reason=\"max_num_queued_tokens\"} 0.0\n";
+	assert_int_equal(fake_pool_round(p).refused, 0);
+	p->pods[0].page = LEVELS "vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 9.0\n"
+				 "vllm:admission_rejections_total{reason=\"max_num_queued_tokens\"} 2.0\n";
+	assert_int_equal(fake_pool_round(p).refused, 7);
+	fake_pool_close(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_never_tells_a_level_is_not_waited_for),
+		cmocka_unit_test(a_pool_of_which_nobody_tells_is_not_known),
+		cmocka_unit_test(fallen_replicas_are_missed_where_no_other_is_ready),
+		cmocka_unit_test(who_contradicts_itself_is_counted_and_named),
+		cmocka_unit_test(a_sleeping_server_starts_nothing),
+		cmocka_unit_test(refused_requests_are_counted),
+	};
+
+	return cmocka_run_group_tests_name("evidence of replicas", tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* Model servers that lie, hang or fall silent under load: what they serve on is not given back, and it is told why. */
+#include "controller/web/published.h"
+#include "tests/world/laws.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct replica_settings alone = {
+	.manifest =
+		"apiVersion: preheat.dev/v1alpha1\n"
+		"kind: WarmPool\n"
+		"metadata: { name: chat, namespace: llm }\n"
+		"spec:\n"
+		"  class: interactive\n"
+		"  objective: { queueWait: 2s, attainment: 99% }\n"
+		"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: 1, maxSequences: 8,\n"
+		"      scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: chat },\n"
+		"      prefillTokensPerSecond: 25k, interTokenLatency: 30ms }\n"
+		"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n"
+		"  nodeGroups:\n"
+		"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: "
+		"z1,\n"
+		"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: "
+		"1,\n"
+		"        max: 12 }\n"
+		"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, load: { p50: 60s,\n"
+		"      p95: 90s }, device: { p50: 15s, p95: 30s }, image: { p50: 60s, p95: 90s } }\n"
+		"  headroom: { min: 1 }\n"
+		"  scaleDown: { after: 5m }\n",
+};
+static struct world_app *chat;
+
+static void assert_lawful(void)
+{
+	if (!*laws_broken())
+		return;
+	laws_print_trace(60);
+	fail_msg("%s", laws_broken());
+}
+
+static bool is_loaded(void)
+{
+	return world_ready("chat") >= 5 && world_is_at_rest();
+}
+
+static bool is_down(void)
+{
+	return world_desired("chat") <= 2 && world_is_at_rest();
+}
+
+/* A fleet that needs all of what it has. */
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(1);
+	world_group("chat-od", "chat", 1, 0, 12, 1);
+	chat = world_app("chat", 1, 1, "25%");
+	replica_start(0, &alone);
+	chat->rate = 5;
+	if (!world_until(is_loaded, HOUR))
+		fail_msg("the fleet does not grow");
+	world_run(20 * MINUTE);
+	assert_lawful();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_end();
+	return 0;
+}
+
+/* What the last decision says of the signals, and their trouble. */
+static const struct pool_decision *decision(void)
+{
+	return &replica_published(0)->plan->pools[0].decision;
+}
+
+static void assert_told(const char *why)
+{
+	const char *trouble = replica_published(0)->pools[0].signals_trouble;
+
+	if (!trouble || !strstr(trouble, why))
+		fail_msg("'%s' does not say '%s'", trouble ? trouble : "nothing", why);
+}
+
+/* For an hour nothing is given back. */
+static void assert_kept(void)
+{
+	int64_t serving = world_desired("chat");
+
+	for (int i = 0; i < 60; i++) {
+		world_run(MINUTE);
+		assert_lawful();
+		if (world_desired("chat") < serving)
+			fail_msg("%lld machines after %d minutes, of %lld", (long long)world_desired("chat"), i + 1,
+				 (long long)serving);
+	}
+}
+
+static void assert_released(void)
+{
+	chat->rate = 0;
+	bool came = world_until(is_down, 3 * HOUR);
+	assert_lawful();
+	if (!came)
+		fail_msg("the surplus stays: %lld machines", (long long)world_desired("chat"));
+	assert_int_equal(decision()->signals, SIGNALS_FRESH);
+	assert_int_equal(decision()->disputed, 0);
+}
+
+static void levels_of_nothing_under_load_shrink_nothing(void **state)
+{
+	(void)state;
+	chat->lie = LIE_ZERO_LEVELS;
+	assert_kept();
+	assert_int_equal(decision()->signals, SIGNALS_PARTIAL);
+	assert_true(decision()->disputed > 0);
+	assert_true(decision()->running_milli > 10000); /* as the counters tell: 5 requests/s of 6 s each */
+	assert_told("its levels show no request, and its counters tell of");
+	chat->lie = LIE_NONE;
+	assert_released();
+}
+
+static void hung_engines_are_named_and_shrink_nothing(void **state)
+{
+	(void)state;
+	chat->lie = LIE_HUNG;
+	chat->rate = 0;
+	assert_kept();
+	assert_int_equal(decision()->signals, SIGNALS_PARTIAL);
+	assert_true(decision()->disputed > 0);
+	assert_told("no counter has moved for");
+	chat->lie = LIE_NONE;
+	assert_released();
+}
+
+/* Overload can fail readiness probes: nobody is ready, and nobody answers. */
+static void replicas_that_fell_silent_shrink_nothing(void **state)
+{
+	(void)state;
+	chat->is_unready = chat->is_mute = true;
+	assert_kept();
+	assert_true(decision()->signals >= SIGNALS_STALE);
+	chat->is_unready = chat->is_mute = false;
+	assert_released();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(levels_of_nothing_under_load_shrink_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(hung_engines_are_named_and_shrink_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(replicas_that_fell_silent_shrink_nothing, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
+}
