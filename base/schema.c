@@ -167,6 +167,52 @@ static void format_bits(const char *const *names, int64_t bits, struct buf *out)
 			buf_printf(out, n++ ? ",%s" : "%s", names[i]);
 }
 
+static bool are_equal_labels(const struct schema_labels *a, const struct schema_labels *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->items[i].key, b->items[i].key) != 0 || strcmp(a->items[i].value, b->items[i].value) != 0)
+			return false;
+	return true;
+}
+
+static bool are_equal_lists(const struct schema_table *t, const struct schema_list *a, const struct schema_list *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!schema_equal(t, (const char *)a->items + i * t->size, (const char *)b->items + i * t->size))
+			return false;
+	return true;
+}
+
+static bool is_equal_value(const struct schema_row *row, const void *a, const void *b)
+{
+	const void *left = slot_of(row, a), *right = slot_of(row, b);
+
+	if (row->type == SCHEMA_MAP)
+		return schema_equal(row->table, left, right);
+	if (row->type == SCHEMA_LIST)
+		return are_equal_lists(row->table, left, right);
+	if (row->type == SCHEMA_LABELS)
+		return are_equal_labels(left, right);
+	if (!is_text_type(row->type))
+		return !memcmp(left, right, sizeof(int64_t));
+	const char *x = *(const char *const *)left, *y = *(const char *const *)right;
+	return x && y ? !strcmp(x, y) : x == y;
+}
+
+bool schema_equal(const struct schema_table *t, const void *a, const void *b)
+{
+	/* A map that is not written is another one than an empty one. */
+	bool is_equal = !*(const struct yaml_node *const *)a == !*(const struct yaml_node *const *)b;
+
+	for (size_t i = 0; is_equal && i < t->count; i++)
+		is_equal = is_equal_value(&t->rows[i], a, b);
+	return is_equal;
+}
+
 void schema_format(const struct schema_row *row, const void *record, struct buf *out)
 {
 	static const char *const days[] = { "mon", "tue", "wed", "thu", "fri", "sat", "sun", NULL };

@@ -102,6 +102,9 @@ void schema_allowed(const struct schema_row *row, struct buf *out);
 /* The value as a person would write it. Scalars and choices only. */
 void schema_format(const struct schema_row *row, const void *record, struct buf *out);
 
+/* Two records of the table say the same. */
+bool schema_equal(const struct schema_table *t, const void *a, const void *b);
+
 /* Stores the value of `node`, or leaves a finding and returns false. Not for maps and lists of records. */
 bool schema_value_read(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
 		       struct findings *f);

@@ -70,8 +70,8 @@ bool history_append(struct history *h, const struct snapshot *s, const struct pl
 int64_t history_next_tick(const struct history *h);
 millis history_last_at(const struct history *h);
 /* From the next tick on: another manifest. Pools are known by namespace and name, and their node groups by name; both
- * keep their numbers. Committed when it returns true; unchanged when false. The next checkpoint is due at once, of the
- * memory carried over (policy_state_migrate). */
+ * keep their numbers. Committed when it returns true; unchanged when false. The writer carries the memory over at the
+ * same tick (policy_state_migrate), as whoever reads it does. */
 bool history_use_manifest(struct history *h, const char *manifest, const struct fleet_spec *fleet,
 			  struct error *e) MUST_USE;
 /* From the next tick on the policy's memory is a new one; committed when it returns true. A checkpoint is due. */

@@ -498,7 +498,7 @@ static bool has_settled(const struct drain *d)
 static void emptied(struct drain *d)
 {
 	struct controller *c = d->controller;
-	struct node_group *g = &c->groups[d->group];
+	struct node_group *g = c->groups[d->group];
 
 	if (d->fate == FATE_LEND) {
 		go_to(d, DRAIN_LEND);
@@ -512,7 +512,7 @@ static void emptied(struct drain *d)
 /* Until the node's object is gone, too: its going is ours, and no loss. */
 static bool is_gone(const struct drain *d)
 {
-	const struct node_group *g = &d->controller->groups[d->group];
+	const struct node_group *g = d->controller->groups[d->group];
 	const struct machine *m = node_group_machine(g, d->machine);
 	const struct node *n = cluster_node(d->controller->cluster, d->node);
 
@@ -524,7 +524,7 @@ static bool is_gone(const struct drain *d)
 /* Nobody asks for its end any more: the cloud refused, or never knew it. */
 static bool machine_is_left(const struct drain *d)
 {
-	const struct node_group *g = &d->controller->groups[d->group];
+	const struct node_group *g = d->controller->groups[d->group];
 	const struct machine *m = node_group_machine(g, d->machine);
 
 	if (!g->is_known || node_group_is_removing(g, d->machine))
@@ -548,7 +548,7 @@ static void removing(struct drain *d)
 
 static void empty(struct drain *d, const struct node *n)
 {
-	const struct node_group *g = &d->controller->groups[d->group];
+	const struct node_group *g = d->controller->groups[d->group];
 
 	if (!g->is_known)
 		return; /* adopted before the cloud told of it */
@@ -572,7 +572,7 @@ static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || will_be_taken(n) ||
+	if (d->step > DRAIN_EVICT || !c->pools[d->pool]->is_blind || will_be_taken(n) ||
 	    !replicas_serving(d->controller, n, d->pool))
 		return false;
 	if (d->last_reason != DRAIN_IS_BLIND)
@@ -657,11 +657,11 @@ static bool is_stray(const struct controller *c, const struct node *n)
 {
 	if (n->group < 0 || !n->is_known || (!n->is_draining && !is_lent_by_nobody(c, n)) || drain_of(c, n->name))
 		return false;
-	const struct node_group *g = &c->groups[n->group];
+	const struct node_group *g = c->groups[n->group];
 	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
 
 	return m && machine_is_wanted(m) && !node_group_is_removing(g, machine_of_node(c, n)) &&
-	       fleet_of(c)->pools[pool_of(c, n)].mode == MODE_ACT;
+	       pool_may_act(c, pool_of(c, n)) && !g->is_stopped;
 }
 
 /* Marks of ours on nodes that nobody drains any more are taken off. */
@@ -685,7 +685,7 @@ static void unmark_strays(struct controller *c)
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
 {
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
-	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)))
+	    !c->groups[n->group]->is_known || c->groups[n->group]->is_stopped || c->pools[pool]->is_leaving || !node_group_machine(c->groups[n->group], machine_of_node(c, n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;
@@ -743,18 +743,54 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool)
 	return left;
 }
 
-static void stop(struct controller *c)
+static void stop_one(struct drain *d)
+{
+	d->step = DRAIN_OVER;
+	if (d->is_marking)
+		api_cancel(&d->change.call);
+	if (d->is_reading)
+		api_cancel(&d->read);
+	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
+		if (d->evictions[i].is_busy)
+			api_cancel(&d->evictions[i].call.call);
+}
+
+/* Of a pool that acts no more, or in a group that ends with the next manifest. */
+static bool must_leave(const struct drain *d)
+{
+	const struct controller *c = d->controller;
+
+	return c->pools[d->pool]->is_leaving || c->groups[d->group]->is_stopped;
+}
+
+static void leave(struct controller *c, size_t pool)
+{
+	for (struct drain *d = c->drains.first; d; d = d->next)
+		if (d->pool == pool && must_leave(d))
+			stop_one(d);
+	forget_finished(c);
+}
+
+static bool has_left(const struct controller *c, size_t pool)
+{
+	for (const struct drain *d = c->drains.first; d; d = d->next)
+		if (d->pool == pool && must_leave(d))
+			return false;
+	return true;
+}
+
+void drains_renumber(struct controller *c, const size_t *pools, const size_t *groups)
 {
 	for (struct drain *d = c->drains.first; d; d = d->next) {
-		d->step = DRAIN_OVER;
-		if (d->is_marking)
-			api_cancel(&d->change.call);
-		if (d->is_reading)
-			api_cancel(&d->read);
-		for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
-			if (d->evictions[i].is_busy)
-				api_cancel(&d->evictions[i].call.call);
+		d->pool = pools[d->pool];
+		d->group = (int)groups[d->group];
 	}
+}
+
+static void stop(struct controller *c)
+{
+	for (struct drain *d = c->drains.first; d; d = d->next)
+		stop_one(d);
 	for (struct pod_eviction *e = c->drains.lone; e; e = e->next)
 		api_cancel(&e->call.call);
 	forget_finished(c);
@@ -798,7 +834,7 @@ void drains_adopt(struct controller *c)
 	for (size_t i = 0; i < count; i++)
 		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
 		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
-		    fleet_of(c)->pools[pool_of(c, nodes[i])].mode == MODE_ACT)
+		    c->pools[pool_of(c, nodes[i])]->is_new && pool_may_act(c, pool_of(c, nodes[i])))
 			adopt(c, nodes[i]);
 }
 
@@ -834,4 +870,6 @@ int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
 	return count;
 }
 
-const struct actor drains_actor = { .drive = drive, .stop = stop, .is_idle = is_idle };
+const struct actor drains_actor = {
+	.drive = drive, .stop = stop, .is_idle = is_idle, .leave = leave, .has_left = has_left
+};

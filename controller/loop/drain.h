@@ -41,8 +41,10 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool);
 /* Nodes of the group that will leave it and have not been asked to yet. */
 int64_t drains_in_group(const struct controller *c, int group);
 extern const struct actor drains_actor;
-/* Nodes that carry our mark from before: goes on with them. Called once, on becoming the leader. */
+/* Nodes of new pools that carry our mark from before: goes on with them. */
 void drains_adopt(struct controller *c);
+/* Another fleet is in force: the new index of each pool and group that one is in. */
+void drains_renumber(struct controller *c, const size_t *pools, const size_t *groups);
 /* The node is lent no longer. */
 void drain_take_back(struct controller *c, const struct node *n);
 /* It shall be lent after all. */

@@ -1,11 +1,11 @@
 #include "controller/loop/leader.h"
 
 #include "controller/loop/controller_state.h"
+#include "controller/loop/fleet_change.h"
 #include "controller/loop/follower.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/status.h"
 #include "controller/restore/restore.h"
-#include "state/launch.h"
 
 #include <string.h>
 
@@ -65,47 +65,6 @@ static void close_history(struct controller *c)
 	c->context.history = NULL;
 }
 
-/* --- operations of an earlier life --- */
-
-static struct node_group *group_of(const struct controller *c, const char *name)
-{
-	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		if (!strcmp(fleet_of(c)->groups[i].name, name))
-			return &c->groups[i];
-	return NULL;
-}
-
-/* The last of a group is the one that the cloud may still work on. */
-static bool is_last(const struct launch *open, size_t count, size_t i)
-{
-	for (size_t k = i + 1; k < count; k++)
-		if (!strcmp(open[k].group, open[i].group))
-			return false;
-	return true;
-}
-
-/* Purchases that were under way when somebody else, or we, stopped leading. What became of them shows in the group's
- * description, which is the truth; what still goes on is waited for. */
-static bool adopt_operations(struct controller *c, struct error *e)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	struct launch *open;
-	size_t count;
-	bool ok = launch_open_ones(c->history, &a, &open, &count, e);
-
-	for (size_t i = 0; ok && i < count; i++) {
-		struct node_group *g = group_of(c, open[i].group);
-		bool goes_on = g && open[i].operation[0] && is_last(open, count, i);
-		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
-			 LOG_I("target", open[i].target), LOG_B("goes_on", goes_on), LOG_END);
-		if (goes_on)
-			node_group_resume(g, open[i].token, open[i].operation, open[i].asked_at);
-		else
-			ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
-	}
-	return ok;
-}
-
 /* --- the role --- */
 
 static void begin(struct controller *c)
@@ -113,7 +72,7 @@ static void begin(struct controller *c)
 	struct error e = { 0 };
 
 	follower_pause(c);
-	if (!open_history(c, &e) || !fleet_open(c, &e) || !adopt_operations(c, &e)) {
+	if (!open_history(c, &e) || !fleet_open(c, &e) || !fleet_adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
 		log_error("cannot-lead", LOG_E(&e), LOG_END);
@@ -124,10 +83,12 @@ static void begin(struct controller *c)
 	set_gate(c, true, "");
 	c->leader.since = loop_now(c->loop);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_look(&c->groups[i]);
+		node_group_look(c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	start_progress_adopt(c);
 	drains_adopt(c);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		c->pools[i]->is_new = false;
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
 		 LOG_I("pools", (int64_t)fleet_of(c)->pool_count), LOG_B("dry_run", c->settings.is_dry_run), LOG_END);
 	tick_start(c);
@@ -170,7 +131,7 @@ void leader_stop_acting(struct controller *c, const char *why)
 	set_gate(c, false, why);
 	tick_stop(c);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_stop(&c->groups[i]);
+		node_group_stop(c->groups[i]);
 	status_stop(c);
 	log_info("stopped-acting", LOG_S("why", why), LOG_END);
 	c->leader.state = STATE_SETTLING;
@@ -205,17 +166,29 @@ void leader_go_on(struct controller *c)
 	publish_state(c);
 }
 
+const struct manifest *leader_manifest(const struct controller *c)
+{
+	return c->leader.has_next ? &c->leader.next : &c->manifest;
+}
+
+static void take_next(struct controller *c, const struct manifest *m, struct arena *held)
+{
+	arena_release(&c->leader.next_arena);
+	c->leader.next = *m;
+	c->leader.next_arena = *held;
+	*held = (struct arena){ 0 };
+	c->leader.has_next = true;
+	if (c->leader.state == STATE_LEADING && m->fleet.pool_count > 0) {
+		fleet_change_begin(c);
+		return;
+	}
+	leader_stop_acting(c, "the manifest changed");
+}
+
 void leader_use_manifest(struct controller *c, const struct manifest *m, struct arena *held)
 {
-	if (m) {
-		arena_release(&c->leader.next_arena);
-		c->leader.next = *m;
-		c->leader.next_arena = *held;
-		*held = (struct arena){ 0 };
-		c->leader.has_next = true;
-		leader_stop_acting(c, "the manifest changed");
-		leader_go_on(c);
-	}
+	if (m)
+		take_next(c, m, held);
 	leader_go_on(c); /* it may have waited for these */
 	publish_state(c);
 }

@@ -1,5 +1,6 @@
 #include "controller/loop/publish.h"
 
+#include "base/alloc.h"
 #include "controller/cluster/watch.h"
 #include "controller/explain/explain.h"
 #include "controller/loop/controller_state.h"
@@ -10,6 +11,7 @@
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -126,7 +128,7 @@ static const char *batch_holds(const struct controller *c, size_t pool, struct a
 	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
 		return NULL;
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		long long held = (long long)c->pools[i].view.ready + c->pools[i].view.starting;
+		long long held = (long long)c->pools[i]->view.ready + c->pools[i]->view.starting;
 		if (fleet->pools[i].class == CLASS_INTERACTIVE || held == 0)
 			continue;
 		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
@@ -200,7 +202,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
-		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
+		server_stats_load_differs(&c->pools[pool]->signals.server, &c->pools[pool]->stages[STAGE_LOAD], a);
 }
 
 /* --- what is shown --- */
@@ -246,7 +248,7 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 
 static void show_signals(const struct controller *c, size_t pool, struct published_pool *out, struct arena *a)
 {
-	const struct live_pool *p = &c->pools[pool];
+	const struct live_pool *p = c->pools[pool];
 	millis read_at = p->signals.source ? source_report(p->signals.source).read_at : 0;
 
 	out->signals_trouble = signals_trouble(p, a);
@@ -258,7 +260,7 @@ static void show_signals(const struct controller *c, size_t pool, struct publish
 
 static void show_pool(struct controller *c, size_t i, struct arena *a)
 {
-	const struct live_pool *p = &c->pools[i];
+	const struct live_pool *p = c->pools[i];
 	const struct spec_text *spec = &c->manifest.pools[i].spec;
 	const struct pool_object *o = objects_find(c, fleet_of(c)->pools[i].namespace, fleet_of(c)->pools[i].name);
 	struct published_pool *out = &c->publishing.pools[i];
@@ -319,7 +321,7 @@ static const char *lack_of(const struct node_group *g, struct arena *a)
 
 static void show_group(struct controller *c, size_t i, struct arena *a)
 {
-	const struct node_group *g = &c->groups[i];
+	const struct node_group *g = c->groups[i];
 
 	millis mono = clock_mono(c->clock), wait = throttle_wait(g->throttle, loop_now(c->loop));
 
@@ -513,6 +515,20 @@ static void show_obstacle(struct controller *c)
 		log_warn("obstacle", LOG_S("what", text), LOG_END);
 	memcpy(c->publishing.obstacle, text, sizeof c->publishing.obstacle);
 	c->published.obstacle = c->publishing.obstacle[0] ? c->publishing.obstacle : NULL;
+}
+
+void publish_make_room(struct controller *c)
+{
+	struct publishing *p = &c->publishing;
+
+	free(p->pools);
+	free(p->groups);
+	p->pools = xcalloc(fleet_of(c)->pool_count + 1, sizeof *p->pools);
+	p->groups = xcalloc(fleet_of(c)->group_count + 1, sizeof *p->groups);
+	c->published.snapshot = NULL;
+	c->published.plan = NULL;
+	c->published.pools = NULL;
+	c->published.groups = NULL;
 }
 
 void publish_state(struct controller *c)

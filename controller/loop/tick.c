@@ -1,6 +1,7 @@
 #include "controller/loop/tick.h"
 
 #include "controller/loop/controller_state.h"
+#include "controller/loop/fleet_change.h"
 #include "controller/loop/metering.h"
 #include "controller/loop/observe.h"
 #include "controller/loop/status.h"
@@ -60,20 +61,20 @@ static void for_each(struct controller *c,
 {
 	for (size_t i = 0; i < c->plan.pool_count; i++)
 		for (size_t k = 0; k < c->plan.pools[i].group_count; k++)
-			if (fleet_of(c)->pools[i].mode == MODE_ACT)
+			if (pool_may_act(c, i))
 				step(c, i, k, &c->plan.pools[i].groups[k]);
 }
 
 static void drive_groups(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_drive(&c->groups[i]);
+		node_group_drive(c->groups[i]);
 }
 
 static bool groups_are_idle(const struct controller *c)
 {
 	for (size_t i = 0; c->groups && i < fleet_of(c)->group_count; i++)
-		if (!node_group_is_idle(&c->groups[i]))
+		if (!node_group_is_idle(c->groups[i]))
 			return false;
 	return true;
 }
@@ -124,6 +125,21 @@ bool tick_is_quiet(const struct controller *c)
 	return true;
 }
 
+void tick_stop_pool(struct controller *c, size_t pool)
+{
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->leave)
+			actors[k]->leave(c, pool);
+}
+
+bool tick_has_left(const struct controller *c, size_t pool)
+{
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->has_left && !actors[k]->has_left(c, pool))
+			return false;
+	return true;
+}
+
 /* --- the tick --- */
 
 static bool is_ready(const struct controller *c)
@@ -131,8 +147,9 @@ static bool is_ready(const struct controller *c)
 	bool all_known = true;
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		all_known &= c->groups[i].is_known;
-	return cluster_is_synced(c->cluster) && (all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
+		all_known &= c->groups[i]->is_known;
+	/* Groups that came later are asked of while the others go on. */
+	return cluster_is_synced(c->cluster) && (c->has_decided || all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
 }
 
 static int64_t microseconds(void)
@@ -167,7 +184,7 @@ static void note_changes(struct controller *c)
 	bool is_traced = trace_id(c, trace);
 
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
-		struct live_pool *p = &c->pools[i];
+		struct live_pool *p = c->pools[i];
 		const struct pool_decision *d = &c->plan.pools[i].decision;
 		int64_t size = d->decided;
 		p->requests.arrived += d->arrived == ABSENT ? 0 : d->arrived;
@@ -250,6 +267,19 @@ static void run_tick(struct controller *c)
 	retain_some(c);
 }
 
+/* Between two ticks: what was decided last is of the manifest before, and what is decided next of this one. */
+static bool take_up_manifest(struct controller *c)
+{
+	struct error e = { 0 };
+
+	if (!fleet_change_is_due(c) || fleet_change(c, &e))
+		return true;
+	c->published.history_error = e;
+	log_error("manifest-not-taken-up", LOG_E(&e), LOG_END);
+	c->settings.on_failure(c->settings.user, &e);
+	return false;
+}
+
 static void fire(struct timer *t)
 {
 	struct controller *c = t->user;
@@ -263,6 +293,8 @@ static void fire(struct timer *t)
 		return;
 	}
 	c->published.ticks_late += now - c->tick.due > interval;
+	if (!take_up_manifest(c))
+		return;
 	run_tick(c);
 	if (c->is_stopping || c->leader.state != STATE_LEADING)
 		return;

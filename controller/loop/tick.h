@@ -31,6 +31,8 @@ struct actor {
 	void (*drive)(struct controller *c);				   /* one more step wherever one is possible */
 	void (*stop)(struct controller *c);				   /* cancels the calls under way */
 	bool (*is_idle)(const struct controller *c);
+	void (*leave)(struct controller *c, size_t pool);		/* the same for one pool, which acts no more */
+	bool (*has_left)(const struct controller *c, size_t pool);
 };
 
 /* The last change of a pool's size. */
@@ -58,6 +60,9 @@ void tick_stop(struct controller *c);
 void tick_act(struct controller *c);
 /* None is under way. */
 bool tick_is_quiet(const struct controller *c);
+/* The same for a pool that acts no more, or one of whose groups does not; the rest goes on. */
+void tick_stop_pool(struct controller *c, size_t pool);
+bool tick_has_left(const struct controller *c, size_t pool);
 
 /*
  * Never before what the history has. A start with the clock ahead looks like a time in which nobody wrote, and is

@@ -50,7 +50,7 @@ static void scaled(struct scale_call *call)
 static void want(struct controller *c, size_t pool, int64_t replicas)
 {
 	if (is_scaled(c, pool))
-		c->pools[pool].scale.wanted = replicas;
+		c->pools[pool]->scale.wanted = replicas;
 }
 
 /* Pods of the pool that are not placeholders: those that are ready, and those that are there and stay. */
@@ -76,7 +76,7 @@ static struct replicas count_replicas(const struct controller *c, size_t pool)
 
 int64_t workload_scale_set(const struct controller *c, size_t pool)
 {
-	const struct workload_scale *t = &c->pools[pool].scale;
+	const struct workload_scale *t = &c->pools[pool]->scale;
 
 	if (is_scaled(c, pool) && c->context.is_barred)
 		return INT64_MAX; /* what we may not set is not somebody else's wish either */
@@ -116,11 +116,11 @@ static int64_t kept_above(const struct live_pool *p, int64_t replicas)
 
 static void drive_pool(struct controller *c, size_t pool)
 {
-	struct live_pool *p = &c->pools[pool];
+	struct live_pool *p = c->pools[pool];
 	struct workload_scale *t = &p->scale;
 	const struct target_text *target = &c->manifest.pools[pool].spec.workload.target;
 
-	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
+	if (!is_scaled(c, pool) || p->is_leaving || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
 		return;
 	/* Beside the decision: those on nodes that drain and not told to go yet, on nodes of nobody's, and those whose
 	 * release found no node. */
@@ -159,25 +159,35 @@ static void drive(struct controller *c)
 		drive_pool(c, i);
 }
 
+static void leave(struct controller *c, size_t pool)
+{
+	struct workload_scale *t = &c->pools[pool]->scale;
+
+	if (!t->is_calling)
+		return;
+	api_cancel(&t->call.lookup.call);
+	api_cancel(&t->call.call);
+}
+
+static bool has_left(const struct controller *c, size_t pool)
+{
+	return !c->pools[pool]->scale.is_calling;
+}
+
 static void stop(struct controller *c)
 {
-	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++) {
-		struct workload_scale *t = &c->pools[i].scale;
-		if (!t->is_calling)
-			continue;
-		api_cancel(&t->call.lookup.call);
-		api_cancel(&t->call.call);
-	}
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
+		leave(c, i);
 }
 
 static bool is_idle(const struct controller *c)
 {
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
-		if (c->pools[i].scale.is_calling)
+		if (!has_left(c, i))
 			return false;
 	return true;
 }
 
 const struct actor workload_scale_actor = {
-	.needs_plan = true, .want = want, .drive = drive, .stop = stop, .is_idle = is_idle
+	.needs_plan = true, .want = want, .drive = drive, .stop = stop, .is_idle = is_idle, .leave = leave, .has_left = has_left
 };

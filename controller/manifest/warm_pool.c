@@ -205,7 +205,7 @@ static const struct schema_row signals_rows[] = {
 	  .help = "Use, memory, power and errors of the pool's GPUs, from DCGM exporters, for metrics and reports. Nothing "
 		  "is decided by them." },
 };
-static const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
+const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
 	SCHEMA_ROWS(signals_rows) };
 
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
@@ -367,7 +367,7 @@ static const struct schema_row workload_rows[] = {
 	  .max = 10000000, .example = "30ms",
 	  .help = "Time between output tokens on a full replica. A prior." },
 };
-static const struct schema_table workload_table = { "workload", sizeof(struct workload_text),
+const struct schema_table workload_table = { "workload", sizeof(struct workload_text),
 	SCHEMA_ROWS(workload_rows) };
 
 static const struct schema_row lead_time_rows[] = {
