@@ -44,6 +44,7 @@ struct http_transfer {
 
 static struct {
 	struct clock clock;
+	millis steady; /* 0: as it comes */
 	struct random random;
 	struct due *dues; /* a heap */
 	size_t count, room;
@@ -236,7 +237,12 @@ void wire_host(const char *prefix, void (*serve)(struct wire_call *c))
 
 static millis delay(void)
 {
-	return 1 + (millis)(random_next(&world.random) % 12);
+	return world.steady ? world.steady : 1 + (millis)(random_next(&world.random) % 12);
+}
+
+void wire_steady(millis each)
+{
+	world.steady = each;
 }
 
 struct http *__wrap_http_open(struct loop *loop, const char *agent, struct error *e);

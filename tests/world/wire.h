@@ -20,6 +20,7 @@ struct wire_call {
 };
 
 void wire_begin(uint64_t seed);
+void wire_steady(millis each); /* every byte takes so long, whatever else is under way; 0: from the seed */
 void wire_end(void);
 /* Milliseconds since the beginning; the wall's clock shows WIRE_EPOCH more. */
 millis wire_now(void);

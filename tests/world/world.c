@@ -724,7 +724,9 @@ void replica_start(int who, const struct replica_settings *s)
 	wire_from(who);
 	snprintf(r->identity, sizeof r->identity, "replica-%d", who);
 	snprintf(r->address, sizeof r->address, "http://replica-%d/replica?key=k", who);
-	load(&r->loaded, s->manifest);
+	r->loaded = (struct loaded){ .ok = true };
+	if (s->manifest)
+		load(&r->loaded, s->manifest);
 	if (!r->loaded.ok || !controller_accepts(&r->loaded.manifest, &r->loaded.findings, &e)) {
 		fprintf(stderr, "manifest: %s%s\n", r->loaded.error.message, e.message);
 		abort();
@@ -749,6 +751,7 @@ void replica_start(int who, const struct replica_settings *s)
 								       .interval = 15 * SECOND,
 								       .is_dry_run = s->is_dry_run,
 								       .elects = s->elects,
+								       .watches_objects = s->watches_objects,
 								       .namespace = HOME,
 								       .lease = "preheat",
 								       .identity = r->identity,
@@ -845,6 +848,11 @@ const struct published *replica_published(int who)
 	const struct replica *r = &world.replicas[who];
 
 	return r->is_up && r->controller ? controller_published(r->controller) : NULL;
+}
+
+const char *replica_history(int who)
+{
+	return world.replicas[who].history;
 }
 
 int replica_leader(void)
