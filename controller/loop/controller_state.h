@@ -8,6 +8,7 @@
 #include "controller/cluster/event.h"
 #include "controller/cluster/model.h"
 #include "controller/cluster/verbs.h"
+#include "controller/loop/clock_skew.h"
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/events.h"

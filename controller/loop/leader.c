@@ -37,6 +37,7 @@ static bool open_history(struct controller *c, struct error *e)
 	struct restored found = { 0 };
 	struct arena a = { 0 };
 
+	clock_skew_check(c);
 	c->history = restore_resume(&setup, &a, &found, e);
 	if (c->history) {
 		if (found.trouble.kind != ERROR_NONE)

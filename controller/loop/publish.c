@@ -200,6 +200,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_BATCH_HOLDS] = batch_holds(c, pool, a);
 	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
+	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool]->signals.server, &c->pools[pool]->stages[STAGE_LOAD], a);
@@ -542,6 +543,7 @@ void publish_state(struct controller *c)
 	p->leader = c->leader.lease ? lease_holder(c->leader.lease) : "";
 	p->lease_transitions = c->leader.lease ? lease_transitions(c->leader.lease) : 0;
 	p->history_lag_ticks = c->follower.lag;
+	p->clock_ahead = c->skew.machine_ahead;
 	show_obstacle(c);
 	show_due(c);
 	p->fleet = fleet_of(c);

@@ -16,44 +16,6 @@ static const millis READY_POLL = 50; /* of the world, until the first decision c
 
 static const millis DRAIN_POLL = SECOND / 2;
 
-/* --- the clock --- */
-
-/* Less is a clock that is put right; more, and what waits would be given up, or never. */
-static const millis BACK_MOST = MINUTE, FORTH_MOST = DAY;
-
-static void note_time(struct controller *c)
-{
-	c->skew.at = clock_now(c->clock);
-	c->skew.mono = clock_mono(c->clock);
-}
-
-/* What objects say of their times is of the clock as it is now: it means nothing beside ours. */
-static void shift(struct controller *c, millis by, const char *why)
-{
-	c->skew.clock.ahead += by;
-	cluster_ignore_stamps(c->cluster, true);
-	log_warn("clock-not-followed", LOG_S("why", why), LOG_I("ahead_ms", c->skew.clock.ahead), LOG_END);
-}
-
-void clock_skew_begin(struct controller *c)
-{
-	millis behind = history_last_at(c->history) - clock_now(c->clock);
-
-	if (behind > BACK_MOST)
-		shift(c, behind, "the machine's clock is behind the history: is one of both wrong?");
-	note_time(c);
-}
-
-void clock_skew_follow(struct controller *c)
-{
-	millis passed = clock_mono(c->clock) - c->skew.mono;
-	millis jump = clock_now(c->clock) - c->skew.at - passed;
-
-	if (jump < -BACK_MOST || jump > FORTH_MOST)
-		shift(c, -jump, "the machine's clock jumped");
-	note_time(c);
-}
-
 /* --- acting --- */
 
 static void for_each(struct controller *c,
@@ -290,6 +252,10 @@ static void fire(struct timer *t)
 	pool_signals_targets(c);
 	if (!is_ready(c) || !leader_may_act(c)) {
 		timer_start(c->loop, &c->tick.timer, READY_POLL, fire);
+		return;
+	}
+	if (clock_skew_is_wrong(c)) {
+		leader_stop_acting(c, "its time is put right");
 		return;
 	}
 	c->published.ticks_late += now - c->tick.due > interval;

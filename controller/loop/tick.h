@@ -46,12 +46,6 @@ struct request_counts {
 	int64_t arrived, started, late;
 };
 
-/* Time goes on as it did, whatever the machine's clock does. */
-struct clock_skew {
-	struct clock clock; /* the settings', less what it jumped */
-	millis at, mono;    /* by both of its hands, when it was compared last */
-};
-
 void tick_open(struct controller *c); /* before anything else that acts */
 void tick_start(struct controller *c);
 /* Cancels the calls under way, too; each still ends. */
@@ -63,11 +57,3 @@ bool tick_is_quiet(const struct controller *c);
 /* The same for a pool that acts no more, or one of whose groups does not; the rest goes on. */
 void tick_stop_pool(struct controller *c, size_t pool);
 bool tick_has_left(const struct controller *c, size_t pool);
-
-/*
- * Never before what the history has. A start with the clock ahead looks like a time in which nobody wrote, and is
- * believed: nothing is dropped for it (history_retain), but the ticks are told in that time from then on, also after
- * the clock was put right.
- */
-void clock_skew_begin(struct controller *c);
-void clock_skew_follow(struct controller *c);

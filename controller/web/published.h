@@ -57,6 +57,7 @@ enum pool_problem {
 	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
 	PROBLEM_ABILITY,      /* a node group cannot do what the manifest asks of it */
 	PROBLEM_GROWTH,	      /* more machines were about to be bought than any traffic explains */
+	PROBLEM_CLOCK,	      /* the machine's clock is not the API server's */
 	PROBLEM_LOAD_DIFFERS, /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
@@ -185,6 +186,7 @@ struct published {
 	/* The history: an error keeps /readyz from being ready. */
 	struct error history_error;
 	int64_t history_bytes;
+	millis clock_ahead; /* the machine's, of the API server's */
 	int64_t history_lag_ticks; /* of a follower's copy */
 
 	/* The last decided tick; NULL before it. All three belong together; pools and groups as fleet has them. */

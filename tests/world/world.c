@@ -954,7 +954,7 @@ void world_end(void)
 	for (int i = 0; i < WORLD_REPLICAS; i++) {
 		replica_kill(i);
 		for (int life = 1; life <= world.replicas[i].life; life++)
-			for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", "-reserve", NULL };
+			for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", "-reserve", ".1", ".2", NULL };
 			     *end; end++) {
 				snprintf(path, sizeof path, "%s/%d-%d.db%s", world.folder, i, life, *end);
 				unlink(path);

@@ -1,5 +1,7 @@
 /* Pools of many teams in one controller, as WarmPools in the API server: what one team changes is its own. */
-#include "state/history.h"
+#include "controller/policy/decide.h"
+#include "controller/web/published.h"
+#include "controller/restore/restore.h"
 #include "tests/world/laws.h"
 
 #include <inttypes.h>
@@ -123,6 +125,45 @@ static void write_tick(FILE *out, int64_t tick, const struct tick_record *r)
 	fputc('\n', out);
 }
 
+static bool is_as_stored(const struct plan *plan, const struct pool_plan **stored)
+{
+	for (size_t i = 0; i < plan->pool_count; i++)
+		if (memcmp(&plan->pools[i].decision, &stored[i]->decision, sizeof stored[i]->decision) != 0)
+			return false;
+	return true;
+}
+
+/* Whoever decides the ticks again, through all the manifests, comes to what was decided. */
+static void assert_replays(const char *path)
+{
+	struct error e = { 0 };
+	struct history_span span;
+	struct cursor_tick t;
+	struct history *h = history_open(path, &e);
+	struct policy_state *memory = NULL, *next;
+	struct tick_cursor *w = h && history_span(h, &span, &e) ? tick_cursor_open(h, span.first_tick, &e) : NULL;
+
+	if (!w)
+		fail_msg("%s", e.message);
+	for (int64_t tick = span.first_tick; tick <= span.last_tick; tick++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		if (!tick_cursor_next(w, &t, &e))
+			fail_msg("%s", e.message);
+		next = !memory ? policy_state_new(t.snapshot.fleet)
+		       : t.was ? policy_state_migrate(memory, t.was, t.snapshot.fleet)
+			       : memory;
+		if (next != memory)
+			policy_state_free(memory);
+		memory = next;
+		struct plan plan = policy_decide(&t.snapshot, memory, &a);
+		if (!is_as_stored(&plan, t.plans))
+			fail_msg("tick %" PRId64 " is decided otherwise when it is decided again", tick);
+	}
+	policy_state_free(memory);
+	tick_cursor_close(w);
+	history_close(h);
+}
+
 /* All ticks of chat, number for number. The controller is stopped for it. */
 static struct recorded read_chat(void)
 {
@@ -132,6 +173,7 @@ static struct recorded read_chat(void)
 	size_t pool = 0, count;
 
 	replica_stop(0);
+	assert_replays(replica_history(0));
 	struct history *h = history_open(replica_history(0), &e);
 	if (!h || !history_span(h, &span, &e))
 		fail_msg("%s", e.message);
@@ -141,9 +183,10 @@ static struct recorded read_chat(void)
 	FILE *out = open_memstream(&all.text, &all.len);
 	for (int64_t tick = span.first_tick; tick <= span.last_tick; tick++) {
 		struct tick_record r;
-		if (!history_read(h, tick, pool, &r, &e))
+		if (history_read(h, tick, pool, &r, &e))
+			write_tick(out, tick, &r);
+		else if (e.kind != ERROR_NOT_FOUND) /* it was not in the manifest */
 			fail_msg("tick %" PRId64 ": %s", tick, e.message);
-		write_tick(out, tick, &r);
 	}
 	fclose(out);
 	all.pools = count;
@@ -219,6 +262,139 @@ static void other_teams_change_nothing_for_chat(void **state)
 	free(without.text);
 }
 
+static bool is_growing(void)
+{
+	return world_desired("chat") >= 4;
+}
+
+static bool is_grown(void)
+{
+	return world_ready("chat") >= 4;
+}
+
+static int64_t ticks(void)
+{
+	return replica_published(0) ? replica_published(0)->ticks : 0;
+}
+
+static void until(bool (*is_so)(void), millis most)
+{
+	if (!world_until(is_so, most)) {
+		laws_print_trace(60);
+		fail_msg("%s", *laws_broken() ? laws_broken() : "it did not come to it in time");
+	}
+}
+
+/* Not with the next tick, but when it is told so; and it goes on from what is there. */
+static void a_paused_pool_stops_at_once(void **state)
+{
+	(void)state;
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	value_set_text(pool->value, "spec>mode", "paused");
+	apiserver_changed(pool);
+	run(SECOND);
+	laws_stand_still(true);
+	run(20 * MINUTE);
+	laws_stand_still(false);
+	value_set_text(pool->value, "spec>mode", "act");
+	apiserver_changed(pool);
+	until(is_grown, 30 * MINUTE);
+	free(read_chat().text);
+}
+
+/* Between two ticks: nobody notices, not even in the history. */
+static void an_edit_taken_back_is_none(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	int64_t before = ticks();
+	for (int i = 0; i < 40; i++) {
+		value_set_text(pool->value, "spec>mode", i % 2 ? "act" : "paused");
+		apiserver_changed(pool);
+		run(700);
+	}
+	assert_in_range(ticks() - before, 1, 2);
+	until(is_grown, 30 * MINUTE);
+	free(read_chat().text);
+}
+
+/* What stands there is found again, and no machine is bought for it once more. */
+static void a_pool_made_anew_goes_on(void **state)
+{
+	(void)state;
+	begin();
+	chat->rate = 4;
+	until(is_grown, 30 * MINUTE);
+	int64_t machines = world_desired("chat");
+	put_team(1);
+	run(20 * SECOND);
+	apiserver_delete(apiserver_find(KIND_WARM_POOL, "llm", "chat"));
+	run(MINUTE);
+	put_pool("llm", "chat", "chat-od", 1, 1);
+	run(2 * MINUTE);
+	assert_in_range(world_desired("chat"), machines - 1, machines);
+	run(30 * MINUTE);
+	assert_int_equal(chat->waiting, 0);
+	free(read_chat().text);
+}
+
+/* The group is asked of anew, and growth under way goes on there: not twice. */
+static void a_changed_group_buys_nothing_twice(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	value_set_text(value_at(pool->value, "spec>nodeGroups")->first, "simulated>endpoint", "http://cloud.world/");
+	apiserver_changed(pool);
+	until(is_grown, 30 * MINUTE);
+	run(10 * MINUTE);
+	free(read_chat().text);
+}
+
+/* Two pools of one group, of which one goes: what it leaves is no other pool's trouble. */
+static void a_group_outlives_one_of_its_pools(void **state)
+{
+	(void)state;
+	put_pool("dev", "lab", "chat-od", 1, 0);
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	apiserver_delete(apiserver_find(KIND_WARM_POOL, "dev", "lab"));
+	until(is_grown, 30 * MINUTE);
+	chat->rate = 0.2;
+	run(20 * MINUTE);
+	put_pool("dev", "lab", "chat-od", 1, 0);
+	run(40 * MINUTE);
+	free(read_chat().text);
+}
+
+/* The last pool's end stops acting, the next one's begin is a beginning. */
+static void no_pool_at_all_and_one_again(void **state)
+{
+	(void)state;
+	begin();
+	apiserver_delete(apiserver_find(KIND_WARM_POOL, "llm", "chat"));
+	run(2 * MINUTE);
+	int64_t before = ticks();
+	run(2 * MINUTE);
+	assert_int_equal(ticks(), before);
+	put_pool("llm", "chat", "chat-od", 1, 2);
+	run(10 * MINUTE);
+	assert_true(ticks() > before);
+	free(read_chat().text);
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -228,6 +404,12 @@ int main(int argc, char **argv)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
 		SCENARIO(other_teams_change_nothing_for_chat),
+		SCENARIO(a_paused_pool_stops_at_once),
+		SCENARIO(an_edit_taken_back_is_none),
+		SCENARIO(a_pool_made_anew_goes_on),
+		SCENARIO(a_changed_group_buys_nothing_twice),
+		SCENARIO(a_group_outlives_one_of_its_pools),
+		SCENARIO(no_pool_at_all_and_one_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
