@@ -180,6 +180,16 @@ static void retain_some(struct controller *c)
 		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
 }
 
+/* The oldest ticks make room for those to come. */
+static void make_room(struct controller *c)
+{
+	enum { ROWS_AT_ONCE = 2000 };
+	struct error e = { 0 };
+
+	if (!history_make_room(c->history, ROWS_AT_ONCE, &e))
+		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
+}
+
 /* A full disk is found before the tick that it would fail. */
 static void tend_reserve(struct controller *c)
 {
@@ -187,8 +197,17 @@ static void tend_reserve(struct controller *c)
 	const char *path = history_path(c->history);
 	int64_t free_bytes = reserve_free(path);
 
+	/* Its reserve may be given up already, and taken by others. */
+	bool is_full = free_bytes >= 0 && free_bytes < RESERVE_BYTES + RESERVE_LOW && !reserve_is_there(path);
+	if (is_full && !c->tick.is_disk_full)
+		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
+			  LOG_S("why", "its oldest ticks go, so that those to come find room: make room"), LOG_END);
+	c->tick.is_disk_full = is_full;
+	if (is_full)
+		make_room(c);
 	if (reserve_give_up(path, free_bytes)) {
-		c->tick.has_more_to_drop = true; /* what is old enough makes room at once */
+		c->tick.is_disk_full = true;
+		make_room(c);
 		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
 			  LOG_S("why", "its reserve is given up, which lasts for some hours: make room"), LOG_END);
 	} else if (c->tick.number % MADE_EVERY == MADE_EVERY - 1 && reserve_make(path, free_bytes)) {
@@ -196,8 +215,41 @@ static void tend_reserve(struct controller *c)
 	}
 }
 
+/* On a full disk the memory is what it was before the tick that found no room, and the next one tries again. */
+static bool take_back(struct controller *c, const struct buf *before)
+{
+	struct error e = { 0 };
+	struct policy_state *memory =
+		before->len ? policy_state_decode(before->text, before->len, fleet_of(c), &e) : NULL;
+
+	if (!memory)
+		return false;
+	policy_state_free(c->memory);
+	c->memory = memory;
+	publish_state(c);
+	return true;
+}
+
+/* What is not recorded is not done. */
+static bool record(struct controller *c, const struct buf *before)
+{
+	struct error e = { 0 };
+
+	if (history_append(c->history, &c->snapshot, &c->plan, &e)) {
+		c->published.history_error = (struct error){ 0 };
+		metering_taken(c->metering);
+		return true;
+	}
+	c->published.history_error = e;
+	log_error("history-not-written", LOG_E(&e), LOG_END);
+	if (!take_back(c, before))
+		c->settings.on_failure(c->settings.user, &e);
+	return false;
+}
+
 static void run_tick(struct controller *c)
 {
+	CLEANUP(buf_release) struct buf before = { 0 };
 	int64_t begun = microseconds();
 	struct error e = { 0 };
 
@@ -205,15 +257,12 @@ static void run_tick(struct controller *c)
 	tend_reserve(c);
 	if (!restore_keep(c->history, c->memory, &e))
 		log_error("memory-not-kept", LOG_E(&e), LOG_END);
+	if (c->tick.is_disk_full)
+		policy_state_encode(c->memory, &before);
 	decide(c);
 	metering_tick(c->metering, c);
-	if (!history_append(c->history, &c->snapshot, &c->plan, &e)) {
-		c->published.history_error = e;
-		log_error("history-not-written", LOG_E(&e), LOG_END);
-		c->settings.on_failure(c->settings.user, &e);
-		return; /* what is not recorded is not done */
-	}
-	metering_taken(c->metering);
+	if (!record(c, &before))
+		return;
 	c->tick.number++;
 	c->has_decided = true;
 	note_changes(c);

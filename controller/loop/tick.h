@@ -21,6 +21,7 @@ struct tick_state {
 	bool is_drive_due;
 	struct arena arena;    /* of the snapshot and the plan */
 	bool has_more_to_drop; /* of the history, by its retention */
+	bool is_disk_full;     /* of the history: its oldest ticks go */
 };
 
 /* What acts on the cluster between ticks. Members may be NULL. */
