@@ -121,6 +121,9 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 		const char *noun, *example, *text;
 	} words[] = {
 		[SCHEMA_NAME] = { .text = "a name of lower-case letters, digits and inner dashes, at most 63" },
+		[SCHEMA_VALUE] = { .text = "a name of letters, digits and inner dashes, dots and underscores, at most "
+					   "63" },
+		[SCHEMA_KEY] = { .text = "a name as labels and resources have it, like team or nvidia.com/gpu" },
 		[SCHEMA_URL] = { .text = "an address that begins with http:// or https://" },
 		[SCHEMA_PATH] = { .text = "a path that begins with /" },
 		[SCHEMA_ZONE] = { .text = "an IANA time zone known here, like Europe/Berlin or UTC" },
@@ -304,11 +307,48 @@ static bool is_dns_name(const char *text)
 	return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
+static bool is_label_name(const char *text, size_t len)
+{
+	static const char inner[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+	return len && len <= NAME_LONGEST && strspn(text, inner) >= len && !strchr("-_.", text[0]) &&
+	       !strchr("-_.", text[len - 1]);
+}
+
+/* "example.com": labels of lower-case letters, digits and inner dashes, with dots between them. */
+static bool is_dns_subdomain(const char *text, size_t len)
+{
+	if (!len || len > 253)
+		return false;
+	for (const char *at = text; at <= text + len;) {
+		size_t part = strcspn(at, "./");
+		if (!part || at[0] == '-' || at[part - 1] == '-' ||
+		    strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-") < part)
+			return false;
+		at += part + 1;
+	}
+	return true;
+}
+
+static bool is_label_key(const char *text)
+{
+	const char *slash = strchr(text, '/'), *name = slash ? slash + 1 : text;
+
+	return is_label_name(name, strlen(name)) && (!slash || is_dns_subdomain(text, (size_t)(slash - text)));
+}
+
+static bool is_label_value(const char *text)
+{
+	return !*text || is_label_name(text, strlen(text));
+}
+
+enum { ADDRESS_LONGEST = 2048 };
+
 static bool is_url(const char *text)
 {
 	size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0;
 
-	return scheme && text[scheme] && text[scheme] != '/' && !strpbrk(text, " \t\n\"<>");
+	return scheme && strlen(text) <= ADDRESS_LONGEST && text[scheme] && text[scheme] != '/' && !strpbrk(text, " \t\n\"<>");
 }
 
 static bool text_is_allowed(const struct schema_row *row, const char *text)
@@ -316,10 +356,14 @@ static bool text_is_allowed(const struct schema_row *row, const char *text)
 	switch (row->type) {
 	case SCHEMA_NAME:
 		return is_dns_name(text);
+	case SCHEMA_VALUE:
+		return *text && is_label_value(text);
+	case SCHEMA_KEY:
+		return is_label_key(text);
 	case SCHEMA_URL:
 		return is_url(text);
 	case SCHEMA_PATH:
-		return *text == '/' && !strpbrk(text, " \t\n");
+		return *text == '/' && strlen(text) <= ADDRESS_LONGEST && !strpbrk(text, " \t\n");
 	case SCHEMA_ZONE:
 		return zone_is_known(text);
 	case SCHEMA_METRIC:
@@ -485,6 +529,20 @@ static bool read_days(const struct schema_row *row, const struct yaml_node *node
 	return true;
 }
 
+static bool find_label(const struct yaml_node *n, struct findings *f)
+{
+	bool is_right = is_label_key(n->key) && is_label_value(n->text);
+	CLEANUP(buf_release) struct buf found = { 0 };
+
+	buf_printf(&found, "%s: %s", n->key, n->text);
+	if (!is_right)
+		schema_find(f, n, found.text,
+			    "a key like team or example.com/team, and a value of letters, digits and inner dashes, dots "
+			    "and underscores, each at most 63",
+			    "no object of the cluster can have this label");
+	return is_right;
+}
+
 static bool read_labels(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
 			struct findings *f)
 {
@@ -497,7 +555,7 @@ static bool read_labels(const struct schema_row *row, const struct yaml_node *no
 			wrong(row, n, f, "");
 			continue;
 		}
-		if (!is_text(row, n, f))
+		if (!is_text(row, n, f) || (row->is_selector && !find_label(n, f)))
 			continue;
 		items[count++] = (struct schema_label){ arena_strdup(a, n->key, strlen(n->key)),
 							arena_strdup(a, n->text, strlen(n->text)) };
