@@ -348,7 +348,8 @@ static bool is_url(const char *text)
 {
 	size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0;
 
-	return scheme && strlen(text) <= ADDRESS_LONGEST && text[scheme] && text[scheme] != '/' && !strpbrk(text, " \t\n\"<>");
+	return scheme && strlen(text) <= ADDRESS_LONGEST && text[scheme] && text[scheme] != '/' &&
+	       !strpbrk(text, " \t\n\"<>");
 }
 
 static bool text_is_allowed(const struct schema_row *row, const char *text)
@@ -536,10 +537,11 @@ static bool find_label(const struct yaml_node *n, struct findings *f)
 
 	buf_printf(&found, "%s: %s", n->key, n->text);
 	if (!is_right)
-		schema_find(f, n, found.text,
-			    "a key like team or example.com/team, and a value of letters, digits and inner dashes, dots "
-			    "and underscores, each at most 63",
-			    "no object of the cluster can have this label");
+		schema_find(
+			f, n, found.text,
+			"a key like team or example.com/team, and a value of letters, digits and inner dashes, dots "
+			"and underscores, each at most 63",
+			"no object of the cluster can have this label");
 	return is_right;
 }
 

@@ -71,12 +71,9 @@ static bool drop_sums(struct history *h, millis now, struct error *e)
 		const char *sql;
 		millis width;
 	} sums[] = {
-		{ "DELETE FROM rollup WHERE hour > ?", HOUR },
-		{ "DELETE FROM cost WHERE hour > ?", HOUR },
-		{ "DELETE FROM cost_label WHERE hour > ?", HOUR },
-		{ "DELETE FROM quota_hour WHERE hour > ?", HOUR },
-		{ "DELETE FROM lead_time WHERE day > ?", DAY },
-		{ "DELETE FROM gpu_holding WHERE since > ?", 1 },
+		{ "DELETE FROM rollup WHERE hour > ?", HOUR },	   { "DELETE FROM cost WHERE hour > ?", HOUR },
+		{ "DELETE FROM cost_label WHERE hour > ?", HOUR }, { "DELETE FROM quota_hour WHERE hour > ?", HOUR },
+		{ "DELETE FROM lead_time WHERE day > ?", DAY },	   { "DELETE FROM gpu_holding WHERE since > ?", 1 },
 	};
 
 	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {

@@ -120,6 +120,7 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 	static const char *const by_tick[] = {
 		"DELETE FROM gpu_holding WHERE until < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM launch WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
+		"DELETE FROM drain WHERE unmarked_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM checkpoint WHERE tick < ?",
 		("DELETE FROM level WHERE width = 0 AND pool IN (SELECT id FROM pool) AND number <"
 		 " (SELECT (at - 1) / 300000 FROM tick WHERE id = ?)"),
@@ -266,7 +267,8 @@ static bool hide_oldest(struct history *h, struct error *e)
 	bool is_there;
 
 	if (!history_span(h, &span, e) ||
-	    !db_read_ints(DB_QUERY(h->db, "SELECT tick FROM checkpoint WHERE tick > ? AND tick < (SELECT max(tick) FROM"
+	    !db_read_ints(DB_QUERY(h->db,
+				   "SELECT tick FROM checkpoint WHERE tick > ? AND tick < (SELECT max(tick) FROM"
 				   " checkpoint) ORDER BY tick LIMIT 1",
 				   DB_I(span.first_tick)),
 			  &cut, 1, &is_there, e))

@@ -114,7 +114,8 @@ const char *clock_skew_trouble(const struct controller *c, struct arena *a)
 
 	if (!is_far(by))
 		return NULL;
-	snprintf(text, sizeof text, "%s is %lld s %s the API server's clock%s: let both machines follow one source of time",
+	snprintf(text, sizeof text,
+		 "%s is %lld s %s the API server's clock%s: let both machines follow one source of time",
 		 is_far(s->ahead) ? "the time that is decided in" : "the clock of the controller's machine",
 		 (long long)((by < 0 ? -by : by) / SECOND), by > 0 ? "ahead of" : "behind",
 		 is_far(s->ahead) ? "" : ", whose time is used in its place");

@@ -20,8 +20,8 @@ struct clock_skew {
 };
 
 /*
- * Before the history is opened: takes the server's time. Ticks that end later than it is are set aside (state/future.h),
- * as a start with the clock ahead leaves them; what was learned from them goes with them.
+ * Before the history is opened: takes the server's time. Ticks that end later than it is are set aside
+ * (state/future.h), as a start with the clock ahead leaves them; what was learned from them goes with them.
  */
 void clock_skew_check(struct controller *c);
 /* With the history: without the server's word its end is believed, and time goes on from there. */

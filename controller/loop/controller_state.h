@@ -17,6 +17,8 @@
 #include "controller/loop/group_operations.h"
 #include "controller/loop/headroom.h"
 #include "controller/loop/leader.h"
+#include "controller/loop/machine_cancel.h"
+#include "controller/loop/marks.h"
 #include "controller/loop/pool_signals.h"
 #include "controller/loop/publish.h"
 #include "controller/loop/scale_down.h"
@@ -45,7 +47,9 @@ struct live_pool {
 	struct placeholder placeholder;
 	struct buffer buffer;
 	struct fallback fallback;
-	int64_t starving; /* replicas whose release found no node; scale_down.c writes it */
+	int64_t starving;  /* replicas whose release found no node; scale_down.c writes it */
+	char blocked[320]; /* why, where a disruption budget holds them; "" else */
+	bool was_blocked;  /* at the plan before */
 	struct start_timeouts timeouts;
 	struct stage_times stages[STAGE_COUNT];
 	struct size_change change;
@@ -71,13 +75,15 @@ struct controller {
 
 	/* The fleet in force: fleet.c opens and closes it. */
 	struct manifest manifest;
-	struct live_pool **pools; /* in the order of the fleet */
+	struct live_pool **pools;   /* in the order of the fleet */
 	struct node_group **groups; /* likewise */
 	struct group_context context;
 	struct fleet fleet;
 
 	struct starts starts;
 	struct drains drains;
+	struct marks marks;
+	struct machine_cancels cancels;
 	struct left_placeholders left;
 	struct idle_nodes idle;
 	struct interruptions interruptions;

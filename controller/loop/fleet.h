@@ -25,7 +25,7 @@ struct fleet {
 	struct live_pool **former_pools; /* until others are there: what they told is carried over */
 	size_t former_count;
 	int64_t former_term;
-	struct former_manifest *former_manifests; /* newest first: calls under way may still point there */
+	struct former_manifest *former_manifests;   /* newest first: calls under way may still point there */
 	struct provider *providers[PROVIDER_COUNT]; /* opened on first use */
 	provider_counts calls[PROVIDER_COUNT];
 	struct throttle throttles[PROVIDER_COUNT];
@@ -41,6 +41,8 @@ bool fleet_open(struct controller *c, struct error *e) MUST_USE;
 /* One pool, or group, of the fleet in force; `former`: what it goes on from, NULL for nothing. */
 void fleet_open_pool(struct controller *c, size_t pool, const struct live_pool *former, bool is_same_term);
 bool fleet_open_group(struct controller *c, size_t group, struct error *e) MUST_USE;
+/* Tokens of calls are of another life from now on: a group that is opened counts its own anew. */
+void fleet_begin_life(struct controller *c);
 void fleet_close_pool(struct controller *c, struct live_pool *p); /* nothing of it may be under way */
 /* Purchases of groups that were not looked at yet, which were under way when somebody else, or we, stopped: what still
  * goes on is waited for. */

@@ -12,7 +12,8 @@ static const millis KEPT = 5 * MINUTE; /* of the world */
 
 #define NOWHERE SIZE_MAX
 
-/* Where the pools and groups of the manifest in force stand in the next one, or NOWHERE; and which go on as they are. */
+/* Where the pools and groups of the manifest in force stand in the next one, or NOWHERE; and which go on as they are.
+ */
 struct fleet_map {
 	const struct manifest *was, *now;
 	size_t *pools, *groups;
@@ -97,8 +98,8 @@ static void compare(const struct controller *c, const struct manifest *now, stru
 	}
 	for (size_t i = 0; i < was->group_count; i++) {
 		m->groups[i] = find_place(group_places, groups, was->groups[i].provider, was->groups[i].name);
-		m->group_stays[i] = m->groups[i] != NOWHERE && !c->groups[i]->is_stopped &&
-				    is_same_group(c, m, i, m->groups[i]);
+		m->group_stays[i] =
+			m->groups[i] != NOWHERE && !c->groups[i]->is_stopped && is_same_group(c, m, i, m->groups[i]);
 	}
 }
 
@@ -117,8 +118,8 @@ static bool is_held_now(const struct fleet_map *m, size_t group)
 /* A pool is stopped when it is not to act any more, or its calls are not what they would be. */
 static bool must_leave(const struct fleet_map *m, size_t pool)
 {
-	return !m->pool_stays[pool] || (m->was->fleet.pools[pool].mode == MODE_ACT &&
-					m->now->fleet.pools[m->pools[pool]].mode != MODE_ACT);
+	return !m->pool_stays[pool] ||
+	       (m->was->fleet.pools[pool].mode == MODE_ACT && m->now->fleet.pools[m->pools[pool]].mode != MODE_ACT);
 }
 
 static bool names_stopped_group(const struct controller *c, size_t pool)
@@ -280,12 +281,12 @@ static void move_groups(struct controller *c, const struct fleet_map *m)
 /* The settings of groups that stay stand in the manifest of before. */
 static void open_groups(struct controller *c, bool *ok, struct error *e)
 {
+	fleet_begin_life(c);
 	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++) {
 		if (!c->groups[i])
 			*ok = fleet_open_group(c, i, e);
 		else
-			c->groups[i]->settings =
-				fleet_group_settings(c, &c->manifest, i, &c->fleet.manifest_arena);
+			c->groups[i]->settings = fleet_group_settings(c, &c->manifest, i, &c->fleet.manifest_arena);
 	}
 	*ok = *ok && fleet_adopt_operations(c, e);
 	for (size_t i = 0; *ok && i < fleet_of(c)->group_count; i++)
@@ -309,7 +310,7 @@ static void adopt(struct controller *c)
 {
 	pool_signals_targets(c);
 	start_progress_adopt(c);
-	drains_adopt(c);
+	marks_adopt(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;
 }

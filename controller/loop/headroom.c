@@ -533,6 +533,10 @@ static bool is_idle(const struct controller *c)
 	return !c->left.is_calling;
 }
 
-const struct actor headroom_actor = {
-	.needs_plan = true, .want = want, .drive = drive, .stop = stop, .is_idle = is_idle, .leave = leave, .has_left = has_left
-};
+const struct actor headroom_actor = { .needs_plan = true,
+				      .want = want,
+				      .drive = drive,
+				      .stop = stop,
+				      .is_idle = is_idle,
+				      .leave = leave,
+				      .has_left = has_left };

@@ -73,6 +73,7 @@ static void begin(struct controller *c)
 	struct error e = { 0 };
 
 	follower_pause(c);
+	marks_leave(c);
 	if (!open_history(c, &e) || !fleet_open(c, &e) || !fleet_adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
@@ -87,7 +88,7 @@ static void begin(struct controller *c)
 		node_group_look(c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	start_progress_adopt(c);
-	drains_adopt(c);
+	marks_adopt(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
@@ -158,6 +159,7 @@ void leader_go_on(struct controller *c)
 	}
 	if (c->leader.may_lead && is_synced) {
 		set_gate(c, true, ""); /* those that are refused are still told so */
+		marks_sweep_alone(c);
 	} else if (c->leader.may_lead) {
 		/* What is known of the cluster may be incomplete when the lease comes back after the API server was
 		 * away. */
@@ -209,6 +211,7 @@ static void lost(void *user, const char *why)
 
 	c->leader.may_lead = false;
 	set_gate(c, false, why);
+	marks_leave(c);
 	status_stop(c);
 	leader_stop_acting(c, why);
 }

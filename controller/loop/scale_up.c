@@ -281,7 +281,7 @@ size_t fallback_lost(struct controller *c, const struct node *n, bool starts_els
 		starts_add_event(&c->starts, pool,
 				 &(struct event_input){ .group = position, .what = EVENT_LOST, .count = 1 });
 		c->pools[pool]->fallback.replicas += starts_elsewhere && !runs_work(c, pool) && c->has_decided &&
-						    spec->mode == MODE_ACT && spec->class != CLASS_TRAINING;
+						     spec->mode == MODE_ACT && spec->class != CLASS_TRAINING;
 	}
 	return count;
 }

@@ -44,9 +44,10 @@ static bool groups_are_idle(const struct controller *c)
 static const struct actor groups_actor = { .drive = drive_groups, .is_idle = groups_are_idle };
 
 /* In the order of driving. */
-enum { ACTORS = 6 };
-static const struct actor *const actors[ACTORS] = { &interruptions_actor, &fallback_actor,	 &groups_actor,
-						    &drains_actor,	  &workload_scale_actor, &headroom_actor };
+enum { ACTORS = 7 };
+static const struct actor *const actors[ACTORS] = { &interruptions_actor, &fallback_actor,	  &groups_actor,
+						    &drains_actor,	  &machine_cancels_actor, &workload_scale_actor,
+						    &headroom_actor };
 
 void tick_act(struct controller *c)
 {
@@ -111,7 +112,8 @@ static bool is_ready(const struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		all_known &= c->groups[i]->is_known;
 	/* Groups that came later are asked of while the others go on. */
-	return cluster_is_synced(c->cluster) && (c->has_decided || all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
+	return cluster_is_synced(c->cluster) &&
+	       (c->has_decided || all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
 }
 
 static int64_t microseconds(void)

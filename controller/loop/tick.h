@@ -32,7 +32,7 @@ struct actor {
 	void (*drive)(struct controller *c);				   /* one more step wherever one is possible */
 	void (*stop)(struct controller *c);				   /* cancels the calls under way */
 	bool (*is_idle)(const struct controller *c);
-	void (*leave)(struct controller *c, size_t pool);		/* the same for one pool, which acts no more */
+	void (*leave)(struct controller *c, size_t pool); /* the same for one pool, which acts no more */
 	bool (*has_left)(const struct controller *c, size_t pool);
 };
 

@@ -120,7 +120,8 @@ static void drive_pool(struct controller *c, size_t pool)
 	struct workload_scale *t = &p->scale;
 	const struct target_text *target = &c->manifest.pools[pool].spec.workload.target;
 
-	if (!is_scaled(c, pool) || p->is_leaving || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
+	if (!is_scaled(c, pool) || p->is_leaving || t->is_calling || t->wanted == ABSENT ||
+	    loop_now(c->loop) < t->quiet_until)
 		return;
 	/* Beside the decision: those on nodes that drain and not told to go yet, on nodes of nobody's, and those whose
 	 * release found no node. */
@@ -188,6 +189,10 @@ static bool is_idle(const struct controller *c)
 	return true;
 }
 
-const struct actor workload_scale_actor = {
-	.needs_plan = true, .want = want, .drive = drive, .stop = stop, .is_idle = is_idle, .leave = leave, .has_left = has_left
-};
+const struct actor workload_scale_actor = { .needs_plan = true,
+					    .want = want,
+					    .drive = drive,
+					    .stop = stop,
+					    .is_idle = is_idle,
+					    .leave = leave,
+					    .has_left = has_left };

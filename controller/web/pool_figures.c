@@ -18,6 +18,7 @@ static const struct {
 	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
 	[PROBLEM_CLOCK] = { "clock", "ClockWrong" },
+	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 

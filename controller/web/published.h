@@ -49,16 +49,17 @@ static inline void published_time(struct published_times *t, int64_t us)
 
 /* What is wrong with how a pool is set up; each becomes a condition of its own. */
 enum pool_problem {
-	PROBLEM_LOAD_SLOW,    /* loading the model takes longer than the objective allows */
-	PROBLEM_GPU_MEMORY,   /* the workload stands on GPUs whose memory does not fit it */
-	PROBLEM_FOREIGN_PODS, /* pods that ask for no GPU use up a GPU node */
-	PROBLEM_NO_GROUP,     /* pods that no node group could ever satisfy */
-	PROBLEM_FRAGMENTED,   /* free GPUs stand apart: small and large models share a group */
-	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
-	PROBLEM_ABILITY,      /* a node group cannot do what the manifest asks of it */
-	PROBLEM_GROWTH,	      /* more machines were about to be bought than any traffic explains */
-	PROBLEM_CLOCK,	      /* the machine's clock is not the API server's */
-	PROBLEM_LOAD_DIFFERS, /* what the servers tell of their start and what was measured are far apart */
+	PROBLEM_LOAD_SLOW,     /* loading the model takes longer than the objective allows */
+	PROBLEM_GPU_MEMORY,    /* the workload stands on GPUs whose memory does not fit it */
+	PROBLEM_FOREIGN_PODS,  /* pods that ask for no GPU use up a GPU node */
+	PROBLEM_NO_GROUP,      /* pods that no node group could ever satisfy */
+	PROBLEM_FRAGMENTED,    /* free GPUs stand apart: small and large models share a group */
+	PROBLEM_BATCH_HOLDS,   /* batch holds accelerators that interactive work needs */
+	PROBLEM_ABILITY,       /* a node group cannot do what the manifest asks of it */
+	PROBLEM_GROWTH,	       /* more machines were about to be bought than any traffic explains */
+	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
+	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
+	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
 
@@ -186,7 +187,7 @@ struct published {
 	/* The history: an error keeps /readyz from being ready. */
 	struct error history_error;
 	int64_t history_bytes;
-	millis clock_ahead; /* the machine's, of the API server's */
+	millis clock_ahead;	   /* the machine's, of the API server's */
 	int64_t history_lag_ticks; /* of a follower's copy */
 
 	/* The last decided tick; NULL before it. All three belong together; pools and groups as fleet has them. */

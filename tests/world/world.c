@@ -186,13 +186,15 @@ static void set_condition(struct value *status, const char *type, bool is_so, co
 static struct object *register_node(const struct cloud_machine *m)
 {
 	const struct cloud_group *g = m->group;
+	char id[256];
+	cloud_provider_id(m, true, id);
 	struct value *v = value_of(
 		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s',"
 		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s',"
-		"'simulated.preheat.dev/node-group':'%s'}},'spec':{'providerID':'simulated:///%s/%s','taints':[{"
+		"'simulated.preheat.dev/node-group':'%s'}},'spec':{'providerID':'%s','taints':[{"
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
-		m->id, m->id, g->instance_type, g->zone, g->pool, g->name, g->name, m->id);
+		m->id, m->id, g->instance_type, g->zone, g->pool, g->name, id);
 	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
@@ -745,13 +747,13 @@ void replica_start(int who, const struct replica_settings *s)
 								       .api = r->api,
 								       .clock = wire_clock(),
 								       .manifest = &r->loaded.manifest,
+								       .watches_objects = s->watches_objects,
 								       .history_path = r->history,
 								       .version = "world",
 								       .run = "world",
 								       .interval = 15 * SECOND,
 								       .is_dry_run = s->is_dry_run,
 								       .elects = s->elects,
-								       .watches_objects = s->watches_objects,
 								       .namespace = HOME,
 								       .lease = "preheat",
 								       .identity = r->identity,
@@ -954,7 +956,8 @@ void world_end(void)
 	for (int i = 0; i < WORLD_REPLICAS; i++) {
 		replica_kill(i);
 		for (int life = 1; life <= world.replicas[i].life; life++)
-			for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", "-reserve", ".1", ".2", NULL };
+			for (const char *const *end =
+				     (const char *const[]){ "", "-wal", "-shm", "-reserve", ".1", ".2", NULL };
 			     *end; end++) {
 				snprintf(path, sizeof path, "%s/%d-%d.db%s", world.folder, i, life, *end);
 				unlink(path);

@@ -403,12 +403,9 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
-		SCENARIO(other_teams_change_nothing_for_chat),
-		SCENARIO(a_paused_pool_stops_at_once),
-		SCENARIO(an_edit_taken_back_is_none),
-		SCENARIO(a_pool_made_anew_goes_on),
-		SCENARIO(a_changed_group_buys_nothing_twice),
-		SCENARIO(a_group_outlives_one_of_its_pools),
+		SCENARIO(other_teams_change_nothing_for_chat), SCENARIO(a_paused_pool_stops_at_once),
+		SCENARIO(an_edit_taken_back_is_none),	       SCENARIO(a_pool_made_anew_goes_on),
+		SCENARIO(a_changed_group_buys_nothing_twice),  SCENARIO(a_group_outlives_one_of_its_pools),
 		SCENARIO(no_pool_at_all_and_one_again),
 	};
 

@@ -36,8 +36,9 @@ static void pattern_of(const struct schema_table *t, regex_t *out)
 /* Mostly right: pieces of names, and now and then what does not belong. */
 static void make_text(struct random *r, char text[LONGEST + 1])
 {
-	static const char *const pieces[] = { "a", "b9", "chat", "-", ".", "_", "/", "A", "Zz", "0", "nvidia.com", " ",
-					      ":", "\xc3\xa9", "--", "..", "//", "x", "y", "llama", "7b" };
+	static const char *const pieces[] = { "a",  "b9", "chat", "-",		".", "_",     "/",
+					      "A",  "Zz", "0",	  "nvidia.com", " ", ":",     "\xc3\xa9",
+					      "--", "..", "//",	  "x",		"y", "llama", "7b" };
 	size_t len = 0, count = random_next(r) % 6 + (random_next(r) % 50 == 0 ? 60 : 0);
 
 	text[0] = '\0';
@@ -51,7 +52,9 @@ static void make_text(struct random *r, char text[LONGEST + 1])
 
 static void agree_about(enum schema_type type)
 {
-	const struct schema_row row = { .key = "name", .type = type, .offset = offsetof(struct named, text), .help = "" };
+	const struct schema_row row = {
+		.key = "name", .type = type, .offset = offsetof(struct named, text), .help = ""
+	};
 	const struct schema_table table = { "thing", sizeof(struct named), &row, 1, NULL };
 	struct random r = random_stream(7, "names");
 	char text[LONGEST + 1];
