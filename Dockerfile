@@ -1,6 +1,8 @@
 # The image: the program, the libraries that it loads, time zones, certificate authorities, nothing else; no shell.
 #   docker build --build-arg PREHEAT_COMMIT=$(git rev-parse HEAD) --build-arg SOURCE_DATE_EPOCH=$(packaging/date.sh) .
 # Without a daemon: packaging/image.sh. See docs/deploy.md.
+# A tag may be another image tomorrow: a release names the digest that it was built and tested with,
+#   --build-arg BASE=debian:12-slim@sha256:..., and packaging/image.sh refuses to release without one.
 ARG BASE=debian:12-slim
 
 FROM ${BASE} AS build

@@ -121,6 +121,9 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 		const char *noun, *example, *text;
 	} words[] = {
 		[SCHEMA_NAME] = { .text = "a name of lower-case letters, digits and inner dashes, at most 63" },
+		[SCHEMA_VALUE] = { .text = "a name of letters, digits and inner dashes, dots and underscores, at most "
+					   "63" },
+		[SCHEMA_KEY] = { .text = "a name as labels and resources have it, like team or nvidia.com/gpu" },
 		[SCHEMA_URL] = { .text = "an address that begins with http:// or https://" },
 		[SCHEMA_PATH] = { .text = "a path that begins with /" },
 		[SCHEMA_ZONE] = { .text = "an IANA time zone known here, like Europe/Berlin or UTC" },
@@ -165,6 +168,52 @@ static void format_bits(const char *const *names, int64_t bits, struct buf *out)
 	for (size_t i = 0, n = 0; names[i]; i++)
 		if (bits >> i & 1)
 			buf_printf(out, n++ ? ",%s" : "%s", names[i]);
+}
+
+static bool are_equal_labels(const struct schema_labels *a, const struct schema_labels *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->items[i].key, b->items[i].key) != 0 || strcmp(a->items[i].value, b->items[i].value) != 0)
+			return false;
+	return true;
+}
+
+static bool are_equal_lists(const struct schema_table *t, const struct schema_list *a, const struct schema_list *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!schema_equal(t, (const char *)a->items + i * t->size, (const char *)b->items + i * t->size))
+			return false;
+	return true;
+}
+
+static bool is_equal_value(const struct schema_row *row, const void *a, const void *b)
+{
+	const void *left = slot_of(row, a), *right = slot_of(row, b);
+
+	if (row->type == SCHEMA_MAP)
+		return schema_equal(row->table, left, right);
+	if (row->type == SCHEMA_LIST)
+		return are_equal_lists(row->table, left, right);
+	if (row->type == SCHEMA_LABELS)
+		return are_equal_labels(left, right);
+	if (!is_text_type(row->type))
+		return !memcmp(left, right, sizeof(int64_t));
+	const char *x = *(const char *const *)left, *y = *(const char *const *)right;
+	return x && y ? !strcmp(x, y) : x == y;
+}
+
+bool schema_equal(const struct schema_table *t, const void *a, const void *b)
+{
+	/* A map that is not written is another one than an empty one. */
+	bool is_equal = !*(const struct yaml_node *const *)a == !*(const struct yaml_node *const *)b;
+
+	for (size_t i = 0; is_equal && i < t->count; i++)
+		is_equal = is_equal_value(&t->rows[i], a, b);
+	return is_equal;
 }
 
 void schema_format(const struct schema_row *row, const void *record, struct buf *out)
@@ -258,11 +307,49 @@ static bool is_dns_name(const char *text)
 	return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
+static bool is_label_name(const char *text, size_t len)
+{
+	static const char inner[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+	return len && len <= NAME_LONGEST && strspn(text, inner) >= len && !strchr("-_.", text[0]) &&
+	       !strchr("-_.", text[len - 1]);
+}
+
+/* "example.com": labels of lower-case letters, digits and inner dashes, with dots between them. */
+static bool is_dns_subdomain(const char *text, size_t len)
+{
+	if (!len || len > 253)
+		return false;
+	for (const char *at = text; at <= text + len;) {
+		size_t part = strcspn(at, "./");
+		if (!part || at[0] == '-' || at[part - 1] == '-' ||
+		    strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-") < part)
+			return false;
+		at += part + 1;
+	}
+	return true;
+}
+
+static bool is_label_key(const char *text)
+{
+	const char *slash = strchr(text, '/'), *name = slash ? slash + 1 : text;
+
+	return is_label_name(name, strlen(name)) && (!slash || is_dns_subdomain(text, (size_t)(slash - text)));
+}
+
+static bool is_label_value(const char *text)
+{
+	return !*text || is_label_name(text, strlen(text));
+}
+
+enum { ADDRESS_LONGEST = 2048 };
+
 static bool is_url(const char *text)
 {
 	size_t scheme = !strncmp(text, "http://", 7) ? 7 : !strncmp(text, "https://", 8) ? 8 : 0;
 
-	return scheme && text[scheme] && text[scheme] != '/' && !strpbrk(text, " \t\n\"<>");
+	return scheme && strlen(text) <= ADDRESS_LONGEST && text[scheme] && text[scheme] != '/' &&
+	       !strpbrk(text, " \t\n\"<>");
 }
 
 static bool text_is_allowed(const struct schema_row *row, const char *text)
@@ -270,10 +357,14 @@ static bool text_is_allowed(const struct schema_row *row, const char *text)
 	switch (row->type) {
 	case SCHEMA_NAME:
 		return is_dns_name(text);
+	case SCHEMA_VALUE:
+		return *text && is_label_value(text);
+	case SCHEMA_KEY:
+		return is_label_key(text);
 	case SCHEMA_URL:
 		return is_url(text);
 	case SCHEMA_PATH:
-		return *text == '/' && !strpbrk(text, " \t\n");
+		return *text == '/' && strlen(text) <= ADDRESS_LONGEST && !strpbrk(text, " \t\n");
 	case SCHEMA_ZONE:
 		return zone_is_known(text);
 	case SCHEMA_METRIC:
@@ -439,6 +530,21 @@ static bool read_days(const struct schema_row *row, const struct yaml_node *node
 	return true;
 }
 
+static bool find_label(const struct yaml_node *n, struct findings *f)
+{
+	bool is_right = is_label_key(n->key) && is_label_value(n->text);
+	CLEANUP(buf_release) struct buf found = { 0 };
+
+	buf_printf(&found, "%s: %s", n->key, n->text);
+	if (!is_right)
+		schema_find(
+			f, n, found.text,
+			"a key like team or example.com/team, and a value of letters, digits and inner dashes, dots "
+			"and underscores, each at most 63",
+			"no object of the cluster can have this label");
+	return is_right;
+}
+
 static bool read_labels(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,
 			struct findings *f)
 {
@@ -451,7 +557,7 @@ static bool read_labels(const struct schema_row *row, const struct yaml_node *no
 			wrong(row, n, f, "");
 			continue;
 		}
-		if (!is_text(row, n, f))
+		if (!is_text(row, n, f) || (row->is_selector && !find_label(n, f)))
 			continue;
 		items[count++] = (struct schema_label){ arena_strdup(a, n->key, strlen(n->key)),
 							arena_strdup(a, n->text, strlen(n->text)) };

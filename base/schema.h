@@ -16,6 +16,8 @@ enum schema_type {
 	/* texts */
 	SCHEMA_TEXT,   /* const char * : not empty, at most `max` bytes */
 	SCHEMA_NAME,   /* const char * : a DNS label or subdomain as Kubernetes has it */
+	SCHEMA_VALUE,  /* const char * : what may be a label's value in Kubernetes, not empty */
+	SCHEMA_KEY,    /* const char * : the key of a label, or the name of a resource, there: PREFIX/NAME or NAME */
 	SCHEMA_URL,    /* const char * : http:// or https:// */
 	SCHEMA_PATH,   /* const char * : begins with a slash */
 	SCHEMA_ZONE,   /* const char * : IANA time zone that this machine knows */
@@ -47,6 +49,7 @@ struct schema_row {
 	bool is_required;     /* where the map around it is written */
 	const char *fallback; /* the default as it would be written; NULL: zero, empty */
 	const char *shown;    /* what the reference says of the default when `fallback` does not tell */
+	bool is_selector;     /* of labels: keys and values as Kubernetes has them; else any texts */
 	int64_t min, max;     /* in the stored unit; both 0: no bounds. Of a text or list: its greatest length is max */
 	const char *word;     /* a word allowed in place of a number, stored as `word_value` */
 	int64_t word_value;
@@ -101,6 +104,9 @@ void schema_allowed(const struct schema_row *row, struct buf *out);
 
 /* The value as a person would write it. Scalars and choices only. */
 void schema_format(const struct schema_row *row, const void *record, struct buf *out);
+
+/* Two records of the table say the same. */
+bool schema_equal(const struct schema_table *t, const void *a, const void *b);
 
 /* Stores the value of `node`, or leaves a finding and returns false. Not for maps and lists of records. */
 bool schema_value_read(const struct schema_row *row, const struct yaml_node *node, void *record, struct arena *a,

@@ -11,10 +11,16 @@ base=()
 if [ "${1:-}" = --base ]; then
 	[ $# -ge 2 ] || usage
 	base=(--build-arg "BASE=$2" --pull-never)
+	[[ $2 != *@sha256:* ]] || base=(--build-arg "BASE=$2") # whoever holds it, it is the same
 	shift 2
 fi
 [ $# -eq 1 ] || usage
 command -v buildah >/dev/null || { echo "packaging/image.sh: needs buildah (apt-get install buildah)" >&2; exit 3; }
+# What a tag of the base names changes; a release is of one digest.
+if git -C "$(dirname "$0")" describe --exact-match --tags >/dev/null 2>&1 && [[ ${base[*]-} != *@sha256:* ]]; then
+	echo "packaging/image.sh: a release needs its base by digest: --base debian:12-slim@sha256:..." >&2
+	exit 2
+fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."

@@ -661,7 +661,6 @@ static bool put_fleet(struct history *h, const char *manifest, const struct flee
 	h->places = places;
 	h->place_count = fleet->pool_count;
 	h->is_keyframe_due = true;
-	h->is_checkpoint_due |= h->next_tick > 0; /* the first tick begins with a new memory */
 	return true;
 }
 
@@ -876,7 +875,10 @@ static bool take_manifest(struct history *h, const struct history_setup *setup, 
 
 	if (!history_manifest(h, h->next_tick, &scratch, &in_force, e))
 		return false;
-	return !strcmp(in_force, setup->manifest) || put_fleet(h, setup->manifest, setup->fleet, e);
+	if (!strcmp(in_force, setup->manifest))
+		return true;
+	h->is_checkpoint_due |= h->next_tick > 0; /* the first tick begins with a new memory */
+	return put_fleet(h, setup->manifest, setup->fleet, e);
 }
 
 static bool go_on(struct history *h, const struct history_setup *setup, struct error *e)

@@ -70,8 +70,8 @@ bool history_append(struct history *h, const struct snapshot *s, const struct pl
 int64_t history_next_tick(const struct history *h);
 millis history_last_at(const struct history *h);
 /* From the next tick on: another manifest. Pools are known by namespace and name, and their node groups by name; both
- * keep their numbers. Committed when it returns true; unchanged when false. The next checkpoint is due at once, of the
- * memory carried over (policy_state_migrate). */
+ * keep their numbers. Committed when it returns true; unchanged when false. The writer carries the memory over at the
+ * same tick (policy_state_migrate), as whoever reads it does. */
 bool history_use_manifest(struct history *h, const char *manifest, const struct fleet_spec *fleet,
 			  struct error *e) MUST_USE;
 /* From the next tick on the policy's memory is a new one; committed when it returns true. A checkpoint is due. */
@@ -191,6 +191,9 @@ bool history_next_checkpoint(struct history *h, int64_t tick, bool *there, int64
  * more goes in a day than was recorded in it; hours in which nobody wrote keep as much longer.
  */
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e) MUST_USE;
+/* On a full disk: the oldest ticks go, about so many rows at once, until the file has room within itself for those to
+ * come; what they came to stays in sums. The last hour or so always stays. */
+bool history_make_room(struct history *h, int64_t rows, struct error *e) MUST_USE;
 /*
  * The same in steps of about so many rows (some microseconds each), for a history that is being written: *more says
  * whether to call again. What shall go is hidden with the first step; the file is whole after each.

@@ -40,6 +40,14 @@ bool reserve_make(const char *path, int64_t free_bytes)
 	return is_made;
 }
 
+bool reserve_is_there(const char *path)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+
+	name_of(path, &name);
+	return !access(name.text, F_OK);
+}
+
 bool reserve_give_up(const char *path, int64_t free_bytes)
 {
 	CLEANUP(buf_release) struct buf name = { 0 };

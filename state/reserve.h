@@ -17,5 +17,6 @@ enum { RESERVE_LOW = 2 << 20 };
 int64_t reserve_free(const char *path);
 /* Makes the reserve of a history, when there is none and room for it many times over. Whether it did. */
 bool reserve_make(const char *path, int64_t free_bytes);
+bool reserve_is_there(const char *path);
 /* Gives it up when the disk is as good as full. Whether there was one. */
 bool reserve_give_up(const char *path, int64_t free_bytes);

@@ -257,6 +257,59 @@ bool history_retain_some(struct history *h, millis older_than, int64_t rows, boo
 	return false;
 }
 
+enum { ROOM_PAGES = 256 }; /* free ones in the file, for the ticks to come */
+
+/* Up to the oldest checkpoint but the first and the last; nothing without one. */
+static bool hide_oldest(struct history *h, struct error *e)
+{
+	struct history_span span;
+	int64_t cut;
+	bool is_there;
+
+	if (!history_span(h, &span, e) ||
+	    !db_read_ints(DB_QUERY(h->db,
+				   "SELECT tick FROM checkpoint WHERE tick > ? AND tick < (SELECT max(tick) FROM"
+				   " checkpoint) ORDER BY tick LIMIT 1",
+				   DB_I(span.first_tick)),
+			  &cut, 1, &is_there, e))
+		return false;
+	return !is_there || cut > span.last_tick ||
+	       db_run(DB_QUERY(h->db, "INSERT OR REPLACE INTO fact (name, value) VALUES ('kept_from', CAST(? AS TEXT))",
+			       DB_I(cut)),
+		      e);
+}
+
+static bool drop_oldest(struct history *h, int64_t rows, struct error *e)
+{
+	struct piece p;
+	bool more;
+	int64_t done = 0;
+
+	if (!history_begin(h, e) || !find_piece(h, &p, &more, e) || (!more && !hide_oldest(h, e)))
+		return false;
+	for (more = true; more && done < rows;)
+		if (!step(h, &done, &more, e))
+			return false;
+	return history_commit(h, e);
+}
+
+bool history_make_room(struct history *h, int64_t rows, struct error *e)
+{
+	int64_t free_pages;
+
+	if (!history_commit(h, e) ||
+	    !db_read_ints(DB_QUERY(h->db, "SELECT freelist_count FROM pragma_freelist_count WHERE ?", DB_I(1)),
+			  &free_pages, 1, NULL, e))
+		return false;
+	if (free_pages < ROOM_PAGES && !drop_oldest(h, rows, e)) {
+		history_undo(h);
+		h->retained_from = -1;
+		return false;
+	}
+	/* The log begins again at its beginning: it grows no more either. */
+	return db_exec(h->db, "PRAGMA wal_checkpoint(RESTART)", e);
+}
+
 bool history_retain(struct history *h, millis older_than, int64_t *dropped, struct error *e)
 {
 	struct history_span before, after;

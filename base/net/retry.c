@@ -44,19 +44,27 @@ void retry_reset(struct retry *r)
 	r->failures = 0;
 }
 
-millis retry_after(const char *header, millis now)
+bool http_date(const char *header, millis *at)
 {
 	struct tm t = { 0 };
-	millis seconds;
+	const char *end = header ? strptime(header, "%a, %d %b %Y %H:%M:%S GMT", &t) : NULL;
+
+	if (!end || *end)
+		return false;
+	*at = (millis)timegm(&t) * SECOND;
+	return true;
+}
+
+millis retry_after(const char *header, millis now)
+{
+	millis seconds, at;
 
 	if (!header)
 		return 0;
 	if (fixed_parse(header, strlen(header), 0, &seconds))
 		return seconds < DAY / SECOND ? seconds * SECOND : DAY;
-	const char *end = strptime(header, "%a, %d %b %Y %H:%M:%S GMT", &t);
-	if (!end || *end)
+	if (!http_date(header, &at))
 		return 0;
-	millis at = (millis)timegm(&t) * SECOND;
 	return at <= now ? 0 : at - now < DAY ? at - now : DAY;
 }
 

@@ -26,6 +26,9 @@ void retry_reset(struct retry *r);
 
 #define RETRY_TOLD_LONGEST (5 * MINUTE)
 
+/* "Sun, 06 Nov 1994 08:49:37 GMT", as HTTP writes it, since the Unix epoch; false for NULL and all else. */
+bool http_date(const char *header, millis *at);
+
 /*
  * The value of a Retry-After header: whole seconds, or a date as HTTP writes it ("Sun, 06 Nov 1994 08:49:37 GMT"), in
  * milliseconds from `now` (of the Unix epoch), a day at most. 0 for NULL, what cannot be read, and the past.

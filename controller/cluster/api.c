@@ -501,6 +501,8 @@ struct api {
 	struct http *http;
 	const struct clock *clock;
 	struct clock machine;
+	millis ahead; /* of the server's clock, by its last answers */
+	int agreed;   /* answers in a row that told so */
 	const struct kubeconfig *access;
 	struct credential *credential;
 	struct api_call *calls;
@@ -739,11 +741,38 @@ static bool pass_chunk(struct http_request *r, const char *bytes, size_t len)
 	return false;
 }
 
+enum { DATES_AGREED = 3 };
+
+/* An answer that took long says little, and none says more than to the second. */
+static const millis DATES_APART = API_TIMEOUT / 2;
+
+static void note_date(struct api *a, const struct http_request *r)
+{
+	millis date;
+
+	if (!http_date(http_header(r, "Date"), &date))
+		return;
+	millis ahead = clock_now(&a->machine) - date, differs = ahead - a->ahead;
+	a->agreed = a->agreed && differs < DATES_APART && differs > -DATES_APART ? a->agreed + 1 : 1;
+	if (a->agreed > DATES_AGREED)
+		a->agreed = DATES_AGREED;
+	a->ahead = ahead;
+}
+
+bool api_clock_ahead(const struct api *a, millis *ahead)
+{
+	if (a->agreed < DATES_AGREED)
+		return false;
+	*ahead = a->ahead;
+	return true;
+}
+
 static void pass_acceptance(struct http_request *r)
 {
 	struct api_call *c = r->user;
 
-	if (!c->is_cancelled)
+	note_date(c->api, r);
+	if (!c->is_cancelled && c->on_accepted)
 		c->on_accepted(c);
 }
 
@@ -814,6 +843,8 @@ static void answered(struct http_request *r)
 	c->answer = (struct api_status){ 0 };
 	c->error = r->error;
 	c->retry_after = 0;
+	if (r->error.kind == ERROR_NONE && !c->on_chunk) /* what came in parts began long ago */
+		note_date(c->api, r);
 	bool came_too_late = r->error.kind == ERROR_UNAVAILABLE && is_barred(c->api, c->effect);
 	c->is_barred = came_too_late || (c->is_barred && r->error.kind == ERROR_CANCELLED);
 	if (r->error.kind == ERROR_NONE && (r->status < 200 || r->status > 299))
@@ -852,7 +883,7 @@ static void fill_request(struct api_call *c)
 		.silence_timeout = c->silence,
 		.max_response = c->cap ? c->cap : API_RESPONSE_CAP,
 		.on_chunk = c->on_chunk ? pass_chunk : NULL,
-		.on_accepted = c->on_accepted ? pass_acceptance : NULL,
+		.on_accepted = pass_acceptance,
 		.done = answered,
 		.user = c,
 	};

@@ -165,6 +165,12 @@ const struct clock *api_clock(const struct api *a);
 /* A random stream of its own for whoever needs jitter. */
 struct random api_random(struct api *a, const char *purpose);
 
+/*
+ * How far the machine's wall clock is ahead of the server's, by the Date of its answers: true once several in a row
+ * have told the same, to within as long as they took (API_TIMEOUT).
+ */
+bool api_clock_ahead(const struct api *a, millis *ahead);
+
 struct api_counts {
 	int64_t calls, failures, retries, throttled, barred;
 };

@@ -8,6 +8,7 @@
 #include "controller/cluster/event.h"
 #include "controller/cluster/model.h"
 #include "controller/cluster/verbs.h"
+#include "controller/loop/clock_skew.h"
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/events.h"
@@ -53,7 +54,9 @@ struct live_pool {
 	struct stage_times stages[STAGE_COUNT];
 	struct size_change change;
 	struct request_counts requests;
-	bool is_blind; /* its signals are stale, or nothing was decided yet */
+	bool is_blind;	 /* its signals are stale, or nothing was decided yet */
+	bool is_new;	 /* what there is of its pods and marked nodes was not looked at yet */
+	bool is_leaving; /* the next manifest ends it, or lets it act no more: it does not act already */
 	struct pool_told told;
 };
 
@@ -72,8 +75,8 @@ struct controller {
 
 	/* The fleet in force: fleet.c opens and closes it. */
 	struct manifest manifest;
-	struct live_pool *pools;
-	struct node_group *groups;
+	struct live_pool **pools;   /* in the order of the fleet */
+	struct node_group **groups; /* likewise */
 	struct group_context context;
 	struct fleet fleet;
 
@@ -122,6 +125,12 @@ static inline bool leader_may_act(const struct controller *c)
 {
 	return c->leader.state == STATE_LEADING && !c->is_stopping &&
 	       (!c->leader.lease || lease_is_held(c->leader.lease));
+}
+
+/* Its manifest, and the next one, let us change what the pool has. */
+static inline bool pool_may_act(const struct controller *c, size_t pool)
+{
+	return fleet_of(c)->pools[pool].mode == MODE_ACT && !c->pools[pool]->is_leaving;
 }
 
 /* Groups, drains and workloads are driven from the loop, once for all that asked; `user` is the controller. */

@@ -120,7 +120,7 @@ static void give_up(struct drain *d, const char *outcome)
 /* The cloud's names for machines may have nothing to do with those on nodes: a machine is known by the cloud alone. */
 static void find_machine(struct drain *d, const struct node *n)
 {
-	const struct node_group *g = d->group >= 0 ? &d->controller->groups[d->group] : NULL;
+	const struct node_group *g = d->group >= 0 ? d->controller->groups[d->group] : NULL;
 
 	if (g && g->is_known && n && n->is_known && !node_group_machine(g, d->machine))
 		snprintf(d->machine, sizeof d->machine, "%s", machine_of_node(d->controller, n));
@@ -144,7 +144,7 @@ static bool row_save(struct drain *d)
 	struct controller *c = d->controller;
 	const struct drain_record row = { .node = d->node,
 					  .machine = d->machine,
-					  .pool = c->pools[d->pool].key,
+					  .pool = c->pools[d->pool]->key,
 					  .group = fleet_of(c)->groups[d->group].name,
 					  .fate = fate_names[d->fate],
 					  .why = d->why,
@@ -665,7 +665,7 @@ static bool has_settled(const struct drain *d)
 static void emptied(struct drain *d)
 {
 	struct controller *c = d->controller;
-	struct node_group *g = &c->groups[d->group];
+	struct node_group *g = c->groups[d->group];
 
 	if (d->fate == FATE_LEND) {
 		go_to(d, DRAIN_LEND);
@@ -680,7 +680,7 @@ static void emptied(struct drain *d)
 /* Until the node's object is gone, too: its going is ours, and no loss. */
 static bool is_gone(const struct drain *d)
 {
-	const struct node_group *g = &d->controller->groups[d->group];
+	const struct node_group *g = d->controller->groups[d->group];
 	const struct machine *m = node_group_machine(g, d->machine);
 	const struct node *n = cluster_node(d->controller->cluster, d->node);
 
@@ -692,7 +692,7 @@ static bool is_gone(const struct drain *d)
 /* Nobody asks for its end any more: the cloud refused, or never knew it. */
 static bool machine_is_left(const struct drain *d)
 {
-	const struct node_group *g = &d->controller->groups[d->group];
+	const struct node_group *g = d->controller->groups[d->group];
 	const struct machine *m = node_group_machine(g, d->machine);
 
 	if (!g->is_known || node_group_is_removing(g, d->machine))
@@ -721,7 +721,7 @@ static void removing(struct drain *d)
 
 static void empty(struct drain *d, const struct node *n)
 {
-	const struct node_group *g = &d->controller->groups[d->group];
+	const struct node_group *g = d->controller->groups[d->group];
 
 	if (!g->is_known)
 		return; /* adopted before the cloud told of it */
@@ -745,7 +745,7 @@ static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || !c->pools[d->pool].is_blind || will_be_taken(n) ||
+	if (d->step > DRAIN_EVICT || !c->pools[d->pool]->is_blind || will_be_taken(n) ||
 	    !replicas_serving(d->controller, n, d->pool))
 		return false;
 	if (d->last_reason != DRAIN_IS_BLIND)
@@ -824,8 +824,9 @@ static void forget_finished(struct controller *c)
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
 {
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
-	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)) ||
-	    ((is_backed_off(c, n->name) || node_group_is_held(&c->groups[n->group])) && !will_be_taken(n)))
+	    !c->groups[n->group]->is_known || c->groups[n->group]->is_stopped || c->pools[pool]->is_leaving ||
+	    !node_group_machine(c->groups[n->group], machine_of_node(c, n)) ||
+	    ((is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_be_taken(n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;
@@ -900,18 +901,57 @@ int64_t drain_replicas_left(const struct controller *c, size_t pool)
 	return left;
 }
 
-static void stop(struct controller *c)
+static void stop_one(struct drain *d)
+{
+	d->step = DRAIN_OVER;
+	if (d->is_marking)
+		api_cancel(&d->change.call);
+	if (d->is_reading)
+		api_cancel(&d->read);
+	for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
+		if (d->evictions[i].is_busy)
+			api_cancel(&d->evictions[i].call.call);
+}
+
+/* Of a pool that acts no more, or in a group that ends with the next manifest. */
+static bool must_leave(const struct drain *d)
+{
+	const struct controller *c = d->controller;
+
+	if (d->is_stray) /* a mark is taken off whoever goes */
+		return false;
+	return c->pools[d->pool]->is_leaving || (d->group >= 0 && c->groups[d->group]->is_stopped);
+}
+
+static void leave(struct controller *c, size_t pool)
+{
+	for (struct drain *d = c->drains.first; d; d = d->next)
+		if (d->pool == pool && must_leave(d))
+			stop_one(d);
+	forget_finished(c);
+}
+
+static bool has_left(const struct controller *c, size_t pool)
+{
+	for (const struct drain *d = c->drains.first; d; d = d->next)
+		if (d->pool == pool && must_leave(d))
+			return false;
+	return true;
+}
+
+void drains_renumber(struct controller *c, const size_t *pools, const size_t *groups)
 {
 	for (struct drain *d = c->drains.first; d; d = d->next) {
-		d->step = DRAIN_OVER;
-		if (d->is_marking)
-			api_cancel(&d->change.call);
-		if (d->is_reading)
-			api_cancel(&d->read);
-		for (size_t i = 0; i < EVICTIONS_AT_ONCE; i++)
-			if (d->evictions[i].is_busy)
-				api_cancel(&d->evictions[i].call.call);
+		d->pool = pools[d->pool] == SIZE_MAX ? 0 : pools[d->pool];
+		if (d->group >= 0)
+			d->group = groups[d->group] == SIZE_MAX ? -1 : (int)groups[d->group];
 	}
+}
+
+static void stop(struct controller *c)
+{
+	for (struct drain *d = c->drains.first; d; d = d->next)
+		stop_one(d);
 	for (struct pod_eviction *e = c->drains.lone; e; e = e->next)
 		api_cancel(&e->call.call);
 	forget_finished(c);
@@ -988,4 +1028,6 @@ int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
 	return count;
 }
 
-const struct actor drains_actor = { .drive = drive, .stop = stop, .is_idle = is_idle };
+const struct actor drains_actor = {
+	.drive = drive, .stop = stop, .is_idle = is_idle, .leave = leave, .has_left = has_left
+};

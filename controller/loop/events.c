@@ -47,9 +47,9 @@ void events_tell_pool(struct controller *c, size_t pool, struct pool_event what,
 
 static void tell_size(struct controller *c, size_t pool)
 {
-	const struct size_change *s = &c->pools[pool].change;
+	const struct size_change *s = &c->pools[pool]->change;
 	const char *reason = c->publishing.pools[pool].reason;
-	struct pool_told *told = &c->pools[pool].told;
+	struct pool_told *told = &c->pools[pool]->told;
 
 	if (s->to < s->from) {
 		told->down_from = told->down_from > s->from ? told->down_from : s->from;
@@ -65,7 +65,7 @@ static void tell_size(struct controller *c, size_t pool)
 static void tell_shrunk(struct controller *c, size_t pool)
 {
 	const struct pool_decision *d = &c->plan.pools[pool].decision;
-	struct pool_told *told = &c->pools[pool].told;
+	struct pool_told *told = &c->pools[pool]->told;
 
 	if (!told->down_from || d->ready + d->on_the_way + d->draining > d->decided)
 		return;
@@ -73,7 +73,7 @@ static void tell_shrunk(struct controller *c, size_t pool)
 		events_tell_pool(c, pool, (struct pool_event){ "ScaledDown", "ScaleDown", false },
 				 "%lld to %lld hot replicas, decided %lld s ago", (long long)told->down_from,
 				 (long long)d->decided,
-				 (long long)((c->snapshot.now - c->pools[pool].change.at) / SECOND));
+				 (long long)((c->snapshot.now - c->pools[pool]->change.at) / SECOND));
 	told->down_from = 0;
 }
 
@@ -106,7 +106,7 @@ static void tell_refusals(struct controller *c, size_t pool)
 
 static void tell_problems(struct controller *c, size_t pool)
 {
-	struct pool_told *told = &c->pools[pool].told;
+	struct pool_told *told = &c->pools[pool]->told;
 
 	for (int i = 0; i < PROBLEM_COUNT; i++) {
 		const char *problem = c->publishing.pools[pool].problem[i];
@@ -123,19 +123,19 @@ static void tell_refusal(struct controller *c, size_t pool)
 {
 	const char *refusal = c->publishing.pools[pool].refusal;
 
-	if (refusal && !c->pools[pool].told.is_refused)
+	if (refusal && !c->pools[pool]->told.is_refused)
 		events_tell_pool(c, pool, (struct pool_event){ "Refused", "Check", true }, "%s", refusal);
-	c->pools[pool].told.is_refused = refusal != NULL;
+	c->pools[pool]->told.is_refused = refusal != NULL;
 }
 
 static void tell_signals(struct controller *c, size_t pool)
 {
-	struct pool_told *told = &c->pools[pool].told;
+	struct pool_told *told = &c->pools[pool]->told;
 	int64_t state = c->plan.pools[pool].decision.signals;
 	bool is_stale = state >= SIGNALS_STALE;
 	const char *name = fleet_of(c)->pools[pool].name, *trouble = c->publishing.pools[pool].signals_trouble;
 
-	if (c->pools[pool].signals.source && !c->pools[pool].signals.has_heard)
+	if (c->pools[pool]->signals.source && !c->pools[pool]->signals.has_heard)
 		return; /* the first reading is on its way: no news */
 	if (is_stale && !told->is_stale)
 		events_tell_pool(c, pool, (struct pool_event){ "SignalsStale", "Hold", true },
@@ -161,7 +161,7 @@ static void tell_signals(struct controller *c, size_t pool)
 static void tell_provider(struct controller *c, size_t pool)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
-	bool was_failing = c->pools[pool].told.is_failing, fails = false;
+	bool was_failing = c->pools[pool]->told.is_failing, fails = false;
 
 	for (size_t i = 0; i < spec->group_count; i++) {
 		const struct published_group *g = &c->publishing.groups[spec->groups[i]];
@@ -172,7 +172,7 @@ static void tell_provider(struct controller *c, size_t pool)
 					 g->error.message);
 		fails = true;
 	}
-	c->pools[pool].told.is_failing = fails;
+	c->pools[pool]->told.is_failing = fails;
 }
 
 static void tell_limit(struct controller *c, size_t pool)
@@ -184,7 +184,7 @@ static void tell_limit(struct controller *c, size_t pool)
 							  [LIMIT_QUOTA] = "LimitedByQuota",
 							  [LIMIT_GROWTH] = "LimitedByGrowth" };
 	const struct pool_decision *d = &c->plan.pools[pool].decision;
-	struct pool_told *told = &c->pools[pool].told;
+	struct pool_told *told = &c->pools[pool]->told;
 	const char *reason = d->wished > d->decided ? reasons[d->held_by] : NULL;
 
 	if (!reason || (told->limit == d->held_by && c->snapshot.now - told->limit_at < LIMIT_AGAIN))
@@ -217,9 +217,9 @@ static void tell_unschedulable(struct controller *c)
 void events_of_tick(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		if (c->pools[i].change.at == c->snapshot.now && c->pools[i].told.has_size)
+		if (c->pools[i]->change.at == c->snapshot.now && c->pools[i]->told.has_size)
 			tell_size(c, i);
-		c->pools[i].told.has_size = true; /* what is found at the start is no change */
+		c->pools[i]->told.has_size = true; /* what is found at the start is no change */
 		tell_shrunk(c, i);
 		tell_refusals(c, i);
 		tell_problems(c, i);

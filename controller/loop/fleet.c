@@ -7,6 +7,7 @@
 #include "controller/loop/controller_state.h"
 #include "controller/loop/trace.h"
 #include "providers/block.h"
+#include "state/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,24 +128,22 @@ bool controller_accepts(const struct manifest *m, struct findings *f, struct err
 
 /* --- opening and closing --- */
 
-/* What the provider is told of a group. Where only the cluster is watched: by which label its nodes are known. */
-static const char *settings_of(struct controller *c, size_t group)
+const char *fleet_group_settings(const struct controller *c, const struct manifest *m, size_t group, struct arena *a)
 {
-	const struct group_spec *spec = &fleet_of(c)->groups[group];
-	struct cluster_label mark = mark_of(c, group);
+	struct schema_label mark = manifest_group_label(m, group);
 	CLEANUP(buf_release) struct buf text = { 0 };
 
 	if (!c->settings.only_records)
-		return spec->settings;
+		return m->fleet.groups[group].settings;
 	buf_text(&text, "{\"label\":");
 	json_write_text(mark.key, &text);
 	buf_text(&text, ",\"value\":");
 	json_write_text(mark.value, &text);
 	buf_text(&text, "}");
-	return arena_strdup(&c->fleet.manifest_arena, text.text, text.len);
+	return arena_strdup(a, text.text, text.len);
 }
 
-static bool open_group(struct controller *c, size_t group, struct error *e)
+bool fleet_open_group(struct controller *c, size_t group, struct error *e)
 {
 	const struct group_spec *spec = &fleet_of(c)->groups[group];
 	size_t kind = c->settings.only_records ? (size_t)PROVIDER_external : (size_t)c->manifest.groups[group].provider;
@@ -165,8 +164,9 @@ static bool open_group(struct controller *c, size_t group, struct error *e)
 					     c->fleet.calls[kind],
 					     &c->fleet.throttles[kind],
 					     policy_lacks_standby(c->memory, group),
-					     settings_of(c, group) };
-	node_group_open(&c->groups[group], &c->context, group, &access);
+					     fleet_group_settings(c, &c->manifest, group, &c->fleet.manifest_arena) };
+	c->groups[group] = xnew(struct node_group);
+	node_group_open(c->groups[group], &c->context, group, &access);
 	return true;
 }
 
@@ -191,50 +191,153 @@ static bool works(void *user, size_t pool)
 }
 
 /* A pool that was there before goes on with what it has told; after another one led it tells its size anew. */
-static void carry_over(struct controller *c, struct live_pool *p)
+static void carry_over(struct live_pool *p, const struct live_pool *f, bool is_same_term)
 {
-	for (size_t i = 0; i < c->fleet.former_count; i++) {
-		const struct live_pool *f = &c->fleet.former_pools[i];
-		if (strcmp(f->key, p->key) != 0)
-			continue;
-		memcpy(p->stages, f->stages, sizeof p->stages);
-		p->timeouts = f->timeouts;
-		p->timeouts.in_a_row = 0;
-		p->change = f->change;
-		p->told = f->told;
-		p->told.has_size = f->told.has_size && c->fleet.former_term == c->leader.term;
-		p->signals.server = f->signals.server;
-		workload_scale_carry_over(&p->scale, &f->scale);
-	}
+	memcpy(p->stages, f->stages, sizeof p->stages);
+	p->timeouts = f->timeouts;
+	p->timeouts.in_a_row = 0;
+	p->change = f->change;
+	p->told = f->told;
+	p->told.has_size = f->told.has_size && is_same_term;
+	p->signals.server = f->signals.server;
+	workload_scale_carry_over(&p->scale, &f->scale);
 }
 
-static void open_pool(struct controller *c, size_t pool)
+void fleet_open_pool(struct controller *c, size_t pool, const struct live_pool *former, bool is_same_term)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
-	struct live_pool *p = &c->pools[pool];
+	struct live_pool *p = xnew(struct live_pool);
 
-	*p = (struct live_pool){ .index = pool, .controller = c, .is_blind = true };
+	c->pools[pool] = p;
+	*p = (struct live_pool){ .index = pool, .controller = c, .is_blind = true, .is_new = true };
 	snprintf(p->key, sizeof p->key, "%s/%s", spec->namespace, spec->name);
 	p->scale.wanted = p->scale.is = ABSENT;
 	p->placeholder.wanted = p->placeholder.is = ABSENT;
 	p->buffer.wanted = p->buffer.is = ABSENT;
 	pool_signals_open(c, pool);
-	carry_over(c, p);
+	if (former)
+		carry_over(p, former, is_same_term);
+}
+
+void fleet_close_pool(struct controller *c, struct live_pool *p)
+{
+	pool_signals_close(c, p);
+	buf_release(&p->placeholder.pod);
+	buf_release(&p->placeholder.body);
+	buf_release(&p->buffer.body);
+}
+
+static const struct live_pool *former_of(const struct controller *c, const struct pool_spec *spec)
+{
+	char key[sizeof c->pools[0]->key];
+
+	snprintf(key, sizeof key, "%s/%s", spec->namespace, spec->name);
+	for (size_t i = 0; i < c->fleet.former_count; i++)
+		if (!strcmp(c->fleet.former_pools[i]->key, key))
+			return c->fleet.former_pools[i];
+	return NULL;
 }
 
 /* What was kept of the fleet before. */
 static void forget_former(struct controller *c)
 {
+	for (size_t i = 0; i < c->fleet.former_count; i++)
+		free(c->fleet.former_pools[i]);
 	free(c->fleet.former_pools);
 	c->fleet.former_pools = NULL;
 	c->fleet.former_count = 0;
+}
+
+/* --- operations of an earlier life --- */
+
+static struct node_group *group_of(const struct controller *c, const char *name)
+{
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (!strcmp(fleet_of(c)->groups[i].name, name))
+			return c->groups[i];
+	return NULL;
+}
+
+/* The last of a group is the one that the cloud may still work on. */
+static bool is_last(const struct launch *open, size_t count, size_t i)
+{
+	for (size_t k = i + 1; k < count; k++)
+		if (!strcmp(open[k].group, open[i].group))
+			return false;
+	return true;
+}
+
+/* Nothing was read of it in this life yet: what it knows of its writes is in the history alone. */
+static bool is_new(const struct node_group *g)
+{
+	return !g->is_known && !g->is_looking;
+}
+
+enum { RECALLED_MOST = 500 };
+
+/* The cloud said no, so that nothing of it will ever show. */
+static bool is_refused(const struct launch *l)
+{
+	return l->outcome && strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, "adopted") != 0 &&
+	       strcmp(l->outcome, error_kind_name(ERROR_TIMEOUT)) != 0 &&
+	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
+}
+
+/* Writes of the last minutes that the cloud accepted, or may have: looks must show them, whoever asked. */
+static bool recall_writes(struct controller *c, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	millis now = clock_now(c->clock), mono = clock_mono(c->clock);
+	struct launch *found;
+	size_t count;
+
+	if (!launch_find(c->history,
+			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
+			 &found, &count, e))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct launch *l = &found[i];
+		struct node_group *g = group_of(c, l->group);
+		if (g && is_new(g) && !is_refused(l))
+			node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
+									     .desired = l->target,
+									     .ids = l->machines,
+									     .id_count = l->machine_count,
+									     .at = l->asked_at,
+									     .mono = mono - (now - l->asked_at) });
+	}
+	return true;
+}
+
+/* Purchases that were under way when somebody else, or we, stopped leading. What became of them shows in the group's
+ * description, which is the truth; what still goes on is waited for. */
+bool fleet_adopt_operations(struct controller *c, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct launch *open;
+	size_t count;
+	bool ok = recall_writes(c, e) && launch_open_ones(c->history, &a, &open, &count, e);
+
+	for (size_t i = 0; ok && i < count; i++) {
+		struct node_group *g = group_of(c, open[i].group);
+		if (g && !is_new(g))
+			continue; /* its own */
+		bool goes_on = g && open[i].operation[0] && is_last(open, count, i);
+		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
+			 LOG_I("target", open[i].target), LOG_B("goes_on", goes_on), LOG_END);
+		if (goes_on)
+			node_group_resume(g, open[i].token, open[i].operation, open[i].asked_at);
+		else
+			ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
+	}
+	return ok;
 }
 
 /*
  * Two Preheats on one account must not take each other's tokens for their own, nor one its own of before: of the
  * cluster, the lease, this replica and its term, and random bits.
  */
-static void begin_life(struct controller *c)
+void fleet_begin_life(struct controller *c)
 {
 	const struct controller_settings *s = &c->settings;
 	CLEANUP(buf_release) struct buf told = { 0 };
@@ -266,21 +369,36 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .refused = fallback_note,
 					     .affordable = cost_budget_affordable,
 					     .user = c };
-	begin_life(c);
+	fleet_begin_life(c);
 	c->recording.over = 0; /* those that are over tell it again */
 	c->starts.heard = heard;
 	c->starts.user = c;
 	c->pools = xcalloc(fleet->pool_count + 1, sizeof *c->pools);
 	c->groups = xcalloc(fleet->group_count + 1, sizeof *c->groups);
-	c->publishing.pools = xcalloc(fleet->pool_count + 1, sizeof *c->publishing.pools);
-	c->publishing.groups = xcalloc(fleet->group_count + 1, sizeof *c->publishing.groups);
+	publish_make_room(c);
 	for (size_t i = 0; i < fleet->pool_count; i++)
-		open_pool(c, i);
+		fleet_open_pool(c, i, former_of(c, &fleet->pools[i]), c->fleet.former_term == c->leader.term);
 	forget_former(c);
 	for (size_t i = 0; i < fleet->group_count; i++)
-		if (!open_group(c, i, e))
+		if (!fleet_open_group(c, i, e))
 			return false;
 	return true;
+}
+
+void fleet_forget_manifests(struct controller *c, millis before)
+{
+	struct former_manifest **at = &c->fleet.former_manifests;
+
+	while (*at) {
+		struct former_manifest *m = *at;
+		if (m->since >= before) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		arena_release(&m->arena);
+		free(m);
+	}
 }
 
 void fleet_close(struct controller *c)
@@ -289,14 +407,12 @@ void fleet_close(struct controller *c)
 		forget_former(c);
 	if (!c->pools)
 		return;
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		pool_signals_close(&c->pools[i].signals);
-		buf_release(&c->pools[i].placeholder.pod);
-		buf_release(&c->pools[i].placeholder.body);
-		buf_release(&c->pools[i].buffer.body);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		fleet_close_pool(c, c->pools[i]);
+	for (size_t i = 0; i < fleet_of(c)->group_count && c->groups[i]; i++) {
+		node_group_close(c->groups[i]);
+		free(c->groups[i]);
 	}
-	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_close(&c->groups[i]);
 	for (size_t i = 0; i < PROVIDER_COUNT; i++)
 		if (c->fleet.providers[i])
 			provider_find(provider_name((enum provider_choice)i))->close(c->fleet.providers[i]);
@@ -317,4 +433,5 @@ void fleet_close(struct controller *c)
 	starts_release(&c->starts);
 	c->idle.count = 0;
 	c->has_decided = false;
+	fleet_forget_manifests(c, INT64_MAX);
 }

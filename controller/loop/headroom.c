@@ -72,8 +72,8 @@ static void placeholder_name(const char *pool, char name[HEADROOM_NAME_MAX + 1])
 
 static void want_placeholders(struct controller *c, size_t pool, int64_t replicas)
 {
-	struct placeholder *h = &c->pools[pool].placeholder;
-	const struct pool_view *v = &c->pools[pool].view;
+	struct placeholder *h = &c->pools[pool]->placeholder;
+	const struct pool_view *v = &c->pools[pool]->view;
 	bool is_ours = fleet_of(c)->pools[pool].mode == MODE_ACT,
 	     has_some = v->placeholders + v->pending_placeholders > 0;
 
@@ -264,7 +264,7 @@ static void drive_placeholders(struct controller *c, struct live_pool *p)
 {
 	struct placeholder *h = &p->placeholder;
 
-	if (h->is_calling || h->wanted == ABSENT || loop_now(c->loop) < h->quiet_until)
+	if (h->is_calling || p->is_leaving || h->wanted == ABSENT || loop_now(c->loop) < h->quiet_until)
 		return;
 	if (is_held(c, p->index) && (!h->pod.len || is_old(c, h->read_at)))
 		read_workload(c, p);
@@ -469,7 +469,7 @@ static void drive_buffer(struct controller *c, struct live_pool *p)
 {
 	struct buffer *b = &p->buffer;
 
-	if (b->is_calling || b->wanted == ABSENT || loop_now(c->loop) < b->quiet_until)
+	if (b->is_calling || p->is_leaving || b->wanted == ABSENT || loop_now(c->loop) < b->quiet_until)
 		return;
 	if (!b->is_found)
 		look_up(c, p);
@@ -481,12 +481,12 @@ static void drive_buffer(struct controller *c, struct live_pool *p)
 
 static void want(struct controller *c, size_t pool, int64_t decided)
 {
-	const struct pool_view *v = &c->pools[pool].view;
+	const struct pool_view *v = &c->pools[pool]->view;
 	int64_t beyond = decided - v->ready - v->starting - v->pending; /* what serves already */
 	bool is_driven = is_buffered(c, pool) && fleet_of(c)->pools[pool].mode == MODE_ACT;
 
 	want_placeholders(c, pool, beyond);
-	c->pools[pool].buffer.wanted = !is_driven ? ABSENT : beyond > 0 ? beyond : 0;
+	c->pools[pool]->buffer.wanted = !is_driven ? ABSENT : beyond > 0 ? beyond : 0;
 }
 
 static void drive(struct controller *c)
@@ -494,23 +494,33 @@ static void drive(struct controller *c)
 	if (c->context.is_barred)
 		return;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		drive_placeholders(c, &c->pools[i]);
+		drive_placeholders(c, c->pools[i]);
 	end_left(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		drive_buffer(c, &c->pools[i]);
+		drive_buffer(c, c->pools[i]);
+}
+
+static void leave(struct controller *c, size_t pool)
+{
+	struct live_pool *p = c->pools[pool];
+
+	if (p->placeholder.is_calling)
+		api_cancel(&p->placeholder.call.call);
+	if (p->buffer.is_calling) {
+		api_cancel(&p->buffer.lookup.call);
+		api_cancel(&p->buffer.call.call);
+	}
+}
+
+static bool has_left(const struct controller *c, size_t pool)
+{
+	return !c->pools[pool]->placeholder.is_calling && !c->pools[pool]->buffer.is_calling;
 }
 
 static void stop(struct controller *c)
 {
-	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++) {
-		struct live_pool *p = &c->pools[i];
-		if (p->placeholder.is_calling)
-			api_cancel(&p->placeholder.call.call);
-		if (p->buffer.is_calling) {
-			api_cancel(&p->buffer.lookup.call);
-			api_cancel(&p->buffer.call.call);
-		}
-	}
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
+		leave(c, i);
 	if (c->left.is_calling)
 		api_cancel(&c->left.call.call);
 }
@@ -518,11 +528,15 @@ static void stop(struct controller *c)
 static bool is_idle(const struct controller *c)
 {
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
-		if (c->pools[i].placeholder.is_calling || c->pools[i].buffer.is_calling)
+		if (!has_left(c, i))
 			return false;
 	return !c->left.is_calling;
 }
 
-const struct actor headroom_actor = {
-	.needs_plan = true, .want = want, .drive = drive, .stop = stop, .is_idle = is_idle
-};
+const struct actor headroom_actor = { .needs_plan = true,
+				      .want = want,
+				      .drive = drive,
+				      .stop = stop,
+				      .is_idle = is_idle,
+				      .leave = leave,
+				      .has_left = has_left };

@@ -1,11 +1,11 @@
 #include "controller/loop/leader.h"
 
 #include "controller/loop/controller_state.h"
+#include "controller/loop/fleet_change.h"
 #include "controller/loop/follower.h"
 #include "controller/loop/objects.h"
 #include "controller/loop/status.h"
 #include "controller/restore/restore.h"
-#include "state/launch.h"
 
 #include <string.h>
 
@@ -37,6 +37,7 @@ static bool open_history(struct controller *c, struct error *e)
 	struct restored found = { 0 };
 	struct arena a = { 0 };
 
+	clock_skew_check(c);
 	c->history = restore_resume(&setup, &a, &found, e);
 	if (c->history) {
 		if (found.trouble.kind != ERROR_NONE)
@@ -65,83 +66,6 @@ static void close_history(struct controller *c)
 	c->context.history = NULL;
 }
 
-/* --- operations of an earlier life --- */
-
-static struct node_group *group_of(const struct controller *c, const char *name)
-{
-	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		if (!strcmp(fleet_of(c)->groups[i].name, name))
-			return &c->groups[i];
-	return NULL;
-}
-
-/* The last of a group is the one that the cloud may still work on. */
-static bool is_last(const struct launch *open, size_t count, size_t i)
-{
-	for (size_t k = i + 1; k < count; k++)
-		if (!strcmp(open[k].group, open[i].group))
-			return false;
-	return true;
-}
-
-enum { RECALLED_MOST = 500 };
-
-/* The cloud said no, so that nothing of it will ever show. */
-static bool is_refused(const struct launch *l)
-{
-	return l->outcome && strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, "adopted") != 0 &&
-	       strcmp(l->outcome, error_kind_name(ERROR_TIMEOUT)) != 0 &&
-	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
-}
-
-/* Purchases that were under way when somebody else, or we, stopped leading. What became of them shows in the group's
- * description, which is the truth; what still goes on is waited for. */
-static bool adopt_operations(struct controller *c, struct error *e)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	struct launch *open;
-	size_t count;
-	bool ok = launch_open_ones(c->history, &a, &open, &count, e);
-
-	for (size_t i = 0; ok && i < count; i++) {
-		struct node_group *g = group_of(c, open[i].group);
-		bool goes_on = g && open[i].operation[0] && is_last(open, count, i);
-		log_info("intent-found", LOG_S("operation", open[i].token), LOG_S("group", open[i].group),
-			 LOG_I("target", open[i].target), LOG_B("goes_on", goes_on), LOG_END);
-		if (goes_on)
-			node_group_resume(g, open[i].token, open[i].operation, open[i].asked_at);
-		else
-			ok = launch_end(c->history, open[i].token, "adopted", clock_now(c->clock), e);
-	}
-	return ok;
-}
-
-/* Writes of the last minutes that the cloud accepted, or may have: looks must show them, whoever asked. */
-static bool recall_writes(struct controller *c, struct error *e)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	millis now = clock_now(c->clock), mono = clock_mono(c->clock);
-	struct launch *found;
-	size_t count;
-
-	if (!launch_find(c->history,
-			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
-			 &found, &count, e))
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		const struct launch *l = &found[i];
-		struct node_group *g = group_of(c, l->group);
-		if (g && !is_refused(l))
-			node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
-									     .desired = l->target,
-									     .ids = l->machines,
-									     .id_count = l->machine_count,
-									     .at = l->asked_at,
-									     .mono = mono - (now - l->asked_at) });
-	}
-	return true;
-}
-
 /* --- the role --- */
 
 static void begin(struct controller *c)
@@ -150,7 +74,7 @@ static void begin(struct controller *c)
 
 	follower_pause(c);
 	marks_leave(c);
-	if (!open_history(c, &e) || !fleet_open(c, &e) || !recall_writes(c, &e) || !adopt_operations(c, &e)) {
+	if (!open_history(c, &e) || !fleet_open(c, &e) || !fleet_adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
 		log_error("cannot-lead", LOG_E(&e), LOG_END);
@@ -161,10 +85,12 @@ static void begin(struct controller *c)
 	set_gate(c, true, "");
 	c->leader.since = loop_now(c->loop);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_look(&c->groups[i]);
+		node_group_look(c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	start_progress_adopt(c);
 	marks_adopt(c);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		c->pools[i]->is_new = false;
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
 		 LOG_I("pools", (int64_t)fleet_of(c)->pool_count), LOG_B("dry_run", c->settings.is_dry_run), LOG_END);
 	tick_start(c);
@@ -207,7 +133,7 @@ void leader_stop_acting(struct controller *c, const char *why)
 	set_gate(c, false, why);
 	tick_stop(c);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_stop(&c->groups[i]);
+		node_group_stop(c->groups[i]);
 	status_stop(c);
 	log_info("stopped-acting", LOG_S("why", why), LOG_END);
 	c->leader.state = STATE_SETTLING;
@@ -243,17 +169,29 @@ void leader_go_on(struct controller *c)
 	publish_state(c);
 }
 
+const struct manifest *leader_manifest(const struct controller *c)
+{
+	return c->leader.has_next ? &c->leader.next : &c->manifest;
+}
+
+static void take_next(struct controller *c, const struct manifest *m, struct arena *held)
+{
+	arena_release(&c->leader.next_arena);
+	c->leader.next = *m;
+	c->leader.next_arena = *held;
+	*held = (struct arena){ 0 };
+	c->leader.has_next = true;
+	if (c->leader.state == STATE_LEADING && m->fleet.pool_count > 0) {
+		fleet_change_begin(c);
+		return;
+	}
+	leader_stop_acting(c, "the manifest changed");
+}
+
 void leader_use_manifest(struct controller *c, const struct manifest *m, struct arena *held)
 {
-	if (m) {
-		arena_release(&c->leader.next_arena);
-		c->leader.next = *m;
-		c->leader.next_arena = *held;
-		*held = (struct arena){ 0 };
-		c->leader.has_next = true;
-		leader_stop_acting(c, "the manifest changed");
-		leader_go_on(c);
-	}
+	if (m)
+		take_next(c, m, held);
 	leader_go_on(c); /* it may have waited for these */
 	publish_state(c);
 }

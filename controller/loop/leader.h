@@ -25,7 +25,7 @@ struct leader {
 	millis since;	    /* loop_now */
 	struct timer timer; /* until all is quiet, or the cluster is seen */
 	bool has_next;
-	struct manifest next; /* to be used once all is quiet */
+	struct manifest next; /* to be used with the next tick, or once all is quiet */
 	struct arena next_arena;
 };
 
@@ -34,6 +34,8 @@ bool leader_open(struct controller *c, struct error *e) MUST_USE;
 void leader_stop_acting(struct controller *c, const char *why);
 /* Leads, if it may and is ready to. */
 void leader_go_on(struct controller *c);
-/* Another manifest, in an arena that is taken over: what is under way is stopped, what was learned kept. NULL: the
- * same goes on. */
+/* The manifest in force from the next tick on. */
+const struct manifest *leader_manifest(const struct controller *c);
+/* Another manifest, in an arena that is taken over: in force with the next tick (fleet_change.h), or once what is under
+ * way has stopped when it has no pools. NULL: the same goes on. */
 void leader_use_manifest(struct controller *c, const struct manifest *m, struct arena *held);

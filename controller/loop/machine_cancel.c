@@ -77,7 +77,7 @@ static bool has_node(const struct node_list *list, const char *provider_id)
 
 static void end_those_without_node(struct controller *c, const struct node_list *list)
 {
-	struct node_group *g = &c->groups[c->cancels.group];
+	struct node_group *g = c->groups[c->cancels.group];
 
 	for (const struct machine_cancel *x = c->cancels.first; x; x = x->next) {
 		const struct machine *m = x->is_asked ? node_group_machine(g, x->machine) : NULL;

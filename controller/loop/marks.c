@@ -49,14 +49,14 @@ static size_t pool_of(const struct controller *c, const struct node *n, const st
 		if (pods[i]->pool >= 0)
 			pool = (size_t)pods[i]->pool;
 	for (size_t i = 0; row && n->group >= 0 && i < fleet_of(c)->pool_count; i++)
-		if (!strcmp(c->pools[i].key, row->pool) && pool_position(fleet_of(c), i, (size_t)n->group) >= 0)
+		if (!strcmp(c->pools[i]->key, row->pool) && pool_position(fleet_of(c), i, (size_t)n->group) >= 0)
 			pool = i;
 	return pool;
 }
 
 static bool acts_on(const struct controller *c, const struct node *n, const struct drain_record *row)
 {
-	return n->group >= 0 && fleet_of(c)->pools[pool_of(c, n, row)].mode == MODE_ACT;
+	return n->group >= 0 && pool_may_act(c, pool_of(c, n, row));
 }
 
 /* --- marks without a drain --- */
@@ -82,7 +82,7 @@ static bool is_stray(const struct controller *c, const struct node *n)
 		return false;
 	if (n->group < 0)
 		return is_ours(c, n);
-	const struct node_group *g = &c->groups[n->group];
+	const struct node_group *g = c->groups[n->group];
 	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
 
 	return m && marks_machine_is_wanted(m) && !node_group_is_removing(g, m->id) &&
@@ -151,7 +151,8 @@ static void take_over(struct controller *c, struct history *h)
 	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &node_count);
 	for (size_t i = 0; i < node_count; i++) {
 		const struct drain_record *row = row_of(rows, count, nodes[i]->name);
-		if (!drain_is_under_way(c, nodes[i]->name) && is_continued(c, nodes[i], row))
+		if (!drain_is_under_way(c, nodes[i]->name) && is_continued(c, nodes[i], row) &&
+		    c->pools[pool_of(c, nodes[i], row)]->is_new)
 			drain_resume(c, nodes[i], pool_of(c, nodes[i], row), row ? row->asked_at : 0);
 	}
 	for (size_t i = 0; i < count; i++)

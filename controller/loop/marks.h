@@ -22,8 +22,8 @@ struct marks {
 void marks_owner(const struct controller *c, char out[MARK_OWNER_MAX + 1]);
 /* Runs, or will, and shall serve. */
 bool marks_machine_is_wanted(const struct machine *m);
-/* On becoming the leader: goes on with the drains of before, and takes off what may have been marked and does not show
- * yet. */
+/* On becoming the leader, and for new pools: goes on with the drains of before, and takes off what may have been marked
+ * and does not show yet. */
 void marks_adopt(struct controller *c);
 /* Takes off marks of ours that no drain stands behind. */
 void marks_sweep(struct controller *c);

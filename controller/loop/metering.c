@@ -108,12 +108,12 @@ static struct device_uses device_uses_read(const struct controller *c, struct ar
 	size_t room = 0, told = 0;
 
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		room += c->pools[i].signals.owns_devices ? device_source_show(c->pools[i].signals.devices).count : 0;
+		room += c->pools[i]->signals.owns_devices ? device_source_show(c->pools[i]->signals.devices).count : 0;
 	u.items = arena_array(a, struct device_use, room + 1);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		if (!c->pools[i].signals.owns_devices)
+		if (!c->pools[i]->signals.owns_devices)
 			continue;
-		struct devices d = device_source_show(c->pools[i].signals.devices);
+		struct devices d = device_source_show(c->pools[i]->signals.devices);
 		for (size_t k = 0; k < d.count; k++) {
 			const struct device *g = &d.items[k];
 			int64_t use = g->value[DEVICE_USE];
@@ -376,7 +376,7 @@ static void share_node(struct metering *a, struct controller *c, size_t group, c
 		/* On its pool's bill where that uses the group, else on that of the first pool of the group. */
 		bool is_own = pods[i]->pool >= 0 && pool_position(fleet_of(c), (size_t)pods[i]->pool, group) >= 0;
 		size_t pool = is_own ? (size_t)pods[i]->pool : first_pool(fleet_of(c), group);
-		struct label_parts *parts = &pool_account_of(a, c->pools[pool].key)->tick_labels;
+		struct label_parts *parts = &pool_account_of(a, c->pools[pool]->key)->tick_labels;
 		struct label_part *part = part_of(parts, &c->manifest.pools[pool].spec.cost_labels, pods[i]);
 		int64_t gpus = (int64_t)((__int128)g->gpus_per_node * 1000 * pods[i]->gpus_milli / held);
 		part->gpus_milli += gpus;
@@ -439,7 +439,7 @@ static void share_bills(struct metering *a, struct controller *c, struct arena *
 			share_node(a, c, g, nodes[i], scratch);
 	}
 	for (size_t pool = 0; pool < fleet_of(c)->pool_count; pool++) {
-		struct pool_account *p = pool_account_of(a, c->pools[pool].key);
+		struct pool_account *p = pool_account_of(a, c->pools[pool]->key);
 
 		share_bill(c, pool, p, scratch);
 		for (size_t i = 0; i < p->tick_labels.count; i++) {
@@ -469,7 +469,7 @@ static millis elapsed(const struct controller *c)
 static void bill(struct metering *a, struct controller *c, size_t pool, millis time)
 {
 	const struct cost_tick t = { &c->snapshot, pool, &c->plan.pools[pool], time, NULL };
-	struct pool_account *p = pool_account_of(a, c->pools[pool].key);
+	struct pool_account *p = pool_account_of(a, c->pools[pool]->key);
 
 	p->tick = (struct cost_sums){ 0 };
 	cost_add_tick(&p->tick, &t, &p->busy_ppm);
@@ -538,7 +538,7 @@ void metering_taken(struct metering *a)
 
 void metering_show(const struct metering *a, const struct controller *c, size_t pool, struct published_pool *out)
 {
-	const struct pool_account *p = find(a, c->pools[pool].key);
+	const struct pool_account *p = find(a, c->pools[pool]->key);
 
 	if (!p)
 		return;

@@ -88,8 +88,9 @@ static void use(struct timer *t)
 	struct manifest m = { 0 };
 
 	bool ok = choose(s, &a, &m);
-	bool is_same = ok && m.text && c->manifest.text && !strcmp(m.text, c->manifest.text);
-	bool is_change = ok && !is_same && (m.text || c->manifest.text);
+	const char *text = leader_manifest(c)->text;
+	bool is_same = ok && m.text && text && !strcmp(m.text, text);
+	bool is_change = ok && !is_same && (m.text || text);
 	if (is_change)
 		log_info("manifest-changed", LOG_I("pools", (int64_t)m.fleet.pool_count), LOG_END);
 	s->on_chosen(c, is_change ? &m : NULL, &a);

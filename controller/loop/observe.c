@@ -33,7 +33,7 @@ static int64_t billed(const struct controller *c, size_t pool, size_t position, 
 {
 	const struct fleet_spec *fleet = fleet_of(c);
 	size_t group = fleet->pools[pool].groups[position];
-	int64_t all = node_group_size(&c->groups[group]) * fleet->groups[group].gpus_per_node * 1000, others = 0;
+	int64_t all = node_group_size(c->groups[group]) * fleet->groups[group].gpus_per_node * 1000, others = 0;
 	int64_t own = v->gpus_milli + starts_to_come(c, pool, position) * fleet->pools[pool].gpus_per_replica * 1000;
 
 	if (!is_shared(c, pool, group))
@@ -42,9 +42,9 @@ static int64_t billed(const struct controller *c, size_t pool, size_t position, 
 		return own < all ? own : all;
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		int64_t at = pool_position(fleet, i, group);
-		if (i == pool || at < 0 || !c->pools[i].view.groups)
+		if (i == pool || at < 0 || !c->pools[i]->view.groups)
 			continue;
-		others += c->pools[i].view.groups[at].gpus_milli +
+		others += c->pools[i]->view.groups[at].gpus_milli +
 			  starts_to_come(c, i, (size_t)at) * fleet->pools[i].gpus_per_replica * 1000;
 	}
 	return others < all ? all - others : 0;
@@ -68,7 +68,7 @@ static int64_t places_spoken_for(const struct controller *c, size_t pool, size_t
 /* Of the whole group: those that will leave it soon do not count towards its least. */
 static int64_t nodes_of(const struct controller *c, size_t group, const struct pool_group_view *v)
 {
-	const struct node_group *g = &c->groups[group];
+	const struct node_group *g = c->groups[group];
 	int64_t nodes = (g->is_known ? node_group_size(g) : v->nodes) - drains_in_group(c, (int)group);
 
 	return nodes > 0 ? nodes : 0;
@@ -116,9 +116,9 @@ static int64_t standby_nodes(const struct node_group *g)
 static struct group_input observe_group(struct controller *c, size_t pool, size_t position, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
-	const struct pool_group_view *v = &c->pools[pool].view.groups[position];
+	const struct pool_group_view *v = &c->pools[pool]->view.groups[position];
 	size_t group = spec->groups[position];
-	const struct node_group *g = &c->groups[group];
+	const struct node_group *g = c->groups[group];
 	int64_t stopped = node_group_count(g, MACHINE_STOPPED), returning = drains_returning(c, pool, group);
 	struct group_input in = { .ready = v->ready + returning + held_places(c, pool, position, v),
 				  .draining = positive(v->draining - returning),
@@ -167,7 +167,7 @@ static void show_schedule(struct controller *c, struct live_pool *p, struct pool
  */
 static int64_t wanted_pods(const struct controller *c, size_t pool)
 {
-	const struct pool_view *v = &c->pools[pool].view;
+	const struct pool_view *v = &c->pools[pool]->view;
 	int64_t set = workload_scale_set(c, pool), wanted = v->ready + v->starting + v->pending;
 
 	return set == ABSENT || wanted > set || !v->ready ? wanted : 0;
@@ -232,7 +232,7 @@ static struct event_input *show_events(const struct controller *c, size_t pool, 
 
 static struct pool_snapshot show(struct controller *c, size_t pool, struct arena *a)
 {
-	struct live_pool *p = &c->pools[pool];
+	struct live_pool *p = c->pools[pool];
 	size_t count = fleet_of(c)->pools[pool].group_count;
 	struct group_input *groups = arena_array(a, struct group_input, count);
 	struct pool_snapshot out = { .groups = groups, .group_count = count };
@@ -257,7 +257,7 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, fleet->pool_count);
 
 	for (size_t i = 0; i < fleet->pool_count; i++)
-		c->pools[i].view = cluster_pool_view(c->cluster, i, a);
+		c->pools[i]->view = cluster_pool_view(c->cluster, i, a);
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		pools[i] = show(c, i, a);
 	return (struct snapshot){ .tick = c->tick.number,

@@ -124,10 +124,10 @@ void pool_signals_of_work(struct live_pool *p, const struct group_input *groups,
 void pool_signals_taken(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		struct pool_signals *s = &c->pools[i].signals;
+		struct pool_signals *s = &c->pools[i]->signals;
 		s->scrape_count = 0;
 		s->expected = s->fresh = s->disputed = s->itl_sum = s->itl_count = s->kv_sum = s->kv_count = 0;
-		c->pools[i].finished = 0;
+		c->pools[i]->finished = 0;
 	}
 }
 
@@ -185,7 +185,7 @@ static struct source *open_recorded(struct controller *c, size_t pool, const str
 		c->recording.since = clock_mono(c->clock) + 1; /* 0 says never */
 	s.begun += clock_mono(c->clock) + 1 - c->recording.since;
 	for (size_t i = 0; i < all->count; i++)
-		if (!strcmp(all->pools[i].key, c->pools[pool].key)) {
+		if (!strcmp(all->pools[i].key, c->pools[pool]->key)) {
 			s.readings = all->pools[i].readings;
 			s.reading_count = all->pools[i].count;
 			s.over = recording_over;
@@ -217,7 +217,7 @@ static struct source *source_of(struct controller *c, size_t pool)
 					    .interval = s->prometheus.url ? s->prometheus.interval : s->scrape.interval,
 					    .objective_us = fleet_of(c)->pools[pool].objective_wait * 1000,
 					    .on_reading = pool_signals_reading,
-					    .user = &c->pools[pool] };
+					    .user = c->pools[pool] };
 
 	if (runs_work(c, pool))
 		return NULL;
@@ -282,14 +282,14 @@ static void devices_open(struct controller *c, size_t pool)
 {
 	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
 	const struct devices_text *t = &s->devices;
-	struct live_pool *p = &c->pools[pool];
+	struct live_pool *p = c->pools[pool];
 	CLEANUP(arena_release) struct arena a = { 0 };
 
 	if (!t->node)
 		return;
-	for (size_t i = 0; i < pool && !p->signals.devices; i++)
-		if (c->pools[i].signals.devices && are_alike(s, &c->manifest.pools[i].spec.signals))
-			p->signals.devices = c->pools[i].signals.devices;
+	for (size_t i = 0; i < fleet_of(c)->pool_count && !p->signals.devices; i++)
+		if (c->pools[i] && c->pools[i]->signals.devices && are_alike(s, &c->manifest.pools[i].spec.signals))
+			p->signals.devices = c->pools[i]->signals.devices;
 	if (p->signals.devices)
 		return;
 	const struct device_source_settings settings = {
@@ -306,7 +306,7 @@ static void devices_open(struct controller *c, size_t pool)
 
 void pool_signals_open(struct controller *c, size_t pool)
 {
-	struct pool_signals *s = &c->pools[pool].signals;
+	struct pool_signals *s = &c->pools[pool]->signals;
 
 	s->source = source_of(c, pool);
 	s->queue = queue_of(c, pool);
@@ -314,12 +314,26 @@ void pool_signals_open(struct controller *c, size_t pool)
 	devices_open(c, pool);
 }
 
-void pool_signals_close(struct pool_signals *s)
+/* NULL when there is none. */
+static struct live_pool *sharer_of(const struct controller *c, const struct live_pool *owner)
 {
-	source_close(s->source);
-	external_queue_close(s->queue);
-	if (s->owns_devices)
-		device_source_close(s->devices);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (c->pools[i] && c->pools[i] != owner && c->pools[i]->signals.devices == owner->signals.devices)
+			return c->pools[i];
+	return NULL;
+}
+
+void pool_signals_close(struct controller *c, struct live_pool *p)
+{
+	struct live_pool *heir = p->signals.owns_devices ? sharer_of(c, p) : NULL;
+
+	source_close(p->signals.source);
+	external_queue_close(p->signals.queue);
+	if (heir)
+		heir->signals.owns_devices = true;
+	else if (p->signals.owns_devices)
+		device_source_close(p->signals.devices);
+	p->signals = (struct pool_signals){ 0 };
 }
 
 /* --- which pods are read --- */
@@ -374,21 +388,21 @@ void pool_signals_targets(struct controller *c)
 	c->targets_changed = false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		size_t count, n = 0;
-		if (!c->pools[i].signals.source)
+		if (!c->pools[i]->signals.source)
 			continue;
 		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
 		struct source_target *targets = arena_array(&a, struct source_target, count);
 		for (size_t k = 0; k < count; k++)
 			if (is_read(pods[k]) && is_selected(&c->manifest.pools[i].spec.signals.pod_selector, pods[k]))
 				targets[n++] = target_of(c, i, pods[k], &a);
-		source_set_targets(c->pools[i].signals.source, targets, n);
+		source_set_targets(c->pools[i]->signals.source, targets, n);
 	}
 }
 
 bool pool_signals_in_flight(const struct controller *c, size_t pool, const struct pod *p, struct arena *a,
 			    int64_t *count, millis *age)
 {
-	struct source *s = c->pools[pool].signals.source;
+	struct source *s = c->pools[pool]->signals.source;
 
 	return s && source_in_flight(s, target_key(p, a), count, age);
 }
@@ -616,7 +630,7 @@ static int64_t told(int64_t value)
 
 void pool_signals_devices(const struct controller *c, size_t pool, struct published_devices *out, struct arena *a)
 {
-	struct device_source *source = c->pools[pool].signals.devices;
+	struct device_source *source = c->pools[pool]->signals.devices;
 	struct names names;
 
 	*out = (struct published_devices){ 0 };

@@ -54,8 +54,9 @@ struct recording {
 	size_t over;  /* pools whose last recorded reading was told */
 };
 
-void pool_signals_open(struct controller *c, size_t pool); /* pools in their order: several share their devices */
-void pool_signals_close(struct pool_signals *s);
+void pool_signals_open(struct controller *c, size_t pool); /* with whom it shares its devices, if anybody */
+/* Another pool that shares its devices goes on with them. */
+void pool_signals_close(struct controller *c, struct live_pool *p);
 /* Tells the sources which pods there are. */
 void pool_signals_targets(struct controller *c);
 /* What was read is recorded: sums begin anew. */

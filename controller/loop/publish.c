@@ -1,5 +1,6 @@
 #include "controller/loop/publish.h"
 
+#include "base/alloc.h"
 #include "controller/cluster/watch.h"
 #include "controller/explain/explain.h"
 #include "controller/loop/controller_state.h"
@@ -10,6 +11,7 @@
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -126,7 +128,7 @@ static const char *batch_holds(const struct controller *c, size_t pool, struct a
 	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
 		return NULL;
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		long long held = (long long)c->pools[i].view.ready + c->pools[i].view.starting;
+		long long held = (long long)c->pools[i]->view.ready + c->pools[i]->view.starting;
 		if (fleet->pools[i].class == CLASS_INTERACTIVE || held == 0)
 			continue;
 		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
@@ -204,7 +206,7 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 			"in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
 			"for %lld minutes: give it one owner",
 			g->name, (long long)p->contended, cents / 100, cents % 100,
-			(long long)(c->groups[spec->groups[i]].contention.quiet / MINUTE));
+			(long long)(c->groups[spec->groups[i]]->contention.quiet / MINUTE));
 	}
 	return NULL;
 }
@@ -228,7 +230,7 @@ static const char *unseen_launch(const struct controller *c, size_t pool, struct
 
 static const char *drain_problem(const struct controller *c, size_t pool, struct arena *a)
 {
-	const struct live_pool *p = &c->pools[pool];
+	const struct live_pool *p = c->pools[pool];
 	const char *drain = drain_blocked(c, pool, a);
 
 	if (drain || !p->blocked[0])
@@ -252,11 +254,12 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
+	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);
 	out[PROBLEM_DRAIN_BLOCKED] = drain_problem(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
-		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
+		server_stats_load_differs(&c->pools[pool]->signals.server, &c->pools[pool]->stages[STAGE_LOAD], a);
 }
 
 /* --- what is shown --- */
@@ -302,7 +305,7 @@ static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 
 static void show_signals(const struct controller *c, size_t pool, struct published_pool *out, struct arena *a)
 {
-	const struct live_pool *p = &c->pools[pool];
+	const struct live_pool *p = c->pools[pool];
 	millis read_at = p->signals.source ? source_report(p->signals.source).read_at : 0;
 
 	out->signals_trouble = signals_trouble(p, a);
@@ -314,7 +317,7 @@ static void show_signals(const struct controller *c, size_t pool, struct publish
 
 static void show_pool(struct controller *c, size_t i, struct arena *a)
 {
-	const struct live_pool *p = &c->pools[i];
+	const struct live_pool *p = c->pools[i];
 	const struct spec_text *spec = &c->manifest.pools[i].spec;
 	const struct pool_object *o = objects_find(c, fleet_of(c)->pools[i].namespace, fleet_of(c)->pools[i].name);
 	struct published_pool *out = &c->publishing.pools[i];
@@ -374,7 +377,7 @@ static const char *lack_of(const struct node_group *g, struct arena *a)
 
 static void show_group(struct controller *c, size_t i, struct arena *a)
 {
-	const struct node_group *g = &c->groups[i];
+	const struct node_group *g = c->groups[i];
 
 	millis mono = clock_mono(c->clock), wait = throttle_wait(g->throttle, loop_now(c->loop));
 
@@ -575,6 +578,20 @@ static void show_obstacle(struct controller *c)
 	c->published.obstacle = c->publishing.obstacle[0] ? c->publishing.obstacle : NULL;
 }
 
+void publish_make_room(struct controller *c)
+{
+	struct publishing *p = &c->publishing;
+
+	free(p->pools);
+	free(p->groups);
+	p->pools = xcalloc(fleet_of(c)->pool_count + 1, sizeof *p->pools);
+	p->groups = xcalloc(fleet_of(c)->group_count + 1, sizeof *p->groups);
+	c->published.snapshot = NULL;
+	c->published.plan = NULL;
+	c->published.pools = NULL;
+	c->published.groups = NULL;
+}
+
 void publish_state(struct controller *c)
 {
 	struct published *p = &c->published;
@@ -586,6 +603,7 @@ void publish_state(struct controller *c)
 	p->leader = c->leader.lease ? lease_holder(c->leader.lease) : "";
 	p->lease_transitions = c->leader.lease ? lease_transitions(c->leader.lease) : 0;
 	p->history_lag_ticks = c->follower.lag;
+	p->clock_ahead = c->skew.machine_ahead;
 	show_obstacle(c);
 	show_due(c);
 	p->fleet = fleet_of(c);

@@ -21,4 +21,6 @@ struct publishing {
 	millis away_since; /* loop_now; the API server cannot be read */
 };
 
+/* For the pools and groups of another fleet: nothing is published of it before the next publish_state(). */
+void publish_make_room(struct controller *c);
 void publish_state(struct controller *c);

@@ -22,7 +22,7 @@ static millis patience_of(const struct controller *c, size_t pool)
 static void adopt_refills(struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 	int64_t nodes = nodes_for(c, pool, group, count);
 
 	if (count <= 0 || !g->is_known)
@@ -40,7 +40,7 @@ static void adopt_refills(struct controller *c, size_t pool, size_t position, in
 
 static void cancel_machine(struct controller *c, size_t pool, size_t group, enum start_kind kind, const char *machine)
 {
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 	const struct machine *m = node_group_machine(g, machine);
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 	enum drain_fate fate = kind == START_WAKE ? FATE_STOP : FATE_REMOVE;
@@ -58,7 +58,7 @@ static void cancel_machine(struct controller *c, size_t pool, size_t group, enum
 /* Taken back for nothing: the node is lent again, unless a replica came to serve there meanwhile. */
 static void cancel_reclaim(struct controller *c, size_t pool, size_t group, const char *machine)
 {
-	const struct machine *m = node_group_machine(&c->groups[group], machine);
+	const struct machine *m = node_group_machine(c->groups[group], machine);
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 
 	if (n && n->is_known && !starts_know_machine(&c->starts, machine) && !replicas_serving(c, n, pool))
@@ -87,13 +87,13 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 			cancel_machine(c, pool, group, kind, machine);
 	}
 	if (kind != START_REFILL)
-		node_group_give_up(&c->groups[group], node_group_missing(&c->groups[group]));
+		node_group_give_up(c->groups[group], node_group_missing(c->groups[group]));
 }
 
 static void cancel_refills(struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 
 	if (count <= 0)
 		return;
@@ -176,7 +176,7 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 
 int64_t scale_down_room(const struct controller *c, size_t group)
 {
-	const struct node_group *g = &c->groups[group];
+	const struct node_group *g = c->groups[group];
 	int64_t least = fleet_of(c)->groups[group].min_nodes;
 
 	if (!g->is_known)
@@ -209,17 +209,17 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 		stop -= fate == FATE_STOP ? victims[i].replicas : 0;
 	}
 	if (!runs_work(c, pool))
-		c->pools[pool].starving += left;
+		c->pools[pool]->starving += left;
 	if (left > 0 && held) {
-		c->drains.blocked += !c->pools[pool].was_blocked;
-		snprintf(c->pools[pool].blocked, sizeof c->pools[pool].blocked, "%s", held);
+		c->drains.blocked += !c->pools[pool]->was_blocked;
+		snprintf(c->pools[pool]->blocked, sizeof c->pools[pool]->blocked, "%s", held);
 	}
 }
 
 void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 
 	adopt_refills(c, pool, position, d->adopt_refill);
 	cancel(c, pool, position, START_COLD, d->cancel_cold);
@@ -240,7 +240,7 @@ static bool is_swept(const struct controller *c, size_t group)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (pool_position(fleet_of(c), i, group) >= 0 &&
-		    (runs_work(c, i) || fleet_of(c)->pools[i].mode != MODE_ACT || c->pools[i].is_blind))
+		    (runs_work(c, i) || !pool_may_act(c, i) || c->pools[i]->is_blind))
 			return false;
 	return true;
 }
@@ -254,7 +254,7 @@ static bool awaits_pods(const struct controller *c, size_t group)
 			return true;
 	}
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 && c->pools[i].view.pending > 0)
+		if (pool_position(fleet_of(c), i, group) >= 0 && c->pools[i]->view.pending > 0)
 			return true;
 	return false;
 }
@@ -300,7 +300,7 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 			*n = (struct idle_node){ .since = clock_mono(c->clock) };
 			snprintf(n->machine, sizeof n->machine, "%s", machine_of_node(c, nodes[i]));
 		}
-		n->is_idle = clock_mono(c->clock) - n->since <= patience_in(c, group) || !c->groups[group].is_known ||
+		n->is_idle = clock_mono(c->clock) - n->since <= patience_in(c, group) || !c->groups[group]->is_known ||
 			     scale_down_room(c, group) <= 0 ||
 			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
 					  "nobody uses it or waits for it");
@@ -335,7 +335,7 @@ void idle_nodes_release(struct controller *c)
 /* Stopped machines look as if they were shut down by others. */
 static bool is_ours_to_empty(const struct controller *c, const struct node *n)
 {
-	const struct node_group *g = &c->groups[n->group];
+	const struct node_group *g = c->groups[n->group];
 	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
 
 	return g->is_known && m && m->state == MACHINE_RUNNING && !m->is_standby && n->owner == NODE_UNCLAIMED &&
@@ -386,7 +386,7 @@ static void renew(struct controller *c)
 {
 	c->interruptions.may_be = true;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		renew_pool(&c->pools[i]);
+		renew_pool(c->pools[i]);
 }
 
 const struct actor interruptions_actor = { .needs_plan = true, .renew = renew, .drive = interruptions_drive };

@@ -34,7 +34,7 @@ static int64_t left_of(const struct controller *c, const struct pool_spec *own)
 	int64_t left = own->budget_per_hour;
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
-		const struct node_group *g = &c->groups[i];
+		const struct node_group *g = c->groups[i];
 		const struct group_spec *spec = &fleet_of(c)->groups[i];
 		if (g->is_known && is_paid_by(c, i, own))
 			left -= node_group_size(g) * spec->price_per_hour +
@@ -96,7 +96,7 @@ static void refuse(struct controller *c, const struct start *like, int64_t count
 static int64_t grant(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	int64_t nodes = node_group_grow(&c->groups[group], nodes_for(c, pool, group, count));
+	int64_t nodes = node_group_grow(c->groups[group], nodes_for(c, pool, group, count));
 	int64_t room = nodes * replicas_on_node(c, pool, group);
 	struct start like = start_like(c, pool, position, kind);
 
@@ -110,7 +110,7 @@ static int64_t grant(struct controller *c, size_t pool, size_t position, enum st
 static bool is_in_doubt(const struct controller *c, size_t pool)
 {
 	for (size_t i = 0; i < fleet_of(c)->pools[pool].group_count; i++) {
-		const struct node_group *g = &c->groups[fleet_of(c)->pools[pool].groups[i]];
+		const struct node_group *g = c->groups[fleet_of(c)->pools[pool].groups[i]];
 		if (!g->is_known && g->accepted.least >= 0 && g->accepted.least_until > clock_mono(c->clock))
 			return true;
 	}
@@ -120,7 +120,7 @@ static bool is_in_doubt(const struct controller *c, size_t pool)
 void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 	struct start like = start_like(c, pool, position, kind);
 
 	if (count <= 0)
@@ -142,20 +142,20 @@ void scale_up_tell_described(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		for (size_t k = 0; k < fleet_of(c)->pools[i].group_count; k++) {
-			const struct node_group *g = &c->groups[fleet_of(c)->pools[i].groups[k]];
+			const struct node_group *g = c->groups[fleet_of(c)->pools[i].groups[k]];
 			if (g->was_missed && g->is_known)
 				starts_add_event(&c->starts, i,
 						 &(struct event_input){
 							 .group = (int64_t)k, .what = EVENT_DESCRIBED, .count = 1 });
 		}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		c->groups[i].was_missed &= !c->groups[i].is_known;
+		c->groups[i]->was_missed &= !c->groups[i]->is_known;
 }
 
 static void refill(struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 
 	if (count <= 0 || !g->is_known)
 		return;
@@ -268,10 +268,10 @@ static int64_t price_of_replica(const struct controller *c, size_t pool, size_t 
 void fallback_note(void *user, const struct start *s, enum error_kind why)
 {
 	struct controller *c = user;
-	struct live_pool *p = &c->pools[s->pool];
+	struct live_pool *p = c->pools[s->pool];
 	const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
 
-	if (spec->mode != MODE_ACT || spec->class == CLASS_TRAINING || s->group >= POSITIONS_MOST ||
+	if (!pool_may_act(c, s->pool) || spec->class == CLASS_TRAINING || s->group >= POSITIONS_MOST ||
 	    (s->kind != START_COLD && s->kind != START_WAKE))
 		return;
 	p->fallback.replicas++;
@@ -294,8 +294,8 @@ size_t fallback_lost(struct controller *c, const struct node *n, bool starts_els
 		const struct pool_spec *spec = &fleet_of(c)->pools[pool];
 		starts_add_event(&c->starts, pool,
 				 &(struct event_input){ .group = position, .what = EVENT_LOST, .count = 1 });
-		c->pools[pool].fallback.replicas += starts_elsewhere && !runs_work(c, pool) && c->has_decided &&
-						    spec->mode == MODE_ACT && spec->class != CLASS_TRAINING;
+		c->pools[pool]->fallback.replicas += starts_elsewhere && !runs_work(c, pool) && c->has_decided &&
+						     spec->mode == MODE_ACT && spec->class != CLASS_TRAINING;
 	}
 	return count;
 }
@@ -303,8 +303,8 @@ size_t fallback_lost(struct controller *c, const struct node *n, bool starts_els
 static void fallback_forget(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		c->pools[i].fallback.replicas = c->pools[i].fallback.price = 0;
-		c->pools[i].fallback.refused = 0;
+		c->pools[i]->fallback.replicas = c->pools[i]->fallback.price = 0;
+		c->pools[i]->fallback.refused = 0;
 	}
 }
 
@@ -313,8 +313,8 @@ static bool is_free(const struct controller *c, size_t pool, size_t position)
 	const struct pool_plan *plan = &c->plan.pools[pool];
 	size_t group = fleet_of(c)->pools[pool].groups[position];
 
-	return position < POSITIONS_MOST && !(c->pools[pool].fallback.refused >> position & 1) &&
-	       c->groups[group].is_known && plan->groups[position].blocked_until <= clock_now(c->clock);
+	return position < POSITIONS_MOST && !(c->pools[pool]->fallback.refused >> position & 1) &&
+	       c->groups[group]->is_known && plan->groups[position].blocked_until <= clock_now(c->clock);
 }
 
 /* What the budget leaves once the refused ones are taken off; INT64_MAX without one. */
@@ -327,7 +327,7 @@ static int64_t money_left(const struct controller *c, size_t pool)
 		return INT64_MAX;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (is_one_budget(spec, &fleet_of(c)->pools[i]))
-			left += c->pools[i].fallback.price - c->plan.pools[i].decision.dollars_per_hour;
+			left += c->pools[i]->fallback.price - c->plan.pools[i].decision.dollars_per_hour;
 	return left;
 }
 
@@ -343,7 +343,7 @@ static int64_t affordable(const struct controller *c, size_t pool, size_t positi
 
 static void fall_back(struct controller *c, size_t pool)
 {
-	struct live_pool *p = &c->pools[pool];
+	struct live_pool *p = c->pools[pool];
 	int64_t money = money_left(c, pool);
 
 	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && p->fallback.replicas > 0; k++) {
@@ -368,7 +368,7 @@ static void fall_back(struct controller *c, size_t pool)
 static void fallback_drive(struct controller *c)
 {
 	for (size_t i = 0; i < c->plan.pool_count; i++)
-		if (c->pools[i].fallback.replicas > 0)
+		if (c->pools[i]->fallback.replicas > 0)
 			fall_back(c, i);
 }
 

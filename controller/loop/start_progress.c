@@ -17,7 +17,7 @@ struct node_stages start_progress_stages(void *user, const char *machine)
 	const struct controller *c = user;
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
-		const struct machine *m = node_group_machine(&c->groups[i], machine);
+		const struct machine *m = node_group_machine(c->groups[i], machine);
 		const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 		if (n && n->is_known)
 			return stages_of(n);
@@ -49,7 +49,7 @@ size_t start_progress_unready(void *user, size_t group, struct arena *a, const c
 		qsort(nodes, count, sizeof(struct node *), by_unready_since);
 	for (size_t i = 0; i < count; i++) {
 		const char *id = machine_of_node(c, nodes[i]);
-		const char *name = node_group_machine(&c->groups[group], id) ? id : nodes[i]->name;
+		const char *name = node_group_machine(c->groups[group], id) ? id : nodes[i]->name;
 		told[i] = arena_strdup(a, name, strlen(name));
 	}
 	*ids = told;
@@ -67,7 +67,7 @@ static void node_moved(struct controller *c, const struct node *n)
 /* Ready replicas that went with a node which nobody here released. */
 static void node_lost(struct controller *c, const struct node *n)
 {
-	if (n->group >= 0 && !node_group_is_removing(&c->groups[n->group], machine_of_node(c, n)) &&
+	if (n->group >= 0 && !node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) &&
 	    !drain_is_under_way(c, n->name))
 		log_warn("node-lost", LOG_S("node", n->name), LOG_I("pods", (int64_t)fallback_lost(c, n, false)),
 			 LOG_END);
@@ -144,7 +144,7 @@ void start_progress_event(void *user, const struct cluster_event *e)
 		char uid[37];
 		pod_uid_text(e->pod, uid);
 		if (runs_work(c, (size_t)e->pod->pool))
-			c->pools[e->pod->pool].finished +=
+			c->pools[e->pod->pool]->finished +=
 				e->what == CLUSTER_POD_CHANGED && e->pod->state == POD_FINISHED;
 		else if (e->what == CLUSTER_POD_GONE)
 			pod_left(c, uid, e->at);
@@ -161,8 +161,10 @@ void start_progress_adopt(struct controller *c)
 
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		size_t count;
+		if (!c->pools[i]->is_new || runs_work(c, i))
+			continue;
 		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
-		for (size_t k = 0; k < count && !runs_work(c, i); k++)
+		for (size_t k = 0; k < count; k++)
 			if (is_held(c, i) == pods[k]->is_placeholder)
 				pod_moved(c, pods[k], clock_now(c->clock));
 	}
@@ -187,7 +189,7 @@ static millis patience(const struct controller *c, const struct start *s)
 		whole = d->lead_cold_p95;
 	millis limit = stage > 0 ? 3 * stage : 3 * whole / 2;
 	if (s->stage >= STAGE_IMAGE) /* another machine may be no better: ask less and less often */
-		limit <<= c->pools[s->pool].timeouts.in_a_row < 4 ? c->pools[s->pool].timeouts.in_a_row / 2 : 2;
+		limit <<= c->pools[s->pool]->timeouts.in_a_row < 4 ? c->pools[s->pool]->timeouts.in_a_row / 2 : 2;
 	return limit > MINUTE ? limit : MINUTE;
 }
 
@@ -221,7 +223,7 @@ static void replace(struct controller *c, const struct start *s, const char *why
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
-	struct node_group *g = &c->groups[group];
+	struct node_group *g = c->groups[group];
 	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 	const struct pod *p = s->pod[0] ? pod_of(c, s, &a) : NULL;
@@ -241,7 +243,7 @@ static void replace(struct controller *c, const struct start *s, const char *why
 /* A machine is ready and its start waits for a pod, but no pod of the pool is without a node: it serves elsewhere. */
 static bool is_forgotten(const struct controller *c, const struct start *s, millis now)
 {
-	const struct live_pool *p = &c->pools[s->pool];
+	const struct live_pool *p = c->pools[s->pool];
 
 	return s->stage == STAGE_IMAGE && !s->pod[0] && p->view.pending == 0 && !s->ends_at_device &&
 	       now - s->stage_since > 4 * c->settings.interval;
@@ -250,7 +252,7 @@ static bool is_forgotten(const struct controller *c, const struct start *s, mill
 static void tell_stuck(struct controller *c, const struct start *s, const char *why)
 {
 	size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
-	const struct machine *m = node_group_machine(&c->groups[group], s->machine);
+	const struct machine *m = node_group_machine(c->groups[group], s->machine);
 	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 
 	events_tell_pool(c, s->pool, (struct pool_event){ "NodeStuck", "Replace", true }, "%s", why);
@@ -267,7 +269,7 @@ static void tell_stuck(struct controller *c, const struct start *s, const char *
 static void end_stuck(struct controller *c, size_t index, millis now)
 {
 	struct start s = c->starts.items[index];
-	struct live_pool *p = &c->pools[s.pool];
+	struct live_pool *p = c->pools[s.pool];
 	enum stage stage = s.stage < STAGE_COUNT ? s.stage : STAGE_LOAD;
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const struct pod *pod = s.pod[0] ? pod_of(c, &s, &a) : NULL;
@@ -324,7 +326,7 @@ void start_progress_check(struct controller *c)
 
 	for (size_t i = 0; i < c->starts.event_count; i++)
 		if (c->starts.events[i].event.what == EVENT_SERVING)
-			c->pools[c->starts.events[i].pool].timeouts.in_a_row = 0;
+			c->pools[c->starts.events[i].pool]->timeouts.in_a_row = 0;
 	for (size_t i = c->starts.count; i-- > 0;) {
 		if (is_forgotten(c, &c->starts.items[i], now))
 			starts_drop(&c->starts, i);
@@ -332,6 +334,6 @@ void start_progress_check(struct controller *c)
 			end_stuck(c, i, now);
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		if (c->groups[i].is_known && group_may_change(c, i))
-			node_group_give_up(&c->groups[i], node_group_missing(&c->groups[i]));
+		if (c->groups[i]->is_known && group_may_change(c, i))
+			node_group_give_up(c->groups[i], node_group_missing(c->groups[i]));
 }

@@ -25,7 +25,7 @@ void start_progress_event(void *user, const struct cluster_event *event);
 struct node_stages start_progress_stages(void *user, const char *machine);
 /* For group_context.unready. */
 size_t start_progress_unready(void *user, size_t group, struct arena *a, const char *const **ids);
-/* The pods that are there when we begin to lead. */
+/* The pods that are there when we begin to lead, or the pool is new. */
 void start_progress_adopt(struct controller *c);
 /* Ends the starts whose time is over. */
 void start_progress_check(struct controller *c);

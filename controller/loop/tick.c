@@ -1,6 +1,7 @@
 #include "controller/loop/tick.h"
 
 #include "controller/loop/controller_state.h"
+#include "controller/loop/fleet_change.h"
 #include "controller/loop/metering.h"
 #include "controller/loop/observe.h"
 #include "controller/loop/status.h"
@@ -15,44 +16,6 @@ static const millis READY_POLL = 50; /* of the world, until the first decision c
 
 static const millis DRAIN_POLL = SECOND / 2;
 
-/* --- the clock --- */
-
-/* Less is a clock that is put right; more, and what waits would be given up, or never. */
-static const millis BACK_MOST = MINUTE, FORTH_MOST = DAY;
-
-static void note_time(struct controller *c)
-{
-	c->skew.at = clock_now(c->clock);
-	c->skew.mono = clock_mono(c->clock);
-}
-
-/* What objects say of their times is of the clock as it is now: it means nothing beside ours. */
-static void shift(struct controller *c, millis by, const char *why)
-{
-	c->skew.clock.ahead += by;
-	cluster_ignore_stamps(c->cluster, true);
-	log_warn("clock-not-followed", LOG_S("why", why), LOG_I("ahead_ms", c->skew.clock.ahead), LOG_END);
-}
-
-void clock_skew_begin(struct controller *c)
-{
-	millis behind = history_last_at(c->history) - clock_now(c->clock);
-
-	if (behind > BACK_MOST)
-		shift(c, behind, "the machine's clock is behind the history: is one of both wrong?");
-	note_time(c);
-}
-
-void clock_skew_follow(struct controller *c)
-{
-	millis passed = clock_mono(c->clock) - c->skew.mono;
-	millis jump = clock_now(c->clock) - c->skew.at - passed;
-
-	if (jump < -BACK_MOST || jump > FORTH_MOST)
-		shift(c, -jump, "the machine's clock jumped");
-	note_time(c);
-}
-
 /* --- acting --- */
 
 static void for_each(struct controller *c,
@@ -60,20 +23,20 @@ static void for_each(struct controller *c,
 {
 	for (size_t i = 0; i < c->plan.pool_count; i++)
 		for (size_t k = 0; k < c->plan.pools[i].group_count; k++)
-			if (fleet_of(c)->pools[i].mode == MODE_ACT)
+			if (pool_may_act(c, i))
 				step(c, i, k, &c->plan.pools[i].groups[k]);
 }
 
 static void drive_groups(struct controller *c)
 {
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_drive(&c->groups[i]);
+		node_group_drive(c->groups[i]);
 }
 
 static bool groups_are_idle(const struct controller *c)
 {
 	for (size_t i = 0; c->groups && i < fleet_of(c)->group_count; i++)
-		if (!node_group_is_idle(&c->groups[i]))
+		if (!node_group_is_idle(c->groups[i]))
 			return false;
 	return true;
 }
@@ -125,6 +88,21 @@ bool tick_is_quiet(const struct controller *c)
 	return true;
 }
 
+void tick_stop_pool(struct controller *c, size_t pool)
+{
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->leave)
+			actors[k]->leave(c, pool);
+}
+
+bool tick_has_left(const struct controller *c, size_t pool)
+{
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->has_left && !actors[k]->has_left(c, pool))
+			return false;
+	return true;
+}
+
 /* --- the tick --- */
 
 static bool is_ready(const struct controller *c)
@@ -132,8 +110,10 @@ static bool is_ready(const struct controller *c)
 	bool all_known = true;
 
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		all_known &= c->groups[i].is_known;
-	return cluster_is_synced(c->cluster) && (all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
+		all_known &= c->groups[i]->is_known;
+	/* Groups that came later are asked of while the others go on. */
+	return cluster_is_synced(c->cluster) &&
+	       (c->has_decided || all_known || loop_now(c->loop) - c->leader.since > FIRST_LOOK);
 }
 
 static int64_t microseconds(void)
@@ -168,7 +148,7 @@ static void note_changes(struct controller *c)
 	bool is_traced = trace_id(c, trace);
 
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
-		struct live_pool *p = &c->pools[i];
+		struct live_pool *p = c->pools[i];
 		const struct pool_decision *d = &c->plan.pools[i].decision;
 		int64_t size = d->decided;
 		p->requests.arrived += d->arrived == ABSENT ? 0 : d->arrived;
@@ -202,6 +182,16 @@ static void retain_some(struct controller *c)
 		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
 }
 
+/* The oldest ticks make room for those to come. */
+static void make_room(struct controller *c)
+{
+	enum { ROWS_AT_ONCE = 2000 };
+	struct error e = { 0 };
+
+	if (!history_make_room(c->history, ROWS_AT_ONCE, &e))
+		log_warn("history-not-thinned", LOG_E(&e), LOG_END);
+}
+
 /* A full disk is found before the tick that it would fail. */
 static void tend_reserve(struct controller *c)
 {
@@ -209,8 +199,17 @@ static void tend_reserve(struct controller *c)
 	const char *path = history_path(c->history);
 	int64_t free_bytes = reserve_free(path);
 
+	/* Its reserve may be given up already, and taken by others. */
+	bool is_full = free_bytes >= 0 && free_bytes < RESERVE_BYTES + RESERVE_LOW && !reserve_is_there(path);
+	if (is_full && !c->tick.is_disk_full)
+		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
+			  LOG_S("why", "its oldest ticks go, so that those to come find room: make room"), LOG_END);
+	c->tick.is_disk_full = is_full;
+	if (is_full)
+		make_room(c);
 	if (reserve_give_up(path, free_bytes)) {
-		c->tick.has_more_to_drop = true; /* what is old enough makes room at once */
+		c->tick.is_disk_full = true;
+		make_room(c);
 		log_error("history-disk-full", LOG_S("file", path), LOG_I("free_bytes", free_bytes),
 			  LOG_S("why", "its reserve is given up, which lasts for some hours: make room"), LOG_END);
 	} else if (c->tick.number % MADE_EVERY == MADE_EVERY - 1 && reserve_make(path, free_bytes)) {
@@ -218,8 +217,41 @@ static void tend_reserve(struct controller *c)
 	}
 }
 
+/* On a full disk the memory is what it was before the tick that found no room, and the next one tries again. */
+static bool take_back(struct controller *c, const struct buf *before)
+{
+	struct error e = { 0 };
+	struct policy_state *memory =
+		before->len ? policy_state_decode(before->text, before->len, fleet_of(c), &e) : NULL;
+
+	if (!memory)
+		return false;
+	policy_state_free(c->memory);
+	c->memory = memory;
+	publish_state(c);
+	return true;
+}
+
+/* What is not recorded is not done. */
+static bool record(struct controller *c, const struct buf *before)
+{
+	struct error e = { 0 };
+
+	if (history_append(c->history, &c->snapshot, &c->plan, &e)) {
+		c->published.history_error = (struct error){ 0 };
+		metering_taken(c->metering);
+		return true;
+	}
+	c->published.history_error = e;
+	log_error("history-not-written", LOG_E(&e), LOG_END);
+	if (!take_back(c, before))
+		c->settings.on_failure(c->settings.user, &e);
+	return false;
+}
+
 static void run_tick(struct controller *c)
 {
+	CLEANUP(buf_release) struct buf before = { 0 };
 	int64_t begun = microseconds();
 	struct error e = { 0 };
 
@@ -227,15 +259,12 @@ static void run_tick(struct controller *c)
 	tend_reserve(c);
 	if (!restore_keep(c->history, c->memory, &e))
 		log_error("memory-not-kept", LOG_E(&e), LOG_END);
+	if (c->tick.is_disk_full)
+		policy_state_encode(c->memory, &before);
 	decide(c);
 	metering_tick(c->metering, c);
-	if (!history_append(c->history, &c->snapshot, &c->plan, &e)) {
-		c->published.history_error = e;
-		log_error("history-not-written", LOG_E(&e), LOG_END);
-		c->settings.on_failure(c->settings.user, &e);
-		return; /* what is not recorded is not done */
-	}
-	metering_taken(c->metering);
+	if (!record(c, &before))
+		return;
 	c->tick.number++;
 	c->has_decided = true;
 	note_changes(c);
@@ -251,6 +280,19 @@ static void run_tick(struct controller *c)
 	retain_some(c);
 }
 
+/* Between two ticks: what was decided last is of the manifest before, and what is decided next of this one. */
+static bool take_up_manifest(struct controller *c)
+{
+	struct error e = { 0 };
+
+	if (!fleet_change_is_due(c) || fleet_change(c, &e))
+		return true;
+	c->published.history_error = e;
+	log_error("manifest-not-taken-up", LOG_E(&e), LOG_END);
+	c->settings.on_failure(c->settings.user, &e);
+	return false;
+}
+
 static void fire(struct timer *t)
 {
 	struct controller *c = t->user;
@@ -263,7 +305,13 @@ static void fire(struct timer *t)
 		timer_start(c->loop, &c->tick.timer, READY_POLL, fire);
 		return;
 	}
+	if (clock_skew_is_wrong(c)) {
+		leader_stop_acting(c, "its time is put right");
+		return;
+	}
 	c->published.ticks_late += now - c->tick.due > interval;
+	if (!take_up_manifest(c))
+		return;
 	run_tick(c);
 	if (c->is_stopping || c->leader.state != STATE_LEADING)
 		return;

@@ -21,6 +21,7 @@ struct tick_state {
 	bool is_drive_due;
 	struct arena arena;    /* of the snapshot and the plan */
 	bool has_more_to_drop; /* of the history, by its retention */
+	bool is_disk_full;     /* of the history: its oldest ticks go */
 };
 
 /* What acts on the cluster between ticks. Members may be NULL. */
@@ -31,6 +32,8 @@ struct actor {
 	void (*drive)(struct controller *c);				   /* one more step wherever one is possible */
 	void (*stop)(struct controller *c);				   /* cancels the calls under way */
 	bool (*is_idle)(const struct controller *c);
+	void (*leave)(struct controller *c, size_t pool); /* the same for one pool, which acts no more */
+	bool (*has_left)(const struct controller *c, size_t pool);
 };
 
 /* The last change of a pool's size. */
@@ -44,12 +47,6 @@ struct request_counts {
 	int64_t arrived, started, late;
 };
 
-/* Time goes on as it did, whatever the machine's clock does. */
-struct clock_skew {
-	struct clock clock; /* the settings', less what it jumped */
-	millis at, mono;    /* by both of its hands, when it was compared last */
-};
-
 void tick_open(struct controller *c); /* before anything else that acts */
 void tick_start(struct controller *c);
 /* Cancels the calls under way, too; each still ends. */
@@ -58,11 +55,6 @@ void tick_stop(struct controller *c);
 void tick_act(struct controller *c);
 /* None is under way. */
 bool tick_is_quiet(const struct controller *c);
-
-/*
- * Never before what the history has. A start with the clock ahead looks like a time in which nobody wrote, and is
- * believed: nothing is dropped for it (history_retain), but the ticks are told in that time from then on, also after
- * the clock was put right.
- */
-void clock_skew_begin(struct controller *c);
-void clock_skew_follow(struct controller *c);
+/* The same for a pool that acts no more, or one of whose groups does not; the rest goes on. */
+void tick_stop_pool(struct controller *c, size_t pool);
+bool tick_has_left(const struct controller *c, size_t pool);

@@ -46,7 +46,7 @@ static void trace_decision(struct controller *c, struct otlp_trace_id trace, siz
 
 	snprintf(name, sizeof name, "decide %.130s", fleet_of(c)->pools[pool].name);
 	const struct otlp_attribute attributes[] = {
-		text("preheat.pool", c->pools[pool].key),
+		text("preheat.pool", c->pools[pool]->key),
 		number("preheat.ready", d->ready),
 		number("preheat.on_the_way", d->on_the_way),
 		number("preheat.wished", d->wished),
@@ -56,7 +56,7 @@ static void trace_decision(struct controller *c, struct otlp_trace_id trace, siz
 	};
 	size_t count = sizeof attributes / sizeof *attributes - (d->waiting_now == ABSENT);
 	otlp_add(c->settings.traces, &(struct otlp_span){ .trace = trace,
-							  .id = span_of(trace, c->pools[pool].key),
+							  .id = span_of(trace, c->pools[pool]->key),
 							  .parent = span_of(trace, "tick"),
 							  .name = name,
 							  .kind = OTLP_INTERNAL,
@@ -132,7 +132,7 @@ void trace_start(struct controller *c, const struct start *s, const struct event
 		return;
 	struct otlp_trace_id trace = trace_of(c, s->asked_at);
 	bool is_stage = event->what == EVENT_STAGE;
-	const char *pool = c->pools[s->pool].key;
+	const char *pool = c->pools[s->pool]->key;
 	char name[160], what[200];
 
 	if (is_stage)

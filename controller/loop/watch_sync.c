@@ -54,7 +54,7 @@ bool node_is_needed(const struct controller *c, const struct node *n, size_t poo
 /* A cloud and its nodes may write the same resource in different cases. */
 const char *machine_of_node(const struct controller *c, const struct node *n)
 {
-	const struct group_description *seen = n->group >= 0 && c->groups ? &c->groups[n->group].seen : NULL;
+	const struct group_description *seen = n->group >= 0 && c->groups ? &c->groups[n->group]->seen : NULL;
 
 	for (size_t i = 0; seen && n->provider_id[0] && i < seen->machine_count; i++)
 		if (!strcasecmp(seen->machines[i].provider_id, n->provider_id))
@@ -76,10 +76,10 @@ int64_t replicas_serving(const struct controller *c, const struct node *n, size_
 
 bool group_may_change(const struct controller *c, size_t group)
 {
-	if (node_group_is_held(&c->groups[group]))
+	if (node_group_is_held(c->groups[group]))
 		return false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 && fleet_of(c)->pools[i].mode != MODE_ACT)
+		if (pool_position(fleet_of(c), i, group) >= 0 && !pool_may_act(c, i))
 			return false;
 	return true;
 }

@@ -141,7 +141,7 @@ static void note_found(struct live_pool *p, const struct scale_call *call)
 
 const char *workload_scale_contested(const struct controller *c, size_t pool)
 {
-	const struct scale_contest *t = &c->pools[pool].scale.contest;
+	const struct scale_contest *t = &c->pools[pool]->scale.contest;
 
 	return is_scaled(c, pool) && t->is_left && t->sentence[0] ? t->sentence : NULL;
 }
@@ -191,7 +191,7 @@ static void scaled(struct scale_call *call)
 static void want(struct controller *c, size_t pool, int64_t replicas)
 {
 	if (is_scaled(c, pool))
-		c->pools[pool].scale.wanted = replicas;
+		c->pools[pool]->scale.wanted = replicas;
 }
 
 /* Pods of the pool that are not placeholders: those that are ready, and those that are there and stay. */
@@ -217,7 +217,7 @@ static struct replicas count_replicas(const struct controller *c, size_t pool)
 
 int64_t workload_scale_set(const struct controller *c, size_t pool)
 {
-	const struct workload_scale *t = &c->pools[pool].scale;
+	const struct workload_scale *t = &c->pools[pool]->scale;
 
 	if (is_scaled(c, pool) && c->context.is_barred)
 		return INT64_MAX; /* what we may not set is not somebody else's wish either */
@@ -280,11 +280,12 @@ static void note_fewer(struct controller *c, struct workload_scale *t, int64_t r
 
 static void drive_pool(struct controller *c, size_t pool)
 {
-	struct live_pool *p = &c->pools[pool];
+	struct live_pool *p = c->pools[pool];
 	struct workload_scale *t = &p->scale;
 	const struct target_text *target = &c->manifest.pools[pool].spec.workload.target;
 
-	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
+	if (!is_scaled(c, pool) || p->is_leaving || t->is_calling || t->wanted == ABSENT ||
+	    loop_now(c->loop) < t->quiet_until)
 		return;
 	if (t->contest.is_left) {
 		look_at_owner(c, p);
@@ -323,27 +324,43 @@ static void drive(struct controller *c)
 		drive_pool(c, i);
 }
 
+static void leave(struct controller *c, size_t pool)
+{
+	struct workload_scale *t = &c->pools[pool]->scale;
+
+	if (t->is_calling) {
+		api_cancel(&t->call.lookup.call);
+		api_cancel(&t->call.call);
+	}
+	if (t->contest.is_looking)
+		scale_owner_cancel(&t->contest.look);
+}
+
+static bool has_left(const struct controller *c, size_t pool)
+{
+	const struct workload_scale *t = &c->pools[pool]->scale;
+
+	return !t->is_calling && !t->contest.is_looking;
+}
+
 static void stop(struct controller *c)
 {
-	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++) {
-		struct workload_scale *t = &c->pools[i].scale;
-		if (t->is_calling) {
-			api_cancel(&t->call.lookup.call);
-			api_cancel(&t->call.call);
-		}
-		if (t->contest.is_looking)
-			scale_owner_cancel(&t->contest.look);
-	}
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
+		leave(c, i);
 }
 
 static bool is_idle(const struct controller *c)
 {
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
-		if (c->pools[i].scale.is_calling || c->pools[i].scale.contest.is_looking)
+		if (!has_left(c, i))
 			return false;
 	return true;
 }
 
-const struct actor workload_scale_actor = {
-	.needs_plan = true, .want = want, .drive = drive, .stop = stop, .is_idle = is_idle
-};
+const struct actor workload_scale_actor = { .needs_plan = true,
+					    .want = want,
+					    .drive = drive,
+					    .stop = stop,
+					    .is_idle = is_idle,
+					    .leave = leave,
+					    .has_left = has_left };

@@ -215,7 +215,7 @@ static const struct schema_row signals_rows[] = {
 	  .help = "Use, memory, power and errors of the pool's GPUs, from DCGM exporters, for metrics and reports. Nothing "
 		  "is decided by them." },
 };
-static const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
+const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
 	SCHEMA_ROWS(signals_rows) };
 
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved", NULL };
@@ -251,7 +251,7 @@ static const struct schema_table standby_table = { "standby", sizeof(struct stan
 	SCHEMA_ROWS(standby_rows) };
 
 static const struct schema_row group_rows[] = {
-	{ .key = "name", .type = SCHEMA_TEXT, AT(group_text, name), .is_required = true, .max = 100,
+	{ .key = "name", .type = SCHEMA_VALUE, AT(group_text, name), .is_required = true,
 	  .help = "The group, everywhere. Pools that name the same group share its machines; its other keys may "
 		  "then stand at any one of them, and must agree where they stand at several." },
 	{ .key = "provider", .type = SCHEMA_CHOICE, AT(group_text, provider),
@@ -299,7 +299,7 @@ static const struct schema_row metadata_rows[] = {
 		  "namespace." },
 	{ .key = "namespace", .type = SCHEMA_NAME, AT(metadata_text, namespace), .fallback = "default",
 	  .help = "Where the serving pods run." },
-	{ .key = "labels", .type = SCHEMA_LABELS, AT(metadata_text, labels),
+	{ .key = "labels", .type = SCHEMA_LABELS, AT(metadata_text, labels), .is_selector = true,
 	  .help = "Kept for kubectl; Preheat does not look at them." },
 	{ .key = "annotations", .type = SCHEMA_LABELS, AT(metadata_text, annotations),
 	  .help = "Kept for kubectl; Preheat does not look at them." },
@@ -327,7 +327,7 @@ static const struct schema_table objective_table = { "objective", sizeof(struct 
 	SCHEMA_ROWS(objective_rows) };
 
 static const struct schema_row selector_rows[] = {
-	{ .key = "matchLabels", .type = SCHEMA_LABELS, AT(selector_text, match_labels),
+	{ .key = "matchLabels", .type = SCHEMA_LABELS, AT(selector_text, match_labels), .is_selector = true,
 	  .help = "Labels of the serving pods." },
 };
 static const struct schema_table selector_table = { "selector", sizeof(struct selector_text),
@@ -356,8 +356,8 @@ static const struct schema_row workload_rows[] = {
 		  "replicas, which another autoscaler sets, push them out. buffer: the same room as a CapacityBuffer, for "
 		  "the autoscaler that brings the nodes. metric: the number of replicas wanted is "
 		  "published for the HPA or KEDA at work already." },
-	{ .key = "gpuResource", .type = SCHEMA_TEXT, AT(workload_text, gpu_resource), .fallback = "nvidia.com/gpu",
-	  .max = 317, .example = "nvidia.com/mig-1g.10gb",
+	{ .key = "gpuResource", .type = SCHEMA_KEY, AT(workload_text, gpu_resource), .fallback = "nvidia.com/gpu",
+	  .example = "nvidia.com/mig-1g.10gb",
 	  .help = "What the serving pods ask for, as nodes offer it: nvidia.com/gpu, a slice like "
 		  "nvidia.com/mig-1g.10gb, amd.com/gpu. gpusPerReplica and gpusPerNode count these." },
 	{ .key = "gpusPerReplica", .type = SCHEMA_INTEGER, AT(workload_text, gpus_per_replica), .fallback = "1",
@@ -377,7 +377,7 @@ static const struct schema_row workload_rows[] = {
 	  .max = 10000000, .example = "30ms",
 	  .help = "Time between output tokens on a full replica. A prior." },
 };
-static const struct schema_table workload_table = { "workload", sizeof(struct workload_text),
+const struct schema_table workload_table = { "workload", sizeof(struct workload_text),
 	SCHEMA_ROWS(workload_rows) };
 
 static const struct schema_row lead_time_rows[] = {
@@ -461,16 +461,14 @@ static const struct schema_row budget_rows[] = {
 static const struct schema_table budget_table = { "budget", sizeof(struct budget_text), SCHEMA_ROWS(budget_rows) };
 
 static const struct schema_row cost_labels_rows[] = {
-	{ .key = "costCenter", .type = SCHEMA_TEXT, AT(cost_labels_text, cost_center), .fallback = "cost-center",
-	  .max = 317,
+	{ .key = "costCenter", .type = SCHEMA_KEY, AT(cost_labels_text, cost_center), .fallback = "cost-center",
 	  .help = "Key of the label whose value is the cost center." },
-	{ .key = "product", .type = SCHEMA_TEXT, AT(cost_labels_text, product), .fallback = "product", .max = 317,
+	{ .key = "product", .type = SCHEMA_KEY, AT(cost_labels_text, product), .fallback = "product",
 	  .help = "Key of the label whose value is the product." },
-	{ .key = "environment", .type = SCHEMA_TEXT, AT(cost_labels_text, environment), .fallback = "environment",
-	  .max = 317,
+	{ .key = "environment", .type = SCHEMA_KEY, AT(cost_labels_text, environment), .fallback = "environment",
 	  .help = "Key of the label whose value is the environment." },
-	{ .key = "workloadType", .type = SCHEMA_TEXT, AT(cost_labels_text, workload_type), .fallback = "workload-type",
-	  .max = 317, .example = "example.com/workload-type",
+	{ .key = "workloadType", .type = SCHEMA_KEY, AT(cost_labels_text, workload_type), .fallback = "workload-type",
+	  .example = "example.com/workload-type",
 	  .help = "Key of the label whose value is the kind of workload." },
 };
 const struct schema_table cost_labels_table = { "costLabels", sizeof(struct cost_labels_text),

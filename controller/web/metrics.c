@@ -254,6 +254,7 @@ static const struct metric loop_metrics[] = {
 	{ .name = "preheat_history_failed", .labels = "", .write = write_history_failed, .help = "1 while the history cannot be written: then nothing is asked for." },
 	{ .name = "preheat_history_size_bytes", .labels = "", .offset = offsetof(struct published, history_bytes), .help = "Size of the history's file." },
 	{ .name = "preheat_history_lag_ticks", .labels = "", .offset = offsetof(struct published, history_lag_ticks), .help = "Ticks that a follower's copy is behind." },
+	{ .name = "preheat_clock_ahead_seconds", .labels = "", .offset = offsetof(struct published, clock_ahead), .digits = 3, .help = "How far the machine's clock is ahead of the API server's; more than a minute either way, and the server's time is used." },
 	{ .name = "preheat_refused_pools", .labels = "namespace, pool", .write = write_refused, .help = "1 per WarmPool that cannot be used; its condition Ready says why." },
 	{ .name = "preheat_watch_synced", .of = OF_WATCH, .labels = "resource", .write = write_synced, .help = "1 while what is known of the resource is complete." },
 	{ .name = "preheat_watch_objects", WATCH(objects), .help = "Objects of the resource." },

@@ -20,6 +20,7 @@ static const struct {
 	[PROBLEM_CONTENTION] = { "contention", "NodeGroupContended" },
 	[PROBLEM_UNSEEN] = { "unseen", "LaunchUnseen" },
 	[PROBLEM_CONTESTED] = { "replicas-contested", "ReplicasContested" },
+	[PROBLEM_CLOCK] = { "clock", "ClockWrong" },
 	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };

@@ -61,6 +61,7 @@ enum pool_problem {
 	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
 	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
+	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
 	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
@@ -191,6 +192,7 @@ struct published {
 	/* The history: an error keeps /readyz from being ready. */
 	struct error history_error;
 	int64_t history_bytes;
+	millis clock_ahead;	   /* the machine's, of the API server's */
 	int64_t history_lag_ticks; /* of a follower's copy */
 
 	/* The last decided tick; NULL before it. All three belong together; pools and groups as fleet has them. */

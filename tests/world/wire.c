@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 enum { HOSTS = 16, PAUSED = 4 };
 static const millis PAUSE_LOOK = 100;
@@ -45,6 +46,9 @@ struct http_transfer {
 
 static struct {
 	struct clock clock;
+	millis machine_ahead, servers_ahead;
+	bool tells_no_date;
+	millis steady; /* 0: as it comes */
 	struct random random, uuids;
 	struct due *dues; /* a heap */
 	size_t count, room;
@@ -139,7 +143,7 @@ void __wrap_timer_start(struct loop *l, struct timer *t, millis after, void (*fi
 millis __wrap_clock_now(const struct clock *c);
 millis __wrap_clock_now(const struct clock *c)
 {
-	return WIRE_EPOCH + wire_now() + c->ahead;
+	return WIRE_EPOCH + wire_now() + c->ahead + world.machine_ahead;
 }
 
 millis __wrap_clock_mono(const struct clock *c);
@@ -245,7 +249,23 @@ void wire_host(const char *prefix, void (*serve)(struct wire_call *c))
 
 static millis delay(void)
 {
-	return 1 + (millis)(random_next(&world.random) % 12);
+	return world.steady ? world.steady : 1 + (millis)(random_next(&world.random) % 12);
+}
+
+void wire_machine_ahead(millis by)
+{
+	world.machine_ahead = by;
+}
+
+void wire_dates(bool are_told, millis ahead)
+{
+	world.tells_no_date = !are_told;
+	world.servers_ahead = ahead;
+}
+
+void wire_steady(millis each)
+{
+	world.steady = each;
 }
 
 struct http *__wrap_http_open(struct loop *loop, const char *agent, struct error *e);
@@ -535,6 +555,15 @@ const char *__wrap_http_header(const struct http_request *r, const char *name)
 {
 	static char value[256];
 	const char *line = r->answered ? r->answered->headers : NULL;
+
+	if (r->answered && !strcmp(name, "Date")) {
+		time_t at = (time_t)((WIRE_EPOCH + wire_now() + world.servers_ahead) / SECOND);
+		if (world.tells_no_date)
+			return NULL;
+		struct tm t;
+		strftime(value, sizeof value, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&at, &t));
+		return value;
+	}
 
 	for (; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
 		size_t len = strlen(name);

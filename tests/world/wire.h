@@ -20,6 +20,9 @@ struct wire_call {
 };
 
 void wire_begin(uint64_t seed);
+void wire_machine_ahead(millis by);	      /* the wall clocks of the controllers' machines, of the true time */
+void wire_dates(bool are_told, millis ahead); /* the Date of all answers; told, and true, at first */
+void wire_steady(millis each); /* every byte takes so long, whatever else is under way; 0: from the seed */
 void wire_end(void);
 /* Milliseconds since the beginning; the wall's clock shows WIRE_EPOCH more. */
 millis wire_now(void);

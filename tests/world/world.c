@@ -898,6 +898,11 @@ const struct published *replica_published(int who)
 	return r->is_up && r->controller ? controller_published(r->controller) : NULL;
 }
 
+const char *replica_history(int who)
+{
+	return world.replicas[who].history;
+}
+
 int replica_leader(void)
 {
 	const struct object *lease = apiserver_find(KIND_LEASE, HOME, "preheat");
@@ -997,7 +1002,8 @@ void world_end(void)
 	for (int i = 0; i < WORLD_REPLICAS; i++) {
 		replica_kill(i);
 		for (int life = 1; life <= world.replicas[i].life; life++)
-			for (const char *const *end = (const char *const[]){ "", "-wal", "-shm", "-reserve", NULL };
+			for (const char *const *end =
+				     (const char *const[]){ "", "-wal", "-shm", "-reserve", ".1", ".2", NULL };
 			     *end; end++) {
 				snprintf(path, sizeof path, "%s/%d-%d.db%s", world.folder, i, life, *end);
 				unlink(path);

@@ -65,7 +65,7 @@ struct cloud_group *world_group(const char *name, const char *pool, int gpus, in
 				int64_t initial);
 
 struct replica_settings {
-	const char *manifest; /* as text; NULL: none */
+	const char *manifest; /* as text; NULL: none, WarmPools in the API server alone */
 	bool elects, is_dry_run, watches_objects;
 };
 /* A process begins, goes on where one of that number was, or begins anew; is killed; is asked to stop. */
@@ -75,6 +75,7 @@ void replica_stop(int who);
 bool replica_is_up(int who);
 void replica_pause(int who, bool is_paused);	    /* as with SIGSTOP and SIGCONT */
 const struct published *replica_published(int who); /* NULL: it is not up */
+const char *replica_history(int who);		    /* its file */
 int replica_leader(void);			    /* by the lease; -1: nobody */
 
 void world_run(millis duration);

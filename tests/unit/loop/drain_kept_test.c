@@ -66,52 +66,52 @@ static void nobody_who_serves_goes_while_nothing_is_known(void **state)
 {
 	(void)state;
 	have_pod(c, "a", CHAT, "m1", true);
-	c->pools[0].is_blind = true;
+	c->pools[0]->is_blind = true;
 	go("m1", FATE_REMOVE);
 	pass(5 * SECOND);
 	assert_null(asked("PATCH", "/nodes/m1")); /* not even cordoned */
-	c->pools[0].is_blind = false;
+	c->pools[0]->is_blind = false;
 	server.budget_holds = true;
 	pass(SECOND);
 	assert_non_null(asked("PATCH", "/nodes/m1"));
 	have_node(c, "m1", "", MARKED("remove"));
 	pass(SECOND);
-	c->pools[0].is_blind = true;
+	c->pools[0]->is_blind = true;
 	server.budget_holds = false;
 	forget_log();
 	pass(30 * SECOND);
 	assert_null(asked("POST", "/eviction")); /* begun earlier, and stops at the mark */
-	c->pools[0].is_blind = false;
+	c->pools[0]->is_blind = false;
 	pass(SECOND);
 	assert_non_null(asked("POST", "/pods/a/eviction"));
-	c->pools[0].is_blind = true;
+	c->pools[0]->is_blind = true;
 	pod_goes(c, "a");
 	pass(10 * SECOND);
-	assert_true(node_group_is_removing(&c->groups[0], "m1")); /* where nobody serves any more nothing is lost */
+	assert_true(node_group_is_removing(c->groups[0], "m1")); /* where nobody serves any more nothing is lost */
 }
 
 /* The first tick of a life may come before the first reading: silence is not an empty pool. */
 static void before_the_first_reading_nothing_is_known(void **state)
 {
-	struct source *none = c->pools[0].signals.source;
+	struct source *none = c->pools[0]->signals.source;
 
 	(void)state;
-	c->pools[0].signals.source = (struct source *)&server; /* never asked */
+	c->pools[0]->signals.source = (struct source *)&server; /* never asked */
 	const struct pool_input *in = &observe_snapshot(c, &c->tick.arena).pools[0].input;
 	assert_int_equal(in->scrapes_expected, 1);
 	assert_int_equal(in->scrapes_fresh, 0);
 	have_pod(c, "a", CHAT, "m1", true);
 	have_pod(c, "b", CHAT, "m2", true);
 	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].input.scrapes_expected, 2);
-	pool_signals_reading(&c->pools[0], &(struct pool_reading){ .at = clock_now(c->clock) }); /* that of nobody */
+	pool_signals_reading(c->pools[0], &(struct pool_reading){ .at = clock_now(c->clock) }); /* that of nobody */
 	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].input.scrapes_expected, 0);
-	c->pools[0].signals.source = none;
+	c->pools[0]->signals.source = none;
 }
 
 static void an_idle_node_stays_while_nothing_is_known(void **state)
 {
 	(void)state;
-	c->pools[0].is_blind = true;
+	c->pools[0]->is_blind = true;
 	for (int i = 0; i < 3; i++) {
 		idle_nodes_release(c);
 		pass(IDLE_PATIENCE);
@@ -144,7 +144,7 @@ static void nodes_that_still_serve_are_kept_before_any_is_bought(void **state)
 	have_node(c, "m1", "", "");
 	have_node(c, "m2", "", "");
 	assert_int_equal(drains_returning(c, 0, 0), 0);
-	assert_true(drain_is_under_way(c, "m3") || node_group_is_removing(&c->groups[0], "m3"));
+	assert_true(drain_is_under_way(c, "m3") || node_group_is_removing(c->groups[0], "m3"));
 }
 
 static void what_is_released_now_is_not_called_off(void **state)
@@ -168,10 +168,10 @@ static void the_least_of_the_cloud_holds_before_a_drain(void **state)
 	have_pod(c, "a", CHAT, "m1", true);
 	have_pod(c, "b", CHAT, "m2", true);
 	have_pod(c, "d", CHAT, "m3", true);
-	c->groups[0].seen.min = 3;
+	c->groups[0]->seen.min = 3;
 	scale_down_release(c, 0, 0, &two);
 	assert_int_equal(drains_in_group(c, 0), 0);
-	c->groups[0].seen.min = 2;
+	c->groups[0]->seen.min = 2;
 	scale_down_release(c, 0, 0, &two);
 	assert_int_equal(drains_in_group(c, 0), 1);
 	scale_down_release(c, 0, 0, &two);

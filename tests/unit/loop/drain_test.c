@@ -90,11 +90,11 @@ static void is_marked_emptied_and_removed(void **state)
 	pass(SECOND);
 	assert_non_null(asked("POST", "/pods/a/eviction"));
 	pass(20 * SECOND);
-	assert_false(node_group_is_removing(&c->groups[0], "m1")); /* the pod has not gone yet */
+	assert_false(node_group_is_removing(c->groups[0], "m1")); /* the pod has not gone yet */
 	pod_goes(c, "a");
 	pass(SECOND);
-	assert_true(node_group_is_removing(&c->groups[0], "m1"));
-	assert_int_equal(c->groups[0].wanted, 2);
+	assert_true(node_group_is_removing(c->groups[0], "m1"));
+	assert_int_equal(c->groups[0]->wanted, 2);
 }
 
 static void an_empty_node_waits_for_what_was_bound_before_the_mark(void **state)
@@ -103,17 +103,17 @@ static void an_empty_node_waits_for_what_was_bound_before_the_mark(void **state)
 	go("m1", FATE_REMOVE);
 	have_node(c, "m1", "", MARKED("remove"));
 	pass(3 * SECOND);
-	assert_false(node_group_is_removing(&c->groups[0], "m1"));
+	assert_false(node_group_is_removing(c->groups[0], "m1"));
 	have_pod(c, "a", CHAT, "m1", false);
 	pass(10 * SECOND);
-	assert_false(node_group_is_removing(&c->groups[0], "m1"));
+	assert_false(node_group_is_removing(c->groups[0], "m1"));
 	pod_goes(c, "a");
 	is_fresh = false;
 	pass(10 * SECOND);
-	assert_false(node_group_is_removing(&c->groups[0], "m1")); /* what is not seen is not empty */
+	assert_false(node_group_is_removing(c->groups[0], "m1")); /* what is not seen is not empty */
 	is_fresh = true;
 	pass(SECOND);
-	assert_true(node_group_is_removing(&c->groups[0], "m1"));
+	assert_true(node_group_is_removing(c->groups[0], "m1"));
 }
 
 /* Watches that stand and are silent show an empty node for minutes. */
@@ -124,10 +124,10 @@ static void a_pod_that_no_watch_shows_keeps_the_machine(void **state)
 	go("m1", FATE_REMOVE);
 	pass(MINUTE);
 	assert_non_null(asked("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dm1"));
-	assert_false(node_group_is_removing(&c->groups[0], "m1"));
+	assert_false(node_group_is_removing(c->groups[0], "m1"));
 	server.unseen_on = NULL;
 	pass(6 * SECOND);
-	assert_true(node_group_is_removing(&c->groups[0], "m1"));
+	assert_true(node_group_is_removing(c->groups[0], "m1"));
 }
 
 static void what_the_cloud_does_not_list_is_left_alone(void **state)
@@ -136,9 +136,9 @@ static void what_the_cloud_does_not_list_is_left_alone(void **state)
 	const struct node *n = have_node(c, "foreign", "", "");
 	assert_int_equal(n->group, 0); /* it carries the label */
 	assert_false(drain_begin(c, n, 0, FATE_REMOVE, "the test"));
-	c->groups[0].is_known = false;
+	c->groups[0]->is_known = false;
 	assert_false(drain_begin(c, node("m1"), 0, FATE_REMOVE, "the test"));
-	c->groups[0].is_known = true;
+	c->groups[0]->is_known = true;
 	pass(SECOND);
 	assert_int_equal(server.log_count, 0);
 }
@@ -156,8 +156,8 @@ static void a_stop_stays_a_stop_for_the_next_leader(void **state)
 		marks_adopt(c);
 		act_soon(c);
 		pass(7 * SECOND);
-		assert_int_equal(c->groups[0].removal_count, i + 1);
-		assert_int_equal(c->groups[0].removals[i].verb, cases[i].verb);
+		assert_int_equal(c->groups[0]->removal_count, i + 1);
+		assert_int_equal(c->groups[0]->removals[i].verb, cases[i].verb);
 	}
 	assert_null(asked("PATCH", "/nodes"));
 }
@@ -177,7 +177,7 @@ static void a_budget_is_waited_for_and_then_the_node_works_again(void **state)
 		pass(SECOND);
 	assert_non_null(strstr(asked("PATCH", "/nodes/m1"), "\"unschedulable\":false"));
 	assert_int_equal(c->drains.abandoned, 1);
-	assert_int_equal(c->groups[0].removal_count, 0);
+	assert_int_equal(c->groups[0]->removal_count, 0);
 	assert_int_equal(drain_replicas_left(c, 0), 1); /* the plan counts it once the watch shows it at work */
 	have_node(c, "m1", "", "");
 	assert_int_equal(drain_replicas_left(c, 0), 0);
@@ -206,7 +206,7 @@ static void lending_asks_only_the_lenders_pods_to_go(void **state)
 	have_node(c, "m1", ",'preheat.dev/lent-by':'chat'", "");
 	pass(SECOND);
 	assert_int_equal(lent_places(c, 0, 0), 1);
-	assert_int_equal(c->groups[0].removal_count, 0);
+	assert_int_equal(c->groups[0]->removal_count, 0);
 	assert_true(drains_actor.is_idle(c));
 }
 
@@ -219,7 +219,7 @@ static void a_drain_of_lending_goes_on_under_the_next_leader(void **state)
 	marks_adopt(c);
 	act_soon(c);
 	pass(SECOND);
-	assert_int_equal(c->groups[0].removal_count, 0);
+	assert_int_equal(c->groups[0]->removal_count, 0);
 	assert_false(asked("/pods/a/", "eviction") && asked("/pods/b/", "eviction"));
 }
 
@@ -325,11 +325,11 @@ static void idle_nodes_go_but_never_the_least(void **state)
 			have_node(c, name, "", MARKED("remove"));
 	}
 	pass(8 * SECOND);
-	assert_int_equal(c->groups[0].removal_count, 2); /* asked for, and the machines still run */
+	assert_int_equal(c->groups[0]->removal_count, 2); /* asked for, and the machines still run */
 	idle_nodes_release(c);
 	pass(IDLE_PATIENCE + SECOND);
 	idle_nodes_release(c);
-	assert_int_equal(c->groups[0].wanted, 1);
+	assert_int_equal(c->groups[0]->wanted, 1);
 	assert_int_equal(drains_in_group(c, 0), 0);
 }
 
@@ -348,7 +348,7 @@ static void idle_begins_anew_for_a_node_that_went(void **state)
 static void beyond_the_clouds_own_max_another_group_is_tried(void **state)
 {
 	(void)state;
-	c->groups[0].seen.max = 4;
+	c->groups[0]->seen.max = 4;
 	scale_up_buy(c, 0, 0, START_COLD, 3);
 	assert_int_equal(c->starts.count, 1);
 	assert_int_equal(c->starts.event_count, 1);
@@ -360,12 +360,12 @@ static void beyond_the_clouds_own_max_another_group_is_tried(void **state)
 static void a_group_that_is_described_late_is_told_once(void **state)
 {
 	(void)state;
-	c->groups[0].is_known = false;
+	c->groups[0]->is_known = false;
 	scale_up_buy(c, 0, 0, START_COLD, 3);
 	assert_int_equal(c->starts.events[0].event.value, ERROR_UNAVAILABLE);
 	scale_up_tell_described(c);
 	assert_int_equal(c->starts.event_count, 1); /* not yet */
-	c->groups[0].is_known = true;
+	c->groups[0]->is_known = true;
 	scale_up_tell_described(c);
 	scale_up_tell_described(c);
 	assert_int_equal(c->starts.event_count, 3); /* to both pools that name it */

@@ -120,8 +120,8 @@ static void what_is_refused_goes_on_in_the_same_millisecond(void **state)
 	answer("spot-b", ERROR_STOCKOUT);
 	play_until(then);
 	answer("od", ERROR_NONE);
-	c->groups[2].is_stopped = true; /* no more looks */
-	assert_int_equal(c->groups[2].wanted, 3);
+	c->groups[2]->is_stopped = true; /* no more looks */
+	assert_int_equal(c->groups[2]->wanted, 3);
 	assert_int_equal(c->starts.count, 3);
 	assert_int_equal(play_now() - then, 0);
 }
@@ -209,7 +209,7 @@ static void what_will_be_taken_is_emptied_in_any_case(void **state)
 	(void)state;
 	run_on_spot("");
 	decide(0, 1);
-	c->pools[0].is_blind = true;
+	c->pools[0]->is_blind = true;
 	server.budget_holds = true;
 	run_on_spot(",'taints':[{'key':'aws-node-termination-handler/spot-itn','effect':'NoSchedule'}]");
 	machine_count[1] = 1;
@@ -245,7 +245,7 @@ static void budgets_count_what_is_asked_of_every_cloud(void **state)
 	assert_int_equal(cost_budget_affordable(c, 0), (10000 - 240) / 50);
 	((struct pool_spec *)(uintptr_t)&fleet_of(c)->pools[0])->budget_per_hour = 3000000;
 	assert_int_equal(cost_budget_affordable(c, 0), 1); /* 3.0 less 2 * 1.2 */
-	c->groups[0].wanted = 3;
+	c->groups[0]->wanted = 3;
 	assert_int_equal(cost_budget_affordable(c, 0), -2);
 	assert_int_equal(cost_budget_affordable(c, 2), -1);
 }

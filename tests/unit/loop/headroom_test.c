@@ -216,7 +216,7 @@ static void sets_what_was_decided(void **state)
 	decide(5);
 	assert_non_null(
 		strstr(asked("PUT", "/deployments/chat/scale") ?: asked("PATCH", "/deployments/chat/scale"), "5"));
-	assert_int_equal(c->pools[0].scale.is, 5);
+	assert_int_equal(c->pools[0]->scale.is, 5);
 }
 
 static void what_others_set_is_seen_and_set_again(void **state)
@@ -243,10 +243,10 @@ static void a_hung_call_ends_when_we_stop(void **state)
 	(void)state;
 	act_on(c, (struct group_decision){ 0 }, 5);
 	play_until(play_now() + 10);
-	assert_true(c->pools[0].scale.is_calling);
+	assert_true(c->pools[0]->scale.is_calling);
 	tick_stop(c);
 	play_until(play_now() + 10);
-	assert_false(c->pools[0].scale.is_calling);
+	assert_false(c->pools[0]->scale.is_calling);
 	assert_int_equal(server.waiting_count, 0);
 }
 
@@ -270,7 +270,7 @@ static void never_fewer_than_serve_outside_of_drains(void **state)
 	have_pod(c, "d", CHAT, "m3", true);
 	decide(1); /* the plan may be wrong: replicas go with their nodes */
 	assert_null(asked("PUT", "/scale") ?: asked("PATCH", "/scale"));
-	assert_int_equal(c->pools[0].scale.is, 3);
+	assert_int_equal(c->pools[0]->scale.is, 3);
 }
 
 /* Else the pods that go would be taken for what others want. */
@@ -279,7 +279,7 @@ static void what_was_lowered_counts_for_a_moment(void **state)
 	(void)state;
 	server.replicas = 4;
 	decide(2);
-	assert_int_equal(c->pools[0].scale.is, 2);
+	assert_int_equal(c->pools[0]->scale.is, 2);
 	assert_int_equal(workload_scale_set(c, 0), 4);
 	play_until(play_now() + 4 * SECOND);
 	assert_int_equal(workload_scale_set(c, 0), 2);

@@ -45,7 +45,7 @@ static void without_a_node_it_is_ended(void **state)
 	(void)state;
 	cancel_it();
 	assert_non_null(asked("GET", "/api/v1/nodes?labelSelector=simulated.preheat.dev%2Fnode-group%3Dg5"));
-	assert_true(node_group_is_removing(&c->groups[0], "m1"));
+	assert_true(node_group_is_removing(c->groups[0], "m1"));
 	assert_true(machine_cancels_actor.is_idle(c));
 }
 
@@ -55,7 +55,7 @@ static void with_a_node_that_no_watch_shows_it_is_kept(void **state)
 	(void)state;
 	server.unseen_node = "Simulated://M1";
 	cancel_it();
-	assert_false(node_group_is_removing(&c->groups[0], "m1"));
+	assert_false(node_group_is_removing(c->groups[0], "m1"));
 	assert_int_equal(c->starts.count, 0);
 }
 
@@ -64,12 +64,12 @@ static void until_it_is_known_it_is_kept(void **state)
 	(void)state;
 	server.hides_nodes = true;
 	cancel_it();
-	assert_false(node_group_is_removing(&c->groups[0], "m1"));
+	assert_false(node_group_is_removing(c->groups[0], "m1"));
 	server.hides_nodes = false;
 	play_until(play_now() + MINUTE);
 	act_soon(c);
 	settle_calls();
-	assert_true(node_group_is_removing(&c->groups[0], "m1"));
+	assert_true(node_group_is_removing(c->groups[0], "m1"));
 }
 
 static void what_others_added_is_no_surplus_at_once(void **state)
@@ -81,7 +81,7 @@ static void what_others_added_is_no_surplus_at_once(void **state)
 	clock_turn((struct clock *)(uintptr_t)c->clock, 11 * MINUTE);
 	cancel_it();
 	assert_int_equal(c->starts.count, 0);
-	assert_true(node_group_is_removing(&c->groups[0], "m1"));
+	assert_true(node_group_is_removing(c->groups[0], "m1"));
 }
 
 static void what_is_under_way_ends_when_we_stop(void **state)

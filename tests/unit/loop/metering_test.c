@@ -93,9 +93,9 @@ static int set_up(void **state)
 
 	told_count = 0;
 	c = play_controller(pools_text);
-	c->pools[0].signals.owns_devices = true;
-	snprintf(c->pools[0].key, sizeof c->pools[0].key, "llm/chat");
-	snprintf(c->pools[1].key, sizeof c->pools[1].key, "llm/embed");
+	c->pools[0]->signals.owns_devices = true;
+	snprintf(c->pools[0]->key, sizeof c->pools[0]->key, "llm/chat");
+	snprintf(c->pools[1]->key, sizeof c->pools[1]->key, "llm/embed");
 	c->history = history_create(&(struct history_setup){ .path = path,
 							     .manifest = "none",
 							     .fleet = &c->manifest.fleet,

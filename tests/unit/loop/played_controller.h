@@ -208,15 +208,18 @@ static inline void open_pools(struct controller *c)
 	c->pools = calloc(fleet_of(c)->pool_count, sizeof *c->pools);
 	c->groups = calloc(fleet_of(c)->group_count, sizeof *c->groups);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		c->pools[i] = (struct live_pool){ .index = i, .controller = c };
-		c->pools[i].scale.wanted = c->pools[i].scale.is = ABSENT;
-		c->pools[i].placeholder.wanted = c->pools[i].placeholder.is = ABSENT;
-		c->pools[i].buffer.wanted = c->pools[i].buffer.is = ABSENT;
+		c->pools[i] = calloc(1, sizeof *c->pools[i]);
+		*c->pools[i] = (struct live_pool){ .index = i, .controller = c, .is_new = true };
+		c->pools[i]->scale.wanted = c->pools[i]->scale.is = ABSENT;
+		c->pools[i]->placeholder.wanted = c->pools[i]->placeholder.is = ABSENT;
+		c->pools[i]->buffer.wanted = c->pools[i]->buffer.is = ABSENT;
 	}
-	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		node_group_open(&c->groups[i], &c->context, i,
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
+		c->groups[i] = calloc(1, sizeof *c->groups[i]);
+		node_group_open(c->groups[i], &c->context, i,
 				&(struct group_access){ &played_ops, NULL, played_counts, &c->fleet.throttles[0], false,
 							"{}" });
+	}
 }
 
 static inline struct controller *play_controller(const char *manifest)
@@ -268,13 +271,15 @@ static inline void close_controller(struct controller *c)
 	forget_log();
 	timer_stop(&c->tick.drive);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		buf_release(&c->pools[i].placeholder.pod);
-		buf_release(&c->pools[i].placeholder.body);
-		buf_release(&c->pools[i].buffer.body);
+		buf_release(&c->pools[i]->placeholder.pod);
+		buf_release(&c->pools[i]->placeholder.body);
+		buf_release(&c->pools[i]->buffer.body);
+		free(c->pools[i]);
 	}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++) {
-		node_group_stop(&c->groups[i]);
-		node_group_close(&c->groups[i]);
+		node_group_stop(c->groups[i]);
+		node_group_close(c->groups[i]);
+		free(c->groups[i]);
 	}
 	starts_release(&c->starts);
 	buf_release(&c->cancels.path);
@@ -307,9 +312,9 @@ static inline void cloud_tells(struct controller *c, size_t group)
 {
 	struct provider_call *call = NULL;
 
-	node_group_look(&c->groups[group]);
+	node_group_look(c->groups[group]);
 	for (size_t i = 0; i < look_count; i++)
-		if (looks[i] == &c->groups[group].look) {
+		if (looks[i] == &c->groups[group]->look) {
 			call = looks[i];
 			looks[i] = looks[--look_count];
 		}
@@ -375,7 +380,7 @@ static inline void look_at_pools(struct controller *c)
 {
 	arena_clear(&c->tick.arena);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		c->pools[i].view = cluster_pool_view(c->cluster, i, &c->tick.arena);
+		c->pools[i]->view = cluster_pool_view(c->cluster, i, &c->tick.arena);
 }
 
 /* Acts as the policy would have it: one decision for the first pool's first group, `decided` for each pool. */

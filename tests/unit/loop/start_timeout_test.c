@@ -79,11 +79,11 @@ static void a_machine_without_a_node_is_replaced(void **state)
 	assert_int_equal(starts_of(START_COLD), 1); /* adopted */
 	wait_and_check(7 * MINUTE);
 	assert_int_equal(starts_of(START_COLD), 1);
-	assert_false(node_group_is_removing(&c->groups[0], "m2"));
+	assert_false(node_group_is_removing(c->groups[0], "m2"));
 	wait_and_check(MINUTE);
-	assert_true(node_group_is_removing(&c->groups[0], "m2"));
-	assert_int_equal(c->pools[0].timeouts.count[STAGE_PROVISION], 1);
-	assert_int_equal(c->groups[0].wanted, 2);
+	assert_true(node_group_is_removing(c->groups[0], "m2"));
+	assert_int_equal(c->pools[0]->timeouts.count[STAGE_PROVISION], 1);
+	assert_int_equal(c->groups[0]->wanted, 2);
 	assert_int_equal(starts_of(START_COLD), 1); /* of the new one */
 	assert_string_equal(c->starts.items[0].machine, "");
 }
@@ -96,8 +96,8 @@ static void above_the_least_nothing_is_bought_for_it(void **state)
 	have_pod(c, "d", CHAT, "m3", true);
 	cloud_tells(c, 0);
 	wait_and_check(8 * MINUTE);
-	assert_true(node_group_is_removing(&c->groups[0], "m2"));
-	assert_int_equal(c->groups[0].wanted, 2);
+	assert_true(node_group_is_removing(c->groups[0], "m2"));
+	assert_int_equal(c->groups[0]->wanted, 2);
 	assert_int_equal(c->starts.count, 0);
 }
 
@@ -128,11 +128,11 @@ static void a_stuck_placement_gives_up_nobodys_purchase(void **state)
 	for (size_t i = 0; i < c->starts.count; i++)
 		if (c->starts.items[i].kind == START_COLD)
 			c->starts.items[i].asked_at = c->starts.items[i].stage_since = clock_now(c->clock);
-	assert_int_equal(c->groups[0].wanted, 4);
+	assert_int_equal(c->groups[0]->wanted, 4);
 	wait_and_check(MINUTE);
 	assert_int_equal(starts_of(START_PLACE), 0);
 	assert_int_equal(starts_of(START_COLD), 2);
-	assert_int_equal(c->groups[0].wanted, 4);
+	assert_int_equal(c->groups[0]->wanted, 4);
 }
 
 static void what_is_only_watched_is_only_told(void **state)
@@ -140,9 +140,9 @@ static void what_is_only_watched_is_only_told(void **state)
 	(void)state;
 	cloud_tells(c, 0);
 	wait_and_check(8 * MINUTE);
-	assert_int_equal(c->pools[0].timeouts.count[STAGE_PROVISION], 1);
-	assert_int_equal(c->groups[0].removal_count, 0);
-	assert_int_equal(c->groups[0].wanted, 2);
+	assert_int_equal(c->pools[0]->timeouts.count[STAGE_PROVISION], 1);
+	assert_int_equal(c->groups[0]->removal_count, 0);
+	assert_int_equal(c->groups[0]->wanted, 2);
 	assert_true(drains_actor.is_idle(c));
 }
 
@@ -154,9 +154,9 @@ static void while_nothing_is_seen_nothing_is_stuck(void **state)
 	wait_and_check(8 * MINUTE);
 	is_fresh = true;
 	wait_and_check(MINUTE);
-	assert_int_equal(c->groups[0].removal_count, 0);
+	assert_int_equal(c->groups[0]->removal_count, 0);
 	wait_and_check(8 * MINUTE);
-	assert_true(node_group_is_removing(&c->groups[0], "m2"));
+	assert_true(node_group_is_removing(c->groups[0], "m2"));
 }
 
 /* A watch that stands and is silent shows a machine as it was. */
@@ -166,11 +166,11 @@ static void what_no_watch_told_of_since_its_deadline_is_not_stuck(void **state)
 	cloud_tells(c, 0);
 	told_last = clock_now(c->clock);
 	wait_and_check(20 * MINUTE);
-	assert_int_equal(c->groups[0].removal_count, 0);
-	assert_int_equal(c->pools[0].timeouts.count[STAGE_PROVISION], 0);
+	assert_int_equal(c->groups[0]->removal_count, 0);
+	assert_int_equal(c->pools[0]->timeouts.count[STAGE_PROVISION], 0);
 	told_last = clock_now(c->clock);
 	wait_and_check(SECOND);
-	assert_true(node_group_is_removing(&c->groups[0], "m2"));
+	assert_true(node_group_is_removing(c->groups[0], "m2"));
 }
 
 static void have_unready_node(const char *name)

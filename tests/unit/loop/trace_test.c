@@ -59,7 +59,10 @@ static void fill(struct controller *c, struct live_pool *live, struct pool_plan 
 	c->manifest.fleet.pool_count = 1;
 	c->manifest.fleet.groups = &group;
 	c->manifest.fleet.group_count = 1;
-	c->pools = live;
+	static struct live_pool *pools[1];
+
+	pools[0] = live;
+	c->pools = pools;
 	c->plan.pools = plan;
 	c->plan.pool_count = 1;
 	snprintf(live->key, sizeof live->key, "llm/chat");

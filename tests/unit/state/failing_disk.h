@@ -8,6 +8,8 @@
 
 static struct failing_disk {
 	bool reads, is_full;
+	/* Whether so many bytes more find room; NULL: they do. */
+	bool (*has_room)(sqlite3_int64 bytes);
 	sqlite3_vfs vfs, *usual;
 	struct {
 		const sqlite3_io_methods *usual;
@@ -31,6 +33,11 @@ static int failing_read(sqlite3_file *f, void *to, int len, sqlite3_int64 at)
 
 static int failing_write(sqlite3_file *f, const void *from, int len, sqlite3_int64 at)
 {
+	sqlite3_int64 size = 0;
+
+	if (disk.has_room && usual_of(f)->xFileSize(f, &size) == SQLITE_OK && at + len > size &&
+	    !disk.has_room(at + len - size))
+		return SQLITE_FULL;
 	return disk.is_full ? SQLITE_FULL : usual_of(f)->xWrite(f, from, len, at);
 }
 

@@ -1,0 +1,119 @@
+#include "state/future.h"
+
+#include "state/history_file.h"
+#include "state/level.h"
+
+#include <unistd.h>
+
+enum { ASIDE_MOST = 99 };
+
+/* The first tick that is later; *first -1 when none is. *is_all: no tick is not. */
+static bool find_first(struct history *h, millis now, int64_t *first, bool *is_all, struct error *e)
+{
+	int64_t v[2];
+
+	if (!db_read_ints(DB_QUERY(h->db,
+				   "SELECT coalesce((SELECT min(id) FROM tick WHERE at > ?), -1),"
+				   " coalesce((SELECT min(id) FROM tick), -1)",
+				   DB_I(now)),
+			  v, 2, NULL, e))
+		return false;
+	*first = v[0];
+	*is_all = v[0] == v[1];
+	return true;
+}
+
+static bool free_name(const char *path, struct buf *name, struct error *e)
+{
+	for (int i = 1; i <= ASIDE_MOST; i++) {
+		buf_clear(name);
+		buf_printf(name, "%s.%d", path, i);
+		if (access(name->text, F_OK))
+			return true;
+	}
+	return error_set(e, ERROR_CONFLICT, "%s: too many were set aside already; remove some of %s.1 to %s.%d", path,
+			 path, path, ASIDE_MOST);
+}
+
+static bool copy_whole(struct history *h, const char *to, struct error *e)
+{
+	if (db_run(DB_QUERY(h->db, "VACUUM INTO ?", DB_T(to)), e)) {
+		db_keep_private(to);
+		return true;
+	}
+	unlink(to);
+	return false;
+}
+
+static bool drop_ticks(struct history *h, int64_t first, struct error *e)
+{
+	static const char *const sql[] = {
+		"DELETE FROM decision WHERE tick >= ?",	    "DELETE FROM checkpoint WHERE tick >= ?",
+		"DELETE FROM manifest_use WHERE tick >= ?", "DELETE FROM pool_use WHERE tick >= ?",
+		"DELETE FROM group_use WHERE tick >= ?",    "DELETE FROM writer WHERE tick >= ?",
+		"DELETE FROM tick WHERE id >= ?",
+	};
+
+	for (size_t i = 0; i < sizeof sql / sizeof *sql; i++) {
+		struct statement *s = db_prepare(h->db, sql[i]);
+
+		db_bind_int(s, first);
+		if (!db_run(s, e))
+			return false;
+	}
+	return true;
+}
+
+/* Sums of hours, days and five minutes that have not begun. */
+static bool drop_sums(struct history *h, millis now, struct error *e)
+{
+	const struct {
+		const char *sql;
+		millis width;
+	} sums[] = {
+		{ "DELETE FROM rollup WHERE hour > ?", HOUR },	   { "DELETE FROM cost WHERE hour > ?", HOUR },
+		{ "DELETE FROM cost_label WHERE hour > ?", HOUR }, { "DELETE FROM quota_hour WHERE hour > ?", HOUR },
+		{ "DELETE FROM lead_time WHERE day > ?", DAY },	   { "DELETE FROM gpu_holding WHERE since > ?", 1 },
+	};
+
+	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+		struct statement *s = db_prepare(h->db, sums[i].sql);
+
+		db_bind_int(s, now / sums[i].width);
+		if (!db_run(s, e))
+			return false;
+	}
+	return db_run(DB_QUERY(h->db, "UPDATE gpu_holding SET until = ?1 WHERE until > ?1", DB_I(now)), e) &&
+	       db_run(DB_QUERY(h->db, "DELETE FROM level WHERE number > CASE width WHEN ?1 THEN ?2 ELSE ?3 END",
+			       DB_I(LEVEL_HOUR), DB_I(now / HOUR), DB_I(now / (5 * MINUTE))),
+		      e);
+}
+
+static bool cut(struct history *h, int64_t first, millis now, struct error *e)
+{
+	if (db_begin(h->db, e) && drop_ticks(h, first, e) && drop_sums(h, now, e) && db_commit(h->db, e))
+		return true;
+	db_rollback(h->db);
+	return false;
+}
+
+bool history_put_future_aside(const char *path, millis now, struct buf *aside, struct error *e)
+{
+	CLEANUP(buf_release) struct buf name = { 0 };
+	int64_t first = -1;
+	bool is_all = false;
+
+	if (access(path, F_OK))
+		return true;
+	struct history *h = history_edit(path, e);
+	if (!h)
+		return false;
+	bool ok = find_first(h, now, &first, &is_all, e);
+	if (ok && first >= 0 && !is_all) {
+		ok = free_name(path, &name, e) && copy_whole(h, name.text, e) && cut(h, first, now, e);
+		if (ok)
+			buf_text(aside, name.text);
+	}
+	history_close(h);
+	return ok && (first < 0 || !is_all || history_set_aside(path, aside, e));
+}

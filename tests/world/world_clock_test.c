@@ -1,0 +1,231 @@
+/* A machine whose clock is wrong: what is decided, recorded and learned is of the API server's time. */
+#include "controller/web/published.h"
+#include "state/history.h"
+#include "tests/world/laws.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define AHEAD (60 * DAY)
+
+static const char chat_text[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: WarmPool\n"
+	"metadata: { name: chat, namespace: llm }\n"
+	"spec:\n"
+	"  class: interactive\n"
+	"  objective: { queueWait: 2s, attainment: 99% }\n"
+	"  workload: { selector: { matchLabels: { app: chat } }, scaleTargetRef: { apiVersion: apps/v1, kind: "
+	"Deployment,\n"
+	"      name: chat }, gpusPerReplica: 1, maxSequences: 8, prefillTokensPerSecond: 25k, interTokenLatency: 30ms "
+	"}\n"
+	"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n"
+	"  nodeGroups:\n"
+	"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"
+	"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: 1, max: 8 "
+	"}\n"
+	"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, device: { p50: 15s, p95: "
+	"30s },\n"
+	"      image: { p50: 60s, p95: 90s }, load: { p50: 60s, p95: 90s } }\n"
+	"  headroom: { min: 1 }\n"
+	"  scaleDown: { after: 5m }\n";
+
+static const struct replica_settings alone = { .manifest = chat_text };
+static struct world_app *chat;
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(1);
+	world_group("chat-od", "chat", 1, 0, 8, 1);
+	chat = world_app("chat", 1, 1, "25%");
+	chat->rate = 1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_end();
+	return 0;
+}
+
+static void run(millis duration)
+{
+	world_run(duration);
+	if (!*laws_broken())
+		return;
+	laws_print_trace(60);
+	fail_msg("%s", laws_broken());
+}
+
+static struct history_span span_of(const char *path)
+{
+	struct error e = { 0 };
+	struct history_span span = { 0 };
+	struct history *h = history_open(path, &e);
+
+	if (!h || !history_span(h, &span, &e))
+		fail_msg("%s: %s", path, e.message);
+	history_close(h);
+	return span;
+}
+
+static void assert_now(millis at)
+{
+	millis apart = at - (WIRE_EPOCH + wire_now());
+
+	if (apart > MINUTE || apart < -MINUTE)
+		fail_msg("%lld s from the true time", (long long)(apart / SECOND));
+}
+
+static bool tells_clock(void)
+{
+	const struct published *p = replica_published(0);
+
+	return p && p->pools && p->pools[0].problem[PROBLEM_CLOCK];
+}
+
+static void a_start_with_the_clock_ahead_is_put_right(void **state)
+{
+	(void)state;
+	wire_machine_ahead(AHEAD);
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	assert_in_range(replica_published(0)->clock_ahead, AHEAD - 2 * SECOND, AHEAD + 2 * SECOND);
+	assert_true(tells_clock());
+	wire_machine_ahead(0); /* it is put right, and nobody starts anew */
+	run(10 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	assert_false(tells_clock());
+	replica_stop(0);
+	assert_now(span_of(replica_history(0)).to);
+}
+
+static void a_start_with_the_clock_behind_is_put_right(void **state)
+{
+	(void)state;
+	wire_machine_ahead(-AHEAD);
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	assert_true(tells_clock());
+}
+
+/* Twenty true minutes, and ten that are sixty days later, as nobody told the time. */
+static int64_t poison(void)
+{
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	replica_kill(0);
+	int64_t last = span_of(replica_history(0)).last_tick;
+	wire_dates(false, 0);
+	wire_machine_ahead(AHEAD);
+	replica_start(0, &alone);
+	run(10 * MINUTE);
+	replica_kill(0);
+	assert_true(span_of(replica_history(0)).to > WIRE_EPOCH + wire_now() + AHEAD - HOUR);
+	wire_machine_ahead(0);
+	return last;
+}
+
+static void ticks_of_the_future_are_set_aside(void **state)
+{
+	int64_t last = poison();
+	char aside[160];
+
+	(void)state;
+	wire_dates(true, 0);
+	replica_start(0, &alone);
+	run(5 * MINUTE);
+	snprintf(aside, sizeof aside, "%s.1", replica_history(0));
+	assert_now(replica_published(0)->snapshot->now);
+	assert_in_range(replica_published(0)->snapshot->tick, last + 10, last + 22);
+	assert_false(tells_clock());
+	assert_true(span_of(aside).to > WIRE_EPOCH + wire_now() + AHEAD - HOUR); /* nothing is lost */
+	assert_int_equal(span_of(aside).first_tick, 0);
+	for (int i = 0; i < 3; i++) {
+		replica_kill(0);
+		replica_start(0, &alone);
+		run(5 * MINUTE);
+		assert_now(replica_published(0)->snapshot->now);
+	}
+	replica_stop(0);
+	struct history_span span = span_of(replica_history(0));
+	assert_int_equal(span.first_tick, 0);
+	assert_true(span.last_tick > last + 60);
+}
+
+/* Without anybody's word time goes on from where it was told to be, until somebody tells. */
+static void it_heals_once_the_time_is_told(void **state)
+{
+	(void)state;
+	poison();
+	replica_start(0, &alone);
+	run(10 * MINUTE);
+	assert_true(replica_published(0)->snapshot->now > WIRE_EPOCH + wire_now() + AHEAD - HOUR);
+	wire_dates(true, 0);
+	run(2 * MINUTE);
+	assert_true(tells_clock());
+	run(10 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	assert_false(tells_clock());
+}
+
+static void a_clock_that_jumps_is_not_followed(void **state)
+{
+	(void)state;
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	wire_machine_ahead(AHEAD);
+	run(20 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	assert_true(tells_clock());
+	replica_kill(0);
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+}
+
+/* Its Date is believed after a while, and not for longer than it tells it. */
+static void a_server_that_is_wrong_for_an_hour(void **state)
+{
+	(void)state;
+	replica_start(0, &alone);
+	run(20 * MINUTE);
+	wire_dates(true, AHEAD);
+	run(HOUR);
+	wire_dates(true, 0);
+	run(20 * MINUTE);
+	assert_now(replica_published(0)->snapshot->now);
+	replica_stop(0);
+	assert_now(span_of(replica_history(0)).to);
+	assert_int_equal(span_of(replica_history(0)).first_tick, 0);
+}
+
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* With a name, or a part of it with *, only those. */
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	const struct CMUnitTest tests[] = {
+		SCENARIO(a_start_with_the_clock_ahead_is_put_right),
+		SCENARIO(a_start_with_the_clock_behind_is_put_right),
+		SCENARIO(ticks_of_the_future_are_set_aside),
+		SCENARIO(it_heals_once_the_time_is_told),
+		SCENARIO(a_clock_that_jumps_is_not_followed),
+		SCENARIO(a_server_that_is_wrong_for_an_hour),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* A disk that others fill: the oldest ticks go, and what is decided goes on to be recorded and done. */
+#include "controller/web/published.h"
+#include "state/history.h"
+#include "state/reserve.h"
+#include "tests/unit/state/failing_disk.h"
+#include "tests/world/laws.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <cmocka.h>
+
+/* --- a disk of its own --- */
+
+#define DISK_BYTES ((int64_t)100 << 20)
+
+static int64_t strangers; /* bytes of others on it */
+
+static int64_t bytes_of(const char *path, const char *end)
+{
+	char name[160];
+	struct stat s;
+
+	snprintf(name, sizeof name, "%s%s", path, end);
+	return stat(name, &s) ? 0 : (int64_t)s.st_size;
+}
+
+static int64_t bytes_free(void)
+{
+	static const char *const ends[] = { "", "-wal", "-reserve", NULL };
+	int64_t left = DISK_BYTES - strangers;
+
+	for (const char *const *end = ends; *end; end++)
+		left -= bytes_of(replica_history(0), *end);
+	return left > 0 ? left : 0;
+}
+
+static bool has_room(sqlite3_int64 bytes)
+{
+	return bytes <= bytes_free();
+}
+
+int __wrap_statvfs(const char *path, struct statvfs *v);
+int __wrap_statvfs(const char *path, struct statvfs *v)
+{
+	(void)path;
+	*v = (struct statvfs){ .f_frsize = 1, .f_bavail = (fsblkcnt_t)bytes_free() };
+	return 0;
+}
+
+static void others_leave(int64_t bytes)
+{
+	strangers += bytes_free() - bytes;
+}
+
+static const char chat_text[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: WarmPool\n"
+	"metadata: { name: chat, namespace: llm }\n"
+	"spec:\n"
+	"  class: interactive\n"
+	"  objective: { queueWait: 2s, attainment: 99% }\n"
+	"  workload: { selector: { matchLabels: { app: chat } }, scaleTargetRef: { apiVersion: apps/v1, kind: "
+	"Deployment,\n"
+	"      name: chat }, gpusPerReplica: 1, maxSequences: 8, prefillTokensPerSecond: 25k, interTokenLatency: 30ms "
+	"}\n"
+	"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n"
+	"  nodeGroups:\n"
+	"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"
+	"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: 1, max: 8 "
+	"}\n"
+	"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, device: { p50: 15s, p95: "
+	"30s },\n"
+	"      image: { p50: 60s, p95: 90s }, load: { p50: 60s, p95: 90s } }\n"
+	"  headroom: { min: 1 }\n"
+	"  scaleDown: { after: 5m }\n";
+
+static const struct replica_settings alone = { .manifest = chat_text };
+static struct world_app *chat;
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(1);
+	disk.has_room = has_room;
+	strangers = 0;
+	laws_expect_errors(true); /* the log says that it is full */
+	world_group("chat-od", "chat", 1, 0, 8, 1);
+	chat = world_app("chat", 1, 1, "25%");
+	chat->rate = 1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_end();
+	return 0;
+}
+
+static void run(millis duration)
+{
+	world_run(duration);
+	if (!*laws_broken())
+		return;
+	laws_print_trace(60);
+	fail_msg("%s", laws_broken());
+}
+
+static struct history_span span_of(const char *path)
+{
+	struct error e = { 0 };
+	struct history_span span = { 0 };
+	struct history *h = history_open(path, &e);
+
+	if (!h || !history_span(h, &span, &e))
+		fail_msg("%s: %s", path, e.message);
+	history_close(h);
+	return span;
+}
+
+static bool is_grown(void)
+{
+	return world_ready("chat") >= 4;
+}
+
+static bool is_small(void)
+{
+	return world_desired("chat") <= 2;
+}
+
+static void until(bool (*is_so)(void), millis most)
+{
+	if (!world_until(is_so, most)) {
+		laws_print_trace(60);
+		fail_msg("%s", *laws_broken() ? laws_broken() : "it did not come to it in time");
+	}
+}
+
+/* The history is some hours long, and then nothing is left, not even of the reserve. */
+static void fill(void)
+{
+	replica_start(0, &alone);
+	run(4 * HOUR);
+	assert_true(reserve_is_there(replica_history(0)));
+	others_leave(RESERVE_LOW / 2);
+	run(MINUTE);
+	assert_false(reserve_is_there(replica_history(0)));
+	run(30 * MINUTE);
+	others_leave(0);
+}
+
+static void growth_goes_on_where_no_byte_is_left(void **state)
+{
+	(void)state;
+	fill();
+	int64_t ticks = replica_published(0)->ticks;
+	run(3 * HOUR);
+	chat->rate = 4;
+	until(is_grown, 30 * MINUTE);
+	chat->rate = 0.2;
+	until(is_small, 2 * HOUR);
+	assert_true(replica_published(0)->ticks > ticks + 3 * 200);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+	struct history_span span = span_of(replica_history(0));
+	assert_true(span.first_tick > 0); /* the oldest went */
+	assert_true(span.last_tick - span.first_tick > 200);
+}
+
+static void a_start_on_a_full_disk_leads(void **state)
+{
+	(void)state;
+	fill();
+	replica_stop(0);
+	replica_start(0, &alone);
+	chat->rate = 4;
+	until(is_grown, 40 * MINUTE);
+}
+
+/* Where nothing can be recorded nothing is done, and it goes on as soon as there is room. */
+static void nothing_is_done_that_is_not_recorded(void **state)
+{
+	(void)state;
+	fill();
+	disk.is_full = true;
+	run(MINUTE);
+	chat->rate = 4;
+	laws_stand_still(true);
+	run(30 * MINUTE);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_UNAVAILABLE);
+	laws_stand_still(false);
+	disk.is_full = false;
+	until(is_grown, 30 * MINUTE);
+	assert_int_equal(replica_published(0)->history_error.kind, ERROR_NONE);
+	strangers = 0;
+	run(20 * MINUTE);
+	assert_true(reserve_is_there(replica_history(0)));
+}
+
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* With a name, or a part of it with *, only those. */
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	disk_begin();
+	const struct CMUnitTest tests[] = {
+		SCENARIO(growth_goes_on_where_no_byte_is_left),
+		SCENARIO(a_start_on_a_full_disk_leads),
+		SCENARIO(nothing_is_done_that_is_not_recorded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/* Pools of many teams in one controller, as WarmPools in the API server: what one team changes is its own. */
+#include "controller/policy/decide.h"
+#include "controller/web/published.h"
+#include "controller/restore/restore.h"
+#include "tests/world/laws.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char group_text[] =
+	"{'name':'%s','provider':'simulated','simulated':{'endpoint':'http://cloud.world'},'zone':'z1',"
+	"'instanceType':'g5.xlarge','capacityType':'on-demand','gpusPerNode':1,'pricePerHour':1.21,'min':%d,'max':8}";
+
+static const struct replica_settings objects_only = { .watches_objects = true };
+static struct world_app *chat;
+
+static struct object *put_pool(const char *space, const char *name, const char *group, int min, int headroom)
+{
+	char group_json[512];
+
+	snprintf(group_json, sizeof group_json, group_text, group, min);
+	return apiserver_create(
+		KIND_WARM_POOL,
+		value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool','metadata':{'name':'%s','namespace':"
+			 "'%s'},'spec':{'class':'interactive','objective':{'queueWait':'2s','attainment':'99%%'},"
+			 "'workload':{'selector':{'matchLabels':{'app':'%s'}},'scaleTargetRef':{'apiVersion':"
+			 "'apps/v1','kind':'Deployment','name':'%s'},'gpusPerReplica':1,'maxSequences':8,"
+			 "'prefillTokensPerSecond':'25k','interTokenLatency':'30ms'},'signals':{'engine':'vllm',"
+			 "'scrape':{'port':8000,'path':'/metrics','interval':'15s'}},'nodeGroups':[%s],'leadTime':{"
+			 "'provision':{'p50':'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{"
+			 "'p50':'15s','p95':'30s'},'image':{'p50':'60s','p95':'90s'},'load':{'p50':'60s','p95':"
+			 "'90s'}},'headroom':{'min':%d},'scaleDown':{'after':'5m'}}}",
+			 name, space, name, name, group_json, headroom));
+}
+
+static void change_headroom(struct object *pool, int headroom)
+{
+	value_set_int(pool->value, "spec>headroom>min", headroom);
+	apiserver_changed(pool);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(1);
+	wire_steady(5);
+	world_group("chat-od", "chat", 1, 0, 8, 1);
+	chat = world_app("chat", 1, 1, "25%");
+	put_pool("llm", "chat", "chat-od", 1, 1);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_end();
+	return 0;
+}
+
+static void run(millis duration)
+{
+	world_run(duration);
+	if (!*laws_broken())
+		return;
+	laws_print_trace(60);
+	fail_msg("%s", laws_broken());
+}
+
+static bool serves_two(void)
+{
+	return world_ready("chat") >= 2;
+}
+
+static void begin(void)
+{
+	replica_start(0, &objects_only);
+	chat->rate = 1.5;
+	if (!world_until(serves_two, 30 * MINUTE))
+		fail_msg("two replicas never served");
+	run(2 * MINUTE);
+}
+
+/* --- what was recorded of chat --- */
+
+struct recorded {
+	char *text;
+	size_t len;
+	int64_t ticks;
+	size_t pools; /* in all that time */
+};
+
+static void write_numbers(FILE *out, const char *what, const void *record, size_t bytes)
+{
+	const int64_t *v = record;
+
+	fprintf(out, " %s", what);
+	for (size_t i = 0; i < bytes / sizeof *v; i++)
+		fprintf(out, ",%" PRId64, v[i]);
+}
+
+static void write_tick(FILE *out, int64_t tick, const struct tick_record *r)
+{
+	const struct pool_snapshot *s = &r->snapshot;
+
+	fprintf(out, "tick %" PRId64 " at %" PRId64, tick, r->now);
+	write_numbers(out, "input", &s->input, sizeof s->input);
+	for (size_t i = 0; i < s->scrape_count; i++)
+		write_numbers(out, "scrape", &s->scrapes[i], sizeof s->scrapes[i]);
+	for (size_t i = 0; i < s->group_count; i++)
+		write_numbers(out, "group", &s->groups[i], sizeof s->groups[i]);
+	for (size_t i = 0; i < s->start_count; i++)
+		write_numbers(out, "start", &s->starts[i], sizeof s->starts[i]);
+	for (size_t i = 0; i < s->event_count; i++)
+		write_numbers(out, "event", &s->events[i], sizeof s->events[i]);
+	write_numbers(out, "decision", &r->plan.decision, sizeof r->plan.decision);
+	for (size_t i = 0; i < r->plan.group_count; i++)
+		write_numbers(out, "asked", &r->plan.groups[i], sizeof r->plan.groups[i]);
+	fputc('\n', out);
+}
+
+static bool is_as_stored(const struct plan *plan, const struct pool_plan **stored)
+{
+	for (size_t i = 0; i < plan->pool_count; i++)
+		if (memcmp(&plan->pools[i].decision, &stored[i]->decision, sizeof stored[i]->decision) != 0)
+			return false;
+	return true;
+}
+
+/* Whoever decides the ticks again, through all the manifests, comes to what was decided. */
+static void assert_replays(const char *path)
+{
+	struct error e = { 0 };
+	struct history_span span;
+	struct cursor_tick t;
+	struct history *h = history_open(path, &e);
+	struct policy_state *memory = NULL, *next;
+	struct tick_cursor *w = h && history_span(h, &span, &e) ? tick_cursor_open(h, span.first_tick, &e) : NULL;
+
+	if (!w)
+		fail_msg("%s", e.message);
+	for (int64_t tick = span.first_tick; tick <= span.last_tick; tick++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		if (!tick_cursor_next(w, &t, &e))
+			fail_msg("%s", e.message);
+		next = !memory ? policy_state_new(t.snapshot.fleet)
+		       : t.was ? policy_state_migrate(memory, t.was, t.snapshot.fleet)
+			       : memory;
+		if (next != memory)
+			policy_state_free(memory);
+		memory = next;
+		struct plan plan = policy_decide(&t.snapshot, memory, &a);
+		if (!is_as_stored(&plan, t.plans))
+			fail_msg("tick %" PRId64 " is decided otherwise when it is decided again", tick);
+	}
+	policy_state_free(memory);
+	tick_cursor_close(w);
+	history_close(h);
+}
+
+/* All ticks of chat, number for number. The controller is stopped for it. */
+static struct recorded read_chat(void)
+{
+	struct recorded all = { 0 };
+	struct error e = { 0 };
+	struct history_span span;
+	size_t pool = 0, count;
+
+	replica_stop(0);
+	assert_replays(replica_history(0));
+	struct history *h = history_open(replica_history(0), &e);
+	if (!h || !history_span(h, &span, &e))
+		fail_msg("%s", e.message);
+	const struct history_pool *pools = history_pools(h, &count);
+	while (pool < count && strcmp(pools[pool].name, "chat") != 0)
+		pool++;
+	FILE *out = open_memstream(&all.text, &all.len);
+	for (int64_t tick = span.first_tick; tick <= span.last_tick; tick++) {
+		struct tick_record r;
+		if (history_read(h, tick, pool, &r, &e))
+			write_tick(out, tick, &r);
+		else if (e.kind != ERROR_NOT_FOUND) /* it was not in the manifest */
+			fail_msg("tick %" PRId64 ": %s", tick, e.message);
+	}
+	fclose(out);
+	all.pools = count;
+	all.ticks = span.last_tick - span.first_tick + 1;
+	history_close(h);
+	return all;
+}
+
+static void assert_same(const struct recorded *a, const struct recorded *b)
+{
+	const char *x = a->text, *y = b->text;
+
+	while (*x && *y && strcspn(x, "\n") == strcspn(y, "\n") && !strncmp(x, y, strcspn(x, "\n"))) {
+		x += strcspn(x, "\n") + (x[strcspn(x, "\n")] != 0);
+		y += strcspn(y, "\n") + (y[strcspn(y, "\n")] != 0);
+	}
+	if (*x || *y)
+		fail_msg("alone:\n%.*s\nbeside others:\n%.*s", (int)strcspn(x, "\n"), x, (int)strcspn(y, "\n"), y);
+	assert_int_equal(a->ticks, b->ticks);
+}
+
+/* --- the scenarios --- */
+
+enum { TEAMS = 1000, ALIVE = 40 };
+
+/* Pool i of a thousand: before and after chat in the order of all. */
+static struct object *put_team(int i)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, "team-%d", i);
+	return put_pool(i % 2 ? "dev" : "teams", name, name, 0, 0);
+}
+
+/* Ten minutes of traffic that rises and falls. Beside it, or not, a pool of another team comes every 600 ms, is changed
+ * twice, and goes: three changes a second. */
+static void ten_minutes(bool has_others)
+{
+	struct object *pools[TEAMS] = { 0 };
+
+	for (int i = 0; i < TEAMS + ALIVE; i++) {
+		if (has_others && i < TEAMS)
+			pools[i] = put_team(i);
+		run(300);
+		for (int k = 1; k <= 2; k++)
+			if (has_others && i - k * ALIVE / 3 >= 0 && i - k * ALIVE / 3 < TEAMS)
+				change_headroom(pools[i - k * ALIVE / 3], k);
+		run(300);
+		if (has_others && i >= ALIVE)
+			apiserver_delete(pools[i - ALIVE]);
+		chat->rate = i > 700 ? 0.2 : i > 100 ? 4 : 1.5;
+	}
+	chat->rate = 2;
+	run(10 * MINUTE);
+}
+
+static void other_teams_change_nothing_for_chat(void **state)
+{
+	struct recorded with, without;
+
+	begin();
+	ten_minutes(true);
+	with = read_chat();
+	assert_int_equal(with.pools, 1 + TEAMS);
+	tear_down(state);
+	set_up(state);
+	begin();
+	ten_minutes(false);
+	without = read_chat();
+	assert_true(without.ticks > 80);
+	assert_same(&without, &with);
+	free(with.text);
+	free(without.text);
+}
+
+static bool is_growing(void)
+{
+	return world_desired("chat") >= 4;
+}
+
+static bool is_grown(void)
+{
+	return world_ready("chat") >= 4;
+}
+
+static int64_t ticks(void)
+{
+	return replica_published(0) ? replica_published(0)->ticks : 0;
+}
+
+static void until(bool (*is_so)(void), millis most)
+{
+	if (!world_until(is_so, most)) {
+		laws_print_trace(60);
+		fail_msg("%s", *laws_broken() ? laws_broken() : "it did not come to it in time");
+	}
+}
+
+/* Not with the next tick, but when it is told so; and it goes on from what is there. */
+static void a_paused_pool_stops_at_once(void **state)
+{
+	(void)state;
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	value_set_text(pool->value, "spec>mode", "paused");
+	apiserver_changed(pool);
+	run(SECOND);
+	laws_stand_still(true);
+	run(20 * MINUTE);
+	laws_stand_still(false);
+	value_set_text(pool->value, "spec>mode", "act");
+	apiserver_changed(pool);
+	until(is_grown, 30 * MINUTE);
+	free(read_chat().text);
+}
+
+/* Between two ticks: nobody notices, not even in the history. */
+static void an_edit_taken_back_is_none(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	int64_t before = ticks();
+	for (int i = 0; i < 40; i++) {
+		value_set_text(pool->value, "spec>mode", i % 2 ? "act" : "paused");
+		apiserver_changed(pool);
+		run(700);
+	}
+	assert_in_range(ticks() - before, 1, 2);
+	until(is_grown, 30 * MINUTE);
+	free(read_chat().text);
+}
+
+/* What stands there is found again, and no machine is bought for it once more. */
+static void a_pool_made_anew_goes_on(void **state)
+{
+	(void)state;
+	begin();
+	chat->rate = 4;
+	until(is_grown, 30 * MINUTE);
+	int64_t machines = world_desired("chat");
+	put_team(1);
+	run(20 * SECOND);
+	apiserver_delete(apiserver_find(KIND_WARM_POOL, "llm", "chat"));
+	run(MINUTE);
+	put_pool("llm", "chat", "chat-od", 1, 1);
+	run(2 * MINUTE);
+	assert_in_range(world_desired("chat"), machines - 1, machines);
+	run(30 * MINUTE);
+	assert_int_equal(chat->waiting, 0);
+	free(read_chat().text);
+}
+
+/* The group is asked of anew, and growth under way goes on there: not twice. */
+static void a_changed_group_buys_nothing_twice(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	value_set_text(value_at(pool->value, "spec>nodeGroups")->first, "simulated>endpoint", "http://cloud.world/");
+	apiserver_changed(pool);
+	until(is_grown, 30 * MINUTE);
+	run(10 * MINUTE);
+	free(read_chat().text);
+}
+
+/* Two pools of one group, of which one goes: what it leaves is no other pool's trouble. */
+static void a_group_outlives_one_of_its_pools(void **state)
+{
+	(void)state;
+	put_pool("dev", "lab", "chat-od", 1, 0);
+	begin();
+	chat->rate = 4;
+	until(is_growing, 30 * MINUTE);
+	apiserver_delete(apiserver_find(KIND_WARM_POOL, "dev", "lab"));
+	until(is_grown, 30 * MINUTE);
+	chat->rate = 0.2;
+	run(20 * MINUTE);
+	put_pool("dev", "lab", "chat-od", 1, 0);
+	run(40 * MINUTE);
+	free(read_chat().text);
+}
+
+/* The last pool's end stops acting, the next one's begin is a beginning. */
+static void no_pool_at_all_and_one_again(void **state)
+{
+	(void)state;
+	begin();
+	apiserver_delete(apiserver_find(KIND_WARM_POOL, "llm", "chat"));
+	run(2 * MINUTE);
+	int64_t before = ticks();
+	run(2 * MINUTE);
+	assert_int_equal(ticks(), before);
+	put_pool("llm", "chat", "chat-od", 1, 2);
+	run(10 * MINUTE);
+	assert_true(ticks() > before);
+	free(read_chat().text);
+}
+
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* With a name, or a part of it with *, only those. */
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	const struct CMUnitTest tests[] = {
+		SCENARIO(other_teams_change_nothing_for_chat), SCENARIO(a_paused_pool_stops_at_once),
+		SCENARIO(an_edit_taken_back_is_none),	       SCENARIO(a_pool_made_anew_goes_on),
+		SCENARIO(a_changed_group_buys_nothing_twice),  SCENARIO(a_group_outlives_one_of_its_pools),
+		SCENARIO(no_pool_at_all_and_one_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
