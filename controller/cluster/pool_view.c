@@ -153,20 +153,40 @@ static void count_node(struct pool_group_view *g, const struct node *n, int pool
 		g->placeholder_places += places_on(n, r, pool) - free_places;
 }
 
+/* Where its pods cannot sit beside the others, free GPUs are no places: only those that are meant for them are. */
+static void count_places(const struct cluster *c, struct pool_view *v, int pool)
+{
+	const struct placement *p = cluster_placement(c);
+	bool needs_more = false;
+	for (size_t i = 0; i < p->count; i++)
+		needs_more = needs_more || (p->items[i].pod->pool == pool && p->items[i].placing == PLACING_NEW &&
+					    !p->items[i].pod->is_placeholder);
+	for (size_t k = 0; needs_more && k < v->group_count; k++) {
+		v->groups[k].free_places = 0;
+		for (size_t i = 0; i < p->count; i++)
+			v->groups[k].free_places += p->items[i].pod->pool == pool &&
+						    !p->items[i].pod->is_placeholder &&
+						    p->items[i].placing == PLACING_THERE &&
+						    p->items[i].group == v->groups[k].group;
+	}
+}
+
 static void count_pending(const struct cluster *c, struct pool_view *v, int pool, struct arena *a)
 {
 	size_t count = 0;
 	const struct pending_shape *shapes = cluster_pending(c, a, &count);
 	struct gang_table gangs = { 0 };
 	for (size_t i = 0; i < count; i++) {
-		if (shapes[i].pool != pool || shapes[i].is_incomplete_gang)
+		if (shapes[i].pool != pool || shapes[i].is_incomplete_gang || shapes[i].is_undecided)
 			continue;
 		if (shapes[i].example->is_placeholder)
 			v->pending_placeholders += shapes[i].count;
 		else if (shapes[i].why != NULL)
 			v->unsatisfiable += shapes[i].count;
-		else
+		else {
 			v->pending += shapes[i].count;
+			v->placed += shapes[i].placed;
+		}
 	}
 	if (v->pending > 0)
 		gangs = gang_table_make(c, a);
@@ -196,5 +216,6 @@ struct pool_view cluster_pool_view(const struct cluster *c, size_t index, struct
 			count_node(&v.groups[at], n, (int)index, &replica);
 	}
 	count_pending(c, &v, (int)index, a);
+	count_places(c, &v, (int)index);
 	return v;
 }
