@@ -109,15 +109,24 @@ static int64_t places_on(const struct node *n, const struct replica *r, int with
 	return places;
 }
 
-/* The newest pod of the pool that is no placeholder, by creation and uid. */
-static const struct pod *example_of(const struct pool_known *pool)
+static bool is_newer(const struct pod *p, const struct pod *than)
 {
+	return than == NULL || p->created_at > than->created_at ||
+	       (p->created_at == than->created_at && memcmp(p->uid, than->uid, sizeof p->uid) > 0);
+}
+
+/* The newest pod of the pool that is no placeholder, by creation and uid. One that fits nowhere is no example. */
+static const struct pod *example_of(const struct cluster *c, size_t pool)
+{
+	const struct placement *waiting = cluster_placement(c);
 	const struct pod *best = NULL;
-	for (const struct pod *p = pool->pods; p != NULL; p = p->pool_next) {
-		if (p->is_placeholder || !p->has_gpus)
-			continue;
-		if (best == NULL || p->created_at > best->created_at ||
-		    (p->created_at == best->created_at && memcmp(p->uid, best->uid, sizeof p->uid) > 0))
+	for (const struct pod *p = c->pools[pool].pods; p != NULL; p = p->pool_next)
+		if (!p->is_placeholder && p->has_gpus && p->state != POD_UNSCHEDULED && is_newer(p, best))
+			best = p;
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct pod *p = waiting->items[i].pod;
+		if (p->pool == (int)pool && !p->is_placeholder && p->has_gpus &&
+		    waiting->items[i].placing != PLACING_NOWHERE && is_newer(p, best))
 			best = p;
 	}
 	return best;
@@ -126,7 +135,7 @@ static const struct pod *example_of(const struct pool_known *pool)
 static struct replica replica_of(const struct cluster *c, size_t index)
 {
 	const struct pool_known *pool = &c->pools[index];
-	const struct pod *example = example_of(pool);
+	const struct pod *example = example_of(c, index);
 	struct replica r = { NULL, pool->gpu_resource, pool->gpus_per_replica * 1000 };
 	if (example != NULL)
 		r.requests = example->shape->requests;
