@@ -267,7 +267,7 @@ struct volume {
 	const struct label_set *labels;
 	const struct requirement_set *affinity;
 	int64_t milli;
-	bool is_free;
+	bool is_free; /* Available: the scheduler takes no others */
 };
 struct storage_class {
 	struct uid_key id;

@@ -101,14 +101,16 @@ static struct fit_node *next_node(struct round *r, int group, const struct label
 static struct fit_node *open_node(struct round *r, int group, const struct pod *p, char why[FIT_WHY_SIZE])
 {
 	const struct examples *of = &r->examples[group];
-	char unused[FIT_WHY_SIZE];
+	char said[FIT_WHY_SIZE], unused[FIT_WHY_SIZE];
 	for (size_t i = 0; i <= of->count; i++) {
 		const struct label_set *labels =
 			i == 0 ? r->cluster->groups[group].template.labels : of->labels[i - 1];
 		struct fit_node *n = next_node(r, group, labels);
 		fit_add(r->fit, n);
-		if (fit_pod(r->fit, p, n, i == 0 ? why : unused))
+		if (fit_pod(r->fit, p, n, said))
 			return n;
+		if (i == 0 || fit_shape(p->shape, n, unused)) /* what it came closest to says most */
+			memcpy(why, said, sizeof said);
 		fit_take_away(r->fit, n);
 	}
 	return NULL;

@@ -65,7 +65,7 @@ static void read_volume(struct cluster *c, struct volume *v, const struct volume
 	v->labels = model_labels(c, &r->labels);
 	v->affinity = model_requirements(c, &r->terms, NULL);
 	v->milli = storage_of(&r->capacity);
-	v->is_free = r->phase == NULL || is_text(r->phase, "Available") || is_text(r->phase, "Pending");
+	v->is_free = is_text(r->phase, "Available");
 }
 
 /* allowedTopologies have no operators: each lists the values that are allowed. */
