@@ -156,7 +156,7 @@ class World:
         if self.chance(25):
             out['namespaceSelector'] = r.choice([{}, {'matchLabels': {'team': 'a'}}, {'matchLabels': {'team': 'b'}},
                                                  {'matchLabels': {'team': 'c'}}])
-        if self.chance(10):
+        if self.chance(10) and 'matchExpressions' not in out['labelSelector']:
             out['matchLabelKeys'] = ['version']
         return out
 
