@@ -34,7 +34,8 @@ struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
 	int64_t min, max, standby_max;
 	int gpus;
-	bool keeps_node; /* of a stopped machine */
+	bool keeps_node;    /* of a stopped machine */
+	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	int64_t desired, standby;
 	struct cloud_machine *machines;
@@ -79,6 +80,9 @@ void cloud_advance(void); /* what is due happens */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
+void cloud_resize(struct cloud_group *g, int64_t desired);   /* somebody does, by hand: more */
 void cloud_take(struct cloud_group *g, int64_t count);	     /* spot: a notice of two minutes */
 /* Of one machine and stage, the same whenever it is asked for. */
+/* As the cloud says it, or as its node does. */
+void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256]);
 millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95);

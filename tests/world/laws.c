@@ -33,6 +33,7 @@ static struct {
 	int64_t writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
 	int64_t newest_term;
+	char newest_life[17]; /* of its tokens */
 	millis lease_written, called_at;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t desired_before;
@@ -294,6 +295,7 @@ static void look_at_victims(const struct cloud_call *c)
 static void before_call(const struct cloud_call *c)
 {
 	int64_t term = 0;
+	char life[17] = "";
 
 	laws.desired_before = world_desired(c->group->pool);
 	if (laws.is_dry)
@@ -301,6 +303,11 @@ static void before_call(const struct cloud_call *c)
 	if (strncmp(c->token, "preheat-", 8) != 0)
 		laws_break("terms_in_order", "a call with the token '%s', which says no term", c->token);
 	term = strtoll(c->token + 8, NULL, 10);
+	sscanf(c->token, "preheat-%*d-%16[0-9a-f]-", life);
+	if (strlen(life) != 16 || strlen(c->token) > 64 ||
+	    (term != laws.newest_term && !strcmp(life, laws.newest_life)))
+		laws_break("own_tokens", "the token '%s' is not of one life of one term, or longer than 64", c->token);
+	memcpy(laws.newest_life, life, sizeof life);
 	if (term < laws.newest_term)
 		laws_break("terms_in_order", "term %" PRId64 " called the cloud after term %" PRId64, term,
 			   laws.newest_term);

@@ -195,13 +195,15 @@ static void set_condition(struct value *status, const char *type, bool is_so, co
 static struct object *register_node(const struct cloud_machine *m)
 {
 	const struct cloud_group *g = m->group;
+	char id[256];
+	cloud_provider_id(m, true, id);
 	struct value *v = value_of(
 		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s',"
 		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s',"
-		"'simulated.preheat.dev/node-group':'%s'}},'spec':{'providerID':'simulated:///%s/%s','taints':[{"
+		"'simulated.preheat.dev/node-group':'%s'}},'spec':{'providerID':'%s','taints':[{"
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
-		m->id, m->id, g->instance_type, g->zone, g->pool, g->name, g->name, m->id);
+		m->id, m->id, g->instance_type, g->zone, g->pool, g->name, id);
 	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
@@ -835,7 +837,9 @@ void replica_start(int who, const struct replica_settings *s)
 	wire_from(who);
 	snprintf(r->identity, sizeof r->identity, "replica-%d", who);
 	snprintf(r->address, sizeof r->address, "http://replica-%d/replica?key=k", who);
-	load(&r->loaded, s->manifest);
+	r->loaded = (struct loaded){ .ok = true };
+	if (s->manifest)
+		load(&r->loaded, s->manifest);
 	if (!r->loaded.ok || !controller_accepts(&r->loaded.manifest, &r->loaded.findings, &e)) {
 		fprintf(stderr, "manifest: %s%s\n", r->loaded.error.message, e.message);
 		abort();
@@ -854,6 +858,7 @@ void replica_start(int who, const struct replica_settings *s)
 								       .api = r->api,
 								       .clock = wire_clock(),
 								       .manifest = &r->loaded.manifest,
+								       .watches_objects = s->watches_objects,
 								       .history_path = r->history,
 								       .version = "world",
 								       .run = "world",

@@ -70,8 +70,8 @@ struct cloud_group *world_group(const char *name, const char *pool, int gpus, in
 				int64_t initial);
 
 struct replica_settings {
-	const char *manifest; /* as text */
-	bool elects, is_dry_run;
+	const char *manifest; /* as text; NULL: none */
+	bool elects, is_dry_run, watches_objects;
 };
 /* A process begins, goes on where one of that number was, or begins anew; is killed; is asked to stop. */
 void replica_start(int who, const struct replica_settings *s);
