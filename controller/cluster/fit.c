@@ -269,7 +269,8 @@ struct fit_node fit_node_of(const struct node *n)
 				  .group = n->group };
 }
 
-/* --- what is counted for one kind of pod: who is where of those that its own terms, or those of others, are about --- */
+/* --- what is counted for one kind of pod: who is where of those that its own terms, or those of others, are about ---
+ */
 
 enum tally_kind { TALLY_OTHERS_APART, TALLY_APART, TALLY_NEAR, TALLY_SPREAD };
 
@@ -567,10 +568,10 @@ static bool is_near(const struct fit *f, const struct asking *q, const struct fi
 
 static bool fits_others(const struct fit *f, struct asking *q, const struct fit_node *n, char *why)
 {
-	const char *said = is_kept_away(q, n)	? "the anti-affinity of pods there keeps it away"
-			   : keeps_away(q, n)	? "its pod anti-affinity keeps it away"
+	const char *said = is_kept_away(q, n)  ? "the anti-affinity of pods there keeps it away"
+			   : keeps_away(q, n)  ? "its pod anti-affinity keeps it away"
 			   : !is_near(f, q, n) ? "its pod affinity wants pods that are not there"
-						: NULL;
+					       : NULL;
 	if (said != NULL)
 		snprintf(why, FIT_WHY_SIZE, "%s", said);
 	return said == NULL;
@@ -653,8 +654,8 @@ enum fit_verdict fit_anywhere(const struct fit *f, const struct pod *p, char why
 		return FIT_UNKNOWN;
 	for (size_t i = 0; i < intern_count(p->shape->claims) && worst != FIT_NEVER; i++) {
 		const struct claim *k = &p->shape->claims->items[i];
-		enum fit_verdict v = k->kind == CLAIM_VOLUME ? volume_there(f, p, k->name, why)
-							     : device_there(f, p, k, why);
+		enum fit_verdict v =
+			k->kind == CLAIM_VOLUME ? volume_there(f, p, k->name, why) : device_there(f, p, k, why);
 		worst = v == FIT_MAY ? worst : v;
 	}
 	return worst;
@@ -708,7 +709,8 @@ static bool may_be_bound(const struct volume *v, const struct volume_claim *k, c
 static bool reaches_volume(const struct fit *f, const struct volume_claim *k, const struct fit_node *n)
 {
 	const struct volume *v = k->volume == NULL ? NULL : volume_find(f->cluster, k->volume);
-	const struct storage_class *s = k->storage_class == NULL ? NULL : storage_class_find(f->cluster, k->storage_class);
+	const struct storage_class *s =
+		k->storage_class == NULL ? NULL : storage_class_find(f->cluster, k->storage_class);
 	if (k->is_bound)
 		return v == NULL || (fit_requirements(v->affinity, n) && is_in_zone(v, n));
 	if (k->chosen_node != NULL && (n->node == NULL || n->name != k->chosen_node))

@@ -111,8 +111,8 @@ struct name_set {
 
 /* What a pod names that must be there before it may run. */
 enum claim_kind {
-	CLAIM_VOLUME,	    /* a PersistentVolumeClaim */
-	CLAIM_DEVICE,	    /* a ResourceClaim */
+	CLAIM_VOLUME,	     /* a PersistentVolumeClaim */
+	CLAIM_DEVICE,	     /* a ResourceClaim */
 	CLAIM_DEVICE_TO_COME /* one that is made from a template, and is not there yet; the name is the pod's own */
 };
 struct claim {

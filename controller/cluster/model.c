@@ -259,8 +259,8 @@ static struct template manifest_template(struct cluster *c, const struct cluster
 		amounts[count++] = (struct resource){ "cpu", g->cpu_milli };
 	if (g->memory_milli > 0)
 		amounts[count++] = (struct resource){ "memory", g->memory_milli };
-	return (struct template){ model_labels(c, &labels), model_taints(c, &taints), model_resources(c, amounts, count),
-				  false };
+	return (struct template){ model_labels(c, &labels), model_taints(c, &taints),
+				  model_resources(c, amounts, count), false };
 }
 
 static struct template template_of(struct cluster *c, const struct cluster_group *g)
@@ -706,7 +706,7 @@ static const struct record_spec container_status_spec = RECORD(struct container_
 static const struct field gate_fields[] = { FIELD(struct text_record, text, FIELD_STRING, "name") };
 static const struct record_spec gate_spec = RECORD(struct text_record, gate_fields);
 
-#define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
+#define REQUIRED      "requiredDuringSchedulingIgnoredDuringExecution"
 #define NODE_AFFINITY "spec>affinity>nodeAffinity>" REQUIRED ">nodeSelectorTerms"
 
 static const struct field pod_fields[] = {

@@ -45,8 +45,8 @@ struct cluster_group {
 	struct cluster_label label;	/* marks its nodes */
 	const char *provider_id_prefix; /* and their providerID begins so; NULL: not looked at */
 	int64_t gpus_per_node;
-	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: that */
-	int64_t max;		  /* nodes */
+	const char *gpu_resource;	 /* "nvidia.com/gpu"; NULL: that */
+	int64_t max;			 /* nodes */
 	int64_t cpu_milli, memory_milli; /* at most, of a node; 0: not known */
 	bool drives_marked_nodes; /* told to be driven all the same: a provisioner's label on its nodes is no bar */
 	/* Of a new node, until one was seen: what the manifest or the provider knows. */
@@ -220,19 +220,19 @@ struct pending_shape {
 	millis since;	    /* creation of the oldest */
 	const int *groups;  /* which could hold it on a new node, in the order given */
 	size_t group_count;
-	int64_t placed;		   /* of them, that fit nodes that there are: for these nothing is bought */
-	const char *why;	 /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
-	const char *full;	 /* NULL, or a sentence: who could hold it has its most nodes already */
-	const char *slow;	 /* NULL, or a sentence: it should long have a node, as far as we can see */
-	bool is_undecided;	 /* its scheduler has not looked at it, or what it names is being read: not demand yet */
+	int64_t placed;	   /* of them, that fit nodes that there are: for these nothing is bought */
+	const char *why;   /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
+	const char *full;  /* NULL, or a sentence: who could hold it has its most nodes already */
+	const char *slow;  /* NULL, or a sentence: it should long have a node, as far as we can see */
+	bool is_undecided; /* its scheduler has not looked at it, or what it names is being read: not demand yet */
 	bool is_incomplete_gang; /* not all of its gang exist yet, or it is suspended: not demand */
 };
 
 /*
- * At each tick. From the first time on pods count only once their scheduler has looked at them; and one that fits a node
- * that there is, and is not placed there, is told after WAITING_IS_SLOW and given up after WAITING_GIVES_UP: it counts
- * as one that fits nowhere for WAITING_AGAIN, twice as long each time, or until a scheduler that had bound nobody
- * meanwhile binds somebody again. So what was bought for it is let go.
+ * At each tick. From the first time on pods count only once their scheduler has looked at them; and one that fits a
+ * node that there is, and is not placed there, is told after WAITING_IS_SLOW and given up after WAITING_GIVES_UP: it
+ * counts as one that fits nowhere for WAITING_AGAIN, twice as long each time, or until a scheduler that had bound
+ * nobody meanwhile binds somebody again. So what was bought for it is let go.
  */
 #define WAITING_IS_SLOW	 (MINUTE)
 #define WAITING_GIVES_UP (10 * MINUTE)

@@ -273,8 +273,8 @@ struct storage_class {
 	struct uid_key id;
 	const char *name;
 	const struct requirement_set *topologies;
-	bool waits;  /* for the pod, before a volume is bound or made */
-	bool makes;  /* volumes: else they must be there */
+	bool waits; /* for the pod, before a volume is bound or made */
+	bool makes; /* volumes: else they must be there */
 };
 struct namespace_known {
 	struct uid_key id;
@@ -315,9 +315,9 @@ struct cluster {
 	struct group_known *groups;
 	size_t pool_count, group_count;
 
-	struct arena scratch; /* of one input */
-	uint64_t generation;	     /* counts what is told */
-	struct placement *placement; /* of one generation */
+	struct arena scratch;		     /* of one input */
+	uint64_t generation;		     /* counts what is told */
+	struct placement *placement;	     /* of one generation */
 	size_t apart_count, apart_by_labels; /* pods with anti-affinity; of these, that select namespaces by labels */
 	bool heeds_schedulers;		     /* pods that no scheduler has looked at are not served */
 	millis bound_at;		     /* when a pod last got its node, as it was seen to */

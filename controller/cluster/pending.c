@@ -103,8 +103,7 @@ static struct fit_node *open_node(struct round *r, int group, const struct pod *
 	const struct examples *of = &r->examples[group];
 	char said[FIT_WHY_SIZE], unused[FIT_WHY_SIZE];
 	for (size_t i = 0; i <= of->count; i++) {
-		const struct label_set *labels =
-			i == 0 ? r->cluster->groups[group].template.labels : of->labels[i - 1];
+		const struct label_set *labels = i == 0 ? r->cluster->groups[group].template.labels : of->labels[i - 1];
 		struct fit_node *n = next_node(r, group, labels);
 		fit_add(r->fit, n);
 		if (fit_pod(r->fit, p, n, said))
@@ -249,7 +248,8 @@ static const char *text_of(struct round *r, struct buf *out)
 static const char *say_unseen(struct round *r, const struct pod *p)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
-	buf_printf(&out, "its scheduler %s has not looked at it yet: no machine is bought before it has", scheduler_of(p));
+	buf_printf(&out, "its scheduler %s has not looked at it yet: no machine is bought before it has",
+		   scheduler_of(p));
 	return text_of(r, &out);
 }
 
@@ -267,7 +267,8 @@ static const char *say_given_up(struct round *r, const struct pod *p)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
 	buf_printf(&out,
-		   "for %" PRId64 " minutes there was a node that it fits by the scheduler's filters, and its scheduler %s "
+		   "for %" PRId64
+		   " minutes there was a node that it fits by the scheduler's filters, and its scheduler %s "
 		   "did not place it: no machine is held for it",
 		   (int64_t)(WAITING_GIVES_UP / MINUTE), scheduler_of(p));
 	if (p->trouble_text[0] != '\0')
@@ -286,7 +287,7 @@ struct kind {
 	uint32_t hash;
 	const int *groups, *fitting; /* that may be asked; that could hold it, as it was when the first of them came */
 	size_t group_count, fitting_count;
-	bool has_terms;			  /* where it fits changes with who sits where */
+	bool has_terms;			   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;
 };
@@ -315,16 +316,16 @@ static bool is_before(const struct pod *a, const struct pod *b)
 static struct kind *kind_of(struct round *r, struct store *kinds, const struct pod *p)
 {
 	const struct cluster *c = r->cluster;
-	struct kind key = { p->shape, p->namespace, p->pool, p->is_placeholder, 0, NULL, NULL, 0, 0, false, false,
-			    false, NULL };
+	struct kind key = { p->shape, p->namespace, p->pool, p->is_placeholder, 0, NULL, NULL, 0, 0, false,
+			    false,    false,	    NULL };
 	struct kind *k = store_find(kinds, kind_hash(&key), is_kind, &key);
 	if (k != NULL)
 		return k;
 	k = arena_new(r->arena, struct kind);
 	*k = key;
 	k->hash = kind_hash(&key);
-	k->has_terms = p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL ||
-		       c->apart_count > 0;
+	k->has_terms =
+		p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL || c->apart_count > 0;
 	k->group_count = p->pool >= 0 ? c->pools[p->pool].group_count : c->group_count;
 	int *groups = arena_array(r->arena, int, k->group_count), *fitting = arena_array(r->arena, int, k->group_count);
 	for (size_t i = 0; i < k->group_count; i++) {
@@ -456,8 +457,8 @@ static void place_all(struct round *r, struct placement *out)
 			continue;
 		if (w->gang != NULL && !gang_is_whole(w->gang)) {
 			w->placing = PLACING_INCOMPLETE;
-			w->why = w->kind->fitting_count == 0 ? say_why(r, w->pod, w->kind->groups, w->kind->group_count) :
-							       NULL;
+			w->why = w->kind->fitting_count == 0 ? say_why(r, w->pod, w->kind->groups, w->kind->group_count)
+							     : NULL;
 		} else if (w->gang != NULL) {
 			place_gang(r, out->items, out->count, i);
 		} else {

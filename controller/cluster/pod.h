@@ -82,12 +82,12 @@ struct pod {
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
 	bool is_looked_at; /* its scheduler has said something of it, if only that it found no node */
-	char ip[46]; /* "" when none yet */
+	char ip[46];	   /* "" when none yet */
 
 	/* private to the model */
 	millis offered_at, given_up_until; /* it fits a node that there is, since; is not waited for, until */
 	int given_up_count;
-	bool is_slow, was_silent; /* was_silent: its scheduler bound nobody while it was offered a node */
+	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
 	const char *gang;		    /* name of the pod group that it is of, NULL without */

@@ -173,8 +173,7 @@ static void count_places(const struct cluster *c, struct pool_view *v, int pool)
 	for (size_t k = 0; needs_more && k < v->group_count; k++) {
 		v->groups[k].free_places = 0;
 		for (size_t i = 0; i < p->count; i++)
-			v->groups[k].free_places += p->items[i].pod->pool == pool &&
-						    !p->items[i].pod->is_placeholder &&
+			v->groups[k].free_places += p->items[i].pod->pool == pool && !p->items[i].pod->is_placeholder &&
 						    p->items[i].placing == PLACING_THERE &&
 						    p->items[i].group == v->groups[k].group;
 	}

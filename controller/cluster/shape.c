@@ -313,8 +313,10 @@ const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *
 		.scheduler = waits && !is_usual ? intern_text(&c->intern, r->scheduler) : NULL,
 	};
 	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);
-	const void *const parts[] = { shape.selector, shape.requests, shape.tolerations, shape.affinity, shape.ports,
-				      shape.apart,    shape.near,     shape.spreads,	 shape.claims,	 shape.scheduler };
+	const void *const parts[] = {
+		shape.selector, shape.requests, shape.tolerations, shape.affinity, shape.ports,
+		shape.apart,	shape.near,	shape.spreads,	   shape.claims,   shape.scheduler
+	};
 	enum { PARTS = sizeof parts / sizeof *parts };
 	for (size_t i = 0; i < PARTS; i++)
 		intern_drop(&c->intern, parts[i]);

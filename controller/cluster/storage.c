@@ -116,8 +116,8 @@ static void drop_all(struct cluster *c, enum cluster_kind kind, const void *item
 		count = sizeof own / sizeof *own;
 	} else if (kind == CLUSTER_VOLUMES) {
 		const struct volume *v = item;
-		const void *const own[] = { v->name,   v->storage_class, v->claim_namespace, v->claim_name,
-					    v->labels, v->affinity };
+		const void *const own[] = { v->name,	   v->storage_class, v->claim_namespace,
+					    v->claim_name, v->labels,	     v->affinity };
 		memcpy(held, own, sizeof own);
 		count = sizeof own / sizeof *own;
 	} else if (kind == CLUSTER_STORAGE_CLASSES) {

@@ -61,7 +61,8 @@ static void add_group(struct state *s, char *line)
 	if (!gpus || s->group_count == GROUPS_MOST)
 		exit(2);
 	*gpus++ = '\0';
-	s->groups[s->group_count++] = group_named(arena_strdup(&s->texts, line, strlen(line)), strtoll(gpus, NULL, 10), 99);
+	s->groups[s->group_count++] =
+		group_named(arena_strdup(&s->texts, line, strlen(line)), strtoll(gpus, NULL, 10), 99);
 	cluster_set_fleet(s->cluster, NULL, 0, s->groups, s->group_count);
 }
 

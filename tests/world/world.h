@@ -95,5 +95,5 @@ struct object *world_node_of(const char *machine);
 bool world_is_at_rest(void); /* no machine and no pod is on its way, no node is marked */
 bool world_event_told(const char *reason);
 bool world_event_says(const char *reason, const char *part); /* of its note */
-const char *pod_node(const struct object *pod); /* "": it waits */
+const char *pod_node(const struct object *pod);		     /* "": it waits */
 bool pod_is_going(const struct object *pod);

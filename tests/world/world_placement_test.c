@@ -85,7 +85,8 @@ static void expect_told(const char *part)
 static void a_missing_volume_claim_buys_nothing(void **state)
 {
 	static const struct world_job job = {
-		"j",	 "train", 4, true, 1, ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]"
+		"j",  "train", 4,
+		true, 1,       ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]"
 	};
 
 	(void)state;
@@ -108,7 +109,11 @@ static void a_missing_volume_claim_buys_nothing(void **state)
 static void an_affinity_that_no_node_has_buys_nothing(void **state)
 {
 	static const struct world_job job = {
-		"j", "train", 4, true, 1,
+		"j",
+		"train",
+		4,
+		true,
+		1,
 		",'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{"
 		"'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]}]}}}"
 	};
@@ -126,7 +131,11 @@ static void an_affinity_that_no_node_has_buys_nothing(void **state)
 static void an_affinity_that_may_be_is_tried_and_given_back(void **state)
 {
 	static const struct world_job job = {
-		"j", "train", 4, true, 1,
+		"j",
+		"train",
+		4,
+		true,
+		1,
 		",'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{"
 		"'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]}]}}}"
 	};
