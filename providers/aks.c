@@ -762,7 +762,8 @@ static void give_up(struct aks_call *x)
 	there -= (int64_t)count;
 	int64_t least = c->desired > there ? c->desired : there;
 	bool is_too_many = x->pool.count - (int64_t)count > least;
-	if (!count && !is_too_many)
+	bool must_end = azure_pool_is_busy(&x->pool) && c->pending && *c->pending;
+	if (!count && !is_too_many && !must_end)
 		finish(x);
 	else if (azure_pool_is_busy(&x->pool))
 		abort_operation(x);

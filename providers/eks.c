@@ -565,6 +565,7 @@ static bool launch_read(struct eks_call *x, struct error *e)
 		return false;
 	x->zone_at += launched.count < launched_at_once(x);
 	x->change.to_launch -= launched.count;
+	x->base.call->launched += launched.count;
 	for (size_t i = 0; i < launched.error_count; i++) {
 		const struct eks_launch_error *l = &launched.errors[i];
 		enum error_kind kind = eks_failure_kind(l->code, l->message, NULL);
@@ -582,7 +583,7 @@ static bool decide_launched(struct eks_call *x, struct error *e)
 		error_set(&x->launch_error, ERROR_STOCKOUT, "no zone had any");
 	*e = x->launch_error;
 	return error_wrap(e, "%" PRId64 " of %" PRId64 " machines were not launched", x->change.to_launch,
-			  x->change.target - x->seen.group.desired);
+			  x->change.to_launch + x->base.call->launched);
 }
 
 /*
@@ -850,6 +851,7 @@ static void describe(struct eks_call *x)
 	if (x->has_update_failed)
 		add_update_failure(x);
 	d->is_refused = !x->seen.group.may_launch;
+	d->grows_by_count = x->settings.launch == EKS_LAUNCH_INSTANCES && !x->seen.group.pool.exists;
 	if (x->seen.group.is_tagged && !x->settings.takes_tagged) {
 		d->is_refused = true;
 		d->lacks = "the group is tagged for Cluster Autoscaler and is not touched; where none uses it, set "

@@ -430,6 +430,9 @@ static bool decide_grow(const struct deciding *d, bool launches, struct error *e
 	d->change->target = desired;
 	d->change->must_size = g->pool.exists || !launches;
 	d->change->to_launch = d->change->must_size ? 0 : desired - g->desired;
+	/* This read may be older than the one that the caller decided on. */
+	if (d->call->change > 0 && d->change->to_launch > d->call->change)
+		d->change->to_launch = d->call->change;
 	protect_others(d);
 	return true;
 }

@@ -52,6 +52,7 @@ void exchange_start(struct provider *p, struct provider_call *c)
 	provider_call_release(c);
 	c->error = (struct error){ 0 };
 	c->retry_after = 0;
+	c->launched = 0;
 	c->exchange = x;
 	x->provider = p;
 	x->call = c;

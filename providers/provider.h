@@ -61,10 +61,11 @@ struct group_description {
 	size_t machine_count;
 	struct launch_failure *failures; /* oldest first */
 	size_t failure_count;
-	bool is_busy;	    /* an operation is in flight there: ask again later */
-	unsigned abilities; /* of enum provider_ability: what this group can, never more than its provider */
-	const char *lacks;  /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
-	bool is_refused;    /* changes are, as things are there; `lacks` says why */
+	bool is_busy;	     /* an operation is in flight there: ask again later */
+	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
+	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
+	bool is_refused;     /* changes are, as things are there; `lacks` says why */
+	bool grows_by_count; /* a growth launches what is missing from what a read shows, instead of setting a size */
 	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
 	const char *const *besides;
 	size_t beside_count;
@@ -115,10 +116,12 @@ struct provider_call {
 	const char *settings; /* the provider's own keys as JSON */
 	const char *token;    /* of what changes something: a repeat has no second effect */
 	int64_t desired;
+	int64_t change; /* of a growth: never more than so many are launched, whatever a read shows; 0: not told */
 	const char *const *ids;
 	size_t id_count;
 	/* Of describe: the operation that the last accepted change began, as that call told it; "" or NULL: none. While
-	 * it runs the group is busy; what became of it shows in the failures. */
+	 * it runs the group is busy; what became of it shows in the failures. Of cancel: that this one shall end, also
+	 * where nothing is too many. */
 	const char *pending;
 	/* Ids of the group's machines whose nodes the cluster shows as not ready, longest first; NULL: nobody looked.
 	 * For clouds that do not tell which machines stand by. Of any verb. */
@@ -132,6 +135,7 @@ struct provider_call {
 	struct error error; /* ERROR_NONE: done; the kind tells stock-out, quota, throttled, auth ... apart */
 	struct group_description description; /* of describe */
 	millis retry_after;		      /* not again for so long, when throttled; 0 when not told */
+	int64_t launched;		      /* of a growth that failed: machines that came of it all the same */
 	/* Of a change: what the cloud calls the operation that goes on after the answer (a URL, say), to be kept across
 	 * restarts and given to describe; NULL or "": over with the answer. */
 	const char *operation;

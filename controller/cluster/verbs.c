@@ -567,7 +567,8 @@ static void scale_read(struct api_call *call)
 	}
 	if (!c->rounds)
 		c->before = s.wanted;
-	bool stays = c->kept_above > 0 && s.wanted > c->kept_above && s.wanted > c->replicas;
+	bool stays = (c->kept_above > 0 && s.wanted > c->kept_above && s.wanted > c->replicas) ||
+		     (c->expects && s.wanted != c->expected);
 	if (c->is_write && s.wanted != c->replicas && !stays)
 		write_scale(c, &s);
 	else

@@ -97,6 +97,8 @@ struct scale_call {
 	bool is_write;	    /* false: only read */
 	int64_t replicas;   /* to set; nothing is written when it is so already */
 	int64_t kept_above; /* a larger number than this is somebody else's wish and stays; 0: none does */
+	bool expects;	    /* nothing is written where another number stands than `expected` */
+	int64_t expected;
 	void (*done)(struct scale_call *c);
 	void *user;
 

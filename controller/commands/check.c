@@ -1,4 +1,4 @@
-/* preheat check: manifests, the objects beside them, and live clusters. */
+/* preheat check: manifests, the objects beside them, live clusters. */
 #include "base/decode.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -39,7 +39,6 @@ static const char *plural(size_t n);
 static void check_object_name(const struct contract_object *o, struct buf *out);
 
 /* From files and folders to objects. */
-
 enum { FILES_MAX = 10000, FOLDERS_DEEP = 12 };
 
 static const struct yaml_limits limits = {
@@ -295,6 +294,9 @@ static const struct listed kinds[] = {
 	{ "jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", true, true },
 	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
+	{ "serving.kserve.io/v1beta1", "InferenceService", "inferenceservices", true, true },
+	{ "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", true, true },
+	{ "resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", true, true },
 	TEMPLATES,
 	{ "argoproj.io/v1alpha1", "Rollout", "rollouts", true, true },
 	{ "kubeflow.org/v1", "PyTorchJob", "pytorchjobs", true, true },

@@ -2,6 +2,7 @@
 
 #include "base/resource.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct yaml_node *tree_at(const struct yaml_node *n, const char *path)
@@ -148,6 +149,9 @@ static void read_gpus(struct container *k, struct arena *a)
 			*(m ? &ask->limit : &ask->requested) = devices(n);
 		}
 	}
+	for (size_t i = 0; i < k->gpu_count; i++) /* as the API server takes it */
+		if (!yaml_child(tree_at(k->resources, "requests"), k->gpus[i].resource))
+			k->gpus[i].requested = k->gpus[i].limit;
 }
 
 /* Requests, and limits where nothing is requested. */
@@ -272,9 +276,20 @@ static bool spreads(const struct yaml_node *spec)
 /* Of those, what is made is judged by its maker. */
 static bool is_owned(const struct yaml_node *root)
 {
-	static const char *const makers[] = { "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet",
-					      "Job",	    "CronJob",	  "JobSet",	 "LeaderWorkerSet",
-					      "Node",	    "Rollout",	  "PyTorchJob",	 "ReplicationController" };
+	/* A Pod: the leader of a LeaderWorkerSet has its workers' StatefulSet. */
+	static const char *const makers[] = { "Pod",
+					      "ReplicaSet",
+					      "Deployment",
+					      "StatefulSet",
+					      "DaemonSet",
+					      "Job",
+					      "CronJob",
+					      "JobSet",
+					      "LeaderWorkerSet",
+					      "Node",
+					      "Rollout",
+					      "PyTorchJob",
+					      "ReplicationController" };
 
 	for (const struct yaml_node *n = items_at(root, "metadata>ownerReferences"); n; n = n->next)
 		for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
@@ -305,6 +320,7 @@ static void workload_read(struct contract *c, const struct object *o, const stru
 				.annotations = tree_labels(template, "metadata>annotations", c->arena),
 				.spec = spec,
 				.job = job,
+				.claims = items_at(spec, "resourceClaims"),
 				.node_selector = tree_labels(spec, "nodeSelector", c->arena),
 				.selector_at = yaml_child(spec, "nodeSelector"),
 				.spreads_zones = spreads(spec),
@@ -353,6 +369,53 @@ static void add_scaler(struct contract *c, const struct object *o)
 					 .target_kind = *kind ? kind : "Deployment",
 					 .target = tree_text(target, "name"),
 					 .at = target };
+}
+
+/* In RawDeployment mode, which alone makes such a Deployment; an HPA is the default. */
+static void add_service(struct contract *c, const struct object *o)
+{
+	const char *class = label_of(&o->annotations, "serving.kserve.io/autoscalerClass");
+
+	if (class && (!strcmp(class, "external") || !strcmp(class, "none")))
+		return;
+	size_t room = strlen(o->ref.name) + sizeof "-predictor";
+	char *target = arena_array(c->arena, char, room);
+	snprintf(target, room, "%s-predictor", o->ref.name);
+	ADD(c->arena, c->scalers, c->scaler_count, struct scaler) = (struct scaler){
+		.object = *o, .target_kind = "Deployment", .target = target, .at = yaml_child(o->ref.at, "metadata")
+	};
+}
+
+/* "gpu.nvidia.com", "mig.nvidia.com"; what an administrator calls otherwise is not known. */
+static bool is_gpu_class(const char *name)
+{
+	return strstr(name, "gpu") || !strncmp(name, "mig.", 4);
+}
+
+/* The form of v1, of v1beta1, and the first of alternatives. */
+static const struct yaml_node *exact_request(const struct yaml_node *request)
+{
+	const struct yaml_node *exactly = yaml_child(request, "exactly"), *first = items_at(request, "firstAvailable");
+
+	return exactly ? exactly : first ? first : request;
+}
+
+static void add_claim(struct contract *c, const struct object *o)
+{
+	bool is_template = !strcmp(o->ref.kind, "ResourceClaimTemplate");
+	struct device_claim d = { .object = *o };
+
+	for (const struct yaml_node *n =
+		     items_at(o->ref.at, is_template ? "spec>spec>devices>requests" : "spec>devices>requests");
+	     n; n = n->next) {
+		const struct yaml_node *request = exact_request(n);
+		const char *class = tree_text(request, "deviceClassName");
+		if (!is_gpu_class(class))
+			continue;
+		d.gpu_class = d.gpu_class ? d.gpu_class : class;
+		d.gpus += or_else(tree_count(request, "count"), 1);
+	}
+	ADD(c->arena, c->claims, c->claim_count, struct device_claim) = d;
 }
 
 static void add_priority(struct contract *c, const struct object *o)
@@ -440,13 +503,35 @@ static void add_job_set(struct contract *c, const struct object *o)
 	}
 }
 
+/* What its controller writes on each pod of a part, for pools and budgets that select by it. */
+static void label_group(struct contract *c, const struct object *o, bool has_leader)
+{
+	struct workload *w = &c->workloads[c->workload_count - 1];
+	struct schema_label *items = arena_array(c->arena, struct schema_label, w->labels.count + 2);
+
+	if (w->labels.count)
+		memcpy(items, w->labels.items, w->labels.count * sizeof *items);
+	w->labels.items = items;
+	items[w->labels.count++] = (struct schema_label){ "leaderworkerset.sigs.k8s.io/name", o->ref.name };
+	if (has_leader)
+		items[w->labels.count++] = (struct schema_label){ "leaderworkerset.sigs.k8s.io/worker-index", "0" };
+}
+
+/* Without a template of its own the leader is made by the workers'. */
 static void add_leader_workers(struct contract *c, const struct object *o)
 {
 	const struct yaml_node *set = tree_at(o->ref.at, "spec>leaderWorkerTemplate");
+	const struct yaml_node *leader = tree_at(set, "leaderTemplate");
+	size_t before = c->workload_count;
 
-	if (tree_at(set, "leaderTemplate"))
-		workload_read(c, o, tree_at(set, "leaderTemplate"), "leader", NULL);
+	if (leader)
+		workload_read(c, o, leader, "leader", NULL);
+	if (c->workload_count > before)
+		label_group(c, o, true);
+	before = c->workload_count;
 	workload_read(c, o, tree_at(set, "workerTemplate"), "worker", NULL);
+	if (c->workload_count > before)
+		label_group(c, o, !leader);
 }
 
 /* kubeflow's jobs: a template per role. */
@@ -484,6 +569,9 @@ static const struct kind kinds[] = {
 	{ "policy", "PodDisruptionBudget", NULL, NULL, add_budget },
 	{ "autoscaling", "HorizontalPodAutoscaler", NULL, NULL, add_scaler },
 	{ "keda.sh", "ScaledObject", NULL, NULL, add_scaler },
+	{ "serving.kserve.io", "InferenceService", NULL, NULL, add_service },
+	{ "resource.k8s.io", "ResourceClaim", NULL, NULL, add_claim },
+	{ "resource.k8s.io", "ResourceClaimTemplate", NULL, NULL, add_claim },
 	{ "scheduling.k8s.io", "PriorityClass", NULL, NULL, add_priority },
 };
 

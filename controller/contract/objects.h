@@ -26,7 +26,7 @@ struct term {
 
 struct gpu_ask {
 	const char *resource;
-	int64_t requested, limit; /* UNSAID: not written, or no whole number */
+	int64_t requested, limit; /* UNSAID: not written, or no whole number; requests not written are the limits */
 };
 
 struct probe {
@@ -57,6 +57,7 @@ struct workload {
 	const char *part; /* "worker" of a JobSet; "" */
 	struct schema_labels labels, annotations;
 	const struct yaml_node *spec, *job; /* of the pod; of the job around it, NULL without */
+	const struct yaml_node *claims;	    /* the first of resourceClaims; NULL: none */
 	struct container *containers;
 	size_t container_count;
 	struct toleration *tolerations;
@@ -72,7 +73,7 @@ struct workload {
 
 	/* What follows from all objects together: resolve.h. */
 	int pool;		  /* of the manifest, -1: none */
-	const char *gpu_resource; /* NULL: asks for none */
+	const char *gpu_resource; /* or the DeviceClass of what it claims; NULL: asks for none */
 	int64_t gpus;		  /* whole devices of that resource */
 	int64_t cpu_milli, memory_milli;
 };
@@ -104,6 +105,13 @@ struct scaler {
 	const struct yaml_node *at;
 };
 
+/* A ResourceClaim, or the template of some: devices by Dynamic Resource Allocation. */
+struct device_claim {
+	struct object object;
+	const char *gpu_class; /* the DeviceClass of its GPUs; NULL: it asks for none, or of a class without the name */
+	int64_t gpus;
+};
+
 struct priority {
 	struct object object;
 	int64_t value;
@@ -129,6 +137,8 @@ struct contract {
 	size_t budget_count;
 	struct scaler *scalers;
 	size_t scaler_count;
+	struct device_claim *claims;
+	size_t claim_count;
 	struct priority *priorities;
 	size_t priority_count;
 	struct quota *quotas;

@@ -23,7 +23,7 @@ static const char head[] =
 	"```\n"
 	"\n"
 	"Pods, Deployments, StatefulSets, ReplicaSets, DaemonSets, Jobs, CronJobs, JobSets, LeaderWorkerSets, Rollouts,\n"
-	"PyTorchJobs, PodDisruptionBudgets, HorizontalPodAutoscalers, ScaledObjects, PriorityClasses, ResourceQuotas, Nodes,\n";
+	"PyTorchJobs, PodDisruptionBudgets, HorizontalPodAutoscalers, ScaledObjects, InferenceServices, ResourceClaims, PriorityClasses, ResourceQuotas, Nodes,\n";
 
 /* Before it: the kinds that make nodes. */
 static const char more[] =
@@ -170,12 +170,9 @@ struct policy {
 
 static const struct policy policies[] = {
 	{ .rule = "gpu-limits",
-	  .expression = "variables.gpuPods.all(p, p.containers.all(c,\n"
-			"  c.requests.all(k, !" IS_GPU(
-				"k") " || (k in c.limits &&\n"
-				     "    quantity(string(c.limits[k])).compareTo(quantity(string(c.requests[k]))) == "
-				     "0)) &&\n"
-				     "  c.limits.all(k, !" IS_GPU("k") " || k in c.requests)))" },
+	  .expression = "variables.gpuPods.all(p, p.containers.all(c, c.requests.all(k, !" IS_GPU(
+		  "k") " || (k in c.limits &&\n"
+		       "  quantity(string(c.limits[k])).compareTo(quantity(string(c.requests[k]))) == 0))))" },
 	{ .rule = "gpu-needs-pool",
 	  .expression =
 		  "variables.gpuPods.all(p, 'preheat.dev/pool' in p.labels && p.labels['preheat.dev/pool'] != '')" },

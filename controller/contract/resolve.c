@@ -48,13 +48,40 @@ static int64_t gpu_part(const struct workload *w, const struct container *k)
 	return 0;
 }
 
-static void resolve_sums(struct workload *w)
+static const struct yaml_node *text_at(const struct yaml_node *n, const char *key)
+{
+	const struct yaml_node *at = yaml_child(n, key);
+
+	return at && at->kind == YAML_SCALAR ? at : NULL;
+}
+
+/* What it claims of GPUs, as far as the claims are among the objects. */
+static void resolve_claims(const struct contract *c, struct workload *w)
+{
+	for (const struct yaml_node *n = w->claims; n; n = n->next) {
+		const struct yaml_node *template = text_at(n, "resourceClaimTemplateName"),
+				       *claim = text_at(n, "resourceClaimName"), *name = template ? template : claim;
+		for (size_t i = 0; name && i < c->claim_count; i++) {
+			const struct device_claim *d = &c->claims[i];
+			bool is_template = !strcmp(d->object.ref.kind, "ResourceClaimTemplate");
+			if (is_template != (template != NULL) || strcmp(d->object.ref.name, name->text) != 0 ||
+			    !same_namespace(&d->object, &w->object) || !d->gpu_class)
+				continue;
+			w->gpu_resource = w->gpu_resource ? w->gpu_resource : d->gpu_class;
+			w->gpus += d->gpus;
+			break;
+		}
+	}
+}
+
+static void resolve_sums(const struct contract *c, struct workload *w)
 {
 	for (size_t i = 0; i < w->container_count && !w->gpu_resource; i++)
 		for (size_t g = 0; g < w->containers[i].gpu_count && !w->gpu_resource; g++)
 			if (w->containers[i].gpus[g].requested != 0 || w->containers[i].gpus[g].limit != 0)
 				w->gpu_resource = w->containers[i].gpus[g].resource;
 	w->gpus = w->gpu_resource ? pod_sum(w, gpu_part) : 0;
+	resolve_claims(c, w);
 	w->cpu_milli = pod_sum(w, cpu_part);
 	w->memory_milli = pod_sum(w, memory_part);
 }
@@ -231,7 +258,7 @@ static void resolve_groups(struct contract *c)
 void contract_resolve(struct contract *c)
 {
 	for (size_t i = 0; i < c->workload_count; i++) {
-		resolve_sums(&c->workloads[i]);
+		resolve_sums(c, &c->workloads[i]);
 		c->workloads[i].pool = find_pool(c, &c->workloads[i]);
 	}
 	resolve_groups(c);

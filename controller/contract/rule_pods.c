@@ -231,8 +231,12 @@ static void rule_replica_size(struct check_run *c, const struct workload *w)
 
 	if (!p || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING))
 		return;
+	const struct schema_labels *selector =
+		&c->contract->manifest->pools[w->pool].spec.workload.selector.match_labels;
+	if (selector->count && !labels_match(selector, &w->labels))
+		return; /* the workers of a leader that the pool counts */
 	const char *counted = c->contract->manifest->pools[w->pool].spec.workload.gpu_resource;
-	if (strcmp(counted, w->gpu_resource) != 0 || w->gpus != p->gpus_per_replica)
+	if ((strcmp(counted, w->gpu_resource) != 0 && !w->claims) || w->gpus != p->gpus_per_replica)
 		violate(c,
 			&(struct breach){ &w->object, w->spec,
 					  say(c,
@@ -589,7 +593,8 @@ static const struct machine *gpu_node_of(const struct check_run *c, const struct
 static void rule_general_pods(struct check_run *c, const struct workload *w)
 {
 	bool is_placeholder = label_of(&w->labels, "preheat.dev/placeholder") != NULL;
-	if (w->gpu_resource || w->is_daemon || is_system(w) || is_placeholder)
+	/* What is claimed may be a GPU, whatever its class is called. */
+	if (w->gpu_resource || w->claims || w->is_daemon || is_system(w) || is_placeholder)
 		return;
 	const struct machine *node = gpu_node_of(c, w);
 	const struct toleration *t = opening(c, w);
@@ -604,7 +609,7 @@ static void rule_general_pods(struct check_run *c, const struct workload *w)
 
 static void rule_foreign_agent(struct check_run *c, const struct workload *w)
 {
-	if (w->gpu_resource || !w->is_daemon || w->is_owned || is_system(w) || chooses_gpus(w))
+	if (w->gpu_resource || w->claims || !w->is_daemon || w->is_owned || is_system(w) || chooses_gpus(w))
 		return;
 	const struct toleration *t = opening(c, w);
 	if (t)
@@ -635,7 +640,7 @@ static bool chooses_machine(const struct workload *w)
 		for (size_t r = 0; r < w->terms[t].count; r++)
 			if (tells_machine(w->terms[t].items[r].key))
 				return true;
-	return strncmp(w->gpu_resource, "nvidia.com/mig-", 15) == 0 || *w->node;
+	return strncmp(w->gpu_resource, "nvidia.com/mig-", 15) == 0 || *w->node || w->claims;
 }
 
 static void rule_accelerator_label(struct check_run *c, const struct workload *w)
@@ -789,10 +794,10 @@ static void rule_strands_gpus(struct check_run *c, const struct workload *w)
 /* clang-format off */
 static const struct contract_rule rules[] = {
 	{ "gpu-limits", CONTRACT_ERROR, PODS,
-	  "GPU requests are written and equal to limits",
-	  "GPUs are not shared by over-commitment. A request that only follows from a limit is read differently by quotas, "
-	  "queues and people; one that differs is refused by the API server.",
-	  "write the same number under requests and under limits", true, NULL, rule_gpu_limits, NULL },
+	  "GPU requests are equal to limits",
+	  "GPUs are not shared by over-commitment: the API server refuses a request without a limit, or with another one. "
+	  "A limit alone is enough, the request follows from it.",
+	  "write the same number under requests and under limits, or the limit alone", true, NULL, rule_gpu_limits, NULL },
 	{ "gpu-needs-pool", CONTRACT_ERROR, PODS,
 	  "A GPU request belongs to a WarmPool",
 	  "Pods that no pool selects take GPUs that Preheat counts as warm, and nobody buys machines for them.",

@@ -159,6 +159,34 @@ static bool is_same_target(const struct scaler *a, const char *kind, const char 
 	return *a->target && !strcmp(a->target, name) && !strcmp(a->target_kind, kind);
 }
 
+static bool is_service(const struct scaler *s)
+{
+	return !strcmp(s->object.ref.kind, "InferenceService");
+}
+
+/* What KServe makes for an InferenceService is that, not one more. */
+static bool is_made_by_service(const struct check_run *c, const struct scaler *s)
+{
+	const char *service = label_of(&s->object.labels, "serving.kserve.io/inferenceservice");
+
+	for (size_t i = 0; service && !is_service(s) && i < c->contract->scaler_count; i++) {
+		const struct scaler *other = &c->contract->scalers[i];
+		if (is_service(other) && !strcmp(other->object.ref.name, service) &&
+		    same_namespace(&other->object, &s->object))
+			return true;
+	}
+	return false;
+}
+
+static const char *scaler_remedy(const struct scaler *s)
+{
+	if (is_service(s))
+		return "annotate it with serving.kserve.io/autoscalerClass: external, or set workload.warm: metric in "
+		       "the WarmPool";
+	return "delete it, or set workload.warm: placeholders or metric in the WarmPool, so that only one sets "
+	       "replicas";
+}
+
 static void check_beside_pool(struct check_run *c, const struct scaler *s)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -169,11 +197,7 @@ static void check_beside_pool(struct check_run *c, const struct scaler *s)
 		    !same_namespace(&s->object, &c->contract->pools[i]) ||
 		    !is_same_target(s, w->target.kind, w->target.name))
 			continue;
-		violate(c,
-			&(struct breach){
-				&s->object, s->at,
-				"delete it, or set workload.warm: placeholders or metric in the WarmPool, so that "
-				"only one sets replicas" },
+		violate(c, &(struct breach){ &s->object, s->at, scaler_remedy(s) },
 			"sets the replicas of %s %s/%s, and so does WarmPool %s (workload.warm: replicas)",
 			s->target_kind, namespace_shown(&s->object), s->target, fleet->pools[i].name);
 	}
@@ -185,10 +209,12 @@ static void rule_scaler_conflict(struct check_run *c)
 
 	for (size_t i = 0; i < all->scaler_count; i++) {
 		const struct scaler *s = &all->scalers[i];
+		if (is_made_by_service(c, s))
+			continue;
 		check_beside_pool(c, s);
 		for (size_t k = 0; k < i; k++) {
 			const struct scaler *other = &all->scalers[k];
-			if (!same_namespace(&s->object, &other->object) ||
+			if (!same_namespace(&s->object, &other->object) || is_made_by_service(c, other) ||
 			    !is_same_target(other, s->target_kind, s->target))
 				continue;
 			violate(c, &(struct breach){ &s->object, s->at, NULL },
@@ -211,7 +237,9 @@ static const struct workload *find_target(const struct check_run *c, size_t pool
 		if (!same_namespace(&w->object, &c->contract->pools[pool]) || strcmp(w->object.ref.kind, t->kind) != 0)
 			continue;
 		*is_expected = true;
-		if (!strcmp(w->object.ref.name, t->name))
+		/* of several parts the one that is selected, if any is */
+		if (!strcmp(w->object.ref.name, t->name) &&
+		    (!found || labels_match(&text_of(c, pool)->workload.selector.match_labels, &w->labels)))
 			found = w;
 	}
 	return found;
@@ -414,7 +442,7 @@ static const struct contract_rule rules[] = {
 	  "A pool that may be empty can load within its objective",
 	  "The first requests after a quiet time wait for machine, image and model.",
 	  "set headroom.min: 1, or accept the wait with violationCost", false, NULL, NULL, rule_model_load },
-	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject",
+	{ "scaler-conflict", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject, InferenceService",
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",
 	  "keep one of the two", false, NULL, NULL, rule_scaler_conflict },

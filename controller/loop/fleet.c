@@ -217,6 +217,7 @@ static void carry_over(struct controller *c, struct live_pool *p)
 		p->told = f->told;
 		p->told.has_size = f->told.has_size && c->fleet.former_term == c->leader.term;
 		p->signals.server = f->signals.server;
+		workload_scale_carry_over(&p->scale, &f->scale);
 	}
 }
 

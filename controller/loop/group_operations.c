@@ -85,7 +85,8 @@ void node_group_resume(struct node_group *g, const char *token, const char *oper
 static void ongoing_settle(struct node_group *g)
 {
 	const struct ongoing *o = &g->ongoing;
-	bool is_forgotten = o->name && clock_mono(g->context->clock) - o->since > LONGEST;
+	bool is_forgotten = o->name && (clock_mono(g->context->clock) - o->since > LONGEST ||
+					(o->ends >= ENDS_MOST && clock_mono(g->context->clock) > o->end_asked));
 
 	if (!o->name || g->operation.token[0])
 		return;
@@ -145,12 +146,30 @@ static void group_call_failed(struct node_group *g, const struct provider_call *
 /* --- changes --- */
 
 /* The operation came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
-static void give_up(struct node_group *g, const struct error *why)
+static void give_up(struct node_group *g, const struct error *why, int64_t did)
 {
-	node_group_unwish(g, why->kind);
+	node_group_unwish(g, why->kind, did);
 	end_intent(g, error_kind_name(why->kind));
 	node_group_fit_starts(g);
 	g->context->changed(g->context->user);
+}
+
+/* From now on reads must show it. Where a launch is counted from what they show, the same goes for one that may have
+ * been accepted: to ask again too early would be to launch again. */
+static void note_accepted(struct node_group *g, const struct provider_call *c, int64_t launched)
+{
+	const struct operation *o = &g->operation;
+	bool may_have_been = g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST;
+
+	if (c->error.kind != ERROR_NONE && !launched && !(o->verb == PROVIDER_GROW && may_have_been))
+		return;
+	node_group_note_accepted(
+		g, &(struct accepted_call){ .verb = o->verb,
+					    .desired = launched ? o->desired - o->change + launched : o->desired,
+					    .ids = o->ids,
+					    .id_count = o->id_count,
+					    .at = o->sent_at,
+					    .mono = clock_mono(g->context->clock) });
 }
 
 static void changed(struct provider_call *c)
@@ -159,6 +178,7 @@ static void changed(struct provider_call *c)
 	struct error why = c->error;
 	bool is_lost = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_THROTTLED ||
 		       why.kind == ERROR_CONFLICT;
+	int64_t launched = why.kind != ERROR_NONE && !is_lost ? c->launched : 0; /* a part of it */
 
 	g->is_changing = false;
 	g->is_look_stale |= g->is_looking;
@@ -168,6 +188,8 @@ static void changed(struct provider_call *c)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
 		ongoing_begin(g, c->operation);
+	if (has_operation(g) && (why.kind == ERROR_NONE || is_lost || launched))
+		note_accepted(g, c, launched);
 	provider_call_release(c);
 	if (g->is_stopped)
 		operation_forget(g); /* the intent stays open for whoever goes on */
@@ -187,7 +209,10 @@ static void changed(struct provider_call *c)
 		if (why.kind != ERROR_CANCELLED)
 			log_warn("provider-refused", LOG_S("group", group_spec_of(g)->name),
 				 LOG_S("verb", provider_verb_name(c->verb)), LOG_E(&why), LOG_END);
-		give_up(g, &why);
+		give_up(g, &why, launched);
+		g->must_look |= launched > 0;
+		if (launched)
+			node_group_look(g);
 	}
 }
 
@@ -206,10 +231,17 @@ static void send(struct node_group *g)
 					    .settings = g->settings,
 					    .token = o->token,
 					    .desired = o->desired,
+					    .change = o->verb == PROVIDER_GROW ? o->change : 0,
 					    .ids = o->ids,
 					    .id_count = o->id_count,
 					    .done = changed,
 					    .user = g };
+	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name && o->attempts == 1) {
+		g->ongoing.ends++;
+		g->ongoing.end_asked = clock_mono(g->context->clock);
+	}
+	if (o->verb == PROVIDER_CANCEL && !o->id_count && g->ongoing.name)
+		g->change.pending = g->ongoing.name;
 	tell_unready(g, &g->change, &g->change_arena);
 	g->ops->start(g->provider, &g->change);
 }
@@ -235,10 +267,11 @@ static void operation_settle(struct node_group *g)
 	if (o->attempts < ATTEMPTS_MOST)
 		return; /* node_group_drive() sends it again */
 	struct error why = g->trouble.kind != ERROR_NONE ? g->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
-	give_up(g, &why);
+	give_up(g, &why, 0);
 }
 
-/* "preheat-3-5f0c9a1e77d2b864-g5-spot-a-0012": our term and life, the group, and a number that starts anew with them. */
+/* "preheat-3-5f0c9a1e77d2b864-g5-spot-a-0012": our term and life, the group, and a number that starts anew with them.
+ */
 static void make_token(struct node_group *g)
 {
 	snprintf(g->operation.token, sizeof g->operation.token, "preheat-%lld-%s-%.24s-%04lld",
@@ -262,7 +295,7 @@ static bool save_intent(struct node_group *g)
 	if (launch_save(g->context->history, &l, &e))
 		return true;
 	log_error("intent-not-saved", LOG_S("group", l.group), LOG_E(&e), LOG_END);
-	give_up(g, &(struct error){ .kind = ERROR_CANCELLED });
+	give_up(g, &(struct error){ .kind = ERROR_CANCELLED }, 0);
 	return false;
 }
 
@@ -318,6 +351,16 @@ static void described(struct node_group *g, struct provider_call *c)
 	node_group_drive(g);
 }
 
+/* It was served from before a write of ours: nothing is done until a look shows that. */
+static void doubt(struct node_group *g, struct provider_call *c)
+{
+	log_debug("look-not-believed", LOG_S("group", group_spec_of(g)->name), LOG_I("desired", c->description.desired),
+		  LOG_I("least", g->accepted.least), LOG_END);
+	retry_reset(&g->retry);
+	g->must_look = true;
+	provider_call_release(c);
+}
+
 static void looked(struct provider_call *c)
 {
 	struct node_group *g = c->user;
@@ -336,7 +379,10 @@ static void looked(struct provider_call *c)
 	}
 	throttle_passed(g->throttle, g->look_began);
 	if (!g->is_look_stale) {
-		described(g, c);
+		if (node_group_believes(g, &c->description, g->look_since))
+			described(g, c);
+		else
+			doubt(g, c);
 		return;
 	}
 	provider_call_release(c);
@@ -363,6 +409,7 @@ void node_group_look(struct node_group *g)
 	}
 	g->is_looking = true;
 	g->look_began = loop_now(g->context->loop);
+	g->look_since = clock_mono(g->context->clock);
 	g->is_look_stale = false;
 	g->look = (struct provider_call){ .verb = PROVIDER_DESCRIBE,
 					  .group = group_spec_of(g)->name,
@@ -385,7 +432,8 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 				  .settings = access->settings,
 				  .calls = access->calls,
 				  .throttle = access->throttle,
-				  .lacks_standby = access->lacks_standby };
+				  .lacks_standby = access->lacks_standby,
+				  .accepted = accepted_none() };
 	g->retry =
 		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
 }
@@ -412,6 +460,7 @@ void node_group_close(struct node_group *g)
 	arena_release(&g->change_arena);
 	operation_forget(g);
 	ongoing_forget(g);
+	accepted_release(&g->accepted);
 	free(g->removals);
 	g->removals = NULL;
 }

@@ -84,6 +84,16 @@ static bool is_last(const struct launch *open, size_t count, size_t i)
 	return true;
 }
 
+enum { RECALLED_MOST = 500 };
+
+/* The cloud said no, so that nothing of it will ever show. */
+static bool is_refused(const struct launch *l)
+{
+	return l->outcome && strcmp(l->outcome, "done") != 0 && strcmp(l->outcome, "adopted") != 0 &&
+	       strcmp(l->outcome, error_kind_name(ERROR_TIMEOUT)) != 0 &&
+	       strcmp(l->outcome, error_kind_name(ERROR_UNAVAILABLE)) != 0;
+}
+
 /* Purchases that were under way when somebody else, or we, stopped leading. What became of them shows in the group's
  * description, which is the truth; what still goes on is waited for. */
 static bool adopt_operations(struct controller *c, struct error *e)
@@ -106,6 +116,32 @@ static bool adopt_operations(struct controller *c, struct error *e)
 	return ok;
 }
 
+/* Writes of the last minutes that the cloud accepted, or may have: looks must show them, whoever asked. */
+static bool recall_writes(struct controller *c, struct error *e)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	millis now = clock_now(c->clock), mono = clock_mono(c->clock);
+	struct launch *found;
+	size_t count;
+
+	if (!launch_find(c->history,
+			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
+			 &found, &count, e))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct launch *l = &found[i];
+		struct node_group *g = group_of(c, l->group);
+		if (g && !is_refused(l))
+			node_group_note_accepted(g, &(struct accepted_call){ .verb = (enum provider_verb)l->verb,
+									     .desired = l->target,
+									     .ids = l->machines,
+									     .id_count = l->machine_count,
+									     .at = l->asked_at,
+									     .mono = mono - (now - l->asked_at) });
+	}
+	return true;
+}
+
 /* --- the role --- */
 
 static void begin(struct controller *c)
@@ -114,7 +150,7 @@ static void begin(struct controller *c)
 
 	follower_pause(c);
 	marks_leave(c);
-	if (!open_history(c, &e) || !fleet_open(c, &e) || !adopt_operations(c, &e)) {
+	if (!open_history(c, &e) || !fleet_open(c, &e) || !recall_writes(c, &e) || !adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
 		log_error("cannot-lead", LOG_E(&e), LOG_END);

@@ -240,7 +240,7 @@ static void fit(struct node_group *g, bool is_standby, int64_t missing)
 
 void node_group_fit_starts(struct node_group *g)
 {
-	if (g->context->is_barred) { /* nothing may be sent: as if it had never been wished */
+	if (g->context->is_barred || node_group_is_held(g)) { /* nothing is sent: as if it had never been wished */
 		g->removal_count = 0;
 		g->wanted = g->seen.desired;
 		g->standby_wanted = g->seen.standby;
@@ -269,7 +269,7 @@ static void refuse_starts(struct node_group *g, bool is_standby, int64_t machine
 			starts_drop(s, i);
 		else
 			starts_refuse(s, i, why);
-		if (why == ERROR_STOCKOUT || why == ERROR_QUOTA || why == ERROR_NONE)
+		if (why == ERROR_STOCKOUT || why == ERROR_QUOTA || why == ERROR_UNAVAILABLE || why == ERROR_NONE)
 			g->context->refused(g->context->user, &ended, why);
 	}
 }
@@ -329,6 +329,15 @@ int64_t node_group_allow(struct node_group *g, int64_t machines)
 	return granted;
 }
 
+/* What was allowed and not bought does not count. */
+static void give_back(struct node_group *g, int64_t machines)
+{
+	struct growth *w = &g->growth;
+
+	w->level_milli -= machines * MILLI;
+	w->level_milli = w->level_milli > 0 ? w->level_milli : 0;
+}
+
 /* The size that may be asked for at the very last: by the manifest in force, the cloud's own bounds, and the budgets.
  */
 static int64_t gate_clamp(struct node_group *g, enum provider_verb verb, int64_t desired)
@@ -384,10 +393,22 @@ static bool is_over(const struct node_group *g, const struct removal *r)
 	return !m || m->state == MACHINE_TERMINATING || (r->verb == PROVIDER_STOP && m->is_standby);
 }
 
-/* The machine stays: the sizes wanted are again what they were. */
-static void take_back(struct node_group *g, const struct removal *r)
+/* Machines that the next growth would ask for. */
+static int64_t machines_to_buy(const struct node_group *g)
 {
-	g->wanted += r->was_counted;
+	int64_t buys = g->wanted + removals_counted(g) - g->seen.desired;
+
+	return buys > 0 ? buys : 0;
+}
+
+/* The machine stays: the sizes wanted are again what they were, or it takes the place of one that is still to be
+ * bought. */
+static void take_back(struct node_group *g, const struct removal *r, int64_t *to_buy)
+{
+	bool is_spared = r->was_counted && *to_buy > 0;
+
+	*to_buy -= is_spared;
+	g->wanted += r->was_counted && !is_spared;
 	g->standby_wanted -= r->was_counted && r->verb == PROVIDER_STOP;
 }
 
@@ -401,6 +422,7 @@ static bool is_hopeless(const struct node_group *g, const struct removal *r)
 /* Those that have come to pass, or never will, are none any more. */
 static void removals_settle(struct node_group *g)
 {
+	int64_t to_buy = machines_to_buy(g);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < g->removal_count; i++) {
@@ -412,7 +434,7 @@ static void removals_settle(struct node_group *g)
 		} else if (is_hopeless(g, r)) {
 			log_warn("machine-left-alone", LOG_S("group", group_spec_of(g)->name), LOG_S("machine", r->id),
 				 LOG_S("verb", provider_verb_name(r->verb)), LOG_END);
-			take_back(g, r);
+			take_back(g, r, &to_buy);
 		} else {
 			g->removals[kept++] = *r;
 		}
@@ -423,6 +445,7 @@ static void removals_settle(struct node_group *g)
 /* Those that the operation named and that the cloud left alone: once more, or, `for_good`, never. */
 static void removals_left_alone(struct node_group *g, bool for_good)
 {
+	int64_t to_buy = machines_to_buy(g);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < g->removal_count; i++) {
@@ -430,7 +453,7 @@ static void removals_left_alone(struct node_group *g, bool for_good)
 		bool is_left = is_named(&g->operation, r->id) && !is_over(g, r);
 		r->tries += is_left;
 		if (is_left && for_good)
-			take_back(g, r);
+			take_back(g, r, &to_buy);
 		else
 			g->removals[kept++] = *r;
 	}
@@ -447,7 +470,7 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 		how = PROVIDER_REMOVE;
 	if (how == PROVIDER_CANCEL && !node_group_can(g, PROVIDER_CANCELS))
 		how = PROVIDER_REMOVE;
-	if (!node_group_can(g, PROVIDER_NAMES_VICTIMS))
+	if (!node_group_can(g, PROVIDER_NAMES_VICTIMS) || node_group_is_held(g))
 		return false;
 	g->removals = xgrow(g->removals, g->removal_count, &g->removal_room, sizeof *g->removals);
 	struct removal *r = &g->removals[g->removal_count++];
@@ -608,7 +631,8 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 	if (!machine_counts(was) || (is && machine_counts(is)))
 		return;
 	if (!node_group_is_removing(g, was->id)) {
-		g->believed.lost++;
+		/* One that never ran is not lost: its launch failed, which is told, or others lowered the size. */
+		g->believed.lost += was->state != MACHINE_PENDING;
 		return;
 	}
 	g->believed.released++;
@@ -644,6 +668,18 @@ static void machines_compare(struct node_group *g, const struct group_descriptio
 
 /* How long a part of a group is out of stock when the cloud's code does not say: as the policy's first back-off. */
 static const millis STOCKOUT_LASTS = 3 * MINUTE, QUOTA_LASTS = 10 * MINUTE, MOST_LASTS = DAY;
+static const millis FIRST_STEP = 10 * MINUTE;
+enum { STEPS = 4 };
+
+/* A long wait is an average of many customers': it is taken in steps, so that pods that have no other group do not wait
+ * for all of it after one failure. */
+static millis stepped(const struct offerings *o, millis wait)
+{
+	int steps = o->misses < STEPS ? STEPS - o->misses : 0;
+	millis least = wait < FIRST_STEP ? wait : FIRST_STEP;
+
+	return wait >> steps > least ? wait >> steps : least;
+}
 
 /* Whether others of the group may have machines still; else the pools hear how long none of it has. */
 static bool note_offering(struct node_group *g, const struct launch_failure *f)
@@ -662,7 +698,7 @@ static bool note_offering(struct node_group *g, const struct launch_failure *f)
 	millis wait = is_part ? offerings_wait(&g->offerings, now) : lasts;
 	if (wait > 0)
 		tell_pools(g, &(struct event_input){ .what = is_quota ? EVENT_NO_QUOTA : EVENT_NO_STOCK,
-						     .value = wait,
+						     .value = stepped(&g->offerings, wait),
 						     .count = f->count });
 	return wait == 0;
 }
@@ -751,9 +787,13 @@ void node_group_become_known(struct node_group *g)
 
 /* --- what a look shows, and what others made of the sizes --- */
 
-static void tell_resized(struct node_group *g)
+/* Each of their changes counts; against one that follows another nothing more is done. */
+static void tell_resized(struct node_group *g, int64_t change)
 {
 	g->resized++;
+	if (contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
+		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
+			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
 	tell_pools(g, &(struct event_input){ .what = EVENT_RESIZED, .value = g->seen.desired, .count = 1 });
@@ -780,11 +820,24 @@ static void take_over_size(struct node_group *g)
 
 	g->wanted += others - lost;
 	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
-		tell_resized(g);
+		tell_resized(g, others);
 	/* Never less than there is and the cloud wants: those end by being named only. */
 	int64_t least = staying < g->seen.desired ? staying : g->seen.desired;
 	wish(g, g->wanted > least ? g->wanted : least);
 	take_over_standby(g);
+}
+
+/* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any
+ * more. As a start it is replaced when it takes too long, or released once it is there. */
+static void adopt_forgotten(struct node_group *g)
+{
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const struct machine *m = &g->seen.machines[i];
+		if (m->state == MACHINE_RUNNING && !m->is_standby && !node_group_is_removing(g, m->id) &&
+		    !starts_know_machine(g->context->starts, m->id) &&
+		    !g->context->node_stages(g->context->user, m->id).registered)
+			adopt(g, m);
+	}
 }
 
 static void adopt_unlisted(struct node_group *g, int64_t standby_before)
@@ -816,6 +869,17 @@ static void end_old_refills(struct node_group *g)
 	}
 }
 
+/* Nothing more is done there until others are quiet: what waits for machines goes elsewhere. */
+static void hold_still(struct node_group *g)
+{
+	if (contention_ends(&g->contention, clock_mono(g->context->clock)))
+		log_info("group-quiet-again", LOG_S("group", group_spec_of(g)->name), LOG_END);
+	if (!node_group_is_held(g))
+		return;
+	refuse_starts(g, false, node_group_missing(g) - (g->seen.desired - machines_alive(g)), ERROR_UNAVAILABLE);
+	node_group_fit_starts(g);
+}
+
 void node_group_take_over(struct node_group *g)
 {
 	int64_t standby_before = g->is_known ? g->believed.standby : 0;
@@ -823,6 +887,7 @@ void node_group_take_over(struct node_group *g)
 	failures_read(g);
 	if (g->is_known) {
 		take_over_size(g);
+		hold_still(g);
 	} else {
 		g->wanted = g->seen.desired;
 		g->standby_wanted = g->seen.standby;
@@ -830,14 +895,27 @@ void node_group_take_over(struct node_group *g)
 	g->believed = (struct believed_size){ .desired = g->seen.desired, .standby = g->seen.standby };
 	removals_settle(g);
 	wish(g, g->wanted); /* machines that stay after all */
+	adopt_forgotten(g);
 	adopt_unlisted(g, standby_before);
 	node_group_fit_starts(g);
 	end_old_refills(g);
 }
 
+void node_group_note_accepted(struct node_group *g, const struct accepted_call *c)
+{
+	accepted_note(&g->accepted, c);
+}
+
+bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began)
+{
+	return accepted_shows(&g->accepted, d, began, g->last_failure);
+}
+
 void node_group_see(struct node_group *g, struct provider_call *c)
 {
 	struct group_description before = g->seen;
+
+	accepted_seen(&g->accepted, &c->description);
 	struct arena held = g->arena;
 
 	g->seen = c->description;
@@ -853,7 +931,7 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 
 int64_t node_group_grow(struct node_group *g, int64_t machines)
 {
-	int64_t room = most_machines(g) - g->wanted;
+	int64_t room = node_group_is_held(g) ? 0 : most_machines(g) - g->wanted;
 
 	if (machines > room)
 		machines = room;
@@ -868,14 +946,15 @@ void node_group_give_up(struct node_group *g, int64_t machines)
 {
 	int64_t unclaimed = node_group_missing(g) - machines_awaited(g, false);
 
+	/* What is asked for this instant stays: the next plan sees what came of it. */
 	if (g->operation.token[0] && g->operation.verb == PROVIDER_GROW)
-		return; /* asked for this instant: the next plan sees what came of it */
+		unclaimed = least_of(unclaimed, g->wanted - g->operation.desired);
 	g->wanted -= clamp(machines, 0, unclaimed > 0 ? unclaimed : 0);
 }
 
 void node_group_set_standby(struct node_group *g, int64_t machines)
 {
-	if (machines <= g->standby_wanted || node_group_can(g, PROVIDER_BUYS_STANDBY))
+	if (!node_group_is_held(g) && (machines <= g->standby_wanted || node_group_can(g, PROVIDER_BUYS_STANDBY)))
 		wish_standby(g, machines);
 }
 
@@ -888,7 +967,8 @@ bool node_group_is_settled(const struct node_group *g)
 
 /* --- the next operation, and what came of it --- */
 
-static const millis STUCK_AFTER = 30 * MINUTE; /* an operation that goes on */
+/* An operation that goes on; agent pools of AKS take 2 to 10 minutes, and Cluster Autoscaler waits for 30. */
+static const millis STUCK_AFTER = 20 * MINUTE, END_AGAIN_AFTER = 5 * MINUTE;
 
 static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t desired)
 {
@@ -942,12 +1022,29 @@ static bool plan_cancel(struct node_group *g)
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }
 
+/* What it was to bring is looked for elsewhere. */
+static void refuse_stuck(struct node_group *g)
+{
+	int64_t missing = least_of(node_group_missing(g), g->seen.desired - machines_alive(g));
+
+	if (missing <= 0)
+		return;
+	refuse_starts(g, false, missing, ERROR_UNAVAILABLE);
+	g->wanted -= missing;
+}
+
 /* What goes on takes nothing but its end: at once when less is wished, and when it is stuck in the way of any wish. */
 static bool plan_end(struct node_group *g)
 {
-	bool is_stuck = clock_mono(g->context->clock) - g->ongoing.since > STUCK_AFTER;
-	bool is_in_the_way = g->removal_count || g->wanted != g->seen.desired || g->standby_wanted != g->seen.standby;
+	millis now = clock_mono(g->context->clock);
+	bool is_stuck = now - g->ongoing.since > STUCK_AFTER;
+	bool is_in_the_way = g->removal_count || g->wanted != g->seen.desired || g->standby_wanted != g->seen.standby ||
+			     machines_alive(g) < g->seen.desired;
 
+	if (g->ongoing.ends && now - g->ongoing.end_asked < END_AGAIN_AFTER)
+		return false;
+	if (is_stuck && !g->ongoing.ends)
+		refuse_stuck(g);
 	return plan_cancel(g) || (is_stuck && is_in_the_way && node_group_can(g, PROVIDER_CANCELS) &&
 				  plan_size(g, PROVIDER_CANCEL, g->seen.desired));
 }
@@ -958,6 +1055,8 @@ bool node_group_plan(struct node_group *g)
 	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	enum provider_verb verb = PROVIDER_REMOVE;
 
+	if (node_group_is_held(g))
+		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
 	if (removals_due(g, &verb))
@@ -1001,6 +1100,36 @@ static int64_t spared(const struct node_group *g)
 	return count;
 }
 
+/* Of an accepted growth: machines that no failure and no loss since accounts for, and that do not show though they
+ * should. */
+static int64_t count_unseen(const struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+	int64_t rose = clamp(g->seen.desired - g->believed.desired, 0, o->change), failed = 0;
+
+	for (size_t i = 0; i < g->seen.failure_count; i++)
+		failed += g->seen.failures[i].id > g->last_failure ? g->seen.failures[i].count : 0;
+	return g->seen.is_busy ? 0 : clamp(o->change - rose - failed - g->believed.lost, 0, o->change);
+}
+
+/* The cloud said yes, and nothing came of it: a refusal. */
+static void refuse_unseen(struct node_group *g, int64_t machines)
+{
+	struct unseen_launch *u = &g->unseen;
+
+	if (machines <= 0)
+		return;
+	memcpy(u->token, g->operation.token, sizeof u->token);
+	u->machines = machines;
+	u->total += machines;
+	u->told_until = clock_mono(g->context->clock) + UNSEEN_TOLD;
+	log_warn("size-unseen", LOG_S("group", group_spec_of(g)->name), LOG_I("asked", g->operation.desired),
+		 LOG_I("shown", g->seen.desired), LOG_I("machines", machines), LOG_S("operation", u->token), LOG_END);
+	give_back(g, machines);
+	refuse_starts(g, false, machines, ERROR_UNAVAILABLE);
+	wish(g, g->wanted - machines);
+}
+
 bool node_group_take_effect(struct node_group *g, bool *is_seen)
 {
 	const struct operation *o = &g->operation;
@@ -1010,28 +1139,35 @@ bool node_group_take_effect(struct node_group *g, bool *is_seen)
 	if (o->is_uncertain && !*is_seen)
 		return false;
 	if (o->verb == PROVIDER_GROW) {
-		b->desired += o->change;
+		int64_t unseen = count_unseen(g);
+		refuse_unseen(g, unseen);
+		b->desired += o->change - unseen;
+		contention_ours(&g->contention, o->change - unseen, clock_mono(g->context->clock));
 	} else if (o->verb == PROVIDER_STANDBY) {
 		b->standby += o->change;
 	} else {
 		int64_t did = clamp(g->seen.desired - b->desired, o->change - spared(g), 0);
 		b->desired += did;
+		contention_ours(&g->contention, did - (int64_t)o->id_count, clock_mono(g->context->clock));
 		g->wanted -= o->change - did; /* what the cloud will not give up comes after all */
 		removals_left_alone(g, false);
 	}
 	return true;
 }
 
-void node_group_unwish(struct node_group *g, enum error_kind why)
+void node_group_unwish(struct node_group *g, enum error_kind why, int64_t did)
 {
 	const struct operation *o = &g->operation;
 	bool is_standby = o->verb == PROVIDER_STANDBY;
 	int64_t *believed = is_standby ? &g->believed.standby : &g->believed.desired;
 	int64_t rose = (is_standby ? g->seen.standby : g->seen.desired) - *believed;
-	int64_t did = o->change < 0 ? clamp(rose, o->change, 0) : clamp(rose, 0, o->change);
 
+	if (!did)
+		did = o->change < 0 ? clamp(rose, o->change, 0) : clamp(rose, 0, o->change);
 	if (o->change > 0)
 		refuse_starts(g, is_standby, o->change - did, why);
+	if (o->verb == PROVIDER_GROW && why != ERROR_TIMEOUT && why != ERROR_CANCELLED)
+		give_back(g, o->change - did);
 	*believed += did;
 	if (is_standby)
 		wish_standby(g, g->standby_wanted - (o->change - did));

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/net/loop.h"
 #include "base/net/retry.h"
+#include "controller/loop/accepted.h"
+#include "controller/loop/contention.h"
 #include "controller/loop/provider_backoff.h"
 #include "controller/loop/starts.h"
 #include "providers/provider.h"
@@ -85,7 +87,19 @@ struct ongoing {
 	millis began;		/* wall time of the asking */
 	millis since;		/* clock_mono */
 	enum error_kind failed; /* of a launch since then */
+	int ends;		/* times that its end was asked for */
+	millis end_asked;	/* clock_mono */
 };
+/* So often the end of what goes on is asked for; after that it is forgotten. */
+enum { ENDS_MOST = 3 };
+
+/* Machines that a cloud accepted to launch and that no read showed by the time they should have. */
+struct unseen_launch {
+	char token[TOKEN_MAX + 1]; /* of the call; "": none */
+	int64_t machines, total;   /* total: since the process started */
+	millis told_until;	   /* clock_mono; after that it is no news any more */
+};
+#define UNSEEN_TOLD (30 * MINUTE)
 
 /* Calls of one provider by verb and outcome, for /metrics. */
 typedef int64_t provider_counts[PROVIDER_VERB_COUNT][ERROR_INTERNAL + 1];
@@ -113,6 +127,9 @@ struct node_group {
 	bool is_known;		       /* described at least once since we lead */
 	bool was_missed;	       /* scale_up.c: refused to a pool because it was not described yet */
 	struct believed_size believed;
+	struct accepted accepted; /* what reads must show by now */
+	struct contention contention;
+	struct unseen_launch unseen;
 	int64_t wanted, standby_wanted; /* sizes that we wish; our operations bring the cloud there */
 	struct removal *removals;
 	size_t removal_count, removal_room;
@@ -133,8 +150,9 @@ struct node_group {
 	struct provider_call look, change;
 	struct arena look_arena, change_arena; /* of what was told with them */
 	millis look_began, change_began;       /* loop time */
+	millis look_since;		       /* the look began; clock_mono */
 	bool is_looking, is_changing, is_stopped;
-	bool must_look;	    /* described before the last operation */
+	bool must_look;	    /* described before the last operation, or the last look was not believed */
 	bool is_look_stale; /* an operation was sent or ended while it was under way */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
@@ -181,6 +199,11 @@ bool node_group_can(const struct node_group *g, unsigned abilities);
 int64_t node_group_grow(struct node_group *g, int64_t machines);
 /* Machines that may be bought now of so many. */
 int64_t node_group_allow(struct node_group *g, int64_t machines);
+/* Others fight with us over the group: nothing is bought or ended there. */
+static inline bool node_group_is_held(const struct node_group *g)
+{
+	return g->contention.is_held;
+}
 /* Machines fewer of those that were asked for, never came, and that no start waits for. */
 void node_group_give_up(struct node_group *g, int64_t machines);
 /* Never above the manifest's max of standby. */
@@ -188,6 +211,10 @@ void node_group_set_standby(struct node_group *g, int64_t machines);
 /* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
 bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
 
+/* A change that the cloud accepted, or may have, in this life or an earlier one. */
+void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);
+/* Whether a look that began at `began` (clock_mono) may be taken: it shows all that was accepted, or should by now. */
+bool node_group_believes(const struct node_group *g, const struct group_description *d, millis began);
 /* Takes the description that a call brought, and tells the starts what became of machines. */
 void node_group_see(struct node_group *g, struct provider_call *c);
 /* Takes over what others made of the sizes, and what failed. Nothing of ours is under way. */
@@ -203,7 +230,9 @@ bool node_group_is_settled(const struct node_group *g);
 /* Fills in the operation that is due next, all but its token; false when none is. */
 bool node_group_plan(struct node_group *g);
 /* The operation did what it was asked for: what the sizes are from now on. False when its answer was lost and it does
- * not show in what the cloud told last. `is_seen`: all of it shows there. */
+ * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told,
+ * and refused. */
 bool node_group_take_effect(struct node_group *g, bool *is_seen);
-/* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
-void node_group_unwish(struct node_group *g, enum error_kind why);
+/* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. `did`: machines that
+ * came of it all the same. */
+void node_group_unwish(struct node_group *g, enum error_kind why, int64_t did);

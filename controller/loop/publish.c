@@ -192,6 +192,44 @@ static const char *held_growth(const struct controller *c, size_t pool, struct a
 	return NULL;
 }
 
+static const char *contended_group(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_spec *g = &fleet_of(c)->groups[spec->groups[i]];
+		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
+		long long cents = (long long)(p->contended * g->price_per_hour / 10000);
+		if (!p->contended)
+			continue;
+		return format(
+			a,
+			"somebody else undoes every change of node group %s: %lld machines were bought and ended "
+			"in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
+			"for %lld minutes: give it one owner",
+			g->name, (long long)p->contended, cents / 100, cents % 100,
+			(long long)(c->groups[spec->groups[i]].contention.quiet / MINUTE));
+	}
+	return NULL;
+}
+
+static const char *unseen_launch(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
+		if (!p->unseen)
+			continue;
+		return format(
+			a,
+			"the cloud accepted call %s for node group %s, and nothing of it shows %lld minutes later: "
+			"other node groups are used; look for the call in the cloud's own log",
+			p->unseen, fleet_of(c)->groups[spec->groups[i]].name, (long long)(LAG_MOST / MINUTE));
+	}
+	return NULL;
+}
+
 static const char *drain_problem(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct live_pool *p = &c->pools[pool];
@@ -216,7 +254,10 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_BATCH_HOLDS] = batch_holds(c, pool, a);
 	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
+	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
+	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);
 	out[PROBLEM_DRAIN_BLOCKED] = drain_problem(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
@@ -298,7 +339,6 @@ static void show_pool(struct controller *c, size_t i, struct arena *a)
 								   : NULL,
 					.target_kind = spec->workload.target.name ? spec->workload.target.kind : NULL,
 					.target_name = spec->workload.target.name,
-					.is_metric_only = spec->workload.warm == WARM_METRIC,
 					.changed_at = p->change.at,
 					.arrived = p->requests.arrived,
 					.started = p->requests.started,
@@ -351,6 +391,10 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.resized = g->resized,
 		.growth_held = g->growth.held,
 		.is_growth_held = g->growth.held_until > mono,
+		.contended = node_group_is_held(g) ? g->contention.machines : 0,
+		.unseen_nodes = g->unseen.total,
+		.unseen =
+			g->unseen.told_until > mono ? arena_strdup(a, g->unseen.token, strlen(g->unseen.token)) : NULL,
 		.out_of_stock = (int64_t)offerings_blocked(&g->offerings, mono),
 		.throttled_until = wait > 0 ? clock_now(c->clock) + wait * c->clock->speed : 0,
 		.lacks = lack_of(g, a),

@@ -106,6 +106,17 @@ static int64_t grant(struct controller *c, size_t pool, size_t position, enum st
 	return count;
 }
 
+/* An earlier life bought in a group of the pool what no look shows yet: who does not count it would buy it again. */
+static bool is_in_doubt(const struct controller *c, size_t pool)
+{
+	for (size_t i = 0; i < fleet_of(c)->pools[pool].group_count; i++) {
+		const struct node_group *g = &c->groups[fleet_of(c)->pools[pool].groups[i]];
+		if (!g->is_known && g->accepted.least >= 0 && g->accepted.least_until > clock_mono(c->clock))
+			return true;
+	}
+	return false;
+}
+
 void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
@@ -114,13 +125,16 @@ void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start
 
 	if (count <= 0)
 		return;
-	if (!g->is_known) {
+	if (!g->is_known || is_in_doubt(c, pool)) {
 		g->was_missed = true;
 		refuse(c, &like, count, ERROR_UNAVAILABLE);
 		return;
 	}
 	int64_t got = grant(c, pool, position, kind, count);
-	if (count > got && g->seen.max > 0 && g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
+	if (count > got && node_group_is_held(g))
+		refuse(c, &like, count - got, ERROR_UNAVAILABLE);
+	else if (count > got && g->seen.max > 0 &&
+		 g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
 		refuse(c, &like, count - got, ERROR_QUOTA);
 }
 

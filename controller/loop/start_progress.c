@@ -282,6 +282,13 @@ static void end_stuck(struct controller *c, size_t index, millis now)
 	p->timeouts.in_a_row++;
 	p->timeouts.at = now;
 	starts_stuck(&c->starts, index, now);
+	if (stage == STAGE_PROVISION && !s.machine[0]) /* the cloud said yes, and nothing came: as if it had said no */
+		starts_add_event(&c->starts, s.pool,
+				 &(struct event_input){ .group = s.group,
+							.what = EVENT_REFUSED,
+							.kind = (int64_t)s.kind,
+							.value = ERROR_UNAVAILABLE,
+							.count = 1 });
 	replace(c, &s, p->timeouts.reason);
 	tell_stuck(c, &s, p->timeouts.reason);
 }

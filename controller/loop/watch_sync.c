@@ -28,9 +28,14 @@ static bool has_told_since(const struct controller *c, enum cluster_kind kind, m
 	return r && (r->last_event >= at || r->synced_at >= at);
 }
 
+bool cluster_pods_told_since(const struct controller *c, millis at)
+{
+	return has_told_since(c, CLUSTER_PODS, at);
+}
+
 bool cluster_told_since(const struct controller *c, millis at)
 {
-	return has_told_since(c, CLUSTER_NODES, at) && has_told_since(c, CLUSTER_PODS, at);
+	return has_told_since(c, CLUSTER_NODES, at) && cluster_pods_told_since(c, at);
 }
 
 bool node_is_needed(const struct controller *c, const struct node *n, size_t pool)
@@ -71,6 +76,8 @@ int64_t replicas_serving(const struct controller *c, const struct node *n, size_
 
 bool group_may_change(const struct controller *c, size_t group)
 {
+	if (node_group_is_held(&c->groups[group]))
+		return false;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		if (pool_position(fleet_of(c), i, group) >= 0 && fleet_of(c)->pools[i].mode != MODE_ACT)
 			return false;

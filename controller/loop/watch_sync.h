@@ -8,6 +8,7 @@ bool cluster_is_fresh(const struct controller *c); /* the watches of nodes and p
 /* Both have told something, if only a bookmark, at that time (clock_now) or later: a watch that stands and is silent
  * shows what was, and nothing may be concluded from what it does not show. */
 bool cluster_told_since(const struct controller *c, millis at);
+bool cluster_pods_told_since(const struct controller *c, millis at); /* that of pods alone */
 /* The machine under a node as its provider calls it; valid until the group is looked at again. */
 const char *machine_of_node(const struct controller *c, const struct node *n);
 /* GPU pods of others run on it, or replicas of the pool serve there. */

@@ -1,6 +1,9 @@
 #include "controller/loop/workload_scale.h"
 
 #include "controller/loop/controller_state.h"
+#include "controller/loop/watch_sync.h"
+
+#include <stdio.h>
 
 /* Of the world. What somebody else set meanwhile is seen, and set again, after LOOK_AGAIN. */
 static const millis SETTLE_MOST = 10 * SECOND, LOOK_AGAIN = MINUTE;
@@ -8,12 +11,148 @@ static const millis SETTLE_MOST = 10 * SECOND, LOOK_AGAIN = MINUTE;
 /* Pods that a smaller number ends are still there for a moment. */
 static const millis PODS_LINGER = 3 * SECOND;
 
+/* Changes by others within PEACE are one contest: longer than a GitOps controller takes to come round. Of our own time,
+ * as theirs. */
+static const millis PEACE = 30 * MINUTE;
+
+/* Of the world: until the number is set again that nobody was seen to hold, doubled each time. */
+static const millis TRY_FIRST = 10 * MINUTE, TRY_MOST = 6 * HOUR;
+
 static bool is_scaled(const struct controller *c, size_t pool)
 {
 	const struct spec_text *s = &c->manifest.pools[pool].spec;
 
 	return s->workload.target.name && s->workload.warm == WARM_REPLICAS && s->mode == MODE_ACT;
 }
+
+/* --- a second writer --- */
+
+static const struct {
+	const char *who, *until, *remedy;
+} owners[] = {
+	[SCALE_OWNER_NONE] = { "somebody", "for a while", "find out who scales it" },
+	[SCALE_OWNER_AUTOSCALER] = { "HorizontalPodAutoscaler ", "until it is gone", "delete it" },
+	[SCALE_OWNER_SCALED_OBJECT] = { "ScaledObject ", "until it is gone", "delete it" },
+	[SCALE_OWNER_INFERENCE_SERVICE] = { "InferenceService ", "until its autoscaler is gone",
+					    "annotate it with serving.kserve.io/autoscalerClass: external" },
+	[SCALE_OWNER_FIELD_MANAGER] = { "field manager ", "for a while", "leave spec.replicas out of what it applies" },
+	[SCALE_OWNER_UNKNOWN] = { "somebody who cannot be looked at", "for a while",
+				  "see that Preheat has the rights of deploy/base/rbac.yaml" },
+};
+
+static void try_later(struct controller *c, struct scale_contest *t)
+{
+	millis wait = TRY_FIRST << (t->rounds < 7 ? t->rounds - 1 : 6);
+
+	t->try_at = loop_now(c->loop) + clock_real(c->clock, wait < TRY_MOST ? wait : TRY_MOST);
+}
+
+/* `undone`: how often it was, for what comes next. */
+static void take_back(struct live_pool *p, int undone)
+{
+	struct controller *c = p->controller;
+	struct scale_contest *t = &p->scale.contest;
+
+	log_info("workload-scaled-again", LOG_S("pool", fleet_of(c)->pools[p->index].name), LOG_END);
+	t->is_left = t->stands = false;
+	t->sentence[0] = '\0';
+	t->undone = undone;
+	t->undone_at = loop_now(c->loop);
+	t->holds = false;
+	p->scale.is = ABSENT;
+}
+
+static void describe_owner(struct live_pool *p, const struct scale_owner_call *look)
+{
+	struct scale_contest *t = &p->scale.contest;
+	bool is_new = !t->sentence[0];
+
+	snprintf(t->sentence, sizeof t->sentence,
+		 "%s%.120s sets the replicas of %s %.100s, too, and undid Preheat's number twice: it is left alone %s, "
+		 "and only preheat_desired_replicas is published; %s, or set workload.warm: metric",
+		 owners[look->owner].who, look->owner_name, look->kind, look->name, owners[look->owner].until,
+		 owners[look->owner].remedy);
+	if (is_new)
+		log_warn("workload-contested", LOG_S("pool", fleet_of(p->controller)->pools[p->index].name),
+			 LOG_S("why", t->sentence), LOG_END);
+}
+
+static void looked(struct scale_owner_call *look)
+{
+	struct live_pool *p = look->user;
+	struct controller *c = p->controller;
+	struct scale_contest *t = &p->scale.contest;
+	millis now = loop_now(c->loop);
+
+	t->is_looking = false;
+	if (look->error.kind == ERROR_CANCELLED)
+		return;
+	/* One that stood and cannot be read now may stand still. */
+	bool is_gone = t->stands && !look->stands && look->error.kind == ERROR_NONE;
+	t->look_at = now + clock_real(c->clock, LOOK_AGAIN);
+	if (is_gone || (!look->stands && t->sentence[0] && !t->stands && now >= t->try_at)) {
+		take_back(p, is_gone ? 0 : 1);
+	} else if (look->stands || !t->stands) {
+		t->stands = look->stands;
+		describe_owner(p, look);
+	}
+	act_soon(c);
+}
+
+static void look_at_owner(struct controller *c, struct live_pool *p)
+{
+	struct scale_contest *t = &p->scale.contest;
+	const struct target_text *target = &c->manifest.pools[p->index].spec.workload.target;
+
+	if (t->is_looking || loop_now(c->loop) < t->look_at)
+		return;
+	t->is_looking = true;
+	t->look = (struct scale_owner_call){ .api_version = target->api_version,
+					     .kind = target->kind,
+					     .name_space = fleet_of(c)->pools[p->index].namespace,
+					     .name = target->name,
+					     .done = looked,
+					     .user = p };
+	scale_owner_start(c->api, &t->look);
+}
+
+/* What stands is not what stood after our last call. */
+static void note_found(struct live_pool *p, const struct scale_call *call)
+{
+	struct controller *c = p->controller;
+	struct scale_contest *t = &p->scale.contest;
+	millis now = loop_now(c->loop);
+
+	if (t->undone && now - t->undone_at > PEACE)
+		t->undone = t->rounds = 0;
+	if (t->holds && call->before != t->held) {
+		t->undone++;
+		t->undone_at = now;
+	}
+	t->holds = call->wanted == call->replicas;
+	t->held = call->wanted;
+	if (t->undone < 2 || t->is_left)
+		return;
+	t->is_left = true;
+	t->rounds++;
+	t->look_at = now;
+	try_later(c, t);
+}
+
+const char *workload_scale_contested(const struct controller *c, size_t pool)
+{
+	const struct scale_contest *t = &c->pools[pool].scale.contest;
+
+	return is_scaled(c, pool) && t->is_left && t->sentence[0] ? t->sentence : NULL;
+}
+
+void workload_scale_carry_over(struct workload_scale *to, const struct workload_scale *from)
+{
+	to->contest = from->contest;
+	to->contest.is_looking = false;
+}
+
+/* --- the number --- */
 
 static void scaled(struct scale_call *call)
 {
@@ -31,10 +170,12 @@ static void scaled(struct scale_call *call)
 			t->lowered_at = loop_now(c->loop);
 		}
 		t->is = call->wanted > call->replicas ? call->replicas : call->wanted; /* more: left as it is */
+		note_found(p, call);
 		t->told_at = loop_now(c->loop);
 		t->failures = 0;
 	} else {
 		t->is = ABSENT;
+		t->contest.holds = false; /* it may have been written all the same */
 		t->failures++;
 		t->quiet_until = loop_now(c->loop) + (t->failures < 6 ? t->failures * SECOND : 10 * SECOND);
 		if (call->error.kind != ERROR_CANCELLED && t->failures == 1) {
@@ -80,7 +221,7 @@ int64_t workload_scale_set(const struct controller *c, size_t pool)
 
 	if (is_scaled(c, pool) && c->context.is_barred)
 		return INT64_MAX; /* what we may not set is not somebody else's wish either */
-	if (!is_scaled(c, pool) || t->wanted == ABSENT)
+	if (!is_scaled(c, pool) || t->wanted == ABSENT || t->contest.is_left)
 		return ABSENT;
 	return t->is != ABSENT && t->was > t->is && loop_now(c->loop) - t->lowered_at < PODS_LINGER ? t->was : t->is;
 }
@@ -114,6 +255,29 @@ static int64_t kept_above(const struct live_pool *p, int64_t replicas)
 	return ours > 0 ? ours : 1;
 }
 
+/*
+ * The controller of the workload has heard of the last eviction: the pod that it made in its place is there, and is
+ * what it ends first when there shall be fewer. Before, it would end one that serves. Where it cannot make one, a
+ * moment must do. What is not told by watches that stand and are silent has not happened for all we know.
+ */
+static bool may_lower(const struct controller *c, const struct workload_scale *t, struct replicas present)
+{
+	return cluster_pods_told_since(c, t->fewer_at + 1) &&
+	       (present.alive >= t->is || loop_now(c->loop) - t->fewer_since > SETTLE_MOST);
+}
+
+static void note_fewer(struct controller *c, struct workload_scale *t, int64_t replicas)
+{
+	bool is_fewer = t->is != ABSENT && replicas < t->is;
+
+	if (!is_fewer) {
+		t->fewer_since = 0;
+	} else if (!t->fewer_since) {
+		t->fewer_since = loop_now(c->loop);
+		t->fewer_at = clock_now(c->clock);
+	}
+}
+
 static void drive_pool(struct controller *c, size_t pool)
 {
 	struct live_pool *p = &c->pools[pool];
@@ -122,6 +286,10 @@ static void drive_pool(struct controller *c, size_t pool)
 
 	if (!is_scaled(c, pool) || t->is_calling || t->wanted == ABSENT || loop_now(c->loop) < t->quiet_until)
 		return;
+	if (t->contest.is_left) {
+		look_at_owner(c, p);
+		return;
+	}
 	/* Beside the decision: those on nodes that drain and not told to go yet, on nodes of nobody's, and those whose
 	 * release found no node. */
 	int64_t replicas = t->wanted + drain_replicas_left(c, pool) + p->view.elsewhere + p->starving;
@@ -131,14 +299,8 @@ static void drive_pool(struct controller *c, size_t pool)
 		replicas = most; /* more would only wait, and look like demand */
 	if (replicas < present.ready)
 		replicas = present.ready; /* a replica goes only by its drain, whatever became of its node */
-	if (t->is == replicas)
-		t->fewer_since = loop_now(c->loop);
-	if (!is_news(c, t, replicas))
-		return;
-	/* The controller of the workload has heard of the last eviction: the pod that it made in its place is there,
-	 * and is what it ends first when there shall be fewer. Before, it would end one that serves. Where it cannot
-	 * make one, a moment must do. */
-	if (replicas < t->is && present.alive < t->is && loop_now(c->loop) - t->fewer_since <= SETTLE_MOST)
+	note_fewer(c, t, replicas);
+	if (!is_news(c, t, replicas) || (t->fewer_since && !may_lower(c, t, present)))
 		return;
 	t->is_calling = true;
 	t->call = (struct scale_call){ .api_version = target->api_version,
@@ -148,6 +310,8 @@ static void drive_pool(struct controller *c, size_t pool)
 				       .is_write = true,
 				       .replicas = replicas,
 				       .kept_above = kept_above(p, replicas),
+				       .expects = t->contest.undone > 0 && t->contest.holds,
+				       .expected = t->contest.held,
 				       .done = scaled,
 				       .user = p };
 	scale_start(c->api, &t->call);
@@ -163,17 +327,19 @@ static void stop(struct controller *c)
 {
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++) {
 		struct workload_scale *t = &c->pools[i].scale;
-		if (!t->is_calling)
-			continue;
-		api_cancel(&t->call.lookup.call);
-		api_cancel(&t->call.call);
+		if (t->is_calling) {
+			api_cancel(&t->call.lookup.call);
+			api_cancel(&t->call.call);
+		}
+		if (t->contest.is_looking)
+			scale_owner_cancel(&t->contest.look);
 	}
 }
 
 static bool is_idle(const struct controller *c)
 {
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
-		if (c->pools[i].scale.is_calling)
+		if (c->pools[i].scale.is_calling || c->pools[i].scale.contest.is_looking)
 			return false;
 	return true;
 }

@@ -57,7 +57,10 @@ enum pool_problem {
 	PROBLEM_BATCH_HOLDS,   /* batch holds accelerators that interactive work needs */
 	PROBLEM_ABILITY,       /* a node group cannot do what the manifest asks of it */
 	PROBLEM_GROWTH,	       /* more machines were about to be bought than any traffic explains */
+	PROBLEM_CONTESTED,     /* somebody else sets the replicas, too, and is let */
 	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
+	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
+	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
 	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
@@ -99,7 +102,6 @@ struct published_pool {
 	int64_t generation;  /* metadata.generation that was decided on */
 	const char *refusal; /* why its newest spec is left out, and the one before decided on; NULL: it is not */
 	const char *target_kind, *target_name; /* of workload.scaleTargetRef */
-	bool is_metric_only;		       /* somebody else's autoscaler reads preheat_desired_replicas */
 
 	/* the last decision that changed the size asked for, and the sentence for the present one */
 	millis changed_at;
@@ -133,6 +135,9 @@ struct published_group {
 	int64_t resized;	/* times that others changed its size */
 	int64_t growth_held;	/* machines that were not bought, whatever was decided: a limit of the last resort */
 	bool is_growth_held;	/* lately */
+	int64_t contended;	/* machines that others and we buy and end in turn; above 0 nothing is changed there */
+	int64_t unseen_nodes;	/* machines that the cloud accepted to launch and that never showed */
+	const char *unseen;	/* the call that this happened to lately; NULL: none */
 	int64_t out_of_stock;	/* zones and instance types of it that a launch failed in, and that are left alone */
 	millis throttled_until; /* wall time until which its account is left alone; 0: it is not */
 	const char *lacks;	/* what it cannot do and is asked for, with the remedy; NULL: nothing */

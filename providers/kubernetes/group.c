@@ -631,6 +631,23 @@ static void unmark_next(struct object_call *x)
 	mark(x, m->id, "null", unmark_next);
 }
 
+/*
+ * A NodeClaim that stays and has no machine yet: when the size falls below the claims, Karpenter's deprovisioner takes
+ * those first, whatever else is named (pkg/controllers/static/deprovisioning), and a start that was paid for is undone.
+ */
+static const char *would_lose_start(const struct object_call *x, int64_t size)
+{
+	if (!kind_of(x)->deletes_victims || machines_there(&x->list) <= size)
+		return NULL;
+	for (size_t i = 0; i < x->list.count; i++) {
+		const struct machine *m = &x->list.machines[i];
+		if (m->state != MACHINE_TERMINATING && !m->provider_id[0] &&
+		    !text_is_among(m->id, x->victims, x->victim_count))
+			return m->id;
+	}
+	return NULL;
+}
+
 /* Once the owner and its machines were read: against that version. */
 static void shrink(struct object_call *x)
 {
@@ -640,7 +657,10 @@ static void shrink(struct object_call *x)
 	choose_victims(x);
 	int64_t others = others_marked(x), size = size_without(x);
 	bool lowers = size != x->owner.replicas && !is_repeat(x);
-	if (lowers && size < x->owner.min)
+	const char *start = lowers ? would_lose_start(x, size) : NULL;
+	if (start)
+		error_set(e, ERROR_CONFLICT, "NodeClaim %.100s has no machine yet and would be taken first", start);
+	else if (lowers && size < x->owner.min)
 		error_set(e, ERROR_INVALID, "size %" PRId64 " would be below its min of %" PRId64 "; lower that", size,
 			  x->owner.min);
 	else if (lowers && going > 0 && others > going)

@@ -42,10 +42,10 @@ CASES = [
                                                                  "operator": "Exists", "effect": "NoExecute",
                                                                  "tolerationSeconds": 30}])),
     ("no pool on purpose", "", template(labels={**LABELS, "preheat.dev/pool": "none"})),
-    ("a limit alone", "gpu-limits", template([gpus(None, "1")])),
-    ("a slice's limit alone", "gpu-limits", template([gpus(None, "1", "nvidia.com/mig-1g.10gb")])),
-    ("the second container", "gpu-limits", template([gpus(), {**gpus(None, "1"), "name": "two"}])),
-    ("an init container", "gpu-limits", template(initContainers=[{**gpus(None, "1"), "name": "first"}])),
+    ("a limit alone", "", template([gpus(None, "1")])),
+    ("a slice's limit alone", "", template([gpus(None, "1", "nvidia.com/mig-1g.10gb")])),
+    ("the second container's limit alone", "", template([gpus(), {**gpus(None, "1"), "name": "two"}])),
+    ("an init container's limit alone", "", template(initContainers=[{**gpus(None, "1"), "name": "first"}])),
     ("no pool", "gpu-needs-pool", template(labels=without("preheat.dev/pool"))),
     ("an empty pool", "gpu-needs-pool", template(labels={**LABELS, "preheat.dev/pool": ""})),
     ("no cost centre", "cost-labels", template(labels=without("cost-center"))),
@@ -58,7 +58,6 @@ CASES = [
     ("the GPU's taint without GPUs", "general-pods", template([PLAIN], tolerations=[EXACT])),
     ("every taint without GPUs", "general-pods", template([PLAIN], tolerations=[{"operator": "Exists"}])),
 ]
-OF_WORKLOADS_ALONE = {"a limit alone", "a slice's limit alone", "the second container", "an init container"}
 
 
 def workload(kind, t):
@@ -86,9 +85,8 @@ def cases():
     """Every case as every kind that it is about: name, rule ("": taken), object."""
     for kind in ("Deployment", "Pod", "Job", "CronJob", "StatefulSet", "DaemonSet", "ReplicaSet"):
         for name, rule, t in CASES:
-            # A pod's requests follow from its limits before anything else looks at it.
-            expected = "" if kind == "Pod" and name in OF_WORKLOADS_ALONE else rule
             # Agents may tolerate what they like.
+            expected = rule
             if kind == "DaemonSet" and rule in ("toleration-exact", "general-pods"):
                 expected = ""
             yield f"{kind}: {name}", expected, workload(kind, t)

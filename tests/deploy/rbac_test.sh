@@ -74,7 +74,10 @@ rights() {
 	may yes get statefulsets.apps/scale llm
 	may no patch deployments.apps llm
 	may no create deployments.apps llm
-	may no get deployments.apps llm
+	may yes get deployments.apps llm
+	may no list deployments.apps llm
+	may yes list horizontalpodautoscalers.autoscaling llm
+	may no patch horizontalpodautoscalers.autoscaling llm
 	may yes create events.events.k8s.io llm
 	may no delete events.events.k8s.io llm
 	may yes create leases.coordination.k8s.io preheat

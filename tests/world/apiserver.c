@@ -25,6 +25,7 @@ static const struct {
 	[KIND_VOLUME] = { "/api/v1", "persistentvolumes", "PersistentVolume", false },
 	[KIND_STORAGE_CLASS] = { "/apis/storage.k8s.io/v1", "storageclasses", "StorageClass", false },
 	[KIND_NAMESPACE] = { "/api/v1", "namespaces", "Namespace", false },
+	[KIND_AUTOSCALER] = { "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true },
 };
 
 struct change {
@@ -387,6 +388,21 @@ static bool is_stale(const struct asked *a, const struct object *o)
 	return *version && strcmp(version, value_text(o->value, "metadata>resourceVersion")) != 0;
 }
 
+/* A field is its last writer's; who wrote others stays, too. */
+void apiserver_scale(struct object *o, const char *manager, int64_t replicas)
+{
+	char at[32];
+
+	apiserver_time(WIRE_EPOCH + wire_now(), at);
+	value_set(o->value, "metadata>managedFields",
+		  value_of("[{'manager':'kubectl-create','operation':'Update','time':'%s','fieldsV1':{'f:spec':{"
+			   "'f:selector':{}}}},{'manager':'%s','operation':'Update','subresource':'scale','time':'%s',"
+			   "'fieldsV1':{'f:spec':{'f:replicas':{}}}}]",
+			   at, manager, at));
+	value_set_int(o->value, "spec>replicas", replicas);
+	apiserver_changed(o);
+}
+
 static void write_scale(const struct asked *a, struct object *o)
 {
 	if (is_stale(a, o)) {
@@ -394,8 +410,7 @@ static void write_scale(const struct asked *a, struct object *o)
 		conflict(a->call);
 		return;
 	}
-	value_set_int(o->value, "spec>replicas", value_int(a->body, "spec>replicas"));
-	apiserver_changed(o);
+	apiserver_scale(o, "preheat", value_int(a->body, "spec>replicas"));
 	report(a, "update", 200);
 	answer_scale(a, o);
 }

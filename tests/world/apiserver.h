@@ -23,6 +23,7 @@ enum kind {
 	KIND_VOLUME,
 	KIND_STORAGE_CLASS,
 	KIND_NAMESPACE,
+	KIND_AUTOSCALER,
 	KIND_COUNT
 };
 
@@ -60,6 +61,8 @@ struct object *apiserver_find(enum kind k, const char *space, const char *name);
 struct object *apiserver_create(enum kind k, struct value *v);			 /* takes v, of a new name */
 void apiserver_changed(struct object *o); /* another version; whoever watches is told */
 void apiserver_delete(struct object *o);
+/* As whoever has that name in managedFields: "kubectl". */
+void apiserver_scale(struct object *o, const char *manager, int64_t replicas);
 void apiserver_cut_watches(void);
 void apiserver_forget_versions(void); /* watches from before have expired */
 void apiserver_catch_up(void);	      /* what holds_events kept back */

@@ -137,10 +137,12 @@ static int64_t refuse(struct cloud_group *g, int64_t count, bool is_to_run)
 
 	if (!hit || g->refusal_count == CLOUD_FAILURES)
 		return 0;
-	g->refusals[g->refusal_count++] = (struct cloud_refusal){ .count = hit,
-								  .is_to_run = is_to_run,
-								  .is_quota = left == &g->faults.quota,
-								  .due = wire_now() + 10 * SECOND };
+	g->refusals[g->refusal_count++] =
+		(struct cloud_refusal){ .count = hit,
+					.is_to_run = is_to_run,
+					.is_quota = left == &g->faults.quota,
+					.due = wire_now() +
+					       (g->faults.fails_after ? g->faults.fails_after : 10 * SECOND) };
 	*left -= *left > 0 ? (int)hit : 0;
 	return hit;
 }
@@ -203,12 +205,6 @@ void cloud_advance(void)
 	}
 }
 
-void cloud_resize(struct cloud_group *g, int64_t desired)
-{
-	for (; g->desired < desired; g->desired++)
-		launch(g, true, "by hand");
-}
-
 void cloud_take(struct cloud_group *g, int64_t count)
 {
 	for (struct cloud_machine *m = g->machines; m && count; m = m->next)
@@ -217,6 +213,33 @@ void cloud_take(struct cloud_group *g, int64_t count)
 			m->due = wire_now() + 2 * MINUTE;
 			count--;
 		}
+}
+
+int64_t cloud_owned(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += !strcmp(m->token, CLOUD_OWNER) && m->is_to_run && m->step != STEP_TERMINATING;
+	return count;
+}
+
+static void keep_copy(struct cloud_group *g);
+
+void cloud_owner_sets(struct cloud_group *g, int64_t size)
+{
+	keep_copy(g);
+	for (; g->desired < size; g->desired++)
+		launch(g, true, CLOUD_OWNER);
+	while (g->desired > size) {
+		struct cloud_machine *newest = NULL;
+		for (struct cloud_machine *m = g->machines; m; m = m->next)
+			newest = m->is_to_run && m->step != STEP_TERMINATING ? m : newest;
+		if (!newest)
+			break;
+		terminate(newest);
+	}
+	keep_copy(g);
 }
 
 void cloud_on_call(void (*called)(const struct cloud_call *c))
@@ -257,6 +280,38 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   f->count);
 	}
 	buf_text(out, "]}");
+}
+
+/* What a read would tell now. */
+static void keep_copy(struct cloud_group *g)
+{
+	struct cloud_copy *at = &g->copies[g->copy_count++ % CLOUD_COPIES];
+	struct buf text = { 0 };
+
+	write_group(g, &text);
+	free(at->text);
+	*at = (struct cloud_copy){ wire_now(), text.text };
+}
+
+/* The newest copy that is so old. */
+static const char *copy_of(const struct cloud_group *g, millis age)
+{
+	size_t from = g->copy_count > CLOUD_COPIES ? g->copy_count - CLOUD_COPIES : 0, i = g->copy_count;
+
+	while (--i > from && g->copies[i % CLOUD_COPIES].at > wire_now() - age)
+		;
+	return g->copies[i % CLOUD_COPIES].text;
+}
+
+static void serve_read(struct wire_call *c, struct cloud_group *g, bool is_half)
+{
+	millis lag = g->reads.lag;
+
+	keep_copy(g);
+	if (lag && g->reads.is_any_order)
+		lag = (millis)(random_next(wire_random()) % (uint64_t)lag);
+	const char *text = copy_of(g, lag);
+	wire_answer_bytes(c, 200, NULL, text, strlen(text) / (is_half ? 2 : 1));
 }
 
 static void say_no(struct wire_call *c, long status, const char *code)
@@ -310,6 +365,12 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 
 	if (c->asked < g->desired || c->asked > g->max)
 		return "InvalidParameter";
+	if (missing && use(&g->faults.no_effect))
+		return NULL;
+	if (missing && use(&g->faults.one_less)) {
+		c->asked--;
+		missing--;
+	}
 	if (missing > standby_at_hand(g) && refused_at_once(g))
 		return refused_at_once(g);
 	for (struct cloud_machine *m; missing && (m = from_standby(g)); missing--, c->woken++) {
@@ -431,7 +492,10 @@ static void serve_change(struct wire_call *w, struct cloud_group *g, const char 
 	buf_printf(&signature, "%s %" PRId64, w->path, c.asked);
 	for (size_t i = 0; i < c.id_count; i++)
 		buf_printf(&signature, " %s", ids[i]);
+	keep_copy(g);
 	c.status = change_once(g, &c, signature.text, &code);
+	keep_copy(g);
+	g->changes += c.status == 202;
 	c.is_lost = c.status == 202 && !c.is_repeat && use(&g->faults.lost_answer);
 	buf_release(&signature);
 	if (cloud.called)
@@ -476,12 +540,8 @@ static void serve(struct wire_call *c)
 		say_no(c, 503, "Unavailable");
 	else if (*verb)
 		serve_change(c, g, verb);
-	else {
-		struct buf text = { 0 };
-		write_group(g, &text);
-		wire_answer(c, 200, NULL, text.text);
-		buf_release(&text);
-	}
+	else
+		serve_read(c, g, use(&g->faults.half_answer));
 }
 
 void cloud_begin(uint64_t seed)
@@ -493,11 +553,14 @@ void cloud_begin(uint64_t seed)
 
 void cloud_end(void)
 {
-	for (size_t i = 0; i < cloud.count; i++)
+	for (size_t i = 0; i < cloud.count; i++) {
 		while (cloud.groups[i].machines) {
 			struct cloud_machine *m = cloud.groups[i].machines;
 			cloud.groups[i].machines = m->next;
 			free(m);
 		}
+		for (size_t k = 0; k < CLOUD_COPIES; k++)
+			free(cloud.groups[i].copies[k].text);
+	}
 	memset(&cloud, 0, sizeof cloud);
 }

@@ -26,9 +26,19 @@ struct cloud_faults {
 	bool at_once;	      /* those two are told in the answer */
 	int lost_answer, hang, throttle, server_error, auth;
 	int no_device, never_registers;
+	int no_effect, one_less; /* growths that are accepted and do nothing, or one less */
+	int half_answer;	 /* reads of which the end is missing */
+	millis fails_after;	 /* launches that fail do so later than after 10 s; 0: then */
 };
 
-enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
+/* How old a read is: so old, or up to that, in any order. */
+struct cloud_reads {
+	millis lag;
+	bool is_any_order;
+};
+
+enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512, CLOUD_COPIES = 256 };
+#define CLOUD_OWNER "owner" /* token of machines that somebody else asked for */
 
 struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
@@ -37,6 +47,13 @@ struct cloud_group {
 	bool keeps_node;    /* of a stopped machine */
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
+	struct cloud_reads reads;
+	struct cloud_copy { /* what a read told then */
+		millis at;
+		char *text;
+	} copies[CLOUD_COPIES];
+	size_t copy_count; /* since the beginning; the last are kept */
+	int64_t changes;   /* calls that were accepted */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */
@@ -80,8 +97,10 @@ void cloud_advance(void); /* what is due happens */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
-void cloud_resize(struct cloud_group *g, int64_t desired);   /* somebody does, by hand: more */
-void cloud_take(struct cloud_group *g, int64_t count);	     /* spot: a notice of two minutes */
+/* Somebody else sets the size; what is too much ends, the newest first. */
+void cloud_owner_sets(struct cloud_group *g, int64_t size);
+int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */
+void cloud_take(struct cloud_group *g, int64_t count); /* spot: a notice of two minutes */
 /* Of one machine and stage, the same whenever it is asked for. */
 /* As the cloud says it, or as its node does. */
 void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256]);

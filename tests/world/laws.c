@@ -30,12 +30,14 @@ static struct {
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
 	uint64_t hash;
-	int64_t writes;
+	int64_t writes, scale_writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
 	int64_t newest_term;
 	char newest_life[17]; /* of its tokens */
 	millis lease_written, called_at;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
+	int64_t planned_before[WORLD_APPS];
+	millis planned_at[WORLD_APPS];
 	int64_t desired_before;
 } laws;
 
@@ -88,6 +90,11 @@ const char *laws_broken(void)
 int64_t laws_writes(void)
 {
 	return laws.writes;
+}
+
+int64_t laws_scale_writes(void)
+{
+	return laws.scale_writes;
 }
 
 millis laws_quiet_for(void)
@@ -205,6 +212,7 @@ static void written(const struct apiserver_write *w)
 		look_at_leader(w->from, line);
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
+	laws.scale_writes += !strcmp(w->sub, "scale") && w->status == 200;
 	if (!strcmp(w->sub, "scale") && w->status == 200 && world_replicas(w->name) < served(w->name))
 		laws_break("never_fewer_than_run", "%s: %" PRId64 " replicas, where %" PRId64 " serve", w->name,
 			   world_replicas(w->name), served(w->name));
@@ -226,6 +234,23 @@ static size_t app_number(const char *pool)
 	return i;
 }
 
+static void note_plan(size_t app, int64_t machines)
+{
+	if (laws.planned[app] == machines)
+		return;
+	laws.planned_before[app] = laws.planned[app];
+	laws.planned[app] = machines;
+	laws.planned_at[app] = wire_now();
+}
+
+/* What was sent just before a plan arrives just after it. */
+static int64_t planned(size_t app)
+{
+	bool is_new = wire_now() - laws.planned_at[app] < SECOND / 10;
+
+	return is_new && laws.planned_before[app] > laws.planned[app] ? laws.planned_before[app] : laws.planned[app];
+}
+
 /* Of each pool: the machines that the last plan of whoever led wants, all groups together. */
 static void look_at_plans(void)
 {
@@ -239,7 +264,7 @@ static void look_at_plans(void)
 			    p->plan->pools[i]
 				    .decision.decided) /* of one GPU each; refills that shall serve count there alone */
 				sum = p->plan->pools[i].decision.decided;
-			laws.planned[app_number(p->fleet->pools[i].name)] = sum;
+			note_plan(app_number(p->fleet->pools[i].name), sum);
 		}
 	}
 }
@@ -257,6 +282,22 @@ static int64_t marked(const char *pool)
 				 (m->is_taken || m->step == STEP_WAKING || m->never_registers || m->has_no_device ||
 				  (node && value_is(node->value, "spec>unschedulable", "true")));
 		}
+	return count;
+}
+
+/* Machines that somebody else asked for, and launches that the cloud will find it cannot make. */
+static int64_t not_ours(const char *pool)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; cloud_group_at(i); i++) {
+		const struct cloud_group *g = cloud_group_at(i);
+		if (strcmp(g->pool, pool) != 0)
+			continue;
+		count += cloud_owned(g);
+		for (size_t k = 0; k < g->refusal_count; k++)
+			count += g->refusals[k].is_to_run ? g->refusals[k].count : 0;
+	}
 	return count;
 }
 
@@ -341,8 +382,8 @@ static void called(const struct cloud_call *c)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
-	int64_t now = world_desired(c->group->pool) - marked(c->group->pool),
-		plan = laws.planned[app_number(c->group->pool)];
+	int64_t now = world_desired(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
+		plan = planned(app_number(c->group->pool));
 	if (c->launched && strcmp(c->verb, "grow") == 0 && world_desired(c->group->pool) > laws.desired_before &&
 	    now > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",

@@ -15,8 +15,9 @@ void laws_dry_run(void);		/* from now on every write breaks the law */
 bool laws_expect_errors(bool expected); /* lines of level error are no breach; returns whether they were */
 /* What broke first; "": nothing did. */
 const char *laws_broken(void);
-int64_t laws_writes(void);	/* calls that changed the cluster or the cloud */
-millis laws_quiet_for(void);	/* since the cloud was last asked to change something */
-uint64_t laws_trace_hash(void); /* of all that was written, when, by whom: two runs of one seed are one */
+int64_t laws_writes(void);	 /* calls that changed the cluster or the cloud */
+int64_t laws_scale_writes(void); /* numbers of replicas that were set */
+millis laws_quiet_for(void);	 /* since the cloud was last asked to change something */
+uint64_t laws_trace_hash(void);	 /* of all that was written, when, by whom: two runs of one seed are one */
 void laws_break(const char *law, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void laws_print_trace(size_t last); /* on standard error */

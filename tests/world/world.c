@@ -39,7 +39,7 @@ static struct {
 	struct replica replicas[WORLD_REPLICAS];
 	char folder[64];
 	int ips;
-	int64_t pods;
+	int64_t pods, ended_serving;
 	bool has_no_scheduler;
 } world;
 
@@ -100,8 +100,7 @@ void world_set_replicas(const char *app, int64_t replicas)
 {
 	struct object *d = apiserver_find(KIND_DEPLOYMENT, NAMESPACE, app);
 
-	value_set_int(d->value, "spec>replicas", replicas);
-	apiserver_changed(d);
+	apiserver_scale(d, "kubectl", replicas);
 }
 
 int64_t world_desired(const char *pool)
@@ -127,6 +126,11 @@ bool world_event_says(const char *reason, const char *part)
 		if (value_is(e->value, "reason", reason) && strstr(value_text(e->value, "note"), part))
 			return true;
 	return false;
+}
+
+int64_t world_ended_serving(void)
+{
+	return world.ended_serving;
 }
 
 struct world_app *world_app(const char *name, int64_t replicas, int gpus, const char *max_unavailable)
@@ -408,11 +412,20 @@ static void end_pod(struct object *pod)
 	apiserver_changed(pod);
 }
 
+/* The ReplicaSet's controller learns of it by a watch, too: until then it takes the pod for what it was. */
+static bool is_end_unseen(const struct object *pod)
+{
+	return pod_is_going(pod) && !life_of(pod)->is_end_seen;
+}
+
 /* Smaller goes first, as a ReplicaSet chooses. */
 static int64_t worth(const struct object *pod)
 {
 	const char *cost = "metadata>annotations>controller.kubernetes.io/pod-deletion-cost";
-	int64_t rank = !*pod_node(pod) ? 0 : !life_of(pod)->is_up ? 1 : !life_of(pod)->is_ready ? 2 : 3;
+	int64_t rank = !*pod_node(pod)					? 0
+		       : !life_of(pod)->is_up				? 1
+		       : !life_of(pod)->is_ready && !is_end_unseen(pod) ? 2
+									: 3;
 
 	return rank * (INT64_C(1) << 40) + value_int(pod->value, cost) * 1000;
 }
@@ -421,7 +434,7 @@ static bool is_owned(const struct object *pod, const struct object *owner)
 {
 	const struct value *o = value_at(pod->value, "metadata>ownerReferences")->first;
 
-	return value_is(o, "uid", owner->uid) && !pod_is_going(pod) && !is_finished(pod);
+	return value_is(o, "uid", owner->uid) && (!pod_is_going(pod) || is_end_unseen(pod)) && !is_finished(pod);
 }
 
 static void replicas_second(struct object *owner)
@@ -430,6 +443,8 @@ static void replicas_second(struct object *owner)
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 		have += is_owned(p, owner);
+	for (size_t i = 0; i < world.app_count; i++)
+		have += !strcmp(world.apps[i].name, owner->name) ? world.apps[i].gone_unseen : 0;
 	if (value_int(owner->value, "status>replicas") != have) {
 		value_set_int(owner->value, "status>replicas", have);
 		apiserver_changed(owner);
@@ -441,6 +456,9 @@ static void replicas_second(struct object *owner)
 		for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 			if (is_owned(p, owner) && (!least || worth(p) <= worth(least)))
 				least = p;
+		if (!least)
+			return; /* of those that went unseen */
+		world.ended_serving += life_of(least)->is_ready;
 		end_pod(least);
 	}
 }
@@ -619,14 +637,34 @@ static bool has_ended(struct object *pod)
 	       wire_now() >= life->ends;
 }
 
+static void see_ends(void)
+{
+	if (apiserver_faults()->holds_events)
+		return;
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		life_of(p)->is_end_seen = pod_is_going(p);
+	for (size_t i = 0; i < world.app_count; i++)
+		world.apps[i].gone_unseen = 0;
+}
+
+static void forget_pod(struct object *p)
+{
+	struct world_app *a = app_of(p);
+
+	if (a)
+		a->gone_unseen += is_end_unseen(p);
+	apiserver_delete(p);
+}
+
 static void pods_second(void)
 {
+	see_ends();
 	for (struct object *d = apiserver_first(KIND_DEPLOYMENT); d; d = d->next)
 		replicas_second(d);
 	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
 		next = p->next;
 		if (has_ended(p))
-			apiserver_delete(p);
+			forget_pod(p);
 		else if (!*pod_node(p))
 			schedule(p);
 		else

@@ -23,6 +23,7 @@ struct model_server {
 struct pod_life {
 	millis bound, image, loaded; /* when each was or will be; 0: not yet */
 	bool is_up, is_ready, is_engine;
+	bool is_end_seen;	  /* by the controller that made it */
 	millis ready_since, ends; /* ends: when it is gone; 0: it was not told to go */
 	int ip;
 	struct model_server engine;
@@ -44,7 +45,8 @@ struct world_app {
 	millis mute_since; /* replicas serve, and tell nothing; 0: not so */
 	int64_t waiting;   /* nowhere to go yet */
 	int64_t requests;
-	bool no_image; /* it cannot be pulled */
+	bool no_image;	     /* it cannot be pulled */
+	int64_t gone_unseen; /* pods that its controller still counts: no watch told it that they went */
 };
 
 struct replica;
@@ -90,6 +92,7 @@ bool world_until(bool (*is_so)(void), millis most);
 int64_t world_ready(const char *app);
 int64_t world_replicas(const char *app); /* of the Deployment's spec */
 void world_set_replicas(const char *app, int64_t replicas);
+int64_t world_ended_serving(void);	 /* pods that served, and were ended for a lower number of replicas */
 int64_t world_desired(const char *pool); /* machines, of all its groups */
 struct object *world_node_of(const char *machine);
 bool world_is_at_rest(void); /* no machine and no pod is on its way, no node is marked */

@@ -425,7 +425,7 @@ static void machines_added_by_hand_stay_as_long_as_told(void **state)
 	until(serves_two, 20 * MINUTE, "two replicas of headroom serve");
 	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
 	run(25 * MINUTE);
-	cloud_resize(gpu, gpu->desired + 3);
+	cloud_owner_sets(gpu, gpu->desired + 3);
 	for (int i = 0; i < 19; i++) {
 		run(MINUTE);
 		assert_int_equal(world_desired("chat"), 5);

@@ -144,17 +144,40 @@ static void spoil_cloud(struct drawn *d)
 	int count = (int)among(d, 1, 4);
 	int *const all[] = { &f->stock_out,	  &f->quota,	    &f->lost_answer, &f->hang,
 			     &f->throttle,	  &f->server_error, &f->auth,	     &f->no_device,
-			     &f->never_registers, &f->lost_answer };
+			     &f->never_registers, &f->lost_answer,  &f->no_effect,   &f->one_less,
+			     &f->half_answer };
 
 	f->at_once = chance(d, 50);
-	*all[among(d, 0, 9)] = count;
+	*all[among(d, 0, 12)] = count;
+}
+
+/* Reads are old from now on, or not any more. */
+static void age_reads(struct drawn *d)
+{
+	struct cloud_reads *r = &d->groups[among(d, 0, (int64_t)d->group_count - 1)]->reads;
+
+	r->lag = chance(d, 30) ? 0 : among(d, 1, 119) * SECOND;
+	r->is_any_order = chance(d, 50);
+}
+
+/* Somebody else sizes a group, now and then again. */
+static void meddle(struct drawn *d)
+{
+	struct cloud_group *g = d->groups[among(d, 0, (int64_t)d->group_count - 1)];
+	int64_t size = among(d, 0, g->max);
+
+	for (int64_t left = among(d, 1, 8); left > 0; left--) {
+		cloud_owner_sets(g, size);
+		world_run(among(d, 5, 60) * SECOND);
+	}
 }
 
 static const char *happen(struct drawn *d)
 {
-	static const char *const names[] = { "traffic", "traffic", "traffic", "cloud", "cloud",	 "kill",   "pause",
-					     "away",	"mute",	   "speak",   "taken", "behind", "behind", "hurt" };
-	int64_t what = among(d, 0, 13);
+	static const char *const names[] = { "traffic", "traffic", "traffic", "cloud", "cloud", "kill",
+					     "pause",	"away",	   "mute",    "speak", "taken", "behind",
+					     "behind",	"hurt",	   "reads",   "reads", "others" };
+	int64_t what = among(d, 0, 16);
 
 	if (what <= 2)
 		d->app->rate = chance(d, 30) ? 0 : 8 * random_uniform(&d->random);
@@ -174,8 +197,12 @@ static const char *happen(struct drawn *d)
 		cloud_take(d->groups[0], among(d, 1, 3));
 	else if (what <= 12)
 		fall_behind(d);
-	else
+	else if (what == 13)
 		apiserver_faults()->refuse_permille = chance(d, 50) ? 0 : 200;
+	else if (what <= 15)
+		age_reads(d);
+	else
+		meddle(d);
 	return names[what];
 }
 
@@ -183,6 +210,8 @@ static void all_well(struct drawn *d)
 {
 	for (size_t i = 0; i < d->group_count; i++)
 		d->groups[i]->faults = (struct cloud_faults){ 0 };
+	for (size_t i = 0; i < d->group_count; i++)
+		d->groups[i]->reads = (struct cloud_reads){ 0 };
 	d->app->is_mute = false;
 	apiserver_faults()->refuse_permille = 0;
 	apiserver_catch_up();

@@ -104,9 +104,10 @@ static bool is_grown(void)
 	return world_ready("chat") >= 5;
 }
 
+/* chat-od has a least of one: it stands, even where both replicas serve in the other. */
 static bool is_down(void)
 {
-	return world_desired("chat") <= 2 && world_is_at_rest();
+	return world_desired("chat") <= 2 + (spot->desired >= 2) && world_is_at_rest();
 }
 
 /* Serves with its headroom, and nothing is on its way. */

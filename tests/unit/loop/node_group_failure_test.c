@@ -233,18 +233,48 @@ static void a_zone_without_stock_blocks_the_group_only_when_no_other_is_left(voi
 	assert_int_equal(event(EVENT_NO_STOCK)->value, 10 * MINUTE); /* until the first is probed again */
 }
 
-static void a_code_that_says_how_long_is_believed(void **state)
+static void a_code_that_says_how_long_is_believed_in_steps(void **state)
 {
+	static const millis waits[] = { 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, HOUR };
 	struct stage_of_test *t = *state;
 
 	played_look(t);
-	played_ask(t, 1);
-	cloud.desired = 1;
-	played_answer(ERROR_NONE);
-	fail_in("", HOUR);
+	for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+		starts_events_taken(&starts);
+		played_ask(t, 1);
+		cloud.desired = 1;
+		played_answer(ERROR_NONE);
+		cloud.failure_count = 0;
+		fail_in("", HOUR);
+		cloud.failures[0].id = (int64_t)i + 1;
+		played_look(t);
+		assert_int_equal(event(EVENT_NO_STOCK)->value, waits[i]);
+		assert_non_null(event(EVENT_REFUSED));
+	}
+}
+
+/* 20 minutes after it began, again, and then no more: what it was to bring is looked for elsewhere at once. */
+static void what_never_ends_is_aborted_a_few_times(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	ask_what_goes_on(t, 2);
+	cloud.is_busy = true;
+	cloud.desired = 2;
 	played_look(t);
-	assert_int_equal(event(EVENT_NO_STOCK)->value, HOUR);
-	assert_non_null(event(EVENT_REFUSED));
+	for (millis passed = 0; passed < 2 * HOUR; passed += MINUTE) {
+		clock_turn(&t->clock, MINUTE);
+		played_look(t);
+		if (cloud.change) {
+			assert_int_equal(cloud.change->verb, PROVIDER_CANCEL);
+			assert_non_null(cloud.change->pending);
+			assert_true(passed >= 19 * MINUTE);
+			assert_int_equal(t->refused, 2);
+			played_answer(ERROR_NONE);
+		}
+	}
+	assert_int_equal(cloud.sent, 1 + ENDS_MOST);
+	assert_null(t->g.ongoing.name);
 }
 
 static void a_group_without_standby_is_told_and_left_without(void **state)
@@ -394,7 +424,8 @@ int main(void)
 		TEST(a_throttled_account_is_left_alone_by_all_its_groups),
 		TEST(throttling_waits_longer_each_time),
 		TEST(a_zone_without_stock_blocks_the_group_only_when_no_other_is_left),
-		TEST(a_code_that_says_how_long_is_believed),
+		TEST(a_code_that_says_how_long_is_believed_in_steps),
+		TEST(what_never_ends_is_aborted_a_few_times),
 		TEST(a_group_without_standby_is_told_and_left_without),
 		TEST(what_cannot_be_cancelled_is_left_to_come),
 		TEST(nobody_is_named_where_nobody_can_be),

@@ -207,6 +207,8 @@ static void a_machine_that_the_cloud_leaves_alone_stays(void **state)
 		played_answer(ERROR_NONE);
 		played_look(t);
 		assert_null(cloud.change); /* not at once again */
+		clock_turn(&t->clock, LAG_MOST);
+		played_look(t);
 		played_wait_over(t);
 		node_group_drive(&t->g);
 	}

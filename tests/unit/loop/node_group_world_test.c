@@ -100,7 +100,7 @@ static void time_passes(void)
 {
 	for (size_t i = 0; i < w.cloud.count; i++) {
 		const struct machine *m = node_group_machine(&w.g, w.cloud.machines[i].id);
-		w.cloud.machines[i].is_seen = m && !m->is_standby;
+		w.cloud.machines[i].is_seen = m && !m->is_standby && m->state != MACHINE_PENDING;
 	}
 	random_cloud_move(&w.cloud, &w.chance);
 	for (size_t i = 0; i < w.cloud.count; i++) {

@@ -19,7 +19,7 @@ struct random_machine {
 	char id[16];
 	enum machine_state state;
 	bool is_standby, is_listed, has_node;
-	bool is_seen; /* by whom it is described to, as one that runs or will */
+	bool is_seen; /* by whom it is described to, as one that runs */
 	int64_t zone;
 };
 

@@ -267,6 +267,26 @@ static void cancelling_nothing_disturbs_nothing(void **state)
 	}
 }
 
+/* Nothing is too many, and the operation that never ends is in the way. */
+static void cancelling_ends_the_operation_that_is_named(void **state)
+{
+	static const struct reply replies[] = {
+		{ "GET", "/gpu1", 200, POOL("Scaling", 2, ""), { 0 }, 1 },
+		{ "POST", "/abort", 202, "", GOES_ON, 1 },
+		{ "GET", "/gpu1", 200, POOL("Canceled", 2, ""), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "," MACHINE("b") "]}", { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_CANCEL, 2);
+
+	c.pending = "https://management.azure.com/op1";
+	c.timeout = MINUTE;
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	played_expect(s, "GET gpu1, GET machines, POST abort, GET gpu1, GET machines");
+	provider_call_release(&c);
+}
+
 #define NUMBERED(name, number)                                                                                  \
 	"{\"name\":\"" name "\",\"properties\":{\"resourceId\":\"/subscriptions/S/resourceGroups/MC/providers/" \
 	"Microsoft.Compute/virtualMachineScaleSets/s/virtualMachines/" number "\"}}"
@@ -425,6 +445,7 @@ int main(void)
 		TEST(removing_names_those_that_are_there),
 		TEST(the_token_goes_nowhere_else),
 		TEST(cancelling_aborts_waits_and_names_only_what_is_coming),
+		TEST(cancelling_ends_the_operation_that_is_named),
 		TEST(cancelling_deletes_what_is_coming_by_name),
 		TEST(cancelling_nothing_disturbs_nothing),
 		TEST(stopping_never_stops_another),

@@ -177,6 +177,36 @@ static void cancelling_leaves_what_runs(void **state)
 	close_provider(&a);
 }
 
+/* Karpenter takes claims without a providerID first: lowered, the size would end the start and not the node that was
+ * emptied. */
+static void a_start_is_not_lost_to_a_lower_size(void **state)
+{
+	static const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-1" } },
+					   both = { .verb = PROVIDER_CANCEL, .token = "t-2", .ids = { "m-2", "m-3" } },
+					   one = { .verb = PROVIDER_CANCEL, .token = "t-3", .ids = { "m-2" } };
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	for (int i = 1; i < 3; i++) {
+		played.machines[i].runs = false;
+		played.machines[i].has_no_machine = true;
+	}
+	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "m-2 has no machine yet"));
+	assert_int_equal(ask(&a, one), ERROR_CONFLICT);
+	assert_string_equal(played.log, "");
+	assert_int_equal(ask(&a, both), ERROR_NONE);
+	assert_int_equal(played.replicas, 1);
+	close_provider(&a);
+	a = open_provider("karpenter", karpenter, 3);
+	played.replicas = 5; /* two claims are still to be made: nothing is taken for a size of four */
+	played.machines[2].runs = false;
+	played.machines[2].has_no_machine = true;
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_int_equal(played.replicas, 4);
+	close_provider(&a);
+}
+
 static void somebody_elses_change_is_a_conflict(void **state)
 {
 	struct asked a = open_provider("karpenter", karpenter, 3);
@@ -320,6 +350,7 @@ int main(void)
 		cmocka_unit_test(a_lost_answer_lowers_nothing_twice),
 		cmocka_unit_test(a_size_that_fell_before_falls_no_further),
 		cmocka_unit_test(cancelling_leaves_what_runs),
+		cmocka_unit_test(a_start_is_not_lost_to_a_lower_size),
 		cmocka_unit_test(somebody_elses_change_is_a_conflict),
 		cmocka_unit_test(a_dynamic_node_pool_is_refused),
 		cmocka_unit_test(what_makes_no_sense_is_refused),

@@ -21,7 +21,8 @@ enum { MACHINES = 1200, LOG = 16 * 1024 };
 struct played_machine {
 	char name[24];
 	bool is_there, runs, is_going;
-	char mark[16]; /* that it shall go first */
+	bool has_no_machine; /* a NodeClaim without a providerID */
+	char mark[16];	     /* that it shall go first */
 };
 
 /* A NodePool or MachineDeployment with its machines, and what was asked. */
@@ -91,10 +92,11 @@ static inline void write_machine(const struct played_machine *m, int number, str
 		   "\"topology.kubernetes.io/zone\":\"z1\",\"node.kubernetes.io/instance-type\":\"g5.xlarge\"}},"
 		   "\"spec\":{\"providerID\":\"aws:///z1/"
 		   "i-%s\",\"failureDomain\":\"z1\"},\"status\":{\"phase\":\"%s\",\"providerID\":"
-		   "\"aws:///z1/i-%s\",\"conditions\":[{\"type\":\"Launched\",\"status\":\"%s\",\"reason\":\"x\"}]}}",
+		   "\"%s%s\",\"conditions\":[{\"type\":\"Launched\",\"status\":\"%s\",\"reason\":\"x\"}]}}",
 		   m->name, number / 60 % 60, number % 60,
 		   m->is_going ? ",\"deletionTimestamp\":\"2026-01-02T00:00:00Z\"" : "", mark, m->name,
-		   m->runs ? "Running" : "Provisioning", m->name, m->runs ? "True" : "Unknown");
+		   m->runs ? "Running" : "Provisioning", m->has_no_machine ? "" : "aws:///z1/i-",
+		   m->has_no_machine ? "" : m->name, m->runs ? "True" : "Unknown");
 }
 
 static inline void write_page(const char *path, struct buf *out)

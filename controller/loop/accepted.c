@@ -1,0 +1,155 @@
+#include "controller/loop/accepted.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The cloud's clock and ours are never further apart, or a failure is believed later. */
+static const millis CLOCKS_APART = 30 * SECOND;
+
+struct accepted accepted_none(void)
+{
+	return (struct accepted){ .least = -1, .standby = -1 };
+}
+
+void accepted_release(struct accepted *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->removals[i].id);
+	free(a->removals);
+	*a = accepted_none();
+}
+
+static void forget(struct accepted *a, bool (*is_over)(const struct accepted_removal *r, millis now), millis now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->count; i++)
+		if (is_over(&a->removals[i], now))
+			free(a->removals[i].id);
+		else
+			a->removals[kept++] = a->removals[i];
+	a->count = kept;
+}
+
+static bool is_old(const struct accepted_removal *r, millis now)
+{
+	return r->until <= now;
+}
+
+/* What was stopped is woken by a growth, and back under its name. */
+static bool is_old_or_stopped(const struct accepted_removal *r, millis now)
+{
+	return is_old(r, now) || r->verb == PROVIDER_STOP;
+}
+
+static void note_removals(struct accepted *a, const struct accepted_call *c)
+{
+	a->calls++;
+	for (size_t i = 0; i < c->id_count; i++) {
+		a->removals = xgrow(a->removals, a->count, &a->room, sizeof *a->removals);
+		a->removals[a->count++] = (struct accepted_removal){ .id = xstrdup(c->ids[i]),
+								     .verb = c->verb,
+								     .call = a->calls,
+								     .until = c->mono + LAG_MOST,
+								     .at = c->at };
+	}
+	a->least -= (int64_t)c->id_count < a->least ? (int64_t)c->id_count : a->least;
+}
+
+void accepted_note(struct accepted *a, const struct accepted_call *c)
+{
+	forget(a, c->verb == PROVIDER_GROW ? is_old_or_stopped : is_old, c->mono);
+	a->at = c->at;
+	if (c->verb == PROVIDER_GROW) {
+		a->least = c->desired;
+		a->least_until = c->mono + LAG_MOST;
+		a->standby = -1; /* it wakes machines */
+	} else if (c->verb == PROVIDER_STANDBY) {
+		a->standby = c->desired;
+		a->standby_until = c->mono + LAG_MOST;
+	} else {
+		note_removals(a, c);
+		a->standby = -1;
+	}
+	if (c->verb == PROVIDER_CANCEL && a->least > c->desired)
+		a->least = c->desired;
+}
+
+static const struct machine *find(const struct group_description *d, const char *id)
+{
+	for (size_t i = 0; i < d->machine_count; i++)
+		if (!strcmp(d->machines[i].id, id))
+			return &d->machines[i];
+	return NULL;
+}
+
+/* There, and the machine that was named: a later one may have its name. */
+static bool is_there(const struct accepted_removal *r, const struct group_description *d)
+{
+	const struct machine *m = find(d, r->id);
+
+	return m && m->state != MACHINE_TERMINATING && !(r->verb == PROVIDER_STOP && m->is_standby) &&
+	       (m->launched_at <= 0 || m->launched_at <= r->at);
+}
+
+/* One that ran before a cancel came says nothing. */
+static bool is_left_alone(const struct accepted_removal *r, const struct group_description *d)
+{
+	const struct machine *m = find(d, r->id);
+
+	return r->verb == PROVIDER_CANCEL && m && m->state == MACHINE_RUNNING;
+}
+
+/* Of the machines that a call named one went at least: the rest was left alone. */
+static bool has_effect(const struct accepted *a, const struct group_description *d, int64_t call)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->removals[i].call == call && (a->removals[i].is_gone || !is_there(&a->removals[i], d)))
+			return true;
+	return false;
+}
+
+static bool removals_show(const struct accepted *a, const struct group_description *d, millis began)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		const struct accepted_removal *r = &a->removals[i];
+		if (r->until <= began || !is_there(r, d) || is_left_alone(r, d))
+			continue;
+		if (r->is_gone || !has_effect(a, d, r->call))
+			return false;
+	}
+	return true;
+}
+
+static bool has_failed_since(const struct accepted *a, const struct group_description *d, int64_t last_failure)
+{
+	for (size_t i = 0; i < d->failure_count; i++)
+		if (d->failures[i].id > last_failure &&
+		    (d->failures[i].at <= 0 || d->failures[i].at + CLOCKS_APART >= a->at))
+			return true;
+	return false;
+}
+
+bool accepted_shows(const struct accepted *a, const struct group_description *d, millis began, int64_t last_failure)
+{
+	bool size_shows = a->least < 0 || d->desired >= a->least || a->least_until <= began;
+	bool standby_shows = a->standby < 0 || d->standby == a->standby || a->standby_until <= began;
+
+	if (d->is_busy) /* it says itself that it is not done */
+		return true;
+	if ((!size_shows || !standby_shows) && has_failed_since(a, d, last_failure))
+		size_shows = standby_shows = true;
+	return size_shows && standby_shows && removals_show(a, d, began);
+}
+
+void accepted_seen(struct accepted *a, const struct group_description *d)
+{
+	for (size_t i = 0; i < a->count; i++)
+		a->removals[i].is_gone |= a->removals[i].verb != PROVIDER_STOP && !is_there(&a->removals[i], d);
+	if (a->least > d->desired)
+		a->least = d->desired;
+	if (!d->is_busy)
+		a->standby = -1;
+}

@@ -1,0 +1,54 @@
+/*
+ * What a cloud accepted of late, and so what its reads must show. Reads of a
+ * cloud are eventually consistent: one that was served from an older copy
+ * shows the size before a write, or a machine that is gone. Until a write is
+ * seen, or for LAG_MOST after it was accepted, a read that contradicts it is
+ * not believed. Pure bookkeeping, in milliseconds of a clock that never goes
+ * back; where wall time is meant, it says so.
+ */
+#pragma once
+#include "providers/provider.h"
+
+/* Describes of EC2 Auto Scaling and of AKS catch up within seconds as a rule; none was heard of that took longer. */
+#define LAG_MOST (2 * MINUTE)
+
+struct accepted_removal {
+	char *id;
+	enum provider_verb verb;
+	bool is_gone; /* a read showed it */
+	int64_t call;
+	millis until, at; /* at: wall time */
+};
+
+struct accepted {
+	int64_t least;	 /* machines that the size was raised to and not lowered from; -1: nothing is known of that */
+	int64_t standby; /* the size of standby that was asked for and was not seen yet; -1: none */
+	millis least_until, standby_until;
+	millis at;     /* wall time of the last write */
+	int64_t calls; /* so many named machines */
+	struct accepted_removal *removals;
+	size_t count, room;
+};
+
+/* A change as it was sent. */
+struct accepted_call {
+	enum provider_verb verb;
+	int64_t desired;
+	const char *const *ids;
+	size_t id_count;
+	millis at;   /* wall time when it was sent */
+	millis mono; /* the same */
+};
+
+/* Nothing was accepted. */
+struct accepted accepted_none(void);
+void accepted_release(struct accepted *a);
+void accepted_note(struct accepted *a, const struct accepted_call *c);
+/*
+ * Whether a read that began at `began` shows what was accepted, or is to be believed nevertheless: it began later than
+ * LAG_MOST after the write, or it tells of a launch that failed since (its id is above `last_failure`), which lowers
+ * sizes, or that the cloud is still at work.
+ */
+bool accepted_shows(const struct accepted *a, const struct group_description *d, millis began, int64_t last_failure);
+/* A read that was believed: what it shows is what later ones must show. */
+void accepted_seen(struct accepted *a, const struct group_description *d);

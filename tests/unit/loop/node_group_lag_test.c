@@ -1,0 +1,212 @@
+/*
+ * A cloud whose reads are old, whose yes means nothing, or that is sized by
+ * somebody else, too.
+ */
+#include "tests/unit/loop/played_group.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Looks every 15 s that show what was so before. */
+static void look_for(struct stage_of_test *t, millis duration)
+{
+	for (; duration > 0; duration -= 15 * SECOND) {
+		clock_turn(&t->clock, 15 * SECOND);
+		played_look(t);
+		node_group_drive(&t->g);
+	}
+}
+
+static void an_old_look_after_a_growth_buys_nothing_again(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 3);
+	played_answer(ERROR_NONE);
+	look_for(t, MINUTE); /* still one, as 60 s ago */
+	assert_int_equal(cloud.sent, 1);
+	assert_int_equal(starts.count, 3);
+	assert_int_equal(t->g.wanted, 4);
+	cloud.desired = 4;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(cloud.sent, 1);
+	assert_int_equal(starts.count, 3);
+	assert_int_equal(starts.event_count, 0);
+	assert_int_equal(t->g.resized, 0);
+}
+
+static void looks_out_of_order_buy_nothing_again(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 3);
+	played_answer(ERROR_NONE);
+	for (int i = 0; i < 7; i++) {
+		cloud.desired = i % 2 ? 1 : 4;
+		look_for(t, 15 * SECOND);
+	}
+	assert_int_equal(cloud.sent, 1);
+	assert_int_equal(t->g.wanted, 4);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(starts.count, 3);
+}
+
+static void a_machine_that_went_does_not_come_back_by_an_old_look(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	node_group_remove(&t->g, "m1", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	played_answer(ERROR_NONE);
+	look_for(t, MINUTE); /* it shows as if it ran */
+	assert_int_equal(cloud.sent, 1);
+	cloud.machines[1].state = MACHINE_TERMINATING;
+	cloud.desired = 1;
+	look_for(t, 15 * SECOND);
+	cloud.machines[1].state = MACHINE_RUNNING;
+	cloud.desired = 2;
+	look_for(t, 15 * SECOND); /* an old one */
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(cloud.sent, 1);
+}
+
+static void a_yes_without_effect_is_a_refusal(void **state)
+{
+	struct stage_of_test *t = *state;
+	int64_t before;
+
+	played_run(t, 1);
+	before = node_group_allow(&t->g, 0) + t->g.growth.level_milli;
+	played_ask(t, 3);
+	played_answer(ERROR_NONE);
+	look_for(t, LAG_MOST + 15 * SECOND);
+	assert_int_equal(cloud.sent, 1);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(t->refused, 3); /* so that other groups are tried */
+	assert_int_equal(starts.events[0].event.what, EVENT_REFUSED);
+	assert_int_equal(starts.events[0].event.value, ERROR_UNAVAILABLE);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(t->g.growth.level_milli, before);
+	assert_string_equal(t->g.unseen.token, cloud.tokens[0]);
+	assert_int_equal(t->g.unseen.total, 3);
+}
+
+static void one_fewer_than_accepted_is_a_refusal_of_one(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 3);
+	cloud.desired = 3;
+	played_answer(ERROR_NONE);
+	look_for(t, LAG_MOST + 15 * SECOND);
+	assert_int_equal(t->g.wanted, 3);
+	assert_int_equal(t->refused, 1);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(starts.count, 2);
+}
+
+/* Another life, on the same history, before the write shows. */
+static void a_new_life_knows_what_the_last_one_asked_for(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	node_group_note_accepted(&t->g, &(struct accepted_call){ .verb = PROVIDER_GROW,
+								 .desired = 4,
+								 .at = clock_now(&t->clock),
+								 .mono = clock_mono(&t->clock) });
+	t->g.is_known = false;
+	look_for(t, MINUTE);
+	assert_false(t->g.is_known);
+	cloud.desired = 4;
+	look_for(t, 15 * SECOND);
+	assert_true(t->g.is_known);
+	assert_int_equal(t->g.wanted, 4);
+	assert_int_equal(starts.count, 3);
+}
+
+/* The cloud counts from an older read than ours: it is told by how many. */
+static void a_growth_says_by_how_many(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	played_ask(t, 3);
+	assert_int_equal(cloud.change->desired, 5);
+	assert_int_equal(cloud.change->change, 3);
+}
+
+/* Two of three were launched, and then there were no more. */
+static void a_part_that_was_launched_is_kept(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 3);
+	cloud.change->launched = 2;
+	played_answer(ERROR_STOCKOUT);
+	assert_int_equal(t->refused, 1);
+	assert_int_equal(t->g.wanted, 3);
+	look_for(t, MINUTE); /* shows neither yet */
+	cloud.desired = 3;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.wanted, 3);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(starts.count, 2);
+	assert_int_equal(cloud.sent, 1);
+}
+
+static void whoever_lowers_it_again_and_again_is_met_with_a_hold(void **state)
+{
+	struct stage_of_test *t = *state;
+	size_t sent;
+
+	played_run(t, 1);
+	for (int i = 0; i < 3; i++) {
+		played_ask(t, 2);
+		cloud.desired = 3;
+		played_answer(ERROR_NONE);
+		look_for(t, 15 * SECOND);
+		cloud.desired = 1;
+		look_for(t, LAG_MOST);
+		assert_int_equal(t->g.resized, i + 1);
+	}
+	assert_true(node_group_is_held(&t->g));
+	sent = cloud.sent;
+	assert_int_equal(node_group_grow(&t->g, 2), 0);
+	assert_false(node_group_remove(&t->g, "m0", PROVIDER_REMOVE));
+	look_for(t, CONTENTION_QUIET - MINUTE);
+	assert_true(node_group_is_held(&t->g));
+	assert_int_equal(cloud.sent, sent);
+	look_for(t, MINUTE + 15 * SECOND);
+	assert_false(node_group_is_held(&t->g));
+	assert_int_equal(node_group_grow(&t->g, 2), 2);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(an_old_look_after_a_growth_buys_nothing_again),
+		CASE(looks_out_of_order_buy_nothing_again),
+		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
+		CASE(a_yes_without_effect_is_a_refusal),
+		CASE(one_fewer_than_accepted_is_a_refusal_of_one),
+		CASE(a_new_life_knows_what_the_last_one_asked_for),
+		CASE(a_growth_says_by_how_many),
+		CASE(a_part_that_was_launched_is_kept),
+		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
