@@ -84,6 +84,7 @@ bool cluster_workload_seen(struct cluster *c, enum cluster_kind kind, const stru
 			   const struct watch_seen *seen)
 {
 	struct workload *w = find(c, seen->uid);
+	c->generation++;
 	if (w == NULL) {
 		w = xcalloc(1, sizeof *w);
 		w->kind = kind;
@@ -103,6 +104,7 @@ bool cluster_workload_seen(struct cluster *c, enum cluster_kind kind, const stru
 void cluster_workload_gone(struct cluster *c, struct object_uid uid)
 {
 	struct workload *w = find(c, uid);
+	c->generation++;
 	if (w != NULL)
 		release(c, w);
 }

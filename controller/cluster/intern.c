@@ -136,7 +136,12 @@ static const struct {
 	[INTERN_TOLERATIONS] = { sizeof(struct toleration), 7 },
 	[INTERN_REQUIREMENTS] = { sizeof(struct requirement), 24 },
 	[INTERN_OWNER] = { 3 * sizeof(char *), 7 },
-	[INTERN_SHAPE] = { sizeof(struct pod_shape), 15 },
+	[INTERN_NAMES] = { sizeof(struct name), 1 },
+	[INTERN_CLAIMS] = { sizeof(struct claim), 1 },
+	[INTERN_PORTS] = { sizeof(struct host_port), 3 },
+	[INTERN_POD_TERMS] = { sizeof(struct pod_term), 15 },
+	[INTERN_SPREADS] = { sizeof(struct spread), 3 },
+	[INTERN_SHAPE] = { sizeof(struct pod_shape), 1023 },
 };
 
 struct wanted {

@@ -44,6 +44,11 @@ enum intern_kind {
 	INTERN_TOLERATIONS,  /* struct toleration */
 	INTERN_REQUIREMENTS, /* struct requirement */
 	INTERN_OWNER,	     /* struct pod_owner */
+	INTERN_NAMES,	     /* struct name */
+	INTERN_CLAIMS,	     /* struct claim */
+	INTERN_PORTS,	     /* struct host_port */
+	INTERN_POD_TERMS,    /* struct pod_term */
+	INTERN_SPREADS,	     /* struct spread */
 	INTERN_SHAPE,	     /* struct pod_shape */
 	INTERN_KIND_COUNT
 };
@@ -97,12 +102,73 @@ struct requirement_set {
 	struct requirement items[1];
 };
 
-/* What a pod asks of a node. */
+struct name {
+	const char *text;
+};
+struct name_set {
+	struct name items[1];
+};
+
+/* What a pod names that must be there before it may run. */
+enum claim_kind {
+	CLAIM_VOLUME,	     /* a PersistentVolumeClaim */
+	CLAIM_DEVICE,	     /* a ResourceClaim */
+	CLAIM_DEVICE_TO_COME /* one that is made from a template, and is not there yet; the name is the pod's own */
+};
+struct claim {
+	const char *name;
+	int64_t kind; /* enum claim_kind */
+};
+struct claim_set {
+	struct claim items[1];
+};
+
+struct host_port {
+	const char *ip; /* NULL: all addresses */
+	const char *protocol;
+	int64_t port;
+};
+struct host_port_set {
+	struct host_port items[1];
+};
+
+/* A term of a required pod affinity or anti-affinity. */
+struct pod_term {
+	const char *topology;
+	const struct requirement_set *selector; /* of labels; NULL selects all */
+	const struct name_set *namespaces;
+	const struct requirement_set *of_namespaces; /* labels of further namespaces; NULL with the flag: all */
+	int64_t flags;				     /* enum pod_term_flag */
+};
+enum pod_term_flag { TERM_SELECTS_NOTHING = 1, TERM_SELECTS_NAMESPACES = 2, TERM_IN_OWN_NAMESPACE = 4 };
+struct pod_term_set {
+	struct pod_term items[1];
+};
+
+/* A topology spread constraint that must be kept (DoNotSchedule). */
+struct spread {
+	const char *topology;
+	const struct requirement_set *selector; /* as of a term */
+	int64_t max_skew, min_domains;
+	int64_t flags; /* enum spread_flag */
+};
+enum spread_flag { SPREAD_SELECTS_NOTHING = 1, SPREAD_OVER_ALL_NODES = 2, SPREAD_HONORS_TAINTS = 4 };
+struct spread_set {
+	struct spread items[1];
+};
+
+/* What a pod asks of a node, and of where others run. What only a pod without a node asks is not kept of the others. */
 struct pod_shape {
 	const struct label_set *selector; /* spec.nodeSelector */
 	const struct resources *requests;
 	const struct toleration_set *tolerations;
 	const struct requirement_set *affinity; /* required node affinity */
+	const struct host_port_set *ports;
+	const struct pod_term_set *apart; /* required anti-affinity: it keeps others away, too */
+	const struct pod_term_set *near;  /* required affinity; without a node only */
+	const struct spread_set *spreads; /* without a node only */
+	const struct claim_set *claims;	  /* without a node only */
+	const char *scheduler;		  /* NULL: default-scheduler; without a node only */
 };
 
 struct intern {

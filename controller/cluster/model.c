@@ -11,6 +11,10 @@ struct cluster *cluster_new(void)
 {
 	struct cluster *c = xcalloc(1, sizeof *c);
 	intern_open(&c->intern);
+	c->placement = xcalloc(1, sizeof *c->placement);
+	c->selector_plan = decode_plan_new(&selector_spec);
+	for (size_t i = 0; i < CLUSTER_NEEDED_COUNT; i++)
+		c->needed[i].hash_offset = offsetof(struct uid_key, hash);
 	c->nodes.hash_offset = offsetof(struct node, hash);
 	c->providers.hash_offset = offsetof(struct node, provider_hash);
 	c->pods.hash_offset = offsetof(struct pod, hash);
@@ -60,6 +64,10 @@ void cluster_free(struct cluster *c)
 	forget_all(c, &c->budgets, cluster_budget_gone);
 	forget_all(c, &c->quotas, cluster_quota_gone);
 	forget_all(c, &c->workloads, cluster_workload_gone);
+	cluster_storage_release(c);
+	decode_plan_free(c->selector_plan);
+	arena_release(&c->placement->arena);
+	free(c->placement);
 	store_release(&c->nodes);
 	store_release(&c->providers);
 	intern_close(&c->intern);
@@ -245,9 +253,14 @@ static struct template manifest_template(struct cluster *c, const struct cluster
 	for (size_t i = 0; i < g->taint_count; i++)
 		rows[i] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
 	struct decoded_list taints = { rows, g->taint_count };
-	struct resource gpus = { resource_of(g), g->gpus_per_node * 1000 };
-	return (struct template){ model_labels(c, &labels), model_taints(c, &taints), model_resources(c, &gpus, 1),
-				  false };
+	struct resource amounts[3] = { { resource_of(g), g->gpus_per_node * 1000 } };
+	size_t count = 1;
+	if (g->cpu_milli > 0)
+		amounts[count++] = (struct resource){ "cpu", g->cpu_milli };
+	if (g->memory_milli > 0)
+		amounts[count++] = (struct resource){ "memory", g->memory_milli };
+	return (struct template){ model_labels(c, &labels), model_taints(c, &taints),
+				  model_resources(c, amounts, count), false };
 }
 
 static struct template template_of(struct cluster *c, const struct cluster_group *g)
@@ -293,6 +306,7 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 		       const struct cluster_group *groups, size_t group_count)
 {
 	struct arena fleet = { 0 };
+	c->generation++;
 	struct pool_known *known_pools = arena_array(&fleet, struct pool_known, pool_count);
 	struct group_known *known_groups = arena_array(&fleet, struct group_known, group_count);
 	for (size_t i = 0; i < pool_count; i++)
@@ -355,7 +369,9 @@ struct resource *model_amounts(struct cluster *c, const struct decoded_map *map,
 	for (size_t i = 0; i < map->count; i++) {
 		const char *name = map->pairs[i].key;
 		int64_t milli = 0;
-		bool counts = strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || strchr(name, '/') != NULL;
+		bool counts = strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || strcmp(name, "pods") == 0 ||
+			      strcmp(name, "ephemeral-storage") == 0 || strncmp(name, "hugepages-", 10) == 0 ||
+			      strchr(name, '/') != NULL;
 		if (counts && amount_milli(map->pairs[i].value, &milli) && milli > 0)
 			rows[(*count)++] = (struct resource){ name, milli };
 	}
@@ -475,6 +491,24 @@ const struct requirement_set *model_requirements(struct cluster *c, const struct
 		intern_drop(&c->intern, rows.items[i].value);
 	}
 	return set;
+}
+
+/* Labels are expressions with one value each. */
+const struct requirement_set *model_selector(struct cluster *c, const struct decoded_map *labels,
+					     const struct decoded_list *expressions)
+{
+	const struct expression_record *from = expressions->items;
+	size_t count = labels->count + expressions->count;
+	struct expression_record *all = arena_array(&c->scratch, struct expression_record, count);
+	for (size_t i = 0; i < labels->count; i++) {
+		struct text_record *value = arena_new(&c->scratch, struct text_record);
+		value->text = labels->pairs[i].value;
+		all[i] = (struct expression_record){ labels->pairs[i].key, "In", { value, 1 } };
+	}
+	for (size_t i = 0; i < expressions->count; i++)
+		all[labels->count + i] = from[i];
+	struct decoded_list list = { all, count };
+	return model_requirements(c, NULL, &list);
 }
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -605,20 +639,62 @@ static const struct field term_fields[] = {
 };
 static const struct record_spec term_spec = RECORD(struct term_record, term_fields);
 
+static const struct field port_fields[] = {
+	FIELD(struct port_record, ip, FIELD_STRING, "hostIP"),
+	FIELD(struct port_record, protocol, FIELD_STRING, "protocol"),
+	FIELD(struct port_record, port, FIELD_INT, "hostPort"),
+};
+static const struct record_spec port_spec = RECORD(struct port_record, port_fields);
+
+static const struct field selector_fields[] = {
+	MAP(struct selector_record, labels, "matchLabels", NULL),
+	LIST(struct selector_record, expressions, "matchExpressions", expression_spec),
+};
+const struct record_spec selector_spec = RECORD(struct selector_record, selector_fields);
+
+static const struct field pod_term_fields[] = {
+	FIELD(struct pod_term_record, topology, FIELD_STRING, "topologyKey"),
+	FIELD(struct pod_term_record, selector, FIELD_RAW, "labelSelector"),
+	FIELD(struct pod_term_record, of_namespaces, FIELD_RAW, "namespaceSelector"),
+	LIST(struct pod_term_record, namespaces, "namespaces", text_spec),
+};
+static const struct record_spec pod_term_spec = RECORD(struct pod_term_record, pod_term_fields);
+
+static const struct field spread_fields[] = {
+	FIELD(struct spread_record, topology, FIELD_STRING, "topologyKey"),
+	FIELD(struct spread_record, otherwise, FIELD_STRING, "whenUnsatisfiable"),
+	FIELD(struct spread_record, node_affinity, FIELD_STRING, "nodeAffinityPolicy"),
+	FIELD(struct spread_record, node_taints, FIELD_STRING, "nodeTaintsPolicy"),
+	FIELD(struct spread_record, max_skew, FIELD_INT, "maxSkew"),
+	FIELD(struct spread_record, min_domains, FIELD_INT, "minDomains"),
+	FIELD(struct spread_record, selector, FIELD_RAW, "labelSelector"),
+	LIST(struct spread_record, keys, "matchLabelKeys", text_spec),
+};
+static const struct record_spec spread_spec = RECORD(struct spread_record, spread_fields);
+
+static const struct field device_claim_fields[] = {
+	FIELD(struct device_claim_record, name, FIELD_STRING, "name"),
+	FIELD(struct device_claim_record, claim, FIELD_STRING, "resourceClaimName"),
+};
+static const struct record_spec device_claim_spec = RECORD(struct device_claim_record, device_claim_fields);
+
 static const struct field container_fields[] = {
 	FIELD(struct container_record, image, FIELD_STRING, "image"),
 	FIELD(struct container_record, restart_policy, FIELD_STRING, "restartPolicy"),
 	MAP(struct container_record, requests, "resources>requests", NULL),
 	MAP(struct container_record, limits, "resources>limits", NULL),
+	LIST(struct container_record, ports, "ports", port_spec),
 };
 static const struct record_spec container_spec = RECORD(struct container_record, container_fields);
 
 static const struct field volume_fields[] = {
 	FIELD(struct volume_record, name, FIELD_STRING, "name"),
+	FIELD(struct volume_record, claim, FIELD_STRING, "persistentVolumeClaim>claimName"),
+	FIELD(struct volume_record, ephemeral, FIELD_RAW, "ephemeral"),
 	FIELD(struct volume_record, empty_dir, FIELD_RAW, "emptyDir"),
 	FIELD(struct volume_record, host_path, FIELD_RAW, "hostPath"),
 };
-static const struct record_spec volume_spec = RECORD(struct volume_record, volume_fields);
+static const struct record_spec pod_volume_spec = RECORD(struct volume_record, volume_fields);
 
 static const struct field container_status_fields[] = {
 	FIELD(struct container_status_record, waiting, FIELD_STRING, "state>waiting>reason"),
@@ -630,7 +706,8 @@ static const struct record_spec container_status_spec = RECORD(struct container_
 static const struct field gate_fields[] = { FIELD(struct text_record, text, FIELD_STRING, "name") };
 static const struct record_spec gate_spec = RECORD(struct text_record, gate_fields);
 
-#define NODE_AFFINITY "spec>affinity>nodeAffinity>requiredDuringSchedulingIgnoredDuringExecution>nodeSelectorTerms"
+#define REQUIRED      "requiredDuringSchedulingIgnoredDuringExecution"
+#define NODE_AFFINITY "spec>affinity>nodeAffinity>" REQUIRED ">nodeSelectorTerms"
 
 static const struct field pod_fields[] = {
 	FIELD(struct pod_record, created_at, FIELD_TIME, "metadata>creationTimestamp"),
@@ -640,6 +717,7 @@ static const struct field pod_fields[] = {
 	FIELD(struct pod_record, priority, FIELD_INT, "spec>priority"),
 	FIELD(struct pod_record, node_name, FIELD_STRING, "spec>nodeName"),
 	FIELD(struct pod_record, phase, FIELD_STRING, "status>phase"),
+	FIELD(struct pod_record, scheduler, FIELD_STRING, "spec>schedulerName"),
 	FIELD(struct pod_record, ip, FIELD_STRING, "status>podIP"),
 	MAP(struct pod_record, labels, "metadata>labels", NULL),
 	MAP(struct pod_record, annotations, "metadata>annotations", wants_pod_annotation),
@@ -652,13 +730,80 @@ static const struct field pod_fields[] = {
 	LIST(struct pod_record, terms, NODE_AFFINITY, term_spec),
 	LIST(struct pod_record, containers, "spec>containers", container_spec),
 	LIST(struct pod_record, init_containers, "spec>initContainers", container_spec),
-	LIST(struct pod_record, volumes, "spec>volumes", volume_spec),
+	LIST(struct pod_record, volumes, "spec>volumes", pod_volume_spec),
+	LIST(struct pod_record, near, "spec>affinity>podAffinity>" REQUIRED, pod_term_spec),
+	LIST(struct pod_record, apart, "spec>affinity>podAntiAffinity>" REQUIRED, pod_term_spec),
+	LIST(struct pod_record, spreads, "spec>topologySpreadConstraints", spread_spec),
+	LIST(struct pod_record, claims, "spec>resourceClaims", device_claim_spec),
+	LIST(struct pod_record, made_claims, "status>resourceClaimStatuses", device_claim_spec),
 	LIST(struct pod_record, gates, "spec>schedulingGates", gate_spec),
 	LIST(struct pod_record, conditions, "status>conditions", condition_spec),
 	LIST(struct pod_record, statuses, "status>containerStatuses", container_status_spec),
 	LIST(struct pod_record, init_statuses, "status>initContainerStatuses", container_status_spec),
 };
 const struct record_spec pod_spec = RECORD(struct pod_record, pod_fields);
+
+static bool wants_claim_annotation(const char *key, size_t len)
+{
+	static const char *const wanted[] = { "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/selected-node",
+					      NULL };
+	return is_one_of(key, len, wanted);
+}
+
+static bool wants_storage(const char *key, size_t len)
+{
+	static const char *const wanted[] = { "storage", NULL };
+	return is_one_of(key, len, wanted);
+}
+
+static bool wants_zone_label(const char *key, size_t len)
+{
+	return is_one_of(key, len, volume_zone_labels);
+}
+
+static const struct field volume_claim_fields[] = {
+	FIELD(struct volume_claim_record, volume, FIELD_STRING, "spec>volumeName"),
+	FIELD(struct volume_claim_record, storage_class, FIELD_STRING, "spec>storageClassName"),
+	FIELD(struct volume_claim_record, phase, FIELD_STRING, "status>phase"),
+	FIELD(struct volume_claim_record, deleted_at, FIELD_TIME, "metadata>deletionTimestamp"),
+	MAP(struct volume_claim_record, annotations, "metadata>annotations", wants_claim_annotation),
+	MAP(struct volume_claim_record, requests, "spec>resources>requests", wants_storage),
+};
+const struct record_spec volume_claim_spec = RECORD(struct volume_claim_record, volume_claim_fields);
+
+static const struct field volume_known_fields[] = {
+	FIELD(struct volume_known_record, storage_class, FIELD_STRING, "spec>storageClassName"),
+	FIELD(struct volume_known_record, phase, FIELD_STRING, "status>phase"),
+	FIELD(struct volume_known_record, claim_namespace, FIELD_STRING, "spec>claimRef>namespace"),
+	FIELD(struct volume_known_record, claim_name, FIELD_STRING, "spec>claimRef>name"),
+	MAP(struct volume_known_record, labels, "metadata>labels", wants_zone_label),
+	MAP(struct volume_known_record, capacity, "spec>capacity", wants_storage),
+	LIST(struct volume_known_record, terms, "spec>nodeAffinity>required>nodeSelectorTerms", term_spec),
+};
+const struct record_spec volume_spec = RECORD(struct volume_known_record, volume_known_fields);
+
+static const struct field topology_fields[] = {
+	LIST(struct term_record, expressions, "matchLabelExpressions", expression_spec),
+};
+static const struct record_spec topology_spec = RECORD(struct term_record, topology_fields);
+
+static const struct field storage_class_fields[] = {
+	FIELD(struct storage_class_record, provisioner, FIELD_STRING, "provisioner"),
+	FIELD(struct storage_class_record, mode, FIELD_STRING, "volumeBindingMode"),
+	LIST(struct storage_class_record, terms, "allowedTopologies", topology_spec),
+};
+const struct record_spec storage_class_spec = RECORD(struct storage_class_record, storage_class_fields);
+
+static const struct field namespace_fields[] = {
+	MAP(struct namespace_record, labels, "metadata>labels", NULL),
+};
+const struct record_spec namespace_spec = RECORD(struct namespace_record, namespace_fields);
+
+static const struct field resource_claim_fields[] = {
+	LIST(struct resource_claim_record, allocations, "status>allocation>devices>results", gate_spec),
+	LIST(struct resource_claim_record, terms, "status>allocation>nodeSelector>nodeSelectorTerms", term_spec),
+};
+const struct record_spec resource_claim_spec = RECORD(struct resource_claim_record, resource_claim_fields);
 
 static const struct field budget_fields[] = {
 	MAP(struct budget_record, match_labels, "spec>selector>matchLabels", NULL),
@@ -736,7 +881,9 @@ millis model_moment(const struct cluster *c, const struct watch_seen *seen, mill
 /* The watches that feed the model. */
 
 struct cluster_watches {
+	struct api *api;
 	struct watch *of[CLUSTER_KIND_COUNT];
+	millis needed_at[CLUSTER_KIND_COUNT]; /* of those that are begun on demand */
 	struct cluster_reader {
 		struct cluster *cluster;
 		enum cluster_kind kind;
@@ -759,6 +906,12 @@ static const struct {
 	[CLUSTER_KUEUE_WORKLOADS_OLD] = { "workloads.v1beta1", "/apis/kueue.x-k8s.io/v1beta1/workloads",
 					  &kueue_workload_spec },
 	[CLUSTER_NODE_EVENTS] = { "events", "/api/v1/events", &node_event_spec },
+	[CLUSTER_VOLUME_CLAIMS] = { "persistentvolumeclaims", "/api/v1/persistentvolumeclaims", &volume_claim_spec },
+	[CLUSTER_VOLUMES] = { "persistentvolumes", "/api/v1/persistentvolumes", &volume_spec },
+	[CLUSTER_STORAGE_CLASSES] = { "storageclasses", "/apis/storage.k8s.io/v1/storageclasses", &storage_class_spec },
+	[CLUSTER_NAMESPACES] = { "namespaces", "/api/v1/namespaces", &namespace_spec },
+	[CLUSTER_RESOURCE_CLAIMS] = { "resourceclaims", "/apis/resource.k8s.io/v1/resourceclaims",
+				      &resource_claim_spec },
 };
 
 /* Longer than any watch lasts. */
@@ -785,6 +938,12 @@ static bool seen(void *user, const void *record, const struct watch_seen *object
 		return cluster_workload_seen(r->cluster, CLUSTER_KUEUE_WORKLOADS, record, object);
 	case CLUSTER_NODE_EVENTS:
 		return cluster_node_event_seen(r->cluster, record, object);
+	case CLUSTER_VOLUME_CLAIMS:
+	case CLUSTER_VOLUMES:
+	case CLUSTER_STORAGE_CLASSES:
+	case CLUSTER_NAMESPACES:
+	case CLUSTER_RESOURCE_CLAIMS:
+		return cluster_needed_seen(r->cluster, r->kind, record, object);
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
@@ -814,31 +973,103 @@ static void gone(void *user, struct object_uid uid, millis arrived)
 	case CLUSTER_KUEUE_WORKLOADS_OLD:
 		cluster_workload_gone(r->cluster, uid);
 		break;
+	case CLUSTER_VOLUME_CLAIMS:
+	case CLUSTER_VOLUMES:
+	case CLUSTER_STORAGE_CLASSES:
+	case CLUSTER_NAMESPACES:
+	case CLUSTER_RESOURCE_CLAIMS:
+		cluster_needed_gone(r->cluster, r->kind, uid);
+		break;
 	case CLUSTER_NODE_EVENTS:
 	case CLUSTER_KIND_COUNT:
 		break;
 	}
 }
 
+static struct watch *start(struct cluster *c, enum cluster_kind kind)
+{
+	bool is_events = kind == CLUSTER_NODE_EVENTS;
+	struct watch_spec spec = {
+		.name = kinds[kind].name,
+		.path = kinds[kind].path,
+		.field_selector = is_events ? "involvedObject.kind=Node" : NULL,
+		.object = kinds[kind].object,
+		.way = WATCH_WHOLE,
+		/* The server sends no bookmarks for events: there silence is what is usual. */
+		.silence = is_events ? EVENT_SILENCE : 0,
+		.on_object = seen,
+		.on_gone = gone,
+		.user = &c->watches->readers[kind],
+	};
+	return watch_start(c->watches->api, &spec);
+}
+
+/* --- those that are begun when a pod that waits needs them --- */
+
+static const millis NEEDED_LASTS = 10 * MINUTE;
+
+static bool needs(const struct cluster *c, const struct pod *p, enum cluster_kind kind)
+{
+	const struct claim_set *claims = p->shape->claims;
+	const struct pod_term_set *const terms[] = { p->shape->near, p->shape->apart };
+	if (kind == CLUSTER_NAMESPACES) {
+		for (size_t t = 0; t < 2; t++)
+			for (size_t i = 0; i < intern_count(terms[t]); i++)
+				if (terms[t]->items[i].of_namespaces != NULL)
+					return true;
+		return c->apart_by_labels > 0;
+	}
+	for (size_t i = 0; i < intern_count(claims); i++)
+		if ((claims->items[i].kind == CLAIM_VOLUME && kind != CLUSTER_RESOURCE_CLAIMS) ||
+		    (claims->items[i].kind == CLAIM_DEVICE && kind == CLUSTER_RESOURCE_CLAIMS))
+			return true;
+	return false;
+}
+
+static bool is_needed(const struct cluster *c, enum cluster_kind kind)
+{
+	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
+		if (p->state == POD_UNSCHEDULED && pod_is_ours(p) && needs(c, p, kind))
+			return true;
+	return false;
+}
+
+void cluster_watch_needed(struct cluster *c, millis now)
+{
+	struct cluster_watches *w = c->watches;
+	for (int i = CLUSTER_VOLUME_CLAIMS; w != NULL && i < CLUSTER_KIND_COUNT; i++) {
+		enum cluster_kind kind = (enum cluster_kind)i;
+		if (is_needed(c, kind)) {
+			w->needed_at[i] = now;
+			w->of[i] = w->of[i] == NULL ? start(c, kind) : w->of[i];
+		} else if (w->of[i] != NULL && now - w->needed_at[i] > NEEDED_LASTS) {
+			watch_stop(w->of[i]);
+			w->of[i] = NULL;
+			cluster_needed_forget(c, kind);
+		}
+	}
+}
+
+enum needed_state cluster_needed(const struct cluster *c, enum cluster_kind kind)
+{
+	if (c->watches == NULL)
+		return NEEDED_KNOWN;
+	const struct watch *w = c->watches->of[kind];
+	enum watch_state state = w == NULL ? WATCH_STARTING : watch_report(w)->state;
+	if (state == WATCH_REFUSED || state == WATCH_ABSENT)
+		return NEEDED_REFUSED;
+	return state == WATCH_STARTING ? NEEDED_COMING : NEEDED_KNOWN;
+}
+
 void cluster_watch_start(struct cluster *c, struct api *api)
 {
 	struct cluster_watches *w = xcalloc(1, sizeof *w);
 	c->watches = w;
+	w->api = api;
 	for (int i = 0; i < CLUSTER_KIND_COUNT; i++) {
 		w->readers[i] = (struct cluster_reader){ c, (enum cluster_kind)i };
-		struct watch_spec spec = {
-			.name = kinds[i].name,
-			.path = kinds[i].path,
-			.field_selector = i == CLUSTER_NODE_EVENTS ? "involvedObject.kind=Node" : NULL,
-			.object = kinds[i].object,
-			.way = WATCH_WHOLE,
-			/* The server sends no bookmarks for events: there silence is what is usual. */
-			.silence = i == CLUSTER_NODE_EVENTS ? EVENT_SILENCE : 0,
-			.on_object = seen,
-			.on_gone = gone,
-			.user = &w->readers[i],
-		};
-		w->of[i] = watch_start(api, &spec);
+		if (i < CLUSTER_VOLUME_CLAIMS)
+			w->of[i] = start(c, (enum cluster_kind)i);
 	}
 }
 
@@ -863,6 +1094,8 @@ bool cluster_is_synced(const struct cluster *c)
 		return false;
 	for (int i = 0; i < CLUSTER_KIND_COUNT; i++) {
 		const struct watch *w = c->watches->of[i];
+		if (i >= CLUSTER_VOLUME_CLAIMS)
+			break; /* whoever needs them waits for them */
 		bool may_lack = i != CLUSTER_NODES && i != CLUSTER_PODS && watch_report(w)->state == WATCH_REFUSED;
 		if (!watch_is_synced(w) && !may_lack)
 			return false;

@@ -45,8 +45,9 @@ struct cluster_group {
 	struct cluster_label label;	/* marks its nodes */
 	const char *provider_id_prefix; /* and their providerID begins so; NULL: not looked at */
 	int64_t gpus_per_node;
-	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: that */
-	int64_t max;		  /* nodes */
+	const char *gpu_resource;	 /* "nvidia.com/gpu"; NULL: that */
+	int64_t max;			 /* nodes */
+	int64_t cpu_milli, memory_milli; /* at most, of a node; 0: not known */
 	bool drives_marked_nodes; /* told to be driven all the same: a provisioner's label on its nodes is no bar */
 	/* Of a new node, until one was seen: what the manifest or the provider knows. */
 	const struct cluster_label *labels;
@@ -108,8 +109,15 @@ enum cluster_kind {
 	CLUSTER_KUEUE_WORKLOADS,     /* optional */
 	CLUSTER_KUEUE_WORKLOADS_OLD, /* the same by the version before; both may be there */
 	CLUSTER_NODE_EVENTS,	     /* Events about nodes: machines that will be taken */
+	/* Only while a pod that waits for us names one: see cluster_watch_needed(). */
+	CLUSTER_VOLUME_CLAIMS,
+	CLUSTER_VOLUMES,
+	CLUSTER_STORAGE_CLASSES,
+	CLUSTER_NAMESPACES,
+	CLUSTER_RESOURCE_CLAIMS,
 	CLUSTER_KIND_COUNT
 };
+enum { CLUSTER_NEEDED_COUNT = CLUSTER_KIND_COUNT - CLUSTER_VOLUME_CLAIMS };
 
 struct api;
 struct watch;
@@ -117,7 +125,12 @@ struct watch;
 void cluster_watch_start(struct cluster *c, struct api *api);
 /* Nothing when not started. Calls under way complete later: see watch_stop(). What is known stays. */
 void cluster_watch_stop(struct cluster *c);
-/* For /readyz and metrics; NULL before the start. */
+/*
+ * Begins to watch what pods of ours that wait name and the filters must know (claims, volumes, storage classes,
+ * namespaces, claims of devices), and stops what none has named for ten minutes. To be called at each tick.
+ */
+void cluster_watch_needed(struct cluster *c, millis now);
+/* For /readyz and metrics; NULL before the start, and of what is not needed. */
 const struct watch *cluster_watch_of(const struct cluster *c, enum cluster_kind kind);
 /*
  * Nodes and pods have been listed whole at least once, and all else too unless the server does not have it or does not
@@ -156,6 +169,7 @@ struct pool_group_view {
 struct pool_view {
 	int64_t ready, starting, draining;
 	int64_t pending;       /* without a node, and some group of the pool could hold it; whole gangs only */
+	int64_t placed;	       /* of these, that fit nodes that there are: the scheduler's to place */
 	int64_t unsatisfiable; /* without a node, and none ever could */
 	int64_t elsewhere;     /* counted above, on nodes of no group of the pool */
 	int64_t placeholders, pending_placeholders;
@@ -206,10 +220,24 @@ struct pending_shape {
 	millis since;	    /* creation of the oldest */
 	const int *groups;  /* which could hold it on a new node, in the order given */
 	size_t group_count;
-	const char *why;	 /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
-	const char *full;	 /* NULL, or a sentence: who could hold it has its most nodes already */
+	int64_t placed;	   /* of them, that fit nodes that there are: for these nothing is bought */
+	const char *why;   /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
+	const char *full;  /* NULL, or a sentence: who could hold it has its most nodes already */
+	const char *slow;  /* NULL, or a sentence: it should long have a node, as far as we can see */
+	bool is_undecided; /* its scheduler has not looked at it, or what it names is being read: not demand yet */
 	bool is_incomplete_gang; /* not all of its gang exist yet, or it is suspended: not demand */
 };
+
+/*
+ * At each tick. From the first time on pods count only once their scheduler has looked at them; and one that fits a
+ * node that there is, and is not placed there, is told after WAITING_IS_SLOW and given up after WAITING_GIVES_UP: it
+ * counts as one that fits nowhere for WAITING_AGAIN, twice as long each time, or until a scheduler that had bound
+ * nobody meanwhile binds somebody again. So what was bought for it is let go.
+ */
+#define WAITING_IS_SLOW	 (MINUTE)
+#define WAITING_GIVES_UP (10 * MINUTE)
+#define WAITING_AGAIN	 (HOUR)
+void cluster_follow_waiting(struct cluster *c, millis now);
 
 /* Only pods that ask for GPUs or belong to a pool. */
 struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, size_t *count);

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "base/decode.h"
+#include "controller/cluster/fit.h"
 #include "controller/cluster/intern.h"
 #include "controller/cluster/model.h"
 #include "controller/cluster/node.h"
@@ -55,13 +56,36 @@ struct expression_record {
 struct term_record {
 	struct decoded_list expressions, fields; /* of struct expression_record */
 };
+struct port_record {
+	const char *ip, *protocol;
+	int64_t port; /* 0: none of the host's */
+};
 struct container_record {
 	const char *image, *restart_policy;
 	struct decoded_map requests, limits;
+	struct decoded_list ports; /* of struct port_record */
 };
 struct volume_record {
-	const char *name;
-	struct decoded_text empty_dir, host_path;
+	const char *name, *claim;
+	struct decoded_text empty_dir, host_path, ephemeral;
+};
+struct selector_record {
+	struct decoded_map labels;
+	struct decoded_list expressions; /* of struct expression_record */
+};
+struct pod_term_record {
+	const char *topology;
+	struct decoded_text selector, of_namespaces; /* of struct selector_record; whether it is there counts */
+	struct decoded_list namespaces;		     /* of struct text_record */
+};
+struct spread_record {
+	const char *topology, *otherwise, *node_affinity, *node_taints;
+	int64_t max_skew, min_domains;
+	struct decoded_text selector;
+	struct decoded_list keys; /* of struct text_record: labels of the pod that are selected by, too */
+};
+struct device_claim_record {
+	const char *name, *claim; /* claim: that it names, or that was made for it; NULL: from a template */
 };
 struct container_status_record {
 	const char *waiting, *message;
@@ -80,7 +104,10 @@ struct pod_record {
 	struct decoded_list gates;			 /* of struct text_record */
 	struct decoded_list conditions;			 /* of struct condition_record */
 	struct decoded_list statuses, init_statuses;	 /* of struct container_status_record */
-	const char *node_name, *phase, *ip;
+	struct decoded_list near, apart;		 /* of struct pod_term_record */
+	struct decoded_list spreads;			 /* of struct spread_record */
+	struct decoded_list claims, made_claims;	 /* of struct device_claim_record */
+	const char *node_name, *phase, *ip, *scheduler;
 };
 
 struct budget_record {
@@ -107,8 +134,32 @@ struct workload_record {
 	struct decoded_list conditions; /* of struct condition_record */
 };
 
+/* What volumes and devices a waiting pod may have, and where. */
+struct volume_claim_record {
+	const char *volume, *storage_class, *phase;
+	struct decoded_map annotations, requests;
+	millis deleted_at;
+};
+struct volume_known_record {
+	const char *storage_class, *phase, *claim_namespace, *claim_name;
+	struct decoded_map labels, capacity;
+	struct decoded_list terms; /* of struct term_record */
+};
+struct storage_class_record {
+	const char *provisioner, *mode;
+	struct decoded_list terms; /* of struct term_record, without operators */
+};
+struct namespace_record {
+	struct decoded_map labels;
+};
+struct resource_claim_record {
+	struct decoded_list allocations; /* of struct text_record */
+	struct decoded_list terms;	 /* of struct term_record: where the devices are */
+};
+
 extern const struct record_spec node_spec, pod_spec, budget_spec, quota_spec, job_spec, job_set_spec, pod_group_spec,
-	kueue_workload_spec, node_event_spec;
+	kueue_workload_spec, node_event_spec, volume_claim_spec, volume_spec, storage_class_spec, namespace_spec,
+	resource_claim_spec, selector_spec;
 
 /* The text of a key, NULL without. */
 const char *decoded_get(const struct decoded_map *map, const char *key);
@@ -133,6 +184,11 @@ void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at);
 void cluster_budget_gone(struct cluster *c, struct object_uid uid);
 void cluster_quota_gone(struct cluster *c, struct object_uid uid);
 void cluster_workload_gone(struct cluster *c, struct object_uid uid);
+
+/* Volumes, their classes, namespaces and claims of devices (storage.c). `kind` is one of those that are watched on
+ * demand. */
+bool cluster_needed_seen(struct cluster *c, enum cluster_kind kind, const void *record, const struct watch_seen *seen);
+void cluster_needed_gone(struct cluster *c, enum cluster_kind kind, struct object_uid uid);
 
 struct pool_known {
 	const char *name, *name_space;
@@ -195,20 +251,77 @@ struct workload {
 	bool is_gang, is_suspended;
 };
 
+/* What is watched while a pod that waits needs it. */
+struct volume_claim {
+	struct uid_key id; /* first, as below */
+	const char *name_space, *name;
+	const char *volume, *storage_class; /* NULL without */
+	const char *chosen_node;	    /* where its volume will be made; NULL: not chosen */
+	int64_t milli;			    /* of storage */
+	bool is_bound, is_lost, is_leaving;
+};
+struct volume {
+	struct uid_key id;
+	const char *name, *storage_class;
+	const char *claim_namespace, *claim_name; /* NULL: of nobody */
+	const struct label_set *labels;
+	const struct requirement_set *affinity;
+	int64_t milli;
+	bool is_free; /* Available: the scheduler takes no others */
+};
+struct storage_class {
+	struct uid_key id;
+	const char *name;
+	const struct requirement_set *topologies;
+	bool waits; /* for the pod, before a volume is bound or made */
+	bool makes; /* volumes: else they must be there */
+};
+struct namespace_known {
+	struct uid_key id;
+	const char *name;
+	const struct label_set *labels;
+};
+struct device_claim {
+	struct uid_key id;
+	const char *name_space, *name;
+	const struct requirement_set *nodes; /* where its devices are */
+	bool is_allocated;
+};
+const struct volume_claim *volume_claim_find(const struct cluster *c, const char *name_space, const char *name);
+const struct volume *volume_find(const struct cluster *c, const char *name);
+const struct storage_class *storage_class_find(const struct cluster *c, const char *name);
+const struct namespace_known *namespace_find(const struct cluster *c, const char *name);
+const struct device_claim *device_claim_find(const struct cluster *c, const char *name_space, const char *name);
+/* Whether what is known of the kind can be gone by: listed whole. */
+/* Labels of a volume that say where it is. */
+extern const char *const volume_zone_labels[];
+enum needed_state { NEEDED_KNOWN, NEEDED_COMING, NEEDED_REFUSED };
+enum needed_state cluster_needed(const struct cluster *c, enum cluster_kind kind);
+void cluster_needed_forget(struct cluster *c, enum cluster_kind kind);
+void cluster_storage_release(struct cluster *c);
+
 struct cluster {
 	struct intern intern;
 	struct store nodes;	/* by name */
 	struct store providers; /* of the same: by provider id, those that have one */
 	struct store pods;	/* by uid, as all below */
 	struct store budgets, quotas, workloads;
-	struct pod *waiting; /* pods without a node */
+	struct store needed[CLUSTER_NEEDED_COUNT]; /* what is watched on demand */
+	struct pod *waiting;			   /* pods without a node */
+	struct decode_plan *selector_plan;
 
 	struct arena fleet;
 	struct pool_known *pools;
 	struct group_known *groups;
 	size_t pool_count, group_count;
 
-	struct arena scratch; /* of one input */
+	struct arena scratch;		     /* of one input */
+	uint64_t generation;		     /* counts what is told */
+	struct placement *placement;	     /* of one generation */
+	size_t apart_count, apart_by_labels; /* pods with anti-affinity; of these, that select namespaces by labels */
+	bool heeds_schedulers;		     /* pods that no scheduler has looked at are not served */
+	millis bound_at;		     /* when a pod last got its node, as it was seen to */
+
 	cluster_change_fn *on_change;
 	void *on_change_user;
 	bool ignores_stamps;
@@ -227,6 +340,11 @@ const struct toleration_set *model_tolerations(struct cluster *c, const struct d
 const struct requirement_set *model_requirements(struct cluster *c, const struct decoded_list *terms,
 						 const struct decoded_list *expressions);
 
+/* Of a selector as it stands in an object; NULL: it selects all. */
+const struct requirement_set *model_selector(struct cluster *c, const struct decoded_map *labels,
+					     const struct decoded_list *expressions);
+const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *r, const char *pod);
+
 /* When something happened: by the object's own time where it was listed, else by its arrival. */
 millis model_moment(const struct cluster *c, const struct watch_seen *seen, millis told);
 
@@ -243,14 +361,33 @@ void pod_place(struct cluster *c, struct pod *p); /* among the pods of its pool,
 void pod_leave_pool(struct pod *p);
 void pod_release(struct cluster *c, struct pod *p);
 
-struct fit_node {
-	const char *name, *hostname; /* NULL: not known */
-	const struct label_set *labels;
-	const struct taint_set *taints;
-	const struct resources *allocatable;
-	bool is_guess; /* labels that are not told may be there all the same */
+/* Where those that wait would sit, were they served in turn: made once for each state of the model. */
+enum placing {
+	PLACING_NOT_YET,    /* nobody can say: its scheduler has not looked at it, or what it names is not read yet */
+	PLACING_INCOMPLETE, /* of a gang that is not whole */
+	PLACING_THERE,	    /* on a node that there is */
+	PLACING_NEW,	    /* on a node to come */
+	PLACING_NOWHERE
 };
-bool fit_requirements(const struct requirement_set *set, const struct fit_node *n);
+struct placed {
+	const struct pod *pod;
+	const struct gang *gang; /* NULL without; lives in the arena of the placement */
+	struct kind *kind;
+	enum placing placing;
+	int group;	  /* of the node that is meant, -1 for none */
+	const char *why;  /* PLACING_NOWHERE: a sentence */
+	const char *slow; /* NULL, or a sentence: it should have been placed long ago */
+	const char *full;
+	bool is_done;
+};
+struct placement {
+	struct arena arena;
+	struct placed *items; /* in the order of the scheduler */
+	size_t count;
+	uint64_t generation;
+	bool is_made;
+};
+const struct placement *cluster_placement(const struct cluster *c);
 
 struct gang_of_pod {
 	enum gang_kind kind;

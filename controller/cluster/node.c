@@ -326,6 +326,7 @@ static void notify_changes(struct cluster *c, const struct node *n, const struct
 
 bool cluster_node_seen(struct cluster *c, const struct node_record *r, const struct watch_seen *seen)
 {
+	c->generation++;
 	struct node *n = node_expect(c, seen->name);
 	if (n->is_known && (n->uid[0] != seen->uid.high || n->uid[1] != seen->uid.low)) {
 		cluster_node_gone(c, (struct object_uid){ n->uid[0], n->uid[1] }, seen->arrived);
@@ -360,6 +361,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 			break;
 	if (n == NULL)
 		return;
+	c->generation++;
 	notify(c, CLUSTER_NODE_GONE, n, at, false);
 	forget_object(c, n);
 	struct node bare = { .name = n->name, .pods = n->pods, .hash = n->hash, .group = -1 };

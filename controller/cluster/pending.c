@@ -1,6 +1,7 @@
-/* Pods that wait for a node: what they ask, who could give it, and why nobody can. */
+/* Pods that wait for a node: where the scheduler's filters would put them, who could give more, and why nobody can. */
+#include "base/alloc.h"
 #include "base/buf.h"
-#include "base/quantity.h"
+#include "controller/cluster/fit.h"
 #include "controller/cluster/model_state.h"
 
 #include <inttypes.h>
@@ -8,240 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHY_SIZE = 200, WHY_GROUPS = 3, EXAMPLES_MOST = 64 };
+enum { WHY_GROUPS = 3, EXAMPLES_MOST = 64, HOST_SIZE = 32 };
 
-/* Whether a pod could run on an empty node, as the scheduler's filters say; and if not, why. */
-
-static const char *value_of(const struct fit_node *n, const char *key)
-{
-	if (key == NULL)
-		return n->name;
-	if (strcmp(key, "kubernetes.io/hostname") == 0)
-		return n->hostname;
-	return label_set_get(n->labels, key);
-}
-
-/* A label that is simply not told to us. What a name or a host is, nobody can say of a node to come. */
-static bool may_be_there(const struct fit_node *n, const char *key)
-{
-	bool is_one_host = key == NULL || strcmp(key, "kubernetes.io/hostname") == 0;
-	return n->is_guess && !is_one_host && label_set_get(n->labels, key) == NULL;
-}
-
-static bool is_beyond(const char *value, const char *bound, bool wants_more)
-{
-	int64_t a = 0, b = 0;
-	if (value == NULL || bound == NULL || decimal_parse(value, strlen(value), 0, &a) != DECIMAL_OK ||
-	    decimal_parse(bound, strlen(bound), 0, &b) != DECIMAL_OK)
-		return false;
-	return wants_more ? a > b : a < b;
-}
-
-/* Rows [first, last) are one expression. */
-static bool fits_expression(const struct requirement *first, const struct requirement *last, const struct fit_node *n)
-{
-	const char *value = value_of(n, first->key);
-	bool is_listed = false;
-	for (const struct requirement *r = first; r < last; r++)
-		is_listed = is_listed || (value != NULL && r->value != NULL && strcmp(value, r->value) == 0);
-	if (may_be_there(n, first->key))
-		return first->operation != REQUIRE_UNKNOWN;
-	switch ((enum requirement_operation)first->operation) {
-	case REQUIRE_IN:
-		return is_listed;
-	case REQUIRE_NOT_IN:
-		return !is_listed;
-	case REQUIRE_EXISTS:
-		return value != NULL;
-	case REQUIRE_ABSENT:
-		return value == NULL;
-	case REQUIRE_MORE:
-	case REQUIRE_LESS:
-		return is_beyond(value, first->value, first->operation == REQUIRE_MORE);
-	case REQUIRE_UNKNOWN:
-		break;
-	}
-	return false;
-}
-
-/* One of the terms must fit, with all of its expressions. */
-bool fit_requirements(const struct requirement_set *set, const struct fit_node *n)
-{
-	size_t count = intern_count(set), at = 0;
-	while (at < count) {
-		int64_t term = set->items[at].term;
-		bool fits = true;
-		while (at < count && set->items[at].term == term) {
-			size_t first = at;
-			while (at < count && set->items[at].term == term &&
-			       set->items[at].expression == set->items[first].expression)
-				at++;
-			fits = fits && fits_expression(&set->items[first], &set->items[at], n);
-		}
-		if (fits)
-			return true;
-	}
-	return count == 0;
-}
-
-static bool same_or_none(const char *a, const char *b)
-{
-	return strcmp(a == NULL ? "" : a, b == NULL ? "" : b) == 0;
-}
-
-static bool is_tolerated(const struct taint *t, const struct toleration_set *set)
-{
-	for (size_t i = 0; i < intern_count(set); i++) {
-		const struct toleration *s = &set->items[i];
-		bool effect = s->effect == NULL || same_or_none(s->effect, t->effect);
-		bool key = s->key == NULL ? s->is_equal == 0 : strcmp(s->key, t->key) == 0;
-		if (effect && key && (s->is_equal == 0 || same_or_none(s->value, t->value)))
-			return true;
-	}
-	return false;
-}
-
-static bool fits_taints(const struct pod_shape *s, const struct fit_node *n, char *why, size_t size)
-{
-	for (size_t i = 0; i < intern_count(n->taints); i++) {
-		const struct taint *t = &n->taints->items[i];
-		bool repels = same_or_none(t->effect, "NoSchedule") || same_or_none(t->effect, "NoExecute");
-		if (!repels || is_tolerated(t, s->tolerations))
-			continue;
-		snprintf(why, size, "does not tolerate the taint %s%s%s:%s", t->key, t->value == NULL ? "" : "=",
-			 t->value == NULL ? "" : t->value, t->effect);
-		return false;
-	}
-	return true;
-}
-
-static bool fits_selector(const struct pod_shape *s, const struct fit_node *n, char *why, size_t size)
-{
-	for (size_t i = 0; i < intern_count(s->selector); i++) {
-		const struct label *wanted = &s->selector->items[i];
-		const char *value = value_of(n, wanted->key);
-		if (may_be_there(n, wanted->key) || (value != NULL && strcmp(value, wanted->value) == 0))
-			continue;
-		if (value == NULL)
-			snprintf(why, size, "its node selector wants %s=%s, nodes have no such label", wanted->key,
-				 wanted->value);
-		else
-			snprintf(why, size, "its node selector wants %s=%s, nodes have %s", wanted->key, wanted->value,
-				 value);
-		return false;
-	}
-	return true;
-}
-
-static void print_amount(char *text, size_t size, const char *name, int64_t milli)
-{
-	static const int64_t gi = INT64_C(1) << 30;
-	if (strcmp(name, "memory") == 0)
-		snprintf(text, size, "%" PRId64 ".%" PRId64 "Gi", milli / 1000 / gi, milli / 1000 % gi * 10 / gi);
-	else if (milli % 1000 != 0)
-		snprintf(text, size, "%" PRId64 "m", milli);
-	else
-		snprintf(text, size, "%" PRId64, milli / 1000);
-}
-
-static bool fits_resources(const struct pod_shape *s, const struct fit_node *n, bool gpus, char *why, size_t size)
-{
-	for (size_t i = 0; i < intern_count(s->requests); i++) {
-		const struct resource *wanted = &s->requests->items[i];
-		int64_t there = resources_get(n->allocatable, wanted->name);
-		bool is_gpu = device_is_gpu(wanted->name);
-		if (is_gpu != gpus || there >= wanted->milli || (n->is_guess && !is_gpu))
-			continue;
-		char a[40], b[40];
-		print_amount(a, sizeof a, wanted->name, wanted->milli);
-		print_amount(b, sizeof b, wanted->name, there);
-		if (there == 0)
-			snprintf(why, size, "wants %s %s, nodes have none", a, wanted->name);
-		else
-			snprintf(why, size, "wants %s %s, a node has %s", a, wanted->name, b);
-		return false;
-	}
-	return true;
-}
-
-static bool fit_shape(const struct pod_shape *s, const struct fit_node *n, char *why, size_t size)
-{
-	if (!fits_resources(s, n, true, why, size) || !fits_selector(s, n, why, size))
-		return false;
-	if (!fit_requirements(s->affinity, n)) {
-		snprintf(why, size, "its node affinity selects no such node");
-		return false;
-	}
-	return fits_taints(s, n, why, size) && fits_resources(s, n, false, why, size);
-}
-
-/* Pods that are told together. */
-struct entry {
-	struct pending_shape shape;
-	const struct pod_shape *asks;
-	uint32_t hash;
-};
-
-struct entry_key {
-	const struct pod_shape *asks;
-	const char *name_space;
-	int pool;
-	bool is_incomplete, is_placeholder;
-};
-
-static bool is_entry(const void *item, const void *key)
-{
-	const struct entry *e = item;
-	const struct entry_key *k = key;
-	return e->asks == k->asks && e->shape.pool == k->pool && e->shape.is_incomplete_gang == k->is_incomplete &&
-	       e->shape.example->is_placeholder == k->is_placeholder && strcmp(e->shape.namespace, k->name_space) == 0;
-}
-
-static uint32_t hash_of(const struct entry_key *k)
-{
-	uintptr_t asks = (uintptr_t)k->asks;
-	uint32_t hash = hash_bytes((uint32_t)(k->is_incomplete + 2 * k->is_placeholder), &asks, sizeof asks);
-	return hash_text(hash_bytes(hash, &k->pool, sizeof k->pool), k->name_space);
-}
-
-static bool is_before(const struct pod *a, const struct pod *b)
-{
-	if (a->created_at != b->created_at)
-		return a->created_at < b->created_at;
-	int order = strcmp(a->name, b->name);
-	return order != 0 ? order < 0 : memcmp(a->uid, b->uid, sizeof a->uid) < 0;
-}
-
-static void count_pod(struct store *entries, const struct pod *p, bool is_incomplete, struct arena *a)
-{
-	struct entry_key key = { p->shape, p->namespace, p->pool, is_incomplete, p->is_placeholder };
-	struct entry *e = store_find(entries, hash_of(&key), is_entry, &key);
-	if (e == NULL) {
-		e = arena_new(a, struct entry);
-		e->asks = p->shape;
-		e->hash = hash_of(&key);
-		e->shape = (struct pending_shape){ .namespace = arena_strdup(a, p->namespace, strlen(p->namespace)),
-						   .example = p,
-						   .since = p->created_at,
-						   .pool = p->pool,
-						   .gpus_milli = p->gpus_milli,
-						   .is_incomplete_gang = is_incomplete };
-		store_add(entries, e);
-	}
-	e->shape.count++;
-	if (is_before(p, e->shape.example)) {
-		e->shape.example = p;
-		e->shape.since = p->created_at;
-	}
-}
-
-static struct fit_node template_node(const struct group_known *g)
-{
-	return (struct fit_node){ .labels = g->template.labels,
-				  .taints = g->template.taints,
-				  .allocatable = g->template.allocatable,
-				  .is_guess = !g->template.is_learned };
-}
+/* --- what a new node of a group would be --- */
 
 /*
  * Nodes of one group may differ, in their zone for one: any of them is an example of the next. Labels are shared among
@@ -251,47 +21,159 @@ struct examples {
 	const struct label_set *labels[EXAMPLES_MOST];
 	size_t count;
 	int64_t nodes;
+	const struct node *first; /* by name; NULL without */
 };
 
 static void add_example(struct examples *of, const struct node *n)
 {
 	size_t i = 0;
 	of->nodes += !n->is_leaving;
+	if (of->first == NULL && n->is_ready)
+		of->first = n;
 	while (i < of->count && of->labels[i] != n->labels)
 		i++;
 	if (i == of->count && i < EXAMPLES_MOST && n->gpu_at != 0)
 		of->labels[of->count++] = n->labels;
 }
 
-static struct examples *examples_of(const struct cluster *c, struct arena *a)
+/* --- one round: everybody who waits sits down, in the order of the scheduler --- */
+
+struct round {
+	const struct cluster *cluster;
+	struct arena *arena;
+	struct fit *fit;
+	struct examples *examples; /* one per group */
+	struct fit_node *nodes;	   /* that there are, by name */
+	size_t node_count;
+	struct fit_node **added; /* that would come, the oldest first */
+	size_t added_count, added_room;
+	struct fit_node **seats; /* where somebody sat down, in order */
+	size_t seat_count, seat_room;
+	int64_t hosts; /* made up so far */
+};
+
+/* May the scheduler put anything there: what our own taints and those of others say is for the filters. */
+static bool is_open(const struct node *n)
 {
-	struct examples *groups = arena_array(a, struct examples, c->group_count);
-	size_t count = 0;
-	const struct node **nodes = cluster_nodes(c, -1, a, &count);
-	for (size_t i = 0; i < count; i++)
-		if (nodes[i]->group >= 0)
-			add_example(&groups[nodes[i]->group], nodes[i]);
-	return groups;
+	return n->is_known && n->is_ready && !n->is_leaving;
 }
 
-static bool fits_a_node(const struct group_known *g, const struct examples *of, const struct pod_shape *s)
+static struct round round_new(const struct cluster *c, struct arena *a)
 {
-	char unused[WHY_SIZE];
-	struct fit_node as = { .taints = g->template.taints, .allocatable = g->template.allocatable };
-	for (size_t i = 0; i < of->count; i++) {
-		as.labels = of->labels[i];
-		if (fit_shape(s, &as, unused, sizeof unused))
-			return true;
+	struct round r = { .cluster = c, .arena = a, .fit = fit_new(c, a) };
+	size_t count = 0;
+	const struct node **nodes = cluster_nodes(c, -1, a, &count);
+	r.examples = arena_array(a, struct examples, c->group_count);
+	r.nodes = arena_array(a, struct fit_node, count);
+	for (size_t i = 0; i < count; i++) {
+		if (nodes[i]->group >= 0)
+			add_example(&r.examples[nodes[i]->group], nodes[i]);
+		if (is_open(nodes[i]))
+			r.nodes[r.node_count++] = fit_node_of(nodes[i]);
 	}
+	return r;
+}
+
+static void round_release(struct round *r)
+{
+	fit_release(r->fit);
+	free(r->added);
+	free(r->seats);
+}
+
+static struct fit_node *next_node(struct round *r, int group, const struct label_set *labels)
+{
+	const struct template *t = &r->cluster->groups[group].template;
+	struct fit_node *n = arena_new(r->arena, struct fit_node);
+	char *host = arena_alloc(r->arena, HOST_SIZE, 1);
+	snprintf(host, HOST_SIZE, "new %" PRId64, ++r->hosts);
+	*n = (struct fit_node){ .hostname = host,
+				.labels = labels,
+				.taints = t->taints,
+				.allocatable = t->allocatable,
+				.like = r->examples[group].first,
+				.group = group,
+				.is_guess = !t->is_learned };
+	return n;
+}
+
+/* A node of the group that the pod would fit, were it there: it is, from then on. NULL, and why not, without. */
+static struct fit_node *open_node(struct round *r, int group, const struct pod *p, char why[FIT_WHY_SIZE])
+{
+	const struct examples *of = &r->examples[group];
+	char said[FIT_WHY_SIZE], unused[FIT_WHY_SIZE];
+	for (size_t i = 0; i <= of->count; i++) {
+		const struct label_set *labels = i == 0 ? r->cluster->groups[group].template.labels : of->labels[i - 1];
+		struct fit_node *n = next_node(r, group, labels);
+		fit_add(r->fit, n);
+		if (fit_pod(r->fit, p, n, said))
+			return n;
+		if (i == 0 || fit_shape(p->shape, n, unused)) /* what it came closest to says most */
+			memcpy(why, said, sizeof said);
+		fit_take_away(r->fit, n);
+	}
+	return NULL;
+}
+
+static bool fits_group(struct round *r, int group, const struct pod *p, char why[FIT_WHY_SIZE])
+{
+	struct fit_node *n = open_node(r, group, p, why);
+	if (n != NULL)
+		fit_take_away(r->fit, n);
+	return n != NULL;
+}
+
+static void sit(struct round *r, const struct pod *p, struct fit_node *n)
+{
+	fit_sit(r->fit, p, n);
+	r->seats = xgrow(r->seats, r->seat_count, &r->seat_room, sizeof *r->seats);
+	r->seats[r->seat_count++] = n;
+}
+
+/* As if those after the first `seats` had not sat down, and the nodes after the first `added` were not thought of. */
+static void stand_up(struct round *r, size_t seats, size_t added)
+{
+	while (r->seat_count > seats)
+		fit_leave(r->fit, r->seats[--r->seat_count]);
+	while (r->added_count > added)
+		fit_take_away(r->fit, r->added[--r->added_count]);
+}
+
+static struct fit_node *find_there(struct round *r, const struct pod *p)
+{
+	char unused[FIT_WHY_SIZE];
+	for (size_t i = 0; i < r->node_count; i++)
+		if (fit_pod(r->fit, p, &r->nodes[i], unused))
+			return &r->nodes[i];
+	return NULL;
+}
+
+static bool is_among(const int *groups, size_t count, int group)
+{
+	for (size_t i = 0; i < count; i++)
+		if (groups[i] == group)
+			return true;
 	return false;
 }
 
-static bool fits_group(const struct group_known *g, const struct examples *of, const struct pod_shape *s)
+static struct fit_node *find_to_come(struct round *r, const struct pod *p, const int *groups, size_t count)
 {
-	char unused[WHY_SIZE];
-	struct fit_node next = template_node(g);
-	return fit_shape(s, &next, unused, sizeof unused) || fits_a_node(g, of, s);
+	char unused[FIT_WHY_SIZE];
+	for (size_t i = r->added_count; i-- > 0;)
+		if (is_among(groups, count, r->added[i]->group) && fit_pod(r->fit, p, r->added[i], unused))
+			return r->added[i];
+	for (size_t i = 0; i < count; i++) {
+		struct fit_node *n = open_node(r, groups[i], p, unused);
+		if (n == NULL)
+			continue;
+		r->added = xgrow(r->added, r->added_count, &r->added_room, sizeof(struct fit_node *));
+		r->added[r->added_count++] = n;
+		return n;
+	}
+	return NULL;
 }
+
+/* --- why not --- */
 
 /* The group whose nodes have most of the GPUs that are asked for, when too few are what all of them lack. */
 static bool say_too_few(const struct cluster *c, const struct pod_shape *s, const int *groups, size_t count,
@@ -321,52 +203,344 @@ static bool say_too_few(const struct cluster *c, const struct pod_shape *s, cons
 	return false;
 }
 
-static const char *say_why(const struct cluster *c, const struct pod_shape *s, const int *groups, size_t count,
-			   struct arena *a)
+static const char *say_why(struct round *r, const struct pod *p, const int *groups, size_t count)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
+	const struct cluster *c = r->cluster;
 	if (count == 0) {
 		buf_text(&out, "there is no node group for it");
-	} else if (!say_too_few(c, s, groups, count, &out)) {
+	} else if (!say_too_few(c, p->shape, groups, count, &out)) {
 		for (size_t i = 0; i < count && i < WHY_GROUPS; i++) {
-			char why[WHY_SIZE] = "";
-			struct fit_node next = template_node(&c->groups[groups[i]]);
-			fit_shape(s, &next, why, sizeof why);
+			char why[FIT_WHY_SIZE] = "";
+			if (fits_group(r, groups[i], p, why))
+				snprintf(why, sizeof why, "beside the others of its kind it would not fit");
 			buf_printf(&out, "%s%s: %s", i == 0 ? "" : "; ", c->groups[groups[i]].name, why);
 		}
 		if (count > WHY_GROUPS)
 			buf_printf(&out, "; and %zu more node groups do not fit", count - WHY_GROUPS);
 	}
-	return arena_strdup(a, out.text, out.len);
+	return arena_strdup(r->arena, out.text, out.len);
 }
 
 /* NULL as long as one of the groups may grow. */
-static const char *say_full(const struct cluster *c, const struct examples *of, const int *groups, size_t count,
-			    struct arena *a)
+static const char *say_full(const struct round *r, const int *groups, size_t count)
 {
 	CLEANUP(buf_release) struct buf out = { 0 };
 	for (size_t i = 0; i < count; i++) {
-		const struct group_known *g = &c->groups[groups[i]];
-		if (of[groups[i]].nodes < g->max)
+		const struct group_known *g = &r->cluster->groups[groups[i]];
+		if (r->examples[groups[i]].nodes < g->max)
 			return NULL;
 		buf_printf(&out, "%snode group %s has its most nodes, %" PRId64, i == 0 ? "" : "; ", g->name, g->max);
 	}
-	return count == 0 ? NULL : arena_strdup(a, out.text, out.len);
+	return count == 0 ? NULL : arena_strdup(r->arena, out.text, out.len);
 }
 
-static void judge(const struct cluster *c, const struct examples *examples, struct entry *e, struct arena *a)
+static const char *scheduler_of(const struct pod *p)
 {
-	size_t count = e->shape.pool >= 0 ? c->pools[e->shape.pool].group_count : c->group_count;
-	int *groups = arena_array(a, int, count), *fitting = arena_array(a, int, count);
-	for (size_t i = 0; i < count; i++)
-		groups[i] = e->shape.pool >= 0 ? c->pools[e->shape.pool].groups[i] : (int)i;
-	for (size_t i = 0; i < count; i++)
-		if (fits_group(&c->groups[groups[i]], &examples[groups[i]], e->asks))
-			fitting[e->shape.group_count++] = groups[i];
-	e->shape.groups = fitting;
-	e->shape.full = say_full(c, examples, fitting, e->shape.group_count, a);
-	if (e->shape.group_count == 0)
-		e->shape.why = say_why(c, e->asks, groups, count, a);
+	return p->shape->scheduler == NULL ? "default-scheduler" : p->shape->scheduler;
+}
+
+static const char *text_of(struct round *r, struct buf *out)
+{
+	return arena_strdup(r->arena, out->text, out->len);
+}
+
+static const char *say_unseen(struct round *r, const struct pod *p)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out, "its scheduler %s has not looked at it yet: no machine is bought before it has",
+		   scheduler_of(p));
+	return text_of(r, &out);
+}
+
+static const char *say_passed_over(struct round *r, const struct pod *p, const char *node)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out, "by the scheduler's filters it fits node %s, where its scheduler %s does not place it", node,
+		   scheduler_of(p));
+	if (p->trouble_text[0] != '\0')
+		buf_printf(&out, ": %s", p->trouble_text);
+	return text_of(r, &out);
+}
+
+static const char *say_given_up(struct round *r, const struct pod *p)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out,
+		   "for %" PRId64
+		   " minutes there was a node that it fits by the scheduler's filters, and its scheduler %s "
+		   "did not place it: no machine is held for it",
+		   (int64_t)(WAITING_GIVES_UP / MINUTE), scheduler_of(p));
+	if (p->trouble_text[0] != '\0')
+		buf_printf(&out, " (%s)", p->trouble_text);
+	return text_of(r, &out);
+}
+
+/* --- who waits --- */
+
+/* Pods that ask for the same. */
+struct kind {
+	const struct pod_shape *asks;
+	const char *name_space;
+	int pool;
+	bool is_placeholder;
+	uint32_t hash;
+	const int *groups, *fitting; /* that may be asked; that could hold it, as it was when the first of them came */
+	size_t group_count, fitting_count;
+	bool has_terms;			   /* where it fits changes with who sits where */
+	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
+	const char *why;
+};
+
+static bool is_kind(const void *item, const void *key)
+{
+	const struct kind *a = item, *b = key;
+	return a->asks == b->asks && a->pool == b->pool && a->is_placeholder == b->is_placeholder &&
+	       a->name_space == b->name_space;
+}
+
+static uint32_t kind_hash(const struct kind *k)
+{
+	uintptr_t words[] = { (uintptr_t)k->asks, (uintptr_t)k->name_space, (uintptr_t)k->pool, k->is_placeholder };
+	return hash_bytes(0, words, sizeof words);
+}
+
+static bool is_before(const struct pod *a, const struct pod *b)
+{
+	if (a->created_at != b->created_at)
+		return a->created_at < b->created_at;
+	int order = strcmp(a->name, b->name);
+	return order != 0 ? order < 0 : memcmp(a->uid, b->uid, sizeof a->uid) < 0;
+}
+
+static struct kind *kind_of(struct round *r, struct store *kinds, const struct pod *p)
+{
+	const struct cluster *c = r->cluster;
+	struct kind key = { p->shape, p->namespace, p->pool, p->is_placeholder, 0, NULL, NULL, 0, 0, false,
+			    false,    false,	    NULL };
+	struct kind *k = store_find(kinds, kind_hash(&key), is_kind, &key);
+	if (k != NULL)
+		return k;
+	k = arena_new(r->arena, struct kind);
+	*k = key;
+	k->hash = kind_hash(&key);
+	k->has_terms =
+		p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL || c->apart_count > 0;
+	k->group_count = p->pool >= 0 ? c->pools[p->pool].group_count : c->group_count;
+	int *groups = arena_array(r->arena, int, k->group_count), *fitting = arena_array(r->arena, int, k->group_count);
+	for (size_t i = 0; i < k->group_count; i++) {
+		char unused[FIT_WHY_SIZE];
+		groups[i] = p->pool >= 0 ? c->pools[p->pool].groups[i] : (int)i;
+		if (fits_group(r, groups[i], p, unused))
+			fitting[k->fitting_count++] = groups[i];
+	}
+	k->groups = groups;
+	k->fitting = fitting;
+	store_add(kinds, k);
+	return k;
+}
+
+static void refuse(struct round *r, struct placed *w)
+{
+	struct kind *k = w->kind;
+	w->placing = PLACING_NOWHERE;
+	w->why = k->is_refused ? k->why : say_why(r, w->pod, k->groups, k->group_count);
+	k->is_refused = !k->has_terms;
+	k->why = w->why;
+}
+
+static void place(struct round *r, struct placed *w)
+{
+	char why[FIT_WHY_SIZE] = "";
+	const struct pod *p = w->pod;
+	struct kind *k = w->kind;
+	enum fit_verdict anywhere = fit_anywhere(r->fit, p, why);
+	w->placing = PLACING_NOT_YET;
+	if (r->cluster->heeds_schedulers && !p->is_looked_at) {
+		w->slow = p->is_slow ? say_unseen(r, p) : NULL;
+		return;
+	}
+	if (anywhere == FIT_UNKNOWN)
+		return;
+	if (anywhere == FIT_NEVER || p->given_up_until != 0) {
+		w->placing = PLACING_NOWHERE;
+		w->why = anywhere == FIT_NEVER ? arena_strdup(r->arena, why, strlen(why)) : say_given_up(r, p);
+		return;
+	}
+	struct fit_node *n = k->is_refused_there ? NULL : find_there(r, p);
+	k->is_refused_there = n == NULL && !k->has_terms;
+	w->placing = PLACING_THERE;
+	if (n == NULL) {
+		w->placing = PLACING_NEW;
+		n = k->is_refused ? NULL : find_to_come(r, p, k->groups, k->group_count);
+	}
+	if (n == NULL) {
+		refuse(r, w);
+		return;
+	}
+	sit(r, p, n);
+	w->group = n->group;
+	w->slow = w->placing == PLACING_THERE && p->is_slow ? say_passed_over(r, p, n->name) : NULL;
+}
+
+/* All of a gang that waits, or none: part of it would hold machines for nothing. */
+static void place_gang(struct round *r, struct placed *items, size_t count, size_t first)
+{
+	size_t seats = r->seat_count, added = r->added_count;
+	const struct gang *gang = items[first].gang;
+	const struct placed *worst = NULL;
+	for (size_t i = first; i < count; i++) {
+		if (items[i].gang != gang)
+			continue;
+		place(r, &items[i]);
+		items[i].is_done = true;
+		if (items[i].placing != PLACING_THERE && items[i].placing != PLACING_NEW &&
+		    (worst == NULL || worst->placing != PLACING_NOWHERE))
+			worst = &items[i];
+	}
+	if (worst == NULL)
+		return;
+	stand_up(r, seats, added);
+	CLEANUP(buf_release) struct buf why = { 0 };
+	buf_printf(&why, "%s of its gang finds no place: %s", worst->pod->name, worst->why == NULL ? "" : worst->why);
+	const char *text = text_of(r, &why);
+	for (size_t i = first; i < count; i++) {
+		if (items[i].gang != gang || items[i].placing == PLACING_NOWHERE)
+			continue;
+		items[i].placing = worst->placing;
+		items[i].why = worst->placing == PLACING_NOWHERE ? text : NULL;
+	}
+}
+
+static int by_turn(const void *a, const void *b)
+{
+	const struct pod *x = ((const struct placed *)a)->pod, *y = ((const struct placed *)b)->pod;
+	if (x->priority != y->priority)
+		return x->priority > y->priority ? -1 : 1;
+	return x == y ? 0 : is_before(x, y) ? -1 : 1;
+}
+
+/* Those that are ours and have no node, with the gangs that they are of. */
+static struct placed *who_waits(const struct cluster *c, struct gang_table *gangs, struct arena *a, size_t *count)
+{
+	size_t room = 0;
+	bool has_gangs = false;
+	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
+		room++;
+	struct placed *items = arena_array(a, struct placed, room);
+	*count = 0;
+	for (const struct pod *p = c->waiting; p != NULL; p = p->next) {
+		if (p->state != POD_UNSCHEDULED || !pod_is_ours(p))
+			continue;
+		bool is_of_gang = gang_of(c, p).kind != GANG_NONE;
+		if (is_of_gang && !has_gangs)
+			*gangs = gang_table_make(c, a);
+		has_gangs = has_gangs || is_of_gang;
+		const struct gang *g = is_of_gang ? gang_table_find(gangs, c, p) : NULL;
+		items[(*count)++] = (struct placed){ .pod = p, .gang = g, .group = -1 };
+	}
+	if (*count > 1)
+		qsort(items, *count, sizeof *items, by_turn);
+	return items;
+}
+
+static void place_all(struct round *r, struct placement *out)
+{
+	struct store kinds = { .hash_offset = offsetof(struct kind, hash) };
+	for (size_t i = 0; i < out->count; i++) {
+		struct placed *w = &out->items[i];
+		w->kind = kind_of(r, &kinds, w->pod);
+	}
+	for (size_t i = 0; i < out->count; i++) {
+		struct placed *w = &out->items[i];
+		if (w->is_done)
+			continue;
+		if (w->gang != NULL && !gang_is_whole(w->gang)) {
+			w->placing = PLACING_INCOMPLETE;
+			w->why = w->kind->fitting_count == 0 ? say_why(r, w->pod, w->kind->groups, w->kind->group_count)
+							     : NULL;
+		} else if (w->gang != NULL) {
+			place_gang(r, out->items, out->count, i);
+		} else {
+			place(r, w);
+		}
+	}
+	for (size_t i = 0; i < out->count; i++)
+		out->items[i].full = say_full(r, out->items[i].kind->fitting, out->items[i].kind->fitting_count);
+	store_release(&kinds);
+}
+
+const struct placement *cluster_placement(const struct cluster *c)
+{
+	struct placement *p = c->placement;
+	if (p->is_made && p->generation == c->generation)
+		return p;
+	struct gang_table gangs = { 0 };
+	arena_clear(&p->arena);
+	p->items = who_waits(c, &gangs, &p->arena, &p->count);
+	p->generation = c->generation;
+	p->is_made = true;
+	if (p->count > 0) {
+		struct round r = round_new(c, &p->arena);
+		place_all(&r, p);
+		round_release(&r);
+	}
+	gang_table_release(&gangs);
+	return p;
+}
+
+/* --- as it is told --- */
+
+struct entry {
+	struct pending_shape shape;
+	const struct placed *like;
+	uint32_t hash;
+};
+
+static bool is_told_together(enum placing a, enum placing b)
+{
+	bool is_served = a == PLACING_THERE || a == PLACING_NEW;
+	return a == b || (is_served && (b == PLACING_THERE || b == PLACING_NEW));
+}
+
+static bool is_entry(const void *item, const void *key)
+{
+	const struct placed *a = ((const struct entry *)item)->like, *b = key;
+	return a->kind == b->kind && is_told_together(a->placing, b->placing) &&
+	       (a->pod->given_up_until != 0) == (b->pod->given_up_until != 0);
+}
+
+static const char *copy(struct arena *a, const char *text)
+{
+	return text == NULL ? NULL : arena_strdup(a, text, strlen(text));
+}
+
+static struct entry *entry_of(struct store *entries, const struct placed *w, struct arena *a)
+{
+	uintptr_t kind = (uintptr_t)w->kind;
+	uint32_t hash = hash_bytes(0, &kind, sizeof kind);
+	struct entry *e = store_find(entries, hash, is_entry, w);
+	if (e != NULL)
+		return e;
+	int *groups = arena_array(a, int, w->kind->fitting_count);
+	for (size_t i = 0; i < w->kind->fitting_count; i++)
+		groups[i] = w->kind->fitting[i];
+	e = arena_new(a, struct entry);
+	*e = (struct entry){ .shape = { .namespace = copy(a, w->pod->namespace),
+					.example = w->pod,
+					.since = w->pod->created_at,
+					.pool = w->pod->pool,
+					.gpus_milli = w->pod->gpus_milli,
+					.groups = groups,
+					.group_count = w->placing == PLACING_NOWHERE ? 0 : w->kind->fitting_count,
+					.why = copy(a, w->why),
+					.full = copy(a, w->full),
+					.is_incomplete_gang = w->placing == PLACING_INCOMPLETE,
+					.is_undecided = w->placing == PLACING_NOT_YET },
+			     .like = w,
+			     .hash = hash };
+	store_add(entries, e);
+	return e;
 }
 
 static int by_age(const void *a, const void *b)
@@ -380,32 +554,66 @@ static int by_age(const void *a, const void *b)
 
 struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, size_t *count)
 {
+	const struct placement *p = cluster_placement(c);
 	struct store entries = { .hash_offset = offsetof(struct entry, hash) };
-	struct gang_table gangs = { 0 };
-	bool has_gangs = false;
-	for (const struct pod *p = c->waiting; p != NULL; p = p->next) {
-		if (p->state != POD_UNSCHEDULED || (!p->has_gpus && p->pool < 0))
-			continue;
-		bool is_of_gang = gang_of(c, p).kind != GANG_NONE;
-		if (is_of_gang && !has_gangs)
-			gangs = gang_table_make(c, a);
-		has_gangs = has_gangs || is_of_gang;
-		const struct gang *g = is_of_gang ? gang_table_find(&gangs, c, p) : NULL;
-		count_pod(&entries, p, g != NULL && !gang_is_whole(g), a);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct placed *w = &p->items[i];
+		struct entry *e = entry_of(&entries, w, a);
+		e->shape.count++;
+		e->shape.placed += w->placing == PLACING_THERE;
+		if (e->shape.slow == NULL)
+			e->shape.slow = copy(a, w->slow);
+		if (is_before(w->pod, e->shape.example)) {
+			e->shape.example = w->pod;
+			e->shape.since = w->pod->created_at;
+		}
 	}
 	struct pending_shape *shapes = arena_array(a, struct pending_shape, entries.count);
+	const struct entry *e = NULL;
 	*count = 0;
-	if (entries.count == 0)
-		return shapes;
-	const struct examples *examples = examples_of(c, a);
-	struct entry *e = NULL;
-	for (size_t i = 0; (e = store_next(&entries, &i)) != NULL;) {
-		judge(c, examples, e, a);
+	for (size_t i = 0; (e = store_next(&entries, &i)) != NULL;)
 		shapes[(*count)++] = e->shape;
-	}
-	gang_table_release(&gangs);
 	store_release(&entries);
 	if (*count > 1)
 		qsort(shapes, *count, sizeof *shapes, by_age);
 	return shapes;
+}
+
+/* --- those that stay although there is a place for them --- */
+
+/* Its scheduler may have been away, and is there again: it has bound somebody since. */
+static bool is_tried_again(const struct cluster *c, const struct pod *p, millis now)
+{
+	return now >= p->given_up_until || (p->was_silent && c->bound_at > p->offered_at);
+}
+
+static void follow(const struct cluster *c, struct pod *p, enum placing placing, millis now)
+{
+	enum { DOUBLED_MOST = 4 };
+	bool is_unseen = placing == PLACING_NOT_YET && !p->is_looked_at;
+	if (p->given_up_until != 0) {
+		if (is_tried_again(c, p, now))
+			p->given_up_until = p->offered_at = 0;
+		return;
+	}
+	if (placing != PLACING_THERE)
+		p->offered_at = 0;
+	else if (p->offered_at == 0)
+		p->offered_at = now;
+	millis since = is_unseen ? p->created_at : p->offered_at;
+	p->is_slow = since != 0 && now - since >= WAITING_IS_SLOW;
+	if (is_unseen || p->offered_at == 0 || now - p->offered_at < WAITING_GIVES_UP)
+		return;
+	p->was_silent = c->bound_at <= p->offered_at;
+	p->given_up_until = now + (WAITING_AGAIN << p->given_up_count);
+	p->given_up_count += p->given_up_count < DOUBLED_MOST;
+}
+
+void cluster_follow_waiting(struct cluster *c, millis now)
+{
+	c->heeds_schedulers = true;
+	const struct placement *p = cluster_placement(c);
+	for (size_t i = 0; i < p->count; i++)
+		follow(c, (struct pod *)(uintptr_t)p->items[i].pod, p->items[i].placing, now);
+	c->generation++;
 }

@@ -21,6 +21,11 @@ void pod_uid_text(const struct pod *p, char text[37])
 		 p->uid[0] >> 16 & 0xffff, p->uid[0] & 0xffff, p->uid[1] >> 48, p->uid[1] & 0xffffffffffff);
 }
 
+bool pod_is_ours(const struct pod *p)
+{
+	return p->has_gpus || p->pool >= 0;
+}
+
 bool pod_counts(const struct pod *p)
 {
 	return p->state != POD_FINISHED && p->state != POD_GATED;
@@ -48,8 +53,20 @@ static struct node *home(const struct pod *p)
 	return (struct node *)(uintptr_t)p->node;
 }
 
+static bool is_apart_by_labels(const struct pod *p)
+{
+	const struct pod_term_set *apart = p->shape->apart;
+	for (size_t i = 0; i < intern_count(apart); i++)
+		if (apart->items[i].of_namespaces != NULL)
+			return true;
+	return false;
+}
+
 static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 {
+	c->apart_count += p->shape->apart != NULL;
+	c->apart_by_labels += is_apart_by_labels(p);
+	c->generation++;
 	struct pod **head = n == NULL ? &c->waiting : &n->pods;
 	p->node = n;
 	p->next = *head;
@@ -65,8 +82,11 @@ static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 		n->gpus_used_milli += p->gpus_milli;
 }
 
-static void pod_detach(struct pod *p)
+static void pod_detach(struct cluster *c, struct pod *p)
 {
+	c->apart_count -= p->shape->apart != NULL;
+	c->apart_by_labels -= is_apart_by_labels(p);
+	c->generation++;
 	*p->link = p->next;
 	if (p->next != NULL)
 		p->next->link = p->link;
@@ -140,7 +160,7 @@ void pod_release(struct cluster *c, struct pod *p)
 static void notify(struct cluster *c, enum cluster_change what, const struct pod *p, millis at, bool is_listed)
 {
 	struct cluster_event event = { .what = what, .pod = p, .at = at, .is_listed = is_listed };
-	if (c->on_change != NULL && (p->has_gpus || p->pool >= 0))
+	if (c->on_change != NULL && pod_is_ours(p))
 		c->on_change(c->on_change_user, &event);
 }
 
@@ -168,124 +188,6 @@ static void notify_changes(struct cluster *c, const struct pod *p, const struct 
 		       p->undisturbed_until != before->undisturbed_until || p->priority != before->priority;
 	if (!told && differs)
 		notify(c, CLUSTER_POD_CHANGED, p, seen->arrived, listed);
-}
-
-/* What a pod asks of a node: requests as the scheduler adds them up, and where it may run. */
-
-struct sum {
-	struct resource rows[64];
-	size_t count;
-};
-
-static int64_t *row_of(struct sum *s, const char *name)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (strcmp(s->rows[i].name, name) == 0)
-			return &s->rows[i].milli;
-	if (s->count == sizeof s->rows / sizeof s->rows[0])
-		return NULL;
-	s->rows[s->count] = (struct resource){ name, 0 };
-	return &s->rows[s->count++].milli;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-	return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
-static void add(struct sum *s, const struct sum *more)
-{
-	for (size_t i = 0; i < more->count; i++) {
-		int64_t *row = row_of(s, more->rows[i].name);
-		if (row != NULL)
-			*row = plus(*row, more->rows[i].milli);
-	}
-}
-
-static void raise_to(struct sum *s, const struct sum *least)
-{
-	for (size_t i = 0; i < least->count; i++) {
-		int64_t *row = row_of(s, least->rows[i].name);
-		if (row != NULL && *row < least->rows[i].milli)
-			*row = least->rows[i].milli;
-	}
-}
-
-/* Requests, and limits where nothing is requested. */
-static struct sum asked(struct cluster *c, const struct decoded_map *requests, const struct decoded_map *limits)
-{
-	struct sum s = { .count = 0 };
-	size_t count = 0;
-	const struct resource *rows = model_amounts(c, requests, &count);
-	for (size_t i = 0; i < count; i++) {
-		int64_t *row = row_of(&s, rows[i].name);
-		if (row != NULL)
-			*row = rows[i].milli;
-	}
-	rows = model_amounts(c, limits, &count);
-	for (size_t i = 0; i < count; i++) {
-		if (decoded_get(requests, rows[i].name) != NULL)
-			continue;
-		int64_t *row = row_of(&s, rows[i].name);
-		if (row != NULL)
-			*row = rows[i].milli;
-	}
-	return s;
-}
-
-/*
- * All containers run at once. Init containers run one after the other before them, each beside those that came before
- * it and keep running (restartPolicy Always).
- */
-static struct sum requests_of(struct cluster *c, const struct pod_record *r)
-{
-	struct sum all = { .count = 0 }, staying = { .count = 0 }, most = { .count = 0 };
-	const struct container_record *containers = r->containers.items;
-	for (size_t i = 0; i < r->containers.count; i++) {
-		struct sum one = asked(c, &containers[i].requests, &containers[i].limits);
-		add(&all, &one);
-	}
-	const struct container_record *inits = r->init_containers.items;
-	for (size_t i = 0; i < r->init_containers.count; i++) {
-		struct sum one = asked(c, &inits[i].requests, &inits[i].limits);
-		if (inits[i].restart_policy != NULL && strcmp(inits[i].restart_policy, "Always") == 0) {
-			add(&staying, &one);
-			add(&all, &one);
-			one = staying;
-		} else {
-			add(&one, &staying);
-		}
-		raise_to(&most, &one);
-	}
-	raise_to(&all, &most);
-	/* What is asked for the pod as a whole takes the place of the sum. */
-	struct sum whole = asked(c, &r->requests, &r->limits);
-	for (size_t i = 0; i < whole.count; i++) {
-		int64_t *row = row_of(&all, whole.rows[i].name);
-		if (row != NULL)
-			*row = whole.rows[i].milli;
-	}
-	struct decoded_map none = { NULL, 0 };
-	struct sum overhead = asked(c, &r->overhead, &none);
-	add(&all, &overhead);
-	return all;
-}
-
-static const struct pod_shape *shape_of(struct cluster *c, const struct pod_record *r)
-{
-	struct sum sum = requests_of(c, r);
-	struct pod_shape shape = {
-		.selector = model_labels(c, &r->selector),
-		.requests = model_resources(c, sum.rows, sum.count),
-		.tolerations = model_tolerations(c, &r->tolerations),
-		.affinity = model_requirements(c, &r->terms, NULL),
-	};
-	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);
-	intern_drop(&c->intern, shape.selector);
-	intern_drop(&c->intern, shape.requests);
-	intern_drop(&c->intern, shape.tolerations);
-	intern_drop(&c->intern, shape.affinity);
-	return shared;
 }
 
 /* How far a pod is, and since when. */
@@ -394,6 +296,7 @@ static void read_progress(struct cluster *c, struct pod *p, const struct pod_rec
 		now.trouble = POD_UNSCHEDULABLE;
 		now.text = scheduled->message;
 	}
+	p->is_looked_at = scheduled != NULL;
 	p->trouble = p->state == POD_READY || p->state == POD_FINISHED ? POD_FINE : now.trouble;
 	intern_drop(&c->intern, p->trouble_text);
 	size_t len = p->trouble == POD_FINE || now.text == NULL ? 0 : strnlen(now.text, 200);
@@ -553,7 +456,7 @@ static bool asks_for_gpus(const struct pod *p)
 static void read_object(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
 {
 	p->labels = model_labels(c, &r->labels);
-	p->shape = shape_of(c, r);
+	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));
 	p->has_gpus = asks_for_gpus(p);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
@@ -593,7 +496,7 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 	struct pod before = { 0 };
 	if (p != NULL) {
 		before = *p;
-		pod_detach(p);
+		pod_detach(c, p);
 		pod_leave_pool(p);
 	} else {
 		p = pod_new(c, seen);
@@ -602,6 +505,8 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 	pod_place(c, p);
 	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
 	pod_attach(c, p, has_node ? node_expect(c, r->node_name) : NULL);
+	if (before.name != NULL && before.node == NULL && p->node != NULL && !seen->is_from_list)
+		c->bound_at = seen->arrived;
 	notify_changes(c, p, &before, seen);
 	if (before.node != NULL && before.node != p->node)
 		node_forget_unknown(c, home(&before));
@@ -620,7 +525,7 @@ void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)
 		return;
 	notify(c, CLUSTER_POD_GONE, p, at, false);
 	struct node *n = home(p);
-	pod_detach(p);
+	pod_detach(c, p);
 	pod_leave_pool(p);
 	store_remove(&c->pods, p);
 	pod_release(c, p);

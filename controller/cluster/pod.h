@@ -81,9 +81,13 @@ struct pod {
 	bool is_placeholder;	/* label preheat.dev/placeholder, which names its pool */
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
-	char ip[46]; /* "" when none yet */
+	bool is_looked_at; /* its scheduler has said something of it, if only that it found no node */
+	char ip[46];	   /* "" when none yet */
 
 	/* private to the model */
+	millis offered_at, given_up_until; /* it fits a node that there is, since; is not waited for, until */
+	int given_up_count;
+	bool is_slow, was_silent;	    /* was_silent: its scheduler bound nobody while it was offered a node */
 	struct pod *next, **link;	    /* among the pods of its node, or those that wait */
 	struct pod *pool_next, **pool_link; /* among those of its pool */
 	const char *gang;		    /* name of the pod group that it is of, NULL without */
@@ -95,5 +99,7 @@ struct pod {
 const char *pod_label(const struct pod *p, const char *key);
 /* "9f1c...-...": into 37 bytes. */
 void pod_uid_text(const struct pod *p, char text[37]);
+/* Asks for GPUs or belongs to a pool. */
+bool pod_is_ours(const struct pod *p);
 /* Holds GPUs or will: neither finished nor gated. */
 bool pod_counts(const struct pod *p);

@@ -109,15 +109,24 @@ static int64_t places_on(const struct node *n, const struct replica *r, int with
 	return places;
 }
 
-/* The newest pod of the pool that is no placeholder, by creation and uid. */
-static const struct pod *example_of(const struct pool_known *pool)
+static bool is_newer(const struct pod *p, const struct pod *than)
 {
+	return than == NULL || p->created_at > than->created_at ||
+	       (p->created_at == than->created_at && memcmp(p->uid, than->uid, sizeof p->uid) > 0);
+}
+
+/* The newest pod of the pool that is no placeholder, by creation and uid. One that fits nowhere is no example. */
+static const struct pod *example_of(const struct cluster *c, size_t pool)
+{
+	const struct placement *waiting = cluster_placement(c);
 	const struct pod *best = NULL;
-	for (const struct pod *p = pool->pods; p != NULL; p = p->pool_next) {
-		if (p->is_placeholder || !p->has_gpus)
-			continue;
-		if (best == NULL || p->created_at > best->created_at ||
-		    (p->created_at == best->created_at && memcmp(p->uid, best->uid, sizeof p->uid) > 0))
+	for (const struct pod *p = c->pools[pool].pods; p != NULL; p = p->pool_next)
+		if (!p->is_placeholder && p->has_gpus && p->state != POD_UNSCHEDULED && is_newer(p, best))
+			best = p;
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct pod *p = waiting->items[i].pod;
+		if (p->pool == (int)pool && !p->is_placeholder && p->has_gpus &&
+		    waiting->items[i].placing != PLACING_NOWHERE && is_newer(p, best))
 			best = p;
 	}
 	return best;
@@ -126,7 +135,7 @@ static const struct pod *example_of(const struct pool_known *pool)
 static struct replica replica_of(const struct cluster *c, size_t index)
 {
 	const struct pool_known *pool = &c->pools[index];
-	const struct pod *example = example_of(pool);
+	const struct pod *example = example_of(c, index);
 	struct replica r = { NULL, pool->gpu_resource, pool->gpus_per_replica * 1000 };
 	if (example != NULL)
 		r.requests = example->shape->requests;
@@ -153,20 +162,39 @@ static void count_node(struct pool_group_view *g, const struct node *n, int pool
 		g->placeholder_places += places_on(n, r, pool) - free_places;
 }
 
+/* Where its pods cannot sit beside the others, free GPUs are no places: only those that are meant for them are. */
+static void count_places(const struct cluster *c, struct pool_view *v, int pool)
+{
+	const struct placement *p = cluster_placement(c);
+	bool needs_more = false;
+	for (size_t i = 0; i < p->count; i++)
+		needs_more = needs_more || (p->items[i].pod->pool == pool && p->items[i].placing == PLACING_NEW &&
+					    !p->items[i].pod->is_placeholder);
+	for (size_t k = 0; needs_more && k < v->group_count; k++) {
+		v->groups[k].free_places = 0;
+		for (size_t i = 0; i < p->count; i++)
+			v->groups[k].free_places += p->items[i].pod->pool == pool && !p->items[i].pod->is_placeholder &&
+						    p->items[i].placing == PLACING_THERE &&
+						    p->items[i].group == v->groups[k].group;
+	}
+}
+
 static void count_pending(const struct cluster *c, struct pool_view *v, int pool, struct arena *a)
 {
 	size_t count = 0;
 	const struct pending_shape *shapes = cluster_pending(c, a, &count);
 	struct gang_table gangs = { 0 };
 	for (size_t i = 0; i < count; i++) {
-		if (shapes[i].pool != pool || shapes[i].is_incomplete_gang)
+		if (shapes[i].pool != pool || shapes[i].is_incomplete_gang || shapes[i].is_undecided)
 			continue;
 		if (shapes[i].example->is_placeholder)
 			v->pending_placeholders += shapes[i].count;
 		else if (shapes[i].why != NULL)
 			v->unsatisfiable += shapes[i].count;
-		else
+		else {
 			v->pending += shapes[i].count;
+			v->placed += shapes[i].placed;
+		}
 	}
 	if (v->pending > 0)
 		gangs = gang_table_make(c, a);
@@ -196,5 +224,6 @@ struct pool_view cluster_pool_view(const struct cluster *c, size_t index, struct
 			count_node(&v.groups[at], n, (int)index, &replica);
 	}
 	count_pending(c, &v, (int)index, a);
+	count_places(c, &v, (int)index);
 	return v;
 }

@@ -203,15 +203,16 @@ static void tell_unschedulable(struct controller *c)
 	const struct pending_shape *shapes = cluster_pending(c->cluster, &a, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (shapes[i].why && shapes[i].example)
-			events_tell(c->events, &(struct event){ .api_version = "v1",
-								.kind = "Pod",
-								.name_space = shapes[i].namespace,
-								.name = shapes[i].example->name,
-								.is_warning = true,
-								.reason = "NotTriggerScaleUp",
-								.action = "ScaleUp",
-								.note = shapes[i].why });
+		if ((shapes[i].why || shapes[i].slow) && shapes[i].example)
+			events_tell(c->events,
+				    &(struct event){ .api_version = "v1",
+						     .kind = "Pod",
+						     .name_space = shapes[i].namespace,
+						     .name = shapes[i].example->name,
+						     .is_warning = true,
+						     .reason = "NotTriggerScaleUp",
+						     .action = "ScaleUp",
+						     .note = shapes[i].why ? shapes[i].why : shapes[i].slow });
 }
 
 void events_of_tick(struct controller *c)

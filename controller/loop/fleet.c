@@ -89,6 +89,18 @@ static struct cluster_pool show_pool(const struct controller *c, size_t pool, st
 				      .group_count = spec->group_count };
 }
 
+/* Until a node of the group was seen: a machine has no more than its type says. */
+static void tell_type(struct cluster_group *g, const struct provider_block *block, const char *type)
+{
+	for (size_t i = 0; i < block->instance_count; i++) {
+		const struct instance_type *t = &block->instances[i];
+		if (strcmp(t->name, type) != 0)
+			continue;
+		g->cpu_milli = t->vcpus * 1000;
+		g->memory_milli = (t->memory_gib << 30) * 1000;
+	}
+}
+
 void fleet_tell_cluster(struct controller *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -108,6 +120,7 @@ void fleet_tell_cluster(struct controller *c)
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
 						    .drives_marked_nodes = block->drives_marked_nodes };
+		tell_type(&groups[i], block, g->instance_type);
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 }

@@ -256,6 +256,8 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 	const struct fleet_spec *fleet = fleet_of(c);
 	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, fleet->pool_count);
 
+	cluster_watch_needed(c->cluster, clock_mono(c->clock));
+	cluster_follow_waiting(c->cluster, clock_now(c->clock));
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		c->pools[i]->view = cluster_pool_view(c->cluster, i, a);
 	for (size_t i = 0; i < fleet->pool_count; i++)

@@ -99,14 +99,15 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 	}
 }
 
-/* Pools whose pods are the work: every place on a usable node is a replica with one slot. A pending pod may be there
- * for what still stands in the queue: the larger of the two waits. */
+/* Pools whose pods are the work: every place on a usable node is a replica with one slot. What fits a node that is
+ * there has its place, and runs as soon as the scheduler says so. A pending pod may be there for what still stands in
+ * the queue: the larger of the two waits. */
 void pool_signals_of_work(struct live_pool *p, const struct group_input *groups, size_t count)
 {
 	struct scrape_input s = { .at = clock_now(p->controller->clock),
-				  .running = p->view.ready + p->view.starting,
+				  .running = p->view.ready + p->view.starting + p->view.placed,
 				  .running_draining = p->view.draining,
-				  .waiting = p->view.pending,
+				  .waiting = p->view.pending - p->view.placed,
 				  .started = ABSENT,
 				  .completed = p->finished };
 

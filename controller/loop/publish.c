@@ -45,6 +45,10 @@ static const char *pods_without_group(const struct controller *c, size_t pool, s
 		if (shapes[i].pool == (int)pool && shapes[i].why)
 			return format(a, "%lld pods, like %s, fit no node group: %s", (long long)shapes[i].count,
 				      shapes[i].example ? shapes[i].example->name : "?", shapes[i].why);
+	for (size_t i = 0; i < count; i++)
+		if (shapes[i].pool == (int)pool && shapes[i].slow)
+			return format(a, "%lld pods, like %s, are not placed: %s", (long long)shapes[i].count,
+				      shapes[i].example ? shapes[i].example->name : "?", shapes[i].slow);
 	return NULL;
 }
 
@@ -278,11 +282,16 @@ static struct published_counts unschedulable(const struct controller *c, size_t 
 {
 	size_t shapes;
 	const struct pending_shape *pending = cluster_pending(c->cluster, a, &shapes);
-	struct published_count sum = { .labels = { "no node group fits" } };
+	struct published_count sums[2] = { { .labels = { "no node group fits" } }, { .labels = { "not placed" } } };
 
-	for (size_t i = 0; i < shapes; i++)
-		sum.count += pending[i].pool == (int)pool && pending[i].why ? pending[i].count : 0;
-	return counts(a, &sum, sum.count > 0);
+	for (size_t i = 0; i < shapes; i++) {
+		if (pending[i].pool != (int)pool)
+			continue;
+		sums[0].count += pending[i].why ? pending[i].count : 0;
+		sums[1].count += pending[i].slow ? pending[i].count : 0;
+	}
+	size_t first = sums[0].count > 0 ? 0 : 1, end = sums[1].count > 0 ? 2 : 1;
+	return counts(a, sums + first, end > first ? end - first : 0);
 }
 
 static const char *signals_trouble(const struct live_pool *p, struct arena *a)

@@ -231,6 +231,17 @@ static int64_t take_from(int64_t *kept, int64_t wanted)
 	return wanted - n;
 }
 
+/*
+ * Pods of the pool that no machine would help stand for as many of the replicas that are wished: nothing is bought for
+ * these. They are told of with the reason.
+ */
+static int64_t serviceable(const struct controller *c, size_t pool, int64_t count)
+{
+	int64_t lost = c->pools[pool].view.unsatisfiable;
+
+	return count > lost ? count - lost : 0;
+}
+
 /* What serves on nodes that were to go is there at once and costs no start. */
 void scale_up(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
@@ -247,8 +258,8 @@ void scale_up(struct controller *c, size_t pool, size_t position, const struct g
 		struct start like = start_like(c, pool, position, START_PLACE);
 		starts_ask(&c->starts, &like, place);
 	}
-	scale_up_buy(c, pool, position, START_WAKE, wake);
-	scale_up_buy(c, pool, position, START_COLD, cold);
+	scale_up_buy(c, pool, position, START_WAKE, serviceable(c, pool, wake));
+	scale_up_buy(c, pool, position, START_COLD, serviceable(c, pool, cold));
 	refill(c, pool, position, d->refill);
 }
 

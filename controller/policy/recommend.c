@@ -161,27 +161,6 @@ static int64_t find_stock_excess(struct pool_policy_state *m, const struct snaps
 	return at_least(excess, 0);
 }
 
-struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
-					  const struct estimates *l)
-{
-	const struct pool_snapshot *seen = &s->pools[pool];
-	struct demand_view view = l->view;
-	const struct rule *rule = &m->family.rules[m->choice.rule];
-	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
-
-	view.replicas_max = INT32_MAX; /* a wish; the limits say what is left of it */
-	see_fleet(m, s, pool, l, &w);
-	if (seen->deadline_count) {
-		w.deadline_need = deadline_need(seen, l, s->now);
-		follow_deadlines(&view, w.deadline_need);
-	}
-	w.moves = rule_moves(rule, &view, &w.fleet);
-	set_bounds(s, pool, m, l, &w);
-	if (view.stock_max > 0)
-		w.stock_excess = find_stock_excess(m, s, l, &w);
-	return w;
-}
-
 int64_t recommendation_wanted(const struct recommendation *w)
 {
 	const struct scale_actions *m = &w->moves;
@@ -226,6 +205,43 @@ static int64_t wish_ask_less(struct recommendation *w, int64_t replicas)
 	take(&m->wake, &need);
 	take(&m->reclaim, &need);
 	return replicas - need;
+}
+
+/*
+ * A pod of a training job takes one place for all of its life: what runs and what waits says exactly how many are
+ * needed. None is asked for in reserve, none to work off the queue sooner: they would come when it is served.
+ */
+static void ask_no_more_than_work(struct recommendation *w, const struct pool_snapshot *seen, const struct estimates *l)
+{
+	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
+	double work = last ? (double)(last->running + last->running_draining + last->waiting) / l->capacity.slots : 0;
+	int64_t over = recommendation_wanted(w) - ceiling_of(work > w->deadline_need ? work : w->deadline_need);
+
+	if (last && over > 0)
+		wish_ask_less(w, over);
+}
+
+struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+					  const struct estimates *l)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+	struct demand_view view = l->view;
+	const struct rule *rule = &m->family.rules[m->choice.rule];
+	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
+
+	view.replicas_max = INT32_MAX; /* a wish; the limits say what is left of it */
+	see_fleet(m, s, pool, l, &w);
+	if (seen->deadline_count) {
+		w.deadline_need = deadline_need(seen, l, s->now);
+		follow_deadlines(&view, w.deadline_need);
+	}
+	w.moves = rule_moves(rule, &view, &w.fleet);
+	if (s->fleet->pools[pool].class == CLASS_TRAINING)
+		ask_no_more_than_work(&w, seen, l);
+	set_bounds(s, pool, m, l, &w);
+	if (view.stock_max > 0)
+		w.stock_excess = find_stock_excess(m, s, l, &w);
+	return w;
 }
 
 /* drops every release and cancellation */

@@ -78,7 +78,8 @@ static void say_sync(struct arena *a, struct buf *out)
 	(void)a;
 	buf_text(out, cluster_is_synced(cluster) ? "in sync" : "not yet");
 	for (int i = 0; i < CLUSTER_KIND_COUNT; i++)
-		if (watch_report(cluster_watch_of(cluster, (enum cluster_kind)i))->state == WATCH_ABSENT)
+		if (cluster_watch_of(cluster, (enum cluster_kind)i) != NULL &&
+		    watch_report(cluster_watch_of(cluster, (enum cluster_kind)i))->state == WATCH_ABSENT)
 			buf_printf(out, ", no %s", watch_name(cluster_watch_of(cluster, (enum cluster_kind)i)));
 }
 

@@ -21,6 +21,10 @@ static const struct {
 	[KIND_DEPLOYMENT] = { "/apis/apps/v1", "deployments", "Deployment", true },
 	[KIND_LEASE] = { "/apis/coordination.k8s.io/v1", "leases", "Lease", true },
 	[KIND_WARM_POOL] = { "/apis/preheat.dev/v1alpha1", "warmpools", "WarmPool", true },
+	[KIND_VOLUME_CLAIM] = { "/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim", true },
+	[KIND_VOLUME] = { "/api/v1", "persistentvolumes", "PersistentVolume", false },
+	[KIND_STORAGE_CLASS] = { "/apis/storage.k8s.io/v1", "storageclasses", "StorageClass", false },
+	[KIND_NAMESPACE] = { "/api/v1", "namespaces", "Namespace", false },
 	[KIND_AUTOSCALER] = { "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true },
 };
 

@@ -321,7 +321,8 @@ static void look_at_victims(const struct cloud_call *c)
 		if (!m || m->step == STEP_TERMINATING || (!is_shrinking(c) && m->step == STEP_RUNNING))
 			continue; /* it is left alone */
 		for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-			if (!strcmp(pod_node(p), c->ids[i]) && *value_text(p->value, "metadata>labels>app"))
+			if (!strcmp(pod_node(p), c->ids[i]) && *value_text(p->value, "metadata>labels>app") &&
+			    !value_is(p->value, "status>phase", "Succeeded"))
 				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
 					   p->name);
 		millis known = a && a->mute_since ? a->mute_since + MINUTE : INT64_MAX;

@@ -40,6 +40,7 @@ static struct {
 	char folder[64];
 	int ips;
 	int64_t pods, ended_serving;
+	bool has_no_scheduler;
 } world;
 
 /* --- who is there --- */
@@ -115,6 +116,14 @@ bool world_event_told(const char *reason)
 {
 	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
 		if (value_is(e->value, "reason", reason))
+			return true;
+	return false;
+}
+
+bool world_event_says(const char *reason, const char *part)
+{
+	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
+		if (value_is(e->value, "reason", reason) && strstr(value_text(e->value, "note"), part))
 			return true;
 	return false;
 }
@@ -329,6 +338,66 @@ static void create_pod(const struct object *owner)
 	o->extra = life;
 }
 
+static bool is_of_job(const struct object *pod, const char *job)
+{
+	return value_is(pod->value, "metadata>labels>job", job);
+}
+
+static void create_job_pod(const struct world_job *j, const char *uid)
+{
+	struct object *o = apiserver_create(
+		KIND_POD,
+		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s-%05" PRId64 "','namespace':'%s',"
+			 "'labels':{'app':'%s','job':'%s'},'ownerReferences':[{'kind':'Job','name':'%s','uid':'%s',"
+			 "'controller':true}]},'spec':{'tolerations':[{'key':'nvidia.com/gpu','operator':'Exists',"
+			 "'effect':'NoSchedule'}],'containers':[{'name':'work','image':'w:1','resources':{'requests':{"
+			 "'cpu':'%d'},'limits':{'nvidia.com/gpu':'1'}}}]%s},'status':{'phase':'Pending'}}",
+			 j->name, ++world.pods, NAMESPACE, j->pool, j->name, j->name, uid, j->cpus,
+			 j->spec ? j->spec : ""));
+	struct pod_life *life = calloc(1, sizeof *life);
+
+	if (!life)
+		abort();
+	life->ip = ++world.ips;
+	o->extra = life;
+}
+
+void world_job(const struct world_job *j)
+{
+	const struct object *job = apiserver_create(
+		KIND_JOB,
+		value_of("{'apiVersion':'batch/v1','kind':'Job','metadata':{'name':'%s','namespace':'%s'},'spec':{"
+			 "'parallelism':%" PRId64 ",'completions':%" PRId64 ",'completionMode':'%s'}}",
+			 j->name, NAMESPACE, j->pods, j->pods, j->is_loose ? "NonIndexed" : "Indexed"));
+
+	for (int64_t i = 0; i < j->pods; i++)
+		create_job_pod(j, job->uid);
+}
+
+void world_job_ends(const char *name)
+{
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (is_of_job(p, name) && *pod_node(p)) {
+			value_set_text(p->value, "status>phase", "Succeeded");
+			life_of(p)->is_ready = false;
+			apiserver_changed(p);
+		}
+}
+
+int64_t world_job_running(const char *name)
+{
+	int64_t count = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		count += is_of_job(p, name) && life_of(p)->is_ready;
+	return count;
+}
+
+void world_scheduler(bool is_there)
+{
+	world.has_no_scheduler = !is_there;
+}
+
 static void end_pod(struct object *pod)
 {
 	char at[32];
@@ -414,6 +483,45 @@ static int64_t free_gpus(const struct object *node)
 	return left;
 }
 
+/* Of required node affinities those of one term, with In alone. */
+static bool fits_affinity(const struct object *pod, const struct object *node)
+{
+	const struct value *terms = value_at(pod->value, "spec>affinity>nodeAffinity>"
+							 "requiredDuringSchedulingIgnoredDuringExecution>"
+							 "nodeSelectorTerms");
+	const struct value *list = terms ? value_at(terms->first, "matchExpressions") : NULL;
+
+	for (const struct value *e = list ? list->first : NULL; e; e = e->next) {
+		char path[160];
+		bool is_listed = false;
+		snprintf(path, sizeof path, "metadata>labels>%s", value_text(e, "key"));
+		for (const struct value *v = value_at(e, "values")->first; v; v = v->next)
+			is_listed |= !strcmp(value_text(v, ""), value_text(node->value, path));
+		if (!is_listed)
+			return false;
+	}
+	return true;
+}
+
+/* Volumes: a claim that is not there keeps a pod from every node. */
+static bool has_claims(const struct object *pod)
+{
+	const struct value *list = value_at(pod->value, "spec>volumes");
+
+	for (const struct value *v = list ? list->first : NULL; v; v = v->next) {
+		const char *name = value_text(v, "persistentVolumeClaim>claimName");
+		if (*name && !apiserver_find(KIND_VOLUME_CLAIM, pod->space, name))
+			return false;
+	}
+	return true;
+}
+
+static bool has_processors(const struct object *pod, const struct object *node)
+{
+	return value_int(container_of(pod), "resources>requests>cpu") <=
+	       value_int(node->value, "status>allocatable>cpu");
+}
+
 static bool fits(const struct object *pod, const struct object *node)
 {
 	const struct value *taints = value_at(node->value, "spec>taints");
@@ -426,7 +534,8 @@ static bool fits(const struct object *pod, const struct object *node)
 			return false;
 	if (selector && selector->first && !apiserver_selects(selector, node->value))
 		return false;
-	return free_gpus(node) >= gpus_of(pod);
+	return free_gpus(node) >= gpus_of(pod) && has_processors(pod, node) && fits_affinity(pod, node) &&
+	       has_claims(pod);
 }
 
 static void bind(struct object *pod, const struct object *node)
@@ -462,6 +571,8 @@ static void schedule(struct object *pod)
 	struct object *best = NULL;
 	const struct value *status = value_at(pod->value, "status>conditions");
 
+	if (world.has_no_scheduler)
+		return;
 	for (struct object *n = apiserver_first(KIND_NODE); n; n = n->next)
 		if (fits(pod, n) && (!best || free_gpus(n) < free_gpus(best)))
 			best = n;

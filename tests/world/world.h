@@ -61,6 +61,18 @@ void world_end(void);
 /* A Deployment of that name in namespace llm, its budget (maxUnavailable, "": none), and traffic. */
 struct world_app *world_app(const char *name, int64_t replicas, int gpus, const char *max_unavailable);
 struct world_app *world_app_at(size_t i); /* NULL beyond the last */
+/* A Job of pods with one GPU each. */
+struct world_job {
+	const char *name, *pool;
+	int64_t pods;
+	bool is_loose;	  /* pods without an index: no gang */
+	int cpus;	  /* that each requests */
+	const char *spec; /* NULL, or further members of their spec, each with a comma before it, with ' for " */
+};
+void world_job(const struct world_job *j);
+void world_job_ends(const char *name); /* its pods have succeeded */
+int64_t world_job_running(const char *name);
+void world_scheduler(bool is_there); /* who is away looks at no pod */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
 				int64_t initial);
 
@@ -91,5 +103,6 @@ int64_t world_desired(const char *pool); /* machines, of all its groups */
 struct object *world_node_of(const char *machine);
 bool world_is_at_rest(void); /* no machine and no pod is on its way, no node is marked */
 bool world_event_told(const char *reason);
-const char *pod_node(const struct object *pod); /* "": it waits */
+bool world_event_says(const char *reason, const char *part); /* of its note */
+const char *pod_node(const struct object *pod);		     /* "": it waits */
 bool pod_is_going(const struct object *pod);

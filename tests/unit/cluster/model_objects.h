@@ -68,6 +68,11 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 		[CLUSTER_POD_GROUPS] = &pod_group_spec,
 		[CLUSTER_KUEUE_WORKLOADS] = &kueue_workload_spec,
 		[CLUSTER_NODE_EVENTS] = &node_event_spec,
+		[CLUSTER_VOLUME_CLAIMS] = &volume_claim_spec,
+		[CLUSTER_VOLUMES] = &volume_spec,
+		[CLUSTER_STORAGE_CLASSES] = &storage_class_spec,
+		[CLUSTER_NAMESPACES] = &namespace_spec,
+		[CLUSTER_RESOURCE_CLAIMS] = &resource_claim_spec,
 	};
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const char *text = json_text(&a, quoted);
@@ -86,6 +91,8 @@ static inline bool see(struct cluster *c, enum cluster_kind kind, const char *qu
 		return cluster_budget_seen(c, record, &seen);
 	if (kind == CLUSTER_QUOTAS)
 		return cluster_quota_seen(c, record, &seen);
+	if (kind >= CLUSTER_VOLUME_CLAIMS)
+		return cluster_needed_seen(c, kind, record, &seen);
 	return cluster_workload_seen(c, kind, record, &seen);
 }
 
