@@ -237,7 +237,7 @@ static int64_t take_from(int64_t *kept, int64_t wanted)
  */
 static int64_t serviceable(const struct controller *c, size_t pool, int64_t count)
 {
-	int64_t lost = c->pools[pool].view.unsatisfiable;
+	int64_t lost = c->pools[pool]->view.unsatisfiable;
 
 	return count > lost ? count - lost : 0;
 }

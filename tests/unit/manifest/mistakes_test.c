@@ -347,7 +347,7 @@ static void contradictions_among_groups(void **state)
 		  FIRST ".aks.subscription", "an id like 00000000-" },
 		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: r/g, cluster: c, pool: p } }"), 6, 102,
 		  FIRST ".aks.resourceGroup", "not ending with a dot" },
-		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: gr\xc3\xb6sse, cluster: c, pool: p } }"),
+		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: \"a b\", cluster: c, pool: p } }"),
 		  6, 102, FIRST ".aks.resourceGroup", "allowed: 1 to 90 letters, digits" },
 		{ GROUPS("{ name: g, aks: { " SUBSCRIPTION ", resourceGroup: r, cluster: c, pool: p, "
 			 "resourceManager: \"http://a.example\" } }"),
