@@ -154,9 +154,10 @@ const struct pod **cluster_node_pods(const struct cluster *c, const struct node 
 /* A pool in one of its groups. Replicas are pods of the pool that count; placeholders are told apart. */
 struct pool_group_view {
 	int group;
-	int64_t ready;		    /* replicas that may start requests */
-	int64_t starting;	    /* on a node, not ready yet */
-	int64_t draining;	    /* terminating, or on a node that is drained or will be taken */
+	int64_t ready;	  /* replicas that may start requests */
+	int64_t starting; /* on a node, not ready yet */
+	int64_t fallen;	  /* were ready, run on, and are not ready now: among `starting` or, see all_fell, `ready` */
+	int64_t draining; /* terminating, or on a node that is drained or will be taken */
 	int64_t placeholders;	    /* of this pool, running or starting */
 	int64_t placeholder_places; /* replicas that fit where those are */
 	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
@@ -167,7 +168,10 @@ struct pool_group_view {
 };
 
 struct pool_view {
-	int64_t ready, starting, draining;
+	int64_t ready, starting, draining, fallen;
+	/* None is ready, and some that were run on: a probe that is broken or a server too busy to answer it looks like
+	 * that, and nothing says that they are gone. They count as ready. */
+	bool all_fell;
 	int64_t pending;       /* without a node, and some group of the pool could hold it; whole gangs only */
 	int64_t placed;	       /* of these, that fit nodes that there are: the scheduler's to place */
 	int64_t unsatisfiable; /* without a node, and none ever could */

@@ -28,8 +28,24 @@ static void count_replica(struct pool_view *v, struct pool_group_view *g, const 
 		g->ready++;
 		v->work += ends;
 	} else {
+		bool has_fallen = p->state == POD_STARTED && p->ready_at > 0;
 		v->starting++;
 		g->starting++;
+		v->fallen += has_fallen;
+		g->fallen += has_fallen;
+	}
+}
+
+static void keep_fallen(struct pool_view *v)
+{
+	v->all_fell = !v->ready && v->fallen > 0;
+	if (!v->all_fell)
+		return;
+	v->ready = v->fallen;
+	v->starting -= v->fallen;
+	for (size_t i = 0; i < v->group_count; i++) {
+		v->groups[i].ready = v->groups[i].fallen;
+		v->groups[i].starting -= v->groups[i].fallen;
 	}
 }
 
@@ -218,6 +234,7 @@ struct pool_view cluster_pool_view(const struct cluster *c, size_t index, struct
 	for (const struct pod *p = pool->pods; p != NULL; p = p->pool_next)
 		if (p->node != NULL)
 			count_placed(&v, pool, p);
+	keep_fallen(&v);
 	for (size_t i = 0; (n = store_next(&c->nodes, &i)) != NULL;) {
 		int at = n->is_known ? position(pool, n->group) : -1;
 		if (at >= 0)

@@ -245,7 +245,7 @@ static struct pool_snapshot show(struct controller *c, size_t pool, struct arena
 	memcpy(scrapes, p->signals.scrapes, p->signals.scrape_count * sizeof *scrapes);
 	out.scrapes = scrapes;
 	out.scrape_count = p->signals.scrape_count;
-	out.starts = starts_show(&c->starts, pool, a, &out.start_count);
+	out.starts = starts_show(&c->starts, pool, p->view.all_fell, a, &out.start_count);
 	out.events = show_events(c, pool, a, &out.event_count);
 	out.input = show_pool(c, p, groups);
 	return out;

@@ -80,7 +80,8 @@ static void adopt_pod(struct controller *c, const struct pod *p, int64_t positio
 			      .group = position,
 			      .kind = START_PLACE,
 			      .asked_at = p->scheduled_at > 0 ? p->scheduled_at : at,
-			      .is_adopted = true };
+			      .is_adopted = true,
+			      .has_served = p->ready_at > 0 };
 	struct start *s = starts_ask(&c->starts, &like, 1);
 
 	snprintf(s->machine, sizeof s->machine, "%s", machine_of_node(c, p->node));
@@ -314,6 +315,8 @@ static bool is_stuck(const struct controller *c, const struct start *s, millis n
 	millis since = s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again;
 	millis deadline = since + patience(c, s);
 
+	if (s->has_served && c->pools[s->pool]->view.all_fell)
+		return false; /* what befell all of them at once another machine does not mend */
 	return s->kind != START_REFILL && now > deadline && cluster_told_since(c, deadline);
 }
 

@@ -262,14 +262,15 @@ static void insert(struct start_input *rows, size_t *count, const struct start_i
 	(*count)++;
 }
 
-struct start_input *starts_show(const struct starts *s, size_t pool, struct arena *a, size_t *count)
+struct start_input *starts_show(const struct starts *s, size_t pool, bool without_fallen, struct arena *a,
+				size_t *count)
 {
 	struct start_input *rows = arena_array(a, struct start_input, s->count);
 
 	*count = 0;
 	for (size_t i = 0; i < s->count; i++) {
 		struct start_input row = shown(&s->items[i]);
-		if (s->items[i].pool == pool)
+		if (s->items[i].pool == pool && !(without_fallen && s->items[i].has_served))
 			insert(rows, count, &row);
 	}
 	return rows;

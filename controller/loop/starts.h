@@ -22,6 +22,7 @@ struct start {
 	bool ends_at_device;		  /* a place for work pods, not a replica that loads a model */
 	bool is_found;			  /* its machine was asked for by others, while we led */
 	bool is_adopted;		  /* found, not asked for by us: stages before it was found tell nothing */
+	bool has_served;		  /* its pod was ready, and is not any more */
 };
 
 struct start_event {
@@ -87,5 +88,7 @@ size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum 
 void starts_add_event(struct starts *s, size_t pool, const struct event_input *event);
 void starts_events_taken(struct starts *s);
 
-/* Those of one pool as the policy sees them, alike ones as one row, in the arena. */
-struct start_input *starts_show(const struct starts *s, size_t pool, struct arena *a, size_t *count);
+/* Those of one pool as the policy sees them, alike ones as one row, in the arena. `without_fallen`: but for those whose
+ * pods were ready before. */
+struct start_input *starts_show(const struct starts *s, size_t pool, bool without_fallen, struct arena *a,
+				size_t *count);

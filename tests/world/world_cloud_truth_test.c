@@ -149,7 +149,7 @@ static bool is_accepted(void)
 	return world_desired("chat") >= 4;
 }
 
-/* Killed after the cloud said yes and before a read shows it. */
+/* Killed after the cloud said yes and before a read shows it: the law never_bought_twice looks on. */
 static void a_restart_before_a_read_shows_it_buys_nothing_twice(void **state)
 {
 	(void)state;
@@ -157,7 +157,6 @@ static void a_restart_before_a_read_shows_it_buys_nothing_twice(void **state)
 	first->reads = second->reads = (struct cloud_reads){ 119 * SECOND, false };
 	run(3 * MINUTE);
 	for (int i = 0; i < 4; i++) {
-		int64_t before = total_bought();
 		chat->rate = 4;
 		until(is_accepted, 20 * MINUTE, "machines are asked for");
 		world_events(i * 7);
@@ -165,7 +164,6 @@ static void a_restart_before_a_read_shows_it_buys_nothing_twice(void **state)
 		run(i * 5 * SECOND);
 		replica_start(0, &alone);
 		until(is_grown, 30 * MINUTE, "replicas for the traffic serve");
-		assert_true(total_bought() - before <= 20);
 		chat->rate = 0;
 		until(is_down, 3 * HOUR, "it comes down");
 	}

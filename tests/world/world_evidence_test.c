@@ -99,8 +99,9 @@ static void assert_kept(void)
 	for (int i = 0; i < 60; i++) {
 		world_run(MINUTE);
 		assert_lawful();
-		if (world_desired("chat") < serving)
-			fail_msg("%lld machines after %d minutes, of %lld", (long long)world_desired("chat"), i + 1,
+		if (world_desired("chat") < serving || world_replicas("chat") < serving)
+			fail_msg("%lld machines and %lld replicas after %d minutes, of %lld",
+				 (long long)world_desired("chat"), (long long)world_replicas("chat"), i + 1,
 				 (long long)serving);
 	}
 }

@@ -237,7 +237,7 @@ static void shown_oldest_first_and_alike_ones_together(void **state)
 	starts_ask(&s, &young, 2);
 	starts_ask(&s, &other, 1);
 	starts_ask(&s, &old, 3);
-	const struct start_input *rows = starts_show(&s, 1, &a, &count);
+	const struct start_input *rows = starts_show(&s, 1, false, &a, &count);
 	assert_int_equal(count, 2);
 	assert_int_equal(rows[0].asked_at, 1000);
 	assert_int_equal(rows[0].count, 3);
