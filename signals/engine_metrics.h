@@ -135,7 +135,8 @@ struct page;
 struct page *page_open(const struct page_table *table); /* which must outlive it */
 void page_close(struct page *p);			/* takes NULL */
 bool page_feed(struct page *p, const char *bytes, size_t len, struct error *e) MUST_USE;
-/* The end of the page; *out is the caller's from then on. ERROR_NOT_FOUND: a page, with nothing of this engine on it. */
+/* The end of the page; *out is the caller's from then on. ERROR_NOT_FOUND: a page, with nothing of this engine on it.
+ */
 bool page_finish(struct page *p, struct page_content *out, struct error *e) MUST_USE;
 size_t page_bytes(const struct page *p); /* fed until now */
 

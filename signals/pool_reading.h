@@ -32,7 +32,7 @@ struct pool_reading {
 	int64_t waiting;	  /* requests that wait for a slot, on any */
 	int64_t started;	  /* READING_UNKNOWN when no replica told it a second time */
 	int64_t late;		  /* waited longer than the objective; told by vLLM when they end; READING_UNKNOWN */
-	int64_t refused; /* turned away because a replica was full: neither started nor late */
+	int64_t refused;	  /* turned away because a replica was full: neither started nor late */
 	int64_t completed, prompt_tokens, output_tokens;
 	int64_t inter_token_latency_us;	 /* mean over the tokens of the round, or READING_UNKNOWN */
 	int64_t kv_cache_permille;	 /* mean over the ready replicas that told it, or READING_UNKNOWN */

@@ -44,7 +44,7 @@ struct pool_signals {
 	int64_t queued; /* of the last look at the queue; ABSENT: not known */
 	int64_t expected, fresh, disputed, itl_sum, itl_count, kv_sum, kv_count;
 	int64_t last_expected, last_fresh, last_disputed; /* of the last reading, of whatever tick */
-	bool has_heard;			   /* there was one */
+	bool has_heard;					  /* there was one */
 	struct server_stats server;
 };
 

@@ -224,5 +224,4 @@ struct warm_pool {
 	struct spec_text spec;
 };
 
-extern const struct schema_table warm_pool_table, group_table, workload_table, signals_table,
-	cost_labels_table;
+extern const struct schema_table warm_pool_table, group_table, workload_table, signals_table, cost_labels_table;

@@ -115,10 +115,8 @@ static void numbers_read_well(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_utf8_stays_json),
-		cmocka_unit_test(prints_for_people),
-		cmocka_unit_test(prints_for_programs),
-		cmocka_unit_test(many_rows_keep_their_order),
+		cmocka_unit_test(what_is_no_utf8_stays_json), cmocka_unit_test(prints_for_people),
+		cmocka_unit_test(prints_for_programs),	      cmocka_unit_test(many_rows_keep_their_order),
 		cmocka_unit_test(numbers_read_well),
 	};
 

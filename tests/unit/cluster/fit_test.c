@@ -38,7 +38,7 @@ struct fit_case {
 	"}]}}"
 #define NEAR(topology, selector, more)                                                                                 \
 	",'affinity':{'podAffinity':{" REQUIRED ":[{'topologyKey':'" topology "','labelSelector':" selector more "}]}" \
-														 "}"
+	"}"
 #define APP(name) "{'matchLabels':{'app':'" name "'}}"
 #define HOST	  "kubernetes.io/hostname"
 #define ZONE	  "topology.kubernetes.io/zone"
