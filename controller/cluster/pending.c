@@ -126,7 +126,7 @@ static bool fits_group(struct round *r, int group, const struct pod *p, char why
 static void sit(struct round *r, const struct pod *p, struct fit_node *n)
 {
 	fit_sit(r->fit, p, n);
-	r->seats = xgrow(r->seats, r->seat_count, &r->seat_room, sizeof *r->seats);
+	r->seats = xgrow(r->seats, r->seat_count, &r->seat_room, sizeof(void *));
 	r->seats[r->seat_count++] = n;
 }
 

@@ -56,7 +56,7 @@ static struct node *home(const struct pod *p)
 static bool is_apart_by_labels(const struct pod *p)
 {
 	const struct pod_term_set *apart = p->shape->apart;
-	for (size_t i = 0; i < intern_count(apart); i++)
+	for (size_t i = 0; apart != NULL && i < intern_count(apart); i++)
 		if (apart->items[i].of_namespaces != NULL)
 			return true;
 	return false;
