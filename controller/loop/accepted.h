@@ -9,7 +9,7 @@
 #pragma once
 #include "providers/provider.h"
 
-/* Describes of EC2 Auto Scaling and of AKS catch up within seconds as a rule; none was heard of that took longer. */
+/* Reads of clouds catch up within seconds as a rule (docs/providers.md); none was heard of that took longer. */
 #define LAG_MOST (2 * MINUTE)
 
 struct accepted_removal {

@@ -967,7 +967,7 @@ bool node_group_is_settled(const struct node_group *g)
 
 /* --- the next operation, and what came of it --- */
 
-/* An operation that goes on; agent pools of AKS take 2 to 10 minutes, and Cluster Autoscaler waits for 30. */
+/* An operation that goes on; the slowest cloud takes 2 to 10 minutes, and Cluster Autoscaler waits for 30. */
 static const millis STUCK_AFTER = 20 * MINUTE, END_AGAIN_AFTER = 5 * MINUTE;
 
 static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t desired)
