@@ -36,11 +36,10 @@ until_judged() {
 refusals() {
 	local status=0
 	taken 'deny' kubectl apply --server-side -k "$root/deploy/admission/deny"
-	for case in 'Deployment: a limit alone' 'Deployment: no pool' 'Deployment: no cost centre' 'Deployment: every taint' \
+	for case in 'Deployment: no pool' 'Deployment: no cost centre' 'Deployment: every taint' \
 		'Deployment: every taint without GPUs'; do
 		object "$case" >"$scratch/probe"
 		case $case in
-		*limit*) until_judged "$case" gpu-limits "$scratch/probe" ;;
 		*pool) until_judged "$case" gpu-needs-pool "$scratch/probe" ;;
 		*cost*) until_judged "$case" cost-labels "$scratch/probe" ;;
 		*taint) until_judged "$case" toleration-exact "$scratch/probe" ;;
