@@ -18,7 +18,7 @@ struct source_target {
 	const char *address; /* of the pod, without a port */
 	const char *url;     /* of its metrics page */
 	bool is_ready;	     /* may start requests. Others are read too, and only add what still runs there. */
-	bool has_fallen;     /* was ready and runs on, but is not ready now: expected where no other is ready */
+	bool has_fallen;     /* runs on, and was ready or is on a node that drains: expected where no other is ready */
 };
 
 /* Of the round before; nothing to say is all zero. */

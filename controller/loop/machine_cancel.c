@@ -118,16 +118,24 @@ static void nodes_read(struct api_call *call)
 	act_soon(c);
 }
 
+/* A machine that wakes cannot be stopped before it runs, and by then its node may have joined: looked at only then. */
+static bool may_end(const struct controller *c, const struct machine_cancel *x)
+{
+	const struct machine *m = node_group_machine(c->groups[x->group], x->machine);
+
+	return !m || x->how != PROVIDER_STOP || m->state == MACHINE_RUNNING;
+}
+
 /* A list without a version is as new as the server's store. */
-static void read_nodes(struct controller *c)
+static void read_nodes(struct controller *c, size_t group)
 {
 	struct machine_cancels *s = &c->cancels;
-	struct schema_label label = manifest_group_label(&c->manifest, s->first->group);
+	struct schema_label label = manifest_group_label(&c->manifest, group);
 	CLEANUP(buf_release) struct buf selector = { 0 };
 
-	s->group = s->first->group;
+	s->group = group;
 	for (struct machine_cancel *m = s->first; m; m = m->next)
-		m->is_asked = m->group == s->group;
+		m->is_asked = m->group == group && may_end(c, m);
 	buf_printf(&selector, "%s=%s", label.key, label.value);
 	buf_clear(&s->path);
 	api_object_path(&(struct api_object){ .api_version = "v1", .plural = "nodes" }, &s->path);
@@ -149,10 +157,16 @@ static void stop(struct controller *c)
 
 static void drive(struct controller *c)
 {
-	if (c->context.is_barred)
+	const struct machine_cancel *x = c->cancels.first;
+
+	if (c->context.is_barred) {
 		stop(c);
-	else if (c->cancels.first && !c->cancels.is_reading && loop_now(c->loop) >= c->cancels.quiet_until)
-		read_nodes(c);
+		return;
+	}
+	while (x && !may_end(c, x))
+		x = x->next;
+	if (x && !c->cancels.is_reading && loop_now(c->loop) >= c->cancels.quiet_until)
+		read_nodes(c, x->group);
 }
 
 static bool is_idle(const struct controller *c)

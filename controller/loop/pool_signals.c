@@ -379,7 +379,8 @@ static struct source_target target_of(const struct controller *c, size_t pool, c
 				       .address = p->ip,
 				       .url = arena_strdup(a, url, strlen(url)),
 				       .is_ready = p->state == POD_READY && !is_going,
-				       .has_fallen = p->state == POD_STARTED && p->ready_at };
+				       .has_fallen = (p->state == POD_STARTED && p->ready_at) ||
+						     (p->state == POD_READY && is_going) };
 }
 
 void pool_signals_targets(struct controller *c)
