@@ -412,8 +412,12 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 
 	for (size_t i = 0; i < c->id_count; i++) {
 		struct cloud_machine *m = cloud_find(c->ids[i]);
-		if (!m || m->group != g || m->step == STEP_TERMINATING || (is_cancel && m->step == STEP_RUNNING))
+		if (!m || m->group != g || m->step == STEP_TERMINATING)
 			continue;
+		if (is_cancel && m->step == STEP_RUNNING) {
+			m->is_spared = true;
+			continue;
+		}
 		if (is_stop && (m->step != STEP_RUNNING || m->is_taken || g->standby >= g->standby_max))
 			continue;
 		c->ended++;

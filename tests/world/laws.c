@@ -285,7 +285,26 @@ static int64_t marked(const char *pool)
 	return count;
 }
 
-/* Machines that somebody else asked for, and launches that the cloud will find it cannot make. */
+static bool has_pods(const char *machine)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), machine) && *value_text(p->value, "metadata>labels>app"))
+			return true;
+	return false;
+}
+
+/* Given up, cancelled too late, and used by nobody since: they go when they have been idle for long enough. */
+static int64_t spared(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += m->is_spared && m->is_to_run && m->step == STEP_RUNNING && !has_pods(m->id);
+	return count;
+}
+
+/* Machines that somebody else asked for, that we gave up too late, and launches that the cloud will find it cannot
+ * make. */
 static int64_t not_ours(const char *pool)
 {
 	int64_t count = 0;
@@ -294,7 +313,7 @@ static int64_t not_ours(const char *pool)
 		const struct cloud_group *g = cloud_group_at(i);
 		if (strcmp(g->pool, pool) != 0)
 			continue;
-		count += cloud_owned(g);
+		count += cloud_owned(g) + spared(g);
 		for (size_t k = 0; k < g->refusal_count; k++)
 			count += g->refusals[k].is_to_run ? g->refusals[k].count : 0;
 	}
