@@ -386,8 +386,8 @@ bool fleet_open(struct controller *c, struct error *e)
 	c->recording.over = 0; /* those that are over tell it again */
 	c->starts.heard = heard;
 	c->starts.user = c;
-	c->pools = xcalloc(fleet->pool_count + 1, sizeof *c->pools);
-	c->groups = xcalloc(fleet->group_count + 1, sizeof *c->groups);
+	c->pools = xcalloc(fleet->pool_count + 1, sizeof(void *));
+	c->groups = xcalloc(fleet->group_count + 1, sizeof(void *));
 	publish_make_room(c);
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		fleet_open_pool(c, i, former_of(c, &fleet->pools[i]), c->fleet.former_term == c->leader.term);

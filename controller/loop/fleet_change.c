@@ -242,7 +242,7 @@ static void replace_manifest(struct controller *c)
 static void move_pools(struct controller *c, const struct fleet_map *m, struct live_pool **former)
 {
 	size_t was_count = m->was->fleet.pool_count;
-	struct live_pool **pools = xcalloc(m->now->fleet.pool_count + 1, sizeof *pools);
+	struct live_pool **pools = xcalloc(m->now->fleet.pool_count + 1, sizeof(void *));
 
 	for (size_t i = 0; i < was_count; i++) {
 		struct live_pool *p = c->pools[i];
@@ -262,7 +262,7 @@ static void move_pools(struct controller *c, const struct fleet_map *m, struct l
 
 static void move_groups(struct controller *c, const struct fleet_map *m)
 {
-	struct node_group **groups = xcalloc(m->now->fleet.group_count + 1, sizeof *groups);
+	struct node_group **groups = xcalloc(m->now->fleet.group_count + 1, sizeof(void *));
 
 	for (size_t i = 0; i < m->was->fleet.group_count; i++) {
 		struct node_group *g = c->groups[i];
