@@ -125,6 +125,18 @@ def burst(s, cloud, controller):
     return stops(controller)
 
 
+def standing(s, cloud):
+    return [m['id'] for m in s.group(cloud.on_demand)['machines'] if m['state'] == 'stopped']
+
+
+def waits(is_so, seconds):
+    """Seconds of ours; it need not come."""
+    end = time.time() + seconds
+    while time.time() < end and not is_so():
+        time.sleep(0.5)
+    return is_so()
+
+
 def stands_by(s, cloud):
     """A tier that is as fast here as in its manifest: what is not needed any more is stopped, not ended, and the next
     traffic wakes it. Spot machines have run out, so that all of it happens to the group that has standby."""
@@ -134,12 +146,12 @@ def stands_by(s, cloud):
     controller.environment.update(cloud.environment())
     out = s.machines.fault('stock-out', cloud.spot)
     controller.start()
+    # Where a cloud stops the highest machine only, those that budgets let go first may all have been lower, and ended.
     for _ in range(BURSTS):
-        if burst(s, cloud, controller):
+        if burst(s, cloud, controller) and waits(lambda: s.settled() and standing(s, cloud), 20):
             break
     s.check('the policy has some stopped, that are not needed any more', stops(controller))
-    stopped = s.expect('and they stand by', lambda: s.settled() and [
-        m['id'] for m in s.group(cloud.on_demand)['machines'] if m['state'] == 'stopped'], 7200)
+    stopped = s.expect('and they stand by', lambda: s.settled() and standing(s, cloud), 7200)
     cloud.more(4, 400)
     s.expect('it is woken, and runs', lambda: [m for m in s.running(cloud.on_demand) if m['id'] in (stopped or [])], 7200)
     s.check('neither is called the work of others', not s.told('ForeignSizeChange', since=begun))
