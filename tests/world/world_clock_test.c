@@ -1,7 +1,7 @@
 /* A machine whose clock is wrong: what is decided, recorded and learned is of the API server's time. */
 #include "controller/web/published.h"
 #include "state/history.h"
-#include "tests/world/laws.h"
+#include "tests/world/lawful.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,22 +48,6 @@ static int set_up(void **state)
 	chat = world_app("chat", 1, 1, "25%");
 	chat->rate = 1;
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_end();
-	return 0;
-}
-
-static void run(millis duration)
-{
-	world_run(duration);
-	if (!*laws_broken())
-		return;
-	laws_print_trace(60);
-	fail_msg("%s", laws_broken());
 }
 
 static struct history_span span_of(const char *path)

@@ -3,7 +3,7 @@
  * fail late, and somebody else who sizes the same group. What is bought is what was decided, whatever reads show.
  */
 #include "controller/web/published.h"
-#include "tests/world/laws.h"
+#include "tests/world/lawful.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,38 +50,6 @@ static int set_up(void **state)
 	second = world_group("second", "chat", 1, 0, 20, 0);
 	chat = world_app("chat", 1, 1, "25%");
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_end();
-	return 0;
-}
-
-static void assert_lawful(void)
-{
-	if (!*laws_broken())
-		return;
-	laws_print_trace(60);
-	fail_msg("%s", laws_broken());
-}
-
-static void run(millis duration)
-{
-	world_run(duration);
-	assert_lawful();
-}
-
-static void until(bool (*is_so)(void), millis most, const char *what)
-{
-	bool came = world_until(is_so, most);
-
-	assert_lawful();
-	if (came)
-		return;
-	laws_print_trace(60);
-	fail_msg("%s: not within %lld s", what, (long long)(most / SECOND));
 }
 
 static bool serves_two(void)

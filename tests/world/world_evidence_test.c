@@ -1,6 +1,6 @@
 /* Model servers that lie, hang or fall silent under load: what they serve on is not given back, and it is told why. */
 #include "controller/web/published.h"
-#include "tests/world/laws.h"
+#include "tests/world/lawful.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,14 +36,6 @@ static const struct replica_settings alone = {
 };
 static struct world_app *chat;
 
-static void assert_lawful(void)
-{
-	if (!*laws_broken())
-		return;
-	laws_print_trace(60);
-	fail_msg("%s", laws_broken());
-}
-
 static bool is_loaded(void)
 {
 	return world_ready("chat") >= 5 && world_is_at_rest();
@@ -67,13 +59,6 @@ static int set_up(void **state)
 		fail_msg("the fleet does not grow");
 	world_run(20 * MINUTE);
 	assert_lawful();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_end();
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* What tests/scenario plays on a rig, in a world of its own: the whole controller, in seconds. */
-#include "tests/world/laws.h"
+#include "tests/world/lawful.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,38 +48,6 @@ static int set_up(void **state)
 	on_demand->standby_max = 4;
 	chat = world_app("chat", 1, 1, "25%");
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_end();
-	return 0;
-}
-
-static void assert_lawful(void)
-{
-	if (!*laws_broken())
-		return;
-	laws_print_trace(60);
-	fail_msg("%s", laws_broken());
-}
-
-static void run(millis duration)
-{
-	world_run(duration);
-	assert_lawful();
-}
-
-static void until(bool (*is_so)(void), millis most, const char *what)
-{
-	bool came = world_until(is_so, most);
-
-	assert_lawful();
-	if (came)
-		return;
-	laws_print_trace(60);
-	fail_msg("%s: not within %lld s", what, (long long)(most / SECOND));
 }
 
 static bool serves_two(void)
