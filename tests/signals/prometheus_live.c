@@ -191,7 +191,7 @@ static void ask_range(struct test *t)
 		.label_count = 1,
 		.objective_us = 1000000,
 		.from = now - (clock_mono(&t->clock) - t->work_at) / SECOND * SECOND - 5 * SECOND,
-		.to = now,
+		.to = now + SECOND, /* the last step begins after whatever was scraped until now */
 		.step = SECOND,
 		.interval = SECOND
 	};
