@@ -795,6 +795,7 @@ static void decide(struct aks_call *x)
 		break;
 	case PROVIDER_GROW:
 	case PROVIDER_CHECK:
+	case PROVIDER_PROTECT:
 	case PROVIDER_VERB_COUNT:
 		abort();
 	}

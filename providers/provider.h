@@ -61,7 +61,11 @@ struct group_description {
 	size_t machine_count;
 	struct launch_failure *failures; /* oldest first */
 	size_t failure_count;
-	bool is_busy;	     /* an operation is in flight there: ask again later */
+	bool is_busy; /* an operation is in flight there: ask again later */
+	/* Of an operation that somebody else began, as a sentence with whose and where to see it; NULL or "": it is
+	 * ours, or there is none. Until it is over nothing is changed there. */
+	const char *busy_with;
+	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
 	bool is_refused;     /* changes are, as things are there; `lacks` says why */
@@ -69,6 +73,12 @@ struct group_description {
 	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
 	const char *const *besides;
 	size_t beside_count;
+	/* What there ends or replaces machines by itself, each with its remedy. */
+	const char *const *cautions;
+	size_t caution_count;
+	/* Machines in service that the cloud may choose to end, and that PROVIDER_PROTECT keeps from that; those that
+	 * are kept from it by us. */
+	int64_t exposed, guarded;
 };
 
 enum permission_state { PERMISSION_GRANTED, PERMISSION_DENIED, PERMISSION_UNKNOWN };
@@ -97,6 +107,9 @@ enum provider_verb {
 	 * size asks for beyond `desired` and beyond the machines that exist is given up. */
 	PROVIDER_CANCEL,
 	PROVIDER_CHECK, /* -> identity, permissions */
+	/* desired 1: machines that run end by being named only, as far as the size has room for them. 0: the cloud may
+	 * choose among all again. No size changes. */
+	PROVIDER_PROTECT,
 	PROVIDER_VERB_COUNT
 };
 
@@ -107,6 +120,7 @@ enum provider_ability {
 	PROVIDER_STOPS_NAMED = 1 << 2,
 	PROVIDER_CANCELS = 1 << 3,
 	PROVIDER_BUYS_STANDBY = 1 << 4, /* standby can be raised; without it only PROVIDER_STOP fills it */
+	PROVIDER_PROTECTS = 1 << 5,
 };
 
 struct provider_call {

@@ -58,6 +58,8 @@ static const struct field group_fields[] = {
 	FIELD_NEEDED(struct group_text, group.max, FIELD_INT, "max"),
 	FIELD_NEEDED(struct group_text, group.desired, FIELD_INT, "desired"),
 	FIELD_NEEDED(struct group_text, group.standby, FIELD_INT, "standby_desired"),
+	FIELD(struct group_text, group.busy_with, FIELD_STRING, "busy_with"),
+	FIELD(struct group_text, group.ailment, FIELD_STRING, "ailment"),
 	FIELD_LIST_NEEDED(struct group_text, machines, "machines", machine_record),
 	FIELD_LIST_OF(struct group_text, failures, "failures", failure_record),
 };
@@ -145,6 +147,8 @@ bool simulated_read_group(const char *text, size_t len, struct arena *a, struct 
 	}
 	if (!group_description_check(d, a, e))
 		return false;
+	d->busy_with = text_or_empty(d->busy_with);
+	d->is_busy = *d->busy_with != '\0';
 	*out = *d;
 	return true;
 }

@@ -172,6 +172,10 @@ static void weigh_abilities(struct group_check *g, struct arena *a)
 		say(&g->refused, a, "standby, which the manifest wants: %s", *d->lacks ? d->lacks : "it has none");
 	else if (*d->lacks)
 		say(&g->notes, a, "%s", d->lacks);
+	if (d->ailment && *d->ailment)
+		say(&g->notes, a, "its cloud says: %s", d->ailment);
+	for (size_t i = 0; i < d->caution_count; i++)
+		say(&g->notes, a, "%s", d->cautions[i]);
 }
 
 /* What a machine of the group is not, and the manifest says that it is. */
@@ -637,7 +641,7 @@ static void print_sight(const struct group_check *g, struct arena *a)
 	print_machines(d, a);
 	print_failures(d);
 	if (d->is_busy)
-		print_line("busy", "an operation is under way there");
+		print_line("busy", d->busy_with && *d->busy_with ? d->busy_with : "an operation is under way there");
 }
 
 static void print_permissions(const struct group_check *g, bool is_wide)

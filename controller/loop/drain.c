@@ -755,6 +755,12 @@ static bool must_wait(struct drain *d, const struct node *n)
 	return true;
 }
 
+/* What an owner's operation does to its nodes, cordons too, is its own: the drain goes on once that is over. */
+static bool is_at_rest(const struct drain *d, const struct node *n)
+{
+	return d->group >= 0 && node_group_is_owners(d->controller->groups[d->group]) && !will_be_taken(n);
+}
+
 static void step(struct drain *d)
 {
 	struct controller *c = d->controller;
@@ -767,6 +773,8 @@ static void step(struct drain *d)
 		d->step = DRAIN_OVER;
 		return;
 	}
+	if (d->step != DRAIN_OVER && d->step != DRAIN_REMOVE && is_at_rest(d, n))
+		return;
 	find_machine(d, n);
 	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
 	if (may_stay && is_blocked_for_long(d)) {

@@ -776,6 +776,11 @@ void node_group_become_known(struct node_group *g)
 		log_warn("group-not-ours-to-change", LOG_S("group", group_spec_of(g)->name),
 			 LOG_S("why", told(g->seen.lacks)), LOG_END);
 	g->is_refused = g->seen.is_refused;
+	if (node_group_is_owners(g) != g->was_owners)
+		log_warn(g->was_owners ? "group-free-again" : "group-busy", LOG_S("group", group_spec_of(g)->name),
+			 LOG_S("with", told(g->seen.busy_with)), LOG_END);
+	g->was_owners = node_group_is_owners(g);
+	g->was_missed |= g->was_owners;
 	if (!group_spec_of(g)->standby_max_nodes || has_standby != g->lacks_standby)
 		return;
 	g->lacks_standby = !has_standby;
@@ -791,7 +796,8 @@ void node_group_become_known(struct node_group *g)
 static void tell_resized(struct node_group *g, int64_t change)
 {
 	g->resized++;
-	if (contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
+	/* What an operation of theirs does on its way undoes nothing of ours. */
+	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
@@ -876,6 +882,7 @@ static void hold_still(struct node_group *g)
 		log_info("group-quiet-again", LOG_S("group", group_spec_of(g)->name), LOG_END);
 	if (!node_group_is_held(g))
 		return;
+	g->was_missed = true;
 	refuse_starts(g, false, node_group_missing(g) - (g->seen.desired - machines_alive(g)), ERROR_UNAVAILABLE);
 	node_group_fit_starts(g);
 }
@@ -956,6 +963,32 @@ void node_group_set_standby(struct node_group *g, int64_t machines)
 {
 	if (!node_group_is_held(g) && (machines <= g->standby_wanted || node_group_can(g, PROVIDER_BUYS_STANDBY)))
 		wish_standby(g, machines);
+}
+
+bool node_group_is_ours(const struct node_group *g)
+{
+	const struct fleet_spec *fleet = g->context->fleet;
+	bool is_named = false;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		if (pool_position(fleet, i, g->index) < 0)
+			continue;
+		if (fleet->pools[i].mode != MODE_ACT)
+			return false;
+		is_named = true;
+	}
+	return is_named;
+}
+
+bool node_group_is_exposed(const struct node_group *g)
+{
+	int64_t alive = machines_alive(g);
+
+	if (!node_group_is_ours(g) || g->seen.is_refused || node_group_is_held(g) ||
+	    !node_group_can(g, PROVIDER_PROTECTS))
+		return false;
+	/* Of more than are asked for the cloud is about to end some, and chooses. */
+	return alive <= g->seen.desired ? g->seen.exposed > 0 : g->seen.guarded > g->seen.desired;
 }
 
 bool node_group_is_settled(const struct node_group *g)

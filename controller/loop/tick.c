@@ -267,6 +267,7 @@ static void run_tick(struct controller *c)
 		return;
 	c->tick.number++;
 	c->has_decided = true;
+	starts_events_taken(&c->starts); /* what is refused from here on is told to the next one */
 	note_changes(c);
 	tick_act(c);
 	c->published.ticks++;
@@ -276,7 +277,6 @@ static void run_tick(struct controller *c)
 	events_of_tick(c);
 	status_write(c);
 	pool_signals_taken(c);
-	starts_events_taken(&c->starts);
 	retain_some(c);
 }
 

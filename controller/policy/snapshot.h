@@ -54,7 +54,7 @@ enum event_kind {
 	EVENT_NO_STOCK,	 /* the vendor has none for the group: value = ms that this lasts */
 	EVENT_NO_QUOTA,	 /* our account may not have more there: likewise */
 	EVENT_STANDBY,	 /* whether the group has a standby tier: value = 1 or 0 */
-	EVENT_DESCRIBED, /* the group's cloud, which told nothing before, tells of it */
+	EVENT_DESCRIBED, /* the group's cloud, which told nothing before, tells of it; or others have let go of it */
 	EVENT_KIND_COUNT
 };
 

@@ -242,6 +242,33 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	keep_copy(g);
 }
 
+void cloud_owner_is_busy(struct cloud_group *g, const char *with)
+{
+	keep_copy(g);
+	g->busy_with = with;
+	g->busy_since = wire_now();
+	keep_copy(g);
+}
+
+struct cloud_machine *cloud_owner_adds(struct cloud_group *g)
+{
+	keep_copy(g);
+	return launch(g, true, CLOUD_OWNER);
+}
+
+void cloud_owner_ends(struct cloud_machine *m)
+{
+	keep_copy(m->group);
+	terminate(m);
+	m->group->desired++;
+}
+
+void cloud_owner_replaces(struct cloud_machine *m)
+{
+	cloud_owner_adds(m->group);
+	cloud_owner_ends(m);
+}
+
 void cloud_on_call(void (*called)(const struct cloud_call *c))
 {
 	cloud.called = called;
@@ -269,7 +296,8 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
 			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
 	}
-	buf_text(out, "],\"failures\":[");
+	buf_printf(out, "],\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
+		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
 	for (int64_t i = from; i < g->failure_count; i++) {
 		const struct cloud_failure *f = &g->failures[i % CLOUD_FAILURES];
