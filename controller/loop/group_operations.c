@@ -148,7 +148,7 @@ static void group_call_failed(struct node_group *g, const struct provider_call *
 /* Somebody mends the rights, or the cloud mends itself. */
 static const millis GUARD_AGAIN = 10 * MINUTE, HAND_OVER_MOST = 30 * SECOND;
 
-static void guard(struct node_group *g, bool on);
+static void hand_over(struct node_group *g);
 
 static void guarded(struct provider_call *c)
 {
@@ -165,9 +165,8 @@ static void guarded(struct provider_call *c)
 			 LOG_E(&c->error), LOG_END);
 	provider_call_release(c);
 	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
-	if (g->must_hand_over) {
-		guard(g, false);
-	} else if (!g->is_stopped) {
+	hand_over(g);
+	if (!g->is_stopped) {
 		g->must_look = true;
 		node_group_look(g);
 	}
@@ -176,7 +175,6 @@ static void guarded(struct provider_call *c)
 /* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
 static void guard(struct node_group *g, bool on)
 {
-	g->must_hand_over &= on;
 	g->is_changing = true;
 	g->change_began = loop_now(g->context->loop);
 	g->is_look_stale |= g->is_looking;
@@ -191,6 +189,16 @@ static void guard(struct node_group *g, bool on)
 					    .done = guarded,
 					    .user = g };
 	g->ops->start(g->provider, &g->change);
+}
+
+/* Once nothing is under way there. */
+static void hand_over(struct node_group *g)
+{
+	bool is_due = g->must_hand_over && g->context->may_act(g->context->user);
+
+	g->must_hand_over = false;
+	if (is_due)
+		guard(g, false);
 }
 
 /* --- changes --- */
@@ -243,8 +251,7 @@ static void changed(struct provider_call *c)
 	provider_call_release(c);
 	if (g->is_stopped)
 		operation_forget(g); /* the intent stays open for whoever goes on */
-	if (g->must_hand_over)
-		guard(g, false);
+	hand_over(g);
 	if (!has_operation(g))
 		return;
 	if (why.kind == ERROR_NONE || is_lost) {
@@ -494,6 +501,8 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 
 void node_group_stop(struct node_group *g)
 {
+	if (g->is_stopped && g->context->may_act(g->context->user))
+		return; /* what is handed over is handed over to the end while we may */
 	g->is_stopped = true;
 	timer_stop(&g->timer);
 	if (g->is_looking)
@@ -511,8 +520,8 @@ void node_group_hand_over(struct node_group *g)
 		return;
 	node_group_stop(g);
 	g->must_hand_over = was_ours;
-	if (was_ours && !g->is_changing)
-		guard(g, false);
+	if (!g->is_changing)
+		hand_over(g);
 }
 
 bool node_group_is_idle(const struct node_group *g)

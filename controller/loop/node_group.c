@@ -792,12 +792,20 @@ void node_group_become_known(struct node_group *g)
 
 /* --- what a look shows, and what others made of the sizes --- */
 
+/* Who takes machines away of himself has a reason (a schedule before a reservation ends, a person): they are not bought
+ * back at once. */
+static const millis YIELDS = 10 * MINUTE;
+
 /* Each of their changes counts; against one that follows another nothing more is done. */
 static void tell_resized(struct node_group *g, int64_t change)
 {
+	millis now = clock_mono(g->context->clock);
+
 	g->resized++;
+	if (change < 0 && !contention_undoes(&g->contention, change, now))
+		g->yields_until = now + YIELDS;
 	/* What an operation of theirs does on its way undoes nothing of ours. */
-	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
+	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now))
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
@@ -880,6 +888,7 @@ static void hold_still(struct node_group *g)
 {
 	if (contention_ends(&g->contention, clock_mono(g->context->clock)))
 		log_info("group-quiet-again", LOG_S("group", group_spec_of(g)->name), LOG_END);
+	g->is_yielding = clock_mono(g->context->clock) < g->yields_until;
 	if (!node_group_is_held(g))
 		return;
 	g->was_missed = true;
@@ -984,7 +993,7 @@ bool node_group_is_exposed(const struct node_group *g)
 {
 	int64_t alive = machines_alive(g);
 
-	if (!node_group_is_ours(g) || g->seen.is_refused || node_group_is_held(g) ||
+	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held || node_group_is_owners(g) ||
 	    !node_group_can(g, PROVIDER_PROTECTS))
 		return false;
 	/* Of more than are asked for the cloud is about to end some, and chooses. */

@@ -139,6 +139,8 @@ struct node_group {
 	int64_t resized;	    /* times that others changed the size, since the process started */
 	bool lacks_standby;	    /* as the policy knows it */
 	bool is_refused;	    /* changes are, and it was told */
+	millis yields_until;	    /* clock_mono; others lowered the size */
+	bool is_yielding;	    /* and it is not that late yet */
 	bool was_owners;	    /* node_group_is_owners(), as it was told */
 	struct operation operation; /* token "": none is under way */
 	struct ongoing ongoing;
@@ -208,10 +210,10 @@ static inline bool node_group_is_owners(const struct node_group *g)
 {
 	return g->seen.is_busy && g->seen.busy_with && *g->seen.busy_with;
 }
-/* That, or others fight with us over the group: nothing is bought or ended there. */
+/* That, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there. */
 static inline bool node_group_is_held(const struct node_group *g)
 {
-	return g->contention.is_held || node_group_is_owners(g);
+	return g->contention.is_held || g->is_yielding || node_group_is_owners(g);
 }
 /* Machines fewer of those that were asked for, never came, and that no start waits for. */
 void node_group_give_up(struct node_group *g, int64_t machines);

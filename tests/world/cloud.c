@@ -186,6 +186,21 @@ static bool pass(struct cloud_machine *m)
 	return false;
 }
 
+/* As far as machines can be chosen. */
+static void scale_in(struct cloud_group *g)
+{
+	while (g->is_scaling_in && cloud_awake(g) > g->desired) {
+		struct cloud_machine *newest = NULL;
+		for (struct cloud_machine *m = g->machines; m; m = m->next)
+			newest = m->is_to_run && m->step != STEP_TERMINATING && !m->is_protected ? m : newest;
+		if (!newest)
+			return;
+		terminate(newest);
+		g->desired++;
+	}
+	g->is_scaling_in = false;
+}
+
 void cloud_advance(void)
 {
 	for (size_t i = 0; i < cloud.count; i++) {
@@ -202,6 +217,7 @@ void cloud_advance(void)
 			free(m);
 		}
 		make_refusals_known(&cloud.groups[i]);
+		scale_in(&cloud.groups[i]);
 	}
 }
 
@@ -231,14 +247,9 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	keep_copy(g);
 	for (; g->desired < size; g->desired++)
 		launch(g, true, CLOUD_OWNER);
-	while (g->desired > size) {
-		struct cloud_machine *newest = NULL;
-		for (struct cloud_machine *m = g->machines; m; m = m->next)
-			newest = m->is_to_run && m->step != STEP_TERMINATING ? m : newest;
-		if (!newest)
-			break;
-		terminate(newest);
-	}
+	g->desired = size;
+	g->is_scaling_in = true;
+	scale_in(g);
 	keep_copy(g);
 }
 
@@ -296,7 +307,14 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
 			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
 	}
-	buf_printf(out, "],\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
+	int64_t running = 0, guarded = 0;
+	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
+		running += m->step == STEP_RUNNING && m->is_to_run;
+		guarded += m->step == STEP_RUNNING && m->is_to_run && m->is_protected;
+	}
+	buf_printf(out, "],\"protects\":%s,\"exposed\":%" PRId64 ",\"guarded\":%" PRId64,
+		   g->protects ? "true" : "false", running - guarded, guarded);
+	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
 		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
 	for (int64_t i = from; i < g->failure_count; i++) {
@@ -466,12 +484,35 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
+static const char *protect(struct cloud_group *g, const struct cloud_call *c)
+{
+	int64_t surplus = c->asked ? -g->desired : 0;
+
+	if (!g->protects)
+		return "NotFound";
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (m->is_to_run && m->step == STEP_RUNNING && cloud_awake(g) <= g->desired)
+			m->is_protected = c->asked;
+		else if (!c->asked)
+			m->is_protected = false;
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		surplus += m->is_protected;
+	for (struct cloud_machine *m = g->machines; m && surplus > 0; m = m->next)
+		if (c->asked && m->is_protected) {
+			m->is_protected = false;
+			surplus--;
+		}
+	return NULL;
+}
+
 static const char *change(struct cloud_group *g, struct cloud_call *c)
 {
 	if (!strcmp(c->verb, "grow"))
 		return grow(g, c);
 	if (!strcmp(c->verb, "standby"))
 		return resize_standby(g, c);
+	if (!strcmp(c->verb, "protect"))
+		return protect(g, c);
 	if (!strcmp(c->verb, "remove") || !strcmp(c->verb, "stop") || !strcmp(c->verb, "cancel"))
 		return end_some(g, c);
 	return "NotFound";

@@ -17,6 +17,7 @@ struct cloud_machine {
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
 	bool is_spared; /* cancelled too late */
+	bool is_protected;
 	bool never_registers, has_no_device;
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
 };
@@ -58,6 +59,8 @@ struct cloud_group {
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
 	const char *ailment; /* NULL: none */
+	bool protects;	     /* machines from being chosen when others lower the size */
+	bool is_scaling_in;  /* they did */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */

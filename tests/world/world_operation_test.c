@@ -288,6 +288,50 @@ static void a_refresh_is_let(void **state)
 	assert_false(world_event_told("NodeGroupContended"));
 }
 
+static bool are_all_protected(void)
+{
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		if (m->step == STEP_RUNNING && m->is_to_run && !m->is_protected)
+			return false;
+	return world_is_at_rest();
+}
+
+/* Those that came with the last growth, too. */
+static void machines_are_protected_once_they_run(void **state)
+{
+	(void)state;
+	first->protects = true;
+	begin();
+	until(are_all_protected, 3 * MINUTE, "the first are");
+	chat->rate = 6;
+	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
+	until(are_all_protected, 3 * MINUTE, "those of the last growth are");
+	int64_t changes = first->changes;
+	run(30 * SECOND);
+	assert_true(first->changes - changes <= 1);
+}
+
+static bool is_empty(void)
+{
+	return cloud_awake(first) == 0;
+}
+
+/* A schedule, forty minutes before a reservation ends: its machines go, though we protected them. */
+static void a_schedule_that_empties_the_group_is_let(void **state)
+{
+	(void)state;
+	first->protects = true;
+	begin();
+	until(are_all_protected, 3 * MINUTE, "the machines are protected");
+	run(15 * MINUTE); /* it undoes nothing that we just did */
+	cloud_owner_sets(first, 0);
+	until(is_empty, 3 * MINUTE, "they go");
+	run(9 * MINUTE);
+	assert_int_equal(first->desired, 0);
+	until(serves_three, 10 * MINUTE, "the headroom serves elsewhere");
+	assert_true(cloud_awake(second) >= 3);
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -303,6 +347,8 @@ int main(int argc, char **argv)
 		SCENARIO(what_the_cloud_says_is_wrong_is_told),
 		SCENARIO(what_is_launched_before_another_ends_is_let),
 		SCENARIO(a_refresh_is_let),
+		SCENARIO(machines_are_protected_once_they_run),
+		SCENARIO(a_schedule_that_empties_the_group_is_let),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

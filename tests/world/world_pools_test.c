@@ -306,6 +306,47 @@ static void a_paused_pool_stops_at_once(void **state)
 	free(read_chat().text);
 }
 
+static bool are_protected(bool all)
+{
+	for (const struct cloud_machine *m = cloud_group_at(0)->machines; m; m = m->next)
+		if (m->step == STEP_RUNNING && m->is_protected != all)
+			return false;
+	return true;
+}
+
+static bool all_are_protected(void)
+{
+	return are_protected(true);
+}
+
+static bool none_is_protected(void)
+{
+	return are_protected(false);
+}
+
+/* An instance refresh, say, waits for protected machines, and fails. */
+static void what_is_ours_no_more_is_protected_no_more(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	cloud_group_at(0)->protects = true;
+	begin();
+	until(all_are_protected, 5 * MINUTE);
+	value_set_text(pool->value, "spec>mode", "paused");
+	apiserver_changed(pool);
+	until(none_is_protected, MINUTE);
+	run(20 * MINUTE);
+	assert_true(none_is_protected());
+	value_set_text(pool->value, "spec>mode", "act");
+	apiserver_changed(pool);
+	until(all_are_protected, 5 * MINUTE);
+	apiserver_delete(pool);
+	until(none_is_protected, MINUTE);
+	run(20 * MINUTE);
+	assert_true(none_is_protected());
+}
+
 /* Between two ticks: nobody notices, not even in the history. */
 static void an_edit_taken_back_is_none(void **state)
 {
@@ -403,9 +444,13 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
-		SCENARIO(other_teams_change_nothing_for_chat), SCENARIO(a_paused_pool_stops_at_once),
-		SCENARIO(an_edit_taken_back_is_none),	       SCENARIO(a_pool_made_anew_goes_on),
-		SCENARIO(a_changed_group_buys_nothing_twice),  SCENARIO(a_group_outlives_one_of_its_pools),
+		SCENARIO(other_teams_change_nothing_for_chat),
+		SCENARIO(a_paused_pool_stops_at_once),
+		SCENARIO(what_is_ours_no_more_is_protected_no_more),
+		SCENARIO(an_edit_taken_back_is_none),
+		SCENARIO(a_pool_made_anew_goes_on),
+		SCENARIO(a_changed_group_buys_nothing_twice),
+		SCENARIO(a_group_outlives_one_of_its_pools),
 		SCENARIO(no_pool_at_all_and_one_again),
 	};
 
