@@ -28,7 +28,7 @@
 
 struct simulate_options {
 	struct option_list pools, traces;
-	const char *recording, *world, *policy, *out, *output, *rivals;
+	const char *recording, *world, *policy, *out, *output, *rivals, *autoscalers;
 	double scale;
 	bool jitter, compare, force;
 	millis tick, start, warm_up; /* start: ABSENT when not given */
@@ -43,7 +43,9 @@ struct simulate_inputs {
 	const struct trace **given; /* one per pool, NULL without traffic */
 	struct world_spec world;
 	const struct policy_ops *policy;
-	const char *setting;		 /* of the policy */
+	const char *setting;	      /* of the policy */
+	struct team_autoscaler *team; /* --autoscalers */
+	size_t team_count;
 	const char *run;		 /* the call, without what does not change its results */
 	const char *traffic;		 /* where it came from, for people */
 	millis length;			 /* of the longest trace */
@@ -387,6 +389,8 @@ static bool check_options(const struct simulate_options *o, struct error *e)
 {
 	if (o->rivals && !o->compare)
 		return error_set(e, ERROR_INVALID, "--rivals says whom to compare with; add --compare");
+	if (o->autoscalers && !o->compare)
+		return error_set(e, ERROR_INVALID, "--autoscalers are what to compare with; add --compare");
 	if (o->force && !o->out)
 		return error_set(e, ERROR_INVALID,
 				 "--force replaces results in a folder; add --out DIR, or leave it out");
@@ -403,6 +407,9 @@ static bool simulate_read(const struct simulate_options *o, struct simulate_inpu
 	if (!check_options(o, e))
 		return false;
 	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
+		return false;
+	if (o->autoscalers &&
+	    !team_autoscalers_read(o->autoscalers, &in->manifest, &in->arena, &in->team, &in->team_count, e))
 		return false;
 	in->start = default_start;
 	if (!read_traces(o, in, e) || !read_world(o, in, e) || !check_times(o, in, e))
@@ -762,7 +769,9 @@ static bool run_one(const struct simulate_options *o, const struct simulate_inpu
 				.observer_count = 1,
 				.stop = &is_interrupted };
 
-	const struct compare_setup setup = { .simulation = &s, .ours = &result, .rivals = o->rivals };
+	const struct compare_setup setup = {
+		.simulation = &s, .ours = &result, .rivals = o->rivals, .team = in->team, .team_count = in->team_count
+	};
 	struct compare_result compared = { 0 };
 
 	if (!simulate(&s, &arena, &result, e))
@@ -825,6 +834,10 @@ static int run(int argc, char **argv)
 		{ "compare", 0, OPTION_FLAG, NULL,
 		  "beside other autoscalers, each swept over its settings (docs/simulator.md)", &o.compare, NULL },
 		{ "rivals", 0, OPTION_TEXT, "NAME,NAME", "compare with these only", &o.rivals, NULL },
+		{ "autoscalers", 0, OPTION_TEXT, "FILE",
+		  "compare with the team's own, too: HorizontalPodAutoscaler and ScaledObject objects (\"-\": from "
+		  "kubectl)",
+		  &o.autoscalers, NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
 		{ "out", 0, OPTION_TEXT, "DIR",
 		  "where history.db, timeline.csv, summary.json and report.html go; nowhere when left out", &o.out,
