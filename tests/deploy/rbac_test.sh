@@ -75,7 +75,7 @@ watch_only() {
 		  workload: { selector: { matchLabels: { app: p } }, maxSequences: 8 }
 		  nodeGroups: [ { name: e, external: { label: pool, value: gpu } } ]
 	POOL
-	"$preheat" record --pool "$scratch/watched.yaml" --kubeconfig "$scratch/watcher" --db "$scratch/watched.db" --for 8s --tick 2s \
+	"$preheat" record -f "$scratch/watched.yaml" --kubeconfig "$scratch/watcher" --db "$scratch/watched.db" --for 8s --interval 2s \
 		--listen 127.0.0.1:0 >"$scratch/said" 2>&1 || :
 	has 'it got so far as to sum up' 'ticks' "$(cat "$scratch/said")"
 	is 'and was refused nothing' '' "$(grep -i forbidden "$scratch/said" || :)"
@@ -148,7 +148,7 @@ node_objects() {
 		    - { name: e, external: { label: pool, value: gpu } }
 	POOL
 	for denied in 10 0; do
-		"$preheat" provider check --kubeconfig "$scratch/account" --pool "$scratch/pool.yaml" -o json >"$scratch/told" || :
+		"$preheat" provider check --kubeconfig "$scratch/account" -f "$scratch/pool.yaml" -o json >"$scratch/told" || :
 		is "$denied permissions denied" "$denied" "$(grep -c '"state":"denied"' "$scratch/told" || :)"
 		is 'all others granted' $((13 - denied)) "$(grep -c '"state":"granted"' "$scratch/told" || :)"
 		is 'who asks' 3 "$(grep -c '"identity":"system:serviceaccount:preheat:preheat"' "$scratch/told" || :)"
