@@ -363,7 +363,7 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	out->abilities = abilities_of(s, &out->lacks);
 }
 
-enum { BESIDES_MOST = 4 };
+enum { BESIDES_MOST = 3 };
 
 void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *settings, struct arena *a,
 		      struct group_description *d)
@@ -371,15 +371,8 @@ void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *setti
 	const struct eks_group *g = &s->group;
 	const struct eks_pool *p = &g->pool;
 	const char **list = arena_array(a, const char *, BESIDES_MOST);
-	int64_t open = 0;
 
 	d->besides = list;
-	for (size_t i = 0; i < g->instance_count; i++)
-		open += is_in_service(&g->instances[i]) && !g->instances[i].is_protected;
-	if (open)
-		list[d->beside_count++] = text_printf(
-			a, "protect %" PRId64 " machine%s in service from scale-in, so that none ends by chance", open,
-			open == 1 ? "" : "s");
 	if (p->exists && p->least > 0 && p->prepared >= 0 && !pool_is_nodegroups(s))
 		list[d->beside_count++] =
 			"set MinSize of the warm pool to 0, so that growing takes its machines and buys none";

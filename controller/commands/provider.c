@@ -216,6 +216,10 @@ static void tell_changes(struct group_check *g, struct arena *a)
 		say(&g->would, a,
 		    "lower the size from %" PRId64 " to the manifest's max of %" PRId64 ", as its machines get idle",
 		    d->desired, s->max_nodes);
+	if (d->exposed)
+		say(&g->would, a,
+		    "protect %" PRId64 " machine%s in service at once, so that none ends by the cloud's own choice",
+		    d->exposed, d->exposed == 1 ? "" : "s");
 	for (size_t i = 0; i < d->beside_count; i++)
 		say(&g->would, a, "%s, when it first changes the size", d->besides[i]);
 }
