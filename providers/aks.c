@@ -18,20 +18,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is kept of a pool from call to call, so that the same is told by the same name. */
+/* What is kept of a pool from call to call. */
 struct aks_memory {
 	struct aks_memory *next;
 	const char *key; /* of the pool's URL */
-	struct buf failed_write;
-	int64_t failure; /* the id that this failure was told by */
+	struct put_bucket puts;
+	struct buf failed_write; /* so that the same failure is told by the same name */
+	int64_t failure;	 /* the id that this failure was told by */
 	millis failed_at;
-};
-
-/* The budget of changes of a subscription. */
-struct aks_budget {
-	struct aks_budget *next;
-	const char *subscription;
-	struct put_bucket bucket;
 };
 
 struct aks {
@@ -39,7 +33,6 @@ struct aks {
 	struct arm *arm;
 	struct arena arena; /* of what is remembered */
 	struct aks_memory *memories;
-	struct aks_budget *budgets;
 	int64_t last_failure;
 };
 
@@ -386,6 +379,22 @@ static void mark_stopped(struct aks_call *x, struct group_description *d)
 	}
 }
 
+static struct aks_memory *memory_of(struct aks_call *x)
+{
+	struct aks *p = aks_of(x);
+	struct aks_memory *m = p->memories;
+
+	while (m && strcasecmp(m->key, x->pool_url) != 0)
+		m = m->next;
+	if (m)
+		return m;
+	m = arena_new(&p->arena, struct aks_memory);
+	m->key = text_keep(&p->arena, x->pool_url);
+	m->next = p->memories;
+	p->memories = m;
+	return m;
+}
+
 /*
  * One failure has one id as long as nobody writes the pool, whoever told of it: the operation first, then the pool.
  * `mark` stands for the writing where there is no eTag.
@@ -393,19 +402,11 @@ static void mark_stopped(struct aks_call *x, struct group_description *d)
 static const struct aks_memory *name_failure(struct aks_call *x, const char *mark)
 {
 	struct aks *p = aks_of(x);
-	struct aks_memory *m = p->memories;
+	struct aks_memory *m = memory_of(x);
 	struct clock clock = clock_open();
 	millis now = clock_now(&clock);
 	const char *write = *x->pool.etag ? x->pool.etag : mark;
 
-	while (m && strcmp(m->key, x->pool_url) != 0)
-		m = m->next;
-	if (!m) {
-		m = arena_new(&p->arena, struct aks_memory);
-		m->key = text_keep(&p->arena, x->pool_url);
-		m->next = p->memories;
-		p->memories = m;
-	}
 	if (m->failure && strcmp(m->failed_write.text, write) == 0)
 		return m;
 	buf_clear(&m->failed_write);
@@ -471,26 +472,19 @@ static bool describe(struct aks_call *x)
 	return true;
 }
 
-/* Takes one change from the subscription's budget; without one the call ends as throttled, and nothing was sent. */
-static bool may_change(struct aks_call *x)
+/*
+ * Takes one PUT from what AKS allows the pool; without one the call ends, and nothing was sent. That is nothing that
+ * the cloud said, and so no ERROR_THROTTLED: the other pools go on.
+ */
+static bool may_put(struct aks_call *x)
 {
-	struct aks *p = aks_of(x);
-	struct aks_budget *b = p->budgets;
 	millis wait;
 
-	while (b && strcasecmp(b->subscription, x->settings.subscription) != 0)
-		b = b->next;
-	if (!b) {
-		b = arena_new(&p->arena, struct aks_budget);
-		b->subscription = text_keep(&p->arena, x->settings.subscription);
-		b->next = p->budgets;
-		p->budgets = b;
-	}
-	if (put_bucket_take(&b->bucket, loop_now(x->base.provider->loop), &wait))
+	if (put_bucket_take(&memory_of(x)->puts, loop_now(x->base.provider->loop), &wait))
 		return true;
 	x->base.call->retry_after = wait;
-	error_set(&x->base.call->error, ERROR_THROTTLED,
-		  "AKS takes 20 changes of agent pools at once and one more a minute; these are used up");
+	error_set(&x->base.call->error, ERROR_CONFLICT,
+		  "not sent: AKS takes 20 PUTs of an agent pool at once and one more a minute, and these are used up");
 	finish(x);
 	return false;
 }
@@ -533,7 +527,7 @@ static void put_count(struct aks_call *x, int64_t count)
 		finish(x);
 		return;
 	}
-	if (!may_change(x))
+	if (!may_put(x))
 		return;
 	x->request.if_match = *x->pool.etag ? x->pool.etag : NULL;
 	ask(x, "PUT", x->pool_url, changed);
@@ -542,8 +536,6 @@ static void put_count(struct aks_call *x, int64_t count)
 static void delete_machines(struct aks_call *x, const struct machine *const *machines, size_t count,
 			    void (*answered)(struct arm_request *))
 {
-	if (!may_change(x))
-		return;
 	buf_clear(&x->body);
 	buf_text(&x->body, "{\"machineNames\":[");
 	for (size_t i = 0; i < count; i++) {

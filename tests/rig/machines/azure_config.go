@@ -23,7 +23,7 @@ type azureConfig struct {
 	Principals  []*azurePrincipal `json:"principals"`
 	TokensLast  duration          `json:"tokens_last"` // real time, as clients' clocks run
 	Audiences   []string          `json:"audiences"`   // scopes without /.default, beside our own door
-	PutBurst    float64           `json:"put_burst"`   // PUTs of pools, for a subscription and region
+	PutBurst    float64           `json:"put_burst"`   // PUTs of one pool
 	PutsMinute  float64           `json:"puts_per_minute"`
 	Remembered  duration          `json:"operations_remembered"`
 	Detailed    bool              `json:"machines_detailed"` // their states too, as newer versions of the API tell

@@ -416,22 +416,42 @@ static void standby_falls_by_name_and_never_rises(void **state)
 	provider_call_release(&c);
 }
 
+/* Of this pool, and of PUTs alone; and that is no throttling, which would hold back the others. */
 static void what_exceeds_the_budget_is_not_sent(void **state)
 {
 	static const struct reply replies[] = {
 		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
 		{ "PUT", "/gpu1", 200, "{}", { 0 }, 0 },
+		{ "GET", "/gpu2", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
+		{ "PUT", "/gpu2", 200, "{}", { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "," MACHINE("b") "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
 		{ 0 },
 	};
+	static const char *const ids[] = { "a" };
 	struct stage *s = *state;
+	struct provider_call c;
 
 	for (int i = 0; i <= 20; i++) {
-		struct provider_call c = played_call(s, PROVIDER_GROW, 3);
-		assert_int_equal(played_run(s, &c, replies), i < 20 ? ERROR_NONE : ERROR_THROTTLED);
+		c = played_call(s, PROVIDER_GROW, 3);
+		assert_int_equal(played_run(s, &c, replies), i < 20 ? ERROR_NONE : ERROR_CONFLICT);
 		played_expect(s, i < 20 ? "GET gpu1, PUT gpu1" : "GET gpu1");
 		assert_true(i < 20 || (c.retry_after > 50 * SECOND && c.retry_after <= MINUTE));
 		provider_call_release(&c);
 	}
+	c = played_call(s, PROVIDER_REMOVE, 0);
+	c.ids = ids;
+	c.id_count = 1;
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	provider_call_release(&c);
+	char other[sizeof s->settings];
+	memcpy(other, s->settings, sizeof other);
+	strstr(other, "gpu1")[3] = '2';
+	c = played_call(s, PROVIDER_GROW, 3);
+	c.settings = other;
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	played_expect(s, "GET gpu2, PUT gpu2");
+	provider_call_release(&c);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_arm_set_up, played_arm_tear_down)
