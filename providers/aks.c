@@ -455,6 +455,7 @@ static bool describe(struct aks_call *x)
 	fill_machines(x, &d);
 	if (!group_description_check(&d, &x->base.call->arena, &x->base.call->error))
 		return error_wrap(&x->base.call->error, "answer");
+	d.takes_turns = true;
 	d.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
 	d.lacks = "its scaleDownMode is Delete, so no machine stands by; az aks nodepool update --scale-down-mode "
 		  "Deallocate changes that (managed OS disks only)";

@@ -371,6 +371,19 @@ static bool is_due(const struct node_group *g, const struct removal *r)
 	return r->verb != PROVIDER_STOP || !m || m->state == MACHINE_RUNNING; /* others cannot be stopped yet */
 }
 
+/* Where one slow operation follows another, machines whose turn comes within a moment of each other share one. */
+static const millis GATHER = 20 * SECOND;
+
+static bool is_gathering(const struct node_group *g)
+{
+	millis now = clock_mono(g->context->clock);
+
+	for (size_t i = 0; i < g->removal_count; i++)
+		if (g->removals[i].verb == PROVIDER_CANCEL || now - g->removals[i].since >= GATHER)
+			return false;
+	return g->seen.takes_turns && g->removal_count < REMOVALS_AT_ONCE;
+}
+
 /* Which kind is due; false when none is. */
 static bool removals_due(const struct node_group *g, enum provider_verb *verb)
 {
@@ -474,7 +487,9 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 		return false;
 	g->removals = xgrow(g->removals, g->removal_count, &g->removal_room, sizeof *g->removals);
 	struct removal *r = &g->removals[g->removal_count++];
-	*r = (struct removal){ .verb = how, .was_counted = m && machine_counts(m) && g->wanted > 0 };
+	*r = (struct removal){ .verb = how,
+			       .was_counted = m && machine_counts(m) && g->wanted > 0,
+			       .since = clock_mono(g->context->clock) };
 	memcpy(r->id, machine, strnlen(machine, MACHINE_ID_MAX));
 	g->wanted -= r->was_counted;
 	g->standby_wanted += r->was_counted && how == PROVIDER_STOP;
@@ -1059,7 +1074,11 @@ bool node_group_plan(struct node_group *g)
 		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
-	if (removals_due(g, &verb))
+	/* Where one waits for the other, growth goes first: somebody waits for it. At the most, what goes makes room.
+	 */
+	bool may_wait =
+		desired <= most_machines(g) && ((g->seen.takes_turns && desired > g->seen.desired) || is_gathering(g));
+	if (removals_due(g, &verb) && (verb == PROVIDER_CANCEL || !may_wait))
 		return plan_removals(g, verb);
 	if (plan_cancel(g))
 		return true;
