@@ -69,6 +69,8 @@ static void finish(struct aks_call *x)
 	exchange_finish(&x->base);
 }
 
+/* A kubelet that is gone shows after 40 s and more; a stop is tried five times. */
+static const millis UNSEEN_STOP = 15 * SECOND;
 static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50, OTHER_ZONES_AFTER = 10 * MINUTE;
 enum { PAGES_MOST = 50, MACHINES_MOST = 1000 };
 
@@ -355,6 +357,32 @@ static int64_t alive(const struct group_description *d)
 	return count;
 }
 
+/* A machine's number in its scale set; -1: it is in none. */
+static int64_t number_of(const struct machine *m)
+{
+	static const char mark[] = "/virtualMachines/";
+	const char *at = strcasestr(m->provider_id, "/virtualMachineScaleSets/");
+	int64_t number;
+
+	at = at ? strcasestr(at, mark) : NULL;
+	if (!at)
+		return -1;
+	at += sizeof mark - 1;
+	return decimal_parse(at, strlen(at), 0, &number) == DECIMAL_OK ? number : -1;
+}
+
+/* Scale sets in one zone give up the highest numbers when their capacity falls; of others nobody knows. */
+static bool stops_the_highest(const struct azure_pool *p)
+{
+	return p->keeps_stopped && p->zone_count <= 1 && !p->is_of_machines;
+}
+
+static void rank_machines(const struct aks_call *x, struct group_description *d)
+{
+	for (size_t i = 0; stops_the_highest(&x->pool) && i < d->machine_count; i++)
+		d->machines[i].stop_rank = number_of(&d->machines[i]) + 1;
+}
+
 /*
  * A pool that deallocates has more machines than its count; which of them are stopped only the cluster knows, by nodes
  * that are not ready. Those are stopped as far as the surplus goes, and otherwise on their way back.
@@ -461,6 +489,7 @@ static bool describe(struct aks_call *x)
 		  "Deallocate changes that (managed OS disks only)";
 	if (x->pool.keeps_stopped) {
 		mark_stopped(x, &d);
+		rank_machines(x, &d);
 		d.abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
 		d.lacks =
 			"machines stand by only once they have served, as AKS buys none that start stopped; and only "
@@ -588,53 +617,49 @@ static void remove_named(struct aks_call *x)
 		delete_machines(x, machines, count, changed);
 }
 
-/* A machine's number in its scale set; -1: it is in none. */
-static int64_t number_of(const struct machine *m)
+static int by_number(const void *a, const void *b)
 {
-	static const char mark[] = "/virtualMachines/";
-	const char *at = strcasestr(m->provider_id, "/virtualMachineScaleSets/");
-	int64_t number;
+	int64_t x = number_of(*(const struct machine *const *)a), y = number_of(*(const struct machine *const *)b);
 
-	at = at ? strcasestr(at, mark) : NULL;
-	if (!at)
-		return -1;
-	at += sizeof mark - 1;
-	return decimal_parse(at, strlen(at), 0, &number) == DECIMAL_OK ? number : -1;
+	return x < y ? 1 : x > y ? -1 : 0;
 }
 
 /*
- * Scale sets in one zone give up the highest numbers when their capacity falls, and AKS prefers nodes that are
- * cordoned. Where both mean the same machines a lower count stops these and no others.
+ * How many of those named a count that is lower by so many stops, and no others; they come first. AKS takes the highest
+ * numbers and prefers nodes that are cordoned: those above all that shall stay are both.
  */
-static bool would_be_chosen(const struct aks_call *x, const struct machine *const *named, size_t count)
+static size_t would_be_chosen(const struct aks_call *x, const struct machine **named, size_t count)
 {
 	const struct group_description *d = &x->base.call->description;
-	int64_t lowest = INT64_MAX;
+	int64_t highest = -1;
+	size_t chosen = 0;
 
-	if (x->pool.zone_count > 1 || x->pool.is_of_machines || x->pool.count < (int64_t)count)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		int64_t number = number_of(named[i]);
-		lowest = number < lowest ? number : lowest;
-	}
+	if (!stops_the_highest(&x->pool) || x->pool.count < (int64_t)count)
+		return 0;
 	for (size_t i = 0; i < d->machine_count; i++) {
 		const struct machine *m = &d->machines[i];
 		bool is_other = m->state != MACHINE_TERMINATING && !m->is_standby;
 		for (size_t k = 0; is_other && k < count; k++)
 			is_other = named[k] != m;
-		if (is_other && (number_of(m) < 0 || number_of(m) > lowest))
-			return false;
+		int64_t number = is_other ? number_of(m) : -1;
+		if (is_other && number < 0)
+			return 0;
+		highest = number > highest ? number : highest;
 	}
-	return lowest >= 0;
+	qsort(named, count, sizeof *named, by_number);
+	while (chosen < count && number_of(named[chosen]) > highest)
+		chosen++;
+	return chosen;
 }
 
-/* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. */
+/* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. Where some
+ * can, the others are left to the next call. */
 static void stop_named(struct aks_call *x)
 {
 	struct provider_call *c = x->base.call;
 	const struct group_description *d = &c->description;
 	int64_t stopping_unseen = d->standby;
-	size_t count;
+	size_t count, chosen;
 	const struct machine **machines = take_named(x, 1U << MACHINE_RUNNING, &count);
 
 	for (size_t i = 0; i < d->machine_count; i++)
@@ -647,9 +672,10 @@ static void stop_named(struct aks_call *x)
 		return;
 	} else if (stopping_unseen > 0) { /* a lower count would stop others in the stead of those on their way */
 		error_set(&c->error, ERROR_CONFLICT, "machines that were to stop still show as ready");
+		c->retry_after = UNSEEN_STOP;
 		finish(x);
-	} else if (would_be_chosen(x, machines, count)) {
-		put_count(x, x->pool.count - (int64_t)count);
+	} else if ((chosen = would_be_chosen(x, machines, count))) {
+		put_count(x, x->pool.count - (int64_t)chosen);
 	} else {
 		delete_machines(x, machines, count, changed);
 	}

@@ -39,6 +39,8 @@ struct machine {
 	enum machine_state state;
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
+	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */
+	int64_t stop_rank;
 };
 
 /* A launch that the cloud tried and gave up; told again until it is forgotten by the cloud. */

@@ -290,13 +290,14 @@ static void cancelling_ends_the_operation_that_is_named(void **state)
 #define NUMBERED(name, number)                                                                                  \
 	"{\"name\":\"" name "\",\"properties\":{\"resourceId\":\"/subscriptions/S/resourceGroups/MC/providers/" \
 	"Microsoft.Compute/virtualMachineScaleSets/s/virtualMachines/" number "\"}}"
+#define THREE	      NUMBERED("b", "10") "," NUMBERED("a", "9") "," NUMBERED("c", "11")
 #define KEEPS_STOPPED ",\"scaleDownMode\":\"Deallocate\""
 
 /* A lower count where it stops those named for certain; else they are deleted, and no other is touched. */
 static void stopping_never_stops_another(void **state)
 {
 	static const char *const last[] = { "b" }, *const first[] = { "a" }, *const both[] = { "b", "a" },
-				 *const stopped[] = { "c", "never" };
+				 *const stopped[] = { "c", "never" }, *const some[] = { "a", "d" };
 	static const struct {
 		const char *pool;
 		const char *const *ids;
@@ -307,6 +308,7 @@ static void stopping_never_stops_another(void **state)
 		{ POOL("Succeeded", 2, KEEPS_STOPPED), both, 2, "PUT gpu1", "\"count\":0" },
 		{ POOL("Succeeded", 2, KEEPS_STOPPED ",\"availabilityZones\":[\"1\"]"), last, 1, "PUT gpu1",
 		  "\"count\":1" },
+		{ POOL("Succeeded", 3, KEEPS_STOPPED), some, 2, "PUT gpu1", "\"count\":2" }, /* a is left to the next */
 		{ POOL("Succeeded", 2, KEEPS_STOPPED), first, 1, "POST deleteMachines", "[\"a\"]" },
 		{ POOL("Succeeded", 2, KEEPS_STOPPED ",\"availabilityZones\":[\"1\",\"2\"]"), last, 1,
 		  "POST deleteMachines", "[\"b\"]" },
@@ -318,17 +320,13 @@ static void stopping_never_stops_another(void **state)
 		{ POOL("Succeeded", 2, KEEPS_STOPPED), stopped, 2, NULL, NULL },
 	};
 	static const char *const unready[] = { "c" };
+	static const char with_d[] = "{\"value\":[" THREE "," NUMBERED("d", "12") "]}";
 	struct stage *s = *state;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct reply replies[] = {
 			{ "GET", "/gpu1", 200, cases[i].pool, { 0 }, 0 },
-			{ "GET",
-			  "/machines",
-			  200,
-			  "{\"value\":[" NUMBERED("b", "10") "," NUMBERED("a", "9") "," NUMBERED("c", "11") "]}",
-			  { 0 },
-			  0 },
+			{ "GET", "/machines", 200, i == 3 ? with_d : "{\"value\":[" THREE "]}", { 0 }, 0 },
 			{ "PUT", "/gpu1", 201, "{}", GOES_ON, 0 },
 			{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
 			{ 0 },
