@@ -23,6 +23,9 @@ struct aks_memory {
 	struct aks_memory *next;
 	const char *key; /* of the pool's URL */
 	struct put_bucket puts;
+	struct buf deleted;	 /* a machine that deleteMachines was to delete, until it is known what became of it */
+	int deleted_looks;	 /* that showed it stopped since then */
+	bool deallocates;	 /* deleteMachines stops what it names; see note_deleted() */
 	struct buf failed_write; /* so that the same failure is told by the same name */
 	int64_t failure;	 /* the id that this failure was told by */
 	millis failed_at;
@@ -63,6 +66,22 @@ static struct aks *aks_of(const struct aks_call *x)
 	return (struct aks *)x->base.provider;
 }
 
+static struct aks_memory *memory_of(struct aks_call *x)
+{
+	struct aks *p = aks_of(x);
+	struct aks_memory *m = p->memories;
+
+	while (m && strcasecmp(m->key, x->pool_url) != 0)
+		m = m->next;
+	if (m)
+		return m;
+	m = arena_new(&p->arena, struct aks_memory);
+	m->key = text_keep(&p->arena, x->pool_url);
+	m->next = p->memories;
+	p->memories = m;
+	return m;
+}
+
 /* Ends the call with what stands in its error. */
 static void finish(struct aks_call *x)
 {
@@ -72,7 +91,7 @@ static void finish(struct aks_call *x)
 /* A kubelet that is gone shows after 40 s and more; a stop is tried five times. */
 static const millis UNSEEN_STOP = 15 * SECOND;
 static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50, OTHER_ZONES_AFTER = 10 * MINUTE;
-enum { PAGES_MOST = 50, MACHINES_MOST = 1000 };
+enum { PAGES_MOST = 50, MACHINES_MOST = 1000, LOOKS_TELL = 3 };
 
 static const struct field setting_fields[] = {
 	FIELD_NEEDED(struct aks_settings, subscription, FIELD_STRING, "subscription"),
@@ -384,6 +403,28 @@ static void rank_machines(const struct aks_call *x, struct group_description *d)
 }
 
 /*
+ * What deleteMachines does to a pool with scaleDownMode Deallocate is told in two ways: Microsoft's documents have it
+ * delete, Cluster Autoscaler's code expects it to deallocate. What became of the last one that was named tells, seen
+ * several times, as lists may lag.
+ */
+static void note_deleted(struct aks_call *x, const struct group_description *d)
+{
+	struct aks_memory *m = memory_of(x);
+	bool is_there = false, is_unready = false;
+
+	if (!m->deleted.len || d->is_busy)
+		return;
+	const struct machine *named = find(d, m->deleted.text);
+	is_there = named && named->state != MACHINE_TERMINATING;
+	for (size_t i = 0; is_there && i < x->base.call->unready_count; i++)
+		is_unready |= !strcmp(x->base.call->unready[i], m->deleted.text);
+	if (is_there && (!is_unready || ++m->deleted_looks < LOOKS_TELL))
+		return; /* one that runs tells nothing: the call may have failed */
+	m->deallocates = is_there && x->pool.keeps_stopped;
+	buf_clear(&m->deleted);
+}
+
+/*
  * A pool that deallocates has more machines than its count; which of them are stopped only the cluster knows, by nodes
  * that are not ready. Those are stopped as far as the surplus goes, and otherwise on their way back.
  */
@@ -405,22 +446,6 @@ static void mark_stopped(struct aks_call *x, struct group_description *d)
 			m->state = MACHINE_WAKING;
 		}
 	}
-}
-
-static struct aks_memory *memory_of(struct aks_call *x)
-{
-	struct aks *p = aks_of(x);
-	struct aks_memory *m = p->memories;
-
-	while (m && strcasecmp(m->key, x->pool_url) != 0)
-		m = m->next;
-	if (m)
-		return m;
-	m = arena_new(&p->arena, struct aks_memory);
-	m->key = text_keep(&p->arena, x->pool_url);
-	m->next = p->memories;
-	p->memories = m;
-	return m;
 }
 
 /*
@@ -487,7 +512,9 @@ static bool describe(struct aks_call *x)
 	d.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
 	d.lacks = "its scaleDownMode is Delete, so no machine stands by; az aks nodepool update --scale-down-mode "
 		  "Deallocate changes that (managed OS disks only)";
+	note_deleted(x, &d);
 	if (x->pool.keeps_stopped) {
+		d.keeps_standby = memory_of(x)->deallocates;
 		mark_stopped(x, &d);
 		rank_machines(x, &d);
 		d.abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
@@ -496,6 +523,11 @@ static bool describe(struct aks_call *x)
 			"the highest numbers of a scale set in one zone, as AKS stops no others for certain: the rest "
 			"is deleted when it is released";
 	}
+	if (d.keeps_standby)
+		d.lacks =
+			"machines stand by only once they have served, as AKS buys none that start stopped; and those "
+			"that stand by stay, and their disks cost, as deleteMachines deallocates here: az aks "
+			"nodepool update --scale-down-mode Delete ends them all";
 	if (!d.is_busy)
 		fill_failure(x, &d);
 	x->base.call->description = d;
@@ -566,6 +598,11 @@ static void put_count(struct aks_call *x, int64_t count)
 static void delete_machines(struct aks_call *x, const struct machine *const *machines, size_t count,
 			    void (*answered)(struct arm_request *))
 {
+	struct aks_memory *m = memory_of(x);
+
+	buf_clear(&m->deleted);
+	buf_text(&m->deleted, machines[0]->id);
+	m->deleted_looks = 0;
 	buf_clear(&x->body);
 	buf_text(&x->body, "{\"machineNames\":[");
 	for (size_t i = 0; i < count; i++) {
@@ -670,6 +707,8 @@ static void stop_named(struct aks_call *x)
 		finish(x);
 	} else if (!is_free(x)) {
 		return;
+	} else if (d->keeps_standby) {
+		delete_machines(x, machines, count, changed); /* which stops exactly these */
 	} else if (stopping_unseen > 0) { /* a lower count would stop others in the stead of those on their way */
 		error_set(&c->error, ERROR_CONFLICT, "machines that were to stop still show as ready");
 		c->retry_after = UNSEEN_STOP;
@@ -694,7 +733,9 @@ static void resize_standby(struct aks_call *x)
 			machines[count++] = &d->machines[i];
 	if (surplus < 0)
 		error_set(&c->error, ERROR_INVALID, "no machine can be bought stopped: %s", d->lacks);
-	if (surplus < 0 || !count)
+	else if (surplus > 0 && d->keeps_standby)
+		error_set(&c->error, ERROR_INVALID, "no machine that stands by can be ended: %s", d->lacks);
+	if (c->error.kind != ERROR_NONE || !count)
 		finish(x);
 	else if (is_free(x))
 		delete_machines(x, machines, count, changed);
@@ -1020,8 +1061,10 @@ static void aks_close(struct provider *base)
 		return;
 	assert(!base->active);
 	arm_close(p->arm);
-	for (struct aks_memory *m = p->memories; m; m = m->next)
+	for (struct aks_memory *m = p->memories; m; m = m->next) {
 		buf_release(&m->failed_write);
+		buf_release(&m->deleted);
+	}
 	arena_release(&p->arena);
 	free(p);
 }

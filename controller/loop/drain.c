@@ -688,7 +688,7 @@ static bool is_gone(const struct drain *d)
 
 	if (!m || m->state == MACHINE_TERMINATING)
 		return !n || !n->is_known;
-	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
+	return m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING;
 }
 
 /* Nobody asks for its end any more: the cloud refused, or never knew it. */

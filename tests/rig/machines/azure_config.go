@@ -59,8 +59,9 @@ type aksConfig struct {
 	Cluster       string `json:"cluster"`
 	Pool          string `json:"pool"` // default: the group's name
 	Location      string `json:"location"`
-	Properties    tree   `json:"properties"` // as ARM has them: mode, type, scaleDownMode, what nobody knows yet, ...
-	Sparse        string `json:"sparse"`     // a PUT that leaves out or changes more than the size: reject, or merge
+	Properties    tree   `json:"properties"`      // as ARM has them: mode, type, scaleDownMode, what nobody knows yet, ...
+	Sparse        string `json:"sparse"`          // a PUT that leaves out or changes more than the size: reject, or merge
+	Deletes       string `json:"delete_machines"` // what deleteMachines does where scaleDownMode is Deallocate: delete, or deallocate
 	zonal         bool
 }
 
@@ -187,6 +188,10 @@ func (a *aksConfig) complete(g *groupConfig) error {
 	a.Location, a.Sparse = or(a.Location, "westeurope"), or(a.Sparse, "reject")
 	if !aksPoolName.MatchString(a.Pool) || !aksClusterName.MatchString(a.Cluster) {
 		return fmt.Errorf("pool is %s, cluster %s; found %q and %q", aksPoolName, aksClusterName, a.Pool, a.Cluster)
+	}
+	a.Deletes = or(a.Deletes, "delete")
+	if a.Deletes != "delete" && a.Deletes != "deallocate" {
+		return fmt.Errorf("delete_machines is delete or deallocate, found %q", a.Deletes)
 	}
 	if a.Sparse != "reject" && a.Sparse != "merge" {
 		return fmt.Errorf("sparse is reject or merge, found %q", a.Sparse)

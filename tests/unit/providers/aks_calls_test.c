@@ -414,6 +414,65 @@ static void standby_falls_by_name_and_never_rises(void **state)
 	provider_call_release(&c);
 }
 
+/* What deleteMachines does where stopped machines are kept is learned: stopped by name from then on, and never asked to
+ * end what stays. */
+static void what_deletes_may_only_stop(void **state)
+{
+	static const char *const ids[] = { "a" }, *const unready[] = { "a" };
+	static const struct reply before[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 3, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" THREE "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
+		{ 0 },
+	};
+	static const struct reply stopped[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" THREE "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
+		{ 0 },
+	};
+	static const struct reply gone[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" NUMBERED("b", "10") "," NUMBERED("c", "11") "]}", { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+
+	for (int deletes = 0; deletes < 2; deletes++) {
+		struct provider_call c = played_call(s, PROVIDER_REMOVE, 0);
+		c.ids = ids;
+		c.id_count = 1;
+		assert_int_equal(played_run(s, &c, before), ERROR_NONE);
+		provider_call_release(&c);
+		for (int i = 1; i <= 3; i++) {
+			c = played_call(s, PROVIDER_DESCRIBE, 0);
+			c.unready = unready;
+			c.unready_count = 1;
+			assert_int_equal(played_run(s, &c, deletes ? gone : stopped), ERROR_NONE);
+			assert_int_equal(c.description.keeps_standby, !deletes && i == 3);
+			assert_int_equal(c.description.standby, !deletes);
+			provider_call_release(&c);
+		}
+		if (deletes)
+			break;
+		c = played_call(s, PROVIDER_STANDBY, 0);
+		c.unready = unready;
+		c.unready_count = 1;
+		assert_int_equal(played_run(s, &c, stopped), ERROR_INVALID);
+		played_expect(s, "GET gpu1, GET machines");
+		assert_non_null(strstr(c.error.message, "--scale-down-mode Delete"));
+		provider_call_release(&c);
+		c = played_call(s, PROVIDER_STOP, 0);
+		c.ids = (const char *const[]){ "b" }; /* not the highest */
+		c.id_count = 1;
+		c.unready = unready;
+		c.unready_count = 1;
+		assert_int_equal(played_run(s, &c, stopped), ERROR_NONE);
+		played_expect(s, "GET gpu1, GET machines, POST deleteMachines");
+		provider_call_release(&c);
+	}
+}
+
 /* Of this pool, and of PUTs alone; and that is no throttling, which would hold back the others. */
 static void what_exceeds_the_budget_is_not_sent(void **state)
 {
@@ -469,6 +528,7 @@ int main(void)
 		TEST(stopping_never_stops_another),
 		TEST(nobody_is_stopped_twice),
 		TEST(standby_falls_by_name_and_never_rises),
+		TEST(what_deletes_may_only_stop),
 		TEST(what_exceeds_the_budget_is_not_sent),
 	};
 
