@@ -870,9 +870,23 @@ static void read_again(struct aks_call *x)
 	ask_pool(x, read_all);
 }
 
+/* The count falls with the machines that are deleted: read before they went, it shows them as wanted and missing. */
+static void read_count_again(struct aks_call *x)
+{
+	if (azure_pool_is_busy(&x->pool) && (int64_t)x->machines.count < x->pool.count)
+		ask_pool(x, decide);
+	else
+		decide(x);
+}
+
+static void look(struct aks_call *x)
+{
+	ask_machines(x, read_count_again);
+}
+
 static void read_operation(struct aks_call *x)
 {
-	ask_operation(x, read_all);
+	ask_operation(x, look);
 }
 
 enum scope { CLUSTER, SUBSCRIPTION, SCOPES };

@@ -414,6 +414,25 @@ static void standby_falls_by_name_and_never_rises(void **state)
 	provider_call_release(&c);
 }
 
+/* A machine that goes between the two reads is none that is missing. */
+static void the_count_is_no_older_than_the_machines(void **state)
+{
+	static const struct reply replies[] = {
+		{ "GET", "/gpu1", 200, POOL("Updating", 2, ""), { 0 }, 1 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "]}", { 0 }, 0 },
+		{ "GET", "/gpu1", 200, POOL("Updating", 1, ""), { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_DESCRIBE, 0);
+
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	played_expect(s, "GET gpu1, GET machines, GET gpu1");
+	assert_int_equal(c.description.desired, 1);
+	assert_true(c.description.is_busy);
+	provider_call_release(&c);
+}
+
 /* What deleteMachines does where stopped machines are kept is learned: stopped by name from then on, and never asked to
  * end what stays. */
 static void what_deletes_may_only_stop(void **state)
@@ -528,6 +547,7 @@ int main(void)
 		TEST(stopping_never_stops_another),
 		TEST(nobody_is_stopped_twice),
 		TEST(standby_falls_by_name_and_never_rises),
+		TEST(the_count_is_no_older_than_the_machines),
 		TEST(what_deletes_may_only_stop),
 		TEST(what_exceeds_the_budget_is_not_sent),
 	};
