@@ -654,13 +654,6 @@ static void remove_named(struct aks_call *x)
 		delete_machines(x, machines, count, changed);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = number_of(*(const struct machine *const *)a), y = number_of(*(const struct machine *const *)b);
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
 /*
  * How many of those named a count that is lower by so many stops, and no others; they come first. AKS takes the highest
  * numbers and prefers nodes that are cordoned: those above all that shall stay are both.
@@ -683,9 +676,13 @@ static size_t would_be_chosen(const struct aks_call *x, const struct machine **n
 			return 0;
 		highest = number > highest ? number : highest;
 	}
-	qsort(named, count, sizeof *named, by_number);
-	while (chosen < count && number_of(named[chosen]) > highest)
-		chosen++;
+	for (size_t k = 0; k < count; k++) {
+		const struct machine *m = named[k];
+		if (number_of(m) <= highest)
+			continue;
+		named[k] = named[chosen];
+		named[chosen++] = m;
+	}
 	return chosen;
 }
 
