@@ -39,6 +39,8 @@ struct machine {
 	enum machine_state state;
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
+	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */
+	int64_t stop_rank;
 };
 
 /* A launch that the cloud tried and gave up; told again until it is forgotten by the cloud. */
@@ -69,6 +71,8 @@ struct group_description {
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
 	bool is_refused;     /* changes are, as things are there; `lacks` says why */
+	bool keeps_standby;  /* a machine that stands by cannot be ended; one that is removed may stand by after it */
+	bool takes_turns;    /* operations are slow, and one waits for the other: few large ones are better than many */
 	bool grows_by_count; /* a growth launches what is missing from what a read shows, instead of setting a size */
 	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
 	const char *const *besides;

@@ -85,17 +85,19 @@ bool drain_is_under_way(const struct controller *c, const char *node)
 	return drain_of(c, node) != NULL;
 }
 
-/* A new one; its step is DRAIN_MARK. */
+/* A new one, after all others: where they wait for one budget, who was released first goes first. Its step is
+ * DRAIN_MARK. */
 static struct drain *drain_add(struct controller *c, const struct node *n)
 {
-	struct drain *d = xnew(struct drain);
+	struct drain *d = xnew(struct drain), **end = &c->drains.first;
 
 	d->controller = c;
 	d->group = n->group;
 	d->since = clock_mono(c->clock);
 	snprintf(d->node, sizeof d->node, "%s", n->name);
-	d->next = c->drains.first;
-	c->drains.first = d;
+	while (*end)
+		end = &(*end)->next;
+	*end = d;
 	return d;
 }
 
@@ -686,7 +688,7 @@ static bool is_gone(const struct drain *d)
 
 	if (!m || m->state == MACHINE_TERMINATING)
 		return !n || !n->is_known;
-	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
+	return m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING;
 }
 
 /* Nobody asks for its end any more: the cloud refused, or never knew it. */

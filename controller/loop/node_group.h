@@ -26,6 +26,7 @@ struct removal {
 	enum provider_verb verb;
 	bool was_counted; /* the size wanted fell by it */
 	int tries;	  /* asked for, and left alone */
+	millis since;	  /* clock_mono; wished */
 };
 
 /* Machines bought of late: a level that runs out within GROWTH_SPAN. */

@@ -107,6 +107,7 @@ static void cancel_refills(struct controller *c, size_t pool, size_t position, i
 struct victim {
 	const struct node *node;
 	int64_t replicas, in_flight;
+	int64_t stop_rank; /* 0 where none are to be stopped */
 };
 
 static bool has_others(const struct pod *p, size_t pool)
@@ -138,26 +139,35 @@ static bool weigh(const struct controller *c, size_t pool, struct victim *v, str
 	return v->replicas > 0;
 }
 
-static int by_load(const void *x, const void *y)
+static int by_rank_and_load(const void *x, const void *y)
 {
 	const struct victim *a = x, *b = y;
 
+	if (a->stop_rank != b->stop_rank)
+		return a->stop_rank > b->stop_rank ? -1 : 1;
 	if (a->in_flight * b->replicas != b->in_flight * a->replicas)
 		return a->in_flight * b->replicas < b->in_flight * a->replicas ? -1 : 1;
-	return strcmp(b->node->name, a->node->name); /* the highest number: some clouds stop no others */
+	return strcmp(b->node->name, a->node->name);
+}
+
+static int64_t stop_rank(const struct controller *c, const struct node *n)
+{
+	const struct machine *m = node_group_machine(c->groups[n->group], machine_of_node(c, n));
+
+	return m ? m->stop_rank : 0;
 }
 
 /* *held: why a node may not go for a disruption budget, which may allow it another time; such a node is not even
  * cordoned. */
-static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a,
-				   size_t *count, const char **held)
+static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, bool shall_stop,
+				   struct arena *a, size_t *count, const char **held)
 {
 	size_t all, n = 0;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
 	struct victim *victims = arena_array(a, struct victim, all);
 
 	for (size_t i = 0; i < all; i++) {
-		struct victim v = { .node = nodes[i] };
+		struct victim v = { .node = nodes[i], .stop_rank = shall_stop ? stop_rank(c, nodes[i]) : 0 };
 		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected ||
 		    node_label(nodes[i], "preheat.dev/lent-by") || drain_is_under_way(c, nodes[i]->name) ||
 		    starts_know_machine(&c->starts, machine_of_node(c, nodes[i])) || !weigh(c, pool, &v, a))
@@ -169,7 +179,7 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 		else if (verdict.reason == DRAIN_BUDGET || verdict.reason == DRAIN_BUDGETS_MISCONFIGURED)
 			*held = verdict.text;
 	}
-	qsort(victims, n, sizeof *victims, by_load);
+	qsort(victims, n, sizeof *victims, by_rank_and_load);
 	*count = n;
 	return victims;
 }
@@ -194,7 +204,7 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 
 	if (left <= 0)
 		return;
-	struct victim *victims = find_victims(c, pool, group, &a, &count, &held);
+	struct victim *victims = find_victims(c, pool, group, stop > 0, &a, &count, &held);
 	for (size_t i = 0; i < count && left > 0; i++) {
 		char why[96];
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
