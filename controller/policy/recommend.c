@@ -317,13 +317,19 @@ static void hold_growth(struct recommendation *w, const struct snapshot *s, size
 	}
 }
 
+/* The floor is theirs, and not all of them have a place. */
+static bool pods_wait(const struct recommendation *w, const struct pool_input *in)
+{
+	return in->wanted_pods == w->floor && in->wanted_pods > in->ready;
+}
+
 static void keep_sizes(struct recommendation *w, const struct snapshot *s, size_t pool)
 {
 	int64_t most = most_replicas(s, pool), missing = w->floor - recommendation_wanted(w);
 
 	if (missing > 0) {
 		wish_ask_more(w, missing);
-		w->held_by = LIMIT_MIN;
+		w->held_by = pods_wait(w, &s->pools[pool].input) ? LIMIT_PODS : LIMIT_MIN;
 	}
 	hold_below(w, at_least(w->ceiling, w->floor), LIMIT_MAX);
 	hold_below(w, most, LIMIT_MAX);
