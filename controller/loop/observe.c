@@ -268,3 +268,20 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 				  .fleet = fleet,
 				  .pools = pools };
 }
+
+struct snapshot observe_between_ticks(struct controller *c, struct arena *a)
+{
+	struct snapshot s = observe_snapshot(c, a);
+	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, s.fleet->pool_count);
+
+	for (size_t i = 0; i < s.fleet->pool_count; i++) {
+		pools[i] = s.pools[i];
+		pools[i].scrape_count = 0;
+		pools[i].input.scrapes_expected = pools[i].input.scrapes_fresh = pools[i].input.scrapes_disputed = 0;
+		if (workload_scale_set(c, i) != ABSENT) /* their places are bought with what we set */
+			pools[i].input.wanted_pods = 0;
+	}
+	s.pools = pools;
+	s.interval = 0;
+	return s;
+}

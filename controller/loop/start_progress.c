@@ -64,13 +64,31 @@ static void node_moved(struct controller *c, const struct node *n)
 		starts_follow_node(&c->starts, machine_of_node(c, n), &stages);
 }
 
-/* Ready replicas that went with a node which nobody here released. */
+/* Work on its GPUs, ready or not; what every node runs is none. */
+static bool node_has_work(const struct controller *c, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i]->has_gpus && pod_counts(pods[i]) && !pods[i]->is_placeholder)
+			return true;
+	return false;
+}
+
+/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. */
 static void node_lost(struct controller *c, const struct node *n)
 {
-	if (n->group >= 0 && !node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) &&
-	    !drain_is_under_way(c, n->name))
-		log_warn("node-lost", LOG_S("node", n->name), LOG_I("pods", (int64_t)fallback_lost(c, n, false)),
-			 LOG_END);
+	if (n->group < 0 || node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) ||
+	    drain_is_under_way(c, n->name))
+		return;
+	bool has_work = node_has_work(c, n);
+	struct log_field name = LOG_S("node", n->name), pods = LOG_I("pods", (int64_t)fallback_lost(c, n, false));
+	if (has_work)
+		log_warn("node-lost", name, pods, LOG_END);
+	else
+		log_info("node-gone", name, pods, LOG_END);
 }
 
 /* A replica that comes up without our asking counts as on its way from where it is. */
@@ -153,6 +171,7 @@ void start_progress_event(void *user, const struct cluster_event *e)
 			pod_moved(c, e->pod, e->at);
 	}
 	c->targets_changed |= e->pod && e->pod->pool >= 0;
+	waiting_pod(c, e);
 	act_soon(c);
 }
 

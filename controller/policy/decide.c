@@ -172,6 +172,23 @@ struct tick_state {
 	int64_t *budgets;
 };
 
+static void answer_pool(const struct snapshot *s, const struct policy_state *m, struct group_memory *groups,
+			struct tick_state *t, size_t pool, struct pool_plan *plan)
+{
+	struct pool_pass *c = &t->passes[pool];
+	struct placing placing = { s, pool, groups, t->room, plan->groups, budget_of(s, t->budgets, pool), false };
+	int64_t wished = recommendation_wanted(&c->recommendation);
+
+	place_moves(&placing, &c->recommendation);
+	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
+	plan->decision.wished = wished;
+	plan->decision.decided = c->recommendation.have + placed(plan);
+	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
+	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
+		plan->prices[i] = m->pools[pool].prices[i];
+	plan->price_count = OBJECTIVE_PRICES;
+}
+
 static void decide_pool(const struct snapshot *s, struct policy_state *m, struct tick_state *t, size_t pool,
 			struct pool_plan *plan)
 {
@@ -209,13 +226,13 @@ static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
 }
 
 /* The manifest may ask for standby where the cloud, as it turned out, has none: that group is one without. */
-static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct policy_state *m,
+static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct group_memory *memory,
 					    struct arena *a)
 {
 	struct group_spec *groups = NULL;
 
 	for (size_t i = 0; i < fleet->group_count; i++) {
-		if (m->groups[i].wakes_blocked_until != NO_STANDBY)
+		if (memory[i].wakes_blocked_until != NO_STANDBY)
 			continue;
 		if (!groups) {
 			groups = arena_array(a, struct group_spec, fleet->group_count);
@@ -251,6 +268,32 @@ static struct plan decide_all(const struct snapshot *s, struct policy_state *m, 
 	return plan;
 }
 
+/* Refusals since the tick are heeded, and learned by the next one. */
+static struct plan answer_pods(const struct snapshot *s, const struct policy_state *m, struct arena *a)
+{
+	size_t count = s->fleet->pool_count;
+	struct snapshot seen = *s;
+	struct plan plan = { arena_array(a, struct pool_plan, count), count };
+	struct group_memory *groups = arena_array(a, struct group_memory, m->group_count);
+
+	memcpy(groups, m->groups, m->group_count * sizeof *groups);
+	for (size_t i = 0; i < count; i++)
+		back_off_observe(groups, s, i);
+	seen.fleet = fleet_as_is(s->fleet, groups, a);
+	struct tick_state t = { arena_array(a, struct pool_pass, count), see_rooms(&seen, a), open_budgets(&seen, a) };
+	const size_t *order = order_of(seen.fleet, a);
+	for (size_t i = 0; i < count; i++) {
+		struct pool_plan *p = &plan.pools[order[i]];
+		struct pool_pass *pass = &t.passes[order[i]];
+		pass->estimates = pool_recall(&m->pools[order[i]], &seen, order[i]);
+		pass->recommendation = recommendation_for_pods(&m->pools[order[i]], &seen, order[i], &pass->estimates);
+		p->group_count = seen.fleet->pools[order[i]].group_count;
+		p->groups = arena_array(a, struct group_decision, p->group_count);
+		answer_pool(&seen, m, groups, &t, order[i], p);
+	}
+	return plan;
+}
+
 bool policy_lacks_standby(const struct policy_state *m, size_t group)
 {
 	return m->groups[group].wakes_blocked_until == NO_STANDBY;
@@ -260,9 +303,11 @@ struct plan policy_decide(const struct snapshot *s, struct policy_state *m, stru
 {
 	struct snapshot seen = *s;
 
+	if (s->interval == 0)
+		return answer_pods(s, m, a);
 	for (size_t i = 0; i < s->fleet->pool_count; i++)
 		back_off_observe(m->groups, s, i);
-	seen.fleet = fleet_as_is(s->fleet, m, a);
+	seen.fleet = fleet_as_is(s->fleet, m->groups, a);
 	return decide_all(&seen, m, a);
 }
 

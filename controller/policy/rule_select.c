@@ -269,6 +269,27 @@ struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *
 	return l;
 }
 
+struct estimates pool_recall(const struct pool_policy_state *m, const struct snapshot *s, size_t pool)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	const struct group_spec *standby = standby_group(s->fleet, spec);
+	struct tier_leads t = lead_tiers(&m->lead, s->fleet, spec);
+	struct estimates l = { .reading = demand_recall(&m->demand, spec),
+			       .view = { .level = m->demand.level },
+			       .capacity = capacity_believed(&m->capacity, spec),
+			       .cold = t.cold,
+			       .wake = t.wake,
+			       .reclaim = t.reclaim,
+			       .place = t.place,
+			       .standby_price = standby ? (double)standby->standby_price_ppm / 1e6 : 0,
+			       .replica_price = price_of(s->fleet, spec, &s->pools[pool]) };
+
+	for (size_t i = 0; i < m->family.hold_count; i++)
+		l.view.peak[i] = m->demand.level;
+	l.is_filling = s->now - m->started_at < (millis)(l.cold.p50 * 1000);
+	return l;
+}
+
 static struct rule_standing standing_of(const struct pool_policy_state *m, const struct choice_input *in, size_t rule,
 					int64_t gpus)
 {

@@ -19,6 +19,8 @@ struct estimates {
 };
 
 struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
+/* What is known without a look at demand: between two ticks. Of peaks the level stands for all. */
+struct estimates pool_recall(const struct pool_policy_state *m, const struct snapshot *s, size_t pool);
 
 /* How every rule of a pool stands on the record: what the choice of the rule in force weighed. */
 

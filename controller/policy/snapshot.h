@@ -73,7 +73,7 @@ struct snapshot {
 	int64_t tick;	 /* counts from 0 */
 	millis now;	 /* end of the tick */
 	millis interval; /* between ticks, as it is set: shadows and rings step once a tick; one that is late shows in
-			    `now` */
+			    `now`. 0: decided at an event between two ticks, which stands for no time */
 	const struct fleet_spec *fleet;
 	const struct pool_snapshot *pools; /* one per fleet->pools entry, in that order */
 };

@@ -115,6 +115,7 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 		[LIMIT_OBSERVE] = "Observe",
 		[LIMIT_PAUSED] = "Paused",
 		[LIMIT_GROWTH] = "Growth",
+		[LIMIT_PODS] = "WaitingPods",
 	};
 	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
 

@@ -586,6 +586,13 @@ static void schedule(struct object *pod)
 	}
 }
 
+void world_scheduler_looks(void)
+{
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!*pod_node(p))
+			schedule(p);
+}
+
 static struct world_app *app_of(const struct object *pod)
 {
 	for (size_t i = 0; i < world.app_count; i++)

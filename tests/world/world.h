@@ -73,6 +73,7 @@ void world_job(const struct world_job *j);
 void world_job_ends(const char *name); /* its pods have succeeded */
 int64_t world_job_running(const char *name);
 void world_scheduler(bool is_there); /* who is away looks at no pod */
+void world_scheduler_looks(void);    /* at all that wait, between two seconds */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
 				int64_t initial);
 

@@ -94,6 +94,40 @@ static void end(struct world *w)
 	arena_release(&w->arena);
 }
 
+/* Whatever is seen: a decision between ticks teaches nothing, releases nothing, and asks for no more than pods lack. */
+static void between_ticks_pods_get_their_places_and_nothing_else(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.group.max_nodes = 100;
+	w.memory = policy_state_new(&w.fleet);
+	for (int64_t i = 0; i < 40; i++) {
+		CLEANUP(buf_release) struct buf before = { 0 };
+		CLEANUP(buf_release) struct buf after = { 0 };
+		int64_t ready = i % 7, pods = i % 11;
+		see(&w, 0, ready, 200, 50);
+		see(&w, 1, 1, 4, 0);
+		w.seen[0].input.wanted_pods = pods;
+		policy_state_encode(w.memory, &before);
+		struct snapshot s = { i, w.now + 5000, 0, &w.fleet, w.seen };
+		arena_clear(&w.arena);
+		struct plan p = policy_decide(&s, w.memory, &w.arena);
+		const struct group_decision *g = &p.pools[0].groups[0];
+		assert_int_equal(g->cold + g->wake + g->place, pods > ready && pods - ready <= 8 ? pods - ready
+							       : pods > ready			 ? 8
+												 : 0);
+		assert_int_equal(g->release + g->cancel_cold + g->refill + p.pools[1].groups[0].cold, 0);
+		assert_int_equal(p.pools[0].decision.arrived, 0);
+		policy_state_encode(w.memory, &after);
+		assert_int_equal(before.len, after.len);
+		assert_memory_equal(before.text, after.text, after.len);
+		decide(&w, 8); /* and a tick learns, as ever */
+	}
+	end(&w);
+}
+
 static void pools_never_share_the_same_last_node(void **state)
 {
 	struct world w;
@@ -249,6 +283,7 @@ static void a_gang_gets_all_of_its_nodes_or_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(between_ticks_pods_get_their_places_and_nothing_else),
 		cmocka_unit_test(pools_never_share_the_same_last_node),
 		cmocka_unit_test(a_shared_budget_goes_to_the_pool_that_shrinks_last),
 		cmocka_unit_test(pools_of_equal_priority_do_not_spend_the_same_dollar),
