@@ -414,6 +414,8 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	d->stock_low = w->moves.stock_low;
 	d->stock_excess = w->stock_excess;
 	d->floor = w->floor;
+	d->unwished = w->unwished;
+	d->wish_cut_by = (int64_t)w->wish_cut_by;
 	d->held_by = (int64_t)w->held_by;
 	d->budget_per_hour = spec->budget_per_hour;
 }

@@ -61,6 +61,7 @@ static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lo
 static const char *const limits[] = { "none",	    "min",   "max",	"budget",    "rate",
 				      "cooldown",   "stale", "queue",	"stock-out", "quota",
 				      "whole-node", "gang",  "observe", "paused",    "growth" };
+static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer" };
@@ -72,6 +73,7 @@ _Static_assert(LENGTH(stages) == STAGE_COUNT, "a name per stage");
 _Static_assert(LENGTH(start_kinds) == START_KIND_COUNT, "a name per kind of start");
 _Static_assert(LENGTH(event_kinds) == EVENT_KIND_COUNT, "a name per kind of event");
 _Static_assert(LENGTH(limits) == LIMIT_COUNT, "a name per limit");
+_Static_assert(LENGTH(wish_cuts) == WISH_CUT_COUNT, "a name per cut of a wish");
 _Static_assert(LENGTH(signal_states) == SIGNAL_STATE_COUNT, "a name per signal state");
 _Static_assert(LENGTH(slots_sources) == SLOTS_SOURCE_COUNT, "a name per source of slots");
 _Static_assert(LENGTH(self_tests) == SELF_TEST_COUNT, "a name per result of the self-test");
@@ -82,6 +84,7 @@ static const struct enum_names {
 	size_t count;
 } enums[] = {
 	{ "limit", limits, LENGTH(limits) },
+	{ "wish_cut", wish_cuts, LENGTH(wish_cuts) },
 	{ "signal_state", signal_states, LENGTH(signal_states) },
 	{ "slots_source", slots_sources, LENGTH(slots_sources) },
 	{ "self_test", self_tests, LENGTH(self_tests) },

@@ -40,6 +40,14 @@ enum limit {
 	LIMIT_COUNT
 };
 
+/* What kept a wish below what is missing, before any limit. */
+enum wish_cut {
+	WISH_CUT_NONE,
+	WISH_CUT_CHASE, /* the queue is chased by fast tiers only, and these have no more */
+	WISH_CUT_WORK,	/* a training job has a place for every pod: none is asked for in reserve */
+	WISH_CUT_COUNT
+};
+
 /* How far the signals can be trusted (llm-autoscalers 6.8). */
 enum signal_state { SIGNALS_FRESH, SIGNALS_PARTIAL, SIGNALS_STALE, SIGNALS_GONE, SIGNAL_STATE_COUNT };
 

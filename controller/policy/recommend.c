@@ -217,8 +217,13 @@ static void ask_no_more_than_work(struct recommendation *w, const struct pool_sn
 	double work = last ? (double)(last->running + last->running_draining + last->waiting) / l->capacity.slots : 0;
 	int64_t over = recommendation_wanted(w) - ceiling_of(work > w->deadline_need ? work : w->deadline_need);
 
-	if (last && over > 0)
-		wish_ask_less(w, over);
+	if (!last || over <= 0)
+		return;
+	int64_t taken = wish_ask_less(w, over);
+	if (taken > 0) {
+		w->unwished = taken;
+		w->wish_cut_by = WISH_CUT_WORK;
+	}
 }
 
 struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
@@ -236,6 +241,10 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 		follow_deadlines(&view, w.deadline_need);
 	}
 	w.moves = rule_moves(rule, &view, &w.fleet);
+	if (w.moves.kept_for_fast > 0) {
+		w.unwished = w.moves.kept_for_fast;
+		w.wish_cut_by = WISH_CUT_CHASE;
+	}
 	if (s->fleet->pools[pool].class == CLASS_TRAINING)
 		ask_no_more_than_work(&w, seen, l);
 	set_bounds(s, pool, m, l, &w);

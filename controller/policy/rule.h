@@ -68,6 +68,7 @@ struct scale_actions {
 	int64_t release, give_back; /* give_back is part of release */
 	int64_t replace_wake, replace_cold;
 	int64_t stock_low;
+	int64_t kept_for_fast; /* missing for the queue alone and left to the fast tiers: no new machine is asked for */
 };
 
 /* True when rule_moves() would ask for nothing: the common case, told fast. */

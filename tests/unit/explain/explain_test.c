@@ -126,6 +126,13 @@ static void every_limit_and_state_has_its_words(void **state)
 
 		assert_true(!strncmp(part(&e, "Expected"), "A replica is taken to run 105 sequences", 39));
 	}
+	plan.decision.unwished = 5;
+	for (int i = WISH_CUT_NONE + 1; i < WISH_CUT_COUNT; i++) {
+		plan.decision.wish_cut_by = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		assert_non_null(strstr(part(&e, "Wished"), "5 of what is missing"));
+	}
 	for (int i = 0; i < SIGNAL_STATE_COUNT; i++) {
 		plan.decision.signals = i;
 		struct explanation e = explain_decision(&x, &a);
