@@ -463,6 +463,9 @@ static void describe_self_test(const struct pool_policy_state *m, double late_al
 {
 	const struct rule_memory *c = &m->choice;
 
+	d->objective_state = (int64_t)OBJECTIVE_NONE;
+	if (!has_deadlines && d->objective_ppm != ABSENT)
+		d->objective_state = (int64_t)review_objective(m, late_allowed, (double)d->supported_ppm / 1e6);
 	d->self_test = (int64_t)(has_deadlines ? SELF_TEST_LEARNING : review_self_test(m, late_allowed));
 	d->shadow_share_ppm = c->day_started > 0 ? share_ppm(c->day_shadow_late / c->day_started) : ABSENT;
 	d->real_share_ppm = c->day_started > 0 ? share_ppm(c->day_late / c->day_started) : ABSENT;

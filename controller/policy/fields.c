@@ -65,6 +65,7 @@ static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer" };
+static const char *const objective_states[] = { "none", "beyond-record", "met", "at-risk", "missed" };
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -77,6 +78,7 @@ _Static_assert(LENGTH(wish_cuts) == WISH_CUT_COUNT, "a name per cut of a wish");
 _Static_assert(LENGTH(signal_states) == SIGNAL_STATE_COUNT, "a name per signal state");
 _Static_assert(LENGTH(slots_sources) == SLOTS_SOURCE_COUNT, "a name per source of slots");
 _Static_assert(LENGTH(self_tests) == SELF_TEST_COUNT, "a name per result of the self-test");
+_Static_assert(LENGTH(objective_states) == OBJECTIVE_STATE_COUNT, "a name per state of the objective");
 
 static const struct enum_names {
 	const char *name;
@@ -88,6 +90,7 @@ static const struct enum_names {
 	{ "signal_state", signal_states, LENGTH(signal_states) },
 	{ "slots_source", slots_sources, LENGTH(slots_sources) },
 	{ "self_test", self_tests, LENGTH(self_tests) },
+	{ "objective_state", objective_states, LENGTH(objective_states) },
 	{ "start_kind", start_kinds, LENGTH(start_kinds) },
 	{ "event_kind", event_kinds, LENGTH(event_kinds) },
 	{ "stage", stages, LENGTH(stages) },
@@ -139,4 +142,9 @@ const char *signal_state_name(enum signal_state state)
 const char *self_test_name(enum self_test result)
 {
 	return pick(self_tests, LENGTH(self_tests), (size_t)result);
+}
+
+const char *objective_state_name(enum objective_state state)
+{
+	return pick(objective_states, LENGTH(objective_states), (size_t)state);
 }

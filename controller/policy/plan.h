@@ -71,6 +71,17 @@ enum self_test {
 	SELF_TEST_COUNT
 };
 
+/* The real late share against the objective. */
+enum objective_state {
+	OBJECTIVE_NONE,	  /* no share is promised: late requests have a price, or deadlines rule */
+	OBJECTIVE_BEYOND, /* beyond this record: too little seen, or bursts too rare to tell so small a share from luck
+			   */
+	OBJECTIVE_MET,
+	OBJECTIVE_AT_RISK, /* kept so far, but not if it goes on like this */
+	OBJECTIVE_MISSED,
+	OBJECTIVE_STATE_COUNT
+};
+
 enum { OBJECTIVE_PRICES = 8 };
 
 struct pool_plan {
@@ -90,3 +101,4 @@ const char *limit_name(enum limit limit);
 const char *signal_state_name(enum signal_state state);
 
 const char *self_test_name(enum self_test result);
+const char *objective_state_name(enum objective_state state);

@@ -462,3 +462,19 @@ enum self_test review_self_test(const struct pool_policy_state *m, double late_a
 		return SELF_TEST_DEARER;
 	return SELF_TEST_AGREES;
 }
+
+/* Fewer allowed late requests than this say nothing. */
+static const double LEAST_LATE_ALLOWED = 10;
+
+enum objective_state review_objective(const struct pool_policy_state *m, double late_allowed, double supported)
+{
+	const struct rule_memory *c = &m->choice;
+
+	if (m->record.hours < 2 || c->own_started * late_allowed < LEAST_LATE_ALLOWED)
+		return OBJECTIVE_BEYOND;
+	if (c->own_late > late_allowed * c->own_started)
+		return OBJECTIVE_MISSED;
+	if (c->own_late > .8 * late_allowed * c->own_started || c->day_late > late_allowed * c->day_started)
+		return OBJECTIVE_AT_RISK;
+	return supported < 0 || supported > late_allowed ? OBJECTIVE_BEYOND : OBJECTIVE_MET;
+}

@@ -41,6 +41,9 @@ struct rule_standing *policy_standings(const struct policy_state *m, const struc
 
 /* What the last day says of shadow and reality. */
 enum self_test review_self_test(const struct pool_policy_state *m, double late_allowed);
+/* What the real late share says of the objective. `supported`: the smallest late share that the record can tell from
+ * luck, negative when it has none. */
+enum objective_state review_objective(const struct pool_policy_state *m, double late_allowed, double supported);
 /* The choice as it stands, for saying why. */
 struct choice_input review_input(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 				 const struct estimates *l);
