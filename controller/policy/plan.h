@@ -41,6 +41,14 @@ enum limit {
 	LIMIT_COUNT
 };
 
+/* What kept a wish below what is missing, before any limit. */
+enum wish_cut {
+	WISH_CUT_NONE,
+	WISH_CUT_CHASE, /* the queue is chased by fast tiers only, and these have no more */
+	WISH_CUT_WORK,	/* a training job has a place for every pod: none is asked for in reserve */
+	WISH_CUT_COUNT
+};
+
 /* How far the signals can be trusted (llm-autoscalers 6.8). */
 enum signal_state { SIGNALS_FRESH, SIGNALS_PARTIAL, SIGNALS_STALE, SIGNALS_GONE, SIGNAL_STATE_COUNT };
 
@@ -64,6 +72,17 @@ enum self_test {
 	SELF_TEST_COUNT
 };
 
+/* The real late share against the objective. */
+enum objective_state {
+	OBJECTIVE_NONE,	  /* no share is promised: late requests have a price, or deadlines rule */
+	OBJECTIVE_BEYOND, /* beyond this record: too little seen, or bursts too rare to tell so small a share from luck
+			   */
+	OBJECTIVE_MET,
+	OBJECTIVE_AT_RISK, /* kept so far, but not if it goes on like this */
+	OBJECTIVE_MISSED,
+	OBJECTIVE_STATE_COUNT
+};
+
 enum { OBJECTIVE_PRICES = 8 };
 
 struct pool_plan {
@@ -83,3 +102,4 @@ const char *limit_name(enum limit limit);
 const char *signal_state_name(enum signal_state state);
 
 const char *self_test_name(enum self_test result);
+const char *objective_state_name(enum objective_state state);

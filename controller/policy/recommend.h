@@ -13,8 +13,10 @@ struct recommendation {
 	int64_t floor;	    /* least hot replicas */
 	int64_t ceiling;    /* most hot replicas by headroom, INT64_MAX without */
 	int64_t stock_excess;
-	bool keeps_stock;	 /* the rule in force uses stopped machines */
-	bool is_cut;		 /* a limit took something off */
+	bool keeps_stock; /* the rule in force uses stopped machines */
+	bool is_cut;	  /* a limit took something off */
+	int64_t unwished; /* missing by the rule and left out of the wish, by wish_cut_by */
+	enum wish_cut wish_cut_by;
 	double deadline_need;	 /* replicas that deadlines ask for; negative without any */
 	int64_t next_serving_ms; /* ABSENT when nothing is on its way */
 	enum limit held_by;

@@ -111,6 +111,7 @@ static void ask(const struct rule *r, const struct fleet *f, double target, int6
 	if (r->stock >= .1) {
 		double steady = (double)ready + over_ask * (m->low - m->chase - (double)ready);
 		m->cold = at_most(missing, positive(ceiling(steady) - ready - on_the_way));
+		m->kept_for_fast = missing - m->cold;
 	}
 }
 

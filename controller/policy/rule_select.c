@@ -203,6 +203,14 @@ static void count_record(struct pool_policy_state *m, const struct snapshot *s, 
 	m->record.level_ticks += m->demand.level;
 }
 
+static void follow_swap(struct pool_policy_state *m, int64_t count)
+{
+	int64_t n = count < m->swapping ? count : m->swapping;
+
+	m->swapping -= n;
+	m->swapped += n;
+}
+
 /* Lent nodes that serve, and the starts that will replace them, as the events tell. */
 static void follow_lending(struct pool_policy_state *m, const struct pool_snapshot *s)
 {
@@ -214,6 +222,8 @@ static void follow_lending(struct pool_policy_state *m, const struct pool_snapsh
 			m->reclaimed += e->count;
 		else if (m->replacing > 0)
 			m->replacing -= e->count < m->replacing ? e->count : m->replacing;
+		else if (e->kind == START_COLD && m->swapping > 0)
+			follow_swap(m, e->count);
 	}
 	if (m->reclaimed > s->input.ready)
 		m->reclaimed = s->input.ready;
@@ -482,4 +492,20 @@ enum self_test review_self_test(const struct pool_policy_state *m, double late_a
 	if (c->day_held > 1.15 * c->day_shadow_held + c->day_ticks)
 		return SELF_TEST_DEARER;
 	return SELF_TEST_AGREES;
+}
+
+/* Fewer allowed late requests than this say nothing. */
+static const double LEAST_LATE_ALLOWED = 10;
+
+enum objective_state review_objective(const struct pool_policy_state *m, double late_allowed, double supported)
+{
+	const struct rule_memory *c = &m->choice;
+
+	if (m->record.hours < 2 || c->own_started * late_allowed < LEAST_LATE_ALLOWED)
+		return OBJECTIVE_BEYOND;
+	if (c->own_late > late_allowed * c->own_started)
+		return OBJECTIVE_MISSED;
+	if (c->own_late > .8 * late_allowed * c->own_started || c->day_late > late_allowed * c->day_started)
+		return OBJECTIVE_AT_RISK;
+	return supported < 0 || supported > late_allowed ? OBJECTIVE_BEYOND : OBJECTIVE_MET;
 }

@@ -18,6 +18,26 @@ struct estimates {
 	bool is_filling;      /* the first lead time: nothing is counted or released */
 };
 
+/* What a replica costs there, in micro-dollars an hour: its share of a node. */
+static inline int64_t replica_price(const struct group_spec *g, const struct pool_spec *p)
+{
+	int64_t n = replicas_per_node(g, p);
+
+	return n > 0 ? g->price_per_hour / n : g->price_per_hour;
+}
+
+/* For the pool's group `i`, which keeps standby: a preferred group where a replica is cheaper, so that what is woken
+ * in `i` only bridges a start there. group_count when there is none. */
+static inline size_t cheaper_group(const struct fleet_spec *f, const struct pool_spec *p, size_t i)
+{
+	const struct group_spec *own = &f->groups[p->groups[i]];
+
+	for (size_t k = 0; k < i && own->standby_max_nodes > 0; k++)
+		if (replica_price(&f->groups[p->groups[k]], p) < replica_price(own, p))
+			return k;
+	return p->group_count;
+}
+
 struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
 /* What is known without a look at demand: between two ticks. Of peaks the level stands for all. */
 struct estimates pool_recall(const struct pool_policy_state *m, const struct snapshot *s, size_t pool);
@@ -43,6 +63,9 @@ struct rule_standing *policy_standings(const struct policy_state *m, const struc
 
 /* What the last day says of shadow and reality. */
 enum self_test review_self_test(const struct pool_policy_state *m, double late_allowed);
+/* What the real late share says of the objective. `supported`: the smallest late share that the record can tell from
+ * luck, negative when it has none. */
+enum objective_state review_objective(const struct pool_policy_state *m, double late_allowed, double supported);
 /* The choice as it stands, for saying why. */
 struct choice_input review_input(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 				 const struct estimates *l);

@@ -237,7 +237,7 @@ static const struct record_member problem_members[] = {
 static const struct record_shape problem_shape = RECORD_SHAPE("Problem", problem_view, problem_members);
 
 struct pool_view {
-	const char *namespace, *name, *class, *mode, *held_by, *self_test, *reason;
+	const char *namespace, *name, *class, *mode, *held_by, *self_test, *objective_state, *reason;
 	struct api_objective objective;
 	millis at, wait;
 	int64_t tick, slots_milli, capacity_milli, headroom_milli;
@@ -252,6 +252,7 @@ struct pool_view {
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer", NULL };
+static const char *const objective_states[] = { "none", "beyond-record", "met", "at-risk", "missed", NULL };
 
 static const struct record_member pool_members[] = {
 	{ "namespace", RECORD_TEXT(pool_view, namespace), .help = "of the WarmPool" },
@@ -293,6 +294,8 @@ static const struct record_member pool_members[] = {
 	{ "signals", RECORD_OBJECT(pool_view, signals, signal_shape), .help = "what model servers tell" },
 	{ "selfTest", RECORD_TEXT(pool_view, self_test),
 	  .help = "whether the shadow of the rule in force and reality agree", .choices = self_tests },
+	{ "objectiveState", RECORD_TEXT(pool_view, objective_state),
+	  .help = "the real late share against the objective", .choices = objective_states },
 	{ "reason", RECORD_TEXT(pool_view, reason), .help = "of the last decision, in sentences" },
 	{ "lastChange", RECORD_POINTER(pool_view, change, change_shape), .is_last = true, .may_be_null = true,
 	  .help = "the last decision of a week that asked for something" },
@@ -382,6 +385,7 @@ static bool write_pool(struct api_call *c, const struct api_fleet *fleet, size_t
 		.rule = d->hold_ms ? d : NULL,
 		.signals = { signal_state_name((enum signal_state)d->signals), live ? live->signals_age : ABSENT },
 		.self_test = self_test_name((enum self_test)d->self_test),
+		.objective_state = objective_state_name((enum objective_state)d->objective_state),
 		.reason = headline(c, fleet, place, &r),
 		.problems = view_problems(c, live),
 		.groups = view_groups(c, &fleet->manifest.fleet, place, &r),

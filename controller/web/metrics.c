@@ -406,6 +406,8 @@ static const struct metric pool_metrics[] = {
 	  .help = "Share that the shadow fleet of the rule in force expected, last day." },
 	{ .name = "preheat_pool_self_test", CHOICE(self_test, "self_test"), .labels = "namespace, pool, result",
 	  .help = "1 for what comes of comparing the shadow in force with reality, else 0. later and dearer deserve an alert." },
+	{ .name = "preheat_pool_objective_state", CHOICE(objective_state, "objective_state"), .labels = "namespace, pool, state",
+	  .help = "1 for how the real late share stands against the objective, else 0. missed deserves an alert." },
 	{ .name = "preheat_pool_lead_time_seconds", .of = OF_DECISION, .digits = 3, .labels = "namespace, pool, tier, percentile", .write = write_lead_times,
 	  .help = "From asking to serving, as believed now." },
 	{ .name = "preheat_pool_lead_time_samples", DECISION(lead_samples), .help = "Measured starts behind the lead times." },

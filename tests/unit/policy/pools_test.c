@@ -280,6 +280,81 @@ static void a_gang_gets_all_of_its_nodes_or_none(void **state)
 	end(&w);
 }
 
+/* Two interactive pools on a group with room for `room` more nodes; what each is given. */
+static struct plan decide_tight(struct world *w, const int64_t *ready, const int64_t *waiting, int64_t room)
+{
+	int64_t nodes = ready[0] + ready[1];
+
+	w->pools[1].class = CLASS_INTERACTIVE;
+	w->pools[1].objective_wait = 2000;
+	w->group.max_nodes = nodes + room;
+	w->memory = policy_state_new(&w->fleet);
+	for (int i = 0; i < POOLS; i++)
+		see(w, i, ready[i], ready[i] * 100, waiting[i]);
+	return decide(w, nodes);
+}
+
+static void a_tight_group_is_shared_by_need(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (int first = 0; first < POOLS; first++) {
+		const int other = 1 - first;
+		int64_t ready[POOLS], waiting[POOLS];
+
+		/* alike: half each, whoever stands first in the manifest */
+		init(&w);
+		ready[first] = ready[other] = 3;
+		waiting[first] = waiting[other] = 400;
+		struct plan p = decide_tight(&w, ready, waiting, 4);
+		assert_int_equal(p.pools[0].groups[0].cold, 2);
+		assert_int_equal(p.pools[1].groups[0].cold, 2);
+		assert_int_equal(p.pools[0].decision.held_by, LIMIT_MAX);
+		assert_int_equal(p.pools[1].decision.held_by, LIMIT_MAX);
+		end(&w);
+
+		/* one of them is far shorter of what it wishes */
+		init(&w);
+		ready[first] = 2;
+		waiting[first] = 600;
+		ready[other] = 10;
+		waiting[other] = 600;
+		p = decide_tight(&w, ready, waiting, 2);
+		assert_int_equal(p.pools[first].groups[0].cold, 2);
+		assert_int_equal(p.pools[other].groups[0].cold, 0);
+		assert_int_equal(p.pools[other].decision.held_by, LIMIT_MAX);
+		end(&w);
+
+		/* the last node is the stricter one's */
+		init(&w);
+		w.pools[first].objective_late_ppm = 1000;
+		ready[first] = ready[other] = 3;
+		waiting[first] = waiting[other] = 400;
+		p = decide_tight(&w, ready, waiting, 1);
+		assert_int_equal(p.pools[first].groups[0].cold, 1);
+		assert_int_equal(p.pools[other].groups[0].cold, 0);
+		end(&w);
+	}
+}
+
+static void a_class_that_comes_first_is_not_shared_with(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.memory = policy_state_new(&w.fleet);
+	w.group.max_nodes = 15;
+	see(&w, 0, 10, 1000, 300);
+	see(&w, 1, 1, 100, 900);
+	struct plan p = decide(&w, 11);
+	assert_true(p.pools[0].decision.wished > 13);
+	assert_int_equal(p.pools[0].groups[0].cold, 4);
+	assert_int_equal(p.pools[1].groups[0].cold, 0);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +365,8 @@ int main(void)
 		cmocka_unit_test(an_overdrawn_budget_is_given_back_by_the_pool_that_shrinks_first),
 		cmocka_unit_test(surplus_goes_to_the_pool_that_borrows),
 		cmocka_unit_test(one_blind_pool_does_not_hold_up_the_other),
+		cmocka_unit_test(a_tight_group_is_shared_by_need),
+		cmocka_unit_test(a_class_that_comes_first_is_not_shared_with),
 		cmocka_unit_test(a_gang_gets_all_of_its_nodes_or_none),
 	};
 
