@@ -55,6 +55,17 @@ enum pod_kind {
 	POD_KIND_COUNT
 };
 
+/*
+ * What the engine in a pod does with its GPU. The kubelet finds one that sleeps healthy, so readiness does not tell:
+ * labels of whoever puts it to sleep do, and its metrics. Only one that is awake takes requests. In engine_state_label,
+ * "awake", "falling-asleep", "asleep" or "waking" count; FMA's dual-pods.llm-d.ai/sleeping and production-stack's
+ * sleeping are "true" for an engine that sleeps.
+ */
+enum pod_engine { POD_ENGINE_AWAKE, POD_ENGINE_FALLING_ASLEEP, POD_ENGINE_ASLEEP, POD_ENGINE_WAKING, POD_ENGINE_COUNT };
+/* vLLM's: 1 has its weights in host memory, 2 must load them again. */
+enum pod_sleep { POD_SLEEP_NONE, POD_SLEEP_1, POD_SLEEP_2, POD_SLEEP_UNTOLD };
+#define ENGINE_STATE_LABEL "preheat.dev/engine-state"
+
 struct pod {
 	const char *namespace, *name;
 	const char *image;	  /* of the container that asks for GPUs, else of the first */
@@ -78,6 +89,11 @@ struct pod {
 	enum pod_trouble trouble;
 	enum pod_evict evict;
 	enum pod_kind kind;
+	/* What its labels say, unless they say awake and the engine itself tells that it sleeps. */
+	enum pod_engine engine;
+	enum pod_engine engine_label; /* awake without one */
+	enum pod_sleep sleep;	      /* as the engine told */
+	millis engine_since;	      /* when `engine` was first seen so */
 	bool is_placeholder;	/* label preheat.dev/placeholder, which names its pool */
 	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;

@@ -106,7 +106,8 @@ static void cancel_refills(struct controller *c, size_t pool, size_t position, i
 /* A node that could go. */
 struct victim {
 	const struct node *node;
-	int64_t replicas, in_flight;
+	int64_t replicas, in_flight; /* replicas that serve */
+	int64_t asleep;
 };
 
 static bool has_others(const struct pod *p, size_t pool)
@@ -125,9 +126,9 @@ static bool weigh(const struct controller *c, size_t pool, struct victim *v, str
 			return false;
 		if (pods[i]->pool != (int)pool || pods[i]->is_placeholder || pods[i]->state == POD_FINISHED)
 			continue;
-		if (runs_work(c, pool) || pods[i]->state != POD_READY)
+		if (runs_work(c, pool) || pods[i]->state != POD_READY || pods[i]->engine == POD_ENGINE_WAKING)
 			return false; /* busy, or on its way: that is cancelled, not released */
-		v->replicas++;
+		*(pods[i]->engine == POD_ENGINE_AWAKE ? &v->replicas : &v->asleep) += 1;
 		int64_t in_flight;
 		millis age;
 		if (pool_signals_in_flight(c, pool, pods[i], a, &in_flight, &age))
@@ -135,13 +136,15 @@ static bool weigh(const struct controller *c, size_t pool, struct victim *v, str
 	}
 	if (runs_work(c, pool))
 		v->replicas = replicas_on_node(c, pool, (size_t)v->node->group);
-	return v->replicas > 0;
+	return v->replicas + v->asleep > 0;
 }
 
 static int by_load(const void *x, const void *y)
 {
 	const struct victim *a = x, *b = y;
 
+	if (!a->replicas != !b->replicas)
+		return a->replicas ? 1 : -1;
 	if (a->in_flight * b->replicas != b->in_flight * a->replicas)
 		return a->in_flight * b->replicas < b->in_flight * a->replicas ? -1 : 1;
 	return strcmp(b->node->name, a->node->name); /* the highest number: some clouds stop no others */
@@ -185,6 +188,15 @@ int64_t scale_down_room(const struct controller *c, size_t group)
 	return node_group_size(g) - drains_in_group(c, (int)group) - least;
 }
 
+/* Nodes where every replica sleeps: they stand first. */
+static void release_sleepers(struct controller *c, size_t pool, const struct victim *victims, size_t count,
+			     int64_t nodes)
+{
+	for (size_t i = 0; i < count && nodes > 0 && !victims[i].replicas; i++)
+		nodes -= drain_begin(c, victims[i].node, pool, FATE_REMOVE,
+				     "all of its replicas sleep, and fewer are needed");
+}
+
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position], count;
@@ -192,13 +204,15 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const char *held = NULL;
 
-	if (left <= 0)
+	if (left <= 0 && d->release_asleep <= 0)
 		return;
 	struct victim *victims = find_victims(c, pool, group, &a, &count, &held);
+	release_sleepers(c, pool, victims, count, d->release_asleep < room ? d->release_asleep : room);
+	room = scale_down_room(c, group);
 	for (size_t i = 0; i < count && left > 0; i++) {
 		char why[96];
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
-		if (victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
+		if (!victims[i].replicas || victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
 			continue;
 		snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
 		if (!drain_begin(c, victims[i].node, pool, fate, why))

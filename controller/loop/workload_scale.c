@@ -291,9 +291,9 @@ static void drive_pool(struct controller *c, size_t pool)
 		look_at_owner(c, p);
 		return;
 	}
-	/* Beside the decision: those on nodes that drain and not told to go yet, on nodes of nobody's, and those whose
-	 * release found no node. */
-	int64_t replicas = t->wanted + drain_replicas_left(c, pool) + p->view.elsewhere + p->starving;
+	/* Beside the decision: those that sleep, on nodes that drain and not told to go yet, on nodes of nobody's, and
+	 * those whose release found no node. */
+	int64_t replicas = t->wanted + p->view.asleep + drain_replicas_left(c, pool) + p->view.elsewhere + p->starving;
 	struct replicas present = count_replicas(c, pool);
 	int64_t most = places_at_most(c, pool) + p->view.elsewhere;
 	if (replicas > most)

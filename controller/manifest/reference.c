@@ -135,6 +135,8 @@ static const char status[] =
 	"              hot: {type: integer, format: int64, description: Replicas that may start requests.}\n"
 	"              standby: {type: integer, format: int64, description: \"Stopped machines, in replicas.\"}\n"
 	"              starting: {type: integer, format: int64, description: Replicas asked for and not ready.}\n"
+	"              asleep: {type: integer, format: int64, description: Replicas whose engine sleeps or falls asleep.}\n"
+	"              waking: {type: integer, format: int64, description: Of the starting ones: engines that wake.}\n"
 	"              draining: {type: integer, format: int64, description: Replicas that only finish what runs.}\n"
 	"              demand: {type: string, description: Replicas that the arriving requests keep busy.}\n"
 	"              headroom: {type: string, description: Hot replicas beyond demand.}\n"

@@ -37,6 +37,7 @@ enum limit {
 	LIMIT_OBSERVE,	  /* the pool is only watched */
 	LIMIT_PAUSED,	  /* the pool is paused */
 	LIMIT_GROWTH,	  /* machines bought within five minutes */
+	LIMIT_ASLEEP,	  /* replicas that sleep are released first */
 	LIMIT_COUNT
 };
 

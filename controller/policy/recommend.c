@@ -29,6 +29,8 @@ static struct lead lead_of(const struct estimates *l, int64_t kind)
 		return l->reclaim;
 	case START_PLACE:
 		return l->place;
+	case START_ROUSE:
+		return l->rouse;
 	case START_COLD:
 	case START_REFILL:
 	case START_KIND_COUNT:
@@ -59,6 +61,8 @@ static void see_starts(const struct pool_snapshot *seen, const struct estimates 
 			f->wake += start->count;
 		else if (start->kind == START_RECLAIM)
 			f->reclaim += start->count;
+		else if (start->kind == START_ROUSE)
+			f->rouse += start->count;
 		else if (start->kind == START_REFILL)
 			f->refill += start->count;
 		else
@@ -95,7 +99,7 @@ static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, siz
 	if (!serving_quietly)
 		m->bridged_since = s->now;
 	w->fleet.bridge_due = serving_quietly && s->now - m->bridged_since >= 5 * MINUTE;
-	w->have = w->fleet.ready + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
+	w->have = w->fleet.ready + w->fleet.rouse + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 
 /* Work until each deadline over the time left once a start could serve; the steepest counts (llm-d, batch deadline

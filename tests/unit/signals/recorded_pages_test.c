@@ -19,15 +19,15 @@ static const struct recorded {
 	int64_t started, waited, late_edge; /* late_edge: of those that waited, up to 2 s */
 	int64_t completed, prompt, output, latency_count, refused;
 	int64_t load_ms, startup_ms;
-	bool is_asleep;
+	enum engine_sleep sleep;
 } recorded[] = {
-	{ "vllm", ENGINE_VLLM, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, false },
-	{ "vllm_asleep", ENGINE_VLLM, 0, 0, 0, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, true },
-	{ "vllm", ENGINE_DYNAMO, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, false },
+	{ "vllm", ENGINE_VLLM, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, SLEEP_NONE },
+	{ "vllm_asleep", ENGINE_VLLM, 0, 0, 0, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, SLEEP_DISCARDED },
+	{ "vllm", ENGINE_DYNAMO, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, SLEEP_NONE },
 	/* Two data-parallel halves, one of them of four ranks; totals and priorities. */
-	{ "sglang", ENGINE_SGLANG, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, false },
-	{ "sglang", ENGINE_DYNAMO, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, false },
-	{ "lmdeploy", ENGINE_LMDEPLOY, 5, 5, 375, 2, 2, 1, 2, 1800, 200, 2, -1, INT64_MIN, INT64_MIN, false },
+	{ "sglang", ENGINE_SGLANG, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, SLEEP_NONE },
+	{ "sglang", ENGINE_DYNAMO, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, SLEEP_NONE },
+	{ "lmdeploy", ENGINE_LMDEPLOY, 5, 5, 375, 2, 2, 1, 2, 1800, 200, 2, -1, INT64_MIN, INT64_MIN, SLEEP_NONE },
 };
 
 static void read_page(const char *name, struct buf *out)
@@ -72,7 +72,7 @@ static void assert_told(const struct recorded *r, const struct page_content *c)
 	assert_int_equal(sum_of(c, ENGINE_REFUSED, 0), r->refused);
 	assert_int_equal(c->load_ms, r->load_ms);
 	assert_int_equal(c->startup_ms, r->startup_ms);
-	assert_int_equal(c->is_asleep, r->is_asleep);
+	assert_int_equal(c->sleep, r->sleep);
 }
 
 static void pages_of_real_loggers_say_what_these_were_told(void **state)
