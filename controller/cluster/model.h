@@ -160,7 +160,6 @@ struct pool_group_view {
 	int64_t ready;	  /* replicas that may start requests */
 	int64_t starting; /* on a node, not ready yet; those that wake included */
 	int64_t asleep;	  /* replicas whose engine sleeps or falls asleep: neither ready nor starting */
-	int64_t asleep_nodes; /* nodes that could go, where all of this pool's replicas sleep and nobody else is */
 	int64_t fallen;	  /* were ready, run on, and are not ready now: among `starting` or, see all_fell, `ready` */
 	int64_t draining; /* terminating, or on a node that is drained or will be taken */
 	int64_t placeholders;	    /* of this pool, running or starting */

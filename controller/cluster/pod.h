@@ -117,5 +117,10 @@ const char *pod_label(const struct pod *p, const char *key);
 void pod_uid_text(const struct pod *p, char text[37]);
 /* Asks for GPUs or belongs to a pool. */
 bool pod_is_ours(const struct pod *p);
+/* Its engine sleeps, or falls asleep. */
+static inline bool pod_sleeps(const struct pod *p)
+{
+	return p->engine == POD_ENGINE_ASLEEP || p->engine == POD_ENGINE_FALLING_ASLEEP;
+}
 /* Holds GPUs or will: neither finished nor gated. */
 bool pod_counts(const struct pod *p);

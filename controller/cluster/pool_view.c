@@ -58,26 +58,21 @@ static void keep_fallen(struct pool_view *v)
 	}
 }
 
-/* Replicas of the pool on a node that could go: all of them serve or sleep, and nobody else holds a GPU there. Else
- * none. */
-struct alone {
-	int64_t serving, asleep;
-};
-
-static struct alone alone_on(const struct node *n, int pool)
+/* Replicas of the pool on a node that could go: all of them serve or sleep, and nobody else holds a GPU there. Of these
+ * those that serve, else 0. */
+static int64_t alone_on(const struct node *n, int pool)
 {
-	struct alone replicas = { 0 };
+	int64_t replicas = 0;
 	if (!node_is_usable(n) || n->is_protected)
-		return replicas;
+		return 0;
 	for (const struct pod *p = n->pods; p != NULL; p = p->next) {
 		bool is_replica = p->pool == pool && !p->is_placeholder;
 		if (!pod_counts(p))
 			continue;
 		if ((p->pool != pool && p->has_gpus) ||
 		    (is_replica && (p->state != POD_READY || p->engine == POD_ENGINE_WAKING)))
-			return (struct alone){ 0 };
-		replicas.serving += is_replica && p->engine == POD_ENGINE_AWAKE;
-		replicas.asleep += is_replica && p->engine != POD_ENGINE_AWAKE;
+			return 0;
+		replicas += is_replica && p->engine == POD_ENGINE_AWAKE;
 	}
 	return replicas;
 }
@@ -97,7 +92,7 @@ static void count_placed(struct pool_view *v, const struct pool_known *pool, con
 	}
 	count_replica(v, g, p);
 	v->elsewhere += at < 0;
-	int64_t alone = alone_on(p->node, p->pool).serving;
+	int64_t alone = alone_on(p->node, p->pool);
 	if (alone > 0 && (g->least_on_node == 0 || alone < g->least_on_node))
 		g->least_on_node = alone;
 }
@@ -185,8 +180,6 @@ static void count_node(struct pool_group_view *g, const struct node *n, int pool
 	if (!node_is_usable(n))
 		return;
 	g->usable_nodes++;
-	struct alone alone = alone_on(n, pool);
-	g->asleep_nodes += alone.asleep > 0 && alone.serving == 0;
 	/* Most nodes are full: nothing to look for. Parts of GPUs are rounded, and say nothing so exact. */
 	bool has_parts = n->gpus_milli % 1000 != 0 || n->gpus_used_milli % 1000 != 0;
 	bool has_room = has_parts || n->gpus_milli > n->gpus_used_milli;

@@ -122,7 +122,7 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 	int64_t stopped = node_group_count(g, MACHINE_STOPPED), returning = drains_returning(c, pool, group);
 	struct group_input in = { .ready = v->ready + returning + held_places(c, pool, position, v),
 				  .asleep = v->asleep,
-				  .asleep_nodes = v->asleep_nodes,
+				  .asleep_nodes = v->asleep ? scale_down_sleepers(c, pool, group, a) : 0,
 				  .draining = positive(v->draining - returning),
 				  .least_on_node = v->least_on_node,
 				  .billed_gpus_milli = billed(c, pool, position, v),

@@ -188,6 +188,18 @@ int64_t scale_down_room(const struct controller *c, size_t group)
 	return node_group_size(g) - drains_in_group(c, (int)group) - least;
 }
 
+int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a)
+{
+	size_t count;
+	const char *held = NULL;
+	const struct victim *victims = find_victims(c, pool, group, a, &count, &held);
+	int64_t nodes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		nodes += !victims[i].replicas;
+	return nodes;
+}
+
 /* Nodes where every replica sleeps: they stand first. */
 static void release_sleepers(struct controller *c, size_t pool, const struct victim *victims, size_t count,
 			     int64_t nodes)

@@ -303,7 +303,7 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	d->asleep = seen->input.asleep;
 	d->falling_asleep = seen->input.falling_asleep;
 	d->asleep_discarded = seen->input.asleep_discarded;
-	d->waking = seen->input.waking;
+	d->waking = w->fleet.rouse;
 	d->draining = seen->input.draining;
 	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
 	d->overdue = w->overdue;
