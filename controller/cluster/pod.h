@@ -94,8 +94,8 @@ struct pod {
 	enum pod_engine engine_label; /* awake without one */
 	enum pod_sleep sleep;	      /* as the engine told */
 	millis engine_since;	      /* when `engine` was first seen so */
-	bool is_placeholder;	/* label preheat.dev/placeholder, which names its pool */
-	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
+	bool is_placeholder;	      /* label preheat.dev/placeholder, which names its pool */
+	bool has_local_storage;	      /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
 	bool is_looked_at; /* its scheduler has said something of it, if only that it found no node */
 	char ip[46];	   /* "" when none yet */

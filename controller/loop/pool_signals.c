@@ -13,7 +13,8 @@
 #include <string.h>
 
 _Static_assert((int)SOURCE_CUSTOM == (int)ENGINE_COUNT, "the manifest and the signals count engines alike");
-_Static_assert((int)POD_SLEEP_1 == (int)SLEEP_OFFLOADED && (int)POD_SLEEP_UNTOLD == (int)SLEEP_UNTOLD, "levels of sleep");
+_Static_assert((int)POD_SLEEP_1 == (int)SLEEP_OFFLOADED && (int)POD_SLEEP_UNTOLD == (int)SLEEP_UNTOLD,
+	       "levels of sleep");
 _Static_assert((int)METRIC_NAMES == (int)CUSTOM_COUNT, "and the names of a custom one");
 
 /* --- what was read since the last tick --- */
@@ -86,7 +87,8 @@ static void note_sleepers(struct live_pool *p)
 	for (size_t i = 0; source && i < count; i++)
 		if (pods[i]->state == POD_READY && !pods[i]->is_placeholder)
 			cluster_engine_told(c->cluster, pods[i],
-					    (enum pod_sleep)source_sleep(source, target_key(pods[i], &a)), clock_now(c->clock));
+					    (enum pod_sleep)source_sleep(source, target_key(pods[i], &a)),
+					    clock_now(c->clock));
 }
 
 void pool_signals_reading(void *pool, const struct pool_reading *r)
@@ -390,15 +392,15 @@ static struct source_target target_of(const struct controller *c, size_t pool, c
 
 	snprintf(url, sizeof url, "%s://%s%s%s:%lld%s", s->scheme == SCHEME_HTTPS ? "https" : "http", is_v6 ? "[" : "",
 		 p->ip, is_v6 ? "]" : "", (long long)s->port, s->path);
-	return (struct source_target){ .key = target_key(p, a),
-				       .namespace = p->namespace,
-				       .pod = p->name,
-				       .address = p->ip,
-				       .url = arena_strdup(a, url, strlen(url)),
-				       .is_ready = p->state == POD_READY && !is_going &&
-						   p->engine_label == POD_ENGINE_AWAKE,
-				       .has_fallen = (p->state == POD_STARTED && p->ready_at) ||
-						     (p->state == POD_READY && is_going) };
+	return (struct source_target){
+		.key = target_key(p, a),
+		.namespace = p->namespace,
+		.pod = p->name,
+		.address = p->ip,
+		.url = arena_strdup(a, url, strlen(url)),
+		.is_ready = p->state == POD_READY && !is_going && p->engine_label == POD_ENGINE_AWAKE,
+		.has_fallen = (p->state == POD_STARTED && p->ready_at) || (p->state == POD_READY && is_going)
+	};
 }
 
 void pool_signals_targets(struct controller *c)

@@ -83,7 +83,7 @@ int64_t replicas_awake(const struct controller *c, const struct node *n, size_t 
 
 	for (size_t i = 0; i < count; i++)
 		awake += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY &&
-			  pods[i]->engine == POD_ENGINE_AWAKE;
+			 pods[i]->engine == POD_ENGINE_AWAKE;
 	return awake;
 }
 

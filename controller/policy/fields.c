@@ -58,9 +58,9 @@ static const char *const stages[] = { "provision", "register", "device", "image"
 static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place", "rouse" };
 static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",    "resized",
 					   "missed", "no-stock", "no-quota", "standby", "described" };
-static const char *const limits[] = { "none",	    "min",   "max",	"budget",    "rate",
-				      "cooldown",   "stale", "queue",	"stock-out", "quota",
-				      "whole-node", "gang",  "observe", "paused",    "growth",    "asleep" };
+static const char *const limits[] = { "none",	 "min",	   "max",	"budget", "rate",	"cooldown",
+				      "stale",	 "queue",  "stock-out", "quota",  "whole-node", "gang",
+				      "observe", "paused", "growth",	"asleep" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer" };

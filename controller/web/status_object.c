@@ -380,7 +380,8 @@ void status_refused_write(const char *why, int64_t generation, millis now, struc
 
 	buf_text(&message, why);
 	/* What was shown before it was refused is not true any more. */
-	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"asleep\":null,\"waking\":null,\"draining\":null,\"demand\":null,"
+	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"asleep\":null,\"waking\":null,"
+		      "\"draining\":null,\"demand\":null,"
 		      "\"headroom\":null,\"leadTime\":null,\"wait\":null,\"lastDecision\":null,\"nodeGroups\":null");
 	number_member("observedGeneration", generation, out);
 	buf_text(out, ",\"conditions\":[");

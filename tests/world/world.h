@@ -96,8 +96,8 @@ void world_events(int64_t count); /* so many timers fire */
 /* Until it is so; false: not within that time. */
 bool world_until(bool (*is_so)(void), millis most);
 
-/* So many engines of the app that are awake fall asleep on a level (0: that sleep wake up), as vLLM does by default: what
- * runs there is aborted, and comes again. The pod stays ready, and the gateway asks no sleeper. */
+/* So many engines of the app that are awake fall asleep on a level (0: that sleep wake up), as vLLM does by default:
+ * what runs there is aborted, and comes again. The pod stays ready, and the gateway asks no sleeper. */
 void world_engines_sleep(const char *app, int64_t count, int level);
 /* The label of engines on that level; "": none. */
 void world_label_engines(const char *app, int level, const char *state);
