@@ -799,7 +799,7 @@ static bool load(const struct options *o, struct arena *a, struct manifest *m, s
 	CLEANUP(findings_release) struct findings f = { 0 };
 
 	if (!o->pools.count)
-		return error_set(e, ERROR_INVALID, "no pool: name its manifest with --pool FILE");
+		return error_set(e, ERROR_INVALID, "no pool: name its manifest with -f FILE");
 	return manifest_load(o->pools.items, o->pools.count, a, m, &f, e) && check_names(o, &m->fleet, a, e);
 }
 
@@ -829,8 +829,8 @@ static int run_check(int argc, char **argv)
 {
 	struct options o = { .output = "table", .timeout = USUAL_TIMEOUT };
 	const struct option_row rows[] = {
-		{ "pool", 'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",
-		  &o.pools, NULL },
+		{ "filename", 'f', OPTION_LIST, "FILE",
+		  "a manifest of WarmPools, or a folder of them; may be given again", &o.pools, NULL },
 		{ "group", 'g', OPTION_LIST, "GROUP", "only this node group; may be given again (default: all)",
 		  &o.groups, NULL },
 		PRINT_OPTION(&o.output),
@@ -848,7 +848,7 @@ static int run_check(int argc, char **argv)
 		return code;
 	if (rest < argc) {
 		char shown[QUOTE_ROOM];
-		error_set(&e, ERROR_INVALID, "found %s; allowed: options only; do: name a manifest with --pool FILE",
+		error_set(&e, ERROR_INVALID, "found %s; allowed: options only; do: name a manifest with -f FILE",
 			  quote(shown, argv[rest], strlen(argv[rest])));
 		return command_failed(&provider_command_check, &e);
 	}
@@ -857,11 +857,11 @@ static int run_check(int argc, char **argv)
 
 static const struct command provider_command_check = {
 	.name = "provider check",
-	.usage = "provider check --pool FILE... [OPTION...]",
+	.usage = "provider check -f FILE... [OPTION...]",
 	.summary = "Tell who we are to each node group's cloud, what we may do, see and would change",
-	.examples = "  preheat provider check --pool pools.yaml\n"
-		    "  preheat provider check --pool pools.yaml --group g5-od --output json\n"
-		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check --pool - <pools.yaml\n",
+	.examples = "  preheat provider check -f pools.yaml\n"
+		    "  preheat provider check -f pools.yaml --group g5-od --output json\n"
+		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check -f - <pools.yaml\n",
 	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
 		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
 		 "3: no answer, or none in time.\n",
@@ -889,7 +889,7 @@ const struct command command_provider = {
 	.name = "provider",
 	.usage = "provider VERB [OPTION...]",
 	.summary = "Ask clouds about node groups, with the credentials that the controller has",
-	.examples = "  preheat provider check --pool pools.yaml\n",
+	.examples = "  preheat provider check -f pools.yaml\n",
 	.verbs = verbs,
 	.run = run,
 };

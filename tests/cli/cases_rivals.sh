@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2016,SC2154
 # Other autoscalers: named, set and compared from outside.
 
-day='preheat generate --shape diurnal --length 4h --rate 40 --bin 10s --seed 1 -o day.csv 2>/dev/null'
-run='preheat simulate --pool "$example/pool.yaml" --trace day.csv --warm-up 1h'
+day='preheat generate --shape diurnal --length 4h --rate 40 --bin 10s --seed 1 --out day.csv 2>/dev/null'
+run='preheat simulate -f "$example/pool.yaml" --trace day.csv --warm-up 1h'
 
 refused 'rival with an unknown setting' 2 'traget.*did you mean target' "$day" "$run --policy hpa:traget=0.8"
 refused 'rival with a setting out of range' 2 'target=9.*from 0.05 to 2' "$day" "$run --policy hpa:target=9"
