@@ -137,7 +137,7 @@ static const char status[] =
 	"              starting: {type: integer, format: int64, description: Replicas asked for and not ready.}\n"
 	"              asleep: {type: integer, format: int64, description: Replicas whose engine sleeps or falls "
 	"asleep.}\n"
-	"              waking: {type: integer, format: int64, description: Of the starting ones: engines that wake.}\n"
+	"              waking: {type: integer, format: int64, description: Starting replicas whose engine wakes.}\n"
 	"              draining: {type: integer, format: int64, description: Replicas that only finish what runs.}\n"
 	"              demand: {type: string, description: Replicas that the arriving requests keep busy.}\n"
 	"              headroom: {type: string, description: Hot replicas beyond demand.}\n"
