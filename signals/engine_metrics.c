@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The rows of all engines, each behind a row without a name whose rank is the engine. */
-#define ENGINE(id, name_) { .name = NULL, .rank = ENGINE_##id },
+#define ENGINE(id, name_, image, slots) { .name = NULL, .rank = ENGINE_##id },
 #define METRIC(quantity_, rank_, name_, label_, value_, largest) \
 	{ name_, ENGINE_##quantity_, rank_, label_, value_, largest },
 static const struct engine_metric engine_rows[] = {
@@ -19,6 +19,19 @@ static const struct engine_metric engine_rows[] = {
 };
 #undef ENGINE
 #undef METRIC
+
+#define ENGINE(id, name, image, slots) { name, image, slots },
+#define METRIC(...)
+static const struct engine_traits traits[] = {
+#include "signals/engines/all.def"
+};
+#undef ENGINE
+#undef METRIC
+
+struct engine_traits engine_traits(enum engine engine)
+{
+	return traits[engine];
+}
 
 struct engine_metrics engine_metrics(enum engine engine)
 {

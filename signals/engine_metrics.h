@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "signals/exposition.h"
 
-#define ENGINE(id, name) ENGINE_##id,
+#define ENGINE(id, name, image, slots) ENGINE_##id,
 #define METRIC(...)
 enum engine {
 #include "signals/engines/all.def"
@@ -80,6 +80,13 @@ struct engine_metrics {
 enum { ENGINE_ROWS = EXPOSITION_NAMES };
 
 struct engine_metrics engine_metrics(enum engine engine);
+/* What a pod of it looks like. */
+struct engine_traits {
+	const char *name;	  /* as signals.engine of the manifest has it */
+	const char *image;	  /* a word of its images */
+	const char *slots_option; /* the argument that says how many sequences a replica runs; NULL: none */
+};
+struct engine_traits engine_traits(enum engine engine);
 const char *engine_quantity_name(enum engine_quantity quantity); /* for messages: "running requests" */
 
 enum { PAGE_SERIES = 20000, PAGE_MOST_REQUESTS = 1000000 };

@@ -212,6 +212,7 @@ static bool read_templates(struct listing *l, struct cluster_access *x, struct e
 		buf_printf(&version, "%s/%s", b->template_group, b->template_version);
 		l->kind = &(struct object_kind){ version.text, b->template_kind, b->template_plural, false, true };
 		ok = read_kind(l, x, NULL, e);
+		l->kind = NULL;
 	}
 	return ok;
 }

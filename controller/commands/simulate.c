@@ -408,11 +408,11 @@ static bool simulate_read(const struct simulate_options *o, struct simulate_inpu
 		return false;
 	if (!find_policy(o, in, e) || !compare_check(o->rivals, e) || !read_manifest(o, in, e))
 		return false;
-	if (o->autoscalers &&
-	    !team_autoscalers_read(o->autoscalers, &in->manifest, &in->arena, &in->team, &in->team_count, e))
-		return false;
 	in->start = default_start;
 	if (!read_traces(o, in, e) || !read_world(o, in, e) || !check_times(o, in, e))
+		return false;
+	if (o->autoscalers &&
+	    !team_autoscalers_read(o->autoscalers, &in->manifest, &in->arena, &in->team, &in->team_count, e))
 		return false;
 	if (o->start != ABSENT)
 		in->start = o->start;

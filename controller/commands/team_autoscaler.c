@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/quantity.h"
+#include "base/resource.h"
 #include "signals/engine_metrics.h"
 
 #include <string.h>
@@ -29,22 +30,6 @@ struct scaler {
 	bool has_metric[3], has_mean;
 };
 
-static const char *text_at(const struct yaml_node *map, const char *key)
-{
-	const struct yaml_node *n = map ? yaml_child(map, key) : NULL;
-
-	return n && n->kind == YAML_SCALAR ? n->text : NULL;
-}
-
-static const struct yaml_node *at(const struct yaml_node *map, const char *const *path)
-{
-	for (; map && *path; path++)
-		map = yaml_child(map, *path);
-	return map;
-}
-
-#define AT(map, ...) at(map, (const char *const[]){ __VA_ARGS__, NULL })
-
 static void find(struct reading *r, const struct yaml_node *n, const char *allowed, const char *remedy)
 {
 	CLEANUP(buf_release) struct buf path = { 0 }, found = { 0 };
@@ -60,23 +45,16 @@ static void find(struct reading *r, const struct yaml_node *n, const char *allow
 						     .remedy = remedy });
 }
 
-/* "5", "0.5", "500m", "2k", as quantities of Kubernetes are written. */
 static bool amount(struct reading *r, const struct yaml_node *n, double *out)
 {
-	size_t len = n->kind == YAML_SCALAR ? strlen(n->text) : 0;
-	bool is_milli = len > 1 && n->text[len - 1] == 'm';
-	int64_t value;
+	int64_t milli;
 
-	if (len && fixed_parse(n->text, len - is_milli, 6, &value)) {
-		*out = (double)value / (is_milli ? 1e9 : 1e6);
-		return true;
+	if (n->kind != YAML_SCALAR || !amount_milli(n->text, &milli)) {
+		find(r, n, "a quantity, like 5 or 500m", "");
+		return false;
 	}
-	if (len && quantity_parse(n->text, len, &value)) {
-		*out = (double)value;
-		return true;
-	}
-	find(r, n, "a quantity, like 5 or 500m", "");
-	return false;
+	*out = (double)milli / 1000;
+	return true;
 }
 
 /* Appends ",key=value" where the map has the number. */
@@ -155,8 +133,9 @@ static void read_hpa_metric(struct scaler *s, const struct yaml_node *metric)
 
 	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
 		const struct yaml_node *of = yaml_child(metric, types[i][1]);
-		const struct yaml_node *name = AT(of, "metric", "name"), *mean = AT(of, "target", "averageValue"),
-				       *value = AT(of, "target", "value");
+		const struct yaml_node *name = YAML_AT(of, "metric", "name"),
+				       *mean = YAML_AT(of, "target", "averageValue"),
+				       *value = YAML_AT(of, "target", "value");
 
 		if (!of)
 			continue;
@@ -175,7 +154,7 @@ static void read_rule(struct scaler *s, const struct yaml_node *rule, const char
 {
 	static const char *const selects[] = { "Max", "Min", "Disabled" };
 	const struct yaml_node *policies = rule ? yaml_child(rule, "policies") : NULL;
-	const char *select = rule ? text_at(rule, "selectPolicy") : NULL;
+	const char *select = rule ? yaml_text(rule, "selectPolicy") : NULL;
 	bool has[2] = { false };
 	char key[32];
 
@@ -185,7 +164,7 @@ static void read_rule(struct scaler *s, const struct yaml_node *rule, const char
 		if (!strcmp(select, selects[i]))
 			buf_printf(&s->setting, ",%s_select=%zu", direction, i);
 	for (const struct yaml_node *p = policies ? policies->first : NULL; p; p = p->next) {
-		const char *type = text_at(p, "type");
+		const char *type = yaml_text(p, "type");
 		bool is_percent = type && !strcmp(type, "Percent");
 
 		if (!type || (!is_percent && strcmp(type, "Pods") != 0) || has[is_percent]) {
@@ -222,9 +201,9 @@ static void read_hpa(struct scaler *s, const struct yaml_node *spec)
 
 static void read_trigger(struct scaler *s, const struct yaml_node *trigger)
 {
-	const struct yaml_node *query = AT(trigger, "metadata", "query"),
-			       *threshold = AT(trigger, "metadata", "threshold");
-	const char *type = text_at(trigger, "type"), *kind = text_at(trigger, "metricType");
+	const struct yaml_node *query = YAML_AT(trigger, "metadata", "query"),
+			       *threshold = YAML_AT(trigger, "metadata", "threshold");
+	const char *type = yaml_text(trigger, "type"), *kind = yaml_text(trigger, "metricType");
 
 	if (!type || strcmp(type, "prometheus") != 0 || !query || !threshold)
 		find(s->reading, trigger, "type prometheus, with a query and a threshold",
@@ -237,7 +216,7 @@ static void read_trigger(struct scaler *s, const struct yaml_node *trigger)
 static void read_scaled_object(struct scaler *s, const struct yaml_node *spec)
 {
 	const struct yaml_node *triggers = yaml_child(spec, "triggers");
-	const char *least = text_at(spec, "minReplicaCount"), *idle = text_at(spec, "idleReplicaCount");
+	const char *least = yaml_text(spec, "minReplicaCount"), *idle = yaml_text(spec, "idleReplicaCount");
 
 	for (const struct yaml_node *t = triggers ? triggers->first : NULL; t; t = t->next)
 		read_trigger(s, t);
@@ -249,7 +228,7 @@ static void read_scaled_object(struct scaler *s, const struct yaml_node *spec)
 	else
 		buf_text(&s->setting, ",max=100");
 	put_number(s, spec, "cooldownPeriod", "cooldown");
-	read_behaviour(s, AT(spec, "advanced", "horizontalPodAutoscalerConfig", "behavior"));
+	read_behaviour(s, YAML_AT(spec, "advanced", "horizontalPodAutoscalerConfig", "behavior"));
 }
 
 enum { NO_POOL = -1 };
@@ -257,7 +236,7 @@ enum { NO_POOL = -1 };
 /* The pool whose workload the object scales; one without a target by its name. */
 static long pool_of(const struct reading *r, const struct yaml_node *object, const char *target)
 {
-	const char *namespace = text_at(yaml_child(object, "metadata"), "namespace");
+	const char *namespace = yaml_text(yaml_child(object, "metadata"), "namespace");
 
 	for (size_t i = 0; target && i < r->manifest->fleet.pool_count; i++) {
 		const struct warm_pool *p = &r->manifest->pools[i];
@@ -274,8 +253,8 @@ static void add_scaler(struct reading *r, const struct yaml_node *object, const 
 		       void (*read)(struct scaler *s, const struct yaml_node *spec))
 {
 	const struct yaml_node *spec = yaml_child(object, "spec"), *metadata = yaml_child(object, "metadata");
-	const char *target = text_at(AT(spec, "scaleTargetRef"), "name"), *name = text_at(metadata, "name"),
-		   *namespace = text_at(metadata, "namespace");
+	const char *target = yaml_text(YAML_AT(spec, "scaleTargetRef"), "name"), *name = yaml_text(metadata, "name"),
+		   *namespace = yaml_text(metadata, "namespace");
 	CLEANUP(buf_release) struct buf label = { 0 };
 	long pool = pool_of(r, object, target);
 
@@ -312,7 +291,7 @@ static void keep_removal(struct reading *r, millis value)
 
 static void read_node_pool(struct reading *r, const struct yaml_node *object)
 {
-	const struct yaml_node *n = AT(object, "spec", "disruption", "consolidateAfter");
+	const struct yaml_node *n = YAML_AT(object, "spec", "disruption", "consolidateAfter");
 	millis after;
 
 	if (n && n->kind == YAML_SCALAR && !strcmp(n->text, "Never"))
@@ -325,7 +304,7 @@ static void read_deployment(struct reading *r, const struct yaml_node *object)
 {
 	static const char option[] = "--scale-down-unneeded-time=";
 	static const char *const lists[] = { "command", "args" };
-	const struct yaml_node *containers = AT(object, "spec", "template", "spec", "containers");
+	const struct yaml_node *containers = YAML_AT(object, "spec", "template", "spec", "containers");
 
 	for (const struct yaml_node *c = containers ? containers->first : NULL; c; c = c->next)
 		for (size_t i = 0; i < 2; i++) {
@@ -343,7 +322,7 @@ static void read_deployment(struct reading *r, const struct yaml_node *object)
 
 static void read_object(struct reading *r, const struct yaml_node *object)
 {
-	const char *kind = text_at(object, "kind");
+	const char *kind = yaml_text(object, "kind");
 	const struct yaml_node *items = yaml_child(object, "items");
 
 	for (const struct yaml_node *n = items && items->kind == YAML_LIST ? items->first : NULL; n; n = n->next)
@@ -374,7 +353,7 @@ static bool finish(struct reading *r, const char *name, struct error *e)
 		return error_set(
 			e, ERROR_INVALID,
 			"%s: no HorizontalPodAutoscaler or ScaledObject scales a pool's workload%s%s; name the "
-			"workload in spec.workload.targetRef of the WarmPool, or leave --autoscalers out",
+			"workload in spec.workload.scaleTargetRef of the WarmPool, or leave --autoscalers out",
 			name, r->others.len ? ": " : "", r->others.len ? r->others.text : "");
 	return true;
 }

@@ -59,3 +59,7 @@ $(own chat 'sum(vllm:num_requests_waiting)' '    - type: cron')" "$team"
 refused 'an autoscaler of something else' 2 'ScaledObject llm/chat scales web; name the workload' "$day
 $(own web 'sum(vllm:num_requests_waiting)')" "$team"
 refused 'autoscalers without --compare' 2 'add --compare' "$day" "$run --autoscalers own.yaml"
+found 'the same beside a recording' 0 '^yours +as it is' "$day
+$hpa
+preheat simulate -f \"\$example/pool.yaml\" --trace day.csv --out h >/dev/null 2>&1" \
+	'preheat simulate --recording h/history.db --compare --rivals static --autoscalers own.yaml'

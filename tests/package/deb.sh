@@ -49,7 +49,7 @@ inside() {
 	grep -qF "(commit ${PREHEAT_COMMIT%-modified}" "$FOLDER/version"
 	use "cd /tmp; preheat check $docs/examples/first-try/pool.yaml"
 	use "cd /tmp; preheat simulate -f $docs/examples/first-try/pool.yaml --trace $docs/examples/first-try/requests.csv.gz \
-		--world $docs/examples/first-try/world.yaml --out first && preheat replay --db first/history.db" | tail --number 1 | tee "$FOLDER/replay"
+		--world $docs/examples/first-try/world.yaml --out first && preheat replay --db first/history.db" | tail -n 1 | tee "$FOLDER/replay"
 	grep -q ' 0 differ' "$FOLDER/replay"
 	use 'kubectl-preheat version >/dev/null && rm -r /tmp/first'
 	within "$clean" test -s /usr/share/man/man1/preheat.1.gz -a -s $docs/preheat.spdx.json -a -s $docs/changelog.Debian.gz \

@@ -4,6 +4,7 @@
 # Skips (exit 77) without prometheus.
 set -euo pipefail
 preheat=$(realpath "$1")
+cluster=$(realpath "$(dirname "$0")/../cli/init/cluster.yaml")
 
 if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
 	echo "SKIPPED: no prometheus (apt-get install prometheus)"
@@ -129,3 +130,17 @@ done | sed '$d' >two.yaml
 "$preheat" import --prometheus manifest -f two.yaml --last 6h --out two.db 2>said || fail "two pools: $(cat said)"
 grep -q 'idle: 0 readings' said || fail "the idle pool is not told: $(cat said)"
 [ "$("$preheat" history --db two.db --pool chat -o csv | wc -l)" -gt 10 ] || fail "chat was not imported"
+
+# Every engine's queries are ones that the server understands.
+for engine in vllm sglang tgi triton llamacpp dynamo lmdeploy; do
+	sed "s/^spec:/&\n  signals: { engine: $engine }/" pool.yaml >engine.yaml
+	"$preheat" import --prometheus "http://127.0.0.1:$port" -f engine.yaml --last 1h --out engine.db >said 2>&1 || true
+	grep -q 'nothing of it in that time\|readings' said || fail "$engine: $(cat said)"
+	rm -f engine.db
+done
+
+# From a cluster's objects and this server to a verdict, in one command.
+"$preheat" init -f "$cluster" --prometheus "http://127.0.0.1:$port" --last 6h --out trial >said 2>&1 || fail "init: $(cat said)"
+grep -Eq '^chat: you held [0-9.]+ GPU hours \(\$[0-9.]+\) with [0-9.]+ % late' said || fail "what was held is not told: $(cat said)"
+grep -q 'Preheat would have held\|The model does not fit' said || fail "no verdict: $(cat said)"
+grep -q 'preheat explain --db trial/verdict --largest' said || fail "what comes next is not told: $(cat said)"
