@@ -54,6 +54,7 @@ const char *engine_quantity_name(enum engine_quantity quantity)
 					     "load time",
 					     "startup time",
 					     "sleep state",
+					     "weights of a server that sleeps",
 					     "sign of an idle server",
 					     "started requests",
 					     "requests waited",
@@ -393,7 +394,12 @@ void page_take_levels(struct page_content *c, const int64_t value[ENGINE_STARTED
 	c->prefix_permille = share(value[ENGINE_PREFIX_SHARE], has_value[ENGINE_PREFIX_SHARE]);
 	c->load_ms = duration(value[ENGINE_LOAD_TIME], has_value[ENGINE_LOAD_TIME]);
 	c->startup_ms = duration(value[ENGINE_STARTUP_TIME], has_value[ENGINE_STARTUP_TIME]);
-	c->is_asleep = has_value[ENGINE_AWAKE] && !value[ENGINE_AWAKE];
+	if (has_value[ENGINE_AWAKE] && !value[ENGINE_AWAKE])
+		c->sleep = !has_value[ENGINE_DISCARDED] ? SLEEP_UNTOLD
+			   : value[ENGINE_DISCARDED]	? SLEEP_DISCARDED
+							: SLEEP_OFFLOADED;
+	else
+		c->sleep = SLEEP_NONE;
 }
 
 /* Sorted; those of several ranks become one. */

@@ -1013,7 +1013,7 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 
 	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
-		int64_t serving = n && n->is_known ? replicas_serving(d->controller, n, d->pool) : 0;
+		int64_t serving = n && n->is_known ? replicas_awake(c, n, pool) : 0;
 		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
 		    n->interruption != NODE_STAYS)
 			continue;
@@ -1033,7 +1033,7 @@ int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
 		const struct node *n = cluster_node(c->cluster, d->node);
 		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
 		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
-			count += replicas_serving(d->controller, n, d->pool);
+			count += replicas_awake(c, n, pool);
 	}
 	return count;
 }

@@ -106,6 +106,35 @@ static void adopt_pod(struct controller *c, const struct pod *p, int64_t positio
 	snprintf(s->pod, sizeof s->pod, "%s", uid);
 }
 
+static bool is_rousing(const struct start *s)
+{
+	return s && s->kind == START_ROUSE;
+}
+
+/* True where the pod is there, and what counts is its engine: one that wakes is on its way from when that was seen. */
+static bool engine_moved(struct controller *c, const struct pod *p, int64_t position, const char *uid)
+{
+	struct start *s = starts_of_pod(&c->starts, uid);
+	bool wakes = p->state == POD_READY && p->engine == POD_ENGINE_WAKING;
+	struct start like = { .pool = (size_t)p->pool,
+			      .group = position,
+			      .kind = START_ROUSE,
+			      .asked_at = p->engine_since,
+			      .is_adopted = true };
+
+	if (is_rousing(s) && !wakes && p->engine == POD_ENGINE_AWAKE && p->state == POD_READY)
+		starts_follow_pod(&c->starts, &(struct pod_stages){ uid, 0, 0, p->engine_since });
+	else if (is_rousing(s) && !wakes)
+		starts_drop(&c->starts, (size_t)(s - c->starts.items));
+	if (!wakes || is_rousing(s))
+		return wakes;
+	if (s)
+		starts_drop(&c->starts, (size_t)(s - c->starts.items));
+	s = starts_ask(&c->starts, &like, 1);
+	snprintf(s->pod, sizeof s->pod, "%s", uid);
+	return true;
+}
+
 /* Its start waits for another one; a placement of its own ends with it. */
 static void pod_left(struct controller *c, const char *uid, millis at)
 {
@@ -113,7 +142,7 @@ static void pod_left(struct controller *c, const char *uid, millis at)
 
 	if (!s)
 		return;
-	if (s->kind == START_PLACE) {
+	if (s->kind == START_PLACE || is_rousing(s)) {
 		starts_drop(&c->starts, (size_t)(s - c->starts.items));
 		return;
 	}
@@ -134,7 +163,7 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 	if (!p->node || p->node->group < 0)
 		return;
 	int64_t position = pool_position(fleet_of(c), (size_t)p->pool, (size_t)p->node->group);
-	if (position < 0)
+	if (position < 0 || engine_moved(c, p, position, uid))
 		return;
 	if (!starts_of_pod(&c->starts, uid) && p->state != POD_READY &&
 	    !starts_bind_pod(&c->starts, (size_t)p->pool, position, machine_of_node(c, p->node), uid))
@@ -334,6 +363,8 @@ static bool is_stuck(const struct controller *c, const struct start *s, millis n
 	millis since = s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again;
 	millis deadline = since + patience(c, s);
 
+	if (is_rousing(s))
+		return false; /* whose label that is must mend it; the policy counts on it no more when it is overdue */
 	if (s->has_served && c->pools[s->pool]->view.all_fell)
 		return false; /* what befell all of them at once another machine does not mend */
 	return s->kind != START_REFILL && now > deadline && cluster_told_since(c, deadline);

@@ -55,7 +55,8 @@ static int64_t billed_after(const struct snapshot *s, size_t pool, const struct 
 		const struct group_decision *d = &plan->groups[i];
 		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
 		int64_t on = (d->cold + each - 1) / each + (d->wake + each - 1) / each + d->refill / each -
-			     d->cancel_cold / each - d->cancel_wake / each - (d->release + each - 1) / each;
+			     d->cancel_cold / each - d->cancel_wake / each - (d->release + each - 1) / each -
+			     d->release_asleep;
 		int64_t stopped = (d->stop + each - 1) / each + d->cancel_wake / each - (d->wake + each - 1) / each -
 				  d->delete_standby / each;
 		cost += on * g->price_per_hour + stopped * standby_price(g) +
@@ -426,6 +427,10 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	if (l->reading.signals >= SIGNALS_STALE)
 		d->running_milli = d->waiting_milli = d->waiting_now = d->arrived = d->started = d->late = ABSENT;
 	d->ready = seen->input.ready;
+	d->asleep = seen->input.asleep;
+	d->falling_asleep = seen->input.falling_asleep;
+	d->asleep_discarded = seen->input.asleep_discarded;
+	d->waking = w->fleet.rouse;
 	d->draining = seen->input.draining;
 	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->fleet.swap + w->overdue;
 	d->overdue = w->overdue;

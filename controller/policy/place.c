@@ -430,9 +430,27 @@ static int64_t releasable(const struct placing *p, size_t i, int64_t want)
 	return spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
 }
 
+/* Sleepers serve nobody: as long as there are nodes with no other replica, these go in place of some that serve.
+ * Returns the replicas for which that was done. */
+static int64_t release_sleepers(const struct placing *p, int64_t want)
+{
+	int64_t left = want;
+
+	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && left > 0;) {
+		int64_t each = per_node(p, i) > 0 ? per_node(p, i) : 1;
+		int64_t nodes = at_most(p->s->pools[p->pool].groups[i].asleep_nodes, (left + each - 1) / each);
+		nodes = at_most(nodes, positive(spare_nodes(p, i)));
+		p->out[i].release_asleep = nodes;
+		p->room[index_of(p, i)].leaving += nodes;
+		left = positive(left - nodes * each);
+	}
+	return want - left;
+}
+
 static void place_releases(const struct placing *p, struct recommendation *w)
 {
-	int64_t want = w->moves.release, give_back = w->moves.give_back;
+	int64_t sleepers = release_sleepers(p, w->moves.release);
+	int64_t want = w->moves.release - sleepers, give_back = w->moves.give_back;
 	bool at_min = false;
 
 	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
@@ -445,6 +463,8 @@ static void place_releases(const struct placing *p, struct recommendation *w)
 		give_back -= back;
 		want -= n;
 	}
+	if (sleepers > 0 && w->held_by == LIMIT_NONE)
+		w->held_by = LIMIT_ASLEEP;
 	if (want > 0 && w->held_by == LIMIT_NONE)
 		w->held_by = at_min ? LIMIT_MIN : LIMIT_WHOLE_NODE;
 }

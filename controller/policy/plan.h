@@ -38,6 +38,7 @@ enum limit {
 	LIMIT_PAUSED,	  /* the pool is paused */
 	LIMIT_GROWTH,	  /* machines bought within five minutes */
 	LIMIT_PODS,	  /* pods wait that somebody else asks for */
+	LIMIT_ASLEEP,	  /* replicas that sleep are released first */
 	LIMIT_COUNT
 };
 

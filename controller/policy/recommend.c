@@ -29,6 +29,8 @@ static struct lead lead_of(const struct estimates *l, int64_t kind)
 		return l->reclaim;
 	case START_PLACE:
 		return l->place;
+	case START_ROUSE:
+		return l->rouse;
 	case START_COLD:
 	case START_REFILL:
 	case START_KIND_COUNT:
@@ -59,6 +61,8 @@ static void see_starts(const struct pool_snapshot *seen, const struct estimates 
 			f->wake += start->count;
 		else if (start->kind == START_RECLAIM)
 			f->reclaim += start->count;
+		else if (start->kind == START_ROUSE)
+			f->rouse += start->count;
 		else if (start->kind == START_REFILL)
 			f->refill += start->count;
 		else
@@ -90,7 +94,7 @@ static void count_fleet(const struct pool_policy_state *m, const struct snapshot
 	set_replacements_apart(&w->fleet, m->replacing);
 	w->fleet.swap = at_most(m->swapping, w->fleet.cold);
 	w->fleet.cold -= w->fleet.swap;
-	w->have = w->fleet.ready + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
+	w->have = w->fleet.ready + w->fleet.rouse + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 
 static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,

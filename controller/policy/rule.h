@@ -41,6 +41,7 @@ void family_init(struct family *f, const struct tier_times *t, double late_allow
 /* What a rule sees of a fleet, real or shadow. */
 struct fleet {
 	int64_t ready, wake, cold, reclaim; /* serving; on their way */
+	int64_t rouse;			    /* on their way, too: engines that wake; nothing can be cancelled of them */
 	int64_t refill, replace, swap;	    /* on their way to be stopped; to replace lent nodes; dear ones */
 	int64_t stock, lent, reclaimed;	    /* stopped; lent out; taken back and serving */
 	double waiting;			    /* queue, in replicas */

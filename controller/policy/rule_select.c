@@ -75,6 +75,7 @@ static void believe_lead_times(struct pool_policy_state *m, const struct snapsho
 	l->wake = t.wake;
 	l->reclaim = t.reclaim;
 	l->place = t.place;
+	l->rouse = t.rouse;
 	m->times = t.times;
 }
 

@@ -12,7 +12,7 @@ struct estimates {
 	struct demand_reading reading;
 	struct demand_view view;
 	struct capacity capacity;
-	struct lead cold, wake, reclaim, place;
+	struct lead cold, wake, reclaim, place, rouse;
 	double standby_price; /* share of the full price */
 	double replica_price; /* micro-dollars per replica and hour */
 	bool is_filling;      /* the first lead time: nothing is counted or released */

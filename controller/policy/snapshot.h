@@ -39,6 +39,7 @@ enum start_kind {
 	START_REFILL,  /* a new machine that will be stopped when it is ready */
 	START_RECLAIM, /* a lent node taken back */
 	START_PLACE,   /* a replica on free GPUs of a node that runs already */
+	START_ROUSE,   /* an engine that slept wakes in its pod */
 	START_KIND_COUNT
 };
 

@@ -116,6 +116,7 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 		[LIMIT_PAUSED] = "Paused",
 		[LIMIT_GROWTH] = "Growth",
 		[LIMIT_PODS] = "WaitingPods",
+		[LIMIT_ASLEEP] = "SleepersFirst",
 	};
 	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
 
@@ -309,6 +310,8 @@ static void write_figures(const struct pool_decision *d, struct buf *out)
 	number_member("hot", d->ready, out);
 	number_member("standby", d->standby, out);
 	number_member("starting", d->on_the_way, out);
+	number_member("asleep", d->asleep, out);
+	number_member("waking", d->waking, out);
 	number_member("draining", d->draining, out);
 	figure_replicas(d->demand_milli == ABSENT ? 0 : d->demand_milli, &demand);
 	text_member("demand", demand.text, MESSAGE_LONGEST, out);
@@ -378,7 +381,8 @@ void status_refused_write(const char *why, int64_t generation, millis now, struc
 
 	buf_text(&message, why);
 	/* What was shown before it was refused is not true any more. */
-	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"draining\":null,\"demand\":null,"
+	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"asleep\":null,\"waking\":null,"
+		      "\"draining\":null,\"demand\":null,"
 		      "\"headroom\":null,\"leadTime\":null,\"wait\":null,\"lastDecision\":null,\"nodeGroups\":null");
 	number_member("observedGeneration", generation, out);
 	buf_text(out, ",\"conditions\":[");

@@ -17,6 +17,7 @@ struct model_server {
 	millis arrived[SERVER_WAITING];
 	int64_t started, completed, waits[WAIT_EDGES + 1];
 	double waited_s;
+	int sleeps; /* on that level; 0: it is awake */
 };
 
 /* What is played of a pod beside its object. */
@@ -96,6 +97,12 @@ void world_events(int64_t count); /* so many timers fire */
 /* Until it is so; false: not within that time. */
 bool world_until(bool (*is_so)(void), millis most);
 
+/* So many engines of the app that are awake fall asleep on a level (0: that sleep wake up), as vLLM does by default:
+ * what runs there is aborted, and comes again. The pod stays ready, and the gateway asks no sleeper. */
+void world_engines_sleep(const char *app, int64_t count, int level);
+/* The label of engines on that level; "": none. */
+void world_label_engines(const char *app, int level, const char *state);
+int64_t world_engines(const char *app, int level); /* ready ones on it */
 int64_t world_ready(const char *app);
 int64_t world_replicas(const char *app); /* of the Deployment's spec */
 void world_set_replicas(const char *app, int64_t replicas);
