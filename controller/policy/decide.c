@@ -156,7 +156,6 @@ static void follow_moves(struct pool_policy_state *m, const struct recommendatio
 	m->replacing += w->moves.replace_wake + w->moves.replace_cold;
 	if (m->replacing > w->fleet.replace + w->moves.replace_wake + w->moves.replace_cold)
 		m->replacing = w->fleet.replace + w->moves.replace_wake + w->moves.replace_cold;
-	m->swapping = w->fleet.swap + w->moves.swap;
 }
 
 static int64_t placed(const struct pool_plan *plan)
@@ -432,7 +431,7 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	d->asleep_discarded = seen->input.asleep_discarded;
 	d->waking = w->fleet.rouse;
 	d->draining = seen->input.draining;
-	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->fleet.swap + w->overdue;
+	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
 	d->overdue = w->overdue;
 	d->standby = w->fleet.stock;
 	d->refilling = w->fleet.refill;

@@ -325,34 +325,9 @@ int64_t place_next(struct placing *p, struct recommendation *w)
 	return is_gang(p, &w->moves) ? place_gang(p, w) : place_some(p);
 }
 
-static bool is_cheaper_one(const struct placing *p, size_t i)
-{
-	const struct pool_spec *spec = &p->s->fleet->pools[p->pool];
-
-	for (size_t k = i + 1; k < spec->group_count; k++)
-		if (cheaper_group(p->s->fleet, spec, k) == i)
-			return true;
-	return false;
-}
-
-/* Whole new machines in a cheaper group for as many replicas that run in a dear one. */
-static int64_t place_swaps(const struct placing *p, int64_t want)
-{
-	int64_t left = want;
-
-	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++)
-		while (left >= per_node(p, i) && is_cheaper_one(p, i) && may_open(p, i)) {
-			p->room[index_of(p, i)].nodes++;
-			placing_pay(p, spec_of(p, i)->price_per_hour);
-			p->out[i].cold += per_node(p, i);
-			left -= per_node(p, i);
-		}
-	return want - left;
-}
-
 int64_t place_end(struct placing *p, struct recommendation *w)
 {
-	struct scale_actions *m = &w->moves;
+	const struct scale_actions *m = &w->moves;
 	int64_t left = all_of(&p->asks);
 	enum limit why = left > 0 && !is_gang(p, m) ? why_no_room(p) : LIMIT_NONE;
 
@@ -360,12 +335,11 @@ int64_t place_end(struct placing *p, struct recommendation *w)
 		w->held_by = why;
 	place_refills(p, m->refill);
 	place_releases(p, w);
-	m->swap = m->release == 0 && left == 0 ? place_swaps(p, m->swap) : 0;
 	if (p->s->fleet->pools[p->pool].mode == MODE_ACT)
 		fill_minima(p, w);
 	place_deletions(p, w->stock_excess);
 	report_groups(p);
-	return positive(m->replace_wake + m->replace_cold - left) + m->swap;
+	return positive(m->replace_wake + m->replace_cold - left);
 }
 
 static int64_t cancel(const struct placing *p, size_t i, enum start_kind kind, int64_t *want, int64_t *out)

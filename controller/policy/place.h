@@ -45,7 +45,7 @@ void place_begin(struct placing *p, const struct recommendation *w);
  * are, or when nothing that is left finds room. */
 int64_t place_next(struct placing *p, struct recommendation *w);
 /* Refills, releases and minima. What found no room is left out, and w->held_by says why. Returns how many
- * replacements, of lent nodes and of dear ones, were asked for. */
+ * replacements of lent nodes were asked for. */
 int64_t place_end(struct placing *p, struct recommendation *w);
 
 /*

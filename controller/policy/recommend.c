@@ -92,8 +92,6 @@ static void count_fleet(const struct pool_policy_state *m, const struct snapshot
 		w->fleet.lent += seen->groups[i].lent;
 	}
 	set_replacements_apart(&w->fleet, m->replacing);
-	w->fleet.swap = at_most(m->swapping, w->fleet.cold);
-	w->fleet.cold -= w->fleet.swap;
 	w->have = w->fleet.ready + w->fleet.rouse + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 
@@ -240,48 +238,6 @@ static void ask_no_more_than_work(struct recommendation *w, const struct pool_sn
 	}
 }
 
-/* Replicas that serve in groups where they only bridge a start in a cheaper one; *pays_ms: how long one runs until
- * that start costs less than going on. */
-static int64_t find_dear(const struct snapshot *s, size_t pool, const struct estimates *l, millis *pays_ms)
-{
-	const struct pool_spec *spec = &s->fleet->pools[pool];
-	int64_t dear = 0;
-
-	*pays_ms = 0;
-	for (size_t i = 0; i < spec->group_count; i++) {
-		size_t k = cheaper_group(s->fleet, spec, i);
-		if (k == spec->group_count || s->pools[pool].groups[i].ready <= 0)
-			continue;
-		int64_t price = replica_price(&s->fleet->groups[spec->groups[i]], spec);
-		int64_t cheap = replica_price(&s->fleet->groups[spec->groups[k]], spec);
-		double after = l->cold.p50 * (double)cheap / (double)(price - cheap) * 1000;
-		*pays_ms = at_least(*pays_ms, after < (double)DAY ? (millis)after : DAY);
-		dear += s->pools[pool].groups[i].ready;
-	}
-	return dear;
-}
-
-/* A stopped machine that was woken in a dear group serves until it has cost as much as a start in the cheaper group;
- * then that start is asked for, and once it serves the dear one is stopped again. */
-static void swap_dear(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
-		      struct recommendation *w)
-{
-	struct scale_actions *a = &w->moves;
-	millis pays_ms;
-	int64_t dear = find_dear(s, pool, l, &pays_ms), asked = a->cold + a->wake + a->reclaim + a->adopt_refill;
-	int64_t freed = at_most(at_most(m->swapped, dear), at_least(w->have - ceiling_of(a->low), 0));
-	bool is_quiet = dear > 0 && w->fleet.waiting <= 0 && l->reading.signals == SIGNALS_FRESH && !l->is_filling;
-
-	if (!is_quiet || m->dear_since == 0)
-		m->dear_since = s->now;
-	m->swapped = 0;
-	if (!is_quiet || asked > 0)
-		return;
-	a->release = at_least(a->release, at_most(freed, w->fleet.ready));
-	if (a->release == 0 && s->now - m->dear_since >= pays_ms)
-		a->swap = at_least(dear - w->fleet.swap, 0);
-}
-
 struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 					  const struct estimates *l)
 {
@@ -303,8 +259,6 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 	}
 	if (s->fleet->pools[pool].class == CLASS_TRAINING)
 		ask_no_more_than_work(&w, seen, l);
-	else
-		swap_dear(m, s, pool, l, &w);
 	set_bounds(s, pool, m, l, &w);
 	if (view.stock_max > 0)
 		w.stock_excess = find_stock_excess(m, s, l, &w);
@@ -408,7 +362,7 @@ static void keep_sizes(struct recommendation *w, const struct snapshot *s, size_
 static void drop_moves(struct recommendation *w)
 {
 	w->moves.wake = w->moves.cold = w->moves.reclaim = w->moves.adopt_refill = w->moves.refill = 0;
-	w->moves.replace_wake = w->moves.replace_cold = w->moves.swap = 0;
+	w->moves.replace_wake = w->moves.replace_cold = 0;
 	w->stock_excess = 0;
 	wish_keep(w);
 }

@@ -204,14 +204,6 @@ static void count_record(struct pool_policy_state *m, const struct snapshot *s, 
 	m->record.level_ticks += m->demand.level;
 }
 
-static void follow_swap(struct pool_policy_state *m, int64_t count)
-{
-	int64_t n = count < m->swapping ? count : m->swapping;
-
-	m->swapping -= n;
-	m->swapped += n;
-}
-
 /* Lent nodes that serve, and the starts that will replace them, as the events tell. */
 static void follow_lending(struct pool_policy_state *m, const struct pool_snapshot *s)
 {
@@ -223,8 +215,6 @@ static void follow_lending(struct pool_policy_state *m, const struct pool_snapsh
 			m->reclaimed += e->count;
 		else if (m->replacing > 0)
 			m->replacing -= e->count < m->replacing ? e->count : m->replacing;
-		else if (e->kind == START_COLD && m->swapping > 0)
-			follow_swap(m, e->count);
 	}
 	if (m->reclaimed > s->input.ready)
 		m->reclaimed = s->input.ready;

@@ -18,26 +18,6 @@ struct estimates {
 	bool is_filling;      /* the first lead time: nothing is counted or released */
 };
 
-/* What a replica costs there, in micro-dollars an hour: its share of a node. */
-static inline int64_t replica_price(const struct group_spec *g, const struct pool_spec *p)
-{
-	int64_t n = replicas_per_node(g, p);
-
-	return n > 0 ? g->price_per_hour / n : g->price_per_hour;
-}
-
-/* For the pool's group `i`, which keeps standby: a preferred group where a replica is cheaper, so that what is woken
- * in `i` only bridges a start there. group_count when there is none. */
-static inline size_t cheaper_group(const struct fleet_spec *f, const struct pool_spec *p, size_t i)
-{
-	const struct group_spec *own = &f->groups[p->groups[i]];
-
-	for (size_t k = 0; k < i && own->standby_max_nodes > 0; k++)
-		if (replica_price(&f->groups[p->groups[k]], p) < replica_price(own, p))
-			return k;
-	return p->group_count;
-}
-
 struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
 /* What is known without a look at demand: between two ticks. Of peaks the level stands for all. */
 struct estimates pool_recall(const struct pool_policy_state *m, const struct snapshot *s, size_t pool);
