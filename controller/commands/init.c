@@ -42,7 +42,7 @@ static const struct object_kind kinds[] = {
 struct init {
 	struct arena arena;
 	struct discovery *found;
-	struct buf pools, autoscalers, week, verdict; /* paths */
+	struct buf pools, autoscalers, week, verdict, table; /* paths */
 	bool has_autoscalers, is_refused;
 };
 
@@ -52,6 +52,7 @@ static void init_release(struct init *x)
 	buf_release(&x->autoscalers);
 	buf_release(&x->week);
 	buf_release(&x->verdict);
+	buf_release(&x->table);
 	arena_release(&x->arena);
 }
 
@@ -114,9 +115,11 @@ static bool prepare(struct init *x, struct error *e)
 	buf_printf(&x->autoscalers, "%s/autoscalers.yaml", options.out);
 	buf_printf(&x->week, "%s/week.db", options.out);
 	buf_printf(&x->verdict, "%s/verdict", options.out);
+	buf_printf(&x->table, "%s/verdict.txt", options.out);
 	if (mkdir(options.out, 0777) && errno != EEXIST)
 		return error_set(e, file_error_kind(errno), "%s: %s", options.out, strerror(errno));
-	return is_free(x->pools.text, e) && is_free(x->week.text, e) && is_free(x->verdict.text, e);
+	return is_free(x->pools.text, e) && is_free(x->autoscalers.text, e) && is_free(x->week.text, e) &&
+	       is_free(x->verdict.text, e) && is_free(x->table.text, e);
 }
 
 static bool write_found(struct init *x, struct error *e)
@@ -217,9 +220,9 @@ static bool say_verdict(struct init *x)
 		printf("\n%s: you held ", r->key);
 		say_cost(r);
 		if (!is_true(r, "model_fits")) {
-			printf(".\n  The model does not fit what was recorded, so there is no verdict; %s.txt says "
+			printf(".\n  The model does not fit what was recorded, so there is no verdict; %s says "
 			       "why.\n",
-			       x->verdict.text);
+			       x->table.text);
 			continue;
 		}
 		printf(".\n  Preheat would have held ");
@@ -232,9 +235,8 @@ static bool say_verdict(struct init *x)
 
 static int judge_week(struct init *x)
 {
-	CLEANUP(buf_release) struct buf text = { 0 }, last = { 0 };
+	CLEANUP(buf_release) struct buf last = { 0 };
 
-	buf_printf(&text, "%s.txt", x->verdict.text);
 	buf_printf(&last, "%llds", (long long)(options.last / SECOND));
 	printf("\nThe last %s, from %s:\n", human_duration(options.last).text, options.prometheus);
 	char *import[] = { "import",  "--prometheus", (char *)(uintptr_t)options.prometheus,
@@ -257,7 +259,7 @@ static int judge_week(struct init *x)
 		unlink(x->week.text);
 	int code = other("import", NULL, import);
 	if (code == EXIT_DONE)
-		code = other("simulate", text.text, simulate);
+		code = other("simulate", x->table.text, simulate);
 	return code == EXIT_DONE && !say_verdict(x) ? EXIT_ENVIRONMENT : code;
 }
 

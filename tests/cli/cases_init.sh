@@ -12,6 +12,10 @@ found 'init: who scales today' 0 '"name":"chat","namespace":"llm"' '' "preheat i
 found 'init: what comes next' 0 'simulate --recording preheat/week.db --compare --autoscalers preheat/autoscalers.yaml' '' "preheat init -f '$cluster'"
 found 'init: a list from standard input' 0 'search-chat' '' "preheat init -f - <'$cluster'"
 refused 'init: nothing is replaced' 2 'pools.yaml is there; do: give another --out DIR, or --force' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster'"
+for file in autoscalers.yaml verdict.txt; do
+	refused "init: nor is $file, of whomever" 2 "$file is there; do: give another --out DIR, or --force" "echo mine >$file" "preheat init -f '$cluster' --out ."
+	found "init: $file stays, and nothing is written beside it" 0 "^mine $file\$" "echo mine >$file" "preheat init -f '$cluster' --out . >&2 || echo \$(cat $file) \$(ls)"
+done
 found 'init: unless it may be' 0 'Written: preheat/pools.yaml' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster' --force"
 found 'init: no service' 1 'no pod of a model server asks for a GPU' 'printf "apiVersion: v1\nkind: List\nitems: []\n" >none.yaml' 'preheat init -f none.yaml 2>&1'
 refused 'init: an argument' 2 "found 'cluster'.*-f FILE" '' 'preheat init cluster'
