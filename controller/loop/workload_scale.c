@@ -224,6 +224,8 @@ static struct replicas count_replicas(const struct controller *c, size_t pool)
  * changed since the plan was made is the next one's. */
 static int64_t beside_plan(const struct controller *c, size_t pool, const struct replicas *n)
 {
+	if (pool >= c->plan.pool_count) /* the fleet has changed since */
+		return n->asleep;
 	const struct pool_decision *d = &c->plan.pools[pool].decision;
 	int64_t asleep = n->asleep < d->asleep ? n->asleep : d->asleep;
 

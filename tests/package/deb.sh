@@ -72,5 +72,4 @@ mkdir -p "$1"
 has_root clean
 has_root build
 tell_commit
-assets
 apart tests/package/deb.sh --inside "$(cd "$1" && pwd)/deb"

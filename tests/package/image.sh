@@ -111,5 +111,4 @@ compgen -G "$1/deb/preheat_*.deb" >/dev/null || { echo "first: tests/package/deb
 has_root clean
 has_root build
 tell_commit
-assets
 apart tests/package/image.sh --inside "$(cd "$1" && pwd)/image"
