@@ -182,9 +182,8 @@ static void answer_pool(const struct snapshot *s, const struct policy_state *m, 
 {
 	struct pool_pass *c = &t->passes[pool];
 
-	c->placing = (struct placing){
-		s, pool, groups, t->room, plan->groups, budget_of(s, t->budgets, pool), false, { 0 }
-	};
+	c->placing = (struct placing){ s,     pool, groups, t->room, plan->groups, budget_of(s, t->budgets, pool),
+				       false, { 0 } };
 	c->wished = recommendation_wanted(&c->recommendation);
 	place_begin(&c->placing, &c->recommendation);
 	while (place_next(&c->placing, &c->recommendation) > 0)
