@@ -99,7 +99,7 @@ static void a_hundred_pods_in_six_tenths_of_a_second_are_one_decision(void **sta
 /* They never stop coming: nobody waits for the last one. */
 static void a_stream_of_pods_is_decided_on_every_second(void **state)
 {
-	char name[8];
+	char name[16];
 
 	(void)state;
 	replica_start(0, &alone);
