@@ -1,11 +1,20 @@
 /*
  * A cloud as a world plays it: groups of machines that take their time, run
- * out, and lose answers, behind the wire of provider `simulated`.
+ * out, and lose answers, behind the wires of the providers `simulated`, `eks`
+ * (cloud_eks.c) and `aks` (cloud_aks.c).
  */
 #pragma once
 #include "tests/world/wire.h"
 
-#define CLOUD "http://cloud.world"
+#define CLOUD	  "http://cloud.world"
+#define CLOUD_AWS "https://world.amazonaws.com"
+#define CLOUD_ARM "https://management.azure.com"
+/* What the ids of AKS's machines begin with, in providerIDs too. */
+#define CLOUD_AKS_MACHINES                                                                                   \
+	"/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mc/providers/Microsoft.Compute/" \
+	"virtualMachines/"
+
+enum cloud_wire { CLOUD_SIMULATED, CLOUD_EKS, CLOUD_AKS };
 
 enum machine_step { STEP_PENDING, STEP_RUNNING, STEP_STOPPING, STEP_STOPPED, STEP_WAKING, STEP_TERMINATING };
 
@@ -17,6 +26,7 @@ struct cloud_machine {
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
 	bool never_registers, has_no_device;
+	bool is_protected;	     /* on EKS, from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
 };
 
@@ -26,6 +36,12 @@ struct cloud_faults {
 	bool at_once;	      /* those two are told in the answer */
 	int lost_answer, hang, throttle, server_error, auth;
 	int no_device, never_registers;
+	/* Changes that are answered as done. */
+	int no_op;		/* and nothing happened */
+	int one_more, one_less; /* grows: it launches one more or less than asked */
+	/* Reads show the group as it was so long ago; flapping: at any moment since then. */
+	millis lag;
+	bool flaps;
 };
 
 enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
@@ -34,6 +50,8 @@ struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
 	int64_t min, max, standby_max;
 	int gpus;
+	enum cloud_wire wire;
+	bool launches;	 /* on EKS: by LaunchInstances */
 	bool keeps_node; /* of a stopped machine */
 	struct cloud_faults faults;
 	int64_t desired, standby;
@@ -53,6 +71,15 @@ struct cloud_group {
 	int64_t failure_count; /* since the beginning; the last are kept */
 	int64_t sequence;
 	int64_t bought;
+	int64_t given_in; /* that nobody asked for: one_more, and owners */
+	/* On EKS what is missing is tried for again and again; on AKS the pool fails. */
+	struct cloud_operation {
+		int64_t number;
+		const char *state; /* "Scaling"; NULL: none ever was */
+		millis ends;	   /* 0: when its machines run */
+		bool is_over, has_failed;
+	} operation; /* of AKS, one at a time */
+	struct cloud_past *past;
 };
 
 /* A call that would change a group. */
@@ -64,15 +91,16 @@ struct cloud_call {
 	int64_t asked; /* a size; -1: none was told */
 	const char *const *ids;
 	size_t id_count;
-	long status; /* 0: not yet done */
-	bool is_repeat, is_lost;
+	long status;			   /* 0: not yet done */
+	bool is_repeat, is_lost, is_again; /* again: the network delivered it twice */
 	int64_t launched, woken, ended;
 };
 
 void cloud_begin(uint64_t seed);
 void cloud_end(void);
 struct cloud_group *cloud_add(const struct cloud_group *settings, int64_t initial);
-struct cloud_group *cloud_group_at(size_t i); /* NULL beyond the last */
+struct cloud_group *cloud_group_at(size_t i);				       /* NULL beyond the last */
+struct cloud_group *cloud_group_named(const char *name, enum cloud_wire wire); /* NULL: there is none */
 struct cloud_machine *cloud_find(const char *id);
 void cloud_advance(void); /* what is due happens */
 /* Told before a call has its effect (status 0) and after. */
@@ -80,5 +108,21 @@ void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
 void cloud_take(struct cloud_group *g, int64_t count);	     /* spot: a notice of two minutes */
+void cloud_resize(struct cloud_group *g, int64_t desired);   /* by its owner, at once */
+
+/* For the wires. */
+
+/* Does a call and tells of it, before and after; 202, or the status and code of a refusal. */
+long cloud_change(struct cloud_call *c, const char *signature, const char **code);
+/* The group as a read shows it. Valid until the next call of any of these. */
+const struct cloud_group *cloud_shown(struct cloud_group *g);
+/* Answers as a fault wants it, with what the wire says then; whether one did. */
+bool cloud_spoils(struct wire_call *c, struct cloud_group *g,
+		  void (*refuse)(struct wire_call *c, long status, const char *code));
+void cloud_forget_past(struct cloud_group *g);
+void cloud_note_past(struct cloud_group *g); /* each second, and before each change */
+
+void cloud_eks_begin(void);
+void cloud_aks_begin(void);
 /* Of one machine and stage, the same whenever it is asked for. */
 millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95);
