@@ -67,6 +67,7 @@ static struct {
 	struct wire_fate (*decide)(const struct wire_call *c);
 	void (*answered)(const struct wire_call *c);
 	struct http echoes;
+	millis wall_ahead;
 } world;
 
 /* --- time --- */
@@ -150,7 +151,7 @@ void __wrap_timer_start(struct loop *l, struct timer *t, millis after, void (*fi
 millis __wrap_clock_now(const struct clock *c);
 millis __wrap_clock_now(const struct clock *c)
 {
-	return WIRE_EPOCH + wire_now() + c->ahead;
+	return WIRE_EPOCH + wire_now() + world.wall_ahead + c->ahead;
 }
 
 millis __wrap_clock_mono(const struct clock *c);
@@ -173,6 +174,11 @@ struct clock *wire_clock(void)
 struct random *wire_random(void)
 {
 	return &world.random;
+}
+
+void wire_turn_wall(millis ahead)
+{
+	world.wall_ahead = ahead;
 }
 
 void wire_count(int64_t *events, int64_t *calls)
@@ -539,6 +545,10 @@ static void depart(struct http_transfer *t, millis later)
 {
 	if (!t->echo && world.decide)
 		t->fate = world.decide(&t->call);
+	if (t->fate.is_last) {
+		arrive(&t->arrive);
+		return;
+	}
 	if (t->http->is_dead || t->fate.is_refused) {
 		settle_as(t, ERROR_UNAVAILABLE, "no connection");
 		return;

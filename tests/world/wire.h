@@ -28,6 +28,7 @@ millis wire_now(void);
 #define WIRE_EPOCH (INT64_C(1767571200) * 1000) /* 2026-01-05T00:00:00Z, a Monday */
 struct clock *wire_clock(void);
 struct random *wire_random(void);
+void wire_turn_wall(millis ahead); /* of what processes take for the time of day; 0: it is right */
 /* Fires the next timer up to that time; false, and it is that time, when there is none. */
 bool wire_step(millis until);
 void wire_count(int64_t *events, int64_t *calls);
@@ -45,6 +46,7 @@ struct wire_fate {
 	bool is_answer_half; /* of an answer that is whole at once: the second half is missing */
 	bool is_twice;	     /* it arrives once more up to two seconds later */
 	bool is_held;	     /* it leaves only as its process goes on: SIGSTOP between the decision and the socket */
+	bool is_last;	     /* it arrives though its process dies as it leaves */
 	millis slow;	     /* so much later than otherwise */
 };
 /* Asked as a request leaves; NULL: all arrive. */
