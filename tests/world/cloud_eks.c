@@ -200,7 +200,10 @@ static void launch_instances(struct wire_call *c, struct cloud_group *g)
 		refuse(c, 400, "ValidationError");
 		return;
 	}
+	bool tells_at_once = g->faults.at_once;
+	g->faults.at_once = true; /* without a retry strategy what fails is told, and the size stays */
 	cloud_change(&call, c->body, &code);
+	g->faults.at_once = tells_at_once;
 	if (call.is_lost || (call.status != 202 && call.status != 409)) {
 		end_call(c, &call, code, "LaunchInstances");
 		return;

@@ -1,5 +1,4 @@
-/* A disk below SQLite that reports errors when it is told to: the usual one, with reads and writes of its files
- * wrapped. */
+/* A disk below SQLite that reports errors when it is told to: the usual one, with what its files are asked wrapped. */
 #pragma once
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -8,6 +7,10 @@
 
 static struct failing_disk {
 	bool reads, is_full;
+	/* Writes, syncs and truncations are counted; that of this number fails, or it and all after. 0: none does. */
+	long changes, fails_at;
+	bool fails_on;
+	int code; /* SQLITE_FULL or SQLITE_IOERR */
 	sqlite3_vfs vfs, *usual;
 	struct {
 		const sqlite3_io_methods *usual;
@@ -29,9 +32,34 @@ static int failing_read(sqlite3_file *f, void *to, int len, sqlite3_int64 at)
 	return disk.reads ? SQLITE_IOERR_READ : usual_of(f)->xRead(f, to, len, at);
 }
 
+/* SQLITE_OK, or what the next change comes to. */
+static int next_change(int kind)
+{
+	disk.changes++;
+	if (!disk.fails_at || (disk.fails_on ? disk.changes < disk.fails_at : disk.changes != disk.fails_at))
+		return SQLITE_OK;
+	return disk.code == SQLITE_FULL ? SQLITE_FULL : kind;
+}
+
+static int failing_sync(sqlite3_file *f, int flags)
+{
+	int rc = next_change(SQLITE_IOERR_FSYNC);
+
+	return rc != SQLITE_OK ? rc : usual_of(f)->xSync(f, flags);
+}
+
+static int failing_truncate(sqlite3_file *f, sqlite3_int64 size)
+{
+	int rc = next_change(SQLITE_IOERR_TRUNCATE);
+
+	return rc != SQLITE_OK ? rc : usual_of(f)->xTruncate(f, size);
+}
+
 static int failing_write(sqlite3_file *f, const void *from, int len, sqlite3_int64 at)
 {
-	return disk.is_full ? SQLITE_FULL : usual_of(f)->xWrite(f, from, len, at);
+	int rc = disk.is_full ? SQLITE_FULL : next_change(SQLITE_IOERR_WRITE);
+
+	return rc != SQLITE_OK ? rc : usual_of(f)->xWrite(f, from, len, at);
 }
 
 static int failing_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *f, int flags, int *out)
@@ -51,6 +79,8 @@ static int failing_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *f
 		disk.methods[i].ours = *f->pMethods;
 		disk.methods[i].ours.xRead = failing_read;
 		disk.methods[i].ours.xWrite = failing_write;
+		disk.methods[i].ours.xSync = failing_sync;
+		disk.methods[i].ours.xTruncate = failing_truncate;
 		disk.count++;
 	}
 	f->pMethods = &disk.methods[i].ours;
