@@ -8,15 +8,18 @@ mapfile -t fuzzers < <(find "$build" -maxdepth 1 -name '*_fuzz' -type f | LC_ALL
 
 # one FUZZER SECONDS
 one() {
-	local name corpus seeds=()
+	local name corpus seeds=() words=()
 	name=$(basename "$1")
 	corpus=$(dirname "$1")/corpus/$name
 	mkdir -p "$corpus"
 	for folder in tests/fuzz/*/"$name"; do
 		[ ! -d "$folder" ] || seeds+=("$folder")
 	done
+	for file in tests/fuzz/*/"$name".dict; do
+		[ ! -f "$file" ] || words=(-dict="$file")
+	done
 	if "$1" -max_total_time="$2" -timeout=60 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-		-artifact_prefix="$corpus-finding-" "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
+		-artifact_prefix="$corpus-finding-" ${words[@]+"${words[@]}"} "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
 		printf '%-28s %9s runs, no finding\n' "$name" "$(awk '/number_of_executed_units/ { print $2 }' "$corpus.log")"
 	else
 		printf '%-28s FINDING, see %s\n' "$name" "$corpus.log"

@@ -48,7 +48,7 @@ static struct {
 	} accepted[ACCEPTED]; /* since its history was last looked at */
 	size_t accepted_count;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
-	int64_t desired_before;
+	int64_t ordered_before;
 } laws;
 
 static void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -341,6 +341,15 @@ static void look_at_victims(const struct cloud_call *c)
 	}
 }
 
+static int64_t ordered(const char *pool)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; cloud_group_at(i); i++)
+		count += strcmp(cloud_group_at(i)->pool, pool) ? 0 : cloud_ordered(cloud_group_at(i));
+	return count;
+}
+
 /* AWS and Azure are told no term, or only the end of it. */
 static void look_at_term(const struct cloud_call *c)
 {
@@ -413,7 +422,7 @@ void laws_share_groups(void)
 
 static void before_call(const struct cloud_call *c)
 {
-	laws.desired_before = world_desired(c->group->pool);
+	laws.ordered_before = ordered(c->group->pool);
 	if (laws.is_dry)
 		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
 	if (c->group->wire == CLOUD_SIMULATED && !c->is_again)
@@ -470,10 +479,10 @@ static void called(const struct cloud_call *c)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
-	int64_t now = world_desired(c->group->pool) - marked(c->group->pool) - given_in(c->group->pool),
+	int64_t now = ordered(c->group->pool) - marked(c->group->pool) - given_in(c->group->pool),
 		plan = planned(c->group->pool);
 	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
-	    world_desired(c->group->pool) > laws.desired_before && now > plan)
+	    ordered(c->group->pool) > laws.ordered_before && now > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)

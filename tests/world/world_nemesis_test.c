@@ -147,7 +147,7 @@ static void begin_replicas(struct world_drawn *d)
 	int64_t among_these = among(d, 1, 100);
 
 	w->is_pair = among_these <= 40;
-	w->is_twin = !w->is_pair && among_these <= 50;
+	w->is_twin = asked.all && among_these > 90;
 	for (int i = 0; i < WORLD_REPLICAS; i++)
 		w->settings[i] = (struct replica_settings){ .manifest = w->watches_objects ? "" : d->manifest.text,
 							    .elects = w->is_pair || w->is_twin || among_these > 75,
