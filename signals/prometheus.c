@@ -134,6 +134,19 @@ void promql_pool_count(const struct promql_scope *s, struct buf *out)
 	buf_text(out, "))");
 }
 
+void promql_pool_models(const struct promql_scope *s, millis range, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf after = { 0 };
+
+	buf_printf(&after, "[%" PRId64 "s])", range / SECOND);
+	const struct form f = { .before = "last_over_time(",
+				.after = after.text,
+				.by = PROMQL_MODEL ", namespace, pod, instance" };
+	buf_text(out, "count by (" PROMQL_MODEL ") (");
+	write_rows(s, ENGINE_RUNNING, &f, out);
+	buf_text(out, ")");
+}
+
 void promql_pool_ready(const struct promql_scope *s, struct buf *out)
 {
 	const struct form f = { .before = "last_over_time(", .after = "[10m])", .by = "namespace, pod" };

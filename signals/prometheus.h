@@ -131,6 +131,10 @@ bool promql_pool(const struct promql_scope *s, enum engine_quantity q, millis st
 /* How many replicas were read. */
 void promql_pool_count(const struct promql_scope *s, struct buf *out);
 
+/* How many replicas were read within `range`, by the labels that engines name their model with: a series a model. */
+#define PROMQL_MODEL "model_name, model"
+void promql_pool_models(const struct promql_scope *s, millis range, struct buf *out);
+
 /* How many of those read within ten minutes kube-state-metrics calls ready; nothing where it is not read. */
 void promql_pool_ready(const struct promql_scope *s, struct buf *out);
 

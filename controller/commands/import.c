@@ -6,6 +6,7 @@
 #include "base/net/http.h"
 #include "base/net/loop.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "controller/commands/command.h"
 #include "controller/commands/recording.h"
 #include "controller/traces/import.h"
@@ -38,6 +39,8 @@ struct command;
 
 static int run(int argc, char **argv);
 
+enum { MODELS_MOST = 1000 };
+static const millis MODELS_TIMEOUT = MINUTE;
 static const millis SCRAPED_EVERY = 15 * SECOND; /* by most servers; the window of increase() is four of them */
 
 struct fetch {
@@ -54,6 +57,8 @@ struct fetch {
 	bool is_done, is_said; /* said: why it failed */
 	struct prometheus_range_report report;
 	struct error error;
+	struct buf models; /* "llama (3 replicas), mistral (1 replica)" */
+	size_t model_count;
 };
 
 static bool load(struct fetch *f, struct error *e)
@@ -229,18 +234,115 @@ static void on_done(void *user, const struct prometheus_range_report *report, co
 	f->error = *e;
 }
 
+static int replicas_of(struct exposition_slice value)
+{
+	int64_t n = 0;
+
+	return exposition_value(value, 0, &n) == EXPOSITION_NUMBER ? (int)n : 0;
+}
+
+static bool on_model(void *user, const struct prometheus_sample *s, struct error *e)
+{
+	struct fetch *f = user;
+	const char *name = s->series ? prometheus_label(s->series, "model_name") : NULL;
+	int replicas = (int)replicas_of(s->value);
+	char room[QUOTE_ROOM];
+
+	(void)e;
+	if (!name && s->series)
+		name = prometheus_label(s->series, "model");
+	buf_printf(&f->models, "%s%s (%d replica%s)", f->model_count ? ", " : "",
+		   name ? quote(room, name, strlen(name)) : "without a name", replicas, replicas == 1 ? "" : "s");
+	f->model_count++;
+	return true;
+}
+
+static void on_models(struct prometheus_call *c)
+{
+	struct fetch *f = c->user;
+
+	f->is_done = true;
+	f->error = c->error;
+}
+
+/* Several models are several services: what one replica of theirs holds and how long it takes are not one number. */
+static bool check_models(struct fetch *f, const struct prometheus_range_settings *s, const char *pool, struct error *e)
+{
+	CLEANUP(buf_release) struct buf query = { 0 };
+	const struct promql_scope scope = { s->custom ? *s->custom : engine_metrics(s->engine), s->labels,
+					    s->label_count };
+	struct prometheus *server = prometheus_open(f->loop, f->http, s->url, &s->reach);
+	struct prometheus_call call = { .at = f->to,
+					.timeout = MODELS_TIMEOUT,
+					.most_samples = MODELS_MOST,
+					.most_bytes = (size_t)8 << 20,
+					.on_sample = on_model,
+					.done = on_models,
+					.user = f };
+
+	promql_pool_models(&scope, f->to - f->from, &query);
+	call.query = query.text;
+	buf_clear(&f->models);
+	f->model_count = 0;
+	f->is_done = false;
+	prometheus_start(server, &call);
+	while (!f->is_done && loop_once(f->loop))
+		;
+	prometheus_close(server);
+	if (f->error.kind != ERROR_NONE) {
+		*e = f->error;
+		return error_wrap(e, "pool %s", pool);
+	}
+	return f->model_count <= 1 ||
+	       error_set(e, ERROR_INVALID,
+			 "pool %s: its series are of %zu models: %s; allowed: one; do: name it in "
+			 "signals.prometheus.labels, such as model_name: NAME",
+			 pool, f->model_count, f->models.text);
+}
+
+/* False, and "", for what is no time. */
+static bool write_time(millis at, char text[static 32])
+{
+	time_t seconds = (time_t)(at / SECOND);
+	struct tm tm;
+
+	text[0] = '\0';
+	return gmtime_r(&seconds, &tm) && strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void say_span(const struct fetch *f)
+{
+	millis gap = 0;
+	int64_t requests = 0;
+	char from[32], to[32];
+
+	if (!f->count || !write_time(f->readings[0].at, from) || !write_time(f->readings[f->count - 1].at, to))
+		return;
+	for (size_t i = 0; i < f->count; i++) {
+		millis since = i ? f->readings[i].at - f->readings[i - 1].at - f->options->step : 0;
+		gap = since > gap ? since : gap;
+		requests += f->readings[i].completed > 0 ? f->readings[i].completed : 0;
+	}
+	fprintf(stderr, "  %s requests from %s to %s", human_count(requests).text, from, to);
+	if (gap)
+		fprintf(stderr, ", longest gap %s", human_duration(gap).text);
+	fputc('\n', stderr);
+}
+
 static void say(const struct fetch *f, const char *pool)
 {
 	const struct prometheus_range_report *r = &f->report;
 
 	if (isatty(STDERR_FILENO))
 		fputs("\r     \r", stderr);
-	fprintf(stderr, "%s: %s readings", pool, human_count(r->readings).text);
+	fprintf(stderr, "%s: %s%s%s%s readings", pool, f->model_count ? "model " : "",
+		f->model_count ? f->models.text : "", f->model_count ? ", " : "", human_count(r->readings).text);
 	if (r->missing)
 		fprintf(stderr, ", %s steps without any: gaps stay gaps", human_count(r->missing).text);
 	if (r->refused)
 		fprintf(stderr, ", %s values that cannot be left out", human_count(r->refused).text);
 	fputc('\n', stderr);
+	say_span(f);
 	if (r->partial.kind != ERROR_NONE)
 		fprintf(stderr, "%s: not all quantities are told: %s\n", pool, r->partial.message);
 	if (r->warning[0])
@@ -254,7 +356,7 @@ static bool fetch_pool(struct fetch *f, size_t pool, struct error *e)
 	struct prometheus_range_settings s;
 	char key[160];
 
-	if (!settings_of(f, pool, &s, e))
+	if (!settings_of(f, pool, &s, e) || !check_models(f, &s, spec->name, e))
 		return false;
 	f->readings = NULL;
 	f->count = f->room = 0;
@@ -385,16 +487,15 @@ static int import_from_server(const struct command *c, const struct server_optio
 		     (o->prints_queries ? print_queries(&f, &e) == EXIT_DONE
 					: check_server_output(&f, &e) && check_apart(&f, &e) && import_range(&f, &e));
 	arena_release(&f.arena);
+	buf_release(&f.models);
 	return ok ? EXIT_DONE : f.is_said ? EXIT_USAGE : command_failed(c, &e);
 }
 
 static void print_origin(const struct import_report *r)
 {
-	time_t seconds = (time_t)(r->origin_us / 1000000);
-	struct tm tm;
 	char text[32];
 
-	if (r->has_clock && gmtime_r(&seconds, &tm) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm))
+	if (r->has_clock && write_time(r->origin_us / 1000, text))
 		fprintf(stderr, "second 0 is %s\n", text);
 }
 

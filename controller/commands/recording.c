@@ -1,6 +1,7 @@
 #include "controller/commands/recording.h"
 
 #include "base/alloc.h"
+#include "base/random.h"
 #include "base/schedule.h"
 #include "controller/commands/command.h"
 #include "controller/policy/decide.h"
@@ -304,6 +305,38 @@ static void note_silence(const struct tick_record *r, millis before, struct reco
 	out->blind_ticks += r->snapshot.input.scrapes_expected > 0 && r->snapshot.input.scrapes_fresh == 0;
 }
 
+/* Longer recordings keep the bins of their ticks: some six weeks. */
+enum { SCATTERED_MOST = 4000000 };
+
+/*
+ * Nobody saw when in a tick the requests came. Evenly would be kinder than anything real: queues form where some come
+ * together. Each falls into a second of the tick at random, which is Poisson's traffic.
+ */
+static void scatter(struct trace *t, struct random *r)
+{
+	size_t each = (size_t)(t->bin_width / SECOND), count = t->bin_count * each;
+
+	if (t->bin_width % SECOND || each < 2 || count > SCATTERED_MOST)
+		return;
+	struct bin *bins = allocate(count + 1, sizeof *bins);
+	for (size_t i = 0; i < count; i++)
+		bins[i].at = (millis)i * SECOND;
+	for (size_t i = 0; i < t->bin_count; i++) {
+		const struct bin *b = &t->bins[i];
+		for (int64_t k = 0; k < b->requests; k++)
+			bins[i * each + (size_t)(random_uniform(r) * (double)each)].requests++;
+		for (size_t k = i * each; b->requests > 0 && k < (i + 1) * each; k++) {
+			double share = (double)bins[k].requests / (double)b->requests;
+			bins[k].prompt_tokens = (int64_t)((double)b->prompt_tokens * share + .5);
+			bins[k].output_tokens = (int64_t)((double)b->output_tokens * share + .5);
+		}
+	}
+	free(t->bins);
+	t->bins = bins;
+	t->bin_count = count;
+	t->bin_width = SECOND;
+}
+
 /* Where the pool was not in the manifest, and where nobody wrote, there is no traffic. */
 static bool read_pool(const struct stretch *s, const struct grid *g, size_t pool, struct recording *out,
 		      struct error *e)
@@ -333,6 +366,8 @@ static bool read_pool(const struct stretch *s, const struct grid *g, size_t pool
 	if (before) {
 		trace->bin_count = bin_of(g, before) + 1;
 		trace->length = (millis)trace->bin_count * g->width;
+		struct random draws = random_stream(pool, "arrivals within a tick");
+		scatter(trace, &draws);
 	}
 	return true;
 }
@@ -388,4 +423,21 @@ void recording_release(struct recording *r)
 	for (size_t i = 0; i < r->pool_count; i++)
 		trace_release(&r->traces[i]);
 	r->pool_count = 0;
+}
+
+bool recording_measure(struct history *h, const struct recorded_ticks *ticks, const struct fleet_spec *fleet,
+		       struct arena *a, struct calibration **out, struct error *e)
+{
+	struct tick_cursor *w = tick_cursor_open(h, ticks->from, e);
+	struct cursor_tick t = { .snapshot.tick = ticks->from - 1 };
+	bool is_read = w != NULL;
+
+	*out = calibration_new(fleet, ticks->start, a);
+	while (is_read && t.snapshot.tick < ticks->to) {
+		is_read = tick_cursor_next(w, &t, e);
+		if (is_read)
+			calibration_tick(*out, &t.snapshot, t.plans);
+	}
+	tick_cursor_close(w);
+	return is_read;
 }

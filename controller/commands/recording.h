@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "controller/loop/controller.h"
+#include "controller/simulation/calibrate.h"
 #include "controller/traces/trace.h"
 #include "state/history.h"
 
@@ -32,3 +33,10 @@ struct recording {
 bool recording_read(struct history *h, int64_t from, int64_t to, struct arena *a, struct recording *out,
 		    struct error *e) MUST_USE;
 void recording_release(struct recording *r); /* takes a zeroed one */
+/* What the ticks from `from` to `to` measured, for the pools of `fleet`; `start` as in struct recording. */
+struct recorded_ticks {
+	int64_t from, to;
+	millis start;
+};
+bool recording_measure(struct history *h, const struct recorded_ticks *ticks, const struct fleet_spec *fleet,
+		       struct arena *a, struct calibration **out, struct error *e) MUST_USE;

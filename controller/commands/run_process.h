@@ -10,6 +10,8 @@
 #include "controller/web/api.h"
 #include "controller/web/site.h"
 
+struct published;
+
 /* Page and API of a controller that runs. */
 
 #define RUN_SITE_DEFAULT "127.0.0.1:8081"
@@ -37,6 +39,9 @@ struct run_request {
 	millis tick, retain, duration, renew, retry;
 	millis stop_after; /* of the controller's clock; 0: when it is told to */
 	int64_t speed;
+	/* Asked once, when a minute and some ticks have passed, or a real minute; false ends the process with the
+	 * error. NULL: nobody asks. */
+	bool (*is_sound)(const struct published *p, struct error *e);
 };
 
 #define RUN_POOL_OPTIONS(q)                                                                                          \

@@ -5,6 +5,7 @@
 #include "controller/commands/print.h"
 #include "controller/commands/command.h"
 #include "controller/commands/compare.h"
+#include "controller/commands/recorded_fleet.h"
 #include "controller/commands/recording.h"
 #include "controller/manifest/manifest.h"
 #include "controller/policy/decide.h"
@@ -42,12 +43,14 @@ struct simulate_inputs {
 	const struct trace **given; /* one per pool, NULL without traffic */
 	struct world_spec world;
 	const struct policy_ops *policy;
-	const char *setting;	   /* of the policy */
-	const char *run;	   /* the call, without what does not change its results */
-	const char *traffic;	   /* where it came from, for people */
-	millis length;		   /* of the longest trace */
-	millis start;		   /* wall clock at second 0 of the traffic */
-	int64_t *initial_replicas; /* of a recording, one per pool, -1: not told; NULL without */
+	const char *setting;		 /* of the policy */
+	const char *run;		 /* the call, without what does not change its results */
+	const char *traffic;		 /* where it came from, for people */
+	millis length;			 /* of the longest trace */
+	millis start;			 /* wall clock at second 0 of the traffic */
+	int64_t *initial_replicas;	 /* of a recording, one per pool, -1: not told; NULL without */
+	struct calibration *measured;	 /* by the recording; NULL without */
+	struct recorded_fleet *recorded; /* one per pool; NULL without, and where the traffic was scaled */
 };
 
 /*
@@ -142,7 +145,9 @@ static bool read_open(const struct simulate_options *o, struct history *h, struc
 	in->start = rec.start;
 	in->traces = arena_array(&in->arena, struct trace, in->manifest.fleet.pool_count);
 	in->given = arena_array(&in->arena, const struct trace *, in->manifest.fleet.pool_count);
-	return take_traffic(o, h, &rec, in, e);
+	const struct recorded_ticks ticks = { span.first_tick, span.last_tick, in->start };
+	return take_traffic(o, h, &rec, in, e) &&
+	       recording_measure(h, &ticks, &in->manifest.fleet, &in->arena, &in->measured, e);
 }
 
 /* The part of it that --recording stands for: traffic, its wall clock, and the manifest unless --pool gave one. */
@@ -334,7 +339,7 @@ static void describe(const struct simulate_options *o, struct simulate_inputs *i
 	in->traffic = arena_strdup(&in->arena, traffic.text, traffic.len);
 }
 
-/* The world file tells more than a recording, which tells more than the defaults. */
+/* The world file tells more than a recording, which tells more than the manifest. */
 static void start_as_recorded(struct simulate_inputs *in)
 {
 	size_t count = in->manifest.fleet.pool_count;
@@ -348,6 +353,22 @@ static void start_as_recorded(struct simulate_inputs *in)
 	in->world.pools = pools;
 }
 
+static void calibrate(const struct simulate_options *o, struct simulate_inputs *in)
+{
+	size_t count = in->manifest.fleet.pool_count;
+	struct trace **traces = arena_array(&in->arena, struct trace *, count);
+
+	for (size_t i = 0; i < count; i++)
+		traces[i] = in->given[i] ? &in->traces[i] : NULL;
+	calibration_world(in->measured, traces, &in->world);
+	if (o->scale != 1)
+		return;
+	in->recorded = arena_array(&in->arena, struct recorded_fleet, count);
+	for (size_t i = 0; i < count; i++)
+		if (traces[i])
+			in->recorded[i] = calibration_replay(in->measured, i, traces[i], &in->world, &in->arena);
+}
+
 static bool read_world(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
 	const struct fleet_spec *fleet = &in->manifest.fleet;
@@ -356,6 +377,8 @@ static bool read_world(const struct simulate_options *o, struct simulate_inputs 
 	if (o->world && !world_file_read(o->world, fleet, &in->arena, &in->world, e))
 		return false;
 	start_as_recorded(in);
+	if (in->measured)
+		calibrate(o, in);
 	return true;
 }
 
@@ -616,13 +639,20 @@ static bool finish_files(struct results *r, const struct buf *summary, const str
 	       report_write(r->report, join(&r->arena, r->folder, "report.html"), e);
 }
 
+static struct recorded_fleets recorded_of(const struct simulate_inputs *in)
+{
+	return (struct recorded_fleets){ &in->manifest.fleet, in->measured, in->recorded };
+}
+
 static void print(const struct results *r, const struct buf *summary, const struct compare_result *compared)
 {
 	CLEANUP(print_tree_release) struct printed_tree answer = { .rows = compared ? "" : "pools", .key = "pool" };
 
 	if (!print_is_for_programs(r->options->output)) {
+		if (r->in->measured)
+			recorded_fleet_print(recorded_of(r->in), stdout);
 		report_print(r->report, !strcmp(r->options->output, "wide"), stdout);
-		if (compared)
+		if (compared && recorded_fleet_fits(recorded_of(r->in)))
 			compare_print(compared, stdout);
 		report_print_next(r->report, r->folder, stdout);
 		return;
@@ -639,15 +669,19 @@ static bool results_finish(struct results *r, const struct run_result *result, c
 			   struct error *e)
 {
 	CLEANUP(buf_release) struct buf summary = { 0 };
+	CLEANUP(buf_release) struct buf recorded = { 0 };
 
 	progress_end(&r->progress);
+	if (r->in->measured)
+		recorded_fleet_json(recorded_of(r->in), &recorded);
 	summary_json(&(struct summary_run){ .fleet = &r->in->manifest.fleet,
 					    .program = command_version_text(),
 					    .policy = r->in->policy->name,
 					    .setting = r->in->setting,
 					    .seed = (uint64_t)r->options->seed,
 					    .interval = r->options->tick,
-					    .warm_up = r->options->warm_up },
+					    .warm_up = r->options->warm_up,
+					    .recorded = r->in->measured ? recorded.text : NULL },
 		     result, &summary);
 	report_result(r->report, result);
 	if (compared)

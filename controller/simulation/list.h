@@ -22,7 +22,7 @@ static inline void *list_grow(struct arena *a, void *items, size_t count, size_t
 	size_t grown = *room ? *room * 2 : 16;
 	void *copy = arena_alloc(a, grown, size);
 
-	if (count)
+	if (items)
 		memcpy(copy, items, count * size);
 	*room = grown;
 	return copy;

@@ -95,3 +95,16 @@ refused 'run --signals-from on a real cloud' 2 '--signals-from: node group g5-.*
 refused 'run --signals-from on watched pools' 2 '--signals-from: .*watched.*--dry-run' : 'preheat run --watch-pools --signals-from a.db'
 refused 'run --signals-from its own history' 2 'a\.db.*--signals-from' ': >a.db' \
 	'preheat run --pool "$example/pool.yaml" --signals-from a.db --db ./a.db'
+
+# A recording of replicas that hold 40 sequences where the manifest says 105 is simulated with 40.
+measured_world='printf "apiVersion: preheat.dev/v1alpha1\nkind: World\npools: [ { name: chat, maxSequences: 40, interTokenLatency: 40ms } ]\n" >w.yaml
+	preheat generate --shape diurnal:2,bursts:3:2h:10m --length 12h --rate 4 --seed 3 -o t.csv.gz
+	preheat simulate --pool "$example/pool.yaml" --trace t.csv.gz --world w.yaml --policy static:replicas=2 --out out >/dev/null 2>&1'
+found 'simulate: what the recording measured' 0 'Measured, pool chat: 40 sequences a replica \(manifest: 105\)' "$measured_world" \
+	'preheat simulate --recording out/history.db'
+found 'simulate: the fleet that was there' 0 '^40 fits$' "$measured_world" \
+	'preheat simulate --recording out/history.db --out again >/dev/null 2>&1
+	grep -q "\"model_fits\": true" again/summary.json && echo "$(grep -oE "\"slots\": [0-9]+" again/summary.json | grep -oE "[0-9]+") fits"'
+found 'simulate: a model that does not fit gives no verdict' 0 'does not fit pool chat: .* late where .* No verdict' "$measured_world" \
+	'printf "apiVersion: preheat.dev/v1alpha1\nkind: World\npools: [ { name: chat, maxSequences: 200 } ]\n" >other.yaml
+	preheat simulate --recording out/history.db --world other.yaml --compare --rivals static'

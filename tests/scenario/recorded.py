@@ -33,6 +33,16 @@ def record(s, manifest):
     return recorder
 
 
+def cannot_read(s, manifest):
+    """Replicas that answer at another port: said after a minute, not after a week."""
+    deaf = os.path.join(s.folder, 'deaf.yaml')
+    with open(manifest, encoding='utf-8') as file, open(deaf, 'w', encoding='utf-8') as out:
+        out.write(file.read().replace('port: 8000', 'port: 9'))
+    recorder = s.controller('deaf', '--pool', deaf, '--for', f'{RECORDED_FOR}s', verb='record').start()
+    s.expect('it gives up early', lambda: not recorder.is_running(), 300)
+    s.check('with exit code 3', recorder.stop(5) == 3)
+
+
 def arrived(ticks):
     return sum(int(t['started'] or 0) for t in ticks)
 
@@ -42,7 +52,11 @@ def simulate(s, recorder):
     out = os.path.join(s.folder, 'simulated')
     said = s.must(s.options.preheat, 'simulate', '--recording', recorder.db, '--out', out, '--force')
     with open(os.path.join(out, 'summary.json'), encoding='utf-8') as file:
-        pools = json.load(file)['pools']
+        summary = json.load(file)
+    pools = summary['pools']
+    had = summary['recorded']['chat']
+    s.mark(f"the fleet that was there: {had}")
+    s.check('the model of the fleet that was there fits', had['model_fits'])
     chat = next(p for p in (pools if isinstance(pools, list) else pools.values()) if p.get('name', p.get('pool')) in (None, 'chat'))
     recorded = arrived(chat_ticks(s, recorder.db))
     s.mark(f"sent {s.evidence['sent']}, recorded {recorded}, simulated {chat['requests']} requests")
@@ -73,8 +87,9 @@ def refuses(s, manifest, text, *arguments):
 def recorded(s):
     w = world.World()
     manifest = s.open_world(w)
-    s.accounts('recorder', 'again')
+    s.accounts('recorder', 'deaf', 'again')
     recorder = record(s, manifest)
+    cannot_read(s, manifest)
     simulate(s, recorder)
     decide_anew(s, manifest, recorder)
     with open(os.path.join(s.folder, 'none.db'), 'w', encoding='utf-8') as file:

@@ -39,6 +39,9 @@ begin = int(time.time()) // 15 * 15 - 5 * 3600
 series, total = {}, 0
 state = {pod: dict.fromkeys(('requests', 'prompt', 'output'), 0) for pod in 'ab'}
 for step in range(0, 4 * 3600, 15):
+    labels = '{namespace="other",pod="c",instance="c:8000",job="others",model_name="%s"}'
+    for model in 'm', 'n':
+        series.setdefault(('vllm:num_requests_running', 'gauge'), []).append((labels % model, begin + step, 1))
     for pod in 'ab':
         if pod == 'b' and step == 7200:
             state[pod] = dict.fromkeys(state[pod], 0)
@@ -76,6 +79,8 @@ for _ in $(seq 100); do
 done
 
 "$preheat" import --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.db 2>said
+grep -q 'chat: model .m. (2 replicas), .* readings' said || fail "the model is not told: $(cat said)"
+grep -q ' requests from .* to .*, longest gap [0-9]*m' said || fail "span and gap are not told: $(cat said)"
 grep -q 'gaps stay gaps' said || fail "the gap is not told: $(cat said)"
 "$preheat" replay --db day.db >/dev/null || fail "the recording does not replay"
 "$preheat" simulate --recording day.db --out simulated >/dev/null 2>&1
@@ -105,6 +110,9 @@ refused() {
 	grep -q "$pattern" out || fail "$*: $(cat out)"
 }
 refused 'nothing of it in that time' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 30m -o no.db
+sed 's/namespace: llm/namespace: other/' pool.yaml >other.yaml
+refused "its series are of 2 models: .*m.* (1 replica), .*n.* (1 replica).*such as model_name" \
+	--prometheus "http://127.0.0.1:$port" --pool other.yaml --last 6h -o no.db
 refused 'needs the WarmPools' --prometheus "http://127.0.0.1:$port" -o no.db
 refused 'give its URL' --prometheus manifest --pool pool.yaml -o no.db
 refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --of nobody -o no.db

@@ -158,6 +158,8 @@ void summary_json(const struct summary_run *run, const struct run_result *result
 	buf_printf(out, ",\n  \"warm_up_s\": %.3f", (double)run->warm_up / 1000);
 	buf_printf(out, ",\n  \"simulated_s\": %.3f", (double)result->simulated / 1000);
 	buf_printf(out, ",\n  \"complete\": %s", result->stopped ? "false" : "true");
+	if (run->recorded)
+		buf_printf(out, ",\n  \"recorded\": %s", run->recorded);
 	buf_text(out, ",\n  \"pools\": {");
 	for (size_t i = 0; i < run->fleet->pool_count; i++) {
 		buf_text(out, i ? ",\n    " : "\n    ");
