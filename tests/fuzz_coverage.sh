@@ -10,7 +10,7 @@ parsers() {
 		api_fuzz controller/web/api.c controller/web/api_call.c controller/web/what_if.c
 		aws_fuzz providers/aws/service.c providers/aws/sign.c
 		azure_fuzz providers/azure/answer.c providers/azure/place.c providers/azure/token.c
-		contract_fuzz controller/contract/workload.c controller/contract/rules.c
+		contract_fuzz controller/contract/objects.c controller/contract/rule_pods.c controller/contract/rule_serving.c
 		cron_fuzz controller/manifest/cron.c base/schedule.c
 		custom_fuzz signals/engine_metrics.c signals/exposition.c
 		decode_fuzz base/decode.c

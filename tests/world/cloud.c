@@ -122,15 +122,6 @@ int64_t cloud_awake(const struct cloud_group *g)
 	return count;
 }
 
-int64_t cloud_ordered(const struct cloud_group *g)
-{
-	int64_t count = cloud_awake(g);
-
-	for (size_t i = 0; i < g->refusal_count; i++)
-		count += g->refusals[i].is_to_run && !g->refusals[i].is_again ? g->refusals[i].count : 0;
-	return count;
-}
-
 static void wake(struct cloud_machine *m)
 {
 	enter(m, STEP_WAKING, cloud_delay(m, "wake", 30 * SECOND, 45 * SECOND));
@@ -184,10 +175,8 @@ static void fill(struct cloud_group *g)
 {
 	if (g->wire != CLOUD_EKS || g->refusal_count || cloud_awake(g) >= g->desired || wire_now() % (30 * SECOND))
 		return;
-	int64_t missing = g->desired - cloud_awake(g), failing = refuse(g, missing, true);
-	if (failing)
-		g->refusals[g->refusal_count - 1].is_again = true;
-	for (missing -= failing; missing > 0; missing--)
+	int64_t missing = g->desired - cloud_awake(g);
+	for (missing -= refuse(g, missing, true); missing > 0; missing--)
 		launch(g, true, "again");
 }
 

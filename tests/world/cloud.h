@@ -59,7 +59,7 @@ struct cloud_group {
 	/* launches that will turn out to fail */
 	struct cloud_refusal {
 		int64_t count;
-		bool is_to_run, is_quota, is_again; /* again: nobody asked anew */
+		bool is_to_run, is_quota;
 		millis due;
 	} refusals[CLOUD_FAILURES];
 	size_t refusal_count;
@@ -107,7 +107,6 @@ void cloud_advance(void); /* what is due happens */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
-int64_t cloud_ordered(const struct cloud_group *g); /* those, and launches asked for that will turn out to fail */
 void cloud_take(struct cloud_group *g, int64_t count);	     /* spot: a notice of two minutes */
 void cloud_resize(struct cloud_group *g, int64_t desired);   /* by its owner, at once */
 

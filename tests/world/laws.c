@@ -281,6 +281,8 @@ static void look_at_plans(void)
 {
 	for (int who = 0; who < WORLD_REPLICAS; who++) {
 		const struct published *p = replica_published(who);
+		if (apiserver_find(KIND_LEASE, "preheat", replica_lease(who)) && !replica_leads(who))
+			continue; /* it stands still, and does not know yet */
 		for (size_t i = 0; p && p->plan && p->role != ROLE_FOLLOWER && i < p->plan->pool_count; i++) {
 			int64_t sum = 0;
 			for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
@@ -341,12 +343,13 @@ static void look_at_victims(const struct cloud_call *c)
 	}
 }
 
+/* Machines that run or will; what the cloud will find that it cannot make is none. */
 static int64_t ordered(const char *pool)
 {
 	int64_t count = 0;
 
 	for (size_t i = 0; cloud_group_at(i); i++)
-		count += strcmp(cloud_group_at(i)->pool, pool) ? 0 : cloud_ordered(cloud_group_at(i));
+		count += strcmp(cloud_group_at(i)->pool, pool) ? 0 : cloud_awake(cloud_group_at(i));
 	return count;
 }
 

@@ -238,9 +238,7 @@ static void come_to_rest(struct world_drawn *d)
 		laws_break(unrest ? "no_orphans" : "settled", "%s, 24 hours after the last of it",
 			   unrest ? unrest : "no rest");
 	}
-	laws_stand_still(true);
 	world_run(10 * MINUTE);
-	laws_stand_still(false);
 }
 
 /* A world and what came of it. */
