@@ -27,12 +27,20 @@ static const struct {
 	{ "patch", "deployments", "" },
 };
 
-/* Breaches that have a name in docs/reliability.md and are to be mended. */
-static const char *const known_broken[] = { "serving_stays" };
+/* Breaches that are known and to be mended, docs/reliability.md: of a law, anywhere or at the calls of one cloud. */
+enum { ANYWHERE = -1 };
+static const struct {
+	const char *law;
+	int wire;
+} known_broken[] = {
+	{ "serving_stays", ANYWHERE },
+	{ "never_bought_twice", CLOUD_AKS },
+};
 enum { KNOWN = sizeof known_broken / sizeof *known_broken };
 
 static struct {
 	bool is_strict;
+	int wire; /* of the last call */
 	char broken[512];
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
@@ -89,6 +97,15 @@ static void trace_write(const char *line)
 	laws.writes++;
 }
 
+static bool is_known(const char *law)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (!strcmp(law, known_broken[i].law) &&
+		    (known_broken[i].wire == ANYWHERE || known_broken[i].wire == laws.wire))
+			return true;
+	return false;
+}
+
 void laws_break(const char *law, const char *fmt, ...)
 {
 	char text[400];
@@ -97,11 +114,10 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	for (size_t i = 0; !laws.is_strict && i < KNOWN; i++)
-		if (!strcmp(law, known_broken[i])) {
-			trace("known to break: %s: %s", law, text);
-			return;
-		}
+	if (!laws.is_strict && is_known(law)) {
+		trace("known to break: %s: %s", law, text);
+		return;
+	}
 	if (!laws.broken[0])
 		trace("BROKEN %s: %s", law, text);
 	if (!laws.broken[0])
@@ -425,6 +441,7 @@ void laws_share_groups(void)
 
 static void before_call(const struct cloud_call *c)
 {
+	laws.wire = (int)c->group->wire;
 	laws.ordered_before = ordered(c->group->pool);
 	if (laws.is_dry)
 		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);

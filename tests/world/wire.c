@@ -653,6 +653,8 @@ void wire_kill(struct http *h)
 			continue;
 		if (!t->has_arrived && random_next(&world.random) % 2)
 			arrive(&t->arrive);
+		if (t->is_settled) /* it was cut as it arrived */
+			continue;
 		__wrap_timer_stop(&t->arrive);
 		__wrap_timer_stop(&t->deliver);
 		if (random_next(&world.random) % 2) /* it fails in the round in which the process ends */
@@ -698,7 +700,7 @@ void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user)
 	for (int steps = 0; !is_over(user); steps++) {
 		struct timer *t = next_buried(l);
 		if (!t || steps > 100000) {
-			fprintf(stderr, "a dead process does not end\n");
+			fprintf(stderr, "a dead process does not end: %d steps, %s\n", steps, t ? "and more" : "nothing due");
 			abort();
 		}
 		__wrap_timer_stop(t);
