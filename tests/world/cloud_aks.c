@@ -209,7 +209,7 @@ static void answer_operation(struct wire_call *c, const char *name)
 
 	snprintf(pool, sizeof pool, "%.*s", dash ? (int)(dash - name) : 0, name);
 	struct cloud_group *g = cloud_group_named(pool, CLOUD_AKS);
-	if (!g) {
+	if (!g || !dash) {
 		refuse(c, 404, "NotFound");
 		return;
 	}

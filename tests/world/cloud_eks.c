@@ -287,11 +287,13 @@ static void serve_action(struct wire_call *c)
 		terminate_one(c);
 		return;
 	}
-	if (g && cloud_spoils(c, g, refuse))
-		return;
-	if (!g && strcmp(action, "DescribeAutoScalingGroups") != 0)
+	if (!g) {
 		refuse(c, 400, "ValidationError");
-	else if (!strcmp(action, "DescribeAutoScalingGroups"))
+		return;
+	}
+	if (cloud_spoils(c, g, refuse))
+		return;
+	if (!strcmp(action, "DescribeAutoScalingGroups"))
 		describe_groups(c);
 	else if (!strcmp(action, "DescribeScalingActivities"))
 		describe_activities(c, cloud_shown(g));

@@ -700,7 +700,8 @@ void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user)
 	for (int steps = 0; !is_over(user); steps++) {
 		struct timer *t = next_buried(l);
 		if (!t || steps > 100000) {
-			fprintf(stderr, "a dead process does not end: %d steps, %s\n", steps, t ? "and more" : "nothing due");
+			fprintf(stderr, "a dead process does not end: %d steps, %s\n", steps,
+				t ? "and more" : "nothing due");
 			abort();
 		}
 		__wrap_timer_stop(t);

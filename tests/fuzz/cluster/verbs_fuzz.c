@@ -1,7 +1,7 @@
 /*
  * Any texts as the API server's answers to what is asked once: the reviews of a token and of what its user may do, the
- * scale of a workload, an eviction, an object. The first byte says which, the answers follow between NUL bytes; one that
- * begins with a digit is refused with such a status.
+ * scale of a workload, an eviction, an object. The first byte says which, the answers follow between NUL bytes; one
+ * that begins with a digit is refused with such a status.
  */
 #include "base/log.h"
 #include "controller/cluster/verbs.h"

@@ -1,6 +1,6 @@
 /*
- * WarmPools of any content, a line each, chosen as they come and once more when the first of them has changed: who is in
- * force makes a manifest, and who is not says why.
+ * WarmPools of any content, a line each, chosen as they come and once more when the first of them has changed: who is
+ * in force makes a manifest, and who is not says why.
  */
 #include "base/log.h"
 #include "controller/loop/objects.h"

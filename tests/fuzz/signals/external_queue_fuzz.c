@@ -38,13 +38,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		return 0;
 	struct told told = { nul + 1, (size_t)((const char *)bytes + len - nul - 1) };
 	played_begin(&clock, answer, &told);
-	struct external_queue *q = external_queue_open(
-		NULL, NULL, &clock,
-		&(struct external_queue_settings){ .kind = kinds[bytes[0] % 3],
-						   .url = "http://10.0.0.9:9090/q",
-						   .expression = (const char *)bytes + 1,
-						   .interval = 15 * SECOND,
-						   .deadline = 5 * SECOND });
+	struct external_queue *q =
+		external_queue_open(NULL, NULL, &clock,
+				    &(struct external_queue_settings){ .kind = kinds[bytes[0] % 3],
+								       .url = "http://10.0.0.9:9090/q",
+								       .expression = (const char *)bytes + 1,
+								       .interval = 15 * SECOND,
+								       .deadline = 5 * SECOND });
 	for (int i = 0; i < 3; i++) {
 		played_settle();
 		clock_turn(&clock, 15 * SECOND);
