@@ -13,7 +13,7 @@ static millis machine(clockid_t id)
 
 struct clock clock_open(void)
 {
-	return (struct clock){ .speed = 1, .follows_machine = true, .real_start = machine(CLOCK_MONOTONIC) };
+	return (struct clock){ .speed = 1, .follows_machine = true, .real_start = machine(CLOCK_BOOTTIME) };
 }
 
 struct clock clock_open_fast(millis now, int64_t speed)
@@ -21,7 +21,7 @@ struct clock clock_open_fast(millis now, int64_t speed)
 	assert(speed >= 1 && speed <= CLOCK_FASTEST);
 	return (struct clock){ .speed = speed,
 			       .now = now ? now : machine(CLOCK_REALTIME),
-			       .real_start = machine(CLOCK_MONOTONIC) };
+			       .real_start = machine(CLOCK_BOOTTIME) };
 }
 
 struct clock clock_open_by_hand(millis now)
@@ -40,7 +40,7 @@ millis clock_mono(const struct clock *c)
 {
 	if (c->is_by_hand)
 		return c->mono;
-	return (machine(CLOCK_MONOTONIC) - c->real_start) * c->speed;
+	return (machine(CLOCK_BOOTTIME) - c->real_start) * c->speed;
 }
 
 millis clock_now(const struct clock *c)

@@ -1,8 +1,9 @@
 /*
  * The time that the controller lives by, handed to whoever needs it. It can
  * run faster than the world (recorded and simulated traffic) and tests turn
- * it by hand. Durations are counted on clock_mono(), which never goes back;
- * clock_now() is what is shown, recorded and given to the policy.
+ * it by hand. Durations are counted on clock_mono(), which never goes back
+ * and goes on while the machine sleeps; clock_now() is what is shown, recorded
+ * and given to the policy.
  */
 #pragma once
 #include "base/millis.h"
@@ -16,7 +17,7 @@ struct clock {
 	bool is_by_hand;
 	bool follows_machine; /* clock_now() is the machine's wall clock */
 	millis now, mono;     /* at its start, or as turned by hand */
-	millis real_start;    /* of the machine's monotonic clock */
+	millis real_start;    /* of the machine's CLOCK_BOOTTIME */
 	millis ahead;	      /* added to clock_now(), by whoever found it wrong */
 };
 

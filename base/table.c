@@ -247,18 +247,10 @@ static void print_csv_rows(const struct table *t, FILE *out)
 
 static void put_json_text(const char *text, FILE *out)
 {
-	putc('"', out);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	CLEANUP(buf_release) struct buf json = { 0 };
 
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\u%04x", c);
-		else
-			putc(c, out);
-	}
-	putc('"', out);
+	json_write_text(text, &json);
+	fputs(json.text, out);
 }
 
 static void put_json_cell(const struct cell *c, FILE *out)

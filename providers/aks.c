@@ -174,6 +174,7 @@ static void ask(struct aks_call *x, const char *method, const char *url, void (*
 	x->request.url = url;
 	x->request.body = x->body.len ? x->body.text : NULL;
 	x->request.body_len = x->body.len;
+	x->request.is_write = provider_verb_changes(x->base.call->verb);
 	x->request.timeout = exchange_left(&x->base);
 	x->request.done = answered;
 	x->request.user = x;

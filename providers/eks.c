@@ -880,6 +880,7 @@ static void send(struct eks_call *x)
 	x->request.endpoint = x->settings.endpoint;
 	x->request.path = x->path.text;
 	x->request.body = strcmp(x->request.method, "POST") == 0 ? x->body.text : NULL;
+	x->request.is_write = provider_verb_changes(x->base.call->verb);
 	x->request.timeout = x->base.call->timeout ? x->base.call->timeout : READ_DEADLINE;
 	x->request.max_response = MOST_ANSWER;
 	x->request.done = on_answer;

@@ -307,6 +307,7 @@ static void begin(struct exchange *base)
 					    .headers = changes ? headers : headers + 1,
 					    .body = x->body.text,
 					    .body_len = x->body.len,
+					    .is_write = changes,
 					    .timeout = base->deadline,
 					    .max_response = MOST_ANSWER,
 					    .done = on_answer,

@@ -149,6 +149,15 @@ static const char *const migrations[] = {
 	"                        kind INTEGER NOT NULL, stage INTEGER NOT NULL, bucket INTEGER NOT NULL,"
 	"                        samples INTEGER NOT NULL, ms INTEGER NOT NULL,"
 	"                        PRIMARY KEY (pool, day, position, kind, stage, bucket)) STRICT, WITHOUT ROWID;",
+
+	/* A node that is drained: saved before its first mark, with what became of it. unmarked_at NULL: the mark may
+	 * be there still. */
+	"CREATE TABLE drain (node TEXT NOT NULL, asked_at INTEGER NOT NULL, machine TEXT NOT NULL, pool TEXT NOT NULL,"
+	"                    node_group TEXT NOT NULL, fate TEXT NOT NULL, why TEXT NOT NULL, tick INTEGER NOT NULL,"
+	"                    term INTEGER NOT NULL, released_at INTEGER, outcome TEXT, ended_at INTEGER,"
+	"                    unmarked_at INTEGER, PRIMARY KEY (node, asked_at)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX drain_marked ON drain (node) WHERE unmarked_at IS NULL;"
+	"CREATE INDEX drain_asked ON drain (asked_at);",
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */
@@ -166,7 +175,7 @@ static struct history *new_history(void)
 	struct history *h = xcalloc(1, sizeof *h);
 
 	h->retained_from = -1;
-	h->has_cost = h->has_levels = true; /* opening for writing makes the tables */
+	h->has_cost = h->has_levels = h->has_drains = true; /* opening for writing makes the tables */
 	return h;
 }
 
@@ -203,6 +212,21 @@ bool history_commit(struct history *h, struct error *e)
 	h->committed_tick = h->next_tick;
 	h->committed_at = h->last_at;
 	return true;
+}
+
+bool history_begin_durable(struct history *h, struct error *e)
+{
+	return history_commit(h, e) && db_set_durable(h->db, true, e) && history_begin(h, e);
+}
+
+bool history_run_durable(struct history *h, struct statement *s, struct error *e)
+{
+	bool ok = db_run(s, e) && history_commit(h, e);
+
+	if (!ok)
+		history_undo(h);
+	struct error second;
+	return db_set_durable(h->db, false, ok ? e : &second) && ok;
 }
 
 static bool save_setup(struct history *h, const struct history_setup *setup, struct error *e)
@@ -329,7 +353,8 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 	struct history *h = new_history();
 
 	h->db = db;
-	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e)) {
+	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e) &&
+	    db_has_table(h->db, "drain", &h->has_drains, e)) {
 		h->is_foreign = !check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e) && history_mark(h, e))

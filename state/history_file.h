@@ -59,9 +59,9 @@ struct history {
 	/* cost.c, usage.c, level.c, lead_time.c: of the ticks of the transaction */
 	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
-	bool has_cost, has_levels; /* the file has the tables */
-	struct history_mark mark;  /* of a reader, when it was opened */
-	bool is_foreign;	   /* its records have other fields than ours */
+	bool has_cost, has_levels, has_drains; /* the file has the tables */
+	struct history_mark mark;	       /* of a reader, when it was opened */
+	bool is_foreign;		       /* its records have other fields than ours */
 };
 
 /* Opens the transaction that a write needs. */
@@ -69,6 +69,9 @@ bool history_begin(struct history *h, struct error *e) MUST_USE;
 bool history_commit(struct history *h, struct error *e) MUST_USE;
 /* After a failure: as it was at the last commit, and fit to go on from there. */
 void history_undo(struct history *h);
+/* A write that is on disk when the second returns true; what came before is committed with the first. */
+bool history_begin_durable(struct history *h, struct error *e) MUST_USE;
+bool history_run_durable(struct history *h, struct statement *s, struct error *e) MUST_USE;
 
 /* The numbers that stand beside a plan. */
 struct plan_marks {

@@ -4,24 +4,6 @@
 
 #include <string.h>
 
-/* What came before is committed first, and this reaches the disk before it returns. */
-static bool run_durable(struct history *h, struct statement *s, struct error *e)
-{
-	bool ok = db_run(s, e) && history_commit(h, e);
-
-	if (!ok)
-		history_undo(h);
-	struct error second;
-	if (!db_set_durable(h->db, false, ok ? e : &second))
-		return false;
-	return ok;
-}
-
-static bool begin_durable(struct history *h, struct error *e)
-{
-	return history_commit(h, e) && db_set_durable(h->db, true, e) && history_begin(h, e);
-}
-
 static bool is_known(struct history *h, const char *token, bool open_only, bool *known, struct error *e)
 {
 	struct statement *s = DB_QUERY(h->db, "SELECT outcome FROM launch WHERE token = ?", DB_T(token));
@@ -57,7 +39,7 @@ static bool insert(struct history *h, const struct launch *l, const char *machin
 				       DB_T(l->token), DB_T(l->group), DB_I(l->verb), DB_I(l->target), DB_T(machines),
 				       DB_I(h->next_tick - 1), DB_I(l->term), DB_I(l->asked_at));
 
-	return run_durable(h, s, e);
+	return history_run_durable(h, s, e);
 }
 
 bool launch_save(struct history *h, const struct launch *l, struct error *e)
@@ -69,7 +51,7 @@ bool launch_save(struct history *h, const struct launch *l, struct error *e)
 		return false;
 	if (known)
 		return error_set(e, ERROR_CONFLICT, "%s: launch %s was saved before", db_path(h->db), l->token);
-	return begin_durable(h, e) && insert(h, l, machines.text, e);
+	return history_begin_durable(h, e) && insert(h, l, machines.text, e);
 }
 
 bool launch_end(struct history *h, const char *token, const char *outcome, millis at, struct error *e)
@@ -80,11 +62,11 @@ bool launch_end(struct history *h, const char *token, const char *outcome, milli
 		return false;
 	if (!known)
 		return error_set(e, ERROR_NOT_FOUND, "%s: no open launch %s", db_path(h->db), token);
-	if (!begin_durable(h, e))
+	if (!history_begin_durable(h, e))
 		return false;
 	struct statement *s = DB_QUERY(h->db, "UPDATE launch SET outcome = ?, ended_at = ? WHERE token = ?",
 				       DB_T(outcome), DB_I(at), DB_T(token));
-	return run_durable(h, s, e);
+	return history_run_durable(h, s, e);
 }
 
 bool launch_goes_on(struct history *h, const char *token, const char *operation, struct error *e)
@@ -95,11 +77,11 @@ bool launch_goes_on(struct history *h, const char *token, const char *operation,
 		return false;
 	if (!known)
 		return error_set(e, ERROR_NOT_FOUND, "%s: no open launch %s", db_path(h->db), token);
-	if (!begin_durable(h, e))
+	if (!history_begin_durable(h, e))
 		return false;
 	struct statement *s =
 		DB_QUERY(h->db, "UPDATE launch SET operation = ? WHERE token = ?", DB_T(operation), DB_T(token));
-	return run_durable(h, s, e);
+	return history_run_durable(h, s, e);
 }
 
 static void split_machines(struct arena *a, const char *text, struct launch *l)

@@ -54,6 +54,11 @@ const struct section replica_sections[] = {
 	  "INSERT OR REPLACE INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome,"
 	  " ended_at, operation) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
+	{ X "SELECT node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at, outcome, ended_at,"
+	    " unmarked_at FROM x JOIN drain ON x.is_all <> 0 OR unmarked_at IS NULL OR unmarked_at >= x.since",
+	  "INSERT OR REPLACE INTO drain (node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at,"
+	  " outcome, ended_at, unmarked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	  false },
 	/* Sums of hours that go on are told again with each batch. */
 	{ X "SELECT cost.* FROM x JOIN cost ON " SINCE,
 	  "INSERT OR REPLACE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"

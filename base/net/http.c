@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/net/fence.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -15,6 +16,7 @@
 #include <strings.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define MOST_HEADER_BYTES ((size_t)256 << 10)
 
@@ -27,6 +29,8 @@ struct http {
 	STAILQ_HEAD(, http_transfer) due; /* in order: to be begun, or to be completed without libcurl */
 	LIST_HEAD(, http_transfer) all;
 	size_t active;
+	struct fence *fence;
+	bool is_inside; /* libcurl calls back, and takes no calls */
 };
 
 struct http_transfer {
@@ -42,6 +46,7 @@ struct http_transfer {
 	millis last_byte;
 	bool is_due;	   /* in `due` */
 	bool is_settled;   /* request->error says how; nothing from libcurl counts any more */
+	bool was_let_go;   /* a byte of it may have left */
 	bool is_streaming; /* a 2xx answer for on_chunk */
 	LIST_ENTRY(http_transfer) link;
 	STAILQ_ENTRY(http_transfer) next_due;
@@ -141,6 +146,45 @@ static int on_connection(void *user, curl_socket_t fd, curlsocktype purpose)
 	(void)purpose;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard, sizeof unheard);
 	return CURL_SOCKOPT_OK;
+}
+
+static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct http *h = user;
+	int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+
+	(void)purpose;
+	if (fd >= 0 && !fence_know(h->fence, fd)) {
+		close(fd);
+		return CURL_SOCKET_BAD;
+	}
+	return fd;
+}
+
+static int close_socket(void *user, curl_socket_t fd)
+{
+	struct http *h = user;
+
+	fence_forget(h->fence, fd);
+	return close(fd);
+}
+
+/*
+ * The last look before bytes of a request may leave, over a new connection, a kept one, and when it is sent again. The
+ * socket is held first: from then on the kernel looks.
+ */
+static int on_connected(void *user, char *peer_ip, char *ip, int peer_port, int port)
+{
+	struct http_transfer *t = user;
+	struct fence *fence = t->http->fence;
+	const struct fence_ends ends = { .ip = ip, .peer_ip = peer_ip, .port = port, .peer_port = peer_port };
+
+	if (t->is_settled)
+		return CURL_PREREQFUNC_ABORT;
+	if (t->request->is_write && (!fence_hold(fence, &ends, t) || fence_is_over(fence)))
+		return CURL_PREREQFUNC_ABORT;
+	t->was_let_go = true;
+	return CURL_PREREQFUNC_OK;
 }
 
 static void set_connection(CURL *easy, const struct http_request *r)
@@ -271,6 +315,12 @@ static bool transfer_prepare(struct http_transfer *t)
 	set_connection(t->easy, r);
 	set_tls(t->easy, r->tls);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t->http);
+	curl_easy_setopt(t->easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+	curl_easy_setopt(t->easy, CURLOPT_CLOSESOCKETDATA, t->http); /* the connection's, which may outlive us */
+	curl_easy_setopt(t->easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, t);
 	return true;
 }
 
@@ -322,7 +372,11 @@ static void transfer_failed(struct http_transfer *t, CURLcode code)
 
 	if (r->error.kind != ERROR_NONE)
 		return; /* said by on_chunk */
-	if (t->body.failed)
+	if (r->is_write && (code == CURLE_ABORTED_BY_CALLBACK || fence_is_over(t->http->fence)))
+		error_set(&r->error, ERROR_UNAVAILABLE, "%s: %s", call.text,
+			  t->was_let_go ? "the time to write ran out on its way; it may have been done"
+					: "not sent: the time to write ran out");
+	else if (t->body.failed)
 		error_set(&r->error, ERROR_INVALID, "%s: the answer is longer than %zu bytes", call.text,
 			  r->max_response);
 	else if (has_long_header)
@@ -345,10 +399,13 @@ static void put_due(struct http_transfer *t)
 		timer_start(h->loop, &h->settle, 0, h->settle.fire);
 }
 
-/* Completes it from the loop. */
+/* Completes it from the loop; nothing of it leaves any more, nor what waits in the socket's buffer. */
 static void transfer_settle(struct http_transfer *t)
 {
 	t->is_settled = true;
+	fence_cut(t->http->fence, t);
+	if (t->easy && !t->http->is_inside)
+		curl_multi_remove_handle(t->http->multi, t->easy);
 	put_due(t);
 }
 
@@ -361,6 +418,7 @@ static void finish(struct http_transfer *t)
 	t->http->active--;
 	timer_stop(&t->deadline);
 	timer_stop(&t->silence);
+	fence_let_go(t->http->fence, t);
 	if (t->easy)
 		curl_multi_remove_handle(t->http->multi, t->easy);
 	r->response = r->error.kind == ERROR_NONE && t->body.text ? t->body.text : "";
@@ -406,7 +464,9 @@ static void advance(struct http *h, curl_socket_t fd, int events)
 {
 	int running;
 
+	h->is_inside = true;
 	curl_multi_socket_action(h->multi, fd, events, &running);
+	h->is_inside = false;
 	transfer_collect(h);
 }
 
@@ -612,6 +672,7 @@ struct http *http_open(struct loop *loop, const char *agent, struct error *e)
 	h->agent = xstrdup(agent);
 	h->multi = xmust(curl_multi_init());
 	h->loop = loop;
+	h->fence = fence_open();
 	STAILQ_INIT(&h->due);
 	h->settle.user = h;
 	h->settle.fire = on_settle;
@@ -634,6 +695,7 @@ void http_close(struct http *h)
 	curl_multi_cleanup(h->multi); /* may still change sockets and the timer */
 	timer_stop(&h->timer);
 	timer_stop(&h->settle);
+	fence_close(h->fence);
 	curl_global_cleanup();
 	free(h->agent);
 	free(h);
@@ -683,6 +745,11 @@ void http_cancel_all(struct http *h)
 
 	LIST_FOREACH(t, &h->all, link)
 	http_cancel(t->request);
+}
+
+void http_write_until(struct http *h, millis until)
+{
+	fence_set(h->fence, until);
 }
 
 size_t http_active(const struct http *h)

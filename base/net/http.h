@@ -7,6 +7,9 @@
  * answer is a success here, whatever its status; redirects are not followed.
  * A request over a kept connection that proves dead before a byte came back
  * is sent once more: what must not happen twice carries a token of its own.
+ * What was cancelled sends nothing more: its connection is gone when the call
+ * returns. Requests that write are sent only until http_write_until(), and at
+ * that time the kernel resets the connections of those under way.
  * Messages name the method and the URL without its query and its user; they
  * never contain a header or a body.
  */
@@ -45,6 +48,7 @@ struct http_request {
 	 */
 	const char *proxy;
 	bool accepts_gzip;
+	bool is_write;	/* changes something there: see http_write_until() */
 	millis timeout; /* of all of it, waiting for a free connection included; 0 only with a silence_timeout */
 	millis silence_timeout; /* no byte for so long is ERROR_TIMEOUT; 0: not watched */
 	size_t max_response;	/* bytes of `response`, unpacked; more is ERROR_INVALID; 0 is refused */
@@ -61,7 +65,8 @@ struct http_request {
 	/*
 	 * Valid inside done(), and no longer. kind is ERROR_NONE on any complete HTTP answer. ERROR_AUTH: a certificate
 	 * was not accepted. ERROR_TIMEOUT: a deadline. ERROR_CANCELLED: http_cancel(). ERROR_INVALID: too long, or
-	 * no HTTP, or the URL is none. ERROR_UNAVAILABLE: no such host, refused, reset, cut short.
+	 * no HTTP, or the URL is none. ERROR_UNAVAILABLE: no such host, refused, reset, cut short, or a write that
+	 * came too late.
 	 */
 	struct error error;
 	long status;
@@ -78,9 +83,15 @@ void http_close(struct http *h); /* every request must have completed; not insid
 /* Cannot fail: failures arrive in done(). More than HTTP_MOST at once are ERROR_UNAVAILABLE. */
 void http_start(struct http *h, struct http_request *r);
 #define HTTP_MOST ((size_t)4096)
-void http_cancel(struct http_request *r); /* completes as ERROR_CANCELLED; nothing when it is not under way */
-void http_cancel_all(struct http *h);	  /* for the end: run the loop until http_active() is 0 */
+/* Completes as ERROR_CANCELLED, and no byte of it leaves any more; nothing when it is not under way. */
+void http_cancel(struct http_request *r);
+void http_cancel_all(struct http *h); /* for the end: run the loop until http_active() is 0 */
 size_t http_active(const struct http *h);
+/*
+ * By loop_now(): no byte of a write leaves at that time or later, even if the process stood still between the last look
+ * at a clock and the sending. 0: no limit, as at first.
+ */
+void http_write_until(struct http *h, millis until);
 /* A header of the answer, NULL without; any case; the last of several. Valid inside on_chunk() and done() only. */
 const char *http_header(const struct http_request *r, const char *name);
 /* The kind that a status belongs to: NONE for 2xx; 401 403 AUTH, 404 410 NOT_FOUND, 409 412 CONFLICT, 408 504 TIMEOUT,

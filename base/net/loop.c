@@ -57,7 +57,7 @@ millis loop_now(const struct loop *l)
 	struct timespec t;
 
 	(void)l;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_BOOTTIME, &t);
 	return (millis)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 

@@ -21,7 +21,7 @@ void loop_run(struct loop *l);	 /* until loop_stop(), or until nothing is left t
 bool loop_once(struct loop *l);
 bool loop_poll(struct loop *l); /* the same without waiting */
 void loop_stop(struct loop *l); /* loop_run() returns after the present event */
-/* Monotonic milliseconds of the machine; never goes back. */
+/* Milliseconds of the machine, those that it slept included; never goes back. Timers do not run while it sleeps. */
 millis loop_now(const struct loop *l);
 
 /* Once, `after` milliseconds from now (0: as soon as the loop runs). A timer that runs is set anew. */

@@ -436,6 +436,53 @@ const char *server_header(const struct server_request *q, const char *name)
 	return MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND, name);
 }
 
+/* What a request's header says of where it ends and whom it asks. */
+struct framing {
+	int hosts, lengths, encodings;
+	bool is_chunked, is_broken;
+};
+
+/* libmicrohttpd takes for a name whatever stands before the colon, and adds to it the rest of a folded line. */
+static bool is_name(const char *name)
+{
+	return *name && name[strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+					  "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+}
+
+static int counts_as(const char *name, const char *wanted, struct framing *f)
+{
+	size_t len = strlen(wanted);
+
+	if (strncasecmp(name, wanted, len) != 0)
+		return 0;
+	f->is_broken |= name[len] != '\0';
+	return 1;
+}
+
+static enum MHD_Result look_at_header(void *user, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct framing *f = user;
+	int encodings = counts_as(name, "Transfer-Encoding", f);
+
+	(void)kind;
+	f->is_broken |= !is_name(name) || (value && strpbrk(value, "\r\n"));
+	f->hosts += strcasecmp(name, "Host") == 0;
+	f->lengths += counts_as(name, "Content-Length", f);
+	f->encodings += encodings;
+	f->is_chunked |= encodings && value && strcasecmp(value, "chunked") == 0;
+	return MHD_YES;
+}
+
+/* Whoever stands before us could see its end, or its host, elsewhere (RFC 9112, 3.2 and 6.3). */
+static bool is_ambiguous(struct MHD_Connection *c, const char *version)
+{
+	struct framing f = { 0 };
+
+	MHD_get_connection_values(c, MHD_HEADER_KIND, look_at_header, &f);
+	return f.is_broken || f.hosts > 1 || f.lengths + f.encodings > 1 || (f.encodings && !f.is_chunked) ||
+	       (f.encodings && strcmp(version, MHD_HTTP_VERSION_1_1) != 0);
+}
+
 static bool is_announced_too_long(const struct server *s, struct MHD_Connection *c)
 {
 	const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
@@ -483,7 +530,7 @@ static struct server_request request_of(const struct server_wait *w, const char 
 
 /* The header is there. */
 static enum MHD_Result request_begin(struct server *s, struct MHD_Connection *c, const struct server_request *q,
-				     struct server_wait *w)
+				     const char *version, struct server_wait *w)
 {
 	const union MHD_ConnectionInfo *from = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	millis wait = rates_take(s->rates, from ? from->client_addr : NULL, loop_now(s->loop));
@@ -491,6 +538,11 @@ static enum MHD_Result request_begin(struct server *s, struct MHD_Connection *c,
 
 	if (wait)
 		return reply_too_many(s, c, wait);
+	if (is_ambiguous(c, version)) {
+		a = refusal_of(s, 400, "the request can be read in two ways");
+		a.headers[0] = "Connection: close"; /* what comes behind it is no request */
+		return reply(s, c, &a);
+	}
 	if (is_announced_too_long(s, c)) {
 		a = refusal_of(s, 413, "the body is too long");
 		return reply(s, c, &a);
@@ -533,14 +585,13 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
 	struct server *s = user;
 	struct server_wait *w = *state;
 
-	(void)version;
 	if (!w) {
 		*state = w = xnew(struct server_wait);
 		w->server = s;
 		w->connection = c;
 		w->body.cap = s->settings.max_body;
 		struct server_request q = request_of(w, method, path);
-		return request_begin(s, c, &q, w);
+		return request_begin(s, c, &q, version, w);
 	}
 	if (w->stage == EXCHANGE_DECIDED)
 		return decided(w);

@@ -1,7 +1,10 @@
 /*
  * A small HTTP(S) server on the event loop: routes in a table, answers made
  * at once from memory or sent from a file. Caps on connections, headers,
- * bodies, rates and time; nothing that a peer sends can stop the loop.
+ * bodies, rates and time; nothing that a peer sends can stop the loop. What
+ * could be read in two ways is answered 400 and the connection closed: two
+ * hosts or lengths, a length and an encoding, another encoding than chunked,
+ * a name that is none.
  */
 #pragma once
 #include "base/buf.h"

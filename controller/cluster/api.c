@@ -675,11 +675,15 @@ static void end_soon(struct api_call *c)
 	timer_start(c->api->loop, &c->timer, 0, ended);
 }
 
+static const char *why_barred(const struct api *a)
+{
+	return a->gate == API_GATE_OPEN ? "the lease ran out" : a->why_not;
+}
+
 static void bar(struct api_call *c)
 {
 	c->is_barred = true;
-	error_set(&c->error, ERROR_CANCELLED, "%s %s: not sent: %s", c->method, c->path,
-		  c->api->gate == API_GATE_OPEN ? "the lease ran out" : c->api->why_not);
+	error_set(&c->error, ERROR_CANCELLED, "%s %s: not sent: %s", c->method, c->path, why_barred(c->api));
 	end_soon(c);
 }
 
@@ -810,12 +814,13 @@ static void answered(struct http_request *r)
 	c->answer = (struct api_status){ 0 };
 	c->error = r->error;
 	c->retry_after = 0;
-	c->is_barred = c->is_barred && r->error.kind == ERROR_CANCELLED;
+	bool came_too_late = r->error.kind == ERROR_UNAVAILABLE && is_barred(c->api, c->effect);
+	c->is_barred = came_too_late || (c->is_barred && r->error.kind == ERROR_CANCELLED);
 	if (r->error.kind == ERROR_NONE && (r->status < 200 || r->status > 299))
 		read_refusal(c);
 	else if (c->is_barred)
 		error_set(&c->error, ERROR_CANCELLED, "%s %s: stopped on its way: %s; it may have been done", c->method,
-			  c->path, c->api->why_not);
+			  c->path, why_barred(c->api));
 	if (!try_again(c))
 		finish(c);
 }
@@ -842,6 +847,7 @@ static void fill_request(struct api_call *c)
 		.tls = &c->shown->tls,
 		.proxy = a->access->proxy,
 		.accepts_gzip = !a->is_near && c->effect == API_READ,
+		.is_write = c->effect == API_WRITE,
 		.timeout = c->deadline ? time_left(c) : 0,
 		.silence_timeout = c->silence,
 		.max_response = c->cap ? c->cap : API_RESPONSE_CAP,
@@ -949,6 +955,7 @@ void api_set_gate(struct api *a, enum api_gate gate, const char *why_not)
 void api_set_until(struct api *a, millis until)
 {
 	a->until = until;
+	http_write_until(a->http, until);
 }
 
 static void add_part(struct buf *out, const char *part)

@@ -7,7 +7,7 @@
  *
  * Writing calls pass one gate. While it is closed they complete with
  * ERROR_CANCELLED, "not sent: WHY", without touching the network; those in
- * flight when it closes are cancelled.
+ * flight when it closes are cancelled, and send nothing more.
  */
 #pragma once
 #include "base/buf.h"
@@ -152,7 +152,10 @@ size_t api_active(const struct api *a);
 /* `why_not` is copied, and shown in what is not sent: "dry run", "this replica does not lead". Open at first. */
 void api_set_gate(struct api *a, enum api_gate gate, const char *why_not);
 
-/* By loop_now(): from then on writing calls are kept back too, whatever else fires first. 0: no such time. */
+/*
+ * By loop_now(): from then on writing calls are kept back too, whatever else fires first, and so is every request of
+ * the HTTP client that writes, a provider's too (http_write_until). 0: no such time.
+ */
 void api_set_until(struct api *a, millis until);
 
 const char *api_server(const struct api *a);

@@ -122,10 +122,18 @@ static void deadline_passed(struct timer *t)
 	lose(l, why);
 }
 
+/* Timers stand still while the machine sleeps: the deadline may be over before its timer fires. */
+static void look_at_deadline(struct lease *l)
+{
+	if (l->is_held && !lease_is_held(l))
+		deadline_passed(&l->deadline);
+}
+
 static void next_try(struct timer *t)
 {
 	struct lease *l = t->user;
 
+	look_at_deadline(l);
 	if (l->closed)
 		start(l, STEP_LAST_READ);
 	else
@@ -241,6 +249,7 @@ static void answered(struct api_call *c)
 	struct lease *l = c->user;
 	enum step step = l->step;
 
+	look_at_deadline(l);
 	l->step = STEP_NONE;
 	l->trouble = c->error;
 	if (l->closed && step != STEP_LAST_READ && step != STEP_RELEASE) {

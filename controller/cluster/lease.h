@@ -1,6 +1,7 @@
 /*
  * Who leads: a Lease as client-go keeps it. Whether another's lease ran out
- * is judged by our own monotonic clock, from when its record last changed.
+ * is judged by our own clock, which also runs while the machine sleeps, from
+ * when its record last changed.
  * We stop leading at our own renew deadline, before anyone else may begin.
  */
 #pragma once

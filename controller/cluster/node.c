@@ -53,7 +53,7 @@ struct node *node_expect(struct cluster *c, const char *name)
 		return n;
 	n = xcalloc(1, sizeof *n);
 	n->name = intern_text(&c->intern, name);
-	n->provider_id = n->machine_id = n->zone = n->instance_type = n->capacity_type = "";
+	n->provider_id = n->machine_id = n->zone = n->instance_type = n->capacity_type = n->drained_by = "";
 	n->hash = hash_text(0, name);
 	n->group = -1;
 	store_add(&c->nodes, n);
@@ -71,6 +71,9 @@ static void forget_object(struct cluster *c, struct node *n)
 	intern_drop(&c->intern, n->taints);
 	intern_drop(&c->intern, n->allocatable);
 	intern_drop(&c->intern, n->hostname);
+	if (n->drained_by[0] != '\0')
+		intern_drop(&c->intern, n->drained_by);
+	n->drained_by = "";
 	n->labels = NULL;
 	n->taints = NULL;
 	n->allocatable = NULL;
@@ -125,6 +128,9 @@ static void read_identity(struct cluster *c, struct node *n, const struct node_r
 		if (strcmp(r->labels.pairs[i].key, "kubernetes.io/hostname") != 0)
 			pairs[labels.count++] = r->labels.pairs[i];
 	n->labels = model_labels(c, &labels);
+	const char *drained_by = decoded_get(&r->annotations, "preheat.dev/draining");
+	if (drained_by != NULL && drained_by[0] != '\0')
+		n->drained_by = intern_text(&c->intern, drained_by);
 	n->hostname = intern_text(&c->intern, decoded_get(&r->labels, "kubernetes.io/hostname"));
 	n->taints = model_taints(c, &r->taints);
 	size_t count = 0;
@@ -358,7 +364,7 @@ void cluster_node_gone(struct cluster *c, struct object_uid uid, millis at)
 	forget_object(c, n);
 	struct node bare = { .name = n->name, .pods = n->pods, .hash = n->hash, .group = -1 };
 	bare.placeholder_count = n->placeholder_count;
-	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = "";
+	bare.provider_id = bare.machine_id = bare.zone = bare.instance_type = bare.capacity_type = bare.drained_by = "";
 	*n = bare;
 	weigh_pods(n);
 	node_forget_unknown(c, n);

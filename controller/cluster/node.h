@@ -25,13 +25,15 @@ struct node {
 	const struct label_set *labels;
 	const struct taint_set *taints;
 	const struct resources *allocatable;
-	const char *hostname; /* label kubernetes.io/hostname */
-	int group;	      /* index among the groups given, -1 when it is in none */
+	const char *hostname;	/* label kubernetes.io/hostname */
+	const char *drained_by; /* annotation preheat.dev/draining: NAMESPACE/LEASE of the Preheat that drains it; ""
+				   without */
+	int group;		/* index among the groups given, -1 when it is in none */
 
 	bool is_known; /* false: a pod names it and no node object was seen yet */
 	bool is_ready; /* condition Ready is True, and no startup taint is left */
 	bool is_cordoned;
-	bool is_draining;  /* by us: annotation or taint preheat.dev/draining */
+	bool is_draining;  /* annotation or taint preheat.dev/draining */
 	bool is_leaving;   /* the object is being deleted */
 	bool is_protected; /* scale-down-disabled, do-not-disrupt or no-delete: never removed by us */
 	enum node_owner owner;

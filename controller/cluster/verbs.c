@@ -163,13 +163,18 @@ static bool taints_differ(const struct node_change *c, const struct found_node *
 	return false;
 }
 
+static const char *value_of(const struct decoded_map *have, const char *key)
+{
+	for (size_t i = 0; i < have->count; i++)
+		if (!strcmp(have->pairs[i].key, key))
+			return have->pairs[i].value;
+	return NULL;
+}
+
 static bool pairs_differ(const struct decoded_map *have, const struct verb_pair *want, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const char *value = NULL;
-		for (size_t k = 0; k < have->count; k++)
-			if (!strcmp(have->pairs[k].key, want[i].key))
-				value = have->pairs[k].value;
+		const char *value = value_of(have, want[i].key);
 		if (!value != !want[i].value || (value && strcmp(value, want[i].value) != 0))
 			return true;
 	}
@@ -195,10 +200,25 @@ static void write_taints(const struct node_change *c, const struct found_node *n
 	buf_text(out, "]");
 }
 
+/* Whether it carries what the change takes away. */
+static bool is_marked(const struct node_change *c, const struct found_node *n)
+{
+	const struct found_taint *found = n->taints.items;
+
+	for (size_t i = 0; i < n->taints.count; i++)
+		if (is_in(&found[i], c->remove, c->remove_count))
+			return true;
+	for (size_t i = 0; i < c->annotation_count; i++)
+		if (!c->annotations[i].value && value_of(&n->annotations, c->annotations[i].key))
+			return true;
+	return false;
+}
+
 /* False: the node is as wished already. */
 static bool write_patch(struct node_change *c, const struct found_node *n)
 {
-	bool cordon = c->cordon != CORDON_KEEP && n->is_unschedulable != (c->cordon == CORDON_ON);
+	bool cordon = c->cordon == CORDON_ON ? !n->is_unschedulable
+					     : c->cordon == CORDON_OFF && n->is_unschedulable && is_marked(c, n);
 	bool taints = taints_differ(c, n);
 	bool annotations = pairs_differ(&n->annotations, c->annotations, c->annotation_count);
 	bool labels = pairs_differ(&n->labels, c->labels, c->label_count);

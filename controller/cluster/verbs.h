@@ -15,6 +15,8 @@ struct node_taint {
 	const char *effect;	 /* "NoSchedule" */
 };
 
+/* CORDON_OFF: where a taint of `remove` is found, or an annotation that is taken away. What others cordoned stays so.
+ */
 enum cordon { CORDON_KEEP, CORDON_ON, CORDON_OFF };
 
 /*

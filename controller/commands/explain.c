@@ -286,7 +286,7 @@ const struct command command_explain = {
 	.usage = "explain [--db FILE] [--pool POOL] [--at TIME | --tick N | --largest]",
 	.summary = "Why: one decision in sentences (default: the last one that asked for something)",
 	.examples = "  preheat explain --db out/history.db --largest\n"
-		    "  preheat explain --at 2024-05-10T14:32:00Z --pool chat\n"
+		    "  preheat explain --at 3:12 --pool chat              also 'yesterday 3:12', '2024-05-10 14:32'\n"
 		    "  preheat explain --tick 4312 -o json\n",
 	.notes = "-o table prints sentences, -o wide also every field of the decision; csv has the fields as rows, "
 		 "json and yaml\n"

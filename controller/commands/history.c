@@ -10,6 +10,7 @@
 #include "controller/commands/command.h"
 #include "controller/explain/explain.h"
 #include "providers/provider.h"
+#include "state/drain_record.h"
 #include "state/replica.h"
 
 #include <errno.h>
@@ -438,6 +439,61 @@ static const struct table_column launch_columns[] = {
 	{ .name = "operation", .is_wide = true },
 };
 
+static const struct table_column drain_columns[] = {
+	{ .name = "time" },
+	{ .name = "tick", .is_right = true },
+	{ .name = "pool" },
+	{ .name = "group" },
+	{ .name = "node" },
+	{ .name = "fate" },
+	{ .name = "outcome" },
+	{ .name = "took_ms", .title = "TOOK", .is_right = true },
+	{ .name = "unmarked" },
+	{ .name = "released", .is_wide = true },
+	{ .name = "machine", .is_wide = true },
+	{ .name = "term", .is_right = true, .is_wide = true },
+	{ .name = "why", .is_wide = true },
+};
+
+static void add_moment(struct table *t, const struct history_args *q, millis at, bool for_programs)
+{
+	CLEANUP(buf_release) struct buf time = { 0 };
+
+	if (!at) {
+		table_absent(t);
+		return;
+	}
+	history_args_print_time(q, at, for_programs, &time);
+	table_text(t, time.text);
+}
+
+static void add_drain(struct table *t, const struct history_args *q, const struct drain_record *d, bool for_programs)
+{
+	CLEANUP(buf_release) struct buf took = { 0 }, raw = { 0 };
+
+	add_moment(t, q, d->asked_at, for_programs);
+	table_count(t, d->tick);
+	table_text(t, d->pool);
+	table_text(t, d->group);
+	table_text(t, d->node);
+	table_text(t, d->fate);
+	table_text(t, d->outcome ? d->outcome : "open");
+	if (d->outcome) {
+		duration_format(d->ended_at - d->asked_at, &took);
+		buf_printf(&raw, "%lld", (long long)(d->ended_at - d->asked_at));
+		table_value(t, took.text, raw.text);
+	} else {
+		table_absent(t);
+	}
+	add_moment(t, q, d->unmarked_at, for_programs);
+	add_moment(t, q, d->released_at, for_programs);
+	table_text(t, d->machine);
+	table_count(t, d->term);
+	table_text(t, d->why);
+	if (!d->unmarked_at)
+		table_style(t, STYLE_WARN);
+}
+
 const char *history_launches_verb(int64_t verb)
 {
 	return verb >= 0 && verb < PROVIDER_VERB_COUNT ? provider_verb_name((enum provider_verb)verb) : "?";
@@ -675,7 +731,7 @@ static const struct command *const verbs[] = { &history_command_copy, &history_c
 struct asked {
 	struct history_args args;
 	const char *from, *to, *group, *limit, *output;
-	bool is_changed, is_hours, is_launches, follows;
+	bool is_changed, is_hours, is_launches, is_drains, follows;
 	int64_t most;
 	millis retain; /* 0: keep all */
 };
@@ -724,6 +780,28 @@ static bool fill_filter(const struct asked *a, struct history_filter *f, struct 
 	return history_args_ticks(q, a->from, a->to, &f->from, &f->to, e);
 }
 
+static bool print_drains(struct asked *a, struct error *e)
+{
+	enum table_format format = table_format_of(a->output);
+	struct drain_filter f = { INT64_MIN, INT64_MAX, a->group, a->most };
+	struct history_args *q = &a->args;
+	struct drain_record *drains;
+	size_t count;
+
+	if ((a->group && !check_group(a, e)) || (a->from && !history_args_time(q, "from", a->from, &f.from, e)) ||
+	    (a->to && !history_args_time(q, "to", a->to, &f.to, e)) ||
+	    !drain_record_find(q->history, &f, &q->arena, &drains, &count, e))
+		return false;
+	struct table *t = table_new(drain_columns, sizeof drain_columns / sizeof *drain_columns);
+	for (size_t i = 0; i < count; i++)
+		add_drain(t, q, &drains[i], table_is_for_programs(format));
+	table_print(t, format, stdout);
+	table_free(t);
+	if (!count)
+		fprintf(stderr, "No node was drained in that time; a simulation drains none.\n");
+	return true;
+}
+
 static bool print_history(struct asked *a, struct error *e)
 {
 	enum table_format format = table_format_of(a->output);
@@ -755,11 +833,14 @@ static bool check_questions(const struct asked *a, struct error *e)
 			e, ERROR_INVALID,
 			"--launches prints calls to providers, which are about node groups; beside it: --from, "
 			"--to, --group, --number");
-	if (a->follows && (a->to || a->is_hours || a->is_launches || a->retain))
+	if (a->is_drains && (a->args.pool || a->limit || a->is_changed || a->is_hours || a->is_launches || a->retain))
+		return error_set(e, ERROR_INVALID,
+				 "--drains prints nodes that were drained; beside it: --from, --to, --group, --number");
+	if (a->follows && (a->to || a->is_hours || a->is_launches || a->is_drains || a->retain))
 		return error_set(
 			e, ERROR_INVALID,
-			"--follow prints decisions as they come; give it without --to, --hours, --launches and "
-			"--retain");
+			"--follow prints decisions as they come; give it without --to, --hours, --launches, --drains "
+			"and --retain");
 	if (a->retain && (filters || a->is_hours))
 		return error_set(e, ERROR_INVALID,
 				 "--retain drops ticks of all pools and prints no decisions; give it alone, with --db");
@@ -788,6 +869,8 @@ static bool answer(struct asked *a, struct error *e)
 		return history_hours_retain(&a->args, a->retain, e);
 	if (a->is_launches)
 		return print_launches(a, e);
+	if (a->is_drains)
+		return print_drains(a, e);
 	return a->is_hours ? history_hours_print(&a->args, a->output, e) : print_history(a, e);
 }
 
@@ -811,6 +894,9 @@ static int show(int argc, char **argv)
 		{ "launches", 0, OPTION_FLAG, NULL,
 		  "instead: what was asked of providers, and what came of it; with --from, --to, --group, -n",
 		  &a.is_launches, NULL },
+		{ "drains", 0, OPTION_FLAG, NULL,
+		  "instead: nodes that were drained, and what came of it; with --from, --to, --group, -n", &a.is_drains,
+		  NULL },
 		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
 		  &a.retain, NULL },

@@ -65,11 +65,44 @@ static bool local_time(const struct history_args *q, const char *text, millis *a
 {
 	CLEANUP(buf_release) struct buf zoned = { 0 };
 
-	buf_printf(&zoned, "%s%sZ", text, strchr(text, ':') ? "" : "T00:00:00");
+	const char *minutes = strchr(text, ':');
+
+	buf_printf(&zoned, "%s%sZ", text, !minutes ? "T00:00:00" : strchr(minutes + 1, ':') ? "" : ":00");
 	if (!options_time(zoned.text, q->span.to, at))
 		return false;
 	*at -= history_args_offset(q, *at);
 	return true;
+}
+
+/* One or two digits up to `most`, and moves behind them. */
+static bool digits(const char **text, int most, int *out)
+{
+	size_t len = strspn(*text, "0123456789");
+
+	*out = 0;
+	for (size_t i = 0; i < len && i < 3; i++)
+		*out = *out * 10 + ((*text)[i] - '0');
+	*text += len;
+	return len >= 1 && len <= 2 && *out <= most;
+}
+
+/* "3:12", the last before the end of the history; "today 3:12" and "yesterday 3:12" of the day in which it ends. */
+static bool time_of_day(const struct history_args *q, const char *text, millis *at)
+{
+	millis end = q->span.to + history_args_offset(q, q->span.to), day = end - end % DAY;
+	bool is_yesterday = !strncmp(text, "yesterday ", 10), is_today = !strncmp(text, "today ", 6);
+	int hours, minutes, seconds = 0;
+
+	text += is_yesterday ? 10 : is_today ? 6 : 0;
+	if (!digits(&text, 23, &hours) || *text++ != ':' || !digits(&text, 59, &minutes))
+		return false;
+	if (*text == ':' && (text++, !digits(&text, 59, &seconds)))
+		return false;
+	*at = day + hours * HOUR + minutes * MINUTE + seconds * SECOND;
+	if (is_yesterday || (!is_today && *at > end))
+		*at -= DAY;
+	*at -= history_args_offset(q, *at);
+	return !*text;
 }
 
 bool history_args_time(const struct history_args *q, const char *option, const char *text, millis *at, struct error *e)
@@ -80,13 +113,12 @@ bool history_args_time(const struct history_args *q, const char *option, const c
 		*at = q->span.from + after;
 		return true;
 	}
-	if (options_time(text, q->span.to, at) || local_time(q, text, at))
+	if (options_time(text, q->span.to, at) || time_of_day(q, text, at) || local_time(q, text, at))
 		return true;
-	return error_set(
-		e, ERROR_INVALID,
-		"--%s: found '%.60s'; allowed: a time such as 2024-05-10T08:00:00Z or '2024-05-10 08:00:00', -2h "
-		"before the end of the history, +2h after its first tick",
-		option, text);
+	return error_set(e, ERROR_INVALID,
+			 "--%s: found '%.60s'; allowed: a time such as 2024-05-10T08:00:00Z, '2024-05-10 08:00', 3:12, "
+			 "'yesterday 3:12', -2h before the end of the history, +2h after its first tick",
+			 option, text);
 }
 
 bool history_args_ticks(const struct history_args *q, const char *from, const char *to, int64_t *first, int64_t *last,

@@ -97,6 +97,9 @@ static void finish(struct controller *c)
 	arena_release(&c->leader.next_arena);
 	arena_release(&c->fleet.manifest_arena);
 	free(c->idle.items);
+	drains_actor.stop(c);
+	free(c->drains.back_offs);
+	buf_release(&c->cancels.path);
 	status_free(c);
 	fleet_close(c);
 	free(c);
@@ -130,6 +133,7 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	leader_stop_acting(c, "shutting down");
 	if (c->leader.state == STATE_FOLLOWING)
 		timer_stop(&c->leader.timer);
+	marks_leave(c);
 	status_stop(c);
 	if (c->leader.lease)
 		lease_close(c->leader.lease, lease_is_closed, c);

@@ -16,6 +16,8 @@
 #include "controller/loop/group_operations.h"
 #include "controller/loop/headroom.h"
 #include "controller/loop/leader.h"
+#include "controller/loop/machine_cancel.h"
+#include "controller/loop/marks.h"
 #include "controller/loop/pool_signals.h"
 #include "controller/loop/publish.h"
 #include "controller/loop/scale_down.h"
@@ -44,7 +46,9 @@ struct live_pool {
 	struct placeholder placeholder;
 	struct buffer buffer;
 	struct fallback fallback;
-	int64_t starving; /* replicas whose release found no node; scale_down.c writes it */
+	int64_t starving;  /* replicas whose release found no node; scale_down.c writes it */
+	char blocked[320]; /* why, where a disruption budget holds them; "" else */
+	bool was_blocked;  /* at the plan before */
 	struct start_timeouts timeouts;
 	struct stage_times stages[STAGE_COUNT];
 	struct size_change change;
@@ -75,6 +79,8 @@ struct controller {
 
 	struct starts starts;
 	struct drains drains;
+	struct marks marks;
+	struct machine_cancels cancels;
 	struct left_placeholders left;
 	struct idle_nodes idle;
 	struct interruptions interruptions;

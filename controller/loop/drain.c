@@ -4,6 +4,7 @@
 #include "base/decode.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/watch_sync.h"
+#include "state/drain_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +26,8 @@ enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
 enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1, DRAIN_IS_UNSEEN = -2 };
 
 static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
+static const millis BACK_OFF = 15 * MINUTE, BACK_OFF_MOST = 4 * HOUR;
 static const millis READ_AGAIN = 5 * SECOND;
-
-static const char *const MARK = "preheat.dev/draining";
 
 static const char *const fate_names[] = { "remove", "stop", "lend" };
 
@@ -44,7 +44,12 @@ struct pod_eviction {
 struct drain {
 	struct controller *controller;
 	struct drain *next;
-	char node[254], machine[MACHINE_ID_MAX + 1];
+	char node[254], machine[MACHINE_ID_MAX + 1]; /* machine: once the cloud has told of it */
+	char why[96], owner[MARK_OWNER_MAX + 1];
+	millis asked_at;      /* of its row in the history; 0: there is none of this drain */
+	const char *outcome;  /* of one that was given up */
+	char blocked[320];    /* what keeps it from being emptied; "": nothing */
+	millis blocked_since; /* clock_mono */
 	size_t pool;
 	int group;
 	enum drain_fate fate;
@@ -55,7 +60,7 @@ struct drain {
 	struct node_change change;
 	struct node_taint taint;
 	struct verb_pair annotation, labels[2];
-	bool is_marking, was_marked;
+	bool is_marking;
 	struct pod_eviction evictions[EVICTIONS_AT_ONCE];
 	int in_flight;
 	struct api_call read; /* of the node's pods, after the mark */
@@ -89,7 +94,6 @@ static struct drain *drain_add(struct controller *c, const struct node *n)
 	d->group = n->group;
 	d->since = clock_mono(c->clock);
 	snprintf(d->node, sizeof d->node, "%s", n->name);
-	snprintf(d->machine, sizeof d->machine, "%s", machine_of_node(c, n));
 	d->next = c->drains.first;
 	c->drains.first = d;
 	return d;
@@ -106,23 +110,165 @@ static void go_to(struct drain *d, enum drain_step step)
 	d->since = clock_mono(d->controller->clock);
 }
 
-/* Runs, or will. */
-static bool machine_is_wanted(const struct machine *m)
+static void give_up(struct drain *d, const char *outcome)
 {
-	return !m->is_standby && m->state != MACHINE_TERMINATING && m->state != MACHINE_STOPPED;
+	d->step = DRAIN_UNMARK;
+	d->outcome = outcome;
+	d->quiet_until = 0;
 }
 
-/* The pool whose pods stand there, for a node that was found marked. */
-static size_t pool_of(const struct controller *c, const struct node *n)
+/* The cloud's names for machines may have nothing to do with those on nodes: a machine is known by the cloud alone. */
+static void find_machine(struct drain *d, const struct node *n)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
-	size_t count, pool = n->group >= 0 ? first_pool(fleet_of(c), (size_t)n->group) : 0;
-	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	const struct node_group *g = d->group >= 0 ? &d->controller->groups[d->group] : NULL;
 
-	for (size_t i = 0; i < count; i++)
-		if (pods[i]->pool >= 0)
-			pool = (size_t)pods[i]->pool;
-	return pool;
+	if (g && g->is_known && n && n->is_known && !node_group_machine(g, d->machine))
+		snprintf(d->machine, sizeof d->machine, "%s", machine_of_node(d->controller, n));
+}
+
+/* --- its row in the history --- */
+
+static struct history *history_of(const struct controller *c)
+{
+	return c->history ? c->history : c->marks.history;
+}
+
+static void row_failed(const struct drain *d, const struct error *e)
+{
+	log_error("drain-not-recorded", LOG_S("node", d->node), LOG_E(e), LOG_END);
+}
+
+/* On disk before the first mark is written. */
+static bool row_save(struct drain *d)
+{
+	struct controller *c = d->controller;
+	const struct drain_record row = { .node = d->node,
+					  .machine = d->machine,
+					  .pool = c->pools[d->pool].key,
+					  .group = fleet_of(c)->groups[d->group].name,
+					  .fate = fate_names[d->fate],
+					  .why = d->why,
+					  .term = c->leader.term,
+					  .asked_at = clock_now(c->clock) };
+	struct error e = { 0 };
+
+	if (d->asked_at || !history_of(c))
+		return true;
+	if (!drain_record_save(history_of(c), &row, &e)) {
+		row_failed(d, &e);
+		return false;
+	}
+	d->asked_at = row.asked_at;
+	return true;
+}
+
+static void row_release(const struct drain *d)
+{
+	struct controller *c = d->controller;
+	struct error e = { 0 };
+
+	if (d->asked_at && history_of(c) &&
+	    !drain_record_release(history_of(c), d->node, d->asked_at, clock_now(c->clock), &e))
+		row_failed(d, &e);
+}
+
+/* The drain is over, and its mark stays. */
+static void row_end(const struct drain *d, const char *outcome)
+{
+	struct controller *c = d->controller;
+	struct error e = { 0 };
+
+	if (d->asked_at && history_of(c) &&
+	    !drain_record_end(history_of(c), d->node, d->asked_at, outcome, clock_now(c->clock), &e))
+		row_failed(d, &e);
+}
+
+/* Nothing of ours is there any more. */
+static void row_unmark(const struct drain *d, const char *outcome)
+{
+	struct controller *c = d->controller;
+	struct error e = { 0 };
+
+	if (history_of(c) && !drain_record_unmark(history_of(c), d->node, outcome, clock_now(c->clock), &e))
+		row_failed(d, &e);
+}
+
+/* --- what holds it --- */
+
+/* Of a node that could not be emptied: it is not tried again for a while. */
+struct drain_back_off {
+	char node[254];
+	int times;
+	millis until; /* clock_mono */
+};
+
+static struct drain_back_off *back_off_of(const struct controller *c, const char *node)
+{
+	for (size_t i = 0; i < c->drains.back_off_count; i++)
+		if (!strcmp(c->drains.back_offs[i].node, node))
+			return &c->drains.back_offs[i];
+	return NULL;
+}
+
+static bool is_backed_off(const struct controller *c, const char *node)
+{
+	const struct drain_back_off *b = back_off_of(c, node);
+
+	return b && clock_mono(c->clock) < b->until;
+}
+
+static void back_off(struct controller *c, const char *node)
+{
+	struct drains *s = &c->drains;
+	struct drain_back_off *b = back_off_of(c, node);
+	millis now = clock_mono(c->clock);
+
+	for (size_t i = 0; !b && i < s->back_off_count; i++)
+		if (s->back_offs[i].until + BACK_OFF_MOST < now)
+			b = memset(&s->back_offs[i], 0, sizeof *b); /* it was long ago */
+	if (!b) {
+		s->back_offs = xgrow(s->back_offs, s->back_off_count, &s->back_off_room, sizeof *s->back_offs);
+		b = memset(&s->back_offs[s->back_off_count++], 0, sizeof *b);
+	}
+	snprintf(b->node, sizeof b->node, "%s", node);
+	millis wait = BACK_OFF << (b->times < 4 ? b->times : 4);
+	b->times++;
+	b->until = now + (wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST);
+}
+
+static void block(struct drain *d, const char *text)
+{
+	if (!d->blocked_since)
+		d->blocked_since = clock_mono(d->controller->clock);
+	snprintf(d->blocked, sizeof d->blocked, "%s", text);
+}
+
+static void unblock(struct drain *d)
+{
+	d->blocked_since = 0;
+	d->blocked[0] = '\0';
+}
+
+static bool is_blocked_for_long(const struct drain *d)
+{
+	return d->step == DRAIN_EVICT && d->blocked_since &&
+	       clock_mono(d->controller->clock) - d->blocked_since > DRAIN_BLOCKED_PATIENCE;
+}
+
+const char *drain_blocked(const struct controller *c, size_t pool, struct arena *a)
+{
+	for (const struct drain *d = c->drains.first; d; d = d->next) {
+		CLEANUP(buf_release) struct buf text = { 0 };
+		if (d->pool != pool || d->step != DRAIN_EVICT || !d->blocked_since)
+			continue;
+		buf_printf(&text,
+			   "node %s has been cordoned to go and cannot be emptied for %lld s: %s; after %lld s it is "
+			   "opened again and another is tried",
+			   d->node, (long long)((clock_mono(c->clock) - d->blocked_since) / SECOND), d->blocked,
+			   (long long)(DRAIN_BLOCKED_PATIENCE / SECOND));
+		return arena_strdup(a, text.text, text.len);
+	}
+	return NULL;
 }
 
 /* --- asking pods to go --- */
@@ -139,6 +285,28 @@ static void tell_failure(const struct pod_eviction *e, const struct eviction *ca
 		 LOG_E(&call->error), LOG_END);
 }
 
+static void note_answer(struct pod_eviction *e, const struct eviction *call)
+{
+	struct drain *d = e->drain;
+	millis now = loop_now(d->controller->loop);
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	if (call->error.kind == ERROR_CANCELLED) {
+		d->step = DRAIN_OVER; /* its row stays open */
+		return;
+	}
+	if (call->result == EVICTION_DONE || call->result == EVICTION_GONE) {
+		unblock(d);
+		e->quiet_until = now + EVICT_AGAIN;
+		return;
+	}
+	d->quiet_until = now + (call->retry_after > 0 ? call->retry_after : EVICT_AGAIN);
+	if (call->result == EVICTION_THROTTLED || call->result == EVICTION_FAILED)
+		return; /* the server's trouble, not the pod's */
+	buf_printf(&text, "pod %s/%s may not be evicted: %s", e->namespace, e->pod, call->error.message);
+	block(d, text.text);
+}
+
 static void evicted(struct eviction *call)
 {
 	struct pod_eviction *e = call->user;
@@ -150,12 +318,7 @@ static void evicted(struct eviction *call)
 	tell_failure(e, call);
 	if (d) {
 		d->in_flight--;
-		if (call->error.kind == ERROR_CANCELLED)
-			d->step = DRAIN_OVER;
-		else if (call->result == EVICTION_DONE || call->result == EVICTION_GONE)
-			e->quiet_until = loop_now(c->loop) + EVICT_AGAIN;
-		else
-			d->quiet_until = loop_now(c->loop) + (call->retry_after > 0 ? call->retry_after : EVICT_AGAIN);
+		note_answer(e, call);
 	} else {
 		for (struct pod_eviction **at = &c->drains.lone; *at; at = &(*at)->next)
 			if (*at == e) {
@@ -223,6 +386,7 @@ static void ask(struct drain *d, const struct pod *p)
 
 static void tell_blocked(struct drain *d, const struct drain_verdict *v)
 {
+	block(d, v->text);
 	if (d->last_reason == (int)v->reason)
 		return;
 	d->last_reason = (int)v->reason;
@@ -244,6 +408,8 @@ static void evict_all(struct drain *d, const struct node *n, struct arena *a)
 
 	if (v.reason != DRAIN_POSSIBLE)
 		tell_blocked(d, &v);
+	else if (!v.evict_count)
+		unblock(d); /* what is left is going */
 	else
 		for (size_t i = 0; i < v.evict_count; i++)
 			ask(d, v.evict[i]);
@@ -261,7 +427,7 @@ static bool evict(struct drain *d, const struct node *n)
 	for (size_t i = 0; i < count; i++)
 		left += keeps_node(d, pods[i]);
 	if (left > 0 && runs_work(d->controller, d->pool))
-		d->step = DRAIN_UNMARK; /* work came in between */
+		give_up(d, "work-came");
 	else if (left > 0 && d->fate != FATE_LEND)
 		evict_all(d, n, &a);
 	else /* the server holds what a PodDisruptionBudget keeps */
@@ -402,7 +568,7 @@ static void read_pods(struct drain *d)
 /* As the mark on the node says. */
 static enum drain_fate fate_of(const struct node *n)
 {
-	const char *said = node_taint_value(n, MARK);
+	const char *said = node_taint_value(n, DRAIN_MARK_KEY);
 
 	for (size_t i = 0; said && i < sizeof fate_names / sizeof *fate_names; i++)
 		if (!strcmp(said, fate_names[i]))
@@ -413,6 +579,9 @@ static enum drain_fate fate_of(const struct node *n)
 static void refused(struct drain *d, const struct error *why)
 {
 	bool is_final = why->kind == ERROR_CANCELLED || why->kind == ERROR_NOT_FOUND;
+
+	if (why->kind == ERROR_NOT_FOUND)
+		row_unmark(d, "node-gone");
 
 	if (why->kind != ERROR_CANCELLED && !d->has_complained)
 		log_warn("node-mark-failed", LOG_S("node", d->node), LOG_E(why), LOG_END);
@@ -434,6 +603,10 @@ static void answered(struct node_change *call)
 		refused(d, &call->error);
 	} else {
 		c->drains.abandoned += d->mark == MARK_OFF && !d->is_stray && d->fate != FATE_LEND;
+		if (d->mark == MARK_OFF)
+			row_unmark(d, d->outcome ? d->outcome : "swept");
+		else if (d->mark == MARK_LENT)
+			row_end(d, "lent");
 		/* If it is still what is wished: the drain may have been given up meanwhile. */
 		if (d->step == leads_from[d->mark])
 			d->step = d->mark == MARK_ON ? DRAIN_EVICT : DRAIN_SHOWN;
@@ -443,31 +616,25 @@ static void answered(struct node_change *call)
 	act_soon(c);
 }
 
-/* What others cordoned stays so: only what carries our mark is put back to work. */
-static enum cordon cordon_of(const struct drain *d, enum drain_mark mark)
-{
-	const struct node *n = cluster_node(d->controller->cluster, d->node);
-
-	if (mark == MARK_ON)
-		return CORDON_ON;
-	return d->was_marked || (n && n->is_draining) ? CORDON_OFF : CORDON_KEEP;
-}
-
 /* One write: a node is never cordoned without saying by whom and what for, and never lent while it is. */
 static void write_mark(struct drain *d, enum drain_mark mark)
 {
 	bool on = mark == MARK_ON;
 
+	if (on && !row_save(d)) {
+		d->step = DRAIN_OVER;
+		return;
+	}
 	d->mark = mark;
-	d->was_marked |= on;
-	d->taint = (struct node_taint){ MARK, fate_names[d->fate], "NoSchedule" };
-	d->annotation = (struct verb_pair){ MARK, on ? fate_names[d->fate] : NULL };
+	marks_owner(d->controller, d->owner);
+	d->taint = (struct node_taint){ DRAIN_MARK_KEY, fate_names[d->fate], "NoSchedule" };
+	d->annotation = (struct verb_pair){ DRAIN_MARK_KEY, on ? d->owner : NULL };
 	d->labels[0] =
 		(struct verb_pair){ "node.kubernetes.io/exclude-from-external-load-balancers", on ? "true" : NULL };
 	d->labels[1] = (struct verb_pair){ "preheat.dev/lent-by",
 					   mark == MARK_LENT ? fleet_of(d->controller)->pools[d->pool].name : NULL };
 	d->change = (struct node_change){ .node = d->node,
-					  .cordon = cordon_of(d, mark),
+					  .cordon = on ? CORDON_ON : CORDON_OFF,
 					  .annotations = &d->annotation,
 					  .annotation_count = 1,
 					  .labels = d->labels,
@@ -504,6 +671,7 @@ static void emptied(struct drain *d)
 		go_to(d, DRAIN_LEND);
 		return;
 	}
+	row_release(d);
 	go_to(d, DRAIN_REMOVE);
 	if (node_group_remove(g, d->machine, d->fate == FATE_STOP ? PROVIDER_STOP : PROVIDER_REMOVE))
 		node_group_drive(g);
@@ -529,7 +697,7 @@ static bool machine_is_left(const struct drain *d)
 
 	if (!g->is_known || node_group_is_removing(g, d->machine))
 		return false;
-	return m ? m->state == MACHINE_PENDING || machine_is_wanted(m) : is_late(d);
+	return m ? m->state == MACHINE_PENDING || marks_machine_is_wanted(m) : is_late(d);
 }
 
 static void removing(struct drain *d)
@@ -540,9 +708,14 @@ static void removing(struct drain *d)
 		c->drains.removed += d->fate == FATE_REMOVE;
 		c->drains.stopped += d->fate == FATE_STOP;
 		log_info("node-gone", LOG_S("node", d->node), LOG_S("fate", fate_names[d->fate]), LOG_END);
+		const struct node *n = cluster_node(c->cluster, d->node);
+		if (n && n->is_known)
+			row_end(d, "stopped"); /* its node stays, marked */
+		else
+			row_unmark(d, d->fate == FATE_STOP ? "stopped" : "removed");
 		d->step = DRAIN_OVER;
 	} else if (machine_is_left(d)) {
-		d->step = DRAIN_UNMARK; /* the cloud refused: back to work */
+		give_up(d, "refused");
 	}
 }
 
@@ -590,12 +763,20 @@ static void step(struct drain *d)
 	if (d->is_marking || d->is_reading || loop_now(c->loop) < d->quiet_until)
 		return;
 	if ((!n || !n->is_known) && d->step != DRAIN_REMOVE) {
+		row_unmark(d, "node-gone");
 		d->step = DRAIN_OVER;
 		return;
 	}
+	find_machine(d, n);
 	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
-	if (may_stay && is_late(d))
-		d->step = DRAIN_UNMARK;
+	if (may_stay && is_blocked_for_long(d)) {
+		log_warn("drain-blocked", LOG_S("node", d->node), LOG_S("why", d->blocked), LOG_END);
+		c->drains.blocked++;
+		back_off(c, d->node);
+		give_up(d, "blocked");
+	} else if (may_stay && is_late(d)) {
+		give_up(d, "timed-out");
+	}
 	if (must_wait(d, n))
 		return;
 	switch (d->step) {
@@ -638,58 +819,19 @@ static void forget_finished(struct controller *c)
 	}
 }
 
-/* --- marks that were left over --- */
-
-/* Lent by a pool that no longer has this group: nobody would ever take it back. */
-static bool is_lent_by_nobody(const struct controller *c, const struct node *n)
-{
-	const struct fleet_spec *fleet = fleet_of(c);
-	const char *by = node_label(n, "preheat.dev/lent-by");
-
-	for (size_t i = 0; by && i < fleet->pool_count; i++)
-		if (!strcmp(fleet->pools[i].name, by) && pool_position(fleet, i, (size_t)n->group) >= 0)
-			return false;
-	return by != NULL;
-}
-
-/* A stopped machine that was woken, or a drain that was given up. */
-static bool is_stray(const struct controller *c, const struct node *n)
-{
-	if (n->group < 0 || !n->is_known || (!n->is_draining && !is_lent_by_nobody(c, n)) || drain_of(c, n->name))
-		return false;
-	const struct node_group *g = &c->groups[n->group];
-	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
-
-	return m && machine_is_wanted(m) && !node_group_is_removing(g, machine_of_node(c, n)) &&
-	       fleet_of(c)->pools[pool_of(c, n)].mode == MODE_ACT;
-}
-
-/* Marks of ours on nodes that nobody drains any more are taken off. */
-static void unmark_strays(struct controller *c)
-{
-	CLEANUP(arena_release) struct arena a = { 0 };
-	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		if (!is_stray(c, nodes[i]))
-			continue;
-		struct drain *d = drain_add(c, nodes[i]);
-		d->step = DRAIN_UNMARK;
-		d->is_stray = true;
-	}
-}
-
 /* --- all of them --- */
 
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why)
 {
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
-	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)))
+	    !c->groups[n->group].is_known || !node_group_machine(&c->groups[n->group], machine_of_node(c, n)) ||
+	    (is_backed_off(c, n->name) && !will_be_taken(n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;
 	d->fate = fate;
+	snprintf(d->why, sizeof d->why, "%s", why);
+	find_machine(d, n);
 	log_info("node-released", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
 		 LOG_S("fate", fate_names[fate]), LOG_S("why", why), LOG_END);
 	return true;
@@ -702,7 +844,7 @@ void drain_take_back(struct controller *c, const struct node *n)
 	if (!d)
 		d = drain_add(c, n);
 	d->fate = FATE_LEND;
-	d->step = DRAIN_UNMARK;
+	give_up(d, "taken-back");
 }
 
 void drain_give_back(struct controller *c, const struct node *n, size_t pool)
@@ -732,13 +874,28 @@ static bool is_off_plan(const struct drain *d, const struct node *n)
 	return n && d->step != DRAIN_OVER && (n->is_draining || (d->step != DRAIN_UNMARK && d->step != DRAIN_SHOWN));
 }
 
+/* Replicas that will serve any moment: counted until they were told to go, or one that serves elsewhere would end in
+ * their place. */
+static int64_t replicas_coming(const struct drain *d, const struct node *n, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
+	int64_t coming = 0;
+
+	for (size_t i = 0; i < count; i++)
+		coming += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_STARTED;
+	return d->step <= DRAIN_EVICT && d->fate != FATE_LEND ? coming : 0;
+}
+
 int64_t drain_replicas_left(const struct controller *c, size_t pool)
 {
 	int64_t left = 0;
 
 	for (const struct drain *d = c->drains.first; d; d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
-		left += is_off_plan(d, n) ? replicas_serving(c, n, pool) : 0;
+		if (is_off_plan(d, n))
+			left += replicas_serving(c, n, pool) + replicas_coming(d, n, pool);
 	}
 	return left;
 }
@@ -766,7 +923,7 @@ static void drive(struct controller *c)
 		stop(c);
 		return;
 	}
-	unmark_strays(c);
+	marks_sweep(c);
 	for (struct drain *d = c->drains.first; d; d = d->next)
 		step(d);
 	forget_finished(c);
@@ -777,29 +934,27 @@ static bool is_idle(const struct controller *c)
 	return !c->drains.first && !c->drains.lone;
 }
 
-/* What was begun by whoever led before goes on as it was meant. */
-static void adopt(struct controller *c, const struct node *n)
+void drain_resume(struct controller *c, const struct node *n, size_t pool, millis asked_at)
 {
 	struct drain *d = drain_add(c, n);
 
-	d->pool = pool_of(c, n);
+	d->pool = pool;
 	d->fate = fate_of(n);
 	d->step = DRAIN_EVICT;
-	d->was_marked = true;
 	d->marked_at = loop_now(c->loop);
+	d->asked_at = asked_at;
+	snprintf(d->why, sizeof d->why, "found marked");
+	if (!row_save(d))
+		d->step = DRAIN_OVER;
 }
 
-void drains_adopt(struct controller *c)
+void drain_sweep(struct controller *c, const struct node *n, millis after)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
-	size_t count;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+	struct drain *d = drain_add(c, n);
 
-	for (size_t i = 0; i < count; i++)
-		if (nodes[i]->is_draining && nodes[i]->group >= 0 && nodes[i]->is_ready &&
-		    nodes[i]->owner == NODE_UNCLAIMED && !drain_of(c, nodes[i]->name) &&
-		    fleet_of(c)->pools[pool_of(c, nodes[i])].mode == MODE_ACT)
-			adopt(c, nodes[i]);
+	d->is_stray = true;
+	give_up(d, "swept");
+	d->quiet_until = after > 0 ? loop_now(c->loop) + clock_real(c->clock, after) : 0;
 }
 
 int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
@@ -814,8 +969,7 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 			continue;
 		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
 			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);
-		d->step = DRAIN_UNMARK;
-		d->quiet_until = 0;
+		give_up(d, "needed-again");
 		kept += serving;
 	}
 	return kept;

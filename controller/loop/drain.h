@@ -3,20 +3,28 @@
  * eviction, then the machine is removed or stopped. One that is lent is
  * emptied of the pool that lends alone, and opened again. A budget or a pod
  * that may not be disturbed holds it; it is told, never overruled, and after
- * DRAIN_PATIENCE the node is put back to work. While nothing is known of the
+ * DRAIN_BLOCKED_PATIENCE without progress the node is put back to work and
+ * left alone for a while. Each drain is a row of the history
+ * (state/drain_record.h) from before its first mark. While nothing is known of the
  * pool none of its replicas is asked to go. Neither holds for a machine that
  * the cloud will take.
  */
 #pragma once
+#include "base/arena.h"
 #include "base/millis.h"
 #include "controller/loop/starts.h"
 
 struct controller;
 struct drain;
 struct pod_eviction;
+struct drain_back_off;
 struct node;
 
-#define DRAIN_PATIENCE (30 * MINUTE)
+#define DRAIN_PATIENCE	       (30 * MINUTE)
+#define DRAIN_BLOCKED_PATIENCE (5 * MINUTE)
+
+/* Taint (its value: what for) and annotation (its value: marks_owner()) of a node that is drained. */
+#define DRAIN_MARK_KEY "preheat.dev/draining"
 
 enum drain_fate { FATE_REMOVE, FATE_STOP, FATE_LEND };
 
@@ -24,11 +32,14 @@ struct drains {
 	struct drain *first;
 	int64_t evictions[8]; /* by enum eviction_result */
 	int64_t removed, stopped, abandoned;
+	int64_t blocked; /* of those abandoned, or not even begun */
+	struct drain_back_off *back_offs;
+	size_t back_off_count, back_off_room;
 	struct pod_eviction *lone; /* outside of any drain */
 };
 
 /* The node is released for a pool (index) for a reason ("3 replicas beyond demand"); false when it is already on its
- * way, not ours to take, or no machine that its group's cloud tells of. */
+ * way, not ours to take, no machine that its group's cloud tells of, or could not be emptied a while ago. */
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why);
 bool drain_is_under_way(const struct controller *c, const char *node);
 /* Keeps nodes of the pool that have not been asked to leave yet and on which replicas serve, until there are so many of
@@ -40,9 +51,13 @@ int64_t drains_returning(const struct controller *c, size_t pool, size_t group);
 int64_t drain_replicas_left(const struct controller *c, size_t pool);
 /* Nodes of the group that will leave it and have not been asked to yet. */
 int64_t drains_in_group(const struct controller *c, int group);
+/* The pool's drain that a budget or a pod holds, as a sentence; NULL: none. */
+const char *drain_blocked(const struct controller *c, size_t pool, struct arena *a);
 extern const struct actor drains_actor;
-/* Nodes that carry our mark from before: goes on with them. Called once, on becoming the leader. */
-void drains_adopt(struct controller *c);
+/* Goes on with a drain that the node's mark tells of; asked_at: of its row, 0: it has none. */
+void drain_resume(struct controller *c, const struct node *n, size_t pool, millis asked_at);
+/* Takes our marks off the node, after so long. */
+void drain_sweep(struct controller *c, const struct node *n, millis after);
 /* The node is lent no longer. */
 void drain_take_back(struct controller *c, const struct node *n);
 /* It shall be lent after all. */

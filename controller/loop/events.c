@@ -49,12 +49,32 @@ static void tell_size(struct controller *c, size_t pool)
 {
 	const struct size_change *s = &c->pools[pool].change;
 	const char *reason = c->publishing.pools[pool].reason;
-	struct pool_event what = { "TriggeredScaleUp", "ScaleUp", false };
+	struct pool_told *told = &c->pools[pool].told;
 
-	if (s->to <= s->from)
-		what = (struct pool_event){ "ScaledDown", "ScaleDown", false };
-	events_tell_pool(c, pool, what, "%lld to %lld hot replicas. %s", (long long)s->from, (long long)s->to,
-			 reason ? reason : "");
+	if (s->to < s->from) {
+		told->down_from = told->down_from > s->from ? told->down_from : s->from;
+		return; /* told when it has happened */
+	}
+	if (s->to >= told->down_from)
+		told->down_from = 0;
+	events_tell_pool(c, pool, (struct pool_event){ "TriggeredScaleUp", "ScaleUp", false },
+			 "%lld to %lld hot replicas. %s", (long long)s->from, (long long)s->to, reason ? reason : "");
+}
+
+/* What was too much has gone: no replica of it serves, drains or is on its way. */
+static void tell_shrunk(struct controller *c, size_t pool)
+{
+	const struct pool_decision *d = &c->plan.pools[pool].decision;
+	struct pool_told *told = &c->pools[pool].told;
+
+	if (!told->down_from || d->ready + d->on_the_way + d->draining > d->decided)
+		return;
+	if (d->decided < told->down_from)
+		events_tell_pool(c, pool, (struct pool_event){ "ScaledDown", "ScaleDown", false },
+				 "%lld to %lld hot replicas, decided %lld s ago", (long long)told->down_from,
+				 (long long)d->decided,
+				 (long long)((c->snapshot.now - c->pools[pool].change.at) / SECOND));
+	told->down_from = 0;
 }
 
 static void tell_refusals(struct controller *c, size_t pool)
@@ -200,6 +220,7 @@ void events_of_tick(struct controller *c)
 		if (c->pools[i].change.at == c->snapshot.now && c->pools[i].told.has_size)
 			tell_size(c, i);
 		c->pools[i].told.has_size = true; /* what is found at the start is no change */
+		tell_shrunk(c, i);
 		tell_refusals(c, i);
 		tell_problems(c, i);
 		tell_refusal(c, i);

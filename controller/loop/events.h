@@ -13,8 +13,9 @@ struct controller;
 struct pool_told {
 	unsigned problems; /* bit per enum pool_problem */
 	bool is_stale, is_refused, is_failing;
-	bool has_size;	 /* what is found at the start is no change */
-	int64_t signals; /* enum signal_state */
+	bool has_size;	   /* what is found at the start is no change */
+	int64_t down_from; /* replicas before a shrinking that is decided and has not happened yet; 0: none */
+	int64_t signals;   /* enum signal_state */
 	int64_t limit;
 	millis limit_at;
 };

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/signature.h"
 #include "controller/cluster/api.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/trace.h"
@@ -18,6 +19,8 @@ static void answered(struct api_call *a)
 	struct cluster_call *c = a->user;
 
 	c->error = a->error;
+	if (a->is_barred)
+		c->error.kind = ERROR_UNAVAILABLE; /* with a step before it, perhaps: a look tells what was done */
 	c->response = a->response;
 	c->response_len = a->response_len;
 	c->retry_after = a->retry_after;
@@ -226,6 +229,23 @@ static void forget_former(struct controller *c)
 	c->fleet.former_count = 0;
 }
 
+/*
+ * Two Preheats on one account must not take each other's tokens for their own, nor one its own of before: of the
+ * cluster, the lease, this replica and its term, and random bits.
+ */
+static void begin_life(struct controller *c)
+{
+	const struct controller_settings *s = &c->settings;
+	CLEANUP(buf_release) struct buf told = { 0 };
+	char text[SHA256_TEXT], uuid[37];
+
+	uuid_write(uuid);
+	buf_printf(&told, "%s %s/%s %s %lld %s", api_server(c->api), s->namespace ? s->namespace : "",
+		   s->lease ? s->lease : "", s->identity ? s->identity : "", (long long)c->leader.term, uuid);
+	struct sha256 digest = sha256_of(told.text, told.len);
+	snprintf(c->context.life, sizeof c->context.life, "%.16s", sha256_text(&digest, text));
+}
+
 bool fleet_open(struct controller *c, struct error *e)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -245,6 +265,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .refused = fallback_note,
 					     .affordable = cost_budget_affordable,
 					     .user = c };
+	begin_life(c);
 	c->recording.over = 0; /* those that are over tell it again */
 	c->starts.heard = heard;
 	c->starts.user = c;

@@ -238,12 +238,11 @@ static void operation_settle(struct node_group *g)
 	give_up(g, &why);
 }
 
-/* "preheat-3-g5-spot-a-000012": our term, the group, and a number that starts anew with each term. */
+/* "preheat-3-5f0c9a1e77d2b864-g5-spot-a-0012": our term and life, the group, and a number that starts anew with them. */
 static void make_token(struct node_group *g)
 {
-	snprintf(g->operation.token, sizeof g->operation.token, "preheat-%lld-%lld-%.24s-%04lld",
-		 (long long)g->context->term, (long long)(clock_now(g->context->clock) / 1000 % 100000000),
-		 group_spec_of(g)->name, (long long)++g->serial);
+	snprintf(g->operation.token, sizeof g->operation.token, "preheat-%lld-%s-%.24s-%04lld",
+		 (long long)g->context->term, g->context->life, group_spec_of(g)->name, (long long)++g->serial);
 }
 
 /* On disk before the first byte goes out. */

@@ -113,6 +113,7 @@ static void begin(struct controller *c)
 	struct error e = { 0 };
 
 	follower_pause(c);
+	marks_leave(c);
 	if (!open_history(c, &e) || !fleet_open(c, &e) || !adopt_operations(c, &e)) {
 		fleet_close(c);
 		close_history(c);
@@ -127,7 +128,7 @@ static void begin(struct controller *c)
 		node_group_look(&c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	start_progress_adopt(c);
-	drains_adopt(c);
+	marks_adopt(c);
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
 		 LOG_I("pools", (int64_t)fleet_of(c)->pool_count), LOG_B("dry_run", c->settings.is_dry_run), LOG_END);
 	tick_start(c);
@@ -196,6 +197,7 @@ void leader_go_on(struct controller *c)
 	}
 	if (c->leader.may_lead && is_synced) {
 		set_gate(c, true, ""); /* those that are refused are still told so */
+		marks_sweep_alone(c);
 	} else if (c->leader.may_lead) {
 		/* What is known of the cluster may be incomplete when the lease comes back after the API server was
 		 * away. */
@@ -235,6 +237,7 @@ static void lost(void *user, const char *why)
 
 	c->leader.may_lead = false;
 	set_gate(c, false, why);
+	marks_leave(c);
 	status_stop(c);
 	leader_stop_acting(c, why);
 }

@@ -529,6 +529,7 @@ static struct start adopted(const struct node_group *g, size_t pool, enum start_
 			       .kind = kind,
 			       .asked_at = clock_now(g->context->clock),
 			       .is_adopted = true,
+			       .is_found = g->is_known,
 			       .ends_at_device =
 				       kind != START_REFILL && g->context->runs_work(g->context->user, pool) };
 }

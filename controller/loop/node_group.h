@@ -44,6 +44,7 @@ struct group_context {
 	const struct fleet_spec *fleet;
 	struct starts *starts;
 	int64_t term;	/* of our leadership; part of every token */
+	char life[17];	/* part of every token: nobody else's, nor ours at another time */
 	bool is_barred; /* nothing that changes the cloud may be sent */
 	/* Where a machine's node is: all 0 without one. */
 	struct node_stages (*node_stages)(void *user, const char *machine);

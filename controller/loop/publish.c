@@ -188,6 +188,20 @@ static const char *held_growth(const struct controller *c, size_t pool, struct a
 	return NULL;
 }
 
+static const char *drain_problem(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct live_pool *p = &c->pools[pool];
+	const char *drain = drain_blocked(c, pool, a);
+
+	if (drain || !p->blocked[0])
+		return drain;
+	return format(
+		a,
+		"%lld replicas are to go and no node can be emptied: %s; raise maxUnavailable, or headroom.min if "
+		"they shall stay",
+		(long long)p->starving, p->blocked);
+}
+
 /* What is wrong with how a pool is set up, one sentence with its remedy each, NULL where nothing is. */
 static void problems_find(const struct controller *c, size_t pool, const char *out[PROBLEM_COUNT], struct arena *a)
 {
@@ -199,6 +213,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_GPU_MEMORY] = gpu_memory(c, pool, a);
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
+	out[PROBLEM_DRAIN_BLOCKED] = drain_problem(c, pool, a);
 	out[PROBLEM_LOAD_DIFFERS] =
 		server_stats_load_differs(&c->pools[pool].signals.server, &c->pools[pool].stages[STAGE_LOAD], a);
 }
@@ -419,6 +434,7 @@ static void show_counts(struct controller *c, struct arena *a)
 	const struct published_count nodes[] = { { { "removed" }, c->drains.removed },
 						 { { "stopped" }, c->drains.stopped },
 						 { { "drain-abandoned" }, c->drains.abandoned },
+						 { { "drain-blocked" }, c->drains.blocked },
 						 { { "interrupted" }, c->interruptions.count } };
 	const struct published_count sent[] = { { { "sent" }, events.sent },
 						{ { "merged" }, events.repeated },
@@ -430,7 +446,7 @@ static void show_counts(struct controller *c, struct arena *a)
 		evictions[i] = (struct published_count){ { eviction_result_name((enum eviction_result)i) },
 							 c->drains.evictions[i] };
 	c->published.api_calls = counts(a, api_calls, 5);
-	c->published.nodes = counts(a, nodes, 4);
+	c->published.nodes = counts(a, nodes, sizeof nodes / sizeof *nodes);
 	c->published.events = counts(a, sent, 4);
 	c->published.evictions = counts(a, evictions, EVICTION_FAILED + 1);
 	c->published.provider_calls = provider_calls(c, a);

@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How long capacity of the pool must have been idle before it goes, or is taken for surplus. */
+static millis patience_of(const struct controller *c, size_t pool)
+{
+	millis after = fleet_of(c)->pools[pool].scale_down_after;
+
+	return after > IDLE_PATIENCE ? after : IDLE_PATIENCE;
+}
+
 /* --- cancelled starts --- */
 
 /* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. */
@@ -44,7 +52,7 @@ static void cancel_machine(struct controller *c, size_t pool, size_t group, enum
 	if (n && n->is_known)
 		drain_begin(c, n, pool, fate, "cancelled before it served");
 	else
-		node_group_remove(g, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
+		machine_cancel(c, group, machine, kind == START_WAKE ? PROVIDER_STOP : PROVIDER_CANCEL);
 }
 
 /* Taken back for nothing: the node is lent again, unless a replica came to serve there meanwhile. */
@@ -57,14 +65,17 @@ static void cancel_reclaim(struct controller *c, size_t pool, size_t group, cons
 		drain_give_back(c, n, pool);
 }
 
+/* Machines that others added, or whose asking we know nothing of, are no surplus at once. */
 static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
+	millis before = clock_now(c->clock) - patience_of(c, pool);
 
 	if (!count)
 		return;
 	for (; count > 0; count--) {
-		size_t i = starts_youngest(&c->starts, pool, (int64_t)position, kind);
+		size_t i = starts_youngest(&c->starts, pool, (int64_t)position, kind,
+					   kind == START_PLACE || kind == START_RECLAIM ? INT64_MAX : before);
 		char machine[MACHINE_ID_MAX + 1];
 		if (i == c->starts.count)
 			break;
@@ -136,8 +147,10 @@ static int by_load(const void *x, const void *y)
 	return strcmp(b->node->name, a->node->name); /* the highest number: some clouds stop no others */
 }
 
+/* *held: why a node may not go for a disruption budget, which may allow it another time; such a node is not even
+ * cordoned. */
 static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a,
-				   size_t *count)
+				   size_t *count, const char **held)
 {
 	size_t all, n = 0;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
@@ -151,8 +164,10 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 			continue;
 		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,
 							     clock_now(c->clock), a);
-		if (verdict.reason == DRAIN_POSSIBLE || verdict.reason == DRAIN_BUDGET)
+		if (verdict.reason == DRAIN_POSSIBLE)
 			victims[n++] = v;
+		else if (verdict.reason == DRAIN_BUDGET || verdict.reason == DRAIN_BUDGETS_MISCONFIGURED)
+			*held = verdict.text;
 	}
 	qsort(victims, n, sizeof *victims, by_load);
 	*count = n;
@@ -175,10 +190,11 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	size_t group = fleet_of(c)->pools[pool].groups[position], count;
 	int64_t left = d->release, lend = d->give_back, stop = d->stop, room = scale_down_room(c, group);
 	CLEANUP(arena_release) struct arena a = { 0 };
+	const char *held = NULL;
 
 	if (left <= 0)
 		return;
-	struct victim *victims = find_victims(c, pool, group, &a, &count);
+	struct victim *victims = find_victims(c, pool, group, &a, &count, &held);
 	for (size_t i = 0; i < count && left > 0; i++) {
 		char why[96];
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
@@ -194,6 +210,10 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	}
 	if (!runs_work(c, pool))
 		c->pools[pool].starving += left;
+	if (left > 0 && held) {
+		c->drains.blocked += !c->pools[pool].was_blocked;
+		snprintf(c->pools[pool].blocked, sizeof c->pools[pool].blocked, "%s", held);
+	}
 }
 
 void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
@@ -254,6 +274,17 @@ static bool is_idle(const struct controller *c, const struct node *n)
 	       !node_label(n, "preheat.dev/lent-by");
 }
 
+/* The longest of the pools that may use the group. */
+static millis patience_in(const struct controller *c, size_t group)
+{
+	millis longest = IDLE_PATIENCE;
+
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (pool_position(fleet_of(c), i, group) >= 0 && patience_of(c, i) > longest)
+			longest = patience_of(c, i);
+	return longest;
+}
+
 static void sweep(struct controller *c, size_t group, struct arena *a)
 {
 	size_t count;
@@ -269,7 +300,7 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 			*n = (struct idle_node){ .since = clock_mono(c->clock) };
 			snprintf(n->machine, sizeof n->machine, "%s", machine_of_node(c, nodes[i]));
 		}
-		n->is_idle = clock_mono(c->clock) - n->since <= IDLE_PATIENCE || !c->groups[group].is_known ||
+		n->is_idle = clock_mono(c->clock) - n->since <= patience_in(c, group) || !c->groups[group].is_known ||
 			     scale_down_room(c, group) <= 0 ||
 			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
 					  "nobody uses it or waits for it");
@@ -344,11 +375,18 @@ static void interruptions_drive(struct controller *c)
 			take_leave(c, nodes[i]);
 }
 
+static void renew_pool(struct live_pool *p)
+{
+	p->starving = 0;
+	p->was_blocked = p->blocked[0] != '\0';
+	p->blocked[0] = '\0';
+}
+
 static void renew(struct controller *c)
 {
 	c->interruptions.may_be = true;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		c->pools[i].starving = 0;
+		renew_pool(&c->pools[i]);
 }
 
 const struct actor interruptions_actor = { .needs_plan = true, .renew = renew, .drive = interruptions_drive };

@@ -34,7 +34,7 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
  * and they would have been emptied for nothing. */
 int64_t scale_down_room(const struct controller *c, size_t group);
 
-/* Nodes of ours that nobody uses or waits for, for longer than IDLE_PATIENCE, go. */
+/* Nodes that nobody uses or waits for, for longer than IDLE_PATIENCE and scaleDown.after, go. */
 void idle_nodes_release(struct controller *c);
 /* Nodes whose machine the cloud will take are emptied while the notice lasts, and what served there is replaced. */
 extern const struct actor interruptions_actor;

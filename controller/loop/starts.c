@@ -222,10 +222,11 @@ void starts_stuck(struct starts *s, size_t index, millis at)
 	starts_drop(s, index);
 }
 
-size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum start_kind kind)
+size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum start_kind kind, millis found_before)
 {
 	for (size_t i = s->count; i-- > 0;)
-		if (s->items[i].pool == pool && s->items[i].group == group && s->items[i].kind == kind)
+		if (s->items[i].pool == pool && s->items[i].group == group && s->items[i].kind == kind &&
+		    (!s->items[i].is_found || s->items[i].asked_at <= found_before))
 			return i;
 	return s->count;
 }

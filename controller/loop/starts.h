@@ -20,6 +20,7 @@ struct start {
 	char machine[MACHINE_ID_MAX + 1]; /* "": none known yet */
 	char pod[POD_UID_MAX + 1];	  /* "": none yet */
 	bool ends_at_device;		  /* a place for work pods, not a replica that loads a model */
+	bool is_found;			  /* its machine was asked for by others, while we led */
 	bool is_adopted;		  /* found, not asked for by us: stages before it was found tell nothing */
 };
 
@@ -79,8 +80,9 @@ void starts_refuse(struct starts *s, size_t index, enum error_kind why);
 void starts_stuck(struct starts *s, size_t index, millis at);
 /* Ends it without an event: we cancelled it, or never asked. */
 void starts_drop(struct starts *s, size_t index);
-/* Index of the youngest of a kind, asked for, in a pool's group; `count` when there is none. */
-size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum start_kind kind);
+/* Index of the youngest of a kind in a pool's group, of those with is_found only such as
+ * were asked for before; `count` when there is none. */
+size_t starts_youngest(const struct starts *s, size_t pool, int64_t group, enum start_kind kind, millis found_before);
 
 void starts_add_event(struct starts *s, size_t pool, const struct event_input *event);
 void starts_events_taken(struct starts *s);

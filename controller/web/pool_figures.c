@@ -17,6 +17,7 @@ static const struct {
 	[PROBLEM_BATCH_HOLDS] = { "batch-holds", "BatchHoldsGPUs" },
 	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
+	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 

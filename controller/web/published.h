@@ -49,15 +49,16 @@ static inline void published_time(struct published_times *t, int64_t us)
 
 /* What is wrong with how a pool is set up; each becomes a condition of its own. */
 enum pool_problem {
-	PROBLEM_LOAD_SLOW,    /* loading the model takes longer than the objective allows */
-	PROBLEM_GPU_MEMORY,   /* the workload stands on GPUs whose memory does not fit it */
-	PROBLEM_FOREIGN_PODS, /* pods that ask for no GPU use up a GPU node */
-	PROBLEM_NO_GROUP,     /* pods that no node group could ever satisfy */
-	PROBLEM_FRAGMENTED,   /* free GPUs stand apart: small and large models share a group */
-	PROBLEM_BATCH_HOLDS,  /* batch holds accelerators that interactive work needs */
-	PROBLEM_ABILITY,      /* a node group cannot do what the manifest asks of it */
-	PROBLEM_GROWTH,	      /* more machines were about to be bought than any traffic explains */
-	PROBLEM_LOAD_DIFFERS, /* what the servers tell of their start and what was measured are far apart */
+	PROBLEM_LOAD_SLOW,     /* loading the model takes longer than the objective allows */
+	PROBLEM_GPU_MEMORY,    /* the workload stands on GPUs whose memory does not fit it */
+	PROBLEM_FOREIGN_PODS,  /* pods that ask for no GPU use up a GPU node */
+	PROBLEM_NO_GROUP,      /* pods that no node group could ever satisfy */
+	PROBLEM_FRAGMENTED,    /* free GPUs stand apart: small and large models share a group */
+	PROBLEM_BATCH_HOLDS,   /* batch holds accelerators that interactive work needs */
+	PROBLEM_ABILITY,       /* a node group cannot do what the manifest asks of it */
+	PROBLEM_GROWTH,	       /* more machines were about to be bought than any traffic explains */
+	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
+	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };
 

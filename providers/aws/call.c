@@ -165,6 +165,7 @@ static void send(struct aws_wait *w)
 					    .headers = c->headers,
 					    .body = c->body,
 					    .body_len = c->body ? strlen(c->body) : 0,
+					    .is_write = c->is_write,
 					    .tls = &c->aws->tls,
 					    .timeout = c->timeout,
 					    .max_response = c->max_response,

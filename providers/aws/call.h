@@ -22,6 +22,7 @@ struct aws_call {
 	const char *method;
 	const char *path; /* "/clusters/c1", escaped */
 	const char *body; /* a form for the query services, JSON for EKS; NULL: none */
+	bool is_write;	  /* part of a change: see http_write_until() */
 	millis timeout;	  /* of all of it, credentials apart */
 	size_t max_response;
 	void (*done)(struct aws_call *c); /* may start c anew, and may free it */

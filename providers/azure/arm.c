@@ -125,6 +125,7 @@ static void send(struct arm_request *r)
 					 .bearer = r->bearer.text,
 					 .body = r->body,
 					 .body_len = r->body_len,
+					 .is_write = r->is_write,
 					 .tls = &r->arm->tls,
 					 .accepts_gzip = true,
 					 .timeout = left > 1 ? left : 1,

@@ -17,6 +17,7 @@ struct arm_request {
 	const char *if_match;	  /* may be NULL */
 	const char *body;	  /* NULL: none */
 	size_t body_len;
+	bool is_write; /* part of a change: see http_write_until() */
 	millis timeout;
 	void (*done)(struct arm_request *r); /* once, from the loop; may start it again */
 	void *user;

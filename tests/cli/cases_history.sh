@@ -106,3 +106,22 @@ refused 'view: an address that is none' 2 'view: --listen: ' "$copied" 'preheat 
 found 'view: ends with 0 when it is told to' 0 '^http://127.0.0.1:[0-9]+/ 0$' "$copied" \
 	'"$preheat_path" view history.db --listen 127.0.0.1:0 >said & pid=$!
 	until [ -s said ]; do sleep 0.1; done; kill -INT $pid; wait $pid; echo "$(head -1 said | cut -d" " -f2) $?"'
+
+# Moments as people say them, and what happened then.
+found 'explain: a time of the day' 0 '^chat, 2024-01-01 01:12:00 .*, tick 287$' "$copied" \
+	'preheat explain --utc --at 1:12 | head -1'
+found 'explain: a date and minutes' 0 '^chat, 2024-01-01 01:12:00 .*, tick 287$' "$copied" \
+	"preheat explain --utc --at '2024-01-01 01:12' | head -1"
+refused 'explain: yesterday was before' 2 'nothing was decided yet' "$copied" "preheat explain --utc --at 'yesterday 1:12'"
+for bad in 25:00 3:60 3: :12 3:1x '3:12:61' 'tomorrow 3:12' 'yesterday'; do
+	refused "explain: no time: $bad" 2 "--at: found '$bad'; allowed: a time such as" "$copied" "preheat explain --at '$bad'"
+done
+burst='printf "t_s,n_req,prompt_tokens,output_tokens\n0,600,600000,120000\n" >t.csv
+	for i in $(seq 1 119); do [ "$i" = 60 ] && n=40000 || n=600; printf "%d,%d,%d,%d\n" $((i * 60)) $n $((n * 1000)) $((n * 200)); done >>t.csv
+	preheat simulate --pool "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>&1'
+found 'incidents: a burst' 0 '^chat,2024-01-01T01:0[0-9:]*Z,[0-9.]+,[0-9]{4,},.*,[0-9]+$' "$burst" 'preheat incidents --db out --from +5m -o csv'
+found 'incidents: the worst of it is explained' 0 '^chat, 2024-01-01 01:' "$burst" \
+	'preheat explain --utc --db out --tick "$(preheat incidents --db out --from +5m -o csv | tail -1 | sed "s/.*,//")"'
+found 'incidents: none' 0 'No incidents: ' "$copied" 'preheat incidents --from -1m'
+refused 'incidents: no such pool' 2 'nobody' "$copied" 'preheat incidents --pool nobody'
+refused 'incidents: no stretch' 2 'later than --to|no tick' "$copied" 'preheat incidents --from -1m --to -2m'

@@ -57,6 +57,23 @@ millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50,
 	return (millis)random_lognormal(&r, (double)p50, (double)p95);
 }
 
+/* The resource group is in another case on nodes (karpenter-provider-azure says so), and the name is nowhere in it. */
+void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256])
+{
+	if (m->group->has_azure_ids)
+		snprintf(out, 256,
+			 "azure:///subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590/resourceGroups/%s/providers/"
+			 "Microsoft.Compute/virtualMachineScaleSets/aks-%s-30630193-vmss/virtualMachines/%ld",
+			 on_node ? "mc_llm_chat_eastus" : "MC_llm_chat_EastUS", m->group->name,
+			 strtol(m->id + strlen(m->group->name) + 1, NULL, 10));
+	else if (m->group->wire == CLOUD_EKS)
+		snprintf(out, 256, "aws:///%s/%s", m->group->zone, m->id);
+	else if (m->group->wire == CLOUD_AKS)
+		snprintf(out, 256, "azure://%s%s", CLOUD_AKS_MACHINES, m->id);
+	else
+		snprintf(out, 256, "simulated:///%s/%s", m->group->name, m->id);
+}
+
 static void enter(struct cloud_machine *m, enum machine_step step, millis lasts)
 {
 	m->step = step;
@@ -242,7 +259,7 @@ void cloud_resize(struct cloud_group *g, int64_t desired)
 {
 	cloud_note_past(g);
 	for (; g->desired < desired; g->desired++, g->given_in++)
-		launch(g, true, "owner");
+		launch(g, true, "by hand");
 	for (struct cloud_machine *m = g->machines; m && g->desired > desired; m = m->next)
 		if (m->is_to_run && m->step != STEP_TERMINATING && !m->is_protected)
 			terminate(m);
@@ -276,12 +293,15 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 		   "{\"name\":\"%s\",\"min\":%" PRId64 ",\"max\":%" PRId64 ",\"desired\":%" PRId64
 		   ",\"standby_desired\":%" PRId64 ",\"machines\":[",
 		   g->name, g->min, g->max, g->desired, g->standby);
-	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
+		char id[256];
+		cloud_provider_id(m, false, id);
 		buf_printf(out,
-			   "%s{\"id\":\"%s\",\"provider_id\":\"simulated:///%s/%s\",\"zone\":\"%s\",\"state\":\"%s\","
+			   "%s{\"id\":\"%s\",\"provider_id\":\"%s\",\"zone\":\"%s\",\"state\":\"%s\","
 			   "\"goal\":\"%s\",\"launched_at\":%" PRId64 ",\"state_since\":%" PRId64 "}",
-			   m == g->machines ? "" : ",", m->id, g->name, m->id, g->zone, step_names[m->step],
+			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
 			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
+	}
 	buf_text(out, "],\"failures\":[");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
 	for (int64_t i = from; i < g->failure_count; i++) {

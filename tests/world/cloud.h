@@ -51,8 +51,9 @@ struct cloud_group {
 	int64_t min, max, standby_max;
 	int gpus;
 	enum cloud_wire wire;
-	bool launches;	 /* on EKS: by LaunchInstances */
-	bool keeps_node; /* of a stopped machine */
+	bool launches;	    /* on EKS: by LaunchInstances */
+	bool keeps_node;    /* of a stopped machine */
+	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	int64_t desired, standby;
 	struct cloud_machine *machines;
@@ -125,4 +126,6 @@ void cloud_note_past(struct cloud_group *g); /* each second, and before each cha
 void cloud_eks_begin(void);
 void cloud_aks_begin(void);
 /* Of one machine and stage, the same whenever it is asked for. */
+/* As the cloud says it, or as its node does. */
+void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256]);
 millis cloud_delay(const struct cloud_machine *m, const char *stage, millis p50, millis p95);

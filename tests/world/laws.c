@@ -48,6 +48,7 @@ static struct {
 	int64_t writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
 	int64_t newest_term[WORLD_REPLICAS];
+	char newest_life[WORLD_REPLICAS][17]; /* of its tokens */
 	millis lease_written[WORLD_REPLICAS], called_at;
 	bool are_shared;
 	struct accepted {
@@ -372,13 +373,17 @@ static int64_t ordered(const char *pool)
 /* AWS and Azure are told no term, or only the end of it. */
 static void look_at_term(const struct cloud_call *c)
 {
-	int64_t *newest = &laws.newest_term[0];
+	int at = strcmp(replica_lease(0), replica_lease(c->from)) ? c->from : 0;
+	int64_t *newest = &laws.newest_term[at];
+	char life[17] = "";
 
-	for (int i = 0; i < c->from; i++)
-		newest = strcmp(replica_lease(i), replica_lease(c->from)) != 0 ? &laws.newest_term[c->from] : newest;
 	if (strncmp(c->token, "preheat-", 8) != 0)
 		laws_break("terms_in_order", "a call with the token '%s', which says no term", c->token);
 	int64_t term = strtoll(c->token + 8, NULL, 10);
+	sscanf(c->token, "preheat-%*d-%16[0-9a-f]-", life);
+	if (strlen(life) != 16 || strlen(c->token) > 64 || (term != *newest && !strcmp(life, laws.newest_life[at])))
+		laws_break("own_tokens", "the token '%s' is not of one life of one term, or longer than 64", c->token);
+	memcpy(laws.newest_life[at], life, sizeof life);
 	if (term < *newest)
 		laws_break("terms_in_order", "term %" PRId64 " called the cloud after term %" PRId64, term, *newest);
 	*newest = term;

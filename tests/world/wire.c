@@ -26,6 +26,7 @@ struct http {
 	struct loop *loop;
 	int from;
 	bool is_dead;
+	millis write_until; /* 0: no limit */
 	struct http_transfer *first;
 	size_t active;
 };
@@ -606,6 +607,10 @@ static void begin(struct http *h, struct http_request *r, struct echo *echo, mil
 		return;
 	}
 	t->arrive.user = t->deadline.user = t;
+	if (!echo && r->is_write && h->write_until && wire_now() >= h->write_until) {
+		settle_as(t, ERROR_UNAVAILABLE, "not sent: the time to write ran out");
+		return;
+	}
 	depart(t, later);
 	if (t->is_settled)
 		return;
@@ -626,6 +631,12 @@ void __wrap_http_cancel_all(struct http *h)
 {
 	for (struct http_transfer *t = h->first; t; t = t->next)
 		settle_as(t, ERROR_CANCELLED, "cancelled");
+}
+
+void __wrap_http_write_until(struct http *h, millis until);
+void __wrap_http_write_until(struct http *h, millis until)
+{
+	h->write_until = until;
 }
 
 const char *__wrap_http_header(const struct http_request *r, const char *name);

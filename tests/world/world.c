@@ -195,19 +195,16 @@ static struct object *register_node(const struct cloud_machine *m)
 {
 	static const char *const labels[] = { "simulated.preheat.dev/node-group", "eks.amazonaws.com/nodegroup",
 					      "kubernetes.azure.com/agentpool" };
-	static const char *const places[] = { "simulated:///", "aws:///", "azure://" };
 	const struct cloud_group *g = m->group;
+	char id[256];
+	cloud_provider_id(m, true, id);
 	struct value *v = value_of(
 		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s',"
 		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s','%s':'%s'}},"
-		"'spec':{'providerID':'%s%s%s%s','taints':[{"
+		"'spec':{'providerID':'%s','taints':[{"
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
-		m->id, m->id, g->instance_type, g->zone, g->pool, labels[g->wire], g->name, places[g->wire],
-		g->wire == CLOUD_SIMULATED ? g->name
-		: g->wire == CLOUD_EKS	   ? g->zone
-					   : CLOUD_AKS_MACHINES,
-		g->wire == CLOUD_AKS ? "" : "/", m->id);
+		m->id, m->id, g->instance_type, g->zone, g->pool, labels[g->wire], g->name, id);
 	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
@@ -871,7 +868,7 @@ void replica_start(int who, const struct replica_settings *s)
 	snprintf(r->address, sizeof r->address, "http://replica-%d/replica?key=k", who);
 	r->is_dying = false;
 	r->loaded = (struct loaded){ .ok = true };
-	if (*s->manifest)
+	if (s->manifest)
 		load(&r->loaded, s->manifest);
 	if (!r->loaded.ok || !controller_accepts(&r->loaded.manifest, &r->loaded.findings, &e)) {
 		fprintf(stderr, "manifest: %s%s\n", r->loaded.error.message, e.message);
@@ -891,7 +888,7 @@ void replica_start(int who, const struct replica_settings *s)
 								       .api = r->api,
 								       .clock = wire_clock(),
 								       .manifest = &r->loaded.manifest,
-								       .watches_objects = !*s->manifest,
+								       .watches_objects = s->watches_objects,
 								       .history_path = r->history,
 								       .version = "world",
 								       .run = "world",

@@ -76,8 +76,8 @@ struct cloud_group *world_group(const char *name, const char *pool, int gpus, in
 				int64_t initial);
 
 struct replica_settings {
-	const char *manifest; /* as text; "": it watches objects */
-	bool elects, is_dry_run;
+	const char *manifest; /* as text; NULL: none */
+	bool elects, is_dry_run, watches_objects;
 	const char *lease; /* NULL: "preheat" */
 };
 /* A process begins, goes on where one of that number was, or begins anew; is killed; is asked to stop. */

@@ -149,7 +149,8 @@ static void begin_replicas(struct world_drawn *d)
 	w->is_pair = among_these <= 40;
 	w->is_twin = asked.all && among_these > 90;
 	for (int i = 0; i < WORLD_REPLICAS; i++)
-		w->settings[i] = (struct replica_settings){ .manifest = w->watches_objects ? "" : d->manifest.text,
+		w->settings[i] = (struct replica_settings){ .manifest = w->watches_objects ? NULL : d->manifest.text,
+							    .watches_objects = w->watches_objects,
 							    .elects = w->is_pair || w->is_twin || among_these > 75,
 							    .lease = w->is_twin && i ? "other" : NULL };
 	if (w->is_twin)

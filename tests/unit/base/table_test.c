@@ -38,6 +38,24 @@ static void assert_prints(enum table_format format, const char *expected)
 	table_free(t);
 }
 
+/* Names of pods and tags of machines are what others write. */
+static void what_is_no_utf8_stays_json(void **state)
+{
+	static const struct table_column one[] = { { .name = "note" } };
+	struct table *t = table_new(one, 1);
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	table_text(t, "a\377b");
+	table_print(t, TABLE_JSON, out);
+	fclose(out);
+	assert_non_null(strstr(text, "\"a\\ufffdb\""));
+	free(text);
+	table_free(t);
+}
+
 static void prints_for_people(void **state)
 {
 	(void)state;
@@ -97,6 +115,7 @@ static void numbers_read_well(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_no_utf8_stays_json),
 		cmocka_unit_test(prints_for_people),
 		cmocka_unit_test(prints_for_programs),
 		cmocka_unit_test(many_rows_keep_their_order),

@@ -129,7 +129,7 @@ static void nodes_that_still_serve_are_kept_before_any_is_bought(void **state)
 	have_node(c, "m1", "", MARKED("remove"));
 	have_node(c, "m2", "", MARKED("stop"));
 	have_node(c, "m3", "", MARKED("remove")); /* nobody serves there */
-	drains_adopt(c);
+	marks_adopt(c);
 	act_soon(c);
 	pass(SECOND);
 	forget_log();

@@ -153,7 +153,7 @@ static void a_stop_stays_a_stop_for_the_next_leader(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		have_node(c, i ? "m2" : "m1", "", cases[i].mark);
-		drains_adopt(c);
+		marks_adopt(c);
 		act_soon(c);
 		pass(7 * SECOND);
 		assert_int_equal(c->groups[0].removal_count, i + 1);
@@ -216,7 +216,7 @@ static void a_drain_of_lending_goes_on_under_the_next_leader(void **state)
 	have_node(c, "m1", "", MARKED("lend"));
 	have_pod(c, "b", NIGHTLY, "m1", true);
 	have_pod(c, "a", CHAT, "m1", true);
-	drains_adopt(c);
+	marks_adopt(c);
 	act_soon(c);
 	pass(SECOND);
 	assert_int_equal(c->groups[0].removal_count, 0);

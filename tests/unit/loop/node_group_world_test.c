@@ -47,7 +47,7 @@ static void refill(size_t pool, int64_t machines)
 static void cancel_some(size_t pool, enum start_kind kind, int64_t count)
 {
 	for (; count > 0; count--) {
-		size_t i = starts_youngest(&w.starts, pool, 0, kind);
+		size_t i = starts_youngest(&w.starts, pool, 0, kind, INT64_MAX);
 		char machine[MACHINE_ID_MAX + 1];
 		if (i == w.starts.count)
 			break;

@@ -22,8 +22,10 @@ static struct {
 	const char *workload; /* what GET of a Deployment answers */
 	int64_t replicas;     /* of its scale */
 	bool budget_holds;
-	const char *unseen_on; /* node with a pod that no watch shows; NULL: there is none */
-	const char *buffers;   /* the version of CapacityBuffers that it knows; NULL: none */
+	const char *unseen_on;	 /* node with a pod that no watch shows; NULL: there is none */
+	const char *unseen_node; /* provider id of a node that no watch shows; NULL: there is none */
+	bool hides_nodes;	 /* they cannot be listed */
+	const char *buffers;	 /* the version of CapacityBuffers that it knows; NULL: none */
 	struct played_node {
 		char name[16];
 		bool is_marked, is_lent;
@@ -100,6 +102,14 @@ static inline void answer_call(struct api_call *c)
 		snprintf(text, sizeof text, "{\"items\":[%s%s%s]}",
 			 server.unseen_on ? "{\"metadata\":{\"name\":\"late\"},\"spec\":{\"nodeName\":\"" : "",
 			 server.unseen_on ? server.unseen_on : "", server.unseen_on ? "\"}}" : "");
+	if (!strncmp(c->path, "/api/v1/nodes?", 14) && server.hides_nodes) {
+		play_answer(c, 500, play_status(500, "InternalError", NULL));
+		return;
+	}
+	if (!strncmp(c->path, "/api/v1/nodes?", 14))
+		snprintf(text, sizeof text, "{\"items\":[%s%s%s]}",
+			 server.unseen_node ? "{\"metadata\":{\"name\":\"late\"},\"spec\":{\"providerID\":\"" : "",
+			 server.unseen_node ? server.unseen_node : "", server.unseen_node ? "\"}}" : "");
 	if (strstr(c->path, "/api/v1/nodes/"))
 		write_served_node(c, text, sizeof text);
 	const char *replicas = strstr(c->path, "/scale") && c->body ? strstr(c->body, "\"replicas\":") : NULL;
@@ -267,6 +277,8 @@ static inline void close_controller(struct controller *c)
 		node_group_close(&c->groups[i]);
 	}
 	starts_release(&c->starts);
+	buf_release(&c->cancels.path);
+	free(c->drains.back_offs);
 	cluster_free(c->cluster);
 	arena_release(&c->tick.arena);
 	free(c->idle.items);

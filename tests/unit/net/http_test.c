@@ -262,6 +262,108 @@ static void a_cancelled_call_completes_once(void **state)
 	}
 }
 
+/* A body that no socket's buffer takes whole, to a peer that does not read before we gave up. */
+static char *half_sent(bool is_cancelled, struct call *c)
+{
+	static const struct peer_step script[] = {
+		{ PEER_ACCEPT, NULL }, { PEER_WAIT, NULL }, { PEER_READ, NULL }, { PEER_END, NULL }
+	};
+	static char body[32 << 20];
+	struct scripted_peer *p = peer_open(script);
+	struct loop *l = loop_open();
+	struct error e;
+	struct http *h = http_open(l, "preheat/test", &e);
+
+	memset(body, 'x', sizeof body);
+	*c = call_to(peer_url(p));
+	c->r.method = "POST";
+	c->r.is_write = true;
+	c->r.body = body;
+	c->r.body_len = sizeof body;
+	c->r.user = c;
+	if (!is_cancelled)
+		http_write_until(h, loop_now(l) + 300);
+	http_start(h, &c->r);
+	for (int i = 0; i < 200 && is_cancelled; i++)
+		loop_poll(l);
+	http_cancel(is_cancelled ? &c->r : &(struct http_request){ 0 });
+	if (is_cancelled)
+		peer_go(p); /* what follows the call is nothing */
+	while (http_active(h))
+		loop_once(l);
+	if (!is_cancelled)
+		peer_go(p);
+	char *seen = peer_close(p);
+	http_close(h);
+	loop_close(l);
+	return seen;
+}
+
+/* What lies in the socket's buffer at that time is not delivered either. */
+static void a_write_that_was_begun_is_cut_off(void **state)
+{
+	struct call c;
+
+	(void)state;
+	for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
+		char *seen = half_sent(is_cancelled, &c);
+		assert_int_equal(c.done, 1);
+		assert_int_equal(c.kind, is_cancelled ? ERROR_CANCELLED : ERROR_UNAVAILABLE);
+		if (!is_cancelled)
+			assert_non_null(strstr(c.message, "the time to write ran out on its way"));
+		assert_true(strlen(seen) < (size_t)16 << 20);
+		free(seen);
+	}
+}
+
+/* libcurl tries a new connection where a kept one did not do. Not a byte of it goes out; reading goes on, and so does
+ * writing when there is time again. */
+static void writes_end_with_their_time(void **state)
+{
+	static const char answer[] = OK "Content-Length: 2\r\n\r\nhi";
+	static const struct peer_step script[] = { { PEER_ACCEPT, NULL }, { PEER_READ, NULL },	 { PEER_SEND, answer },
+						   { PEER_READ, NULL },	  { PEER_SEND, answer }, { PEER_READ, NULL },
+						   { PEER_SEND, answer }, { PEER_ACCEPT, NULL }, { PEER_ACCEPT, NULL },
+						   { PEER_READ, NULL },	  { PEER_SEND, answer }, { PEER_HOLD, NULL },
+						   { PEER_END, NULL } };
+	static const struct {
+		bool is_write, is_late;
+	} cases[] = { { true, false }, { false, true }, { true, false }, { true, true }, { true, false } };
+	struct scripted_peer *p = peer_open(script);
+	struct loop *l = loop_open();
+	struct error e;
+	struct http *h = http_open(l, "preheat/test", &e);
+	size_t late = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct call c = call_to(peer_url(p));
+		bool is_refused = cases[i].is_write && cases[i].is_late;
+		c.r.method = cases[i].is_write ? "PUT" : "GET";
+		c.r.is_write = cases[i].is_write;
+		c.r.user = &c;
+		http_write_until(h, loop_now(l) + (cases[i].is_late ? 0 : HOUR));
+		http_start(h, &c.r);
+		while (http_active(h))
+			loop_once(l);
+		assert_int_equal(c.done, 1);
+		if (c.kind != (is_refused ? ERROR_UNAVAILABLE : ERROR_NONE))
+			fail_msg("case %zu: %s", i, c.message);
+		if (is_refused)
+			assert_non_null(strstr(c.message, ": not sent: the time to write ran out"));
+		late += is_refused;
+	}
+	assert_int_equal(late, 1);
+	http_close(h);
+	loop_close(l);
+	char *seen = peer_close(p);
+	size_t puts = 0;
+	for (const char *at = seen; (at = strstr(at, "PUT / ")); at++)
+		puts++;
+	assert_int_equal(puts, 3);
+	free(seen);
+}
+
 static void start_again(struct call *c)
 {
 	if (c->done < 5)
@@ -438,6 +540,8 @@ int main(void)
 		cmocka_unit_test(wrong_use_completes_with_a_message),
 		cmocka_unit_test(messages_show_no_password),
 		cmocka_unit_test(a_cancelled_call_completes_once),
+		cmocka_unit_test(a_write_that_was_begun_is_cut_off),
+		cmocka_unit_test(writes_end_with_their_time),
 		cmocka_unit_test(a_call_may_start_anew_inside_done),
 		cmocka_unit_test(a_proxy_is_used_where_one_is_told),
 		cmocka_unit_test(a_dead_kept_connection_is_replaced),

@@ -277,6 +277,47 @@ static void strange_requests_get_an_answer_or_a_closed_door(void **state)
 	assert_int_equal(ask(*state, "GET", "/hello", NULL).status, 200);
 }
 
+/* Whoever stands before us may see another request there: refused, and nothing behind it is read as a request. */
+static void ambiguous_requests_are_refused(void **state)
+{
+#define REST   "\r\nGET /hello?name=smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+#define CHUNKS "5\r\nhello\r\n0\r\n" REST
+	static const char *const cases[] = {
+		"GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n" REST,
+		"GET /hello HTTP/1.1\r\nHost: a\r\nhOST: a\r\n" REST,
+		"GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 99\r\n\r\n" CHUNKS,
+		"PUT /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding:\r\n chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\nhello" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n 0\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+		"chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length : 2\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding\t: chunked\r\n\r\n" CHUNKS,
+		"POST /echo HTTP/1.1\r\n Host: b\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi" REST,
+		"GET /hello HTTP/1.1\nHost: a\nHost: b\n" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nX: a\rContent-Length: 2\r\n\r\nhi" REST,
+		"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;\n\r\nhello\r\n0\r\n" REST,
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *answer = raw(*state, cases[i], true);
+		bool is_refused = !*answer || strncmp(answer, "HTTP/1.1 400", 12) == 0;
+		if (!is_refused || strstr(answer, "smuggled"))
+			fail_msg("case %zu: %s", i, answer);
+	}
+	assert_int_equal(ask(*state, "GET", "/hello", NULL).status, 200);
+}
+
 static void every_answer_has_the_headers(void **state)
 {
 	const char *answer = raw(*state, "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", true);
@@ -414,6 +455,7 @@ int main(void)
 		TEST(a_body_has_a_longest_length),
 		TEST(strange_requests_get_an_answer_or_a_closed_door),
 		TEST(every_answer_has_the_headers),
+		TEST(ambiguous_requests_are_refused),
 		TEST(long_headers_are_refused),
 		TEST(an_endless_body_is_cut_off),
 		TEST(many_at_once_are_all_served),

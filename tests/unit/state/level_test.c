@@ -112,7 +112,7 @@ static void files_of_before_have_none(void **state)
 
 	(void)state;
 	write_file(10, 1);
-	sql("DROP TABLE level; DROP TABLE lead_time; PRAGMA user_version = 3");
+	sql("DROP TABLE level; DROP TABLE lead_time; DROP TABLE drain; PRAGMA user_version = 3");
 	struct history *h = open_file();
 	assert_true(level_read(h, &(struct level_question){ 0, LEVEL_HOUR, 0, start * 2 }, &a, &rows, &count, &e));
 	assert_int_equal(count, 0);

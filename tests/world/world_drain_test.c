@@ -1,0 +1,452 @@
+/* A drain is interrupted at each of its steps: in the end every mark and every machine has an owner. */
+#include "tests/world/laws.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char spec_text[] =
+	"{'class':'interactive','objective':{'queueWait':'2s','attainment':'99%'},'mode':'act',"
+	"'workload':{'selector':{'matchLabels':{'app':'chat'}},'scaleTargetRef':{'apiVersion':'apps/v1','kind':"
+	"'Deployment','name':'chat'},'gpusPerReplica':1,'maxSequences':8,'prefillTokensPerSecond':'25k',"
+	"'interTokenLatency':'30ms'},'signals':{'engine':'vllm','scrape':{'port':8000,'path':'/metrics','interval':"
+	"'15s'}},'nodeGroups':[{'name':'gpu','provider':'simulated','simulated':{'endpoint':'http://cloud.world'},"
+	"'zone':'z1','instanceType':'g5.xlarge','capacityType':'on-demand','gpusPerNode':1,'pricePerHour':1.21,'min':1,"
+	"'max':10}],'leadTime':{'provision':{'p50':'45s','p95':'70s'},'register':{'p50':'20s','p95':'30s'},'device':{"
+	"'p50':'15s','p95':'30s'},'image':{'p50':'60s','p95':'90s'},'load':{'p50':'60s','p95':'90s'}},'headroom':{'min'"
+	":2},'scaleDown':{'after':'5m'}}";
+
+static const struct replica_settings objects = { .watches_objects = true, .elects = true };
+static struct world_app *chat;
+static struct cloud_group *gpu;
+
+static struct object *pool(void)
+{
+	return apiserver_find(KIND_WARM_POOL, "llm", "chat");
+}
+
+static void create_pool(void)
+{
+	apiserver_create(KIND_WARM_POOL,
+			 value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool','metadata':{'name':'chat',"
+				  "'namespace':'llm','generation':1},'spec':%s}",
+				  spec_text));
+}
+
+static void edit(const char *path, const char *text)
+{
+	value_set_text(pool()->value, path, text);
+	value_set_int(pool()->value, "metadata>generation", value_int(pool()->value, "metadata>generation") + 1);
+	apiserver_changed(pool());
+}
+
+static void set_budget(const char *most)
+{
+	value_set_text(apiserver_find(KIND_BUDGET, "llm", "chat")->value, "spec>maxUnavailable", most);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(7);
+	gpu = world_group("gpu", "chat", 1, 1, 10, 1);
+	gpu->has_azure_ids = true;
+	chat = world_app("chat", 1, 1, "50%");
+	create_pool();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_end();
+	return 0;
+}
+
+static void assert_lawful(const char *what)
+{
+	if (!*laws_broken())
+		return;
+	laws_print_trace(80);
+	fail_msg("%s: %s", what, laws_broken());
+}
+
+static void run(millis duration)
+{
+	world_run(duration);
+	assert_lawful("");
+}
+
+static void until(bool (*is_so)(void), millis most, const char *what)
+{
+	bool came = world_until(is_so, most);
+
+	assert_lawful(what);
+	if (came)
+		return;
+	laws_print_trace(80);
+	fail_msg("%s: not within %lld s", what, (long long)(most / SECOND));
+}
+
+/* --- what there is to see --- */
+
+static bool is_marked(const struct object *node)
+{
+	const struct value *taints = value_at(node->value, "spec>taints");
+
+	for (const struct value *t = taints ? taints->first : NULL; t; t = t->next)
+		if (value_is(t, "key", "preheat.dev/draining"))
+			return true;
+	const struct value *all = value_at(node->value, "metadata>annotations");
+	for (const struct value *a = all ? all->first : NULL; a; a = a->next)
+		if (!strcmp(a->key, "preheat.dev/draining"))
+			return true;
+	return value_is(node->value, "spec>unschedulable", "true");
+}
+
+static int64_t count_marked(void)
+{
+	int64_t count = 0;
+
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next) {
+		const struct node_life *life = n->extra;
+		count += is_marked(n) && life->machine->step == STEP_RUNNING;
+	}
+	return count;
+}
+
+static bool nothing_is_marked(void)
+{
+	return count_marked() == 0;
+}
+
+static bool is_any_marked(void)
+{
+	return count_marked() > 0;
+}
+
+static bool runs_there(const struct object *node, bool is_going)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), node->name) && pod_is_going(p) >= is_going)
+			return true;
+	return false;
+}
+
+static bool is_any_evicted(void)
+{
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next)
+		if (is_marked(n) && runs_there(n, true))
+			return true;
+	return false;
+}
+
+static bool is_any_emptied(void)
+{
+	for (const struct object *n = apiserver_first(KIND_NODE); n; n = n->next)
+		if (is_marked(n) && !runs_there(n, false))
+			return true;
+	return false;
+}
+
+static bool is_any_ended(void)
+{
+	for (const struct cloud_machine *m = gpu->machines; m; m = m->next)
+		if (m->step == STEP_TERMINATING)
+			return true;
+	return false;
+}
+
+static int64_t most_machines;
+
+static bool is_any_gone(void)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = gpu->machines; m; m = m->next)
+		count++;
+	most_machines = count > most_machines ? count : most_machines;
+	return count < most_machines;
+}
+
+static bool serves_two(void)
+{
+	return world_ready("chat") >= 2;
+}
+
+static bool is_grown(void)
+{
+	return world_ready("chat") >= 5;
+}
+
+static bool is_down(void)
+{
+	return world_desired("chat") <= 2 && world_is_at_rest() && nothing_is_marked();
+}
+
+static bool zero_leads(void)
+{
+	return replica_leader() == 0;
+}
+
+static bool one_leads(void)
+{
+	return replica_leader() == 1;
+}
+
+/* Grown, at rest, and then without traffic. */
+static void begin(void)
+{
+	replica_start(0, &objects);
+	until(zero_leads, MINUTE, "it leads");
+	until(serves_two, 20 * MINUTE, "two replicas of headroom serve");
+	chat->rate = 4;
+	until(is_grown, 20 * MINUTE, "replicas for the traffic serve");
+	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
+	chat->rate = 0;
+	most_machines = 0;
+}
+
+/* --- every step x every interruption --- */
+
+static const struct {
+	const char *name;
+	bool (*is_there)(void);
+} steps[] = {
+	{ "marked", is_any_marked }, { "evicted", is_any_evicted }, { "emptied", is_any_emptied },
+	{ "ended", is_any_ended },   { "gone", is_any_gone },
+};
+
+static void kill_it(void)
+{
+	replica_kill(0);
+	run(20 * SECOND);
+	replica_start(0, &objects);
+}
+
+static void stop_it(void)
+{
+	replica_stop(0);
+	run(SECOND);
+	replica_start(0, &objects);
+}
+
+static void edit_it(void)
+{
+	edit("spec>scaleDown>after", "4m");
+}
+
+static void delete_it(void)
+{
+	apiserver_delete(pool());
+}
+
+static void delete_and_kill_it(void)
+{
+	apiserver_delete(pool());
+	kill_it();
+}
+
+static void observe(void)
+{
+	edit("spec>mode", "observe");
+}
+
+static void pause_it(void)
+{
+	replica_pause(0, true);
+	until(one_leads, 2 * MINUTE, "the other leads");
+	replica_pause(0, false);
+}
+
+static void delete_and_pause_it(void)
+{
+	apiserver_delete(pool());
+	pause_it();
+}
+
+static const struct {
+	const char *name;
+	void (*happens)(void);
+	bool (*is_over)(void);
+	millis within;
+	bool needs_other;
+} interruptions[] = {
+	{ "kill", kill_it, is_down, 25 * MINUTE, false },
+	{ "stop", stop_it, is_down, 25 * MINUTE, false },
+	{ "edit", edit_it, is_down, 25 * MINUTE, false },
+	{ "delete", delete_it, nothing_is_marked, 12 * MINUTE, false },
+	{ "delete and kill", delete_and_kill_it, nothing_is_marked, 12 * MINUTE, false },
+	{ "observe", observe, nothing_is_marked, 12 * MINUTE, false },
+	{ "lost lease", pause_it, is_down, 25 * MINUTE, true },
+	{ "delete and lost lease", delete_and_pause_it, nothing_is_marked, 12 * MINUTE, true },
+};
+
+enum { STEPS = sizeof steps / sizeof *steps, INTERRUPTIONS = sizeof interruptions / sizeof *interruptions };
+
+/* So many timers before the step shows; the world is the same each time. */
+static void go_to(void **state, size_t step, bool needs_other, int64_t before)
+{
+	static int64_t events[2][STEPS];
+	int64_t *known = &events[needs_other][step];
+
+	set_up(state);
+	begin();
+	if (needs_other) {
+		replica_start(1, &objects);
+		run(2 * MINUTE);
+	}
+	if (*known) {
+		world_events(*known - before);
+		return;
+	}
+	for (; !steps[step].is_there() && wire_now() < 4 * HOUR; ++*known)
+		world_events(1);
+	assert_true(steps[step].is_there());
+	if (before) {
+		tear_down(state);
+		go_to(state, step, needs_other, before);
+	}
+}
+
+static void interrupt(void **state, size_t step, size_t how, int64_t before)
+{
+	char what[120];
+
+	go_to(state, step, interruptions[how].needs_other, before);
+	snprintf(what, sizeof what, "%s, %lld events before a node is %s", interruptions[how].name, (long long)before,
+		 steps[step].name);
+	interruptions[how].happens();
+	until(interruptions[how].is_over, interruptions[how].within, what);
+	run(3 * MINUTE);
+	assert_true(interruptions[how].is_over());
+	tear_down(state);
+}
+
+static void interrupted_at_any_step_every_mark_is_ended(void **state)
+{
+	static const int64_t before[] = { 0, 1, 3, 6 };
+
+	for (size_t how = 0; how < INTERRUPTIONS; how++)
+		for (size_t step = 0; step < STEPS; step++)
+			for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+				interrupt(state, step, how, before[i]);
+	set_up(state);
+}
+
+static void a_pool_that_comes_back_goes_on(void **state)
+{
+	(void)state;
+	begin();
+	until(is_any_marked, HOUR, "a node is marked");
+	apiserver_delete(pool());
+	until(nothing_is_marked, 5 * MINUTE, "the marks are taken off");
+	create_pool();
+	until(is_down, HOUR, "it comes down");
+}
+
+static bool is_told(const char *reason, const char *begins)
+{
+	for (const struct object *e = apiserver_first(KIND_EVENT); e; e = e->next)
+		if (value_is(e->value, "reason", reason) &&
+		    !strncmp(value_text(e->value, "note"), begins, strlen(begins)))
+			return true;
+	return false;
+}
+
+/* --- a budget that never allows --- */
+
+static const char *condition(const char *type, const char *key)
+{
+	const struct value *list = value_at(pool()->value, "status>conditions");
+
+	for (const struct value *c = list ? list->first : NULL; c; c = c->next)
+		if (value_is(c, "type", type))
+			return value_text(c, key);
+	return "";
+}
+
+static bool is_blocked(void)
+{
+	return !strcmp(condition("DrainBlocked", "status"), "True");
+}
+
+static void a_budget_that_never_allows_cordons_nothing_and_is_told(void **state)
+{
+	(void)state;
+	begin();
+	set_budget("0");
+	for (int i = 0; i < 40; i++) {
+		run(MINUTE);
+		assert_true(nothing_is_marked());
+	}
+	assert_true(is_blocked());
+	assert_non_null(strstr(condition("DrainBlocked", "message"), "budget chat"));
+	assert_non_null(strstr(condition("DrainBlocked", "message"), "pod llm/chat-"));
+	assert_true(world_event_told("DrainBlocked"));
+	assert_int_equal(world_desired("chat"), 7);
+	assert_false(is_told("ScaledDown", "7 to "));
+	set_budget("50%");
+	until(is_down, HOUR, "it comes down");
+	run(MINUTE);
+	assert_false(is_blocked());
+	assert_true(is_told("ScaledDown", "7 to 2 "));
+}
+
+static void a_budget_that_closes_during_a_drain_gives_the_node_back(void **state)
+{
+	(void)state;
+	begin();
+	set_budget("1");
+	until(is_any_evicted, HOUR, "a pod was evicted");
+	set_budget("0");
+	until(is_blocked, 5 * MINUTE, "it is told");
+	until(nothing_is_marked, 9 * MINUTE, "the nodes work again");
+	for (int i = 0; i < 20; i++) {
+		run(MINUTE);
+		assert_true(nothing_is_marked());
+	}
+	set_budget("50%");
+	until(is_down, 2 * HOUR, "it comes down");
+}
+
+/* --- machines that others added --- */
+
+static void machines_added_by_hand_stay_as_long_as_told(void **state)
+{
+	(void)state;
+	edit("spec>scaleDown>after", "20m");
+	replica_start(0, &objects);
+	until(serves_two, 20 * MINUTE, "two replicas of headroom serve");
+	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
+	run(25 * MINUTE);
+	cloud_resize(gpu, gpu->desired + 3);
+	for (int i = 0; i < 19; i++) {
+		run(MINUTE);
+		assert_int_equal(world_desired("chat"), 5);
+	}
+	until(is_down, HOUR, "it comes down");
+}
+
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* With a name, or a part of it with *, only those. */
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(interrupted_at_any_step_every_mark_is_ended, NULL, tear_down),
+		SCENARIO(a_pool_that_comes_back_goes_on),
+		SCENARIO(a_budget_that_never_allows_cordons_nothing_and_is_told),
+		SCENARIO(a_budget_that_closes_during_a_drain_gives_the_node_back),
+		SCENARIO(machines_added_by_hand_stay_as_long_as_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
