@@ -557,7 +557,7 @@ static const struct fault_kind {
 	{ "watches late", 6, 6, 1, 140, watches_late, watches_catch_up, NEEDS_NOTHING },
 	{ "cloud hurt", 12, 12, 60, 900, cloud_hurt, cloud_well, NEEDS_NOTHING },
 	{ "stock-out", 5, 5, 60, 1800, cloud_dry, cloud_well, NEEDS_NOTHING },
-	{ "reads lag", 0, 8, 60, 1800, reads_lag, cloud_well, NEEDS_NOTHING },
+	{ "reads lag", 8, 8, 60, 1800, reads_lag, cloud_well, NEEDS_NOTHING },
 	{ "no-op", 5, 5, 60, 900, no_op, cloud_well, NEEDS_NOTHING },
 	{ "off by one", 5, 5, 60, 900, off_by_one, cloud_well, NEEDS_NOTHING },
 	{ "taken", 5, 5, 1, 1, taken, nothing, NEEDS_NOTHING },
