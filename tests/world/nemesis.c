@@ -523,11 +523,11 @@ static void gang(struct nemesis_world *w, const struct fault *f)
 
 	(void)w;
 	if (world_app_at(1) && !apiserver_find(KIND_JOB, "llm", names[which]))
-		world_job(&(struct world_job){ .name = names[which],
-					       .pool = world_app_at(1)->name,
-					       .pods = pods,
-					       .runs = among(&r, 5, 25) * MINUTE,
-					       .spec = ",'nodeSelector':{'pool':'train'}" });
+		world_job_for(&(struct world_job){ .name = names[which],
+						   .pool = world_app_at(1)->name,
+						   .pods = pods,
+						   .spec = ",'nodeSelector':{'pool':'train'}" },
+			      among(&r, 5, 25) * MINUTE);
 }
 
 enum needs { NEEDS_NOTHING, NEEDS_OBJECTS, NEEDS_TRAINING };

@@ -41,7 +41,10 @@ static struct {
 	int ips;
 	int64_t pods, ended_serving;
 	bool has_no_scheduler;
-	struct world_job jobs[WORLD_JOBS]; /* that end by themselves */
+	struct timed_job {
+		struct world_job job;
+		millis runs;
+	} jobs[WORLD_JOBS];
 	size_t job_count;
 } world;
 
@@ -394,8 +397,14 @@ void world_job(const struct world_job *j)
 
 	for (int64_t i = 0; i < j->pods; i++)
 		create_job_pod(j, job->uid);
-	if (j->runs && world.job_count < WORLD_JOBS)
-		world.jobs[world.job_count++] = *j;
+}
+
+void world_job_for(const struct world_job *j, millis runs)
+{
+	if (world.job_count == WORLD_JOBS)
+		return;
+	world_job(j);
+	world.jobs[world.job_count++] = (struct timed_job){ *j, runs };
 }
 
 void world_job_ends(const char *name)
@@ -689,8 +698,9 @@ static void forget_pod(struct object *p)
 }
 
 /* All run together for as long as they do; what was evicted is made again. */
-static void job_second(const struct world_job *j)
+static void job_second(const struct timed_job *t)
 {
+	const struct world_job *j = &t->job;
 	struct object *job = apiserver_find(KIND_JOB, NAMESPACE, j->name);
 	int64_t have = 0, bound = 0;
 	millis last = 0;
@@ -703,7 +713,7 @@ static void job_second(const struct world_job *j)
 		}
 	for (; job && have < j->pods; have++)
 		create_job_pod(j, job->uid);
-	if (!job || bound < j->pods || wire_now() < last + j->runs)
+	if (!job || bound < j->pods || wire_now() < last + t->runs)
 		return;
 	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
 		next = p->next;

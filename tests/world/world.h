@@ -78,11 +78,11 @@ struct world_job {
 	int64_t pods;
 	bool is_loose;	  /* pods without an index: no gang */
 	int cpus;	  /* that each requests */
-	millis runs;	  /* all together, and are then cleared away; 0: until world_job_ends() */
 	const char *spec; /* NULL, or further members of their spec, each with a comma before it, with ' for " */
 };
 void world_job(const struct world_job *j);
-void world_job_ends(const char *name); /* its pods have succeeded */
+void world_job_for(const struct world_job *j, millis runs); /* all together so long, and is cleared away then */
+void world_job_ends(const char *name);			    /* its pods have succeeded */
 int64_t world_job_running(const char *name);
 void world_scheduler(bool is_there); /* who is away looks at no pod */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
