@@ -10,8 +10,6 @@ WORKDIR /src
 COPY tests/dev_tools.sh tests/
 RUN ["bash", "-ec", ". tests/dev_tools.sh; need \"${BUILD_NEEDS[@]}\" \"${PACKAGE_NEEDS[@]}\""]
 COPY . .
-# The charts, when npm has not brought them into the checkout already.
-RUN ["bash", "-ec", ". tests/dev_tools.sh; has_assets || { need npm:npm; assets; has_assets; }"]
 ARG PREHEAT_COMMIT
 ARG SOURCE_DATE_EPOCH
 RUN packaging/image_files.sh /image

@@ -414,6 +414,20 @@ const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key)
 	return NULL;
 }
 
+const struct yaml_node *yaml_walk(const struct yaml_node *map, const char *const *keys)
+{
+	for (; map && *keys; keys++)
+		map = yaml_child(map, *keys);
+	return map;
+}
+
+const char *yaml_text(const struct yaml_node *map, const char *key)
+{
+	const struct yaml_node *n = map ? yaml_child(map, key) : NULL;
+
+	return n && n->kind == YAML_SCALAR ? n->text : NULL;
+}
+
 void yaml_path(const struct yaml_node *node, struct buf *out)
 {
 	if (!node->parent) {

@@ -62,6 +62,10 @@ bool yaml_parse_source(const struct yaml_source *s, struct arena *a, struct yaml
 		       struct findings *f) MUST_USE;
 
 const struct yaml_node *yaml_child(const struct yaml_node *map, const char *key); /* NULL when absent or no map */
+/* The same along keys, which end in NULL; NULL where one is absent. */
+const struct yaml_node *yaml_walk(const struct yaml_node *map, const char *const *keys);
+#define YAML_AT(map, ...) yaml_walk((map), (const char *const[]){ __VA_ARGS__, NULL })
+const char *yaml_text(const struct yaml_node *map, const char *key); /* of a scalar; NULL: there is none */
 /* "spec.nodeGroups[1].max"; "" for a root. */
 void yaml_path(const struct yaml_node *node, struct buf *out);
 /* What a plain scalar means to other readers of YAML: "a number", "a truth value", "nothing", or NULL for text. */

@@ -61,7 +61,7 @@ def is_there(url):
 def start(folder, arguments, name, pool):
     path = os.path.join(folder, name)
     os.makedirs(path, exist_ok=True)
-    run = process.Controller(path, name, arguments.preheat, ['--pool', pool, '--no-election', '--dry-run'],
+    run = process.Controller(path, name, arguments.preheat, ['-f', pool, '--no-election', '--dry-run'],
                              os.environ['KUBECONFIG'])
     for page in (run.log, run.db, run.db + '-wal', run.db + '-shm'):
         if os.path.exists(page):

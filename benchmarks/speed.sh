@@ -15,9 +15,9 @@ best() {
 	done | sort -n | head -1
 }
 
-$preheat generate --shape diurnal,bursts --length 14d --rate 1.1574 --seed 1 -o $out/fortnight.csv 2>/dev/null
+$preheat generate --shape diurnal,bursts --length 14d --rate 1.1574 --seed 1 --out $out/fortnight.csv 2>/dev/null
 pool_manifest 40 380 650 0 >$out/pool.yaml
-simulate=("$preheat" simulate --pool "$out/pool.yaml" --trace "$out/fortnight.csv" --warm-up 1d --out "$out/run" --force)
+simulate=("$preheat" simulate -f "$out/pool.yaml" --trace "$out/fortnight.csv" --warm-up 1d --out "$out/run" --force)
 seconds=$(best "${simulate[@]}")
 ticks=$(($(wc -l <$out/run/timeline.csv) - 1))
 decide=$(build/release/decide_speed)

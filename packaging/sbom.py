@@ -113,23 +113,20 @@ def debian_release():
     return found[1] if found else "unknown"
 
 
-def npm_packages(program):
-    """What the lock file names, where the build embedded it: without node_modules it draws simpler charts."""
-    for lock in sorted(ROOT.glob("controller/*/assets/package-lock.json")):
-        for path, package in sorted(json.loads(lock.read_text())["packages"].items()):
-            name = path.removeprefix("node_modules/")
-            if not path or b"uPlot" not in Path(program).read_bytes():
-                continue
-            kind, digest = package["integrity"].split("-", 1)
-            yield {
-                "SPDXID": f"SPDXRef-npm-{spdx_id(name)}", "name": name, "versionInfo": package["version"],
-                "supplier": "NOASSERTION", "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
-                "checksums": [{"algorithm": kind.upper(), "checksumValue": base64.b64decode(digest).hex()}],
-                "licenseConcluded": package["license"], "licenseDeclared": package["license"],
-                "copyrightText": "NOASSERTION",
-                "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
-                                  "referenceLocator": f"pkg:npm/{name}@{package['version']}"}],
-            }
+def vendored_packages():
+    """What lies in the sources as others published it."""
+    for path in sorted(ROOT.glob("controller/*/assets/*/published.json")):
+        package = json.loads(path.read_text())
+        kind, digest = package["integrity"].split("-", 1)
+        yield {
+            "SPDXID": f"SPDXRef-npm-{spdx_id(package['name'])}", "name": package["name"], "versionInfo": package["version"],
+            "supplier": "NOASSERTION", "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
+            "checksums": [{"algorithm": kind.upper(), "checksumValue": base64.b64decode(digest).hex()}],
+            "licenseConcluded": package["license"], "licenseDeclared": package["license"],
+            "copyrightText": "NOASSERTION",
+            "externalRefs": [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+                              "referenceLocator": f"pkg:npm/{package['name']}@{package['version']}"}],
+        }
 
 
 def preheat(program):
@@ -150,7 +147,7 @@ def preheat(program):
 def bill(program, image, more):
     licences = Licences()
     own = preheat(program)
-    embedded = list(npm_packages(program))
+    embedded = list(vendored_packages())
     names = {owner(path) for path in libraries(program)}
     linked = [debian_package(name, licences) for name in sorted(names)]
     beside = [debian_package(name, licences) for name in sorted(set(more) - names)]

@@ -18,20 +18,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* What is kept of a pool from call to call, so that the same is told by the same name. */
+/* What is kept of a pool from call to call. */
 struct aks_memory {
 	struct aks_memory *next;
 	const char *key; /* of the pool's URL */
-	struct buf failed_write;
-	int64_t failure; /* the id that this failure was told by */
+	struct put_bucket puts;
+	struct buf deleted;	 /* a machine that deleteMachines was to delete, until it is known what became of it */
+	int deleted_looks;	 /* that showed it stopped since then */
+	bool deallocates;	 /* deleteMachines stops what it names; see note_deleted() */
+	struct buf failed_write; /* so that the same failure is told by the same name */
+	int64_t failure;	 /* the id that this failure was told by */
 	millis failed_at;
-};
-
-/* The budget of changes of a subscription. */
-struct aks_budget {
-	struct aks_budget *next;
-	const char *subscription;
-	struct put_bucket bucket;
 };
 
 struct aks {
@@ -39,7 +36,6 @@ struct aks {
 	struct arm *arm;
 	struct arena arena; /* of what is remembered */
 	struct aks_memory *memories;
-	struct aks_budget *budgets;
 	int64_t last_failure;
 };
 
@@ -70,14 +66,32 @@ static struct aks *aks_of(const struct aks_call *x)
 	return (struct aks *)x->base.provider;
 }
 
+static struct aks_memory *memory_of(struct aks_call *x)
+{
+	struct aks *p = aks_of(x);
+	struct aks_memory *m = p->memories;
+
+	while (m && strcasecmp(m->key, x->pool_url) != 0)
+		m = m->next;
+	if (m)
+		return m;
+	m = arena_new(&p->arena, struct aks_memory);
+	m->key = text_keep(&p->arena, x->pool_url);
+	m->next = p->memories;
+	p->memories = m;
+	return m;
+}
+
 /* Ends the call with what stands in its error. */
 static void finish(struct aks_call *x)
 {
 	exchange_finish(&x->base);
 }
 
+/* A kubelet that is gone shows after 40 s and more; a stop is tried five times. */
+static const millis UNSEEN_STOP = 15 * SECOND;
 static const millis PAUSE = 5 * SECOND, LEAST_PAUSE = 50, OTHER_ZONES_AFTER = 10 * MINUTE;
-enum { PAGES_MOST = 50, MACHINES_MOST = 1000 };
+enum { PAGES_MOST = 50, MACHINES_MOST = 1000, LOOKS_TELL = 3 };
 
 static const struct field setting_fields[] = {
 	FIELD_NEEDED(struct aks_settings, subscription, FIELD_STRING, "subscription"),
@@ -362,6 +376,54 @@ static int64_t alive(const struct group_description *d)
 	return count;
 }
 
+/* A machine's number in its scale set; -1: it is in none. */
+static int64_t number_of(const struct machine *m)
+{
+	static const char mark[] = "/virtualMachines/";
+	const char *at = strcasestr(m->provider_id, "/virtualMachineScaleSets/");
+	int64_t number;
+
+	at = at ? strcasestr(at, mark) : NULL;
+	if (!at)
+		return -1;
+	at += sizeof mark - 1;
+	return decimal_parse(at, strlen(at), 0, &number) == DECIMAL_OK ? number : -1;
+}
+
+/* Scale sets in one zone give up the highest numbers when their capacity falls; of others nobody knows. */
+static bool stops_the_highest(const struct azure_pool *p)
+{
+	return p->keeps_stopped && p->zone_count <= 1 && !p->is_of_machines;
+}
+
+static void rank_machines(const struct aks_call *x, struct group_description *d)
+{
+	for (size_t i = 0; stops_the_highest(&x->pool) && i < d->machine_count; i++)
+		d->machines[i].stop_rank = number_of(&d->machines[i]) + 1;
+}
+
+/*
+ * What deleteMachines does to a pool with scaleDownMode Deallocate is told in two ways: Microsoft's documents have it
+ * delete, Cluster Autoscaler's code expects it to deallocate. What became of the last one that was named tells, seen
+ * several times, as lists may lag.
+ */
+static void note_deleted(struct aks_call *x, const struct group_description *d)
+{
+	struct aks_memory *m = memory_of(x);
+	bool is_there = false, is_unready = false;
+
+	if (!m->deleted.len || d->is_busy)
+		return;
+	const struct machine *named = find(d, m->deleted.text);
+	is_there = named && named->state != MACHINE_TERMINATING;
+	for (size_t i = 0; is_there && i < x->base.call->unready_count; i++)
+		is_unready |= !strcmp(x->base.call->unready[i], m->deleted.text);
+	if (is_there && (!is_unready || ++m->deleted_looks < LOOKS_TELL))
+		return; /* one that runs tells nothing: the call may have failed */
+	m->deallocates = is_there && x->pool.keeps_stopped;
+	buf_clear(&m->deleted);
+}
+
 /*
  * A pool that deallocates has more machines than its count; which of them are stopped only the cluster knows, by nodes
  * that are not ready. Those are stopped as far as the surplus goes, and otherwise on their way back.
@@ -393,19 +455,11 @@ static void mark_stopped(struct aks_call *x, struct group_description *d)
 static const struct aks_memory *name_failure(struct aks_call *x, const char *mark)
 {
 	struct aks *p = aks_of(x);
-	struct aks_memory *m = p->memories;
+	struct aks_memory *m = memory_of(x);
 	struct clock clock = clock_open();
 	millis now = clock_now(&clock);
 	const char *write = *x->pool.etag ? x->pool.etag : mark;
 
-	while (m && strcmp(m->key, x->pool_url) != 0)
-		m = m->next;
-	if (!m) {
-		m = arena_new(&p->arena, struct aks_memory);
-		m->key = text_keep(&p->arena, x->pool_url);
-		m->next = p->memories;
-		p->memories = m;
-	}
 	if (m->failure && strcmp(m->failed_write.text, write) == 0)
 		return m;
 	buf_clear(&m->failed_write);
@@ -454,43 +508,45 @@ static bool describe(struct aks_call *x)
 	fill_machines(x, &d);
 	if (!group_description_check(&d, &x->base.call->arena, &x->base.call->error))
 		return error_wrap(&x->base.call->error, "answer");
+	d.takes_turns = true;
 	d.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
 	d.lacks = "its scaleDownMode is Delete, so no machine stands by; az aks nodepool update --scale-down-mode "
 		  "Deallocate changes that (managed OS disks only)";
+	note_deleted(x, &d);
 	if (x->pool.keeps_stopped) {
+		d.keeps_standby = memory_of(x)->deallocates;
 		mark_stopped(x, &d);
+		rank_machines(x, &d);
 		d.abilities |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
 		d.lacks =
 			"machines stand by only once they have served, as AKS buys none that start stopped; and only "
 			"the highest numbers of a scale set in one zone, as AKS stops no others for certain: the rest "
 			"is deleted when it is released";
 	}
+	if (d.keeps_standby)
+		d.lacks =
+			"machines stand by only once they have served, as AKS buys none that start stopped; and those "
+			"that stand by stay, and their disks cost, as deleteMachines deallocates here: az aks "
+			"nodepool update --scale-down-mode Delete ends them all";
 	if (!d.is_busy)
 		fill_failure(x, &d);
 	x->base.call->description = d;
 	return true;
 }
 
-/* Takes one change from the subscription's budget; without one the call ends as throttled, and nothing was sent. */
-static bool may_change(struct aks_call *x)
+/*
+ * Takes one PUT from what AKS allows the pool; without one the call ends, and nothing was sent. That is nothing that
+ * the cloud said, and so no ERROR_THROTTLED: the other pools go on.
+ */
+static bool may_put(struct aks_call *x)
 {
-	struct aks *p = aks_of(x);
-	struct aks_budget *b = p->budgets;
 	millis wait;
 
-	while (b && strcasecmp(b->subscription, x->settings.subscription) != 0)
-		b = b->next;
-	if (!b) {
-		b = arena_new(&p->arena, struct aks_budget);
-		b->subscription = text_keep(&p->arena, x->settings.subscription);
-		b->next = p->budgets;
-		p->budgets = b;
-	}
-	if (put_bucket_take(&b->bucket, loop_now(x->base.provider->loop), &wait))
+	if (put_bucket_take(&memory_of(x)->puts, loop_now(x->base.provider->loop), &wait))
 		return true;
 	x->base.call->retry_after = wait;
-	error_set(&x->base.call->error, ERROR_THROTTLED,
-		  "AKS takes 20 changes of agent pools at once and one more a minute; these are used up");
+	error_set(&x->base.call->error, ERROR_CONFLICT,
+		  "not sent: AKS takes 20 PUTs of an agent pool at once and one more a minute, and these are used up");
 	finish(x);
 	return false;
 }
@@ -533,7 +589,7 @@ static void put_count(struct aks_call *x, int64_t count)
 		finish(x);
 		return;
 	}
-	if (!may_change(x))
+	if (!may_put(x))
 		return;
 	x->request.if_match = *x->pool.etag ? x->pool.etag : NULL;
 	ask(x, "PUT", x->pool_url, changed);
@@ -542,8 +598,11 @@ static void put_count(struct aks_call *x, int64_t count)
 static void delete_machines(struct aks_call *x, const struct machine *const *machines, size_t count,
 			    void (*answered)(struct arm_request *))
 {
-	if (!may_change(x))
-		return;
+	struct aks_memory *m = memory_of(x);
+
+	buf_clear(&m->deleted);
+	buf_text(&m->deleted, machines[0]->id);
+	m->deleted_looks = 0;
 	buf_clear(&x->body);
 	buf_text(&x->body, "{\"machineNames\":[");
 	for (size_t i = 0; i < count; i++) {
@@ -595,53 +654,46 @@ static void remove_named(struct aks_call *x)
 		delete_machines(x, machines, count, changed);
 }
 
-/* A machine's number in its scale set; -1: it is in none. */
-static int64_t number_of(const struct machine *m)
-{
-	static const char mark[] = "/virtualMachines/";
-	const char *at = strcasestr(m->provider_id, "/virtualMachineScaleSets/");
-	int64_t number;
-
-	at = at ? strcasestr(at, mark) : NULL;
-	if (!at)
-		return -1;
-	at += sizeof mark - 1;
-	return decimal_parse(at, strlen(at), 0, &number) == DECIMAL_OK ? number : -1;
-}
-
 /*
- * Scale sets in one zone give up the highest numbers when their capacity falls, and AKS prefers nodes that are
- * cordoned. Where both mean the same machines a lower count stops these and no others.
+ * How many of those named a count that is lower by so many stops, and no others; they come first. AKS takes the highest
+ * numbers and prefers nodes that are cordoned: those above all that shall stay are both.
  */
-static bool would_be_chosen(const struct aks_call *x, const struct machine *const *named, size_t count)
+static size_t would_be_chosen(const struct aks_call *x, const struct machine **named, size_t count)
 {
 	const struct group_description *d = &x->base.call->description;
-	int64_t lowest = INT64_MAX;
+	int64_t highest = -1;
+	size_t chosen = 0;
 
-	if (x->pool.zone_count > 1 || x->pool.is_of_machines || x->pool.count < (int64_t)count)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		int64_t number = number_of(named[i]);
-		lowest = number < lowest ? number : lowest;
-	}
+	if (!stops_the_highest(&x->pool) || x->pool.count < (int64_t)count)
+		return 0;
 	for (size_t i = 0; i < d->machine_count; i++) {
 		const struct machine *m = &d->machines[i];
 		bool is_other = m->state != MACHINE_TERMINATING && !m->is_standby;
 		for (size_t k = 0; is_other && k < count; k++)
 			is_other = named[k] != m;
-		if (is_other && (number_of(m) < 0 || number_of(m) > lowest))
-			return false;
+		int64_t number = is_other ? number_of(m) : -1;
+		if (is_other && number < 0)
+			return 0;
+		highest = number > highest ? number : highest;
 	}
-	return lowest >= 0;
+	for (size_t k = 0; k < count; k++) {
+		const struct machine *m = named[k];
+		if (number_of(m) <= highest)
+			continue;
+		named[k] = named[chosen];
+		named[chosen++] = m;
+	}
+	return chosen;
 }
 
-/* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. */
+/* Those that cannot be stopped for certain are deleted by name: never is another one stopped in their stead. Where some
+ * can, the others are left to the next call. */
 static void stop_named(struct aks_call *x)
 {
 	struct provider_call *c = x->base.call;
 	const struct group_description *d = &c->description;
 	int64_t stopping_unseen = d->standby;
-	size_t count;
+	size_t count, chosen;
 	const struct machine **machines = take_named(x, 1U << MACHINE_RUNNING, &count);
 
 	for (size_t i = 0; i < d->machine_count; i++)
@@ -652,11 +704,14 @@ static void stop_named(struct aks_call *x)
 		finish(x);
 	} else if (!is_free(x)) {
 		return;
+	} else if (d->keeps_standby) {
+		delete_machines(x, machines, count, changed); /* which stops exactly these */
 	} else if (stopping_unseen > 0) { /* a lower count would stop others in the stead of those on their way */
 		error_set(&c->error, ERROR_CONFLICT, "machines that were to stop still show as ready");
+		c->retry_after = UNSEEN_STOP;
 		finish(x);
-	} else if (would_be_chosen(x, machines, count)) {
-		put_count(x, x->pool.count - (int64_t)count);
+	} else if ((chosen = would_be_chosen(x, machines, count))) {
+		put_count(x, x->pool.count - (int64_t)chosen);
 	} else {
 		delete_machines(x, machines, count, changed);
 	}
@@ -675,7 +730,9 @@ static void resize_standby(struct aks_call *x)
 			machines[count++] = &d->machines[i];
 	if (surplus < 0)
 		error_set(&c->error, ERROR_INVALID, "no machine can be bought stopped: %s", d->lacks);
-	if (surplus < 0 || !count)
+	else if (surplus > 0 && d->keeps_standby)
+		error_set(&c->error, ERROR_INVALID, "no machine that stands by can be ended: %s", d->lacks);
+	if (c->error.kind != ERROR_NONE || !count)
 		finish(x);
 	else if (is_free(x))
 		delete_machines(x, machines, count, changed);
@@ -795,6 +852,7 @@ static void decide(struct aks_call *x)
 		break;
 	case PROVIDER_GROW:
 	case PROVIDER_CHECK:
+	case PROVIDER_PROTECT:
 	case PROVIDER_VERB_COUNT:
 		abort();
 	}
@@ -810,9 +868,23 @@ static void read_again(struct aks_call *x)
 	ask_pool(x, read_all);
 }
 
+/* The count falls with the machines that are deleted: read before they went, it shows them as wanted and missing. */
+static void read_count_again(struct aks_call *x)
+{
+	if (azure_pool_is_busy(&x->pool) && (int64_t)x->machines.count < x->pool.count)
+		ask_pool(x, decide);
+	else
+		decide(x);
+}
+
+static void look(struct aks_call *x)
+{
+	ask_machines(x, read_count_again);
+}
+
 static void read_operation(struct aks_call *x)
 {
-	ask_operation(x, read_all);
+	ask_operation(x, look);
 }
 
 enum scope { CLUSTER, SUBSCRIPTION, SCOPES };
@@ -1001,8 +1073,10 @@ static void aks_close(struct provider *base)
 		return;
 	assert(!base->active);
 	arm_close(p->arm);
-	for (struct aks_memory *m = p->memories; m; m = m->next)
+	for (struct aks_memory *m = p->memories; m; m = m->next) {
 		buf_release(&m->failed_write);
+		buf_release(&m->deleted);
+	}
 	arena_release(&p->arena);
 	free(p);
 }

@@ -29,25 +29,25 @@ static const struct schema_row rows[] = {
 };
 
 static const struct instance_type instances[] = {
-	/* name, vCPUs, GiB, GPUs, GPU, GiB of each GPU */
-	{ "Standard_NC4as_T4_v3", 4, 28, 1, "T4", 16 },
-	{ "Standard_NC8as_T4_v3", 8, 56, 1, "T4", 16 },
-	{ "Standard_NC16as_T4_v3", 16, 110, 1, "T4", 16 },
-	{ "Standard_NC64as_T4_v3", 64, 440, 4, "T4", 16 },
-	{ "Standard_NC6s_v3", 6, 112, 1, "V100", 16 },
-	{ "Standard_NC12s_v3", 12, 224, 2, "V100", 16 },
-	{ "Standard_NC24s_v3", 24, 448, 4, "V100", 16 },
-	{ "Standard_NC24ads_A100_v4", 24, 220, 1, "A100", 80 },
-	{ "Standard_NC48ads_A100_v4", 48, 440, 2, "A100", 80 },
-	{ "Standard_NC96ads_A100_v4", 96, 880, 4, "A100", 80 },
-	{ "Standard_NC40ads_H100_v5", 40, 320, 1, "H100", 94 },
-	{ "Standard_NC80adis_H100_v5", 80, 640, 2, "H100", 94 },
-	{ "Standard_NV36ads_A10_v5", 36, 440, 1, "A10", 24 },
-	{ "Standard_NV72ads_A10_v5", 72, 880, 2, "A10", 24 },
-	{ "Standard_ND96asr_v4", 96, 900, 8, "A100", 40 },
-	{ "Standard_ND96amsr_A100_v4", 96, 1900, 8, "A100", 80 },
-	{ "Standard_ND96isr_H100_v5", 96, 1900, 8, "H100", 80 },
-	{ "Standard_ND96isr_H200_v5", 96, 1850, 8, "H200", 141 },
+	/* name, vCPUs, GiB, GPUs, GPU, GiB of each GPU, list price (East US) */
+	{ "Standard_NC4as_T4_v3", 4, 28, 1, "T4", 16, 526000 },
+	{ "Standard_NC8as_T4_v3", 8, 56, 1, "T4", 16, 752000 },
+	{ "Standard_NC16as_T4_v3", 16, 110, 1, "T4", 16, 1204000 },
+	{ "Standard_NC64as_T4_v3", 64, 440, 4, "T4", 16, 4352000 },
+	{ "Standard_NC6s_v3", 6, 112, 1, "V100", 16, 3060000 },
+	{ "Standard_NC12s_v3", 12, 224, 2, "V100", 16, 6120000 },
+	{ "Standard_NC24s_v3", 24, 448, 4, "V100", 16, 12240000 },
+	{ "Standard_NC24ads_A100_v4", 24, 220, 1, "A100", 80, 3673000 },
+	{ "Standard_NC48ads_A100_v4", 48, 440, 2, "A100", 80, 7346000 },
+	{ "Standard_NC96ads_A100_v4", 96, 880, 4, "A100", 80, 14692000 },
+	{ "Standard_NC40ads_H100_v5", 40, 320, 1, "H100", 94, 6980000 },
+	{ "Standard_NC80adis_H100_v5", 80, 640, 2, "H100", 94, 13960000 },
+	{ "Standard_NV36ads_A10_v5", 36, 440, 1, "A10", 24, 3200000 },
+	{ "Standard_NV72ads_A10_v5", 72, 880, 2, "A10", 24, 6520000 },
+	{ "Standard_ND96asr_v4", 96, 900, 8, "A100", 40, 27197000 },
+	{ "Standard_ND96amsr_A100_v4", 96, 1900, 8, "A100", 80, 32770000 },
+	{ "Standard_ND96isr_H100_v5", 96, 1900, 8, "H100", 80, 98320000 },
+	{ "Standard_ND96isr_H200_v5", 96, 1850, 8, "H200", 141, 0 },
 };
 /* clang-format on */
 

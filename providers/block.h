@@ -63,6 +63,9 @@ struct instance_type {
 	int64_t vcpus, memory_gib, gpus;
 	const char *gpu;
 	int64_t gpu_memory_gib;
+	/* Micro-dollars an hour: on demand, Linux, as the cloud published it in October 2025 for its first region; 0:
+	 * none. A first guess for people to change, nothing decides by it. */
+	int64_t list_price;
 };
 
 struct block_taint {

@@ -23,6 +23,8 @@ enum { ACTIVITIES_MOST = 100, LAUNCHED_MOST = 100, TOKEN_KEPT = 48 /* of the 64 
  * Which Auto Scaling group belongs to which settings, remembered for some minutes so that EKS is not asked at every
  * look; so is that there is none, for less long. Nothing depends on it: without it, more is asked.
  */
+/* A change asks anew: EKS may have begun an update since. */
+static const millis FRESH = 10 * SECOND;
 static const millis FOUND_KEPT = 6 * MINUTE, LEAST_JITTER = 5 * SECOND, MOST_JITTER = 60 * SECOND;
 static const millis REFUSAL_KEPT = 30 * SECOND;
 
@@ -31,8 +33,9 @@ struct lookup {
 	char *settings;
 	struct arena arena;
 	struct eks_nodegroup nodegroup;
-	struct error refusal; /* ERROR_NONE: found */
-	millis until;	      /* loop_now */
+	struct error refusal;  /* ERROR_NONE: found */
+	millis until, read_at; /* loop_now */
+	int64_t desired, max;  /* as a look showed them last */
 	int64_t newest_failure;
 };
 
@@ -57,6 +60,7 @@ struct eks_call {
 
 	const char *group; /* name of the Auto Scaling group; NULL until it is known */
 	struct eks_seen seen;
+	bool is_located; /* by this call, not by an earlier one */
 	bool is_group_read, is_pool_read;
 	uint64_t era; /* in which its group was asked for, with so many: */
 	size_t asked_for;
@@ -120,6 +124,7 @@ static struct eks_nodegroup copy_nodegroup(struct arena *a, const struct eks_nod
 	c.status = text_keep(a, n->status);
 	c.capacity_type = text_keep(a, n->capacity_type);
 	c.image = text_keep(a, n->image);
+	c.ailment = text_keep(a, n->ailment);
 	c.pool.state = text_keep(a, n->pool.state);
 	return c;
 }
@@ -141,7 +146,10 @@ static void remember(const struct eks_call *x, const struct eks_nodegroup *found
 	uint64_t jitter = random_next(&eks_of(x)->random) % (uint64_t)(MOST_JITTER - LEAST_JITTER);
 
 	n->nodegroup = copy_nodegroup(&n->arena, found);
-	n->until = loop_now(x->base.provider->loop) + FOUND_KEPT + LEAST_JITTER + (millis)jitter;
+	n->read_at = loop_now(x->base.provider->loop);
+	/* What is no settled state is looked at until it is. */
+	bool is_settled = !*found->status || !strcmp(found->status, "ACTIVE");
+	n->until = n->read_at + (is_settled ? FOUND_KEPT + LEAST_JITTER + (millis)jitter : 0);
 }
 
 /* Kept only where asking again soon would not help. */
@@ -162,7 +170,9 @@ static bool recall(struct eks_call *x)
 	if (x->group || c->verb == PROVIDER_CHECK)
 		return true;
 	const struct lookup *n = lookup_of(x);
-	if (loop_now(x->base.provider->loop) >= n->until)
+	millis now = loop_now(x->base.provider->loop);
+	if (now >= n->until || (provider_verb_changes(c->verb) && !x->settings.tag_count &&
+				n->refusal.kind == ERROR_NONE && now - n->read_at >= FRESH))
 		return true;
 	if (n->refusal.kind != ERROR_NONE) {
 		c->error = n->refusal;
@@ -214,8 +224,18 @@ static bool locate_read(struct eks_call *x, struct error *e)
 				 x->settings.nodegroup, found.status);
 	x->seen.nodegroup = found;
 	x->group = found.group;
+	x->is_located = true;
 	remember(x, &found);
 	return true;
+}
+
+/* Sizes that moved may be an update's, of which the node group tells; what was told of it before is too old then. */
+static bool has_moved(const struct eks_call *x)
+{
+	const struct lookup *n = lookup_of(x);
+
+	return !x->is_located && !x->settings.auto_scaling_group && !x->settings.tag_count &&
+	       (n->desired != x->seen.group.desired || n->max != x->seen.group.max);
 }
 
 /* An update of the node group that goes on after its call. */
@@ -790,6 +810,7 @@ static bool probe_forgives(struct eks_call *x, const struct error *e)
 /* clang-format off */
 static const struct step
 	locate = { "looking for its Auto Scaling group", locate_is_due, false, locate_write, locate_read, NULL, NULL },
+	locate_anew = { "DescribeNodegroup", has_moved, false, locate_write, locate_read, NULL, NULL },
 	update = { "DescribeUpdate", update_is_due, false, update_write, update_read, update_forgives, NULL },
 	group = { "DescribeAutoScalingGroups", NULL, false, group_write, group_read, NULL, NULL },
 	group_told = { .decide = recall_group },
@@ -818,7 +839,7 @@ static const struct step
 #define PLAN(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
 
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
-	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &pool, &activities),
+	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &pool, &activities),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &change, &put_pool, &launch, &size, &protect, &launched),
 	[PROVIDER_REMOVE] =
 		PLAN(&locate, &group, &named_pool, &change, &protect, &put_pool, &terminate, &config_if_free),
@@ -828,6 +849,7 @@ static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
 	[PROVIDER_CANCEL] = PLAN(&locate, &group, &change, &protect, &put_pool, &terminate, &again, &rest, &protect,
 				 &size, &config_if_free),
 	[PROVIDER_CHECK] = PLAN(&identity, &probe),
+	[PROVIDER_PROTECT] = PLAN(&locate, &group, &change, &protect, &release),
 };
 
 static void add_update_failure(struct eks_call *x)
@@ -846,8 +868,14 @@ static void describe(struct eks_call *x)
 {
 	struct group_description *d = &x->base.call->description;
 
+	struct lookup *n = lookup_of(x);
+	bool is_ours = x->base.call->pending && *x->base.call->pending; /* it goes on, or was over a moment ago */
+
 	eks_describe(&x->seen, arena_of(x), d);
-	d->is_busy |= x->is_update_running;
+	n->desired = x->seen.group.desired;
+	n->max = x->seen.group.max;
+	d->busy_with = is_ours ? "" : eks_busy_with(&x->settings, &x->seen.nodegroup, arena_of(x));
+	d->is_busy |= x->is_update_running || *d->busy_with;
 	if (x->has_update_failed)
 		add_update_failure(x);
 	d->is_refused = !x->seen.group.may_launch;
@@ -1000,6 +1028,7 @@ static const struct exchange_kind calls = {
 	.size = sizeof(struct eks_call),
 	.read_deadline = 30 * SECOND,
 	.change_deadline = 2 * MINUTE,
+	.protects = true,
 	.accepts = accepts,
 	.begin = begin,
 	.cancel = cancel,
@@ -1042,7 +1071,7 @@ static void eks_close(struct provider *base)
 const struct provider_ops provider_eks = {
 	.name = "eks",
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED |
-		     PROVIDER_CANCELS,
+		     PROVIDER_CANCELS | PROVIDER_PROTECTS,
 	.open = eks_open,
 	.close = eks_close,
 	.start = exchange_start,

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ALWAYS = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS };
+enum { ALWAYS = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS | PROVIDER_PROTECTS };
 
 struct state {
 	const char *name;
@@ -300,6 +300,51 @@ static unsigned abilities_of(const struct eks_seen *s, const char **lacks)
 	       (p->exists && p->reuses ? PROVIDER_STOPS_NAMED : 0);
 }
 
+const char *eks_busy_with(const struct eks_settings *settings, const struct eks_nodegroup *n, struct arena *a)
+{
+	static const struct {
+		const char *status, *does;
+	} busy[] = {
+		{ "CREATING", "creates" },
+		{ "UPDATING", "updates" },
+		{ "DELETING", "deletes" },
+	};
+
+	for (size_t i = 0; n->status && i < sizeof busy / sizeof *busy; i++)
+		if (!strcmp(n->status, busy[i].status))
+			return text_printf(a,
+					   "EKS %s node group %s (status %s); which update that is tells aws eks "
+					   "list-updates --name %s --nodegroup-name %s",
+					   busy[i].does, settings->nodegroup, n->status, settings->cluster,
+					   settings->nodegroup);
+	return "";
+}
+
+static void count_protected(const struct eks_group *g, struct group_description *out)
+{
+	for (size_t i = 0; i < g->instance_count; i++) {
+		out->exposed += is_in_service(&g->instances[i]) && !g->instances[i].is_protected;
+		out->guarded += is_in_service(&g->instances[i]) && g->instances[i].is_protected;
+	}
+	if (g->protects_new)
+		out->guarded = 0; /* the group's own setting, and not ours to lift */
+}
+
+static void add_cautions(const struct eks_group *g, struct arena *a, struct group_description *out)
+{
+	const char **list = arena_array(a, const char *, 1);
+
+	out->cautions = list;
+	if (g->rebalances)
+		list[out->caution_count++] = text_printf(
+			a,
+			"Auto Scaling balances its %zu zones (AZRebalance): it ends machines that are not protected, "
+			"without regard to disruption budgets; have a node group for each zone, or suspend the "
+			"process: aws autoscaling suspend-processes --auto-scaling-group-name %s --scaling-processes "
+			"AZRebalance (EKS needs it for its updates: resume it before one)",
+			g->zone_count, g->name);
+}
+
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out)
 {
 	const struct eks_group *g = &s->group;
@@ -311,11 +356,14 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	add_machines(s, g->instances, g->instance_count, a, out);
 	add_machines(s, s->pool, s->pool_count, a, out);
 	add_failures(s, a, out);
+	count_protected(g, out);
+	add_cautions(g, a, out);
+	out->ailment = text_or_empty(s->nodegroup.ailment);
 	group_description_sort(out);
 	out->abilities = abilities_of(s, &out->lacks);
 }
 
-enum { BESIDES_MOST = 4 };
+enum { BESIDES_MOST = 3 };
 
 void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *settings, struct arena *a,
 		      struct group_description *d)
@@ -323,15 +371,8 @@ void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *setti
 	const struct eks_group *g = &s->group;
 	const struct eks_pool *p = &g->pool;
 	const char **list = arena_array(a, const char *, BESIDES_MOST);
-	int64_t open = 0;
 
 	d->besides = list;
-	for (size_t i = 0; i < g->instance_count; i++)
-		open += is_in_service(&g->instances[i]) && !g->instances[i].is_protected;
-	if (open)
-		list[d->beside_count++] = text_printf(
-			a, "protect %" PRId64 " machine%s in service from scale-in, so that none ends by chance", open,
-			open == 1 ? "" : "s");
 	if (p->exists && p->least > 0 && p->prepared >= 0 && !pool_is_nodegroups(s))
 		list[d->beside_count++] =
 			"set MinSize of the warm pool to 0, so that growing takes its machines and buys none";
@@ -563,6 +604,42 @@ static bool decide_cancel(const struct deciding *d, struct error *e)
 	return true;
 }
 
+/*
+ * The machines that run are protected as long as the size has room for all. Of more than are asked for Auto Scaling is
+ * about to end some: that others lowered the size, or launched before they end. What is not protected is left to its
+ * choice then, and where too many are, as many as are too many are given free, the newest.
+ */
+static bool decide_protect(const struct deciding *d)
+{
+	const struct eks_group *g = d->group;
+	struct eks_change *x = d->change;
+	int64_t guarded = 0;
+
+	x->to_release = arena_array(d->arena, const char *, g->instance_count);
+	for (size_t i = 0; i < g->instance_count; i++)
+		guarded += is_in_service(&g->instances[i]) && g->instances[i].is_protected;
+	int64_t surplus = d->call->desired ? guarded - g->desired : guarded;
+	if (d->call->desired && alive(g) <= g->desired)
+		protect_others(d);
+	for (size_t i = g->instance_count; i-- > 0 && surplus > 0 && !g->protects_new;)
+		if (is_in_service(&g->instances[i]) && g->instances[i].is_protected) {
+			x->to_release[x->release_count++] = g->instances[i].id;
+			surplus--;
+		}
+	return true;
+}
+
+/* Nothing is changed while EKS is at work there, but for what ends with us. */
+static bool is_free(const struct deciding *d, const struct eks_settings *settings, struct error *e)
+{
+	const struct provider_call *c = d->call;
+	const char *busy = eks_busy_with(settings, &d->seen->nodegroup, d->arena);
+	bool is_ours = c->pending && *c->pending, gives_back = c->verb == PROVIDER_PROTECT && !c->desired;
+
+	return !*busy || is_ours || gives_back ||
+	       error_set(e, ERROR_CONFLICT, "%s; nothing is changed until then", busy);
+}
+
 bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, const struct provider_call *c,
 		struct arena *a, struct eks_change *out, struct error *e)
 {
@@ -576,6 +653,8 @@ bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, c
 			"it, and nothing is changed (EKS puts these tags on every node group); where no Cluster "
 			"Autoscaler uses it, set eks.clusterAutoscalerTags: ignore",
 			s->group.name);
+	if (!is_free(&d, settings, e))
+		return false;
 	switch (c->verb) {
 	case PROVIDER_GROW:
 		return decide_grow(&d, settings->launch == EKS_LAUNCH_INSTANCES, e);
@@ -587,6 +666,8 @@ bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, c
 		return decide_standby(&d, e);
 	case PROVIDER_CANCEL:
 		return decide_cancel(&d, e);
+	case PROVIDER_PROTECT:
+		return decide_protect(&d);
 	case PROVIDER_DESCRIBE:
 	case PROVIDER_CHECK:
 	case PROVIDER_VERB_COUNT:

@@ -20,6 +20,9 @@ struct eks_seen {
 
 /* Description, abilities and failures; not what the settings forbid, nor what a change does besides. */
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out);
+/* What EKS itself does with the node group, as a sentence; "" for nothing. Only what is ours to know of: whose it is
+ * the caller knows. */
+const char *eks_busy_with(const struct eks_settings *settings, const struct eks_nodegroup *n, struct arena *a);
 /* What the next change does beside what it is asked for, into the description. */
 void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *settings, struct arena *a,
 		      struct group_description *d);

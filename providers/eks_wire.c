@@ -340,6 +340,7 @@ static const struct xml_field group_fields[] = {
 	XML_NEEDED(struct group_text, group.min, XML_INT, "MinSize"),
 	XML_NEEDED(struct group_text, group.max, XML_INT, "MaxSize"),
 	XML_NEEDED(struct group_text, group.desired, XML_INT, "DesiredCapacity"),
+	XML_FIELD(struct group_text, group.protects_new, XML_BOOL, "NewInstancesProtectedFromScaleIn"),
 	LIST(struct group_text, instances, "Instances", instance_table),
 	LIST(struct group_text, zones, "AvailabilityZones", plain_table),
 	LIST(struct group_text, tags, "Tags", tag_table),
@@ -462,6 +463,11 @@ static bool names_autoscaler(const struct xml_list *tags)
 	return false;
 }
 
+static bool is_suspended(const struct xml_list *processes, const char *name)
+{
+	return text_is_among(name, processes->items, processes->count);
+}
+
 static bool read_group(const struct xml_node *node, struct arena *a, struct eks_group *out, struct error *e)
 {
 	struct group_text t;
@@ -478,9 +484,8 @@ static bool read_group(const struct xml_node *node, struct arena *a, struct eks_
 	g->zones = t.zones.items;
 	g->zone_count = t.zones.count;
 	g->is_tagged = names_autoscaler(&t.tags);
-	g->may_launch = true;
-	for (size_t i = 0; i < t.suspended.count; i++)
-		g->may_launch &= strcmp(((const char *const *)t.suspended.items)[i], "Launch") != 0;
+	g->may_launch = !is_suspended(&t.suspended, "Launch");
+	g->rebalances = g->zone_count > 1 && !is_suspended(&t.suspended, "AZRebalance");
 	if (!are_sound(g->instances, g->instance_count, e) || !read_pool(node, a, &g->pool, e))
 		return false;
 	*out = *g;
@@ -616,8 +621,18 @@ bool eks_read_identity(const char *text, size_t len, struct arena *a, const char
 struct nodegroup_text {
 	struct eks_nodegroup found;
 	const char *name, *pool_state;
-	struct decoded_list groups;
+	struct decoded_list groups, issues;
 };
+
+struct issue_text {
+	const char *code, *message;
+};
+
+static const struct field issue_fields[] = {
+	FIELD(struct issue_text, code, FIELD_STRING, "code"),
+	FIELD(struct issue_text, message, FIELD_STRING, "message"),
+};
+static const struct record_spec issue_record = RECORD(struct issue_text, issue_fields);
 
 static const struct field name_fields[] = { { .path = "name", .type = FIELD_STRING, .required = true } };
 static const struct record_spec name_record = RECORD(const char *, name_fields);
@@ -628,6 +643,7 @@ static const struct field nodegroup_fields[] = {
 	FIELD(struct nodegroup_text, found.capacity_type, FIELD_STRING, "nodegroup>capacityType"),
 	FIELD(struct nodegroup_text, found.image, FIELD_STRING, "nodegroup>amiType"),
 	FIELD_LIST_OF(struct nodegroup_text, groups, "nodegroup>resources>autoScalingGroups", name_record),
+	FIELD_LIST_OF(struct nodegroup_text, issues, "nodegroup>health>issues", issue_record),
 	FIELD(struct nodegroup_text, found.has_pool, FIELD_BOOL, "nodegroup>warmPoolConfig>enabled"),
 	FIELD(struct nodegroup_text, found.pool.least, FIELD_INT, "nodegroup>warmPoolConfig>minSize"),
 	FIELD(struct nodegroup_text, found.pool.prepared, FIELD_INT,
@@ -671,6 +687,29 @@ static const char *pool_state(struct arena *a, const char *text)
 	return state;
 }
 
+enum { ISSUES_MOST = 4 };
+
+/* "DEGRADED; AsgInstanceLaunchFailures: ..." */
+static const char *ailment_of(const struct nodegroup_text *t, struct arena *a)
+{
+	static const char *const ill[] = { "DEGRADED", "CREATE_FAILED", "DELETE_FAILED" };
+	const struct issue_text *issues = t->issues.items;
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	for (size_t i = 0; i < sizeof ill / sizeof(const char *); i++)
+		if (!strcmp(t->found.status, ill[i]))
+			buf_text(&text, ill[i]);
+	for (size_t i = 0; i < t->issues.count && i < ISSUES_MOST; i++) {
+		char message[240];
+		text_show(text_or_empty(issues[i].message), SIZE_MAX, message, sizeof message);
+		buf_printf(&text, "%s%s%s%s", text.len ? "; " : "", text_or_empty(issues[i].code), *message ? ": " : "",
+			   message);
+	}
+	if (t->issues.count > ISSUES_MOST)
+		buf_printf(&text, "; and %zu more", t->issues.count - ISSUES_MOST);
+	return text.len ? text_printf(a, "%s", text.text) : "";
+}
+
 bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct eks_nodegroup *out, struct error *e)
 {
 	struct nodegroup_text t;
@@ -684,6 +723,7 @@ bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct ek
 	*out = t.found;
 	if (t.groups.count)
 		out->group = *(const char *const *)t.groups.items;
+	out->ailment = ailment_of(&t, a);
 	out->pool.exists = out->has_pool;
 	out->pool.state = pool_state(a, *t.pool_state ? t.pool_state : "Stopped");
 	return true;

@@ -83,8 +83,10 @@ struct eks_group {
 	const char *const *zones;
 	size_t zone_count;
 	struct eks_pool pool;
-	bool is_tagged;	 /* for Cluster Autoscaler */
-	bool may_launch; /* the process Launch is not suspended */
+	bool is_tagged;	   /* for Cluster Autoscaler */
+	bool protects_new; /* from scale-in, by its own setting */
+	bool rebalances;   /* its zones: the process AZRebalance is not suspended */
+	bool may_launch;   /* the process Launch is not suspended */
 };
 
 struct eks_activity {
@@ -102,7 +104,8 @@ struct eks_list {
 struct eks_nodegroup {
 	const char *group; /* name of its Auto Scaling group; NULL: none yet */
 	const char *status, *capacity_type, *image;
-	bool has_pool; /* warmPoolConfig, enabled */
+	const char *ailment; /* a status that is no health, and the issues that EKS sees, as a sentence; "": none */
+	bool has_pool;	     /* warmPoolConfig, enabled */
 	struct eks_pool pool;
 };
 

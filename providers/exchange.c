@@ -13,8 +13,10 @@ bool provider_verb_changes(enum provider_verb verb)
 	return verb != PROVIDER_DESCRIBE && verb != PROVIDER_CHECK;
 }
 
-static bool is_sound(struct provider_call *c)
+static bool is_sound(const struct exchange_kind *k, struct provider_call *c)
 {
+	if (c->verb == PROVIDER_PROTECT && !k->protects)
+		return error_set(&c->error, ERROR_INVALID, "its machines cannot be protected");
 	if (provider_verb_changes(c->verb) && (!c->token || !*c->token))
 		return error_set(&c->error, ERROR_INVALID, "a call that changes something needs a token");
 	if (c->desired < 0)
@@ -60,7 +62,7 @@ void exchange_start(struct provider *p, struct provider_call *c)
 	x->deadline = deadline_of(p->kind, c);
 	x->ends_at = loop_now(p->loop) + x->deadline;
 	p->active++;
-	(void)(is_sound(c) && p->kind->accepts(x)); /* what was wrong is told from the loop */
+	(void)(is_sound(p->kind, c) && p->kind->accepts(x)); /* what was wrong is told from the loop */
 	timer_start(p->loop, &x->timer, 0, begin);
 }
 

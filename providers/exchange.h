@@ -15,6 +15,7 @@ struct exchange;
 struct exchange_kind {
 	size_t size; /* of the provider's own struct, zeroed at the start of a call */
 	millis read_deadline, change_deadline, cancel_deadline; /* cancel_deadline 0: as of any change */
+	bool protects;						/* PROVIDER_PROTECT */
 	/* What is wrong with the call beyond what exchange_start() looks at, into its error; reads the settings. */
 	bool (*accepts)(struct exchange *x) MUST_USE;
 	void (*begin)(struct exchange *x); /* from the loop; nothing was wrong, nobody cancelled */

@@ -39,6 +39,8 @@ struct machine {
 	enum machine_state state;
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
+	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */
+	int64_t stop_rank;
 };
 
 /* A launch that the cloud tried and gave up; told again until it is forgotten by the cloud. */
@@ -61,14 +63,26 @@ struct group_description {
 	size_t machine_count;
 	struct launch_failure *failures; /* oldest first */
 	size_t failure_count;
-	bool is_busy;	     /* an operation is in flight there: ask again later */
+	bool is_busy; /* an operation is in flight there: ask again later */
+	/* Of an operation that somebody else began, as a sentence with whose and where to see it; NULL or "": it is
+	 * ours, or there is none. Until it is over nothing is changed there. */
+	const char *busy_with;
+	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
 	bool is_refused;     /* changes are, as things are there; `lacks` says why */
+	bool keeps_standby;  /* a machine that stands by cannot be ended; one that is removed may stand by after it */
+	bool takes_turns;    /* operations are slow, and one waits for the other: few large ones are better than many */
 	bool grows_by_count; /* a growth launches what is missing from what a read shows, instead of setting a size */
 	/* What the next change does there beside what it is asked for: "protect 3 machines from scale-in". */
 	const char *const *besides;
 	size_t beside_count;
+	/* What there ends or replaces machines by itself, each with its remedy. */
+	const char *const *cautions;
+	size_t caution_count;
+	/* Machines in service that the cloud may choose to end, and that PROVIDER_PROTECT keeps from that; those that
+	 * are kept from it by us. */
+	int64_t exposed, guarded;
 };
 
 enum permission_state { PERMISSION_GRANTED, PERMISSION_DENIED, PERMISSION_UNKNOWN };
@@ -97,6 +111,9 @@ enum provider_verb {
 	 * size asks for beyond `desired` and beyond the machines that exist is given up. */
 	PROVIDER_CANCEL,
 	PROVIDER_CHECK, /* -> identity, permissions */
+	/* desired 1: machines that run end by being named only, as far as the size has room for them. 0: the cloud may
+	 * choose among all again. No size changes. */
+	PROVIDER_PROTECT,
 	PROVIDER_VERB_COUNT
 };
 
@@ -107,6 +124,7 @@ enum provider_ability {
 	PROVIDER_STOPS_NAMED = 1 << 2,
 	PROVIDER_CANCELS = 1 << 3,
 	PROVIDER_BUYS_STANDBY = 1 << 4, /* standby can be raised; without it only PROVIDER_STOP fills it */
+	PROVIDER_PROTECTS = 1 << 5,
 };
 
 struct provider_call {

@@ -38,7 +38,8 @@ void provider_call_release(struct provider_call *c)
 
 const char *provider_verb_name(enum provider_verb verb)
 {
-	static const char *const names[] = { "describe", "grow", "remove", "stop", "standby", "cancel", "check" };
+	static const char *const names[] = { "describe", "grow",   "remove", "stop",
+					     "standby",	 "cancel", "check",  "protect" };
 
 	_Static_assert(sizeof names / sizeof *names == PROVIDER_VERB_COUNT, "a name per verb");
 	return verb < PROVIDER_VERB_COUNT ? names[verb] : "unknown";

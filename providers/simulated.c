@@ -26,6 +26,7 @@ struct failure_text {
 
 struct group_text {
 	struct group_description group;
+	bool protects;
 	struct decoded_list machines, failures;
 };
 
@@ -58,6 +59,11 @@ static const struct field group_fields[] = {
 	FIELD_NEEDED(struct group_text, group.max, FIELD_INT, "max"),
 	FIELD_NEEDED(struct group_text, group.desired, FIELD_INT, "desired"),
 	FIELD_NEEDED(struct group_text, group.standby, FIELD_INT, "standby_desired"),
+	FIELD(struct group_text, protects, FIELD_BOOL, "protects"),
+	FIELD(struct group_text, group.exposed, FIELD_INT, "exposed"),
+	FIELD(struct group_text, group.guarded, FIELD_INT, "guarded"),
+	FIELD(struct group_text, group.busy_with, FIELD_STRING, "busy_with"),
+	FIELD(struct group_text, group.ailment, FIELD_STRING, "ailment"),
 	FIELD_LIST_NEEDED(struct group_text, machines, "machines", machine_record),
 	FIELD_LIST_OF(struct group_text, failures, "failures", failure_record),
 };
@@ -145,6 +151,9 @@ bool simulated_read_group(const char *text, size_t len, struct arena *a, struct 
 	}
 	if (!group_description_check(d, a, e))
 		return false;
+	d->busy_with = text_or_empty(d->busy_with);
+	d->is_busy = *d->busy_with != '\0';
+	d->abilities = t.protects ? PROVIDER_PROTECTS : 0;
 	*out = *d;
 	return true;
 }
@@ -241,7 +250,7 @@ static void write_body(const struct provider_call *c, struct buf *out)
 {
 	buf_text(out, "{\"token\":");
 	json_write_text(c->token, out);
-	if (c->verb == PROVIDER_GROW || c->verb == PROVIDER_CANCEL)
+	if (c->verb == PROVIDER_GROW || c->verb == PROVIDER_CANCEL || c->verb == PROVIDER_PROTECT)
 		buf_printf(out, ",\"desired\":%" PRId64, c->desired);
 	if (c->verb == PROVIDER_STANDBY)
 		buf_printf(out, ",\"size\":%" PRId64, c->desired);
@@ -288,7 +297,7 @@ static void on_answer(struct http_request *r)
 		   !simulated_read_group(r->response, r->response_len, &c->arena, &c->description, &c->error)) {
 		error_wrap(&c->error, "answer");
 	}
-	c->description.abilities = ABILITIES;
+	c->description.abilities |= ABILITIES;
 	c->description.lacks = "";
 	exchange_finish(&x->base);
 }
@@ -336,6 +345,7 @@ static const struct exchange_kind calls = {
 	.size = sizeof(struct simulated_call),
 	.read_deadline = 10 * SECOND,
 	.change_deadline = 30 * SECOND,
+	.protects = true,
 	.accepts = accepts,
 	.begin = begin,
 	.cancel = cancel,
@@ -362,7 +372,7 @@ static void simulated_close(struct provider *p)
 
 const struct provider_ops provider_simulated = {
 	.name = "simulated",
-	.abilities = ABILITIES,
+	.abilities = ABILITIES | PROVIDER_PROTECTS,
 	.open = simulated_open,
 	.close = simulated_close,
 	.start = exchange_start,

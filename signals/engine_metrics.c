@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The rows of all engines, each behind a row without a name whose rank is the engine. */
-#define ENGINE(id, name_) { .name = NULL, .rank = ENGINE_##id },
+#define ENGINE(id, name_, image, slots) { .name = NULL, .rank = ENGINE_##id },
 #define METRIC(quantity_, rank_, name_, label_, value_, largest) \
 	{ name_, ENGINE_##quantity_, rank_, label_, value_, largest },
 static const struct engine_metric engine_rows[] = {
@@ -19,6 +19,19 @@ static const struct engine_metric engine_rows[] = {
 };
 #undef ENGINE
 #undef METRIC
+
+#define ENGINE(id, name, image, slots) { name, image, slots },
+#define METRIC(...)
+static const struct engine_traits traits[] = {
+#include "signals/engines/all.def"
+};
+#undef ENGINE
+#undef METRIC
+
+struct engine_traits engine_traits(enum engine engine)
+{
+	return traits[engine];
+}
 
 struct engine_metrics engine_metrics(enum engine engine)
 {
@@ -41,6 +54,7 @@ const char *engine_quantity_name(enum engine_quantity quantity)
 					     "load time",
 					     "startup time",
 					     "sleep state",
+					     "weights of a server that sleeps",
 					     "sign of an idle server",
 					     "started requests",
 					     "requests waited",
@@ -380,7 +394,12 @@ void page_take_levels(struct page_content *c, const int64_t value[ENGINE_STARTED
 	c->prefix_permille = share(value[ENGINE_PREFIX_SHARE], has_value[ENGINE_PREFIX_SHARE]);
 	c->load_ms = duration(value[ENGINE_LOAD_TIME], has_value[ENGINE_LOAD_TIME]);
 	c->startup_ms = duration(value[ENGINE_STARTUP_TIME], has_value[ENGINE_STARTUP_TIME]);
-	c->is_asleep = has_value[ENGINE_AWAKE] && !value[ENGINE_AWAKE];
+	if (has_value[ENGINE_AWAKE] && !value[ENGINE_AWAKE])
+		c->sleep = !has_value[ENGINE_DISCARDED] ? SLEEP_UNTOLD
+			   : value[ENGINE_DISCARDED]	? SLEEP_DISCARDED
+							: SLEEP_OFFLOADED;
+	else
+		c->sleep = SLEEP_NONE;
 }
 
 /* Sorted; those of several ranks become one. */

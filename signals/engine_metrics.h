@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "signals/exposition.h"
 
-#define ENGINE(id, name) ENGINE_##id,
+#define ENGINE(id, name, image, slots) ENGINE_##id,
 #define METRIC(...)
 enum engine {
 #include "signals/engines/all.def"
@@ -29,6 +29,7 @@ enum engine_quantity {
 	ENGINE_LOAD_TIME,	   /* gauge: seconds that loading the weights took */
 	ENGINE_STARTUP_TIME,	   /* gauge: seconds from the server's start until it could serve */
 	ENGINE_AWAKE,		   /* gauge: 0 where the server sleeps and starts no request */
+	ENGINE_DISCARDED,	   /* gauge: 0 where a server that sleeps keeps its weights in host memory */
 	ENGINE_LEVELS_LATE,	   /* gauge of any value: where it is shown, a level that is not is 0 */
 	ENGINE_STARTED,		   /* counter, the first: requests that took a slot */
 	ENGINE_WAITED,		   /* counter: requests whose wait is in ENGINE_WAIT_BUCKET */
@@ -79,6 +80,13 @@ struct engine_metrics {
 enum { ENGINE_ROWS = EXPOSITION_NAMES };
 
 struct engine_metrics engine_metrics(enum engine engine);
+/* What a pod of it looks like. */
+struct engine_traits {
+	const char *name;	  /* as signals.engine of the manifest has it */
+	const char *image;	  /* a word of its images */
+	const char *slots_option; /* the argument that says how many sequences a replica runs; NULL: none */
+};
+struct engine_traits engine_traits(enum engine engine);
 const char *engine_quantity_name(enum engine_quantity quantity); /* for messages: "running requests" */
 
 enum { PAGE_SERIES = 20000, PAGE_MOST_REQUESTS = 1000000 };
@@ -103,13 +111,21 @@ struct page_series {
 	size_t row;
 };
 
+/* Of a server, by its metric; the levels are those of vLLM. It tells of both ends, not of the ways between them. */
+enum engine_sleep {
+	SLEEP_NONE,	 /* awake, or it does not tell */
+	SLEEP_OFFLOADED, /* level 1: the weights are in host memory */
+	SLEEP_DISCARDED, /* level 2: the weights are gone, and must be loaded again */
+	SLEEP_UNTOLD	 /* asleep, on a level that it does not tell */
+};
+
 struct page_content {
 	const struct page_table *table;
 	int64_t running, waiting; /* requests */
 	int64_t kv_permille;	  /* INT64_MIN when not told; so are the next three */
 	int64_t prefix_permille;  /* prompt tokens found in the prefix cache */
 	int64_t load_ms, startup_ms;
-	bool is_asleep;
+	enum engine_sleep sleep;
 	int64_t stamp; /* the last time that a level carries, in whatever unit; INT64_MIN: none does */
 	int rank[ENGINE_QUANTITY_COUNT]; /* of the name that counts, -1 without */
 	struct page_series *series;	 /* of the counters and buckets, by id; the owner frees */

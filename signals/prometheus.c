@@ -51,24 +51,30 @@ static void write_names(const struct promql_scope *s, const struct engine_metric
 	buf_text(out, "\"");
 }
 
-static void write_selector(const struct promql_scope *s, const struct engine_metric *m, bool with_others,
-			   struct buf *out)
-{
-	bool has_one = false;
+/* Around each selector, and by what the sum is taken. */
+struct form {
+	const char *before, *after, *by;
+	bool is_latest;
+};
 
+static void write_selector(const struct promql_scope *s, const struct engine_metric *m, bool with_others,
+			   const struct form *f, struct buf *out)
+{
+	bool has_one = with_others;
+
+	buf_printf(out, "%s%s", with_others ? "label_replace(" : "", f->before);
 	if (!with_others && is_plain_name(m->name))
 		buf_text(out, m->name);
-	buf_text(out, with_others ? "label_replace({" : "{");
+	buf_text(out, "{");
 	if (with_others)
 		write_names(s, m, out);
 	else if (!is_plain_name(m->name))
 		write_label("__name__", m->name, &has_one, out);
-	has_one |= with_others;
 	for (size_t i = 0; i < s->label_count; i++)
 		write_label(s->labels[i].name, s->labels[i].value, &has_one, out);
 	if (m->label)
 		write_label(m->label, m->value, &has_one, out);
-	buf_text(out, with_others ? "}, \"metric\", \"$1\", \"__name__\", \"(.+)\")" : "}");
+	buf_printf(out, "}%s%s", f->after, with_others ? ", \"metric\", \"$1\", \"__name__\", \"(.+)\")" : "");
 }
 
 /* Rows of its quantity and rank: how many stand before it, and after it. */
@@ -80,12 +86,6 @@ static size_t count_alike(const struct promql_scope *s, const struct engine_metr
 		count += s->metrics.rows[i].quantity == m->quantity && s->metrics.rows[i].rank == m->rank;
 	return count;
 }
-
-/* Around each selector, and by what the sum is taken. */
-struct form {
-	const char *before, *after, *by;
-	bool is_latest;
-};
 
 /* The rows of a quantity, the best name first; a place that has the best is not asked for the others. */
 static bool write_rows(const struct promql_scope *s, enum engine_quantity q, const struct form *f, struct buf *out)
@@ -99,10 +99,10 @@ static bool write_rows(const struct promql_scope *s, enum engine_quantity q, con
 				continue;
 			bool is_max = m->is_largest || f->is_latest;
 			bool with_others = !is_max && engine_is_level(q) && count_alike(s, m, i + 1, s->metrics.count);
-			buf_printf(out, "%s%s by (%s) (%s%s", has_one ? " or " : "", is_max ? "max" : "sum", f->by,
-				   is_max ? "" : "max without (tp_rank, pp_rank, moe_ep_rank) (", f->before);
-			write_selector(s, m, with_others, out);
-			buf_printf(out, "%s%s)", f->after, is_max ? "" : ")");
+			buf_printf(out, "%s%s by (%s) (%s", has_one ? " or " : "", is_max ? "max" : "sum", f->by,
+				   is_max ? "" : "max without (tp_rank, pp_rank, moe_ep_rank) (");
+			write_selector(s, m, with_others, f, out);
+			buf_text(out, is_max ? ")" : "))");
 			has_one = true;
 		}
 	return has_one;

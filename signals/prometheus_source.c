@@ -350,6 +350,13 @@ static bool in_flight(const struct source *base, const char *key, int64_t *count
 	return true;
 }
 
+static enum engine_sleep sleep_of(const struct source *base, const char *key)
+{
+	const struct replica *r = find_key(of(base), key);
+
+	return r && r->has_content ? r->content.sleep : SLEEP_NONE;
+}
+
 static struct source_report report(const struct source *base)
 {
 	return of(base)->report;
@@ -409,7 +416,7 @@ static void on_timer(struct timer *t);
 /* It may start requests, and is no server that sleeps. */
 static bool is_serving(const struct replica *r)
 {
-	return r->is_ready && !(r->has_content && r->content.is_asleep);
+	return r->is_ready && !(r->has_content && r->content.sleep != SLEEP_NONE);
 }
 
 /* One that was read. What contradicts itself is trouble, unless there is worse. */
@@ -635,7 +642,7 @@ static void write_query(struct prometheus_source *s, const struct promql_scope *
 					    .user = q };
 }
 
-static const struct source_ops ops = { close_source, set_targets, in_flight, report };
+static const struct source_ops ops = { close_source, set_targets, in_flight, sleep_of, report };
 
 struct source *prometheus_source_open(struct loop *loop, struct http *http, const struct clock *clock,
 				      const struct prometheus_source_settings *settings)

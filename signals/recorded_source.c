@@ -80,12 +80,19 @@ static bool in_flight(const struct source *base, const char *key, int64_t *count
 	return false;
 }
 
+static enum engine_sleep sleep_of(const struct source *base, const char *key)
+{
+	(void)base;
+	(void)key;
+	return SLEEP_NONE;
+}
+
 static struct source_report report(const struct source *base)
 {
 	return of(base)->report;
 }
 
-static const struct source_ops ops = { close_source, set_targets, in_flight, report };
+static const struct source_ops ops = { close_source, set_targets, in_flight, sleep_of, report };
 
 struct source *recorded_source_open(struct loop *loop, const struct clock *clock,
 				    const struct recorded_source_settings *settings)

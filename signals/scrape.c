@@ -107,7 +107,7 @@ static void drop_target(struct target *t)
 /* It may start requests, and is no server that sleeps. */
 static bool is_serving(const struct target *t)
 {
-	return t->is_ready && !(t->has_content && t->content.is_asleep);
+	return t->is_ready && !(t->has_content && t->content.sleep != SLEEP_NONE);
 }
 
 /* A worker of another pod's engine, say: it answers, and has never told a level. */
@@ -556,18 +556,32 @@ static int compare_key(const void *key, const void *element)
 	return strcmp(key, (*t)->key);
 }
 
-static bool in_flight(const struct source *base, const char *key, int64_t *count, millis *age)
+static const struct target *find(const struct scraper *s, const char *key)
 {
-	const struct scraper *s = of(base);
 	struct target *const *found =
 		s->target_count ? bsearch(key, s->targets, s->target_count, sizeof(struct target *), compare_key)
 				: NULL;
 
-	if (!found || !(*found)->answered)
+	return found ? *found : NULL;
+}
+
+static bool in_flight(const struct source *base, const char *key, int64_t *count, millis *age)
+{
+	const struct scraper *s = of(base);
+	const struct target *t = find(s, key);
+
+	if (!t || !t->answered)
 		return false;
-	*count = (*found)->in_flight;
-	*age = clock_mono(s->clock) - (*found)->read_at;
+	*count = t->in_flight;
+	*age = clock_mono(s->clock) - t->read_at;
 	return true;
+}
+
+static enum engine_sleep sleep_of(const struct source *base, const char *key)
+{
+	const struct target *t = find(of(base), key);
+
+	return t && t->has_content ? t->content.sleep : SLEEP_NONE;
 }
 
 static struct source_report report(const struct source *base)
@@ -575,7 +589,7 @@ static struct source_report report(const struct source *base)
 	return of(base)->report;
 }
 
-static const struct source_ops ops = { close_source, set_targets, in_flight, report };
+static const struct source_ops ops = { close_source, set_targets, in_flight, sleep_of, report };
 
 struct source *scrape_source_open(struct loop *loop, struct http *http, const struct clock *clock,
 				  const struct scrape_source_settings *settings)

@@ -44,6 +44,7 @@ struct source_ops {
 	void (*close)(struct source *s);
 	void (*set_targets)(struct source *s, const struct source_target *targets, size_t count);
 	bool (*in_flight)(const struct source *s, const char *key, int64_t *count, millis *age);
+	enum engine_sleep (*sleep)(const struct source *s, const char *key);
 	struct source_report (*report)(const struct source *s);
 };
 
@@ -79,6 +80,12 @@ static inline void source_set_targets(struct source *s, const struct source_targ
 static inline bool source_in_flight(const struct source *s, const char *key, int64_t *count, millis *age)
 {
 	return s->ops->in_flight(s, key, count, age);
+}
+
+/* As its last page that was read tells; SLEEP_NONE of one that was never read. */
+static inline enum engine_sleep source_sleep(const struct source *s, const char *key)
+{
+	return s->ops->sleep(s, key);
 }
 
 static inline struct source_report source_report(const struct source *s)

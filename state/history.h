@@ -146,7 +146,7 @@ void history_trust_plan(struct history *h, size_t pool, const struct pool_plan *
 /* The last tick that ended at or before `at`, the first one when all are later. */
 bool history_tick_at(struct history *h, millis at, int64_t *tick, struct error *e) MUST_USE;
 
-/* The length of a tick that is in the history, and when it ended. */
+/* The length of a tick that is in the history, or of the tick before a decision between two; and when it ended. */
 bool history_interval(struct history *h, int64_t tick, millis *interval, struct error *e) MUST_USE;
 bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error *e) MUST_USE;
 /* Whether a plan asks for anything: what changed_only finds. */

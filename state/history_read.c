@@ -122,7 +122,8 @@ bool history_tick_end(struct history *h, int64_t tick, millis *at, struct error 
 
 bool history_interval(struct history *h, int64_t tick, millis *interval, struct error *e)
 {
-	struct statement *s = DB_QUERY(h->db, "SELECT interval FROM tick WHERE id = ?", DB_I(tick));
+	struct statement *s = DB_QUERY(
+		h->db, "SELECT interval FROM tick WHERE id <= ? AND interval > 0 ORDER BY id DESC LIMIT 1", DB_I(tick));
 	bool there;
 
 	if (!db_read_ints(s, interval, 1, &there, e))

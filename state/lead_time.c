@@ -62,6 +62,8 @@ void history_note_lead_times(struct history *h, const struct snapshot *s, size_t
 	const struct fleet_place *to = &h->places[place];
 	const struct pool_snapshot *pool = &s->pools[place];
 
+	if (s->interval == 0) /* the tick that follows has them all */
+		return;
 	for (size_t i = 0; i < pool->event_count; i++) {
 		const struct event_input *v = &pool->events[i];
 		bool is_stage = v->what == EVENT_STAGE && v->stage >= 0 && v->stage < STAGE_COUNT;

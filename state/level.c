@@ -80,16 +80,24 @@ static void keep_sane(struct level_sums *l)
 void level_add_tick(struct level_sums *sums, const struct pool_snapshot *s, const struct pool_plan *p, millis interval)
 {
 	const struct pool_decision *d = &p->decision;
-	struct level_sums l = { .ticks = 1,
-				.ms = interval,
-				.hot = d->ready,
-				.starting = d->on_the_way,
-				.draining = d->draining,
-				.standby = d->standby,
-				.lent = d->lent,
-				.wished = d->wished,
-				.decided = d->decided,
-				.decided_most = d->decided };
+	struct level_sums l = { 0 };
+
+	if (interval == 0) { /* between two ticks: it stands for no time */
+		add_groups(&l, s, p, 0);
+		keep_sane(&l);
+		level_add(sums, &l);
+		return;
+	}
+	l = (struct level_sums){ .ticks = 1,
+				 .ms = interval,
+				 .hot = d->ready,
+				 .starting = d->on_the_way,
+				 .draining = d->draining,
+				 .standby = d->standby,
+				 .lent = d->lent,
+				 .wished = d->wished,
+				 .decided = d->decided,
+				 .decided_most = d->decided };
 
 	add_known(&l.arrived, d->arrived);
 	add_known(&l.started, d->started);

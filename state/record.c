@@ -347,10 +347,11 @@ static bool check_groups(const struct pool_snapshot *s, struct error *e)
 
 static bool check_times(const struct record_key *k, struct error *e)
 {
-	if (k->interval <= 0 || k->interval > DAY)
-		return error_set(e, ERROR_INVALID,
-				 "the tick makes no sense: it is %lld ms long; allowed: from 1 ms to a day",
-				 (long long)k->interval);
+	if (k->interval < 0 || k->interval > DAY)
+		return error_set(
+			e, ERROR_INVALID,
+			"the tick makes no sense: it is %lld ms long; allowed: from 0 ms, between two ticks, to a day",
+			(long long)k->interval);
 	return (k->now >= -YEAR_10000 && k->now < YEAR_10000) ||
 	       error_set(e, ERROR_INVALID, "the tick makes no sense: it ends %lld ms after 1970", (long long)k->now);
 }

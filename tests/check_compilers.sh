@@ -8,7 +8,7 @@ trap 'rm -rf "$out"' EXIT
 
 # run PREHEAT NAME
 run() {
-	"$1" simulate --pool $example/pool.yaml --trace $example/requests.csv.gz --world $example/world.yaml \
+	"$1" simulate -f $example/pool.yaml --trace $example/requests.csv.gz --world $example/world.yaml \
 		--out "$out/$2" >/dev/null 2>"$out/$2.errors" || { cat "$out/$2.errors"; exit 1; }
 	sqlite3 "$out/$2/history.db" .dump >"$out/$2.sql"
 }

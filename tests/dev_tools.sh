@@ -94,18 +94,6 @@ show() {
 	"$@"
 }
 
-has_assets() {
-	[ -f controller/report/assets/node_modules/uplot/package.json ]
-}
-
-# The charts of report.html come from npm; without npm the build draws simpler ones.
-assets() {
-	local folder=controller/report/assets
-	if [ -f $folder/package-lock.json ] && [ ! -d $folder/node_modules ] && command -v npm >/dev/null; then
-		quietly "npm ci" npm ci --prefix $folder --no-audit --no-fund || echo "going on without the charts from npm" >&2
-	fi
-}
-
 c_files() {
 	git ls-files -z --cached --others --exclude-standard -- '*.c' '*.h'
 }

@@ -151,17 +151,22 @@ const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena 
 /* Pods on a node, by namespace and name. */
 const struct pod **cluster_node_pods(const struct cluster *c, const struct node *n, struct arena *a, size_t *count);
 
+/* What the engine in the pod told of its sleep; it stands until it tells otherwise. May call on_change. */
+void cluster_engine_told(struct cluster *c, const struct pod *p, enum pod_sleep sleep, millis at);
+
 /* A pool in one of its groups. Replicas are pods of the pool that count; placeholders are told apart. */
 struct pool_group_view {
 	int group;
 	int64_t ready;	  /* replicas that may start requests */
-	int64_t starting; /* on a node, not ready yet */
+	int64_t starting; /* on a node, not ready yet; those that wake included */
+	int64_t asleep;	  /* replicas whose engine sleeps or falls asleep: neither ready nor starting */
 	int64_t fallen;	  /* were ready, run on, and are not ready now: among `starting` or, see all_fell, `ready` */
 	int64_t draining; /* terminating, or on a node that is drained or will be taken */
 	int64_t placeholders;	    /* of this pool, running or starting */
 	int64_t placeholder_places; /* replicas that fit where those are */
 	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
-	int64_t least_on_node;	    /* of the nodes that could go (only this pool's, all ready), the fewest; else 0 */
+	int64_t least_on_node;	    /* of the nodes that could go (only this pool's, all ready), the fewest; else 0.
+					Sleepers are not counted, and do not keep a node */
 	int64_t nodes;		    /* of the whole group: known, not leaving */
 	int64_t usable_nodes;
 	int64_t gpus_milli; /* held by this pool's pods, placeholders included */
@@ -169,6 +174,8 @@ struct pool_group_view {
 
 struct pool_view {
 	int64_t ready, starting, draining, fallen;
+	int64_t asleep, falling_asleep, discarded; /* of `asleep`: falling asleep yet; on level 2 */
+	int64_t waking;				   /* of `starting` */
 	/* None is ready, and some that were run on: a probe that is broken or a server too busy to answer it looks like
 	 * that, and nothing says that they are gone. They count as ready. */
 	bool all_fell;

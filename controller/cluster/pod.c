@@ -185,7 +185,8 @@ static void notify_changes(struct cluster *c, const struct pod *p, const struct 
 	bool differs = p->state != before->state || p->trouble != before->trouble || p->node != before->node ||
 		       p->pool != before->pool || strcmp(p->ip, before->ip) != 0 || p->evict != before->evict ||
 		       p->gpus_milli != before->gpus_milli || p->deletion_cost != before->deletion_cost ||
-		       p->undisturbed_until != before->undisturbed_until || p->priority != before->priority;
+		       p->undisturbed_until != before->undisturbed_until || p->priority != before->priority ||
+		       p->engine != before->engine;
 	if (!told && differs)
 		notify(c, CLUSTER_POD_CHANGED, p, seen->arrived, listed);
 }
@@ -406,6 +407,30 @@ static void read_wishes(struct pod *p, const struct pod_record *r)
 	p->grace_seconds = r->grace < 0 ? 0 : r->grace > DAY ? (int)DAY : (int)r->grace;
 }
 
+static enum pod_engine engine_label_of(const struct pod_record *r)
+{
+	static const char *const names[POD_ENGINE_COUNT] = { "awake", "falling-asleep", "asleep", "waking" };
+	const char *state = decoded_get(&r->labels, ENGINE_STATE_LABEL);
+	for (int i = 0; i < POD_ENGINE_COUNT; i++)
+		if (is_text(state, names[i]))
+			return (enum pod_engine)i;
+	return is_text(decoded_get(&r->labels, "dual-pods.llm-d.ai/sleeping"), "true") ||
+			       is_text(decoded_get(&r->labels, "sleeping"), "true")
+		       ? POD_ENGINE_ASLEEP
+		       : POD_ENGINE_AWAKE;
+}
+
+static bool settle_engine(struct pod *p, millis at)
+{
+	bool is_awake = p->engine_label == POD_ENGINE_AWAKE;
+	enum pod_engine now = is_awake && p->sleep != POD_SLEEP_NONE ? POD_ENGINE_ASLEEP : p->engine_label;
+	bool differs = now != p->engine;
+	if (differs || p->engine_since == 0)
+		p->engine_since = at;
+	p->engine = now;
+	return differs;
+}
+
 static void read_gang(struct cluster *c, struct pod *p, const struct pod_record *r)
 {
 	static const struct {
@@ -502,6 +527,8 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 		p = pod_new(c, seen);
 	}
 	read_object(c, p, r, seen);
+	p->engine_label = engine_label_of(r);
+	settle_engine(p, seen->arrived);
 	pod_place(c, p);
 	bool has_node = r->node_name != NULL && r->node_name[0] != '\0';
 	pod_attach(c, p, has_node ? node_expect(c, r->node_name) : NULL);
@@ -516,6 +543,16 @@ bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struc
 		return true;
 	cluster_pod_gone(c, seen->uid, seen->arrived);
 	return false;
+}
+
+void cluster_engine_told(struct cluster *c, const struct pod *pod, enum pod_sleep sleep, millis at)
+{
+	struct pod *p = pod_find(c, (struct object_uid){ pod->uid[0], pod->uid[1] });
+	if (p == NULL || p->sleep == sleep)
+		return;
+	p->sleep = sleep;
+	if (settle_engine(p, at))
+		notify(c, CLUSTER_POD_CHANGED, p, at, false);
 }
 
 void cluster_pod_gone(struct cluster *c, struct object_uid uid, millis at)

@@ -55,6 +55,17 @@ enum pod_kind {
 	POD_KIND_COUNT
 };
 
+/*
+ * What the engine in a pod does with its GPU. The kubelet finds one that sleeps healthy, so readiness does not tell:
+ * labels of whoever puts it to sleep do, and its metrics. Only one that is awake takes requests. In engine_state_label,
+ * "awake", "falling-asleep", "asleep" or "waking" count; FMA's dual-pods.llm-d.ai/sleeping and production-stack's
+ * sleeping are "true" for an engine that sleeps.
+ */
+enum pod_engine { POD_ENGINE_AWAKE, POD_ENGINE_FALLING_ASLEEP, POD_ENGINE_ASLEEP, POD_ENGINE_WAKING, POD_ENGINE_COUNT };
+/* vLLM's: 1 has its weights in host memory, 2 must load them again. */
+enum pod_sleep { POD_SLEEP_NONE, POD_SLEEP_1, POD_SLEEP_2, POD_SLEEP_UNTOLD };
+#define ENGINE_STATE_LABEL "preheat.dev/engine-state"
+
 struct pod {
 	const char *namespace, *name;
 	const char *image;	  /* of the container that asks for GPUs, else of the first */
@@ -78,8 +89,13 @@ struct pod {
 	enum pod_trouble trouble;
 	enum pod_evict evict;
 	enum pod_kind kind;
-	bool is_placeholder;	/* label preheat.dev/placeholder, which names its pool */
-	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
+	/* What its labels say, unless they say awake and the engine itself tells that it sleeps. */
+	enum pod_engine engine;
+	enum pod_engine engine_label; /* awake without one */
+	enum pod_sleep sleep;	      /* as the engine told */
+	millis engine_since;	      /* when `engine` was first seen so */
+	bool is_placeholder;	      /* label preheat.dev/placeholder, which names its pool */
+	bool has_local_storage;	      /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
 	bool is_looked_at; /* its scheduler has said something of it, if only that it found no node */
 	char ip[46];	   /* "" when none yet */
@@ -101,5 +117,10 @@ const char *pod_label(const struct pod *p, const char *key);
 void pod_uid_text(const struct pod *p, char text[37]);
 /* Asks for GPUs or belongs to a pool. */
 bool pod_is_ours(const struct pod *p);
+/* Its engine sleeps, or falls asleep. */
+static inline bool pod_sleeps(const struct pod *p)
+{
+	return p->engine == POD_ENGINE_ASLEEP || p->engine == POD_ENGINE_FALLING_ASLEEP;
+}
 /* Holds GPUs or will: neither finished nor gated. */
 bool pod_counts(const struct pod *p);

@@ -21,6 +21,15 @@ static void count_replica(struct pool_view *v, struct pool_group_view *g, const 
 	if (p->state == POD_TERMINATING || is_emptied(p->node)) {
 		v->draining++;
 		g->draining++;
+	} else if (p->state == POD_READY && p->engine == POD_ENGINE_WAKING) {
+		v->waking++;
+		v->starting++;
+		g->starting++;
+	} else if (p->state == POD_READY && p->engine != POD_ENGINE_AWAKE) {
+		v->asleep++;
+		g->asleep++;
+		v->falling_asleep += p->engine == POD_ENGINE_FALLING_ASLEEP;
+		v->discarded += p->sleep == POD_SLEEP_2;
 	} else if (p->state == POD_READY) {
 		bool ends =
 			(p->owner != NULL && strcmp(p->owner->kind, "Job") == 0) || p->evict == POD_EVICT_ON_COMPLETION;
@@ -49,7 +58,8 @@ static void keep_fallen(struct pool_view *v)
 	}
 }
 
-/* Replicas of the pool on a node that could go: all of them serve, and nobody else holds a GPU there. Else 0. */
+/* Replicas of the pool on a node that could go: all of them serve or sleep, and nobody else holds a GPU there. Of these
+ * those that serve, else 0. */
 static int64_t alone_on(const struct node *n, int pool)
 {
 	int64_t replicas = 0;
@@ -59,9 +69,10 @@ static int64_t alone_on(const struct node *n, int pool)
 		bool is_replica = p->pool == pool && !p->is_placeholder;
 		if (!pod_counts(p))
 			continue;
-		if ((p->pool != pool && p->has_gpus) || (is_replica && p->state != POD_READY))
+		if ((p->pool != pool && p->has_gpus) ||
+		    (is_replica && (p->state != POD_READY || p->engine == POD_ENGINE_WAKING)))
 			return 0;
-		replicas += is_replica;
+		replicas += is_replica && p->engine == POD_ENGINE_AWAKE;
 	}
 	return replicas;
 }

@@ -60,6 +60,10 @@ static void put_marks(const struct compare_result *r, size_t pool, long row, con
 	buf_printf(out, ", \"meets_objective\": %s", yes((double)s->late * 1e6 <= (double)ppm * (double)s->requests));
 	if (!c->is_rival)
 		return;
+	if (c->team && c->team_pool == pool) {
+		buf_text(out, ", \"object\": ");
+		json_write_text(c->team, out);
+	}
 	buf_printf(out, ", \"is_cheapest\": %s, \"is_cheapest_hot\": %s",
 		   yes(compare_cheapest(&r->comparison, pool, &family, ppm, false) == row),
 		   yes(compare_cheapest(&r->comparison, pool, &hot, ppm, false) == row));
@@ -122,6 +126,12 @@ static const struct table_column columns[] = {
 	{ .name = "setting" },
 };
 
+/* What runs the settings of the team's own autoscalers; it is not swept, and nothing is chosen from it. */
+static const struct policy_ops *team_policy(void)
+{
+	return rival_find("configured");
+}
+
 struct sheet {
 	const struct compare_result *result;
 	const struct pool_spec *spec;
@@ -156,7 +166,7 @@ static void add_row(const struct sheet *s, long row, const char *chosen)
 	const struct score *score = score_of(s, (size_t)row);
 	bool is_met = (double)score->late * 1e6 <= (double)s->spec->objective_late_ppm * (double)score->requests;
 
-	table_text(t, c->policy);
+	table_text(t, c->team ? "yours" : c->policy);
 	table_text(t, chosen);
 	table_text(t, human_share(score_late_share(score)).text);
 	table_text(t, is_met ? "yes" : "NO");
@@ -165,7 +175,17 @@ static void add_row(const struct sheet *s, long row, const char *chosen)
 	table_text(t, human_dollars(score_dollars(score)).text);
 	table_count(t, score->starts);
 	put_ratio(t, compare_cost(score), compare_cost(score_of(s, 0)));
-	table_text(t, c->setting[0] ? c->setting : "-");
+	table_text(t, c->team ? c->team : c->setting[0] ? c->setting : "-");
+}
+
+/* What the team runs, as it is. */
+static void put_team(const struct sheet *s)
+{
+	const struct comparison *c = &s->result->comparison;
+
+	for (size_t i = 0; i < c->row_count; i++)
+		if (c->rows[i].team && c->rows[i].team_pool == s->pool)
+			add_row(s, (long)i, "as it is");
 }
 
 static long default_row(const struct comparison *c, const char *policy)
@@ -256,8 +276,10 @@ static void print_pool(const struct compare_result *r, size_t pool, FILE *out)
 		human_share((double)s.spec->objective_late_ppm / 1e6).text,
 		r->setup->simulation->warm_up ? ", after the warm-up" : "");
 	add_row(&s, 0, "untuned");
+	put_team(&s);
 	for (size_t i = 0; i < rival_count(); i++)
-		put_family(&s, rival_at(i)->name);
+		if (rival_at(i) != team_policy())
+			put_family(&s, rival_at(i)->name);
 	add_oracle(&s);
 	table_print(s.table, TABLE_PLAIN, out);
 	table_free(s.table);
@@ -281,7 +303,7 @@ void compare_print(const struct compare_result *r, FILE *out)
 static const char *family_of(const struct compare_row *row, struct buf *out)
 {
 	buf_clear(out);
-	buf_text(out, row->policy);
+	buf_text(out, row->team ? "yours" : row->policy);
 	if (row->is_rival && row->uses_standby)
 		buf_text(out, " + standby");
 	if (row->is_rival && row->uses_lent)
@@ -312,6 +334,7 @@ void compare_report(const struct compare_result *r, struct report *report)
 struct job {
 	const struct policy_ops *policy;
 	struct rival_setting setting;
+	const struct team_autoscaler *team; /* whose settings they are; NULL: of a sweep */
 };
 
 struct sweep_run {
@@ -400,11 +423,16 @@ static void plan_jobs(struct sweep_run *run, const struct rival_scale *scale, st
 		counts[i] = rival_settings(rival_at(i), scale, a, &settings[i]);
 		run->count += counts[i];
 	}
-	run->jobs = arena_array(a, struct job, run->count + 1);
+	run->jobs = arena_array(a, struct job, run->count + run->setup->team_count + 1);
 	run->count = 0;
 	for (size_t i = 0; i < rival_count(); i++)
 		for (size_t k = 0; k < counts[i]; k++)
-			run->jobs[run->count++] = (struct job){ rival_at(i), settings[i][k] };
+			run->jobs[run->count++] = (struct job){ rival_at(i), settings[i][k], NULL };
+	for (size_t i = 0; i < run->setup->team_count; i++) {
+		const struct team_autoscaler *t = &run->setup->team[i];
+
+		run->jobs[run->count++] = (struct job){ team_policy(), { .text = t->setting }, t };
+	}
 }
 
 static bool work(void *user, size_t job, void *answer, struct error *e)
@@ -465,6 +493,8 @@ static struct compare_row *collect(const struct sweep_run *run, const struct poo
 								 .is_default = j->setting.is_default,
 								 .uses_standby = j->setting.uses_standby,
 								 .uses_lent = j->setting.uses_lent,
+								 .team = j->team ? j->team->label : NULL,
+								 .team_pool = j->team ? j->team->pool : 0,
 								 .pools = &scores[i * run->pools] };
 	}
 	return rows;

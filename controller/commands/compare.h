@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "base/buf.h"
+#include "controller/commands/team_autoscaler.h"
 #include "controller/report/report.h"
 #include "controller/simulation/rivals/compare.h"
 
@@ -13,8 +14,10 @@
 struct compare_setup {
 	/* World, warm-up and stop flag; policy and setting as Preheat ran. Its observers are not called. */
 	const struct simulation *simulation;
-	const struct run_result *ours; /* Preheat's own result */
-	const char *rivals;	       /* "hpa,kpa"; NULL: all */
+	const struct run_result *ours;	    /* Preheat's own result */
+	const char *rivals;		    /* "hpa,kpa"; NULL: all */
+	const struct team_autoscaler *team; /* run beside the sweeps, each for its pool */
+	size_t team_count;
 };
 
 /* What --compare came to; everything lives in the arena it was made in. */

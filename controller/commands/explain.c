@@ -267,7 +267,7 @@ static int run(int argc, char **argv)
 		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "at", 0, OPTION_TEXT, "TIME", "the decision in force at this time; -2h counts from the end", &a.at,
 		  NULL },
-		{ "tick", 't', OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
+		{ "tick", 0, OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
 		{ "largest", 0, OPTION_FLAG, NULL,
 		  "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest, NULL },
 		PRINT_OPTION(&a.output),

@@ -57,7 +57,7 @@ static int run(int argc, char **argv)
 		{ "bin", 0, OPTION_PERIOD, "DURATION", "count per bin of this width, for large fleets", &s.setup.bin,
 		  NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &s.seed, NULL },
-		{ "output", 'o', OPTION_TEXT, "FILE", "where to write; .gz compresses, - is standard output", &s.output,
+		{ "out", 0, OPTION_TEXT, "FILE", "where to write; .gz compresses, - is standard output", &s.output,
 		  NULL },
 	};
 	struct error e = { 0 };
@@ -74,12 +74,13 @@ static int run(int argc, char **argv)
 
 const struct command command_generate = {
 	.name = "generate",
-	.usage = "generate [--shape SHAPES] [--length 1d] [--rate 5] [-o OUT.csv.gz]",
+	.usage = "generate [--shape SHAPES] [--length 1d] [--rate 5] [--out OUT.csv.gz]",
 	.summary = "Make up a day or a week of traffic",
-	.examples = "  preheat generate --shape diurnal,bursts --rate 2 -o day.csv.gz\n"
-		    "  preheat generate --shape diurnal:1.8,bursts:4:3h:8m --length 7d --weekend 0.5 -o week.csv.gz\n"
-		    "  preheat generate --shape pulses:1:1h:20m --length 12h --seed 7 | head\n"
-		    "  preheat generate --rate 2000 --length 14d --bin 10s -o fleet.csv.gz\n",
+	.examples =
+		"  preheat generate --shape diurnal,bursts --rate 2 --out day.csv.gz\n"
+		"  preheat generate --shape diurnal:1.8,bursts:4:3h:8m --length 7d --weekend 0.5 --out week.csv.gz\n"
+		"  preheat generate --shape pulses:1:1h:20m --length 12h --seed 7 | head\n"
+		"  preheat generate --rate 2000 --length 14d --bin 10s --out fleet.csv.gz\n",
 	.write_notes = shapes_write_help,
 	.run = run,
 };

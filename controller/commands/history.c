@@ -682,12 +682,13 @@ static bool follow(struct copying *c, struct error *e)
 static bool check(const struct copying *c, int left, const char *argument, struct error *e)
 {
 	if (left)
-		return error_set(e, ERROR_INVALID, "found '%.60s'; allowed: options only: --db FROM --to TO", argument);
+		return error_set(e, ERROR_INVALID, "found '%.60s'; allowed: options only: --db FROM --target TO",
+				 argument);
 	if (!c->to)
 		return error_set(e, ERROR_INVALID,
-				 "--to is missing: a file, or postgresql://USER@HOST/DATABASE#CLUSTER");
+				 "--target is missing: a file, or postgresql://USER@HOST/DATABASE#CLUSTER");
 	if (!strcmp(c->from, c->to))
-		return error_set(e, ERROR_INVALID, "--db and --to name the same history");
+		return error_set(e, ERROR_INVALID, "--db and --target name the same history");
 	return true;
 }
 
@@ -697,9 +698,9 @@ static int run_copy(int argc, char **argv)
 	const struct option_row rows[] = {
 		{ "db", 0, OPTION_TEXT, "FILE", "the history to copy (default: history.db); may be in PostgreSQL, too",
 		  &c.from, NULL },
-		{ "to", 0, OPTION_TEXT, "WHERE",
+		{ "target", 0, OPTION_TEXT, "WHERE",
 		  "a file, or postgresql://USER@HOST/DATABASE#CLUSTER; gone on with when it is there", &c.to, NULL },
-		{ "follow", 'f', OPTION_FLAG, NULL, "go on with what comes, until interrupted", &c.follows, NULL },
+		{ "follow", 0, OPTION_FLAG, NULL, "go on with what comes, until interrupted", &c.follows, NULL },
 		{ "every", 0, OPTION_PERIOD, "DURATION", "with --follow: so often (default: 15s)", &c.every, NULL },
 		{ "set-aside", 0, OPTION_FLAG, NULL,
 		  "when another history is there: keep it under another name, and begin anew", &c.sets_aside, NULL },
@@ -716,11 +717,11 @@ static int run_copy(int argc, char **argv)
 
 static const struct command history_command_copy = {
 	.name = "history copy",
-	.usage = "history copy [--db FILE] --to FILE|postgresql://USER@HOST/DATABASE#CLUSTER [--follow]",
+	.usage = "history copy [--db FILE] --target FILE|postgresql://USER@HOST/DATABASE#CLUSTER [--follow]",
 	.summary = "Copy a history, or go on copying it: to a file, or beside those of other clusters in PostgreSQL",
-	.examples = "  preheat history copy --to 'postgresql://preheat@db.internal/fleet#prod-eu' --follow\n"
+	.examples = "  preheat history copy --target 'postgresql://preheat@db.internal/fleet#prod-eu' --follow\n"
 		    "  preheat explain --db 'postgresql://db.internal/fleet#prod-eu' --pool chat --largest\n"
-		    "  preheat history copy --db 'postgresql://db.internal/fleet#prod-eu' --to prod-eu.db\n",
+		    "  preheat history copy --db 'postgresql://db.internal/fleet#prod-eu' --target prod-eu.db\n",
 	.run = run_copy,
 };
 
@@ -884,19 +885,19 @@ static int show(int argc, char **argv)
 		{ "to", 0, OPTION_TEXT, "TIME", "decisions up to this time", &a.to, NULL },
 		{ "group", 'g', OPTION_TEXT, "GROUP", "only where this node group was asked for something or held",
 		  &a.group, NULL },
-		{ "limit", 'l', OPTION_TEXT, "LIMIT", "only what this limit held: budget, max, stock-out, ...",
-		  &a.limit, NULL },
+		{ "limit", 0, OPTION_TEXT, "LIMIT", "only what this limit held: budget, max, stock-out, ...", &a.limit,
+		  NULL },
 		{ "changed", 'c', OPTION_FLAG, NULL, "only decisions that asked for something", &a.is_changed, NULL },
-		{ "number", 'n', OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
-		{ "follow", 'f', OPTION_FLAG, NULL, "go on with what is written, until interrupted", &a.follows, NULL },
+		{ "number", 0, OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
+		{ "follow", 0, OPTION_FLAG, NULL, "go on with what is written, until interrupted", &a.follows, NULL },
 		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
 		  NULL },
 		{ "launches", 0, OPTION_FLAG, NULL,
-		  "instead: what was asked of providers, and what came of it; with --from, --to, --group, -n",
+		  "instead: what was asked of providers, and what came of it; with --from, --to, --group, --number",
 		  &a.is_launches, NULL },
 		{ "drains", 0, OPTION_FLAG, NULL,
-		  "instead: nodes that were drained, and what came of it; with --from, --to, --group, -n", &a.is_drains,
-		  NULL },
+		  "instead: nodes that were drained, and what came of it; with --from, --to, --group, --number",
+		  &a.is_drains, NULL },
 		{ "retain", 0, OPTION_PERIOD, "AGE",
 		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
 		  &a.retain, NULL },
@@ -927,7 +928,7 @@ const struct command command_history = {
 	.name = "history",
 	.usage = "history [--db FILE] [--pool POOL] [--from TIME] [--to TIME]",
 	.summary = "Decisions, newest last, by pool, time, group, limit or change",
-	.examples = "  preheat history --db out/history.db --changed -n 20\n"
+	.examples = "  preheat history --db out/history.db --changed --number 20\n"
 		    "  preheat history --from -1h --pool chat -o wide\n"
 		    "  preheat history --limit stock-out -o csv\n"
 		    "  preheat history --follow --changed\n",

@@ -949,7 +949,7 @@ static int run(int argc, char **argv)
 		{ "to", 0, OPTION_TEXT, "TIME", "the last day, included", &a.to, NULL },
 		{ "format", 0, OPTION_CHOICE, "FORMAT", "csv with a header, or a JSON object a line", &a.format,
 		  "csv|jsonl" },
-		{ "table", 't', OPTION_CHOICE, "NAME", "with --out -: which (default: decisions)", &a.table,
+		{ "table", 0, OPTION_CHOICE, "NAME", "with --out -: which (default: decisions)", &a.table,
 		  "decisions|group_decisions|costs|launches" },
 		{ "gzip", 'z', OPTION_FLAG, NULL, "compress the files", &a.is_compressed, NULL },
 		{ "force", 0, OPTION_FLAG, NULL, "write days again that are there", &a.replaces, NULL },

@@ -68,7 +68,7 @@ static bool load(struct fetch *f, struct error *e)
 
 	if (!files->count)
 		return error_set(e, ERROR_INVALID,
-				 "--prometheus needs the WarmPools whose signals are asked for: --pool FILE");
+				 "--prometheus needs the WarmPools whose signals are asked for: -f FILE");
 	if (manifest_load(files->items, files->count, &f->arena, &f->manifest, &found, e))
 		return true;
 	for (size_t i = 0; i < found.count; i++) {
@@ -583,9 +583,9 @@ static int run(int argc, char **argv)
 	struct settings s = { { "auto", "auto" }, "-", 0 };
 	struct server_options server = { .last = 7 * DAY, .step = 15 * SECOND };
 	const struct option_row rows[] = {
-		{ "from", 'f', OPTION_CHOICE, "FORMAT", "format of the recording; auto looks at its first bytes",
+		{ "format", 0, OPTION_CHOICE, "FORMAT", "format of the recording; auto looks at its first bytes",
 		  &s.import.from, IMPORT_FORMATS },
-		{ "output", 'o', OPTION_TEXT, "FILE", "where to write; .gz compresses, - is standard output", &s.output,
+		{ "out", 0, OPTION_TEXT, "FILE", "where to write; .gz compresses, - is standard output", &s.output,
 		  NULL },
 		{ "bin", 0, OPTION_PERIOD, "DURATION", "count per bin of this width, for large fleets", &s.bin, NULL },
 		{ "values", 0, OPTION_CHOICE, "KIND", "what Prometheus series hold", &s.import.values,
@@ -593,7 +593,7 @@ static int run(int argc, char **argv)
 		{ "prometheus", 0, OPTION_TEXT, "URL",
 		  "ask a Prometheus server for all that pools' servers told; manifest: as the manifest says",
 		  &server.url, NULL },
-		{ "pool", 'p', OPTION_LIST, "FILE", "with --prometheus: the WarmPools", &server.pools, NULL },
+		{ "filename", 'f', OPTION_LIST, "FILE", "with --prometheus: the WarmPools", &server.pools, NULL },
 		{ "of", 0, OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
 		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: until now (default: 7d)", &server.last,
 		  NULL },
@@ -626,27 +626,27 @@ static int run(int argc, char **argv)
 
 const struct command command_import = {
 	.name = "import",
-	.usage = "import [FILE...] [-o OUT.csv.gz] [--from FORMAT] [--bin DURATION]\n"
-		 "  preheat import --prometheus URL --pool FILE [--last 7d] -o OUT.db",
+	.usage = "import [FILE...] [--out OUT.csv.gz] [--format FORMAT] [--bin DURATION]\n"
+		 "  preheat import --prometheus URL -f FILE [--last 7d] --out OUT.db",
 	.summary = "Make a trace out of a recording of another format",
 	.examples =
-		"  preheat import AzureLLMInferenceTrace_conv.csv -o conv.csv.gz\n"
-		"  preheat import BurstGPT_1.csv --bin 10s -o burstgpt.csv.gz\n"
-		"  preheat import --from vllm result.json | preheat simulate --pool pool.yaml --trace -\n"
+		"  preheat import AzureLLMInferenceTrace_conv.csv --out conv.csv.gz\n"
+		"  preheat import BurstGPT_1.csv --bin 10s --out burstgpt.csv.gz\n"
+		"  preheat import --format vllm result.json | preheat simulate -f pool.yaml --trace -\n"
 		"\n"
 		"A week from a Prometheus server, whole: for simulate --recording and run --signals-from:\n"
-		"  preheat import --prometheus http://prometheus:9090 --pool pools/ --last 7d -o week.db\n"
-		"  preheat import --prometheus manifest --pool pools/ --print-queries\n"
+		"  preheat import --prometheus http://prometheus:9090 -f pools/ --last 7d --out week.db\n"
+		"  preheat import --prometheus manifest -f pools/ --print-queries\n"
 		"\n"
 		"From a saved answer of Prometheus, the counters of all servers (restarts are recognised):\n"
 		"  curl -sG $PROMETHEUS/api/v1/query_range -d start=$START -d end=$END -d step=15s --data-urlencode "
 		"\\\n"
 		"    'query={__name__=~\"vllm:(request_success|prompt_tokens|generation_tokens)_total\"}' > day.json\n"
-		"  preheat import day.json -o day.csv.gz\n"
+		"  preheat import day.json --out day.csv.gz\n"
 		"or computed series, one answer each, labelled requests, prompt_tokens, output_tokens:\n"
 		"  query=label_replace(sum(rate(vllm:request_success_total[1m])), \"preheat\", \"requests\", \"\", "
 		"\"\")\n"
-		"  preheat import --values rate requests.json prompt.json output.json -o day.csv.gz\n",
+		"  preheat import --values rate requests.json prompt.json output.json --out day.csv.gz\n",
 	.arguments = "FILE",
 	.run = run,
 };

@@ -172,6 +172,10 @@ static void weigh_abilities(struct group_check *g, struct arena *a)
 		say(&g->refused, a, "standby, which the manifest wants: %s", *d->lacks ? d->lacks : "it has none");
 	else if (*d->lacks)
 		say(&g->notes, a, "%s", d->lacks);
+	if (d->ailment && *d->ailment)
+		say(&g->notes, a, "its cloud says: %s", d->ailment);
+	for (size_t i = 0; i < d->caution_count; i++)
+		say(&g->notes, a, "%s", d->cautions[i]);
 }
 
 /* What a machine of the group is not, and the manifest says that it is. */
@@ -212,6 +216,10 @@ static void tell_changes(struct group_check *g, struct arena *a)
 		say(&g->would, a,
 		    "lower the size from %" PRId64 " to the manifest's max of %" PRId64 ", as its machines get idle",
 		    d->desired, s->max_nodes);
+	if (d->exposed)
+		say(&g->would, a,
+		    "protect %" PRId64 " machine%s in service at once, so that none ends by the cloud's own choice",
+		    d->exposed, d->exposed == 1 ? "" : "s");
 	for (size_t i = 0; i < d->beside_count; i++)
 		say(&g->would, a, "%s, when it first changes the size", d->besides[i]);
 }
@@ -637,7 +645,7 @@ static void print_sight(const struct group_check *g, struct arena *a)
 	print_machines(d, a);
 	print_failures(d);
 	if (d->is_busy)
-		print_line("busy", "an operation is under way there");
+		print_line("busy", d->busy_with && *d->busy_with ? d->busy_with : "an operation is under way there");
 }
 
 static void print_permissions(const struct group_check *g, bool is_wide)
@@ -799,7 +807,7 @@ static bool load(const struct options *o, struct arena *a, struct manifest *m, s
 	CLEANUP(findings_release) struct findings f = { 0 };
 
 	if (!o->pools.count)
-		return error_set(e, ERROR_INVALID, "no pool: name its manifest with --pool FILE");
+		return error_set(e, ERROR_INVALID, "no pool: name its manifest with -f FILE");
 	return manifest_load(o->pools.items, o->pools.count, a, m, &f, e) && check_names(o, &m->fleet, a, e);
 }
 
@@ -829,8 +837,8 @@ static int run_check(int argc, char **argv)
 {
 	struct options o = { .output = "table", .timeout = USUAL_TIMEOUT };
 	const struct option_row rows[] = {
-		{ "pool", 'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",
-		  &o.pools, NULL },
+		{ "filename", 'f', OPTION_LIST, "FILE",
+		  "a manifest of WarmPools, or a folder of them; may be given again", &o.pools, NULL },
 		{ "group", 'g', OPTION_LIST, "GROUP", "only this node group; may be given again (default: all)",
 		  &o.groups, NULL },
 		PRINT_OPTION(&o.output),
@@ -848,7 +856,7 @@ static int run_check(int argc, char **argv)
 		return code;
 	if (rest < argc) {
 		char shown[QUOTE_ROOM];
-		error_set(&e, ERROR_INVALID, "found %s; allowed: options only; do: name a manifest with --pool FILE",
+		error_set(&e, ERROR_INVALID, "found %s; allowed: options only; do: name a manifest with -f FILE",
 			  quote(shown, argv[rest], strlen(argv[rest])));
 		return command_failed(&provider_command_check, &e);
 	}
@@ -857,11 +865,11 @@ static int run_check(int argc, char **argv)
 
 static const struct command provider_command_check = {
 	.name = "provider check",
-	.usage = "provider check --pool FILE... [OPTION...]",
+	.usage = "provider check -f FILE... [OPTION...]",
 	.summary = "Tell who we are to each node group's cloud, what we may do, see and would change",
-	.examples = "  preheat provider check --pool pools.yaml\n"
-		    "  preheat provider check --pool pools.yaml --group g5-od --output json\n"
-		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check --pool - <pools.yaml\n",
+	.examples = "  preheat provider check -f pools.yaml\n"
+		    "  preheat provider check -f pools.yaml --group g5-od --output json\n"
+		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check -f - <pools.yaml\n",
 	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
 		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
 		 "3: no answer, or none in time.\n",
@@ -889,7 +897,7 @@ const struct command command_provider = {
 	.name = "provider",
 	.usage = "provider VERB [OPTION...]",
 	.summary = "Ask clouds about node groups, with the credentials that the controller has",
-	.examples = "  preheat provider check --pool pools.yaml\n",
+	.examples = "  preheat provider check -f pools.yaml\n",
 	.verbs = verbs,
 	.run = run,
 };

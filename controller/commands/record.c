@@ -51,7 +51,7 @@ static const struct option_row rows[] = {
 	  &options.db, NULL },
 	{ "for", 0, OPTION_PERIOD, "DURATION", "end after so long (default: when interrupted)", &options.stop_after,
 	  NULL },
-	{ "tick", 0, OPTION_PERIOD, "DURATION", "time between ticks (default: 15s)", &options.tick, NULL },
+	{ "interval", 0, OPTION_PERIOD, "DURATION", "time between ticks (default: 15s)", &options.tick, NULL },
 	{ "listen", 0, OPTION_TEXT, "ADDRESS", "where /metrics and health are served (default: 127.0.0.1:9465)",
 	  &options.listen, NULL },
 	CLUSTER_ARGS_OPTIONS(&options.access),
@@ -143,12 +143,11 @@ static int record(int argc, char **argv)
 	if (!command_options(&command_record, argc, argv, rows, sizeof rows / sizeof *rows, &rest, &code))
 		return code;
 	if (rest < argc)
-		error_set(&e, ERROR_INVALID,
-			  "found '%.100s'; allowed: no arguments; manifests are given with --pool FILE", argv[rest]);
+		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments; manifests are given with -f FILE",
+			  argv[rest]);
 	else if (!options.pools.count && !options.watches)
-		error_set(
-			&e, ERROR_INVALID,
-			"no pools: give a manifest with --pool FILE, or --watch-pools to use those in the API server");
+		error_set(&e, ERROR_INVALID,
+			  "no pools: give a manifest with -f FILE, or --watch-pools to use those in the API server");
 	else if (run_request_check(&options, &e))
 		return record_and_tell();
 	return command_failed(&command_record, &e);
@@ -156,10 +155,10 @@ static int record(int argc, char **argv)
 
 const struct command command_record = {
 	.name = "record",
-	.usage = "record (--pool FILE... | --watch-pools) [--db FILE] [--for DURATION]",
+	.usage = "record (-f FILE... | --watch-pools) [--db FILE] [--for DURATION]",
 	.summary = "Watch a cluster and its model servers, and write down what run would see and decide",
-	.examples = "  preheat record --pool pools/ --for 7d --db week.db      no cloud is asked, nothing is changed\n"
+	.examples = "  preheat record -f pools/ --for 7d --db week.db      no cloud is asked, nothing is changed\n"
 		    "  preheat simulate --recording week.db --compare --out what-if\n"
-		    "  preheat run --pool pools/ --dry-run --signals-from week.db --speed 60\n",
+		    "  preheat run -f pools/ --dry-run --signals-from week.db --speed 60\n",
 	.run = record,
 };

@@ -359,6 +359,8 @@ static bool read_pool(const struct stretch *s, const struct grid *g, size_t pool
 				continue;
 			return false;
 		}
+		if (r.interval == 0) /* read nothing, stands for no time */
+			continue;
 		if (!before)
 			out->initial_replicas[pool] = r.snapshot.input.ready;
 		take_tick(g, &tally, &r, trace);
@@ -387,7 +389,9 @@ static bool read_grid(const struct stretch *s, struct arena *a, struct grid *g, 
 		for (int64_t t = tick; t <= s->to && t <= at.until; t++) {
 			if (!history_read(s->history, t, at.pool_count ? at.pools[0] : 0, &r, e))
 				return false;
-			g->start = t == s->from ? r.now - r.interval : g->start;
+			if (r.interval == 0)
+				continue;
+			g->start = !g->width ? r.now - r.interval : g->start;
 			g->width = !g->width || r.interval < g->width ? r.interval : g->width;
 			end = r.now;
 		}

@@ -38,7 +38,7 @@ static const struct option_row rows[] = {
 	{ "tls-private-key-file", 0, OPTION_TEXT, "FILE", "its key", &options.site.key_file, NULL },
 	{ "address", 0, OPTION_TEXT, "URL", "where other replicas reach this one (default: from --listen)",
 	  &options.address, NULL },
-	{ "tick", 0, OPTION_PERIOD, "DURATION", "time between decisions (default: 15s)", &options.tick, NULL },
+	{ "interval", 0, OPTION_PERIOD, "DURATION", "time between decisions (default: 15s)", &options.tick, NULL },
 	{ "retain", 0, OPTION_PERIOD, "DURATION",
 	  "drop history older than that, keeping sums per hour (default: never)", &options.retain, NULL },
 	CLUSTER_ARGS_OPTIONS(&options.access),
@@ -71,8 +71,8 @@ static int run(int argc, char **argv)
 		return code;
 	struct error e;
 	if (rest < argc) {
-		error_set(&e, ERROR_INVALID,
-			  "found '%.100s'; allowed: no arguments; manifests are given with --pool FILE", argv[rest]);
+		error_set(&e, ERROR_INVALID, "found '%.100s'; allowed: no arguments; manifests are given with -f FILE",
+			  argv[rest]);
 		return command_failed(&command_run, &e);
 	}
 	if (prints_metrics)
@@ -80,9 +80,8 @@ static int run(int argc, char **argv)
 	if (!run_request_check(&options, &e))
 		return command_failed(&command_run, &e);
 	if (!options.pools.count && !options.watches) {
-		error_set(
-			&e, ERROR_INVALID,
-			"no pools: give a manifest with --pool FILE, or --watch-pools to use those in the API server");
+		error_set(&e, ERROR_INVALID,
+			  "no pools: give a manifest with -f FILE, or --watch-pools to use those in the API server");
 		return command_failed(&command_run, &e);
 	}
 	return run_process(&command_run, &options);
@@ -90,10 +89,10 @@ static int run(int argc, char **argv)
 
 const struct command command_run = {
 	.name = "run",
-	.usage = "run (--pool FILE... | --watch-pools) [OPTION...]",
+	.usage = "run (-f FILE... | --watch-pools) [OPTION...]",
 	.summary = "Watch a cluster, decide, and act",
-	.examples = "  preheat run --pool pools/ --db /var/lib/preheat/history.db\n"
+	.examples = "  preheat run -f pools/ --db /var/lib/preheat/history.db\n"
 		    "  preheat run --watch-pools --dry-run\n"
-		    "  preheat run --pool pools/ --dry-run --signals-from week.db --speed 60\n",
+		    "  preheat run -f pools/ --dry-run --signals-from week.db --speed 60\n",
 	.run = run,
 };

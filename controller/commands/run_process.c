@@ -483,7 +483,7 @@ bool run_request_check(const struct run_request *q, struct error *e)
 		return error_set(e, ERROR_INVALID, "--speed: found %lld; allowed: 1 to %d", (long long)q->speed,
 				 SPEED_MOST);
 	if (q->tick < SECOND || q->tick > 10 * MINUTE)
-		return error_set(e, ERROR_INVALID, "--tick: found %lld ms; allowed: 1s to 10m", (long long)q->tick);
+		return error_set(e, ERROR_INVALID, "--interval: found %lld ms; allowed: 1s to 10m", (long long)q->tick);
 	if (!is_object_name(q->lease))
 		return error_set(
 			e, ERROR_INVALID,
@@ -676,7 +676,7 @@ static void name_ourselves(struct running *r)
 	else
 		snprintf(base, sizeof base, "http://%s:%u", ip ? ip : "127.0.0.1", (unsigned)web_port(r->web));
 	snprintf(r->address, sizeof r->address, "%s/replica?key=%s", base, r->key);
-	snprintf(r->line, sizeof r->line, "%s --tick %lldms%s", r->request->line, (long long)r->request->tick,
+	snprintf(r->line, sizeof r->line, "%s --interval %lldms%s", r->request->line, (long long)r->request->tick,
 		 r->request->is_dry_run && !r->request->only_records ? " --dry-run" : "");
 }
 

@@ -45,7 +45,7 @@ struct run_request {
 };
 
 #define RUN_POOL_OPTIONS(q)                                                                                          \
-	{ "pool",      'p', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again", \
+	{ "filename",  'f', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again", \
 	  &(q)->pools, NULL },                                                                                       \
 	{                                                                                                            \
 		"watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &(q)->watches, NULL \

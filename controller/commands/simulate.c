@@ -28,7 +28,7 @@
 
 struct simulate_options {
 	struct option_list pools, traces;
-	const char *recording, *world, *policy, *out, *output, *rivals;
+	const char *recording, *world, *policy, *out, *output, *rivals, *autoscalers;
 	double scale;
 	bool jitter, compare, force;
 	millis tick, start, warm_up; /* start: ABSENT when not given */
@@ -43,7 +43,9 @@ struct simulate_inputs {
 	const struct trace **given; /* one per pool, NULL without traffic */
 	struct world_spec world;
 	const struct policy_ops *policy;
-	const char *setting;		 /* of the policy */
+	const char *setting;	      /* of the policy */
+	struct team_autoscaler *team; /* --autoscalers */
+	size_t team_count;
 	const char *run;		 /* the call, without what does not change its results */
 	const char *traffic;		 /* where it came from, for people */
 	millis length;			 /* of the longest trace */
@@ -68,7 +70,7 @@ struct report *results_report(struct results *r);
 
 static void results_release(struct results *r);
 
-/* Without --pool the manifest is the one of the recording. */
+/* Without -f the manifest is the one of the recording. */
 static bool read_recorded_manifest(const struct simulate_options *o, struct history *h, int64_t tick,
 				   struct simulate_inputs *in, struct error *e)
 {
@@ -150,7 +152,7 @@ static bool read_open(const struct simulate_options *o, struct history *h, struc
 	       recording_measure(h, &ticks, &in->manifest.fleet, &in->arena, &in->measured, e);
 }
 
-/* The part of it that --recording stands for: traffic, its wall clock, and the manifest unless --pool gave one. */
+/* The part of it that --recording stands for: traffic, its wall clock, and the manifest unless -f gave one. */
 static bool simulate_read_recording(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
 	struct history *h = history_open(o->recording, e);
@@ -178,7 +180,7 @@ static bool read_manifest(const struct simulate_options *o, struct simulate_inpu
 	if (!o->pools.count && o->recording)
 		return true;
 	if (!o->pools.count)
-		return error_set(e, ERROR_INVALID, "no pool: name its manifest with --pool FILE");
+		return error_set(e, ERROR_INVALID, "no pool: name its manifest with -f FILE");
 	return manifest_load(o->pools.items, o->pools.count, &in->arena, &in->manifest, &f, e);
 }
 
@@ -297,7 +299,7 @@ static bool find_policy(const struct simulate_options *o, struct simulate_inputs
 static bool check_times(const struct simulate_options *o, const struct simulate_inputs *in, struct error *e)
 {
 	if (o->tick < SECOND || o->tick > 10 * MINUTE || o->tick % SECOND)
-		return error_set(e, ERROR_INVALID, "--tick: found %.3f s; allowed: whole seconds from 1s to 10m",
+		return error_set(e, ERROR_INVALID, "--interval: found %.3f s; allowed: whole seconds from 1s to 10m",
 				 (double)o->tick / 1000);
 	if (o->warm_up < in->length)
 		return true;
@@ -333,7 +335,7 @@ static void describe(const struct simulate_options *o, struct simulate_inputs *i
 	}
 	if (o->world)
 		buf_printf(&text, " --world %s", base_name(o->world));
-	buf_printf(&text, " --policy %s --tick %gs --warm-up %gs --seed %lld", o->policy, (double)o->tick / 1000,
+	buf_printf(&text, " --policy %s --interval %gs --warm-up %gs --seed %lld", o->policy, (double)o->tick / 1000,
 		   (double)o->warm_up / 1000, (long long)o->seed);
 	in->run = arena_strdup(&in->arena, text.text, text.len);
 	in->traffic = arena_strdup(&in->arena, traffic.text, traffic.len);
@@ -387,6 +389,8 @@ static bool check_options(const struct simulate_options *o, struct error *e)
 {
 	if (o->rivals && !o->compare)
 		return error_set(e, ERROR_INVALID, "--rivals says whom to compare with; add --compare");
+	if (o->autoscalers && !o->compare)
+		return error_set(e, ERROR_INVALID, "--autoscalers are what to compare with; add --compare");
 	if (o->force && !o->out)
 		return error_set(e, ERROR_INVALID,
 				 "--force replaces results in a folder; add --out DIR, or leave it out");
@@ -406,6 +410,9 @@ static bool simulate_read(const struct simulate_options *o, struct simulate_inpu
 		return false;
 	in->start = default_start;
 	if (!read_traces(o, in, e) || !read_world(o, in, e) || !check_times(o, in, e))
+		return false;
+	if (o->autoscalers &&
+	    !team_autoscalers_read(o->autoscalers, &in->manifest, &in->arena, &in->team, &in->team_count, e))
 		return false;
 	if (o->start != ABSENT)
 		in->start = o->start;
@@ -762,7 +769,9 @@ static bool run_one(const struct simulate_options *o, const struct simulate_inpu
 				.observer_count = 1,
 				.stop = &is_interrupted };
 
-	const struct compare_setup setup = { .simulation = &s, .ours = &result, .rivals = o->rivals };
+	const struct compare_setup setup = {
+		.simulation = &s, .ours = &result, .rivals = o->rivals, .team = in->team, .team_count = in->team_count
+	};
 	struct compare_result compared = { 0 };
 
 	if (!simulate(&s, &arena, &result, e))
@@ -806,17 +815,18 @@ static int run(int argc, char **argv)
 		.policy = "preheat", .output = "table", .scale = 1, .tick = 15 * SECOND, .start = ABSENT, .seed = 1
 	};
 	const struct option_row rows[] = {
-		{ "pool", 0, OPTION_LIST, "FILE", "manifest, or a folder of them; may be repeated", &o.pools, NULL },
+		{ "filename", 'f', OPTION_LIST, "FILE", "manifest, or a folder of them; may be repeated", &o.pools,
+		  NULL },
 		{ "trace", 0, OPTION_LIST, "[POOL=]FILE", "traffic of a pool, .csv or .csv.gz, - for standard input",
 		  &o.traces, NULL },
-		{ "recording", 0, OPTION_TEXT, "FILE.db", "a history in place of traces, and of --pool if left out",
+		{ "recording", 0, OPTION_TEXT, "FILE.db", "a history in place of traces, and of --follow if left out",
 		  &o.recording, NULL },
 		{ "scale", 0, OPTION_NUMBER, "K", "the traffic of a service K times as large", &o.scale, NULL },
 		{ "jitter", 0, OPTION_FLAG, NULL, "above 6: K/5 shifted copies of 5 instead of one times K", &o.jitter,
 		  NULL },
 		{ "world", 0, OPTION_TEXT, "FILE", "what goes wrong and what is true (docs/simulator.md)", &o.world,
 		  NULL },
-		{ "tick", 0, OPTION_DURATION, "DURATION", "time between decisions", &o.tick, NULL },
+		{ "interval", 0, OPTION_DURATION, "DURATION", "time between decisions", &o.tick, NULL },
 		{ "start", 0, OPTION_TIME, "TIME",
 		  "wall clock at second 0 of the traffic, for schedules; 2024-01-01T00:00:00Z, or as recorded",
 		  &o.start, NULL },
@@ -825,6 +835,10 @@ static int run(int argc, char **argv)
 		{ "compare", 0, OPTION_FLAG, NULL,
 		  "beside other autoscalers, each swept over its settings (docs/simulator.md)", &o.compare, NULL },
 		{ "rivals", 0, OPTION_TEXT, "NAME,NAME", "compare with these only", &o.rivals, NULL },
+		{ "autoscalers", 0, OPTION_TEXT, "FILE",
+		  "compare with the team's own, too: HorizontalPodAutoscaler and ScaledObject objects (\"-\": from "
+		  "kubectl)",
+		  &o.autoscalers, NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &o.seed, NULL },
 		{ "out", 0, OPTION_TEXT, "DIR",
 		  "where history.db, timeline.csv, summary.json and report.html go; nowhere when left out", &o.out,
@@ -853,14 +867,13 @@ static int run(int argc, char **argv)
 
 const struct command command_simulate = {
 	.name = "simulate",
-	.usage =
-		"simulate --pool FILE (--trace [POOL=]FILE | --recording FILE.db) [--world FILE] [--out DIR] [OPTIONS]",
+	.usage = "simulate -f FILE (--trace [POOL=]FILE | --recording FILE.db) [--world FILE] [--out DIR] [OPTIONS]",
 	.summary = "Run a policy on recorded traffic in a modelled world",
-	.examples = "  preheat simulate --pool pool.yaml --trace day.csv.gz --out results\n"
-		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --scale 40 --jitter --warm-up 2h\n"
-		    "  preheat simulate --pool pools/ --trace chat=chat.csv.gz --trace batch=jobs.csv.gz --world "
+	.examples = "  preheat simulate -f pool.yaml --trace day.csv.gz --out results\n"
+		    "  preheat simulate -f pool.yaml --trace day.csv.gz --scale 40 --jitter --warm-up 2h\n"
+		    "  preheat simulate -f pools/ --trace chat=chat.csv.gz --trace batch=jobs.csv.gz --world "
 		    "world.yaml\n"
-		    "  preheat simulate --pool pool.yaml --trace day.csv.gz --policy hpa:target=0.8\n"
-		    "  preheat simulate --recording history.db --pool other.yaml\n",
+		    "  preheat simulate -f pool.yaml --trace day.csv.gz --policy hpa:target=0.8\n"
+		    "  preheat simulate --recording history.db -f other.yaml\n",
 	.run = run,
 };

@@ -27,7 +27,7 @@
 struct status_row {
 	const char *cluster; /* NULL: of the one that was asked */
 	const char *namespace, *name, *class, *mode;
-	int64_t hot, standby, starting, draining, wished, decided;
+	int64_t hot, standby, starting, asleep, draining, wished, decided;
 	const char *headroom, *demand; /* replicas: "3.2" */
 	const char *lead_time, *wait, *limit;
 	millis changed_at;	/* 0: not known */
@@ -67,7 +67,7 @@ static const struct record_spec condition_record = { "", sizeof(struct told_cond
 
 struct told_pool {
 	const char *namespace, *name, *class, *mode, *headroom, *demand, *lead_time, *wait, *limit, *reason;
-	int64_t hot, standby, starting, draining, wished, decided;
+	int64_t hot, standby, starting, asleep, draining, wished, decided;
 	millis changed_at, decided_at;
 	struct decoded_list conditions;
 };
@@ -86,6 +86,7 @@ static const struct field pool_fields[] = {
 	FIELD(struct told_pool, hot, FIELD_INT, "status>hot"),
 	FIELD(struct told_pool, standby, FIELD_INT, "status>standby"),
 	FIELD(struct told_pool, starting, FIELD_INT, "status>starting"),
+	FIELD(struct told_pool, asleep, FIELD_INT, "status>asleep"),
 	FIELD(struct told_pool, draining, FIELD_INT, "status>draining"),
 	FIELD(struct told_pool, wished, FIELD_INT, "status>lastDecision>wished"),
 	FIELD(struct told_pool, decided, FIELD_INT, "status>lastDecision>decided"),
@@ -181,6 +182,7 @@ static bool take(void *user, void *record, struct error *e)
 					   .hot = is_told ? p->hot : ABSENT,
 					   .standby = is_told ? p->standby : ABSENT,
 					   .starting = is_told ? p->starting : ABSENT,
+					   .asleep = is_told ? p->asleep : ABSENT,
 					   .draining = is_told ? p->draining : ABSENT,
 					   .wished = is_told ? p->wished : ABSENT,
 					   .decided = is_told ? p->decided : ABSENT,
@@ -290,6 +292,7 @@ static void fill_figures(const struct pool_decision *d, struct arena *a, struct 
 	row->hot = d->ready;
 	row->standby = d->standby;
 	row->starting = d->on_the_way;
+	row->asleep = d->asleep;
 	row->draining = d->draining;
 	row->wished = d->wished;
 	row->decided = d->decided;
@@ -449,6 +452,7 @@ static const struct table_column columns[] = {
 	{ .name = "mode" },
 	{ .name = "hot", .is_right = true },
 	{ .name = "starting", .is_right = true, .is_wide = true },
+	{ .name = "asleep", .is_right = true, .is_wide = true },
 	{ .name = "draining", .is_right = true, .is_wide = true },
 	{ .name = "standby", .is_right = true },
 	{ .name = "headroom", .is_right = true },
@@ -525,6 +529,7 @@ static void add_row(struct table *t, const struct status_row *r, millis now)
 	add_text(t, r->mode);
 	add_count(t, r->hot);
 	add_count(t, r->starting);
+	add_count(t, r->asleep);
 	add_count(t, r->draining);
 	add_count(t, r->standby);
 	add_replicas(t, r->headroom);

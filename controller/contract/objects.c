@@ -352,6 +352,45 @@ static void add_budget(struct contract *c, const struct object *o)
 				 .at = spec };
 }
 
+/* An InferencePool of v1 has matchLabels; before, and in a Service, the selector is the labels. */
+static void add_route(struct contract *c, const struct object *o)
+{
+	const struct yaml_node *selector = tree_at(o->ref.at, "spec>selector");
+	const char *path = yaml_child(selector, "matchLabels") ? "matchLabels" : "";
+
+	if (selector)
+		ADD(c->arena, c->routes, c->route_count, struct choice) =
+			(struct choice){ .object = *o,
+					 .selector = tree_labels(selector, path, c->arena),
+					 .selects_by_labels = true,
+					 .at = selector };
+}
+
+/* A rule without anything in it lets all in; without rules nobody comes in. */
+static bool lets_all_in(const struct yaml_node *spec)
+{
+	const struct yaml_node *types = yaml_child(spec, "policyTypes"), *rules = yaml_child(spec, "ingress");
+	bool is_about = !types;
+
+	for (const struct yaml_node *n = types && types->kind == YAML_LIST ? types->first : NULL; n; n = n->next)
+		is_about |= n->kind == YAML_SCALAR && !strcmp(n->text, "Ingress");
+	for (const struct yaml_node *n = rules && rules->kind == YAML_LIST ? rules->first : NULL; n; n = n->next)
+		is_about &= n->kind != YAML_MAP || n->count > 0;
+	return !is_about;
+}
+
+static void add_barrier(struct contract *c, const struct object *o)
+{
+	const struct yaml_node *spec = yaml_child(o->ref.at, "spec");
+
+	ADD(c->arena, c->barriers, c->barrier_count, struct choice) =
+		(struct choice){ .object = *o,
+				 .selector = tree_labels(spec, "podSelector>matchLabels", c->arena),
+				 .selects_by_labels = !tree_at(spec, "podSelector>matchExpressions"),
+				 .is_open = lets_all_in(spec),
+				 .at = spec };
+}
+
 /* What KEDA makes for a ScaledObject is that, not one more. */
 static bool is_made_by_keda(const struct object *o)
 {
@@ -573,6 +612,10 @@ static const struct kind kinds[] = {
 	{ "resource.k8s.io", "ResourceClaim", NULL, NULL, add_claim },
 	{ "resource.k8s.io", "ResourceClaimTemplate", NULL, NULL, add_claim },
 	{ "scheduling.k8s.io", "PriorityClass", NULL, NULL, add_priority },
+	{ "", "Service", NULL, NULL, add_route },
+	{ "inference.networking.k8s.io", "InferencePool", NULL, NULL, add_route },
+	{ "inference.networking.x-k8s.io", "InferencePool", NULL, NULL, add_route },
+	{ "networking.k8s.io", "NetworkPolicy", NULL, NULL, add_barrier },
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -99,6 +99,15 @@ struct budget {
 	const struct yaml_node *at;
 };
 
+/* What chooses pods by labels: a Service or InferencePool for requests, a NetworkPolicy for traffic. */
+struct choice {
+	struct object object;
+	struct schema_labels selector;
+	bool selects_by_labels; /* by labels alone */
+	bool is_open;		/* a NetworkPolicy that bars nobody who comes */
+	const struct yaml_node *at;
+};
+
 struct scaler {
 	struct object object;
 	const char *target_kind, *target;
@@ -137,6 +146,8 @@ struct contract {
 	size_t budget_count;
 	struct scaler *scalers;
 	size_t scaler_count;
+	struct choice *routes, *barriers; /* of requests; of traffic */
+	size_t route_count, barrier_count;
 	struct device_claim *claims;
 	size_t claim_count;
 	struct priority *priorities;

@@ -165,7 +165,8 @@ struct contract_report contract_judge(struct contract *c)
 
 const struct contract_rule *contract_rules(size_t *count)
 {
-	static const struct rule_list *const lists[] = { &rules_of_pods, &rules_of_serving, &rules_of_pools };
+	static const struct rule_list *const lists[] = { &rules_of_pods, &rules_of_serving, &rules_of_sleep,
+							 &rules_of_pools };
 	static struct contract_rule all[RULES_MOST];
 	size_t filled = 0;
 

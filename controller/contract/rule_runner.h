@@ -24,7 +24,7 @@ struct rule_list {
 	const struct contract_rule *items;
 	size_t count;
 };
-extern const struct rule_list rules_of_pods, rules_of_serving, rules_of_pools;
+extern const struct rule_list rules_of_pods, rules_of_serving, rules_of_sleep, rules_of_pools;
 
 /* Kinds of objects that rules are about. */
 #define PODS                                                                                                    \

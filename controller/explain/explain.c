@@ -232,6 +232,7 @@ static const struct ask {
 	{ "cancel_wake", "cancel {cancel_wake|wake|wakes}" },
 	{ "cancel_refill", "cancel {cancel_refill|refill|refills}" },
 	{ "cancel_reclaim", "cancel {cancel_reclaim|reclaim|reclaims}" },
+	{ "release_asleep", "release {release_asleep|node|nodes} where every replica sleeps" },
 	{ "release", "release {release|replica|replicas}" },
 	{ "stop", "keep {stop} of them stopped as standby" },
 	{ "give_back", "hand {give_back} of them to the pools that borrow" },

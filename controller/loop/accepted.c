@@ -85,12 +85,12 @@ static const struct machine *find(const struct group_description *d, const char 
 	return NULL;
 }
 
-/* There, and the machine that was named: a later one may have its name. */
+/* There, and the machine that was named: a later one may have its name. A removal may have made it stand by. */
 static bool is_there(const struct accepted_removal *r, const struct group_description *d)
 {
 	const struct machine *m = find(d, r->id);
 
-	return m && m->state != MACHINE_TERMINATING && !(r->verb == PROVIDER_STOP && m->is_standby) &&
+	return m && m->state != MACHINE_TERMINATING && !m->is_standby &&
 	       (m->launched_at <= 0 || m->launched_at <= r->at);
 }
 

@@ -8,7 +8,7 @@ void contention_ours(struct contention *c, int64_t change, millis now)
 	c->own_at = now;
 }
 
-static bool undoes(const struct contention *c, int64_t change, millis now)
+bool contention_undoes(const struct contention *c, int64_t change, millis now)
 {
 	return c->own && (change > 0) != (c->own > 0) && now - c->own_at <= CONTENTION_SOON;
 }
@@ -30,7 +30,7 @@ bool contention_theirs(struct contention *c, int64_t change, millis now)
 	if (!change)
 		return false;
 	c->changed_at = now;
-	if (undoes(c, change, now)) {
+	if (contention_undoes(c, change, now)) {
 		c->undone_at[c->undone++ % CONTENTION_REVERSALS] = now;
 		c->machines = machines > c->machines ? machines : c->machines;
 		c->own = 0;

@@ -38,7 +38,7 @@ struct controller_settings {
 	bool watches_objects;		 /* WarmPools in the API server, beside the files */
 	const char *history_path;
 	const char *version;
-	const char *run; /* what the history is of: "run --pool ..." */
+	const char *run; /* what the history is of: "run --follow ..." */
 	millis interval; /* of ticks, of the clock */
 	millis retain;	 /* history older than that is dropped; 0: kept */
 	bool is_dry_run;

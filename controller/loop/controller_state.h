@@ -25,6 +25,7 @@
 #include "controller/loop/scale_up.h"
 #include "controller/loop/start_progress.h"
 #include "controller/loop/tick.h"
+#include "controller/loop/waiting.h"
 #include "controller/loop/workload_scale.h"
 #include "controller/policy/decide.h"
 #include "state/history.h"
@@ -98,6 +99,7 @@ struct controller {
 	struct plan plan;
 	bool has_decided;
 	struct tick_state tick;
+	struct waiting waiting;
 	int64_t spans; /* of starts so far */
 
 	struct metering *metering;

@@ -85,17 +85,19 @@ bool drain_is_under_way(const struct controller *c, const char *node)
 	return drain_of(c, node) != NULL;
 }
 
-/* A new one; its step is DRAIN_MARK. */
+/* A new one, after all others: where they wait for one budget, who was released first goes first. Its step is
+ * DRAIN_MARK. */
 static struct drain *drain_add(struct controller *c, const struct node *n)
 {
-	struct drain *d = xnew(struct drain);
+	struct drain *d = xnew(struct drain), **end = &c->drains.first;
 
 	d->controller = c;
 	d->group = n->group;
 	d->since = clock_mono(c->clock);
 	snprintf(d->node, sizeof d->node, "%s", n->name);
-	d->next = c->drains.first;
-	c->drains.first = d;
+	while (*end)
+		end = &(*end)->next;
+	*end = d;
 	return d;
 }
 
@@ -686,7 +688,7 @@ static bool is_gone(const struct drain *d)
 
 	if (!m || m->state == MACHINE_TERMINATING)
 		return !n || !n->is_known;
-	return d->fate == FATE_STOP && (m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING);
+	return m->state == MACHINE_STOPPED || m->state == MACHINE_STOPPING;
 }
 
 /* Nobody asks for its end any more: the cloud refused, or never knew it. */
@@ -755,6 +757,12 @@ static bool must_wait(struct drain *d, const struct node *n)
 	return true;
 }
 
+/* What an owner's operation does to its nodes, cordons too, is its own: the drain goes on once that is over. */
+static bool is_at_rest(const struct drain *d, const struct node *n)
+{
+	return d->group >= 0 && node_group_is_owners(d->controller->groups[d->group]) && !will_be_taken(n);
+}
+
 static void step(struct drain *d)
 {
 	struct controller *c = d->controller;
@@ -767,6 +775,8 @@ static void step(struct drain *d)
 		d->step = DRAIN_OVER;
 		return;
 	}
+	if (d->step != DRAIN_OVER && d->step != DRAIN_REMOVE && is_at_rest(d, n))
+		return;
 	find_machine(d, n);
 	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
 	if (may_stay && is_blocked_for_long(d)) {
@@ -1003,7 +1013,7 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 
 	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
-		int64_t serving = n && n->is_known ? replicas_serving(d->controller, n, d->pool) : 0;
+		int64_t serving = n && n->is_known ? replicas_awake(c, n, pool) : 0;
 		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
 		    n->interruption != NODE_STAYS)
 			continue;
@@ -1023,7 +1033,7 @@ int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
 		const struct node *n = cluster_node(c->cluster, d->node);
 		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
 		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
-			count += replicas_serving(d->controller, n, d->pool);
+			count += replicas_awake(c, n, pool);
 	}
 	return count;
 }

@@ -138,7 +138,9 @@ void fleet_change_begin(struct controller *c)
 
 	compare(c, &c->leader.next, &m);
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		if (!m.group_stays[i] || (group_may_change(c, i) && is_held_now(&m, i)))
+		if (m.groups[i] == NOWHERE || (node_group_is_ours(c->groups[i]) && is_held_now(&m, i)))
+			node_group_hand_over(c->groups[i]);
+		else if (!m.group_stays[i])
 			node_group_stop(c->groups[i]);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_leaving = must_leave(&m, i);

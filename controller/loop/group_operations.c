@@ -143,6 +143,64 @@ static void group_call_failed(struct node_group *g, const struct provider_call *
 	node_group_plan_look(g, wait);
 }
 
+/* --- whom the cloud may end by its own choice --- */
+
+/* Somebody mends the rights, or the cloud mends itself. */
+static const millis GUARD_AGAIN = 10 * MINUTE, HAND_OVER_MOST = 30 * SECOND;
+
+static void hand_over(struct node_group *g);
+
+static void guarded(struct provider_call *c)
+{
+	struct node_group *g = c->user;
+	bool is_done = c->error.kind == ERROR_NONE;
+
+	g->is_changing = false;
+	g->is_look_stale |= g->is_looking;
+	g->calls[c->verb][c->error.kind]++;
+	if (g->context->called)
+		g->context->called(g->context->user, g, c, clock_now(g->context->clock));
+	if (!is_done && c->error.kind != ERROR_CANCELLED)
+		log_warn("machines-not-protected", LOG_S("group", group_spec_of(g)->name), LOG_I("protect", c->desired),
+			 LOG_E(&c->error), LOG_END);
+	provider_call_release(c);
+	g->guard_after = clock_mono(g->context->clock) + (is_done ? 0 : GUARD_AGAIN);
+	hand_over(g);
+	if (!g->is_stopped) {
+		g->must_look = true;
+		node_group_look(g);
+	}
+}
+
+/* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
+static void guard(struct node_group *g, bool on)
+{
+	g->is_changing = true;
+	g->change_began = loop_now(g->context->loop);
+	g->is_look_stale |= g->is_looking;
+	snprintf(g->guard_token, sizeof g->guard_token, "preheat-%lld-%s-protect-%04lld", (long long)g->context->term,
+		 g->context->life, (long long)++g->serial);
+	g->change = (struct provider_call){ .verb = PROVIDER_PROTECT,
+					    .group = group_spec_of(g)->name,
+					    .settings = g->settings,
+					    .token = g->guard_token,
+					    .desired = on,
+					    .timeout = on ? 0 : HAND_OVER_MOST,
+					    .done = guarded,
+					    .user = g };
+	g->ops->start(g->provider, &g->change);
+}
+
+/* Once nothing is under way there. */
+static void hand_over(struct node_group *g)
+{
+	bool is_due = g->must_hand_over && g->context->may_act(g->context->user);
+
+	g->must_hand_over = false;
+	if (is_due)
+		guard(g, false);
+}
+
 /* --- changes --- */
 
 /* The operation came to nothing, or to less: what was wished with it is wished no more; later wishes stay. */
@@ -193,6 +251,7 @@ static void changed(struct provider_call *c)
 	provider_call_release(c);
 	if (g->is_stopped)
 		operation_forget(g); /* the intent stays open for whoever goes on */
+	hand_over(g);
 	if (!has_operation(g))
 		return;
 	if (why.kind == ERROR_NONE || is_lost) {
@@ -332,6 +391,8 @@ void node_group_drive(struct node_group *g)
 		send(g);
 	else if (node_group_plan(g))
 		begin(g);
+	else if (node_group_is_exposed(g) && clock_mono(g->context->clock) >= g->guard_after)
+		guard(g, true);
 }
 
 /* --- looks --- */
@@ -440,12 +501,27 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 
 void node_group_stop(struct node_group *g)
 {
+	if (g->is_stopped && g->context->may_act(g->context->user))
+		return; /* what is handed over is handed over to the end while we may */
 	g->is_stopped = true;
 	timer_stop(&g->timer);
 	if (g->is_looking)
 		g->ops->cancel(g->provider, &g->look);
 	if (g->is_changing)
 		g->ops->cancel(g->provider, &g->change);
+}
+
+void node_group_hand_over(struct node_group *g)
+{
+	bool was_ours = g->context->history && !g->context->is_barred && node_group_is_ours(g) &&
+			node_group_can(g, PROVIDER_PROTECTS) && g->context->may_act(g->context->user);
+
+	if (g->is_stopped)
+		return;
+	node_group_stop(g);
+	g->must_hand_over = was_ours;
+	if (!g->is_changing)
+		hand_over(g);
 }
 
 bool node_group_is_idle(const struct node_group *g)

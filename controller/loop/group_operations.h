@@ -27,5 +27,8 @@ void node_group_look(struct node_group *g);
 void node_group_drive(struct node_group *g);
 /* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */
 void node_group_stop(struct node_group *g);
+/* The same for a group that is not ours any more. If we may still act, its cloud may choose among all of its machines
+ * again before it is idle, so that what others do there is not held up by us. */
+void node_group_hand_over(struct node_group *g);
 bool node_group_is_idle(const struct node_group *g);
 void node_group_close(struct node_group *g);

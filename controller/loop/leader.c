@@ -185,6 +185,8 @@ static void take_next(struct controller *c, const struct manifest *m, struct are
 		fleet_change_begin(c);
 		return;
 	}
+	for (size_t i = 0; c->leader.state == STATE_LEADING && i < fleet_of(c)->group_count; i++)
+		node_group_hand_over(c->groups[i]);
 	leader_stop_acting(c, "the manifest changed");
 }
 

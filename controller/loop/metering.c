@@ -459,7 +459,7 @@ enum { INTERVALS_MOST = 4 };
 /* Whoever recorded the tick before: what another leader billed is billed. */
 static millis elapsed(const struct controller *c)
 {
-	millis interval = c->snapshot.interval, before = history_last_at(c->history), since = c->snapshot.now - before;
+	millis interval = c->settings.interval, before = history_last_at(c->history), since = c->snapshot.now - before;
 
 	if (!before || since <= 0)
 		return interval;

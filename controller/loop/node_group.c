@@ -183,9 +183,11 @@ static void wish_standby(struct node_group *g, int64_t machines)
 {
 	int64_t most = most_standby(g);
 
+	int64_t least = removals_to_standby(g) + (g->seen.keeps_standby ? g->seen.standby : 0);
+
 	if (most < g->seen.standby)
 		most = g->seen.standby; /* others asked for more: not ours to take away */
-	g->standby_wanted = clamp(machines, removals_to_standby(g), most);
+	g->standby_wanted = clamp(machines, least, most);
 }
 
 /* --- starts that wait for a machine --- */
@@ -371,6 +373,19 @@ static bool is_due(const struct node_group *g, const struct removal *r)
 	return r->verb != PROVIDER_STOP || !m || m->state == MACHINE_RUNNING; /* others cannot be stopped yet */
 }
 
+/* Where one slow operation follows another, machines whose turn comes within a moment of each other share one. */
+static const millis GATHER = 20 * SECOND;
+
+static bool is_gathering(const struct node_group *g)
+{
+	millis now = clock_mono(g->context->clock);
+
+	for (size_t i = 0; i < g->removal_count; i++)
+		if (g->removals[i].verb == PROVIDER_CANCEL || now - g->removals[i].since >= GATHER)
+			return false;
+	return g->seen.takes_turns && g->removal_count < REMOVALS_AT_ONCE;
+}
+
 /* Which kind is due; false when none is. */
 static bool removals_due(const struct node_group *g, enum provider_verb *verb)
 {
@@ -386,11 +401,12 @@ static bool removals_due(const struct node_group *g, enum provider_verb *verb)
 	return found;
 }
 
+/* What ran and stands by has gone, too, whatever it was named for: some clouds stop what they are asked to delete. */
 static bool is_over(const struct node_group *g, const struct removal *r)
 {
 	const struct machine *m = node_group_machine(g, r->id);
 
-	return !m || m->state == MACHINE_TERMINATING || (r->verb == PROVIDER_STOP && m->is_standby);
+	return !m || m->state == MACHINE_TERMINATING || (m->is_standby && (r->verb == PROVIDER_STOP || r->was_counted));
 }
 
 /* Machines that the next growth would ask for. */
@@ -474,7 +490,9 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 		return false;
 	g->removals = xgrow(g->removals, g->removal_count, &g->removal_room, sizeof *g->removals);
 	struct removal *r = &g->removals[g->removal_count++];
-	*r = (struct removal){ .verb = how, .was_counted = m && machine_counts(m) && g->wanted > 0 };
+	*r = (struct removal){ .verb = how,
+			       .was_counted = m && machine_counts(m) && g->wanted > 0,
+			       .since = clock_mono(g->context->clock) };
 	memcpy(r->id, machine, strnlen(machine, MACHINE_ID_MAX));
 	g->wanted -= r->was_counted;
 	g->standby_wanted += r->was_counted && how == PROVIDER_STOP;
@@ -485,18 +503,16 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
  * it was until they go: the fall is ours, and nobody else's. */
 static void removals_hold_size(struct node_group *g)
 {
-	int64_t asked = 0, stops = 0, ahead = machines_alive(g) - g->seen.desired;
+	int64_t asked = 0, ahead = machines_alive(g) - g->seen.desired;
 
 	for (size_t i = 0; i < g->removal_count; i++) {
 		const struct removal *r = &g->removals[i];
-		bool is_asked = still_counts(g, r) && (r->tries > 0 || is_named(&g->operation, r->id));
-		asked += is_asked;
-		stops += is_asked && r->verb == PROVIDER_STOP;
+		asked += still_counts(g, r) && (r->tries > 0 || is_named(&g->operation, r->id));
 	}
 	if (ahead <= 0)
 		return;
 	g->seen.desired += least_of(ahead, asked);
-	g->seen.standby -= least_of(least_of(ahead, stops), g->seen.standby);
+	g->seen.standby -= least_of(least_of(ahead, asked), g->seen.standby);
 }
 
 /* --- machines and the starts on them --- */
@@ -777,6 +793,11 @@ void node_group_become_known(struct node_group *g)
 		log_warn("group-not-ours-to-change", LOG_S("group", group_spec_of(g)->name),
 			 LOG_S("why", told(g->seen.lacks)), LOG_END);
 	g->is_refused = g->seen.is_refused;
+	if (node_group_is_owners(g) != g->was_owners)
+		log_warn(g->was_owners ? "group-free-again" : "group-busy", LOG_S("group", group_spec_of(g)->name),
+			 LOG_S("with", told(g->seen.busy_with)), LOG_END);
+	g->was_owners = node_group_is_owners(g);
+	g->was_missed |= g->was_owners;
 	if (!group_spec_of(g)->standby_max_nodes || has_standby != g->lacks_standby)
 		return;
 	g->lacks_standby = !has_standby;
@@ -788,11 +809,20 @@ void node_group_become_known(struct node_group *g)
 
 /* --- what a look shows, and what others made of the sizes --- */
 
+/* Who takes machines away of himself has a reason (a schedule before a reservation ends, a person): they are not bought
+ * back at once. */
+static const millis YIELDS = 10 * MINUTE;
+
 /* Each of their changes counts; against one that follows another nothing more is done. */
 static void tell_resized(struct node_group *g, int64_t change)
 {
+	millis now = clock_mono(g->context->clock);
+
 	g->resized++;
-	if (contention_theirs(&g->contention, change, clock_mono(g->context->clock)))
+	if (change < 0 && !contention_undoes(&g->contention, change, now))
+		g->yields_until = now + YIELDS;
+	/* What an operation of theirs does on its way undoes nothing of ours. */
+	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now))
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
@@ -875,8 +905,10 @@ static void hold_still(struct node_group *g)
 {
 	if (contention_ends(&g->contention, clock_mono(g->context->clock)))
 		log_info("group-quiet-again", LOG_S("group", group_spec_of(g)->name), LOG_END);
+	g->is_yielding = clock_mono(g->context->clock) < g->yields_until;
 	if (!node_group_is_held(g))
 		return;
+	g->was_missed = true;
 	refuse_starts(g, false, node_group_missing(g) - (g->seen.desired - machines_alive(g)), ERROR_UNAVAILABLE);
 	node_group_fit_starts(g);
 }
@@ -957,6 +989,32 @@ void node_group_set_standby(struct node_group *g, int64_t machines)
 {
 	if (!node_group_is_held(g) && (machines <= g->standby_wanted || node_group_can(g, PROVIDER_BUYS_STANDBY)))
 		wish_standby(g, machines);
+}
+
+bool node_group_is_ours(const struct node_group *g)
+{
+	const struct fleet_spec *fleet = g->context->fleet;
+	bool is_named = false;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		if (pool_position(fleet, i, g->index) < 0)
+			continue;
+		if (fleet->pools[i].mode != MODE_ACT)
+			return false;
+		is_named = true;
+	}
+	return is_named;
+}
+
+bool node_group_is_exposed(const struct node_group *g)
+{
+	int64_t alive = machines_alive(g);
+
+	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held || node_group_is_owners(g) ||
+	    !node_group_can(g, PROVIDER_PROTECTS))
+		return false;
+	/* Of more than are asked for the cloud is about to end some, and chooses. */
+	return alive <= g->seen.desired ? g->seen.exposed > 0 : g->seen.guarded > g->seen.desired;
 }
 
 bool node_group_is_settled(const struct node_group *g)
@@ -1060,7 +1118,11 @@ bool node_group_plan(struct node_group *g)
 		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
-	if (removals_due(g, &verb))
+	/* Where one waits for the other, growth goes first: somebody waits for it. At the most, what goes makes room.
+	 */
+	bool may_wait =
+		desired <= most_machines(g) && ((g->seen.takes_turns && desired > g->seen.desired) || is_gathering(g));
+	if (removals_due(g, &verb) && (verb == PROVIDER_CANCEL || !may_wait))
 		return plan_removals(g, verb);
 	if (plan_cancel(g))
 		return true;
@@ -1079,11 +1141,9 @@ static bool is_reached(const struct node_group *g)
 		return g->seen.desired >= o->desired;
 	if (o->verb == PROVIDER_STANDBY)
 		return g->seen.standby == o->desired;
-	for (size_t i = 0; i < o->id_count; i++) {
-		const struct machine *m = node_group_machine(g, o->ids[i]);
-		if (m && m->state != MACHINE_TERMINATING && !(o->verb == PROVIDER_STOP && m->is_standby))
+	for (size_t i = 0; i < o->id_count; i++)
+		if (!is_over(g, &o->removals[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -26,6 +26,7 @@ struct removal {
 	enum provider_verb verb;
 	bool was_counted; /* the size wanted fell by it */
 	int tries;	  /* asked for, and left alone */
+	millis since;	  /* clock_mono; wished */
 };
 
 /* Machines bought of late: a level that runs out within GROWTH_SPAN. */
@@ -125,7 +126,7 @@ struct node_group {
 	struct arena arena;	       /* of seen */
 	millis described_at;	       /* clock_mono */
 	bool is_known;		       /* described at least once since we lead */
-	bool was_missed;	       /* scale_up.c: refused to a pool because it was not described yet */
+	bool was_missed;	       /* refused to a pool because it was not described yet, or was held */
 	struct believed_size believed;
 	struct accepted accepted; /* what reads must show by now */
 	struct contention contention;
@@ -139,6 +140,9 @@ struct node_group {
 	int64_t resized;	    /* times that others changed the size, since the process started */
 	bool lacks_standby;	    /* as the policy knows it */
 	bool is_refused;	    /* changes are, and it was told */
+	millis yields_until;	    /* clock_mono; others lowered the size */
+	bool is_yielding;	    /* and it is not that late yet */
+	bool was_owners;	    /* node_group_is_owners(), as it was told */
 	struct operation operation; /* token "": none is under way */
 	struct ongoing ongoing;
 
@@ -152,10 +156,13 @@ struct node_group {
 	millis look_began, change_began;       /* loop time */
 	millis look_since;		       /* the look began; clock_mono */
 	bool is_looking, is_changing, is_stopped;
-	bool must_look;	    /* described before the last operation, or the last look was not believed */
-	bool is_look_stale; /* an operation was sent or ended while it was under way */
+	char guard_token[TOKEN_MAX + 1];
+	bool must_hand_over; /* once nothing is under way */
+	bool must_look;	     /* described before the last operation, or the last look was not believed */
+	bool is_look_stale;  /* an operation was sent or ended while it was under way */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
+	millis guard_after; /* clock_mono; machines are protected then at the earliest */
 	struct timer timer;
 	int64_t serial;
 	struct error trouble; /* of the last call; ERROR_NONE when it went well */
@@ -199,10 +206,15 @@ bool node_group_can(const struct node_group *g, unsigned abilities);
 int64_t node_group_grow(struct node_group *g, int64_t machines);
 /* Machines that may be bought now of so many. */
 int64_t node_group_allow(struct node_group *g, int64_t machines);
-/* Others fight with us over the group: nothing is bought or ended there. */
+/* Somebody else began an operation there that goes on: an update, say. */
+static inline bool node_group_is_owners(const struct node_group *g)
+{
+	return g->seen.is_busy && g->seen.busy_with && *g->seen.busy_with;
+}
+/* That, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there. */
 static inline bool node_group_is_held(const struct node_group *g)
 {
-	return g->contention.is_held;
+	return g->contention.is_held || g->is_yielding || node_group_is_owners(g);
 }
 /* Machines fewer of those that were asked for, never came, and that no start waits for. */
 void node_group_give_up(struct node_group *g, int64_t machines);
@@ -224,6 +236,11 @@ void node_group_fit_starts(struct node_group *g);
 /* What was seen and taken over may be acted on. Tells the log and the pools, when that is news, that nothing may be
  * changed there, or whether there is standby. */
 void node_group_become_known(struct node_group *g);
+/* Every pool that names it acts: who only looks, or is paused, changes nothing. */
+bool node_group_is_ours(const struct node_group *g);
+/* Machines are there that the cloud may end by its own choice and that shall end by being named only; or more are kept
+ * from it than others want to be left. */
+bool node_group_is_exposed(const struct node_group *g);
 /* Every machine is where it is wanted. */
 bool node_group_is_settled(const struct node_group *g);
 

@@ -242,7 +242,7 @@ void objects_write_owner(const struct controller *c, const struct pool_spec *spe
 			   o->name, o->uid);
 }
 
-static const char trusted[] = "the files of --pool";
+static const char trusted[] = "the files of -f";
 
 enum use { USE_NOT, USE_FORMER, USE_SPEC };
 

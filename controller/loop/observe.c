@@ -121,6 +121,8 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 	const struct node_group *g = c->groups[group];
 	int64_t stopped = node_group_count(g, MACHINE_STOPPED), returning = drains_returning(c, pool, group);
 	struct group_input in = { .ready = v->ready + returning + held_places(c, pool, position, v),
+				  .asleep = v->asleep,
+				  .asleep_nodes = v->asleep ? scale_down_sleepers(c, pool, group, a) : 0,
 				  .draining = positive(v->draining - returning),
 				  .least_on_node = v->least_on_node,
 				  .billed_gpus_milli = billed(c, pool, position, v),
@@ -163,14 +165,14 @@ static void show_schedule(struct controller *c, struct live_pool *p, struct pool
 
 /*
  * Pods that somebody else asks for, ready or not. Of a workload that we scale: all of them when they are more than we
- * set, and while none serves, because then nothing else tells of need.
+ * set, and while none serves, because then nothing else tells of need. Who sleeps is asked for by nobody now.
  */
 static int64_t wanted_pods(const struct controller *c, size_t pool)
 {
 	const struct pool_view *v = &c->pools[pool]->view;
 	int64_t set = workload_scale_set(c, pool), wanted = v->ready + v->starting + v->pending;
 
-	return set == ABSENT || wanted > set || !v->ready ? wanted : 0;
+	return set == ABSENT || wanted + v->asleep > set || !v->ready ? wanted : 0;
 }
 
 /* Before the first reading nothing is known, which is not the same as nobody to be read. */
@@ -188,7 +190,11 @@ static void show_readings(const struct live_pool *p, struct pool_input *in)
 
 static struct pool_input show_pool(struct controller *c, struct live_pool *p, const struct group_input *groups)
 {
-	struct pool_input in = { .wanted_pods = wanted_pods(c, p->index),
+	struct pool_input in = { .asleep = p->view.asleep,
+				 .falling_asleep = p->view.falling_asleep,
+				 .asleep_discarded = p->view.discarded,
+				 .waking = p->view.waking,
+				 .wanted_pods = wanted_pods(c, p->index),
 				 .queue_waiting = p->signals.queued,
 				 .inter_token_latency_us =
 					 p->signals.itl_count ? p->signals.itl_sum / p->signals.itl_count : ABSENT,
@@ -267,4 +273,21 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 				  .interval = c->settings.interval,
 				  .fleet = fleet,
 				  .pools = pools };
+}
+
+struct snapshot observe_between_ticks(struct controller *c, struct arena *a)
+{
+	struct snapshot s = observe_snapshot(c, a);
+	struct pool_snapshot *pools = arena_array(a, struct pool_snapshot, s.fleet->pool_count);
+
+	for (size_t i = 0; i < s.fleet->pool_count; i++) {
+		pools[i] = s.pools[i];
+		pools[i].scrape_count = 0;
+		pools[i].input.scrapes_expected = pools[i].input.scrapes_fresh = pools[i].input.scrapes_disputed = 0;
+		if (workload_scale_set(c, i) != ABSENT) /* their places are bought with what we set */
+			pools[i].input.wanted_pods = 0;
+	}
+	s.pools = pools;
+	s.interval = 0;
+	return s;
 }

@@ -13,6 +13,8 @@
 #include <string.h>
 
 _Static_assert((int)SOURCE_CUSTOM == (int)ENGINE_COUNT, "the manifest and the signals count engines alike");
+_Static_assert((int)POD_SLEEP_1 == (int)SLEEP_OFFLOADED && (int)POD_SLEEP_UNTOLD == (int)SLEEP_UNTOLD,
+	       "levels of sleep");
 _Static_assert((int)METRIC_NAMES == (int)CUSTOM_COUNT, "and the names of a custom one");
 
 /* --- what was read since the last tick --- */
@@ -63,6 +65,32 @@ static int64_t with_queue(struct live_pool *p, const struct pool_reading *r)
 	return r->waiting > outside ? r->waiting : outside;
 }
 
+/* Of a pod among the source's targets. */
+static const char *target_key(const struct pod *p, struct arena *a)
+{
+	char uid[37], text[1024];
+
+	pod_uid_text(p, uid);
+	snprintf(text, sizeof text, "%s/%s/%s", p->namespace, p->name, uid);
+	return arena_strdup(a, text, strlen(text));
+}
+
+/* Readiness does not tell who sleeps: the engines themselves do. */
+static void note_sleepers(struct live_pool *p)
+{
+	struct controller *c = p->controller;
+	struct source *source = p->signals.source;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_pods(c->cluster, (int)p->index, &a, &count);
+
+	for (size_t i = 0; source && i < count; i++)
+		if (pods[i]->state == POD_READY && !pods[i]->is_placeholder)
+			cluster_engine_told(c->cluster, pods[i],
+					    (enum pod_sleep)source_sleep(source, target_key(pods[i], &a)),
+					    clock_now(c->clock));
+}
+
 void pool_signals_reading(void *pool, const struct pool_reading *r)
 {
 	struct live_pool *p = pool;
@@ -85,6 +113,7 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 	p->signals.last_fresh = r->fresh;
 	p->signals.last_disputed = r->disputed;
 	p->signals.has_heard = true;
+	note_sleepers(p);
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
 	server_stats_note(&p->signals.server, r);
@@ -355,16 +384,6 @@ static bool is_read(const struct pod *p)
 	       !p->is_placeholder;
 }
 
-/* Of a pod among the source's targets. */
-static const char *target_key(const struct pod *p, struct arena *a)
-{
-	char uid[37], text[1024];
-
-	pod_uid_text(p, uid);
-	snprintf(text, sizeof text, "%s/%s/%s", p->namespace, p->name, uid);
-	return arena_strdup(a, text, strlen(text));
-}
-
 static struct source_target target_of(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
 {
 	const struct scrape_text *s = &c->manifest.pools[pool].spec.signals.scrape;
@@ -373,14 +392,15 @@ static struct source_target target_of(const struct controller *c, size_t pool, c
 
 	snprintf(url, sizeof url, "%s://%s%s%s:%lld%s", s->scheme == SCHEME_HTTPS ? "https" : "http", is_v6 ? "[" : "",
 		 p->ip, is_v6 ? "]" : "", (long long)s->port, s->path);
-	return (struct source_target){ .key = target_key(p, a),
-				       .namespace = p->namespace,
-				       .pod = p->name,
-				       .address = p->ip,
-				       .url = arena_strdup(a, url, strlen(url)),
-				       .is_ready = p->state == POD_READY && !is_going,
-				       .has_fallen = (p->state == POD_STARTED && p->ready_at) ||
-						     (p->state == POD_READY && is_going) };
+	return (struct source_target){
+		.key = target_key(p, a),
+		.namespace = p->namespace,
+		.pod = p->name,
+		.address = p->ip,
+		.url = arena_strdup(a, url, strlen(url)),
+		.is_ready = p->state == POD_READY && !is_going && p->engine_label == POD_ENGINE_AWAKE,
+		.has_fallen = (p->state == POD_STARTED && p->ready_at) || (p->state == POD_READY && is_going)
+	};
 }
 
 void pool_signals_targets(struct controller *c)

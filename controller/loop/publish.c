@@ -215,6 +215,35 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 	return NULL;
 }
 
+static const char *busy_group(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
+		if (p->busy_with)
+			return format(
+				a,
+				"node group %s: %s; nothing is bought, ended or drained there until that is over, "
+				"other node groups are used",
+				fleet_of(c)->groups[spec->groups[i]].name, p->busy_with);
+	}
+	return NULL;
+}
+
+static const char *ailing_group(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct published_group *p = &c->publishing.groups[spec->groups[i]];
+		if (p->ailment)
+			return format(a, "node group %s: its cloud says: %s", fleet_of(c)->groups[spec->groups[i]].name,
+				      p->ailment);
+	}
+	return NULL;
+}
+
 static const char *unseen_launch(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -258,6 +287,8 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_ABILITY] = missing_ability(c, pool);
 	out[PROBLEM_CONTENTION] = contended_group(c, pool, a);
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
+	out[PROBLEM_BUSY] = busy_group(c, pool, a);
+	out[PROBLEM_AILING] = ailing_group(c, pool, a);
 	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);
@@ -384,6 +415,11 @@ static const char *lack_of(const struct node_group *g, struct arena *a)
 		      g->seen.lacks && *g->seen.lacks ? g->seen.lacks : "it cannot do all that its provider can");
 }
 
+static const char *kept(struct arena *a, const char *text)
+{
+	return arena_strdup(a, text, strlen(text));
+}
+
 static void show_group(struct controller *c, size_t i, struct arena *a)
 {
 	const struct node_group *g = c->groups[i];
@@ -394,10 +430,13 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.resized = g->resized,
 		.growth_held = g->growth.held,
 		.is_growth_held = g->growth.held_until > mono,
-		.contended = node_group_is_held(g) ? g->contention.machines : 0,
+		.contended = g->contention.is_held ? g->contention.machines : 0,
+		.busy_with = node_group_is_owners(g) ? kept(a, g->seen.busy_with)
+			     : g->is_yielding	     ? "somebody else lowered its size less than ten minutes ago"
+						     : NULL,
+		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,
 		.unseen_nodes = g->unseen.total,
-		.unseen =
-			g->unseen.told_until > mono ? arena_strdup(a, g->unseen.token, strlen(g->unseen.token)) : NULL,
+		.unseen = g->unseen.told_until > mono ? kept(a, g->unseen.token) : NULL,
 		.out_of_stock = (int64_t)offerings_blocked(&g->offerings, mono),
 		.throttled_until = wait > 0 ? clock_now(c->clock) + wait * c->clock->speed : 0,
 		.lacks = lack_of(g, a),

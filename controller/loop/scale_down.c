@@ -106,7 +106,9 @@ static void cancel_refills(struct controller *c, size_t pool, size_t position, i
 /* A node that could go. */
 struct victim {
 	const struct node *node;
-	int64_t replicas, in_flight;
+	int64_t replicas, in_flight; /* replicas that serve */
+	int64_t asleep;
+	int64_t stop_rank; /* 0 where none are to be stopped */
 };
 
 static bool has_others(const struct pod *p, size_t pool)
@@ -125,9 +127,9 @@ static bool weigh(const struct controller *c, size_t pool, struct victim *v, str
 			return false;
 		if (pods[i]->pool != (int)pool || pods[i]->is_placeholder || pods[i]->state == POD_FINISHED)
 			continue;
-		if (runs_work(c, pool) || pods[i]->state != POD_READY)
+		if (runs_work(c, pool) || pods[i]->state != POD_READY || pods[i]->engine == POD_ENGINE_WAKING)
 			return false; /* busy, or on its way: that is cancelled, not released */
-		v->replicas++;
+		*(pods[i]->engine == POD_ENGINE_AWAKE ? &v->replicas : &v->asleep) += 1;
 		int64_t in_flight;
 		millis age;
 		if (pool_signals_in_flight(c, pool, pods[i], a, &in_flight, &age))
@@ -135,29 +137,40 @@ static bool weigh(const struct controller *c, size_t pool, struct victim *v, str
 	}
 	if (runs_work(c, pool))
 		v->replicas = replicas_on_node(c, pool, (size_t)v->node->group);
-	return v->replicas > 0;
+	return v->replicas + v->asleep > 0;
 }
 
-static int by_load(const void *x, const void *y)
+static int by_rank_and_load(const void *x, const void *y)
 {
 	const struct victim *a = x, *b = y;
 
+	if (!a->replicas != !b->replicas)
+		return a->replicas ? 1 : -1;
+	if (a->stop_rank != b->stop_rank)
+		return a->stop_rank > b->stop_rank ? -1 : 1;
 	if (a->in_flight * b->replicas != b->in_flight * a->replicas)
 		return a->in_flight * b->replicas < b->in_flight * a->replicas ? -1 : 1;
-	return strcmp(b->node->name, a->node->name); /* the highest number: some clouds stop no others */
+	return strcmp(b->node->name, a->node->name);
+}
+
+static int64_t stop_rank(const struct controller *c, const struct node *n)
+{
+	const struct machine *m = node_group_machine(c->groups[n->group], machine_of_node(c, n));
+
+	return m ? m->stop_rank : 0;
 }
 
 /* *held: why a node may not go for a disruption budget, which may allow it another time; such a node is not even
  * cordoned. */
-static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, struct arena *a,
-				   size_t *count, const char **held)
+static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, bool shall_stop,
+				   struct arena *a, size_t *count, const char **held)
 {
 	size_t all, n = 0;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
 	struct victim *victims = arena_array(a, struct victim, all);
 
 	for (size_t i = 0; i < all; i++) {
-		struct victim v = { .node = nodes[i] };
+		struct victim v = { .node = nodes[i], .stop_rank = shall_stop ? stop_rank(c, nodes[i]) : 0 };
 		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected ||
 		    node_label(nodes[i], "preheat.dev/lent-by") || drain_is_under_way(c, nodes[i]->name) ||
 		    starts_know_machine(&c->starts, machine_of_node(c, nodes[i])) || !weigh(c, pool, &v, a))
@@ -169,7 +182,7 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 		else if (verdict.reason == DRAIN_BUDGET || verdict.reason == DRAIN_BUDGETS_MISCONFIGURED)
 			*held = verdict.text;
 	}
-	qsort(victims, n, sizeof *victims, by_load);
+	qsort(victims, n, sizeof *victims, by_rank_and_load);
 	*count = n;
 	return victims;
 }
@@ -185,6 +198,27 @@ int64_t scale_down_room(const struct controller *c, size_t group)
 	return node_group_size(g) - drains_in_group(c, (int)group) - least;
 }
 
+int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a)
+{
+	size_t count;
+	const char *held = NULL;
+	const struct victim *victims = find_victims(c, pool, group, false, a, &count, &held);
+	int64_t nodes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		nodes += !victims[i].replicas;
+	return nodes;
+}
+
+/* Nodes where every replica sleeps: they stand first. */
+static void release_sleepers(struct controller *c, size_t pool, const struct victim *victims, size_t count,
+			     int64_t nodes)
+{
+	for (size_t i = 0; i < count && nodes > 0 && !victims[i].replicas; i++)
+		nodes -= drain_begin(c, victims[i].node, pool, FATE_REMOVE,
+				     "all of its replicas sleep, and fewer are needed");
+}
+
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position], count;
@@ -192,13 +226,15 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const char *held = NULL;
 
-	if (left <= 0)
+	if (left <= 0 && d->release_asleep <= 0)
 		return;
-	struct victim *victims = find_victims(c, pool, group, &a, &count, &held);
+	struct victim *victims = find_victims(c, pool, group, stop > 0, &a, &count, &held);
+	release_sleepers(c, pool, victims, count, d->release_asleep < room ? d->release_asleep : room);
+	room = scale_down_room(c, group);
 	for (size_t i = 0; i < count && left > 0; i++) {
 		char why[96];
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
-		if (victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
+		if (!victims[i].replicas || victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
 			continue;
 		snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
 		if (!drain_begin(c, victims[i].node, pool, fate, why))

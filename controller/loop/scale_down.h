@@ -30,6 +30,8 @@ void scale_down(struct controller *c, size_t pool, size_t position, const struct
 /* Releases whole nodes of the pool's group: those with least in flight first, never a busy one of a pool whose pods are
  * the work. What finds no node is noted in the pool. */
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
+/* Nodes of the pool's group that could go now, where its replicas are alone and all of them sleep. */
+int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a);
 /* Machines of the group that may end: with fewer left than our least, or the cloud's own, it would refuse to end any,
  * and they would have been emptied for nothing. */
 int64_t scale_down_room(const struct controller *c, size_t group);

@@ -143,13 +143,13 @@ void scale_up_tell_described(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		for (size_t k = 0; k < fleet_of(c)->pools[i].group_count; k++) {
 			const struct node_group *g = c->groups[fleet_of(c)->pools[i].groups[k]];
-			if (g->was_missed && g->is_known)
+			if (g->was_missed && g->is_known && !node_group_is_held(g))
 				starts_add_event(&c->starts, i,
 						 &(struct event_input){
 							 .group = (int64_t)k, .what = EVENT_DESCRIBED, .count = 1 });
 		}
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
-		c->groups[i]->was_missed &= !c->groups[i]->is_known;
+		c->groups[i]->was_missed &= !c->groups[i]->is_known || node_group_is_held(c->groups[i]);
 }
 
 static void refill(struct controller *c, size_t pool, size_t position, int64_t count)

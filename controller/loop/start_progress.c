@@ -64,13 +64,31 @@ static void node_moved(struct controller *c, const struct node *n)
 		starts_follow_node(&c->starts, machine_of_node(c, n), &stages);
 }
 
-/* Ready replicas that went with a node which nobody here released. */
+/* Work on its GPUs, ready or not; what every node runs is none. */
+static bool node_has_work(const struct controller *c, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i]->has_gpus && pod_counts(pods[i]) && !pods[i]->is_placeholder)
+			return true;
+	return false;
+}
+
+/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. */
 static void node_lost(struct controller *c, const struct node *n)
 {
-	if (n->group >= 0 && !node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) &&
-	    !drain_is_under_way(c, n->name))
-		log_warn("node-lost", LOG_S("node", n->name), LOG_I("pods", (int64_t)fallback_lost(c, n, false)),
-			 LOG_END);
+	if (n->group < 0 || node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) ||
+	    drain_is_under_way(c, n->name))
+		return;
+	bool has_work = node_has_work(c, n);
+	struct log_field name = LOG_S("node", n->name), pods = LOG_I("pods", (int64_t)fallback_lost(c, n, false));
+	if (has_work)
+		log_warn("node-lost", name, pods, LOG_END);
+	else
+		log_info("node-gone", name, pods, LOG_END);
 }
 
 /* A replica that comes up without our asking counts as on its way from where it is. */
@@ -88,6 +106,35 @@ static void adopt_pod(struct controller *c, const struct pod *p, int64_t positio
 	snprintf(s->pod, sizeof s->pod, "%s", uid);
 }
 
+static bool is_rousing(const struct start *s)
+{
+	return s && s->kind == START_ROUSE;
+}
+
+/* True where the pod is there, and what counts is its engine: one that wakes is on its way from when that was seen. */
+static bool engine_moved(struct controller *c, const struct pod *p, int64_t position, const char *uid)
+{
+	struct start *s = starts_of_pod(&c->starts, uid);
+	bool wakes = p->state == POD_READY && p->engine == POD_ENGINE_WAKING;
+	struct start like = { .pool = (size_t)p->pool,
+			      .group = position,
+			      .kind = START_ROUSE,
+			      .asked_at = p->engine_since,
+			      .is_adopted = true };
+
+	if (is_rousing(s) && !wakes && p->engine == POD_ENGINE_AWAKE && p->state == POD_READY)
+		starts_follow_pod(&c->starts, &(struct pod_stages){ uid, 0, 0, p->engine_since });
+	else if (is_rousing(s) && !wakes)
+		starts_drop(&c->starts, (size_t)(s - c->starts.items));
+	if (!wakes || is_rousing(s))
+		return wakes;
+	if (s)
+		starts_drop(&c->starts, (size_t)(s - c->starts.items));
+	s = starts_ask(&c->starts, &like, 1);
+	snprintf(s->pod, sizeof s->pod, "%s", uid);
+	return true;
+}
+
 /* Its start waits for another one; a placement of its own ends with it. */
 static void pod_left(struct controller *c, const char *uid, millis at)
 {
@@ -95,7 +142,7 @@ static void pod_left(struct controller *c, const char *uid, millis at)
 
 	if (!s)
 		return;
-	if (s->kind == START_PLACE) {
+	if (s->kind == START_PLACE || is_rousing(s)) {
 		starts_drop(&c->starts, (size_t)(s - c->starts.items));
 		return;
 	}
@@ -116,7 +163,7 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 	if (!p->node || p->node->group < 0)
 		return;
 	int64_t position = pool_position(fleet_of(c), (size_t)p->pool, (size_t)p->node->group);
-	if (position < 0)
+	if (position < 0 || engine_moved(c, p, position, uid))
 		return;
 	if (!starts_of_pod(&c->starts, uid) && p->state != POD_READY &&
 	    !starts_bind_pod(&c->starts, (size_t)p->pool, position, machine_of_node(c, p->node), uid))
@@ -153,6 +200,7 @@ void start_progress_event(void *user, const struct cluster_event *e)
 			pod_moved(c, e->pod, e->at);
 	}
 	c->targets_changed |= e->pod && e->pod->pool >= 0;
+	waiting_pod(c, e);
 	act_soon(c);
 }
 
@@ -315,6 +363,8 @@ static bool is_stuck(const struct controller *c, const struct start *s, millis n
 	millis since = s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again;
 	millis deadline = since + patience(c, s);
 
+	if (is_rousing(s))
+		return false; /* whose label that is must mend it; the policy counts on it no more when it is overdue */
 	if (s->has_served && c->pools[s->pool]->view.all_fell)
 		return false; /* what befell all of them at once another machine does not mend */
 	return s->kind != START_REFILL && now > deadline && cluster_told_since(c, deadline);

@@ -22,6 +22,8 @@ void starts_release(struct starts *s)
 
 static enum stage first_stage(enum start_kind kind)
 {
+	if (kind == START_ROUSE)
+		return STAGE_LOAD;
 	return kind == START_PLACE || kind == START_RECLAIM ? STAGE_IMAGE : STAGE_PROVISION;
 }
 

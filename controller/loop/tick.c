@@ -64,6 +64,19 @@ void tick_act(struct controller *c)
 	act_soon(c);
 }
 
+void tick_act_pool(struct controller *c, size_t pool)
+{
+	const struct pool_plan *p = &c->plan.pools[pool];
+
+	if (!pool_may_act(c, pool))
+		return;
+	for (size_t k = 0; k < p->group_count; k++)
+		scale_up(c, pool, k, &p->groups[k]);
+	for (size_t k = 0; k < ACTORS; k++)
+		if (actors[k]->want)
+			actors[k]->want(c, pool, p->decision.decided);
+}
+
 static void drive(struct timer *t)
 {
 	struct controller *c = t->user;
@@ -142,29 +155,35 @@ static void decide(struct controller *c)
 	published_time(&c->published.tick_time, microseconds() - begun);
 }
 
-static void note_changes(struct controller *c)
+void tick_note_size(struct controller *c, size_t pool)
 {
 	char trace[TRACE_ID_TEXT];
 	bool is_traced = trace_id(c, trace);
+	struct live_pool *p = c->pools[pool];
+	const struct pool_decision *d = &c->plan.pools[pool].decision;
 
+	if (d->decided == p->change.size)
+		return;
+	p->change.at = c->snapshot.now;
+	p->change.from = p->change.size;
+	p->change.to = p->change.size = d->decided;
+	log_info(c->settings.is_dry_run ? "would-change" : "decided", LOG_S("pool", fleet_of(c)->pools[pool].name),
+		 LOG_I("from", p->change.from), LOG_I("to", d->decided),
+		 LOG_S("held_by", limit_name((enum limit)d->held_by)), is_traced ? LOG_S("trace_id", trace) : LOG_END,
+		 LOG_END);
+}
+
+static void note_changes(struct controller *c)
+{
 	for (size_t i = 0; i < c->plan.pool_count; i++) {
 		struct live_pool *p = c->pools[i];
 		const struct pool_decision *d = &c->plan.pools[i].decision;
-		int64_t size = d->decided;
 		p->requests.arrived += d->arrived == ABSENT ? 0 : d->arrived;
 		p->requests.started += d->started == ABSENT ? 0 : d->started;
 		p->requests.late += d->late == ABSENT ? 0 : d->late;
 		p->is_blind = d->signals >= SIGNALS_STALE;
 		stage_times_note(p->stages, &c->snapshot.pools[i]);
-		if (size == p->change.size)
-			continue;
-		p->change.at = c->snapshot.now;
-		p->change.from = p->change.size;
-		p->change.to = p->change.size = size;
-		log_info(c->settings.is_dry_run ? "would-change" : "decided", LOG_S("pool", fleet_of(c)->pools[i].name),
-			 LOG_I("from", p->change.from), LOG_I("to", size),
-			 LOG_S("held_by", limit_name((enum limit)d->held_by)),
-			 is_traced ? LOG_S("trace_id", trace) : LOG_END, LOG_END);
+		tick_note_size(c, i);
 	}
 }
 
@@ -267,6 +286,8 @@ static void run_tick(struct controller *c)
 		return;
 	c->tick.number++;
 	c->has_decided = true;
+	starts_events_taken(&c->starts); /* what is refused from here on is told to the next one */
+	waiting_taken(c);
 	note_changes(c);
 	tick_act(c);
 	c->published.ticks++;
@@ -276,7 +297,6 @@ static void run_tick(struct controller *c)
 	events_of_tick(c);
 	status_write(c);
 	pool_signals_taken(c);
-	starts_events_taken(&c->starts);
 	retain_some(c);
 }
 
@@ -339,6 +359,7 @@ void tick_stop(struct controller *c)
 	timer_stop(&c->tick.timer);
 	timer_stop(&c->tick.drive);
 	c->tick.is_drive_due = false;
+	waiting_taken(c);
 	for (size_t k = 0; k < ACTORS; k++)
 		if (actors[k]->stop)
 			actors[k]->stop(c);

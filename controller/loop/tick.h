@@ -53,6 +53,10 @@ void tick_start(struct controller *c);
 void tick_stop(struct controller *c);
 /* Brings what is decided into the cluster and to the clouds. */
 void tick_act(struct controller *c);
+/* The growth of one pool, between ticks: nothing is released, and what was refused since the tick stays known. */
+void tick_act_pool(struct controller *c, size_t pool);
+/* Told in the log where it is another than before. */
+void tick_note_size(struct controller *c, size_t pool);
 /* None is under way. */
 bool tick_is_quiet(const struct controller *c);
 /* The same for a pool that acts no more, or one of whose groups does not; the rest goes on. */

@@ -74,6 +74,19 @@ int64_t replicas_serving(const struct controller *c, const struct node *n, size_
 	return ready;
 }
 
+int64_t replicas_awake(const struct controller *c, const struct node *n, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	int64_t awake = 0;
+
+	for (size_t i = 0; i < count; i++)
+		awake += pods[i]->pool == (int)pool && !pods[i]->is_placeholder && pods[i]->state == POD_READY &&
+			 pods[i]->engine == POD_ENGINE_AWAKE;
+	return awake;
+}
+
 bool group_may_change(const struct controller *c, size_t group)
 {
 	if (node_group_is_held(c->groups[group]))

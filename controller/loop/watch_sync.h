@@ -16,5 +16,7 @@ bool node_is_needed(const struct controller *c, const struct node *n, size_t poo
 /* Replicas of the pool that serve on the node: others than those that are ready are the first that a workload's
  * controller takes. */
 int64_t replicas_serving(const struct controller *c, const struct node *n, size_t pool);
+/* Of these, those whose engine is awake: its capacity. */
+int64_t replicas_awake(const struct controller *c, const struct node *n, size_t pool);
 /* Every pool of the group lets us change what it has. */
 bool group_may_change(const struct controller *c, size_t group);

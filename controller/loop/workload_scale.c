@@ -194,9 +194,10 @@ static void want(struct controller *c, size_t pool, int64_t replicas)
 		c->pools[pool]->scale.wanted = replicas;
 }
 
-/* Pods of the pool that are not placeholders: those that are ready, and those that are there and stay. */
+/* Pods of the pool that are not placeholders: those that are ready, and those that are there and stay. Of the ready
+ * ones: those that sleep, but for those on nodes that drain, and those that wake. */
 struct replicas {
-	int64_t ready, alive;
+	int64_t ready, alive, asleep, waking;
 };
 
 static struct replicas count_replicas(const struct controller *c, size_t pool)
@@ -209,10 +210,26 @@ static struct replicas count_replicas(const struct controller *c, size_t pool)
 	for (size_t i = 0; i < count; i++) {
 		if (pods[i]->is_placeholder)
 			continue;
-		n.ready += pods[i]->state == POD_READY;
+		if (pods[i]->state == POD_READY) {
+			n.ready++;
+			n.waking += pods[i]->engine == POD_ENGINE_WAKING;
+			n.asleep += pod_sleeps(pods[i]) && !drain_is_under_way(c, pods[i]->node->name);
+		}
 		n.alive += pods[i]->state != POD_TERMINATING && pods[i]->state != POD_FINISHED;
 	}
 	return n;
+}
+
+/* What the plan does not count as hot, though the workload has it: sleepers, and those that wake for too long. What
+ * changed since the plan was made is the next one's. */
+static int64_t beside_plan(const struct controller *c, size_t pool, const struct replicas *n)
+{
+	if (pool >= c->plan.pool_count) /* the fleet has changed since */
+		return n->asleep;
+	const struct pool_decision *d = &c->plan.pools[pool].decision;
+	int64_t asleep = n->asleep < d->asleep ? n->asleep : d->asleep;
+
+	return asleep + (n->waking > d->waking ? n->waking - d->waking : 0);
 }
 
 int64_t workload_scale_set(const struct controller *c, size_t pool)
@@ -291,10 +308,11 @@ static void drive_pool(struct controller *c, size_t pool)
 		look_at_owner(c, p);
 		return;
 	}
-	/* Beside the decision: those on nodes that drain and not told to go yet, on nodes of nobody's, and those whose
-	 * release found no node. */
-	int64_t replicas = t->wanted + drain_replicas_left(c, pool) + p->view.elsewhere + p->starving;
 	struct replicas present = count_replicas(c, pool);
+	/* Beside the decision: those that sleep, on nodes that drain and not told to go yet, on nodes of nobody's, and
+	 * those whose release found no node. */
+	int64_t replicas = t->wanted + beside_plan(c, pool, &present) + drain_replicas_left(c, pool) +
+			   p->view.elsewhere + p->starving;
 	int64_t most = places_at_most(c, pool) + p->view.elsewhere;
 	if (replicas > most)
 		replicas = most; /* more would only wait, and look like demand */

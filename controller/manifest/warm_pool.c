@@ -7,7 +7,7 @@
 
 /* A row reads best on two lines. */
 /* clang-format off */
-#define ENGINE(id, name) name,
+#define ENGINE(id, name, image, slots) name,
 #define METRIC(...)
 static const char *const engines[] = {
 #include "signals/engines/all.def"

@@ -121,7 +121,7 @@ struct devices_text {
 };
 
 /* The engines in the order of signals/engines/all.def, as in enum engine of signals/; then what has no table. */
-#define ENGINE(id, name) SOURCE_##id,
+#define ENGINE(id, name, image, slots) SOURCE_##id,
 #define METRIC(...)
 enum source_choice {
 #include "signals/engines/all.def"

@@ -16,6 +16,10 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 struct pool_pass {
 	struct estimates estimates;
 	struct recommendation recommendation;
+	struct placing placing;
+	int64_t wished, covered; /* hot replicas: before any limit; had and given so far */
+	double need;
+	bool is_placed; /* nothing more is asked for, or nothing finds room */
 };
 
 static int64_t standby_price(const struct group_spec *g)
@@ -51,7 +55,8 @@ static int64_t billed_after(const struct snapshot *s, size_t pool, const struct 
 		const struct group_decision *d = &plan->groups[i];
 		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
 		int64_t on = (d->cold + each - 1) / each + (d->wake + each - 1) / each + d->refill / each -
-			     d->cancel_cold / each - d->cancel_wake / each - (d->release + each - 1) / each;
+			     d->cancel_cold / each - d->cancel_wake / each - (d->release + each - 1) / each -
+			     d->release_asleep;
 		int64_t stopped = (d->stop + each - 1) / each + d->cancel_wake / each - (d->wake + each - 1) / each -
 				  d->delete_standby / each;
 		cost += on * g->price_per_hour + stopped * standby_price(g) +
@@ -172,26 +177,103 @@ struct tick_state {
 	int64_t *budgets;
 };
 
-static void decide_pool(const struct snapshot *s, struct policy_state *m, struct tick_state *t, size_t pool,
-			struct pool_plan *plan)
+static void answer_pool(const struct snapshot *s, const struct policy_state *m, struct group_memory *groups,
+			struct tick_state *t, size_t pool, struct pool_plan *plan)
 {
 	struct pool_pass *c = &t->passes[pool];
-	int64_t *money = budget_of(s, t->budgets, pool), wished = recommendation_wanted(&c->recommendation);
-	struct placing placing = {
-		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->passes, pool)
-	};
 
+	c->placing = (struct placing){ s,     pool, groups, t->room, plan->groups, budget_of(s, t->budgets, pool),
+				       false, { 0 } };
+	c->wished = recommendation_wanted(&c->recommendation);
+	place_begin(&c->placing, &c->recommendation);
+	while (place_next(&c->placing, &c->recommendation) > 0)
+		;
+	place_end(&c->placing, &c->recommendation);
+	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
+	plan->decision.wished = c->wished;
+	plan->decision.decided = c->recommendation.have + placed(plan);
+	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
+	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
+		plan->prices[i] = m->pools[pool].prices[i];
+	plan->price_count = OBJECTIVE_PRICES;
+}
+
+/* Replicas that are busy, or would be, with what is there now: without margin, hold or chase. */
+static double need_of(const struct snapshot *s, const struct pool_pass *c)
+{
+	const struct recommendation *w = &c->recommendation;
+	double wanted = (double)s->pools[c->placing.pool].input.wanted_pods;
+	double need = w->deadline_need >= 0 ? w->deadline_need : c->estimates.view.level + w->fleet.waiting;
+
+	return need > wanted ? need : wanted;
+}
+
+static void begin_pool(const struct snapshot *s, struct policy_state *m, struct tick_state *t, size_t pool,
+		       struct pool_plan *plan)
+{
+	struct pool_pass *c = &t->passes[pool];
+	int64_t *money = budget_of(s, t->budgets, pool);
+
+	plan->group_count = s->fleet->pools[pool].group_count;
+	c->placing = (struct placing){
+		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->passes, pool), { 0 }
+	};
+	c->wished = recommendation_wanted(&c->recommendation);
 	limits_apply(&c->recommendation, &m->pools[pool], s, pool, &c->estimates,
 		     over_budget(s, t->passes, money, pool));
-	int64_t replacements = place_moves(&placing, &c->recommendation);
+	c->covered = c->recommendation.have;
+	c->need = need_of(s, c);
+	place_begin(&c->placing, &c->recommendation);
+}
+
+static void end_pool(const struct snapshot *s, struct policy_state *m, struct pool_pass *c, struct pool_plan *plan)
+{
+	size_t pool = c->placing.pool;
+	int64_t replacements = place_end(&c->placing, &c->recommendation);
+
 	follow_moves(&m->pools[pool], &c->recommendation, plan);
 	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
-	plan->decision.wished = wished;
+	plan->decision.wished = c->wished;
 	plan->decision.decided = c->recommendation.have + placed(plan) - replacements;
 	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
 	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
 		plan->prices[i] = m->pools[pool].prices[i];
 	plan->price_count = OBJECTIVE_PRICES;
+}
+
+/* Whoever has least of what it needs comes first; where nobody lacks but in margin, the stricter objective. */
+static bool needs_more(const struct snapshot *s, const struct pool_pass *a, const struct pool_pass *b)
+{
+	double of_a = (double)a->covered, of_b = (double)b->covered;
+	bool a_lacks = of_a < a->need, b_lacks = of_b < b->need;
+	int64_t late_a = s->fleet->pools[a->placing.pool].objective_late_ppm;
+	int64_t late_b = s->fleet->pools[b->placing.pool].objective_late_ppm;
+
+	if (a_lacks != b_lacks)
+		return a_lacks;
+	if (!a_lacks && late_a != late_b)
+		return late_a < late_b;
+	if (of_a * b->need < of_b * a->need || of_a * b->need > of_b * a->need)
+		return of_a * b->need < of_b * a->need;
+	return late_a < late_b;
+}
+
+/* Pools of one rank share what there is node by node, so that what is short is short for all alike. */
+static void share_room(const struct snapshot *s, struct pool_pass *passes, const size_t *rank, size_t count)
+{
+	for (;;) {
+		struct pool_pass *next = NULL;
+		for (size_t i = 0; i < count; i++) {
+			struct pool_pass *c = &passes[rank[i]];
+			if (!c->is_placed && (!next || needs_more(s, c, next)))
+				next = c;
+		}
+		if (!next)
+			return;
+		int64_t given = place_next(&next->placing, &next->recommendation);
+		next->covered += given;
+		next->is_placed = given <= 0;
+	}
 }
 
 /* Indices of the pools in the order in which they are placed. */
@@ -208,14 +290,26 @@ static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
 	return order;
 }
 
+/* The place in the order behind the last pool of equal rank. */
+static size_t end_of_rank(const struct fleet_spec *fleet, const size_t *order, size_t from)
+{
+	const struct pool_spec *first = &fleet->pools[order[from]];
+	size_t to = from + 1;
+
+	while (to < fleet->pool_count && fleet->pools[order[to]].shrink_priority == first->shrink_priority &&
+	       fleet->pools[order[to]].class == first->class)
+		to++;
+	return to;
+}
+
 /* The manifest may ask for standby where the cloud, as it turned out, has none: that group is one without. */
-static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct policy_state *m,
+static const struct fleet_spec *fleet_as_is(const struct fleet_spec *fleet, const struct group_memory *memory,
 					    struct arena *a)
 {
 	struct group_spec *groups = NULL;
 
 	for (size_t i = 0; i < fleet->group_count; i++) {
-		if (m->groups[i].wakes_blocked_until != NO_STANDBY)
+		if (memory[i].wakes_blocked_until != NO_STANDBY)
 			continue;
 		if (!groups) {
 			groups = arena_array(a, struct group_spec, fleet->group_count);
@@ -242,11 +336,41 @@ static struct plan decide_all(const struct snapshot *s, struct policy_state *m, 
 		t.passes[i].estimates = pool_learn(&m->pools[i], s, i);
 		t.passes[i].recommendation = recommendation_make(&m->pools[i], s, i, &t.passes[i].estimates);
 	}
+	for (size_t i = 0; i < count; i++)
+		plan.pools[i].groups = arena_array(a, struct group_decision, s->fleet->pools[i].group_count);
+	for (size_t from = 0, to; from < count; from = to) {
+		to = end_of_rank(s->fleet, order, from);
+		for (size_t i = from; i < to; i++)
+			begin_pool(s, m, &t, order[i], &plan.pools[order[i]]);
+		share_room(s, t.passes, &order[from], to - from);
+		for (size_t i = from; i < to; i++)
+			end_pool(s, m, &t.passes[order[i]], &plan.pools[order[i]]);
+	}
+	return plan;
+}
+
+/* Refusals since the tick are heeded, and learned by the next one. */
+static struct plan answer_pods(const struct snapshot *s, const struct policy_state *m, struct arena *a)
+{
+	size_t count = s->fleet->pool_count;
+	struct snapshot seen = *s;
+	struct plan plan = { arena_array(a, struct pool_plan, count), count };
+	struct group_memory *groups = arena_array(a, struct group_memory, m->group_count);
+
+	memcpy(groups, m->groups, m->group_count * sizeof *groups);
+	for (size_t i = 0; i < count; i++)
+		back_off_observe(groups, s, i);
+	seen.fleet = fleet_as_is(s->fleet, groups, a);
+	struct tick_state t = { arena_array(a, struct pool_pass, count), see_rooms(&seen, a), open_budgets(&seen, a) };
+	const size_t *order = order_of(seen.fleet, a);
 	for (size_t i = 0; i < count; i++) {
 		struct pool_plan *p = &plan.pools[order[i]];
-		p->group_count = s->fleet->pools[order[i]].group_count;
+		struct pool_pass *pass = &t.passes[order[i]];
+		pass->estimates = pool_recall(&m->pools[order[i]], &seen, order[i]);
+		pass->recommendation = recommendation_for_pods(&m->pools[order[i]], &seen, order[i], &pass->estimates);
+		p->group_count = seen.fleet->pools[order[i]].group_count;
 		p->groups = arena_array(a, struct group_decision, p->group_count);
-		decide_pool(s, m, &t, order[i], p);
+		answer_pool(&seen, m, groups, &t, order[i], p);
 	}
 	return plan;
 }
@@ -260,9 +384,11 @@ struct plan policy_decide(const struct snapshot *s, struct policy_state *m, stru
 {
 	struct snapshot seen = *s;
 
+	if (s->interval == 0)
+		return answer_pods(s, m, a);
 	for (size_t i = 0; i < s->fleet->pool_count; i++)
 		back_off_observe(m->groups, s, i);
-	seen.fleet = fleet_as_is(s->fleet, m, a);
+	seen.fleet = fleet_as_is(s->fleet, m->groups, a);
 	return decide_all(&seen, m, a);
 }
 
@@ -299,6 +425,10 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	if (l->reading.signals >= SIGNALS_STALE)
 		d->running_milli = d->waiting_milli = d->waiting_now = d->arrived = d->started = d->late = ABSENT;
 	d->ready = seen->input.ready;
+	d->asleep = seen->input.asleep;
+	d->falling_asleep = seen->input.falling_asleep;
+	d->asleep_discarded = seen->input.asleep_discarded;
+	d->waking = w->fleet.rouse;
 	d->draining = seen->input.draining;
 	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
 	d->overdue = w->overdue;
@@ -387,6 +517,9 @@ static void describe_self_test(const struct pool_policy_state *m, double late_al
 {
 	const struct rule_memory *c = &m->choice;
 
+	d->objective_state = (int64_t)OBJECTIVE_NONE;
+	if (!has_deadlines && d->objective_ppm != ABSENT)
+		d->objective_state = (int64_t)review_objective(m, late_allowed, (double)d->supported_ppm / 1e6);
 	d->self_test = (int64_t)(has_deadlines ? SELF_TEST_LEARNING : review_self_test(m, late_allowed));
 	d->shadow_share_ppm = c->day_started > 0 ? share_ppm(c->day_shadow_late / c->day_started) : ABSENT;
 	d->real_share_ppm = c->day_started > 0 ? share_ppm(c->day_late / c->day_started) : ABSENT;
@@ -414,6 +547,8 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	d->stock_low = w->moves.stock_low;
 	d->stock_excess = w->stock_excess;
 	d->floor = w->floor;
+	d->unwished = w->unwished;
+	d->wish_cut_by = (int64_t)w->wish_cut_by;
 	d->held_by = (int64_t)w->held_by;
 	d->budget_per_hour = spec->budget_per_hour;
 }

@@ -32,7 +32,10 @@ struct policy_state *policy_state_migrate(const struct policy_state *old, const 
 /* Changes whenever stored memories of older programs cannot be read any more. */
 uint64_t policy_state_layout(void);
 
-/* The plan and what it points to live in the arena. */
+/*
+ * The plan and what it points to live in the arena. Of a snapshot between two ticks (interval 0) it buys for waiting
+ * pods and does nothing else, and the memory stays as it was.
+ */
 struct plan policy_decide(const struct snapshot *s, struct policy_state *m, struct arena *a);
 
 /* The group's cloud was found to have no standby tier (EVENT_STANDBY). */

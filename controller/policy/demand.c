@@ -218,6 +218,13 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 	return r;
 }
 
+struct demand_reading demand_recall(const struct demand_state *d, const struct pool_spec *spec)
+{
+	return (struct demand_reading){ .in_service = (double)d->last_in_service,
+					.waiting = (double)d->last_waiting,
+					.service = service_of(d, spec) };
+}
+
 double demand_peak(const struct demand_state *d, int64_t ticks)
 {
 	double peak = 0;

@@ -39,5 +39,8 @@ struct demand_reading {
 struct demand_reading demand_observe(struct demand_state *d, const struct snapshot *all, size_t pool, double slots,
 				     millis quiet_limit);
 
+/* As it stood at the last reading; in no time, nothing arrived. */
+struct demand_reading demand_recall(const struct demand_state *d, const struct pool_spec *spec);
+
 /* Largest level over the last `ticks` ticks, this one included. */
 double demand_peak(const struct demand_state *d, int64_t ticks);

@@ -55,15 +55,17 @@ static const char *const classes[] = { "interactive", "batch", "embedding", "exp
 static const char *const modes[] = { "act", "observe", "paused" };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved" };
 static const char *const stages[] = { "provision", "register", "device", "image", "load" };
-static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place" };
+static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place", "rouse" };
 static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",    "resized",
 					   "missed", "no-stock", "no-quota", "standby", "described" };
-static const char *const limits[] = { "none",	    "min",   "max",	"budget",    "rate",
-				      "cooldown",   "stale", "queue",	"stock-out", "quota",
-				      "whole-node", "gang",  "observe", "paused",    "growth" };
+static const char *const limits[] = { "none",	 "min",	   "max",	"budget",	"rate",	      "cooldown",
+				      "stale",	 "queue",  "stock-out", "quota",	"whole-node", "gang",
+				      "observe", "paused", "growth",	"waiting-pods", "asleep" };
+static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer" };
+static const char *const objective_states[] = { "none", "beyond-record", "met", "at-risk", "missed" };
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -72,9 +74,11 @@ _Static_assert(LENGTH(stages) == STAGE_COUNT, "a name per stage");
 _Static_assert(LENGTH(start_kinds) == START_KIND_COUNT, "a name per kind of start");
 _Static_assert(LENGTH(event_kinds) == EVENT_KIND_COUNT, "a name per kind of event");
 _Static_assert(LENGTH(limits) == LIMIT_COUNT, "a name per limit");
+_Static_assert(LENGTH(wish_cuts) == WISH_CUT_COUNT, "a name per cut of a wish");
 _Static_assert(LENGTH(signal_states) == SIGNAL_STATE_COUNT, "a name per signal state");
 _Static_assert(LENGTH(slots_sources) == SLOTS_SOURCE_COUNT, "a name per source of slots");
 _Static_assert(LENGTH(self_tests) == SELF_TEST_COUNT, "a name per result of the self-test");
+_Static_assert(LENGTH(objective_states) == OBJECTIVE_STATE_COUNT, "a name per state of the objective");
 
 static const struct enum_names {
 	const char *name;
@@ -82,9 +86,11 @@ static const struct enum_names {
 	size_t count;
 } enums[] = {
 	{ "limit", limits, LENGTH(limits) },
+	{ "wish_cut", wish_cuts, LENGTH(wish_cuts) },
 	{ "signal_state", signal_states, LENGTH(signal_states) },
 	{ "slots_source", slots_sources, LENGTH(slots_sources) },
 	{ "self_test", self_tests, LENGTH(self_tests) },
+	{ "objective_state", objective_states, LENGTH(objective_states) },
 	{ "start_kind", start_kinds, LENGTH(start_kinds) },
 	{ "event_kind", event_kinds, LENGTH(event_kinds) },
 	{ "stage", stages, LENGTH(stages) },
@@ -136,4 +142,9 @@ const char *signal_state_name(enum signal_state state)
 const char *self_test_name(enum self_test result)
 {
 	return pick(self_tests, LENGTH(self_tests), (size_t)result);
+}
+
+const char *objective_state_name(enum objective_state state)
+{
+	return pick(objective_states, LENGTH(objective_states), (size_t)state);
 }

@@ -5,6 +5,8 @@
 static const double Z95 = 1.6448536269514722, Z99 = 2.3263478740408408;
 static const double LOG_LONGEST = 13; /* five days: no start takes longer */
 static const double KEEP = .99;	      /* per sample: the last hundred count */
+/* vLLM's level 1 wakes in 0.3 to 6 s, level 2 in 1 to 7 s (its blog, vllm#48337): until it is measured. */
+static const double ROUSE_P50 = 3, ROUSE_P95 = 10;
 static const double RECLAIM_P50 = 45, RECLAIM_P95 = 75, LOAD_SHARE = .3;
 
 static void add(struct lead_sums *s, double seconds)
@@ -104,6 +106,8 @@ static struct lead prior(const struct fleet_spec *fleet, const struct pool_spec 
 		return (struct lead){ RECLAIM_P50, RECLAIM_P95 };
 	case START_PLACE:
 		return place_prior(spec);
+	case START_ROUSE:
+		return (struct lead){ ROUSE_P50, ROUSE_P95 };
 	case START_KIND_COUNT:
 		break;
 	}
@@ -142,7 +146,8 @@ struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec
 {
 	struct tier_leads t = { .cold = lead_believed(l, fleet, spec, START_COLD),
 				.wake = lead_believed(l, fleet, spec, START_WAKE),
-				.place = lead_believed(l, fleet, spec, START_PLACE) };
+				.place = lead_believed(l, fleet, spec, START_PLACE),
+				.rouse = lead_believed(l, fleet, spec, START_ROUSE) };
 
 	if (spec->lend_to)
 		t.reclaim = lead_believed(l, fleet, spec, START_RECLAIM);

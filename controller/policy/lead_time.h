@@ -31,7 +31,7 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 			  enum start_kind kind);
 /* All tiers of a pool; a tier that it has not is 0. */
 struct tier_leads {
-	struct lead cold, wake, reclaim, place;
+	struct lead cold, wake, reclaim, place, rouse;
 	struct tier_times times;
 };
 struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec);

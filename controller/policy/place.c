@@ -121,17 +121,15 @@ static size_t next_group(const struct placing *p)
 	return best;
 }
 
-/* Fills free GPUs of nodes that run, or opens one node, and puts up to `want` replicas there. */
+/* Fills a free place on a node that runs, or opens one node and puts up to `want` replicas there. */
 static int64_t put_cold(const struct placing *p, size_t i, int64_t want)
 {
 	struct group_room *room = &p->room[index_of(p, i)];
-	int64_t places = free_places(p, i);
 
-	if (places > 0) {
-		int64_t n = at_most(places, want);
-		p->out[i].place += n;
-		room->gpus += n * p->s->fleet->pools[p->pool].gpus_per_replica;
-		return n;
+	if (free_places(p, i) > 0) {
+		p->out[i].place++;
+		room->gpus += p->s->fleet->pools[p->pool].gpus_per_replica;
+		return 1;
 	}
 	int64_t n = at_most(want, per_node(p, i));
 	room->nodes++;
@@ -142,13 +140,9 @@ static int64_t put_cold(const struct placing *p, size_t i, int64_t want)
 
 static int64_t place_cold(const struct placing *p, int64_t want)
 {
-	while (want > 0) {
-		size_t i = next_group(p);
-		if (i == p->s->fleet->pools[p->pool].group_count)
-			break;
-		want -= put_cold(p, i, want);
-	}
-	return positive(want);
+	size_t i = want > 0 ? next_group(p) : p->s->fleet->pools[p->pool].group_count;
+
+	return i == p->s->fleet->pools[p->pool].group_count ? 0 : put_cold(p, i, want);
 }
 
 static void place_refills(const struct placing *p, int64_t want)
@@ -180,19 +174,22 @@ static int64_t wakeable(const struct placing *p, size_t i)
 	return at_most(positive(p->s->pools[p->pool].groups[i].standby - room->woken), nodes * per_node(p, i));
 }
 
-static int64_t place_wakes(const struct placing *p, int64_t want)
+/* Wakes one machine. */
+static int64_t place_wake(const struct placing *p, int64_t want)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
 		struct group_room *room = &p->room[index_of(p, i)];
-		int64_t each = per_node(p, i), n = at_most(want, wakeable(p, i)), nodes = (n + each - 1) / each;
+		int64_t n = at_most(at_most(want, per_node(p, i)), wakeable(p, i));
+		if (n <= 0)
+			continue;
 		p->out[i].wake += n;
 		room->woken += n;
-		room->nodes += nodes;
-		room->standby -= nodes;
-		placing_pay(p, nodes * wake_price(spec_of(p, i)));
-		want -= n;
+		room->nodes++;
+		room->standby--;
+		placing_pay(p, wake_price(spec_of(p, i)));
+		return n;
 	}
-	return want;
+	return 0;
 }
 
 static int64_t place_reclaims(const struct placing *p, int64_t want)
@@ -253,31 +250,54 @@ static void report_groups(const struct placing *p)
 	}
 }
 
-/* Returns what found no room. */
-static int64_t place_asks(const struct placing *p, const struct scale_actions *m)
+static int64_t all_of(const struct placing_asks *a)
 {
-	int64_t left = place_reclaims(p, m->reclaim);
+	return a->reclaim + a->wake + a->cold;
+}
 
-	left = place_wakes(p, m->wake + m->replace_wake + left);
-	/* Wakes that find nothing to wake become new machines. */
-	return place_cold(p, m->cold + m->replace_cold + left);
+/* Wakes that find nothing to wake become new machines. */
+static int64_t place_some(struct placing *p)
+{
+	struct placing_asks *a = &p->asks;
+	int64_t n = a->reclaim - place_reclaims(p, a->reclaim);
+
+	a->wake += a->reclaim - n;
+	a->reclaim = 0;
+	if (n > 0)
+		return n;
+	n = place_wake(p, a->wake);
+	a->wake -= n;
+	if (n > 0)
+		return n;
+	a->cold += a->wake;
+	a->wake = 0;
+	n = place_cold(p, a->cold);
+	a->cold -= n;
+	return n;
+}
+
+static bool is_gang(const struct placing *p, const struct scale_actions *m)
+{
+	return p->s->fleet->pools[p->pool].class == CLASS_TRAINING && m->cold + m->wake + m->reclaim > 0;
 }
 
 /* All nodes of a gang or none: what was placed of an incomplete one is taken back. */
-static int64_t place_gang(const struct placing *p, struct recommendation *w)
+static int64_t place_gang(struct placing *p, struct recommendation *w)
 {
 	enum { MOST = 16 };
 	struct group_room rooms[MOST];
 	struct group_decision out[MOST];
 	size_t count = p->s->fleet->pools[p->pool].group_count;
-	int64_t money = p->money ? *p->money : 0;
+	int64_t money = p->money ? *p->money : 0, all = all_of(&p->asks);
 
 	for (size_t i = 0; i < count && i < MOST; i++) {
 		rooms[i] = p->room[index_of(p, i)];
 		out[i] = p->out[i];
 	}
-	if (count <= MOST && !w->is_cut && place_asks(p, &w->moves) == 0)
-		return 0;
+	while (count <= MOST && !w->is_cut && all_of(&p->asks) > 0 && place_some(p) > 0)
+		;
+	if (all_of(&p->asks) == 0)
+		return all;
 	for (size_t i = 0; i < count && i < MOST; i++) {
 		p->room[index_of(p, i)] = rooms[i];
 		p->out[i] = out[i];
@@ -285,31 +305,41 @@ static int64_t place_gang(const struct placing *p, struct recommendation *w)
 	if (p->money)
 		*p->money = money;
 	w->held_by = LIMIT_GANG;
-	return w->moves.replace_wake + w->moves.replace_cold;
+	p->asks = (struct placing_asks){ .cold = w->moves.replace_wake + w->moves.replace_cold };
+	return 0;
 }
 
-int64_t place_moves(const struct placing *p, struct recommendation *w)
+void place_begin(struct placing *p, const struct recommendation *w)
 {
-	struct scale_actions *m = &w->moves;
-	int64_t replacements = m->replace_wake + m->replace_cold, left;
+	const struct scale_actions *m = &w->moves;
 
+	p->asks = (struct placing_asks){ m->reclaim, m->wake + m->replace_wake, m->cold + m->replace_cold };
 	place_cancels(p, m);
 	place_adoptions(p, m->adopt_refill);
-	if (p->s->fleet->pools[p->pool].class == CLASS_TRAINING && m->cold + m->wake + m->reclaim > 0) {
-		left = place_gang(p, w);
-	} else {
-		left = place_asks(p, m);
-		enum limit why = left > 0 ? why_no_room(p) : LIMIT_NONE;
-		if (left > 0 && (w->held_by == LIMIT_NONE || why != LIMIT_MAX))
-			w->held_by = why;
-	}
+}
+
+int64_t place_next(struct placing *p, struct recommendation *w)
+{
+	if (all_of(&p->asks) <= 0)
+		return 0;
+	return is_gang(p, &w->moves) ? place_gang(p, w) : place_some(p);
+}
+
+int64_t place_end(struct placing *p, struct recommendation *w)
+{
+	const struct scale_actions *m = &w->moves;
+	int64_t left = all_of(&p->asks);
+	enum limit why = left > 0 && !is_gang(p, m) ? why_no_room(p) : LIMIT_NONE;
+
+	if (why != LIMIT_NONE && (w->held_by == LIMIT_NONE || why != LIMIT_MAX))
+		w->held_by = why;
 	place_refills(p, m->refill);
 	place_releases(p, w);
 	if (p->s->fleet->pools[p->pool].mode == MODE_ACT)
 		fill_minima(p, w);
 	place_deletions(p, w->stock_excess);
 	report_groups(p);
-	return positive(replacements - left);
+	return positive(m->replace_wake + m->replace_cold - left);
 }
 
 static int64_t cancel(const struct placing *p, size_t i, enum start_kind kind, int64_t *want, int64_t *out)
@@ -374,9 +404,27 @@ static int64_t releasable(const struct placing *p, size_t i, int64_t want)
 	return spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
 }
 
+/* Sleepers serve nobody: as long as there are nodes with no other replica, these go in place of some that serve.
+ * Returns the replicas for which that was done. */
+static int64_t release_sleepers(const struct placing *p, int64_t want)
+{
+	int64_t left = want;
+
+	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && left > 0;) {
+		int64_t each = per_node(p, i) > 0 ? per_node(p, i) : 1;
+		int64_t nodes = at_most(p->s->pools[p->pool].groups[i].asleep_nodes, (left + each - 1) / each);
+		nodes = at_most(nodes, positive(spare_nodes(p, i)));
+		p->out[i].release_asleep = nodes;
+		p->room[index_of(p, i)].leaving += nodes;
+		left = positive(left - nodes * each);
+	}
+	return want - left;
+}
+
 static void place_releases(const struct placing *p, struct recommendation *w)
 {
-	int64_t want = w->moves.release, give_back = w->moves.give_back;
+	int64_t sleepers = release_sleepers(p, w->moves.release);
+	int64_t want = w->moves.release - sleepers, give_back = w->moves.give_back;
 	bool at_min = false;
 
 	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
@@ -389,6 +437,8 @@ static void place_releases(const struct placing *p, struct recommendation *w)
 		give_back -= back;
 		want -= n;
 	}
+	if (sleepers > 0 && w->held_by == LIMIT_NONE)
+		w->held_by = LIMIT_ASLEEP;
 	if (want > 0 && w->held_by == LIMIT_NONE)
 		w->held_by = at_min ? LIMIT_MIN : LIMIT_WHOLE_NODE;
 }

@@ -18,6 +18,11 @@ struct group_room {
 	int64_t gpus;	   /* free GPUs that this plan has given away */
 };
 
+/* Replicas asked for and not given yet. */
+struct placing_asks {
+	int64_t reclaim, wake, cold;
+};
+
 struct placing {
 	const struct snapshot *s;
 	size_t pool;
@@ -26,11 +31,22 @@ struct placing {
 	struct group_decision *out;  /* of the pool's groups */
 	int64_t *money;		     /* micro-dollars an hour that the budget still allows; NULL without one */
 	bool borrower_waits;	     /* a pool that may borrow wants more than it has */
+	struct placing_asks asks;
 };
 
-/* Fills out; what finds no room is left out, and w->held_by says why. Returns how many replacements of lent nodes
- * were asked for. */
-int64_t place_moves(const struct placing *p, struct recommendation *w);
+/*
+ * Pools that share a group are placed side by side: each begins, then they are given one node at a time in the
+ * order that the caller chooses, then each ends. Together they fill `out`.
+ */
+
+/* Cancels and adopts; what is asked for stands in p->asks. */
+void place_begin(struct placing *p, const struct recommendation *w);
+/* Gives the pool its next node or free place (a gang: all of its nodes). Returns the replicas given; 0 when all
+ * are, or when nothing that is left finds room. */
+int64_t place_next(struct placing *p, struct recommendation *w);
+/* Refills, releases and minima. What found no room is left out, and w->held_by says why. Returns how many
+ * replacements of lent nodes were asked for. */
+int64_t place_end(struct placing *p, struct recommendation *w);
 
 /*
  * Back-off per offering: after a refusal a node group is not asked for a

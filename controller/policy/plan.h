@@ -37,7 +37,17 @@ enum limit {
 	LIMIT_OBSERVE,	  /* the pool is only watched */
 	LIMIT_PAUSED,	  /* the pool is paused */
 	LIMIT_GROWTH,	  /* machines bought within five minutes */
+	LIMIT_PODS,	  /* pods wait that somebody else asks for */
+	LIMIT_ASLEEP,	  /* replicas that sleep are released first */
 	LIMIT_COUNT
+};
+
+/* What kept a wish below what is missing, before any limit. */
+enum wish_cut {
+	WISH_CUT_NONE,
+	WISH_CUT_CHASE, /* the queue is chased by fast tiers only, and these have no more */
+	WISH_CUT_WORK,	/* a training job has a place for every pod: none is asked for in reserve */
+	WISH_CUT_COUNT
 };
 
 /* How far the signals can be trusted (llm-autoscalers 6.8). */
@@ -63,6 +73,17 @@ enum self_test {
 	SELF_TEST_COUNT
 };
 
+/* The real late share against the objective. */
+enum objective_state {
+	OBJECTIVE_NONE,	  /* no share is promised: late requests have a price, or deadlines rule */
+	OBJECTIVE_BEYOND, /* beyond this record: too little seen, or bursts too rare to tell so small a share from luck
+			   */
+	OBJECTIVE_MET,
+	OBJECTIVE_AT_RISK, /* kept so far, but not if it goes on like this */
+	OBJECTIVE_MISSED,
+	OBJECTIVE_STATE_COUNT
+};
+
 enum { OBJECTIVE_PRICES = 8 };
 
 struct pool_plan {
@@ -82,3 +103,4 @@ const char *limit_name(enum limit limit);
 const char *signal_state_name(enum signal_state state);
 
 const char *self_test_name(enum self_test result);
+const char *objective_state_name(enum objective_state state);

@@ -29,6 +29,8 @@ static struct lead lead_of(const struct estimates *l, int64_t kind)
 		return l->reclaim;
 	case START_PLACE:
 		return l->place;
+	case START_ROUSE:
+		return l->rouse;
 	case START_COLD:
 	case START_REFILL:
 	case START_KIND_COUNT:
@@ -59,6 +61,8 @@ static void see_starts(const struct pool_snapshot *seen, const struct estimates 
 			f->wake += start->count;
 		else if (start->kind == START_RECLAIM)
 			f->reclaim += start->count;
+		else if (start->kind == START_ROUSE)
+			f->rouse += start->count;
 		else if (start->kind == START_REFILL)
 			f->refill += start->count;
 		else
@@ -76,11 +80,10 @@ static void set_replacements_apart(struct fleet *f, int64_t replacing)
 	f->replace = wakes + colds;
 }
 
-static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
-		      struct recommendation *w)
+static void count_fleet(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+			const struct estimates *l, struct recommendation *w)
 {
 	const struct pool_snapshot *seen = &s->pools[pool];
-	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
 
 	w->fleet = (struct fleet){ .ready = seen->input.ready, .reclaimed = m->reclaimed };
 	see_starts(seen, l, s->now, w);
@@ -88,14 +91,23 @@ static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, siz
 		w->fleet.stock += seen->groups[i].standby;
 		w->fleet.lent += seen->groups[i].lent;
 	}
+	set_replacements_apart(&w->fleet, m->replacing);
+	w->have = w->fleet.ready + w->fleet.rouse + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
+}
+
+static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
+		      struct recommendation *w)
+{
+	const struct pool_snapshot *seen = &s->pools[pool];
+	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
+
+	count_fleet(m, s, pool, l, w);
 	if (last && l->reading.signals <= SIGNALS_PARTIAL)
 		w->fleet.waiting = (double)last->waiting / l->capacity.slots;
-	set_replacements_apart(&w->fleet, m->replacing);
 	bool serving_quietly = m->reclaimed > 0 && w->fleet.waiting <= 0;
 	if (!serving_quietly)
 		m->bridged_since = s->now;
 	w->fleet.bridge_due = serving_quietly && s->now - m->bridged_since >= 5 * MINUTE;
-	w->have = w->fleet.ready + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 
 /* Work until each deadline over the time left once a start could serve; the steepest counts (llm-d, batch deadline
@@ -217,8 +229,13 @@ static void ask_no_more_than_work(struct recommendation *w, const struct pool_sn
 	double work = last ? (double)(last->running + last->running_draining + last->waiting) / l->capacity.slots : 0;
 	int64_t over = recommendation_wanted(w) - ceiling_of(work > w->deadline_need ? work : w->deadline_need);
 
-	if (last && over > 0)
-		wish_ask_less(w, over);
+	if (!last || over <= 0)
+		return;
+	int64_t taken = wish_ask_less(w, over);
+	if (taken > 0) {
+		w->unwished = taken;
+		w->wish_cut_by = WISH_CUT_WORK;
+	}
 }
 
 struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
@@ -236,6 +253,10 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 		follow_deadlines(&view, w.deadline_need);
 	}
 	w.moves = rule_moves(rule, &view, &w.fleet);
+	if (w.moves.kept_for_fast > 0) {
+		w.unwished = w.moves.kept_for_fast;
+		w.wish_cut_by = WISH_CUT_CHASE;
+	}
 	if (s->fleet->pools[pool].class == CLASS_TRAINING)
 		ask_no_more_than_work(&w, seen, l);
 	set_bounds(s, pool, m, l, &w);
@@ -258,6 +279,8 @@ static int64_t wish_keep(struct recommendation *w)
 enum { LEAST_GROWTH = 8 };
 /* And within so long it may buy three quarters of what it may ever have, whatever the signals say. */
 static const millis GROWTH_SPAN = 5 * MINUTE;
+/* For decisions between ticks: so long ago lies a tick. */
+static const millis RATE_SPAN = 15 * SECOND;
 
 static void hold_below(struct recommendation *w, int64_t most, enum limit limit)
 {
@@ -317,13 +340,19 @@ static void hold_growth(struct recommendation *w, const struct snapshot *s, size
 	}
 }
 
+/* The floor is theirs, and not all of them have a place. */
+static bool pods_wait(const struct recommendation *w, const struct pool_input *in)
+{
+	return in->wanted_pods == w->floor && in->wanted_pods > in->ready;
+}
+
 static void keep_sizes(struct recommendation *w, const struct snapshot *s, size_t pool)
 {
 	int64_t most = most_replicas(s, pool), missing = w->floor - recommendation_wanted(w);
 
 	if (missing > 0) {
 		wish_ask_more(w, missing);
-		w->held_by = LIMIT_MIN;
+		w->held_by = pods_wait(w, &s->pools[pool].input) ? LIMIT_PODS : LIMIT_MIN;
 	}
 	hold_below(w, at_least(w->ceiling, w->floor), LIMIT_MAX);
 	hold_below(w, most, LIMIT_MAX);
@@ -391,4 +420,37 @@ void limits_apply(struct recommendation *w, struct pool_policy_state *m, const s
 		return;
 	drop_moves(w);
 	w->held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
+}
+
+/* What was asked for since the tick before, about: the rate of growth is one of ticks, however often it is decided. */
+static int64_t asked_since_tick(const struct pool_snapshot *seen, millis now)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < seen->start_count; i++)
+		if (seen->starts[i].kind != START_REFILL && now - seen->starts[i].asked_at < RATE_SPAN)
+			count += seen->starts[i].count;
+	return count;
+}
+
+struct recommendation recommendation_for_pods(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+					      const struct estimates *l)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .ceiling = INT64_MAX };
+
+	count_fleet(m, s, pool, l, &w);
+	w.floor = s->pools[pool].input.wanted_pods;
+	keep_sizes(&w, s, pool);
+	if (spec->class != CLASS_TRAINING) {
+		int64_t before = at_least(w.have - asked_since_tick(&s->pools[pool], s->now), 0);
+		hold_below(&w, at_least(w.have, before + at_least(LEAST_GROWTH, before)), LIMIT_RATE);
+		hold_growth(&w, s, pool);
+	}
+	w.moves.release = w.moves.give_back = 0; /* of a fleet larger than its most: the tick's to do */
+	if (spec->mode != MODE_ACT) {
+		drop_moves(&w);
+		w.held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
+	}
+	return w;
 }

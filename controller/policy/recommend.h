@@ -13,8 +13,10 @@ struct recommendation {
 	int64_t floor;	    /* least hot replicas */
 	int64_t ceiling;    /* most hot replicas by headroom, INT64_MAX without */
 	int64_t stock_excess;
-	bool keeps_stock;	 /* the rule in force uses stopped machines */
-	bool is_cut;		 /* a limit took something off */
+	bool keeps_stock; /* the rule in force uses stopped machines */
+	bool is_cut;	  /* a limit took something off */
+	int64_t unwished; /* missing by the rule and left out of the wish, by wish_cut_by */
+	enum wish_cut wish_cut_by;
 	double deadline_need;	 /* replicas that deadlines ask for; negative without any */
 	int64_t next_serving_ms; /* ABSENT when nothing is on its way */
 	enum limit held_by;
@@ -22,6 +24,13 @@ struct recommendation {
 
 struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 					  const struct estimates *l);
+
+/*
+ * Between two ticks (snapshot.interval 0): places for the pods that somebody else asks for and that have none, within
+ * the same limits, and nothing else. Nothing is learned.
+ */
+struct recommendation recommendation_for_pods(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+					      const struct estimates *l);
 
 int64_t recommendation_wanted(const struct recommendation *w);
 

@@ -95,7 +95,7 @@ static double queue_chase(const struct rule *r, const struct demand_view *d, con
 static void ask(const struct rule *r, const struct fleet *f, double target, int64_t most, struct scale_actions *m)
 {
 	const double over_ask = OVER_ASK_PERCENT / 100.0;
-	int64_t on_the_way = f->wake + f->cold + f->reclaim, ready = f->ready;
+	int64_t on_the_way = f->rouse + f->wake + f->cold + f->reclaim, ready = f->ready;
 	int64_t missing = at_most(ceiling(target), most) - ready - on_the_way;
 
 	if (missing <= 0)
@@ -111,13 +111,14 @@ static void ask(const struct rule *r, const struct fleet *f, double target, int6
 	if (r->stock >= .1) {
 		double steady = (double)ready + over_ask * (m->low - m->chase - (double)ready);
 		m->cold = at_most(missing, positive(ceiling(steady) - ready - on_the_way));
+		m->kept_for_fast = missing - m->cold;
 	}
 }
 
 /* What comes last goes first: new machines, then wakes, then reclaims, then ready replicas. */
 static void shrink(const struct fleet *f, double bound, struct scale_actions *m)
 {
-	int64_t on_the_way = f->wake + f->cold + f->reclaim;
+	int64_t on_the_way = f->rouse + f->wake + f->cold + f->reclaim;
 	double surplus = (double)(f->ready + on_the_way) - bound;
 	int64_t excess = surplus > 0 ? (int64_t)surplus : 0;
 
@@ -191,7 +192,7 @@ struct scale_actions rule_moves(const struct rule *r, const struct demand_view *
 		if (r->stock > 0)
 			restock(f, &m);
 	}
-	m.wished = f->ready + f->wake + f->cold + f->reclaim + m.reclaim + m.wake + m.adopt_refill + m.cold -
+	m.wished = f->ready + f->rouse + f->wake + f->cold + f->reclaim + m.reclaim + m.wake + m.adopt_refill + m.cold -
 		   m.cancel_cold - m.cancel_wake - m.cancel_reclaim - m.release;
 	return m;
 }

@@ -41,6 +41,7 @@ void family_init(struct family *f, const struct tier_times *t, double late_allow
 /* What a rule sees of a fleet, real or shadow. */
 struct fleet {
 	int64_t ready, wake, cold, reclaim; /* serving; on their way */
+	int64_t rouse;			    /* on their way, too: engines that wake; nothing can be cancelled of them */
 	int64_t refill, replace;	    /* on their way to be stopped; to replace lent nodes */
 	int64_t stock, lent, reclaimed;	    /* stopped; lent out; taken back and serving */
 	double waiting;			    /* queue, in replicas */
@@ -68,6 +69,7 @@ struct scale_actions {
 	int64_t release, give_back; /* give_back is part of release */
 	int64_t replace_wake, replace_cold;
 	int64_t stock_low;
+	int64_t kept_for_fast; /* missing for the queue alone and left to the fast tiers: no new machine is asked for */
 };
 
 /* True when rule_moves() would ask for nothing: the common case, told fast. */

@@ -75,6 +75,7 @@ static void believe_lead_times(struct pool_policy_state *m, const struct snapsho
 	l->wake = t.wake;
 	l->reclaim = t.reclaim;
 	l->place = t.place;
+	l->rouse = t.rouse;
 	m->times = t.times;
 }
 
@@ -266,6 +267,27 @@ struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *
 		run_shadows(m, s, pool, &l);
 	review_rule(m, s, pool, &l);
 	m->ticks++;
+	return l;
+}
+
+struct estimates pool_recall(const struct pool_policy_state *m, const struct snapshot *s, size_t pool)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+	const struct group_spec *standby = standby_group(s->fleet, spec);
+	struct tier_leads t = lead_tiers(&m->lead, s->fleet, spec);
+	struct estimates l = { .reading = demand_recall(&m->demand, spec),
+			       .view = { .level = m->demand.level },
+			       .capacity = capacity_believed(&m->capacity, spec),
+			       .cold = t.cold,
+			       .wake = t.wake,
+			       .reclaim = t.reclaim,
+			       .place = t.place,
+			       .standby_price = standby ? (double)standby->standby_price_ppm / 1e6 : 0,
+			       .replica_price = price_of(s->fleet, spec, &s->pools[pool]) };
+
+	for (size_t i = 0; i < m->family.hold_count; i++)
+		l.view.peak[i] = m->demand.level;
+	l.is_filling = s->now - m->started_at < (millis)(l.cold.p50 * 1000);
 	return l;
 }
 
@@ -461,4 +483,20 @@ enum self_test review_self_test(const struct pool_policy_state *m, double late_a
 	if (c->day_held > 1.15 * c->day_shadow_held + c->day_ticks)
 		return SELF_TEST_DEARER;
 	return SELF_TEST_AGREES;
+}
+
+/* Fewer allowed late requests than this say nothing. */
+static const double LEAST_LATE_ALLOWED = 10;
+
+enum objective_state review_objective(const struct pool_policy_state *m, double late_allowed, double supported)
+{
+	const struct rule_memory *c = &m->choice;
+
+	if (m->record.hours < 2 || c->own_started * late_allowed < LEAST_LATE_ALLOWED)
+		return OBJECTIVE_BEYOND;
+	if (c->own_late > late_allowed * c->own_started)
+		return OBJECTIVE_MISSED;
+	if (c->own_late > .8 * late_allowed * c->own_started || c->day_late > late_allowed * c->day_started)
+		return OBJECTIVE_AT_RISK;
+	return supported < 0 || supported > late_allowed ? OBJECTIVE_BEYOND : OBJECTIVE_MET;
 }

@@ -12,13 +12,15 @@ struct estimates {
 	struct demand_reading reading;
 	struct demand_view view;
 	struct capacity capacity;
-	struct lead cold, wake, reclaim, place;
+	struct lead cold, wake, reclaim, place, rouse;
 	double standby_price; /* share of the full price */
 	double replica_price; /* micro-dollars per replica and hour */
 	bool is_filling;      /* the first lead time: nothing is counted or released */
 };
 
 struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *s, size_t pool);
+/* What is known without a look at demand: between two ticks. Of peaks the level stands for all. */
+struct estimates pool_recall(const struct pool_policy_state *m, const struct snapshot *s, size_t pool);
 
 /* How every rule of a pool stands on the record: what the choice of the rule in force weighed. */
 
@@ -41,6 +43,9 @@ struct rule_standing *policy_standings(const struct policy_state *m, const struc
 
 /* What the last day says of shadow and reality. */
 enum self_test review_self_test(const struct pool_policy_state *m, double late_allowed);
+/* What the real late share says of the objective. `supported`: the smallest late share that the record can tell from
+ * luck, negative when it has none. */
+enum objective_state review_objective(const struct pool_policy_state *m, double late_allowed, double supported);
 /* The choice as it stands, for saying why. */
 struct choice_input review_input(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 				 const struct estimates *l);

@@ -39,6 +39,7 @@ enum start_kind {
 	START_REFILL,  /* a new machine that will be stopped when it is ready */
 	START_RECLAIM, /* a lent node taken back */
 	START_PLACE,   /* a replica on free GPUs of a node that runs already */
+	START_ROUSE,   /* an engine that slept wakes in its pod */
 	START_KIND_COUNT
 };
 
@@ -54,7 +55,7 @@ enum event_kind {
 	EVENT_NO_STOCK,	 /* the vendor has none for the group: value = ms that this lasts */
 	EVENT_NO_QUOTA,	 /* our account may not have more there: likewise */
 	EVENT_STANDBY,	 /* whether the group has a standby tier: value = 1 or 0 */
-	EVENT_DESCRIBED, /* the group's cloud, which told nothing before, tells of it */
+	EVENT_DESCRIBED, /* the group's cloud, which told nothing before, tells of it; or others have let go of it */
 	EVENT_KIND_COUNT
 };
 
@@ -73,7 +74,7 @@ struct snapshot {
 	int64_t tick;	 /* counts from 0 */
 	millis now;	 /* end of the tick */
 	millis interval; /* between ticks, as it is set: shadows and rings step once a tick; one that is late shows in
-			    `now` */
+			    `now`. 0: decided at an event between two ticks, which stands for no time */
 	const struct fleet_spec *fleet;
 	const struct pool_snapshot *pools; /* one per fleet->pools entry, in that order */
 };

@@ -8,5 +8,5 @@ struct asset {
 };
 
 extern const struct asset asset_head_html, asset_body_html, asset_page_css, asset_rivals_js, asset_page_js;
-/* uPlot, or nothing when it was absent at build time; draw.js draws with whichever is there. */
+/* uPlot (assets/uplot), and what draws with it. */
 extern const struct asset asset_chart_css, asset_chart_js, asset_draw_js;

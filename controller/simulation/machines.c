@@ -218,6 +218,7 @@ struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_
 	case START_RECLAIM:
 		draw_total(&g->leads, h->pool->world->lendable.reclaim, &lead);
 		break;
+	case START_ROUSE: /* no engine sleeps in a modelled world */
 	case START_KIND_COUNT:
 		break;
 	}
@@ -755,6 +756,7 @@ static void node_is_empty(struct world *w, size_t node, enum start_kind kind)
 	case START_COLD:
 	case START_REFILL:
 	case START_PLACE:
+	case START_ROUSE:
 	case START_KIND_COUNT:
 		node_remove(w, node, w->now);
 		break;

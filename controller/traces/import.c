@@ -934,7 +934,7 @@ static bool import_file(struct import_rows *in, const char *path, struct error *
 		return error_set(e, ERROR_INVALID, "%s: the file is empty", gzip_name(source));
 	const struct import_format *f = find_format(in->options->from, bytes, len);
 	if (!f)
-		return error_set(e, ERROR_INVALID, "%s: the format is not recognised; allowed: --from %s",
+		return error_set(e, ERROR_INVALID, "%s: the format is not recognised; allowed: --format %s",
 				 gzip_name(source), IMPORT_FORMATS);
 	if (in->report->format && strcmp(in->report->format, f->name))
 		return error_set(e, ERROR_INVALID, "%s: is %s, the file before is %s; import them one by one",

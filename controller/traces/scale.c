@@ -227,7 +227,7 @@ static bool scale_requests(const struct trace *in, const struct trace_scaling *h
 	if ((double)in->request_count * how->k > TRACE_MAX_SCALED_REQUESTS)
 		return error_set(
 			e, ERROR_INVALID,
-			"%zu requests times %g are more than %d; use bins: preheat import TRACE --bin 10s -o BINS",
+			"%zu requests times %g are more than %d; use bins: preheat import TRACE --bin 10s --out BINS",
 			in->request_count, how->k, TRACE_MAX_SCALED_REQUESTS);
 	for (size_t i = 0; i < in->request_count; i++)
 		if (how->jitter)

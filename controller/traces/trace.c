@@ -253,7 +253,7 @@ static bool read_request(struct reader *r, struct error *e)
 	if (t->request_count && v[0] < t->requests[t->request_count - 1].arrival)
 		return complain(r, e,
 				"column arrival_s: earlier than the line before; rows must be sorted by time: "
-				"preheat import FILE -o SORTED.csv");
+				"preheat import FILE --out SORTED.csv");
 	if (t->request_count == r->room)
 		t->requests = grow(t->requests, &r->room, sizeof *t->requests);
 	t->requests[t->request_count++] = (struct request){ v[0], (int32_t)v[1], (int32_t)v[2], label };

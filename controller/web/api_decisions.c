@@ -12,7 +12,9 @@
 /* --- GET /api/v1/decisions --- */
 
 /* In the order of enum limit. */
-#define API_LIMITS "none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth"
+#define API_LIMITS                                                                                                     \
+	"none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth|waiting-" \
+	"pods|asleep"
 
 /* Rows of decisions that one request may look at, and how many at once. */
 enum {

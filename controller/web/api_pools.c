@@ -237,7 +237,7 @@ static const struct record_member problem_members[] = {
 static const struct record_shape problem_shape = RECORD_SHAPE("Problem", problem_view, problem_members);
 
 struct pool_view {
-	const char *namespace, *name, *class, *mode, *held_by, *self_test, *reason;
+	const char *namespace, *name, *class, *mode, *held_by, *self_test, *objective_state, *reason;
 	struct api_objective objective;
 	millis at, wait;
 	int64_t tick, slots_milli, capacity_milli, headroom_milli;
@@ -252,6 +252,7 @@ struct pool_view {
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer", NULL };
+static const char *const objective_states[] = { "none", "beyond-record", "met", "at-risk", "missed", NULL };
 
 static const struct record_member pool_members[] = {
 	{ "namespace", RECORD_TEXT(pool_view, namespace), .help = "of the WarmPool" },
@@ -269,6 +270,12 @@ static const struct record_member pool_members[] = {
 	  .help = "slots of all hot replicas" },
 	{ "hot", RECORD_COUNT(pool_view, d.ready), .help = "replicas that may start requests" },
 	{ "starting", RECORD_COUNT(pool_view, d.on_the_way), .help = "replicas asked for that do not serve yet" },
+	{ "asleep", RECORD_COUNT(pool_view, d.asleep),
+	  .help = "replicas whose engine sleeps or falls asleep: no serving capacity" },
+	{ "fallingAsleep", RECORD_COUNT(pool_view, d.falling_asleep), .help = "of these: they fall asleep yet" },
+	{ "asleepDiscarded", RECORD_COUNT(pool_view, d.asleep_discarded),
+	  .help = "of these: on level 2, their weights must be loaded again" },
+	{ "waking", RECORD_COUNT(pool_view, d.waking), .help = "of the starting ones: engines that wake" },
 	{ "draining", RECORD_COUNT(pool_view, d.draining), .help = "replicas that only finish what runs" },
 	{ "standby", RECORD_COUNT(pool_view, d.standby), .help = "stopped machines, in replicas" },
 	{ "lent", RECORD_COUNT(pool_view, d.lent), .help = "nodes lent to other pools, in replicas" },
@@ -293,6 +300,8 @@ static const struct record_member pool_members[] = {
 	{ "signals", RECORD_OBJECT(pool_view, signals, signal_shape), .help = "what model servers tell" },
 	{ "selfTest", RECORD_TEXT(pool_view, self_test),
 	  .help = "whether the shadow of the rule in force and reality agree", .choices = self_tests },
+	{ "objectiveState", RECORD_TEXT(pool_view, objective_state),
+	  .help = "the real late share against the objective", .choices = objective_states },
 	{ "reason", RECORD_TEXT(pool_view, reason), .help = "of the last decision, in sentences" },
 	{ "lastChange", RECORD_POINTER(pool_view, change, change_shape), .is_last = true, .may_be_null = true,
 	  .help = "the last decision of a week that asked for something" },
@@ -382,6 +391,7 @@ static bool write_pool(struct api_call *c, const struct api_fleet *fleet, size_t
 		.rule = d->hold_ms ? d : NULL,
 		.signals = { signal_state_name((enum signal_state)d->signals), live ? live->signals_age : ABSENT },
 		.self_test = self_test_name((enum self_test)d->self_test),
+		.objective_state = objective_state_name((enum objective_state)d->objective_state),
 		.reason = headline(c, fleet, place, &r),
 		.problems = view_problems(c, live),
 		.groups = view_groups(c, &fleet->manifest.fleet, place, &r),

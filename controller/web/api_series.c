@@ -84,6 +84,8 @@ static bool add_tick(struct collecting *k, int64_t tick, struct error *e)
 
 	if (!history_read(k->call->history, tick, k->question->pool, &r, e))
 		return e->kind == ERROR_NOT_FOUND; /* was not in the manifest then */
+	if (r.interval == 0 && (!k->found.len || k->series->resolution == RESOLUTION_SAMPLE))
+		return true; /* it stands for no time: what it asked for is told with a tick */
 	level_add_tick(&sums, &r.snapshot, &r.plan, r.interval);
 	const struct series_row row = { .at = r.now, .sums = sums };
 	if (k->series->resolution == RESOLUTION_SAMPLE || k->series->step == r.interval)

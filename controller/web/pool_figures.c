@@ -18,6 +18,8 @@ static const struct {
 	[PROBLEM_ABILITY] = { "ability", "AbilityMissing" },
 	[PROBLEM_GROWTH] = { "growth", "GrowthHeld" },
 	[PROBLEM_CONTENTION] = { "contention", "NodeGroupContended" },
+	[PROBLEM_BUSY] = { "group-busy", "NodeGroupBusy" },
+	[PROBLEM_AILING] = { "group-unhealthy", "NodeGroupUnhealthy" },
 	[PROBLEM_UNSEEN] = { "unseen", "LaunchUnseen" },
 	[PROBLEM_CONTESTED] = { "replicas-contested", "ReplicasContested" },
 	[PROBLEM_CLOCK] = { "clock", "ClockWrong" },

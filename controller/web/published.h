@@ -61,6 +61,8 @@ enum pool_problem {
 	PROBLEM_DRAIN_BLOCKED, /* a node that is to go cannot be emptied: a budget or a pod forbids it */
 	PROBLEM_CONTENTION,    /* somebody else undoes our sizes again and again */
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
+	PROBLEM_BUSY,	       /* somebody else's operation goes on in a node group, an update, say */
+	PROBLEM_AILING,	       /* the cloud itself says that something is wrong with a node group */
 	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
 	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
@@ -138,6 +140,8 @@ struct published_group {
 	bool is_growth_held;	/* lately */
 	int64_t contended;	/* machines that others and we buy and end in turn; above 0 nothing is changed there */
 	int64_t unseen_nodes;	/* machines that the cloud accepted to launch and that never showed */
+	const char *busy_with;	/* what somebody else does there, until which nothing is changed; NULL: nothing */
+	const char *ailment;	/* what the cloud says is wrong with it; NULL: nothing */
 	const char *unseen;	/* the call that this happened to lately; NULL: none */
 	int64_t out_of_stock;	/* zones and instance types of it that a launch failed in, and that are left alone */
 	millis throttled_until; /* wall time until which its account is left alone; 0: it is not */

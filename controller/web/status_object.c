@@ -115,6 +115,8 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 		[LIMIT_OBSERVE] = "Observe",
 		[LIMIT_PAUSED] = "Paused",
 		[LIMIT_GROWTH] = "Growth",
+		[LIMIT_PODS] = "WaitingPods",
+		[LIMIT_ASLEEP] = "SleepersFirst",
 	};
 	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
 
@@ -136,7 +138,7 @@ static void tell_objective(const struct pool_spec *spec, const struct pool_decis
 	}
 	bool is_met = d->own_share_ppm <= d->objective_ppm;
 	out->status = is_met ? CONDITION_TRUE : CONDITION_FALSE;
-	out->reason = is_met ? "Kept" : "Missed";
+	out->reason = !is_met ? "Missed" : d->objective_state == OBJECTIVE_AT_RISK ? "AtRisk" : "Kept";
 	buf_printf(out->message, "%s late in recent weeks, allowed %s",
 		   human_share((double)d->own_share_ppm / 1e6).text, human_share((double)d->objective_ppm / 1e6).text);
 }
@@ -308,6 +310,8 @@ static void write_figures(const struct pool_decision *d, struct buf *out)
 	number_member("hot", d->ready, out);
 	number_member("standby", d->standby, out);
 	number_member("starting", d->on_the_way, out);
+	number_member("asleep", d->asleep, out);
+	number_member("waking", d->waking, out);
 	number_member("draining", d->draining, out);
 	figure_replicas(d->demand_milli == ABSENT ? 0 : d->demand_milli, &demand);
 	text_member("demand", demand.text, MESSAGE_LONGEST, out);
@@ -377,7 +381,8 @@ void status_refused_write(const char *why, int64_t generation, millis now, struc
 
 	buf_text(&message, why);
 	/* What was shown before it was refused is not true any more. */
-	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"draining\":null,\"demand\":null,"
+	buf_text(out, "{\"status\":{\"hot\":null,\"standby\":null,\"starting\":null,\"asleep\":null,\"waking\":null,"
+		      "\"draining\":null,\"demand\":null,"
 		      "\"headroom\":null,\"leadTime\":null,\"wait\":null,\"lastDecision\":null,\"nodeGroups\":null");
 	number_member("observedGeneration", generation, out);
 	buf_text(out, ",\"conditions\":[");

@@ -358,7 +358,7 @@ void arm_cancel(struct arm_request *r)
 		give_up(r, ERROR_CANCELLED, "cancelled");
 }
 
-/* The budget of changes. */
+/* The budget of PUTs. */
 
 enum { BUCKET = 20 };
 static const millis REFILL = MINUTE;

@@ -46,8 +46,8 @@ void arm_start(struct arm *arm, const struct azure_place *place, struct arm_requ
 void arm_cancel(struct arm_request *r);
 
 /*
- * How often AKS lets a subscription change its agent pools in a region: 20
- * at once, one more a minute. Asking beyond it brings only a refusal, which
+ * How often AKS takes a PUT of an agent pool: 20 at once, one more a minute
+ * (learn.microsoft.com/azure/aks/quotas-skus-regions). Asking beyond it brings only a refusal, which
  * counts too. Pure.
  */
 struct put_bucket {

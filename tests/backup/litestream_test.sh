@@ -45,7 +45,7 @@ curl -sf -X PUT "http://127.0.0.1:$port/histories" >/dev/null
 
 cd "$folder"
 example=$root/examples/first-try
-"$preheat" simulate --pool "$example/pool.yaml" --trace "$example/requests.csv.gz" --world "$example/world.yaml" --out week >/dev/null
+"$preheat" simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz" --world "$example/world.yaml" --out week >/dev/null
 cat >litestream.yml <<END
 dbs:
   - path: $folder/volume/history.db
@@ -84,6 +84,6 @@ restore back.db || fail 'nothing to restore'
 "$preheat" explain --db week/history.db --tick "$newest" >a.txt
 "$preheat" explain --db back.db --tick "$newest" >b.txt
 cmp a.txt b.txt || fail 'it explains something else'
-"$preheat" history copy --db week/history.db --to back.db >/dev/null || fail 'it cannot be gone on with'
+"$preheat" history copy --db week/history.db --target back.db >/dev/null || fail 'it cannot be gone on with'
 "$preheat" replay --db back.db | grep -q '^5760 ticks replayed, 0 differ' || fail 'gone on with, it does not replay'
 echo "restored from an object store after tick $newest, replayed and gone on with"

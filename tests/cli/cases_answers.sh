@@ -30,7 +30,7 @@ answers_in_every_form() {
 	done
 }
 
-answers_in_every_form history -n 3
+answers_in_every_form history --number 3
 answers_in_every_form explain
 answers_in_every_form replay --from -5m
 answers_in_every_form replay --with pool.yaml
@@ -40,15 +40,15 @@ answers_in_every_form report
 answers_in_every_form status --db history.db
 answers_in_every_form version
 answers_in_every_form check bad.yaml
-answers_in_every_form simulate --pool pool.yaml --trace "$scratch/answers.csv"
+answers_in_every_form simulate -f pool.yaml --trace "$scratch/answers.csv"
 answers_in_every_form history export --out days
 
 found 'answers: -o alone names the forms' 0 '^table.*wide.*json.*csv.*yaml' '' 'for verb in history explain replay cost report status version check simulate; do
 	preheat $verb -o 2>&1 | sed "s/.*allowed: //" | tr "|" " "; done | sort -u'
 found 'answers: times for programs are RFC 3339 in any zone' 0 '^1$' "cp '$answers/history.db' history.db" \
-	'for zone in Asia/Tokyo America/New_York UTC; do TZ=$zone preheat history -n 2 -o json; TZ=$zone preheat explain -o json; TZ=$zone preheat status --db . -o csv 2>/dev/null; done |
+	'for zone in Asia/Tokyo America/New_York UTC; do TZ=$zone preheat history --number 2 -o json; TZ=$zone preheat explain -o json; TZ=$zone preheat status --db . -o csv 2>/dev/null; done |
 	grep -oE "[\",][0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+Z?" | grep -vcE "T[0-9:.]+Z$" | grep -c "^0$"'
 found 'answers: people see their zone, or UTC' 0 '^2024-01-01 11:00:00 2024-01-01 02:00:00$' "cp '$answers/history.db' history.db" \
-	'echo $(for flag in "" --utc; do TZ=Asia/Tokyo preheat history -n 1 $flag | tail -1 | cut -c 1-19; done)'
+	'echo $(for flag in "" --utc; do TZ=Asia/Tokyo preheat history --number 1 $flag | tail -1 | cut -c 1-19; done)'
 found 'answers: a zone that is not known is told' 0 "TZ is 'Mars/Base', which this machine does not know" "cp '$answers/history.db' history.db" \
-	'TZ=Mars/Base preheat history -n 1 2>&1 >/dev/null'
+	'TZ=Mars/Base preheat history --number 1 2>&1 >/dev/null'

@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 # What would be silently ignored, taken for something else, or told without a remedy.
 
-clear_run='preheat simulate --pool "$example/pool.yaml" --trace "$example/requests.csv.gz"'
+clear_run='preheat simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz"'
 pool_of='apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: %s }\nspec:\n  objective: { queueWait: 2s, attainment: 99%% }\n  nodeGroups: [ %s ]\n'
-short='preheat generate --shape steps --length 1h --rate 1 --seed 1 -o t.csv 2>/dev/null'
+short='preheat generate --shape steps --length 1h --rate 1 --seed 1 --out t.csv 2>/dev/null'
 
 found 'check: a shared group is blamed where its value stands' 1 "p\.yaml:13:.*min: found '4'.*max, which is 3" \
 	'{ printf "$pool_of" a "{ name: g }"; echo ---; printf "$pool_of" b "{ name: g, max: 3, min: 4 }"; } >p.yaml' \
@@ -25,39 +25,39 @@ refused '--jitter of a small scale' 2 '--jitter.*--scale 6' '' "$clear_run --jit
 refused 'static without a size' 2 'static:replicas=N' '' "$clear_run --policy static"
 refused 'the oracle as policy' 2 'oracle.*bound.*--compare' '' "$clear_run --policy oracle"
 refused 'a folder that cannot be made' '2|3' '--out /proc/x.*name one where you may write' '' "$clear_run --out /proc/x"
-refused 'import: no bin width' 2 '--bin: found .0s.; allowed: a duration above 0' "$short" 'preheat import t.csv --bin 0s -o out.csv'
-refused 'generate: no bin width' 2 '--bin: found .0s.' '' 'preheat generate --bin 0s -o out.csv'
+refused 'import: no bin width' 2 '--bin: found .0s.; allowed: a duration above 0' "$short" 'preheat import t.csv --bin 0s --out out.csv'
+refused 'generate: no bin width' 2 '--bin: found .0s.' '' 'preheat generate --bin 0s --out out.csv'
 refused 'import over its own input' 2 'name another file' 'cp "$example/requests.csv.gz" t.csv.gz' \
-	'preheat import -o t.csv.gz ./t.csv.gz'
+	'preheat import --out t.csv.gz ./t.csv.gz'
 refused 'a line without end has a remedy' 2 'right file' \
 	'{ echo "arrival_s,prompt_tokens,output_tokens"; head -c 300000 /dev/zero | tr "\0" 1; } >t.csv' \
-	'preheat simulate --pool "$example/pool.yaml" --trace t.csv'
+	'preheat simulate -f "$example/pool.yaml" --trace t.csv'
 
-small_history="$short; preheat simulate --pool \"\$example/pool.yaml\" --trace t.csv --out h >/dev/null 2>&1"
+small_history="$short; preheat simulate -f \"\$example/pool.yaml\" --trace t.csv --out h >/dev/null 2>&1"
 refused 'history: nothing retained' 2 '--retain: found .0s.' "$small_history" 'preheat history --db h --retain 0s'
-refused 'history: no rows' 2 '--number: found .0.' "$small_history" 'preheat history --db h -n 0'
+refused 'history: no rows' 2 '--number: found .0.' "$small_history" 'preheat history --db h --number 0'
 refused 'history: retain and hours' 2 '--retain.*alone' "$small_history" 'preheat history --db h --retain 1h --hours'
 refused 'explain: what retention dropped' 2 'dropped.*history --hours' \
-	'preheat generate --shape steps --length 6h --rate 1 --seed 1 -o t.csv 2>/dev/null
-	preheat simulate --pool "$example/pool.yaml" --trace t.csv --out h >/dev/null 2>&1
+	'preheat generate --shape steps --length 6h --rate 1 --seed 1 --out t.csv 2>/dev/null
+	preheat simulate -f "$example/pool.yaml" --trace t.csv --out h >/dev/null 2>&1
 	preheat history --db h --retain 1h >/dev/null' 'preheat explain --db h --at 2024-01-01T00:30:00Z'
 
 found 'nothing ever started' 0 'chat +whole .*100.*NO +[^ ]+ +- +- ' \
 	"$short; sed '/headroom:/d; /standby:/d; s/ max: [0-9]*/ max: 0/; s/ min: [0-9]*/ min: 0/' \"\$example/pool.yaml\" >p.yaml
 	echo 'pools: [ { name: chat, replicas: 0 } ]' >w.yaml" \
-	'preheat simulate --pool p.yaml --trace t.csv --world w.yaml --out out; grep -q "wait_p50_s\": null" out/summary.json'
+	'preheat simulate -f p.yaml --trace t.csv --world w.yaml --out out; grep -q "wait_p50_s\": null" out/summary.json'
 
 # Interrupted: by a terminal that closes, in the comparison, while inputs are read.
-long='preheat generate --shape diurnal --length 92d --rate 0.01 --seed 1 -o long.csv 2>/dev/null'
+long='preheat generate --shape diurnal --length 92d --rate 0.01 --seed 1 --out long.csv 2>/dev/null'
 found 'the terminal closes' 3 'interrupted.*kept in out' "$long" \
 	'set -m
-	"$preheat_path" simulate --pool "$example/pool.yaml" --trace long.csv --tick 1s --out out 2>&1 >/dev/null &
+	"$preheat_path" simulate -f "$example/pool.yaml" --trace long.csv --interval 1s --out out 2>&1 >/dev/null &
 	for _ in $(seq 600); do [ ! -s out/timeline.csv.partial ] || break; sleep 0.05; done
 	kill -HUP $!; wait $! || code=$?
 	[ -s out/timeline.csv ] && ! ls out | grep partial; exit $code'
 found 'interrupted while reading' 3 '^1 .*inputs were read' 'mkfifo t.csv' \
 	'set -m
-	"$preheat_path" simulate --pool "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>said &
+	"$preheat_path" simulate -f "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>said &
 	exec 9>t.csv; kill -INT $!; code=0; wait $! || code=$?
 	echo "$(wc -l <said) $(cat said)"; [ ! -e out ] && exit $code'
 
@@ -73,9 +73,9 @@ refused 'check: a world alone' 2 'name their manifest' "$world" 'preheat check w
 refused 'simulate: a world with several mistakes' 2 'w\.yaml:3.*4 more' "$world" "$clear_run --world w.yaml"
 
 found 'interrupted in the comparison' 3 'PARTIAL' \
-	'preheat generate --shape diurnal --length 20h --rate 20 --seed 1 -o day.csv 2>/dev/null' \
+	'preheat generate --shape diurnal --length 20h --rate 20 --seed 1 --out day.csv 2>/dev/null' \
 	'set -m
-	"$preheat_path" simulate --pool "$example/pool.yaml" --trace day.csv --compare --out out >said 2>err &
+	"$preheat_path" simulate -f "$example/pool.yaml" --trace day.csv --compare --out out >said 2>err &
 	for _ in $(seq 1200); do [ "$(pgrep -c -P $!)" -eq 0 ] || break; sleep 0.05; done
 	kill -INT $!; code=0; wait $! || code=$?; cat said
 	grep -q "\"sweep_complete\": false" out/compare.json && exit $code'

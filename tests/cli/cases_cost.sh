@@ -27,8 +27,8 @@ found 'cost: what the timeline has' 0 '^same$' "cp -r '$scratch/costs' ." \
 		+ lent_micro_dollars + starting_micro_dollars + serving_micro_dollars + standby_micro_dollars), sum(arrived), sum(late) FROM cost" >told
 	cmp wanted told && echo same'
 found 'cost: several pools, one borrows from another' 0 '^same$' '' \
-	"preheat generate --shape diurnal,bursts --length 4h --rate 30 --seed 2 -o t.csv 2>/dev/null
-	preheat simulate --pool '$example/../three-pools/pools.yaml' --world '$example/../three-pools/world.yaml' --trace chat=t.csv \
+	"preheat generate --shape diurnal,bursts --length 4h --rate 30 --seed 2 --out t.csv 2>/dev/null
+	preheat simulate -f '$example/../three-pools/pools.yaml' --world '$example/../three-pools/world.yaml' --trace chat=t.csv \
 		--trace embed=t.csv --trace nightly=t.csv --out o >/dev/null 2>&1
 	"'awk -F, "NR > 1 { d[\$2] += \$14 * 1000000 } END { for (p in d) printf \"%s|%.0f\n\", p, d[p] }" o/timeline.csv | sort >wanted
 	sqlite3 o/history.db "SELECT name, sum(idle_micro_dollars + lent_micro_dollars + starting_micro_dollars + serving_micro_dollars
@@ -96,9 +96,9 @@ refused 'report: an argument too many' 2 "found 'llm'" '' "preheat report --db '
 refused 'report: an unknown form' 2 "'pdf'.*table, json or html|'pdf'.*html" '' "preheat report --db '$scratch/costs' -o pdf"
 
 found 'cost: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
-	preheat simulate --pool p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat cost --db out 2>&1'
+	preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat cost --db out 2>&1'
 found 'report: price 0' 0 'pricePerHour 0' 'sed "s/pricePerHour: 1.21/pricePerHour: 0/; /standby/d" "$example/pool.yaml" >p.yaml
-	preheat simulate --pool p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat report --db out 2>&1'
+	preheat simulate -f p.yaml --trace "$scratch/costs.csv" --out out >/dev/null 2>&1' 'preheat report --db out 2>&1'
 found 'cost: whole hours' 0 '^2,2$' '' \
 	"preheat cost --db '$scratch/costs' --from +1h --to +3h -o json | python3 -c '
 import json, sys

@@ -64,16 +64,16 @@ found 'history: launches' 0 '7,g5,remove,,i-1 i-2,throttled,1500' "cp '$scratch/
 	'preheat history --db h.db --launches -o csv'
 
 found 'history: a reader that leaves early' 0 '^141 0$' "cp '$scratch/good/history.db' h.db" \
-	'preheat history --db h.db -n 100000 -o json 2>said | head -1 >/dev/null; echo "${PIPESTATUS[0]} $(wc -c <said)"'
+	'preheat history --db h.db --number 100000 -o json 2>said | head -1 >/dev/null; echo "${PIPESTATUS[0]} $(wc -c <said)"'
 if [ -w /dev/full ]; then
 	refused 'history: on a full disk' 3 'standard output.*space' "cp '$scratch/good/history.db' h.db" \
-		'preheat history --db h.db -n 100000 -o json >/dev/full'
+		'preheat history --db h.db --number 100000 -o json >/dev/full'
 fi
 
 # Machines and GPUs are counted as simulate counted them, not as replicas: eight fit a node here.
 found 'replay: with the same manifest, nodes of eight GPUs' 0 '^alike$' \
 	'sed -E "s/gpusPerNode: 1\b/gpusPerNode: 8/; s/maxSequences: [0-9]+/maxSequences: 10/" "$example/pool.yaml" >p.yaml
-	preheat simulate --pool p.yaml --trace "$scratch/good.csv" --out out >/dev/null 2>&1' \
+	preheat simulate -f p.yaml --trace "$scratch/good.csv" --out out >/dev/null 2>&1' \
 	'preheat replay --db out --with p.yaml -o csv >with.csv
 	awk -F, -v starts="$(grep -m1 -oE "\"starts\": *[0-9]+" out/summary.json | grep -oE "[0-9]+")" \
 		-v hours="$(grep -m1 -oE "\"gpu_hours\": *[0-9.]+" out/summary.json | grep -oE "[0-9.]+$")" \
@@ -118,7 +118,7 @@ for bad in 25:00 3:60 3: :12 3:1x '3:12:61' 'tomorrow 3:12' 'yesterday'; do
 done
 burst='printf "t_s,n_req,prompt_tokens,output_tokens\n0,600,600000,120000\n" >t.csv
 	for i in $(seq 1 119); do [ "$i" = 60 ] && n=40000 || n=600; printf "%d,%d,%d,%d\n" $((i * 60)) $n $((n * 1000)) $((n * 200)); done >>t.csv
-	preheat simulate --pool "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>&1'
+	preheat simulate -f "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>&1'
 found 'incidents: a burst' 0 '^chat,2024-01-01T01:0[0-9:]*Z,[0-9.]+,[0-9]{4,},.*,[0-9]+$' "$burst" 'preheat incidents --db out --from +5m -o csv'
 found 'incidents: the worst of it is explained' 0 '^chat, 2024-01-01 01:' "$burst" \
 	'preheat explain --utc --db out --tick "$(preheat incidents --db out --from +5m -o csv | tail -1 | sed "s/.*,//")"'

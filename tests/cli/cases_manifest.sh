@@ -29,7 +29,7 @@ refused 'check: no such file' 2 'nowhere\.yaml' '' 'preheat check nowhere.yaml'
 # bad_pool NAME PATTERN PREPARE: check tells it, simulate refuses p.yaml with one message
 bad_pool() {
 	found "check: $1" '1|2' '' "$3" 'preheat check p.yaml 2>&1 | head -20 | grep -E "'"$2"'"; exit "${PIPESTATUS[0]}"'
-	refused "simulate: manifest: $1" 2 "$2" "$3" 'preheat simulate --pool p.yaml --trace "$example/requests.csv.gz" --out out'
+	refused "simulate: manifest: $1" 2 "$2" "$3" 'preheat simulate -f p.yaml --trace "$example/requests.csv.gz" --out out'
 }
 
 bad_pool 'empty' 'p\.yaml' ': >p.yaml'

@@ -3,7 +3,7 @@
 
 found 'the overview names every verb' 0 '^  history  +Decisions' '' 'preheat; preheat help; preheat --help'
 found 'help of a verb has examples' 0 '^Examples:' '' 'preheat help explain'
-found 'help of a verb below a verb' 0 '^  preheat provider check --pool' '' 'preheat help provider check'
+found 'help of a verb below a verb' 0 '^  preheat provider check -f' '' 'preheat help provider check'
 refused 'help of an unknown verb' 2 "unknown verb 'explian'; did you mean 'explain'" '' 'preheat help explian'
 refused 'an unknown verb below a verb' 2 "provider: unknown verb 'chek'; did you mean 'check'" '' 'preheat provider chek'
 refused 'an unknown option' 2 "unknown option '--outptu'; did you mean '--output'" '' 'preheat history --outptu json'

@@ -1,16 +1,16 @@
 # shellcheck shell=bash disable=SC2016,SC2154
 # Where results go, and what becomes of them when something is in the way.
 
-simulate='preheat simulate --pool "$example/pool.yaml" --trace "$example/requests.csv.gz"'
+simulate='preheat simulate -f "$example/pool.yaml" --trace "$example/requests.csv.gz"'
 
 refused 'output folder is not empty' 2 'out.*--force' 'mkdir out; echo mine >out/mine' "$simulate --out out"
 found 'output folder is not empty, --force' 0 '' 'mkdir out; echo mine >out/mine' "$simulate --out out --force; grep mine out/mine"
 refused 'output folder is a file' '2|3' 'out' 'echo mine >out' "$simulate --out out --force"
 refused 'output folder below a file' '2|3' 'out' 'echo mine >out' "$simulate --out out/deeper"
 refused 'no pool' 2 'pool' '' 'preheat simulate --trace "$example/requests.csv.gz" --out out'
-refused 'no trace' 2 'trace' '' 'preheat simulate --pool "$example/pool.yaml" --out out'
+refused 'no trace' 2 'trace' '' 'preheat simulate -f "$example/pool.yaml" --out out'
 refused 'trace of an unknown pool' 2 'nobody' '' \
-	'preheat simulate --pool "$example/pool.yaml" --trace "nobody=$example/requests.csv.gz" --out out'
+	'preheat simulate -f "$example/pool.yaml" --trace "nobody=$example/requests.csv.gz" --out out'
 refused 'scale that is no number' 2 'scale' '' "$simulate --out out --scale NaN"
 refused 'scale of zero' 2 'scale' '' "$simulate --out out --scale 0"
 refused 'scale too large' 2 'scale' '' "$simulate --out out --scale 1e12"
@@ -37,9 +37,9 @@ fi
 
 # Interrupted in the middle: what was simulated so far is kept, and says so.
 found 'interrupted' 3 'interrupted.*kept in out' \
-	'preheat generate --shape diurnal --length 92d --rate 0.01 --seed 1 -o long.csv 2>/dev/null' \
+	'preheat generate --shape diurnal --length 92d --rate 0.01 --seed 1 --out long.csv 2>/dev/null' \
 	'set -m
-	"$preheat_path" simulate --pool "$example/pool.yaml" --trace long.csv --tick 1s --out out 2>&1 >/dev/null &
+	"$preheat_path" simulate -f "$example/pool.yaml" --trace long.csv --interval 1s --out out 2>&1 >/dev/null &
 	for _ in $(seq 600); do [ ! -s out/timeline.csv.partial ] || break; sleep 0.05; done
 	kill -INT $!; wait $! || code=$?
 	[ -s out/timeline.csv ] && "$preheat_path" explain --db out/history.db --largest >/dev/null &&

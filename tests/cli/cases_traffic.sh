@@ -15,7 +15,7 @@ bins() {
 # bad_trace NAME PATTERN PREPARE: simulate refuses what PREPARE writes to t.csv (or t.csv.gz)
 bad_trace() {
 	refused "$1" 2 "$2" "$3" \
-		'preheat simulate --pool "$example/pool.yaml" --trace t.csv* --out out'
+		'preheat simulate -f "$example/pool.yaml" --trace t.csv* --out out'
 }
 
 bad_trace 'truncated .gz' 't\.csv\.gz.*(truncated|ends|cut)' \
@@ -44,19 +44,19 @@ bad_trace 'bins unsorted' 't\.csv:3' 'bins 10,1,10,10 0,1,10,10 >t.csv'
 bad_trace 'bins negative' 't\.csv:2.*n_req' 'bins 0,-1,10,10 >t.csv'
 bad_trace 'bins huge' 't\.csv:2.*n_req' 'bins 0,1000000000000000000000,10,10 >t.csv'
 refused 'no such trace' 2 'nowhere\.csv.*[Nn]o such file' '' \
-	'preheat simulate --pool "$example/pool.yaml" --trace nowhere.csv --out out'
+	'preheat simulate -f "$example/pool.yaml" --trace nowhere.csv --out out'
 refused 'a folder as trace' 2 'folder|directory' 'mkdir t.csv' \
-	'preheat simulate --pool "$example/pool.yaml" --trace t.csv --out out'
+	'preheat simulate -f "$example/pool.yaml" --trace t.csv --out out'
 refused 'an endless line from a pipe' 2 'line 1|:1' '' \
-	'head -c 200M /dev/zero | tr "\0" a | preheat simulate --pool "$example/pool.yaml" --trace - --out out'
+	'head -c 200M /dev/zero | tr "\0" a | preheat simulate -f "$example/pool.yaml" --trace - --out out'
 refused 'an endless line behind a header from a pipe' 2 ':2' '' \
-	'{ rows; head -c 200M /dev/zero | tr "\0" 1; } | preheat simulate --pool "$example/pool.yaml" --trace - --out out'
+	'{ rows; head -c 200M /dev/zero | tr "\0" 1; } | preheat simulate -f "$example/pool.yaml" --trace - --out out'
 found 'a pipe of .gz' 0 'chat|pool|POOL' '' \
-	'cat "$example/requests.csv.gz" | preheat simulate --pool "$example/pool.yaml" --trace - --out out'
+	'cat "$example/requests.csv.gz" | preheat simulate -f "$example/pool.yaml" --trace - --out out'
 
 # bad_import FORMAT NAME PATTERN PREPARE
 bad_import() {
-	refused "import $1: $2" 2 "$3" "$4" "preheat import --from $1 in -o out.csv"
+	refused "import $1: $2" 2 "$3" "$4" "preheat import --format $1 in --out out.csv"
 }
 
 bad_import azure 'empty' 'empty' ': >in'
@@ -70,36 +70,36 @@ bad_import mooncake 'cut off' 'in:2' 'printf "{\"timestamp\":0,\"input_length\":
 bad_import prometheus 'no JSON' 'in' 'printf "<html>" >in'
 bad_import prometheus 'deep' 'in.*(deep|depth|nest)' 'printf "[%.0s" $(seq 100000) >in'
 bad_import auto 'unknown format' 'in' 'printf "what,is,this\n1,2,3\n" >in'
-refused 'import: unknown format name' 2 'azure' ': >in' 'preheat import --from azur in -o out.csv'
+refused 'import: unknown format name' 2 'azure' ': >in' 'preheat import --format azur in --out out.csv'
 refused 'import: cannot write' '2|3' 'missing/out\.csv' \
 	'printf "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,2,3\n" >in' \
-	'preheat import --from azure in -o missing/out.csv'
-refused 'generate: bad shape' 2 'diurnal' '' 'preheat generate --shape round -o out.csv'
-refused 'generate: bad length' 2 'length' '' 'preheat generate --length never -o out.csv'
-refused 'generate: endless' 2 '' '' 'preheat generate --length 100000d --rate 1000000 -o out.csv'
+	'preheat import --format azure in --out missing/out.csv'
+refused 'generate: bad shape' 2 'diurnal' '' 'preheat generate --shape round --out out.csv'
+refused 'generate: bad length' 2 'length' '' 'preheat generate --length never --out out.csv'
+refused 'generate: endless' 2 '' '' 'preheat generate --length 100000d --rate 1000000 --out out.csv'
 
 # What a server would be asked for is checked before it is asked: nobody listens at port 1.
 two_pools='for name in chat embed; do sed "s/name: chat/name: $name/" "$example/pool.yaml"; echo ---; done | sed "\$d" >two.yaml'
 refused 'import --prometheus: recording is there' 2 'a\.db: already there' ': >a.db' \
-	'preheat import --prometheus http://127.0.0.1:1 --pool "$example/pool.yaml" -o a.db'
+	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" --out a.db'
 refused 'import --prometheus: no such folder' 3 'nowhere/a\.db: cannot be written' : \
-	'preheat import --prometheus http://127.0.0.1:1 --pool "$example/pool.yaml" -o nowhere/a.db'
+	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" --out nowhere/a.db'
 refused 'import --prometheus: nobody listens' 3 'pool chat.*127\.0\.0\.1:1' : \
-	'preheat import --prometheus http://127.0.0.1:1 --pool "$example/pool.yaml" -o a.db'
+	'preheat import --prometheus http://127.0.0.1:1 -f "$example/pool.yaml" --out a.db'
 refused 'import --prometheus: no manifest there' 2 'none\.yaml' : \
-	'preheat import --prometheus http://127.0.0.1:1 --pool none.yaml -o a.db'
+	'preheat import --prometheus http://127.0.0.1:1 -f none.yaml --out a.db'
 refused 'import --prometheus: two pools of one namespace' 2 'chat and embed.*series apart.*labels' "$two_pools" \
-	'preheat import --prometheus http://127.0.0.1:1 --pool two.yaml -o a.db'
+	'preheat import --prometheus http://127.0.0.1:1 -f two.yaml --out a.db'
 refused 'run --signals-from on a real cloud' 2 '--signals-from: node group g5-.* has provider eks.*--dry-run' : \
-	'preheat run --pool "$example/../eks/pool.yaml" --signals-from a.db'
+	'preheat run -f "$example/../eks/pool.yaml" --signals-from a.db'
 refused 'run --signals-from on watched pools' 2 '--signals-from: .*watched.*--dry-run' : 'preheat run --watch-pools --signals-from a.db'
 refused 'run --signals-from its own history' 2 'a\.db.*--signals-from' ': >a.db' \
-	'preheat run --pool "$example/pool.yaml" --signals-from a.db --db ./a.db'
+	'preheat run -f "$example/pool.yaml" --signals-from a.db --db ./a.db'
 
 # A recording of replicas that hold 40 sequences where the manifest says 105 is simulated with 40.
 measured_world='printf "apiVersion: preheat.dev/v1alpha1\nkind: World\npools: [ { name: chat, maxSequences: 40, interTokenLatency: 40ms } ]\n" >w.yaml
-	preheat generate --shape diurnal:2,bursts:3:2h:10m --length 12h --rate 4 --seed 3 -o t.csv.gz
-	preheat simulate --pool "$example/pool.yaml" --trace t.csv.gz --world w.yaml --policy static:replicas=2 --out out >/dev/null 2>&1'
+	preheat generate --shape diurnal:2,bursts:3:2h:10m --length 12h --rate 4 --seed 3 --out t.csv.gz
+	preheat simulate -f "$example/pool.yaml" --trace t.csv.gz --world w.yaml --policy static:replicas=2 --out out >/dev/null 2>&1'
 found 'simulate: what the recording measured' 0 'Measured, pool chat: 40 sequences a replica \(manifest: 105\)' "$measured_world" \
 	'preheat simulate --recording out/history.db'
 found 'simulate: the fleet that was there' 0 '^40 fits$' "$measured_world" \

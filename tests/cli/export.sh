@@ -31,8 +31,8 @@ mkdir -p "${cache%/*}"
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$preheat" generate --shape diurnal,bursts --length 50h --rate 2 --seed 1 -o "$folder/day.csv"
-"$preheat" simulate --pool examples/first-try/pool.yaml --trace "$folder/day.csv" --tick 60s --out "$folder/out" >/dev/null 2>&1
+"$preheat" generate --shape diurnal,bursts --length 50h --rate 2 --seed 1 --out "$folder/day.csv"
+"$preheat" simulate -f examples/first-try/pool.yaml --trace "$folder/day.csv" --interval 60s --out "$folder/out" >/dev/null 2>&1
 # A simulation asks no provider; a controller would have written this.
 sqlite3 "$folder/out/history.db" "INSERT INTO launch (token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at)
 	VALUES ('t-1', 'g5, \"odd\"', 0, 7, '', 3, 1, 1704067265500, 'done', 1704067300000), ('t-2', 'g5', 0, 8, '', 4, 1, 1704067365000, NULL, NULL)"

@@ -36,8 +36,8 @@ simulated() {
 		shift
 	done
 	[ ! -e "$scratch/$name/history.db" ] || return 0
-	"$preheat_path" generate "${traffic[@]}" --seed 1 -o "$scratch/$name.csv" 2>/dev/null
-	"$preheat_path" simulate --pool "$example/pool.yaml" --trace "$scratch/$name.csv" --out "$scratch/$name" "${@:2}" >/dev/null 2>&1
+	"$preheat_path" generate "${traffic[@]}" --seed 1 --out "$scratch/$name.csv" 2>/dev/null
+	"$preheat_path" simulate -f "$example/pool.yaml" --trace "$scratch/$name.csv" --out "$scratch/$name" "${@:2}" >/dev/null 2>&1
 }
 
 verdict() {

@@ -25,8 +25,8 @@ for name in preheat kubectl-preheat kubectl_complete-preheat; do
 done
 ln -s "$kubectl" "$folder/bin/kubectl"
 cd "$folder/here"
-"$preheat" generate --length 1h --rate 2 --seed 1 -o day.csv
+"$preheat" generate --length 1h --rate 2 --seed 1 --out day.csv
 cp "$here"/examples/first-try/pool.yaml pool.yaml
-"$preheat" simulate --pool pool.yaml --trace day.csv --out out >/dev/null 2>&1
+"$preheat" simulate -f pool.yaml --trace day.csv --out out >/dev/null 2>&1
 export PATH=$folder/bin:$PATH HOME=$folder/home LC_ALL=C.UTF-8 TERM=xterm
 python3 -B "$here/tests/cli/shells.py"

@@ -34,7 +34,7 @@ class Checked:
         path = os.path.join(FOLDER, "pools.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(POOL % "\n".join(f"    - {json.dumps(g)}" for g in groups))
-        command = [PREHEAT, "provider", "check", "--pool", path, *options]
+        command = [PREHEAT, "provider", "check", "-f", path, *options]
         run = subprocess.run(command + ["-o", "json"], env=CLEAN | environment, capture_output=True, text=True, timeout=120)
         self.code, self.text, self.said = run.returncode, run.stdout, run.stderr
         for secret in secrets:
@@ -76,7 +76,7 @@ def spent():
 
 def people(environment, *options):
     """As a person sees it: the pools file of the last run."""
-    run = subprocess.run([PREHEAT, "provider", "check", "--pool", os.path.join(FOLDER, "pools.yaml"), *options],
+    run = subprocess.run([PREHEAT, "provider", "check", "-f", os.path.join(FOLDER, "pools.yaml"), *options],
                          env=CLEAN | environment, capture_output=True, text=True, timeout=120)
     assert "\x1b" not in run.stdout + run.stderr
     return run

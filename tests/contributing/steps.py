@@ -69,7 +69,7 @@ const struct provider_block provider_block_paddock = {
 """
 
 ENGINE = """/* A model server that tells its two levels. */
-ENGINE(TROT, "trot")
+ENGINE(TROT, "trot", "trot-server", NULL)
 METRIC(RUNNING, 0, "trot_running", NULL, NULL, false)
 METRIC(WAITING, 0, "trot_waiting", NULL, NULL, false)
 """

@@ -44,10 +44,11 @@ values() {
 	refused 'workload identity without its id' 'do: --set identity.clientId=CLIENT-ID' --set identity.provider=aks-workload-identity
 	refused 'a client id without AKS' 'do: --set identity.provider=aks-workload-identity' \
 		--set identity.clientId=00000000-0000-0000-0000-000000000000
-	refused 'no duration' "at '/tick': 'fast' does not match" --set tick=fast
-	refused 'a tick that run refuses' "at '/tick': '1ms' does not match" --set tick=1ms
+	refused 'no duration' "at '/interval': 'fast' does not match" --set interval=fast
+	refused 'a tick that run refuses' "at '/interval': '1ms' does not match" --set interval=1ms
 	refused 'nothing retained' "at '/retain': '0d' does not match" --set retain=0d
 	refused 'no size' "at '/persistence/size': 'lots' does not match" --set persistence.size=lots
+	refused 'a page of what only records' 'do: leave web.tlsSecret out' --set watchOnly=true,web.tlsSecret=x
 	refused 'nothing to do' 'give pools, or leave watchPools true' --set watchPools=false
 	refused 'half a pool' "at '/pools/0': missing property 'spec'" --set 'pools[0].metadata.name=x'
 	refused 'a pool without an objective' "missing property 'objective'" --set 'pools[0].metadata.name=x,pools[0].spec.nodeGroups[0].name=g'
@@ -99,6 +100,10 @@ meaning() {
 		"$(realpath --relative-to="$scratch/all" "$deploy/components/node-objects")" \
 		"$(realpath --relative-to="$scratch/all" "$deploy/components/ephemeral")" \
 		"$(realpath --relative-to="$scratch/all" "$deploy/components/web")" >"$scratch/all/kustomization.yaml"
+	mkdir "$scratch/watch"
+	printf 'resources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to="$scratch/watch" "$deploy/base")" \
+		"$(realpath --relative-to="$scratch/watch" "$deploy/components/watch-only")" >"$scratch/watch/kustomization.yaml"
+	equal watch-only "$scratch/watch" --set watchOnly=true
 	equal components "$scratch/all" --set rbac.nodeObjects=true,persistence.enabled=false,web.tlsSecret=preheat-web-tls
 }
 
@@ -116,7 +121,7 @@ life() {
 	} >"$scratch/values.yaml"
 	taken 'upgrade, with pools' "$helm" upgrade preheat "$chart" -n preheat -f "$scratch/values.yaml" --set replicas=3
 	is 'three replicas' 3 "$(get sts preheat '{.spec.replicas}')"
-	has 'it reads them' '"--pool","/etc/preheat/pools/pools.yaml"' "$(get sts preheat "$run")"
+	has 'it reads them' '"-f","/etc/preheat/pools/pools.yaml"' "$(get sts preheat "$run")"
 	get configmap preheat-pools '{.data.pools\.yaml}' >"$scratch/pools.yaml"
 	taken 'the program takes what the chart wrote' "$preheat" check "$scratch/pools.yaml"
 	taken 'rollback' "$helm" rollback preheat 1 -n preheat

@@ -52,6 +52,36 @@ may() {
 	is "$2 $3 ${4:-} ${5:-}" "$1" "$allowed"
 }
 
+# The component watch-only: not one right to change anything, and what records under it misses none.
+watch_only() {
+	local account=system:serviceaccount:preheat:preheat
+	mkdir "$scratch/watch"
+	printf 'resources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to="$scratch/watch" "$root/deploy/base")" \
+		"$(realpath --relative-to="$scratch/watch" "$root/deploy/components/watch-only")" >"$scratch/watch/kustomization.yaml"
+	kubectl apply --server-side -k "$scratch/watch" >/dev/null
+	is 'it records' 'record --watch-pools' "$(kubectl get sts preheat -n preheat -o 'jsonpath={.spec.template.spec.containers[0].args[*]}' | cut -d' ' -f1-2)"
+	for namespace in preheat llm; do
+		is "nothing but looking, in $namespace" '' "$(kubectl auth can-i --list --as="$account" -n "$namespace" --no-headers |
+			grep -vE '^selfsubject|^ +\[' | grep -E 'create|update|patch|delete|bind|impersonate|escalate|\*' || :)"
+	done
+	has 'but looking' '[list watch]' "$(kubectl auth can-i --list --as="$account" --no-headers | grep '^pods ')"
+	"$root/tests/rig/kubeconfig_for.sh" preheat preheat >"$scratch/watcher"
+	cat >"$scratch/watched.yaml" <<-'POOL'
+		apiVersion: preheat.dev/v1alpha1
+		kind: WarmPool
+		metadata: { name: p }
+		spec:
+		  objective: { queueWait: 2s, attainment: 99% }
+		  workload: { selector: { matchLabels: { app: p } }, maxSequences: 8 }
+		  nodeGroups: [ { name: e, external: { label: pool, value: gpu } } ]
+	POOL
+	"$preheat" record -f "$scratch/watched.yaml" --kubeconfig "$scratch/watcher" --db "$scratch/watched.db" --for 8s --interval 2s \
+		--listen 127.0.0.1:0 >"$scratch/said" 2>&1 || :
+	has 'it got so far as to sum up' 'ticks' "$(cat "$scratch/said")"
+	is 'and was refused nothing' '' "$(grep -i forbidden "$scratch/said" || :)"
+	kubectl delete -k "$scratch/watch" --wait >/dev/null
+}
+
 rights() {
 	kubectl apply -f "$root/deploy/base/namespace.yaml" -f "$root/deploy/base/rbac.yaml" >/dev/null
 	"$root/tests/rig/kubeconfig_for.sh" preheat preheat >"$scratch/account"
@@ -118,7 +148,7 @@ node_objects() {
 		    - { name: e, external: { label: pool, value: gpu } }
 	POOL
 	for denied in 10 0; do
-		"$preheat" provider check --kubeconfig "$scratch/account" --pool "$scratch/pool.yaml" -o json >"$scratch/told" || :
+		"$preheat" provider check --kubeconfig "$scratch/account" -f "$scratch/pool.yaml" -o json >"$scratch/told" || :
 		is "$denied permissions denied" "$denied" "$(grep -c '"state":"denied"' "$scratch/told" || :)"
 		is 'all others granted' $((13 - denied)) "$(grep -c '"state":"granted"' "$scratch/told" || :)"
 		is 'who asks' 3 "$(grep -c '"identity":"system:serviceaccount:preheat:preheat"' "$scratch/told" || :)"
@@ -166,6 +196,7 @@ page_and_api() {
 	looks no post /api/v1/pools
 }
 
+watch_only
 defaults_and_columns
 rights
 node_objects

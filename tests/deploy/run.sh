@@ -16,7 +16,7 @@ if [ -z "${RIG_DIR:-}" ]; then
 	exec "$here/../rig/with_rig.sh" "$here/run.sh" "$preheat"
 fi
 status=0
-for part in helm kustomize rbac admission; do
+for part in init helm kustomize rbac admission; do
 	"$here/${part}_test.sh" "$preheat" "$helm" | sed "s/^/$part: /" || status=1
 done
 exit $status

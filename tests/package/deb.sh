@@ -48,7 +48,7 @@ inside() {
 	use 'preheat version' | tee "$FOLDER/version"
 	grep -qF "(commit ${PREHEAT_COMMIT%-modified}" "$FOLDER/version"
 	use "cd /tmp; preheat check $docs/examples/first-try/pool.yaml"
-	use "cd /tmp; preheat simulate --pool $docs/examples/first-try/pool.yaml --trace $docs/examples/first-try/requests.csv.gz \
+	use "cd /tmp; preheat simulate -f $docs/examples/first-try/pool.yaml --trace $docs/examples/first-try/requests.csv.gz \
 		--world $docs/examples/first-try/world.yaml --out first && preheat replay --db first/history.db" | tail -n 1 | tee "$FOLDER/replay"
 	grep -q ' 0 differ' "$FOLDER/replay"
 	use 'kubectl-preheat version >/dev/null && rm -r /tmp/first'
@@ -72,5 +72,4 @@ mkdir -p "$1"
 has_root clean
 has_root build
 tell_commit
-assets
 apart tests/package/deb.sh --inside "$(cd "$1" && pwd)/deb"

@@ -63,12 +63,12 @@ run_through() {
 	use version | tee "$FOLDER/version"
 	grep -qF "(commit ${PREHEAT_COMMIT%-modified}" "$FOLDER/version"
 	use check $state/first-try/pool.yaml
-	use simulate --pool $state/first-try/pool.yaml --trace $state/first-try/requests.csv.gz \
+	use simulate -f $state/first-try/pool.yaml --trace $state/first-try/requests.csv.gz \
 		--world $state/first-try/world.yaml --out $state/out >/dev/null
 	use replay --db $state/out/history.db | tee "$FOLDER/replay"
 	grep -q ' 0 differ' "$FOLDER/replay"
-	use history --db $state/out/history.db --changed -n 3
-	! use simulate --pool $state/first-try/pool.yaml --trace $state/first-try/requests.csv.gz --out /out 2>"$FOLDER/refused" ||
+	use history --db $state/out/history.db --changed --number 3
+	! use simulate -f $state/first-try/pool.yaml --trace $state/first-try/requests.csv.gz --out /out 2>"$FOLDER/refused" ||
 		fail "it wrote into the root file system"
 	grep -q '/out' "$FOLDER/refused"
 }
@@ -111,5 +111,4 @@ compgen -G "$1/deb/preheat_*.deb" >/dev/null || { echo "first: tests/package/deb
 has_root clean
 has_root build
 tell_commit
-assets
 apart tests/package/image.sh --inside "$(cd "$1" && pwd)/image"

@@ -113,13 +113,11 @@ over() {
 	furnish "$2"
 }
 
-# sources PLACE: what git would commit now, with the charts of npm where they are.
+# sources PLACE: what git would commit now.
 sources() {
 	mkdir -p "$1"
-	{
-		git ls-files -z --cached --others --exclude-standard
-		! has_assets || printf '%s\0' controller/report/assets/node_modules/uplot
-	} | tar -c --null --ignore-failed-read -T - 2>/dev/null | tar -x -C "$1"
+	git ls-files -z --cached --others --exclude-standard |
+		tar -c --null --ignore-failed-read -T - 2>/dev/null | tar -x -C "$1"
 }
 
 # What a copy without .git cannot tell.

@@ -11,8 +11,8 @@ chown 65532:65532 "$state/kubeconfig"
 sed 's|provider: simulated|external: { label: gpu, value: g5 }|; /standby:/d' examples/first-try/pool.yaml >"$state/pool.yaml"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 
-env -i PATH="$PATH" chroot --userspec=65532:65532 --groups= "$image" /usr/bin/preheat run --dry-run --no-election --tick 1s \
-	--pool /var/lib/preheat/pool.yaml --db /var/lib/preheat/run.db --kubeconfig /var/lib/preheat/kubeconfig \
+env -i PATH="$PATH" chroot --userspec=65532:65532 --groups= "$image" /usr/bin/preheat run --dry-run --no-election --interval 1s \
+	-f /var/lib/preheat/pool.yaml --db /var/lib/preheat/run.db --kubeconfig /var/lib/preheat/kubeconfig \
 	--listen "127.0.0.1:$port" --log-format json >"$RIG_DIR/run.log" 2>&1 &
 preheat=$!
 trap 'kill $preheat 2>/dev/null || true' EXIT

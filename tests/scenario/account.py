@@ -113,7 +113,7 @@ class Account:
         s, begun = self.stage, []
         for number, (wrong, texts, edits, environment) in enumerate(cases):
             name = f'wrong-{number}'
-            made = s.controller(name, '--pool', self.manifest(name + '.yaml', edits), '--no-election', '--dry-run', account='preheat-a')
+            made = s.controller(name, '-f', self.manifest(name + '.yaml', edits), '--no-election', '--dry-run', account='preheat-a')
             made.environment.update(self.environment() if environment is None else environment)
             begun.append((made.start(), wrong, texts))
         for made, wrong, texts in begun:

@@ -20,7 +20,7 @@ def crash(s):
     manifest = s.open_world(w)
     keep(manifest, 2)
     s.accounts('preheat-a')
-    controller = s.controller('preheat-a', '--pool', manifest, '--no-election', '--namespace', stage.SPACE).start()
+    controller = s.controller('preheat-a', '-f', manifest, '--no-election', '--namespace', stage.SPACE).start()
     s.expect('chat and embed serve', lambda: s.pods('chat') and s.pods('embed'))
     for number in range(ROUNDS):
         one_round(s, controller, draw, number, manifest)

@@ -21,7 +21,7 @@ def dry_run(s):
     s.kube.patch('Deployment', 'chat', world.SPACE, {'spec': {'replicas': 7}})
     s.kube.create(world.job('night', 2, '240s'))
     s.expect('seven replicas of chat serve, made by hand', lambda: len(s.pods('chat')) == 7)
-    controller = s.controller('preheat-a', '--pool', manifest, '--dry-run', '--namespace', stage.SPACE).start()
+    controller = s.controller('preheat-a', '-f', manifest, '--dry-run', '--namespace', stage.SPACE).start()
     s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200)
     s.expect('it decides what it would do', lambda: would_act(s) > 0)
     s.machines.traffic('chat', 80, 300)

@@ -62,7 +62,7 @@ def eks(s):
     cloud.open()
     s.accounts('preheat-a')
     wrong_starts(s, cloud)
-    controller = s.controller('preheat-a', '--pool', cloud.manifest(), '--no-election', '--namespace', stage.SPACE)
+    controller = s.controller('preheat-a', '-f', cloud.manifest(), '--no-election', '--namespace', stage.SPACE)
     controller.environment.update(cloud.environment())
     controller.start()
     grows(s, cloud)

@@ -89,7 +89,7 @@ def hearing(s):
     manifest = s.open_world(Hearing())
     s.accounts('listener')
     s.kube.patch('Deployment', 'chat', world.SPACE, {'spec': {'replicas': 6}})
-    controller = s.controller('listener', '--pool', manifest, '--no-election').start()
+    controller = s.controller('listener', '-f', manifest, '--no-election').start()
     prometheus = start_prometheus(s, controller)
     s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200)
     s.expect('it hears the servers', lambda: (controller.metric('preheat_pool_running_requests', pool='chat') or 0) > 3)

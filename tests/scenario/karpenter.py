@@ -186,7 +186,7 @@ def karpenter(s):
     path = os.path.join(s.folder, 'pools.yaml')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(MANIFEST)
-    controller = s.controller('preheat-a', '--pool', path, '--no-election', '--namespace', stage.SPACE).start()
+    controller = s.controller('preheat-a', '-f', path, '--no-election', '--namespace', stage.SPACE).start()
     s.expect('one replica of chat serves', lambda: len(s.pods('chat')) >= 1)
     grows(s)
     shrinks(s, player)

@@ -19,7 +19,7 @@ def open_morning(s, w):
     manifest = s.open_world(w)
     s.accounts('preheat-a', 'preheat-b')
     s.evidence['lease'] = stage.LEASE
-    replicas = [s.controller(name, '--pool', manifest, '--lease', stage.LEASE, '--namespace', stage.SPACE,
+    replicas = [s.controller(name, '-f', manifest, '--lease', stage.LEASE, '--namespace', stage.SPACE,
                              '--identity', name) for name in ('preheat-a', 'preheat-b')]
     replicas[0].start()
     s.expect('the first replica leads', lambda: s.leader() == 'preheat-a')

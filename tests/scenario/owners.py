@@ -122,7 +122,7 @@ def start(s, name, command, environment):
 def owners(s):
     manifest = s.open_world(world.World())
     s.accounts('preheat-a')
-    controller = s.controller('preheat-a', '--pool', manifest, '--namespace', stage.SPACE).start()
+    controller = s.controller('preheat-a', '-f', manifest, '--namespace', stage.SPACE).start()
     s.expect('it is ready', lambda: controller.page('/readyz')[0] == 200)
     s.expect('the headroom of chat serves', lambda: len(s.pods('chat')) >= 2)
     s.check('its own name stands in managedFields', 'preheat' in [

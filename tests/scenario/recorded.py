@@ -13,7 +13,7 @@ RECORDED_FOR = 900  # simulated seconds
 
 
 def chat_ticks(s, db):
-    code, said = process.run([s.options.preheat, 'history', '--db', db, '--pool', 'chat', '-n', '1000', '-o', 'csv'])
+    code, said = process.run([s.options.preheat, 'history', '--db', db, '--pool', 'chat', '--number', '1000', '-o', 'csv'])
     return list(csv.DictReader(said.splitlines())) if code == 0 else []
 
 
@@ -22,7 +22,7 @@ def record(s, manifest):
     s.machines.ask('/v1/groups/chat-spot/grow', {'token': 'by-hand', 'desired': 4})
     s.kube.patch('Deployment', 'chat', world.SPACE, {'spec': {'replicas': 4}})
     s.expect('four replicas of chat serve, made by hand', lambda: len(s.pods('chat')) == 4)
-    recorder = s.controller('recorder', '--pool', manifest, '--for', f'{RECORDED_FOR}s', verb='record').start()
+    recorder = s.controller('recorder', '-f', manifest, '--for', f'{RECORDED_FOR}s', verb='record').start()
     s.expect('it is ready', lambda: recorder.page('/readyz')[0] == 200)
     before = s.machines.score()['pools']['chat']['requests']
     s.machines.traffic('chat', 4, RECORDED_FOR)
@@ -38,7 +38,7 @@ def cannot_read(s, manifest):
     deaf = os.path.join(s.folder, 'deaf.yaml')
     with open(manifest, encoding='utf-8') as file, open(deaf, 'w', encoding='utf-8') as out:
         out.write(file.read().replace('port: 8000', 'port: 9'))
-    recorder = s.controller('deaf', '--pool', deaf, '--for', f'{RECORDED_FOR}s', verb='record').start()
+    recorder = s.controller('deaf', '-f', deaf, '--for', f'{RECORDED_FOR}s', verb='record').start()
     s.expect('it gives up early', lambda: not recorder.is_running(), 300)
     s.check('with exit code 3', recorder.stop(5) == 3)
 
@@ -68,7 +68,7 @@ def simulate(s, recorder):
 def decide_anew(s, manifest, recorder):
     """The recorded signals drive a dry run beside model servers that say something else by now: nothing."""
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 600)
-    again = s.controller('again', '--pool', manifest, '--dry-run', '--no-election', '--signals-from', recorder.db).start()
+    again = s.controller('again', '-f', manifest, '--dry-run', '--no-election', '--signals-from', recorder.db).start()
     s.expect('it ends with the recording', lambda: not again.is_running(), 2 * RECORDED_FOR)
     s.check('with exit code 0', again.stop(5) == 0)
     heard, said = arrived(chat_ticks(s, again.db)), arrived(chat_ticks(s, recorder.db))
@@ -79,7 +79,7 @@ def decide_anew(s, manifest, recorder):
 
 
 def refuses(s, manifest, text, *arguments):
-    code, said = process.run([s.options.preheat, 'run', '--pool', manifest, '--dry-run', '--db', os.path.join(s.folder, 'no.db'),
+    code, said = process.run([s.options.preheat, 'run', '-f', manifest, '--dry-run', '--db', os.path.join(s.folder, 'no.db'),
                               *arguments])
     s.check(f'refused with exit code {code}: {said.strip().splitlines()[-1][:200]}', code == 2 and text in said)
 

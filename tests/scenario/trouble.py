@@ -142,7 +142,7 @@ def stands_by(s, cloud):
     traffic wakes it. Spot machines have run out, so that all of it happens to the group that has standby."""
     begun = time.time()
     manifest = cloud.manifest('standby.yaml', ((cloud.standby_lead, 'p50: 30s, p95: 45s'),))
-    controller = s.controller('standby', '--pool', manifest, '--no-election', '--namespace', account.SPACE, account='preheat-a')
+    controller = s.controller('standby', '-f', manifest, '--no-election', '--namespace', account.SPACE, account='preheat-a')
     controller.environment.update(cloud.environment())
     out = s.machines.fault('stock-out', cloud.spot)
     controller.start()

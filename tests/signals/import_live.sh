@@ -4,6 +4,7 @@
 # Skips (exit 77) without prometheus.
 set -euo pipefail
 preheat=$(realpath "$1")
+cluster=$(realpath "$(dirname "$0")/../cli/init/cluster.yaml")
 
 if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
 	echo "SKIPPED: no prometheus (apt-get install prometheus)"
@@ -78,13 +79,13 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 
-"$preheat" import --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.db 2>said
+"$preheat" import --prometheus "http://127.0.0.1:$port" -f pool.yaml --last 6h --out day.db 2>said
 grep -q 'chat: model .m. (2 replicas), .* readings' said || fail "the model is not told: $(cat said)"
 grep -q ' requests from .* to .*, longest gap [0-9]*m' said || fail "span and gap are not told: $(cat said)"
 grep -q 'gaps stay gaps' said || fail "the gap is not told: $(cat said)"
 "$preheat" replay --db day.db >/dev/null || fail "the recording does not replay"
 "$preheat" simulate --recording day.db --out simulated >/dev/null 2>&1
-"$preheat" import --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.csv 2>/dev/null
+"$preheat" import --prometheus "http://127.0.0.1:$port" -f pool.yaml --last 6h --out day.csv 2>/dev/null
 python3 - "$(cat sums)" <<'END'
 import csv, json, sys
 sent = int(sys.argv[1])
@@ -98,7 +99,7 @@ assert abs(requests - sent) <= 0.06 * sent, 'traffic'
 assert abs(simulated - requests) <= 0.02 * requests, 'recording'
 assert abs(prompt / requests - 800) < 8 and abs(output / requests - 150) < 2, 'lengths'
 END
-"$preheat" import --prometheus manifest --pool pool.yaml --print-queries >queries
+"$preheat" import --prometheus manifest -f pool.yaml --print-queries >queries
 grep -q 'increase(vllm:request_success_total{namespace="llm"}\[60s\])' queries || fail "no query to paste: $(cat queries)"
 
 # refused PATTERN ARGUMENT...
@@ -109,15 +110,15 @@ refused() {
 	[ $code -ne 0 ] || fail "not refused: $*"
 	grep -q "$pattern" out || fail "$*: $(cat out)"
 }
-refused 'nothing of it in that time' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 30m -o no.db
+refused 'nothing of it in that time' --prometheus "http://127.0.0.1:$port" -f pool.yaml --last 30m --out no.db
 sed 's/namespace: llm/namespace: other/' pool.yaml >other.yaml
 refused "its series are of 2 models: .*m.* (1 replica), .*n.* (1 replica).*such as model_name" \
-	--prometheus "http://127.0.0.1:$port" --pool other.yaml --last 6h -o no.db
-refused 'needs the WarmPools' --prometheus "http://127.0.0.1:$port" -o no.db
-refused 'give its URL' --prometheus manifest --pool pool.yaml -o no.db
-refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --of nobody -o no.db
-refused 'refused\|connect' --prometheus http://127.0.0.1:1 --pool pool.yaml --last 1h -o no.db
-refused 'day.db' --prometheus "http://127.0.0.1:$port" --pool pool.yaml --last 6h -o day.db
+	--prometheus "http://127.0.0.1:$port" -f other.yaml --last 6h --out no.db
+refused 'needs the WarmPools' --prometheus "http://127.0.0.1:$port" --out no.db
+refused 'give its URL' --prometheus manifest -f pool.yaml --out no.db
+refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" -f pool.yaml --of nobody --out no.db
+refused 'refused\|connect' --prometheus http://127.0.0.1:1 -f pool.yaml --last 1h --out no.db
+refused 'day.db' --prometheus "http://127.0.0.1:$port" -f pool.yaml --last 6h --out day.db
 [ ! -e no.db ] || fail "a refused import left a file"
 
 # A pool of which the server knows nothing does not keep the others from being imported.
@@ -126,6 +127,20 @@ for name in chat idle; do
 		s/job: chat/job: vllm/" pool.yaml
 	echo ---
 done | sed '$d' >two.yaml
-"$preheat" import --prometheus manifest --pool two.yaml --last 6h -o two.db 2>said || fail "two pools: $(cat said)"
+"$preheat" import --prometheus manifest -f two.yaml --last 6h --out two.db 2>said || fail "two pools: $(cat said)"
 grep -q 'idle: 0 readings' said || fail "the idle pool is not told: $(cat said)"
 [ "$("$preheat" history --db two.db --pool chat -o csv | wc -l)" -gt 10 ] || fail "chat was not imported"
+
+# Every engine's queries are ones that the server understands.
+for engine in vllm sglang tgi triton llamacpp dynamo lmdeploy; do
+	sed "s/^spec:/&\n  signals: { engine: $engine }/" pool.yaml >engine.yaml
+	"$preheat" import --prometheus "http://127.0.0.1:$port" -f engine.yaml --last 1h --out engine.db >said 2>&1 || true
+	grep -q 'nothing of it in that time\|readings' said || fail "$engine: $(cat said)"
+	rm -f engine.db
+done
+
+# From a cluster's objects and this server to a verdict, in one command.
+"$preheat" init -f "$cluster" --prometheus "http://127.0.0.1:$port" --last 6h --out trial >said 2>&1 || fail "init: $(cat said)"
+grep -Eq '^chat: you held [0-9.]+ GPU hours \(\$[0-9.]+\) with [0-9.]+ % late' said || fail "what was held is not told: $(cat said)"
+grep -q 'Preheat would have held\|The model does not fit' said || fail "no verdict: $(cat said)"
+grep -q 'preheat explain --db trial/verdict --largest' said || fail "what comes next is not told: $(cat said)"

@@ -34,10 +34,10 @@ make_history() {
 		"$preheat" generate --length 6d --shape diurnal:1.8,bursts:3:5h:8m --weekend 0.6 --rate 700 --bin 10s --seed 3 \
 			-o "$folder/chat.csv.gz"
 	fi
-	"$preheat" generate --length 6d --shape diurnal:1.5 --rate 60 --output-tokens 20 --bin 10s --seed 4 -o "$folder/embed.csv.gz"
-	"$preheat" generate --length 6d --shape pulses:1:24h:5h --rate 12 --bin 10s --seed 5 -o "$folder/nightly.csv.gz"
+	"$preheat" generate --length 6d --shape diurnal:1.5 --rate 60 --output-tokens 20 --bin 10s --seed 4 --out "$folder/embed.csv.gz"
+	"$preheat" generate --length 6d --shape pulses:1:24h:5h --rate 12 --bin 10s --seed 5 --out "$folder/nightly.csv.gz"
 	sed 's/max: 40 }/max: 400 }/; s/max: 20,/max: 80,/; s/dollarsPerHour: 60/dollarsPerHour: 400/' "$example/pools.yaml" >"$folder/pools.yaml"
-	"$preheat" simulate --pool "$folder/pools.yaml" --world "$example/world.yaml" --trace chat="$folder/chat.csv.gz" \
+	"$preheat" simulate -f "$folder/pools.yaml" --world "$example/world.yaml" --trace chat="$folder/chat.csv.gz" \
 		--trace embed="$folder/embed.csv.gz" --trace nightly="$folder/nightly.csv.gz" --warm-up 1d --force \
 		--out "$folder/week" >"$folder/simulate.txt" 2>&1 || { cat "$folder/simulate.txt" && exit 1; }
 }

@@ -235,6 +235,21 @@ static bool pass(struct cloud_machine *m)
 	return false;
 }
 
+/* As far as machines can be chosen. */
+static void scale_in(struct cloud_group *g)
+{
+	while (g->is_scaling_in && cloud_awake(g) > g->desired) {
+		struct cloud_machine *newest = NULL;
+		for (struct cloud_machine *m = g->machines; m; m = m->next)
+			newest = m->is_to_run && m->step != STEP_TERMINATING && !m->is_protected ? m : newest;
+		if (!newest)
+			return;
+		terminate(newest);
+		g->desired++;
+	}
+	g->is_scaling_in = false;
+}
+
 void cloud_advance(void)
 {
 	for (size_t i = 0; i < cloud.count; i++) {
@@ -251,6 +266,7 @@ void cloud_advance(void)
 			free(m);
 		}
 		make_refusals_known(&cloud.groups[i]);
+		scale_in(&cloud.groups[i]);
 		fill(&cloud.groups[i]);
 		end_operation(&cloud.groups[i]);
 		cloud_note_past(&cloud.groups[i]);
@@ -281,15 +297,37 @@ void cloud_owner_sets(struct cloud_group *g, int64_t size)
 	cloud_note_past(g);
 	for (; g->desired < size; g->desired++)
 		launch(g, true, CLOUD_OWNER);
-	while (g->desired > size) {
-		struct cloud_machine *newest = NULL;
-		for (struct cloud_machine *m = g->machines; m; m = m->next)
-			newest = m->is_to_run && m->step != STEP_TERMINATING ? m : newest;
-		if (!newest)
-			break;
-		terminate(newest);
-	}
+	g->desired = size;
+	g->is_scaling_in = true;
+	scale_in(g);
 	cloud_note_past(g);
+}
+
+void cloud_owner_is_busy(struct cloud_group *g, const char *with)
+{
+	cloud_note_past(g);
+	g->busy_with = with;
+	g->busy_since = wire_now();
+	cloud_note_past(g);
+}
+
+struct cloud_machine *cloud_owner_adds(struct cloud_group *g)
+{
+	cloud_note_past(g);
+	return launch(g, true, CLOUD_OWNER);
+}
+
+void cloud_owner_ends(struct cloud_machine *m)
+{
+	cloud_note_past(m->group);
+	terminate(m);
+	m->group->desired++;
+}
+
+void cloud_owner_replaces(struct cloud_machine *m)
+{
+	cloud_owner_adds(m->group);
+	cloud_owner_ends(m);
 }
 
 void cloud_on_call(void (*called)(const struct cloud_call *c))
@@ -319,7 +357,15 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   m == g->machines ? "" : ",", m->id, id, g->zone, step_names[m->step],
 			   m->is_to_run ? "run" : "standby", WIRE_EPOCH + m->launched, WIRE_EPOCH + m->since);
 	}
-	buf_text(out, "],\"failures\":[");
+	int64_t running = 0, guarded = 0;
+	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
+		running += m->step == STEP_RUNNING && m->is_to_run;
+		guarded += m->step == STEP_RUNNING && m->is_to_run && m->is_protected;
+	}
+	buf_printf(out, "],\"protects\":%s,\"exposed\":%" PRId64 ",\"guarded\":%" PRId64,
+		   g->protects ? "true" : "false", running - guarded, guarded);
+	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
+		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
 	for (int64_t i = from; i < g->failure_count; i++) {
 		const struct cloud_failure *f = &g->failures[i % CLOUD_FAILURES];
@@ -502,8 +548,31 @@ static const char *retry(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
+static const char *protect(struct cloud_group *g, const struct cloud_call *c)
+{
+	int64_t surplus = c->asked ? -g->desired : 0;
+
+	if (!g->protects)
+		return "NotFound";
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (m->is_to_run && m->step == STEP_RUNNING && cloud_awake(g) <= g->desired)
+			m->is_protected = c->asked;
+		else if (!c->asked)
+			m->is_protected = false;
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		surplus += m->is_protected;
+	for (struct cloud_machine *m = g->machines; m && surplus > 0; m = m->next)
+		if (c->asked && m->is_protected) {
+			m->is_protected = false;
+			surplus--;
+		}
+	return NULL;
+}
+
 static const char *change(struct cloud_group *g, struct cloud_call *c)
 {
+	if (!strcmp(c->verb, "protect"))
+		return protect(g, c);
 	if (!strcmp(c->verb, "lower"))
 		return lower(g, c);
 	if (!strcmp(c->verb, "retry"))
@@ -531,7 +600,7 @@ static const char *change_as_faults_have_it(struct cloud_group *g, struct cloud_
 	int64_t asked = c->asked;
 	const char *code = NULL;
 
-	if (use(&g->faults.no_effect))
+	if (strcmp(c->verb, "protect") != 0 && use(&g->faults.no_effect))
 		return NULL;
 	bool is_grow = !strcmp(c->verb, "grow") && asked > g->desired;
 	if (is_grow && use(&g->faults.one_less))

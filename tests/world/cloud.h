@@ -27,7 +27,7 @@ struct cloud_machine {
 	bool was_stopped, is_instant, is_taken;
 	bool is_spared; /* cancelled too late */
 	bool never_registers, has_no_device;
-	bool is_protected;	     /* on EKS, from scale-in */
+	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
 };
 
@@ -61,7 +61,12 @@ struct cloud_group {
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	struct cloud_reads reads;
-	int64_t changes; /* calls that were accepted */
+	int64_t changes;       /* calls that were accepted */
+	const char *busy_with; /* somebody else's operation; NULL: none */
+	millis busy_since;
+	const char *ailment; /* NULL: none */
+	bool protects;	     /* machines from being chosen when others lower the size */
+	bool is_scaling_in;  /* they did */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */
@@ -116,6 +121,13 @@ void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is for
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
+/* Somebody else begins an operation there, or ends it (NULL); nothing of ours is refused for it. */
+void cloud_owner_is_busy(struct cloud_group *g, const char *with);
+/* Somebody else ends a machine and has it replaced, at the same size: after the one in its place was asked for. */
+void cloud_owner_replaces(struct cloud_machine *m);
+/* One more than the size asks for: whoever replaces begins so, and ends another later. */
+struct cloud_machine *cloud_owner_adds(struct cloud_group *g);
+void cloud_owner_ends(struct cloud_machine *m);	       /* without a change of the size */
 int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */
 void cloud_take(struct cloud_group *g, int64_t count); /* spot: a notice of two minutes */
 

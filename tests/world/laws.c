@@ -256,6 +256,25 @@ static void look_at_eviction(const struct apiserver_write *w)
 	}
 }
 
+/* By then a look has shown it. */
+static const millis NOTICED = 75 * SECOND;
+
+static bool is_owners(const struct cloud_group *g)
+{
+	return g->busy_with && wire_now() - g->busy_since > NOTICED;
+}
+
+/* What an owner began is never undone. */
+static void look_at_owner_of_node(const struct apiserver_write *w)
+{
+	const struct object *node = strcmp(w->resource, "nodes") != 0 ? NULL : apiserver_find(KIND_NODE, "", w->name);
+	const struct node_life *n = node ? node->extra : NULL;
+
+	if (n && is_owners(n->machine->group))
+		laws_break("owner_is_let", "%s of node %s, while its group is busy with %s", w->verb, w->name,
+			   n->machine->group->busy_with);
+}
+
 static void written(const struct apiserver_write *w)
 {
 	bool is_lease = !strcmp(w->resource, "leases"), is_own = is_lease || !strcmp(w->resource, "events");
@@ -276,6 +295,7 @@ static void written(const struct apiserver_write *w)
 		look_at_leader(w->from, line);
 	if (!strcmp(w->sub, "eviction") && w->status == 201)
 		look_at_eviction(w);
+	look_at_owner_of_node(w);
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
 	laws.scale_writes += !strcmp(w->sub, "scale") && w->status == 200;
@@ -512,6 +532,9 @@ static void before_call(const struct cloud_call *c)
 			   c->asked, c->group->max);
 	if (!c->is_again)
 		look_at_leader(c->from, c->verb);
+	if (is_owners(c->group))
+		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
+			   c->group->busy_with);
 	look_at_plans();
 	if (laws.stands_still && strcmp(c->verb, "standby") != 0) /* of which the policy learns that it pays, or not */
 		laws_break("settled", "%s of %s while the world stood still", c->verb, c->group->name);

@@ -619,6 +619,13 @@ static void schedule(struct object *pod)
 	}
 }
 
+void world_scheduler_looks(void)
+{
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!*pod_node(p))
+			schedule(p);
+}
+
 static struct world_app *app_of(const struct object *pod)
 {
 	for (size_t i = 0; i < world.app_count; i++)
@@ -775,13 +782,52 @@ static void engine_second(struct model_server *e, const struct world_app *a)
 	}
 }
 
+static bool is_ready_at(const struct object *p, int level)
+{
+	return life_of(p)->is_engine && life_of(p)->is_ready && !pod_is_going(p) && life_of(p)->engine.sleeps == level;
+}
+
+void world_engines_sleep(const char *app, int64_t count, int level)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p && count > 0; p = p->next) {
+		struct world_app *a = app_of(p);
+		struct model_server *e = &life_of(p)->engine;
+		if (!a || strcmp(a->name, app) != 0 || !life_of(p)->is_ready || pod_is_going(p) || !level == !e->sleeps)
+			continue;
+		count--;
+		e->sleeps = level;
+		a->waiting += e->waiting + e->running;
+		e->waiting = e->running = 0;
+	}
+}
+
+void world_label_engines(const char *app, int level, const char *state)
+{
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (app_of(p) && !strcmp(app_of(p)->name, app) && is_ready_at(p, level)) {
+			value_set(p->value, "metadata>labels>preheat.dev/engine-state", NULL);
+			if (*state)
+				value_set_text(p->value, "metadata>labels>preheat.dev/engine-state", state);
+			apiserver_changed(p);
+		}
+}
+
+int64_t world_engines(const char *app, int level)
+{
+	int64_t count = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		count += app_of(p) && !strcmp(app_of(p)->name, app) && is_ready_at(p, level);
+	return count;
+}
+
 static struct model_server *least_busy(const struct world_app *a)
 {
 	struct model_server *best = NULL;
 
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		struct model_server *e = &life_of(p)->engine;
-		if (app_of(p) == a && life_of(p)->is_ready && !pod_is_going(p) && e->waiting < SERVER_WAITING &&
+		if (app_of(p) == a && is_ready_at(p, 0) && e->waiting < SERVER_WAITING &&
 		    (!best || e->running + e->waiting < best->running + best->waiting))
 			best = e;
 	}
@@ -862,7 +908,12 @@ static void write_lies(enum server_lie lie, struct buf *out)
 static void write_page(const struct model_server *e, bool shows_levels, struct buf *out)
 {
 	static const char labels[] = "engine=\"0\",model_name=\"m\"";
+	static const char *const states[] = { "awake", "weights_offloaded", "discard_all" };
 	int64_t sum = 0;
+
+	for (int i = 0; i < 3; i++)
+		buf_printf(out, "vllm:engine_sleep_state{%s,sleep_state=\"%s\"} %d.0\n", labels, states[i],
+			   e->sleeps == i);
 
 	buf_printf(out, "vllm:num_requests_running{%s} %d\n", labels, shows_levels ? e->running : 0);
 	buf_printf(out, "vllm:num_requests_waiting{%s} %d\n", labels, shows_levels ? e->waiting : 0);

@@ -25,6 +25,7 @@ struct model_server {
 	millis arrived[SERVER_WAITING];
 	int64_t started, completed, waits[WAIT_EDGES + 1];
 	double waited_s;
+	int sleeps; /* on that level; 0: it is awake */
 };
 
 /* What is played of a pod beside its object. */
@@ -85,6 +86,7 @@ void world_job_for(const struct world_job *j, millis runs); /* all together so l
 void world_job_ends(const char *name);			    /* its pods have succeeded */
 int64_t world_job_running(const char *name);
 void world_scheduler(bool is_there); /* who is away looks at no pod */
+void world_scheduler_looks(void);    /* at all that wait, between two seconds */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
 				int64_t initial);
 
@@ -114,6 +116,12 @@ void world_events(int64_t count); /* so many timers fire */
 /* Until it is so; false: not within that time. */
 bool world_until(bool (*is_so)(void), millis most);
 
+/* So many engines of the app that are awake fall asleep on a level (0: that sleep wake up), as vLLM does by default:
+ * what runs there is aborted, and comes again. The pod stays ready, and the gateway asks no sleeper. */
+void world_engines_sleep(const char *app, int64_t count, int level);
+/* The label of engines on that level; "": none. */
+void world_label_engines(const char *app, int level, const char *state);
+int64_t world_engines(const char *app, int level); /* ready ones on it */
 int64_t world_ready(const char *app);
 int64_t world_replicas(const char *app); /* of the Deployment's spec */
 void world_set_replicas(const char *app, int64_t replicas);

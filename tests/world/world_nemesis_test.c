@@ -326,7 +326,6 @@ static const struct {
 	uint64_t seed;
 	const char *law;
 } known[] = {
-	{ 36, "never_bought_twice" }, /* AKS, reads that lag out of order */
 	{ 77, "never_bought_twice" }, /* AKS, a machine whose cancel came too late, traffic alone */
 };
 enum { KNOWN = sizeof known / sizeof *known };

@@ -3,6 +3,7 @@
 #include "controller/web/published.h"
 #include "controller/restore/restore.h"
 #include "tests/world/laws.h"
+#include "tests/world/replays.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -123,45 +124,6 @@ static void write_tick(FILE *out, int64_t tick, const struct tick_record *r)
 	for (size_t i = 0; i < r->plan.group_count; i++)
 		write_numbers(out, "asked", &r->plan.groups[i], sizeof r->plan.groups[i]);
 	fputc('\n', out);
-}
-
-static bool is_as_stored(const struct plan *plan, const struct pool_plan **stored)
-{
-	for (size_t i = 0; i < plan->pool_count; i++)
-		if (memcmp(&plan->pools[i].decision, &stored[i]->decision, sizeof stored[i]->decision) != 0)
-			return false;
-	return true;
-}
-
-/* Whoever decides the ticks again, through all the manifests, comes to what was decided. */
-static void assert_replays(const char *path)
-{
-	struct error e = { 0 };
-	struct history_span span;
-	struct cursor_tick t;
-	struct history *h = history_open(path, &e);
-	struct policy_state *memory = NULL, *next;
-	struct tick_cursor *w = h && history_span(h, &span, &e) ? tick_cursor_open(h, span.first_tick, &e) : NULL;
-
-	if (!w)
-		fail_msg("%s", e.message);
-	for (int64_t tick = span.first_tick; tick <= span.last_tick; tick++) {
-		CLEANUP(arena_release) struct arena a = { 0 };
-		if (!tick_cursor_next(w, &t, &e))
-			fail_msg("%s", e.message);
-		next = !memory ? policy_state_new(t.snapshot.fleet)
-		       : t.was ? policy_state_migrate(memory, t.was, t.snapshot.fleet)
-			       : memory;
-		if (next != memory)
-			policy_state_free(memory);
-		memory = next;
-		struct plan plan = policy_decide(&t.snapshot, memory, &a);
-		if (!is_as_stored(&plan, t.plans))
-			fail_msg("tick %" PRId64 " is decided otherwise when it is decided again", tick);
-	}
-	policy_state_free(memory);
-	tick_cursor_close(w);
-	history_close(h);
 }
 
 /* All ticks of chat, number for number. The controller is stopped for it. */
@@ -306,6 +268,47 @@ static void a_paused_pool_stops_at_once(void **state)
 	free(read_chat().text);
 }
 
+static bool are_protected(bool all)
+{
+	for (const struct cloud_machine *m = cloud_group_at(0)->machines; m; m = m->next)
+		if (m->step == STEP_RUNNING && m->is_protected != all)
+			return false;
+	return true;
+}
+
+static bool all_are_protected(void)
+{
+	return are_protected(true);
+}
+
+static bool none_is_protected(void)
+{
+	return are_protected(false);
+}
+
+/* An instance refresh, say, waits for protected machines, and fails. */
+static void what_is_ours_no_more_is_protected_no_more(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	cloud_group_at(0)->protects = true;
+	begin();
+	until(all_are_protected, 5 * MINUTE);
+	value_set_text(pool->value, "spec>mode", "paused");
+	apiserver_changed(pool);
+	until(none_is_protected, MINUTE);
+	run(20 * MINUTE);
+	assert_true(none_is_protected());
+	value_set_text(pool->value, "spec>mode", "act");
+	apiserver_changed(pool);
+	until(all_are_protected, 5 * MINUTE);
+	apiserver_delete(pool);
+	until(none_is_protected, MINUTE);
+	run(20 * MINUTE);
+	assert_true(none_is_protected());
+}
+
 /* Between two ticks: nobody notices, not even in the history. */
 static void an_edit_taken_back_is_none(void **state)
 {
@@ -403,9 +406,13 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
-		SCENARIO(other_teams_change_nothing_for_chat), SCENARIO(a_paused_pool_stops_at_once),
-		SCENARIO(an_edit_taken_back_is_none),	       SCENARIO(a_pool_made_anew_goes_on),
-		SCENARIO(a_changed_group_buys_nothing_twice),  SCENARIO(a_group_outlives_one_of_its_pools),
+		SCENARIO(other_teams_change_nothing_for_chat),
+		SCENARIO(a_paused_pool_stops_at_once),
+		SCENARIO(what_is_ours_no_more_is_protected_no_more),
+		SCENARIO(an_edit_taken_back_is_none),
+		SCENARIO(a_pool_made_anew_goes_on),
+		SCENARIO(a_changed_group_buys_nothing_twice),
+		SCENARIO(a_group_outlives_one_of_its_pools),
 		SCENARIO(no_pool_at_all_and_one_again),
 	};
 

@@ -1,14 +1,11 @@
 # cmake -D OUT=FILE -D "ASSETS=name=path;name=path" -P embed.cmake
-# Writes a C file that holds each file as `struct asset asset_NAME`; a path of "-" gives an empty one.
+# Writes a C file that holds each file as `struct asset asset_NAME`.
 set(text "#include \"controller/report/assets.h\"\n")
 foreach(asset IN LISTS ASSETS)
 	string(REGEX MATCH "^([^=]+)=(.*)$" _ "${asset}")
 	set(name ${CMAKE_MATCH_1})
 	set(path ${CMAKE_MATCH_2})
-	set(hex "")
-	if(NOT path STREQUAL "-")
-		file(READ ${path} hex HEX)
-	endif()
+	file(READ ${path} hex HEX)
 	string(LENGTH "${hex}" digits)
 	math(EXPR size "${digits} / 2")
 	string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${hex}")

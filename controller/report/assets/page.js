@@ -137,8 +137,8 @@ function capacityChart(pool, x) {
 	].filter(layer => layer.name === "ready" || some(layer.name));
 	return {
 		...timeChart(pool, x), title: "Demand against capacity by tier", yName: "replicas", showY: shortNumber, height: 340,
-		says: "Areas are capacity, stacked; the line is demand. ▲ and ▼ are the largest decisions: point at one for its reason." +
-			(typeof uPlot === "undefined" ? "" : " Drag to zoom, double-click to see all."),
+		says: "Areas are capacity, stacked; the line is demand. ▲ and ▼ are the largest decisions: point at one for its reason. " +
+			"Drag to zoom, double-click to see all.",
 		series: [...stacked(layers),
 			{ name: "demand", values: t.demand, color: "--demand", shape: "line", width: 1.8, show: decimal },
 			{ name: "largest demand", values: t.demand_most, color: "--demand", shape: "none", show: decimal, merge: "most" }],
@@ -304,8 +304,6 @@ function header() {
 	document.getElementById("program").textContent = `Made by ${numbers.program}. Times are UTC.`;
 	if (numbers.stopped)
 		notes.push(`The run was stopped early: ${count(numbers.ticks)} of ${count(numbers.ticks_planned)} ticks are shown.`);
-	if (typeof uPlot === "undefined")
-		notes.push("The charts are drawn simply and cannot be zoomed, because uPlot was absent when Preheat was built.");
 	document.getElementById("notes").hidden = !notes.length;
 	document.getElementById("notes").textContent = notes.join(" ");
 	if (numbers.pools.length > 1)

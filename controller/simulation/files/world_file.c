@@ -419,7 +419,7 @@ static void read_world(const struct world_text *t, const struct fleet_spec *flee
 	memcpy(pools, spec.pools, fleet->pool_count * sizeof *pools);
 	memcpy(groups, spec.groups, fleet->group_count * sizeof *groups);
 	if (t->node && strcmp(t->kind, "World") != 0)
-		schema_find_key(f, t->node, "kind", NULL, "World", "manifests go to --pool");
+		schema_find_key(f, t->node, "kind", NULL, "World", "manifests go to -f");
 	for (size_t i = 0; i < t->pools.count; i++) {
 		const struct pool_text *p = &pool_texts[i];
 		size_t at = find_name(p->node, "name", p->name, pool_names(fleet, a), fleet->pool_count, f);

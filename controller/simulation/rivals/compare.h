@@ -19,6 +19,8 @@ struct compare_row {
 	bool is_default; /* the documented default of its family */
 	bool uses_standby, uses_lent;
 	const struct pool_score *pools; /* one per fleet pool */
+	const char *team;		/* the object whose settings these are; NULL: none of the team's */
+	size_t team_pool;		/* that it scales */
 };
 
 /* Which rows a choice is made among. */

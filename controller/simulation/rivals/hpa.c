@@ -11,17 +11,25 @@
 
 #include <string.h>
 
-static const millis UP_PERIOD = 15 * SECOND;
-static const int64_t UP_PODS = 4;
+struct hpa_limits hpa_default_limits(int64_t most, millis stabilization)
+{
+	return (struct hpa_limits){
+		.least = 1,
+		.most = most,
+		.up = { .pods = { 4, 15 * SECOND }, .percent = { 100, 15 * SECOND } },
+		.down = { .stabilization = stabilization, .pods = { -1, 0 }, .percent = { 100, 15 * SECOND } }
+	};
+}
 
-void hpa_begin(struct hpa *h, millis now, int64_t replicas, millis stabilization)
+void hpa_begin(struct hpa *h, millis now, int64_t replicas, const struct hpa_limits *limits)
 {
 	if (h->begun)
 		return;
 	h->begun = true;
 	h->replicas = replicas;
-	/* As recordInitialRecommendation: a controller that starts does not shrink before a window has passed. */
-	window_max(&h->proposals, now, stabilization, replicas);
+	/* As recordInitialRecommendation: a controller that starts does not move before a window has passed. */
+	window_max(&h->highest, now, limits->down.stabilization, replicas);
+	window_max(&h->lowest, now, limits->up.stabilization, -replicas);
 }
 
 int64_t hpa_proposal(const struct hpa *h, double total, double target, double tolerance)
@@ -33,22 +41,18 @@ int64_t hpa_proposal(const struct hpa *h, double total, double target, double to
 	return whole_above(total / target);
 }
 
-static int64_t added_in_period(struct hpa *h, millis now)
+/* Replicas at the start of the period that ends now: what was added and taken since is undone. */
+static int64_t before_period(const struct hpa *h, millis now, millis period)
 {
-	int64_t added = 0;
-	size_t kept = 0;
+	int64_t replicas = h->replicas;
 
-	for (size_t i = 0; i < h->event_count; i++) {
-		if (h->events[i].at <= now - UP_PERIOD)
-			continue;
-		added += h->events[i].change;
-		h->events[kept++] = h->events[i];
-	}
-	h->event_count = kept;
-	return added;
+	for (size_t i = 0; i < h->event_count; i++)
+		if (h->events[i].at > now - period)
+			replicas -= h->events[i].change;
+	return replicas;
 }
 
-static void note_growth(struct hpa *h, millis now, int64_t change)
+static void note_change(struct hpa *h, millis now, int64_t change)
 {
 	if (h->event_count == HPA_EVENTS) {
 		memmove(h->events, h->events + 1, (HPA_EVENTS - 1) * sizeof *h->events);
@@ -58,32 +62,54 @@ static void note_growth(struct hpa *h, millis now, int64_t change)
 	h->events[h->event_count++].change = change;
 }
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most)
+static int64_t larger(int64_t a, int64_t b)
 {
-	if (value > most)
-		value = most;
-	return value < least ? least : value;
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How far a rule lets the replicas move now; `sign` 1 is up, -1 down. As calculateScaleUpLimitWithScalingRules and
+ * calculateScaleDownLimitWithBehaviors: shares are rounded up on the way up and cut on the way down. */
+static int64_t reach(const struct hpa *h, millis now, const struct hpa_rule *rule, int sign)
+{
+	const struct hpa_policy *policies[] = { &rule->pods, &rule->percent };
+	bool is_far = rule->select == HPA_SELECT_MAX, has_limit = false;
+	int64_t limit = h->replicas;
+
+	if (rule->select == HPA_SELECT_DISABLED)
+		return h->replicas;
+	for (size_t i = 0; i < 2; i++) {
+		if (policies[i]->value < 0)
+			continue;
+		int64_t base = before_period(h, now, policies[i]->period);
+		double share = (double)base * (1 + sign * (double)policies[i]->value / 100);
+		int64_t to = i == 0 ? base + sign * policies[i]->value : sign > 0 ? whole_above(share) : (int64_t)share;
+
+		limit = !has_limit ? to : is_far == (sign > 0) ? larger(limit, to) : smaller(limit, to);
+		has_limit = true;
+	}
+	return sign > 0 ? larger(limit, h->replicas) : smaller(limit, h->replicas);
 }
 
 int64_t hpa_scale(struct hpa *h, millis now, int64_t proposal, const struct hpa_limits *limits)
 {
-	int64_t highest = window_max(&h->proposals, now, limits->stabilization, proposal);
+	int64_t highest = window_max(&h->highest, now, limits->down.stabilization, proposal);
+	int64_t lowest = -window_max(&h->lowest, now, limits->up.stabilization, -proposal);
 	int64_t wanted = h->replicas;
 
-	if (wanted < proposal)
-		wanted = proposal;
-	if (wanted > highest)
-		wanted = highest;
-	if (wanted > h->replicas) {
-		int64_t base = h->replicas - added_in_period(h, now);
-		int64_t limit = base * 2 > base + UP_PODS ? base * 2 : base + UP_PODS;
-
-		if (wanted > limit)
-			wanted = limit > h->replicas ? limit : h->replicas;
-	}
-	wanted = clamp(wanted, limits->least, limits->most);
+	wanted = larger(wanted, lowest);
+	wanted = smaller(wanted, highest);
 	if (wanted > h->replicas)
-		note_growth(h, now, wanted - h->replicas);
+		wanted = smaller(wanted, reach(h, now, &limits->up, 1));
+	else if (wanted < h->replicas)
+		wanted = larger(wanted, reach(h, now, &limits->down, -1));
+	wanted = larger(smaller(wanted, limits->most), limits->least);
+	if (wanted != h->replicas)
+		note_change(h, now, wanted - h->replicas);
 	h->replicas = wanted;
 	return wanted;
 }
@@ -99,9 +125,9 @@ static const struct setting_row rows[] = {
 static int64_t want(void *memory, const struct settings *s, const struct sight *v)
 {
 	struct hpa *h = memory;
-	struct hpa_limits limits = { .least = 1, .most = v->most, .stabilization = (millis)s->values[WINDOW] * SECOND };
+	struct hpa_limits limits = hpa_default_limits(v->most, (millis)s->values[WINDOW] * SECOND);
 
-	hpa_begin(h, v->now, v->ready + v->starting, limits.stabilization);
+	hpa_begin(h, v->now, v->ready + v->starting, &limits);
 	int64_t proposal =
 		hpa_proposal(h, (double)(v->running + v->waiting), s->values[TARGET] * v->slots, s->values[TOLERANCE]);
 	return hpa_scale(h, v->now, proposal, &limits);

@@ -29,11 +29,11 @@ struct keda {
 static int64_t pods(struct keda *k, const struct settings *s, const struct sight *v)
 {
 	bool active = v->waiting > 0 || (s->values[FLOOR] > 0 && v->running > 0);
-	struct hpa_limits limits = { .least = 1, .most = v->most, .stabilization = (millis)s->values[WINDOW] * SECOND };
+	struct hpa_limits limits = hpa_default_limits(v->most, (millis)s->values[WINDOW] * SECOND);
 
 	if (!k->hpa.begun || active)
 		k->active_at = v->now;
-	hpa_begin(&k->hpa, v->now, v->ready + v->starting, limits.stabilization);
+	hpa_begin(&k->hpa, v->now, v->ready + v->starting, &limits);
 	if (v->now - k->active_at >= (millis)s->values[COOLDOWN] * SECOND && !active) {
 		k->hpa.replicas = 0;
 		return 0;

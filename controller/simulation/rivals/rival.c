@@ -398,6 +398,9 @@ static size_t sweep_settings(const struct family *family, const struct rival_sca
 			   .suffix = "",
 			   .has_no_default = family->has_no_default };
 
+	*out = s.rows;
+	if (!family->sweep)
+		return 0;
 	family->sweep(&s, scale);
 	if (scale->has_lent) {
 		s.only_stocked = s.uses_lent = true;
@@ -407,7 +410,6 @@ static size_t sweep_settings(const struct family *family, const struct rival_sca
 	}
 	if (scale->has_standby)
 		sweep_stocks(&s, family, scale);
-	*out = s.rows;
 	return s.count;
 }
 

@@ -33,7 +33,8 @@ struct rival_setting {
 size_t rival_count(void);
 const struct policy_ops *rival_at(size_t index);       /* index < rival_count() */
 const struct policy_ops *rival_find(const char *name); /* NULL when there is none */
-/* The settings to compare, in a fixed order; at least 40 hot-only ones. They live in the arena. */
+/* The settings to compare, in a fixed order; at least 40 hot-only ones, or none of a family that is not swept. They
+ * live in the arena. */
 size_t rival_settings(const struct policy_ops *rival, const struct rival_scale *scale, struct arena *a,
 		      const struct rival_setting **out);
 
@@ -43,7 +44,7 @@ size_t rival_settings(const struct policy_ops *rival, const struct rival_scale *
  * Times are seconds, shares are fractions of 1.
  */
 
-enum { SETTINGS_MAX = 8 };
+enum { SETTINGS_MAX = 24 };
 
 struct setting_row {
 	const char *key;
@@ -84,7 +85,8 @@ struct family {
 	size_t memory_size; /* of one pool, zeroed before the first tick */
 	/* Replicas wanted now, starts on their way included. */
 	int64_t (*want)(void *memory, const struct settings *s, const struct sight *v);
-	/* Adds the settings that are compared; the documented default, where there is one, comes first. */
+	/* Adds the settings that are compared; the documented default, where there is one, comes first. NULL: it is
+	 * compared only where somebody has it. */
 	void (*sweep)(struct sweep *sweep, const struct rival_scale *scale);
 	bool has_no_default;
 };

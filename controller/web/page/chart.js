@@ -1,5 +1,5 @@
 // One chart by uPlot: stacked areas, lines, steps, bars or points, with a legend that follows the cursor, limits and marks,
-// a summary in words, and the same numbers as a table. Without uPlot there is the table alone.
+// a summary in words, and the same numbers as a table.
 
 import { el, fill, say, scrolling, table } from "/assets/dom.js";
 import { marksOn, nearestMark, paintLimits } from "/assets/chart_marks.js";
@@ -167,15 +167,15 @@ export class Chart {
 		say(this.nothing, isEmpty ? spec.emptyWords || "Nothing was recorded in this range. Choose a longer one." : "");
 		this.toggle.setAttribute("aria-label", `Table: ${spec.name}`);
 		this.area.setAttribute("aria-label", `${spec.name}. ${spec.summary || ""} The same numbers: button Table.`);
-		if (isEmpty || !window.uPlot)
+		if (isEmpty)
 			this.clear(isEmpty);
 		else if (isSame)
 			this.plot.setData(dataOf(spec));
 		else
 			this.draw();
-		this.area.hidden = isEmpty || !this.rows.hidden || !window.uPlot;
+		this.area.hidden = isEmpty || !this.rows.hidden;
 		this.say(this.plot ? this.plot.cursor.idx : null);
-		if (!this.rows.hidden || (!window.uPlot && !isEmpty))
+		if (!this.rows.hidden)
 			this.showTable(true);
 	}
 
@@ -183,7 +183,7 @@ export class Chart {
 		if (this.plot)
 			this.plot.destroy();
 		this.plot = null;
-		this.toggle.hidden = isEmpty || !window.uPlot;
+		this.toggle.hidden = isEmpty;
 	}
 
 	draw() {

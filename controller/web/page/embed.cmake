@@ -1,5 +1,5 @@
 # cmake -D OUT=FILE -D "FILES=name=path;name=path" -P embed.cmake
-# Writes a C file with the table of controller/web/site.h; a path of "-" gives an empty file.
+# Writes a C file with the table of controller/web/site.h.
 set(type_html "text/html")
 set(type_css "text/css")
 set(type_js "text/javascript")
@@ -25,14 +25,10 @@ set(text "#include \"controller/web/site.h\"\n")
 set(rows "")
 set(count 0)
 get_filename_component(folder ${OUT} DIRECTORY)
-file(WRITE ${folder}/page_empty "")
 foreach(entry IN LISTS FILES)
 	string(REGEX MATCH "^([^=]+)=(.*)$" _ "${entry}")
 	set(name ${CMAKE_MATCH_1})
 	set(source ${CMAKE_MATCH_2})
-	if(source STREQUAL "-")
-		set(source ${folder}/page_empty)
-	endif()
 	string(REGEX REPLACE "^.*\\." "" extension ${name})
 	set(path "/assets/${name}")
 	if(name STREQUAL "index.html")

@@ -41,6 +41,8 @@ export function standing(p) {
 		return { kind: "plain", word: p.mode === "paused" ? "Paused" : "Observed only", why: "What is decided is recorded, not acted on." };
 	if (p.heldBy && p.heldBy !== "none")
 		return { kind: "warn", word: `Held by ${phrase(p.heldBy)}`, why: `${count(p.wished)} hot replicas were wished, ${count(p.decided)} decided.` };
+	if (p.asleep > 0 && !p.hot)
+		return { kind: "plain", word: "Asleep", why: `${count(p.asleep)} replicas sleep; none serves.` };
 	if (p.starting > 0)
 		return { kind: "good", word: "Growing", why: "" };
 	if (p.draining > 0)

@@ -127,7 +127,7 @@ export function open(host) {
 
 			fill(figures, totals(pools));
 			if (!pools.length) {
-				fill(part.body, emptiness("No pool yet. Apply a WarmPool, or start with preheat simulate --pool FILE; it shows here with its first tick."));
+				fill(part.body, emptiness("No pool yet. Apply a WarmPool, or start with preheat simulate -f FILE; it shows here with its first tick."));
 				return;
 			}
 			if (list.parentNode !== part.body)

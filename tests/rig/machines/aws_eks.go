@@ -14,6 +14,7 @@ import (
 // nodegroupUpdate is one asynchronous change of a node group's config. What it asks takes effect at its end.
 type nodegroupUpdate struct {
 	ID     string            `json:"id"`
+	Type   string            `json:"type"` // "": ConfigUpdate
 	Status string            `json:"status"`
 	At     int64             `json:"at"`
 	Due    int64             `json:"due"`
@@ -366,7 +367,7 @@ func (u *nodegroupUpdate) view() jsonObject {
 		errors = append(errors, jsonObject{"errorCode": "Unknown", "errorMessage": "the warm pool cannot be had",
 			"resourceIds": []string{}})
 	}
-	return jsonObject{"id": u.ID, "status": u.Status, "type": "ConfigUpdate", "createdAt": float64(u.At) / 1000,
+	return jsonObject{"id": u.ID, "status": u.Status, "type": or(u.Type, "ConfigUpdate"), "createdAt": float64(u.At) / 1000,
 		"params": params, "errors": errors}
 }
 

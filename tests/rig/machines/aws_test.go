@@ -262,3 +262,70 @@ func TestTheAccountOutlivesARestart(t *testing.T) {
 		t.Errorf("bought again: %d, then %d", k.journal.Purchases, bought)
 	}
 }
+
+// until lets a minute after the other go, at most so many, until it is so.
+func until(t *testing.T, k *cloud, from, most int, what string, so func() bool) int {
+	t.Helper()
+	for s := from; s <= from+most*60; s += 10 {
+		pass(t, k, s)
+		if so() {
+			return s
+		}
+	}
+	t.Fatalf("%s: not within %d minutes", what, most)
+	return 0
+}
+
+func TestAnUpdateSurgesReplacesAndFallsBack(t *testing.T) {
+	k, g := newTestAccount(t, 3, nil)
+	pass(t, k, 0)
+	old := names(g.members())
+	g.members()[0].Protected = true // which does not keep it: it is ended by name
+	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
+	pass(t, k, 10)
+	if g.Auto.Desired != 7 || g.Auto.Max != 14 || !g.Auto.updating() {
+		t.Fatalf("desired %d, max %d, updating %v; wanted twice the two zones more", g.Auto.Desired, g.Auto.Max, g.Auto.updating())
+	}
+	if u := g.Auto.Updates[0].view(); u["type"] != "VersionUpdate" || u["status"] != "InProgress" {
+		t.Errorf("it is told as %v", u)
+	}
+	until(t, k, 20, 60, "the update is over", func() bool { return !g.Auto.updating() })
+	if g.Auto.Desired != 3 || g.Auto.Max != 10 || len(g.members()) != 3 {
+		t.Errorf("desired %d, max %d, %d members", g.Auto.Desired, g.Auto.Max, len(g.members()))
+	}
+	for _, id := range names(g.members()) {
+		if slices.Contains(old, id) {
+			t.Errorf("%s is of before the update", id)
+		}
+	}
+}
+
+func TestAScheduledActionEmptiesWhatIsNotProtected(t *testing.T) {
+	k, g := newTestAccount(t, 2, nil)
+	pass(t, k, 0)
+	g.members()[0].Protected = true
+	k.faults.add(fault{Group: "g", Fault: "scheduled-action"}, 0)
+	pass(t, k, 10)
+	if g.Auto.Desired != 0 || len(g.members()) != 1 || !g.members()[0].Protected {
+		t.Errorf("desired %d, %d members", g.Auto.Desired, len(g.members()))
+	}
+}
+
+func TestARefreshWaitsForTheProtected(t *testing.T) {
+	k, g := newTestAccount(t, 2, nil)
+	pass(t, k, 0)
+	old := names(g.members())
+	g.members()[0].Protected = true
+	k.faults.add(fault{Group: "g", Fault: "instance-refresh"}, 0)
+	s := until(t, k, 10, 10, "it waits", func() bool { return g.Auto.Owner != nil && g.Auto.Owner.Waits > 0 })
+	if names(g.members())[0] != old[0] {
+		t.Error("it did not wait")
+	}
+	g.members()[0].Protected = false
+	until(t, k, s, 30, "it is over", func() bool { return g.Auto.Owner == nil })
+	for _, id := range names(g.members()) {
+		if slices.Contains(old, id) {
+			t.Errorf("%s is of before the refresh", id)
+		}
+	}
+}

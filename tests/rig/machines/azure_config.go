@@ -23,7 +23,7 @@ type azureConfig struct {
 	Principals  []*azurePrincipal `json:"principals"`
 	TokensLast  duration          `json:"tokens_last"` // real time, as clients' clocks run
 	Audiences   []string          `json:"audiences"`   // scopes without /.default, beside our own door
-	PutBurst    float64           `json:"put_burst"`   // PUTs of pools, for a subscription and region
+	PutBurst    float64           `json:"put_burst"`   // PUTs of one pool
 	PutsMinute  float64           `json:"puts_per_minute"`
 	Remembered  duration          `json:"operations_remembered"`
 	Detailed    bool              `json:"machines_detailed"` // their states too, as newer versions of the API tell
@@ -59,8 +59,9 @@ type aksConfig struct {
 	Cluster       string `json:"cluster"`
 	Pool          string `json:"pool"` // default: the group's name
 	Location      string `json:"location"`
-	Properties    tree   `json:"properties"` // as ARM has them: mode, type, scaleDownMode, what nobody knows yet, ...
-	Sparse        string `json:"sparse"`     // a PUT that leaves out or changes more than the size: reject, or merge
+	Properties    tree   `json:"properties"`      // as ARM has them: mode, type, scaleDownMode, what nobody knows yet, ...
+	Sparse        string `json:"sparse"`          // a PUT that leaves out or changes more than the size: reject, or merge
+	Deletes       string `json:"delete_machines"` // what deleteMachines does where scaleDownMode is Deallocate: delete, or deallocate
 	zonal         bool
 }
 
@@ -187,6 +188,10 @@ func (a *aksConfig) complete(g *groupConfig) error {
 	a.Location, a.Sparse = or(a.Location, "westeurope"), or(a.Sparse, "reject")
 	if !aksPoolName.MatchString(a.Pool) || !aksClusterName.MatchString(a.Cluster) {
 		return fmt.Errorf("pool is %s, cluster %s; found %q and %q", aksPoolName, aksClusterName, a.Pool, a.Cluster)
+	}
+	a.Deletes = or(a.Deletes, "delete")
+	if a.Deletes != "delete" && a.Deletes != "deallocate" {
+		return fmt.Errorf("delete_machines is delete or deallocate, found %q", a.Deletes)
 	}
 	if a.Sparse != "reject" && a.Sparse != "merge" {
 		return fmt.Errorf("sparse is reject or merge, found %q", a.Sparse)

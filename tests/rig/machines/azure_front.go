@@ -18,7 +18,7 @@ type azureDoor struct {
 	log  *wire
 
 	mu      sync.Mutex
-	buckets map[string]*putBucket // by subscription and region
+	buckets map[string]*putBucket // by group
 }
 
 // openAzure is the tenant's HTTPS door; what instances ask over plain HTTP is added to plain.
@@ -104,7 +104,7 @@ func (d *azureDoor) realSeconds(simulated time.Duration) string {
 	return fmt.Sprint(max(1, int(math.Ceil(d.cloud.clock.real(simulated).Seconds()))))
 }
 
-// putBucket is AKS's limit on PUTs of pools.
+// putBucket is AKS's limit on PUTs of a pool.
 type putBucket struct {
 	left float64
 	at   float64 // simulated seconds

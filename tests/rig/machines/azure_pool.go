@@ -126,15 +126,19 @@ func (k *cloud) shrink(g *group, o *armOperation, live []*machine, surplus int, 
 	})
 	for _, m := range live[len(live)-surplus:] {
 		if g.conf.AKS.isDeallocating(g.AKS) {
-			g.Desired--
-			g.Standby++
-			m.Goal, m.Token, m.Instant = toStandby, o.ID, false
-			if m.State != pending {
-				m.enter(stopping, now, now+k.clock.millis(m.stage(g.conf.Stages.Stop, k.seed, "stop")))
-			}
+			k.deallocate(g, o, m, now)
 			continue
 		}
 		k.terminate(g, m, o.ID, now)
+	}
+}
+
+func (k *cloud) deallocate(g *group, o *armOperation, m *machine, now int64) {
+	g.Desired--
+	g.Standby++
+	m.Goal, m.Token, m.Instant = toStandby, o.ID, false
+	if m.State != pending {
+		m.enter(stopping, now, now+k.clock.millis(m.stage(g.conf.Stages.Stop, k.seed, "stop")))
 	}
 }
 
@@ -142,16 +146,25 @@ func (a *aksConfig) isDeallocating(p *agentPool) bool {
 	return p.Properties["scaleDownMode"] == "Deallocate"
 }
 
-// deleteMachines ends exactly the named ones, drained or not; the count falls by those that ran.
+// deleteMachines ends exactly the named ones, drained or not; the count falls by those that ran. Where stopped machines
+// are kept, documents and Cluster Autoscaler's code disagree whether it deletes: it does what the configuration says.
 func (k *cloud) deleteMachines(g *group, o *armOperation, names []string, now int64) string {
 	if f := k.faults.use("partial-delete", g.Name, k.nowS(now)); f != nil {
 		spare := min(len(names), int(f.number(float64((len(names)+1)/2))))
 		o.Spared, names = names[:spare], names[spare:]
 	}
-	count := 0
+	count, stops := 0, 0
 	for _, name := range names {
 		m := g.machine(name)
 		if m == nil || m.State == terminating {
+			continue
+		}
+		if g.conf.AKS.Deletes == "deallocate" && g.conf.AKS.isDeallocating(g.AKS) {
+			if m.Goal == toRun {
+				k.deallocate(g, o, m, now)
+				g.AKS.Count = max(0, g.AKS.Count-1)
+				stops++
+			}
 			continue
 		}
 		if m.Goal == toRun {
@@ -159,6 +172,9 @@ func (k *cloud) deleteMachines(g *group, o *armOperation, names []string, now in
 		}
 		k.terminate(g, m, o.ID, now)
 		count++
+	}
+	if stops > 0 {
+		return fmt.Sprintf("deallocated %d, failed on %d", stops, len(o.Spared))
 	}
 	return fmt.Sprintf("terminated %d, failed on %d", count, len(o.Spared))
 }

@@ -120,6 +120,25 @@ func TestDeallocatedMachinesStay(t *testing.T) {
 	check(t, k)
 }
 
+func TestDeleteMachinesMayDeallocate(t *testing.T) {
+	for deletes, want := range map[string]string{"delete": "running running", "deallocate": "running stopped running"} {
+		k, g := newTestPool(t, 3, tree{"scaleDownMode": "Deallocate"})
+		g.conf.AKS.Deletes = deletes
+		for _, now := range []int{1, 100} {
+			o := k.begin(g, "deleteMachines", "Updating", at(now))
+			k.deleteMachines(g, o, []string{g.Machines[1].ID}, at(now))
+			k.advance(at(now + 60))
+			if deletes == "delete" {
+				break // another one has its place
+			}
+		}
+		if got := states(g); got != want || g.AKS.Count != 2 || g.AKS.State != succeeded {
+			t.Errorf("%s: found %s, count %d, %s", deletes, got, g.AKS.Count, g.AKS.State)
+		}
+		check(t, k)
+	}
+}
+
 func TestDeleteMachinesLowersTheCount(t *testing.T) {
 	k, g := newTestPool(t, 4, nil)
 	k.faults.add(fault{Fault: "partial-delete", Group: "g", Value: 1.0, Count: 1}, 0)

@@ -11,8 +11,8 @@ import (
 // putPool follows a PUT of a pool. It may change the size; all else is to come back as it was.
 func (d *azureDoor) putPool(c *armCall) *armRefusal {
 	k, g := d.cloud, c.g
-	a, p := g.conf.AKS, g.AKS
-	if pause := d.takePut(strings.ToLower(a.Subscription+"/"+a.Location), k.nowS(c.now)); pause > 0 {
+	p := g.AKS
+	if pause := d.takePut(g.Name, k.nowS(c.now)); pause > 0 {
 		return d.throttled(false, pause)
 	}
 	sent, count, refusal := d.readPut(c)

@@ -217,6 +217,7 @@ func (k *cloud) advanceGroup(g *group, now int64) bool {
 	g.Machines = kept
 	changed = k.refuse(g, now) || changed
 	if g.Auto != nil {
+		changed = k.own(g, now) || changed
 		changed = k.update(g, now) || changed
 		changed = k.reconcile(g, now) || changed
 	}

@@ -154,6 +154,59 @@ static void least_that_could_go(void **state)
 	}
 }
 
+/* Ready by its probe, and no capacity: it is counted apart, and keeps no node. One that wakes is on its way. */
+static void sleepers_are_apart(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *label;
+		int64_t ready, starting, asleep, falling, waking, least;
+	} cases[] = {
+		{ "", 2, 0, 0, 0, 0, 2 },
+		{ ",'preheat.dev/engine-state':'awake'", 2, 0, 0, 0, 0, 2 },
+		{ ",'preheat.dev/engine-state':'asleep'", 1, 0, 1, 0, 0, 1 },
+		{ ",'preheat.dev/engine-state':'falling-asleep'", 1, 0, 1, 1, 0, 1 },
+		{ ",'preheat.dev/engine-state':'waking'", 1, 1, 0, 0, 1, 0 },
+		{ ",'preheat.dev/engine-state':'snoring','sleeping':'true'", 1, 0, 1, 0, 0, 1 },
+		{ ",'preheat.dev/engine-state':'waking','sleeping':'true'", 1, 1, 0, 0, 1, 0 },
+		{ ",'dual-pods.llm-d.ai/sleeping':'true'", 1, 0, 1, 0, 0, 1 },
+		{ ",'dual-pods.llm-d.ai/sleeping':'false'", 2, 0, 0, 0, 0, 2 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct world w = world_open();
+		char labels[200];
+		snprintf(labels, sizeof labels, "%s%s", CHAT, cases[i].label);
+		node(&w, "a", "p5", 8, "");
+		pod(&w, "a", CHAT, 2, READY, "");
+		pod(&w, "a", labels, 2, READY, "");
+		struct pool_view v = cluster_pool_view(w.c, 0, &w.a);
+		if (v.ready != cases[i].ready || v.starting != cases[i].starting || v.asleep != cases[i].asleep ||
+		    v.falling_asleep != cases[i].falling || v.waking != cases[i].waking ||
+		    v.groups[0].asleep != cases[i].asleep || v.groups[0].least_on_node != cases[i].least)
+			fail_msg("%s", cases[i].label);
+		world_close(&w);
+	}
+}
+
+/* What the engine tells counts where no label says otherwise, until it tells otherwise. */
+static void engines_tell_that_they_sleep(void **state)
+{
+	(void)state;
+	struct world w = world_open();
+	size_t count;
+	node(&w, "a", "p5", 8, "");
+	pod(&w, "a", CHAT, 2, READY, "");
+	const struct pod *p = cluster_pods(w.c, 0, &w.a, &count)[0];
+	cluster_engine_told(w.c, p, POD_SLEEP_2, p->ready_at + 5000);
+	assert_int_equal(p->engine, POD_ENGINE_ASLEEP);
+	assert_int_equal(p->engine_since, p->ready_at + 5000);
+	assert_int_equal(cluster_pool_view(w.c, 0, &w.a).discarded, 1);
+	cluster_engine_told(w.c, p, POD_SLEEP_NONE, p->ready_at + 9000);
+	assert_int_equal(p->engine, POD_ENGINE_AWAKE);
+	assert_int_equal(cluster_pool_view(w.c, 0, &w.a).ready, 1);
+	world_close(&w);
+}
+
 /* Processors can be what is scarce, once a pod has told what it asks. */
 static void places_need_all_resources(void **state)
 {
@@ -256,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_replicas_and_places), cmocka_unit_test(least_that_could_go),
+		cmocka_unit_test(sleepers_are_apart),	      cmocka_unit_test(engines_tell_that_they_sleep),
 		cmocka_unit_test(places_need_all_resources),  cmocka_unit_test(nodes_on_their_way_out),
 		cmocka_unit_test(pods_outlive_their_node),    cmocka_unit_test(shared_devices_are_places),
 	};

@@ -120,11 +120,28 @@ static void every_limit_and_state_has_its_words(void **state)
 
 		assert_true(strlen(part(&e, "Self-test")) > 10);
 	}
+	const char *told[OBJECTIVE_STATE_COUNT];
+	for (int i = 0; i < OBJECTIVE_STATE_COUNT; i++) {
+		plan.decision.objective_state = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		told[i] = part(&e, "Self-test");
+		assert_int_equal(strstr(told[i], "objective") != NULL, i != OBJECTIVE_NONE);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(told[i], told[j]);
+	}
 	for (int i = 0; i < SLOTS_SOURCE_COUNT; i++) {
 		plan.decision.slots_source = i;
 		struct explanation e = explain_decision(&x, &a);
 
 		assert_true(!strncmp(part(&e, "Expected"), "A replica is taken to run 105 sequences", 39));
+	}
+	plan.decision.unwished = 5;
+	for (int i = WISH_CUT_NONE + 1; i < WISH_CUT_COUNT; i++) {
+		plan.decision.wish_cut_by = i;
+		struct explanation e = explain_decision(&x, &a);
+
+		assert_non_null(strstr(part(&e, "Wished"), "5 of what is missing"));
 	}
 	for (int i = 0; i < SIGNAL_STATE_COUNT; i++) {
 		plan.decision.signals = i;

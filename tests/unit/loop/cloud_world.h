@@ -124,6 +124,8 @@ static inline unsigned needs(enum provider_verb verb)
 		return PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
 	case PROVIDER_CANCEL:
 		return PROVIDER_CANCELS;
+	case PROVIDER_PROTECT:
+		return PROVIDER_PROTECTS;
 	case PROVIDER_DESCRIBE:
 	case PROVIDER_GROW:
 	case PROVIDER_REMOVE:

@@ -183,6 +183,36 @@ static void a_budget_is_waited_for_and_then_the_node_works_again(void **state)
 	assert_int_equal(drain_replicas_left(c, 0), 0);
 }
 
+/* Some clouds stop the highest machine and no other: it goes first, whatever runs there, and before all others that
+ * wait for the same budget. */
+static void what_a_stop_takes_goes_first(void **state)
+{
+	static const char *const pods[] = { "a", "b", "c" };
+	char node_name[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		machines[0][i].stop_rank = (int64_t[]){ 2, 3, 1 }[i];
+		snprintf(node_name, sizeof node_name, "m%zu", i + 1);
+		have_pod(c, pods[i], CHAT, node_name, true);
+	}
+	cloud_tells(c, 0);
+	act_on(c, (struct group_decision){ .release = 2, .stop = 2 }, 1);
+	assert_true(drain_is_under_way(c, "m2") && drain_is_under_way(c, "m1") && !drain_is_under_way(c, "m3"));
+	server.budget_holds = true;
+	settle_calls();
+	forget_log();
+	have_node(c, "m1", "", MARKED("stop"));
+	have_node(c, "m2", "", MARKED("stop"));
+	for (int i = 0; i < 10 && !server.log_count; i++)
+		pass(SECOND);
+	size_t first = 0;
+	while (first < server.log_count && !strstr(server.log[first], "/eviction"))
+		first++;
+	assert_true(first < server.log_count);
+	assert_non_null(strstr(server.log[first], "/pods/b/eviction"));
+}
+
 static void lending_asks_only_the_lenders_pods_to_go(void **state)
 {
 	(void)state;
@@ -386,6 +416,7 @@ int main(void)
 		TEST(what_the_cloud_does_not_list_is_left_alone),
 		TEST(a_stop_stays_a_stop_for_the_next_leader),
 		TEST(a_budget_is_waited_for_and_then_the_node_works_again),
+		TEST(what_a_stop_takes_goes_first),
 		TEST(lending_asks_only_the_lenders_pods_to_go),
 		TEST(a_drain_of_lending_goes_on_under_the_next_leader),
 		TEST(taken_back_while_the_mark_is_on_its_way),

@@ -296,6 +296,42 @@ static void only_what_runs_is_stopped(void **state)
 	assert_int_equal(starts.event_count, 0);
 }
 
+/* AKS may deallocate what it is asked to delete: that is over then, nobody else's doing, and stays as it is. */
+static void a_removal_may_end_in_standby(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	node_group_remove(&t->g, "m1", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_REMOVE, 2);
+	cloud.desired = 2;
+	cloud.standby = 1;
+	cloud.keeps_standby = true;
+	played_answer(ERROR_NONE);
+	cloud.is_busy = true;
+	played_look(t); /* its node is ready still */
+	played_wait_over(t);
+	cloud.machines[1].state = MACHINE_STOPPED;
+	cloud.machines[1].is_standby = true;
+	cloud.is_busy = false;
+	for (int i = 0; i < 3; i++) {
+		played_look(t);
+		assert_false(node_group_is_removing(&t->g, "m1"));
+		assert_null(cloud.change);
+		node_group_set_standby(&t->g, 0);
+		node_group_drive(&t->g);
+		assert_null(cloud.change);
+		assert_int_equal(t->g.standby_wanted, 1);
+		assert_int_equal(node_group_size(&t->g), 2);
+		assert_int_equal(t->g.resized, 0);
+		clock_turn(&t->clock, 15 * SECOND);
+	}
+	played_ask(t, 1); /* it can be woken */
+	played_expect(PROVIDER_GROW, 3);
+	played_answer(ERROR_NONE);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -312,6 +348,7 @@ int main(void)
 		CASE(a_refill_that_serves_after_all_is_not_counted_twice),
 		CASE(failed_launches_for_standby_refuse_refills),
 		CASE(only_what_runs_is_stopped),
+		CASE(a_removal_may_end_in_standby),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

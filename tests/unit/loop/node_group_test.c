@@ -211,6 +211,63 @@ static void exactly_that_machine_is_removed(void **state)
 	assert_null(cloud.change);
 }
 
+/* Who grows is waited for; where there is no room beside what goes, that goes first. */
+static void growth_goes_before_removals(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.takes_turns = true;
+	played_run(t, 4);
+	assert_true(node_group_remove(&t->g, "m3", PROVIDER_REMOVE));
+	clock_turn(&t->clock, MINUTE);
+	played_ask(t, 2);
+	played_expect(PROVIDER_GROW, 6);
+	cloud.desired = 6;
+	played_add_machine(MACHINE_PENDING);
+	played_add_machine(MACHINE_PENDING);
+	played_answer(ERROR_NONE);
+	played_look(t);
+	played_expect(PROVIDER_REMOVE, 5);
+	played_answer(ERROR_NONE);
+}
+
+static void what_goes_makes_room_at_the_most(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.takes_turns = true;
+	played_run(t, 8); /* the most of the manifest */
+	assert_true(node_group_remove(&t->g, "m7", PROVIDER_REMOVE));
+	played_ask(t, 1);
+	played_expect(PROVIDER_REMOVE, 8);
+	cloud.machines[7].state = MACHINE_TERMINATING;
+	cloud.desired = 7;
+	played_answer(ERROR_NONE);
+	played_look(t);
+	played_expect(PROVIDER_GROW, 8);
+	played_answer(ERROR_NONE);
+}
+
+static void removals_share_an_operation_where_one_waits_for_the_other(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.takes_turns = true;
+	played_run(t, 4);
+	assert_true(node_group_remove(&t->g, "m3", PROVIDER_REMOVE));
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+	clock_turn(&t->clock, 15 * SECOND);
+	assert_true(node_group_remove(&t->g, "m1", PROVIDER_REMOVE));
+	played_look(t);
+	assert_null(cloud.change);
+	clock_turn(&t->clock, 5 * SECOND);
+	played_look(t);
+	assert_int_equal(cloud.change->verb, PROVIDER_REMOVE);
+	assert_int_equal(cloud.change->id_count, 2);
+	played_answer(ERROR_NONE);
+}
+
 static void what_never_came_is_given_up_before_more_is_asked(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -296,6 +353,9 @@ int main(void)
 		CASE(machines_that_were_there_are_adopted),
 		CASE(a_size_that_others_set_is_told_and_kept),
 		CASE(exactly_that_machine_is_removed),
+		CASE(growth_goes_before_removals),
+		CASE(what_goes_makes_room_at_the_most),
+		CASE(removals_share_an_operation_where_one_waits_for_the_other),
 		CASE(what_never_came_is_given_up_before_more_is_asked),
 		CASE(a_barred_group_sends_nothing_and_forgets_the_wish),
 		CASE(a_deposed_leader_sends_nothing),

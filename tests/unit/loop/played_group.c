@@ -199,6 +199,8 @@ void played_look(struct stage_of_test *t)
 						     .abilities = cloud.abilities,
 						     .lacks = "",
 						     .is_busy = cloud.is_busy,
+						     .takes_turns = cloud.takes_turns,
+						     .keeps_standby = cloud.keeps_standby,
 						     .failures = cloud.failures,
 						     .failure_count = cloud.failure_count };
 	c->done(c);

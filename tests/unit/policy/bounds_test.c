@@ -170,6 +170,46 @@ static void a_stockout_falls_back_and_is_probed_again(void **state)
 	toy_end(&t);
 }
 
+/* Whatever the rule misses is wished, or the record says how much is not and why. */
+static void what_cuts_a_wish_is_named(void **state)
+{
+	struct toy t;
+	int64_t chases = 0;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_keep_stock(&t, 20000);
+	toy_begin(&t, 5);
+	for (int i = 0; i < 4000; i++) {
+		t.demand = i % 400 < 40 ? 40 : i % 400 < 200 ? 12 : 5;
+		const struct pool_decision *d = toy_tick(&t);
+		assert_true((d->wished + d->unwished) * 1000 >= d->low_milli);
+		assert_int_equal(d->wish_cut_by != WISH_CUT_NONE, d->unwished > 0);
+		chases += d->wish_cut_by == WISH_CUT_CHASE && d->wished * 1000 < d->low_milli;
+	}
+	assert_true(chases > 0);
+	toy_end(&t);
+}
+
+static void a_job_that_has_all_its_places_says_so(void **state)
+{
+	struct toy t;
+	bool was_cut = false;
+
+	(void)state;
+	toy_init(&t, 1);
+	t.pool.class = CLASS_TRAINING;
+	toy_begin(&t, 4);
+	t.demand = 4;
+	for (int i = 0; i < 240; i++) {
+		const struct pool_decision *d = toy_tick(&t);
+		assert_true((d->wished + d->unwished) * 1000 >= d->low_milli);
+		was_cut |= d->wish_cut_by == WISH_CUT_WORK;
+	}
+	assert_true(was_cut);
+	toy_end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +220,8 @@ int main(void)
 		cmocka_unit_test(headroom_has_a_ceiling),
 		cmocka_unit_test(modes_that_do_not_act_ask_for_nothing),
 		cmocka_unit_test(refusals_back_off_longer_each_time),
+		cmocka_unit_test(what_cuts_a_wish_is_named),
+		cmocka_unit_test(a_job_that_has_all_its_places_says_so),
 		cmocka_unit_test(a_stockout_falls_back_and_is_probed_again),
 	};
 

@@ -378,6 +378,32 @@ static void blindness_keeps_the_stock_and_hears_the_api_server(void **state)
 	toy_end(&t);
 }
 
+/* They are bought for as if they were not there, and go before anybody who serves. */
+static void sleepers_are_no_capacity_and_go_first(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 8);
+	t.demand = 6;
+	toy_run(&t, 2 * HOUR);
+	t.ready[0] -= 3;
+	t.asleep = 3;
+	toy_tick(&t);
+	assert_true(toy_ready(&t) + toy_on_the_way(&t) >= 6);
+	assert_int_equal(t.plan.decision.asleep, 3);
+	toy_run(&t, HOUR);
+	t.demand = 1;
+	for (int i = 0; i < 2000 && !t.plan.groups[0].release_asleep; i++) {
+		assert_int_equal(t.plan.groups[0].release, 0);
+		toy_tick(&t);
+	}
+	assert_in_range(t.plan.groups[0].release_asleep, 1, 3);
+	assert_true(t.plan.decision.held_by == LIMIT_ASLEEP || t.plan.groups[0].release_asleep == 3);
+	toy_end(&t);
+}
+
 static void a_deadline_that_is_lost_does_not_buy_everything(void **state)
 {
 	struct toy t;
@@ -418,6 +444,7 @@ int main(void)
 		cmocka_unit_test(overdue_starts_are_replaced),
 		cmocka_unit_test(hung_servers_do_not_look_small),
 		cmocka_unit_test(blindness_keeps_the_stock_and_hears_the_api_server),
+		cmocka_unit_test(sleepers_are_no_capacity_and_go_first),
 		cmocka_unit_test(a_deadline_that_is_lost_does_not_buy_everything),
 	};
 

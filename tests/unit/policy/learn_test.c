@@ -427,6 +427,40 @@ static void the_self_test_tells_expectation_from_reality(void **state)
 	free(m);
 }
 
+/* 1 % allowed. Recent weeks and the last day, and what the record can tell. */
+static void the_objective_has_a_state(void **state)
+{
+	static const struct {
+		const char *what;
+		double hours, started, late, day_late, supported;
+		enum objective_state want;
+	} cases[] = {
+		{ "an hour is too little", 1, 1e6, 5e4, 0, .001, OBJECTIVE_BEYOND },
+		{ "nine late were allowed", 24, 900, 90, 0, .001, OBJECTIVE_BEYOND },
+		{ "half of what is allowed", 240, 1e6, 5000, 500, .001, OBJECTIVE_MET },
+		{ "the same, told from too few bursts", 240, 1e6, 5000, 500, .02, OBJECTIVE_BEYOND },
+		{ "nothing late, and no record", 24, 1e6, 0, 0, -1, OBJECTIVE_BEYOND },
+		{ "nearly all of what is allowed", 240, 1e6, 8500, 500, .001, OBJECTIVE_AT_RISK },
+		{ "a bad day in good weeks", 240, 1e6, 5000, 1500, .001, OBJECTIVE_AT_RISK },
+		{ "more than is allowed", 240, 1e6, 10500, 0, .02, OBJECTIVE_MISSED },
+	};
+	struct pool_policy_state *m = calloc(1, sizeof *m);
+
+	(void)state;
+	assert_non_null(m);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		m->record.hours = cases[i].hours;
+		m->choice = (struct rule_memory){ .own_started = cases[i].started,
+						  .own_late = cases[i].late,
+						  .day_started = 1e5,
+						  .day_late = cases[i].day_late };
+		enum objective_state got = review_objective(m, .01, cases[i].supported);
+		if (got != cases[i].want)
+			fail_msg("%s: %d instead of %d", cases[i].what, (int)got, (int)cases[i].want);
+	}
+	free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +478,7 @@ int main(void)
 		cmocka_unit_test(a_backlog_outlives_a_change_of_the_fleet),
 		cmocka_unit_test(the_present_rule_is_kept_for_small_gains),
 		cmocka_unit_test(a_price_of_late_requests_replaces_the_objective),
+		cmocka_unit_test(the_objective_has_a_state),
 		cmocka_unit_test(the_self_test_tells_expectation_from_reality),
 	};
 

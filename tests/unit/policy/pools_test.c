@@ -94,6 +94,40 @@ static void end(struct world *w)
 	arena_release(&w->arena);
 }
 
+/* Whatever is seen: a decision between ticks teaches nothing, releases nothing, and asks for no more than pods lack. */
+static void between_ticks_pods_get_their_places_and_nothing_else(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.group.max_nodes = 100;
+	w.memory = policy_state_new(&w.fleet);
+	for (int64_t i = 0; i < 40; i++) {
+		CLEANUP(buf_release) struct buf before = { 0 };
+		CLEANUP(buf_release) struct buf after = { 0 };
+		int64_t ready = i % 7, pods = i % 11;
+		see(&w, 0, ready, 200, 50);
+		see(&w, 1, 1, 4, 0);
+		w.seen[0].input.wanted_pods = pods;
+		policy_state_encode(w.memory, &before);
+		struct snapshot s = { i, w.now + 5000, 0, &w.fleet, w.seen };
+		arena_clear(&w.arena);
+		struct plan p = policy_decide(&s, w.memory, &w.arena);
+		const struct group_decision *g = &p.pools[0].groups[0];
+		assert_int_equal(g->cold + g->wake + g->place, pods > ready && pods - ready <= 8 ? pods - ready
+							       : pods > ready			 ? 8
+												 : 0);
+		assert_int_equal(g->release + g->cancel_cold + g->refill + p.pools[1].groups[0].cold, 0);
+		assert_int_equal(p.pools[0].decision.arrived, 0);
+		policy_state_encode(w.memory, &after);
+		assert_int_equal(before.len, after.len);
+		assert_memory_equal(before.text, after.text, after.len);
+		decide(&w, 8); /* and a tick learns, as ever */
+	}
+	end(&w);
+}
+
 static void pools_never_share_the_same_last_node(void **state)
 {
 	struct world w;
@@ -246,15 +280,93 @@ static void a_gang_gets_all_of_its_nodes_or_none(void **state)
 	end(&w);
 }
 
+/* Two interactive pools on a group with room for `room` more nodes; what each is given. */
+static struct plan decide_tight(struct world *w, const int64_t *ready, const int64_t *waiting, int64_t room)
+{
+	int64_t nodes = ready[0] + ready[1];
+
+	w->pools[1].class = CLASS_INTERACTIVE;
+	w->pools[1].objective_wait = 2000;
+	w->group.max_nodes = nodes + room;
+	w->memory = policy_state_new(&w->fleet);
+	for (int i = 0; i < POOLS; i++)
+		see(w, i, ready[i], ready[i] * 100, waiting[i]);
+	return decide(w, nodes);
+}
+
+static void a_tight_group_is_shared_by_need(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (int first = 0; first < POOLS; first++) {
+		const int other = 1 - first;
+		int64_t ready[POOLS], waiting[POOLS];
+
+		/* alike: half each, whoever stands first in the manifest */
+		init(&w);
+		ready[first] = ready[other] = 3;
+		waiting[first] = waiting[other] = 400;
+		struct plan p = decide_tight(&w, ready, waiting, 4);
+		assert_int_equal(p.pools[0].groups[0].cold, 2);
+		assert_int_equal(p.pools[1].groups[0].cold, 2);
+		assert_int_equal(p.pools[0].decision.held_by, LIMIT_MAX);
+		assert_int_equal(p.pools[1].decision.held_by, LIMIT_MAX);
+		end(&w);
+
+		/* one of them is far shorter of what it wishes */
+		init(&w);
+		ready[first] = 2;
+		waiting[first] = 600;
+		ready[other] = 10;
+		waiting[other] = 600;
+		p = decide_tight(&w, ready, waiting, 2);
+		assert_int_equal(p.pools[first].groups[0].cold, 2);
+		assert_int_equal(p.pools[other].groups[0].cold, 0);
+		assert_int_equal(p.pools[other].decision.held_by, LIMIT_MAX);
+		end(&w);
+
+		/* the last node is the stricter one's */
+		init(&w);
+		w.pools[first].objective_late_ppm = 1000;
+		ready[first] = ready[other] = 3;
+		waiting[first] = waiting[other] = 400;
+		p = decide_tight(&w, ready, waiting, 1);
+		assert_int_equal(p.pools[first].groups[0].cold, 1);
+		assert_int_equal(p.pools[other].groups[0].cold, 0);
+		end(&w);
+	}
+}
+
+static void a_class_that_comes_first_is_not_shared_with(void **state)
+{
+	struct world w;
+
+	(void)state;
+	init(&w);
+	w.memory = policy_state_new(&w.fleet);
+	w.group.max_nodes = 15;
+	see(&w, 0, 10, 1000, 300);
+	see(&w, 1, 1, 100, 900);
+	struct plan p = decide(&w, 11);
+	assert_true(p.pools[0].decision.wished > 13);
+	assert_int_equal(p.pools[0].groups[0].cold, 4);
+	assert_int_equal(p.pools[1].groups[0].cold, 0);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(between_ticks_pods_get_their_places_and_nothing_else),
 		cmocka_unit_test(pools_never_share_the_same_last_node),
 		cmocka_unit_test(a_shared_budget_goes_to_the_pool_that_shrinks_last),
 		cmocka_unit_test(pools_of_equal_priority_do_not_spend_the_same_dollar),
 		cmocka_unit_test(an_overdrawn_budget_is_given_back_by_the_pool_that_shrinks_first),
 		cmocka_unit_test(surplus_goes_to_the_pool_that_borrows),
 		cmocka_unit_test(one_blind_pool_does_not_hold_up_the_other),
+		cmocka_unit_test(a_tight_group_is_shared_by_need),
+		cmocka_unit_test(a_class_that_comes_first_is_not_shared_with),
 		cmocka_unit_test(a_gang_gets_all_of_its_nodes_or_none),
 	};
 

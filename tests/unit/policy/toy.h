@@ -38,6 +38,7 @@ struct toy {
 	int64_t fresh_permille;
 	int64_t silent_ticks; /* between two with readings, which tell of all since the ones before */
 	struct scrape_input untold;
+	int64_t asleep; /* in the first group, a node each */
 	int64_t wanted_pods, schedule_floor, schedule_next_floor;
 	bool is_queue_unknown;
 	millis schedule_next_at;
@@ -211,9 +212,11 @@ static inline void toy_observe(struct toy *t)
 	bool is_silent = t->blind || toy_keep_readings(t);
 	for (size_t i = 0; i < t->pool.group_count; i++) {
 		t->inputs[i] = (struct group_input){ .ready = t->ready[i],
+						     .asleep = i == 0 ? t->asleep : 0,
+						     .asleep_nodes = i == 0 ? t->asleep : 0,
 						     .standby = t->standby[i],
 						     .lent = i == 0 ? t->lent : 0,
-						     .nodes = t->ready[i],
+						     .nodes = t->ready[i] + (i == 0 ? t->asleep : 0),
 						     .standby_nodes = t->standby[i] };
 		for (size_t k = 0; k < t->start_count; k++)
 			t->inputs[i].nodes += t->starts[k].group == (int64_t)i ? t->starts[k].count : 0;
@@ -224,6 +227,7 @@ static inline void toy_observe(struct toy *t)
 		.input = { .scrapes_expected = ready * 3,
 			   .scrapes_fresh = t->blind ? 0 : ready * 3 * t->fresh_permille / 1000,
 			   .ready = ready,
+			   .asleep = t->asleep,
 			   .lent = t->lent,
 			   .wanted_pods = t->wanted_pods,
 			   .queue_waiting = t->is_queue_unknown ? ABSENT : 0,

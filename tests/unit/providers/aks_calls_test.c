@@ -290,13 +290,14 @@ static void cancelling_ends_the_operation_that_is_named(void **state)
 #define NUMBERED(name, number)                                                                                  \
 	"{\"name\":\"" name "\",\"properties\":{\"resourceId\":\"/subscriptions/S/resourceGroups/MC/providers/" \
 	"Microsoft.Compute/virtualMachineScaleSets/s/virtualMachines/" number "\"}}"
+#define THREE	      NUMBERED("b", "10") "," NUMBERED("a", "9") "," NUMBERED("c", "11")
 #define KEEPS_STOPPED ",\"scaleDownMode\":\"Deallocate\""
 
 /* A lower count where it stops those named for certain; else they are deleted, and no other is touched. */
 static void stopping_never_stops_another(void **state)
 {
 	static const char *const last[] = { "b" }, *const first[] = { "a" }, *const both[] = { "b", "a" },
-				 *const stopped[] = { "c", "never" };
+				 *const stopped[] = { "c", "never" }, *const some[] = { "a", "d" };
 	static const struct {
 		const char *pool;
 		const char *const *ids;
@@ -307,6 +308,7 @@ static void stopping_never_stops_another(void **state)
 		{ POOL("Succeeded", 2, KEEPS_STOPPED), both, 2, "PUT gpu1", "\"count\":0" },
 		{ POOL("Succeeded", 2, KEEPS_STOPPED ",\"availabilityZones\":[\"1\"]"), last, 1, "PUT gpu1",
 		  "\"count\":1" },
+		{ POOL("Succeeded", 3, KEEPS_STOPPED), some, 2, "PUT gpu1", "\"count\":2" }, /* a is left to the next */
 		{ POOL("Succeeded", 2, KEEPS_STOPPED), first, 1, "POST deleteMachines", "[\"a\"]" },
 		{ POOL("Succeeded", 2, KEEPS_STOPPED ",\"availabilityZones\":[\"1\",\"2\"]"), last, 1,
 		  "POST deleteMachines", "[\"b\"]" },
@@ -318,17 +320,13 @@ static void stopping_never_stops_another(void **state)
 		{ POOL("Succeeded", 2, KEEPS_STOPPED), stopped, 2, NULL, NULL },
 	};
 	static const char *const unready[] = { "c" };
+	static const char with_d[] = "{\"value\":[" THREE "," NUMBERED("d", "12") "]}";
 	struct stage *s = *state;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct reply replies[] = {
 			{ "GET", "/gpu1", 200, cases[i].pool, { 0 }, 0 },
-			{ "GET",
-			  "/machines",
-			  200,
-			  "{\"value\":[" NUMBERED("b", "10") "," NUMBERED("a", "9") "," NUMBERED("c", "11") "]}",
-			  { 0 },
-			  0 },
+			{ "GET", "/machines", 200, i == 3 ? with_d : "{\"value\":[" THREE "]}", { 0 }, 0 },
 			{ "PUT", "/gpu1", 201, "{}", GOES_ON, 0 },
 			{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
 			{ 0 },
@@ -416,22 +414,120 @@ static void standby_falls_by_name_and_never_rises(void **state)
 	provider_call_release(&c);
 }
 
+/* A machine that goes between the two reads is none that is missing. */
+static void the_count_is_no_older_than_the_machines(void **state)
+{
+	static const struct reply replies[] = {
+		{ "GET", "/gpu1", 200, POOL("Updating", 2, ""), { 0 }, 1 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "]}", { 0 }, 0 },
+		{ "GET", "/gpu1", 200, POOL("Updating", 1, ""), { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+	struct provider_call c = played_call(s, PROVIDER_DESCRIBE, 0);
+
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	played_expect(s, "GET gpu1, GET machines, GET gpu1");
+	assert_int_equal(c.description.desired, 1);
+	assert_true(c.description.is_busy);
+	provider_call_release(&c);
+}
+
+/* What deleteMachines does where stopped machines are kept is learned: stopped by name from then on, and never asked to
+ * end what stays. */
+static void what_deletes_may_only_stop(void **state)
+{
+	static const char *const ids[] = { "a" }, *const unready[] = { "a" };
+	static const struct reply before[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 3, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" THREE "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
+		{ 0 },
+	};
+	static const struct reply stopped[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" THREE "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
+		{ 0 },
+	};
+	static const struct reply gone[] = {
+		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, KEEPS_STOPPED), { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" NUMBERED("b", "10") "," NUMBERED("c", "11") "]}", { 0 }, 0 },
+		{ 0 },
+	};
+	struct stage *s = *state;
+
+	for (int deletes = 0; deletes < 2; deletes++) {
+		struct provider_call c = played_call(s, PROVIDER_REMOVE, 0);
+		c.ids = ids;
+		c.id_count = 1;
+		assert_int_equal(played_run(s, &c, before), ERROR_NONE);
+		provider_call_release(&c);
+		for (int i = 1; i <= 3; i++) {
+			c = played_call(s, PROVIDER_DESCRIBE, 0);
+			c.unready = unready;
+			c.unready_count = 1;
+			assert_int_equal(played_run(s, &c, deletes ? gone : stopped), ERROR_NONE);
+			assert_int_equal(c.description.keeps_standby, !deletes && i == 3);
+			assert_int_equal(c.description.standby, !deletes);
+			provider_call_release(&c);
+		}
+		if (deletes)
+			break;
+		c = played_call(s, PROVIDER_STANDBY, 0);
+		c.unready = unready;
+		c.unready_count = 1;
+		assert_int_equal(played_run(s, &c, stopped), ERROR_INVALID);
+		played_expect(s, "GET gpu1, GET machines");
+		assert_non_null(strstr(c.error.message, "--scale-down-mode Delete"));
+		provider_call_release(&c);
+		c = played_call(s, PROVIDER_STOP, 0);
+		c.ids = (const char *const[]){ "b" }; /* not the highest */
+		c.id_count = 1;
+		c.unready = unready;
+		c.unready_count = 1;
+		assert_int_equal(played_run(s, &c, stopped), ERROR_NONE);
+		played_expect(s, "GET gpu1, GET machines, POST deleteMachines");
+		provider_call_release(&c);
+	}
+}
+
+/* Of this pool, and of PUTs alone; and that is no throttling, which would hold back the others. */
 static void what_exceeds_the_budget_is_not_sent(void **state)
 {
 	static const struct reply replies[] = {
 		{ "GET", "/gpu1", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
 		{ "PUT", "/gpu1", 200, "{}", { 0 }, 0 },
+		{ "GET", "/gpu2", 200, POOL("Succeeded", 2, ""), { 0 }, 0 },
+		{ "PUT", "/gpu2", 200, "{}", { 0 }, 0 },
+		{ "GET", "/machines", 200, "{\"value\":[" MACHINE("a") "," MACHINE("b") "]}", { 0 }, 0 },
+		{ "POST", "/deleteMachines", 202, "", GOES_ON, 0 },
 		{ 0 },
 	};
+	static const char *const ids[] = { "a" };
 	struct stage *s = *state;
+	struct provider_call c;
 
 	for (int i = 0; i <= 20; i++) {
-		struct provider_call c = played_call(s, PROVIDER_GROW, 3);
-		assert_int_equal(played_run(s, &c, replies), i < 20 ? ERROR_NONE : ERROR_THROTTLED);
+		c = played_call(s, PROVIDER_GROW, 3);
+		assert_int_equal(played_run(s, &c, replies), i < 20 ? ERROR_NONE : ERROR_CONFLICT);
 		played_expect(s, i < 20 ? "GET gpu1, PUT gpu1" : "GET gpu1");
 		assert_true(i < 20 || (c.retry_after > 50 * SECOND && c.retry_after <= MINUTE));
 		provider_call_release(&c);
 	}
+	c = played_call(s, PROVIDER_REMOVE, 0);
+	c.ids = ids;
+	c.id_count = 1;
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	provider_call_release(&c);
+	char other[sizeof s->settings];
+	memcpy(other, s->settings, sizeof other);
+	strstr(other, "gpu1")[3] = '2';
+	c = played_call(s, PROVIDER_GROW, 3);
+	c.settings = other;
+	assert_int_equal(played_run(s, &c, replies), ERROR_NONE);
+	played_expect(s, "GET gpu2, PUT gpu2");
+	provider_call_release(&c);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, played_arm_set_up, played_arm_tear_down)
@@ -451,6 +547,8 @@ int main(void)
 		TEST(stopping_never_stops_another),
 		TEST(nobody_is_stopped_twice),
 		TEST(standby_falls_by_name_and_never_rises),
+		TEST(the_count_is_no_older_than_the_machines),
+		TEST(what_deletes_may_only_stop),
 		TEST(what_exceeds_the_budget_is_not_sent),
 	};
 

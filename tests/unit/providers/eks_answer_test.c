@@ -89,7 +89,7 @@ static void a_group_is_described(void **state)
 	assert_string_equal(s.d.machines[1].provider_id, "aws:///us-west-2a/i-0b");
 	assert_string_equal(s.d.machines[1].zone, "us-west-2a");
 	assert_string_equal(s.d.machines[1].instance_type, "p5.48xlarge");
-	assert_int_equal(s.d.abilities, PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS);
+	assert_int_equal(s.d.abilities, PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS | PROVIDER_PROTECTS);
 	assert_non_null(strstr(s.d.lacks, "no warm pool"));
 	arena_release(&s.arena);
 }
@@ -176,7 +176,7 @@ static void lifecycle_states_are_told_apart(void **state)
 static void standby_is_the_warm_pool(void **state)
 {
 	enum {
-		NO_STANDBY = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS,
+		NO_STANDBY = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS | PROVIDER_PROTECTS,
 		NO_STOPPING = NO_STANDBY | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY,
 		ALL = NO_STOPPING | PROVIDER_STOPS_NAMED
 	};

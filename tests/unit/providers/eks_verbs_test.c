@@ -125,6 +125,189 @@ static void an_update_that_goes_on_is_busy(void **state)
 	assert_false(s->call.description.is_busy);
 }
 
+static void look(struct scene *s, const char *desired)
+{
+	CLEANUP(buf_release) struct buf group = { 0 };
+
+	buf_printf(&group, GROUP("0", "9", "%s", ""), desired);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, group.text, 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+}
+
+/* EKS raises the size by twice the zones, launches, and ends one after the other: nobody asks it for minutes else. */
+static void an_update_of_the_owner_is_found_when_the_size_moves(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
+			     { READ, GROUP("0", "9", "3", ""), 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+	look(s, "3");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "13", "7", ""), 0 },
+			     { NODEGROUP, AS("UPDATING", ""), 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_true(s->call.description.is_busy);
+	assert_non_null(strstr(s->call.description.busy_with, "EKS updates node group n (status UPDATING)"));
+	assert_non_null(strstr(s->call.description.busy_with, "aws eks list-updates --name c --nodegroup-name n"));
+	/* read at every look until it is over */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, AS("UPDATING", ""), 0 },
+			     { READ, GROUP("0", "13", "7", ""), 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_true(s->call.description.is_busy);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
+			     { READ, GROUP("0", "9", "3", ""), 0 }, { ACTIVITIES, NONE, 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+	assert_string_equal(s->call.description.busy_with, "");
+	look(s, "3");
+}
+
+static const char *const one_machine[] = { "i-0a" };
+
+static void nothing_is_changed_during_an_update(void **state)
+{
+	static const enum provider_verb verbs[] = { PROVIDER_GROW,    PROVIDER_REMOVE, PROVIDER_STOP,
+						    PROVIDER_STANDBY, PROVIDER_CANCEL, PROVIDER_PROTECT };
+	static const char *const states[] = { AS("UPDATING", ""), AS("CREATING", ""), AS("DELETING", "") };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		assert_int_equal(
+			RUN(s,
+			    CALL(.verb = verbs[i], .desired = 1, .ids = one_machine, .id_count = 1, .token = "token-1"),
+			    { NODEGROUP, states[i % 3], 0 }, { READ, GROUP("0", "9", "0", HAS(PENDING("i-0a"))), 0 }, ),
+			ERROR_CONFLICT);
+		assert_non_null(strstr(s->call.error.message, "nothing is changed until then"));
+	}
+}
+
+/* DescribeUpdate tells that it is ours: what EKS does is what we asked for. */
+static void an_update_of_ours_is_nobody_elses(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = "u1"), { NODEGROUP, AS("UPDATING", ""), 0 },
+			     { "GET /clusters/c/updates/u1", UPDATE("InProgress"), 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_true(s->call.description.is_busy);
+	assert_string_equal(s->call.description.busy_with, "");
+	/* it was over a moment ago, and the status is of before */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .pending = "u1"), { NODEGROUP, AS("UPDATING", ""), 0 },
+			     { "GET /clusters/c/updates/u1", UPDATE("Successful"), 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_false(s->call.description.is_busy);
+}
+
+static void what_eks_says_is_wrong_is_told(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+		    { NODEGROUP,
+		      AS("DEGRADED", ",\"health\":{\"issues\":[{\"code\":\"PodEvictionFailure\",\"message\":\"Reached "
+				     "max retries while trying to evict pods\",\"resourceIds\":[\"i-0a\"]},{\"code\":"
+				     "\"AccessDenied\"}]}"),
+		      0 },
+		    { READ, GROUP("0", "5", "0", ""), 0 }, ),
+		ERROR_NONE);
+	assert_string_equal(s->call.description.ailment, "DEGRADED; PodEvictionFailure: Reached max retries while "
+							 "trying to evict pods; AccessDenied");
+	assert_false(s->call.description.is_busy);
+	/* it is looked at until it is well again */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, PLAIN, 0 },
+			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
+			 ERROR_NONE);
+	assert_string_equal(s->call.description.ailment, "");
+}
+
+static void machines_are_protected_from_the_first_look_on(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE),
+			     { READ, GROUP("0", "5", "3", HAS(IN("i-0a") SAFE("i-0b") PENDING("i-0c"))), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.exposed, 1);
+	assert_int_equal(s->call.description.guarded, 1);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "3", HAS(IN("i-0a") SAFE("i-0b") PENDING("i-0c"))), 0 },
+			     { PROTECT(ID("1", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+	/* Auto Scaling is about to end one of more than are asked for: which is left to it */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "2", HAS(IN("i-0a") SAFE("i-0b") IN("i-0c"))), 0 }, ),
+			 ERROR_NONE);
+}
+
+/* A schedule that sets the size to nothing: what we protect would outlast it. */
+static void a_lower_size_of_the_owner_is_not_held_up(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "0", HAS(SAFE("i-0a") SAFE("i-0b"))), 0 },
+			     { UNPROTECT(ID("1", "i-0b") ID("2", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 1),
+			     { READ, GROUP("0", "5", "1", HAS(SAFE("i-0a") SAFE("i-0b"))), 0 },
+			     { UNPROTECT(ID("1", "i-0b")), "", 0 }, ),
+			 ERROR_NONE);
+}
+
+/* So that an instance refresh can pass, which waits for protected machines and fails; also during an update. */
+static void protection_is_lifted_from_what_is_ours_no_more(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0), { NODEGROUP, AS("UPDATING", ""), 0 },
+			     { READ, GROUP("0", "5", "3", HAS(SAFE("i-0a") IN("i-0b") SAFE("i-0c"))), 0 },
+			     { UNPROTECT(ID("1", "i-0c") ID("2", "i-0a")), "", 0 }, ),
+			 ERROR_NONE);
+	/* a setting of the group, which is not ours */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_PROTECT, .desired = 0), { NODEGROUP, PLAIN, 0 },
+			     { READ,
+			       GROUP("0", "5", "1",
+				     HAS(SAFE("i-0a")) "<NewInstancesProtectedFromScaleIn>true"
+						       "</NewInstancesProtectedFromScaleIn>"),
+			       0 }, ),
+			 ERROR_NONE);
+}
+
+#define ZONES	  "<AvailabilityZones><member>z1</member><member>z2</member></AvailabilityZones>"
+#define SUSPENDED "<SuspendedProcesses><member><ProcessName>AZRebalance</ProcessName></member></SuspendedProcesses>"
+
+static void zones_that_are_balanced_are_told(void **state)
+{
+	static const struct {
+		const char *group;
+		size_t cautions;
+	} cases[] = {
+		{ GROUP("0", "5", "0", ZONES), 1 },
+		{ GROUP("0", "5", "0", ZONES SUSPENDED), 0 },
+		{ GROUP("0", "5", "0", "<AvailabilityZones><member>z1</member></AvailabilityZones>"), 0 },
+	};
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, cases[i].group, 0 }, ), ERROR_NONE);
+		assert_int_equal(s->call.description.caution_count, cases[i].cautions);
+		if (cases[i].cautions)
+			assert_non_null(strstr(s->call.description.cautions[0], "--scaling-processes AZRebalance"));
+	}
+}
+
 static void growing_reads_first_and_protects_what_is_there(void **state)
 {
 	struct scene *s = *state;
@@ -386,6 +569,14 @@ int main(void)
 		TEST(tags_find_exactly_one_group),
 		TEST(a_description_asks_for_what_it_needs),
 		TEST(an_update_that_goes_on_is_busy),
+		TEST(an_update_of_the_owner_is_found_when_the_size_moves),
+		TEST(nothing_is_changed_during_an_update),
+		TEST(an_update_of_ours_is_nobody_elses),
+		TEST(what_eks_says_is_wrong_is_told),
+		TEST(machines_are_protected_from_the_first_look_on),
+		TEST(a_lower_size_of_the_owner_is_not_held_up),
+		TEST(protection_is_lifted_from_what_is_ours_no_more),
+		TEST(zones_that_are_balanced_are_told),
 		TEST(growing_reads_first_and_protects_what_is_there),
 		TEST(groups_of_cluster_autoscaler_are_left_alone),
 		TEST(removing_protects_the_others_first),

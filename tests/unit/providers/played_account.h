@@ -83,5 +83,8 @@ enum error_kind account_run(struct scene *s, struct provider_call call, const st
 #define PLAIN                                                                                                   \
 	"{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"ACTIVE\",\"resources\":{\"autoScalingGroups\":[{" \
 	"\"name\":\"a\"}]}}}"
+#define AS(status, rest)                                                                                         \
+	"{\"nodegroup\":{\"nodegroupName\":\"n\",\"status\":\"" status "\",\"resources\":{\"autoScalingGroups\"" \
+	":[{\"name\":\"a\"}]}" rest "}}"
 #define UPDATE(status) \
 	"{\"update\":{\"id\":\"u1\",\"status\":\"" status "\",\"errors\":[{\"errorMessage\":\"no such size\"}]}}"

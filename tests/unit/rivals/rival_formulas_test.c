@@ -35,20 +35,20 @@ static void hpa_tolerates_a_tenth(void **state)
 	}
 }
 
-static struct hpa *hpa_at(int64_t replicas, millis stabilization)
+static struct hpa *hpa_at(int64_t replicas, const struct hpa_limits *limits)
 {
 	struct hpa *h = calloc(1, sizeof *h);
 
 	assert_non_null(h);
-	hpa_begin(h, 0, replicas, stabilization);
+	hpa_begin(h, 0, replicas, limits);
 	return h;
 }
 
 static void hpa_grows_by_double_or_four(void **state)
 {
-	const struct hpa_limits limits = { .least = 1, .most = 100, .stabilization = 300 * SECOND };
+	const struct hpa_limits limits = hpa_default_limits(100, 300 * SECOND);
 	static const int64_t expected[] = { 5, 10, 20, 40, 80, 90, 90 }; /* 1+4, then doubled, then as proposed */
-	struct hpa *h = hpa_at(1, limits.stabilization);
+	struct hpa *h = hpa_at(1, &limits);
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(expected); i++)
@@ -58,8 +58,8 @@ static void hpa_grows_by_double_or_four(void **state)
 
 static void hpa_counts_growth_within_the_period(void **state)
 {
-	const struct hpa_limits limits = { .least = 1, .most = 100, .stabilization = 0 };
-	struct hpa *h = hpa_at(10, 0);
+	const struct hpa_limits limits = hpa_default_limits(100, 0);
+	struct hpa *h = hpa_at(10, &limits);
 
 	(void)state;
 	/* 10 may become 20 in any 15 s, however often we look. */
@@ -72,8 +72,8 @@ static void hpa_counts_growth_within_the_period(void **state)
 
 static void hpa_waits_before_it_shrinks(void **state)
 {
-	const struct hpa_limits limits = { .least = 1, .most = 100, .stabilization = 300 * SECOND };
-	struct hpa *h = hpa_at(20, limits.stabilization);
+	const struct hpa_limits limits = hpa_default_limits(100, 300 * SECOND);
+	struct hpa *h = hpa_at(20, &limits);
 	millis now = 0;
 
 	(void)state;
@@ -91,12 +91,50 @@ static void hpa_waits_before_it_shrinks(void **state)
 
 static void hpa_stays_within_its_limits(void **state)
 {
-	const struct hpa_limits limits = { .least = 2, .most = 9, .stabilization = 0 };
-	struct hpa *h = hpa_at(6, 0);
+	struct hpa_limits limits = hpa_default_limits(9, 0);
+	struct hpa *h = hpa_at(6, &limits);
 
 	(void)state;
+	limits.least = 2;
 	assert_int_equal(hpa_scale(h, 15 * SECOND, 50, &limits), 9);
 	assert_int_equal(hpa_scale(h, 30 * SECOND, 0, &limits), 2);
+	free(h);
+}
+
+/* behavior of the API reference's own examples, and what the source makes of them. */
+static void hpa_keeps_the_behaviour_that_is_written(void **state)
+{
+	struct hpa_limits slow = hpa_default_limits(100, 0), quiet = hpa_default_limits(100, 0);
+	struct hpa_limits down = hpa_default_limits(100, 0), fixed = hpa_default_limits(100, 0);
+	struct hpa *h;
+
+	(void)state;
+	slow.up = (struct hpa_rule){ .pods = { 4, 60 * SECOND },
+				     .percent = { 10, 60 * SECOND },
+				     .select = HPA_SELECT_MIN };
+	h = hpa_at(20, &slow);
+	assert_int_equal(hpa_scale(h, 15 * SECOND, 90, &slow), 22); /* the smaller of +4 and +10 % */
+	assert_int_equal(hpa_scale(h, 30 * SECOND, 90, &slow), 22);
+	assert_int_equal(hpa_scale(h, 75 * SECOND, 90, &slow), 25); /* 22 * 1.1, rounded up */
+	free(h);
+
+	quiet.up.stabilization = 60 * SECOND;
+	h = hpa_at(10, &quiet);
+	assert_int_equal(hpa_scale(h, 15 * SECOND, 14, &quiet), 10); /* the lowest of a minute: its first, 10 */
+	assert_int_equal(hpa_scale(h, 45 * SECOND, 16, &quiet), 10);
+	assert_int_equal(hpa_scale(h, 75 * SECOND, 16, &quiet), 16); /* 14 at 15 s is out of the window, too */
+	free(h);
+
+	down.down.percent = (struct hpa_policy){ 10, 60 * SECOND };
+	h = hpa_at(25, &down);
+	assert_int_equal(hpa_scale(h, 15 * SECOND, 3, &down), 22); /* 25 * 0.9, cut */
+	assert_int_equal(hpa_scale(h, 30 * SECOND, 3, &down), 22);
+	assert_int_equal(hpa_scale(h, 76 * SECOND, 3, &down), 19);
+	free(h);
+
+	fixed.down.select = HPA_SELECT_DISABLED;
+	h = hpa_at(25, &fixed);
+	assert_int_equal(hpa_scale(h, HOUR, 3, &fixed), 25);
 	free(h);
 }
 
@@ -245,6 +283,7 @@ int main(void)
 		cmocka_unit_test(hpa_counts_growth_within_the_period),
 		cmocka_unit_test(hpa_waits_before_it_shrinks),
 		cmocka_unit_test(hpa_stays_within_its_limits),
+		cmocka_unit_test(hpa_keeps_the_behaviour_that_is_written),
 		cmocka_unit_test(kpa_follows_the_stable_window),
 		cmocka_unit_test(kpa_panics_and_never_shrinks_in_panic),
 		cmocka_unit_test(kpa_starts_in_panic),

@@ -78,6 +78,10 @@ static void check_sweep(const struct policy_ops *rival, const struct rival_scale
 	const struct rival_setting *settings;
 	size_t count = rival_settings(rival, scale, &a, &settings), hot = 0, defaults = 0;
 
+	if (!strcmp(rival->name, "configured")) {
+		assert_int_equal(count, 0); /* it has the settings of somebody's manifest */
+		return;
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct error e = { 0 };
 		void *opened = rival->open(&fleet, settings[i].text, &e);
@@ -106,7 +110,7 @@ static void every_family_is_swept(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(rival_count(), 6);
+	assert_int_equal(rival_count(), 7);
 	for (size_t r = 0; r < rival_count(); r++)
 		for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
 			check_sweep(rival_at(r), &scales[i]);

@@ -140,6 +140,16 @@ static size_t few_settings(const struct policy_ops *rival, struct arena *a, cons
 	size_t count = rival_settings(rival, &scale, a, &all), few = 6;
 	struct rival_setting *picked = arena_array(a, struct rival_setting, few);
 
+	if (!count) { /* of a family that is not swept */
+		static const struct rival_setting own[] = {
+			{ .text = "total=8" },
+			{ .text = "waiting=2,running=12,min=2,max=30,up_pods=2,up_percent=0,down_percent=10,down_"
+				  "percent_s=60" },
+			{ .text = "waiting=5,zero=1,cooldown=120,up_window=60,removal=0" },
+		};
+		*out = own;
+		return sizeof own / sizeof *own;
+	}
 	for (size_t i = 0; i < few; i++)
 		picked[i] = all[i * (count - 1) / (few - 1)];
 	*out = picked;

@@ -348,7 +348,7 @@ static void no_replicas_ask_nothing(void **state)
 	assert_int_equal(p->asked, 0);
 	fake_targets(p, 4);
 	assert_int_equal(fake_round(p, EVERY).fresh, 3);
-	assert_int_equal(p->asked, 18);
+	assert_int_equal(p->asked, 19);
 	fake_close(p);
 }
 

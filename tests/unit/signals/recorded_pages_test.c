@@ -19,15 +19,15 @@ static const struct recorded {
 	int64_t started, waited, late_edge; /* late_edge: of those that waited, up to 2 s */
 	int64_t completed, prompt, output, latency_count, refused;
 	int64_t load_ms, startup_ms;
-	bool is_asleep;
+	enum engine_sleep sleep;
 } recorded[] = {
-	{ "vllm", ENGINE_VLLM, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, false },
-	{ "vllm_asleep", ENGINE_VLLM, 0, 0, 0, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, true },
-	{ "vllm", ENGINE_DYNAMO, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, false },
+	{ "vllm", ENGINE_VLLM, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, SLEEP_NONE },
+	{ "vllm_asleep", ENGINE_VLLM, 0, 0, 0, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, SLEEP_DISCARDED },
+	{ "vllm", ENGINE_DYNAMO, 9, 6, 500, 6, 4, 2, 4, 18000, 601, 200, 2, INT64_MIN, INT64_MIN, SLEEP_NONE },
 	/* Two data-parallel halves, one of them of four ranks; totals and priorities. */
-	{ "sglang", ENGINE_SGLANG, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, false },
-	{ "sglang", ENGINE_DYNAMO, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, false },
-	{ "lmdeploy", ENGINE_LMDEPLOY, 5, 5, 375, 2, 2, 1, 2, 1800, 200, 2, -1, INT64_MIN, INT64_MIN, false },
+	{ "sglang", ENGINE_SGLANG, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, SLEEP_NONE },
+	{ "sglang", ENGINE_DYNAMO, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, SLEEP_NONE },
+	{ "lmdeploy", ENGINE_LMDEPLOY, 5, 5, 375, 2, 2, 1, 2, 1800, 200, 2, -1, INT64_MIN, INT64_MIN, SLEEP_NONE },
 };
 
 static void read_page(const char *name, struct buf *out)
@@ -72,7 +72,7 @@ static void assert_told(const struct recorded *r, const struct page_content *c)
 	assert_int_equal(sum_of(c, ENGINE_REFUSED, 0), r->refused);
 	assert_int_equal(c->load_ms, r->load_ms);
 	assert_int_equal(c->startup_ms, r->startup_ms);
-	assert_int_equal(c->is_asleep, r->is_asleep);
+	assert_int_equal(c->sleep, r->sleep);
 }
 
 static void pages_of_real_loggers_say_what_these_were_told(void **state)
@@ -95,9 +95,48 @@ static void pages_of_real_loggers_say_what_these_were_told(void **state)
 	}
 }
 
+/* The recorded page of level 2, with what the logger writes otherwise. */
+static enum engine_sleep sleep_with(const char *old, const char *new)
+{
+	struct page_table table = page_table_make(ENGINE_VLLM, NULL, NULL);
+	struct page *p = page_open(&table);
+	CLEANUP(buf_release) struct buf text = { 0 };
+	CLEANUP(buf_release) struct buf changed = { 0 };
+	struct page_content c;
+	struct error e = { 0 };
+
+	read_page("vllm_asleep", &text);
+	for (const char *at = text.text, *next; *at; at = next + strlen(old)) {
+		next = strstr(at, old);
+		buf_append(&changed, at, next ? (size_t)(next - at) : strlen(at));
+		if (!next)
+			break;
+		buf_text(&changed, new);
+	}
+	if (!page_feed(p, changed.text, changed.len, &e) || !page_finish(p, &c, &e))
+		fail_msg("%s", e.message);
+	page_content_release(&c);
+	page_close(p);
+	return c.sleep;
+}
+
+static void the_level_of_sleep_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(sleep_with("sleep_state=\"discard_all\"} 1.0", "sleep_state=\"discard_all\"} 0.0"),
+			 SLEEP_OFFLOADED);
+	assert_int_equal(sleep_with("sleep_state=\"awake\"} 0.0", "sleep_state=\"awake\"} 1.0"), SLEEP_NONE);
+	assert_int_equal(sleep_with("sleep_state=\"discard_all\"", "sleep_state=\"other\""), SLEEP_UNTOLD);
+	/* Of several engines in a pod one is awake: it takes requests. */
+	assert_int_equal(sleep_with("{engine=\"1\",model_name=\"m\",sleep_state=\"awake\"} 0.0",
+				    "{engine=\"1\",model_name=\"m\",sleep_state=\"awake\"} 1.0"),
+			 SLEEP_NONE);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(pages_of_real_loggers_say_what_these_were_told) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(pages_of_real_loggers_say_what_these_were_told),
+					    cmocka_unit_test(the_level_of_sleep_is_told) };
 
 	return cmocka_run_group_tests_name("recorded pages", tests, NULL, NULL);
 }

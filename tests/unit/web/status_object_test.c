@@ -185,6 +185,11 @@ static void misses(struct shown *s)
 	s->plans[0].decision.own_share_ppm = 74000;
 }
 
+static void is_at_risk(struct shown *s)
+{
+	s->plans[0].decision.objective_state = OBJECTIVE_AT_RISK;
+}
+
 static void learns(struct shown *s)
 {
 	s->plans[0].decision.own_share_ppm = ABSENT;
@@ -256,6 +261,7 @@ static const struct case_ cases[] = {
 	{ "unlimited", nothing, "Limited", "False", "AsWished", "wished 6 hot replicas, decided 6" },
 	{ "limited", budget_binds, "Limited", "True", "Budget", "wished 9 hot replicas, decided 6, held by budget" },
 	{ "kept", nothing, "ObjectiveMet", "True", "Kept", "0.20 % late in recent weeks, allowed 1.00 %" },
+	{ "at risk", is_at_risk, "ObjectiveMet", "True", "AtRisk", "0.20 % late in recent weeks, allowed 1.00 %" },
 	{ "missed", misses, "ObjectiveMet", "False", "Missed", "7.40 % late" },
 	{ "learning", learns, "ObjectiveMet", "Unknown", "Learning", "too few" },
 	{ "priced", has_a_price, "ObjectiveMet", "Unknown", "PriceDecides", "price" },

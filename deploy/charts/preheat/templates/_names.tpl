@@ -34,6 +34,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- fail (printf "identity.clientId is of aks-workload-identity, and identity.provider is %s; do: --set identity.provider=aks-workload-identity" .provider) }}
 {{- end }}
 {{- end }}
+{{- if and .Values.watchOnly .Values.web.tlsSecret }}
+{{- fail "watchOnly records and serves no page, and web.tlsSecret is set; do: leave web.tlsSecret out, and look at the recording with preheat view" }}
+{{- end }}
 {{- if not (or .Values.watchPools .Values.pools) }}
 {{- fail "watchPools is false and pools is empty: there would be nothing to do; give pools, or leave watchPools true" }}
 {{- end }}

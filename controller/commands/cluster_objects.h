@@ -1,0 +1,32 @@
+/*
+ * Objects of a live cluster, by lists in pages, read only: each as the tree
+ * that a file of it would give, with the parts that verbs read and no others
+ * (managed fields, images of nodes and most of status are never kept).
+ */
+#pragma once
+#include "base/yaml.h"
+#include "controller/commands/cluster_args.h"
+
+struct object_kind {
+	const char *api_version, *kind, *plural;
+	bool is_namespaced, is_optional; /* optional: a kind that not every cluster has, or that may be forbidden */
+};
+
+/* The place, in a list of kinds, of the templates of nodes that providers name. */
+#define OBJECT_KIND_TEMPLATES                 \
+	{                                     \
+		NULL, NULL, NULL, false, true \
+	}
+
+struct object_reader {
+	const struct object_kind *kinds; /* nodes before pods, which are taken by where they stand */
+	size_t count;
+	struct arena *arena; /* of the trees */
+	/* Pods that a workload made only where they ask for GPUs, or stand on a node that has them. */
+	void (*take)(void *user, const struct yaml_node *object);
+	/* A kind that is not optional could not be read; the others are. NULL: the reading ends with that error. */
+	void (*refused)(void *user, const struct object_kind *kind, const struct error *why);
+	void *user;
+};
+
+bool cluster_objects_read(const struct object_reader *r, const struct cluster_args *o, struct error *e) MUST_USE;

@@ -1,0 +1,717 @@
+#include "controller/commands/discover.h"
+
+#include "base/json.h"
+#include "base/quantity.h"
+#include "base/resource.h"
+#include "providers/block.h"
+#include "signals/engine_metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A guess where nothing was seen: seldom more sequences than this run on one GPU before requests wait. */
+enum { SLOTS_GUESS = 64, GROUPS_MOST = 8 };
+/* From asking a cloud for a machine until it registers as a node, which no object tells. */
+static const millis BOOT_GUESS = 60 * SECOND;
+
+struct list {
+	const void **items;
+	size_t count;
+};
+
+/* Nodes that are alike: one node group. */
+struct found_group {
+	const char *name, *key, *value; /* by this label */
+	const struct provider_block *block;
+	const char *provider; /* NULL: no label of a provider */
+	const char *type;     /* the machine's; NULL: not told */
+	int64_t gpus, nodes, list_price;
+	bool is_spot;
+};
+
+struct found_node {
+	const char *name;
+	struct found_group *group;
+	millis created, ready; /* 0: not told */
+};
+
+/* What makes the pods: the workload that has a number of replicas. */
+struct owner {
+	const char *api_version, *kind, *name;
+};
+
+struct found_service {
+	const char *name, *namespace; /* of the pool */
+	struct owner owner;
+	const struct yaml_node *labels; /* a map: of the selector, or of a pod */
+	const char *image;
+	enum engine engine;
+	const char *gpu_resource;
+	int64_t gpus, slots, port, pods;
+	struct found_group *groups[GROUPS_MOST];
+	size_t group_count;
+	struct list leads; /* of millis: seen from creation to ready, machine and all */
+};
+
+struct discovery {
+	struct arena *arena;
+	struct list nodes, pods, workloads, autoscalers; /* trees */
+	struct list found_nodes, groups, services;
+	struct buf left_out;
+};
+
+static void add(struct discovery *d, struct list *l, const void *item)
+{
+	/* Doubles at powers of two. */
+	if (!(l->count & (l->count - 1))) {
+		const void **grown = arena_array(d->arena, const void *, l->count ? 2 * l->count : 1);
+		if (l->count)
+			memcpy(grown, l->items, l->count * sizeof(void *));
+		l->items = grown;
+	}
+	l->items[l->count++] = item;
+}
+
+struct discovery *discovery_new(struct arena *a)
+{
+	struct discovery *d = arena_new(a, struct discovery);
+
+	d->arena = a;
+	return d;
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+	for (; *words; words++)
+		if (!strcmp(text, *words))
+			return true;
+	return false;
+}
+
+void discovery_add(struct discovery *d, const struct yaml_node *object)
+{
+	static const char *const workloads[] = { "Deployment", "StatefulSet", "LeaderWorkerSet", NULL };
+	static const char *const autoscalers[] = { "HorizontalPodAutoscaler", "ScaledObject", "NodePool", NULL };
+	const char *kind = yaml_text(object, "kind");
+	const struct yaml_node *items = yaml_child(object, "items");
+
+	for (const struct yaml_node *n = items && items->kind == YAML_LIST ? items->first : NULL; n; n = n->next)
+		discovery_add(d, n);
+	if (!kind)
+		return;
+	if (!strcmp(kind, "Node"))
+		add(d, &d->nodes, object);
+	else if (!strcmp(kind, "Pod"))
+		add(d, &d->pods, object);
+	else if (is_one_of(kind, workloads))
+		add(d, &d->workloads, object);
+	if (is_one_of(kind, autoscalers) || !strcmp(kind, "Deployment"))
+		add(d, &d->autoscalers, object);
+}
+
+static const char *meta(const struct yaml_node *object, const char *key)
+{
+	return yaml_text(yaml_child(object, "metadata"), key);
+}
+
+static const char *label(const struct yaml_node *object, const char *key)
+{
+	return yaml_text(YAML_AT(object, "metadata", "labels"), key);
+}
+
+static millis time_of(const char *text)
+{
+	millis at = 0;
+
+	return text && time_parse(text, strlen(text), &at) ? at : 0;
+}
+
+/* When the condition became true; 0: it is not. */
+static millis since(const struct yaml_node *object, const char *condition)
+{
+	const struct yaml_node *all = YAML_AT(object, "status", "conditions");
+
+	for (const struct yaml_node *c = all ? all->first : NULL; c; c = c->next) {
+		const char *type = yaml_text(c, "type"), *status = yaml_text(c, "status");
+		if (type && status && !strcmp(type, condition) && !strcmp(status, "True"))
+			return time_of(yaml_text(c, "lastTransitionTime"));
+	}
+	return 0;
+}
+
+/* The largest count of GPUs among the members of a map of resources. */
+static int64_t gpus_in(const struct yaml_node *resources, const char **resource)
+{
+	int64_t most = 0, milli;
+
+	for (const struct yaml_node *n = resources && resources->kind == YAML_MAP ? resources->first : NULL; n;
+	     n = n->next)
+		if (n->kind == YAML_SCALAR && device_is_gpu(n->key) && amount_milli(n->text, &milli) && milli > most) {
+			most = milli;
+			if (resource)
+				*resource = n->key;
+		}
+	return most / 1000;
+}
+
+/* By the label that a provider puts on the nodes of a group. */
+static void name_group(const struct yaml_node *node, struct found_group *g)
+{
+	static const char by_type[] = "node.kubernetes.io/instance-type";
+
+	for (enum provider_choice p = 0; p < PROVIDER_COUNT; p++) {
+		const struct provider_block *b = provider_block(p);
+		const char *value = b->label.key && !b->is_trial ? label(node, b->label.key) : NULL;
+
+		if (!value)
+			continue;
+		g->key = b->label.key;
+		g->value = value;
+		g->block = b;
+		g->provider = provider_name(p);
+		return;
+	}
+	g->key = by_type;
+	g->value = label(node, by_type);
+}
+
+static int64_t list_price(const char *type)
+{
+	for (enum provider_choice p = 0; type && p < PROVIDER_COUNT; p++) {
+		const struct provider_block *b = provider_block(p);
+		for (size_t i = 0; i < b->instance_count; i++)
+			if (!strcmp(b->instances[i].name, type))
+				return b->instances[i].list_price;
+	}
+	return 0;
+}
+
+static bool is_spot(const struct yaml_node *node, const struct provider_block *b)
+{
+	const char *word = b && b->capacity_label ? b->capacity_words[BLOCK_SPOT] : NULL;
+	const char *value = word ? label(node, b->capacity_label) : NULL;
+
+	return value && !strcmp(value, word);
+}
+
+static struct found_group *group_of(struct discovery *d, const struct yaml_node *node, int64_t gpus)
+{
+	struct found_group made = { .gpus = gpus, .type = label(node, "node.kubernetes.io/instance-type") };
+
+	name_group(node, &made);
+	if (!made.value)
+		return NULL;
+	for (size_t i = 0; i < d->groups.count; i++) {
+		struct found_group *g = (struct found_group *)(uintptr_t)d->groups.items[i];
+		if (!strcmp(g->key, made.key) && !strcmp(g->value, made.value))
+			return g;
+	}
+	made.is_spot = is_spot(node, made.block);
+	made.list_price = list_price(made.type);
+	struct found_group *g = arena_new(d->arena, struct found_group);
+	*g = made;
+	add(d, &d->groups, g);
+	return g;
+}
+
+static void find_nodes(struct discovery *d)
+{
+	for (size_t i = 0; i < d->nodes.count; i++) {
+		const struct yaml_node *node = d->nodes.items[i];
+		int64_t gpus = gpus_in(YAML_AT(node, "status", "allocatable"), NULL);
+		struct found_group *group = gpus ? group_of(d, node, gpus) : NULL;
+		struct found_node *found;
+
+		if (!group)
+			continue;
+		group->nodes++;
+		found = arena_new(d->arena, struct found_node);
+		*found = (struct found_node){ .name = meta(node, "name"),
+					      .group = group,
+					      .created = time_of(meta(node, "creationTimestamp")),
+					      .ready = since(node, "Ready") };
+		add(d, &d->found_nodes, found);
+	}
+}
+
+/* A ReplicaSet is named after its Deployment and the hash of the template. */
+static bool find_owner(struct discovery *d, const struct yaml_node *pod, struct owner *out)
+{
+	const struct yaml_node *refs = YAML_AT(pod, "metadata", "ownerReferences");
+	const char *set = label(pod, "leaderworkerset.sigs.k8s.io/name");
+
+	for (const struct yaml_node *r = refs ? refs->first : NULL; r; r = r->next) {
+		const char *kind = yaml_text(r, "kind"), *name = yaml_text(r, "name");
+		const char *cut = name ? strrchr(name, '-') : NULL;
+
+		if (kind && cut && !strcmp(kind, "ReplicaSet"))
+			*out = (struct owner){ "apps/v1", "Deployment",
+					       arena_strdup(d->arena, name, (size_t)(cut - name)) };
+		else if (kind && set && !strcmp(kind, "StatefulSet"))
+			*out = (struct owner){ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", set };
+		else if (kind && name && !strcmp(kind, "StatefulSet"))
+			*out = (struct owner){ "apps/v1", kind, name };
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static const struct yaml_node *workload_of(const struct discovery *d, const char *namespace, const struct owner *o)
+{
+	for (size_t i = 0; i < d->workloads.count; i++) {
+		const struct yaml_node *w = d->workloads.items[i];
+		const char *in = meta(w, "namespace"), *name = meta(w, "name"), *kind = yaml_text(w, "kind");
+
+		if (name && !strcmp(name, o->name) && !strcmp(kind, o->kind) && in && !strcmp(in, namespace))
+			return w;
+	}
+	return NULL;
+}
+
+/* The container that asks for the most GPUs. */
+static const struct yaml_node *gpu_container(const struct yaml_node *pod, int64_t *gpus, const char **resource)
+{
+	const struct yaml_node *all = YAML_AT(pod, "spec", "containers"), *found = NULL;
+
+	*gpus = 0;
+	for (const struct yaml_node *c = all ? all->first : NULL; c; c = c->next) {
+		const char *name = NULL;
+		int64_t n = gpus_in(YAML_AT(c, "resources", "limits"), &name);
+
+		if (n <= *gpus)
+			continue;
+		*gpus = n;
+		*resource = name;
+		found = c;
+	}
+	return found;
+}
+
+/* By the longest word of an engine that the image has: some are built on others. */
+static bool engine_of(const char *image, enum engine *out)
+{
+	size_t longest = 0;
+
+	for (int e = 0; e < ENGINE_COUNT; e++) {
+		const char *word = engine_traits((enum engine)e).image;
+		if (strstr(image, word) && strlen(word) > longest) {
+			longest = strlen(word);
+			*out = (enum engine)e;
+		}
+	}
+	return longest > 0;
+}
+
+/* The value of an argument, "--option N" or "--option=N", also within the text of a shell's. */
+static int64_t argument(const struct yaml_node *container, const char *option)
+{
+	static const char *const lists[] = { "command", "args" };
+
+	for (size_t i = 0; option && i < 2; i++) {
+		const struct yaml_node *l = yaml_child(container, lists[i]);
+		for (const struct yaml_node *n = l ? l->first : NULL; n; n = n->next) {
+			const char *at = n->kind == YAML_SCALAR && n->text ? strstr(n->text, option) : NULL;
+			const char *rest = at ? at + strlen(option) + strspn(at + strlen(option), "= ") : NULL;
+
+			if (rest && !*rest && n->next && n->next->kind == YAML_SCALAR)
+				rest = n->next->text;
+			if (rest && strtoll(rest, NULL, 10) > 0)
+				return strtoll(rest, NULL, 10);
+		}
+	}
+	return 0;
+}
+
+/* The port that a person names for it, or the only one. */
+static int64_t port_of(const struct yaml_node *container)
+{
+	static const char *const names[] = { "metrics", "http-metrics", "http", NULL };
+	const struct yaml_node *ports = yaml_child(container, "ports");
+	int64_t only = 0, value;
+
+	for (const struct yaml_node *p = ports ? ports->first : NULL; p; p = p->next) {
+		const char *number = yaml_text(p, "containerPort"), *name = yaml_text(p, "name");
+
+		if (!number || !whole_parse(number, strlen(number), &value))
+			continue;
+		if (name && is_one_of(name, names))
+			return value;
+		only = only ? only : value;
+	}
+	return only;
+}
+
+static bool is_taken(const struct discovery *d, const char *name)
+{
+	for (size_t i = 0; i < d->services.count; i++)
+		if (!strcmp(((const struct found_service *)d->services.items[i])->name, name))
+			return true;
+	return false;
+}
+
+/* Pools have names of their own, whatever their namespace. */
+static const char *pool_name(const struct discovery *d, const char *namespace, const char *name)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	buf_printf(&text, "%.63s", name);
+	if (is_taken(d, text.text)) {
+		buf_clear(&text);
+		buf_printf(&text, "%.30s-%.32s", namespace, name);
+	}
+	for (char *c = text.text; *c; c++)
+		*c = *c == '.' ? '-' : *c;
+	return arena_strdup(d->arena, text.text, text.len);
+}
+
+static struct found_service *service_of(struct discovery *d, const char *namespace, const struct owner *o)
+{
+	for (size_t i = 0; i < d->services.count; i++) {
+		struct found_service *s = (struct found_service *)(uintptr_t)d->services.items[i];
+		if (!strcmp(s->namespace, namespace) && !strcmp(s->owner.name, o->name) &&
+		    !strcmp(s->owner.kind, o->kind))
+			return s;
+	}
+	return NULL;
+}
+
+static struct found_service *service_new(struct discovery *d, const struct yaml_node *pod, const char *namespace,
+					 const struct owner *o)
+{
+	struct found_service made = { .namespace = namespace, .owner = *o };
+	const struct yaml_node *container = gpu_container(pod, &made.gpus, &made.gpu_resource);
+	const struct yaml_node *workload = workload_of(d, namespace, o);
+
+	made.image = yaml_text(container, "image");
+	if (!made.image || !engine_of(made.image, &made.engine)) {
+		buf_printf(&d->left_out,
+			   "  %s %s/%s: no model server that is known by its image (%s); write its WarmPool by hand\n",
+			   o->kind, namespace, o->name, made.image ? made.image : "none");
+		made.gpus = 0; /* remembered, so that it is said once */
+	}
+	made.name = pool_name(d, namespace, o->name);
+	made.slots = argument(container, engine_traits(made.engine).slots_option);
+	made.port = port_of(container);
+	made.labels = YAML_AT(workload, "spec", "selector", "matchLabels");
+	if (!made.labels)
+		made.labels = YAML_AT(pod, "metadata", "labels");
+	struct found_service *s = arena_new(d->arena, struct found_service);
+	*s = made;
+	add(d, &d->services, s);
+	return s;
+}
+
+static const struct found_node *node_of(const struct discovery *d, const struct yaml_node *pod)
+{
+	const char *name = yaml_text(yaml_child(pod, "spec"), "nodeName");
+
+	for (size_t i = 0; name && i < d->found_nodes.count; i++) {
+		const struct found_node *n = d->found_nodes.items[i];
+		if (n->name && !strcmp(n->name, name))
+			return n;
+	}
+	return NULL;
+}
+
+/* How long its start took: all of it where the machine was made for it, else the machine's time and its own. */
+static void note_lead(struct discovery *d, struct found_service *s, const struct yaml_node *pod,
+		      const struct found_node *n)
+{
+	millis created = time_of(meta(pod, "creationTimestamp")), ready = since(pod, "Ready"),
+	       scheduled = since(pod, "PodScheduled");
+	bool is_cold = n->created >= created;
+	millis *lead;
+
+	if (!created || !ready || !scheduled || ready < scheduled || !n->created || n->ready < n->created)
+		return;
+	lead = arena_new(d->arena, millis);
+	*lead = is_cold ? ready - created : BOOT_GUESS + (n->ready - n->created) + (ready - scheduled);
+	add(d, &s->leads, lead);
+}
+
+static void note_group(struct found_service *s, struct found_group *g)
+{
+	for (size_t i = 0; i < s->group_count; i++)
+		if (s->groups[i] == g)
+			return;
+	if (s->group_count < GROUPS_MOST)
+		s->groups[s->group_count++] = g;
+}
+
+static void find_services(struct discovery *d)
+{
+	for (size_t i = 0; i < d->pods.count; i++) {
+		const struct yaml_node *pod = d->pods.items[i];
+		const char *namespace = meta(pod, "namespace"), *resource;
+		const struct found_node *node = node_of(d, pod);
+		struct owner o;
+		int64_t gpus;
+
+		if (!namespace || !gpu_container(pod, &gpus, &resource) || !find_owner(d, pod, &o))
+			continue;
+		struct found_service *s = service_of(d, namespace, &o);
+		s = s ? s : service_new(d, pod, namespace, &o);
+		s->pods++;
+		if (!node)
+			continue;
+		note_group(s, node->group);
+		note_lead(d, s, pod, node);
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	millis x = **(const millis *const *)a, y = **(const millis *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int by_price(const void *a, const void *b)
+{
+	const struct found_group *x = *(struct found_group *const *)a, *y = *(struct found_group *const *)b;
+
+	return x->is_spot != y->is_spot		? (x->is_spot ? -1 : 1)
+	       : x->list_price != y->list_price ? (x->list_price < y->list_price ? -1 : 1)
+						: strcmp(x->value, y->value);
+}
+
+/* Those that nothing can be said of are taken out. */
+size_t discovery_finish(struct discovery *d)
+{
+	size_t kept = 0;
+
+	find_nodes(d);
+	find_services(d);
+	for (size_t i = 0; i < d->services.count; i++) {
+		struct found_service *s = (struct found_service *)(uintptr_t)d->services.items[i];
+
+		if (s->gpus && !s->group_count)
+			buf_printf(&d->left_out, "  %s %s/%s: none of its pods is on a node with GPUs yet\n",
+				   s->owner.kind, s->namespace, s->owner.name);
+		if (!s->gpus || !s->group_count)
+			continue;
+		if (s->leads.count)
+			qsort((void *)s->leads.items, s->leads.count, sizeof(void *), by_time);
+		qsort((void *)s->groups, s->group_count, sizeof(void *), by_price);
+		d->services.items[kept++] = s;
+	}
+	d->services.count = kept;
+	return kept;
+}
+
+static const struct found_service *service_at(const struct discovery *d, size_t i)
+{
+	return d->services.items[i];
+}
+
+/* Of the leads seen, in thousandths; sorted. */
+static millis lead_at(const struct found_service *s, size_t permille)
+{
+	return *(const millis *)s->leads.items[(s->leads.count - 1) * permille / 1000];
+}
+
+void discovery_print(const struct discovery *d, struct buf *out)
+{
+	for (size_t i = 0; i < d->services.count; i++) {
+		const struct found_service *s = service_at(d, i);
+
+		buf_printf(out, "  %s %s/%s: %s, %" PRId64 " pod%s of %" PRId64 " GPU%s on", s->owner.kind,
+			   s->namespace, s->owner.name, engine_traits(s->engine).name, s->pods, s->pods == 1 ? "" : "s",
+			   s->gpus, s->gpus == 1 ? "" : "s");
+		for (size_t g = 0; g < s->group_count; g++)
+			buf_printf(out, "%s %s (%" PRId64 " node%s%s%s)", g ? "," : "", s->groups[g]->value,
+				   s->groups[g]->nodes, s->groups[g]->nodes == 1 ? "" : "s",
+				   s->groups[g]->type ? ", " : "", s->groups[g]->type ? s->groups[g]->type : "");
+		buf_text(out, "\n");
+	}
+	if (d->left_out.len)
+		buf_printf(out, "Left out:\n%s", d->left_out.text);
+}
+
+/* A text as YAML and JSON both have it. */
+static void put(struct buf *out, const char *text)
+{
+	bool is_word = *text && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(text) && *text >= 'a' &&
+		       !yaml_plain_meaning(&(struct yaml_node){ .kind = YAML_SCALAR, .text = text, .is_plain = true });
+
+	if (is_word)
+		buf_text(out, text);
+	else
+		json_write_text(text, out);
+}
+
+static void write_labels(const struct yaml_node *labels, struct buf *out)
+{
+	static const char *const passing[] = { "pod-template-hash",
+					       "controller-revision-hash",
+					       "statefulset.kubernetes.io/pod-name",
+					       "apps.kubernetes.io/pod-index",
+					       "leaderworkerset.sigs.k8s.io/group-index",
+					       NULL };
+	bool is_first = true;
+
+	for (const struct yaml_node *n = labels ? labels->first : NULL; n; n = n->next) {
+		if (n->kind != YAML_SCALAR || is_one_of(n->key, passing))
+			continue;
+		buf_text(out, is_first ? " " : ", ");
+		put(out, n->key);
+		buf_text(out, ": ");
+		put(out, n->text);
+		is_first = false;
+	}
+}
+
+static void write_workload(const struct found_service *s, struct buf *out)
+{
+	const struct engine_traits e = engine_traits(s->engine);
+
+	buf_text(out, "  workload:\n    selector: { matchLabels: {");
+	write_labels(s->labels, out);
+	buf_printf(out, " } }\n    scaleTargetRef: { apiVersion: %s, kind: %s, name: ", s->owner.api_version,
+		   s->owner.kind);
+	put(out, s->owner.name);
+	buf_printf(out, " }\n    gpusPerReplica: %" PRId64 "\n", s->gpus);
+	if (strcmp(s->gpu_resource, "nvidia.com/gpu") != 0)
+		buf_printf(out, "    gpuResource: %s\n", s->gpu_resource);
+	buf_printf(out, "    maxSequences: %" PRId64 "   # ", s->slots ? s->slots : SLOTS_GUESS);
+	if (s->slots)
+		buf_printf(out, "%s of its container\n", e.slots_option);
+	else
+		buf_text(out, "guessed; measured once replicas were full\n");
+}
+
+static void write_signals(const struct found_service *s, const char *prometheus, struct buf *out)
+{
+	buf_printf(out, "  signals:\n    engine: %s   # by its image, %s\n", engine_traits(s->engine).name, s->image);
+	if (prometheus) {
+		buf_text(out, "    prometheus:\n      url: ");
+		json_write_text(prometheus, out);
+		buf_text(out, "\n      labels: { namespace: ");
+		put(out, s->namespace);
+		buf_text(out, " }   # guessed: add what only its series have where several models share a namespace\n");
+	} else if (s->port) {
+		buf_printf(out, "    scrape: { port: %" PRId64 " }   # of its container\n", s->port);
+	}
+}
+
+static void write_group(const struct found_service *s, const struct found_group *g, struct buf *out)
+{
+	int64_t per_node = g->gpus / s->gpus > 0 ? g->gpus / s->gpus : 1;
+
+	buf_text(out, "    - name: ");
+	put(out, g->value);
+	buf_printf(out, "\n      external: { label: %s, value: ", g->key);
+	put(out, g->value);
+	buf_text(out, " }");
+	if (g->provider)
+		buf_printf(
+			out,
+			"   # nodes of %s: before mode act write its block, %s:, in place of this (docs/providers.md)",
+			g->provider, g->provider);
+	buf_printf(out, "\n      gpusPerNode: %" PRId64 "\n", g->gpus);
+	if (g->is_spot)
+		buf_text(out, "      capacityType: spot\n");
+	if (g->list_price) {
+		buf_text(out, "      pricePerHour: ");
+		fixed_format(g->list_price, 6, out);
+		buf_printf(out, "   # list price of %s on demand, October 2025; write what you pay\n", g->type);
+	}
+	buf_printf(out, "      max: %" PRId64 "   # guessed: twice what is there\n", 2 * g->nodes + (per_node == 1));
+}
+
+static bool have_prices(const struct found_service *s)
+{
+	for (size_t i = 0; i < s->group_count; i++)
+		if (!s->groups[i]->list_price)
+			return false;
+	return true;
+}
+
+static void write_lead_time(const struct found_service *s, struct buf *out)
+{
+	if (!s->leads.count) {
+		buf_text(out, "  # leadTime: not seen in pods and nodes; the default holds until starts were seen\n");
+		return;
+	}
+	millis middle = lead_at(s, 500), slow = lead_at(s, 950);
+	buf_text(out, "  leadTime: { total: { p50: ");
+	duration_format((middle + SECOND - 1) / SECOND * SECOND, out);
+	buf_text(out, ", p95: ");
+	duration_format(((slow > middle ? slow : middle + middle / 2) + SECOND - 1) / SECOND * SECOND, out);
+	buf_printf(out, " } }   # of %zu pod%s that %s there\n", s->leads.count, s->leads.count == 1 ? "" : "s",
+		   s->leads.count == 1 ? "is" : "are");
+}
+
+static void write_pool(const struct found_service *s, const char *prometheus, struct buf *out)
+{
+	bool is_priced = have_prices(s);
+
+	buf_text(out, "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: ");
+	put(out, s->name);
+	buf_text(out, ", namespace: ");
+	put(out, s->namespace);
+	buf_text(out, " }\nspec:\n  mode: observe   # decides and records; act: also buys, releases and scales\n"
+		      "  objective: { queueWait: 2s, attainment: 99% }   # guessed: what is late is yours to say\n");
+	write_workload(s, out);
+	write_signals(s, prometheus, out);
+	buf_text(out, "  nodeGroups:\n");
+	for (size_t i = 0; i < s->group_count; i++) {
+		struct found_group g = *s->groups[i];
+
+		g.list_price = is_priced ? g.list_price : 0; /* all of a pool's groups have prices, or none */
+		write_group(s, &g, out);
+	}
+	write_lead_time(s, out);
+}
+
+void discovery_write_pools(const struct discovery *d, const char *prometheus, const char *from, struct buf *out)
+{
+	buf_printf(out, "# What preheat init found in %s. Lines with a comment were guessed: look at them first.\n",
+		   from);
+	for (size_t i = 0; i < d->services.count; i++)
+		write_pool(service_at(d, i), prometheus, out);
+}
+
+static void write_tree(const struct yaml_node *n, struct buf *out)
+{
+	if (n->kind == YAML_SCALAR) {
+		if (n->is_plain && (!*n->text || yaml_plain_meaning(n)))
+			buf_text(out, *n->text ? n->text : "null");
+		else
+			json_write_text(n->text, out);
+		return;
+	}
+	buf_text(out, n->kind == YAML_MAP ? "{" : "[");
+	for (const struct yaml_node *c = n->first; c; c = c->next) {
+		buf_text(out, c == n->first ? "" : ",");
+		if (n->kind == YAML_MAP) {
+			json_write_text(c->key, out);
+			buf_text(out, ":");
+		}
+		write_tree(c, out);
+	}
+	buf_text(out, n->kind == YAML_MAP ? "}" : "]");
+}
+
+size_t discovery_write_autoscalers(const struct discovery *d, struct buf *out)
+{
+	size_t scalers = 0;
+
+	buf_text(out, "apiVersion: v1\nkind: List\nitems:\n");
+	for (size_t i = 0; i < d->autoscalers.count; i++) {
+		const struct yaml_node *o = d->autoscalers.items[i];
+		const char *kind = yaml_text(o, "kind"), *name = meta(o, "name");
+		bool is_workload = !strcmp(kind, "Deployment");
+
+		if (is_workload && (!name || !strstr(name, "cluster-autoscaler")))
+			continue;
+		scalers += !is_workload && strcmp(kind, "NodePool") != 0;
+		buf_text(out, "- ");
+		write_tree(o, out);
+		buf_text(out, "\n");
+	}
+	return scalers;
+}

@@ -1,0 +1,180 @@
+/* Rules about engines that sleep with their weights in host memory and wake in seconds. */
+#include "base/resource.h"
+#include "controller/contract/model_words.h"
+#include "controller/contract/rule_runner.h"
+
+#include <string.h>
+
+static const char flag[] = "--enable-sleep-mode", mode[] = "VLLM_SERVER_DEV_MODE";
+
+/* Labels that tell who sleeps: a selector that asks for one leaves sleepers out. */
+static const char *const sleep_labels[] = { "preheat.dev/engine-state", "sleeping", "dual-pods.llm-d.ai/sleeping" };
+
+static bool can_sleep(const struct container *k)
+{
+	CLEANUP(buf_release) struct buf words = { .cap = 1 << 16 };
+
+	container_words(k, &words);
+	return !k->is_init && words.len && buf_ok(&words) && strstr(words.text, flag);
+}
+
+/* Whether it serves the development endpoints: what is read from elsewhere is taken for set. */
+static const struct yaml_node *dev_mode(const struct container *k)
+{
+	const struct yaml_node *env = yaml_child(k->at, "env");
+
+	for (const struct yaml_node *n = env && env->kind == YAML_LIST ? env->first : NULL; n; n = n->next) {
+		const struct yaml_node *name = yaml_child(n, "name"), *value = yaml_child(n, "value");
+		if (name && name->kind == YAML_SCALAR && !strcmp(name->text, mode) &&
+		    !(value && value->kind == YAML_SCALAR && (!*value->text || !strcmp(value->text, "0"))))
+			return n;
+	}
+	return NULL;
+}
+
+static bool sleeps(const struct workload *w)
+{
+	for (size_t i = 0; i < w->container_count; i++)
+		if (can_sleep(&w->containers[i]))
+			return true;
+	return false;
+}
+
+static void rule_flags(struct check_run *c, const struct workload *w)
+{
+	for (size_t i = 0; i < w->container_count; i++) {
+		const struct container *k = &w->containers[i];
+		const struct yaml_node *dev = dev_mode(k);
+		if (can_sleep(k) && !dev)
+			violate(c, &(struct breach){ &w->object, k->at, NULL },
+				"container %s has %s and no %s: nobody can ask it to sleep, to wake or how it is",
+				k->name, flag, mode);
+		else if (dev && !can_sleep(k))
+			violate(c,
+				&(struct breach){ &w->object, dev,
+						  say(c, "add %s to its arguments, or take %s away", flag, mode) },
+				"container %s serves vLLM's development endpoints and has no %s", k->name, flag);
+	}
+}
+
+/* Bytes; UNSAID. */
+static int64_t memory_limit(const struct container *k)
+{
+	const struct yaml_node *limit = yaml_child(yaml_child(k->resources, "limits"), "memory");
+	int64_t milli;
+
+	return limit && limit->kind == YAML_SCALAR && amount_milli(limit->text, &milli) ? milli / 1000 : UNSAID;
+}
+
+static const int64_t GIB = 1 << 30;
+
+/* All replicas that the GPUs of a machine hold may sleep at once. */
+static void check_nodes(struct check_run *c, const struct workload *w, const struct container *k, int64_t gib)
+{
+	const struct group_facts *groups[GROUPS_MOST];
+	size_t count = pool_of(c->contract, w) ? groups_of(c->contract, w, groups, GROUPS_MOST) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t most = w->gpus > 0 ? groups[i]->spec->gpus_per_node / w->gpus : 0;
+		if (groups[i]->memory_milli == UNSAID || most * gib * GIB <= groups[i]->memory_milli / 1000)
+			continue;
+		violate(c, &(struct breach){ &w->object, k->at, NULL },
+			"%lld replicas that sleep need %lld GiB of a machine of node group %s, which has %lld",
+			(long long)most, (long long)(most * gib), groups[i]->spec->name,
+			(long long)(groups[i]->memory_milli / 1000 / GIB));
+	}
+}
+
+static void rule_memory(struct check_run *c, const struct workload *w)
+{
+	for (size_t i = 0; i < w->container_count; i++) {
+		const struct container *k = &w->containers[i];
+		int64_t gib = can_sleep(k) ? container_weights_gib(k) : 0, limit = memory_limit(k);
+		if (gib > 0 && limit != UNSAID && limit < gib * GIB)
+			violate(c, &(struct breach){ &w->object, k->at, NULL },
+				"container %s may have %lld GiB, and its weights are about %lld: it is killed when it "
+				"first sleeps",
+				k->name, (long long)(limit / GIB), (long long)gib);
+		else if (gib > 0)
+			check_nodes(c, w, k, gib);
+	}
+}
+
+static bool tells_sleepers(const struct schema_labels *selector)
+{
+	for (size_t i = 0; i < sizeof sleep_labels / sizeof *sleep_labels; i++)
+		if (label_of(selector, sleep_labels[i]))
+			return true;
+	return false;
+}
+
+static void rule_routing(struct check_run *c)
+{
+	const struct contract *all = c->contract;
+
+	for (size_t r = 0; r < all->route_count; r++) {
+		const struct choice *route = &all->routes[r];
+		for (size_t i = 0; i < all->workload_count && !tells_sleepers(&route->selector); i++) {
+			const struct workload *w = &all->workloads[i];
+			if (!sleeps(w) || !route->selector.count || !same_namespace(&route->object, &w->object) ||
+			    !labels_match(&route->selector, &w->labels))
+				continue;
+			violate(c, &(struct breach){ &route->object, route->at, NULL },
+				"it sends requests to pods of %s that sleep", w->object.ref.name);
+			break;
+		}
+	}
+}
+
+static bool is_barred(const struct contract *c, const struct workload *w)
+{
+	for (size_t i = 0; i < c->barrier_count; i++) {
+		const struct choice *b = &c->barriers[i];
+		if (!b->is_open && same_namespace(&b->object, &w->object) &&
+		    (!b->selects_by_labels || labels_match(&b->selector, &w->labels)))
+			return true;
+	}
+	return false;
+}
+
+static void rule_network(struct check_run *c, const struct workload *w)
+{
+	for (size_t i = 0; i < w->container_count; i++) {
+		const struct yaml_node *dev = w->is_owned ? NULL : dev_mode(&w->containers[i]);
+		if (dev && !is_barred(c->contract, w))
+			violate(c, &(struct breach){ &w->object, dev, NULL },
+				"whoever reaches container %s may put it to sleep, and no NetworkPolicy that was read "
+				"says who may",
+				w->containers[i].name);
+	}
+}
+
+/* clang-format off */
+static const struct contract_rule rules[] = {
+	{ "sleep-flags", CONTRACT_WARNING, SERVE,
+	  "Engines that may sleep can be told to",
+	  "vLLM sleeps with --enable-sleep-mode alone, and serves /sleep, /wake_up and /is_sleeping only with "
+	  "VLLM_SERVER_DEV_MODE=1; with the latter alone it serves dangerous endpoints for nothing.",
+	  "set the environment variable VLLM_SERVER_DEV_MODE to 1; where the version of vLLM needs it no more, ignore this rule",
+	  false, asks_for_gpus, rule_flags, NULL },
+	{ "sleep-memory", CONTRACT_ERROR, SERVE,
+	  "The weights of engines that sleep fit host memory",
+	  "On level 1 the weights move to host memory. It is taken at the first sleep, so a limit that is too small kills late.",
+	  "raise the memory limit above the weights, choose machines with more memory, or let it sleep on level 2 and ignore this rule",
+	  false, asks_for_gpus, rule_memory, NULL },
+	{ "sleep-routing", CONTRACT_WARNING, "Service, InferencePool",
+	  "Requests do not go to engines that sleep",
+	  "An engine that sleeps stays ready: its /health answers 200. A request to it fails, and has crashed some.",
+	  "let the selector ask for the label of engines that are awake, preheat.dev/engine-state: awake, which whoever puts "
+	  "them to sleep changes; a router that looks at sleepers itself needs no rule: ignore it",
+	  false, NULL, NULL, rule_routing },
+	{ "sleep-network", CONTRACT_WARNING, SERVE,
+	  "Development endpoints of engines are not open to everybody",
+	  "VLLM_SERVER_DEV_MODE also serves /collective_rpc, /reset_prefix_cache and others, without authorization: any pod "
+	  "of the cluster may stop the engine, or run what it likes in it.",
+	  "add a NetworkPolicy that lets only the gateway, Prometheus, and who puts engines to sleep reach these pods",
+	  false, asks_for_gpus, rule_network, NULL },
+};
+/* clang-format on */
+
+const struct rule_list rules_of_sleep = { rules, sizeof rules / sizeof *rules };

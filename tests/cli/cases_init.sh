@@ -1,0 +1,23 @@
+# shellcheck shell=bash disable=SC2016,SC2154
+# preheat init on objects from a file: tests/deploy/init_test.sh asks an API server, tests/signals/import_live.sh a Prometheus.
+
+cluster=$PWD/tests/cli/init/cluster.yaml
+golden=${cluster%/*}/pools.golden
+
+found 'init: what serves is found' 0 'Deployment llm/chat: vllm, 2 pods of 1 GPU on g5-spot \(1 node, g5.xlarge\), g5-od' '' "preheat init -f '$cluster'"
+found 'init: what is left out is said' 0 'Deployment lab/notebook: no model server that is known by its image' '' "preheat init -f '$cluster'"
+found 'init: the pools' 0 '^same$' '' "preheat init -f '$cluster' >/dev/null && sed 1d preheat/pools.yaml | diff - '$golden' && echo same"
+found 'init: they are taken' 0 '2 objects: nothing wrong' '' "preheat init -f '$cluster'"
+found 'init: who scales today' 0 '"name":"chat","namespace":"llm"' '' "preheat init -f '$cluster' >/dev/null && cat preheat/autoscalers.yaml"
+found 'init: what comes next' 0 'simulate --recording preheat/week.db --compare --autoscalers preheat/autoscalers.yaml' '' "preheat init -f '$cluster'"
+found 'init: a list from standard input' 0 'search-chat' '' "preheat init -f - <'$cluster'"
+refused 'init: nothing is replaced' 2 'pools.yaml is there; do: give another --out DIR, or --force' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster'"
+for file in autoscalers.yaml verdict.txt; do
+	refused "init: nor is $file, of whomever" 2 "$file is there; do: give another --out DIR, or --force" "echo mine >$file" "preheat init -f '$cluster' --out ."
+	found "init: $file stays, and nothing is written beside it" 0 "^mine $file\$" "echo mine >$file" "preheat init -f '$cluster' --out . >&2 || echo \$(cat $file) \$(ls)"
+done
+found 'init: unless it may be' 0 'Written: preheat/pools.yaml' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster' --force"
+found 'init: no service' 1 'no pod of a model server asks for a GPU' 'printf "apiVersion: v1\nkind: List\nitems: []\n" >none.yaml' 'preheat init -f none.yaml 2>&1'
+refused 'init: an argument' 2 "found 'cluster'.*-f FILE" '' 'preheat init cluster'
+refused 'init: no cluster' 2 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init --out .'
+found 'init: a Prometheus that is not there' 3 'refused|connect' '' "preheat init -f '$cluster' --prometheus http://127.0.0.1:1 2>&1"

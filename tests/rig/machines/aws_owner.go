@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// ownerFaults are what the owner of a node group begins: each once, as the vendor documents it.
+var ownerFaults = []string{"nodegroup-update", "scheduled-action", "instance-refresh"}
+
+// ownerAct goes on until the old machines are replaced.
+type ownerAct struct {
+	Kind   string   `json:"kind"`
+	Old    []string `json:"old"`    // still to be replaced
+	Min    int      `json:"min"`    // sizes of before
+	Max    int      `json:"max"`    //
+	Size   int      `json:"size"`   //
+	Next   int64    `json:"next"`   // nothing happens before it
+	Waits  int64    `json:"waits"`  // since when, for machines that are protected
+	Update string   `json:"update"` // its id
+}
+
+const (
+	ownerSettles = time.Minute // EKS waits so long after the last eviction, and until new nodes are Ready
+	ownerWaits   = time.Hour   // an instance refresh, for protected machines; then it fails
+)
+
+// own begins what is due, and takes what goes on a step further. True if anything happened.
+func (k *cloud) own(g *group, now int64) bool {
+	changed := false
+	for _, f := range k.faults.List {
+		due := slices.Contains(ownerFaults, f.Fault) && !f.Applied && k.nowS(now) >= f.FromS
+		if due && (f.Group == "*" || f.Group == g.Name) && g.Auto.Owner == nil {
+			f.Applied, changed = true, true
+			k.ownBegins(g, f, now)
+		}
+	}
+	o := g.Auto.Owner
+	if o == nil || now < o.Next {
+		return changed
+	}
+	switch {
+	case !g.allRunning():
+	case len(o.Old) > 0:
+		changed = k.ownReplaces(g, now) || changed
+	case g.Auto.Desired > o.Size:
+		g.Auto.Max--
+		g.Auto.resize(g.Auto.Desired-1, now)
+		o.Next = now + k.clock.millis(10*time.Second)
+		changed = true
+	default:
+		g.Auto.ownEnds("Successful")
+		changed = true
+	}
+	return changed
+}
+
+func (k *cloud) ownBegins(g *group, f *fault, now int64) {
+	a := g.Auto
+	if f.Fault == "scheduled-action" {
+		size := int(f.number(0))
+		a.add(activity{Description: "Executing scheduled action", Status: "Successful", Start: now, End: now, Progress: 100,
+			Cause: fmt.Sprintf("At %s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d "+
+				"changing the desired capacity from %d to %d.", stamp(now), min(a.Min, size), a.Max, size, a.Desired, size)})
+		a.Min = min(a.Min, size)
+		a.resize(size, now)
+		return
+	}
+	a.Owner = &ownerAct{Kind: f.Fault, Min: a.Min, Max: a.Max, Size: a.Desired, Next: now + k.clock.millis(ownerSettles)}
+	for _, m := range g.members() {
+		a.Owner.Old = append(a.Owner.Old, m.ID)
+	}
+	if f.Fault != "nodegroup-update" {
+		return
+	}
+	a.Serial++
+	a.Owner.Update = dashed(fmt.Sprint("update", g.conf.EKS.ASG, a.CreatedAt, a.Serial))
+	a.Updates = last(append(a.Updates, nodegroupUpdate{ID: a.Owner.Update, Type: "VersionUpdate", Status: "InProgress", At: now,
+		Due: math.MaxInt64, Params: map[string]string{"ReleaseVersion": "1.36.2-20261120", "Version": "1.36"}}), 100)
+	surge := 2 * len(g.conf.Zones)
+	a.Max += surge
+	a.resize(a.Desired+surge, now)
+}
+
+// ownReplaces ends one of the old: by name, which protection does not prevent; a refresh waits for it to be lifted.
+func (k *cloud) ownReplaces(g *group, now int64) bool {
+	o := g.Auto.Owner
+	m := g.machine(o.Old[0])
+	if m == nil || m.State == terminating || m.Goal != toRun {
+		o.Old = o.Old[1:]
+		return true
+	}
+	if o.Kind == "instance-refresh" && m.Protected {
+		if o.Waits == 0 {
+			o.Waits = now
+		}
+		if now-o.Waits >= k.clock.millis(ownerWaits) {
+			g.Auto.ownEnds("Failed")
+			return true
+		}
+		return false
+	}
+	k.end(g, m, fmt.Sprintf("instance %s was taken out of service in response to a user request.", m.ID), now)
+	o.Old, o.Waits, o.Next = o.Old[1:], 0, now+k.clock.millis(ownerSettles)
+	return true
+}
+
+func (a *autoscaling) ownEnds(status string) {
+	for i := range a.Updates {
+		if a.Updates[i].ID == a.Owner.Update {
+			a.Updates[i].Status = status
+		}
+	}
+	a.Owner = nil
+}
+
+// allRunning is whether all that are asked for are there.
+func (g *group) allRunning() bool {
+	members := g.members()
+	return len(members) >= g.Auto.Desired && !slices.ContainsFunc(members, func(m *machine) bool { return m.State != running })
+}
