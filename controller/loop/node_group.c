@@ -584,7 +584,7 @@ static void adopt_places(struct node_group *g, int64_t machines, enum start_kind
 }
 
 /* A machine that nobody here asked for, on its way: what it will hold counts as on its way, too. */
-static void adopt(struct node_group *g, const struct machine *m)
+static void adopt(struct node_group *g, const struct machine *m, millis kept_at)
 {
 	size_t pool = first_pool(g->context->fleet, g->index);
 	struct start like = adopted(g, pool, comes_as(m));
@@ -596,6 +596,7 @@ static void adopt(struct node_group *g, const struct machine *m)
 		return;
 	if (began > 0)
 		like.asked_at = clock_of_wall(g->context->clock, began);
+	like.kept_at = kept_at;
 	starts_ask(g->context->starts, &like, places(g, pool));
 	bind_any(g, m);
 }
@@ -605,7 +606,7 @@ static void machine_came(struct node_group *g, const struct machine *m)
 {
 	offerings_came(&g->offerings, told(m->zone), told(m->instance_type));
 	if (!starts_know_machine(g->context->starts, m->id) && !bind_any(g, m))
-		adopt(g, m);
+		adopt(g, m, 0);
 	struct node_stages stages = g->context->node_stages(g->context->user, m->id);
 	starts_follow_node(g->context->starts, m->id, &stages);
 }
@@ -866,7 +867,7 @@ static void adopt_forgotten(struct node_group *g)
 		if (m->state == MACHINE_RUNNING && !m->is_standby && !node_group_is_removing(g, m->id) &&
 		    !starts_know_machine(g->context->starts, m->id) &&
 		    !g->context->node_stages(g->context->user, m->id).registered)
-			adopt(g, m);
+			adopt(g, m, clock_now(g->context->clock));
 	}
 }
 

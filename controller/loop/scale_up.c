@@ -352,9 +352,26 @@ static int64_t affordable(const struct controller *c, size_t pool, size_t positi
 	return money > 0 ? money / g->price_per_hour * (each > 0 ? each : 1) : 0;
 }
 
+/* Machines that were given up too late, and run on since the plan was made: what was refused starts there. */
+static void use_what_stays(struct controller *c, size_t pool)
+{
+	struct fallback *f = &c->pools[pool]->fallback;
+
+	for (size_t i = 0; i < c->starts.count && f->replicas > 0; i++) {
+		struct start *s = &c->starts.items[i];
+		if (s->pool != pool || s->kept_at <= 0 || s->kept_at < c->snapshot.now)
+			continue;
+		s->kept_at = 0;
+		f->replicas--;
+		f->price -= price_of_replica(c, pool, (size_t)s->group);
+	}
+}
+
 static void fall_back(struct controller *c, size_t pool)
 {
 	struct live_pool *p = c->pools[pool];
+
+	use_what_stays(c, pool);
 	int64_t money = money_left(c, pool);
 
 	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && p->fallback.replicas > 0; k++) {

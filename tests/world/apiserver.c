@@ -362,7 +362,8 @@ static void report(const struct asked *a, const char *verb, long status)
 					   .sub = a->sub,
 					   .space = a->space,
 					   .name = a->name,
-					   .status = status };
+					   .status = status,
+					   .is_again = a->call->is_again };
 	if (server.written)
 		server.written(&w);
 }

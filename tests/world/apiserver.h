@@ -40,6 +40,7 @@ struct apiserver_write {
 	const char *verb, *resource, *sub; /* "patch", "nodes", "" */
 	const char *space, *name;
 	long status;
+	bool is_again; /* the network delivered it twice */
 };
 
 struct apiserver_faults {

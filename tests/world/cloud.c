@@ -29,6 +29,14 @@ struct cloud_group *cloud_group_at(size_t i)
 	return i < cloud.count ? &cloud.groups[i] : NULL;
 }
 
+struct cloud_group *cloud_group_named(const char *name, enum cloud_wire wire)
+{
+	for (size_t i = 0; i < cloud.count; i++)
+		if (!strcmp(cloud.groups[i].name, name) && cloud.groups[i].wire == wire)
+			return &cloud.groups[i];
+	return NULL;
+}
+
 struct cloud_machine *cloud_find(const char *id)
 {
 	for (size_t i = 0; i < cloud.count; i++)
@@ -58,6 +66,10 @@ void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256
 			 "Microsoft.Compute/virtualMachineScaleSets/aks-%s-30630193-vmss/virtualMachines/%ld",
 			 on_node ? "mc_llm_chat_eastus" : "MC_llm_chat_EastUS", m->group->name,
 			 strtol(m->id + strlen(m->group->name) + 1, NULL, 10));
+	else if (m->group->wire == CLOUD_EKS)
+		snprintf(out, 256, "aws:///%s/%s", m->group->zone, m->id);
+	else if (m->group->wire == CLOUD_AKS)
+		snprintf(out, 256, "azure://%s%s", CLOUD_AKS_MACHINES, m->id);
 	else
 		snprintf(out, 256, "simulated:///%s/%s", m->group->name, m->id);
 }
@@ -69,6 +81,18 @@ static void enter(struct cloud_machine *m, enum machine_step step, millis lasts)
 	m->due = lasts < 0 ? 0 : wire_now() + (lasts ? lasts : 1);
 }
 
+static void write_id(struct cloud_group *g, char *id, size_t size)
+{
+	int64_t number = ++g->sequence;
+
+	if (g->wire == CLOUD_EKS)
+		snprintf(id, size, "i-%08x%09" PRIx64, (unsigned)(g - cloud.groups) + 1, (uint64_t)number);
+	else if (g->wire == CLOUD_AKS)
+		snprintf(id, size, "aks-%s-00000000-vmss%06" PRIx64, g->name, (uint64_t)number);
+	else
+		snprintf(id, size, "%s-%06" PRId64, g->name, number);
+}
+
 static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const char *token)
 {
 	struct cloud_machine *m = calloc(1, sizeof *m), **end = &g->machines;
@@ -76,7 +100,7 @@ static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const
 	if (!m)
 		abort();
 	m->group = g;
-	snprintf(m->id, sizeof m->id, "%s-%06" PRId64, g->name, ++g->sequence);
+	write_id(g, m->id, sizeof m->id);
 	snprintf(m->token, sizeof m->token, "%s", token);
 	m->is_to_run = is_to_run;
 	m->launched = wire_now();
@@ -157,11 +181,36 @@ static void make_refusals_known(struct cloud_group *g)
 			g->refusals[kept++] = r;
 			continue;
 		}
-		*(r.is_to_run ? &g->desired : &g->standby) -= r.count;
+		if (g->wire == CLOUD_SIMULATED) /* elsewhere the size stays, and machines are missing */
+			*(r.is_to_run ? &g->desired : &g->standby) -= r.count;
 		struct cloud_failure *f = &g->failures[g->failure_count++ % CLOUD_FAILURES];
 		*f = (struct cloud_failure){ g->failure_count, r.count, wire_now(), r.is_quota };
 	}
 	g->refusal_count = kept;
+}
+
+/* Auto Scaling tries for what is missing again and again, by itself. */
+static void fill(struct cloud_group *g)
+{
+	if (g->wire != CLOUD_EKS || g->refusal_count || cloud_awake(g) >= g->desired || wire_now() % (30 * SECOND))
+		return;
+	int64_t missing = g->desired - cloud_awake(g);
+	for (missing -= refuse(g, missing, true); missing > 0; missing--)
+		launch(g, true, "again");
+}
+
+/* An operation of AKS is over when all that it began has run its course, or failed. */
+static void end_operation(struct cloud_group *g)
+{
+	struct cloud_operation *o = &g->operation;
+	bool goes_on = g->refusal_count > 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		goes_on |= m->step == STEP_PENDING || m->step == STEP_TERMINATING;
+	if (!o->state || o->is_over || (o->ends ? wire_now() < o->ends : goes_on))
+		return;
+	o->is_over = true;
+	o->has_failed = cloud_awake(g) < g->desired;
 }
 
 /* Whether it is gone. */
@@ -218,6 +267,9 @@ void cloud_advance(void)
 		}
 		make_refusals_known(&cloud.groups[i]);
 		scale_in(&cloud.groups[i]);
+		fill(&cloud.groups[i]);
+		end_operation(&cloud.groups[i]);
+		cloud_note_past(&cloud.groups[i]);
 	}
 }
 
@@ -240,36 +292,34 @@ int64_t cloud_owned(const struct cloud_group *g)
 	return count;
 }
 
-static void keep_copy(struct cloud_group *g);
-
 void cloud_owner_sets(struct cloud_group *g, int64_t size)
 {
-	keep_copy(g);
+	cloud_note_past(g);
 	for (; g->desired < size; g->desired++)
 		launch(g, true, CLOUD_OWNER);
 	g->desired = size;
 	g->is_scaling_in = true;
 	scale_in(g);
-	keep_copy(g);
+	cloud_note_past(g);
 }
 
 void cloud_owner_is_busy(struct cloud_group *g, const char *with)
 {
-	keep_copy(g);
+	cloud_note_past(g);
 	g->busy_with = with;
 	g->busy_since = wire_now();
-	keep_copy(g);
+	cloud_note_past(g);
 }
 
 struct cloud_machine *cloud_owner_adds(struct cloud_group *g)
 {
-	keep_copy(g);
+	cloud_note_past(g);
 	return launch(g, true, CLOUD_OWNER);
 }
 
 void cloud_owner_ends(struct cloud_machine *m)
 {
-	keep_copy(m->group);
+	cloud_note_past(m->group);
 	terminate(m);
 	m->group->desired++;
 }
@@ -328,36 +378,14 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	buf_text(out, "]}");
 }
 
-/* What a read would tell now. */
-static void keep_copy(struct cloud_group *g)
-{
-	struct cloud_copy *at = &g->copies[g->copy_count++ % CLOUD_COPIES];
-	struct buf text = { 0 };
-
-	write_group(g, &text);
-	free(at->text);
-	*at = (struct cloud_copy){ wire_now(), text.text };
-}
-
-/* The newest copy that is so old. */
-static const char *copy_of(const struct cloud_group *g, millis age)
-{
-	size_t from = g->copy_count > CLOUD_COPIES ? g->copy_count - CLOUD_COPIES : 0, i = g->copy_count;
-
-	while (--i > from && g->copies[i % CLOUD_COPIES].at > wire_now() - age)
-		;
-	return g->copies[i % CLOUD_COPIES].text;
-}
-
+/* Half of it: the end is missing. */
 static void serve_read(struct wire_call *c, struct cloud_group *g, bool is_half)
 {
-	millis lag = g->reads.lag;
+	struct buf text = { 0 };
 
-	keep_copy(g);
-	if (lag && g->reads.is_any_order)
-		lag = (millis)(random_next(wire_random()) % (uint64_t)lag);
-	const char *text = copy_of(g, lag);
-	wire_answer_bytes(c, 200, NULL, text, strlen(text) / (is_half ? 2 : 1));
+	write_group(cloud_shown(g), &text);
+	wire_answer_bytes(c, 200, NULL, text.text, text.len / (is_half ? 2 : 1));
+	buf_release(&text);
 }
 
 static void say_no(struct wire_call *c, long status, const char *code)
@@ -373,6 +401,22 @@ static bool use(int *fault)
 	if (!*fault)
 		return false;
 	*fault -= *fault > 0;
+	return true;
+}
+
+bool cloud_spoils(struct wire_call *c, struct cloud_group *g,
+		  void (*refuse_as)(struct wire_call *c, long status, const char *code))
+{
+	if (use(&g->faults.hang))
+		return true;
+	if (use(&g->faults.auth))
+		refuse_as(c, 403, "Forbidden");
+	else if (use(&g->faults.throttle))
+		refuse_as(c, 429, "Throttled");
+	else if (use(&g->faults.server_error))
+		refuse_as(c, 503, "Unavailable");
+	else
+		return false;
 	return true;
 }
 
@@ -411,12 +455,6 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 
 	if (c->asked < g->desired || c->asked > g->max)
 		return "InvalidParameter";
-	if (missing && use(&g->faults.no_effect))
-		return NULL;
-	if (missing && use(&g->faults.one_less)) {
-		c->asked--;
-		missing--;
-	}
 	if (missing > standby_at_hand(g) && refused_at_once(g))
 		return refused_at_once(g);
 	for (struct cloud_machine *m; missing && (m = from_standby(g)); missing--, c->woken++) {
@@ -484,6 +522,32 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 	return NULL;
 }
 
+/* A size below the one there is: what does not run yet goes first, and nothing that is protected. */
+static const char *lower(struct cloud_group *g, struct cloud_call *c)
+{
+	g->refusal_count = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (struct cloud_machine *m = g->machines; m && cloud_awake(g) > c->asked; m = m->next)
+			if (m->is_to_run && m->step == (pass ? STEP_RUNNING : STEP_PENDING) && !m->is_protected) {
+				terminate(m);
+				c->ended++;
+			}
+	g->desired = c->asked;
+	return NULL;
+}
+
+/* AKS tries for what is missing when it is asked for the same size again. */
+static const char *retry(struct cloud_group *g, struct cloud_call *c)
+{
+	int64_t missing = g->desired - cloud_awake(g);
+
+	if (missing > 0 && refused_at_once(g))
+		return refused_at_once(g);
+	for (missing -= refuse(g, missing > 0 ? missing : 0, true); missing > 0; missing--, c->launched++)
+		launch(g, true, c->token);
+	return NULL;
+}
+
 static const char *protect(struct cloud_group *g, const struct cloud_call *c)
 {
 	int64_t surplus = c->asked ? -g->desired : 0;
@@ -507,12 +571,16 @@ static const char *protect(struct cloud_group *g, const struct cloud_call *c)
 
 static const char *change(struct cloud_group *g, struct cloud_call *c)
 {
+	if (!strcmp(c->verb, "protect"))
+		return protect(g, c);
+	if (!strcmp(c->verb, "lower"))
+		return lower(g, c);
+	if (!strcmp(c->verb, "retry"))
+		return retry(g, c);
 	if (!strcmp(c->verb, "grow"))
 		return grow(g, c);
 	if (!strcmp(c->verb, "standby"))
 		return resize_standby(g, c);
-	if (!strcmp(c->verb, "protect"))
-		return protect(g, c);
 	if (!strcmp(c->verb, "remove") || !strcmp(c->verb, "stop") || !strcmp(c->verb, "cancel"))
 		return end_some(g, c);
 	return "NotFound";
@@ -526,10 +594,30 @@ static struct given *given_to(const char *token)
 	return NULL;
 }
 
+/* The change, or what a fault makes of it. */
+static const char *change_as_faults_have_it(struct cloud_group *g, struct cloud_call *c)
+{
+	int64_t asked = c->asked;
+	const char *code = NULL;
+
+	if (strcmp(c->verb, "protect") != 0 && use(&g->faults.no_effect))
+		return NULL;
+	bool is_grow = !strcmp(c->verb, "grow") && asked > g->desired;
+	if (is_grow && use(&g->faults.one_less))
+		c->asked--;
+	code = change(g, c);
+	if (is_grow && !code && g->desired < g->max && use(&g->faults.one_more)) {
+		launch(g, true, CLOUD_OWNER);
+		g->desired++;
+	}
+	c->asked = asked;
+	return code;
+}
+
 /* Does what is asked unless the token did already. */
 static long change_once(struct cloud_group *g, struct cloud_call *c, const char *signature, const char **code)
 {
-	struct given *given = given_to(c->token);
+	struct given *given = *c->token ? given_to(c->token) : NULL;
 
 	c->is_repeat = given != NULL;
 	if (given && strcmp(given->call, signature) != 0) {
@@ -538,14 +626,30 @@ static long change_once(struct cloud_group *g, struct cloud_call *c, const char 
 	}
 	if (given)
 		return given->status;
-	*code = change(g, c);
+	*code = change_as_faults_have_it(g, c);
 	if (*code)
 		return strcmp(*code, "InvalidParameter") != 0 ? 409 : 400;
+	if (!*c->token)
+		return 202;
 	given = &cloud.given[cloud.given_count++ % CLOUD_TOKENS];
 	snprintf(given->token, sizeof given->token, "%s", c->token);
 	snprintf(given->call, sizeof given->call, "%s", signature);
 	given->status = 202;
 	return 202;
+}
+
+long cloud_change(struct cloud_call *c, const char *signature, const char **code)
+{
+	if (cloud.called)
+		cloud.called(c);
+	cloud_note_past(c->group);
+	c->status = change_once(c->group, c, signature, code);
+	cloud_note_past(c->group);
+	c->group->changes += c->status == 202;
+	c->is_lost = c->status == 202 && !c->is_repeat && use(&c->group->faults.lost_answer);
+	if (cloud.called)
+		cloud.called(c);
+	return c->status;
 }
 
 static void serve_change(struct wire_call *w, struct cloud_group *g, const char *verb)
@@ -559,20 +663,13 @@ static void serve_change(struct wire_call *w, struct cloud_group *g, const char 
 	c.asked = value_at(body, size) ? value_int(body, size) : -1;
 	for (const struct value *m = machines ? machines->first : NULL; m && c.id_count < IDS; m = m->next)
 		ids[c.id_count++] = m->text;
-	if (cloud.called)
-		cloud.called(&c);
+	c.is_again = w->is_again;
 	struct buf signature = { 0 };
 	buf_printf(&signature, "%s %" PRId64, w->path, c.asked);
 	for (size_t i = 0; i < c.id_count; i++)
 		buf_printf(&signature, " %s", ids[i]);
-	keep_copy(g);
-	c.status = change_once(g, &c, signature.text, &code);
-	keep_copy(g);
-	g->changes += c.status == 202;
-	c.is_lost = c.status == 202 && !c.is_repeat && use(&g->faults.lost_answer);
+	cloud_change(&c, signature.text, &code);
 	buf_release(&signature);
-	if (cloud.called)
-		cloud.called(&c);
 	if (c.is_lost) {
 		wire_cut(w);
 	} else if (c.status != 202) {
@@ -594,27 +691,19 @@ static void serve(struct wire_call *c)
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(from, "/"), from);
 	from += strlen(name);
 	snprintf(verb, sizeof verb, "%s", *from ? from + 1 : "");
-	struct cloud_group *g = NULL;
-	for (size_t i = 0; i < cloud.count; i++)
-		if (!strcmp(cloud.groups[i].name, name))
-			g = &cloud.groups[i];
+	struct cloud_group *g = cloud_group_named(name, CLOUD_SIMULATED);
 	if (!g) {
 		say_no(c, 404, "NotFound");
 		return;
 	}
 	cloud_advance();
-	if (use(&g->faults.hang))
+	if (cloud_spoils(c, g, say_no))
 		return;
-	if (use(&g->faults.auth))
-		say_no(c, 403, "Forbidden");
-	else if (use(&g->faults.throttle))
-		say_no(c, 429, "Throttled");
-	else if (use(&g->faults.server_error))
-		say_no(c, 503, "Unavailable");
-	else if (*verb)
+	if (*verb) {
 		serve_change(c, g, verb);
-	else
+	} else {
 		serve_read(c, g, use(&g->faults.half_answer));
+	}
 }
 
 void cloud_begin(uint64_t seed)
@@ -622,18 +711,19 @@ void cloud_begin(uint64_t seed)
 	memset(&cloud, 0, sizeof cloud);
 	cloud.seed = seed;
 	wire_host(CLOUD, serve);
+	cloud_eks_begin();
+	cloud_aks_begin();
 }
 
 void cloud_end(void)
 {
 	for (size_t i = 0; i < cloud.count; i++) {
+		cloud_forget_past(&cloud.groups[i]);
 		while (cloud.groups[i].machines) {
 			struct cloud_machine *m = cloud.groups[i].machines;
 			cloud.groups[i].machines = m->next;
 			free(m);
 		}
-		for (size_t k = 0; k < CLOUD_COPIES; k++)
-			free(cloud.groups[i].copies[k].text);
 	}
 	memset(&cloud, 0, sizeof cloud);
 }

@@ -1,11 +1,20 @@
 /*
  * A cloud as a world plays it: groups of machines that take their time, run
- * out, and lose answers, behind the wire of provider `simulated`.
+ * out, and lose answers, behind the wires of the providers `simulated`, `eks`
+ * (cloud_eks.c) and `aks` (cloud_aks.c).
  */
 #pragma once
 #include "tests/world/wire.h"
 
-#define CLOUD "http://cloud.world"
+#define CLOUD	  "http://cloud.world"
+#define CLOUD_AWS "https://world.amazonaws.com"
+#define CLOUD_ARM "https://management.azure.com"
+/* What the ids of AKS's machines begin with, in providerIDs too. */
+#define CLOUD_AKS_MACHINES                                                                                   \
+	"/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/mc/providers/Microsoft.Compute/" \
+	"virtualMachines/"
+
+enum cloud_wire { CLOUD_SIMULATED, CLOUD_EKS, CLOUD_AKS };
 
 enum machine_step { STEP_PENDING, STEP_RUNNING, STEP_STOPPING, STEP_STOPPED, STEP_WAKING, STEP_TERMINATING };
 
@@ -17,8 +26,8 @@ struct cloud_machine {
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
 	bool is_spared; /* cancelled too late */
-	bool is_protected;
 	bool never_registers, has_no_device;
+	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
 };
 
@@ -28,9 +37,9 @@ struct cloud_faults {
 	bool at_once;	      /* those two are told in the answer */
 	int lost_answer, hang, throttle, server_error, auth;
 	int no_device, never_registers;
-	int no_effect, one_less; /* growths that are accepted and do nothing, or one less */
-	int half_answer;	 /* reads of which the end is missing */
-	millis fails_after;	 /* launches that fail do so later than after 10 s; 0: then */
+	int no_effect, one_less, one_more; /* growths that are accepted and do nothing, or one less, or one more */
+	int half_answer;		   /* reads of which the end is missing */
+	millis fails_after;		   /* launches that fail do so later than after 10 s; 0: then */
 };
 
 /* How old a read is: so old, or up to that, in any order. */
@@ -39,22 +48,19 @@ struct cloud_reads {
 	bool is_any_order;
 };
 
-enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512, CLOUD_COPIES = 256 };
+enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
 #define CLOUD_OWNER "owner" /* token of machines that somebody else asked for */
 
 struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
 	int64_t min, max, standby_max;
 	int gpus;
+	enum cloud_wire wire;
+	bool launches;	    /* on EKS: by LaunchInstances */
 	bool keeps_node;    /* of a stopped machine */
 	bool has_azure_ids; /* a machine's id and the provider's ids of it and of its node have little in common */
 	struct cloud_faults faults;
 	struct cloud_reads reads;
-	struct cloud_copy { /* what a read told then */
-		millis at;
-		char *text;
-	} copies[CLOUD_COPIES];
-	size_t copy_count;     /* since the beginning; the last are kept */
 	int64_t changes;       /* calls that were accepted */
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
@@ -78,6 +84,14 @@ struct cloud_group {
 	int64_t failure_count; /* since the beginning; the last are kept */
 	int64_t sequence;
 	int64_t bought;
+	/* On EKS what is missing is tried for again and again; on AKS the pool fails. */
+	struct cloud_operation {
+		int64_t number;
+		const char *state; /* "Scaling"; NULL: none ever was */
+		millis ends;	   /* 0: when its machines run */
+		bool is_over, has_failed;
+	} operation; /* of AKS, one at a time */
+	struct cloud_past *past;
 };
 
 /* A call that would change a group. */
@@ -89,15 +103,16 @@ struct cloud_call {
 	int64_t asked; /* a size; -1: none was told */
 	const char *const *ids;
 	size_t id_count;
-	long status; /* 0: not yet done */
-	bool is_repeat, is_lost;
+	long status;			   /* 0: not yet done */
+	bool is_repeat, is_lost, is_again; /* again: the network delivered it twice */
 	int64_t launched, woken, ended;
 };
 
 void cloud_begin(uint64_t seed);
 void cloud_end(void);
 struct cloud_group *cloud_add(const struct cloud_group *settings, int64_t initial);
-struct cloud_group *cloud_group_at(size_t i); /* NULL beyond the last */
+struct cloud_group *cloud_group_at(size_t i);				       /* NULL beyond the last */
+struct cloud_group *cloud_group_named(const char *name, enum cloud_wire wire); /* NULL: there is none */
 struct cloud_machine *cloud_find(const char *id);
 void cloud_advance(void); /* what is due happens */
 /* Told before a call has its effect (status 0) and after. */
@@ -115,6 +130,21 @@ struct cloud_machine *cloud_owner_adds(struct cloud_group *g);
 void cloud_owner_ends(struct cloud_machine *m);	       /* without a change of the size */
 int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */
 void cloud_take(struct cloud_group *g, int64_t count); /* spot: a notice of two minutes */
+
+/* For the wires. */
+
+/* Does a call and tells of it, before and after; 202, or the status and code of a refusal. */
+long cloud_change(struct cloud_call *c, const char *signature, const char **code);
+/* The group as a read shows it. Valid until the next call of any of these. */
+const struct cloud_group *cloud_shown(struct cloud_group *g);
+/* Answers as a fault wants it, with what the wire says then; whether one did. */
+bool cloud_spoils(struct wire_call *c, struct cloud_group *g,
+		  void (*refuse)(struct wire_call *c, long status, const char *code));
+void cloud_forget_past(struct cloud_group *g);
+void cloud_note_past(struct cloud_group *g); /* each second, and around each change */
+
+void cloud_eks_begin(void);
+void cloud_aks_begin(void);
 /* Of one machine and stage, the same whenever it is asked for. */
 /* As the cloud says it, or as its node does. */
 void cloud_provider_id(const struct cloud_machine *m, bool on_node, char out[256]);

@@ -5,12 +5,14 @@
 #include "controller/policy/pool.h"
 
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { LINES = 400, LINE = 220 };
+enum { LINES = 400, LINE = 220, ACCEPTED = 512 };
 
 /* 10 s after the renewal was sent; what is sent within it arrives a moment later. */
 static const millis RENEW_DEADLINE = 10 * SECOND + 30;
@@ -25,20 +27,38 @@ static const struct {
 	{ "patch", "deployments", "" },
 };
 
+/* Breaches that are known and to be mended, docs/reliability.md: of a law, anywhere or at the calls of one cloud. */
+enum { ANYWHERE = -1 };
+static const struct {
+	const char *law;
+	int wire;
+} known_broken[] = {
+	{ "serving_stays", ANYWHERE },
+};
+enum { KNOWN = sizeof known_broken / sizeof *known_broken };
+
 static struct {
+	bool is_strict;
+	int wire; /* of the last call */
 	char broken[512];
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
 	uint64_t hash;
 	int64_t writes, scale_writes;
 	bool stands_still, is_dry, errors_expected, is_verbose;
-	int64_t newest_term;
-	char newest_life[17]; /* of its tokens */
-	millis lease_written, called_at;
+	int64_t newest_term[WORLD_REPLICAS];
+	char newest_life[WORLD_REPLICAS][17]; /* of its tokens */
+	millis lease_written[WORLD_REPLICAS], called_at;
+	bool are_shared;
+	struct accepted {
+		int from;
+		char token[80];
+	} accepted[ACCEPTED]; /* since its history was last looked at */
+	size_t accepted_count;
 	int64_t planned[WORLD_APPS]; /* as the last plan that was seen had it */
 	int64_t planned_before[WORLD_APPS];
 	millis planned_at[WORLD_APPS];
-	int64_t desired_before;
+	int64_t ordered_before;
 } laws;
 
 static void trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -58,6 +78,17 @@ static void trace(const char *fmt, ...)
 		fprintf(stderr, "%s\n", line);
 }
 
+void laws_note(const char *fmt, ...)
+{
+	char text[LINE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	trace("-- %s", text);
+}
+
 /* What counts for two runs of one seed to be the same. */
 static void trace_write(const char *line)
 {
@@ -68,6 +99,15 @@ static void trace_write(const char *line)
 	laws.writes++;
 }
 
+static bool is_known(const char *law)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (!strcmp(law, known_broken[i].law) &&
+		    (known_broken[i].wire == ANYWHERE || known_broken[i].wire == laws.wire))
+			return true;
+	return false;
+}
+
 void laws_break(const char *law, const char *fmt, ...)
 {
 	char text[400];
@@ -76,6 +116,10 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	if (!laws.is_strict && is_known(law)) {
+		trace("known to break: %s: %s", law, text);
+		return;
+	}
 	if (!laws.broken[0])
 		trace("BROKEN %s: %s", law, text);
 	if (!laws.broken[0])
@@ -182,15 +226,34 @@ static int64_t served(const char *app)
 /* Whoever acts must lead, and must have said so within the renew deadline. */
 static void look_at_leader(int from, const char *what)
 {
-	int leader = replica_leader();
-
-	if (!apiserver_find(KIND_LEASE, "preheat", "preheat"))
+	if (!apiserver_find(KIND_LEASE, "preheat", replica_lease(from)))
 		return;
-	if (leader != from)
-		laws_break("one_leader", "%s by replica %d, while %s leads", what, from, leading(leader));
-	else if (wire_now() - laws.lease_written > RENEW_DEADLINE)
+	if (!replica_leads(from))
+		laws_break("one_leader", "%s by replica %d, while %s leads", what, from, leading(replica_leader()));
+	else if (wire_now() - laws.lease_written[from] > RENEW_DEADLINE)
 		laws_break("one_leader", "%s by replica %d, whose lease was renewed %.3f s ago", what, from,
-			   (double)(wire_now() - laws.lease_written) / SECOND);
+			   (double)(wire_now() - laws.lease_written[from]) / SECOND);
+}
+
+/* What is left can carry what was there all the time lately. */
+static void look_at_eviction(const struct apiserver_write *w)
+{
+	const struct object *pod = apiserver_find(KIND_POD, w->space, w->name);
+	const struct pod_life *life = pod ? pod->extra : NULL;
+	const struct cloud_machine *m = pod ? cloud_find(pod_node(pod)) : NULL;
+	int64_t left = 0;
+
+	for (size_t i = 0; life && life->is_ready && m && !m->is_taken && world_app_at(i); i++) {
+		const struct world_app *a = world_app_at(i);
+		if (!value_is(pod->value, "metadata>labels>app", a->name))
+			continue;
+		left = (world_ready(a->name) - 1) * a->slots;
+		if (left < world_least_load(a))
+			laws_break("serving_stays",
+				   "%s was evicted; the rest can run %" PRId64 " requests of %" PRId64
+				   " that there were",
+				   w->name, left, world_least_load(a));
+	}
 }
 
 /* By then a look has shown it. */
@@ -225,10 +288,13 @@ static void written(const struct apiserver_write *w)
 		laws_break("never_writes", "%s", line);
 	if (!is_allowed(w))
 		laws_break("only_allowed_writes", "%s", line);
-	if (is_lease && w->status < 300)
-		laws.lease_written = wire_now();
-	if (!is_lease)
+	for (int i = 0; is_lease && w->status < 300 && i < WORLD_REPLICAS; i++)
+		if (!strcmp(replica_lease(i), w->name))
+			laws.lease_written[i] = wire_now();
+	if (!is_lease && !w->is_again)
 		look_at_leader(w->from, line);
+	if (!strcmp(w->sub, "eviction") && w->status == 201)
+		look_at_eviction(w);
 	look_at_owner_of_node(w);
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
@@ -276,6 +342,8 @@ static void look_at_plans(void)
 {
 	for (int who = 0; who < WORLD_REPLICAS; who++) {
 		const struct published *p = replica_published(who);
+		if (apiserver_find(KIND_LEASE, "preheat", replica_lease(who)) && !replica_leads(who))
+			continue; /* it stands still, and does not know yet */
 		for (size_t i = 0; p && p->plan && p->role != ROLE_FOLLOWER && i < p->plan->pool_count; i++) {
 			int64_t sum = 0;
 			for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
@@ -323,19 +391,14 @@ static int64_t spared(const struct cloud_group *g)
 	return count;
 }
 
-/* Machines that somebody else asked for, that we gave up too late, and launches that the cloud will find it cannot
- * make. */
+/* Machines that somebody else asked for, and that we gave up too late. */
 static int64_t not_ours(const char *pool)
 {
 	int64_t count = 0;
 
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
-		if (strcmp(g->pool, pool) != 0)
-			continue;
-		count += cloud_owned(g) + spared(g);
-		for (size_t k = 0; k < g->refusal_count; k++)
-			count += g->refusals[k].is_to_run ? g->refusals[k].count : 0;
+		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + spared(g);
 	}
 	return count;
 }
@@ -372,30 +435,103 @@ static void look_at_victims(const struct cloud_call *c)
 	}
 }
 
-static void before_call(const struct cloud_call *c)
+/* Machines that run or will; what the cloud will find that it cannot make is none. */
+static int64_t ordered(const char *pool)
 {
-	int64_t term = 0;
+	int64_t count = 0;
+
+	for (size_t i = 0; cloud_group_at(i); i++)
+		count += strcmp(cloud_group_at(i)->pool, pool) ? 0 : cloud_awake(cloud_group_at(i));
+	return count;
+}
+
+/* AWS and Azure are told no term, or only the end of it. */
+static void look_at_term(const struct cloud_call *c)
+{
+	int at = strcmp(replica_lease(0), replica_lease(c->from)) ? c->from : 0;
+	int64_t *newest = &laws.newest_term[at];
 	char life[17] = "";
 
-	laws.desired_before = world_desired(c->group->pool);
-	if (laws.is_dry)
-		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
 	if (strncmp(c->token, "preheat-", 8) != 0)
 		laws_break("terms_in_order", "a call with the token '%s', which says no term", c->token);
-	term = strtoll(c->token + 8, NULL, 10);
+	int64_t term = strtoll(c->token + 8, NULL, 10);
 	sscanf(c->token, "preheat-%*d-%16[0-9a-f]-", life);
-	if (strlen(life) != 16 || strlen(c->token) > 64 ||
-	    (term != laws.newest_term && !strcmp(life, laws.newest_life)))
+	if (strlen(life) != 16 || strlen(c->token) > 64 || (term != *newest && !strcmp(life, laws.newest_life[at])))
 		laws_break("own_tokens", "the token '%s' is not of one life of one term, or longer than 64", c->token);
-	memcpy(laws.newest_life, life, sizeof life);
-	if (term < laws.newest_term)
-		laws_break("terms_in_order", "term %" PRId64 " called the cloud after term %" PRId64, term,
-			   laws.newest_term);
-	laws.newest_term = term;
+	memcpy(laws.newest_life[at], life, sizeof life);
+	if (term < *newest)
+		laws_break("terms_in_order", "term %" PRId64 " called the cloud after term %" PRId64, term, *newest);
+	*newest = term;
+}
+
+/* What is done is written down first: to be found in what a process leaves behind. */
+static void note_accepted(const struct cloud_call *c)
+{
+	if (c->group->wire != CLOUD_SIMULATED || c->status != 202 || c->is_again || laws.accepted_count == ACCEPTED)
+		return;
+	struct accepted *a = &laws.accepted[laws.accepted_count++];
+	a->from = c->from;
+	snprintf(a->token, sizeof a->token, "%s", c->token);
+}
+
+static bool has_rows(sqlite3 *db, const char *sql, const char *text)
+{
+	sqlite3_stmt *s = NULL;
+	bool has = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+		   (!text || sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) == SQLITE_OK) &&
+		   sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return has;
+}
+
+void laws_history(int who, const char *path)
+{
+	sqlite3 *db = NULL;
+	size_t kept = 0;
+
+	if (access(path, F_OK))
+		return;
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	    !has_rows(db, "SELECT 1 FROM pragma_quick_check WHERE quick_check = 'ok'", NULL))
+		laws_break("no_lost_history", "what replica %d left is damaged: %s", who, sqlite3_errmsg(db));
+	if (db) /* its log is the next process's to recover */
+		sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	for (size_t i = 0; i < laws.accepted_count; i++) {
+		const struct accepted *a = &laws.accepted[i];
+		if (a->from != who)
+			laws.accepted[kept++] = *a;
+		else if (!has_rows(db, "SELECT 1 FROM launch WHERE token = ?", a->token))
+			laws_break("no_lost_history", "replica %d did %s, and its history does not know", who,
+				   a->token);
+	}
+	laws.accepted_count = kept;
+	sqlite3_close(db);
+}
+
+void laws_be_strict(void)
+{
+	laws.is_strict = true;
+}
+
+void laws_share_groups(void)
+{
+	laws.are_shared = true;
+}
+
+static void before_call(const struct cloud_call *c)
+{
+	laws.wire = (int)c->group->wire;
+	laws.ordered_before = ordered(c->group->pool);
+	if (laws.is_dry)
+		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
+	if (c->group->wire == CLOUD_SIMULATED && !c->is_again)
+		look_at_term(c);
 	if (!strcmp(c->verb, "grow") && c->asked > c->group->max)
 		laws_break("never_above_max", "%s: asked for %" PRId64 " machines, max is %" PRId64, c->group->name,
 			   c->asked, c->group->max);
-	look_at_leader(c->from, c->verb);
+	if (!c->is_again)
+		look_at_leader(c->from, c->verb);
 	if (is_owners(c->group))
 		laws_break("owner_is_let", "%s of %s, which is busy with %s", c->verb, c->group->name,
 			   c->group->busy_with);
@@ -420,14 +556,15 @@ static void called(const struct cloud_call *c)
 		 c->is_lost ? " lost" : "", c->launched, c->woken, c->ended, c->group->desired, c->token);
 	trace_write(line);
 	laws.called_at = wire_now();
+	note_accepted(c);
 	for (size_t i = 0; i < c->id_count; i++)
 		trace("    %s", c->ids[i]);
 	if (c->is_repeat && c->status == 400)
 		laws_break("never_bought_twice", "token %s was used for another call", c->token);
-	int64_t now = world_desired(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
+	int64_t now = ordered(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
 		plan = planned(app_number(c->group->pool));
-	if (c->launched && strcmp(c->verb, "grow") == 0 && world_desired(c->group->pool) > laws.desired_before &&
-	    now > plan)
+	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
+	    ordered(c->group->pool) > laws.ordered_before && now > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)

@@ -13,6 +13,12 @@ void laws_log(void *user, enum log_level level, const char *line);
 void laws_stand_still(bool is_still);
 void laws_dry_run(void);		/* from now on every write breaks the law */
 bool laws_expect_errors(bool expected); /* lines of level error are no breach; returns whether they were */
+/* From now on others buy, too, on the same groups: what is bought twice is nobody's breach. */
+void laws_share_groups(void);
+/* A process died, and left this file. */
+void laws_history(int who, const char *path);
+/* Also those that are known to break (laws.c); else their breaches only stand in the trace. */
+void laws_be_strict(void);
 /* What broke first; "": nothing did. */
 const char *laws_broken(void);
 int64_t laws_writes(void);	 /* calls that changed the cluster or the cloud */
@@ -20,4 +26,5 @@ int64_t laws_scale_writes(void); /* numbers of replicas that were set */
 millis laws_quiet_for(void);	 /* since the cloud was last asked to change something */
 uint64_t laws_trace_hash(void);	 /* of all that was written, when, by whom: two runs of one seed are one */
 void laws_break(const char *law, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void laws_print_trace(size_t last); /* on standard error */
+void laws_note(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* into the trace */
+void laws_print_trace(size_t last);					    /* on standard error */

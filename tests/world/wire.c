@@ -38,10 +38,19 @@ struct http_transfer {
 	struct http_request *request; /* NULL: whoever asked is dead */
 	struct http_transfer *next, **place;
 	struct timer arrive, deliver, deadline, silence;
-	char *method, *url, *body, *headers, *host_text;
+	char *method, *url, *body, *headers, *host_text, *if_match;
 	struct buf answer;
 	long status;
 	bool has_arrived, is_over, is_settled, is_accepted;
+	struct wire_fate fate;
+	struct echo *echo; /* it is the second delivery of another; NULL: it is not */
+};
+
+/* Who waits for the answer to a second delivery: nobody. */
+struct echo {
+	struct http_request request;
+	char *match_header;
+	const char *headers[2];
 };
 
 static struct {
@@ -60,6 +69,10 @@ static struct {
 	struct loop *paused[PAUSED];
 	struct loop *buried;
 	millis buried_ahead;
+	struct wire_fate (*decide)(const struct wire_call *c);
+	void (*answered)(const struct wire_call *c);
+	struct http echoes;
+	millis wall_ahead;
 } world;
 
 /* --- time --- */
@@ -143,7 +156,7 @@ void __wrap_timer_start(struct loop *l, struct timer *t, millis after, void (*fi
 millis __wrap_clock_now(const struct clock *c);
 millis __wrap_clock_now(const struct clock *c)
 {
-	return WIRE_EPOCH + wire_now() + c->ahead + world.machine_ahead;
+	return WIRE_EPOCH + wire_now() + c->ahead + world.machine_ahead + world.wall_ahead;
 }
 
 millis __wrap_clock_mono(const struct clock *c);
@@ -168,6 +181,11 @@ struct random *wire_random(void)
 	return &world.random;
 }
 
+void wire_turn_wall(millis ahead)
+{
+	world.wall_ahead = ahead;
+}
+
 void wire_count(int64_t *events, int64_t *calls)
 {
 	*events = world.events;
@@ -181,12 +199,6 @@ void wire_begin(uint64_t seed)
 	world.clock = clock_open_by_hand(WIRE_EPOCH);
 	world.random = random_stream(seed, "wire");
 	world.uuids = random_stream(seed, "uuids");
-}
-
-void wire_end(void)
-{
-	free(world.dues);
-	memset(&world, 0, sizeof world);
 }
 
 void wire_pause(struct loop *l, bool is_paused)
@@ -311,6 +323,7 @@ static void transfer_free(struct http_transfer *t)
 	free(t->body);
 	free(t->headers);
 	free(t->host_text);
+	free(t->if_match);
 	buf_release(&t->answer);
 	free(t);
 }
@@ -378,6 +391,12 @@ static void deliver(struct timer *timer)
 {
 	struct http_transfer *t = timer->user;
 	struct http_request *r = t->request;
+	bool was_settled = t->is_settled;
+
+	if (world.answered && !t->echo && !was_settled)
+		world.answered(&t->call);
+	if (t->http->is_dead)
+		return;
 	bool is_streamed = r->on_chunk && t->status >= 200 && t->status <= 299;
 
 	hear(t);
@@ -423,8 +442,11 @@ void wire_answer_bytes(struct wire_call *c, long status, const char *headers, co
 	t->status = status;
 	t->headers = headers ? strdup(headers) : NULL;
 	t->answer.cap = (size_t)64 << 20;
-	buf_append(&t->answer, body, len);
-	deliver_soon(t);
+	buf_append(&t->answer, body, t->fate.is_answer_half ? len / 2 : len);
+	if (t->fate.is_answer_lost)
+		settle_as(t, ERROR_UNAVAILABLE, "the connection broke");
+	else
+		deliver_soon(t);
 }
 
 void wire_push(struct wire_call *c, const char *bytes, size_t len)
@@ -474,6 +496,17 @@ static void arrive(struct timer *timer)
 		settle_as(t, ERROR_UNAVAILABLE, "no such host");
 }
 
+static void echo_done(struct http_request *r)
+{
+	struct echo *echo = (struct echo *)r;
+
+	free(echo->match_header);
+	free((char *)r->url);
+	free((char *)r->method);
+	free((char *)r->body);
+	free(echo);
+}
+
 static char *owned(const char *text, size_t len)
 {
 	char *copy = text ? strndup(text, len) : strdup("");
@@ -483,8 +516,86 @@ static char *owned(const char *text, size_t len)
 	return copy;
 }
 
+static const char *header_of(const struct http_request *r, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *const *h = r->headers; h && *h; h++)
+		if (!strncasecmp(*h, name, len) && (*h)[len] == ':')
+			return *h + len + 1 + strspn(*h + len + 1, " ");
+	return "";
+}
+
+static void begin(struct http *h, struct http_request *r, struct echo *echo, millis later);
+
+/* The network delivers it a second time. */
+static void repeat(const struct http_transfer *t)
+{
+	struct echo *echo = calloc(1, sizeof *echo);
+
+	if (!echo)
+		abort();
+	echo->request = (struct http_request){ .method = owned(t->method, strlen(t->method)),
+					       .url = owned(t->url, strlen(t->url)),
+					       .body = owned(t->body, strlen(t->body)),
+					       .body_len = strlen(t->body),
+					       .timeout = MINUTE,
+					       .max_response = (size_t)64 << 20,
+					       .done = echo_done };
+	if (*t->call.if_match) {
+		size_t size = strlen(t->call.if_match) + sizeof "If-Match: ";
+		echo->match_header = calloc(1, size);
+		if (!echo->match_header)
+			abort();
+		snprintf(echo->match_header, size, "If-Match: %s", t->call.if_match);
+		echo->headers[0] = echo->match_header;
+		echo->request.headers = echo->headers;
+	}
+	world.echoes.from = t->call.from;
+	begin(&world.echoes, &echo->request, echo, (millis)(random_next(&world.random) % (2 * SECOND)));
+}
+
+void wire_on_leave(struct wire_fate (*decide)(const struct wire_call *c))
+{
+	world.decide = decide;
+}
+
+void wire_on_answer(void (*answered)(const struct wire_call *c))
+{
+	world.answered = answered;
+}
+
+void wire_silence(struct http *h)
+{
+	h->is_dead = true;
+}
+
+static void depart(struct http_transfer *t, millis later)
+{
+	if (!t->echo && world.decide)
+		t->fate = world.decide(&t->call);
+	if (t->fate.is_last) {
+		arrive(&t->arrive);
+		return;
+	}
+	if (t->http->is_dead || t->fate.is_refused) {
+		settle_as(t, ERROR_UNAVAILABLE, "no connection");
+		return;
+	}
+	if (!t->fate.is_swallowed)
+		__wrap_timer_start(t->fate.is_held ? t->http->loop : NULL, &t->arrive, delay() + t->fate.slow + later,
+				   arrive);
+	if (t->fate.is_twice)
+		repeat(t);
+}
+
 void __wrap_http_start(struct http *h, struct http_request *r);
 void __wrap_http_start(struct http *h, struct http_request *r)
+{
+	begin(h, r, NULL, 0);
+}
+
+static void begin(struct http *h, struct http_request *r, struct echo *echo, millis later)
 {
 	struct http_transfer *t = calloc(1, sizeof *t);
 
@@ -509,6 +620,10 @@ void __wrap_http_start(struct http *h, struct http_request *r)
 	t->call = (struct wire_call){
 		.method = t->method, .path = t->url + host_len, .host = t->host_text, .body = t->body, .from = h->from
 	};
+	t->echo = echo;
+	t->call.is_again = echo != NULL;
+	t->if_match = owned(header_of(r, "If-Match"), strlen(header_of(r, "If-Match")));
+	t->call.if_match = t->if_match;
 	t->next = h->first;
 	t->place = &h->first;
 	if (t->next)
@@ -520,11 +635,13 @@ void __wrap_http_start(struct http *h, struct http_request *r)
 		return;
 	}
 	t->arrive.user = t->deadline.user = t;
-	if (r->is_write && h->write_until && wire_now() >= h->write_until) {
+	if (!echo && r->is_write && h->write_until && wire_now() >= h->write_until) {
 		settle_as(t, ERROR_UNAVAILABLE, "not sent: the time to write ran out");
 		return;
 	}
-	__wrap_timer_start(NULL, &t->arrive, delay(), arrive);
+	depart(t, later);
+	if (t->is_settled)
+		return;
 	if (r->timeout)
 		__wrap_timer_start(h->loop, &t->deadline, r->timeout, too_late);
 	hear(t);
@@ -584,6 +701,8 @@ void wire_kill(struct http *h)
 			continue;
 		if (!t->has_arrived && random_next(&world.random) % 2)
 			arrive(&t->arrive);
+		if (t->is_settled) /* it was cut as it arrived */
+			continue;
 		__wrap_timer_stop(&t->arrive);
 		__wrap_timer_stop(&t->deliver);
 		if (random_next(&world.random) % 2) /* it fails in the round in which the process ends */
@@ -629,11 +748,21 @@ void wire_bury(struct loop *l, bool (*is_over)(void *user), void *user)
 	for (int steps = 0; !is_over(user); steps++) {
 		struct timer *t = next_buried(l);
 		if (!t || steps > 100000) {
-			fprintf(stderr, "a dead process does not end\n");
+			fprintf(stderr, "a dead process does not end: %d steps, %s\n", steps,
+				t ? "and more" : "nothing due");
 			abort();
 		}
 		__wrap_timer_stop(t);
 		t->fire(t);
 	}
 	world.buried = NULL;
+}
+
+void wire_end(void)
+{
+	__wrap_http_cancel_all(&world.echoes);
+	while (world.echoes.first)
+		complete(world.echoes.first);
+	free(world.dues);
+	memset(&world, 0, sizeof world);
 }

@@ -14,7 +14,9 @@ struct wire_call {
 	const char *method, *path; /* path: from the root, query included */
 	const char *host;	   /* "http://10.0.0.1:8000" */
 	const char *body;	   /* "": none */
+	const char *if_match;	   /* of the header; "": none */
 	int from;		   /* as wire_from() said when the sender was opened */
+	bool is_again;		   /* the network delivers it a second time; its answer goes nowhere */
 	void (*gone)(struct wire_call *c);
 	void *user; /* of whoever serves it */
 };
@@ -29,6 +31,7 @@ millis wire_now(void);
 #define WIRE_EPOCH (INT64_C(1767571200) * 1000) /* 2026-01-05T00:00:00Z, a Monday */
 struct clock *wire_clock(void);
 struct random *wire_random(void);
+void wire_turn_wall(millis ahead); /* of what processes take for the time of day; 0: it is right */
 /* Fires the next timer up to that time; false, and it is that time, when there is none. */
 bool wire_step(millis until);
 void wire_count(int64_t *events, int64_t *calls);
@@ -37,6 +40,24 @@ void wire_count(int64_t *events, int64_t *calls);
 void wire_from(int who);
 /* Serves the URLs that begin so; the last that fits. */
 void wire_host(const char *prefix, void (*serve)(struct wire_call *c));
+
+/* What becomes of a request; zeroed: it arrives, and its answer too. */
+struct wire_fate {
+	bool is_refused;     /* no connection: it never arrives, and fails at once */
+	bool is_swallowed;   /* it never arrives, and nothing is heard */
+	bool is_answer_lost; /* it arrives; the connection breaks in place of the answer */
+	bool is_answer_half; /* of an answer that is whole at once: the second half is missing */
+	bool is_twice;	     /* it arrives once more up to two seconds later */
+	bool is_held;	     /* it leaves only as its process goes on: SIGSTOP between the decision and the socket */
+	bool is_last;	     /* it arrives though its process dies as it leaves */
+	millis slow;	     /* so much later than otherwise */
+};
+/* Asked as a request leaves; NULL: all arrive. */
+void wire_on_leave(struct wire_fate (*decide)(const struct wire_call *c));
+/* Told as an answer is about to be heard; NULL: nobody. */
+void wire_on_answer(void (*answered)(const struct wire_call *c));
+/* Nothing leaves that process any more and nothing is heard there; wire_kill() follows. */
+void wire_silence(struct http *h);
 
 /* Ends the call. `headers` is "Name: value\n..." or NULL. */
 void wire_answer(struct wire_call *c, long status, const char *headers, const char *body);

@@ -26,8 +26,8 @@ struct replica {
 	struct kubeconfig access;
 	struct loaded loaded;
 	struct controller *controller;
-	bool is_closed;
-	char history[128], identity[32], address[64];
+	bool is_closed, is_dying;
+	char history[128], before[128], identity[32], address[64];
 };
 
 static struct {
@@ -41,6 +41,11 @@ static struct {
 	int ips;
 	int64_t pods, ended_serving;
 	bool has_no_scheduler;
+	struct timed_job {
+		struct world_job job;
+		millis runs;
+	} jobs[WORLD_JOBS];
+	size_t job_count;
 } world;
 
 /* --- who is there --- */
@@ -198,16 +203,18 @@ static void set_condition(struct value *status, const char *type, bool is_so, co
 
 static struct object *register_node(const struct cloud_machine *m)
 {
+	static const char *const labels[] = { "simulated.preheat.dev/node-group", "eks.amazonaws.com/nodegroup",
+					      "kubernetes.azure.com/agentpool" };
 	const struct cloud_group *g = m->group;
 	char id[256];
 	cloud_provider_id(m, true, id);
 	struct value *v = value_of(
 		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':'%s',"
-		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s',"
-		"'simulated.preheat.dev/node-group':'%s'}},'spec':{'providerID':'%s','taints':[{"
+		"'node.kubernetes.io/instance-type':'%s','topology.kubernetes.io/zone':'%s','pool':'%s','%s':'%s'}},"
+		"'spec':{'providerID':'%s','taints':[{"
 		"'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]},'status':{'allocatable':{'cpu':'64',"
 		"'memory':'480Gi','pods':'110'}}}",
-		m->id, m->id, g->instance_type, g->zone, g->pool, g->name, id);
+		m->id, m->id, g->instance_type, g->zone, g->pool, labels[g->wire], g->name, id);
 	set_condition(value_at(v, "status"), "Ready", false, "KubeletNotReady");
 	struct object *o = apiserver_create(KIND_NODE, v);
 	struct node_life *n = calloc(1, sizeof *n);
@@ -247,6 +254,23 @@ static void lose_node(struct object *node, bool keeps)
 		value_set(node->value, "status>allocatable>nvidia.com/gpu", NULL);
 		apiserver_changed(node);
 	}
+}
+
+const char *world_unrest(void)
+{
+	static char text[160];
+
+	for (size_t i = 0; cloud_group_at(i); i++)
+		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
+			const struct object *node = world_node_of(m->id);
+			const struct node_life *life = node ? node->extra : NULL;
+			bool is_marked = life && life->cordoned_since;
+			snprintf(text, sizeof text, "machine %s is %s", m->id,
+				 is_marked ? "cordoned" : "there and has no node");
+			if (m->step == STEP_RUNNING && (is_marked || !node))
+				return text;
+		}
+	return NULL;
 }
 
 static void kubelet(const struct cloud_machine *m)
@@ -320,9 +344,10 @@ static void create_pod(const struct object *owner)
 	const struct value *template = value_at(owner->value, "spec>template");
 	struct value *v =
 		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s-%05" PRId64 "','namespace':'%s',"
-			 "'ownerReferences':[{'kind':'ReplicaSet','name':'%s-rs','uid':'%s','controller':true}]},"
+			 "'ownerReferences':[{'kind':'%s','name':'%s%s','uid':'%s','controller':true}]},"
 			 "'status':{'phase':'Pending'}}",
-			 owner->name, ++world.pods, owner->space, owner->name, owner->uid);
+			 owner->name, ++world.pods, owner->space, owner->kind == KIND_JOB ? "Job" : "ReplicaSet",
+			 owner->name, owner->kind == KIND_JOB ? "" : "-rs", owner->uid);
 
 	if (value_at(template, "metadata>labels"))
 		value_set(v, "metadata>labels", value_copy(value_at(template, "metadata>labels")));
@@ -334,7 +359,7 @@ static void create_pod(const struct object *owner)
 	if (!life)
 		abort();
 	life->ip = ++world.ips;
-	life->is_engine = *value_text(v, "metadata>labels>app");
+	life->is_engine = *value_text(v, "metadata>labels>app") && owner->kind != KIND_JOB;
 	o->extra = life;
 }
 
@@ -372,6 +397,14 @@ void world_job(const struct world_job *j)
 
 	for (int64_t i = 0; i < j->pods; i++)
 		create_job_pod(j, job->uid);
+}
+
+void world_job_for(const struct world_job *j, millis runs)
+{
+	if (world.job_count == WORLD_JOBS)
+		return;
+	world_job(j);
+	world.jobs[world.job_count++] = (struct timed_job){ *j, runs };
 }
 
 void world_job_ends(const char *name)
@@ -646,6 +679,8 @@ static bool has_ended(struct object *pod)
 		set_condition(value_at(pod->value, "status"), "Ready", false, "ContainersNotReady");
 		apiserver_changed(pod);
 	}
+	if (app_of(pod) && app_of(pod)->holds_pods)
+		return false;
 	return (!life->engine.running && wire_now() - (life->ends - 600 * SECOND) >= 3 * SECOND) ||
 	       wire_now() >= life->ends;
 }
@@ -669,9 +704,37 @@ static void forget_pod(struct object *p)
 	apiserver_delete(p);
 }
 
+/* All run together for as long as they do; what was evicted is made again. */
+static void job_second(const struct timed_job *t)
+{
+	const struct world_job *j = &t->job;
+	struct object *job = apiserver_find(KIND_JOB, NAMESPACE, j->name);
+	int64_t have = 0, bound = 0;
+	millis last = 0;
+
+	for (const struct object *p = job ? apiserver_first(KIND_POD) : NULL; p; p = p->next)
+		if (is_of_job(p, j->name) && !pod_is_going(p)) {
+			have++;
+			bound += *pod_node(p) != '\0';
+			last = life_of(p)->bound > last ? life_of(p)->bound : last;
+		}
+	for (; job && have < j->pods; have++)
+		create_job_pod(j, job->uid);
+	if (!job || bound < j->pods || wire_now() < last + t->runs)
+		return;
+	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
+		next = p->next;
+		if (is_of_job(p, j->name))
+			apiserver_delete(p);
+	}
+	apiserver_delete(job);
+}
+
 static void pods_second(void)
 {
 	see_ends();
+	for (size_t i = 0; i < world.job_count; i++)
+		job_second(&world.jobs[i]);
 	for (struct object *d = apiserver_first(KIND_DEPLOYMENT); d; d = d->next)
 		replicas_second(d);
 	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
@@ -807,6 +870,41 @@ static void traffic_second(struct world_app *a)
 	dispatch(a);
 }
 
+/* What was at work or waiting at every moment of the last while. */
+static void look_at_load(struct world_app *a)
+{
+	int64_t load = a->waiting;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (app_of(p) == a)
+			load += life_of(p)->engine.running + life_of(p)->engine.waiting;
+	a->loads[wire_now() / SECOND % LOAD_SECONDS] = load;
+}
+
+int64_t world_least_load(const struct world_app *a)
+{
+	int64_t least = a->loads[0];
+
+	for (size_t i = 1; i < LOAD_SECONDS; i++)
+		least = a->loads[i] < least ? a->loads[i] : least;
+	return least;
+}
+
+/* What a page says in place of its true numbers. */
+static void write_lies(enum server_lie lie, struct buf *out)
+{
+	if (lie == LIE_ENDLESS) /* more than anybody would read */
+		for (int i = 0; i < 300000; i++)
+			buf_printf(out, "vllm:some_metric{number=\"%d\"} 1\n", i);
+	else
+		buf_printf(out,
+			   "vllm:num_requests_running{engine=\"0\"} %s\nvllm:num_requests_waiting{engine=\"0\"} %s\n"
+			   "vllm:request_success_total{engine=\"0\",finished_reason=\"stop\"} %s\n"
+			   "vllm:generation_tokens_total{engine=\"0\"} %s\n",
+			   lie == LIE_NAN ? "NaN" : "-3", lie == LIE_NAN ? "+Inf" : "-1", lie == LIE_NAN ? "NaN" : "-7",
+			   lie == LIE_NAN ? "NaN" : "-1");
+}
+
 static void write_page(const struct model_server *e, bool shows_levels, struct buf *out)
 {
 	static const char labels[] = "engine=\"0\",model_name=\"m\"";
@@ -836,11 +934,29 @@ static void write_page(const struct model_server *e, bool shows_levels, struct b
 	buf_printf(out, "vllm:request_queue_time_seconds_sum{%s} %.3f\n", labels, e->waited_s);
 }
 
+static void answer_page(struct wire_call *c, const struct world_app *a, struct pod_life *life)
+{
+	struct buf page = { .cap = (size_t)64 << 20 };
+	struct model_server shown = life->engine;
+
+	if (a->lie == LIE_REPLAY && life->page_before.started)
+		shown = life->page_before;
+	else if (a->lie == LIE_RESET)
+		shown.started = shown.completed = 0;
+	if (a->lie == LIE_NAN || a->lie == LIE_NEGATIVE || a->lie == LIE_ENDLESS)
+		write_lies(a->lie, &page);
+	else
+		write_page(&shown, a->lie != LIE_ZERO_LEVELS, &page);
+	if (a->lie == LIE_NONE)
+		life->page_before = life->engine;
+	wire_answer(c, 200, NULL, page.text);
+	buf_release(&page);
+}
+
 /* "http://10.0.0.7:8000" */
 static void serve_pod(struct wire_call *c)
 {
 	char ip[32];
-	struct buf page = { 0 };
 
 	snprintf(ip, sizeof ip, "%.*s", (int)strcspn(c->host + 7, ":"), c->host + 7);
 	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
@@ -851,9 +967,7 @@ static void serve_pod(struct wire_call *c)
 			wire_answer(c, 500, NULL, "");
 			return;
 		}
-		write_page(&life_of(p)->engine, a->lie != LIE_ZERO_LEVELS, &page);
-		wire_answer(c, 200, NULL, page.text);
-		buf_release(&page);
+		answer_page(c, a, life_of(p));
 		return;
 	}
 	wire_cut(c);
@@ -934,6 +1048,7 @@ void replica_start(int who, const struct replica_settings *s)
 	wire_from(who);
 	snprintf(r->identity, sizeof r->identity, "replica-%d", who);
 	snprintf(r->address, sizeof r->address, "http://replica-%d/replica?key=k", who);
+	r->is_dying = false;
 	r->loaded = (struct loaded){ .ok = true };
 	if (s->manifest)
 		load(&r->loaded, s->manifest);
@@ -963,7 +1078,7 @@ void replica_start(int who, const struct replica_settings *s)
 								       .is_dry_run = s->is_dry_run,
 								       .elects = s->elects,
 								       .namespace = HOME,
-								       .lease = "preheat",
+								       .lease = replica_lease(who),
 								       .identity = r->identity,
 								       .address = s->elects ? r->address : "",
 								       .on_failure = failed,
@@ -1021,8 +1136,9 @@ void replica_kill(int who)
 	if (!r->is_up)
 		return;
 	replica_pause(who, false);
-	snprintf(old, sizeof old, "%s", r->history);
-	next_history(r);
+	snprintf(old, sizeof old, "%s", r->is_dying ? r->before : r->history);
+	if (!r->is_dying)
+		next_history(r);
 	wire_kill(r->http);
 	bool expected = laws_expect_errors(true);
 	controller_close(r->controller, closed, r);
@@ -1030,6 +1146,33 @@ void replica_kill(int who)
 	laws_expect_errors(expected);
 	release(r);
 	unlink(old);
+	laws_history(who, r->history);
+}
+
+void replica_die(int who)
+{
+	struct replica *r = &world.replicas[who];
+
+	if (!r->is_up || r->is_dying)
+		return;
+	memcpy(r->before, r->history, sizeof r->before);
+	next_history(r);
+	r->is_dying = true;
+	wire_silence(r->http);
+}
+
+void replica_bury(int who)
+{
+	if (world.replicas[who].is_up && world.replicas[who].is_dying)
+		replica_kill(who);
+}
+
+/* The next thing happens, unless that is later; those that died before it are buried first. */
+static bool step(millis until)
+{
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		replica_bury(i);
+	return wire_step(until);
 }
 
 void replica_stop(int who)
@@ -1040,8 +1183,10 @@ void replica_stop(int who)
 	if (!r->is_up)
 		return;
 	controller_close(r->controller, closed, r);
-	while (!is_closed(r) && wire_now() < most)
-		wire_step(most);
+	while (r->is_up && !is_closed(r) && wire_now() < most)
+		step(most);
+	if (!r->is_up)
+		return;
 	if (!is_closed(r))
 		laws_break("it_ends", "replica %d did not end within five minutes", who);
 	else
@@ -1073,6 +1218,18 @@ int replica_leader(void)
 	return *holder ? holder[strlen("replica-")] - '0' : -1;
 }
 
+const char *replica_lease(int who)
+{
+	return world.replicas[who].settings.lease ? world.replicas[who].settings.lease : "preheat";
+}
+
+bool replica_leads(int who)
+{
+	const struct object *lease = apiserver_find(KIND_LEASE, HOME, replica_lease(who));
+
+	return lease && value_is(lease->value, "spec>holderIdentity", world.replicas[who].identity);
+}
+
 /* --- time --- */
 
 static void second(struct timer *t)
@@ -1082,7 +1239,10 @@ static void second(struct timer *t)
 	pods_second();
 	for (size_t i = 0; i < world.app_count; i++) {
 		struct world_app *a = &world.apps[i];
+		if (a->is_idle)
+			continue;
 		traffic_second(a);
+		look_at_load(a);
 		a->mute_since = !a->is_mute || !world_ready(a->name) ? 0 : a->mute_since ? a->mute_since : wire_now();
 	}
 	laws_look();
@@ -1093,14 +1253,14 @@ void world_run(millis duration)
 {
 	millis until = wire_now() + duration;
 
-	while (wire_step(until))
+	while (step(until))
 		;
 }
 
 void world_events(int64_t count)
 {
 	while (count-- > 0)
-		wire_step(wire_now() + SECOND);
+		step(wire_now() + SECOND);
 }
 
 bool world_until(bool (*is_so)(void), millis most)

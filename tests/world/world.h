@@ -7,7 +7,15 @@
 #include "tests/world/apiserver.h"
 #include "tests/world/cloud.h"
 
-enum { WORLD_APPS = 4, WORLD_REPLICAS = 2, SERVER_SLOTS = 16, SERVER_WAITING = 4096, WAIT_EDGES = 12 };
+enum {
+	WORLD_APPS = 4,
+	WORLD_REPLICAS = 2,
+	WORLD_JOBS = 8,
+	LOAD_SECONDS = 120,
+	SERVER_SLOTS = 16,
+	SERVER_WAITING = 4096,
+	WAIT_EDGES = 12
+};
 
 /* A model server in a pod. */
 struct model_server {
@@ -27,7 +35,7 @@ struct pod_life {
 	bool is_end_seen;	  /* by the controller that made it */
 	millis ready_since, ends; /* ends: when it is gone; 0: it was not told to go */
 	int ip;
-	struct model_server engine;
+	struct model_server engine, page_before; /* before: as its page said when it was last true */
 };
 
 /* Of a node; beside its object. */
@@ -36,8 +44,8 @@ struct node_life {
 	millis cordoned_since; /* 0: it is not */
 };
 
-/* What the model servers of an app tell instead of the truth. */
-enum server_lie { LIE_NONE, LIE_ZERO_LEVELS, LIE_HUNG };
+/* What the model servers of an app tell instead of the truth; NAN to ENDLESS: as their pages. */
+enum server_lie { LIE_NONE, LIE_ZERO_LEVELS, LIE_HUNG, LIE_NAN, LIE_NEGATIVE, LIE_RESET, LIE_REPLAY, LIE_ENDLESS };
 
 struct world_app {
 	const char *name;
@@ -53,6 +61,9 @@ struct world_app {
 	int64_t gone_unseen; /* pods that its controller still counts: no watch told it that they went */
 	enum server_lie lie;
 	bool is_unready; /* its readiness probes fail */
+	bool is_idle;	 /* its pods are the work: no requests, nothing scraped */
+	bool holds_pods; /* a finalizer that nobody takes away: pods that have ended stay */
+	int64_t loads[LOAD_SECONDS];
 };
 
 struct replica;
@@ -71,7 +82,8 @@ struct world_job {
 	const char *spec; /* NULL, or further members of their spec, each with a comma before it, with ' for " */
 };
 void world_job(const struct world_job *j);
-void world_job_ends(const char *name); /* its pods have succeeded */
+void world_job_for(const struct world_job *j, millis runs); /* all together so long, and is cleared away then */
+void world_job_ends(const char *name);			    /* its pods have succeeded */
 int64_t world_job_running(const char *name);
 void world_scheduler(bool is_there); /* who is away looks at no pod */
 void world_scheduler_looks(void);    /* at all that wait, between two seconds */
@@ -81,6 +93,7 @@ struct cloud_group *world_group(const char *name, const char *pool, int gpus, in
 struct replica_settings {
 	const char *manifest; /* as text; NULL: none, WarmPools in the API server alone */
 	bool elects, is_dry_run, watches_objects;
+	const char *lease; /* NULL: "preheat" */
 };
 /* A process begins, goes on where one of that number was, or begins anew; is killed; is asked to stop. */
 void replica_start(int who, const struct replica_settings *s);
@@ -91,6 +104,12 @@ void replica_pause(int who, bool is_paused);	    /* as with SIGSTOP and SIGCONT 
 const struct published *replica_published(int who); /* NULL: it is not up */
 const char *replica_history(int who);		    /* its file */
 int replica_leader(void);			    /* by the lease; -1: nobody */
+const char *replica_lease(int who);		    /* its name */
+/* By its own lease; false: another does, or nobody. */
+bool replica_leads(int who);
+/* It dies now, inside whatever it does, with its disk as it is: at the latest when the next thing happens. */
+void replica_die(int who);
+void replica_bury(int who); /* if it died */
 
 void world_run(millis duration);
 void world_events(int64_t count); /* so many timers fire */
@@ -109,7 +128,9 @@ void world_set_replicas(const char *app, int64_t replicas);
 int64_t world_ended_serving(void);	 /* pods that served, and were ended for a lower number of replicas */
 int64_t world_desired(const char *pool); /* machines, of all its groups */
 struct object *world_node_of(const char *machine);
-bool world_is_at_rest(void); /* no machine and no pod is on its way, no node is marked */
+bool world_is_at_rest(void);	/* no machine and no pod is on its way, no node is marked */
+const char *world_unrest(void); /* a machine that is marked, or serves nobody; NULL: there is none */
+int64_t world_least_load(const struct world_app *a); /* requests in it at every moment of the last LOAD_SECONDS */
 bool world_event_told(const char *reason);
 bool world_event_says(const char *reason, const char *part); /* of its note */
 const char *pod_node(const struct object *pod);		     /* "": it waits */

@@ -153,6 +153,26 @@ static void a_group_in_back_off_is_passed_over(void **state)
 	answer("od", ERROR_STOCKOUT);
 }
 
+/* Its cancel came too late: it runs on, and what is refused elsewhere starts there. */
+static void a_machine_that_was_given_up_too_late_is_used_first(void **state)
+{
+	(void)state;
+	have_machine(1, "m1", MACHINE_PENDING);
+	cloud_tells(c, 1);
+	c->starts.count = 0; /* nobody waits for it any more */
+	assert_true(node_group_remove(c->groups[1], "m1", PROVIDER_CANCEL));
+	decide(2, 10);
+	machines[1][0].state = MACHINE_RUNNING;
+	answer("spot-b", ERROR_NONE);
+	cloud_tells(c, 1);
+	assert_int_equal(c->starts.count, 3);
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_int_equal(c->starts.count, 2);
+	assert_int_equal(c->groups[1]->wanted, 2); /* it is of use once: the other one is bought */
+	assert_int_equal(c->groups[2]->wanted, 0);
+}
+
 static void the_budget_holds_for_the_dearer_one(void **state)
 {
 	(void)state;
@@ -267,6 +287,7 @@ int main(void)
 		TEST(what_is_refused_goes_on_in_the_same_millisecond),
 		TEST(no_group_is_asked_twice_before_the_next_tick),
 		TEST(a_group_in_back_off_is_passed_over),
+		TEST(a_machine_that_was_given_up_too_late_is_used_first),
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
 		TEST(what_will_be_taken_is_emptied_in_any_case),

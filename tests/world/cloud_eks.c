@@ -1,0 +1,340 @@
+/*
+ * Groups of the world's cloud as AWS shows them: EKS for the node group, Auto Scaling for all else. A size is only
+ * wished for; activities tell what could not be had; who lowers it leaves the choice to Auto Scaling, which spares what
+ * is protected.
+ */
+#include "tests/world/cloud.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { IDS = 64 };
+
+static void refuse(struct wire_call *c, long status, const char *code)
+{
+	char text[300];
+	bool is_throttle = status == 429;
+
+	snprintf(text, sizeof text,
+		 "<ErrorResponse><Error><Code>%s</Code><Message>on purpose</Message></Error></ErrorResponse>",
+		 is_throttle	 ? "Throttling"
+		 : status == 403 ? "AccessDenied"
+				 : code);
+	if (!strcmp(c->path, "/"))
+		wire_answer(c, is_throttle ? 400 : status, "Content-Type: text/xml", text);
+	else
+		wire_answer(c, status, NULL, "{\"message\":\"on purpose\"}");
+}
+
+/* Of a form; "" when it is not there. Names in worlds need no unescaping. */
+static const char *field(const char *form, const char *name, char *room, size_t size)
+{
+	size_t len = strlen(name);
+
+	room[0] = '\0';
+	for (const char *p = form; *p; p += strcspn(p, "&"), p += *p == '&')
+		if (!strncmp(p, name, len) && p[len] == '=') {
+			snprintf(room, size, "%.*s", (int)strcspn(p + len + 1, "&"), p + len + 1);
+			break;
+		}
+	return room;
+}
+
+static int64_t number(const char *form, const char *name)
+{
+	char room[64];
+
+	return strtoll(field(form, name, room, sizeof room), NULL, 10);
+}
+
+static void write_time(millis wall, struct buf *out)
+{
+	time_t seconds = (time_t)(wall / SECOND);
+	struct tm tm;
+	char text[32];
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	buf_text(out, text);
+}
+
+static void answer(struct wire_call *c, const char *operation, const struct buf *result)
+{
+	struct buf text = { .cap = (size_t)64 << 20 };
+
+	buf_printf(&text, "<%sResponse><%sResult>", operation, operation);
+	buf_append(&text, result->text ? result->text : "", result->len);
+	buf_printf(&text, "</%sResult></%sResponse>", operation, operation);
+	wire_answer(c, 200, "Content-Type: text/xml", text.text);
+	buf_release(&text);
+}
+
+static void write_group(const struct cloud_group *g, struct buf *out)
+{
+	buf_printf(out,
+		   "<member><AutoScalingGroupName>asg-%s</AutoScalingGroupName><MinSize>%" PRId64
+		   "</MinSize><MaxSize>%" PRId64 "</MaxSize><DesiredCapacity>%" PRId64
+		   "</DesiredCapacity><AvailabilityZones><member>%s</member></AvailabilityZones><Instances>",
+		   g->name, g->min, g->max, g->desired, g->zone);
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		buf_printf(out,
+			   "<member><InstanceId>%s</InstanceId><InstanceType>%s</InstanceType><AvailabilityZone>%s"
+			   "</AvailabilityZone><LifecycleState>%s</LifecycleState><ProtectedFromScaleIn>%s"
+			   "</ProtectedFromScaleIn></member>",
+			   m->id, g->instance_type, g->zone,
+			   m->step == STEP_PENDING	 ? "Pending"
+			   : m->step == STEP_TERMINATING ? "Terminating"
+							 : "InService",
+			   m->is_protected ? "true" : "false");
+	buf_text(out, "</Instances></member>");
+}
+
+static void describe_groups(struct wire_call *c)
+{
+	struct buf out = { .cap = (size_t)64 << 20 };
+	char key[64], name[80];
+
+	buf_text(&out, "<AutoScalingGroups>");
+	for (int i = 1; i <= 10; i++) {
+		snprintf(key, sizeof key, "AutoScalingGroupNames.member.%d", i);
+		field(c->body, key, name, sizeof name);
+		struct cloud_group *g = strlen(name) > 4 ? cloud_group_named(name + 4, CLOUD_EKS) : NULL;
+		if (g)
+			write_group(cloud_shown(g), &out);
+	}
+	buf_text(&out, "</AutoScalingGroups>");
+	answer(c, "DescribeAutoScalingGroups", &out);
+	buf_release(&out);
+}
+
+/* Newest first: what failed, and what is being launched. */
+static void describe_activities(struct wire_call *c, const struct cloud_group *g)
+{
+	struct buf out = { .cap = (size_t)64 << 20 };
+	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;
+
+	buf_text(&out, "<Activities>");
+	for (int64_t i = g->failure_count; i-- > from;) {
+		const struct cloud_failure *f = &g->failures[i % CLOUD_FAILURES];
+		buf_printf(&out,
+			   "<member><ActivityId>%s-%" PRId64 "</ActivityId><StatusCode>Failed</StatusCode>"
+			   "<Description>Launching a new EC2 instance.  Status Reason: %s</Description><StatusMessage>"
+			   "%s</StatusMessage><Details>{\"Availability Zone\":\"%s\"}</Details><StartTime>",
+			   g->name, f->id,
+			   f->is_quota ? "You have requested more vCPU capacity than your current vCPU limit"
+				       : "We currently do not have sufficient g5.xlarge capacity",
+			   f->is_quota ? "VcpuLimitExceeded" : "InsufficientInstanceCapacity", g->zone);
+		write_time(WIRE_EPOCH + f->at, &out);
+		buf_text(&out, "</StartTime><EndTime>");
+		write_time(WIRE_EPOCH + f->at, &out);
+		buf_text(&out, "</EndTime></member>");
+	}
+	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
+		if (m->step != STEP_PENDING)
+			continue;
+		buf_printf(&out,
+			   "<member><ActivityId>launch-%s</ActivityId><StatusCode>InProgress</StatusCode><Description>"
+			   "Launching a new EC2 instance: %s</Description><StartTime>",
+			   m->id, m->id);
+		write_time(WIRE_EPOCH + m->launched, &out);
+		buf_text(&out, "</StartTime></member>");
+	}
+	buf_text(&out, "</Activities>");
+	answer(c, "DescribeScalingActivities", &out);
+	buf_release(&out);
+}
+
+static void end_call(struct wire_call *c, const struct cloud_call *call, const char *code, const char *operation)
+{
+	struct buf nothing = { 0 };
+
+	if (call->is_lost)
+		wire_cut(c);
+	else if (call->status != 202)
+		refuse(c, 400,
+		       !strcmp(code, "InvalidParameter")       ? "ValidationError"
+		       : !strcmp(code, "InsufficientCapacity") ? "ResourceContention"
+							       : code);
+	else
+		answer(c, operation, &nothing);
+}
+
+static void set_size(struct wire_call *c, struct cloud_group *g)
+{
+	int64_t asked = number(c->body, "DesiredCapacity");
+	struct cloud_call call = { .at = wire_now(),
+				   .from = c->from,
+				   .group = g,
+				   .verb = asked < g->desired ? "lower" : "grow",
+				   .token = "",
+				   .asked = asked,
+				   .is_again = c->is_again };
+	const char *code = "";
+
+	if (asked < g->min || asked > g->max) {
+		refuse(c, 400, "ValidationError");
+		return;
+	}
+	cloud_change(&call, c->body, &code);
+	end_call(c, &call, code, "SetDesiredCapacity");
+}
+
+/* A launch that adds to what there is by then, whatever was read before. */
+static void launch_instances(struct wire_call *c, struct cloud_group *g)
+{
+	char token[80];
+	struct cloud_call call = { .at = wire_now(),
+				   .from = c->from,
+				   .group = g,
+				   .verb = "grow",
+				   .token = field(c->body, "ClientToken", token, sizeof token),
+				   .asked = g->desired + number(c->body, "RequestedCapacity"),
+				   .is_again = c->is_again };
+	const char *code = "";
+	struct buf out = { .cap = 1 << 20 };
+
+	if (call.asked > g->max) {
+		refuse(c, 400, "ValidationError");
+		return;
+	}
+	bool tells_at_once = g->faults.at_once;
+	g->faults.at_once = true; /* without a retry strategy what fails is told, and the size stays */
+	cloud_change(&call, c->body, &code);
+	g->faults.at_once = tells_at_once;
+	if (call.is_lost || (call.status != 202 && call.status != 409)) {
+		end_call(c, &call, code, "LaunchInstances");
+		return;
+	}
+	if (call.status == 409)
+		buf_printf(&out,
+			   "<Errors><member><InstanceType>%s</InstanceType><AvailabilityZone>%s</AvailabilityZone>"
+			   "<ErrorCode>InsufficientInstanceCapacity</ErrorCode><ErrorMessage>none</ErrorMessage>"
+			   "</member></Errors>",
+			   g->instance_type, g->zone);
+	buf_text(&out, "<Instances><member><InstanceIds>");
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		if (!strcmp(m->token, token))
+			buf_printf(&out, "<member>%s</member>", m->id);
+	buf_text(&out, "</InstanceIds></member></Instances>");
+	answer(c, "LaunchInstances", &out);
+	buf_release(&out);
+}
+
+static void terminate_one(struct wire_call *c)
+{
+	char id[64];
+	const char *ids[] = { field(c->body, "InstanceId", id, sizeof id) }, *code = "";
+	struct cloud_machine *m = cloud_find(id);
+	struct cloud_call call = { .at = wire_now(),
+				   .from = c->from,
+				   .verb = "remove",
+				   .token = "",
+				   .asked = -1,
+				   .ids = ids,
+				   .id_count = 1,
+				   .is_again = c->is_again };
+
+	if (!m || m->step == STEP_TERMINATING) {
+		wire_answer(
+			c, 400, "Content-Type: text/xml",
+			"<ErrorResponse><Error><Code>ValidationError</Code><Message>Instance Id not found - No managed "
+			"instance found</Message></Error></ErrorResponse>");
+		return;
+	}
+	if (cloud_spoils(c, m->group, refuse))
+		return;
+	if (m->group->desired - 1 < m->group->min) {
+		refuse(c, 400, "ValidationError");
+		return;
+	}
+	call.group = m->group;
+	cloud_change(&call, c->body, &code);
+	end_call(c, &call, code, "TerminateInstanceInAutoScalingGroup");
+}
+
+static void protect(struct wire_call *c)
+{
+	char key[64], id[64], word[16];
+	struct buf nothing = { 0 };
+	bool is_protected = !strcmp(field(c->body, "ProtectedFromScaleIn", word, sizeof word), "true");
+
+	for (int i = 1; i <= IDS; i++) {
+		snprintf(key, sizeof key, "InstanceIds.member.%d", i);
+		struct cloud_machine *m = cloud_find(field(c->body, key, id, sizeof id));
+		if (*id && !m) {
+			refuse(c, 400, "ValidationError");
+			return;
+		}
+		if (m && m->step == STEP_RUNNING)
+			m->is_protected = is_protected;
+	}
+	answer(c, "SetInstanceProtection", &nothing);
+}
+
+static void serve_action(struct wire_call *c)
+{
+	char action[64], name[80];
+
+	field(c->body, "Action", action, sizeof action);
+	field(c->body, "AutoScalingGroupName", name, sizeof name);
+	if (!*name)
+		field(c->body, "AutoScalingGroupNames.member.1", name, sizeof name);
+	struct cloud_group *g = strlen(name) > 4 ? cloud_group_named(name + 4, CLOUD_EKS) : NULL;
+	if (!strcmp(action, "TerminateInstanceInAutoScalingGroup")) {
+		terminate_one(c);
+		return;
+	}
+	if (!g) {
+		refuse(c, 400, "ValidationError");
+		return;
+	}
+	if (cloud_spoils(c, g, refuse))
+		return;
+	if (!strcmp(action, "DescribeAutoScalingGroups"))
+		describe_groups(c);
+	else if (!strcmp(action, "DescribeScalingActivities"))
+		describe_activities(c, cloud_shown(g));
+	else if (!strcmp(action, "SetDesiredCapacity"))
+		set_size(c, g);
+	else if (!strcmp(action, "LaunchInstances"))
+		launch_instances(c, g);
+	else if (!strcmp(action, "SetInstanceProtection"))
+		protect(c);
+	else
+		refuse(c, 400, "InvalidAction");
+}
+
+/* EKS itself: "/clusters/world/node-groups/NAME". */
+static void serve_nodegroup(struct wire_call *c)
+{
+	const char *at = strstr(c->path, "/node-groups/");
+	const struct cloud_group *g = at ? cloud_group_named(at + strlen("/node-groups/"), CLOUD_EKS) : NULL;
+	char text[300];
+
+	if (!g) {
+		wire_answer(c, 404, "x-amzn-ErrorType: ResourceNotFoundException", "{\"message\":\"there is none\"}");
+		return;
+	}
+	snprintf(text, sizeof text,
+		 "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"ACTIVE\",\"capacityType\":\"ON_DEMAND\","
+		 "\"resources\":{\"autoScalingGroups\":[{\"name\":\"asg-%s\"}]}}}",
+		 g->name, g->name);
+	wire_answer(c, 200, NULL, text);
+}
+
+static void serve(struct wire_call *c)
+{
+	cloud_advance();
+	if (!strcmp(c->path, "/"))
+		serve_action(c);
+	else
+		serve_nodegroup(c);
+}
+
+void cloud_eks_begin(void)
+{
+	wire_host(CLOUD_AWS, serve);
+}

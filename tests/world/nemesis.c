@@ -1,0 +1,672 @@
+#include "tests/world/nemesis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum peer { PEER_API, PEER_CLOUD, PEER_METRICS, PEER_REPLICA, PEER_COUNT };
+
+/* Of the calls to a peer, per mille. */
+struct weather {
+	int refused, swallowed, answer_lost, answer_half, twice;
+	millis slow; /* at most */
+};
+
+enum moment { BEFORE_IT_LEAVES, AFTER_IT_LEFT, AFTER_THE_ANSWER };
+
+/* What hits a process at one of its writes. */
+struct ambush {
+	bool is_set, is_pause;
+	int who, countdown;
+	enum moment moment;
+};
+
+static struct {
+	struct random random;
+	struct weather weather[PEER_COUNT];
+	struct ambush ambush;
+	bool all; /* also what is known to break */
+} nemesis;
+
+static int64_t among(struct random *r, int64_t least, int64_t most)
+{
+	return least + (int64_t)(random_next(r) % (uint64_t)(most - least + 1));
+}
+
+static bool strikes(int permille)
+{
+	return permille && among(&nemesis.random, 0, 999) < permille;
+}
+
+static enum peer peer_of(const struct wire_call *c)
+{
+	return !strncmp(c->host, APISERVER, strlen(APISERVER)) ? PEER_API
+	       : !strncmp(c->host, "http://10.", 10)	       ? PEER_METRICS
+	       : !strncmp(c->host, "http://replica-", 15)      ? PEER_REPLICA
+							       : PEER_CLOUD;
+}
+
+static bool is_change(const struct wire_call *c)
+{
+	return strcmp(c->method, "GET") != 0 && !strstr(c->body, "Action=Describe");
+}
+
+static struct wire_fate fate_of(const struct wire_call *c)
+{
+	const struct weather *w = &nemesis.weather[peer_of(c)];
+	struct wire_fate fate = { .is_refused = strikes(w->refused),
+				  .is_swallowed = strikes(w->swallowed),
+				  .is_answer_lost = strikes(w->answer_lost),
+				  .is_answer_half = strikes(w->answer_half),
+				  .is_twice = strikes(w->twice) && is_change(c),
+				  .slow = w->slow ? among(&nemesis.random, 0, w->slow) : 0 };
+	struct ambush *a = &nemesis.ambush;
+
+	if (!a->is_set || a->who != c->from || !is_change(c) || a->moment == AFTER_THE_ANSWER || a->countdown-- > 0)
+		return fate;
+	a->is_set = false;
+	fate = (struct wire_fate){ 0 };
+	if (a->is_pause) {
+		replica_pause(a->who, true);
+		fate.is_held = a->moment == BEFORE_IT_LEAVES;
+	} else {
+		/* A silenced process sends nothing: what left already arrives all the same. */
+		fate.is_swallowed = a->moment == BEFORE_IT_LEAVES;
+		fate.is_last = a->moment == AFTER_IT_LEFT;
+		replica_die(a->who);
+	}
+	return fate;
+}
+
+static void answered(const struct wire_call *c)
+{
+	struct ambush *a = &nemesis.ambush;
+
+	if (!a->is_set || a->who != c->from || !is_change(c) || a->moment != AFTER_THE_ANSWER || a->countdown-- > 0)
+		return;
+	a->is_set = false;
+	if (a->is_pause)
+		replica_pause(a->who, true);
+	else
+		replica_die(a->who);
+}
+
+void nemesis_begin(void)
+{
+	memset(&nemesis, 0, sizeof nemesis);
+	nemesis.random = random_stream(1, "nemesis");
+	wire_on_leave(fate_of);
+	wire_on_answer(answered);
+}
+
+/* --- the faults --- */
+
+static struct random details(const struct fault *f)
+{
+	return random_stream(f->draw, "details");
+}
+
+static struct cloud_group *some_group(const struct nemesis_world *w, struct random *r)
+{
+	return w->groups[among(r, 0, (int64_t)w->group_count - 1)];
+}
+
+static int some_replica(const struct nemesis_world *w, struct random *r)
+{
+	return (int)among(r, 0, w->is_pair || w->is_twin ? 1 : 0);
+}
+
+static void traffic(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	w->chat->rate = among(&r, 0, 9) < 3 ? 0 : 8 * random_uniform(&r);
+}
+
+static void nothing(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+}
+
+static void kill_begins(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	replica_kill(some_replica(w, &r));
+}
+
+/* Whoever is dead lives again, and goes on if it stood still. */
+static void revive(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	int who = some_replica(w, &r);
+
+	if (nemesis.ambush.who == who)
+		nemesis.ambush.is_set = false;
+	replica_bury(who);
+	replica_pause(who, false);
+	if (!replica_is_up(who))
+		replica_start(who, &w->settings[who]);
+}
+
+static void pause_begins(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	replica_pause(some_replica(w, &r), true);
+}
+
+static void ambush(struct nemesis_world *w, const struct fault *f, bool is_pause)
+{
+	struct random r = details(f);
+
+	nemesis.ambush = (struct ambush){ .is_set = true, .is_pause = is_pause, .who = some_replica(w, &r) };
+	nemesis.ambush.countdown = (int)among(&r, 0, 12);
+	nemesis.ambush.moment = (enum moment)among(&r, 0, 2);
+}
+
+static void kill_at_a_write(struct nemesis_world *w, const struct fault *f)
+{
+	ambush(w, f, false);
+}
+
+static void pause_at_a_write(struct nemesis_world *w, const struct fault *f)
+{
+	ambush(w, f, true);
+}
+
+static void suspend_begins(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		if (w->is_pair || w->is_twin || !i)
+			replica_pause(i, true);
+}
+
+static void suspend_ends(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		replica_pause(i, false);
+}
+
+static void clock_jumps(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	static const millis jumps[] = { 90 * SECOND, 15 * MINUTE, 2 * HOUR, DAY, -40 * SECOND, -10 * MINUTE };
+
+	(void)w;
+	wire_turn_wall(jumps[among(&r, 0, 5)]);
+}
+
+static void clock_is_set_right(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	wire_turn_wall(0);
+}
+
+static struct weather *weather_of(const struct fault *f, struct random *r)
+{
+	*r = details(f);
+	return &nemesis.weather[among(r, 0, PEER_COUNT - 1)];
+}
+
+static void weather_ends(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r;
+
+	(void)w;
+	*weather_of(f, &r) = (struct weather){ 0 };
+}
+
+static void partition(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r;
+	struct weather *x = weather_of(f, &r);
+
+	(void)w;
+	*(among(&r, 0, 1) ? &x->refused : &x->swallowed) = 1000;
+}
+
+static void bad_line(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r;
+	struct weather *x = weather_of(f, &r);
+
+	(void)w;
+	x->refused = (int)among(&r, 0, 100);
+	x->answer_lost = (int)among(&r, 0, 300);
+	x->slow = among(&r, 0, 8) * SECOND;
+}
+
+static void half_answers(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r;
+
+	(void)w;
+	weather_of(f, &r)->answer_half = 300;
+}
+
+static void twice(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r;
+
+	(void)w;
+	weather_of(f, &r)->twice = 500;
+}
+
+static void server_away(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	apiserver_faults()->is_away = true;
+	apiserver_cut_watches();
+}
+
+static void server_back(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	if (f->draw % 2)
+		apiserver_forget_versions();
+	apiserver_faults()->is_away = false;
+}
+
+static void server_refuses(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	*(f->draw % 2 ? &apiserver_faults()->refuse_permille : &apiserver_faults()->throttle_permille) = 200;
+}
+
+static void server_takes(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	apiserver_faults()->refuse_permille = apiserver_faults()->throttle_permille = 0;
+}
+
+static void watches_late(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	apiserver_faults()->holds_events = true;
+}
+
+static void watches_catch_up(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	apiserver_catch_up();
+}
+
+/* Of the next calls of a group. */
+static void cloud_hurt(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	struct cloud_faults *x = &some_group(w, &r)->faults;
+	int *const all[] = { &x->stock_out, &x->quota,	      &x->lost_answer, &x->hang,	   &x->throttle,
+			     &x->no_device, &x->server_error, &x->auth,	       &x->never_registers };
+
+	x->at_once = among(&r, 0, 1);
+	*all[among(&r, 0, 8)] = (int)among(&r, 1, 4);
+}
+
+static void cloud_dry(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	some_group(w, &r)->faults.stock_out = -1;
+}
+
+static void cloud_well(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	struct cloud_group *g = some_group(w, &r);
+	g->faults = (struct cloud_faults){ 0 };
+	g->reads = (struct cloud_reads){ 0 };
+}
+
+static void reads_lag(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+
+	if (g->wire == CLOUD_AKS && !nemesis.all) /* known to break: docs/reliability.md */
+		return;
+	g->reads.lag = among(&r, 5, 120) * SECOND;
+	g->reads.is_any_order = among(&r, 0, 2) == 0;
+}
+
+static void no_op(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	some_group(w, &r)->faults.no_effect = (int)among(&r, 1, 3);
+}
+
+static void off_by_one(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	struct cloud_faults *x = &some_group(w, &r)->faults;
+
+	*(among(&r, 0, 1) ? &x->one_more : &x->one_less) = (int)among(&r, 1, 2);
+}
+
+static void taken(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	cloud_take(w->groups[0], among(&r, 1, 3));
+}
+
+static void resized(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+	int64_t to = g->desired + among(&r, -2, 2);
+
+	cloud_owner_sets(g, to < g->min ? g->min : to > g->max ? g->max : to);
+}
+
+static void mute(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	w->chat->is_mute = true;
+}
+
+static void speaks(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	w->chat->is_mute = false;
+	w->chat->lie = LIE_NONE;
+}
+
+static void nonsense(struct nemesis_world *w, const struct fault *f)
+{
+	static const enum server_lie lies[] = { LIE_NAN, LIE_NEGATIVE, LIE_RESET, LIE_REPLAY };
+	struct random r = details(f);
+
+	w->chat->lie = lies[among(&r, 0, 3)];
+}
+
+static void endless(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	w->chat->lie = LIE_ENDLESS;
+}
+
+static void zero_running(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	w->chat->lie = LIE_ZERO_LEVELS;
+}
+
+static void budget(const char *text)
+{
+	struct object *b = apiserver_first(KIND_BUDGET);
+
+	if (!b)
+		return;
+	value_set_text(b->value, "spec>maxUnavailable", text);
+	apiserver_changed(b);
+}
+
+static void budget_never(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	budget("0");
+}
+
+static void budget_again(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	budget("1");
+}
+
+static void finalizer(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	w->chat->holds_pods = true;
+}
+
+static void finalizer_gone(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	w->chat->holds_pods = false;
+}
+
+static void pool_deleted(struct nemesis_world *w, const struct fault *f)
+{
+	struct object *o = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)w;
+	(void)f;
+	if (o)
+		apiserver_delete(o);
+}
+
+void nemesis_make_pool(const struct nemesis_world *w)
+{
+	if (apiserver_find(KIND_WARM_POOL, "llm", "chat"))
+		return;
+	struct buf text = { 0 };
+	buf_printf(&text,
+		   "{\"apiVersion\":\"preheat.dev/v1alpha1\",\"kind\":\"WarmPool\",\"metadata\":{\"name\":\"chat\","
+		   "\"namespace\":\"llm\"},\"spec\":%s}",
+		   w->spec);
+	apiserver_create(KIND_WARM_POOL, value_parse(text.text, text.len));
+	buf_release(&text);
+}
+
+static void pool_again(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	nemesis_make_pool(w);
+}
+
+static void pool_set(const char *path, const char *text)
+{
+	struct object *o = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	if (!o)
+		return;
+	value_set_text(o->value, path, text);
+	value_set_int(o->value, "metadata>generation", value_int(o->value, "metadata>generation") + 1);
+	apiserver_changed(o);
+}
+
+static void pool_observes(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	pool_set("spec>mode", "observe");
+}
+
+static void pool_acts(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	pool_set("spec>mode", "act");
+}
+
+static void pool_edited(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	static const char *const after[] = { "1m", "4m", "9m" };
+
+	(void)w;
+	pool_set("spec>scaleDown>after", after[among(&r, 0, 2)]);
+}
+
+/* All that is in it goes, the WarmPool first or last. */
+static void space_deleted(struct nemesis_world *w, const struct fault *f)
+{
+	struct object *d = apiserver_find(KIND_DEPLOYMENT, "llm", "chat");
+
+	if (f->draw % 2)
+		pool_deleted(w, f);
+	if (d)
+		value_set_int(d->value, "spec>replicas", 0);
+	if (d)
+		apiserver_changed(d);
+	if (!(f->draw % 2))
+		pool_deleted(w, f);
+}
+
+static void gang(struct nemesis_world *w, const struct fault *f)
+{
+	static const char *const names[] = { "job-a", "job-b", "job-c", "job-d" };
+	struct random r = details(f);
+	int64_t pods = among(&r, 2, 4), which = among(&r, 0, 3);
+
+	(void)w;
+	if (world_app_at(1) && !apiserver_find(KIND_JOB, "llm", names[which]))
+		world_job_for(&(struct world_job){ .name = names[which],
+						   .pool = world_app_at(1)->name,
+						   .pods = pods,
+						   .spec = ",'nodeSelector':{'pool':'train'}" },
+			      among(&r, 5, 25) * MINUTE);
+}
+
+enum needs { NEEDS_NOTHING, NEEDS_OBJECTS, NEEDS_TRAINING };
+
+/* `weight` is of today; `known` is that of worlds in which laws may break that are known to. */
+static const struct fault_kind {
+	const char *name;
+	int weight, known;
+	int64_t least_s, most_s; /* how long it lasts */
+	void (*begin)(struct nemesis_world *w, const struct fault *f);
+	void (*end)(struct nemesis_world *w, const struct fault *f);
+	enum needs needs;
+} kinds[] = {
+	{ "traffic", 30, 30, 1, 1, traffic, nothing, NEEDS_NOTHING },
+	{ "kill", 8, 8, 1, 120, kill_begins, revive, NEEDS_NOTHING },
+	{ "kill at a write", 10, 10, 60, 900, kill_at_a_write, revive, NEEDS_NOTHING },
+	{ "pause", 6, 6, 1, 60, pause_begins, revive, NEEDS_NOTHING },
+	{ "pause at a write", 8, 8, 60, 600, pause_at_a_write, revive, NEEDS_NOTHING },
+	{ "suspend", 3, 3, 20, 1200, suspend_begins, suspend_ends, NEEDS_NOTHING },
+	{ "clock jumps", 3, 3, 60, 1200, clock_jumps, clock_is_set_right, NEEDS_NOTHING },
+	{ "partition", 8, 8, 5, 300, partition, weather_ends, NEEDS_NOTHING },
+	{ "bad line", 8, 8, 30, 600, bad_line, weather_ends, NEEDS_NOTHING },
+	{ "half answers", 5, 5, 30, 300, half_answers, weather_ends, NEEDS_NOTHING },
+	{ "delivered twice", 6, 6, 60, 600, twice, weather_ends, NEEDS_NOTHING },
+	{ "server away", 5, 5, 1, 90, server_away, server_back, NEEDS_NOTHING },
+	{ "server refuses", 4, 4, 30, 300, server_refuses, server_takes, NEEDS_NOTHING },
+	{ "watches late", 6, 6, 1, 140, watches_late, watches_catch_up, NEEDS_NOTHING },
+	{ "cloud hurt", 12, 12, 60, 900, cloud_hurt, cloud_well, NEEDS_NOTHING },
+	{ "stock-out", 5, 5, 60, 1800, cloud_dry, cloud_well, NEEDS_NOTHING },
+	{ "reads lag", 8, 8, 60, 1800, reads_lag, cloud_well, NEEDS_NOTHING },
+	{ "no-op", 5, 5, 60, 900, no_op, cloud_well, NEEDS_NOTHING },
+	{ "off by one", 5, 5, 60, 900, off_by_one, cloud_well, NEEDS_NOTHING },
+	{ "taken", 5, 5, 1, 1, taken, nothing, NEEDS_NOTHING },
+	{ "resized", 4, 4, 1, 1, resized, nothing, NEEDS_NOTHING },
+	{ "mute", 4, 4, 30, 900, mute, speaks, NEEDS_NOTHING },
+	{ "nonsense", 5, 5, 30, 900, nonsense, speaks, NEEDS_NOTHING },
+	{ "endless page", 1, 1, 20, 60, endless, speaks, NEEDS_NOTHING },
+	{ "zero running", 4, 4, 60, 1200, zero_running, speaks, NEEDS_NOTHING },
+	{ "budget never", 4, 4, 300, 1800, budget_never, budget_again, NEEDS_NOTHING },
+	{ "finalizer", 3, 3, 60, 1200, finalizer, finalizer_gone, NEEDS_NOTHING },
+	{ "pool deleted", 8, 8, 5, 900, pool_deleted, pool_again, NEEDS_OBJECTS },
+	{ "pool observes", 6, 6, 5, 900, pool_observes, pool_acts, NEEDS_OBJECTS },
+	{ "pool edited", 8, 8, 1, 1, pool_edited, nothing, NEEDS_OBJECTS },
+	{ "namespace deleted", 3, 3, 5, 900, space_deleted, pool_again, NEEDS_OBJECTS },
+	{ "training job", 25, 25, 1, 1, gang, nothing, NEEDS_TRAINING },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const char *nemesis_name(const struct fault *f)
+{
+	return kinds[f->kind].name;
+}
+
+static int weight_of(const struct fault_kind *k, const struct nemesis_world *w, bool all)
+{
+	if ((k->needs == NEEDS_OBJECTS && !w->watches_objects) || (k->needs == NEEDS_TRAINING && !world_app_at(1)))
+		return 0;
+	return all ? k->known : k->weight;
+}
+
+static size_t draw_kind(struct random *r, const struct nemesis_world *w, bool all)
+{
+	int64_t sum = 0, at;
+	size_t i = 0;
+
+	for (size_t k = 0; k < KINDS; k++)
+		sum += weight_of(&kinds[k], w, all);
+	at = among(r, 1, sum);
+	while ((at -= weight_of(&kinds[i], w, all)) > 0)
+		i++;
+	return i;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct fault *one = a, *other = b;
+
+	return one->at < other->at ? -1 : one->at > other->at;
+}
+
+size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, bool all, struct fault faults[NEMESIS_FAULTS])
+{
+	struct random number = random_stream(seed, "faults");
+	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS);
+
+	nemesis.all = all;
+	for (size_t i = 0; i < count; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "fault %zu", i);
+		struct random r = random_stream(seed, name);
+		struct fault *f = &faults[i];
+		f->kind = draw_kind(&r, w, all);
+		f->at = among(&r, 5, 7200) * SECOND + among(&r, 0, 999);
+		f->lasts = among(&r, kinds[f->kind].least_s, kinds[f->kind].most_s) * SECOND;
+		f->draw = random_next(&r);
+	}
+	qsort(faults, count, sizeof *faults, by_time);
+	return count;
+}
+
+void nemesis_fault_begins(struct nemesis_world *w, const struct fault *f)
+{
+	kinds[f->kind].begin(w, f);
+}
+
+void nemesis_fault_ends(struct nemesis_world *w, const struct fault *f)
+{
+	kinds[f->kind].end(w, f);
+}
+
+void nemesis_all_well(struct nemesis_world *w)
+{
+	const struct object *b = apiserver_first(KIND_BUDGET);
+
+	memset(nemesis.weather, 0, sizeof nemesis.weather);
+	nemesis.ambush.is_set = false;
+	for (size_t i = 0; i < w->group_count; i++) {
+		w->groups[i]->faults = (struct cloud_faults){ 0 };
+		w->groups[i]->reads = (struct cloud_reads){ 0 };
+	}
+	w->chat->rate = 0;
+	w->chat->is_mute = w->chat->holds_pods = false;
+	w->chat->lie = LIE_NONE;
+	*apiserver_faults() = (struct apiserver_faults){ 0 };
+	apiserver_catch_up();
+	wire_turn_wall(0);
+	if (b && value_is(b->value, "spec>maxUnavailable", "0"))
+		budget("1");
+	for (int i = 0; i < WORLD_REPLICAS; i++) {
+		replica_bury(i);
+		replica_pause(i, false);
+		if (!replica_is_up(i) && (!i || w->is_pair || w->is_twin))
+			replica_start(i, &w->settings[i]);
+	}
+	if (w->watches_objects) {
+		nemesis_make_pool(w);
+		pool_set("spec>mode", "act");
+	}
+}

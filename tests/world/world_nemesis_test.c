@@ -1,0 +1,387 @@
+/*
+ * Worlds drawn from seeds, of each cloud, and a nemesis in each: nemesis.h. The laws hold all the time; once nothing
+ * goes wrong any more it comes to rest, with nothing that is nobody's. Of a world that breaks a law the faults are left
+ * out one by one, as long as the same law still breaks: what is left is printed with its seed.
+ *
+ * world_nemesis_test [-a] [-q] [FIRST [COUNT]]: from that seed on so many. -a: also what is known to break. -q: no
+ * traces, only a line of each broken law.
+ * world_nemesis_test -k: the seeds that are known to break with -a; fails when one holds.
+ * world_nemesis_test -o SEED FAULT,FAULT...: this one with those faults alone, and all of its trace.
+ */
+#include "tests/world/nemesis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LAW = 40 };
+
+static struct {
+	bool all, is_quiet;
+} asked;
+
+struct world_drawn {
+	struct nemesis_world w;
+	struct buf spec, manifest;
+	enum cloud_wire wire;
+	int64_t floor;
+	bool has_training, launches;
+};
+
+static int64_t among(struct world_drawn *d, int64_t least, int64_t most)
+{
+	return least + (int64_t)(random_next(&d->w.random) % (uint64_t)(most - least + 1));
+}
+
+static bool chance(struct world_drawn *d, int64_t percent)
+{
+	return among(d, 1, 100) <= percent;
+}
+
+static void write_place(const struct world_drawn *d, const char *name, struct buf *out)
+{
+	if (d->wire == CLOUD_EKS)
+		buf_printf(out,
+			   "\"provider\":\"eks\",\"eks\":{\"cluster\":\"world\",\"nodegroup\":\"%s\",\"region\":"
+			   "\"eu-west-1\",\"endpoint\":\"" CLOUD_AWS "\",\"launch\":\"%s\"},\"instanceType\":"
+			   "\"g5.xlarge\"",
+			   name, d->launches ? "instances" : "capacity");
+	else if (d->wire == CLOUD_AKS)
+		buf_printf(out,
+			   "\"provider\":\"aks\",\"aks\":{\"subscription\":\"00000000-0000-0000-0000-000000000000\","
+			   "\"resourceGroup\":\"rg\",\"cluster\":\"world\",\"pool\":\"%s\"},\"instanceType\":"
+			   "\"Standard_NC4as_T4_v3\"",
+			   name);
+	else
+		buf_text(out, "\"provider\":\"simulated\",\"simulated\":{\"endpoint\":\"" CLOUD "\"},\"instanceType\":"
+			      "\"g5.xlarge\"");
+}
+
+static struct cloud_group *add_group(struct world_drawn *d, const char *name, const char *pool, int64_t max,
+				     int64_t initial)
+{
+	return cloud_add(
+		&(struct cloud_group){ .name = name,
+				       .pool = pool,
+				       .zone = "z1",
+				       .instance_type = d->wire == CLOUD_AKS ? "Standard_NC4as_T4_v3" : "g5.xlarge",
+				       .max = max,
+				       .gpus = 1,
+				       .wire = d->wire,
+				       .launches = d->launches },
+		initial);
+}
+
+static void draw_groups(struct world_drawn *d)
+{
+	static const char *const names[NEMESIS_GROUPS] = { "gspot", "god", "gfar" };
+
+	d->w.group_count = (size_t)among(d, 1, NEMESIS_GROUPS);
+	buf_text(&d->spec, ",\"nodeGroups\":[");
+	for (size_t i = 0; i < d->w.group_count; i++) {
+		int64_t min = i ? 0 : among(d, 0, 1), max = among(d, 3, 12), initial = among(d, min, 2);
+		int64_t standby = d->wire == CLOUD_SIMULATED && chance(d, 40) ? among(d, 1, 3) : 0;
+		buf_printf(&d->spec, "%s{\"name\":\"%s\",", i ? "," : "", names[i]);
+		write_place(d, names[i], &d->spec);
+		buf_printf(&d->spec,
+			   ",\"zone\":\"z1\",\"capacityType\":\"on-demand\",\"gpusPerNode\":1,\"pricePerHour\":%d.5,"
+			   "\"min\":%" PRId64 ",\"max\":%" PRId64,
+			   (int)i + 1, min, max);
+		if (standby)
+			buf_printf(&d->spec,
+				   ",\"standby\":{\"max\":%" PRId64
+				   ",\"priceShare\":\"2%%\",\"leadTime\":{\"p50\":\"120s\",\"p95\":\"200s\"}}",
+				   standby);
+		buf_text(&d->spec, "}");
+		d->w.groups[i] = add_group(d, names[i], "chat", max, initial);
+		d->w.groups[i]->standby_max = standby;
+		d->w.groups[i]->keeps_node = chance(d, 50);
+		d->floor = d->floor > min ? d->floor : min;
+	}
+	buf_text(&d->spec, "]");
+}
+
+static void draw_chat(struct world_drawn *d)
+{
+	static const char *const budgets[] = { "", "25%", "1", "50%" };
+	static const char *const after[] = { "1m", "5m", "10m" };
+	int64_t wait = among(d, 1, 10), after_at = among(d, 0, 2), replicas = among(d, 0, 3), budget = among(d, 0, 3);
+
+	d->floor = among(d, 0, 2);
+	buf_printf(&d->spec,
+		   "{\"class\":\"interactive\",\"objective\":{\"queueWait\":\"%" PRId64
+		   "s\",\"attainment\":\"99%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"chat\"}},"
+		   "\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"chat\"},"
+		   "\"gpusPerReplica\":1,\"maxSequences\":8,\"prefillTokensPerSecond\":\"25k\",\"interTokenLatency\":"
+		   "\"30ms\"},\"signals\":{\"engine\":\"vllm\",\"scrape\":{\"port\":8000,\"path\":\"/metrics\","
+		   "\"interval\":\"15s\"}},\"leadTime\":{\"provision\":{\"p50\":\"45s\",\"p95\":\"70s\"},\"register\":"
+		   "{\"p50\":\"20s\",\"p95\":\"30s\"},\"device\":{\"p50\":\"15s\",\"p95\":\"30s\"},\"image\":{\"p50\":"
+		   "\"60s\",\"p95\":\"90s\"},\"load\":{\"p50\":\"60s\",\"p95\":\"90s\"}},\"headroom\":{\"min\":%" PRId64
+		   "},\"scaleDown\":{\"after\":\"%s\"}",
+		   wait, d->floor, after[after_at]);
+	draw_groups(d);
+	buf_text(&d->spec, "}");
+	d->w.chat = world_app("chat", replicas, 1, budgets[budget]);
+}
+
+static void add_training(struct world_drawn *d)
+{
+	buf_text(&d->manifest,
+		 "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: train, namespace: "
+		 "llm }\nspec: {\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
+		 "\"95%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"train\"}},"
+		 "\"gpusPerReplica\":1},\"signals\":{\"engine\":\"pods\"},\"nodeGroups\":[{\"name\":"
+		 "\"gtrain\",");
+	write_place(d, "gtrain", &d->manifest);
+	buf_text(&d->manifest,
+		 ",\"zone\":\"z1\",\"gpusPerNode\":1,\"pricePerHour\":9,\"min\":0,\"max\":8}],\"scaleDown\":"
+		 "{\"after\":\"5m\"}}\n");
+	add_group(d, "gtrain", "train", 8, 0);
+	world_app("train", 0, 1, "")->is_idle = true;
+}
+
+static void begin_replicas(struct world_drawn *d)
+{
+	struct nemesis_world *w = &d->w;
+	int64_t among_these = among(d, 1, 100);
+
+	w->is_pair = among_these <= 40;
+	w->is_twin = asked.all && among_these > 90;
+	for (int i = 0; i < WORLD_REPLICAS; i++)
+		w->settings[i] = (struct replica_settings){ .manifest = w->watches_objects ? NULL : d->manifest.text,
+							    .watches_objects = w->watches_objects,
+							    .elects = w->is_pair || w->is_twin || among_these > 75,
+							    .lease = w->is_twin && i ? "other" : NULL };
+	if (w->is_twin)
+		laws_share_groups();
+	replica_start(0, &w->settings[0]);
+	if (!w->is_pair && !w->is_twin)
+		return;
+	world_run(SECOND);
+	replica_start(1, &w->settings[1]);
+}
+
+static void draw_world(struct world_drawn *d, uint64_t seed)
+{
+	static const enum cloud_wire wires[] = { CLOUD_SIMULATED, CLOUD_SIMULATED, CLOUD_EKS, CLOUD_EKS, CLOUD_AKS };
+
+	d->w.random = random_stream(seed, "nemesis world");
+	d->wire = wires[among(d, 0, 4)];
+	d->launches = d->wire == CLOUD_EKS && chance(d, 40);
+	d->w.watches_objects = chance(d, 30);
+	d->has_training = !d->w.watches_objects && chance(d, 35);
+	draw_chat(d);
+	d->w.spec = d->spec.text;
+	buf_printf(&d->manifest,
+		   "apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: chat, namespace: llm }\nspec: "
+		   "%s\n",
+		   d->spec.text);
+	if (d->has_training)
+		add_training(d);
+	if (d->w.watches_objects)
+		nemesis_make_pool(&d->w);
+	begin_replicas(d);
+}
+
+static int64_t floor_size;
+
+/* One more may be kept for long after traffic. */
+static bool is_calm(void)
+{
+	return world_is_at_rest() && world_desired("chat") <= floor_size + 1 && !world_desired("train") &&
+	       laws_quiet_for() > 30 * MINUTE;
+}
+
+struct event {
+	millis at;
+	size_t fault;
+	bool is_end;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *one = a, *other = b;
+
+	if (one->at != other->at)
+		return one->at < other->at ? -1 : 1;
+	return (int)one->is_end - (int)other->is_end;
+}
+
+static void suffer(struct world_drawn *d, const struct fault *faults, size_t count, uint32_t left_out)
+{
+	struct event events[2 * NEMESIS_FAULTS];
+	size_t events_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (left_out >> i & 1)
+			continue;
+		events[events_count++] = (struct event){ faults[i].at, i, false };
+		events[events_count++] = (struct event){ faults[i].at + faults[i].lasts, i, true };
+	}
+	qsort(events, events_count, sizeof *events, by_time);
+	for (size_t i = 0; i < events_count && !*laws_broken(); i++) {
+		const struct fault *f = &faults[events[i].fault];
+		if (events[i].at > wire_now())
+			world_run(events[i].at - wire_now());
+		laws_note("%s %s", nemesis_name(f), events[i].is_end ? "ends" : "begins");
+		(events[i].is_end ? nemesis_fault_ends : nemesis_fault_begins)(&d->w, f);
+	}
+}
+
+static void come_to_rest(struct world_drawn *d)
+{
+	nemesis_all_well(&d->w);
+	floor_size = d->floor;
+	world_run(15 * MINUTE); /* it hears again, and sees what was done meanwhile */
+	if (!world_until(is_calm, 24 * HOUR) && !*laws_broken()) {
+		const char *unrest = world_unrest();
+		laws_break(unrest ? "no_orphans" : "settled", "%s, 24 hours after the last of it",
+			   unrest ? unrest : "no rest");
+	}
+	world_run(10 * MINUTE);
+}
+
+/* A world and what came of it. */
+struct outcome {
+	char law[LAW], text[512]; /* "": none broke */
+	struct fault faults[NEMESIS_FAULTS];
+	size_t count;
+};
+
+/* Prints so much of the trace where a law broke. */
+static void run_world(uint64_t seed, uint32_t left_out, size_t trace, struct outcome *out)
+{
+	struct world_drawn d = { 0 };
+
+	world_begin(seed);
+	nemesis_begin();
+	if (asked.all)
+		laws_be_strict();
+	laws_expect_errors(true); /* a history that cannot be closed by a dead process, an API server that is away */
+	draw_world(&d, seed);
+	out->count = nemesis_draw(seed, &d.w, asked.all, out->faults);
+	suffer(&d, out->faults, out->count, left_out);
+	if (!*laws_broken())
+		come_to_rest(&d);
+	snprintf(out->text, sizeof out->text, "%s", laws_broken());
+	snprintf(out->law, sizeof out->law, "%.*s", (int)strcspn(out->text, " "), out->text);
+	if (*out->law && trace)
+		laws_print_trace(trace);
+	world_end();
+	buf_release(&d.spec);
+	buf_release(&d.manifest);
+}
+
+static void print_faults(const struct outcome *o, uint32_t left_out)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (!(left_out >> i & 1))
+			fprintf(stderr, "    %zu: %s at %.3f s for %.0f s\n", i, nemesis_name(&o->faults[i]),
+				(double)o->faults[i].at / SECOND, (double)o->faults[i].lasts / SECOND);
+}
+
+/* Faults without which the same law breaks are left out, one by one. */
+static void shrink(uint64_t seed, const struct outcome *whole)
+{
+	struct outcome now = *whole;
+	uint32_t left_out = 0;
+
+	for (size_t i = whole->count; i-- > 0;) {
+		run_world(seed, left_out | 1U << i, 0, &now);
+		left_out |= strcmp(now.law, whole->law) ? 0 : 1U << i;
+	}
+	run_world(seed, left_out, 30, &now);
+	fprintf(stderr, "seed %" PRIu64 ": %s\n    again: world_nemesis_test %s-o %" PRIu64 " ", seed, now.text,
+		asked.all ? "-a " : "", seed);
+	for (size_t i = 0, shown = 0; i < now.count; i++)
+		if (!(left_out >> i & 1))
+			fprintf(stderr, "%s%zu", shown++ ? "," : "", i);
+	fprintf(stderr, "\n");
+	print_faults(&now, left_out);
+}
+
+static int run_seeds(uint64_t first, uint64_t count)
+{
+	struct outcome o;
+	int broken = 0;
+
+	for (uint64_t seed = first; seed < first + count; seed++) {
+		run_world(seed, 0, 0, &o);
+		if (!*o.law)
+			continue;
+		broken++;
+		printf("broken %s seed %" PRIu64 "\n", o.law, seed);
+		fflush(stdout);
+		if (!asked.is_quiet)
+			shrink(seed, &o);
+	}
+	printf("%d of %" PRIu64 " worlds broke a law\n", broken, count);
+	return broken > 0;
+}
+
+/* Each with its reason, docs/reliability.md: whoever mends it takes it out. */
+static const struct {
+	uint64_t seed;
+	const char *law;
+} known[] = {
+	{ 77, "never_bought_twice" }, /* AKS, a machine whose cancel came too late, traffic alone */
+};
+enum { KNOWN = sizeof known / sizeof *known };
+
+static int run_known(void)
+{
+	struct outcome o;
+	int held = 0;
+
+	asked.all = true;
+	for (size_t i = 0; i < KNOWN; i++) {
+		run_world(known[i].seed, 0, 0, &o);
+		if (!strcmp(o.law, known[i].law))
+			continue;
+		printf("seed %" PRIu64 " does not break %s any more (%s): take it out of `known`\n", known[i].seed,
+		       known[i].law, *o.law ? o.text : "the laws hold");
+		held++;
+	}
+	return held > 0;
+}
+
+static int run_one(uint64_t seed, const char *kept)
+{
+	struct outcome o;
+	uint32_t left_out = UINT32_MAX;
+
+	for (const char *at = kept; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		left_out &= ~(1U << (strtoul(at, NULL, 10) % 32));
+	run_world(seed, kept ? left_out : 0, 60, &o);
+	print_faults(&o, kept ? left_out : 0);
+	fprintf(stderr, "seed %" PRIu64 ": %s\n", seed, *o.law ? o.text : "the laws hold");
+	return *o.law != '\0';
+}
+
+int main(int argc, char **argv)
+{
+	bool is_one = false, is_known = false;
+	int option;
+
+	setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", 1);
+	setenv("AZURE_TENANT_ID", "tenant", 1);
+	setenv("AZURE_CLIENT_ID", "client", 1);
+	setenv("AZURE_CLIENT_SECRET", "secret", 1);
+	while ((option = getopt(argc, argv, "aqok")) != -1) {
+		asked.all |= option == 'a';
+		asked.is_quiet |= option == 'q';
+		is_one |= option == 'o';
+		is_known |= option == 'k';
+		if (option == '?')
+			return 2;
+	}
+	const char *first = argc > optind ? argv[optind] : "1", *second = argc > optind + 1 ? argv[optind + 1] : NULL;
+	if (is_known)
+		return run_known();
+	if (is_one)
+		return run_one(strtoull(first, NULL, 10), second);
+	return run_seeds(strtoull(first, NULL, 10), second ? strtoull(second, NULL, 10) : 50);
+}
