@@ -160,14 +160,20 @@ static int64_t stop_rank(const struct controller *c, const struct node *n)
 	return m ? m->stop_rank : 0;
 }
 
-/* *held: why a node may not go for a disruption budget, which may allow it another time; such a node is not even
- * cordoned. */
-static struct victim *find_victims(const struct controller *c, size_t pool, size_t group, bool shall_stop,
-				   struct arena *a, size_t *count, const char **held)
+struct victims {
+	struct victim *items; /* those to go first come first */
+	size_t count;
+	/* Why a node may not go for a disruption budget, which may allow it another time; such a node is not even
+	 * cordoned. NULL: none. */
+	const char *held;
+};
+
+static struct victims find_victims(const struct controller *c, size_t pool, size_t group, bool shall_stop,
+				   struct arena *a)
 {
-	size_t all, n = 0;
+	size_t all;
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
-	struct victim *victims = arena_array(a, struct victim, all);
+	struct victims found = { .items = arena_array(a, struct victim, all) };
 
 	for (size_t i = 0; i < all; i++) {
 		struct victim v = { .node = nodes[i], .stop_rank = shall_stop ? stop_rank(c, nodes[i]) : 0 };
@@ -178,13 +184,12 @@ static struct victim *find_victims(const struct controller *c, size_t pool, size
 		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,
 							     clock_now(c->clock), a);
 		if (verdict.reason == DRAIN_POSSIBLE)
-			victims[n++] = v;
+			found.items[found.count++] = v;
 		else if (verdict.reason == DRAIN_BUDGET || verdict.reason == DRAIN_BUDGETS_MISCONFIGURED)
-			*held = verdict.text;
+			found.held = verdict.text;
 	}
-	qsort(victims, n, sizeof *victims, by_rank_and_load);
-	*count = n;
-	return victims;
+	qsort(found.items, found.count, sizeof *found.items, by_rank_and_load);
+	return found;
 }
 
 int64_t scale_down_room(const struct controller *c, size_t group)
@@ -200,55 +205,52 @@ int64_t scale_down_room(const struct controller *c, size_t group)
 
 int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a)
 {
-	size_t count;
-	const char *held = NULL;
-	const struct victim *victims = find_victims(c, pool, group, false, a, &count, &held);
+	const struct victims found = find_victims(c, pool, group, false, a);
 	int64_t nodes = 0;
 
-	for (size_t i = 0; i < count; i++)
-		nodes += !victims[i].replicas;
+	for (size_t i = 0; i < found.count; i++)
+		nodes += !found.items[i].replicas;
 	return nodes;
 }
 
 /* Nodes where every replica sleeps: they stand first. */
-static void release_sleepers(struct controller *c, size_t pool, const struct victim *victims, size_t count,
-			     int64_t nodes)
+static void release_sleepers(struct controller *c, size_t pool, const struct victims *found, int64_t nodes)
 {
-	for (size_t i = 0; i < count && nodes > 0 && !victims[i].replicas; i++)
-		nodes -= drain_begin(c, victims[i].node, pool, FATE_REMOVE,
+	for (size_t i = 0; i < found->count && nodes > 0 && !found->items[i].replicas; i++)
+		nodes -= drain_begin(c, found->items[i].node, pool, FATE_REMOVE,
 				     "all of its replicas sleep, and fewer are needed");
 }
 
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
-	size_t group = fleet_of(c)->pools[pool].groups[position], count;
+	size_t group = fleet_of(c)->pools[pool].groups[position];
 	int64_t left = d->release, lend = d->give_back, stop = d->stop, room = scale_down_room(c, group);
 	CLEANUP(arena_release) struct arena a = { 0 };
-	const char *held = NULL;
 
 	if (left <= 0 && d->release_asleep <= 0)
 		return;
-	struct victim *victims = find_victims(c, pool, group, stop > 0, &a, &count, &held);
-	release_sleepers(c, pool, victims, count, d->release_asleep < room ? d->release_asleep : room);
+	const struct victims found = find_victims(c, pool, group, stop > 0, &a);
+	release_sleepers(c, pool, &found, d->release_asleep < room ? d->release_asleep : room);
 	room = scale_down_room(c, group);
-	for (size_t i = 0; i < count && left > 0; i++) {
+	for (size_t i = 0; i < found.count && left > 0; i++) {
+		const struct victim *v = &found.items[i];
 		char why[96];
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
-		if (!victims[i].replicas || victims[i].replicas > left || (fate != FATE_LEND && room <= 0))
+		if (!v->replicas || v->replicas > left || (fate != FATE_LEND && room <= 0))
 			continue;
 		snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
-		if (!drain_begin(c, victims[i].node, pool, fate, why))
+		if (!drain_begin(c, v->node, pool, fate, why))
 			continue;
 		room -= fate != FATE_LEND;
-		left -= victims[i].replicas;
-		lend -= fate == FATE_LEND ? victims[i].replicas : 0;
-		stop -= fate == FATE_STOP ? victims[i].replicas : 0;
+		left -= v->replicas;
+		lend -= fate == FATE_LEND ? v->replicas : 0;
+		stop -= fate == FATE_STOP ? v->replicas : 0;
 	}
 	if (!runs_work(c, pool))
 		c->pools[pool]->starving += left;
-	if (left > 0 && held) {
+	if (left > 0 && found.held) {
 		c->drains.blocked += !c->pools[pool]->was_blocked;
-		snprintf(c->pools[pool]->blocked, sizeof c->pools[pool]->blocked, "%s", held);
+		snprintf(c->pools[pool]->blocked, sizeof c->pools[pool]->blocked, "%s", found.held);
 	}
 }
 
