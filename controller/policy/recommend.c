@@ -448,9 +448,10 @@ struct recommendation recommendation_for_pods(const struct pool_policy_state *m,
 		hold_growth(&w, s, pool);
 	}
 	w.moves.release = w.moves.give_back = 0; /* of a fleet larger than its most: the tick's to do */
-	if (spec->mode != MODE_ACT) {
+	/* Pods that come one by one would get a machine each: what shares machines is put together at the tick. */
+	if (spec->mode != MODE_ACT || shares_machines(s->fleet, pool))
 		drop_moves(&w);
+	if (spec->mode != MODE_ACT)
 		w.held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
-	}
 	return w;
 }

@@ -118,7 +118,7 @@ def waves(s):
 
 
 def last_tick(s, controller):
-    return int(history(s, controller, '-n', '1')[0]['tick'])
+    return int(history(s, controller, '--number', '1')[0]['tick'])
 
 
 def history(s, controller, *arguments):
@@ -127,7 +127,7 @@ def history(s, controller, *arguments):
 
 
 def ticks(s, controller, first, last):
-    return [r for r in history(s, controller, '-n', '100000') if first < int(r['tick']) <= last]
+    return [r for r in history(s, controller, '--number', '100000') if first < int(r['tick']) <= last]
 
 
 def rank(values, percent):
