@@ -391,6 +391,28 @@ const char *explain_headline(const struct explained *x, struct arena *a)
 	return arena_strdup(a, text.text, text.len);
 }
 
+/* --- incidents --- */
+
+void explain_incident(const struct incident *i, struct buf *out)
+{
+	static const char *const words[] = {
+		[LATE_BURST] = "beyond headroom",
+		[LATE_COLD_START] = "cold start",
+		[LATE_STOCKOUT] = "stock-out",
+		[LATE_QUOTA] = "quota",
+		[LATE_MAX] = "max",
+		[LATE_BUDGET] = "budget",
+		[LATE_RATE] = "launch rate",
+		[LATE_STALE] = "signals stale",
+		[LATE_NOT_ACTING] = "only watched",
+	};
+	enum late_cause cause = incident_cause(i);
+
+	buf_text(out, words[cause]);
+	if (cause == LATE_COLD_START && i->group[0])
+		buf_printf(out, " %s, %s", human_duration(i->start_age).text, i->group);
+}
+
 /* --- as JSON --- */
 
 static void write_value(const struct field_info *f, int64_t value, struct buf *out)

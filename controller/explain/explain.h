@@ -6,6 +6,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
+#include "controller/policy/incident.h"
 #include "controller/policy/plan.h"
 
 struct explained {
@@ -32,6 +33,9 @@ struct explanation {
 struct explanation explain_decision(const struct explained *x, struct arena *a);
 /* The first part alone, as one line: what was decided and what was asked for. */
 const char *explain_headline(const struct explained *x, struct arena *a);
+
+/* Why an incident was: "cold start 6m40s, g5-od". */
+void explain_incident(const struct incident *i, struct buf *out);
 
 /* A value of a record with its unit, as in the texts: "6m20s", "0.74 %", "$14.52", "stock-out"; "none" when absent. */
 void explain_value(const struct field_info *field, int64_t value, millis utc_offset, struct buf *out);

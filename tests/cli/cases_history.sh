@@ -119,9 +119,15 @@ done
 burst='printf "t_s,n_req,prompt_tokens,output_tokens\n0,600,600000,120000\n" >t.csv
 	for i in $(seq 1 119); do [ "$i" = 60 ] && n=40000 || n=600; printf "%d,%d,%d,%d\n" $((i * 60)) $n $((n * 1000)) $((n * 200)); done >>t.csv
 	preheat simulate -f "$example/pool.yaml" --trace t.csv --out out >/dev/null 2>&1'
-found 'incidents: a burst' 0 '^chat,2024-01-01T01:0[0-9:]*Z,[0-9.]+,[0-9]{4,},.*,[0-9]+$' "$burst" 'preheat incidents --db out --from +5m -o csv'
+found 'incidents: a burst' 0 '^chat,2024-01-01T01:0[0-9:]*Z,2024-01-01T01:[0-9:]*Z,[0-9.]+,[0-9]{4,},.*,[0-9]+$' "$burst" 'preheat incidents --db out --from +5m -o csv'
 found 'incidents: the worst of it is explained' 0 '^chat, 2024-01-01 01:' "$burst" \
 	'preheat explain --utc --db out --tick "$(preheat incidents --db out --from +5m -o csv | tail -1 | sed "s/.*,//")"'
+found 'incidents: fit 80 columns' 0 '^chat +2024-01-01 01:0.* cold start [0-9ms]+, g5$' "$burst" \
+	'preheat incidents --utc --db out --from +5m >o; ! grep -E ".{81}" o; cat o'
+found 'incidents: what to ask next explains' 0 '^chat, 2024-01-01 01:' "$burst" \
+	'eval "preheat $(preheat incidents --utc --db out --from +5m | sed -n "s/.*: [^ ]*preheat explain/explain/p") --db out"'
+found 'incidents: programs read them' 0 '^cold-start$' "$burst" \
+	'preheat incidents --db out --from +5m -o json | python3 -c "import json, sys; print(json.load(sys.stdin)[0][\"cause\"])"'
 found 'incidents: none' 0 'No incidents: ' "$copied" 'preheat incidents --from -1m'
 refused 'incidents: no such pool' 2 'nobody' "$copied" 'preheat incidents --pool nobody'
 refused 'incidents: no stretch' 2 'later than --to|no tick' "$copied" 'preheat incidents --from -1m --to -2m'

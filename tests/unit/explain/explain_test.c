@@ -309,9 +309,27 @@ static void json_holds_every_field(void **state)
 	buf_release(&json);
 }
 
+static void incidents_have_their_causes(void **state)
+{
+	(void)state;
+	for (int cause = 0; cause < LATE_CAUSE_COUNT; cause++) {
+		CLEANUP(buf_release) struct buf text = { 0 };
+		struct incident i = { .late = 9, .group = "g5-od", .start_age = 400 * SECOND };
+
+		i.late_by[cause] = 9;
+		explain_incident(&i, &text);
+		assert_true(text.len > 0 && text.len < 30);
+		if (cause == LATE_COLD_START)
+			assert_string_equal(text.text, "cold start 6m40s, g5-od");
+		else
+			assert_null(strstr(text.text, "g5-od"));
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(incidents_have_their_causes),
 		cmocka_unit_test(a_decision_is_told_in_sentences),
 		cmocka_unit_test(every_limit_and_state_has_its_words),
 		cmocka_unit_test(every_number_stands_in_the_record),

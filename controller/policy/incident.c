@@ -1,0 +1,97 @@
+#include "controller/policy/incident.h"
+
+#include "controller/policy/queue_wait.h"
+
+#include <string.h>
+
+static bool is_missed(const struct incident *i)
+{
+	return (double)i->late * 1e6 > (double)i->allowed_ppm * (double)i->started;
+}
+
+bool incident_end(struct incident_fold *f, struct incident *ended)
+{
+	bool is_one = f->open.late && is_missed(&f->open);
+
+	if (is_one)
+		*ended = f->open;
+	f->open = (struct incident){ 0 };
+	return is_one;
+}
+
+static void note_start(struct incident *i, const struct snapshot *s, size_t pool)
+{
+	const struct pool_snapshot *in = &s->pools[pool];
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+
+	if (!in->start_count || in->starts[0].group < 0 || (size_t)in->starts[0].group >= spec->group_count ||
+	    s->now - in->starts[0].asked_at <= i->start_age)
+		return;
+	const char *name = s->fleet->groups[spec->groups[in->starts[0].group]].name;
+	size_t len = strnlen(name, sizeof i->group - 1);
+	memcpy(i->group, name, len);
+	i->group[len] = '\0';
+	i->start_age = s->now - in->starts[0].asked_at;
+}
+
+static void add_sums(struct incident *i, const struct cost_sums *sums, const struct pool_decision *d)
+{
+	millis wait = queue_wait(d);
+
+	i->late += sums->late;
+	i->started += sums->started;
+	for (size_t c = 0; c < LATE_CAUSE_COUNT; c++)
+		i->late_by[c] += sums->late_by[c];
+	if (d->held_by >= 0 && d->held_by < LIMIT_COUNT)
+		i->late_at_limit[d->held_by] += sums->late;
+	if (wait > i->longest_wait)
+		i->longest_wait = wait;
+}
+
+bool incident_add_tick(struct incident_fold *f, const struct snapshot *s, size_t pool, const struct pool_plan *plan,
+		       struct incident *ended)
+{
+	struct incident *i = &f->open;
+	struct cost_sums sums = { 0 };
+	int64_t busy_ppm = ABSENT; /* of GPUs, which are not asked for here */
+	bool is_apart = s->now - s->interval - i->to > INCIDENT_CALM;
+	bool has_ended = is_apart && incident_end(f, ended);
+
+	cost_add_tick(&sums, &(struct cost_tick){ s, pool, plan, s->interval, NULL }, &busy_ppm);
+	if (!sums.late)
+		return has_ended;
+	if (!i->late)
+		*i = (struct incident){ .from = s->now - s->interval };
+	i->to = s->now;
+	i->allowed_ppm = s->fleet->pools[pool].objective_late_ppm;
+	add_sums(i, &sums, &plan->decision);
+	note_start(i, s, pool);
+	if (sums.late > i->worst_late) {
+		i->worst_late = sums.late;
+		i->worst_tick = s->tick;
+		i->worst_at = s->now;
+		i->ready = plan->decision.ready;
+		i->on_its_way = plan->decision.on_the_way;
+	}
+	return has_ended;
+}
+
+static size_t largest(const int64_t *counts, size_t n)
+{
+	size_t most = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (counts[i] > counts[most])
+			most = i;
+	return most;
+}
+
+enum late_cause incident_cause(const struct incident *i)
+{
+	return (enum late_cause)largest(i->late_by, LATE_CAUSE_COUNT);
+}
+
+enum limit incident_limit(const struct incident *i)
+{
+	return (enum limit)largest(i->late_at_limit, LIMIT_COUNT);
+}

@@ -1,0 +1,41 @@
+/*
+ * Incidents of a pool: stretches in which more requests were late than its
+ * objective allows. Pure: folds ticks in the order of time; ticks in which
+ * nothing was late may be left out.
+ */
+#pragma once
+#include "controller/policy/cost.h"
+
+#define INCIDENT_CALM (5 * MINUTE) /* late requests no further apart are one incident */
+
+struct incident {
+	millis from, to; /* begin of the first tick with late requests, end of the last */
+	int64_t late, started, allowed_ppm;
+	int64_t late_by[LATE_CAUSE_COUNT], late_at_limit[LIMIT_COUNT];
+	millis longest_wait; /* that a queue would have had at the hot replicas of its time */
+
+	/* the tick with the most late requests */
+	int64_t worst_tick, worst_late;
+	millis worst_at;
+	int64_t ready, on_its_way; /* replicas then */
+
+	/* the start that was longest on its way in a tick with late requests; "" and 0: none was */
+	char group[64];
+	millis start_age;
+};
+
+/* Between ticks of one pool; begins as { 0 }. */
+struct incident_fold {
+	struct incident open; /* late 0: none */
+};
+
+/* Takes a tick. True with what ended before it. */
+bool incident_add_tick(struct incident_fold *f, const struct snapshot *s, size_t pool, const struct pool_plan *plan,
+		       struct incident *ended) MUST_USE;
+/* After the last tick. True with what was open. */
+bool incident_end(struct incident_fold *f, struct incident *ended) MUST_USE;
+
+/* What most of its requests were late by. */
+enum late_cause incident_cause(const struct incident *i);
+/* What held the pool while most were late; LIMIT_NONE: nothing. */
+enum limit incident_limit(const struct incident *i);

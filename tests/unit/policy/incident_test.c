@@ -1,0 +1,128 @@
+/* Incidents: where more was late than allowed, told apart by calm, with what was worst in them. */
+#include "controller/policy/incident.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const millis begin = INT64_C(1700000000000), tick_length = 15 * SECOND;
+
+struct lived {
+	struct group_spec group;
+	size_t uses[1];
+	struct pool_spec pool;
+	struct fleet_spec fleet;
+	struct incident_fold fold;
+	struct incident ended[8];
+	size_t count;
+};
+
+static void live(struct lived *l)
+{
+	*l = (struct lived){ .group = { .name = "g5-od", .gpus_per_node = 1 } };
+	l->pool = (struct pool_spec){
+		.name = "chat", .objective_late_ppm = 10000, .gpus_per_replica = 1, .groups = l->uses, .group_count = 1
+	};
+	l->fleet = (struct fleet_spec){ &l->group, 1, &l->pool, 1 };
+}
+
+/* Tick `n` of 15 s, with 100 requests. */
+static void tick(struct lived *l, int64_t n, int64_t late, enum limit held_by, const struct start_input *start)
+{
+	struct group_input group = { 0 };
+	struct group_decision decided = { 0 };
+	struct pool_plan plan = { .groups = &decided, .group_count = 1 };
+	struct pool_snapshot in = { .groups = &group, .group_count = 1, .starts = start, .start_count = start != NULL };
+	struct snapshot s = {
+		.tick = n, .now = begin + n * tick_length, .interval = tick_length, .fleet = &l->fleet, .pools = &in
+	};
+
+	plan.decision = (struct pool_decision){ .started = 100,
+						.late = late,
+						.held_by = held_by,
+						.ready = 2,
+						.on_the_way = start ? 1 : 0,
+						.backlog_ms = late * 1000 };
+	if (incident_add_tick(&l->fold, &s, 0, &plan, &l->ended[l->count]))
+		l->count++;
+}
+
+static void finish(struct lived *l)
+{
+	if (incident_end(&l->fold, &l->ended[l->count]))
+		l->count++;
+}
+
+static void calm_tells_them_apart(void **state)
+{
+	(void)state;
+	struct lived l;
+
+	live(&l);
+	tick(&l, 0, 0, LIMIT_NONE, NULL);
+	tick(&l, 1, 5, LIMIT_NONE, NULL);
+	tick(&l, 22, 7, LIMIT_NONE, NULL); /* 5 minutes after the end of the last */
+	tick(&l, 44, 9, LIMIT_NONE, NULL); /* more */
+	finish(&l);
+	finish(&l);
+	assert_int_equal(l.count, 2);
+	assert_int_equal(l.ended[0].from, begin);
+	assert_int_equal(l.ended[0].to, begin + 22 * tick_length);
+	assert_int_equal(l.ended[0].late, 12);
+	assert_int_equal(l.ended[0].started, 200);
+	assert_int_equal(l.ended[1].late, 9);
+}
+
+static void what_is_allowed_is_none(void **state)
+{
+	(void)state;
+	struct lived l;
+
+	live(&l);
+	tick(&l, 1, 1, LIMIT_NONE, NULL); /* 1 % */
+	tick(&l, 60, 2, LIMIT_NONE, NULL);
+	finish(&l);
+	assert_int_equal(l.count, 1);
+	assert_int_equal(l.ended[0].late, 2);
+	tick(&l, 120, 1, LIMIT_NONE, NULL);
+	finish(&l);
+	assert_int_equal(l.count, 1);
+}
+
+static void the_worst_tick_and_the_longest_start_are_kept(void **state)
+{
+	(void)state;
+	const struct start_input start = { .group = 0, .asked_at = begin - 5 * MINUTE, .count = 1 };
+	struct lived l;
+
+	live(&l);
+	tick(&l, 1, 10, LIMIT_NONE, &start);
+	tick(&l, 2, 80, LIMIT_NONE, &start);
+	tick(&l, 3, 20, LIMIT_MAX, NULL);
+	finish(&l);
+	assert_int_equal(l.count, 1);
+	const struct incident *i = &l.ended[0];
+	assert_int_equal(i->worst_tick, 2);
+	assert_int_equal(i->worst_late, 80);
+	assert_int_equal(i->worst_at, begin + 2 * tick_length);
+	assert_string_equal(i->group, "g5-od");
+	assert_int_equal(i->start_age, 5 * MINUTE + 2 * tick_length);
+	assert_int_equal(i->longest_wait, 40 * SECOND);
+	assert_int_equal(incident_cause(i), LATE_COLD_START);
+	assert_int_equal(incident_limit(i), LIMIT_NONE);
+	assert_int_equal(i->late_by[LATE_MAX], 20);
+	assert_int_equal(i->late_at_limit[LIMIT_MAX], 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calm_tells_them_apart),
+		cmocka_unit_test(what_is_allowed_is_none),
+		cmocka_unit_test(the_worst_tick_and_the_longest_start_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
