@@ -103,10 +103,20 @@ static void add_decision(struct table *t, const struct history_args *q, const st
 		table_style(t, STYLE_WARN);
 }
 
+/* Ticks of the filter, from the oldest of the hits on where these are all that may be, that none of them is of. */
+static int64_t count_folded(const struct history_filter *f, const struct history_hit *hits, size_t count)
+{
+	int64_t first = count && (int64_t)count == f->most ? hits[count - 1].tick : f->from, shown = 0;
+
+	for (size_t i = 0; i < count; i++)
+		shown += i == 0 || hits[i].tick != hits[i - 1].tick;
+	return f->to - first + 1 - shown;
+}
+
 /* Those that the filter lets through, newest last; the caller frees, before the question is closed. NULL with an error.
  */
 static struct table *history_rows(struct history_args *q, const struct history_filter *f, bool for_programs,
-				  struct error *e)
+				  int64_t *folded, struct error *e)
 {
 	struct table_column *shown = arena_array(&q->arena, struct table_column, COLUMN_COUNT);
 	struct history_hit *hits;
@@ -114,6 +124,7 @@ static struct table *history_rows(struct history_args *q, const struct history_f
 
 	if (!history_find(q->history, f, &q->arena, &hits, &count, e))
 		return NULL;
+	*folded = f->changed_only ? count_folded(f, hits, count) : 0;
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		shown[i] = decision_columns[i].table;
 	struct table *t = table_new(shown, COLUMN_COUNT);
@@ -190,7 +201,7 @@ static void say(const struct following *f, const char *what)
 
 static bool print_rows(struct following *f, struct error *e)
 {
-	struct table *t = history_rows(f->args, &f->filter, table_is_for_programs(f->format), e);
+	struct table *t = history_rows(f->args, &f->filter, table_is_for_programs(f->format), &(int64_t){ 0 }, e);
 
 	if (!t)
 		return false;
@@ -732,7 +743,7 @@ static const struct command *const verbs[] = { &history_command_copy, &history_c
 struct asked {
 	struct history_args args;
 	const char *from, *to, *group, *limit, *output;
-	bool is_changed, is_hours, is_launches, is_drains, follows;
+	bool is_all, is_hours, is_launches, is_drains, follows;
 	int64_t most;
 	millis retain; /* 0: keep all */
 };
@@ -767,12 +778,18 @@ static bool check_group(const struct asked *a, struct error *e)
 			 history_path(a->args.history), known.text ? known.text : "none");
 }
 
+/* Whoever asks for a group or a limit wants every tick in which it held. */
+static bool is_folded(const struct asked *a)
+{
+	return !a->is_all && !a->group && !a->limit;
+}
+
 static bool fill_filter(const struct asked *a, struct history_filter *f, struct error *e)
 {
 	const struct history_args *q = &a->args;
 
 	*f = (struct history_filter){
-		.pool = q->pool_index, .group = a->group, .limit = ANY, .changed_only = a->is_changed, .most = a->most
+		.pool = q->pool_index, .group = a->group, .limit = ANY, .changed_only = is_folded(a), .most = a->most
 	};
 	if (a->limit && !find_limit(a->limit, &f->limit, e))
 		return false;
@@ -807,18 +824,25 @@ static bool print_history(struct asked *a, struct error *e)
 {
 	enum table_format format = table_format_of(a->output);
 	struct history_filter filter;
+	int64_t folded;
 
 	if (a->args.may_be_empty && a->args.span.last_tick < a->args.span.first_tick)
-		filter = (struct history_filter){ .pool = a->args.pool_index, .limit = ANY };
+		filter = (struct history_filter){ .pool = a->args.pool_index,
+						  .limit = ANY,
+						  .changed_only = is_folded(a) };
 	else if (!fill_filter(a, &filter, e))
 		return false;
 	if (a->follows)
 		return history_follow(&a->args, &filter, a->output, e);
-	struct table *t = history_rows(&a->args, &filter, table_is_for_programs(format), e);
+	struct table *t = history_rows(&a->args, &filter, table_is_for_programs(format), &folded, e);
 	if (!t)
 		return false;
-	table_print(t, format, stdout);
-	if (!table_rows(t))
+	if (table_rows(t) || !folded || table_is_for_programs(format))
+		table_print(t, format, stdout);
+	if (folded > 0 && !table_is_for_programs(format))
+		printf("%s%s tick%s without a change; --all shows %s.\n", table_rows(t) ? "\n" : "",
+		       human_count(folded).text, folded == 1 ? "" : "s", folded == 1 ? "it" : "them");
+	else if (!table_rows(t))
 		fprintf(stderr, "No decision matches; %s has ticks %lld to %lld.\n", history_path(a->args.history),
 			(long long)a->args.span.first_tick, (long long)a->args.span.last_tick);
 	table_free(t);
@@ -827,14 +851,14 @@ static bool print_history(struct asked *a, struct error *e)
 
 static bool check_questions(const struct asked *a, struct error *e)
 {
-	bool filters = a->args.pool || a->from || a->to || a->group || a->limit || a->is_changed;
+	bool filters = a->args.pool || a->from || a->to || a->group || a->limit || a->is_all;
 
-	if (a->is_launches && (a->args.pool || a->limit || a->is_changed || a->is_hours || a->retain))
+	if (a->is_launches && (a->args.pool || a->limit || a->is_all || a->is_hours || a->retain))
 		return error_set(
 			e, ERROR_INVALID,
 			"--launches prints calls to providers, which are about node groups; beside it: --from, "
 			"--to, --group, --number");
-	if (a->is_drains && (a->args.pool || a->limit || a->is_changed || a->is_hours || a->is_launches || a->retain))
+	if (a->is_drains && (a->args.pool || a->limit || a->is_all || a->is_hours || a->is_launches || a->retain))
 		return error_set(e, ERROR_INVALID,
 				 "--drains prints nodes that were drained; beside it: --from, --to, --group, --number");
 	if (a->follows && (a->to || a->is_hours || a->is_launches || a->is_drains || a->retain))
@@ -887,7 +911,8 @@ static int show(int argc, char **argv)
 		  &a.group, NULL },
 		{ "limit", 0, OPTION_TEXT, "LIMIT", "only what this limit held: budget, max, stock-out, ...", &a.limit,
 		  NULL },
-		{ "changed", 'c', OPTION_FLAG, NULL, "only decisions that asked for something", &a.is_changed, NULL },
+		{ "all", 'a', OPTION_FLAG, NULL, "every tick, also without a change; so do --group and --limit",
+		  &a.is_all, NULL },
 		{ "number", 0, OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
 		{ "follow", 0, OPTION_FLAG, NULL, "go on with what is written, until interrupted", &a.follows, NULL },
 		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
@@ -927,11 +952,15 @@ static int run(int argc, char **argv)
 const struct command command_history = {
 	.name = "history",
 	.usage = "history [--db FILE] [--pool POOL] [--from TIME] [--to TIME]",
-	.summary = "Decisions, newest last, by pool, time, group, limit or change",
-	.examples = "  preheat history --db out/history.db --changed --number 20\n"
-		    "  preheat history --from -1h --pool chat -o wide\n"
+	.summary = "Decisions that changed something, newest last, by pool, time, group or limit",
+	.examples = "  preheat history --db out/history.db --number 20\n"
+		    "  preheat history --from -1h --pool chat --all -o wide\n"
 		    "  preheat history --limit stock-out -o csv\n"
-		    "  preheat history --follow --changed\n",
+		    "  preheat history --follow\n",
+	.notes = "Without --all only decisions that asked for something: starts, wakes, releases. Below a table stands "
+		 "how "
+		 "many\n"
+		 "ticks between them had no change; csv, json and yaml have the same rows and no such count.\n",
 	.verbs = verbs,
 	.run = run,
 };

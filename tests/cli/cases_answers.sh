@@ -49,6 +49,6 @@ found 'answers: times for programs are RFC 3339 in any zone' 0 '^1$' "cp '$answe
 	'for zone in Asia/Tokyo America/New_York UTC; do TZ=$zone preheat history --number 2 -o json; TZ=$zone preheat explain -o json; TZ=$zone preheat status --db . -o csv 2>/dev/null; done |
 	grep -oE "[\",][0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+Z?" | grep -vcE "T[0-9:.]+Z$" | grep -c "^0$"'
 found 'answers: people see their zone, or UTC' 0 '^2024-01-01 11:00:00 2024-01-01 02:00:00$' "cp '$answers/history.db' history.db" \
-	'echo $(for flag in "" --utc; do TZ=Asia/Tokyo preheat history --number 1 $flag | tail -1 | cut -c 1-19; done)'
+	'echo $(for flag in "" --utc; do TZ=Asia/Tokyo preheat history --all --number 1 $flag | tail -1 | cut -c 1-19; done)'
 found 'answers: a zone that is not known is told' 0 "TZ is 'Mars/Base', which this machine does not know" "cp '$answers/history.db' history.db" \
 	'TZ=Mars/Base preheat history --number 1 2>&1 >/dev/null'

@@ -37,19 +37,19 @@ ended() {
 	wait "$follower"
 }
 
-found 'follow: what is written comes, and SIGINT ends it' 0 '^once$' "$half" "followed --number 2 -o json && seen '\"tick\": $cut_at,' out && grow 3 && seen '\"tick\": $((cut_at + 3)),' out && grow 1 &&
+found 'follow: what is written comes, and SIGINT ends it' 0 '^once$' "$half" "followed --all --number 2 -o json && seen '\"tick\": $cut_at,' out && grow 3 && seen '\"tick\": $((cut_at + 3)),' out && grow 1 &&
 	seen '\"tick\": $((cut_at + 4)),' out && ended && [ \$(wc -l <out) -eq 6 ] && [ ! -s err ] && echo once"
-found 'follow: SIGTERM, too' 0 '^done$' "$half" "followed --number 1 && seen 2024 out && kill -TERM \$follower && wait \$follower && echo done"
-found 'follow: csv has its header once' 0 '^1$' "$half" "followed --number 2 -o csv && seen ',$cut_at,' out && grow 2 && seen ',$((cut_at + 2)),' out && ended && grep -c '^time,tick' out"
-found 'follow: a table has its header once' 0 '^1 6$' "$half" "followed --number 2 -o wide && seen ' $cut_at  ' out && grow 3 && seen ' $((cut_at + 3))  ' out && ended && echo \$(grep -c '^TIME' out) \$(wc -l <out)"
-found 'follow: filters hold' 0 '^same$' "$half" "followed --changed --number 1 -o json && seen tick out && grow 400 && last=\$(preheat history --db h.db --changed --number 1 -o csv | tail -1 | cut -d, -f2) &&
-	seen \"\\\"tick\\\": \$last,\" out && ended && preheat history --db h.db --changed --number \$(wc -l <out) -o csv | sed 1d | cut -d, -f2 >want &&
+found 'follow: SIGTERM, too' 0 '^done$' "$half" "followed --all --number 1 && seen 2024 out && kill -TERM \$follower && wait \$follower && echo done"
+found 'follow: csv has its header once' 0 '^1$' "$half" "followed --all --number 2 -o csv && seen ',$cut_at,' out && grow 2 && seen ',$((cut_at + 2)),' out && ended && grep -c '^time,tick' out"
+found 'follow: a table has its header once' 0 '^1 6$' "$half" "followed --all --number 2 -o wide && seen ' $cut_at  ' out && grow 3 && seen ' $((cut_at + 3))  ' out && ended && echo \$(grep -c '^TIME' out) \$(wc -l <out)"
+found 'follow: filters hold' 0 '^same$' "$half" "followed --number 1 -o json && seen tick out && grow 400 && last=\$(preheat history --db h.db --number 1 -o csv | tail -1 | cut -d, -f2) &&
+	seen \"\\\"tick\\\": \$last,\" out && ended && preheat history --db h.db --number \$(wc -l <out) -o csv | sed 1d | cut -d, -f2 >want &&
 	sed 's/.*\"tick\": \\([0-9]*\\),.*/\\1/' out | diff - want && echo same"
-found 'follow: thinned meanwhile' 0 '^goes on$' "$half" "followed --number 1 -o json && seen tick out && preheat history --db h.db --retain 1m >/dev/null && grow 2 && seen '\"tick\": $((cut_at + 2)),' out && ended && echo goes on"
-found 'follow: set aside for another' 0 'h\.db: it is gone; waiting' "$half" "followed --number 1 -o json && seen tick out && mv h.db h.db.1 && seen gone err && cp '$whole' new && mv new h.db &&
+found 'follow: thinned meanwhile' 0 '^goes on$' "$half" "followed --all --number 1 -o json && seen tick out && preheat history --db h.db --retain 1m >/dev/null && grow 2 && seen '\"tick\": $((cut_at + 2)),' out && ended && echo goes on"
+found 'follow: set aside for another' 0 'h\.db: it is gone; waiting' "$half" "followed --all --number 1 -o json && seen tick out && mv h.db h.db.1 && seen gone err && cp '$whole' new && mv new h.db &&
 	seen '\"tick\": $((cut_at + 9)),' out && ended && [ \$(sort out | uniq -d | wc -l) -eq 0 ] && cat err"
-found 'follow: replaced at once' 0 'another file is there now' "$half" "followed --number 1 -o json && seen tick out && cp '$whole' new && mv new h.db && seen '\"tick\": $((cut_at + 9)),' out && ended && cat err"
-found 'follow: ends with its reader' 0 '^141$' "$half" "{ \"\$preheat_path\" history --db h.db --follow --number 1; echo \$? >code; } | head -1 >/dev/null; cat code"
+found 'follow: replaced at once' 0 'another file is there now' "$half" "followed --all --number 1 -o json && seen tick out && cp '$whole' new && mv new h.db && seen '\"tick\": $((cut_at + 9)),' out && ended && cat err"
+found 'follow: ends with its reader' 0 '^141$' "$half" "{ \"\$preheat_path\" history --db h.db --follow --all --number 1; echo \$? >code; } | head -1 >/dev/null; cat code"
 refused 'follow: to a time' 2 '--follow.*without --to' "$half" 'preheat history --db h.db --follow --to now'
 
 good="cp '$whole' h.db"

@@ -48,6 +48,13 @@ refused 'explain: unknown pool' 2 'nobody.*chat' "cp '$scratch/good/history.db' 
 refused 'explain: a tick that is not there' 2 'tick' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --tick 999999999'
 refused 'explain: a time that is none' 2 '--at' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --at yesterday'
 refused 'explain: tick and largest' 2 'largest' "cp '$scratch/good/history.db' h.db" 'preheat explain --db h.db --tick 1 --largest'
+found 'history: changes only' 0 '^720 0 0$' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --number 1000 -o wide >o; changes=$(preheat history --db h.db --number 1000 -o csv | tail -n +2 | wc -l)
+	folded=$(sed -n "s/ tick.* without a change; --all shows .*//p" o); all=$(preheat history --db h.db --all --number 1000 -o csv | tail -n +2 | wc -l)
+	[ "$changes" -gt 0 ] && [ "$changes" -lt 400 ] && echo "$all $((all - changes - folded)) $(preheat history --db h.db --all | grep -c without)"'
+found 'history: nothing but ticks without a change' 0 '^1 tick without a change; --all shows it\.$' \
+	"cp '$scratch/good/history.db' h.db" 'for t in $(seq 0 60); do
+		preheat history --db h.db --from +$((t * 15))s --to +$((t * 15 + 15))s >o; if grep -q "^1 tick" o; then cat o; break; fi; done'
 refused 'history: unknown limit' 2 'budget' "cp '$scratch/good/history.db' h.db" 'preheat history --db h.db --limit bugdet'
 refused 'history: unknown group' 2 'g5' "cp '$scratch/good/history.db' h.db" 'preheat history --db h.db --group nobody'
 refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.db" \
@@ -64,10 +71,10 @@ found 'history: launches' 0 '7,g5,remove,,i-1 i-2,throttled,1500' "cp '$scratch/
 	'preheat history --db h.db --launches -o csv'
 
 found 'history: a reader that leaves early' 0 '^141 0$' "cp '$scratch/good/history.db' h.db" \
-	'preheat history --db h.db --number 100000 -o json 2>said | head -1 >/dev/null; echo "${PIPESTATUS[0]} $(wc -c <said)"'
+	'preheat history --db h.db --all --number 100000 -o json 2>said | head -1 >/dev/null; echo "${PIPESTATUS[0]} $(wc -c <said)"'
 if [ -w /dev/full ]; then
 	refused 'history: on a full disk' 3 'standard output.*space' "cp '$scratch/good/history.db' h.db" \
-		'preheat history --db h.db --number 100000 -o json >/dev/full'
+		'preheat history --db h.db --all --number 100000 -o json >/dev/full'
 fi
 
 # Machines and GPUs are counted as simulate counted them, not as replicas: eight fit a node here.

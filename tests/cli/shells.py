@@ -8,7 +8,7 @@ failures = 0
 LINES = [
     ("preheat hist", "preheat history "),
     ("preheat provider ch", "preheat provider check "),
-    ("preheat history --chan", "preheat history --changed "),
+    ("preheat history --laun", "preheat history --launches "),
     ("preheat history -o js", "preheat history -o json "),
     ("preheat history --output=ya", "preheat history --output=yaml "),
     ("preheat history --db out --pool ch", "preheat history --db out --pool chat "),

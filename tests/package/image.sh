@@ -67,7 +67,7 @@ run_through() {
 		--world $state/first-try/world.yaml --out $state/out >/dev/null
 	use replay --db $state/out/history.db | tee "$FOLDER/replay"
 	grep -q ' 0 differ' "$FOLDER/replay"
-	use history --db $state/out/history.db --changed --number 3
+	use history --db $state/out/history.db --number 3
 	! use simulate -f $state/first-try/pool.yaml --trace $state/first-try/requests.csv.gz --out /out 2>"$FOLDER/refused" ||
 		fail "it wrote into the root file system"
 	grep -q '/out' "$FOLDER/refused"

@@ -55,7 +55,7 @@ says 'nothing is copied twice' 0 '0 ticks copied' "$preheat" history copy --db s
 says 'a second cluster' 0 '#lab-1: 5760 ticks' "$preheat" history copy --db s2/history.db --target "$lab"
 
 for cluster in "s1/history.db $prod" "s2/history.db $lab"; do
-	for question in 'history --number 100' 'history --changed -o csv' 'history --limit max' 'history --group g5' 'history --hours' \
+	for question in 'history --number 100' 'history -o csv' 'history --all -o csv' 'history --limit max' 'history --group g5' 'history --hours' \
 		'history --launches' 'explain --largest' 'explain -o json' 'explain --at -2h' 'cost' 'cost --by label -o json' \
 		'report -o json' 'replay' 'status -o json'; do
 		# shellcheck disable=SC2086  # words

@@ -8,7 +8,7 @@ import world
 
 def would_act(s):
     """Ticks at which something was decided that a run would have done."""
-    code, said = process.run([s.options.preheat, 'history', '--db', s.controllers['preheat-a'].db, '--changed', '-o', 'csv'])
+    code, said = process.run([s.options.preheat, 'history', '--db', s.controllers['preheat-a'].db, '-o', 'csv'])
     return len(said.strip().splitlines()) - 1 if code == 0 else 0
 
 

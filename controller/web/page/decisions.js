@@ -25,20 +25,21 @@ function choice(name, label, options) {
 }
 
 function filters(known) {
-	const only = el("input", { type: "checkbox", id: "filter-changed", checked: query("changed") === "true",
-		on: { change: () => change({ changed: only.checked ? "true" : "" }) } });
+	const all = el("input", { type: "checkbox", id: "filter-all", checked: query("all") === "true",
+		on: { change: () => change({ all: all.checked ? "true" : "" }) } });
 
 	return [
 		choice("pool", "Pool", known.pools.map(p => [`${p.namespace}/${p.name}`, known.isOneSpace ? p.name : `${p.namespace}/${p.name}`])),
 		choice("group", "Node group", known.groups.map(g => [g, g])),
 		choice("limit", "Held by", known.limits.map(l => [l, l === "none" ? "nothing" : phrase(l)])),
-		el("div", { class: "field" }, el("label", { class: "check", for: "filter-changed" }, only, "Only what asked for something")),
+		el("div", { class: "field" }, el("label", { class: "check", for: "filter-all" }, all, "Also without a change")),
 	];
 }
 
+/** Changes only, unless everything is asked for, or a node group or limit, which hold without a change. */
 export function asked(cursor) {
 	return { ...rangeParameters(), pool: query("pool"), group: query("group"), limit: query("limit"),
-		changed: query("changed") === "true" ? "true" : undefined, count: perPage, cursor };
+		changed: query("all") || query("group") || query("limit") ? undefined : "true", count: perPage, cursor };
 }
 
 export function open(host, parts, overview) {
@@ -134,5 +135,5 @@ export function open(host, parts, overview) {
 	}
 
 	return { title: "Decisions", load, close: () => near.disconnect(), isRanged: true,
-		addressKeys: ["from", "to", "pool", "group", "limit", "changed"], focus: () => byId("main") };
+		addressKeys: ["from", "to", "pool", "group", "limit", "all"], focus: () => byId("main") };
 }

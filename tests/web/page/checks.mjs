@@ -65,7 +65,7 @@ export async function dragZooms({ page, base }) {
 }
 
 export async function ownRange({ page, base }) {
-	await go(page, base, "#/decisions");
+	await go(page, base, "#/decisions?all=true");
 	await page.getByRole("button", { name: "Own range" }).click();
 	await page.getByLabel(/^From/).fill("2024-01-03T08:00");
 	await page.getByLabel(/^To/).fill("2024-01-03T07:00");
@@ -84,10 +84,10 @@ export async function filtersOfTheLog({ page, base }) {
 	must(await rows(page).count() >= 50, "a page of decisions");
 	await page.getByLabel("Pool", { exact: true }).selectOption("llm/embed");
 	await until("only embed", async () => (await page.locator(".cell-pool").allTextContents()).every(t => t === "embed") && await rows(page).count() > 0);
-	await page.getByLabel("Only what asked for something").check();
-	await until("changes only", async () => page.url().includes("changed=true") && await rows(page).count() > 0);
+	await page.getByLabel("Also without a change").check();
+	await until("every tick", async () => page.url().includes("all=true") && await rows(page).count() >= 50);
 	await page.getByLabel("Pool", { exact: true }).selectOption("llm/chat");
-	await page.getByLabel("Only what asked for something").uncheck();
+	await page.getByLabel("Also without a change").uncheck();
 	await page.getByLabel("Held by").selectOption("stale");
 	await until("held by stale signals", async () => { const t = await page.locator(".log a > :nth-child(4)").allTextContents(); return t.length && t.every(x => /stale/.test(x)); });
 	must(/limit=stale/.test(page.url()) && /pool=llm%2Fchat/.test(page.url()), `filters stand in the address: ${page.url()}`);
@@ -112,7 +112,7 @@ export async function theLogScrolls({ page, base }) {
 }
 
 export async function aDecisionExplained({ page, base }) {
-	await go(page, base, "#/decisions?from=-1w&changed=true&pool=llm%2Fchat");
+	await go(page, base, "#/decisions?from=-1w&pool=llm%2Fchat");
 	await rows(page).first().getByRole("link").click();
 	const drawer = page.getByRole("dialog");
 	await drawer.getByText("Decided", { exact: true }).waitFor();
@@ -162,7 +162,7 @@ export async function everyViewIsAccessible({ page, base }) {
 		await go(page, base, hash);
 		await accessible(page, name);
 	}
-	await go(page, base, "#/decisions?from=-1w&changed=true");
+	await go(page, base, "#/decisions?from=-1w");
 	await rows(page).first().getByRole("link").click();
 	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
 	for (const fold of await page.getByRole("dialog").locator("summary").all())

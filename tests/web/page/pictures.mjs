@@ -8,8 +8,8 @@ const pictures = [
 	{ name: "page-pools", hash: "#/pools" },
 	{ name: "page-pool", hash: "#/pool/llm/chat?from=-1w", height: 1000 },
 	{ name: "page-rules", hash: "#/pool/llm/chat?from=-1w", card: "The rule in force among its shadows", colors: "dark", width: 1100, height: 720 },
-	{ name: "page-log", hash: "#/decisions?from=-1w&pool=llm%2Fchat&changed=true", width: 1100, height: 680 },
-	{ name: "page-decision", hash: "#/decisions?from=-1w&pool=llm%2Fchat&changed=true", isOpened: true, colors: "dark", width: 900, height: 560 },
+	{ name: "page-log", hash: "#/decisions?from=-1w&pool=llm%2Fchat", width: 1100, height: 680 },
+	{ name: "page-decision", hash: "#/decisions?from=-1w&pool=llm%2Fchat", isOpened: true, colors: "dark", width: 900, height: 560 },
 	{ name: "page-narrow", hash: "#/pools", width: 360, height: 740 },
 ];
 
