@@ -23,7 +23,7 @@ providers: base base/net
 signals: base base/net signals/engines
 signals/engines:
 controller/cluster: base base/net providers
-controller/web: base base/net controller/policy controller/manifest controller/explain state
+controller/web: base base/net controller/policy controller/manifest controller/explain controller/restore state
 controller/loop: base base/net controller/policy controller/manifest controller/restore controller/explain controller/cluster controller/web providers signals state
 controller/report: base controller/policy controller/simulation controller/explain state
 controller/commands: *

@@ -1,15 +1,16 @@
 /* preheat incidents: when more requests were late than the objective allows, for how long, and why. */
+#include "controller/commands/incidents.h"
+
 #include "base/table.h"
 #include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/cost.h"
-#include "controller/commands/history_args.h"
 #include "controller/commands/print.h"
 #include "controller/explain/explain.h"
-#include "controller/restore/incident_search.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct asked {
 	struct history_args args;
@@ -64,16 +65,16 @@ static void add_cause(struct table *t, const struct incident *i, bool for_progra
 	table_text(t, for_programs ? late_cause_name(incident_cause(i)) : shown.text);
 }
 
-static void add_row(const struct asked *a, const struct incident_found *f, struct table *t, bool for_programs)
+static void add_row(const struct history_args *q, const struct incident_found *f, struct table *t, bool for_programs)
 {
 	const struct incident *i = &f->what;
 	double share = i->started ? (double)i->late / (double)i->started : 1;
 	enum limit limit = incident_limit(i);
 	char raw[32];
 
-	table_text(t, history_pools(a->args.history, &(size_t){ 0 })[f->pool].name);
-	add_time(t, &a->args, i->from, for_programs);
-	add_time(t, &a->args, i->to, for_programs);
+	table_text(t, history_pools(q->history, &(size_t){ 0 })[f->pool].name);
+	add_time(t, q, i->from, for_programs);
+	add_time(t, q, i->to, for_programs);
 	add_duration(t, i->to - i->from);
 	table_count(t, i->late);
 	table_count(t, i->started);
@@ -86,37 +87,39 @@ static void add_row(const struct asked *a, const struct incident_found *f, struc
 	i->group[0] ? add_duration(t, i->start_age) : table_absent(t);
 	table_count(t, i->ready);
 	table_count(t, i->on_its_way);
-	add_time(t, &a->args, i->worst_at, for_programs);
+	add_time(t, q, i->worst_at, for_programs);
 	snprintf(raw, sizeof raw, "%" PRId64, i->worst_tick); /* to be typed: without commas */
 	table_value(t, raw, raw);
 }
 
 /* What to ask next. */
-static void print_next(const struct asked *a)
+static void print_next(const struct history_args *q, const struct incident_found *last)
 {
 	CLEANUP(buf_release) struct buf at = { 0 };
 	size_t pools;
-	const struct incident_found *last = &a->found[a->count - 1];
-	const char *pool = history_pools(a->args.history, &pools)[last->pool].name;
+	const char *pool = history_pools(q->history, &pools)[last->pool].name;
 
-	history_args_print_time(&a->args, last->what.worst_at, false, &at);
-	printf("\nThe worst of the last one: %s explain%s%s --at '%s'%s\n", command_program(),
-	       pools > 1 ? " --pool " : "", pools > 1 ? pool : "", at.text, a->args.is_utc ? " --utc" : "");
+	history_args_print_time(q, last->what.worst_at, false, &at);
+	printf("\nThe worst of the last one: %s explain%s%s --at '%s'%s", command_program(),
+	       pools > 1 ? " --pool " : "", pools > 1 ? pool : "", at.text, q->is_utc ? " --utc" : "");
+	if (strcmp(q->db, "history.db") != 0)
+		printf(" --db %s", history_path(q->history));
+	puts("");
 }
 
-static void print(const struct asked *a)
+void incidents_print(const struct history_args *q, const struct incident_found *found, size_t count, const char *output)
 {
-	enum table_format format = table_format_of(a->output);
+	enum table_format format = table_format_of(output);
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
-	for (size_t i = 0; i < a->count; i++)
-		add_row(a, &a->found[i], t, table_is_for_programs(format));
-	if (a->count || table_is_for_programs(format))
+	for (size_t i = 0; i < count; i++)
+		add_row(q, &found[i], t, table_is_for_programs(format));
+	if (count || table_is_for_programs(format))
 		table_print(t, format, stdout);
 	else
 		puts("No incidents: wherever requests were late, fewer were than the objective allows.");
-	if (a->count && !table_is_for_programs(format))
-		print_next(a);
+	if (count && !table_is_for_programs(format))
+		print_next(q, &found[count - 1]);
 	table_free(t);
 }
 
@@ -147,7 +150,7 @@ static bool find_and_print(struct asked *a, struct error *e)
 	bool ok = incident_search(q->history, &ask, &q->arena, &a->found, &a->count, e);
 	progress_end(&reading.progress);
 	if (ok)
-		print(a);
+		incidents_print(q, a->found, a->count, a->output);
 	return ok;
 }
 

@@ -10,6 +10,7 @@
 #include "controller/commands/print.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_args.h"
+#include "controller/commands/status_report.h"
 #include "controller/explain/explain.h"
 #include "controller/manifest/manifest.h"
 #include "controller/policy/fields.h"
@@ -603,6 +604,18 @@ static bool find_rows(struct arena *a, struct status_filter *f, struct status_ro
 	return status_from_cluster(&options.access, f, a, s, e);
 }
 
+/* Only a history of one cluster tells of the days before. */
+static bool print_report(const struct status_filter *f, const struct status_rows *rows, struct error *e)
+{
+	struct history_args q = { .db = options.db, .pool = options.pool, .is_utc = options.is_utc };
+
+	if (!options.db || rows->is_fleet || !rows->count || is_for_programs())
+		return true;
+	bool ok = status_report_print(&q, f->namespace, e);
+	history_args_close(&q);
+	return ok;
+}
+
 static int run(int argc, char **argv)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -623,17 +636,25 @@ static int run(int argc, char **argv)
 	if (found.count || is_for_programs())
 		table_print(t, table_format_of(options.output), stdout);
 	table_free(t);
+	bool ok = print_report(&filter, &found, &e);
 	print_remarks(&found, filter.namespace);
-	return EXIT_DONE;
+	return ok ? EXIT_DONE : command_failed(&command_status, &e);
 }
 
 const struct command command_status = {
 	.name = "status",
 	.usage = "status [OPTION...]",
-	.summary = "Show what every pool has, wants and waits for",
+	.summary = "Show what every pool has, wants and waits for; of a history also objectives, cost and incidents",
 	.examples = "  preheat status -A\n"
 		    "  preheat status -n llm --pool chat -o wide\n"
 		    "  preheat status --db /var/lib/preheat/history.db\n"
 		    "  preheat status --db postgresql://db.internal/fleet      all clusters\n",
+	.notes = "With --db of one cluster: late shares of today, 7 and 30 days against the objective, the requests "
+		 "that "
+		 "may still\n"
+		 "be late, what was spent and how that compares with as long a time before, and the last five "
+		 "incidents. "
+		 "csv, json\n"
+		 "and yaml have the pools alone; GET /api/v1/report has the rest.\n",
 	.run = run,
 };

@@ -358,12 +358,25 @@ static const struct api_route events_route = {
 /* --- serving --- */
 
 /* In the order of the document. */
-const struct api_route *const api_routes[] = { &index_route,	       &api_route_pools,    &api_route_pool,
-					       &api_route_series,      &api_route_rules,    &api_route_lead_time,
-					       &api_route_objective,   &api_route_cost,	    &api_route_decisions,
-					       &api_route_decision,    &api_route_launches, &api_route_what_ifs,
-					       &api_route_what_if_ask, &api_route_what_if,  &api_route_what_if_cancel,
-					       &events_route,	       &api_route_openapi,  NULL };
+const struct api_route *const api_routes[] = { &index_route,
+					       &api_route_report,
+					       &api_route_pools,
+					       &api_route_pool,
+					       &api_route_series,
+					       &api_route_rules,
+					       &api_route_lead_time,
+					       &api_route_objective,
+					       &api_route_cost,
+					       &api_route_decisions,
+					       &api_route_decision,
+					       &api_route_launches,
+					       &api_route_what_ifs,
+					       &api_route_what_if_ask,
+					       &api_route_what_if,
+					       &api_route_what_if_cancel,
+					       &events_route,
+					       &api_route_openapi,
+					       NULL };
 
 /* Takes what stands in the places of braces. */
 static bool path_fits(struct api_call *c, const char *path)

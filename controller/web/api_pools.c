@@ -2,8 +2,8 @@
 #include "controller/explain/explain.h"
 #include "controller/web/api_call.h"
 #include "controller/web/pool_figures.h"
+#include "state/attainment.h"
 #include "state/cost.h"
-#include "state/level.h"
 
 #include "base/json.h"
 
@@ -18,46 +18,13 @@ enum { PPM = 1000000 };
 
 struct late_window {
 	const char *name;
-	int64_t requests, late, share_ppm, burn_milli, wait_most;
-	int64_t budget_left_ppm; /* of what may be late that has not been; negative when more was. Or ABSENT */
+	struct attainment is;
 };
-
-static bool sum_levels(struct api_call *c, size_t pool, millis length, struct level_sums *sums, struct error *e)
-{
-	const struct level_question q = { .pool = pool,
-					  .width = length > DAY ? LEVEL_HOUR : LEVEL_FIVE_MINUTES,
-					  .from = c->span.to - length,
-					  .to = c->span.to };
-	struct level_row *rows;
-	size_t count;
-
-	*sums = (struct level_sums){ 0 };
-	if (!level_read(c->history, &q, &c->arena, &rows, &count, e))
-		return false;
-	/* The row that begins before is not of this time. */
-	for (size_t i = 0; i < count; i++)
-		if (rows[i].from + level_millis(q.width) > q.from + level_millis(q.width) / 2)
-			level_add(sums, &rows[i].sums);
-	return true;
-}
 
 static bool read_window(struct api_call *c, const struct pool_spec *spec, size_t pool, millis length,
 			struct late_window *w, struct error *e)
 {
-	bool has_objective = !spec->violation_cost && spec->objective_late_ppm > 0;
-	struct level_sums s;
-
-	if (!sum_levels(c, pool, length, &s, e))
-		return false;
-	__int128 may = (__int128)s.started * spec->objective_late_ppm;
-	w->requests = s.ticks ? s.started : ABSENT;
-	w->late = s.ticks ? s.late : ABSENT;
-	w->share_ppm = s.started > 0 ? (int64_t)((__int128)s.late * PPM / s.started) : ABSENT;
-	w->burn_milli =
-		w->share_ppm != ABSENT && has_objective ? w->share_ppm * 1000 / spec->objective_late_ppm : ABSENT;
-	w->wait_most = s.waited ? s.wait_ms_most : ABSENT;
-	w->budget_left_ppm = may > 0 && has_objective ? (int64_t)(PPM - (__int128)s.late * PPM * PPM / may) : ABSENT;
-	return true;
+	return attainment_read(c->history, pool, spec, c->span.to - length, c->span.to, &w->is, e);
 }
 
 /* What a running controller shows of the pool; NULL where none runs, or it has not decided yet. */
@@ -155,10 +122,10 @@ static struct record_items view_groups(struct api_call *c, const struct fleet_sp
 /* --- one pool --- */
 
 static const struct record_member window_members[] = {
-	{ "requests", RECORD_COUNT(late_window, requests), .may_be_null = true, .help = "that started" },
-	{ "late", RECORD_COUNT(late_window, late), .may_be_null = true,
+	{ "requests", RECORD_COUNT(late_window, is.requests), .may_be_null = true, .help = "that started" },
+	{ "late", RECORD_COUNT(late_window, is.late), .may_be_null = true,
 	  .help = "of these: waited longer than the objective" },
-	{ "share", RECORD_NUMBER(late_window, share_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "share", RECORD_NUMBER(late_window, is.share_ppm, 6), .may_be_null = true, .help = "late over requests" },
 };
 static const struct record_shape window_shape = RECORD_SHAPE("LateRequests", late_window, window_members);
 
@@ -400,7 +367,7 @@ static bool write_pool(struct api_call *c, const struct api_fleet *fleet, size_t
 	if (!read_window(c, spec, pool, DAY, &v.late.day, e) || !read_window(c, spec, pool, WEEK, &v.late.week, e) ||
 	    !read_window(c, spec, pool, FOUR_WEEKS, &month, e) || !read_change(c, pool, &v.change, e))
 		return false;
-	v.late.budget_left_ppm = month.budget_left_ppm;
+	v.late.budget_left_ppm = month.is.budget_left_ppm;
 	record_write(&pool_shape, &v, out);
 	return true;
 }
@@ -483,13 +450,13 @@ enum { WINDOW_COUNT = sizeof window_lengths / sizeof *window_lengths };
 
 static const struct record_member long_window_members[] = {
 	{ "name", RECORD_TEXT(late_window, name), .help = "the last so much of the history", .choices = window_names },
-	{ "requests", RECORD_COUNT(late_window, requests), .may_be_null = true, .help = "that started" },
-	{ "late", RECORD_COUNT(late_window, late), .may_be_null = true,
+	{ "requests", RECORD_COUNT(late_window, is.requests), .may_be_null = true, .help = "that started" },
+	{ "late", RECORD_COUNT(late_window, is.late), .may_be_null = true,
 	  .help = "of these: waited longer than the objective" },
-	{ "share", RECORD_NUMBER(late_window, share_ppm, 6), .may_be_null = true, .help = "late over requests" },
-	{ "burnRate", RECORD_NUMBER(late_window, burn_milli, 3), .may_be_null = true,
+	{ "share", RECORD_NUMBER(late_window, is.share_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "burnRate", RECORD_NUMBER(late_window, is.burn_milli, 3), .may_be_null = true,
 	  .help = "share over what is allowed: 1 uses the budget up just in time" },
-	{ "waitSecondsMax", RECORD_NUMBER(late_window, wait_most, 3), .may_be_null = true,
+	{ "waitSecondsMax", RECORD_NUMBER(late_window, is.wait_most, 3), .may_be_null = true,
 	  .help = "longest wait that the queue came to" },
 };
 static const struct record_shape long_window_shape = RECORD_SHAPE("ObjectiveWindow", late_window, long_window_members);
@@ -597,7 +564,7 @@ static bool write_objective(struct api_call *c, struct buf *out, struct error *e
 		if (!read_window(c, spec, pool, window_lengths[i], &windows[i], e))
 			return false;
 	}
-	v.budget_left_ppm = windows[WINDOW_COUNT - 1].budget_left_ppm;
+	v.budget_left_ppm = windows[WINDOW_COUNT - 1].is.budget_left_ppm;
 	if (!read_causes(c, pool, &v.causes, e))
 		return false;
 	if (live)

@@ -132,7 +132,7 @@ found 'incidents: the worst of it is explained' 0 '^chat, 2024-01-01 01:' "$burs
 found 'incidents: fit 80 columns' 0 '^chat +2024-01-01 01:0.* cold start [0-9ms]+, g5$' "$burst" \
 	'preheat incidents --utc --db out --from +5m >o; ! grep -E ".{81}" o; cat o'
 found 'incidents: what to ask next explains' 0 '^chat, 2024-01-01 01:' "$burst" \
-	'eval "preheat $(preheat incidents --utc --db out --from +5m | sed -n "s/.*: [^ ]*preheat explain/explain/p") --db out"'
+	'eval "preheat $(preheat incidents --utc --db out --from +5m | sed -n "s/.*: [^ ]*preheat explain/explain/p")"'
 found 'incidents: programs read them' 0 '^cold-start$' "$burst" \
 	'preheat incidents --db out --from +5m -o json | python3 -c "import json, sys; print(json.load(sys.stdin)[0][\"cause\"])"'
 found 'incidents: none' 0 'No incidents: ' "$copied" 'preheat incidents --from -1m'

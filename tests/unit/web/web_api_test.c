@@ -73,6 +73,7 @@ static void wrong_questions_get_one_clear_answer(void **state)
 		{ "/api/v1/decisions/-1/llm/chat", 404, "tick: found '-1'" },
 		{ "/api/v1/decisions/999999/llm/chat", 404, "no tick 999999" },
 		{ "/api/v1/decisions/1/llm/none", 404, "no pool llm/none" },
+		{ "/api/v1/report?midnight=-72h", 400, "midnight: found a time that is not in the last two days" },
 		{ "/api/v1/cost?by=x", 400, "by: found 'x'; allowed: pool|class|label" },
 		{ "/api/v1/cost?by=label", 400, "label: allowed with by=label" },
 		{ "/api/v1/cost?label=product", 400, "label: allowed with by=label" },
@@ -116,6 +117,8 @@ static bool any_value(void *user, const struct json_event *v, struct error *e)
 static void every_answer_is_json(void **state)
 {
 	static const char *const urls[] = { "/api/v1",
+					    "/api/v1/report",
+					    "/api/v1/report?midnight=-3h",
 					    "/api/v1/pools",
 					    "/api/v1/pools/llm/chat",
 					    "/api/v1/pools/llm/chat/series",

@@ -1,0 +1,190 @@
+#include "controller/commands/status_report.h"
+
+#include "base/table.h"
+#include "base/terminal.h"
+#include "controller/commands/incidents.h"
+#include "state/attainment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct table_column late_columns[] = {
+	{ .name = "pool" },
+	{ .name = "may_be", .title = "MAY BE LATE", .is_right = true },
+	{ .name = "today", .is_right = true },
+	{ .name = "week", .title = "7 DAYS", .is_right = true },
+	{ .name = "month", .title = "30 DAYS", .is_right = true },
+	{ .name = "left", .title = "BUDGET LEFT", .is_right = true },
+};
+static const struct table_column cost_columns[] = {
+	{ .name = "pool" },
+	{ .name = "today", .title = "SPENT TODAY", .is_right = true },
+	{ .name = "week", .title = "7 DAYS", .is_right = true },
+	{ .name = "week_trend", .title = "TREND", .is_right = true },
+	{ .name = "month", .title = "30 DAYS", .is_right = true },
+	{ .name = "month_trend", .title = "TREND", .is_right = true },
+};
+
+struct pool_report {
+	const struct pool_spec *spec;
+	struct attainment_report is;
+};
+
+enum { LATE_COLUMNS = sizeof late_columns / sizeof *late_columns };
+enum { COST_COLUMNS = sizeof cost_columns / sizeof *cost_columns, INCIDENTS_SHOWN = 5 };
+
+static void add_share(struct table *t, const struct attainment *a)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	if (a->share_ppm == ABSENT) {
+		table_absent(t);
+		return;
+	}
+	buf_printf(&text, "%s%s", human_share((double)a->share_ppm / 1e6).text,
+		   a->budget_left_ppm == ABSENT ? ""
+		   : attainment_is_met(a)	? " met"
+						: " missed");
+	table_text(t, text.text);
+	if (!attainment_is_met(a))
+		table_style(t, STYLE_BAD);
+}
+
+static void add_late(struct table *t, const struct pool_report *p)
+{
+	const struct attainment *month = &p->is.window[ATTAINMENT_MONTH];
+	CLEANUP(buf_release) struct buf left = { 0 };
+
+	table_text(t, p->spec->name);
+	if (month->budget_left == ABSENT)
+		table_absent(t);
+	else
+		table_text(t, human_share((double)p->spec->objective_late_ppm / 1e6).text);
+	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++)
+		add_share(t, &p->is.window[i]);
+	if (month->budget_left == ABSENT) {
+		table_absent(t);
+		return;
+	}
+	buf_printf(&left, "%s%s", human_count(llabs(month->budget_left)).text,
+		   month->budget_left < 0 ? " overdrawn" : " requests");
+	table_text(t, left.text);
+}
+
+static void add_dollars(struct table *t, int64_t micro)
+{
+	if (micro == ABSENT)
+		table_absent(t);
+	else
+		table_text(t, human_dollars((double)micro / 1e6).text);
+}
+
+static void add_trend(struct table *t, int64_t now, int64_t before)
+{
+	char text[32];
+
+	if (now == ABSENT || before == ABSENT || before <= 0) {
+		table_absent(t);
+		return;
+	}
+	snprintf(text, sizeof text, "%+.0f %%", 100 * ((double)now - (double)before) / (double)before);
+	table_text(t, text);
+}
+
+static void add_cost(struct table *t, const struct pool_report *p)
+{
+	table_text(t, p->spec->name);
+	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++) {
+		add_dollars(t, p->is.window[i].micro_dollars);
+		if (i != ATTAINMENT_TODAY)
+			add_trend(t, p->is.window[i].micro_dollars, p->is.dollars_before[i]);
+	}
+}
+
+static void print_pools(const struct pool_report *pools, size_t count)
+{
+	struct table *late = table_new(late_columns, LATE_COLUMNS), *cost = table_new(cost_columns, COST_COLUMNS);
+
+	for (size_t i = 0; i < count; i++) {
+		add_late(late, &pools[i]);
+		add_cost(cost, &pools[i]);
+	}
+	table_print(late, table_format_of("table"), stdout);
+	puts("");
+	table_print(cost, table_format_of("table"), stdout);
+	table_free(late);
+	table_free(cost);
+}
+
+/* A window that is longer than the record says so. */
+static void print_record(const struct history_args *q)
+{
+	millis length = q->span.to - q->span.from;
+
+	if (length < 30 * DAY)
+		printf("\nThe record is %s long; what is older is in none of these.\n",
+		       human_duration(length / MINUTE * MINUTE).text);
+}
+
+static bool read_pools(struct history_args *q, const char *namespace, const struct manifest *m,
+		       struct pool_report *pools, size_t *count, struct error *e)
+{
+	struct history_stretch stretch;
+	millis offset = history_args_offset(q, q->span.to);
+	millis midnight = q->span.to - (q->span.to + offset) % DAY;
+
+	*count = 0;
+	if (!history_stretch_at(q->history, q->span.last_tick, &q->arena, &stretch, e))
+		return false;
+	for (size_t i = 0; i < stretch.pool_count; i++) {
+		const struct pool_spec *spec = &m->fleet.pools[i];
+
+		if ((namespace && strcmp(namespace, spec->namespace) != 0) ||
+		    (q->pool_index != ANY && (size_t)q->pool_index != stretch.pools[i]))
+			continue;
+		pools[*count].spec = spec;
+		if (!attainment_report(q->history, stretch.pools[i], spec, midnight, q->span.to, &pools[*count].is, e))
+			return false;
+		++*count;
+	}
+	return true;
+}
+
+static bool print_incidents(struct history_args *q, struct error *e)
+{
+	struct incident_question ask = { .pool = q->pool_index, .last = q->span.last_tick };
+	struct incident_found *found;
+	size_t count;
+
+	if (!history_tick_at(q->history, q->span.to - 7 * DAY, &ask.first, e) ||
+	    !incident_search(q->history, &ask, &q->arena, &found, &count, e))
+		return false;
+	size_t shown = count < INCIDENTS_SHOWN ? count : INCIDENTS_SHOWN;
+	if (count)
+		printf("\n%zu incident%s in 7 days%s\n", count, count == 1 ? "" : "s",
+		       shown < count ? "; the last 5:" : ":");
+	else
+		puts("");
+	incidents_print(q, found + (count - shown), shown, "table");
+	return true;
+}
+
+bool status_report_print(struct history_args *q, const char *namespace, struct error *e)
+{
+	struct manifest m;
+	size_t count;
+
+	if (!history_args_open(q, e) || !history_args_manifest(q->history, q->span.last_tick, &q->arena, &m, e))
+		return false;
+	struct pool_report *pools = arena_array(&q->arena, struct pool_report, m.fleet.pool_count + 1);
+	if (!read_pools(q, namespace, &m, pools, &count, e))
+		return false;
+	if (!count)
+		return true;
+	puts("");
+	print_pools(pools, count);
+	print_record(q);
+	return print_incidents(q, e);
+}

@@ -1,0 +1,172 @@
+/* GET /api/v1/report: the answers to what is asked first: objectives, money, and what happened. */
+#include "controller/explain/explain.h"
+#include "controller/restore/incident_search.h"
+#include "controller/web/api_call.h"
+#include "state/attainment.h"
+
+struct window_view {
+	struct attainment is;
+	int64_t dollars_before;
+	bool is_met;
+};
+static const struct record_member window_members[] = {
+	{ "from", RECORD_TIME(window_view, is.from), .help = "rows of five minutes up to a day, else of an hour" },
+	{ "isShort", RECORD_FLAG(window_view, is.is_short), .help = "the record begins later than from" },
+	{ "requests", RECORD_COUNT(window_view, is.requests), .may_be_null = true, .help = "that started" },
+	{ "late", RECORD_COUNT(window_view, is.late), .may_be_null = true,
+	  .help = "of these: waited longer than the objective" },
+	{ "share", RECORD_NUMBER(window_view, is.share_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "isMet", RECORD_FLAG(window_view, is_met), .help = "no more was late than the objective allows" },
+	{ "burnRate", RECORD_NUMBER(window_view, is.burn_milli, 3), .may_be_null = true,
+	  .help = "share over what is allowed" },
+	{ "budgetLeftRequests", RECORD_COUNT(window_view, is.budget_left), .may_be_null = true,
+	  .help = "that may still be late; negative: overdrawn" },
+	{ "dollars", RECORD_NUMBER(window_view, is.micro_dollars, 6), .may_be_null = true, .help = "what it cost" },
+	{ "dollarsBefore", RECORD_NUMBER(window_view, dollars_before, 6), .may_be_null = true,
+	  .help = "of as long a time before; null for today, and where that was not recorded whole" },
+};
+static const struct record_shape window_shape = RECORD_SHAPE("ReportWindow", window_view, window_members);
+
+struct pool_view {
+	const char *namespace, *name;
+	struct api_objective objective;
+	struct window_view window[ATTAINMENT_WINDOWS];
+};
+static const struct record_member pool_members[] = {
+	{ "namespace", RECORD_TEXT(pool_view, namespace), .help = "of the pool" },
+	{ "name", RECORD_TEXT(pool_view, name), .help = "of the pool" },
+	{ "objective", RECORD_OBJECT(pool_view, objective, api_objective_shape), .help = "of the manifest in force" },
+	{ "today", RECORD_OBJECT(pool_view, window[ATTAINMENT_TODAY], window_shape), .help = "since midnight" },
+	{ "week", RECORD_OBJECT(pool_view, window[ATTAINMENT_WEEK], window_shape), .help = "the last 7 days" },
+	{ "month", RECORD_OBJECT(pool_view, window[ATTAINMENT_MONTH], window_shape), .help = "the last 30 days" },
+};
+static const struct record_shape pool_shape = RECORD_SHAPE("ReportPool", pool_view, pool_members);
+
+struct incident_view {
+	const char *namespace, *pool, *cause, *words, *limit, *group;
+	struct incident is;
+};
+static const struct record_member incident_members[] = {
+	{ "namespace", RECORD_TEXT(incident_view, namespace), .help = "of the pool" },
+	{ "pool", RECORD_TEXT(incident_view, pool), .help = "its name" },
+	{ "from", RECORD_TIME(incident_view, is.from), .help = "begin of the first tick with late requests" },
+	{ "to", RECORD_TIME(incident_view, is.to), .help = "end of the last" },
+	{ "late", RECORD_COUNT(incident_view, is.late), .help = "requests" },
+	{ "requests", RECORD_COUNT(incident_view, is.started), .help = "that started in ticks with late ones" },
+	{ "waitSecondsMax", RECORD_NUMBER(incident_view, is.longest_wait, 3),
+	  .help = "longest wait that the queue came to" },
+	{ "cause", RECORD_TEXT(incident_view, cause), .help = "of most of them" },
+	{ "words", RECORD_TEXT(incident_view, words), .help = "the same for people" },
+	{ "limit", RECORD_TEXT(incident_view, limit), .may_be_null = true, .help = "that held the pool then" },
+	{ "group", RECORD_TEXT(incident_view, group), .empty_is_null = true,
+	  .help = "node group of the start that was longest on its way" },
+	{ "worstTick", RECORD_COUNT(incident_view, is.worst_tick), .help = "the decision with most late requests" },
+};
+static const struct record_shape incident_shape = RECORD_SHAPE("Incident", incident_view, incident_members);
+
+enum { INCIDENTS_SHOWN = 5 };
+
+struct report_view {
+	millis at;
+	struct record_items pools, incidents;
+	int64_t incident_count;
+};
+static const struct record_member members[] = {
+	{ "at", RECORD_TIME(report_view, at), .help = "end of the history" },
+	{ "pools", RECORD_LIST(report_view, pools, pool_shape), .help = "of the manifest in force" },
+	{ "incidents", RECORD_LIST(report_view, incidents, incident_shape), .help = "the newest, newest first" },
+	{ "incidentCount", RECORD_COUNT(report_view, incident_count), .help = "all of the last 7 days" },
+};
+static const struct record_shape shape = RECORD_SHAPE("Report", report_view, members);
+
+static bool read_pool(struct api_call *c, const struct pool_spec *spec, size_t pool, millis midnight,
+		      struct pool_view *v, struct error *e)
+{
+	struct attainment_report r;
+
+	if (!attainment_report(c->history, pool, spec, midnight, c->span.to, &r, e))
+		return false;
+	*v = (struct pool_view){ .namespace = spec->namespace, .name = spec->name, .objective = api_objective(spec) };
+	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++)
+		v->window[i] =
+			(struct window_view){ r.window[i], r.dollars_before[i], attainment_is_met(&r.window[i]) };
+	return true;
+}
+
+static bool read_pools(struct api_call *c, struct report_view *v, struct error *e)
+{
+	const struct api_fleet *fleet = api_fleet_at(c, c->span.last_tick, e);
+	millis midnight;
+
+	if (!fleet || !api_time_of(c, "midnight", c->span.to - c->span.to % DAY, &midnight, e))
+		return false;
+	if (midnight > c->span.to || midnight < c->span.to - 2 * DAY)
+		return api_refuse(c, e, 400, "midnight: found a time that is not in the last two days of the history");
+	struct pool_view *pools = arena_array(&c->arena, struct pool_view, fleet->stretch.pool_count + 1);
+	for (size_t i = 0; i < fleet->stretch.pool_count; i++)
+		if (!read_pool(c, &fleet->manifest.fleet.pools[i], fleet->stretch.pools[i], midnight, &pools[i], e))
+			return false;
+	v->pools = (struct record_items){ pools, fleet->stretch.pool_count };
+	return true;
+}
+
+static struct incident_view view_incident(struct api_call *c, const struct incident_found *f)
+{
+	CLEANUP(buf_release) struct buf words = { 0 };
+	size_t count;
+	const struct history_pool *pool = &history_pools(c->history, &count)[f->pool];
+	enum limit limit = incident_limit(&f->what);
+
+	explain_incident(&f->what, &words);
+	return (struct incident_view){ .namespace = pool->namespace,
+				       .pool = pool->name,
+				       .cause = late_cause_name(incident_cause(&f->what)),
+				       .words = arena_strdup(&c->arena, words.text, words.len),
+				       .limit = limit == LIMIT_NONE ? NULL : limit_name(limit),
+				       .is = f->what };
+}
+
+static bool read_incidents(struct api_call *c, struct report_view *v, struct error *e)
+{
+	struct incident_question q = { .pool = ANY, .last = c->span.last_tick };
+	struct incident_view *shown = arena_array(&c->arena, struct incident_view, INCIDENTS_SHOWN);
+	struct incident_found *found;
+	size_t count;
+
+	if (!history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) ||
+	    !incident_search(c->history, &q, &c->arena, &found, &count, e))
+		return false;
+	v->incident_count = (int64_t)count;
+	for (size_t i = 0; i < count && i < INCIDENTS_SHOWN; i++) {
+		shown[i] = view_incident(c, &found[count - 1 - i]);
+		shown[i].group = found[count - 1 - i].what.group;
+	}
+	v->incidents = (struct record_items){ shown, count < INCIDENTS_SHOWN ? count : INCIDENTS_SHOWN };
+	return true;
+}
+
+static bool write_report(struct api_call *c, struct buf *out, struct error *e)
+{
+	struct report_view v = { .at = c->span.to };
+
+	if (!read_pools(c, &v, e) || !read_incidents(c, &v, e))
+		return false;
+	record_write(&shape, &v, out);
+	buf_text(out, "\n");
+	return true;
+}
+
+static const struct api_parameter parameters[] = {
+	{ "midnight", PARAMETER_TIME, .help = "when today began (default: midnight UTC before the end)" },
+};
+
+const struct api_route api_route_report = {
+	.method = "GET",
+	.path = "/api/v1/report",
+	.name = "getReport",
+	.summary = "Today, 7 and 30 days: objectives, cost, and the newest incidents",
+	API_PARAMETERS(parameters),
+	.needs_history = true,
+	.answer = &shape,
+	.write = write_report,
+};
