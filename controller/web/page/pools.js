@@ -4,6 +4,7 @@ import { link } from "/assets/address.js";
 import { get, poolPath } from "/assets/api.js";
 import { el, fill, keyed, say, svg } from "/assets/dom.js";
 import { rangeParameters } from "/assets/range.js";
+import { reportParts } from "/assets/report.js";
 import { emptiness, section } from "/assets/section.js";
 import { sign, standing, urgency } from "/assets/pool_status.js";
 import { tierBar, tiers } from "/assets/tiers.js";
@@ -100,13 +101,15 @@ function key() {
 		el("li", null, el("span", { class: "key", "data-shape": "line", style: { background: "var(--demand)" } }), "Demand"));
 }
 
-export function open(host) {
+export function open(host, parts, overview) {
 	const figures = el("dl", { class: "figures", "aria-label": "All pools together" });
 	const list = el("ul", { class: "pool-list" });
 	const part = section("Each pool", { kind: "bare", note: "What is held against what requests keep busy, in replicas. What needs a look comes first." });
 
 	part.tools.append(key());
-	host.append(figures, part.node);
+	const report = reportParts(() => overview.history && overview.history.to);
+
+	host.append(figures, ...report.nodes, part.node);
 
 	async function trends(pools) {
 		const { from, to } = rangeParameters();
@@ -121,7 +124,11 @@ export function open(host) {
 		}));
 	}
 
-	async function load() {
+	async function load(isAgain) {
+		await Promise.all([report.load(isAgain), loadPools()]);
+	}
+
+	async function loadPools() {
 		await part.load(() => get("/pools"), answer => {
 			const pools = [...answer.items].sort((a, b) => urgency(a) - urgency(b));
 

@@ -64,6 +64,20 @@ export async function dragZooms({ page, base }) {
 	must(await page.getByRole("button", { name: "Own range" }).getAttribute("aria-pressed") === "true", "the range of the link");
 }
 
+export async function theFirstAnswers({ page, base }) {
+	await go(page, base, "#/pools");
+	const report = await page.evaluate(async () => (await fetch("/api/v1/report")).json());
+	const pools = page.getByRole("region", { name: "Objectives and cost, as a table" }).locator("tbody tr");
+	const incidents = page.getByRole("region", { name: "Incidents, as a table" }).locator("tbody tr");
+
+	must(await pools.count() === report.pools.length && report.pools.length > 0, "a row for each pool");
+	must(/The record is shorter than 30 days/.test(await text(page, "main")), "a window longer than the record says so");
+	must(report.incidents.length > 0 && await incidents.count() === report.incidents.length, "a row for each incident");
+	await incidents.first().getByRole("link").click();
+	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
+	must(page.url().includes(`open=${report.incidents[0].worstTick}`), `the decision behind it: ${page.url()}`);
+}
+
 export async function ownRange({ page, base }) {
 	await go(page, base, "#/decisions?all=true");
 	await page.getByRole("button", { name: "Own range" }).click();

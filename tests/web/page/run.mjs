@@ -11,13 +11,14 @@ const [preheat, growProgram, history, folder, shots] = process.argv.slice(2);
 const held = 400;
 
 const plan = [
-	["pools at a glance", checks.poolsAtAGlance], ["charts of a pool", checks.chartsOfAPool], ["a table in place of a chart", checks.tableInPlaceOfAChart],
+	["pools at a glance", checks.poolsAtAGlance], ["the first answers", checks.theFirstAnswers], ["charts of a pool", checks.chartsOfAPool], ["a table in place of a chart", checks.tableInPlaceOfAChart],
 	["drag on a chart zooms", checks.dragZooms], ["a range of one's own, zones", checks.ownRange], ["filters of the log", checks.filtersOfTheLog],
 	["the log scrolls", checks.theLogScrolls], ["a decision explained", checks.aDecisionExplained, { mayFail: /404/ }], ["what if", checks.whatIf, { mayFail: /400/ }],
 	["live without reload", checks.liveWithoutReload, { isGrown: true }], ["by keyboard alone", checks.byKeyboardAlone], ["colours are kept", checks.colours],
 	["accessible, light", checks.everyViewIsAccessible], ["accessible, dark", checks.everyViewIsAccessible, { colors: "dark" }],
 	["accessible, narrow", checks.everyViewIsAccessible, { width: 360, height: 740 }],
-	["nothing is too wide at 360", checks.nothingIsTooWide, { width: 360, height: 740 }], ["nothing is too wide at 768", checks.nothingIsTooWide, { width: 768 }],
+	["nothing is too wide at 360", checks.nothingIsTooWide, { width: 360, height: 740 }], ["nothing is too wide at 800", checks.nothingIsTooWide, { width: 800 }],
+	["nothing is too wide at 1024", checks.nothingIsTooWide, { width: 1024 }], ["nothing is too wide at 1440", checks.nothingIsTooWide, { width: 1440 }],
 	["what is not there", checks.firstStart, { mayFail: /404/ }], ["stale, and back", checks.staleAndBack, { isGrown: true }],
 ];
 
