@@ -65,7 +65,7 @@ static inline void write_pool(struct lived *l, const char *name, const char *con
 
 	buf_printf(out,
 		   "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: %s, namespace: llm }\n"
-		   "spec:\n  objective: { queueWait: %s, attainment: %s }\n%s%s  nodeGroups:\n",
+		   "spec:\n  mode: act\n  objective: { queueWait: %s, attainment: %s }\n%s%s  nodeGroups:\n",
 		   name, waits[draw(l, 4)], shares[draw(l, 4)], leads[draw(l, 3)], extras[draw(l, 5)]);
 	for (int64_t i = 0; i < count; i++)
 		write_group(l, (first + i) % LIVED_GROUPS, described, out);
