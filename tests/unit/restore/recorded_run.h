@@ -59,13 +59,14 @@ static inline void write_pool(struct lived *l, const char *name, const char *con
 	static const char *const waits[] = { "2s", "2s", "2s", "5s" };
 	static const char *const shares[] = { "99%", "99%", "99.5%", "99.9%" };
 	static const char *const leads[] = { "", "", "  leadTime: { total: { p50: 200s, p95: 300s } }\n" };
-	static const char *const extras[] = { "", "", "  mode: paused\n", "  lend: { to: [ batch ] }\n",
-					      "  headroom: { min: 1 }\n" };
+	static const char *const extras[] = { "  mode: act\n", "  mode: act\n", "  mode: paused\n",
+					      "  mode: act\n  lend: { to: [ batch ] }\n",
+					      "  mode: act\n  headroom: { min: 1 }\n" };
 	int64_t first = draw(l, LIVED_GROUPS), count = 1 + draw(l, 3);
 
 	buf_printf(out,
 		   "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: %s, namespace: llm }\n"
-		   "spec:\n  mode: act\n  objective: { queueWait: %s, attainment: %s }\n%s%s  nodeGroups:\n",
+		   "spec:\n  objective: { queueWait: %s, attainment: %s }\n%s%s  nodeGroups:\n",
 		   name, waits[draw(l, 4)], shares[draw(l, 4)], leads[draw(l, 3)], extras[draw(l, 5)]);
 	for (int64_t i = 0; i < count; i++)
 		write_group(l, (first + i) % LIVED_GROUPS, described, out);
