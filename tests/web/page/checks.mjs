@@ -151,7 +151,7 @@ export async function aDecisionExplained({ page, base }) {
 }
 
 export async function liveWithoutReload({ page, base, grow }) {
-	await go(page, base, "#/decisions");
+	await go(page, base, "#/decisions?all=true");
 	await until("live", async () => await page.locator("#live").getAttribute("data-state") === "live");
 	await page.evaluate(() => { window.isTheSame = true; });
 	const newest = () => page.locator(".log a").first().getAttribute("data-decision"), before = Number((await newest()).split("/")[0]);
