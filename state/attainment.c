@@ -21,23 +21,24 @@ static bool sum_levels(struct history *h, const struct level_question *q, struct
 	return true;
 }
 
-bool attainment_read(struct history *h, size_t pool, const struct pool_spec *spec, millis from, millis to,
-		     struct attainment *out, struct error *e)
+bool attainment_read(struct history *h, const struct attainment_question *q, struct attainment *out, struct error *e)
 {
-	const struct level_question q = { pool, to - from > DAY ? LEVEL_HOUR : LEVEL_FIVE_MINUTES, from, to };
+	const struct pool_spec *spec = q->spec;
+	const enum level_width width = q->to - q->from > DAY ? LEVEL_HOUR : LEVEL_FIVE_MINUTES;
+	const struct level_question rows = { q->pool, width, q->from, q->to };
 	bool has_objective = !spec->violation_cost && spec->objective_late_ppm > 0;
 	struct level_sums s;
 	millis first;
 
-	if (!sum_levels(h, &q, &s, e) || !level_first(h, pool, q.width, &first, e))
+	if (!sum_levels(h, &rows, &s, e) || !level_first(h, q->pool, width, &first, e))
 		return false;
 	__int128 may = (__int128)s.started * spec->objective_late_ppm;
 	bool has_budget = may > 0 && has_objective;
 
 	*out = (struct attainment){
-		.from = from,
-		.to = to,
-		.is_short = first == ABSENT || first > from,
+		.from = q->from,
+		.to = q->to,
+		.is_short = first == ABSENT || first > q->from,
 		.requests = s.ticks ? s.started : ABSENT,
 		.late = s.ticks ? s.late : ABSENT,
 		.micro_dollars = s.ticks ? s.micro_dollars : ABSENT,
@@ -60,16 +61,18 @@ bool attainment_is_met(const struct attainment *a)
 	return a->budget_left_ppm == ABSENT || a->budget_left_ppm >= 0;
 }
 
-bool attainment_report(struct history *h, size_t pool, const struct pool_spec *spec, millis midnight, millis to,
-		       struct attainment_report *out, struct error *e)
+bool attainment_report(struct history *h, const struct attainment_question *q, struct attainment_report *out,
+		       struct error *e)
 {
-	const millis lengths[ATTAINMENT_WINDOWS] = { to - midnight, 7 * DAY, 30 * DAY };
+	const millis lengths[ATTAINMENT_WINDOWS] = { q->to - q->from, 7 * DAY, 30 * DAY };
 
 	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++) {
 		struct attainment twice, *a = &out->window[i];
+		struct attainment_question one = *q, two = *q;
 
-		if (!attainment_read(h, pool, spec, to - lengths[i], to, a, e) ||
-		    !attainment_read(h, pool, spec, to - 2 * lengths[i], to, &twice, e))
+		one.from = q->to - lengths[i];
+		two.from = q->to - 2 * lengths[i];
+		if (!attainment_read(h, &one, a, e) || !attainment_read(h, &two, &twice, e))
 			return false;
 		bool is_known = i != ATTAINMENT_TODAY && !twice.is_short;
 		out->dollars_before[i] = is_known ? twice.micro_dollars - a->micro_dollars : ABSENT;

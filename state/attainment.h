@@ -18,9 +18,15 @@ struct attainment {
 	/* burn and budget are ABSENT without requests, and for a pool without an allowed share */
 };
 
+struct attainment_question {
+	size_t pool; /* index of history_pools() */
+	const struct pool_spec *spec;
+	millis from, to;
+};
+
 /* Of what ends after `from` and not after `to`. */
-bool attainment_read(struct history *h, size_t pool, const struct pool_spec *spec, millis from, millis to,
-		     struct attainment *out, struct error *e) MUST_USE;
+bool attainment_read(struct history *h, const struct attainment_question *q, struct attainment *out,
+		     struct error *e) MUST_USE;
 /* No more was late than allowed; also where nothing was to be. */
 bool attainment_is_met(const struct attainment *a);
 
@@ -32,5 +38,6 @@ struct attainment_report {
 	int64_t dollars_before[ATTAINMENT_WINDOWS]; /* micro-dollars of as long a time before each; ABSENT where it
 						       was not recorded whole, and before today */
 };
-bool attainment_report(struct history *h, size_t pool, const struct pool_spec *spec, millis midnight, millis to,
-		       struct attainment_report *out, struct error *e) MUST_USE;
+/* `from` is the midnight before `to`. */
+bool attainment_report(struct history *h, const struct attainment_question *q, struct attainment_report *out,
+		       struct error *e) MUST_USE;

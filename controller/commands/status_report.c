@@ -145,7 +145,8 @@ static bool read_pools(struct history_args *q, const char *namespace, const stru
 		    (q->pool_index != ANY && (size_t)q->pool_index != stretch.pools[i]))
 			continue;
 		pools[*count].spec = spec;
-		if (!attainment_report(q->history, stretch.pools[i], spec, midnight, q->span.to, &pools[*count].is, e))
+		const struct attainment_question ask = { stretch.pools[i], spec, midnight, q->span.to };
+		if (!attainment_report(q->history, &ask, &pools[*count].is, e))
 			return false;
 		++*count;
 	}

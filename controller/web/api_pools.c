@@ -24,7 +24,8 @@ struct late_window {
 static bool read_window(struct api_call *c, const struct pool_spec *spec, size_t pool, millis length,
 			struct late_window *w, struct error *e)
 {
-	return attainment_read(c->history, pool, spec, c->span.to - length, c->span.to, &w->is, e);
+	return attainment_read(c->history, &(struct attainment_question){ pool, spec, c->span.to - length, c->span.to },
+			       &w->is, e);
 }
 
 /* What a running controller shows of the pool; NULL where none runs, or it has not decided yet. */

@@ -84,7 +84,7 @@ static bool read_pool(struct api_call *c, const struct pool_spec *spec, size_t p
 {
 	struct attainment_report r;
 
-	if (!attainment_report(c->history, pool, spec, midnight, c->span.to, &r, e))
+	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, &r, e))
 		return false;
 	*v = (struct pool_view){ .namespace = spec->namespace, .name = spec->name, .objective = api_objective(spec) };
 	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++)

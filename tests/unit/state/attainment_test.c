@@ -33,14 +33,15 @@ static void it_is_what_ticks_add_up_to(void **state)
 	for (size_t pool = 0; pool < 2; pool++) {
 		struct level_sums all = fold(pool, 0), later = fold(pool, from);
 
-		assert_true(attainment_read(h, pool, &spec, from, span.to, &a, &e));
+		assert_true(attainment_read(h, &(struct attainment_question){ pool, &spec, from, span.to }, &a, &e));
 		assert_int_equal(a.requests, later.started);
 		assert_int_equal(a.late, later.late);
 		assert_int_equal(a.micro_dollars, later.micro_dollars);
 		assert_false(a.is_short);
 		assert_int_equal(a.budget_left, later.started / 100 - later.late);
 		assert_int_equal(attainment_is_met(&a), later.late * 100 <= later.started);
-		assert_true(attainment_read(h, pool, &spec, span.to - 7 * DAY, span.to, &a, &e));
+		assert_true(attainment_read(h, &(struct attainment_question){ pool, &spec, span.to - 7 * DAY, span.to },
+					    &a, &e));
 		assert_int_equal(a.requests, all.started);
 		assert_int_equal(a.late, all.late);
 		assert_true(a.is_short);
@@ -59,9 +60,10 @@ static void without_an_objective_there_is_no_budget(void **state)
 	write_file(TICKS, 1);
 	struct history *h = open_file();
 	assert_true(history_span(h, &span, &e));
-	assert_true(attainment_read(h, 0, &priced, start, span.to, &a, &e));
+	assert_true(attainment_read(h, &(struct attainment_question){ 0, &priced, start, span.to }, &a, &e));
 	assert_true(a.requests > 0 && a.budget_left == ABSENT && a.burn_milli == ABSENT && attainment_is_met(&a));
-	assert_true(attainment_read(h, 0, &spec, start - 3 * HOUR, start - 2 * HOUR, &a, &e));
+	assert_true(attainment_read(h, &(struct attainment_question){ 0, &spec, start - 3 * HOUR, start - 2 * HOUR },
+				    &a, &e));
 	assert_true(a.requests == ABSENT && a.share_ppm == ABSENT && a.micro_dollars == ABSENT && a.is_short);
 	history_close(h);
 }
@@ -82,7 +84,7 @@ static void the_week_before_is_known_where_it_was_recorded(void **state)
 	write_file(TICKS, 1);
 	struct history *h = open_file();
 	assert_true(history_span(h, &span, &e));
-	assert_true(attainment_report(h, 0, &spec, span.to - HOUR, span.to, &r, &e));
+	assert_true(attainment_report(h, &(struct attainment_question){ 0, &spec, span.to - HOUR, span.to }, &r, &e));
 	assert_true(r.dollars_before[ATTAINMENT_WEEK] == ABSENT && r.dollars_before[ATTAINMENT_TODAY] == ABSENT);
 	history_close(h);
 	for (int days = 8; days <= 15; days += 7) {
@@ -96,7 +98,7 @@ static void the_week_before_is_known_where_it_was_recorded(void **state)
 		sql(more.text);
 	}
 	h = open_file();
-	assert_true(attainment_report(h, 0, &spec, span.to - HOUR, span.to, &r, &e));
+	assert_true(attainment_report(h, &(struct attainment_question){ 0, &spec, span.to - HOUR, span.to }, &r, &e));
 	assert_int_equal(r.dollars_before[ATTAINMENT_WEEK], fold(0, 0).micro_dollars);
 	assert_int_equal(r.window[ATTAINMENT_WEEK].micro_dollars, fold(0, 0).micro_dollars);
 	assert_true(!r.window[ATTAINMENT_WEEK].is_short && r.window[ATTAINMENT_MONTH].is_short);
