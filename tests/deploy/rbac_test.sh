@@ -20,7 +20,7 @@ kind: WarmPool
 metadata: { name: p }
 spec: { objective: { queueWait: 2s, attainment: 99% }, nodeGroups: [ { name: g } ] }
 POOL
-	is 'defaults that are fixed' 'interactive act 10 nvidia.com/gpu 1 vllm none auto' "$(kubectl get wp p -o \
+	is 'defaults that are fixed' 'interactive observe 10 nvidia.com/gpu 1 vllm none auto' "$(kubectl get wp p -o \
 		'jsonpath={.spec.class} {.spec.mode} {.spec.shrinkPriority} {.spec.workload.gpuResource} {.spec.workload.gpusPerReplica} {.spec.signals.engine} {.spec.headroom.max} {.spec.scaleDown.after}')"
 	is 'none where it matters that they are written' '{"name":"g"} ' \
 		"$(kubectl get wp p -o 'jsonpath={.spec.nodeGroups[0]} {.spec.workload.maxSequences}')"
