@@ -29,7 +29,7 @@ static inline int64_t assert_replays(const char *path)
 	struct history_span span;
 	struct cursor_tick t;
 	struct history *h = history_open(path, &e);
-	struct policy_state *memory = NULL, *next;
+	struct policy_state *memory = NULL, *next = NULL;
 	int64_t between = 0, last = 0;
 	struct tick_cursor *w = h && history_span(h, &span, &e) ? tick_cursor_open(h, span.first_tick, &e) : NULL;
 

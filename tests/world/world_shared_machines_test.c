@@ -37,6 +37,7 @@
 	"kind: WarmPool\n"                                                                  \
 	"metadata: { name: " name ", namespace: llm }\n"                                    \
 	"spec:\n"                                                                           \
+	"  mode: act\n"                                                                     \
 	"  class: training\n"                                                               \
 	"  objective: { queueWait: 15m, attainment: 95% }\n"                                \
 	"  workload: { selector: { matchLabels: { app: " name " } }, gpusPerReplica: 1 }\n" \
@@ -48,6 +49,7 @@
 	"kind: WarmPool\n"                                                                                \
 	"metadata: { name: embed, namespace: llm }\n"                                                     \
 	"spec:\n"                                                                                         \
+	"  mode: act\n"                                                                                   \
 	"  class: embedding\n"                                                                            \
 	"  objective: { queueWait: 10s, attainment: 99% }\n"                                              \
 	"  workload: { selector: { matchLabels: { app: embed } }, gpusPerReplica: 1, maxSequences: 16,\n" \
