@@ -543,6 +543,18 @@ static bool is_entry(const void *item, const void *key)
 	       (a->pod->given_up_until != 0) == (b->pod->given_up_until != 0);
 }
 
+/* Of no pool: its place is on a node that nobody may buy. */
+static const char *say_stray(const struct cluster *c, const struct placed *w, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	if (w->pod->pool >= 0 || w->placing != PLACING_NEW || w->group < 0)
+		return NULL;
+	buf_printf(&out,
+		   "fits node group %s, no pool may use it: no WarmPool selects the pod, and nothing is bought for it",
+		   c->groups[w->group].name);
+	return arena_strdup(a, out.text, out.len);
+}
+
 static const char *copy(struct arena *a, const char *text)
 {
 	return text == NULL ? NULL : arena_strdup(a, text, strlen(text));
@@ -596,6 +608,8 @@ struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, 
 		e->shape.placed += w->placing == PLACING_THERE;
 		if (e->shape.slow == NULL)
 			e->shape.slow = copy(a, w->slow);
+		if (e->shape.stray == NULL)
+			e->shape.stray = say_stray(c, w, a);
 		if (is_before(w->pod, e->shape.example)) {
 			e->shape.example = w->pod;
 			e->shape.since = w->pod->created_at;

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -309,6 +310,16 @@ static void pods_that_nothing_helps_cost_no_others_their_machine(void **state)
 	ends_with(2);
 }
 
+static int64_t strays(const char *reason)
+{
+	const struct published_counts *c = &replica_published(0)->strays;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->items[i].labels[0], reason))
+			return c->items[i].count;
+	return 0;
+}
+
 /* It came first, and would sit where the pool's pod is to go: nothing is bought for it, nor again and again. */
 static void a_pod_of_nobody_is_bought_nothing(void **state)
 {
@@ -317,6 +328,8 @@ static void a_pod_of_nobody_is_bought_nothing(void **state)
 	come("nobody", "other", 1, 60);
 	pass(20 * SECOND);
 	assert_int_equal(quad->desired, 0);
+	assert_true(world_event_says("NotTriggerScaleUp", "fits node group quad, no pool may use it"));
+	assert_int_equal(strays("no pool selects it"), 1);
 	come("work", "j0", 1, 60);
 	pass(20 * MINUTE);
 	assert_int_equal(running(1), 1);

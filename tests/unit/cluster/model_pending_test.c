@@ -309,6 +309,41 @@ static void machines_on_their_way_are_taken_first(void **state)
 	}
 }
 
+/* A pod of no pool: what it waits for, by what may hold it. */
+static void pods_of_no_pool_are_told_of(void **state)
+{
+	static const struct {
+		const char *pod, *stray, *why;
+		bool has_node;
+	} cases[] = {
+		{ NEW_POD("", "'nvidia.com/gpu':'8'", TOLERATES),
+		  "fits node group p5, no pool may use it: no WarmPool selects the pod, and nothing is bought for it",
+		  NULL, false },
+		{ NEW_POD("", "'nvidia.com/gpu':'16'", TOLERATES), NULL,
+		  "wants 16 nvidia.com/gpu; largest node group p5 has 8 per node", false },
+		{ NEW_POD("", "'nvidia.com/gpu':'8'", TOLERATES), NULL, NULL, true },
+	};
+	const struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		size_t count = 0;
+		cluster_set_fleet(c, NULL, 0, fleet, 2);
+		cluster_expect(c, 1, 1); /* it was bought for others */
+		if (cases[i].has_node)
+			see_now(c, CLUSTER_NODES, P5);
+		see_now(c, CLUSTER_PODS, cases[i].pod);
+		const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+		assert_int_equal(count, 1);
+		assert_string_equal(shapes[0].stray ? shapes[0].stray : "", cases[i].stray ? cases[i].stray : "");
+		assert_string_equal(shapes[0].why ? shapes[0].why : "", cases[i].why ? cases[i].why : "");
+		assert_int_equal(shapes[0].placed, cases[i].has_node);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +353,7 @@ int main(void)
 		cmocka_unit_test(tells_of_full_groups),
 		cmocka_unit_test(tells_equal_pods_once),
 		cmocka_unit_test(machines_on_their_way_are_taken_first),
+		cmocka_unit_test(pods_of_no_pool_are_told_of),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
