@@ -33,7 +33,7 @@ POOL
 		"$(kubectl get warmpools | head -1 | tr -s ' ' | sed 's/ $//')"
 	is 'their values' 'p interactive 3 2 0.6 2.4 6m20s/10m50s 0ms' \
 		"$(kubectl get warmpools --no-headers | tr -s ' ' | cut -d' ' -f1-8)"
-	is 'wide' 'act max Acting' "$(kubectl get wp -o wide --no-headers | tr -s ' ' | cut -d' ' -f10-12)"
+	is 'wide' 'observe max Acting' "$(kubectl get wp -o wide --no-headers | tr -s ' ' | cut -d' ' -f10-12)"
 	is 'the spec is not changed by status' 1 "$(kubectl get wp p -o 'jsonpath={.metadata.generation}')"
 	is 'explained' 1 "$(kubectl explain warmpool.spec.objective.attainment | grep -c 'share of requests that must not be late')"
 }
