@@ -57,8 +57,7 @@ struct found_service {
 struct discovery {
 	struct arena *arena;
 	struct list nodes, pods, workloads, autoscalers; /* trees */
-	struct list found_nodes, groups, services;
-	struct buf left_out;
+	struct list found_nodes, groups, services, left_out;
 };
 
 static void add(struct discovery *d, struct list *l, const void *item)
@@ -378,6 +377,19 @@ static struct found_service *service_of(struct discovery *d, const char *namespa
 	return NULL;
 }
 
+__attribute__((format(printf, 4, 5))) static void leave_out(struct discovery *d, const char *namespace,
+							    const struct owner *o, const char *why, ...)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	va_list args;
+
+	buf_printf(&text, "%s %s/%s: ", o->kind, namespace, o->name);
+	va_start(args, why);
+	buf_vprintf(&text, why, args);
+	va_end(args);
+	add(d, &d->left_out, arena_strdup(d->arena, text.text, text.len));
+}
+
 static struct found_service *service_new(struct discovery *d, const struct yaml_node *pod, const char *namespace,
 					 const struct owner *o)
 {
@@ -387,9 +399,9 @@ static struct found_service *service_new(struct discovery *d, const struct yaml_
 
 	made.image = yaml_text(container, "image");
 	if (!made.image || !engine_of(made.image, &made.engine)) {
-		buf_printf(&d->left_out,
-			   "  %s %s/%s: no model server that is known by its image (%s); write its WarmPool by hand\n",
-			   o->kind, namespace, o->name, made.image ? made.image : "none");
+		leave_out(d, namespace, o,
+			  "no model server that is known by its image (%s); write its WarmPool by hand",
+			  made.image ? made.image : "none");
 		made.gpus = 0; /* remembered, so that it is said once */
 	}
 	made.name = pool_name(d, namespace, o->name);
@@ -489,8 +501,7 @@ size_t discovery_finish(struct discovery *d)
 		struct found_service *s = (struct found_service *)(uintptr_t)d->services.items[i];
 
 		if (s->gpus && !s->group_count)
-			buf_printf(&d->left_out, "  %s %s/%s: none of its pods is on a node with GPUs yet\n",
-				   s->owner.kind, s->namespace, s->owner.name);
+			leave_out(d, s->namespace, &s->owner, "none of its pods is on a node with GPUs yet");
 		if (!s->gpus || !s->group_count)
 			continue;
 		if (s->leads.count)
@@ -527,8 +538,8 @@ void discovery_print(const struct discovery *d, struct buf *out)
 				   s->groups[g]->type ? ", " : "", s->groups[g]->type ? s->groups[g]->type : "");
 		buf_text(out, "\n");
 	}
-	if (d->left_out.len)
-		buf_printf(out, "Left out:\n%s", d->left_out.text);
+	for (size_t i = 0; i < d->left_out.count; i++)
+		buf_printf(out, "%s  %s\n", i ? "" : "Left out:\n", (const char *)d->left_out.items[i]);
 }
 
 /* A text as YAML and JSON both have it. */

@@ -3,6 +3,7 @@
 #include "controller/contract/model_words.h"
 #include "controller/contract/rule_runner.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char flag[] = "--enable-sleep-mode", mode[] = "VLLM_SERVER_DEV_MODE";
@@ -75,13 +76,13 @@ static void check_nodes(struct check_run *c, const struct workload *w, const str
 	size_t count = pool_of(c->contract, w) ? groups_of(c->contract, w, groups, GROUPS_MOST) : 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t most = w->gpus > 0 ? groups[i]->spec->gpus_per_node / w->gpus : 0;
-		if (groups[i]->memory_milli == UNSAID || most * gib * GIB <= groups[i]->memory_milli / 1000)
+		int64_t most = w->gpus > 0 ? groups[i]->spec->gpus_per_node / w->gpus : 0, needed = most * gib;
+		if (groups[i]->memory_milli == UNSAID || needed * GIB <= groups[i]->memory_milli / 1000)
 			continue;
 		violate(c, &(struct breach){ &w->object, k->at, NULL },
-			"%lld replicas that sleep need %lld GiB of a machine of node group %s, which has %lld",
-			(long long)most, (long long)(most * gib), groups[i]->spec->name,
-			(long long)(groups[i]->memory_milli / 1000 / GIB));
+			"%" PRId64 " replicas that sleep need %" PRId64
+			" GiB of a machine of node group %s, which has %" PRId64,
+			most, needed, groups[i]->spec->name, groups[i]->memory_milli / 1000 / GIB);
 	}
 }
 

@@ -448,12 +448,27 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	d->lent = w->fleet.lent;
 }
 
+/* Pods may ask before the pool's first tick, which chooses one. */
+static const struct rule *rule_in_force(const struct pool_policy_state *m)
+{
+	static const struct rule none;
+
+	return m->choice.rule == ABSENT ? &none : &m->family.rules[m->choice.rule];
+}
+
+static const struct shadow *shadow_in_force(const struct pool_policy_state *m)
+{
+	static const struct shadow none;
+
+	return m->choice.rule == ABSENT ? &none : &m->shadows[m->choice.rule];
+}
+
 static void describe_expected(const struct pool_policy_state *m, const struct estimates *l,
 			      const struct recommendation *w, struct pool_decision *d)
 {
 	bool lends = w->fleet.lent > 0 && l->reclaim.p50 > 0;
 	struct lead fast = lends ? l->reclaim : l->wake;
-	const struct rule *r = &m->family.rules[m->choice.rule];
+	const struct rule *r = rule_in_force(m);
 
 	d->slots_milli = milli(l->capacity.slots);
 	d->slots_source = (int64_t)l->capacity.source;
@@ -481,7 +496,7 @@ static int64_t held_gpus(const struct pool_policy_state *m, int64_t rule, double
  * record without any has at best escaped one of a lead time's length. */
 static int64_t supported(const struct pool_policy_state *m)
 {
-	const struct shadow *s = &m->shadows[m->choice.rule];
+	const struct shadow *s = shadow_in_force(m);
 	double hours = s->bad_hours + (s->late_hour > 0), seconds = m->record.hours * 3600;
 
 	if (m->record.arrived <= 0 || seconds <= 0)
@@ -494,8 +509,8 @@ static void describe_rule(const struct pool_policy_state *m, const struct choice
 			  struct pool_decision *d)
 {
 	const struct rule_memory *c = &m->choice;
-	const struct rule *r = &m->family.rules[c->rule];
-	const struct shadow *shadow = &m->shadows[c->rule];
+	const struct rule *r = rule_in_force(m);
+	const struct shadow *shadow = shadow_in_force(m);
 
 	d->rule = c->rule;
 	d->margin_permille = milli(r->margin);

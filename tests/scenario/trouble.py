@@ -89,8 +89,11 @@ def killed(s, cloud, controller, room):
         s.machines.end_faults(out['id'])
     s.mark('the controller is killed while machines are on their way')
     s.expect('they come with nobody there', lambda: s.group(cloud.spot)['desired'] > before and s.settled())
-    came = [m['id'] for m in s.running(cloud.spot) if m['launched_at'] / 1000 > asked]
+    group = s.group(cloud.spot)
+    came = [m['id'] for m in group['machines'] if m['state'] == 'running' and m['launched_at'] / 1000 > asked]
     s.check(f'{len(came)} came late', came)
+    if not came:
+        s.mark(f'there were {before}, asked at {asked:.3f}; now {json.dumps(group)}')
     controller.start()
     s.expect('it is ready again', lambda: controller.page('/readyz')[0] == 200)
     s.expect('replicas serve on all that is there', lambda: len(s.pods(account.APP)) >= len(s.running(cloud.spot)) > 0)

@@ -6,16 +6,9 @@
 #pragma once
 #include "tests/world/apiserver.h"
 #include "tests/world/cloud.h"
+#include "tests/world/replica.h"
 
-enum {
-	WORLD_APPS = 4,
-	WORLD_REPLICAS = 2,
-	WORLD_JOBS = 8,
-	LOAD_SECONDS = 120,
-	SERVER_SLOTS = 16,
-	SERVER_WAITING = 4096,
-	WAIT_EDGES = 12
-};
+enum { WORLD_APPS = 4, WORLD_JOBS = 8, LOAD_SECONDS = 120, SERVER_SLOTS = 16, SERVER_WAITING = 4096, WAIT_EDGES = 12 };
 
 /* A model server in a pod. */
 struct model_server {
@@ -66,8 +59,6 @@ struct world_app {
 	int64_t loads[LOAD_SECONDS];
 };
 
-struct replica;
-
 void world_begin(uint64_t seed);
 void world_end(void);
 /* A Deployment of that name in namespace llm, its budget (maxUnavailable, "": none), and traffic. */
@@ -89,27 +80,6 @@ void world_scheduler(bool is_there); /* who is away looks at no pod */
 void world_scheduler_looks(void);    /* at all that wait, between two seconds */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
 				int64_t initial);
-
-struct replica_settings {
-	const char *manifest; /* as text; NULL: none, WarmPools in the API server alone */
-	bool elects, is_dry_run, watches_objects;
-	const char *lease; /* NULL: "preheat" */
-};
-/* A process begins, goes on where one of that number was, or begins anew; is killed; is asked to stop. */
-void replica_start(int who, const struct replica_settings *s);
-void replica_kill(int who);
-void replica_stop(int who);
-bool replica_is_up(int who);
-void replica_pause(int who, bool is_paused);	    /* as with SIGSTOP and SIGCONT */
-const struct published *replica_published(int who); /* NULL: it is not up */
-const char *replica_history(int who);		    /* its file */
-int replica_leader(void);			    /* by the lease; -1: nobody */
-const char *replica_lease(int who);		    /* its name */
-/* By its own lease; false: another does, or nobody. */
-bool replica_leads(int who);
-/* It dies now, inside whatever it does, with its disk as it is: at the latest when the next thing happens. */
-void replica_die(int who);
-void replica_bury(int who); /* if it died */
 
 void world_run(millis duration);
 void world_events(int64_t count); /* so many timers fire */
