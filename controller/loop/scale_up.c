@@ -264,7 +264,8 @@ void scale_up(struct controller *c, size_t pool, size_t position, const struct g
 	for (size_t i = 0; i < plan->group_count; i++)
 		released += plan->groups[i].release;
 	int64_t kept = more > 0 && released <= 0 ? drains_call_off(c, pool, more) : 0;
-	int64_t cold = take_from(&kept, d->cold - d->swap), wake = take_from(&kept, d->wake), place = take_from(&kept, d->place);
+	int64_t cold = take_from(&kept, d->cold - d->swap), wake = take_from(&kept, d->wake),
+		place = take_from(&kept, d->place);
 
 	reclaim(c, pool, position, d->reclaim);
 	if (place > 0) {

@@ -326,14 +326,16 @@ int64_t place_next(struct placing *p, struct recommendation *w)
 	return is_gang(p, &w->moves) ? place_gang(p, w) : place_some(p);
 }
 
-/* The first group with room that is cheaper than `dear`, of those that differ in their zone only the emptiest. */
+/* The first group with room that is cheaper than `dear`, of those that differ in their zone only the emptiest. One
+ * that refused is asked for one machine first. */
 static size_t cheaper_room(const struct placing *p, size_t dear)
 {
 	const struct pool_spec *spec = &p->s->fleet->pools[p->pool];
 	size_t best = dear;
 
 	for (size_t k = 0; k < dear; k++) {
-		if (!swap_is_cheaper(p->s->fleet, spec, dear, k) || !may_open(p, k))
+		bool is_probed = p->memory[index_of(p, k)].refusals > 0 && p->out[k].swap > 0;
+		if (is_probed || !swap_is_cheaper(p->s->fleet, spec, dear, k) || !may_open(p, k))
 			continue;
 		if (best == dear)
 			best = k;
@@ -446,7 +448,8 @@ static int64_t releasable(const struct placing *p, size_t i, int64_t want)
 
 	if (per_node(p, i) == 1)
 		return at_most(at_most(want, in->ready - gone), spare_nodes(p, i));
-	return !gone && spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
+	return !gone && spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node
+												    : 0;
 }
 
 /* Sleepers serve nobody: as long as there are nodes with no other replica, these go in place of some that serve.

@@ -34,6 +34,19 @@ static size_t cheaper_group(const struct fleet_spec *fleet, const struct pool_sp
 	return p->group_count;
 }
 
+/* Replicas that come to the group or go from it, so that its nodes are not all there to stay. */
+static int64_t moving(const struct pool_snapshot *seen, size_t i)
+{
+	int64_t n = seen->groups[i].draining;
+
+	for (size_t k = 0; k < seen->start_count; k++) {
+		const struct start_input *t = &seen->starts[k];
+		bool has_node = t->kind == START_COLD || t->kind == START_WAKE || t->kind == START_REFILL;
+		n += t->group == (int64_t)i && has_node ? t->count : 0;
+	}
+	return n;
+}
+
 int64_t swap_dear(const struct snapshot *s, size_t pool, size_t i)
 {
 	const struct pool_spec *p = &s->fleet->pools[pool];
@@ -43,7 +56,7 @@ int64_t swap_dear(const struct snapshot *s, size_t pool, size_t i)
 
 	if (each <= 0 || cheaper_group(s->fleet, p, i) == p->group_count)
 		return 0;
-	int64_t stay = in->nodes - (in->draining + each - 1) / each;
+	int64_t stay = in->nodes - (moving(&s->pools[pool], i) + each - 1) / each;
 	return positive(at_most(in->ready, (stay - g->min_nodes) * each));
 }
 
@@ -54,6 +67,23 @@ static int64_t all_dear(const struct snapshot *s, size_t pool)
 	for (size_t i = 0; i < s->pools[pool].group_count; i++)
 		n += swap_dear(s, pool, i);
 	return n;
+}
+
+double swap_charge(const struct fleet_spec *fleet, const struct pool_spec *p, double cold, double start_charge)
+{
+	size_t i = 0;
+
+	while (i < p->group_count && fleet->groups[p->groups[i]].standby_max_nodes == 0)
+		i++;
+	if (i == p->group_count)
+		return 0;
+	size_t k = cheaper_group(fleet, p, i);
+	if (k == p->group_count)
+		return 0;
+	double dear = (double)replica_price(&fleet->groups[p->groups[i]], p);
+	double cheap = (double)replica_price(&fleet->groups[p->groups[k]], p);
+	/* It runs until it has cost a start, and until that start serves, which costs its own time. */
+	return cheap > 0 ? cold + (dear / cheap - 1) * cold + cold + start_charge : 0;
 }
 
 int64_t swap_on_the_way(const struct pool_policy_state *m, const struct snapshot *s, size_t pool, int64_t cold)

@@ -212,44 +212,6 @@ static void what_is_remembered_buys_nothing_above_a_limit(void **state)
 	assert_true(taken > 20);
 }
 
-/* Standby in a group at 2.7 times the price of the preferred one: days of 4 and 12 replicas. */
-static int64_t dear_share_permille(int64_t dear_price, bool is_last_fixed)
-{
-	struct toy t;
-	int64_t dear = 0, all = 0;
-
-	toy_init(&t, 2);
-	t.groups[0].price_per_hour = 450000;
-	t.groups[1].price_per_hour = dear_price;
-	t.groups[1].standby_max_nodes = 20;
-	t.groups[1].standby_price_ppm = 20000;
-	t.groups[1].standby_lead_time = (struct quantiles){ 90000, 150000 };
-	t.refuse[0] = is_last_fixed;
-	toy_begin(&t, 5);
-	t.standby[1] = 8;
-	for (int i = 0; i < 4 * 1440; i++) {
-		t.demand = i / 720 % 2 ? 12 : 4;
-		toy_tick(&t);
-		assert_true(t.plan.groups[0].release == 0 || t.plan.groups[0].cold == 0);
-		if (i % 720 > 360) {
-			dear += t.ready[1];
-			all += toy_ready(&t);
-		}
-	}
-	assert_true(t.asked_wake > 0);
-	toy_end(&t);
-	return 1000 * dear / all;
-}
-
-static void what_was_woken_in_a_dear_group_moves_to_a_cheaper_one(void **state)
-{
-	(void)state;
-	assert_true(dear_share_permille(1210000, false) < 50);
-	/* Nothing to win, and nowhere to go. */
-	assert_true(dear_share_permille(450000, false) > 200);
-	assert_true(dear_share_permille(1210000, true) > 200);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,7 +220,6 @@ int main(void)
 		cmocka_unit_test(a_part_without_stock_blocks_nothing),
 		cmocka_unit_test(a_group_that_has_no_standby_is_not_asked_for_any),
 		cmocka_unit_test(what_it_lacks_outlives_a_checkpoint),
-		cmocka_unit_test(what_was_woken_in_a_dear_group_moves_to_a_cheaper_one),
 		cmocka_unit_test(growth_is_bounded_and_named),
 		cmocka_unit_test(a_clock_that_lies_buys_nothing_above_a_limit),
 		cmocka_unit_test(what_is_remembered_buys_nothing_above_a_limit),
