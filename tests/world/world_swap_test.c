@@ -1,4 +1,5 @@
 /* From a dear node group to a cheaper one, with the whole controller: what serves moves, and whoever cannot stays. */
+#include "controller/web/published.h"
 #include "tests/world/lawful.h"
 
 #include <stdint.h>
@@ -71,8 +72,8 @@ static void what_serves_in_the_dear_group_moves(void **state)
 	(void)state;
 	begin_dear(&scaled);
 	spot->faults.stock_out = 0;
-	until(has_moved, 3 * HOUR, "the dear group has its least again, and as many serve");
-	assert_true(spot->desired >= 4);
+	until(has_moved, HOUR, "the dear group has its least again, and as many serve");
+	assert_true(spot->desired >= 4 && spot->bought <= spot->desired + 4);
 	chat->rate = 0;
 	until(is_down, 3 * HOUR, "it comes down to its headroom");
 	laws_stand_still(true);
@@ -86,10 +87,12 @@ static void without_stock_in_the_cheap_group_nothing_is_bought(void **state)
 	begin_dear(&scaled);
 	run(30 * MINUTE);
 	int64_t dear = on_demand->bought, failures = (int64_t)spot->failure_count;
-	run(3 * HOUR);
+	for (int i = 0; i < 180; i++) {
+		run(MINUTE);
+		assert_true(world_ready("chat") >= 4);
+	}
 	assert_true((int64_t)spot->failure_count > failures);
 	assert_int_equal(on_demand->bought, dear);
-	assert_true(world_ready("chat") >= 4);
 }
 
 /* Nobody would put a replica on a machine that comes for one that serves. */
@@ -99,10 +102,10 @@ static void pods_that_others_ask_for_do_not_move(void **state)
 	world_set_replicas("chat", 5);
 	begin_dear(&others);
 	spot->faults.stock_out = 0;
-	run(30 * MINUTE);
-	int64_t bought = spot->bought;
-	run(3 * HOUR);
-	assert_int_equal(spot->bought, bought);
+	for (int i = 0; i < 180; i++) {
+		run(MINUTE);
+		assert_int_equal(replica_published(0)->plan->pools[0].decision.swapping, 0);
+	}
 }
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
