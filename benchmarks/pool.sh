@@ -12,6 +12,7 @@ pool_manifest() {
 		kind: WarmPool
 		metadata: { name: chat }
 		spec:
+		  mode: act
 		  class: interactive
 		  objective: { queueWait: 2s, attainment: 99% }
 		  workload:

@@ -188,7 +188,8 @@ static bool read_kind(struct listing *l, struct cluster_access *x, const char *n
 	do {
 		if (read_page(l, x, namespace, &next, &why))
 			continue;
-		if (l->kind->is_optional && (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_AUTH))
+		bool is_missing = l->kind->is_optional && (why.kind == ERROR_NOT_FOUND || why.kind == ERROR_AUTH);
+		if (is_missing && (why.kind == ERROR_NOT_FOUND || !l->reader->refused))
 			return true;
 		if (l->reader->refused) {
 			l->reader->refused(l->reader->user, l->kind, &why);

@@ -24,7 +24,8 @@ struct object_reader {
 	struct arena *arena; /* of the trees */
 	/* Pods that a workload made only where they ask for GPUs, or stand on a node that has them. */
 	void (*take)(void *user, const struct yaml_node *object);
-	/* A kind that is not optional could not be read; the others are. NULL: the reading ends with that error. */
+	/* A kind could not be read, or one that is optional may not be; the others are. NULL: what is optional is
+	 * passed over, otherwise the reading ends with that error. */
 	void (*refused)(void *user, const struct object_kind *kind, const struct error *why);
 	void *user;
 };

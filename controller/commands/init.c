@@ -65,8 +65,9 @@ static void refused(void *user, const struct object_kind *kind, const struct err
 {
 	struct init *x = user;
 
-	fprintf(stderr, "%s init: %s were not read: %s\n", command_program(), kind->plural, why->message);
-	x->is_refused = true;
+	fprintf(stderr, "%s init: %s were not read%s: %s\n", command_program(), kind->plural,
+		kind->is_optional ? ", and are left out of what follows" : "", why->message);
+	x->is_refused |= !kind->is_optional;
 }
 
 static bool read_files(struct init *x, struct error *e)

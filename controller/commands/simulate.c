@@ -70,6 +70,67 @@ struct report *results_report(struct results *r);
 
 static void results_release(struct results *r);
 
+/* Of a place as YAML tells it: lines and characters from 1. */
+static size_t offset_of(const char *text, size_t line, size_t column)
+{
+	const char *at = text;
+
+	while (--line)
+		at = strchr(at, '\n') + 1;
+	while (--column)
+		do
+			at++;
+		while (((unsigned char)*at & 0xC0) == 0x80);
+	return (size_t)(at - text);
+}
+
+/* The manifest with `mode: act` in place of observe. */
+static void write_acting(const char *text, const struct yaml_documents *pools, struct buf *out)
+{
+	static const char observe[] = "observe";
+	size_t done = 0;
+
+	for (size_t i = 0; i < pools->count; i++) {
+		const struct yaml_node *spec = yaml_child(pools->roots[i], "spec"), *mode = yaml_child(spec, "mode");
+		const struct yaml_node *first = spec->first;
+		size_t at = mode ? offset_of(text, mode->line, mode->column)
+				 : offset_of(text, first->key_line, first->key_column);
+		if (mode && strcmp(mode->text, observe) != 0)
+			continue;
+		buf_append(out, text + done, at - done);
+		done = at;
+		if (mode) {
+			buf_text(out, "act");
+			done += strlen(observe) + (mode->is_plain ? 0 : strlen("\"\""));
+		} else if (text[offset_of(text, spec->line, spec->column)] == '{') {
+			buf_text(out, "mode: act, ");
+		} else {
+			buf_printf(out, "mode: act\n%*s", (int)first->key_column - 1, "");
+		}
+	}
+	buf_text(out, text + done);
+}
+
+/* What would be if it acted is the question: a pool that is only observed acts in a simulation, and the history of
+ * that has the manifest so. One that is paused stays as it is. */
+static bool let_act(struct simulate_inputs *in, struct error *e)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+	CLEANUP(findings_release) struct findings f = { 0 };
+	struct yaml_documents pools;
+	const char *was = in->manifest.text;
+	bool observes = false;
+
+	for (size_t i = 0; i < in->manifest.fleet.pool_count; i++)
+		observes |= in->manifest.fleet.pools[i].mode == MODE_OBSERVE;
+	if (!observes)
+		return true;
+	if (!yaml_parse("manifest", was, strlen(was), &in->arena, &pools, &f))
+		return findings_error(&f, e);
+	write_acting(was, &pools, &text);
+	return manifest_load_text("manifest", text.text, &in->arena, &in->manifest, &f, e);
+}
+
 /* Without -f the manifest is the one of the recording. */
 static bool read_recorded_manifest(const struct simulate_options *o, struct history *h, int64_t tick,
 				   struct simulate_inputs *in, struct error *e)
@@ -80,7 +141,7 @@ static bool read_recorded_manifest(const struct simulate_options *o, struct hist
 	if (o->pools.count)
 		return true;
 	return history_manifest(h, tick, &in->arena, &text, e) &&
-	       manifest_load_text(o->recording, text, &in->arena, &in->manifest, &f, e);
+	       manifest_load_text(o->recording, text, &in->arena, &in->manifest, &f, e) && let_act(in, e);
 }
 
 static size_t find_pool(const struct fleet_spec *fleet, const char *name)
@@ -177,11 +238,10 @@ static bool read_manifest(const struct simulate_options *o, struct simulate_inpu
 {
 	CLEANUP(findings_release) struct findings f = { 0 };
 
-	if (!o->pools.count && o->recording)
-		return true;
-	if (!o->pools.count)
+	if (!o->pools.count && !o->recording)
 		return error_set(e, ERROR_INVALID, "no pool: name its manifest with -f FILE");
-	return manifest_load(o->pools.items, o->pools.count, &in->arena, &in->manifest, &f, e);
+	return !o->pools.count ||
+	       (manifest_load(o->pools.items, o->pools.count, &in->arena, &in->manifest, &f, e) && let_act(in, e));
 }
 
 /* "POOL=FILE"; a plain FILE is for the only pool that there is. */

@@ -506,8 +506,8 @@ static const struct schema_row spec_rows[] = {
 	{ .key = "costLabels", .type = SCHEMA_MAP, AT(spec_text, cost_labels), .table = &cost_labels_table,
 	  .help = "Labels of pods by which preheat cost divides the bill; of pods of no pool, those that the first "
 		  "pool of the node group names." },
-	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "act", .choices = modes,
-	  .help = "act; observe: watch, price and report, never change; paused: leave as it is." },
+	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "observe", .choices = modes,
+	  .help = "observe: decide, record, price and report, never change; act: also buy, release and scale; paused: leave as it is." },
 };
 static const struct schema_table spec_table = { "spec", sizeof(struct spec_text), SCHEMA_ROWS(spec_rows) };
 

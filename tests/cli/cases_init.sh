@@ -9,6 +9,19 @@ found 'init: what is left out is said' 0 'Deployment lab/notebook: no model serv
 found 'init: the pools' 0 '^same$' '' "preheat init -f '$cluster' >/dev/null && sed 1d preheat/pools.yaml | diff - '$golden' && echo same"
 found 'init: they are taken' 0 '2 objects: nothing wrong' '' "preheat init -f '$cluster'"
 found 'init: who scales today' 0 '"name":"chat","namespace":"llm"' '' "preheat init -f '$cluster' >/dev/null && cat preheat/autoscalers.yaml"
+# simulates WAY MODE: what the only pool of a manifest in that form comes to, with that text for its mode.
+simulated='simulates() {
+	printf "$1" "$2" >p.yaml
+	preheat simulate -f p.yaml --trace t.csv --out out --force -o csv 2>/dev/null
+}
+block="apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: a }\nspec:\n%b  objective: { queueWait: 2s, attainment: 99%% }\n  nodeGroups: [ { name: g, max: 9 } ]\n"
+flow="{\"apiVersion\": \"preheat.dev/v1alpha1\", \"kind\": \"WarmPool\", \"metadata\": {\"name\": \"a\", \"annotations\": {\"n\": \"für\"}}, \"spec\": {%b\"objective\": {\"queueWait\": \"2s\", \"attainment\": \"99%%\"}, \"nodeGroups\": [{\"name\": \"g\", \"max\": 9}]}}\n"
+simulates "$block" "  mode: act\n" >act.csv; simulates "$block" "  mode: paused\n" | cmp -s - act.csv && exit 1'
+for way in '"$block" ""' '"$block" "  mode: observe # yet\n"' '"$flow" ""' '"$flow" "\"mode\": \"observe\","'; do
+	found "simulate: what only observes acts, $way" 0 ' 0 differ' \
+		'preheat generate --shape steps --length 1h --rate 20 --seed 1 --out t.csv 2>/dev/null' \
+		"$simulated; simulates $way | cmp - act.csv && preheat replay --db out"
+done
 found 'init: what comes next' 0 'simulate --recording preheat/week.db --compare --autoscalers preheat/autoscalers.yaml' '' "preheat init -f '$cluster'"
 found 'init: a list from standard input' 0 'search-chat' '' "preheat init -f - <'$cluster'"
 refused 'init: nothing is replaced' 2 'pools.yaml is there; do: give another --out DIR, or --force' "preheat init -f '$cluster' >/dev/null" "preheat init -f '$cluster'"

@@ -10,7 +10,7 @@ found 'check: an unknown key is told, with the nearest' 1 'p\.yaml:[0-9]+:[0-9]+
 found 'check: two mistakes are both told' 1 '2 mistakes in 1 file' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/; s/maxSequences: .*/maxSequences: none/" "$example/pool.yaml" >p.yaml' \
 	'preheat check p.yaml'
-found 'check: as JSON' 1 '"line": *8' \
+found 'check: as JSON' 1 '"line": *9' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml --output json'
 found 'check: from a pipe' 1 'kind: found .Pool.' '' 'printf "apiVersion: preheat.dev/v1alpha1\nkind: Pool\n" | preheat check -'
 # As the server shows it: several in a List, each with what the server and the controller added.

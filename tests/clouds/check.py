@@ -21,6 +21,7 @@ POOL = """apiVersion: preheat.dev/v1alpha1
 kind: WarmPool
 metadata: { name: chat, namespace: llm }
 spec:
+  mode: act
   objective: { queueWait: 2s, attainment: 99%% }
   nodeGroups:
 %s

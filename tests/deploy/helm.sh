@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Prints the path of Helm: the one in PATH if it is of version 4, else built once from its Go module, a few minutes on two
-# cores, and kept outside the checkout. Exit 77, with the reason, where there is no Go that can.
+# Prints the path of Helm of a major version, 3 or 4 (4 when left out): the one in PATH if it is of that, else built once from
+# its Go module, a few minutes on two cores, and kept outside the checkout. Exit 77, with the reason, where there is no Go that can.
+# Usage: tests/deploy/helm.sh [VERSION]
 set -euo pipefail
-cd "$(dirname "$0")/helm"
+version=${1:-4}
+cd "$(dirname "$0")/helm$version"
 export GOTOOLCHAIN=${GOTOOLCHAIN:-local} CGO_ENABLED=0
 
 skip() {
@@ -10,7 +12,7 @@ skip() {
 	exit 77
 }
 
-if found=$(command -v helm) && [[ $(helm version --short 2>/dev/null) == v4.* ]]; then
+if found=$(command -v helm) && [[ $(helm version --short 2>/dev/null) == v"$version".* ]]; then
 	echo "$found"
 	exit
 fi
@@ -23,8 +25,8 @@ if [ ! -x "$folder/helm" ]; then
 	exec 8>"$folder/lock"
 	flock 8
 	if [ ! -x "$folder/helm" ]; then
-		echo 'building Helm from its Go module, once; a few minutes' >&2
-		go build -p 2 -buildvcs=false -trimpath -ldflags '-s -w' -o "$folder/helm.part" helm.sh/helm/v4/cmd/helm || {
+		echo "building Helm $version from its Go module, once; a few minutes" >&2
+		go build -p 2 -buildvcs=false -trimpath -ldflags '-s -w' -o "$folder/helm.part" "helm.sh/helm/v$version/cmd/helm" || {
 			echo 'Helm cannot be built' >&2
 			exit 3
 		}

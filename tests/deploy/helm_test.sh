@@ -13,7 +13,8 @@ export HELM_CACHE_HOME=$scratch/cache HELM_CONFIG_HOME=$scratch/config HELM_DATA
 # shellcheck source=tests/deploy/verdicts.sh
 . "$here/verdicts.sh"
 
-render() { "$helm" template preheat "$chart" -n preheat "$@"; }
+# Helm 3 from its module knows of no later Kubernetes than 1.20 unless told.
+render() { "$helm" template preheat "$chart" -n preheat --kube-version 1.31.0 "$@"; }
 
 # refused WHAT PART OPTION...: with these values nothing is rendered, and Helm says PART
 refused() {
@@ -25,7 +26,7 @@ refused() {
 }
 
 values() {
-	taken 'lint' "$helm" lint --strict "$chart"
+	taken 'lint' "$helm" lint --strict --kube-version 1.31.0 "$chart"
 	is 'the alerts are those of deploy/alerts' '' "$(cmp "$deploy/alerts/prometheus-rule.yaml" "$chart/files/prometheus-rule.yaml" 2>&1)"
 	is 'the dashboard is that of deploy/dashboards' '' "$(cmp "$deploy/dashboards/preheat.json" "$chart/files/dashboard.json" 2>&1)"
 	is 'alerts and dashboard on request' "$(grep -c 'alert: ' "$deploy/alerts/prometheus-rule.yaml") grafana_dashboard: \"1\"" \
@@ -49,6 +50,11 @@ values() {
 	refused 'nothing retained' "at '/retain': '0d' does not match" --set retain=0d
 	refused 'no size' "at '/persistence/size': 'lots' does not match" --set persistence.size=lots
 	refused 'a page of what only records' 'do: leave web.tlsSecret out' --set watchOnly=true,web.tlsSecret=x
+	refused 'a dry run of what only records' 'do: set one of them' --set watchOnly=true,dryRun=true
+	refused 'no account' 'do: --set serviceAccount.name=NAME' --set serviceAccount.create=false
+	refused 'a role for an account that is not made' 'do: annotate it yourself' \
+		--set serviceAccount.create=false,serviceAccount.name=ours,identity.provider=eks-irsa,identity.roleArn=arn:aws:iam::111122223333:role/x
+	refused 'a name that is too long' "at '/fullnameOverride'" --set "fullnameOverride=$(printf 'a%.0s' {1..53})"
 	refused 'nothing to do' 'give pools, or leave watchPools true' --set watchPools=false
 	refused 'half a pool' "at '/pools/0': missing property 'spec'" --set 'pools[0].metadata.name=x'
 	refused 'a pool without an objective' "missing property 'objective'" --set 'pools[0].metadata.name=x,pools[0].spec.nodeGroups[0].name=g'
@@ -62,17 +68,39 @@ options() {
 		--set metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.labels.release=prometheus,metrics.scrapeAnnotations=false \
 		--set 'networkPolicy.scrapeNamespaces={observability}' --set-json 'networkPolicy.extraEgress=[{"ports":[{"port":9092}]}]' \
 		--set priorityClasses.create=false,crds.create=false,priorityClassName= --set-json 'extraEnv=[{"name":"AWS_REGION","value":"eu-west-1"}]' \
-		--set 'extraArgs={--dry-run}' --set persistence.storageClass=fast --set-json 'imagePullSecrets=[{"name":"pull"}]' \
+		--set dryRun=true --set 'extraArgs={--speed=2}' --set-json 'extraVolumes=[{"name":"v","emptyDir":{}}]' \
+		--set-json 'extraVolumeMounts=[{"name":"v","mountPath":"/var/v"}]' \
+		--set-json 'topologySpreadConstraints=[{"maxSkew":3,"topologyKey":"rack","whenUnsatisfiable":"DoNotSchedule"}]' \
+		--set persistence.storageClass=fast --set-json 'imagePullSecrets=[{"name":"pull"}]' \
 		--set-json 'tolerations=[{"key":"k","operator":"Exists"}]' --set podLabels.team=ml \
 		--set-json 'extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"more"}}]')
 	for part in 'image: "registry.example/preheat@sha256:aaaa' 'kind: ServiceMonitor' 'release: prometheus' \
-		'kubernetes.io/metadata.name: observability' 'port: 9092' '"--dry-run"' 'storageClassName: fast' '- name: pull' \
+		'kubernetes.io/metadata.name: observability' 'port: 9092' '            - --dry-run' '"--speed=2"' 'mountPath: /var/v' 'topologyKey: rack' 'storageClassName: fast' '- name: pull' \
 		'name: AWS_REGION' 'operator: Exists' 'team: ml' 'name: more'; do
 		has 'the values are taken' "$part" "$made"
 	done
 	for part in 'kind: PriorityClass' 'kind: CustomResourceDefinition' 'prometheus.io/scrape' 'priorityClassName'; do
 		is "left out: $part" 0 "$(grep -c -- "$part" <<<"$made")"
 	done
+}
+
+# names OPTION...: what is called how, of which accounts
+names() {
+	local made
+	made=$(render "$@")
+	printf '%s\n' "$made" | sed -n 's/^  name: //p; s/^ *serviceAccountName: /runs as /p; s/.*kind: ServiceAccount, name: \([^,]*\),.*/for \1/p' | LC_ALL=C sort -u |
+		grep -v 'gpu-\|placeholder\|warmpools' | tr '\n' ' '
+}
+
+called() {
+	is 'nothing is called otherwise' 'for preheat preheat preheat-act preheat-leader runs as preheat ' "$(names)"
+	is 'another name' 'for preheat-warm preheat-warm preheat-warm-act preheat-warm-leader runs as preheat-warm ' "$(names --set nameOverride=warm)"
+	is 'one name for all' 'for w runs as w w w-act w-leader ' "$(names --set fullnameOverride=w)"
+	is 'an account that is there' 'for ours preheat preheat-act preheat-leader runs as ours ' \
+		"$(names --set serviceAccount.create=false,serviceAccount.name=ours)"
+	is 'placeholders are for it, too' 2 "$(render --set serviceAccount.name=ours --set-json 'rbac.placeholderNamespaces=["a","b"]' |
+		grep -A12 'name: preheat-placeholders$' | grep -c 'name: ours')"
+	has 'what it is annotated with' 'team: ml' "$(render --set serviceAccount.annotations.team=ml)"
 }
 
 # stored FILE: the objects on standard input as the API server would store them
@@ -89,7 +117,7 @@ equal() {
 }
 
 meaning() {
-	kubectl create namespace preheat >/dev/null
+	kubectl get namespace preheat >/dev/null 2>&1 || kubectl create namespace preheat >/dev/null
 	equal base "$deploy/base"
 	equal eks-irsa "$deploy/overlays/eks-irsa" --set identity.provider=eks-irsa,identity.roleArn=arn:aws:iam::111122223333:role/preheat
 	equal eks-pod-identity "$deploy/overlays/eks-pod-identity" --set identity.provider=eks-pod-identity
@@ -141,6 +169,7 @@ life() {
 
 values
 options
+called
 meaning
 life
 kubectl delete pvc --all -n preheat >/dev/null

@@ -57,6 +57,17 @@ has 'its sequences' 'maxSequences: 32' "$(cat "$scratch/found/pools.yaml")"
 has 'who scales it' '"kind":"HorizontalPodAutoscaler"' "$(cat "$scratch/found/autoscalers.yaml")"
 taken 'the check of what was written' "$preheat" check "$scratch/found/pools.yaml"
 
+# An account that may see what serves, and not who scales it.
+kubectl create serviceaccount init-half >/dev/null
+kubectl create clusterrole init-half --verb=list --resource=nodes,pods,deployments,statefulsets >/dev/null
+kubectl create clusterrolebinding init-half --clusterrole=init-half --serviceaccount=default:init-half >/dev/null
+"$here/../rig/kubeconfig_for.sh" default init-half >"$scratch/half"
+status=0
+"$preheat" init --kubeconfig "$scratch/half" --out "$scratch/half-out" >"$scratch/out" 2>"$scratch/err" || status=$?
+is 'half of the rights: exit code' 0 $status
+has 'what is missing is said' 'horizontalpodautoscalers were not read, and are left out' "$(cat "$scratch/err")"
+is 'who scales it is not known' 'pools.yaml' "$(ls "$scratch/half-out")"
+
 kubectl create serviceaccount init-blind >/dev/null
 "$here/../rig/kubeconfig_for.sh" default init-blind >"$scratch/blind"
 status=0
@@ -66,6 +77,7 @@ for what in nodes deployments statefulsets pods; do
 	has "no rights on $what" "$what were not read" "$(cat "$scratch/err")"
 done
 is 'nothing was written' '' "$(ls "$scratch/blind-out")"
-kubectl delete deployment,hpa,serviceaccount init-chat init-blind --ignore-not-found >/dev/null 2>&1
+kubectl delete clusterrolebinding,clusterrole init-half >/dev/null
+kubectl delete deployment,hpa,serviceaccount init-chat init-blind init-half --ignore-not-found >/dev/null 2>&1
 kubectl delete node init-gpu >/dev/null
 ended

@@ -20,7 +20,7 @@ kind: WarmPool
 metadata: { name: p }
 spec: { objective: { queueWait: 2s, attainment: 99% }, nodeGroups: [ { name: g } ] }
 POOL
-	is 'defaults that are fixed' 'interactive act 10 nvidia.com/gpu 1 vllm none auto' "$(kubectl get wp p -o \
+	is 'defaults that are fixed' 'interactive observe 10 nvidia.com/gpu 1 vllm none auto' "$(kubectl get wp p -o \
 		'jsonpath={.spec.class} {.spec.mode} {.spec.shrinkPriority} {.spec.workload.gpuResource} {.spec.workload.gpusPerReplica} {.spec.signals.engine} {.spec.headroom.max} {.spec.scaleDown.after}')"
 	is 'none where it matters that they are written' '{"name":"g"} ' \
 		"$(kubectl get wp p -o 'jsonpath={.spec.nodeGroups[0]} {.spec.workload.maxSequences}')"
@@ -33,7 +33,7 @@ POOL
 		"$(kubectl get warmpools | head -1 | tr -s ' ' | sed 's/ $//')"
 	is 'their values' 'p interactive 3 2 0.6 2.4 6m20s/10m50s 0ms' \
 		"$(kubectl get warmpools --no-headers | tr -s ' ' | cut -d' ' -f1-8)"
-	is 'wide' 'act max Acting' "$(kubectl get wp -o wide --no-headers | tr -s ' ' | cut -d' ' -f10-12)"
+	is 'wide' 'observe max Acting' "$(kubectl get wp -o wide --no-headers | tr -s ' ' | cut -d' ' -f10-12)"
 	is 'the spec is not changed by status' 1 "$(kubectl get wp p -o 'jsonpath={.metadata.generation}')"
 	is 'explained' 1 "$(kubectl explain warmpool.spec.objective.attainment | grep -c 'share of requests that must not be late')"
 }

@@ -11,7 +11,7 @@ preheat=$(realpath "$1")
 for example in three-pools-eks three-pools-aks kind; do
 	"$preheat" check --strict "$here/../../examples/$example" >/dev/null || { echo "FAILED: preheat check examples/$example"; exit 1; }
 done
-helm=$("$here/helm.sh") || exit
+helm=$("$here/helm.sh") && helm3=$("$here/helm.sh" 3) || exit
 if [ -z "${RIG_DIR:-}" ]; then
 	exec "$here/../rig/with_rig.sh" "$here/run.sh" "$preheat"
 fi
@@ -19,4 +19,5 @@ status=0
 for part in init helm kustomize rbac admission; do
 	"$here/${part}_test.sh" "$preheat" "$helm" | sed "s/^/$part: /" || status=1
 done
+"$here/helm_test.sh" "$preheat" "$helm3" | sed "s/^/helm 3: /" || status=1
 exit $status

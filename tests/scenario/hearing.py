@@ -26,6 +26,7 @@ MANIFEST = '''apiVersion: preheat.dev/v1alpha1
 kind: WarmPool
 metadata: {{ name: chat, namespace: llm }}
 spec:
+  mode: act
   class: interactive
   objective: {{ queueWait: 2s, attainment: 99% }}
   workload:

@@ -36,6 +36,7 @@ MANIFEST = """apiVersion: preheat.dev/v1alpha1
 kind: WarmPool
 metadata: { name: chat, namespace: llm }
 spec:
+  mode: act
   objective: { queueWait: 2s, attainment: 99% }
   workload:
     selector: { matchLabels: { app: chat } }
@@ -53,6 +54,7 @@ apiVersion: preheat.dev/v1alpha1
 kind: WarmPool
 metadata: { name: embed, namespace: llm }
 spec:
+  mode: act
   objective: { queueWait: 10s, attainment: 99% }
   workload:
     selector: { matchLabels: { app: embed } }

@@ -143,4 +143,6 @@ done
 "$preheat" init -f "$cluster" --prometheus "http://127.0.0.1:$port" --last 6h --out trial >said 2>&1 || fail "init: $(cat said)"
 grep -Eq '^chat: you held [0-9.]+ GPU hours \(\$[0-9.]+\) with [0-9.]+ % late' said || fail "what was held is not told: $(cat said)"
 grep -q 'Preheat would have held\|The model does not fit' said || fail "no verdict: $(cat said)"
+"$preheat" history --db trial/verdict --number 100000 -o csv >decisions.csv
+grep -q observe decisions.csv && fail "the verdict is of a pool that only observes: $(grep -m1 observe decisions.csv)"
 grep -q 'preheat explain --db trial/verdict --largest' said || fail "what comes next is not told: $(cat said)"

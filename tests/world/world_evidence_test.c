@@ -17,6 +17,7 @@ static const struct replica_settings alone = {
 		"kind: WarmPool\n"
 		"metadata: { name: chat, namespace: llm }\n"
 		"spec:\n"
+		"  mode: act\n"
 		"  class: interactive\n"
 		"  objective: { queueWait: 2s, attainment: 99% }\n"
 		"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: 1, maxSequences: 8,\n"

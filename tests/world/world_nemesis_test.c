@@ -111,7 +111,7 @@ static void draw_chat(struct world_drawn *d)
 
 	d->floor = among(d, 0, 2);
 	buf_printf(&d->spec,
-		   "{\"class\":\"interactive\",\"objective\":{\"queueWait\":\"%" PRId64
+		   "{\"mode\":\"act\",\"class\":\"interactive\",\"objective\":{\"queueWait\":\"%" PRId64
 		   "s\",\"attainment\":\"99%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"chat\"}},"
 		   "\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"chat\"},"
 		   "\"gpusPerReplica\":1,\"maxSequences\":8,\"prefillTokensPerSecond\":\"25k\",\"interTokenLatency\":"
@@ -130,7 +130,7 @@ static void add_training(struct world_drawn *d)
 {
 	buf_text(&d->manifest,
 		 "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: train, namespace: "
-		 "llm }\nspec: {\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
+		 "llm }\nspec: {\"mode\":\"act\",\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
 		 "\"95%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"train\"}},"
 		 "\"gpusPerReplica\":1},\"signals\":{\"engine\":\"pods\"},\"nodeGroups\":[{\"name\":"
 		 "\"gtrain\",");

@@ -19,6 +19,7 @@ static const char chat_text[] =
 	"kind: WarmPool\n"
 	"metadata: { name: chat, namespace: llm }\n"
 	"spec:\n"
+	"  mode: act\n"
 	"  class: interactive\n"
 	"  objective: { queueWait: 2s, attainment: 99% }\n"
 	"  workload: { selector: { matchLabels: { app: chat } }, scaleTargetRef: { apiVersion: apps/v1, kind: "

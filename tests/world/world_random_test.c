@@ -77,6 +77,7 @@ static void draw_world(struct drawn *d)
 	floor_size = among(d, 0, 2);
 	buf_printf(&d->manifest,
 		   "apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: chat, namespace: llm }\nspec:\n"
+		   "  mode: act\n"
 		   "  class: interactive\n  objective: { queueWait: %" PRId64 "s, attainment: 99%% }\n"
 		   "  workload: { selector: { matchLabels: { app: chat } }, scaleTargetRef: { apiVersion: apps/v1,\n"
 		   "      kind: Deployment, name: chat }, gpusPerReplica: 1, maxSequences: 8, prefillTokensPerSecond: "

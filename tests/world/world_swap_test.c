@@ -23,6 +23,7 @@
 	"        max: 8, standby: { max: 4, priceShare: 2%, leadTime: { p50: 120s, p95: 200s } } }\n"                  \
 	"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, device: { p50: 15s,\n"     \
 	"      p95: 30s }, image: { p50: 60s, p95: 90s }, load: { p50: 60s, p95: 90s } }\n"                            \
+	"  mode: act\n"                                                                                                \
 	"  headroom: { min: 2 }\n"                                                                                     \
 	"  scaleDown: { after: 5m }\n"
 

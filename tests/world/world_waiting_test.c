@@ -15,6 +15,7 @@ static const char train_text[] =
 	"kind: WarmPool\n"
 	"metadata: { name: train, namespace: llm }\n"
 	"spec:\n"
+	"  mode: act\n"
 	"  class: training\n"
 	"  objective: { queueWait: 15m, attainment: 95% }\n"
 	"  workload: { selector: { matchLabels: { app: train } }, gpusPerReplica: 1 }\n"

@@ -9,6 +9,7 @@ static const char chat[] =
 	"kind: WarmPool\n"
 	"metadata: { name: chat, namespace: llm }\n"
 	"spec:\n"
+	"  mode: act\n"
 	"  class: interactive\n"
 	"  objective: { queueWait: 2s, attainment: 99% }\n"
 	"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"

@@ -59,8 +59,9 @@ static inline void write_pool(struct lived *l, const char *name, const char *con
 	static const char *const waits[] = { "2s", "2s", "2s", "5s" };
 	static const char *const shares[] = { "99%", "99%", "99.5%", "99.9%" };
 	static const char *const leads[] = { "", "", "  leadTime: { total: { p50: 200s, p95: 300s } }\n" };
-	static const char *const extras[] = { "", "", "  mode: paused\n", "  lend: { to: [ batch ] }\n",
-					      "  headroom: { min: 1 }\n" };
+	static const char *const extras[] = { "  mode: act\n", "  mode: act\n", "  mode: paused\n",
+					      "  mode: act\n  lend: { to: [ batch ] }\n",
+					      "  mode: act\n  headroom: { min: 1 }\n" };
 	int64_t first = draw(l, LIVED_GROUPS), count = 1 + draw(l, 3);
 
 	buf_printf(out,

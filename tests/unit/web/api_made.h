@@ -16,6 +16,7 @@ static const char made_manifest[] =
 	"kind: WarmPool\n"
 	"metadata: { name: chat, namespace: llm }\n"
 	"spec:\n"
+	"  mode: act\n"
 	"  objective: { queueWait: 2s, attainment: 99% }\n"
 	"  nodeGroups: [ { name: spot, capacityType: spot, pricePerHour: 0.5 }, { name: od, pricePerHour: 1.2 } ]\n"
 	"---\n"
@@ -23,6 +24,7 @@ static const char made_manifest[] =
 	"kind: WarmPool\n"
 	"metadata: { name: batch, namespace: llm }\n"
 	"spec:\n"
+	"  mode: act\n"
 	"  class: batch\n"
 	"  objective: { queueWait: 1h, attainment: 95% }\n"
 	"  nodeGroups: [ { name: od, pricePerHour: 1.2 } ]\n";

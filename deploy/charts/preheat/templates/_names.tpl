@@ -1,5 +1,5 @@
 {{- define "preheat.selector" -}}
-app.kubernetes.io/name: preheat
+app.kubernetes.io/name: {{ .Values.nameOverride | default "preheat" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
@@ -11,7 +11,14 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "preheat.name" -}}
-{{- if contains "preheat" .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{ else }}{{ printf "%s-preheat" .Release.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- $name := .Values.nameOverride | default "preheat" }}
+{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}
+{{- else if contains $name .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "preheat.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (include "preheat.name" .) }}
 {{- end }}
 
 {{- define "preheat.image" -}}
@@ -36,6 +43,15 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- if and .Values.watchOnly .Values.web.tlsSecret }}
 {{- fail "watchOnly records and serves no page, and web.tlsSecret is set; do: leave web.tlsSecret out, and look at the recording with preheat view" }}
+{{- end }}
+{{- if and .Values.dryRun .Values.watchOnly }}
+{{- fail "watchOnly only records, and dryRun decides as well; do: set one of them" }}
+{{- end }}
+{{- if and (not .Values.serviceAccount.create) (not .Values.serviceAccount.name) }}
+{{- fail "serviceAccount.create is false and serviceAccount.name is missing; do: --set serviceAccount.name=NAME, of one that is there" }}
+{{- end }}
+{{- if and (not .Values.serviceAccount.create) (or .Values.serviceAccount.annotations .Values.identity.roleArn .Values.identity.clientId) }}
+{{- fail "serviceAccount.create is false, so nothing annotates it; do: annotate it yourself, and leave serviceAccount.annotations, identity.roleArn and identity.clientId out" }}
 {{- end }}
 {{- if not (or .Values.watchPools .Values.pools) }}
 {{- fail "watchPools is false and pools is empty: there would be nothing to do; give pools, or leave watchPools true" }}

@@ -1,4 +1,4 @@
-module preheat.dev/tests/deploy/helm
+module preheat.dev/tests/deploy/helm4
 
 go 1.26.0
 
