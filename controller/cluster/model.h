@@ -97,6 +97,10 @@ void cluster_ignore_stamps(struct cluster *c, bool ignore);
 void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size_t pool_count,
 		       const struct cluster_group *groups, size_t group_count);
 
+/* So many machines of a group are on their way: bought, and without a GPU that pods may use yet. Pods that wait sit
+ * down there before a machine more is thought of. */
+void cluster_expect(struct cluster *c, size_t group, int64_t machines);
+
 /* Watching. The kinds that the model lives on; optional ones may be absent from the server. */
 enum cluster_kind {
 	CLUSTER_NODES,
@@ -165,6 +169,8 @@ struct pool_group_view {
 	int64_t placeholders;	    /* of this pool, running or starting */
 	int64_t placeholder_places; /* replicas that fit where those are */
 	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
+	int64_t joining;	    /* of its pods that wait: those that fit machines on their way */
+	int64_t lacking;	    /* of its pods that wait: those that need a machine more */
 	int64_t least_on_node;	    /* of the nodes that could go (only this pool's, all ready), the fewest; else 0.
 					Sleepers are not counted, and do not keep a node */
 	int64_t nodes;		    /* of the whole group: known, not leaving */
@@ -231,10 +237,12 @@ struct pending_shape {
 	millis since;	    /* creation of the oldest */
 	const int *groups;  /* which could hold it on a new node, in the order given */
 	size_t group_count;
-	int64_t placed;	   /* of them, that fit nodes that there are: for these nothing is bought */
-	const char *why;   /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
-	const char *full;  /* NULL, or a sentence: who could hold it has its most nodes already */
-	const char *slow;  /* NULL, or a sentence: it should long have a node, as far as we can see */
+	int64_t placed;	 /* of them, that fit nodes that there are: for these nothing is bought */
+	const char *why; /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
+	const char
+		*stray;	  /* NULL, or a sentence: of no pool, and a new node of a group could hold it: nobody buys it */
+	const char *full; /* NULL, or a sentence: who could hold it has its most nodes already */
+	const char *slow; /* NULL, or a sentence: it should long have a node, as far as we can see */
 	bool is_undecided; /* its scheduler has not looked at it, or what it names is being read: not demand yet */
 	bool is_incomplete_gang; /* not all of its gang exist yet, or it is suspended: not demand */
 };

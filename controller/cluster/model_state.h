@@ -218,6 +218,7 @@ struct group_known {
 	const char *gpu_resource;
 	bool drives_marked_nodes;
 	struct template template;
+	int64_t expected; /* machines on their way, as the loop told */
 };
 
 /* Begins what is kept by its uid. */
@@ -366,7 +367,8 @@ enum placing {
 	PLACING_NOT_YET,    /* nobody can say: its scheduler has not looked at it, or what it names is not read yet */
 	PLACING_INCOMPLETE, /* of a gang that is not whole */
 	PLACING_THERE,	    /* on a node that there is */
-	PLACING_NEW,	    /* on a node to come */
+	PLACING_COMING,	    /* on a machine that is on its way */
+	PLACING_NEW,	    /* on a machine that nobody has bought yet */
 	PLACING_NOWHERE
 };
 struct placed {

@@ -38,6 +38,12 @@ static void add_example(struct examples *of, const struct node *n)
 
 /* --- one round: everybody who waits sits down, in the order of the scheduler --- */
 
+/* A node that will be. */
+struct added {
+	struct fit_node *node;
+	bool is_coming; /* its machine is on its way; else it is to be bought */
+};
+
 struct round {
 	const struct cluster *cluster;
 	struct arena *arena;
@@ -45,8 +51,9 @@ struct round {
 	struct examples *examples; /* one per group */
 	struct fit_node *nodes;	   /* that there are, by name */
 	size_t node_count;
-	struct fit_node **added; /* that would come, the oldest first */
+	struct added *added; /* that would come, the oldest first */
 	size_t added_count, added_room;
+	int64_t *expected;	 /* per group: machines on their way where nobody sits yet */
 	struct fit_node **seats; /* where somebody sat down, in order */
 	size_t seat_count, seat_room;
 	int64_t hosts; /* made up so far */
@@ -64,6 +71,9 @@ static struct round round_new(const struct cluster *c, struct arena *a)
 	size_t count = 0;
 	const struct node **nodes = cluster_nodes(c, -1, a, &count);
 	r.examples = arena_array(a, struct examples, c->group_count);
+	r.expected = arena_array(a, int64_t, c->group_count);
+	for (size_t i = 0; i < c->group_count; i++)
+		r.expected[i] = c->groups[i].expected;
 	r.nodes = arena_array(a, struct fit_node, count);
 	for (size_t i = 0; i < count; i++) {
 		if (nodes[i]->group >= 0)
@@ -135,8 +145,11 @@ static void stand_up(struct round *r, size_t seats, size_t added)
 {
 	while (r->seat_count > seats)
 		fit_leave(r->fit, r->seats[--r->seat_count]);
-	while (r->added_count > added)
-		fit_take_away(r->fit, r->added[--r->added_count]);
+	while (r->added_count > added) {
+		const struct added *last = &r->added[--r->added_count];
+		fit_take_away(r->fit, last->node);
+		r->expected[last->node->group] += last->is_coming;
+	}
 }
 
 static struct fit_node *find_there(struct round *r, const struct pod *p)
@@ -154,23 +167,6 @@ static bool is_among(const int *groups, size_t count, int group)
 		if (groups[i] == group)
 			return true;
 	return false;
-}
-
-static struct fit_node *find_to_come(struct round *r, const struct pod *p, const int *groups, size_t count)
-{
-	char unused[FIT_WHY_SIZE];
-	for (size_t i = r->added_count; i-- > 0;)
-		if (is_among(groups, count, r->added[i]->group) && fit_pod(r->fit, p, r->added[i], unused))
-			return r->added[i];
-	for (size_t i = 0; i < count; i++) {
-		struct fit_node *n = open_node(r, groups[i], p, unused);
-		if (n == NULL)
-			continue;
-		r->added = xgrow(r->added, r->added_count, &r->added_room, sizeof(struct fit_node *));
-		r->added[r->added_count++] = n;
-		return n;
-	}
-	return NULL;
 }
 
 /* --- why not --- */
@@ -340,6 +336,29 @@ static struct kind *kind_of(struct round *r, struct store *kinds, const struct p
 	return k;
 }
 
+/* Beside others first. What a machine on its way will be like shows who sits down there first. */
+static struct fit_node *find_added(struct round *r, const struct pod *p, const struct kind *k, bool is_coming)
+{
+	char unused[FIT_WHY_SIZE];
+	for (size_t i = r->added_count; i-- > 0;) {
+		struct added *a = &r->added[i];
+		if (a->is_coming == is_coming && is_among(k->groups, k->group_count, a->node->group) &&
+		    fit_pod(r->fit, p, a->node, unused))
+			return a->node;
+	}
+	for (size_t i = 0; i < k->group_count; i++) {
+		bool may_open = !is_coming || r->expected[k->groups[i]] > 0;
+		struct fit_node *n = may_open ? open_node(r, k->groups[i], p, unused) : NULL;
+		if (n == NULL)
+			continue;
+		r->added = xgrow(r->added, r->added_count, &r->added_room, sizeof *r->added);
+		r->added[r->added_count++] = (struct added){ n, is_coming };
+		r->expected[n->group] -= is_coming;
+		return n;
+	}
+	return NULL;
+}
+
 static void refuse(struct round *r, struct placed *w)
 {
 	struct kind *k = w->kind;
@@ -370,9 +389,13 @@ static void place(struct round *r, struct placed *w)
 	struct fit_node *n = k->is_refused_there ? NULL : find_there(r, p);
 	k->is_refused_there = n == NULL && !k->has_terms;
 	w->placing = PLACING_THERE;
-	if (n == NULL) {
+	if (n == NULL && !k->is_refused && p->pool >= 0) { /* others were not what it was bought for */
+		w->placing = PLACING_COMING;
+		n = find_added(r, p, k, true);
+	}
+	if (n == NULL && !k->is_refused) {
 		w->placing = PLACING_NEW;
-		n = k->is_refused ? NULL : find_to_come(r, p, k->groups, k->group_count);
+		n = find_added(r, p, k, false);
 	}
 	if (n == NULL) {
 		refuse(r, w);
@@ -381,6 +404,11 @@ static void place(struct round *r, struct placed *w)
 	sit(r, p, n);
 	w->group = n->group;
 	w->slow = w->placing == PLACING_THERE && p->is_slow ? say_passed_over(r, p, n->name) : NULL;
+}
+
+static bool has_place(enum placing placing)
+{
+	return placing == PLACING_THERE || placing == PLACING_COMING || placing == PLACING_NEW;
 }
 
 /* All of a gang that waits, or none: part of it would hold machines for nothing. */
@@ -394,8 +422,7 @@ static void place_gang(struct round *r, struct placed *items, size_t count, size
 			continue;
 		place(r, &items[i]);
 		items[i].is_done = true;
-		if (items[i].placing != PLACING_THERE && items[i].placing != PLACING_NEW &&
-		    (worst == NULL || worst->placing != PLACING_NOWHERE))
+		if (!has_place(items[i].placing) && (worst == NULL || worst->placing != PLACING_NOWHERE))
 			worst = &items[i];
 	}
 	if (worst == NULL)
@@ -489,6 +516,13 @@ const struct placement *cluster_placement(const struct cluster *c)
 	return p;
 }
 
+void cluster_expect(struct cluster *c, size_t group, int64_t machines)
+{
+	struct group_known *g = &c->groups[group];
+	c->generation += g->expected != machines;
+	g->expected = machines;
+}
+
 /* --- as it is told --- */
 
 struct entry {
@@ -499,8 +533,7 @@ struct entry {
 
 static bool is_told_together(enum placing a, enum placing b)
 {
-	bool is_served = a == PLACING_THERE || a == PLACING_NEW;
-	return a == b || (is_served && (b == PLACING_THERE || b == PLACING_NEW));
+	return a == b || (has_place(a) && has_place(b));
 }
 
 static bool is_entry(const void *item, const void *key)
@@ -508,6 +541,18 @@ static bool is_entry(const void *item, const void *key)
 	const struct placed *a = ((const struct entry *)item)->like, *b = key;
 	return a->kind == b->kind && is_told_together(a->placing, b->placing) &&
 	       (a->pod->given_up_until != 0) == (b->pod->given_up_until != 0);
+}
+
+/* Of no pool: its place is on a node that nobody may buy. */
+static const char *say_stray(const struct cluster *c, const struct placed *w, struct arena *a)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	if (w->pod->pool >= 0 || w->placing != PLACING_NEW || w->group < 0)
+		return NULL;
+	buf_printf(&out,
+		   "fits node group %s, no pool may use it: no WarmPool selects the pod, and nothing is bought for it",
+		   c->groups[w->group].name);
+	return arena_strdup(a, out.text, out.len);
 }
 
 static const char *copy(struct arena *a, const char *text)
@@ -563,6 +608,8 @@ struct pending_shape *cluster_pending(const struct cluster *c, struct arena *a, 
 		e->shape.placed += w->placing == PLACING_THERE;
 		if (e->shape.slow == NULL)
 			e->shape.slow = copy(a, w->slow);
+		if (e->shape.stray == NULL)
+			e->shape.stray = say_stray(c, w, a);
 		if (is_before(w->pod, e->shape.example)) {
 			e->shape.example = w->pod;
 			e->shape.since = w->pod->created_at;

@@ -189,21 +189,29 @@ static void count_node(struct pool_group_view *g, const struct node *n, int pool
 		g->placeholder_places += places_on(n, r, pool) - free_places;
 }
 
+/* Pods of the pool that are placed so, in one of its groups. */
+static int64_t placed_so(const struct placement *p, int pool, int group, enum placing placing)
+{
+	int64_t count = 0;
+	for (size_t i = 0; i < p->count; i++)
+		count += p->items[i].pod->pool == pool && !p->items[i].pod->is_placeholder &&
+			 p->items[i].placing == placing && p->items[i].group == group;
+	return count;
+}
+
 /* Where its pods cannot sit beside the others, free GPUs are no places: only those that are meant for them are. */
 static void count_places(const struct cluster *c, struct pool_view *v, int pool)
 {
 	const struct placement *p = cluster_placement(c);
-	bool needs_more = false;
-	for (size_t i = 0; i < p->count; i++)
-		needs_more = needs_more || (p->items[i].pod->pool == pool && p->items[i].placing == PLACING_NEW &&
-					    !p->items[i].pod->is_placeholder);
-	for (size_t k = 0; needs_more && k < v->group_count; k++) {
-		v->groups[k].free_places = 0;
-		for (size_t i = 0; i < p->count; i++)
-			v->groups[k].free_places += p->items[i].pod->pool == pool && !p->items[i].pod->is_placeholder &&
-						    p->items[i].placing == PLACING_THERE &&
-						    p->items[i].group == v->groups[k].group;
+	int64_t elsewhere = 0;
+	for (size_t k = 0; k < v->group_count && p->count > 0; k++) {
+		struct pool_group_view *g = &v->groups[k];
+		g->joining = placed_so(p, pool, g->group, PLACING_COMING);
+		g->lacking = placed_so(p, pool, g->group, PLACING_NEW);
+		elsewhere += g->joining + g->lacking;
 	}
+	for (size_t k = 0; k < v->group_count && elsewhere > 0; k++)
+		v->groups[k].free_places = placed_so(p, pool, v->groups[k].group, PLACING_THERE);
 }
 
 static void count_pending(const struct cluster *c, struct pool_view *v, int pool, struct arena *a)

@@ -225,7 +225,7 @@ static const struct ask {
 	{ "reclaim", "take {reclaim|replica|replicas} back from the pools that borrowed" },
 	{ "wake", "start {wake|replica|replicas} on stopped machines" },
 	{ "adopt_refill", "let {adopt_refill|machine|machines} serve that were to be stopped" },
-	{ "place", "start {place|replica|replicas} on free GPUs of running nodes" },
+	{ "place", "start {place|replica|replicas} on free GPUs of nodes that run or are on their way" },
 	{ "cold", "start {cold|replica|replicas} on new machines" },
 	{ "swap", "with {swap} of them free what serves in a dearer group" },
 	{ "refill", "start {refill|replica|replicas} on new machines to be stopped as standby" },

@@ -48,6 +48,7 @@ struct live_pool {
 	struct placeholder placeholder;
 	struct buffer buffer;
 	struct fallback fallback;
+	int64_t unplaced;  /* of the plan that is carried out: replicas for free GPUs that have none yet */
 	int64_t starving;  /* replicas whose release found no node; scale_down.c writes it */
 	char blocked[320]; /* why, where a disruption budget holds them; "" else */
 	bool was_blocked;  /* at the plan before */

@@ -202,17 +202,19 @@ static void tell_unschedulable(struct controller *c)
 	CLEANUP(arena_release) struct arena a = { 0 };
 	const struct pending_shape *shapes = cluster_pending(c->cluster, &a, &count);
 
-	for (size_t i = 0; i < count; i++)
-		if ((shapes[i].why || shapes[i].slow) && shapes[i].example)
-			events_tell(c->events,
-				    &(struct event){ .api_version = "v1",
-						     .kind = "Pod",
-						     .name_space = shapes[i].namespace,
-						     .name = shapes[i].example->name,
-						     .is_warning = true,
-						     .reason = "NotTriggerScaleUp",
-						     .action = "ScaleUp",
-						     .note = shapes[i].why ? shapes[i].why : shapes[i].slow });
+	for (size_t i = 0; i < count; i++) {
+		const struct pending_shape *s = &shapes[i];
+		const char *note = s->why ? s->why : s->stray ? s->stray : s->slow;
+		if (note && s->example)
+			events_tell(c->events, &(struct event){ .api_version = "v1",
+								.kind = "Pod",
+								.name_space = s->namespace,
+								.name = s->example->name,
+								.is_warning = true,
+								.reason = "NotTriggerScaleUp",
+								.action = "ScaleUp",
+								.note = note });
+	}
 }
 
 void events_of_tick(struct controller *c)

@@ -220,6 +220,13 @@ static int64_t gpus_awaited(const struct node_group *g, bool is_standby)
 	return gpus;
 }
 
+int64_t node_group_unclaimed_gpus(const struct node_group *g)
+{
+	int64_t left = node_group_missing(g) * group_spec_of(g)->gpus_per_node - gpus_awaited(g, false);
+
+	return left > 0 ? left : 0;
+}
+
 static int64_t machines_awaited(const struct node_group *g, bool is_standby)
 {
 	int64_t size = group_spec_of(g)->gpus_per_node;

@@ -198,6 +198,8 @@ int64_t node_group_size(const struct node_group *g);
 /* Machines that are asked for and not listed yet; the same of standby. */
 int64_t node_group_missing(const struct node_group *g);
 int64_t node_group_standby_missing(const struct node_group *g);
+/* GPUs of machines that are asked for and not listed yet that no start waits for. */
+int64_t node_group_unclaimed_gpus(const struct node_group *g);
 bool node_group_is_removing(const struct node_group *g, const char *machine);
 /* Of enum provider_ability; as far as is known, what its provider can. */
 bool node_group_can(const struct node_group *g, unsigned abilities);

@@ -1,5 +1,6 @@
 #include "controller/loop/observe.h"
 
+#include "controller/loop/coming.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/watch_sync.h"
 
@@ -112,6 +113,20 @@ static int64_t standby_nodes(const struct node_group *g)
 	return count > g->standby_wanted ? count : g->standby_wanted;
 }
 
+/* What lent nodes have free is counted once: as lent. */
+static int64_t free_places(const struct controller *c, size_t pool, size_t position)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	int64_t places = c->pools[pool]->view.groups[position].free_places - places_spoken_for(c, pool, group);
+
+	return positive(positive(places) - lent_places(c, pool, group));
+}
+
+int64_t observe_running_places(const struct controller *c, size_t pool, size_t position)
+{
+	return runs_work(c, pool) || is_buffered(c, pool) ? 0 : free_places(c, pool, position);
+}
+
 /* After the views of all pools. */
 static struct group_input observe_group(struct controller *c, size_t pool, size_t position, struct arena *a)
 {
@@ -128,21 +143,18 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 				  .billed_gpus_milli = billed(c, pool, position, v),
 				  .standby = stopped * replicas_per_node(&fleet_of(c)->groups[group], spec),
 				  .lent = lent_places(c, pool, group),
-				  .free_places = positive(v->free_places - places_spoken_for(c, pool, group)),
+				  .free_places = observe_running_places(c, pool, position),
 				  .nodes = nodes_of(c, group, v),
 				  .standby_nodes = standby_nodes(g) };
 
-	if (in.lent > 0) /* what the lent nodes have free is counted once */
-		in.free_places = in.free_places > in.lent ? in.free_places - in.lent : 0;
-	if (is_buffered(c, pool)) { /* a free GPU of a running node is what a buffer is for */
-		in.ready += in.free_places;
-		in.free_places = 0;
-	}
+	if (is_buffered(c, pool)) /* a free GPU of a running node is what a buffer is for */
+		in.ready += free_places(c, pool, position);
 	if (runs_work(c, pool)) {
 		in.ready = v->ready + v->starting + v->free_places;
-		in.free_places = 0;
 		in.least_on_node = idle_node_places(c, pool, group, a);
 	}
+	if (!is_buffered(c, pool))
+		in.free_places += coming_places(c, pool, position);
 	return in;
 }
 
@@ -167,7 +179,7 @@ static void show_schedule(struct controller *c, struct live_pool *p, struct pool
  * Pods that somebody else asks for, ready or not. Of a workload that we scale: all of them when they are more than we
  * set, and while none serves, because then nothing else tells of need. Who sleeps is asked for by nobody now.
  */
-static int64_t wanted_pods(const struct controller *c, size_t pool)
+int64_t observe_wanted_pods(const struct controller *c, size_t pool)
 {
 	const struct pool_view *v = &c->pools[pool]->view;
 	int64_t set = workload_scale_set(c, pool), wanted = v->ready + v->starting + v->pending;
@@ -194,7 +206,7 @@ static struct pool_input show_pool(struct controller *c, struct live_pool *p, co
 				 .falling_asleep = p->view.falling_asleep,
 				 .asleep_discarded = p->view.discarded,
 				 .waking = p->view.waking,
-				 .wanted_pods = wanted_pods(c, p->index),
+				 .wanted_pods = observe_wanted_pods(c, p->index),
 				 .queue_waiting = p->signals.queued,
 				 .inter_token_latency_us =
 					 p->signals.itl_count ? p->signals.itl_sum / p->signals.itl_count : ABSENT,
@@ -264,8 +276,11 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 
 	cluster_watch_needed(c->cluster, clock_mono(c->clock));
 	cluster_follow_waiting(c->cluster, clock_now(c->clock));
-	for (size_t i = 0; i < fleet->pool_count; i++)
+	coming_tell(c);
+	for (size_t i = 0; i < fleet->pool_count; i++) {
 		c->pools[i]->view = cluster_pool_view(c->cluster, i, a);
+		coming_drop_unusable(c, i);
+	}
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		pools[i] = show(c, i, a);
 	return (struct snapshot){ .tick = c->tick.number,

@@ -325,6 +325,27 @@ static struct published_counts unschedulable(const struct controller *c, size_t 
 	return counts(a, sums + first, end > first ? end - first : 0);
 }
 
+/* By what can be done about it: a WarmPool, another pod or node group, or its scheduler. */
+static struct published_counts strays(const struct controller *c, struct arena *a)
+{
+	size_t shapes = 0;
+	bool leads = c->leader.state == STATE_LEADING && c->has_decided; /* others would count them again */
+	const struct pending_shape *pending = leads ? cluster_pending(c->cluster, a, &shapes) : NULL;
+	struct published_count sums[] = { { .labels = { "no pool selects it" } },
+					  { .labels = { "no node group fits" } },
+					  { .labels = { "not placed" } } };
+
+	for (size_t i = 0; i < shapes; i++) {
+		const struct pending_shape *s = &pending[i];
+		if (s->pool >= 0 || s->is_undecided || s->is_incomplete_gang)
+			continue;
+		sums[0].count += s->why ? 0 : s->count - s->placed;
+		sums[1].count += s->why ? s->count : 0;
+		sums[2].count += s->why ? 0 : s->placed;
+	}
+	return counts(a, sums, leads ? sizeof sums / sizeof *sums : 0);
+}
+
 static const char *signals_trouble(const struct live_pool *p, struct arena *a)
 {
 	struct source_report r = p->signals.source ? source_report(p->signals.source) : (struct source_report){ 0 };
@@ -545,6 +566,7 @@ static void show_counts(struct controller *c, struct arena *a)
 	c->published.events = counts(a, sent, 4);
 	c->published.evictions = counts(a, evictions, EVICTION_FAILED + 1);
 	c->published.provider_calls = provider_calls(c, a);
+	c->published.strays = strays(c, a);
 }
 
 /* The log that was not folded in yet counts, too. */

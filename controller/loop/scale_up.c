@@ -1,6 +1,8 @@
 #include "controller/loop/scale_up.h"
 
+#include "controller/loop/coming.h"
 #include "controller/loop/controller_state.h"
+#include "controller/loop/observe.h"
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
@@ -245,14 +247,43 @@ static int64_t take_from(int64_t *kept, int64_t wanted)
 }
 
 /*
- * Pods of the pool that no machine would help stand for as many of the replicas that are wished: nothing is bought for
- * these. They are told of with the reason.
+ * Pods of the pool that no machine would help stand for as many of the replicas that are wished beyond the pods that
+ * one does help: nothing is bought for these. They are told of with the reason. Returns how many of `count` are left
+ * at a position; the last positions do without first.
  */
-static int64_t serviceable(const struct controller *c, size_t pool, int64_t count)
+static int64_t serviceable(const struct controller *c, size_t pool, size_t position, int64_t count)
 {
+	const struct pool_plan *plan = &c->plan.pools[pool];
 	int64_t lost = c->pools[pool]->view.unsatisfiable;
+	int64_t beyond = plan->decision.decided - observe_wanted_pods(c, pool);
 
+	lost = lost < beyond ? lost : beyond;
+	for (size_t i = position + 1; i < plan->group_count; i++)
+		lost -= plan->groups[i].cold + plan->groups[i].wake;
+	if (lost <= 0)
+		return count;
 	return count > lost ? count - lost : 0;
+}
+
+/* Onto GPUs that are free now, then onto those that will be. */
+static void fill_places(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	int64_t running = observe_running_places(c, pool, position);
+	struct start like = start_like(c, pool, position, START_PLACE);
+
+	running = count < running ? count : running;
+	if (running > 0)
+		starts_ask(&c->starts, &like, running);
+	c->pools[pool]->unplaced += count - running - coming_join(c, pool, position, count - running);
+}
+
+void scale_up_rest(struct controller *c, size_t pool)
+{
+	struct live_pool *p = c->pools[pool];
+
+	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && p->unplaced > 0; k++)
+		p->unplaced -= coming_join(c, pool, k, p->unplaced);
+	p->unplaced = 0;
 }
 
 /* What serves on nodes that were to go is there at once and costs no start. */
@@ -268,13 +299,14 @@ void scale_up(struct controller *c, size_t pool, size_t position, const struct g
 		place = take_from(&kept, d->place);
 
 	reclaim(c, pool, position, d->reclaim);
-	if (place > 0) {
-		struct start like = start_like(c, pool, position, START_PLACE);
-		starts_ask(&c->starts, &like, place);
-	}
-	scale_up_buy(c, pool, position, START_WAKE, serviceable(c, pool, wake));
-	scale_up_buy(c, pool, position, START_COLD, serviceable(c, pool, cold));
-	buy_swaps(c, pool, position, serviceable(c, pool, d->swap));
+	if (place > 0)
+		fill_places(c, pool, position, place);
+	int64_t bought = serviceable(c, pool, position, wake + cold + d->swap);
+	wake = bought < wake ? bought : wake;
+	cold = bought - wake < cold ? bought - wake : cold;
+	scale_up_buy(c, pool, position, START_WAKE, wake);
+	scale_up_buy(c, pool, position, START_COLD, cold);
+	buy_swaps(c, pool, position, bought - wake - cold);
 	refill(c, pool, position, d->refill);
 }
 
@@ -390,6 +422,7 @@ static void fall_back(struct controller *c, size_t pool)
 	int64_t money = money_left(c, pool);
 
 	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && p->fallback.replicas > 0; k++) {
+		p->fallback.replicas -= coming_join(c, pool, k, p->fallback.replicas);
 		int64_t most = affordable(c, pool, k, money);
 		if (!is_free(c, pool, k))
 			continue;

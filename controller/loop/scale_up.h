@@ -22,6 +22,8 @@ struct fallback {
 int64_t lent_places(const struct controller *c, size_t pool, size_t group);
 /* What the pool's decision wants more of the group at this position. */
 void scale_up(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
+/* After that for all pools: what was to go where there is room goes onto machines that were bought for others. */
+void scale_up_rest(struct controller *c, size_t pool);
 /* As many starts of the kind on machines more as the group's cloud may be asked for. */
 void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count);
 /* Tells the policy which groups, refused before because their cloud had told nothing, are known now. */

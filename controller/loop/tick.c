@@ -57,6 +57,8 @@ void tick_act(struct controller *c)
 	for_each(c, scale_down);
 	for_each(c, scale_up);
 	for (size_t i = 0; i < c->plan.pool_count; i++)
+		scale_up_rest(c, i);
+	for (size_t i = 0; i < c->plan.pool_count; i++)
 		for (size_t k = 0; k < ACTORS; k++)
 			if (actors[k]->want)
 				actors[k]->want(c, i, c->plan.pools[i].decision.decided);

@@ -52,6 +52,8 @@ static void act(struct controller *c, const struct plan *decided)
 			tick_note_size(c, i);
 			tick_act_pool(c, i);
 		}
+	for (size_t i = 0; i < decided->pool_count; i++)
+		scale_up_rest(c, i);
 	act_soon(c);
 }
 
@@ -105,8 +107,7 @@ static void fire(struct timer *t)
 static bool is_unserved(const struct controller *c, const struct pod *p)
 {
 	return p->pool >= 0 && p->state == POD_UNSCHEDULED && p->is_looked_at && !p->is_placeholder && p->has_gpus &&
-	       pool_may_act(c, (size_t)p->pool) && !shares_machines(fleet_of(c), (size_t)p->pool) &&
-	       workload_scale_set(c, (size_t)p->pool) == ABSENT;
+	       pool_may_act(c, (size_t)p->pool) && workload_scale_set(c, (size_t)p->pool) == ABSENT;
 }
 
 void waiting_pod(struct controller *c, const struct cluster_event *e)

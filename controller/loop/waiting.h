@@ -2,7 +2,6 @@
  * At the event, not at the tick: pods that somebody else asks for, and that a scheduler found no node for, are decided
  * on as soon as no more of them arrive, at most a second after the first. What is decided is recorded as a tick of no
  * length (snapshot.h) and done; whatever it leaves open is the next tick's. At most one such decision a second.
- * Pools whose replicas share machines are left to the tick, which puts together what came since the last one.
  */
 #pragma once
 #include "base/net/loop.h"

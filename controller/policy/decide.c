@@ -391,6 +391,15 @@ bool policy_lacks_standby(const struct policy_state *m, size_t group)
 	return m->groups[group].wakes_blocked_until == NO_STANDBY;
 }
 
+bool policy_start_is_overdue(const struct pool_decision *d, enum start_kind kind, millis age)
+{
+	bool is_fast = kind == START_WAKE && d->lead_fast_p50 > 0;
+	struct lead lead = { (double)(is_fast ? d->lead_fast_p50 : d->lead_cold_p50) / 1000,
+			     (double)(is_fast ? d->lead_fast_p95 : d->lead_cold_p95) / 1000 };
+
+	return lead_is_overdue(lead, (double)age / 1000);
+}
+
 struct plan policy_decide(const struct snapshot *s, struct policy_state *m, struct arena *a)
 {
 	struct snapshot seen = *s;

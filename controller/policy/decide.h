@@ -47,3 +47,5 @@ size_t rule_count(const struct policy_state *m, size_t pool);
 
 /* A rule as people read it: "10 % over demand, hold 812 s, chase 0.25, standby 0.2". */
 void rule_describe(const struct policy_state *m, size_t pool, int64_t rule, struct buf *out);
+/* A start on a machine that is so old is counted on no more, by what was believed at that decision. */
+bool policy_start_is_overdue(const struct pool_decision *d, enum start_kind kind, millis age);

@@ -183,3 +183,8 @@ double lead_overdue(struct lead lead)
 {
 	return lead.p50 * exact_exp(sigma_of(lead) * Z99);
 }
+
+bool lead_is_overdue(struct lead lead, double age)
+{
+	return lead.p50 > 0 && age > 1.5 * lead_overdue(lead);
+}

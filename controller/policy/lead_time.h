@@ -41,3 +41,5 @@ double lead_quantile(struct lead lead, int i, int n);
 double lead_remaining(struct lead lead, double age);
 /* An age that all but one start in a hundred reach sooner. */
 double lead_overdue(struct lead lead);
+/* A start of that age is counted on no more: half as old again as that. */
+bool lead_is_overdue(struct lead lead, double age);

@@ -84,10 +84,12 @@ static bool same_but_zone(const struct group_spec *a, const struct group_spec *b
 
 static int64_t free_places(const struct placing *p, size_t i)
 {
-	int64_t gpus = p->s->fleet->pools[p->pool].gpus_per_replica, used = p->room[index_of(p, i)].gpus;
+	int64_t gpus = p->s->fleet->pools[p->pool].gpus_per_replica;
+	const struct group_room *room = &p->room[index_of(p, i)];
 
 	/* Places that other pools of this tick took, in GPUs, cost at least one of ours each. */
-	return positive(p->s->pools[p->pool].groups[i].free_places - (used + gpus - 1) / gpus);
+	return positive(p->s->pools[p->pool].groups[i].free_places - (room->gpus + gpus - 1) / gpus) +
+	       room->left_over / gpus;
 }
 
 static bool may_open(const struct placing *p, size_t i)
@@ -97,19 +99,12 @@ static bool may_open(const struct placing *p, size_t i)
 	       placing_can_pay(p, spec_of(p, i)->price_per_hour);
 }
 
-static int64_t cold_room(const struct placing *p, size_t i)
-{
-	int64_t opened = may_open(p, i) ? per_node(p, i) : 0;
-
-	return p->memory[index_of(p, i)].blocked_until > p->s->now ? 0 : free_places(p, i) + opened;
-}
-
 static size_t next_group(const struct placing *p)
 {
 	size_t count = p->s->fleet->pools[p->pool].group_count, best = count;
 
 	for (size_t i = 0; i < count; i++) {
-		if (cold_room(p, i) <= 0)
+		if (!may_open(p, i))
 			continue;
 		if (best == count) {
 			best = i;
@@ -122,28 +117,46 @@ static size_t next_group(const struct placing *p)
 	return best;
 }
 
-/* Fills a free place on a node that runs, or opens one node and puts up to `want` replicas there. */
-static int64_t put_cold(const struct placing *p, size_t i, int64_t want)
+/* Fills a free place, in whatever group: it is paid for, and the scheduler would. On what this plan opens first. */
+static int64_t fill_place(const struct placing *p)
+{
+	int64_t gpus = p->s->fleet->pools[p->pool].gpus_per_replica;
+
+	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
+		struct group_room *room = &p->room[index_of(p, i)];
+		if (free_places(p, i) <= 0)
+			continue;
+		if (room->left_over >= gpus)
+			room->left_over -= gpus;
+		else
+			room->gpus += gpus;
+		p->out[i].place++;
+		return 1;
+	}
+	return 0;
+}
+
+/* What the replicas on a node that this plan starts leave of it is for the next. */
+static void open_node(const struct placing *p, size_t i, int64_t replicas)
 {
 	struct group_room *room = &p->room[index_of(p, i)];
 
-	if (free_places(p, i) > 0) {
-		p->out[i].place++;
-		room->gpus += p->s->fleet->pools[p->pool].gpus_per_replica;
-		return 1;
-	}
-	int64_t n = at_most(want, per_node(p, i));
 	room->nodes++;
-	placing_pay(p, spec_of(p, i)->price_per_hour);
-	p->out[i].cold += n;
-	return n;
+	room->left_over = spec_of(p, i)->gpus_per_node - replicas * p->s->fleet->pools[p->pool].gpus_per_replica;
 }
 
+/* Opens one node and puts up to `want` replicas there. */
 static int64_t place_cold(const struct placing *p, int64_t want)
 {
 	size_t i = want > 0 ? next_group(p) : p->s->fleet->pools[p->pool].group_count;
 
-	return i == p->s->fleet->pools[p->pool].group_count ? 0 : put_cold(p, i, want);
+	if (i == p->s->fleet->pools[p->pool].group_count)
+		return 0;
+	int64_t n = at_most(want, per_node(p, i));
+	open_node(p, i, n);
+	placing_pay(p, spec_of(p, i)->price_per_hour);
+	p->out[i].cold += n;
+	return n;
 }
 
 static void place_refills(const struct placing *p, int64_t want)
@@ -185,8 +198,8 @@ static int64_t place_wake(const struct placing *p, int64_t want)
 			continue;
 		p->out[i].wake += n;
 		room->woken += n;
-		room->nodes++;
 		room->standby--;
+		open_node(p, i, n);
 		placing_pay(p, wake_price(spec_of(p, i)));
 		return n;
 	}
@@ -266,6 +279,10 @@ static int64_t place_some(struct placing *p)
 	a->reclaim = 0;
 	if (n > 0)
 		return n;
+	if (all_of(a) > 0 && fill_place(p) > 0) {
+		*(a->cold > 0 ? &a->cold : &a->wake) -= 1;
+		return 1;
+	}
 	n = place_wake(p, a->wake);
 	a->wake -= n;
 	if (n > 0)

@@ -16,6 +16,7 @@ struct group_room {
 	int64_t woken;	   /* replicas' worth of stopped machines that this plan wakes */
 	int64_t reclaimed; /* replicas' worth of lent nodes that this plan takes back */
 	int64_t gpus;	   /* free GPUs that this plan has given away */
+	int64_t left_over; /* GPUs of the machine that it opened last and that nobody has yet */
 };
 
 /* Replicas asked for and not given yet. */

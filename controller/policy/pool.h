@@ -89,17 +89,6 @@ static inline int64_t replicas_per_node(const struct group_spec *g, const struct
 	return n > 0 ? n : 0;
 }
 
-/* Several replicas of the pool find room on a machine of one of its groups. */
-static inline bool shares_machines(const struct fleet_spec *fleet, size_t pool)
-{
-	const struct pool_spec *p = &fleet->pools[pool];
-
-	for (size_t i = 0; i < p->group_count; i++)
-		if (replicas_per_node(&fleet->groups[p->groups[i]], p) > 1)
-			return true;
-	return false;
-}
-
 const char *pool_class_name(enum pool_class class); /* "interactive" ... */
 const char *pool_mode_name(enum pool_mode mode);
 const char *capacity_type_name(enum capacity_type type);

@@ -51,7 +51,7 @@ static void see_starts(const struct pool_snapshot *seen, const struct estimates 
 		const struct start_input *start = &seen->starts[i];
 		struct lead lead = lead_of(l, start->kind);
 		double age = (double)(now - start->asked_at) / 1000;
-		if (lead.p50 > 0 && age > 1.5 * lead_overdue(lead) && start->kind != START_REFILL) {
+		if (lead_is_overdue(lead, age) && start->kind != START_REFILL) {
 			w->overdue += start->count;
 			continue;
 		}
@@ -453,10 +453,9 @@ struct recommendation recommendation_for_pods(const struct pool_policy_state *m,
 		hold_growth(&w, s, pool);
 	}
 	w.moves.release = w.moves.give_back = 0; /* of a fleet larger than its most: the tick's to do */
-	/* Pods that come one by one would get a machine each: what shares machines is put together at the tick. */
-	if (spec->mode != MODE_ACT || shares_machines(s->fleet, pool))
+	if (spec->mode != MODE_ACT) {
 		drop_moves(&w);
-	if (spec->mode != MODE_ACT)
 		w.held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
+	}
 	return w;
 }

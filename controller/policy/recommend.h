@@ -27,7 +27,7 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 
 /*
  * Between two ticks (snapshot.interval 0): places for the pods that somebody else asks for and that have none, within
- * the same limits, and nothing else. Nothing is learned. Pools whose replicas share machines wait for the tick.
+ * the same limits, and nothing else. Nothing is learned.
  */
 struct recommendation recommendation_for_pods(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 					      const struct estimates *l);

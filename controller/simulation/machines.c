@@ -1045,15 +1045,30 @@ static size_t find_place(const struct world *w, const struct holding *h)
 	return best;
 }
 
-static void place(struct world *w, struct holding *h, int64_t count)
+static void place(struct world *w, struct holding *h)
 {
 	size_t node;
 
-	for (; count > 0 && (node = find_place(w, h)) != NONE; count--) {
+	for (; h->unplaced > 0 && (node = find_place(w, h)) != NONE; h->unplaced--) {
 		struct lead_draw lead = place_draw(w, h, node);
 		replica_start(w, h, node, START_PLACE, &lead);
 	}
-	h->pool->totals.ignored += count > 0 ? count : 0;
+}
+
+/* On what the plan bought for others; where that was refused, they are wished again. */
+static void place_rest(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	(void)d;
+	place(w, h);
+	if (h->unplaced > 0 && start_is_refused(w, h->group) == ERROR_NONE)
+		h->pool->totals.ignored += h->unplaced;
+	h->unplaced = 0;
+}
+
+static void ask_places(struct world *w, struct holding *h, const struct group_decision *d)
+{
+	(void)w;
+	h->unplaced = d->place;
 }
 
 static void wake(struct world *w, struct holding *h, int64_t count)
@@ -1181,7 +1196,7 @@ static void place_all(struct world *w, const struct plan *plan)
 		for (size_t i = 0; i < plan->pool_count && i < w->fleet->pool_count; i++)
 			for (size_t g = 0; g < plan->pools[i].group_count && g < w->pools[i].spec->group_count; g++)
 				if (w->pools[i].spec->gpus_per_replica == need)
-					place(w, &w->pools[i].holdings[g], plan->pools[i].groups[g].place);
+					place(w, &w->pools[i].holdings[g]);
 }
 
 void world_apply(struct world *w, const struct plan *plan)
@@ -1189,7 +1204,9 @@ void world_apply(struct world *w, const struct plan *plan)
 	for (size_t i = 0; i < w->fleet->pool_count; i++)
 		w->pools[i].events.count = 0;
 	w->has_applied = true;
+	for_each(w, plan, ask_places);
 	place_all(w, plan); /* before a cancelled start takes its node away */
 	for_each(w, plan, shrink);
 	for_each(w, plan, grow);
+	for_each(w, plan, place_rest);
 }

@@ -82,6 +82,7 @@ struct holding {
 	int64_t starting;     /* without the refused */
 	int64_t draining;
 	int64_t foreign_free; /* lendable nodes that run batch work now */
+	int64_t unplaced;     /* of the plan that is applied: replicas for free GPUs that have none yet */
 	struct meter hot, standby;
 };
 

@@ -266,6 +266,7 @@ static const struct metric loop_metrics[] = {
 	{ .name = "preheat_evictions_total", .type = METRIC_COUNTER, .labels = "result", .write = write_counts, .offset = offsetof(struct published, evictions), .help = "Pods asked to go." },
 	{ .name = "preheat_node_actions_total", .type = METRIC_COUNTER, .labels = "action", .write = write_counts, .offset = offsetof(struct published, nodes), .help = "What was done to nodes." },
 	{ .name = "preheat_events_total", .type = METRIC_COUNTER, .labels = "result", .write = write_counts, .offset = offsetof(struct published, events), .help = "Events told to the API server." },
+	{ .name = "preheat_stray_pods", .labels = "reason", .write = write_counts, .offset = offsetof(struct published, strays), .help = "Pods that ask for GPUs, wait, and belong to no WarmPool, by what keeps them waiting: nothing is bought for them." },
 };
 /* clang-format on */
 

@@ -217,4 +217,5 @@ struct published {
 	struct published_counts evictions;	/* labels: result */
 	struct published_counts nodes;		/* labels: what was done: "removed", "stopped", "cordoned" ... */
 	struct published_counts events;		/* labels: "sent", "merged", "dropped" */
+	struct published_counts strays;		/* GPU pods of no pool that wait now; labels: why nothing is bought */
 };

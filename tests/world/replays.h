@@ -26,10 +26,10 @@ static inline bool is_as_stored(const struct plan *plan, const struct pool_plan 
 static inline int64_t assert_replays(const char *path)
 {
 	struct error e = { 0 };
-	struct history_span span;
-	struct cursor_tick t;
+	struct history_span span = { 0 };
+	struct cursor_tick t = { 0 };
 	struct history *h = history_open(path, &e);
-	struct policy_state *memory = NULL, *next;
+	struct policy_state *memory = NULL, *next = NULL;
 	int64_t between = 0, last = 0;
 	struct tick_cursor *w = h && history_span(h, &span, &e) ? tick_cursor_open(h, span.first_tick, &e) : NULL;
 

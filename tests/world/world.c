@@ -536,8 +536,12 @@ static bool has_claims(const struct object *pod)
 
 static bool has_processors(const struct object *pod, const struct object *node)
 {
-	return value_int(container_of(pod), "resources>requests>cpu") <=
-	       value_int(node->value, "status>allocatable>cpu");
+	int64_t left = value_int(node->value, "status>allocatable>cpu");
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), node->name) && !is_finished(p))
+			left -= value_int(container_of(p), "resources>requests>cpu");
+	return value_int(container_of(pod), "resources>requests>cpu") <= left;
 }
 
 static bool fits(const struct object *pod, const struct object *node)

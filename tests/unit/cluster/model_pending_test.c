@@ -255,6 +255,95 @@ static void tells_equal_pods_once(void **state)
 	cluster_free(c);
 }
 
+static void see_waiting(struct cluster *c, const char *name, const char *cpu)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'a','name':'%s','uid':'%s','labels':{'app':'m'}},'spec':{'containers':[{"
+		 "'resources':{'requests':{'cpu':'%s'},'limits':{" GPU "}}}]" TOLERATES "},'status':{'phase':'Pending',"
+		 "'conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable'}]}}",
+		 name, name, cpu);
+	see_now(c, CLUSTER_PODS, text);
+}
+
+/* A machine of p5 (191 processors) is on its way, and g5 is full of nobody: whoever fits beside the others sits there.
+ */
+static void machines_on_their_way_are_taken_first(void **state)
+{
+	static const int groups[] = { 1 };
+	static const struct cluster_label label = { "app", "m" };
+	const struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	const struct cluster_pool pool = { .name = "m",
+					   .namespace = "a",
+					   .selector = &label,
+					   .selector_count = 1,
+					   .gpus_per_replica = 1,
+					   .groups = groups,
+					   .group_count = 1 };
+	static const struct {
+		const char *cpus[4];
+		int64_t expected, joining, lacking;
+	} cases[] = {
+		{ { "10", "10", "10" }, 0, 0, 3 }, { { "10", "10", "10" }, 1, 3, 0 },	{ { "100", "100" }, 1, 1, 1 },
+		{ { "100", "100" }, 2, 2, 0 },	   { { "100", "100", "80" }, 1, 2, 1 }, { { "500" }, 1, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		cluster_set_fleet(c, &pool, 1, fleet, 2);
+		see_now(c, CLUSTER_NODES, P5);
+		cluster_node_gone(c, object_uid_of("p5-1"), 0);
+		for (size_t k = 0; k < 4 && cases[i].cpus[k]; k++) {
+			const char name[] = { 'a', (char)('0' + k), '\0' };
+			see_waiting(c, name, cases[i].cpus[k]);
+		}
+		cluster_expect(c, 1, cases[i].expected);
+		struct pool_view v = cluster_pool_view(c, 0, &a);
+		if (v.groups[0].joining != cases[i].joining || v.groups[0].lacking != cases[i].lacking)
+			fail_msg("case %zu: %lld join, %lld lack", i, (long long)v.groups[0].joining,
+				 (long long)v.groups[0].lacking);
+		cluster_free(c);
+	}
+}
+
+/* A pod of no pool: what it waits for, by what may hold it. */
+static void pods_of_no_pool_are_told_of(void **state)
+{
+	static const struct {
+		const char *pod, *stray, *why;
+		bool has_node;
+	} cases[] = {
+		{ NEW_POD("", "'nvidia.com/gpu':'8'", TOLERATES),
+		  "fits node group p5, no pool may use it: no WarmPool selects the pod, and nothing is bought for it",
+		  NULL, false },
+		{ NEW_POD("", "'nvidia.com/gpu':'16'", TOLERATES), NULL,
+		  "wants 16 nvidia.com/gpu; largest node group p5 has 8 per node", false },
+		{ NEW_POD("", "'nvidia.com/gpu':'8'", TOLERATES), NULL, NULL, true },
+	};
+	const struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		size_t count = 0;
+		cluster_set_fleet(c, NULL, 0, fleet, 2);
+		cluster_expect(c, 1, 1); /* it was bought for others */
+		if (cases[i].has_node)
+			see_now(c, CLUSTER_NODES, P5);
+		see_now(c, CLUSTER_PODS, cases[i].pod);
+		const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+		assert_int_equal(count, 1);
+		assert_string_equal(shapes[0].stray ? shapes[0].stray : "", cases[i].stray ? cases[i].stray : "");
+		assert_string_equal(shapes[0].why ? shapes[0].why : "", cases[i].why ? cases[i].why : "");
+		assert_int_equal(shapes[0].placed, cases[i].has_node);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +352,8 @@ int main(void)
 		cmocka_unit_test(nodes_never_seen_get_the_benefit),
 		cmocka_unit_test(tells_of_full_groups),
 		cmocka_unit_test(tells_equal_pods_once),
+		cmocka_unit_test(machines_on_their_way_are_taken_first),
+		cmocka_unit_test(pods_of_no_pool_are_told_of),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,8 +128,8 @@ static void between_ticks_pods_get_their_places_and_nothing_else(void **state)
 	end(&w);
 }
 
-/* Four that come one by one want one machine of four, not two. */
-static void what_shares_machines_waits_for_the_tick(void **state)
+/* Four that come one by one want one machine of four, not two; the fifth, another. */
+static void what_finds_room_on_a_machine_on_its_way_buys_none(void **state)
 {
 	struct world w;
 
@@ -139,12 +139,53 @@ static void what_shares_machines_waits_for_the_tick(void **state)
 	w.group.gpus_per_node = 4;
 	w.memory = policy_state_new(&w.fleet);
 	see(&w, 0, 0, 0, 0);
-	see(&w, 1, 1, 4, 0);
-	w.seen[0].input.wanted_pods = 1;
-	struct snapshot s = { 0, w.now + 5000, 0, &w.fleet, w.seen };
-	struct plan p = policy_decide(&s, w.memory, &w.arena);
-	assert_int_equal(p.pools[0].groups[0].cold, 0);
+	for (int64_t pods = 1; pods <= 5; pods++) {
+		see(&w, 1, 0, 4, pods > 1);
+		struct start_input start = { .kind = START_COLD, .asked_at = w.now, .count = pods - 1 };
+		w.seen[0].input.wanted_pods = pods;
+		w.seen[0].starts = &start;
+		w.seen[0].start_count = pods > 1;
+		w.groups[0].free_places = pods > 1 ? 5 - pods : 0;
+		struct snapshot s = { 0, w.now + 5000 * pods, 0, &w.fleet, w.seen };
+		struct plan p = policy_decide(&s, w.memory, &w.arena);
+		assert_int_equal(p.pools[0].groups[0].cold, pods == 1 || pods == 5);
+		assert_int_equal(p.pools[0].groups[0].place, pods > 1 && pods < 5);
+		assert_int_equal(p.pools[0].decision.decided, pods);
+	}
 	end(&w);
+}
+
+/* Whatever is refused or could be woken: a free GPU costs nothing, and nobody can refuse it. */
+static void free_places_go_before_machines(void **state)
+{
+	static const struct {
+		int64_t standby;
+		bool is_blocked;
+	} cases[] = { { 0, false }, { 1, false }, { 0, true }, { 1, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct event_input none = { .what = EVENT_NO_STOCK, .value = 5 * MINUTE, .count = 1 };
+		struct world w;
+		init(&w);
+		w.group.gpus_per_node = 4;
+		w.group.standby_max_nodes = 1;
+		w.group.standby_price_ppm = 20000;
+		w.group.standby_lead_time = (struct quantiles){ 90000, 120000 };
+		w.memory = policy_state_new(&w.fleet);
+		see(&w, 0, 0, 0, 0);
+		see(&w, 1, 0, 0, 0);
+		w.seen[0].input.wanted_pods = 1;
+		w.groups[0].free_places = 1;
+		w.groups[0].standby = cases[i].standby;
+		w.seen[0].events = &none;
+		w.seen[0].event_count = cases[i].is_blocked;
+		struct snapshot s = { 0, w.now, 0, &w.fleet, w.seen };
+		struct plan p = policy_decide(&s, w.memory, &w.arena);
+		assert_int_equal(p.pools[0].groups[0].place, 1);
+		assert_int_equal(p.pools[0].groups[0].cold + p.pools[0].groups[0].wake, 0);
+		end(&w);
+	}
 }
 
 static void pools_never_share_the_same_last_node(void **state)
@@ -378,7 +419,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(between_ticks_pods_get_their_places_and_nothing_else),
-		cmocka_unit_test(what_shares_machines_waits_for_the_tick),
+		cmocka_unit_test(what_finds_room_on_a_machine_on_its_way_buys_none),
+		cmocka_unit_test(free_places_go_before_machines),
 		cmocka_unit_test(pools_never_share_the_same_last_node),
 		cmocka_unit_test(a_shared_budget_goes_to_the_pool_that_shrinks_last),
 		cmocka_unit_test(pools_of_equal_priority_do_not_spend_the_same_dollar),
