@@ -227,6 +227,7 @@ static const struct ask {
 	{ "adopt_refill", "let {adopt_refill|machine|machines} serve that were to be stopped" },
 	{ "place", "start {place|replica|replicas} on free GPUs of nodes that run or are on their way" },
 	{ "cold", "start {cold|replica|replicas} on new machines" },
+	{ "swap", "with {swap} of them free what serves in a dearer group" },
 	{ "refill", "start {refill|replica|replicas} on new machines to be stopped as standby" },
 	{ "cancel_cold", "cancel {cancel_cold|cold start|cold starts}" },
 	{ "cancel_wake", "cancel {cancel_wake|wake|wakes}" },
@@ -235,6 +236,7 @@ static const struct ask {
 	{ "release_asleep", "release {release_asleep|node|nodes} where every replica sleeps" },
 	{ "release", "release {release|replica|replicas}" },
 	{ "stop", "keep {stop} of them stopped as standby" },
+	{ "swapped", "let {swapped} of them go because a cheaper machine serves instead" },
 	{ "give_back", "hand {give_back} of them to the pools that borrow" },
 	{ "delete_standby", "delete {delete_standby|stopped machine|stopped machines}" },
 };

@@ -590,8 +590,9 @@ static void adopt_places(struct node_group *g, int64_t machines, enum start_kind
 		starts_ask(g->context->starts, &like, machines * places(g, pool));
 }
 
-/* A machine that nobody here asked for, on its way: what it will hold counts as on its way, too. */
-static void adopt(struct node_group *g, const struct machine *m, millis kept_at)
+/* A machine that nobody here asked for, on its way: what it will hold counts as on its way, too. When it was launched
+ * says nothing of one that was stopped since. */
+static void adopt(struct node_group *g, const struct machine *m, millis kept_at, bool was_stopped)
 {
 	size_t pool = first_pool(g->context->fleet, g->index);
 	struct start like = adopted(g, pool, comes_as(m));
@@ -601,19 +602,23 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at)
 
 	if (like.group < 0 || is_there)
 		return;
-	if (began > 0)
+	if (began > 0 && !was_stopped)
 		like.asked_at = clock_of_wall(g->context->clock, began);
 	like.kept_at = kept_at;
-	starts_ask(g->context->starts, &like, places(g, pool));
+	int64_t count = places(g, pool);
+	struct start *asked = starts_ask(g->context->starts, &like, count);
+	/* Whether it was stopped since it was launched is not known any more. */
+	for (int64_t i = 0; kept_at > 0 && i < count; i++)
+		asked[i].stage_since = kept_at;
 	bind_any(g, m);
 }
 
 /* Its node may have come before the cloud told of the machine. */
-static void machine_came(struct node_group *g, const struct machine *m)
+static void machine_came(struct node_group *g, const struct machine *m, bool was_stopped)
 {
 	offerings_came(&g->offerings, told(m->zone), told(m->instance_type));
 	if (!starts_know_machine(g->context->starts, m->id) && !bind_any(g, m))
-		adopt(g, m, 0);
+		adopt(g, m, 0, was_stopped);
 	struct node_stages stages = g->context->node_stages(g->context->user, m->id);
 	starts_follow_node(g->context->starts, m->id, &stages);
 }
@@ -680,7 +685,7 @@ static void machines_compare(struct node_group *g, const struct group_descriptio
 	for (size_t i = 0; i < d->machine_count; i++) {
 		const struct machine *m = &d->machines[i], *was = find_machine(before, m->id);
 		if (m->state != MACHINE_TERMINATING && (!was || (was->is_standby && !m->is_standby)))
-			machine_came(g, m);
+			machine_came(g, m, was != NULL);
 		else if (m->is_standby && m->state == MACHINE_PENDING && !starts_know_machine(starts, m->id))
 			bind_any(g, m); /* its refill was left with the machine that serves in its stead */
 		if (m->state == MACHINE_STOPPED)
@@ -874,7 +879,7 @@ static void adopt_forgotten(struct node_group *g)
 		if (m->state == MACHINE_RUNNING && !m->is_standby && !node_group_is_removing(g, m->id) &&
 		    !starts_know_machine(g->context->starts, m->id) &&
 		    !g->context->node_stages(g->context->user, m->id).registered)
-			adopt(g, m, clock_now(g->context->clock));
+			adopt(g, m, clock_now(g->context->clock), false);
 	}
 }
 

@@ -238,7 +238,10 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 		enum drain_fate fate = lend > 0 ? FATE_LEND : stop > 0 ? FATE_STOP : FATE_REMOVE;
 		if (!v->replicas || v->replicas > left || (fate != FATE_LEND && room <= 0))
 			continue;
-		snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
+		if (d->swapped > d->release - left)
+			snprintf(why, sizeof why, "a cheaper machine serves instead");
+		else
+			snprintf(why, sizeof why, "%lld replicas beyond what is needed", (long long)d->release);
 		if (!drain_begin(c, v->node, pool, fate, why))
 			continue;
 		room -= fate != FATE_LEND;

@@ -93,18 +93,16 @@ static void refuse(struct controller *c, const struct start *like, int64_t count
 						.count = count });
 }
 
-/* The same as scale_up_buy() of a group that is known, without a word about what is not granted; returns how many
- * start. */
-static int64_t grant(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+/* The same as buy() of a group that is known, without a word about what is not granted; returns how many start. */
+static int64_t grant(struct controller *c, const struct start *like, int64_t count)
 {
-	size_t group = fleet_of(c)->pools[pool].groups[position];
-	int64_t nodes = node_group_grow(c->groups[group], nodes_for(c, pool, group, count));
-	int64_t room = nodes * replicas_on_node(c, pool, group);
-	struct start like = start_like(c, pool, position, kind);
+	size_t group = fleet_of(c)->pools[like->pool].groups[like->group];
+	int64_t nodes = node_group_grow(c->groups[group], nodes_for(c, like->pool, group, count));
+	int64_t room = nodes * replicas_on_node(c, like->pool, group);
 
 	if (count > room)
 		count = room;
-	starts_ask(&c->starts, &like, count);
+	starts_ask(&c->starts, like, count);
 	return count;
 }
 
@@ -119,25 +117,40 @@ static bool is_in_doubt(const struct controller *c, size_t pool)
 	return false;
 }
 
-void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+static void buy(struct controller *c, const struct start *like, int64_t count)
 {
-	size_t group = fleet_of(c)->pools[pool].groups[position];
+	size_t group = fleet_of(c)->pools[like->pool].groups[like->group];
 	struct node_group *g = c->groups[group];
-	struct start like = start_like(c, pool, position, kind);
 
 	if (count <= 0)
 		return;
-	if (!g->is_known || is_in_doubt(c, pool)) {
+	if (!g->is_known || is_in_doubt(c, like->pool)) {
 		g->was_missed = true;
-		refuse(c, &like, count, ERROR_UNAVAILABLE);
+		refuse(c, like, count, ERROR_UNAVAILABLE);
 		return;
 	}
-	int64_t got = grant(c, pool, position, kind, count);
+	int64_t got = grant(c, like, count);
 	if (count > got && node_group_is_held(g))
-		refuse(c, &like, count - got, ERROR_UNAVAILABLE);
+		refuse(c, like, count - got, ERROR_UNAVAILABLE);
 	else if (count > got && g->seen.max > 0 &&
 		 g->seen.max < fleet_of(c)->groups[group].max_nodes) /* the cloud's max */
-		refuse(c, &like, count - got, ERROR_QUOTA);
+		refuse(c, like, count - got, ERROR_QUOTA);
+}
+
+void scale_up_buy(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
+{
+	struct start like = start_like(c, pool, position, kind);
+
+	buy(c, &like, count);
+}
+
+/* In place of machines that serve and cost more: where they are refused, those go on. */
+static void buy_swaps(struct controller *c, size_t pool, size_t position, int64_t count)
+{
+	struct start like = start_like(c, pool, position, START_COLD);
+
+	like.is_swap = true;
+	buy(c, &like, count);
 }
 
 void scale_up_tell_described(struct controller *c)
@@ -277,19 +290,23 @@ void scale_up_rest(struct controller *c, size_t pool)
 void scale_up(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
 	const struct pool_plan *plan = &c->plan.pools[pool];
-	int64_t more = d->cold + d->wake + d->place, released = 0;
+	int64_t more = d->cold - d->swap + d->wake + d->place, released = 0;
 
 	for (size_t i = 0; i < plan->group_count; i++)
 		released += plan->groups[i].release;
 	int64_t kept = more > 0 && released <= 0 ? drains_call_off(c, pool, more) : 0;
-	int64_t cold = take_from(&kept, d->cold), wake = take_from(&kept, d->wake), place = take_from(&kept, d->place);
+	int64_t cold = take_from(&kept, d->cold - d->swap), wake = take_from(&kept, d->wake),
+		place = take_from(&kept, d->place);
 
 	reclaim(c, pool, position, d->reclaim);
 	if (place > 0)
 		fill_places(c, pool, position, place);
-	int64_t bought = serviceable(c, pool, position, wake + cold);
-	scale_up_buy(c, pool, position, START_WAKE, bought < wake ? bought : wake);
-	scale_up_buy(c, pool, position, START_COLD, bought < wake ? 0 : bought - wake);
+	int64_t bought = serviceable(c, pool, position, wake + cold + d->swap);
+	wake = bought < wake ? bought : wake;
+	cold = bought - wake < cold ? bought - wake : cold;
+	scale_up_buy(c, pool, position, START_WAKE, wake);
+	scale_up_buy(c, pool, position, START_COLD, cold);
+	buy_swaps(c, pool, position, bought - wake - cold);
 	refill(c, pool, position, d->refill);
 }
 
@@ -312,7 +329,7 @@ void fallback_note(void *user, const struct start *s, enum error_kind why)
 	struct live_pool *p = c->pools[s->pool];
 	const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
 
-	if (!pool_may_act(c, s->pool) || spec->class == CLASS_TRAINING || s->group >= POSITIONS_MOST ||
+	if (!pool_may_act(c, s->pool) || s->is_swap || spec->class == CLASS_TRAINING || s->group >= POSITIONS_MOST ||
 	    (s->kind != START_COLD && s->kind != START_WAKE))
 		return;
 	p->fallback.replicas++;
@@ -409,7 +426,8 @@ static void fall_back(struct controller *c, size_t pool)
 		int64_t most = affordable(c, pool, k, money);
 		if (!is_free(c, pool, k))
 			continue;
-		int64_t got = grant(c, pool, k, START_COLD, p->fallback.replicas < most ? p->fallback.replicas : most);
+		struct start like = start_like(c, pool, k, START_COLD);
+		int64_t got = grant(c, &like, p->fallback.replicas < most ? p->fallback.replicas : most);
 		if (got <= 0)
 			continue;
 		const char *group = fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[k]].name;

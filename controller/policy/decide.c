@@ -156,6 +156,8 @@ static void follow_moves(struct pool_policy_state *m, const struct recommendatio
 	m->replacing += w->moves.replace_wake + w->moves.replace_cold;
 	if (m->replacing > w->fleet.replace + w->moves.replace_wake + w->moves.replace_cold)
 		m->replacing = w->fleet.replace + w->moves.replace_wake + w->moves.replace_cold;
+	m->swapping = w->fleet.swap + w->moves.swap;
+	m->swapped -= w->moves.swapped;
 }
 
 static int64_t placed(const struct pool_plan *plan)
@@ -168,6 +170,17 @@ static int64_t placed(const struct pool_plan *plan)
 		     d->cancel_wake - d->cancel_reclaim - d->release;
 	}
 	return n;
+}
+
+/* What replaces others is wished and decided beside them until they go: it needs pods of its own. */
+static void describe_size(const struct pool_pass *c, struct pool_plan *plan, int64_t replacements)
+{
+	const struct recommendation *w = &c->recommendation;
+	int64_t beside = w->fleet.replace + w->fleet.swap;
+
+	plan->decision.swapping = w->fleet.swap + w->moves.swap;
+	plan->decision.wished = c->wished + beside + replacements + w->moves.swap;
+	plan->decision.decided = w->have + beside + placed(plan);
 }
 
 /* What one tick shares between its pools. */
@@ -190,8 +203,7 @@ static void answer_pool(const struct snapshot *s, const struct policy_state *m, 
 		;
 	place_end(&c->placing, &c->recommendation);
 	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
-	plan->decision.wished = c->wished;
-	plan->decision.decided = c->recommendation.have + placed(plan);
+	describe_size(c, plan, 0);
 	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
 	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
 		plan->prices[i] = m->pools[pool].prices[i];
@@ -233,8 +245,7 @@ static void end_pool(const struct snapshot *s, struct policy_state *m, struct po
 
 	follow_moves(&m->pools[pool], &c->recommendation, plan);
 	describe_decision(s, m, pool, &c->estimates, &c->recommendation, &plan->decision);
-	plan->decision.wished = c->wished;
-	plan->decision.decided = c->recommendation.have + placed(plan) - replacements;
+	describe_size(c, plan, replacements);
 	plan->decision.dollars_per_hour = billed_after(s, pool, plan);
 	for (size_t i = 0; i < OBJECTIVE_PRICES; i++)
 		plan->prices[i] = m->pools[pool].prices[i];
@@ -439,7 +450,7 @@ static void describe_seen(const struct snapshot *s, size_t pool, const struct es
 	d->asleep_discarded = seen->input.asleep_discarded;
 	d->waking = w->fleet.rouse;
 	d->draining = seen->input.draining;
-	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->overdue;
+	d->on_the_way = w->have - w->fleet.ready + w->fleet.replace + w->fleet.swap + w->overdue;
 	d->overdue = w->overdue;
 	d->standby = w->fleet.stock;
 	d->refilling = w->fleet.refill;

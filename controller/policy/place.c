@@ -1,6 +1,7 @@
 #include "controller/policy/place.h"
 
 #include "base/error.h"
+#include "controller/policy/swap.h"
 
 /* What asking (place.c) and letting go (place_release.c) share. Private to these two. */
 
@@ -342,9 +343,51 @@ int64_t place_next(struct placing *p, struct recommendation *w)
 	return is_gang(p, &w->moves) ? place_gang(p, w) : place_some(p);
 }
 
+/* The first group with room that is cheaper than `dear`, of those that differ in their zone only the emptiest. One
+ * that refused is asked for one machine first. */
+static size_t cheaper_room(const struct placing *p, size_t dear)
+{
+	const struct pool_spec *spec = &p->s->fleet->pools[p->pool];
+	size_t best = dear;
+
+	for (size_t k = 0; k < dear; k++) {
+		bool is_probed = p->memory[index_of(p, k)].refusals > 0 && p->out[k].swap > 0;
+		if (is_probed || !swap_is_cheaper(p->s->fleet, spec, dear, k) || !may_open(p, k))
+			continue;
+		if (best == dear)
+			best = k;
+		else if (same_but_zone(spec_of(p, best), spec_of(p, k)) &&
+			 p->room[index_of(p, k)].nodes < p->room[index_of(p, best)].nodes)
+			best = k;
+	}
+	return best;
+}
+
+/* Whole new machines in cheaper groups for as many replicas of dear ones; for `going` more some are on their way or
+ * serve. Returns the replicas that found room. */
+static int64_t place_swaps(const struct placing *p, int64_t want, int64_t going)
+{
+	int64_t left = want;
+
+	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && left > 0;) {
+		int64_t dear = swap_dear(p->s, p->pool, i), served = at_most(going, dear);
+		going -= served;
+		dear = at_most(dear - served, left);
+		for (size_t k; (k = cheaper_room(p, i)) < i && dear >= per_node(p, k);) {
+			p->room[index_of(p, k)].nodes++;
+			placing_pay(p, spec_of(p, k)->price_per_hour);
+			p->out[k].cold += per_node(p, k);
+			p->out[k].swap += per_node(p, k);
+			dear -= per_node(p, k);
+			left -= per_node(p, k);
+		}
+	}
+	return want - left;
+}
+
 int64_t place_end(struct placing *p, struct recommendation *w)
 {
-	const struct scale_actions *m = &w->moves;
+	struct scale_actions *m = &w->moves;
 	int64_t left = all_of(&p->asks);
 	enum limit why = left > 0 && !is_gang(p, m) ? why_no_room(p) : LIMIT_NONE;
 
@@ -352,6 +395,7 @@ int64_t place_end(struct placing *p, struct recommendation *w)
 		w->held_by = why;
 	place_refills(p, m->refill);
 	place_releases(p, w);
+	m->swap = m->release == 0 && left == 0 ? place_swaps(p, m->swap, w->fleet.swap + w->overdue) : 0;
 	if (p->s->fleet->pools[p->pool].mode == MODE_ACT)
 		fill_minima(p, w);
 	place_deletions(p, w->stock_excess);
@@ -401,24 +445,28 @@ static void send_off(const struct placing *p, size_t i, int64_t n, int64_t give_
 	struct group_room *room = &p->room[index_of(p, i)];
 	const struct group_spec *g = spec_of(p, i);
 	struct group_decision *d = &p->out[i];
-	int64_t each = per_node(p, i), nodes = (n + each - 1) / each, kept;
+	int64_t each = per_node(p, i), nodes = (n + each - 1) / each;
+	int64_t back = p->borrower_waits ? n : at_most(n, give_back);
+	int64_t kept = keeps_stock ? at_most(positive(g->standby_max_nodes - room->standby), nodes) : 0;
+	int64_t stop = at_most(kept * each, n - back);
 
 	d->release += n;
-	d->give_back += p->borrower_waits ? n : at_most(n, give_back);
+	d->give_back += back;
+	d->stop += stop;
 	room->leaving += nodes;
-	kept = keeps_stock ? at_most(positive(g->standby_max_nodes - room->standby), nodes) : 0;
-	d->stop = at_most(kept * each, n - d->give_back);
-	room->standby += (d->stop + each - 1) / each;
+	room->standby += (stop + each - 1) / each;
 }
 
 /* Replicas whose release empties nodes: a replica less on a node that stays saves nothing. */
 static int64_t releasable(const struct placing *p, size_t i, int64_t want)
 {
 	const struct group_input *in = &p->s->pools[p->pool].groups[i];
+	int64_t gone = p->out[i].release;
 
 	if (per_node(p, i) == 1)
-		return at_most(at_most(want, in->ready), spare_nodes(p, i));
-	return spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node : 0;
+		return at_most(at_most(want, in->ready - gone), spare_nodes(p, i));
+	return !gone && spare_nodes(p, i) > 0 && in->least_on_node > 0 && in->least_on_node <= want ? in->least_on_node
+												    : 0;
 }
 
 /* Sleepers serve nobody: as long as there are nodes with no other replica, these go in place of some that serve.
@@ -438,12 +486,30 @@ static int64_t release_sleepers(const struct placing *p, int64_t want)
 	return want - left;
 }
 
+/* Dear ones whose work a cheaper group does now go first. Returns the replicas that went. */
+static int64_t release_swapped(const struct placing *p, int64_t want, bool keeps_stock)
+{
+	int64_t left = want;
+
+	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && left > 0;) {
+		int64_t n = swap_dear(p->s, p->pool, i) > 0 ? releasable(p, i, left) : 0;
+		if (n <= 0)
+			continue;
+		send_off(p, i, n, 0, keeps_stock);
+		p->out[i].swapped = n;
+		left -= n;
+	}
+	return want - left;
+}
+
 static void place_releases(const struct placing *p, struct recommendation *w)
 {
 	int64_t sleepers = release_sleepers(p, w->moves.release);
 	int64_t want = w->moves.release - sleepers, give_back = w->moves.give_back;
 	bool at_min = false;
 
+	w->moves.swapped = release_swapped(p, at_most(w->moves.swapped, positive(want - give_back)), w->keeps_stock);
+	want -= w->moves.swapped;
 	for (size_t i = p->s->fleet->pools[p->pool].group_count; i-- > 0 && want > 0;) {
 		int64_t n = releasable(p, i, want);
 		at_min |= spare_nodes(p, i) <= 0 && p->s->pools[p->pool].groups[i].ready > 0;

@@ -178,10 +178,10 @@ static bool is_sound_choice(const struct pool_policy_state *p)
 static bool is_sound(const struct pool_policy_state *p)
 {
 	const struct shadow_record *r = &p->record;
-	bool ok = is_count(p->ticks) && is_count(p->reclaimed) && is_count(p->replacing) && p->cold_step < 1 << 20 &&
-		  p->fast_step < 1 << 20 && is_sound_lead(&p->lead) && is_sound_demand(&p->demand) &&
-		  is_sound_capacity(&p->capacity) && is_sound_choice(p) && IS_REAL(r->arrived) && IS_REAL(r->ticks) &&
-		  IS_REAL(r->hours) && IS_REAL(r->level_ticks);
+	bool ok = is_count(p->ticks) && is_count(p->reclaimed) && is_count(p->replacing) && is_count(p->swapping) &&
+		  is_count(p->swapped) && p->cold_step < 1 << 20 && p->fast_step < 1 << 20 && is_sound_lead(&p->lead) &&
+		  is_sound_demand(&p->demand) && is_sound_capacity(&p->capacity) && is_sound_choice(p) &&
+		  IS_REAL(r->arrived) && IS_REAL(r->ticks) && IS_REAL(r->hours) && IS_REAL(r->level_ticks);
 
 	if (p->ticks > 0 && (p->cold_step < 1 || p->fast_step < 1))
 		return false;
@@ -287,6 +287,9 @@ static void carry_measured(struct pool_policy_state *to, const struct pool_polic
 	to->lead = from->lead;
 	to->reclaimed = from->reclaimed;
 	to->replacing = from->replacing;
+	to->swapping = from->swapping;
+	to->swapped = from->swapped;
+	to->dear_since = from->dear_since;
 	to->bridged_since = from->bridged_since;
 	to->surplus_since = from->surplus_since;
 	if (is_same_wait) {

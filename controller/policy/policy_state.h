@@ -35,6 +35,8 @@ struct pool_policy_state {
 	int64_t ticks;
 	int32_t shadows_run;	      /* since the first lead time is over */
 	int64_t reclaimed, replacing; /* lent nodes that serve; starts that will replace them */
+	millis dear_since;	      /* since then machines that were woken in a dear group serve without a queue */
+	int64_t swapping, swapped;    /* starts in a cheaper group for them; those that serve and free a dear one */
 	int32_t stock_low[STOCK_BLOCKS];
 	struct shadow shadows[RULES_MAX];
 };

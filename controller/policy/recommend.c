@@ -1,6 +1,7 @@
 #include "controller/policy/recommend.h"
 
 #include "base/exact.h"
+#include "controller/policy/swap.h"
 
 static int64_t at_most(int64_t a, int64_t b)
 {
@@ -92,6 +93,8 @@ static void count_fleet(const struct pool_policy_state *m, const struct snapshot
 		w->fleet.lent += seen->groups[i].lent;
 	}
 	set_replacements_apart(&w->fleet, m->replacing);
+	w->fleet.swap = swap_on_the_way(m, s, pool, w->fleet.cold);
+	w->fleet.cold -= w->fleet.swap;
 	w->have = w->fleet.ready + w->fleet.rouse + w->fleet.wake + w->fleet.cold + w->fleet.reclaim;
 }
 
@@ -259,6 +262,7 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 	}
 	if (s->fleet->pools[pool].class == CLASS_TRAINING)
 		ask_no_more_than_work(&w, seen, l);
+	swap_recommend(m, s, pool, l, &w);
 	set_bounds(s, pool, m, l, &w);
 	if (view.stock_max > 0)
 		w.stock_excess = find_stock_excess(m, s, l, &w);
@@ -334,6 +338,7 @@ static void hold_growth(struct recommendation *w, const struct snapshot *s, size
 	int64_t left = at_least(allowed - bought_lately(&s->pools[pool], s->now), 0);
 	int64_t over = w->moves.cold + w->moves.wake - left;
 
+	w->moves.swap = at_most(w->moves.swap, at_least(-over, 0));
 	if (over > 0 && wish_ask_less(w, over) > 0) {
 		w->held_by = LIMIT_GROWTH;
 		w->is_cut = true;
@@ -362,7 +367,7 @@ static void keep_sizes(struct recommendation *w, const struct snapshot *s, size_
 static void drop_moves(struct recommendation *w)
 {
 	w->moves.wake = w->moves.cold = w->moves.reclaim = w->moves.adopt_refill = w->moves.refill = 0;
-	w->moves.replace_wake = w->moves.replace_cold = 0;
+	w->moves.replace_wake = w->moves.replace_cold = w->moves.swap = 0;
 	w->stock_excess = 0;
 	wish_keep(w);
 }

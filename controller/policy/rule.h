@@ -42,7 +42,7 @@ void family_init(struct family *f, const struct tier_times *t, double late_allow
 struct fleet {
 	int64_t ready, wake, cold, reclaim; /* serving; on their way */
 	int64_t rouse;			    /* on their way, too: engines that wake; nothing can be cancelled of them */
-	int64_t refill, replace;	    /* on their way to be stopped; to replace lent nodes */
+	int64_t refill, replace, swap;	    /* on their way to be stopped; to replace lent nodes; dear ones */
 	int64_t stock, lent, reclaimed;	    /* stopped; lent out; taken back and serving */
 	double waiting;			    /* queue, in replicas */
 	bool bridge_due;		    /* lent nodes have served long enough and nothing queues */
@@ -69,6 +69,7 @@ struct scale_actions {
 	int64_t release, give_back; /* give_back is part of release */
 	int64_t replace_wake, replace_cold;
 	int64_t stock_low;
+	int64_t swap, swapped; /* start in a cheaper group for dear ones; of release: dear ones freed by such a start */
 	int64_t kept_for_fast; /* missing for the queue alone and left to the fast tiers: no new machine is asked for */
 };
 

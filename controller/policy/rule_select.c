@@ -2,6 +2,7 @@
 
 #include "base/exact.h"
 #include "controller/policy/rule_criterion.h"
+#include "controller/policy/swap.h"
 
 static void review_seen(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 			const struct demand_reading *r, bool is_filling);
@@ -172,6 +173,8 @@ static struct shadow_tick describe_tick(const struct pool_policy_state *m, const
 		.bridge_ticks = (int32_t)(LENT_SERVES / s->interval),
 		.cold_charge = COLD_CHARGE / tick,
 		.fast_charge = FAST_CHARGE / tick,
+		.wake_charge =
+			(FAST_CHARGE + swap_charge(s->fleet, &s->fleet->pools[pool], l->cold.p50, COLD_CHARGE)) / tick,
 		.counts = !l->is_filling && l->reading.signals <= SIGNALS_PARTIAL,
 		.may_release = !l->is_filling,
 	};
@@ -254,6 +257,7 @@ struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *
 		begin(m, s, &l);
 	deal_lead_times(m, &l, (double)s->interval / 1000);
 	follow_lending(m, seen);
+	swap_follow(m, s, pool);
 	capacity_observe(&m->capacity, seen, s->interval);
 	l.capacity = capacity_believed(&m->capacity, spec);
 	l.reading = demand_observe(&m->demand, s, pool, l.capacity.slots,

@@ -180,7 +180,7 @@ static void grow(struct shadow *s, const struct scale_actions *m, const struct s
 	s->refill += (int32_t)m->refill;
 	s->stock -= (int32_t)(m->wake - fail + m->replace_wake);
 	if (t->counts)
-		s->cost += t->fast_charge * (double)(m->wake + m->reclaim) +
+		s->cost += t->wake_charge * (double)m->wake + t->fast_charge * (double)m->reclaim +
 			   t->cold_charge * (double)(m->cold + m->refill);
 }
 

@@ -52,8 +52,8 @@ struct shadow_tick {
 	int32_t block, block_is_new;
 	int32_t bridge_ticks; /* lent nodes serve that long before they are replaced */
 	const struct shadow_deals *deals;
-	double cold_charge, fast_charge; /* replica-ticks a start costs beyond its time */
-	bool counts;			 /* costs and late requests are added up */
+	double cold_charge, fast_charge, wake_charge; /* replica-ticks a start costs beyond its time */
+	bool counts;				      /* costs and late requests are added up */
 	bool may_release;
 };
 

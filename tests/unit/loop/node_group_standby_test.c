@@ -89,6 +89,28 @@ static void a_refill_ends_when_its_machine_is_stopped(void **state)
 	assert_int_equal(starts.events[1].event.kind, START_REFILL);
 }
 
+/* Launched long ago, stopped, and woken just now, before it has a node: it has all of its time. */
+static void what_is_woken_is_not_as_old_as_its_launch(void **state)
+{
+	struct stage_of_test *t = *state;
+	millis now = clock_now(&t->clock);
+
+	played_run(t, 0);
+	played_add_machine(MACHINE_STOPPED);
+	cloud.standby = 1;
+	played_look(t);
+	cloud.machines[0].state = MACHINE_RUNNING;
+	cloud.machines[0].is_standby = false;
+	cloud.desired = 1;
+	cloud.standby = 0;
+	played_look(t);
+	assert_int_equal(played_start_on("m0")->stage_since, now);
+	starts_release(&starts); /* given up, and it runs on */
+	played_look(t);
+	assert_true(played_start_on("m0")->kept_at >= now);
+	assert_true(played_start_on("m0")->stage_since >= now);
+}
+
 /* AKS lowers the count at once; that the machine stops is told by its node, a while later. */
 static void a_size_that_falls_before_its_machine_stops_is_ours(void **state)
 {
@@ -340,6 +362,7 @@ int main(void)
 		CASE(machines_serve_what_they_came_for),
 		CASE(what_was_to_wake_may_come_new),
 		CASE(a_refill_ends_when_its_machine_is_stopped),
+		CASE(what_is_woken_is_not_as_old_as_its_launch),
 		CASE(a_size_that_falls_before_its_machine_stops_is_ours),
 		CASE(a_machine_that_served_ends_no_refill),
 		CASE(refills_do_not_wait_for_ever),

@@ -135,6 +135,19 @@ static void a_stuck_placement_gives_up_nobodys_purchase(void **state)
 	assert_int_equal(c->groups[0]->wanted, 4);
 }
 
+/* What it was for serves on. */
+static void a_start_for_one_that_serves_is_not_missed(void **state)
+{
+	struct start s = { .pool = 0, .group = 0, .kind = START_COLD, .is_swap = true };
+
+	(void)state;
+	fallback_note(c, &s, ERROR_STOCKOUT);
+	assert_int_equal(c->pools[0]->fallback.replicas, 0);
+	s.is_swap = false;
+	fallback_note(c, &s, ERROR_STOCKOUT);
+	assert_int_equal(c->pools[0]->fallback.replicas, 1);
+}
+
 static void what_is_only_watched_is_only_told(void **state)
 {
 	(void)state;
@@ -213,6 +226,7 @@ int main(void)
 		TEST(above_the_least_nothing_is_bought_for_it),
 		TEST(a_node_whose_model_never_serves_is_drained),
 		TEST(a_stuck_placement_gives_up_nobodys_purchase),
+		TEST(a_start_for_one_that_serves_is_not_missed),
 		cmocka_unit_test_setup_teardown(what_is_only_watched_is_only_told, watched, tear_down),
 		TEST(while_nothing_is_seen_nothing_is_stuck),
 		TEST(what_no_watch_told_of_since_its_deadline_is_not_stuck),
