@@ -130,7 +130,8 @@ static void add_training(struct world_drawn *d)
 {
 	buf_text(&d->manifest,
 		 "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: train, namespace: "
-		 "llm }\nspec: {\"mode\":\"act\",\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
+		 "llm }\nspec: "
+		 "{\"mode\":\"act\",\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
 		 "\"95%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"train\"}},"
 		 "\"gpusPerReplica\":1},\"signals\":{\"engine\":\"pods\"},\"nodeGroups\":[{\"name\":"
 		 "\"gtrain\",");

@@ -30,7 +30,8 @@ static struct object *put_pool(const char *space, const char *name, const char *
 	return apiserver_create(
 		KIND_WARM_POOL,
 		value_of("{'apiVersion':'preheat.dev/v1alpha1','kind':'WarmPool','metadata':{'name':'%s','namespace':"
-			 "'%s'},'spec':{'mode':'act','class':'interactive','objective':{'queueWait':'2s','attainment':'99%%'},"
+			 "'%s'},'spec':{'mode':'act','class':'interactive','objective':{'queueWait':'2s','attainment':'"
+			 "99%%'},"
 			 "'workload':{'selector':{'matchLabels':{'app':'%s'}},'scaleTargetRef':{'apiVersion':"
 			 "'apps/v1','kind':'Deployment','name':'%s'},'gpusPerReplica':1,'maxSequences':8,"
 			 "'prefillTokensPerSecond':'25k','interTokenLatency':'30ms'},'signals':{'engine':'vllm',"
