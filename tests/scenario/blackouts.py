@@ -101,7 +101,8 @@ class Watcher:
         self.s.check(f'{self.pool}: nothing was decided to be, in {len(decided)} ticks', decided and decided == sorted(decided))
 
     def rows(self):
-        said = self.s.must(self.s.options.preheat, 'history', '--db', self.controller.db, '--pool', self.pool, '-o', 'csv', '--number', '1000')
+        said = self.s.must(self.s.options.preheat, 'history', '--all', '--db', self.controller.db, '--pool', self.pool, '-o', 'csv',
+                           '--number', '1000')
         return [row for row in csv.DictReader(said.splitlines()) if int(row['tick']) > self.tick]
 
 

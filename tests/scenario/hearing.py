@@ -124,7 +124,7 @@ def last_tick(s, controller):
 
 
 def history(s, controller, *arguments):
-    said = s.must(s.options.preheat, 'history', '--db', controller.db, '--pool', 'chat', '-o', 'csv', *arguments)
+    said = s.must(s.options.preheat, 'history', '--all', '--db', controller.db, '--pool', 'chat', '-o', 'csv', *arguments)
     return list(csv.DictReader(said.splitlines()))
 
 

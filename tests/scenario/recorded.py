@@ -13,7 +13,7 @@ RECORDED_FOR = 900  # simulated seconds
 
 
 def chat_ticks(s, db):
-    code, said = process.run([s.options.preheat, 'history', '--db', db, '--pool', 'chat', '--number', '1000', '-o', 'csv'])
+    code, said = process.run([s.options.preheat, 'history', '--all', '--db', db, '--pool', 'chat', '--number', '1000', '-o', 'csv'])
     return list(csv.DictReader(said.splitlines())) if code == 0 else []
 
 

@@ -129,7 +129,7 @@ for name in chat idle; do
 done | sed '$d' >two.yaml
 "$preheat" import --prometheus manifest -f two.yaml --last 6h --out two.db 2>said || fail "two pools: $(cat said)"
 grep -q 'idle: 0 readings' said || fail "the idle pool is not told: $(cat said)"
-[ "$("$preheat" history --db two.db --pool chat -o csv | wc -l)" -gt 10 ] || fail "chat was not imported"
+[ "$("$preheat" history --all --db two.db --pool chat -o csv | wc -l)" -gt 10 ] || fail "chat was not imported"
 
 # Every engine's queries are ones that the server understands.
 for engine in vllm sglang tgi triton llamacpp dynamo lmdeploy; do
@@ -143,6 +143,6 @@ done
 "$preheat" init -f "$cluster" --prometheus "http://127.0.0.1:$port" --last 6h --out trial >said 2>&1 || fail "init: $(cat said)"
 grep -Eq '^chat: you held [0-9.]+ GPU hours \(\$[0-9.]+\) with [0-9.]+ % late' said || fail "what was held is not told: $(cat said)"
 grep -q 'Preheat would have held\|The model does not fit' said || fail "no verdict: $(cat said)"
-"$preheat" history --db trial/verdict --number 100000 -o csv >decisions.csv
+"$preheat" history --all --db trial/verdict --number 100000 -o csv >decisions.csv
 grep -q observe decisions.csv && fail "the verdict is of a pool that only observes: $(grep -m1 observe decisions.csv)"
 grep -q 'preheat explain --db trial/verdict --largest' said || fail "what comes next is not told: $(cat said)"
