@@ -16,8 +16,8 @@ if [ -z "${RIG_DIR:-}" ]; then
 	exec "$here/../rig/with_rig.sh" "$here/run.sh" "$preheat"
 fi
 status=0
-for part in init helm kustomize rbac admission; do
+"$here/helm_test.sh" "$preheat" "$helm3" | sed "s/^/helm 3: /" || status=1 # before others leave objects of these names
+for part in helm init kustomize rbac admission; do
 	"$here/${part}_test.sh" "$preheat" "$helm" | sed "s/^/$part: /" || status=1
 done
-"$here/helm_test.sh" "$preheat" "$helm3" | sed "s/^/helm 3: /" || status=1
 exit $status
