@@ -93,6 +93,7 @@ static void finish(struct controller *c)
 	policy_state_free(c->memory);
 	metering_free(c->metering);
 	arena_release(&c->tick.arena);
+	arena_release(&c->tick.spare);
 	arena_release(&c->publishing.arena);
 	arena_release(&c->leader.next_arena);
 	arena_release(&c->fleet.manifest_arena);

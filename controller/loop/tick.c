@@ -144,15 +144,18 @@ static void decide(struct controller *c)
 	int64_t begun = microseconds();
 
 	clock_skew_follow(c);
-	start_progress_check(c); /* reads the last plan, which lives in the arena */
+	start_progress_check(c);
 	scale_up_tell_described(c);
-	arena_clear(&c->tick.arena);
+	struct arena last = c->tick.arena;
+	c->tick.arena = c->tick.spare;
+	c->tick.spare = last;
 	millis before = c->snapshot.now;
 	c->snapshot = observe_snapshot(c, &c->tick.arena);
 	if (c->snapshot.now <= before)
 		c->snapshot.now = before + 1; /* the wall's clock was set back */
 	int64_t seen = microseconds();
 	c->plan = policy_decide(&c->snapshot, c->memory, &c->tick.arena);
+	arena_clear(&c->tick.spare);
 	published_time(&c->published.decide_time, microseconds() - seen);
 	published_time(&c->published.tick_time, microseconds() - begun);
 }

@@ -20,6 +20,7 @@ struct tick_state {
 	void (*drive_now)(struct timer *t);
 	bool is_drive_due;
 	struct arena arena;    /* of the snapshot and the plan */
+	struct arena spare;    /* of the next ones: while a tick is made, the last plan is looked at */
 	bool has_more_to_drop; /* of the history, by its retention */
 	bool is_disk_full;     /* of the history: its oldest ticks go */
 };
