@@ -15,13 +15,15 @@ function show() {
 	const line = byId("live");
 	const isLost = lostAt !== null, isSilent = kind === "controller" && Date.now() - heardAt > Math.max(leastSilence, ticksMissed * interval);
 
+	const isOld = kind === "file" && lastTick && Date.now() - new Date(lastTick) > Math.max(leastSilence, ticksMissed * interval);
+
 	line.dataset.state = isLost || isSilent ? "stale" : stream && stream.readyState === EventSource.OPEN ? "live" : "starting";
 	if (isLost)
 		say(byId("live-text"), `stale since ${clock(lostAt)}`);
 	else if (isSilent)
 		say(byId("live-text"), `no decision since ${clock(new Date(heardAt))}`);
 	else if (line.dataset.state === "live")
-		say(byId("live-text"), "live");
+		say(byId("live-text"), isOld ? "recorded" : "live");
 	else
 		say(byId("live-text"), "connecting");
 	say(byId("live-more"), line.dataset.state === "live" && lastTick ? `tick of ${kind === "file" ? time(lastTick) : clock(lastTick)}` : "");

@@ -109,7 +109,7 @@ export function open(host, parts, overview) {
 	part.tools.append(key());
 	const report = reportParts(() => overview.history && overview.history.to);
 
-	host.append(figures, ...report.nodes, part.node);
+	host.append(figures, report.node, part.node);
 
 	async function trends(pools) {
 		const { from, to } = rangeParameters();

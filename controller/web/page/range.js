@@ -84,7 +84,7 @@ function form(close) {
 		look(a, b);
 	};
 
-	return el("form", { class: "range-form", "aria-label": "Own range", on: { submit } },
+	return el("form", { class: "range-form", "aria-label": "Custom range", on: { submit } },
 		el("div", { class: "field" }, el("label", { for: "range-from" }, `From (${zoneName()})`), from),
 		el("div", { class: "field" }, el("label", { for: "range-to" }, `To (${zoneName()})`), to),
 		wrong,
@@ -98,7 +98,7 @@ export function rangePicker() {
 	const buttons = spans.map(([name, , words]) =>
 		el("button", { type: "button", "aria-label": `${name}, ${words.toLowerCase()}`, title: words,
 			on: { click: () => change({ from: name === usual ? null : `-${name}`, to: null }) } }, name));
-	const own = el("button", { type: "button", "aria-expanded": "false" }, "Own range");
+	const own = el("button", { type: "button", "aria-expanded": "false" }, "Custom range");
 	const place = el("div");
 	const node = el("div", { class: "range", role: "group", "aria-label": "Range of time" }, text,
 		el("div", { class: "segments" }, buttons), own, place);

@@ -64,10 +64,10 @@ function summary(pools) {
 
 /** Two cards; `end()` says when the history ends. */
 export function reportParts(end) {
-	const answers = section("Objectives and cost", { lone: true }), happened = section("What happened", { lone: true });
+	const answers = section("Objectives and cost"), happened = section("What happened");
 	let lastAsked = 0;
 
-	return { nodes: [answers.node, happened.node],
+	return { node: el("div", { class: "grid" }, answers.node, happened.node),
 		async load(isAgain) {
 			if (isAgain && Date.now() - lastAsked < leastPause)
 				return;

@@ -61,7 +61,7 @@ export async function dragZooms({ page, base }) {
 	await until("the range of before", async () => await page.getByRole("button", { name: /^1w/ }).getAttribute("aria-pressed") === "true");
 	// The link alone shows the same.
 	await go(page, base, hash);
-	must(await page.getByRole("button", { name: "Own range" }).getAttribute("aria-pressed") === "true", "the range of the link");
+	must(await page.getByRole("button", { name: "Custom range" }).getAttribute("aria-pressed") === "true", "the range of the link");
 }
 
 export async function theFirstAnswers({ page, base }) {
@@ -80,7 +80,7 @@ export async function theFirstAnswers({ page, base }) {
 
 export async function ownRange({ page, base }) {
 	await go(page, base, "#/decisions?all=true");
-	await page.getByRole("button", { name: "Own range" }).click();
+	await page.getByRole("button", { name: "Custom range" }).click();
 	await page.getByLabel(/^From/).fill("2024-01-03T08:00");
 	await page.getByLabel(/^To/).fill("2024-01-03T07:00");
 	await page.getByRole("button", { name: "Show" }).click();
@@ -187,7 +187,7 @@ export async function everyViewIsAccessible({ page, base }) {
 	await page.getByRole("dialog").getByText("this list").waitFor();
 	await accessible(page, "the list of keys");
 	await page.keyboard.press("Escape");
-	await page.getByRole("button", { name: "Own range" }).click();
+	await page.getByRole("button", { name: "Custom range" }).click();
 	await accessible(page, "the form of a range");
 }
 
