@@ -248,18 +248,25 @@ static struct MHD_Response *stream_begin(struct server *server, struct MHD_Conne
 	return response;
 }
 
+void server_stream_end(struct server_stream *s)
+{
+	/* Its end of the socket is closed, so that libmicrohttpd finds the connection ended. */
+	const union MHD_ConnectionInfo *of =
+		s->is_over ? NULL : MHD_get_connection_info(s->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	s->is_over = true;
+	if (of)
+		shutdown(of->connect_fd, SHUT_RDWR);
+	wake(s);
+}
+
 void server_stream_send(struct server_stream *s, const char *text, size_t len)
 {
 	buf_append(&s->unsent, text, len);
-	if (!buf_ok(&s->unsent) && !s->is_over) {
-		/* Its end of the socket is closed, so that libmicrohttpd finds the connection ended. */
-		const union MHD_ConnectionInfo *of =
-			MHD_get_connection_info(s->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		s->is_over = true;
-		if (of)
-			shutdown(of->connect_fd, SHUT_RDWR);
-	}
-	wake(s);
+	if (buf_ok(&s->unsent))
+		wake(s);
+	else
+		server_stream_end(s);
 }
 
 static void add_header(struct MHD_Response *response, const char *line)

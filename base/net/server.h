@@ -120,6 +120,8 @@ struct server_stream {
 
 /* Not after ended(). */
 void server_stream_send(struct server_stream *s, const char *text, size_t len);
+/* Whoever reads it comes again, or is gone. ended() comes from the loop. */
+void server_stream_end(struct server_stream *s);
 /* A listening socket from a text such as "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses). */
 
 /* Whether only this machine reaches it: "127.0.0.1:80", "[::1]:80", "localhost:80". False for what is no address. */

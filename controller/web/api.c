@@ -16,6 +16,7 @@ struct listener {
 	struct server_stream stream;
 	struct web_api *api;
 	struct listener *next, *previous;
+	bool is_ending;
 };
 
 enum { LISTENERS_MOST = 32 };
@@ -324,15 +325,28 @@ static struct listener *add_listener(struct web_api *a)
 	return l;
 }
 
-/* Nobody is let in when too many listen. What is sent at once is the body. */
+/* Whoever has listened longest: often gone, which shows at a beat only. Who is there comes again. */
+static void end_oldest(struct web_api *a)
+{
+	struct listener *oldest = NULL;
+
+	for (struct listener *l = a->listeners; l; l = l->next)
+		oldest = l->is_ending ? oldest : l;
+	if (!oldest)
+		return;
+	oldest->is_ending = true;
+	server_stream_end(&oldest->stream);
+}
+
+/* What is sent at once is the body. */
 static bool write_events(struct api_call *c, struct buf *first, struct error *e)
 {
 	struct web_api *a = c->api;
 	struct history_span span;
 
+	(void)e;
 	if (a->listener_count >= LISTENERS_MOST)
-		return error_set(e, ERROR_THROTTLED,
-				 "%d listen already, which is the most; ask for /api/v1 now and then", LISTENERS_MOST);
+		end_oldest(a);
 	c->stream = &add_listener(a)->stream;
 	buf_text(first, "retry: 2000\n\n");
 	if (find_tick(a, &span)) {
