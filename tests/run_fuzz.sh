@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs every fuzzer of a build for so many seconds each, as many at once as there are cores.
-# Usage: tests/run_fuzz.sh BUILD SECONDS. What was learnt stays in BUILD/corpus; a finding ends with exit 1.
+# Usage: tests/run_fuzz.sh BUILD SECONDS [SEED]. What was learnt stays in BUILD/corpus; a finding ends with exit 1. With a
+# seed each run without a corpus tries the same inputs in the same order, as many as it has time for.
 set -euo pipefail
-build=$1 seconds=$2
+build=$1 seconds=$2 seed=${3:-0} # to libFuzzer 0 means another one each time
 mapfile -t fuzzers < <(find "$build" -maxdepth 1 -name '*_fuzz' -type f | LC_ALL=C sort)
 [ ${#fuzzers[@]} -gt 0 ] || { echo "no fuzzers in $build"; exit 1; }
 
-# one FUZZER SECONDS
+# one FUZZER SECONDS SEED
 one() {
 	local name corpus seeds=() words=()
 	name=$(basename "$1")
@@ -18,7 +19,7 @@ one() {
 	for file in tests/fuzz/*/"$name".dict; do
 		[ ! -f "$file" ] || words=(-dict="$file")
 	done
-	if "$1" -max_total_time="$2" -timeout=60 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+	if "$1" -seed="$3" -max_total_time="$2" -timeout=60 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix="$corpus-finding-" ${words[@]+"${words[@]}"} "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
 		printf '%-28s %9s runs, no finding\n' "$name" "$(awk '/number_of_executed_units/ { print $2 }' "$corpus.log")"
 	else
@@ -28,5 +29,5 @@ one() {
 	fi
 }
 export -f one
-# shellcheck disable=SC2016  # $1 and $0 belong to the inner shell
-printf '%s\0' "${fuzzers[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'one "$1" "$0"' "$seconds"
+# shellcheck disable=SC2016  # the parameters belong to the inner shell
+printf '%s\0' "${fuzzers[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'one "$2" "$0" "$1"' "$seconds" "$seed"

@@ -237,8 +237,9 @@ struct pending_shape {
 	millis since;	    /* creation of the oldest */
 	const int *groups;  /* which could hold it on a new node, in the order given */
 	size_t group_count;
-	int64_t placed;	 /* of them, that fit nodes that there are: for these nothing is bought */
-	const char *why; /* NULL, or a sentence why no node group can: "wants 8 nvidia.com/gpu; ..." */
+	int64_t placed; /* of them, that fit nodes that there are: for these nothing is bought */
+	const char *
+		why; /* NULL, or a sentence why nothing holds it, no node group either: "wants 8 nvidia.com/gpu; ..." */
 	const char
 		*stray;	  /* NULL, or a sentence: of no pool, and a new node of a group could hold it: nobody buys it */
 	const char *full; /* NULL, or a sentence: who could hold it has its most nodes already */

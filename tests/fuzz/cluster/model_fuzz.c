@@ -126,8 +126,12 @@ static void ask(const struct cluster *c)
 		assert(v.groups[i].free_places >= 0 && v.groups[i].placeholder_places >= 0 &&
 		       v.groups[i].usable_nodes <= v.groups[i].nodes);
 	const struct pending_shape *shapes = cluster_pending(c, &a, &count);
-	for (size_t i = 0; i < count; i++)
-		assert(shapes[i].count > 0 && (shapes[i].why == NULL) == (shapes[i].group_count > 0));
+	for (size_t i = 0; i < count; i++) {
+		const struct pending_shape *s = &shapes[i];
+		/* A place on a node that is there needs no group that could make another. */
+		bool may_wait = s->group_count > 0 || s->placed > 0 || s->is_undecided || s->is_incomplete_gang;
+		assert(s->count > 0 && (s->why == NULL ? may_wait : s->group_count == 0));
+	}
 	cluster_gangs(c, &a, &count);
 	cluster_quotas(c, &a, &count);
 	const struct node **all = cluster_nodes(c, -1, &a, &nodes);
