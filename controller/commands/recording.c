@@ -447,3 +447,27 @@ bool recording_measure(struct history *h, const struct recorded_ticks *ticks, co
 	tick_cursor_close(w);
 	return is_read;
 }
+
+bool recording_world(struct history *h, const struct recorded_ticks *ticks, struct recording *rec,
+		     const struct fleet_spec *fleet, const size_t *pools, const struct trace **traces, struct arena *a,
+		     struct world_spec *out, struct error *e)
+{
+	struct world_spec spec = world_spec_default(fleet, a);
+	struct pool_world *worlds = arena_array(a, struct pool_world, fleet->pool_count);
+	struct trace **measured = arena_array(a, struct trace *, fleet->pool_count);
+	struct calibration *c;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		worlds[i] = spec.pools[i];
+		measured[i] = pools[i] == RECORDING_NONE ? NULL : &rec->traces[pools[i]];
+		traces[i] = measured[i];
+		if (measured[i])
+			worlds[i].initial_replicas = rec->initial_replicas[pools[i]];
+	}
+	spec.pools = worlds;
+	if (!recording_measure(h, ticks, fleet, a, &c, e))
+		return false;
+	calibration_world(c, measured, &spec);
+	*out = spec;
+	return true;
+}

@@ -40,3 +40,14 @@ struct recorded_ticks {
 };
 bool recording_measure(struct history *h, const struct recorded_ticks *ticks, const struct fleet_spec *fleet,
 		       struct arena *a, struct calibration **out, struct error *e) MUST_USE;
+
+/*
+ * The world of those ticks for `fleet`: as they measured it, and as the manifest says where they measured nothing; it
+ * starts with the replicas that were recorded. `pools`: which pool of the recording each of the fleet is,
+ * RECORDING_NONE for one without traffic; `traces` gets its traffic, or NULL, one per pool of the fleet. All but the
+ * traces lives in the arena.
+ */
+#define RECORDING_NONE ((size_t)-1)
+bool recording_world(struct history *h, const struct recorded_ticks *ticks, struct recording *rec,
+		     const struct fleet_spec *fleet, const size_t *pools, const struct trace **traces, struct arena *a,
+		     struct world_spec *out, struct error *e) MUST_USE;
