@@ -183,17 +183,6 @@ static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 	return true;
 }
 
-static size_t recorded_pool(const struct history *h, const struct pool_spec *spec)
-{
-	size_t count;
-	const struct history_pool *pools = history_pools(h, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(pools[i].name, spec->name) && !strcmp(pools[i].namespace, spec->namespace))
-			return i;
-	return RECORDING_NONE;
-}
-
 /* The parts of cold starts and wakes that were measured, of each pool that still is in the manifest. */
 static size_t parts_of(const struct lead_times *l, const size_t *recorded, size_t pools, struct durations **rows,
 		       struct lead_part *parts)
@@ -254,7 +243,7 @@ static bool prepare(struct lead_times *l, struct modelled *m, struct error *e)
 	m->recorded = arena_array(&q->arena, size_t, fleet->pool_count);
 	m->traces = arena_array(&q->arena, const struct trace *, fleet->pool_count);
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		m->recorded[i] = recorded_pool(q->history, &fleet->pools[i]);
+		m->recorded[i] = recording_pool(q->history, &fleet->pools[i]);
 		pools[i] = fleet->pools[i];
 		pools[i].mode = pools[i].mode == MODE_OBSERVE ? MODE_ACT : pools[i].mode;
 	}

@@ -448,6 +448,17 @@ bool recording_measure(struct history *h, const struct recorded_ticks *ticks, co
 	return is_read;
 }
 
+size_t recording_pool(const struct history *h, const struct pool_spec *spec)
+{
+	size_t count;
+	const struct history_pool *pools = history_pools(h, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(pools[i].name, spec->name) && !strcmp(pools[i].namespace, spec->namespace))
+			return i;
+	return RECORDING_NONE;
+}
+
 bool recording_world(struct history *h, const struct recorded_ticks *ticks, struct recording *rec,
 		     const struct fleet_spec *fleet, const size_t *pools, const struct trace **traces, struct arena *a,
 		     struct world_spec *out, struct error *e)

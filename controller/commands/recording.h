@@ -41,13 +41,16 @@ struct recorded_ticks {
 bool recording_measure(struct history *h, const struct recorded_ticks *ticks, const struct fleet_spec *fleet,
 		       struct arena *a, struct calibration **out, struct error *e) MUST_USE;
 
+/* Which pool of the history that is, by namespace and name; RECORDING_NONE: none. */
+#define RECORDING_NONE ((size_t)-1)
+size_t recording_pool(const struct history *h, const struct pool_spec *spec);
+
 /*
  * The world of those ticks for `fleet`: as they measured it, and as the manifest says where they measured nothing; it
  * starts with the replicas that were recorded. `pools`: which pool of the recording each of the fleet is,
  * RECORDING_NONE for one without traffic; `traces` gets its traffic, or NULL, one per pool of the fleet. All but the
  * traces lives in the arena.
  */
-#define RECORDING_NONE ((size_t)-1)
 bool recording_world(struct history *h, const struct recorded_ticks *ticks, struct recording *rec,
 		     const struct fleet_spec *fleet, const size_t *pools, const struct trace **traces, struct arena *a,
 		     struct world_spec *out, struct error *e) MUST_USE;
