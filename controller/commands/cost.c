@@ -695,12 +695,11 @@ const struct command command_cost = {
 		    "  preheat cost --by label=cost-center -o csv\n"
 		    "  preheat cost --excess --pool chat --last 2d\n",
 	.notes =
-		"--excess cuts what a pool cost into the work and what was held beyond it: margin, hold, floor, "
-		"leaving,\n"
-		"empty machines, starts, drains, lent and stopped machines. The parts add up to all, by what was held "
-		"at the end of each decision\n"
-		"interval, which the bill may differ from by some tenths of a percent. The bound knows\n"
-		"every arrival of the recorded traffic and pays only replicas and their starts, by what the recording\n"
-		"measured of both (docs/simulator.md): nobody can be cheaper with the same replicas.\n",
+		"--excess cuts what a pool cost into the work and what was held beyond it. The parts add up to all, "
+		"by\n"
+		"what was held at the end of each decision interval: some tenths of a percent off the bill. The bound\n"
+		"knows every arrival of the recorded traffic, and pays only replicas and their starts, as the "
+		"recording\n"
+		"measured both (docs/simulator.md): nobody can be cheaper with the same replicas.\n",
 	.run = run,
 };

@@ -96,8 +96,8 @@ static double least_price(const struct fleet_spec *fleet, const struct pool_spec
 	return least;
 }
 
-static void bound(struct held *h, const struct fleet_spec *fleet, const struct pool_spec *p,
-		  const struct pool_world *world, const struct trace *trace, millis interval, struct arena *a)
+static double bound_gpu_hours(const struct pool_spec *p, const struct pool_world *world, const struct trace *trace,
+			      millis interval, struct arena *a)
 {
 	struct queue_truth truth = queue_truth_of(p, world);
 	struct load load = load_of(trace, &truth, interval, a);
@@ -105,8 +105,7 @@ static void bound(struct held *h, const struct fleet_spec *fleet, const struct p
 					   .lead_s = oracle_mean_start(p, world),
 					   .late_share = (double)p->objective_late_ppm / 1e6 };
 
-	h->bound_gpu_hours = oracle_bound(&q, a).replica_hours * (double)p->gpus_per_replica;
-	h->bound_dollars = h->bound_gpu_hours * least_price(fleet, p);
+	return oracle_bound(&q, a).replica_hours * (double)p->gpus_per_replica;
 }
 
 /* By the recorded traffic, and what the recording measured of replicas and starts. */
@@ -122,16 +121,22 @@ static bool find_bounds(struct excess *x, struct error *e)
 		return false;
 	size_t *recorded = arena_array(a, size_t, m.fleet.pool_count);
 	const struct trace **traces = arena_array(a, const struct trace *, m.fleet.pool_count);
-	const struct recorded_ticks ticks = { x->first, x->last, rec.start };
+	const struct recording_question ask = {
+		q->history, { x->first, x->last, rec.start }, &rec, &m.fleet, recorded
+	};
 
 	for (size_t i = 0; i < m.fleet.pool_count; i++)
 		recorded[i] = recording_pool(q->history, &m.fleet.pools[i]);
-	if (!recording_world(q->history, &ticks, &rec, &m.fleet, recorded, traces, a, &spec, e))
+	if (!recording_world(&ask, traces, a, &spec, e))
 		return false;
-	for (size_t i = 0; i < m.fleet.pool_count; i++)
-		if (traces[i] && is_asked(x, recorded[i]))
-			bound(&x->pools[recorded[i]], &m.fleet, &m.fleet.pools[i], &spec.pools[i], traces[i],
-			      rec.interval, a);
+	for (size_t i = 0; i < m.fleet.pool_count; i++) {
+		const struct pool_spec *p = &m.fleet.pools[i];
+		if (!traces[i] || !is_asked(x, recorded[i]))
+			continue;
+		struct held *h = &x->pools[recorded[i]];
+		h->bound_gpu_hours = bound_gpu_hours(p, &spec.pools[i], traces[i], rec.interval, a);
+		h->bound_dollars = h->bound_gpu_hours * least_price(&m.fleet, p);
+	}
 	return true;
 }
 
@@ -164,23 +169,25 @@ static const char *said(enum excess_part part)
 	return words[part];
 }
 
-static void add_row(struct table *t, const char *pool, const char *part, const char *what, double gpu_hours,
-		    double dollars, double all)
+/* The share is of all that the pool cost. */
+static void add_figures(struct table *t, double gpu_hours, double dollars, double all)
 {
 	char raw[64];
 
-	table_text(t, pool);
-	table_text(t, part);
 	snprintf(raw, sizeof raw, "%.6f", gpu_hours);
 	table_value(t, human_decimal(gpu_hours, 1).text, raw);
 	snprintf(raw, sizeof raw, "%.6f", dollars);
 	table_value(t, human_dollars(dollars).text, raw);
 	snprintf(raw, sizeof raw, "%.6f", all > 0 ? dollars / all : 0);
 	table_value(t, human_share(all > 0 ? dollars / all : 0).text, raw);
-	table_text(t, what);
 }
 
-/* Shares are of all that the pool cost. */
+static void add_name(struct table *t, const char *pool, const char *part)
+{
+	table_text(t, pool);
+	table_text(t, part);
+}
+
 static void add_pool(struct table *t, const char *name, const struct held *h)
 {
 	int64_t gpu_ms = 0, dollars = 0;
@@ -190,14 +197,21 @@ static void add_pool(struct table *t, const char *name, const struct held *h)
 		dollars += h->sums.dollars[i];
 	}
 	double all = (double)dollars / 1e6;
-	for (int i = 0; i < EXCESS_PARTS; i++)
-		if (h->sums.gpu_ms[i] || h->sums.dollars[i])
-			add_row(t, name, excess_part_name((enum excess_part)i), said((enum excess_part)i),
-				(double)h->sums.gpu_ms[i] / (double)HOUR, (double)h->sums.dollars[i] / 1e6, all);
-	add_row(t, name, "all", "GPU hours without stopped machines", (double)gpu_ms / (double)HOUR, all, all);
-	if (h->bound_gpu_hours >= 0)
-		add_row(t, name, "bound", "the least, had every arrival been known, in the cheapest group",
-			h->bound_gpu_hours, h->bound_dollars, all);
+	for (int i = 0; i < EXCESS_PARTS; i++) {
+		if (!h->sums.gpu_ms[i] && !h->sums.dollars[i])
+			continue;
+		add_name(t, name, excess_part_name((enum excess_part)i));
+		add_figures(t, (double)h->sums.gpu_ms[i] / (double)HOUR, (double)h->sums.dollars[i] / 1e6, all);
+		table_text(t, said((enum excess_part)i));
+	}
+	add_name(t, name, "all");
+	add_figures(t, (double)gpu_ms / (double)HOUR, all, all);
+	table_text(t, "GPU hours without stopped machines");
+	if (h->bound_gpu_hours < 0)
+		return;
+	add_name(t, name, "bound");
+	add_figures(t, h->bound_gpu_hours, h->bound_dollars, all);
+	table_text(t, "the least, had every arrival been known, in the cheapest group");
 }
 
 static void print(const struct excess *x, const char *output)

@@ -40,7 +40,7 @@ struct lead_times {
 	struct history_args args;
 	const char *from, *to, *output;
 	int64_t first_tick, last_tick;
-	LIST(struct durations *) rows;
+	LIST(struct durations) rows;
 };
 
 /* --- what was recorded --- */
@@ -50,28 +50,30 @@ static struct durations *row_of(struct lead_times *l, size_t pool, const char *g
 	int stage = ev->what == EVENT_STAGE ? (int)ev->stage : LEAD_WHOLE;
 
 	for (size_t i = 0; i < l->rows.count; i++) {
-		struct durations *d = l->rows.items[i];
+		struct durations *d = &l->rows.items[i];
 		if (d->pool == pool && d->kind == (enum start_kind)ev->kind && d->stage == stage &&
 		    (group ? d->group && !strcmp(d->group, group) : !d->group))
 			return d;
 	}
-	struct durations *d = arena_new(&l->args.arena, struct durations);
-	*d = (struct durations){ .pool = pool, .kind = (enum start_kind)ev->kind, .stage = stage };
-	d->group = group ? arena_strdup(&l->args.arena, group, strlen(group)) : NULL;
+	struct durations d = { .pool = pool, .kind = (enum start_kind)ev->kind, .stage = stage };
+	d.group = group ? arena_strdup(&l->args.arena, group, strlen(group)) : NULL;
 	LIST_ADD(&l->args.arena, &l->rows, d);
-	return d;
+	return &l->rows.items[l->rows.count - 1];
+}
+
+static void add_sample(struct lead_times *l, struct durations *to, const struct event_input *ev)
+{
+	struct sample s = { ev->value, ev->count > 0 ? ev->count : 1 };
+
+	LIST_ADD(&l->args.arena, &to->samples, s);
+	to->count += s.count;
 }
 
 static void take_event(struct lead_times *l, size_t pool, const char *group, const struct event_input *ev)
 {
-	struct sample s = { ev->value, ev->count > 0 ? ev->count : 1 };
-	struct durations *both[] = { row_of(l, pool, NULL, ev), group ? row_of(l, pool, group, ev) : NULL };
-
-	for (size_t i = 0; i < 2; i++)
-		if (both[i]) {
-			LIST_ADD(&l->args.arena, &both[i]->samples, s);
-			both[i]->count += s.count;
-		}
+	add_sample(l, row_of(l, pool, NULL, ev), ev);
+	if (group)
+		add_sample(l, row_of(l, pool, group, ev), ev);
 }
 
 static void take_pool(struct lead_times *l, size_t pool, const struct fleet_spec *fleet, const struct pool_spec *spec,
@@ -140,7 +142,7 @@ static void measure(struct durations *d)
 
 static int by_place(const void *a, const void *b)
 {
-	const struct durations *x = *(struct durations *const *)a, *y = *(struct durations *const *)b;
+	const struct durations *x = a, *y = b;
 
 	if (x->pool != y->pool)
 		return x->pool < y->pool ? -1 : 1;
@@ -158,7 +160,7 @@ static int by_place(const void *a, const void *b)
 static bool is_said_twice(const struct lead_times *l, const struct durations *d)
 {
 	for (size_t i = 0; !d->group && i < l->rows.count; i++) {
-		const struct durations *of = l->rows.items[i];
+		const struct durations *of = &l->rows.items[i];
 		if (of->group && of->pool == d->pool && of->kind == d->kind && of->stage == d->stage &&
 		    of->count == d->count)
 			return true;
@@ -190,7 +192,7 @@ static size_t parts_of(const struct lead_times *l, const size_t *recorded, size_
 	size_t count = 0;
 
 	for (size_t i = 0; i < l->rows.count; i++) {
-		struct durations *d = l->rows.items[i];
+		struct durations *d = &l->rows.items[i];
 		bool is_modelled = d->kind == START_COLD || (d->kind == START_WAKE && d->stage == LEAD_WHOLE);
 		for (size_t p = 0; p < pools && is_modelled && !d->group; p++)
 			if (recorded[p] == d->pool) {
@@ -205,9 +207,9 @@ static size_t parts_of(const struct lead_times *l, const size_t *recorded, size_
 static void share_worth(struct lead_times *l)
 {
 	for (size_t i = 0; i < l->rows.count; i++)
-		for (size_t k = 0; l->rows.items[i]->worth && k < l->rows.count; k++) {
-			const struct durations *all = l->rows.items[i];
-			struct durations *d = l->rows.items[k];
+		for (size_t k = 0; l->rows.items[i].worth && k < l->rows.count; k++) {
+			const struct durations *all = &l->rows.items[i];
+			struct durations *d = &l->rows.items[k];
 			if (d->pool == all->pool && d->kind == all->kind && d->stage == all->stage &&
 			    d->count == all->count)
 				d->worth = all->worth;
@@ -248,7 +250,8 @@ static bool prepare(struct lead_times *l, struct modelled *m, struct error *e)
 		pools[i].mode = pools[i].mode == MODE_OBSERVE ? MODE_ACT : pools[i].mode;
 	}
 	fleet->pools = pools;
-	return recording_world(q->history, &m->ticks, &m->rec, fleet, m->recorded, m->traces, &q->arena, &m->spec, e);
+	return recording_world(&(struct recording_question){ q->history, m->ticks, &m->rec, fleet, m->recorded },
+			       m->traces, &q->arena, &m->spec, e);
 }
 
 static bool model(struct lead_times *l, const struct modelled *m, struct error *e)
@@ -363,14 +366,14 @@ static const char *what_shortens(const struct durations *d)
 		[STAGE_LOAD] = "weights and compile caches on a disk of the node, or a weight streamer",
 	};
 
-	if (d->kind == START_WAKE)
+	if (d->kind == START_WAKE || d->stage < 0 || d->stage >= STAGE_COUNT)
 		return "hibernation in place of a stop, or weights that stay on the machine's disk";
 	return stages[d->stage];
 }
 
 static int by_saving(const void *a, const void *b)
 {
-	double x = (*(struct durations *const *)a)->worth->saved, y = (*(struct durations *const *)b)->worth->saved;
+	double x = ((const struct durations *)a)->worth->saved, y = ((const struct durations *)b)->worth->saved;
 
 	return (x < y) - (x > y);
 }
@@ -378,27 +381,27 @@ static int by_saving(const void *a, const void *b)
 /* The changes that save most: single stages and wakes; "all" of a cold start is their sum. */
 static void print_changes(struct lead_times *l)
 {
-	struct durations **best = arena_array(&l->args.arena, struct durations *, l->rows.count);
+	struct durations *best = arena_array(&l->args.arena, struct durations, l->rows.count);
 	size_t count = 0;
 
 	for (size_t i = 0; i < l->rows.count; i++) {
-		struct durations *d = l->rows.items[i];
+		struct durations *d = &l->rows.items[i];
 		if (!d->group && d->worth && !d->worth->is_chance && d->worth->saved > 0 &&
 		    (d->kind == START_WAKE || d->stage != LEAD_WHOLE))
-			best[count++] = d;
+			best[count++] = *d;
 	}
 	if (count > 1)
 		qsort(best, count, sizeof *best, by_saving);
 	if (count)
 		puts("\nWorth most, by the model (the recorded traffic again, with that part at half its time):");
 	for (size_t i = 0; i < count && i < CHANGES_TOLD; i++) {
-		const struct lead_worth *w = best[i]->worth;
+		const struct lead_worth *w = best[i].worth;
 		printf("  %s, %s: %s less saves %s of %s a day, at %s late requests instead of %s\n"
 		       "    look at %s\n",
-		       history_pools(l->args.history, &(size_t){ 0 })[best[i]->pool].name,
-		       best[i]->kind == START_WAKE ? "wake" : part_name(best[i]), human_duration(w->shorter).text,
+		       history_pools(l->args.history, &(size_t){ 0 })[best[i].pool].name,
+		       best[i].kind == START_WAKE ? "wake" : part_name(&best[i]), human_duration(w->shorter).text,
 		       human_dollars(w->saved).text, human_dollars(w->dollars).text, human_share(w->late_with).text,
-		       human_share(w->late_share).text, what_shortens(best[i]));
+		       human_share(w->late_share).text, what_shortens(&best[i]));
 	}
 }
 
@@ -408,8 +411,8 @@ static void print(struct lead_times *l)
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
 	for (size_t i = 0; i < l->rows.count; i++)
-		if (!is_said_twice(l, l->rows.items[i]))
-			add_row(l, l->rows.items[i], t);
+		if (!is_said_twice(l, &l->rows.items[i]))
+			add_row(l, &l->rows.items[i], t);
 	if (l->rows.count || table_is_for_programs(format))
 		table_print(t, format, stdout);
 	else
@@ -431,7 +434,7 @@ static bool find_and_print(struct lead_times *l, struct error *e)
 	if (!read_ticks(l, e))
 		return false;
 	for (size_t i = 0; i < l->rows.count; i++)
-		measure(l->rows.items[i]);
+		measure(&l->rows.items[i]);
 	if (l->rows.count > 1)
 		qsort(l->rows.items, l->rows.count, sizeof *l->rows.items, by_place);
 	bool ok = prepare(l, &m, e) && model(l, &m, e);

@@ -459,10 +459,10 @@ size_t recording_pool(const struct history *h, const struct pool_spec *spec)
 	return RECORDING_NONE;
 }
 
-bool recording_world(struct history *h, const struct recorded_ticks *ticks, struct recording *rec,
-		     const struct fleet_spec *fleet, const size_t *pools, const struct trace **traces, struct arena *a,
+bool recording_world(const struct recording_question *q, const struct trace **traces, struct arena *a,
 		     struct world_spec *out, struct error *e)
 {
+	const struct fleet_spec *fleet = q->fleet;
 	struct world_spec spec = world_spec_default(fleet, a);
 	struct pool_world *worlds = arena_array(a, struct pool_world, fleet->pool_count);
 	struct trace **measured = arena_array(a, struct trace *, fleet->pool_count);
@@ -470,13 +470,13 @@ bool recording_world(struct history *h, const struct recorded_ticks *ticks, stru
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		worlds[i] = spec.pools[i];
-		measured[i] = pools[i] == RECORDING_NONE ? NULL : &rec->traces[pools[i]];
+		measured[i] = q->pools[i] == RECORDING_NONE ? NULL : &q->rec->traces[q->pools[i]];
 		traces[i] = measured[i];
 		if (measured[i])
-			worlds[i].initial_replicas = rec->initial_replicas[pools[i]];
+			worlds[i].initial_replicas = q->rec->initial_replicas[q->pools[i]];
 	}
 	spec.pools = worlds;
-	if (!recording_measure(h, ticks, fleet, a, &c, e))
+	if (!recording_measure(q->history, &q->ticks, fleet, a, &c, e))
 		return false;
 	calibration_world(c, measured, &spec);
 	*out = spec;

@@ -509,7 +509,9 @@ static bool model(struct replayed *w, const struct fleet_spec *fleet, const size
 	struct modelling modelling = { seen, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
 				       is_first ? MODELLED_ONCE : 1 };
 	const struct observer observer = { on_tick, &modelling };
-	const struct recorded_ticks ticks = { w->range->from, w->range->to, w->rec.start };
+	const struct recording_question q = {
+		w->history, { w->range->from, w->range->to, w->rec.start }, &w->rec, fleet, recorded
+	};
 	struct run_result result = { 0 };
 	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
 				.observers = &observer,
@@ -519,8 +521,8 @@ static bool model(struct replayed *w, const struct fleet_spec *fleet, const size
 		recorded[i] = RECORDING_NONE;
 	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
 		recorded[place[i]] = w->pools[i];
-	if (!recording_world(w->history, &ticks, &w->rec, fleet, recorded, traces, &a, &spec, e) ||
-	    !replay_policy(w->history, &a, &s.policy, &s.setting, e) || !simulate(&s, &a, &result, e))
+	if (!recording_world(&q, traces, &a, &spec, e) || !replay_policy(w->history, &a, &s.policy, &s.setting, e) ||
+	    !simulate(&s, &a, &result, e))
 		return false;
 	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
 		out[i] = seen[place[i]];
