@@ -1,11 +1,10 @@
 /* preheat lead-time: how long starts took, by node group and stage, and what a shorter one would be worth. */
-#include "base/schedule.h"
 #include "base/table.h"
 #include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_args.h"
 #include "controller/commands/print.h"
-#include "controller/commands/recording.h"
+#include "controller/commands/recorded_world.h"
 #include "controller/policy/fields.h"
 #include "controller/restore/restore.h"
 #include "controller/simulation/lead_worth.h"
@@ -15,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last of a long history is enough for the model. */
-static const millis MODELLED_MOST = 2 * DAY, WARM_UP = 2 * HOUR;
 enum { CHANGES_TOLD = 3 };
 
 struct sample {
@@ -170,21 +167,6 @@ static bool is_said_twice(const struct lead_times *l, const struct durations *d)
 
 /* --- what a shorter one is worth --- */
 
-struct modelling {
-	struct progress progress;
-	int64_t done;
-};
-
-static bool on_tick(void *user, const struct tick_view *v, struct error *e)
-{
-	struct modelling *m = user;
-
-	(void)e;
-	(void)v;
-	progress_show(&m->progress, ++m->done);
-	return true;
-}
-
 /* The parts of cold starts and wakes that were measured, of each pool that still is in the manifest. */
 static size_t parts_of(const struct lead_times *l, const size_t *recorded, size_t pools, struct durations **rows,
 		       struct lead_part *parts)
@@ -216,67 +198,17 @@ static void share_worth(struct lead_times *l)
 		}
 }
 
-/* What is modelled: the last of the time asked about, under the last manifest, with pools that only observe acting. */
-struct modelled {
-	struct recorded_ticks ticks;
-	struct recording rec;
-	struct manifest manifest;
-	size_t *recorded; /* which pool of the recording each one is */
-	const struct trace **traces;
-	struct world_spec spec;
-};
-
-static bool prepare(struct lead_times *l, struct modelled *m, struct error *e)
-{
-	struct history_args *q = &l->args;
-	millis end;
-
-	if (!history_tick_end(q->history, l->last_tick, &end, e) ||
-	    !history_tick_at(q->history, end - MODELLED_MOST, &m->ticks.from, e) ||
-	    !history_args_manifest(q->history, l->last_tick, &q->arena, &m->manifest, e))
-		return false;
-	m->ticks.from = m->ticks.from > l->first_tick ? m->ticks.from : l->first_tick;
-	m->ticks.to = l->last_tick;
-	if (!recording_read(q->history, m->ticks.from, m->ticks.to, &q->arena, &m->rec, e))
-		return false;
-	struct fleet_spec *fleet = &m->manifest.fleet;
-	struct pool_spec *pools = arena_array(&q->arena, struct pool_spec, fleet->pool_count);
-	m->ticks.start = m->rec.start;
-	m->recorded = arena_array(&q->arena, size_t, fleet->pool_count);
-	m->traces = arena_array(&q->arena, const struct trace *, fleet->pool_count);
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		m->recorded[i] = recording_pool(q->history, &fleet->pools[i]);
-		pools[i] = fleet->pools[i];
-		pools[i].mode = pools[i].mode == MODE_OBSERVE ? MODE_ACT : pools[i].mode;
-	}
-	fleet->pools = pools;
-	return recording_world(&(struct recording_question){ q->history, m->ticks, &m->rec, fleet, m->recorded },
-			       m->traces, &q->arena, &m->spec, e);
-}
-
-static bool model(struct lead_times *l, const struct modelled *m, struct error *e)
+static bool model(struct lead_times *l, struct recorded_world *w, struct error *e)
 {
 	struct arena *a = &l->args.arena;
 	struct durations **rows = arena_array(a, struct durations *, l->rows.count);
 	struct lead_part *parts = arena_array(a, struct lead_part, l->rows.count);
-	size_t count = parts_of(l, m->recorded, m->manifest.fleet.pool_count, rows, parts);
+	size_t count = parts_of(l, w->recorded, w->manifest.fleet.pool_count, rows, parts);
 	struct lead_worth *worth = arena_array(a, struct lead_worth, count);
-	int64_t ticks = m->ticks.to - m->ticks.from + 1;
-	millis length = ticks * m->rec.interval;
-	struct modelling modelling = {
-		progress_start("modelling", "ticks", ticks * (int64_t)(count + 1) * LEAD_WORTH_SEEDS), 0
-	};
-	const struct observer observer = { on_tick, &modelling };
-	const struct simulation s = { .world = { &m->manifest.fleet, &m->spec, m->traces, m->rec.start, m->rec.interval,
-						 1, schedule_at },
-				      .policy = &policy_preheat,
-				      .setting = "",
-				      .warm_up = length > 4 * WARM_UP ? WARM_UP : length / 4,
-				      .observers = &observer,
-				      .observer_count = 1 };
-	bool ok = count == 0 || lead_worth(&s, parts, count, worth, e);
 
-	progress_end(&modelling.progress);
+	recorded_world_begin(w, (int64_t)(count + 1) * TRIAL_SEEDS);
+	bool ok = count == 0 || lead_worth(&w->simulation, parts, count, worth, e);
+	recorded_world_end(w);
 	for (size_t i = 0; ok && i < count; i++)
 		rows[i]->worth = worth[i].shorter > 0 ? &worth[i] : NULL;
 	share_worth(l);
@@ -331,10 +263,10 @@ static void add_worth(struct table *t, const struct lead_worth *w)
 			table_absent(t);
 		return;
 	}
-	add_dollars(t, w->saved, w->is_chance);
-	add_dollars(t, w->saved / ((double)w->shorter / 1000), w->is_chance);
-	add_share(t, w->late_share);
-	add_share(t, w->late_with);
+	add_dollars(t, w->half.saved, w->half.is_chance);
+	add_dollars(t, w->half.saved / ((double)w->shorter / 1000), w->half.is_chance);
+	add_share(t, w->half.late_share);
+	add_share(t, w->half.late_with);
 }
 
 static const char *part_name(const struct durations *d)
@@ -373,7 +305,8 @@ static const char *what_shortens(const struct durations *d)
 
 static int by_saving(const void *a, const void *b)
 {
-	double x = ((const struct durations *)a)->worth->saved, y = ((const struct durations *)b)->worth->saved;
+	double x = ((const struct durations *)a)->worth->half.saved,
+	       y = ((const struct durations *)b)->worth->half.saved;
 
 	return (x < y) - (x > y);
 }
@@ -386,7 +319,7 @@ static void print_changes(struct lead_times *l)
 
 	for (size_t i = 0; i < l->rows.count; i++) {
 		struct durations *d = &l->rows.items[i];
-		if (!d->group && d->worth && !d->worth->is_chance && d->worth->saved > 0 &&
+		if (!d->group && d->worth && !d->worth->half.is_chance && d->worth->half.saved > 0 &&
 		    (d->kind == START_WAKE || d->stage != LEAD_WHOLE))
 			best[count++] = *d;
 	}
@@ -400,8 +333,9 @@ static void print_changes(struct lead_times *l)
 		       "    look at %s\n",
 		       history_pools(l->args.history, &(size_t){ 0 })[best[i].pool].name,
 		       best[i].kind == START_WAKE ? "wake" : part_name(&best[i]), human_duration(w->shorter).text,
-		       human_dollars(w->saved).text, human_dollars(w->dollars).text, human_share(w->late_with).text,
-		       human_share(w->late_share).text, what_shortens(&best[i]));
+		       human_dollars(w->half.saved).text, human_dollars(w->half.dollars).text,
+		       human_share(w->half.late_with).text, human_share(w->half.late_share).text,
+		       what_shortens(&best[i]));
 	}
 }
 
@@ -425,7 +359,7 @@ static void print(struct lead_times *l)
 static bool find_and_print(struct lead_times *l, struct error *e)
 {
 	struct history_args *q = &l->args;
-	struct modelled m = { 0 };
+	struct recorded_world w;
 
 	if (!history_args_open(q, e) || !history_args_ticks(q, l->from, l->to, &l->first_tick, &l->last_tick, e))
 		return false;
@@ -437,8 +371,8 @@ static bool find_and_print(struct lead_times *l, struct error *e)
 		measure(&l->rows.items[i]);
 	if (l->rows.count > 1)
 		qsort(l->rows.items, l->rows.count, sizeof *l->rows.items, by_place);
-	bool ok = prepare(l, &m, e) && model(l, &m, e);
-	recording_release(&m.rec);
+	bool ok = recorded_world_read(q, l->first_tick, l->last_tick, &w, e) && model(l, &w, e);
+	recorded_world_release(&w);
 	if (ok)
 		print(l);
 	return ok;

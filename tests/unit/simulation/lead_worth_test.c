@@ -50,8 +50,8 @@ static void half_a_start_saves(void **state)
 
 	(void)state;
 	assert_int_equal(w.shorter, 200 * SECOND);
-	assert_true(w.dollars > 0);
-	assert_true(w.saved > 0 || w.late_with < w.late_share);
+	assert_true(w.half.dollars > 0);
+	assert_true(w.half.saved > 0 || w.half.late_with < w.half.late_share);
 	arena_release(&t.arena);
 }
 
@@ -67,9 +67,10 @@ static void it_is_the_world_with_the_half(void **state)
 	struct lead_worth half = ask(&s, START_COLD, LEAD_WHOLE);
 
 	(void)state;
-	assert_true(whole.dollars - whole.saved - half.dollars < 1e-6 &&
-		    half.dollars - (whole.dollars - whole.saved) < 1e-6);
-	assert_true(whole.late_with - half.late_share < 1e-9 && half.late_share - whole.late_with < 1e-9);
+	assert_true(whole.half.dollars - whole.half.saved - half.half.dollars < 1e-6 &&
+		    half.half.dollars - (whole.half.dollars - whole.half.saved) < 1e-6);
+	assert_true(whole.half.late_with - half.half.late_share < 1e-9 &&
+		    half.half.late_share - whole.half.late_with < 1e-9);
 	arena_release(&t.arena);
 }
 
@@ -99,7 +100,8 @@ static void nothing_to_shorten(void **state)
 
 	(void)state;
 	assert_int_equal(w.shorter, 0);
-	assert_true(w.saved == 0 && w.is_chance == false && w.late_with == w.late_share);
+	assert_true(w.half.saved == 0 && w.half.is_chance == false &&
+		    w.half.late_with == w.half.late_share);
 	assert_int_equal(stage.shorter, 0);
 	t.groups[0].standby_max_nodes = 20;
 	assert_int_equal(ask(&s, START_WAKE, LEAD_WHOLE).shorter, 10 * SECOND);
@@ -119,8 +121,8 @@ static void a_part_of_another_pool_saves_nothing_here(void **state)
 	t.fleet.pool_count = 2;
 	t.pools[1].lead_time = (struct quantiles){ 100 * SECOND, 100 * SECOND };
 	assert_true(lead_worth(&s, parts, 2, w, &e));
-	assert_true(w[0].saved == 0 && w[0].dollars == 0); /* no traffic */
-	assert_true(w[1].dollars > 0);
+	assert_true(w[0].half.saved == 0 && w[0].half.dollars == 0); /* no traffic */
+	assert_true(w[1].half.dollars > 0);
 	arena_release(&t.arena);
 }
 
