@@ -208,7 +208,9 @@ static int by_worth(const void *left, const void *right)
 
 	if (mends(a) != mends(b))
 		return mends(a) ? -1 : 1;
-	return (a->result.saved < b->result.saved) - (a->result.saved > b->result.saved);
+	if (a->result.saved != b->result.saved)
+		return a->result.saved > b->result.saved ? -1 : 1;
+	return a->pool != b->pool ? (a->pool > b->pool) - (a->pool < b->pool) : strcmp(a->setting, b->setting);
 }
 
 size_t advice_keep(struct advice *all, size_t count)
