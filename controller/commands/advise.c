@@ -177,7 +177,7 @@ static void add_row(const struct asked *q, const struct advice *a, struct table 
 	add_share(t, r->late_with);
 	add_share(t, a->allowed_with);
 	table_value(t, r->is_chance ? "yes" : "no", r->is_chance ? "true" : "false");
-	a->needs[0] ? table_text(t, a->needs) : table_absent(t);
+	a->needs ? table_text(t, a->needs) : table_absent(t);
 }
 
 static void print(const struct asked *q, const struct advice *all, size_t count, size_t tried)

@@ -1,7 +1,8 @@
 #include "controller/simulation/advice.h"
 
+#include "base/buf.h"
+
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,18 @@ struct making {
 	struct arena *arena;
 	struct advice *out;
 	struct trial *trials;
+	struct buf text;
 	size_t count, pool, of_pool;
 };
+
+/* What was written into the text. */
+static const char *taken(struct making *m)
+{
+	const char *text = arena_strdup(m->arena, m->text.text, m->text.len);
+
+	m->text.len = 0;
+	return text;
+}
 
 /* A world to change, and the advice that will speak of it. */
 static struct trial_world *begin(struct making *m, struct advice **out)
@@ -45,7 +56,8 @@ static void try_floor(struct making *m, int64_t floor)
 	if (!w)
 		return;
 	w->pools[m->pool].headroom_min = floor;
-	snprintf(a->setting, sizeof a->setting, "headroom.min: %" PRId64, floor);
+	buf_printf(&m->text, "headroom.min: %" PRId64, floor);
+	a->setting = taken(m);
 }
 
 static void try_standby(struct making *m, size_t group, int64_t machines)
@@ -56,10 +68,12 @@ static void try_standby(struct making *m, size_t group, int64_t machines)
 	if (!w)
 		return;
 	w->groups[group].standby_max_nodes = machines;
-	snprintf(a->setting, sizeof a->setting, "nodeGroups[%s].standby.max: %" PRId64, w->groups[group].name,
-		 machines);
-	if (machines > m->as_is->fleet->groups[group].standby_max_nodes)
-		snprintf(a->needs, sizeof a->needs, "disks of %" PRId64 " stopped machines", machines);
+	buf_printf(&m->text, "nodeGroups[%s].standby.max: %" PRId64, w->groups[group].name, machines);
+	a->setting = taken(m);
+	if (machines > m->as_is->fleet->groups[group].standby_max_nodes) {
+		buf_printf(&m->text, "disks of %" PRId64 " stopped machines", machines);
+		a->needs = taken(m);
+	}
 }
 
 static void try_max(struct making *m, size_t group)
@@ -71,8 +85,10 @@ static void try_max(struct making *m, size_t group)
 		return;
 	int64_t max = w->groups[group].max_nodes + (w->groups[group].max_nodes + 1) / 2;
 	w->groups[group].max_nodes = max;
-	snprintf(a->setting, sizeof a->setting, "nodeGroups[%s].max: %" PRId64, w->groups[group].name, max);
-	snprintf(a->needs, sizeof a->needs, "quota for %" PRId64 " machines", max);
+	buf_printf(&m->text, "nodeGroups[%s].max: %" PRId64, w->groups[group].name, max);
+	a->setting = taken(m);
+	buf_printf(&m->text, "quota for %" PRId64 " machines", max);
+	a->needs = taken(m);
 }
 
 static void try_budget(struct making *m)
@@ -84,7 +100,8 @@ static void try_budget(struct making *m)
 		return;
 	int64_t budget = w->pools[m->pool].budget_per_hour * 3 / 2;
 	w->pools[m->pool].budget_per_hour = budget;
-	snprintf(a->setting, sizeof a->setting, "budget.dollarsPerHour: %.2f", (double)budget / 1e6);
+	buf_printf(&m->text, "budget.dollarsPerHour: %.2f", (double)budget / 1e6);
+	a->setting = taken(m);
 }
 
 /* The group at `position` comes first. */
@@ -102,7 +119,8 @@ static void try_first(struct making *m, size_t position)
 		if (i != position)
 			groups[n++] = p->groups[i];
 	p->groups = groups;
-	snprintf(a->setting, sizeof a->setting, "nodeGroups: %s first", w->groups[groups[0]].name);
+	buf_printf(&m->text, "nodeGroups: %s first", w->groups[groups[0]].name);
+	a->setting = taken(m);
 }
 
 static void try_objective(struct making *m, int64_t late_ppm)
@@ -114,8 +132,9 @@ static void try_objective(struct making *m, int64_t late_ppm)
 		return;
 	w->pools[m->pool].objective_late_ppm = late_ppm;
 	a->allowed_with = (double)late_ppm / 1e6;
-	snprintf(a->setting, sizeof a->setting, "objective.attainment: %g%%", 100 - (double)late_ppm / 1e4);
-	snprintf(a->needs, sizeof a->needs, "whoever waits to agree");
+	buf_printf(&m->text, "objective.attainment: %g%%", 100 - (double)late_ppm / 1e4);
+	a->setting = taken(m);
+	a->needs = "whoever waits to agree";
 }
 
 static double price_of_gpu(const struct group_spec *g)
@@ -179,6 +198,7 @@ size_t advice_candidates(const struct world_setup *as_is, const struct advice_re
 		if (p->mode == MODE_ACT && p->group_count > 0 && as_is->traces[m.pool])
 			of_pool(&m, &records[m.pool]);
 	}
+	buf_release(&m.text);
 	return m.count;
 }
 

@@ -13,17 +13,16 @@ struct advice_record {
 	int64_t *served, *lost; /* one per group of the pool: starts that served; that got stuck or were refused */
 };
 
-enum { ADVICE_TEXT = 160 };
-
 struct advice {
 	size_t pool;
-	char setting[ADVICE_TEXT];    /* path in the manifest and value: "headroom.min: 0" */
-	char needs[ADVICE_TEXT];      /* what to know or to have before; "": nothing */
+	const char *setting;	      /* path in the manifest and value: "headroom.min: 0" */
+	const char *needs;	      /* what to know or to have before; NULL: nothing */
 	double allowed, allowed_with; /* share of late requests that the objective allows: now; with the change */
 	struct trial_result result;
 };
 
-/* The changes that there is a reason to try, at most `most` of each pool; in `out`, with the worlds to try them in. */
+/* The changes that there is a reason to try, at most ADVICE_MOST of each pool, with the worlds to try them in. Texts
+ * and worlds live in the arena. */
 enum { ADVICE_MOST = 12 };
 size_t advice_candidates(const struct world_setup *as_is, const struct advice_record *records, struct arena *a,
 			 struct advice *out, struct trial *trials);
