@@ -152,7 +152,7 @@ static void add_dollars(struct table *t, double dollars)
 	char raw[32], shown[48];
 
 	snprintf(raw, sizeof raw, "%.4f", dollars);
-	snprintf(shown, sizeof shown, "%s%s", dollars < 0 ? "-" : "",
+	snprintf(shown, sizeof shown, "%s%s", dollars <= -.005 ? "-" : "",
 		 human_dollars(dollars < 0 ? -dollars : dollars).text);
 	table_value(t, shown, raw);
 }

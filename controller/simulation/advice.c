@@ -168,6 +168,15 @@ static void of_groups(struct making *m, const struct pool_spec *p, const struct 
 	}
 }
 
+static bool has_traffic(const struct trace *t)
+{
+	bool has_any = t && t->request_count > 0;
+
+	for (size_t i = 0; t && i < t->bin_count && !has_any; i++)
+		has_any = t->bins[i].requests > 0;
+	return has_any;
+}
+
 static void of_pool(struct making *m, const struct advice_record *r)
 {
 	static const int64_t steps[] = { 50000, 10000, 5000, 1000 }; /* late requests allowed, in millionths */
@@ -195,7 +204,7 @@ size_t advice_candidates(const struct world_setup *as_is, const struct advice_re
 	for (m.pool = 0; m.pool < as_is->fleet->pool_count; m.pool++) {
 		const struct pool_spec *p = &as_is->fleet->pools[m.pool];
 		m.of_pool = 0;
-		if (p->mode == MODE_ACT && p->group_count > 0 && as_is->traces[m.pool])
+		if (p->mode == MODE_ACT && p->group_count > 0 && has_traffic(as_is->traces[m.pool]))
 			of_pool(&m, &records[m.pool]);
 	}
 	buf_release(&m.text);

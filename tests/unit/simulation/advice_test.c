@@ -14,12 +14,16 @@ struct asked {
 	size_t count;
 };
 
+static struct request one_request[] = { { 0, 0, 100, -1 } };
+
 /* Without standby, floor and budget; two groups at one price. */
 static void begin(struct asked *q)
 {
 	*q = (struct asked){ 0 };
 	toy_setup(&q->toy);
 	q->toy.fleet.group_count = TOY_GROUPS;
+	q->toy.traces[0].requests = one_request;
+	q->toy.traces[0].request_count = 1;
 	q->toy.pools[0].group_count = TOY_GROUPS;
 	for (size_t i = 0; i < TOY_GROUPS; i++)
 		q->toy.groups[i].standby_max_nodes = 0;
@@ -131,7 +135,7 @@ static void standby_is_left_out_and_doubled(void **state)
 	arena_release(&q.toy.arena);
 }
 
-static void nobody_is_advised_who_does_not_act(void **state)
+static void nobody_is_advised_who_does_not_act_or_serve(void **state)
 {
 	struct asked q;
 
@@ -141,7 +145,10 @@ static void nobody_is_advised_who_does_not_act(void **state)
 	ask(&q);
 	assert_int_equal(q.count, 0);
 	q.toy.pools[0].mode = MODE_ACT;
-	q.toy.given[0] = NULL; /* no traffic */
+	q.toy.traces[0].request_count = 0;
+	ask(&q);
+	assert_int_equal(q.count, 0);
+	q.toy.given[0] = NULL;
 	ask(&q);
 	assert_int_equal(q.count, 0);
 	arena_release(&q.toy.arena);
@@ -199,7 +206,7 @@ int main(void)
 		cmocka_unit_test(a_limit_that_bound_is_raised),
 		cmocka_unit_test(a_cheaper_or_sounder_group_comes_first),
 		cmocka_unit_test(standby_is_left_out_and_doubled),
-		cmocka_unit_test(nobody_is_advised_who_does_not_act),
+		cmocka_unit_test(nobody_is_advised_who_does_not_act_or_serve),
 		cmocka_unit_test(what_pays_is_kept),
 		cmocka_unit_test(what_mends_comes_before_what_saves),
 	};
