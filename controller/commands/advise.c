@@ -147,35 +147,17 @@ static const struct table_column columns[] = {
 	{ .name = "needs" },
 };
 
-static void add_dollars(struct table *t, double dollars)
-{
-	char raw[32], shown[48];
-
-	snprintf(raw, sizeof raw, "%.4f", dollars);
-	snprintf(shown, sizeof shown, "%s%s", dollars <= -.005 ? "-" : "",
-		 human_dollars(dollars < 0 ? -dollars : dollars).text);
-	table_value(t, shown, raw);
-}
-
-static void add_share(struct table *t, double share)
-{
-	char raw[32];
-
-	snprintf(raw, sizeof raw, "%.0f", share * 1e6);
-	table_value(t, human_share(share).text, raw);
-}
-
 static void add_row(const struct asked *q, const struct advice *a, struct table *t)
 {
 	const struct trial_result *r = &a->result;
 
 	table_text(t, q->world.manifest.fleet.pools[a->pool].name);
 	table_text(t, a->setting);
-	add_dollars(t, r->saved);
-	add_dollars(t, r->dollars);
-	add_share(t, r->late_share);
-	add_share(t, r->late_with);
-	add_share(t, a->allowed_with);
+	table_dollars(t, r->saved);
+	table_dollars(t, r->dollars);
+	table_share(t, r->late_share);
+	table_share(t, r->late_with);
+	table_share(t, a->allowed_with);
 	table_value(t, r->is_chance ? "yes" : "no", r->is_chance ? "true" : "false");
 	a->needs ? table_text(t, a->needs) : table_absent(t);
 }

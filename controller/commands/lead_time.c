@@ -232,22 +232,6 @@ static const struct table_column columns[] = {
 	{ .name = "half_late_ppm", .title = "WITH HALF", .is_right = true, .is_wide = true },
 };
 
-static void add_seconds(struct table *t, millis d)
-{
-	char raw[32];
-
-	snprintf(raw, sizeof raw, "%.3f", (double)d / 1000);
-	table_value(t, human_duration(d).text, raw);
-}
-
-static void add_share(struct table *t, double share)
-{
-	char raw[32];
-
-	snprintf(raw, sizeof raw, "%.0f", share * 1e6);
-	table_value(t, human_share(share).text, raw);
-}
-
 static void add_dollars(struct table *t, double dollars, bool is_chance)
 {
 	char raw[32];
@@ -265,8 +249,8 @@ static void add_worth(struct table *t, const struct lead_worth *w)
 	}
 	add_dollars(t, w->half.saved, w->half.is_chance);
 	add_dollars(t, w->half.saved / ((double)w->shorter / 1000), w->half.is_chance);
-	add_share(t, w->half.late_share);
-	add_share(t, w->half.late_with);
+	table_share(t, w->half.late_share);
+	table_share(t, w->half.late_with);
 }
 
 static const char *part_name(const struct durations *d)
@@ -281,9 +265,9 @@ static void add_row(const struct lead_times *l, const struct durations *d, struc
 	table_text(t, field_enum_name("start_kind", d->kind));
 	table_text(t, part_name(d));
 	table_count(t, d->count);
-	add_seconds(t, d->p50);
-	add_seconds(t, d->p95);
-	add_seconds(t, d->slowest);
+	table_duration(t, d->p50);
+	table_duration(t, d->p95);
+	table_duration(t, d->slowest);
 	add_worth(t, d->worth);
 }
 
