@@ -1003,19 +1003,23 @@ void node_group_set_standby(struct node_group *g, int64_t machines)
 		wish_standby(g, machines);
 }
 
-bool node_group_is_ours(const struct node_group *g)
+bool group_is_acted_on(const struct fleet_spec *fleet, size_t group)
 {
-	const struct fleet_spec *fleet = g->context->fleet;
 	bool is_named = false;
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		if (pool_position(fleet, i, g->index) < 0)
+		if (pool_position(fleet, i, group) < 0)
 			continue;
 		if (fleet->pools[i].mode != MODE_ACT)
 			return false;
 		is_named = true;
 	}
 	return is_named;
+}
+
+bool node_group_is_ours(const struct node_group *g)
+{
+	return group_is_acted_on(g->context->fleet, g->index);
 }
 
 bool node_group_is_exposed(const struct node_group *g)

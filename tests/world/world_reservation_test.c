@@ -130,7 +130,6 @@ static void nothing_starts_there_near_its_end(void **state)
 static void the_next_leader_replaces_them_too(void **state)
 {
 	(void)state;
-	block->protects = false; /* what is protected has no row in the history */
 	begin(8 * HOUR);
 	run_serving(53 * MINUTE, 3);
 	replica_kill(0);
