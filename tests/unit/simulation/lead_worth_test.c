@@ -100,8 +100,7 @@ static void nothing_to_shorten(void **state)
 
 	(void)state;
 	assert_int_equal(w.shorter, 0);
-	assert_true(w.half.saved == 0 && w.half.is_chance == false &&
-		    w.half.late_with == w.half.late_share);
+	assert_true(w.half.saved == 0 && w.half.is_chance == false && w.half.late_with == w.half.late_share);
 	assert_int_equal(stage.shorter, 0);
 	t.groups[0].standby_max_nodes = 20;
 	assert_int_equal(ask(&s, START_WAKE, LEAD_WHOLE).shorter, 10 * SECOND);
