@@ -994,6 +994,16 @@ int64_t node_group_grow(struct node_group *g, int64_t machines)
 	return machines;
 }
 
+int64_t node_group_unasked(const struct node_group *g)
+{
+	bool is_asking = g->operation.token[0] && g->operation.verb == PROVIDER_GROW;
+	int64_t asked = is_asking ? g->operation.desired : g->seen.desired;
+
+	if (asked < g->believed.desired)
+		asked = g->believed.desired;
+	return g->wanted + removals_counted(g) - asked;
+}
+
 void node_group_give_up(struct node_group *g, int64_t machines)
 {
 	int64_t unclaimed = node_group_missing(g) - machines_awaited(g, false);

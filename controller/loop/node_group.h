@@ -219,6 +219,8 @@ static inline bool node_group_is_held(const struct node_group *g)
 {
 	return g->contention.is_held || g->is_yielding || node_group_is_owners(g);
 }
+/* Machines wanted that no call has asked the cloud for: giving them up is free. At most 0: there are none. */
+int64_t node_group_unasked(const struct node_group *g);
 /* Machines fewer of those that were asked for, never came, and that no start waits for. */
 void node_group_give_up(struct node_group *g, int64_t machines);
 /* Never above the manifest's max of standby. */

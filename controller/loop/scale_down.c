@@ -68,6 +68,35 @@ static void cancel_reclaim(struct controller *c, size_t pool, size_t group, cons
 		drain_give_back(c, n, pool);
 }
 
+/* Waits for a machine that no call has asked for. */
+static bool is_unasked(const struct controller *c, const struct start *s)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+
+	return s->kind == START_COLD && !s->is_swap && !s->machine[0] && g->is_known && node_group_unasked(g) > 0;
+}
+
+/* What nobody has asked for costs nothing to give up; what was asked for may run before its cancel arrives, and then
+ * both are there. So one of the pool's other groups goes in the place of start `i`; false: there is none. */
+static bool cancel_unasked(struct controller *c, size_t i)
+{
+	const struct start *chosen = &c->starts.items[i];
+
+	if (chosen->kind != START_COLD || chosen->is_swap || is_unasked(c, chosen))
+		return false;
+	for (size_t other = c->starts.count; other-- > 0;) {
+		const struct start *s = &c->starts.items[other];
+		size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
+		if (s->pool != chosen->pool || s->group == chosen->group || !is_unasked(c, s) ||
+		    scale_down_room(c, group) <= 0)
+			continue;
+		starts_drop(&c->starts, other);
+		node_group_give_up(c->groups[group], 1);
+		return true;
+	}
+	return false;
+}
+
 /* Machines that others added, or whose asking we know nothing of, are no surplus at once. */
 static void cancel(struct controller *c, size_t pool, size_t position, enum start_kind kind, int64_t count)
 {
@@ -82,6 +111,8 @@ static void cancel(struct controller *c, size_t pool, size_t position, enum star
 		char machine[MACHINE_ID_MAX + 1];
 		if (i == c->starts.count)
 			break;
+		if (cancel_unasked(c, i))
+			continue;
 		memcpy(machine, c->starts.items[i].machine, sizeof machine);
 		starts_drop(&c->starts, i);
 		if (machine[0] && kind == START_RECLAIM)

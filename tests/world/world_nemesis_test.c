@@ -327,7 +327,7 @@ static const struct {
 	uint64_t seed;
 	const char *law;
 } known[] = {
-	{ 77, "never_bought_twice" }, /* AKS, a machine whose cancel came too late, traffic alone */
+	{ 3, "serving_stays" }, /* AKS, after a running gauge of 0 and faults of the cloud; the cause is not traced */
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
