@@ -55,17 +55,6 @@ static bool parse_duration(const char *text, millis *value)
 	return true;
 }
 
-/* The part of ISO 8601 that leaves nothing open: dashes, a point before the fraction, always a zone. */
-static bool parse_rfc3339(const char *text, millis *value)
-{
-	size_t len = strlen(text), zone = len && strchr("Zz", text[len - 1]) ? 1 : 6;
-
-	if (len < strlen("2024-05-10T08:00:00") + zone || text[4] != '-' || text[7] != '-' || strpbrk(text, ",/"))
-		return false;
-	const char *end = text + len - zone;
-	return end[-1] != ' ' && (zone == 1 || (strchr("+-", *end) && end[3] == ':')) && time_parse(text, len, value);
-}
-
 bool options_time(const char *text, millis now, millis *value)
 {
 	millis ago;
@@ -75,7 +64,7 @@ bool options_time(const char *text, millis now, millis *value)
 		return true;
 	}
 	if (*text != '-')
-		return parse_rfc3339(text, value);
+		return time_parse_exact(text, value);
 	if (!parse_duration(text + 1, &ago))
 		return false;
 	*value = now - ago;
@@ -148,7 +137,7 @@ static bool store(const struct option_row *row, const char *text)
 	case OPTION_PERIOD:
 		return parse_duration(text, &period) && period > 0 && (*(millis *)row->target = period);
 	case OPTION_TIME:
-		return parse_rfc3339(text, row->target);
+		return time_parse_exact(text, row->target);
 	case OPTION_CHOICE:
 		return parse_choice(text, row->choices, row->target);
 	}

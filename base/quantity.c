@@ -408,3 +408,13 @@ bool time_parse(const char *text, size_t len, millis *out)
 	*out = micros / 1000 - (micros % 1000 < 0);
 	return true;
 }
+
+bool time_parse_exact(const char *text, millis *out)
+{
+	size_t len = strlen(text), zone = len && strchr("Zz", text[len - 1]) ? 1 : 6;
+
+	if (len < strlen("2024-05-10T08:00:00") + zone || text[4] != '-' || text[7] != '-' || strpbrk(text, ",/"))
+		return false;
+	const char *end = text + len - zone;
+	return end[-1] != ' ' && (zone == 1 || (strchr("+-", *end) && end[3] == ':')) && time_parse(text, len, out);
+}

@@ -53,3 +53,5 @@ enum decimal_result decimal_parse(const char *text, size_t len, int places, int6
 bool decimal_parse_time(const char *text, size_t len, int64_t *micros);
 /* The same in whole milliseconds. */
 bool time_parse(const char *text, size_t len, millis *out) MUST_USE;
+/* The part of ISO 8601 that leaves nothing open, RFC 3339: dashes, a point before the fraction, always a zone. */
+bool time_parse_exact(const char *text, millis *out) MUST_USE;

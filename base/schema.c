@@ -131,6 +131,7 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 					    "name{type=\"running\"}" },
 		[SCHEMA_CRON] = { .text = "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"" },
 		[SCHEMA_TIME] = { .text = "a time of day from \"00:00\" to \"24:00\"" },
+		[SCHEMA_MOMENT] = { .text = "a date and time with its zone, like \"2027-01-31T11:30:00Z\"" },
 		[SCHEMA_DAYS] = { .text = "weekdays, like mon-fri or sat,sun" },
 		[SCHEMA_LABELS] = { .text = "a map of texts, like { app: llama }" },
 		[SCHEMA_INTEGER] = { "a whole number", "", NULL },
@@ -425,6 +426,8 @@ static bool parse_number(const struct schema_row *row, const char *text, int64_t
 		return duration_parse(text, len, out);
 	case SCHEMA_FINE:
 		return duration_parse_us(text, len, out);
+	case SCHEMA_MOMENT:
+		return time_parse_exact(text, out);
 	default:
 		return parse_time(text, out);
 	}

@@ -32,6 +32,7 @@ enum schema_type {
 	SCHEMA_DURATION, /* int64_t : milliseconds */
 	SCHEMA_FINE,	 /* int64_t : a duration in microseconds */
 	SCHEMA_TIME,	 /* int64_t : minutes after midnight, "08:00"; 24:00 is 1440 */
+	SCHEMA_MOMENT,	 /* int64_t : milliseconds since the epoch, written as RFC 3339 has it */
 	SCHEMA_DAYS,	 /* int64_t : bit 0 = Monday; "mon-fri", "sat,sun", or a list of these */
 	SCHEMA_CHOICE,	 /* int64_t : index into `choices` */
 	SCHEMA_CHOICES,	 /* int64_t : a bit per choice; a list */

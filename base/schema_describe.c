@@ -49,6 +49,9 @@ static const struct form forms[] = {
 	{ SCHEMA_SHARE, "[0-9]+([.][0-9]+)?%", "[0-9]+([.][0-9]{1,4})?%", VALUE_LONGEST },
 	{ SCHEMA_DURATION, DURATION, UNITS, VALUE_LONGEST },
 	{ SCHEMA_FINE, DURATION, UNITS, VALUE_LONGEST },
+	{ SCHEMA_MOMENT,
+	  "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})", NULL,
+	  VALUE_LONGEST },
 	{ SCHEMA_TIME, "([01]?[0-9]|2[0-3]):[0-5][0-9]|24:00", NULL, VALUE_LONGEST },
 	{ SCHEMA_TEXT, NULL, "[^\\n\\r]+", 253 },
 };

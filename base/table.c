@@ -81,6 +81,32 @@ void table_value(struct table *t, const char *shown, const char *raw)
 	add(t, CELL_RAW, shown, raw);
 }
 
+void table_duration(struct table *t, millis d)
+{
+	char raw[32];
+
+	snprintf(raw, sizeof raw, "%.3f", (double)d / 1000);
+	table_value(t, human_duration(d).text, raw);
+}
+
+void table_share(struct table *t, double share)
+{
+	char raw[32];
+
+	snprintf(raw, sizeof raw, "%.0f", share * 1e6);
+	table_value(t, human_share(share).text, raw);
+}
+
+void table_dollars(struct table *t, double dollars)
+{
+	char raw[32], shown[48];
+
+	snprintf(raw, sizeof raw, "%.4f", dollars);
+	snprintf(shown, sizeof shown, "%s%s", dollars <= -.005 ? "-" : "",
+		 human_dollars(dollars < 0 ? -dollars : dollars).text);
+	table_value(t, shown, raw);
+}
+
 void table_absent(struct table *t)
 {
 	add(t, CELL_ABSENT, "-", "");

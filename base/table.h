@@ -28,6 +28,11 @@ void table_count(struct table *t, int64_t n);
 void table_decimal(struct table *t, double value, int places);
 /* `shown` for people, `raw` for programs: a number in JSON's notation, or true or false. */
 void table_value(struct table *t, const char *shown, const char *raw);
+/* For people "6m20s", "0.74 %", "-$0.48"; for programs seconds, millionths, dollars: as the names of their columns say.
+ */
+void table_duration(struct table *t, millis d);
+void table_share(struct table *t, double share);
+void table_dollars(struct table *t, double dollars);
 void table_absent(struct table *t); /* "-", empty, null */
 /* Of the cell added last; on terminals with colour only. */
 void table_style(struct table *t, enum style style);

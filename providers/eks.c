@@ -27,13 +27,17 @@ enum { ACTIVITIES_MOST = 100, LAUNCHED_MOST = 100, TOKEN_KEPT = 48 /* of the 64 
 static const millis FRESH = 10 * SECOND;
 static const millis FOUND_KEPT = 6 * MINUTE, LEAST_JITTER = 5 * SECOND, MOST_JITTER = 60 * SECOND;
 static const millis REFUSAL_KEPT = 30 * SECOND;
+static const millis EC2_PATIENCE = 5 * SECOND;
 
 struct lookup {
 	struct lookup *next;
 	char *settings;
 	struct arena arena;
 	struct eks_nodegroup nodegroup;
-	struct error refusal;  /* ERROR_NONE: found */
+	struct error refusal; /* ERROR_NONE: found */
+	/* Of its Capacity Block, as EC2 told last, and why it did not. Who cannot ask is not asked at every look. */
+	millis ends_at, end_asked_at; /* end_asked_at: loop_now; 0: never */
+	struct error end_trouble;
 	millis until, read_at; /* loop_now */
 	int64_t desired, max;  /* as a look showed them last */
 	int64_t newest_failure;
@@ -64,7 +68,8 @@ struct eks_call {
 	bool is_group_read, is_pool_read;
 	uint64_t era; /* in which its group was asked for, with so many: */
 	size_t asked_for;
-	const char *page; /* of the warm pool; NULL: the first, or none follows */
+	const char *reservation; /* that its launch template names */
+	const char *page;	 /* of the warm pool; NULL: the first, or none follows */
 	bool is_update_running, has_update_failed;
 	struct launch_failure update_failure;
 
@@ -125,6 +130,8 @@ static struct eks_nodegroup copy_nodegroup(struct arena *a, const struct eks_nod
 	c.capacity_type = text_keep(a, n->capacity_type);
 	c.image = text_keep(a, n->image);
 	c.ailment = text_keep(a, n->ailment);
+	c.template_id = text_keep(a, n->template_id);
+	c.template_version = text_keep(a, n->template_version);
 	c.pool.state = text_keep(a, n->pool.state);
 	return c;
 }
@@ -236,6 +243,61 @@ static bool has_moved(const struct eks_call *x)
 
 	return !x->is_located && !x->settings.auto_scaling_group && !x->settings.tag_count &&
 	       (n->desired != x->seen.group.desired || n->max != x->seen.group.max);
+}
+
+/* When a Capacity Block ends: its launch template names the reservation. A network may have no way to EC2, and a role
+ * no permission: then it goes on as it is known, and the manifest may say it. */
+
+/* The call goes on without its answer, whatever failed, and waits for it for EC2_PATIENCE only. */
+static bool is_of_ec2(const struct eks_call *x)
+{
+	return x->request.service == AWS_EC2;
+}
+
+static bool is_block(const struct eks_nodegroup *n)
+{
+	return n->capacity_type && !strcmp(n->capacity_type, "CAPACITY_BLOCK");
+}
+
+static bool template_is_due(const struct eks_call *x)
+{
+	const struct lookup *n = lookup_of(x);
+	const struct eks_nodegroup *g = &x->seen.nodegroup;
+
+	return is_block(g) && g->template_id && *g->template_id &&
+	       (!n->end_asked_at || loop_now(x->base.provider->loop) - n->end_asked_at >= FOUND_KEPT);
+}
+
+static void template_write(struct eks_call *x)
+{
+	struct lookup *n = lookup_of(x);
+
+	n->end_asked_at = loop_now(x->base.provider->loop);
+	n->end_trouble = (struct error){ 0 };
+	ask(x, AWS_EC2, "POST", "/");
+	eks_describe_template(&x->seen.nodegroup, &x->body);
+}
+
+static bool template_read(struct eks_call *x, struct error *e)
+{
+	return eks_read_template(x->request.response, x->request.response_len, arena_of(x), &x->reservation, e);
+}
+
+static bool reservation_is_due(const struct eks_call *x)
+{
+	return x->reservation != NULL;
+}
+
+static void reservation_write(struct eks_call *x)
+{
+	ask(x, AWS_EC2, "POST", "/");
+	eks_describe_reservation(x->reservation, &x->body);
+}
+
+static bool reservation_read(struct eks_call *x, struct error *e)
+{
+	return eks_read_reservation(x->request.response, x->request.response_len, arena_of(x), &lookup_of(x)->ends_at,
+				    e);
 }
 
 /* An update of the node group that goes on after its call. */
@@ -674,12 +736,22 @@ static void probe_launch(struct eks_call *x)
 	eks_launch_instances(x->group, -1, NULL, "preheat-check", &x->body);
 }
 
+static void probe_template(struct eks_call *x)
+{
+	eks_describe_template(&x->seen.nodegroup, &x->body);
+}
+
+static void probe_reservation(struct eks_call *x)
+{
+	eks_describe_reservation("cr-00000000000000000", &x->body);
+}
+
 /* OF_NOTHING names what does not exist: policies that are bound to tags deny it whatever they grant. */
-enum probe_is { A_GET = 1, OF_GROUP = 2, OF_NODEGROUP = 4, OF_LAUNCHES = 8, OF_NOTHING = 16 };
+enum probe_is { A_GET = 1, OF_GROUP = 2, OF_NODEGROUP = 4, OF_LAUNCHES = 8, OF_NOTHING = 16, OF_BLOCK = 32 };
 
 static const struct probe {
 	const char *action;
-	unsigned is; /* of enum probe_is; of a node group: to EKS, else to Auto Scaling */
+	unsigned is; /* of enum probe_is; of a node group: to EKS, of a Capacity Block: to EC2, else to Auto Scaling */
 	enum permission_need need;
 	void (*write)(struct eks_call *x);
 	const char *purpose;
@@ -706,6 +778,10 @@ static const struct probe {
 	  "sees when a warm pool's change is over; only for standby" },
 	{ "autoscaling:LaunchInstances", OF_GROUP | OF_LAUNCHES, PERMISSION_ALWAYS, probe_launch,
 	  "launches at once; only with launch: instances" },
+	{ "ec2:DescribeLaunchTemplateVersions", OF_BLOCK, PERMISSION_HELPS, probe_template,
+	  "finds the reservation of a Capacity Block; without it set reservedUntil" },
+	{ "ec2:DescribeCapacityReservations", OF_BLOCK, PERMISSION_HELPS, probe_reservation,
+	  "reads when a Capacity Block ends; without it set reservedUntil" },
 };
 enum { PROBES = sizeof probes / sizeof *probes };
 
@@ -724,6 +800,7 @@ static void skip_probes(struct eks_call *x)
 	for (; x->probe_at < PROBES; x->probe_at++) {
 		const struct probe *p = &probes[x->probe_at];
 		if (((p->is & OF_NODEGROUP) && !(x->settings.cluster && x->settings.nodegroup)) ||
+		    ((p->is & OF_BLOCK) && !(is_block(&x->seen.nodegroup) && x->seen.nodegroup.template_id)) ||
 		    ((p->is & OF_LAUNCHES) && x->settings.launch != EKS_LAUNCH_INSTANCES))
 			continue;
 		if (x->group || !((p->is & OF_GROUP) || (p->write == probe_group && !x->settings.tag_count)))
@@ -766,6 +843,8 @@ static void probe_write(struct eks_call *x)
 
 	if (p->is & OF_NODEGROUP)
 		ask(x, AWS_EKS, p->is & A_GET ? "GET" : "POST", "");
+	if (p->is & OF_BLOCK)
+		ask(x, AWS_EC2, "POST", "/");
 	p->write(x);
 }
 
@@ -774,13 +853,13 @@ static bool probe_read(struct eks_call *x, struct error *e)
 {
 	const struct aws_call *r = &x->request;
 	const struct probe *p = &probes[x->probe_at];
-	struct eks_nodegroup n;
 	const char *name;
 	struct error ignored;
 
 	(void)e;
-	if (p->write == probe_nodegroup && eks_read_nodegroup(r->response, r->response_len, arena_of(x), &n, &ignored))
-		x->group = n.group;
+	if (p->write == probe_nodegroup &&
+	    eks_read_nodegroup(r->response, r->response_len, arena_of(x), &x->seen.nodegroup, &ignored))
+		x->group = x->seen.nodegroup.group;
 	if (p->write == probe_group && !x->group &&
 	    eks_read_found(r->response, r->response_len, arena_of(x), &name, &ignored))
 		x->group = name;
@@ -815,6 +894,8 @@ static const struct step
 	group = { "DescribeAutoScalingGroups", NULL, false, group_write, group_read, NULL, NULL },
 	group_told = { .decide = recall_group },
 	groups = { "DescribeAutoScalingGroups", groups_are_due, false, groups_write, groups_read, NULL, NULL },
+	template = { "DescribeLaunchTemplateVersions", template_is_due, false, template_write, template_read, NULL, NULL },
+	reservation = { "DescribeCapacityReservations", reservation_is_due, false, reservation_write, reservation_read, NULL, NULL },
 	pool = { "DescribeWarmPool", pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
 	named_pool = { "DescribeWarmPool", named_pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
 	activities = { "DescribeScalingActivities", activities_are_due, false, activities_write, activities_read, NULL, NULL },
@@ -839,7 +920,8 @@ static const struct step
 #define PLAN(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
 
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
-	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &pool, &activities),
+	[PROVIDER_DESCRIBE] =
+		PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool, &activities),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &change, &put_pool, &launch, &size, &protect, &launched),
 	[PROVIDER_REMOVE] =
 		PLAN(&locate, &group, &named_pool, &change, &protect, &put_pool, &terminate, &config_if_free),
@@ -874,6 +956,9 @@ static void describe(struct eks_call *x)
 	eks_describe(&x->seen, arena_of(x), d);
 	n->desired = x->seen.group.desired;
 	n->max = x->seen.group.max;
+	d->ends_at = is_block(&x->seen.nodegroup) ? n->ends_at : 0;
+	if (is_block(&x->seen.nodegroup) && !d->ends_at)
+		eks_tell_end_unknown(&n->end_trouble, arena_of(x), d);
 	d->busy_with = is_ours ? "" : eks_busy_with(&x->settings, &x->seen.nodegroup, arena_of(x));
 	d->is_busy |= x->is_update_running || *d->busy_with;
 	if (x->has_update_failed)
@@ -911,7 +996,9 @@ static void send(struct eks_call *x)
 	x->request.path = x->path.text;
 	x->request.body = strcmp(x->request.method, "POST") == 0 ? x->body.text : NULL;
 	x->request.is_write = provider_verb_changes(x->base.call->verb);
-	x->request.timeout = x->base.call->timeout ? x->base.call->timeout : READ_DEADLINE;
+	x->request.timeout = is_of_ec2(x)	     ? EC2_PATIENCE
+			     : x->base.call->timeout ? x->base.call->timeout
+						     : READ_DEADLINE;
 	x->request.max_response = MOST_ANSWER;
 	x->request.done = on_answer;
 	x->request.user = x;
@@ -961,6 +1048,10 @@ static void on_answer(struct aws_call *r)
 	bool is_read = e.kind == ERROR_NONE && (!s->read || s->read(x, &e));
 	if (r->error.kind == ERROR_NONE && !is_read)
 		error_wrap(&e, "answer");
+	if (!is_read && is_of_ec2(x) && x->base.call->verb == PROVIDER_DESCRIBE) {
+		lookup_of(x)->end_trouble = e;
+		is_read = true;
+	}
 	if (!is_read && !(r->error.kind != ERROR_NONE && *r->refusal.code && s->forgives && s->forgives(x, &e))) {
 		refused(x, &e);
 		return;

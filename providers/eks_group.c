@@ -345,6 +345,21 @@ static void add_cautions(const struct eks_group *g, struct arena *a, struct grou
 			g->zone_count, g->name);
 }
 
+void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)
+{
+	const char **list = arena_array(a, const char *, d->caution_count + 1);
+
+	if (d->caution_count)
+		memcpy(list, d->cautions, d->caution_count * sizeof(const char *));
+	list[d->caution_count++] = text_printf(
+		a,
+		"it is a Capacity Block, and when it ends is not known, so that nothing is replaced before it does "
+		"(%s): "
+		"set reservedUntil, or grant ec2:DescribeLaunchTemplateVersions and ec2:DescribeCapacityReservations",
+		why->kind == ERROR_NONE ? "its launch template names no reservation" : why->message);
+	d->cautions = list;
+}
+
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out)
 {
 	const struct eks_group *g = &s->group;

@@ -26,6 +26,9 @@ const char *eks_busy_with(const struct eks_settings *settings, const struct eks_
 /* What the next change does beside what it is asked for, into the description. */
 void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *settings, struct arena *a,
 		      struct group_description *d);
+/* A Capacity Block of which nobody knows when it ends, and why (ERROR_NONE: nothing names its reservation): a caution.
+ */
+void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d);
 /* Whether activities are worth a call. */
 bool eks_has_open_ends(const struct eks_group *g);
 int64_t eks_newest_failure(const struct eks_activity *items, size_t count); /* its number, 0 without */

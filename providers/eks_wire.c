@@ -300,7 +300,26 @@ void eks_caller_identity(struct buf *out)
 	aws_form_begin("GetCallerIdentity", "2011-06-15", out);
 }
 
-/* What Auto Scaling and STS answer, in XML. */
+static void write_ec2(const char *action, struct buf *out)
+{
+	aws_form_begin(action, "2016-11-15", out);
+}
+
+void eks_describe_template(const struct eks_nodegroup *n, struct buf *out)
+{
+	write_ec2("DescribeLaunchTemplateVersions", out);
+	aws_form_text("LaunchTemplateId", n->template_id, out);
+	aws_form_text("LaunchTemplateVersion.1",
+		      n->template_version && *n->template_version ? n->template_version : "$Default", out);
+}
+
+void eks_describe_reservation(const char *id, struct buf *out)
+{
+	write_ec2("DescribeCapacityReservations", out);
+	aws_form_text("CapacityReservationId.1", id, out);
+}
+
+/* What Auto Scaling, EC2 and STS answer, in XML. */
 
 struct group_text {
 	struct eks_group group;
@@ -603,6 +622,34 @@ bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks
 	return true;
 }
 
+bool eks_read_template(const char *text, size_t len, struct arena *a, const char **reservation, struct error *e)
+{
+	const struct xml_node *root, *found;
+
+	if (!xml_read(text, len, a, &root, e))
+		return false;
+	found = xml_find(root, "launchTemplateVersionSet>item>launchTemplateData>capacityReservationSpecification>"
+			       "capacityReservationTarget>capacityReservationId");
+	if (!found || !*found->text)
+		return error_set(e, ERROR_NOT_FOUND, "the launch template names no Capacity Reservation");
+	*reservation = found->text;
+	return true;
+}
+
+bool eks_read_reservation(const char *text, size_t len, struct arena *a, millis *ends_at, struct error *e)
+{
+	const struct xml_node *root, *found;
+
+	if (!xml_read(text, len, a, &root, e))
+		return false;
+	if (!xml_find(root, "capacityReservationSet>item"))
+		return error_set(e, ERROR_NOT_FOUND, "there is no such Capacity Reservation");
+	found = xml_find(root, "capacityReservationSet>item>endDate");
+	*ends_at = 0;
+	return !found || time_parse(found->text, strlen(found->text), ends_at) ||
+	       error_set(e, ERROR_INVALID, "endDate of the Capacity Reservation is no time");
+}
+
 bool eks_read_identity(const char *text, size_t len, struct arena *a, const char **arn, struct error *e)
 {
 	const struct xml_node *result = result_of(text, len, "GetCallerIdentity", a, e),
@@ -642,6 +689,8 @@ static const struct field nodegroup_fields[] = {
 	FIELD(struct nodegroup_text, found.status, FIELD_STRING, "nodegroup>status"),
 	FIELD(struct nodegroup_text, found.capacity_type, FIELD_STRING, "nodegroup>capacityType"),
 	FIELD(struct nodegroup_text, found.image, FIELD_STRING, "nodegroup>amiType"),
+	FIELD(struct nodegroup_text, found.template_id, FIELD_STRING, "nodegroup>launchTemplate>id"),
+	FIELD(struct nodegroup_text, found.template_version, FIELD_STRING, "nodegroup>launchTemplate>version"),
 	FIELD_LIST_OF(struct nodegroup_text, groups, "nodegroup>resources>autoScalingGroups", name_record),
 	FIELD_LIST_OF(struct nodegroup_text, issues, "nodegroup>health>issues", issue_record),
 	FIELD(struct nodegroup_text, found.has_pool, FIELD_BOOL, "nodegroup>warmPoolConfig>enabled"),

@@ -59,6 +59,11 @@ void eks_launch_instances(const char *group, int64_t count, const char *zone, co
 
 void eks_caller_identity(struct buf *out); /* of STS */
 
+/* EC2, of a Capacity Block: which reservation its launch template names, and that. */
+struct eks_nodegroup;
+void eks_describe_template(const struct eks_nodegroup *n, struct buf *out);
+void eks_describe_reservation(const char *id, struct buf *out);
+
 /* What AWS answers, as far as we look at it. Pure; texts and lists live in the arena. Errors are ERROR_INVALID. */
 
 enum { EKS_MACHINES = 5000 }; /* of one group */
@@ -105,7 +110,8 @@ struct eks_nodegroup {
 	const char *group; /* name of its Auto Scaling group; NULL: none yet */
 	const char *status, *capacity_type, *image;
 	const char *ailment; /* a status that is no health, and the issues that EKS sees, as a sentence; "": none */
-	bool has_pool;	     /* warmPoolConfig, enabled */
+	const char *template_id, *template_version; /* of its launch template; NULL or "": none, and the default */
+	bool has_pool;				    /* warmPoolConfig, enabled */
 	struct eks_pool pool;
 };
 
@@ -132,6 +138,11 @@ bool eks_read_activities(const char *text, size_t len, struct arena *a, struct e
 			 struct error *e) MUST_USE; /* of struct eks_activity, as told: newest first */
 bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks_launched *out,
 		       struct error *e) MUST_USE;
+/* The id that a launch template names; ERROR_NOT_FOUND where it names none. */
+bool eks_read_template(const char *text, size_t len, struct arena *a, const char **reservation,
+		       struct error *e) MUST_USE;
+/* When it ends; 0: never. ERROR_NOT_FOUND: there is none. */
+bool eks_read_reservation(const char *text, size_t len, struct arena *a, millis *ends_at, struct error *e) MUST_USE;
 bool eks_read_identity(const char *text, size_t len, struct arena *a, const char **arn, struct error *e) MUST_USE;
 
 bool eks_read_nodegroup(const char *text, size_t len, struct arena *a, struct eks_nodegroup *out,

@@ -68,6 +68,7 @@ struct group_description {
 	 * ours, or there is none. Until it is over nothing is changed there. */
 	const char *busy_with;
 	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
+	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
 	bool is_refused;     /* changes are, as things are there; `lacks` says why */

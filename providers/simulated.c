@@ -64,6 +64,7 @@ static const struct field group_fields[] = {
 	FIELD(struct group_text, group.guarded, FIELD_INT, "guarded"),
 	FIELD(struct group_text, group.busy_with, FIELD_STRING, "busy_with"),
 	FIELD(struct group_text, group.ailment, FIELD_STRING, "ailment"),
+	FIELD(struct group_text, group.ends_at, FIELD_INT, "ends_at"),
 	FIELD_LIST_NEEDED(struct group_text, machines, "machines", machine_record),
 	FIELD_LIST_OF(struct group_text, failures, "failures", failure_record),
 };
@@ -132,6 +133,8 @@ bool simulated_read_group(const char *text, size_t len, struct arena *a, struct 
 	if (!text_decode(&group_record, text, len, a, &t, e))
 		return false;
 	struct group_description *d = &t.group;
+	if (d->ends_at < 0)
+		return error_set(e, ERROR_INVALID, "ends_at: a time before 1970");
 	if (d->min < 0 || d->max < d->min || d->desired < 0 || d->standby < 0)
 		return error_set(e, ERROR_INVALID,
 				 "min %" PRId64 ", max %" PRId64 ", desired %" PRId64 ", standby_desired %" PRId64

@@ -54,6 +54,7 @@ assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='
 controller/policy/policy_state.c stdlib.h
 controller/policy/policy_state.c base/alloc.h
+controller/simulation/advice.c stdlib.h
 controller/simulation/calibrate.c stdlib.h
 controller/simulation/queue.c stdlib.h
 '

@@ -38,14 +38,6 @@ static const struct table_column columns[] = {
 	{ .name = "worst_tick", .title = "TICK", .is_right = true, .is_wide = true },
 };
 
-static void add_duration(struct table *t, millis d)
-{
-	char raw[32];
-
-	snprintf(raw, sizeof raw, "%.3f", (double)d / 1000);
-	table_value(t, human_duration(d).text, raw);
-}
-
 static void add_time(struct table *t, const struct history_args *q, millis at, bool for_programs)
 {
 	CLEANUP(buf_release) struct buf text = { 0 };
@@ -75,16 +67,15 @@ static void add_row(const struct history_args *q, const struct incident_found *f
 	table_text(t, history_pools(q->history, &(size_t){ 0 })[f->pool].name);
 	add_time(t, q, i->from, for_programs);
 	add_time(t, q, i->to, for_programs);
-	add_duration(t, i->to - i->from);
+	table_duration(t, i->to - i->from);
 	table_count(t, i->late);
 	table_count(t, i->started);
-	snprintf(raw, sizeof raw, "%.0f", share * 1e6);
-	table_value(t, human_share(share).text, raw);
-	add_duration(t, i->longest_wait);
+	table_share(t, share);
+	table_duration(t, i->longest_wait);
 	add_cause(t, i, for_programs);
 	limit == LIMIT_NONE ? table_absent(t) : table_text(t, limit_name(limit));
 	i->group[0] ? table_text(t, i->group) : table_absent(t);
-	i->group[0] ? add_duration(t, i->start_age) : table_absent(t);
+	i->group[0] ? table_duration(t, i->start_age) : table_absent(t);
 	table_count(t, i->ready);
 	table_count(t, i->on_its_way);
 	add_time(t, q, i->worst_at, for_programs);

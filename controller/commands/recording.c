@@ -447,3 +447,38 @@ bool recording_measure(struct history *h, const struct recorded_ticks *ticks, co
 	tick_cursor_close(w);
 	return is_read;
 }
+
+size_t recording_pool(const struct history *h, const struct pool_spec *spec)
+{
+	size_t count;
+	const struct history_pool *pools = history_pools(h, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(pools[i].name, spec->name) && !strcmp(pools[i].namespace, spec->namespace))
+			return i;
+	return RECORDING_NONE;
+}
+
+bool recording_world(const struct recording_question *q, const struct trace **traces, struct arena *a,
+		     struct world_spec *out, struct error *e)
+{
+	const struct fleet_spec *fleet = q->fleet;
+	struct world_spec spec = world_spec_default(fleet, a);
+	struct pool_world *worlds = arena_array(a, struct pool_world, fleet->pool_count);
+	struct trace **measured = arena_array(a, struct trace *, fleet->pool_count);
+	struct calibration *c;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		worlds[i] = spec.pools[i];
+		measured[i] = q->pools[i] == RECORDING_NONE ? NULL : &q->rec->traces[q->pools[i]];
+		traces[i] = measured[i];
+		if (measured[i])
+			worlds[i].initial_replicas = q->rec->initial_replicas[q->pools[i]];
+	}
+	spec.pools = worlds;
+	if (!recording_measure(q->history, &q->ticks, fleet, a, &c, e))
+		return false;
+	calibration_world(c, measured, &spec);
+	*out = spec;
+	return true;
+}

@@ -40,3 +40,22 @@ struct recorded_ticks {
 };
 bool recording_measure(struct history *h, const struct recorded_ticks *ticks, const struct fleet_spec *fleet,
 		       struct arena *a, struct calibration **out, struct error *e) MUST_USE;
+
+/* Which pool of the history that is, by namespace and name; RECORDING_NONE: none. */
+#define RECORDING_NONE ((size_t)-1)
+size_t recording_pool(const struct history *h, const struct pool_spec *spec);
+
+/*
+ * The world of those ticks for `fleet`: as they measured it, and as the manifest says where they measured nothing; it
+ * starts with the replicas that were recorded. `traces` gets the traffic, or NULL, one per pool of the fleet. All but
+ * the traces lives in the arena.
+ */
+struct recording_question {
+	struct history *history;
+	struct recorded_ticks ticks;
+	struct recording *rec;
+	const struct fleet_spec *fleet;
+	const size_t *pools; /* which pool of the recording each of the fleet is; RECORDING_NONE: one without traffic */
+};
+bool recording_world(const struct recording_question *q, const struct trace **traces, struct arena *a,
+		     struct world_spec *out, struct error *e) MUST_USE;

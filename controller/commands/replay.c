@@ -496,49 +496,32 @@ static size_t pool_named(const struct fleet_spec *fleet, const struct pool_spec 
 	return i;
 }
 
-/* As the stretch measured it, and as the manifest says where it measured nothing. */
-static bool world_for(const struct fleet_spec *fleet, const struct replayed *w, const size_t *place,
-		      struct world_spec *out, struct arena *a, struct error *e)
-{
-	struct world_spec spec = world_spec_default(fleet, a);
-	struct pool_world *pools = arena_array(a, struct pool_world, fleet->pool_count);
-	struct trace **traces = arena_array(a, struct trace *, fleet->pool_count);
-	struct calibration *measured;
-
-	for (size_t i = 0; i < w->then->fleet.pool_count; i++) {
-		pools[place[i]] = spec.pools[place[i]];
-		pools[place[i]].initial_replicas = w->rec.initial_replicas[w->pools[i]];
-		traces[place[i]] = &w->rec.traces[w->pools[i]];
-	}
-	spec.pools = pools;
-	if (!recording_measure(w->history, &(struct recorded_ticks){ w->range->from, w->range->to, w->rec.start },
-			       fleet, a, &measured, e))
-		return false;
-	calibration_world(measured, traces, &spec);
-	*out = spec;
-	return true;
-}
-
 /* `place` says which pool of the fleet each one of the recorded manifest is. */
-static bool model(const struct replayed *w, const struct fleet_spec *fleet, const size_t *place, struct figures *out,
+static bool model(struct replayed *w, const struct fleet_spec *fleet, const size_t *place, struct figures *out,
 		  struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct world_spec spec;
 	const struct trace **traces = arena_array(&a, const struct trace *, fleet->pool_count);
+	size_t *recorded = arena_array(&a, size_t, fleet->pool_count);
 	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
 	bool is_first = fleet == &w->then->fleet;
 	struct modelling modelling = { seen, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
 				       is_first ? MODELLED_ONCE : 1 };
 	const struct observer observer = { on_tick, &modelling };
+	const struct recording_question q = {
+		w->history, { w->range->from, w->range->to, w->rec.start }, &w->rec, fleet, recorded
+	};
 	struct run_result result = { 0 };
 	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
 				.observers = &observer,
 				.observer_count = 1 };
 
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		recorded[i] = RECORDING_NONE;
 	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
-		traces[place[i]] = &w->rec.traces[w->pools[i]];
-	if (!world_for(fleet, w, place, &spec, &a, e) || !replay_policy(w->history, &a, &s.policy, &s.setting, e) ||
+		recorded[place[i]] = w->pools[i];
+	if (!recording_world(&q, traces, &a, &spec, e) || !replay_policy(w->history, &a, &s.policy, &s.setting, e) ||
 	    !simulate(&s, &a, &result, e))
 		return false;
 	for (size_t i = 0; i < w->then->fleet.pool_count; i++)

@@ -2,6 +2,7 @@
 
 #include "base/table.h"
 #include "base/terminal.h"
+#include "controller/commands/command.h"
 #include "controller/commands/incidents.h"
 #include "state/attainment.h"
 
@@ -187,5 +188,11 @@ bool status_report_print(struct history_args *q, const char *namespace, struct e
 	puts("");
 	print_pools(pools, count);
 	print_record(q);
-	return print_incidents(q, e);
+	if (!print_incidents(q, e))
+		return false;
+	printf("What other settings would save: %s advise", command_program());
+	if (strcmp(q->db, "history.db") != 0)
+		printf(" --db %s", history_path(q->history));
+	puts("");
+	return true;
 }

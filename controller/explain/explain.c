@@ -315,6 +315,16 @@ static size_t tell_group(const struct explained *x, size_t group, struct buf *ou
 				out);
 		buf_text(out, ".");
 	}
+	if (g->ends_at > 0) {
+		buf_printf(out, " The reservation of %s ends at ", name);
+		fill_text(&r, "{ends_at}: ", out);
+		fill_text(&r,
+			  x->now < g->closes_at	  ? "nothing starts there from {closes_at} on."
+			  : x->now < g->leaves_at ? "nothing starts there any more, and what serves there is replaced "
+						    "from {leaves_at} on."
+						  : "what serves there is replaced elsewhere and drained.",
+			  out);
+	}
 	return told;
 }
 

@@ -23,7 +23,7 @@ enum drain_step {
 /* What is written on a node: that it goes, that it is lent, neither. */
 enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
 
-enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1, DRAIN_IS_UNSEEN = -2 };
+enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1, DRAIN_IS_UNSEEN = -2, DRAIN_IS_NOT_REPLACED = -3 };
 
 static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
 static const millis BACK_OFF = 15 * MINUTE, BACK_OFF_MOST = 4 * HOUR;
@@ -66,7 +66,7 @@ struct drain {
 	struct api_call read; /* of the node's pods, after the mark */
 	struct buf read_path;
 	bool is_reading, is_read_empty;
-	int last_reason; /* enum drain_reason that was told, DRAIN_IS_BLIND or DRAIN_IS_UNSEEN */
+	int last_reason; /* enum drain_reason that was told, or DRAIN_IS_... */
 	bool has_complained;
 	bool is_stray; /* a mark that was left over, no drain of ours */
 };
@@ -716,7 +716,7 @@ static void removing(struct drain *d)
 		else
 			row_unmark(d, d->fate == FATE_STOP ? "stopped" : "removed");
 		d->step = DRAIN_OVER;
-	} else if (machine_is_left(d)) {
+	} else if (machine_is_left(d) && !reservation_leaves(c, d->group)) {
 		give_up(d, "refused");
 	}
 }
@@ -737,9 +737,25 @@ static void empty(struct drain *d, const struct node *n)
 		read_pods(d);
 }
 
-static bool will_be_taken(const struct node *n)
+static bool will_be_taken(const struct controller *c, const struct node *n)
 {
-	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED;
+	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED ||
+	       reservation_is_due(c, n->group);
+}
+
+/* What serves on a reservation that ends serves on until it is replaced; patience begins then. */
+static bool is_not_replaced(struct drain *d, const struct node *n)
+{
+	struct controller *c = d->controller;
+
+	if (d->step != DRAIN_EVICT || !reservation_waits(c, d->group) || !replicas_serving(c, n, d->pool))
+		return false;
+	if (d->last_reason != DRAIN_IS_NOT_REPLACED)
+		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "not-replaced"),
+			 LOG_S("why", "its reservation ends, and what is to serve instead does not yet"), LOG_END);
+	d->last_reason = DRAIN_IS_NOT_REPLACED;
+	d->since = clock_mono(c->clock);
+	return true;
 }
 
 /* Who serves stays where he is while nothing is known of the pool, unless the cloud will end it in any case. */
@@ -747,7 +763,7 @@ static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || !c->pools[d->pool]->is_blind || will_be_taken(n) ||
+	if (d->step > DRAIN_EVICT || !c->pools[d->pool]->is_blind || will_be_taken(c, n) ||
 	    !replicas_serving(d->controller, n, d->pool))
 		return false;
 	if (d->last_reason != DRAIN_IS_BLIND)
@@ -760,7 +776,8 @@ static bool must_wait(struct drain *d, const struct node *n)
 /* What an owner's operation does to its nodes, cordons too, is its own: the drain goes on once that is over. */
 static bool is_at_rest(const struct drain *d, const struct node *n)
 {
-	return d->group >= 0 && node_group_is_owners(d->controller->groups[d->group]) && !will_be_taken(n);
+	return d->group >= 0 && node_group_is_owners(d->controller->groups[d->group]) &&
+	       !will_be_taken(d->controller, n);
 }
 
 static void step(struct drain *d)
@@ -778,7 +795,7 @@ static void step(struct drain *d)
 	if (d->step != DRAIN_OVER && d->step != DRAIN_REMOVE && is_at_rest(d, n))
 		return;
 	find_machine(d, n);
-	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(n));
+	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(c, n));
 	if (may_stay && is_blocked_for_long(d)) {
 		log_warn("drain-blocked", LOG_S("node", d->node), LOG_S("why", d->blocked), LOG_END);
 		c->drains.blocked++;
@@ -787,7 +804,7 @@ static void step(struct drain *d)
 	} else if (may_stay && is_late(d)) {
 		give_up(d, "timed-out");
 	}
-	if (must_wait(d, n))
+	if (must_wait(d, n) || is_not_replaced(d, n))
 		return;
 	switch (d->step) {
 	case DRAIN_MARK:
@@ -836,7 +853,7 @@ bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum d
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
 	    !c->groups[n->group]->is_known || c->groups[n->group]->is_stopped || c->pools[pool]->is_leaving ||
 	    !node_group_machine(c->groups[n->group], machine_of_node(c, n)) ||
-	    ((is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_be_taken(n)))
+	    ((is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_be_taken(c, n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;
@@ -1015,7 +1032,7 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 		const struct node *n = cluster_node(c->cluster, d->node);
 		int64_t serving = n && n->is_known ? replicas_awake(c, n, pool) : 0;
 		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
-		    n->interruption != NODE_STAYS)
+		    n->interruption != NODE_STAYS || reservation_leaves(c, d->group))
 			continue;
 		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
 			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);

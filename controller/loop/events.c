@@ -178,11 +178,11 @@ static void tell_provider(struct controller *c, size_t pool)
 static void tell_limit(struct controller *c, size_t pool)
 {
 	/* Those that a person can lift; the others come and go with the traffic. */
-	static const char *const reasons[LIMIT_COUNT] = { [LIMIT_MAX] = "LimitedByMax",
-							  [LIMIT_BUDGET] = "LimitedByBudget",
-							  [LIMIT_STOCKOUT] = "LimitedByStockOut",
-							  [LIMIT_QUOTA] = "LimitedByQuota",
-							  [LIMIT_GROWTH] = "LimitedByGrowth" };
+	static const char *const reasons[LIMIT_COUNT] = {
+		[LIMIT_MAX] = "LimitedByMax",		[LIMIT_BUDGET] = "LimitedByBudget",
+		[LIMIT_STOCKOUT] = "LimitedByStockOut", [LIMIT_QUOTA] = "LimitedByQuota",
+		[LIMIT_GROWTH] = "LimitedByGrowth",	[LIMIT_RESERVATION] = "LimitedByReservation"
+	};
 	const struct pool_decision *d = &c->plan.pools[pool].decision;
 	struct pool_told *told = &c->pools[pool]->told;
 	const char *reason = d->wished > d->decided ? reasons[d->held_by] : NULL;

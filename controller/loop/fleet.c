@@ -398,6 +398,45 @@ bool fleet_open(struct controller *c, struct error *e)
 	return true;
 }
 
+static struct node_group *group_like(const struct controller *c, const struct group_spec *was)
+{
+	struct node_group *g = group_of(c, was->name);
+
+	return g && !strcmp(group_spec_of(g)->provider, was->provider) ? g : NULL;
+}
+
+void fleet_leave_former(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	struct manifest was = { 0 };
+	int64_t last = history_next_tick(c->history) - 1;
+	const char *text;
+	struct error e = { 0 };
+
+	if (last < 0)
+		return;
+	if (!history_manifest(c->history, last, &a, &text, &e) ||
+	    !manifest_load_text("manifest", text, &a, &was, &findings, &e)) {
+		log_warn("former-groups-unknown", LOG_E(&e), LOG_END);
+		return;
+	}
+	for (size_t i = 0; i < was.fleet.group_count; i++) {
+		struct node_group *g = group_like(c, &was.fleet.groups[i]);
+		if (!group_is_acted_on(&was.fleet, i) || (g && node_group_is_ours(g)))
+			continue;
+		if (g)
+			g->must_unguard = true;
+		else
+			log_warn("group-left-as-it-is", LOG_S("group", was.fleet.groups[i].name),
+				 LOG_S("provider", was.fleet.groups[i].provider),
+				 LOG_S("why",
+				       "its manifest went while no controller ran: what was protected from scale-in "
+				       "there stays so until somebody lifts it"),
+				 LOG_END);
+	}
+}
+
 void fleet_forget_manifests(struct controller *c, millis before)
 {
 	struct former_manifest **at = &c->fleet.former_manifests;

@@ -38,6 +38,9 @@ struct cluster_door cluster_client_open(struct api *a);
 /* Tells the model of the cluster which pools and groups there are. */
 void fleet_tell_cluster(struct controller *c);
 bool fleet_open(struct controller *c, struct error *e) MUST_USE;
+/* Groups that were ours when the history was written last, and are not any more: what was protected there is lifted, as
+ * far as the manifest names them; the others are told. After fleet_open(). */
+void fleet_leave_former(struct controller *c);
 /* One pool, or group, of the fleet in force; `former`: what it goes on from, NULL for nothing. */
 void fleet_open_pool(struct controller *c, size_t pool, const struct live_pool *former, bool is_same_term);
 bool fleet_open_group(struct controller *c, size_t group, struct error *e) MUST_USE;

@@ -191,6 +191,12 @@ static void guard(struct node_group *g, bool on)
 	g->ops->start(g->provider, &g->change);
 }
 
+/* Machines that an earlier life protected, of a group that is not ours any more. */
+static bool is_left_guarded(const struct node_group *g)
+{
+	return !node_group_is_ours(g) && g->seen.guarded > 0 && node_group_can(g, PROVIDER_PROTECTS);
+}
+
 /* Once nothing is under way there. */
 static void hand_over(struct node_group *g)
 {
@@ -391,8 +397,12 @@ void node_group_drive(struct node_group *g)
 		send(g);
 	else if (node_group_plan(g))
 		begin(g);
-	else if (node_group_is_exposed(g) && clock_mono(g->context->clock) >= g->guard_after)
+	else if (clock_mono(g->context->clock) < g->guard_after)
+		return;
+	else if (node_group_is_exposed(g))
 		guard(g, true);
+	else if (g->must_unguard && (g->must_unguard = is_left_guarded(g)))
+		guard(g, false);
 }
 
 /* --- looks --- */

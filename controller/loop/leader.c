@@ -81,6 +81,7 @@ static void begin(struct controller *c)
 		c->settings.on_failure(c->settings.user, &e);
 		return;
 	}
+	fleet_leave_former(c);
 	c->leader.state = STATE_LEADING;
 	set_gate(c, true, "");
 	c->leader.since = loop_now(c->loop);

@@ -852,15 +852,19 @@ static void take_over_standby(struct node_group *g)
 	wish_standby(g, g->standby_wanted + rose);
 }
 
-/* Only the difference is theirs: what we wished meanwhile stays wished. */
-static void take_over_size(struct node_group *g)
+/* Only the difference is theirs: what we wished meanwhile stays wished. Returns the machines that went by our
+ * operation, which goes on, and that the size counts yet: it falls later. */
+static int64_t take_over_size(struct node_group *g)
 {
 	const struct believed_size *b = &g->believed;
 	int64_t fell = b->desired - g->seen.desired;
 	int64_t lost = clamp(fell - b->failed, 0, b->lost); /* those that the cloud does not replace */
 	int64_t others = clamp(fell, 0, b->failed + b->lost) - fell;
 	int64_t staying = machines_staying(g);
+	bool goes_on = g->seen.is_busy && g->ongoing.name;
+	int64_t owed = goes_on && others <= b->released ? clamp(others, 0, b->released) : 0;
 
+	others -= owed;
 	g->wanted += others - lost;
 	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
 		tell_resized(g, others);
@@ -868,6 +872,7 @@ static void take_over_size(struct node_group *g)
 	int64_t least = staying < g->seen.desired ? staying : g->seen.desired;
 	wish(g, g->wanted > least ? g->wanted : least);
 	take_over_standby(g);
+	return owed;
 }
 
 /* Runs without a node, and nobody waits for it any more: its start was given up when it could not be cancelled any
@@ -927,17 +932,19 @@ static void hold_still(struct node_group *g)
 
 void node_group_take_over(struct node_group *g)
 {
-	int64_t standby_before = g->is_known ? g->believed.standby : 0;
+	int64_t standby_before = g->is_known ? g->believed.standby : 0, owed = 0;
 
 	failures_read(g);
 	if (g->is_known) {
-		take_over_size(g);
+		owed = take_over_size(g);
 		hold_still(g);
 	} else {
 		g->wanted = g->seen.desired;
 		g->standby_wanted = g->seen.standby;
 	}
-	g->believed = (struct believed_size){ .desired = g->seen.desired, .standby = g->seen.standby };
+	g->believed = (struct believed_size){ .desired = g->seen.desired - owed,
+					      .standby = g->seen.standby,
+					      .released = owed };
 	removals_settle(g);
 	wish(g, g->wanted); /* machines that stay after all */
 	adopt_forgotten(g);
@@ -1003,19 +1010,23 @@ void node_group_set_standby(struct node_group *g, int64_t machines)
 		wish_standby(g, machines);
 }
 
-bool node_group_is_ours(const struct node_group *g)
+bool group_is_acted_on(const struct fleet_spec *fleet, size_t group)
 {
-	const struct fleet_spec *fleet = g->context->fleet;
 	bool is_named = false;
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
-		if (pool_position(fleet, i, g->index) < 0)
+		if (pool_position(fleet, i, group) < 0)
 			continue;
 		if (fleet->pools[i].mode != MODE_ACT)
 			return false;
 		is_named = true;
 	}
 	return is_named;
+}
+
+bool node_group_is_ours(const struct node_group *g)
+{
+	return group_is_acted_on(g->context->fleet, g->index);
 }
 
 bool node_group_is_exposed(const struct node_group *g)
@@ -1089,7 +1100,7 @@ static bool plan_cancel(struct node_group *g)
 {
 	int64_t alive = machines_alive(g), desired = g->wanted + removals_counted(g);
 
-	return desired < g->seen.desired && alive < g->seen.desired && node_group_can(g, PROVIDER_CANCELS) &&
+	return desired < g->believed.desired && alive < g->believed.desired && node_group_can(g, PROVIDER_CANCELS) &&
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
 }
 

@@ -158,8 +158,9 @@ struct node_group {
 	bool is_looking, is_changing, is_stopped;
 	char guard_token[TOKEN_MAX + 1];
 	bool must_hand_over; /* once nothing is under way */
-	bool must_look;	     /* described before the last operation, or the last look was not believed */
-	bool is_look_stale;  /* an operation was sent or ended while it was under way */
+	bool must_unguard;  /* it was ours in an earlier life, and is not any more: what is protected there is lifted */
+	bool must_look;	    /* described before the last operation, or the last look was not believed */
+	bool is_look_stale; /* an operation was sent or ended while it was under way */
 	struct retry retry;
 	millis quiet_until; /* loop time; after a failure */
 	millis guard_after; /* clock_mono; machines are protected then at the earliest */
@@ -239,6 +240,7 @@ void node_group_fit_starts(struct node_group *g);
  * changed there, or whether there is standby. */
 void node_group_become_known(struct node_group *g);
 /* Every pool that names it acts: who only looks, or is paused, changes nothing. */
+bool group_is_acted_on(const struct fleet_spec *fleet, size_t group);
 bool node_group_is_ours(const struct node_group *g);
 /* Machines are there that the cloud may end by its own choice and that shall end by being named only; or more are kept
  * from it than others want to be left. */

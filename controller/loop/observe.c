@@ -127,6 +127,14 @@ int64_t observe_running_places(const struct controller *c, size_t pool, size_t p
 	return runs_work(c, pool) || is_buffered(c, pool) ? 0 : free_places(c, pool, position);
 }
 
+millis observe_end(const struct controller *c, size_t group)
+{
+	const struct node_group *g = c->groups[group];
+	millis written = fleet_of(c)->groups[group].ends_at, told = g->is_known ? g->seen.ends_at : 0;
+
+	return written > 0 && (told <= 0 || written < told) ? written : told;
+}
+
 /* After the views of all pools. */
 static struct group_input observe_group(struct controller *c, size_t pool, size_t position, struct arena *a)
 {
@@ -145,7 +153,8 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 				  .lent = lent_places(c, pool, group),
 				  .free_places = observe_running_places(c, pool, position),
 				  .nodes = nodes_of(c, group, v),
-				  .standby_nodes = standby_nodes(g) };
+				  .standby_nodes = standby_nodes(g),
+				  .ends_at = observe_end(c, group) };
 
 	if (is_buffered(c, pool)) /* a free GPU of a running node is what a buffer is for */
 		in.ready += free_places(c, pool, position);

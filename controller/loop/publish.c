@@ -244,6 +244,27 @@ static const char *ailing_group(const struct controller *c, size_t pool, struct 
 	return NULL;
 }
 
+static const char *ending_reservation(const struct controller *c, size_t pool, struct arena *a)
+{
+	const struct pool_plan *p = &c->plan.pools[pool];
+
+	for (size_t i = 0; i < p->group_count; i++) {
+		const struct group_decision *d = &p->groups[i];
+		CLEANUP(buf_release) struct buf at = { 0 };
+		if (d->ends_at <= 0 || c->snapshot.now < d->closes_at)
+			continue;
+		explain_time_rfc3339(d->ends_at, &at);
+		return format(a,
+			      "the reservation of node group %s ends at %s: nothing starts there any more%s; see that "
+			      "another node group of the pool has room, or extend the reservation",
+			      fleet_of(c)->groups[fleet_of(c)->pools[pool].groups[i]].name, at.text,
+			      c->snapshot.now < d->leaves_at
+				      ? ""
+				      : ", and what serves there is replaced elsewhere and drained");
+	}
+	return NULL;
+}
+
 static const char *unseen_launch(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
@@ -289,6 +310,7 @@ static void problems_find(const struct controller *c, size_t pool, const char *o
 	out[PROBLEM_UNSEEN] = unseen_launch(c, pool, a);
 	out[PROBLEM_BUSY] = busy_group(c, pool, a);
 	out[PROBLEM_AILING] = ailing_group(c, pool, a);
+	out[PROBLEM_RESERVATION] = ending_reservation(c, pool, a);
 	out[PROBLEM_CLOCK] = clock_skew_trouble(c, a);
 	out[PROBLEM_GROWTH] = held_growth(c, pool, a);
 	out[PROBLEM_CONTESTED] = workload_scale_contested(c, pool);

@@ -1,8 +1,11 @@
 #include "controller/loop/scale_down.h"
 
 #include "base/alloc.h"
+#include "controller/explain/explain.h"
 #include "controller/loop/controller_state.h"
+#include "controller/loop/observe.h"
 #include "controller/loop/watch_sync.h"
+#include "controller/policy/reservation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,6 +417,94 @@ static void interruptions_drive(struct controller *c)
 		    !nodes[i]->is_leaving && !nodes[i]->is_draining && !drain_is_under_way(c, nodes[i]->name) &&
 		    is_ours_to_empty(c, nodes[i]))
 			take_leave(c, nodes[i]);
+}
+
+/* --- groups whose reservation ends --- */
+
+/* As decided last; NULL: there is no plan yet, or no end. */
+static const struct group_decision *end_of(const struct controller *c, int group)
+{
+	size_t pool = group >= 0 ? first_pool(fleet_of(c), (size_t)group) : 0;
+	int64_t at = group >= 0 ? pool_position(fleet_of(c), pool, (size_t)group) : -1;
+
+	if (at < 0 || !c->has_decided || pool >= c->plan.pool_count || (size_t)at >= c->plan.pools[pool].group_count ||
+	    c->plan.pools[pool].groups[at].ends_at <= 0)
+		return NULL;
+	return &c->plan.pools[pool].groups[at];
+}
+
+bool reservation_leaves(const struct controller *c, int group)
+{
+	const struct group_decision *d = end_of(c, group);
+
+	return d && clock_now(c->clock) >= d->leaves_at;
+}
+
+bool reservation_is_due(const struct controller *c, int group)
+{
+	const struct group_decision *d = end_of(c, group);
+
+	return d && clock_now(c->clock) >= d->ends_at - RESERVATION_EMPTY_BEFORE;
+}
+
+/* Replicas that serve on machines that stay; the view may be from before the first cordon. */
+static int64_t staying(const struct controller *c, size_t pool)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	int64_t count = 0;
+
+	for (size_t i = 0; i < spec->group_count; i++)
+		if (!reservation_leaves(c, (int)spec->groups[i]))
+			count += c->pools[pool]->view.groups[i].ready;
+	return count;
+}
+
+bool reservation_waits(const struct controller *c, int group)
+{
+	if (group >= 0 && !c->has_decided)
+		return observe_end(c, (size_t)group) > 0;
+	if (!reservation_leaves(c, group) || reservation_is_due(c, group))
+		return false;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (pool_position(fleet_of(c), i, (size_t)group) >= 0 && !runs_work(c, i) &&
+		    staying(c, i) < c->plan.pools[i].decision.decided)
+			return true;
+	return false;
+}
+
+/* Work that must end by itself is not disturbed: it was given its place when there was time. */
+static bool may_leave(const struct controller *c, const struct node *n, size_t pool)
+{
+	return !runs_work(c, pool) || n->gpus_used_milli == 0;
+}
+
+static void leave(struct controller *c, size_t group, millis ends_at, struct arena *a)
+{
+	size_t count, pool = first_pool(fleet_of(c), group);
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+	CLEANUP(buf_release) struct buf at = { 0 };
+	int64_t begun = 0;
+
+	explain_time_rfc3339(ends_at, &at);
+	for (size_t i = 0; i < count; i++)
+		begun += nodes[i]->is_known && !nodes[i]->is_leaving && !nodes[i]->is_draining &&
+			 !drain_is_under_way(c, nodes[i]->name) && is_ours_to_empty(c, nodes[i]) &&
+			 may_leave(c, nodes[i], pool) &&
+			 drain_begin(c, nodes[i], pool, FATE_REMOVE, "its reservation ends");
+	if (begun)
+		events_tell_pool(c, pool, (struct pool_event){ "ReservationEnding", "Replace", true },
+				 "the reservation of node group %s ends at %s: what serves on %lld nodes is replaced "
+				 "elsewhere, and they go",
+				 fleet_of(c)->groups[group].name, at.text, (long long)begun);
+}
+
+void reservations_leave(struct controller *c)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	for (size_t i = 0; i < fleet_of(c)->group_count && !c->context.is_barred; i++)
+		if (reservation_leaves(c, (int)i) && c->groups[i]->is_known && group_may_change(c, i))
+			leave(c, i, end_of(c, (int)i)->ends_at, &a);
 }
 
 static void renew_pool(struct live_pool *p)

@@ -40,3 +40,12 @@ int64_t scale_down_room(const struct controller *c, size_t group);
 void idle_nodes_release(struct controller *c);
 /* Nodes whose machine the cloud will take are emptied while the notice lasts, and what served there is replaced. */
 extern const struct actor interruptions_actor;
+
+/* Nodes of a group whose reservation ends are cordoned from group_decision.leaves_at on, so that what serves there is
+ * replaced; they are emptied once it is, at the latest RESERVATION_EMPTY_BEFORE the end. */
+void reservations_leave(struct controller *c);
+/* Of a group of the fleet: it is left, what drains there waits for its replacement, the cloud will take it in any case.
+ */
+bool reservation_leaves(const struct controller *c, int group);
+bool reservation_waits(const struct controller *c, int group);
+bool reservation_is_due(const struct controller *c, int group);

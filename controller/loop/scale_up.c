@@ -372,7 +372,8 @@ static bool is_free(const struct controller *c, size_t pool, size_t position)
 	size_t group = fleet_of(c)->pools[pool].groups[position];
 
 	return position < POSITIONS_MOST && !(c->pools[pool]->fallback.refused >> position & 1) &&
-	       c->groups[group]->is_known && plan->groups[position].blocked_until <= clock_now(c->clock);
+	       c->groups[group]->is_known && plan->groups[position].blocked_until <= clock_now(c->clock) &&
+	       plan->groups[position].held_by != LIMIT_RESERVATION;
 }
 
 /* What the budget leaves once the refused ones are taken off; INT64_MAX without one. */

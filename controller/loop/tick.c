@@ -62,6 +62,7 @@ void tick_act(struct controller *c)
 		for (size_t k = 0; k < ACTORS; k++)
 			if (actors[k]->want)
 				actors[k]->want(c, i, c->plan.pools[i].decision.decided);
+	reservations_leave(c);
 	idle_nodes_release(c);
 	act_soon(c);
 }

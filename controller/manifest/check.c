@@ -434,6 +434,9 @@ static void check_group(struct draft *d, struct group_draft *g)
 	if (g->merged.min > g->merged.max)
 		find_above(d, g->merged.node, "min", "max", g->merged.max,
 			   group_gives(g, "max") ? "raise max or lower min" : "add max; it is 10 by default");
+	if (g->merged.reserved_until && g->merged.capacity_type != CAPACITY_RESERVED)
+		schema_find_key(d->findings, g->merged.node, "reservedUntil", "an end without a reservation",
+				"beside capacityType: reserved", "set capacityType: reserved, or delete it");
 	resolve_provider(d, g);
 	check_standby(d, g);
 	provider_block_check((enum provider_choice)g->merged.provider, &g->merged.blocks[g->merged.provider],

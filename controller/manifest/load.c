@@ -194,6 +194,7 @@ static struct group_spec build_group(const struct draft *d, const struct group_t
 		.price_per_hour = g->price_per_hour,
 		.min_nodes = g->min,
 		.max_nodes = g->max,
+		.ends_at = g->reserved_until,
 		.standby_max_nodes = g->standby.max,
 		.standby_price_ppm = g->standby.price_share_ppm,
 		.standby_lead_time = g->standby.lead_time.node ? quantiles_of(&g->standby.lead_time) : wake,

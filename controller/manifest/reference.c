@@ -275,6 +275,8 @@ static const struct openapi_rule written_rules[] = {
 	  "!has(self.standby) || !has(self.standby.max) || self.standby.max == 0 || !has(self.pricePerHour) || "
 	  "self.pricePerHour > 0.0",
 	  "standby of a group without a price: whether it pays is a question of price" },
+	{ "node group", "!has(self.reservedUntil) || !has(self.capacityType) || self.capacityType == 'reserved'",
+	  "reservedUntil: the end of a reservation, beside capacityType: reserved" },
 };
 
 /*

@@ -271,6 +271,11 @@ static const struct schema_row group_rows[] = {
 	{ .key = "capacityType", .type = SCHEMA_CHOICE, AT(group_text, capacity_type), .fallback = "on-demand",
 	  .choices = capacity_types,
 	  .help = "How it is bought." },
+	{ .key = "reservedUntil", .type = SCHEMA_MOMENT, AT(group_text, reserved_until),
+	  .shown = "what the cloud tells: EKS of Capacity Blocks", .example = "\"2027-01-31T11:30:00Z\"",
+	  .help = "With capacityType reserved: when the reservation ends, and its machines with it. What serves there is "
+		  "replaced in other node groups and drained until 50 minutes before; nothing starts there that would not "
+		  "serve for scaleDown.after (10m where that is auto) before. simulate does not play the end." },
 	{ .key = "gpusPerNode", .type = SCHEMA_INTEGER, AT(group_text, gpus_per_node), .fallback = "1", .min = 1,
 	  .max = 1024,
 	  .help = "GPUs of one machine." },

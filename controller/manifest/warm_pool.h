@@ -160,6 +160,7 @@ struct group_text {
 	int64_t provider; /* enum provider_choice */
 	struct block_record blocks[PROVIDER_COUNT];
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
+	int64_t reserved_until; /* 0: not given */
 	struct standby_text standby;
 };
 

@@ -179,6 +179,7 @@ static enum late_cause cause_of_limit(int64_t limit)
 	case LIMIT_QUEUE:
 	case LIMIT_WHOLE_NODE:
 	case LIMIT_ASLEEP:
+	case LIMIT_RESERVATION:
 	case LIMIT_GANG:
 	case LIMIT_PODS:
 	case LIMIT_COUNT:

@@ -188,15 +188,32 @@ struct tick_state {
 	struct pool_pass *passes;
 	struct group_room *room;
 	int64_t *budgets;
+	struct reservation *reservations; /* of all groups */
+	struct snapshot room_for;	  /* as machines may be placed, with these ends in mind */
 };
+
+/* Once every pool knows its lead time. */
+static void see_reservations(const struct snapshot *s, struct tick_state *t, struct arena *a)
+{
+	t->reservations = arena_array(a, struct reservation, s->fleet->group_count);
+	for (size_t p = 0; p < s->fleet->pool_count; p++)
+		for (size_t i = 0; i < s->fleet->pools[p].group_count; i++)
+			reservation_add(&t->reservations[s->fleet->pools[p].groups[i]], &s->fleet->pools[p],
+					s->pools[p].groups[i].ends_at,
+					exact_round(t->passes[p].estimates.cold.p95 * 1000));
+	t->room_for = *s;
+	t->room_for.fleet = reservation_fleet(s, t->reservations, a);
+}
 
 static void answer_pool(const struct snapshot *s, const struct policy_state *m, struct group_memory *groups,
 			struct tick_state *t, size_t pool, struct pool_plan *plan)
 {
 	struct pool_pass *c = &t->passes[pool];
 
-	c->placing = (struct placing){ s,     pool, groups, t->room, plan->groups, budget_of(s, t->budgets, pool),
-				       false, { 0 } };
+	c->placing = (struct placing){
+		&t->room_for, pool, groups, t->reservations, t->room, plan->groups, budget_of(s, t->budgets, pool),
+		false,	      { 0 }
+	};
 	c->wished = recommendation_wanted(&c->recommendation);
 	place_begin(&c->placing, &c->recommendation);
 	while (place_next(&c->placing, &c->recommendation) > 0)
@@ -227,9 +244,9 @@ static void begin_pool(const struct snapshot *s, struct policy_state *m, struct 
 	int64_t *money = budget_of(s, t->budgets, pool);
 
 	plan->group_count = s->fleet->pools[pool].group_count;
-	c->placing = (struct placing){
-		s, pool, m->groups, t->room, plan->groups, money, borrower_waits(s, t->passes, pool), { 0 }
-	};
+	c->placing = (struct placing){ &t->room_for, pool,	   m->groups, t->reservations,
+				       t->room,	     plan->groups, money,     borrower_waits(s, t->passes, pool),
+				       { 0 } };
 	c->wished = recommendation_wanted(&c->recommendation);
 	limits_apply(&c->recommendation, &m->pools[pool], s, pool, &c->estimates,
 		     over_budget(s, t->passes, money, pool));
@@ -340,13 +357,16 @@ static struct plan decide_all(const struct snapshot *s, struct policy_state *m, 
 {
 	size_t count = s->fleet->pool_count;
 	struct plan plan = { arena_array(a, struct pool_plan, count), count };
-	struct tick_state t = { arena_array(a, struct pool_pass, count), see_rooms(s, a), open_budgets(s, a) };
+	struct tick_state t = { .passes = arena_array(a, struct pool_pass, count),
+				.room = see_rooms(s, a),
+				.budgets = open_budgets(s, a) };
 	const size_t *order = order_of(s->fleet, a);
 
 	for (size_t i = 0; i < count; i++) {
 		t.passes[i].estimates = pool_learn(&m->pools[i], s, i);
 		t.passes[i].recommendation = recommendation_make(&m->pools[i], s, i, &t.passes[i].estimates);
 	}
+	see_reservations(s, &t, a);
 	for (size_t i = 0; i < count; i++)
 		plan.pools[i].groups = arena_array(a, struct group_decision, s->fleet->pools[i].group_count);
 	for (size_t from = 0, to; from < count; from = to) {
@@ -372,12 +392,16 @@ static struct plan answer_pods(const struct snapshot *s, const struct policy_sta
 	for (size_t i = 0; i < count; i++)
 		back_off_observe(groups, s, i);
 	seen.fleet = fleet_as_is(s->fleet, groups, a);
-	struct tick_state t = { arena_array(a, struct pool_pass, count), see_rooms(&seen, a), open_budgets(&seen, a) };
+	struct tick_state t = { .passes = arena_array(a, struct pool_pass, count),
+				.room = see_rooms(&seen, a),
+				.budgets = open_budgets(&seen, a) };
 	const size_t *order = order_of(seen.fleet, a);
+	for (size_t i = 0; i < count; i++)
+		t.passes[i].estimates = pool_recall(&m->pools[i], &seen, i);
+	see_reservations(&seen, &t, a);
 	for (size_t i = 0; i < count; i++) {
 		struct pool_plan *p = &plan.pools[order[i]];
 		struct pool_pass *pass = &t.passes[order[i]];
-		pass->estimates = pool_recall(&m->pools[order[i]], &seen, order[i]);
 		pass->recommendation = recommendation_for_pods(&m->pools[order[i]], &seen, order[i], &pass->estimates);
 		p->group_count = seen.fleet->pools[order[i]].group_count;
 		p->groups = arena_array(a, struct group_decision, p->group_count);

@@ -60,7 +60,7 @@ static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lo
 					   "missed", "no-stock", "no-quota", "standby", "described" };
 static const char *const limits[] = { "none",	 "min",	   "max",	"budget",	"rate",	      "cooldown",
 				      "stale",	 "queue",  "stock-out", "quota",	"whole-node", "gang",
-				      "observe", "paused", "growth",	"waiting-pods", "asleep" };
+				      "observe", "paused", "growth",	"waiting-pods", "asleep",     "reservation" };
 static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };

@@ -238,27 +238,33 @@ static void fill_minima(const struct placing *p, struct recommendation *w)
 
 static enum limit why_no_room(const struct placing *p)
 {
-	bool too_dear = false;
+	bool too_dear = false, is_closed = false;
 
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
 		if (p->memory[index_of(p, i)].blocked_until > p->s->now)
 			return back_off_limit(&p->memory[index_of(p, i)]);
+		is_closed |= reservation_is_closed(&p->reservations[index_of(p, i)], p->s->now);
 		too_dear |= !placing_can_pay(p, spec_of(p, i)->price_per_hour) &&
 			    p->room[index_of(p, i)].nodes < spec_of(p, i)->max_nodes;
 	}
-	return too_dear ? LIMIT_BUDGET : LIMIT_MAX;
+	return too_dear ? LIMIT_BUDGET : is_closed ? LIMIT_RESERVATION : LIMIT_MAX;
 }
 
 static void report_groups(const struct placing *p)
 {
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
 		const struct group_memory *g = &p->memory[index_of(p, i)];
+		const struct reservation *r = &p->reservations[index_of(p, i)];
 		struct group_decision *d = &p->out[i];
 		d->nodes = p->s->pools[p->pool].groups[i].nodes;
 		d->nodes_desired = p->room[index_of(p, i)].nodes - p->room[index_of(p, i)].leaving;
 		d->blocked_until = g->blocked_until > p->s->now ? g->blocked_until : 0;
 		d->refusals = g->refusals;
-		d->held_by = d->blocked_until				    ? back_off_limit(g)
+		d->ends_at = r->ends_at;
+		d->closes_at = r->closes_at;
+		d->leaves_at = r->leaves_at;
+		d->held_by = reservation_is_closed(r, p->s->now)	    ? LIMIT_RESERVATION
+			     : d->blocked_until				    ? back_off_limit(g)
 			     : d->nodes_desired >= spec_of(p, i)->max_nodes ? LIMIT_MAX
 									    : LIMIT_NONE;
 	}

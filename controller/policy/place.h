@@ -7,6 +7,7 @@
 #include "controller/policy/plan.h"
 #include "controller/policy/policy_state.h"
 #include "controller/policy/recommend.h"
+#include "controller/policy/reservation.h"
 
 /* What this plan has made of a group so far. */
 struct group_room {
@@ -27,11 +28,12 @@ struct placing_asks {
 struct placing {
 	const struct snapshot *s;
 	size_t pool;
-	struct group_memory *memory; /* of all groups of the fleet */
-	struct group_room *room;     /* likewise */
-	struct group_decision *out;  /* of the pool's groups */
-	int64_t *money;		     /* micro-dollars an hour that the budget still allows; NULL without one */
-	bool borrower_waits;	     /* a pool that may borrow wants more than it has */
+	struct group_memory *memory;		/* of all groups of the fleet */
+	const struct reservation *reservations; /* likewise; s->fleet heeds them (reservation_fleet) */
+	struct group_room *room;		/* likewise */
+	struct group_decision *out;		/* of the pool's groups */
+	int64_t *money;	     /* micro-dollars an hour that the budget still allows; NULL without one */
+	bool borrower_waits; /* a pool that may borrow wants more than it has */
 	struct placing_asks asks;
 };
 

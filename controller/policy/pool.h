@@ -36,6 +36,7 @@ struct group_spec {
 	int64_t gpus_per_node;
 	int64_t price_per_hour; /* micro-dollars per node and hour */
 	int64_t min_nodes, max_nodes;
+	millis ends_at;			    /* the reservation of its machines; 0: never, or only the cloud knows */
 	int64_t standby_max_nodes;	    /* 0: no standby tier */
 	int64_t standby_price_ppm;	    /* share of the price while stopped */
 	struct quantiles standby_lead_time; /* from waking to serving: prior */

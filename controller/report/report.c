@@ -543,6 +543,7 @@ bool report_write(const struct report *r, const char *path, struct error *e)
 
 	buf_text(&out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
 	buf_append(&out, asset_head_html.bytes, asset_head_html.size);
+	put_element(&out, "<style>\n", &asset_tiers_css, "</style>\n");
 	put_element(&out, "<style>\n", &asset_page_css, "</style>\n");
 	put_element(&out, "<style>\n", &asset_chart_css, "</style>\n</head>\n");
 	buf_append(&out, asset_body_html.bytes, asset_body_html.size);

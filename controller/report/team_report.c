@@ -501,7 +501,7 @@ static void put_head(const struct team_report *r, struct buf *out)
 		"ul.tiles strong { display: block; font-size: 1.4rem; color: var(--ink); font-weight: 600; }\n"
 		"svg.bars { width: 100%; height: auto; } svg.bars text { fill: var(--faint); font-size: 13px; }\n"
 		"svg.bars line { stroke: var(--rule); }\n"
-		".serving { fill: var(--ready); background: var(--ready); } .lent { fill: var(--lent); background: "
+		".serving { fill: var(--hot); background: var(--hot); } .lent { fill: var(--lent); background: "
 		"var(--lent); }\n"
 		".starting { fill: var(--starting); background: var(--starting); } .idle { fill: var(--draining); "
 		"background: var(--draining); }\n"
@@ -519,6 +519,7 @@ static void put_head(const struct team_report *r, struct buf *out)
 		      "'unsafe-inline'\">\n<title>GPUs of ");
 	write_escaped(r->namespace ? r->namespace : "all namespaces", out);
 	buf_text(out, "</title>\n<style>\n");
+	buf_append(out, asset_tiers_css.bytes, asset_tiers_css.size);
 	buf_append(out, asset_page_css.bytes, asset_page_css.size);
 	buf_text(out, style);
 	buf_text(out, "</style>\n</head>\n<body>\n<header>\n<h1>GPUs of ");

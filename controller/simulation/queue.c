@@ -1,7 +1,6 @@
 #include "controller/simulation/queue.h"
 
 #include "base/exact.h"
-#include "controller/simulation/queue_forms.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,86 +24,6 @@ double queue_service(const struct queue_truth *t, double prompt_tokens, double o
 millis queue_service_ms(double service)
 {
 	return service < 1 ? 1 : service < (double)SERVICE_MOST ? (millis)(service + 0.5) : SERVICE_MOST;
-}
-
-void queue_open(struct queue *q, const struct queue_truth *truth, const struct trace *trace, struct arena *a)
-{
-	*q = (struct queue){ .truth = *truth, .trace = trace, .arena = a };
-	deadlines_open(&q->deadlines, truth->deadline);
-	if (trace && trace->label_count)
-		q->labels = arena_array(a, struct label_use, trace->label_count);
-	if (trace && trace->is_binned)
-		cohorts_open(q);
-	else
-		requests_open(q);
-}
-
-void queue_advance(struct queue *q, millis until)
-{
-	if (q->cohorts)
-		cohorts_advance(q, until);
-	else
-		requests_advance(q, until);
-}
-
-void queue_seat_open(struct queue *q, size_t seat, millis now)
-{
-	while (q->seats.count <= seat)
-		LIST_ADD(q->arena, &q->seats, ((struct seat){ 0 }));
-	q->seats.items[seat] = (struct seat){ .state = SEAT_OPEN, .before = NONE, .after = NONE };
-	q->open_seats++;
-	if (q->requests)
-		requests_seat_open(q, seat, now);
-}
-
-millis queue_seat_drain(struct queue *q, size_t seat, millis now)
-{
-	millis end = q->cohorts ? cohorts_seat_drain(q, now) : requests_seat_drain(q, seat);
-
-	q->seats.items[seat].state = SEAT_DRAINING;
-	q->open_seats--;
-	q->draining_seats++;
-	return end;
-}
-
-int64_t queue_seat_lose(struct queue *q, size_t seat, millis now)
-{
-	bool is_draining = q->seats.items[seat].state == SEAT_DRAINING;
-	int64_t lost = q->cohorts ? cohorts_seat_lose(q, is_draining, now) : requests_seat_lose(q, seat, now);
-
-	queue_seat_close(q, seat);
-	if (q->requests)
-		requests_fill(q, now);
-	return lost;
-}
-
-void queue_seat_close(struct queue *q, size_t seat)
-{
-	if (q->seats.items[seat].state == SEAT_DRAINING)
-		q->draining_seats--;
-	else
-		q->open_seats--;
-	q->seats.items[seat].state = SEAT_CLOSED;
-}
-
-int64_t queue_seat_running(const struct queue *q, size_t seat)
-{
-	if (!q->cohorts)
-		return q->seats.items[seat].running;
-	return q->open_seats ? q->running / (int64_t)q->open_seats : 0;
-}
-
-int64_t queue_waiting_late(const struct queue *q, millis now)
-{
-	return q->cohorts ? cohorts_waiting_late(q, now) : requests_waiting_late(q, now);
-}
-
-int64_t queue_demand_milli(const struct queue *q, millis span)
-{
-	double slot_ms = q->cohorts ? cohorts_slot_ms(q, span) : requests_slot_ms(q, span);
-	double milli = slot_ms * 1000 / ((double)span * (double)q->truth.slots);
-
-	return milli < 1e15 ? (int64_t)milli : INT64_C(1000000000000000);
 }
 
 enum { POINTS = 16, RING_MOST = 1 << 20 };
@@ -179,7 +98,7 @@ static millis mean_service(const struct queue *q, const struct bin *b)
 	return queue_service_ms(queue_service(&q->truth, (double)b->prompt_tokens / n, (double)b->output_tokens / n));
 }
 
-void cohorts_open(struct queue *q)
+static void cohorts_open(struct queue *q)
 {
 	struct cohort_form *f = arena_new(q->arena, struct cohort_form);
 	int64_t longest = 1;
@@ -395,7 +314,7 @@ static void skip_idle(struct queue *q, millis until)
 		f->now = next / SECOND * SECOND;
 }
 
-void cohorts_advance(struct queue *q, millis until)
+static void cohorts_advance(struct queue *q, millis until)
 {
 	struct cohort_form *f = q->cohorts;
 
@@ -437,7 +356,7 @@ static int64_t take_share(struct cohort_form *f, int64_t *from, int64_t *to, int
 	return taken;
 }
 
-millis cohorts_seat_drain(struct queue *q, millis now)
+static millis cohorts_seat_drain(struct queue *q, millis now)
 {
 	struct cohort_form *f = q->cohorts;
 	millis last;
@@ -448,7 +367,7 @@ millis cohorts_seat_drain(struct queue *q, millis now)
 	return last > now ? last : now;
 }
 
-int64_t cohorts_seat_lose(struct queue *q, bool is_draining, millis now)
+static int64_t cohorts_seat_lose(struct queue *q, bool is_draining, millis now)
 {
 	struct cohort_form *f = q->cohorts;
 	int64_t all = q->running + q->running_draining;
@@ -480,7 +399,7 @@ int64_t cohorts_seat_lose(struct queue *q, bool is_draining, millis now)
 	return count * f->service_ms[bin] / 2;
 }
 
-int64_t cohorts_waiting_late(const struct queue *q, millis now)
+static int64_t cohorts_waiting_late(const struct queue *q, millis now)
 {
 	const struct cohort_form *f = q->cohorts;
 	int64_t late = 0;
@@ -494,7 +413,7 @@ int64_t cohorts_waiting_late(const struct queue *q, millis now)
 	return late;
 }
 
-double cohorts_slot_ms(const struct queue *q, millis span)
+static double cohorts_slot_ms(const struct queue *q, millis span)
 {
 	const struct cohort_form *f = q->cohorts;
 	double sum = 0;
@@ -660,7 +579,7 @@ static void seat_take(struct queue *q, size_t seat, size_t request, millis since
 }
 
 /* Starts what waits, as far as there are slots. */
-void requests_fill(struct queue *q, millis now)
+static void requests_fill(struct queue *q, millis now)
 {
 	struct request_form *f = q->requests;
 
@@ -756,7 +675,7 @@ static void requests_give_up(struct queue *q, millis now)
 		count_late(q, request);
 }
 
-void requests_advance(struct queue *q, millis until)
+static void requests_advance(struct queue *q, millis until)
 {
 	struct request_form *f = q->requests;
 
@@ -780,7 +699,7 @@ void requests_advance(struct queue *q, millis until)
 	}
 }
 
-void requests_open(struct queue *q)
+static void requests_open(struct queue *q)
 {
 	struct request_form *f = arena_new(q->arena, struct request_form);
 
@@ -795,13 +714,13 @@ void requests_open(struct queue *q)
 	q->requests = f;
 }
 
-void requests_seat_open(struct queue *q, size_t seat, millis now)
+static void requests_seat_open(struct queue *q, size_t seat, millis now)
 {
 	seat_link(q, seat);
 	requests_fill(q, now);
 }
 
-millis requests_seat_drain(struct queue *q, size_t seat)
+static millis requests_seat_drain(struct queue *q, size_t seat)
 {
 	int64_t running = q->seats.items[seat].running;
 
@@ -818,7 +737,7 @@ static int by_arrival_descending(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-int64_t requests_seat_lose(struct queue *q, size_t seat, millis now)
+static int64_t requests_seat_lose(struct queue *q, size_t seat, millis now)
 {
 	struct request_form *f = q->requests;
 	struct seat *s = &q->seats.items[seat];
@@ -850,7 +769,7 @@ int64_t requests_seat_lose(struct queue *q, size_t seat, millis now)
 	return lost;
 }
 
-int64_t requests_waiting_late(const struct queue *q, millis now)
+static int64_t requests_waiting_late(const struct queue *q, millis now)
 {
 	const struct request_form *f = q->requests;
 	int64_t late = 0;
@@ -864,7 +783,7 @@ int64_t requests_waiting_late(const struct queue *q, millis now)
 	return late;
 }
 
-double requests_slot_ms(const struct queue *q, millis span)
+static double requests_slot_ms(const struct queue *q, millis span)
 {
 	const struct request_form *f = q->requests;
 	double sum = 0;
@@ -872,6 +791,88 @@ double requests_slot_ms(const struct queue *q, millis span)
 	for (size_t i = 0; i < f->count && f->requests[i].arrival < span; i++)
 		sum += (double)service_of(q, i);
 	return sum;
+}
+
+/* --- either form --- */
+
+void queue_open(struct queue *q, const struct queue_truth *truth, const struct trace *trace, struct arena *a)
+{
+	*q = (struct queue){ .truth = *truth, .trace = trace, .arena = a };
+	deadlines_open(&q->deadlines, truth->deadline);
+	if (trace && trace->label_count)
+		q->labels = arena_array(a, struct label_use, trace->label_count);
+	if (trace && trace->is_binned)
+		cohorts_open(q);
+	else
+		requests_open(q);
+}
+
+void queue_advance(struct queue *q, millis until)
+{
+	if (q->cohorts)
+		cohorts_advance(q, until);
+	else
+		requests_advance(q, until);
+}
+
+void queue_seat_open(struct queue *q, size_t seat, millis now)
+{
+	while (q->seats.count <= seat)
+		LIST_ADD(q->arena, &q->seats, ((struct seat){ 0 }));
+	q->seats.items[seat] = (struct seat){ .state = SEAT_OPEN, .before = NONE, .after = NONE };
+	q->open_seats++;
+	if (q->requests)
+		requests_seat_open(q, seat, now);
+}
+
+millis queue_seat_drain(struct queue *q, size_t seat, millis now)
+{
+	millis end = q->cohorts ? cohorts_seat_drain(q, now) : requests_seat_drain(q, seat);
+
+	q->seats.items[seat].state = SEAT_DRAINING;
+	q->open_seats--;
+	q->draining_seats++;
+	return end;
+}
+
+int64_t queue_seat_lose(struct queue *q, size_t seat, millis now)
+{
+	bool is_draining = q->seats.items[seat].state == SEAT_DRAINING;
+	int64_t lost = q->cohorts ? cohorts_seat_lose(q, is_draining, now) : requests_seat_lose(q, seat, now);
+
+	queue_seat_close(q, seat);
+	if (q->requests)
+		requests_fill(q, now);
+	return lost;
+}
+
+void queue_seat_close(struct queue *q, size_t seat)
+{
+	if (q->seats.items[seat].state == SEAT_DRAINING)
+		q->draining_seats--;
+	else
+		q->open_seats--;
+	q->seats.items[seat].state = SEAT_CLOSED;
+}
+
+int64_t queue_seat_running(const struct queue *q, size_t seat)
+{
+	if (!q->cohorts)
+		return q->seats.items[seat].running;
+	return q->open_seats ? q->running / (int64_t)q->open_seats : 0;
+}
+
+int64_t queue_waiting_late(const struct queue *q, millis now)
+{
+	return q->cohorts ? cohorts_waiting_late(q, now) : requests_waiting_late(q, now);
+}
+
+int64_t queue_demand_milli(const struct queue *q, millis span)
+{
+	double slot_ms = q->cohorts ? cohorts_slot_ms(q, span) : requests_slot_ms(q, span);
+	double milli = slot_ms * 1000 / ((double)span * (double)q->truth.slots);
+
+	return milli < 1e15 ? (int64_t)milli : INT64_C(1000000000000000);
 }
 
 static void deadlines_open(struct deadline_book *b, millis deadline)

@@ -14,7 +14,7 @@
 /* In the order of enum limit. */
 #define API_LIMITS                                                                                                     \
 	"none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth|waiting-" \
-	"pods|asleep"
+	"pods|asleep|reservation"
 
 /* Rows of decisions that one request may look at, and how many at once. */
 enum {

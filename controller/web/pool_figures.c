@@ -22,6 +22,7 @@ static const struct {
 	[PROBLEM_AILING] = { "group-unhealthy", "NodeGroupUnhealthy" },
 	[PROBLEM_UNSEEN] = { "unseen", "LaunchUnseen" },
 	[PROBLEM_CONTESTED] = { "replicas-contested", "ReplicasContested" },
+	[PROBLEM_RESERVATION] = { "reservation-ends", "ReservationEnds" },
 	[PROBLEM_CLOCK] = { "clock", "ClockWrong" },
 	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },

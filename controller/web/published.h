@@ -63,6 +63,7 @@ enum pool_problem {
 	PROBLEM_UNSEEN,	       /* a cloud accepted a launch, and nothing of it shows */
 	PROBLEM_BUSY,	       /* somebody else's operation goes on in a node group, an update, say */
 	PROBLEM_AILING,	       /* the cloud itself says that something is wrong with a node group */
+	PROBLEM_RESERVATION,   /* the reservation of a node group ends, so that nothing starts there */
 	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
 	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT

@@ -117,6 +117,7 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 		[LIMIT_GROWTH] = "Growth",
 		[LIMIT_PODS] = "WaitingPods",
 		[LIMIT_ASLEEP] = "SleepersFirst",
+		[LIMIT_RESERVATION] = "ReservationEnds",
 	};
 	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
 

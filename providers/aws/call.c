@@ -38,6 +38,7 @@ static void read_environment(struct arena *a, struct aws_environment *out)
 		.endpoint = variable(a, "AWS_ENDPOINT_URL"),
 		.endpoint_eks = variable(a, "AWS_ENDPOINT_URL_EKS"),
 		.endpoint_autoscaling = variable(a, "AWS_ENDPOINT_URL_AUTO_SCALING"),
+		.endpoint_ec2 = variable(a, "AWS_ENDPOINT_URL_EC2"),
 		.endpoint_sts = variable(a, "AWS_ENDPOINT_URL_STS"),
 		.ca_bundle = variable(a, "AWS_CA_BUNDLE"),
 	};

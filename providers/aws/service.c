@@ -9,7 +9,7 @@
 
 const char *aws_service_name(enum aws_service s)
 {
-	static const char *const names[] = { "eks", "autoscaling", "sts" };
+	static const char *const names[] = { "eks", "autoscaling", "ec2", "sts" };
 
 	_Static_assert(sizeof names / sizeof *names == AWS_SERVICE_COUNT, "a name per service");
 	return names[s];
@@ -99,6 +99,7 @@ static bool is_safe(const char *url, struct error *e)
 static const char *of_environment(const struct aws_environment *env, enum aws_service s)
 {
 	const char *own = s == AWS_EKS	 ? env->endpoint_eks
+			  : s == AWS_EC2 ? env->endpoint_ec2
 			  : s == AWS_STS ? env->endpoint_sts
 					 : env->endpoint_autoscaling;
 

@@ -18,13 +18,13 @@ struct aws_environment {
 	const char *container_full_uri, *container_relative_uri, *container_token, *container_token_file;
 	const char *profile, *credentials_file, *home;
 	const char *metadata_endpoint, *metadata_disabled;
-	const char *endpoint, *endpoint_eks, *endpoint_autoscaling, *endpoint_sts;
+	const char *endpoint, *endpoint_eks, *endpoint_autoscaling, *endpoint_ec2, *endpoint_sts;
 	const char *ca_bundle;
 };
 
 /* Where a service of a region is, and which URLs may be told credentials. Pure. */
 
-enum aws_service { AWS_EKS, AWS_AUTOSCALING, AWS_STS, AWS_SERVICE_COUNT };
+enum aws_service { AWS_EKS, AWS_AUTOSCALING, AWS_EC2, AWS_STS, AWS_SERVICE_COUNT };
 
 const char *aws_service_name(enum aws_service s); /* as in a signature's scope */
 /*

@@ -26,6 +26,17 @@ found 'cost: what the timeline has' 0 '^same$' "cp -r '$scratch/costs' ." \
 	sqlite3 costs/history.db "SELECT sum(idle_gpu_ms + lent_gpu_ms + starting_gpu_ms + serving_gpu_ms), sum(idle_micro_dollars
 		+ lent_micro_dollars + starting_micro_dollars + serving_micro_dollars + standby_micro_dollars), sum(arrived), sum(late) FROM cost" >told
 	cmp wanted told && echo same'
+# What GPUs were held for.
+found 'cost: the parts add up, the bound is below' 0 '^true$' "cp -r '$scratch/costs' ." \
+	'preheat cost --excess --db costs -o json | jq "(map(select(.part == \"all\"))[0]) as \$all | (map(select(.part == \"bound\"))[0]) as \$bound
+		| (map(select(.part != \"all\" and .part != \"bound\").dollars) | add - \$all.dollars | fabs) < .0001
+		and \$bound.gpu_hours > 0 and \$bound.gpu_hours < \$all.gpu_hours and map(.part)[0] == \"work\""'
+found 'cost: the parts are about the bill' 0 '^true$' "cp -r '$scratch/costs' ." \
+	'all=$(preheat cost --excess --db costs -o json | jq "map(select(.part == \"all\"))[0].dollars")
+	preheat cost --db costs -o json | jq ".[0].dollars / $all | . > .98 and . < 1.02"'
+refused 'cost: parts of classes' 2 '--excess is of pools; found --by class' "cp -r '$scratch/costs' ." \
+	'preheat cost --excess --by class --db costs'
+refused 'cost: parts of nobody' 2 'nobody.*chat' "cp -r '$scratch/costs' ." 'preheat cost --excess --pool nobody --db costs'
 found 'cost: several pools, one borrows from another' 0 '^same$' '' \
 	"preheat generate --shape diurnal,bursts --length 4h --rate 30 --seed 2 --out t.csv 2>/dev/null
 	preheat simulate -f '$example/../three-pools/pools.yaml' --world '$example/../three-pools/world.yaml' --trace chat=t.csv \

@@ -23,3 +23,7 @@ found 'provider check: no cluster' 3 'unanswered' 'printf "$pool" "{ name: g5, k
 found 'provider check: no credentials' 1 'refused.*credentials' \
 	'printf "$pool" "{ name: g5, eks: { cluster: c, nodegroup: g5, region: eu-west-1 } }" >p.yaml' \
 	'env -i HOME=/nowhere AWS_EC2_METADATA_DISABLED=true "$preheat_path" provider check -f p.yaml'
+answer='{"min":0,"max":5,"desired":2,"standby_desired":0,"protects":true,"exposed":0,"guarded":2,"machines":[{"id":"a","state":"running"},{"id":"b","state":"running"}]}'
+watched='printf "$pool" "{ name: g5, max: 5, simulated: { endpoint: $ENDPOINT } }" >p.yaml; exec "$preheat_path" provider check -f p.yaml'
+found 'provider check: protected, and nobody acts' 0 '2 of its machines are protected from scale-in, and no pool acts on it' '' \
+	'pool=$pool preheat_path=$preheat_path python3 -B "$OLDPWD/tests/cli/one_answer.py" "$answer" sh -c "$watched"'

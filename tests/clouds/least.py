@@ -14,12 +14,13 @@ import sys
 import urllib.parse
 
 IAM = pathlib.Path("deploy/iam")
-# Checked by the cloud itself when we make another call.
-BEHIND = {"aws": {"ec2:CreateFleet", "ec2:DescribeLaunchTemplateVersions"},
+# Checked by the cloud itself when we make another call; and of Capacity Blocks, which the modelled account has none of
+# (tests/unit/providers/eks_verbs_test.c has the calls).
+BEHIND = {"aws": {"ec2:CreateFleet", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeCapacityReservations"},
           "azure": {"Microsoft.Network/virtualNetworks/subnets/join/action"}}
 # Where nothing narrower is possible: what reads of Auto Scaling, and of EC2.
 UNBOUND = {"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeWarmPool",
-           "ec2:CreateFleet", "ec2:DescribeLaunchTemplateVersions"}
+           "ec2:CreateFleet", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeCapacityReservations"}
 AZURE_CALLS = (
     (r"GET .*/agentPools/[^/]+$", "Microsoft.ContainerService/managedClusters/agentPools/read"),
     (r"PUT .*/agentPools/[^/]+$", "Microsoft.ContainerService/managedClusters/agentPools/write"),

@@ -91,8 +91,7 @@ node() {
 
 live() {
 	local cases=$root/tests/unit/contract/cases
-	"$preheat" crd | kubectl apply --server-side -f - >/dev/null
-	kubectl wait --for=condition=Established crd/warmpools.preheat.dev --timeout=60s >/dev/null
+	"$root/tests/rig/apply_crd.sh"
 	kubectl create namespace contract >/dev/null
 	kubectl apply --server-side -f "$root/deploy/base/priorities.yaml" >/dev/null
 	taken 'the account' kubectl apply --server-side -k "$root/deploy/check"

@@ -33,7 +33,8 @@ deploy/alerts/prometheus_rule.sh | cmp - deploy/alerts/prometheus-rule.yaml ||
 mkdir "$folder/pages"
 "$maker" --sample >"$folder/pages/preheat"
 cp tests/signals/pages/dcgm.prom "$folder/pages/dcgm"
-python3 -u -m http.server --bind 127.0.0.1 --directory "$folder/pages" 0 >"$folder/pages.log" 2>&1 &
+: >"$folder/pages.log"
+python3 -u -m http.server --bind 127.0.0.1 --directory "$folder/pages" 0 >>"$folder/pages.log" 2>&1 &
 pages=$!
 port_of() { sed -n 's/^Serving HTTP on 127.0.0.1 port \([0-9]*\).*/\1/p' "$folder/pages.log"; }
 until [ -n "$(port_of)" ]; do

@@ -4,8 +4,7 @@ set -euo pipefail
 image=$1
 cd "$(dirname "$0")/../.."
 state=$image/var/lib/preheat
-kubectl apply --server-side -f deploy/base/crd.yaml >/dev/null
-kubectl wait --for condition=Established crd/warmpools.preheat.dev --timeout=120s >/dev/null
+tests/rig/apply_crd.sh
 kubectl config view --raw --flatten >"$state/kubeconfig"
 chown 65532:65532 "$state/kubeconfig"
 sed 's|provider: simulated|external: { label: gpu, value: g5 }|; /standby:/d' examples/first-try/pool.yaml >"$state/pool.yaml"

@@ -218,6 +218,8 @@ both refused 'a price below 0' "$O, nodeGroups: [ { name: a, pricePerHour: -1 } 
 both refused 'a price in quotes' "$O, nodeGroups: [ { name: a, pricePerHour: \"1\" } ]"
 both alone 'one price of two' "$O, nodeGroups: [ { name: a, pricePerHour: 1 }, { name: b } ]"
 both refused 'capacity of another type' "$O, nodeGroups: [ { name: a, capacityType: cheap } ]"
+both refused 'an end without a reservation' "$O, nodeGroups: [ { name: a, capacityType: spot, reservedUntil: \"2027-01-31T11:30:00Z\" } ]"
+both refused 'an end without a zone' "$O, nodeGroups: [ { name: a, capacityType: reserved, reservedUntil: \"2027-01-31T11:30:00\" } ]"
 both refused 'nodes too small' "$O, workload: { gpusPerReplica: 8 }, nodeGroups: [ { name: a, gpusPerNode: 4 } ]"
 both alone 'nodes too small by default' "$O, workload: { gpusPerReplica: 8 }, $G"
 both accepted 'standby' "$O, nodeGroups: [ { name: a, max: 4, standby: { max: 4, priceShare: 2%, leadTime: { p50: 90s, p95: 2m } } } ]"

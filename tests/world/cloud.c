@@ -250,9 +250,33 @@ static void scale_in(struct cloud_group *g)
 	g->is_scaling_in = false;
 }
 
+/*
+ * A Capacity Block: forty minutes before its end a scheduled action sets the size to 0, which spares what is protected;
+ * thirty minutes before EC2 ends what is left, protected or not, and nothing starts any more.
+ */
+static void end_reservation(struct cloud_group *g)
+{
+	millis left = g->ends_at - wire_now();
+
+	if (!g->ends_at || left > 40 * MINUTE)
+		return;
+	if (!g->has_ended) {
+		g->has_ended = true;
+		g->min = 0;
+		cloud_owner_sets(g, 0);
+	}
+	if (left > 30 * MINUTE)
+		return;
+	g->faults.stock_out = -1;
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (m->step != STEP_TERMINATING)
+			cloud_owner_ends(m);
+}
+
 void cloud_advance(void)
 {
 	for (size_t i = 0; i < cloud.count; i++) {
+		end_reservation(&cloud.groups[i]);
 		struct cloud_machine **at = &cloud.groups[i].machines;
 		while (*at) {
 			struct cloud_machine *m = *at;
@@ -364,6 +388,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 	}
 	buf_printf(out, "],\"protects\":%s,\"exposed\":%" PRId64 ",\"guarded\":%" PRId64,
 		   g->protects ? "true" : "false", running - guarded, guarded);
+	buf_printf(out, ",\"ends_at\":%" PRId64, g->ends_at ? WIRE_EPOCH + g->ends_at : 0);
 	buf_printf(out, ",\"busy_with\":\"%s\",\"ailment\":\"%s\",\"failures\":[", g->busy_with ? g->busy_with : "",
 		   g->ailment ? g->ailment : "");
 	int64_t from = g->failure_count > CLOUD_FAILURES ? g->failure_count - CLOUD_FAILURES : 0;

@@ -65,8 +65,10 @@ struct cloud_group {
 	const char *busy_with; /* somebody else's operation; NULL: none */
 	millis busy_since;
 	const char *ailment; /* NULL: none */
+	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */
 	bool protects;	     /* machines from being chosen when others lower the size */
 	bool is_scaling_in;  /* they did */
+	bool has_ended;	     /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
 	/* launches that will turn out to fail */

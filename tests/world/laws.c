@@ -467,7 +467,9 @@ static void look_at_term(const struct cloud_call *c)
 /* What is done is written down first: to be found in what a process leaves behind. */
 static void note_accepted(const struct cloud_call *c)
 {
-	if (c->group->wire != CLOUD_SIMULATED || c->status != 202 || c->is_again || laws.accepted_count == ACCEPTED)
+	/* Protection buys and ends nothing: what is to be protected is found by looking. */
+	if (c->group->wire != CLOUD_SIMULATED || c->status != 202 || c->is_again || laws.accepted_count == ACCEPTED ||
+	    !strcmp(c->verb, "protect"))
 		return;
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;

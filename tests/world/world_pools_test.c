@@ -311,6 +311,30 @@ static void what_is_ours_no_more_is_protected_no_more(void **state)
 }
 
 /* Between two ticks: nobody notices, not even in the history. */
+/* Nobody was there to lift it when it was paused. */
+static void what_was_paused_while_nobody_ran_is_protected_no_more(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	cloud_group_at(0)->protects = true;
+	begin();
+	until(all_are_protected, 5 * MINUTE);
+	replica_kill(0);
+	value_set_text(pool->value, "spec>mode", "paused");
+	apiserver_changed(pool);
+	run(10 * MINUTE);
+	assert_true(all_are_protected());
+	replica_start(0, &objects_only);
+	until(none_is_protected, 5 * MINUTE);
+	run(20 * MINUTE);
+	assert_true(none_is_protected());
+	value_set_text(pool->value, "spec>mode", "act");
+	apiserver_changed(pool);
+	until(all_are_protected, 5 * MINUTE);
+	free(read_chat().text);
+}
+
 static void an_edit_taken_back_is_none(void **state)
 {
 	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
@@ -410,6 +434,7 @@ int main(int argc, char **argv)
 		SCENARIO(other_teams_change_nothing_for_chat),
 		SCENARIO(a_paused_pool_stops_at_once),
 		SCENARIO(what_is_ours_no_more_is_protected_no_more),
+		SCENARIO(what_was_paused_while_nobody_ran_is_protected_no_more),
 		SCENARIO(an_edit_taken_back_is_none),
 		SCENARIO(a_pool_made_anew_goes_on),
 		SCENARIO(a_changed_group_buys_nothing_twice),

@@ -2,7 +2,13 @@
 "use strict";
 
 function drawChart(host, spec) {
-	const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+	/* A canvas knows no variables, and of light-dark() only an element says which. */
+	const color = name => {
+		host.style.color = `var(${name})`;
+		const value = getComputedStyle(host).color;
+		host.style.color = "";
+		return value;
+	};
 	const ratio = window.devicePixelRatio || 1;
 	const font = "12px system-ui, sans-serif";
 

@@ -129,7 +129,7 @@ const timeChart = (pool, x) => ({
 function capacityChart(pool, x) {
 	const t = pool.timeline, some = name => t[name].some(v => v > 0);
 	const layers = [
-		{ name: "ready", values: t.ready, color: "--ready" },
+		{ name: "ready", values: t.ready, color: "--hot" },
 		{ name: "starting", values: t.starting, color: "--starting", texture: "stripes" },
 		{ name: "draining", values: t.draining, color: "--draining", texture: "lines" },
 		{ name: "lent", values: t.lent, color: "--lent", texture: "cross" },
@@ -198,7 +198,7 @@ function ruleChart(pool, x) {
 		...timeChart(pool, x), title: "The rule in force", yName: "margin over demand", showY: v => `${shortNumber(v)} %`,
 		y2Name: "hold, minutes", showY2: shortNumber,
 		says: "Margin kept over demand (line) and how long a peak is remembered (dashes).",
-		series: [{ name: "margin", values: t.margin_permille.map(v => v / 10), color: "--ready", shape: "step", width: 2,
+		series: [{ name: "margin", values: t.margin_permille.map(v => v / 10), color: "--hot", shape: "step", width: 2,
 				show: v => `${+v.toPrecision(4)} %`, merge: "last" },
 			{ name: "hold", values: t.hold_ms.map(v => v / 60000), color: "--late", shape: "step", dash: [6, 4], scale: "y2",
 				show: v => seconds(v * 60), merge: "last" }],

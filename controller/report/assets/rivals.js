@@ -3,7 +3,7 @@
 
 /* A family has a sign and a colour; its variants ("hpa + standby") have the hollow sign. */
 const signs = ["▲△", "■□", "◆◇", "▼▽", "✚✛", "✖✕", "●○"];
-const signColors = ["--late", "--lent", "--cost", "--standby", "--draining", "--wait", "--ready"];
+const signColors = ["--late", "--lent", "--cost", "--standby", "--draining", "--wait", "--hot"];
 
 function lookOf(family, families) {
 	if (family === numbers.policy)

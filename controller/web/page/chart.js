@@ -10,7 +10,7 @@ const mostRows = 500;
 const probe = el("span", { class: "unseen", "aria-hidden": "true" });
 document.body.append(probe);
 
-/** The value of a colour of base.css in the theme of now; a canvas knows no variables. */
+/** The value of a colour of base.css or tiers.css in the theme of now; a canvas knows no variables. */
 export function color(name) {
 	probe.style.color = `var(${name})`;
 	return getComputedStyle(probe).color;

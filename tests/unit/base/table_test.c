@@ -82,6 +82,40 @@ static void prints_for_programs(void **state)
 		      "]\n");
 }
 
+static void units_read_well_and_stay_exact(void **state)
+{
+	static const struct table_column units[] = { { .name = "lasted_s" },
+						     { .name = "late_ppm" },
+						     { .name = "dollars" } };
+	static const struct {
+		enum table_format format;
+		const char *expected;
+	} cases[] = {
+		{ TABLE_CSV, "lasted_s,late_ppm,dollars\n380.500,7400,-1234.5000\n0.000,0,-0.0010\n" },
+		{ TABLE_PLAIN,
+		  "LASTED_S   LATE_PPM   DOLLARS\n6m20s      0.74 %     -$1,234\n0ms        0.00 %     $0.00\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct table *t = table_new(units, 3);
+		char *text = NULL;
+		size_t len = 0;
+		FILE *out = open_memstream(&text, &len);
+		table_duration(t, 380500);
+		table_share(t, .0074);
+		table_dollars(t, -1234.5);
+		table_duration(t, 0);
+		table_share(t, 0);
+		table_dollars(t, -.001);
+		table_print(t, cases[i].format, out);
+		fclose(out);
+		assert_string_equal(text, cases[i].expected);
+		free(text);
+		table_free(t);
+	}
+}
+
 static void many_rows_keep_their_order(void **state)
 {
 	struct table *t = table_new(columns, 4);
@@ -117,7 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_no_utf8_stays_json), cmocka_unit_test(prints_for_people),
 		cmocka_unit_test(prints_for_programs),	      cmocka_unit_test(many_rows_keep_their_order),
-		cmocka_unit_test(numbers_read_well),
+		cmocka_unit_test(numbers_read_well),	      cmocka_unit_test(units_read_well_and_stay_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

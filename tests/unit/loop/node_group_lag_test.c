@@ -78,6 +78,60 @@ static void a_machine_that_went_does_not_come_back_by_an_old_look(void **state)
 	assert_int_equal(cloud.sent, 1);
 }
 
+/* deleteMachines of AKS goes on after its answer, and the count of the pool may fall only with its end: no machine came
+ * in the place of the one that goes, and nobody else lowered anything. */
+static void a_size_that_falls_after_its_machines_is_ours(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	node_group_remove(&t->g, "m2", PROVIDER_REMOVE);
+	node_group_remove(&t->g, "m1", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	cloud.operation = "delete-1";
+	cloud.is_busy = true;
+	played_answer(ERROR_NONE);
+	cloud.operation = NULL;
+	cloud.machines[2].state = cloud.machines[1].state = MACHINE_TERMINATING;
+	look_for(t, MINUTE);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(starts.count, 0);
+	cloud.count = 2; /* one is gone, and the size is what it was */
+	look_for(t, MINUTE);
+	assert_int_equal(t->g.wanted, 1);
+	cloud.count = 1;
+	cloud.desired = 1;
+	cloud.is_busy = false;
+	look_for(t, MINUTE);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(starts.count, 0);
+	assert_int_equal(starts.event_count, 0);
+	assert_int_equal(cloud.sent, 1);
+}
+
+/* The operation is over, and the size never fell: the cloud put another in its place. */
+static void a_size_that_never_falls_is_what_there_is(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 2);
+	node_group_remove(&t->g, "m1", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	cloud.operation = "delete-1";
+	cloud.is_busy = true;
+	played_answer(ERROR_NONE);
+	cloud.operation = NULL;
+	cloud.machines[1].state = MACHINE_TERMINATING;
+	look_for(t, MINUTE);
+	assert_int_equal(t->g.wanted, 1);
+	cloud.count = 1;
+	cloud.is_busy = false;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.wanted, 2);
+	assert_int_equal(t->g.resized, 0);
+}
+
 static void a_yes_without_effect_is_a_refusal(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -200,6 +254,8 @@ int main(void)
 		CASE(an_old_look_after_a_growth_buys_nothing_again),
 		CASE(looks_out_of_order_buy_nothing_again),
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
+		CASE(a_size_that_falls_after_its_machines_is_ours),
+		CASE(a_size_that_never_falls_is_what_there_is),
 		CASE(a_yes_without_effect_is_a_refusal),
 		CASE(one_fewer_than_accepted_is_a_refusal_of_one),
 		CASE(a_new_life_knows_what_the_last_one_asked_for),

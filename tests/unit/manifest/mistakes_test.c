@@ -320,6 +320,10 @@ static void contradictions_among_groups(void **state)
 		{ GROUPS("{ name: g, capacityType: spot, standby: { max: 1 }, eks: { cluster: c, nodegroup: ng, "
 			 "region: r } }"),
 		  6, 64, FIRST ".standby.max", "a warm pool holds no spot machines" },
+		{ GROUPS("{ name: g, capacityType: spot, reservedUntil: \"2027-01-31T11:30:00Z\" }"), 6, 63,
+		  FIRST ".reservedUntil", "beside capacityType: reserved" },
+		{ GROUPS("{ name: g, capacityType: reserved, reservedUntil: 2027-01-31 }"), 6, 67,
+		  FIRST ".reservedUntil", "a date and time with its zone" },
 		{ GROUPS("{ name: g, provider: eks }"), 6, 17, FIRST ".eks",
 		  "a map of eks: cluster, nodegroup, region" },
 		{ GROUPS("{ name: g, provider: simulated, eks: { cluster: c, nodegroup: ng, region: r } }"), 6, 54,

@@ -1,6 +1,7 @@
 /* What a tick costs: every billed GPU-millisecond has one state, every micro-dollar is somebody's. */
 #include "base/random.h"
 #include "controller/policy/cost.h"
+#include "controller/policy/excess.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -366,13 +367,107 @@ static void what_was_served_has_its_price(void **state)
 	assert_int_equal(cost_per_request(&s), ABSENT);
 }
 
+/* The decision's own wishes, drawn: parts are never negative and add up to the states, whatever they say. */
+static void parts_sum_to_the_states(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+		struct random r = random_stream(seed, "excess");
+		static struct drawn d;
+		draw_fleet(&d, &r);
+		for (int tick = 0; tick < TICKS; tick++) {
+			millis elapsed = 1 + below(&r, 60000);
+			int64_t busy = below(&r, 3) ? below(&r, 1000001) : ABSENT, same = busy;
+			struct cost_sums cost = { 0 };
+			struct excess_sums parts = { 0 };
+			d.snapshot.now += elapsed;
+			draw_tick(&d, &r);
+			d.plan.decision.ready = below(&r, 40);
+			d.plan.decision.draining = below(&r, 5);
+			d.plan.decision.level_milli = below(&r, 40000);
+			d.plan.decision.margin_permille = below(&r, 1500);
+			d.plan.decision.low_milli = below(&r, 60000);
+			d.plan.decision.high_milli = below(&r, 60000);
+			d.plan.decision.deadline_need_milli = below(&r, 2) ? ABSENT : below(&r, 60000);
+			d.plan.decision.floor = below(&r, 10);
+			const struct cost_tick t = { &d.snapshot, 0, &d.plan, elapsed, NULL };
+			cost_add_tick(&cost, &t, &busy);
+			excess_add_tick(&parts, &t, &same);
+			int64_t gpu_ms = 0, dollars = 0;
+			for (int i = 0; i < EXCESS_PARTS; i++) {
+				if (parts.gpu_ms[i] < 0 || parts.dollars[i] < 0)
+					fail_msg("seed %llu: %s is negative", (unsigned long long)seed,
+						 excess_part_name((enum excess_part)i));
+				gpu_ms += parts.gpu_ms[i];
+				dollars += parts.dollars[i];
+			}
+			assert_int_equal(gpu_ms, cost_billed_gpu_ms(&cost) + cost.gpu_ms[GPU_STANDBY]);
+			assert_int_equal(dollars, cost_micro_dollars(&cost));
+			assert_int_equal(busy, same);
+		}
+	}
+}
+
+/* Ten replicas of one GPU for a second, two of them busy: where each of the others is counted. */
+static void each_part_reaches_as_far_as_it_is_wished(void **state)
+{
+	static const struct {
+		const char *name;
+		struct pool_decision decision;
+		int64_t wanted[EXCESS_PARTS]; /* in GPU-seconds */
+	} cases[] = {
+		{ "all that is not work waits to leave", { .ready = 10 }, { 2, 0, 0, 0, 8 } },
+		{ "a margin of e^0.6931",
+		  { .ready = 10, .level_milli = 2000, .margin_permille = 693 },
+		  { 2, 2, 0, 0, 6 } },
+		{ "a queue is chased", { .ready = 10, .level_milli = 2000, .chase_milli = 3000 }, { 2, 3, 0, 0, 5 } },
+		{ "a peak is remembered", { .ready = 10, .level_milli = 2000, .low_milli = 7000 }, { 2, 0, 5, 0, 3 } },
+		{ "up to where it releases",
+		  { .ready = 10, .low_milli = 7000, .high_milli = 8000 },
+		  { 2, 0, 6, 0, 2 } },
+		{ "deadlines", { .ready = 10, .deadline_need_milli = 9000 }, { 2, 0, 7, 0, 1 } },
+		{ "a floor below the work", { .ready = 10, .floor = 1 }, { 2, 0, 0, 0, 8 } },
+		{ "a floor above all", { .ready = 10, .low_milli = 4000, .floor = 20 }, { 2, 0, 2, 6, 0 } },
+		{ "less is there than is wished", { .ready = 4, .low_milli = 9000 }, { 2, 0, 2, 0, 0, 6 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		static struct drawn d;
+		struct random r = random_stream(1, "excess");
+		struct excess_sums parts = { 0 };
+		int64_t busy = ABSENT;
+		draw_fleet(&d, &r);
+		d.pools[0].gpus_per_replica = 1;
+		d.pools[0].group_count = 1;
+		d.plan = (struct pool_plan){ .groups = d.decisions, .group_count = 1, .decision = cases[i].decision };
+		d.plan.decision.slots_milli = 10000;
+		d.snapshots[0] = (struct pool_snapshot){
+			.groups = d.inputs[0], .scrapes = d.scrapes[0], .group_count = 1, .scrape_count = 1
+		};
+		d.inputs[0][0] = (struct group_input){ .ready = cases[i].decision.ready, .billed_gpus_milli = 10000 };
+		d.scrapes[0][0] = (struct scrape_input){ .ready = cases[i].decision.ready, .running = 20 };
+		excess_add_tick(&parts, &(struct cost_tick){ &d.snapshot, 0, &d.plan, 1000, NULL }, &busy);
+		for (int k = 0; k < EXCESS_PARTS; k++)
+			if (llabs(parts.gpu_ms[k] - cases[i].wanted[k] * 1000) > 2)
+				fail_msg("%s: %s is %lld GPU-ms", cases[i].name, excess_part_name((enum excess_part)k),
+					 (long long)parts.gpu_ms[k]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(states_sum_to_what_is_billed),	  cmocka_unit_test(nothing_is_lost_over_time),
-		cmocka_unit_test(a_meter_has_the_last_word),	  cmocka_unit_test(shares_sum_to_the_whole),
-		cmocka_unit_test(each_gpu_is_in_the_right_state), cmocka_unit_test(unread_is_not_idle),
-		cmocka_unit_test(late_requests_have_their_cause), cmocka_unit_test(what_was_served_has_its_price),
+		cmocka_unit_test(states_sum_to_what_is_billed),
+		cmocka_unit_test(nothing_is_lost_over_time),
+		cmocka_unit_test(a_meter_has_the_last_word),
+		cmocka_unit_test(shares_sum_to_the_whole),
+		cmocka_unit_test(each_gpu_is_in_the_right_state),
+		cmocka_unit_test(unread_is_not_idle),
+		cmocka_unit_test(late_requests_have_their_cause),
+		cmocka_unit_test(what_was_served_has_its_price),
+		cmocka_unit_test(parts_sum_to_the_states),
+		cmocka_unit_test(each_part_reaches_as_far_as_it_is_wished),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ struct toy {
 	struct event_input events[TOY_EVENTS];
 	size_t event_count;
 	bool refuse[TOY_GROUPS]; /* cold starts there are refused */
+	millis ends_at[TOY_GROUPS];
 	bool refuse_wakes, blind;
 	int64_t fresh_permille;
 	int64_t silent_ticks; /* between two with readings, which tell of all since the ones before */
@@ -217,7 +218,8 @@ static inline void toy_observe(struct toy *t)
 						     .standby = t->standby[i],
 						     .lent = i == 0 ? t->lent : 0,
 						     .nodes = t->ready[i] + (i == 0 ? t->asleep : 0),
-						     .standby_nodes = t->standby[i] };
+						     .standby_nodes = t->standby[i],
+						     .ends_at = t->ends_at[i] };
 		for (size_t k = 0; k < t->start_count; k++)
 			t->inputs[i].nodes += t->starts[k].group == (int64_t)i ? t->starts[k].count : 0;
 		t->inputs[i].billed_gpus_milli = t->inputs[i].nodes * 1000;

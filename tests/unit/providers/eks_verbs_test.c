@@ -1,4 +1,5 @@
 /* Which requests each verb sends, in which order, and what it never does. */
+#include "base/quantity.h"
 #include "tests/unit/providers/played_account.h"
 
 #include <setjmp.h>
@@ -226,6 +227,58 @@ static void what_eks_says_is_wrong_is_told(void **state)
 			     { READ, GROUP("0", "5", "0", ""), 0 }, ),
 			 ERROR_NONE);
 	assert_string_equal(s->call.description.ailment, "");
+}
+
+#define BLOCK \
+	AS("ACTIVE", ",\"capacityType\":\"CAPACITY_BLOCK\",\"launchTemplate\":{\"id\":\"lt-0a\",\"version\":\"3\"}")
+#define TEMPLATE "DescribeLaunchTemplateVersions&LaunchTemplateId=lt-0a&LaunchTemplateVersion.1=3"
+#define NAMES_IT                                                                                      \
+	"<launchTemplateVersionSet><item><launchTemplateData><capacityReservationSpecification>"      \
+	"<capacityReservationTarget><capacityReservationId>cr-0b</capacityReservationId>"             \
+	"</capacityReservationTarget></capacityReservationSpecification></launchTemplateData></item>" \
+	"</launchTemplateVersionSet>"
+#define RESERVATION "DescribeCapacityReservations&CapacityReservationId.1=cr-0b"
+#define ENDS                                                                                                  \
+	"<capacityReservationSet><item><capacityReservationId>cr-0b</capacityReservationId>"                  \
+	"<reservationType>capacity-block</reservationType><endDate>2027-01-31T11:30:00.000Z</endDate></item>" \
+	"</capacityReservationSet>"
+#define EMPTY GROUP("0", "5", "0", "")
+
+static void the_end_of_a_capacity_block_is_read_from_its_reservation(void **state)
+{
+	struct scene *s = *state;
+	millis end = 0;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_true(time_parse_exact("2027-01-31T11:30:00Z", &end));
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, BLOCK, 0 }, { READ, EMPTY, 0 },
+			     { TEMPLATE, NAMES_IT, 0 }, { RESERVATION, ENDS, 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, end);
+	assert_int_equal(s->call.description.caution_count, 0);
+	/* it stays known, without being asked for at every look */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, ), ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, end);
+}
+
+/* A role without the permission, a network without a way: the group is described all the same. */
+static void a_capacity_block_without_a_known_end_is_named(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NODEGROUP);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, BLOCK, 0 }, { READ, EMPTY, 0 },
+			     { TEMPLATE, "UnauthorizedOperation:You are not authorized", 403 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.ends_at, 0);
+	assert_int_equal(s->call.description.caution_count, 1);
+	assert_non_null(strstr(s->call.description.cautions[0], "You are not authorized"));
+	assert_non_null(strstr(s->call.description.cautions[0], "set reservedUntil"));
+	account_settle(s, BY_NODEGROUP ",\"launch\":\"capacity\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { NODEGROUP, BLOCK, 0 }, { READ, EMPTY, 0 },
+			     { TEMPLATE, NAMES_IT, 0 }, { RESERVATION, "<capacityReservationSet/>", 0 }, ),
+			 ERROR_NONE);
+	assert_non_null(strstr(s->call.description.cautions[0], "there is no such Capacity Reservation"));
 }
 
 static void machines_are_protected_from_the_first_look_on(void **state)
@@ -573,6 +626,8 @@ int main(void)
 		TEST(nothing_is_changed_during_an_update),
 		TEST(an_update_of_ours_is_nobody_elses),
 		TEST(what_eks_says_is_wrong_is_told),
+		TEST(the_end_of_a_capacity_block_is_read_from_its_reservation),
+		TEST(a_capacity_block_without_a_known_end_is_named),
 		TEST(machines_are_protected_from_the_first_look_on),
 		TEST(a_lower_size_of_the_owner_is_not_held_up),
 		TEST(protection_is_lifted_from_what_is_ours_no_more),

@@ -44,6 +44,8 @@ static void answer(const struct server_request *q, struct server_answer *a)
 			   "<ErrorResponse><Error><Code>%.*s</Code><Message>%s</Message></Error></ErrorResponse>",
 			   colon ? (int)(colon - l->answer) : (int)strlen(l->answer), l->answer,
 			   colon ? colon + 1 : "");
+	} else if (strstr(q->body, "&Version=2016-11-15")) { /* EC2 has no result inside */
+		buf_printf(&a->body, "<%.*sResponse>%s</%.*sResponse>", name, request, l->answer, name, request);
 	} else if (strcmp(q->path, "/") == 0) {
 		buf_printf(&a->body, "<%.*sResponse><%.*sResult>%s</%.*sResult></%.*sResponse>", name, request, name,
 			   request, l->answer, name, request, name, request);

@@ -1,0 +1,30 @@
+/*
+ * What should be changed: every change to a pool's settings that its record
+ * gives a reason for, tried on the recorded traffic, and of those that pay
+ * the best. A change pays when it saves and keeps the objective, or makes a
+ * missed objective met; what is within chance does not. Pure.
+ */
+#pragma once
+#include "controller/simulation/trial.h"
+
+/* What the record says of one pool beside its traffic. */
+struct advice_record {
+	unsigned held_by;	/* bit per enum limit: it held a decision */
+	int64_t *served, *lost; /* one per group of the pool: starts that served; that got stuck or were refused */
+};
+
+struct advice {
+	size_t pool;
+	const char *setting;	      /* path in the manifest and value: "headroom.min: 0" */
+	const char *needs;	      /* what to know or to have before; NULL: nothing */
+	double allowed, allowed_with; /* share of late requests that the objective allows: now; with the change */
+	struct trial_result result;
+};
+
+/* The changes that there is a reason to try, at most ADVICE_MOST of each pool, with the worlds to try them in. Texts
+ * and worlds live in the arena. */
+enum { ADVICE_MOST = 12 };
+size_t advice_candidates(const struct world_setup *as_is, const struct advice_record *records, struct arena *a,
+			 struct advice *out, struct trial *trials);
+/* Those that pay stay, the best first: what makes a missed objective met, then by dollars. Returns how many. */
+size_t advice_keep(struct advice *all, size_t count);
