@@ -77,12 +77,14 @@ static bool node_has_work(const struct controller *c, const struct node *n)
 	return false;
 }
 
-/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. */
+/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. Whether the
+ * cloud replaces it is looked at before anything is bought in its place. */
 static void node_lost(struct controller *c, const struct node *n)
 {
 	if (n->group < 0 || node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) ||
 	    drain_is_under_way(c, n->name))
 		return;
+	node_group_look_anew(c->groups[n->group]);
 	bool has_work = node_has_work(c, n);
 	struct log_field name = LOG_S("node", n->name), pods = LOG_I("pods", (int64_t)fallback_lost(c, n, false));
 	if (has_work)

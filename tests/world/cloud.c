@@ -332,6 +332,12 @@ void cloud_owner_is_busy(struct cloud_group *g, const char *with)
 	cloud_note_past(g);
 	g->busy_with = with;
 	g->busy_since = wire_now();
+	if (g->wire == CLOUD_AKS && with)
+		g->operation = (struct cloud_operation){ .number = g->operation.number + 1,
+							 .state = "UpgradingNodeImageVersion",
+							 .ends = INT64_MAX };
+	else if (g->wire == CLOUD_AKS)
+		g->operation.is_over = true;
 	cloud_note_past(g);
 }
 

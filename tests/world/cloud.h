@@ -123,7 +123,7 @@ void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is for
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
-/* Somebody else begins an operation there, or ends it (NULL); nothing of ours is refused for it. */
+/* Somebody else begins an operation there, or ends it (NULL); only AKS refuses ours for it. */
 void cloud_owner_is_busy(struct cloud_group *g, const char *with);
 /* Somebody else ends a machine and has it replaced, at the same size: after the one in its place was asked for. */
 void cloud_owner_replaces(struct cloud_machine *m);
