@@ -54,6 +54,8 @@ struct group_context {
 	/* Ids of a group's machines whose nodes are not ready, longest first, into the arena; returns how many. May be
 	 * NULL. */
 	size_t (*unready)(void *user, size_t group, struct arena *a, const char *const **ids);
+	/* Whether a machine's node is there, and no drain of ours on it. May be NULL. */
+	bool (*has_joined)(void *user, const char *provider_id);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
 	/* Asked before each call that changes the cloud. */

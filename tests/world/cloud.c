@@ -106,7 +106,7 @@ static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const
 	m->launched = wire_now();
 	m->never_registers = g->faults.never_registers && g->faults.never_registers--;
 	m->has_no_device = g->faults.no_device && g->faults.no_device--;
-	enter(m, STEP_PENDING, cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND));
+	enter(m, STEP_PENDING, g->hook + cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND));
 	while (*end)
 		end = &(*end)->next;
 	*end = m;

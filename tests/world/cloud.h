@@ -68,6 +68,7 @@ struct cloud_group {
 	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */
 	bool protects;	     /* machines from being chosen when others lower the size */
 	bool is_scaling_in;  /* they did */
+	millis hook;	     /* what is launched is held so long by a lifecycle hook */
 	bool has_ended;	     /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;

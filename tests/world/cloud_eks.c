@@ -85,7 +85,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   "</AvailabilityZone><LifecycleState>%s</LifecycleState><ProtectedFromScaleIn>%s"
 			   "</ProtectedFromScaleIn></member>",
 			   m->id, g->instance_type, g->zone,
-			   m->step == STEP_PENDING	 ? "Pending"
+			   m->step == STEP_PENDING	 ? g->hook ? "Pending:Wait" : "Pending"
 			   : m->step == STEP_TERMINATING ? "Terminating"
 							 : "InService",
 			   m->is_protected ? "true" : "false");

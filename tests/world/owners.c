@@ -252,7 +252,7 @@ bool owner_begins(struct cloud_group *g, enum owner_act act)
 {
 	struct owner *o = owner_of(NULL);
 
-	if (owner_is_at_work(g) || !o || (g->operation.state && !g->operation.is_over))
+	if (owner_is_at_work(g) || !o || !cloud_awake(g) || (g->operation.state && !g->operation.is_over))
 		return false;
 	*o = (struct owner){ .group = g, .act = act };
 	snprintf(o->name, sizeof o->name, "%s of node group %s", acts[act].name, g->name);

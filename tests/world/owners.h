@@ -20,6 +20,6 @@ enum { OWNER_SURGE = 4 }; /* machines more while an EKS node group of two zones 
 
 void owners_begin(void); /* after world_begin(), and again after each */
 void owners_end(void);
-/* False: the owner of that group is at something already. */
+/* False: the owner of that group is at something already, or finds no machine there. */
 bool owner_begins(struct cloud_group *g, enum owner_act act);
 bool owner_is_at_work(const struct cloud_group *g);
