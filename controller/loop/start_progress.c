@@ -359,12 +359,31 @@ static bool watches_are_whole(struct controller *c, millis now)
 	return true;
 }
 
+bool start_is_unasked(const struct controller *c, const struct start *s)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+
+	return s->kind == START_COLD && !s->is_swap && !s->machine[0] && g->is_known && node_group_unasked(g) > 0;
+}
+
+/* Where one operation of the cloud waits for another, what was wished long ago may have been launched a moment ago. */
+static millis launched_at(const struct controller *c, const struct start *s)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
+
+	return m ? m->launched_at : g->ongoing.name ? g->ongoing.began : 0;
+}
+
 /* What it should have done by then is missed by watches that have told something since. */
 static bool is_stuck(const struct controller *c, const struct start *s, millis now)
 {
 	millis since = s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again;
-	millis deadline = since + patience(c, s);
+	millis launched = s->stage == STAGE_PROVISION ? launched_at(c, s) : 0;
+	millis deadline = (since > launched ? since : launched) + patience(c, s);
 
+	if (start_is_unasked(c, s))
+		return false;
 	if (is_rousing(s))
 		return false; /* whose label that is must mend it; the policy counts on it no more when it is overdue */
 	if (s->has_served && c->pools[s->pool]->view.all_fell)
