@@ -108,6 +108,19 @@ static bool is_known(const char *law)
 	return false;
 }
 
+/* Of each group what there was when it broke. */
+static void trace_machines(void)
+{
+	for (size_t i = 0; cloud_group_at(i); i++) {
+		const struct cloud_group *g = cloud_group_at(i);
+		trace("%s: %" PRId64 " desired, %" PRId64 " standby", g->name, g->desired, g->standby);
+		for (const struct cloud_machine *m = g->machines; m; m = m->next)
+			trace("    %s step %d%s%s%s%s %s since %.3f", m->id, (int)m->step, m->is_to_run ? "" : " stands by",
+			      m->is_taken ? " taken" : "", m->is_spared ? " spared" : "",
+			      m->is_protected ? " protected" : "", m->token, (double)m->since / SECOND);
+	}
+}
+
 void laws_break(const char *law, const char *fmt, ...)
 {
 	char text[400];
@@ -120,6 +133,8 @@ void laws_break(const char *law, const char *fmt, ...)
 		trace("known to break: %s: %s", law, text);
 		return;
 	}
+	if (!laws.broken[0])
+		trace_machines();
 	if (!laws.broken[0])
 		trace("BROKEN %s: %s", law, text);
 	if (!laws.broken[0])

@@ -65,16 +65,22 @@ static void next_in(struct owner *o, millis duration)
 	o->since = wire_now();
 }
 
+static void cordon(const char *machine, bool is_cordoned)
+{
+	struct object *node = world_node_of(machine);
+
+	if (!node || value_is(node->value, "spec>unschedulable", "true") == is_cordoned)
+		return;
+	value_set(node->value, "spec>unschedulable", value_of(is_cordoned ? "true" : "false"));
+	apiserver_changed(node);
+}
+
 /* Cordoned, its pods evicted as their budgets allow; whether none is left. */
 static bool empties(const char *machine)
 {
-	struct object *node = world_node_of(machine);
 	bool is_empty = true;
 
-	if (node && !value_is(node->value, "spec>unschedulable", "true")) {
-		value_set(node->value, "spec>unschedulable", value_of("true"));
-		apiserver_changed(node);
-	}
+	cordon(machine, true);
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 		if (!strcmp(pod_node(p), machine)) {
 			is_empty = false;
@@ -150,7 +156,9 @@ static void update(struct owner *o)
 		o->since = wire_now();
 		break;
 	case PHASE_REPLACES:
-		if (!m || wire_now() - o->since > EVICTS) /* PodEvictionFailure */
+		if (m && wire_now() - o->since > EVICTS) /* PodEvictionFailure */
+			cordon(m->id, false);
+		if (!m || wire_now() - o->since > EVICTS)
 			o->phase = PHASE_SCALES_DOWN;
 		else if (empties(m->id) && are_ready)
 			replace(o, m);
@@ -200,6 +208,7 @@ static void rebalance(struct owner *o)
 	if (old && cloud_awake(o->group) > o->group->desired)
 		cloud_owner_ends(old);
 	if (!old || o->old_count < 2) {
+		cloud_owner_sets(o->group, o->group->desired); /* what is one too many goes */
 		over(o);
 		return;
 	}
