@@ -528,6 +528,22 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 	return true;
 }
 
+bool node_group_call_off(struct node_group *g, char machine[MACHINE_ID_MAX + 1])
+{
+	int64_t to_buy = machines_to_buy(g);
+
+	for (size_t i = g->removal_count; i-- > 0;) {
+		const struct removal *r = &g->removals[i];
+		if (r->verb != PROVIDER_CANCEL || r->tries || !still_counts(g, r) || is_named(&g->operation, r->id))
+			continue;
+		memcpy(machine, r->id, sizeof r->id);
+		take_back(g, r, &to_buy);
+		memmove(&g->removals[i], &g->removals[i + 1], (--g->removal_count - i) * sizeof *r);
+		return true;
+	}
+	return false;
+}
+
 /* Where the size falls before those named are seen to go (a cloud may tell of a stop by the node alone), it is seen as
  * it was until they go: the fall is ours, and nobody else's. */
 static void removals_hold_size(struct node_group *g)

@@ -230,6 +230,9 @@ void node_group_set_standby(struct node_group *g, int64_t machines);
 /* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
 bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
 
+/* A machine that was to be cancelled stays, if no call has named it yet: of those the last; false when there is none. */
+bool node_group_call_off(struct node_group *g, char machine[MACHINE_ID_MAX + 1]);
+
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);
 /* Whether a look that began at `began` (clock_mono) may be taken: it shows all that was accepted, or should by now. */
