@@ -465,6 +465,13 @@ static void removals_settle(struct node_group *g)
 	g->removal_count = kept;
 }
 
+static bool has_joined(const struct node_group *g, const char *id)
+{
+	const struct machine *m = node_group_machine(g, id);
+
+	return m && g->context->has_joined && g->context->has_joined(g->context->user, m->provider_id);
+}
+
 /* It was to end because no node of it came, its turn was long in coming, and now pods may run there. */
 static void removals_of_joined(struct node_group *g)
 {
@@ -473,18 +480,23 @@ static void removals_of_joined(struct node_group *g)
 
 	for (size_t i = 0; i < g->removal_count; i++) {
 		const struct removal *r = &g->removals[i];
-		const struct machine *m = node_group_machine(g, r->id);
-		bool has_joined = m && g->context->has_joined &&
-				  g->context->has_joined(g->context->user, m->provider_id);
-		if (has_joined)
-			log_info("machine-kept", LOG_S("machine", r->id),
-				 LOG_S("why", "its node joined before it was asked to go"), LOG_END);
-		if (has_joined)
-			take_back(g, r, &to_buy);
-		else
+		if (!has_joined(g, r->id)) {
 			g->removals[kept++] = *r;
+			continue;
+		}
+		log_info("machine-kept", LOG_S("machine", r->id),
+			 LOG_S("why", "its node joined before it was asked to go"), LOG_END);
+		take_back(g, r, &to_buy);
 	}
 	g->removal_count = kept;
+}
+
+bool node_group_names_joined(const struct node_group *g)
+{
+	for (size_t i = 0; i < g->operation.id_count; i++)
+		if (has_joined(g, g->operation.ids[i]))
+			return true;
+	return false;
 }
 
 /* Those that the operation named and that the cloud left alone: once more, or, `for_good`, never. */
