@@ -156,7 +156,8 @@ static void print_question(const struct group_spec *g, const struct provider_que
 	write_command(g, q->command, &command);
 	printf("%s%zu of %zu: %s%s\nWhy: %s.\n\n", terminal_style(&t, STYLE_STRONG), number, count, q->asks,
 	       terminal_style(&t, STYLE_PLAIN), q->why);
-	for (const char *line = command.text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+	for (const char *line = command.text ? command.text : ""; *line;
+	     line += strcspn(line, "\n"), line += *line == '\n')
 		printf("    %.*s\n", (int)strcspn(line, "\n"), line);
 	printf("\n");
 }
@@ -248,4 +249,3 @@ bool provider_prove(const struct group_spec *g, const char *out, struct error *e
 		printf("Nothing was answered, and nothing written.\n");
 	return true;
 }
-
