@@ -27,10 +27,22 @@ static const struct record_member window_members[] = {
 };
 static const struct record_shape window_shape = RECORD_SHAPE("ReportWindow", window_view, window_members);
 
+static const struct record_member day_members[] = {
+	{ "from", RECORD_TIME(attainment_day, from), .help = "a midnight, or 24 hours before one" },
+	{ "requests", RECORD_COUNT(attainment_day, requests), .may_be_null = true, .help = "that started" },
+	{ "late", RECORD_COUNT(attainment_day, late), .may_be_null = true,
+	  .help = "of these: waited longer than the objective" },
+	{ "share", RECORD_NUMBER(attainment_day, share_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "isOver", RECORD_FLAG(attainment_day, is_over), .help = "more was late than the objective allows" },
+	{ "dollars", RECORD_NUMBER(attainment_day, micro_dollars, 6), .may_be_null = true, .help = "what it cost" },
+};
+static const struct record_shape day_shape = RECORD_SHAPE("ReportDay", attainment_day, day_members);
+
 struct pool_view {
 	const char *namespace, *name;
 	struct api_objective objective;
 	struct window_view window[ATTAINMENT_WINDOWS];
+	struct record_items days;
 };
 static const struct record_member pool_members[] = {
 	{ "namespace", RECORD_TEXT(pool_view, namespace), .help = "of the pool" },
@@ -39,6 +51,8 @@ static const struct record_member pool_members[] = {
 	{ "today", RECORD_OBJECT(pool_view, window[ATTAINMENT_TODAY], window_shape), .help = "since midnight" },
 	{ "week", RECORD_OBJECT(pool_view, window[ATTAINMENT_WEEK], window_shape), .help = "the last 7 days" },
 	{ "month", RECORD_OBJECT(pool_view, window[ATTAINMENT_MONTH], window_shape), .help = "the last 30 days" },
+	{ "days", RECORD_LIST(pool_view, days, day_shape),
+	  .help = "30 of them, the oldest first, today so far last; null where nothing was recorded" },
 };
 static const struct record_shape pool_shape = RECORD_SHAPE("ReportPool", pool_view, pool_members);
 
@@ -82,14 +96,17 @@ static const struct record_shape shape = RECORD_SHAPE("Report", report_view, mem
 static bool read_pool(struct api_call *c, const struct pool_spec *spec, size_t pool, millis midnight,
 		      struct pool_view *v, struct error *e)
 {
-	struct attainment_report r;
+	struct attainment_report *r = arena_new(&c->arena, struct attainment_report);
 
-	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, &r, e))
+	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, r, e))
 		return false;
-	*v = (struct pool_view){ .namespace = spec->namespace, .name = spec->name, .objective = api_objective(spec) };
+	*v = (struct pool_view){ .namespace = spec->namespace,
+				 .name = spec->name,
+				 .objective = api_objective(spec),
+				 .days = { r->days, ATTAINMENT_DAYS } };
 	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++)
 		v->window[i] =
-			(struct window_view){ r.window[i], r.dollars_before[i], attainment_is_met(&r.window[i]) };
+			(struct window_view){ r->window[i], r->dollars_before[i], attainment_is_met(&r->window[i]) };
 	return true;
 }
 

@@ -17,6 +17,7 @@ found 'status: objectives, as the rows of five minutes have them' 0 '^alike$' "$
 found 'status: what was spent' 0 '^chat +\$[0-9.]+ +\$[0-9.]+ +- +\$[0-9.]+ +-$' "$good" 'preheat status --utc --db h.db'
 found 'status: a window longer than the record' 0 '^The record is 2h59m long; what is older is in none of these\.$' "$good" \
 	'preheat status --db h.db'
+found 'status: lateness and cost by day' 0 '^SPENT ON( +[A-Z][a-z]{2} [0-9]{2}){7}$' "$good" 'preheat status --db h.db'
 found 'status: incidents' 0 'No incidents: |^[0-9]+ incidents? in 7 days' "$good" 'preheat status --db h.db'
 found 'status: one pool' 0 'chat' "$good" 'preheat status --db h.db --pool llm/chat'
 found 'status: numbers for programs' 0 '^true$' "$good" 'preheat status --db h.db -o json 2>/dev/null |
