@@ -45,8 +45,8 @@ struct attainment_day {
 struct attainment_report {
 	struct attainment window[ATTAINMENT_WINDOWS];
 	struct attainment_day days[ATTAINMENT_DAYS]; /* the oldest first; the last is today, so far */
-	int64_t dollars_before[ATTAINMENT_WINDOWS]; /* micro-dollars of as long a time before each; ABSENT where it
-						       was not recorded whole, and before today */
+	int64_t dollars_before[ATTAINMENT_WINDOWS];  /* micro-dollars of as long a time before each; ABSENT where it
+							was not recorded whole, and before today */
 };
 /* `from` is the midnight before `to`. */
 bool attainment_report(struct history *h, const struct attainment_question *q, struct attainment_report *out,

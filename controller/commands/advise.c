@@ -1,6 +1,5 @@
 /* preheat advise: what should be changed, each change tried on the recorded traffic. */
 #include "base/table.h"
-#include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_args.h"
 #include "controller/commands/print.h"
@@ -58,8 +57,9 @@ static void take_event(struct asked *q, size_t pool, const char *group, const st
 	}
 }
 
-static void take_tick(struct asked *q, const struct cursor_tick *t)
+static void take_tick(void *user, const struct cursor_tick *t)
 {
+	struct asked *q = user;
 	const struct fleet_spec *fleet = t->snapshot.fleet;
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
@@ -78,20 +78,7 @@ static void take_tick(struct asked *q, const struct cursor_tick *t)
 
 static bool read_ticks(struct asked *q, struct error *e)
 {
-	struct progress progress = progress_start("reading", "ticks", q->last_tick - q->first_tick + 1);
-	struct tick_cursor *w = tick_cursor_open(q->args.history, q->first_tick, e);
-	struct cursor_tick t = { .snapshot.tick = q->first_tick - 1 };
-	bool is_read = w != NULL;
-
-	while (is_read && t.snapshot.tick < q->last_tick) {
-		is_read = tick_cursor_next(w, &t, e);
-		if (is_read)
-			take_tick(q, &t);
-		progress_show(&progress, t.snapshot.tick - q->first_tick + 1);
-	}
-	tick_cursor_close(w);
-	progress_end(&progress);
-	return is_read;
+	return history_args_walk(&q->args, &(struct tick_walk){ q->first_tick, q->last_tick, take_tick, q }, e);
 }
 
 /* --- tried --- */

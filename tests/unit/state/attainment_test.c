@@ -124,8 +124,8 @@ static void days_add_up_to_the_month(void **state)
 		int64_t requests = 0, late = 0, dollars = 0;
 		int known = 0;
 
-		assert_true(attainment_report(h, &(struct attainment_question){ 0, z ? &wide : &spec, midnight, span.to },
-					      &r, &e));
+		assert_true(attainment_report(
+			h, &(struct attainment_question){ 0, z ? &wide : &spec, midnight, span.to }, &r, &e));
 		for (int i = 0; i < ATTAINMENT_DAYS; i++) {
 			const struct attainment_day *d = &r.days[i];
 
