@@ -123,6 +123,7 @@ static bool try_all(struct asked *q, struct advice **out, size_t *count, struct 
 /* --- printed --- */
 
 static const struct table_column columns[] = {
+	{ .name = "namespace", .is_wide = true },
 	{ .name = "pool" },
 	{ .name = "change" },
 	{ .name = "saves_dollars_a_day", .title = "SAVES A DAY", .is_right = true },
@@ -138,6 +139,7 @@ static void add_row(const struct asked *q, const struct advice *a, struct table 
 {
 	const struct trial_result *r = &a->result;
 
+	table_text(t, q->world.manifest.fleet.pools[a->pool].namespace);
 	table_text(t, q->world.manifest.fleet.pools[a->pool].name);
 	table_text(t, a->setting);
 	table_dollars(t, r->saved);

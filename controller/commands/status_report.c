@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/incidents.h"
+#include "controller/web/recommendations.h"
 #include "state/attainment.h"
 
 #include <inttypes.h>
@@ -227,6 +228,56 @@ static bool print_incidents(struct history_args *q, struct error *e)
 	return true;
 }
 
+static const struct table_column change_columns[] = {
+	{ .name = "pool" },
+	{ .name = "change" },
+	{ .name = "saves", .title = "SAVES A DAY", .is_right = true },
+	{ .name = "late", .is_right = true },
+	{ .name = "late_with", .title = "WITH IT", .is_right = true },
+	{ .name = "needs" },
+};
+
+static void add_change(struct table *t, const struct recommendation *r)
+{
+	table_text(t, r->pool);
+	table_text(t, r->change);
+	table_dollars(t, (double)r->saves / 1e6);
+	table_share(t, (double)r->late_ppm / 1e6);
+	table_share(t, (double)r->late_with_ppm / 1e6);
+	r->needs ? table_text(t, r->needs) : table_absent(t);
+}
+
+static void print_changes(const struct history_args *q, const struct recommended *found)
+{
+	CLEANUP(buf_release) struct buf at = { 0 };
+	struct table *t = table_new(change_columns, sizeof change_columns / sizeof *change_columns);
+
+	history_args_print_time(q, found->tried_at, false, &at);
+	printf("\nTo change, by what was tried at %s:%s\n", at.text, found->count ? "" : " nothing pays.");
+	for (size_t i = 0; i < found->count; i++)
+		add_change(t, &found->items[i]);
+	if (found->count)
+		table_print(t, table_format_of("table"), stdout);
+	table_free(t);
+}
+
+/* What the controller tried, where one writes this history. */
+static void print_advice(struct history_args *q)
+{
+	struct recommended found;
+	struct error e;
+
+	if (!recommendations_read(history_path(q->history), &q->arena, &found, &e))
+		fprintf(stderr, "Note: %s\n", e.message);
+	if (found.state == RECOMMEND_TRIED)
+		print_changes(q, &found);
+	printf("%s: %s advise", found.state == RECOMMEND_TRIED ? "To try anew" : "What other settings would save",
+	       command_program());
+	if (strcmp(q->db, "history.db") != 0)
+		printf(" --db %s", history_path(q->history));
+	puts("");
+}
+
 bool status_report_print(struct history_args *q, const char *namespace, struct error *e)
 {
 	struct manifest m;
@@ -245,9 +296,6 @@ bool status_report_print(struct history_args *q, const char *namespace, struct e
 	print_record(q);
 	if (!print_incidents(q, e))
 		return false;
-	printf("What other settings would save: %s advise", command_program());
-	if (strcmp(q->db, "history.db") != 0)
-		printf(" --db %s", history_path(q->history));
-	puts("");
+	print_advice(q);
 	return true;
 }
