@@ -31,11 +31,13 @@ async function learn() {
 }
 
 function header(title) {
-	const heading = el("h1", { tabindex: "-1" }, title);
+	const heading = view.heading || el("h1", { tabindex: "-1" }, title);
 
 	picker = view.isRanged ? rangePicker() : null;
+	if (picker && view.rangePlace)
+		view.rangePlace.append(picker.node);
 	return el("div", { class: "head" }, el("div", { class: "head-text" }, view.crumbs ? el("p", { class: "crumbs" }, view.crumbs) : null, heading, view.under || null),
-		picker ? picker.node : null);
+		picker && !view.rangePlace ? picker.node : null);
 }
 
 function markTabs(name) {

@@ -17,9 +17,38 @@ export async function poolsAtAGlance({ page, base }) {
 	must(/2024/.test(await text(page, ".range-text")), "the range is told");
 }
 
+/* What the server answers while it tries, when nothing pays, when it failed, and with changes. */
+export async function whatToChange({ page, base }) {
+	const change = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
+		lateShare: 0.0025, lateShareWith: 0.0041, allowedShare: 0.01 };
+	const dear = { ...change, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines" };
+	const at = "2024-01-07T02:00:00Z", card = page.locator("section", { has: page.getByRole("heading", { name: "Change now" }) });
+	let answer = { state: "trying", triedAt: null, message: null, items: [] };
+	const says = async words => until(words.source, async () => words.test(await card.innerText()));
+
+	await page.route("**/api/v1/recommendations", route => {
+		if (route.request().method() === "POST")
+			answer = { state: "tried", triedAt: at, message: null, items: [dear, change] };
+		return route.fulfill({ json: answer, status: route.request().method() === "POST" ? 202 : 200 });
+	});
+	await go(page, base, "#/pools");
+	await says(/Trying changes/);
+	must(await card.getByRole("button", { name: "Try again" }).isDisabled(), "one try at a time");
+	answer = { state: "tried", triedAt: at, message: null, items: [] };
+	await says(/nothing pays/); // by itself
+	answer = { state: "failed", triedAt: null, message: "preheat advise: no traffic", items: [] };
+	await go(page, base, "#/pools");
+	await says(/no traffic/);
+	await card.getByRole("button", { name: "Try again" }).click();
+	await says(/chat: no standby machines in g5-od/);
+	await says(/−\$15\.40 a day[^]*0\.25 % → 0\.41 %, of 1 %/);
+	await says(/Restores an objective\s+\+\$5\.88 a day[^]*quota for 12 machines/);
+	must(await card.locator(".change").count() === 2, "two changes");
+}
+
 export async function chartsOfAPool({ page, base }) {
 	await go(page, base, "#/pools?from=-1w");
-	await page.getByRole("link", { name: "chat", exact: true }).click();
+	await page.locator(".pool-name").getByRole("link", { name: "chat", exact: true }).click();
 	await until("the pool", async () => await text(page, "h1") === "chat");
 	await settle(page);
 	const titles = await page.locator("section h2").allInnerTexts();
@@ -65,12 +94,23 @@ export async function dragZooms({ page, base }) {
 }
 
 export async function theFirstAnswers({ page, base }) {
+	const answered = page.waitForResponse(r => r.url().includes("/api/v1/report"));
+
 	await go(page, base, "#/pools");
-	const report = await page.evaluate(async () => (await fetch("/api/v1/report")).json());
-	const pools = page.getByRole("region", { name: "Objectives and cost, as a table" }).locator("tbody tr");
+	const report = await (await answered).json();
+	const pools = page.locator(".goals > li");
 	const incidents = page.getByRole("region", { name: "Incidents, as a table" }).locator("tbody tr");
 
 	must(await pools.count() === report.pools.length && report.pools.length > 0, "a row for each pool");
+	must(/(is|are) met this week|misses its/.test(await text(page, "h1")), `the verdict first: ${await text(page, "h1")}`);
+	for (const [i, p] of report.pools.entries()) {
+		const days = p.days.filter(d => d.share !== null), over = days.filter(d => d.isOver).length;
+
+		must(p.days.length === 30 && await pools.nth(i).locator(".day").count() === days.length, `${p.name}: a bar for each day of ${days.length}`);
+		must(await pools.nth(i).locator(".day.over").count() === over, `${p.name}: ${over} over what is allowed`);
+		must(/may be late|too many/.test(await pools.nth(i).innerText()), `${p.name}: the budget as a count`);
+	}
+	must(await page.getByRole("region", { name: "Spent by pool, as a table" }).locator("tbody tr").count() === report.pools.length, "what each pool cost");
 	must(/The record is shorter than 30 days/.test(await text(page, "main")), "a window longer than the record says so");
 	must(report.incidents.length > 0 && await incidents.count() === report.incidents.length, "a row for each incident");
 	await incidents.first().getByRole("link").click();
@@ -165,7 +205,7 @@ export async function liveWithoutReload({ page, base, grow }) {
 	must(await page.evaluate(() => document.activeElement.dataset.decision) === held, "focus stays");
 	await go(page, base, "#/pools");
 	const said = await text(page, "#live-more");
-	await page.getByRole("link", { name: "embed", exact: true }).focus();
+	await page.locator(".pool-name").getByRole("link", { name: "embed", exact: true }).focus();
 	grow.append(3);
 	await until("the tick of now", async () => await text(page, "#live-more") !== said);
 	must(await page.evaluate(() => document.activeElement.textContent) === "embed", "focus stays at a glance, too");
@@ -220,7 +260,7 @@ export async function byKeyboardAlone({ page, base }) {
 	await page.keyboard.press("Enter");
 	must(await page.evaluate(() => document.activeElement.id) === "main", "it leads to the content");
 	await tabTo("chat");
-	must(await page.evaluate(() => getComputedStyle(document.activeElement, "::after").outlineStyle) === "solid", "focus is seen");
+	must(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle) === "solid", "focus is seen");
 	await page.keyboard.press("Enter");
 	await until("the pool", async () => await page.locator("h1").innerText() === "chat");
 	await settle(page);
@@ -285,7 +325,7 @@ export async function staleAndBack({ page, base, complaints, server }) {
 
 export async function firstStart({ page, base }) {
 	await go(page, base, "#/no-such-view");
-	must(await page.locator("h1").innerText() === "Pools", "an unknown view is that of the pools");
+	must(await page.locator(".tabs [aria-current]").innerText() === "Overview", "an unknown view is the first one");
 	await page.goto(`${base}/#/pool/llm/nobody`);
 	await until("what is wrong", async () => /nobody/.test(await page.locator("main .failed:visible").first().innerText().catch(() => "")));
 }
