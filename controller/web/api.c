@@ -380,6 +380,7 @@ static const struct api_route events_route = {
 /* In the order of the document. */
 const struct api_route *const api_routes[] = { &index_route,
 					       &api_route_report,
+					       &api_route_incidents,
 					       &api_route_pools,
 					       &api_route_pool,
 					       &api_route_series,

@@ -1,7 +1,6 @@
 /* GET /api/v1/report: the answers to what is asked first: objectives, money, and what happened. */
-#include "controller/explain/explain.h"
-#include "controller/restore/incident_search.h"
 #include "controller/web/api_call.h"
+#include "controller/web/api_incidents.h"
 #include "state/attainment.h"
 
 struct window_view {
@@ -56,28 +55,6 @@ static const struct record_member pool_members[] = {
 };
 static const struct record_shape pool_shape = RECORD_SHAPE("ReportPool", pool_view, pool_members);
 
-struct incident_view {
-	const char *namespace, *pool, *cause, *words, *limit, *group;
-	struct incident is;
-};
-static const struct record_member incident_members[] = {
-	{ "namespace", RECORD_TEXT(incident_view, namespace), .help = "of the pool" },
-	{ "pool", RECORD_TEXT(incident_view, pool), .help = "its name" },
-	{ "from", RECORD_TIME(incident_view, is.from), .help = "begin of the first tick with late requests" },
-	{ "to", RECORD_TIME(incident_view, is.to), .help = "end of the last" },
-	{ "late", RECORD_COUNT(incident_view, is.late), .help = "requests" },
-	{ "requests", RECORD_COUNT(incident_view, is.started), .help = "that started in ticks with late ones" },
-	{ "waitSecondsMax", RECORD_NUMBER(incident_view, is.longest_wait, 3),
-	  .help = "longest wait that the queue came to" },
-	{ "cause", RECORD_TEXT(incident_view, cause), .help = "of most of them" },
-	{ "words", RECORD_TEXT(incident_view, words), .help = "the same for people" },
-	{ "limit", RECORD_TEXT(incident_view, limit), .may_be_null = true, .help = "that held the pool then" },
-	{ "group", RECORD_TEXT(incident_view, group), .empty_is_null = true,
-	  .help = "node group of the start that was longest on its way" },
-	{ "worstTick", RECORD_COUNT(incident_view, is.worst_tick), .help = "the decision with most late requests" },
-};
-static const struct record_shape incident_shape = RECORD_SHAPE("Incident", incident_view, incident_members);
-
 enum { INCIDENTS_SHOWN = 5 };
 
 struct report_view {
@@ -88,7 +65,7 @@ struct report_view {
 static const struct record_member members[] = {
 	{ "at", RECORD_TIME(report_view, at), .help = "end of the history" },
 	{ "pools", RECORD_LIST(report_view, pools, pool_shape), .help = "of the manifest in force" },
-	{ "incidents", RECORD_LIST(report_view, incidents, incident_shape), .help = "the newest, newest first" },
+	{ "incidents", RECORD_LIST(report_view, incidents, api_incident_shape), .help = "the newest, newest first" },
 	{ "incidentCount", RECORD_COUNT(report_view, incident_count), .help = "all of the last 7 days" },
 };
 static const struct record_shape shape = RECORD_SHAPE("Report", report_view, members);
@@ -127,39 +104,12 @@ static bool read_pools(struct api_call *c, struct report_view *v, struct error *
 	return true;
 }
 
-static struct incident_view view_incident(struct api_call *c, const struct incident_found *f)
-{
-	CLEANUP(buf_release) struct buf words = { 0 };
-	size_t count;
-	const struct history_pool *pool = &history_pools(c->history, &count)[f->pool];
-	enum limit limit = incident_limit(&f->what);
-
-	explain_incident(&f->what, &words);
-	return (struct incident_view){ .namespace = pool->namespace,
-				       .pool = pool->name,
-				       .cause = late_cause_name(incident_cause(&f->what)),
-				       .words = arena_strdup(&c->arena, words.text, words.len),
-				       .limit = limit == LIMIT_NONE ? NULL : limit_name(limit),
-				       .is = f->what };
-}
-
 static bool read_incidents(struct api_call *c, struct report_view *v, struct error *e)
 {
 	struct incident_question q = { .pool = ANY, .last = c->span.last_tick };
-	struct incident_view *shown = arena_array(&c->arena, struct incident_view, INCIDENTS_SHOWN);
-	struct incident_found *found;
-	size_t count;
 
-	if (!history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) ||
-	    !incident_search(c->history, &q, &c->arena, &found, &count, e))
-		return false;
-	v->incident_count = (int64_t)count;
-	for (size_t i = 0; i < count && i < INCIDENTS_SHOWN; i++) {
-		shown[i] = view_incident(c, &found[count - 1 - i]);
-		shown[i].group = found[count - 1 - i].what.group;
-	}
-	v->incidents = (struct record_items){ shown, count < INCIDENTS_SHOWN ? count : INCIDENTS_SHOWN };
-	return true;
+	return history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) &&
+	       api_incidents(c, &q, INCIDENTS_SHOWN, &v->incidents, &v->incident_count, e);
 }
 
 static bool write_report(struct api_call *c, struct buf *out, struct error *e)

@@ -13,6 +13,8 @@ import { zoneName } from "/assets/format.js";
 const views = {
 	pools: () => import("/assets/pools.js"),
 	pool: () => import("/assets/pool.js"),
+	incidents: () => import("/assets/incidents.js"),
+	incident: () => import("/assets/incident.js"),
 	decisions: () => import("/assets/decisions.js"),
 	cost: () => import("/assets/cost.js"),
 	"what-if": () => import("/assets/what_if.js"),
@@ -41,7 +43,7 @@ function header(title) {
 }
 
 function markTabs(name) {
-	const tab = name === "pool" ? "pools" : name;
+	const tab = { pool: "pools", incident: "incidents" }[name] || name;
 
 	for (const a of document.querySelectorAll(".tabs a")) {
 		a.setAttribute("href", link([a.dataset.view]));

@@ -1,7 +1,7 @@
 // What should be changed: at most three settings that would pay, each with its price and its late share.
 
 import { get, post } from "/assets/api.js";
-import { el, fill, say, tell } from "/assets/dom.js";
+import { copyBox, el, fill } from "/assets/dom.js";
 import { sign } from "/assets/pool_status.js";
 import { emptiness, section } from "/assets/section.js";
 import { dollars, share, time } from "/assets/format.js";
@@ -28,21 +28,6 @@ function phraseOf(change) {
 	return change;
 }
 
-function copyOf(text) {
-	const button = el("button", { type: "button", class: "quiet" }, "Copy");
-
-	button.addEventListener("click", async () => {
-		try {
-			await navigator.clipboard.writeText(text);
-			say(button, "Copied");
-			tell("The setting is copied.");
-		} catch {
-			getSelection().selectAllChildren(button.previousElementSibling);
-		}
-	});
-	return el("div", { class: "copy" }, el("code", { tabindex: "0" }, text), button);
-}
-
 const fact = (name, ...value) => el("div", null, el("dt", null, name), el("dd", null, ...value));
 
 function card(r) {
@@ -52,7 +37,7 @@ function card(r) {
 		el("h3", null, `${r.pool}: ${phraseOf(r.change)}`),
 		el("dl", { class: "change-facts" }, fact("Late", `${share(r.lateShare)} → `, el("b", null, `${share(r.lateShareWith)}`), `, of ${share(r.allowedShare)}`),
 			fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing")),
-		copyOf(r.change));
+		copyBox(r.change, "The setting is copied."));
 }
 
 function noteOf(r) {

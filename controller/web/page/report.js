@@ -1,9 +1,10 @@
 // The first questions of a day: is each objective met, what was spent, what should be changed, what happened.
 
-import { here } from "/assets/address.js";
+import { link } from "/assets/address.js";
 import { get } from "/assets/api.js";
 import { changesPart } from "/assets/changes.js";
-import { el, fill, say, scrolling, table } from "/assets/dom.js";
+import { el, fill, say } from "/assets/dom.js";
+import { incidentLink, incidentsTable, secondsOf } from "/assets/incidents.js";
 import { allowed, objectiveRow } from "/assets/objectives.js";
 import { emptiness, section } from "/assets/section.js";
 import { settings } from "/assets/settings.js";
@@ -22,13 +23,6 @@ function midnight(end) {
 		return undefined;
 	day.setHours(0, 0, 0, 0);
 	return day.toISOString();
-}
-
-function incidentsTable(incidents) {
-	return table([{ name: "When", isHead: true, of: i => el("a", { href: here({ open: `${i.worstTick}/${i.namespace}/${i.pool}` }) }, time(i.from, { seconds: false })) },
-		{ name: "Lasted", isNumber: true, of: i => duration((Date.parse(i.to) - Date.parse(i.from)) / 1000) }, { name: "Pool", of: i => i.pool },
-		{ name: "Late", isNumber: true, of: i => brief(i.late) }, { name: "Longest wait", isNumber: true, of: i => duration(i.waitSecondsMax) }, { name: "Cause", of: i => i.words }],
-	incidents, { caption: "Incidents" });
 }
 
 const numbers = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
@@ -50,15 +44,15 @@ function verdict(pools) {
 
 function details(r) {
 	const missed = r.pools.filter(p => p.week.budgetLeftRequests !== null && !p.week.isMet).slice(0, 3), last = r.incidents[0];
-	const words = missed.map(p => `${share(p.week.share)} of ${p.name}’s requests were late in 7 days; ${share(allowed(p))} may be.`);
+	const words = missed.map(p => `${share(p.week.share)} of ${p.name}’s requests were late in 7 days; ${share(allowed(p))} may be. `);
 
 	if (last && Date.parse(r.at) - Date.parse(last.from) < recent)
-		words.push(`The last incident was at ${time(last.from, { seconds: false })}: ${brief(last.late)} late requests of ${last.pool} in ${duration((Date.parse(last.to) - Date.parse(last.from)) / 1000)}.`);
+		words.push(`At ${time(last.from, { seconds: false })} ${last.pool} had `, el("a", { href: incidentLink(last) }, `${brief(last.late)} late requests`), ` in ${duration(secondsOf(last))}. `);
 	else if (r.pools.length)
-		words.push("No incident in the last day.");
+		words.push("No incident in the last day. ");
 	if (r.pools.some(p => p.month.isShort))
 		words.push("The record is shorter than 30 days.");
-	return words.join(" ");
+	return words;
 }
 
 /** `heading` and `under` head the view; `above` and `below` are its cards; `end()` says when the history ends. */
@@ -66,8 +60,10 @@ export function reportParts(end) {
 	const heading = el("h1", { tabindex: "-1" }, "Overview"), under = el("p", { class: "lead" });
 	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent", { note: "Dollars, all pools." });
 	const changes = changesPart(), happened = section("What happened");
+	const all = el("a", { hidden: true }, "All incidents");
 	let lastAsked = 0;
 
+	happened.tools.append(all);
 	answers.node.classList.add("two-thirds");
 	spent.node.classList.add("third");
 	return { heading, under, close: changes.close,
@@ -81,12 +77,14 @@ export function reportParts(end) {
 
 			await Promise.all([answers.load(() => asked, r => {
 				say(heading, r.pools.length ? verdict(r.pools) : "Overview");
-				say(under, details(r));
+				fill(under, details(r));
 				fill(answers.body, r.pools.length ? el("ul", { class: "goals" }, r.pools.map(objectiveRow)) : emptiness("No pool yet."));
 			}), spent.load(() => asked, r => fill(spent.body, r.pools.length ? spentParts(r.pools) : emptiness("No pool yet."))),
 			happened.load(() => asked, r => {
-				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here; preheat incidents has all` : ""}.` : "");
-				fill(happened.body, r.incidents.length ? scrolling("Incidents, as a table", incidentsTable(r.incidents)) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
+				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
+				all.hidden = r.incidentCount <= r.incidents.length;
+				all.setAttribute("href", link(["incidents"], { from: "-1w" }));
+				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
 			}), changes.load()]);
 		} };
 }

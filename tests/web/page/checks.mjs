@@ -2,7 +2,7 @@
 
 import { accessible, blankCharts, go, must, overflow, settle, until } from "./browser.mjs";
 
-const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
+const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["incidents", "#/incidents?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
 const text = (page, selector) => page.locator(selector).first().innerText();
 const rows = page => page.locator(".log li");
 
@@ -113,9 +113,32 @@ export async function theFirstAnswers({ page, base }) {
 	must(await page.getByRole("region", { name: "Spent by pool, as a table" }).locator("tbody tr").count() === report.pools.length, "what each pool cost");
 	must(/The record is shorter than 30 days/.test(await text(page, "main")), "a window longer than the record says so");
 	must(report.incidents.length > 0 && await incidents.count() === report.incidents.length, "a row for each incident");
-	await incidents.first().getByRole("link").click();
+	must(await page.getByRole("link", { name: "All incidents" }).isVisible() === report.incidentCount > report.incidents.length, "the way to all of them");
+}
+
+/* From the first screen to one incident, and to the decision that explains it. */
+export async function anIncident({ page, base }) {
+	await go(page, base, "#/incidents?from=-1w");
+	const all = await page.evaluate(async () => (await fetch("/api/v1/incidents?from=-7d")).json());
+	const rows = page.getByRole("region", { name: "Incidents, as a table" }).locator("tbody tr"), worst = all.items.reduce((a, b) => b.late > a.late ? b : a);
+
+	must(all.count > 0 && await rows.count() === all.count, `a row for each of ${all.count}`);
+	await rows.nth(all.items.indexOf(worst)).getByRole("link").click();
+	await until("the incident", async () => /requests late$/.test(await text(page, "h1")));
+	await settle(page);
+	must((await text(page, "h1")).startsWith(`${worst.pool}, `), `whose it was: ${await text(page, "h1")}`);
+	must((await text(page, ".lead")).toLowerCase().includes(worst.words.toLowerCase()), `why: ${await text(page, ".lead")}`);
+	await until("charts", async () => await page.locator(".chart-area canvas:visible").count() === 2);
+	must(!(await blankCharts(page)).length, "charts of it");
+	must(/\d+ changes? in \d+ ticks?/.test(await text(page, "main")), "what is folded is counted");
+	must(await page.locator(".log a").count() > 0, "what was decided meanwhile");
+	await accessible(page, "an incident");
+	must(await overflow(page) <= 0, "an incident is too wide");
+	await page.getByRole("link", { name: /^the decision of/ }).click();
 	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
-	must(page.url().includes(`open=${report.incidents[0].worstTick}`), `the decision behind it: ${page.url()}`);
+	must(page.url().includes(`open=${worst.worstTick}`), `the decision behind it: ${page.url()}`);
+	await go(page, base, "#/incident/llm/chat/2001-01-01T00:00:00Z");
+	await until("what is not there", async () => /No incident of chat began/.test(await page.locator(".failed:visible").first().innerText().catch(() => "")));
 }
 
 export async function ownRange({ page, base }) {
