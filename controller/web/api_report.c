@@ -2,6 +2,9 @@
 #include "controller/web/api_call.h"
 #include "controller/web/api_incidents.h"
 #include "state/attainment.h"
+#include "state/held.h"
+
+#include <stdlib.h>
 
 struct window_view {
 	struct attainment is;
@@ -55,16 +58,64 @@ static const struct record_member pool_members[] = {
 };
 static const struct record_shape pool_shape = RECORD_SHAPE("ReportPool", pool_view, pool_members);
 
+/* Who can lift a limit. */
+static const char *const owners[] = { "manifest", "cloud", "cluster", "signals", "policy", NULL };
+
+static const char *owner_of(enum limit limit)
+{
+	switch (limit) {
+	case LIMIT_MIN:
+	case LIMIT_MAX:
+	case LIMIT_BUDGET:
+	case LIMIT_RATE:
+	case LIMIT_GROWTH:
+	case LIMIT_OBSERVE:
+	case LIMIT_PAUSED:
+		return owners[0];
+	case LIMIT_STOCKOUT:
+	case LIMIT_QUOTA:
+	case LIMIT_RESERVATION:
+		return owners[1];
+	case LIMIT_PODS:
+		return owners[2];
+	case LIMIT_STALE:
+		return owners[3];
+	case LIMIT_NONE:
+	case LIMIT_COOLDOWN:
+	case LIMIT_QUEUE:
+	case LIMIT_WHOLE_NODE:
+	case LIMIT_GANG:
+	case LIMIT_ASLEEP:
+	case LIMIT_COUNT:
+		break;
+	}
+	return owners[4];
+}
+
+struct held_view {
+	const char *namespace, *pool, *limit, *owner;
+	millis length;
+};
+static const struct record_member held_members[] = {
+	{ "namespace", RECORD_TEXT(held_view, namespace), .help = "of the pool" },
+	{ "pool", RECORD_TEXT(held_view, pool), .help = "its name" },
+	{ "limit", RECORD_TEXT(held_view, limit), .help = "that shaped its decisions" },
+	{ "owner", RECORD_TEXT(held_view, owner), .choices = owners, .help = "who can lift it" },
+	{ "seconds", RECORD_NUMBER(held_view, length, 3), .help = "for so long, together" },
+};
+static const struct record_shape held_shape = RECORD_SHAPE("HeldTime", held_view, held_members);
+
 enum { INCIDENTS_SHOWN = 5 };
 
 struct report_view {
 	millis at;
-	struct record_items pools, incidents;
+	struct record_items pools, held, incidents;
 	int64_t incident_count;
 };
 static const struct record_member members[] = {
 	{ "at", RECORD_TIME(report_view, at), .help = "end of the history" },
 	{ "pools", RECORD_LIST(report_view, pools, pool_shape), .help = "of the manifest in force" },
+	{ "held", RECORD_LIST(report_view, held, held_shape), .help = "by limit, of the last 7 days, the longest first" },
 	{ "incidents", RECORD_LIST(report_view, incidents, api_incident_shape), .help = "the newest, newest first" },
 	{ "incidentCount", RECORD_COUNT(report_view, incident_count), .help = "all of the last 7 days" },
 };
@@ -104,11 +155,38 @@ static bool read_pools(struct api_call *c, struct report_view *v, struct error *
 	return true;
 }
 
-static bool read_incidents(struct api_call *c, struct report_view *v, struct error *e)
+static int by_length(const void *left, const void *right)
+{
+	const struct held_time *a = left, *b = right;
+
+	if (a->length != b->length)
+		return a->length > b->length ? -1 : 1;
+	return a->pool != b->pool ? (a->pool > b->pool) - (a->pool < b->pool) : (int)a->limit - (int)b->limit;
+}
+
+static bool read_held(struct api_call *c, int64_t first, struct report_view *v, struct error *e)
+{
+	const struct history_pool *pools = history_pools(c->history, &(size_t){ 0 });
+	struct held_time *held;
+	size_t count;
+
+	if (!held_read(c->history, first, c->span.last_tick, &c->arena, &held, &count, e))
+		return false;
+	struct held_view *views = arena_array(&c->arena, struct held_view, count);
+	if (count)
+		qsort(held, count, sizeof *held, by_length);
+	for (size_t i = 0; i < count; i++)
+		views[i] = (struct held_view){ pools[held[i].pool].namespace, pools[held[i].pool].name,
+					       limit_name(held[i].limit), owner_of(held[i].limit), held[i].length };
+	v->held = (struct record_items){ views, count };
+	return true;
+}
+
+static bool read_week(struct api_call *c, struct report_view *v, struct error *e)
 {
 	struct incident_question q = { .pool = ANY, .last = c->span.last_tick };
 
-	return history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) &&
+	return history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) && read_held(c, q.first, v, e) &&
 	       api_incidents(c, &q, INCIDENTS_SHOWN, &v->incidents, &v->incident_count, e);
 }
 
@@ -116,7 +194,7 @@ static bool write_report(struct api_call *c, struct buf *out, struct error *e)
 {
 	struct report_view v = { .at = c->span.to };
 
-	if (!read_pools(c, &v, e) || !read_incidents(c, &v, e))
+	if (!read_pools(c, &v, e) || !read_week(c, &v, e))
 		return false;
 	record_write(&shape, &v, out);
 	buf_text(out, "\n");

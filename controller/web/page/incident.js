@@ -7,7 +7,7 @@ import { capacitySeries } from "/assets/capacity.js";
 import { el, fill, say } from "/assets/dom.js";
 import { explainBox } from "/assets/decision.js";
 import { decisionRow, logHead, walkable } from "/assets/decision_row.js";
-import { heldBy, secondsOf } from "/assets/incidents.js";
+import { secondsOf } from "/assets/incidents.js";
 import { sign } from "/assets/pool_status.js";
 import { figure } from "/assets/pools.js";
 import { emptiness, section } from "/assets/section.js";
@@ -32,7 +32,7 @@ function figures(i) {
 	return el("dl", { class: "figures" },
 		figure("Late", brief(i.late), `${share(i.late / Math.max(1, i.requests))} of what started meanwhile`), figure("Lasted", duration(secondsOf(i)), `from ${clock(i.from)}`),
 		figure("Longest wait", duration(i.waitSecondsMax), "for the queue of then"), figure("Hot at the worst", count(i.hot), i.starting ? `${plural(i.starting, "more starts", "more start")}` : "none starting"),
-		figure("Longest start", duration(i.startSeconds), i.group ? `in ${i.group}` : "none was on its way"), figure("Held by", big(heldBy(i)), i.startsGivenUp ? `${plural(i.startsGivenUp, "start")} given up` : ""));
+		figure("Longest start", duration(i.startSeconds), i.group ? `in ${i.group}` : "none was on its way"), figure("Held by", big(i.refusedBy || (i.limit ? phrase(i.limit) : "–")), i.refusedGroup ? `in ${i.refusedGroup}` : i.startsGivenUp ? `${plural(i.startsGivenUp, "start")} given up` : ""));
 }
 
 function why(i, end) {

@@ -13,7 +13,7 @@ export const secondsOf = i => (Date.parse(i.to) - Date.parse(i.from)) / 1000;
 export const incidentLink = i => link(["incident", i.namespace, i.pool, i.from]);
 
 /** What held the pool, or the group that had nothing to give. */
-export function heldBy(i) {
+function heldBy(i) {
 	if (i.refusedGroup)
 		return `${i.refusedBy} in ${i.refusedGroup}`;
 	return i.limit ? phrase(i.limit) : "–";

@@ -4,6 +4,7 @@ import { link } from "/assets/address.js";
 import { get } from "/assets/api.js";
 import { changesPart } from "/assets/changes.js";
 import { el, fill, say } from "/assets/dom.js";
+import { heldList } from "/assets/held.js";
 import { incidentLink, incidentsTable, secondsOf } from "/assets/incidents.js";
 import { allowed, objectiveRow } from "/assets/objectives.js";
 import { emptiness, section } from "/assets/section.js";
@@ -59,16 +60,18 @@ function details(r) {
 export function reportParts(end) {
 	const heading = el("h1", { tabindex: "-1" }, "Overview"), under = el("p", { class: "lead" });
 	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent", { note: "Dollars, all pools." });
-	const changes = changesPart(), happened = section("What happened");
+	const changes = changesPart(), happened = section("What happened"), held = section("Held back by", { note: "7 days, the longest first." });
 	const all = el("a", { hidden: true }, "All incidents");
 	let lastAsked = 0;
 
 	happened.tools.append(all);
 	answers.node.classList.add("two-thirds");
 	spent.node.classList.add("third");
+	happened.node.classList.add("two-thirds");
+	held.node.classList.add("third");
 	return { heading, under, close: changes.close,
 		above: el("div", { class: "grid" }, answers.node, spent.node, changes.node),
-		below: el("div", { class: "grid" }, happened.node),
+		below: el("div", { class: "grid" }, happened.node, held.node),
 		async load(isAgain) {
 			if (isAgain && Date.now() - lastAsked < leastPause)
 				return;
@@ -80,7 +83,7 @@ export function reportParts(end) {
 				fill(under, details(r));
 				fill(answers.body, r.pools.length ? el("ul", { class: "goals" }, r.pools.map(objectiveRow)) : emptiness("No pool yet."));
 			}), spent.load(() => asked, r => fill(spent.body, r.pools.length ? spentParts(r.pools) : emptiness("No pool yet."))),
-			happened.load(() => asked, r => {
+			held.load(() => asked, r => fill(held.body, heldList(r.held))), happened.load(() => asked, r => {
 				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
 				all.hidden = r.incidentCount <= r.incidents.length;
 				all.setAttribute("href", link(["incidents"], { from: "-1w" }));
