@@ -493,6 +493,12 @@ void node_group_look(struct node_group *g)
 	g->ops->start(g->provider, &g->look);
 }
 
+void node_group_look_anew(struct node_group *g)
+{
+	g->is_look_stale = true;
+	node_group_look(g);
+}
+
 void node_group_open(struct node_group *g, const struct group_context *context, size_t index,
 		     const struct group_access *access)
 {

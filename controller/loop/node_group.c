@@ -465,6 +465,28 @@ static void removals_settle(struct node_group *g)
 	g->removal_count = kept;
 }
 
+/* It was to end because no node of it came, its turn was long in coming, and now pods may run there. */
+static void removals_of_joined(struct node_group *g)
+{
+	int64_t to_buy = machines_to_buy(g);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < g->removal_count; i++) {
+		const struct removal *r = &g->removals[i];
+		const struct machine *m = node_group_machine(g, r->id);
+		bool has_joined = m && g->context->has_joined &&
+				  g->context->has_joined(g->context->user, m->provider_id);
+		if (has_joined)
+			log_info("machine-kept", LOG_S("machine", r->id),
+				 LOG_S("why", "its node joined before it was asked to go"), LOG_END);
+		if (has_joined)
+			take_back(g, r, &to_buy);
+		else
+			g->removals[kept++] = *r;
+	}
+	g->removal_count = kept;
+}
+
 /* Those that the operation named and that the cloud left alone: once more, or, `for_good`, never. */
 static void removals_left_alone(struct node_group *g, bool for_good)
 {
@@ -504,6 +526,22 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 	g->wanted -= r->was_counted;
 	g->standby_wanted += r->was_counted && how == PROVIDER_STOP;
 	return true;
+}
+
+bool node_group_call_off(struct node_group *g, char machine[MACHINE_ID_MAX + 1])
+{
+	int64_t to_buy = machines_to_buy(g);
+
+	for (size_t i = g->removal_count; i-- > 0;) {
+		const struct removal *r = &g->removals[i];
+		if (r->verb != PROVIDER_CANCEL || r->tries || !still_counts(g, r) || is_named(&g->operation, r->id))
+			continue;
+		memcpy(machine, r->id, sizeof r->id);
+		take_back(g, r, &to_buy);
+		memmove(&g->removals[i], &g->removals[i + 1], (--g->removal_count - i) * sizeof *r);
+		return true;
+	}
+	return false;
 }
 
 /* Where the size falls before those named are seen to go (a cloud may tell of a stop by the node alone), it is seen as
@@ -1143,14 +1181,15 @@ static bool plan_end(struct node_group *g)
 
 bool node_group_plan(struct node_group *g)
 {
-	int64_t desired = g->wanted + removals_counted(g);
-	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	enum provider_verb verb = PROVIDER_REMOVE;
 
 	if (node_group_is_held(g))
 		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
+	removals_of_joined(g);
+	int64_t desired = g->wanted + removals_counted(g);
+	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	/* Where one waits for the other, growth goes first: somebody waits for it. At the most, what goes makes room.
 	 */
 	bool may_wait =

@@ -54,6 +54,8 @@ struct group_context {
 	/* Ids of a group's machines whose nodes are not ready, longest first, into the arena; returns how many. May be
 	 * NULL. */
 	size_t (*unready)(void *user, size_t group, struct arena *a, const char *const **ids);
+	/* Whether a machine's node is there, and no drain of ours on it. May be NULL. */
+	bool (*has_joined)(void *user, const char *provider_id);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
 	/* Asked before each call that changes the cloud. */
@@ -227,6 +229,9 @@ void node_group_give_up(struct node_group *g, int64_t machines);
 void node_group_set_standby(struct node_group *g, int64_t machines);
 /* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
 bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
+
+/* A machine that was to be cancelled stays, if no call has named it yet: of those the last; false when there is none. */
+bool node_group_call_off(struct node_group *g, char machine[MACHINE_ID_MAX + 1]);
 
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);
