@@ -45,10 +45,10 @@ struct api_route {
 #define API_PARAMETERS(parameters_) \
 	.parameters = (parameters_), .parameter_count = sizeof(parameters_) / sizeof *(parameters_)
 
-extern const struct api_route api_route_report, api_route_incidents, api_route_pools, api_route_pool, api_route_series, api_route_rules,
-	api_route_lead_time, api_route_objective, api_route_cost, api_route_decisions, api_route_decision,
-	api_route_launches, api_route_recommendations, api_route_recommendations_ask, api_route_what_ifs,
-	api_route_what_if_ask, api_route_what_if, api_route_what_if_cancel, api_route_openapi;
+extern const struct api_route api_route_report, api_route_incidents, api_route_pools, api_route_pool, api_route_series,
+	api_route_rules, api_route_lead_time, api_route_objective, api_route_cost, api_route_decisions,
+	api_route_decision, api_route_launches, api_route_recommendations, api_route_recommendations_ask,
+	api_route_what_ifs, api_route_what_if_ask, api_route_what_if, api_route_what_if_cancel, api_route_openapi;
 extern const struct api_route *const api_routes[]; /* all; ends in NULL */
 
 /* --- the history that is open --- */

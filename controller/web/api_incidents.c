@@ -131,8 +131,7 @@ static bool write_list(struct api_call *c, struct buf *out, struct error *e)
 
 	if (!take_pool(c, &q, e) || !take_time(c, &v, &q, e))
 		return false;
-	if (q.first <= q.last &&
-	    !api_incidents(c, &q, (size_t)api_value(c, "count")->number, &v.items, &v.count, e))
+	if (q.first <= q.last && !api_incidents(c, &q, (size_t)api_value(c, "count")->number, &v.items, &v.count, e))
 		return false;
 	record_write(&list_shape, &v, out);
 	buf_text(out, "\n");

@@ -115,7 +115,8 @@ struct report_view {
 static const struct record_member members[] = {
 	{ "at", RECORD_TIME(report_view, at), .help = "end of the history" },
 	{ "pools", RECORD_LIST(report_view, pools, pool_shape), .help = "of the manifest in force" },
-	{ "held", RECORD_LIST(report_view, held, held_shape), .help = "by limit, of the last 7 days, the longest first" },
+	{ "held", RECORD_LIST(report_view, held, held_shape),
+	  .help = "by limit, of the last 7 days, the longest first" },
 	{ "incidents", RECORD_LIST(report_view, incidents, api_incident_shape), .help = "the newest, newest first" },
 	{ "incidentCount", RECORD_COUNT(report_view, incident_count), .help = "all of the last 7 days" },
 };

@@ -11,6 +11,7 @@ const owners = {
 	manifest: "whoever owns the manifest", cloud: "the cloud: another group, a reservation, or more quota", cluster: "the cluster: pods wait that nothing can place",
 	signals: "the model servers: they tell nothing whole", policy: "Preheat: it waits for a whole gang",
 };
+const names = { "stock-out": "Stock-out", stale: "Stale signals", rate: "Rate of growth", growth: "Growth in five minutes", reservation: "Reservation that ends" };
 const mostShown = 5;
 
 export function heldList(held) {
@@ -19,7 +20,7 @@ export function heldList(held) {
 	if (!found.length)
 		return emptiness("Nothing held a pool back: no maximum, budget, quota, rate or stock-out bound.");
 	return el("ul", { class: "held" }, found.slice(0, mostShown).map(h => el("li", null,
-		el("div", { class: "change-head" }, el("b", null, h.limit === "stock-out" ? "Stock-out" : phrase(h.limit).replace(/^./, c => c.toUpperCase())),
+		el("div", { class: "change-head" }, el("b", null, names[h.limit] || phrase(h.limit).replace(/^./, c => c.toUpperCase())),
 			el("a", { href: link(["decisions"], { from: "-1w", pool: `${h.namespace}/${h.pool}`, limit: h.limit }) }, `${h.pool}, ${duration(h.seconds)}`)),
 		el("p", { class: "small faint" }, `To lift by ${owners[h.owner]}.`))));
 }

@@ -78,10 +78,10 @@ export function open(host, parts, overview) {
 			summary: summary([{ name: "Late", values: c.late }, { name: "Waiting", values: c.waiting }], count) });
 	}
 
-	function drawDecisions(i, page, interval) {
-		const ticks = Math.round((Date.parse(i.to) / 1000 + after - start + before) / interval), worst = el("a", { href: here({ open: `${i.worstTick}/${namespace}/${name}` }) }, `the decision of ${clock(i.worstAt)}`);
+	function drawDecisions(i, page) {
+		const worst = el("a", { href: here({ open: `${i.worstTick}/${namespace}/${name}` }) }, `the decision of ${clock(i.worstAt)}`);
 
-		decisions.note(`${page.next ? "The newest " : ""}${plural(page.items.length, "change")} in ${plural(ticks, "tick")} from ${minute(iso(start - before))} on; in the others nothing changed.`);
+		decisions.note(`${page.next ? "The newest " : ""}${plural(page.items.length, "change")} in ${plural(page.ticks, "tick")} up to ${minute(iso(Date.parse(i.to) / 1000 + after))}; in the others nothing changed.`);
 		fill(list, [...page.items].reverse().map(decisionRow));
 		fill(decisions.body, page.items.length ? el("div", { class: "told" }, logHead(), list) : el("div", { class: "log-end" }, emptiness("Nothing changed meanwhile.")));
 		fill(more.body, el("ul", { class: "go-on" },
@@ -108,7 +108,7 @@ export function open(host, parts, overview) {
 			fill(under, why(i, end));
 			fill(numbers, figures(i));
 			draw(i, series);
-			drawDecisions(i, page, overview.history.intervalSeconds || 15);
+			drawDecisions(i, page);
 		});
 	}
 

@@ -320,7 +320,8 @@ static void a_cold_start_is_told_with_what_came_before(void **state)
 		{ "g5-od", "", "cold start of 6m40s in g5-od after a stock-out", LIMIT_STOCKOUT, LATE_COLD_START },
 		{ "spot", "", "cold start of 6m40s in g5-od after a stock-out in spot", LIMIT_STOCKOUT, LATE_STOCKOUT },
 		{ "spot", "", "cold start of 6m40s in g5-od after a lack of quota in spot", LIMIT_QUOTA, LATE_QUOTA },
-		{ "", "g5-od", "cold start of 6m40s in g5-od, 2 starts given up in g5-od", LIMIT_NONE, LATE_COLD_START },
+		{ "", "g5-od", "cold start of 6m40s in g5-od, 2 starts given up in g5-od", LIMIT_NONE,
+		  LATE_COLD_START },
 		{ "", "", "max", LIMIT_NONE, LATE_MAX },
 	};
 
