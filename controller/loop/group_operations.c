@@ -329,7 +329,7 @@ static void operation_settle(struct node_group *g)
 			end_intent(g, "done");
 		return;
 	}
-	if (o->attempts < ATTEMPTS_MOST)
+	if (o->attempts < ATTEMPTS_MOST && !node_group_names_joined(g))
 		return; /* node_group_drive() sends it again */
 	struct error why = g->trouble.kind != ERROR_NONE ? g->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
 	give_up(g, &why, 0);
