@@ -14,7 +14,7 @@ static bool take_row(struct rows *r, const struct statement *s, struct error *e)
 	return true;
 }
 
-bool held_read(struct history *h, int64_t first, int64_t last, struct arena *a, struct held_time **out, size_t *count,
+bool held_read(struct history *h, struct held_ticks ticks, struct arena *a, struct held_time **out, size_t *count,
 	       struct error *e)
 {
 	struct rows r = { .history = h, .arena = a };
@@ -26,7 +26,7 @@ bool held_read(struct history *h, int64_t first, int64_t last, struct arena *a, 
 				 "SELECT d.pool, d.held_by, count(*), CAST(sum(t.interval) AS INTEGER) FROM decision d"
 				 " JOIN tick t ON t.id = d.tick WHERE d.held_by <> 0 AND d.held_by = ?"
 				 " AND d.tick BETWEEN ? AND ? GROUP BY d.pool, d.held_by ORDER BY d.pool",
-				 DB_I(limit), DB_I(first), DB_I(last));
+				 DB_I(limit), DB_I(ticks.first), DB_I(ticks.last));
 		if (!rows_read(&r, s, take_row, e))
 			return false;
 	}

@@ -9,7 +9,10 @@ struct held_time {
 	millis length;
 };
 
-/* Of the ticks from `first` to `last`, by pool and limit, in the arena; LIMIT_NONE is left out. ERROR_INVALID for
- * rows that cannot be. */
-bool held_read(struct history *h, int64_t first, int64_t last, struct arena *a, struct held_time **out, size_t *count,
+struct held_ticks {
+	int64_t first, last; /* both included */
+};
+
+/* By pool and limit, in the arena; LIMIT_NONE is left out. ERROR_INVALID for rows that cannot be. */
+bool held_read(struct history *h, struct held_ticks ticks, struct arena *a, struct held_time **out, size_t *count,
 	       struct error *e) MUST_USE;

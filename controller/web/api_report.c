@@ -171,7 +171,7 @@ static bool read_held(struct api_call *c, int64_t first, struct report_view *v, 
 	struct held_time *held;
 	size_t count;
 
-	if (!held_read(c->history, first, c->span.last_tick, &c->arena, &held, &count, e))
+	if (!held_read(c->history, (struct held_ticks){ first, c->span.last_tick }, &c->arena, &held, &count, e))
 		return false;
 	struct held_view *views = arena_array(&c->arena, struct held_view, count);
 	if (count)

@@ -7,8 +7,9 @@ enum { TICKS = 300 };
 static void ticks_of_a_limit_add_up(void **state)
 {
 	static const struct {
-		int64_t first, last, ticks;
-	} cases[] = { { 0, TICKS - 1, 6 }, { 1, 1, 1 }, { 2, 50, 0 }, { 51, 101, 2 } };
+		struct held_ticks asked;
+		int64_t ticks;
+	} cases[] = { { { 0, TICKS - 1 }, 6 }, { { 1, 1 }, 1 }, { { 2, 50 }, 0 }, { { 51, 101 }, 2 } };
 
 	(void)state;
 	write_file(TICKS, 10);
@@ -19,7 +20,7 @@ static void ticks_of_a_limit_add_up(void **state)
 		struct error e = { 0 };
 		size_t count;
 
-		assert_true(held_read(h, cases[i].first, cases[i].last, &a, &held, &count, &e));
+		assert_true(held_read(h, cases[i].asked, &a, &held, &count, &e));
 		assert_int_equal(count, cases[i].ticks ? 1 : 0);
 		if (!count)
 			continue;
@@ -42,7 +43,7 @@ static void what_cannot_be_is_refused(void **state)
 	write_file(TICKS, 10);
 	sql("UPDATE tick SET interval = -15000");
 	struct history *h = open_file();
-	assert_false(held_read(h, 0, TICKS - 1, &a, &held, &count, &e));
+	assert_false(held_read(h, (struct held_ticks){ 0, TICKS - 1 }, &a, &held, &count, &e));
 	assert_int_equal(e.kind, ERROR_INVALID);
 	assert_non_null(strstr(e.message, "damaged"));
 	history_close(h);
