@@ -335,8 +335,8 @@ static void a_cold_start_is_told_with_what_came_before(void **state)
 				       .given_up = *cases[i].given_up ? 2 : 0 };
 
 		is.late_by[cases[i].cause] = 9;
-		strcpy(is.refused_group, cases[i].refused);
-		strcpy(is.given_up_group, cases[i].given_up);
+		snprintf(is.refused_group, sizeof is.refused_group, "%s", cases[i].refused);
+		snprintf(is.given_up_group, sizeof is.given_up_group, "%s", cases[i].given_up);
 		explain_incident(&is, &text);
 		assert_string_equal(text.text, cases[i].text);
 	}
