@@ -423,13 +423,13 @@ static void tell_start(const struct incident *i, struct buf *out)
 void explain_incident(const struct incident *i, struct buf *out)
 {
 	static const char *const words[] = {
-		[LATE_BURST] = "beyond headroom",
+		[LATE_BURST] = "demand beyond headroom",
 		[LATE_COLD_START] = "cold start",
 		[LATE_STOCKOUT] = "stock-out",
-		[LATE_QUOTA] = "quota",
-		[LATE_MAX] = "max",
-		[LATE_BUDGET] = "budget",
-		[LATE_RATE] = "launch rate",
+		[LATE_QUOTA] = "no quota",
+		[LATE_MAX] = "held by max",
+		[LATE_BUDGET] = "held by the budget",
+		[LATE_RATE] = "held by the limit of growth",
 		[LATE_STALE] = "signals stale",
 		[LATE_NOT_ACTING] = "only watched",
 	};

@@ -47,13 +47,22 @@ function noteOf(r) {
 		: r.state === "never" ? "Nothing was tried here." : `Each tried alone on the recorded traffic, by the model that simulate uses.${when}`;
 }
 
-export function changesPart() {
+/** What would restore an objective, in a sentence; "" where nothing does. */
+function remedy(items) {
+	const r = items.find(i => i.kind === "restores");
+
+	return r ? `${r.pool}: ${phraseOf(r.change)}, for ${dollars(Math.abs(r.savesDollarsPerDay))} a day ${r.savesDollarsPerDay > 0 ? "less" : "more"}, and ${share(r.lateShareWith)} would be late.` : "";
+}
+
+/** `onRemedy(words)`: what the head of the view may say. */
+export function changesPart(onRemedy) {
 	const part = section("Change now"), again = el("button", { type: "button", class: "quiet" }, "Try again"), list = el("ul", { class: "changes" });
 	let timer = 0, isClosed = false, drawn = "";
 
 	function draw(r) {
 		const now = JSON.stringify(r);
 
+		onRemedy(remedy(r.items));
 		part.note(noteOf(r));
 		again.disabled = r.state === "trying";
 		again.hidden = r.state === "never";

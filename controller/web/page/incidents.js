@@ -19,11 +19,13 @@ function heldBy(i) {
 	return i.limit ? phrase(i.limit) : "–";
 }
 
-export function incidentsTable(incidents) {
+/** `isBrief` where there is little room. */
+export function incidentsTable(incidents, { isBrief = false } = {}) {
 	return scrolling("Incidents, as a table", table([
 		{ name: "When", isHead: true, of: i => el("a", { href: incidentLink(i) }, time(i.from, { seconds: false })) }, { name: "Pool", of: i => i.pool },
 		{ name: "Late", isNumber: true, of: i => brief(i.late) }, { name: "Lasted", isNumber: true, of: i => duration(secondsOf(i)) },
-		{ name: "Longest wait", isNumber: true, of: i => duration(i.waitSecondsMax) }, { name: "Cause", of: i => el("span", { class: "cause" }, i.words) }, { name: "Held by", of: i => el("span", { class: "nowrap" }, heldBy(i)) }],
+		{ name: "Longest wait", isNumber: true, of: i => duration(i.waitSecondsMax) }, { name: "Cause", of: i => el("span", { class: "cause" }, i.words) },
+		...(isBrief ? [] : [{ name: "Held by", of: i => el("span", { class: "nowrap" }, heldBy(i)) }])],
 	incidents, { caption: "Incidents" }));
 }
 

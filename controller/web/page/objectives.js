@@ -32,7 +32,7 @@ function windowCell(p, [key, name]) {
 	return el("div", { class: "goal-cell" }, el("dt", null, name, w.isShort && key !== "today" ? el("span", { class: "unseen" }, ", as far as recorded") : null),
 		el("dd", { class: "goal-value", "data-kind": kind }, kind === "plain" ? null : shape(kind), share(w.share)),
 		el("dd", { class: "goal-note" }, may === null || w.share === null ? null : meter(w.share / may, kind),
-			w.share === null ? "no requests" : may === null ? `${brief(w.late)} late` : [el("b", { "data-kind": kind }, words[kind]), `, of ${share(may)}`]));
+			w.share === null ? "no requests" : may === null ? `${brief(w.late)} late` : [el("b", { "data-kind": kind }, words[kind]), ", ", el("span", { class: "nowrap" }, `of ${share(may)}`)]));
 }
 
 function budgetCell(p) {

@@ -48,7 +48,7 @@ function details(r) {
 	const words = missed.map(p => `${share(p.week.share)} of ${p.name}’s requests were late in 7 days; ${share(allowed(p))} may be. `);
 
 	if (last && Date.parse(r.at) - Date.parse(last.from) < recent)
-		words.push(`At ${time(last.from, { seconds: false })} ${last.pool} had `, el("a", { href: incidentLink(last) }, `${brief(last.late)} late requests`), ` in ${duration(secondsOf(last))}. `);
+		words.push(`${last.pool} had `, el("a", { href: incidentLink(last) }, `${brief(last.late)} late requests`), ` in ${duration(secondsOf(last))} from ${time(last.from, { seconds: false })} on. `);
 	else if (r.pools.length)
 		words.push("No incident in the last day. ");
 	if (r.pools.some(p => p.month.isShort))
@@ -58,9 +58,9 @@ function details(r) {
 
 /** `heading` and `under` head the view; `above` and `below` are its cards; `end()` says when the history ends. */
 export function reportParts(end) {
-	const heading = el("h1", { tabindex: "-1" }, "Overview"), under = el("p", { class: "lead" });
+	const heading = el("h1", { tabindex: "-1" }, "Overview"), lead = el("p", { class: "lead" }), cure = el("p", { class: "lead cure" }), under = el("div", null, lead, cure);
 	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent", { note: "Dollars, all pools." });
-	const changes = changesPart(), happened = section("What happened"), held = section("Held back by", { note: "7 days, the longest first." });
+	const changes = changesPart(words => say(cure, words)), happened = section("What happened"), held = section("Held back by", { note: "7 days, the longest first." });
 	const all = el("a", { hidden: true }, "All incidents");
 	let lastAsked = 0;
 
@@ -80,14 +80,14 @@ export function reportParts(end) {
 
 			await Promise.all([answers.load(() => asked, r => {
 				say(heading, r.pools.length ? verdict(r.pools) : "Overview");
-				fill(under, details(r));
+				fill(lead, details(r));
 				fill(answers.body, r.pools.length ? el("ul", { class: "goals" }, r.pools.map(objectiveRow)) : emptiness("No pool yet."));
 			}), spent.load(() => asked, r => fill(spent.body, r.pools.length ? spentParts(r.pools) : emptiness("No pool yet."))),
 			held.load(() => asked, r => fill(held.body, heldList(r.held))), happened.load(() => asked, r => {
 				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
 				all.hidden = r.incidentCount <= r.incidents.length;
 				all.setAttribute("href", link(["incidents"], { from: "-1w" }));
-				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
+				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents, { isBrief: true }) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
 			}), changes.load()]);
 		} };
 }

@@ -322,7 +322,7 @@ static void a_cold_start_is_told_with_what_came_before(void **state)
 		{ "spot", "", "cold start of 6m40s in g5-od after a lack of quota in spot", LIMIT_QUOTA, LATE_QUOTA },
 		{ "", "g5-od", "cold start of 6m40s in g5-od, 2 starts given up in g5-od", LIMIT_NONE,
 		  LATE_COLD_START },
-		{ "", "", "max", LIMIT_NONE, LATE_MAX },
+		{ "", "", "held by max", LIMIT_NONE, LATE_MAX },
 	};
 
 	(void)state;

@@ -44,6 +44,7 @@ export async function whatToChange({ page, base }) {
 	await says(/−\$15\.40 a day[^]*0\.25 % → 0\.41 %, of 1 %/);
 	await says(/Restores an objective\s+\+\$5\.88 a day[^]*quota for 12 machines/);
 	must(await card.locator(".change").count() === 2, "two changes");
+	must(/raise the maximum of g5-od to 12 nodes, for \$5\.88 a day more/.test(await text(page, ".cure")), `what restores it is said first: ${await text(page, ".cure")}`);
 }
 
 export async function chartsOfAPool({ page, base }) {
