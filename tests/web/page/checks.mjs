@@ -17,18 +17,25 @@ export async function poolsAtAGlance({ page, base }) {
 	must(/2024/.test(await text(page, ".range-text")), "the range is told");
 }
 
+const recommended = (() => {
+	const saves = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
+		lateShare: 0.0025, lateShareWith: 0.0041, allowedShare: 0.01 };
+
+	return [{ ...saves, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines" }, saves];
+})();
+
+/* As if they had been tried. */
+const withChanges = page => page.route("**/api/v1/recommendations", route => route.fulfill({ json: { state: "tried", triedAt: "2024-01-07T02:00:00Z", message: null, items: recommended } }));
+
 /* What the server answers while it tries, when nothing pays, when it failed, and with changes. */
 export async function whatToChange({ page, base }) {
-	const change = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
-		lateShare: 0.0025, lateShareWith: 0.0041, allowedShare: 0.01 };
-	const dear = { ...change, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines" };
 	const at = "2024-01-07T02:00:00Z", card = page.locator("section", { has: page.getByRole("heading", { name: "Change now" }) });
 	let answer = { state: "trying", triedAt: null, message: null, items: [] };
 	const says = async words => until(words.source, async () => words.test(await card.innerText()));
 
 	await page.route("**/api/v1/recommendations", route => {
 		if (route.request().method() === "POST")
-			answer = { state: "tried", triedAt: at, message: null, items: [dear, change] };
+			answer = { state: "tried", triedAt: at, message: null, items: recommended };
 		return route.fulfill({ json: answer, status: route.request().method() === "POST" ? 202 : 200 });
 	});
 	await go(page, base, "#/pools");
@@ -236,6 +243,7 @@ export async function liveWithoutReload({ page, base, grow }) {
 }
 
 export async function everyViewIsAccessible({ page, base }) {
+	await withChanges(page);
 	for (const [name, hash] of views) {
 		await go(page, base, hash);
 		await accessible(page, name);
@@ -256,6 +264,7 @@ export async function everyViewIsAccessible({ page, base }) {
 }
 
 export async function nothingIsTooWide({ page, base }) {
+	await withChanges(page);
 	for (const [name, hash] of views) {
 		await go(page, base, hash);
 		must(await overflow(page) <= 0, `${name}: ${await overflow(page)} px too wide`);
