@@ -338,7 +338,8 @@ static void fire(struct timer *t)
 		leader_stop_acting(c, "its time is put right");
 		return;
 	}
-	if (c->has_decided && now - c->tick.due > interval) { /* it stood still: what happened meanwhile is heard first */
+	if (c->has_decided &&
+	    now - c->tick.due > interval) { /* it stood still: what happened meanwhile is heard first */
 		c->published.ticks_late++;
 		c->tick.due = now + HEARS;
 		timer_start(c->loop, &c->tick.timer, clock_real(c->clock, HEARS), fire);
