@@ -99,12 +99,10 @@ void table_share(struct table *t, double share)
 
 void table_dollars(struct table *t, double dollars)
 {
-	char raw[32], shown[48];
+	char raw[32];
 
 	snprintf(raw, sizeof raw, "%.4f", dollars);
-	snprintf(shown, sizeof shown, "%s%s", dollars <= -.005 ? "-" : "",
-		 human_dollars(dollars < 0 ? -dollars : dollars).text);
-	table_value(t, shown, raw);
+	table_value(t, human_dollars(dollars).text, raw);
 }
 
 void table_absent(struct table *t)

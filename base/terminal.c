@@ -187,10 +187,10 @@ struct human human_share(double share)
 
 struct human human_dollars(double dollars)
 {
-	struct human number = human_decimal(dollars, dollars < 100 ? 2 : 0), h = { 0 };
+	double size = dollars < 0 ? -dollars : dollars;
+	struct human number = human_decimal(size, size < 100 ? 2 : 0), h = { 0 };
 
-	h.text[0] = '$';
-	memcpy(h.text + 1, number.text, sizeof h.text - 2);
+	snprintf(h.text, sizeof h.text, "%s$%.29s", dollars <= -.005 ? "-" : "", number.text);
 	return h;
 }
 

@@ -32,11 +32,21 @@ bool attainment_is_met(const struct attainment *a);
 
 /* What an operator asks for first: since midnight, and the last 7 and 30 days. */
 enum attainment_window { ATTAINMENT_TODAY, ATTAINMENT_WEEK, ATTAINMENT_MONTH, ATTAINMENT_WINDOWS };
+enum { ATTAINMENT_DAYS = 30 };
+
+/* 24 hours, from rows of an hour: one that begins before a midnight and ends after it is of the day that has most of
+ * it. ABSENT where nothing was recorded. */
+struct attainment_day {
+	millis from, to;
+	int64_t requests, late, micro_dollars, share_ppm;
+	bool is_over; /* more was late than the objective allows */
+};
 
 struct attainment_report {
 	struct attainment window[ATTAINMENT_WINDOWS];
-	int64_t dollars_before[ATTAINMENT_WINDOWS]; /* micro-dollars of as long a time before each; ABSENT where it
-						       was not recorded whole, and before today */
+	struct attainment_day days[ATTAINMENT_DAYS]; /* the oldest first; the last is today, so far */
+	int64_t dollars_before[ATTAINMENT_WINDOWS];  /* micro-dollars of as long a time before each; ABSENT where it
+							was not recorded whole, and before today */
 };
 /* `from` is the midnight before `to`. */
 bool attainment_report(struct history *h, const struct attainment_question *q, struct attainment_report *out,

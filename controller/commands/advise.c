@@ -1,6 +1,5 @@
 /* preheat advise: what should be changed, each change tried on the recorded traffic. */
 #include "base/table.h"
-#include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/history_args.h"
 #include "controller/commands/print.h"
@@ -58,8 +57,9 @@ static void take_event(struct asked *q, size_t pool, const char *group, const st
 	}
 }
 
-static void take_tick(struct asked *q, const struct cursor_tick *t)
+static void take_tick(void *user, const struct cursor_tick *t)
 {
+	struct asked *q = user;
 	const struct fleet_spec *fleet = t->snapshot.fleet;
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
@@ -78,20 +78,7 @@ static void take_tick(struct asked *q, const struct cursor_tick *t)
 
 static bool read_ticks(struct asked *q, struct error *e)
 {
-	struct progress progress = progress_start("reading", "ticks", q->last_tick - q->first_tick + 1);
-	struct tick_cursor *w = tick_cursor_open(q->args.history, q->first_tick, e);
-	struct cursor_tick t = { .snapshot.tick = q->first_tick - 1 };
-	bool is_read = w != NULL;
-
-	while (is_read && t.snapshot.tick < q->last_tick) {
-		is_read = tick_cursor_next(w, &t, e);
-		if (is_read)
-			take_tick(q, &t);
-		progress_show(&progress, t.snapshot.tick - q->first_tick + 1);
-	}
-	tick_cursor_close(w);
-	progress_end(&progress);
-	return is_read;
+	return history_args_walk(&q->args, &(struct tick_walk){ q->first_tick, q->last_tick, take_tick, q }, e);
 }
 
 /* --- tried --- */
@@ -136,6 +123,7 @@ static bool try_all(struct asked *q, struct advice **out, size_t *count, struct 
 /* --- printed --- */
 
 static const struct table_column columns[] = {
+	{ .name = "namespace", .is_wide = true },
 	{ .name = "pool" },
 	{ .name = "change" },
 	{ .name = "saves_dollars_a_day", .title = "SAVES A DAY", .is_right = true },
@@ -151,6 +139,7 @@ static void add_row(const struct asked *q, const struct advice *a, struct table 
 {
 	const struct trial_result *r = &a->result;
 
+	table_text(t, q->world.manifest.fleet.pools[a->pool].namespace);
 	table_text(t, q->world.manifest.fleet.pools[a->pool].name);
 	table_text(t, a->setting);
 	table_dollars(t, r->saved);

@@ -33,8 +33,10 @@ static bool is_asked(const struct excess *x, size_t pool)
 
 /* --- what was held --- */
 
-static void take_tick(struct excess *x, const struct cursor_tick *t)
+static void take_tick(void *user, const struct cursor_tick *t)
 {
+	struct excess *x = user;
+
 	for (size_t i = 0; i < t->snapshot.fleet->pool_count; i++) {
 		struct held *h = &x->pools[t->pools[i]];
 		const struct cost_tick tick = { &t->snapshot, i, t->plans[i], t->snapshot.interval, NULL };
@@ -65,20 +67,7 @@ static bool find_ticks(struct excess *x, const struct cost_period *p, struct err
 
 static bool read_ticks(struct excess *x, struct error *e)
 {
-	struct progress progress = progress_start("reading", "ticks", x->last - x->first + 1);
-	struct tick_cursor *w = tick_cursor_open(x->args->history, x->first, e);
-	struct cursor_tick t = { .snapshot.tick = x->first - 1 };
-	bool is_read = w != NULL;
-
-	while (is_read && t.snapshot.tick < x->last) {
-		is_read = tick_cursor_next(w, &t, e);
-		if (is_read)
-			take_tick(x, &t);
-		progress_show(&progress, t.snapshot.tick - x->first + 1);
-	}
-	tick_cursor_close(w);
-	progress_end(&progress);
-	return is_read;
+	return history_args_walk(x->args, &(struct tick_walk){ x->first, x->last, take_tick, x }, e);
 }
 
 /* --- the least --- */

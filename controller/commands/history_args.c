@@ -2,6 +2,7 @@
 
 #include "base/quantity.h"
 #include "base/schedule.h"
+#include "base/terminal.h"
 #include "controller/explain/explain.h"
 
 #include <stdio.h>
@@ -136,6 +137,28 @@ bool history_args_ticks(const struct history_args *q, const char *from, const ch
 	*first += after >= q->span.from;
 	*last -= until < q->span.from;
 	return true;
+}
+
+struct shown_walk {
+	const struct tick_walk *walk;
+	struct progress progress;
+};
+
+static void take_and_show(void *user, const struct cursor_tick *t)
+{
+	struct shown_walk *s = user;
+
+	s->walk->take(s->walk->user, t);
+	progress_show(&s->progress, t->snapshot.tick - s->walk->first + 1);
+}
+
+bool history_args_walk(struct history_args *q, const struct tick_walk *walk, struct error *e)
+{
+	struct shown_walk s = { walk, progress_start("reading", "ticks", walk->last - walk->first + 1) };
+	bool ok = tick_walk(q->history, &(struct tick_walk){ walk->first, walk->last, take_and_show, &s }, e);
+
+	progress_end(&s.progress);
+	return ok;
 }
 
 void history_args_print_time(const struct history_args *q, millis at, bool for_programs, struct buf *out)

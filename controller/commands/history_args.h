@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "controller/commands/command.h"
 #include "controller/manifest/manifest.h"
+#include "controller/restore/restore.h"
 #include "state/history.h"
 
 struct history_args {
@@ -40,6 +41,8 @@ bool history_args_time(const struct history_args *q, const char *option, const c
 /* The ticks that end after `from` and not after `to`; NULL leaves that side open. first > last when there are none. */
 bool history_args_ticks(const struct history_args *q, const char *from, const char *to, int64_t *first, int64_t *last,
 			struct error *e) MUST_USE;
+/* tick_walk() with its progress on a terminal. */
+bool history_args_walk(struct history_args *q, const struct tick_walk *walk, struct error *e) MUST_USE;
 /* As people read it, or for programs in RFC 3339. */
 void history_args_print_time(const struct history_args *q, millis at, bool for_programs, struct buf *out);
 /* Milliseconds east of UTC of the times to print. */

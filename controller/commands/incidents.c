@@ -32,6 +32,9 @@ static const struct table_column columns[] = {
 	{ .name = "limit", .is_wide = true },
 	{ .name = "group", .is_wide = true },
 	{ .name = "start_s", .title = "STARTING", .is_right = true, .is_wide = true },
+	{ .name = "refused_by", .title = "REFUSED", .is_wide = true },
+	{ .name = "refused_group", .title = "BY GROUP", .is_wide = true },
+	{ .name = "given_up", .title = "GIVEN UP", .is_right = true, .is_wide = true },
 	{ .name = "ready", .is_right = true, .is_wide = true },
 	{ .name = "on_its_way", .title = "ON ITS WAY", .is_right = true, .is_wide = true },
 	{ .name = "worst_at", .title = "WORST", .is_wide = true },
@@ -57,6 +60,11 @@ static void add_cause(struct table *t, const struct incident *i, bool for_progra
 	table_text(t, for_programs ? late_cause_name(incident_cause(i)) : shown.text);
 }
 
+static void add_limit(struct table *t, enum limit limit)
+{
+	limit == LIMIT_NONE ? table_absent(t) : table_text(t, limit_name(limit));
+}
+
 static void add_row(const struct history_args *q, const struct incident_found *f, struct table *t, bool for_programs)
 {
 	const struct incident *i = &f->what;
@@ -73,9 +81,12 @@ static void add_row(const struct history_args *q, const struct incident_found *f
 	table_share(t, share);
 	table_duration(t, i->longest_wait);
 	add_cause(t, i, for_programs);
-	limit == LIMIT_NONE ? table_absent(t) : table_text(t, limit_name(limit));
+	add_limit(t, limit);
 	i->group[0] ? table_text(t, i->group) : table_absent(t);
 	i->group[0] ? table_duration(t, i->start_age) : table_absent(t);
+	add_limit(t, i->refused_by);
+	i->refused_group[0] ? table_text(t, i->refused_group) : table_absent(t);
+	table_count(t, i->given_up);
 	table_count(t, i->ready);
 	table_count(t, i->on_its_way);
 	add_time(t, q, i->worst_at, for_programs);
@@ -170,13 +181,12 @@ const struct command command_incidents = {
 	.examples = "  preheat incidents --from -7d\n"
 		    "  preheat incidents --pool chat --from 'yesterday 0:00' -o wide\n",
 	.notes =
-		"Late requests less than five minutes apart are one incident. WAIT is how long the longest queue would "
-		"have taken\n"
-		"at the replicas that were hot then; a cold start is told with the longest that was on its way, and "
-		"its "
-		"group.\n"
-		"-o wide adds the tick with the most late requests, for preheat explain --at or --tick. csv, json and "
-		"yaml\n"
-		"have every column, times in UTC and the cause as one word.\n",
+		"Late requests less than five minutes apart are one incident. WAIT is how long the longest queue "
+		"would\n"
+		"have taken at the replicas that were hot then; a cold start is told with the longest that was on its\n"
+		"way, its group, and a stock-out before it. -o wide adds the tick with the most late requests, for\n"
+		"preheat explain --at or --tick, and GIVEN UP: replicas whose start passed its deadline. csv, json "
+		"and\n"
+		"yaml have every column, times in UTC and the cause as one word.\n",
 	.run = run,
 };

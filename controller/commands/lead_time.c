@@ -87,25 +87,20 @@ static void take_pool(struct lead_times *l, size_t pool, const struct fleet_spec
 	}
 }
 
+static void take_tick(void *user, const struct cursor_tick *t)
+{
+	struct lead_times *l = user;
+	const int64_t asked = l->args.pool_index;
+	const struct fleet_spec *fleet = t->snapshot.fleet;
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		if (asked == ANY || (size_t)asked == t->pools[i])
+			take_pool(l, t->pools[i], fleet, &fleet->pools[i], &t->snapshot.pools[i]);
+}
+
 static bool read_ticks(struct lead_times *l, struct error *e)
 {
-	struct history_args *q = &l->args;
-	struct progress progress = progress_start("reading", "ticks", l->last_tick - l->first_tick + 1);
-	struct tick_cursor *w = tick_cursor_open(q->history, l->first_tick, e);
-	struct cursor_tick t = { .snapshot.tick = l->first_tick - 1 };
-	bool is_read = w != NULL;
-
-	while (is_read && t.snapshot.tick < l->last_tick) {
-		is_read = tick_cursor_next(w, &t, e);
-		for (size_t i = 0; is_read && i < t.snapshot.fleet->pool_count; i++)
-			if (q->pool_index == ANY || (size_t)q->pool_index == t.pools[i])
-				take_pool(l, t.pools[i], t.snapshot.fleet, &t.snapshot.fleet->pools[i],
-					  &t.snapshot.pools[i]);
-		progress_show(&progress, t.snapshot.tick - l->first_tick + 1);
-	}
-	tick_cursor_close(w);
-	progress_end(&progress);
-	return is_read;
+	return history_args_walk(&l->args, &(struct tick_walk){ l->first_tick, l->last_tick, take_tick, l }, e);
 }
 
 static int by_duration(const void *a, const void *b)
@@ -232,12 +227,17 @@ static const struct table_column columns[] = {
 	{ .name = "half_late_ppm", .title = "WITH HALF", .is_right = true, .is_wide = true },
 };
 
-static void add_dollars(struct table *t, double dollars, bool is_chance)
+/* Of both, programs get the dollars. */
+static void add_saving(struct table *t, double dollars, bool is_chance)
 {
 	char raw[32];
 
+	if (!is_chance) {
+		table_dollars(t, dollars);
+		return;
+	}
 	snprintf(raw, sizeof raw, "%.4f", dollars);
-	table_value(t, is_chance ? "within chance" : human_dollars(dollars).text, raw);
+	table_value(t, "within chance", raw);
 }
 
 static void add_worth(struct table *t, const struct lead_worth *w)
@@ -247,8 +247,8 @@ static void add_worth(struct table *t, const struct lead_worth *w)
 			table_absent(t);
 		return;
 	}
-	add_dollars(t, w->half.saved, w->half.is_chance);
-	add_dollars(t, w->half.saved / ((double)w->shorter / 1000), w->half.is_chance);
+	add_saving(t, w->half.saved, w->half.is_chance);
+	add_saving(t, w->half.saved / ((double)w->shorter / 1000), w->half.is_chance);
 	table_share(t, w->half.late_share);
 	table_share(t, w->half.late_with);
 }

@@ -431,21 +431,16 @@ void recording_release(struct recording *r)
 	r->pool_count = 0;
 }
 
+static void measure_tick(void *calibration, const struct cursor_tick *t)
+{
+	calibration_tick(calibration, &t->snapshot, t->plans);
+}
+
 bool recording_measure(struct history *h, const struct recorded_ticks *ticks, const struct fleet_spec *fleet,
 		       struct arena *a, struct calibration **out, struct error *e)
 {
-	struct tick_cursor *w = tick_cursor_open(h, ticks->from, e);
-	struct cursor_tick t = { .snapshot.tick = ticks->from - 1 };
-	bool is_read = w != NULL;
-
 	*out = calibration_new(fleet, ticks->start, a);
-	while (is_read && t.snapshot.tick < ticks->to) {
-		is_read = tick_cursor_next(w, &t, e);
-		if (is_read)
-			calibration_tick(*out, &t.snapshot, t.plans);
-	}
-	tick_cursor_close(w);
-	return is_read;
+	return tick_walk(h, &(struct tick_walk){ ticks->from, ticks->to, measure_tick, *out }, e);
 }
 
 size_t recording_pool(const struct history *h, const struct pool_spec *spec)

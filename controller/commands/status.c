@@ -652,9 +652,7 @@ const struct command command_status = {
 	.notes = "With --db of one cluster: late shares of today, 7 and 30 days against the objective, the requests "
 		 "that "
 		 "may still\n"
-		 "be late, what was spent and how that compares with as long a time before, and the last five "
-		 "incidents. "
-		 "csv, json\n"
-		 "and yaml have the pools alone; GET /api/v1/report has the rest.\n",
+		 "be late, what was spent and how that compares with as long a time before, both by day, and the last\n"
+		 "five incidents. csv, json and yaml have the pools alone; GET /api/v1/report has the rest.\n",
 	.run = run,
 };

@@ -4,12 +4,14 @@
 #include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/incidents.h"
+#include "controller/web/recommendations.h"
 #include "state/attainment.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct table_column late_columns[] = {
 	{ .name = "pool" },
@@ -27,6 +29,8 @@ static const struct table_column cost_columns[] = {
 	{ .name = "month", .title = "30 DAYS", .is_right = true },
 	{ .name = "month_trend", .title = "TREND", .is_right = true },
 };
+
+enum { DAYS_SHOWN = 7, DAY_COLUMNS = 1 + DAYS_SHOWN };
 
 struct pool_report {
 	const struct pool_spec *spec;
@@ -119,6 +123,57 @@ static void print_pools(const struct pool_report *pools, size_t count)
 	table_free(cost);
 }
 
+/* "Sun 19": the days are the same for all pools. */
+static void name_days(const struct history_args *q, const struct attainment_day *days, char names[][16],
+		      struct table_column *columns)
+{
+	for (int i = 0; i < DAYS_SHOWN; i++) {
+		millis noon = days[i].from + DAY / 2;
+		time_t seconds = (time_t)((noon + history_args_offset(q, noon)) / SECOND);
+		struct tm tm;
+
+		gmtime_r(&seconds, &tm);
+		strftime(names[i], sizeof names[i], "%a %d", &tm);
+		columns[1 + i] = (struct table_column){ .name = names[i], .title = names[i], .is_right = true };
+	}
+}
+
+static void add_late_day(struct table *t, const struct attainment_day *d)
+{
+	if (d->share_ppm == ABSENT)
+		table_absent(t);
+	else
+		table_share(t, (double)d->share_ppm / 1e6);
+	if (d->is_over)
+		table_style(t, STYLE_BAD);
+}
+
+static void print_days(const struct history_args *q, const struct pool_report *pools, size_t count)
+{
+	enum { FIRST = ATTAINMENT_DAYS - DAYS_SHOWN };
+	struct table_column late_days[DAY_COLUMNS] = { { .name = "late", .title = "LATE ON" } },
+			    cost_days[DAY_COLUMNS] = { { .name = "spent", .title = "SPENT ON" } };
+	char names[DAYS_SHOWN][16];
+
+	name_days(q, pools[0].is.days + FIRST, names, late_days);
+	memcpy(cost_days + 1, late_days + 1, sizeof late_days - sizeof *late_days);
+	struct table *late = table_new(late_days, DAY_COLUMNS), *cost = table_new(cost_days, DAY_COLUMNS);
+	for (size_t i = 0; i < count; i++) {
+		table_text(late, pools[i].spec->name);
+		table_text(cost, pools[i].spec->name);
+		for (int day = FIRST; day < ATTAINMENT_DAYS; day++) {
+			add_late_day(late, &pools[i].is.days[day]);
+			add_dollars(cost, pools[i].is.days[day].micro_dollars);
+		}
+	}
+	puts("");
+	table_print(late, table_format_of("table"), stdout);
+	puts("");
+	table_print(cost, table_format_of("table"), stdout);
+	table_free(late);
+	table_free(cost);
+}
+
 /* A window that is longer than the record says so. */
 static void print_record(const struct history_args *q)
 {
@@ -173,6 +228,56 @@ static bool print_incidents(struct history_args *q, struct error *e)
 	return true;
 }
 
+static const struct table_column change_columns[] = {
+	{ .name = "pool" },
+	{ .name = "change" },
+	{ .name = "saves", .title = "SAVES A DAY", .is_right = true },
+	{ .name = "late", .is_right = true },
+	{ .name = "late_with", .title = "WITH IT", .is_right = true },
+	{ .name = "needs" },
+};
+
+static void add_change(struct table *t, const struct recommendation *r)
+{
+	table_text(t, r->pool);
+	table_text(t, r->change);
+	table_dollars(t, (double)r->saves / 1e6);
+	table_share(t, (double)r->late_ppm / 1e6);
+	table_share(t, (double)r->late_with_ppm / 1e6);
+	r->needs ? table_text(t, r->needs) : table_absent(t);
+}
+
+static void print_changes(const struct history_args *q, const struct recommended *found)
+{
+	CLEANUP(buf_release) struct buf at = { 0 };
+	struct table *t = table_new(change_columns, sizeof change_columns / sizeof *change_columns);
+
+	history_args_print_time(q, found->tried_at, false, &at);
+	printf("\nTo change, by what was tried at %s:%s\n", at.text, found->count ? "" : " nothing pays.");
+	for (size_t i = 0; i < found->count; i++)
+		add_change(t, &found->items[i]);
+	if (found->count)
+		table_print(t, table_format_of("table"), stdout);
+	table_free(t);
+}
+
+/* What the controller tried, where one writes this history. */
+static void print_advice(struct history_args *q)
+{
+	struct recommended found;
+	struct error e;
+
+	if (!recommendations_read(history_path(q->history), &q->arena, &found, &e))
+		fprintf(stderr, "Note: %s\n", e.message);
+	if (found.state == RECOMMEND_TRIED)
+		print_changes(q, &found);
+	printf("%s: %s advise", found.state == RECOMMEND_TRIED ? "To try anew" : "What other settings would save",
+	       command_program());
+	if (strcmp(q->db, "history.db") != 0)
+		printf(" --db %s", history_path(q->history));
+	puts("");
+}
+
 bool status_report_print(struct history_args *q, const char *namespace, struct error *e)
 {
 	struct manifest m;
@@ -187,12 +292,10 @@ bool status_report_print(struct history_args *q, const char *namespace, struct e
 		return true;
 	puts("");
 	print_pools(pools, count);
+	print_days(q, pools, count);
 	print_record(q);
 	if (!print_incidents(q, e))
 		return false;
-	printf("What other settings would save: %s advise", command_program());
-	if (strcmp(q->db, "history.db") != 0)
-		printf(" --db %s", history_path(q->history));
-	puts("");
+	print_advice(q);
 	return true;
 }

@@ -405,24 +405,47 @@ const char *explain_headline(const struct explained *x, struct arena *a)
 
 /* --- incidents --- */
 
+/* What took its time, and what came before it. */
+static void tell_start(const struct incident *i, struct buf *out)
+{
+	bool is_elsewhere = strcmp(i->refused_group, i->group) != 0;
+
+	buf_text(out, "cold start");
+	if (i->group[0])
+		buf_printf(out, " of %s in %s", human_duration(i->start_age).text, i->group);
+	if (i->refused_by == LIMIT_NONE)
+		return;
+	buf_text(out, i->refused_by == LIMIT_QUOTA ? " after a lack of quota" : " after a stock-out");
+	if (is_elsewhere)
+		buf_printf(out, " in %s", i->refused_group);
+}
+
 void explain_incident(const struct incident *i, struct buf *out)
 {
 	static const char *const words[] = {
-		[LATE_BURST] = "beyond headroom",
+		[LATE_BURST] = "demand beyond headroom",
 		[LATE_COLD_START] = "cold start",
 		[LATE_STOCKOUT] = "stock-out",
-		[LATE_QUOTA] = "quota",
-		[LATE_MAX] = "max",
-		[LATE_BUDGET] = "budget",
-		[LATE_RATE] = "launch rate",
+		[LATE_QUOTA] = "no quota",
+		[LATE_MAX] = "held by max",
+		[LATE_BUDGET] = "held by the budget",
+		[LATE_RATE] = "held by the limit of growth",
 		[LATE_STALE] = "signals stale",
 		[LATE_NOT_ACTING] = "only watched",
 	};
 	enum late_cause cause = incident_cause(i);
+	bool is_refusal = cause == LATE_STOCKOUT || cause == LATE_QUOTA, has_start = i->group[0] != '\0';
 
-	buf_text(out, words[cause]);
-	if (cause == LATE_COLD_START && i->group[0])
-		buf_printf(out, " %s, %s", human_duration(i->start_age).text, i->group);
+	if (cause == LATE_COLD_START || (is_refusal && has_start)) {
+		tell_start(i, out);
+	} else {
+		buf_text(out, words[cause]);
+		if (is_refusal && i->refused_group[0])
+			buf_printf(out, " in %s", i->refused_group);
+	}
+	if (i->given_up)
+		buf_printf(out, ", %lld start%s given up%s%s", (long long)i->given_up, i->given_up == 1 ? "" : "s",
+			   i->given_up_group[0] ? " in " : "", i->given_up_group);
 }
 
 /* --- as JSON --- */

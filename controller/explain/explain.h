@@ -34,7 +34,7 @@ struct explanation explain_decision(const struct explained *x, struct arena *a);
 /* The first part alone, as one line: what was decided and what was asked for. */
 const char *explain_headline(const struct explained *x, struct arena *a);
 
-/* Why an incident was: "cold start 6m40s, g5-od". */
+/* Why an incident was: "cold start of 6m40s in g5-od after a stock-out". */
 void explain_incident(const struct incident *i, struct buf *out);
 
 /* A value of a record with its unit, as in the texts: "6m20s", "0.74 %", "$14.52", "stock-out"; "none" when absent. */

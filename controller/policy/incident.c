@@ -19,6 +19,18 @@ bool incident_end(struct incident_fold *f, struct incident *ended)
 	return is_one;
 }
 
+/* Nothing where the pool has no such group: records of others may hold anything. */
+static void keep_name(char to[INCIDENT_GROUP], const struct fleet_spec *fleet, const struct pool_spec *spec,
+		      size_t group)
+{
+	if (group >= spec->group_count)
+		return;
+	const char *name = fleet->groups[spec->groups[group]].name;
+	size_t len = strnlen(name, INCIDENT_GROUP - 1);
+	memcpy(to, name, len);
+	to[len] = '\0';
+}
+
 static void note_start(struct incident *i, const struct snapshot *s, size_t pool)
 {
 	const struct pool_snapshot *in = &s->pools[pool];
@@ -27,11 +39,33 @@ static void note_start(struct incident *i, const struct snapshot *s, size_t pool
 	if (!in->start_count || in->starts[0].group < 0 || (size_t)in->starts[0].group >= spec->group_count ||
 	    s->now - in->starts[0].asked_at <= i->start_age)
 		return;
-	const char *name = s->fleet->groups[spec->groups[in->starts[0].group]].name;
-	size_t len = strnlen(name, sizeof i->group - 1);
-	memcpy(i->group, name, len);
-	i->group[len] = '\0';
+	keep_name(i->group, s->fleet, spec, (size_t)in->starts[0].group);
 	i->start_age = s->now - in->starts[0].asked_at;
+}
+
+static void note_refusal(struct incident *i, const struct fleet_spec *fleet, const struct pool_spec *spec,
+			 const struct pool_plan *plan)
+{
+	for (size_t k = 0; k < plan->group_count && i->refused_by == LIMIT_NONE; k++) {
+		int64_t by = plan->groups[k].held_by;
+		if (by != LIMIT_STOCKOUT && by != LIMIT_QUOTA)
+			continue;
+		i->refused_by = (enum limit)by;
+		keep_name(i->refused_group, fleet, spec, k);
+	}
+}
+
+static void note_given_up(struct incident *i, const struct fleet_spec *fleet, const struct pool_spec *spec,
+			  const struct pool_snapshot *in)
+{
+	for (size_t k = 0; k < in->event_count; k++) {
+		const struct event_input *ev = &in->events[k];
+		if (ev->what != EVENT_STUCK)
+			continue;
+		i->given_up += ev->count > 0 ? ev->count : 1;
+		if (ev->group >= 0)
+			keep_name(i->given_up_group, fleet, spec, (size_t)ev->group);
+	}
 }
 
 static void add_sums(struct incident *i, const struct cost_sums *sums, const struct pool_decision *d)
@@ -66,6 +100,8 @@ bool incident_add_tick(struct incident_fold *f, const struct snapshot *s, size_t
 	i->allowed_ppm = s->fleet->pools[pool].objective_late_ppm;
 	add_sums(i, &sums, &plan->decision);
 	note_start(i, s, pool);
+	note_refusal(i, s->fleet, &s->fleet->pools[pool], plan);
+	note_given_up(i, s->fleet, &s->fleet->pools[pool], &s->pools[pool]);
 	if (sums.late > i->worst_late) {
 		i->worst_late = sums.late;
 		i->worst_tick = s->tick;

@@ -8,6 +8,8 @@
 
 #define INCIDENT_CALM (5 * MINUTE) /* late requests no further apart are one incident */
 
+enum { INCIDENT_GROUP = 64 }; /* bytes of a node group's name that are kept */
+
 struct incident {
 	millis from, to; /* begin of the first tick with late requests, end of the last */
 	int64_t late, started, allowed_ppm;
@@ -20,8 +22,16 @@ struct incident {
 	int64_t ready, on_its_way; /* replicas then */
 
 	/* the start that was longest on its way in a tick with late requests; "" and 0: none was */
-	char group[64];
+	char group[INCIDENT_GROUP];
 	millis start_age;
+
+	/* the first group that had no machines to give in a tick with late requests, and why: LIMIT_STOCKOUT or
+	   LIMIT_QUOTA; "" and LIMIT_NONE: all had some */
+	char refused_group[INCIDENT_GROUP];
+	enum limit refused_by;
+
+	int64_t given_up; /* starts that passed their deadline in ticks with late requests, in replicas */
+	char given_up_group[INCIDENT_GROUP];
 };
 
 /* Between ticks of one pool; begins as { 0 }. */

@@ -37,31 +37,17 @@ static bool is_asked(const struct search *s, size_t pool)
 	return s->q->pool == ANY || (size_t)s->q->pool == pool;
 }
 
-static void take(struct search *s, const struct cursor_tick *t)
+static void take(void *user, const struct cursor_tick *t)
 {
+	struct search *s = user;
 	struct incident ended;
 
 	for (size_t i = 0; i < t->snapshot.fleet->pool_count; i++)
 		if (t->damage[i].kind == ERROR_NONE && is_asked(s, t->pools[i]) &&
 		    incident_add_tick(&s->folds[t->pools[i]], &t->snapshot, i, t->plans[i], &ended))
 			keep(s, t->pools[i], &ended);
-}
-
-static bool walk(struct search *s, int64_t first, int64_t last, struct error *e)
-{
-	struct tick_cursor *w = tick_cursor_open(s->h, first, e);
-	struct cursor_tick t = { .snapshot.tick = first - 1 };
-	bool ok = w != NULL;
-
-	while (ok && t.snapshot.tick < last) {
-		ok = tick_cursor_next(w, &t, e);
-		if (ok)
-			take(s, &t);
-		if (ok && s->q->progress)
-			s->q->progress(s->q->user, t.snapshot.tick);
-	}
-	tick_cursor_close(w);
-	return ok;
+	if (s->q->progress)
+		s->q->progress(s->q->user, t->snapshot.tick);
 }
 
 static void add_late(struct search *s, millis from, millis to)
@@ -128,7 +114,7 @@ static bool walk_late(struct search *s, struct error *e)
 			return false;
 		first = first > next ? first : next;
 		last = last < s->q->last ? last : s->q->last;
-		if (first <= last && !walk(s, first, last, e))
+		if (first <= last && !tick_walk(s->h, &(struct tick_walk){ first, last, take, s }, e))
 			return false;
 		next = last >= first ? last + 1 : next;
 	}

@@ -131,6 +131,21 @@ bool tick_cursor_next(struct tick_cursor *w, struct cursor_tick *out, struct err
 	return true;
 }
 
+bool tick_walk(struct history *h, const struct tick_walk *walk, struct error *e)
+{
+	struct tick_cursor *w = tick_cursor_open(h, walk->first, e);
+	struct cursor_tick t = { .snapshot.tick = walk->first - 1 };
+	bool ok = w != NULL;
+
+	while (ok && t.snapshot.tick < walk->last) {
+		ok = tick_cursor_next(w, &t, e);
+		if (ok)
+			walk->take(walk->user, &t);
+	}
+	tick_cursor_close(w);
+	return ok;
+}
+
 /* As many ticks decided again at the next start are cheap. */
 enum { FOLD_ENOUGH = 40 };
 

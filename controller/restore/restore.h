@@ -60,3 +60,12 @@ void tick_cursor_close(struct tick_cursor *w); /* takes NULL */
  * read: ERROR_INVALID when the record or its manifest is damaged, ERROR_NOT_FOUND after the last tick.
  */
 bool tick_cursor_next(struct tick_cursor *w, struct cursor_tick *out, struct error *e) MUST_USE;
+
+typedef void tick_take_fn(void *user, const struct cursor_tick *t);
+struct tick_walk {
+	int64_t first, last; /* both included and in the history */
+	tick_take_fn *take;
+	void *user;
+};
+/* All of them, in order; some were taken already when one cannot be read. */
+bool tick_walk(struct history *h, const struct tick_walk *walk, struct error *e) MUST_USE;

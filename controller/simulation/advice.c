@@ -68,6 +68,7 @@ static void try_standby(struct making *m, size_t group, int64_t machines)
 	if (!w)
 		return;
 	w->groups[group].standby_max_nodes = machines;
+	a->is_shared = true;
 	buf_printf(&m->text, "nodeGroups[%s].standby.max: %" PRId64, w->groups[group].name, machines);
 	a->setting = taken(m);
 	if (machines > m->as_is->fleet->groups[group].standby_max_nodes) {
@@ -85,6 +86,7 @@ static void try_max(struct making *m, size_t group)
 		return;
 	int64_t max = w->groups[group].max_nodes + (w->groups[group].max_nodes + 1) / 2;
 	w->groups[group].max_nodes = max;
+	a->is_shared = true;
 	buf_printf(&m->text, "nodeGroups[%s].max: %" PRId64, w->groups[group].name, max);
 	a->setting = taken(m);
 	buf_printf(&m->text, "quota for %" PRId64 " machines", max);
@@ -242,14 +244,48 @@ static int by_worth(const void *left, const void *right)
 	return a->pool != b->pool ? (a->pool > b->pool) - (a->pool < b->pool) : strcmp(a->setting, b->setting);
 }
 
+static bool harms(const struct advice *a)
+{
+	double most = was_met(a) ? a->allowed_with : a->result.late_share * LATER_MOST;
+
+	return a->result.late_with > most;
+}
+
+static bool is_same_change(const struct advice *a, const struct advice *b)
+{
+	return a->is_shared && b->is_shared && !strcmp(a->setting, b->setting);
+}
+
+/* By what another pool says of the same change. */
+static bool is_spoilt(const struct advice *all, size_t count, const struct advice *a)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_same_change(&all[i], a) && harms(&all[i]))
+			return true;
+	return false;
+}
+
+static bool is_said(const struct advice *all, size_t count, const struct advice *a)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_same_change(&all[i], a))
+			return true;
+	return false;
+}
+
 size_t advice_keep(struct advice *all, size_t count)
 {
-	size_t kept = 0;
+	size_t kept = 0, told = 0;
 
+	if (count > 1)
+		qsort(all, count, sizeof *all, by_worth);
 	for (size_t i = 0; i < count; i++)
-		if (mends(&all[i]) || pays(&all[i]))
+		all[i].is_kept = (mends(&all[i]) || pays(&all[i])) && !is_spoilt(all, count, &all[i]);
+	for (size_t i = 0; i < count; i++)
+		if (all[i].is_kept)
 			all[kept++] = all[i];
-	if (kept > 1)
-		qsort(all, kept, sizeof *all, by_worth);
-	return kept;
+	for (size_t i = 0; i < kept; i++)
+		if (!is_said(all, told, &all[i]))
+			all[told++] = all[i];
+	return told;
 }

@@ -17,8 +17,10 @@ struct advice {
 	size_t pool;
 	const char *setting;	      /* path in the manifest and value: "headroom.min: 0" */
 	const char *needs;	      /* what to know or to have before; NULL: nothing */
+	bool is_shared;		      /* of a node group: all pools with a group of that name have it */
 	double allowed, allowed_with; /* share of late requests that the objective allows: now; with the change */
 	struct trial_result result;
+	bool is_kept; /* by advice_keep() */
 };
 
 /* The changes that there is a reason to try, at most ADVICE_MOST of each pool, with the worlds to try them in. Texts
@@ -26,5 +28,6 @@ struct advice {
 enum { ADVICE_MOST = 12 };
 size_t advice_candidates(const struct world_setup *as_is, const struct advice_record *records, struct arena *a,
 			 struct advice *out, struct trial *trials);
-/* Those that pay stay, the best first: what makes a missed objective met, then by dollars. Returns how many. */
+/* Those that pay stay, the best first: what makes a missed objective met, then by dollars. What is shared stays once,
+ * and not where another pool would miss its objective by it. Returns how many. */
 size_t advice_keep(struct advice *all, size_t count);

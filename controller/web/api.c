@@ -5,6 +5,7 @@
 #include "controller/web/api_call.h"
 #include "controller/web/site.h"
 #include "controller/web/refusal.h"
+#include "controller/web/recommendations.h"
 #include "controller/web/what_if.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@ struct web_api {
 	const struct published *shown;
 	struct api_source source;
 	struct what_ifs *what_ifs;
+	struct recommendations *recommendations;
 	char allow[80]; /* a header line, until it is sent */
 
 	struct timer look, beat;
@@ -44,8 +46,11 @@ struct web_api *web_api_open(const struct web_api_setup *setup)
 	a->source.path = setup->history;
 	a->tick = -1;
 	a->look.user = a->beat.user = a;
-	if (setup->program)
-		a->what_ifs = what_ifs_open(&(struct what_ifs_setup){ setup->loop, setup->program, setup->history });
+	if (!setup->program)
+		return a;
+	a->what_ifs = what_ifs_open(&(struct what_ifs_setup){ setup->loop, setup->program, setup->history });
+	a->recommendations = recommendations_open(
+		&(struct recommendations_setup){ setup->loop, setup->program, setup->history, setup->is_controller });
 	return a;
 }
 
@@ -54,6 +59,7 @@ void web_api_close(struct web_api *a)
 	if (!a)
 		return;
 	what_ifs_close(a->what_ifs);
+	recommendations_close(a->recommendations);
 	timer_stop(&a->look);
 	timer_stop(&a->beat);
 	api_source_close(&a->source);
@@ -374,6 +380,7 @@ static const struct api_route events_route = {
 /* In the order of the document. */
 const struct api_route *const api_routes[] = { &index_route,
 					       &api_route_report,
+					       &api_route_incidents,
 					       &api_route_pools,
 					       &api_route_pool,
 					       &api_route_series,
@@ -384,6 +391,8 @@ const struct api_route *const api_routes[] = { &index_route,
 					       &api_route_decisions,
 					       &api_route_decision,
 					       &api_route_launches,
+					       &api_route_recommendations,
+					       &api_route_recommendations_ask,
 					       &api_route_what_ifs,
 					       &api_route_what_if_ask,
 					       &api_route_what_if,
@@ -542,6 +551,7 @@ static bool try_route(struct web_api *a, const struct api_route *route, const st
 			      .setup = &a->setup,
 			      .shown = a->shown,
 			      .what_ifs = a->what_ifs,
+			      .recommendations = a->recommendations,
 			      .source = &a->source,
 			      .request = r,
 			      .route = route };

@@ -59,6 +59,7 @@ struct page_view {
 	struct record_items items;
 	char next[64];
 	millis searched_to;
+	int64_t ticks;
 };
 static const struct record_member page_members[] = {
 	{ "items", RECORD_LIST(page_view, items, item_shape),
@@ -67,6 +68,8 @@ static const struct record_member page_members[] = {
 	  .help = "cursor of the next page; null at the end" },
 	{ "searchedTo", RECORD_TIME(page_view, searched_to), .may_be_null = true,
 	  .help = "how far back was looked; null at the end" },
+	{ "ticks", RECORD_COUNT(page_view, ticks),
+	  .help = "that this page is of: in those of no item nothing changed, or no filter fits" },
 };
 static const struct record_shape page_shape = RECORD_SHAPE("Decisions", page_view, page_members);
 
@@ -76,6 +79,7 @@ struct page {
 	int64_t below_tick, below_pool; /* only what is older, or of the same tick and a pool further up */
 	int64_t skip;			/* largest first: so many were told */
 	int64_t looked_to;		/* ticks from here on were looked at */
+	int64_t newest, oldest;		/* ticks that were asked for */
 	struct buf hits;		/* struct history_hit */
 };
 
@@ -184,6 +188,8 @@ static bool look(struct api_call *c, struct page *p, struct error *e)
 {
 	bool has_index = p->filter.changed_only || p->filter.limit > 0;
 	int64_t first = p->filter.from, high = p->filter.to < p->below_tick ? p->filter.to : p->below_tick;
+	p->newest = high;
+	p->oldest = first;
 	int64_t rows = 0, most = has_index ? INDEXED_MOST : ROWS_MOST;
 	size_t pools, count;
 
@@ -211,6 +217,8 @@ static bool look_for_largest(struct api_call *c, struct page *p, struct error *e
 
 	p->filter.most = p->skip + p->count + 1;
 	p->looked_to = -1;
+	p->newest = p->filter.to;
+	p->oldest = p->filter.from;
 	if (!history_find(c->history, &p->filter, &c->arena, &hits, &count, e))
 		return false;
 	if (count > (size_t)p->skip)
@@ -258,6 +266,18 @@ static void write_cursor(const struct page *p, bool has_more, char *cursor, size
 		snprintf(cursor, room, "%" PRId64 ".0", p->looked_to);
 }
 
+/* A page that ends in the middle of its range is of the ticks down to its last item. */
+static int64_t ticks_of(const struct page *p, bool has_more)
+{
+	const struct history_hit *hits = (const void *)p->hits.text;
+	int64_t end = p->filter.largest_first ? p->oldest
+		      : has_more	      ? hits[p->count - 1].tick
+		      : p->looked_to >= 0     ? p->looked_to
+					      : p->oldest;
+
+	return p->newest >= end ? p->newest - end + 1 : 0;
+}
+
 /* How many of them can be told: each is read from the one before it, or from the last keyframe. */
 static size_t affordable(const struct history_hit *hits, size_t count)
 {
@@ -289,6 +309,7 @@ static bool write_page(struct api_call *c, struct page *p, struct buf *out, stru
 	if (p->looked_to >= 0 && !has_more && !history_tick_end(c->history, p->looked_to, &v.searched_to, e))
 		return false;
 	p->count = (int64_t)count;
+	v.ticks = ticks_of(p, has_more);
 	write_cursor(p, has_more, v.next, sizeof v.next);
 	record_write(&page_shape, &v, out);
 	buf_text(out, "\n");

@@ -224,7 +224,8 @@ const struct api_route api_route_rules = {
 
 /* --- GET /api/v1/pools/{namespace}/{name}/lead-time: how long starts took, by stage --- */
 
-static const char *const kinds[] = { "cold", "wake", "refill", "reclaim", "place", NULL };
+static const char *const kinds[] = { "cold", "wake", "refill", "reclaim", "place", "rouse", NULL };
+_Static_assert(sizeof kinds / sizeof *kinds == START_KIND_COUNT + 1, "a name for every kind of start");
 static const char *const stages[] = { "provision", "register", "device", "image", "load", "total", NULL };
 
 struct bar_view {
@@ -276,11 +277,14 @@ static const struct record_shape stage_shape = RECORD_SHAPE("LeadTimeStage", sta
 
 struct kind_view {
 	const char *kind;
-	int64_t samples;
+	int64_t samples, p50, p95;
 };
 static const struct record_member kind_members[] = {
 	{ "kind", RECORD_TEXT(kind_view, kind), .help = "how capacity comes to be ready", .choices = kinds },
 	{ "samples", RECORD_COUNT(kind_view, samples), .help = "that serve" },
+	{ "p50Seconds", RECORD_NUMBER(kind_view, p50, 3), .may_be_null = true,
+	  .help = "median from asking to serving, within 15 %" },
+	{ "p95Seconds", RECORD_NUMBER(kind_view, p95, 3), .may_be_null = true, .help = "95th percentile, within 15 %" },
 };
 static const struct record_shape kind_shape = RECORD_SHAPE("StartKind", kind_view, kind_members);
 
@@ -419,7 +423,7 @@ static struct record_items view_kinds(const struct samples *t)
 		of.kind = (enum start_kind)k;
 		sum_up(&of, LEAD_TOTAL, ANY_GROUP, &d);
 		if (d.samples)
-			all[n++] = (struct kind_view){ kinds[k], d.samples };
+			all[n++] = (struct kind_view){ kinds[k], d.samples, quantile(&d, 50), quantile(&d, 95) };
 	}
 	return (struct record_items){ all, n };
 }
@@ -468,7 +472,8 @@ static bool write_lead_time(struct api_call *c, struct buf *out, struct error *e
 static const struct api_parameter parameters[] = {
 	{ "from", PARAMETER_TIME, .help = "from the day of this time on (default: 28 days before to)" },
 	{ "to", PARAMETER_TIME, .help = "up to the day of this time (default: the end of the history)" },
-	{ "kind", PARAMETER_CHOICE, .choices = "cold|wake|refill|reclaim|place", .help = "of starts (default: cold)" },
+	{ "kind", PARAMETER_CHOICE, .choices = "cold|wake|refill|reclaim|place|rouse",
+	  .help = "of starts (default: cold)" },
 };
 
 const struct api_route api_route_lead_time = {

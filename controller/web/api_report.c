@@ -1,8 +1,10 @@
 /* GET /api/v1/report: the answers to what is asked first: objectives, money, and what happened. */
-#include "controller/explain/explain.h"
-#include "controller/restore/incident_search.h"
 #include "controller/web/api_call.h"
+#include "controller/web/api_incidents.h"
 #include "state/attainment.h"
+#include "state/held.h"
+
+#include <stdlib.h>
 
 struct window_view {
 	struct attainment is;
@@ -27,10 +29,22 @@ static const struct record_member window_members[] = {
 };
 static const struct record_shape window_shape = RECORD_SHAPE("ReportWindow", window_view, window_members);
 
+static const struct record_member day_members[] = {
+	{ "from", RECORD_TIME(attainment_day, from), .help = "a midnight, or 24 hours before one" },
+	{ "requests", RECORD_COUNT(attainment_day, requests), .may_be_null = true, .help = "that started" },
+	{ "late", RECORD_COUNT(attainment_day, late), .may_be_null = true,
+	  .help = "of these: waited longer than the objective" },
+	{ "share", RECORD_NUMBER(attainment_day, share_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "isOver", RECORD_FLAG(attainment_day, is_over), .help = "more was late than the objective allows" },
+	{ "dollars", RECORD_NUMBER(attainment_day, micro_dollars, 6), .may_be_null = true, .help = "what it cost" },
+};
+static const struct record_shape day_shape = RECORD_SHAPE("ReportDay", attainment_day, day_members);
+
 struct pool_view {
 	const char *namespace, *name;
 	struct api_objective objective;
 	struct window_view window[ATTAINMENT_WINDOWS];
+	struct record_items days;
 };
 static const struct record_member pool_members[] = {
 	{ "namespace", RECORD_TEXT(pool_view, namespace), .help = "of the pool" },
@@ -39,42 +53,71 @@ static const struct record_member pool_members[] = {
 	{ "today", RECORD_OBJECT(pool_view, window[ATTAINMENT_TODAY], window_shape), .help = "since midnight" },
 	{ "week", RECORD_OBJECT(pool_view, window[ATTAINMENT_WEEK], window_shape), .help = "the last 7 days" },
 	{ "month", RECORD_OBJECT(pool_view, window[ATTAINMENT_MONTH], window_shape), .help = "the last 30 days" },
+	{ "days", RECORD_LIST(pool_view, days, day_shape),
+	  .help = "30 of them, the oldest first, today so far last; null where nothing was recorded" },
 };
 static const struct record_shape pool_shape = RECORD_SHAPE("ReportPool", pool_view, pool_members);
 
-struct incident_view {
-	const char *namespace, *pool, *cause, *words, *limit, *group;
-	struct incident is;
+/* Who can lift a limit. */
+static const char *const owners[] = { "manifest", "cloud", "cluster", "signals", "policy", NULL };
+
+static const char *owner_of(enum limit limit)
+{
+	switch (limit) {
+	case LIMIT_MIN:
+	case LIMIT_MAX:
+	case LIMIT_BUDGET:
+	case LIMIT_RATE:
+	case LIMIT_GROWTH:
+	case LIMIT_OBSERVE:
+	case LIMIT_PAUSED:
+		return owners[0];
+	case LIMIT_STOCKOUT:
+	case LIMIT_QUOTA:
+	case LIMIT_RESERVATION:
+		return owners[1];
+	case LIMIT_PODS:
+		return owners[2];
+	case LIMIT_STALE:
+		return owners[3];
+	case LIMIT_NONE:
+	case LIMIT_COOLDOWN:
+	case LIMIT_QUEUE:
+	case LIMIT_WHOLE_NODE:
+	case LIMIT_GANG:
+	case LIMIT_ASLEEP:
+	case LIMIT_COUNT:
+		break;
+	}
+	return owners[4];
+}
+
+struct held_view {
+	const char *namespace, *pool, *limit, *owner;
+	millis length;
 };
-static const struct record_member incident_members[] = {
-	{ "namespace", RECORD_TEXT(incident_view, namespace), .help = "of the pool" },
-	{ "pool", RECORD_TEXT(incident_view, pool), .help = "its name" },
-	{ "from", RECORD_TIME(incident_view, is.from), .help = "begin of the first tick with late requests" },
-	{ "to", RECORD_TIME(incident_view, is.to), .help = "end of the last" },
-	{ "late", RECORD_COUNT(incident_view, is.late), .help = "requests" },
-	{ "requests", RECORD_COUNT(incident_view, is.started), .help = "that started in ticks with late ones" },
-	{ "waitSecondsMax", RECORD_NUMBER(incident_view, is.longest_wait, 3),
-	  .help = "longest wait that the queue came to" },
-	{ "cause", RECORD_TEXT(incident_view, cause), .help = "of most of them" },
-	{ "words", RECORD_TEXT(incident_view, words), .help = "the same for people" },
-	{ "limit", RECORD_TEXT(incident_view, limit), .may_be_null = true, .help = "that held the pool then" },
-	{ "group", RECORD_TEXT(incident_view, group), .empty_is_null = true,
-	  .help = "node group of the start that was longest on its way" },
-	{ "worstTick", RECORD_COUNT(incident_view, is.worst_tick), .help = "the decision with most late requests" },
+static const struct record_member held_members[] = {
+	{ "namespace", RECORD_TEXT(held_view, namespace), .help = "of the pool" },
+	{ "pool", RECORD_TEXT(held_view, pool), .help = "its name" },
+	{ "limit", RECORD_TEXT(held_view, limit), .help = "that shaped its decisions" },
+	{ "owner", RECORD_TEXT(held_view, owner), .choices = owners, .help = "who can lift it" },
+	{ "seconds", RECORD_NUMBER(held_view, length, 3), .help = "for so long, together" },
 };
-static const struct record_shape incident_shape = RECORD_SHAPE("Incident", incident_view, incident_members);
+static const struct record_shape held_shape = RECORD_SHAPE("HeldTime", held_view, held_members);
 
 enum { INCIDENTS_SHOWN = 5 };
 
 struct report_view {
 	millis at;
-	struct record_items pools, incidents;
+	struct record_items pools, held, incidents;
 	int64_t incident_count;
 };
 static const struct record_member members[] = {
 	{ "at", RECORD_TIME(report_view, at), .help = "end of the history" },
 	{ "pools", RECORD_LIST(report_view, pools, pool_shape), .help = "of the manifest in force" },
-	{ "incidents", RECORD_LIST(report_view, incidents, incident_shape), .help = "the newest, newest first" },
+	{ "held", RECORD_LIST(report_view, held, held_shape),
+	  .help = "by limit, of the last 7 days, the longest first" },
+	{ "incidents", RECORD_LIST(report_view, incidents, api_incident_shape), .help = "the newest, newest first" },
 	{ "incidentCount", RECORD_COUNT(report_view, incident_count), .help = "all of the last 7 days" },
 };
 static const struct record_shape shape = RECORD_SHAPE("Report", report_view, members);
@@ -82,14 +125,17 @@ static const struct record_shape shape = RECORD_SHAPE("Report", report_view, mem
 static bool read_pool(struct api_call *c, const struct pool_spec *spec, size_t pool, millis midnight,
 		      struct pool_view *v, struct error *e)
 {
-	struct attainment_report r;
+	struct attainment_report *r = arena_new(&c->arena, struct attainment_report);
 
-	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, &r, e))
+	if (!attainment_report(c->history, &(struct attainment_question){ pool, spec, midnight, c->span.to }, r, e))
 		return false;
-	*v = (struct pool_view){ .namespace = spec->namespace, .name = spec->name, .objective = api_objective(spec) };
+	*v = (struct pool_view){ .namespace = spec->namespace,
+				 .name = spec->name,
+				 .objective = api_objective(spec),
+				 .days = { r->days, ATTAINMENT_DAYS } };
 	for (size_t i = 0; i < ATTAINMENT_WINDOWS; i++)
 		v->window[i] =
-			(struct window_view){ r.window[i], r.dollars_before[i], attainment_is_met(&r.window[i]) };
+			(struct window_view){ r->window[i], r->dollars_before[i], attainment_is_met(&r->window[i]) };
 	return true;
 }
 
@@ -110,46 +156,46 @@ static bool read_pools(struct api_call *c, struct report_view *v, struct error *
 	return true;
 }
 
-static struct incident_view view_incident(struct api_call *c, const struct incident_found *f)
+static int by_length(const void *left, const void *right)
 {
-	CLEANUP(buf_release) struct buf words = { 0 };
-	size_t count;
-	const struct history_pool *pool = &history_pools(c->history, &count)[f->pool];
-	enum limit limit = incident_limit(&f->what);
+	const struct held_time *a = left, *b = right;
 
-	explain_incident(&f->what, &words);
-	return (struct incident_view){ .namespace = pool->namespace,
-				       .pool = pool->name,
-				       .cause = late_cause_name(incident_cause(&f->what)),
-				       .words = arena_strdup(&c->arena, words.text, words.len),
-				       .limit = limit == LIMIT_NONE ? NULL : limit_name(limit),
-				       .is = f->what };
+	if (a->length != b->length)
+		return a->length > b->length ? -1 : 1;
+	return a->pool != b->pool ? (a->pool > b->pool) - (a->pool < b->pool) : (int)a->limit - (int)b->limit;
 }
 
-static bool read_incidents(struct api_call *c, struct report_view *v, struct error *e)
+static bool read_held(struct api_call *c, int64_t first, struct report_view *v, struct error *e)
 {
-	struct incident_question q = { .pool = ANY, .last = c->span.last_tick };
-	struct incident_view *shown = arena_array(&c->arena, struct incident_view, INCIDENTS_SHOWN);
-	struct incident_found *found;
+	const struct history_pool *pools = history_pools(c->history, &(size_t){ 0 });
+	struct held_time *held;
 	size_t count;
 
-	if (!history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) ||
-	    !incident_search(c->history, &q, &c->arena, &found, &count, e))
+	if (!held_read(c->history, (struct held_ticks){ first, c->span.last_tick }, &c->arena, &held, &count, e))
 		return false;
-	v->incident_count = (int64_t)count;
-	for (size_t i = 0; i < count && i < INCIDENTS_SHOWN; i++) {
-		shown[i] = view_incident(c, &found[count - 1 - i]);
-		shown[i].group = found[count - 1 - i].what.group;
-	}
-	v->incidents = (struct record_items){ shown, count < INCIDENTS_SHOWN ? count : INCIDENTS_SHOWN };
+	struct held_view *views = arena_array(&c->arena, struct held_view, count);
+	if (count)
+		qsort(held, count, sizeof *held, by_length);
+	for (size_t i = 0; i < count; i++)
+		views[i] = (struct held_view){ pools[held[i].pool].namespace, pools[held[i].pool].name,
+					       limit_name(held[i].limit), owner_of(held[i].limit), held[i].length };
+	v->held = (struct record_items){ views, count };
 	return true;
+}
+
+static bool read_week(struct api_call *c, struct report_view *v, struct error *e)
+{
+	struct incident_question q = { .pool = ANY, .last = c->span.last_tick };
+
+	return history_tick_at(c->history, c->span.to - 7 * DAY, &q.first, e) && read_held(c, q.first, v, e) &&
+	       api_incidents(c, &q, INCIDENTS_SHOWN, &v->incidents, &v->incident_count, e);
 }
 
 static bool write_report(struct api_call *c, struct buf *out, struct error *e)
 {
 	struct report_view v = { .at = c->span.to };
 
-	if (!read_pools(c, &v, e) || !read_incidents(c, &v, e))
+	if (!read_pools(c, &v, e) || !read_week(c, &v, e))
 		return false;
 	record_write(&shape, &v, out);
 	buf_text(out, "\n");

@@ -129,7 +129,7 @@ burst='printf "t_s,n_req,prompt_tokens,output_tokens\n0,600,600000,120000\n" >t.
 found 'incidents: a burst' 0 '^chat,2024-01-01T01:0[0-9:]*Z,2024-01-01T01:[0-9:]*Z,[0-9.]+,[0-9]{4,},.*,[0-9]+$' "$burst" 'preheat incidents --db out --from +5m -o csv'
 found 'incidents: the worst of it is explained' 0 '^chat, 2024-01-01 01:' "$burst" \
 	'preheat explain --utc --db out --tick "$(preheat incidents --db out --from +5m -o csv | tail -1 | sed "s/.*,//")"'
-found 'incidents: fit 80 columns' 0 '^chat +2024-01-01 01:0.* cold start [0-9ms]+, g5$' "$burst" \
+found 'incidents: fit 80 columns' 0 '^chat +2024-01-01 01:0.* cold start of [0-9ms]+ in g5$' "$burst" \
 	'preheat incidents --utc --db out --from +5m >o; ! grep -E ".{81}" o; cat o'
 found 'incidents: what to ask next explains' 0 '^chat, 2024-01-01 01:' "$burst" \
 	'eval "preheat $(preheat incidents --utc --db out --from +5m | sed -n "s/.*: [^ ]*preheat explain/explain/p")"'

@@ -13,6 +13,8 @@ import { zoneName } from "/assets/format.js";
 const views = {
 	pools: () => import("/assets/pools.js"),
 	pool: () => import("/assets/pool.js"),
+	incidents: () => import("/assets/incidents.js"),
+	incident: () => import("/assets/incident.js"),
 	decisions: () => import("/assets/decisions.js"),
 	cost: () => import("/assets/cost.js"),
 	"what-if": () => import("/assets/what_if.js"),
@@ -31,15 +33,17 @@ async function learn() {
 }
 
 function header(title) {
-	const heading = el("h1", { tabindex: "-1" }, title);
+	const heading = view.heading || el("h1", { tabindex: "-1" }, title);
 
 	picker = view.isRanged ? rangePicker() : null;
+	if (picker && view.rangePlace)
+		view.rangePlace.append(picker.node);
 	return el("div", { class: "head" }, el("div", { class: "head-text" }, view.crumbs ? el("p", { class: "crumbs" }, view.crumbs) : null, heading, view.under || null),
-		picker ? picker.node : null);
+		picker && !view.rangePlace ? picker.node : null);
 }
 
 function markTabs(name) {
-	const tab = name === "pool" ? "pools" : name;
+	const tab = { pool: "pools", incident: "incidents" }[name] || name;
 
 	for (const a of document.querySelectorAll(".tabs a")) {
 		a.setAttribute("href", link([a.dataset.view]));

@@ -16,7 +16,7 @@ export function xRange() {
 	return [r.from, r.to];
 }
 
-function seriesOf(c) {
+export function capacitySeries(c) {
 	return [
 		...tiers.map(t => ({ name: t.name, kind: "area", color: t.color, line: t.line, isHatched: t.isHatched, values: c[t.key] })),
 		...(c.draining && c.draining.some(v => v) ? [{ name: "Draining", kind: "line", color: "--draining-line", width: 1, values: c.draining }] : []),
@@ -64,7 +64,7 @@ export function capacityPart() {
 		if (!chart.node.parentNode)
 			part.body.append(chart.node, title, asked.node, asks);
 		chart.show({
-			name: "Demand and capacity", x: c.at, series: seriesOf(c), isTime: true, xRange: xRange(), show: count, height: 320, marks: launches.map(markOf),
+			name: "Demand and capacity", x: c.at, series: capacitySeries(c), isTime: true, xRange: xRange(), show: count, height: 320, marks: launches.map(markOf),
 			onRange: look, summary: summary([{ name: "Demand", values: c.demand }, { name: "Hot", values: c.hot }], count),
 		});
 		asked.show({

@@ -2,7 +2,7 @@
 
 import { here } from "/assets/address.js";
 import { get } from "/assets/api.js";
-import { byId, el, fill, say, scrolling, table, tell } from "/assets/dom.js";
+import { byId, copyBox, el, fill, scrolling, table } from "/assets/dom.js";
 import { valueOf } from "/assets/field_value.js";
 import { count, phrase, time } from "/assets/format.js";
 
@@ -21,22 +21,12 @@ function sentences(d) {
 /** What a shell takes as one word. */
 const quoted = text => /^[A-Za-z0-9_./:=-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 
-function command(d, overview) {
+/** The command that tells the same in a terminal. */
+export function explainBox(d, overview) {
 	const db = overview.source && overview.source.kind === "file" && overview.source.path ? ` --db ${quoted(overview.source.path)}` : "";
 	const text = `preheat explain${db} --tick ${d.tick} --pool ${quoted(d.pool)}`;
-	const button = el("button", { type: "button" }, "Copy");
 
-	button.addEventListener("click", async () => {
-		try {
-			await navigator.clipboard.writeText(text);
-			say(button, "Copied");
-			tell("The command is copied.");
-		} catch {
-			getSelection().selectAllChildren(button.previousElementSibling);
-			say(button, "Marked: copy it by hand");
-		}
-	});
-	return el("div", { class: "copy" }, el("code", { tabindex: "0" }, text), button);
+	return copyBox(text, "The command is copied.");
 }
 
 function fieldsOf(record, units = {}) {
@@ -78,7 +68,7 @@ function body(d, overview) {
 		el("p", { class: "faint" }, `${time(d.at, { year: true })} · tick ${d.tick} · ${d.namespace}${d.policy === "preheat" ? "" : ` · decided by ${d.policy}`}`),
 		sentences(d),
 		neighbours(d),
-		el("div", null, el("h3", null, "The same in a shell"), command(d, overview)),
+		el("div", null, el("h3", null, "The same in a shell"), explainBox(d, overview)),
 		el("div", null,
 			d.decision ? folded("Every number of the decision", fieldsOf(d.decision, units.pool_decision)) : null,
 			d.groups && d.groups.length ? folded(`Node groups (${count(d.groups.length)})`, listOf("Node groups", d.groups, units.group_decision)) : null,

@@ -49,7 +49,7 @@ export function open(host, parts, overview) {
 	const end = el("div", { class: "log-end" }), more = el("button", { type: "button" }, "Older ones");
 	const fresh = el("button", { type: "button", hidden: true, on: { click: () => { scrollTo(0, 0); restart(); } } });
 	const near = new IntersectionObserver(entries => entries.some(e => e.isIntersecting) && older(), { rootMargin: "800px" });
-	let next = null, isBusy = false, newest = null;
+	let next = null, isBusy = false, newest = null, ticks = 0;
 
 	part.tools.append(fresh);
 	part.node.insertBefore(bar, part.body);
@@ -65,6 +65,11 @@ export function open(host, parts, overview) {
 			fill(end, list.childElementCount > perPage ? "That was the oldest in this range." : "");
 	}
 
+	/* What is left out is counted. */
+	function fold() {
+		part.note(`Newest first. Each row opens with all of its reasons and inputs.${query("all") ? "" : ` So far ${plural(list.childElementCount, "decision")} of ${plural(ticks, "tick")}; the others are folded.`}`);
+	}
+
 	async function older() {
 		if (!next || isBusy)
 			return;
@@ -77,6 +82,8 @@ export function open(host, parts, overview) {
 			if (next === cursor) {
 				list.append(...page.items.map(decisionRow));
 				next = page.next;
+				ticks += page.ticks;
+				fold();
 				ending(page.searchedTo);
 			}
 		} catch (e) {
@@ -93,12 +100,14 @@ export function open(host, parts, overview) {
 		await part.load(() => get("/decisions", asked()), page => {
 			next = page.next;
 			newest = page.items.length ? page.items[0] : null;
+			ticks = page.ticks;
 			if (!page.items.length && !next) {
 				fill(part.body, el("div", { class: "log-end" }, emptiness("No decision fits. Take a filter away, or choose a longer range.")));
 				return;
 			}
 			fill(list, page.items.map(decisionRow));
 			fill(part.body, logHead(), list, end);
+			fold();
 			ending(page.searchedTo);
 			near.observe(end);
 		});

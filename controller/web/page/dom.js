@@ -93,6 +93,23 @@ export function scrolling(name, node, isTall) {
 	return el("div", { class: isTall ? "scroll tall" : "scroll", tabindex: "0", role: "region", "aria-label": name }, node);
 }
 
+/** A text to take along, with a button that copies it. */
+export function copyBox(text, told) {
+	const code = el("code", { tabindex: "0" }, text), button = el("button", { type: "button" }, "Copy");
+
+	button.addEventListener("click", async () => {
+		try {
+			await navigator.clipboard.writeText(text);
+			say(button, "Copied");
+			tell(told);
+		} catch {
+			getSelection().selectAllChildren(code);
+			say(button, "Marked: copy it by hand");
+		}
+	});
+	return el("div", { class: "copy" }, code, button);
+}
+
 /** Says one thing to a screen reader, politely; the same words twice are said once. */
 export function tell(words) {
 	say(byId("told"), words);

@@ -97,6 +97,11 @@ export function time(at, { seconds = true, year } = {}) {
 	return format(options).format(dateOf(at)).replace(" at ", ", ");
 }
 
+/** "21 Nov" */
+export function day(at) {
+	return isKnown(at) ? format({ day: "numeric", month: "short" }).format(dateOf(at)) : unknown;
+}
+
 export function clock(at) {
 	return isKnown(at) ? format({ hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(dateOf(at)) : unknown;
 }

@@ -7,7 +7,7 @@ import { histogramSpec } from "/assets/slo.js";
 import { count, duration, phrase } from "/assets/format.js";
 
 const names = { provision: "Machine provisioned", register: "Node registered", device: "GPU allocatable", image: "Image pulled", load: "Model loaded", total: "From asking to serving" };
-const kindNames = { cold: "new machines", wake: "standby woken", refill: "standby refilled", reclaim: "lent, taken back", place: "on machines that are there" };
+const kindNames = { cold: "new machines", wake: "standby woken", refill: "standby refilled", reclaim: "lent, taken back", place: "on machines that are there", rouse: "engines woken" };
 const nameOf = s => names[s.stage] || phrase(s.stage);
 
 /* From nothing to p99 as a line, p50 to p95 as a box, the median as a bar. */
@@ -31,7 +31,7 @@ export function leadTimePart(again) {
 
 	function choice(answer) {
 		if (kinds.childElementCount !== answer.kinds.length || !answer.kinds.length)
-			fill(kinds, answer.kinds.map(k => el("option", { value: k.kind }, kindNames[k.kind] || phrase(k.kind))));
+			fill(kinds, answer.kinds.map(k => el("option", { value: k.kind }, `${kindNames[k.kind] || phrase(k.kind)}, ${duration(k.p50Seconds)}`)));
 		kinds.value = answer.kind;
 		kinds.disabled = answer.kinds.length < 2;
 	}

@@ -50,6 +50,8 @@ export function standing(p) {
 	return { kind: "good", word: "As wished", why: "" };
 }
 
+export const signPath = kind => signs[kind];
+
 export function sign(kind, word) {
 	return el("span", { class: "sign", "data-kind": kind }, svg("svg", { viewBox: "0 0 10 10", "aria-hidden": "true" }, svg("path", { d: signs[kind] })), word);
 }

@@ -8,34 +8,12 @@ import { reportParts } from "/assets/report.js";
 import { emptiness, section } from "/assets/section.js";
 import { sign, standing, urgency } from "/assets/pool_status.js";
 import { tierBar, tiers } from "/assets/tiers.js";
-import { brief, count, dollars, duration, objective, share } from "/assets/format.js";
+import { count, dollars, duration, objective, share } from "/assets/format.js";
 
 const trendPoints = 96;
 
-function total(pools, of) {
-	const known = pools.map(of).filter(v => v !== null && v !== undefined);
-
-	return known.length ? known.reduce((a, b) => a + b, 0) : null;
-}
-
 export function figure(name, value, note) {
 	return el("div", { class: "figure" }, el("dt", null, name), el("dd", { class: "value" }, value), el("dd", { class: "note" }, note || ""));
-}
-
-function totals(pools) {
-	const look = pools.filter(p => ["bad", "warn"].includes(standing(p).kind)).length;
-	const requests = total(pools, p => p.late && p.late.day ? p.late.day.requests : null);
-	const late = total(pools, p => p.late && p.late.day ? p.late.day.late : null);
-
-	return [
-		figure("Pools", count(pools.length), look ? `${count(look)} to look at` : "all as they should be"),
-		figure("Demand", count(total(pools, p => p.demand)), "replicas kept busy"),
-		figure("Hot", count(total(pools, p => p.hot)), "replicas loaded"),
-		figure("Starting", count(total(pools, p => p.starting)), "on their way"),
-		figure("Standby", count(total(pools, p => p.standby)), "stopped, image on disk"),
-		figure("Late in a day", share(requests ? late / requests : null), requests === null ? "" : `${brief(late)} of ${brief(requests)}`),
-		figure("Cost", `${dollars(total(pools, p => p.dollarsPerHour))}/h`, "as of now"),
-	];
 }
 
 function trend(columns) {
@@ -102,14 +80,16 @@ function key() {
 }
 
 export function open(host, parts, overview) {
-	const figures = el("dl", { class: "figures", "aria-label": "All pools together" });
 	const list = el("ul", { class: "pool-list" });
-	const part = section("Each pool", { kind: "bare", note: "What is held against what requests keep busy, in replicas. What needs a look comes first." });
+	const part = section("Now", { kind: "bare", note: "What is held against what requests keep busy, in replicas. What needs a look comes first." });
 
-	part.tools.append(key());
+	const rangePlace = el("div", { class: "now-range" });
+
+	part.node.classList.add("now");
+	part.node.firstChild.append(el("div", { class: "now-tools" }, key(), rangePlace));
 	const report = reportParts(() => overview.history && overview.history.to);
 
-	host.append(figures, report.node, part.node);
+	host.append(report.above, part.node, report.below);
 
 	async function trends(pools) {
 		const { from, to } = rangeParameters();
@@ -132,7 +112,6 @@ export function open(host, parts, overview) {
 		await part.load(() => get("/pools"), answer => {
 			const pools = [...answer.items].sort((a, b) => urgency(a) - urgency(b));
 
-			fill(figures, totals(pools));
 			if (!pools.length) {
 				fill(part.body, emptiness("No pool yet. Apply a WarmPool, or start with preheat simulate -f FILE; it shows here with its first tick."));
 				return;
@@ -146,6 +125,6 @@ export function open(host, parts, overview) {
 		});
 	}
 
-	return { title: "Pools", load, close() {}, isRanged: true };
+	return { title: "Overview", heading: report.heading, under: report.under, load, close: report.close, isRanged: true, rangePlace };
 }
 

@@ -1,17 +1,20 @@
-// The first questions of a day: is each objective met, what was spent, what happened.
+// The first questions of a day: is each objective met, what was spent, what should be changed, what happened.
 
-import { here } from "/assets/address.js";
+import { link } from "/assets/address.js";
 import { get } from "/assets/api.js";
-import { el, fill, scrolling, table } from "/assets/dom.js";
-import { sign } from "/assets/pool_status.js";
+import { changesPart } from "/assets/changes.js";
+import { el, fill, say } from "/assets/dom.js";
+import { heldList } from "/assets/held.js";
+import { incidentLink, incidentsTable, secondsOf } from "/assets/incidents.js";
+import { allowed, objectiveRow } from "/assets/objectives.js";
 import { emptiness, section } from "/assets/section.js";
 import { settings } from "/assets/settings.js";
-import { brief, count, dollars, duration, objective, plural, share, time } from "/assets/format.js";
+import { spentParts } from "/assets/spent.js";
+import { brief, duration, plural, share, time } from "/assets/format.js";
 
 /* Days move slowly; ticks do not. */
 const leastPause = 60000;
-
-const windows = [["today", "Today"], ["week", "7 days"], ["month", "30 days"]];
+const recent = 86400000;
 
 /* When the day began in which the history ends, on the clock that is shown; the API's own is that of UTC. */
 function midnight(end) {
@@ -23,51 +26,52 @@ function midnight(end) {
 	return day.toISOString();
 }
 
-const lateShare = w => w.share === null ? el("span", { class: "faint" }, "–") : sign(w.budgetLeftRequests === null ? "plain" : w.isMet ? "good" : "bad", share(w.share));
+const numbers = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"];
+const number = n => numbers[n] || String(n);
+const listed = names => names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
-function budget(w) {
-	if (w.budgetLeftRequests === null)
-		return "–";
-	return w.budgetLeftRequests < 0 ? `${brief(-w.budgetLeftRequests)} too many` : `${brief(w.budgetLeftRequests)} may be late`;
-}
-
-function money(w) {
-	const isKnown = w.dollarsBefore !== null && w.dollarsBefore > 0, more = isKnown ? Math.round(100 * (w.dollars / w.dollarsBefore - 1)) : 0;
-
-	return isKnown ? `${dollars(w.dollars)} ${more > 0 ? "▲" : more < 0 ? "▼" : "="} ${count(Math.abs(more))} %` : dollars(w.dollars);
-}
-
-function poolsTable(pools) {
-	return table([{ name: "Pool", isHead: true, of: p => p.name }, { name: "Objective", of: p => objective(p.objective) },
-		...windows.map(([key, name]) => ({ name: `Late, ${name.toLowerCase()}`, isNumber: true, of: p => lateShare(p[key]) })),
-		{ name: "Budget, 30 days", isNumber: true, of: p => budget(p.month) },
-		...windows.map(([key, name]) => ({ name: `Spent, ${name.toLowerCase()}`, isNumber: true, of: p => money(p[key]) }))],
-	pools, { caption: "Objectives and cost" });
-}
-
-function incidentsTable(incidents) {
-	return table([{ name: "When", isHead: true, of: i => el("a", { href: here({ open: `${i.worstTick}/${i.namespace}/${i.pool}` }) }, time(i.from, { seconds: false })) },
-		{ name: "Lasted", isNumber: true, of: i => duration((Date.parse(i.to) - Date.parse(i.from)) / 1000) }, { name: "Pool", of: i => i.pool },
-		{ name: "Late", isNumber: true, of: i => brief(i.late) }, { name: "Longest wait", isNumber: true, of: i => duration(i.waitSecondsMax) }, { name: "Cause", of: i => i.words }],
-	incidents, { caption: "Incidents" });
-}
-
-function summary(pools) {
+function verdict(pools) {
 	const judged = pools.filter(p => p.week.budgetLeftRequests !== null), missed = judged.filter(p => !p.week.isMet);
 
 	if (!judged.length)
-		return "No objective could be judged in the last 7 days.";
+		return "No objective could be judged this week";
 	if (!missed.length)
-		return judged.length === 1 ? "The objective is met over 7 days." : `All ${judged.length} objectives are met over 7 days.`;
-	return missed.map(p => `${p.name} misses its objective over 7 days: ${share(p.week.share)} late, ${share(1 - p.objective.attainment)} may be.`).join(" ");
+		return judged.length === 1 ? "The objective is met this week" : `All ${number(judged.length).toLowerCase()} objectives are met this week`;
+	if (judged.length === 1)
+		return `${missed[0].name} misses its objective this week`;
+	return `${number(judged.length - missed.length)} of ${number(judged.length).toLowerCase()} objectives ${judged.length - missed.length === 1 ? "is" : "are"} met this week; ${missed.length > 3
+		? `${missed.length} are missed` : `${listed(missed.map(p => p.name))} ${missed.length === 1 ? "misses its own" : "miss theirs"}`}`;
 }
 
-/** Two cards; `end()` says when the history ends. */
+function details(r) {
+	const missed = r.pools.filter(p => p.week.budgetLeftRequests !== null && !p.week.isMet).slice(0, 3), last = r.incidents[0];
+	const words = missed.map(p => `${share(p.week.share)} of ${p.name}’s requests were late in 7 days; ${share(allowed(p))} may be. `);
+
+	if (last && Date.parse(r.at) - Date.parse(last.from) < recent)
+		words.push(`${last.pool} had `, el("a", { href: incidentLink(last) }, `${brief(last.late)} late requests`), ` in ${duration(secondsOf(last))} from ${time(last.from, { seconds: false })} on. `);
+	else if (r.pools.length)
+		words.push("No incident in the last day. ");
+	if (r.pools.some(p => p.month.isShort))
+		words.push("The record is shorter than 30 days.");
+	return words;
+}
+
+/** `heading` and `under` head the view; `above` and `below` are its cards; `end()` says when the history ends. */
 export function reportParts(end) {
-	const answers = section("Objectives and cost"), happened = section("What happened");
+	const heading = el("h1", { tabindex: "-1" }, "Overview"), lead = el("p", { class: "lead" }), cure = el("p", { class: "lead cure" }), under = el("div", null, lead, cure);
+	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent", { note: "Dollars, all pools." });
+	const changes = changesPart(words => say(cure, words)), happened = section("What happened"), held = section("Held back by", { note: "7 days, the longest first." });
+	const all = el("a", { hidden: true }, "All incidents");
 	let lastAsked = 0;
 
-	return { node: el("div", { class: "grid" }, answers.node, happened.node),
+	happened.tools.append(all);
+	answers.node.classList.add("two-thirds");
+	spent.node.classList.add("third");
+	happened.node.classList.add("two-thirds");
+	held.node.classList.add("third");
+	return { heading, under, close: changes.close,
+		above: el("div", { class: "grid" }, answers.node, spent.node, changes.node),
+		below: el("div", { class: "grid" }, happened.node, held.node),
 		async load(isAgain) {
 			if (isAgain && Date.now() - lastAsked < leastPause)
 				return;
@@ -75,13 +79,15 @@ export function reportParts(end) {
 			const asked = get("/report", { midnight: midnight(end()) });
 
 			await Promise.all([answers.load(() => asked, r => {
-				const isShort = r.pools.some(p => p.month.isShort);
-
-				answers.note(summary(r.pools) + (isShort ? " The record is shorter than 30 days." : ""));
-				fill(answers.body, r.pools.length ? scrolling("Objectives and cost, as a table", poolsTable(r.pools)) : emptiness("No pool yet."));
-			}), happened.load(() => asked, r => {
-				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here; preheat incidents has all` : ""}.` : "");
-				fill(happened.body, r.incidents.length ? scrolling("Incidents, as a table", incidentsTable(r.incidents)) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
-			})]);
+				say(heading, r.pools.length ? verdict(r.pools) : "Overview");
+				fill(lead, details(r));
+				fill(answers.body, r.pools.length ? el("ul", { class: "goals" }, r.pools.map(objectiveRow)) : emptiness("No pool yet."));
+			}), spent.load(() => asked, r => fill(spent.body, r.pools.length ? spentParts(r.pools) : emptiness("No pool yet."))),
+			held.load(() => asked, r => fill(held.body, heldList(r.held))), happened.load(() => asked, r => {
+				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
+				all.hidden = r.incidentCount <= r.incidents.length;
+				all.setAttribute("href", link(["incidents"], { from: "-1w" }));
+				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents, { isBrief: true }) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
+			}), changes.load()]);
 		} };
 }

@@ -4,10 +4,10 @@ import { link } from "/assets/address.js";
 import { byId, el, fill } from "/assets/dom.js";
 
 const sheet = [
-	["?", "this list"], ["g then p", "pools"], ["g then d", "decisions"], ["g then c", "cost"], ["g then w", "what if"],
+	["?", "this list"], ["g then p", "overview"], ["g then i", "incidents"], ["g then d", "decisions"], ["g then c", "cost"], ["g then w", "what if"],
 	["↑ ↓", "in the log: from decision to decision"], ["← →", "in a chart: from point to point"], ["Esc", "close what is open"],
 ];
-const places = { p: "pools", d: "decisions", c: "cost", w: "what-if" };
+const places = { p: "pools", i: "incidents", d: "decisions", c: "cost", w: "what-if" };
 
 function showSheet() {
 	const dialog = byId("keys");

@@ -144,6 +144,8 @@ static void numbers_read_well(void **state)
 	assert_string_equal(human_share(0.00004).text, "0.004 %");
 	assert_string_equal(human_dollars(0.48).text, "$0.48");
 	assert_string_equal(human_dollars(14871).text, "$14,871");
+	assert_string_equal(human_dollars(-1.2).text, "-$1.20");
+	assert_string_equal(human_dollars(-0.001).text, "$0.00");
 }
 
 int main(void)

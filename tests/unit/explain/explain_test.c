@@ -309,26 +309,58 @@ static void json_holds_every_field(void **state)
 	buf_release(&json);
 }
 
+static void a_cold_start_is_told_with_what_came_before(void **state)
+{
+	static const struct {
+		const char *refused, *given_up, *text;
+		enum limit by;
+		enum late_cause cause;
+	} cases[] = {
+		{ "", "", "cold start of 6m40s in g5-od", LIMIT_NONE, LATE_COLD_START },
+		{ "g5-od", "", "cold start of 6m40s in g5-od after a stock-out", LIMIT_STOCKOUT, LATE_COLD_START },
+		{ "spot", "", "cold start of 6m40s in g5-od after a stock-out in spot", LIMIT_STOCKOUT, LATE_STOCKOUT },
+		{ "spot", "", "cold start of 6m40s in g5-od after a lack of quota in spot", LIMIT_QUOTA, LATE_QUOTA },
+		{ "", "g5-od", "cold start of 6m40s in g5-od, 2 starts given up in g5-od", LIMIT_NONE,
+		  LATE_COLD_START },
+		{ "", "", "held by max", LIMIT_NONE, LATE_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(buf_release) struct buf text = { 0 };
+		struct incident is = { .late = 9,
+				       .group = "g5-od",
+				       .start_age = 400 * SECOND,
+				       .refused_by = cases[i].by,
+				       .given_up = *cases[i].given_up ? 2 : 0 };
+
+		is.late_by[cases[i].cause] = 9;
+		snprintf(is.refused_group, sizeof is.refused_group, "%s", cases[i].refused);
+		snprintf(is.given_up_group, sizeof is.given_up_group, "%s", cases[i].given_up);
+		explain_incident(&is, &text);
+		assert_string_equal(text.text, cases[i].text);
+	}
+}
+
 static void incidents_have_their_causes(void **state)
 {
 	(void)state;
 	for (int cause = 0; cause < LATE_CAUSE_COUNT; cause++) {
 		CLEANUP(buf_release) struct buf text = { 0 };
-		struct incident i = { .late = 9, .group = "g5-od", .start_age = 400 * SECOND };
+		struct incident i = { .late = 9, .refused_group = "spot", .refused_by = LIMIT_STOCKOUT };
 
 		i.late_by[cause] = 9;
 		explain_incident(&i, &text);
-		assert_true(text.len > 0 && text.len < 30);
-		if (cause == LATE_COLD_START)
-			assert_string_equal(text.text, "cold start 6m40s, g5-od");
-		else
-			assert_null(strstr(text.text, "g5-od"));
+		assert_true(text.len > 0 && text.len < 40);
+		assert_int_equal(strstr(text.text, "spot") != NULL,
+				 cause == LATE_COLD_START || cause == LATE_STOCKOUT || cause == LATE_QUOTA);
 	}
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cold_start_is_told_with_what_came_before),
 		cmocka_unit_test(incidents_have_their_causes),
 		cmocka_unit_test(a_decision_is_told_in_sentences),
 		cmocka_unit_test(every_limit_and_state_has_its_words),

@@ -116,12 +116,51 @@ static void the_worst_tick_and_the_longest_start_are_kept(void **state)
 	assert_int_equal(i->late_at_limit[LIMIT_MAX], 20);
 }
 
+/* In ticks with late requests; the first refusal stays. */
+static void refusals_and_what_was_given_up_are_kept(void **state)
+{
+	(void)state;
+	const struct group_spec groups[] = { { .name = "spot" }, { .name = "g5-od" } };
+	const size_t uses[] = { 0, 1 };
+	const struct pool_spec pool = { .objective_late_ppm = 10000, .groups = uses, .group_count = 2 };
+	const struct fleet_spec fleet = { groups, 2, &pool, 1 };
+	const struct event_input stuck[] = { { .what = EVENT_STUCK, .group = 1, .count = 2 },
+					     { .what = EVENT_STUCK, .group = 7, .count = 1 },
+					     { .what = EVENT_SERVING, .group = 0, .count = 4 } };
+	const enum limit held[][2] = { { LIMIT_STOCKOUT, LIMIT_NONE },
+				       { LIMIT_NONE, LIMIT_QUOTA },
+				       { LIMIT_STOCKOUT, LIMIT_QUOTA } };
+	const int64_t late[] = { 0, 9, 9 };
+	struct incident_fold fold = { 0 };
+	struct incident ended;
+
+	for (int n = 0; n < 3; n++) {
+		const struct group_input inputs[2] = { 0 };
+		struct group_decision decided[] = { { .held_by = held[n][0] }, { .held_by = held[n][1] } };
+		const struct pool_snapshot in = {
+			.groups = inputs, .group_count = 2, .events = stuck, .event_count = n < 2 ? 3 : 0
+		};
+		const struct pool_plan plan = { .groups = decided,
+						.group_count = 2,
+						.decision = { .started = 100, .late = late[n], .ready = 2 } };
+		const struct snapshot s = { n, begin + n * tick_length, tick_length, &fleet, &in };
+
+		assert_false(incident_add_tick(&fold, &s, 0, &plan, &ended));
+	}
+	assert_true(incident_end(&fold, &ended));
+	assert_string_equal(ended.refused_group, "g5-od");
+	assert_int_equal(ended.refused_by, LIMIT_QUOTA);
+	assert_int_equal(ended.given_up, 3);
+	assert_string_equal(ended.given_up_group, "g5-od");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calm_tells_them_apart),
 		cmocka_unit_test(what_is_allowed_is_none),
 		cmocka_unit_test(the_worst_tick_and_the_longest_start_are_kept),
+		cmocka_unit_test(refusals_and_what_was_given_up_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,6 +199,47 @@ static void what_mends_comes_before_what_saves(void **state)
 	assert_string_equal(all[2].setting, "saves");
 }
 
+/* A group of two pools: one change, and no harm to either. */
+static void what_is_shared_is_told_once_and_harms_nobody(void **state)
+{
+	const struct trial_result pays = { 100, .005, 9, .009, false }, misses = { 100, .005, 9, .02, false };
+	struct advice all[] = {
+		{ .pool = 0,
+		  .setting = "g.max",
+		  .is_shared = true,
+		  .allowed = .01,
+		  .allowed_with = .01,
+		  .result = pays },
+		{ .pool = 1,
+		  .setting = "g.max",
+		  .is_shared = true,
+		  .allowed = .01,
+		  .allowed_with = .01,
+		  .result = pays },
+		{ .pool = 0,
+		  .setting = "h.max",
+		  .is_shared = true,
+		  .allowed = .01,
+		  .allowed_with = .01,
+		  .result = pays },
+		{ .pool = 1,
+		  .setting = "h.max",
+		  .is_shared = true,
+		  .allowed = .01,
+		  .allowed_with = .01,
+		  .result = misses },
+		{ .pool = 0, .setting = "headroom", .allowed = .01, .allowed_with = .01, .result = pays },
+		{ .pool = 1, .setting = "headroom", .allowed = .01, .allowed_with = .01, .result = pays },
+	};
+
+	(void)state;
+	assert_int_equal(advice_keep(all, 6), 3);
+	assert_string_equal(all[0].setting, "g.max");
+	assert_int_equal(all[0].pool, 0);
+	assert_string_equal(all[1].setting, "headroom");
+	assert_string_equal(all[2].setting, "headroom");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +250,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_advised_who_does_not_act_or_serve),
 		cmocka_unit_test(what_pays_is_kept),
 		cmocka_unit_test(what_mends_comes_before_what_saves),
+		cmocka_unit_test(what_is_shared_is_told_once_and_harms_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,12 +106,57 @@ static void the_week_before_is_known_where_it_was_recorded(void **state)
 	history_close(h);
 }
 
+/* Each hour is of one day, whatever the zone; days before the record are not known. */
+static void days_add_up_to_the_month(void **state)
+{
+	static const struct pool_spec wide = { .objective_wait = 2000, .objective_late_ppm = 200000 };
+	const millis zones[] = { 0, HOUR / 2, 90 * MINUTE, 7 * HOUR };
+	struct history_span span;
+	struct attainment_report r;
+	struct error e = { 0 };
+
+	(void)state;
+	write_file(TICKS, 1);
+	struct history *h = open_file();
+	assert_true(history_span(h, &span, &e));
+	for (size_t z = 0; z < sizeof zones / sizeof *zones; z++) {
+		const millis midnight = span.to - HOUR - (span.to + zones[z]) % HOUR;
+		int64_t requests = 0, late = 0, dollars = 0;
+		int known = 0;
+
+		assert_true(attainment_report(
+			h, &(struct attainment_question){ 0, z ? &wide : &spec, midnight, span.to }, &r, &e));
+		for (int i = 0; i < ATTAINMENT_DAYS; i++) {
+			const struct attainment_day *d = &r.days[i];
+
+			assert_true(i == 0 || d->from == r.days[i - 1].to);
+			if (d->requests == ABSENT) {
+				assert_true(d->late == ABSENT && d->micro_dollars == ABSENT && !d->is_over);
+				continue;
+			}
+			known++;
+			requests += d->requests;
+			late += d->late;
+			dollars += d->micro_dollars;
+			assert_int_equal(d->is_over, !z); /* one in seven is late */
+		}
+		assert_int_equal(known, 2);
+		assert_true(r.days[0].requests == ABSENT);
+		assert_int_equal(r.days[ATTAINMENT_DAYS - 1].to, span.to);
+		assert_int_equal(requests, r.window[ATTAINMENT_MONTH].requests);
+		assert_int_equal(late, r.window[ATTAINMENT_MONTH].late);
+		assert_int_equal(dollars, r.window[ATTAINMENT_MONTH].micro_dollars);
+	}
+	history_close(h);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_what_ticks_add_up_to),
 		cmocka_unit_test(without_an_objective_there_is_no_budget),
 		cmocka_unit_test(the_week_before_is_known_where_it_was_recorded),
+		cmocka_unit_test(days_add_up_to_the_month),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -58,7 +58,8 @@ static void wrong_questions_get_one_clear_answer(void **state)
 		{ "/api/v1/pools/llm/chat/series?from=yesterday", 400,
 		  "from: found 'yesterday'; allowed: a time such as" },
 		{ "/api/v1/pools/llm/chat/series?from=now&to=-1h", 400, "from: found a time that is not before to" },
-		{ "/api/v1/pools/llm/chat/lead-time?kind=hot", 400, "kind: found 'hot'; allowed: cold|wake" },
+		{ "/api/v1/pools/llm/chat/lead-time?kind=hot", 400,
+		  "kind: found 'hot'; allowed: cold|wake|refill|reclaim|place|rouse" },
 		{ "/api/v1/pools/llm/chat/rules?x", 400, "found the parameter 'x'" },
 		{ "/api/v1/decisions?pool=x", 404, "pool: no 'x'" },
 		{ "/api/v1/decisions?group=x", 404, "group: no node group 'x'" },
@@ -74,6 +75,8 @@ static void wrong_questions_get_one_clear_answer(void **state)
 		{ "/api/v1/decisions/999999/llm/chat", 404, "no tick 999999" },
 		{ "/api/v1/decisions/1/llm/none", 404, "no pool llm/none" },
 		{ "/api/v1/report?midnight=-72h", 400, "midnight: found a time that is not in the last two days" },
+		{ "/api/v1/incidents?pool=x", 404, "pool: no 'x'" },
+		{ "/api/v1/incidents?from=-32d", 400, "from: found more than 31 days before to" },
 		{ "/api/v1/cost?by=x", 400, "by: found 'x'; allowed: pool|class|label" },
 		{ "/api/v1/cost?by=label", 400, "label: allowed with by=label" },
 		{ "/api/v1/cost?label=product", 400, "label: allowed with by=label" },
@@ -119,12 +122,16 @@ static void every_answer_is_json(void **state)
 	static const char *const urls[] = { "/api/v1",
 					    "/api/v1/report",
 					    "/api/v1/report?midnight=-3h",
+					    "/api/v1/incidents",
+					    "/api/v1/incidents?pool=llm/chat&from=-1h&count=1",
+					    "/api/v1/incidents?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z",
 					    "/api/v1/pools",
 					    "/api/v1/pools/llm/chat",
 					    "/api/v1/pools/llm/chat/series",
 					    "/api/v1/pools/llm/batch/series?from=-1h&points=7",
 					    "/api/v1/pools/llm/chat/rules",
 					    "/api/v1/pools/llm/chat/lead-time",
+					    "/api/v1/pools/llm/chat/lead-time?kind=rouse",
 					    "/api/v1/pools/llm/chat/objective",
 					    "/api/v1/cost",
 					    "/api/v1/cost?by=class",
@@ -134,6 +141,7 @@ static void every_answer_is_json(void **state)
 					    "/api/v1/decisions/7/llm/batch",
 					    "/api/v1/launches",
 					    "/api/v1/what-if",
+					    "/api/v1/recommendations",
 					    "/api/v1/openapi.json" };
 	struct asked a;
 
@@ -214,6 +222,9 @@ static void pages_of_any_size_tell_the_same(void **state)
 
 	(void)state;
 	begin(&a, 420);
+	expect(&a, "/api/v1/decisions?changed=true&from=-10m", 200, "\"ticks\":40");
+	expect(&a, "/api/v1/decisions?count=500&largest=true", 200, "\"ticks\":420");
+	expect(&a, "/api/v1/decisions?count=2&pool=llm/batch", 200, "\"ticks\":2");
 	for (size_t f = 0; f < sizeof filters / sizeof *filters; f++) {
 		CLEANUP(buf_release) struct buf all = { 0 };
 

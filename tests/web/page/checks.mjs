@@ -2,7 +2,7 @@
 
 import { accessible, blankCharts, go, must, overflow, settle, until } from "./browser.mjs";
 
-const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
+const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["incidents", "#/incidents?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
 const text = (page, selector) => page.locator(selector).first().innerText();
 const rows = page => page.locator(".log li");
 
@@ -17,9 +17,46 @@ export async function poolsAtAGlance({ page, base }) {
 	must(/2024/.test(await text(page, ".range-text")), "the range is told");
 }
 
+const recommended = (() => {
+	const saves = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
+		lateShare: 0.0025, lateShareWith: 0.0041, allowedShare: 0.01 };
+
+	return [{ ...saves, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines" }, saves];
+})();
+
+/* As if they had been tried. */
+const withChanges = page => page.route("**/api/v1/recommendations", route => route.fulfill({ json: { state: "tried", triedAt: "2024-01-07T02:00:00Z", message: null, items: recommended } }));
+
+/* What the server answers while it tries, when nothing pays, when it failed, and with changes. */
+export async function whatToChange({ page, base }) {
+	const at = "2024-01-07T02:00:00Z", card = page.locator("section", { has: page.getByRole("heading", { name: "Change now" }) });
+	let answer = { state: "trying", triedAt: null, message: null, items: [] };
+	const says = async words => until(words.source, async () => words.test(await card.innerText()));
+
+	await page.route("**/api/v1/recommendations", route => {
+		if (route.request().method() === "POST")
+			answer = { state: "tried", triedAt: at, message: null, items: recommended };
+		return route.fulfill({ json: answer, status: route.request().method() === "POST" ? 202 : 200 });
+	});
+	await go(page, base, "#/pools");
+	await says(/Trying changes/);
+	must(await card.getByRole("button", { name: "Try again" }).isDisabled(), "one try at a time");
+	answer = { state: "tried", triedAt: at, message: null, items: [] };
+	await says(/nothing pays/); // by itself
+	answer = { state: "failed", triedAt: null, message: "preheat advise: no traffic", items: [] };
+	await go(page, base, "#/pools");
+	await says(/no traffic/);
+	await card.getByRole("button", { name: "Try again" }).click();
+	await says(/chat: no standby machines in g5-od/);
+	await says(/−\$15\.40 a day[^]*0\.25 % → 0\.41 %, of 1 %/);
+	await says(/Restores an objective\s+\+\$5\.88 a day[^]*quota for 12 machines/);
+	must(await card.locator(".change").count() === 2, "two changes");
+	must(/raise the maximum of g5-od to 12 nodes, for \$5\.88 a day more/.test(await text(page, ".cure")), `what restores it is said first: ${await text(page, ".cure")}`);
+}
+
 export async function chartsOfAPool({ page, base }) {
 	await go(page, base, "#/pools?from=-1w");
-	await page.getByRole("link", { name: "chat", exact: true }).click();
+	await page.locator(".pool-name").getByRole("link", { name: "chat", exact: true }).click();
 	await until("the pool", async () => await text(page, "h1") === "chat");
 	await settle(page);
 	const titles = await page.locator("section h2").allInnerTexts();
@@ -65,17 +102,51 @@ export async function dragZooms({ page, base }) {
 }
 
 export async function theFirstAnswers({ page, base }) {
+	const answered = page.waitForResponse(r => r.url().includes("/api/v1/report"));
+
 	await go(page, base, "#/pools");
-	const report = await page.evaluate(async () => (await fetch("/api/v1/report")).json());
-	const pools = page.getByRole("region", { name: "Objectives and cost, as a table" }).locator("tbody tr");
+	const report = await (await answered).json();
+	const pools = page.locator(".goals > li");
 	const incidents = page.getByRole("region", { name: "Incidents, as a table" }).locator("tbody tr");
 
 	must(await pools.count() === report.pools.length && report.pools.length > 0, "a row for each pool");
+	must(/(is|are) met this week|misses its/.test(await text(page, "h1")), `the verdict first: ${await text(page, "h1")}`);
+	for (const [i, p] of report.pools.entries()) {
+		const days = p.days.filter(d => d.share !== null), over = days.filter(d => d.isOver).length;
+
+		must(p.days.length === 30 && await pools.nth(i).locator(".day").count() === days.length, `${p.name}: a bar for each day of ${days.length}`);
+		must(await pools.nth(i).locator(".day.over").count() === over, `${p.name}: ${over} over what is allowed`);
+		must(/may be late|too many/.test(await pools.nth(i).innerText()), `${p.name}: the budget as a count`);
+	}
+	must(await page.getByRole("region", { name: "Spent by pool, as a table" }).locator("tbody tr").count() === report.pools.length, "what each pool cost");
 	must(/The record is shorter than 30 days/.test(await text(page, "main")), "a window longer than the record says so");
 	must(report.incidents.length > 0 && await incidents.count() === report.incidents.length, "a row for each incident");
-	await incidents.first().getByRole("link").click();
+	must(await page.getByRole("link", { name: "All incidents" }).isVisible() === report.incidentCount > report.incidents.length, "the way to all of them");
+}
+
+/* From the first screen to one incident, and to the decision that explains it. */
+export async function anIncident({ page, base }) {
+	await go(page, base, "#/incidents?from=-1w");
+	const all = await page.evaluate(async () => (await fetch("/api/v1/incidents?from=-7d")).json());
+	const rows = page.getByRole("region", { name: "Incidents, as a table" }).locator("tbody tr"), worst = all.items.reduce((a, b) => b.late > a.late ? b : a);
+
+	must(all.count > 0 && await rows.count() === all.count, `a row for each of ${all.count}`);
+	await rows.nth(all.items.indexOf(worst)).getByRole("link").click();
+	await until("the incident", async () => /requests late$/.test(await text(page, "h1")));
+	await settle(page);
+	must((await text(page, "h1")).startsWith(`${worst.pool}, `), `whose it was: ${await text(page, "h1")}`);
+	must((await text(page, ".lead")).toLowerCase().includes(worst.words.toLowerCase()), `why: ${await text(page, ".lead")}`);
+	await until("charts", async () => await page.locator(".chart-area canvas:visible").count() === 2);
+	must(!(await blankCharts(page)).length, "charts of it");
+	must(/\d+ changes? in \d+ ticks?/.test(await text(page, "main")), "what is folded is counted");
+	must(await page.locator(".log a").count() > 0, "what was decided meanwhile");
+	await accessible(page, "an incident");
+	must(await overflow(page) <= 0, "an incident is too wide");
+	await page.getByRole("link", { name: /^the decision of/ }).click();
 	await page.getByRole("dialog").getByText("Decided", { exact: true }).waitFor();
-	must(page.url().includes(`open=${report.incidents[0].worstTick}`), `the decision behind it: ${page.url()}`);
+	must(page.url().includes(`open=${worst.worstTick}`), `the decision behind it: ${page.url()}`);
+	await go(page, base, "#/incident/llm/chat/2001-01-01T00:00:00Z");
+	await until("what is not there", async () => /No incident of chat began/.test(await page.locator(".failed:visible").first().innerText().catch(() => "")));
 }
 
 export async function ownRange({ page, base }) {
@@ -165,13 +236,14 @@ export async function liveWithoutReload({ page, base, grow }) {
 	must(await page.evaluate(() => document.activeElement.dataset.decision) === held, "focus stays");
 	await go(page, base, "#/pools");
 	const said = await text(page, "#live-more");
-	await page.getByRole("link", { name: "embed", exact: true }).focus();
+	await page.locator(".pool-name").getByRole("link", { name: "embed", exact: true }).focus();
 	grow.append(3);
 	await until("the tick of now", async () => await text(page, "#live-more") !== said);
 	must(await page.evaluate(() => document.activeElement.textContent) === "embed", "focus stays at a glance, too");
 }
 
 export async function everyViewIsAccessible({ page, base }) {
+	await withChanges(page);
 	for (const [name, hash] of views) {
 		await go(page, base, hash);
 		await accessible(page, name);
@@ -192,6 +264,7 @@ export async function everyViewIsAccessible({ page, base }) {
 }
 
 export async function nothingIsTooWide({ page, base }) {
+	await withChanges(page);
 	for (const [name, hash] of views) {
 		await go(page, base, hash);
 		must(await overflow(page) <= 0, `${name}: ${await overflow(page)} px too wide`);
@@ -220,7 +293,7 @@ export async function byKeyboardAlone({ page, base }) {
 	await page.keyboard.press("Enter");
 	must(await page.evaluate(() => document.activeElement.id) === "main", "it leads to the content");
 	await tabTo("chat");
-	must(await page.evaluate(() => getComputedStyle(document.activeElement, "::after").outlineStyle) === "solid", "focus is seen");
+	must(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle) === "solid", "focus is seen");
 	await page.keyboard.press("Enter");
 	await until("the pool", async () => await page.locator("h1").innerText() === "chat");
 	await settle(page);
@@ -285,7 +358,7 @@ export async function staleAndBack({ page, base, complaints, server }) {
 
 export async function firstStart({ page, base }) {
 	await go(page, base, "#/no-such-view");
-	must(await page.locator("h1").innerText() === "Pools", "an unknown view is that of the pools");
+	must(await page.locator(".tabs [aria-current]").innerText() === "Overview", "an unknown view is the first one");
 	await page.goto(`${base}/#/pool/llm/nobody`);
 	await until("what is wrong", async () => /nobody/.test(await page.locator("main .failed:visible").first().innerText().catch(() => "")));
 }

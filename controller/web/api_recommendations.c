@@ -1,0 +1,107 @@
+/* /api/v1/recommendations: what should be changed, and what that would come to. */
+#include "controller/web/api_call.h"
+#include "controller/web/recommendations.h"
+
+#include <string.h>
+
+static const char *const states[] = { "never", "trying", "tried", "failed", NULL };
+
+struct change_view {
+	const char *namespace, *pool, *change, *needs, *kind;
+	struct recommendation is;
+};
+static const char *const kinds[] = { "restores", "saves", "asks", NULL };
+static const struct record_member change_members[] = {
+	{ "namespace", RECORD_TEXT(change_view, namespace), .help = "of the pool" },
+	{ "pool", RECORD_TEXT(change_view, pool), .help = "its name" },
+	{ "kind", RECORD_TEXT(change_view, kind), .choices = kinds,
+	  .help = "restores an objective that is missed; saves at the same one; asks for another objective" },
+	{ "change", RECORD_TEXT(change_view, change), .help = "path in the manifest and value" },
+	{ "needs", RECORD_TEXT(change_view, needs), .may_be_null = true, .help = "what to have before" },
+	{ "dollarsPerDay", RECORD_NUMBER(change_view, is.dollars, 6), .help = "of the pool, as it is" },
+	{ "savesDollarsPerDay", RECORD_NUMBER(change_view, is.saves, 6),
+	  .help = "in all pools; negative: it costs so much" },
+	{ "lateShare", RECORD_NUMBER(change_view, is.late_ppm, 6), .help = "as it is, by the model" },
+	{ "lateShareWith", RECORD_NUMBER(change_view, is.late_with_ppm, 6), .help = "with the change, by the model" },
+	{ "allowedShare", RECORD_NUMBER(change_view, is.allowed_ppm, 6),
+	  .help = "that the objective allows, with the change" },
+};
+static const struct record_shape change_shape = RECORD_SHAPE("Recommendation", change_view, change_members);
+
+struct list_view {
+	const char *state, *message;
+	millis tried_at;
+	struct record_items items;
+};
+static const struct record_member list_members[] = {
+	{ "state", RECORD_TEXT(list_view, state), .choices = states, .help = "how far it came" },
+	{ "triedAt", RECORD_TIME(list_view, tried_at), .may_be_null = true, .help = "when items were found" },
+	{ "message", RECORD_TEXT(list_view, message), .may_be_null = true, .help = "why the last try failed" },
+	{ "items", RECORD_LIST(list_view, items, change_shape),
+	  .help = "at most three that pay, the best first; none: nothing pays, or never tried" },
+};
+static const struct record_shape list_shape = RECORD_SHAPE("Recommendations", list_view, list_members);
+
+static const char *kind_of(const struct recommendation *r)
+{
+	static const char objective[] = "objective.";
+
+	if (!strncmp(r->change, objective, strlen(objective)))
+		return kinds[2];
+	return r->late_ppm > r->allowed_ppm && r->late_with_ppm <= r->allowed_ppm ? kinds[0] : kinds[1];
+}
+
+static void write_list(struct api_call *c, const struct recommended *r, struct buf *out)
+{
+	struct change_view *items = arena_array(&c->arena, struct change_view, r->count);
+	struct list_view v = { .state = states[r->state],
+			       .message = r->state == RECOMMEND_FAILED ? r->message : NULL,
+			       .tried_at = r->tried_at,
+			       .items = { items, r->count } };
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct recommendation *is = &r->items[i];
+
+		items[i] = (struct change_view){ is->namespace, is->pool, is->change, is->needs, kind_of(is), *is };
+	}
+	record_write(&list_shape, &v, out);
+	buf_text(out, "\n");
+}
+
+static bool write_kept(struct api_call *c, struct buf *out, struct error *e)
+{
+	static const struct recommended none = { .message = "" };
+
+	(void)e;
+	write_list(c, c->recommendations ? recommendations_look(c->recommendations) : &none, out);
+	return true;
+}
+
+static bool write_asked(struct api_call *c, struct buf *out, struct error *e)
+{
+	if (!c->recommendations)
+		return api_refuse(c, e, 503, "recommendations are not available here");
+	recommendations_ask(c->recommendations);
+	return write_kept(c, out, e);
+}
+
+const struct api_route api_route_recommendations = {
+	.method = "GET",
+	.path = "/api/v1/recommendations",
+	.name = "listRecommendations",
+	.summary = "What should be changed; tried in the background at most once a day, when somebody looks",
+	.needs_history = true,
+	.answer = &list_shape,
+	.write = write_kept,
+};
+
+const struct api_route api_route_recommendations_ask = {
+	.method = "POST",
+	.path = "/api/v1/recommendations",
+	.name = "askRecommendations",
+	.summary = "Try now what should be changed, in the background",
+	.needs_history = true,
+	.answer = &list_shape,
+	.write = write_asked,
+	.status = 202,
+};

@@ -1,0 +1,44 @@
+// What was spent: today, 7 and 30 days, all pools together and each of the last 30 days as a bar.
+
+import { el, scrolling, table } from "/assets/dom.js";
+import { dayBars } from "/assets/objectives.js";
+import { count, day, dollars } from "/assets/format.js";
+
+const windows = [["today", "Today"], ["week", "7 days"], ["month", "30 days"]];
+
+function sum(pools, of) {
+	const known = pools.map(of).filter(v => v !== null);
+
+	return known.length ? known.reduce((a, b) => a + b, 0) : null;
+}
+
+/* Against as long a time before; only where all of it is on record for every pool. */
+function trend(pools, key) {
+	const before = pools.every(p => p[key].dollarsBefore !== null) ? sum(pools, p => p[key].dollarsBefore) : null, now = sum(pools, p => p[key].dollars);
+	const more = before ? Math.round(100 * (now / before - 1)) : null;
+
+	return more === null ? "" : `${more > 0 ? "▲" : more < 0 ? "▼" : "="} ${count(Math.abs(more))} % on the ${key === "week" ? "week" : "month"} before`;
+}
+
+function figures(pools) {
+	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name), el("dd", { class: "spent-value" }, dollars(sum(pools, p => p[key].dollars))),
+		el("dd", { class: "goal-note" }, trend(pools, key)))));
+}
+
+function bars(pools) {
+	const days = pools[0].days.map((d, i) => ({ from: d.from, dollars: sum(pools, p => p.days[i].dollars) })), most = Math.max(...days.map(d => d.dollars || 0));
+	const dearest = days.find(d => d.dollars === most);
+
+	return el("figure", { class: "spent-days" }, el("p", { class: "small faint" }, most ? `Each day; the most ${dollars(most)} on ${day(dearest.from)}` : "Nothing spent"),
+		dayBars(days, { of: d => d.dollars, top: most || 1, label: `Dollars a day; the most ${dollars(most)}` }),
+		el("figcaption", null, el("span", null, day(days[0].from)), el("span", null, "today")));
+}
+
+function perPool(pools) {
+	return scrolling("Spent by pool, as a table", table([{ name: "Pool", isHead: true, of: p => p.name },
+		...windows.map(([key, name]) => ({ name, isNumber: true, of: p => dollars(p[key].dollars) }))], pools, { caption: "Spent by pool" }));
+}
+
+export function spentParts(pools) {
+	return [figures(pools), bars(pools), pools.length > 1 ? perPool(pools) : null];
+}
