@@ -403,6 +403,12 @@ static bool keeps_node(const struct drain *d, const struct pod *p)
 	       (d->fate != FATE_LEND || p->pool == (int)d->pool);
 }
 
+/* Must end by itself, where the pods are the work; what only runs beside it is evicted as anywhere. */
+static bool is_work(const struct drain *d, const struct pod *p)
+{
+	return runs_work(d->controller, d->pool) && (p->has_gpus || p->pool == (int)d->pool) && keeps_node(d, p);
+}
+
 static void evict_all(struct drain *d, const struct node *n, struct arena *a)
 {
 	struct controller *c = d->controller;
@@ -424,11 +430,13 @@ static bool evict(struct drain *d, const struct node *n)
 	size_t count;
 	millis now = clock_now(d->controller->clock);
 	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
-	int64_t left = 0;
+	int64_t left = 0, work = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		left += keeps_node(d, pods[i]);
-	if (left > 0 && runs_work(d->controller, d->pool))
+		work += is_work(d, pods[i]);
+	}
+	if (work > 0)
 		give_up(d, "work-came");
 	else if (left > 0 && d->fate != FATE_LEND)
 		evict_all(d, n, &a);
