@@ -110,11 +110,17 @@ static bool is_unserved(const struct controller *c, const struct pod *p)
 	       pool_may_act(c, (size_t)p->pool) && workload_scale_set(c, (size_t)p->pool) == ABSENT;
 }
 
+/* Else there are no pools. */
+static bool leads(const struct controller *c)
+{
+	return c->leader.state == STATE_LEADING && !c->is_stopping;
+}
+
 void waiting_again(struct controller *c)
 {
 	struct waiting *w = &c->waiting;
 
-	if (c->leader.state != STATE_LEADING || c->is_stopping)
+	if (!leads(c))
 		return;
 	millis now = clock_mono(c->clock), due = now + QUIET;
 	if (!w->is_due) {
@@ -131,7 +137,7 @@ void waiting_again(struct controller *c)
 
 void waiting_pod(struct controller *c, const struct cluster_event *e)
 {
-	if (e->pod && e->what != CLUSTER_POD_GONE && is_unserved(c, e->pod))
+	if (e->pod && e->what != CLUSTER_POD_GONE && leads(c) && is_unserved(c, e->pod))
 		waiting_again(c);
 }
 
