@@ -505,6 +505,9 @@ static bool describe(struct aks_call *x)
 	struct group_description d = { .min = is_system, .max = MACHINES_MOST, .desired = x->pool.count };
 
 	d.is_busy = x->operation_open || azure_pool_is_busy(&x->pool);
+	if (azure_pool_is_owners(&x->pool))
+		d.busy_with = text_printf(&x->base.call->arena, "AKS works on the agent pool (provisioningState %s)",
+					  x->pool.state);
 	fill_machines(x, &d);
 	if (!group_description_check(&d, &x->base.call->arena, &x->base.call->error))
 		return error_wrap(&x->base.call->error, "answer");
@@ -1081,6 +1084,13 @@ static void aks_close(struct provider *base)
 	free(p);
 }
 
+#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers },
+static const struct provider_question questions[] = {
+#include "providers/aks_question.def"
+	{ 0 }
+};
+#undef QUESTION
+
 const struct provider_ops provider_aks = {
 	.name = "aks",
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED | PROVIDER_CANCELS,
@@ -1088,4 +1098,5 @@ const struct provider_ops provider_aks = {
 	.close = aks_close,
 	.start = exchange_start,
 	.cancel = exchange_cancel,
+	.questions = questions,
 };

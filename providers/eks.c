@@ -1159,6 +1159,13 @@ static void eks_close(struct provider *base)
 	free(p);
 }
 
+#define QUESTION(id, asks, why, command, answers) { id, asks, why, command, answers },
+static const struct provider_question questions[] = {
+#include "providers/eks_question.def"
+	{ 0 }
+};
+#undef QUESTION
+
 const struct provider_ops provider_eks = {
 	.name = "eks",
 	.abilities = PROVIDER_NAMES_VICTIMS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY | PROVIDER_STOPS_NAMED |
@@ -1167,4 +1174,5 @@ const struct provider_ops provider_eks = {
 	.close = eks_close,
 	.start = exchange_start,
 	.cancel = exchange_cancel,
+	.questions = questions,
 };

@@ -202,6 +202,13 @@ struct provider_setup {
 	const struct cluster_door *cluster; /* NULL: there is no cluster to ask */
 };
 
+/* What only a real account can tell of a provider, for a person who has one (`preheat provider prove`). */
+struct provider_question {
+	const char *id, *asks, *why;
+	const char *command; /* lines of a shell; {key}: that key of the node group's settings */
+	const char *answers; /* words, with a space between */
+};
+
 struct provider_ops {
 	const char *name;
 	unsigned abilities; /* of enum provider_ability */
@@ -212,6 +219,7 @@ struct provider_ops {
 	 * too. */
 	void (*start)(struct provider *p, struct provider_call *c);
 	void (*cancel)(struct provider *p, struct provider_call *c); /* done() comes soon, as ERROR_CANCELLED */
+	const struct provider_question *questions; /* up to one without an id; NULL: there are none */
 };
 
 /* NULL when there is none of this name. */

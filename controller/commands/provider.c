@@ -8,6 +8,7 @@
 #include "controller/commands/cluster_args.h"
 #include "controller/commands/print.h"
 #include "controller/commands/command.h"
+#include "controller/commands/provider_prove.h"
 #include "controller/loop/fleet.h"
 #include "controller/manifest/manifest.h"
 #include "providers/block.h"
@@ -722,9 +723,10 @@ static const millis USUAL_TIMEOUT = MINUTE;
 
 struct options {
 	struct option_list pools, groups;
-	const char *output;
+	const char *output, *out;
 	struct cluster_args access;
 	millis timeout;
+	bool proves;
 };
 
 static bool is_asked_for(const struct options *o, const char *name)
@@ -819,6 +821,17 @@ static bool load(const struct options *o, struct arena *a, struct manifest *m, s
 	return manifest_load(o->pools.items, o->pools.count, a, m, &f, e) && check_names(o, &m->fleet, a, e);
 }
 
+/* One group: the first of those asked for that leaves a question open. */
+static bool prove(const struct options *o, const struct group_check *groups, size_t count, struct error *e)
+{
+	size_t at = 0;
+
+	while (at + 1 < count && !provider_find(groups[at].spec->provider)->questions)
+		at++;
+	return count ? provider_prove(groups[at].spec, o->out, e) :
+		       error_set(e, ERROR_INVALID, "--prove: the manifest has no node group");
+}
+
 static const struct command provider_command_check;
 
 static int check(const struct options *o)
@@ -831,6 +844,8 @@ static int check(const struct options *o)
 		return command_failed(&provider_command_check, &e);
 	struct group_check *groups = arena_array(&a, struct group_check, m.fleet.group_count);
 	size_t count = choose(o, &m.fleet, &a, groups);
+	if (o->proves)
+		return prove(o, groups, count, &e) ? EXIT_DONE : command_failed(&provider_command_check, &e);
 	if (!provider_check_ask(groups, count, &o->access, o->timeout, &e))
 		return command_failed(&provider_command_check, &e);
 	int code = print(o, groups, count, &a);
@@ -850,6 +865,11 @@ static int run_check(int argc, char **argv)
 		{ "group", 'g', OPTION_LIST, "GROUP", "only this node group; may be given again (default: all)",
 		  &o.groups, NULL },
 		PRINT_OPTION(&o.output),
+		{ "prove", 0, OPTION_FLAG, NULL,
+		  "ask a person with an account what only a real cloud can tell, with the commands that show it", &o.proves,
+		  NULL },
+		{ "out", 0, OPTION_TEXT, "FILE", "where the answers to --prove go (default: GROUP.proof.json)", &o.out,
+		  NULL },
 		{ "timeout", 0, OPTION_PERIOD, "DURATION", "for each node group; all are asked at once (default: 1m)",
 		  &o.timeout, NULL },
 		{ "kubeconfig", 0, OPTION_TEXT, "FILE",
@@ -877,8 +897,11 @@ static const struct command provider_command_check = {
 	.summary = "Tell who we are to each node group's cloud, what we may do, see and would change",
 	.examples = "  preheat provider check -f pools.yaml\n"
 		    "  preheat provider check -f pools.yaml --group g5-od --output json\n"
+		    "  preheat provider check -f pools.yaml --group g5-od --prove\n"
 		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check -f - <pools.yaml\n",
 	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
+		 "--prove asks the cloud nothing: it is for a person with another terminal and ten minutes. Some of its\n"
+		 "commands buy or end one machine, and say so.\n"
 		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
 		 "3: no answer, or none in time.\n",
 	.run = run_check,

@@ -348,6 +348,14 @@ bool fleet_adopt_operations(struct controller *c, struct error *e)
 	return ok;
 }
 
+static bool has_joined(void *user, const char *provider_id)
+{
+	const struct controller *c = user;
+	const struct node *n = cluster_node_by_machine(c->cluster, provider_id);
+
+	return n && n->is_known && !n->is_leaving && !drain_is_under_way(c, n->name);
+}
+
 /*
  * Two Preheats on one account must not take each other's tokens for their own, nor one its own of before: of the
  * cluster, the lease, this replica and its term, and random bits.
@@ -377,6 +385,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .term = c->leader.term,
 					     .node_stages = start_progress_stages,
 					     .unready = start_progress_unready,
+					     .has_joined = has_joined,
 					     .runs_work = works,
 					     .may_act = may_act,
 					     .changed = act_soon,

@@ -329,7 +329,7 @@ static void operation_settle(struct node_group *g)
 			end_intent(g, "done");
 		return;
 	}
-	if (o->attempts < ATTEMPTS_MOST)
+	if (o->attempts < ATTEMPTS_MOST && !node_group_names_joined(g))
 		return; /* node_group_drive() sends it again */
 	struct error why = g->trouble.kind != ERROR_NONE ? g->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
 	give_up(g, &why, 0);
@@ -491,6 +491,12 @@ void node_group_look(struct node_group *g)
 	tell_unready(g, &g->look, &g->look_arena);
 	node_group_plan_look(g, clock_real(g->context->clock, jittered(g, LOOK_TIMES[is_settled])));
 	g->ops->start(g->provider, &g->look);
+}
+
+void node_group_look_anew(struct node_group *g)
+{
+	g->is_look_stale = true;
+	node_group_look(g);
 }
 
 void node_group_open(struct node_group *g, const struct group_context *context, size_t index,

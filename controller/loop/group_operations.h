@@ -23,6 +23,8 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 void node_group_resume(struct node_group *g, const char *token, const char *operation, millis began);
 /* Looks again unless a look is under way. */
 void node_group_look(struct node_group *g);
+/* Something happened there: what a look that is under way shows may be from before. */
+void node_group_look_anew(struct node_group *g);
 /* Sends what is wanted, if nothing stands in the way. */
 void node_group_drive(struct node_group *g);
 /* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */

@@ -44,8 +44,7 @@ int64_t node_group_count(const struct node_group *g, enum machine_state state)
 	return count;
 }
 
-/* Machines that run, or will. */
-static int64_t machines_alive(const struct node_group *g)
+int64_t node_group_alive(const struct node_group *g)
 {
 	int64_t count = 0;
 
@@ -76,51 +75,6 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 static const char *told(const char *text)
 {
 	return text ? text : "";
-}
-
-/* --- machines that shall go --- */
-
-static bool still_counts(const struct node_group *g, const struct removal *r)
-{
-	const struct machine *m = node_group_machine(g, r->id);
-
-	return r->was_counted && m && machine_counts(m);
-}
-
-/* Machines that the cloud still counts in its size and ours does not. */
-static int64_t removals_counted(const struct node_group *g)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < g->removal_count; i++)
-		count += still_counts(g, &g->removals[i]);
-	return count;
-}
-
-/* Of them, on their way to standby: counted there already. */
-static int64_t removals_to_standby(const struct node_group *g)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < g->removal_count; i++)
-		count += g->removals[i].verb == PROVIDER_STOP && g->removals[i].was_counted;
-	return count;
-}
-
-static bool is_named(const struct operation *o, const char *id)
-{
-	for (size_t i = 0; i < o->id_count; i++)
-		if (!strcmp(o->ids[i], id))
-			return true;
-	return false;
-}
-
-bool node_group_is_removing(const struct node_group *g, const char *machine)
-{
-	for (size_t i = 0; i < g->removal_count; i++)
-		if (!strcmp(g->removals[i].id, machine))
-			return true;
-	return is_named(&g->operation, machine);
 }
 
 /* --- sizes --- */
@@ -165,7 +119,7 @@ static int64_t most_machines(const struct node_group *g)
 	return g->is_known && g->seen.max > 0 && g->seen.max < most ? g->seen.max : most;
 }
 
-static int64_t most_standby(const struct node_group *g)
+int64_t node_group_standby_most(const struct node_group *g)
 {
 	return node_group_can(g, PROVIDER_HAS_STANDBY) ? group_spec_of(g)->standby_max_nodes : 0;
 }
@@ -181,7 +135,7 @@ static void wish(struct node_group *g, int64_t machines)
 /* Never above max, and never fewer than are on their way there by a removal. */
 static void wish_standby(struct node_group *g, int64_t machines)
 {
-	int64_t most = most_standby(g);
+	int64_t most = node_group_standby_most(g);
 
 	int64_t least = removals_to_standby(g) + (g->seen.keeps_standby ? g->seen.standby : 0);
 
@@ -353,7 +307,7 @@ static int64_t gate_clamp(struct node_group *g, enum provider_verb verb, int64_t
 {
 	bool is_standby = verb == PROVIDER_STANDBY;
 	int64_t present = is_standby ? g->seen.standby : g->seen.desired;
-	int64_t most = is_standby ? most_standby(g) : most_machines(g);
+	int64_t most = is_standby ? node_group_standby_most(g) : most_machines(g);
 
 	if ((verb != PROVIDER_GROW && !is_standby) || desired <= present)
 		return desired;
@@ -365,161 +319,6 @@ static int64_t gate_clamp(struct node_group *g, enum provider_verb verb, int64_t
 		clamped = present;
 	hold(g, desired - clamped, "more than the manifest in force or its budget allows");
 	return clamped;
-}
-
-/* --- the end of a removal --- */
-
-enum { REMOVALS_AT_ONCE = 50, TRIES_MOST = 5 };
-
-/* A cancel goes before all others. */
-
-static bool is_due(const struct node_group *g, const struct removal *r)
-{
-	const struct machine *m = node_group_machine(g, r->id);
-
-	return r->verb != PROVIDER_STOP || !m || m->state == MACHINE_RUNNING; /* others cannot be stopped yet */
-}
-
-/* Where one slow operation follows another, machines whose turn comes within a moment of each other share one. */
-static const millis GATHER = 20 * SECOND;
-
-static bool is_gathering(const struct node_group *g)
-{
-	millis now = clock_mono(g->context->clock);
-
-	for (size_t i = 0; i < g->removal_count; i++)
-		if (g->removals[i].verb == PROVIDER_CANCEL || now - g->removals[i].since >= GATHER)
-			return false;
-	return g->seen.takes_turns && g->removal_count < REMOVALS_AT_ONCE;
-}
-
-/* Which kind is due; false when none is. */
-static bool removals_due(const struct node_group *g, enum provider_verb *verb)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < g->removal_count; i++) {
-		const struct removal *r = &g->removals[i];
-		if (!is_due(g, r) || (found && r->verb != PROVIDER_CANCEL))
-			continue;
-		*verb = r->verb;
-		found = true;
-	}
-	return found;
-}
-
-/* What ran and stands by has gone, too, whatever it was named for: some clouds stop what they are asked to delete. */
-static bool is_over(const struct node_group *g, const struct removal *r)
-{
-	const struct machine *m = node_group_machine(g, r->id);
-
-	return !m || m->state == MACHINE_TERMINATING || (m->is_standby && (r->verb == PROVIDER_STOP || r->was_counted));
-}
-
-/* Machines that the next growth would ask for. */
-static int64_t machines_to_buy(const struct node_group *g)
-{
-	int64_t buys = g->wanted + removals_counted(g) - g->seen.desired;
-
-	return buys > 0 ? buys : 0;
-}
-
-/* The machine stays: the sizes wanted are again what they were, or it takes the place of one that is still to be
- * bought. */
-static void take_back(struct node_group *g, const struct removal *r, int64_t *to_buy)
-{
-	bool is_spared = r->was_counted && *to_buy > 0;
-
-	*to_buy -= is_spared;
-	g->wanted += r->was_counted && !is_spared;
-	g->standby_wanted -= r->was_counted && r->verb == PROVIDER_STOP;
-}
-
-static bool is_hopeless(const struct node_group *g, const struct removal *r)
-{
-	const struct machine *m = node_group_machine(g, r->id);
-
-	return r->tries >= TRIES_MOST || (r->verb == PROVIDER_CANCEL && m && m->state == MACHINE_RUNNING);
-}
-
-/* Those that have come to pass, or never will, are none any more. */
-static void removals_settle(struct node_group *g)
-{
-	int64_t to_buy = machines_to_buy(g);
-	size_t kept = 0;
-
-	for (size_t i = 0; i < g->removal_count; i++) {
-		const struct removal *r = &g->removals[i];
-		const struct machine *m = node_group_machine(g, r->id);
-		if (is_over(g, r)) {
-			if (r->verb == PROVIDER_STOP && !(m && m->is_standby))
-				g->standby_wanted -= r->was_counted; /* it was lost on the way */
-		} else if (is_hopeless(g, r)) {
-			log_warn("machine-left-alone", LOG_S("group", group_spec_of(g)->name), LOG_S("machine", r->id),
-				 LOG_S("verb", provider_verb_name(r->verb)), LOG_END);
-			take_back(g, r, &to_buy);
-		} else {
-			g->removals[kept++] = *r;
-		}
-	}
-	g->removal_count = kept;
-}
-
-/* Those that the operation named and that the cloud left alone: once more, or, `for_good`, never. */
-static void removals_left_alone(struct node_group *g, bool for_good)
-{
-	int64_t to_buy = machines_to_buy(g);
-	size_t kept = 0;
-
-	for (size_t i = 0; i < g->removal_count; i++) {
-		struct removal *r = &g->removals[i];
-		bool is_left = is_named(&g->operation, r->id) && !is_over(g, r);
-		r->tries += is_left;
-		if (is_left && for_good)
-			take_back(g, r, &to_buy);
-		else
-			g->removals[kept++] = *r;
-	}
-	g->removal_count = kept;
-}
-
-bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how)
-{
-	const struct machine *m = node_group_machine(g, machine);
-
-	if (node_group_is_removing(g, machine))
-		return false;
-	if (how == PROVIDER_STOP && (g->standby_wanted >= most_standby(g) || !node_group_can(g, PROVIDER_STOPS_NAMED)))
-		how = PROVIDER_REMOVE;
-	if (how == PROVIDER_CANCEL && !node_group_can(g, PROVIDER_CANCELS))
-		how = PROVIDER_REMOVE;
-	if (!node_group_can(g, PROVIDER_NAMES_VICTIMS) || node_group_is_held(g))
-		return false;
-	g->removals = xgrow(g->removals, g->removal_count, &g->removal_room, sizeof *g->removals);
-	struct removal *r = &g->removals[g->removal_count++];
-	*r = (struct removal){ .verb = how,
-			       .was_counted = m && machine_counts(m) && g->wanted > 0,
-			       .since = clock_mono(g->context->clock) };
-	memcpy(r->id, machine, strnlen(machine, MACHINE_ID_MAX));
-	g->wanted -= r->was_counted;
-	g->standby_wanted += r->was_counted && how == PROVIDER_STOP;
-	return true;
-}
-
-/* Where the size falls before those named are seen to go (a cloud may tell of a stop by the node alone), it is seen as
- * it was until they go: the fall is ours, and nobody else's. */
-static void removals_hold_size(struct node_group *g)
-{
-	int64_t asked = 0, ahead = machines_alive(g) - g->seen.desired;
-
-	for (size_t i = 0; i < g->removal_count; i++) {
-		const struct removal *r = &g->removals[i];
-		asked += still_counts(g, r) && (r->tries > 0 || is_named(&g->operation, r->id));
-	}
-	if (ahead <= 0)
-		return;
-	g->seen.desired += least_of(ahead, asked);
-	g->seen.standby -= least_of(least_of(ahead, asked), g->seen.standby);
 }
 
 /* --- machines and the starts on them --- */
@@ -868,8 +667,9 @@ static int64_t take_over_size(struct node_group *g)
 	g->wanted += others - lost;
 	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
 		tell_resized(g, others);
-	/* Never less than there is and the cloud wants: those end by being named only. */
-	int64_t least = staying < g->seen.desired ? staying : g->seen.desired;
+	/* Never less than stays and the size has room for beside what goes: those end by being named only. An owner
+	 * that replaces machines launches some beyond the size, which are no reason to raise it. */
+	int64_t least = least_of(staying, g->seen.desired - removals_counted(g));
 	wish(g, g->wanted > least ? g->wanted : least);
 	take_over_standby(g);
 	return owed;
@@ -926,7 +726,7 @@ static void hold_still(struct node_group *g)
 	if (!node_group_is_held(g))
 		return;
 	g->was_missed = true;
-	refuse_starts(g, false, node_group_missing(g) - (g->seen.desired - machines_alive(g)), ERROR_UNAVAILABLE);
+	refuse_starts(g, false, node_group_missing(g) - (g->seen.desired - node_group_alive(g)), ERROR_UNAVAILABLE);
 	node_group_fit_starts(g);
 }
 
@@ -1041,7 +841,7 @@ bool node_group_is_ours(const struct node_group *g)
 
 bool node_group_is_exposed(const struct node_group *g)
 {
-	int64_t alive = machines_alive(g);
+	int64_t alive = node_group_alive(g);
 
 	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held || node_group_is_owners(g) ||
 	    !node_group_can(g, PROVIDER_PROTECTS))
@@ -1052,7 +852,7 @@ bool node_group_is_exposed(const struct node_group *g)
 
 bool node_group_is_settled(const struct node_group *g)
 {
-	return g->is_known && !g->seen.is_busy && !g->removal_count && g->wanted == machines_alive(g) &&
+	return g->is_known && !g->seen.is_busy && !g->removal_count && g->wanted == node_group_alive(g) &&
 	       node_group_count(g, MACHINE_RUNNING) == g->wanted &&
 	       node_group_count(g, MACHINE_STOPPED) == g->standby_wanted;
 }
@@ -1081,34 +881,10 @@ static bool plan_size(struct node_group *g, enum provider_verb verb, int64_t des
 	return true;
 }
 
-static bool plan_removals(struct node_group *g, enum provider_verb verb)
-{
-	struct operation *o = &g->operation;
-	int64_t counted = 0;
-
-	o->removals = xcalloc(g->removal_count, sizeof *o->removals);
-	o->ids = xcalloc(g->removal_count, sizeof *o->ids);
-	for (size_t i = 0; i < g->removal_count && o->id_count < REMOVALS_AT_ONCE; i++) {
-		const struct removal *r = &g->removals[i];
-		if (r->verb != verb || !is_due(g, r))
-			continue;
-		o->removals[o->id_count] = *r;
-		o->ids[o->id_count] = o->removals[o->id_count].id;
-		o->id_count++;
-		counted += still_counts(g, r);
-	}
-	o->verb = verb;
-	o->desired = g->wanted + removals_counted(g) - counted;
-	int64_t surplus = g->believed.desired - counted - o->desired;
-	if (verb == PROVIDER_CANCEL && surplus > 0)
-		o->change = -surplus;
-	return true;
-}
-
 /* What is asked for and never came is not wished any more. */
 static bool plan_cancel(struct node_group *g)
 {
-	int64_t alive = machines_alive(g), desired = g->wanted + removals_counted(g);
+	int64_t alive = node_group_alive(g), desired = g->wanted + removals_counted(g);
 
 	return desired < g->believed.desired && alive < g->believed.desired && node_group_can(g, PROVIDER_CANCELS) &&
 	       plan_size(g, PROVIDER_CANCEL, desired > alive ? desired : alive);
@@ -1117,7 +893,7 @@ static bool plan_cancel(struct node_group *g)
 /* What it was to bring is looked for elsewhere. */
 static void refuse_stuck(struct node_group *g)
 {
-	int64_t missing = least_of(node_group_missing(g), g->seen.desired - machines_alive(g));
+	int64_t missing = least_of(node_group_missing(g), g->seen.desired - node_group_alive(g));
 
 	if (missing <= 0)
 		return;
@@ -1131,7 +907,7 @@ static bool plan_end(struct node_group *g)
 	millis now = clock_mono(g->context->clock);
 	bool is_stuck = now - g->ongoing.since > STUCK_AFTER;
 	bool is_in_the_way = g->removal_count || g->wanted != g->seen.desired || g->standby_wanted != g->seen.standby ||
-			     machines_alive(g) < g->seen.desired;
+			     node_group_alive(g) < g->seen.desired;
 
 	if (g->ongoing.ends && now - g->ongoing.end_asked < END_AGAIN_AFTER)
 		return false;
@@ -1143,20 +919,21 @@ static bool plan_end(struct node_group *g)
 
 bool node_group_plan(struct node_group *g)
 {
-	int64_t desired = g->wanted + removals_counted(g);
-	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	enum provider_verb verb = PROVIDER_REMOVE;
 
 	if (node_group_is_held(g))
 		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
+	removals_keep_joined(g);
+	int64_t desired = g->wanted + removals_counted(g);
+	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	/* Where one waits for the other, growth goes first: somebody waits for it. At the most, what goes makes room.
 	 */
-	bool may_wait =
-		desired <= most_machines(g) && ((g->seen.takes_turns && desired > g->seen.desired) || is_gathering(g));
+	bool may_wait = desired <= most_machines(g) &&
+			((g->seen.takes_turns && desired > g->seen.desired) || removals_gather(g));
 	if (removals_due(g, &verb) && (verb == PROVIDER_CANCEL || !may_wait))
-		return plan_removals(g, verb);
+		return removals_plan(g, verb);
 	if (plan_cancel(g))
 		return true;
 	if (desired > g->seen.desired)
@@ -1175,7 +952,7 @@ static bool is_reached(const struct node_group *g)
 	if (o->verb == PROVIDER_STANDBY)
 		return g->seen.standby == o->desired;
 	for (size_t i = 0; i < o->id_count; i++)
-		if (!is_over(g, &o->removals[i]))
+		if (!removal_is_over(g, &o->removals[i]))
 			return false;
 	return true;
 }

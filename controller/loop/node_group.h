@@ -12,6 +12,7 @@
 #include "controller/loop/accepted.h"
 #include "controller/loop/contention.h"
 #include "controller/loop/provider_backoff.h"
+#include "controller/loop/removals.h"
 #include "controller/loop/starts.h"
 #include "providers/provider.h"
 
@@ -19,15 +20,6 @@ struct history;
 struct node_group;
 
 enum { TOKEN_MAX = 95 };
-
-/* A machine that shall go: PROVIDER_REMOVE, PROVIDER_STOP or PROVIDER_CANCEL. */
-struct removal {
-	char id[MACHINE_ID_MAX + 1];
-	enum provider_verb verb;
-	bool was_counted; /* the size wanted fell by it */
-	int tries;	  /* asked for, and left alone */
-	millis since;	  /* clock_mono; wished */
-};
 
 /* Machines bought of late: a level that runs out within GROWTH_SPAN. */
 #define GROWTH_SPAN  (5 * MINUTE)
@@ -54,6 +46,8 @@ struct group_context {
 	/* Ids of a group's machines whose nodes are not ready, longest first, into the arena; returns how many. May be
 	 * NULL. */
 	size_t (*unready)(void *user, size_t group, struct arena *a, const char *const **ids);
+	/* Whether a machine's node is there, and no drain of ours on it. May be NULL. */
+	bool (*has_joined)(void *user, const char *provider_id);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
 	/* Asked before each call that changes the cloud. */
@@ -194,6 +188,10 @@ static inline bool machine_stands_by(const struct machine *m)
 /* NULL when the cloud did not tell of it. */
 const struct machine *node_group_machine(const struct node_group *g, const char *machine);
 int64_t node_group_count(const struct node_group *g, enum machine_state state);
+/* Machines that run, or will. */
+int64_t node_group_alive(const struct node_group *g);
+/* The most that may stand by. */
+int64_t node_group_standby_most(const struct node_group *g);
 /* Machines that run and shall stay, and those that are still to come. */
 int64_t node_group_size(const struct node_group *g);
 /* Machines that are asked for and not listed yet; the same of standby. */
@@ -201,7 +199,6 @@ int64_t node_group_missing(const struct node_group *g);
 int64_t node_group_standby_missing(const struct node_group *g);
 /* GPUs of machines that are asked for and not listed yet that no start waits for. */
 int64_t node_group_unclaimed_gpus(const struct node_group *g);
-bool node_group_is_removing(const struct node_group *g, const char *machine);
 /* Of enum provider_ability; as far as is known, what its provider can. */
 bool node_group_can(const struct node_group *g, unsigned abilities);
 
@@ -225,8 +222,6 @@ int64_t node_group_unasked(const struct node_group *g);
 void node_group_give_up(struct node_group *g, int64_t machines);
 /* Never above the manifest's max of standby. */
 void node_group_set_standby(struct node_group *g, int64_t machines);
-/* Asks for the end of a machine; false when it was asked for already. What finds no room in standby is removed. */
-bool node_group_remove(struct node_group *g, const char *machine, enum provider_verb how);
 
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);

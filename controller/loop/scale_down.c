@@ -4,6 +4,7 @@
 #include "controller/explain/explain.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/observe.h"
+#include "controller/loop/start_progress.h"
 #include "controller/loop/watch_sync.h"
 #include "controller/policy/reservation.h"
 
@@ -68,26 +69,18 @@ static void cancel_reclaim(struct controller *c, size_t pool, size_t group, cons
 		drain_give_back(c, n, pool);
 }
 
-/* Waits for a machine that no call has asked for. */
-static bool is_unasked(const struct controller *c, const struct start *s)
-{
-	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
-
-	return s->kind == START_COLD && !s->is_swap && !s->machine[0] && g->is_known && node_group_unasked(g) > 0;
-}
-
 /* What nobody has asked for costs nothing to give up; what was asked for may run before its cancel arrives, and then
  * both are there. So one of the pool's other groups goes in the place of start `i`; false: there is none. */
 static bool cancel_unasked(struct controller *c, size_t i)
 {
 	const struct start *chosen = &c->starts.items[i];
 
-	if (chosen->kind != START_COLD || chosen->is_swap || is_unasked(c, chosen))
+	if (chosen->kind != START_COLD || chosen->is_swap || start_is_unasked(c, chosen))
 		return false;
 	for (size_t other = c->starts.count; other-- > 0;) {
 		const struct start *s = &c->starts.items[other];
 		size_t group = fleet_of(c)->pools[s->pool].groups[s->group];
-		if (s->pool != chosen->pool || s->group == chosen->group || !is_unasked(c, s) ||
+		if (s->pool != chosen->pool || s->group == chosen->group || !start_is_unasked(c, s) ||
 		    scale_down_room(c, group) <= 0)
 			continue;
 		starts_drop(&c->starts, other);

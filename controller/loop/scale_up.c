@@ -286,6 +286,25 @@ void scale_up_rest(struct controller *c, size_t pool)
 	p->unplaced = 0;
 }
 
+/* Machines on their way that were given up, and that no call has named yet, are waited for again before any is bought:
+ * the cancel may come too late, and then both would be there. Returns the replicas that these are for. */
+static int64_t cancels_call_off(struct controller *c, size_t pool, int64_t replicas)
+{
+	int64_t kept = 0;
+
+	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count; k++) {
+		size_t group = fleet_of(c)->pools[pool].groups[k];
+		struct start like = start_like(c, pool, k, START_COLD);
+		int64_t each = replicas_on_node(c, pool, group);
+		while (kept < replicas && each > 0 && node_group_call_off(c->groups[group], like.machine)) {
+			int64_t count = replicas - kept < each ? replicas - kept : each;
+			starts_ask(&c->starts, &like, count);
+			kept += count;
+		}
+	}
+	return kept;
+}
+
 /* What serves on nodes that were to go is there at once and costs no start. */
 void scale_up(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
@@ -295,6 +314,7 @@ void scale_up(struct controller *c, size_t pool, size_t position, const struct g
 	for (size_t i = 0; i < plan->group_count; i++)
 		released += plan->groups[i].release;
 	int64_t kept = more > 0 && released <= 0 ? drains_call_off(c, pool, more) : 0;
+	kept += cancels_call_off(c, pool, d->cold - d->swap - kept);
 	int64_t cold = take_from(&kept, d->cold - d->swap), wake = take_from(&kept, d->wake),
 		place = take_from(&kept, d->place);
 

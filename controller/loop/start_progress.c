@@ -77,12 +77,14 @@ static bool node_has_work(const struct controller *c, const struct node *n)
 	return false;
 }
 
-/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. */
+/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. Whether the
+ * cloud replaces it is looked at before anything is bought in its place. */
 static void node_lost(struct controller *c, const struct node *n)
 {
 	if (n->group < 0 || node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) ||
 	    drain_is_under_way(c, n->name))
 		return;
+	node_group_look_anew(c->groups[n->group]);
 	bool has_work = node_has_work(c, n);
 	struct log_field name = LOG_S("node", n->name), pods = LOG_I("pods", (int64_t)fallback_lost(c, n, false));
 	if (has_work)
@@ -357,12 +359,31 @@ static bool watches_are_whole(struct controller *c, millis now)
 	return true;
 }
 
+bool start_is_unasked(const struct controller *c, const struct start *s)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+
+	return s->kind == START_COLD && !s->is_swap && !s->machine[0] && g->is_known && node_group_unasked(g) > 0;
+}
+
+/* Where one operation of the cloud waits for another, what was wished long ago may have been launched a moment ago. */
+static millis launched_at(const struct controller *c, const struct start *s)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
+
+	return m ? m->launched_at : g->ongoing.name ? g->ongoing.began : 0;
+}
+
 /* What it should have done by then is missed by watches that have told something since. */
 static bool is_stuck(const struct controller *c, const struct start *s, millis now)
 {
 	millis since = s->stage_since > c->gap.seen_again ? s->stage_since : c->gap.seen_again;
-	millis deadline = since + patience(c, s);
+	millis launched = s->stage == STAGE_PROVISION ? launched_at(c, s) : 0;
+	millis deadline = (since > launched ? since : launched) + patience(c, s);
 
+	if (start_is_unasked(c, s))
+		return false;
 	if (is_rousing(s))
 		return false; /* whose label that is must mend it; the policy counts on it no more when it is overdue */
 	if (s->has_served && c->pools[s->pool]->view.all_fell)

@@ -27,5 +27,7 @@ struct node_stages start_progress_stages(void *user, const char *machine);
 size_t start_progress_unready(void *user, size_t group, struct arena *a, const char *const **ids);
 /* The pods that are there when we begin to lead, or the pool is new. */
 void start_progress_adopt(struct controller *c);
+/* It waits for a machine that no call has asked for. */
+bool start_is_unasked(const struct controller *c, const struct start *s);
 /* Ends the starts whose time is over. */
 void start_progress_check(struct controller *c);

@@ -331,6 +331,12 @@ bool azure_pool_is_busy(const struct azure_pool *p)
 	return *p->state && !is(p->state, "Succeeded") && !is(p->state, "Failed") && !is(p->state, "Canceled");
 }
 
+bool azure_pool_is_owners(const struct azure_pool *p)
+{
+	return azure_pool_is_busy(p) && !is(p->state, "Updating") && !is(p->state, "Scaling") &&
+	       !is(p->state, "Canceling") && !is(p->state, "Deleting");
+}
+
 bool azure_pool_is_ours(const struct azure_pool *p, struct error *e)
 {
 	char shown[QUOTE_ROOM];

@@ -53,6 +53,8 @@ struct azure_pool {
 bool azure_pool_read(const char *text, size_t len, struct arena *a, struct azure_pool *out, struct error *e) MUST_USE;
 /* An operation works on it, and another would be refused. */
 bool azure_pool_is_busy(const struct azure_pool *p);
+/* With what no call of ours begins: an upgrade of its version or image, a start, a stop, certificates that rotate. */
+bool azure_pool_is_owners(const struct azure_pool *p);
 /* ERROR_INVALID with the remedy when it is none that we can drive: its own autoscaler, Windows, several sizes, ... */
 bool azure_pool_is_ours(const struct azure_pool *p, struct error *e) MUST_USE;
 /* The body of the PUT that asks for `count` machines, from the text of the pool as it was read. */

@@ -478,21 +478,32 @@ static void begin_to_end(struct object *pod)
 	apiserver_changed(pod);
 }
 
+static bool is_budget_spent(const struct object *pod)
+{
+	for (const struct object *b = server.first[KIND_BUDGET]; b; b = b->next)
+		if (!strcmp(b->space, pod->space) && is_healthy(pod->value) &&
+		    apiserver_selects(value_at(b->value, "spec>selector>matchLabels"), pod->value) &&
+		    !apiserver_allowed(b))
+			return true;
+	return false;
+}
+
+void apiserver_evict(struct object *pod)
+{
+	if (!is_budget_spent(pod))
+		begin_to_end(pod);
+}
+
 static void evict(const struct asked *a, struct object *pod)
 {
 	const char *uid = value_text(a->body, "deleteOptions>preconditions>uid");
-	const char *cause = NULL;
+	const char *cause = is_budget_spent(pod) ? "DisruptionBudget" : NULL;
 
 	if (*uid && strcmp(uid, pod->uid) != 0) {
 		report(a, "create", 409);
 		refuse(a->call, 409, "Conflict", "the UID in the precondition differs", NULL);
 		return;
 	}
-	for (struct object *b = server.first[KIND_BUDGET]; b; b = b->next)
-		if (!strcmp(b->space, pod->space) && is_healthy(pod->value) &&
-		    apiserver_selects(value_at(b->value, "spec>selector>matchLabels"), pod->value) &&
-		    !apiserver_allowed(b))
-			cause = "DisruptionBudget";
 	report(a, "create", cause ? 429 : 201);
 	if (cause) {
 		refuse(a->call, 429, "TooManyRequests",

@@ -64,6 +64,7 @@ void apiserver_changed(struct object *o); /* another version; whoever watches is
 void apiserver_delete(struct object *o);
 /* As whoever has that name in managedFields: "kubectl". */
 void apiserver_scale(struct object *o, const char *manager, int64_t replicas);
+void apiserver_evict(struct object *pod); /* somebody does, where its budgets allow it */
 void apiserver_cut_watches(void);
 void apiserver_forget_versions(void); /* watches from before have expired */
 void apiserver_catch_up(void);	      /* what holds_events kept back */

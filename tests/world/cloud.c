@@ -106,7 +106,7 @@ static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const
 	m->launched = wire_now();
 	m->never_registers = g->faults.never_registers && g->faults.never_registers--;
 	m->has_no_device = g->faults.no_device && g->faults.no_device--;
-	enter(m, STEP_PENDING, cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND));
+	enter(m, STEP_PENDING, g->hook + cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND));
 	while (*end)
 		end = &(*end)->next;
 	*end = m;
@@ -332,6 +332,12 @@ void cloud_owner_is_busy(struct cloud_group *g, const char *with)
 	cloud_note_past(g);
 	g->busy_with = with;
 	g->busy_since = wire_now();
+	if (g->wire == CLOUD_AKS && with)
+		g->operation = (struct cloud_operation){ .number = g->operation.number + 1,
+							 .state = "UpgradingNodeImageVersion",
+							 .ends = INT64_MAX };
+	else if (g->wire == CLOUD_AKS)
+		g->operation.is_over = true;
 	cloud_note_past(g);
 }
 

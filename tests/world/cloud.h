@@ -68,6 +68,7 @@ struct cloud_group {
 	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */
 	bool protects;	     /* machines from being chosen when others lower the size */
 	bool is_scaling_in;  /* they did */
+	millis hook;	     /* what is launched is held so long by a lifecycle hook */
 	bool has_ended;	     /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
@@ -123,7 +124,7 @@ void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is for
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
-/* Somebody else begins an operation there, or ends it (NULL); nothing of ours is refused for it. */
+/* Somebody else begins an operation there, or ends it (NULL); only AKS refuses ours for it. */
 void cloud_owner_is_busy(struct cloud_group *g, const char *with);
 /* Somebody else ends a machine and has it replaced, at the same size: after the one in its place was asked for. */
 void cloud_owner_replaces(struct cloud_machine *m);

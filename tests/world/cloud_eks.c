@@ -85,7 +85,7 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   "</AvailabilityZone><LifecycleState>%s</LifecycleState><ProtectedFromScaleIn>%s"
 			   "</ProtectedFromScaleIn></member>",
 			   m->id, g->instance_type, g->zone,
-			   m->step == STEP_PENDING	 ? "Pending"
+			   m->step == STEP_PENDING	 ? g->hook ? "Pending:Wait" : "Pending"
 			   : m->step == STEP_TERMINATING ? "Terminating"
 							 : "InService",
 			   m->is_protected ? "true" : "false");
@@ -319,9 +319,9 @@ static void serve_nodegroup(struct wire_call *c)
 		return;
 	}
 	snprintf(text, sizeof text,
-		 "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"ACTIVE\",\"capacityType\":\"ON_DEMAND\","
+		 "{\"nodegroup\":{\"nodegroupName\":\"%s\",\"status\":\"%s\",\"capacityType\":\"ON_DEMAND\","
 		 "\"resources\":{\"autoScalingGroups\":[{\"name\":\"asg-%s\"}]}}}",
-		 g->name, g->name);
+		 g->name, g->busy_with ? "UPDATING" : "ACTIVE", g->name);
 	wire_answer(c, 200, NULL, text);
 }
 

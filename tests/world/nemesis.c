@@ -1,5 +1,8 @@
 #include "tests/world/nemesis.h"
 
+#include "tests/world/autoscaler.h"
+#include "tests/world/owners.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +28,7 @@ static struct {
 	struct random random;
 	struct weather weather[PEER_COUNT];
 	struct ambush ambush;
-	bool all; /* also what is known to break */
+	enum nemesis_mode mode;
 } nemesis;
 
 static int64_t among(struct random *r, int64_t least, int64_t most)
@@ -97,6 +100,14 @@ void nemesis_begin(void)
 	nemesis.random = random_stream(1, "nemesis");
 	wire_on_leave(fate_of);
 	wire_on_answer(answered);
+	owners_begin();
+	autoscaler_begin();
+}
+
+void nemesis_end(void)
+{
+	owners_end();
+	autoscaler_end();
 }
 
 /* --- the faults --- */
@@ -334,7 +345,7 @@ static void reads_lag(struct nemesis_world *w, const struct fault *f)
 	struct random r = details(f);
 	struct cloud_group *g = some_group(w, &r);
 
-	if (g->wire == CLOUD_AKS && !nemesis.all) /* known to break: docs/reliability.md */
+	if (g->wire == CLOUD_AKS && nemesis.mode != NEMESIS_ALL) /* known to break: docs/reliability.md */
 		return;
 	g->reads.lag = among(&r, 5, 120) * SECOND;
 	g->reads.is_any_order = among(&r, 0, 2) == 0;
@@ -533,49 +544,157 @@ static void gang(struct nemesis_world *w, const struct fault *f)
 			      among(&r, 5, 25) * MINUTE);
 }
 
+/* --- what owners do --- */
+
+static void owner_acts(struct nemesis_world *w, const struct fault *f, enum owner_act act)
+{
+	struct random r = details(f);
+
+	owner_begins(some_group(w, &r), act);
+}
+
+static void update(struct nemesis_world *w, const struct fault *f)
+{
+	owner_acts(w, f, OWNER_UPDATES);
+}
+
+static void schedule(struct nemesis_world *w, const struct fault *f)
+{
+	owner_acts(w, f, OWNER_SCHEDULES);
+}
+
+static void balance_zones(struct nemesis_world *w, const struct fault *f)
+{
+	owner_acts(w, f, OWNER_BALANCES_ZONES);
+}
+
+static void refresh(struct nemesis_world *w, const struct fault *f)
+{
+	owner_acts(w, f, OWNER_REFRESHES);
+}
+
+static void health_check(struct nemesis_world *w, const struct fault *f)
+{
+	owner_acts(w, f, OWNER_REPLACES_THE_UNHEALTHY);
+}
+
+static void spot_rebalance(struct nemesis_world *w, const struct fault *f)
+{
+	owner_acts(w, f, OWNER_REBALANCES_SPOT);
+}
+
+/* A lifecycle hook, or a slow cloud: what is launched from now on takes so much longer. */
+static void hook(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	some_group(w, &r)->hook = among(&r, 30, 400) * SECOND;
+}
+
+static void hook_gone(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	some_group(w, &r)->hook = 0;
+}
+
+/* As KServe makes one, or with a metric that wants some number. */
+static void autoscaler(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	int64_t least = among(&r, 1, 3), most = among(&r, 0, 1) ? least : least + among(&r, 1, 3);
+
+	(void)w;
+	if (apiserver_first(KIND_AUTOSCALER))
+		return;
+	autoscaler_wish(autoscaler_create("chat", least, most, "", ""), among(&r, least, most));
+}
+
+static void autoscaler_gone(struct nemesis_world *w, const struct fault *f)
+{
+	struct object *o = apiserver_first(KIND_AUTOSCALER);
+
+	(void)w;
+	(void)f;
+	if (o)
+		apiserver_delete(o);
+}
+
+static void gitops(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	(void)w;
+	gitops_apply("chat", among(&r, 1, 4), 3 * MINUTE);
+}
+
+static void gitops_gone(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	gitops_apply("chat", 0, 0);
+}
+
+static void scaled_by_hand(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	(void)w;
+	world_set_replicas("chat", among(&r, 0, 5));
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_OBJECTS, NEEDS_TRAINING };
 
-/* `weight` is of today; `known` is that of worlds in which laws may break that are known to. */
 static const struct fault_kind {
 	const char *name;
-	int weight, known;
+	int weights[NEMESIS_OWNERS + 1]; /* by mode */
 	int64_t least_s, most_s; /* how long it lasts */
 	void (*begin)(struct nemesis_world *w, const struct fault *f);
 	void (*end)(struct nemesis_world *w, const struct fault *f);
 	enum needs needs;
 } kinds[] = {
-	{ "traffic", 30, 30, 1, 1, traffic, nothing, NEEDS_NOTHING },
-	{ "kill", 8, 8, 1, 120, kill_begins, revive, NEEDS_NOTHING },
-	{ "kill at a write", 10, 10, 60, 900, kill_at_a_write, revive, NEEDS_NOTHING },
-	{ "pause", 6, 6, 1, 60, pause_begins, revive, NEEDS_NOTHING },
-	{ "pause at a write", 8, 8, 60, 600, pause_at_a_write, revive, NEEDS_NOTHING },
-	{ "suspend", 3, 3, 20, 1200, suspend_begins, suspend_ends, NEEDS_NOTHING },
-	{ "clock jumps", 3, 3, 60, 1200, clock_jumps, clock_is_set_right, NEEDS_NOTHING },
-	{ "partition", 8, 8, 5, 300, partition, weather_ends, NEEDS_NOTHING },
-	{ "bad line", 8, 8, 30, 600, bad_line, weather_ends, NEEDS_NOTHING },
-	{ "half answers", 5, 5, 30, 300, half_answers, weather_ends, NEEDS_NOTHING },
-	{ "delivered twice", 6, 6, 60, 600, twice, weather_ends, NEEDS_NOTHING },
-	{ "server away", 5, 5, 1, 90, server_away, server_back, NEEDS_NOTHING },
-	{ "server refuses", 4, 4, 30, 300, server_refuses, server_takes, NEEDS_NOTHING },
-	{ "watches late", 6, 6, 1, 140, watches_late, watches_catch_up, NEEDS_NOTHING },
-	{ "cloud hurt", 12, 12, 60, 900, cloud_hurt, cloud_well, NEEDS_NOTHING },
-	{ "stock-out", 5, 5, 60, 1800, cloud_dry, cloud_well, NEEDS_NOTHING },
-	{ "reads lag", 8, 8, 60, 1800, reads_lag, cloud_well, NEEDS_NOTHING },
-	{ "no-op", 5, 5, 60, 900, no_op, cloud_well, NEEDS_NOTHING },
-	{ "off by one", 5, 5, 60, 900, off_by_one, cloud_well, NEEDS_NOTHING },
-	{ "taken", 5, 5, 1, 1, taken, nothing, NEEDS_NOTHING },
-	{ "resized", 4, 4, 1, 1, resized, nothing, NEEDS_NOTHING },
-	{ "mute", 4, 4, 30, 900, mute, speaks, NEEDS_NOTHING },
-	{ "nonsense", 5, 5, 30, 900, nonsense, speaks, NEEDS_NOTHING },
-	{ "endless page", 1, 1, 20, 60, endless, speaks, NEEDS_NOTHING },
-	{ "zero running", 4, 4, 60, 1200, zero_running, speaks, NEEDS_NOTHING },
-	{ "budget never", 4, 4, 300, 1800, budget_never, budget_again, NEEDS_NOTHING },
-	{ "finalizer", 3, 3, 60, 1200, finalizer, finalizer_gone, NEEDS_NOTHING },
-	{ "pool deleted", 8, 8, 5, 900, pool_deleted, pool_again, NEEDS_OBJECTS },
-	{ "pool observes", 6, 6, 5, 900, pool_observes, pool_acts, NEEDS_OBJECTS },
-	{ "pool edited", 8, 8, 1, 1, pool_edited, nothing, NEEDS_OBJECTS },
-	{ "namespace deleted", 3, 3, 5, 900, space_deleted, pool_again, NEEDS_OBJECTS },
-	{ "training job", 25, 25, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "traffic", { 30, 30, 30 }, 1, 1, traffic, nothing, NEEDS_NOTHING },
+	{ "kill", { 8, 8, 6 }, 1, 120, kill_begins, revive, NEEDS_NOTHING },
+	{ "kill at a write", { 10, 10, 4 }, 60, 900, kill_at_a_write, revive, NEEDS_NOTHING },
+	{ "pause", { 6, 6, 2 }, 1, 60, pause_begins, revive, NEEDS_NOTHING },
+	{ "pause at a write", { 8, 8, 0 }, 60, 600, pause_at_a_write, revive, NEEDS_NOTHING },
+	{ "suspend", { 3, 3, 0 }, 20, 1200, suspend_begins, suspend_ends, NEEDS_NOTHING },
+	{ "clock jumps", { 3, 3, 0 }, 60, 1200, clock_jumps, clock_is_set_right, NEEDS_NOTHING },
+	{ "partition", { 8, 8, 2 }, 5, 300, partition, weather_ends, NEEDS_NOTHING },
+	{ "bad line", { 8, 8, 0 }, 30, 600, bad_line, weather_ends, NEEDS_NOTHING },
+	{ "half answers", { 5, 5, 0 }, 30, 300, half_answers, weather_ends, NEEDS_NOTHING },
+	{ "delivered twice", { 6, 6, 0 }, 60, 600, twice, weather_ends, NEEDS_NOTHING },
+	{ "server away", { 5, 5, 2 }, 1, 90, server_away, server_back, NEEDS_NOTHING },
+	{ "server refuses", { 4, 4, 0 }, 30, 300, server_refuses, server_takes, NEEDS_NOTHING },
+	{ "watches late", { 6, 6, 0 }, 1, 140, watches_late, watches_catch_up, NEEDS_NOTHING },
+	{ "cloud hurt", { 12, 12, 0 }, 60, 900, cloud_hurt, cloud_well, NEEDS_NOTHING },
+	{ "stock-out", { 5, 5, 4 }, 60, 1800, cloud_dry, cloud_well, NEEDS_NOTHING },
+	{ "reads lag", { 8, 8, 4 }, 60, 1800, reads_lag, cloud_well, NEEDS_NOTHING },
+	{ "no-op", { 5, 5, 0 }, 60, 900, no_op, cloud_well, NEEDS_NOTHING },
+	{ "off by one", { 5, 5, 0 }, 60, 900, off_by_one, cloud_well, NEEDS_NOTHING },
+	{ "taken", { 5, 5, 5 }, 1, 1, taken, nothing, NEEDS_NOTHING },
+	{ "resized", { 4, 4, 5 }, 1, 1, resized, nothing, NEEDS_NOTHING },
+	{ "mute", { 4, 4, 0 }, 30, 900, mute, speaks, NEEDS_NOTHING },
+	{ "nonsense", { 5, 5, 0 }, 30, 900, nonsense, speaks, NEEDS_NOTHING },
+	{ "endless page", { 1, 1, 0 }, 20, 60, endless, speaks, NEEDS_NOTHING },
+	{ "zero running", { 4, 4, 0 }, 60, 1200, zero_running, speaks, NEEDS_NOTHING },
+	{ "budget never", { 4, 4, 2 }, 300, 1800, budget_never, budget_again, NEEDS_NOTHING },
+	{ "finalizer", { 3, 3, 0 }, 60, 1200, finalizer, finalizer_gone, NEEDS_NOTHING },
+	{ "pool deleted", { 8, 8, 0 }, 5, 900, pool_deleted, pool_again, NEEDS_OBJECTS },
+	{ "pool observes", { 6, 6, 0 }, 5, 900, pool_observes, pool_acts, NEEDS_OBJECTS },
+	{ "pool edited", { 8, 8, 2 }, 1, 1, pool_edited, nothing, NEEDS_OBJECTS },
+	{ "namespace deleted", { 3, 3, 0 }, 5, 900, space_deleted, pool_again, NEEDS_OBJECTS },
+	{ "update", { 0, 0, 12 }, 1, 1, update, nothing, NEEDS_NOTHING },
+	{ "schedule", { 0, 0, 5 }, 1, 1, schedule, nothing, NEEDS_NOTHING },
+	{ "zones balanced", { 0, 0, 6 }, 1, 1, balance_zones, nothing, NEEDS_NOTHING },
+	{ "instance refresh", { 0, 0, 6 }, 1, 1, refresh, nothing, NEEDS_NOTHING },
+	{ "health check", { 0, 0, 8 }, 1, 1, health_check, nothing, NEEDS_NOTHING },
+	{ "spot rebalanced", { 0, 0, 6 }, 1, 1, spot_rebalance, nothing, NEEDS_NOTHING },
+	{ "lifecycle hook", { 0, 0, 5 }, 600, 3600, hook, hook_gone, NEEDS_NOTHING },
+	{ "autoscaler", { 0, 0, 6 }, 300, 3600, autoscaler, autoscaler_gone, NEEDS_NOTHING },
+	{ "gitops", { 0, 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
+	{ "scaled by hand", { 0, 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
+	{ "training job", { 25, 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -584,22 +703,22 @@ const char *nemesis_name(const struct fault *f)
 	return kinds[f->kind].name;
 }
 
-static int weight_of(const struct fault_kind *k, const struct nemesis_world *w, bool all)
+static int weight_of(const struct fault_kind *k, const struct nemesis_world *w)
 {
 	if ((k->needs == NEEDS_OBJECTS && !w->watches_objects) || (k->needs == NEEDS_TRAINING && !world_app_at(1)))
 		return 0;
-	return all ? k->known : k->weight;
+	return k->weights[nemesis.mode];
 }
 
-static size_t draw_kind(struct random *r, const struct nemesis_world *w, bool all)
+static size_t draw_kind(struct random *r, const struct nemesis_world *w)
 {
 	int64_t sum = 0, at;
 	size_t i = 0;
 
 	for (size_t k = 0; k < KINDS; k++)
-		sum += weight_of(&kinds[k], w, all);
+		sum += weight_of(&kinds[k], w);
 	at = among(r, 1, sum);
-	while ((at -= weight_of(&kinds[i], w, all)) > 0)
+	while ((at -= weight_of(&kinds[i], w)) > 0)
 		i++;
 	return i;
 }
@@ -611,18 +730,19 @@ static int by_time(const void *a, const void *b)
 	return one->at < other->at ? -1 : one->at > other->at;
 }
 
-size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, bool all, struct fault faults[NEMESIS_FAULTS])
+size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_mode mode,
+		    struct fault faults[NEMESIS_FAULTS])
 {
 	struct random number = random_stream(seed, "faults");
 	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS);
 
-	nemesis.all = all;
+	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
 		char name[32];
 		snprintf(name, sizeof name, "fault %zu", i);
 		struct random r = random_stream(seed, name);
 		struct fault *f = &faults[i];
-		f->kind = draw_kind(&r, w, all);
+		f->kind = draw_kind(&r, w);
 		f->at = among(&r, 5, 7200) * SECOND + among(&r, 0, 999);
 		f->lasts = among(&r, kinds[f->kind].least_s, kinds[f->kind].most_s) * SECOND;
 		f->draw = random_next(&r);
@@ -651,6 +771,10 @@ void nemesis_all_well(struct nemesis_world *w)
 		w->groups[i]->faults = (struct cloud_faults){ 0 };
 		w->groups[i]->reads = (struct cloud_reads){ 0 };
 	}
+	autoscaler_gone(w, NULL);
+	gitops_gone(w, NULL);
+	for (size_t i = 0; i < w->group_count; i++)
+		w->groups[i]->hook = 0;
 	w->chat->rate = 0;
 	w->chat->is_mute = w->chat->holds_pods = false;
 	w->chat->lie = LIE_NONE;

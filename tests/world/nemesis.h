@@ -19,16 +19,21 @@ struct nemesis_world {
 	const char *spec; /* of the WarmPool chat, as JSON */
 };
 
+/* Which faults are drawn: those that hold, also those that are known to break a law, or what owners do by themselves. */
+enum nemesis_mode { NEMESIS_HELD, NEMESIS_ALL, NEMESIS_OWNERS };
+
 struct fault {
 	size_t kind;
 	millis at, lasts;
 	uint64_t draw; /* what its details follow from */
 };
 
-/* Of this world the faults, by time; returns how many. `all`: also those that are known to break a law. */
-size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, bool all, struct fault faults[NEMESIS_FAULTS]);
+/* Of this world the faults, by time; returns how many. */
+size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_mode mode,
+		    struct fault faults[NEMESIS_FAULTS]);
 const char *nemesis_name(const struct fault *f);
 void nemesis_begin(void);
+void nemesis_end(void);
 void nemesis_make_pool(const struct nemesis_world *w); /* its WarmPool, unless it is there */
 void nemesis_all_well(struct nemesis_world *w);	       /* nothing goes wrong any more, and there is no traffic */
 void nemesis_fault_begins(struct nemesis_world *w, const struct fault *f);

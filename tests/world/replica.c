@@ -304,8 +304,13 @@ void replicas_end(void)
 	char path[160];
 
 	laws_expect_errors(true);
-	for (int i = 0; i < WORLD_REPLICAS; i++) {
+	for (int i = 0; i < WORLD_REPLICAS; i++)
 		replica_kill(i);
+	if (getenv("WORLD_KEEP")) {
+		fprintf(stderr, "histories: %s\n", all.folder);
+		return;
+	}
+	for (int i = 0; i < WORLD_REPLICAS; i++)
 		for (int life = 1; life <= all.replicas[i].life; life++)
 			for (const char *const *end =
 				     (const char *const[]){ "", "-wal", "-shm", "-reserve", ".1", ".2", NULL };
@@ -313,6 +318,5 @@ void replicas_end(void)
 				snprintf(path, sizeof path, "%s/%d-%d.db%s", all.folder, i, life, *end);
 				unlink(path);
 			}
-	}
 	rmdir(all.folder);
 }

@@ -3,8 +3,8 @@
  * goes wrong any more it comes to rest, with nothing that is nobody's. Of a world that breaks a law the faults are left
  * out one by one, as long as the same law still breaks: what is left is printed with its seed.
  *
- * world_nemesis_test [-a] [-q] [FIRST [COUNT]]: from that seed on so many. -a: also what is known to break. -q: no
- * traces, only a line of each broken law.
+ * world_nemesis_test [-a|-w] [-q] [FIRST [COUNT]]: from that seed on so many. -a: also what is known to break. -w: what
+ * owners of node groups and workloads do by themselves. -q: no traces, only a line of each broken law.
  * world_nemesis_test -k: the seeds that are known to break with -a; fails when one holds.
  * world_nemesis_test -o SEED FAULT,FAULT...: this one with those faults alone, and all of its trace.
  */
@@ -19,7 +19,8 @@
 enum { LAW = 40 };
 
 static struct {
-	bool all, is_quiet;
+	enum nemesis_mode mode;
+	bool is_quiet;
 } asked;
 
 struct world_drawn {
@@ -149,7 +150,7 @@ static void begin_replicas(struct world_drawn *d)
 	int64_t among_these = among(d, 1, 100);
 
 	w->is_pair = among_these <= 40;
-	w->is_twin = asked.all && among_these > 90;
+	w->is_twin = asked.mode == NEMESIS_ALL && among_these > 90;
 	for (int i = 0; i < WORLD_REPLICAS; i++)
 		w->settings[i] = (struct replica_settings){ .manifest = w->watches_objects ? NULL : d->manifest.text,
 							    .watches_objects = w->watches_objects,
@@ -258,11 +259,11 @@ static void run_world(uint64_t seed, uint32_t left_out, size_t trace, struct out
 
 	world_begin(seed);
 	nemesis_begin();
-	if (asked.all)
+	if (asked.mode == NEMESIS_ALL)
 		laws_be_strict();
 	laws_expect_errors(true); /* a history that cannot be closed by a dead process, an API server that is away */
 	draw_world(&d, seed);
-	out->count = nemesis_draw(seed, &d.w, asked.all, out->faults);
+	out->count = nemesis_draw(seed, &d.w, asked.mode, out->faults);
 	suffer(&d, out->faults, out->count, left_out);
 	if (!*laws_broken())
 		come_to_rest(&d);
@@ -270,6 +271,7 @@ static void run_world(uint64_t seed, uint32_t left_out, size_t trace, struct out
 	snprintf(out->law, sizeof out->law, "%.*s", (int)strcspn(out->text, " "), out->text);
 	if (*out->law && trace)
 		laws_print_trace(trace);
+	nemesis_end();
 	world_end();
 	buf_release(&d.spec);
 	buf_release(&d.manifest);
@@ -295,7 +297,10 @@ static void shrink(uint64_t seed, const struct outcome *whole)
 	}
 	run_world(seed, left_out, 30, &now);
 	fprintf(stderr, "seed %" PRIu64 ": %s\n    again: world_nemesis_test %s-o %" PRIu64 " ", seed, now.text,
-		asked.all ? "-a " : "", seed);
+		asked.mode == NEMESIS_ALL      ? "-a "
+		: asked.mode == NEMESIS_OWNERS ? "-w "
+					       : "",
+		seed);
 	for (size_t i = 0, shown = 0; i < now.count; i++)
 		if (!(left_out >> i & 1))
 			fprintf(stderr, "%s%zu", shown++ ? "," : "", i);
@@ -336,7 +341,7 @@ static int run_known(void)
 	struct outcome o;
 	int held = 0;
 
-	asked.all = true;
+	asked.mode = NEMESIS_ALL;
 	for (size_t i = 0; i < KNOWN; i++) {
 		run_world(known[i].seed, 0, 0, &o);
 		if (!strcmp(o.law, known[i].law))
@@ -371,8 +376,8 @@ int main(int argc, char **argv)
 	setenv("AZURE_TENANT_ID", "tenant", 1);
 	setenv("AZURE_CLIENT_ID", "client", 1);
 	setenv("AZURE_CLIENT_SECRET", "secret", 1);
-	while ((option = getopt(argc, argv, "aqok")) != -1) {
-		asked.all |= option == 'a';
+	while ((option = getopt(argc, argv, "awqok")) != -1) {
+		asked.mode = option == 'a' ? NEMESIS_ALL : option == 'w' ? NEMESIS_OWNERS : asked.mode;
 		asked.is_quiet |= option == 'q';
 		is_one |= option == 'o';
 		is_known |= option == 'k';

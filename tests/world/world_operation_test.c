@@ -4,6 +4,7 @@
  */
 #include "controller/web/published.h"
 #include "tests/world/lawful.h"
+#include "tests/world/owners.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,14 @@ static int set_up(void **state)
 	first = world_group("first", "chat", 1, 0, 20, 1);
 	second = world_group("second", "chat", 1, 0, 20, 0);
 	chat = world_app("chat", 1, 1, "25%");
+	owners_begin();
 	return 0;
+}
+
+static int tear_down_owners(void **state)
+{
+	owners_end();
+	return tear_down(state);
 }
 
 static bool serves_three(void)
@@ -77,70 +85,14 @@ static const char *problem(enum pool_problem p)
 	return all && all->pools ? all->pools[0].problem[p] : NULL;
 }
 
-static bool is_ready(const struct cloud_machine *m)
+static bool is_owner_done(void)
 {
-	const struct object *node = world_node_of(m->id);
-
-	return node && value_int(node->value, "status>allocatable>nvidia.com/gpu") > 0;
+	return !owner_is_at_work(first);
 }
 
-static bool are_all_ready(void)
+static bool has_surged(void)
 {
-	for (const struct cloud_machine *m = first->machines; m; m = m->next)
-		if (m->step != STEP_TERMINATING && !is_ready(m))
-			return false;
-	return true;
-}
-
-static void cordon(const char *machine)
-{
-	struct object *node = world_node_of(machine);
-
-	value_set(node->value, "spec>unschedulable", value_of("true"));
-	apiserver_changed(node);
-}
-
-static struct cloud_machine *oldest(millis before)
-{
-	for (struct cloud_machine *m = first->machines; m; m = m->next)
-		if (m->step == STEP_RUNNING && m->launched < before)
-			return m;
-	return NULL;
-}
-
-/* How EKS updates the version or the image of a managed node group; `surge`: up to twice as many as it has zones. */
-enum { SURGE = 4 };
-static const char update_text[] = "EKS updates node group first";
-
-static void update_sets_up(void)
-{
-	cloud_owner_is_busy(first, update_text);
-	run(2 * MINUTE);
-}
-
-static void update_scales_up(void)
-{
-	first->max += SURGE;
-	cloud_owner_sets(first, first->desired + SURGE);
-	until(are_all_ready, 10 * MINUTE, "the new nodes are Ready");
-}
-
-static void update_replaces(millis began)
-{
-	for (struct cloud_machine *m; (m = oldest(began));) {
-		cordon(m->id);
-		run(90 * SECOND); /* evictions, and a minute after the last */
-		cloud_owner_replaces(m);
-		until(are_all_ready, 10 * MINUTE, "the one in its place is Ready");
-	}
-}
-
-static void update_scales_down(int64_t size)
-{
-	for (; first->desired > size; run(20 * SECOND))
-		cloud_owner_sets(first, first->desired - 1);
-	first->max -= SURGE;
-	cloud_owner_is_busy(first, NULL);
+	return cloud_owned(first) == OWNER_SURGE;
 }
 
 static bool is_free(void)
@@ -154,15 +106,12 @@ static void an_update_is_let_and_named(void **state)
 	(void)state;
 	begin();
 	int64_t size = first->desired, changes = first->changes;
-	millis began = wire_now();
-	update_sets_up();
-	assert_non_null(strstr(problem(PROBLEM_BUSY), update_text));
-	assert_true(world_event_says("NodeGroupBusy", update_text));
-	update_scales_up();
-	run(20 * MINUTE); /* longer than anything is left idle */
-	assert_int_equal(first->desired, size + SURGE);
-	update_replaces(began);
-	update_scales_down(size);
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	run(2 * MINUTE);
+	assert_non_null(strstr(problem(PROBLEM_BUSY), "an update of node group first"));
+	assert_true(world_event_says("NodeGroupBusy", "an update of node group first"));
+	until(is_owner_done, 3 * HOUR, "the update is over");
+	assert_int_equal(first->desired, size);
 	assert_int_equal(first->changes, changes);
 	assert_false(world_event_told("NodeGroupContended"));
 	until(is_free, 3 * MINUTE, "it is told no more");
@@ -174,7 +123,8 @@ static void what_is_wanted_during_an_update_is_had_elsewhere(void **state)
 {
 	(void)state;
 	begin();
-	update_sets_up();
+	cloud_owner_is_busy(first, "a change of its configuration");
+	run(2 * MINUTE);
 	int64_t changes = first->changes;
 	chat->rate = 6;
 	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
@@ -216,7 +166,7 @@ static void a_drain_rests_during_an_update(void **state)
 	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
 	chat->rate = 0;
 	until(is_emptying, 3 * HOUR, "a node is emptied");
-	cloud_owner_is_busy(first, update_text);
+	cloud_owner_is_busy(first, "a change of its configuration");
 	run(2 * MINUTE);
 	int64_t changes = first->changes;
 	run(HOUR);
@@ -225,19 +175,24 @@ static void a_drain_rests_during_an_update(void **state)
 	until(is_small, 3 * HOUR, "it comes down to its headroom");
 }
 
+static bool is_busy(void)
+{
+	return problem(PROBLEM_BUSY);
+}
+
 /* A leader that begins in the middle of it leaves it alone, too. */
 static void the_next_leader_lets_it_too(void **state)
 {
 	(void)state;
 	begin();
-	update_sets_up();
-	update_scales_up();
+	assert_true(owner_begins(first, OWNER_UPDATES));
+	until(has_surged, 10 * MINUTE, "the owner has bought its surge");
 	int64_t changes = first->changes;
 	replica_kill(0);
 	replica_start(0, &alone);
-	run(40 * MINUTE);
+	until(is_busy, 5 * MINUTE, "the next says so, too");
+	until(is_owner_done, 3 * HOUR, "the update is over");
 	assert_int_equal(first->changes, changes);
-	assert_non_null(problem(PROBLEM_BUSY));
 }
 
 static bool is_named(void)
@@ -255,38 +210,45 @@ static void what_the_cloud_says_is_wrong_is_told(void **state)
 	assert_true(world_event_told("NodeGroupUnhealthy"));
 }
 
-/* AZRebalance: one more is launched in the emptier zone before one in the fuller ends; the size stays. */
+/* The size stays what it is, nobody is at war, and what serves is replaced. */
+static void is_let(enum owner_act act)
+{
+	begin();
+	assert_true(owner_begins(first, act));
+	int64_t changes = first->changes;
+	until(is_owner_done, 3 * HOUR, "the owner has done it");
+	until(serves_three, 30 * MINUTE, "the headroom serves");
+	assert_int_equal(first->changes, changes);
+	assert_int_equal(cloud_awake(first), 3);
+	assert_int_equal(cloud_awake(second), 0);
+	assert_true(cloud_owned(first) > 0);
+	assert_false(world_event_told("NodeGroupContended"));
+}
+
+/* AZRebalance: one more is launched in the emptier zone before one in the fuller ends. */
 static void what_is_launched_before_another_ends_is_let(void **state)
 {
 	(void)state;
-	begin();
-	int64_t changes = first->changes;
-	for (int i = 0; i < 3; i++) {
-		struct cloud_machine *old = oldest(wire_now());
-		struct cloud_machine *extra = cloud_owner_adds(first);
-		for (int k = 0; k < 20 && !is_ready(extra); k++)
-			run(30 * SECOND);
-		run(2 * MINUTE);
-		cloud_owner_ends(old);
-		until(serves_three, 30 * MINUTE, "the headroom serves");
-	}
-	assert_int_equal(first->changes, changes);
-	assert_int_equal(cloud_awake(first), 3);
+	is_let(OWNER_BALANCES_ZONES);
 }
 
-/* An instance refresh: one after the other is ended, and replaced. */
+/* Capacity rebalancing: the same, before a spot machine is taken. */
+static void spot_that_is_rebalanced_is_let(void **state)
+{
+	(void)state;
+	is_let(OWNER_REBALANCES_SPOT);
+}
+
 static void a_refresh_is_let(void **state)
 {
 	(void)state;
-	begin();
-	millis began = wire_now();
-	for (struct cloud_machine *m; (m = oldest(began));) {
-		cloud_owner_replaces(m);
-		until(serves_three, 30 * MINUTE, "the headroom serves");
-	}
-	assert_int_equal(cloud_awake(first), 3);
-	assert_int_equal(cloud_awake(second), 0);
-	assert_false(world_event_told("NodeGroupContended"));
+	is_let(OWNER_REFRESHES);
+}
+
+static void a_machine_that_fails_its_health_check_is_replaced(void **state)
+{
+	(void)state;
+	is_let(OWNER_REPLACES_THE_UNHEALTHY);
 }
 
 static bool are_all_protected(void)
@@ -333,7 +295,7 @@ static void a_schedule_that_empties_the_group_is_let(void **state)
 	assert_true(cloud_awake(second) >= 3);
 }
 
-#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down_owners)
 
 /* With a name, or a part of it with *, only those. */
 int main(int argc, char **argv)
@@ -347,7 +309,9 @@ int main(int argc, char **argv)
 		SCENARIO(the_next_leader_lets_it_too),
 		SCENARIO(what_the_cloud_says_is_wrong_is_told),
 		SCENARIO(what_is_launched_before_another_ends_is_let),
+		SCENARIO(spot_that_is_rebalanced_is_let),
 		SCENARIO(a_refresh_is_let),
+		SCENARIO(a_machine_that_fails_its_health_check_is_replaced),
 		SCENARIO(machines_are_protected_once_they_run),
 		SCENARIO(a_schedule_that_empties_the_group_is_let),
 	};

@@ -162,6 +162,7 @@ static void a_machine_that_was_given_up_too_late_is_used_first(void **state)
 	cloud_tells(c, 1);
 	c->starts.count = 0; /* nobody waits for it any more */
 	assert_true(node_group_remove(c->groups[1], "m1", PROVIDER_CANCEL));
+	node_group_drive(c->groups[1]);
 	decide(2, 10);
 	machines[1][0].state = MACHINE_RUNNING;
 	answer("spot-b", ERROR_NONE);

@@ -1,0 +1,251 @@
+#include "controller/commands/provider_prove.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/terminal.h"
+#include "controller/commands/command.h"
+#include "controller/commands/print.h"
+#include "providers/provider.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ANSWER_MOST = 1 << 20, ACCOUNT_DIGITS = 12, KEY_ID_LENGTH = 20, SECRET_LENGTH = 40 };
+
+/* --- commands with a group's names in them --- */
+
+struct wanted_key {
+	const char *name;
+	size_t len;
+	struct buf *out;
+};
+
+static bool take_key(void *user, const struct json_event *event, struct error *e)
+{
+	struct wanted_key *k = user;
+
+	(void)e;
+	if (event->type == JSON_STRING && strlen(event->path) == k->len && !strncmp(event->path, k->name, k->len))
+		buf_append(k->out, event->text, event->len);
+	return true;
+}
+
+/* The group's own name stands for a key that it does not have: `pool` of aks, say. */
+static void write_key(const struct group_spec *g, const char *name, size_t len, struct buf *out)
+{
+	struct wanted_key wanted = { name, len, out };
+	struct json *j = json_open("settings", take_key, &wanted);
+	struct error e = { 0 };
+	size_t before = out->len;
+
+	if (json_feed(j, g->settings, strlen(g->settings), &e) && !json_finish(j, &e))
+		buf_text(out, "");
+	json_close(j);
+	if (out->len == before)
+		buf_text(out, g->name);
+}
+
+static void write_command(const struct group_spec *g, const char *command, struct buf *out)
+{
+	for (const char *p = command; *p;) {
+		size_t len = *p == '{' ? strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") : 0;
+		if (len && p[1 + len] == '}') {
+			write_key(g, p + 1, len, out);
+			p += len + 2;
+		} else {
+			buf_append(out, p++, 1);
+		}
+	}
+}
+
+/* --- what is kept --- */
+
+static bool is_token(char c)
+{
+	return isalnum((unsigned char)c) || c == '/' || c == '+' || c == '=' || c == '_' || c == '-' || c == '.';
+}
+
+/* A key's id, a secret key, a token: nothing that a describing command prints and that a recording needs. */
+static bool is_secret(const char *word, size_t len)
+{
+	bool is_key_id = len == KEY_ID_LENGTH && (!strncmp(word, "AKIA", 4) || !strncmp(word, "ASIA", 4));
+	bool is_token_text = len > SECRET_LENGTH && !strncmp(word, "eyJ", 3);
+	bool has_digit = false, has_upper = false, has_lower = false;
+
+	for (size_t i = 0; i < len; i++) {
+		has_digit |= isdigit((unsigned char)word[i]) != 0;
+		has_upper |= isupper((unsigned char)word[i]) != 0;
+		has_lower |= islower((unsigned char)word[i]) != 0;
+	}
+	return is_key_id || is_token_text ||
+	       (len == SECRET_LENGTH && has_digit && has_upper && has_lower && !memchr(word, '-', len));
+}
+
+/* Account numbers and subscriptions become those of examples. */
+static void write_masked(const char *text, size_t len, struct buf *out)
+{
+	static const char uuid[] = "00000000-0000-0000-0000-000000000000";
+
+	for (size_t i = 0; i < len;) {
+		size_t word = 0, digits = 0, hex = 0;
+		while (i + word < len && is_token(text[i + word]))
+			word++;
+		while (i + digits < len && isdigit((unsigned char)text[i + digits]))
+			digits++;
+		while (i + hex < len && hex < sizeof uuid - 1 &&
+		       (uuid[hex] == '-' ? text[i + hex] == '-' : isxdigit((unsigned char)text[i + hex])))
+			hex++;
+		bool begins = !i || !isalnum((unsigned char)text[i - 1]);
+		if (begins && is_secret(text + i, word)) {
+			buf_text(out, "REDACTED");
+			i += word;
+		} else if (begins && digits == ACCOUNT_DIGITS) {
+			buf_text(out, "111122223333");
+			i += digits;
+		} else if (begins && hex == sizeof uuid - 1) {
+			buf_text(out, uuid);
+			i += hex;
+		} else {
+			buf_append(out, text + i++, 1);
+		}
+	}
+}
+
+static bool is_answer(const char *answers, const char *word, size_t len)
+{
+	for (const char *p = answers; *p; p += strcspn(p, " "), p += *p == ' ')
+		if (strcspn(p, " ") == len && !strncmp(p, word, len))
+			return true;
+	return len == 4 && !strncmp(word, "skip", 4);
+}
+
+/* Lines up to one that is an answer; false: they ended before. */
+static bool read_answer(const struct provider_question *q, struct buf *output, struct buf *answer)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t got;
+	bool found = false;
+
+	while (!found && (got = getline(&line, &room, stdin)) >= 0) {
+		size_t from = strspn(line, " \t"), len = strcspn(line + from, " \t\r\n");
+		bool is_alone = line[from + len + strspn(line + from + len, " \t\r\n")] == '\0';
+		found = is_alone && is_answer(q->answers, line + from, len);
+		if (found)
+			buf_append(answer, line + from, len);
+		else if (output->len + (size_t)got <= ANSWER_MOST)
+			write_masked(line, (size_t)got, output);
+	}
+	free(line);
+	return found;
+}
+
+/* --- the questions --- */
+
+static void print_question(const struct group_spec *g, const struct provider_question *q, size_t number, size_t count)
+{
+	CLEANUP(buf_release) struct buf command = { 0 };
+	struct terminal t = terminal_of(stdout);
+
+	write_command(g, q->command, &command);
+	printf("%s%zu of %zu: %s%s\nWhy: %s.\n\n", terminal_style(&t, STYLE_STRONG), number, count, q->asks,
+	       terminal_style(&t, STYLE_PLAIN), q->why);
+	for (const char *line = command.text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		printf("    %.*s\n", (int)strcspn(line, "\n"), line);
+	printf("\n");
+}
+
+static void write_answer(const struct group_spec *g, const struct provider_question *q, const struct buf *output,
+			 const struct buf *answer, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf command = { 0 }, masked = { 0 };
+
+	write_command(g, q->command, &command);
+	write_masked(command.text, command.len, &masked);
+	json_write_comma(out);
+	buf_text(out, "\n{");
+	print_json_text("id", q->id, out);
+	print_json_text("asks", q->asks, out);
+	print_json_text("command", masked.text, out);
+	print_json_text("answer", answer->text, out);
+	print_json_text("output", output->text ? output->text : "", out);
+	buf_text(out, "}");
+}
+
+static void write_head(const struct group_spec *g, struct buf *out)
+{
+	struct clock wall = clock_open();
+	time_t seconds = (time_t)(clock_now(&wall) / SECOND);
+	struct tm tm;
+	char at[32] = "";
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	buf_text(out, "{");
+	print_json_text("provider", g->provider, out);
+	print_json_text("instanceType", g->instance_type, out);
+	print_json_text("version", command_version_text(), out);
+	print_json_text("at", at, out);
+	print_json_name("answers", out);
+	buf_text(out, "[");
+}
+
+/* Each answer is in the file before the next question is asked. */
+static bool save(const char *path, const struct buf *answers, struct error *e)
+{
+	CLEANUP(buf_release) struct buf whole = { 0 };
+
+	buf_append(&whole, answers->text, answers->len);
+	buf_text(&whole, "\n]}\n");
+	return file_write(path, whole.text, whole.len, e);
+}
+
+bool provider_prove(const struct group_spec *g, const char *out, struct error *e)
+{
+	const struct provider_question *all = provider_find(g->provider)->questions;
+	CLEANUP(buf_release) struct buf answers = { .cap = (size_t)64 << 20 }, name = { 0 };
+	size_t told = 0, count = 0;
+	bool goes_on = true;
+
+	if (!all)
+		return error_set(e, ERROR_INVALID,
+				 "--prove: node group %s is of provider %s, which leaves no question open; do: name a "
+				 "group of provider eks or aks with --group",
+				 g->name, g->provider);
+	while (all[count].id)
+		count++;
+	buf_printf(&name, out ? "%s" : "%s.proof.json", out ? out : g->name);
+	const char *path = name.text;
+	if (access(path, F_OK) == 0)
+		return error_set(e, ERROR_INVALID, "%s: is there already; do: name another file with --out", path);
+	write_head(g, &answers);
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(buf_release) struct buf output = { 0 }, answer = { 0 };
+		print_question(g, &all[i], i + 1, count);
+		printf("Paste what it prints, if you like; then one of these on a line of its own: %s skip\n",
+		       all[i].answers);
+		fflush(stdout);
+		goes_on = goes_on && read_answer(&all[i], &output, &answer);
+		puts("");
+		if (!goes_on || !strcmp(answer.text, "skip"))
+			continue;
+		write_answer(g, &all[i], &output, &answer, &answers);
+		told++;
+		if (!save(path, &answers, e))
+			return false;
+	}
+	if (told)
+		printf("%zu of %zu answers are in %s. Account numbers, subscriptions and keys were taken out; read it "
+		       "before you pass it on, with an issue of Preheat.\n",
+		       told, count, path);
+	else
+		printf("Nothing was answered, and nothing written.\n");
+	return true;
+}
+

@@ -1,0 +1,286 @@
+#include "tests/world/owners.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GROUPS = 8, MACHINES = 64, ID = 48 };
+
+/* A minute after the last eviction, and until new nodes are Ready; a pod that cannot be evicted ends an update. */
+static const millis SETTLES = MINUTE, SETS_UP = 2 * MINUTE, EVICTS = 15 * MINUTE, LAUNCHES = 15 * MINUTE,
+		    WAITS_FOR_PROTECTED = HOUR, AWAY = 30 * MINUTE, SCALES_DOWN = 20 * SECOND;
+
+enum phase { PHASE_BEGINS, PHASE_SCALES_UP, PHASE_REPLACES, PHASE_SCALES_DOWN };
+
+static struct owner {
+	struct cloud_group *group; /* NULL: at nothing */
+	enum owner_act act;
+	enum phase phase;
+	char name[80];
+	char old[MACHINES][ID];
+	size_t old_count;
+	char extra[ID];	   /* launched for the first of the old */
+	int64_t min, size; /* of before */
+	millis next, since;
+} owners[GROUPS];
+static struct timer each_second;
+
+static struct owner *owner_of(const struct cloud_group *g)
+{
+	for (size_t i = 0; i < GROUPS; i++)
+		if (owners[i].group == g)
+			return &owners[i];
+	return NULL;
+}
+
+bool owner_is_at_work(const struct cloud_group *g)
+{
+	return owner_of(g);
+}
+
+static bool is_ready(const char *machine)
+{
+	const struct object *node = world_node_of(machine);
+
+	return node && value_int(node->value, "status>allocatable>nvidia.com/gpu") > 0;
+}
+
+static bool are_all_ready(const struct cloud_group *g)
+{
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		if (m->is_to_run && m->step != STEP_TERMINATING && !is_ready(m->id))
+			return false;
+	return cloud_awake(g) >= g->desired;
+}
+
+static void over(struct owner *o)
+{
+	if (o->group->busy_with)
+		cloud_owner_is_busy(o->group, NULL);
+	memset(o, 0, sizeof *o);
+}
+
+static void next_in(struct owner *o, millis duration)
+{
+	o->next = wire_now() + duration;
+	o->since = wire_now();
+}
+
+static void cordon(const char *machine, bool is_cordoned)
+{
+	struct object *node = world_node_of(machine);
+
+	if (!node || value_is(node->value, "spec>unschedulable", "true") == is_cordoned)
+		return;
+	value_set(node->value, "spec>unschedulable", value_of(is_cordoned ? "true" : "false"));
+	apiserver_changed(node);
+}
+
+/* Cordoned, its pods evicted as their budgets allow; whether none is left. */
+static bool empties(const char *machine)
+{
+	bool is_empty = true;
+
+	cordon(machine, true);
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), machine)) {
+			is_empty = false;
+			apiserver_evict(p);
+		}
+	return is_empty;
+}
+
+/* The next of the old that is still there; NULL: none. */
+static struct cloud_machine *next_old(struct owner *o)
+{
+	for (; o->old_count; o->old_count--) {
+		struct cloud_machine *m = cloud_find(o->old[o->old_count - 1]);
+		if (m && m->step == STEP_RUNNING && m->is_to_run && !m->is_taken)
+			return m;
+	}
+	return NULL;
+}
+
+static void replace(struct owner *o, struct cloud_machine *m)
+{
+	cloud_owner_replaces(m);
+	o->old_count--;
+	next_in(o, SETTLES);
+}
+
+/* AKS adds one beside the count; EKS raises the sizes, as far as it may. */
+static void scale_up(struct owner *o)
+{
+	struct cloud_group *g = o->group;
+
+	o->size = g->desired;
+	if (g->wire == CLOUD_AKS) {
+		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(g)->id);
+	} else {
+		g->max += OWNER_SURGE;
+		cloud_owner_sets(g, g->desired + OWNER_SURGE);
+	}
+	o->phase = PHASE_SCALES_UP;
+	next_in(o, SETTLES);
+}
+
+static void scale_down(struct owner *o)
+{
+	struct cloud_group *g = o->group;
+	struct cloud_machine *extra = cloud_find(o->extra);
+
+	if (g->wire != CLOUD_AKS && g->desired > o->size) {
+		cloud_owner_sets(g, g->desired - 1);
+		next_in(o, SCALES_DOWN);
+		return;
+	}
+	if (g->wire != CLOUD_AKS)
+		g->max -= OWNER_SURGE;
+	else if (extra && cloud_awake(g) > g->desired)
+		cloud_owner_ends(extra);
+	over(o);
+}
+
+static void update(struct owner *o)
+{
+	struct cloud_machine *m = next_old(o);
+	bool are_ready = are_all_ready(o->group);
+
+	switch (o->phase) {
+	case PHASE_BEGINS:
+		scale_up(o);
+		break;
+	case PHASE_SCALES_UP:
+		if (!are_ready && wire_now() - o->since < LAUNCHES)
+			return;
+		o->phase = are_ready ? PHASE_REPLACES : PHASE_SCALES_DOWN; /* AsgInstanceLaunchFailures */
+		o->since = wire_now();
+		break;
+	case PHASE_REPLACES:
+		if (m && wire_now() - o->since > EVICTS) /* PodEvictionFailure */
+			cordon(m->id, false);
+		if (!m || wire_now() - o->since > EVICTS)
+			o->phase = PHASE_SCALES_DOWN;
+		else if (empties(m->id) && are_ready)
+			replace(o, m);
+		break;
+	case PHASE_SCALES_DOWN:
+		scale_down(o);
+		break;
+	}
+}
+
+static void schedule(struct owner *o)
+{
+	struct cloud_group *g = o->group;
+
+	if (o->phase == PHASE_BEGINS) {
+		o->size = g->desired;
+		o->min = g->min;
+		g->min = 0;
+		cloud_owner_sets(g, g->desired / 2);
+		o->phase = PHASE_SCALES_UP;
+		next_in(o, AWAY);
+		return;
+	}
+	g->min = o->min;
+	if (g->desired < o->size)
+		cloud_owner_sets(g, o->size);
+	over(o);
+}
+
+/* One more before one goes: AZRebalance never takes a protected one; a spot machine goes as its notice says. */
+static void rebalance(struct owner *o)
+{
+	struct cloud_machine *old = next_old(o), *extra = cloud_find(o->extra);
+	bool is_spot = o->act == OWNER_REBALANCES_SPOT;
+
+	if (old && old->is_protected && !is_spot) {
+		o->old_count--;
+		return;
+	}
+	if (old && !*o->extra) {
+		snprintf(o->extra, sizeof o->extra, "%s", cloud_owner_adds(o->group)->id);
+		next_in(o, SETTLES);
+		return;
+	}
+	if (old && extra && extra->step == STEP_PENDING && wire_now() - o->since < LAUNCHES)
+		return;
+	if (old && cloud_awake(o->group) > o->group->desired)
+		cloud_owner_ends(old);
+	if (!old || o->old_count < 2) {
+		cloud_owner_sets(o->group, o->group->desired); /* what is one too many goes */
+		over(o);
+		return;
+	}
+	o->old_count--;
+	*o->extra = '\0';
+	next_in(o, 5 * MINUTE);
+}
+
+static void refresh(struct owner *o)
+{
+	struct cloud_machine *m = next_old(o);
+
+	if (!m || (m->is_protected && wire_now() - o->since > WAITS_FOR_PROTECTED))
+		over(o);
+	else if (!m->is_protected && are_all_ready(o->group))
+		replace(o, m);
+}
+
+static void replace_unhealthy(struct owner *o)
+{
+	struct cloud_machine *m = next_old(o);
+
+	if (m)
+		cloud_owner_replaces(m);
+	over(o);
+}
+
+static const struct {
+	const char *name;
+	millis begins;
+	void (*goes_on)(struct owner *o);
+} acts[OWNER_ACTS] = {
+	[OWNER_UPDATES] = { "an update", SETS_UP, update },
+	[OWNER_SCHEDULES] = { "a schedule", 1, schedule },
+	[OWNER_BALANCES_ZONES] = { "zones that are balanced", 1, rebalance },
+	[OWNER_REFRESHES] = { "an instance refresh", SETTLES, refresh },
+	[OWNER_REPLACES_THE_UNHEALTHY] = { "health checks", 1, replace_unhealthy },
+	[OWNER_REBALANCES_SPOT] = { "spot that is rebalanced", 1, rebalance },
+};
+
+static void tick(struct timer *t)
+{
+	for (size_t i = 0; i < GROUPS; i++)
+		if (owners[i].group && wire_now() >= owners[i].next)
+			acts[owners[i].act].goes_on(&owners[i]);
+	timer_start(NULL, t, SECOND, tick);
+}
+
+bool owner_begins(struct cloud_group *g, enum owner_act act)
+{
+	struct owner *o = owner_of(NULL);
+
+	if (owner_is_at_work(g) || !o || !cloud_awake(g) || (g->operation.state && !g->operation.is_over))
+		return false;
+	*o = (struct owner){ .group = g, .act = act };
+	snprintf(o->name, sizeof o->name, "%s of node group %s", acts[act].name, g->name);
+	for (const struct cloud_machine *m = g->machines; m && o->old_count < MACHINES; m = m->next)
+		if (m->step == STEP_RUNNING && m->is_to_run)
+			snprintf(o->old[o->old_count++], ID, "%s", m->id);
+	if (act == OWNER_UPDATES)
+		cloud_owner_is_busy(g, o->name);
+	next_in(o, acts[act].begins);
+	return true;
+}
+
+void owners_begin(void)
+{
+	memset(owners, 0, sizeof owners);
+	timer_start(NULL, &each_second, SECOND, tick);
+}
+
+void owners_end(void)
+{
+	timer_stop(&each_second);
+}
