@@ -397,8 +397,10 @@ void place_begin(struct placing *p, struct recommendation *w)
 {
 	const struct scale_actions *m = &w->moves;
 
-	if (p->s->fleet->pools[p->pool].class == CLASS_ANY)
+	if (p->s->fleet->pools[p->pool].class == CLASS_ANY) {
 		place_by_group(p, w);
+		return;
+	}
 	p->asks = (struct placing_asks){ m->reclaim, m->wake + m->replace_wake, m->cold + m->replace_cold };
 	place_cancels(p, m);
 	place_adoptions(p, m->adopt_refill);
