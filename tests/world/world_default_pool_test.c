@@ -1,5 +1,6 @@
 /* The pool of class any: GPU pods that no other pool owns get the cheapest machine that fits them, or are told why not;
  * what they leave goes. */
+#include "base/random.h"
 #include "controller/web/published.h"
 #include "tests/world/lawful.h"
 #include "tests/world/replays.h"
@@ -410,6 +411,151 @@ static void machines_that_do_not_come_are_replaced(void **state)
 	ends_with_nothing();
 }
 
+/* --- worlds as a seed has them --- */
+
+enum { WAVES = 9, WORLDS = 12 };
+
+static const struct replica_settings wide = { .manifest =
+						      ANY GROUP("eight", "8", "6", "30") GROUP("one", "1", "1", "30") };
+
+static struct wave {
+	char name[16];
+	int64_t pods;
+	int gpus;
+	millis left; /* of wire_now(); 0: it is there */
+} waves[WAVES];
+static size_t wave_count;
+static int64_t spoilt; /* machines that may have to be bought again */
+
+/* Every pod that is there, or was while a machine came or was idle, has one of its own at the most; and one more. */
+static bool is_more_than_needed(void)
+{
+	int64_t pods = 0;
+
+	for (size_t i = 0; i < wave_count; i++)
+		if (waves[i].gpus <= 8 && (!waves[i].left || wire_now() - waves[i].left < 20 * MINUTE))
+			pods += waves[i].pods;
+	return one->desired + eight->desired > (pods ? pods + 1 : 0) + spoilt;
+}
+
+static void pass_lawfully(millis duration)
+{
+	bool is_more = world_until(is_more_than_needed, duration);
+
+	assert_lawful();
+	if (!is_more)
+		return;
+	laws_print_trace(80);
+	fail_msg("%lld and %lld machines", (long long)one->desired, (long long)eight->desired);
+}
+
+static int64_t below(struct random *r, int64_t n)
+{
+	return (int64_t)(random_next(r) % (uint64_t)n);
+}
+
+static void wave_comes(struct random *r)
+{
+	static const int sizes[] = { 1, 1, 1, 2, 4, 8, 16 };
+	struct wave *w = &waves[wave_count];
+
+	*w = (struct wave){ .pods = 1 + below(r, 3), .gpus = sizes[below(r, 7)] };
+	snprintf(w->name, sizeof w->name, "w%zu", wave_count++);
+	world_job(&(struct world_job){ .name = w->name,
+				       .pool = "nobody",
+				       .pods = w->pods,
+				       .is_loose = below(r, 3) > 0,
+				       .cpus = 1,
+				       .gpus = w->gpus });
+}
+
+static void wave_leaves(struct wave *w)
+{
+	if (w->left)
+		return;
+	w->left = wire_now();
+	leave(w->name);
+}
+
+static void something_breaks(struct random *r)
+{
+	struct cloud_faults *f = below(r, 2) ? &one->faults : &eight->faults;
+
+	spoilt += 2;
+	switch (below(r, 6)) {
+	case 0:
+		f->stock_out = 2;
+		break;
+	case 1:
+		f->never_registers = 1;
+		break;
+	case 2:
+		f->no_device = 1;
+		break;
+	case 3:
+		f->lost_answer = 1;
+		break;
+	case 4:
+		f->throttle = 2;
+		break;
+	default:
+		replica_kill(0);
+		replica_start(0, &wide);
+	}
+}
+
+static void live_through(uint64_t seed)
+{
+	struct random r = random_stream(seed, "default pool");
+
+	world_begin(seed);
+	one = world_group("one", "rest", 1, 0, 30, 0);
+	eight = world_group("eight", "rest", 8, 0, 30, 0);
+	wave_count = 0;
+	spoilt = 0;
+	replica_start(0, &wide);
+	pass_lawfully(40 * SECOND);
+	while (wave_count < WAVES) {
+		if (below(&r, 3) > 0)
+			wave_comes(&r);
+		else if (below(&r, 2) && wave_count > 0)
+			wave_leaves(&waves[below(&r, (int64_t)wave_count)]);
+		else
+			something_breaks(&r);
+		pass_lawfully(below(&r, 5 * MINUTE));
+	}
+	one->faults = eight->faults = (struct cloud_faults){ 0 };
+	pass_lawfully(90 * MINUTE);
+	for (size_t i = 0; i < wave_count; i++) {
+		int64_t expected = waves[i].left || waves[i].gpus > 8 ? 0 : waves[i].pods;
+		if (world_job_running(waves[i].name) != expected) {
+			laws_print_trace(80);
+			fail_msg("seed %lld: %s of %d GPUs: %lld run of %lld", (long long)seed, waves[i].name,
+				 waves[i].gpus, (long long)world_job_running(waves[i].name), (long long)expected);
+		}
+		wave_leaves(&waves[i]);
+	}
+	pass_lawfully(60 * MINUTE);
+	if (one->desired + eight->desired > 0) {
+		laws_print_trace(80);
+		fail_msg("seed %lld: %lld and %lld machines stay", (long long)seed, (long long)one->desired,
+			 (long long)eight->desired);
+	}
+	replica_stop(0);
+	assert_replays(replica_history(0));
+}
+
+static void whatever_comes_runs_and_nothing_stays(void **state)
+{
+	(void)state;
+	world_end();
+	for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+		live_through(seed);
+		if (seed < WORLDS)
+			world_end();
+	}
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -432,6 +578,7 @@ int main(int argc, char **argv)
 		SCENARIO(what_may_not_be_evicted_keeps_its_machine),
 		SCENARIO(a_budget_that_never_allows_keeps_its_machine_unmarked),
 		SCENARIO(machines_that_do_not_come_are_replaced),
+		SCENARIO(whatever_comes_runs_and_nothing_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
