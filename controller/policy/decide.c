@@ -596,8 +596,11 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	d->lead_cold_p50 = milli(l->cold.p50);
 	d->lead_cold_p95 = milli(l->cold.p95);
 	d->lead_samples = p->lead.samples;
-	if (spec->class == CLASS_ANY)
+	if (spec->class == CLASS_ANY) { /* nothing is promised, and no rule decides */
+		d->rule = d->cheaper_rule = d->dearer_rule = d->objective_ppm = d->own_share_ppm = ABSENT;
+		d->target_ppm = d->sunk_ppm = d->deadline_need_milli = d->tier_saving_permille = ABSENT;
 		return;
+	}
 	describe_expected(p, l, w, d);
 	describe_rule(p, &in, gpus, d);
 	describe_self_test(p, in.late_allowed, gpus, s->pools[pool].deadline_count > 0, d);
