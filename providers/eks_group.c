@@ -263,6 +263,18 @@ static bool pool_is_nodegroups(const struct eks_seen *s)
 	return s->warm_pool == EKS_POOL_NODEGROUP || (s->warm_pool == EKS_POOL_EXISTING && s->nodegroup.has_pool);
 }
 
+/* EKS, "warm pools with managed node groups": Bottlerocket neither hibernates nor goes back to the pool after use, and
+ * EKS makes no pool for images of the account's own. */
+static bool is_bottlerocket(const struct eks_seen *s)
+{
+	return s->nodegroup.image && strncmp(s->nodegroup.image, "BOTTLEROCKET", strlen("BOTTLEROCKET")) == 0;
+}
+
+static bool has_own_image(const struct eks_seen *s)
+{
+	return s->nodegroup.image && strcmp(s->nodegroup.image, "CUSTOM") == 0;
+}
+
 static const char *why_no_pool(const struct eks_seen *s)
 {
 	const struct eks_pool *p = s->group.pool.exists ? &s->group.pool : &s->nodegroup.pool;
@@ -273,6 +285,11 @@ static const char *why_no_pool(const struct eks_seen *s)
 		return "no standby: the warm pool is being deleted";
 	if (!p->exists && s->nodegroup.capacity_type && strcmp(s->nodegroup.capacity_type, "SPOT") == 0)
 		return "no standby: a warm pool holds no spot machines; give standby to an on-demand group";
+	if (!p->exists && s->warm_pool == EKS_POOL_NODEGROUP && has_own_image(s))
+		return "no standby: EKS makes no warm pool for a node group whose image is the account's own (amiType "
+		       "CUSTOM); use an image of EKS, or set eks.warmPool: autoScalingGroup";
+	if (p->exists && strcmp(p->state, "Hibernated") == 0 && is_bottlerocket(s))
+		return "no standby: Bottlerocket does not hibernate; set the state of the warm pool to Stopped";
 	if (!p->exists && s->warm_pool == EKS_POOL_EXISTING)
 		return "no standby: the group has no warm pool; enable warmPoolConfig on the node group (poolState "
 		       "Stopped, "
@@ -291,13 +308,16 @@ static unsigned abilities_of(const struct eks_seen *s, const char **lacks)
 			 ? "the process Launch of the Auto Scaling group is suspended: nothing starts until it "
 			   "is resumed"
 		 : why ? why
+		 : is_bottlerocket(s)
+			 ? "machines are not stopped after use, as Bottlerocket does not go back to a warm pool: what "
+			   "stands by was bought for it, has never run, and pulls its image when it wakes"
 		 : p->exists && !p->reuses
 			 ? "machines are not stopped after use: the warm pool does not reuse them; set ReuseOnScaleIn"
 			 : "";
 	if (why)
 		return ALWAYS;
 	return ALWAYS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY |
-	       (p->exists && p->reuses ? PROVIDER_STOPS_NAMED : 0);
+	       (p->exists && p->reuses && !is_bottlerocket(s) ? PROVIDER_STOPS_NAMED : 0);
 }
 
 const char *eks_busy_with(const struct eks_settings *settings, const struct eks_nodegroup *n, struct arena *a)
@@ -441,10 +461,11 @@ static void size_pool(const struct deciding *d, int64_t least, int64_t prepared)
 {
 	const struct eks_pool *now = d->group->pool.exists ? &d->group->pool : &d->seen->nodegroup.pool;
 
-	d->change->pool_size = (struct eks_pool_size){ .least = least,
-						       .prepared = prepared,
-						       .state = now->exists ? now->state : "Stopped",
-						       .reuses = !now->exists || now->reuses };
+	d->change->pool_size =
+		(struct eks_pool_size){ .least = least,
+					.prepared = prepared,
+					.state = now->exists ? now->state : "Stopped",
+					.reuses = now->exists ? now->reuses : !is_bottlerocket(d->seen) };
 	d->change->must_configure_pool = pool_is_nodegroups(d->seen);
 	d->change->must_put_pool = !d->change->must_configure_pool;
 }

@@ -118,6 +118,7 @@ check_all() {
 	step 'lint' linted
 	step 'release build' builds release preheat world_nemesis_test
 	step 'worlds with a nemesis' tests/nemesis.sh build/release/world_nemesis_test 300
+	step 'worlds whose owners act' tests/nemesis.sh build/release/world_nemesis_test 300 -w
 	step 'gcc and clang decide alike' tests/check_compilers.sh build/release/preheat build/clang/preheat
 	# From one seed: what a change breaks is told by its own run. New inputs are looked for by ./dev fuzz.
 	step 'brief fuzzing' tests/run_fuzz.sh build/clang 5 1

@@ -97,6 +97,8 @@ void clock_skew_follow(struct controller *c)
 
 	if (jump < -BACK_MOST || jump > FORTH_MOST)
 		shift(c, -jump, "the machine's clock jumped");
+	else if (jump > BACK_MOST)
+		starts_shift(&c->starts, jump);
 	note_time(c);
 	compare(c);
 }

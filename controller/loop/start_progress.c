@@ -7,9 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct node_stages stages_of(const struct node *n)
+/* Nothing was later than now: what says so was seen by a clock that has been put right since. */
+static millis past(const struct controller *c, millis at)
 {
-	return (struct node_stages){ .registered = n->registered_at, .ready = n->ready_since, .device = n->gpu_at };
+	millis now = clock_now(c->clock);
+
+	return at < now ? at : now;
+}
+
+static struct node_stages stages_of(const struct controller *c, const struct node *n)
+{
+	return (struct node_stages){ .registered = past(c, n->registered_at),
+				     .ready = past(c, n->ready_since),
+				     .device = past(c, n->gpu_at) };
 }
 
 struct node_stages start_progress_stages(void *user, const char *machine)
@@ -20,7 +30,7 @@ struct node_stages start_progress_stages(void *user, const char *machine)
 		const struct machine *m = node_group_machine(c->groups[i], machine);
 		const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
 		if (n && n->is_known)
-			return stages_of(n);
+			return stages_of(c, n);
 	}
 	return (struct node_stages){ 0 };
 }
@@ -58,7 +68,7 @@ size_t start_progress_unready(void *user, size_t group, struct arena *a, const c
 
 static void node_moved(struct controller *c, const struct node *n)
 {
-	struct node_stages stages = stages_of(n);
+	struct node_stages stages = stages_of(c, n);
 
 	if (n->group >= 0 && machine_of_node(c, n)[0])
 		starts_follow_node(&c->starts, machine_of_node(c, n), &stages);
@@ -77,8 +87,8 @@ static bool node_has_work(const struct controller *c, const struct node *n)
 	return false;
 }
 
-/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. Whether the
- * cloud replaces it is looked at before anything is bought in its place. */
+/* Ready replicas that went with a node which nobody here released. Whoever takes an empty one away means to. Whether
+ * the cloud replaces it is looked at before anything is bought in its place. */
 static void node_lost(struct controller *c, const struct node *n)
 {
 	if (n->group < 0 || node_group_is_removing(c->groups[n->group], machine_of_node(c, n)) ||
@@ -172,11 +182,11 @@ static void pod_moved(struct controller *c, const struct pod *p, millis at)
 		adopt_pod(c, p, position, uid, at);
 	node_moved(c, p->node);
 	struct pod_stages stages = { .uid = uid,
-				     .scheduled = p->scheduled_at,
-				     .started = p->started_at,
-				     .ready = p->is_placeholder	      ? p->started_at
-					      : p->state == POD_READY ? p->ready_at
-								      : 0 };
+				     .scheduled = past(c, p->scheduled_at),
+				     .started = past(c, p->started_at),
+				     .ready = past(c, p->is_placeholder	      ? p->started_at
+						      : p->state == POD_READY ? p->ready_at
+									      : 0) };
 	starts_follow_pod(&c->starts, &stages);
 }
 
@@ -349,6 +359,8 @@ static void end_stuck(struct controller *c, size_t index, millis now)
 /* While the watches are broken nothing is stuck for all we know; what waited then is given its time again. */
 static bool watches_are_whole(struct controller *c, millis now)
 {
+	if (c->gap.since > now || c->gap.seen_again > now)
+		c->gap = (struct watch_gap){ .seen_again = now }; /* of a clock that was put right */
 	if (!cluster_is_fresh(c)) {
 		c->gap.since = c->gap.since ? c->gap.since : now;
 		return false;

@@ -20,6 +20,16 @@ void starts_release(struct starts *s)
 	*s = (struct starts){ 0 };
 }
 
+void starts_shift(struct starts *s, millis by)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct start *t = &s->items[i];
+		t->asked_at += by;
+		t->stage_since += by;
+		t->kept_at += t->kept_at ? by : 0;
+	}
+}
+
 static enum stage first_stage(enum start_kind kind)
 {
 	if (kind == START_ROUSE)

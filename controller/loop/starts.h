@@ -54,6 +54,8 @@ struct pod_stages {
 };
 
 void starts_release(struct starts *s);
+/* The time of day jumped: what is on its way is as old as before. */
+void starts_shift(struct starts *s, millis by);
 
 /* `count` more, in the stage that their kind begins with. Returns the first; pointers last until the next call. */
 struct start *starts_ask(struct starts *s, const struct start *like, int64_t count);

@@ -319,6 +319,9 @@ static bool take_up_manifest(struct controller *c)
 	return false;
 }
 
+/* Watches tell of minutes within moments. */
+static const millis HEARS = 2 * SECOND;
+
 static void fire(struct timer *t)
 {
 	struct controller *c = t->user;
@@ -335,7 +338,13 @@ static void fire(struct timer *t)
 		leader_stop_acting(c, "its time is put right");
 		return;
 	}
-	c->published.ticks_late += now - c->tick.due > interval;
+	if (c->has_decided &&
+	    now - c->tick.due > interval) { /* it stood still: what happened meanwhile is heard first */
+		c->published.ticks_late++;
+		c->tick.due = now + HEARS;
+		timer_start(c->loop, &c->tick.timer, clock_real(c->clock, HEARS), fire);
+		return;
+	}
 	if (!take_up_manifest(c))
 		return;
 	run_tick(c);

@@ -115,9 +115,10 @@ static void trace_machines(void)
 		const struct cloud_group *g = cloud_group_at(i);
 		trace("%s: %" PRId64 " desired, %" PRId64 " standby", g->name, g->desired, g->standby);
 		for (const struct cloud_machine *m = g->machines; m; m = m->next)
-			trace("    %s step %d%s%s%s%s %s since %.3f", m->id, (int)m->step, m->is_to_run ? "" : " stands by",
-			      m->is_taken ? " taken" : "", m->is_spared ? " spared" : "",
-			      m->is_protected ? " protected" : "", m->token, (double)m->since / SECOND);
+			trace("    %s step %d%s%s%s%s %s since %.3f", m->id, (int)m->step,
+			      m->is_to_run ? "" : " stands by", m->is_taken ? " taken" : "",
+			      m->is_spared ? " spared" : "", m->is_protected ? " protected" : "", m->token,
+			      (double)m->since / SECOND);
 	}
 }
 
@@ -272,8 +273,8 @@ static void look_at_eviction(const struct apiserver_write *w)
 }
 
 /*
- * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before each
- * call that changes something.
+ * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before
+ * each call that changes something.
  */
 static bool is_owners(const struct cloud_group *g, bool is_call)
 {

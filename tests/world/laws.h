@@ -1,6 +1,7 @@
 /*
  * What must hold in every world, whatever happens: the laws of tests/scenario/laws.py, looked at as it happens.
- * With WORLD_VERBOSE in the environment all of the trace is printed, with WORLD_KEEP the histories of the replicas stay.
+ * With WORLD_VERBOSE in the environment all of the trace is printed, with WORLD_KEEP the histories of the replicas
+ * stay.
  */
 #pragma once
 #include "base/log.h"

@@ -648,7 +648,7 @@ enum needs { NEEDS_NOTHING, NEEDS_OBJECTS, NEEDS_TRAINING };
 static const struct fault_kind {
 	const char *name;
 	int weights[NEMESIS_OWNERS + 1]; /* by mode */
-	int64_t least_s, most_s; /* how long it lasts */
+	int64_t least_s, most_s;	 /* how long it lasts */
 	void (*begin)(struct nemesis_world *w, const struct fault *f);
 	void (*end)(struct nemesis_world *w, const struct fault *f);
 	enum needs needs;

@@ -19,7 +19,8 @@ struct nemesis_world {
 	const char *spec; /* of the WarmPool chat, as JSON */
 };
 
-/* Which faults are drawn: those that hold, also those that are known to break a law, or what owners do by themselves. */
+/* Which faults are drawn: those that hold, also those that are known to break a law, or what owners do by themselves.
+ */
 enum nemesis_mode { NEMESIS_HELD, NEMESIS_ALL, NEMESIS_OWNERS };
 
 struct fault {

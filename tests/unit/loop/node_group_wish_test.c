@@ -267,6 +267,94 @@ static void what_the_cloud_does_not_give_up_comes(void **state)
 	assert_int_equal(starts.event_count, 0);
 }
 
+static bool is_m2(void *user, const char *provider_id)
+{
+	(void)user;
+	return !strcmp(provider_id, "m2");
+}
+
+/* No node of it came, the cloud was at work for long, and then one did: pods may run there. */
+static void a_machine_that_joins_while_its_removal_waits_stays(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	cloud.machines[2].provider_id = "m2";
+	cloud.is_busy = true;
+	played_look(t);
+	assert_true(node_group_remove(&t->g, "m2", PROVIDER_REMOVE));
+	assert_true(node_group_remove(&t->g, "m1", PROVIDER_REMOVE));
+	node_group_drive(&t->g);
+	assert_null(cloud.change);
+	t->context.has_joined = is_m2;
+	cloud.is_busy = false;
+	played_look(t);
+	played_expect(PROVIDER_REMOVE, 0);
+	assert_int_equal(cloud.change->id_count, 1);
+	assert_string_equal(cloud.change->ids[0], "m1");
+	assert_int_equal(t->g.wanted, 2);
+}
+
+/* The call was refused as the cloud was at work, and would be made again as it was. */
+static void a_refused_removal_is_not_repeated_for_one_that_joined(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	cloud.machines[2].provider_id = "m2";
+	played_look(t);
+	assert_true(node_group_remove(&t->g, "m2", PROVIDER_REMOVE));
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_REMOVE, 0);
+	played_answer(ERROR_CONFLICT);
+	t->context.has_joined = is_m2;
+	played_wait_over(t);
+	played_look(t);
+	assert_null(cloud.change);
+	assert_false(node_group_is_removing(&t->g, "m2"));
+	assert_int_equal(t->g.wanted, 3);
+}
+
+static void a_cancel_is_called_off_until_a_call_names_it(void **state)
+{
+	struct stage_of_test *t = *state;
+	char machine[MACHINE_ID_MAX + 1];
+
+	played_run(t, 2);
+	cloud.machines[1].state = MACHINE_PENDING;
+	played_look(t);
+	assert_false(node_group_call_off(&t->g, machine));
+	assert_true(node_group_remove(&t->g, "m1", PROVIDER_CANCEL));
+	assert_int_equal(t->g.wanted, 1);
+	assert_true(node_group_call_off(&t->g, machine));
+	assert_string_equal(machine, "m1");
+	assert_int_equal(t->g.wanted, 2);
+	assert_false(node_group_is_removing(&t->g, "m1"));
+	assert_true(node_group_remove(&t->g, "m1", PROVIDER_CANCEL));
+	node_group_drive(&t->g);
+	played_expect(PROVIDER_CANCEL, 1);
+	assert_false(node_group_call_off(&t->g, machine));
+}
+
+/* Whoever replaces machines launches one before another goes: that is no wish for a larger group. */
+static void a_machine_beyond_the_size_raises_it_not(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 3);
+	assert_true(node_group_remove(&t->g, "m0", PROVIDER_REMOVE));
+	assert_true(node_group_remove(&t->g, "m1", PROVIDER_REMOVE));
+	assert_int_equal(t->g.wanted, 1);
+	cloud.is_busy = true;
+	played_add_machine(MACHINE_RUNNING);
+	cloud.node_count = 4;
+	played_look(t);
+	assert_int_equal(t->g.wanted, 1);
+	cloud.is_busy = false;
+	played_look(t);
+	played_expect(PROVIDER_REMOVE, 1);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -284,6 +372,10 @@ int main(void)
 		CASE(a_machine_that_the_cloud_leaves_alone_stays),
 		CASE(a_refused_removal_takes_nothing_else_with_it),
 		CASE(what_the_cloud_does_not_give_up_comes),
+		CASE(a_machine_that_joins_while_its_removal_waits_stays),
+		CASE(a_refused_removal_is_not_repeated_for_one_that_joined),
+		CASE(a_cancel_is_called_off_until_a_call_names_it),
+		CASE(a_machine_beyond_the_size_raises_it_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,20 @@ static void what_no_watch_told_of_since_its_deadline_is_not_stuck(void **state)
 	assert_true(node_group_is_removing(c->groups[0], "m2"));
 }
 
+/* Wished long ago, and launched a moment ago, as the cloud was at work until then. */
+static void what_was_just_launched_is_not_stuck(void **state)
+{
+	(void)state;
+	cloud_tells(c, 0);
+	struct node_group *g = c->groups[0];
+	for (size_t i = 0; i < g->seen.machine_count; i++)
+		g->seen.machines[i].launched_at = clock_now(c->clock) + 7 * MINUTE;
+	wait_and_check(8 * MINUTE);
+	assert_int_equal(g->removal_count, 0);
+	wait_and_check(7 * MINUTE);
+	assert_true(node_group_is_removing(g, "m2"));
+}
+
 static void have_unready_node(const char *name)
 {
 	char text[512];
@@ -230,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_only_watched_is_only_told, watched, tear_down),
 		TEST(while_nothing_is_seen_nothing_is_stuck),
 		TEST(what_no_watch_told_of_since_its_deadline_is_not_stuck),
+		TEST(what_was_just_launched_is_not_stuck),
 		TEST(nodes_that_are_not_ready_are_told_longest_first),
 	};
 

@@ -54,6 +54,8 @@ static void what_is_pending_shows_in_the_description(void **state)
 		  false,
 		  ERROR_STOCKOUT },
 		{ { "GET", "/op1", 403, "", { 0 }, 0 }, POOL("Updating", 3, ""), true, ERROR_NONE },
+		{ { "GET", "/op1", 404, "", { 0 }, 0 }, POOL("UpgradingNodeImageVersion", 3, ""), true, ERROR_NONE },
+		{ { "GET", "/op1", 404, "", { 0 }, 0 }, POOL("Upgrading", 3, ""), true, ERROR_NONE },
 		/* nothing is missing: no launch failed, whatever did */
 		{ { "GET", "/op1", 404, "", { 0 }, 0 },
 		  POOL("Failed", 2, ",\"status\":{\"provisioningError\":" STOCKED_OUT "}"),
@@ -76,11 +78,14 @@ static void what_is_pending_shows_in_the_description(void **state)
 		c.pending = pending;
 		if (played_run(s, &c, replies) != ERROR_NONE)
 			fail_msg("%zu: %s", i, c.error.message);
-		played_expect(s, strstr(cases[i].pool, "Updating") ? "GET gpu1, GET op1, GET machines, GET gpu1"
-								   : "GET gpu1, GET op1, GET machines");
+		played_expect(s, d->is_busy && !strstr(cases[i].pool, "Succeeded")
+					 ? "GET gpu1, GET op1, GET machines, GET gpu1"
+					 : "GET gpu1, GET op1, GET machines");
 		assert_string_equal(s->seen[1].path, OPERATION);
 		assert_string_equal(s->seen[1].version, "2017-08-31");
 		assert_int_equal(d->is_busy, cases[i].is_busy);
+		assert_int_equal(d->busy_with && strstr(d->busy_with, "Upgrading"),
+				 strstr(cases[i].pool, "Upgrading") != NULL);
 		assert_int_equal(d->failure_count, cases[i].failure != ERROR_NONE);
 		if (d->failure_count) {
 			assert_int_equal(d->failures[0].kind, cases[i].failure);

@@ -217,6 +217,43 @@ static void standby_is_the_warm_pool(void **state)
 	}
 }
 
+/* Of the warm pools of node groups not every image can do everything. */
+static void what_an_image_cannot_is_told(void **state)
+{
+	static const struct {
+		const char *image, *group;
+		enum eks_warm_pool warm_pool;
+		bool stands_by, stops;
+		const char *lacks;
+	} cases[] = {
+#define POOLED(state) GROUP(SIZES("0", "8", "3") POOL("0", PREPARED("5"), state, REUSES))
+#define UNPOOLED      GROUP(SIZES("0", "8", "3"))
+		{ "AL2023_x86_64_NVIDIA", POOLED("Stopped"), EKS_POOL_EXISTING, true, true, "" },
+		{ "BOTTLEROCKET_x86_64_NVIDIA", POOLED("Stopped"), EKS_POOL_EXISTING, true, false, "pulls its image" },
+		{ "BOTTLEROCKET_x86_64_NVIDIA", POOLED("Hibernated"), EKS_POOL_EXISTING, false, false,
+		  "does not hibernate" },
+		{ "BOTTLEROCKET_x86_64_NVIDIA", UNPOOLED, EKS_POOL_GROUP, true, false, "pulls its image" },
+		{ "CUSTOM", UNPOOLED, EKS_POOL_NODEGROUP, false, false, "amiType CUSTOM" },
+		{ "CUSTOM", UNPOOLED, EKS_POOL_GROUP, true, false, "" },
+		{ "CUSTOM", POOLED("Stopped"), EKS_POOL_EXISTING, true, true, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct scene s;
+		read_scene(&s, cases[i].group, NULL, NULL);
+		s.seen.nodegroup.image = cases[i].image;
+		s.seen.warm_pool = cases[i].warm_pool;
+		s.d = (struct group_description){ 0 };
+		eks_describe(&s.seen, &s.arena, &s.d);
+		assert_int_equal((s.d.abilities & PROVIDER_HAS_STANDBY) != 0, cases[i].stands_by);
+		assert_int_equal((s.d.abilities & PROVIDER_STOPS_NAMED) != 0, cases[i].stops);
+		if (!strstr(s.d.lacks, cases[i].lacks) || !*cases[i].lacks != !*s.d.lacks)
+			fail_msg("case %zu: %s", i, s.d.lacks);
+		arena_release(&s.arena);
+	}
+}
+
 static void machines_on_their_way_out_of_the_pool_are_told_once(void **state)
 {
 	struct scene s;
@@ -509,6 +546,7 @@ int main(void)
 		cmocka_unit_test(a_group_is_described),
 		cmocka_unit_test(lifecycle_states_are_told_apart),
 		cmocka_unit_test(standby_is_the_warm_pool),
+		cmocka_unit_test(what_an_image_cannot_is_told),
 		cmocka_unit_test(machines_on_their_way_out_of_the_pool_are_told_once),
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
 		cmocka_unit_test(a_failure_counts_once_it_lasts),
