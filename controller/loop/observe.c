@@ -186,7 +186,7 @@ static struct group_input observe_group_of_any(struct controller *c, size_t pool
 {
 	const struct pool_group_view *v = &c->pools[pool]->view.groups[position];
 	size_t group = fleet_of(c)->pools[pool].groups[position];
-	int64_t each = replicas_on_node(c, pool, group), coming = starts_to_come(c, pool, position) / each;
+	int64_t each = replicas_on_node(c, pool, group), coming = starts_to_come(c, pool, position);
 
 	return (struct group_input){ .ready = own_nodes(c, pool, group, a) * each,
 				     .draining = v->draining,
@@ -194,7 +194,9 @@ static struct group_input observe_group_of_any(struct controller *c, size_t pool
 				     .nodes = nodes_of(c, group, v),
 				     .standby_nodes = standby_nodes(c->groups[group]),
 				     .lacking_nodes = v->lacking_nodes,
-				     .needless_nodes = v->needless_nodes < coming ? v->needless_nodes : coming,
+				     .needless_nodes = v->needless_nodes * each < coming
+							       ? v->needless_nodes
+							       : nodes_for(c, pool, group, coming),
 				     .idle_nodes = scale_down_idle(c, pool, group, a),
 				     .ends_at = observe_end(c, group) };
 }
