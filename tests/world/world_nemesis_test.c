@@ -5,7 +5,6 @@
  *
  * world_nemesis_test [-a|-w] [-q] [FIRST [COUNT]]: from that seed on so many. -a: also what is known to break. -w: what
  * owners of node groups and workloads do by themselves. -q: no traces, only a line of each broken law.
- * world_nemesis_test -k: the seeds that are known to break with -a; fails when one holds.
  * world_nemesis_test -o SEED FAULT,FAULT...: this one with those faults alone, and all of its trace.
  */
 #include "tests/world/nemesis.h"
@@ -327,32 +326,6 @@ static int run_seeds(uint64_t first, uint64_t count)
 	return broken > 0;
 }
 
-/* Each with its reason, docs/reliability.md: whoever mends it takes it out. */
-static const struct {
-	uint64_t seed;
-	const char *law;
-} known[] = {
-	{ 3, "serving_stays" }, /* AKS, after a running gauge of 0 and faults of the cloud; the cause is not traced */
-};
-enum { KNOWN = sizeof known / sizeof *known };
-
-static int run_known(void)
-{
-	struct outcome o;
-	int held = 0;
-
-	asked.mode = NEMESIS_ALL;
-	for (size_t i = 0; i < KNOWN; i++) {
-		run_world(known[i].seed, 0, 0, &o);
-		if (!strcmp(o.law, known[i].law))
-			continue;
-		printf("seed %" PRIu64 " does not break %s any more (%s): take it out of `known`\n", known[i].seed,
-		       known[i].law, *o.law ? o.text : "the laws hold");
-		held++;
-	}
-	return held > 0;
-}
-
 static int run_one(uint64_t seed, const char *kept)
 {
 	struct outcome o;
@@ -368,7 +341,7 @@ static int run_one(uint64_t seed, const char *kept)
 
 int main(int argc, char **argv)
 {
-	bool is_one = false, is_known = false;
+	bool is_one = false;
 	int option;
 
 	setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE", 1);
@@ -376,17 +349,14 @@ int main(int argc, char **argv)
 	setenv("AZURE_TENANT_ID", "tenant", 1);
 	setenv("AZURE_CLIENT_ID", "client", 1);
 	setenv("AZURE_CLIENT_SECRET", "secret", 1);
-	while ((option = getopt(argc, argv, "awqok")) != -1) {
+	while ((option = getopt(argc, argv, "awqo")) != -1) {
 		asked.mode = option == 'a' ? NEMESIS_ALL : option == 'w' ? NEMESIS_OWNERS : asked.mode;
 		asked.is_quiet |= option == 'q';
 		is_one |= option == 'o';
-		is_known |= option == 'k';
 		if (option == '?')
 			return 2;
 	}
 	const char *first = argc > optind ? argv[optind] : "1", *second = argc > optind + 1 ? argv[optind + 1] : NULL;
-	if (is_known)
-		return run_known();
 	if (is_one)
 		return run_one(strtoull(first, NULL, 10), second);
 	return run_seeds(strtoull(first, NULL, 10), second ? strtoull(second, NULL, 10) : 50);
