@@ -223,6 +223,7 @@ static struct pool_known copy_pool(struct arena *a, const struct cluster_pool *p
 		.gpu_resource = copy_or_none(a, p->gpu_resource),
 		.groups = arena_array(a, int, p->group_count),
 		.group_count = p->group_count,
+		.takes_any = p->takes_any,
 	};
 	for (size_t i = 0; i < p->selector_count; i++)
 		known.selector[i] =
@@ -287,6 +288,7 @@ static struct group_known copy_group(struct cluster *c, struct arena *a, const s
 		.provider_id_prefix = copy_or_none(a, g->provider_id_prefix),
 		.gpus_per_node = g->gpus_per_node,
 		.max = g->max,
+		.price = g->price,
 		.drives_marked_nodes = g->drives_marked_nodes,
 		.gpu_resource = copy(a, resource_of(g)),
 		.template = template_of(c, g),

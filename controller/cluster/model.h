@@ -37,6 +37,7 @@ struct cluster_pool {
 	const char *gpu_resource; /* "nvidia.com/gpu"; NULL: any kind of GPU */
 	const int *groups;	  /* its node groups, by index among the groups given, in order of preference */
 	size_t group_count;
+	bool takes_any; /* that ask for GPUs and are of no other pool: one pool's, the last of several */
 };
 
 /* A node group as far as the cluster is concerned. Copied. */
@@ -47,6 +48,7 @@ struct cluster_group {
 	int64_t gpus_per_node;
 	const char *gpu_resource;	 /* "nvidia.com/gpu"; NULL: that */
 	int64_t max;			 /* nodes */
+	int64_t price;			 /* of a node: for pods that any of several groups would do for */
 	int64_t cpu_milli, memory_milli; /* at most, of a node; 0: not known */
 	bool drives_marked_nodes; /* told to be driven all the same: a provisioner's label on its nodes is no bar */
 	/* Of a new node, until one was seen: what the manifest or the provider knows. */
@@ -100,6 +102,9 @@ void cluster_set_fleet(struct cluster *c, const struct cluster_pool *pools, size
 /* So many machines of a group are on their way: bought, and without a GPU that pods may use yet. Pods that wait sit
  * down there before a machine more is thought of. */
 void cluster_expect(struct cluster *c, size_t group, int64_t machines);
+
+/* So many machines more may be bought in a group for pods of the pool that takes any; 0 until told. */
+void cluster_offer(struct cluster *c, size_t group, int64_t machines);
 
 /* Watching. The kinds that the model lives on; optional ones may be absent from the server. */
 enum cluster_kind {
@@ -171,9 +176,11 @@ struct pool_group_view {
 	int64_t free_places;	    /* replicas that fit on free GPUs of usable nodes */
 	int64_t joining;	    /* of its pods that wait: those that fit machines on their way */
 	int64_t lacking;	    /* of its pods that wait: those that need a machine more */
-	int64_t least_on_node;	    /* of the nodes that could go (only this pool's, all ready), the fewest; else 0.
-					Sleepers are not counted, and do not keep a node */
-	int64_t nodes;		    /* of the whole group: known, not leaving */
+	/* Of the pool that takes any: machines more that its pods need, and machines on their way that none sits on. */
+	int64_t lacking_nodes, needless_nodes;
+	int64_t least_on_node; /* of the nodes that could go (only this pool's, all ready), the fewest; else 0.
+				   Sleepers are not counted, and do not keep a node */
+	int64_t nodes;	       /* of the whole group: known, not leaving */
 	int64_t usable_nodes;
 	int64_t gpus_milli; /* held by this pool's pods, placeholders included */
 };
@@ -185,10 +192,11 @@ struct pool_view {
 	/* None is ready, and some that were run on: a probe that is broken or a server too busy to answer it looks like
 	 * that, and nothing says that they are gone. They count as ready. */
 	bool all_fell;
-	int64_t pending;       /* without a node, and some group of the pool could hold it; whole gangs only */
-	int64_t placed;	       /* of these, that fit nodes that there are: the scheduler's to place */
-	int64_t unsatisfiable; /* without a node, and none ever could */
-	int64_t elsewhere;     /* counted above, on nodes of no group of the pool */
+	int64_t pending;	/* without a node, and some group of the pool could hold it; whole gangs only */
+	int64_t placed;		/* of these, that fit nodes that there are: the scheduler's to place */
+	int64_t stranded_milli; /* GPUs of those of `pending` that fit new nodes of groups that may not grow */
+	int64_t unsatisfiable;	/* without a node, and none ever could */
+	int64_t elsewhere;	/* counted above, on nodes of no group of the pool */
 	int64_t placeholders, pending_placeholders;
 	int64_t work;			/* finished by themselves some day: pods of Jobs among `ready` */
 	int64_t largest_gang;		/* pods of the largest whole gang that is pending; 0 without */
@@ -242,6 +250,7 @@ struct pending_shape {
 		why; /* NULL, or a sentence why nothing holds it, no node group either: "wants 8 nvidia.com/gpu; ..." */
 	const char
 		*stray;	  /* NULL, or a sentence: of no pool, and a new node of a group could hold it: nobody buys it */
+	bool is_stranded; /* of the pool that takes any: its groups that could hold it may not grow now; see `full` */
 	const char *full; /* NULL, or a sentence: who could hold it has its most nodes already */
 	const char *slow; /* NULL, or a sentence: it should long have a node, as far as we can see */
 	bool is_undecided; /* its scheduler has not looked at it, or what it names is being read: not demand yet */

@@ -198,6 +198,7 @@ struct pool_known {
 	const char *gpu_resource; /* NULL: any */
 	int *groups;
 	size_t group_count;
+	bool takes_any;
 	struct pod *pods;
 };
 
@@ -214,11 +215,12 @@ struct group_known {
 	const char *name, *provider;
 	struct cluster_label label;
 	const char *provider_id_prefix; /* NULL: not looked at */
-	int64_t gpus_per_node, max;
+	int64_t gpus_per_node, max, price;
 	const char *gpu_resource;
 	bool drives_marked_nodes;
 	struct template template;
 	int64_t expected; /* machines on their way, as the loop told */
+	int64_t offered;  /* machines that may be bought for pods of the pool that takes any, likewise */
 };
 
 /* Begins what is kept by its uid. */
@@ -369,6 +371,7 @@ enum placing {
 	PLACING_THERE,	    /* on a node that there is */
 	PLACING_COMING,	    /* on a machine that is on its way */
 	PLACING_NEW,	    /* on a machine that nobody has bought yet */
+	PLACING_STRANDED,   /* of the pool that takes any: on a machine that may not be bought now */
 	PLACING_NOWHERE
 };
 struct placed {
@@ -386,6 +389,8 @@ struct placement {
 	struct arena arena;
 	struct placed *items; /* in the order of the scheduler */
 	size_t count;
+	/* Per group: machines to be bought for pods of the pool that takes any; on their way where nobody sits. */
+	int64_t *lacking, *needless;
 	uint64_t generation;
 	bool is_made;
 };

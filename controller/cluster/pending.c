@@ -42,6 +42,7 @@ static void add_example(struct examples *of, const struct node *n)
 struct added {
 	struct fit_node *node;
 	bool is_coming; /* its machine is on its way; else it is to be bought */
+	bool is_any;	/* for pods of the pool that takes any: others do not rely on it, nor these on theirs */
 };
 
 struct round {
@@ -54,6 +55,7 @@ struct round {
 	struct added *added; /* that would come, the oldest first */
 	size_t added_count, added_room;
 	int64_t *expected;	 /* per group: machines on their way where nobody sits yet */
+	int64_t *offered;	 /* per group: machines that may be bought yet for the pool that takes any */
 	struct fit_node **seats; /* where somebody sat down, in order */
 	size_t seat_count, seat_room;
 	int64_t hosts; /* made up so far */
@@ -72,8 +74,11 @@ static struct round round_new(const struct cluster *c, struct arena *a)
 	const struct node **nodes = cluster_nodes(c, -1, a, &count);
 	r.examples = arena_array(a, struct examples, c->group_count);
 	r.expected = arena_array(a, int64_t, c->group_count);
-	for (size_t i = 0; i < c->group_count; i++)
+	r.offered = arena_array(a, int64_t, c->group_count);
+	for (size_t i = 0; i < c->group_count; i++) {
 		r.expected[i] = c->groups[i].expected;
+		r.offered[i] = c->groups[i].offered;
+	}
 	r.nodes = arena_array(a, struct fit_node, count);
 	for (size_t i = 0; i < count; i++) {
 		if (nodes[i]->group >= 0)
@@ -149,6 +154,7 @@ static void stand_up(struct round *r, size_t seats, size_t added)
 		const struct added *last = &r->added[--r->added_count];
 		fit_take_away(r->fit, last->node);
 		r->expected[last->node->group] += last->is_coming;
+		r->offered[last->node->group] += last->is_any;
 	}
 }
 
@@ -283,6 +289,7 @@ struct kind {
 	uint32_t hash;
 	const int *groups, *fitting; /* that may be asked; that could hold it, as it was when the first of them came */
 	size_t group_count, fitting_count;
+	bool is_any;			   /* of the pool that takes any: the cheapest machine will do */
 	bool has_terms;			   /* where it fits changes with who sits where */
 	bool is_refused_there, is_refused; /* by the nodes that there are; by those to come */
 	const char *why;
@@ -309,11 +316,23 @@ static bool is_before(const struct pod *a, const struct pod *b)
 	return order != 0 ? order < 0 : memcmp(a->uid, b->uid, sizeof a->uid) < 0;
 }
 
+static void sort_by_price(const struct cluster *c, int *groups, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		int group = groups[i];
+		size_t at = i;
+		for (; at > 0 && c->groups[groups[at - 1]].price > c->groups[group].price; at--)
+			groups[at] = groups[at - 1];
+		groups[at] = group;
+	}
+}
+
 static struct kind *kind_of(struct round *r, struct store *kinds, const struct pod *p)
 {
 	const struct cluster *c = r->cluster;
-	struct kind key = { p->shape, p->namespace, p->pool, p->is_placeholder, 0, NULL, NULL, 0, 0, false,
-			    false,    false,	    NULL };
+	struct kind key = {
+		.asks = p->shape, .name_space = p->namespace, .pool = p->pool, .is_placeholder = p->is_placeholder
+	};
 	struct kind *k = store_find(kinds, kind_hash(&key), is_kind, &key);
 	if (k != NULL)
 		return k;
@@ -322,11 +341,15 @@ static struct kind *kind_of(struct round *r, struct store *kinds, const struct p
 	k->hash = kind_hash(&key);
 	k->has_terms =
 		p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL || c->apart_count > 0;
+	k->is_any = p->pool >= 0 && c->pools[p->pool].takes_any;
 	k->group_count = p->pool >= 0 ? c->pools[p->pool].group_count : c->group_count;
 	int *groups = arena_array(r->arena, int, k->group_count), *fitting = arena_array(r->arena, int, k->group_count);
+	for (size_t i = 0; i < k->group_count; i++)
+		groups[i] = p->pool >= 0 ? c->pools[p->pool].groups[i] : (int)i;
+	if (k->is_any)
+		sort_by_price(c, groups, k->group_count);
 	for (size_t i = 0; i < k->group_count; i++) {
 		char unused[FIT_WHY_SIZE];
-		groups[i] = p->pool >= 0 ? c->pools[p->pool].groups[i] : (int)i;
 		if (fits_group(r, groups[i], p, unused))
 			fitting[k->fitting_count++] = groups[i];
 	}
@@ -342,28 +365,72 @@ static struct fit_node *find_added(struct round *r, const struct pod *p, const s
 	char unused[FIT_WHY_SIZE];
 	for (size_t i = r->added_count; i-- > 0;) {
 		struct added *a = &r->added[i];
-		if (a->is_coming == is_coming && is_among(k->groups, k->group_count, a->node->group) &&
-		    fit_pod(r->fit, p, a->node, unused))
+		if (a->is_coming == is_coming && (is_coming || a->is_any == k->is_any) &&
+		    is_among(k->groups, k->group_count, a->node->group) && fit_pod(r->fit, p, a->node, unused))
 			return a->node;
 	}
 	for (size_t i = 0; i < k->group_count; i++) {
-		bool may_open = !is_coming || r->expected[k->groups[i]] > 0;
+		bool may_open = is_coming ? r->expected[k->groups[i]] > 0 : !k->is_any || r->offered[k->groups[i]] > 0;
 		struct fit_node *n = may_open ? open_node(r, k->groups[i], p, unused) : NULL;
 		if (n == NULL)
 			continue;
 		r->added = xgrow(r->added, r->added_count, &r->added_room, sizeof *r->added);
-		r->added[r->added_count++] = (struct added){ n, is_coming };
+		r->added[r->added_count++] = (struct added){ n, is_coming, !is_coming && k->is_any };
 		r->expected[n->group] -= is_coming;
+		r->offered[n->group] -= !is_coming && k->is_any;
 		return n;
 	}
 	return NULL;
 }
 
+static bool fits_some(struct round *r, const struct pod *p, const struct kind *k)
+{
+	char unused[FIT_WHY_SIZE];
+	for (size_t i = 0; i < k->group_count; i++)
+		if (fits_group(r, k->groups[i], p, unused))
+			return true;
+	return false;
+}
+
+/* Of groups that could hold it, and may not grow for it now. */
+static const char *say_stranded(const struct round *r, const struct kind *k)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	for (size_t i = 0; i < k->fitting_count && i < WHY_GROUPS; i++) {
+		const struct group_known *g = &r->cluster->groups[k->fitting[i]];
+		buf_printf(&out, "%sfits node group %s, ", i == 0 ? "" : "; ", g->name);
+		if (r->examples[k->fitting[i]].nodes < g->max)
+			buf_text(&out, "which can give it no machine now");
+		else
+			buf_printf(&out, "which has its most nodes, %" PRId64, g->max);
+	}
+	return arena_strdup(r->arena, out.text, out.len);
+}
+
+/* What another pool's group would do is no use to it, and the first thing to know. */
+static const char *say_why_not(struct round *r, const struct pod *p, const struct kind *k)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	char unused[FIT_WHY_SIZE];
+	for (size_t i = 0; k->is_any && i < r->cluster->group_count; i++) {
+		if (is_among(k->groups, k->group_count, (int)i) || !fits_group(r, (int)i, p, unused))
+			continue;
+		buf_printf(&out, "fits node group %s, no pool may use it for this pod: WarmPool %s does not name it",
+			   r->cluster->groups[i].name, r->cluster->pools[p->pool].name);
+		return text_of(r, &out);
+	}
+	return say_why(r, p, k->groups, k->group_count);
+}
+
 static void refuse(struct round *r, struct placed *w)
 {
 	struct kind *k = w->kind;
+	if (k->is_any && !k->is_refused && fits_some(r, w->pod, k)) {
+		w->placing = PLACING_STRANDED;
+		return;
+	}
 	w->placing = PLACING_NOWHERE;
-	w->why = k->is_refused ? k->why : say_why(r, w->pod, k->groups, k->group_count);
+	w->why = k->is_refused ? k->why : say_why_not(r, w->pod, k);
 	k->is_refused = !k->has_terms;
 	k->why = w->why;
 }
@@ -492,8 +559,15 @@ static void place_all(struct round *r, struct placement *out)
 			place(r, w);
 		}
 	}
+	out->lacking = arena_array(r->arena, int64_t, r->cluster->group_count);
+	out->needless = r->expected;
+	for (size_t i = 0; i < r->added_count; i++)
+		out->lacking[r->added[i].node->group] += r->added[i].is_any;
 	for (size_t i = 0; i < out->count; i++)
-		out->items[i].full = say_full(r, out->items[i].kind->fitting, out->items[i].kind->fitting_count);
+		out->items[i].full =
+			out->items[i].placing == PLACING_STRANDED
+				? say_stranded(r, out->items[i].kind)
+				: say_full(r, out->items[i].kind->fitting, out->items[i].kind->fitting_count);
 	store_release(&kinds);
 }
 
@@ -521,6 +595,13 @@ void cluster_expect(struct cluster *c, size_t group, int64_t machines)
 	struct group_known *g = &c->groups[group];
 	c->generation += g->expected != machines;
 	g->expected = machines;
+}
+
+void cluster_offer(struct cluster *c, size_t group, int64_t machines)
+{
+	struct group_known *g = &c->groups[group];
+	c->generation += g->offered != machines;
+	g->offered = machines;
 }
 
 /* --- as it is told --- */
@@ -580,6 +661,7 @@ static struct entry *entry_of(struct store *entries, const struct placed *w, str
 					.group_count = w->placing == PLACING_NOWHERE ? 0 : w->kind->fitting_count,
 					.why = copy(a, w->why),
 					.full = copy(a, w->full),
+					.is_stranded = w->placing == PLACING_STRANDED,
 					.is_incomplete_gang = w->placing == PLACING_INCOMPLETE,
 					.is_undecided = w->placing == PLACING_NOT_YET },
 			     .like = w,

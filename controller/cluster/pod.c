@@ -122,12 +122,24 @@ void pod_leave_pool(struct pod *p)
 	p->pool_link = NULL;
 }
 
+/* A DaemonSet's pods are for nodes that there are; a placeholder is of its own pool or left over. */
+static bool is_of_any(const struct pod *p)
+{
+	return p->has_gpus && !p->is_placeholder && p->kind != POD_DAEMON && p->kind != POD_STATIC;
+}
+
 void pod_place(struct cluster *c, struct pod *p)
 {
+	int any = -1;
 	p->pool = -1;
-	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++)
-		if (is_of(p, &c->pools[i]))
+	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++) {
+		if (c->pools[i].takes_any)
+			any = (int)i;
+		else if (is_of(p, &c->pools[i]))
 			p->pool = (int)i;
+	}
+	if (p->pool < 0 && is_of_any(p))
+		p->pool = any;
 	if (p->pool < 0)
 		return;
 	struct pod **head = &c->pools[p->pool].pods;

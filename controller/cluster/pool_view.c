@@ -204,6 +204,11 @@ static void count_places(const struct cluster *c, struct pool_view *v, int pool)
 {
 	const struct placement *p = cluster_placement(c);
 	int64_t elsewhere = 0;
+	for (size_t k = 0; k < v->group_count && c->pools[pool].takes_any; k++) {
+		v->groups[k].lacking_nodes = p->count > 0 ? p->lacking[v->groups[k].group] : 0;
+		v->groups[k].needless_nodes =
+			p->count > 0 ? p->needless[v->groups[k].group] : c->groups[v->groups[k].group].expected;
+	}
 	for (size_t k = 0; k < v->group_count && p->count > 0; k++) {
 		struct pool_group_view *g = &v->groups[k];
 		g->joining = placed_so(p, pool, g->group, PLACING_COMING);
@@ -222,6 +227,8 @@ static void count_pending(const struct cluster *c, struct pool_view *v, int pool
 	for (size_t i = 0; i < count; i++) {
 		if (shapes[i].pool != pool || shapes[i].is_incomplete_gang || shapes[i].is_undecided)
 			continue;
+		if (shapes[i].is_stranded)
+			v->stranded_milli += shapes[i].count * shapes[i].gpus_milli;
 		if (shapes[i].example->is_placeholder)
 			v->pending_placeholders += shapes[i].count;
 		else if (shapes[i].why != NULL)

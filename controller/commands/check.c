@@ -332,6 +332,10 @@ static void add_cell(struct table *t, struct buf *text)
 
 static void objective_cell(const struct pool_spec *p, const struct spec_text *s, struct buf *out)
 {
+	if (p->class == CLASS_ANY) {
+		buf_text(out, "none");
+		return;
+	}
 	if (p->violation_cost) {
 		buf_text(out, "$");
 		fixed_format(p->violation_cost, DOLLAR_DIGITS, out);

@@ -828,8 +828,8 @@ static bool prove(const struct options *o, const struct group_check *groups, siz
 
 	while (at + 1 < count && !provider_find(groups[at].spec->provider)->questions)
 		at++;
-	return count ? provider_prove(groups[at].spec, o->out, e) :
-		       error_set(e, ERROR_INVALID, "--prove: the manifest has no node group");
+	return count ? provider_prove(groups[at].spec, o->out, e)
+		     : error_set(e, ERROR_INVALID, "--prove: the manifest has no node group");
 }
 
 static const struct command provider_command_check;
@@ -866,8 +866,8 @@ static int run_check(int argc, char **argv)
 		  &o.groups, NULL },
 		PRINT_OPTION(&o.output),
 		{ "prove", 0, OPTION_FLAG, NULL,
-		  "ask a person with an account what only a real cloud can tell, with the commands that show it", &o.proves,
-		  NULL },
+		  "ask a person with an account what only a real cloud can tell, with the commands that show it",
+		  &o.proves, NULL },
 		{ "out", 0, OPTION_TEXT, "FILE", "where the answers to --prove go (default: GROUP.proof.json)", &o.out,
 		  NULL },
 		{ "timeout", 0, OPTION_PERIOD, "DURATION", "for each node group; all are asked at once (default: 1m)",
@@ -900,7 +900,8 @@ static const struct command provider_command_check = {
 		    "  preheat provider check -f pools.yaml --group g5-od --prove\n"
 		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check -f - <pools.yaml\n",
 	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
-		 "--prove asks the cloud nothing: it is for a person with another terminal and ten minutes. Some of its\n"
+		 "--prove asks the cloud nothing: it is for a person with another terminal and ten minutes. Some of "
+		 "its\n"
 		 "commands buy or end one machine, and say so.\n"
 		 "Exit code 1: something that is needed is denied, or a change would be refused.\n"
 		 "3: no answer, or none in time.\n",

@@ -23,7 +23,7 @@ static void rule_one_gpu_type(struct check_run *c)
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		const struct pool_spec *p = &fleet->pools[i];
 		const struct group_facts *first = NULL;
-		for (size_t k = 0; k < p->group_count; k++) {
+		for (size_t k = 0; p->class != CLASS_ANY && k < p->group_count; k++) {
 			const struct group_facts *g = &c->contract->groups[p->groups[k]];
 			if (!g->gpu || !g->spec->max_nodes)
 				continue;
@@ -58,7 +58,8 @@ static void rule_fragmented_pool(struct check_run *c)
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		for (size_t k = 0; k < fleet->pool_count; k++) {
 			const struct pool_spec *large = &fleet->pools[i], *small = &fleet->pools[k];
-			if (large->gpus_per_replica <= small->gpus_per_replica || !shares_group(large, small, &group) ||
+			if (small->class == CLASS_ANY || large->gpus_per_replica <= small->gpus_per_replica ||
+			    !shares_group(large, small, &group) ||
 			    fleet->groups[group].gpus_per_node <= small->gpus_per_replica)
 				continue;
 			violate(c, &(struct breach){ &c->contract->pools[k], text_of(c, k)->node, NULL },

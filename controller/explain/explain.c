@@ -10,6 +10,7 @@ struct record_view {
 	const struct record_info *info;
 	const int64_t *values;
 	millis utc_offset;
+	bool is_any; /* of a pool of class any, whose replicas are GPUs */
 };
 
 /* --- values with their units, as people read them --- */
@@ -169,12 +170,39 @@ static void put_field(const struct record_view *r, const char *text, size_t len,
 		buf_append(out, second + 1, len - name - 2 - one);
 }
 
+/* A pool of class any knows GPUs and pods. */
+static void put_in_its_words(const char *text, struct buf *out)
+{
+	static const char *const words[][2] = {
+		{ "hot replica", "GPU" }, { "replica", "GPU" }, { "sequence", "pod" }, { "request", "pod" }
+	};
+	enum { WORDS = sizeof words / sizeof *words };
+
+	while (*text) {
+		size_t i = 0;
+		while (i < WORDS && strncmp(text, words[i][0], strlen(words[i][0])) != 0)
+			i++;
+		if (i == WORDS) {
+			buf_append(out, text++, 1);
+			continue;
+		}
+		buf_text(out, words[i][1]);
+		text += strlen(words[i][0]);
+	}
+}
+
 /*
  * Copies the text, with {field} as its value and unit, {field|one|many} as
  * value and the word for it, {field:%} as per cent of a "milli" field.
  */
 static void fill_text(const struct record_view *r, const char *text, struct buf *out)
 {
+	CLEANUP(buf_release) struct buf own = { 0 };
+
+	if (r->is_any && *text) {
+		put_in_its_words(text, &own);
+		text = own.text;
+	}
 	for (const char *open; (open = strchr(text, '{'));) {
 		const char *close = strchr(open, '}');
 
@@ -300,7 +328,7 @@ static size_t tell_group(const struct explained *x, size_t group, struct buf *ou
 	const struct group_decision *g = &x->plan->groups[group];
 	const struct pool_spec *pool = &x->fleet->pools[x->pool];
 	const char *name = group < pool->group_count ? x->fleet->groups[pool->groups[group]].name : "?";
-	struct record_view r = { &group_decision_info, (const int64_t *)g, x->utc_offset };
+	struct record_view r = { &group_decision_info, (const int64_t *)g, x->utc_offset, pool->class == CLASS_ANY };
 	size_t told = tell_asks(&r, name, out);
 
 	if (told)
@@ -346,7 +374,8 @@ static void tell_prices(const struct explained *x, struct buf *out)
 	bool is_first = true;
 
 	for (size_t i = 0; i < x->plan->price_count; i++) {
-		struct record_view r = { &objective_price_info, (const int64_t *)&x->plan->prices[i], x->utc_offset };
+		struct record_view r = { &objective_price_info, (const int64_t *)&x->plan->prices[i], x->utc_offset,
+					 false };
 
 		if (x->plan->prices[i].rule == ABSENT)
 			continue;
@@ -369,12 +398,13 @@ static void tell_objective(const struct explained *x, struct buf *out)
 
 static void tell(const struct explained *x, enum part part, struct buf *out)
 {
-	struct record_view r = { &pool_decision_info, (const int64_t *)&x->plan->decision, x->utc_offset };
+	bool is_any = x->fleet->pools[x->pool].class == CLASS_ANY;
+	struct record_view r = { &pool_decision_info, (const int64_t *)&x->plan->decision, x->utc_offset, is_any };
 
 	tell_sentences(&r, part, out);
 	if (part == PART_DECIDED)
 		tell_groups(x, out);
-	if (part == PART_SEEN)
+	if (part == PART_SEEN && !is_any)
 		tell_objective(x, out);
 	if (part == PART_COST)
 		tell_prices(x, out);

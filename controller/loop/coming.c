@@ -235,7 +235,8 @@ void coming_drop_unusable(struct controller *c, size_t pool)
 {
 	const struct pool_view *v = &c->pools[pool]->view;
 
-	for (size_t k = 0; k < v->group_count; k++) {
+	/* Its starts are the GPUs of machines that are meant whole for its pods. */
+	for (size_t k = 0; !takes_any(c, pool) && k < v->group_count; k++) {
 		int64_t unusable = v->groups[k].lacking > 0 ? awaited(c, pool, k) - v->groups[k].joining : 0;
 		unusable = unusable < v->groups[k].lacking ? unusable : v->groups[k].lacking;
 		for (size_t i = c->starts.count; i-- > 0 && unusable > 0;) {

@@ -159,6 +159,12 @@ static inline bool is_buffered(const struct controller *c, size_t pool)
 	return c->manifest.pools[pool].spec.workload.warm == WARM_BUFFER;
 }
 
+/* It serves the GPU pods that no other pool owns. */
+static inline bool takes_any(const struct controller *c, size_t pool)
+{
+	return fleet_of(c)->pools[pool].class == CLASS_ANY;
+}
+
 /* The pods themselves are the work: nothing is scraped, places are bought for them. */
 static inline bool runs_work(const struct controller *c, size_t pool)
 {

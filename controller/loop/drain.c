@@ -403,6 +403,12 @@ static bool keeps_node(const struct drain *d, const struct pod *p)
 	       (d->fate != FATE_LEND || p->pool == (int)d->pool);
 }
 
+/* Must end by itself, where the pods are the work; what only runs beside it is evicted as anywhere. */
+static bool is_work(const struct drain *d, const struct pod *p)
+{
+	return runs_work(d->controller, d->pool) && (p->has_gpus || p->pool == (int)d->pool) && keeps_node(d, p);
+}
+
 static void evict_all(struct drain *d, const struct node *n, struct arena *a)
 {
 	struct controller *c = d->controller;
@@ -424,11 +430,13 @@ static bool evict(struct drain *d, const struct node *n)
 	size_t count;
 	millis now = clock_now(d->controller->clock);
 	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
-	int64_t left = 0;
+	int64_t left = 0, work = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		left += keeps_node(d, pods[i]);
-	if (left > 0 && runs_work(d->controller, d->pool))
+		work += is_work(d, pods[i]);
+	}
+	if (work > 0)
 		give_up(d, "work-came");
 	else if (left > 0 && d->fate != FATE_LEND)
 		evict_all(d, n, &a);
@@ -1031,7 +1039,8 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
 		int64_t serving = n && n->is_known ? replicas_awake(c, n, pool) : 0;
-		if (n && node_is_usable(n) && n->gpus_milli > 0 && !serving && d->step == DRAIN_MARK) /* unseen as yet */
+		if (n && node_is_usable(n) && n->gpus_milli > 0 && !serving &&
+		    d->step == DRAIN_MARK) /* unseen as yet */
 			serving = replicas_on_node(c, pool, (size_t)d->group);
 		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
 		    n->interruption != NODE_STAYS || reservation_leaves(c, d->group))

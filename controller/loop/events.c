@@ -204,7 +204,7 @@ static void tell_unschedulable(struct controller *c)
 
 	for (size_t i = 0; i < count; i++) {
 		const struct pending_shape *s = &shapes[i];
-		const char *note = s->why ? s->why : s->stray ? s->stray : s->slow;
+		const char *note = s->why ? s->why : s->stray ? s->stray : s->is_stranded ? s->full : s->slow;
 		if (note && s->example)
 			events_tell(c->events, &(struct event){ .api_version = "v1",
 								.kind = "Pod",

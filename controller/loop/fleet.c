@@ -86,7 +86,8 @@ static struct cluster_pool show_pool(const struct controller *c, size_t pool, st
 				      .gpus_per_replica = spec->gpus_per_replica,
 				      .gpu_resource = w->gpu_resource,
 				      .groups = groups,
-				      .group_count = spec->group_count };
+				      .group_count = spec->group_count,
+				      .takes_any = takes_any(c, pool) };
 }
 
 /* Until a node of the group was seen: a machine has no more than its type says. */
@@ -119,6 +120,7 @@ void fleet_tell_cluster(struct controller *c)
 						    .label = mark_of(c, i),
 						    .gpus_per_node = g->gpus_per_node,
 						    .max = g->max_nodes,
+						    .price = g->price_per_hour,
 						    .drives_marked_nodes = block->drives_marked_nodes };
 		tell_type(&groups[i], block, g->instance_type);
 	}

@@ -135,6 +135,74 @@ millis observe_end(const struct controller *c, size_t group)
 	return written > 0 && (told <= 0 || written < told) ? written : told;
 }
 
+/* --- the pool that takes any --- */
+
+/* Nothing is bought there now: as decided last, or by what was refused since. */
+static bool is_closed(const struct controller *c, size_t pool, size_t position)
+{
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	bool has_plan = c->has_decided && pool < c->plan.pool_count && position < c->plan.pools[pool].group_count;
+	const struct group_decision *d = has_plan ? &c->plan.pools[pool].groups[position] : NULL;
+
+	if (!c->groups[group]->is_known || (d && d->blocked_until > clock_now(c->clock)) ||
+	    (d && d->closes_at > 0 && d->closes_at <= clock_now(c->clock)))
+		return true;
+	for (size_t i = 0; i < c->starts.event_count; i++) {
+		const struct start_event *e = &c->starts.events[i];
+		bool is_no = e->event.what == EVENT_REFUSED || e->event.what == EVENT_NO_STOCK ||
+			     e->event.what == EVENT_NO_QUOTA;
+		if (is_no && fleet_of(c)->pools[e->pool].groups[e->event.group] == group)
+			return true;
+	}
+	return false;
+}
+
+/* Before the placement is looked at. */
+static void offer_machines(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		for (size_t k = 0; takes_any(c, i) && k < fleet_of(c)->pools[i].group_count; k++) {
+			size_t group = fleet_of(c)->pools[i].groups[k];
+			const struct node_group *g = c->groups[group];
+			int64_t room = fleet_of(c)->groups[group].max_nodes - node_group_size(g) +
+				       drains_in_group(c, (int)group);
+			cluster_offer(c->cluster, group, is_closed(c, i, k) || room < 0 ? 0 : room);
+		}
+}
+
+/* Machines that are this pool's or nobody's, as far as GPU pods tell. */
+static int64_t own_nodes(const struct controller *c, size_t pool, size_t group, struct arena *a)
+{
+	size_t count, own = 0;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		own += node_is_usable(nodes[i]) && !scale_down_serves_others(c, nodes[i], pool, a) &&
+		       !starts_know_machine(&c->starts, machine_of_node(c, nodes[i]));
+	return (int64_t)own;
+}
+
+static struct group_input observe_group_of_any(struct controller *c, size_t pool, size_t position, struct arena *a)
+{
+	const struct pool_group_view *v = &c->pools[pool]->view.groups[position];
+	size_t group = fleet_of(c)->pools[pool].groups[position];
+	int64_t each = replicas_on_node(c, pool, group), coming = starts_to_come(c, pool, position);
+
+	return (struct group_input){ .ready = own_nodes(c, pool, group, a) * each,
+				     .draining = v->draining,
+				     .billed_gpus_milli = billed(c, pool, position, v),
+				     .nodes = nodes_of(c, group, v),
+				     .standby_nodes = standby_nodes(c->groups[group]),
+				     .lacking_nodes = v->lacking_nodes,
+				     .needless_nodes = v->needless_nodes * each < coming
+							       ? v->needless_nodes
+							       : nodes_for(c, pool, group, coming),
+				     .idle_nodes = scale_down_idle(c, pool, group, a),
+				     .ends_at = observe_end(c, group) };
+}
+
+/* --- a group --- */
+
 /* After the views of all pools. */
 static struct group_input observe_group(struct controller *c, size_t pool, size_t position, struct arena *a)
 {
@@ -215,6 +283,7 @@ static struct pool_input show_pool(struct controller *c, struct live_pool *p, co
 				 .falling_asleep = p->view.falling_asleep,
 				 .asleep_discarded = p->view.discarded,
 				 .waking = p->view.waking,
+				 .stranded_gpus = (p->view.stranded_milli + 999) / 1000,
 				 .wanted_pods = observe_wanted_pods(c, p->index),
 				 .queue_waiting = p->signals.queued,
 				 .inter_token_latency_us =
@@ -265,7 +334,7 @@ static struct pool_snapshot show(struct controller *c, size_t pool, struct arena
 	struct pool_snapshot out = { .groups = groups, .group_count = count };
 
 	for (size_t i = 0; i < count; i++)
-		groups[i] = observe_group(c, pool, i, a);
+		groups[i] = takes_any(c, pool) ? observe_group_of_any(c, pool, i, a) : observe_group(c, pool, i, a);
 	if (runs_work(c, pool))
 		pool_signals_of_work(p, groups, count);
 	struct scrape_input *scrapes = arena_array(a, struct scrape_input, p->signals.scrape_count);
@@ -286,6 +355,7 @@ struct snapshot observe_snapshot(struct controller *c, struct arena *a)
 	cluster_watch_needed(c->cluster, clock_mono(c->clock));
 	cluster_follow_waiting(c->cluster, clock_now(c->clock));
 	coming_tell(c);
+	offer_machines(c);
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		c->pools[i]->view = cluster_pool_view(c->cluster, i, a);
 		coming_drop_unusable(c, i);

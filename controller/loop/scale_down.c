@@ -17,7 +17,7 @@ static millis patience_of(const struct controller *c, size_t pool)
 {
 	millis after = fleet_of(c)->pools[pool].scale_down_after;
 
-	return after > IDLE_PATIENCE ? after : IDLE_PATIENCE;
+	return takes_any(c, pool) || after > IDLE_PATIENCE ? after : IDLE_PATIENCE;
 }
 
 /* --- cancelled starts --- */
@@ -138,9 +138,25 @@ struct victim {
 	int64_t stop_rank; /* 0 where none are to be stopped */
 };
 
+static bool holds_gpus(const struct pod *p)
+{
+	return p->has_gpus && p->state != POD_FINISHED && p->kind != POD_DAEMON && p->kind != POD_STATIC;
+}
+
 static bool has_others(const struct pod *p, size_t pool)
 {
-	return p->has_gpus && p->pool != (int)pool && !p->is_placeholder && p->state != POD_FINISHED;
+	return holds_gpus(p) && p->pool != (int)pool && !p->is_placeholder;
+}
+
+bool scale_down_serves_others(const struct controller *c, const struct node *n, size_t pool, struct arena *a)
+{
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (has_others(pods[i], pool) || (pods[i]->is_placeholder && holds_gpus(pods[i])))
+			return true;
+	return false;
 }
 
 /* False for a node that may not go: somebody else's work, or work that must end by itself. */
@@ -195,6 +211,8 @@ struct victims {
 	const char *held;
 };
 
+static bool has_been_idle(const struct controller *c, const struct node *n);
+
 static struct victims find_victims(const struct controller *c, size_t pool, size_t group, bool shall_stop,
 				   struct arena *a)
 {
@@ -206,7 +224,8 @@ static struct victims find_victims(const struct controller *c, size_t pool, size
 		struct victim v = { .node = nodes[i], .stop_rank = shall_stop ? stop_rank(c, nodes[i]) : 0 };
 		if (!node_is_usable(nodes[i]) || nodes[i]->is_protected ||
 		    node_label(nodes[i], "preheat.dev/lent-by") || drain_is_under_way(c, nodes[i]->name) ||
-		    starts_know_machine(&c->starts, machine_of_node(c, nodes[i])) || !weigh(c, pool, &v, a))
+		    starts_know_machine(&c->starts, machine_of_node(c, nodes[i])) || !weigh(c, pool, &v, a) ||
+		    (takes_any(c, pool) && !has_been_idle(c, nodes[i])))
 			continue;
 		struct drain_verdict verdict = cluster_drain(c->cluster, nodes[i], runs_work(c, pool) ? -1 : (int)pool,
 							     clock_now(c->clock), a);
@@ -254,7 +273,7 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	int64_t left = d->release, lend = d->give_back, stop = d->stop, room = scale_down_room(c, group);
 	CLEANUP(arena_release) struct arena a = { 0 };
 
-	if (left <= 0 && d->release_asleep <= 0)
+	if (left <= 0 && d->release_asleep <= 0 && !takes_any(c, pool))
 		return;
 	const struct victims found = find_victims(c, pool, group, stop > 0, &a);
 	release_sleepers(c, pool, &found, d->release_asleep < room ? d->release_asleep : room);
@@ -278,7 +297,7 @@ void scale_down_release(struct controller *c, size_t pool, size_t position, cons
 	}
 	if (!runs_work(c, pool))
 		c->pools[pool]->starving += left;
-	if (left > 0 && found.held) {
+	if ((left > 0 || takes_any(c, pool)) && found.held) {
 		c->drains.blocked += !c->pools[pool]->was_blocked;
 		snprintf(c->pools[pool]->blocked, sizeof c->pools[pool]->blocked, "%s", found.held);
 	}
@@ -313,21 +332,24 @@ static bool is_swept(const struct controller *c, size_t group)
 	return true;
 }
 
-/* Placements that have no pod yet may be meant for any free GPU of the group. */
+/* Placements that have no pod yet may be meant for any free GPU of the group. Machines on their way for the pool that
+ * takes any are meant for its pods, and of these only those that fit what there is matter. */
 static bool awaits_pods(const struct controller *c, size_t group)
 {
 	for (size_t i = 0; i < c->starts.count; i++) {
 		const struct start *s = &c->starts.items[i];
-		if (s->kind != START_REFILL && !s->pod[0] && fleet_of(c)->pools[s->pool].groups[s->group] == group)
+		if (!takes_any(c, s->pool) && s->kind != START_REFILL && !s->pod[0] &&
+		    fleet_of(c)->pools[s->pool].groups[s->group] == group)
 			return true;
 	}
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 && c->pools[i]->view.pending > 0)
+		if (pool_position(fleet_of(c), i, group) >= 0 &&
+		    (takes_any(c, i) ? c->pools[i]->view.placed : c->pools[i]->view.pending) > 0)
 			return true;
 	return false;
 }
 
-static struct idle_node *idle_of(struct controller *c, const char *machine)
+static struct idle_node *idle_of(const struct controller *c, const char *machine)
 {
 	for (size_t i = 0; i < c->idle.count; i++)
 		if (!strcmp(c->idle.items[i].machine, machine))
@@ -335,11 +357,23 @@ static struct idle_node *idle_of(struct controller *c, const char *machine)
 	return NULL;
 }
 
+static bool holds_none(const struct controller *c, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (holds_gpus(pods[i]))
+			return false;
+	return true;
+}
+
 static bool is_idle(const struct controller *c, const struct node *n)
 {
-	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && n->gpus_used_milli == 0 &&
-	       !drain_is_under_way(c, n->name) && !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
-	       !node_label(n, "preheat.dev/lent-by");
+	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 &&
+	       (n->gpus_used_milli == 0 || holds_none(c, n)) && !drain_is_under_way(c, n->name) &&
+	       !starts_know_machine(&c->starts, machine_of_node(c, n)) && !node_label(n, "preheat.dev/lent-by");
 }
 
 /* The longest of the pools that may use the group. */
@@ -353,6 +387,52 @@ static millis patience_in(const struct controller *c, size_t group)
 	return longest;
 }
 
+static struct idle_node *note_idle(struct controller *c, const struct node *node)
+{
+	struct idle_node *n = idle_of(c, machine_of_node(c, node));
+
+	if (!n) {
+		c->idle.items = xgrow(c->idle.items, c->idle.count, &c->idle.room, sizeof *c->idle.items);
+		n = &c->idle.items[c->idle.count++];
+		*n = (struct idle_node){ .since = clock_mono(c->clock) };
+		snprintf(n->machine, sizeof n->machine, "%s", machine_of_node(c, node));
+	}
+	n->is_idle = true;
+	return n;
+}
+
+static bool has_been_idle(const struct controller *c, const struct node *n)
+{
+	const struct idle_node *idle = idle_of(c, machine_of_node(c, n));
+
+	return idle && clock_mono(c->clock) - idle->since > patience_in(c, (size_t)n->group);
+}
+
+/* Others that name the group let us change it, and are not blind to what runs there. */
+static bool others_agree(const struct controller *c, size_t pool, size_t group)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (i != pool && pool_position(fleet_of(c), i, group) >= 0 &&
+		    (!pool_may_act(c, i) || c->pools[i]->is_blind))
+			return false;
+	return true;
+}
+
+int64_t scale_down_idle(struct controller *c, size_t pool, size_t group, struct arena *a)
+{
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (is_idle(c, nodes[i]))
+			note_idle(c, nodes[i]);
+	if (!c->groups[group]->is_known || !others_agree(c, pool, group) || awaits_pods(c, group))
+		return 0;
+	int64_t idle = (int64_t)find_victims(c, pool, group, false, a).count, room = scale_down_room(c, group);
+	room = room > 0 ? room : 0;
+	return idle < room ? idle : room;
+}
+
 static void sweep(struct controller *c, size_t group, struct arena *a)
 {
 	size_t count;
@@ -361,14 +441,8 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 	for (size_t i = 0; i < count; i++) {
 		if (!is_idle(c, nodes[i]))
 			continue;
-		struct idle_node *n = idle_of(c, machine_of_node(c, nodes[i]));
-		if (!n) {
-			c->idle.items = xgrow(c->idle.items, c->idle.count, &c->idle.room, sizeof *c->idle.items);
-			n = &c->idle.items[c->idle.count++];
-			*n = (struct idle_node){ .since = clock_mono(c->clock) };
-			snprintf(n->machine, sizeof n->machine, "%s", machine_of_node(c, nodes[i]));
-		}
-		n->is_idle = clock_mono(c->clock) - n->since <= patience_in(c, group) || !c->groups[group]->is_known ||
+		struct idle_node *n = note_idle(c, nodes[i]);
+		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||
 			     scale_down_room(c, group) <= 0 ||
 			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
 					  "nobody uses it or waits for it");

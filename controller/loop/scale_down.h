@@ -7,6 +7,7 @@
 #include "controller/policy/plan.h"
 
 struct controller;
+struct node;
 
 #define IDLE_PATIENCE (3 * MINUTE)
 
@@ -32,6 +33,11 @@ void scale_down(struct controller *c, size_t pool, size_t position, const struct
 void scale_down_release(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
 /* Nodes of the pool's group that could go now, where its replicas are alone and all of them sleep. */
 int64_t scale_down_sleepers(const struct controller *c, size_t pool, size_t group, struct arena *a);
+/* Nodes of the group that no GPU pod has used for scaleDown.after and that may be drained; of the pool that takes any.
+ */
+int64_t scale_down_idle(struct controller *c, size_t pool, size_t group, struct arena *a);
+/* A GPU there is of another pool's pods; those that every node has do not count. */
+bool scale_down_serves_others(const struct controller *c, const struct node *n, size_t pool, struct arena *a);
 /* Machines of the group that may end: with fewer left than our least, or the cloud's own, it would refuse to end any,
  * and they would have been emptied for nothing. */
 int64_t scale_down_room(const struct controller *c, size_t group);

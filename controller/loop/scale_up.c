@@ -254,7 +254,7 @@ static int64_t take_from(int64_t *kept, int64_t wanted)
 static int64_t serviceable(const struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	const struct pool_plan *plan = &c->plan.pools[pool];
-	int64_t lost = c->pools[pool]->view.unsatisfiable;
+	int64_t lost = takes_any(c, pool) ? 0 : c->pools[pool]->view.unsatisfiable;
 	int64_t beyond = plan->decision.decided - observe_wanted_pods(c, pool);
 
 	lost = lost < beyond ? lost : beyond;
@@ -349,8 +349,10 @@ void fallback_note(void *user, const struct start *s, enum error_kind why)
 	struct live_pool *p = c->pools[s->pool];
 	const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
 
-	if (!pool_may_act(c, s->pool) || s->is_swap || spec->class == CLASS_TRAINING || s->group >= POSITIONS_MOST ||
-	    (s->kind != START_COLD && s->kind != START_WAKE))
+	if (takes_any(c, s->pool))
+		waiting_again(c);
+	if (!pool_may_act(c, s->pool) || s->is_swap || spec->class == CLASS_ANY || spec->class == CLASS_TRAINING ||
+	    s->group >= POSITIONS_MOST || (s->kind != START_COLD && s->kind != START_WAKE))
 		return;
 	p->fallback.replicas++;
 	p->fallback.price += price_of_replica(c, s->pool, (size_t)s->group);

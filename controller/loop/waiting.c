@@ -110,12 +110,17 @@ static bool is_unserved(const struct controller *c, const struct pod *p)
 	       pool_may_act(c, (size_t)p->pool) && workload_scale_set(c, (size_t)p->pool) == ABSENT;
 }
 
-void waiting_pod(struct controller *c, const struct cluster_event *e)
+/* Else there are no pools. */
+static bool leads(const struct controller *c)
+{
+	return c->leader.state == STATE_LEADING && !c->is_stopping;
+}
+
+void waiting_again(struct controller *c)
 {
 	struct waiting *w = &c->waiting;
 
-	if (!e->pod || e->what == CLUSTER_POD_GONE || c->leader.state != STATE_LEADING || c->is_stopping ||
-	    !is_unserved(c, e->pod))
+	if (!leads(c))
 		return;
 	millis now = clock_mono(c->clock), due = now + QUIET;
 	if (!w->is_due) {
@@ -128,6 +133,12 @@ void waiting_pod(struct controller *c, const struct cluster_event *e)
 		due = w->first + LONGEST;
 	w->timer.user = c;
 	timer_start(c->loop, &w->timer, clock_real(c->clock, due - now), fire);
+}
+
+void waiting_pod(struct controller *c, const struct cluster_event *e)
+{
+	if (e->pod && e->what != CLUSTER_POD_GONE && leads(c) && is_unserved(c, e->pod))
+		waiting_again(c);
 }
 
 void waiting_taken(struct controller *c)

@@ -18,5 +18,7 @@ struct waiting {
 
 /* A pod changed; the loop calls it for each. */
 void waiting_pod(struct controller *c, const struct cluster_event *e);
+/* What was bought for them was refused, while we lead: another node group may have it. */
+void waiting_again(struct controller *c);
 /* A tick decided on all that wait; or we lead no more. */
 void waiting_taken(struct controller *c);

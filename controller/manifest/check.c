@@ -38,6 +38,46 @@ static void check_quantiles(struct draft *d, const struct quantiles_text *q)
 		schema_find_key(d->findings, q->node, "p50", NULL, allowed.text, "swap or correct them");
 }
 
+static void refuse_with_any(struct draft *d, const struct yaml_node *map, const char *key)
+{
+	CLEANUP(buf_release) struct buf found = { 0 };
+
+	buf_printf(&found, "%s with class any", key);
+	schema_find_key(d->findings, map, key, found.text,
+			"nodeGroups, scaleDown, leadTime, shrinkPriority, costLabels and mode beside it",
+			"delete it: what pods ask for and wait for is all that counts");
+}
+
+/* The API server fills in defaults: only what differs from them was meant. */
+static void check_any(struct draft *d, const struct spec_text *s)
+{
+	static const char *const own[] = { "objective", "violationCost", "lend", "budget" };
+	static const char *const of_workload[] = { "selector",	   "scaleTargetRef",  "warm",
+						   "maxSequences", "tokensPerSecond", "interTokenLatency" };
+	static const char *const of_signals[] = {
+		"metrics", "podSelector", "scrape", "prometheus", "queue", "devices"
+	};
+	enum { OWN = sizeof own / sizeof *own, OF_WORKLOAD = sizeof of_workload / sizeof *of_workload };
+	enum { OF_SIGNALS = sizeof of_signals / sizeof *of_signals };
+	const struct workload_text *w = &s->workload;
+
+	for (int i = 0; i < OWN; i++)
+		if (is_given(s->node, own[i]))
+			refuse_with_any(d, s->node, own[i]);
+	for (int i = 0; i < OF_WORKLOAD; i++)
+		if (is_given(w->node, of_workload[i]))
+			refuse_with_any(d, w->node, of_workload[i]);
+	for (int i = 0; i < OF_SIGNALS; i++)
+		if (is_given(s->signals.node, of_signals[i]))
+			refuse_with_any(d, s->signals.node, of_signals[i]);
+	if (w->gpus_per_replica != 1)
+		refuse_with_any(d, w->node, "gpusPerReplica");
+	if (strcmp(w->gpu_resource, "nvidia.com/gpu") != 0)
+		refuse_with_any(d, w->node, "gpuResource");
+	if (s->headroom.min || s->headroom.max || s->headroom.schedule.count)
+		refuse_with_any(d, s->node, "headroom");
+}
+
 static void check_objective(struct draft *d, const struct spec_text *s)
 {
 	const struct objective_text *o = &s->objective;
@@ -100,6 +140,8 @@ static void resolve_pods(struct draft *d, struct spec_text *s)
 	struct workload_text *w = &s->workload;
 	static const char remedy[] = "delete it, or name the model server as engine";
 
+	if (s->class == CLASS_ANY)
+		s->signals.engine = SOURCE_PODS;
 	if (s->signals.engine != SOURCE_PODS)
 		return;
 	if (!is_given(w->node, "maxSequences"))
@@ -344,7 +386,10 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 {
 	if (!s->node)
 		return;
-	check_objective(d, s);
+	if (s->class == CLASS_ANY)
+		check_any(d, s);
+	else
+		check_objective(d, s);
 	check_rates(d, &s->workload);
 	check_signals(d, &s->signals);
 	check_costs(d, &s->cost_labels);
@@ -371,12 +416,29 @@ static void check_name(struct draft *d, size_t pool)
 	}
 }
 
+/* A pod of no pool must be one pool's: whose it were is not to be guessed. */
+static void check_only_any(struct draft *d, size_t pool)
+{
+	for (size_t i = 0; draft_spec(d, pool)->class == CLASS_ANY && i < pool; i++) {
+		const struct yaml_node *at = draft_spec(d, i)->node;
+		if (draft_spec(d, i)->class != CLASS_ANY || !at)
+			continue;
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		buf_printf(&allowed, "one pool of class any; there is another at %s:%zu:%zu", at->file, at->line,
+			   at->column);
+		schema_find_key(d->findings, draft_spec(d, pool)->node, "class", NULL, allowed.text,
+				"name the node groups of both in one: each pod gets the cheapest machine that fits it");
+		return;
+	}
+}
+
 static void check_pools(struct draft *d)
 {
 	for (size_t i = 0; i < d->pool_count; i++) {
 		check_workload(d, &d->pools[i].spec);
 		check_pool(d, draft_spec(d, i));
 		check_name(d, i);
+		check_only_any(d, i);
 	}
 }
 
@@ -608,7 +670,7 @@ bool manifest_check_live(const struct manifest *m, struct findings *f, struct er
 {
 	for (size_t i = 0; i < m->fleet.pool_count; i++) {
 		const struct workload_text *w = &m->pools[i].spec.workload;
-		if (!w->selector.match_labels.count)
+		if (!w->selector.match_labels.count && m->fleet.pools[i].class != CLASS_ANY)
 			schema_find_key(f, w->node ? w->node : m->pools[i].spec.node, w->node ? "selector" : "workload",
 					NULL, "workload.selector.matchLabels: which pods serve the pool",
 					"add the labels of its pods: selector: { matchLabels: { app: NAME } }");

@@ -288,6 +288,8 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 
 	for (size_t i = 0; i < s->groups.count; i++)
 		groups[i] = draft_group_index(d, draft_groups(s)[i].name);
+	if (p.class == CLASS_ANY && p.scale_down_after == 0)
+		p.scale_down_after = 10 * MINUTE; /* as Cluster Autoscaler's --scale-down-unneeded-time */
 	build_workload(&s->workload, &p);
 	build_lead_time(&s->lead_time, &p);
 	build_schedule(d, &s->headroom, &p);

@@ -187,7 +187,7 @@ static const char status[] =
 /* What check_*.c finds and CEL can say of one object. Keys that are words of CEL stand between underscores. */
 
 static const struct openapi_rule written_rules[] = {
-	{ "spec", "has(self.objective) || has(self.violationCost)",
+	{ "spec", "self.class == 'any' || has(self.objective) || has(self.violationCost)",
 	  "needs objective: { queueWait: 2s, attainment: 99% }, or violationCost in its place" },
 	{ "spec",
 	  "!has(self.objective) || has(self.objective.attainment) || has(self.objective.violationCost) || "
@@ -197,6 +197,25 @@ static const struct openapi_rule written_rules[] = {
 	  "!has(self.violationCost) || !has(self.objective) || !(has(self.objective.attainment) || "
 	  "has(self.objective.violationCost))",
 	  "violationCost stands in place of attainment, and at one place" },
+	{ "spec",
+	  "self.class != 'any' || !(has(self.objective) || has(self.violationCost) || has(self.lend) || "
+	  "has(self.budget))",
+	  "objective, violationCost, lend and budget are not for class any" },
+	{ "spec",
+	  "self.class != 'any' || !(has(self.workload.selector) || has(self.workload.scaleTargetRef) || "
+	  "has(self.workload.warm) || has(self.workload.maxSequences) || has(self.workload.tokensPerSecond) || "
+	  "has(self.workload.interTokenLatency)) && self.workload.gpusPerReplica == 1 && "
+	  "self.workload.gpuResource == 'nvidia.com/gpu'",
+	  "workload is not for class any: pods say what they ask for" },
+	{ "spec",
+	  "self.class != 'any' || !(has(self.signals.metrics) || has(self.signals.podSelector) || "
+	  "has(self.signals.scrape) || has(self.signals.prometheus) || has(self.signals.queue) || "
+	  "has(self.signals.devices))",
+	  "signals is not for class any: pods that wait are its demand" },
+	{ "spec",
+	  "self.class != 'any' || self.headroom.min == 0 && type(self.headroom.max) != int && "
+	  "!has(self.headroom.schedule)",
+	  "headroom is not for class any" },
 	{ "spec", "!has(self.lend) || !has(self.lend.to) || !(self.class in self.lend.to)",
 	  "lend.to may not name the pool's own class" },
 	{ "spec", "self.nodeGroups.all(a, self.nodeGroups.exists_one(b, b.name == a.name))",

@@ -294,7 +294,8 @@ const struct schema_table group_table = { "node group", sizeof(struct group_text
 static const char *const api_versions[] = { "preheat.dev/v1alpha1", NULL };
 static const char *const kinds[] = { "WarmPool", NULL };
 
-static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
+static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", "any", NULL };
+static const char *const borrowers[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "buffer", "metric", NULL };
 
@@ -442,13 +443,13 @@ static const struct schema_table headroom_table = { "headroom", sizeof(struct he
 static const struct schema_row scale_down_rows[] = {
 	{ .key = "after", .type = SCHEMA_DURATION, AT(scale_down_text, after), .fallback = "auto", .min = SECOND,
 	  .max = 7 * DAY, .word = "auto", .example = "10m",
-	  .help = "How long capacity must be idle before it goes. auto: the rule in force decides." },
+	  .help = "How long capacity must be idle before it goes. auto: the rule in force decides; 10m with class any." },
 };
 static const struct schema_table scale_down_table = { "scaleDown", sizeof(struct scale_down_text),
 	SCHEMA_ROWS(scale_down_rows) };
 
 static const struct schema_row lend_rows[] = {
-	{ .key = "to", .type = SCHEMA_CHOICES, AT(lend_text, to), .shown = "nobody", .choices = classes,
+	{ .key = "to", .type = SCHEMA_CHOICES, AT(lend_text, to), .shown = "nobody", .choices = borrowers,
 	  .help = "Classes of work that may use idle nodes until they are needed back." },
 	{ .key = "yieldWithin", .type = SCHEMA_DURATION, AT(lend_text, yield_within), .fallback = "30s",
 	  .min = SECOND, .max = HOUR, .example = "30s",
@@ -481,7 +482,9 @@ const struct schema_table cost_labels_table = { "costLabels", sizeof(struct cost
 
 static const struct schema_row spec_rows[] = {
 	{ .key = "class", .type = SCHEMA_CHOICE, AT(spec_text, class), .fallback = "interactive", .choices = classes,
-	  .help = "What kind of work it is; others lend to classes." },
+	  .help = "What kind of work it is; others lend to classes. any: the default pool, one for a controller. It serves "
+		  "pending GPU pods of all namespaces that no other pool selects, and takes nodeGroups, scaleDown, leadTime, "
+		  "shrinkPriority, costLabels and mode only." },
 	{ .key = "objective", .type = SCHEMA_MAP, AT(spec_text, objective),
 	  .shown = "none: required without violationCost", .table = &objective_table,
 	  .help = "The one thing to think about: how long requests may wait, and how many of them longer." },

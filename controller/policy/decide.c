@@ -510,12 +510,8 @@ static void describe_expected(const struct pool_policy_state *m, const struct es
 	d->level_milli = milli(m->demand.level);
 	d->peak_milli = milli(l->view.peak[r->hold]);
 	d->backlog_ms = milli(w->fleet.waiting * l->reading.service);
-	d->lead_cold_p50 = milli(l->cold.p50);
-	d->lead_cold_p95 = milli(l->cold.p95);
 	d->lead_fast_p50 = milli(fast.p50);
 	d->lead_fast_p95 = milli(fast.p95);
-	d->lead_samples = m->lead.samples;
-	d->next_serving_ms = w->next_serving_ms;
 }
 
 static int64_t held_gpus(const struct pool_policy_state *m, int64_t rule, double gpus)
@@ -595,6 +591,16 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	double gpus = (double)spec->gpus_per_replica;
 
 	describe_seen(s, pool, l, w, d);
+	d->held_by = (int64_t)w->held_by;
+	d->next_serving_ms = w->next_serving_ms;
+	d->lead_cold_p50 = milli(l->cold.p50);
+	d->lead_cold_p95 = milli(l->cold.p95);
+	d->lead_samples = p->lead.samples;
+	if (spec->class == CLASS_ANY) { /* nothing is promised, and no rule decides */
+		d->rule = d->cheaper_rule = d->dearer_rule = d->objective_ppm = d->own_share_ppm = ABSENT;
+		d->target_ppm = d->sunk_ppm = d->deadline_need_milli = d->tier_saving_permille = ABSENT;
+		return;
+	}
 	describe_expected(p, l, w, d);
 	describe_rule(p, &in, gpus, d);
 	describe_self_test(p, in.late_allowed, gpus, s->pools[pool].deadline_count > 0, d);
@@ -608,6 +614,5 @@ static void describe_decision(const struct snapshot *s, const struct policy_stat
 	d->floor = w->floor;
 	d->unwished = w->unwished;
 	d->wish_cut_by = (int64_t)w->wish_cut_by;
-	d->held_by = (int64_t)w->held_by;
 	d->budget_per_hour = spec->budget_per_hour;
 }

@@ -51,7 +51,7 @@ RECORD(objective_price);
 
 /* The words that people read for the numbers in records. Order is that of the enums. */
 
-static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training" };
+static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", "any" };
 static const char *const modes[] = { "act", "observe", "paused" };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved" };
 static const char *const stages[] = { "provision", "register", "device", "image", "load" };

@@ -69,10 +69,13 @@ static inline int64_t spare_nodes(const struct placing *p, size_t i)
 }
 
 static void place_cancels(const struct placing *p, const struct scale_actions *m);
+static int64_t cancel(const struct placing *p, size_t i, enum start_kind kind, int64_t *want, int64_t *out);
+static void send_off(const struct placing *p, size_t i, int64_t n, int64_t give_back, bool keeps_stock);
 static void place_adoptions(const struct placing *p, int64_t want);
 static void place_releases(const struct placing *p, struct recommendation *w);
 static void place_deletions(const struct placing *p, int64_t want);
 
+static enum limit why_no_room(const struct placing *p);
 static enum limit back_off_limit(const struct group_memory *g);
 
 /* Groups that differ in their zone only are filled evenly: the emptiest of them is taken first. */
@@ -333,10 +336,71 @@ static int64_t place_gang(struct placing *p, struct recommendation *w)
 	return 0;
 }
 
-void place_begin(struct placing *p, const struct recommendation *w)
+/* Machines that its waiting pods need in one group; false where the group, as it turns out, cannot have them all. */
+static bool open_needed(const struct placing *p, size_t i)
+{
+	for (int64_t n = p->s->pools[p->pool].groups[i].lacking_nodes; n > 0; n--) {
+		if (!may_open(p, i))
+			return false;
+		open_node(p, i, per_node(p, i));
+		placing_pay(p, spec_of(p, i)->price_per_hour);
+		p->out[i].cold += per_node(p, i);
+	}
+	return true;
+}
+
+static void close_needed(const struct placing *p, size_t i)
+{
+	int64_t nodes = p->out[i].cold / per_node(p, i);
+
+	p->room[index_of(p, i)].nodes -= nodes;
+	placing_pay(p, -nodes * spec_of(p, i)->price_per_hour);
+	p->out[i].cold = 0;
+}
+
+/* Who sat where was one thought, gangs among them: with less than all of it nothing is bought, and the next decision
+ * knows the room that there is. */
+static void open_all_needed(const struct placing *p, struct recommendation *w)
+{
+	size_t count = p->s->fleet->pools[p->pool].group_count, i = 0;
+
+	while (i < count && open_needed(p, i))
+		i++;
+	if (i == count)
+		return;
+	w->held_by = why_no_room(p);
+	for (size_t k = 0; k <= i; k++)
+		close_needed(p, k);
+}
+
+static void place_by_group(const struct placing *p, struct recommendation *w)
+{
+	const struct pool_snapshot *seen = &p->s->pools[p->pool];
+
+	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count; i++) {
+		const struct group_input *in = &seen->groups[i];
+		int64_t needless = w->moves.cancel_cold > 0 ? in->needless_nodes * per_node(p, i) : 0;
+		int64_t idle = w->moves.release > 0 ? at_most(in->idle_nodes, spare_nodes(p, i)) : 0;
+		placing_pay(p, -spec_of(p, i)->price_per_hour *
+				       cancel(p, i, START_COLD, &needless, &p->out[i].cancel_cold));
+		if (idle > 0)
+			send_off(p, i, idle * per_node(p, i), 0, false);
+	}
+	if (w->moves.cold > 0)
+		open_all_needed(p, w);
+	if (w->moves.cold > 0 && seen->input.stranded_gpus > 0)
+		w->held_by = why_no_room(p);
+	w->moves = (struct scale_actions){ 0 };
+}
+
+void place_begin(struct placing *p, struct recommendation *w)
 {
 	const struct scale_actions *m = &w->moves;
 
+	if (p->s->fleet->pools[p->pool].class == CLASS_ANY) {
+		place_by_group(p, w);
+		return;
+	}
 	p->asks = (struct placing_asks){ m->reclaim, m->wake + m->replace_wake, m->cold + m->replace_cold };
 	place_cancels(p, m);
 	place_adoptions(p, m->adopt_refill);

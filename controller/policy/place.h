@@ -42,8 +42,9 @@ struct placing {
  * order that the caller chooses, then each ends. Together they fill `out`.
  */
 
-/* Cancels and adopts; what is asked for stands in p->asks. */
-void place_begin(struct placing *p, const struct recommendation *w);
+/* Cancels and adopts; what is asked for stands in p->asks. Of class any all is done here: each group says what its
+ * machines are needed for. */
+void place_begin(struct placing *p, struct recommendation *w);
 /* Gives the pool its next node or free place (a gang: all of its nodes). Returns the replicas given; 0 when all
  * are, or when nothing that is left finds room. */
 int64_t place_next(struct placing *p, struct recommendation *w);

@@ -13,7 +13,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum pool_class { CLASS_INTERACTIVE, CLASS_BATCH, CLASS_EMBEDDING, CLASS_EXPERIMENT, CLASS_TRAINING, CLASS_COUNT };
+/* CLASS_ANY: the GPU pods that no other pool owns. A replica of such a pool is a GPU. */
+enum pool_class {
+	CLASS_INTERACTIVE,
+	CLASS_BATCH,
+	CLASS_EMBEDDING,
+	CLASS_EXPERIMENT,
+	CLASS_TRAINING,
+	CLASS_ANY,
+	CLASS_COUNT
+};
 enum pool_mode { MODE_ACT, MODE_OBSERVE, MODE_PAUSED };
 enum capacity_type { CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_RESERVED };
 

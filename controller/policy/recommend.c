@@ -241,6 +241,45 @@ static void ask_no_more_than_work(struct recommendation *w, const struct pool_sn
 	}
 }
 
+/* Of class any: what pods need and what nobody uses is told by each node group, in machines. */
+static void ask_by_group(struct recommendation *w, const struct snapshot *s, size_t pool)
+{
+	const struct pool_spec *spec = &s->fleet->pools[pool];
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		const struct group_input *in = &s->pools[pool].groups[i];
+		int64_t each = replicas_per_node(&s->fleet->groups[spec->groups[i]], spec);
+		w->moves.cold += in->lacking_nodes * each;
+		w->moves.cancel_cold += in->needless_nodes * each;
+		w->moves.release += in->idle_nodes * each;
+	}
+	w->moves.cold += s->pools[pool].input.stranded_gpus;
+	w->held_by = w->moves.cold > 0 ? LIMIT_PODS : LIMIT_NONE;
+}
+
+/* The machine that nobody waits for any more may still be of use to the next: like a node that is idle. */
+static void keep_what_comes(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s,
+			    size_t pool)
+{
+	if (w->moves.cancel_cold == 0)
+		m->surplus_since = 0;
+	else if (m->surplus_since == 0)
+		m->surplus_since = s->now;
+	if (w->moves.cancel_cold > 0 && s->now - m->surplus_since < s->fleet->pools[pool].scale_down_after)
+		w->moves.cancel_cold = 0;
+}
+
+static struct recommendation recommendation_for_any(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+						    const struct estimates *l)
+{
+	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .ceiling = INT64_MAX };
+
+	count_fleet(m, s, pool, l, &w);
+	ask_by_group(&w, s, pool);
+	keep_what_comes(&w, m, s, pool);
+	return w;
+}
+
 struct recommendation recommendation_make(struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 					  const struct estimates *l)
 {
@@ -249,6 +288,8 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 	const struct rule *rule = &m->family.rules[m->choice.rule];
 	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .keeps_stock = rule->stock > 0 };
 
+	if (s->fleet->pools[pool].class == CLASS_ANY)
+		return recommendation_for_any(m, s, pool, l);
 	view.replicas_max = INT32_MAX; /* a wish; the limits say what is left of it */
 	see_fleet(m, s, pool, l, &w);
 	if (seen->deadline_count) {
@@ -408,19 +449,28 @@ static void keep_what_is_needed(struct recommendation *w, struct pool_policy_sta
 	}
 }
 
+static void keep_wish(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
+		      const struct estimates *l, int64_t over_budget)
+{
+	keep_sizes(w, s, pool);
+	if (over_budget > 0)
+		give_up_to(w, at_least(w->fleet.ready - over_budget, 0), LIMIT_BUDGET);
+	if (s->fleet->pools[pool].class != CLASS_TRAINING) {
+		hold_below(w, w->have + at_least(LEAST_GROWTH, w->have), LIMIT_RATE);
+		hold_growth(w, s, pool);
+	}
+	keep_what_is_needed(w, m, s, pool, l);
+}
+
 void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 		  const struct estimates *l, int64_t over_budget)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 
-	keep_sizes(w, s, pool);
-	if (over_budget > 0)
-		give_up_to(w, at_least(w->fleet.ready - over_budget, 0), LIMIT_BUDGET);
-	if (spec->class != CLASS_TRAINING) {
-		hold_below(w, w->have + at_least(LEAST_GROWTH, w->have), LIMIT_RATE);
-		hold_growth(w, s, pool);
-	}
-	keep_what_is_needed(w, m, s, pool, l);
+	if (spec->class == CLASS_ANY && l->reading.signals >= SIGNALS_PARTIAL && wish_keep(w) > 0)
+		w->held_by = LIMIT_STALE;
+	if (spec->class != CLASS_ANY)
+		keep_wish(w, m, s, pool, l, over_budget);
 	if (spec->mode == MODE_ACT)
 		return;
 	drop_moves(w);
@@ -445,14 +495,18 @@ struct recommendation recommendation_for_pods(const struct pool_policy_state *m,
 	struct recommendation w = { .held_by = LIMIT_NONE, .deadline_need = -1, .ceiling = INT64_MAX };
 
 	count_fleet(m, s, pool, l, &w);
-	w.floor = s->pools[pool].input.wanted_pods;
-	keep_sizes(&w, s, pool);
-	if (spec->class != CLASS_TRAINING) {
+	w.floor = spec->class == CLASS_ANY ? 0 : s->pools[pool].input.wanted_pods;
+	if (spec->class == CLASS_ANY)
+		ask_by_group(&w, s, pool);
+	else
+		keep_sizes(&w, s, pool);
+	if (spec->class != CLASS_TRAINING && spec->class != CLASS_ANY) {
 		int64_t before = at_least(w.have - asked_since_tick(&s->pools[pool], s->now), 0);
 		hold_below(&w, at_least(w.have, before + at_least(LEAST_GROWTH, before)), LIMIT_RATE);
 		hold_growth(&w, s, pool);
 	}
-	w.moves.release = w.moves.give_back = 0; /* of a fleet larger than its most: the tick's to do */
+	w.moves.release = w.moves.give_back = w.moves.cancel_cold =
+		0; /* of a fleet larger than its most: the tick's to do */
 	if (spec->mode != MODE_ACT) {
 		drop_moves(&w);
 		w.held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;

@@ -130,6 +130,12 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 
 static void tell_objective(const struct pool_spec *spec, const struct pool_decision *d, struct condition_text *out)
 {
+	if (spec->class == CLASS_ANY) {
+		out->status = CONDITION_UNKNOWN;
+		out->reason = "NoObjective";
+		buf_text(out->message, "the default pool serves pods, not requests");
+		return;
+	}
 	if (d->own_share_ppm == ABSENT || spec->violation_cost) {
 		out->status = CONDITION_UNKNOWN;
 		out->reason = spec->violation_cost ? "PriceDecides" : "Learning";

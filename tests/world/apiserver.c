@@ -446,12 +446,17 @@ int64_t apiserver_allowed(const struct object *budget)
 {
 	const struct value *selector = value_at(budget->value, "spec>selector>matchLabels");
 	int64_t expected = 0, healthy = 0;
+	bool has_deployment = false;
 
 	for (const struct object *d = server.first[KIND_DEPLOYMENT]; d; d = d->next)
-		if (value_equal(value_at(d->value, "spec>selector>matchLabels"), selector))
+		if (value_equal(value_at(d->value, "spec>selector>matchLabels"), selector)) {
 			expected = value_int(d->value, "spec>replicas");
-	for (const struct object *p = server.first[KIND_POD]; p; p = p->next)
+			has_deployment = true;
+		}
+	for (const struct object *p = server.first[KIND_POD]; p; p = p->next) {
 		healthy += apiserver_selects(selector, p->value) && is_healthy(p->value);
+		expected += !has_deployment && apiserver_selects(selector, p->value); /* of another controller */
+	}
 	const char *text = value_text(budget->value, "spec>maxUnavailable");
 	int64_t most = strtoll(text, NULL, 10);
 	if (strchr(text, '%'))

@@ -429,6 +429,13 @@ static bool has_gpus(const struct object *node)
 	return value_int(node->value, "status>allocatable>nvidia.com/gpu") > 0;
 }
 
+static bool is_of_daemon_set(const struct object *pod)
+{
+	const struct value *owners = value_at(pod->value, "metadata>ownerReferences");
+
+	return owners && owners->first && value_is(owners->first, "kind", "DaemonSet");
+}
+
 static void look_at_victims(const struct cloud_call *c)
 {
 	const struct world_app *a = NULL;
@@ -444,7 +451,7 @@ static void look_at_victims(const struct cloud_call *c)
 			continue; /* it is left alone */
 		for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 			if (!strcmp(pod_node(p), c->ids[i]) && *value_text(p->value, "metadata>labels>app") &&
-			    !value_is(p->value, "status>phase", "Succeeded"))
+			    !value_is(p->value, "status>phase", "Succeeded") && !is_of_daemon_set(p))
 				laws_break("never_removes_busy", "%s of %s, where %s lives", c->verb, c->ids[i],
 					   p->name);
 		millis known = a && a->mute_since ? a->mute_since + MINUTE : INT64_MAX;

@@ -361,9 +361,9 @@ static void create_job_pod(const struct world_job *j, const char *uid)
 			 "'labels':{'app':'%s','job':'%s'},'ownerReferences':[{'kind':'Job','name':'%s','uid':'%s',"
 			 "'controller':true}]},'spec':{'tolerations':[{'key':'nvidia.com/gpu','operator':'Exists',"
 			 "'effect':'NoSchedule'}],'containers':[{'name':'work','image':'w:1','resources':{'requests':{"
-			 "'cpu':'%d'},'limits':{'nvidia.com/gpu':'1'}}}]%s},'status':{'phase':'Pending'}}",
+			 "'cpu':'%d'},'limits':{'nvidia.com/gpu':'%d'}}}]%s},'status':{'phase':'Pending'}}",
 			 j->name, ++world.pods, NAMESPACE, j->pool, j->name, j->name, uid, j->cpus,
-			 j->spec ? j->spec : ""));
+			 j->gpus > 0 ? j->gpus : 1, j->spec ? j->spec : ""));
 	struct pod_life *life = calloc(1, sizeof *life);
 
 	if (!life)

@@ -64,13 +64,14 @@ void world_end(void);
 /* A Deployment of that name in namespace llm, its budget (maxUnavailable, "": none), and traffic. */
 struct world_app *world_app(const char *name, int64_t replicas, int gpus, const char *max_unavailable);
 struct world_app *world_app_at(size_t i); /* NULL beyond the last */
-/* A Job of pods with one GPU each. */
+/* A Job of pods. */
 struct world_job {
 	const char *name, *pool;
 	int64_t pods;
 	bool is_loose;	  /* pods without an index: no gang */
 	int cpus;	  /* that each requests */
 	const char *spec; /* NULL, or further members of their spec, each with a comma before it, with ' for " */
+	int gpus;	  /* that each asks for; 0: one */
 };
 void world_job(const struct world_job *j);
 void world_job_for(const struct world_job *j, millis runs); /* all together so long, and is cleared away then */

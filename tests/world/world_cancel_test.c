@@ -54,7 +54,7 @@ static int set_up(void **state)
 
 static void come(const char *name, int64_t pods)
 {
-	const struct world_job job = { name, "train", pods, true, 1, NULL };
+	const struct world_job job = { name, "train", pods, true, 1, NULL, 0 };
 
 	world_job(&job);
 	world_scheduler_looks();

@@ -87,7 +87,8 @@ static void a_missing_volume_claim_buys_nothing(void **state)
 {
 	static const struct world_job job = {
 		"j",  "train", 4,
-		true, 1,       ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]"
+		true, 1,       ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]",
+		0
 	};
 
 	(void)state;
@@ -116,7 +117,8 @@ static void an_affinity_that_no_node_has_buys_nothing(void **state)
 		true,
 		1,
 		",'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{"
-		"'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]}]}}}"
+		"'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]}]}}}",
+		0
 	};
 
 	(void)state;
@@ -138,7 +140,8 @@ static void an_affinity_that_may_be_is_tried_and_given_back(void **state)
 		true,
 		1,
 		",'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{"
-		"'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]}]}}}"
+		"'matchExpressions':[{'key':'gpu','operator':'In','values':['b200']}]}]}}}",
+		0
 	};
 
 	(void)state;
@@ -153,7 +156,7 @@ static void an_affinity_that_may_be_is_tried_and_given_back(void **state)
 
 static void nine_hundred_processors_buy_nothing(void **state)
 {
-	static const struct world_job job = { "j", "train", 4, true, 900, NULL };
+	static const struct world_job job = { "j", "train", 4, true, 900, NULL, 0 };
 
 	(void)state;
 	begin_with_a_node();
@@ -166,7 +169,7 @@ static void nine_hundred_processors_buy_nothing(void **state)
 
 static void a_scheduler_that_is_away_buys_nothing(void **state)
 {
-	static const struct world_job job = { "j", "train", 4, true, 1, NULL };
+	static const struct world_job job = { "j", "train", 4, true, 1, NULL, 0 };
 
 	(void)state;
 	replica_start(0, &alone);
@@ -185,7 +188,7 @@ static void a_scheduler_that_is_away_buys_nothing(void **state)
 /* It looked at the pods before it went: the machines come, stand there, and go again. */
 static void a_scheduler_that_goes_away_holds_nothing(void **state)
 {
-	static const struct world_job job = { "j", "train", 4, true, 1, NULL };
+	static const struct world_job job = { "j", "train", 4, true, 1, NULL, 0 };
 
 	(void)state;
 	replica_start(0, &alone);
@@ -205,7 +208,7 @@ static void a_scheduler_that_goes_away_holds_nothing(void **state)
 
 static void gets_what_it_needs(int64_t pods, bool is_loose)
 {
-	struct world_job job = { "j", "train", pods, is_loose, 1, NULL };
+	struct world_job job = { "j", "train", pods, is_loose, 1, NULL, 0 };
 
 	replica_start(0, &alone);
 	run(20 * SECOND);
@@ -240,8 +243,8 @@ static void four_pods_one_by_one_get_four(void **state)
 /* While one runs: what it holds is no reason to ask for more. */
 static void a_job_beside_another_gets_its_own(void **state)
 {
-	static const struct world_job first = { "first", "train", 4, false, 1, NULL };
-	static const struct world_job second = { "second", "train", 3, false, 1, NULL };
+	static const struct world_job first = { "first", "train", 4, false, 1, NULL, 0 };
+	static const struct world_job second = { "second", "train", 3, false, 1, NULL, 0 };
 
 	(void)state;
 	replica_start(0, &alone);

@@ -107,7 +107,7 @@ static void pass_to_tick(void)
 
 static void come(const char *pool, const char *name, int64_t pods, int cpus)
 {
-	const struct world_job job = { name, pool, pods, true, cpus, NULL };
+	const struct world_job job = { name, pool, pods, true, cpus, NULL, 0 };
 
 	world_job(&job);
 	world_scheduler_looks();
@@ -297,7 +297,8 @@ static void pods_that_nothing_helps_cost_no_others_their_machine(void **state)
 {
 	static const struct world_job lost = {
 		"lost", "work", 8,
-		true,	1,	",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]"
+		true,	1,	",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]",
+		0
 	};
 
 	(void)state;

@@ -49,7 +49,7 @@ static void run_to_after_tick(millis after)
 
 static void come(const char *name, int64_t pods)
 {
-	const struct world_job job = { name, "train", pods, true, 1, NULL };
+	const struct world_job job = { name, "train", pods, true, 1, NULL, 0 };
 
 	world_job(&job);
 	world_scheduler_looks();
@@ -122,7 +122,8 @@ static void a_pod_that_no_machine_helps_is_no_event(void **state)
 {
 	static const struct world_job job = {
 		"j",  "train", 1,
-		true, 1,       ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]"
+		true, 1,       ",'volumes':[{'name':'models','persistentVolumeClaim':{'claimName':'models'}}]",
+		0
 	};
 
 	(void)state;

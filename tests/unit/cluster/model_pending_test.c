@@ -344,6 +344,73 @@ static void pods_of_no_pool_are_told_of(void **state)
 	}
 }
 
+/* A pod of no other pool; `age` counts from the oldest. */
+static void see_asking(struct cluster *c, size_t age, int gpus, int priority)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		 "{'metadata':{'namespace':'a','name':'p%zu','uid':'p%zu'},'spec':{'priority':%d,'containers':[{'"
+		 "resources':{"
+		 "'limits':{'nvidia.com/gpu':'%d'}}}]" TOLERATES "},'status':{'phase':'Pending','conditions':[{'type':"
+		 "'PodScheduled','status':'False','reason':'Unschedulable'}]}}",
+		 age, age, priority, gpus);
+	see_now(c, CLUSTER_PODS, text);
+}
+
+/* By price (g5 1 $, p5 6 $), beside each other, in the order of priority, as far as machines are to be had. */
+static void the_pool_that_takes_any_gets_the_cheapest_machines(void **state)
+{
+	static const int both[] = { 1, 0 };
+	static const struct {
+		int gpus[4], priority[4];
+		int64_t offered[2], expected;		/* of g5 and p5; of p5 */
+		int64_t lacking[2], needless, stranded; /* stranded: GPUs */
+	} cases[] = {
+		{ { 1, 1 }, { 0 }, { 9, 9 }, 0, { 2, 0 }, 0, 0 },
+		{ { 4, 1, 1 }, { 0 }, { 9, 9 }, 0, { 0, 1 }, 0, 0 },
+		{ { 1, 4, 4 }, { 0 }, { 9, 9 }, 0, { 1, 1 }, 0, 0 },
+		{ { 1, 1, 1 }, { 0 }, { 2, 9 }, 0, { 2, 1 }, 0, 0 },
+		{ { 1, 1 }, { 0 }, { 0, 1 }, 0, { 0, 1 }, 0, 0 },
+		{ { 1 }, { 0 }, { 0, 0 }, 0, { 0, 0 }, 0, 1 },
+		{ { 8, 8 }, { 0 }, { 9, 1 }, 0, { 0, 1 }, 0, 8 },
+		{ { 4, 8 }, { 0, 1 }, { 9, 1 }, 0, { 0, 1 }, 0, 4 },
+		{ { 8 }, { 0 }, { 9, 9 }, 1, { 0, 0 }, 0, 0 },
+		{ { 8 }, { 0 }, { 9, 9 }, 3, { 0, 0 }, 2, 0 },
+		{ { 0 }, { 0 }, { 9, 9 }, 1, { 0, 0 }, 1, 0 },
+		{ { 16 }, { 0 }, { 9, 9 }, 0, { 0, 0 }, 0, 0 },
+	};
+	struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("p5", 8, 10) };
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = both,
+					   .group_count = 2,
+					   .takes_any = true };
+
+	(void)state;
+	fleet[0].price = 1;
+	fleet[1].price = 6;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		cluster_set_fleet(c, &pool, 1, fleet, 2);
+		for (size_t k = 0; k < 4 && cases[i].gpus[k]; k++)
+			see_asking(c, k, cases[i].gpus[k], cases[i].priority[k]);
+		cluster_offer(c, 0, cases[i].offered[0]);
+		cluster_offer(c, 1, cases[i].offered[1]);
+		cluster_expect(c, 1, cases[i].expected);
+		const struct pool_view v = cluster_pool_view(c, 0, &a);
+		if (v.groups[1].lacking_nodes != cases[i].lacking[0] ||
+		    v.groups[0].lacking_nodes != cases[i].lacking[1] ||
+		    v.groups[0].needless_nodes != cases[i].needless || v.stranded_milli != cases[i].stranded * 1000)
+			fail_msg("case %zu: %lld of g5 and %lld of p5 lack, %lld needless, %lld stranded", i,
+				 (long long)v.groups[1].lacking_nodes, (long long)v.groups[0].lacking_nodes,
+				 (long long)v.groups[0].needless_nodes, (long long)v.stranded_milli);
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +421,7 @@ int main(void)
 		cmocka_unit_test(tells_equal_pods_once),
 		cmocka_unit_test(machines_on_their_way_are_taken_first),
 		cmocka_unit_test(pods_of_no_pool_are_told_of),
+		cmocka_unit_test(the_pool_that_takes_any_gets_the_cheapest_machines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

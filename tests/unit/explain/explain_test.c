@@ -357,6 +357,32 @@ static void incidents_have_their_causes(void **state)
 	}
 }
 
+/* Its replicas are GPUs and its requests pods; names stay as they are. */
+static void the_default_pool_is_told_in_its_words(void **state)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	static const size_t only[] = { 0 };
+	const struct group_spec group = { .name = "replica-8" };
+	const struct pool_spec pool = {
+		.name = "rest", .namespace = "infra", .class = CLASS_ANY, .groups = only, .group_count = 1
+	};
+	const struct fleet_spec rest = { &group, 1, &pool, 1 };
+	struct group_decision asks = { .cold = 8, .nodes_desired = 1 };
+	const struct pool_plan plan = { .decision = { .wished = 8, .decided = 8, .held_by = LIMIT_PODS },
+					.groups = &asks,
+					.group_count = 1 };
+	const struct explained x = { .fleet = &rest, .now = now, .plan = &plan };
+	const struct explanation e = explain_decision(&x, &a);
+
+	(void)state;
+	assert_string_equal(
+		explain_headline(&x, &a),
+		"8 GPUs, counting those that are still expected; 8 wished, held by: waiting-pods. In replica-8: "
+		"start 8 GPUs on new machines; 0 nodes there now, 1 after it.");
+	for (size_t i = 0; i < e.count; i++)
+		assert_null(strstr(e.parts[i].text, "request"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -366,6 +392,7 @@ int main(void)
 		cmocka_unit_test(every_limit_and_state_has_its_words),
 		cmocka_unit_test(every_number_stands_in_the_record),
 		cmocka_unit_test(values_have_units),
+		cmocka_unit_test(the_default_pool_is_told_in_its_words),
 		cmocka_unit_test(json_holds_every_field),
 	};
 

@@ -296,6 +296,32 @@ static void workloads(void **state)
 	EXPECT_EACH(cases);
 }
 
+static void the_default_pool(void **state)
+{
+#define ANY    HEAD "  class: any\n" GROUP
+#define BESIDE " with class any; allowed: nodeGroups, scaleDown"
+	static const struct mistake cases[] = {
+		{ HEAD "  class: any\n" GOAL GROUP, 6, 14, "spec.objective", "objective" BESIDE },
+		{ ANY "  violationCost: 0.01\n", 7, 18, "spec.violationCost", "violationCost" BESIDE },
+		{ ANY "  budget: { dollarsPerHour: 5 }\n", 7, 11, "spec.budget", "budget" BESIDE },
+		{ ANY "  lend: { to: [ batch ] }\n", 7, 9, "spec.lend", "lend" BESIDE },
+		{ ANY "  headroom: { min: 1 }\n", 7, 13, "spec.headroom", "headroom" BESIDE },
+		{ ANY "  workload: { selector: { matchLabels: { a: b } } }\n", 7, 25, "spec.workload.selector",
+		  "selector" BESIDE },
+		{ ANY "  workload: { gpuResource: amd.com/gpu }\n", 7, 28, "spec.workload.gpuResource",
+		  "gpuResource" BESIDE },
+		{ ANY "  signals: { queue: { promql: x, url: \"http://p\" } }\n", 7, 21, "spec.signals.queue",
+		  "queue" BESIDE },
+		{ ANY "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: b }\nspec:\n"
+		      "  class: any\n" GROUP,
+		  12, 10, "spec.class", "one pool of class any; there is another at" },
+		{ HEAD GOAL GROUP "  lend: { to: [ any ] }\n", 7, 17, "spec.lend.to[0]", "found 'any'" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
 static void contradictions_among_groups(void **state)
 {
 #define GROUPS(g)    HEAD GOAL "  nodeGroups: [ " g " ]\n"
@@ -428,11 +454,17 @@ static void many_keys_cost_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(documents),	 cmocka_unit_test(values),
-		cmocka_unit_test(shared_groups), cmocka_unit_test(every_finding_has_a_remedy),
-		cmocka_unit_test(schedules),	 cmocka_unit_test(contradictions_in_a_pool),
-		cmocka_unit_test(workloads),	 cmocka_unit_test(contradictions_among_groups),
-		cmocka_unit_test(all_at_once),	 cmocka_unit_test(many_keys_cost_little),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(values),
+		cmocka_unit_test(shared_groups),
+		cmocka_unit_test(every_finding_has_a_remedy),
+		cmocka_unit_test(schedules),
+		cmocka_unit_test(contradictions_in_a_pool),
+		cmocka_unit_test(workloads),
+		cmocka_unit_test(the_default_pool),
+		cmocka_unit_test(contradictions_among_groups),
+		cmocka_unit_test(all_at_once),
+		cmocka_unit_test(many_keys_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,9 +61,9 @@ static void defaults_are_readable(void **state)
 
 static void examples_are_valid(void **state)
 {
-	static const char *const paths[] = { "examples/first-try/pool.yaml", "examples/three-pools/pools.yaml",
+	static const char *const paths[] = { "examples/first-try/pool.yaml",	 "examples/three-pools/pools.yaml",
 					     "examples/scale-to-zero/pool.yaml", "examples/queues",
-					     "examples/aks/pool.yaml" };
+					     "examples/aks/pool.yaml",		 "examples/default-pool/pool.yaml" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {

@@ -1,0 +1,585 @@
+/* The pool of class any: GPU pods that no other pool owns get the cheapest machine that fits them, or are told why not;
+ * what they leave goes. */
+#include "base/random.h"
+#include "controller/web/published.h"
+#include "tests/world/lawful.h"
+#include "tests/world/replays.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GROUP(name, gpus, price, most)                                                                              \
+	"    - { name: " name ", provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n" \
+	"        instanceType: g5.xlarge, gpusPerNode: " gpus ", pricePerHour: " price ", min: 0, max: " most " }\n"
+
+#define ANY                                                 \
+	"apiVersion: preheat.dev/v1alpha1\n"                \
+	"kind: WarmPool\n"                                  \
+	"metadata: { name: rest, namespace: infra }\n"      \
+	"spec:\n"                                           \
+	"  mode: act\n"                                     \
+	"  class: any\n"                                    \
+	"  leadTime: { total: { p50: 150s, p95: 260s } }\n" \
+	"  scaleDown: { after: 5m }\n"                      \
+	"  nodeGroups:\n"
+
+#define WORK                                                                            \
+	"---\n"                                                                         \
+	"apiVersion: preheat.dev/v1alpha1\n"                                            \
+	"kind: WarmPool\n"                                                              \
+	"metadata: { name: work, namespace: llm }\n"                                    \
+	"spec:\n"                                                                       \
+	"  mode: act\n"                                                                 \
+	"  class: training\n"                                                           \
+	"  objective: { queueWait: 15m, attainment: 95% }\n"                            \
+	"  workload: { selector: { matchLabels: { app: work } }, gpusPerReplica: 1 }\n" \
+	"  signals: { engine: pods }\n"                                                 \
+	"  leadTime: { total: { p50: 150s, p95: 260s } }\n"                             \
+	"  scaleDown: { after: 4m }\n"                                                  \
+	"  nodeGroups:\n"
+
+/* The dear group stands first: the price decides. */
+static const struct replica_settings both = { .manifest =
+						      ANY GROUP("eight", "8", "6", "2") GROUP("one", "1", "1", "6") };
+static const struct replica_settings beside_work = { .manifest = ANY GROUP("one", "1", "1", "6")
+							     WORK GROUP("one", "1", "1", "6") };
+static const struct replica_settings eight_is_others = { .manifest = ANY GROUP("one", "1", "1", "6")
+								 WORK GROUP("eight", "8", "6", "2") };
+static struct cloud_group *one, *eight;
+static int64_t most_one, most_eight;
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(7);
+	one = world_group("one", "rest", 1, 0, 6, 0);
+	eight = world_group("eight", "rest", 8, 0, 2, 0);
+	most_one = most_eight = 0;
+	return 0;
+}
+
+static bool look(void)
+{
+	most_one = one->desired > most_one ? one->desired : most_one;
+	most_eight = eight->desired > most_eight ? eight->desired : most_eight;
+	return false;
+}
+
+static void pass(millis duration)
+{
+	world_until(look, duration);
+	assert_lawful();
+}
+
+static void start(const struct replica_settings *s)
+{
+	replica_start(0, s);
+	pass(40 * SECOND);
+}
+
+static void come(const char *name, int64_t pods, int gpus)
+{
+	world_job(&(struct world_job){
+		.name = name, .pool = "nobody", .pods = pods, .is_loose = true, .cpus = 1, .gpus = gpus });
+	world_scheduler_looks();
+}
+
+static void leave(const char *name)
+{
+	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
+		next = p->next;
+		if (value_is(p->value, "metadata>labels>job", name))
+			apiserver_delete(p);
+	}
+}
+
+static void expect_told(const char *part)
+{
+	if (world_event_says("NotTriggerScaleUp", part))
+		return;
+	laws_print_trace(60);
+	fail_msg("no event NotTriggerScaleUp says '%s'", part);
+}
+
+static void expect_most(int64_t ones, int64_t eights)
+{
+	if (most_one != ones || most_eight != eights)
+		laws_print_trace(60);
+	assert_int_equal(most_one, ones);
+	assert_int_equal(most_eight, eights);
+}
+
+/* All is gone, and whoever decides again decides the same. */
+static void ends_with_nothing(void)
+{
+	pass(15 * MINUTE);
+	if (one->desired + eight->desired > 0)
+		laws_print_trace(60);
+	assert_int_equal(one->desired, 0);
+	assert_int_equal(eight->desired, 0);
+	replica_stop(0);
+	assert_replays(replica_history(0));
+}
+
+/* A pod without a GPU on the first machine of a group; `more`: members of its metadata. */
+static void place_plain_pod(const char *name, const char *more)
+{
+	const struct object *node = apiserver_first(KIND_NODE);
+	struct object *o = apiserver_create(
+		KIND_POD,
+		value_of("{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'llm',"
+			 "'labels':{'app':'%s'},'ownerReferences':[{'kind':'ReplicaSet','name':'%s','uid':'r-1',"
+			 "'controller':true}]%s},'spec':{'nodeName':'%s','containers':[{'name':'c','image':'i:1',"
+			 "'resources':{'requests':{'cpu':'1'}}}]},'status':{'phase':'Running','conditions':[{"
+			 "'type':'Ready','status':'True'}]}}",
+			 name, name, name, more, node->name));
+
+	o->extra = calloc(1, sizeof(struct pod_life));
+	if (!o->extra)
+		abort();
+}
+
+static void a_pod_of_nobody_gets_the_cheapest_machine_and_it_goes_after_it(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 1, 1);
+	pass(2 * SECOND);
+	assert_int_equal(one->desired, 1); /* at the event */
+	pass(8 * MINUTE);
+	assert_int_equal(world_job_running("j"), 1);
+	pass(20 * MINUTE);
+	expect_most(1, 0);
+	leave("j");
+	pass(4 * MINUTE);
+	assert_int_equal(one->desired, 1);
+	ends_with_nothing();
+}
+
+static void unlike_pods_get_unlike_machines_and_share_them(void **state)
+{
+	(void)state;
+	start(&both);
+	come("large", 1, 4);
+	come("small", 3, 1);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("large") + world_job_running("small"), 4);
+	expect_most(0, 1);
+	come("more", 3, 1); /* one beside them, two of their own */
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("more"), 3);
+	expect_most(2, 1);
+	leave("large");
+	leave("small");
+	leave("more");
+	ends_with_nothing();
+}
+
+static void a_pod_that_fits_a_node_buys_nothing(void **state)
+{
+	(void)state;
+	start(&both);
+	come("first", 1, 8);
+	pass(10 * MINUTE);
+	leave("first");
+	come("second", 2, 4);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("second"), 2);
+	expect_most(0, 1);
+	leave("second");
+	ends_with_nothing();
+}
+
+static void a_pod_that_goes_before_its_machine_comes_leaves_none(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 2, 1);
+	pass(20 * SECOND);
+	assert_int_equal(one->desired, 2);
+	leave("j");
+	ends_with_nothing();
+	expect_most(2, 0);
+}
+
+/* The machine that was bought for it while it was nobody's may be bought again, and goes then. */
+static void a_pod_that_a_pool_adopts_is_served(void **state)
+{
+	(void)state;
+	start(&beside_work);
+	come("j", 1, 1);
+	pass(20 * SECOND);
+	assert_int_equal(one->desired, 1);
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (value_is(p->value, "metadata>labels>job", "j")) {
+			value_set_text(p->value, "metadata>labels>app", "work");
+			apiserver_changed(p);
+		}
+	pass(20 * MINUTE);
+	assert_int_equal(world_job_running("j"), 1);
+	assert_int_equal(one->desired, 1);
+	assert_in_range(most_one, 1, 2);
+	leave("j");
+	pass(25 * MINUTE);
+	ends_with_nothing();
+}
+
+static void a_group_without_stock_gives_way_to_the_next(void **state)
+{
+	(void)state;
+	start(&both);
+	one->faults.stock_out = -1;
+	come("j", 2, 1);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j"), 2);
+	assert_int_equal(most_eight, 1);
+	assert_int_equal(eight->desired, 1);
+	leave("j");
+	pass(20 * MINUTE);
+	ends_with_nothing();
+}
+
+static void a_pod_that_nothing_fits_is_told_so_and_buys_nothing(void **state)
+{
+	(void)state;
+	start(&both);
+	come("huge", 1, 16);
+	pass(10 * MINUTE);
+	expect_told("wants 16 nvidia.com/gpu; largest node group eight has 8 per node");
+	leave("huge");
+	ends_with_nothing();
+	expect_most(0, 0);
+}
+
+static void a_group_of_others_is_named_and_not_used(void **state)
+{
+	(void)state;
+	start(&eight_is_others);
+	come("large", 1, 8);
+	pass(5 * MINUTE);
+	expect_told("fits node group eight, no pool may use it for this pod: WarmPool rest does not name it");
+	leave("large");
+	ends_with_nothing();
+	expect_most(0, 0);
+}
+
+/* What the maximum leaves out waits and is told; room that comes is theirs. */
+static void the_maximum_binds_and_is_told(void **state)
+{
+	(void)state;
+	start(&both);
+	come("a", 2, 8);
+	come("b", 1, 8);
+	pass(10 * MINUTE);
+	expect_most(0, 2);
+	expect_told("fits node group eight, which has its most nodes, 2");
+	leave("a");
+	pass(2 * MINUTE);
+	assert_int_equal(world_job_running("b"), 1);
+	leave("b");
+	ends_with_nothing();
+}
+
+static void a_gang_comes_whole_or_not_at_all(void **state)
+{
+	const struct world_job three = { .name = "three", .pool = "nobody", .pods = 3, .cpus = 1, .gpus = 8 };
+	const struct world_job two = { .name = "two", .pool = "nobody", .pods = 2, .cpus = 1, .gpus = 8 };
+
+	(void)state;
+	start(&both);
+	world_job(&three);
+	pass(10 * MINUTE);
+	expect_most(0, 0);
+	leave("three");
+	world_job(&two);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("two"), 2);
+	expect_most(0, 2);
+	leave("two");
+	ends_with_nothing();
+}
+
+static void a_node_selector_chooses_the_group(void **state)
+{
+	(void)state;
+	start(&both);
+	world_job(&(struct world_job){ .name = "j",
+				       .pool = "nobody",
+				       .pods = 1,
+				       .is_loose = true,
+				       .cpus = 1,
+				       .spec = ",'nodeSelector':{'simulated.preheat.dev/node-group':'eight'}" });
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j"), 1);
+	expect_most(0, 1);
+	leave("j");
+	ends_with_nothing();
+}
+
+static void make_daemon_pods(const char *name)
+{
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (value_is(p->value, "metadata>labels>job", name)) {
+			value_set_text(value_at(p->value, "metadata>ownerReferences")->first, "kind", "DaemonSet");
+			apiserver_changed(p);
+		}
+}
+
+/* Of a DaemonSet: for the nodes that there are. It neither brings a machine nor keeps one. */
+static void pods_of_a_daemon_set_bring_and_keep_no_machine(void **state)
+{
+	(void)state;
+	start(&both);
+	world_scheduler(false);
+	come("daemon", 1, 1);
+	make_daemon_pods("daemon");
+	world_scheduler(true);
+	world_scheduler_looks();
+	pass(10 * MINUTE);
+	expect_most(0, 0);
+	come("j", 1, 4);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("j"), 1);
+	leave("j");
+	pass(MINUTE);
+	assert_int_equal(world_job_running("daemon"), 1);
+	ends_with_nothing();
+	expect_most(0, 1);
+}
+
+static void what_may_not_be_evicted_keeps_its_machine(void **state)
+{
+	static const char *const keepers[] = { "'cluster-autoscaler.kubernetes.io/safe-to-evict':'false'",
+					       "'karpenter.sh/do-not-disrupt':'true'" };
+	char more[120];
+
+	(void)state;
+	start(&both);
+	for (int i = 0; i < 2; i++) {
+		come("j", 1, 1);
+		pass(10 * MINUTE);
+		snprintf(more, sizeof more, ",'annotations':{%s}", keepers[i]);
+		place_plain_pod("keeper", more);
+		leave("j");
+		pass(20 * MINUTE);
+		assert_int_equal(one->desired, 1);
+		apiserver_delete(apiserver_find(KIND_POD, "llm", "keeper"));
+		pass(15 * MINUTE);
+		assert_int_equal(one->desired, 0);
+	}
+	ends_with_nothing();
+}
+
+static void a_budget_that_never_allows_keeps_its_machine_unmarked(void **state)
+{
+	(void)state;
+	start(&both);
+	come("j", 1, 1);
+	pass(10 * MINUTE);
+	place_plain_pod("keeper", "");
+	apiserver_create(
+		KIND_BUDGET,
+		value_of("{'metadata':{'name':'keeper','namespace':'llm'},'spec':{'maxUnavailable':'0','selector':{"
+			 "'matchLabels':{'app':'keeper'}}},'status':{'disruptionsAllowed':0}}"));
+	leave("j");
+	pass(20 * MINUTE);
+	assert_int_equal(one->desired, 1);
+	assert_null(world_unrest());
+	apiserver_delete(apiserver_find(KIND_BUDGET, "llm", "keeper"));
+	pass(10 * MINUTE);
+	ends_with_nothing();
+}
+
+/* Slower than anybody said, and one that never becomes a node: nobody is left waiting. */
+static void machines_that_do_not_come_are_replaced(void **state)
+{
+	(void)state;
+	start(&both);
+	one->faults.never_registers = 1;
+	come("j", 1, 1);
+	pass(60 * MINUTE);
+	assert_int_equal(world_job_running("j"), 1);
+	assert_in_range(most_one + most_eight, 1, 3);
+	leave("j");
+	pass(20 * MINUTE);
+	ends_with_nothing();
+}
+
+/* --- worlds as a seed has them --- */
+
+enum { WAVES = 9, WORLDS = 12 };
+
+static const struct replica_settings wide = { .manifest =
+						      ANY GROUP("eight", "8", "6", "30") GROUP("one", "1", "1", "30") };
+
+static struct wave {
+	char name[16];
+	int64_t pods;
+	int gpus;
+	millis left; /* of wire_now(); 0: it is there */
+} waves[WAVES];
+static size_t wave_count;
+static int64_t spoilt; /* machines that may have to be bought again */
+
+/* Every pod that is there, or was while a machine came or was idle, has one of its own at the most; and one more. */
+static bool is_more_than_needed(void)
+{
+	int64_t pods = 0;
+
+	for (size_t i = 0; i < wave_count; i++)
+		if (waves[i].gpus <= 8 && (!waves[i].left || wire_now() - waves[i].left < 20 * MINUTE))
+			pods += waves[i].pods;
+	return one->desired + eight->desired > (pods ? pods + 1 : 0) + spoilt;
+}
+
+static void pass_lawfully(millis duration)
+{
+	bool is_more = world_until(is_more_than_needed, duration);
+
+	assert_lawful();
+	if (!is_more)
+		return;
+	laws_print_trace(80);
+	fail_msg("%lld and %lld machines", (long long)one->desired, (long long)eight->desired);
+}
+
+static int64_t below(struct random *r, int64_t n)
+{
+	return (int64_t)(random_next(r) % (uint64_t)n);
+}
+
+static void wave_comes(struct random *r)
+{
+	static const int sizes[] = { 1, 1, 1, 2, 4, 8, 16 };
+	struct wave *w = &waves[wave_count];
+
+	*w = (struct wave){ .pods = 1 + below(r, 3), .gpus = sizes[below(r, 7)] };
+	snprintf(w->name, sizeof w->name, "w%zu", wave_count++);
+	world_job(&(struct world_job){ .name = w->name,
+				       .pool = "nobody",
+				       .pods = w->pods,
+				       .is_loose = below(r, 3) > 0,
+				       .cpus = 1,
+				       .gpus = w->gpus });
+}
+
+static void wave_leaves(struct wave *w)
+{
+	if (w->left)
+		return;
+	w->left = wire_now();
+	leave(w->name);
+}
+
+static void something_breaks(struct random *r)
+{
+	struct cloud_faults *f = below(r, 2) ? &one->faults : &eight->faults;
+
+	spoilt += 2;
+	switch (below(r, 6)) {
+	case 0:
+		f->stock_out = 2;
+		break;
+	case 1:
+		f->never_registers = 1;
+		break;
+	case 2:
+		f->no_device = 1;
+		break;
+	case 3:
+		f->lost_answer = 1;
+		break;
+	case 4:
+		f->throttle = 2;
+		break;
+	default:
+		replica_kill(0);
+		replica_start(0, &wide);
+	}
+}
+
+static void live_through(uint64_t seed)
+{
+	struct random r = random_stream(seed, "default pool");
+
+	world_begin(seed);
+	one = world_group("one", "rest", 1, 0, 30, 0);
+	eight = world_group("eight", "rest", 8, 0, 30, 0);
+	wave_count = 0;
+	spoilt = 0;
+	replica_start(0, &wide);
+	pass_lawfully(40 * SECOND);
+	while (wave_count < WAVES) {
+		if (below(&r, 3) > 0)
+			wave_comes(&r);
+		else if (below(&r, 2) && wave_count > 0)
+			wave_leaves(&waves[below(&r, (int64_t)wave_count)]);
+		else
+			something_breaks(&r);
+		pass_lawfully(below(&r, 5 * MINUTE));
+	}
+	one->faults = eight->faults = (struct cloud_faults){ 0 };
+	pass_lawfully(90 * MINUTE);
+	for (size_t i = 0; i < wave_count; i++) {
+		int64_t expected = waves[i].left || waves[i].gpus > 8 ? 0 : waves[i].pods;
+		if (world_job_running(waves[i].name) != expected) {
+			laws_print_trace(80);
+			fail_msg("seed %lld: %s of %d GPUs: %lld run of %lld", (long long)seed, waves[i].name,
+				 waves[i].gpus, (long long)world_job_running(waves[i].name), (long long)expected);
+		}
+		wave_leaves(&waves[i]);
+	}
+	pass_lawfully(60 * MINUTE);
+	if (one->desired + eight->desired > 0) {
+		laws_print_trace(80);
+		fail_msg("seed %lld: %lld and %lld machines stay", (long long)seed, (long long)one->desired,
+			 (long long)eight->desired);
+	}
+	replica_stop(0);
+	assert_replays(replica_history(0));
+}
+
+static void whatever_comes_runs_and_nothing_stays(void **state)
+{
+	(void)state;
+	world_end();
+	for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+		live_through(seed);
+		if (seed < WORLDS)
+			world_end();
+	}
+}
+
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	const struct CMUnitTest tests[] = {
+		SCENARIO(a_pod_of_nobody_gets_the_cheapest_machine_and_it_goes_after_it),
+		SCENARIO(unlike_pods_get_unlike_machines_and_share_them),
+		SCENARIO(a_pod_that_fits_a_node_buys_nothing),
+		SCENARIO(a_pod_that_goes_before_its_machine_comes_leaves_none),
+		SCENARIO(a_pod_that_a_pool_adopts_is_served),
+		SCENARIO(a_group_without_stock_gives_way_to_the_next),
+		SCENARIO(a_pod_that_nothing_fits_is_told_so_and_buys_nothing),
+		SCENARIO(a_group_of_others_is_named_and_not_used),
+		SCENARIO(the_maximum_binds_and_is_told),
+		SCENARIO(a_gang_comes_whole_or_not_at_all),
+		SCENARIO(a_node_selector_chooses_the_group),
+		SCENARIO(pods_of_a_daemon_set_bring_and_keep_no_machine),
+		SCENARIO(what_may_not_be_evicted_keeps_its_machine),
+		SCENARIO(a_budget_that_never_allows_keeps_its_machine_unmarked),
+		SCENARIO(machines_that_do_not_come_are_replaced),
+		SCENARIO(whatever_comes_runs_and_nothing_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
