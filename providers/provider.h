@@ -219,7 +219,7 @@ struct provider_ops {
 	 * too. */
 	void (*start)(struct provider *p, struct provider_call *c);
 	void (*cancel)(struct provider *p, struct provider_call *c); /* done() comes soon, as ERROR_CANCELLED */
-	const struct provider_question *questions; /* up to one without an id; NULL: there are none */
+	const struct provider_question *questions;		     /* up to one without an id; NULL: there are none */
 };
 
 /* NULL when there is none of this name. */
