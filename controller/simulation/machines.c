@@ -230,12 +230,12 @@ static struct lead_draw wake_draw(struct world *w, const struct holding *h, cons
 {
 	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
 	struct group_state *g = &w->groups[h->group->index];
-	struct quantiles again = is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time;
-	struct quantiles first = is_given(g->world->first_wake) ? g->world->first_wake
-				 : is_given(g->world->wake)	? g->world->wake
-								: g->spec->standby_first_lead_time;
+	const struct quantiles of_first[] = { g->world->first_wake, g->world->wake, g->spec->standby_first_lead_time };
+	struct quantiles takes = is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time;
 
-	draw_total(&g->leads, n->has_run ? again : first, &lead);
+	for (size_t i = sizeof of_first / sizeof *of_first; !n->has_run && i-- > 0;)
+		takes = is_given(of_first[i]) ? of_first[i] : takes;
+	draw_total(&g->leads, takes, &lead);
 	return lead;
 }
 
