@@ -37,6 +37,7 @@ struct machine {
 	const char *zone;	   /* "" when not told */
 	const char *instance_type; /* "" when not told */
 	enum machine_state state;
+	bool never_ran;			 /* it stands by, was bought for that, and no replica was ever on it */
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
 	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */

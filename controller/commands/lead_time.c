@@ -26,6 +26,7 @@ struct durations {
 	size_t pool; /* of history_pools() */
 	const char *group;
 	enum start_kind kind;
+	bool is_first; /* wakes of machines bought for standby that had never run */
 	int stage;
 	LIST(struct sample) samples;
 	int64_t count;
@@ -48,11 +49,11 @@ static struct durations *row_of(struct lead_times *l, size_t pool, const char *g
 
 	for (size_t i = 0; i < l->rows.count; i++) {
 		struct durations *d = &l->rows.items[i];
-		if (d->pool == pool && d->kind == (enum start_kind)ev->kind && d->stage == stage &&
-		    (group ? d->group && !strcmp(d->group, group) : !d->group))
+		if (d->pool == pool && d->kind == (enum start_kind)ev->kind && d->is_first == (ev->first != 0) &&
+		    d->stage == stage && (group ? d->group && !strcmp(d->group, group) : !d->group))
 			return d;
 	}
-	struct durations d = { .pool = pool, .kind = (enum start_kind)ev->kind, .stage = stage };
+	struct durations d = { .pool = pool, .kind = (enum start_kind)ev->kind, .is_first = ev->first, .stage = stage };
 	d.group = group ? arena_strdup(&l->args.arena, group, strlen(group)) : NULL;
 	LIST_ADD(&l->args.arena, &l->rows, d);
 	return &l->rows.items[l->rows.count - 1];
@@ -145,6 +146,8 @@ static int by_place(const void *a, const void *b)
 		return order;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
+	if (x->is_first != y->is_first)
+		return x->is_first ? 1 : -1;
 	return (x->stage == LEAD_WHOLE ? -1 : x->stage) - (y->stage == LEAD_WHOLE ? -1 : y->stage);
 }
 
@@ -153,8 +156,8 @@ static bool is_said_twice(const struct lead_times *l, const struct durations *d)
 {
 	for (size_t i = 0; !d->group && i < l->rows.count; i++) {
 		const struct durations *of = &l->rows.items[i];
-		if (of->group && of->pool == d->pool && of->kind == d->kind && of->stage == d->stage &&
-		    of->count == d->count)
+		if (of->group && of->pool == d->pool && of->kind == d->kind && of->is_first == d->is_first &&
+		    of->stage == d->stage && of->count == d->count)
 			return true;
 	}
 	return false;
@@ -170,7 +173,8 @@ static size_t parts_of(const struct lead_times *l, const size_t *recorded, size_
 
 	for (size_t i = 0; i < l->rows.count; i++) {
 		struct durations *d = &l->rows.items[i];
-		bool is_modelled = d->kind == START_COLD || (d->kind == START_WAKE && d->stage == LEAD_WHOLE);
+		bool is_modelled =
+			d->kind == START_COLD || (d->kind == START_WAKE && !d->is_first && d->stage == LEAD_WHOLE);
 		for (size_t p = 0; p < pools && is_modelled && !d->group; p++)
 			if (recorded[p] == d->pool) {
 				rows[count] = d;
@@ -187,8 +191,8 @@ static void share_worth(struct lead_times *l)
 		for (size_t k = 0; l->rows.items[i].worth && k < l->rows.count; k++) {
 			const struct durations *all = &l->rows.items[i];
 			struct durations *d = &l->rows.items[k];
-			if (d->pool == all->pool && d->kind == all->kind && d->stage == all->stage &&
-			    d->count == all->count)
+			if (d->pool == all->pool && d->kind == all->kind && d->is_first == all->is_first &&
+			    d->stage == all->stage && d->count == all->count)
 				d->worth = all->worth;
 		}
 }
@@ -258,11 +262,16 @@ static const char *part_name(const struct durations *d)
 	return d->stage == LEAD_WHOLE ? "all" : stage_name((enum stage)d->stage);
 }
 
+static const char *kind_name(const struct durations *d)
+{
+	return d->is_first ? "first wake" : field_enum_name("start_kind", d->kind);
+}
+
 static void add_row(const struct lead_times *l, const struct durations *d, struct table *t)
 {
 	table_text(t, history_pools(l->args.history, &(size_t){ 0 })[d->pool].name);
 	table_text(t, d->group ? d->group : "all");
-	table_text(t, field_enum_name("start_kind", d->kind));
+	table_text(t, kind_name(d));
 	table_text(t, part_name(d));
 	table_count(t, d->count);
 	table_duration(t, d->p50);

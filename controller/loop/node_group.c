@@ -353,7 +353,7 @@ static enum start_kind comes_as(const struct machine *m)
 static bool bind_any(struct node_group *g, const struct machine *m)
 {
 	enum start_kind kind = comes_as(m);
-	struct start like = { .kind = kind };
+	struct start like = { .kind = kind, .is_first = m->never_ran };
 	int64_t gpus = group_spec_of(g)->gpus_per_node, all = gpus;
 
 	memcpy(like.machine, m->id, strnlen(m->id, MACHINE_ID_MAX));
@@ -466,6 +466,20 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 	g->believed.released++;
 	g->believed.desired--;
 	g->believed.standby += is && is->is_standby;
+}
+
+/* Clouds do not tell it. One that stood by before we looked has run if its group takes machines back. */
+static void note_never_ran(const struct node_group *g, const struct group_description *before)
+{
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		struct machine *m = &g->seen.machines[i];
+		const struct machine *was = find_machine(before, m->id);
+		if (was)
+			m->never_ran = was->never_ran && (was->is_standby || was->state != MACHINE_RUNNING);
+		else
+			m->never_ran = m->is_standby &&
+				       (m->state == MACHINE_PENDING || !node_group_can(g, PROVIDER_STOPS_NAMED));
+	}
 }
 
 static void machines_compare(struct node_group *g, const struct group_description *before)
@@ -775,6 +789,7 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 	c->arena = (struct arena){ 0 };
 	g->described_at = clock_mono(g->context->clock);
 	removals_hold_size(g);
+	note_never_ran(g, &before);
 	machines_compare(g, &before);
 	arena_release(&held);
 }

@@ -61,6 +61,7 @@ int64_t starts_bind_machine(struct starts *s, const struct start *like, enum sta
 			continue;
 		copy_name(t->machine, like->machine, sizeof t->machine);
 		t->kind = like->kind;
+		t->is_first = like->is_first;
 		bound++;
 	}
 	return bound;
@@ -137,7 +138,8 @@ static void tell(struct starts *s, const struct start *t, enum event_kind what, 
 				     .kind = (int64_t)t->kind,
 				     .stage = (int64_t)(t->stage < STAGE_COUNT ? t->stage : STAGE_LOAD),
 				     .value = value,
-				     .count = 1 };
+				     .count = 1,
+				     .first = t->kind == START_WAKE && t->is_first };
 
 	starts_add_event(s, t->pool, &event);
 	if (s->heard)

@@ -20,6 +20,7 @@ struct start {
 	char machine[MACHINE_ID_MAX + 1]; /* "": none known yet */
 	char pod[POD_UID_MAX + 1];	  /* "": none yet */
 	bool ends_at_device;		  /* a place for work pods, not a replica that loads a model */
+	bool is_first;			  /* its machine stood by and has never run */
 	bool is_swap;			  /* for one that serves in a dearer group: it is not missed where it fails */
 	bool is_found;			  /* its machine was asked for by others, while we led */
 	bool is_adopted;		  /* found, not asked for by us: stages before it was found tell nothing */

@@ -181,8 +181,11 @@ static struct quantiles quantiles_of(const struct quantiles_text *q)
 
 static struct group_spec build_group(const struct draft *d, const struct group_text *g)
 {
-	const struct quantiles wake = { 90 * SECOND, 150 * SECOND };
+	const struct standby_text *s = &g->standby;
+	struct quantiles wake = { 90 * SECOND, 150 * SECOND };
 
+	if (s->lead_time.node)
+		wake = quantiles_of(&s->lead_time);
 	return (struct group_spec){
 		.name = g->name,
 		.provider = provider_name((enum provider_choice)g->provider),
@@ -195,9 +198,10 @@ static struct group_spec build_group(const struct draft *d, const struct group_t
 		.min_nodes = g->min,
 		.max_nodes = g->max,
 		.ends_at = g->reserved_until,
-		.standby_max_nodes = g->standby.max,
-		.standby_price_ppm = g->standby.price_share_ppm,
-		.standby_lead_time = g->standby.lead_time.node ? quantiles_of(&g->standby.lead_time) : wake,
+		.standby_max_nodes = s->max,
+		.standby_price_ppm = s->price_share_ppm,
+		.standby_lead_time = wake,
+		.standby_first_lead_time = s->first_lead_time.node ? quantiles_of(&s->first_lead_time) : wake,
 	};
 }
 

@@ -246,6 +246,9 @@ static const struct schema_row standby_rows[] = {
 	{ .key = "leadTime", .type = SCHEMA_MAP, AT(standby_text, lead_time), .shown = "p50 90s, p95 150s",
 	  .table = &quantiles_table,
 	  .help = "From waking a stopped machine to serving. A prior." },
+	{ .key = "firstLeadTime", .type = SCHEMA_MAP, AT(standby_text, first_lead_time), .shown = "leadTime",
+	  .table = &quantiles_table,
+	  .help = "The same of one that was bought for standby and has never run: no image is on its disk. A prior." },
 };
 static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
 	SCHEMA_ROWS(standby_rows) };

@@ -151,7 +151,7 @@ struct quantiles_text {
 struct standby_text {
 	const struct yaml_node *node;
 	int64_t max, price_share_ppm;
-	struct quantiles_text lead_time;
+	struct quantiles_text lead_time, first_lead_time;
 };
 
 struct group_text {

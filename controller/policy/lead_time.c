@@ -26,7 +26,7 @@ static void observe_event(struct lead_state *l, const struct event_input *e)
 	for (int64_t i = 0; i < e->count && i < 64; i++) {
 		if (e->what != EVENT_SERVING)
 			continue;
-		add(&l->total[e->kind], seconds);
+		add(e->kind == START_WAKE && e->first ? &l->first_wake : &l->total[e->kind], seconds);
 		l->samples++;
 	}
 	if (e->kind == START_WAKE && e->what == EVENT_SERVING)
@@ -77,14 +77,19 @@ static struct lead cold_prior(const struct pool_spec *spec)
 	return spec->lead_time.p50 > 0 ? of_quantiles(spec->lead_time) : sum_of_stages(spec->stage, 0);
 }
 
+static const struct group_spec *standby_of(const struct fleet_spec *fleet, const struct pool_spec *spec)
+{
+	for (size_t i = 0; i < spec->group_count; i++)
+		if (fleet->groups[spec->groups[i]].standby_max_nodes > 0)
+			return &fleet->groups[spec->groups[i]];
+	return NULL;
+}
+
 static struct lead wake_prior(const struct fleet_spec *fleet, const struct pool_spec *spec)
 {
-	for (size_t i = 0; i < spec->group_count; i++) {
-		const struct group_spec *g = &fleet->groups[spec->groups[i]];
-		if (g->standby_max_nodes > 0)
-			return of_quantiles(g->standby_lead_time);
-	}
-	return (struct lead){ 0 };
+	const struct group_spec *g = standby_of(fleet, spec);
+
+	return g ? of_quantiles(g->standby_lead_time) : (struct lead){ 0 };
 }
 
 static struct lead place_prior(const struct pool_spec *spec)
@@ -122,14 +127,8 @@ static double prior_weight(double measured)
 	return left > 0 ? LEAD_PRIOR_SAMPLES * left : 0;
 }
 
-struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
-			  enum start_kind kind)
+static struct lead believed(struct lead p, const struct lead_sums *s)
 {
-	struct lead p = prior(fleet, spec, kind);
-	const struct lead_sums *s = &l->total[kind == START_REFILL ? START_COLD : kind];
-
-	if (s->n <= 0 || (p.p50 <= 0 && kind != START_COLD))
-		return p;
 	double weight = p.p50 > 0 ? prior_weight(s->n) : 0;
 	double mean_prior = p.p50 > 0 ? exact_log(p.p50) : 0;
 	double sigma = p.p50 > 0 && p.p95 > p.p50 ? exact_log(p.p95 / p.p50) / Z95 : .3;
@@ -142,10 +141,61 @@ struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *f
 	return (struct lead){ p50, p50 * exact_exp(spread95 < LOG_LONGEST ? spread95 : LOG_LONGEST) };
 }
 
-struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec)
+struct lead lead_believed(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
+			  enum start_kind kind)
+{
+	struct lead p = prior(fleet, spec, kind);
+	const struct lead_sums *s = &l->total[kind == START_REFILL ? START_COLD : kind];
+
+	return s->n <= 0 || (p.p50 <= 0 && kind != START_COLD) ? p : believed(p, s);
+}
+
+double lead_first_share(const struct pool_snapshot *s)
+{
+	double all = 0, first = 0;
+
+	for (size_t i = 0; i < s->group_count; i++) {
+		all += (double)s->groups[i].standby_nodes;
+		first += (double)s->groups[i].standby_first;
+	}
+	return all > 0 && first < all ? first / all : all > 0;
+}
+
+static double sigma_of(struct lead lead)
+{
+	return lead.p50 > 0 && lead.p95 > lead.p50 ? exact_log(lead.p95 / lead.p50) / Z95 : 0;
+}
+
+/* Of either kind with its share: taken as log-normal with the same mean and variance of the logarithm. */
+static struct lead mixed(struct lead a, struct lead b, double share)
+{
+	if (share <= 0 || a.p50 <= 0 || b.p50 <= 0)
+		return a;
+	double x = exact_log(a.p50), y = exact_log(b.p50), mean = (1 - share) * x + share * y;
+	double s = sigma_of(a), t = sigma_of(b);
+	double variance = (1 - share) * (s * s + (x - mean) * (x - mean)) + share * (t * t + (y - mean) * (y - mean));
+	double p50 = exact_exp(mean);
+	return (struct lead){ p50, p50 * exact_exp(Z95 * exact_sqrt(variance)) };
+}
+
+/* What stands by and never ran has no image on its disk. */
+static struct lead wake_believed(const struct lead_state *l, const struct fleet_spec *fleet,
+				 const struct pool_spec *spec, double first)
+{
+	struct lead again = lead_believed(l, fleet, spec, START_WAKE);
+	const struct group_spec *g = standby_of(fleet, spec);
+
+	if (!g || first <= 0)
+		return again;
+	struct lead p = of_quantiles(g->standby_first_lead_time);
+	return mixed(again, l->first_wake.n > 0 ? believed(p, &l->first_wake) : p, first);
+}
+
+struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
+			     double first)
 {
 	struct tier_leads t = { .cold = lead_believed(l, fleet, spec, START_COLD),
-				.wake = lead_believed(l, fleet, spec, START_WAKE),
+				.wake = wake_believed(l, fleet, spec, first),
 				.place = lead_believed(l, fleet, spec, START_PLACE),
 				.rouse = lead_believed(l, fleet, spec, START_ROUSE) };
 
@@ -155,11 +205,6 @@ struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec
 		t.cold = (struct lead){ 1, 1 };
 	t.times = (struct tier_times){ t.cold.p50, t.cold.p95, t.wake.p50, t.wake.p95, t.reclaim.p50, t.reclaim.p95 };
 	return t;
-}
-
-static double sigma_of(struct lead lead)
-{
-	return lead.p50 > 0 && lead.p95 > lead.p50 ? exact_log(lead.p95 / lead.p50) / Z95 : 0;
 }
 
 double lead_quantile(struct lead lead, int i, int n)

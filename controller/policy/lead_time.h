@@ -16,6 +16,8 @@ struct lead_sums {
 
 struct lead_state {
 	struct lead_sums total[START_KIND_COUNT];
+	struct lead_sums
+		first_wake; /* of machines bought for standby that had never run; total[START_WAKE] has the others */
 	int64_t samples;
 	double asked_wakes, refused_wakes; /* forgetting, half-life about an hour */
 };
@@ -34,7 +36,10 @@ struct tier_leads {
 	struct lead cold, wake, reclaim, place, rouse;
 	struct tier_times times;
 };
-struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec);
+/* `first`: the share of the machines that stand by that have never run; a wake is taken for a mixture of both. */
+struct tier_leads lead_tiers(const struct lead_state *l, const struct fleet_spec *fleet, const struct pool_spec *spec,
+			     double first);
+double lead_first_share(const struct pool_snapshot *s);
 /* The i-th of n equally likely lead times, in seconds. */
 double lead_quantile(struct lead lead, int i, int n);
 /* Median of what remains for a start that has already taken `age` seconds. */

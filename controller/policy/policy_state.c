@@ -46,7 +46,7 @@ uint64_t policy_state_layout(void)
 static void begin_pool(struct pool_policy_state *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
 {
 	p->choice.rule = p->choice.fixed = p->choice.cheaper = p->choice.dearer = p->choice.tier_saving = ABSENT;
-	p->times = lead_tiers(&p->lead, fleet, spec).times;
+	p->times = lead_tiers(&p->lead, fleet, spec, 0).times;
 	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6);
 	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
 }
@@ -146,7 +146,8 @@ static bool is_sound_lead(const struct lead_state *l)
 		if (!(l->total[i].n >= 0) || !IS_REAL(l->total[i].n) || !IS_REAL(l->total[i].sum) ||
 		    !IS_REAL(l->total[i].squares))
 			return false;
-	return IS_REAL(l->asked_wakes) && IS_REAL(l->refused_wakes);
+	return l->first_wake.n >= 0 && IS_REAL(l->first_wake.n) && IS_REAL(l->first_wake.sum) &&
+	       IS_REAL(l->first_wake.squares) && IS_REAL(l->asked_wakes) && IS_REAL(l->refused_wakes);
 }
 
 static bool is_sound_demand(const struct demand_state *d)

@@ -49,6 +49,7 @@ struct group_spec {
 	int64_t standby_max_nodes;	    /* 0: no standby tier */
 	int64_t standby_price_ppm;	    /* share of the price while stopped */
 	struct quantiles standby_lead_time; /* from waking to serving: prior */
+	struct quantiles standby_first_lead_time; /* the same of machines bought for standby that never ran */
 };
 
 struct pool_spec {

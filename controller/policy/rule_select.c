@@ -71,7 +71,7 @@ static bool may_be_zero(const struct pool_spec *spec, double fastest)
 static void believe_lead_times(struct pool_policy_state *m, const struct snapshot *s, size_t pool, struct estimates *l)
 {
 	lead_observe(&m->lead, &s->pools[pool], s->interval);
-	struct tier_leads t = lead_tiers(&m->lead, s->fleet, &s->fleet->pools[pool]);
+	struct tier_leads t = lead_tiers(&m->lead, s->fleet, &s->fleet->pools[pool], lead_first_share(&s->pools[pool]));
 	l->cold = t.cold;
 	l->wake = t.wake;
 	l->reclaim = t.reclaim;
@@ -278,7 +278,7 @@ struct estimates pool_recall(const struct pool_policy_state *m, const struct sna
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	const struct group_spec *standby = standby_group(s->fleet, spec);
-	struct tier_leads t = lead_tiers(&m->lead, s->fleet, spec);
+	struct tier_leads t = lead_tiers(&m->lead, s->fleet, spec, lead_first_share(&s->pools[pool]));
 	struct estimates l = { .reading = demand_recall(&m->demand, spec),
 			       .view = { .level = m->demand.level },
 			       .capacity = capacity_believed(&m->capacity, spec),

@@ -42,7 +42,7 @@ struct pool_calibration {
 };
 
 struct group_calibration {
-	samples wakes;
+	samples wakes, first_wakes;
 	LIST(struct stockout_window) stockouts;
 	int64_t served, stuck, wakes_refused, lost;
 	double replica_hours;
@@ -140,7 +140,7 @@ static void take_event(struct calibration *c, struct pool_calibration *p, struct
 		if (g && is_new_machine)
 			g->served += ev->count;
 		if (g && ev->kind == START_WAKE)
-			add_sample(c, &g->wakes, ev);
+			add_sample(c, ev->first ? &g->first_wakes : &g->wakes, ev);
 		break;
 	case EVENT_STUCK:
 		if (g && is_new_machine)
@@ -381,9 +381,12 @@ static void set_group(struct group_calibration *g, struct group_world *w)
 	}
 	if (!w->wake_refused_ppm)
 		w->wake_refused_ppm =
-			share_ppm((double)g->wakes_refused, (double)(g->wakes_refused + sample_count(&g->wakes)));
+			share_ppm((double)g->wakes_refused,
+				  (double)(g->wakes_refused + sample_count(&g->wakes) + sample_count(&g->first_wakes)));
 	if (!is_given(w->wake))
 		w->wake = quantiles_of(&g->wakes);
+	if (!is_given(w->first_wake))
+		w->first_wake = quantiles_of(&g->first_wakes);
 }
 
 void calibration_world(struct calibration *c, struct trace *const *traces, struct world_spec *spec)

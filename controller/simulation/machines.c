@@ -74,6 +74,7 @@ static void node_forget(struct world *w, size_t node, millis at)
 	else
 		w->groups[n->group].nodes--;
 	n->state = NODE_UNUSED;
+	n->has_run = false;
 	n->serial = 0;
 	node_bill(w, node, at);
 	LIST_ADD(&w->arena, &w->unused_nodes, node);
@@ -98,6 +99,7 @@ static void node_stop(struct world *w, size_t node, millis at)
 	h->pool->totals.removals++;
 	g->nodes--;
 	g->standby_nodes++;
+	g->standby_first += !n->has_run;
 	n->state = NODE_STOPPED;
 	n->serial = ++w->serials;
 	node_bill(w, node, at);
@@ -112,6 +114,7 @@ static void node_wake(struct world *w, size_t node)
 
 	g->nodes++;
 	g->standby_nodes--;
+	g->standby_first -= !n->has_run;
 	n->state = NODE_BOOTING;
 	meter_change(&holding_in(&w->pools[n->owner], n->group)->standby, -g->spec->gpus_per_node * 1000, w->now);
 	node_bill(w, node, w->now);
@@ -212,16 +215,27 @@ struct lead_draw lead_draw(struct world *w, const struct holding *h, enum start_
 	case START_PLACE:
 		draw_boot(&g->leads, h->pool, STAGE_IMAGE, &lead);
 		break;
-	case START_WAKE:
-		draw_total(&g->leads, is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time, &lead);
-		break;
 	case START_RECLAIM:
 		draw_total(&g->leads, h->pool->world->lendable.reclaim, &lead);
 		break;
+	case START_WAKE:  /* wake_draw() */
 	case START_ROUSE: /* no engine sleeps in a modelled world */
 	case START_KIND_COUNT:
 		break;
 	}
+	return lead;
+}
+
+static struct lead_draw wake_draw(struct world *w, const struct holding *h, const struct node *n)
+{
+	struct lead_draw lead = { .stuck_in = STAGE_COUNT };
+	struct group_state *g = &w->groups[h->group->index];
+	const struct quantiles of_first[] = { g->world->first_wake, g->world->wake, g->spec->standby_first_lead_time };
+	struct quantiles takes = is_given(g->world->wake) ? g->world->wake : g->spec->standby_lead_time;
+
+	for (size_t i = sizeof of_first / sizeof *of_first; !n->has_run && i-- > 0;)
+		takes = is_given(of_first[i]) ? of_first[i] : takes;
+	draw_total(&g->leads, takes, &lead);
 	return lead;
 }
 
@@ -791,6 +805,7 @@ static void serve(struct world *w, size_t id)
 	struct holding *h = r->holding;
 
 	r->state = REPLICA_READY;
+	node_of(w, r->node)->has_run = true;
 	r->position = h->ready.count;
 	LIST_ADD(&w->arena, &h->ready, id);
 	node_run(w, r->node);
@@ -802,10 +817,12 @@ static void start_ends(struct world *w, size_t id)
 	struct replica *r = replica_of(w, id);
 	size_t node = r->node;
 
-	pool_event(
-		w, r->holding,
-		(struct event_input){
-			.what = EVENT_SERVING, .kind = (int64_t)r->kind, .value = w->now - r->asked_at, .count = 1 });
+	pool_event(w, r->holding,
+		   (struct event_input){ .what = EVENT_SERVING,
+					 .kind = (int64_t)r->kind,
+					 .value = w->now - r->asked_at,
+					 .count = 1,
+					 .first = r->kind == START_WAKE && !node_of(w, node)->has_run });
 	leave_starts(w, id);
 	r->holding->starting--;
 	if (r->kind != START_REFILL) {
@@ -1078,7 +1095,7 @@ static void wake(struct world *w, struct holding *h, int64_t count)
 	while (count > 0 && per_node > 0 && h->stopped.count > 0 && h->group->nodes < h->group->spec->max_nodes) {
 		size_t node = h->stopped.items[--h->stopped.count];
 		bool is_refused = wake_is_refused(w, h->group);
-		struct lead_draw lead = lead_draw(w, h, START_WAKE);
+		struct lead_draw lead = wake_draw(w, h, node_of(w, node));
 		if (is_refused)
 			node_of(w, node)->state = NODE_REFUSING;
 		else

@@ -31,6 +31,7 @@ struct node {
 	size_t first;	     /* replicas on it */
 	bool is_foreign;     /* lent to batch work outside the manifest when not used */
 	bool is_offered;     /* given back, waits for a taker */
+	bool has_run;	     /* a replica served on it */
 	int64_t gpus_held;
 	int64_t empty_milli; /* billed to the owner while no replica is on it */
 };
@@ -91,6 +92,7 @@ struct group_state {
 	const struct group_world *world;
 	size_t index;
 	int64_t nodes, standby_nodes; /* without foreign ones */
+	int64_t standby_first;	      /* of those: never ran */
 	struct random leads, failures, losses;
 };
 

@@ -288,7 +288,8 @@ static struct group_input show_group(const struct world *w, const struct holding
 				     .lent = holding_lent(w, h),
 				     .free_places = free_places(w, h),
 				     .nodes = h->group->nodes,
-				     .standby_nodes = h->group->standby_nodes };
+				     .standby_nodes = h->group->standby_nodes,
+				     .standby_first = h->group->standby_first };
 }
 
 static struct start_input show_start(const struct world *w, const struct replica *r)

@@ -137,8 +137,9 @@ struct group_world {
 	int64_t slow_start_ppm;	   /* starts that take slow_factor as long */
 	int64_t slow_factor_permille;
 	int64_t wake_refused_ppm;
-	bool wake_refused_by_hour; /* all wakes of an hour alike, instead of each for itself */
-	struct quantiles wake;	   /* true lead time of stopped machines; 0: as the manifest says */
+	bool wake_refused_by_hour;   /* all wakes of an hour alike, instead of each for itself */
+	struct quantiles wake;	     /* true lead time of stopped machines; 0: as the manifest says */
+	struct quantiles first_wake; /* of those that never ran; 0: as `wake`, else as the manifest says */
 };
 
 struct world_spec {

@@ -54,7 +54,7 @@ struct group_text {
 	int64_t loss_per_hour, failed;
 	struct slow_text slow;
 	struct refused_text refused;
-	struct quantiles_text wake;
+	struct quantiles_text wake, first_wake;
 };
 
 struct lendable_text {
@@ -206,6 +206,8 @@ static const struct schema_row group_rows[] = {
 	  .help = "Stopped machines that the cloud does not start; seen after 30 s." },
 	{ .key = "wake", .type = SCHEMA_MAP, AT(group_text, wake), .table = &quantiles_table,
 	  .help = "True lead time of stopped machines, in place of the manifest's." },
+	{ .key = "firstWake", .type = SCHEMA_MAP, AT(group_text, first_wake), .table = &quantiles_table,
+	  .help = "The same of machines bought for standby that have never run; without it as wake." },
 };
 static const struct schema_table group_table = { "node group", sizeof(struct group_text), SCHEMA_ROWS(group_rows) };
 
@@ -334,6 +336,7 @@ static void read_group(const struct group_text *t, struct group_world *out, stru
 	out->wake_refused_ppm = t->refused.share;
 	out->wake_refused_by_hour = t->refused.by == 1;
 	out->wake = read_quantiles(&t->wake, (struct quantiles){ 0 }, f);
+	out->first_wake = read_quantiles(&t->first_wake, (struct quantiles){ 0 }, f);
 }
 
 static const char *const *pool_names(const struct fleet_spec *fleet, struct arena *a)

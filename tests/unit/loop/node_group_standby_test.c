@@ -89,6 +89,38 @@ static void a_refill_ends_when_its_machine_is_stopped(void **state)
 	assert_int_equal(starts.events[1].event.kind, START_REFILL);
 }
 
+/* Bought for standby, it is woken for the first time; after it has served and stopped again, it is not. */
+static void a_machine_bought_for_standby_wakes_first_once(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 0);
+	played_add_machine(MACHINE_PENDING);
+	cloud.machines[0].is_standby = true;
+	cloud.standby = 1;
+	played_look(t);
+	cloud.machines[0].state = MACHINE_STOPPED;
+	played_look(t);
+	for (int wake = 0; wake < 2; wake++) {
+		cloud.machines[0].state = MACHINE_WAKING;
+		cloud.machines[0].is_standby = false;
+		cloud.desired = 1;
+		cloud.standby = 0;
+		played_look(t);
+		assert_int_equal(played_start_on("m0")->kind, START_WAKE);
+		assert_int_equal(played_start_on("m0")->is_first, !wake);
+		starts_release(&starts);
+		cloud.machines[0].state = MACHINE_RUNNING;
+		played_look(t);
+		cloud.machines[0].state = MACHINE_STOPPED;
+		cloud.machines[0].is_standby = true;
+		cloud.desired = 0;
+		cloud.standby = 1;
+		played_look(t);
+		starts_release(&starts);
+	}
+}
+
 /* Launched long ago, stopped, and woken just now, before it has a node: it has all of its time. */
 static void what_is_woken_is_not_as_old_as_its_launch(void **state)
 {
@@ -362,6 +394,7 @@ int main(void)
 		CASE(machines_serve_what_they_came_for),
 		CASE(what_was_to_wake_may_come_new),
 		CASE(a_refill_ends_when_its_machine_is_stopped),
+		CASE(a_machine_bought_for_standby_wakes_first_once),
 		CASE(what_is_woken_is_not_as_old_as_its_launch),
 		CASE(a_size_that_falls_before_its_machine_stops_is_ours),
 		CASE(a_machine_that_served_ends_no_refill),

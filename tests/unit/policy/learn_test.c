@@ -176,7 +176,7 @@ static void lead_times_are_learned_from_starts(void **state)
 {
 	struct lead_state l = { 0 };
 	struct fleet_spec fleet = { .pools = &spec, .pool_count = 1 };
-	struct event_input e = { 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 200000, 1 };
+	struct event_input e = { 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 200000, 1, 0 };
 	struct pool_snapshot s = { .events = &e, .event_count = 1 };
 
 	(void)state;
@@ -198,7 +198,7 @@ static void the_manifest_fades_from_lead_times(void **state)
 {
 	struct lead_state l = { 0 };
 	struct fleet_spec fleet = { .pools = &spec, .pool_count = 1 };
-	struct event_input e = { 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 760000, 1 };
+	struct event_input e = { 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 760000, 1, 0 };
 	struct pool_snapshot s = { .events = &e, .event_count = 1 };
 	double last = lead_believed(&l, &fleet, &spec, START_COLD).p50;
 
@@ -212,6 +212,52 @@ static void the_manifest_fades_from_lead_times(void **state)
 		last = p50;
 	}
 	assert_in_range(exact_round(last), 759, 761);
+}
+
+/* Machines that were bought for standby pull their image when they wake first: learned apart, and expected by their
+ * share of those that stand by. */
+static void first_wakes_are_learned_apart(void **state)
+{
+	struct lead_state l = { 0 };
+	struct group_spec group = { .standby_max_nodes = 9,
+				    .standby_lead_time = { 90000, 150000 },
+				    .standby_first_lead_time = { 200000, 300000 } };
+	size_t groups[] = { 0 };
+	struct pool_spec pool = spec;
+	struct event_input e[] = { { 0, EVENT_SERVING, START_WAKE, STAGE_LOAD, 60000, 1, 0 },
+				   { 0, EVENT_SERVING, START_WAKE, STAGE_LOAD, 240000, 1, 1 } };
+	struct pool_snapshot s = { .events = e, .event_count = 2 };
+	double last = 0;
+
+	(void)state;
+	pool.groups = groups;
+	pool.group_count = 1;
+	struct fleet_spec fleet = { .pools = &pool, .pool_count = 1, .groups = &group, .group_count = 1 };
+	assert_int_equal(exact_round(lead_tiers(&l, &fleet, &pool, 0).wake.p50), 90);
+	assert_int_equal(exact_round(lead_tiers(&l, &fleet, &pool, 1).wake.p50), 200);
+	for (int i = 0; i < 60; i++)
+		lead_observe(&l, &s, 15000);
+	assert_int_equal(exact_round(lead_tiers(&l, &fleet, &pool, 0).wake.p50), 60);
+	assert_int_equal(exact_round(lead_tiers(&l, &fleet, &pool, 1).wake.p50), 240);
+	assert_true(lead_tiers(&l, &fleet, &pool, .5).wake.p95 > 200); /* either */
+	for (int i = 0; i <= 10; i++) {
+		double p50 = lead_tiers(&l, &fleet, &pool, i / 10.0).wake.p50;
+		assert_true(p50 > last);
+		last = p50;
+	}
+}
+
+static void the_share_of_those_that_never_ran_is_of_all_groups(void **state)
+{
+	struct group_input groups[] = { { .standby_nodes = 3, .standby_first = 3 }, { .standby_nodes = 1 } };
+	struct pool_snapshot s = { .groups = groups, .group_count = 2 };
+
+	(void)state;
+	assert_true(lead_first_share(&s) == .75);
+	groups[1].standby_first = 1;
+	assert_true(lead_first_share(&s) == 1);
+	groups[0] = groups[1] = (struct group_input){ 0 };
+	assert_true(lead_first_share(&s) == 0);
 }
 
 static void what_remains_shrinks_but_never_ends(void **state)
@@ -471,6 +517,8 @@ int main(void)
 		cmocka_unit_test(latency_limits_the_batch),
 		cmocka_unit_test(lead_times_are_learned_from_starts),
 		cmocka_unit_test(the_manifest_fades_from_lead_times),
+		cmocka_unit_test(first_wakes_are_learned_apart),
+		cmocka_unit_test(the_share_of_those_that_never_ran_is_of_all_groups),
 		cmocka_unit_test(what_remains_shrinks_but_never_ends),
 		cmocka_unit_test(the_cheapest_rule_within_the_target_is_chosen),
 		cmocka_unit_test(what_nobody_could_avoid_is_sunk),

@@ -130,7 +130,8 @@ static inline void draw_pool(struct lived *l, const struct pool_spec *spec, stru
 				       START_COLD,
 				       STAGE_LOAD,
 				       0,
-				       1 };
+				       1,
+				       0 };
 	event->value = event->what == EVENT_SERVING ? 200000 + draw(l, 400000) : ERROR_STOCKOUT;
 	*out = (struct pool_snapshot){ .input = { .scrapes_expected = ready * 3,
 						  .scrapes_fresh = ready * 3,

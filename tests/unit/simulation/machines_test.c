@@ -136,6 +136,34 @@ static void stopped_machines_wake_fast_and_cost_little(void **state)
 	toy_end(&t);
 }
 
+/* A wake of what never ran takes longer, once. */
+static void a_refill_wakes_slowly_the_first_time(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_setup(&t);
+	t.group_worlds[0].wake = (struct quantiles){ 10 * SECOND, 10 * SECOND };
+	t.group_worlds[0].first_wake = (struct quantiles){ 40 * SECOND, 40 * SECOND };
+	toy_start(&t);
+	t.decisions[0][0].refill = 1;
+	toy_pass(&t, 9);
+	assert_int_equal(t.snapshot.pools[0].groups[0].standby_first, 1);
+	for (int wake = 0; wake < 2; wake++) {
+		t.decisions[0][0].wake = 1;
+		toy_pass(&t, 2);
+		assert_int_equal(world_result(t.world, 0).ready, wake);
+		assert_int_equal(t.snapshot.pools[0].groups[0].standby_first, 0);
+		toy_pass(&t, 2);
+		assert_int_equal(world_result(t.world, 0).ready, 1);
+		t.decisions[0][0].release = t.decisions[0][0].stop = 1;
+		toy_pass(&t, 2);
+		assert_int_equal(t.snapshot.pools[0].groups[0].standby_nodes, 1);
+		assert_int_equal(t.snapshot.pools[0].groups[0].standby_first, 0);
+	}
+	toy_end(&t);
+}
+
 static void a_refill_stops_when_ready_unless_adopted(void **state)
 {
 	struct toy t;
@@ -410,6 +438,7 @@ int main(void)
 		cmocka_unit_test(a_released_replica_finishes_and_is_billed_until_then),
 		cmocka_unit_test(a_draining_replica_starts_nothing),
 		cmocka_unit_test(stopped_machines_wake_fast_and_cost_little),
+		cmocka_unit_test(a_refill_wakes_slowly_the_first_time),
 		cmocka_unit_test(a_refill_stops_when_ready_unless_adopted),
 		cmocka_unit_test(a_refused_wake_is_seen_later_and_stays_stopped),
 		cmocka_unit_test(a_stock_out_refuses_and_costs_nothing),

@@ -57,11 +57,18 @@ static void random_world(struct toy *t, struct random *r)
 		t->groups[g].gpus_per_node = 1 + below(r, 4);
 		t->groups[g].max_nodes = 5 + below(r, 30);
 		t->groups[g].standby_max_nodes = below(r, 10);
-		t->group_worlds[g] = (struct group_world){
-			&stockout,	  (size_t)below(r, 2), &loss, (size_t)below(r, 2), below(r, 300000),
-			below(r, 300000), below(r, 300000),    3000,  below(r, 400000),	   below(r, 2) == 1,
-			{ 0, 0 }
-		};
+		t->group_worlds[g] = (struct group_world){ &stockout,
+							   (size_t)below(r, 2),
+							   &loss,
+							   (size_t)below(r, 2),
+							   below(r, 300000),
+							   below(r, 300000),
+							   below(r, 300000),
+							   3000,
+							   below(r, 400000),
+							   below(r, 2) == 1,
+							   { 0, 0 },
+							   { 0, 0 } };
 	}
 	for (size_t p = 0; p < TOY_POOLS; p++) {
 		t->pools[p].group_count = t->plans[p].group_count = 2;

@@ -164,11 +164,11 @@ static void append_starts(struct history *h, int64_t tick, struct event_input *e
 static void lead_times_are_counted_by_day(void **state)
 {
 	const struct history_setup setup = { path, "kind: WarmPool\n", &fleet, "0.1.0", "preheat", "a test", 1, HOUR };
-	struct event_input first[] = { { 0, EVENT_STAGE, START_COLD, STAGE_LOAD, 60000, 2 },
-				       { 1, EVENT_SERVING, START_WAKE, 0, 90500, 1 },
-				       { 0, EVENT_REFUSED, START_COLD, 0, 1, 1 },
-				       { 9, EVENT_SERVING, START_COLD, 0, 90500, 1 },
-				       { 0, EVENT_SERVING, START_COLD, 0, -1, 1 } };
+	struct event_input first[] = { { 0, EVENT_STAGE, START_COLD, STAGE_LOAD, 60000, 2, 0 },
+				       { 1, EVENT_SERVING, START_WAKE, 0, 90500, 1, 0 },
+				       { 0, EVENT_REFUSED, START_COLD, 0, 1, 1, 0 },
+				       { 9, EVENT_SERVING, START_COLD, 0, 90500, 1, 0 },
+				       { 0, EVENT_SERVING, START_COLD, 0, -1, 1, 0 } };
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct error e = { 0 };
 	struct lead_row *rows;
