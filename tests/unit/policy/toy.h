@@ -130,7 +130,8 @@ static inline int64_t toy_on_the_way(const struct toy *t)
 static inline void toy_event(struct toy *t, int64_t group, int64_t what, int64_t kind, int64_t value, int64_t count)
 {
 	if (t->event_count < TOY_EVENTS)
-		t->events[t->event_count++] = (struct event_input){ group, what, kind, STAGE_COUNT - 1, value, count, 0 };
+		t->events[t->event_count++] =
+			(struct event_input){ group, what, kind, STAGE_COUNT - 1, value, count, 0 };
 }
 
 static inline void toy_arrive(struct toy *t)
