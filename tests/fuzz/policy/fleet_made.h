@@ -86,10 +86,10 @@ static inline void made_fill(struct made *m)
 	m->starts[0] = (struct start_input){ 0, START_COLD, now - 50000, STAGE_IMAGE, 2 };
 	m->starts[1] = (struct start_input){ 1, START_REFILL, now - 30000, STAGE_PROVISION, 1 };
 	m->starts[2] = (struct start_input){ 1, START_WAKE, now - 15000, STAGE_LOAD, 1 };
-	m->events[0] = (struct event_input){ 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 61000, 1 };
-	m->events[1] = (struct event_input){ 1, EVENT_REFUSED, START_WAKE, STAGE_PROVISION, 1, 1 };
-	m->events[2] = (struct event_input){ 0, EVENT_REFUSED, START_COLD, STAGE_PROVISION, 1, 1 };
-	m->events[3] = (struct event_input){ 1, EVENT_SERVING, START_RECLAIM, STAGE_LOAD, 40000, 1 };
+	m->events[0] = (struct event_input){ 0, EVENT_SERVING, START_COLD, STAGE_LOAD, 61000, 1, 0 };
+	m->events[1] = (struct event_input){ 1, EVENT_REFUSED, START_WAKE, STAGE_PROVISION, 1, 1, 0 };
+	m->events[2] = (struct event_input){ 0, EVENT_REFUSED, START_COLD, STAGE_PROVISION, 1, 1, 0 };
+	m->events[3] = (struct event_input){ 1, EVENT_SERVING, START_RECLAIM, STAGE_LOAD, 40000, 1, 0 };
 	m->deadlines[0] = (struct deadline_input){ now + HOUR, 7200000 };
 	m->pool = (struct pool_snapshot){ .input = { .scrapes_expected = 18,
 						     .scrapes_fresh = 18,
