@@ -454,8 +454,10 @@ static bool looks_like_number(const char *t)
 	size_t digits = 0;
 
 	t += *t == '-' || *t == '+';
-	if (t[0] == '0' && (t[1] == 'x' || t[1] == 'o' || t[1] == 'b'))
-		return true;
+	if (t[0] == '0' && (t[1] == 'x' || t[1] == 'o' || t[1] == 'b')) {
+		size_t len = strspn(t + 2, t[1] == 'x' ? "0123456789abcdefABCDEF_" : t[1] == 'o' ? "01234567_" : "01_");
+		return len && !t[2 + len];
+	}
 	for (; (*t >= '0' && *t <= '9') || *t == '.' || *t == '_'; t++)
 		digits += *t >= '0' && *t <= '9';
 	if (digits && (*t == 'e' || *t == 'E')) {

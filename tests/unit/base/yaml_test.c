@@ -130,6 +130,9 @@ static void meanings(void **state)
 		      { "-7", "a number" },
 		      { "1e9", "a number" },
 		      { "0x1F", "a number" },
+		      { "0b101", "a number" },
+		      { "0b1f6471-1bf0-4dda-aec3-cb9272f09590", NULL }, /* a subscription */
+		      { "0x", NULL },
 		      { "on", "a truth value" },
 		      { "False", "a truth value" },
 		      { "~", "nothing" },
