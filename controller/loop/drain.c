@@ -1039,8 +1039,8 @@ int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
 	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
 		int64_t serving = n && n->is_known ? replicas_awake(c, n, pool) : 0;
-		if (n && node_is_usable(n) && n->gpus_milli > 0 && !serving &&
-		    d->step == DRAIN_MARK) /* unseen as yet */
+		/* Nobody has seen the mark, and nothing came to nothing there: as if it had never been released. */
+		if (n && node_is_usable(n) && n->gpus_milli > 0 && n->gpus_used_milli == 0 && d->step == DRAIN_MARK)
 			serving = replicas_on_node(c, pool, (size_t)d->group);
 		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
 		    n->interruption != NODE_STAYS || reservation_leaves(c, d->group))

@@ -314,7 +314,7 @@ void scale_up(struct controller *c, size_t pool, size_t position, const struct g
 	for (size_t i = 0; i < plan->group_count; i++)
 		released += plan->groups[i].release;
 	int64_t kept = more > 0 && released <= 0 ? drains_call_off(c, pool, more) : 0;
-	kept += cancels_call_off(c, pool, d->cold - d->swap - kept);
+	kept += cancels_call_off(c, pool, serviceable(c, pool, position, d->cold - d->swap) - kept);
 	int64_t cold = take_from(&kept, d->cold - d->swap), wake = take_from(&kept, d->wake),
 		place = take_from(&kept, d->place);
 
