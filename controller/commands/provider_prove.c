@@ -36,7 +36,7 @@ static bool take_key(void *user, const struct json_event *event, struct error *e
 	return true;
 }
 
-/* The group's own name stands for a key that it does not have: `pool` of aks, say. */
+/* As it stands in the manifest; a key that is not there is left to the person. */
 static void write_key(const struct group_spec *g, const char *name, size_t len, struct buf *out)
 {
 	struct wanted_key wanted = { name, len, out };
@@ -44,11 +44,9 @@ static void write_key(const struct group_spec *g, const char *name, size_t len, 
 	struct error e = { 0 };
 	size_t before = out->len;
 
-	if (json_feed(j, g->settings, strlen(g->settings), &e) && !json_finish(j, &e))
-		buf_text(out, "");
+	if (!json_feed(j, g->settings, strlen(g->settings), &e) || !json_finish(j, &e) || out->len == before)
+		buf_printf(out, "{%.*s}", (int)len, name);
 	json_close(j);
-	if (out->len == before)
-		buf_text(out, g->name);
 }
 
 static void write_command(const struct group_spec *g, const char *command, struct buf *out)
