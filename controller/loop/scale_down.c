@@ -462,6 +462,12 @@ static void forget_others(struct controller *c)
 	c->idle.count = kept;
 }
 
+void idle_nodes_unwatched(struct controller *c, millis duration)
+{
+	for (size_t i = 0; i < c->idle.count; i++)
+		c->idle.items[i].since += duration;
+}
+
 void idle_nodes_release(struct controller *c)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
