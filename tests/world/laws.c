@@ -411,6 +411,17 @@ static int64_t spared(const struct cloud_group *g)
 	return count;
 }
 
+/* The manifest's least of the group is bought there, whatever a cheaper or dearer one has too many of. */
+static int64_t least_of_group(const struct cloud_group *g, int who)
+{
+	const struct published *p = replica_published(who);
+
+	for (size_t i = 0; p && p->fleet && i < p->fleet->group_count; i++)
+		if (!strcmp(p->fleet->groups[i].name, g->name))
+			return p->fleet->groups[i].min_nodes;
+	return 0;
+}
+
 /* Machines that somebody else asked for, and that we gave up too late. */
 static int64_t not_ours(const char *pool)
 {
@@ -593,7 +604,8 @@ static void called(const struct cloud_call *c)
 	int64_t now = ordered(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
 		plan = planned(app_number(c->group->pool));
 	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
-	    ordered(c->group->pool) > laws.ordered_before && now > plan)
+	    ordered(c->group->pool) > laws.ordered_before && now > plan &&
+	    c->group->desired > least_of_group(c->group, c->from))
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)
