@@ -403,7 +403,6 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 		return;
 	if (began > 0 && !was_stopped)
 		like.asked_at = clock_of_wall(g->context->clock, began);
-	like.kept_at = kept_at;
 	int64_t count = places(g, pool);
 	struct start *asked = starts_ask(g->context->starts, &like, count);
 	/* Whether it was stopped since it was launched is not known any more. */

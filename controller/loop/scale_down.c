@@ -369,7 +369,7 @@ static bool holds_none(const struct controller *c, const struct node *n)
 	return true;
 }
 
-static bool is_idle(const struct controller *c, const struct node *n)
+bool node_is_idle(const struct controller *c, const struct node *n)
 {
 	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 &&
 	       (n->gpus_used_milli == 0 || holds_none(c, n)) && !drain_is_under_way(c, n->name) &&
@@ -424,7 +424,7 @@ int64_t scale_down_idle(struct controller *c, size_t pool, size_t group, struct 
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (is_idle(c, nodes[i]))
+		if (node_is_idle(c, nodes[i]))
 			note_idle(c, nodes[i]);
 	if (!c->groups[group]->is_known || !others_agree(c, pool, group) || awaits_pods(c, group))
 		return 0;
@@ -439,7 +439,7 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!is_idle(c, nodes[i]))
+		if (!node_is_idle(c, nodes[i]))
 			continue;
 		struct idle_node *n = note_idle(c, nodes[i]);
 		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||

@@ -357,6 +357,19 @@ static int64_t planned(size_t app)
 	return is_new && laws.planned_before[app] > laws.planned[app] ? laws.planned_before[app] : laws.planned[app];
 }
 
+/* That so many replicas may need: each group has machines of its own size. */
+static int64_t machines_for(const struct fleet_spec *fleet, size_t pool, int64_t replicas)
+{
+	const struct pool_spec *spec = &fleet->pools[pool];
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		int64_t places = fleet->groups[spec->groups[i]].gpus_per_node / spec->gpus_per_replica;
+		least = places > 0 && places < least ? places : least;
+	}
+	return least == INT64_MAX ? replicas : (replicas + least - 1) / least;
+}
+
 /* Of each pool: the machines that the last plan of whoever led wants, all groups together. */
 static void look_at_plans(void)
 {
@@ -368,10 +381,9 @@ static void look_at_plans(void)
 			int64_t sum = 0;
 			for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
 				sum += p->plan->pools[i].groups[k].nodes_desired;
-			if (sum <
-			    p->plan->pools[i]
-				    .decision.decided) /* of one GPU each; refills that shall serve count there alone */
-				sum = p->plan->pools[i].decision.decided;
+			/* Refills that shall serve count there alone. */
+			int64_t decided = machines_for(p->fleet, i, p->plan->pools[i].decision.decided);
+			sum = sum < decided ? decided : sum;
 			note_plan(app_number(p->fleet->pools[i].name), sum);
 		}
 	}
