@@ -494,7 +494,7 @@ static void use_idle_nodes(struct controller *c, size_t pool, size_t position)
 	int64_t places = -places_claimed(c, group);
 
 	for (size_t i = 0; i < count; i++)
-		places += node_is_idle(c, nodes[i]) ? replicas_on_node(c, pool, group) : 0;
+		places += nodes[i]->gpus_milli > 0 && node_is_idle(c, nodes[i]) ? replicas_on_node(c, pool, group) : 0;
 	places = places < f->replicas ? places : f->replicas;
 	if (places <= 0 || is_buffered(c, pool))
 		return;
