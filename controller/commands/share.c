@@ -382,9 +382,10 @@ static bool try_share(struct answer *a, const char *name, const struct share_gro
 		*out = line_of_alone(a, name, g);
 		return true;
 	}
-	if (!share_stock(&a->c, g, &own, &stock, e))
+	struct share_result r;
+
+	if (!share_run_best(&a->c, g, &own, &stock, &r, e))
 		return false;
-	struct share_result r = share_run(&a->c, g, &stock, &own);
 	*out = line_of_share(a, name, g, &r);
 	out->most = stock.most;
 	step(a);

@@ -28,9 +28,7 @@ static struct share_profile profile_of(const struct share_model *m, size_t steps
 {
 	CLEANUP(arena_release) struct arena own = { 0 };
 	const struct request *ends = ends_of(m, &own);
-	const struct share_rule plain = { 0 };
-	struct share_profile p = { arena_array(a, int32_t, steps), arena_array(a, int32_t, steps) };
-	struct share_hold hold = { 0 };
+	struct share_profile p = { arena_array(a, int32_t, steps) };
 	size_t begun = 0, ended = 0;
 
 	for (size_t i = 0; i < steps; i++) {
@@ -43,11 +41,14 @@ static struct share_profile profile_of(const struct share_model *m, size_t steps
 		}
 		while (ended < begun && ends[ended].arrival < until)
 			ended++;
-		int64_t need = share_need(most, m->truth.slots, &plain);
-		p.engines[i] = (int32_t)share_hold(&hold, need, until, SHARE_NEED_HOLD);
-		p.load_permille[i] = (int32_t)(most * 1000 / m->truth.slots);
+		p.load_permille[i] = (int32_t)((most * 1000 + m->truth.slots - 1) / m->truth.slots);
 	}
 	return p;
+}
+
+static int64_t engines_for(int32_t load_permille)
+{
+	return (load_permille + 999) / 1000;
 }
 
 static int64_t peak_of(const struct share_profile *p, size_t steps)
@@ -55,7 +56,7 @@ static int64_t peak_of(const struct share_profile *p, size_t steps)
 	int64_t peak = 1;
 
 	for (size_t i = 0; i < steps; i++)
-		peak = p->engines[i] > peak ? p->engines[i] : peak;
+		peak = engines_for(p->load_permille[i]) > peak ? engines_for(p->load_permille[i]) : peak;
 	return peak;
 }
 
@@ -113,20 +114,23 @@ struct slot_need {
 	int64_t *engines, *load;
 };
 
-static void add_profile(struct slot_need *n, const struct share_case *c, size_t pool)
+static void add_profile(struct slot_need *n, const struct share_case *c, size_t pool, millis hold)
 {
+	struct share_hold held = { 0 };
+
 	for (size_t i = 0; i < c->steps; i++) {
-		n->engines[i] += c->profiles[pool].engines[i];
-		n->load[i] += c->profiles[pool].load_permille[i];
+		int32_t load = c->profiles[pool].load_permille[i];
+		n->engines[i] += share_hold(&held, engines_for(load), (millis)i * SHARE_STEP, hold);
+		n->load[i] += load;
 	}
 }
 
-static struct slot_need need_of(const struct share_case *c, const struct share_group *g, struct arena *a)
+static struct slot_need need_of(const struct share_case *c, const struct share_group *g, millis hold, struct arena *a)
 {
 	struct slot_need n = { arena_array(a, int64_t, c->steps), arena_array(a, int64_t, c->steps) };
 
 	for (size_t i = 0; i < g->count; i++)
-		add_profile(&n, c, g->pools[i]);
+		add_profile(&n, c, g->pools[i], hold);
 	return n;
 }
 
@@ -149,14 +153,6 @@ static int64_t quantile(const struct share_case *c, const struct slot_need *n, i
 			return slots;
 	}
 	return most;
-}
-
-int64_t share_slots(const struct share_case *c, const struct share_group *g, int64_t permille)
-{
-	CLEANUP(arena_release) struct arena own = { 0 };
-	struct slot_need n = need_of(c, g, &own);
-
-	return quantile(c, &n, awake_on_slot(c, g->count), permille);
 }
 
 static void view_members(const struct share_case *c, const struct share_group *g, struct share_member *out)
@@ -279,7 +275,7 @@ size_t share_propose(const struct share_case *c, struct arena *a, struct share_g
 	for (size_t i = 0; i < pools; i++) {
 		p.items[i].group = (struct share_group){ arena_array(a, size_t, pools), 1 };
 		p.items[i].group.pools[0] = i;
-		p.items[i].need = need_of(c, &p.items[i].group, &p.own);
+		p.items[i].need = need_of(c, &p.items[i].group, MINUTE, &p.own);
 		p.items[i].slots = slots_alone(&p, i);
 	}
 	for (size_t i = 0; i < pools; i++)
@@ -316,9 +312,9 @@ static void add_piece(struct request *out, size_t *count, millis from, millis un
 }
 
 /* The need for slots as requests of which each keeps a slot busy. */
-static struct trace stock_trace(const struct share_case *c, const struct share_group *g, struct arena *a)
+static struct trace stock_trace(const struct share_case *c, const struct share_group *g, millis hold, struct arena *a)
 {
-	struct slot_need n = need_of(c, g, a);
+	struct slot_need n = need_of(c, g, hold, a);
 	int64_t awake = awake_on_slot(c, g->count), most = quantile(c, &n, awake, 1000), level = 0;
 	millis *since = arena_array(a, millis, (size_t)most + 1);
 	size_t count = 0, room = 1;
@@ -366,8 +362,10 @@ static bool take_tick(void *user, const struct tick_view *v, struct error *e)
 	return true;
 }
 
-static struct pool_spec stock_pool(const struct share_case *c, int64_t fewest, const size_t *groups)
+/* The first pool, with slots for sequences. */
+static struct pool_spec stock_pool(const struct share_case *c, struct share_sizing sizing)
 {
+	static const int64_t LATE_MOST = 500000;
 	struct pool_spec p = c->alone->world.fleet->pools[0];
 
 	p.name = "share";
@@ -375,32 +373,43 @@ static struct pool_spec stock_pool(const struct share_case *c, int64_t fewest, c
 	p.prefill_tokens_per_second = 0;
 	p.inter_token_latency_us = TOKEN * 1000;
 	p.tokens_per_second = 1000 / TOKEN;
-	p.groups = groups;
-	if (p.headroom_min < fewest)
-		p.headroom_min = fewest;
+	p.objective_late_ppm *= sizing.late_factor;
+	if (p.objective_late_ppm > LATE_MOST)
+		p.objective_late_ppm = LATE_MOST;
 	return p;
 }
 
-bool share_stock(const struct share_case *c, const struct share_group *g, struct arena *a, struct share_stock *out,
-		 struct error *e)
+/* Its groups; the first keeps what every member needs to have an engine somewhere. */
+static struct group_spec *stock_groups(const struct share_case *c, const struct share_group *g, struct arena *a)
+{
+	const struct fleet_spec *fleet = c->alone->world.fleet;
+	struct group_spec *groups = arena_array(a, struct group_spec, fleet->group_count), *first;
+
+	memcpy(groups, fleet->groups, fleet->group_count * sizeof *groups);
+	first = &groups[fleet->pools[0].groups[0]];
+	int64_t fewest = share_fewest_slots(c, g);
+	if (first->min_nodes < fewest)
+		first->min_nodes = fewest;
+	return groups;
+}
+
+bool share_stock(const struct share_case *c, const struct share_group *g, struct share_sizing sizing, struct arena *a,
+		 struct share_stock *out, struct error *e)
 {
 	CLEANUP(arena_release) struct arena own = { 0 };
-	const struct fleet_spec *fleet = c->alone->world.fleet;
-	const struct trace trace = stock_trace(c, g, &own), *traces[] = { &trace };
-	struct pool_spec pool = stock_pool(c, 0, fleet->pools[0].groups);
-	struct group_spec *groups = arena_array(&own, struct group_spec, fleet->group_count);
-	struct fleet_spec only = { .groups = groups, .group_count = fleet->group_count, .pools = &pool, .pool_count = 1 };
+	const struct trace trace = stock_trace(c, g, sizing.hold, &own), *traces[] = { &trace };
+	const struct pool_spec pool = stock_pool(c, sizing);
+	const struct fleet_spec only = { .groups = stock_groups(c, g, &own),
+					 .group_count = c->alone->world.fleet->group_count,
+					 .pools = &pool,
+					 .pool_count = 1 };
 	struct share_stock stock = { 0 };
 	struct recorder recorder = { .a = a, .warm_up = c->alone->warm_up, .out = &stock };
 	const struct observer observer = { take_tick, &recorder };
+	const struct world_spec world = world_spec_default(&only, &own);
 	struct simulation s = *c->alone;
-	struct world_spec world = world_spec_default(&only, &own);
 	struct run_result result;
 
-	memcpy(groups, fleet->groups, fleet->group_count * sizeof *groups);
-	for (size_t i = 0; i < pool.group_count; i++)
-		if (groups[pool.groups[i]].min_nodes < share_fewest_slots(c, g))
-			groups[pool.groups[i]].min_nodes = i == 0 ? share_fewest_slots(c, g) : 0;
 	s.world.fleet = &only;
 	s.world.spec = &world;
 	s.world.traces = traces;
@@ -410,7 +419,9 @@ bool share_stock(const struct share_case *c, const struct share_group *g, struct
 		return false;
 	stock.steps = recorder.steps.items;
 	stock.count = recorder.steps.count;
-	stock.billed_ms = result.pools[0].scored.gpu_ms / (pool.gpus_per_replica > 0 ? pool.gpus_per_replica : 1);
+	int64_t gpus = pool.gpus_per_replica > 0 ? pool.gpus_per_replica : 1;
+	stock.billed_ms = result.pools[0].scored.gpu_ms / gpus;
+	stock.billed_before_ms = result.pools[0].whole.gpu_ms / gpus - stock.billed_ms;
 	*out = stock;
 	return true;
 }
@@ -496,8 +507,8 @@ static size_t *choose_rules(double *const *late_by_hour, size_t count, size_t ho
 	return chosen;
 }
 
-struct share_result share_run(const struct share_case *c, const struct share_group *g, const struct share_stock *stock,
-			      struct arena *a)
+static struct share_result run_with_shadows(const struct share_case *c, const struct share_group *g,
+					    const struct share_stock *stock, struct arena *a)
 {
 	size_t count, hours = 0;
 	struct share_setup s = setup_of(c, g, stock, a);
@@ -517,13 +528,71 @@ struct share_result share_run(const struct share_case *c, const struct share_gro
 	return result_of(&s, stock, a);
 }
 
+/* Whether scores keep the objectives; `strictly`: with something to spare. */
+static bool keeps(const struct share_case *c, const struct share_group *g, const struct share_score *scores,
+		  bool strictly)
+{
+	static const double AIM = .8;
+	double allowed = 0;
+	int64_t late = 0;
+	size_t met = 0;
+
+	for (size_t i = 0; i < g->count; i++) {
+		const struct share_model *m = &c->models[g->pools[i]];
+		allowed += (double)m->late_ppm * (double)scores[i].requests;
+		late += scores[i].late;
+		met += member_keeps(m, &scores[i]);
+	}
+	return (double)late * 1e6 <= (strictly ? AIM : 1) * allowed && met * 10 >= g->count * 9;
+}
+
 bool share_keeps(const struct share_case *c, const struct share_group *g, const struct share_result *r)
 {
-	double allowed = 0;
+	return keeps(c, g, r->outcome.members, false);
+}
 
-	for (size_t i = 0; i < g->count; i++)
-		allowed += (double)c->models[g->pools[i]].late_ppm * (double)r->outcome.members[i].requests;
-	return (double)r->late * 1e6 <= allowed && r->members_met * 10 >= g->count * 9;
+static const struct share_sizing sizings[] = { { MINUTE, 1 },	   { MINUTE, 5 },      { MINUTE, 20 },
+					       { 20 * SECOND, 1 }, { 20 * SECOND, 5 }, { 20 * SECOND, 20 },
+					       { 5 * SECOND, 1 },  { 5 * SECOND, 5 },  { 5 * SECOND, 20 } };
+
+/* What it held before the scored part, or on all of it; ABSENT where it did not keep the objectives there. By one rule
+ * for all sizings. */
+static bool weigh_sizing(const struct share_case *c, const struct share_group *g, struct share_sizing sizing,
+			 int64_t *held, struct error *e)
+{
+	CLEANUP(arena_release) struct arena own = { 0 };
+	bool is_tuned = c->alone->warm_up > 0;
+	struct share_stock stock;
+	size_t count;
+
+	if (!share_stock(c, g, sizing, &own, &stock, e))
+		return false;
+	struct share_result r = share_run_rule(c, g, &stock, share_rules(&count), &own);
+	*held = !keeps(c, g, is_tuned ? r.outcome.before : r.outcome.members, true) ? INT64_MAX
+		: is_tuned							    ? stock.billed_before_ms
+										    : r.slot_ms;
+	return true;
+}
+
+bool share_run_best(const struct share_case *c, const struct share_group *g, struct arena *a, struct share_stock *stock,
+		    struct share_result *out, struct error *e)
+{
+	size_t best = 0;
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < sizeof sizings / sizeof *sizings; i++) {
+		int64_t held;
+		if (!weigh_sizing(c, g, sizings[i], &held, e))
+			return false;
+		if (held < least) {
+			least = held;
+			best = i;
+		}
+	}
+	if (!share_stock(c, g, sizings[best], a, stock, e))
+		return false;
+	*out = run_with_shadows(c, g, stock, a);
+	return true;
 }
 
 static bool rival_keeps(const struct share_case *c, const struct share_group *g, int64_t slots,

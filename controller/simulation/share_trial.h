@@ -16,10 +16,10 @@ struct share_engine_spec {
 	struct share_size slot;
 };
 
-/* Need of one pool in steps of SHARE_STEP on an unlimited fleet. */
-enum { SHARE_STEP = 5000, SHARE_NEED_HOLD = 60000 };
+/* Need of one pool on an unlimited fleet: the largest work, in thousandths of an engine, in steps of SHARE_STEP. */
+enum { SHARE_STEP = 5000 };
 struct share_profile {
-	int32_t *engines, *load_permille; /* engines held awake; work in thousandths of an engine; largest in the step */
+	int32_t *load_permille;
 };
 
 struct share_case {
@@ -39,8 +39,6 @@ struct share_group {
 	size_t count;
 };
 
-/* Slots that a share needs at a share of the time, without any to spare: permille 1000 is its peak. */
-int64_t share_slots(const struct share_case *c, const struct share_group *g, int64_t permille);
 /* The fewest slots on which each of its pools has an engine; 0 when one fits on no slot. */
 int64_t share_fewest_slots(const struct share_case *c, const struct share_group *g);
 
@@ -54,15 +52,22 @@ size_t share_propose(const struct share_case *c, struct arena *a, struct share_g
 /* All pools in one. */
 struct share_group share_of_all(const struct share_case *c, struct arena *a);
 
+/* How a stock is sized: how long a need for an engine is held, and how much later than its members' requests slots may
+ * come, as most requests find their engine awake. */
+struct share_sizing {
+	millis hold;
+	int64_t late_factor;
+};
+
 struct share_stock {
 	struct stock_step *steps;
 	size_t count;
-	int64_t billed_ms;	      /* slots, after the warm-up */
-	int64_t ready_ms, most; /* of those: ready */
+	int64_t billed_ms, billed_before_ms; /* slots: after the warm-up, and before it */
+	int64_t ready_ms, most;		     /* of those after it: ready */
 };
 /* The policy of `alone` sizes the stock, with node groups and objective of the first pool. False as simulate(). */
-bool share_stock(const struct share_case *c, const struct share_group *g, struct arena *a, struct share_stock *out,
-		 struct error *e) MUST_USE;
+bool share_stock(const struct share_case *c, const struct share_group *g, struct share_sizing sizing, struct arena *a,
+		 struct share_stock *out, struct error *e) MUST_USE;
 struct share_stock share_stock_fixed(const struct share_case *c, int64_t slots, struct arena *a);
 
 struct share_result {
@@ -71,9 +76,12 @@ struct share_result {
 	int64_t requests, late;
 	size_t members_met; /* that keep their objective, without traffic, too */
 };
-/* By the rule of each hour that was best so far beside shadows of all. */
-struct share_result share_run(const struct share_case *c, const struct share_group *g, const struct share_stock *stock,
-			      struct arena *a);
+/*
+ * As it would be run: of several sizings the cheapest that kept the objectives before the scored part (on all of it
+ * where there is no warm-up), and the rule of each hour that was best so far beside shadows of all. False as simulate().
+ */
+bool share_run_best(const struct share_case *c, const struct share_group *g, struct arena *a, struct share_stock *stock,
+		    struct share_result *out, struct error *e) MUST_USE;
 /* By one rule. */
 struct share_result share_run_rule(const struct share_case *c, const struct share_group *g,
 				   const struct share_stock *stock, const struct share_rule *rule, struct arena *a);

@@ -112,15 +112,19 @@ static int64_t waiting(const struct member *m)
 	return (int64_t)(m->next_arrival - m->next_start);
 }
 
+/* By when it arrived. */
+static struct share_score *score_of(struct share *w, size_t member, const struct request *r)
+{
+	return r->arrival < w->s->warm_up ? &w->out.before[member] : &w->out.members[member];
+}
+
 static void count_wait(struct share *w, struct member *m, const struct request *r)
 {
-	struct share_score *score = &w->out.members[m - w->members];
+	struct share_score *score = score_of(w, (size_t)(m - w->members), r);
 	millis wait = w->now - r->arrival;
 	bool is_late = wait > m->model->truth.objective_wait;
 
 	w->out.late_by_hour[r->arrival / HOUR] += is_late;
-	if (r->arrival < w->s->warm_up)
-		return;
 	score->late += is_late;
 	waits_add(&score->waits, wait, 1);
 }
@@ -215,8 +219,7 @@ static void arrive(struct share *w, struct member *m)
 	w->now = r->arrival;
 	roll_window(m, w->now);
 	m->arrived++;
-	if (w->now >= w->s->warm_up)
-		w->out.members[m - w->members].requests++;
+	score_of(w, (size_t)(m - w->members), r)->requests++;
 	start_waiting(w, m);
 	if (waiting(m) && need_of(w, m, rule_now(w)) > m->need_seen)
 		ask_for_decision(w);
@@ -538,7 +541,7 @@ static void count_left(struct share *w)
 			const struct request *r = &m->model->trace->requests[k];
 			bool is_late = w->now - r->arrival > m->model->truth.objective_wait;
 			w->out.late_by_hour[r->arrival / HOUR] += is_late;
-			w->out.members[i].late += is_late && r->arrival >= w->s->warm_up;
+			score_of(w, i, r)->late += is_late;
 		}
 	}
 }
@@ -553,6 +556,7 @@ static void begin(struct share *w)
 	w->copies = arena_array(w->a, int64_t, n);
 	w->order = arena_array(w->a, size_t, n);
 	w->out.members = arena_array(w->a, struct share_score, n);
+	w->out.before = arena_array(w->a, struct share_score, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct share_model *m = &w->s->models[i];
 		w->members[i] = (struct member){ .model = m, .unit = FULL / m->truth.slots };

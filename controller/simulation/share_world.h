@@ -51,7 +51,7 @@ struct share_score {
 };
 
 struct share_outcome {
-	struct share_score *members; /* one per model, after the warm-up */
+	struct share_score *members, *before; /* one per model: after the warm-up, and before it */
 	double *late_by_hour;	     /* requests of all members, from the start */
 	size_t hours;
 	millis slot_ms;		     /* after the warm-up, of slots that leave until they are empty */
