@@ -26,8 +26,8 @@ struct asked {
 
 	struct arena arena;
 	struct manifest manifest;
-	struct trace *read;	/* what was read: one per pool of the manifest; released with the question */
-	struct trace *split;	/* by class; likewise */
+	struct trace *read;  /* what was read: one per pool of the manifest; released with the question */
+	struct trace *split; /* by class; likewise */
 	size_t read_count, split_count;
 	struct fleet_spec fleet; /* of the models, each with its own node groups */
 	const struct trace **traffic;
@@ -79,8 +79,9 @@ static bool read_spec(struct asked *q, struct error *e)
 				 "--gpu-memory (%s)",
 				 q->engine_memory, q->residual_memory, q->gpu_memory);
 	if (s->host_asleep_mib > s->slot.host_mib)
-		return error_set(e, ERROR_INVALID, "--weights: one engine asleep takes %s; allowed: up to "
-						   "--host-memory (%s)",
+		return error_set(e, ERROR_INVALID,
+				 "--weights: one engine asleep takes %s; allowed: up to "
+				 "--host-memory (%s)",
 				 q->weights, q->host_memory);
 	s->sleep = around(q->sleep);
 	s->wake = around(q->wake);
@@ -106,8 +107,9 @@ static bool read_trace(struct asked *q, const char *text, struct error *e)
 		return false;
 	q->traffic[pool] = t;
 	if (t->is_binned)
-		return error_set(e, ERROR_INVALID, "--trace %s: it holds counts per bin; a share is simulated request "
-						   "by request: give the requests",
+		return error_set(e, ERROR_INVALID,
+				 "--trace %s: it holds counts per bin; a share is simulated request "
+				 "by request: give the requests",
 				 path);
 	if (q->scale == 1)
 		return true;
@@ -174,8 +176,9 @@ static bool make_fleet(struct asked *q, struct error *e)
 		return false;
 	size_t count = by_class ? q->split_count : given->pool_count, groups = 0;
 	if (count < 2 || count > SHARE_MEMBERS_MAX)
-		return error_set(e, ERROR_INVALID, "found %zu models; allowed: 2 to %d, as classes of a trace or as pools",
-				 count, SHARE_MEMBERS_MAX);
+		return error_set(e, ERROR_INVALID,
+				 "found %zu models; allowed: 2 to %d, as classes of a trace or as pools", count,
+				 SHARE_MEMBERS_MAX);
 	for (size_t i = 0; i < count; i++)
 		groups += given->pools[by_class ? 0 : i].group_count;
 	struct pool_spec *pools = arena_array(&q->arena, struct pool_spec, count);
@@ -219,8 +222,8 @@ static bool read_all(struct asked *q, struct error *e)
 		return false;
 	q->world = world_spec_default(&q->fleet, &q->arena);
 	/* Monday, 2024-01-01, 00:00 UTC */
-	q->simulation = (struct simulation){ .world = { &q->fleet, &q->world, q->traffic, INT64_C(1704067200000), q->tick,
-							(uint64_t)q->seed, schedule_at },
+	q->simulation = (struct simulation){ .world = { &q->fleet, &q->world, q->traffic, INT64_C(1704067200000),
+							q->tick, (uint64_t)q->seed, schedule_at },
 					     .policy = &policy_preheat,
 					     .setting = "",
 					     .warm_up = q->warm_up };
@@ -458,7 +461,9 @@ static void try_threshold(struct answer *a, const struct share_group *all)
 /* Each model's own best setting of a family in hindsight; the least late one where none keeps the objective. */
 static struct line line_of_family(const struct answer *a, const struct comparison *c, const char *family)
 {
-	struct line l = { .proposal = family, .most = ABSENT, .wakes = ABSENT, .setting = "best per model in hindsight" };
+	struct line l = {
+		.proposal = family, .most = ABSENT, .wakes = ABSENT, .setting = "best per model in hindsight"
+	};
 	const struct compare_filter filter = { family, true };
 
 	for (size_t i = 0; i < a->q->fleet.pool_count; i++) {
@@ -558,10 +563,12 @@ static int run(int argc, char **argv)
 	const struct option_row rows[] = {
 		{ "filename", 'f', OPTION_LIST, "FILE",
 		  "manifest: of one pool, which stands for each class of the trace, or of several", &q.pools, NULL },
-		{ "trace", 0, OPTION_LIST, "[POOL=]FILE", "requests with a class column, or of a pool", &q.traces, NULL },
+		{ "trace", 0, OPTION_LIST, "[POOL=]FILE", "requests with a class column, or of a pool", &q.traces,
+		  NULL },
 		{ "scale", 0, OPTION_NUMBER, "K", "the traffic of each model K times as large", &q.scale, NULL },
 		{ "wake", 0, OPTION_PERIOD, "DURATION", "median time in which an engine wakes", &q.wake, NULL },
-		{ "sleep", 0, OPTION_PERIOD, "DURATION", "median time in which an engine falls asleep", &q.sleep, NULL },
+		{ "sleep", 0, OPTION_PERIOD, "DURATION", "median time in which an engine falls asleep", &q.sleep,
+		  NULL },
 		{ "gpu-memory", 0, OPTION_TEXT, "BYTES", "GPU memory of a slot", &q.gpu_memory, NULL },
 		{ "host-memory", 0, OPTION_TEXT, "BYTES", "host memory of a slot for engines asleep", &q.host_memory,
 		  NULL },
@@ -597,10 +604,13 @@ const struct command command_share = {
 		    "  preheat share -f pool.yaml --trace clients.csv.gz --wake 5s --engine-memory 18Gi --compare\n"
 		    "  preheat share -f pools/ --trace chat=chat.csv.gz --trace code=code.csv.gz -o json\n",
 	.notes = "A proposal for planning: the controller does not yet move engines between slots.\n"
-		 "A slot is what one replica of the first pool runs on. On it stand engines of several models: awake as\n"
-		 "many as its GPU memory holds, the others asleep with their weights in host memory. \"one share\" puts\n"
+		 "A slot is what one replica of the first pool runs on. On it stand engines of several models: awake "
+		 "as\n"
+		 "many as its GPU memory holds, the others asleep with their weights in host memory. \"one share\" "
+		 "puts\n"
 		 "all models together, \"share N\" those whose peaks fall apart; what saves nothing stays alone. The\n"
-		 "number of slots follows the need by the policy that sizes a pool, which slot holds which engine awake\n"
+		 "number of slots follows the need by the policy that sizes a pool, which slot holds which engine "
+		 "awake\n"
 		 "is decided every 5 s and whenever a request finds no room. SAVES is against each model alone.\n",
 	.run = run,
 };

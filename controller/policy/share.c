@@ -2,31 +2,30 @@
 
 #include <string.h>
 
+/* The first is what is followed before anything is known. */
 static const struct share_rule rules[] = {
-	{ 0, 5 * SECOND, 5 * SECOND, 0, VICTIM_LEAST_RECENT },
-	{ 0, 5 * SECOND, 5 * SECOND, 0, VICTIM_LEAST_LATENESS },
-	{ 0, 5 * SECOND, 5 * SECOND, 100, VICTIM_LEAST_RECENT },
-	{ 0, 5 * SECOND, 5 * SECOND, 100, VICTIM_LEAST_LATENESS },
+	{ 0, 5 * MINUTE, 5 * MINUTE, 1000, VICTIM_AFFORDS },
+	{ 0, MINUTE, MINUTE, 0, VICTIM_AFFORDS },
 	{ 0, MINUTE, MINUTE, 0, VICTIM_LEAST_RECENT },
-	{ 0, MINUTE, MINUTE, 0, VICTIM_LEAST_LATENESS },
-	{ 0, MINUTE, MINUTE, 100, VICTIM_LEAST_RECENT },
-	{ 0, MINUTE, MINUTE, 100, VICTIM_LEAST_LATENESS },
+	{ 0, MINUTE, MINUTE, 150, VICTIM_AFFORDS },
+	{ 0, MINUTE, MINUTE, 150, VICTIM_LEAST_RECENT },
+	{ 0, MINUTE, MINUTE, 1000, VICTIM_AFFORDS },
+	{ 0, MINUTE, MINUTE, 1000, VICTIM_LEAST_RECENT },
+	{ 0, 5 * SECOND, 5 * SECOND, 0, VICTIM_AFFORDS },
+	{ 0, 5 * SECOND, 5 * SECOND, 0, VICTIM_LEAST_RECENT },
+	{ 0, 5 * SECOND, 5 * SECOND, 150, VICTIM_AFFORDS },
+	{ 0, 5 * SECOND, 5 * SECOND, 150, VICTIM_LEAST_RECENT },
+	{ 0, 5 * SECOND, 5 * SECOND, 1000, VICTIM_AFFORDS },
+	{ 0, 5 * SECOND, 5 * SECOND, 1000, VICTIM_LEAST_RECENT },
+	{ 0, 5 * MINUTE, 5 * MINUTE, 0, VICTIM_AFFORDS },
 	{ 0, 5 * MINUTE, 5 * MINUTE, 0, VICTIM_LEAST_RECENT },
-	{ 0, 5 * MINUTE, 5 * MINUTE, 0, VICTIM_LEAST_LATENESS },
-	{ 0, 5 * MINUTE, 5 * MINUTE, 100, VICTIM_LEAST_RECENT },
-	{ 0, 5 * MINUTE, 5 * MINUTE, 100, VICTIM_LEAST_LATENESS },
-	{ 250, 5 * SECOND, 5 * SECOND, 0, VICTIM_LEAST_RECENT },
-	{ 250, 5 * SECOND, 5 * SECOND, 0, VICTIM_LEAST_LATENESS },
-	{ 250, 5 * SECOND, 5 * SECOND, 100, VICTIM_LEAST_RECENT },
-	{ 250, 5 * SECOND, 5 * SECOND, 100, VICTIM_LEAST_LATENESS },
-	{ 250, MINUTE, MINUTE, 0, VICTIM_LEAST_RECENT },
-	{ 250, MINUTE, MINUTE, 0, VICTIM_LEAST_LATENESS },
-	{ 250, MINUTE, MINUTE, 100, VICTIM_LEAST_RECENT },
-	{ 250, MINUTE, MINUTE, 100, VICTIM_LEAST_LATENESS },
-	{ 250, 5 * MINUTE, 5 * MINUTE, 0, VICTIM_LEAST_RECENT },
-	{ 250, 5 * MINUTE, 5 * MINUTE, 0, VICTIM_LEAST_LATENESS },
-	{ 250, 5 * MINUTE, 5 * MINUTE, 100, VICTIM_LEAST_RECENT },
-	{ 250, 5 * MINUTE, 5 * MINUTE, 100, VICTIM_LEAST_LATENESS },
+	{ 0, 5 * MINUTE, 5 * MINUTE, 150, VICTIM_AFFORDS },
+	{ 0, 5 * MINUTE, 5 * MINUTE, 150, VICTIM_LEAST_RECENT },
+	{ 0, 5 * MINUTE, 5 * MINUTE, 1000, VICTIM_LEAST_RECENT },
+	{ 250, MINUTE, MINUTE, 0, VICTIM_AFFORDS },
+	{ 250, MINUTE, MINUTE, 150, VICTIM_AFFORDS },
+	{ 250, 5 * MINUTE, 5 * MINUTE, 0, VICTIM_AFFORDS },
+	{ 250, 5 * MINUTE, 5 * MINUTE, 150, VICTIM_AFFORDS },
 };
 
 const struct share_rule *share_rules(size_t *count)
@@ -35,15 +34,15 @@ const struct share_rule *share_rules(size_t *count)
 	return rules;
 }
 
-size_t share_rule_choose(const double *late, size_t count, size_t present)
+size_t share_rule_choose(const double *strain, size_t count, size_t present)
 {
 	static const double STICKINESS = .95;
 	size_t best = 0;
 
 	for (size_t i = 1; i < count; i++)
-		if (late[i] < late[best])
+		if (strain[i] < strain[best])
 			best = i;
-	return present != SHARE_NONE && late[best] >= STICKINESS * late[present] ? present : best;
+	return present != SHARE_NONE && strain[best] >= STICKINESS * strain[present] ? present : best;
 }
 
 int64_t share_need(int64_t requests, int64_t sequences, const struct share_rule *r)
@@ -93,25 +92,27 @@ int64_t share_host_left(const struct share_slot *s, const struct share_member *m
 
 /* --- one pass --- */
 
+/* A slot as it is before the pass, counted once. */
+struct slot_facts {
+	bool is_busy; /* sleeps or wakes */
+	int64_t gpu_left, host_left;
+	const size_t *awake; /* engines */
+	size_t awake_count;
+};
+
 struct pass {
 	const struct share_view *v;
 	struct share_plan plan;
 	int64_t *serving; /* per member: engines awake or waking on slots that stay */
 	int64_t *coming;  /* per member: slots that are cleared for it */
+	struct slot_facts *facts;
+	size_t *sleepers; /* [slot * member_count + member]: engine asleep, SHARE_NONE: none */
 };
-
-static bool is_busy(const struct share_slot *s)
-{
-	for (size_t i = 0; i < s->engine_count; i++)
-		if (s->engines[i].state == ENGINE_WAKING || s->engines[i].state == ENGINE_FALLING_ASLEEP)
-			return true;
-	return false;
-}
 
 /* Whether a slot can take an order in this pass. */
 static bool is_free(const struct pass *p, size_t slot)
 {
-	return p->plan.orders[slot].verb == SHARE_KEEP && !is_busy(&p->v->slots[slot]);
+	return p->plan.orders[slot].verb == SHARE_KEEP && !p->facts[slot].is_busy;
 }
 
 static const struct share_times *times_of(const struct pass *p, size_t slot, size_t member)
@@ -119,22 +120,49 @@ static const struct share_times *times_of(const struct pass *p, size_t slot, siz
 	return &p->v->times[p->v->slots[slot].type * p->v->member_count + member];
 }
 
-static void count_engines(struct pass *p)
+static size_t sleeper_of(const struct pass *p, size_t slot, size_t member)
+{
+	return p->sleepers[slot * p->v->member_count + member];
+}
+
+static void look_at_slot(struct pass *p, size_t slot, size_t *awake)
+{
+	const struct share_slot *s = &p->v->slots[slot];
+	struct slot_facts *f = &p->facts[slot];
+
+	*f = (struct slot_facts){ false, share_gpu_left(s, p->v->members), share_host_left(s, p->v->members), awake,
+				  0 };
+	for (size_t m = 0; m < p->v->member_count; m++)
+		p->sleepers[slot * p->v->member_count + m] = SHARE_NONE;
+	for (size_t k = 0; k < s->engine_count; k++) {
+		const struct share_engine *e = &s->engines[k];
+		f->is_busy |= e->state == ENGINE_WAKING || e->state == ENGINE_FALLING_ASLEEP;
+		if (e->state == ENGINE_AWAKE)
+			awake[f->awake_count++] = k;
+		if (e->state == ENGINE_ASLEEP)
+			p->sleepers[slot * p->v->member_count + e->member] = k;
+		p->serving[e->member] += !s->is_leaving && (e->state == ENGINE_AWAKE || e->state == ENGINE_WAKING);
+	}
+}
+
+static void begin(struct pass *p, struct arena *a)
 {
 	const struct share_view *v = p->v;
+	size_t engines = 0, at = 0;
 
+	for (size_t i = 0; i < v->slot_count; i++)
+		engines += v->slots[i].engine_count;
+	size_t *awake = arena_array(a, size_t, engines);
+	bool *routed = arena_array(a, bool, engines);
 	for (size_t i = 0; i < v->slot_count; i++) {
 		const struct share_slot *s = &v->slots[i];
-		p->plan.orders[i] = (struct share_order){ .engine = SHARE_NONE, .cleared_for = s->cleared_for };
-		if (s->is_leaving) {
-			p->plan.orders[i].cleared_for = SHARE_NONE;
-			continue;
-		}
-		for (size_t k = 0; k < s->engine_count; k++)
-			p->serving[s->engines[k].member] +=
-				s->engines[k].state == ENGINE_AWAKE || s->engines[k].state == ENGINE_WAKING;
-		if (s->cleared_for != SHARE_NONE)
-			p->coming[s->cleared_for]++;
+		size_t cleared_for = s->is_leaving ? SHARE_NONE : s->cleared_for;
+		p->plan.orders[i] = (struct share_order){ .engine = SHARE_NONE, .cleared_for = cleared_for };
+		p->plan.is_in_routing[i] = routed + at;
+		look_at_slot(p, i, awake + at);
+		at += s->engine_count;
+		if (cleared_for != SHARE_NONE)
+			p->coming[cleared_for]++;
 	}
 }
 
@@ -146,59 +174,57 @@ static int64_t missing(const struct pass *p, size_t member)
 /* What runs nothing, was awake long enough to be worth its wake, and finds room among the sleepers. */
 static bool can_sleep(const struct pass *p, size_t slot, size_t engine)
 {
-	const struct share_slot *s = &p->v->slots[slot];
-	const struct share_engine *e = &s->engines[engine];
-	const struct share_times *t = times_of(p, slot, e->member);
-
-	return e->state == ENGINE_AWAKE && !e->running && p->v->now - e->since >= t->sleep + t->wake &&
-	       share_host_left(s, p->v->members) >= p->v->members[e->member].host_asleep_mib;
-}
-
-/* Late requests, in millionths, that are expected of putting an engine to sleep: of a pool that is left with none, those
- * of the time in which it wakes again. By idle time where that is the rule. The less the better. */
-static int64_t harm(const struct pass *p, size_t slot, size_t engine)
-{
 	const struct share_engine *e = &p->v->slots[slot].engines[engine];
 	const struct share_times *t = times_of(p, slot, e->member);
 
-	if (p->v->rule->victim == VICTIM_LEAST_RECENT)
-		return e->idle_since;
-	int64_t per_hour = p->v->members[e->member].requests_per_hour;
-	return p->serving[e->member] > 1 ? 0 : per_hour * (t->sleep + t->wake) * 1000 / (HOUR / 1000);
+	return e->state == ENGINE_AWAKE && !e->running && p->v->now - e->since >= t->sleep + t->wake &&
+	       p->facts[slot].host_left >= p->v->members[e->member].host_asleep_mib;
 }
 
-/* The engine to be put to sleep on a slot. `spared`: engines that each pool keeps are those it was seen to need of late,
- * otherwise those it needs now. SHARE_NONE when there is none. */
+struct harm {
+	int64_t strain; /* thousandths: late requests over those allowed, with one more */
+	millis idle_since;
+};
+
+/* None where others of the pool serve, too. */
+static struct harm harm_of(const struct pass *p, size_t slot, size_t engine)
+{
+	const struct share_engine *e = &p->v->slots[slot].engines[engine];
+	const struct share_member *m = &p->v->members[e->member];
+	bool counts = p->v->rule->victim == VICTIM_AFFORDS && p->serving[e->member] <= 1;
+
+	return (struct harm){ counts ? (m->late + 1) * 1000000 / (m->allowed_milli + 1000) : 0, e->idle_since };
+}
+
+static bool is_less(struct harm a, struct harm b)
+{
+	return a.strain != b.strain ? a.strain < b.strain : a.idle_since < b.idle_since;
+}
+
+/* The engine to be put to sleep on a slot. `spared`: engines that each pool keeps are those it was seen to need of
+ * late, otherwise those it needs now. SHARE_NONE when there is none. */
 static size_t find_victim(const struct pass *p, size_t slot, size_t for_member, bool spared)
 {
-	const struct share_slot *s = &p->v->slots[slot];
 	size_t best = SHARE_NONE;
 
-	for (size_t i = 0; i < s->engine_count; i++) {
-		const struct share_engine *e = &s->engines[i];
+	for (size_t k = 0; k < p->facts[slot].awake_count; k++) {
+		size_t i = p->facts[slot].awake[k];
+		const struct share_engine *e = &p->v->slots[slot].engines[i];
 		const struct share_member *m = &p->v->members[e->member];
 		if (e->member == for_member || !can_sleep(p, slot, i) ||
 		    p->serving[e->member] <= (spared ? m->need_held : m->need))
 			continue;
-		if (best == SHARE_NONE || harm(p, slot, i) < harm(p, slot, best))
+		if (best == SHARE_NONE || is_less(harm_of(p, slot, i), harm_of(p, slot, best)))
 			best = i;
 	}
 	return best;
-}
-
-static size_t sleeper_of(const struct share_slot *s, size_t member)
-{
-	for (size_t i = 0; i < s->engine_count; i++)
-		if (s->engines[i].member == member && s->engines[i].state == ENGINE_ASLEEP)
-			return i;
-	return SHARE_NONE;
 }
 
 static bool has_room(const struct pass *p, size_t slot, size_t member)
 {
 	const struct share_member *m = &p->v->members[member];
 
-	return share_gpu_left(&p->v->slots[slot], p->v->members) >= m->gpu_awake_mib - m->gpu_asleep_mib;
+	return p->facts[slot].gpu_left >= m->gpu_awake_mib - m->gpu_asleep_mib;
 }
 
 static enum share_reason why(const struct pass *p, size_t member)
@@ -210,8 +236,8 @@ static void order_wake(struct pass *p, size_t slot, size_t engine)
 {
 	size_t member = p->v->slots[slot].engines[engine].member;
 
-	p->plan.orders[slot] = (struct share_order){ SHARE_WAKE, engine, SHARE_NONE, times_of(p, slot, member)->wake,
-						     why(p, member) };
+	p->plan.orders[slot] =
+		(struct share_order){ SHARE_WAKE, engine, SHARE_NONE, times_of(p, slot, member)->wake, why(p, member) };
 	p->serving[member]++;
 }
 
@@ -232,12 +258,11 @@ static void order_sleep(struct pass *p, size_t slot, size_t engine, size_t for_m
  * it is given up. */
 static void go_on(struct pass *p, size_t slot)
 {
-	const struct share_slot *s = &p->v->slots[slot];
 	size_t member = p->plan.orders[slot].cleared_for;
 
 	if (member == SHARE_NONE || !is_free(p, slot))
 		return;
-	size_t sleeper = sleeper_of(s, member), victim = SHARE_NONE;
+	size_t sleeper = sleeper_of(p, slot, member), victim = SHARE_NONE;
 	bool is_needed = p->v->members[member].need_held > p->serving[member] && sleeper != SHARE_NONE;
 	p->coming[member]--;
 	p->plan.orders[slot].cleared_for = SHARE_NONE;
@@ -274,7 +299,8 @@ static size_t most_urgent(const struct pass *p, const bool *is_done)
 
 struct candidate {
 	size_t slot, engine, victim; /* victim SHARE_NONE: there is room */
-	int64_t harm, gpu_left;
+	struct harm harm;
+	int64_t gpu_left;
 };
 
 /* Room before a victim, then the least harm; among slots with room the one with most of it, where an engine that is
@@ -283,7 +309,7 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 {
 	if (b->slot == SHARE_NONE || (a->victim == SHARE_NONE) != (b->victim == SHARE_NONE))
 		return b->slot == SHARE_NONE || a->victim == SHARE_NONE;
-	return a->victim == SHARE_NONE ? a->gpu_left > b->gpu_left : a->harm < b->harm;
+	return a->victim == SHARE_NONE ? a->gpu_left > b->gpu_left : is_less(a->harm, b->harm);
 }
 
 static struct candidate find_slot(const struct pass *p, size_t member, bool spared)
@@ -291,17 +317,16 @@ static struct candidate find_slot(const struct pass *p, size_t member, bool spar
 	struct candidate best = { .slot = SHARE_NONE };
 
 	for (size_t i = 0; i < p->v->slot_count; i++) {
-		const struct share_slot *s = &p->v->slots[i];
-		if (s->is_leaving || p->plan.orders[i].cleared_for != SHARE_NONE || !is_free(p, i))
+		if (p->v->slots[i].is_leaving || p->plan.orders[i].cleared_for != SHARE_NONE || !is_free(p, i))
 			continue;
-		struct candidate c = { i, sleeper_of(s, member), SHARE_NONE, 0, share_gpu_left(s, p->v->members) };
+		struct candidate c = { i, sleeper_of(p, i, member), SHARE_NONE, { 0, 0 }, p->facts[i].gpu_left };
 		if (c.engine == SHARE_NONE)
 			continue;
 		if (!has_room(p, i, member)) {
 			c.victim = find_victim(p, i, member, spared);
 			if (c.victim == SHARE_NONE)
 				continue;
-			c.harm = harm(p, i, c.victim);
+			c.harm = harm_of(p, i, c.victim);
 		}
 		if (is_better(&c, &best))
 			best = c;
@@ -338,17 +363,17 @@ static void serve_all(struct pass *p, struct arena *a)
 
 /* --- what goes to sleep with nobody waiting for it --- */
 
+/* Nothing stands in the way of a wake on it. */
 static bool is_empty(const struct pass *p, size_t slot)
 {
+	const struct share_order *o = &p->plan.orders[slot];
 	const struct share_slot *s = &p->v->slots[slot];
+	size_t awake = p->facts[slot].awake_count;
 
-	if (s->is_leaving || p->plan.orders[slot].verb == SHARE_WAKE)
-		return false;
-	for (size_t i = 0; i < s->engine_count; i++)
-		if (s->engines[i].state != ENGINE_ASLEEP && s->engines[i].state != ENGINE_FALLING_ASLEEP &&
-		    !(p->plan.orders[slot].verb == SHARE_SLEEP && p->plan.orders[slot].engine == i))
-			return false;
-	return p->plan.orders[slot].cleared_for == SHARE_NONE;
+	for (size_t k = 0; k < s->engine_count; k++)
+		awake += s->engines[k].state == ENGINE_WAKING || s->engines[k].state == ENGINE_BROKEN;
+	return !s->is_leaving && o->cleared_for == SHARE_NONE && o->verb != SHARE_WAKE &&
+	       awake == (o->verb == SHARE_SLEEP);
 }
 
 static bool put_one_to_sleep(struct pass *p)
@@ -361,7 +386,7 @@ static bool put_one_to_sleep(struct pass *p)
 		size_t v = find_victim(p, i, SHARE_NONE, true);
 		if (v == SHARE_NONE || p->v->now - p->v->slots[i].engines[v].idle_since < p->v->rule->keep_alive)
 			continue;
-		if (best == SHARE_NONE || harm(p, i, v) < harm(p, best, victim)) {
+		if (best == SHARE_NONE || is_less(harm_of(p, i, v), harm_of(p, best, victim))) {
 			best = i;
 			victim = v;
 		}
@@ -404,7 +429,8 @@ static void route_member(struct pass *p, size_t member)
 		bool *best = NULL;
 		int64_t most = -1;
 		for (size_t i = 0; i < p->v->slot_count; i++)
-			for (size_t k = 0; k < p->v->slots[i].engine_count; k++) {
+			for (size_t n = 0; n < p->facts[i].awake_count; n++) {
+				size_t k = p->facts[i].awake[n];
 				const struct share_engine *e = &p->v->slots[i].engines[k];
 				int64_t rank = e->running + (e->is_in_routing ? INT32_MAX : 0);
 				if (e->member != member || p->plan.is_in_routing[i][k] || rank <= most ||
@@ -425,11 +451,12 @@ static void route(struct pass *p, struct arena *a)
 	int64_t *awake = arena_array(a, int64_t, p->v->member_count);
 
 	for (size_t i = 0; i < p->v->slot_count; i++)
-		for (size_t k = 0; k < p->v->slots[i].engine_count; k++)
-			awake[p->v->slots[i].engines[k].member] += may_serve(p, i, k);
+		for (size_t n = 0; n < p->facts[i].awake_count; n++)
+			awake[p->v->slots[i].engines[p->facts[i].awake[n]].member] +=
+				may_serve(p, i, p->facts[i].awake[n]);
 	for (size_t i = 0; i < p->v->slot_count; i++)
-		for (size_t k = 0; k < p->v->slots[i].engine_count; k++) {
-			size_t member = p->v->slots[i].engines[k].member;
+		for (size_t n = 0; n < p->facts[i].awake_count; n++) {
+			size_t k = p->facts[i].awake[n], member = p->v->slots[i].engines[k].member;
 			bool is_all = awake[member] <= 1 || awake[member] <= p->v->members[member].need_held;
 			p->plan.is_in_routing[i][k] = is_all && may_serve(p, i, k);
 		}
@@ -444,11 +471,11 @@ struct share_plan share_decide(const struct share_view *v, struct arena *a)
 			  .plan = { arena_array(a, struct share_order, v->slot_count),
 				    arena_array(a, bool *, v->slot_count) },
 			  .serving = arena_array(a, int64_t, v->member_count),
-			  .coming = arena_array(a, int64_t, v->member_count) };
+			  .coming = arena_array(a, int64_t, v->member_count),
+			  .facts = arena_array(a, struct slot_facts, v->slot_count),
+			  .sleepers = arena_array(a, size_t, v->slot_count * v->member_count) };
 
-	for (size_t i = 0; i < v->slot_count; i++)
-		p.plan.is_in_routing[i] = arena_array(a, bool, v->slots[i].engine_count);
-	count_engines(&p);
+	begin(&p, a);
 	for (size_t i = 0; i < v->slot_count; i++)
 		go_on(&p, i);
 	serve_all(&p, a);

@@ -30,26 +30,26 @@ enum engine_state {
 struct share_engine {
 	size_t member;
 	enum engine_state state;
-	millis since;	     /* in this state */
-	int64_t running;     /* requests */
-	millis idle_since;   /* nothing runs; not read while something does */
-	bool is_in_routing;  /* gets new requests */
+	millis since;	    /* in this state */
+	int64_t running;    /* requests */
+	millis idle_since;  /* nothing runs; not read while something does */
+	bool is_in_routing; /* gets new requests */
 };
 
 struct share_slot {
-	size_t type;		  /* row of `times` */
+	size_t type; /* row of `times` */
 	int64_t gpu_mib, host_mib;
 	struct share_engine *engines;
 	size_t engine_count;
-	size_t cleared_for;	  /* member for which engines are put to sleep here, SHARE_NONE: as the last plan said */
-	bool is_leaving;	  /* is released once nothing runs: nothing wakes there, and nothing gets requests */
+	size_t cleared_for; /* member for which engines are put to sleep here, SHARE_NONE: as the last plan said */
+	bool is_leaving;    /* is released once nothing runs: nothing wakes there, and nothing gets requests */
 };
 
 struct share_member {
-	int64_t need;		/* engines for what runs and waits now; one more than serve where requests find no room */
-	int64_t need_held;	/* the same, held as the rule says (share_hold()) */
-	int64_t waiting;	/* requests */
-	int64_t requests_per_hour; /* of late: what a victim's next request is expected from */
+	int64_t need;	   /* engines for what runs and waits now; one more than serve where requests find no room */
+	int64_t need_held; /* the same, held as the rule says (share_hold()) */
+	int64_t waiting;   /* requests */
+	int64_t late, allowed_milli;	       /* requests: that were late; that could have been, in thousandths */
 	int64_t gpu_awake_mib, gpu_asleep_mib; /* of one engine: loaded; what stays on the GPU when it sleeps */
 	int64_t host_asleep_mib;	       /* its weights, while it sleeps */
 	int64_t peak;			       /* engines needed at most: how many copies it is given (share_place()) */
@@ -60,7 +60,9 @@ struct share_times {
 	millis drain, sleep, wake;
 };
 
-enum victim_rule { VICTIM_LEAST_RECENT, VICTIM_LEAST_LATENESS };
+/* Who is put to sleep for another: what is idle longest, or an engine of the pool that can best afford one more late
+ * request, and of such pools what is idle longest. */
+enum victim_rule { VICTIM_LEAST_RECENT, VICTIM_AFFORDS };
 
 struct share_rule {
 	int64_t margin_permille; /* over what runs and waits, before it is rounded up to engines */
@@ -72,9 +74,9 @@ struct share_rule {
 
 /* Rules that a share chooses among, beside which shadows run. */
 const struct share_rule *share_rules(size_t *count);
-/* The one with the fewest late requests so far; what is in force stays unless another has 5 % fewer. `present`
+/* The one whose shadow was least strained so far; what is in force stays unless another has 5 % less. `present`
  * SHARE_NONE: nothing is yet. */
-size_t share_rule_choose(const double *late, size_t count, size_t present);
+size_t share_rule_choose(const double *strain, size_t count, size_t present);
 
 /* Engines for so many requests at `sequences` an engine, with the rule's margin; 0 for none. */
 int64_t share_need(int64_t requests, int64_t sequences, const struct share_rule *r);
@@ -128,8 +130,8 @@ int64_t share_gpu_left(const struct share_slot *s, const struct share_member *me
 int64_t share_host_left(const struct share_slot *s, const struct share_member *members);
 
 /* What a new slot of this size is to hold: members that have the fewest engines for their peak first, as long as all
- * of them asleep fit into host memory and each awake beside them on the GPU. `copies`: engines that each has, increased.
- * Fills `out` (room for member_count) and returns how many; none twice. */
+ * of them asleep fit into host memory and each awake beside them on the GPU. `copies`: engines that each has,
+ * increased. Fills `out` (room for member_count) and returns how many; none twice. */
 struct share_size {
 	int64_t gpu_mib, host_mib;
 };

@@ -494,15 +494,15 @@ struct share_result share_run_rule(const struct share_case *c, const struct shar
 }
 
 /* The rule of every hour: the best of the hours before it. */
-static size_t *choose_rules(double *const *late_by_hour, size_t count, size_t hours, struct arena *a)
+static size_t *choose_rules(double *const *strain_by_hour, size_t count, size_t hours, struct arena *a)
 {
 	size_t *chosen = arena_array(a, size_t, hours), present = SHARE_NONE;
-	double *late = arena_array(a, double, count);
+	double *strain = arena_array(a, double, count);
 
 	for (size_t h = 0; h < hours; h++) {
-		chosen[h] = present = share_rule_choose(late, count, present);
+		chosen[h] = present = share_rule_choose(strain, count, present);
 		for (size_t i = 0; i < count; i++)
-			late[i] += late_by_hour[i][h];
+			strain[i] += strain_by_hour[i][h];
 	}
 	return chosen;
 }
@@ -513,24 +513,25 @@ static struct share_result run_with_shadows(const struct share_case *c, const st
 	size_t count, hours = 0;
 	struct share_setup s = setup_of(c, g, stock, a);
 	const struct share_rule *all = share_rules(&count);
-	double **late = arena_array(a, double *, count);
+	double **strain = arena_array(a, double *, count);
 
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(arena_release) struct arena own = { 0 };
 		s.rules = &all[i];
 		struct share_outcome o = share_simulate(&s, &own);
 		hours = o.hours;
-		late[i] = arena_array(a, double, hours);
-		memcpy(late[i], o.late_by_hour, hours * sizeof **late);
+		strain[i] = arena_array(a, double, hours);
+		memcpy(strain[i], o.strain_by_hour, hours * sizeof **strain);
 	}
 	s.rules = all;
-	s.rule_of_hour = choose_rules(late, count, hours, a);
+	s.rule_of_hour = choose_rules(strain, count, hours, a);
 	return result_of(&s, stock, a);
 }
 
-/* Whether scores keep the objectives; `strictly`: with something to spare. */
+/* Whether scores keep the objectives. `is_early`: as a guess at what is to come, with something to spare, and one late
+ * request says nothing of a pool. */
 static bool keeps(const struct share_case *c, const struct share_group *g, const struct share_score *scores,
-		  bool strictly)
+		  bool is_early)
 {
 	static const double AIM = .8;
 	double allowed = 0;
@@ -541,9 +542,9 @@ static bool keeps(const struct share_case *c, const struct share_group *g, const
 		const struct share_model *m = &c->models[g->pools[i]];
 		allowed += (double)m->late_ppm * (double)scores[i].requests;
 		late += scores[i].late;
-		met += member_keeps(m, &scores[i]);
+		met += member_keeps(m, &scores[i]) || (is_early && scores[i].late <= 1);
 	}
-	return (double)late * 1e6 <= (strictly ? AIM : 1) * allowed && met * 10 >= g->count * 9;
+	return (double)late * 1e6 <= (is_early ? AIM : 1) * allowed && met * 10 >= g->count * 9;
 }
 
 bool share_keeps(const struct share_case *c, const struct share_group *g, const struct share_result *r)
@@ -551,9 +552,9 @@ bool share_keeps(const struct share_case *c, const struct share_group *g, const 
 	return keeps(c, g, r->outcome.members, false);
 }
 
-static const struct share_sizing sizings[] = { { MINUTE, 1 },	   { MINUTE, 5 },      { MINUTE, 20 },
-					       { 20 * SECOND, 1 }, { 20 * SECOND, 5 }, { 20 * SECOND, 20 },
-					       { 5 * SECOND, 1 },  { 5 * SECOND, 5 },  { 5 * SECOND, 20 } };
+/* The first, which holds most, is taken where none keeps the objectives. */
+static const struct share_sizing sizings[] = { { HOUR, 1 },    { 10 * MINUTE, 1 }, { 10 * MINUTE, 20 }, { MINUTE, 1 },
+					       { MINUTE, 20 }, { 10 * SECOND, 1 }, { 10 * SECOND, 20 } };
 
 /* What it held before the scored part, or on all of it; ABSENT where it did not keep the objectives there. By one rule
  * for all sizings. */

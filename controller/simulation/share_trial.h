@@ -78,7 +78,8 @@ struct share_result {
 };
 /*
  * As it would be run: of several sizings the cheapest that kept the objectives before the scored part (on all of it
- * where there is no warm-up), and the rule of each hour that was best so far beside shadows of all. False as simulate().
+ * where there is no warm-up), and the rule of each hour that was best so far beside shadows of all. False as
+ * simulate().
  */
 bool share_run_best(const struct share_case *c, const struct share_group *g, struct arena *a, struct share_stock *stock,
 		    struct share_result *out, struct error *e) MUST_USE;

@@ -8,7 +8,6 @@ enum {
 	READING = 5000,	   /* ms between two readings */
 	DECIDE_GAP = 100,  /* ms: decisions at events come no closer */
 	FULL = 1000000000, /* load of a slot that serves as much as it can */
-	RATE_WINDOW = 600000,
 };
 
 enum happening { HAPPENS_READING, HAPPENS_STOCK, HAPPENS_DECISION, HAPPENS_END_OF_REQUEST, HAPPENS_ENGINE };
@@ -30,8 +29,6 @@ struct member {
 	int64_t running, unit;		 /* load of one request */
 	int64_t need_seen;		 /* by the last decision */
 	struct share_hold hold;
-	millis window; /* start of the present window of arrivals */
-	int64_t arrived, arrived_before;
 	LIST(struct place_of) routed;
 };
 
@@ -118,14 +115,21 @@ static struct share_score *score_of(struct share *w, size_t member, const struct
 	return r->arrival < w->s->warm_up ? &w->out.before[member] : &w->out.members[member];
 }
 
+/* A late request strains its pool the more the fewer it has. */
+static void count_late(struct share *w, struct member *m, const struct request *r)
+{
+	w->out.strain_by_hour[r->arrival / HOUR] += 1 / (double)(m->next_arrival + 100);
+	score_of(w, (size_t)(m - w->members), r)->late++;
+}
+
 static void count_wait(struct share *w, struct member *m, const struct request *r)
 {
 	struct share_score *score = score_of(w, (size_t)(m - w->members), r);
 	millis wait = w->now - r->arrival;
 	bool is_late = wait > m->model->truth.objective_wait;
 
-	w->out.late_by_hour[r->arrival / HOUR] += is_late;
-	score->late += is_late;
+	if (is_late)
+		count_late(w, m, r);
 	waits_add(&score->waits, wait, 1);
 }
 
@@ -196,29 +200,11 @@ static void ask_for_decision(struct share *w)
 	happens_add(w, (struct happens){ .at = at > w->now ? at : w->now, .what = HAPPENS_DECISION });
 }
 
-static void roll_window(struct member *m, millis now)
-{
-	if (now - m->window < RATE_WINDOW)
-		return;
-	m->arrived_before = now - m->window < 2 * RATE_WINDOW ? m->arrived : 0;
-	m->arrived = 0;
-	m->window = now / RATE_WINDOW * RATE_WINDOW;
-}
-
-static int64_t requests_per_hour(struct member *m, millis now)
-{
-	roll_window(m, now);
-	millis left = RATE_WINDOW - (now - m->window);
-	return (m->arrived + m->arrived_before * left / RATE_WINDOW) * (HOUR / RATE_WINDOW);
-}
-
 static void arrive(struct share *w, struct member *m)
 {
 	const struct request *r = &m->model->trace->requests[m->next_arrival++];
 
 	w->now = r->arrival;
-	roll_window(m, w->now);
-	m->arrived++;
 	score_of(w, (size_t)(m - w->members), r)->requests++;
 	start_waiting(w, m);
 	if (waiting(m) && need_of(w, m, rule_now(w)) > m->need_seen)
@@ -371,7 +357,8 @@ static struct share_view see(struct share *w)
 		m->need_seen = v->need = need_of(w, m, rule);
 		v->need_held = share_hold(&m->hold, v->need, w->now, rule->hold);
 		v->waiting = waiting(m);
-		v->requests_per_hour = requests_per_hour(m, w->now);
+		v->late = w->out.before[i].late + w->out.members[i].late;
+		v->allowed_milli = (w->out.before[i].requests + w->out.members[i].requests) * m->model->late_ppm / 1000;
 	}
 	w->shown.count = w->shown_as.count = 0;
 	for (size_t i = 0; i < w->slots.count; i++)
@@ -512,9 +499,10 @@ static void run(struct share *w)
 	size_t next = next_member(w);
 
 	while (w->now < w->end) {
-		millis arrival = next == SHARE_NONE
-					 ? w->end
-					 : w->members[next].model->trace->requests[w->members[next].next_arrival].arrival;
+		millis arrival =
+			next == SHARE_NONE
+				? w->end
+				: w->members[next].model->trace->requests[w->members[next].next_arrival].arrival;
 		millis at = w->heap.items[0].at;
 		bool is_arrival = next != SHARE_NONE && arrival < at;
 		meter(w, is_arrival ? arrival : at < w->end ? at : w->end);
@@ -539,9 +527,8 @@ static void count_left(struct share *w)
 		struct member *m = &w->members[i];
 		for (size_t k = m->next_start; k < m->next_arrival; k++) {
 			const struct request *r = &m->model->trace->requests[k];
-			bool is_late = w->now - r->arrival > m->model->truth.objective_wait;
-			w->out.late_by_hour[r->arrival / HOUR] += is_late;
-			score_of(w, i, r)->late += is_late;
+			if (w->now - r->arrival > m->model->truth.objective_wait)
+				count_late(w, m, r);
 		}
 	}
 }
@@ -568,7 +555,7 @@ static void begin(struct share *w)
 		w->end = m->trace->length > w->end ? m->trace->length : w->end;
 	}
 	w->out.hours = (size_t)(w->end / HOUR) + 1;
-	w->out.late_by_hour = arena_array(w->a, double, w->out.hours);
+	w->out.strain_by_hour = arena_array(w->a, double, w->out.hours);
 }
 
 struct share_outcome share_simulate(const struct share_setup *s, struct arena *a)

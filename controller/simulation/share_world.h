@@ -14,12 +14,12 @@
 /* One member: what its engine takes and how long it takes. */
 struct share_model {
 	const char *name;
-	struct queue_truth truth;	/* slots: sequences of an engine awake */
-	int64_t late_ppm;		/* share of requests that may wait longer than truth.objective_wait */
+	struct queue_truth truth; /* slots: sequences of an engine awake */
+	int64_t late_ppm;	  /* share of requests that may wait longer than truth.objective_wait */
 	int64_t gpu_awake_mib, gpu_asleep_mib, host_asleep_mib;
 	struct quantiles sleep, wake;
-	int64_t peak;			/* engines needed at most: copies are made by it */
-	const struct trace *trace;	/* requests, not bins */
+	int64_t peak;		   /* engines needed at most: copies are made by it */
+	const struct trace *trace; /* requests, not bins */
 };
 
 /* From `at` on there are so many slots; more where the last engine of a member would go. */
@@ -31,7 +31,7 @@ struct stock_step {
 struct share_setup {
 	const struct share_model *models;
 	size_t model_count;
-	struct share_size size; /* of a slot */
+	struct share_size size;		/* of a slot */
 	const struct stock_step *stock; /* the first at 0 */
 	size_t stock_count;
 	const struct share_rule *rules;
@@ -52,9 +52,9 @@ struct share_score {
 
 struct share_outcome {
 	struct share_score *members, *before; /* one per model: after the warm-up, and before it */
-	double *late_by_hour;	     /* requests of all members, from the start */
+	double *strain_by_hour; /* from the start: late requests, each over the requests of its member so far */
 	size_t hours;
-	millis slot_ms;		     /* after the warm-up, of slots that leave until they are empty */
+	millis slot_ms; /* after the warm-up, of slots that leave until they are empty */
 	int64_t wakes, sleeps, failed_wakes, decisions;
 	bool is_whole; /* every member has an engine on some slot */
 };

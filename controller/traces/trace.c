@@ -125,8 +125,9 @@ static void count_labels(const struct trace *in, struct trace *out)
 bool trace_split(const struct trace *in, struct trace *out, struct error *e)
 {
 	if (in->is_binned || !in->label_count)
-		return error_set(e, ERROR_INVALID, "the traffic has no class column; a fourth column says whose "
-						   "request it is");
+		return error_set(e, ERROR_INVALID,
+				 "the traffic has no class column; a fourth column says whose "
+				 "request it is");
 	for (size_t i = 0; i < in->request_count; i++)
 		if (in->requests[i].label < 0)
 			return error_set(e, ERROR_INVALID, "request %zu has no class; each needs one", i + 1);

@@ -20,15 +20,15 @@ struct scene {
 	struct share_rule rule;
 	struct share_setup setup;
 	millis now;
-	int64_t swaps; /* sleeps for somebody else */
+	int64_t swaps;	 /* sleeps for somebody else */
 	bool is_crowded; /* two were awake on one slot */
 };
 
-#define LAW(condition)                                                                                   \
-	do {                                                                                             \
-		if (!(condition))                                                                        \
+#define LAW(condition)                                                                                        \
+	do {                                                                                                  \
+		if (!(condition))                                                                             \
 			fail_msg("seed %llu, at %lld ms: %s", (unsigned long long)s->seed, (long long)s->now, \
-				 #condition);                                                            \
+				 #condition);                                                                 \
 	} while (0)
 
 static int64_t below(struct random *r, int64_t n)
@@ -155,7 +155,8 @@ static void make_scene(struct scene *s, uint64_t seed)
 				       below(&r, 3) * 300, (enum victim_rule)below(&r, 2) };
 	least = (int64_t)models; /* one each at the worst */
 	for (size_t i = 0; i < STEPS; i++)
-		s->stock[i] = (struct stock_step){ (millis)i * 25 * MINUTE, least + below(&r, 4) - (i ? below(&r, 6) : 0) };
+		s->stock[i] =
+			(struct stock_step){ (millis)i * 25 * MINUTE, least + below(&r, 4) - (i ? below(&r, 6) : 0) };
 	for (size_t i = 0; i < STEPS; i++)
 		s->stock[i].slots = s->stock[i].slots > 0 ? s->stock[i].slots : 1;
 	s->setup = (struct share_setup){ .models = s->models,
@@ -226,7 +227,7 @@ static void the_same_seed_gives_the_same(void **state)
 		assert_int_equal(one.wakes, two.wakes);
 		assert_int_equal(one.slot_ms, two.slot_ms);
 		assert_memory_equal(one.members, two.members, s.setup.model_count * sizeof *one.members);
-		assert_memory_equal(one.late_by_hour, two.late_by_hour, one.hours * sizeof *one.late_by_hour);
+		assert_memory_equal(one.strain_by_hour, two.strain_by_hour, one.hours * sizeof *one.strain_by_hour);
 	}
 }
 
@@ -243,16 +244,16 @@ static void a_swap_costs_a_sleep_and_a_wake(void **state)
 			s.requests[i][k] =
 				(struct request){ (millis)k * 10 * MINUTE + (millis)i * 5 * MINUTE, 0, 100, -1 };
 		s.traces[i] = (struct trace){ .requests = s.requests[i], .request_count = 10, .length = 2 * HOUR };
-		s.models[i] = (struct share_model){ .name = "model",
-						    .truth = { .slots = 4,
-							       .inter_token_latency_us = 30000,
-							       .objective_wait = 2 * SECOND },
-						    .gpu_awake_mib = 60,
-						    .host_asleep_mib = 10,
-						    .sleep = { SECOND, SECOND },
-						    .wake = { 3 * SECOND, 3 * SECOND },
-						    .peak = 1,
-						    .trace = &s.traces[i] };
+		s.models[i] = (struct share_model){
+			.name = "model",
+			.truth = { .slots = 4, .inter_token_latency_us = 30000, .objective_wait = 2 * SECOND },
+			.gpu_awake_mib = 60,
+			.host_asleep_mib = 10,
+			.sleep = { SECOND, SECOND },
+			.wake = { 3 * SECOND, 3 * SECOND },
+			.peak = 1,
+			.trace = &s.traces[i]
+		};
 	}
 	s.stock[0] = (struct stock_step){ 0, 1 };
 	s.setup = (struct share_setup){ .models = s.models,
