@@ -24,40 +24,57 @@ static struct request *ends_of(const struct share_model *m, struct arena *a)
 	return ends;
 }
 
+/* Requests that run, followed over arrivals and ends. */
+struct running {
+	const struct trace *trace;
+	const struct request *ends;
+	size_t begun, ended;
+	millis now;
+};
+
+/* Their sum over the time until then, in milliseconds. */
+static int64_t pass(struct running *r, millis until)
+{
+	int64_t sum = 0;
+
+	while (r->now < until) {
+		millis next = until;
+		if (r->begun < r->trace->request_count && r->trace->requests[r->begun].arrival < next)
+			next = r->trace->requests[r->begun].arrival;
+		if (r->ended < r->begun && r->ends[r->ended].arrival < next)
+			next = r->ends[r->ended].arrival;
+		sum += (int64_t)(r->begun - r->ended) * (next - r->now);
+		r->now = next;
+		while (r->begun < r->trace->request_count && r->trace->requests[r->begun].arrival <= next &&
+		       next < until)
+			r->begun++;
+		while (r->ended < r->begun && r->ends[r->ended].arrival <= next && next < until)
+			r->ended++;
+	}
+	return sum;
+}
+
 static struct share_profile profile_of(const struct share_model *m, size_t steps, struct arena *a)
 {
 	CLEANUP(arena_release) struct arena own = { 0 };
-	const struct request *ends = ends_of(m, &own);
-	struct share_profile p = { arena_array(a, int32_t, steps) };
-	size_t begun = 0, ended = 0;
+	struct running r = { .trace = m->trace, .ends = ends_of(m, &own) };
+	struct share_profile p = { arena_array(a, int32_t, steps), arena_array(a, int32_t, steps) };
 
 	for (size_t i = 0; i < steps; i++) {
-		millis until = (millis)(i + 1) * SHARE_STEP;
-		int64_t most = (int64_t)(begun - ended);
-		for (; begun < m->trace->request_count && m->trace->requests[begun].arrival < until; begun++) {
-			while (ended < begun && ends[ended].arrival <= m->trace->requests[begun].arrival)
-				ended++;
-			most = (int64_t)(begun + 1 - ended) > most ? (int64_t)(begun + 1 - ended) : most;
-		}
-		while (ended < begun && ends[ended].arrival < until)
-			ended++;
-		p.load_permille[i] = (int32_t)((most * 1000 + m->truth.slots - 1) / m->truth.slots);
+		int64_t sum = pass(&r, (millis)(i + 1) * SHARE_STEP);
+		p.load[i] = (int32_t)(sum * 1000 / (SHARE_STEP * m->truth.slots));
+		p.engines[i] = !sum ? 0 : p.load[i] > 1000 ? p.load[i] : 1000;
 	}
 	return p;
 }
 
-static int64_t engines_for(int32_t load_permille)
-{
-	return (load_permille + 999) / 1000;
-}
-
 static int64_t peak_of(const struct share_profile *p, size_t steps)
 {
-	int64_t peak = 1;
+	int32_t peak = 1000;
 
 	for (size_t i = 0; i < steps; i++)
-		peak = engines_for(p->load_permille[i]) > peak ? engines_for(p->load_permille[i]) : peak;
-	return peak;
+		peak = p->engines[i] > peak ? p->engines[i] : peak;
+	return (peak + 999) / 1000;
 }
 
 struct share_case share_case_of(const struct simulation *alone, const struct share_engine_spec *spec, struct arena *a)
@@ -103,9 +120,9 @@ static int64_t awake_on_slot(const struct share_case *c, size_t pools)
 }
 
 /* Slots for so many engines and so much work, whichever asks for more. */
-static int64_t slots_for(int64_t engines, int64_t load_permille, int64_t awake)
+static int64_t slots_for(int64_t engines, int64_t load, int64_t awake)
 {
-	int64_t by_memory = (engines + awake - 1) / awake, by_load = (load_permille + 999) / 1000;
+	int64_t by_memory = (engines + 1000 * awake - 1) / (1000 * awake), by_load = (load + 999) / 1000;
 
 	return by_memory > by_load ? by_memory : by_load;
 }
@@ -119,9 +136,8 @@ static void add_profile(struct slot_need *n, const struct share_case *c, size_t 
 	struct share_hold held = { 0 };
 
 	for (size_t i = 0; i < c->steps; i++) {
-		int32_t load = c->profiles[pool].load_permille[i];
-		n->engines[i] += share_hold(&held, engines_for(load), (millis)i * SHARE_STEP, hold);
-		n->load[i] += load;
+		n->engines[i] += share_hold(&held, c->profiles[pool].engines[i], (millis)i * SHARE_STEP, hold);
+		n->load[i] += c->profiles[pool].load[i];
 	}
 }
 
@@ -134,22 +150,22 @@ static struct slot_need need_of(const struct share_case *c, const struct share_g
 	return n;
 }
 
-/* The smallest number of slots that is enough in `permille` of the steps. */
-static int64_t quantile(const struct share_case *c, const struct slot_need *n, int64_t awake, int64_t permille)
+/* The smallest number of slots that is enough in `permille` of the first `steps`. */
+static int64_t quantile(const struct slot_need *n, size_t steps, int64_t awake, int64_t permille)
 {
 	CLEANUP(arena_release) struct arena own = { 0 };
 	int64_t most = 0, seen = 0;
 
-	for (size_t i = 0; i < c->steps; i++) {
+	for (size_t i = 0; i < steps; i++) {
 		int64_t slots = slots_for(n->engines[i], n->load[i], awake);
 		most = slots > most ? slots : most;
 	}
 	int64_t *counts = arena_array(&own, int64_t, (size_t)most + 1);
-	for (size_t i = 0; i < c->steps; i++)
+	for (size_t i = 0; i < steps; i++)
 		counts[slots_for(n->engines[i], n->load[i], awake)]++;
 	for (int64_t slots = 0; slots < most; slots++) {
 		seen += counts[slots];
-		if (seen * 1000 >= permille * (int64_t)c->steps)
+		if (seen * 1000 >= permille * (int64_t)steps)
 			return slots;
 	}
 	return most;
@@ -218,7 +234,7 @@ static int64_t saves(struct proposals *p, size_t i, size_t j)
 		both.engines[k] = p->items[i].need.engines[k] + p->items[j].need.engines[k];
 		both.load[k] = p->items[i].need.load[k] + p->items[j].need.load[k];
 	}
-	return p->items[i].slots + p->items[j].slots - quantile(c, &both, awake_on_slot(c, count), 990);
+	return p->items[i].slots + p->items[j].slots - quantile(&both, c->steps, awake_on_slot(c, count), 990);
 }
 
 static void weigh(struct proposals *p, size_t i)
@@ -239,7 +255,7 @@ static void merge(struct proposals *p, size_t i, size_t j)
 		p->items[i].need.load[k] += p->items[j].need.load[k];
 	}
 	b->count = 0;
-	p->items[i].slots = quantile(p->c, &p->items[i].need, awake_on_slot(p->c, a->count), 990);
+	p->items[i].slots = quantile(&p->items[i].need, p->c->steps, awake_on_slot(p->c, a->count), 990);
 	weigh(p, i);
 	weigh(p, j);
 }
@@ -260,7 +276,7 @@ static bool merge_best(struct proposals *p)
 /* An idle pool needs a slot all the same: alone it keeps an engine. */
 static int64_t slots_alone(const struct proposals *p, size_t i)
 {
-	int64_t slots = quantile(p->c, &p->items[i].need, 1, 990);
+	int64_t slots = quantile(&p->items[i].need, p->c->steps, 1, 990);
 
 	return slots > 1 ? slots : 1;
 }
@@ -315,7 +331,7 @@ static void add_piece(struct request *out, size_t *count, millis from, millis un
 static struct trace stock_trace(const struct share_case *c, const struct share_group *g, millis hold, struct arena *a)
 {
 	struct slot_need n = need_of(c, g, hold, a);
-	int64_t awake = awake_on_slot(c, g->count), most = quantile(c, &n, awake, 1000), level = 0;
+	int64_t awake = awake_on_slot(c, g->count), most = quantile(&n, c->steps, awake, 1000), level = 0;
 	millis *since = arena_array(a, millis, (size_t)most + 1);
 	size_t count = 0, room = 1;
 
@@ -393,6 +409,37 @@ static struct group_spec *stock_groups(const struct share_case *c, const struct 
 	return groups;
 }
 
+static millis scored(const struct share_case *c)
+{
+	millis length = 0;
+
+	for (size_t i = 0; i < c->alone->world.fleet->pool_count; i++)
+		length = c->models[i].trace->length > length ? c->models[i].trace->length : length;
+	return length > c->alone->warm_up ? length - c->alone->warm_up : 0;
+}
+
+struct share_stock share_stock_fixed(const struct share_case *c, int64_t slots, struct arena *a)
+{
+	struct share_stock s = { .steps = arena_new(a, struct stock_step), .count = 1, .most = slots };
+
+	s.steps[0].slots = slots;
+	s.billed_ms = s.ready_ms = slots * scored(c);
+	s.billed_before_ms = slots * c->alone->warm_up;
+	return s;
+}
+
+/* What was enough before the scored part. */
+static struct share_stock stock_seen(const struct share_case *c, const struct share_group *g,
+				     struct share_sizing sizing, struct arena *a)
+{
+	struct slot_need n = need_of(c, g, sizing.hold, a);
+	size_t steps = c->alone->warm_up > 0 ? at_step(c->alone->warm_up) : c->steps;
+	int64_t slots = quantile(&n, steps, awake_on_slot(c, g->count), sizing.fixed_permille);
+	int64_t fewest = share_fewest_slots(c, g);
+
+	return share_stock_fixed(c, slots > fewest ? slots : fewest, a);
+}
+
 bool share_stock(const struct share_case *c, const struct share_group *g, struct share_sizing sizing, struct arena *a,
 		 struct share_stock *out, struct error *e)
 {
@@ -410,6 +457,10 @@ bool share_stock(const struct share_case *c, const struct share_group *g, struct
 	struct simulation s = *c->alone;
 	struct run_result result;
 
+	if (sizing.fixed_permille) {
+		*out = stock_seen(c, g, sizing, a);
+		return true;
+	}
 	s.world.fleet = &only;
 	s.world.spec = &world;
 	s.world.traces = traces;
@@ -424,24 +475,6 @@ bool share_stock(const struct share_case *c, const struct share_group *g, struct
 	stock.billed_before_ms = result.pools[0].whole.gpu_ms / gpus - stock.billed_ms;
 	*out = stock;
 	return true;
-}
-
-static millis scored(const struct share_case *c)
-{
-	millis length = 0;
-
-	for (size_t i = 0; i < c->alone->world.fleet->pool_count; i++)
-		length = c->models[i].trace->length > length ? c->models[i].trace->length : length;
-	return length > c->alone->warm_up ? length - c->alone->warm_up : 0;
-}
-
-struct share_stock share_stock_fixed(const struct share_case *c, int64_t slots, struct arena *a)
-{
-	struct share_stock s = { .steps = arena_new(a, struct stock_step), .count = 1, .most = slots };
-
-	s.steps[0].slots = slots;
-	s.billed_ms = s.ready_ms = slots * scored(c);
-	return s;
 }
 
 /* --- the slots --- */
@@ -552,9 +585,15 @@ bool share_keeps(const struct share_case *c, const struct share_group *g, const 
 	return keeps(c, g, r->outcome.members, false);
 }
 
-/* The first, which holds most, is taken where none keeps the objectives. */
-static const struct share_sizing sizings[] = { { HOUR, 1 },    { 10 * MINUTE, 1 }, { 10 * MINUTE, 20 }, { MINUTE, 1 },
-					       { MINUTE, 20 }, { 10 * SECOND, 1 }, { 10 * SECOND, 20 } };
+/* The first, which holds most, is taken where none keeps the objectives. What was enough for less than a day says
+ * nothing of the next. */
+static const struct share_sizing sizings[] = {
+	{ HOUR, 1, 0 },		 { 10 * MINUTE, 1, 0 }, { 10 * MINUTE, 20, 0 },
+	{ MINUTE, 1, 0 },	 { MINUTE, 20, 0 },	{ 10 * SECOND, 1, 0 },
+	{ 10 * SECOND, 20, 0 },	 { 0, 1, 0 },		{ 0, 20, 0 },
+	{ MINUTE, 1, 1000 },	 { MINUTE, 1, 990 },	{ 10 * SECOND, 1, 1000 },
+	{ 10 * SECOND, 1, 990 },
+};
 
 /* What it held before the scored part, or on all of it; ABSENT where it did not keep the objectives there. By one rule
  * for all sizings. */
@@ -583,6 +622,8 @@ bool share_run_best(const struct share_case *c, const struct share_group *g, str
 
 	for (size_t i = 0; i < sizeof sizings / sizeof *sizings; i++) {
 		int64_t held;
+		if (sizings[i].fixed_permille && c->alone->warm_up > 0 && c->alone->warm_up < DAY)
+			continue;
 		if (!weigh_sizing(c, g, sizings[i], &held, e))
 			return false;
 		if (held < least) {

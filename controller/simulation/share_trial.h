@@ -16,10 +16,11 @@ struct share_engine_spec {
 	struct share_size slot;
 };
 
-/* Need of one pool on an unlimited fleet: the largest work, in thousandths of an engine, in steps of SHARE_STEP. */
+/* Need of one pool on an unlimited fleet, in steps of SHARE_STEP, in thousandths of an engine: its mean work, but a
+ * whole engine where anything runs. */
 enum { SHARE_STEP = 5000 };
 struct share_profile {
-	int32_t *load_permille;
+	int32_t *load, *engines;
 };
 
 struct share_case {
@@ -53,10 +54,11 @@ size_t share_propose(const struct share_case *c, struct arena *a, struct share_g
 struct share_group share_of_all(const struct share_case *c, struct arena *a);
 
 /* How a stock is sized: how long a need for an engine is held, and how much later than its members' requests slots may
- * come, as most requests find their engine awake. */
+ * come, as most requests find their engine awake; or a fixed number, enough at that share of the time before the scored
+ * part. */
 struct share_sizing {
 	millis hold;
-	int64_t late_factor;
+	int64_t late_factor, fixed_permille; /* fixed_permille 0: the policy sizes it */
 };
 
 struct share_stock {
