@@ -10,30 +10,32 @@ traces=${PREHEAT_SHARED:-../shared}/traces
 out=build/bench/share
 mkdir -p "$out"
 
-# clients TRACE MODELS SKIP MEAN STRETCH: the busiest clients of a recording, after SKIP of them, as models; outputs STRETCH
-# times as long, and each client's requests copied with a jitter of 300 s until it keeps MEAN engines of 8 sequences busy
-# (MEAN 0: as recorded).
+# clients TRACE DAYS MODELS [MEAN SERVICE]: the busiest clients of so many days as models; with MEAN each client's requests are
+# copied with a jitter of 300 s until they keep that many engines of 8 sequences busy, at SERVICE seconds a request.
 clients() {
-	zcat "$traces/$1" | awk -F, -v models="$2" -v skip="$3" -v mean="$4" -v stretch="$5" '
-		NR == 1 { next }
-		{ row[NR] = $0; busy[$4] += $2 * 8 / 25000 + $3 * stretch * .03; if ($1 > last) last = $1 }
+	zcat "$traces/$1" | awk -F, -v days="$2" -v models="$3" -v mean="${4:-0}" -v service="${5:-0}" '
+		NR == 1 || $1 >= days * 86400 { next }
+		{ row[++rows] = $0; busy[$4] += $2 * 8 / 25000 + $3 * .03; requests[$4]++; last = $1 }
 		function normal() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307179586 * rand()) }
 		END {
 			srand(1)
-			for (n = 0; n < models + skip; n++) {
+			for (n = 0; n < models; n++) {
 				best = ""
-				for (c in busy) if (!(c in taken) && (best == "" || busy[c] > busy[best])) best = c
+				for (c in busy) if (!(c in copies) && (best == "" || busy[c] > busy[best])) best = c
 				if (best == "") break
-				taken[best] = 1
-				if (n >= skip) copies[best] = mean ? mean * 8 * last / busy[best] : 1
+				copies[best] = mean ? mean * 8 * last / (requests[best] * service) : 1
 			}
-			for (i = 2; i <= NR; i++) {
+			for (i = 1; i <= rows; i++) {
 				split(row[i], f, ",")
 				if (!(f[4] in copies)) continue
-				k = int(copies[f[4]] + rand())
-				for (j = 0; j < k; j++) {
+				tokens = f[3]
+				if (mean) {
+					tokens = (f[2] * 8 / 25000 + f[3] * .03) * service * requests[f[4]] / busy[f[4]] / .03
+					f[2] = 0
+				}
+				for (k = int(copies[f[4]] + rand()); k > 0; k--) {
 					t = f[1] + (mean ? 300 * normal() : 0)
-					if (t >= 0 && t < last) printf "%.3f,%d,%d,%s\n", t, f[2], f[3] * stretch, f[4]
+					if (t >= 0 && t < last) printf "%.3f,%d,%d,%s\n", t, f[2], tokens, f[4]
 				}
 			}
 		}' | sort -t, -k1,1n -s | { echo arrival_s,prompt_tokens,output_tokens,class; cat; } | gzip -1
@@ -57,11 +59,11 @@ pool() {
 	END
 }
 
-# run NAME SEQUENCES ENGINE-MEMORY WARM-UP TRACE MODELS SKIP MEAN STRETCH
+# run NAME SEQUENCES ENGINE-MEMORY WARM-UP CLIENTS...
 run() {
-	local name=$1 wait wake
-	[[ $name =~ $pattern ]] || return 0
-	[ -s "$out/$1.csv.gz" ] || clients "$5" "$6" "$7" "$8" "$9" >"$out/$1.csv.gz"
+	local wait wake
+	[[ $1 =~ $pattern ]] || return 0
+	[ -s "$out/$1.csv.gz" ] || clients "${@:5}" >"$out/$1.csv.gz"
 	for wait in 2s 10s; do
 		wake=$([ $wait = 2s ] && echo 1.5s || echo 5s)
 		pool "$2" $wait >"$out/$1.yaml"
@@ -80,13 +82,13 @@ run() {
 
 echo '| case | within | who | models | GPUs, mean | GPU h | / each alone | late | kept by |'
 echo '|---|---|---|---|---|---|---|---|---|'
-image=servegen_image_1d.csv.gz large=servegen_large_d1.3-5.7.csv.gz
-run longtail-image 105 60Gi 6h $image 35 0 0 1
-run longtail-image-4 105 18Gi 6h $image 35 0 0 1
-run longtail-large 105 60Gi 1d $large 60 0 0 1
-run longtail-large-4 105 18Gi 1d $large 60 0 0 1
-run dozen-1 8 60Gi 6h $image 12 0 1 8
-run dozen-1-4 8 18Gi 6h $image 12 0 1 8
-run dozen-4 8 60Gi 6h $image 12 0 4 8
-run dozen-15 8 60Gi 6h $image 12 0 15 8
-run large-60 8 60Gi 6h $image 4 0 60 8
+image=servegen_image_1d.csv.gz large=servegen_large_d1.3-5.7.csv.gz small=servegen_small_d2.9-9.csv.gz
+run longtail-image 105 60Gi 6h $image 1 35
+run longtail-image-4 105 18Gi 6h $image 1 35
+run longtail-large 105 60Gi 1d $large 3 60
+run longtail-large-4 105 18Gi 1d $large 3 60
+run dozen-1 8 60Gi 1d $small 2 12 1 30
+run dozen-1-4 8 18Gi 1d $small 2 12 1 30
+run dozen-4 8 60Gi 1d $small 2 12 4 30
+run dozen-15 8 60Gi 1d $small 2 12 15 60
+run large-60 8 60Gi 1d $small 2 4 60 60

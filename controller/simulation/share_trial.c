@@ -116,7 +116,8 @@ static int64_t awake_on_slot(const struct share_case *c, size_t pools)
 	int64_t extra = s->gpu_awake_mib - s->gpu_asleep_mib;
 	int64_t awake = extra > 0 ? (s->slot.gpu_mib - held * s->gpu_asleep_mib) / extra : held;
 
-	return awake < 1 ? 1 : awake > held ? held : awake;
+	awake = awake > held ? held : awake;
+	return awake > 1 ? awake : 1;
 }
 
 /* Slots for so many engines and so much work, whichever asks for more. */
