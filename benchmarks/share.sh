@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Many models on few GPUs: recorded clients as models, each alone and together on slots, under both objectives.
 # Usage: benchmarks/share.sh [PATTERN]: the cases whose name matches. COMPARE=no leaves the rivals out, STANDBY=yes gives
-# both sides stopped machines that wake in 90 s.
+# both sides stopped machines that wake in 90 s, WITHIN="2s" leaves one objective out.
 set -euo pipefail
 preheat=${PREHEAT:-build/release/preheat} pattern=${1:-.}
 standby=
@@ -64,7 +64,7 @@ run() {
 	local wait wake
 	[[ $1 =~ $pattern ]] || return 0
 	[ -s "$out/$1.csv.gz" ] || clients "${@:5}" >"$out/$1.csv.gz"
-	for wait in 2s 10s; do
+	for wait in ${WITHIN:-2s 10s}; do
 		wake=$([ $wait = 2s ] && echo 1.5s || echo 5s)
 		pool "$2" $wait >"$out/$1.yaml"
 		"$preheat" share -f "$out/$1.yaml" --trace "$out/$1.csv.gz" --warm-up "$4" --engine-memory "$3" --wake $wake \
