@@ -18,7 +18,7 @@
 
 struct asked {
 	struct option_list pools, traces;
-	const char *gpu_memory, *host_memory, *engine_memory, *residual_memory, *weights, *output;
+	const char *gpu_memory, *host_memory, *engine_memory, *residual_memory, *weights, *failed_wakes, *output;
 	millis sleep, wake, warm_up, tick;
 	double scale;
 	int64_t seed;
@@ -83,6 +83,10 @@ static bool read_spec(struct asked *q, struct error *e)
 				 "--weights: one engine asleep takes %s; allowed: up to "
 				 "--host-memory (%s)",
 				 q->weights, q->host_memory);
+	char room[QUOTE_ROOM];
+	if (!share_parse(q->failed_wakes, strlen(q->failed_wakes), &s->wake_failed_ppm) || s->wake_failed_ppm > 900000)
+		return error_set(e, ERROR_INVALID, "--failed-wakes: found %s; allowed: 0%% to 90%%",
+				 quote(room, q->failed_wakes, strlen(q->failed_wakes)));
 	s->sleep = around(q->sleep);
 	s->wake = around(q->wake);
 	s->mend = (struct quantiles){ MINUTE, 2 * MINUTE };
@@ -554,6 +558,7 @@ static int run(int argc, char **argv)
 			   .engine_memory = "60Gi",
 			   .residual_memory = "1Gi",
 			   .weights = "16Gi",
+			   .failed_wakes = "0%",
 			   .output = "table",
 			   .sleep = 500,
 			   .wake = 1500,
@@ -569,6 +574,8 @@ static int run(int argc, char **argv)
 		{ "wake", 0, OPTION_PERIOD, "DURATION", "median time in which an engine wakes", &q.wake, NULL },
 		{ "sleep", 0, OPTION_PERIOD, "DURATION", "median time in which an engine falls asleep", &q.sleep,
 		  NULL },
+		{ "failed-wakes", 0, OPTION_TEXT, "SHARE", "wakes that fail; the engine is back after 1 to 2 minutes",
+		  &q.failed_wakes, NULL },
 		{ "gpu-memory", 0, OPTION_TEXT, "BYTES", "GPU memory of a slot", &q.gpu_memory, NULL },
 		{ "host-memory", 0, OPTION_TEXT, "BYTES", "host memory of a slot for engines asleep", &q.host_memory,
 		  NULL },

@@ -57,7 +57,7 @@ struct share_member {
 
 /* Measured, of one member's engine on one type of slot. */
 struct share_times {
-	millis drain, sleep, wake;
+	millis sleep, wake;
 };
 
 /* Who is put to sleep for another: what is idle longest, or an engine of the pool that can best afford one more late

@@ -320,6 +320,14 @@ struct share_group share_of_all(const struct share_case *c, struct arena *a)
 
 /* --- the stock --- */
 
+/* How a stock is sized: how long a need for an engine is held, and how much later than its members' requests slots may
+ * come, as most requests find their engine awake; or a fixed number, enough at that share of the time before the scored
+ * part. */
+struct share_sizing {
+	millis hold;
+	int64_t late_factor, fixed_permille; /* fixed_permille 0: the policy sizes it */
+};
+
 enum { PIECE = 60000, TOKEN = 10 }; /* ms: a slot is asked for in pieces, so that each weighs by its time */
 
 static void add_piece(struct request *out, size_t *count, millis from, millis until)
@@ -441,8 +449,9 @@ static struct share_stock stock_seen(const struct share_case *c, const struct sh
 	return share_stock_fixed(c, slots > fewest ? slots : fewest, a);
 }
 
-bool share_stock(const struct share_case *c, const struct share_group *g, struct share_sizing sizing, struct arena *a,
-		 struct share_stock *out, struct error *e)
+/* The policy of `alone` sizes it, with node groups and objective of the first pool. */
+static bool size_stock(const struct share_case *c, const struct share_group *g, struct share_sizing sizing,
+		       struct arena *a, struct share_stock *out, struct error *e)
 {
 	CLEANUP(arena_release) struct arena own = { 0 };
 	const struct trace trace = stock_trace(c, g, sizing.hold, &own), *traces[] = { &trace };
@@ -606,7 +615,7 @@ static bool weigh_sizing(const struct share_case *c, const struct share_group *g
 	struct share_stock stock;
 	size_t count;
 
-	if (!share_stock(c, g, sizing, &own, &stock, e))
+	if (!size_stock(c, g, sizing, &own, &stock, e))
 		return false;
 	struct share_result r = share_run_rule(c, g, &stock, share_rules(&count), &own);
 	*held = !keeps(c, g, is_tuned ? r.outcome.before : r.outcome.members, true) ? INT64_MAX
@@ -632,7 +641,7 @@ bool share_run_best(const struct share_case *c, const struct share_group *g, str
 			best = i;
 		}
 	}
-	if (!share_stock(c, g, sizings[best], a, stock, e))
+	if (!size_stock(c, g, sizings[best], a, stock, e))
 		return false;
 	*out = run_with_shadows(c, g, stock, a);
 	return true;

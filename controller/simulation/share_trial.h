@@ -53,23 +53,12 @@ size_t share_propose(const struct share_case *c, struct arena *a, struct share_g
 /* All pools in one. */
 struct share_group share_of_all(const struct share_case *c, struct arena *a);
 
-/* How a stock is sized: how long a need for an engine is held, and how much later than its members' requests slots may
- * come, as most requests find their engine awake; or a fixed number, enough at that share of the time before the scored
- * part. */
-struct share_sizing {
-	millis hold;
-	int64_t late_factor, fixed_permille; /* fixed_permille 0: the policy sizes it */
-};
-
 struct share_stock {
 	struct stock_step *steps;
 	size_t count;
 	int64_t billed_ms, billed_before_ms; /* slots: after the warm-up, and before it */
 	int64_t ready_ms, most;		     /* of those after it: ready */
 };
-/* The policy of `alone` sizes the stock, with node groups and objective of the first pool. False as simulate(). */
-bool share_stock(const struct share_case *c, const struct share_group *g, struct share_sizing sizing, struct arena *a,
-		 struct share_stock *out, struct error *e) MUST_USE;
 struct share_stock share_stock_fixed(const struct share_case *c, int64_t slots, struct arena *a);
 
 struct share_result {

@@ -551,7 +551,7 @@ static void begin(struct share *w)
 						     .gpu_asleep_mib = m->gpu_asleep_mib,
 						     .host_asleep_mib = m->host_asleep_mib,
 						     .peak = m->peak };
-		w->times[i] = (struct share_times){ 0, m->sleep.p50, m->wake.p50 };
+		w->times[i] = (struct share_times){ m->sleep.p50, m->wake.p50 };
 		w->end = m->trace->length > w->end ? m->trace->length : w->end;
 	}
 	w->out.hours = (size_t)(w->end / HOUR) + 1;

@@ -16,6 +16,8 @@ found 'share: memory for one engine a slot leaves nothing to share' 0 '^Sharing 
 	"$share --host-memory 16Gi"
 found 'share: several awake on a GPU need fewer slots than one' 0 '^true$' "$turns" \
 	"one=\$($share -o json | jq '.[1].gpu_hours'); all=\$($share --engine-memory 20Gi -o json | jq '.[1].gpu_hours'); jq -n \"\$all <= \$one\""
+found 'share: wakes that fail make requests late' 0 '^true$' "$turns" \
+	"$share --failed-wakes 40% -o json | jq '.[1].late_ppm > 1000'"
 found 'share: beside others' 0 '^threshold .*idle=' "$turns" "$share --compare"
 found 'share: pools of several manifests' 0 '^true$' "$turns
 	grep -E 'arrival|,a' turns.csv | cut -d, -f1-3 >a.csv; grep -E 'arrival|,b' turns.csv | cut -d, -f1-3 >b.csv
@@ -33,3 +35,4 @@ refused 'share: weights that no host holds' 2 'one engine asleep takes 1Ti' "$tu
 refused 'share: memory without a number' 2 '--gpu-memory: found .lots.; allowed: bytes' "$turns" "$share --gpu-memory lots"
 refused 'share: nothing to score' 2 '--warm-up: .* leave nothing to score' "$turns" 'preheat share -f "$example/pool.yaml" --trace turns.csv --warm-up 2d'
 refused 'share: an argument' 2 'unexpected .day.csv.' '' 'preheat share day.csv'
+refused 'share: wakes that all fail' 2 '--failed-wakes: found .100%.; allowed: 0% to 90%' "$turns" "$share --failed-wakes 100%"

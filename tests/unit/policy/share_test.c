@@ -39,7 +39,7 @@ static void setup(struct toy *t, size_t slots)
 		t->members[k] = (struct share_member){
 			.gpu_awake_mib = 60, .gpu_asleep_mib = 2, .host_asleep_mib = 16, .peak = 1
 		};
-		t->times[k] = (struct share_times){ 0, TAKES_SLEEP, TAKES_WAKE };
+		t->times[k] = (struct share_times){ TAKES_SLEEP, TAKES_WAKE };
 	}
 	t->view = (struct share_view){ NOW, t->slots, slots, t->members, MEMBERS, t->times, &t->rule };
 }
