@@ -588,7 +588,9 @@ static int run(int argc, char **argv)
 		  NULL },
 		{ "interval", 0, OPTION_DURATION, "DURATION", "time between decisions on the number of slots", &q.tick,
 		  NULL },
-		{ "warm-up", 0, OPTION_DURATION, "DURATION", "left out of the score", &q.warm_up, NULL },
+		{ "warm-up", 0, OPTION_DURATION, "DURATION",
+		  "left out of the score: the number of slots is chosen on it, and in hindsight without", &q.warm_up,
+		  NULL },
 		{ "seed", 0, OPTION_COUNT, "N", "the same seed gives the same bytes", &q.seed, NULL },
 		PRINT_OPTION(&q.output),
 	};
