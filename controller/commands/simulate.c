@@ -7,6 +7,7 @@
 #include "controller/commands/compare.h"
 #include "controller/commands/recorded_fleet.h"
 #include "controller/commands/recording.h"
+#include "controller/commands/trace_argument.h"
 #include "controller/manifest/manifest.h"
 #include "controller/policy/decide.h"
 #include "controller/report/report.h"
@@ -228,12 +229,6 @@ static bool simulate_read_recording(const struct simulate_options *o, struct sim
 /* Monday, 2024-01-01, 00:00 UTC: what second 0 of a trace is when nobody says. */
 static const millis default_start = INT64_C(1704067200000);
 
-static void pool_names(const struct fleet_spec *fleet, struct buf *out)
-{
-	for (size_t i = 0; i < fleet->pool_count; i++)
-		buf_printf(out, i ? ", %s" : "%s", fleet->pools[i].name);
-}
-
 static bool read_manifest(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)
 {
 	CLEANUP(findings_release) struct findings f = { 0 };
@@ -242,32 +237,6 @@ static bool read_manifest(const struct simulate_options *o, struct simulate_inpu
 		return error_set(e, ERROR_INVALID, "no pool: name its manifest with -f FILE");
 	return !o->pools.count ||
 	       (manifest_load(o->pools.items, o->pools.count, &in->arena, &in->manifest, &f, e) && let_act(in, e));
-}
-
-/* "POOL=FILE"; a plain FILE is for the only pool that there is. */
-static bool split_trace(const struct fleet_spec *fleet, const char *text, size_t *pool, const char **path,
-			struct error *e)
-{
-	CLEANUP(buf_release) struct buf names = { 0 };
-	const char *equals = strchr(text, '='), *slash = strchr(text, '/');
-	char room[QUOTE_ROOM];
-
-	pool_names(fleet, &names);
-	if (!equals || (slash && slash < equals)) {
-		*pool = 0;
-		*path = text;
-		return fleet->pool_count == 1 ||
-		       error_set(e, ERROR_INVALID, "--trace %s: say whose traffic it is, POOL=FILE; pools: %s",
-				 quote(room, text, strlen(text)), names.text);
-	}
-	*path = equals + 1;
-	for (*pool = 0; *pool < fleet->pool_count; ++*pool) {
-		const char *name = fleet->pools[*pool].name;
-		if (strlen(name) == (size_t)(equals - text) && !strncmp(name, text, strlen(name)))
-			return true;
-	}
-	return error_set(e, ERROR_INVALID, "--trace: no pool is called %s; pools: %s",
-			 quote(room, text, (size_t)(equals - text)), names.text);
 }
 
 static bool scale_trace(const struct simulate_options *o, struct trace *t, struct error *e)
@@ -290,7 +259,7 @@ static bool read_trace(const struct simulate_options *o, const char *text, struc
 	const char *path;
 	size_t pool;
 
-	if (!split_trace(fleet, text, &pool, &path, e))
+	if (!trace_argument_split(fleet, text, &pool, &path, e))
 		return false;
 	if (in->given[pool])
 		return error_set(e, ERROR_INVALID, "--trace: pool %s has its traffic already; give each pool one",

@@ -8,7 +8,6 @@
 static void deadlines_open(struct deadline_book *b, millis deadline);
 static void deadlines_add(struct deadline_book *b, millis due, int64_t work);
 static void deadlines_take(struct deadline_book *b, int64_t work);
-static void waits_add(struct waits *w, millis wait, int64_t count);
 
 static bool is_late(const struct queue *q, size_t request, millis since, millis end, millis now);
 
@@ -953,7 +952,7 @@ static millis middle_of(size_t step)
 	return first + (((millis)1 << shift) - 1) / 2;
 }
 
-static void waits_add(struct waits *w, millis wait, int64_t count)
+void waits_add(struct waits *w, millis wait, int64_t count)
 {
 	w->counts[step_of(wait)] += count;
 }

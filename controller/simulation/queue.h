@@ -42,6 +42,7 @@ struct waits {
 	int64_t counts[WAITS_COUNT];
 };
 
+void waits_add(struct waits *w, millis wait, int64_t count);
 /* The wait that `permille` of those in `w` but not in `before` (NULL: all) did not exceed; 0 when there are none. */
 millis waits_quantile(const struct waits *w, const struct waits *before, int64_t permille);
 

@@ -111,6 +111,36 @@ bool trace_to_bins(const struct trace *in, millis width, struct trace *out, stru
 	return true;
 }
 
+static void count_labels(const struct trace *in, struct trace *out)
+{
+	for (size_t i = 0; i < in->request_count; i++)
+		out[in->requests[i].label].request_count++;
+	for (size_t i = 0; i < in->label_count; i++) {
+		out[i].requests = xcalloc(out[i].request_count + 1, sizeof *out[i].requests);
+		out[i].request_count = 0;
+		out[i].length = in->length;
+	}
+}
+
+bool trace_split(const struct trace *in, struct trace *out, struct error *e)
+{
+	if (in->is_binned || !in->label_count)
+		return error_set(e, ERROR_INVALID,
+				 "the traffic has no class column; a fourth column says whose "
+				 "request it is");
+	for (size_t i = 0; i < in->request_count; i++)
+		if (in->requests[i].label < 0)
+			return error_set(e, ERROR_INVALID, "request %zu has no class; each needs one", i + 1);
+	memset(out, 0, in->label_count * sizeof *out);
+	count_labels(in, out);
+	for (size_t i = 0; i < in->request_count; i++) {
+		struct trace *t = &out[in->requests[i].label];
+		t->requests[t->request_count] = in->requests[i];
+		t->requests[t->request_count++].label = -1;
+	}
+	return true;
+}
+
 #define TOKENS_ALLOWED	"a whole number from 0 to 10000000"
 #define COUNTS_ALLOWED	"a whole number from 0 to 1000000000000"
 #define SECONDS_ALLOWED "seconds since the start of the trace, from 0 to 316224000 (ten years)"

@@ -59,6 +59,10 @@ bool trace_write(const struct trace *t, const char *path, struct error *e) MUST_
 /* Counts per bin of `width`, which for a binned trace must be a multiple of its own. Labels are lost. */
 bool trace_to_bins(const struct trace *in, millis width, struct trace *out, struct error *e) MUST_USE;
 
+/* The requests of each label as a trace of its own, of the same length; `out` has room for label_count. ERROR_INVALID
+ * for bins, and where a request has no label. */
+bool trace_split(const struct trace *in, struct trace *out, struct error *e) MUST_USE;
+
 struct trace_scaling {
 	double k;      /* > 0; below 1 thins, above multiplies */
 	bool jitter;   /* above 6: k/5 copies of 5, each shifted at random, instead of the correlated k */

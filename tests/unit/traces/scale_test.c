@@ -249,6 +249,31 @@ static void draws(void **state)
 	}
 }
 
+/* Every request goes to the trace of its label, in order, and nothing else changes. */
+static void a_trace_a_label(void **state)
+{
+	struct trace t = requests(), parts[2];
+	struct error e;
+	size_t at[2] = { 0 };
+
+	(void)state;
+	assert_true(trace_split(&t, parts, &e));
+	assert_int_equal(parts[0].request_count + parts[1].request_count, t.request_count);
+	for (size_t i = 0; i < t.request_count; i++) {
+		const struct request *was = &t.requests[i], *is = &parts[was->label].requests[at[was->label]++];
+		assert_int_equal(is->arrival, was->arrival);
+		assert_int_equal(is->output_tokens, was->output_tokens);
+		assert_int_equal(is->label, -1);
+	}
+	assert_int_equal(parts[1].length, t.length);
+	t.requests[3].label = -1;
+	assert_false(trace_split(&t, parts + 1, &e));
+	assert_string_equal(e.message, "request 4 has no class; each needs one");
+	trace_release(&parts[0]);
+	trace_release(&parts[1]);
+	trace_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +283,7 @@ int main(void)
 		cmocka_unit_test(both_forms_agree),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(draws),
+		cmocka_unit_test(a_trace_a_label),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
