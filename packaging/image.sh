@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the image with buildah, without a daemon, reproducibly: the same sources on the same base give the same digest.
-# OUT/preheat-image.tar (an OCI archive) and OUT/digest are what comes out.
+# OUT/preheat-image.tar (an OCI archive), OUT/digest and OUT/preheat.spdx.json, its bill of material, are what comes out.
 # Usage: packaging/image.sh [--base IMAGE] OUT
 set -euo pipefail
 usage() {
@@ -33,4 +33,9 @@ image=preheat:$(sed -n 's/^project(preheat VERSION \([0-9.]*\).*/\1/p' CMakeList
 buildah build --timestamp "$epoch" ${base[@]+"${base[@]}"} --layers=false --build-arg "PREHEAT_COMMIT=$commit" \
 	--build-arg "SOURCE_DATE_EPOCH=$epoch" --tag "$image" .
 buildah push --digestfile "$out/digest" "$image" "oci-archive:$out/preheat-image.tar:$image"
+# One of the blobs is the layer.
+tar -tf "$out/preheat-image.tar" | grep 'blobs/sha256/.' | while read -r blob; do
+	tar -xOf "$out/preheat-image.tar" "$blob" | tar -xzO usr/share/doc/preheat/preheat.spdx.json 2>/dev/null || :
+done >"$out/preheat.spdx.json"
+[ -s "$out/preheat.spdx.json" ] || { echo "packaging/image.sh: the image holds no bill of material" >&2; exit 3; }
 printf '%s  %s\n' "$(cat "$out/digest")" "$image"

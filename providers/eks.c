@@ -963,7 +963,9 @@ static void describe(struct eks_call *x)
 	d->is_busy |= x->is_update_running || *d->busy_with;
 	if (x->has_update_failed)
 		add_update_failure(x);
-	d->is_refused = !x->seen.group.may_launch;
+	d->is_refused = !x->seen.group.may_launch || *x->seen.group.operated_by;
+	if (*x->seen.group.operated_by)
+		d->lacks = eks_operator_owns(&x->seen.group, arena_of(x));
 	d->grows_by_count = x->settings.launch == EKS_LAUNCH_INSTANCES && !x->seen.group.pool.exists;
 	if (x->seen.group.is_tagged && !x->settings.takes_tagged) {
 		d->is_refused = true;

@@ -340,6 +340,14 @@ const char *eks_busy_with(const struct eks_settings *settings, const struct eks_
 	return "";
 }
 
+const char *eks_operator_owns(const struct eks_group *g, struct arena *a)
+{
+	return text_printf(a,
+			   "Auto Scaling group %s has an operator, %s, which alone may change it, so nothing is "
+			   "changed; use a node group without one",
+			   g->name, g->operated_by);
+}
+
 static void count_protected(const struct eks_group *g, struct group_description *out)
 {
 	for (size_t i = 0; i < g->instance_count; i++) {
@@ -682,6 +690,8 @@ bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, c
 	const struct deciding d = { s, &s->group, c, a, out };
 
 	*out = (struct eks_change){ 0 };
+	if (*s->group.operated_by)
+		return error_set(e, ERROR_INVALID, "%s", eks_operator_owns(&s->group, a));
 	if (s->group.is_tagged && !settings->takes_tagged)
 		return error_set(
 			e, ERROR_INVALID,

@@ -48,6 +48,9 @@ struct eks_change {
 	struct eks_pool_size pool_size;
 };
 
+/* Why a group with an operator is left alone:
+ * https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_Operator.html. In the arena. */
+const char *eks_operator_owns(const struct eks_group *g, struct arena *a);
 /* Lists live in the arena. A change that is refused is ERROR_INVALID or ERROR_CONFLICT. */
 bool eks_decide(const struct eks_seen *s, const struct eks_settings *settings, const struct provider_call *c,
 		struct arena *a, struct eks_change *out, struct error *e) MUST_USE;

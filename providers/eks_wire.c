@@ -360,6 +360,7 @@ static const struct xml_field group_fields[] = {
 	XML_NEEDED(struct group_text, group.max, XML_INT, "MaxSize"),
 	XML_NEEDED(struct group_text, group.desired, XML_INT, "DesiredCapacity"),
 	XML_FIELD(struct group_text, group.protects_new, XML_BOOL, "NewInstancesProtectedFromScaleIn"),
+	XML_FIELD(struct group_text, group.operated_by, XML_STRING, "Operator>Principal"),
 	LIST(struct group_text, instances, "Instances", instance_table),
 	LIST(struct group_text, zones, "AvailabilityZones", plain_table),
 	LIST(struct group_text, tags, "Tags", tag_table),

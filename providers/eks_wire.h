@@ -88,10 +88,11 @@ struct eks_group {
 	const char *const *zones;
 	size_t zone_count;
 	struct eks_pool pool;
-	bool is_tagged;	   /* for Cluster Autoscaler */
-	bool protects_new; /* from scale-in, by its own setting */
-	bool rebalances;   /* its zones: the process AZRebalance is not suspended */
-	bool may_launch;   /* the process Launch is not suspended */
+	bool is_tagged;		 /* for Cluster Autoscaler */
+	const char *operated_by; /* the service that alone may change it; "": anybody may */
+	bool protects_new;	 /* from scale-in, by its own setting */
+	bool rebalances;	 /* its zones: the process AZRebalance is not suspended */
+	bool may_launch;	 /* the process Launch is not suspended */
 };
 
 struct eks_activity {

@@ -489,6 +489,12 @@ bool run_request_check(const struct run_request *q, struct error *e)
 			e, ERROR_INVALID,
 			"--lease: found '%.100s'; allowed: lower-case letters, digits and inner dashes, at most 63",
 			q->lease);
+	if (q->pool_selector && !q->watches)
+		return error_set(
+			e, ERROR_INVALID,
+			"--pool-selector %.100s: found without --watch-pools; do: give both, or leave out what "
+			"is not wanted of -f",
+			q->pool_selector);
 	if (q->signals_from && is_one_file(q->signals_from, q->db))
 		return error_set(e, ERROR_INVALID,
 				 "--db %.200s: this is the recording of --signals-from; do: name another file", path);
@@ -718,6 +724,7 @@ static bool start(struct running *r, struct error *e)
 							       .clock = &r->clock,
 							       .manifest = &r->manifest,
 							       .watches_objects = r->request->watches,
+							       .pool_selector = r->request->pool_selector,
 							       .history_path = r->request->db,
 							       .version = command_version_text() + strlen("preheat "),
 							       .run = r->line,

@@ -34,8 +34,9 @@ struct run_request {
 	struct cluster_args access;
 	struct run_site_wish site;
 	const char *db, *listen, *address, *lease, *identity, *log_format, *log_level;
-	const char *signals_from; /* a history; NULL: replicas are read */
-	const char *line;	  /* of the history, what it is of: "run", "record" */
+	const char *signals_from;  /* a history; NULL: replicas are read */
+	const char *pool_selector; /* of the WarmPools that are watched; NULL: all */
+	const char *line;	   /* of the history, what it is of: "run", "record" */
 	millis tick, retain, duration, renew, retry;
 	millis stop_after; /* of the controller's clock; 0: when it is told to */
 	int64_t speed;
@@ -44,11 +45,15 @@ struct run_request {
 	bool (*is_sound)(const struct published *p, struct error *e);
 };
 
-#define RUN_POOL_OPTIONS(q)                                                                                          \
-	{ "filename",  'f', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again", \
-	  &(q)->pools, NULL },                                                                                       \
-	{                                                                                                            \
-		"watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &(q)->watches, NULL \
+#define RUN_POOL_OPTIONS(q)                                                                                               \
+	{ "filename",  'f', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",      \
+	  &(q)->pools, NULL },                                                                                            \
+		{ "watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &(q)->watches, NULL }, \
+	{                                                                                                                 \
+		"pool-selector", 0, OPTION_TEXT, "SELECTOR",                                                              \
+			"with --watch-pools: only those with such labels, as team=chat; several controllers share "       \
+			"the pools so, each with node groups and a Lease of its own",                                     \
+			&(q)->pool_selector, NULL                                                                         \
 	}
 #define RUN_PROCESS_OPTIONS(q)                                                                                          \
 	{ "speed",                                                                                                      \

@@ -449,8 +449,10 @@ static void add_claim(struct contract *c, const struct object *o)
 	     n; n = n->next) {
 		const struct yaml_node *request = exact_request(n);
 		const char *class = tree_text(request, "deviceClassName");
-		if (!is_gpu_class(class))
+		if (!is_gpu_class(class)) {
+			d.other_class = class;
 			continue;
+		}
 		d.gpu_class = d.gpu_class ? d.gpu_class : class;
 		d.gpus += or_else(tree_count(request, "count"), 1);
 	}

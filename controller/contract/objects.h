@@ -72,9 +72,11 @@ struct workload {
 	bool is_daemon, is_job, is_owned;	   /* owned: made by something that is judged itself */
 
 	/* What follows from all objects together: resolve.h. */
-	int pool;		  /* of the manifest, -1: none */
-	const char *gpu_resource; /* or the DeviceClass of what it claims; NULL: asks for none */
-	int64_t gpus;		  /* whole devices of that resource */
+	int pool;		   /* of the manifest, -1: none */
+	const char *gpu_resource;  /* or the DeviceClass of what it claims; NULL: asks for none */
+	const char *claim_absent;  /* it claims what is not among the objects; NULL: nothing */
+	const char *class_unknown; /* it claims devices that may be no GPUs; NULL: none */
+	int64_t gpus;		   /* whole devices of that resource */
 	int64_t cpu_milli, memory_milli;
 };
 
@@ -118,6 +120,7 @@ struct scaler {
 struct device_claim {
 	struct object object;
 	const char *gpu_class; /* the DeviceClass of its GPUs; NULL: it asks for none, or of a class without the name */
+	const char *other_class; /* one without the name; NULL: none */
 	int64_t gpus;
 };
 

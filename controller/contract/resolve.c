@@ -55,22 +55,33 @@ static const struct yaml_node *text_at(const struct yaml_node *n, const char *ke
 	return at && at->kind == YAML_SCALAR ? at : NULL;
 }
 
-/* What it claims of GPUs, as far as the claims are among the objects. */
+static const struct device_claim *find_claim(const struct contract *c, const struct workload *w, const char *name,
+					     bool is_template)
+{
+	for (size_t i = 0; i < c->claim_count; i++) {
+		const struct device_claim *d = &c->claims[i];
+		if (is_template == !strcmp(d->object.ref.kind, "ResourceClaimTemplate") &&
+		    !strcmp(d->object.ref.name, name) && same_namespace(&d->object, &w->object))
+			return d;
+	}
+	return NULL;
+}
+
+/* What it claims of GPUs, as far as the claims are among the objects and their classes are known. */
 static void resolve_claims(const struct contract *c, struct workload *w)
 {
 	for (const struct yaml_node *n = w->claims; n; n = n->next) {
 		const struct yaml_node *template = text_at(n, "resourceClaimTemplateName"),
 				       *claim = text_at(n, "resourceClaimName"), *name = template ? template : claim;
-		for (size_t i = 0; name && i < c->claim_count; i++) {
-			const struct device_claim *d = &c->claims[i];
-			bool is_template = !strcmp(d->object.ref.kind, "ResourceClaimTemplate");
-			if (is_template != (template != NULL) || strcmp(d->object.ref.name, name->text) != 0 ||
-			    !same_namespace(&d->object, &w->object) || !d->gpu_class)
-				continue;
-			w->gpu_resource = w->gpu_resource ? w->gpu_resource : d->gpu_class;
-			w->gpus += d->gpus;
-			break;
-		}
+		const struct device_claim *d = name ? find_claim(c, w, name->text, template != NULL) : NULL;
+		if (name && !d)
+			w->claim_absent = name->text;
+		if (d && d->other_class)
+			w->class_unknown = d->other_class;
+		if (!d || !d->gpu_class)
+			continue;
+		w->gpu_resource = w->gpu_resource ? w->gpu_resource : d->gpu_class;
+		w->gpus += d->gpus;
 	}
 }
 

@@ -115,9 +115,42 @@ static bool has_gpu_work(const struct contract *c)
 	return false;
 }
 
-static void tell_unjudged(const struct contract *c, struct contract_report *r)
+/* GPUs that are claimed by what cannot be read here are not seen by any rule. */
+static void tell_claims(struct check_run *run, const char **texts, struct contract_report *r)
 {
+	const struct contract *c = run->contract;
+	const struct workload *absent = NULL, *unknown = NULL;
+	size_t absents = 0, unknowns = 0;
+
+	for (size_t i = 0; i < c->workload_count; i++) {
+		const struct workload *w = &c->workloads[i];
+		absents += w->claim_absent != NULL;
+		unknowns += w->class_unknown != NULL;
+		absent = absent || !w->claim_absent ? absent : w;
+		unknown = unknown || !w->class_unknown ? unknown : w;
+	}
+	if (absent)
+		texts[r->unjudged_count++] = say(
+			run,
+			"what %zu workload%s of GPUs by resource claims that are not among the objects (%s/%s: %s); "
+			"give the ResourceClaims and ResourceClaimTemplates, too",
+			absents, absents == 1 ? " asks" : "s ask", absent->object.ref.namespace,
+			absent->object.ref.name, absent->claim_absent);
+	if (unknown)
+		texts[r->unjudged_count++] =
+			say(run,
+			    "what %zu workload%s by a DeviceClass that is not known to be of GPUs (%s/%s: '%s'); those "
+			    "with gpu in their name, and mig., are",
+			    unknowns, unknowns == 1 ? " claims" : "s claim", unknown->object.ref.namespace,
+			    unknown->object.ref.name, unknown->class_unknown);
+}
+
+static void tell_unjudged(struct check_run *run, struct contract_report *r)
+{
+	const struct contract *c = run->contract;
 	const char **texts = arena_array(c->arena, const char *, 4);
+
+	tell_claims(run, texts, r);
 
 	if (!c->manifest && has_gpu_work(c))
 		texts[r->unjudged_count++] =
@@ -159,7 +192,7 @@ struct contract_report contract_judge(struct contract *c)
 		r.ignored += run.items[i].is_ignored;
 		r.counts[run.items[i].rule->severity] += !run.items[i].is_ignored;
 	}
-	tell_unjudged(c, &r);
+	tell_unjudged(&run, &r);
 	return r;
 }
 

@@ -36,6 +36,7 @@ struct controller_settings {
 	const struct clock *clock;
 	const struct manifest *manifest; /* of files; may have no pools when objects are watched */
 	bool watches_objects;		 /* WarmPools in the API server, beside the files */
+	const char *pool_selector;	 /* only those with such labels; NULL: all */
 	const char *history_path;
 	const char *version;
 	const char *run; /* what the history is of: "run --follow ..." */

@@ -74,7 +74,8 @@ static bool choose(struct objects *s, struct arena *a, struct manifest *out)
 	for (size_t i = 0; i < s->count; i++)
 		if (s->items[i].refusal)
 			before[i] = arena_strdup(&kept, s->items[i].refusal, strlen(s->items[i].refusal));
-	bool ok = objects_choose(s->items, s->count, s->controller->settings.manifest, a, out);
+	bool ok = objects_choose(s->items, s->count, s->controller->settings.manifest,
+				 s->controller->settings.pool_selector != NULL, a, out);
 	for (size_t i = 0; i < s->count; i++)
 		tell(&s->items[i], before[i]);
 	return ok;
@@ -156,6 +157,7 @@ void objects_open(struct controller *c,
 	struct objects *s = xnew(struct objects);
 	const struct watch_spec spec = { .name = "warmpools",
 					 .path = "/apis/preheat.dev/v1alpha1/warmpools",
+					 .label_selector = c->settings.pool_selector,
 					 .object = &object_record,
 					 .way = WATCH_PAGED,
 					 .on_object = seen,
@@ -252,6 +254,7 @@ struct choice {
 	enum use *uses;
 	size_t *by_age; /* indices, oldest first */
 	size_t count;
+	bool is_part;
 	const struct manifest *files;
 };
 
@@ -281,6 +284,19 @@ static struct manifest_text text_of(const struct choice *c, size_t i, struct are
 	return (struct manifest_text){ arena_strdup(a, name.text, name.len), arena_strdup(a, out.text, out.len) };
 }
 
+/* Pods that are selected by a pool of another controller are not seen to be. */
+static bool is_whole(const struct choice *c, const struct manifest *m, struct error *e)
+{
+	for (size_t i = 0; c->is_part && i < m->fleet.pool_count; i++)
+		if (m->fleet.pools[i].class == CLASS_ANY)
+			return error_set(
+				e, ERROR_INVALID,
+				"spec.class: found 'any', under --pool-selector; allowed: every other class; do: "
+				"have one controller for all pools, as pods of the others' pools "
+				"would be taken for pods of none");
+	return true;
+}
+
 /* All that are used, the one on trial last, so that it is what findings are about. `trial` count: none. */
 static bool load(const struct choice *c, size_t trial, struct arena *a, struct manifest *out, struct error *e)
 {
@@ -297,7 +313,7 @@ static bool load(const struct choice *c, size_t trial, struct arena *a, struct m
 		texts[n++] = text_of(c, trial, a);
 	*out = (struct manifest){ 0 };
 	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && manifest_check_objects(out, trusted, &f, e) &&
-			 controller_accepts(out, &f, e));
+			 controller_accepts(out, &f, e) && is_whole(c, out, e));
 	for (size_t i = 0; !ok && i < f.count; i++) /* lines and columns mean nothing to whoever wrote the object */
 		f.items[i].line = f.items[i].column = 0;
 	if (!ok && f.count)
@@ -405,14 +421,15 @@ static void conclude(struct pool_object *o, enum use wanted)
 	o->former = xstrdup(o->spec);
 }
 
-bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, struct arena *a,
-		    struct manifest *out)
+bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, bool is_part,
+		    struct arena *a, struct manifest *out)
 {
 	CLEANUP(arena_release) struct arena scratch = { 0 };
 	struct choice c = { .items = items,
 			    .uses = arena_array(&scratch, enum use, count + 1),
 			    .by_age = arena_array(&scratch, size_t, count + 1),
 			    .count = count,
+			    .is_part = is_part,
 			    .files = files };
 	struct error e = { 0 };
 

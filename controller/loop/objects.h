@@ -49,8 +49,9 @@ struct pool_object {
 
 /*
  * `items` by namespace and name. Sets refusal, former and is_former of all; `out` without a pool is possible. `files`
- * are always in force. False when they alone make no sense.
+ * are always in force. `is_part`: other controllers have pools, too, so that none here takes the pods of no pool. False
+ * when the files alone make no sense.
  */
-bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, struct arena *a,
-		    struct manifest *out) MUST_USE;
+bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, bool is_part,
+		    struct arena *a, struct manifest *out) MUST_USE;
 void pool_object_release(struct pool_object *o);

@@ -249,9 +249,16 @@ static millis patience(const struct controller *c, const struct start *s)
 	if (d && d->lead_cold_p95 > whole)
 		whole = d->lead_cold_p95;
 	millis limit = stage > 0 ? 3 * stage : 3 * whole / 2;
-	if (s->stage >= STAGE_IMAGE) /* another machine may be no better: ask less and less often */
-		limit <<= c->pools[s->pool]->timeouts.in_a_row < 4 ? c->pools[s->pool]->timeouts.in_a_row / 2 : 2;
+	/* Another machine may be no better: ask less and less often. What is ended is never measured. */
+	limit <<= c->pools[s->pool]->timeouts.in_a_row < 4 ? c->pools[s->pool]->timeouts.in_a_row / 2 : 2;
 	return limit > MINUTE ? limit : MINUTE;
+}
+
+/* The cloud said yes and nothing came, or several machines in a row became no node with GPUs: as if it had said no, so
+ * that others are asked. One may be broken by itself. */
+static bool is_the_groups_fault(const struct live_pool *p, const struct start *s, enum stage stage)
+{
+	return s->machine[0] ? stage <= STAGE_DEVICE && p->timeouts.in_a_row > 1 : stage == STAGE_PROVISION;
 }
 
 static const struct pod *pod_of(const struct controller *c, const struct start *s, struct arena *a)
@@ -345,7 +352,7 @@ static void end_stuck(struct controller *c, size_t index, millis now)
 	p->timeouts.in_a_row++;
 	p->timeouts.at = now;
 	starts_stuck(&c->starts, index, now);
-	if (stage == STAGE_PROVISION && !s.machine[0]) /* the cloud said yes, and nothing came: as if it had said no */
+	if (is_the_groups_fault(p, &s, stage))
 		starts_add_event(&c->starts, s.pool,
 				 &(struct event_input){ .group = s.group,
 							.what = EVENT_REFUSED,

@@ -15,6 +15,11 @@ found 'contract: from a pipe, against pools in a file' 1 'gpu-limits' \
 	'preheat check - p.yaml <d.yaml'
 found 'contract: without pools says what it did not judge' 0 'Not judged: no WarmPool' \
 	'sed "1,/^---/d" "$cases/gpu-limits.good.yaml" >d.yaml' 'preheat check d.yaml'
+claims='printf "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: llm, namespace: ml }\nspec: { template: { spec: { resourceClaims: [ { name: gpu, resourceClaimTemplateName: one } ], containers: [ { name: c, image: x, resources: { claims: [ { name: gpu } ] } } ] } } }\n" >d.yaml'
+found 'contract: a claim that is not among the objects is told' 0 'Not judged: what 1 workload asks of GPUs by .*ml/llm: one' "$claims" 'preheat check d.yaml'
+found 'contract: and a class that may be of GPUs' 0 "Not judged: what 1 workload claims by a DeviceClass .*ml/llm: .accel.example" \
+	"$claims; printf -- '---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: { name: one, namespace: ml }\nspec: { spec: { devices: { requests: [ { name: r, exactly: { deviceClassName: accel.example } } ] } } }\n' >>d.yaml" \
+	'preheat check d.yaml'
 # As helm writes it: comments, empty documents, kinds of all sorts.
 found 'contract: a rendering of helm' 1 '^standard input:10:1: Job default/j$' \
 	'printf -- "---\n# Source: a/b.yaml\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: \"{{ x }}\" }\n---\n# only a comment\napiVersion: batch/v1\nkind: Job\nmetadata: { name: j, namespace: default }\nspec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >r.yaml' \

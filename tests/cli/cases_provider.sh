@@ -32,7 +32,7 @@ account='printf "$pool" "{ name: g5, eks: { cluster: c, nodegroup: gpu, region: 
 found 'provider prove: the questions, nothing answered' 0 '--nodegroup-name gpu' "$account" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: nothing is written then' 0 'Nothing was answered, and nothing written' "$account" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: of the group named' 0 '--cluster-name c --nodepool-name t4 --machine-names' "$account" 'preheat provider check -f p.yaml --prove -g t4 </dev/null'
-found 'provider prove: the answers are kept' 0 '1 of 8 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
+found 'provider prove: the answers are kept' 0 '1 of 9 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
 found 'provider prove: without account, subscription and keys' 0 '"answer":"yes","output":"arn:111122223333 REDACTED REDACTED 00000000-0000-0000-0000-000000000000' "$account" \
 	'printf "skip\nskip\narn:123456789012 AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY 0b1f6471-1bf0-4dda-aec3-cb9272f09590\nyes\n" | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
 refused 'provider prove: a file that is there' 2 'a.json: is there already; do: name another file with --out' "$account; echo x >a.json" 'preheat provider check -f p.yaml --prove --out a.json </dev/null'

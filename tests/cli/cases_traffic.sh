@@ -93,6 +93,8 @@ refused 'import --prometheus: two pools of one namespace' 2 'chat and embed.*ser
 refused 'run --signals-from on a real cloud' 2 '--signals-from: node group g5-.* has provider eks.*--dry-run' : \
 	'preheat run -f "$example/../eks/pool.yaml" --signals-from a.db'
 refused 'run --signals-from on watched pools' 2 '--signals-from: .*watched.*--dry-run' : 'preheat run --watch-pools --signals-from a.db'
+refused 'run --pool-selector with no pools watched' 2 "--pool-selector team=chat: found without --watch-pools; do: give both" : \
+	'preheat run -f "$example/pool.yaml" --pool-selector team=chat'
 refused 'run --signals-from its own history' 2 'a\.db.*--signals-from' ': >a.db' \
 	'preheat run -f "$example/pool.yaml" --signals-from a.db --db ./a.db'
 

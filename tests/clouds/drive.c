@@ -144,6 +144,7 @@ static void write_description(const struct group_description *d, struct buf *out
 	write_number(out, "desired", d->desired);
 	write_number(out, "standby", d->standby);
 	buf_printf(out, ",\"is_busy\":%s", d->is_busy ? "true" : "false");
+	write_number(out, "ends_at", d->ends_at);
 	write_number(out, "abilities", d->abilities);
 	write_member(out, "lacks", d->lacks);
 	buf_text(out, ",\"machines\":[");

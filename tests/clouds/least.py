@@ -14,9 +14,8 @@ import sys
 import urllib.parse
 
 IAM = pathlib.Path("deploy/iam")
-# Checked by the cloud itself when we make another call; and of Capacity Blocks, which the modelled account has none of
-# (tests/unit/providers/eks_verbs_test.c has the calls).
-BEHIND = {"aws": {"ec2:CreateFleet", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeCapacityReservations"},
+# Checked by the cloud itself when we make another call.
+BEHIND = {"aws": {"ec2:CreateFleet"},
           "azure": {"Microsoft.Network/virtualNetworks/subnets/join/action"}}
 # Where nothing narrower is possible: what reads of Auto Scaling, and of EC2.
 UNBOUND = {"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeScalingActivities", "autoscaling:DescribeWarmPool",
@@ -53,7 +52,10 @@ def match(table, exchange):
 def aws_action(exchange):
     if urllib.parse.urlsplit(exchange["url"]).path != "/":
         return match(EKS_CALLS, exchange)
-    action = dict(urllib.parse.parse_qsl(exchange["body"]))["Action"]
+    form = dict(urllib.parse.parse_qsl(exchange["body"]))
+    action = form["Action"]
+    if form["Version"] == "2016-11-15":
+        return f"ec2:{action}"
     # Nobody needs a permission to be told who they are, or to take a role that trusts them.
     return None if action in ("GetCallerIdentity", "AssumeRoleWithWebIdentity") else f"autoscaling:{action}"
 

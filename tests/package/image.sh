@@ -93,7 +93,8 @@ inside() {
 	python3 -B tests/package/unpack_image.py "$out/preheat-image.tar" "$FOLDER/image" $limit
 	dpkg-deb -x "$out"/../deb/preheat_*.deb "$FOLDER/deb"
 	cmp "$FOLDER/deb/usr/bin/preheat" "$FOLDER/image/usr/bin/preheat" || fail "the program is not the Debian package's"
-	cp "$FOLDER/image/usr/share/doc/preheat/preheat.spdx.json" "$out"
+	cp "$FOLDER/first/preheat.spdx.json" "$out"
+	cmp "$FOLDER/image/usr/share/doc/preheat/preheat.spdx.json" "$out/preheat.spdx.json" || fail "its bill of material is another"
 	mounted
 	run_through
 	run_in_a_cluster

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """A pool on EKS: a spot and an on-demand node group behind AWS's own protocols, and what happens to such groups."""
+import re
 import time
 
 import account
 import stage
 import trouble
+
+
+CHANGES = 'Action=(SetDesiredCapacity|TerminateInstanceInAutoScalingGroup|LaunchInstances|PutWarmPool|SetInstanceProtection)'
 
 
 def wrong_starts(s, cloud):
@@ -51,6 +55,28 @@ def expired(s):
     s.machines.end_faults()
 
 
+def updated(s, cloud, controller):
+    """EKS updates the node group: four machines more, the old ones cordoned, emptied and ended one by one. Nothing is undone."""
+    cloud.traffic(3 * account.A_REPLICA, 1500)
+    s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('g5-spot')) <= 7 and
+             len(s.pods(account.APP)) >= len(s.running('g5-spot')), 7200)
+    begun, old = time.time(), {m['id'] for m in s.running('g5-spot')}
+    s.machines.fault('nodegroup-update', 'g5-spot')
+    s.expect('an event names the update', lambda: s.told('NodeGroupBusy', 'list-updates', begun))
+    told = time.time()
+    s.expect('the surge runs', lambda: len({m['id'] for m in s.running('g5-spot')} - old) >= 4)
+    surge = {m['id'] for m in s.running('g5-spot')} - old
+    s.expect('all of the old are replaced', lambda: not old & {m['id'] for m in s.group('g5-spot')['machines']}, 7200)
+    s.expect('the sizes fall back', lambda: len(s.group('g5-spot')['machines']) <= len(old), 7200)
+    s.expect('that it is over is noticed', lambda: controller.metric(
+        'preheat_pool_problem', pool='chat', problem='group-busy') == 0, 7200)
+    over = min(x['at'] / 1000 for x in cloud.exchanges(told) if 'node-groups/g5-spot' in x['url'] and '"ACTIVE"' in x['response'])
+    ours = [x['body'] for x in cloud.exchanges(begun) if x['at'] / 1000 < over and re.match(CHANGES, x['body'])
+            and (any(i in x['body'] for i in surge) or (x['at'] / 1000 > told and any(
+                name in x['body'] for name in ('eks-g5-spot', *old))))]
+    s.check(f'we changed nothing of it meanwhile, and ended none of the surge: {ours}', not ours)
+
+
 def shrinks(s):
     """No traffic: nodes are emptied and go."""
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
@@ -76,6 +102,8 @@ def eks(s):
     trouble.lost_answer(s, cloud, controller)
     trouble.killed(s, cloud, controller, 6)
     trouble.revoked(s, cloud)
+    updated(s, cloud, controller)
+    cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)

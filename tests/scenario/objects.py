@@ -97,6 +97,15 @@ def second(s, pools, controller):
     s.check('three pools are told by /metrics', controller.metric('preheat_pool_hot_replicas', pool='train') is not None)
 
 
+def elsewhere(s, pools, controller):
+    """By its labels a pool becomes another controller's, and comes back."""
+    s.must('kubectl', 'label', 'warmpool', 'train', '-n', world.SPACE, 'rig=elsewhere')
+    s.expect('a pool of other labels is let go', lambda: controller.metric('preheat_pool_hot_replicas', pool='train') is None
+             and controller.metric('preheat_pool_hot_replicas', pool='chat') is not None)
+    s.must('kubectl', 'label', 'warmpool', 'train', '-n', world.SPACE, 'rig-')
+    s.expect('and taken up again', lambda: controller.metric('preheat_pool_hot_replicas', pool='train') is not None)
+
+
 def broken(s, pools, controller):
     """What only the controller can see is refused by a condition; the others and what was in force before go on."""
     text = pools.texts['embed'].replace('name: embed,', 'name: twin,', 1).replace('max: 4 }', 'max: 3 }')
@@ -175,10 +184,11 @@ def objects(s):
     s.accounts('preheat-a')
     s.evidence['lease'] = stage.LEASE
     controller = s.controller('preheat-a', '--watch-pools', '--lease', stage.LEASE, '--namespace', stage.SPACE,
-                              '--identity', 'preheat-a').start()
+                              '--identity', 'preheat-a', '--pool-selector', 'rig!=elsewhere').start()
     take_up(s, pools, controller)
     edit(s, pools)
     second(s, pools, controller)
+    elsewhere(s, pools, controller)
     broken(s, pools, controller)
     placeholders(s, pools)
     take_away(s, pools, controller)

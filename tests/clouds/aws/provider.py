@@ -246,11 +246,17 @@ def discovery(drive):
     assert drive.description("p5", tagged)["desired"] == 3
 
 
+def reservations(drive):
+    """When a Capacity Block ends stands in EC2, under what the launch template names."""
+    left = drive.description("block")["ends_at"] / 1000 - time.time()
+    assert 0 < left <= 240 * 3600 / 200, left  # of the account's time
+
+
 def main():
     if sys.argv[2] in ("credentials", "hurried"):
         return {"credentials": credentials, "hurried": hurried}[sys.argv[2]]()
     drive = Driven(KEYS)
-    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, failures, discovery):
+    for test in (sizes, starts_given_up, standby, node_groups_standby, launches, reservations, failures, discovery):
         test(drive)
         print(f"ok: {test.__name__}")
     drive.close()

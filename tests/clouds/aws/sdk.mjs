@@ -34,17 +34,17 @@ const tests = {
 		const names = [];
 		for await (const page of eks.paginateListNodegroups({client: clusters, pageSize: 1}, {clusterName: "prod"}))
 			names.push(...page.nodegroups);
-		assert.deepEqual(names, ["g5-od", "g5-spot", "p5"]);
+		assert.deepEqual(names, ["g5-od", "g5-spot", "p5", "block"]);
 		const found = [];
 		for await (const page of auto.paginateDescribeAutoScalingGroups({client: groups, pageSize: 3}, {}))
 			found.push(...page.AutoScalingGroups.map(g => g.AutoScalingGroupName));
-		assert.equal(new Set(found).size, 4);
+		assert.equal(new Set(found).size, 5);
 		let pages = 0, instances = [];
 		for await (const page of auto.paginateDescribeAutoScalingInstances({client: groups, pageSize: 20}, {})) {
 			pages++;
 			instances.push(...page.AutoScalingInstances);
 		}
-		assert.deepEqual([pages, new Set(instances.map(i => i.InstanceId)).size], [3, 60]);
+		assert.deepEqual([pages, new Set(instances.map(i => i.InstanceId)).size], [4, 61]);
 		await refused(ask("DescribeAutoScalingGroups", {NextToken: "nonsense"}), "InvalidNextToken", 400);
 		await refused(ask("DescribeAutoScalingGroups", {MaxRecords: 101}), "ValidationError", 400, /less than or equal to 100/);
 		await refused(ask("ListNodegroups", {clusterName: "prod", nextToken: "x"}), "InvalidParameterException", 400);

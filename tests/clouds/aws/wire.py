@@ -26,7 +26,7 @@ import botocore.validate
 
 LOADER = botocore.loaders.Loader()
 SERVICES = {name: botocore.model.ServiceModel(LOADER.load_service_model(name, "service-2"), name)
-            for name in ("eks", "autoscaling", "sts")}
+            for name in ("eks", "autoscaling", "sts", "ec2")}
 # What every service may answer, beside the errors that its model lists for the operation.
 COMMON = {
     "AccessDenied", "AccessDeniedException", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "InvalidAction",
@@ -35,6 +35,9 @@ COMMON = {
     "Throttling", "TooManyRequestsException", "UnrecognizedClientException", "ValidationError", "ResourceContention",
     "ServerException", "ResourceInUseException",
 }
+
+
+FORMS = ("query", "ec2")  # protocols that ask by forms and answer in XML
 
 
 class Wrong(Exception):
@@ -46,7 +49,7 @@ def find_operation(exchange):
     url = urllib.parse.urlsplit(exchange["url"])
     if url.path == "/":
         form = dict(urllib.parse.parse_qsl(exchange["body"], keep_blank_values=True, strict_parsing=True))
-        for service in (SERVICES["autoscaling"], SERVICES["sts"]):
+        for service in (SERVICES["autoscaling"], SERVICES["sts"], SERVICES["ec2"]):
             if form.get("Action") in service.operation_names:
                 if form.get("Version") != service.api_version:
                     raise Wrong(f"Version is {form.get('Version')}, {service.api_version} is right")
@@ -77,21 +80,28 @@ def typed(shape, text, where):
     return text
 
 
-def from_form(shape, form, prefix):
-    """Takes a shape's members out of a form, as the query protocol writes them."""
+def form_name(name, member, protocol):
+    told = member.serialization.get("name", name)
+    return member.serialization.get("queryName", told[0].upper() + told[1:]) if protocol == "ec2" else told
+
+
+def from_form(shape, form, prefix, protocol):
+    """Takes a shape's members out of a form, as the query protocols write them: EC2's has no lists but flat ones."""
     if shape.type_name == "structure":
         result = {}
         for name, member in shape.members.items():
-            at = f"{prefix}.{member.serialization.get('name', name)}" if prefix else member.serialization.get("name", name)
+            told = form_name(name, member, protocol)
+            at = f"{prefix}.{told}" if prefix else told
             if any(key == at or key.startswith(at + ".") for key in form):
-                result[name] = from_form(member, form, at)
+                result[name] = from_form(member, form, at, protocol)
         return result
     if shape.type_name == "list":
         result = []
-        infix = "" if shape.serialization.get("flattened") else "." + shape.member.serialization.get("name", "member")
+        is_flat = protocol == "ec2" or shape.serialization.get("flattened")
+        infix = "" if is_flat else "." + shape.member.serialization.get("name", "member")
         while any(key == f"{prefix}{infix}.{len(result) + 1}" or key.startswith(f"{prefix}{infix}.{len(result) + 1}.")
                   for key in form):
-            result.append(from_form(shape.member, form, f"{prefix}{infix}.{len(result) + 1}"))
+            result.append(from_form(shape.member, form, f"{prefix}{infix}.{len(result) + 1}", protocol))
         return result
     return typed(shape, form.pop(prefix), prefix)
 
@@ -99,9 +109,10 @@ def from_form(shape, form, prefix):
 def parameters(operation, exchange, found):
     """What was asked, in the model's names. Anything that is not in the model is wrong."""
     shape = operation.input_shape
-    if operation.service_model.metadata["protocol"] == "query":
+    protocol = operation.service_model.metadata["protocol"]
+    if protocol in FORMS:
         form = {key: value for key, value in found.items() if key not in ("Action", "Version")}
-        result = from_form(shape, form, "") if shape else {}
+        result = from_form(shape, form, "", protocol) if shape else {}
         if form:
             raise Wrong(f"{operation.name} has no parameter {sorted(form)[0]}")
         return result
@@ -146,7 +157,7 @@ def check_again(operation, exchange, values):
     if (exchange["method"], url.path, sent_query) != (again["method"], again["url_path"].split("?")[0], again_query):
         raise Wrong(f"{exchange['method']} {exchange['url']} is not {again['method']} {again['url_path']} {again_query}")
     kind = exchange["headers"].get("content-type", "")
-    if metadata["protocol"] == "query":
+    if metadata["protocol"] in FORMS:
         sent, wanted = dict(urllib.parse.parse_qsl(exchange["body"], keep_blank_values=True)), {}
         for key, value in again["body"].items():
             wanted[key] = str(value).lower() if isinstance(value, bool) else str(value)
@@ -258,10 +269,14 @@ def check_answer(operation, exchange):
         if code not in listed | COMMON or not parsed["Error"]["Message"]:
             raise Wrong(f"answer: error {code!r} is none of {operation.name}")
         return
-    if protocol == "query":
+    if protocol in FORMS:
         root = ElementTree.fromstring(exchange["response"])
         if local(root) != operation.name + "Response":
             raise Wrong(f"answer: {local(root)}")
+        if protocol == "ec2":
+            root.remove(next(child for child in root if local(child) == "requestId"))
+            check_members(operation.output_shape, from_xml(operation.output_shape, root), operation.name)
+            return
         result = [child for child in root if local(child) == operation.name + "Result"]
         if not result:
             if operation.output_shape is not None:

@@ -17,7 +17,7 @@ static void choose(struct pool_object *items, size_t count)
 	struct arena a = { 0 };
 	struct manifest files = { 0 }, m = { 0 };
 
-	if (!objects_choose(items, count, &files, &a, &m))
+	if (!objects_choose(items, count, &files, false, &a, &m))
 		abort(); /* there are no files that could make no sense */
 	size_t out = 0;
 	for (size_t i = 0; i < count; i++)

@@ -39,6 +39,7 @@ type eksConfig struct {
 	Retry         duration          `json:"retry"`          // until an Auto Scaling group tries a failed launch again
 	Hook          duration          `json:"hook"`           // in Terminating:Wait, with power
 	Update        duration          `json:"update"`         // that a change of the node group's config takes
+	ReservedFor   duration          `json:"reserved_for"`   // a Capacity Block, from the start
 	AZRebalance   bool              `json:"az_rebalance"`
 	Bare          bool              `json:"bare"` // an Auto Scaling group that no node group owns
 
@@ -99,8 +100,11 @@ func (e *eksConfig) complete(g *groupConfig) error {
 	if !eksName.MatchString(e.Cluster) || !eksName.MatchString(e.Nodegroup) {
 		return fmt.Errorf("cluster and nodegroup are letters, digits, - and _, found %q and %q", e.Cluster, e.Nodegroup)
 	}
-	if e.CapacityType != "ON_DEMAND" && e.CapacityType != "SPOT" {
-		return fmt.Errorf("capacity_type is ON_DEMAND or SPOT, found %q", e.CapacityType)
+	if e.CapacityType != "ON_DEMAND" && e.CapacityType != "SPOT" && !e.isBlock() {
+		return fmt.Errorf("capacity_type is ON_DEMAND, SPOT or CAPACITY_BLOCK, found %q", e.CapacityType)
+	}
+	if e.isBlock() != (e.ReservedFor > 0) {
+		return fmt.Errorf("reserved_for says how long a CAPACITY_BLOCK lasts")
 	}
 	if e.WarmPool != "nodegroup" && e.WarmPool != "asg" && e.WarmPool != "none" {
 		return fmt.Errorf("warm_pool is nodegroup, asg or none, found %q", e.WarmPool)

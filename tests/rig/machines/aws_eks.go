@@ -182,6 +182,9 @@ func (d *awsDoor) nodegroup(g *group) jsonObject {
 		"taints": g.conf.eksTaints(), "resources": jsonObject{"autoScalingGroups": []jsonObject{{"name": e.ASG}}},
 		"health": jsonObject{"issues": health}, "updateConfig": jsonObject{"maxUnavailable": 1}, "diskSize": 200,
 		"nodeRole": "arn:aws:iam::" + d.conf.Account + ":role/nodes", "tags": e.Tags}
+	if t := e.template(); e.isBlock() { // which EKS demands of them; of others it makes its own
+		v["launchTemplate"] = jsonObject{"id": t.LaunchTemplateId, "name": t.LaunchTemplateName, "version": t.Version}
+	}
 	if w := a.Warm; w != nil && e.WarmPool == "nodegroup" {
 		warm := jsonObject{"enabled": !w.Deleting, "minSize": w.Min, "poolState": strings.ToUpper(w.State),
 			"reuseOnScaleIn": w.Reuse}

@@ -117,7 +117,10 @@ func (d *awsDoor) understand(r *http.Request, body []byte) (*awsCall, *awsError)
 	if strings.HasPrefix(c.action, "AssumeRole") || c.action == "GetCallerIdentity" {
 		c.service = "sts"
 	}
-	if want := map[string]string{"autoscaling": "2011-01-01", "sts": "2011-06-15"}[c.service]; form.Get("Version") != want {
+	if form.Get("Version") == ec2Version {
+		c.service = "ec2"
+	}
+	if want := map[string]string{"autoscaling": "2011-01-01", "sts": "2011-06-15", "ec2": ec2Version}[c.service]; form.Get("Version") != want {
 		return c, &awsError{400, "InvalidAction", fmt.Sprintf("Could not find operation %s for version %s", c.action,
 			form.Get("Version"))}
 	}

@@ -18,13 +18,14 @@ type ownerAct struct {
 	Max    int      `json:"max"`    //
 	Size   int      `json:"size"`   //
 	Next   int64    `json:"next"`   // nothing happens before it
-	Waits  int64    `json:"waits"`  // since when, for machines that are protected
+	Waits  int64    `json:"waits"`  // since when, for machines that are protected or whose pods are evicted
 	Update string   `json:"update"` // its id
 }
 
 const (
 	ownerSettles = time.Minute // EKS waits so long after the last eviction, and until new nodes are Ready
 	ownerWaits   = time.Hour   // an instance refresh, for protected machines; then it fails
+	ownerEvicts  = 15 * time.Minute
 )
 
 // own begins what is due, and takes what goes on a step further. True if anything happened.
@@ -43,6 +44,8 @@ func (k *cloud) own(g *group, now int64) bool {
 	}
 	switch {
 	case !g.allRunning():
+	case o.Kind == "nodegroup-update" && g.ownCordons():
+		o.Next, changed = now+k.clock.millis(ownerSettles), true
 	case len(o.Old) > 0:
 		changed = k.ownReplaces(g, now) || changed
 	case g.Auto.Desired > o.Size:
@@ -60,12 +63,7 @@ func (k *cloud) own(g *group, now int64) bool {
 func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	a := g.Auto
 	if f.Fault == "scheduled-action" {
-		size := int(f.number(0))
-		a.add(activity{Description: "Executing scheduled action", Status: "Successful", Start: now, End: now, Progress: 100,
-			Cause: fmt.Sprintf("At %s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d "+
-				"changing the desired capacity from %d to %d.", stamp(now), min(a.Min, size), a.Max, size, a.Desired, size)})
-		a.Min = min(a.Min, size)
-		a.resize(size, now)
+		k.schedule(g, int(f.number(0)), now)
 		return
 	}
 	a.Owner = &ownerAct{Kind: f.Fault, Min: a.Min, Max: a.Max, Size: a.Desired, Next: now + k.clock.millis(ownerSettles)}
@@ -84,7 +82,43 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	a.resize(a.Desired+surge, now)
 }
 
-// ownReplaces ends one of the old: by name, which protection does not prevent; a refresh waits for it to be lifted.
+// schedule is a scheduled action that sets the size.
+func (k *cloud) schedule(g *group, size int, now int64) {
+	a := g.Auto
+	a.add(activity{Description: "Executing scheduled action", Status: "Successful", Start: now, End: now, Progress: 100,
+		Cause: fmt.Sprintf("At %s a scheduled action update of AutoScalingGroup constraints to min: %d, max: %d, desired: %d "+
+			"changing the desired capacity from %d to %d.", stamp(now), min(a.Min, size), a.Max, size, a.Desired, size)})
+	a.Min = min(a.Min, size)
+	a.resize(size, now)
+}
+
+// ownCordons marks all of the old, once the new ones run. True if any was not.
+func (g *group) ownCordons() bool {
+	changed := false
+	for _, id := range g.Auto.Owner.Old {
+		if m := g.machine(id); m != nil && !m.Cordoned {
+			m.Cordoned, changed = true, true
+		}
+	}
+	return changed
+}
+
+// ownEvicts empties one of the old. True if it is empty; where a budget or a pod that does not end is in the way the update fails.
+func (k *cloud) ownEvicts(g *group, m *machine, now int64) bool {
+	o := g.Auto.Owner
+	switch {
+	case !m.Evicting:
+		m.Evicting, o.Waits = true, now
+	case !m.Evicted && now-o.Waits >= k.clock.millis(ownerEvicts):
+		g.Auto.ownEnds("Failed")
+	case m.Evicted:
+		return true
+	}
+	return false
+}
+
+// ownReplaces ends one of the old: by name, which protection does not prevent. An update empties it first, a refresh waits for
+// the protection to be lifted.
 func (k *cloud) ownReplaces(g *group, now int64) bool {
 	o := g.Auto.Owner
 	m := g.machine(o.Old[0])
@@ -100,6 +134,9 @@ func (k *cloud) ownReplaces(g *group, now int64) bool {
 			g.Auto.ownEnds("Failed")
 			return true
 		}
+		return false
+	}
+	if o.Kind == "nodegroup-update" && !k.ownEvicts(g, m, now) {
 		return false
 	}
 	k.end(g, m, fmt.Sprintf("instance %s was taken out of service in response to a user request.", m.ID), now)

@@ -28,6 +28,7 @@ func init() {
 		"SuspendProcesses": suspend, "ResumeProcesses": resume, "DetachInstances": detach,
 		"CompleteLifecycleAction": completeHook, "RecordLifecycleActionHeartbeat": heartbeatHook,
 		"PutWarmPool": putWarm, "DeleteWarmPool": deleteWarm, "LaunchInstances": launchInstances,
+		"DescribeLaunchTemplateVersions": describeTemplateVersions, "DescribeCapacityReservations": describeReservations,
 	}
 }
 
@@ -44,6 +45,10 @@ func (c *awsCall) answer(d *awsDoor, w http.ResponseWriter) *awsError {
 	result, refusal := queryActions[c.action](d, c)
 	if refusal != nil {
 		return refusal
+	}
+	if c.service == "ec2" {
+		answerEC2(w, c.action, result.(ec2Set))
+		return nil
 	}
 	namespace := "http://autoscaling.amazonaws.com/doc/2011-01-01/"
 	if c.service == "sts" {
@@ -85,6 +90,10 @@ func (c *awsCall) refuse(w http.ResponseWriter, e *awsError) {
 		}
 		w.Header().Set("X-Amzn-Errortype", e.code+":http://internal.amazon.com/coral/com.amazonaws.eks/")
 		answerJSON(w, e.status, map[string]string{"message": e.message})
+		return
+	}
+	if c.service == "ec2" {
+		refuseEC2(w, e)
 		return
 	}
 	kind := "Sender"

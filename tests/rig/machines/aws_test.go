@@ -289,7 +289,17 @@ func TestAnUpdateSurgesReplacesAndFallsBack(t *testing.T) {
 	if u := g.Auto.Updates[0].view(); u["type"] != "VersionUpdate" || u["status"] != "InProgress" {
 		t.Errorf("it is told as %v", u)
 	}
-	until(t, k, 20, 60, "the update is over", func() bool { return !g.Auto.updating() })
+	s := until(t, k, 20, 10, "the old are cordoned, and the first is emptied", func() bool {
+		return g.machine(old[0]).Evicting && g.machine(old[2]).Cordoned && !g.machine(old[2]).Evicting
+	})
+	until(t, k, s, 60, "the update is over", func() bool {
+		for _, m := range g.members() {
+			if m.Evicting {
+				k.hasEvicted(m.ID)
+			}
+		}
+		return !g.Auto.updating()
+	})
 	if g.Auto.Desired != 3 || g.Auto.Max != 10 || len(g.members()) != 3 {
 		t.Errorf("desired %d, max %d, %d members", g.Auto.Desired, g.Auto.Max, len(g.members()))
 	}
@@ -297,6 +307,16 @@ func TestAnUpdateSurgesReplacesAndFallsBack(t *testing.T) {
 		if slices.Contains(old, id) {
 			t.Errorf("%s is of before the update", id)
 		}
+	}
+}
+
+func TestAnUpdateFailsOnPodsThatStay(t *testing.T) {
+	k, g := newTestAccount(t, 1, nil)
+	pass(t, k, 0)
+	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
+	until(t, k, 10, 40, "the update is over", func() bool { return len(g.Auto.Updates) == 1 && !g.Auto.updating() })
+	if g.Auto.Updates[0].Status != "Failed" || len(g.members()) != 5 {
+		t.Errorf("%s with %d members", g.Auto.Updates[0].Status, len(g.members()))
 	}
 }
 

@@ -92,6 +92,17 @@ func (k *cloud) launch(g *group, to goal, token string, now int64) *machine {
 	return m
 }
 
+// hasEvicted notes that no pod is left that the cloud wanted gone.
+func (k *cloud) hasEvicted(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, g := range k.groups {
+		if m := g.machine(id); m != nil {
+			m.Evicted, k.dirty = true, true
+		}
+	}
+}
+
 // christen names a machine as the cloud whose group it is does.
 func (k *cloud) christen(g *group, m *machine) {
 	switch {
@@ -219,6 +230,7 @@ func (k *cloud) advanceGroup(g *group, now int64) bool {
 	if g.Auto != nil {
 		changed = k.own(g, now) || changed
 		changed = k.update(g, now) || changed
+		changed = k.endBlock(g, now) || changed
 		changed = k.reconcile(g, now) || changed
 	}
 	if g.AKS != nil {

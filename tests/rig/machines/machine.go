@@ -42,6 +42,9 @@ type machine struct {
 	Waiting    bool         `json:"waiting,omitempty"`   // terminating, but with power until a hook is over
 	Protected  bool         `json:"protected,omitempty"` // from scale-in
 	Unhealthy  bool         `json:"unhealthy,omitempty"`
+	Cordoned   bool         `json:"cordoned,omitempty"` // by the cloud, whose update replaces it
+	Evicting   bool         `json:"evicting,omitempty"` // the cloud evicts its pods
+	Evicted    bool         `json:"evicted,omitempty"`  // they are gone
 
 	NeverRegisters bool    `json:"never_registers,omitempty"`
 	NeverReady     bool    `json:"never_ready,omitempty"`

@@ -48,6 +48,8 @@ type node struct {
 	wants   chan want
 	isUp    bool // fleet.mu
 	tainted bool
+	owned   bool // cordoned by the cloud
+	evicted bool // its pods are, by the cloud
 
 	mu       sync.Mutex
 	machine  snapshot
@@ -77,6 +79,14 @@ func (n *node) want(w want, m snapshot) {
 		if m.conf.AKS != nil {
 			go n.announce(n.fleet.ctx)
 		}
+	}
+	if m.Cordoned && !n.owned {
+		n.owned = true
+		go n.cordon(n.fleet.ctx)
+	}
+	if m.Evicting && !n.evicted {
+		n.evicted = true
+		go n.evict(n.fleet.ctx, m.ID)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
+	policy "k8s.io/api/policy/v1"
 	errs "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,6 +163,34 @@ func (n *node) untaint(ctx context.Context, key string) {
 		_, err = n.fleet.client.CoreV1().Nodes().Update(ctx, node, meta.UpdateOptions{})
 		return err
 	})
+}
+
+// cordon as EKS does before an update replaces a node.
+func (n *node) cordon(ctx context.Context) {
+	patch := []byte(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"true"}},"spec":{"unschedulable":true}}`)
+	persist(ctx, "cordon node "+n.name, func() error {
+		_, err := n.fleet.client.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, patch, meta.PatchOptions{})
+		return gone(err)
+	})
+}
+
+// evict the pods until there are none but those of DaemonSets, as often as budgets refuse it.
+func (n *node) evict(ctx context.Context, machine string) {
+	for left := true; left; left = left && sleepReal(ctx, 200*time.Millisecond) {
+		left = false
+		for _, pod := range n.fleet.podsOf(n.name) {
+			owner := meta.GetControllerOf(pod)
+			if owner != nil && owner.Kind == "DaemonSet" {
+				continue
+			}
+			left = true
+			if pod.DeletionTimestamp == nil {
+				n.fleet.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policy.Eviction{
+					ObjectMeta: meta.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}})
+			}
+		}
+	}
+	n.fleet.cloud.hasEvicted(machine)
 }
 
 // heartbeat renews the Node's lease, in real time as the control plane counts it.

@@ -18,6 +18,7 @@ struct world {
 	struct pool_object items[OBJECTS];
 	size_t count;
 	struct manifest files;
+	bool is_part;
 	struct arena arena;
 	struct manifest chosen;
 };
@@ -56,7 +57,7 @@ static void take_away(struct world *w, size_t i)
 static void choose(struct world *w)
 {
 	arena_release(&w->arena);
-	assert_true(objects_choose(w->items, w->count, &w->files, &w->arena, &w->chosen));
+	assert_true(objects_choose(w->items, w->count, &w->files, w->is_part, &w->arena, &w->chosen));
 }
 
 static void close_world(struct world *w)
@@ -140,6 +141,22 @@ static void one_that_makes_no_sense_is_told_and_holds_up_nobody(void **state)
 		assert_null(w.items[0].refusal);
 		close_world(&w);
 	}
+}
+
+static void a_part_of_the_pools_has_none_that_takes_any(void **state)
+{
+	struct world w = { .is_part = true };
+
+	(void)state;
+	add(&w, "chat", 1, ON("a", ""));
+	add(&w, "spare", 2, "{\"class\":\"any\",\"nodeGroups\":[{\"name\":\"b\"," CLOUD "}]}");
+	choose(&w);
+	assert_string_equal(in_force(&w), "chat");
+	expect_told(&w.items[1], "found 'any', under --pool-selector");
+	w.is_part = false;
+	choose(&w);
+	assert_string_equal(in_force(&w), "chat spare");
+	close_world(&w);
 }
 
 static void what_was_said_before_stays_in_force(void **state)
@@ -250,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_agree_are_in_force),
 		cmocka_unit_test(one_that_makes_no_sense_is_told_and_holds_up_nobody),
+		cmocka_unit_test(a_part_of_the_pools_has_none_that_takes_any),
 		cmocka_unit_test(what_was_said_before_stays_in_force),
 		cmocka_unit_test(nobody_is_pushed_out_by_a_newcomer),
 		cmocka_unit_test(of_those_that_come_together_the_oldest_stays),

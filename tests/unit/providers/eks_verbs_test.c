@@ -393,6 +393,26 @@ static void growing_reads_first_and_protects_what_is_there(void **state)
 #define TAGS	      "<Tags><member><Key>k8s.io/cluster-autoscaler/enabled</Key><Value>true</Value></member></Tags>"
 #define TEMPLATE_TAGS "<Tags><member><Key>k8s.io/cluster-autoscaler/node-template/label/a</Key></member></Tags>"
 
+#define OPERATED "<Operator><Principal>autoscaling.example.aws</Principal></Operator>"
+
+static void groups_of_an_operator_are_left_alone(void **state)
+{
+	static const char *const ids[] = { "i-0a" };
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	for (enum provider_verb verb = PROVIDER_GROW; verb <= PROVIDER_CANCEL; verb++) {
+		assert_int_equal(RUN(s, CALL(.verb = verb, .desired = 3, .ids = ids, .id_count = 1),
+				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a")) OPERATED), 0 }, ),
+				 ERROR_INVALID);
+		assert_non_null(strstr(s->call.error.message, "has an operator, autoscaling.example.aws"));
+	}
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "0", OPERATED), 0 }, ),
+			 ERROR_NONE);
+	assert_true(s->call.description.is_refused);
+	assert_non_null(strstr(s->call.description.lacks, "autoscaling.example.aws"));
+}
+
 static void groups_of_cluster_autoscaler_are_left_alone(void **state)
 {
 	static const enum provider_verb verbs[] = { PROVIDER_GROW, PROVIDER_REMOVE, PROVIDER_STOP, PROVIDER_STANDBY,
@@ -633,6 +653,7 @@ int main(void)
 		TEST(protection_is_lifted_from_what_is_ours_no_more),
 		TEST(zones_that_are_balanced_are_told),
 		TEST(growing_reads_first_and_protects_what_is_there),
+		TEST(groups_of_an_operator_are_left_alone),
 		TEST(groups_of_cluster_autoscaler_are_left_alone),
 		TEST(removing_protects_the_others_first),
 		TEST(removing_leaves_the_warm_pool_as_it_is),
