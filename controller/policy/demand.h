@@ -6,14 +6,14 @@
 #pragma once
 #include "controller/policy/plan.h"
 
-/* The level is the mean of half a minute, and of two ticks where these are longer. */
+/* The level is the mean of a minute, and of four ticks where these are longer. */
 enum { LEVEL_TICKS_MOST = 60, LEVELS = 4096 };
 
 struct demand_state {
 	double busy, finished; /* forgetting sums: sequence-seconds and requests */
 	double mean;	       /* demand, replicas */
 	double last;	       /* at the last reading */
-	double level;	       /* mean of the last half minute */
+	double level;	       /* mean of the last minute */
 	double recent[LEVEL_TICKS_MOST];
 	double levels[LEVELS]; /* ring by tick */
 	int64_t level_count;

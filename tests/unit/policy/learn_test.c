@@ -96,30 +96,6 @@ static void a_queue_is_not_taken_for_demand(void **state)
 	assert_true(waiting > 10000);
 }
 
-/* A hundred full replicas; what arrives from now on runs for 20 s instead of 10, and queues: two ticks tell. */
-static void a_burst_of_longer_requests_is_seen_while_it_lasts(void **state)
-{
-	struct feed f;
-	struct demand_reading r = { 0 };
-	int64_t waiting = 0;
-
-	(void)state;
-	feed_init(&f);
-	for (int i = 0; i < 40; i++)
-		feed_tick(&f, 10000, 0, 5000, 5000);
-	for (int i = 0; i < 2; i++) {
-		for (int k = 0; k < 3; k++) {
-			waiting += 2500; /* 1,000 a second arrive; each slot is held twice as long */
-			f.scrapes[k] = (struct scrape_input){
-				.ready = 100, .running = 10000, .waiting = waiting, .started = 2500, .completed = 2500
-			};
-		}
-		f.now += 15000;
-		r = feed_decide(&f);
-	}
-	assert_in_range(exact_round(r.service * 10), 185, 200);
-}
-
 static void the_peak_looks_back_as_far_as_asked(void **state)
 {
 	struct feed f;
@@ -368,8 +344,8 @@ static void the_present_rule_is_kept_for_small_gains(void **state)
 	(void)state;
 	set_stage(&c);
 	int64_t best = choose_rule(&c.in).rule;
-	c.in.present = best + 1; /* under 1 % dearer */
-	assert_int_equal(choose_rule(&c.in).rule, best + 1);
+	c.in.present = best + 2; /* under 3 % dearer */
+	assert_int_equal(choose_rule(&c.in).rule, best + 2);
 	c.in.present = best + 40;
 	assert_int_equal(choose_rule(&c.in).rule, best);
 	free(c.shadows);
@@ -536,7 +512,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_queue_demand_is_what_is_in_service),
 		cmocka_unit_test(a_queue_is_not_taken_for_demand),
-		cmocka_unit_test(a_burst_of_longer_requests_is_seen_while_it_lasts),
 		cmocka_unit_test(the_peak_looks_back_as_far_as_asked),
 		cmocka_unit_test(capacity_follows_the_evidence),
 		cmocka_unit_test(latency_limits_the_batch),
