@@ -195,7 +195,6 @@ static void join(struct controller *c, size_t pool, size_t position, const struc
 	like.ends_at_device = runs_work(c, pool) || is_buffered(c, pool);
 	like.is_adopted = true;
 	like.has_served = false;
-	like.kept_at = 0;
 	struct start *s = starts_ask(&c->starts, &like, 1);
 	s->stage = like.stage;
 	s->stage_since = like.stage_since;

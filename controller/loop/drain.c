@@ -23,7 +23,13 @@ enum drain_step {
 /* What is written on a node: that it goes, that it is lent, neither. */
 enum drain_mark { MARK_ON, MARK_LENT, MARK_OFF };
 
-enum { EVICTIONS_AT_ONCE = 8, DRAIN_IS_BLIND = -1, DRAIN_IS_UNSEEN = -2, DRAIN_IS_NOT_REPLACED = -3 };
+enum {
+	EVICTIONS_AT_ONCE = 8,
+	DRAIN_IS_BLIND = -1,
+	DRAIN_IS_UNSEEN = -2,
+	DRAIN_IS_NOT_REPLACED = -3,
+	DRAIN_HAS_QUEUE = -4
+};
 
 static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
 static const millis BACK_OFF = 15 * MINUTE, BACK_OFF_MOST = 4 * HOUR;
@@ -766,18 +772,25 @@ static bool is_not_replaced(struct drain *d, const struct node *n)
 	return true;
 }
 
-/* Who serves stays where he is while nothing is known of the pool, unless the cloud will end it in any case. */
+/* Who serves stays where he is while nothing is known of the pool, or too much waits there, unless the cloud will end
+ * it in any case. */
 static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || !c->pools[d->pool]->is_blind || will_be_taken(c, n) ||
-	    !replicas_serving(d->controller, n, d->pool))
+	if (d->step > DRAIN_EVICT || will_be_taken(c, n) || !replicas_serving(c, n, d->pool))
 		return false;
-	if (d->last_reason != DRAIN_IS_BLIND)
-		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "signals-stale"),
-			 LOG_S("why", "nothing is known of the pool; what serves there is not asked to go"), LOG_END);
-	d->last_reason = DRAIN_IS_BLIND;
+	bool is_blind = c->pools[d->pool]->is_blind;
+	int reason = is_blind ? DRAIN_IS_BLIND : DRAIN_HAS_QUEUE;
+
+	if (!is_blind && !c->pools[d->pool]->has_queue)
+		return false;
+	if (d->last_reason != reason)
+		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", is_blind ? "signals-stale" : "queue"),
+			 LOG_S("why", is_blind ? "nothing is known of the pool; what serves there is not asked to go"
+					       : "requests wait; what serves there is not asked to go"),
+			 LOG_END);
+	d->last_reason = reason;
 	return true;
 }
 

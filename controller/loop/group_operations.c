@@ -218,6 +218,15 @@ static void give_up(struct node_group *g, const struct error *why, int64_t did)
 	g->context->changed(g->context->user);
 }
 
+static void call_back(struct node_group *g)
+{
+	log_info("operation-called-back", LOG_S("group", group_spec_of(g)->name),
+		 LOG_S("operation", g->operation.token), LOG_S("why", "nobody waits for its machines any more"),
+		 LOG_END);
+	node_group_call_back(g);
+	end_intent(g, error_kind_name(ERROR_CANCELLED));
+}
+
 /* From now on reads must show it. Where a launch is counted from what they show, the same goes for one that may have
  * been accepted: to ask again too early would be to launch again. */
 static void note_accepted(struct node_group *g, const struct provider_call *c, int64_t launched)
@@ -329,6 +338,11 @@ static void operation_settle(struct node_group *g)
 			end_intent(g, "done");
 		return;
 	}
+	if (node_group_is_unwished(g)) { /* it may still come about until then */
+		if (clock_now(g->context->clock) - o->sent_at > LAG_MOST)
+			call_back(g);
+		return;
+	}
 	if (o->attempts < ATTEMPTS_MOST && !node_group_names_joined(g))
 		return; /* node_group_drive() sends it again */
 	struct error why = g->trouble.kind != ERROR_NONE ? g->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
@@ -392,6 +406,8 @@ void node_group_drive(struct node_group *g)
 	if (g->context->is_barred || !may_send(g))
 		return;
 	if (g->seen.is_busy && (has_operation(g) || !g->ongoing.name))
+		return;
+	if (has_operation(g) && node_group_is_unwished(g))
 		return;
 	if (has_operation(g))
 		send(g);

@@ -403,7 +403,6 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 		return;
 	if (began > 0 && !was_stopped)
 		like.asked_at = clock_of_wall(g->context->clock, began);
-	like.kept_at = kept_at;
 	int64_t count = places(g, pool);
 	struct start *asked = starts_ask(g->context->starts, &like, count);
 	/* Whether it was stopped since it was launched is not known any more. */
@@ -1039,6 +1038,23 @@ bool node_group_take_effect(struct node_group *g, bool *is_seen)
 		removals_left_alone(g, false);
 	}
 	return true;
+}
+
+bool node_group_is_unwished(const struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+
+	return o->verb == PROVIDER_GROW && o->is_uncertain &&
+	       node_group_missing(g) - machines_awaited(g, false) >= o->change;
+}
+
+void node_group_call_back(struct node_group *g)
+{
+	int64_t change = g->operation.change, did = clamp(g->seen.desired - g->believed.desired, 0, change);
+
+	g->believed.desired += did;
+	give_back(g, change - did);
+	wish(g, g->wanted - (change - did));
 }
 
 void node_group_unwish(struct node_group *g, enum error_kind why, int64_t did)

@@ -251,6 +251,11 @@ bool node_group_plan(struct node_group *g);
  * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told,
  * and refused. */
 bool node_group_take_effect(struct node_group *g, bool *is_seen);
+/* A growth whose answer was lost, and nobody waits for its machines any more: to ask again would be to buy for nobody.
+ */
+bool node_group_is_unwished(const struct node_group *g);
+/* It is not asked for again. */
+void node_group_call_back(struct node_group *g);
 /* It came to nothing, or to less: what was wished with it is wished no more; later wishes stay. `did`: machines that
  * came of it all the same. */
 void node_group_unwish(struct node_group *g, enum error_kind why, int64_t did);

@@ -161,6 +161,15 @@ void pool_signals_taken(struct controller *c)
 	}
 }
 
+void pool_signals_aged(struct controller *c)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		struct pool_signals *s = &c->pools[i]->signals;
+		s->expected = s->last_expected;
+		s->fresh = s->last_fresh = 0;
+	}
+}
+
 /* --- sources --- */
 
 static struct http_auth_settings reach_of(const struct auth_text *auth, const struct tls_text *tls)

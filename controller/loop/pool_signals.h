@@ -61,6 +61,8 @@ void pool_signals_close(struct controller *c, struct live_pool *p);
 void pool_signals_targets(struct controller *c);
 /* What was read is recorded: sums begin anew. */
 void pool_signals_taken(struct controller *c);
+/* Long ago: what was read is recorded yet, and is no evidence any more. */
+void pool_signals_aged(struct controller *c);
 /* The readings of a pool whose pods are the work, as its groups show them. */
 void pool_signals_of_work(struct live_pool *p, const struct group_input *groups, size_t count);
 /* A reading of the pool's replicas; `pool` is a struct live_pool. */

@@ -369,11 +369,12 @@ static bool holds_none(const struct controller *c, const struct node *n)
 	return true;
 }
 
-static bool is_idle(const struct controller *c, const struct node *n)
+bool node_is_idle(const struct controller *c, const struct node *n)
 {
-	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 &&
-	       (n->gpus_used_milli == 0 || holds_none(c, n)) && !drain_is_under_way(c, n->name) &&
-	       !starts_know_machine(&c->starts, machine_of_node(c, n)) && !node_label(n, "preheat.dev/lent-by");
+	return node_is_usable(n) && !n->is_protected &&
+	       ((n->gpus_milli > 0 && n->gpus_used_milli == 0) || holds_none(c, n)) &&
+	       !drain_is_under_way(c, n->name) && !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
+	       !node_label(n, "preheat.dev/lent-by");
 }
 
 /* The longest of the pools that may use the group. */
@@ -424,7 +425,7 @@ int64_t scale_down_idle(struct controller *c, size_t pool, size_t group, struct 
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++)
-		if (is_idle(c, nodes[i]))
+		if (node_is_idle(c, nodes[i]))
 			note_idle(c, nodes[i]);
 	if (!c->groups[group]->is_known || !others_agree(c, pool, group) || awaits_pods(c, group))
 		return 0;
@@ -439,7 +440,7 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		if (!is_idle(c, nodes[i]))
+		if (!node_is_idle(c, nodes[i]))
 			continue;
 		struct idle_node *n = note_idle(c, nodes[i]);
 		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||
@@ -460,6 +461,12 @@ static void forget_others(struct controller *c)
 			c->idle.items[kept++].is_idle = false;
 		}
 	c->idle.count = kept;
+}
+
+void idle_nodes_unwatched(struct controller *c, millis duration)
+{
+	for (size_t i = 0; i < c->idle.count; i++)
+		c->idle.items[i].since += duration;
 }
 
 void idle_nodes_release(struct controller *c)

@@ -42,8 +42,13 @@ bool scale_down_serves_others(const struct controller *c, const struct node *n, 
  * and they would have been emptied for nothing. */
 int64_t scale_down_room(const struct controller *c, size_t group);
 
+/* No GPU pod is there, no start waits for it, and no drain is on it; it may lack GPUs itself, and serves nobody then.
+ */
+bool node_is_idle(const struct controller *c, const struct node *n);
 /* Nodes that nobody uses or waits for, for longer than IDLE_PATIENCE and scaleDown.after, go. */
 void idle_nodes_release(struct controller *c);
+/* Nobody looked for so long: who was idle before may have been used meanwhile. */
+void idle_nodes_unwatched(struct controller *c, millis duration);
 /* Nodes whose machine the cloud will take are emptied while the notice lasts, and what served there is replaced. */
 extern const struct actor interruptions_actor;
 

@@ -422,26 +422,103 @@ static int64_t affordable(const struct controller *c, size_t pool, size_t positi
 	return money > 0 ? money / g->price_per_hour * (each > 0 ? each : 1) : 0;
 }
 
-/* Machines that were given up too late, and run on since the plan was made: what was refused starts there. */
+static bool stays(const struct controller *c, const struct node *n)
+{
+	return n->is_known && !n->is_leaving && !drain_is_under_way(c, n->name);
+}
+
+static bool starts_where_it_stays(const struct controller *c, const struct start *s)
+{
+	const struct node_group *g = c->groups[fleet_of(c)->pools[s->pool].groups[s->group]];
+	const struct machine *m = s->machine[0] ? node_group_machine(g, s->machine) : NULL;
+	const struct node *n = m ? cluster_node_by_machine(c->cluster, m->provider_id) : NULL;
+
+	return s->kind != START_REFILL && !s->is_swap && (!n || !n->is_known || stays(c, n));
+}
+
+/* Replicas that serve and stay, and those that start. */
+static int64_t replicas_had(const struct controller *c, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct node **nodes = cluster_nodes(c->cluster, -1, &a, &count);
+	int64_t had = 0;
+
+	for (size_t i = 0; i < count; i++)
+		had += stays(c, nodes[i]) ? replicas_awake(c, nodes[i], pool) : 0;
+	for (size_t i = 0; i < c->starts.count; i++)
+		had += c->starts.items[i].pool == pool && starts_where_it_stays(c, &c->starts.items[i]);
+	return had;
+}
+
+static void need_less(struct fallback *f, int64_t replicas)
+{
+	int64_t left = f->replicas > replicas ? f->replicas - replicas : 0;
+
+	f->price = f->replicas > 0 ? f->price * left / f->replicas : 0;
+	f->replicas = left;
+}
+
+/* A machine that was given up too late runs on, and is a start again: it takes the place of what was refused. */
 static void use_what_stays(struct controller *c, size_t pool)
 {
 	struct fallback *f = &c->pools[pool]->fallback;
+	int64_t missing = c->plan.pools[pool].decision.decided - replicas_had(c, pool);
 
-	for (size_t i = 0; i < c->starts.count && f->replicas > 0; i++) {
-		struct start *s = &c->starts.items[i];
-		if (s->pool != pool || s->kept_at <= 0 || s->kept_at < c->snapshot.now)
-			continue;
-		s->kept_at = 0;
-		f->replicas--;
-		f->price -= price_of_replica(c, pool, (size_t)s->group);
+	missing = missing > 0 ? missing : 0;
+	if (f->replicas > missing)
+		need_less(f, f->replicas - missing);
+}
+
+/* Starts that wait for any free GPU of the group have a claim on its idle nodes. */
+static int64_t places_claimed(const struct controller *c, size_t group)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		count += fleet_of(c)->pools[s->pool].groups[s->group] == group && !s->pod[0] && !s->machine[0] &&
+			 s->stage >= STAGE_IMAGE;
 	}
+	return count;
+}
+
+/* Nodes that came idle since the plan was made. */
+static void use_idle_nodes(struct controller *c, size_t pool, size_t position)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct fallback *f = &c->pools[pool]->fallback;
+	size_t count, group = fleet_of(c)->pools[pool].groups[position];
+	const struct node **nodes = cluster_nodes(c->cluster, (int)group, &a, &count);
+	struct start like = start_like(c, pool, position, START_PLACE);
+	int64_t places = -places_claimed(c, group);
+
+	for (size_t i = 0; i < count; i++)
+		places += nodes[i]->gpus_milli > 0 && node_is_idle(c, nodes[i]) ? replicas_on_node(c, pool, group) : 0;
+	places = places < f->replicas ? places : f->replicas;
+	if (places <= 0 || is_buffered(c, pool))
+		return;
+	starts_ask(&c->starts, &like, places);
+	need_less(f, places);
+}
+
+/* What serves on nodes that were to go, and what runs for nobody, comes before any purchase. */
+static void use_what_runs(struct controller *c, size_t pool)
+{
+	struct fallback *f = &c->pools[pool]->fallback;
+
+	use_what_stays(c, pool);
+	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && f->replicas > 0; k++)
+		use_idle_nodes(c, pool, k);
+	if (f->replicas > 0)
+		need_less(f, drains_call_off(c, pool, f->replicas));
 }
 
 static void fall_back(struct controller *c, size_t pool)
 {
 	struct live_pool *p = c->pools[pool];
 
-	use_what_stays(c, pool);
+	use_what_runs(c, pool);
 	int64_t money = money_left(c, pool);
 
 	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && p->fallback.replicas > 0; k++) {

@@ -26,7 +26,6 @@ void starts_shift(struct starts *s, millis by)
 		struct start *t = &s->items[i];
 		t->asked_at += by;
 		t->stage_since += by;
-		t->kept_at += t->kept_at ? by : 0;
 	}
 }
 

@@ -25,7 +25,6 @@ struct start {
 	bool is_found;			  /* its machine was asked for by others, while we led */
 	bool is_adopted;		  /* found, not asked for by us: stages before it was found tell nothing */
 	bool has_served;		  /* its pod was ready, and is not any more */
-	millis kept_at;			  /* given up, and it runs on: since then, for no plan of before; 0: not so */
 };
 
 struct start_event {

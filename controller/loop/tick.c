@@ -80,12 +80,18 @@ void tick_act_pool(struct controller *c, size_t pool)
 			actors[k]->want(c, pool, p->decision.decided);
 }
 
+bool tick_stood_still(const struct controller *c)
+{
+	return c->tick.is_hearing || (c->has_decided && timer_is_running(&c->tick.timer) &&
+				      clock_mono(c->clock) - c->tick.next > c->settings.interval);
+}
+
 static void drive(struct timer *t)
 {
 	struct controller *c = t->user;
 
 	c->tick.is_drive_due = false;
-	if (!leader_may_act(c))
+	if (!leader_may_act(c) || tick_stood_still(c)) /* the tick that comes first drives all */
 		return;
 	if (c->targets_changed)
 		pool_signals_targets(c);
@@ -188,6 +194,7 @@ static void note_changes(struct controller *c)
 		p->requests.started += d->started == ABSENT ? 0 : d->started;
 		p->requests.late += d->late == ABSENT ? 0 : d->late;
 		p->is_blind = d->signals >= SIGNALS_STALE;
+		p->has_queue = !runs_work(c, i) && d->slots_milli > 0 && d->waiting_milli >= d->slots_milli;
 		stage_times_note(p->stages, &c->snapshot.pools[i]);
 		tick_note_size(c, i);
 	}
@@ -281,6 +288,8 @@ static void run_tick(struct controller *c)
 	struct error e = { 0 };
 
 	c->published.tick_begun_mono = clock_mono(c->clock);
+	c->tick.is_hearing = false;
+	act_soon(c);
 	tend_reserve(c);
 	if (!restore_keep(c->history, c->memory, &e))
 		log_error("memory-not-kept", LOG_E(&e), LOG_END);
@@ -322,6 +331,25 @@ static bool take_up_manifest(struct controller *c)
 /* Watches tell of minutes within moments. */
 static const millis HEARS = 2 * SECOND;
 
+static void fire(struct timer *t);
+
+static void fire_after(struct controller *c, millis delay)
+{
+	c->tick.next = clock_mono(c->clock) + delay;
+	timer_start(c->loop, &c->tick.timer, clock_real(c->clock, delay), fire);
+}
+
+/* It stood still, and nobody looked meanwhile: what was read before is old, and what was idle may have been used. */
+static void hear_first(struct controller *c, millis still)
+{
+	c->published.ticks_late++;
+	c->tick.is_hearing = true;
+	idle_nodes_unwatched(c, still);
+	pool_signals_aged(c);
+	c->tick.due = clock_mono(c->clock) + HEARS;
+	fire_after(c, HEARS);
+}
+
 static void fire(struct timer *t)
 {
 	struct controller *c = t->user;
@@ -331,6 +359,7 @@ static void fire(struct timer *t)
 		return;
 	pool_signals_targets(c);
 	if (!is_ready(c) || !leader_may_act(c)) {
+		c->tick.next = now;
 		timer_start(c->loop, &c->tick.timer, READY_POLL, fire);
 		return;
 	}
@@ -338,11 +367,8 @@ static void fire(struct timer *t)
 		leader_stop_acting(c, "its time is put right");
 		return;
 	}
-	if (c->has_decided &&
-	    now - c->tick.due > interval) { /* it stood still: what happened meanwhile is heard first */
-		c->published.ticks_late++;
-		c->tick.due = now + HEARS;
-		timer_start(c->loop, &c->tick.timer, clock_real(c->clock, HEARS), fire);
+	if (c->has_decided && now - c->tick.due > interval) {
+		hear_first(c, now - c->tick.due);
 		return;
 	}
 	if (!take_up_manifest(c))
@@ -353,7 +379,7 @@ static void fire(struct timer *t)
 	c->tick.due += interval;
 	if (c->tick.due < clock_mono(c->clock))
 		c->tick.due = clock_mono(c->clock) + interval; /* slept, or was slow: no ticks are made up for */
-	timer_start(c->loop, &c->tick.timer, clock_real(c->clock, c->tick.due - clock_mono(c->clock)), fire);
+	fire_after(c, c->tick.due - clock_mono(c->clock));
 }
 
 void tick_open(struct controller *c)
@@ -366,7 +392,8 @@ void tick_start(struct controller *c)
 {
 	c->tick.timer.user = c;
 	c->tick.due = clock_mono(c->clock);
-	timer_start(c->loop, &c->tick.timer, 0, fire);
+	c->tick.is_hearing = false;
+	fire_after(c, 0);
 }
 
 void tick_stop(struct controller *c)

@@ -14,8 +14,10 @@ struct controller;
 #define FIRST_LOOK (20 * SECOND)
 
 struct tick_state {
-	int64_t number; /* of the next one */
-	millis due;	/* clock_mono */
+	int64_t number;	 /* of the next one */
+	millis due;	 /* clock_mono */
+	millis next;	 /* clock_mono, when that is looked at */
+	bool is_hearing; /* it stood still, and the tick that comes hears first what happened meanwhile */
 	struct timer timer, drive;
 	void (*drive_now)(struct timer *t);
 	bool is_drive_due;
@@ -58,6 +60,9 @@ void tick_act(struct controller *c);
 void tick_act_pool(struct controller *c, size_t pool);
 /* Told in the log where it is another than before. */
 void tick_note_size(struct controller *c, size_t pool);
+/* Nobody looked for longer than an interval (a stopped process, a machine that slept), and no tick was since: what is
+ * known is from before, and nothing is done by it. */
+bool tick_stood_still(const struct controller *c);
 /* None is under way. */
 bool tick_is_quiet(const struct controller *c);
 /* The same for a pool that acts no more, or one of whose groups does not; the rest goes on. */

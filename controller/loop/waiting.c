@@ -99,8 +99,8 @@ static void fire(struct timer *t)
 	struct controller *c = t->user;
 
 	c->waiting.is_due = false;
-	if (leader_may_act(c) && c->has_decided && cluster_is_synced(c->cluster) && !clock_skew_is_wrong(c) &&
-	    !c->tick.is_disk_full)
+	if (leader_may_act(c) && c->has_decided && !tick_stood_still(c) && cluster_is_synced(c->cluster) &&
+	    !clock_skew_is_wrong(c) && !c->tick.is_disk_full)
 		decide(c);
 }
 

@@ -27,19 +27,7 @@ static const struct {
 	{ "patch", "deployments", "" },
 };
 
-/* Breaches that are known and to be mended, docs/reliability.md: of a law, anywhere or at the calls of one cloud. */
-enum { ANYWHERE = -1 };
-static const struct {
-	const char *law;
-	int wire;
-} known_broken[] = {
-	{ "serving_stays", ANYWHERE },
-};
-enum { KNOWN = sizeof known_broken / sizeof *known_broken };
-
 static struct {
-	bool is_strict;
-	int wire; /* of the last call */
 	char broken[512];
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
@@ -99,15 +87,6 @@ static void trace_write(const char *line)
 	laws.writes++;
 }
 
-static bool is_known(const char *law)
-{
-	for (size_t i = 0; i < KNOWN; i++)
-		if (!strcmp(law, known_broken[i].law) &&
-		    (known_broken[i].wire == ANYWHERE || known_broken[i].wire == laws.wire))
-			return true;
-	return false;
-}
-
 /* Of each group what there was when it broke. */
 static void trace_machines(void)
 {
@@ -115,10 +94,9 @@ static void trace_machines(void)
 		const struct cloud_group *g = cloud_group_at(i);
 		trace("%s: %" PRId64 " desired, %" PRId64 " standby", g->name, g->desired, g->standby);
 		for (const struct cloud_machine *m = g->machines; m; m = m->next)
-			trace("    %s step %d%s%s%s%s %s since %.3f", m->id, (int)m->step,
+			trace("    %s step %d%s%s%s %s since %.3f", m->id, (int)m->step,
 			      m->is_to_run ? "" : " stands by", m->is_taken ? " taken" : "",
-			      m->is_spared ? " spared" : "", m->is_protected ? " protected" : "", m->token,
-			      (double)m->since / SECOND);
+			      m->is_protected ? " protected" : "", m->token, (double)m->since / SECOND);
 	}
 }
 
@@ -130,10 +108,6 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (!laws.is_strict && is_known(law)) {
-		trace("known to break: %s: %s", law, text);
-		return;
-	}
 	if (!laws.broken[0])
 		trace_machines();
 	if (!laws.broken[0])
@@ -357,6 +331,19 @@ static int64_t planned(size_t app)
 	return is_new && laws.planned_before[app] > laws.planned[app] ? laws.planned_before[app] : laws.planned[app];
 }
 
+/* That so many replicas may need: each group has machines of its own size. */
+static int64_t machines_for(const struct fleet_spec *fleet, size_t pool, int64_t replicas)
+{
+	const struct pool_spec *spec = &fleet->pools[pool];
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < spec->group_count; i++) {
+		int64_t places = fleet->groups[spec->groups[i]].gpus_per_node / spec->gpus_per_replica;
+		least = places > 0 && places < least ? places : least;
+	}
+	return least == INT64_MAX ? replicas : (replicas + least - 1) / least;
+}
+
 /* Of each pool: the machines that the last plan of whoever led wants, all groups together. */
 static void look_at_plans(void)
 {
@@ -368,10 +355,9 @@ static void look_at_plans(void)
 			int64_t sum = 0;
 			for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
 				sum += p->plan->pools[i].groups[k].nodes_desired;
-			if (sum <
-			    p->plan->pools[i]
-				    .decision.decided) /* of one GPU each; refills that shall serve count there alone */
-				sum = p->plan->pools[i].decision.decided;
+			/* Refills that shall serve count there alone. */
+			int64_t decided = machines_for(p->fleet, i, p->plan->pools[i].decision.decided);
+			sum = sum < decided ? decided : sum;
 			note_plan(app_number(p->fleet->pools[i].name), sum);
 		}
 	}
@@ -393,32 +379,25 @@ static int64_t marked(const char *pool)
 	return count;
 }
 
-static bool has_pods(const char *machine)
+/* The manifest's least of the group is bought there, whatever a cheaper or dearer one has too many of. */
+static int64_t least_of_group(const struct cloud_group *g, int who)
 {
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
-		if (!strcmp(pod_node(p), machine) && *value_text(p->value, "metadata>labels>app"))
-			return true;
-	return false;
+	const struct published *p = replica_published(who);
+
+	for (size_t i = 0; p && p->fleet && i < p->fleet->group_count; i++)
+		if (!strcmp(p->fleet->groups[i].name, g->name))
+			return p->fleet->groups[i].min_nodes;
+	return 0;
 }
 
-/* Given up, cancelled too late, and used by nobody since: they go when they have been idle for long enough. */
-static int64_t spared(const struct cloud_group *g)
-{
-	int64_t count = 0;
-
-	for (const struct cloud_machine *m = g->machines; m; m = m->next)
-		count += m->is_spared && m->is_to_run && m->step == STEP_RUNNING && !has_pods(m->id);
-	return count;
-}
-
-/* Machines that somebody else asked for, and that we gave up too late. */
+/* Machines that somebody else asked for. */
 static int64_t not_ours(const char *pool)
 {
 	int64_t count = 0;
 
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
-		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + spared(g);
+		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g);
 	}
 	return count;
 }
@@ -538,11 +517,6 @@ void laws_history(int who, const char *path)
 	sqlite3_close(db);
 }
 
-void laws_be_strict(void)
-{
-	laws.is_strict = true;
-}
-
 void laws_share_groups(void)
 {
 	laws.are_shared = true;
@@ -550,7 +524,6 @@ void laws_share_groups(void)
 
 static void before_call(const struct cloud_call *c)
 {
-	laws.wire = (int)c->group->wire;
 	laws.ordered_before = ordered(c->group->pool);
 	if (laws.is_dry)
 		laws_break("never_writes", "%s of %s in a dry run", c->verb, c->group->name);
@@ -593,7 +566,8 @@ static void called(const struct cloud_call *c)
 	int64_t now = ordered(c->group->pool) - marked(c->group->pool) - not_ours(c->group->pool),
 		plan = planned(app_number(c->group->pool));
 	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
-	    ordered(c->group->pool) > laws.ordered_before && now > plan)
+	    ordered(c->group->pool) > laws.ordered_before && now > plan &&
+	    c->group->desired > least_of_group(c->group, c->from))
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)

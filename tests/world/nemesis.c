@@ -131,7 +131,7 @@ static void traffic(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
 
-	w->chat->rate = among(&r, 0, 9) < 3 ? 0 : 8 * random_uniform(&r);
+	w->chat->rate = among(&r, 0, 9) < 3 ? 0 : w->traffic * 8 * random_uniform(&r);
 }
 
 static void nothing(struct nemesis_world *w, const struct fault *f)
@@ -535,11 +535,11 @@ static void gang(struct nemesis_world *w, const struct fault *f)
 	struct random r = details(f);
 	int64_t pods = among(&r, 2, 4), which = among(&r, 0, 3);
 
-	(void)w;
 	if (world_app_at(1) && !apiserver_find(KIND_JOB, "llm", names[which]))
 		world_job_for(&(struct world_job){ .name = names[which],
 						   .pool = world_app_at(1)->name,
 						   .pods = pods,
+						   .gpus = w->job_gpus,
 						   .spec = ",'nodeSelector':{'pool':'train'}" },
 			      among(&r, 5, 25) * MINUTE);
 }

@@ -15,6 +15,8 @@ struct nemesis_world {
 	size_t group_count;
 	bool is_pair, is_twin; /* two replicas; each with a lease of its own */
 	bool watches_objects;
+	int job_gpus; /* of each pod of a training job */
+	int traffic;  /* so many times that of a small fleet */
 	struct replica_settings settings[WORLD_REPLICAS];
 	const char *spec; /* of the WarmPool chat, as JSON */
 };

@@ -433,6 +433,24 @@ static void machines_added_by_hand_stay_as_long_as_told(void **state)
 	until(is_down, HOUR, "it comes down");
 }
 
+/* --- nodes without GPUs --- */
+
+/* The cloud refuses the end of a machine that shows no GPU: it is nobody's start any more, and goes all the same. */
+static void a_node_without_gpus_whose_drain_was_given_up_goes(void **state)
+{
+	(void)state;
+	replica_start(0, &objects);
+	until(serves_two, 20 * MINUTE, "two replicas of headroom serve");
+	until(world_is_at_rest, 30 * MINUTE, "nothing is on its way");
+	gpu->faults.no_device = 1;
+	cloud_owner_sets(gpu, gpu->desired + 1);
+	until(is_any_marked, 2 * HOUR, "its start is given up");
+	gpu->faults.auth = 1;
+	until(nothing_is_marked, HOUR, "its drain is given up");
+	assert_true(world_desired("chat") > 2);
+	until(is_down, HOUR, "it goes");
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* With a name, or a part of it with *, only those. */
@@ -446,6 +464,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_budget_that_never_allows_cordons_nothing_and_is_told),
 		SCENARIO(a_budget_that_closes_during_a_drain_gives_the_node_back),
 		SCENARIO(machines_added_by_hand_stay_as_long_as_told),
+		SCENARIO(a_node_without_gpus_whose_drain_was_given_up_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,10 +36,16 @@ static const struct replica_settings alone = {
 		"  scaleDown: { after: 5m }\n",
 };
 static struct world_app *chat;
+static struct cloud_group *od;
 
 static bool is_loaded(void)
 {
 	return world_ready("chat") >= 5 && world_is_at_rest();
+}
+
+static bool is_begun(void)
+{
+	return world_ready("chat") >= 2 && world_is_at_rest();
 }
 
 static bool is_down(void)
@@ -47,20 +53,32 @@ static bool is_down(void)
 	return world_desired("chat") <= 2 && world_is_at_rest();
 }
 
-/* A fleet that needs all of what it has. */
-static int set_up(void **state)
+static int begin(double rate)
 {
-	(void)state;
 	world_begin(1);
-	world_group("chat-od", "chat", 1, 0, 12, 1);
+	od = world_group("chat-od", "chat", 1, 0, 12, 1);
 	chat = world_app("chat", 1, 1, "25%");
 	replica_start(0, &alone);
-	chat->rate = 5;
-	if (!world_until(is_loaded, HOUR))
+	chat->rate = rate;
+	if (!world_until(rate > 2 ? is_loaded : is_begun, HOUR))
 		fail_msg("the fleet does not grow");
 	world_run(20 * MINUTE);
 	assert_lawful();
 	return 0;
+}
+
+/* A fleet that needs all of what it has. */
+static int set_up(void **state)
+{
+	(void)state;
+	return begin(5);
+}
+
+/* One that could grow. */
+static int set_up_small(void **state)
+{
+	(void)state;
+	return begin(1);
 }
 
 /* What the last decision says of the signals, and their trouble. */
@@ -140,12 +158,35 @@ static void replicas_that_fell_silent_shrink_nothing(void **state)
 	assert_released();
 }
 
+/* A process stands still while its model servers fall mute: what it heard before is no evidence when it goes on, and a
+ * machine that it did not watch was not idle. held_on_missing looks on. */
+static void what_was_heard_before_a_stop_shrinks_nothing(void **state)
+{
+	(void)state;
+	int64_t machines;
+
+	cloud_owner_sets(od, od->desired + 1);
+	run(3 * MINUTE + 8 * SECOND);
+	machines = cloud_awake(od);
+	replica_pause(0, true);
+	run(MINUTE);
+	chat->is_mute = true;
+	run(7 * MINUTE);
+	replica_pause(0, false);
+	run(20 * MINUTE);
+	assert_int_equal(cloud_awake(od), machines);
+	assert_true(decision()->signals >= SIGNALS_STALE);
+	chat->is_mute = false;
+	assert_released();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(levels_of_nothing_under_load_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hung_engines_are_named_and_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(replicas_that_fell_silent_shrink_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_was_heard_before_a_stop_shrinks_nothing, set_up_small, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);

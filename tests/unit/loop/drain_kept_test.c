@@ -91,6 +91,25 @@ static void nobody_who_serves_goes_while_nothing_is_known(void **state)
 	assert_true(node_group_is_removing(c->groups[0], "m1")); /* where nobody serves any more nothing is lost */
 }
 
+/* Released before the queue came, and held by a budget since. */
+static void nobody_who_serves_goes_while_requests_wait(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	server.budget_holds = true;
+	go("m1", FATE_REMOVE);
+	have_node(c, "m1", "", MARKED("remove"));
+	pass(SECOND);
+	c->pools[0]->has_queue = true;
+	server.budget_holds = false;
+	forget_log();
+	pass(30 * SECOND);
+	assert_null(asked("POST", "/eviction"));
+	c->pools[0]->has_queue = false;
+	pass(SECOND);
+	assert_non_null(asked("POST", "/pods/a/eviction"));
+}
+
 static enum engine_sleep awake(const struct source *s, const char *key)
 {
 	(void)s;
@@ -191,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
+		TEST(nobody_who_serves_goes_while_requests_wait),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),

@@ -22,6 +22,7 @@ static const char pool[] =
 static struct controller *c;
 static char path[64];
 static struct pool_plan plan;
+static int64_t serving;
 static struct group_decision asked_of[3];
 
 static bool may_act(void *user)
@@ -34,6 +35,7 @@ static int set_up(void **state)
 	struct error e = { 0 };
 
 	(void)state;
+	serving = 0;
 	c = play_controller(pool);
 	snprintf(path, sizeof path, "/tmp/fall_back_test.%d.db", (int)getpid());
 	c->history = history_resume(&(struct history_setup){ .path = path,
@@ -76,7 +78,7 @@ static void decide(int64_t cold, int64_t dollars)
 	memset(asked_of, 0, sizeof asked_of);
 	asked_of[0].cold = cold;
 	plan = (struct pool_plan){ .groups = asked_of, .group_count = 3 };
-	plan.decision.decided = cold;
+	plan.decision.decided = serving + cold;
 	plan.decision.dollars_per_hour = dollars * 1000000;
 	c->plan = (struct plan){ &plan, 1 };
 	look_at_pools(c);
@@ -186,20 +188,41 @@ static void the_budget_holds_for_the_dearer_one(void **state)
 	answer("od", ERROR_STOCKOUT);
 }
 
-/* A node of the second group with a replica that serves, and the taint of its handler. */
-static void run_on_spot(const char *taint)
+/* A node of the second group, and the taint of its handler. */
+static void see_spot_node(const char *taint)
 {
 	char text[1024];
 
-	have_machine(1, "m1", MACHINE_RUNNING);
-	cloud_tells(c, 1);
 	snprintf(text, sizeof text,
 		 "{'metadata':{'name':'m1','uid':'m1','labels':{'simulated.preheat.dev/node-group':'spot-b'}},'spec':{"
 		 "'providerID':'simulated://m1'%s},'status':{'allocatable':{'nvidia.com/gpu':'1'},'conditions':[{"
 		 "'type':'Ready','status':'True'}]}}",
 		 taint);
 	see(c->cluster, CLUSTER_NODES, text, (struct moment){ clock_now(c->clock), false });
+}
+
+/* With a replica that serves. */
+static void run_on_spot(const char *taint)
+{
+	have_machine(1, "m1", MACHINE_RUNNING);
+	cloud_tells(c, 1);
+	see_spot_node(taint);
 	have_pod(c, "a", "'app':'chat'", "m1", true);
+	serving = 1;
+}
+
+/* It came idle since the decision. */
+static void a_node_that_is_idle_is_used_first(void **state)
+{
+	(void)state;
+	decide(2, 10);
+	see_spot_node("");
+	have_machine(1, "m1", MACHINE_RUNNING);
+	cloud_tells(c, 1);
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_int_equal(c->groups[1]->wanted, 2); /* one stands there, one is bought */
+	assert_int_equal(c->groups[2]->wanted, 0);
 }
 
 static void a_machine_that_will_be_taken_is_replaced_at_once(void **state)
@@ -290,6 +313,7 @@ int main(void)
 		TEST(no_group_is_asked_twice_before_the_next_tick),
 		TEST(a_group_in_back_off_is_passed_over),
 		TEST(a_machine_that_was_given_up_too_late_is_used_first),
+		TEST(a_node_that_is_idle_is_used_first),
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
 		TEST(what_will_be_taken_is_emptied_in_any_case),

@@ -170,6 +170,45 @@ static void one_fewer_than_accepted_is_a_refusal_of_one(void **state)
 }
 
 /* Another life, on the same history, before the write shows. */
+/* Its answer was lost; until it is asked for again its starts are given up. */
+static void what_nobody_waits_for_is_not_asked_for_again(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 2);
+	played_answer(ERROR_TIMEOUT);
+	while (starts.count)
+		starts_drop(&starts, 0);
+	played_wait_over(t);
+	look_for(t, LAG_MOST + MINUTE);
+	assert_int_equal(cloud.sent, 1);
+	assert_int_equal(t->g.wanted, 1);
+	assert_string_equal(t->g.operation.token, "");
+	played_ask(t, 1); /* a later wish is another call */
+	assert_int_equal(cloud.sent, 2);
+	played_expect(PROVIDER_GROW, 2);
+	assert_string_not_equal(cloud.tokens[0], cloud.tokens[1]);
+}
+
+/* It was accepted all the same, and shows late: what came is there, and nobody else is blamed. */
+static void what_nobody_waits_for_may_come_all_the_same(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 2);
+	played_answer(ERROR_TIMEOUT);
+	while (starts.count)
+		starts_drop(&starts, 0);
+	played_wait_over(t);
+	look_for(t, MINUTE);
+	cloud.desired = 3;
+	look_for(t, LAG_MOST);
+	assert_string_equal(t->g.operation.token, "");
+	assert_int_equal(t->g.resized, 0);
+}
+
 static void a_new_life_knows_what_the_last_one_asked_for(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -258,6 +297,8 @@ int main(void)
 		CASE(a_size_that_never_falls_is_what_there_is),
 		CASE(a_yes_without_effect_is_a_refusal),
 		CASE(one_fewer_than_accepted_is_a_refusal_of_one),
+		CASE(what_nobody_waits_for_is_not_asked_for_again),
+		CASE(what_nobody_waits_for_may_come_all_the_same),
 		CASE(a_new_life_knows_what_the_last_one_asked_for),
 		CASE(a_growth_says_by_how_many),
 		CASE(a_part_that_was_launched_is_kept),
