@@ -29,6 +29,25 @@ def grows(s, cloud):
     s.expect('spot machines are bought, and run', lambda: len(s.running('a100spot')) >= 2)
 
 
+def upgraded(s, cloud, controller):
+    """AKS gives the pool another node image: a machine beside the count, then the others cordoned, emptied and reimaged one by one."""
+    cloud.traffic(3 * account.A_REPLICA, 1500)
+    s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('a100spot')) <= 7 and
+             len(s.pods(account.APP)) >= len(s.running('a100spot')), 7200)
+    begun, before = time.time(), {m['id'] for m in s.running('a100spot')}
+    s.machines.fault('image-upgrade', 'a100spot')
+    s.expect('an event names the upgrade', lambda: s.told('NodeGroupBusy', 'UpgradingNodeImageVersion', begun))
+    told = time.time()
+    s.expect('a machine beside them runs', lambda: before < {m['id'] for m in s.running('a100spot')})
+    s.expect('that it is over is noticed', lambda: controller.metric(
+        'preheat_pool_problem', pool='chat', problem='group-busy') == 0, 7200)
+    pool = [x for x in cloud.exchanges(told) if '/agentPools/a100spot' in x['url']]
+    over = min((x['at'] for x in pool if x['method'] == 'GET' and '"Succeeded"' in x['response']), default=0)
+    s.check('machines keep their names', before <= {m['id'] for m in s.group('a100spot')['machines']})
+    ours = [f"{x['method']} {x['url']}" for x in pool if x['method'] != 'GET' and x['at'] < over]
+    s.check(f'we changed nothing of it meanwhile: {ours}', over and not ours)
+
+
 def runs_dry(s, cloud):
     s.expect('there is room for more', lambda: s.settled() and s.group('a100spot')['desired'] <= 6
              and s.group('a100')['desired'] <= 2, 7200)
@@ -66,6 +85,8 @@ def aks(s):
     trouble.lost_answer(s, cloud, controller)
     trouble.killed(s, cloud, controller, 8)
     trouble.revoked(s, cloud)
+    upgraded(s, cloud, controller)
+    cut_off = s.machines.score()['pools']['chat']['interrupted']
     runs_dry(s, cloud)
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)

@@ -55,6 +55,17 @@ def expired(s):
     s.machines.end_faults()
 
 
+def replaced(s):
+    """A machine whose check fails, and one that EC2 will want back: each is the owner's to replace, and no size is ours to set."""
+    s.expect('spot machines serve', lambda: s.settled() and len(s.running('g5-spot')) >= 2)
+    for act in ('health-check', 'capacity-rebalance'):
+        begun, before = time.time(), {m['id'] for m in s.running('g5-spot')}
+        s.machines.fault(act, 'g5-spot')
+        s.expect(f'{act}: one is gone, another came', lambda before=before: s.settled() and
+                 before - {m['id'] for m in s.group('g5-spot')['machines']})
+        s.check(f'{act}: nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+
+
 def updated(s, cloud, controller):
     """EKS updates the node group: four machines more, the old ones cordoned, emptied and ended one by one. Nothing is undone."""
     cloud.traffic(3 * account.A_REPLICA, 1500)
@@ -103,6 +114,7 @@ def eks(s):
     trouble.killed(s, cloud, controller, 6)
     trouble.revoked(s, cloud)
     updated(s, cloud, controller)
+    replaced(s)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)

@@ -8,7 +8,7 @@ import (
 )
 
 // ownerFaults are what the owner of a node group begins: each once, as the vendor documents it.
-var ownerFaults = []string{"nodegroup-update", "scheduled-action", "instance-refresh"}
+var ownerFaults = []string{"nodegroup-update", "scheduled-action", "instance-refresh", "capacity-rebalance", "health-check"}
 
 // ownerAct goes on until the old machines are replaced.
 type ownerAct struct {
@@ -62,8 +62,15 @@ func (k *cloud) own(g *group, now int64) bool {
 
 func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	a := g.Auto
-	if f.Fault == "scheduled-action" {
+	switch f.Fault {
+	case "scheduled-action":
 		k.schedule(g, int(f.number(0)), now)
+		return
+	case "health-check":
+		k.failCheck(g, now)
+		return
+	case "capacity-rebalance":
+		k.rebalanceSpot(g, now)
 		return
 	}
 	a.Owner = &ownerAct{Kind: f.Fault, Min: a.Min, Max: a.Max, Size: a.Desired, Next: now + k.clock.millis(ownerSettles)}
@@ -80,6 +87,34 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	surge := 2 * len(g.conf.Zones)
 	a.Max += surge
 	a.resize(a.Desired+surge, now)
+}
+
+// failCheck ends the oldest machine, whose hardware is broken; what is missing then is launched.
+func (k *cloud) failCheck(g *group, now int64) {
+	for _, m := range g.members() {
+		if m.State == running && !g.Auto.suspends("ReplaceUnhealthy") {
+			m.Unhealthy = true
+			k.end(g, m, "an instance was taken out of service in response to an EC2 instance status checks failure.", now)
+			return
+		}
+	}
+}
+
+// rebalanceSpot launches one beyond desired before the oldest, which EC2 will want back, ends; protection does not keep it.
+func (k *cloud) rebalanceSpot(g *group, now int64) {
+	a := g.Auto
+	for _, old := range g.members() {
+		if old.State != running {
+			continue
+		}
+		g.expect(toRun, 1)
+		m := k.launch(g, toRun, a.token(), now)
+		a.Extra = m.ID
+		a.begin(m, "Launching a new EC2 instance: "+m.ID,
+			"an instance was launched in response to an EC2 instance rebalance recommendation for "+old.ID+".", now)
+		a.Owner = &ownerAct{Kind: "capacity-rebalance", Old: []string{old.ID}, Min: a.Min, Max: a.Max, Size: a.Desired, Next: now}
+		return
+	}
 }
 
 // schedule is a scheduled action that sets the size.

@@ -310,13 +310,40 @@ func TestAnUpdateSurgesReplacesAndFallsBack(t *testing.T) {
 	}
 }
 
-func TestAnUpdateFailsOnPodsThatStay(t *testing.T) {
+func TestAnEksUpdateFailsOnPodsThatStay(t *testing.T) {
 	k, g := newTestAccount(t, 1, nil)
 	pass(t, k, 0)
 	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
 	until(t, k, 10, 40, "the update is over", func() bool { return len(g.Auto.Updates) == 1 && !g.Auto.updating() })
 	if g.Auto.Updates[0].Status != "Failed" || len(g.members()) != 5 {
 		t.Errorf("%s with %d members", g.Auto.Updates[0].Status, len(g.members()))
+	}
+}
+
+func TestSpotIsRebalancedBeforeItEnds(t *testing.T) {
+	k, g := newTestAccount(t, 2, nil)
+	pass(t, k, 0)
+	old := names(g.members())
+	g.members()[0].Protected = true
+	k.faults.add(fault{Group: "g", Fault: "capacity-rebalance"}, 0)
+	pass(t, k, 10)
+	if g.Auto.Desired != 2 || len(g.members()) != 3 {
+		t.Fatalf("desired %d, %d members; wanted one beside", g.Auto.Desired, len(g.members()))
+	}
+	until(t, k, 20, 10, "the old one is gone", func() bool { return g.Auto.Owner == nil && len(g.members()) == 2 })
+	if left := names(g.members()); slices.Contains(left, old[0]) || !slices.Contains(left, old[1]) || g.Auto.Desired != 2 {
+		t.Errorf("%v of %v are left", left, old)
+	}
+}
+
+func TestWhatFailsItsCheckIsReplaced(t *testing.T) {
+	k, g := newTestAccount(t, 2, nil)
+	pass(t, k, 0)
+	old := names(g.members())
+	k.faults.add(fault{Group: "g", Fault: "health-check"}, 0)
+	until(t, k, 10, 10, "another runs", func() bool { return g.allRunning() && !slices.Contains(names(g.members()), old[0]) })
+	if g.Auto.Desired != 2 || len(g.members()) != 2 {
+		t.Errorf("desired %d, %d members", g.Auto.Desired, len(g.members()))
 	}
 }
 

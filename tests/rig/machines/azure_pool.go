@@ -16,6 +16,7 @@ type agentPool struct {
 	Version    int             `json:"version"`
 	Operations []*armOperation `json:"operations"`
 	Serial     int             `json:"serial"` // of operations
+	Upgrade    *poolUpgrade    `json:"upgrade"`
 }
 
 // armOperation is a long-running one. Times are real milliseconds.
@@ -240,11 +241,14 @@ func (k *cloud) advancePool(g *group, now int64) bool {
 	p := g.AKS
 	o := p.current()
 	if o == nil {
-		return false
+		return k.beginUpgrade(g, now)
 	}
 	changed := p.recount(g, o)
 	if o.Due > now || g.isBusyFor(o.ID) || o.Stuck && k.isStuck(g, now) {
 		return changed
+	}
+	if o.Kind == "upgrade" {
+		return k.upgrade(g, o, now) || changed
 	}
 	p.changed()
 	switch {

@@ -55,6 +55,45 @@ func TestPoolFollowsItsCount(t *testing.T) {
 	check(t, k)
 }
 
+func TestAnUpgradeReimagesUnderTheSameNames(t *testing.T) {
+	k, g := newTestPool(t, 2, nil)
+	before := names(g.live())
+	k.faults.add(fault{Fault: "image-upgrade", Group: "g"}, 0)
+	seen := map[string]bool{}
+	for s := 1; s < 600; s += 5 {
+		k.advance(at(s))
+		check(t, k)
+		for _, m := range g.live() {
+			if m.Evicting {
+				seen[m.ID] = true
+				k.hasEvicted(m.ID)
+			}
+		}
+		if s < 60 && (g.AKS.State != upgrading || len(g.live()) != 3 || g.AKS.Count != 2) {
+			t.Fatalf("at %d s: %s, %s, count %d", s, g.AKS.State, states(g), g.AKS.Count)
+		}
+	}
+	if g.AKS.State != succeeded || strings.Join(names(g.live()), " ") != strings.Join(before, " ") || len(seen) != 3 {
+		t.Errorf("%s, %v of %v, emptied %v", g.AKS.State, names(g.live()), before, seen)
+	}
+	for _, m := range g.live() {
+		if m.Cordoned || m.State != running {
+			t.Errorf("%s is %s, cordoned %v", m.ID, m.State, m.Cordoned)
+		}
+	}
+}
+
+func TestAnUpgradeFailsOnPodsThatStay(t *testing.T) {
+	k, g := newTestPool(t, 1, nil)
+	k.faults.add(fault{Fault: "image-upgrade", Group: "g"}, 0)
+	for s := 1; s < 2400; s += 30 {
+		k.advance(at(s))
+	}
+	if g.AKS.State != failedWord || g.AKS.Error == nil || !g.live()[0].Cordoned {
+		t.Errorf("%s, %s", g.AKS.State, states(g))
+	}
+}
+
 func TestCordonedMachinesGoFirst(t *testing.T) {
 	k, g := newTestPool(t, 3, nil)
 	o := k.begin(g, "put", "Scaling", at(0))

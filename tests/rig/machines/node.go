@@ -80,14 +80,14 @@ func (n *node) want(w want, m snapshot) {
 			go n.announce(n.fleet.ctx)
 		}
 	}
-	if m.Cordoned && !n.owned {
-		n.owned = true
-		go n.cordon(n.fleet.ctx)
+	if m.Cordoned != n.owned && w != wantGone {
+		n.owned = m.Cordoned
+		go n.cordon(n.fleet.ctx, m.Cordoned)
 	}
 	if m.Evicting && !n.evicted {
-		n.evicted = true
 		go n.evict(n.fleet.ctx, m.ID)
 	}
+	n.evicted = m.Evicting
 }
 
 func (n *node) now() snapshot {

@@ -165,9 +165,12 @@ func (n *node) untaint(ctx context.Context, key string) {
 	})
 }
 
-// cordon as EKS does before an update replaces a node.
-func (n *node) cordon(ctx context.Context) {
-	patch := []byte(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"true"}},"spec":{"unschedulable":true}}`)
+// cordon as clouds do before an update replaces a node, or take it back.
+func (n *node) cordon(ctx context.Context, on bool) {
+	patch := []byte(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":null}},"spec":{"unschedulable":null}}`)
+	if on {
+		patch = []byte(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"true"}},"spec":{"unschedulable":true}}`)
+	}
 	persist(ctx, "cordon node "+n.name, func() error {
 		_, err := n.fleet.client.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, patch, meta.PatchOptions{})
 		return gone(err)
