@@ -61,14 +61,15 @@ pool() {
 
 # run NAME SEQUENCES ENGINE-MEMORY WARM-UP CLIENTS...
 run() {
-	local wait wake
+	local wait wake compare=(--compare)
 	[[ $1 =~ $pattern ]] || return 0
+	[ "${COMPARE:-yes}" = yes ] || compare=()
 	[ -s "$out/$1.csv.gz" ] || clients "${@:5}" >"$out/$1.csv.gz"
 	for wait in ${WITHIN:-2s 10s}; do
-		wake=$([ $wait = 2s ] && echo 1.5s || echo 5s)
-		pool "$2" $wait >"$out/$1.yaml"
-		"$preheat" share -f "$out/$1.yaml" --trace "$out/$1.csv.gz" --warm-up "$4" --engine-memory "$3" --wake $wake \
-			$([ "${COMPARE:-yes}" = no ] || echo --compare) -o csv >"$out/$1-$wait${standby:+-standby}.csv"
+		wake=$([ "$wait" = 2s ] && echo 1.5s || echo 5s)
+		pool "$2" "$wait" >"$out/$1.yaml"
+		"$preheat" share -f "$out/$1.yaml" --trace "$out/$1.csv.gz" --warm-up "$4" --engine-memory "$3" --wake "$wake" \
+			${compare[@]+"${compare[@]}"} -o csv >"$out/$1-$wait${standby:+-standby}.csv"
 		awk -F, -v name="$1" -v wait="$wait" '
 			function share(ppm) { return sprintf("%.3g%%", ppm / 10000) }
 			NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
