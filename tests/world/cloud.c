@@ -529,8 +529,10 @@ static const char *end_some(struct cloud_group *g, struct cloud_call *c)
 		struct cloud_machine *m = cloud_find(c->ids[i]);
 		if (!m || m->group != g || m->step == STEP_TERMINATING)
 			continue;
-		if (is_cancel && m->step == STEP_RUNNING)
-			continue; /* too late */
+		if (is_cancel && m->step == STEP_RUNNING) {
+			m->is_spared = true;
+			continue;
+		}
 		if (is_stop && (m->step != STEP_RUNNING || m->is_taken || g->standby >= g->standby_max))
 			continue;
 		c->ended++;

@@ -297,6 +297,8 @@ static void run_world(uint64_t seed, uint32_t left_out, size_t trace, struct out
 
 	world_begin(seed);
 	nemesis_begin();
+	if (asked.mode == NEMESIS_ALL)
+		laws_be_strict();
 	laws_expect_errors(true); /* a history that cannot be closed by a dead process, an API server that is away */
 	draw_world(&d, seed);
 	out->count = nemesis_draw(seed, &d.w, asked.mode, out->faults);
