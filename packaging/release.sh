@@ -35,8 +35,13 @@ if [ -z "$image" ]; then
 	packaging/deb.sh "$deb"
 fi
 
-# Nothing of a former release stays beside this one.
-rm -rf "${out:?}"/{preheat*,SHA256SUMS,provenance.intoto.json}
+# Nothing of a former release stays beside this one; what else lies there is somebody's.
+released() {
+	find "$out" -maxdepth 1 -type f \( -name 'preheat_*.deb' -o -name 'preheat-dbgsym_*.deb' -o -name 'preheat_*.spdx.json' \
+		-o -name 'preheat-image-*.spdx.json' -o -name 'preheat-image-*.oci.tar' -o -name 'preheat-[0-9]*.tgz' \) "$@"
+}
+released -delete
+rm -f "$out"/SHA256SUMS "$out"/provenance.intoto.json
 cp "$deb"/*.deb "$out"
 cp "$deb/preheat.spdx.json" "$out/preheat_${version}_$architecture.deb.spdx.json"
 cp "$image/preheat-image.tar" "$out/preheat-image-$version-$architecture.oci.tar"
@@ -44,6 +49,6 @@ cp "$image/preheat.spdx.json" "$out/preheat-image-$version-$architecture.spdx.js
 # As `helm package` lays it out, without the time of the call.
 tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode='u=rw,go=r,a+X' --format=ustar \
 	-C deploy/charts -cf - preheat | gzip -9n >"$out/preheat-$version.tgz"
-(cd "$out" && sha256sum preheat* >SHA256SUMS)
+(cd "$out" && released -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum >SHA256SUMS)
 python3 -B packaging/provenance.py "$out/SHA256SUMS" "$(cat "$image/digest")" ${base[@]+"${base[1]}"} >"$out/provenance.intoto.json"
 (cd "$out" && cat SHA256SUMS)

@@ -17,11 +17,13 @@ for file in deb/preheat.spdx.json image/preheat-image.tar; do
 done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/second"
-touch "$folder/second/preheat-0.0.1.tgz" # of a former one
+mkdir -p "$folder/second/preheat-checkout"
+touch "$folder/second/preheat-0.0.1.tgz" "$folder/second/preheat-checkout/mine" # of a former one, and somebody's
 for out in first second; do
 	(umask 077 && packaging/release.sh --gather "$built/deb" "$built/image" "$folder/$out") >"$folder/said"
 done
+rm "$folder/second/preheat-checkout/mine" || fail "what is no release was deleted"
+rmdir "$folder/second/preheat-checkout"
 diff -r "$folder/first" "$folder/second" || fail "made again, it is another"
 cd "$folder/first"
 sha256sum --quiet -c SHA256SUMS
