@@ -169,18 +169,22 @@ static void one_fewer_than_accepted_is_a_refusal_of_one(void **state)
 	assert_int_equal(starts.count, 2);
 }
 
-/* Another life, on the same history, before the write shows. */
-/* Its answer was lost; until it is asked for again its starts are given up. */
-static void what_nobody_waits_for_is_not_asked_for_again(void **state)
+/* Two are asked for and the answer is lost; until they are asked for again their starts are given up. */
+static void ask_for_nobody(struct stage_of_test *t)
 {
-	struct stage_of_test *t = *state;
-
 	played_run(t, 1);
 	played_ask(t, 2);
 	played_answer(ERROR_TIMEOUT);
 	while (starts.count)
 		starts_drop(&starts, 0);
 	played_wait_over(t);
+}
+
+static void what_nobody_waits_for_is_not_asked_for_again(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	ask_for_nobody(t);
 	look_for(t, LAG_MOST + MINUTE);
 	assert_int_equal(cloud.sent, 1);
 	assert_int_equal(t->g.wanted, 1);
@@ -196,12 +200,7 @@ static void what_nobody_waits_for_may_come_all_the_same(void **state)
 {
 	struct stage_of_test *t = *state;
 
-	played_run(t, 1);
-	played_ask(t, 2);
-	played_answer(ERROR_TIMEOUT);
-	while (starts.count)
-		starts_drop(&starts, 0);
-	played_wait_over(t);
+	ask_for_nobody(t);
 	look_for(t, MINUTE);
 	cloud.desired = 3;
 	look_for(t, LAG_MOST);
@@ -209,6 +208,7 @@ static void what_nobody_waits_for_may_come_all_the_same(void **state)
 	assert_int_equal(t->g.resized, 0);
 }
 
+/* Another life, on the same history, before the write shows. */
 static void a_new_life_knows_what_the_last_one_asked_for(void **state)
 {
 	struct stage_of_test *t = *state;
