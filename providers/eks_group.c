@@ -155,9 +155,13 @@ static millis time_of(const struct eks_activity *y)
 	return y->ended_at > 0 ? y->ended_at : y->started_at;
 }
 
+/* One that a lifecycle hook abandoned is no call of ours that cancelled it. */
 static bool is_failed_launch(const struct eks_activity *y)
 {
-	return strcmp(y->status, "Failed") == 0 && strncasecmp(y->description, "Launching", 9) == 0 && time_of(y) > 0 &&
+	bool has_failed = strcmp(y->status, "Failed") == 0 ||
+			  (strcmp(y->status, "Cancelled") == 0 && strcasestr(y->message, "Lifecycle Action"));
+
+	return has_failed && strncasecmp(y->description, "Launching", 9) == 0 && time_of(y) > 0 &&
 	       time_of(y) <= INT64_MAX / 2048;
 }
 

@@ -195,6 +195,11 @@ static void heard(void *user, const struct start *s, const struct event_input *e
 	trace_start(user, s, event, at);
 }
 
+static void unwanted(void *user, size_t group, const char *machine)
+{
+	machine_cancel(user, group, machine, PROVIDER_CANCEL);
+}
+
 static bool may_act(void *user)
 {
 	return leader_may_act(user);
@@ -387,6 +392,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .unready = start_progress_unready,
 					     .has_joined = has_joined,
 					     .runs_work = works,
+					     .unwanted = unwanted,
 					     .may_act = may_act,
 					     .changed = act_soon,
 					     .called = called,

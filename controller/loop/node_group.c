@@ -411,29 +411,51 @@ static void adopt(struct node_group *g, const struct machine *m, millis kept_at,
 	bind_any(g, m);
 }
 
+/* In place of a launch that ended, whose replicas are looked for elsewhere. */
+static bool is_retry(const struct node_group *g, const struct machine *m)
+{
+	return g->retried > 0 && m->state == MACHINE_PENDING && !m->is_standby && !node_group_is_owners(g) &&
+	       g->context->unwanted;
+}
+
 /* Its node may have come before the cloud told of the machine. */
 static void machine_came(struct node_group *g, const struct machine *m, bool was_stopped)
 {
 	offerings_came(&g->offerings, told(m->zone), told(m->instance_type));
-	if (!starts_know_machine(g->context->starts, m->id) && !bind_any(g, m))
+	if (!starts_know_machine(g->context->starts, m->id) && !bind_any(g, m)) {
+		if (is_retry(g, m)) {
+			g->retried--;
+			g->context->unwanted(g->context->user, g->index, m->id);
+			return;
+		}
 		adopt(g, m, 0, was_stopped);
+	}
 	struct node_stages stages = g->context->node_stages(g->context->user, m->id);
 	starts_follow_node(g->context->starts, m->id, &stages);
 }
 
-/* Starts whose machine the cloud took back, or never heard of. */
-static void machine_went(struct node_group *g, const char *id)
+/* Starts whose machine the cloud took back, or never heard of. What did not run yet the cloud launches anew by itself.
+ */
+static void machine_went(struct node_group *g, const struct machine *was)
 {
 	struct starts *s = g->context->starts;
+	const char *id = was->id;
+	bool is_retried = false;
 
 	for (size_t i = s->count; i-- > 0;) {
 		if (strcmp(s->items[i].machine, id) != 0)
 			continue;
 		if (node_group_is_removing(g, id))
 			starts_drop(s, i);
-		else
+		else {
 			starts_refuse(s, i, ERROR_UNAVAILABLE);
+			is_retried = was->state == MACHINE_PENDING && !was->is_standby;
+		}
 	}
+	g->retried += is_retried;
+	if (is_retried)
+		log_warn("launch-ended", LOG_S("group", group_spec_of(g)->name), LOG_S("machine", id),
+			 LOG_S("why", "the cloud ended it before it was in service"), LOG_END);
 }
 
 /* The machine goes where its starts do not: a refill whose machine shall serve, a replica whose machine is stopped. */
@@ -490,7 +512,7 @@ static void machines_compare(struct node_group *g, const struct group_descriptio
 		const struct machine *was = &before->machines[i], *is = node_group_machine(g, was->id);
 		count_gone(g, was, is);
 		if (!is || is->state == MACHINE_TERMINATING)
-			machine_went(g, was->id);
+			machine_went(g, was);
 	}
 	for (size_t i = 0; i < d->machine_count; i++)
 		leave_machine(g, &d->machines[i]);
@@ -503,6 +525,7 @@ static void machines_compare(struct node_group *g, const struct group_descriptio
 		if (m->state == MACHINE_STOPPED)
 			starts_machine_stopped(starts, m->id, clock_now(g->context->clock));
 	}
+	g->retried = clamp(g->retried, 0, d->desired > node_group_alive(g) ? d->desired - node_group_alive(g) : 0);
 }
 
 /* --- launches that failed --- */
@@ -703,7 +726,7 @@ static void adopt_forgotten(struct node_group *g)
 
 static void adopt_unlisted(struct node_group *g, int64_t standby_before)
 {
-	int64_t run = node_group_missing(g) - machines_awaited(g, false);
+	int64_t run = node_group_missing(g) - machines_awaited(g, false) - g->retried;
 	int64_t standby = g->seen.standby - standby_before;
 	int64_t unclaimed = node_group_standby_missing(g) - machines_awaited(g, true);
 

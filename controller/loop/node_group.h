@@ -50,6 +50,9 @@ struct group_context {
 	bool (*has_joined)(void *user, const char *provider_id);
 	/* Whether a pool's pods are the work: a start of its ends when the GPU is there. */
 	bool (*runs_work)(void *user, size_t pool);
+	/* A machine on its way that nobody waits for, to be ended unless its node has joined. May
+	 * be NULL. */
+	void (*unwanted)(void *user, size_t group, const char *machine);
 	/* Asked before each call that changes the cloud. */
 	bool (*may_act)(void *user);
 	/* Something changed that the loop wants to act on soon. */
@@ -131,6 +134,7 @@ struct node_group {
 	struct offerings offerings;
 	struct growth growth;
 	int64_t last_failure;	    /* id of the launch failure read last */
+	int64_t retried;	    /* launches that ended by themselves, in place of which the cloud launches others */
 	int64_t resized;	    /* times that others changed the size, since the process started */
 	bool lacks_standby;	    /* as the policy knows it */
 	bool is_refused;	    /* changes are, and it was told */

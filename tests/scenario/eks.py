@@ -88,6 +88,39 @@ def updated(s, cloud, controller):
     s.check(f'we changed nothing of it meanwhile, and ended none of the surge: {ours}', not ours)
 
 
+def serves_held(s, cloud):
+    """Nodes of machines that AWS shows in Pending:Wait, on which replicas serve."""
+    told = [x['response'] for x in cloud.exchanges() if 'Action=DescribeAutoScalingGroups' in x['body'] and 'g5-spot' in x['response']]
+    ids = re.findall(r'<InstanceId>([^<]*)</InstanceId><InstanceType>[^<]*</InstanceType><AvailabilityZone>[^<]*</AvailabilityZone>'
+                     r'<LifecycleState>Pending:Wait<', told[-1]) if told else []
+    nodes = {n['metadata']['name'] for n in s.kube.get('/api/v1/nodes')['items'] if n['spec'].get('providerID', '').endswith(tuple(ids))}
+    return nodes & {p['node'] for _, p in s.pods(account.APP)} if ids else set()
+
+
+def held(s, cloud):
+    """A launch hook of somebody's holds what boots: it serves all the same."""
+    s.expect('it is calm', s.settled, 3600)
+    s.machines.fault('launch-hook', 'g5-spot', value=2400)
+    cloud.more(2, 600)
+    s.expect('replicas serve on machines in Pending:Wait', lambda: serves_held(s, cloud))
+    s.machines.end_faults()
+
+
+def abandoned(s, cloud, controller):
+    """The hook says no to each: Auto Scaling launches the next, without end. What is missing is had elsewhere."""
+    begun, bought = time.time(), s.machines.calls()['by_group']['g5-spot']
+    s.machines.fault('launch-hook', 'g5-spot', value=20)
+    s.machines.fault('hook-abandons', 'g5-spot')
+    cloud.traffic(4 * account.A_REPLICA, 600)
+    s.expect('on-demand machines come', lambda: len(s.running('g5-od')) >= 3)
+    s.check('it is told why', any(o and o.get('event') == 'launch-ended' for o, _ in controller.lines()))
+    s.pass_time(600)
+    more = s.machines.calls()['by_group']['g5-spot'] - bought
+    s.check(f'{more} spot machines were launched for nothing', 1 <= more <= 20)
+    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+    s.machines.end_faults()
+
+
 def shrinks(s):
     """No traffic: nodes are emptied and go."""
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
@@ -115,9 +148,11 @@ def eks(s):
     trouble.revoked(s, cloud)
     updated(s, cloud, controller)
     replaced(s)
+    held(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
+    abandoned(s, cloud, controller)
     s.check('credentials were renewed', len([x for x in cloud.exchanges() if 'AssumeRoleWithWebIdentity' in x['body']]) >= 2)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)

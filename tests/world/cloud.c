@@ -106,7 +106,9 @@ static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const
 	m->launched = wire_now();
 	m->never_registers = g->faults.never_registers && g->faults.never_registers--;
 	m->has_no_device = g->faults.no_device && g->faults.no_device--;
-	enter(m, STEP_PENDING, g->hook + cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND));
+	millis boots = cloud_delay(m, "provision", 45 * SECOND, 70 * SECOND);
+	enter(m, STEP_PENDING, g->hook + boots);
+	m->held_until = g->hook_beside ? wire_now() + boots + g->hook_beside : 0;
 	while (*end)
 		end = &(*end)->next;
 	*end = m;
@@ -137,6 +139,11 @@ int64_t cloud_awake(const struct cloud_group *g)
 	for (const struct cloud_machine *m = g->machines; m; m = m->next)
 		count += m->is_to_run && m->step != STEP_TERMINATING;
 	return count;
+}
+
+bool cloud_is_held(const struct cloud_machine *m)
+{
+	return m->step == STEP_RUNNING && m->held_until > 0;
 }
 
 static void wake(struct cloud_machine *m)
@@ -184,7 +191,7 @@ static void make_refusals_known(struct cloud_group *g)
 		if (g->wire == CLOUD_SIMULATED) /* elsewhere the size stays, and machines are missing */
 			*(r.is_to_run ? &g->desired : &g->standby) -= r.count;
 		struct cloud_failure *f = &g->failures[g->failure_count++ % CLOUD_FAILURES];
-		*f = (struct cloud_failure){ g->failure_count, r.count, wire_now(), r.is_quota };
+		*f = (struct cloud_failure){ .id = g->failure_count, .count = r.count, .at = wire_now(), .is_quota = r.is_quota };
 	}
 	g->refusal_count = kept;
 }
@@ -196,7 +203,24 @@ static void fill(struct cloud_group *g)
 		return;
 	int64_t missing = g->desired - cloud_awake(g);
 	for (missing -= refuse(g, missing, true); missing > 0; missing--)
-		launch(g, true, "again");
+		launch(g, true, CLOUD_RETRY);
+}
+
+/* The hook's time is up. */
+static void end_hook(struct cloud_machine *m)
+{
+	struct cloud_group *g = m->group;
+
+	if (!cloud_is_held(m) || m->held_until > wire_now())
+		return;
+	m->held_until = 0;
+	if (!g->hook_abandons)
+		return;
+	g->failures[g->failure_count % CLOUD_FAILURES] = (struct cloud_failure){
+		.id = g->failure_count + 1, .count = 1, .at = wire_now(), .is_abandoned = true
+	};
+	g->failure_count++;
+	cloud_owner_ends(m);
 }
 
 /* An operation of AKS is over when all that it began has run its course, or failed. */
@@ -280,6 +304,7 @@ void cloud_advance(void)
 		struct cloud_machine **at = &cloud.groups[i].machines;
 		while (*at) {
 			struct cloud_machine *m = *at;
+			end_hook(m);
 			if (!m->due || m->due > wire_now() || !pass(m)) {
 				at = &m->next;
 				continue;

@@ -29,6 +29,7 @@ struct cloud_machine {
 	bool never_registers, has_no_device;
 	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
+	millis held_until;	     /* by a lifecycle hook, with power: its node joins meanwhile; 0: it is not held */
 };
 
 /* Of the next calls or launches; -1: until told otherwise. */
@@ -50,6 +51,7 @@ struct cloud_reads {
 
 enum { CLOUD_FAILURES = 50, CLOUD_TOKENS = 512 };
 #define CLOUD_OWNER "owner" /* token of machines that somebody else asked for */
+#define CLOUD_RETRY "again" /* of those that the cloud launched by itself in place of others */
 
 struct cloud_group {
 	const char *name, *pool, *zone, *instance_type;
@@ -68,7 +70,9 @@ struct cloud_group {
 	millis ends_at;	     /* of wire_now(): its reservation does, as a Capacity Block; 0: never */
 	bool protects;	     /* machines from being chosen when others lower the size */
 	bool is_scaling_in;  /* they did */
-	millis hook;	     /* what is launched is held so long by a lifecycle hook */
+	millis hook;	     /* what is launched is held so long by a lifecycle hook, and boots only then */
+	millis hook_beside;  /* or boots meanwhile */
+	bool hook_abandons;  /* and ends what it held */
 	bool has_ended;	     /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
@@ -82,7 +86,7 @@ struct cloud_group {
 	struct cloud_failure {
 		int64_t id, count;
 		millis at;
-		bool is_quota;
+		bool is_quota, is_abandoned;
 	} failures[CLOUD_FAILURES];
 	int64_t failure_count; /* since the beginning; the last are kept */
 	int64_t sequence;
@@ -122,6 +126,7 @@ void cloud_advance(void); /* what is due happens */
 void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
+bool cloud_is_held(const struct cloud_machine *m);	     /* runs, and is not in service yet */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
 /* Somebody else begins an operation there, or ends it (NULL); only AKS refuses ours for it. */

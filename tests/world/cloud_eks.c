@@ -85,7 +85,8 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   "</AvailabilityZone><LifecycleState>%s</LifecycleState><ProtectedFromScaleIn>%s"
 			   "</ProtectedFromScaleIn></member>",
 			   m->id, g->instance_type, g->zone,
-			   m->step == STEP_PENDING	 ? g->hook ? "Pending:Wait" : "Pending"
+			   cloud_is_held(m)		 ? "Pending:Wait"
+			   : m->step == STEP_PENDING	 ? g->hook ? "Pending:Wait" : "Pending"
 			   : m->step == STEP_TERMINATING ? "Terminating"
 							 : "InService",
 			   m->is_protected ? "true" : "false");
@@ -119,26 +120,32 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 	buf_text(&out, "<Activities>");
 	for (int64_t i = g->failure_count; i-- > from;) {
 		const struct cloud_failure *f = &g->failures[i % CLOUD_FAILURES];
+		/* What AWS calls one that a hook abandoned is not documented. */
 		buf_printf(&out,
-			   "<member><ActivityId>%s-%" PRId64 "</ActivityId><StatusCode>Failed</StatusCode>"
+			   "<member><ActivityId>%s-%" PRId64 "</ActivityId><StatusCode>%s</StatusCode>"
 			   "<Description>Launching a new EC2 instance.  Status Reason: %s</Description><StatusMessage>"
 			   "%s</StatusMessage><Details>{\"Availability Zone\":\"%s\"}</Details><StartTime>",
-			   g->name, f->id,
-			   f->is_quota ? "You have requested more vCPU capacity than your current vCPU limit"
-				       : "We currently do not have sufficient g5.xlarge capacity",
-			   f->is_quota ? "VcpuLimitExceeded" : "InsufficientInstanceCapacity", g->zone);
+			   g->name, f->id, f->is_abandoned && f->id % 2 ? "Cancelled" : "Failed",
+			   f->is_abandoned ? "Instance failed to complete user's Lifecycle Action"
+			   : f->is_quota   ? "You have requested more vCPU capacity than your current vCPU limit"
+					   : "We currently do not have sufficient g5.xlarge capacity",
+			   f->is_abandoned ? "Instance failed to complete user's Lifecycle Action: Lifecycle Action "
+					     "with token 1 was abandoned: Heartbeat Timeout"
+			   : f->is_quota   ? "VcpuLimitExceeded"
+					   : "InsufficientInstanceCapacity",
+			   g->zone);
 		write_time(WIRE_EPOCH + f->at, &out);
 		buf_text(&out, "</StartTime><EndTime>");
 		write_time(WIRE_EPOCH + f->at, &out);
 		buf_text(&out, "</EndTime></member>");
 	}
 	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
-		if (m->step != STEP_PENDING)
+		if (m->step != STEP_PENDING && !cloud_is_held(m))
 			continue;
 		buf_printf(&out,
-			   "<member><ActivityId>launch-%s</ActivityId><StatusCode>InProgress</StatusCode><Description>"
+			   "<member><ActivityId>launch-%s</ActivityId><StatusCode>%s</StatusCode><Description>"
 			   "Launching a new EC2 instance: %s</Description><StartTime>",
-			   m->id, m->id);
+			   m->id, cloud_is_held(m) ? "MidLifecycleAction" : "InProgress", m->id);
 		write_time(WIRE_EPOCH + m->launched, &out);
 		buf_text(&out, "</StartTime></member>");
 	}
@@ -264,7 +271,7 @@ static void protect(struct wire_call *c)
 	for (int i = 1; i <= IDS; i++) {
 		snprintf(key, sizeof key, "InstanceIds.member.%d", i);
 		struct cloud_machine *m = cloud_find(field(c->body, key, id, sizeof id));
-		if (*id && !m) {
+		if (*id && (!m || cloud_is_held(m))) { /* all or none: only what is in service can be protected */
 			refuse(c, 400, "ValidationError");
 			return;
 		}

@@ -423,14 +423,25 @@ static int64_t spared(const struct cloud_group *g)
 	return count;
 }
 
-/* Machines that somebody else asked for, and that we gave up too late. */
+/* Launched by the cloud itself a moment ago: no look can have shown it yet. */
+static int64_t retried(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next)
+		count += !strcmp(m->token, CLOUD_RETRY) && m->step == STEP_PENDING &&
+			 wire_now() - m->launched < 20 * SECOND;
+	return count;
+}
+
+/* Machines that somebody else asked for, that nobody has seen, and that we gave up too late. */
 static int64_t not_ours(const char *pool)
 {
 	int64_t count = 0;
 
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
-		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + spared(g);
+		count += strcmp(g->pool, pool) ? 0 : cloud_owned(g) + spared(g) + retried(g);
 	}
 	return count;
 }

@@ -583,19 +583,26 @@ static void spot_rebalance(struct nemesis_world *w, const struct fault *f)
 	owner_acts(w, f, OWNER_REBALANCES_SPOT);
 }
 
-/* A lifecycle hook, or a slow cloud: what is launched from now on takes so much longer. */
+/* A lifecycle hook, or a slow cloud: what is launched from now on takes so much longer. On EKS it may boot meanwhile,
+ * and the hook may say no in the end. */
 static void hook(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+	millis time = among(&r, 30, 400) * SECOND;
+	bool is_beside = g->wire == CLOUD_EKS && among(&r, 0, 1);
 
-	some_group(w, &r)->hook = among(&r, 30, 400) * SECOND;
+	*(is_beside ? &g->hook_beside : &g->hook) = time;
+	g->hook_abandons = is_beside && !among(&r, 0, 2);
 }
 
 static void hook_gone(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
 
-	some_group(w, &r)->hook = 0;
+	g->hook = g->hook_beside = 0;
+	g->hook_abandons = false;
 }
 
 /* As KServe makes one, or with a metric that wants some number. */
@@ -774,7 +781,7 @@ void nemesis_all_well(struct nemesis_world *w)
 	autoscaler_gone(w, NULL);
 	gitops_gone(w, NULL);
 	for (size_t i = 0; i < w->group_count; i++)
-		w->groups[i]->hook = 0;
+		w->groups[i]->hook = w->groups[i]->hook_beside = 0;
 	w->chat->rate = 0;
 	w->chat->is_mute = w->chat->holds_pods = false;
 	w->chat->lie = LIE_NONE;

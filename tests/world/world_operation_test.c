@@ -116,6 +116,11 @@ static bool serves_eight(void)
 	return world_ready("chat") >= 8;
 }
 
+static bool serves_four_at_most(void)
+{
+	return world_ready("chat") <= 4 && world_ready("chat") >= 3;
+}
+
 static void begin_with(const struct replica_settings *settings)
 {
 	replica_start(0, settings);
@@ -199,6 +204,43 @@ static void launches_that_a_hook_holds_are_waited_for(void **state)
 	until(serves_eight, 40 * MINUTE, "replicas for the traffic serve");
 	assert_true(first->bought - bought <= 16);
 	assert_false(world_event_told("ForeignSizeChange"));
+}
+
+/* A hook that holds them while they boot: their nodes join and serve before the cloud says that they are in service. */
+static void what_serves_while_a_hook_holds_it_is_let(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	first->hook_beside = 30 * MINUTE;
+	int64_t bought = first->bought;
+	chat->rate = 6;
+	until(serves_eight, 15 * MINUTE, "replicas for the traffic serve");
+	int64_t serving = cloud_awake(first);
+	run(20 * MINUTE);
+	assert_true(world_ready("chat") >= 8);
+	assert_true(first->bought - bought <= 16);
+	assert_int_equal(cloud_awake(second), 0);
+	assert_true(cloud_awake(first) <= serving + 2);
+	chat->rate = 0.5;
+	until(serves_four_at_most, HOUR, "what is not needed goes, in service or not");
+	assert_false(world_event_told("ForeignSizeChange"));
+	assert_false(world_event_told("NodeGroupContended"));
+}
+
+/* A hook that says no: Auto Scaling ends the machine and launches the next, without end. Others have what is wanted. */
+static void launches_that_a_hook_abandons_are_had_elsewhere(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	first->hook_beside = 30 * SECOND;
+	first->hook_abandons = true;
+	int64_t bought = first->bought;
+	chat->rate = 6;
+	until(serves_eight, HOUR, "replicas for the traffic serve");
+	assert_true(cloud_awake(second) >= 4);
+	run(HOUR);
+	assert_true(first->bought - bought <= 24);
+	assert_false(world_event_told("NodeGroupContended"));
 }
 
 /* Nothing can be bought there: the next group has it, and afterwards the first again. */
@@ -393,6 +435,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_update_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
+		cmocka_unit_test_setup_teardown(what_serves_while_a_hook_holds_it_is_let, set_up_eks, tear_down_owners),
+		cmocka_unit_test_setup_teardown(launches_that_a_hook_abandons_are_had_elsewhere, set_up_eks,
+						tear_down_owners),
 		cmocka_unit_test_setup_teardown(launches_that_a_hook_holds_are_waited_for, set_up_eks,
 						tear_down_owners),
 		SCENARIO(what_is_wanted_during_an_update_is_had_elsewhere),

@@ -87,6 +87,35 @@ const tests = {
 		await until("EKS shows it", async () => (await nodegroup("g5-od")).scalingConfig.desiredSize === 4);
 	},
 
+	async "a launch hook holds what boots, and may say no"() {
+		const name = await asgOf("g5-spot"), hook = "Launch-LC-Hook";
+		await fault({group: "g5-spot", fault: "launch-hook", count: 2, value: 36000});
+		await resize(name, 3);
+		let held = [];
+		await until("two are held", async () => {
+			held = (await asg(name)).Instances.filter(i => i.LifecycleState === "Pending:Wait");
+			return held.length === 2;
+		});
+		await heal();
+		assert.deepEqual((await activities(name)).slice(0, 2).map(a => a.StatusCode), ["MidLifecycleAction", "MidLifecycleAction"]);
+		await refused(ask("SetInstanceProtection", {AutoScalingGroupName: name, InstanceIds: [held[0].InstanceId],
+			ProtectedFromScaleIn: true}), "ValidationError", 400, /not in InService/);
+		await ask("RecordLifecycleActionHeartbeat",
+			{AutoScalingGroupName: name, LifecycleHookName: hook, InstanceId: held[0].InstanceId});
+		await refused(ask("CompleteLifecycleAction", {AutoScalingGroupName: name, LifecycleHookName: hook,
+			LifecycleActionResult: "PERHAPS", InstanceId: held[0].InstanceId}), "ValidationError", 400, /CONTINUE or ABANDON/);
+		for (const [i, result] of ["CONTINUE", "ABANDON"].entries())
+			await ask("CompleteLifecycleAction", {AutoScalingGroupName: name, LifecycleHookName: hook,
+				LifecycleActionResult: result, InstanceId: held[i].InstanceId});
+		const grown = await settled(name, 3);
+		assert.ok(grown.Instances.some(i => i.InstanceId === held[0].InstanceId));
+		assert.ok(!inService(grown).some(i => i.InstanceId === held[1].InstanceId));
+		const failed = (await activities(name)).find(a => a.StatusCode === "Failed");
+		assert.match(failed.StatusMessage, /Lifecycle Action .* was abandoned/);
+		await resize(name, 1);
+		await settled(name, 1);
+	},
+
 	async "sizes out of bounds are refused"() {
 		const name = await asgOf("p5");
 		await refused(resize(name, 5), "ValidationError", 400, /above max value 4/);

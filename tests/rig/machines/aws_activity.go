@@ -107,6 +107,19 @@ func (a *autoscaling) lost(m *machine, at int64) {
 		Status: "Successful", Zone: m.Zone, Start: at, End: at, Progress: 100})
 }
 
+// abandon ends the launch of a machine that a hook said no to.
+func (a *autoscaling) abandon(m *machine, at int64) {
+	text := "Instance failed to complete user's Lifecycle Action: Lifecycle Action with token " + dashed(m.ID) +
+		" was abandoned: Lifecycle Action Completed with ABANDON Result"
+	for i := range a.Activities {
+		y := &a.Activities[i]
+		if y.Machine == m.ID && y.End == 0 && strings.HasPrefix(y.Description, "Launching") {
+			y.Status, y.End, y.Progress, y.Message = "Failed", at, 100, text
+			y.Description += ".  Status Reason: " + text
+		}
+	}
+}
+
 // cannot notes, once while it lasts, that only protected instances are left.
 func (a *autoscaling) cannot(now int64) {
 	const text = "Could not scale to desired capacity because all remaining instances are protected from scale-in."
@@ -130,9 +143,9 @@ func (k *cloud) follow(g *group, now int64) bool {
 		switch {
 		case m == nil && starts, starts && m.State == terminating:
 			y.Status, y.End = "Cancelled", now
-		case m == nil, starts && m.State == running, starts && m.State == stopped, m.State == stopped:
+		case m == nil, starts && m.inService(), starts && m.State == stopped, m.State == stopped:
 			y.Status, y.End = "Successful", now
-		case m.Waiting:
+		case m.Waiting || m.Held:
 			y.Status, y.Progress = "MidLifecycleAction", 50
 		case !starts:
 			y.Status = "InProgress"

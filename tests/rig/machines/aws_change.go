@@ -115,7 +115,7 @@ func setProtection(d *awsDoor, c *awsCall) (any, *awsError) {
 			return nil, bad("Instance Id not found - No managed instance found for instance ID: %s in group %s", id,
 				g.conf.EKS.ASG)
 		}
-		if m.State != running {
+		if !m.inService() {
 			return nil, bad("The instance %s is not in InService or EnteringStandby or Standby.", id)
 		}
 	}
@@ -136,7 +136,7 @@ func setHealth(d *awsDoor, c *awsCall) (any, *awsError) {
 		return nil, bad("Valid instance health states are: [Healthy, Unhealthy].")
 	}
 	m.Unhealthy = status == "Unhealthy"
-	if m.Unhealthy && m.State == running && !g.Auto.suspends("ReplaceUnhealthy") {
+	if m.Unhealthy && m.inService() && !g.Auto.suspends("ReplaceUnhealthy") {
 		d.cloud.end(g, m, "an instance was taken out of service in response to a user health-check.", c.nowMillis)
 	}
 	c.changed = true
@@ -239,7 +239,7 @@ func detach(d *awsDoor, c *awsCall) (any, *awsError) {
 		switch {
 		case refusal != nil:
 			return nil, refusal
-		case m == nil || m.State != running || m.Goal != toRun:
+		case m == nil || !m.inService() || m.Goal != toRun:
 			return nil, bad("The instance %s is not part of Auto Scaling group %s.", id, g.conf.EKS.ASG)
 		case decrement && g.Auto.Desired <= g.Auto.Min:
 			return nil, bad("Detaching the instances will violate group's min size constraint.")
@@ -263,7 +263,7 @@ func (c *awsCall) waiting(d *awsDoor) (*machine, *awsError) {
 		return nil, refusal
 	}
 	m := g.machine(c.form.Get("InstanceId"))
-	if m == nil || !m.Waiting {
+	if m == nil || !m.Waiting && !m.Held {
 		return nil, bad("No active Lifecycle Action found with instance ID %s", c.form.Get("InstanceId"))
 	}
 	return m, nil
@@ -271,8 +271,12 @@ func (c *awsCall) waiting(d *awsDoor) (*machine, *awsError) {
 
 func completeHook(d *awsDoor, c *awsCall) (any, *awsError) {
 	m, refusal := c.waiting(d)
-	if refusal == nil {
-		m.Due = c.nowMillis
+	switch result := c.form.Get("LifecycleActionResult"); {
+	case refusal != nil:
+	case result != "CONTINUE" && result != "ABANDON":
+		refusal = bad("Lifecycle action result must be CONTINUE or ABANDON, found %q", result)
+	default:
+		m.Due, m.Abandoned = c.nowMillis, m.Held && result == "ABANDON"
 		c.changed = true
 	}
 	return struct{}{}, refusal

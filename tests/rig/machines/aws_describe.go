@@ -102,7 +102,10 @@ func (e *eksConfig) template() xmlTemplate {
 func (m *machine) lifecycle() string {
 	state := map[machineState]string{pending: "Pending", waking: "Pending", running: "InService", stopping: "Pending",
 		stopped: "Pending", terminating: "Terminating"}[m.State]
-	if m.State == terminating && m.Waiting {
+	switch {
+	case m.Held:
+		state = "Pending:Wait"
+	case m.State == terminating && m.Waiting:
 		state = "Terminating:Wait"
 	}
 	if m.Goal == toStandby {

@@ -86,7 +86,7 @@ func (g *group) refusing(to goal) (count int) {
 func (k *cloud) reconcile(g *group, now int64) bool {
 	a := g.Auto
 	changed := k.follow(g, now)
-	if extra := g.machine(a.Extra); extra == nil || extra.State == running {
+	if extra := g.machine(a.Extra); extra == nil || extra.inService() {
 		a.Extra = ""
 	}
 	wanted := a.Desired
@@ -236,7 +236,7 @@ func (g *group) victim() (chosen *machine) {
 		load[m.Zone]++
 	}
 	for _, m := range g.members() {
-		if m.Protected && m.State == running {
+		if m.Protected && m.inService() {
 			continue
 		}
 		if chosen == nil || load[m.Zone] > load[chosen.Zone] ||
@@ -250,7 +250,7 @@ func (g *group) victim() (chosen *machine) {
 // release is a scale-in: back to the warm pool where it takes instances back, else for good.
 func (k *cloud) release(g *group, m *machine, cause string, now int64) {
 	a := g.Auto
-	if a.Warm != nil && a.Warm.Reuse && !a.Warm.Deleting && m.State == running && len(g.warm()) < a.warmSize() {
+	if a.Warm != nil && a.Warm.Reuse && !a.Warm.Deleting && m.inService() && len(g.warm()) < a.warmSize() {
 		a.begin(m, "Returning EC2 instance to warm pool: "+m.ID, cause, now)
 		g.Desired--
 		g.Standby++
@@ -266,9 +266,27 @@ func (k *cloud) end(g *group, m *machine, cause string, now int64) {
 	g.Auto.begin(m, "Terminating EC2 instance: "+m.ID, cause, now)
 	hook := k.clock.millis(time.Duration(g.conf.EKS.Hook))
 	waits := hook > 0 && m.State == running
+	m.Held = false
 	k.terminate(g, m, g.Auto.token(), now)
 	if waits {
 		m.Waiting, m.Due = true, now+hook
+	}
+}
+
+// hold keeps a machine that runs from service, as a launch hook of somebody's does: it boots meanwhile, its node joins.
+func (k *cloud) hold(g *group, m *machine) {
+	if f := k.faults.use("launch-hook", g.Name, k.nowS(m.StateSince)); f != nil && g.Auto != nil {
+		m.Held, m.Due = true, m.StateSince+k.clock.millis(time.Duration(f.number(600)*float64(time.Second)))
+		m.Abandoned = k.faults.use("hook-abandons", g.Name, k.nowS(m.StateSince)) != nil
+	}
+}
+
+// letGo ends the hook: the machine is in service, or ends and is launched anew.
+func (k *cloud) letGo(g *group, m *machine, at int64) {
+	m.Held, m.Due = false, 0
+	if m.Abandoned {
+		g.Auto.abandon(m, at)
+		k.end(g, m, "instance "+m.ID+" was taken out of service because its launch lifecycle action was abandoned.", at)
 	}
 }
 
@@ -277,7 +295,7 @@ func (k *cloud) rebalance(g *group, now int64) bool {
 	a := g.Auto
 	load := map[string]int{}
 	for _, m := range g.members() {
-		if m.State != running {
+		if !m.inService() {
 			return false
 		}
 		load[m.Zone]++

@@ -92,7 +92,7 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 // failCheck ends the oldest machine, whose hardware is broken; what is missing then is launched.
 func (k *cloud) failCheck(g *group, now int64) {
 	for _, m := range g.members() {
-		if m.State == running && !g.Auto.suspends("ReplaceUnhealthy") {
+		if m.inService() && !g.Auto.suspends("ReplaceUnhealthy") {
 			m.Unhealthy = true
 			k.end(g, m, "an instance was taken out of service in response to an EC2 instance status checks failure.", now)
 			return
@@ -104,7 +104,7 @@ func (k *cloud) failCheck(g *group, now int64) {
 func (k *cloud) rebalanceSpot(g *group, now int64) {
 	a := g.Auto
 	for _, old := range g.members() {
-		if old.State != running {
+		if !old.inService() {
 			continue
 		}
 		g.expect(toRun, 1)
@@ -191,5 +191,5 @@ func (a *autoscaling) ownEnds(status string) {
 // allRunning is whether all that are asked for are there.
 func (g *group) allRunning() bool {
 	members := g.members()
-	return len(members) >= g.Auto.Desired && !slices.ContainsFunc(members, func(m *machine) bool { return m.State != running })
+	return len(members) >= g.Auto.Desired && !slices.ContainsFunc(members, func(m *machine) bool { return !m.inService() })
 }

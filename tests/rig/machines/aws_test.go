@@ -144,6 +144,33 @@ func TestHookKeepsPower(t *testing.T) {
 	}
 }
 
+func TestLaunchHookHoldsWhatBoots(t *testing.T) {
+	k, g := newTestAccount(t, 0, nil)
+	k.faults.add(fault{Group: "g", Fault: "launch-hook", Count: 2, Value: 100.0}, 0)
+	k.faults.add(fault{Group: "g", Fault: "hook-abandons", Count: 1}, 0)
+	g.Auto.resize(2, at(0))
+	pass(t, k, 0)
+	pass(t, k, 61)
+	for _, m := range g.members() {
+		if m.lifecycle() != "Pending:Wait" || wantOf(&snapshot{*m, g.conf}) != wantUp {
+			t.Errorf("held it is %s", m.lifecycle())
+		}
+	}
+	if list := statuses(g); list != "MidLifecycleAction MidLifecycleAction" {
+		t.Errorf("activities are %s", list)
+	}
+	pass(t, k, 161)
+	pass(t, k, 162)
+	var list []string
+	for _, m := range g.Machines {
+		list = append(list, m.lifecycle())
+	}
+	slices.Sort(list)
+	if got := strings.Join(list, " "); got != "InService Pending Terminating" {
+		t.Errorf("after the hook there are %s", got)
+	}
+}
+
 func TestWarmPoolHasItsSize(t *testing.T) {
 	k, g := newTestAccount(t, 2, nil)
 	a := g.Auto

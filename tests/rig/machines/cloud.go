@@ -251,9 +251,13 @@ func (k *cloud) pass(g *group, m *machine) bool {
 		m.enter(stopping, at, at+k.clock.millis(m.stage(stages.Stop, k.seed, "stop")))
 	case m.State == pending:
 		m.enter(running, at, 0)
+		k.hold(g, m)
 	case m.State == waking:
 		m.Woken = true
 		m.enter(running, at, 0)
+		k.hold(g, m)
+	case m.Held:
+		k.letGo(g, m, at)
 	case m.State == stopping && m.Goal == toRun:
 		k.wake(g, m, m.Token, at)
 	case m.State == stopping:
@@ -326,7 +330,7 @@ func (k *cloud) strike(now int64) bool {
 func (k *cloud) take(g *group, count int, now int64) int {
 	taken := 0
 	for _, m := range g.Machines {
-		if taken < count && m.State == running && !m.Taken {
+		if taken < count && m.State == running && !m.Taken && !m.Held {
 			m.Taken, m.Due = true, now+k.clock.millis(time.Duration(g.conf.SpotNotice))
 			taken++
 		}

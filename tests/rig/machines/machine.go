@@ -40,6 +40,8 @@ type machine struct {
 	Instant    bool         `json:"instant"`             // of the initial fleet: no delays
 	Taken      bool         `json:"taken"`               // a spot machine that got its notice
 	Waiting    bool         `json:"waiting,omitempty"`   // terminating, but with power until a hook is over
+	Held       bool         `json:"held,omitempty"`      // runs, but is not in service until a hook is over
+	Abandoned  bool         `json:"abandoned,omitempty"` // that hook will say no
 	Protected  bool         `json:"protected,omitempty"` // from scale-in
 	Unhealthy  bool         `json:"unhealthy,omitempty"`
 	Cordoned   bool         `json:"cordoned,omitempty"` // by the cloud, whose update replaces it
@@ -54,6 +56,9 @@ type machine struct {
 
 	BilledMillis int64 `json:"billed_millis"` // before StateSince
 }
+
+// inService is what Auto Scaling calls so.
+func (m *machine) inService() bool { return m.State == running && !m.Held }
 
 // node is the name of its Node object.
 func (m *machine) node() string { return or(m.Node, m.ID) }

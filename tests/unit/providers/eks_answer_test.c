@@ -315,6 +315,24 @@ static void failed_launches_are_told_with_what_could_not_be_had(void **state)
 	arena_release(&s.arena);
 }
 
+/* Whatever it is called: our own cancels leave such activities, too, and are no failures. */
+static void a_launch_that_a_hook_abandoned_has_failed(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	read_scene(&s, GROUP(SIZES("0", "8", "3") "<Instances>" INSTANCE("i-0a", "InService") "</Instances>"), NULL,
+		   ACTIVITIES(ACTIVITY(
+			   "a2", "Cancelled", ENDED, "Launching a new EC2 instance: i-0b",
+			   "Instance failed to complete user&apos;s Lifecycle Action: Lifecycle Action with "
+			   "token t was abandoned: Heartbeat Timeout",
+			   "") ACTIVITY("a1", "Cancelled", ENDED, "Launching a new EC2 instance: i-0c", "", "")));
+	assert_int_equal(s.d.failure_count, 1);
+	assert_int_equal(s.d.failures[0].kind, ERROR_UNAVAILABLE);
+	assert_non_null(strstr(s.d.failures[0].message, "Heartbeat Timeout"));
+	arena_release(&s.arena);
+}
+
 /* Auto Scaling may succeed a moment later: a failure counts when the gap was seen before, or has been there a while. */
 static void a_failure_counts_once_it_lasts(void **state)
 {
@@ -549,6 +567,7 @@ int main(void)
 		cmocka_unit_test(what_an_image_cannot_is_told),
 		cmocka_unit_test(machines_on_their_way_out_of_the_pool_are_told_once),
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
+		cmocka_unit_test(a_launch_that_a_hook_abandoned_has_failed),
 		cmocka_unit_test(a_failure_counts_once_it_lasts),
 		cmocka_unit_test(texts_of_failures_are_understood),
 		cmocka_unit_test(a_node_group_is_read),
