@@ -111,8 +111,8 @@ def abandoned(s, cloud, controller):
     begun, bought = time.time(), s.machines.calls()['by_group']['g5-spot']
     s.machines.fault('launch-hook', 'g5-spot', value=20)
     s.machines.fault('hook-abandons', 'g5-spot')
-    cloud.traffic(4 * account.A_REPLICA, 600)
-    s.expect('on-demand machines come', lambda: len(s.running('g5-od')) >= 3)
+    cloud.traffic(1.5 * account.A_REPLICA, 600)
+    s.expect('on-demand machines come', lambda: len(s.running('g5-od')) >= 2)
     s.check('it is told why', any(o and o.get('event') == 'launch-ended' for o, _ in controller.lines()))
     s.pass_time(600)
     more = s.machines.calls()['by_group']['g5-spot'] - bought

@@ -61,11 +61,12 @@ def too_many_calls(s, cloud, controller):
 
 
 def lost_answer(s, cloud, controller):
-    """The cloud does what it was asked, and nobody hears of it: the size is absolute, and nothing is bought twice."""
+    """The cloud does what it was asked, and nobody hears of it, nor do lists show it for a minute: nothing is bought twice."""
     s.expect('nothing is on its way', s.settled)
     before, begun, stood = s.machines.calls()['purchases'], time.time(), sizes(s)
     earlier = decisions(controller)
     lost = s.machines.fault('lost-answer', cloud.spot, count=1)
+    s.machines.fault('late-list', value=60)
     cloud.more(2, 200)
     s.expect('machines come', lambda: s.machines.calls()['purchases'] > before)
     s.expect('an answer was lost', lambda: not [f for f in s.machines.faults() if f['id'] == lost['id'] and not f['used']])

@@ -125,7 +125,7 @@ func (d *awsDoor) instance(g *group, m *machine) xmlInstance {
 		HealthStatus: health, LaunchTemplate: g.conf.EKS.template(), ProtectedFromScaleIn: m.Protected}
 }
 
-func (d *awsDoor) describe(g *group, instances bool) xmlGroup {
+func (d *awsDoor) describe(g *group, instances bool, now int64) xmlGroup {
 	a, e := g.Auto, g.conf.EKS
 	v := xmlGroup{AutoScalingGroupName: e.ASG, AutoScalingGroupARN: d.arn(g), MinSize: a.Min, MaxSize: a.Max,
 		DesiredCapacity: a.Desired, DefaultCooldown: 300, AvailabilityZones: memberList[string]{g.conf.Zones},
@@ -144,7 +144,7 @@ func (d *awsDoor) describe(g *group, instances bool) xmlGroup {
 			xmlSuspended{process, "User suspended at " + stamp(a.CreatedAt)})
 	}
 	d.describeTemplate(g, &v)
-	for _, m := range g.Machines {
+	for _, m := range d.cloud.listed(g, now) {
 		if instances && m.Goal == toRun {
 			v.Instances.Member = append(v.Instances.Member, d.instance(g, m))
 		}
@@ -218,7 +218,7 @@ func describeGroups(d *awsDoor, c *awsCall) (any, *awsError) {
 		if g.Auto == nil || (len(names) > 0 && !slices.Contains(names, g.conf.EKS.ASG)) || !g.passes(filters) {
 			continue
 		}
-		found = append(found, d.describe(g, instances || !given))
+		found = append(found, d.describe(g, instances || !given, c.nowMillis))
 	}
 	part, next, refusal := records(c, found, 50, 100)
 	return struct {
@@ -248,7 +248,7 @@ func describeInstances(d *awsDoor, c *awsCall) (any, *awsError) {
 	ids := members(c.form, "InstanceIds")
 	var found []xmlInstance
 	for _, g := range d.cloud.groups {
-		for _, m := range g.Machines {
+		for _, m := range d.cloud.listed(g, c.nowMillis) {
 			if g.Auto == nil || (len(ids) > 0 && !slices.Contains(ids, m.ID)) {
 				continue
 			}
@@ -338,7 +338,7 @@ func describeWarm(d *awsDoor, c *awsCall) (any, *awsError) {
 		return nil, refusal
 	}
 	var found []xmlInstance
-	for _, m := range g.Machines {
+	for _, m := range d.cloud.listed(g, c.nowMillis) {
 		if m.Goal == toStandby {
 			found = append(found, d.instance(g, m))
 		}

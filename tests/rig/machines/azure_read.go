@@ -125,16 +125,16 @@ func (d *azureDoor) machineView(g *group, m *machine) map[string]any {
 }
 
 func (d *azureDoor) listMachines(c *armCall) *armRefusal {
-	query := c.r.URL.Query()
+	query, machines := c.r.URL.Query(), d.cloud.listed(c.g, c.now)
 	from, _ := strconv.Atoi(query.Get("$skipToken"))
-	from = max(0, min(from, len(c.g.Machines)))
-	to := min(from+d.conf.MachinePage, len(c.g.Machines))
+	from = max(0, min(from, len(machines)))
+	to := min(from+d.conf.MachinePage, len(machines))
 	list := []any{}
-	for _, m := range c.g.Machines[from:to] {
+	for _, m := range machines[from:to] {
 		list = append(list, d.machineView(c.g, m))
 	}
 	answer := map[string]any{"value": list}
-	if to < len(c.g.Machines) {
+	if to < len(machines) {
 		answer["nextLink"] = "https://" + c.r.Host + c.r.URL.Path + "?api-version=" + url.QueryEscape(query.Get("api-version")) +
 			"&%24skipToken=" + strconv.Itoa(to)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -90,6 +91,16 @@ func (k *cloud) launch(g *group, to goal, token string, now int64) *machine {
 	g.Machines = append(g.Machines, m)
 	k.journal.bought(token, g.Name)
 	return m
+}
+
+// listed are the machines that a list of them shows: under a fault those bought a moment ago are missing.
+func (k *cloud) listed(g *group, now int64) []*machine {
+	f := k.faults.find("late-list", g.Name, k.nowS(now))
+	if f == nil {
+		return g.Machines
+	}
+	since := now - k.clock.millis(time.Duration(f.number(60)*float64(time.Second)))
+	return slices.DeleteFunc(slices.Clone(g.Machines), func(m *machine) bool { return m.LaunchedAt > since })
 }
 
 // hasEvicted notes that no pod is left that the cloud wanted gone.
