@@ -434,27 +434,26 @@ static void machine_came(struct node_group *g, const struct machine *m, bool was
 	starts_follow_node(g->context->starts, m->id, &stages);
 }
 
-/* Starts whose machine the cloud took back, or never heard of. What did not run yet the cloud launches anew by itself.
- */
-static void machine_went(struct node_group *g, const struct machine *was)
+/* Starts whose machine the cloud took back, or never heard of. At the same size it launches another in place of one
+ * that was not in service yet. */
+static void machine_went(struct node_group *g, const struct machine *was, const struct group_description *before)
 {
 	struct starts *s = g->context->starts;
-	const char *id = was->id;
-	bool is_retried = false;
+	bool is_lowered = g->seen.desired < before->desired, has_ended = false;
 
 	for (size_t i = s->count; i-- > 0;) {
-		if (strcmp(s->items[i].machine, id) != 0)
+		if (strcmp(s->items[i].machine, was->id) != 0)
 			continue;
-		if (node_group_is_removing(g, id))
+		if (node_group_is_removing(g, was->id)) {
 			starts_drop(s, i);
-		else {
-			starts_refuse(s, i, ERROR_UNAVAILABLE);
-			is_retried = was->state == MACHINE_PENDING && !was->is_standby;
+			continue;
 		}
+		starts_refuse(s, i, is_lowered ? ERROR_CONFLICT : ERROR_UNAVAILABLE);
+		has_ended = g->seen.desired == before->desired && was->state == MACHINE_PENDING && !was->is_standby;
 	}
-	g->retried += is_retried;
-	if (is_retried)
-		log_warn("launch-ended", LOG_S("group", group_spec_of(g)->name), LOG_S("machine", id),
+	g->retried += has_ended;
+	if (has_ended)
+		log_warn("launch-ended", LOG_S("group", group_spec_of(g)->name), LOG_S("machine", was->id),
 			 LOG_S("why", "the cloud ended it before it was in service"), LOG_END);
 }
 
@@ -512,7 +511,7 @@ static void machines_compare(struct node_group *g, const struct group_descriptio
 		const struct machine *was = &before->machines[i], *is = node_group_machine(g, was->id);
 		count_gone(g, was, is);
 		if (!is || is->state == MACHINE_TERMINATING)
-			machine_went(g, was);
+			machine_went(g, was, before);
 	}
 	for (size_t i = 0; i < d->machine_count; i++)
 		leave_machine(g, &d->machines[i]);

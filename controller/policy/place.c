@@ -95,11 +95,33 @@ static int64_t free_places(const struct placing *p, size_t i)
 	       room->left_over / gpus;
 }
 
-static bool may_open(const struct placing *p, size_t i)
+static bool has_room(const struct placing *p, size_t i)
 {
 	return p->room[index_of(p, i)].nodes < spec_of(p, i)->max_nodes &&
 	       p->memory[index_of(p, i)].blocked_until <= p->s->now &&
 	       placing_can_pay(p, spec_of(p, i)->price_per_hour);
+}
+
+/* Nothing came of what was bought there twice in a row, and nobody knows why: a machine at a time proves it, while
+ * others have room. */
+static bool is_on_trial(const struct placing *p, size_t i)
+{
+	const struct group_memory *g = &p->memory[index_of(p, i)];
+	const struct pool_snapshot *seen = &p->s->pools[p->pool];
+	bool is_tried = p->out[i].cold > 0, has_other = false;
+
+	if (g->refusals < 2 || g->refused_with != ERROR_UNAVAILABLE)
+		return false;
+	for (size_t k = 0; k < seen->start_count; k++)
+		is_tried |= seen->starts[k].group == (int64_t)i && seen->starts[k].kind == START_COLD;
+	for (size_t k = 0; k < p->s->fleet->pools[p->pool].group_count; k++)
+		has_other |= k != i && has_room(p, k);
+	return is_tried && has_other;
+}
+
+static bool may_open(const struct placing *p, size_t i)
+{
+	return has_room(p, i) && !is_on_trial(p, i);
 }
 
 static size_t next_group(const struct placing *p)

@@ -243,6 +243,23 @@ static void launches_that_a_hook_abandons_are_had_elsewhere(void **state)
 	assert_false(world_event_told("NodeGroupContended"));
 }
 
+/* Its bootstrap is broken, for hours, while another group's machines come and serve. */
+static void a_broken_bootstrap_is_tried_by_one_machine_at_a_time(void **state)
+{
+	(void)state;
+	begin();
+	first->faults.never_registers = 1000;
+	int64_t bought = first->bought;
+	for (int hour = 0; hour < 6; hour++) {
+		chat->rate = 6;
+		run(30 * MINUTE);
+		assert_true(serves_eight());
+		chat->rate = 1;
+		run(30 * MINUTE);
+	}
+	assert_true(first->bought - bought <= 45);
+}
+
 /* Nothing can be bought there: the next group has it, and afterwards the first again. */
 static void what_is_wanted_during_an_update_is_had_elsewhere(void **state)
 {
@@ -437,6 +454,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
 		cmocka_unit_test_setup_teardown(what_serves_while_a_hook_holds_it_is_let, set_up_eks, tear_down_owners),
 		cmocka_unit_test_setup_teardown(launches_that_a_hook_abandons_are_had_elsewhere, set_up_eks,
+						tear_down_owners),
+		cmocka_unit_test_setup_teardown(a_broken_bootstrap_is_tried_by_one_machine_at_a_time, set_up,
 						tear_down_owners),
 		cmocka_unit_test_setup_teardown(launches_that_a_hook_holds_are_waited_for, set_up_eks,
 						tear_down_owners),
