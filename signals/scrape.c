@@ -183,14 +183,22 @@ static void add_content_type(const struct http_request *r, struct error *e)
 		error_set(e, was.kind, "%s (its type is %s)", was.message, quote(shown, type, strlen(type)));
 }
 
+/* There is no page, as often as we ask: it leads elsewhere, or knows no such path; not that we may not read or come too
+ * often. */
+static bool has_no_page(long status)
+{
+	return status >= 300 && status <= 499 && status != 401 && status != 403 && status != 407 && status != 408 &&
+	       status != 429;
+}
+
 /* It answered, and not with a page of its engine: there is none at that path, it is none, or another program's. */
 static bool tells_nothing(const struct http_request *r, const struct error *e)
 {
 	bool is_page = r->status >= 200 && r->status <= 299;
 
-	return r->error.kind == ERROR_NONE &&
-	       (r->status == 404 ||
-		(is_page && (e->kind == ERROR_NOT_FOUND || !is_text(http_header(r, "Content-Type")))));
+	if (is_page && !is_text(http_header(r, "Content-Type")))
+		return r->error.kind == ERROR_NONE || r->error.kind == ERROR_INVALID;
+	return r->error.kind == ERROR_NONE && (has_no_page(r->status) || (is_page && e->kind == ERROR_NOT_FOUND));
 }
 
 static bool accept_page(struct target *t, const struct http_request *r, struct error *e)
@@ -202,9 +210,11 @@ static bool accept_page(struct target *t, const struct http_request *r, struct e
 		return false;
 	}
 	if (r->status < 200 || r->status > 299)
-		return error_set(
-			e, http_status_kind(r->status), "%s: HTTP status %ld%s", t->url, r->status,
-			r->status / 100 == 3 ? ": redirects are not followed; give signals.scrape where it leads" : "");
+		return error_set(e, http_status_kind(r->status), "%s: HTTP status %ld%s", t->url, r->status,
+				 r->status / 100 == 3
+					 ? ": redirects are not followed; give signals.scrape where it leads"
+				 : r->status == 404 ? ": is signals.scrape.path right?"
+						    : "");
 	if (!page_finish(t->page, &c, e)) {
 		add_content_type(r, e);
 		return error_wrap(e, "%s", t->url);

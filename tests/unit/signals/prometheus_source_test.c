@@ -420,9 +420,10 @@ static void the_engines_names_are_asked_best_first(void **state)
 	assert_string_equal(text.text,
 			    "sum by (" PROMQL_PLACE ") (" ONCE "nv_trt_llm_request_metrics{a=\"x\\\\y\\\"z\\n\","
 			    "request_type=\"scheduled\"})) or sum by (" PROMQL_PLACE ") (" ONCE
-			    "trtllm_num_requests_running{a=\"x\\\\y\\\"z\\n\"}))");
+			    "trtllm_num_requests_running{a=\"x\\\\y\\\"z\\n\"})) or max by (" PROMQL_PLACE
+			    ") (trtllm_model_config_info{a=\"x\\\\y\\\"z\\n\"}) * 0");
 	buf_clear(&text);
-	assert_false(promql_now(&scope, ENGINE_PREFIX_QUERIES, &text));
+	assert_false(promql_now(&scope, ENGINE_PREFIX_SHARE, &text));
 	assert_int_equal(text.len, 0);
 	assert_true(promql_pool(&scope, ENGINE_COMPLETED, 15000, 60000, &text));
 	assert_string_equal(text.text,
@@ -431,12 +432,14 @@ static void the_engines_names_are_asked_best_first(void **state)
 			    "sum by (" PROMQL_PLACE ") (" ONCE "increase(trtllm_request_success_total{a=\"x\\\\y"
 			    "\\\"z\\n\"}[60s]))))) * 15 / 60");
 	buf_clear(&text);
-	const struct promql_scope ranked = { engine_metrics(ENGINE_LMDEPLOY), NULL, 0 };
-	assert_true(promql_now(&ranked, ENGINE_WAITING, &text));
-	assert_string_equal(text.text, "sum by (" PROMQL_PLACE ") (" ONCE
-				       "label_replace({__name__=~\"lmdeploy:num_requests_waiting|"
-				       "lmdeploy:num_api_requests_waiting\"}, \"metric\", \"$1\", \"__name__\", "
-				       "\"(.+)\")))");
+	/* Names that are added up: counters, too, of which a function forgets the name. */
+	const struct promql_scope several = { engine_metrics(ENGINE_LLAMACPP), NULL, 0 };
+	assert_true(promql_pool(&several, ENGINE_PROMPT_TOKENS, 15000, 15000, &text));
+	assert_string_equal(text.text, "sum(max by (namespace, pod, instance) (sum by (" PROMQL_PLACE ") (" ONCE
+				       "label_replace(increase(llamacpp:prompt_tokens_total{}[15s]), \"metric\", "
+				       "\"3\", \"namespace\", \".*\") or label_replace(increase("
+				       "llamacpp:prompt_tokens_cached_total{}[15s]), \"metric\", \"4\", \"namespace\", "
+				       "\".*\")))))");
 	fake_close(p);
 }
 
