@@ -144,6 +144,16 @@ void promql_read_at(const struct promql_scope *s, struct buf *out)
 	write_rows(s, ENGINE_RUNNING, &f, out);
 }
 
+void promql_answers(const struct promql_scope *s, struct buf *out)
+{
+	bool has_one = false;
+
+	buf_text(out, "max by (" PROMQL_PLACE ") (up{");
+	for (size_t i = 0; i < s->label_count; i++)
+		write_label(s->labels[i].name, s->labels[i].value, &has_one, out);
+	buf_text(out, "})");
+}
+
 static void write_duration(millis value, struct buf *out)
 {
 	buf_printf(out, "%" PRId64, value / SECOND);

@@ -14,8 +14,6 @@
 enum { COMPLAINTS_A_MINUTE = 5 };
 static const millis REAL_DEADLINE_LEAST = SECOND;
 static const size_t MOST_REFUSAL = (size_t)64 << 10;
-/* A replica that answers for so long without ever having told anything of its engine is no server of it. */
-static const millis MUTE_AFTER = 5 * MINUTE;
 
 /* One replica. */
 struct target {
@@ -113,7 +111,7 @@ static bool is_serving(const struct target *t)
 /* A worker of another pod's engine, say: it answers, and has never told a level. */
 static bool is_mute(const struct target *t)
 {
-	return t->mute_since && !t->has_content && clock_mono(t->scraper->clock) - t->mute_since >= MUTE_AFTER;
+	return t->mute_since && !t->has_content && clock_mono(t->scraper->clock) - t->mute_since >= SOURCE_MUTE_AFTER;
 }
 
 /* A replica that was requested before it was ready could not answer in this round. */
@@ -399,16 +397,6 @@ static void report_trouble(const struct scraper *s, bool mute_are_due, struct er
 		tell_trouble(&disputed, due, out);
 }
 
-static void warn_of_mute(struct scraper *s, int64_t mute)
-{
-	s->report.warning[0] = '\0';
-	if (mute)
-		snprintf(s->report.warning, sizeof s->report.warning,
-			 "%lld ready pods answer and tell nothing of the engine; they are not waited for: "
-			 "signals.podSelector names those that tell",
-			 (long long)mute);
-}
-
 /* Whose readings are due: those that serve; where none may, those that did and were not asked to go. How many tell
  * nothing by nature. */
 static int64_t settle_due(struct scraper *s)
@@ -458,7 +446,8 @@ static void report_round(struct scraper *s)
 	s->report.trouble = (struct error){ 0 };
 	if (r.fresh < r.expected || r.disputed)
 		report_trouble(s, mute_are_due, &s->report.trouble);
-	warn_of_mute(s, mute_are_due ? 0 : mute);
+	s->report.warning[0] = '\0';
+	source_warn_of_mute(&s->report, mute_are_due ? 0 : mute);
 	source_count_round(&s->report, &r, clock_mono(s->clock));
 	s->settings.on_reading(s->settings.user, &r);
 }

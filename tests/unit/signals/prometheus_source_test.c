@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 static const struct fake_series normal[] = {
-	{ "\"namespace\":\"llm\",\"pod\":\"a\",\"instance\":\"10.0.0.1:8000\"", 3000, "10", "1", "0.5", 50, 40, 40, 0 },
-	{ "\"pod\":\"b\",\"instance\":\"elsewhere:1\"", 4000, "11", "2", "0.25", 50, 40, 40, 0 },
-	{ "\"instance\":\"[fd00::3]:8000\"", 5000, "12", "0", "0.75", 50, 40, 40, 0 },
-	{ "\"namespace\":\"llm\",\"pod\":\"d\"", 6000, "4", "0", "1.5", 50, 40, 40, 0 },
+	{ "\"namespace\":\"llm\",\"pod\":\"a\",\"instance\":\"10.0.0.1:8000\"", 3000, "10", "1", "0.5", 50, 40, 40, 0,
+	  false },
+	{ "\"pod\":\"b\",\"instance\":\"elsewhere:1\"", 4000, "11", "2", "0.25", 50, 40, 40, 0, false },
+	{ "\"instance\":\"[fd00::3]:8000\"", 5000, "12", "0", "0.75", 50, 40, 40, 0, false },
+	{ "\"namespace\":\"llm\",\"pod\":\"d\"", 6000, "4", "0", "1.5", 50, 40, 40, 0, false },
 };
 
 static struct fake_prometheus *open_normal(void)
@@ -348,7 +349,7 @@ static void no_replicas_ask_nothing(void **state)
 	assert_int_equal(p->asked, 0);
 	fake_targets(p, 4);
 	assert_int_equal(fake_round(p, EVERY).fresh, 3);
-	assert_int_equal(p->asked, 19);
+	assert_int_equal(p->asked, 20);
 	fake_close(p);
 }
 
@@ -402,6 +403,39 @@ static void secrets_are_read_for_every_call_and_never_told(void **state)
 }
 
 /* Ranks that work on the same requests count once. */
+/* Prometheus reads a page of it, on which nothing is of the engine; one that it does not read is missed for ever. */
+static void who_never_tells_a_level_is_not_waited_for(void **state)
+{
+	(void)state;
+	for (int is_read = 0; is_read < 2; is_read++) {
+		struct fake_prometheus *p = open_normal();
+		struct pool_reading r = { 0 };
+		p->series[2].is_worker = true;
+		if (!is_read)
+			p->series[2].labels = "\"instance\":\"other:1\"";
+		for (int n = 0; n < 20; n++)
+			r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 2);
+		expect_trouble(p, ERROR_NOT_FOUND,
+			       "no series of pod c; do: have it read, or name those that tell with");
+		for (int n = 0; n < 3; n++)
+			r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, is_read ? 2 : 3);
+		assert_int_equal(r.fresh, 2);
+		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods answer and tell nothing") !=
+					 NULL,
+				 is_read);
+		expect_trouble(p, is_read ? ERROR_NONE : ERROR_NOT_FOUND, "");
+		/* It tells at last. */
+		p->series[2] = normal[2];
+		r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 3);
+		fake_close(p);
+	}
+}
+
 #define ONCE "max without (tp_rank, pp_rank, moe_ep_rank) ("
 
 static void the_engines_names_are_asked_best_first(void **state)
@@ -487,6 +521,7 @@ int main(void)
 		cmocka_unit_test(no_replicas_ask_nothing),
 		cmocka_unit_test(in_flight_is_told_with_its_age),
 		cmocka_unit_test(secrets_are_read_for_every_call_and_never_told),
+		cmocka_unit_test(who_never_tells_a_level_is_not_waited_for),
 		cmocka_unit_test(the_engines_names_are_asked_best_first),
 		cmocka_unit_test(random_servers_are_never_overstated),
 	};
