@@ -25,6 +25,7 @@ import time
 import urllib.error
 import urllib.request
 
+sys.dont_write_bytecode = True
 from record_pages import write_page
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "preheat", "engines")
