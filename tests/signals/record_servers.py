@@ -54,10 +54,16 @@ class Skipped(Exception):
     pass
 
 
+def reason(output):
+    """The error in what a program printed, or else its last line."""
+    lines = output.strip().splitlines() or ["it says nothing"]
+    return next((line for line in reversed(lines) if "Error" in line), lines[-1])
+
+
 def run(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
-        raise Skipped(f"{' '.join(command[:4])} ...: {done.stdout.strip().splitlines()[-1:]}")
+        raise Skipped(f"{' '.join(command[:4])} ...: {reason(done.stdout)}")
 
 
 def environment(name, *packages):
@@ -108,7 +114,7 @@ class Server:
         while ask(url) is None:
             if self.process.poll() is not None or time.monotonic() > until:
                 self.log.seek(0)
-                raise Skipped(f"it does not start: {self.log.read().strip().splitlines()[-1:]}")
+                raise Skipped(f"it does not start: {reason(self.log.read())}")
             time.sleep(0.2)
 
 
@@ -209,7 +215,7 @@ def dynamo(folder):
     done = subprocess.run([python, __file__, "--run-dynamo", f"{folder}/vllm.prom", f"{folder}/dynamo.prom"], env=settings,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
     if done.returncode:
-        raise Skipped(f"the worker fails: {done.stdout.strip().splitlines()[-1:]}")
+        raise Skipped(f"the worker fails: {reason(done.stdout)}")
 
 
 async def run_dynamo(engine_page, out):
