@@ -148,7 +148,7 @@ void promql_answers(const struct promql_scope *s, struct buf *out)
 {
 	bool has_one = false;
 
-	buf_text(out, "max by (" PROMQL_PLACE ") (up{");
+	buf_text(out, "min by (" PROMQL_PLACE ") (up{");
 	for (size_t i = 0; i < s->label_count; i++)
 		write_label(s->labels[i].name, s->labels[i].value, &has_one, out);
 	buf_text(out, "})");

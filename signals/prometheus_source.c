@@ -25,7 +25,8 @@ struct replica {
 	millis mute_since; /* clock_mono() + 1 of the first round in a row that it answered and told nothing */
 
 	/* Of the round under way. */
-	bool answers;	/* Prometheus reads a page of it, whatever that tells */
+	bool answers;	/* Prometheus reads a page of it, whatever that tells; ... */
+	bool fails;	/* ... or has one that it cannot read, which may be the engine's */
 	uint64_t place; /* hash of the one place it is scraped at that counts; 0: none was shown */
 	millis read_at; /* its scrape there, by the server's clock */
 	bool is_fresh;
@@ -411,7 +412,7 @@ static bool look_for_mute(const struct prometheus_source *s, struct replica *r)
 {
 	millis now = clock_mono(s->clock);
 
-	if (!r->answers || r->place || r->has_content)
+	if (!r->answers || r->fails || r->place || r->has_content)
 		r->mute_since = 0;
 	else if (!r->mute_since)
 		r->mute_since = now + 1;
@@ -555,8 +556,10 @@ static bool on_answers(void *user, const struct prometheus_sample *sample, struc
 	int64_t up;
 
 	(void)e;
-	if (r && exposition_value(sample->value, 3, &up) == EXPOSITION_NUMBER)
-		r->answers |= up > 0;
+	if (!r || exposition_value(sample->value, 3, &up) != EXPOSITION_NUMBER)
+		return true;
+	r->answers |= up > 0;
+	r->fails |= !up;
 	return true;
 }
 
@@ -651,7 +654,7 @@ static void begin_round(struct prometheus_source *s)
 		s->queries[i].call.error = (struct error){ 0 };
 	for (size_t i = 0; i < s->count; i++) {
 		struct replica *r = s->by_key[i];
-		r->answers = false;
+		r->answers = r->fails = false;
 		r->place = 0;
 		r->read_at = 0;
 		r->is_fresh = false;

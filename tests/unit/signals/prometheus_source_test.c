@@ -6,10 +6,10 @@
 
 static const struct fake_series normal[] = {
 	{ "\"namespace\":\"llm\",\"pod\":\"a\",\"instance\":\"10.0.0.1:8000\"", 3000, "10", "1", "0.5", 50, 40, 40, 0,
-	  false },
-	{ "\"pod\":\"b\",\"instance\":\"elsewhere:1\"", 4000, "11", "2", "0.25", 50, 40, 40, 0, false },
-	{ "\"instance\":\"[fd00::3]:8000\"", 5000, "12", "0", "0.75", 50, 40, 40, 0, false },
-	{ "\"namespace\":\"llm\",\"pod\":\"d\"", 6000, "4", "0", "1.5", 50, 40, 40, 0, false },
+	  false, false },
+	{ "\"pod\":\"b\",\"instance\":\"elsewhere:1\"", 4000, "11", "2", "0.25", 50, 40, 40, 0, false, false },
+	{ "\"instance\":\"[fd00::3]:8000\"", 5000, "12", "0", "0.75", 50, 40, 40, 0, false, false },
+	{ "\"namespace\":\"llm\",\"pod\":\"d\"", 6000, "4", "0", "1.5", 50, 40, 40, 0, false, false },
 };
 
 static struct fake_prometheus *open_normal(void)
@@ -407,11 +407,13 @@ static void secrets_are_read_for_every_call_and_never_told(void **state)
 static void who_never_tells_a_level_is_not_waited_for(void **state)
 {
 	(void)state;
-	for (int is_read = 0; is_read < 2; is_read++) {
+	for (int way = 0; way < 3; way++) {
 		struct fake_prometheus *p = open_normal();
 		struct pool_reading r = { 0 };
+		bool is_read = way == 0;
 		p->series[2].is_worker = true;
-		if (!is_read)
+		p->series[2].is_down = way == 1;
+		if (way == 2)
 			p->series[2].labels = "\"instance\":\"other:1\"";
 		for (int n = 0; n < 20; n++)
 			r = fake_round(p, EVERY);
