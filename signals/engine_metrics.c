@@ -49,6 +49,7 @@ const char *engine_quantity_name(enum engine_quantity quantity)
 {
 	static const char *const texts[] = { "running requests",
 					     "waiting requests",
+					     "requests that wait outside",
 					     "KV cache use",
 					     "prefix cache hits",
 					     "load time",
@@ -215,13 +216,18 @@ static bool read_number(struct exposition_slice text, int places, int64_t *out, 
 	return error_set(e, ERROR_INVALID, "the value %s %s", quote(shown, text.text, text.len), problem);
 }
 
+static bool counts_requests(enum engine_quantity q)
+{
+	return q <= ENGINE_WAITING_OUTSIDE;
+}
+
 bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e)
 {
 	int64_t value;
 
 	if (!read_number(text, places_of(q), &value, e))
 		return false;
-	if ((q == ENGINE_RUNNING || q == ENGINE_WAITING) && value > PAGE_MOST_REQUESTS * INT64_C(1000))
+	if (counts_requests(q) && value > PAGE_MOST_REQUESTS * INT64_C(1000))
 		return error_set(e, ERROR_INVALID, "more than %d requests cannot be", PAGE_MOST_REQUESTS);
 	*out = value;
 	return true;
@@ -264,8 +270,8 @@ bool page_is_unknown(enum engine_quantity q, struct exposition_slice value)
 {
 	int64_t ignored;
 
-	return engine_is_level(q) && q != ENGINE_RUNNING && q != ENGINE_WAITING &&
-	       exposition_value(value, MILLIONTHS, &ignored) != EXPOSITION_NUMBER;
+	return ((engine_is_level(q) && !counts_requests(q)) || engine_is_shown_only(q)) &&
+	       exposition_value(value, places_of(q), &ignored) != EXPOSITION_NUMBER;
 }
 
 static bool take(struct page *p, size_t row, const struct exposition_sample *sample, struct error *e)
@@ -348,18 +354,42 @@ static void choose_names(const struct page *p, int rank[ENGINE_QUANTITY_COUNT])
 	}
 }
 
-static bool has_level(const struct page *p, const struct page_content *c, enum engine_quantity q, struct error *e)
+/* Whether a counter from `first` to `last` has counted anything. */
+static bool has_counted(const struct page *p, enum engine_quantity first, enum engine_quantity last)
 {
-	const struct engine_metrics *m = &p->table->metrics;
-	const char *name = engine_quantity_name(q);
+	for (size_t i = 0; i < p->count; i++) {
+		enum engine_quantity q = p->table->metrics.rows[p->series[i].row].quantity;
+		if (q >= first && q <= last && p->series[i].value)
+			return true;
+	}
+	return false;
+}
 
-	if (c->rank[q] >= 0 || c->rank[ENGINE_LEVELS_LATE] >= 0)
+/* What it is called, "a or b" where servers differ. */
+static void write_names(const struct engine_metrics *m, enum engine_quantity q, struct buf *out)
+{
+	int rank = -1;
+
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->rows[i].quantity != q || m->rows[i].rank <= rank)
+			continue;
+		rank = m->rows[i].rank;
+		buf_printf(out, "%s%s", out->len ? " or " : "", m->rows[i].name);
+	}
+}
+
+static bool has_levels(const struct page *p, const struct page_content *c, struct error *e)
+{
+	bool has_running = c->rank[ENGINE_RUNNING] >= 0, has_waiting = c->rank[ENGINE_WAITING] >= 0;
+	CLEANUP(buf_release) struct buf names = { 0 };
+
+	if ((has_running && has_waiting) ||
+	    (c->rank[ENGINE_LEVELS_LATE] >= 0 && !has_counted(p, ENGINE_COMPLETED, ENGINE_COMPLETED)))
 		return true;
-	for (size_t i = m->count; i-- > 0;)
-		if (m->rows[i].quantity == q)
-			name = m->rows[i].name;
-	return error_set(e, p->count ? ERROR_INVALID : ERROR_NOT_FOUND,
-			 "the page has no %s: is this the metrics page of the engine?", name);
+	bool serves = has_running || has_waiting || has_counted(p, ENGINE_STARTED, ENGINE_QUANTITY_COUNT);
+	write_names(&p->table->metrics, has_running ? ENGINE_WAITING : ENGINE_RUNNING, &names);
+	return error_set(e, serves ? ERROR_INVALID : ERROR_NOT_FOUND,
+			 "the page has no %s: is this the metrics page of the engine?", names.text);
 }
 
 static int by_id(const void *left, const void *right)
@@ -389,7 +419,7 @@ static int64_t duration(int64_t value, bool has_value)
 void page_take_levels(struct page_content *c, const int64_t value[ENGINE_STARTED], const bool has_value[ENGINE_STARTED])
 {
 	c->running = (value[ENGINE_RUNNING] + 500) / 1000;
-	c->waiting = (value[ENGINE_WAITING] + 500) / 1000;
+	c->waiting = (value[ENGINE_WAITING] + value[ENGINE_WAITING_OUTSIDE] + 500) / 1000;
 	c->kv_permille = share(value[ENGINE_KV_CACHE], has_value[ENGINE_KV_CACHE]);
 	c->prefix_permille = share(value[ENGINE_PREFIX_SHARE], has_value[ENGINE_PREFIX_SHARE]);
 	c->load_ms = duration(value[ENGINE_LOAD_TIME], has_value[ENGINE_LOAD_TIME]);
@@ -454,7 +484,7 @@ bool page_finish(struct page *p, struct page_content *out, struct error *e)
 	if (!exposition_finish(p->text, e))
 		return false;
 	choose_names(p, c.rank);
-	if (!has_level(p, &c, ENGINE_RUNNING, e) || !has_level(p, &c, ENGINE_WAITING, e))
+	if (!has_levels(p, &c, e))
 		return false;
 	if (!merge(p, e))
 		return false;

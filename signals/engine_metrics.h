@@ -22,19 +22,20 @@ enum engine {
 #undef METRIC
 
 enum engine_quantity {
-	ENGINE_RUNNING,		   /* gauge: sequences running */
-	ENGINE_WAITING,		   /* gauge: requests that wait for a slot */
-	ENGINE_KV_CACHE,	   /* gauge: share of the KV cache in use, 0 to 1 */
-	ENGINE_PREFIX_SHARE,	   /* gauge: share of prompt tokens found in the prefix cache, 0 to 1 */
-	ENGINE_LOAD_TIME,	   /* gauge: seconds that loading the weights took */
-	ENGINE_STARTUP_TIME,	   /* gauge: seconds from the server's start until it could serve */
-	ENGINE_AWAKE,		   /* gauge: 0 where the server sleeps and starts no request */
-	ENGINE_DISCARDED,	   /* gauge: 0 where a server that sleeps keeps its weights in host memory */
-	ENGINE_LEVELS_LATE,	   /* gauge of any value: where it is shown, a level that is not is 0 */
-	ENGINE_STARTED,		   /* counter, the first: requests that took a slot */
-	ENGINE_WAITED,		   /* counter: requests whose wait is in ENGINE_WAIT_BUCKET */
-	ENGINE_WAIT_BUCKET,	   /* histogram of the queue wait, by "le" in seconds */
-	ENGINE_COMPLETED,	   /* counter: requests finished */
+	ENGINE_RUNNING,		/* gauge: sequences running */
+	ENGINE_WAITING,		/* gauge: requests that wait for a slot */
+	ENGINE_WAITING_OUTSIDE, /* gauge: requests that wait in front of the engine, told apart from those in it */
+	ENGINE_KV_CACHE,	/* gauge: share of the KV cache in use, 0 to 1 */
+	ENGINE_PREFIX_SHARE,	/* gauge: share of prompt tokens found in the prefix cache, 0 to 1 */
+	ENGINE_LOAD_TIME,	/* gauge: seconds that loading the weights took */
+	ENGINE_STARTUP_TIME,	/* gauge: seconds from the server's start until it could serve */
+	ENGINE_AWAKE,		/* gauge: 0 where the server sleeps and starts no request */
+	ENGINE_DISCARDED,	/* gauge: 0 where a server that sleeps keeps its weights in host memory */
+	ENGINE_LEVELS_LATE, /* gauge of any value: where it is shown, levels may be missing until a request finished */
+	ENGINE_STARTED,	    /* counter, the first: requests that took a slot */
+	ENGINE_WAITED,	    /* counter: requests whose wait is in ENGINE_WAIT_BUCKET */
+	ENGINE_WAIT_BUCKET, /* histogram of the queue wait, by "le" in seconds */
+	ENGINE_COMPLETED,   /* counter: requests finished */
 	ENGINE_PROMPT_TOKENS,	   /* counter */
 	ENGINE_OUTPUT_TOKENS,	   /* counter */
 	ENGINE_LATENCY_SUM,	   /* counter: seconds between output tokens */
@@ -136,7 +137,7 @@ void page_content_release(struct page_content *c);
 
 /* A number as the quantity may have it, in the unit of struct page_series; shares in millionths. */
 bool page_value(enum engine_quantity q, struct exposition_slice text, int64_t *out, struct error *e) MUST_USE;
-/* A level that is no number, and is neither running nor waiting requests: a share of nothing, for one. */
+/* A value that is no number, of what no decision needs: a share of nothing, for one. */
 bool page_is_unknown(enum engine_quantity q, struct exposition_slice text);
 /* The upper bound of a bucket, in microseconds or PAGE_UNBOUNDED. */
 bool page_bound(struct exposition_slice le, int64_t *out, struct error *e) MUST_USE;
@@ -151,8 +152,8 @@ struct page;
 struct page *page_open(const struct page_table *table); /* which must outlive it */
 void page_close(struct page *p);			/* takes NULL */
 bool page_feed(struct page *p, const char *bytes, size_t len, struct error *e) MUST_USE;
-/* The end of the page; *out is the caller's from then on. ERROR_NOT_FOUND: a page, with nothing of this engine on it.
- */
+/* The end of the page; *out is the caller's from then on. ERROR_NOT_FOUND: a page of nothing that serves, without a
+ * level and without a counter that counted. */
 bool page_finish(struct page *p, struct page_content *out, struct error *e) MUST_USE;
 size_t page_bytes(const struct page *p); /* fed until now */
 

@@ -297,8 +297,12 @@ bool exposition_feed(struct exposition *x, const char *bytes, size_t len, struct
 
 bool exposition_finish(struct exposition *x, struct error *e)
 {
-	if ((x->carry_len || x->is_passing) && !x->is_ended &&
-	    !(x->carry_len == 5 && memcmp(x->carry, "# EOF", 5) == 0))
+	bool is_cut = x->carry_len || x->is_passing;
+	bool is_end = x->carry_len == 5 && memcmp(x->carry, "# EOF", 5) == 0;
+
+	/* Where nothing was asked for it is no page that was cut, but an answer of another kind. */
+	if (is_cut && !is_end && !x->is_ended &&
+	    (x->told || (x->carry_len && !is_passed_over(x, x->carry, x->carry_len))))
 		return error_set(e, ERROR_INVALID, "line %zu: the page ends within it", x->line + 1);
 	return true;
 }

@@ -42,7 +42,7 @@ struct exposition *exposition_open(struct exposition_names names, size_t most, e
 void exposition_close(struct exposition *x); /* takes NULL */
 /* The next bytes, cut anywhere. Errors are ERROR_INVALID and name the line; nothing may be fed after one. */
 bool exposition_feed(struct exposition *x, const char *bytes, size_t len, struct error *e) MUST_USE;
-/* After the last bytes. A last line without its end is an error: the page was cut. */
+/* After the last bytes. A last line without its end is an error where any sample was told: the page was cut. */
 bool exposition_finish(struct exposition *x, struct error *e) MUST_USE;
 
 enum exposition_number {

@@ -39,52 +39,71 @@ static void write_label(const char *name, const char *value, bool *has_one, stru
 	*has_one = true;
 }
 
-/* Names of one rank are added up, so each series keeps its name as a label. */
-static void write_names(const struct promql_scope *s, const struct engine_metric *m, struct buf *out)
-{
-	const struct engine_metric *end = s->metrics.rows + s->metrics.count;
-
-	buf_text(out, "__name__=~\"");
-	for (const struct engine_metric *other = m; other < end; other++)
-		if (other->quantity == m->quantity && other->rank == m->rank)
-			buf_printf(out, "%s%s", other == m ? "" : "|", other->name);
-	buf_text(out, "\"");
-}
-
 /* Around each selector, and by what the sum is taken. */
 struct form {
 	const char *before, *after, *by;
 	bool is_latest;
 };
 
-static void write_selector(const struct promql_scope *s, const struct engine_metric *m, bool with_others,
-			   const struct form *f, struct buf *out)
+static void write_selector(const struct promql_scope *s, const struct engine_metric *m, const struct form *f,
+			   struct buf *out)
 {
-	bool has_one = with_others;
+	bool has_one = false;
 
-	buf_printf(out, "%s%s", with_others ? "label_replace(" : "", f->before);
-	if (!with_others && is_plain_name(m->name))
-		buf_text(out, m->name);
-	buf_text(out, "{");
-	if (with_others)
-		write_names(s, m, out);
-	else if (!is_plain_name(m->name))
+	buf_printf(out, "%s%s{", f->before, is_plain_name(m->name) ? m->name : "");
+	if (!is_plain_name(m->name))
 		write_label("__name__", m->name, &has_one, out);
 	for (size_t i = 0; i < s->label_count; i++)
 		write_label(s->labels[i].name, s->labels[i].value, &has_one, out);
 	if (m->label)
 		write_label(m->label, m->value, &has_one, out);
-	buf_printf(out, "}%s%s", f->after, with_others ? ", \"metric\", \"$1\", \"__name__\", \"(.+)\")" : "");
+	buf_printf(out, "}%s", f->after);
 }
 
-/* Rows of its quantity and rank: how many stand before it, and after it. */
-static size_t count_alike(const struct promql_scope *s, const struct engine_metric *m, size_t from, size_t to)
+static bool is_alike(const struct engine_metric *x, const struct engine_metric *y)
 {
-	size_t count = 0;
+	return x->quantity == y->quantity && x->rank == y->rank;
+}
 
-	for (size_t i = from; i < to; i++)
-		count += s->metrics.rows[i].quantity == m->quantity && s->metrics.rows[i].rank == m->rank;
-	return count;
+/* Names of one rank are added up, so each series keeps a mark of its name as a label: functions drop the name. */
+static void write_alike(const struct promql_scope *s, size_t row, const struct form *f, struct buf *out)
+{
+	const struct engine_metric *rows = s->metrics.rows, *m = &rows[row];
+	bool has_others = false;
+
+	for (size_t i = row + 1; i < s->metrics.count && !m->is_largest && !f->is_latest; i++)
+		has_others |= is_alike(&rows[i], m);
+	if (!has_others) {
+		write_selector(s, m, f, out);
+		return;
+	}
+	for (size_t i = row; i < s->metrics.count; i++) {
+		if (!is_alike(&rows[i], m))
+			continue;
+		buf_text(out, i == row ? "label_replace(" : " or label_replace(");
+		write_selector(s, &rows[i], f, out);
+		buf_printf(out, ", \"metric\", \"%zu\", \"namespace\", \".*\")", i);
+	}
+}
+
+static bool has_one_before(const struct engine_metrics *m, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (is_alike(&m->rows[i], &m->rows[row]))
+			return true;
+	return false;
+}
+
+/* What stands for the levels of a server that shows none before its first request. */
+static void write_idle(const struct promql_scope *s, const struct form *f, struct buf *out)
+{
+	for (size_t i = 0; i < s->metrics.count; i++) {
+		if (s->metrics.rows[i].quantity != ENGINE_LEVELS_LATE)
+			continue;
+		buf_printf(out, " or max by (%s) (", f->by);
+		write_selector(s, &s->metrics.rows[i], f, out);
+		buf_text(out, f->is_latest ? ")" : ") * 0");
+	}
 }
 
 /* The rows of a quantity, the best name first; a place that has the best is not asked for the others. */
@@ -95,16 +114,17 @@ static bool write_rows(const struct promql_scope *s, enum engine_quantity q, con
 	for (int rank = 0; rank < ENGINE_ROWS; rank++)
 		for (size_t i = 0; i < s->metrics.count; i++) {
 			const struct engine_metric *m = &s->metrics.rows[i];
-			if (m->quantity != q || m->rank != rank || count_alike(s, m, 0, i))
+			if (m->quantity != q || m->rank != rank || has_one_before(&s->metrics, i))
 				continue;
 			bool is_max = m->is_largest || f->is_latest;
-			bool with_others = !is_max && engine_is_level(q) && count_alike(s, m, i + 1, s->metrics.count);
 			buf_printf(out, "%s%s by (%s) (%s", has_one ? " or " : "", is_max ? "max" : "sum", f->by,
 				   is_max ? "" : "max without (tp_rank, pp_rank, moe_ep_rank) (");
-			write_selector(s, m, with_others, f, out);
+			write_alike(s, i, f, out);
 			buf_text(out, is_max ? ")" : "))");
 			has_one = true;
 		}
+	if (has_one && (q == ENGINE_RUNNING || q == ENGINE_WAITING))
+		write_idle(s, f, out);
 	return has_one;
 }
 
@@ -122,6 +142,16 @@ void promql_read_at(const struct promql_scope *s, struct buf *out)
 	const struct form f = { .before = "timestamp(", .after = ")", .by = PROMQL_PLACE, .is_latest = true };
 
 	write_rows(s, ENGINE_RUNNING, &f, out);
+}
+
+void promql_answers(const struct promql_scope *s, struct buf *out)
+{
+	bool has_one = false;
+
+	buf_text(out, "min by (" PROMQL_PLACE ") (up{");
+	for (size_t i = 0; i < s->label_count; i++)
+		write_label(s->labels[i].name, s->labels[i].value, &has_one, out);
+	buf_text(out, "})");
 }
 
 static void write_duration(millis value, struct buf *out)

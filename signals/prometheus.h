@@ -122,6 +122,8 @@ struct promql_scope {
 bool promql_now(const struct promql_scope *s, enum engine_quantity q, struct buf *out);
 /* When each place was read, in seconds of the server's clock. */
 void promql_read_at(const struct promql_scope *s, struct buf *out);
+/* 1 where a pod answered the last scrape, whatever it told. */
+void promql_answers(const struct promql_scope *s, struct buf *out);
 
 /*
  * Of the whole pool, for ranges: levels at an instant (the KV cache as mean), counters as what `step` added, by

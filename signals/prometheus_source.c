@@ -22,7 +22,11 @@ struct replica {
 	bool is_ready, has_fallen; /* is_ready: as the API server says */
 	millis ready_at;	   /* clock_mono() + 1 at which it was first seen ready; 0: never */
 
+	millis mute_since; /* clock_mono() + 1 of the first round in a row that it answered and told nothing */
+
 	/* Of the round under way. */
+	bool answers;	/* Prometheus reads a page of it, whatever that tells; ... */
+	bool fails;	/* ... or has one that it cannot read, which may be the engine's */
 	uint64_t place; /* hash of the one place it is scraped at that counts; 0: none was shown */
 	millis read_at; /* its scrape there, by the server's clock */
 	bool is_fresh;
@@ -43,7 +47,7 @@ struct replica {
 };
 
 /* One query; the last is the one that comes first: when each replica was scraped. */
-enum { READ_AT = ENGINE_QUANTITY_COUNT, QUERIES };
+enum { ANSWERS = ENGINE_QUANTITY_COUNT, READ_AT, QUERIES };
 
 struct query {
 	struct prometheus_source *source;
@@ -403,6 +407,18 @@ static bool is_new(const struct prometheus_source *s, const struct replica *r)
 	       clock_mono(s->clock) - r->ready_at < NEW_FOR + s->settings.interval;
 }
 
+/* A worker of another pod's engine, say: Prometheus reads it, and it has never told a level. */
+static bool look_for_mute(const struct prometheus_source *s, struct replica *r)
+{
+	millis now = clock_mono(s->clock);
+
+	if (!r->answers || r->fails || r->place || r->has_content)
+		r->mute_since = 0;
+	else if (!r->mute_since)
+		r->mute_since = now + 1;
+	return r->mute_since && now + 1 - r->mute_since >= SOURCE_MUTE_AFTER;
+}
+
 static void blame(struct prometheus_source *s, const struct error *e, const char *what)
 {
 	if (s->draft.trouble.kind != ERROR_NONE || e->kind == ERROR_NONE)
@@ -441,7 +457,8 @@ static void end_round(struct prometheus_source *s)
 	struct pool_reading r = { .at = clock_now(s->clock) };
 	struct reading_more more;
 	millis next = s->round_at + s->settings.interval, now = clock_mono(s->clock);
-	int64_t ready = 0, fallen = 0, fallen_read = 0;
+	int64_t ready = 0, fallen = 0, fallen_read = 0, mute = 0;
+	struct error untold = { 0 };
 
 	timer_start(s->loop, &s->timer, clock_real(s->clock, next > now ? next - now : 0), on_timer);
 	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
@@ -449,20 +466,28 @@ static void end_round(struct prometheus_source *s)
 	for (size_t i = 0; i < s->count; i++) {
 		struct replica *p = s->by_key[i];
 		bool is_read = settle_replica(s, p);
+		bool is_mute = look_for_mute(s, p) && is_serving(p);
 		ready += is_serving(p);
+		mute += is_mute;
 		fallen += p->has_fallen;
-		r.expected += is_serving(p) && (is_read || !is_new(s, p));
+		r.expected += is_serving(p) && !is_mute && (is_read || !is_new(s, p));
 		if (!is_read) {
-			if (s->draft.trouble.kind == ERROR_NONE)
-				s->draft.trouble = p->error;
+			struct error *trouble = is_mute ? &untold : &s->draft.trouble;
+			if (trouble->kind == ERROR_NONE)
+				*trouble = p->error;
 			continue;
 		}
 		p->known_at = now;
 		fallen_read += p->has_fallen;
 		add_replica(s, p, &r);
 	}
-	if (!r.fresh)
-		r.expected = ready; /* it shows none of the pool, so not only new ones are missing */
+	if (r.fresh) {
+		source_warn_of_mute(&s->draft, mute);
+	} else {
+		r.expected = ready; /* it shows none of the pool, so not only new or mute ones are missing */
+		if (s->draft.trouble.kind == ERROR_NONE)
+			s->draft.trouble = untold;
+	}
 	r.ready = r.expected;
 	if (!ready) {
 		r.expected = fallen;
@@ -524,6 +549,30 @@ static void ask(struct query *q, millis at)
 	prometheus_start(s->prometheus, &q->call);
 }
 
+static bool on_answers(void *user, const struct prometheus_sample *sample, struct error *e)
+{
+	struct query *q = user;
+	struct replica *r = sample->series ? owner_of(q->source, sample->series) : NULL;
+	int64_t up;
+
+	(void)e;
+	if (!r || exposition_value(sample->value, 3, &up) != EXPOSITION_NUMBER)
+		return true;
+	r->answers |= up > 0;
+	r->fails |= !up;
+	return true;
+}
+
+/* Whatever came of it: who is not known to answer is missed. */
+static void on_all_answers(struct prometheus_call *c)
+{
+	struct query *q = c->user;
+	struct prometheus_source *s = q->source;
+
+	if (end_call(s, c) && !s->in_flight)
+		end_round(s);
+}
+
 static bool on_read_at(void *user, const struct prometheus_sample *sample, struct error *e)
 {
 	struct query *q = user;
@@ -576,15 +625,17 @@ static void on_places(struct prometheus_call *c)
 		struct replica *r = s->by_key[i];
 		r->is_fresh = r->place && r->read_at >= oldest(s, s->at);
 		if (!r->place)
-			error_set(&r->error, ERROR_NOT_FOUND, "%s: no series of pod %s", prometheus_url(s->prometheus),
-				  r->pod);
+			error_set(&r->error, ERROR_NOT_FOUND,
+				  "%s: no series of pod %s; do: have it read, or name those that tell with "
+				  "signals.podSelector",
+				  prometheus_url(s->prometheus), r->pod);
 		else if (!r->is_fresh)
 			error_set(
 				&r->error, ERROR_TIMEOUT,
 				"%s: it has not read pod %s for more than %d intervals of signals.prometheus.interval",
 				prometheus_url(s->prometheus), r->pod, READING_GAP);
 	}
-	for (int i = 0; i < ENGINE_QUANTITY_COUNT; i++)
+	for (int i = 0; i < READ_AT; i++)
 		if (s->queries[i].text.len)
 			ask(&s->queries[i], s->at);
 }
@@ -603,6 +654,7 @@ static void begin_round(struct prometheus_source *s)
 		s->queries[i].call.error = (struct error){ 0 };
 	for (size_t i = 0; i < s->count; i++) {
 		struct replica *r = s->by_key[i];
+		r->answers = r->fails = false;
 		r->place = 0;
 		r->read_at = 0;
 		r->is_fresh = false;
@@ -629,6 +681,8 @@ static void write_query(struct prometheus_source *s, const struct promql_scope *
 	q->source = s;
 	if (i == READ_AT) {
 		promql_read_at(scope, &q->text);
+	} else if (i == ANSWERS) {
+		promql_answers(scope, &q->text);
 	} else {
 		promql_now(scope, quantity, &q->text);
 		while (q->row < scope->metrics.count && scope->metrics.rows[q->row].quantity != quantity)
@@ -637,8 +691,12 @@ static void write_query(struct prometheus_source *s, const struct promql_scope *
 	q->call = (struct prometheus_call){ .query = q->text.text,
 					    .most_samples = MOST_SAMPLES,
 					    .most_bytes = MOST_BYTES,
-					    .on_sample = i == READ_AT ? on_read_at : on_value,
-					    .done = i == READ_AT ? on_places : on_values,
+					    .on_sample = i == READ_AT	? on_read_at
+							 : i == ANSWERS ? on_answers
+									: on_value,
+					    .done = i == READ_AT   ? on_places
+						    : i == ANSWERS ? on_all_answers
+								   : on_values,
 					    .user = q };
 }
 

@@ -14,8 +14,6 @@
 enum { COMPLAINTS_A_MINUTE = 5 };
 static const millis REAL_DEADLINE_LEAST = SECOND;
 static const size_t MOST_REFUSAL = (size_t)64 << 10;
-/* A replica that answers for so long without ever having told anything of its engine is no server of it. */
-static const millis MUTE_AFTER = 5 * MINUTE;
 
 /* One replica. */
 struct target {
@@ -113,7 +111,7 @@ static bool is_serving(const struct target *t)
 /* A worker of another pod's engine, say: it answers, and has never told a level. */
 static bool is_mute(const struct target *t)
 {
-	return t->mute_since && !t->has_content && clock_mono(t->scraper->clock) - t->mute_since >= MUTE_AFTER;
+	return t->mute_since && !t->has_content && clock_mono(t->scraper->clock) - t->mute_since >= SOURCE_MUTE_AFTER;
 }
 
 /* A replica that was requested before it was ready could not answer in this round. */
@@ -183,14 +181,22 @@ static void add_content_type(const struct http_request *r, struct error *e)
 		error_set(e, was.kind, "%s (its type is %s)", was.message, quote(shown, type, strlen(type)));
 }
 
+/* There is no page, as often as we ask: it leads elsewhere, or knows no such path; not that we may not read or come too
+ * often. */
+static bool has_no_page(long status)
+{
+	return status >= 300 && status <= 499 && status != 401 && status != 403 && status != 407 && status != 408 &&
+	       status != 429;
+}
+
 /* It answered, and not with a page of its engine: there is none at that path, it is none, or another program's. */
 static bool tells_nothing(const struct http_request *r, const struct error *e)
 {
 	bool is_page = r->status >= 200 && r->status <= 299;
 
-	return r->error.kind == ERROR_NONE &&
-	       (r->status == 404 ||
-		(is_page && (e->kind == ERROR_NOT_FOUND || !is_text(http_header(r, "Content-Type")))));
+	if (is_page && !is_text(http_header(r, "Content-Type")))
+		return r->error.kind == ERROR_NONE || r->error.kind == ERROR_INVALID;
+	return r->error.kind == ERROR_NONE && (has_no_page(r->status) || (is_page && e->kind == ERROR_NOT_FOUND));
 }
 
 static bool accept_page(struct target *t, const struct http_request *r, struct error *e)
@@ -202,9 +208,11 @@ static bool accept_page(struct target *t, const struct http_request *r, struct e
 		return false;
 	}
 	if (r->status < 200 || r->status > 299)
-		return error_set(
-			e, http_status_kind(r->status), "%s: HTTP status %ld%s", t->url, r->status,
-			r->status / 100 == 3 ? ": redirects are not followed; give signals.scrape where it leads" : "");
+		return error_set(e, http_status_kind(r->status), "%s: HTTP status %ld%s", t->url, r->status,
+				 r->status / 100 == 3
+					 ? ": redirects are not followed; give signals.scrape where it leads"
+				 : r->status == 404 ? ": is signals.scrape.path right?"
+						    : "");
 	if (!page_finish(t->page, &c, e)) {
 		add_content_type(r, e);
 		return error_wrap(e, "%s", t->url);
@@ -389,16 +397,6 @@ static void report_trouble(const struct scraper *s, bool mute_are_due, struct er
 		tell_trouble(&disputed, due, out);
 }
 
-static void warn_of_mute(struct scraper *s, int64_t mute)
-{
-	s->report.warning[0] = '\0';
-	if (mute)
-		snprintf(s->report.warning, sizeof s->report.warning,
-			 "%lld ready pods answer and tell nothing of the engine; they are not waited for: "
-			 "signals.podSelector names those that tell",
-			 (long long)mute);
-}
-
 /* Whose readings are due: those that serve; where none may, those that did and were not asked to go. How many tell
  * nothing by nature. */
 static int64_t settle_due(struct scraper *s)
@@ -448,7 +446,8 @@ static void report_round(struct scraper *s)
 	s->report.trouble = (struct error){ 0 };
 	if (r.fresh < r.expected || r.disputed)
 		report_trouble(s, mute_are_due, &s->report.trouble);
-	warn_of_mute(s, mute_are_due ? 0 : mute);
+	s->report.warning[0] = '\0';
+	source_warn_of_mute(&s->report, mute_are_due ? 0 : mute);
 	source_count_round(&s->report, &r, clock_mono(s->clock));
 	s->settings.on_reading(s->settings.user, &r);
 }

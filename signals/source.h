@@ -10,6 +10,10 @@
 #include "signals/pool_reading.h"
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* A replica that answers for so long without ever having told anything of its engine is no server of it. */
+#define SOURCE_MUTE_AFTER (5 * MINUTE)
 
 /* A replica. Texts are borrowed for the call that takes them. */
 struct source_target {
@@ -36,6 +40,16 @@ static inline void source_count_round(struct source_report *report, const struct
 	report->blind += r->expected > 0 && !r->fresh;
 	if (r->fresh)
 		report->read_at = now;
+}
+
+/* Of those that are not waited for: they answer and tell nothing. */
+static inline void source_warn_of_mute(struct source_report *report, int64_t mute)
+{
+	if (mute)
+		snprintf(report->warning, sizeof report->warning,
+			 "%lld ready pods answer and tell nothing of the engine; they are not waited for: "
+			 "signals.podSelector names those that tell",
+			 (long long)mute);
 }
 
 struct source;

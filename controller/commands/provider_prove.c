@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ANSWER_MOST = 1 << 20, ACCOUNT_DIGITS = 12, KEY_ID_LENGTH = 20, SECRET_LENGTH = 40 };
+enum { ANSWER_MOST = 1 << 20, ACCOUNT_DIGITS = 12, KEY_ID_LENGTH = 20, SECRET_LENGTH = 40, ENCODED_LENGTH = 64 };
 
 /* --- commands with a group's names in them --- */
 
@@ -69,11 +69,8 @@ static bool is_token(char c)
 	return isalnum((unsigned char)c) || c == '/' || c == '+' || c == '=' || c == '_' || c == '-' || c == '.';
 }
 
-/* A key's id, a secret key, a token: nothing that a describing command prints and that a recording needs. */
-static bool is_secret(const char *word, size_t len)
+static bool is_mixed(const char *word, size_t len)
 {
-	bool is_key_id = len == KEY_ID_LENGTH && (!strncmp(word, "AKIA", 4) || !strncmp(word, "ASIA", 4));
-	bool is_token_text = len > SECRET_LENGTH && !strncmp(word, "eyJ", 3);
 	bool has_digit = false, has_upper = false, has_lower = false;
 
 	for (size_t i = 0; i < len; i++) {
@@ -81,8 +78,22 @@ static bool is_secret(const char *word, size_t len)
 		has_upper |= isupper((unsigned char)word[i]) != 0;
 		has_lower |= islower((unsigned char)word[i]) != 0;
 	}
-	return is_key_id || is_token_text ||
-	       (len == SECRET_LENGTH && has_digit && has_upper && has_lower && !memchr(word, '-', len));
+	return has_digit && has_upper && has_lower;
+}
+
+/* A key's id, a secret key, a token: nothing that a describing command prints and that a recording needs. */
+static bool is_secret(const char *word, size_t len)
+{
+	bool is_key_id = len == KEY_ID_LENGTH && (!strncmp(word, "AKIA", 4) || !strncmp(word, "ASIA", 4));
+	bool is_token_text = len > SECRET_LENGTH && !strncmp(word, "eyJ", 3);
+
+	return is_key_id || is_token_text || (len == SECRET_LENGTH && is_mixed(word, len) && !memchr(word, '-', len));
+}
+
+/* A session token, a key in base64, a line of one; names and resource ids have a dash, a dot or an underline before. */
+static bool is_encoded(const char *text, size_t len)
+{
+	return len >= ENCODED_LENGTH && is_mixed(text, len);
 }
 
 /* Account numbers and subscriptions become those of examples. */
@@ -91,9 +102,11 @@ static void write_masked(const char *text, size_t len, struct buf *out)
 	static const char uuid[] = "00000000-0000-0000-0000-000000000000";
 
 	for (size_t i = 0; i < len;) {
-		size_t word = 0, digits = 0, hex = 0;
+		size_t word = 0, encoded = 0, digits = 0, hex = 0;
 		while (i + word < len && is_token(text[i + word]))
 			word++;
+		while (encoded < word && !strchr("_-.", text[i + encoded]))
+			encoded++;
 		while (i + digits < len && isdigit((unsigned char)text[i + digits]))
 			digits++;
 		while (i + hex < len && hex < sizeof uuid - 1 &&
@@ -103,6 +116,9 @@ static void write_masked(const char *text, size_t len, struct buf *out)
 		if (begins && is_secret(text + i, word)) {
 			buf_text(out, "REDACTED");
 			i += word;
+		} else if (begins && is_encoded(text + i, encoded)) {
+			buf_text(out, "REDACTED");
+			i += encoded;
 		} else if (begins && digits == ACCOUNT_DIGITS) {
 			buf_text(out, "111122223333");
 			i += digits;
@@ -123,25 +139,59 @@ static bool is_answer(const char *answers, const char *word, size_t len)
 	return len == 4 && !strncmp(word, "skip", 4);
 }
 
-/* Lines up to one that is an answer; false: they ended before. */
-static bool read_answer(const struct provider_question *q, struct buf *output, struct buf *answer)
+/* A word alone on its line; "": more than one, or none. */
+static void take_word(const char *line, struct buf *out)
 {
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t got;
-	bool found = false;
+	size_t from = strspn(line, " \t"), len = strcspn(line + from, " \t\r\n");
 
-	while (!found && (got = getline(&line, &room, stdin)) >= 0) {
-		size_t from = strspn(line, " \t"), len = strcspn(line + from, " \t\r\n");
-		bool is_alone = line[from + len + strspn(line + from + len, " \t\r\n")] == '\0';
-		found = is_alone && is_answer(q->answers, line + from, len);
-		if (found)
-			buf_append(answer, line + from, len);
-		else if (output->len + (size_t)got <= ANSWER_MOST)
-			write_masked(line, (size_t)got, output);
+	buf_clear(out);
+	if (line[from + len + strspn(line + from + len, " \t\r\n")] == '\0')
+		buf_append(out, line + from, len);
+}
+
+/* A word that somebody meant as an answer, and not the end of what a command prints. */
+static bool is_typed(const struct buf *word)
+{
+	for (size_t i = 0; i < word->len; i++)
+		if (!isalpha((unsigned char)word->text[i]))
+			return false;
+	return word->len > 0;
+}
+
+/*
+ * Lines up to one that is an answer. *found is false where they ended before; an error, where they go on for longer
+ * than any command prints.
+ */
+static bool read_answer(const struct provider_question *q, struct buf *output, struct buf *answer, bool *found,
+			struct error *e)
+{
+	static char line[ANSWER_MOST + 2];
+	bool is_told = false;
+	size_t read = 0;
+
+	*found = false;
+	while (fgets(line, sizeof line, stdin)) {
+		size_t got = strlen(line);
+		bool is_whole = (got && line[got - 1] == '\n') || feof(stdin);
+		take_word(line, answer);
+		*found = answer->len && is_answer(q->answers, answer->text, answer->len);
+		if (*found)
+			return true;
+		if (is_typed(answer) && !is_told) {
+			printf("Kept as output. The answer is one of: %s skip\n", q->answers);
+			fflush(stdout);
+			is_told = true;
+		}
+		read += is_whole ? got : sizeof line; /* behind a zero byte nothing is seen */
+		if (read > ANSWER_MOST)
+			return error_set(
+				e, ERROR_INVALID,
+				"question %s: %d bytes and no answer among them; do: paste less, and end it with "
+				"one of these on a line of its own: %s skip",
+				q->id, ANSWER_MOST, q->answers);
+		write_masked(line, got, output);
 	}
-	free(line);
-	return found;
+	return true;
 }
 
 /* --- the questions --- */
@@ -230,7 +280,8 @@ bool provider_prove(const struct group_spec *g, const char *out, struct error *e
 		printf("Paste what it prints, if you like; then one of these on a line of its own: %s skip\n",
 		       all[i].answers);
 		fflush(stdout);
-		goes_on = goes_on && read_answer(&all[i], &output, &answer);
+		if (goes_on && !read_answer(&all[i], &output, &answer, &goes_on, e))
+			return told ? error_wrap(e, "%zu answers are in %s", told, path) : false;
 		puts("");
 		if (!goes_on || !strcmp(answer.text, "skip"))
 			continue;

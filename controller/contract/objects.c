@@ -123,7 +123,7 @@ static struct gpu_ask *ask_for(struct container *k, const char *resource, struct
 		if (!strcmp(k->gpus[i].resource, resource))
 			return &k->gpus[i];
 	struct gpu_ask *ask = &ADD(a, k->gpus, k->gpu_count, struct gpu_ask);
-	*ask = (struct gpu_ask){ resource, UNSAID, UNSAID };
+	*ask = (struct gpu_ask){ resource, UNSAID, UNSAID, NULL };
 	return ask;
 }
 
@@ -146,7 +146,10 @@ static void read_gpus(struct container *k, struct arena *a)
 			if (!device_is_gpu(n->key))
 				continue;
 			struct gpu_ask *ask = ask_for(k, n->key, a);
-			*(m ? &ask->limit : &ask->requested) = devices(n);
+			int64_t *count = m ? &ask->limit : &ask->requested;
+			*count = devices(n);
+			if (*count == UNSAID)
+				ask->no_number = n->kind == YAML_SCALAR ? n->text : "";
 		}
 	}
 	for (size_t i = 0; i < k->gpu_count; i++) /* as the API server takes it */
@@ -439,6 +442,24 @@ static const struct yaml_node *exact_request(const struct yaml_node *request)
 	return exactly ? exactly : first ? first : request;
 }
 
+enum { CLAIM_DEVICES = 32 }; /* the most of one claim */
+
+/* UNSAID: as many as a machine has, or no number that the API server takes. */
+static int64_t device_count(const struct yaml_node *request)
+{
+	const char *mode = tree_text(request, "allocationMode");
+	int64_t count = yaml_child(request, "count") ? tree_count(request, "count") : 1;
+
+	return (!mode || strcmp(mode, "All") != 0) && count > 0 && count <= CLAIM_DEVICES ? count : UNSAID;
+}
+
+static bool is_for_admins(const struct yaml_node *request)
+{
+	const char *access = tree_text(request, "adminAccess");
+
+	return access && !strcmp(access, "true"); /* it looks at devices and takes none */
+}
+
 static void add_claim(struct contract *c, const struct object *o)
 {
 	bool is_template = !strcmp(o->ref.kind, "ResourceClaimTemplate");
@@ -449,12 +470,16 @@ static void add_claim(struct contract *c, const struct object *o)
 	     n; n = n->next) {
 		const struct yaml_node *request = exact_request(n);
 		const char *class = tree_text(request, "deviceClassName");
+		int64_t count = device_count(request);
+		if (is_for_admins(request))
+			continue;
 		if (!is_gpu_class(class)) {
 			d.other_class = class;
 			continue;
 		}
 		d.gpu_class = d.gpu_class ? d.gpu_class : class;
-		d.gpus += or_else(tree_count(request, "count"), 1);
+		d.is_uncounted |= count == UNSAID;
+		d.gpus += or_else(count, 0);
 	}
 	ADD(c->arena, c->claims, c->claim_count, struct device_claim) = d;
 }
@@ -558,7 +583,7 @@ static void label_group(struct contract *c, const struct object *o, bool has_lea
 		items[w->labels.count++] = (struct schema_label){ "leaderworkerset.sigs.k8s.io/worker-index", "0" };
 }
 
-/* Without a template of its own the leader is made by the workers'. */
+/* Without a template of its own the leader is made by the workers'; a group of one has no other. */
 static void add_leader_workers(struct contract *c, const struct object *o)
 {
 	const struct yaml_node *set = tree_at(o->ref.at, "spec>leaderWorkerTemplate");
@@ -570,6 +595,8 @@ static void add_leader_workers(struct contract *c, const struct object *o)
 	if (c->workload_count > before)
 		label_group(c, o, true);
 	before = c->workload_count;
+	if (leader && tree_count(set, "size") == 1)
+		return;
 	workload_read(c, o, tree_at(set, "workerTemplate"), "worker", NULL);
 	if (c->workload_count > before)
 		label_group(c, o, !leader);

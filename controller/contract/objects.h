@@ -27,6 +27,7 @@ struct term {
 struct gpu_ask {
 	const char *resource;
 	int64_t requested, limit; /* UNSAID: not written, or no whole number; requests not written are the limits */
+	const char *no_number;	  /* what is written in place of a whole number; NULL */
 };
 
 struct probe {
@@ -122,6 +123,7 @@ struct device_claim {
 	const char *gpu_class; /* the DeviceClass of its GPUs; NULL: it asks for none, or of a class without the name */
 	const char *other_class; /* one without the name; NULL: none */
 	int64_t gpus;
+	bool is_uncounted; /* it takes all of a machine, or a number that cannot be */
 };
 
 struct priority {

@@ -70,6 +70,8 @@ static const struct device_claim *find_claim(const struct contract *c, const str
 /* What it claims of GPUs, as far as the claims are among the objects and their classes are known. */
 static void resolve_claims(const struct contract *c, struct workload *w)
 {
+	bool is_uncounted = false;
+
 	for (const struct yaml_node *n = w->claims; n; n = n->next) {
 		const struct yaml_node *template = text_at(n, "resourceClaimTemplateName"),
 				       *claim = text_at(n, "resourceClaimName"), *name = template ? template : claim;
@@ -82,7 +84,9 @@ static void resolve_claims(const struct contract *c, struct workload *w)
 			continue;
 		w->gpu_resource = w->gpu_resource ? w->gpu_resource : d->gpu_class;
 		w->gpus += d->gpus;
+		is_uncounted |= d->is_uncounted;
 	}
+	w->gpus = is_uncounted ? 0 : w->gpus;
 }
 
 static void resolve_sums(const struct contract *c, struct workload *w)

@@ -178,14 +178,19 @@ static void check_ask(struct check_run *c, const struct workload *w, const struc
 		      const struct gpu_ask *ask)
 {
 	int64_t most = ask->requested > ask->limit ? ask->requested : ask->limit;
+	char written[QUOTE_ROOM];
 
 	if (ask->requested == ask->limit && ask->limit != UNSAID)
 		return;
 	const struct breach b = { &w->object, k->resources ? k->resources : k->at,
 				  say(c, "write %s: \"%lld\" under requests and under limits", ask->resource,
 				      (long long)(most > 0 ? most : 1)) };
-	violate(c, &b, "container %s requests %s of %s and limits it to %s", k->name, shown(c, ask->requested),
-		ask->resource, shown(c, ask->limit));
+	if (ask->no_number)
+		violate(c, &b, "container %s asks for %s of %s, which is no whole number of devices", k->name,
+			quote(written, ask->no_number, strlen(ask->no_number)), ask->resource);
+	else
+		violate(c, &b, "container %s requests %s of %s and limits it to %s", k->name, shown(c, ask->requested),
+			ask->resource, shown(c, ask->limit));
 }
 
 static void rule_gpu_limits(struct check_run *c, const struct workload *w)
@@ -204,7 +209,8 @@ static void rule_gpu_needs_pool(struct check_run *c, const struct workload *w)
 		return;
 	if (!p)
 		violate(c, &(struct breach){ &w->object, w->spec, NULL },
-			"asks for %lld %s, and no WarmPool in %s selects its pods", (long long)w->gpus, w->gpu_resource,
+			"asks for %s %s, and no WarmPool in %s selects its pods",
+			w->gpus ? say(c, "%lld", (long long)w->gpus) : "some", w->gpu_resource,
 			*w->object.ref.namespace ? w->object.ref.namespace : "its namespace");
 	else if (label && strcmp(label, p->name) != 0)
 		violate(c,
@@ -236,7 +242,8 @@ static void rule_replica_size(struct check_run *c, const struct workload *w)
 	if (selector->count && !labels_match(selector, &w->labels))
 		return; /* the workers of a leader that the pool counts */
 	const char *counted = c->contract->manifest->pools[w->pool].spec.workload.gpu_resource;
-	if ((strcmp(counted, w->gpu_resource) != 0 && !w->claims) || w->gpus != p->gpus_per_replica)
+	bool is_other_number = w->gpus != p->gpus_per_replica && (w->gpus || !w->claims);
+	if ((strcmp(counted, w->gpu_resource) != 0 && !w->claims) || is_other_number)
 		violate(c,
 			&(struct breach){ &w->object, w->spec,
 					  say(c,

@@ -20,6 +20,18 @@ found 'contract: a claim that is not among the objects is told' 0 'Not judged: w
 found 'contract: and a class that may be of GPUs' 0 "Not judged: what 1 workload claims by a DeviceClass .*ml/llm: .accel.example" \
 	"$claims; printf -- '---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: { name: one, namespace: ml }\nspec: { spec: { devices: { requests: [ { name: r, exactly: { deviceClassName: accel.example } } ] } } }\n' >>d.yaml" \
 	'preheat check d.yaml'
+asked='printf -- "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: { name: one, namespace: ml }\nspec: { spec: { devices: { requests: [ { name: r, exactly: { deviceClassName: gpu.nvidia.com, %s } } ] } } }\n"'
+found 'contract: a claim that only looks at devices is none for GPUs' 0 '^2 objects: nothing wrong$' "$claims; $asked 'adminAccess: true' >>d.yaml" 'preheat check d.yaml'
+found 'contract: a claim for all of a machine is for GPUs' 1 'asks for GPUs and tolerates no taint' "$claims; $asked 'allocationMode: All' >>d.yaml" 'preheat check d.yaml'
+# The pool counts one GPU a replica; how many all are, and what no number is, is not guessed.
+for asks in 'allocationMode: All' 'count: 9223372036854775807' 'count: -3' 'count: 0' 'count: few'; do
+	found "contract: what cannot be counted is not compared: $asks" 0 ': nothing wrong$' \
+		"sed 's/deviceClassName: gpu.nvidia.com,/& $asks,/' \"\$cases/claims.yaml\" >c.yaml; grep -q '$asks' c.yaml" 'preheat check c.yaml'
+done
+found 'contract: what is no number of GPUs' 1 "container c asks for '0.5' of nvidia.com/gpu, which is no whole number of devices" \
+	'printf "apiVersion: v1\nkind: Pod\nmetadata: { name: p }\nspec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 0.5 } } } ] }\n" >d.yaml' 'preheat check d.yaml'
+found 'contract: a group of one has no workers' 0 '^1 object: nothing wrong$' \
+	'printf "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: { name: l }\nspec: { leaderWorkerTemplate: { size: 1, leaderTemplate: { spec: { containers: [ { name: c, image: x } ] } }, workerTemplate: { spec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 8 } } } ] } } } }\n" >d.yaml' 'preheat check d.yaml'
 # As helm writes it: comments, empty documents, kinds of all sorts.
 found 'contract: a rendering of helm' 1 '^standard input:10:1: Job default/j$' \
 	'printf -- "---\n# Source: a/b.yaml\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: \"{{ x }}\" }\n---\n# only a comment\napiVersion: batch/v1\nkind: Job\nmetadata: { name: j, namespace: default }\nspec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >r.yaml' \

@@ -183,6 +183,15 @@ def lmdeploy(page):
     page("lmdeploy")
 
 
+def write_page(text, path):
+    """Long families that no engine's table names are left out."""
+    named = set(re.findall(r'METRIC\(\w+, \d+, "([^"]+?)(?:_bucket|_count|_sum)?"', "".join(
+        open(f, encoding="utf-8").read() for f in glob.glob("signals/engines/*.def"))))
+    families = re.split(r"(?m)^(?=# HELP )", text)
+    with open(path, "w", encoding="utf-8") as out:
+        out.writelines(f for f in families if f.count("\n") <= 14 or f.split()[2] in named)
+
+
 def record(engine, wheel, folder):
     import prometheus_client
     prometheus_client.disable_created_metrics()
@@ -192,16 +201,7 @@ def record(engine, wheel, folder):
     sys.meta_path.insert(0, Finder(wheel, REAL[engine]))
     __import__({"vllm": "vllm.v1.engine", "sglang": "sglang.srt", "lmdeploy": "lmdeploy.messages"}[engine])
 
-    # Long families that no engine's table names are left out.
-    named = set(re.findall(r'"([a-z_]+:[a-z_]+?)(?:_bucket|_count|_sum)?"', "".join(
-        open(f, encoding="utf-8").read() for f in glob.glob("signals/engines/*.def"))))
-
-    def page(name):
-        families = re.split(r"(?m)^(?=# HELP )", prometheus_client.generate_latest().decode())
-        with open(f"{folder}/{name}.prom", "w", encoding="utf-8") as out:
-            out.writelines(f for f in families if f.count("\n") <= 14 or f.split()[2] in named)
-
-    globals()[engine](page)
+    globals()[engine](lambda name: write_page(prometheus_client.generate_latest().decode(), f"{folder}/{name}.prom"))
 
 
 if __name__ == "__main__":

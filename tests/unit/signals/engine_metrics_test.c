@@ -35,6 +35,8 @@ static int64_t sum_of(enum engine engine, const struct page_content *c, enum eng
 	return sum / (q == ENGINE_LATENCY_SUM ? 1000000 : 1000);
 }
 
+#define LEVELS "vllm:num_requests_running 1\nvllm:num_requests_waiting 1\n"
+
 struct golden {
 	const char *name;
 	enum engine engine;
@@ -119,6 +121,10 @@ static const struct golden golden[] = {
 	  "trtllm_request_queue_time_seconds_bucket{le=\"0.3\"} 100\ntrtllm_request_queue_time_seconds_count 150\n"
 	  "trtllm_time_per_output_token_seconds_sum 9\ntrtllm_time_per_output_token_seconds_count 900\n",
 	  7, 8, 300, 160, 150, 150, -1, -1, 9, 900, 1 },
+	{ "trtllm-serve before its first request", ENGINE_TRITON,
+	  "trtllm_prompt_cached_tokens_total{model_name=\"m\"} 0.0\n"
+	  "trtllm_model_config_info{dtype=\"auto\",model=\"m\",model_name=\"m\"} 1.0\n",
+	  0, 0, INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
 	{ "llama.cpp", ENGINE_LLAMACPP,
 	  "# TYPE llamacpp:prompt_tokens_total counter\nllamacpp:prompt_tokens_total 3210\n"
 	  "llamacpp:prompt_seconds_total 4.5\nllamacpp:tokens_predicted_total 640\n"
@@ -136,6 +142,8 @@ static const struct golden golden[] = {
 	  "dynamo_component_requests_total 123\nsglang:num_running_reqs 4\nsglang:num_queue_reqs 0\n"
 	  "sglang:token_usage 0.25\n",
 	  4, 0, 250, -1, -1, 123, -1, -1, -1, -1, 0 },
+	{ "a worker of Dynamo that holds requests back", ENGINE_DYNAMO,
+	  "dynamo_engine_request 4\ndynamo_request_queue 6\n" LEVELS, 1, 7, INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
 };
 
 static void pages_of_each_engine_are_understood(void **state)
@@ -184,16 +192,15 @@ static void a_whole_page_is_read(void **state)
 	buf_release(&text);
 }
 
-#define LEVELS "vllm:num_requests_running 1\nvllm:num_requests_waiting 1\n"
-
 static const struct {
 	const char *page, *error;
 } bad[] = {
-	{ "", "the page has no vllm:num_requests_running: is this the metrics page of the engine?" },
-	{ "<html><body>404</body></html>\n",
-	  "the page has no vllm:num_requests_running: is this the metrics page of the engine?" },
-	{ "vllm:num_requests_running 1\n",
-	  "the page has no vllm:num_requests_waiting: is this the metrics page of the engine?" },
+	{ "", "the page has no vllm:num_requests_running or ray_vllm_num_requests_running: is this the metrics page of "
+	      "the engine?" },
+	{ "<html><body>404</body></html>\n", "the page has no vllm:num_requests_running or "
+					     "ray_vllm_num_requests_running: is this the metrics page of the engine?" },
+	{ "vllm:num_requests_running 1\n", "the page has no vllm:num_requests_waiting or "
+					   "ray_vllm_num_requests_waiting: is this the metrics page of the engine?" },
 	{ "vllm:num_requests_running NaN\n", "line 1: vllm:num_requests_running: the value 'NaN' is no number" },
 	{ "vllm:num_requests_running 1\nvllm:num_requests_waiting -1\n",
 	  "line 2: vllm:num_requests_waiting: the value '-1' is less than nothing" },
@@ -216,6 +223,8 @@ static const struct {
 	{ LEVELS "vllm:prompt_tokens_total{a=\"1\"} 1\nvllm:prompt_tokens_total{a=\"1\"} 1\n",
 	  "vllm:prompt_tokens_total: the same series twice" },
 	{ LEVELS "vllm:prompt_tok", "line 3: the page ends within it" },
+	{ LEVELS "vllm:request_success_total NaN\n",
+	  "line 3: vllm:request_success_total: the value 'NaN' is no number" },
 };
 
 static void a_page_that_cannot_be_is_refused_as_a_whole(void **state)
@@ -229,6 +238,43 @@ static void a_page_that_cannot_be_is_refused_as_a_whole(void **state)
 		assert_int_equal(e.kind, strstr(bad[i].page, "vllm:num") ? ERROR_INVALID : ERROR_NOT_FOUND);
 		assert_string_equal(e.message, bad[i].error);
 		assert_int_equal(c.running, -7);
+	}
+}
+
+/* Without levels a server that has served is one of which too little is known; one that has not may be none. */
+static void only_an_idle_server_may_lack_levels(void **state)
+{
+	static const char served[] =
+		"trtllm_model_config_info 1\ntrtllm_request_success_total{finished_reason=\"stop\"} 1\n";
+	struct page_content c;
+	struct error e = { 0 };
+
+	(void)state;
+	assert_false(read_text(ENGINE_TRITON, served, strlen(served), &c, &e));
+	assert_int_equal(e.kind, ERROR_INVALID);
+	assert_string_equal(e.message, "the page has no nv_trt_llm_request_metrics or trtllm_num_requests_running: is "
+				       "this the metrics page of the engine?");
+	assert_false(read_text(ENGINE_SGLANG, "sglang:num_requests_total 0\n", 28, &c, &e));
+	assert_int_equal(e.kind, ERROR_NOT_FOUND);
+}
+
+static void what_no_decision_needs_refuses_no_page(void **state)
+{
+	static const char *const rows[] = { "vllm:prefix_cache_hits_total NaN\nvllm:prefix_cache_queries_total -1\n",
+					    "vllm:time_to_first_token_seconds_bucket{le=\"1\"} Inf\n",
+					    "vllm:engine_startup_time_seconds soon\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CLEANUP(buf_release) struct buf text = { 0 };
+		struct page_content c;
+		struct error e = { 0 };
+		buf_printf(&text, LEVELS "%s", rows[i]);
+		if (!read_text(ENGINE_VLLM, text.text, text.len, &c, &e))
+			fail_msg("%s: %s", rows[i], e.message);
+		assert_int_equal(c.running, 1);
+		assert_int_equal(c.series_count, 0);
+		page_content_release(&c);
 	}
 }
 
@@ -287,21 +333,19 @@ static void engines_have_names_and_both_levels(void **state)
 	}
 }
 
-#define VLLM_LEVELS "vllm:num_requests_running 1\nvllm:num_requests_waiting 1\n"
-
 static const struct {
 	enum engine engine;
 	const char *page;
 	int64_t queries, hits, prefix_permille, load_ms, startup_ms; /* -1 or INT64_MIN: not told */
 } more[] = {
 	{ ENGINE_VLLM,
-	  VLLM_LEVELS
+	  LEVELS
 	  "vllm:prefix_cache_queries_total{engine=\"0\"} 1000.0\nvllm:prefix_cache_hits_total{engine=\"0\"} 250.0\n"
 	  "vllm:gpu_prefix_cache_queries_total{engine=\"0\"} 7.0\n",
 	  1000, 250, INT64_MIN, INT64_MIN, INT64_MIN },
-	{ ENGINE_VLLM, VLLM_LEVELS "vllm:gpu_prefix_cache_queries_total 70\nvllm:gpu_prefix_cache_hits_total 7\n", 70,
-	  7, INT64_MIN, INT64_MIN, INT64_MIN },
-	{ ENGINE_VLLM, VLLM_LEVELS "vllm:engine_startup_time_seconds 93.5\n", -1, -1, INT64_MIN, INT64_MIN, 93500 },
+	{ ENGINE_VLLM, LEVELS "vllm:gpu_prefix_cache_queries_total 70\nvllm:gpu_prefix_cache_hits_total 7\n", 70, 7,
+	  INT64_MIN, INT64_MIN, INT64_MIN },
+	{ ENGINE_VLLM, LEVELS "vllm:engine_startup_time_seconds 93.5\n", -1, -1, INT64_MIN, INT64_MIN, 93500 },
 	{ ENGINE_SGLANG,
 	  "sglang:num_running_reqs 1\nsglang:num_queue_reqs 2\nsglang:prompt_tokens_total 900\n"
 	  "sglang:cached_tokens_total{cache_source=\"device\"} 300\nsglang:cache_hit_rate 0.333\n"
@@ -344,6 +388,8 @@ int main(void)
 		cmocka_unit_test(a_whole_page_is_read),
 		cmocka_unit_test(caches_and_load_times_are_understood),
 		cmocka_unit_test(a_page_that_cannot_be_is_refused_as_a_whole),
+		cmocka_unit_test(only_an_idle_server_may_lack_levels),
+		cmocka_unit_test(what_no_decision_needs_refuses_no_page),
 		cmocka_unit_test(a_level_that_cannot_be_is_not_told),
 		cmocka_unit_test(size_and_series_are_capped),
 		cmocka_unit_test(engines_have_names_and_both_levels),

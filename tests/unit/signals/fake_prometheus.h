@@ -22,6 +22,7 @@ struct fake_series {
 	millis age;	    /* of its last sample */
 	const char *running, *waiting, *kv;
 	int64_t started, completed, short_waits, long_waits; /* up to 1 s; up to 2.5 s */
+	bool is_worker, is_down; /* is_worker: it tells nothing; is_down: it cannot be read */
 };
 
 struct fake_prometheus {
@@ -68,6 +69,10 @@ static inline void fake_series_tell(const struct fake_prometheus *p, const struc
 	char at[64];
 
 	snprintf(at, sizeof at, "%" PRId64 ".%03" PRId64, (p->now - s->age) / 1000, (p->now - s->age) % 1000);
+	if (strstr(query, "(up{"))
+		fake_sample(p, s, "", s->is_down ? "0" : "1", out);
+	if (strstr(query, "(up{") || s->is_worker)
+		return;
 	if (strstr(query, "timestamp("))
 		fake_sample(p, s, "", at, out);
 	else if (strstr(query, "num_requests_running"))

@@ -68,6 +68,8 @@ static void write_answer(const struct place *p, const char *query, struct buf *o
 		write_series(p, "", "1", out);
 	else if (strstr(query, "request_success"))
 		write_series(p, "", "0.5", out);
+	else if (strstr(query, "admission_rejections"))
+		write_series(p, "", "0.25", out);
 	else if (strstr(query, "queue_time_seconds_count"))
 		write_series(p, "", "1", out);
 	if (strstr(query, "queue_time_seconds_bucket")) {
@@ -155,7 +157,7 @@ static void place_close(struct place *p)
 static void a_range_comes_in_pieces_and_in_order(void **state)
 {
 	struct place *p = place_open();
-	int64_t completed = 0, late = 0;
+	int64_t completed = 0, late = 0, refused = 0;
 
 	(void)state;
 	p->gap_from = 6000;
@@ -177,7 +179,9 @@ static void a_range_comes_in_pieces_and_in_order(void **state)
 		assert_int_equal(r->started, 1);  /* for want of first tokens */
 		completed += r->completed;
 		late += r->late;
+		refused += r->refused;
 	}
+	assert_int_equal(refused, 11901 / 4);
 	assert_int_equal(completed, 11901 / 2); /* halves add up */
 	assert_in_range(late, 4462, 4463);	/* 1 - .625 of each, interpolated at 2 s between 1 and 3 */
 	place_close(p);

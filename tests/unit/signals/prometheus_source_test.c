@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 static const struct fake_series normal[] = {
-	{ "\"namespace\":\"llm\",\"pod\":\"a\",\"instance\":\"10.0.0.1:8000\"", 3000, "10", "1", "0.5", 50, 40, 40, 0 },
-	{ "\"pod\":\"b\",\"instance\":\"elsewhere:1\"", 4000, "11", "2", "0.25", 50, 40, 40, 0 },
-	{ "\"instance\":\"[fd00::3]:8000\"", 5000, "12", "0", "0.75", 50, 40, 40, 0 },
-	{ "\"namespace\":\"llm\",\"pod\":\"d\"", 6000, "4", "0", "1.5", 50, 40, 40, 0 },
+	{ "\"namespace\":\"llm\",\"pod\":\"a\",\"instance\":\"10.0.0.1:8000\"", 3000, "10", "1", "0.5", 50, 40, 40, 0,
+	  false, false },
+	{ "\"pod\":\"b\",\"instance\":\"elsewhere:1\"", 4000, "11", "2", "0.25", 50, 40, 40, 0, false, false },
+	{ "\"instance\":\"[fd00::3]:8000\"", 5000, "12", "0", "0.75", 50, 40, 40, 0, false, false },
+	{ "\"namespace\":\"llm\",\"pod\":\"d\"", 6000, "4", "0", "1.5", 50, 40, 40, 0, false, false },
 };
 
 static struct fake_prometheus *open_normal(void)
@@ -348,7 +349,7 @@ static void no_replicas_ask_nothing(void **state)
 	assert_int_equal(p->asked, 0);
 	fake_targets(p, 4);
 	assert_int_equal(fake_round(p, EVERY).fresh, 3);
-	assert_int_equal(p->asked, 19);
+	assert_int_equal(p->asked, 20);
 	fake_close(p);
 }
 
@@ -402,6 +403,41 @@ static void secrets_are_read_for_every_call_and_never_told(void **state)
 }
 
 /* Ranks that work on the same requests count once. */
+/* Prometheus reads a page of it, on which nothing is of the engine; one that it does not read is missed for ever. */
+static void who_never_tells_a_level_is_not_waited_for(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct fake_prometheus *p = open_normal();
+		struct pool_reading r = { 0 };
+		bool is_read = way == 0;
+		p->series[2].is_worker = true;
+		p->series[2].is_down = way == 1;
+		if (way == 2)
+			p->series[2].labels = "\"instance\":\"other:1\"";
+		for (int n = 0; n < 20; n++)
+			r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 2);
+		expect_trouble(p, ERROR_NOT_FOUND,
+			       "no series of pod c; do: have it read, or name those that tell with");
+		for (int n = 0; n < 3; n++)
+			r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, is_read ? 2 : 3);
+		assert_int_equal(r.fresh, 2);
+		assert_int_equal(strstr(source_report(p->source).warning, "1 ready pods answer and tell nothing") !=
+					 NULL,
+				 is_read);
+		expect_trouble(p, is_read ? ERROR_NONE : ERROR_NOT_FOUND, "");
+		/* It tells at last. */
+		p->series[2] = normal[2];
+		r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 3);
+		fake_close(p);
+	}
+}
+
 #define ONCE "max without (tp_rank, pp_rank, moe_ep_rank) ("
 
 static void the_engines_names_are_asked_best_first(void **state)
@@ -420,9 +456,10 @@ static void the_engines_names_are_asked_best_first(void **state)
 	assert_string_equal(text.text,
 			    "sum by (" PROMQL_PLACE ") (" ONCE "nv_trt_llm_request_metrics{a=\"x\\\\y\\\"z\\n\","
 			    "request_type=\"scheduled\"})) or sum by (" PROMQL_PLACE ") (" ONCE
-			    "trtllm_num_requests_running{a=\"x\\\\y\\\"z\\n\"}))");
+			    "trtllm_num_requests_running{a=\"x\\\\y\\\"z\\n\"})) or max by (" PROMQL_PLACE
+			    ") (trtllm_model_config_info{a=\"x\\\\y\\\"z\\n\"}) * 0");
 	buf_clear(&text);
-	assert_false(promql_now(&scope, ENGINE_PREFIX_QUERIES, &text));
+	assert_false(promql_now(&scope, ENGINE_PREFIX_SHARE, &text));
 	assert_int_equal(text.len, 0);
 	assert_true(promql_pool(&scope, ENGINE_COMPLETED, 15000, 60000, &text));
 	assert_string_equal(text.text,
@@ -431,12 +468,14 @@ static void the_engines_names_are_asked_best_first(void **state)
 			    "sum by (" PROMQL_PLACE ") (" ONCE "increase(trtllm_request_success_total{a=\"x\\\\y"
 			    "\\\"z\\n\"}[60s]))))) * 15 / 60");
 	buf_clear(&text);
-	const struct promql_scope ranked = { engine_metrics(ENGINE_LMDEPLOY), NULL, 0 };
-	assert_true(promql_now(&ranked, ENGINE_WAITING, &text));
-	assert_string_equal(text.text, "sum by (" PROMQL_PLACE ") (" ONCE
-				       "label_replace({__name__=~\"lmdeploy:num_requests_waiting|"
-				       "lmdeploy:num_api_requests_waiting\"}, \"metric\", \"$1\", \"__name__\", "
-				       "\"(.+)\")))");
+	/* Names that are added up: counters, too, of which a function forgets the name. */
+	const struct promql_scope several = { engine_metrics(ENGINE_LLAMACPP), NULL, 0 };
+	assert_true(promql_pool(&several, ENGINE_PROMPT_TOKENS, 15000, 15000, &text));
+	assert_string_equal(text.text, "sum(max by (namespace, pod, instance) (sum by (" PROMQL_PLACE ") (" ONCE
+				       "label_replace(increase(llamacpp:prompt_tokens_total{}[15s]), \"metric\", "
+				       "\"3\", \"namespace\", \".*\") or label_replace(increase("
+				       "llamacpp:prompt_tokens_cached_total{}[15s]), \"metric\", \"4\", \"namespace\", "
+				       "\".*\")))))");
 	fake_close(p);
 }
 
@@ -484,6 +523,7 @@ int main(void)
 		cmocka_unit_test(no_replicas_ask_nothing),
 		cmocka_unit_test(in_flight_is_told_with_its_age),
 		cmocka_unit_test(secrets_are_read_for_every_call_and_never_told),
+		cmocka_unit_test(who_never_tells_a_level_is_not_waited_for),
 		cmocka_unit_test(the_engines_names_are_asked_best_first),
 		cmocka_unit_test(random_servers_are_never_overstated),
 	};

@@ -1,4 +1,5 @@
-/* The pages that model servers' own loggers wrote (tests/signals/record_pages.py), and what they said there. */
+/* The pages that model servers' own loggers wrote (tests/signals/record_pages.py), or servers themselves
+ * (tests/signals/record_servers.py), and what they said there. */
 #include "signals/engine_metrics.h"
 
 #include "base/buf.h"
@@ -27,6 +28,11 @@ static const struct recorded {
 	/* Two data-parallel halves, one of them of four ranks; totals and priorities. */
 	{ "sglang", ENGINE_SGLANG, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, SLEEP_NONE },
 	{ "sglang", ENGINE_DYNAMO, 11, 8, 500, 2, 4, 2, 2, 6000, 200, 200, -1, 41500, 93750, SLEEP_NONE },
+	/* Around the page of vllm: two requests in the engine, one before it, five refused. */
+	{ "dynamo", ENGINE_DYNAMO, 9, 7, 500, 6, 4, 2, 4, 18000, 601, 200, 5, INT64_MIN, INT64_MIN, SLEEP_NONE },
+	/* Two slots and five requests, none of which has ended; the two before them shared a prompt. */
+	{ "llamacpp", ENGINE_LLAMACPP, 2, 3, INT64_MIN, -1, -1, -1, -1, 304, 16, 16, -1, INT64_MIN, INT64_MIN,
+	  SLEEP_NONE },
 	{ "lmdeploy", ENGINE_LMDEPLOY, 5, 5, 375, 2, 2, 1, 2, 1800, 200, 2, -1, INT64_MIN, INT64_MIN, SLEEP_NONE },
 };
 
@@ -95,6 +101,29 @@ static void pages_of_real_loggers_say_what_these_were_told(void **state)
 	}
 }
 
+/* Its levels come from the TensorRT-LLM backend, which needs a GPU; what it rejected it tells with any. */
+static void triton_tells_what_waited_too_long(void **state)
+{
+	struct page_table table = page_table_make(ENGINE_TRITON, NULL, NULL);
+	struct page *p = page_open(&table);
+	CLEANUP(buf_release) struct buf text = { 0 };
+	struct page_content c;
+	struct error e = { 0 };
+
+	(void)state;
+	read_page("triton", &text);
+	buf_text(&text, "nv_trt_llm_request_metrics{model=\"m\",request_type=\"scheduled\",version=\"1\"} 3\n"
+			"nv_trt_llm_request_metrics{model=\"m\",request_type=\"waiting\",version=\"1\"} 1\n");
+	if (!page_feed(p, text.text, text.len, &e) || !page_finish(p, &c, &e))
+		fail_msg("%s", e.message);
+	assert_int_equal(c.running, 3);
+	assert_int_equal(c.waiting, 1);
+	assert_int_equal(sum_of(&c, ENGINE_COMPLETED, 0), 2);
+	assert_int_equal(sum_of(&c, ENGINE_REFUSED, 0), 2);
+	page_content_release(&c);
+	page_close(p);
+}
+
 /* The recorded page of level 2, with what the logger writes otherwise. */
 static enum engine_sleep sleep_with(const char *old, const char *new)
 {
@@ -136,6 +165,7 @@ static void the_level_of_sleep_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(pages_of_real_loggers_say_what_these_were_told),
+					    cmocka_unit_test(triton_tells_what_waited_too_long),
 					    cmocka_unit_test(the_level_of_sleep_is_told) };
 
 	return cmocka_run_group_tests_name("recorded pages", tests, NULL, NULL);

@@ -76,7 +76,7 @@ static const struct lie {
 	{ "series not asked for", write_unasked_million, 0, NULL, "the page is longer than 2097152 bytes" },
 	{ "a long line", write_long_line, 0, NULL, "longer than 16384 bytes" },
 	{ "another page", write_login, 0, "text/html",
-	  "has no vllm:num_requests_running: is this the metrics page of the "
+	  "has no vllm:num_requests_running or ray_vllm_num_requests_running: is this the metrics page of the "
 	  "engine? (its type is 'text/html')" },
 	{ "nothing", write_nothing, 0, NULL, "has no vllm:num_requests_running" },
 	{ "a redirect", write_login, 302, NULL, "HTTP status 302: redirects are not followed" },
