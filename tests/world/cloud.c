@@ -191,7 +191,9 @@ static void make_refusals_known(struct cloud_group *g)
 		if (g->wire == CLOUD_SIMULATED) /* elsewhere the size stays, and machines are missing */
 			*(r.is_to_run ? &g->desired : &g->standby) -= r.count;
 		struct cloud_failure *f = &g->failures[g->failure_count++ % CLOUD_FAILURES];
-		*f = (struct cloud_failure){ .id = g->failure_count, .count = r.count, .at = wire_now(), .is_quota = r.is_quota };
+		*f = (struct cloud_failure){
+			.id = g->failure_count, .count = r.count, .at = wire_now(), .is_quota = r.is_quota
+		};
 	}
 	g->refusal_count = kept;
 }

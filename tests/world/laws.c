@@ -371,15 +371,8 @@ static void look_at_plans(void)
 	}
 }
 
-/* Held in its launch for longer than three times what one in twenty takes in these worlds: another group may be asked
- * while the call that ends it is under way. */
-static bool is_overdue(const struct cloud_machine *m)
-{
-	return m->step == STEP_PENDING && wire_now() - m->launched > 3 * 70 * SECOND;
-}
-
-/* Machines that were marked to go, or are broken, are no part of the plan any more; one whose waking was given up runs
- * on. */
+/* Machines that were marked to go, that a call on its way ends, or that are broken, are no part of the plan any more;
+ * one whose waking was given up runs on. */
 static int64_t marked(const char *pool)
 {
 	int64_t count = 0;
@@ -388,7 +381,7 @@ static int64_t marked(const char *pool)
 		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
 			const struct object *node = world_node_of(m->id);
 			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run &&
-				 (m->is_taken || is_overdue(m) || m->step == STEP_WAKING || m->never_registers ||
+				 (m->is_taken || wire_carries(m->id) || m->step == STEP_WAKING || m->never_registers ||
 				  m->has_no_device || (node && value_is(node->value, "spec>unschedulable", "true")));
 		}
 	return count;

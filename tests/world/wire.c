@@ -24,6 +24,7 @@ struct host {
 };
 
 struct http {
+	struct http *next;
 	struct loop *loop;
 	int from;
 	bool is_dead;
@@ -71,7 +72,7 @@ static struct {
 	millis buried_ahead;
 	struct wire_fate (*decide)(const struct wire_call *c);
 	void (*answered)(const struct wire_call *c);
-	struct http echoes;
+	struct http echoes, *clients;
 	millis wall_ahead;
 } world;
 
@@ -291,6 +292,8 @@ struct http *__wrap_http_open(struct loop *loop, const char *agent, struct error
 		abort();
 	h->loop = loop;
 	h->from = world.from;
+	h->next = world.clients;
+	world.clients = h;
 	return h;
 }
 
@@ -298,7 +301,22 @@ void __wrap_http_close(struct http *h);
 void __wrap_http_close(struct http *h)
 {
 	assert(!h || !h->active);
+	for (struct http **at = &world.clients; *at; at = &(*at)->next)
+		if (*at == h) {
+			*at = h->next;
+			break;
+		}
 	free(h);
+}
+
+bool wire_carries(const char *text)
+{
+	for (const struct http *h = world.clients; h; h = h->next)
+		for (const struct http_transfer *t = h->first; t; t = t->next)
+			if (!t->has_arrived && strcmp(t->method, "GET") != 0 &&
+			    (strstr(t->url, text) || (t->body && strstr(t->body, text))))
+				return true;
+	return false;
 }
 
 size_t __wrap_http_active(const struct http *h);
