@@ -47,7 +47,7 @@ static int find_name(const struct exposition *x, const char *text, size_t len)
 {
 	for (uint32_t at = hash_name(text, len) % SLOTS; x->slots[at]; at = (at + 1) % SLOTS) {
 		const char *name = x->names.names[x->slots[at] - 1];
-		if (strncmp(name, text, len) == 0 && !name[len])
+		if (strlen(name) == len && memcmp(name, text, len) == 0)
 			return x->slots[at] - 1;
 	}
 	return UNASKED;

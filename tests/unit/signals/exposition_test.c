@@ -168,6 +168,25 @@ static void a_refused_sample_ends_the_page(void **state)
 	exposition_close(x);
 }
 
+/* A zero byte ends a name of ours, not one on a page; some of these are sought where ours is kept. */
+static void a_zero_byte_is_part_of_a_name(void **state)
+{
+	char *name = strdup("a"), line[] = "a?00000 1\n";
+	const char *one[] = { name };
+	struct exposition *x = exposition_open((struct exposition_names){ one, 1 }, 100, refuse, NULL);
+	struct error e = { 0 };
+
+	(void)state;
+	line[1] = '\0';
+	for (int i = 0; i < 5000; i++) {
+		for (int digit = 0, rest = i; digit < 5; digit++, rest /= 10)
+			line[2 + digit] = (char)('0' + rest % 10);
+		assert_true(exposition_feed(x, line, sizeof line - 1, &e));
+	}
+	exposition_close(x);
+	free(name);
+}
+
 static void numbers_are_exact_and_others_are_told_apart(void **state)
 {
 	static const struct {
@@ -278,6 +297,7 @@ int main(void)
 		cmocka_unit_test(lines_labels_and_samples_are_capped),
 		cmocka_unit_test(a_long_line_of_another_name_is_passed_over),
 		cmocka_unit_test(a_refused_sample_ends_the_page),
+		cmocka_unit_test(a_zero_byte_is_part_of_a_name),
 		cmocka_unit_test(numbers_are_exact_and_others_are_told_apart),
 		cmocka_unit_test(labels_are_found_by_name),
 		cmocka_unit_test(any_cut_of_any_page_tells_the_same),
