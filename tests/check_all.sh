@@ -45,7 +45,7 @@ shared_is_there() {
 # Also says no to what only skips where it is run by hand: with CI=true the rig has to be there.
 rig_is_there() {
 	local status=0
-	rig_ahead || status=$?
+	{ rig_ahead && owners_ahead; } || status=$?
 	[ $status -eq 77 ] && [ "${CI:-}" != true ] || return $status
 }
 

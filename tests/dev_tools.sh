@@ -132,3 +132,12 @@ rig_ahead() {
 	done
 	return $status
 }
+
+# The controllers that scenarios of ./dev check live with: a quarter of an hour, once.
+owners_ahead() {
+	local owner status=0
+	for owner in keda karpenter cluster-api; do
+		tests/rig/build_owner.sh "$owner" >/dev/null || status=$?
+	done
+	return $status
+}

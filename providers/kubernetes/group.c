@@ -15,6 +15,9 @@ enum { PAGE_SIZE = 500, PAGES_MOST = 100, MACHINES_MOST = 10000 };
 /* The annotation that keeps the token, so that a repeat lowers nothing twice. */
 #define OPERATION_ANNOTATION "preheat.dev/operation"
 
+/* What Karpenter takes at most, as a rule, until it has acted on a lower size. */
+#define OWNER_ACTS (1 * SECOND)
+
 /* What we write into the annotation of a machine that shall go. */
 #define VICTIM_MARK "preheat"
 
@@ -31,15 +34,19 @@ struct machine_list {
 	size_t failure_count;
 	struct marked *marked;
 	size_t marked_count;
-	const char *more; /* the token of the next page; "" after the last */
+	const char **starting; /* NodeClaims that are no node with pods yet: Karpenter takes them first */
+	size_t starting_count;
+	const char *replaced; /* a NodeClaim that Karpenter is about to replace by another; NULL: none */
+	const char *more;     /* the token of the next page; "" after the last */
 };
 
 /* What the cluster's API says of groups that are objects there: pure reading. */
 
 struct owner_text {
 	struct decoded_text replicas_raw;
-	int64_t replicas, min, max;
-	const char *resource_version, *operation, *paused;
+	int64_t replicas, min, max, generation, observed;
+	struct decoded_list conditions;
+	const char *resource_version, *operation, *paused, *rollout;
 	bool is_paused;
 };
 
@@ -51,6 +58,7 @@ struct condition_text {
 struct machine_text {
 	struct machine machine;
 	const char *phase, *failure, *failure_message, *mark;
+	const char *old_failure, *old_failure_message; /* where v1beta2 of Cluster API keeps what v1beta1 said */
 	millis deleted;
 	struct decoded_list conditions;
 };
@@ -59,6 +67,15 @@ struct page_text {
 	struct decoded_list items;
 	const char *more;
 };
+
+static const struct field condition_fields[] = {
+	FIELD(struct condition_text, type, FIELD_STRING, "type"),
+	FIELD(struct condition_text, status, FIELD_STRING, "status"),
+	FIELD(struct condition_text, reason, FIELD_STRING, "reason"),
+	FIELD(struct condition_text, message, FIELD_STRING, "message"),
+	FIELD(struct condition_text, at, FIELD_TIME, "lastTransitionTime"),
+};
+static const struct record_spec condition_record = RECORD(struct condition_text, condition_fields);
 
 #define OWNER_ROWS                                                                                    \
 	FIELD(struct owner_text, replicas_raw, FIELD_RAW, "spec>replicas"),                           \
@@ -71,6 +88,10 @@ static const struct field node_pool_fields[] = {
 };
 static const struct field deployment_fields[] = {
 	OWNER_ROWS,
+	FIELD(struct owner_text, generation, FIELD_INT, "metadata>generation"),
+	FIELD(struct owner_text, observed, FIELD_INT, "status>observedGeneration"),
+	FIELD_LIST_OF(struct owner_text, conditions, "status>conditions", condition_record),
+	FIELD(struct owner_text, rollout, FIELD_STRING, "spec>rollout>strategy>type"),
 	FIELD(struct owner_text, is_paused, FIELD_BOOL, "spec>paused"),
 	FIELD(struct owner_text, paused, FIELD_STRING, "metadata>annotations>cluster.x-k8s.io/paused"),
 	FIELD(struct owner_text, min, FIELD_COUNT,
@@ -82,15 +103,6 @@ static const struct record_spec owner_records[] = {
 	[OBJECT_NODE_POOL] = RECORD(struct owner_text, node_pool_fields),
 	[OBJECT_MACHINE_DEPLOYMENT] = RECORD(struct owner_text, deployment_fields),
 };
-
-static const struct field condition_fields[] = {
-	FIELD(struct condition_text, type, FIELD_STRING, "type"),
-	FIELD(struct condition_text, status, FIELD_STRING, "status"),
-	FIELD(struct condition_text, reason, FIELD_STRING, "reason"),
-	FIELD(struct condition_text, message, FIELD_STRING, "message"),
-	FIELD(struct condition_text, at, FIELD_TIME, "lastTransitionTime"),
-};
-static const struct record_spec condition_record = RECORD(struct condition_text, condition_fields);
 
 #define MACHINE_ROWS                                                                                       \
 	FIELD(struct machine_text, machine.id, FIELD_STRING, "metadata>name"),                             \
@@ -115,6 +127,8 @@ static const struct field machine_fields[] = {
 	FIELD(struct machine_text, phase, FIELD_STRING, "status>phase"),
 	FIELD(struct machine_text, failure, FIELD_STRING, "status>failureReason"),
 	FIELD(struct machine_text, failure_message, FIELD_STRING, "status>failureMessage"),
+	FIELD(struct machine_text, old_failure, FIELD_STRING, "status>deprecated>v1beta1>failureReason"),
+	FIELD(struct machine_text, old_failure_message, FIELD_STRING, "status>deprecated>v1beta1>failureMessage"),
 };
 static const struct field node_fields[] = {
 	MACHINE_ROWS,
@@ -140,6 +154,23 @@ static const struct field page_fields[OBJECT_KIND_COUNT][2] = {
 	[OBJECT_MACHINE_DEPLOYMENT] = PAGE(OBJECT_MACHINE_DEPLOYMENT),
 	[OBJECT_NODE] = PAGE(OBJECT_NODE),
 };
+
+static const struct condition_text *condition(const struct decoded_list *list, const char *type)
+{
+	const struct condition_text *items = list->items;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (items[i].type && !strcmp(items[i].type, type))
+			return &items[i];
+	return NULL;
+}
+
+static bool holds(const struct decoded_list *list, const char *type)
+{
+	const struct condition_text *c = condition(list, type);
+
+	return c && c->status && !strcmp(c->status, "True");
+}
 
 /* Absent, or a whole number of at least 0. */
 static bool read_replicas(struct decoded_text raw, struct owner_object *out, struct error *e)
@@ -172,18 +203,11 @@ static bool read_owner(enum object_kind kind, const char *text, size_t len, stru
 	o.resource_version = text_or_empty(t.resource_version);
 	o.operation = text_or_empty(t.operation);
 	o.is_paused = t.is_paused || t.paused;
+	/* With OnDelete old machines stay as long as somebody likes. */
+	o.is_rolling = (t.observed && t.observed < t.generation) ||
+		       (holds(&t.conditions, "RollingOut") && strcmp(text_or_empty(t.rollout), "OnDelete") != 0);
 	*out = o;
 	return true;
-}
-
-static const struct condition_text *condition(const struct machine_text *t, const char *type)
-{
-	const struct condition_text *items = t->conditions.items;
-
-	for (size_t i = 0; i < t->conditions.count; i++)
-		if (items[i].type && !strcmp(items[i].type, type))
-			return &items[i];
-	return NULL;
 }
 
 static bool is_one_of(const char *text, const char *const *list)
@@ -198,25 +222,25 @@ static enum machine_state state_of(enum object_kind kind, const struct machine_t
 {
 	static const char *const there[] = { "Provisioned", "Running", NULL }, *const going[] = { "Deleting", "Deleted",
 												  NULL };
-	const struct condition_text *launched = condition(t, "Launched");
 
 	if (t->deleted || is_one_of(t->phase, going))
 		return MACHINE_TERMINATING;
 	if (kind == OBJECT_NODE || is_one_of(t->phase, there))
 		return MACHINE_RUNNING;
-	return launched && launched->status && !strcmp(launched->status, "True") ? MACHINE_RUNNING : MACHINE_PENDING;
+	return holds(&t->conditions, "Launched") ? MACHINE_RUNNING : MACHINE_PENDING;
 }
 
 /* Karpenter says why a launch failed in the condition, Cluster API in the status. */
 static bool failure_of(const struct machine_text *t, struct launch_failure *out)
 {
-	const struct condition_text *c = condition(t, "Launched");
+	const struct condition_text *c = condition(&t->conditions, "Launched");
+	const char *failure = t->failure ? t->failure : t->old_failure;
 	bool is_refused = c && c->status && c->reason && !strcmp(c->status, "False");
 
-	if (!is_refused && !t->failure)
+	if (!is_refused && !failure)
 		return false;
-	const char *code = is_refused ? c->reason : t->failure;
-	const char *message = is_refused ? c->message : t->failure_message;
+	const char *code = is_refused ? c->reason : failure;
+	const char *message = is_refused ? c->message : t->failure ? t->failure_message : t->old_failure_message;
 	millis at = is_refused ? c->at : t->machine.launched_at;
 	*out = (struct launch_failure){ .id = at,
 					.at = at,
@@ -239,10 +263,12 @@ static void make_room(struct machine_list *list, struct arena *a)
 	more.machines = arena_array(a, struct machine, more.room);
 	more.failures = arena_array(a, struct launch_failure, more.room);
 	more.marked = arena_array(a, struct marked, more.room);
+	more.starting = arena_array(a, const char *, more.room);
 	if (list->room) {
 		memcpy(more.machines, list->machines, list->count * sizeof *more.machines);
 		memcpy(more.failures, list->failures, list->failure_count * sizeof *more.failures);
 		memcpy(more.marked, list->marked, list->marked_count * sizeof *more.marked);
+		memcpy(more.starting, list->starting, list->starting_count * sizeof *more.starting);
 	}
 	*list = more;
 }
@@ -266,8 +292,14 @@ static bool take(enum object_kind kind, const struct machine_text *t, struct are
 	make_room(list, a);
 	list->machines[list->count++] = m;
 	list->failure_count += failure_of(t, &list->failures[list->failure_count]);
-	if (t->mark && m.state != MACHINE_TERMINATING)
+	if (m.state == MACHINE_TERMINATING)
+		return true;
+	if (t->mark)
 		list->marked[list->marked_count++] = (struct marked){ m.id, t->mark };
+	if (!m.provider_id[0] || (condition(&t->conditions, "Initialized") && !holds(&t->conditions, "Initialized")))
+		list->starting[list->starting_count++] = m.id;
+	if (holds(&t->conditions, "DisruptionReason"))
+		list->replaced = m.id;
 	return true;
 }
 
@@ -328,7 +360,9 @@ struct object_call {
 	struct buf path, body;
 	int pages;
 	void (*then)(struct object_call *x);
+	size_t spared; /* of the victims: the size fell, and others went in their place */
 	bool is_asking;
+	bool has_lowered;
 	bool is_gone_fine; /* a 404 is what we want */
 	bool is_told;	   /* nothing is to be asked */
 };
@@ -558,6 +592,10 @@ static int64_t size_without(const struct object_call *x)
 static void delete_next(struct object_call *x)
 {
 	if (!kind_of(x)->deletes_victims || x->at == x->victim_count) {
+		if (x->spared)
+			error_set(&x->base.call->error, ERROR_CONFLICT,
+				  "NodeClaim %.100s stands: Karpenter took another in its place",
+				  x->victims[x->victim_count]);
 		finish(x);
 		return;
 	}
@@ -566,10 +604,54 @@ static void delete_next(struct object_call *x)
 	ask(x, "DELETE", delete_next);
 }
 
-/* Whether this very call lowered the size before, and its answer was lost. */
+/*
+ * Whether this very call lowered the size before, and its answer was lost. Where no NodeClaim is too many the lower
+ * size was used up by another one that Karpenter took.
+ */
 static bool is_repeat(const struct object_call *x)
 {
-	return !strcmp(x->owner.operation, x->base.call->token);
+	return !strcmp(x->owner.operation, x->base.call->token) &&
+	       !(kind_of(x)->deletes_victims && machines_there(&x->list) == x->owner.replicas);
+}
+
+static void get_page(struct object_call *x);
+
+static void look_again(struct timer *t)
+{
+	struct object_call *x = t->user;
+
+	x->list = (struct machine_list){ 0 };
+	x->pages = 0;
+	x->victim_count = 0;
+	get_page(x);
+}
+
+/* As many of those named as are still too many. */
+static void take_rest(struct object_call *x)
+{
+	int64_t excess = machines_there(&x->list) - x->owner.replicas;
+	size_t most = excess > 0 ? (size_t)excess : 0;
+
+	choose_victims(x);
+	if (x->victim_count > most) {
+		x->spared = x->victim_count - most;
+		x->victim_count = most;
+	}
+	delete_next(x);
+}
+
+/*
+ * Karpenter takes at once as many NodeClaims as are too many now, those without pods first, so mostly those named.
+ * Whoever deletes a claim at the same moment loses two for a size that fell by one.
+ */
+static void lowered(struct object_call *x)
+{
+	bool acts = kind_of(x)->deletes_victims && machines_there(&x->list) > x->owner.replicas;
+
+	if (acts)
+		timer_start(x->base.provider->loop, &x->base.timer, OWNER_ACTS, look_again);
+	else
+		delete_next(x);
 }
 
 /* Size and token in one write: a repeat finds its token and lowers nothing. */
@@ -589,7 +671,9 @@ static void lower(struct object_call *x)
 	json_write_text(x->base.call->token, &x->body);
 	buf_printf(&x->body, "}},\"spec\":{\"replicas\":%" PRId64 "}}", size);
 	x->is_gone_fine = false;
-	ask(x, "PATCH", delete_next);
+	x->has_lowered = true;
+	x->owner.replicas = size;
+	ask(x, "PATCH", lowered);
 }
 
 /* `value`: as JSON; null takes the mark away. */
@@ -632,20 +716,27 @@ static void unmark_next(struct object_call *x)
 }
 
 /*
- * A NodeClaim that stays and has no machine yet: when the size falls below the claims, Karpenter's deprovisioner takes
- * those first, whatever else is named (pkg/controllers/static/deprovisioning), and a start that was paid for is undone.
+ * What a lower size would undo, false with ERROR_CONFLICT. When it falls below the NodeClaims, Karpenter's
+ * deprovisioner takes those without a machine first, then those without pods, whatever else is named
+ * (pkg/controllers/static/deprovisioning): a start that was paid for, or what shall replace a node that drifted.
+ * Cluster API spreads it over the old and the new machines of a rollout.
  */
-static const char *would_lose_start(const struct object_call *x, int64_t size)
+static bool undoes_nothing(const struct object_call *x, int64_t size, struct error *e)
 {
-	if (!kind_of(x)->deletes_victims || machines_there(&x->list) <= size)
-		return NULL;
-	for (size_t i = 0; i < x->list.count; i++) {
-		const struct machine *m = &x->list.machines[i];
-		if (m->state != MACHINE_TERMINATING && !m->provider_id[0] &&
-		    !text_is_among(m->id, x->victims, x->victim_count))
-			return m->id;
-	}
-	return NULL;
+	const struct machine_list *list = &x->list;
+
+	if (x->owner.is_rolling)
+		return error_set(e, ERROR_CONFLICT, "it is rolling out");
+	if (!kind_of(x)->deletes_victims || machines_there(list) <= size)
+		return true;
+	if (list->replaced)
+		return error_set(e, ERROR_CONFLICT, "Karpenter replaces NodeClaim %.100s", list->replaced);
+	for (size_t i = 0; i < list->starting_count; i++)
+		if (!text_is_among(list->starting[i], x->victims, x->victim_count))
+			return error_set(e, ERROR_CONFLICT,
+					 "NodeClaim %.100s is still starting and would be taken first",
+					 list->starting[i]);
+	return true;
 }
 
 /* Once the owner and its machines were read: against that version. */
@@ -657,9 +748,8 @@ static void shrink(struct object_call *x)
 	choose_victims(x);
 	int64_t others = others_marked(x), size = size_without(x);
 	bool lowers = size != x->owner.replicas && !is_repeat(x);
-	const char *start = lowers ? would_lose_start(x, size) : NULL;
-	if (start)
-		error_set(e, ERROR_CONFLICT, "NodeClaim %.100s has no machine yet and would be taken first", start);
+	if (lowers && !undoes_nothing(x, size, e))
+		; /* said */
 	else if (lowers && size < x->owner.min)
 		error_set(e, ERROR_INVALID, "size %" PRId64 " would be below its min of %" PRId64 "; lower that", size,
 			  x->owner.min);
@@ -852,6 +942,8 @@ static void got_page(struct object_call *x)
 		get_page(x);
 	else if (x->base.call->verb == PROVIDER_DESCRIBE)
 		describe(x);
+	else if (x->has_lowered)
+		take_rest(x);
 	else
 		shrink(x);
 }

@@ -14,6 +14,7 @@ struct owner_object {
 	const char *resource_version;
 	const char *operation; /* the token of our last change of the size; "" without */
 	bool is_paused;	       /* its own controller leaves it alone */
+	bool is_rolling;       /* its own controller replaces machines, or has not seen its last change yet */
 };
 
 /* How one kind is read: its fields, by kind. */

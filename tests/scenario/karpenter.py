@@ -1,35 +1,40 @@
 #!/usr/bin/env python3
-"""Nodes that are objects of the cluster, on the real API server with Karpenter's own definitions: a static NodePool grows by its
-scale, shrinks by a lower size and the deletion of the NodeClaim that was emptied; and a CapacityBuffer says what shall be free.
-A small Karpenter of ours plays the one that makes machines of NodeClaims."""
+"""Nodes that are objects of the cluster: a real Karpenter serves a static NodePool with machines of its provider kwok, whose
+kubelets the rig plays. It grows by its scale and shrinks by a lower size and the deletion of the NodeClaim that was emptied; what
+Karpenter does by itself is let. A CapacityBuffer, with Karpenter's definition, says what shall be free."""
+import json
 import os
-import sys
 import threading
-import time
 
 import kube
 import laws
+import owners
+import process
 import stage
 import world
 
-CRDS = os.path.join(os.environ.get('PREHEAT_SHARED', os.path.join(stage.ROOT, '..', 'shared')), 'contracts', 'karpenter')
 POOL, CLAIMS = '/apis/karpenter.sh/v1/nodepools/gpu', '/apis/karpenter.sh/v1/nodeclaims'
-FINALIZER = 'karpenter.sh/termination'
-CLASS = {'group': 'rig.preheat.dev', 'kind': 'RigNodeClass', 'name': 'gpu'}
+NODE_CLASS = {'apiVersion': 'karpenter.kwok.sh/v1alpha1', 'kind': 'KWOKNodeClass', 'metadata': {'name': 'gpu'}, 'spec': {}}
 BUFFERS = '/apis/autoscaling.x-k8s.io/v1beta1/namespaces/llm/capacitybuffers'
-# What Cluster Autoscaler's definition asks of a buffer's spec, as far as it matters to who writes one.
-REF = {'type': 'object', 'required': ['kind', 'name'], 'properties': {
-    'apiGroup': {'type': 'string'}, 'kind': {'type': 'string', 'minLength': 1}, 'name': {'type': 'string', 'minLength': 1}}}
-BUFFER_SPEC = {'type': 'object', 'properties': {
-    'provisioningStrategy': {'type': 'string'}, 'replicas': {'type': 'integer', 'format': 'int32', 'minimum': 0}, 'scalableRef': REF}}
-BUFFER_CRD = {
-    'apiVersion': 'apiextensions.k8s.io/v1', 'kind': 'CustomResourceDefinition',
-    # A group that ends in k8s.io has to say where it was approved.
-    'metadata': {'name': 'capacitybuffers.autoscaling.x-k8s.io',
-                 'annotations': {'api-approved.kubernetes.io': 'unapproved, a test'}},
-    'spec': {'group': 'autoscaling.x-k8s.io', 'scope': 'Namespaced', 'names': {'kind': 'CapacityBuffer', 'plural': 'capacitybuffers'},
-             'versions': [{'name': 'v1beta1', 'served': True, 'storage': True, 'schema': {'openAPIV3Schema': {
-                 'type': 'object', 'required': ['spec'], 'properties': {'spec': BUFFER_SPEC}}}}]}}
+TAINT = {'key': 'nvidia.com/gpu', 'value': 'present', 'effect': 'NoSchedule'}
+
+
+def one_of(key, *values):
+    return {'key': key, 'operator': 'In', 'values': list(values)}
+
+
+ON_DEMAND = one_of('karpenter.sh/capacity-type', 'on-demand')
+INSTANCE_TYPES = [{
+    'name': 'g5.xlarge', 'architecture': 'amd64', 'operatingSystems': ['linux'],
+    'resources': {'cpu': '64', 'memory': '512Gi', 'nvidia.com/gpu': '1'},
+    'offerings': [{'Price': 1.21, 'Available': True, 'Requirements': [ON_DEMAND, one_of('topology.kubernetes.io/zone', 'z1')]}]}]
+NODE_POOL = {
+    'apiVersion': 'karpenter.sh/v1', 'kind': 'NodePool', 'metadata': {'name': 'gpu'},
+    'spec': {'replicas': 1, 'disruption': {'consolidateAfter': '0s', 'budgets': [{'nodes': '1'}]}, 'template': {
+        'metadata': {'labels': {'rig.preheat.dev/pool': 'chat'}},
+        'spec': {'expireAfter': 'Never', 'taints': [TAINT],
+                 'nodeClassRef': {'group': 'karpenter.kwok.sh', 'kind': 'KWOKNodeClass', 'name': 'gpu'},
+                 'requirements': [ON_DEMAND, one_of('node.kubernetes.io/instance-type', 'g5.xlarge')]}}}}
 
 STAGES = {'provision': '40s', 'register': '15s', 'device': '10s', 'image': '20s', 'load': '20s', 'terminate': '20s', 'refuse': '10s'}
 MANIFEST = """apiVersion: preheat.dev/v1alpha1
@@ -73,83 +78,56 @@ spec:
 def group(name, pool, **more):
     return {'name': name, 'min': 0, 'max': 8, 'instance_type': 'g5.xlarge', 'count': 1, 'cpu': '64', 'memory': '512Gi',
             'labels': {'rig.preheat.dev/pool': pool, **more.pop('labels', {})}, 'stages': STAGES,
-            'taints': [{'key': 'nvidia.com/gpu', 'value': 'present', 'effect': 'NoSchedule'}], **more}
+            'taints': [TAINT], **more}
 
 
 def config():
     traffic = {'namespace': world.SPACE, 'max_sequences': 8, 'prefill_tokens_per_second': 25000, 'inter_token_latency': '30ms',
                'objective': '2s'}
-    return {'groups': [group('gpu', 'chat', labels={'karpenter.sh/nodepool': 'gpu'}), group('others', 'embed', initial=2)],
+    return {'groups': [group('gpu', 'chat', foreign='kwok://'), group('others', 'embed', initial=2)],
             'pools': [{'name': name, 'selector': {'app': name}, 'model': f'{name}-model', 'groups': [groups], **traffic}
                       for name, groups in (('chat', 'gpu'), ('embed', 'others'))]}
 
 
-class Karpenter(threading.Thread):
-    """As many NodeClaims as the NodePool has replicas, a machine for each; who is deleted loses his. It replaces at once what is
-    gone while the size stands, as Karpenter does."""
+class Hosts(threading.Thread):
+    """A machine under each Node object that Karpenter's kwok makes: kubelet, device plugin, pods."""
 
     def __init__(self, s):
-        super().__init__(daemon=True, name='karpenter')
-        self.s, self.machine, self.told, self.made, self.ended = s, {}, set(), 0, threading.Event()
+        super().__init__(daemon=True, name='hosts')
+        self.s, self.node, self.ended = s, {}, threading.Event()  # node of each NodeClaim that there was
 
     def run(self):
         while not self.ended.wait(0.2):
             try:
-                self.reconcile()
+                self.follow()
             except (OSError, ValueError, KeyError, kube.Refused):
                 continue  # asked again with the next round
 
-    def reconcile(self):
-        claims = self.s.kube.get(CLAIMS)['items']
-        replicas = self.s.kube.get(POOL)['spec']['replicas']  # after them: the size falls before a claim goes
-        staying = [c for c in claims if 'deletionTimestamp' not in c['metadata']]
-        for _ in range(replicas - len(staying)):
-            self.launch()
-        machines = {m['id']: m for m in self.s.group('gpu')['machines']}
-        for claim in claims:
-            name = claim['metadata']['name']
-            if 'deletionTimestamp' in claim['metadata']:
-                self.end(name, machines)
-            elif name not in self.told and machines[self.machine[name]]['state'] == 'running':
-                self.tell(name, machines[self.machine[name]])
-
-    def launch(self):
-        self.made += 1
-        name = f'gpu-{self.made:03d}'
-        self.s.kube.call('POST', CLAIMS, {
-            'apiVersion': 'karpenter.sh/v1', 'kind': 'NodeClaim',
-            'metadata': {'name': name, 'labels': {'karpenter.sh/nodepool': 'gpu'}, 'finalizers': [FINALIZER]},
-            'spec': {'nodeClassRef': CLASS, 'requirements': []}})
+    def follow(self):
+        nodes = {n['metadata']['name'] for n in self.s.kube.items('Node')}
+        claims = {c['metadata']['name']: c.get('status', {}).get('providerID', '').removeprefix('kwok://')
+                  for c in self.s.kube.get(CLAIMS)['items']}
+        self.node.update(claims)
+        wanted = set(claims.values())
         group = self.s.group('gpu')
-        grown = self.s.machines.ask('/v1/groups/gpu/grow', {'token': name, 'desired': group['desired'] + 1})
-        self.machine[name] = ({m['id'] for m in grown['machines']} - {m['id'] for m in group['machines']}).pop()
-
-    def tell(self, name, machine):
-        """What has started is launched, and has its provider's id."""
-        self.told.add(name)
-        self.s.kube.call('PATCH', f'{CLAIMS}/{name}/status', {'status': {
-            'providerID': machine['provider_id'], 'nodeName': machine['id'], 'conditions': [{
-                'type': 'Launched', 'status': 'True', 'reason': 'Launched', 'message': '',
-                'lastTransitionTime': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}]}}, 'application/merge-patch+json')
-
-    def end(self, name, machines):
-        machine = self.machine.get(name)
-        if machine in machines:
-            self.s.machines.ask('/v1/groups/gpu/remove', {'token': f'end-{name}', 'machines': [machine]})
-            return
-        self.s.kube.call('PATCH', f'{CLAIMS}/{name}', {'metadata': {'finalizers': None}}, 'application/merge-patch+json')
+        there = {m['id'] for m in group['machines']}
+        for name in sorted(wanted - there - {''}):
+            group = self.s.machines.ask('/v1/groups/gpu/grow', {'token': name, 'desired': group['desired'] + 1, 'machines': [name]})
+        for name in there - wanted - nodes:
+            self.s.machines.ask('/v1/groups/gpu/remove', {'token': f'end-{name}', 'machines': [name]})
 
 
-def serve_definitions(s):
-    for name in ('nodepools', 'nodeclaims'):
-        s.must('kubectl', 'apply', '--server-side', '-f', os.path.join(CRDS, f'karpenter.sh_{name}.yaml'))
-    s.kube.call('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', BUFFER_CRD)
-    for path in (POOL.rsplit('/', 1)[0], CLAIMS, BUFFERS):
+def start_karpenter(s, folder):
+    s.must('kubectl', 'apply', '--server-side', '-f', os.path.join(folder, 'crds'))
+    for path in (POOL.rsplit('/', 1)[0], CLAIMS, BUFFERS, '/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses'):
         s.expect(f'{path} is served', lambda path=path: answers(s, path))
-    s.kube.call('POST', POOL.rsplit('/', 1)[0], {
-        'apiVersion': 'karpenter.sh/v1', 'kind': 'NodePool', 'metadata': {'name': 'gpu'}, 'spec': {'replicas': 1, 'template': {
-            'spec': {'nodeClassRef': CLASS, 'requirements': [
-                {'key': 'karpenter.sh/capacity-type', 'operator': 'In', 'values': ['on-demand']}]}}}})
+    types = os.path.join(s.folder, 'instance-types.json')
+    with open(types, 'w', encoding='utf-8') as file:
+        json.dump(INSTANCE_TYPES, file)
+    owners.apply(s, NODE_CLASS, NODE_POOL)
+    owners.start(s, 'karpenter', [os.path.join(folder, 'karpenter')], {
+        'FEATURE_GATES': 'StaticCapacity=true', 'DISABLE_LEADER_ELECTION': 'true', 'INSTANCE_TYPES_FILE_PATH': types,
+        'METRICS_PORT': str(process.free_port()), 'HEALTH_PROBE_PORT': str(process.free_port())})
 
 
 def answers(s, path):
@@ -178,23 +156,27 @@ def buffer_of(s, name='embed-preheat'):
 
 
 def karpenter(s):
+    folder = owners.built(s, 'karpenter')
+    if not folder:
+        return
     s.start_machines(config(), {'gpu': {'min': 0, 'max': 6, 'standby': 0}})
     s.must('kubectl', 'apply', '-f', world.WORKLOADS)
-    serve_definitions(s)
+    start_karpenter(s, folder)
     s.open_eyes()
     s.accounts('preheat-a', beside=['components/node-objects/rbac'])
-    player = Karpenter(s)
-    player.start()
+    hosts = Hosts(s)
+    hosts.start()
     path = os.path.join(s.folder, 'pools.yaml')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(MANIFEST)
     controller = s.controller('preheat-a', '-f', path, '--no-election', '--namespace', stage.SPACE).start()
     s.expect('one replica of chat serves', lambda: len(s.pods('chat')) >= 1)
     grows(s)
-    shrinks(s, player)
+    shrinks(s, hosts)
+    replaces(s, hosts)
     buffers(s)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
-    player.ended.set()
+    hosts.ended.set()
     s.replay(controller)
     s.judge((laws.never_above_max, laws.never_removes_busy, laws.never_forbidden, laws.never_fewer_than_run, laws.clean_logs))
 
@@ -206,15 +188,41 @@ def grows(s):
     s.expect('NodeClaims and machines follow, and serve', lambda: len(s.pods('chat')) >= 3 and len(claims_of(s)) == size(s))
 
 
-def shrinks(s, player):
+def shrinks(s, hosts):
     s.expect('the traffic is over', lambda: s.machines.score()['pools']['chat']['running'] == 0, 3600)
-    stood, made = claims_of(s), player.made
+    stood, made = claims_of(s), len(hosts.node)
     s.expect('the NodePool shrinks to one', lambda: size(s) == 1 and len(s.running('gpu')) == 1, 7200)
-    gone, lowered = stood - claims_of(s), [e for e in wrote(s, 'patch', 'nodepools') if not e['sub']]
-    s.check(f'{len(gone)} NodeClaims were deleted by us, one by one, by name',
-            gone and gone <= {e['name'] for e in wrote(s, 'delete', 'nodeclaims')})
-    s.check('the size was lowered first, so that none was replaced', lowered and player.made == made)
+    gone = stood - claims_of(s)
+    s.check(f'{len(gone)} NodeClaims went, all of nodes that we had cordoned', gone and {hosts.node[claim] for claim in gone} <= cordoned(s))
+    s.check('none was replaced', len(hosts.node) == made)
     s.check('no request was cut off', s.machines.score()['pools']['chat']['interrupted'] == 0)
+
+
+def cordoned(s):
+    return {key for _, key, node in s.watches['Node'].history() if node and node['cordoned']}
+
+
+def replaces(s, hosts):
+    """What Karpenter does by itself: a NodeClaim that drifted gets another in its place, and so does one that expires or is
+    deleted."""
+    stood, made, before = claims_of(s), len(hosts.node), len(writes(s))
+    s.kube.call('PATCH', POOL, {'spec': {'template': {'metadata': {'labels': {'team': 'search'}}}}}, 'application/merge-patch+json')
+    is_replaced(s, hosts, stood, 'drifts')
+    s.check('by one, and by nobody but Karpenter', len(hosts.node) == made + 1 and len(writes(s)) == before)
+    stood = claims_of(s)
+    for name in stood:
+        s.kube.call('DELETE', f'{CLAIMS}/{name}')
+    is_replaced(s, hosts, stood, 'is deleted')
+
+
+def is_replaced(s, hosts, stood, what):
+    s.expect(f'a NodeClaim that {what} is replaced by another, which serves', lambda: size(s) == len(s.pods('chat')) == 1 and
+             [m['id'] for m in s.running('gpu')] == [hosts.node.get(claim) for claim in claims_of(s) - stood])
+
+
+def writes(s):
+    return [w for resource, verb, sub in (('nodepools', 'patch', ''), ('nodepools', 'patch', 'scale'), ('nodeclaims', 'delete', ''))
+            for w in wrote(s, verb, resource, sub)]
 
 
 def buffers(s):
@@ -229,7 +237,4 @@ def buffers(s):
 
 
 if __name__ == '__main__':
-    if not os.path.isdir(CRDS):
-        print(f'SKIPPED: {CRDS} is absent: no definitions of Karpenter')
-        sys.exit(77)
     stage.main(karpenter, 'karpenter')

@@ -63,12 +63,30 @@ def autoscaler(s, controller):
     s.expect('it sets them again', lambda: not is_contested(controller) and replicas(s) >= 2)
 
 
-def keda(s, controller):
-    code, folder = process.run([os.path.join(stage.RIG, 'build_keda.sh')], patience=3000)
+def built(s, owner):
+    """The folder of a controller's programs; None, and that part is skipped, where it cannot be built."""
+    code, said = process.run([os.path.join(stage.RIG, 'build_owner.sh'), owner], patience=3000)
     if code:
-        s.skip(folder.strip())
+        s.skip(said.strip())
+        return None
+    return said.strip().splitlines()[-1]
+
+
+def certificate(s, name):
+    """A folder with a certificate of localhost, as webhooks and servers of metrics ask for."""
+    folder = os.path.join(s.folder, name)
+    os.mkdir(folder)
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext',
+                    'subjectAltName=DNS:localhost', '-keyout', 'tls.key', '-out', 'tls.crt'], cwd=folder, check=True,
+                   capture_output=True)
+    return folder
+
+
+def keda(s, controller):
+    folder = built(s, 'keda')
+    if not folder:
         return
-    start_keda(s, folder.strip().splitlines()[-1])
+    start_keda(s, folder)
     began = time.time()
     apply(s, SCALED_OBJECT)
     s.expect('KEDA makes its HPA', lambda: s.kube.get('/apis/autoscaling/v2/namespaces/llm/horizontalpodautoscalers')['items'])
@@ -82,10 +100,7 @@ def keda(s, controller):
 
 def start_keda(s, folder):
     """Its operator and its metrics server as processes, under the API server by a Service that names this host."""
-    certs, secure, grpc = os.path.join(s.folder, 'keda'), process.free_port(), process.free_port()
-    os.mkdir(certs)
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext',
-                    'subjectAltName=DNS:localhost', '-keyout', 'tls.key', '-out', 'tls.crt'], cwd=certs, check=True, capture_output=True)
+    certs, secure, grpc = certificate(s, 'keda'), process.free_port(), process.free_port()
     os.symlink('tls.crt', os.path.join(certs, 'ca.crt'))
     s.must('kubectl', 'apply', '--server-side', '-f', os.path.join(folder, 'crds'))
     s.must('kubectl', 'create', 'namespace', 'keda')

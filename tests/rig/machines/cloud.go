@@ -75,7 +75,7 @@ func (k *cloud) nowS(now int64) float64 { return k.clock.seconds(time.UnixMilli(
 func (k *cloud) launch(g *group, to goal, token string, now int64) *machine {
 	id := g.newID()
 	nowS := k.nowS(now)
-	m := &machine{ID: id, ProviderID: "simulated:///" + g.Name + "/" + id, State: pending, Goal: to,
+	m := &machine{ID: id, ProviderID: or(g.conf.Foreign, "simulated:///"+g.Name+"/") + id, State: pending, Goal: to,
 		Zone: g.conf.Zones[g.Sequence%len(g.conf.Zones)], LaunchedAt: now, StateSince: now, Token: token}
 	k.christen(g, m)
 	m.NeverRegisters = k.faults.use("never-registers", g.Name, nowS) != nil

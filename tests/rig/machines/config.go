@@ -34,6 +34,7 @@ type groupConfig struct {
 	Count        int               `json:"count"`    // of Resource on a machine: GPUs times replicas or slices
 	GPUs         int               `json:"gpus"`     // paid for; default: Count
 	StoppedNode  string            `json:"stopped_node"`
+	Foreign      string            `json:"foreign"` // somebody else makes the Node objects and names the machines; of their provider ids
 	Stages       stagesConfig      `json:"stages"`
 	SpotNotice   duration          `json:"spot_notice"`
 	SpotTaint    taintConfig       `json:"spot_taint"`

@@ -107,7 +107,8 @@ type group struct {
 	Auto *autoscaling `json:"autoscaling,omitempty"` // of a group of EKS
 	AKS  *agentPool   `json:"agent_pool,omitempty"`  // of one of AKS
 
-	conf *groupConfig
+	conf  *groupConfig
+	named []string // the next machines' names, where somebody else gives them
 }
 
 type failure struct {
@@ -185,6 +186,11 @@ func (g *group) settleDone(at int64) {
 
 func (g *group) newID() string {
 	g.Sequence++
+	if len(g.named) > 0 {
+		id := g.named[0]
+		g.named = g.named[1:]
+		return id
+	}
 	return fmt.Sprintf("%s-%06d", g.Name, g.Sequence)
 }
 

@@ -43,9 +43,15 @@ func (g *groupConfig) allocatable() core.ResourceList {
 	return list
 }
 
-// ensure makes the Node object unless it is there.
+// ensure makes the Node object unless it is there; where that is somebody else's, it waits for it.
 func (n *node) ensure(ctx context.Context) bool {
 	m := n.now()
+	if m.conf.Foreign != "" {
+		return persist(ctx, "find node "+n.name, func() error {
+			_, err := n.fleet.client.CoreV1().Nodes().Get(ctx, n.name, meta.GetOptions{})
+			return err
+		})
+	}
 	object := m.object()
 	return persist(ctx, "create node "+n.name, func() error {
 		_, err := n.fleet.client.CoreV1().Nodes().Create(ctx, object, meta.CreateOptions{})

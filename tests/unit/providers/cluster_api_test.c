@@ -33,6 +33,30 @@ static void a_paused_deployment_is_left_alone(void **state)
 	close_provider(&a);
 }
 
+/* A lower size would be spread over the machines of the old template and of the new one. */
+static void a_rollout_is_let(void **state)
+{
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } };
+	struct asked a = open_provider("clusterApi", deployment, 3);
+
+	(void)state;
+	played.is_rolling = true;
+	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "rolling out"));
+	assert_string_equal(played.log, "");
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "u", .desired = 4 }),
+			 ERROR_NONE);
+	played.rollout = "OnDelete"; /* which lasts until somebody deletes */
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_int_equal(played.replicas, 3);
+	played.rollout = "";
+	played.is_rolling = false;
+	played.behind = 1; /* a template that its controller has not seen yet */
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "v", .ids = { "m-3" } }),
+			 ERROR_CONFLICT);
+	close_provider(&a);
+}
+
 /* The write of the size came to nothing: whoever shrinks next must not take the machine that stayed. */
 static void a_mark_of_a_call_that_was_given_up_goes(void **state)
 {
@@ -112,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_machine_is_marked_before_the_size_falls),
+		cmocka_unit_test(a_rollout_is_let),
 		cmocka_unit_test(a_mark_of_a_call_that_was_given_up_goes),
 		cmocka_unit_test(a_mark_of_a_machine_that_goes_stays),
 		cmocka_unit_test(somebody_elses_mark_is_told),

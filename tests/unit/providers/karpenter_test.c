@@ -192,7 +192,7 @@ static void a_start_is_not_lost_to_a_lower_size(void **state)
 		played.machines[i].has_no_machine = true;
 	}
 	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
-	assert_non_null(strstr(a.call.error.message, "m-2 has no machine yet"));
+	assert_non_null(strstr(a.call.error.message, "m-2 is still starting"));
 	assert_int_equal(ask(&a, one), ERROR_CONFLICT);
 	assert_string_equal(played.log, "");
 	assert_int_equal(ask(&a, both), ERROR_NONE);
@@ -204,6 +204,94 @@ static void a_start_is_not_lost_to_a_lower_size(void **state)
 	played.machines[2].has_no_machine = true;
 	assert_int_equal(ask(&a, remove), ERROR_NONE);
 	assert_int_equal(played.replicas, 4);
+	close_provider(&a);
+}
+
+/* Its node is not ready, so no pods are on it. */
+static void a_node_that_joins_is_not_lost_to_a_lower_size(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.machines[1].is_joining = true;
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-1" } }),
+			 ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "m-2 is still starting"));
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "u", .ids = { "m-2" } }),
+			 ERROR_NONE);
+	assert_int_equal(played.replicas, 2);
+	close_provider(&a);
+}
+
+/* What takes the place of a node that drifted would go first. */
+static void what_karpenter_replaces_is_let(void **state)
+{
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-1" } };
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.machines[2].is_replaced = true;
+	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "Karpenter replaces NodeClaim m-3"));
+	assert_string_equal(played.log, "");
+	played.machines[2].is_going = true; /* the other has come */
+	played.replicas = 2;
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_int_equal(played.replicas, 1);
+	close_provider(&a);
+}
+
+/* Karpenter acts on the lower size before anybody could delete: for one that is too many one NodeClaim goes, not two.
+ */
+static void what_karpenter_took_is_not_taken_again(void **state)
+{
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } };
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.machines[1].is_empty = true;
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_int_equal(played.replicas, 2);
+	assert_true(played.machines[1].is_going);
+	assert_null(strstr(played.log, "DELETE"));
+	close_provider(&a);
+	a = open_provider("karpenter", karpenter, 3);
+	played.machines[0].is_empty = true; /* drained too, and to be removed next */
+	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "m-2 stands: Karpenter took another"));
+	assert_int_equal(played.replicas, 2);
+	assert_false(played.machines[1].is_going);
+	assert_null(strstr(played.log, "DELETE"));
+	assert_int_equal(ask(&a, remove), ERROR_NONE); /* named, it goes as well */
+	assert_int_equal(played.replicas, 1);
+	assert_true(played.machines[1].is_going);
+	assert_false(played.machines[2].is_going);
+	close_provider(&a);
+}
+
+static void a_pause_can_be_cancelled(void **state)
+{
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } };
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	a.call = (struct provider_call){ .verb = remove.verb,
+					 .group = "g",
+					 .settings = karpenter,
+					 .token = remove.token,
+					 .ids = remove.ids,
+					 .id_count = 1,
+					 .done = finished,
+					 .user = &a };
+	a.ops->start(a.provider, &a.call);
+	while (played.replicas == 3 && loop_once(played.loop))
+		;
+	loop_once(played.loop); /* the answer */
+	a.ops->cancel(a.provider, &a.call);
+	while (!a.done && loop_once(played.loop))
+		;
+	assert_int_equal(a.call.error.kind, ERROR_CANCELLED);
+	assert_null(strstr(played.log, "DELETE"));
 	close_provider(&a);
 }
 
@@ -351,6 +439,10 @@ int main(void)
 		cmocka_unit_test(a_size_that_fell_before_falls_no_further),
 		cmocka_unit_test(cancelling_leaves_what_runs),
 		cmocka_unit_test(a_start_is_not_lost_to_a_lower_size),
+		cmocka_unit_test(a_node_that_joins_is_not_lost_to_a_lower_size),
+		cmocka_unit_test(what_karpenter_replaces_is_let),
+		cmocka_unit_test(what_karpenter_took_is_not_taken_again),
+		cmocka_unit_test(a_pause_can_be_cancelled),
 		cmocka_unit_test(somebody_elses_change_is_a_conflict),
 		cmocka_unit_test(a_dynamic_node_pool_is_refused),
 		cmocka_unit_test(what_makes_no_sense_is_refused),

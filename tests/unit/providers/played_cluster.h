@@ -22,13 +22,18 @@ struct played_machine {
 	char name[24];
 	bool is_there, runs, is_going;
 	bool has_no_machine; /* a NodeClaim without a providerID */
+	bool is_joining;     /* one whose node is not ready yet */
+	bool is_replaced;    /* one that Karpenter replaces, as it drifted */
+	bool is_empty;	     /* no pods are on its node: Karpenter takes it when the size falls */
 	char mark[16];	     /* that it shall go first */
 };
 
 /* A NodePool or MachineDeployment with its machines, and what was asked. */
 static struct played {
 	int64_t replicas, version;
-	bool has_replicas, is_paused;
+	bool has_replicas, is_paused, is_rolling;
+	int behind;	     /* generations that its controller has not seen */
+	const char *rollout; /* strategy; NULL: none */
 	char operation[64];
 	struct played_machine machines[MACHINES];
 	int machine_count;
@@ -73,12 +78,16 @@ static inline void write_owner(struct buf *out)
 	if (played.has_replicas)
 		snprintf(replicas, sizeof replicas, "\"replicas\":%" PRId64 ",", played.replicas);
 	buf_printf(out,
-		   "{\"metadata\":{\"name\":\"gpu\",\"resourceVersion\":\"%" PRId64
+		   "{\"metadata\":{\"name\":\"gpu\",\"generation\":9,\"resourceVersion\":\"%" PRId64
 		   "\",\"annotations\":{\"preheat.dev/operation\":"
 		   "\"%s\",\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size\":\"9\","
 		   "\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size\":\"%" PRId64 "\"}},"
-		   "\"spec\":{%s\"limits\":{\"nodes\":\"9\"},\"paused\":%s}}",
-		   played.version, played.operation, played.min, replicas, played.is_paused ? "true" : "false");
+		   "\"spec\":{%s\"limits\":{\"nodes\":\"9\"},\"paused\":%s,\"rollout\":{\"strategy\":"
+		   "{\"type\":\"%s\"}}},\"status\":{\"observedGeneration\":%d,\"conditions\":[{\"type\":\"RollingOut\","
+		   "\"status\":\"%s\",\"reason\":\"x\"}]}}",
+		   played.version, played.operation, played.min, replicas, played.is_paused ? "true" : "false",
+		   played.rollout ? played.rollout : "RollingUpdate", 9 - played.behind,
+		   played.is_rolling ? "True" : "False");
 }
 
 static inline void write_machine(const struct played_machine *m, int number, struct buf *out)
@@ -92,11 +101,13 @@ static inline void write_machine(const struct played_machine *m, int number, str
 		   "\"topology.kubernetes.io/zone\":\"z1\",\"node.kubernetes.io/instance-type\":\"g5.xlarge\"}},"
 		   "\"spec\":{\"providerID\":\"aws:///z1/"
 		   "i-%s\",\"failureDomain\":\"z1\"},\"status\":{\"phase\":\"%s\",\"providerID\":"
-		   "\"%s%s\",\"conditions\":[{\"type\":\"Launched\",\"status\":\"%s\",\"reason\":\"x\"}]}}",
+		   "\"%s%s\",\"conditions\":[{\"type\":\"Launched\",\"status\":\"%s\",\"reason\":\"x\"},"
+		   "{\"type\":\"Initialized\",\"status\":\"%s\",\"reason\":\"x\"}%s]}}",
 		   m->name, number / 60 % 60, number % 60,
 		   m->is_going ? ",\"deletionTimestamp\":\"2026-01-02T00:00:00Z\"" : "", mark, m->name,
 		   m->runs ? "Running" : "Provisioning", m->has_no_machine ? "" : "aws:///z1/i-",
-		   m->has_no_machine ? "" : m->name, m->runs ? "True" : "Unknown");
+		   m->has_no_machine ? "" : m->name, m->runs ? "True" : "Unknown", m->is_joining ? "Unknown" : "True",
+		   m->is_replaced ? ",{\"type\":\"DisruptionReason\",\"status\":\"True\",\"reason\":\"Drifted\"}" : "");
 }
 
 static inline void write_page(const char *path, struct buf *out)
@@ -145,6 +156,20 @@ static inline struct played_machine *machine_at(const char *path)
 	return NULL;
 }
 
+/* Karpenter's static deprovisioner: as many as are too many, of those without pods. */
+static inline void deprovision(void)
+{
+	int64_t excess = -played.replicas;
+
+	for (int i = 0; i < played.machine_count; i++)
+		excess += played.machines[i].is_there && !played.machines[i].is_going;
+	for (int i = 0; i < played.machine_count && excess > 0; i++)
+		if (played.machines[i].is_empty && !played.machines[i].is_going) {
+			played.machines[i].is_going = true;
+			excess--;
+		}
+}
+
 static inline void patch_owner(const char *body, struct answer *a)
 {
 	const char *token = strstr(body, "preheat.dev/operation\":\""), *version = strstr(body, "resourceVersion\":\"");
@@ -157,6 +182,7 @@ static inline void patch_owner(const char *body, struct answer *a)
 	}
 	played.replicas = atoll(strstr(body, "\"replicas\":") + strlen("\"replicas\":"));
 	played.version++;
+	deprovision();
 	if (token)
 		snprintf(played.operation, sizeof played.operation, "%.*s",
 			 (int)strcspn(token + strlen("preheat.dev/operation\":\""), "\""),
