@@ -249,3 +249,18 @@ func TestRandomCallsKeepTheLaws(t *testing.T) {
 		}
 	}
 }
+
+// Where somebody else makes the nodes, each machine is named as its node is.
+func TestForeignMachinesAreNamed(t *testing.T) {
+	k, g := newTestCloud(t, 0)
+	g.conf.Foreign = "kwok://"
+	if _, err := do(t, k, 1, "grow", order{Desired: count(2), Machines: []string{"a"}}); err == nil || g.Desired != 0 {
+		t.Errorf("two machines by one name: desired is %d, error %v", g.Desired, err)
+	}
+	if _, err := do(t, k, 2, "grow", order{Desired: count(2), Machines: []string{"a", "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if m := g.machine("b"); m == nil || m.ProviderID != "kwok://b" || m.node() != "b" || len(g.Machines) != 2 {
+		t.Errorf("machines of a and b: %v", g.Machines)
+	}
+}
