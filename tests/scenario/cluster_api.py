@@ -16,6 +16,7 @@ import world
 SPACE, API = 'capi', '/apis/cluster.x-k8s.io/v1beta2/namespaces/capi'
 INFRA = 'infrastructure.cluster.x-k8s.io'
 DEPLOYMENT, MACHINES, HOSTS = f'{API}/machinedeployments/gpu', f'{API}/machines', f'/apis/{INFRA}/v1/namespaces/capi/rigmachines'
+PLANES = HOSTS.replace('rigmachines', 'rigcontrolplanes')
 FINALIZER, IN_CLUSTER = 'rig.preheat.dev/machine', {'cluster.x-k8s.io/cluster-name': 'rig'}
 OF_POOL = {**IN_CLUSTER, 'cluster.x-k8s.io/deployment-name': 'gpu'}
 MANIFEST = karpenter.MANIFEST.split('---')[0].replace('karpenter: { nodePool: gpu }', 'clusterApi: { machineDeployment: gpu, '
@@ -54,7 +55,10 @@ def objects():
     health = {'clusterName': 'rig', 'selector': {'matchLabels': OF_POOL}, 'checks': {'unhealthyNodeConditions': [
         {'type': 'Ready', 'status': 'Unknown', 'timeoutSeconds': 300}]}}
     hosts = [thing('RigMachineTemplate', name, {'template': {'spec': {}}}, f'{INFRA}/v1') for name in ('gpu-1', 'gpu-2')]
-    return [secret, *hosts, thing('Cluster', 'rig', {'controlPlaneEndpoint': {'host': '127.0.0.1', 'port': 6443}}),
+    # Without a control plane of its own it would drain no node.
+    plane = {'apiGroup': INFRA, 'kind': 'RigControlPlane', 'name': 'rig'}
+    cluster = {'controlPlaneEndpoint': {'host': '127.0.0.1', 'port': 6443}, 'controlPlaneRef': plane}
+    return [secret, *hosts, thing('RigControlPlane', 'rig', {}, f'{INFRA}/v1'), thing('Cluster', 'rig', cluster),
             thing('MachineDeployment', 'gpu', deployment), thing('MachineHealthCheck', 'gpu', health)]
 
 
@@ -104,8 +108,8 @@ def patch(s, path, change):
 
 def start_cluster_api(s, folder):
     s.must('kubectl', 'apply', '--server-side', '-f', os.path.join(folder, 'crds'))
-    owners.apply(s, definition('RigMachine'), definition('RigMachineTemplate'))
-    for path in (MACHINES, DEPLOYMENT.rsplit('/', 1)[0], HOSTS):
+    owners.apply(s, *(definition(kind) for kind in ('RigMachine', 'RigMachineTemplate', 'RigControlPlane')))
+    for path in (MACHINES, DEPLOYMENT.rsplit('/', 1)[0], HOSTS, PLANES):
         s.expect(f'{path} is served', lambda path=path: karpenter.answers(s, path))
     s.must('kubectl', 'create', 'namespace', SPACE)
     owners.start(s, 'cluster-api', [
@@ -113,11 +117,9 @@ def start_cluster_api(s, folder):
         '--health-addr', f'127.0.0.1:{process.free_port()}', '--webhook-port', str(process.free_port()),
         '--webhook-cert-dir', owners.certificate(s, 'capi')], {})
     owners.apply(s, *objects())
-    # It has no control plane of Cluster API's that would tell.
-    patch(s, f'{API}/clusters/rig/status', {'status': {
-        'initialization': {'infrastructureProvisioned': True, 'controlPlaneInitialized': True}, 'conditions': [{
-            'type': 'ControlPlaneInitialized', 'status': 'True', 'reason': 'Initialized', 'message': '',
-            'lastTransitionTime': '2026-01-01T00:00:00Z'}]}})
+    done = {'status': {'initialization': {'infrastructureProvisioned': True, 'controlPlaneInitialized': True}}}
+    for path in (f'{PLANES}/rig', f'{API}/clusters/rig'):
+        patch(s, f'{path}/status', done)
 
 
 def cluster_api(s):

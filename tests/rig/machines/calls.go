@@ -46,10 +46,12 @@ func (k *cloud) grow(g *group, o *order, now int64) (result, error) {
 		return result{effect: fmt.Sprintf("desired is %d", g.Auto.Desired)}, nil
 	}
 	missing := wanted - g.Desired
-	if g.conf.Foreign != "" && len(o.Machines) != missing {
-		return result{}, invalid("machines names the %d that group %s grows by", missing, g.Name)
+	if g.conf.Foreign != "" {
+		if len(o.Machines) != missing {
+			return result{}, invalid("machines names the %d that group %s grows by", missing, g.Name)
+		}
+		g.named = o.Machines
 	}
-	g.named = o.Machines
 	fresh := missing - len(g.fromStandby(missing))
 	if fresh > 0 {
 		if err := k.refusedAtOnce(g, now); err != nil {
