@@ -371,7 +371,14 @@ static void look_at_plans(void)
 	}
 }
 
-/* Machines that were marked to go, that a call on its way ends, or that are broken, are no part of the plan any more;
+/* Held in its launch for longer than three times what one in twenty takes in these worlds: it is replaced, and ended
+ * once the removals of its group are gathered; or a call that ends it is on its way. */
+static bool is_given_up(const struct cloud_machine *m)
+{
+	return (m->step == STEP_PENDING && wire_now() - m->launched > 3 * 70 * SECOND) || wire_carries(m->id);
+}
+
+/* Machines that were marked to go, that were given up, or that are broken, are no part of the plan any more;
  * one whose waking was given up runs on. */
 static int64_t marked(const char *pool)
 {
@@ -381,7 +388,7 @@ static int64_t marked(const char *pool)
 		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
 			const struct object *node = world_node_of(m->id);
 			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run &&
-				 (m->is_taken || wire_carries(m->id) || m->step == STEP_WAKING || m->never_registers ||
+				 (m->is_taken || is_given_up(m) || m->step == STEP_WAKING || m->never_registers ||
 				  m->has_no_device || (node && value_is(node->value, "spec>unschedulable", "true")));
 		}
 	return count;
