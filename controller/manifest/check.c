@@ -489,6 +489,7 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 		schema_find_key(d->findings, g->merged.node, "pricePerHour", "standby of a group without a price",
 				"more than 0", "give the price: whether standby pays is a question of price");
 	check_quantiles(d, &s->lead_time);
+	check_quantiles(d, &s->first_lead_time);
 }
 
 static void check_group(struct draft *d, struct group_draft *g)

@@ -51,7 +51,7 @@ static const struct schema_row tls_rows[] = {
 static const struct schema_table tls_table = { "tls", sizeof(struct tls_text), SCHEMA_ROWS(tls_rows) };
 
 static const struct schema_row pod_selector_rows[] = {
-	{ .key = "matchLabels", .type = SCHEMA_LABELS, AT(selector_text, match_labels), .is_required = true,
+	{ .key = "matchLabels", .type = SCHEMA_LABELS, AT(selector_text, match_labels), .is_required = true, .is_selector = true,
 	  .help = "Labels that all of these pods have." },
 };
 static const struct schema_table pod_selector_table = { "podSelector", sizeof(struct selector_text),

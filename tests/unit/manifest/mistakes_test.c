@@ -255,6 +255,12 @@ static void contradictions_in_a_pool(void **state)
 		  "the price of one node" },
 		{ HEAD GOAL "  nodeGroups: [ { name: g, min: 5 } ]\n  budget: { dollarsPerHour: 4 }\n", 7, 29,
 		  "spec.budget.dollarsPerHour", "at least 5, what min" },
+		{ HEAD GOAL
+		  "  nodeGroups: [ { name: g, pricePerHour: 1, standby: { max: 1, firstLeadTime: { p50: 9m, p95: "
+		  "5m } } } ]\n",
+		  6, 86, "spec.nodeGroups[0].standby.firstLeadTime.p50", "at most p95, which is 5m" },
+		{ BOTH "  signals: { podSelector: { matchLabels: { \"a b\": x } } }\n", 7, 51,
+		  "spec.signals.podSelector.matchLabels.a b", "a key like team" },
 	};
 
 	(void)state;
