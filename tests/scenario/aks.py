@@ -32,7 +32,7 @@ def grows(s, cloud):
 def upgraded(s, cloud, controller):
     """AKS gives the pool another node image: a machine beside the count, then the others cordoned, emptied and reimaged one by one."""
     cloud.traffic(3 * account.A_REPLICA, 1500)
-    s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('a100spot')) <= 7 and
+    s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('a100spot')) <= 11 and
              len(s.pods(account.APP)) >= len(s.running('a100spot')), 7200)
     begun, before = time.time(), {m['id'] for m in s.running('a100spot')}
     s.machines.fault('image-upgrade', 'a100spot')

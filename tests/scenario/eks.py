@@ -69,7 +69,7 @@ def replaced(s):
 def updated(s, cloud, controller):
     """EKS updates the node group: four machines more, the old ones cordoned, emptied and ended one by one. Nothing is undone."""
     cloud.traffic(3 * account.A_REPLICA, 1500)
-    s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('g5-spot')) <= 7 and
+    s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('g5-spot')) <= 8 and
              len(s.pods(account.APP)) >= len(s.running('g5-spot')), 7200)
     begun, old = time.time(), {m['id'] for m in s.running('g5-spot')}
     s.machines.fault('nodegroup-update', 'g5-spot')
