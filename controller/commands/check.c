@@ -15,14 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct found_object {
+	const struct yaml_node *root;
+	size_t times; /* as many of a cluster that are alike */
+};
+
 /* Everything that was read, and what is wrong with it. */
 struct checked {
 	struct arena *arena;
 	struct findings *findings;
 	const struct yaml_node **pools; /* WarmPools, and what should be one */
-	size_t pool_count;
-	const struct yaml_node **objects;
-	size_t object_count;
+	size_t pool_count, pool_room;
+	struct found_object *objects;
+	size_t object_count, object_room;
 	size_t passed_over; /* of kinds that no rule is about */
 	size_t charts;	    /* of Helm, whose templates were passed over */
 	bool is_whole;	    /* objects came from a cluster */
@@ -42,18 +47,6 @@ enum { FILES_MAX = 10000, FOLDERS_DEEP = 12 };
 static const struct yaml_limits limits = {
 	.bytes = (size_t)8 << 20, .nodes = 1000000, .depth = 64, .documents = 10000, .takes_all = true
 };
-
-static void add_root(struct arena *a, const struct yaml_node ***roots, size_t *count, const struct yaml_node *root)
-{
-	/* Doubles at powers of two. */
-	if (!(*count & (*count - 1))) {
-		const struct yaml_node **grown = arena_array(a, const struct yaml_node *, *count ? *count * 2 : 1);
-		if (*count)
-			memcpy(grown, *roots, *count * sizeof(const struct yaml_node *));
-		*roots = grown;
-	}
-	(*roots)[(*count)++] = root;
-}
 
 static const char *text_of(const struct yaml_node *root, const char *key)
 {
@@ -79,19 +72,27 @@ static const struct yaml_node *items_of(const struct yaml_node *root)
 	return len >= 4 && !strcmp(kind + len - 4, "List") && items && items->kind == YAML_LIST ? items : NULL;
 }
 
+static void add_object(struct checked *c, const struct yaml_node *root, size_t times)
+{
+	c->objects = arena_grow(c->arena, c->objects, c->object_count, &c->object_room, sizeof *c->objects);
+	c->objects[c->object_count++] = (struct found_object){ root, times };
+}
+
 static void checked_add(struct checked *c, const struct yaml_node *root, bool is_named)
 {
 	const struct yaml_node *items = items_of(root);
 
-	if (items)
+	if (items) {
 		for (const struct yaml_node *n = items->first; n; n = n->next)
 			checked_add(c, n, is_named);
-	else if (is_for_manifest(root, is_named))
-		add_root(c->arena, &c->pools, &c->pool_count, root);
-	else if (contract_knows(text_of(root, "kind")))
-		add_root(c->arena, &c->objects, &c->object_count, root);
-	else
+	} else if (is_for_manifest(root, is_named)) {
+		c->pools = arena_grow(c->arena, c->pools, c->pool_count, &c->pool_room, sizeof *c->pools);
+		c->pools[c->pool_count++] = root;
+	} else if (contract_knows(text_of(root, "kind"))) {
+		add_object(c, root, 1);
+	} else {
 		c->passed_over++;
+	}
 }
 
 static void find_in_file(struct checked *c, const char *name, const char *found, const char *allowed,
@@ -288,16 +289,22 @@ static const struct object_kind kinds[] = {
 	{ "v1", "Pod", "pods", true, false },
 };
 
-static void take_object(void *user, const struct yaml_node *object)
+static void take_object(void *user, const struct yaml_node *object, size_t times)
 {
-	checked_add(user, object, false);
+	if (times == 1)
+		checked_add(user, object, false);
+	else
+		add_object(user, object, times);
 }
 
 static bool check_read_cluster(struct checked *c, const struct cluster_args *o, struct error *e)
 {
-	const struct object_reader reader = {
-		.kinds = kinds, .count = sizeof kinds / sizeof *kinds, .arena = c->arena, .take = take_object, .user = c
-	};
+	const struct object_reader reader = { .kinds = kinds,
+					      .count = sizeof kinds / sizeof *kinds,
+					      .arena = c->arena,
+					      .take = take_object,
+					      .joins_pods = true,
+					      .user = c };
 
 	c->is_whole = !o->namespace;
 	return cluster_objects_read(&reader, o, e);
@@ -607,6 +614,8 @@ static void write_result(const struct contract_violation *v, size_t rule, struct
 	print_json_text("text", message.text, out);
 	buf_text(out, "}");
 	write_location(v, out);
+	if (v->object->times > 1)
+		buf_printf(out, ",\"occurrenceCount\":%zu", v->object->times);
 	if (v->is_ignored)
 		buf_text(out, ",\"suppressions\":[{\"kind\":\"inSource\",\"justification\":\"" CONTRACT_IGNORE "\"}]");
 	buf_text(out, "}");
@@ -681,15 +690,83 @@ static void print_findings(const struct findings *f)
 	printf("\n%zu mistake%s in %zu file%s\n", all, plural(all), files, plural(files));
 }
 
-static void print_heading(const struct contract_object *o)
+/* All that is wrong with an object, and with others of a cluster in the same way. */
+struct wrong_object {
+	const struct contract_violation *first;
+	size_t count, shown; /* of its violations; those that are not ignored */
+	size_t alike;	     /* of the first: it, and those after it with which the same is wrong */
+};
+
+static int compare_violations(const struct contract_violation *a, const struct contract_violation *b)
 {
+	CLEANUP(buf_release) struct buf place = { 0 }, other = { 0 };
+	int order = (a->rule > b->rule) - (a->rule < b->rule);
+
+	if (!order)
+		order = a->is_ignored - b->is_ignored;
+	if (!order)
+		order = strcmp(a->found, b->found);
+	if (!order)
+		order = strcmp(a->remedy, b->remedy);
+	if (order)
+		return order;
+	yaml_path(a->at, &place);
+	yaml_path(b->at, &other);
+	return strcmp(place.len ? place.text : "", other.len ? other.text : "");
+}
+
+/* 0: the same is wrong with both. What stands in a file is told by its place. */
+static int compare_wrongs(const struct wrong_object *a, const struct wrong_object *b)
+{
+	int order = is_live(a->first->object->at) - is_live(b->first->object->at);
+
+	if (!order && !is_live(a->first->object->at))
+		return (a->first > b->first) - (a->first < b->first);
+	if (!order)
+		order = strcmp(a->first->object->kind, b->first->object->kind);
+	if (!order)
+		order = (a->count > b->count) - (a->count < b->count);
+	for (size_t i = 0; !order && i < a->count; i++)
+		order = compare_violations(&a->first[i], &b->first[i]);
+	return order;
+}
+
+static int compare_for_sort(const void *left, const void *right)
+{
+	const struct wrong_object *a = left, *b = right;
+	int order = compare_wrongs(a, b);
+
+	return order ? order : (a->first > b->first) - (a->first < b->first);
+}
+
+static int compare_firsts(const void *left, const void *right)
+{
+	const struct wrong_object *const *a = left, *const *b = right;
+
+	return ((*a)->first > (*b)->first) - ((*a)->first < (*b)->first);
+}
+
+/* "Node gpu-1", "pool.yaml:1:1: Deployment llm/chat", "5000 times, for example Node gpu-1, gpu-2, gpu-3". */
+static void print_heading(const struct wrong_object *w)
+{
+	enum { EXAMPLES = 3 };
 	CLEANUP(buf_release) struct buf name = { 0 };
+	const struct contract_object *o = w->first->object;
+	size_t times = 0;
 
 	check_object_name(o, &name);
-	if (is_live(o->at))
-		puts(name.text);
-	else
-		printf("%s:%zu:%zu: %s\n", o->at->file, o->at->line, o->at->column, name.text);
+	for (size_t i = 0; i < w->alike; i++)
+		times += w[i].first->object->times;
+	if (!is_live(o->at))
+		printf("%s:%zu:%zu: ", o->at->file, o->at->line, o->at->column);
+	if (times > 1)
+		printf("%zu times, for example ", times);
+	fputs(name.text, stdout);
+	for (size_t i = 1; i < w->alike && i < EXAMPLES; i++) {
+		o = w[i].first->object;
+		printf(", %s%s%s", o->namespace, *o->namespace ? "/" : "", o->name);
+	}
+	puts("");
 }
 
 static void print_violation(const struct contract_violation *v)
@@ -706,21 +783,56 @@ static void print_violation(const struct contract_violation *v)
 	printf("           do: %s\n", v->remedy);
 }
 
-static void print_violations(const struct contract_report *r)
+/* Those with which the same is wrong stand side by side; NULL: there are none. */
+static struct wrong_object *wrong_objects(const struct checked *c, size_t *count)
 {
-	const struct contract_object *last = NULL;
+	struct wrong_object *all = arena_array(c->arena, struct wrong_object, c->report.count);
 
-	for (size_t i = 0; i < r->count; i++) {
-		const struct contract_violation *v = &r->items[i];
-		if (v->is_ignored)
-			continue;
-		if (!last || v->object->at != last->at) {
-			if (last)
-				puts("");
-			print_heading(v->object);
-		}
-		last = v->object;
-		print_violation(v);
+	*count = 0;
+	for (size_t i = 0; i < c->report.count; i++) {
+		const struct contract_violation *v = &c->report.items[i];
+		if (!i || v->object->at != v[-1].object->at)
+			all[(*count)++] = (struct wrong_object){ .first = v };
+		all[*count - 1].count++;
+		all[*count - 1].shown += !v->is_ignored;
+	}
+	if (*count)
+		qsort(all, *count, sizeof *all, compare_for_sort);
+	return all;
+}
+
+/* In the order of the first of each. */
+static const struct wrong_object **first_of_each(struct wrong_object *all, size_t count, struct arena *a,
+						 size_t *firsts)
+{
+	const struct wrong_object **out = arena_array(a, const struct wrong_object *, count);
+
+	*firsts = 0;
+	for (size_t i = 0; i < count; i += all[i].alike) {
+		all[i].alike = 1;
+		while (i + all[i].alike < count && !compare_wrongs(&all[i], &all[i + all[i].alike]))
+			all[i].alike++;
+		if (all[i].shown)
+			out[(*firsts)++] = &all[i];
+	}
+	if (*firsts)
+		qsort(out, *firsts, sizeof *out, compare_firsts);
+	return out;
+}
+
+static void print_violations(const struct checked *c)
+{
+	size_t count, firsts;
+	struct wrong_object *all = wrong_objects(c, &count);
+	const struct wrong_object **groups = first_of_each(all, count, c->arena, &firsts);
+
+	for (size_t i = 0; i < firsts; i++) {
+		if (i)
+			puts("");
+		print_heading(groups[i]);
+		for (size_t k = 0; k < groups[i]->count; k++)
+			if (!groups[i]->first[k].is_ignored)
+				print_violation(&groups[i]->first[k]);
 	}
 }
 
@@ -763,7 +875,7 @@ static void print_text(const struct checked *c)
 		check_print_pools(&c->manifest);
 		puts("");
 	}
-	print_violations(&c->report);
+	print_violations(c);
 	if (c->report.count > c->report.ignored)
 		puts("");
 	if (!c->findings->count || c->report.objects)
@@ -795,6 +907,7 @@ static void add_finding_row(struct table *t, const struct finding *f)
 	table_text(t, text.text);
 	table_text(t, f->remedy);
 	table_value(t, "no", "false");
+	table_count(t, 1);
 }
 
 static void add_row(struct table *t, const struct contract_violation *v)
@@ -818,6 +931,7 @@ static void add_row(struct table *t, const struct contract_violation *v)
 	table_text(t, v->found);
 	table_text(t, v->remedy);
 	table_value(t, v->is_ignored ? "yes" : "no", v->is_ignored ? "true" : "false");
+	table_count(t, (int64_t)v->object->times);
 }
 
 static void print_rows(const struct checked *c, enum table_format format)
@@ -835,6 +949,7 @@ static void print_rows(const struct checked *c, enum table_format format)
 		{ .name = "found" },
 		{ .name = "remedy" },
 		{ .name = "ignored" },
+		{ .name = "times", .is_right = true },
 	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
@@ -896,7 +1011,7 @@ static void write_violation_json(const struct contract_violation *v, struct buf 
 	print_json_text("found", v->found, out);
 	print_json_text("remedy", v->remedy, out);
 	print_json_bool("ignored", v->is_ignored, out);
-	buf_text(out, "}");
+	buf_printf(out, ",\"times\":%zu}", v->object->times);
 }
 
 static void write_json(const struct checked *c, struct buf *out)
@@ -998,7 +1113,7 @@ static void judge(struct checked *c)
 	c->has_manifest = c->pool_count &&
 			  manifest_load_roots(c->pools, c->pool_count, c->arena, &c->manifest, c->findings, &ignored);
 	for (size_t i = 0; i < c->object_count; i++)
-		contract_add(contract, c->objects[i]);
+		contract_add(contract, c->objects[i].root, c->objects[i].times);
 	contract_set_pools(contract, c->has_manifest ? &c->manifest : NULL, c->pool_count > 0 && !c->has_manifest);
 	if (c->is_whole)
 		contract_set_whole(contract);

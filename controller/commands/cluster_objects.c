@@ -5,6 +5,7 @@
 #include "base/resource.h"
 #include "providers/block.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,12 +45,27 @@ struct told_list {
 static const struct field list_fields[] = { FIELD(struct told_list, next, FIELD_STRING, "metadata>continue") };
 static const struct record_spec list_record = { "", sizeof(struct told_list), list_fields, 1 };
 
+/* Pods that are alike, by the first of them. */
+struct shape {
+	const struct yaml_node *pod;
+	bool is_on_gpus;
+	size_t times;
+	struct shape *next;
+};
+
 struct listing {
 	const struct object_reader *reader;
 	const struct object_kind *kind;
 	const char **gpu_nodes; /* by name, once nodes were read */
 	size_t gpu_node_count;
+	void *shape_tree; /* of tsearch(3) */
+	struct shape *shapes, **last_shape;
 };
+
+static bool joins(const struct listing *l)
+{
+	return l->reader->joins_pods && !strcmp(l->kind->kind, "Pod");
+}
 
 static void write_part(const char *key, const struct decoded_text *part, const char *before, struct buf *out)
 {
@@ -60,12 +76,15 @@ static void write_part(const char *key, const struct decoded_text *part, const c
 }
 
 /* A list does not say of its items what they are; what is made here does. */
-static void write_object(const struct object_kind *kind, const struct told_object *o, struct buf *out)
+static void write_object(const struct listing *l, const struct told_object *o, struct buf *out)
 {
+	const struct object_kind *kind = l->kind;
+
 	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{", kind->api_version, kind->kind);
 	write_part("name", &o->name, "", out);
 	write_part("namespace", &o->namespace, ",", out);
-	write_part("creationTimestamp", &o->parts[CREATED], ",", out);
+	if (!l->reader->joins_pods)
+		write_part("creationTimestamp", &o->parts[CREATED], ",", out);
 	write_part("labels", &o->parts[LABELS], ",", out);
 	write_part("annotations", &o->parts[ANNOTATIONS], ",", out);
 	write_part("ownerReferences", &o->parts[OWNERS], ",", out);
@@ -75,7 +94,8 @@ static void write_object(const struct object_kind *kind, const struct told_objec
 	buf_text(out, ",\"status\":{\"checked\":true");
 	write_part("allocatable", &o->parts[ALLOCATABLE], ",", out);
 	write_part("phase", &o->parts[PHASE], ",", out);
-	write_part("conditions", &o->parts[CONDITIONS], ",", out);
+	if (!l->reader->joins_pods)
+		write_part("conditions", &o->parts[CONDITIONS], ",", out);
 	buf_text(out, "}}");
 }
 
@@ -125,25 +145,127 @@ static void note_gpu_node(struct listing *l, const struct yaml_node *root)
 	l->gpu_nodes[l->gpu_node_count++] = name->text;
 }
 
+/* What makes a pod its own beside its siblings, and no rule reads. */
+static bool is_own(const struct yaml_node *n)
+{
+	static const char *const keys[] = { "nodeName",
+					    "hostname",
+					    "claimName",
+					    "uid",
+					    "statefulset.kubernetes.io/pod-name",
+					    "apps.kubernetes.io/pod-index",
+					    "batch.kubernetes.io/job-completion-index",
+					    "leaderworkerset.sigs.k8s.io/group-index",
+					    "leaderworkerset.sigs.k8s.io/group-key" };
+	const struct yaml_node *map = n->parent;
+
+	for (size_t i = 0; n->key && i < sizeof keys / sizeof(const char *); i++)
+		if (!strcmp(n->key, keys[i]))
+			return true;
+	if (!map || !n->key)
+		return false;
+	if (map->key && !strcmp(map->key, "annotations"))
+		return strncmp(n->key, "preheat.dev/", 12) != 0;
+	bool is_owner = map->parent && map->parent->key && !strcmp(map->parent->key, "ownerReferences");
+	return !strcmp(n->key, "name") && (is_owner || (map->key && !strcmp(map->key, "metadata")));
+}
+
+/* The volume of each pod's token has a name of chance. */
+static const char *shared_text(const struct yaml_node *n)
+{
+	static const char token[] = "kube-api-access-";
+
+	return is_own(n) ? "" : strncmp(n->text, token, sizeof token - 1) ? n->text : token;
+}
+
+static int compare_trees(const struct yaml_node *a, const struct yaml_node *b)
+{
+	int order = (a->kind > b->kind) - (a->kind < b->kind);
+
+	if (!order)
+		order = (a->count > b->count) - (a->count < b->count);
+	if (!order && (a->key || b->key))
+		order = strcmp(a->key ? a->key : "", b->key ? b->key : "");
+	if (order || a->kind == YAML_SCALAR)
+		return order ? order : strcmp(shared_text(a), shared_text(b));
+	for (a = a->first, b = b->first; !order && a && b; a = a->next, b = b->next)
+		order = compare_trees(a, b);
+	return order;
+}
+
+static int compare_shapes(const void *left, const void *right)
+{
+	const struct shape *a = left, *b = right;
+
+	return a->is_on_gpus != b->is_on_gpus ? a->is_on_gpus - b->is_on_gpus : compare_trees(a->pod, b->pod);
+}
+
+static const struct yaml_node *parse_object(const struct buf *text, struct arena *a, struct error *e)
+{
+	CLEANUP(findings_release) struct findings own = { 0 };
+	struct yaml_source source = { "", text->text, text->len, object_limits };
+	struct yaml_documents docs;
+
+	if (!yaml_parse_source(&source, a, &docs, &own)) {
+		findings_error(&own, e);
+		return NULL;
+	}
+	return docs.roots[0];
+}
+
+/* The tree of a pod is kept only where it is the first of its shape. */
+static bool join_pod(struct listing *l, const struct told_object *o, const struct buf *text, struct error *e)
+{
+	CLEANUP(arena_release) struct arena own = { 0 };
+	struct shape pod = { .pod = parse_object(text, &own, e), .is_on_gpus = stands_on_gpus(l, o->node) };
+
+	if (!pod.pod)
+		return false;
+	struct shape *const *known = tfind(&pod, &l->shape_tree, compare_shapes);
+	if (known) {
+		(*known)->times++;
+		return true;
+	}
+	struct shape *first = arena_new(l->reader->arena, struct shape);
+	*first = (struct shape){ parse_object(text, l->reader->arena, e), pod.is_on_gpus, 1, NULL };
+	if (!first->pod)
+		return false;
+	if (!tsearch(first, &l->shape_tree, compare_shapes))
+		return error_set(e, ERROR_INTERNAL, "no memory left for the pods of the cluster");
+	*l->last_shape = first;
+	l->last_shape = &first->next;
+	return true;
+}
+
+static void keep(void *shape)
+{
+	(void)shape; /* the arena's */
+}
+
+static void take_shapes(struct listing *l)
+{
+	for (const struct shape *s = l->shapes; s; s = s->next)
+		l->reader->take(l->reader->user, s->pod, s->times);
+	tdestroy(l->shape_tree, keep);
+}
+
 static bool take(void *user, void *record, struct error *e)
 {
 	struct listing *l = user;
 	const struct told_object *o = record;
-	CLEANUP(findings_release) struct findings own = { 0 };
 	CLEANUP(buf_release) struct buf text = { 0 };
-	struct yaml_documents docs;
 
 	if (!o->name.len || !is_of_interest(l, o))
 		return true;
-	write_object(l->kind, o, &text);
-	struct yaml_source source = { "", text.text, text.len, object_limits };
-	if (!yaml_parse_source(&source, l->reader->arena, &docs, &own))
-		return findings_error(&own, e);
-	if (!docs.count || !docs.roots[0])
-		return true;
+	write_object(l, o, &text);
+	if (joins(l))
+		return join_pod(l, o, &text, e);
+	const struct yaml_node *root = parse_object(&text, l->reader->arena, e);
+	if (!root)
+		return false;
 	if (!strcmp(l->kind->kind, "Node"))
-		note_gpu_node(l, docs.roots[0]);
-	l->reader->take(l->reader->user, docs.roots[0]);
+		note_gpu_node(l, root);
+	l->reader->take(l->reader->user, root, 1);
 	return true;
 }
 
@@ -226,6 +348,7 @@ bool cluster_objects_read(const struct object_reader *r, const struct cluster_ar
 	if (!cluster_access_open(&x, o, NULL, e))
 		return false;
 	struct listing l = { .reader = r };
+	l.last_shape = &l.shapes;
 	for (size_t i = 0; ok && i < r->count; i++) {
 		const struct object_kind *kind = &r->kinds[i];
 
@@ -234,6 +357,7 @@ bool cluster_objects_read(const struct object_reader *r, const struct cluster_ar
 		if (ok && kind->kind && !strcmp(kind->kind, "Node") && l.gpu_node_count)
 			qsort(l.gpu_nodes, l.gpu_node_count, sizeof *l.gpu_nodes, compare_names);
 	}
+	take_shapes(&l);
 	cluster_access_close(&x);
 	return ok;
 }

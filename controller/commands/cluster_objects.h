@@ -22,8 +22,11 @@ struct object_reader {
 	const struct object_kind *kinds; /* nodes before pods, which are taken by where they stand */
 	size_t count;
 	struct arena *arena; /* of the trees */
-	/* Pods that a workload made only where they ask for GPUs, or stand on a node that has them. */
-	void (*take)(void *user, const struct yaml_node *object);
+	/* Pods that a workload made only where they ask for GPUs, or stand on a node that has them. `times`: as many
+	 * objects that differ in nothing but what makes each its own (name, node, token) where pods are joined, else 1.
+	 */
+	void (*take)(void *user, const struct yaml_node *object, size_t times);
+	bool joins_pods; /* what 50,000 pods cost is then what their templates cost; without times and conditions */
 	/* A kind could not be read, or one that is optional may not be; the others are. NULL: what is optional is
 	 * passed over, otherwise the reading ends with that error. */
 	void (*refused)(void *user, const struct object_kind *kind, const struct error *why);

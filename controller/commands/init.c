@@ -56,8 +56,9 @@ static void init_release(struct init *x)
 	arena_release(&x->arena);
 }
 
-static void take(void *user, const struct yaml_node *object)
+static void take(void *user, const struct yaml_node *object, size_t times)
 {
+	(void)times; /* 1 */
 	discovery_add(((struct init *)user)->found, object);
 }
 

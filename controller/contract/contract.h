@@ -30,6 +30,7 @@ struct contract_rule {
 struct contract_object {
 	const char *api_version, *kind, *namespace, *name; /* namespace "": not said, or without */
 	const struct yaml_node *at;
+	size_t times; /* as many of the cluster, which differ in name alone */
 };
 
 struct contract_violation {
@@ -44,9 +45,9 @@ struct contract_violation {
 struct contract_report {
 	const struct contract_violation *items; /* by place, the worst first at one place */
 	size_t count;
-	size_t counts[CONTRACT_SEVERITIES]; /* without what is ignored */
+	size_t counts[CONTRACT_SEVERITIES]; /* of all alike, without what is ignored */
 	size_t ignored;
-	size_t objects, workloads; /* judged; workloads: pods and what makes them */
+	size_t objects; /* judged */
 	/* What could not be judged for want of other objects, a sentence each. */
 	const char *const *unjudged;
 	size_t unjudged_count;
@@ -54,8 +55,9 @@ struct contract_report {
 
 /* Trees and manifest must outlive it; it lives in the arena. */
 struct contract *contract_new(struct arena *a);
-/* False: an object of a kind that no rule is about; nothing is kept of it. */
-bool contract_add(struct contract *c, const struct yaml_node *object);
+/* An object that stands for `times` alike, itself among them. False: it is of a kind that no rule is about; nothing is
+ * kept of it. */
+bool contract_add(struct contract *c, const struct yaml_node *object, size_t times);
 /* The pools and node groups. NULL: there are none, or (`is_broken`) they say what cannot be. */
 void contract_set_pools(struct contract *c, const struct manifest *m, bool is_broken);
 /* From a cluster: nothing is missing for having been left out of a folder. */

@@ -83,13 +83,14 @@ const char *text_visible(const char *text, struct arena *a)
 	return copy;
 }
 
-static struct object object_read(const struct yaml_node *root, struct arena *a)
+static struct object object_read(const struct yaml_node *root, size_t times, struct arena *a)
 {
 	return (struct object){ .ref = { .api_version = text_visible(tree_text(root, "apiVersion"), a),
 					 .kind = text_visible(tree_text(root, "kind"), a),
 					 .namespace = text_visible(tree_text(root, "metadata>namespace"), a),
 					 .name = text_visible(tree_text(root, "metadata>name"), a),
-					 .at = root },
+					 .at = root,
+					 .times = times },
 				.labels = tree_labels(root, "metadata>labels", a),
 				.annotations = tree_labels(root, "metadata>annotations", a) };
 }
@@ -689,9 +690,9 @@ static bool is_kind(const struct object *o, const char *group, const char *name)
 	return name && !strcmp(name, o->ref.kind) && is_of_group(o->ref.api_version, group);
 }
 
-bool contract_add(struct contract *c, const struct yaml_node *root)
+bool contract_add(struct contract *c, const struct yaml_node *root, size_t times)
 {
-	struct object o = object_read(root, c->arena);
+	struct object o = object_read(root, times, c->arena);
 	size_t before = c->objects;
 
 	for (size_t i = 0; i < KINDS && c->objects == before; i++) {
@@ -702,12 +703,12 @@ bool contract_add(struct contract *c, const struct yaml_node *root)
 			k->add(c, &o);
 		else if (!is_over(&o))
 			workload_read(c, &o, tree_at(root, k->template), "", k->job ? tree_at(root, k->job) : NULL);
-		c->objects++;
+		c->objects += times;
 	}
 	for (enum provider_choice p = 0; p < PROVIDER_COUNT && c->objects == before; p++)
 		if (is_kind(&o, provider_block(p)->template_group, provider_block(p)->template_kind)) {
 			add_node_template(c, &o);
-			c->objects++;
+			c->objects += times;
 		}
 	return c->objects > before;
 }
@@ -721,7 +722,7 @@ void contract_set_pools(struct contract *c, const struct manifest *m, bool is_br
 	c->objects += m->fleet.pool_count;
 	c->pools = arena_array(c->arena, struct object, m->fleet.pool_count);
 	for (size_t i = 0; i < m->fleet.pool_count; i++)
-		c->pools[i] = object_read(m->pools[i].node, c->arena);
+		c->pools[i] = object_read(m->pools[i].node, 1, c->arena);
 }
 
 void contract_set_whole(struct contract *c)

@@ -520,15 +520,14 @@ static const struct toleration *opening(const struct check_run *c, const struct 
 	return NULL;
 }
 
-/* The GPU node that a pod stands on; NULL when it is none. */
-static const struct machine *gpu_node_of(const struct check_run *c, const struct workload *w)
+static bool is_on_gpus(const struct check_run *c, const struct workload *w)
 {
 	for (size_t i = 0; *w->node && i < c->contract->machine_count; i++) {
 		const struct machine *m = &c->contract->machines[i];
 		if (!m->is_template && m->gpus > 0 && !strcmp(m->object.ref.name, w->node))
-			return m;
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static void rule_general_pods(struct check_run *c, const struct workload *w)
@@ -537,11 +536,10 @@ static void rule_general_pods(struct check_run *c, const struct workload *w)
 	/* What is claimed may be a GPU, whatever its class is called. */
 	if (w->gpu_resource || w->claims || w->is_daemon || is_system(w) || is_placeholder)
 		return;
-	const struct machine *node = gpu_node_of(c, w);
 	const struct toleration *t = opening(c, w);
-	if (node)
-		violate(c, &(struct breach){ &w->object, w->spec, NULL }, "asks for no GPU and runs on GPU node %s",
-			node->object.ref.name);
+	if (is_on_gpus(c, w))
+		violate(c, &(struct breach){ &w->object, yaml_child(w->spec, "nodeName"), NULL },
+			"asks for no GPU and runs on a GPU node");
 	else if (t && !w->is_owned)
 		violate(c, &(struct breach){ &w->object, t->at, NULL },
 			"asks for no GPU and tolerates %s%s, so it may take a GPU node",

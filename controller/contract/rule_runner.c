@@ -124,8 +124,8 @@ static void tell_claims(struct check_run *run, const char **texts, struct contra
 
 	for (size_t i = 0; i < c->workload_count; i++) {
 		const struct workload *w = &c->workloads[i];
-		absents += w->claim_absent != NULL;
-		unknowns += w->class_unknown != NULL;
+		absents += w->claim_absent ? w->object.ref.times : 0;
+		unknowns += w->class_unknown ? w->object.ref.times : 0;
 		absent = absent || !w->claim_absent ? absent : w;
 		unknown = unknown || !w->class_unknown ? unknown : w;
 	}
@@ -186,11 +186,9 @@ struct contract_report contract_judge(struct contract *c)
 	if (run.count)
 		qsort(run.items, run.count, sizeof *run.items, compare);
 	struct contract_report r = { .items = run.items, .count = run.count, .objects = c->objects };
-	for (size_t i = 0; i < c->workload_count; i++)
-		r.workloads += !c->workloads[i].is_owned;
 	for (size_t i = 0; i < run.count; i++) {
-		r.ignored += run.items[i].is_ignored;
-		r.counts[run.items[i].rule->severity] += !run.items[i].is_ignored;
+		const struct contract_violation *v = &run.items[i];
+		*(v->is_ignored ? &r.ignored : &r.counts[v->rule->severity]) += v->object->times;
 	}
 	tell_unjudged(&run, &r);
 	return r;

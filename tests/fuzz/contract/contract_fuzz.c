@@ -49,7 +49,7 @@ static void judge(const struct yaml_documents *docs, struct arena *a)
 		if (docs->roots[i] && is_pool(docs->roots[i]))
 			pools[count++] = docs->roots[i];
 		else if (docs->roots[i])
-			contract_add(c, docs->roots[i]);
+			contract_add(c, docs->roots[i], 1);
 	}
 	if (count && manifest_load_roots(pools, count, a, &m, &f, &e))
 		contract_set_pools(c, &m, false);

@@ -44,7 +44,7 @@ static void judge_documents(struct judged *j, const struct yaml_documents *docs,
 		const struct yaml_node *kind = yaml_child(docs->roots[i], "kind");
 		if (!strcmp(kind->text, "WarmPool"))
 			pools[count++] = docs->roots[i];
-		else if (!contract_add(c, docs->roots[i]))
+		else if (!contract_add(c, docs->roots[i], 1))
 			fail_msg("%s is of no known kind", kind->text);
 	}
 	if (count && !manifest_load_roots(pools, count, &j->arena, &j->manifest, &j->findings, &e))
