@@ -174,6 +174,17 @@ def first_decision(folder, arguments, url):
     return statistics.median(times)
 
 
+def check(arguments):
+    """Memory and CPU of `check --cluster` over the same objects, and the length of what it says."""
+    began = time.monotonic()
+    run = subprocess.Popen([arguments.preheat, 'check', '--cluster'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    said = run.stdout.read()
+    _, code, used = os.wait4(run.pid, 0)
+    if os.waitstatus_to_exitcode(code) not in (0, 1):
+        raise SystemExit('check --cluster failed')
+    return used.ru_maxrss / 1024, used.ru_utime + used.ru_stime, time.monotonic() - began, said.count(b'\n')
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument('--preheat', required=True)
@@ -201,12 +212,15 @@ def measure(folder, arguments, url):
     pool = large_pool(folder, url, arguments.nodes)
     theirs, ours, ratio, size = first_list(folder, arguments, pool)
     rest, after, peak, idle, busy = steady(folder, arguments, pool)
+    checked, cpu, seconds, lines = check(arguments)
     print(f'\nload average {os.getloadavg()[0]:.1f}; {arguments.nodes} nodes, {arguments.pods} pods, {size / 1e6:.0f} MB\n')
     print('| what | measured | aim |\n|---|---|---|')
     print(f'| first LIST, rate against curl to /dev/null | {ratio:.2f} ({ours:.2f} s from exec; curl {theirs:.2f} s) | 0.9 |')
     print(f'| resident memory after the lists; after a minute of events; highest | {rest:.1f}; {after:.1f}; {peak:.1f} MiB '
           '| 48 MiB |')
     print(f'| CPU with 100 pod events a second; without | {busy:.2%}; {idle:.2%} of a core | 2 % |')
+    print(f'| check --cluster, at most; CPU; from start to end; lines | {checked:.1f} MiB; {cpu:.1f} s; {seconds:.1f} s; {lines} '
+          '| 200 MB, 30 s |')
     print(f'| start to first decision, small cluster | {small:.2f} s | 2 s |')
 
 

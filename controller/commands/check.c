@@ -1,4 +1,5 @@
 /* preheat check: manifests, the objects beside them, live clusters. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/quantity.h"
@@ -7,6 +8,7 @@
 #include "controller/commands/print.h"
 #include "controller/commands/command.h"
 #include "controller/contract/contract.h"
+#include "controller/explain/explain.h"
 #include "controller/manifest/reference.h"
 #include "controller/simulation/files/world_file.h"
 #include "providers/block.h"
@@ -455,6 +457,16 @@ static void standby_cell(const struct group_spec *g, struct buf *out)
 	quantiles_cell(g->standby_lead_time, out);
 }
 
+/* "spot", "reserved, ended 2026-11-01T10:00:00Z". */
+static void capacity_cell(const struct group_spec *g, millis now, struct buf *out)
+{
+	buf_text(out, capacity_type_name(g->capacity_type));
+	if (!g->ends_at)
+		return;
+	buf_text(out, g->ends_at > now ? " until " : ", ended ");
+	explain_time_rfc3339(g->ends_at, out);
+}
+
 static void print_groups(const struct manifest *m, enum table_format format)
 {
 	static const struct table_column columns[] = {
@@ -469,12 +481,13 @@ static void print_groups(const struct manifest *m, enum table_format format)
 	};
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 	CLEANUP(buf_release) struct buf text = { 0 };
+	const struct clock wall = clock_open();
 
 	for (size_t i = 0; i < m->fleet.group_count; i++) {
 		const struct group_spec *g = &m->fleet.groups[i];
 		table_text(t, g->name);
 		table_text(t, g->provider);
-		buf_text(&text, capacity_type_name(g->capacity_type));
+		capacity_cell(g, clock_now(&wall), &text);
 		mark(manifest_group_gives(m, i, "capacityType"), &text);
 		add_cell(t, &text);
 		number_cell(t, g->gpus_per_node, manifest_group_gives(m, i, "gpusPerNode"), &text);

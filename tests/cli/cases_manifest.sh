@@ -10,6 +10,9 @@ found 'check: an unknown key is told, with the nearest' 1 'p\.yaml:[0-9]+:[0-9]+
 found 'check: two mistakes are both told' 1 '2 mistakes in 1 file' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/; s/maxSequences: .*/maxSequences: none/" "$example/pool.yaml" >p.yaml' \
 	'preheat check p.yaml'
+reservation='sed "s/^    - name: .*/&\n      capacityType: reserved\n      reservedUntil: \"$until\"/" "$example/pool.yaml" >p.yaml'
+found 'check: a reservation that ended is told' 0 'reserved, ended 2021-01-31T11:30:00Z' "until=2021-01-31T11:30:00Z; $reservation" 'preheat check p.yaml'
+found 'check: and one that has not' 0 'reserved until 2999-01-31T11:30:00Z' "until=2999-01-31T11:30:00Z; $reservation" 'preheat check p.yaml'
 found 'check: as JSON' 1 '"line": *9' \
 	'sed "s/attainment: [0-9.]*%/attainment: 101%/" "$example/pool.yaml" >p.yaml' 'preheat check p.yaml --output json'
 found 'check: from a pipe' 1 'kind: found .Pool.' '' 'printf "apiVersion: preheat.dev/v1alpha1\nkind: Pool\n" | preheat check -'
