@@ -5,6 +5,7 @@ Karpenter does by itself is let. A CapacityBuffer, with Karpenter's definition, 
 import json
 import os
 import threading
+import time
 
 import kube
 import laws
@@ -76,7 +77,7 @@ spec:
 
 
 def group(name, pool, **more):
-    return {'name': name, 'min': 0, 'max': 8, 'instance_type': 'g5.xlarge', 'count': 1, 'cpu': '64', 'memory': '512Gi',
+    return {'name': name, 'min': 0, 'max': 16, 'instance_type': 'g5.xlarge', 'count': 1, 'cpu': '64', 'memory': '512Gi',
             'labels': {'rig.preheat.dev/pool': pool, **more.pop('labels', {})}, 'stages': STAGES,
             'taints': [TAINT], **more}
 
@@ -95,6 +96,7 @@ class Hosts(threading.Thread):
     def __init__(self, s):
         super().__init__(daemon=True, name='hosts')
         self.s, self.node, self.ended = s, {}, threading.Event()  # node of each NodeClaim that there was
+        self.seen = []  # [time, size of the NodePool, NodeClaims that stay and have no node yet]
 
     def run(self):
         while not self.ended.wait(0.2):
@@ -105,8 +107,9 @@ class Hosts(threading.Thread):
 
     def follow(self):
         nodes = {n['metadata']['name'] for n in self.s.kube.items('Node')}
-        claims = {c['metadata']['name']: c.get('status', {}).get('providerID', '').removeprefix('kwok://')
-                  for c in self.s.kube.get(CLAIMS)['items']}
+        listed = self.s.kube.get(CLAIMS)['items']
+        claims = {c['metadata']['name']: c.get('status', {}).get('providerID', '').removeprefix('kwok://') for c in listed}
+        self.seen.append([time.time(), size(self.s), {c['metadata']['name'] for c in listed if is_launched(c)}])
         self.node.update(claims)
         wanted = set(claims.values())
         group = self.s.group('gpu')
@@ -115,6 +118,13 @@ class Hosts(threading.Thread):
             group = self.s.machines.ask('/v1/groups/gpu/grow', {'token': name, 'desired': group['desired'] + 1, 'machines': [name]})
         for name in there - wanted - nodes:
             self.s.machines.ask('/v1/groups/gpu/remove', {'token': f'end-{name}', 'machines': [name]})
+
+
+def is_launched(claim):
+    """It stays, and its node has not come."""
+    conditions = claim.get('status', {}).get('conditions', [])
+    return 'deletionTimestamp' not in claim['metadata'] and not any(
+        c['type'] == 'Initialized' and c['status'] == 'True' for c in conditions)
 
 
 def start_karpenter(s, folder):
@@ -159,7 +169,7 @@ def karpenter(s):
     folder = owners.built(s, 'karpenter')
     if not folder:
         return
-    s.start_machines(config(), {'gpu': {'min': 0, 'max': 6, 'standby': 0}})
+    s.start_machines(config(), {'gpu': {'min': 0, 'max': 16, 'standby': 0}})  # Karpenter's own machines beside ours
     s.must('kubectl', 'apply', '-f', world.WORKLOADS)
     start_karpenter(s, folder)
     s.open_eyes()
@@ -172,11 +182,14 @@ def karpenter(s):
     controller = s.controller('preheat-a', '-f', path, '--no-election', '--namespace', stage.SPACE).start()
     s.expect('one replica of chat serves', lambda: len(s.pods('chat')) >= 1)
     grows(s)
+    holds_for_launches(s, hosts)
+    grows(s)
     shrinks(s, hosts)
     replaces(s, hosts)
     buffers(s)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     hosts.ended.set()
+    s.check('the NodePool was never larger than its max', max(look[1] for look in hosts.seen) <= 6)
     s.replay(controller)
     s.judge((laws.never_above_max, laws.never_removes_busy, laws.never_forbidden, laws.never_fewer_than_run, laws.clean_logs))
 
@@ -186,6 +199,19 @@ def grows(s):
     s.expect('the NodePool grows', lambda: size(s) >= 3)
     s.check('through its scale subresource', wrote(s, 'patch', 'nodepools', 'scale'))
     s.expect('NodeClaims and machines follow, and serve', lambda: len(s.pods('chat')) >= 3 and len(claims_of(s)) == size(s))
+
+
+def holds_for_launches(s, hosts):
+    """A static NodePool loses first what has no node yet. The traffic ends while Karpenter replaces machines whose template changed:
+    those beyond are given back only when each NodeClaim that stays has its node."""
+    began = len(hosts.seen)
+    s.kube.call('PATCH', POOL, {'spec': {'template': {'metadata': {'labels': {'team': 'vision'}}}}}, 'application/merge-patch+json')
+    s.expect('the NodePool shrinks to one', lambda: size(s) == 1 and len(s.running('gpu')) == 1, 7200)
+    looks = hosts.seen[began:]
+    lowered = [(before, after) for before, after in zip(looks, looks[1:]) if after[1] < before[1]]
+    waited = sum(bool(look[2]) for look in looks)
+    s.check(f'{len(looks)} looks, {waited} with a NodeClaim that has no node: time to do wrong', waited > 3)
+    s.check(f'{len(lowered)} lower sizes, none then', lowered and not any(before[2] & after[2] for before, after in lowered))
 
 
 def shrinks(s, hosts):
