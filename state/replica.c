@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TICKS_MOST = 2000 };
+enum { TICKS_MOST = 2000, BATCH_BYTES = 4 << 20, ASIDE_MOST = 99 };
 
-#define X	"WITH x (first, last, use_from, since, is_all) AS (VALUES (?1, ?2, ?3, ?4, ?5)) "
+#define X	"WITH x (first, last, use_from, since, is_all, is_start) AS (VALUES (?1, ?2, ?3, ?4, ?5, ?6)) "
 #define HAS_USE " WHERE EXISTS (SELECT 1 FROM manifest_use, x WHERE manifest_use.tick BETWEEN x.use_from AND x.last)"
 #define SINCE	"x.is_all <> 0 OR hour >= (x.since - 1) / 3600000"
 
@@ -44,8 +44,8 @@ const struct section replica_sections[] = {
 	{ X "SELECT tick, at, size, crc, bytes FROM x JOIN checkpoint ON tick BETWEEN x.first AND x.last",
 	  "INSERT INTO checkpoint (tick, at, size, crc, bytes) VALUES (?, ?, ?, ?, ?)", false },
 	{ X "SELECT hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked FROM x JOIN rollup"
-	    " ON x.is_all <> 0",
-	  "INSERT INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
+	    " ON x.is_all <> 0 OR x.is_start <> 0",
+	  "INSERT OR REPLACE INTO rollup (hour, pool, ticks, arrived, started, late, replica_ms, micro_dollars, asked)"
 	  " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
 	{ X "SELECT token, node_group, verb, target, machines, tick, term, asked_at, outcome, ended_at, operation"
@@ -135,14 +135,14 @@ static bool is_covered(const char *path, const struct history_span *by, millis *
 
 bool replica_drop_aside(struct history *copy, struct buf *dropped, struct error *e)
 {
-	enum { KEPT = 3, LOOKED_AT = 99 };
+	enum { KEPT = 3 };
 	struct history_span span;
 	millis length, shortest = 0;
 	int count = 0, chosen = 0;
 
 	if (!history_span(copy, &span, e))
 		return false;
-	for (int i = 1; i <= LOOKED_AT; i++) {
+	for (int i = 1; i <= ASIDE_MOST; i++) {
 		CLEANUP(buf_release) struct buf name = { 0 };
 
 		buf_printf(&name, "%s.%d", db_path(copy->db), i);
@@ -160,6 +160,29 @@ bool replica_drop_aside(struct history *copy, struct buf *dropped, struct error 
 	buf_printf(dropped, "%s.%d", db_path(copy->db), chosen);
 	history_remove_file(dropped->text + at);
 	return true;
+}
+
+bool replica_recall(struct history *copy, bool *more, struct error *e)
+{
+	struct replica_tail head;
+	bool ok = replica_head(copy, &head, e);
+
+	*more = false;
+	for (int i = 1; ok && !*more && i <= ASIDE_MOST; i++) {
+		CLEANUP(buf_release) struct buf name = { 0 }, batch = { 0 };
+		struct error why;
+
+		buf_printf(&name, "%s.%d", db_path(copy->db), i);
+		if (access(name.text, F_OK))
+			continue;
+		struct history *h = history_open(name.text, &why);
+		if (h && replica_export(h, &head, BATCH_BYTES, &batch, &why) && batch.len) {
+			ok = replica_import(copy, batch.text, batch.len, e);
+			*more = ok;
+		}
+		history_close(h);
+	}
+	return ok;
 }
 
 static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there, struct error *e)
@@ -185,20 +208,32 @@ static bool tick_crc(struct history *h, int64_t tick, uint32_t *crc, bool *there
 	return ok;
 }
 
-bool replica_tail(struct history *h, struct replica_tail *out, struct error *e)
+static bool replica_end(struct history *h, enum replica_way way, struct replica_tail *out, struct error *e)
 {
 	struct history_span span;
 	bool there;
 
-	*out = (struct replica_tail){ -1, 0 };
+	*out = (struct replica_tail){ .tick = -1 };
 	if (!history_span(h, &span, e))
 		return false;
 	if (span.last_tick < span.first_tick)
 		return true;
-	if (!tick_crc(h, span.last_tick, &out->crc, &there, e))
+	int64_t tick = way == REPLICA_PAST ? span.first_tick : span.last_tick;
+	if (!tick_crc(h, tick, &out->crc, &there, e))
 		return false;
-	out->tick = span.last_tick;
+	out->tick = tick;
+	out->way = way;
 	return true;
+}
+
+bool replica_tail(struct history *h, struct replica_tail *out, struct error *e)
+{
+	return replica_end(h, REPLICA_NEXT, out, e);
+}
+
+bool replica_head(struct history *h, struct replica_tail *out, struct error *e)
+{
+	return replica_end(h, REPLICA_PAST, out, e);
 }
 
 /* --- the leader --- */
@@ -207,21 +242,26 @@ bool replica_tail(struct history *h, struct replica_tail *out, struct error *e)
 struct extent {
 	int64_t first, last, use_from;
 	millis since;
-	bool is_all;
+	bool is_all, is_start;
 };
 
-static bool check_after(struct history *h, const struct replica_tail *after, struct error *e)
+static bool check_at(struct history *h, const struct replica_tail *at, struct error *e)
 {
+	struct history_span span;
 	uint32_t crc;
 	bool there;
 
-	if (after->tick < 0)
+	if (at->tick < 0)
 		return true;
-	if (!tick_crc(h, after->tick, &crc, &there, e))
+	if (!history_span(h, &span, e) || !tick_crc(h, at->tick, &crc, &there, e))
 		return false;
-	return (there && crc == after->crc) ||
-	       error_set(e, ERROR_CONFLICT, "%s: a copy up to tick %lld is not one of this history%s; start it over",
-			 db_path(h->db), (long long)after->tick, there ? "" : ", or that tick was dropped");
+	/* A copy may reach further back than this. */
+	if (at->way == REPLICA_PAST && at->tick <= span.first_tick)
+		return true;
+	return (there && crc == at->crc) ||
+	       error_set(e, ERROR_CONFLICT,
+			 "%s: a copy with tick %lld at its end is not one of this history%s; start it over",
+			 db_path(h->db), (long long)at->tick, there ? "" : ", or that tick was dropped");
 }
 
 /* As many ticks as fit, and one in any case. */
@@ -244,27 +284,76 @@ static bool find_last(struct history *h, int64_t first, int64_t most, size_t max
 	return ok;
 }
 
-static bool find_extent(struct history *h, const struct replica_tail *after, size_t max_bytes, struct extent *x,
+/* The last tick that the memory before it is known of: from there on a copy can go on deciding. */
+static bool find_newest(struct history *h, const struct history_span *span, int64_t *first, struct error *e)
+{
+	struct statement *s =
+		DB_QUERY(h->db, "SELECT coalesce(max(tick), ?1) FROM checkpoint WHERE tick BETWEEN ?1 AND ?2",
+			 DB_I(span->first_tick), DB_I(span->last_tick));
+
+	return db_read_ints(s, first, 1, NULL, e);
+}
+
+static bool bytes_of(struct history *h, int64_t first, int64_t last, size_t *bytes, struct error *e)
+{
+	struct statement *s = DB_QUERY(h->db,
+				       "SELECT coalesce(sum(length(input) + length(plan)), 0) FROM decision"
+				       " WHERE tick BETWEEN ? AND ?",
+				       DB_I(first), DB_I(last));
+	int64_t sum = 0;
+
+	if (!db_read_ints(s, &sum, 1, NULL, e))
+		return false;
+	*bytes += (size_t)sum;
+	return true;
+}
+
+/* Whole hours of ticks, which keyframes begin, so that what is there can be read while the rest is on its way. */
+static bool find_past(struct history *h, const struct history_span *span, size_t max_bytes, struct extent *x,
+		      struct error *e)
+{
+	size_t bytes = 0;
+	int64_t first = x->last - x->last % KEYFRAME_EVERY, end = x->last;
+
+	do {
+		x->first = first > span->first_tick ? first : span->first_tick;
+		first = x->first - KEYFRAME_EVERY;
+		if (!bytes_of(h, x->first, end, &bytes, e))
+			return false;
+		end = x->first - 1;
+	} while (x->first > span->first_tick && bytes < max_bytes && x->last - first < TICKS_MOST);
+	x->since = INT64_MAX; /* what goes by time came first */
+	return true;
+}
+
+static bool find_extent(struct history *h, const struct replica_tail *at, size_t max_bytes, struct extent *x,
 			bool *is_empty, struct error *e)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct history_stretch stretch;
 	struct history_span span;
+	bool is_past = at->way == REPLICA_PAST, ok;
 
 	if (!history_span(h, &span, e))
 		return false;
-	*is_empty = span.last_tick < span.first_tick || after->tick == span.last_tick;
+	*is_empty = span.last_tick < span.first_tick ||
+		    (is_past ? at->tick <= span.first_tick : at->tick == span.last_tick);
 	if (*is_empty)
 		return true;
-	*x = (struct extent){ .first = after->tick + 1, .use_from = after->tick + 1, .is_all = after->tick < 0 };
-	if (x->is_all) {
-		x->first = span.first_tick;
-		if (!history_stretch_at(h, x->first, &a, &stretch, e))
-			return false;
-		x->use_from = stretch.from;
-	}
-	return history_tick_end(h, x->is_all ? x->first : after->tick, &x->since, e) &&
-	       find_last(h, x->first, span.last_tick, max_bytes, &x->last, e);
+	*x = (struct extent){ .first = at->tick < 0 ? span.first_tick : at->tick + 1,
+			      .last = at->tick - 1,
+			      .is_all = at->tick < 0 };
+	if (is_past)
+		ok = find_past(h, &span, max_bytes, x, e);
+	else
+		ok = (at->way != REPLICA_NEWEST || find_newest(h, &span, &x->first, e)) &&
+		     history_tick_end(h, x->is_all ? x->first : at->tick, &x->since, e) &&
+		     find_last(h, x->first, span.last_tick, max_bytes, &x->last, e);
+	if (!ok || !history_stretch_at(h, x->first, &a, &stretch, e))
+		return false;
+	x->use_from = x->is_all || is_past ? stretch.from : x->first;
+	x->is_start = x->first == span.first_tick;
+	return true;
 }
 
 static void put_column(struct buf *out, const struct statement *s, int column)
@@ -287,7 +376,7 @@ static bool put_section(struct history *h, const struct section *section, const 
 			struct error *e)
 {
 	struct statement *s = DB_QUERY(h->db, section->select, DB_I(x->first), DB_I(x->last), DB_I(x->use_from),
-				       DB_I(x->since), DB_I(x->is_all));
+				       DB_I(x->since), DB_I(x->is_all), DB_I(x->is_start));
 	bool ok;
 
 	while (db_next(s, &ok, e)) {
@@ -299,7 +388,7 @@ static bool put_section(struct history *h, const struct section *section, const 
 	return ok;
 }
 
-bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
+bool replica_export(struct history *h, const struct replica_tail *at, size_t max_bytes, struct buf *out,
 		    struct error *e)
 {
 	CLEANUP(buf_release) struct buf raw = { .cap = REPLICA_RAW_MOST };
@@ -309,7 +398,7 @@ bool replica_export(struct history *h, const struct replica_tail *after, size_t 
 	struct extent x;
 	bool is_empty;
 
-	if (!history_commit(h, e) || !check_after(h, after, e) || !find_extent(h, after, max_bytes, &x, &is_empty, e))
+	if (!history_commit(h, e) || !check_at(h, at, e) || !find_extent(h, at, max_bytes, &x, &is_empty, e))
 		return false;
 	if (is_empty)
 		return true;
@@ -320,7 +409,7 @@ bool replica_export(struct history *h, const struct replica_tail *after, size_t 
 		return error_set(e, ERROR_INTERNAL, "%s: a batch for a copy is too large", db_path(h->db));
 	head.first = x.first;
 	head.last = x.last;
-	head.is_all = x.is_all;
+	head.place = x.is_all ? BATCH_BEGINS : at->way == REPLICA_PAST ? BATCH_PRECEDES : BATCH_FOLLOWS;
 	head.size = raw.len;
 	CLEANUP(buf_release) struct buf packed = { .cap = REPLICA_RAW_MOST };
 	deflate_bytes(raw.text, raw.len, &packed);
@@ -331,8 +420,6 @@ bool replica_export(struct history *h, const struct replica_tail *after, size_t 
 }
 
 /* From one history to another, without a network between them. */
-
-enum { BATCH_BYTES = 4 << 20 };
 
 bool replica_copy(struct history *from, struct history *to, void (*tell)(void *user, int64_t ticks), void *user,
 		  struct error *e)
@@ -461,16 +548,43 @@ static bool insert_section(struct batch *b, const struct section *section, struc
 	}
 }
 
+/* Sums of hours whose ticks came: the leader has dropped those, and another history has them still. */
+static bool drop_sums(struct batch *b, struct error *e)
+{
+	millis at;
+
+	return history_tick_end(b->history, b->head.first, &at, e) &&
+	       db_run(DB_QUERY(b->history->db, "DELETE FROM rollup WHERE hour > ?", DB_I(at / HOUR)), e);
+}
+
 static bool insert_all(struct batch *b, struct error *e)
 {
+	bool ok = true;
+
 	if (!history_begin(b->history, e))
 		return false;
-	for (size_t i = 0; i < replica_section_count; i++)
-		if (!insert_section(b, &replica_sections[i], e)) {
-			history_undo(b->history);
-			return false;
-		}
+	for (size_t i = 0; ok && i < replica_section_count; i++)
+		ok = insert_section(b, &replica_sections[i], e);
+	if (!ok || (b->head.place == BATCH_PRECEDES && !drop_sums(b, e))) {
+		history_undo(b->history);
+		return false;
+	}
 	return history_commit(b->history, e) && (!b->has_names || history_load_pools(b->history, e));
+}
+
+static bool import_past(struct batch *b, struct error *e)
+{
+	struct history_span span;
+
+	if (!history_span(b->history, &span, e))
+		return false;
+	if (span.last_tick >= 0 && b->head.last >= span.first_tick)
+		return true;
+	if (b->head.last + 1 != span.first_tick)
+		return error_set(e, ERROR_UNAVAILABLE,
+				 "%s: begins at tick %lld, a batch of the time before ends at %lld",
+				 db_path(b->history->db), (long long)span.first_tick, (long long)b->head.last);
+	return insert_all(b, e);
 }
 
 static bool import(struct batch *b, const void *bytes, size_t len, struct error *e)
@@ -479,9 +593,11 @@ static bool import(struct batch *b, const void *bytes, size_t len, struct error 
 
 	if (!check_head(b, bytes, len, e) || !unpack(b, bytes, len, e) || !replica_tail(b->history, &tail, e))
 		return false;
+	if (b->head.place == BATCH_PRECEDES)
+		return import_past(b, e);
 	if (b->head.last <= tail.tick)
 		return true;
-	if (tail.tick < 0 ? !b->head.is_all : b->head.first != tail.tick + 1)
+	if (tail.tick < 0 ? b->head.place != BATCH_BEGINS : b->head.first != tail.tick + 1)
 		return error_set(e, ERROR_CONFLICT, "%s: ends at tick %lld, a batch from the leader begins at %lld",
 				 db_path(b->history->db), (long long)tail.tick, (long long)b->head.first);
 	return insert_all(b, e);

@@ -6,22 +6,31 @@
 #pragma once
 #include "state/history.h"
 
-/* The end of a copy, for asking what follows. */
+enum replica_way {
+	REPLICA_NEXT,	/* what follows; where there is nothing yet, from the first tick on */
+	REPLICA_NEWEST, /* where there is nothing yet: from the last checkpoint on, so that deciding can go on at once
+			 */
+	REPLICA_PAST,	/* what comes before, the last of it */
+};
+
+/* An end of a copy, and what is asked for there. */
 struct replica_tail {
 	int64_t tick; /* -1: nothing yet */
 	uint32_t crc; /* of that tick's decisions: tells histories of equal length apart */
+	enum replica_way way;
 };
 
 /* A file to copy into, made when none is there. One of another version of the program is set aside. NULL on failure. */
 struct history *replica_open(const char *path, struct error *e);
-bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) MUST_USE;
+bool replica_tail(struct history *h, struct replica_tail *out, struct error *e) MUST_USE; /* REPLICA_NEXT */
+bool replica_head(struct history *h, struct replica_tail *out, struct error *e) MUST_USE; /* REPLICA_PAST */
 
 /*
- * Appends what follows `after` to `out`, nothing when there is nothing: at least one tick, else about `max_bytes`. To a
- * follower that has nothing all that the leader still has is told, from its first tick on. ERROR_CONFLICT when `after`
- * is not a tick of this history, or is no longer kept: the follower has to start over (replica_give_way).
+ * Appends what is asked for to `out`, nothing when there is nothing: at least one tick, else about `max_bytes`.
+ * ERROR_CONFLICT when `at` is not a tick of this history, or is no longer kept: the follower has to start over
+ * (replica_give_way).
  */
-bool replica_export(struct history *h, const struct replica_tail *after, size_t max_bytes, struct buf *out,
+bool replica_export(struct history *h, const struct replica_tail *at, size_t max_bytes, struct buf *out,
 		    struct error *e) MUST_USE;
 /*
  * Takes a batch, all or nothing. A batch that is known already changes nothing. ERROR_UNAVAILABLE when it came damaged
@@ -29,6 +38,12 @@ bool replica_export(struct history *h, const struct replica_tail *after, size_t 
  * are missing, ERROR_INVALID when the file is damaged (start over).
  */
 bool replica_import(struct history *h, const void *bytes, size_t len, struct error *e) MUST_USE;
+
+/*
+ * Takes a batch of the time before the copy, which the leader has not, from a history that was set aside beside it and
+ * is the same one at the copy's first tick. *more: there was one, call again.
+ */
+bool replica_recall(struct history *copy, bool *more, struct error *e) MUST_USE;
 
 /*
  * Copies what `to` (of replica_open) has not yet, and tells how far it is after each batch. Either may be a file or in

@@ -5,7 +5,8 @@
 
 /*
  * Rows are told as they are, table by table. Questions see x: the first and the last tick of the batch, the first tick
- * whose manifest belongs to it, the end of the tick before it, and whether the follower has nothing.
+ * whose manifest belongs to it, the end of the tick before it, whether the follower has nothing, and whether nothing is
+ * kept before it.
  */
 struct section {
 	const char *select, *insert;
@@ -16,14 +17,16 @@ extern const struct section replica_sections[];
 extern const size_t replica_section_count;
 
 #define REPLICA_RAW_MOST ((size_t)256 << 20) /* rows before packing */
-#define REPLICA_MAGIC	 "PrHtcop1"
+#define REPLICA_MAGIC	 "PrHtcop2"
+
+enum replica_place { BATCH_FOLLOWS, BATCH_BEGINS, BATCH_PRECEDES }; /* what the follower has */
 
 /* What stands before the packed rows. Leader and follower are of one image, so numbers are as the machine has them. */
 struct replica_head {
 	char magic[8];
 	uint32_t crc; /* of the rest of this head and the packed rows */
 	uint32_t tables, layout;
-	uint32_t is_all;
+	uint32_t place;
 	int64_t first, last;
 	uint64_t size; /* of the rows before packing */
 };

@@ -214,15 +214,23 @@ static void renewed(struct lease *l)
 		l->setup.on_won(l->setup.user);
 }
 
+static bool may_take(const struct lease *l)
+{
+	return !l->setup.may_take || l->setup.may_take(l->setup.user);
+}
+
 static void after_read(struct lease *l)
 {
 	if (l->call.status == 404) {
 		l->trouble = (struct error){ 0 }; /* nobody has led here yet, or it was deleted */
 		lose(l, "the lease was deleted");
-		start(l, STEP_CREATE);
+		if (may_take(l))
+			start(l, STEP_CREATE);
+		else
+			try_later(l);
 	} else if (l->call.error.kind != ERROR_NONE || !learn(l)) {
 		try_later(l);
-	} else if (is_ours(l) || is_free(l)) {
+	} else if (is_ours(l) || (is_free(l) && may_take(l))) {
 		start(l, STEP_UPDATE);
 	} else {
 		lose(l, "another replica holds the lease");

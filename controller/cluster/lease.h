@@ -19,6 +19,8 @@ struct lease_setup {
 	millis duration;       /* 0: 15 s; others wait so long after the last change, and so do we where none is told */
 	millis renew_deadline; /* 0: 10 s; must be below `duration` */
 	millis retry;	       /* 0: 2 s; must be below the deadline */
+	/* Whether we may take one that is free or ran out; asked each time. NULL: always. */
+	bool (*may_take)(void *user);
 	void (*on_won)(void *user);
 	void (*on_lost)(void *user, const char *why); /* at once, before anything else is called */
 	void (*on_holder)(void *user);		      /* someone else holds it now, or nobody; may be NULL */

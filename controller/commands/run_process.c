@@ -653,14 +653,13 @@ static void make_key(char key[33])
 		snprintf(key + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static bool export(void *user, int64_t tick, uint32_t crc, struct buf *out, int64_t *last, struct error *e)
+static bool export(void *user, const struct replica_tail *at, struct buf *out, int64_t *last, struct error *e)
 {
 	struct running *r = user;
-	const struct replica_tail after = { .tick = tick, .crc = crc };
 
 	if (!r->controller)
 		return error_set(e, ERROR_UNAVAILABLE, "starting or stopping");
-	return controller_export(r->controller, &after, out, last, e);
+	return controller_export(r->controller, at, out, last, e);
 }
 
 /* Two that run under one name would both hold the Lease: what a Pod is called is not enough, its containers restart. */

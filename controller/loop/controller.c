@@ -75,13 +75,13 @@ const struct published *controller_published(const struct controller *c)
 	return &c->published;
 }
 
-bool controller_export(struct controller *c, const struct replica_tail *after, struct buf *out, int64_t *last,
+bool controller_export(struct controller *c, const struct replica_tail *at, struct buf *out, int64_t *last,
 		       struct error *e)
 {
 	if (!c->history)
 		return error_set(e, ERROR_UNAVAILABLE, "this replica does not lead");
 	*last = c->tick.number - 1;
-	return replica_export(c->history, after, EXPORT_BYTES, out, e);
+	return replica_export(c->history, at, EXPORT_BYTES, out, e);
 }
 
 static void finish(struct controller *c)

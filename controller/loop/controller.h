@@ -73,7 +73,7 @@ struct controller *controller_open(const struct controller_settings *s, struct e
 const struct published *controller_published(const struct controller *c);
 /* What a follower does not have yet (state/replica.h), while we lead; *last: the newest tick. ERROR_UNAVAILABLE when we
  * do not lead. */
-bool controller_export(struct controller *c, const struct replica_tail *after, struct buf *out, int64_t *last,
+bool controller_export(struct controller *c, const struct replica_tail *at, struct buf *out, int64_t *last,
 		       struct error *e) MUST_USE;
 /* Ends all calls and gives the lease back; `closed` comes exactly once, from the loop. */
 void controller_close(struct controller *c, void (*closed)(void *user), void *user);

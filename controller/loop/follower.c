@@ -2,7 +2,6 @@
 
 #include "base/quantity.h"
 #include "controller/loop/controller_state.h"
-#include "state/replica.h"
 #include "state/reserve.h"
 
 #include <inttypes.h>
@@ -12,7 +11,10 @@
 
 enum { BATCH_MOST = 64 << 20 };
 
+enum { BEHIND_MOST = 10 }; /* ticks: what is missing is decided anew, from a memory of minutes ago */
+
 static const millis ASK_EVERY = 2 * SECOND, ASK_TIMEOUT = 20 * SECOND; /* of the world */
+static const millis SILENCE_MOST = 5 * MINUTE;
 
 static void ask(struct timer *t);
 
@@ -36,7 +38,7 @@ static void give_way(struct follower *f, const struct error *why)
 	struct error e = { 0 };
 
 	log_warn("history-copy-failed", LOG_E(why), LOG_END);
-	f->lag = 0;
+	f->lag = f->newest + 1;
 	if (!replica_give_way(f->copy, why, &name, &e))
 		log_warn("history-not-set-aside", LOG_E(&e), LOG_END);
 	else if (name.len)
@@ -58,21 +60,46 @@ static void note_whole(struct follower *f)
 			 LOG_S("why", "the shortest of more than three, and the copy covers its time"), LOG_END);
 }
 
+/* The leader has no more of the past. What is set aside here may. */
+static bool recall(struct follower *f, struct error *e)
+{
+	bool more;
+
+	if (!replica_recall(f->copy, &more, e))
+		return false;
+	if (!more)
+		note_whole(f);
+	return true;
+}
+
 /* False when it has to be asked again after a while. */
 static bool take(struct follower *f, const struct http_request *r)
 {
 	struct replica_tail tail = { .tick = -1 };
 	struct error e = { 0 };
 
-	if (r->response_len && !replica_import(f->copy, r->response, r->response_len, &e)) {
+	if (r->response_len ? !replica_import(f->copy, r->response, r->response_len, &e)
+			    : f->asked == REPLICA_PAST && !recall(f, &e)) {
 		give_way(f, &e);
 		return false;
 	}
 	if (replica_tail(f->copy, &tail, &e))
 		f->lag = f->newest - tail.tick;
-	if (f->newest > 0 && tail.tick >= f->newest && !f->was_whole)
-		note_whole(f);
 	return true;
+}
+
+/* Before anything is taken: nothing may come of it. */
+static void note_newest(struct follower *f, const char *last)
+{
+	struct replica_tail tail;
+	struct error e;
+
+	if (fixed_parse(last, strlen(last), 0, &f->newest))
+		f->told_at = loop_now(f->controller->loop);
+	else
+		f->newest = 0;
+	if (f->copy && replica_tail(f->copy, &tail, &e))
+		f->lag = f->newest > tail.tick ? f->newest - tail.tick : 0;
 }
 
 static void answered(struct http_request *r)
@@ -82,15 +109,15 @@ static void answered(struct http_request *r)
 
 	const char *last = http_header(r, "Preheat-Last-Tick");
 	f->is_calling = false;
-	if (last && !fixed_parse(last, strlen(last), 0, &f->newest))
-		f->newest = 0;
+	if (last)
+		note_newest(f, last);
 	if (f->controller->is_stopping || f->is_paused || !f->copy)
 		return;
 	if (r->error.kind == ERROR_NONE && r->status == 200) {
 		bool is_taken = take(f, r);
 		if (is_taken)
 			retry_reset(&f->retry);
-		wait = !is_taken ? retry_next(&f->retry, 0) : f->lag > 0 ? 0 : ASK_EVERY;
+		wait = !is_taken ? retry_next(&f->retry, 0) : f->lag > 0 || !f->was_whole ? 0 : ASK_EVERY;
 	} else if (r->error.kind == ERROR_NONE && r->status == 409) {
 		give_way(f, &(struct error){ ERROR_CONFLICT, "the leader's history is another one" });
 		wait = retry_next(&f->retry, 0);
@@ -115,12 +142,25 @@ static bool open_copy(struct follower *f)
 	return f->copy != NULL;
 }
 
+/* The newest first; then the past in turn with what the leader decides meanwhile. */
+static bool find_end(struct follower *f, struct replica_tail *end, struct error *e)
+{
+	bool is_past = f->copy && f->lag == 0 && f->newest > 0 && !f->was_whole && f->asked != REPLICA_PAST;
+
+	if (!(is_past ? replica_head(f->copy, end, e) : replica_tail(f->copy, end, e)))
+		return false;
+	if (end->tick < 0)
+		end->way = REPLICA_NEWEST;
+	f->asked = end->way;
+	return true;
+}
+
 static void ask(struct timer *t)
 {
 	struct follower *f = t->user;
 	struct controller *c = f->controller;
 	const char *address = c->leader.lease ? lease_holder_address(c->leader.lease) : "";
-	struct replica_tail tail = { .tick = -1 };
+	struct replica_tail end = { .tick = -1 };
 	struct error e = { 0 };
 
 	f->on_turn(c); /* also what keeps us from following */
@@ -128,12 +168,13 @@ static void ask(struct timer *t)
 		again(f, ASK_EVERY);
 		return;
 	}
-	if (!replica_tail(f->copy, &tail, &e)) {
+	if (!find_end(f, &end, &e)) {
 		give_way(f, &e);
 		again(f, retry_next(&f->retry, 0));
 		return;
 	}
-	snprintf(f->url, sizeof f->url, "%s&tick=%" PRId64 "&crc=%" PRIu32, address, tail.tick, tail.crc);
+	snprintf(f->url, sizeof f->url, "%s&tick=%" PRId64 "&crc=%" PRIu32 "&way=%d", address, end.tick, end.crc,
+		 (int)end.way);
 	f->request = (struct http_request){ .method = "GET",
 					    .url = f->url,
 					    .timeout = ASK_TIMEOUT,
@@ -176,4 +217,11 @@ void follower_go_on(struct controller *c)
 	f->is_paused = false;
 	if (c->leader.lease)
 		again(f, ASK_EVERY);
+}
+
+bool follower_may_lead(const struct controller *c)
+{
+	const struct follower *f = &c->follower;
+
+	return f->lag <= BEHIND_MOST || loop_now(c->loop) - f->told_at >= SILENCE_MOST;
 }

@@ -1,15 +1,18 @@
 /*
  * A follower's copy of the leader's history, kept up through the leader's
- * API, so that whoever leads next goes on from the same memory. The leader's
- * address stands in the Lease; whoever may read that may read the history.
+ * API, so that whoever leads next goes on from the same memory. The newest
+ * comes first: the last checkpoint and what was decided since; the time
+ * before follows bit by bit, from the leader and from what was set aside
+ * here. The leader's address stands in the Lease; whoever may read that may
+ * read the history.
  */
 #pragma once
 #include "base/net/http.h"
 #include "base/net/loop.h"
 #include "base/net/retry.h"
+#include "state/replica.h"
 
 struct controller;
-struct history;
 
 struct follower {
 	struct controller *controller;
@@ -20,8 +23,10 @@ struct follower {
 	char url[512];
 	int64_t lag;	/* ticks that the leader has decided and the copy does not hold yet; 0 when not known */
 	int64_t newest; /* tick of the leader, as told last */
+	millis told_at; /* when that was */
+	enum replica_way asked;
 	bool is_calling, is_paused;
-	bool was_whole; /* the copy, since it was opened */
+	bool was_whole; /* the copy, since it was opened: it has the leader's past, and all that was set aside */
 	void (*on_turn)(struct controller *c);
 };
 
@@ -30,3 +35,6 @@ void follower_open(struct controller *c, void (*on_turn)(struct controller *c));
 /* The copy is closed and left alone: we lead, and write it ourselves, or stop. */
 void follower_pause(struct controller *c);
 void follower_go_on(struct controller *c);
+/* Whether we may lead after the leader: with the memory that it had. One whose copy has not come to the end waits, in
+ * case the leader comes back; after five minutes of its silence an old memory is better than nobody. */
+bool follower_may_lead(const struct controller *c);

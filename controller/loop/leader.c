@@ -199,6 +199,11 @@ void leader_use_manifest(struct controller *c, const struct manifest *m, struct 
 	publish_state(c);
 }
 
+static bool may_take(void *user)
+{
+	return follower_may_lead(user);
+}
+
 static void won(void *user)
 {
 	struct controller *c = user;
@@ -241,6 +246,7 @@ bool leader_open(struct controller *c, struct error *e)
 					   .duration = s->lease_duration,
 					   .renew_deadline = s->lease_renew,
 					   .retry = s->lease_retry,
+					   .may_take = may_take,
 					   .on_won = won,
 					   .on_lost = lost,
 					   .on_holder = holder_changed,

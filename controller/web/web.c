@@ -182,6 +182,7 @@ static void answer_replica(const struct server_request *q, struct server_answer 
 {
 	struct web *w = q->user;
 	const char *tick = server_query(q, "tick"), *crc = server_query(q, "crc");
+	int64_t way = number(server_query(q, "way"), REPLICA_NEXT);
 	struct error e = { 0 };
 	int64_t last = -1;
 
@@ -189,8 +190,13 @@ static void answer_replica(const struct server_request *q, struct server_answer 
 		refuse(a, 403, "the key stands in the annotation preheat.dev/address of the Lease");
 		return;
 	}
+	if (way < REPLICA_NEXT || way > REPLICA_PAST) {
+		refuse(a, 400, "way: allowed: 0, 1 and 2");
+		return;
+	}
 	a->content_type = "application/octet-stream";
-	bool is_told = w->export(w->export_user, number(tick, -1), (uint32_t)number(crc, 0), &a->body, &last, &e);
+	const struct replica_tail at = { number(tick, -1), (uint32_t)number(crc, 0), (enum replica_way)way };
+	bool is_told = w->export(w->export_user, &at, &a->body, &last, &e);
 	snprintf(w->last, sizeof w->last, "Preheat-Last-Tick: %" PRId64, last < 0 ? 0 : last);
 	a->headers[0] = w->last; /* also with a refusal: whose history is the longer one */
 	if (!is_told) {

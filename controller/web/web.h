@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/net/server.h"
 #include "controller/web/published.h"
+#include "state/replica.h"
 
 struct web;
 
@@ -13,10 +14,10 @@ struct web;
 struct web *web_open(struct loop *loop, const char *listen, struct error *e) MUST_USE;
 uint16_t web_port(const struct web *w);
 /*
- * /replica for followers that know `key` (copied): `export` fills the batch after a tick and tells the newest one.
- * ERROR_CONFLICT becomes 409, anything else 503.
+ * /replica for followers that know `key` (copied): `export` fills the batch that is asked for and tells the newest
+ * tick. ERROR_CONFLICT becomes 409, anything else 503.
  */
-typedef bool web_export_fn(void *user, int64_t tick, uint32_t crc, struct buf *out, int64_t *last, struct error *e);
+typedef bool web_export_fn(void *user, const struct replica_tail *at, struct buf *out, int64_t *last, struct error *e);
 void web_serve_replica(struct web *w, const char *key, web_export_fn *export, void *user);
 /* What is served from now on; must outlive it. NULL: nothing yet. */
 void web_show(struct web *w, const struct published *p);

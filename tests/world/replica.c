@@ -74,7 +74,7 @@ static void serve_replica(struct wire_call *c)
 	int who = c->host[strlen("http://replica-")] - '0';
 	struct replica *r = &all.replicas[who];
 	struct replica_tail after = { .tick = -1 };
-	const char *tick = strstr(c->path, "tick="), *crc = strstr(c->path, "crc=");
+	const char *tick = strstr(c->path, "tick="), *crc = strstr(c->path, "crc="), *way = strstr(c->path, "way=");
 	struct buf text = { .cap = (size_t)64 << 20 };
 	struct error e = { 0 };
 	int64_t last = 0;
@@ -86,6 +86,7 @@ static void serve_replica(struct wire_call *c)
 	}
 	after.tick = tick ? strtoll(tick + 5, NULL, 10) : -1;
 	after.crc = crc ? (uint32_t)strtoul(crc + 4, NULL, 10) : 0;
+	after.way = way ? (enum replica_way)strtoul(way + 4, NULL, 10) : REPLICA_NEXT;
 	if (!controller_export(r->controller, &after, &text, &last, &e)) {
 		wire_answer(c, e.kind == ERROR_CONFLICT ? 409 : 503, NULL, "");
 	} else {

@@ -13,6 +13,7 @@ struct pair {
 	struct lived leader;
 	char path[128];
 	struct history *copy;
+	bool is_newest_first;
 	struct error error;
 };
 
@@ -38,10 +39,30 @@ static bool ask(struct pair *p, size_t max_bytes, struct buf *batch)
 {
 	struct replica_tail tail;
 
-	if (!replica_tail(p->copy, &tail, &p->error) ||
-	    !replica_export(p->leader.history, &tail, max_bytes, batch, &p->error))
+	if (!replica_tail(p->copy, &tail, &p->error))
+		fail_msg("%s", p->error.message);
+	if (tail.tick < 0 && p->is_newest_first)
+		tail.way = REPLICA_NEWEST;
+	if (!replica_export(p->leader.history, &tail, max_bytes, batch, &p->error))
 		fail_msg("%s", p->error.message);
 	return batch->len > 0;
+}
+
+/* Of the time before the copy. False: there is no more. */
+static bool take_past(struct pair *p, struct history *from)
+{
+	CLEANUP(buf_release) struct buf batch = { 0 };
+	struct replica_tail head;
+
+	if (!replica_head(p->copy, &head, &p->error) ||
+	    !replica_export(from, &head, (size_t)(1 + draw(&p->leader, 1 << 16)), &batch, &p->error))
+		fail_msg("%s", p->error.message);
+	if (!batch.len)
+		return false;
+	for (int64_t i = 1 + draw(&p->leader, 2); i > 0; i--) /* said twice */
+		if (!replica_import(p->copy, batch.text, batch.len, &p->error))
+			fail_msg("%s", p->error.message);
+	return true;
 }
 
 static void take(struct pair *p, const struct buf *batch)
@@ -143,6 +164,20 @@ static void take_over(struct pair *p)
 	policy_state_free(r.memory);
 }
 
+static void assert_reads(struct pair *p)
+{
+	struct history_span span;
+	struct tick_record r;
+	size_t pools;
+
+	history_pools(p->copy, &pools);
+	assert_true(history_span(p->copy, &span, &p->error));
+	for (int64_t tick = span.first_tick; tick <= span.last_tick; tick++)
+		for (size_t pool = 0; pool < pools; pool++)
+			if (!history_read(p->copy, tick, pool, &r, &p->error) && p->error.kind != ERROR_NOT_FOUND)
+				fail_msg("tick %lld: %s", (long long)tick, p->error.message);
+}
+
 static void live(struct pair *p, int tick)
 {
 	char token[32];
@@ -179,6 +214,84 @@ static void copies_are_equal(void **state)
 		take_over(&p);
 		end(&p);
 	}
+}
+
+/* From its first batch on it can decide; what was before comes bit by bit, while the leader goes on, and can be read.
+ */
+static void the_newest_comes_first(void **state)
+{
+	enum { MANY = 1100 };
+
+	(void)state;
+	for (uint64_t seed = 50; seed < 54; seed++) {
+		CLEANUP(buf_release) struct buf first = { 0 };
+		struct history_span all, some;
+		struct pair p;
+
+		begin(&p, seed);
+		p.is_newest_first = true;
+		lived_tick(&p.leader); /* a manifest without a tick is nobody's */
+		for (int tick = 0; tick < MANY; tick++)
+			live(&p, tick);
+		assert_true(ask(&p, 1 << 20, &first));
+		take(&p, &first);
+		assert_true(history_span(p.leader.history, &all, &p.error));
+		assert_true(history_span(p.copy, &some, &p.error));
+		assert_int_equal(some.last_tick, all.last_tick);
+		assert_true(some.first_tick > all.first_tick);
+		assert_reads(&p);
+		for (int tick = MANY; take_past(&p, p.leader.history); tick++) {
+			live(&p, tick);
+			if (!draw(&p.leader, 2))
+				catch_up(&p, 1 << 12);
+			assert_reads(&p);
+		}
+		lived_tick(&p.leader);
+		catch_up(&p, 1 << 20);
+		assert_equal_files(&p, seed);
+		take_over(&p);
+		end(&p);
+	}
+}
+
+static void no_tell(void *user, int64_t ticks)
+{
+	(void)user;
+	(void)ticks;
+}
+
+/* A leader with a short memory is followed by one whose own was set aside: that is where the past comes from. */
+static void what_was_set_aside_is_recalled(void **state)
+{
+	CLEANUP(buf_release) struct buf newest = { 0 }, aside = { 0 };
+	struct history_span all, span;
+	struct pair p;
+	bool more = true;
+	int batches = 0;
+
+	(void)state;
+	begin(&p, 60);
+	p.is_newest_first = true;
+	for (int tick = 0; tick < 900; tick++)
+		live(&p, tick);
+	lived_tick(&p.leader);
+	assert_true(ask(&p, 1 << 20, &newest));
+	assert_true(history_span(p.leader.history, &all, &p.error));
+	take(&p, &newest);
+	assert_true(replica_recall(p.copy, &more, &p.error));
+	assert_false(more); /* nothing is there */
+	buf_printf(&aside, "%s.7", p.path);
+	struct history *long_one = replica_open(aside.text, &p.error);
+	assert_true(long_one && replica_copy(p.leader.history, long_one, no_tell, NULL, &p.error));
+	history_close(long_one);
+	for (more = true; more; batches += more)
+		assert_true(replica_recall(p.copy, &more, &p.error));
+	assert_true(batches > 0);
+	assert_true(history_span(p.copy, &span, &p.error));
+	assert_int_equal(span.first_tick, all.first_tick);
+	assert_equal_files(&p, 60);
+	remove_history(aside.text);
+	end(&p);
 }
 
 /* What the leader dropped is no part of a copy, its sums are. */
@@ -288,7 +401,7 @@ static void another_past_starts_over(void **state)
 	tail.crc ^= 1;
 	assert_false(replica_export(p.leader.history, &tail, 1000, &batch, &p.error));
 	assert_int_equal(p.error.kind, ERROR_CONFLICT);
-	tail = (struct replica_tail){ 5, 0 };
+	tail = (struct replica_tail){ .tick = 5 };
 	assert_false(replica_export(p.leader.history, &tail, 1000, &batch, &p.error));
 	assert_int_equal(p.error.kind, ERROR_CONFLICT);
 	assert_int_equal(batch.len, 0);
@@ -311,6 +424,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_are_equal),	    cmocka_unit_test(a_history_that_was_cut_is_copied),
+		cmocka_unit_test(the_newest_comes_first),   cmocka_unit_test(what_was_set_aside_is_recalled),
 		cmocka_unit_test(lost_batches_are_noticed), cmocka_unit_test(damage_is_refused),
 		cmocka_unit_test(another_past_starts_over),
 	};

@@ -56,7 +56,7 @@ static void rows_are_what_their_ticks_add_up_to(void **state)
 static void a_copy_has_them(void **state)
 {
 	CLEANUP(buf_release) struct buf batch = { 0 };
-	struct replica_tail tail = { -1, 0 };
+	struct replica_tail tail = { .tick = -1 };
 	struct error e = { 0 };
 	char copy_path[80];
 

@@ -120,13 +120,14 @@ static void anything_else_is_refused(void **state)
 	close_site(s);
 }
 
-static bool export(void *user, int64_t tick, uint32_t crc, struct buf *out, int64_t *last, struct error *e)
+static bool export(void *user, const struct replica_tail *at, struct buf *out, int64_t *last, struct error *e)
 {
 	const enum error_kind *fails = user;
 
 	if (*fails != ERROR_NONE)
 		return error_set(e, *fails, "not now");
-	buf_printf(out, "after %lld %u", (long long)tick, (unsigned)crc);
+	buf_printf(out, "%s %lld %u", at->way == REPLICA_PAST ? "before" : "after", (long long)at->tick,
+		   (unsigned)at->crc);
 	*last = 99;
 	return true;
 }
@@ -144,6 +145,8 @@ static void followers_need_the_key(void **state)
 	expect(s, "/replica?key=0123456789abcdef0&tick=1", 403, "annotation");
 	expect(s, "/replica?key=0123456789abcdef&tick=41&crc=7", 200, "after 41 7");
 	assert_string_equal(s->last_tick, "99");
+	expect(s, "/replica?key=0123456789abcdef&tick=41&crc=7&way=2", 200, "before 41 7");
+	expect(s, "/replica?key=0123456789abcdef&tick=41&crc=7&way=3", 400, "0, 1 and 2");
 	expect(s, "/replica?key=0123456789abcdef", 200, "after -1 0");
 	expect(s, "/replica?key=0123456789abcdef&tick=x&crc=-", 200, "after -1 0");
 	fails = ERROR_CONFLICT;

@@ -1,0 +1,210 @@
+/* Who leads next goes on from the newest memory there is, however much of the past it has copied; and no past is lost.
+ */
+#include "controller/web/published.h"
+#include "state/history.h"
+#include "tests/world/laws.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char chat_text[] =
+	"apiVersion: preheat.dev/v1alpha1\n"
+	"kind: WarmPool\n"
+	"metadata: { name: chat, namespace: llm }\n"
+	"spec:\n"
+	"  mode: act\n"
+	"  objective: { queueWait: 2s, attainment: 99% }\n"
+	"  workload: { selector: { matchLabels: { app: chat } }, scaleTargetRef: { apiVersion: apps/v1, kind: "
+	"Deployment,\n"
+	"      name: chat }, gpusPerReplica: 1, maxSequences: 8, prefillTokensPerSecond: 25k, interTokenLatency: 30ms "
+	"}\n"
+	"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n"
+	"  nodeGroups:\n"
+	"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n"
+	"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: 1, max: 8 "
+	"}\n"
+	"  leadTime: { total: { p50: 200s, p95: 300s } }\n"
+	"  headroom: { min: 1 }\n";
+
+static const struct replica_settings elected = { .manifest = chat_text, .elects = true };
+
+/* More ticks than a batch may have. */
+#define LONG (10 * HOUR)
+
+enum cut { CUT_NONE, CUT_PAST, CUT_HALF, CUT_ALL };
+static enum cut cut; /* of what a follower asks its leader for */
+static int batches;  /* that it asked for */
+
+static struct wire_fate fate(const struct wire_call *c)
+{
+	bool is_past = strstr(c->path, "way=2") != NULL;
+
+	if (strncmp(c->host, "http://replica-", strlen("http://replica-")) != 0)
+		return (struct wire_fate){ 0 };
+	batches++;
+	return (struct wire_fate){ .is_refused = cut == CUT_ALL || (cut == CUT_PAST && is_past),
+				   .is_answer_half = cut == CUT_HALF };
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	world_begin(1);
+	wire_on_leave(fate);
+	laws_expect_errors(true); /* the log tells what is set aside */
+	world_group("chat-od", "chat", 1, 0, 8, 1);
+	world_app("chat", 1, 1, "25%")->rate = 1;
+	cut = CUT_NONE;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_end();
+	return 0;
+}
+
+static void run(millis duration)
+{
+	world_run(duration);
+	if (!*laws_broken())
+		return;
+	laws_print_trace(60);
+	fail_msg("%s", laws_broken());
+}
+
+static void until(bool (*is_so)(void), millis most)
+{
+	if (!world_until(is_so, most)) {
+		laws_print_trace(60);
+		fail_msg("%s", *laws_broken() ? laws_broken() : "it did not come to it in time");
+	}
+}
+
+static struct history_span span_of(int who)
+{
+	struct error e = { 0 };
+	struct history_span span = { 0 };
+	struct history *h = history_open(replica_history(who), &e);
+
+	if (!h || !history_span(h, &span, &e))
+		fail_msg("%s: %s", replica_history(who), e.message);
+	history_close(h);
+	return span;
+}
+
+static bool first_leads(void)
+{
+	return replica_leads(0);
+}
+
+static bool second_leads(void)
+{
+	return replica_leads(1);
+}
+
+static bool second_asked_twice(void)
+{
+	return batches >= 2;
+}
+
+/* The first has led for long, the second has just come. */
+static void begin(enum cut how)
+{
+	replica_start(0, &elected);
+	until(first_leads, MINUTE);
+	run(LONG);
+	cut = how;
+	batches = 0;
+	replica_start(1, &elected);
+	until(second_asked_twice, MINUTE);
+}
+
+static void who_has_just_come_leads_with_the_newest_memory(void **state)
+{
+	(void)state;
+	begin(CUT_PAST);
+	replica_kill(0);
+	struct history_span was = span_of(0);
+	until(second_leads, 2 * MINUTE);
+	run(MINUTE);
+	struct history_span is = span_of(1);
+	assert_true(was.last_tick > 2000);
+	assert_true(is.last_tick > was.last_tick);
+	assert_true(is.first_tick > 0 && is.first_tick > was.last_tick - 300); /* from the last checkpoint on */
+}
+
+/* It knows that it has not all: better the leader comes back. */
+static void who_lacks_the_newest_waits_for_the_leader(void **state)
+{
+	(void)state;
+	begin(CUT_HALF);
+	int64_t newest = replica_published(0)->ticks;
+	replica_kill(0);
+	run(3 * MINUTE);
+	assert_false(replica_leads(1));
+	assert_true(replica_published(1)->history_lag_ticks > 2000);
+	cut = CUT_NONE;
+	replica_start(0, &elected);
+	until(first_leads, 2 * MINUTE);
+	run(MINUTE);
+	assert_true(span_of(0).last_tick >= newest);
+	assert_int_equal(replica_published(1)->history_lag_ticks, 0);
+}
+
+static void nobody_waits_for_ever(void **state)
+{
+	(void)state;
+	begin(CUT_HALF);
+	replica_kill(0);
+	until(second_leads, 7 * MINUTE);
+}
+
+static bool first_is_whole(void)
+{
+	return replica_is_up(0) && !replica_leads(0) && span_of(0).first_tick == 0;
+}
+
+/* The last ticks of one that led stay its own. It makes way for the other's history, which is shorter, and takes back
+ * what came before. */
+static void a_long_history_is_not_given_up_for_a_short_one(void **state)
+{
+	(void)state;
+	begin(CUT_PAST);
+	cut = CUT_ALL;
+	run(5 * MINUTE); /* ticks that the second will never have */
+	replica_kill(0);
+	until(second_leads, 2 * MINUTE);
+	cut = CUT_NONE;
+	replica_start(0, &elected);
+	run(2 * MINUTE);
+	assert_true(span_of(1).first_tick > 0);
+	until(first_is_whole, 5 * MINUTE);
+	run(MINUTE);
+	assert_true(span_of(0).last_tick >= span_of(1).last_tick - 1);
+	replica_kill(1); /* and the other has it from there */
+	until(first_leads, 2 * MINUTE);
+	replica_start(1, &elected);
+	run(5 * MINUTE);
+	assert_int_equal(span_of(1).first_tick, 0);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+	static const struct CMUnitTest tests[] = {
+		CASE(who_has_just_come_leads_with_the_newest_memory),
+		CASE(who_lacks_the_newest_waits_for_the_leader),
+		CASE(nobody_waits_for_ever),
+		CASE(a_long_history_is_not_given_up_for_a_short_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
