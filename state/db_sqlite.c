@@ -78,6 +78,12 @@ static void close_file(struct db *base)
 {
 	struct db_sqlite *db = (struct db_sqlite *)base;
 
+	if (db->lock >= 0) {
+		/* Else a reader that has it open leaves the last minutes in the log; one that reads just now still
+		 * does. */
+		sqlite3_busy_timeout(db->handle, 0);
+		sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	}
 	sqlite3_close(db->handle);
 	if (db->lock >= 0)
 		close(db->lock);

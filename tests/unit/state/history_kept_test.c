@@ -1,5 +1,6 @@
 /* A history is never thrown away: whatever the disk, its owner's hands or the clock do, it stays, or says that it
  * failed. */
+#include "base/file.h"
 #include "state/replica.h"
 #include "state/reserve.h"
 #include "tests/unit/state/failing_disk.h"
@@ -51,6 +52,34 @@ static bool append_at(struct history *h, int64_t t, millis late, struct error *e
 static bool append(struct history *h, int64_t t, struct error *e)
 {
 	return append_at(h, t, 0, e);
+}
+
+/* Whoever copies the file alone, after a stop, has all of it, though somebody looked. */
+static void a_clean_stop_leaves_one_whole_file(void **state)
+{
+	struct error e = { 0 };
+	char alone[128];
+
+	(void)state;
+	write_file(100, 1);
+	struct history *h = history_resume(&live, &e), *reader = open_file();
+	assert_non_null(h);
+	for (int64_t t = 100; t < 130; t++)
+		assert_true(append(h, t, &e));
+	assert_int_equal(last_tick(path), 129); /* as a page does, and keeps it open */
+	struct history_span span;
+	assert_true(history_span(reader, &span, &e));
+	assert_true(history_finish(h, &e));
+	snprintf(alone, sizeof alone, "%s.alone", path);
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+	assert_true(file_read(path, (size_t)64 << 20, &bytes, &e));
+	FILE *f = fopen(alone, "we");
+	assert_int_equal(fwrite(bytes.text, 1, bytes.len, f), bytes.len);
+	fclose(f);
+	assert_int_equal(last_tick(alone), 129);
+	history_close(reader);
+	remove_history(alone);
+	remove_history(path);
 }
 
 static void a_copy_outlives_an_error_of_the_disk(void **state)
@@ -330,6 +359,7 @@ static int end(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clean_stop_leaves_one_whole_file),
 		cmocka_unit_test(a_copy_outlives_an_error_of_the_disk),
 		cmocka_unit_test(another_history_gets_another_name),
 		cmocka_unit_test(only_what_a_copy_covers_is_dropped),
