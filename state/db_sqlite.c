@@ -78,7 +78,7 @@ static void close_file(struct db *base)
 {
 	struct db_sqlite *db = (struct db_sqlite *)base;
 
-	if (db->lock >= 0) {
+	if (db->handle && db->lock >= 0) {
 		/* Else a reader that has it open leaves the last minutes in the log; one that reads just now still
 		 * does. */
 		sqlite3_busy_timeout(db->handle, 0);

@@ -577,15 +577,32 @@ static bool save_manifest(struct history *h, const char *text, struct error *e)
 	return db_run(s, e);
 }
 
-/* The pool's number for ever; a new one when it has none. */
-static bool number_pool(struct history *h, const struct pool_spec *p, size_t *pool, struct error *e)
+/* The pool's number for ever; the count of them when it has none. */
+static size_t pool_number(const struct history *h, const struct pool_spec *p)
 {
-	for (*pool = 0; *pool < h->pool_count; ++*pool)
-		if (!strcmp(h->pools[*pool].name, p->name) && !strcmp(h->pools[*pool].namespace, p->namespace))
-			return true;
-	struct statement *s = DB_QUERY(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)",
-				       DB_I((int64_t)*pool), DB_T(p->namespace), DB_T(p->name));
-	return db_run(s, e) && history_load_pools(h, e);
+	size_t i = 0;
+
+	while (i < h->pool_count &&
+	       (strcmp(h->pools[i].name, p->name) != 0 || strcmp(h->pools[i].namespace, p->namespace) != 0))
+		i++;
+	return i;
+}
+
+static bool number_pools(struct history *h, const struct fleet_spec *fleet, struct error *e)
+{
+	size_t next = h->pool_count;
+
+	for (size_t i = 0; i < fleet->pool_count; i++) {
+		const struct pool_spec *p = &fleet->pools[i];
+
+		if (pool_number(h, p) < h->pool_count)
+			continue;
+		struct statement *s = DB_QUERY(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)",
+					       DB_I((int64_t)next++), DB_T(p->namespace), DB_T(p->name));
+		if (!db_run(s, e))
+			return false;
+	}
+	return next == h->pool_count || history_load_pools(h, e);
 }
 
 static bool number_group(struct history *h, size_t pool, const char *name, size_t *position, struct error *e)
@@ -605,13 +622,11 @@ static bool use_pool(struct history *h, const struct fleet_spec *fleet, size_t p
 {
 	const struct pool_spec *p = &fleet->pools[place];
 	struct group_places groups = { .is_there = true };
-	size_t pool = 0;
+	size_t pool = pool_number(h, p);
 
 	if (p->group_count > PLACES_MAX)
 		return error_set(e, ERROR_INTERNAL, "%s: pool %s has %zu node groups; allowed: %d", db_path(h->db),
 				 p->name, p->group_count, PLACES_MAX);
-	if (!number_pool(h, p, &pool, e))
-		return false;
 	struct statement *s = DB_QUERY(h->db, "INSERT INTO pool_use (tick, place, pool) VALUES (?, ?, ?)",
 				       DB_I(h->next_tick), DB_I((int64_t)place), DB_I((int64_t)pool));
 	if (!db_run(s, e))
@@ -653,7 +668,7 @@ static bool put_fleet(struct history *h, const char *manifest, const struct flee
 {
 	struct fleet_place *places = arena_array(&h->arena, struct fleet_place, fleet->pool_count + 1);
 
-	if (!forget_use(h, e) || !save_manifest(h, manifest, e))
+	if (!forget_use(h, e) || !save_manifest(h, manifest, e) || !number_pools(h, fleet, e))
 		return false;
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		if (!use_pool(h, fleet, i, &places[i], e))

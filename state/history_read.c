@@ -29,7 +29,7 @@ bool rows_read(struct rows *r, struct statement *s, rows_take_fn *take, struct e
 
 void *rows_array(struct buf *found, size_t record_size, struct arena *a, size_t *count)
 {
-	char *items = arena_alloc(a, found->len + 1, 16);
+	char *items = arena_alloc(a, found->len / 16 + 1, 16);
 
 	if (found->len)
 		memcpy(items, found->text, found->len);
