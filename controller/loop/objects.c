@@ -371,26 +371,47 @@ static void refuse(struct pool_object *o, const char *why)
 	o->refusal = xstrdup(why);
 }
 
+static bool grow_by(struct choice *c, size_t i)
+{
+	struct error e = { 0 }, ignored = { 0 };
+
+	if (try_use(c, i, USE_SPEC, &e))
+		return true;
+	refuse(&c->items[i], e.message);
+	return c->uses[i] == USE_NOT && c->items[i].former && try_use(c, i, USE_FORMER, &ignored);
+}
+
+/* All of them at once, else each half: one that is wrong among a thousand costs twenty trials. */
+static bool grow_by_all(struct choice *c, const size_t *items, size_t count)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	enum use *before = arena_array(&a, enum use, count + 1);
+	struct error e;
+
+	if (count <= 1)
+		return count && grow_by(c, items[0]);
+	for (size_t k = 0; k < count; k++) {
+		before[k] = c->uses[items[k]];
+		c->uses[items[k]] = USE_SPEC;
+	}
+	if (fits(c, c->count, &e))
+		return true;
+	for (size_t k = 0; k < count; k++)
+		c->uses[items[k]] = before[k];
+	bool older = grow_by_all(c, items, count / 2), newer = grow_by_all(c, items + count / 2, count - count / 2);
+	return older || newer;
+}
+
 /* Whether anything more is in force than before: a group may be told at one pool and named at another. */
 static bool grow(struct choice *c)
 {
-	bool has_grown = false;
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t *left = arena_array(&a, size_t, c->count + 1), count = 0;
 
-	for (size_t k = 0; k < c->count; k++) {
-		size_t i = c->by_age[k];
-		struct error e = { 0 }, ignored = { 0 };
-
-		if (c->uses[i] == USE_SPEC)
-			continue;
-		if (try_use(c, i, USE_SPEC, &e)) {
-			has_grown = true;
-			continue;
-		}
-		refuse(&c->items[i], e.message);
-		if (c->uses[i] == USE_NOT && c->items[i].former && try_use(c, i, USE_FORMER, &ignored))
-			has_grown = true;
-	}
-	return has_grown;
+	for (size_t k = 0; k < c->count; k++)
+		if (c->uses[c->by_age[k]] != USE_SPEC)
+			left[count++] = c->by_age[k];
+	return grow_by_all(c, left, count);
 }
 
 static void search(struct choice *c)
