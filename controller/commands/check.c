@@ -88,7 +88,8 @@ static void checked_add(struct checked *c, const struct yaml_node *root, bool is
 		for (const struct yaml_node *n = items->first; n; n = n->next)
 			checked_add(c, n, is_named);
 	} else if (is_for_manifest(root, is_named)) {
-		c->pools = arena_grow(c->arena, c->pools, c->pool_count, &c->pool_room, sizeof *c->pools);
+		c->pools =
+			arena_grow(c->arena, c->pools, c->pool_count, &c->pool_room, sizeof(const struct yaml_node *));
 		c->pools[c->pool_count++] = root;
 	} else if (contract_knows(text_of(root, "kind"))) {
 		add_object(c, root, 1);
@@ -829,7 +830,7 @@ static const struct wrong_object **first_of_each(struct wrong_object *all, size_
 			out[(*firsts)++] = &all[i];
 	}
 	if (*firsts)
-		qsort(out, *firsts, sizeof *out, compare_firsts);
+		qsort(out, *firsts, sizeof(const struct wrong_object *), compare_firsts);
 	return out;
 }
 

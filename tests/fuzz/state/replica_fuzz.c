@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct replica_head head = { .magic = REPLICA_MAGIC,
 				     .tables = (uint32_t)history_schema.count,
 				     .layout = record_layout(),
-				     .is_all = 1,
+				     .place = BATCH_BEGINS,
 				     .last = 3,
 				     .size = size };
 	struct error e;
