@@ -186,20 +186,33 @@ static void on_token(struct engine_call *c, const struct error *e)
 		fail_warm_up(c, e);
 }
 
-static void on_models(struct engine_call *c, const struct error *told)
+/* The first that it serves, in the call's arena; NULL with the error. */
+static const char *read_model(struct engine_call *c, struct error *e)
 {
 	struct served_models served = { { NULL, 0 } };
-	struct error e = *told;
+	const struct served_model *first;
 
-	if (e.kind == ERROR_NONE && decode(c, &models_record, &served, &e) && !served.data.count)
-		error_set(&e, ERROR_INVALID, "%s: it serves no model", c->url.text);
-	if (e.kind != ERROR_NONE) {
+	if (!decode(c, &models_record, &served, e))
+		return NULL;
+	first = served.data.items;
+	if (served.data.count && first)
+		return first->id;
+	error_set(e, ERROR_INVALID, "%s: it serves no model", c->url.text);
+	return NULL;
+}
+
+static void on_models(struct engine_call *c, const struct error *told)
+{
+	struct error e = *told;
+	const char *model = e.kind == ERROR_NONE ? read_model(c, &e) : NULL;
+
+	if (!model) {
 		fail_warm_up(c, &e);
 		return;
 	}
 	buf_clear(&c->body);
 	buf_text(&c->body, "{\"model\":");
-	json_write_text(((const struct served_model *)served.data.items)->id, &c->body);
+	json_write_text(model, &c->body);
 	buf_text(&c->body, ",\"prompt\":\"a\",\"max_tokens\":1}");
 	ask(c, "/v1/completions", c->body.text, c->deadline - elapsed(c), on_token);
 }
