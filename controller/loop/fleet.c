@@ -500,7 +500,8 @@ void fleet_close(struct controller *c)
 	c->published.snapshot = NULL;
 	c->published.plan = NULL;
 	starts_release(&c->starts);
-	c->idle.count = 0;
+	c->idle.count = c->consolidation.movable.count = 0;
+	c->consolidation.node[0] = '\0';
 	c->has_decided = false;
 	fleet_forget_manifests(c, INT64_MAX);
 }

@@ -38,6 +38,8 @@ static void check_quantiles(struct draft *d, const struct quantiles_text *q)
 		schema_find_key(d->findings, q->node, "p50", NULL, allowed.text, "swap or correct them");
 }
 
+enum { UTILIZATION_PPM = 500000 }; /* scaleDown.utilization, unless given */
+
 static void refuse_with_any(struct draft *d, const struct yaml_node *map, const char *key)
 {
 	CLEANUP(buf_release) struct buf found = { 0 };
@@ -390,6 +392,9 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 		check_any(d, s);
 	else
 		check_objective(d, s);
+	if (s->class != CLASS_ANY && s->scale_down.utilization_ppm != UTILIZATION_PPM)
+		schema_find_key(d->findings, s->scale_down.node, "utilization", "utilization without class any",
+				"after alone: demand decides how many nodes there are", "delete it");
 	check_rates(d, &s->workload);
 	check_signals(d, &s->signals);
 	check_costs(d, &s->cost_labels);

@@ -447,6 +447,10 @@ static const struct schema_row scale_down_rows[] = {
 	{ .key = "after", .type = SCHEMA_DURATION, AT(scale_down_text, after), .fallback = "auto", .min = SECOND,
 	  .max = 7 * DAY, .word = "auto", .example = "10m",
 	  .help = "How long capacity must be idle before it goes. auto: the rule in force decides; 10m with class any." },
+	{ .key = "utilization", .type = SCHEMA_SHARE, AT(scale_down_text, utilization_ppm), .fallback = "50%",
+	  .max = 1000000, .example = "50%",
+	  .help = "With class any: a node of whose GPUs pods ask for at most this share, for as long as after says, is "
+		  "emptied where all of its pods have a place elsewhere. 0%: pods never move." },
 };
 static const struct schema_table scale_down_table = { "scaleDown", sizeof(struct scale_down_text),
 	SCHEMA_ROWS(scale_down_rows) };

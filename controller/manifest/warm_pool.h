@@ -183,7 +183,7 @@ struct headroom_text {
 
 struct scale_down_text {
 	const struct yaml_node *node;
-	int64_t after;
+	int64_t after, utilization_ppm;
 };
 
 struct lend_text {

@@ -321,6 +321,9 @@ static void the_default_pool(void **state)
 		{ ANY "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: b }\nspec:\n"
 		      "  class: any\n" GROUP,
 		  12, 10, "spec.class", "one pool of class any; there is another at" },
+		{ HEAD GOAL GROUP "  scaleDown: { utilization: 30% }\n", 7, 29, "spec.scaleDown.utilization",
+		  "utilization without class any; allowed: after alone" },
+		{ ANY "  scaleDown: { utilization: 101% }\n", 7, 29, "spec.scaleDown.utilization", "from 0%" },
 		{ HEAD GOAL GROUP "  lend: { to: [ any ] }\n", 7, 17, "spec.lend.to[0]", "found 'any'" },
 	};
 
