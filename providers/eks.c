@@ -1177,4 +1177,5 @@ const struct provider_ops provider_eks = {
 	.start = exchange_start,
 	.cancel = exchange_cancel,
 	.questions = questions,
+	.unprotect = "aws autoscaling set-instance-protection --no-protected-from-scale-in",
 };

@@ -221,6 +221,7 @@ struct provider_ops {
 	void (*start)(struct provider *p, struct provider_call *c);
 	void (*cancel)(struct provider *p, struct provider_call *c); /* done() comes soon, as ERROR_CANCELLED */
 	const struct provider_question *questions;		     /* up to one without an id; NULL: there are none */
+	const char *unprotect; /* how a person lifts the protection of PROVIDER_PROTECTS: a command; NULL: without it */
 };
 
 /* NULL when there is none of this name. */

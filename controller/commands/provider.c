@@ -204,14 +204,14 @@ static void tell_changes(struct group_check *g, struct arena *a)
 	const struct group_description *d = &g->describe.description;
 	const struct group_spec *s = g->spec;
 
+	const char *unprotect = provider_find(s->provider)->unprotect;
+
 	if (g->is_watched && d->guarded)
 		say(&g->notes, a,
 		    "%" PRId64
 		    " of its machines are protected from scale-in, and no pool acts on it: an instance refresh "
-		    "waits for them, and nobody lifts it by itself where Preheat did not run as its pool went (EKS: "
-		    "aws "
-		    "autoscaling set-instance-protection --no-protected-from-scale-in)",
-		    d->guarded);
+		    "waits for them, and nobody lifts it by itself where Preheat did not run as its pool went%s%s",
+		    d->guarded, unprotect ? "; do: " : "", unprotect ? unprotect : "");
 	if (g->is_watched) {
 		say(&g->would, a, "change nothing: no pool on it has mode: act");
 		return;

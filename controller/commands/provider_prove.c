@@ -255,6 +255,19 @@ static bool save(const char *path, const struct buf *answers, struct error *e)
 	return file_write(path, whole.text, whole.len, e);
 }
 
+static bool refuse_provider(const struct group_spec *g, struct error *e)
+{
+	CLEANUP(buf_release) struct buf asking = { 0 };
+
+	for (size_t i = 0; provider_at(i); i++)
+		if (provider_at(i)->questions)
+			buf_printf(&asking, "%s%s", asking.len ? " or " : "", provider_at(i)->name);
+	return error_set(e, ERROR_INVALID,
+			 "--prove: node group %s is of provider %s, which leaves no question open; do: name a group of "
+			 "provider %s with --group",
+			 g->name, g->provider, asking.text);
+}
+
 bool provider_prove(const struct group_spec *g, const char *out, struct error *e)
 {
 	const struct provider_question *all = provider_find(g->provider)->questions;
@@ -263,10 +276,7 @@ bool provider_prove(const struct group_spec *g, const char *out, struct error *e
 	bool goes_on = true;
 
 	if (!all)
-		return error_set(e, ERROR_INVALID,
-				 "--prove: node group %s is of provider %s, which leaves no question open; do: name a "
-				 "group of provider eks or aks with --group",
-				 g->name, g->provider);
+		return refuse_provider(g, e);
 	while (all[count].id)
 		count++;
 	buf_printf(&name, out ? "%s" : "%s.proof.json", out ? out : g->name);

@@ -275,7 +275,7 @@ static const struct schema_row group_rows[] = {
 	  .choices = capacity_types,
 	  .help = "How it is bought." },
 	{ .key = "reservedUntil", .type = SCHEMA_MOMENT, AT(group_text, reserved_until),
-	  .shown = "what the cloud tells: EKS of Capacity Blocks", .example = "\"2027-01-31T11:30:00Z\"",
+	  .shown = "the end that the cloud tells, where it does", .example = "\"2027-01-31T11:30:00Z\"",
 	  .help = "With capacityType reserved: when the reservation ends, and its machines with it. What serves there is "
 		  "replaced in other node groups and drained until 50 minutes before; nothing starts there that would not "
 		  "serve for scaleDown.after (10m where that is auto) before. simulate does not play the end." },
