@@ -28,6 +28,11 @@ struct cluster_taint {
 	const char *key, *value, *effect;
 };
 
+struct cluster_device {
+	const char *resource; /* "nvidia.com/mig-1g.10gb" */
+	int64_t count;
+};
+
 /* A pool as far as the cluster is concerned. Copied. */
 struct cluster_pool {
 	const char *name, *namespace;
@@ -56,6 +61,8 @@ struct cluster_group {
 	size_t label_count;
 	const struct cluster_taint *taints;
 	size_t taint_count;
+	const struct cluster_device *devices; /* in place of gpus_per_node of gpu_resource */
+	size_t device_count;
 };
 
 enum cluster_change {

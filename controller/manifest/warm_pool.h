@@ -161,6 +161,7 @@ struct group_text {
 	struct block_record blocks[PROVIDER_COUNT];
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
 	int64_t reserved_until; /* 0: not given */
+	struct schema_labels resources;
 	struct standby_text standby;
 };
 

@@ -340,6 +340,10 @@ static void contradictions_among_groups(void **state)
 #define SUBSCRIPTION "subscription: 00000000-0000-0000-0000-000000000000"
 	static const struct mistake cases[] = {
 		{ GROUPS("{ name: g, min: 5, max: 2 }"), 6, 33, FIRST ".min", "at most max, which is 2" },
+		{ GROUPS("{ name: g, resources: { cpu: \"4\" } }"), 6, 46, FIRST ".resources.cpu",
+		  "found cpu; allowed: an extended resource as nodes offer it" },
+		{ GROUPS("{ name: g, resources: { amd.com/gpu: \"0\" } }"), 6, 54, FIRST ".resources.amd.com/gpu",
+		  "a whole number from 1 to 100000 in quotes" },
 		{ GROUPS("{ name: g, standby: { max: 11 } }"), 6, 44, FIRST ".standby.max", "which is 10" },
 		{ GROUPS("{ name: g, standby: { max: 1, priceShare: 0% } }"), 6, 59, FIRST ".standby.priceShare",
 		  "from 0.01%" },
@@ -417,6 +421,9 @@ static void contradictions_among_groups(void **state)
 		  "a price for all groups" },
 		{ GROUPS("{ name: g, zone: a }") NEXT_POOL "  nodeGroups: [ { name: g, zone: b } ]\n", 13, 34,
 		  FIRST ".zone", "found 'b'; allowed: a, as at pool.yaml:6:34" },
+		{ GROUPS("{ name: g, resources: { x/y: \"1\" } }") NEXT_POOL
+		  "  nodeGroups: [ { name: g, resources: { x/y: \"2\" } } ]\n",
+		  13, 39, FIRST ".resources", "allowed: the same entries, as at pool.yaml:6:39" },
 		{ GROUPS("{ name: g, standby: { max: 2 } }") NEXT_POOL
 		  "  nodeGroups: [ { name: g, standby: { max: 3 } } ]\n",
 		  13, 44, FIRST ".standby.max", "allowed: 2, as at pool.yaml:6:44" },
