@@ -21,6 +21,7 @@ static bool is_of_others(const struct controller *c, size_t pool, size_t group)
 static bool is_place(const struct controller *c, size_t pool, const struct node *n)
 {
 	bool is_full = n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
+	bool is_unused = n->gpus_milli > 0 && n->gpus_used_milli == 0 && !n->is_protected;
 
 	if (is_full || !node_is_usable(n) || node_label(n, "preheat.dev/lent-by") || drain_is_under_way(c, n->name))
 		return false;
@@ -28,7 +29,7 @@ static bool is_place(const struct controller *c, size_t pool, const struct node 
 		return true;
 	return !is_of_others(c, pool, (size_t)n->group) && !reservation_leaves(c, n->group) &&
 	       !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
-	       !(node_is_idle(c, n) && scale_down_room(c, (size_t)n->group) > 0);
+	       !(is_unused && scale_down_room(c, (size_t)n->group) > 0);
 }
 
 /* Nodes without GPUs come first, for pods that need none; then the fullest. */
@@ -44,28 +45,33 @@ static int by_use(const void *x, const void *y)
 	return left != right ? (left > right ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static const struct node **places(const struct controller *c, size_t pool, struct arena *a, size_t *count)
+struct places {
+	const struct node **nodes; /* those to be filled first come first */
+	size_t count;
+};
+
+static struct places see_places(const struct controller *c, size_t pool, struct arena *a)
 {
 	size_t all;
-	const struct node **nodes = cluster_nodes(c->cluster, -1, a, &all);
+	struct places p = { cluster_nodes(c->cluster, -1, a, &all), 0 };
 
-	*count = 0;
 	for (size_t i = 0; i < all; i++)
-		if (is_place(c, pool, nodes[i]))
-			nodes[(*count)++] = nodes[i];
-	if (*count > 1)
-		qsort(nodes, *count, sizeof *nodes, by_use);
-	return nodes;
+		if (is_place(c, pool, p.nodes[i]))
+			p.nodes[p.count++] = p.nodes[i];
+	if (p.count > 1)
+		qsort(p.nodes, p.count, sizeof *p.nodes, by_use);
+	return p;
 }
 
-static struct move_verdict judge(const struct controller *c, size_t pool, const struct node *n, struct arena *a)
+static struct move_verdict judge(const struct controller *c, const struct node *n, const struct places *p,
+				 struct arena *a)
 {
-	size_t all, count = 0;
-	const struct node **to = places(c, pool, a, &all);
+	const struct node **to = arena_array(a, const struct node *, p->count);
+	size_t count = 0;
 
-	for (size_t i = 0; i < all; i++)
-		if (to[i] != n)
-			to[count++] = to[i];
+	for (size_t i = 0; i < p->count; i++)
+		if (p->nodes[i] != n)
+			to[count++] = p->nodes[i];
 	return cluster_move(c->cluster, n, to, count, clock_now(c->clock), a);
 }
 
@@ -181,8 +187,9 @@ void consolidation_look(struct controller *c, size_t pool)
 
 	if (!has_drains(c, pool) && !is_being_served(c, pool, &a)) {
 		const struct node **nodes = candidates(c, pool, &a, &count);
+		const struct places to = count > 0 ? see_places(c, pool, &a) : (struct places){ 0 };
 		for (size_t i = 0; i < count; i++) {
-			const struct move_verdict v = judge(c, pool, nodes[i], &a);
+			const struct move_verdict v = judge(c, nodes[i], &to, &a);
 			if (!v.is_possible || v.pods == 0 || !has_been_movable(c, pool, nodes[i]) || chosen)
 				continue;
 			chosen = nodes[i];
@@ -225,7 +232,8 @@ enum move_step consolidation_step(struct controller *c, size_t pool, const struc
 {
 	if (is_moving(c, pool, n, a))
 		return MOVE_WAIT;
-	const struct move_verdict v = judge(c, pool, n, a);
+	const struct places to = see_places(c, pool, a);
+	const struct move_verdict v = judge(c, n, &to, a);
 	*why = v.text;
 	return v.is_possible ? MOVE_NEXT : MOVE_NEVER;
 }
