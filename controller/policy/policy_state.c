@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* First word of an encoded memory: changes with every change of the layout. */
-static const uint64_t LAYOUT = UINT64_C(0x7068656d00000001) ^ ((uint64_t)sizeof(struct pool_policy_state) << 8);
+static const uint64_t LAYOUT = UINT64_C(0x7068656d00000002) ^ ((uint64_t)sizeof(struct pool_policy_state) << 8) ^
+			       ((uint64_t)sizeof(struct shadow) << 40);
 
 static void *allocate(size_t count, size_t size)
 {
@@ -49,6 +50,8 @@ static void begin_pool(struct pool_policy_state *p, const struct fleet_spec *fle
 	p->times = lead_tiers(&p->lead, fleet, spec, 0).times;
 	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6);
 	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
+	p->shadows = allocate(p->family.count, sizeof *p->shadows);
+	p->tiers = allocate(tiered_count(&p->family), sizeof *p->tiers);
 }
 
 struct policy_state *policy_state_new(const struct fleet_spec *fleet)
@@ -69,20 +72,29 @@ void policy_state_free(struct policy_state *m)
 {
 	if (!m)
 		return;
+	for (size_t i = 0; i < m->pool_count; i++) {
+		free(m->pools[i].shadows);
+		free(m->pools[i].tiers);
+	}
 	free(m->pools);
 	free(m->groups);
 	free(m);
 }
 
-/* A checkpoint of a pool: everything between the family and the shadows, then the shadows that the family uses. */
+/* A checkpoint of a pool: all that does not follow from the manifest, then its shadows. */
 enum {
 	POOL_FROM = offsetof(struct pool_policy_state, demand),
-	POOL_BYTES = offsetof(struct pool_policy_state, shadows) - POOL_FROM
+	POOL_BYTES = sizeof(struct pool_policy_state) - POOL_FROM
 };
 
 static size_t shadow_bytes(const struct pool_policy_state *p)
 {
-	return p->family.count * sizeof p->shadows[0];
+	return p->family.count * sizeof *p->shadows;
+}
+
+static size_t tiers_bytes(const struct pool_policy_state *p)
+{
+	return tiered_count(&p->family) * sizeof *p->tiers;
 }
 
 void policy_state_encode(const struct policy_state *m, struct buf *out)
@@ -93,7 +105,8 @@ void policy_state_encode(const struct policy_state *m, struct buf *out)
 	for (size_t i = 0; i < m->pool_count; i++) {
 		const struct pool_policy_state *p = &m->pools[i];
 		buf_append(out, (const char *)p + POOL_FROM, POOL_BYTES);
-		buf_append(out, p->shadows, shadow_bytes(p));
+		buf_append(out, (const char *)p->shadows, shadow_bytes(p));
+		buf_append(out, (const char *)p->tiers, tiers_bytes(p));
 	}
 	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
 }
@@ -125,7 +138,7 @@ static bool is_square(double x)
 #define IS_REAL(x)	are_real(&(x), 1)
 #define ARE_REAL(array) are_real(array, sizeof(array) / sizeof(array)[0])
 
-static bool is_sound_shadow(const struct shadow *s)
+static bool is_sound_shadow(const struct shadow *s, bool has_tiers)
 {
 	const int32_t counts[] = { s->ready,	    s->cold,	  s->wake,  s->reclaim,	    s->refill, s->replace_cold,
 				   s->replace_wake, s->reclaimed, s->stock, s->quiet_ticks, s->deals };
@@ -136,6 +149,8 @@ static bool is_sound_shadow(const struct shadow *s)
 	for (int i = 0; i < STOCK_BLOCKS; i++)
 		if (s->block_low[i] < -(1 << 24) || s->block_low[i] > 1 << 24)
 			return false;
+	if (!has_tiers && (s->wake || s->reclaim || s->refill || s->replace_cold || s->replace_wake))
+		return false;
 	return s->ready >= 0 && s->deals >= 0 && IS_REAL(s->backlog) && IS_REAL(s->cost) && IS_REAL(s->held) &&
 	       IS_REAL(s->late) && IS_REAL(s->late_hour) && is_square(s->late_squares) && IS_REAL(s->bad_hours);
 }
@@ -190,7 +205,7 @@ static bool is_sound(const struct pool_policy_state *p)
 		ok = p->deals.cold[i] >= 0 && p->deals.cold[i] < COLD_RING && p->deals.wake[i] >= 0 &&
 		     p->deals.wake[i] < FAST_RING && p->deals.reclaim[i] >= 0 && p->deals.reclaim[i] < FAST_RING;
 	for (size_t i = 0; ok && i < p->family.count; i++)
-		ok = is_sound_shadow(&p->shadows[i]);
+		ok = is_sound_shadow(&p->shadows[i], i >= p->family.tiered_from);
 	return ok;
 }
 
@@ -205,7 +220,7 @@ static size_t encoded_size(const struct policy_state *m)
 	size_t size = sizeof(struct header) + m->group_count * sizeof *m->groups;
 
 	for (size_t i = 0; i < m->pool_count; i++)
-		size += POOL_BYTES + shadow_bytes(&m->pools[i]);
+		size += POOL_BYTES + shadow_bytes(&m->pools[i]) + tiers_bytes(&m->pools[i]);
 	return size;
 }
 
@@ -228,7 +243,8 @@ struct policy_state *policy_state_decode(const void *bytes, size_t len, const st
 		struct pool_policy_state *p = &m->pools[i];
 		memcpy((char *)p + POOL_FROM, at, POOL_BYTES);
 		memcpy(p->shadows, at + POOL_BYTES, shadow_bytes(p));
-		at += POOL_BYTES + shadow_bytes(p);
+		memcpy(p->tiers, at + POOL_BYTES + shadow_bytes(p), tiers_bytes(p));
+		at += POOL_BYTES + shadow_bytes(p) + tiers_bytes(p);
 		fits = is_sound(p);
 	}
 	if (fits)
@@ -301,10 +317,9 @@ static void carry_measured(struct pool_policy_state *to, const struct pool_polic
 
 static void carry_all(struct pool_policy_state *to, const struct pool_policy_state *from)
 {
-	struct family family = to->family;
-
-	*to = *from;
-	to->family = family;
+	memcpy((char *)to + POOL_FROM, (const char *)from + POOL_FROM, POOL_BYTES);
+	memcpy(to->shadows, from->shadows, shadow_bytes(to));
+	memcpy(to->tiers, from->tiers, tiers_bytes(to));
 }
 
 static void carry_pool(struct pool_policy_state *to, const struct pool_policy_state *from, const struct pool_spec *was,
