@@ -48,6 +48,7 @@ struct found_service {
 	const char *image;
 	enum engine engine;
 	const char *gpu_resource;
+	const char *model; /* as its metrics name it, by its arguments; NULL: not told */
 	int64_t gpus, slots, port, pods;
 	struct found_group *groups[GROUPS_MOST];
 	size_t group_count;
@@ -304,24 +305,57 @@ static bool engine_of(const char *image, enum engine *out)
 	return longest > 0;
 }
 
-/* The value of an argument, "--option N" or "--option=N", also within the text of a shell's. */
-static int64_t argument(const struct yaml_node *container, const char *option)
+/* What follows the option in a text, "--option value" or "--option=value"; "" at the end of it, NULL: not there. */
+static const char *after_option(const char *text, const char *option)
+{
+	size_t len = strlen(option);
+
+	for (const char *at = strstr(text, option); at; at = strstr(at + len, option))
+		if (!at[len] || at[len] == '=' || at[len] == ' ')
+			return at + len + strspn(at + len, "= ");
+	return NULL;
+}
+
+/* The value of an argument, also within the text of a shell's and of a list of several; NULL: not given. */
+static const char *argument(const struct yaml_node *container, const char *option)
 {
 	static const char *const lists[] = { "command", "args" };
 
 	for (size_t i = 0; option && i < 2; i++) {
 		const struct yaml_node *l = yaml_child(container, lists[i]);
 		for (const struct yaml_node *n = l ? l->first : NULL; n; n = n->next) {
-			const char *at = n->kind == YAML_SCALAR && n->text ? strstr(n->text, option) : NULL;
-			const char *rest = at ? at + strlen(option) + strspn(at + strlen(option), "= ") : NULL;
+			const char *rest = n->kind == YAML_SCALAR && n->text ? after_option(n->text, option) : NULL;
 
 			if (rest && !*rest && n->next && n->next->kind == YAML_SCALAR)
 				rest = n->next->text;
-			if (rest && strtoll(rest, NULL, 10) > 0)
-				return strtoll(rest, NULL, 10);
+			if (rest && *rest)
+				return rest;
 		}
 	}
-	return 0;
+	return NULL;
+}
+
+static int64_t number_argument(const struct yaml_node *container, const char *option)
+{
+	const char *text = argument(container, option);
+	int64_t value = text ? strtoll(text, NULL, 10) : 0;
+
+	return value > 0 ? value : 0;
+}
+
+/* The label model_name of its metrics: the first name that it serves under, else what it was told to load. */
+static const char *model_of(struct discovery *d, const struct yaml_node *container, enum engine engine)
+{
+	static const char *const options[] = { "--served-model-name", "--model-path", "--model", "serve" };
+	const char *text = NULL;
+
+	if (engine != ENGINE_VLLM && engine != ENGINE_SGLANG)
+		return NULL;
+	for (size_t i = 0; !text && i < sizeof options / sizeof *options; i++)
+		text = argument(container, options[i]);
+	size_t len = text ? strcspn(text, " \t\n") : 0;
+	/* What a shell or the kubelet puts in is not known. */
+	return len && *text != '-' && strcspn(text, "$\"'`\\") >= len ? arena_strdup(d->arena, text, len) : NULL;
 }
 
 /* The port that a person names for it, or the only one. */
@@ -405,7 +439,8 @@ static struct found_service *service_new(struct discovery *d, const struct yaml_
 		made.gpus = 0; /* remembered, so that it is said once */
 	}
 	made.name = pool_name(d, namespace, o->name);
-	made.slots = argument(container, engine_traits(made.engine).slots_option);
+	made.slots = number_argument(container, engine_traits(made.engine).slots_option);
+	made.model = model_of(d, container, made.engine);
 	made.port = port_of(container);
 	made.labels = YAML_AT(workload, "spec", "selector", "matchLabels");
 	if (!made.labels)
@@ -594,24 +629,96 @@ static void write_workload(const struct found_service *s, struct buf *out)
 		buf_text(out, "guessed; measured once replicas were full\n");
 }
 
-static void write_signals(const struct found_service *s, const char *prometheus, struct buf *out)
+/* Other services whose series are told from its own by the model alone: how many, and how many have the same. */
+static size_t neighbours_of(const struct discovery *d, const struct found_service *s, size_t *alike)
 {
-	buf_printf(out, "  signals:\n    engine: %s   # by its image, %s\n", engine_traits(s->engine).name, s->image);
-	if (prometheus) {
-		buf_text(out, "    prometheus:\n      url: ");
-		json_write_text(prometheus, out);
-		buf_text(out, "\n      labels: { namespace: ");
-		put(out, s->namespace);
+	size_t count = 0;
+
+	*alike = 0;
+	for (size_t i = 0; i < d->services.count; i++) {
+		const struct found_service *o = service_at(d, i);
+
+		if (o == s || o->engine != s->engine || strcmp(o->namespace, s->namespace) != 0)
+			continue;
+		count++;
+		*alike += !s->model || !o->model || !strcmp(s->model, o->model);
+	}
+	return count;
+}
+
+static void write_series(const struct discovery *d, const struct found_service *s, const char *prometheus,
+			 struct buf *out)
+{
+	size_t alike, neighbours = neighbours_of(d, s, &alike);
+
+	buf_text(out, "    prometheus:\n      url: ");
+	json_write_text(prometheus, out);
+	buf_text(out, "\n      labels: { namespace: ");
+	put(out, s->namespace);
+	if (neighbours && !alike) {
+		buf_text(out, ", model_name: ");
+		put(out, s->model);
+		buf_text(out, " }   # guessed: by the arguments of its container\n");
+	} else if (neighbours) {
+		buf_text(out,
+			 " }   # add what only its series have, such as job: others in this namespace are like it\n");
+	} else {
 		buf_text(out, " }   # guessed: add what only its series have where several models share a namespace\n");
-	} else if (s->port) {
-		buf_printf(out, "    scrape: { port: %" PRId64 " }   # of its container\n", s->port);
 	}
 }
 
-static void write_group(const struct found_service *s, const struct found_group *g, struct buf *out)
+static void write_signals(const struct discovery *d, const struct found_service *s, const char *prometheus,
+			  struct buf *out)
+{
+	buf_printf(out, "  signals:\n    engine: %s   # by its image, %s\n", engine_traits(s->engine).name, s->image);
+	if (prometheus)
+		write_series(d, s, prometheus, out);
+	else if (s->port)
+		buf_printf(out, "    scrape: { port: %" PRId64 " }   # of its container\n", s->port);
+}
+
+/* Whether the autoscaler of pods scales that workload. */
+static bool scales(const struct yaml_node *autoscaler, const struct found_service *s)
+{
+	const struct yaml_node *target = YAML_AT(autoscaler, "spec", "scaleTargetRef");
+	const char *name = yaml_text(target, "name"), *kind = yaml_text(target, "kind"),
+		   *namespace = meta(autoscaler, "namespace");
+
+	return name && namespace && !strcmp(name, s->owner.name) && !strcmp(namespace, s->namespace) &&
+	       !strcmp(kind ? kind : "Deployment", s->owner.kind);
+}
+
+/* The most replicas that somebody's autoscaler may make of it; 0: none scales it, or without an end of its own. */
+static int64_t replicas_allowed(const struct discovery *d, const struct found_service *s)
+{
+	int64_t most = 0, value;
+
+	for (size_t i = 0; i < d->autoscalers.count; i++) {
+		const struct yaml_node *o = d->autoscalers.items[i], *spec = yaml_child(o, "spec");
+		const char *text = yaml_text(spec, "maxReplicas");
+
+		text = text ? text : yaml_text(spec, "maxReplicaCount");
+		if (text && scales(o, s) && whole_parse(text, strlen(text), &value) && value > most)
+			most = value;
+	}
+	return most < 10000 ? most : 0;
+}
+
+static void write_max(const struct discovery *d, const struct found_service *s, const struct found_group *g,
+		      struct buf *out)
 {
 	int64_t per_node = g->gpus / s->gpus > 0 ? g->gpus / s->gpus : 1;
+	int64_t twice = 2 * g->nodes + (per_node == 1), needed = (replicas_allowed(d, s) + per_node - 1) / per_node;
 
+	if (needed > twice)
+		buf_printf(out, "      max: %" PRId64 "   # guessed: what its autoscaler may ask for\n", needed);
+	else
+		buf_printf(out, "      max: %" PRId64 "   # guessed: twice what is there\n", twice);
+}
+
+static void write_group(const struct discovery *d, const struct found_service *s, const struct found_group *g,
+			struct buf *out)
+{
 	buf_text(out, "    - name: ");
 	put(out, g->value);
 	buf_printf(out, "\n      external: { label: %s, value: ", g->key);
@@ -630,7 +737,7 @@ static void write_group(const struct found_service *s, const struct found_group 
 		fixed_format(g->list_price, 6, out);
 		buf_printf(out, "   # list price of %s on demand, October 2025; write what you pay\n", g->type);
 	}
-	buf_printf(out, "      max: %" PRId64 "   # guessed: twice what is there\n", 2 * g->nodes + (per_node == 1));
+	write_max(d, s, g, out);
 }
 
 static bool have_prices(const struct found_service *s)
@@ -656,7 +763,8 @@ static void write_lead_time(const struct found_service *s, struct buf *out)
 		   s->leads.count == 1 ? "is" : "are");
 }
 
-static void write_pool(const struct found_service *s, const char *prometheus, struct buf *out)
+static void write_pool(const struct discovery *d, const struct found_service *s, const char *prometheus,
+		       struct buf *out)
 {
 	bool is_priced = have_prices(s);
 
@@ -667,13 +775,13 @@ static void write_pool(const struct found_service *s, const char *prometheus, st
 	buf_text(out, " }\nspec:\n  mode: observe   # decides and records; act: also buys, releases and scales\n"
 		      "  objective: { queueWait: 2s, attainment: 99% }   # guessed: what is late is yours to say\n");
 	write_workload(s, out);
-	write_signals(s, prometheus, out);
+	write_signals(d, s, prometheus, out);
 	buf_text(out, "  nodeGroups:\n");
 	for (size_t i = 0; i < s->group_count; i++) {
 		struct found_group g = *s->groups[i];
 
 		g.list_price = is_priced ? g.list_price : 0; /* all of a pool's groups have prices, or none */
-		write_group(s, &g, out);
+		write_group(d, s, &g, out);
 	}
 	write_lead_time(s, out);
 }
@@ -683,7 +791,7 @@ void discovery_write_pools(const struct discovery *d, const char *prometheus, co
 	buf_printf(out, "# What preheat init found in %s. Lines with a comment were guessed: look at them first.\n",
 		   from);
 	for (size_t i = 0; i < d->services.count; i++)
-		write_pool(service_at(d, i), prometheus, out);
+		write_pool(d, service_at(d, i), prometheus, out);
 }
 
 static void write_tree(const struct yaml_node *n, struct buf *out)
@@ -707,6 +815,14 @@ static void write_tree(const struct yaml_node *n, struct buf *out)
 	buf_text(out, n->kind == YAML_MAP ? "}" : "]");
 }
 
+static bool scales_any(const struct discovery *d, const struct yaml_node *autoscaler)
+{
+	for (size_t i = 0; i < d->services.count; i++)
+		if (scales(autoscaler, service_at(d, i)))
+			return true;
+	return false;
+}
+
 size_t discovery_write_autoscalers(const struct discovery *d, struct buf *out)
 {
 	size_t scalers = 0;
@@ -715,11 +831,13 @@ size_t discovery_write_autoscalers(const struct discovery *d, struct buf *out)
 	for (size_t i = 0; i < d->autoscalers.count; i++) {
 		const struct yaml_node *o = d->autoscalers.items[i];
 		const char *kind = yaml_text(o, "kind"), *name = meta(o, "name");
-		bool is_workload = !strcmp(kind, "Deployment");
+		bool is_of_nodes = !strcmp(kind, "NodePool") ||
+				   (!strcmp(kind, "Deployment") && name && strstr(name, "cluster-autoscaler"));
+		bool is_of_pods = strcmp(kind, "Deployment") != 0 && !is_of_nodes && scales_any(d, o);
 
-		if (is_workload && (!name || !strstr(name, "cluster-autoscaler")))
+		if (!is_of_nodes && !is_of_pods)
 			continue;
-		scalers += !is_workload && strcmp(kind, "NodePool") != 0;
+		scalers += is_of_pods;
 		buf_text(out, "- ");
 		write_tree(o, out);
 		buf_text(out, "\n");

@@ -5,6 +5,7 @@
 #include "controller/explain/explain.h"
 #include "controller/manifest/manifest.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,20 +13,52 @@ struct asked {
 	struct history_args args;
 	const char *at, *output;
 	int64_t tick; /* < 0: not given */
-	bool is_largest;
+	bool is_largest, is_full;
 };
 
 enum { INDENT = 11, NARROWEST = 30 };
 
-/* Words on lines no longer than the terminal; the first line starts after the title. */
-static void print_wrapped(const char *text, int width)
+/* Without --full: with the line of the decision's name and the one of --full ten lines at most. */
+static const struct brief_part {
+	const char *title;
+	int sentences, lines;
+} brief_parts[] = { { "Decided", 4, 3 }, { "Seen", 4, 3 }, { "Held by", 2, 1 }, { "It costs", 1, 1 } };
+static const struct brief_part all_of_it = { NULL, INT_MAX, INT_MAX };
+
+/* NULL: left out. */
+static const struct brief_part *brief_of(const char *title)
 {
-	int column = INDENT;
+	for (size_t i = 0; i < sizeof brief_parts / sizeof *brief_parts; i++)
+		if (!strcmp(brief_parts[i].title, title))
+			return &brief_parts[i];
+	return NULL;
+}
 
-	while (*text) {
-		size_t word = strcspn(text, " ");
+/* Where the first of them end. */
+static const char *end_of(const char *text, int sentences)
+{
+	const char *end = strstr(text, ". ");
 
+	while (end && --sentences > 0)
+		end = strstr(end + 1, ". ");
+	return end ? end + 1 : text + strlen(text);
+}
+
+/* Words on lines no longer than the terminal, "..." where there are too many; the first line starts after the title. */
+static void print_wrapped(const char *text, int width, const struct brief_part *part)
+{
+	const char *end = end_of(text, part->sentences);
+	int column = INDENT, lines = 1;
+
+	while (text < end) {
+		size_t word = strcspn(text, " "), room = lines == part->lines ? sizeof " ..." - 1 : 0;
+
+		if (column > INDENT && column + 1 + (int)(word + room) > width && lines == part->lines) {
+			fputs(" ...", stdout);
+			break;
+		}
 		if (column > INDENT && column + 1 + (int)word > width) {
+			lines++;
 			printf("\n%*s", INDENT, "");
 			column = INDENT;
 		} else if (column > INDENT) {
@@ -39,7 +72,7 @@ static void print_wrapped(const char *text, int width)
 	putchar('\n');
 }
 
-static void print_text(const struct explained *x, const char *policy, struct arena *a)
+static void print_text(const struct explained *x, const char *policy, bool is_full, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf time = { 0 };
 	struct terminal t = terminal_of(stdout);
@@ -49,15 +82,21 @@ static void print_text(const struct explained *x, const char *policy, struct are
 	bool is_ours = !strcmp(policy, "preheat");
 
 	explain_time(x->now, x->utc_offset, &time);
-	printf("%s%s, %s (UTC%c%02d:%02d), tick %lld%s%s%s\n\n", terminal_style(&t, STYLE_STRONG),
+	printf("%s%s, %s (UTC%c%02d:%02d), tick %lld%s%s%s\n%s", terminal_style(&t, STYLE_STRONG),
 	       x->fleet->pools[x->pool].name, time.text, x->utc_offset < 0 ? '-' : '+', (int)(offset / HOUR),
 	       (int)(offset / MINUTE % 60), (long long)x->tick, is_ours ? "" : ", decided by ", is_ours ? "" : policy,
-	       terminal_style(&t, STYLE_PLAIN));
+	       terminal_style(&t, STYLE_PLAIN), is_full ? "\n" : "");
 	for (size_t i = 0; i < e.count; i++) {
+		const struct brief_part *part = is_full ? &all_of_it : brief_of(e.parts[i].title);
+
+		if (!part)
+			continue;
 		printf("%s%-*s%s", terminal_style(&t, STYLE_STRONG), INDENT, e.parts[i].title,
 		       terminal_style(&t, STYLE_PLAIN));
-		print_wrapped(e.parts[i].text, width);
+		print_wrapped(e.parts[i].text, width, part);
 	}
+	if (!is_full)
+		printf("%-*sexpectations, the rule, the price of each objective: --full\n", INDENT, "More");
 }
 
 static void add_value(struct table *t, const struct field_info *f, int64_t value, millis utc_offset)
@@ -161,7 +200,7 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 		print_tree(&answer, a->output);
 	} else {
 		fputs(is_first ? "" : "\n", stdout);
-		print_text(&x, policy, &q->arena);
+		print_text(&x, policy, a->is_full || !strcmp(a->output, "wide"), &q->arena);
 		if (!strcmp(a->output, "wide")) {
 			putchar('\n');
 			print_fields(&x, TABLE_WIDE);
@@ -270,6 +309,8 @@ static int run(int argc, char **argv)
 		{ "tick", 0, OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
 		{ "largest", 0, OPTION_FLAG, NULL,
 		  "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest, NULL },
+		{ "full", 0, OPTION_FLAG, NULL, "all of it, with the rule and the price of each objective", &a.is_full,
+		  NULL },
 		PRINT_OPTION(&a.output),
 	};
 	struct error e;
@@ -283,13 +324,13 @@ static int run(int argc, char **argv)
 
 const struct command command_explain = {
 	.name = "explain",
-	.usage = "explain [--db FILE] [--pool POOL] [--at TIME | --tick N | --largest]",
+	.usage = "explain [--db FILE] [--pool POOL] [--at TIME | --tick N | --largest] [--full]",
 	.summary = "Why: one decision in sentences (default: the last one that asked for something)",
 	.examples = "  preheat explain --db out/history.db --largest\n"
 		    "  preheat explain --at 3:12 --pool chat              also 'yesterday 3:12', '2024-05-10 14:32'\n"
 		    "  preheat explain --tick 4312 -o json\n",
-	.notes = "-o table prints sentences, -o wide also every field of the decision; csv has the fields as rows, "
-		 "json and yaml\n"
-		 "have what was seen beside them, with units.\n",
+	.notes = "-o table prints sentences, ten lines of them without --full; -o wide also every field of the "
+		 "decision; "
+		 "csv has\nthe fields as rows, json and yaml have what was seen beside them, with units.\n",
 	.run = run,
 };

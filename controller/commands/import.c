@@ -408,7 +408,7 @@ static bool write_trace(const struct fetch *f, struct error *e)
 
 	if (f->signals.count > 1)
 		return error_set(e, ERROR_INVALID,
-				 "%zu pools in one trace: choose one with --of, or write a recording: -o NAME.db",
+				 "%zu pools in one trace: choose one with --pool, or write a recording: --out NAME.db",
 				 f->signals.count);
 	t.bins = xcalloc(p->count, sizeof *t.bins);
 	for (size_t i = 0; i < p->count; i++) {
@@ -440,9 +440,9 @@ static bool check_server_output(const struct fetch *f, struct error *e)
 	if (slash)
 		snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 	if (is_recording(path) && !access(path, F_OK))
-		return error_set(e, ERROR_INVALID, "--output %s: already there; name another file or remove it", path);
+		return error_set(e, ERROR_INVALID, "--out %s: already there; name another file or remove it", path);
 	if (strcmp(path, "-") != 0 && access(folder, W_OK | X_OK))
-		return error_set(e, ERROR_UNAVAILABLE, "--output %s: cannot be written: %s", path, strerror(errno));
+		return error_set(e, ERROR_UNAVAILABLE, "--out %s: cannot be written: %s", path, strerror(errno));
 	return true;
 }
 
@@ -555,7 +555,7 @@ static bool check_output(const char *const *paths, size_t count, const char *out
 
 		if (is_there && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
 			return error_set(e, ERROR_INVALID,
-					 "--output %s: this is the recording that is read; name another file", output);
+					 "--out %s: this is the recording that is read; name another file", output);
 	}
 	return true;
 }
@@ -594,7 +594,7 @@ static int run(int argc, char **argv)
 		  "ask a Prometheus server for all that pools' servers told; manifest: as the manifest says",
 		  &server.url, NULL },
 		{ "filename", 'f', OPTION_LIST, "FILE", "with --prometheus: the WarmPools", &server.pools, NULL },
-		{ "of", 0, OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
+		{ "pool", 0, OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
 		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: until now (default: 7d)", &server.last,
 		  NULL },
 		{ "step", 0, OPTION_PERIOD, "DURATION", "with --prometheus: between readings (default: 15s)",

@@ -35,6 +35,7 @@ static const struct object_kind kinds[] = {
 	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
 	{ "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
+	{ "karpenter.sh/v1", "NodePool", "nodepools", false, true },
 	OBJECT_KIND_TEMPLATES,
 	{ "v1", "Pod", "pods", true, false },
 };
@@ -217,6 +218,7 @@ static bool say_verdict(struct init *x)
 {
 	const struct yaml_node *summary = read_tree(x, "summary.json"), *rows = read_tree(x, "compare.json");
 	const struct yaml_node *recorded = summary ? yaml_child(summary, "recorded") : NULL;
+	bool has_unseen = false;
 
 	for (const struct yaml_node *r = recorded ? recorded->first : NULL; r; r = r->next) {
 		printf("\n%s: you held ", r->key);
@@ -231,7 +233,12 @@ static bool say_verdict(struct init *x)
 		say_cost(YAML_AT(summary, "pools", r->key));
 		say_rivals(rows, r->key);
 		putchar('\n');
+		has_unseen |= is_true(r, "has_unseen_starts");
 	}
+	if (has_unseen)
+		puts("\nWhat you held is of replicas that served: Prometheus does not tell of machines that started or "
+		     "stood "
+		     "idle,\nwhich were billed too. The other hours count them.");
 	return recorded != NULL;
 }
 
@@ -245,6 +252,7 @@ static int judge_week(struct init *x)
 			   "-f",      x->pools.text,  "--last",
 			   last.text, "--out",	      x->week.text,
 			   NULL };
+	enum { AUTOSCALERS_AT = 9 };
 	char *simulate[] = { "simulate",
 			     "--recording",
 			     x->week.text,
@@ -260,8 +268,15 @@ static int judge_week(struct init *x)
 	if (options.force)
 		unlink(x->week.text);
 	int code = other("import", NULL, import);
-	if (code == EXIT_DONE)
+	if (code != EXIT_DONE)
+		return code;
+	code = other("simulate", x->table.text, simulate);
+	if (code == EXIT_USAGE && x->has_autoscalers) { /* the model has none of them, which was said */
+		puts("\nYour autoscalers are not in the model; without them:");
+		x->has_autoscalers = false;
+		simulate[AUTOSCALERS_AT] = NULL;
 		code = other("simulate", x->table.text, simulate);
+	}
 	return code == EXIT_DONE && !say_verdict(x) ? EXIT_ENVIRONMENT : code;
 }
 

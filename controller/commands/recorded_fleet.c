@@ -110,6 +110,16 @@ static void print_fleets(struct recorded_fleets f, FILE *out)
 	table_free(t);
 }
 
+/* Prometheus tells of servers, and not of machines. */
+static void print_unseen(const char *pool, FILE *out)
+{
+	fprintf(out,
+		"Pool %s: the hours of \"as recorded\" are of replicas that served. Machines that started or stood "
+		"idle were "
+		"billed too and are not in this recording; the comparison counts them.\n",
+		pool);
+}
+
 void recorded_fleet_print(struct recorded_fleets f, FILE *out)
 {
 	for (size_t i = 0; i < f.fleet->pool_count; i++)
@@ -118,6 +128,9 @@ void recorded_fleet_print(struct recorded_fleets f, FILE *out)
 	if (f.pools) {
 		fputs("\nThe fleet you had:\n", out);
 		print_fleets(f, out);
+		for (size_t i = 0; i < f.fleet->pool_count; i++)
+			if (has_traffic(&f.pools[i]) && calibration_measured(f.measured, i)->has_unseen_starts)
+				print_unseen(f.fleet->pools[i].name, out);
 		for (size_t i = 0; i < f.fleet->pool_count; i++)
 			if (has_traffic(&f.pools[i]) && !f.pools[i].fits)
 				print_misfit(f.fleet->pools[i].name, calibration_measured(f.measured, i), &f.pools[i],
@@ -137,9 +150,9 @@ void recorded_fleet_json(struct recorded_fleets f, struct buf *out)
 		json_write_text(f.fleet->pools[i].name, out);
 		buf_printf(out,
 			   ": { \"slots\": %" PRId64 ", \"service_s\": %.3f, \"lead_p50_s\": %.3f, "
-			   "\"lead_p95_s\": %.3f, \"lead_samples\": %" PRId64 ",\n      ",
+			   "\"lead_p95_s\": %.3f, \"lead_samples\": %" PRId64 ", \"has_unseen_starts\": %s,\n      ",
 			   m->slots, (double)m->service / 1000, (double)m->lead.p50 / 1000, (double)m->lead.p95 / 1000,
-			   m->lead_samples);
+			   m->lead_samples, m->has_unseen_starts ? "true" : "false");
 		buf_printf(out, "\"gpu_hours\": %.4f, \"dollars\": %.4f, \"late_share\": %.8f,\n      ", r->gpu_hours,
 			   r->dollars, r->late_share);
 		buf_printf(out,

@@ -5,6 +5,7 @@
 #include "base/resource.h"
 #include "signals/engine_metrics.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { AUTOSCALERS_MAX = 200 };
@@ -19,8 +20,8 @@ struct reading {
 	struct findings *findings;
 	struct team_autoscaler *items;
 	size_t count;
-	millis removal; /* of an unneeded node; -1: nothing says it */
-	struct buf others;
+	millis removal;		     /* of an unneeded node; -1: nothing says it */
+	struct buf others, left_out; /* left_out: lines, each an object and why */
 };
 
 /* One object while its settings are collected. */
@@ -249,6 +250,15 @@ static long pool_of(const struct reading *r, const struct yaml_node *object, con
 	return NO_POOL;
 }
 
+/* Half of its settings would be another autoscaler's. */
+static void leave_out(struct reading *r, const char *label, const struct finding *why)
+{
+	CLEANUP(buf_release) struct buf text = { 0 };
+
+	finding_print(why, &text);
+	buf_printf(&r->left_out, "%s is left out of the comparison: %s\n", label, text.text);
+}
+
 static void add_scaler(struct reading *r, const struct yaml_node *object, const char *kind,
 		       void (*read)(struct scaler *s, const struct yaml_node *spec))
 {
@@ -276,7 +286,9 @@ static void add_scaler(struct reading *r, const struct yaml_node *object, const 
 		find(r, spec ? spec : object, "at least one metric of running or waiting requests", "");
 	if (s.has_mean)
 		buf_text(&s.setting, ",mean=1");
-	if (s.setting.len)
+	if (r->findings->count > before)
+		leave_out(r, label.text, &r->findings->items[before]);
+	else if (s.setting.len)
 		r->items[r->count++] = (struct team_autoscaler){ .pool = (size_t)pool,
 								 .label = arena_strdup(r->arena, label.text, label.len),
 								 .setting = arena_strdup(r->arena, s.setting.text + 1,
@@ -347,8 +359,9 @@ static bool finish(struct reading *r, const char *name, struct error *e)
 		buf_printf(&setting, "%s,removal=%lld", r->items[i].setting, (long long)(r->removal / SECOND));
 		r->items[i].setting = arena_strdup(r->arena, setting.text, setting.len);
 	}
-	if (r->findings->count)
+	if (r->findings->count && !r->count)
 		return findings_error(r->findings, e);
+	fputs(r->left_out.len ? r->left_out.text : "", stderr);
 	if (!r->count)
 		return error_set(
 			e, ERROR_INVALID,
@@ -371,12 +384,14 @@ bool team_autoscalers_read(const char *path, const struct manifest *m, struct ar
 		return error_wrap(e, "--autoscalers");
 	struct yaml_source source = { name, text.text ? text.text : "", text.len, limits };
 	r.items = arena_array(a, struct team_autoscaler, AUTOSCALERS_MAX);
-	if (yaml_parse_source(&source, a, &docs, &findings))
-		for (size_t i = 0; i < docs.count; i++)
-			if (docs.roots[i])
-				read_object(&r, docs.roots[i]);
+	if (!yaml_parse_source(&source, a, &docs, &findings))
+		return findings_error(&findings, e);
+	for (size_t i = 0; i < docs.count; i++)
+		if (docs.roots[i])
+			read_object(&r, docs.roots[i]);
 	bool ok = finish(&r, name, e);
 	buf_release(&r.others);
+	buf_release(&r.left_out);
 	*out = r.items;
 	*count = r.count;
 	return ok;

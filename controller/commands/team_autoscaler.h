@@ -16,7 +16,8 @@ struct team_autoscaler {
 	const char *setting; /* for policy_ops.open */
 };
 
-/* What `path` ("-": standard input) holds, in its order; in the arena. Other kinds are passed over. ERROR_INVALID: what
- * the model cannot do as it is written, and a file in which nothing scales a pool. */
+/* What `path` ("-": standard input) holds, in its order; in the arena. Other kinds are passed over. What the model
+ * cannot do as it is written is left out as a whole and named on standard error. ERROR_INVALID: nothing of the file is
+ * left. */
 bool team_autoscalers_read(const char *path, const struct manifest *m, struct arena *a, struct team_autoscaler **out,
 			   size_t *count, struct error *e) MUST_USE;

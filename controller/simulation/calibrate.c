@@ -39,6 +39,7 @@ struct pool_calibration {
 	double slot_ms, completed, prompt_tokens, output_tokens;
 	double latency_us, latency_weight;
 	double starting_ms; /* replica-milliseconds on their way to serve, or to be given up */
+	bool has_grown;
 };
 
 struct group_calibration {
@@ -189,6 +190,7 @@ static void take_levels(struct calibration *c, struct pool_calibration *p, const
 	bool is_blind = s->input.scrapes_expected > 0 && s->input.scrapes_fresh == 0;
 	struct telemetry_window *last = p->blind.count ? &p->blind.items[p->blind.count - 1] : NULL;
 
+	p->has_grown |= p->levels.count && p->levels.items[p->levels.count - 1].ready < s->input.ready;
 	if (!p->levels.count || p->levels.items[p->levels.count - 1].ready != s->input.ready)
 		LIST_ADD(c->arena, &p->levels, ((struct level){ to, s->input.ready }));
 	p->measured.ticks++;
@@ -285,6 +287,7 @@ const struct measured *calibration_measured(struct calibration *c, size_t pool)
 	p->measured.lead_samples = sample_count(&p->total[START_COLD]);
 	p->measured.lead = quantiles_of(&p->total[START_COLD]);
 	p->measured.has_starts = p->starting_ms > 0;
+	p->measured.has_unseen_starts = p->has_grown && p->starting_ms <= 0;
 	p->measured.has_tokens = p->prompt_tokens + p->output_tokens > 0;
 	return &p->measured;
 }

@@ -27,6 +27,7 @@ struct measured {
 	int64_t ticks, blind_ticks; /* blind: with replicas, and none could be read */
 	bool has_tokens;	    /* completed requests came with their tokens */
 	bool has_starts;	    /* some were on their way */
+	bool has_unseen_starts;	    /* replicas came, and of no machine was told that it started */
 };
 const struct measured *calibration_measured(struct calibration *c, size_t pool);
 

@@ -119,6 +119,8 @@ found 'explain: a time of the day' 0 '^chat, 2024-01-01 01:12:00 .*, tick 287$' 
 	'preheat explain --utc --at 1:12 | head -1'
 found 'explain: a date and minutes' 0 '^chat, 2024-01-01 01:12:00 .*, tick 287$' "$copied" \
 	"preheat explain --utc --at '2024-01-01 01:12' | head -1"
+found 'explain: ten lines at most' 0 '^([1-9]|10)$' "$copied" 'COLUMNS=80 preheat explain --largest | wc -l'
+found 'explain: all of it' 0 '^Self-test' "$copied" 'preheat explain --largest --full'
 refused 'explain: yesterday was before' 2 'nothing was decided yet' "$copied" "preheat explain --utc --at 'yesterday 1:12'"
 for bad in 25:00 3:60 3: :12 3:1x '3:12:61' 'tomorrow 3:12' 'yesterday'; do
 	refused "explain: no time: $bad" 2 "--at: found '$bad'; allowed: a time such as" "$copied" "preheat explain --at '$bad'"

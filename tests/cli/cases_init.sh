@@ -34,3 +34,15 @@ found 'init: no service' 1 'no pod of a model server asks for a GPU' 'printf "ap
 refused 'init: an argument' 2 "found 'cluster'.*-f FILE" '' 'preheat init cluster'
 refused 'init: no cluster' 2 'KUBECONFIG' '' 'HOME=/nowhere KUBECONFIG= preheat init --out .'
 found 'init: a Prometheus that is not there' 3 'refused|connect' '' "preheat init -f '$cluster' --prometheus http://127.0.0.1:1 2>&1"
+
+# Several in a namespace: each by the name that its metrics give its model.
+neighbours="python3 ${cluster%/*}/neighbours.py >near.json"
+beside='preheat init -f near.json --prometheus http://127.0.0.1:1 >said 2>&1'
+for model in chat qwen/coder meta/draft; do
+	found "init: the series of $model alone" 0 "labels: \{ namespace: llm, model_name: \"?$model\"? \}" "$neighbours" "$beside; cat preheat/pools.yaml"
+done
+found 'init: where their models are called alike it is said' 0 'namespace: llm \}   # add what only its series have, such as job' \
+	"$neighbours; sed -i 's/--served-model-name=chat/--served-model-name=qwen\/coder/' near.json" "$beside; cat preheat/pools.yaml"
+found 'init: as many nodes as the autoscaler may ask for' 0 'max: 12   # guessed: what its autoscaler may ask for' "$neighbours" \
+	"$beside; cat preheat/pools.yaml"
+found 'init: autoscalers of something else are not kept' 0 '^3$' "$neighbours" "$beside; grep -c HorizontalPodAutoscaler preheat/autoscalers.yaml"

@@ -56,6 +56,14 @@ refused 'a metric that is not in the model' 2 'own.yaml:11:26: spec.triggers\[0\
 $(own chat 'avg(DCGM_FI_DEV_GPU_UTIL)')" "$team"
 refused 'a trigger that is not in the model' 2 'allowed: type prometheus' "$day
 $(own chat 'sum(vllm:num_requests_waiting)' '    - type: cron')" "$team"
+two="$(own chat 'sum(vllm:num_requests_waiting)')
+cp own.yaml first.yaml
+$(own chat 'avg(DCGM_FI_DEV_GPU_UTIL)')
+{ cat first.yaml; echo ---; sed 's/name: chat, names/name: hot, names/' own.yaml; } >both.yaml; mv both.yaml own.yaml"
+found 'one of two is not in the model: the other is' 0 '^yours +as it is .*ScaledObject llm/chat' "$day
+$two" "$team"
+found 'and is left out by name' 0 'ScaledObject llm/hot is left out of the comparison: own.yaml:24:26: .*allowed: a metric of running or waiting' "$day
+$two" "$team 2>&1 >/dev/null"
 refused 'an autoscaler of something else' 2 'ScaledObject llm/chat scales web; name the workload' "$day
 $(own web 'sum(vllm:num_requests_waiting)')" "$team"
 refused 'autoscalers without --compare' 2 'add --compare' "$day" "$run --autoscalers own.yaml"

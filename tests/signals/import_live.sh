@@ -116,7 +116,7 @@ refused "its series are of 2 models: .*m.* (1 replica), .*n.* (1 replica).*such 
 	--prometheus "http://127.0.0.1:$port" -f other.yaml --last 6h --out no.db
 refused 'needs the WarmPools' --prometheus "http://127.0.0.1:$port" --out no.db
 refused 'give its URL' --prometheus manifest -f pool.yaml --out no.db
-refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" -f pool.yaml --of nobody --out no.db
+refused 'none is called nobody' --prometheus "http://127.0.0.1:$port" -f pool.yaml --pool nobody --out no.db
 refused 'refused\|connect' --prometheus http://127.0.0.1:1 -f pool.yaml --last 1h --out no.db
 refused 'day.db' --prometheus "http://127.0.0.1:$port" -f pool.yaml --last 6h --out day.db
 [ ! -e no.db ] || fail "a refused import left a file"

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# The transcript of docs/getting-started.md, command by command: a real API server has three services and an HPA each, a real
+# Prometheus what they did for half a day (tests/signals/services.py), and preheat init comes to a verdict that fits what was so.
+# Usage: tests/rig/with_rig.sh tests/deploy/first_hour_test.sh PREHEAT. Skips (exit 77) without prometheus.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+preheat=$(realpath "$1")
+if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+	echo "SKIPPED: no prometheus (apt-get install prometheus)"
+	exit 77
+fi
+[ -n "${RIG_DIR:-}" ] || exec "$here/../rig/with_rig.sh" "$here/first_hour_test.sh" "$preheat"
+folder=$(mktemp -d)
+server=''
+leave() {
+	[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null || true
+	rm -rf "$folder"
+}
+trap leave EXIT
+# shellcheck source=tests/deploy/verdicts.sh
+. "$here/verdicts.sh"
+cd "$folder"
+
+python3 "$here/../signals/services.py" . 12
+promtool tsdb create-blocks-from openmetrics metrics.om data >/dev/null 2>&1
+rm metrics.om
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+echo 'global: { scrape_interval: 15s }' >prometheus.yml
+# Blocks hold no marks of series that ended, as scraping makes them: so the server looks no further back than one scrape.
+prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" \
+	--query.lookback-delta=20s --log.level=error >log 2>&1 &
+server=$!
+for _ in $(seq 300); do
+	! curl -sf "127.0.0.1:$port/-/ready" >/dev/null || break
+	kill -0 "$server" 2>/dev/null || { cat log; exit 3; }
+	sleep 0.1
+done
+
+# The cluster of today: nodes that are ready, and the Deployments whose pods the scheduler puts on them.
+kubectl create namespace llm >/dev/null
+python3 - <<'SPLIT'
+import json
+items = json.load(open('cluster.yaml'))['items']
+json.dump({'apiVersion': 'v1', 'kind': 'List', 'items': [o for o in items if o['kind'] not in ('Pod', 'ReplicaSet')]}, open('objects.json', 'w'))
+for o in items:
+    if o['kind'] == 'Node':
+        print(o['metadata']['name'], json.dumps({'status': o['status']}), file=open('nodes', 'a'))
+SPLIT
+kubectl create -f objects.json >/dev/null
+while read -r node status; do
+	kubectl patch node "$node" --subresource=status --type=merge -p "$status" >/dev/null
+	kubectl taint node "$node" node.kubernetes.io/not-ready- >/dev/null 2>&1 || :
+done <nodes
+for _ in $(seq 600); do
+	[ "$(kubectl get pods -n llm -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -c .)" -lt "$(wc -l <nodes)" ] || break
+	sleep 0.1
+done
+
+preheat() {
+	"$preheat" "$@"
+}
+# The commands of the transcript, with this server and as much as it keeps.
+sed -n '/^### A verdict/,/^## /s/^\$ //p' "$here/../../docs/getting-started.md" |
+	sed "s|http://prometheus:9090|http://127.0.0.1:$port --last 12h|" >commands
+is 'the transcript has commands' 4 "$(wc -l <commands)"
+while read -r command; do
+	status=0
+	eval "$command" >said 2>err </dev/null || status=$?
+	is "$command: exit code" 0 $status
+	[ $status -eq 0 ] || cat err
+	case $command in
+	'preheat init'*) cp said verdict.said ;;
+	esac
+done <commands
+
+for name in chat code summary; do
+	has "$name: found" "Deployment llm/$name: vllm," "$(cat verdict.said)"
+	has "$name: judged" "$name: you held " "$(cat verdict.said)"
+done
+has 'what the hours are of' 'Prometheus does not tell of machines that started' "$(cat verdict.said)"
+grep ' held \|in the model\|no verdict' verdict.said
+grep 'does not fit' trial/verdict.txt || :
+python3 - <<'TRUTH' || is 'recorded and modelled are what was so' yes no
+import json
+truth, recorded = json.load(open('truth.json')), json.load(open('trial/verdict/summary.json'))['recorded']
+said, why, judged = open('verdict.said').read(), open('trial/verdict.txt').read(), 0
+for name, t in truth.items():
+    r = recorded[name]
+    print(f'{name}: {t["gpu_hours"]:.1f} GPU hours and {t["late_share"]:.2%} late; recorded {r["gpu_hours"]:.1f}, {r["late_share"]:.2%}; '
+          f'modelled {r["model_gpu_hours"]:.1f}, {r["model_late_share"]:.2%}')
+    near = {share: max(t['late_share'], r[share]) < 0.001 or t['late_share'] / 1.5 <= r[share] <= 1.5 * t['late_share']
+            for share in ('late_share', 'model_late_share')}
+    assert abs(r['gpu_hours'] - t['gpu_hours']) <= 0.1 * t['gpu_hours'] and near['late_share'], f'{name}: recorded'
+    fits = abs(r['model_gpu_hours'] - t['gpu_hours']) <= 0.1 * t['gpu_hours'] and near['model_late_share']
+    assert fits or not r['model_fits'], f'{name}: a verdict out of a model that does not fit'
+    part = said[said.index(f'{name}: you held'):].split('\n\n')[0]
+    if r['model_fits']:
+        assert 'Preheat would have held' in part and f'your HorizontalPodAutoscaler llm/{name}, in the model: ' in part, part
+    else:
+        assert 'so there is no verdict' in part and 'Preheat would' not in part and f'The model does not fit pool {name}: ' in why, part
+    judged += r['model_fits']
+assert judged >= 2, 'verdicts'
+TRUTH
+ended
