@@ -341,20 +341,45 @@ static void carry_pool(struct pool_policy_state *to, const struct pool_policy_st
 		to->choice.reviewed_at = 0; /* at the next tick */
 }
 
+/* Most keep their order, so that each stands behind the one before it. Returns pool_count where there was none. */
+static size_t former_pool(const struct fleet_spec *was, const struct pool_spec *p, size_t after)
+{
+	for (size_t n = 0; n < was->pool_count; n++) {
+		size_t k = (after + n) % was->pool_count;
+		if (!strcmp(p->name, was->pools[k].name) && !strcmp(p->namespace, was->pools[k].namespace))
+			return k;
+	}
+	return was->pool_count;
+}
+
+static size_t former_group(const struct fleet_spec *was, const struct group_spec *g, size_t after)
+{
+	for (size_t n = 0; n < was->group_count; n++) {
+		size_t k = (after + n) % was->group_count;
+		if (!strcmp(g->name, was->groups[k].name) && !strcmp(g->provider, was->groups[k].provider))
+			return k;
+	}
+	return was->group_count;
+}
+
 struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was,
 					  const struct fleet_spec *now)
 {
 	struct policy_state *m = policy_state_new(now);
 
-	for (size_t i = 0; i < now->pool_count; i++)
-		for (size_t k = 0; k < was->pool_count; k++)
-			if (!strcmp(now->pools[i].name, was->pools[k].name) &&
-			    !strcmp(now->pools[i].namespace, was->pools[k].namespace))
-				carry_pool(&m->pools[i], &old->pools[k], &was->pools[k], &now->pools[i]);
-	for (size_t i = 0; i < now->group_count; i++)
-		for (size_t k = 0; k < was->group_count; k++)
-			if (!strcmp(now->groups[i].name, was->groups[k].name) &&
-			    !strcmp(now->groups[i].provider, was->groups[k].provider))
-				m->groups[i] = old->groups[k];
+	for (size_t i = 0, after = 0; i < now->pool_count; i++) {
+		size_t k = former_pool(was, &now->pools[i], after);
+		if (k == was->pool_count)
+			continue;
+		carry_pool(&m->pools[i], &old->pools[k], &was->pools[k], &now->pools[i]);
+		after = k + 1;
+	}
+	for (size_t i = 0, after = 0; i < now->group_count; i++) {
+		size_t k = former_group(was, &now->groups[i], after);
+		if (k == was->group_count)
+			continue;
+		m->groups[i] = old->groups[k];
+		after = k + 1;
+	}
 	return m;
 }
