@@ -195,6 +195,24 @@ static void say_cost(const struct yaml_node *map)
 	printf(" with %s late", human_share(number(map, "late_share")).text);
 }
 
+/* A row of the comparison, where its objective is known to be missed. */
+static void say_row(const struct yaml_node *row)
+{
+	say_cost(row);
+	if (!is_true(row, "meets_objective"))
+		fputs(", which misses the objective", stdout);
+}
+
+static void say_ours(const struct yaml_node *rows, const char *pool)
+{
+	for (const struct yaml_node *r = rows ? rows->first : NULL; r; r = r->next) {
+		const char *of = yaml_text(r, "pool"), *policy = yaml_text(r, "policy");
+
+		if (of && policy && !strcmp(of, pool) && !strcmp(policy, "preheat"))
+			say_row(r);
+	}
+}
+
 static void say_rivals(const struct yaml_node *rows, const char *pool)
 {
 	for (const struct yaml_node *r = rows ? rows->first : NULL; r; r = r->next) {
@@ -205,10 +223,10 @@ static void say_rivals(const struct yaml_node *rows, const char *pool)
 			continue;
 		if (object) {
 			printf("\n  your %s, in the model: ", object);
-			say_cost(r);
+			say_row(r);
 		} else if (!strcmp(policy, "hpa") && is_true(r, "is_cheapest")) {
 			printf("\n  an HPA at its best, known only afterwards (%s): ", yaml_text(r, "setting"));
-			say_cost(r);
+			say_row(r);
 		}
 	}
 }
@@ -230,7 +248,7 @@ static bool say_verdict(struct init *x)
 			continue;
 		}
 		printf(".\n  Preheat would have held ");
-		say_cost(YAML_AT(summary, "pools", r->key));
+		say_ours(rows, r->key);
 		say_rivals(rows, r->key);
 		putchar('\n');
 		has_unseen |= is_true(r, "has_unseen_starts");

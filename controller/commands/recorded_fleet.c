@@ -25,7 +25,7 @@ static void put_reasons(const struct measured *m, FILE *out)
 	const char *between = " Not measured, so taken from the manifest: ", *end = "";
 
 	if (!m->slots) {
-		fprintf(out, "%show many sequences a replica holds (it was never full)", between);
+		fprintf(out, "%show many sequences a replica holds (too seldom full)", between);
 		between = ", ";
 		end = ".";
 	}
@@ -66,7 +66,7 @@ static void print_measured(const struct pool_spec *spec, const struct measured *
 		fprintf(out, "%s sequences a replica (manifest: %s)", human_count(m->slots).text,
 			human_count(spec->max_sequences).text);
 	else
-		fprintf(out, "replicas never full, %s sequences as in the manifest",
+		fprintf(out, "replicas too seldom full to tell, %s sequences as in the manifest",
 			human_count(spec->max_sequences).text);
 	if (m->service)
 		fprintf(out, ", %s a request", human_duration(m->service).text);

@@ -84,6 +84,7 @@ python3 - <<'TRUTH' || is 'recorded and modelled are what was so' yes no
 import json
 truth, recorded = json.load(open('truth.json')), json.load(open('trial/verdict/summary.json'))['recorded']
 said, why, judged = open('verdict.said').read(), open('trial/verdict.txt').read(), 0
+met = {row['pool']: row['meets_objective'] for row in json.load(open('trial/verdict/compare.json')) if row['policy'] == 'preheat'}
 for name, t in truth.items():
     r = recorded[name]
     print(f'{name}: {t["gpu_hours"]:.1f} GPU hours and {t["late_share"]:.2%} late; recorded {r["gpu_hours"]:.1f}, {r["late_share"]:.2%}; '
@@ -96,6 +97,8 @@ for name, t in truth.items():
     part = said[said.index(f'{name}: you held'):].split('\n\n')[0]
     if r['model_fits']:
         assert 'Preheat would have held' in part and f'your HorizontalPodAutoscaler llm/{name}, in the model: ' in part, part
+        ours = next(line for line in part.split('\n') if 'Preheat would have held' in line)
+        assert ('misses the objective' in ours) != met[name], ours
     else:
         assert 'so there is no verdict' in part and 'Preheat would' not in part and f'The model does not fit pool {name}: ' in why, part
     judged += r['model_fits']
