@@ -171,6 +171,12 @@ static void format_bits(const char *const *names, int64_t bits, struct buf *out)
 			buf_printf(out, n++ ? ",%s" : "%s", names[i]);
 }
 
+static void format_labels(const struct schema_labels *labels, struct buf *out)
+{
+	for (size_t i = 0; i < labels->count; i++)
+		buf_printf(out, "%s%s=%s", i ? "," : "", labels->items[i].key, labels->items[i].value);
+}
+
 static bool are_equal_labels(const struct schema_labels *a, const struct schema_labels *b)
 {
 	if (a->count != b->count)
@@ -227,6 +233,8 @@ void schema_format(const struct schema_row *row, const void *record, struct buf 
 		buf_text(out, *(const char *const *)slot ? *(const char *const *)slot : "");
 		return;
 	}
+	if (row->type == SCHEMA_LABELS)
+		format_labels(slot, out);
 	if (row->type == SCHEMA_LABELS || row->type == SCHEMA_MAP || row->type == SCHEMA_LIST)
 		return;
 	memcpy(&value, slot, sizeof value);

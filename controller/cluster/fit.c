@@ -458,28 +458,38 @@ static void count_node(struct fit *f, struct asking *q, const struct fit_node *n
 	q->is_stale = true;
 }
 
-static void count_all(struct fit *f, struct asking *q)
+static void count_pods(struct fit *f, struct asking *q, const struct node *n, int sign)
 {
 	bool is_selective = q->shape->near != NULL || q->shape->apart != NULL || q->shape->spreads != NULL;
+	const struct fit_node as = fit_node_of(n);
+	for (const struct pod *p = n->pods; p != NULL; p = p->next)
+		if (p->state != POD_FINISHED && (is_selective || p->shape->apart != NULL))
+			count_pod(f, q, p, &as, sign);
+}
+
+static void count_all(struct fit *f, struct asking *q)
+{
 	const struct node *n = NULL;
 	for (size_t i = 0; (n = store_next(&f->cluster->nodes, &i)) != NULL;) {
 		if (!n->is_known)
 			continue;
-		struct fit_node as = fit_node_of(n);
+		const struct fit_node as = fit_node_of(n);
 		count_node(f, q, &as, 1);
-		for (const struct pod *p = n->pods; p != NULL; p = p->next)
-			if (p->state != POD_FINISHED && (is_selective || p->shape->apart != NULL))
-				count_pod(f, q, p, &as, 1);
+		count_pods(f, q, n, 1);
 	}
+}
+
+static bool minds_others(const struct fit *f, const struct pod *p)
+{
+	return p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL ||
+	       f->cluster->apart_count > 0;
 }
 
 /* NULL: no term of its own or of others is about it. Made before anybody sits down, or all of them are counted in. */
 static struct asking *asking_of(struct fit *f, const struct pod *p)
 {
 	const struct pod_shape *s = p->shape;
-	if (s->near == NULL && s->apart == NULL && s->spreads == NULL && f->cluster->apart_count == 0)
-		return NULL;
-	struct asking *q = f->askings;
+	struct asking *q = minds_others(f, p) ? f->askings : NULL;
 	while (q != NULL && (q->shape != s || q->labels != p->labels || q->name_space != p->namespace))
 		q = q->next;
 	return q;
@@ -754,28 +764,31 @@ static bool fits_claims(const struct fit *f, const struct pod *p, const struct f
 
 /* --- all of it --- */
 
+void fit_expect(struct fit *f, const struct pod *p)
+{
+	size_t spreads = intern_count(p->shape->spreads);
+	if (!minds_others(f, p) || asking_of(f, p) != NULL)
+		return;
+	struct asking *q = arena_new(f->arena, struct asking);
+	*q = (struct asking){ .next = f->askings,
+			      .shape = p->shape,
+			      .labels = p->labels,
+			      .name_space = p->namespace,
+			      .tallies = { .hash_offset = offsetof(struct tally, hash) },
+			      .least = arena_array(f->arena, int64_t, spreads),
+			      .domains = arena_array(f->arena, int64_t, spreads) };
+	f->askings = q;
+	count_all(f, q);
+}
+
 struct fit *fit_new(const struct cluster *c, struct arena *a)
 {
 	struct fit *f = arena_new(a, struct fit);
 	*f = (struct fit){ .cluster = c, .arena = a };
 	/* All that will be asked about, so that whoever sits down is counted for each of them. */
-	for (const struct pod *p = c->waiting; p != NULL; p = p->next) {
-		bool has_terms = p->shape->near != NULL || p->shape->apart != NULL || p->shape->spreads != NULL ||
-				 c->apart_count > 0;
-		if (p->state != POD_UNSCHEDULED || !pod_is_ours(p) || !has_terms || asking_of(f, p) != NULL)
-			continue;
-		struct asking *q = arena_new(a, struct asking);
-		size_t spreads = intern_count(p->shape->spreads);
-		*q = (struct asking){ .next = f->askings,
-				      .shape = p->shape,
-				      .labels = p->labels,
-				      .name_space = p->namespace,
-				      .tallies = { .hash_offset = offsetof(struct tally, hash) },
-				      .least = arena_array(a, int64_t, spreads),
-				      .domains = arena_array(a, int64_t, spreads) };
-		f->askings = q;
-		count_all(f, q);
-	}
+	for (const struct pod *p = c->waiting; p != NULL; p = p->next)
+		if (p->state == POD_UNSCHEDULED && pod_is_ours(p))
+			fit_expect(f, p);
 	return f;
 }
 
@@ -803,6 +816,12 @@ void fit_take_away(struct fit *f, const struct fit_node *n)
 {
 	for (struct asking *q = f->askings; q != NULL; q = q->next)
 		count_node(f, q, n, -1);
+}
+
+void fit_empty(struct fit *f, const struct node *n)
+{
+	for (struct asking *q = f->askings; q != NULL; q = q->next)
+		count_pods(f, q, n, -1);
 }
 
 void fit_sit(struct fit *f, const struct pod *p, struct fit_node *n)

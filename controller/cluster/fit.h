@@ -45,6 +45,10 @@ struct fit_node fit_node_of(const struct node *n);
 struct fit;
 struct fit *fit_new(const struct cluster *c, struct arena *a);
 void fit_release(struct fit *f); /* takes NULL */
+/* It will be asked about a pod that does not wait, too. Before anybody sits down; who waits need not be told. */
+void fit_expect(struct fit *f, const struct pod *p);
+/* The pods of a node that there is are gone from there, from now on; the node stays. */
+void fit_empty(struct fit *f, const struct node *n);
 
 /* Whether the pod may run anywhere, as far as no node matters. */
 enum fit_verdict {

@@ -254,8 +254,12 @@ static struct template manifest_template(struct cluster *c, const struct cluster
 	for (size_t i = 0; i < g->taint_count; i++)
 		rows[i] = (struct taint_record){ g->taints[i].key, g->taints[i].value, g->taints[i].effect };
 	struct decoded_list taints = { rows, g->taint_count };
-	struct resource amounts[3] = { { resource_of(g), g->gpus_per_node * 1000 } };
-	size_t count = 1;
+	struct resource *amounts = arena_array(&c->scratch, struct resource, g->device_count + 3);
+	size_t count = 0;
+	for (; count < g->device_count; count++)
+		amounts[count] = (struct resource){ g->devices[count].resource, g->devices[count].count * 1000 };
+	if (count == 0)
+		amounts[count++] = (struct resource){ resource_of(g), g->gpus_per_node * 1000 };
 	if (g->cpu_milli > 0)
 		amounts[count++] = (struct resource){ "cpu", g->cpu_milli };
 	if (g->memory_milli > 0)

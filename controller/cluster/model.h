@@ -28,6 +28,11 @@ struct cluster_taint {
 	const char *key, *value, *effect;
 };
 
+struct cluster_device {
+	const char *resource; /* "nvidia.com/mig-1g.10gb" */
+	int64_t count;
+};
+
 /* A pool as far as the cluster is concerned. Copied. */
 struct cluster_pool {
 	const char *name, *namespace;
@@ -56,6 +61,8 @@ struct cluster_group {
 	size_t label_count;
 	const struct cluster_taint *taints;
 	size_t taint_count;
+	const struct cluster_device *devices; /* in place of gpus_per_node of gpu_resource */
+	size_t device_count;
 };
 
 enum cluster_change {
@@ -234,6 +241,22 @@ struct drain_verdict {
 struct drain_verdict cluster_drain(const struct cluster *c, const struct node *n, int evicts_pool, millis now,
 				   struct arena *a);
 const char *drain_reason_name(enum drain_reason reason); /* "NotEnoughPdb" */
+
+/*
+ * Whether all that a drain of the node would evict may run on other nodes instead, by the scheduler's filters, each
+ * beside those that wait and those moved before it. Only what a controller makes anew moves, as cluster_drain() with no
+ * pool says, and nothing that must end by itself: pods of Jobs and of gangs (unless they are marked safe to evict), of
+ * other pools than the one that takes any, on their way, or choosy (struct pod).
+ */
+struct move_verdict {
+	bool is_possible;
+	const char *text; /* "its 2 pods fit on y"; else a sentence why not */
+	size_t pods;	  /* that would move */
+};
+
+/* `to`: nodes that may take them, those to be filled first come first. */
+struct move_verdict cluster_move(const struct cluster *c, const struct node *n, const struct node **to, size_t to_count,
+				 millis now, struct arena *a);
 
 /* Pods that wait for a node, deduplicated by what they ask. */
 struct pending_shape {

@@ -347,6 +347,7 @@ const struct requirement_set *model_requirements(struct cluster *c, const struct
 const struct requirement_set *model_selector(struct cluster *c, const struct decoded_map *labels,
 					     const struct decoded_list *expressions);
 const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *r, const char *pod);
+bool model_is_choosy(const struct pod_record *r); /* see struct pod */
 
 /* When something happened: by the object's own time where it was listed, else by its arrival. */
 millis model_moment(const struct cluster *c, const struct watch_seen *seen, millis told);

@@ -496,6 +496,7 @@ static void read_object(struct cluster *c, struct pod *p, const struct pod_recor
 	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));
 	p->has_gpus = asks_for_gpus(p);
+	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
 	read_owner(c, p, r);
 	read_progress(c, p, r, seen);

@@ -97,6 +97,9 @@ struct pod {
 	bool is_placeholder;	      /* label preheat.dev/placeholder, which names its pool */
 	bool has_local_storage;	      /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
+	/* Claims of volumes or devices, pod affinity, topology spread or a scheduler of its own say where it may run:
+	 * what they say is kept only while it has no node. */
+	bool is_choosy;
 	bool is_looked_at; /* its scheduler has said something of it, if only that it found no node */
 	char ip[46];	   /* "" when none yet */
 

@@ -295,11 +295,27 @@ static const struct claim_set *claims_of(struct cluster *c, const struct pod_rec
 	return set;
 }
 
+static bool is_usual(const struct pod_record *r)
+{
+	return r->scheduler == NULL || r->scheduler[0] == '\0' || is_text(r->scheduler, "default-scheduler");
+}
+
+bool model_is_choosy(const struct pod_record *r)
+{
+	const struct volume_record *volumes = r->volumes.items;
+	const struct spread_record *spreads = r->spreads.items;
+	bool is_choosy = r->claims.count > 0 || r->near.count > 0 || !is_usual(r);
+	for (size_t i = 0; i < r->volumes.count; i++)
+		is_choosy = is_choosy || volumes[i].claim != NULL || volumes[i].ephemeral.text != NULL;
+	for (size_t i = 0; i < r->spreads.count; i++)
+		is_choosy = is_choosy || is_text(spreads[i].otherwise, "DoNotSchedule");
+	return is_choosy;
+}
+
 const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *r, const char *pod)
 {
 	struct sum sum = requests_of(c, r);
 	bool waits = r->node_name == NULL || r->node_name[0] == '\0';
-	bool is_usual = r->scheduler == NULL || r->scheduler[0] == '\0' || is_text(r->scheduler, "default-scheduler");
 	struct pod_shape shape = {
 		.selector = model_labels(c, &r->selector),
 		.requests = model_resources(c, sum.rows, sum.count),
@@ -310,7 +326,7 @@ const struct pod_shape *model_shape(struct cluster *c, const struct pod_record *
 		.near = waits ? terms_of(c, &r->near) : NULL,
 		.spreads = waits ? spreads_of(c, r) : NULL,
 		.claims = waits ? claims_of(c, r, pod) : NULL,
-		.scheduler = waits && !is_usual ? intern_text(&c->intern, r->scheduler) : NULL,
+		.scheduler = waits && !is_usual(r) ? intern_text(&c->intern, r->scheduler) : NULL,
 	};
 	const struct pod_shape *shared = intern_rows(&c->intern, INTERN_SHAPE, &shape, 1);
 	const void *const parts[] = {

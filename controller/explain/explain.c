@@ -262,6 +262,9 @@ static const struct ask {
 	{ "cancel_refill", "cancel {cancel_refill|refill|refills}" },
 	{ "cancel_reclaim", "cancel {cancel_reclaim|reclaim|reclaims}" },
 	{ "release_asleep", "release {release_asleep|node|nodes} where every replica sleeps" },
+	{ "move",
+	  "empty {move} half-empty node, whose {move_pods|pod fits|pods fit} on other nodes, which saves {move_saves} "
+	  "an hour" },
 	{ "release", "release {release|replica|replicas}" },
 	{ "stop", "keep {stop} of them stopped as standby" },
 	{ "swapped", "let {swapped} of them go because a cheaper machine serves instead" },

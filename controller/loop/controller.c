@@ -98,6 +98,7 @@ static void finish(struct controller *c)
 	arena_release(&c->leader.next_arena);
 	arena_release(&c->fleet.manifest_arena);
 	free(c->idle.items);
+	free(c->consolidation.movable.items);
 	drains_actor.stop(c);
 	free(c->drains.back_offs);
 	buf_release(&c->cancels.path);

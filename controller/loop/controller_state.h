@@ -9,6 +9,7 @@
 #include "controller/cluster/model.h"
 #include "controller/cluster/verbs.h"
 #include "controller/loop/clock_skew.h"
+#include "controller/loop/consolidation.h"
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
 #include "controller/loop/events.h"
@@ -89,6 +90,7 @@ struct controller {
 	struct machine_cancels cancels;
 	struct left_placeholders left;
 	struct idle_nodes idle;
+	struct consolidation consolidation; /* of the pool that takes any */
 	struct interruptions interruptions;
 	struct watch_gap gap;
 	struct recording recording;

@@ -35,6 +35,7 @@ static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
 static const millis BACK_OFF = 15 * MINUTE, BACK_OFF_MOST = 4 * HOUR;
 static const char BLOCKED[] = "blocked"; /* outcome of a drain that a budget or a pod held for too long */
 static const millis READ_AGAIN = 5 * SECOND;
+static const millis MOVE_SETTLES = 20 * SECOND;
 
 static const char *const fate_names[] = { "remove", "stop", "lend" };
 
@@ -52,7 +53,7 @@ struct drain {
 	struct controller *controller;
 	struct drain *next;
 	char node[254], machine[MACHINE_ID_MAX + 1]; /* machine: once the cloud has told of it */
-	char why[96], owner[MARK_OWNER_MAX + 1];
+	char why[256], owner[MARK_OWNER_MAX + 1];
 	millis asked_at;      /* of its row in the history; 0: there is none of this drain */
 	const char *outcome;  /* of one that was given up */
 	char blocked[320];    /* what keeps it from being emptied; "": nothing */
@@ -63,6 +64,7 @@ struct drain {
 	enum drain_step step;
 	millis since;		       /* clock_mono; of the step that waits */
 	millis quiet_until, marked_at; /* loop_now */
+	millis settled_at;	       /* loop_now; what moved has its place by then */
 	enum drain_mark mark;	       /* the last that was sent */
 	struct node_change change;
 	struct node_taint taint;
@@ -76,6 +78,7 @@ struct drain {
 	int last_reason; /* enum drain_reason that was told, or DRAIN_IS_... */
 	bool has_complained;
 	bool is_stray; /* a mark that was left over, no drain of ours */
+	bool moves;    /* one pod after the other, to places that are known */
 };
 
 /* The drain of a node that is not over; NULL without. */
@@ -219,7 +222,7 @@ static struct drain_back_off *back_off_of(const struct controller *c, const char
 	return NULL;
 }
 
-static bool is_backed_off(const struct controller *c, const char *node)
+bool drain_is_backed_off(const struct controller *c, const char *node)
 {
 	const struct drain_back_off *b = back_off_of(c, node);
 
@@ -450,6 +453,30 @@ static void evict_all(struct drain *d, const struct node *n, struct arena *a)
 			ask(d, v.evict[i]);
 }
 
+/* One pod at a time, after those before it have settled: its controller makes it anew a moment later. */
+static void move_next(struct drain *d, const struct node *n, struct arena *a)
+{
+	struct controller *c = d->controller;
+	const char *why = NULL;
+	millis now = loop_now(c->loop);
+	struct drain_verdict v = cluster_drain(c->cluster, n, -1, clock_now(c->clock), a);
+	enum move_step next = d->in_flight ? MOVE_WAIT : consolidation_step(c, d->pool, n, a, &why);
+
+	if (next == MOVE_WAIT) {
+		d->settled_at = now + clock_real(c->clock, MOVE_SETTLES);
+	} else if (v.reason != DRAIN_POSSIBLE) {
+		tell_blocked(d, &v);
+	} else if (next == MOVE_NEVER) {
+		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "no-place"), LOG_S("why", why), LOG_END);
+		back_off(c, d->node, clock_mono(c->clock));
+		give_up(d, "no-place");
+	} else if (v.evict_count > 0 && now >= d->settled_at) {
+		unblock(d);
+		d->settled_at = now + clock_real(c->clock, MOVE_SETTLES);
+		ask(d, v.evict[0]);
+	}
+}
+
 /* Asks what may go to go. True when the node is empty of all that counts. */
 static bool evict(struct drain *d, const struct node *n)
 {
@@ -463,7 +490,9 @@ static bool evict(struct drain *d, const struct node *n)
 		left += keeps_node(d, pods[i]);
 		work += is_work(d, pods[i]);
 	}
-	if (work > 0)
+	if (left > 0 && d->moves)
+		move_next(d, n, &a);
+	else if (work > 0)
 		give_up(d, "work-came");
 	else if (left > 0 && d->fate != FATE_LEND)
 		evict_all(d, n, &a);
@@ -895,7 +924,7 @@ bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum d
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
 	    !c->groups[n->group]->is_known || c->groups[n->group]->is_stopped || c->pools[pool]->is_leaving ||
 	    !node_group_machine(c->groups[n->group], machine_of_node(c, n)) ||
-	    ((is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_be_taken(c, n)))
+	    ((drain_is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_be_taken(c, n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;
@@ -905,6 +934,15 @@ bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum d
 	log_info("node-released", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
 		 LOG_S("fate", fate_names[fate]), LOG_S("why", why), LOG_END);
 	return true;
+}
+
+bool drain_begin_move(struct controller *c, const struct node *n, size_t pool, const char *why)
+{
+	bool has_begun = drain_begin(c, n, pool, FATE_REMOVE, why);
+
+	if (has_begun)
+		drain_of(c, n->name)->moves = true;
+	return has_begun;
 }
 
 void drain_take_back(struct controller *c, const struct node *n)

@@ -41,6 +41,11 @@ struct drains {
 /* The node is released for a pool (index) for a reason ("3 replicas beyond demand"); false when it is already on its
  * way, not ours to take, no machine that its group's cloud tells of, or could not be emptied a while ago. */
 bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum drain_fate fate, const char *why);
+/* The same, of a node whose pods have a place elsewhere: each is asked once those before it are there
+ * (consolidation_step()). It is given up where what is left has none any more. */
+bool drain_begin_move(struct controller *c, const struct node *n, size_t pool, const char *why);
+/* It could not be emptied a while ago, and is left alone. */
+bool drain_is_backed_off(const struct controller *c, const char *node);
 bool drain_is_under_way(const struct controller *c, const char *node);
 /* Keeps nodes of the pool that have not been asked to leave yet and on which replicas serve, until there are so many of
  * them; returns how many. */

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/quantity.h"
 #include "base/signature.h"
 #include "controller/cluster/api.h"
 #include "controller/loop/controller_state.h"
@@ -102,6 +103,20 @@ static void tell_type(struct cluster_group *g, const struct provider_block *bloc
 	}
 }
 
+static void tell_devices(struct cluster_group *g, const struct schema_labels *resources, struct arena *a)
+{
+	struct cluster_device *devices = arena_array(a, struct cluster_device, resources->count);
+
+	g->device_count = 0;
+	for (size_t i = 0; i < resources->count; i++) {
+		const struct schema_label *r = &resources->items[i];
+		struct cluster_device *device = &devices[g->device_count];
+		device->resource = r->key;
+		g->device_count += whole_parse(r->value, strlen(r->value), &device->count);
+	}
+	g->devices = devices;
+}
+
 void fleet_tell_cluster(struct controller *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -123,6 +138,7 @@ void fleet_tell_cluster(struct controller *c)
 						    .price = g->price_per_hour,
 						    .drives_marked_nodes = block->drives_marked_nodes };
 		tell_type(&groups[i], block, g->instance_type);
+		tell_devices(&groups[i], &c->manifest.groups[i].resources, &a);
 	}
 	cluster_set_fleet(c->cluster, pools, fleet->pool_count, groups, fleet->group_count);
 }
@@ -503,7 +519,8 @@ void fleet_close(struct controller *c)
 	c->published.snapshot = NULL;
 	c->published.plan = NULL;
 	starts_release(&c->starts);
-	c->idle.count = 0;
+	c->idle.count = c->consolidation.movable.count = 0;
+	c->consolidation.node[0] = '\0';
 	c->has_decided = false;
 	fleet_forget_manifests(c, INT64_MAX);
 }

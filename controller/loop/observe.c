@@ -198,6 +198,7 @@ static struct group_input observe_group_of_any(struct controller *c, size_t pool
 	const struct pool_group_view *v = &c->pools[pool]->view.groups[position];
 	size_t group = fleet_of(c)->pools[pool].groups[position];
 	int64_t each = replicas_on_node(c, pool, group), coming = starts_to_come(c, pool, position);
+	bool is_movable = c->consolidation.node[0] && c->consolidation.position == position;
 
 	return (struct group_input){ .ready = own_nodes(c, pool, group, a) * each,
 				     .draining = v->draining,
@@ -210,6 +211,8 @@ static struct group_input observe_group_of_any(struct controller *c, size_t pool
 							       ? v->needless_nodes
 							       : nodes_for(c, pool, group, coming),
 				     .idle_nodes = scale_down_idle(c, pool, group, a),
+				     .movable_nodes = is_movable,
+				     .movable_pods = is_movable ? c->consolidation.pods : 0,
 				     .ends_at = observe_end(c, group) };
 }
 
@@ -346,6 +349,8 @@ static struct pool_snapshot show(struct controller *c, size_t pool, struct arena
 	struct group_input *groups = arena_array(a, struct group_input, count);
 	struct pool_snapshot out = { .groups = groups, .group_count = count };
 
+	if (takes_any(c, pool))
+		consolidation_look(c, pool);
 	for (size_t i = 0; i < count; i++)
 		groups[i] = takes_any(c, pool) ? observe_group_of_any(c, pool, i, a) : observe_group(c, pool, i, a);
 	if (runs_work(c, pool))

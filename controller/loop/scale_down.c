@@ -315,6 +315,8 @@ void scale_down(struct controller *c, size_t pool, size_t position, const struct
 	cancel(c, pool, position, START_RECLAIM, d->cancel_reclaim);
 	cancel_refills(c, pool, position, d->cancel_refill);
 	scale_down_release(c, pool, position, d);
+	if (d->move > 0)
+		consolidation_begin(c, pool, position);
 	if (d->delete_standby > 0 && g->is_known)
 		node_group_set_standby(g, g->standby_wanted - nodes_for(c, pool, group, d->delete_standby));
 }
@@ -349,12 +351,39 @@ static bool awaits_pods(const struct controller *c, size_t group)
 	return false;
 }
 
-static struct idle_node *idle_of(const struct controller *c, const char *machine)
+static struct idle_node *idle_of(const struct idle_nodes *list, const char *machine)
 {
-	for (size_t i = 0; i < c->idle.count; i++)
-		if (!strcmp(c->idle.items[i].machine, machine))
-			return &c->idle.items[i];
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i].machine, machine))
+			return &list->items[i];
 	return NULL;
+}
+
+struct idle_node *idle_nodes_note(struct idle_nodes *list, const char *machine, millis now)
+{
+	struct idle_node *n = idle_of(list, machine);
+
+	if (!n) {
+		list->items = xgrow(list->items, list->count, &list->room, sizeof *list->items);
+		n = &list->items[list->count++];
+		*n = (struct idle_node){ .since = now };
+		snprintf(n->machine, sizeof n->machine, "%s", machine);
+	}
+	n->is_idle = true;
+	return n;
+}
+
+/* A machine that is not so now begins anew when it is again, also one that went and was woken. */
+void idle_nodes_forget_others(struct idle_nodes *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].is_idle) {
+			list->items[kept] = list->items[i];
+			list->items[kept++].is_idle = false;
+		}
+	list->count = kept;
 }
 
 static bool holds_none(const struct controller *c, const struct node *n)
@@ -390,21 +419,12 @@ static millis patience_in(const struct controller *c, size_t group)
 
 static struct idle_node *note_idle(struct controller *c, const struct node *node)
 {
-	struct idle_node *n = idle_of(c, machine_of_node(c, node));
-
-	if (!n) {
-		c->idle.items = xgrow(c->idle.items, c->idle.count, &c->idle.room, sizeof *c->idle.items);
-		n = &c->idle.items[c->idle.count++];
-		*n = (struct idle_node){ .since = clock_mono(c->clock) };
-		snprintf(n->machine, sizeof n->machine, "%s", machine_of_node(c, node));
-	}
-	n->is_idle = true;
-	return n;
+	return idle_nodes_note(&c->idle, machine_of_node(c, node), clock_mono(c->clock));
 }
 
 static bool has_been_idle(const struct controller *c, const struct node *n)
 {
-	const struct idle_node *idle = idle_of(c, machine_of_node(c, n));
+	const struct idle_node *idle = idle_of(&c->idle, machine_of_node(c, n));
 
 	return idle && clock_mono(c->clock) - idle->since > patience_in(c, (size_t)n->group);
 }
@@ -450,23 +470,16 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 	}
 }
 
-/* A machine that is not idle now begins anew when it is again, also one that went and was woken. */
-static void forget_others(struct controller *c)
+static void age(struct idle_nodes *list, millis duration)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < c->idle.count; i++)
-		if (c->idle.items[i].is_idle) {
-			c->idle.items[kept] = c->idle.items[i];
-			c->idle.items[kept++].is_idle = false;
-		}
-	c->idle.count = kept;
+	for (size_t i = 0; i < list->count; i++)
+		list->items[i].since += duration;
 }
 
 void idle_nodes_unwatched(struct controller *c, millis duration)
 {
-	for (size_t i = 0; i < c->idle.count; i++)
-		c->idle.items[i].since += duration;
+	age(&c->idle, duration);
+	age(&c->consolidation.movable, duration);
 }
 
 void idle_nodes_release(struct controller *c)
@@ -476,7 +489,7 @@ void idle_nodes_release(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		if (is_swept(c, i) && !awaits_pods(c, i))
 			sweep(c, i, &a);
-	forget_others(c);
+	idle_nodes_forget_others(&c->idle);
 }
 
 /* --- machines that the cloud will take --- */

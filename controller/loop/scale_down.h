@@ -11,7 +11,7 @@ struct node;
 
 #define IDLE_PATIENCE (3 * MINUTE)
 
-/* Nodes that nobody uses. */
+/* Nodes that nobody uses, or hardly. */
 struct idle_nodes {
 	struct idle_node {
 		char machine[MACHINE_ID_MAX + 1];
@@ -20,6 +20,12 @@ struct idle_nodes {
 	} * items;
 	size_t count, room;
 };
+
+/* The machine is so now; since when is remembered as long as it is noted again before each idle_nodes_forget_others().
+ */
+struct idle_node *idle_nodes_note(struct idle_nodes *list, const char *machine, millis now);
+/* What was not noted since the last call begins anew when it is noted again. */
+void idle_nodes_forget_others(struct idle_nodes *list);
 
 struct interruptions {
 	bool may_be;   /* a node that the cloud will take was seen, or a tick passed */

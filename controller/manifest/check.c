@@ -38,6 +38,8 @@ static void check_quantiles(struct draft *d, const struct quantiles_text *q)
 		schema_find_key(d->findings, q->node, "p50", NULL, allowed.text, "swap or correct them");
 }
 
+enum { UTILIZATION_PPM = 500000 }; /* scaleDown.utilization, unless given */
+
 static void refuse_with_any(struct draft *d, const struct yaml_node *map, const char *key)
 {
 	CLEANUP(buf_release) struct buf found = { 0 };
@@ -390,6 +392,9 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 		check_any(d, s);
 	else
 		check_objective(d, s);
+	if (s->class != CLASS_ANY && s->scale_down.utilization_ppm != UTILIZATION_PPM)
+		schema_find_key(d->findings, s->scale_down.node, "utilization", "utilization without class any",
+				"after alone: demand decides how many nodes there are", "delete it");
 	check_rates(d, &s->workload);
 	check_signals(d, &s->signals);
 	check_costs(d, &s->cost_labels);
@@ -492,8 +497,27 @@ static void check_standby(struct draft *d, const struct group_draft *g)
 	check_quantiles(d, &s->first_lead_time);
 }
 
+/* Extended resources, and whole numbers of them. */
+static void check_resources(struct draft *d, const struct group_text *g)
+{
+	const struct yaml_node *map = g->resources.count ? yaml_child(g->node, "resources") : NULL;
+
+	for (size_t i = 0; map && i < g->resources.count; i++) {
+		const struct schema_label *r = &g->resources.items[i];
+		int64_t count = 0;
+		if (!strchr(r->key, '/'))
+			schema_find_key(d->findings, map, r->key, r->key,
+					"an extended resource as nodes offer it, like nvidia.com/mig-1g.10gb",
+					"processors and memory are those of the instance type");
+		else if (!whole_parse(r->value, strlen(r->value), &count) || count < 1 || count > 100000)
+			schema_find_key(d->findings, map, r->key, NULL, "a whole number from 1 to 100000 in quotes",
+					"say how many one node has");
+	}
+}
+
 static void check_group(struct draft *d, struct group_draft *g)
 {
+	check_resources(d, &g->merged);
 	if (g->merged.min > g->merged.max)
 		find_above(d, g->merged.node, "min", "max", g->merged.max,
 			   group_gives(g, "max") ? "raise max or lower min" : "add max; it is 10 by default");

@@ -32,7 +32,8 @@ static void disagree(struct draft *d, const struct yaml_node *first, const struc
 {
 	CLEANUP(buf_release) struct buf allowed = { 0 };
 
-	buf_printf(&allowed, "%s, as at %s:%zu:%zu", first->text, first->file, first->line, first->column);
+	buf_printf(&allowed, "%s, as at %s:%zu:%zu", first->text ? first->text : "the same entries", first->file,
+		   first->line, first->column);
 	schema_find(d->findings, second, NULL, allowed.text,
 		    "a node group is the same for all pools that name it: make both equal, or say it once");
 }
@@ -77,7 +78,7 @@ static void take(struct merging *m, const struct yaml_node *value)
 static bool is_right(const struct merging *m, const struct schema_row *row, const struct yaml_node *n)
 {
 	CLEANUP(findings_release) struct findings known = { 0 };
-	void *scratch = arena_alloc(m->draft->arena, 1, row->offset + sizeof(int64_t));
+	void *scratch = arena_alloc(m->draft->arena, 1, row->offset + sizeof(struct schema_labels));
 
 	return schema_value_read(row, n, scratch, m->draft->arena, &known);
 }

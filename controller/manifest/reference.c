@@ -216,6 +216,8 @@ static const struct openapi_rule written_rules[] = {
 	  "self.class != 'any' || self.headroom.min == 0 && type(self.headroom.max) != int && "
 	  "!has(self.headroom.schedule)",
 	  "headroom is not for class any" },
+	{ "spec", "self.class == 'any' || self.scaleDown.utilization == '50%'",
+	  "scaleDown.utilization is for class any" },
 	{ "spec", "!has(self.lend) || !has(self.lend.to) || !(self.class in self.lend.to)",
 	  "lend.to may not name the pool's own class" },
 	{ "spec", "self.nodeGroups.all(a, self.nodeGroups.exists_one(b, b.name == a.name))",

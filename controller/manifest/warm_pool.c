@@ -282,6 +282,10 @@ static const struct schema_row group_rows[] = {
 	{ .key = "gpusPerNode", .type = SCHEMA_INTEGER, AT(group_text, gpus_per_node), .fallback = "1", .min = 1,
 	  .max = 1024,
 	  .help = "GPUs of one machine." },
+	{ .key = "resources", .type = SCHEMA_LABELS, AT(group_text, resources),
+	  .help = "Devices as a new node offers them, where these are not gpusPerNode of nvidia.com/gpu: MIG slices, "
+		  "time-sliced shares, GPUs of others, like { nvidia.com/mig-1g.10gb: \"7\" }. They say which waiting pods "
+		  "fit until a node of the group was seen, and must then be what it has." },
 	{ .key = "pricePerHour", .type = SCHEMA_DOLLARS, AT(group_text, price_per_hour), .fallback = "1",
 	  .shown = "1: dollars then read as node hours", .max = DOLLARS(10000),
 	  .help = "Dollars for one machine and hour." },
@@ -447,6 +451,10 @@ static const struct schema_row scale_down_rows[] = {
 	{ .key = "after", .type = SCHEMA_DURATION, AT(scale_down_text, after), .fallback = "auto", .min = SECOND,
 	  .max = 7 * DAY, .word = "auto", .example = "10m",
 	  .help = "How long capacity must be idle before it goes. auto: the rule in force decides; 10m with class any." },
+	{ .key = "utilization", .type = SCHEMA_SHARE, AT(scale_down_text, utilization_ppm), .fallback = "50%",
+	  .max = 1000000, .example = "50%",
+	  .help = "With class any: a node of whose GPUs pods ask for at most this share, for as long as after says, is "
+		  "emptied where all of its pods have a place elsewhere. 0%: pods never move." },
 };
 static const struct schema_table scale_down_table = { "scaleDown", sizeof(struct scale_down_text),
 	SCHEMA_ROWS(scale_down_rows) };

@@ -161,6 +161,7 @@ struct group_text {
 	struct block_record blocks[PROVIDER_COUNT];
 	int64_t capacity_type, gpus_per_node, price_per_hour, min, max;
 	int64_t reserved_until; /* 0: not given */
+	struct schema_labels resources;
 	struct standby_text standby;
 };
 
@@ -183,7 +184,7 @@ struct headroom_text {
 
 struct scale_down_text {
 	const struct yaml_node *node;
-	int64_t after;
+	int64_t after, utilization_ppm;
 };
 
 struct lend_text {

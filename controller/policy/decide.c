@@ -56,7 +56,7 @@ static int64_t billed_after(const struct snapshot *s, size_t pool, const struct 
 		int64_t each = replicas_per_node(g, spec) > 0 ? replicas_per_node(g, spec) : 1;
 		int64_t on = (d->cold + each - 1) / each + (d->wake + each - 1) / each + d->refill / each -
 			     d->cancel_cold / each - d->cancel_wake / each - (d->release + each - 1) / each -
-			     d->release_asleep;
+			     d->release_asleep - d->move;
 		int64_t stopped = (d->stop + each - 1) / each + d->cancel_wake / each - (d->wake + each - 1) / each -
 				  d->delete_standby / each;
 		cost += on * g->price_per_hour + stopped * standby_price(g) +

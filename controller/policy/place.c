@@ -358,11 +358,12 @@ static int64_t place_gang(struct placing *p, struct recommendation *w)
 	return 0;
 }
 
-/* Machines that its waiting pods need in one group; false where the group, as it turns out, cannot have them all. */
+/* Machines that its waiting pods need in one group; false where the group, as it turns out, cannot have them all. None
+ * is on trial here: that others have room does not say that the pods fit there. */
 static bool open_needed(const struct placing *p, size_t i)
 {
 	for (int64_t n = p->s->pools[p->pool].groups[i].lacking_nodes; n > 0; n--) {
-		if (!may_open(p, i))
+		if (!has_room(p, i))
 			return false;
 		open_node(p, i, per_node(p, i));
 		placing_pay(p, spec_of(p, i)->price_per_hour);
@@ -395,6 +396,20 @@ static void open_all_needed(const struct placing *p, struct recommendation *w)
 		close_needed(p, k);
 }
 
+/* The pods of a half-empty node move, so that it goes; not while a machine is bought: they might take its place. */
+static void empty_movable(const struct placing *p, const struct recommendation *w, size_t i)
+{
+	const struct group_input *in = &p->s->pools[p->pool].groups[i];
+	struct group_decision *d = &p->out[i];
+
+	if (w->moves.release <= 0 || w->moves.cold > 0 || in->movable_nodes <= 0 || spare_nodes(p, i) <= 0)
+		return;
+	d->move = 1;
+	d->move_pods = in->movable_pods;
+	d->move_saves = spec_of(p, i)->price_per_hour;
+	p->room[index_of(p, i)].leaving++;
+}
+
 static void place_by_group(const struct placing *p, struct recommendation *w)
 {
 	const struct pool_snapshot *seen = &p->s->pools[p->pool];
@@ -407,6 +422,7 @@ static void place_by_group(const struct placing *p, struct recommendation *w)
 				       cancel(p, i, START_COLD, &needless, &p->out[i].cancel_cold));
 		if (idle > 0)
 			send_off(p, i, idle * per_node(p, i), 0, false);
+		empty_movable(p, w, i);
 	}
 	if (w->moves.cold > 0)
 		open_all_needed(p, w);

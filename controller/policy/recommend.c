@@ -251,7 +251,7 @@ static void ask_by_group(struct recommendation *w, const struct snapshot *s, siz
 		int64_t each = replicas_per_node(&s->fleet->groups[spec->groups[i]], spec);
 		w->moves.cold += in->lacking_nodes * each;
 		w->moves.cancel_cold += in->needless_nodes * each;
-		w->moves.release += in->idle_nodes * each;
+		w->moves.release += (in->idle_nodes + in->movable_nodes) * each;
 	}
 	w->moves.cold += s->pools[pool].input.stranded_gpus;
 	w->held_by = w->moves.cold > 0 ? LIMIT_PODS : LIMIT_NONE;

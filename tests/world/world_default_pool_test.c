@@ -18,7 +18,8 @@
 	"    - { name: " name ", provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n" \
 	"        instanceType: g5.xlarge, gpusPerNode: " gpus ", pricePerHour: " price ", min: 0, max: " most " }\n"
 
-#define ANY                                                 \
+#define ANY ANY_OF("5m")
+#define ANY_OF(after)                                       \
 	"apiVersion: preheat.dev/v1alpha1\n"                \
 	"kind: WarmPool\n"                                  \
 	"metadata: { name: rest, namespace: infra }\n"      \
@@ -26,7 +27,7 @@
 	"  mode: act\n"                                     \
 	"  class: any\n"                                    \
 	"  leadTime: { total: { p50: 150s, p95: 260s } }\n" \
-	"  scaleDown: { after: 5m }\n"                      \
+	"  scaleDown: { after: " after " }\n"               \
 	"  nodeGroups:\n"
 
 #define WORK                                                                            \
@@ -51,6 +52,10 @@ static const struct replica_settings beside_work = { .manifest = ANY GROUP("one"
 							     WORK GROUP("one", "1", "1", "6") };
 static const struct replica_settings eight_is_others = { .manifest = ANY GROUP("one", "1", "1", "6")
 								 WORK GROUP("eight", "8", "6", "2") };
+static const struct replica_settings big = { .manifest = ANY GROUP("eight", "8", "6", "2") };
+static const struct replica_settings only_told = { .manifest = ANY GROUP("eight", "8", "6", "2"), .is_dry_run = true };
+static const struct replica_settings never_moves = { .manifest = ANY_OF("5m, utilization: 0%")
+							     GROUP("eight", "8", "6", "2") };
 static struct cloud_group *one, *eight;
 static int64_t most_one, most_eight;
 
@@ -97,6 +102,14 @@ static void leave(const char *name)
 		if (value_is(p->value, "metadata>labels>job", name))
 			apiserver_delete(p);
 	}
+}
+
+static bool is_draining(void)
+{
+	const char *unrest = world_unrest();
+
+	look();
+	return unrest && strstr(unrest, "cordoned");
 }
 
 static void expect_told(const char *part)
@@ -411,9 +424,164 @@ static void machines_that_do_not_come_are_replaced(void **state)
 	ends_with_nothing();
 }
 
+/* --- half-empty machines --- */
+
+/* Two machines of 8 GPUs: on the first a pod of the Job `stays`, on the second those of the Deployment `rest`. */
+static void make_half_empty(int64_t replicas, int gpus, int gpus_that_stay, const char *max_unavailable)
+{
+	come("filler", 1, 8 - gpus_that_stay);
+	come("stays", 1, gpus_that_stay);
+	pass(8 * MINUTE);
+	world_app("rest", replicas, gpus, max_unavailable)->is_idle = true;
+	pass(8 * MINUTE);
+	assert_int_equal(world_ready("rest"), replicas);
+	assert_int_equal(eight->desired, 2);
+	leave("filler");
+}
+
+static void expect_machines(int64_t count, int64_t replicas)
+{
+	const char *unrest = world_unrest();
+
+	if (eight->desired != count || world_ready("rest") != replicas || unrest)
+		laws_print_trace(80);
+	assert_int_equal(eight->desired, count);
+	assert_int_equal(world_ready("rest"), replicas);
+	assert_int_equal(world_job_running("stays"), 1);
+	assert_null(unrest);
+}
+
+static void end_half_empty(void)
+{
+	expect_most(0, 2);
+	world_set_replicas("rest", 0);
+	leave("stays");
+	ends_with_nothing();
+}
+
+static void pods_of_a_half_empty_machine_move_and_it_goes(void **state)
+{
+	(void)state;
+	start(&big);
+	make_half_empty(1, 4, 2, "");
+	pass(4 * MINUTE);
+	expect_machines(2, 1); /* not before scaleDown.after */
+	pass(4 * MINUTE);
+	expect_machines(1, 1);
+	assert_true(world_event_says("Consolidating", "its pod fits on "));
+	assert_true(world_event_says("Consolidating", "saves $6.00/h"));
+	end_half_empty();
+}
+
+/* There is no place for four GPUs, or more than half is used, or the manifest says that none moves. */
+static void what_may_not_move_stays(void **state)
+{
+	static const struct {
+		const struct replica_settings *settings;
+		int gpus, that_stay;
+	} cases[] = { { &big, 4, 5 }, { &big, 5, 2 }, { &never_moves, 4, 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		if (i > 0) {
+			world_end();
+			set_up(NULL);
+		}
+		start(cases[i].settings);
+		make_half_empty(1, cases[i].gpus, cases[i].that_stay, "");
+		pass(40 * MINUTE);
+		expect_machines(2, 1);
+		end_half_empty();
+	}
+}
+
+/* Nobody is asked to go, and no machine is marked, as long as the budget allows none. */
+static void a_budget_keeps_a_half_empty_machine(void **state)
+{
+	(void)state;
+	start(&big);
+	make_half_empty(1, 4, 2, "0");
+	pass(30 * MINUTE);
+	expect_machines(2, 1);
+	struct object *b = apiserver_find(KIND_BUDGET, "llm", "rest");
+	value_set_text(b->value, "spec>maxUnavailable", "1");
+	apiserver_changed(b);
+	pass(15 * MINUTE);
+	expect_machines(1, 1);
+	end_half_empty();
+}
+
+/* The work of Jobs would begin anew. */
+static void work_never_moves(void **state)
+{
+	(void)state;
+	start(&big);
+	come("filler", 1, 7);
+	come("stays", 1, 1);
+	come("other", 1, 4);
+	pass(10 * MINUTE);
+	leave("filler");
+	pass(40 * MINUTE);
+	assert_int_equal(eight->desired, 2);
+	assert_null(world_unrest());
+	leave("stays");
+	leave("other");
+	ends_with_nothing();
+}
+
+/* Who takes over between the first pod and the second. */
+static void a_move_that_is_cut_off_ends_well(void **state)
+{
+	(void)state;
+	start(&big);
+	make_half_empty(2, 2, 2, "");
+	assert_true(world_until(is_draining, 20 * MINUTE));
+	pass(10 * SECOND);
+	assert_int_equal(world_ready("rest") < 2, true);
+	replica_kill(0);
+	replica_start(0, &big);
+	pass(40 * MINUTE);
+	expect_machines(1, 2);
+	end_half_empty();
+}
+
+/* Who comes for the place that was meant gets it, and what is left stays where it is. */
+static void a_place_that_is_taken_is_no_place(void **state)
+{
+	(void)state;
+	start(&big);
+	make_half_empty(2, 2, 2, "");
+	assert_true(world_until(is_draining, 20 * MINUTE));
+	pass(SECOND);
+	come("late", 1, 4);
+	pass(10 * MINUTE);
+	assert_int_equal(world_job_running("late"), 1);
+	expect_machines(2, 2);
+	leave("late");
+	end_half_empty();
+}
+
+static void a_dry_run_moves_nobody(void **state)
+{
+	(void)state;
+	start(&big);
+	make_half_empty(1, 4, 2, "");
+	replica_stop(0);
+	world_run(MINUTE);
+	laws_dry_run();
+	replica_start(0, &only_told);
+	pass(20 * MINUTE);
+	expect_machines(2, 1);
+	const struct plan *plan = replica_published(0)->plan;
+	assert_int_equal(plan->pools[0].groups[0].move, 1);
+	assert_int_equal(plan->pools[0].groups[0].move_saves, 6000000);
+	replica_stop(0);
+	assert_replays(replica_history(0));
+}
+
 /* --- worlds as a seed has them --- */
 
-enum { WAVES = 9, WORLDS = 12 };
+enum { WAVES = 9, WORLDS = 12, MOVABLE_MOST = 5 };
 
 static const struct replica_settings wide = { .manifest =
 						      ANY GROUP("eight", "8", "6", "30") GROUP("one", "1", "1", "30") };
@@ -425,7 +593,8 @@ static struct wave {
 	millis left; /* of wire_now(); 0: it is there */
 } waves[WAVES];
 static size_t wave_count;
-static int64_t spoilt; /* machines that may have to be bought again */
+static int64_t spoilt;	/* machines that may have to be bought again */
+static int64_t movable; /* replicas of the Deployment `rest` */
 
 /* Every pod that is there, or was while a machine came or was idle, has one of its own at the most; and one more. */
 static bool is_more_than_needed(void)
@@ -435,6 +604,7 @@ static bool is_more_than_needed(void)
 	for (size_t i = 0; i < wave_count; i++)
 		if (waves[i].gpus <= 8 && (!waves[i].left || wire_now() - waves[i].left < 20 * MINUTE))
 			pods += waves[i].pods;
+	pods += world_app_at(0) ? MOVABLE_MOST : 0;
 	return one->desired + eight->desired > (pods ? pods + 1 : 0) + spoilt;
 }
 
@@ -504,7 +674,44 @@ static void something_breaks(struct random *r)
 	}
 }
 
-static void live_through(uint64_t seed)
+static void movable_pods_come_and_go(struct random *r)
+{
+	if (!world_app_at(0) || below(r, 2))
+		return;
+	movable = below(r, MOVABLE_MOST + 1);
+	world_set_replicas("rest", movable);
+}
+
+static void expect_all_run(uint64_t seed)
+{
+	for (size_t i = 0; i < wave_count; i++) {
+		int64_t expected = waves[i].left || waves[i].gpus > 8 ? 0 : waves[i].pods;
+		if (world_job_running(waves[i].name) != expected) {
+			laws_print_trace(80);
+			fail_msg("seed %lld: %s of %d GPUs: %lld run of %lld", (long long)seed, waves[i].name,
+				 waves[i].gpus, (long long)world_job_running(waves[i].name), (long long)expected);
+		}
+	}
+	if (!world_app_at(0) || world_ready("rest") == movable)
+		return;
+	laws_print_trace(80);
+	fail_msg("seed %lld: %lld of %lld that may move run", (long long)seed, (long long)world_ready("rest"),
+		 (long long)movable);
+}
+
+/* No two machines of 8 GPUs are there whose pods one of them could hold; those of 1 are full. */
+static void expect_packed(uint64_t seed)
+{
+	int64_t pods = movable * world_app_at(0)->gpus, whole = 8 / world_app_at(0)->gpus * world_app_at(0)->gpus;
+	int64_t most = pods * 2 / (whole + 1) + 1;
+
+	if (eight->desired <= most)
+		return;
+	laws_print_trace(80);
+	fail_msg("seed %lld: %lld machines for %lld GPUs", (long long)seed, (long long)eight->desired, (long long)pods);
+}
+
+static void live_through(uint64_t seed, bool with_movable)
 {
 	struct random r = random_stream(seed, "default pool");
 
@@ -513,6 +720,9 @@ static void live_through(uint64_t seed)
 	eight = world_group("eight", "rest", 8, 0, 30, 0);
 	wave_count = 0;
 	spoilt = 0;
+	movable = 0;
+	if (with_movable)
+		world_app("rest", 0, 2 + (int)below(&r, 3), "1")->is_idle = true;
 	replica_start(0, &wide);
 	pass_lawfully(40 * SECOND);
 	while (wave_count < WAVES) {
@@ -522,18 +732,19 @@ static void live_through(uint64_t seed)
 			wave_leaves(&waves[below(&r, (int64_t)wave_count)]);
 		else
 			something_breaks(&r);
+		movable_pods_come_and_go(&r);
 		pass_lawfully(below(&r, 5 * MINUTE));
 	}
 	one->faults = eight->faults = (struct cloud_faults){ 0 };
 	pass_lawfully(90 * MINUTE);
-	for (size_t i = 0; i < wave_count; i++) {
-		int64_t expected = waves[i].left || waves[i].gpus > 8 ? 0 : waves[i].pods;
-		if (world_job_running(waves[i].name) != expected) {
-			laws_print_trace(80);
-			fail_msg("seed %lld: %s of %d GPUs: %lld run of %lld", (long long)seed, waves[i].name,
-				 waves[i].gpus, (long long)world_job_running(waves[i].name), (long long)expected);
-		}
+	expect_all_run(seed);
+	for (size_t i = 0; i < wave_count; i++)
 		wave_leaves(&waves[i]);
+	if (with_movable) { /* alone on many machines, on few in the end */
+		pass_lawfully(90 * MINUTE);
+		expect_all_run(seed);
+		expect_packed(seed);
+		world_set_replicas("rest", 0);
 	}
 	pass_lawfully(60 * MINUTE);
 	if (one->desired + eight->desired > 0) {
@@ -545,15 +756,26 @@ static void live_through(uint64_t seed)
 	assert_replays(replica_history(0));
 }
 
+static void live_through_all(uint64_t worlds, bool with_movable)
+{
+	world_end();
+	for (uint64_t seed = 1; seed <= worlds; seed++) {
+		live_through(seed, with_movable);
+		if (seed < worlds)
+			world_end();
+	}
+}
+
 static void whatever_comes_runs_and_nothing_stays(void **state)
 {
 	(void)state;
-	world_end();
-	for (uint64_t seed = 1; seed <= WORLDS; seed++) {
-		live_through(seed);
-		if (seed < WORLDS)
-			world_end();
-	}
+	live_through_all(WORLDS, false);
+}
+
+static void with_pods_that_move_it_is_so_too(void **state)
+{
+	(void)state;
+	live_through_all(WORLDS / 2, true);
 }
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -578,7 +800,15 @@ int main(int argc, char **argv)
 		SCENARIO(what_may_not_be_evicted_keeps_its_machine),
 		SCENARIO(a_budget_that_never_allows_keeps_its_machine_unmarked),
 		SCENARIO(machines_that_do_not_come_are_replaced),
+		SCENARIO(pods_of_a_half_empty_machine_move_and_it_goes),
+		SCENARIO(what_may_not_move_stays),
+		SCENARIO(a_budget_keeps_a_half_empty_machine),
+		SCENARIO(work_never_moves),
+		SCENARIO(a_move_that_is_cut_off_ends_well),
+		SCENARIO(a_place_that_is_taken_is_no_place),
+		SCENARIO(a_dry_run_moves_nobody),
 		SCENARIO(whatever_comes_runs_and_nothing_stays),
+		SCENARIO(with_pods_that_move_it_is_so_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

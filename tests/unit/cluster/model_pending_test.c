@@ -411,6 +411,66 @@ static void the_pool_that_takes_any_gets_the_cheapest_machines(void **state)
 	}
 }
 
+/* MIG slices, shares and GPUs of others, before any node was seen. */
+static void devices_of_other_names_are_bought(void **state)
+{
+	static const int both[] = { 0, 1 };
+	static const struct cluster_device slices[] = { { "nvidia.com/mig-1g.10gb", 14 },
+							{ "nvidia.com/mig-3g.40gb", 2 } };
+	static const struct {
+		const char *asks, *why;
+		size_t pods;
+		int64_t lacking[2]; /* of g5, of the group with slices */
+	} cases[] = {
+		{ "'nvidia.com/mig-1g.10gb':'1'", NULL, 3, { 0, 1 } },
+		{ "'nvidia.com/mig-1g.10gb':'7'", NULL, 3, { 0, 2 } },
+		{ "'nvidia.com/mig-3g.40gb':'1'", NULL, 3, { 0, 2 } },
+		{ "'nvidia.com/gpu':'1'", NULL, 1, { 1, 0 } },
+		{ "'nvidia.com/mig-3g.40gb':'3'",
+		  "wants 3 nvidia.com/mig-3g.40gb; largest node group slices has 2 per node",
+		  1,
+		  { 0, 0 } },
+		{ "'nvidia.com/gpu.shared':'1'", "wants 1 nvidia.com/gpu.shared; no node group has any", 1, { 0, 0 } },
+		{ "'nvidia.com/gpu':'2'", "wants 2 nvidia.com/gpu; largest node group g5 has 1 per node", 1, { 0, 0 } },
+	};
+	struct cluster_group fleet[] = { group_named("g5", 1, 10), group_named("slices", 2, 10) };
+	const struct cluster_pool pool = { .name = "any",
+					   .namespace = "b",
+					   .gpus_per_replica = 1,
+					   .groups = both,
+					   .group_count = 2,
+					   .takes_any = true };
+
+	(void)state;
+	fleet[1].devices = slices;
+	fleet[1].device_count = 2;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct cluster *c = cluster_new();
+		size_t count = 0;
+		cluster_set_fleet(c, &pool, 1, fleet, 2);
+		for (size_t k = 0; k < cases[i].pods; k++) {
+			char text[512];
+			snprintf(text, sizeof text,
+				 "{'metadata':{'namespace':'a','name':'p%zu','uid':'p%zu'},'spec':{'containers':[{"
+				 "'resources':{'limits':{%s}}}]},'status':{'phase':'Pending'}}",
+				 k, k, cases[i].asks);
+			see_now(c, CLUSTER_PODS, text);
+		}
+		cluster_offer(c, 0, 9);
+		cluster_offer(c, 1, 9);
+		const struct pool_view v = cluster_pool_view(c, 0, &a);
+		const struct pending_shape *shapes = cluster_pending(c, &a, &count);
+		assert_int_equal(count, 1);
+		if (v.groups[0].lacking_nodes != cases[i].lacking[0] ||
+		    v.groups[1].lacking_nodes != cases[i].lacking[1])
+			fail_msg("case %zu: %lld and %lld lack", i, (long long)v.groups[0].lacking_nodes,
+				 (long long)v.groups[1].lacking_nodes);
+		assert_string_equal(shapes[0].why ? shapes[0].why : "", cases[i].why ? cases[i].why : "");
+		cluster_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +481,7 @@ int main(void)
 		cmocka_unit_test(tells_equal_pods_once),
 		cmocka_unit_test(machines_on_their_way_are_taken_first),
 		cmocka_unit_test(pods_of_no_pool_are_told_of),
+		cmocka_unit_test(devices_of_other_names_are_bought),
 		cmocka_unit_test(the_pool_that_takes_any_gets_the_cheapest_machines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

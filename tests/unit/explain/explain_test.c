@@ -381,6 +381,12 @@ static void the_default_pool_is_told_in_its_words(void **state)
 		"start 8 GPUs on new machines; 0 nodes there now, 1 after it.");
 	for (size_t i = 0; i < e.count; i++)
 		assert_null(strstr(e.parts[i].text, "request"));
+	asks = (struct group_decision){
+		.move = 1, .move_pods = 2, .move_saves = 1210000, .nodes = 2, .nodes_desired = 1
+	};
+	assert_non_null(strstr(explain_headline(&x, &a),
+			       "In replica-8: empty 1 half-empty node, whose 2 pods fit on other nodes, which saves "
+			       "$1.21 an hour; 2 nodes there now, 1 after it."));
 }
 
 int main(void)

@@ -321,6 +321,9 @@ static void the_default_pool(void **state)
 		{ ANY "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: b }\nspec:\n"
 		      "  class: any\n" GROUP,
 		  12, 10, "spec.class", "one pool of class any; there is another at" },
+		{ HEAD GOAL GROUP "  scaleDown: { utilization: 30% }\n", 7, 29, "spec.scaleDown.utilization",
+		  "utilization without class any; allowed: after alone" },
+		{ ANY "  scaleDown: { utilization: 101% }\n", 7, 29, "spec.scaleDown.utilization", "from 0%" },
 		{ HEAD GOAL GROUP "  lend: { to: [ any ] }\n", 7, 17, "spec.lend.to[0]", "found 'any'" },
 	};
 
@@ -337,6 +340,10 @@ static void contradictions_among_groups(void **state)
 #define SUBSCRIPTION "subscription: 00000000-0000-0000-0000-000000000000"
 	static const struct mistake cases[] = {
 		{ GROUPS("{ name: g, min: 5, max: 2 }"), 6, 33, FIRST ".min", "at most max, which is 2" },
+		{ GROUPS("{ name: g, resources: { cpu: \"4\" } }"), 6, 46, FIRST ".resources.cpu",
+		  "found cpu; allowed: an extended resource as nodes offer it" },
+		{ GROUPS("{ name: g, resources: { amd.com/gpu: \"0\" } }"), 6, 54, FIRST ".resources.amd.com/gpu",
+		  "a whole number from 1 to 100000 in quotes" },
 		{ GROUPS("{ name: g, standby: { max: 11 } }"), 6, 44, FIRST ".standby.max", "which is 10" },
 		{ GROUPS("{ name: g, standby: { max: 1, priceShare: 0% } }"), 6, 59, FIRST ".standby.priceShare",
 		  "from 0.01%" },
@@ -414,6 +421,9 @@ static void contradictions_among_groups(void **state)
 		  "a price for all groups" },
 		{ GROUPS("{ name: g, zone: a }") NEXT_POOL "  nodeGroups: [ { name: g, zone: b } ]\n", 13, 34,
 		  FIRST ".zone", "found 'b'; allowed: a, as at pool.yaml:6:34" },
+		{ GROUPS("{ name: g, resources: { x/y: \"1\" } }") NEXT_POOL
+		  "  nodeGroups: [ { name: g, resources: { x/y: \"2\" } } ]\n",
+		  13, 39, FIRST ".resources", "allowed: the same entries, as at pool.yaml:6:39" },
 		{ GROUPS("{ name: g, standby: { max: 2 } }") NEXT_POOL
 		  "  nodeGroups: [ { name: g, standby: { max: 3 } } ]\n",
 		  13, 44, FIRST ".standby.max", "allowed: 2, as at pool.yaml:6:44" },

@@ -92,6 +92,28 @@ static void a_refusal_closes_the_group(void **state)
 	toy_end(&t);
 }
 
+/* Machines that became no node twice in a row: a pool of another class tries one at a time then, as others have room.
+ */
+static void a_group_that_came_to_nothing_is_asked_again_for_all(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	begin(&t);
+	t.inputs[1].lacking_nodes = 2;
+	for (int i = 0; i < 2; i++) {
+		t.events[0] = (struct event_input){
+			.what = EVENT_REFUSED, .group = 1, .value = ERROR_UNAVAILABLE, .count = 1
+		};
+		t.event_count = 1;
+		const struct pool_plan *p = decide(&t, TICK);
+		assert_int_equal(p->groups[1].cold, 0);
+		t.now = p->groups[1].blocked_until;
+	}
+	assert_int_equal(decide(&t, TICK)->groups[1].cold, 16);
+	toy_end(&t);
+}
+
 static void what_may_not_grow_is_wished_and_told(void **state)
 {
 	struct toy t;
@@ -134,6 +156,34 @@ static void idle_machines_go_above_the_least(void **state)
 	toy_end(&t);
 }
 
+/* One at a time, above the least, and not while a machine is bought. */
+static void a_half_empty_machine_whose_pods_have_a_place_is_emptied(void **state)
+{
+	static const struct {
+		int64_t least, lacking, moves;
+	} cases[] = { { 0, 0, 1 }, { 2, 0, 0 }, { 0, 1, 0 } };
+	struct toy t;
+
+	(void)state;
+	begin(&t);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		t.groups[1].min_nodes = cases[i].least;
+		t.inputs[0] = (struct group_input){ .lacking_nodes = cases[i].lacking };
+		t.inputs[1] = (struct group_input){ .nodes = 2, .movable_nodes = 1, .movable_pods = 3 };
+		const struct pool_plan *p = decide(&t, TICK);
+		assert_int_equal(p->groups[1].move, cases[i].moves);
+		assert_int_equal(p->groups[1].move_pods, cases[i].moves * 3);
+		assert_int_equal(p->groups[1].move_saves, cases[i].moves * t.groups[1].price_per_hour);
+		assert_int_equal(p->groups[1].release, 0);
+		assert_int_equal(p->groups[1].nodes_desired, 2 - cases[i].moves);
+	}
+	t.inputs[0].lacking_nodes = 0;
+	assert_int_equal(decide(&t, 0)->groups[1].move, 0); /* between ticks */
+	t.blind = true;
+	assert_int_equal(decide(&t, TICK)->groups[1].move, 0);
+	toy_end(&t);
+}
+
 static void a_machine_that_nobody_waits_for_is_cancelled_after_a_while(void **state)
 {
 	struct toy t;
@@ -163,8 +213,10 @@ int main(void)
 		cmocka_unit_test(machines_that_pods_need_are_bought_at_a_tick_and_between),
 		cmocka_unit_test(with_less_than_all_of_it_nothing_is_bought),
 		cmocka_unit_test(a_refusal_closes_the_group),
+		cmocka_unit_test(a_group_that_came_to_nothing_is_asked_again_for_all),
 		cmocka_unit_test(what_may_not_grow_is_wished_and_told),
 		cmocka_unit_test(idle_machines_go_above_the_least),
+		cmocka_unit_test(a_half_empty_machine_whose_pods_have_a_place_is_emptied),
 		cmocka_unit_test(a_machine_that_nobody_waits_for_is_cancelled_after_a_while),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,147 @@
+/* Whether the pods of a node have a place elsewhere, before any of them is asked to go there. */
+#include "base/buf.h"
+#include "controller/cluster/fit.h"
+#include "controller/cluster/model_state.h"
+
+#include <string.h>
+
+enum { NAMES_MOST = 3, REFUSED_MOST = 64 };
+
+/* Why a pod that could be evicted is not moved; NULL: it may be. */
+static const char *bar(const struct cluster *c, const struct pod *p)
+{
+	bool is_job = p->owner != NULL && strcmp(p->owner->kind, "Job") == 0;
+	bool is_any = p->pool < 0 || c->pools[p->pool].takes_any;
+	bool is_coming = p->state == POD_SCHEDULED || p->state == POD_PULLING;
+	if (p->is_placeholder || !is_any)
+		return "is another pool's";
+	if ((is_job || gang_of(c, p).kind != GANG_NONE) && p->evict != POD_EVICT_SAFE)
+		return "is work that would begin anew elsewhere";
+	if (p->has_gpus && is_coming)
+		return "is on its way";
+	return p->is_choosy
+		       ? "may run on some nodes only: volumes or devices by claims, pod affinity or topology spread, "
+			 "which are not looked at while it runs"
+		       : NULL;
+}
+
+static const char *text_of(struct arena *a, const struct buf *text)
+{
+	return arena_strdup(a, text->text, text->len);
+}
+
+static const char *say(struct arena *a, const struct pod *p, const char *what)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	buf_printf(&out, "pod %s/%s %s", p->namespace, p->name, what);
+	return text_of(a, &out);
+}
+
+/* The first that it fits; NULL, and why not on the one before, without. */
+static struct fit_node *find(struct fit *f, const struct pod *p, struct fit_node *nodes, size_t count, char *why)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fit_pod(f, p, &nodes[i], why))
+			return &nodes[i];
+	return NULL;
+}
+
+/* Who waits, whoever it is, may get its place first. Of many that are alike one is asked about that finds none. */
+static void seat_those_that_wait(const struct cluster *c, struct fit *f, struct fit_node *nodes, size_t count)
+{
+	char unused[FIT_WHY_SIZE];
+	const struct pod_shape *refused[REFUSED_MOST];
+	size_t refused_count = 0;
+	for (const struct pod *p = c->waiting; p != NULL; p = p->next) {
+		bool is_known = p->state != POD_UNSCHEDULED;
+		for (size_t i = 0; i < refused_count; i++)
+			is_known = is_known || refused[i] == p->shape;
+		struct fit_node *n = is_known ? NULL : find(f, p, nodes, count, unused);
+		if (n != NULL)
+			fit_sit(f, p, n);
+		else if (!is_known && refused_count < REFUSED_MOST)
+			refused[refused_count++] = p->shape;
+	}
+}
+
+static const char *say_where(struct arena *a, size_t pods, const struct fit_node *nodes, const bool *is_used,
+			     size_t count)
+{
+	CLEANUP(buf_release) struct buf out = { 0 };
+	size_t told = 0, all = 0;
+	for (size_t i = 0; i < count; i++)
+		all += is_used[i];
+	if (pods == 0)
+		return "no pod would have to move";
+	if (pods == 1)
+		buf_text(&out, "its pod fits on ");
+	else
+		buf_printf(&out, "its %zu pods fit on ", pods);
+	for (size_t i = 0; i < count && told < NAMES_MOST; i++)
+		if (is_used[i])
+			buf_printf(&out, "%s%s", told++ == 0 ? "" : told == all ? " and " : ", ", nodes[i].name);
+	if (all > told)
+		buf_printf(&out, " and %zu more", all - told);
+	return text_of(a, &out);
+}
+
+/* Those that are hardest to place come first. */
+static struct move_verdict place_all(struct fit *f, const struct drain_verdict *d, struct fit_node *nodes, size_t count,
+				     struct arena *a)
+{
+	struct move_verdict v = { .pods = d->evict_count };
+	bool *is_used = arena_array(a, bool, count);
+	for (size_t i = d->evict_count; i-- > 0;) {
+		char why[FIT_WHY_SIZE] = "no other node has room";
+		struct fit_node *n = NULL;
+		if (fit_anywhere(f, d->evict[i], why) == FIT_MAY)
+			n = find(f, d->evict[i], nodes, count, why);
+		if (n == NULL) {
+			CLEANUP(buf_release) struct buf out = { 0 };
+			buf_printf(&out, "would have no place: %s", why);
+			v.text = say(a, d->evict[i], out.text);
+			return v;
+		}
+		fit_sit(f, d->evict[i], n);
+		is_used[n - nodes] = true;
+	}
+	v.is_possible = true;
+	v.text = say_where(a, v.pods, nodes, is_used, count);
+	return v;
+}
+
+static void by_gpus(const struct pod **pods, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		const struct pod *p = pods[i];
+		size_t at = i;
+		for (; at > 0 && pods[at - 1]->gpus_milli > p->gpus_milli; at--)
+			pods[at] = pods[at - 1];
+		pods[at] = p;
+	}
+}
+
+struct move_verdict cluster_move(const struct cluster *c, const struct node *n, const struct node **to, size_t to_count,
+				 millis now, struct arena *a)
+{
+	const struct drain_verdict d = cluster_drain(c, n, -1, now, a);
+	if (d.reason != DRAIN_POSSIBLE)
+		return (struct move_verdict){ .text = d.text, .pods = d.evict_count };
+	for (size_t i = 0; i < d.evict_count; i++) {
+		const char *why = bar(c, d.evict[i]);
+		if (why != NULL)
+			return (struct move_verdict){ .text = say(a, d.evict[i], why), .pods = d.evict_count };
+	}
+	by_gpus(d.evict, d.evict_count);
+	struct fit_node *nodes = arena_array(a, struct fit_node, to_count);
+	for (size_t i = 0; i < to_count; i++)
+		nodes[i] = fit_node_of(to[i]);
+	struct fit *f = fit_new(c, a);
+	for (size_t i = 0; i < d.evict_count; i++)
+		fit_expect(f, d.evict[i]);
+	fit_empty(f, n);
+	seat_those_that_wait(c, f, nodes, to_count);
+	const struct move_verdict v = place_all(f, &d, nodes, to_count, a);
+	fit_release(f);
+	return v;
+}

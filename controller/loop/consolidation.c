@@ -1,0 +1,239 @@
+#include "controller/loop/consolidation.h"
+
+#include "controller/loop/controller_state.h"
+#include "controller/loop/watch_sync.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- where pods may go --- */
+
+static bool is_of_others(const struct controller *c, size_t pool, size_t group)
+{
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (i != pool && pool_position(fleet_of(c), i, group) >= 0)
+			return true;
+	return false;
+}
+
+/* What is full need not be looked at, what will go by itself is no place to go to, nor what somebody waits for. */
+static bool is_place(const struct controller *c, size_t pool, const struct node *n)
+{
+	bool is_full = n->gpus_milli > 0 && n->gpus_used_milli >= n->gpus_milli;
+	bool is_unused = n->gpus_milli > 0 && n->gpus_used_milli == 0 && !n->is_protected;
+
+	if (is_full || !node_is_usable(n) || node_label(n, "preheat.dev/lent-by") || drain_is_under_way(c, n->name))
+		return false;
+	if (n->group < 0)
+		return true;
+	return !is_of_others(c, pool, (size_t)n->group) && !reservation_leaves(c, n->group) &&
+	       !starts_know_machine(&c->starts, machine_of_node(c, n)) &&
+	       !(is_unused && scale_down_room(c, (size_t)n->group) > 0);
+}
+
+/* Nodes without GPUs come first, for pods that need none; then the fullest. */
+static int by_use(const void *x, const void *y)
+{
+	const struct node *a = *(const struct node *const *)x, *b = *(const struct node *const *)y;
+	bool has_none = a->gpus_milli == 0;
+	double left = (double)a->gpus_used_milli * (double)b->gpus_milli,
+	       right = (double)b->gpus_used_milli * (double)a->gpus_milli;
+
+	if (has_none != (b->gpus_milli == 0))
+		return has_none ? -1 : 1;
+	return left != right ? (left > right ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+struct places {
+	const struct node **nodes; /* those to be filled first come first */
+	size_t count;
+};
+
+static struct places see_places(const struct controller *c, size_t pool, struct arena *a)
+{
+	size_t all;
+	struct places p = { cluster_nodes(c->cluster, -1, a, &all), 0 };
+
+	for (size_t i = 0; i < all; i++)
+		if (is_place(c, pool, p.nodes[i]))
+			p.nodes[p.count++] = p.nodes[i];
+	if (p.count > 1)
+		qsort(p.nodes, p.count, sizeof *p.nodes, by_use);
+	return p;
+}
+
+static struct move_verdict judge(const struct controller *c, const struct node *n, const struct places *p,
+				 struct arena *a)
+{
+	const struct node **to = arena_array(a, const struct node *, p->count);
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (p->nodes[i] != n)
+			to[count++] = p->nodes[i];
+	return cluster_move(c->cluster, n, to, count, clock_now(c->clock), a);
+}
+
+/* --- which node goes --- */
+
+static int64_t price_of(const struct controller *c, const struct node *n)
+{
+	return fleet_of(c)->groups[n->group].price_per_hour;
+}
+
+/* At most so much of it is used; what nobody uses goes by itself. */
+static bool is_half_empty(const struct controller *c, size_t pool, const struct node *n)
+{
+	int64_t most = c->manifest.pools[pool].spec.scale_down.utilization_ppm;
+
+	return node_is_usable(n) && !n->is_protected && n->gpus_milli > 0 && n->gpus_used_milli > 0 &&
+	       (double)n->gpus_used_milli * 1e6 <= (double)n->gpus_milli * (double)most &&
+	       !drain_is_under_way(c, n->name) && !drain_is_backed_off(c, n->name) &&
+	       !node_label(n, "preheat.dev/lent-by") && !starts_know_machine(&c->starts, machine_of_node(c, n));
+}
+
+/* The dearest first; of these that with least on it. */
+static int by_worth(const struct controller *c, const struct node *a, const struct node *b)
+{
+	if (price_of(c, a) != price_of(c, b))
+		return price_of(c, a) > price_of(c, b) ? -1 : 1;
+	if (a->gpus_used_milli != b->gpus_used_milli)
+		return a->gpus_used_milli < b->gpus_used_milli ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static void add_in_order(const struct controller *c, const struct node **nodes, size_t *count, const struct node *n)
+{
+	size_t at = (*count)++;
+
+	for (; at > 0 && by_worth(c, n, nodes[at - 1]) < 0; at--)
+		nodes[at] = nodes[at - 1];
+	nodes[at] = n;
+}
+
+/* Of all groups of the pool, in the order in which they should go. */
+static const struct node **candidates(const struct controller *c, size_t pool, struct arena *a, size_t *count)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	const struct node **found = arena_array(a, const struct node *, cluster_node_count(c->cluster));
+
+	*count = 0;
+	for (size_t k = 0; k < spec->group_count; k++) {
+		size_t all, group = spec->groups[k];
+		const struct node **nodes = cluster_nodes(c->cluster, (int)group, a, &all);
+		if (!c->groups[group]->is_known || is_of_others(c, pool, group) || scale_down_room(c, group) <= 0)
+			continue;
+		for (size_t i = 0; i < all; i++)
+			if (is_half_empty(c, pool, nodes[i]))
+				add_in_order(c, found, count, nodes[i]);
+	}
+	return found;
+}
+
+static bool has_drains(const struct controller *c, size_t pool)
+{
+	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count; k++)
+		if (drains_in_group(c, (int)fleet_of(c)->pools[pool].groups[k]) > 0)
+			return true;
+	return false;
+}
+
+static void choose(struct consolidation *s, const struct controller *c, size_t pool, const struct node *n,
+		   const struct move_verdict *v)
+{
+	int64_t cents = price_of(c, n) / 10000;
+	char why[sizeof s->why];
+
+	snprintf(why, sizeof why, "%s, saves $%lld.%02lld/h", v->text, (long long)(cents / 100),
+		 (long long)(cents % 100));
+	if (strcmp(s->node, n->name) != 0 || strcmp(s->why, why) != 0)
+		log_info("node-would-be-empty", LOG_S("node", n->name), LOG_S("pool", fleet_of(c)->pools[pool].name),
+			 LOG_S("why", why), LOG_END);
+	snprintf(s->node, sizeof s->node, "%s", n->name);
+	snprintf(s->why, sizeof s->why, "%s", why);
+	s->position = (size_t)pool_position(fleet_of(c), pool, (size_t)n->group);
+	s->pods = (int64_t)v->pods;
+}
+
+/* For as long as Cluster Autoscaler would have it: half empty, and with a place for all that is there. */
+static bool has_been_movable(struct controller *c, size_t pool, const struct node *n)
+{
+	millis now = clock_mono(c->clock);
+
+	return now - idle_nodes_note(&c->consolidation.movable, machine_of_node(c, n), now)->since >
+	       fleet_of(c)->pools[pool].scale_down_after;
+}
+
+/* A pod of the pool has its place, or will, and is not there yet. */
+static bool is_being_served(const struct controller *c, size_t pool, struct arena *a)
+{
+	size_t count;
+	const struct pending_shape *waiting = cluster_pending(c->cluster, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (waiting[i].pool == (int)pool && (waiting[i].placed > 0 || waiting[i].is_undecided))
+			return true;
+	return false;
+}
+
+void consolidation_look(struct controller *c, size_t pool)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct consolidation *s = &c->consolidation;
+	struct move_verdict best = { 0 };
+	const struct node *chosen = NULL;
+	size_t count = 0;
+
+	if (!has_drains(c, pool) && !is_being_served(c, pool, &a)) {
+		const struct node **nodes = candidates(c, pool, &a, &count);
+		const struct places to = count > 0 ? see_places(c, pool, &a) : (struct places){ 0 };
+		for (size_t i = 0; i < count; i++) {
+			const struct move_verdict v = judge(c, nodes[i], &to, &a);
+			if (!v.is_possible || v.pods == 0 || !has_been_movable(c, pool, nodes[i]) || chosen)
+				continue;
+			chosen = nodes[i];
+			best = v;
+		}
+		idle_nodes_forget_others(&s->movable);
+	}
+	if (chosen)
+		choose(s, c, pool, chosen, &best);
+	else
+		s->node[0] = s->why[0] = '\0';
+}
+
+/* --- it goes --- */
+
+void consolidation_begin(struct controller *c, size_t pool, size_t position)
+{
+	const struct consolidation *s = &c->consolidation;
+	const struct node *n = s->node[0] && s->position == position ? cluster_node(c->cluster, s->node) : NULL;
+
+	if (n && drain_begin_move(c, n, pool, s->why))
+		events_tell_pool(c, pool, (struct pool_event){ "Consolidating", "Move", false },
+				 "node %s is emptied: %s", n->name, s->why);
+}
+
+/* Somebody who was asked to go is there yet, or waits for his new place. */
+static bool is_moving(const struct controller *c, size_t pool, const struct node *n, struct arena *a)
+{
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i]->state == POD_TERMINATING && pods[i]->kind != POD_DAEMON)
+			return true;
+	return is_being_served(c, pool, a);
+}
+
+enum move_step consolidation_step(struct controller *c, size_t pool, const struct node *n, struct arena *a,
+				  const char **why)
+{
+	if (is_moving(c, pool, n, a))
+		return MOVE_WAIT;
+	const struct places to = see_places(c, pool, a);
+	const struct move_verdict v = judge(c, n, &to, a);
+	*why = v.text;
+	return v.is_possible ? MOVE_NEXT : MOVE_NEVER;
+}
