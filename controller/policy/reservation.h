@@ -1,8 +1,8 @@
 /*
  * A node group whose machines end at a time that is known beforehand: a Capacity Block, or another reservation with an
  * end. The cloud with the longest notice tells of it 40 minutes before and ends the machines 30 minutes before
- * (docs/providers.md names the source); 10 minutes more are kept for emptying the nodes. The largest lead time and scaleDown.after of the pools that use the group count, so that all of
- * them see one end.
+ * (docs/providers.md names the source); 10 minutes more are kept for emptying the nodes. The largest lead time and
+ * scaleDown.after of the pools that use the group count, so that all of them see one end.
  */
 #pragma once
 #include "base/arena.h"
