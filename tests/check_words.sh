@@ -36,17 +36,22 @@ git ls-files | grep -E '(^|[/_.-])(manager|helper|utils?|misc|handler|data|info)
 git ls-files --eol | sed -n 's/^i\/-text[^\t]*\t//p' | grep -vE '^(docs/images/|examples/.*\.gz$|tests/fuzz/)' |
 	sed 's|$| <- a binary; pictures belong into docs/images|' >>"$found" || true
 
-# Tests and laws that documents name are there.
+# Tests, scenarios and laws that documents name are there.
 # shellcheck disable=SC2016 # these quotes are of Markdown
-grep -ohE '`[a-z_0-9]+_test(: [a-z_0-9]+)?`' docs/reliability.md docs/security.md | tr -d '`:' | sort -u | while read -r file name; do
-	path=$(git ls-files "tests/*/$file.c" | head -1)
-	[ -n "$path" ] && { [ -z "$name" ] || grep -qE "^static void $name\(" "$path"; } ||
-		echo "docs: $file: $name <- no test has that name"
-done >>"$found"
-# shellcheck disable=SC2016
-sed -n '/^| law | what it says/,/^$/p' docs/reliability.md | cut -d'|' -f2 | grep -oE '`[a-z_]+`' | tr -d '`' | while read -r law; do
-	git grep -qF "\"$law\"" -- tests/world || echo "docs/reliability.md: $law <- no law has that name"
-done >>"$found"
+{
+	grep -ohE '`[a-z_0-9]+_test(: [a-z_0-9]+)?`' docs/reliability.md docs/security.md | tr -d '`:' | sort -u | while read -r file name; do
+		path=$(git ls-files "tests/*/$file.c" | head -1)
+		[ -n "$path" ] && { [ -z "$name" ] || grep -qE "^static void $name\(" "$path"; } ||
+			echo "docs: $file: $name <- no test has that name"
+	done
+	sed -n "/^| owner's act/,/^\$/p" docs/providers.md | cut -d'|' -f5 | grep -oE '`[a-z_/]+`' | tr -d '`' | sort -u | while read -r name; do
+		[ -f "tests/$name.py" ] || git grep -qE "^static void $name\(" -- tests ||
+			echo "docs/providers.md: $name <- no test or scenario has that name"
+	done
+	sed -n '/^| law | what it says/,/^$/p' docs/reliability.md | cut -d'|' -f2 | grep -oE '`[a-z_]+`' | tr -d '`' | while read -r law; do
+		git grep -qF "\"$law\"" -- tests/world || echo "docs/reliability.md: $law <- no law has that name"
+	done
+} >>"$found"
 
 cat "$found"
 ! [ -s "$found" ]

@@ -574,9 +574,8 @@ static void write_path(struct watch *w)
 	} else if (w->is_streaming) {
 		api_query(&w->path, "sendInitialEvents", "true");
 		api_query(&w->path, "resourceVersionMatch", "NotOlderThan");
-	} else if (w->spec.way == WATCH_WHOLE && !w->next.len) {
-		const char *oldest = w->seen_version.len ? w->seen_version.text : "0";
-		api_query(&w->path, "resourceVersion", w->must_ask_etcd ? NULL : oldest);
+	} else if (w->spec.way == WATCH_WHOLE && !w->next.len && !w->must_ask_etcd) {
+		api_query(&w->path, "resourceVersion", w->seen_version.len ? w->seen_version.text : "0");
 	} else {
 		buf_printf(&w->path, "%climit=%d", strchr(w->path.text, '?') ? '&' : '?',
 			   w->spec.page ? w->spec.page : WATCH_PAGE);

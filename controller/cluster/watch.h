@@ -9,9 +9,10 @@
  *
  * A list comes by one of three ways. WHOLE is one answer from the server's
  * cache, but never of an older version than was seen before, whichever server
- * answers. PAGED costs as much. STREAMED (sendInitialEvents) takes two to
- * three times as long and a third more of our CPU at 50,000 pods, but the
- * server does not hold the whole answer; where it is not offered pages are read.
+ * answers; where its cache does not come so far, pages are read from etcd.
+ * PAGED costs as much. STREAMED (sendInitialEvents) takes two to three times
+ * as long and a third more of our CPU at 50,000 pods, but the server does not
+ * hold the whole answer; where it is not offered pages are read.
  */
 #pragma once
 #include "controller/cluster/api.h"

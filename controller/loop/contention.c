@@ -52,3 +52,9 @@ bool contention_ends(struct contention *c, millis now)
 	*c = (struct contention){ .machines = c->machines, .quiet = c->quiet, .ended_at = now };
 	return true;
 }
+
+void contention_resume(struct contention *c, bool is_held, millis quiet, int64_t machines, millis since)
+{
+	*c = (struct contention){ .is_held = is_held, .quiet = quiet, .machines = machines };
+	*(is_held ? &c->changed_at : &c->ended_at) = since;
+}

@@ -39,3 +39,5 @@ bool contention_undoes(const struct contention *c, int64_t change, millis now);
 bool contention_theirs(struct contention *c, int64_t change, millis now);
 /* Ends a hold once they were quiet for long enough; true when it did. */
 bool contention_ends(struct contention *c, millis now);
+/* As it was before we led: held since then, or until then. */
+void contention_resume(struct contention *c, bool is_held, millis quiet, int64_t machines, millis since);

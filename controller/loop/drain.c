@@ -33,6 +33,7 @@ enum {
 
 static const millis EVICT_AGAIN = 5 * SECOND; /* Cluster Autoscaler: 10 s */
 static const millis BACK_OFF = 15 * MINUTE, BACK_OFF_MOST = 4 * HOUR;
+static const char BLOCKED[] = "blocked"; /* outcome of a drain that a budget or a pod held for too long */
 static const millis READ_AGAIN = 5 * SECOND;
 
 static const char *const fate_names[] = { "remove", "stop", "lend" };
@@ -225,14 +226,14 @@ static bool is_backed_off(const struct controller *c, const char *node)
 	return b && clock_mono(c->clock) < b->until;
 }
 
-static void back_off(struct controller *c, const char *node)
+/* at: clock_mono. */
+static void back_off(struct controller *c, const char *node, millis at)
 {
 	struct drains *s = &c->drains;
 	struct drain_back_off *b = back_off_of(c, node);
-	millis now = clock_mono(c->clock);
 
 	for (size_t i = 0; !b && i < s->back_off_count; i++)
-		if (s->back_offs[i].until + BACK_OFF_MOST < now)
+		if (s->back_offs[i].until + BACK_OFF_MOST < at)
 			b = memset(&s->back_offs[i], 0, sizeof *b); /* it was long ago */
 	if (!b) {
 		s->back_offs = xgrow(s->back_offs, s->back_off_count, &s->back_off_room, sizeof *s->back_offs);
@@ -241,7 +242,27 @@ static void back_off(struct controller *c, const char *node)
 	snprintf(b->node, sizeof b->node, "%s", node);
 	millis wait = BACK_OFF << (b->times < 4 ? b->times : 4);
 	b->times++;
-	b->until = now + (wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST);
+	b->until = at + (wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST);
+}
+
+void drains_recall(struct controller *c)
+{
+	enum { MOST = 2000 };
+	CLEANUP(arena_release) struct arena a = { 0 };
+	millis now = clock_now(c->clock), mono = clock_mono(c->clock);
+	struct drain_record *rows;
+	struct error e = { 0 };
+	size_t count;
+
+	c->drains.back_off_count = 0;
+	if (!drain_record_find(c->history, &(struct drain_filter){ .from = now - DAY, .to = now, .most = MOST }, &a,
+			       &rows, &count, &e)) {
+		log_error("drains-not-read", LOG_E(&e), LOG_END);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].outcome && !strcmp(rows[i].outcome, BLOCKED))
+			back_off(c, rows[i].node, mono - (now > rows[i].ended_at ? now - rows[i].ended_at : 0));
 }
 
 static void block(struct drain *d, const char *text)
@@ -820,8 +841,8 @@ static void step(struct drain *d)
 	if (may_stay && is_blocked_for_long(d)) {
 		log_warn("drain-blocked", LOG_S("node", d->node), LOG_S("why", d->blocked), LOG_END);
 		c->drains.blocked++;
-		back_off(c, d->node);
-		give_up(d, "blocked");
+		back_off(c, d->node, clock_mono(c->clock));
+		give_up(d, BLOCKED);
 	} else if (may_stay && is_late(d)) {
 		give_up(d, "timed-out");
 	}

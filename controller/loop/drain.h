@@ -54,6 +54,9 @@ int64_t drains_in_group(const struct controller *c, int group);
 /* The pool's drain that a budget or a pod holds, as a sentence; NULL: none. */
 const char *drain_blocked(const struct controller *c, size_t pool, struct arena *a);
 extern const struct actor drains_actor;
+/* Nodes that could not be emptied of late, as the history tells, are left alone as long as before. We lead from now on.
+ */
+void drains_recall(struct controller *c);
 /* Another fleet is in force: the new index of each pool and group, SIZE_MAX for those that are no more. */
 void drains_renumber(struct controller *c, const size_t *pools, const size_t *groups);
 /* Goes on with a drain that the node's mark tells of; asked_at: of its row, 0: it has none. */

@@ -311,6 +311,9 @@ static bool recall_writes(struct controller *c, struct error *e)
 	struct launch *found;
 	size_t count;
 
+	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
+		if (is_new(c->groups[i]))
+			node_group_recall_contention(c->groups[i]);
 	if (!launch_find(c->history,
 			 &(struct launch_filter){ .from = now - LAG_MOST, .to = now, .most = RECALLED_MOST }, &a,
 			 &found, &count, e))

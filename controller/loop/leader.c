@@ -89,6 +89,7 @@ static void begin(struct controller *c)
 		node_group_look(c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
 	start_progress_adopt(c);
+	drains_recall(c);
 	marks_adopt(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "state/contention_record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -659,6 +660,30 @@ void node_group_become_known(struct node_group *g)
  * back at once. */
 static const millis YIELDS = 10 * MINUTE;
 
+static void record_contention(const struct node_group *g)
+{
+	const struct contention_record r = { .is_held = g->contention.is_held,
+					     .quiet = g->contention.quiet,
+					     .machines = g->contention.machines,
+					     .at = clock_now(g->context->clock) };
+	struct error e = { 0 };
+
+	if (g->context->history && !contention_record_save(g->context->history, group_spec_of(g)->name, &r, &e))
+		log_error("contention-not-recorded", LOG_S("group", group_spec_of(g)->name), LOG_E(&e), LOG_END);
+}
+
+/* What others did while nobody led is not known: they must be quiet from now on. */
+void node_group_recall_contention(struct node_group *g)
+{
+	millis now = clock_now(g->context->clock), mono = clock_mono(g->context->clock);
+	struct contention_record r;
+
+	if (contention_record_find(g->context->history, group_spec_of(g)->name, &r))
+		contention_resume(&g->contention, r.is_held,
+				  r.quiet < CONTENTION_QUIET_MOST ? r.quiet : CONTENTION_QUIET_MOST, r.machines,
+				  r.is_held || r.at > now ? mono : mono - (now - r.at));
+}
+
 /* Each of their changes counts; against one that follows another nothing more is done. */
 static void tell_resized(struct node_group *g, int64_t change)
 {
@@ -668,9 +693,11 @@ static void tell_resized(struct node_group *g, int64_t change)
 	if (change < 0 && !contention_undoes(&g->contention, change, now))
 		g->yields_until = now + YIELDS;
 	/* What an operation of theirs does on its way undoes nothing of ours. */
-	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now))
+	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now)) {
 		log_warn("group-contended", LOG_S("group", group_spec_of(g)->name),
 			 LOG_I("machines", g->contention.machines), LOG_I("times", g->contention.undone), LOG_END);
+		record_contention(g);
+	}
 	log_warn("group-resized-by-others", LOG_S("group", group_spec_of(g)->name), LOG_I("from", g->believed.desired),
 		 LOG_I("to", g->seen.desired), LOG_END);
 	tell_pools(g, &(struct event_input){ .what = EVENT_RESIZED, .value = g->seen.desired, .count = 1 });
@@ -755,8 +782,10 @@ static void end_old_refills(struct node_group *g)
 /* Nothing more is done there until others are quiet: what waits for machines goes elsewhere. */
 static void hold_still(struct node_group *g)
 {
-	if (contention_ends(&g->contention, clock_mono(g->context->clock)))
+	if (contention_ends(&g->contention, clock_mono(g->context->clock))) {
 		log_info("group-quiet-again", LOG_S("group", group_spec_of(g)->name), LOG_END);
+		record_contention(g);
+	}
 	g->is_yielding = clock_mono(g->context->clock) < g->yields_until;
 	if (!node_group_is_held(g))
 		return;

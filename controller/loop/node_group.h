@@ -226,6 +226,8 @@ int64_t node_group_unasked(const struct node_group *g);
 void node_group_give_up(struct node_group *g, int64_t machines);
 /* Never above the manifest's max of standby. */
 void node_group_set_standby(struct node_group *g, int64_t machines);
+/* A fight with others over its size that the history tells of goes on as it stood. Before its first look. */
+void node_group_recall_contention(struct node_group *g);
 
 /* A change that the cloud accepted, or may have, in this life or an earlier one. */
 void node_group_note_accepted(struct node_group *g, const struct accepted_call *c);

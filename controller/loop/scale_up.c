@@ -483,18 +483,37 @@ static int64_t places_claimed(const struct controller *c, size_t group)
 	return count;
 }
 
-/* Nodes that came idle since the plan was made. */
-static void use_idle_nodes(struct controller *c, size_t pool, size_t position)
+/* Beside what runs there already, where no start is on its way. */
+static int64_t places_beside(const struct controller *c, size_t pool, const struct node *n)
+{
+	bool is_ours = node_is_usable(n) && !node_is_idle(c, n) && !drain_is_under_way(c, n->name) &&
+		       !starts_know_machine(&c->starts, machine_of_node(c, n)) && !node_label(n, "preheat.dev/lent-by");
+	int64_t gpus = (n->gpus_milli - n->gpus_used_milli) / 1000;
+
+	return is_ours && gpus > 0 ? gpus / fleet_of(c)->pools[pool].gpus_per_replica : 0;
+}
+
+/* Nodes that came idle since the plan was made, and room that the last look at the nodes found on others. */
+static int64_t places_there(const struct controller *c, size_t pool, size_t position)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct fallback *f = &c->pools[pool]->fallback;
 	size_t count, group = fleet_of(c)->pools[pool].groups[position];
 	const struct node **nodes = cluster_nodes(c->cluster, (int)group, &a, &count);
-	struct start like = start_like(c, pool, position, START_PLACE);
-	int64_t places = -places_claimed(c, group);
+	int64_t places = -places_claimed(c, group), beside = 0, seen = observe_running_places(c, pool, position);
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		places += nodes[i]->gpus_milli > 0 && node_is_idle(c, nodes[i]) ? replicas_on_node(c, pool, group) : 0;
+		beside += places_beside(c, pool, nodes[i]);
+	}
+	return places + (beside < seen ? beside : seen);
+}
+
+static void use_free_places(struct controller *c, size_t pool, size_t position)
+{
+	struct fallback *f = &c->pools[pool]->fallback;
+	struct start like = start_like(c, pool, position, START_PLACE);
+	int64_t places = places_there(c, pool, position);
+
 	places = places < f->replicas ? places : f->replicas;
 	if (places <= 0 || is_buffered(c, pool))
 		return;
@@ -509,7 +528,7 @@ static void use_what_runs(struct controller *c, size_t pool)
 
 	use_what_stays(c, pool);
 	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && f->replicas > 0; k++)
-		use_idle_nodes(c, pool, k);
+		use_free_places(c, pool, k);
 	if (f->replicas > 0)
 		need_less(f, drains_call_off(c, pool, f->replicas));
 }

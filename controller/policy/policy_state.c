@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First word of an encoded memory: changes with every change of the layout. */
-static const uint64_t LAYOUT = UINT64_C(0x7068656d00000001) ^ ((uint64_t)sizeof(struct pool_policy_state) << 8);
-
 static void *allocate(size_t count, size_t size)
 {
 	return xcalloc(count, size);
@@ -18,17 +15,25 @@ struct header {
 	uint64_t layout, pool_count, group_count, fleet;
 };
 
-static uint64_t mix_text(uint64_t h, const char *text)
+/* FNV-1a. */
+static const uint64_t MIX_FROM = UINT64_C(0xcbf29ce484222325);
+
+static uint64_t mix(uint64_t h, const void *bytes, size_t len)
 {
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	for (const unsigned char *at = bytes; len > 0; at++, len--)
+		h = (h ^ *at) * UINT64_C(0x100000001b3);
 	return (h ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
-/* Tells one fleet from another by its pools and groups (FNV-1a). */
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+	return mix(h, text, strlen(text));
+}
+
+/* Tells one fleet from another by its pools and groups. */
 static uint64_t fleet_mark(const struct fleet_spec *fleet)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = MIX_FROM;
 
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		h = mix_text(h, fleet->pools[i].name);
@@ -37,9 +42,36 @@ static uint64_t fleet_mark(const struct fleet_spec *fleet)
 	return h;
 }
 
+/* Shadows are kept by the number of their rule: with other rules their numbers would mean something else. */
+static uint64_t mix_rules(uint64_t h)
+{
+	static const struct tier_times any = { 300, 400, 60, 90, 30, 40 };
+	struct family f;
+
+	family_init(&f, &any, .01);
+	for (size_t i = 0; i < f.count; i++) {
+		const double rule[] = { f.rules[i].margin, f.rules[i].chase, f.rules[i].stock, f.hold[f.rules[i].hold],
+					f.rules[i].is_tiered };
+		h = mix(h, rule, sizeof rule);
+	}
+	return h;
+}
+
+#define PLACE_OF(member) offsetof(struct pool_policy_state, member), sizeof(((struct pool_policy_state *)0)->member)
+
 uint64_t policy_state_layout(void)
 {
-	return LAYOUT;
+	static const size_t places[] = {
+		PLACE_OF(demand),      PLACE_OF(capacity),
+		PLACE_OF(lead),	       PLACE_OF(times),
+		PLACE_OF(deals),       PLACE_OF(record),
+		PLACE_OF(choice),      PLACE_OF(prices),
+		PLACE_OF(ticks),       PLACE_OF(dear_since),
+		PLACE_OF(stock_low),   PLACE_OF(shadows),
+		sizeof(struct shadow), sizeof(struct group_memory),
+	};
+
+	return mix_rules(mix(MIX_FROM, places, sizeof places));
 }
 
 /* The family is made from the manifest's lead times and stays, so that a rule keeps its meaning on the whole record. */
@@ -87,7 +119,7 @@ static size_t shadow_bytes(const struct pool_policy_state *p)
 
 void policy_state_encode(const struct policy_state *m, struct buf *out)
 {
-	struct header h = { LAYOUT, m->pool_count, m->group_count, m->fleet };
+	struct header h = { policy_state_layout(), m->pool_count, m->group_count, m->fleet };
 
 	buf_append(out, &h, sizeof h);
 	for (size_t i = 0; i < m->pool_count; i++) {
@@ -214,7 +246,7 @@ struct policy_state *policy_state_decode(const void *bytes, size_t len, const st
 	const unsigned char *at = bytes;
 	struct header h;
 
-	if (len < sizeof h || (memcpy(&h, at, sizeof h), h.layout != LAYOUT)) {
+	if (len < sizeof h || (memcpy(&h, at, sizeof h), h.layout != policy_state_layout())) {
 		error_set(e, ERROR_INVALID,
 			  "checkpoint: made by another version of the policy; replay from the beginning "
 			  "with that version, or start a new history");

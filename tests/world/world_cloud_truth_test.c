@@ -262,6 +262,33 @@ static void whoever_raises_it_against_us_is_left_alone(void **state)
 	assert_int_equal(published_of(0)->contended, 0);
 }
 
+static bool is_contended(void)
+{
+	return published_of(0) && published_of(0)->contended > 0;
+}
+
+/* Else each restart would buy and end three times more. */
+static void a_restart_does_not_begin_the_fight_anew(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 12 * 60 && !is_contended(); i++) {
+		cloud_owner_sets(first, 8);
+		run(10 * SECOND);
+	}
+	assert_true(is_contended());
+	int64_t size = first->desired, resized = published_of(0)->resized;
+	replica_kill(0);
+	replica_start(0, &alone);
+	run(MINUTE);
+	assert_true(is_contended());
+	run(8 * MINUTE);
+	assert_int_equal(first->desired, size);
+	assert_true(resized >= 3);
+	until(is_quiet, 15 * MINUTE, "they were quiet for long enough");
+	until(is_down, 3 * HOUR, "it comes down");
+}
+
 static void whoever_lowers_it_against_us_is_left_alone(void **state)
 {
 	(void)state;
@@ -292,6 +319,7 @@ int main(int argc, char **argv)
 		SCENARIO(half_an_answer_is_none),
 		SCENARIO(a_launch_that_fails_late_falls_back),
 		SCENARIO(whoever_raises_it_against_us_is_left_alone),
+		SCENARIO(a_restart_does_not_begin_the_fight_anew),
 		SCENARIO(whoever_lowers_it_against_us_is_left_alone),
 	};
 

@@ -415,6 +415,45 @@ static void a_budget_that_closes_during_a_drain_gives_the_node_back(void **state
 	until(is_down, 2 * HOUR, "it comes down");
 }
 
+enum { NODES_MOST = 16 };
+static struct {
+	char names[NODES_MOST][64];
+	size_t count;
+} given_back;
+
+static bool is_any_of_them_marked(void)
+{
+	for (size_t i = 0; i < given_back.count; i++)
+		if (is_marked(world_node_of(given_back.names[i])))
+			return true;
+	return false;
+}
+
+static void a_restart_leaves_the_nodes_alone_that_were_given_back(void **state)
+{
+	(void)state;
+	begin();
+	set_budget("1");
+	until(is_any_evicted, HOUR, "a pod was evicted");
+	set_budget("0");
+	until(is_blocked, 5 * MINUTE, "it is told");
+	given_back.count = 0;
+	for (const struct object *n = apiserver_first(KIND_NODE); n && given_back.count < NODES_MOST; n = n->next)
+		if (is_marked(n))
+			snprintf(given_back.names[given_back.count++], sizeof *given_back.names, "%s", n->name);
+	assert_true(given_back.count > 0);
+	until(nothing_is_marked, 9 * MINUTE, "the nodes work again");
+	replica_kill(0);
+	replica_start(0, &objects);
+	until(zero_leads, 2 * MINUTE, "it leads again");
+	set_budget("50%");
+	for (int i = 0; i < 11 * 60; i++) {
+		run(SECOND);
+		assert_false(is_any_of_them_marked());
+	}
+	until(is_down, 2 * HOUR, "it comes down");
+}
+
 /* --- machines that others added --- */
 
 static void machines_added_by_hand_stay_as_long_as_told(void **state)
@@ -463,6 +502,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_pool_that_comes_back_goes_on),
 		SCENARIO(a_budget_that_never_allows_cordons_nothing_and_is_told),
 		SCENARIO(a_budget_that_closes_during_a_drain_gives_the_node_back),
+		SCENARIO(a_restart_leaves_the_nodes_alone_that_were_given_back),
 		SCENARIO(machines_added_by_hand_stay_as_long_as_told),
 		SCENARIO(a_node_without_gpus_whose_drain_was_given_up_goes),
 	};

@@ -108,7 +108,10 @@ func (f *front) change(w http.ResponseWriter, r *http.Request) {
 	if f.spoiled(w, r, r.PathValue("name"), o.Token) {
 		return
 	}
-	occupied := f.occupied(o.Machines)
+	var occupied map[string][]string
+	if r.PathValue("call") != "grow" { // which names machines that are not there yet
+		occupied = f.occupied(o.Machines)
+	}
 	status, body, effect, lost := f.changeOnce(r, &o)
 	k := f.cloud
 	k.mu.Lock()

@@ -177,7 +177,8 @@ static void no_list_goes_back_in_time(void **state)
 		assert_non_null(strstr(asked->path, "&resourceVersion=12"));
 		play_answer(asked, refusals[i].status, play_status(refusals[i].status, "Reason", refusals[i].cause));
 		next_call(HOUR);
-		assert_null(strstr(asked->path, "resourceVersion")); /* as etcd has it now */
+		assert_null(strstr(asked->path, "resourceVersion")); /* as etcd has it now, by pages */
+		assert_non_null(strstr(asked->path, "limit=5000"));
 		play_answer(asked, 200, LIST("5", "", ""));
 		next_call(1);
 		assert_non_null(strstr(asked->path, "resourceVersion=5"));

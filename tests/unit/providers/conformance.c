@@ -1,6 +1,7 @@
 #include "tests/unit/providers/conformance.h"
 
 #include "base/net/http.h"
+#include "tests/unit/net/cutting_relay.h"
 #include "tests/unit/net/scripted_peer.h"
 
 #include <setjmp.h>
@@ -571,6 +572,100 @@ static void a_call_that_hangs_holds_up_no_other(void **state)
 	buf_release(&settings);
 }
 
+/* --- a process that dies between any two bytes --- */
+
+static void set_up_anew(struct conversation **c)
+{
+	void *state = *c;
+
+	tear_down(&state);
+	set_up(&state);
+	*c = state;
+}
+
+/* The verbs that buy or end, of a group of three that run. */
+static const struct cut_case {
+	enum provider_verb verb;
+	int64_t before, desired; /* before: it was grown to so many; their launches are under way */
+	const char *id;
+} cut_cases[] = {
+	{ PROVIDER_GROW, 3, 5, NULL },
+	{ PROVIDER_REMOVE, 3, 2, "m-2" },
+	{ PROVIDER_CANCEL, 5, 4, "m-5" },
+};
+
+static struct asked ask_case(struct conversation *c, const struct cut_case *k)
+{
+	struct asked a = ask_for(c, k->verb);
+
+	a.call.desired = k->desired;
+	a.call.ids = &k->id;
+	a.call.id_count = k->id != NULL;
+	return a;
+}
+
+/* As the next process does: it looks, and asks for what is missing under a token of its own. */
+static void go_on_anew(struct conversation *c, const struct cut_case *k)
+{
+	struct asked a = ask_case(c, k);
+
+	if (describe(c).desired != k->desired)
+		assert_int_equal(run(c, &a), ERROR_NONE);
+	provider_call_release(&a.call);
+}
+
+/* Returns the bytes that the call's requests have, at most those. */
+static size_t cut_after(struct conversation *c, const struct cut_case *k, size_t bytes, bool goes_on)
+{
+	const char *url = wire->url(c->server);
+	struct cutting_relay *relay = relay_open(atoi(strrchr(url, ':') + 1), bytes, goes_on);
+	CLEANUP(buf_release) struct buf settings = { 0 };
+	struct asked a = ask_case(c, k);
+
+	wire->settings(relay_url(relay), &settings);
+	a.call.settings = settings.text;
+	run(c, &a);
+	provider_call_release(&a.call);
+	bytes = relay_close(relay);
+	go_on_anew(c, k);
+	assert_int_equal(describe(c).desired, k->desired);
+	assert_int_equal(c->cloud.bought, k->verb == PROVIDER_GROW ? k->desired : k->before);
+	assert_true(!k->id || !cloud_machine(&c->cloud, k->id));
+	return bytes;
+}
+
+/* Each of the last bytes, and of those before some; PREHEAT_CUT_EVERY=1: all of them (AKS: two minutes). An odd number:
+ * both kinds of network come in turn. */
+static size_t next_cut(size_t bytes, size_t whole)
+{
+	enum { LAST = 30, EVERY = 17 };
+	const char *every = getenv("PREHEAT_CUT_EVERY");
+
+	return bytes + (every ? strtoul(every, NULL, 10) | 1 : bytes + LAST < whole ? EVERY : 1);
+}
+
+/* The receiver has a part of a request, or all of it, and nothing is heard; the network comes back at once, or for the
+ * next process only. */
+static void cut_after_any_byte_nothing_is_done_twice(void **state)
+{
+	struct conversation *c = *state;
+	const size_t all = (size_t)1 << 20;
+
+	for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases && !wire->way; i++) {
+		const struct cut_case *k = &cut_cases[i];
+		size_t whole = 0;
+		for (size_t bytes = 0; bytes == 0 || bytes <= whole; bytes = bytes ? next_cut(bytes, whole) : 1) {
+			set_up_anew(&c);
+			if (k->before > 3)
+				assert_int_equal(size(c, PROVIDER_GROW, k->before), ERROR_NONE);
+			size_t had = cut_after(c, k, bytes ? bytes : all, bytes % 2);
+			whole = bytes ? whole : had;
+		}
+		assert_true(whole > 0);
+	}
+	*state = c;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int conformance_run(const struct wire *w)
@@ -592,6 +687,7 @@ int conformance_run(const struct wire *w)
 		TEST(peers_that_misbehave_are_contained),
 		TEST(answers_that_make_no_sense_are_refused),
 		TEST(a_call_that_hangs_holds_up_no_other),
+		TEST(cut_after_any_byte_nothing_is_done_twice),
 	};
 
 	wire = w;
