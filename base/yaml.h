@@ -33,11 +33,11 @@ struct yaml_documents {
 };
 
 enum {
-	YAML_BYTES_MAX = 1 << 20,
-	YAML_NODES_MAX = 50000,
+	YAML_BYTES_MAX = 16 << 20,
+	YAML_NODES_MAX = 500000,
 	YAML_KEYS_MAX = 1000, /* of one map */
 	YAML_DEPTH_MAX = 24,
-	YAML_DOCUMENTS_MAX = 1000
+	YAML_DOCUMENTS_MAX = 10000
 };
 
 /* What a text may cost, and whether it may use what manifests need not: tags (which are passed over), anchors, aliases

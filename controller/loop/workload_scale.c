@@ -289,10 +289,13 @@ static void note_fewer(struct controller *c, struct workload_scale *t, int64_t r
 
 	if (!is_fewer) {
 		t->fewer_since = 0;
-	} else if (!t->fewer_since) {
-		t->fewer_since = loop_now(c->loop);
-		t->fewer_at = clock_now(c->clock);
+		return;
 	}
+	if (!t->fewer_since || replicas < t->fewer_to)
+		t->fewer_at = clock_now(c->clock);
+	if (!t->fewer_since)
+		t->fewer_since = loop_now(c->loop);
+	t->fewer_to = replicas;
 }
 
 static void drive_pool(struct controller *c, size_t pool)

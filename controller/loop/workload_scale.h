@@ -32,7 +32,8 @@ struct workload_scale {
 	int64_t was;				 /* before it was lowered last */
 	millis quiet_until, told_at, lowered_at; /* loop_now */
 	millis fewer_since;			 /* loop_now; fewer are wanted than stand; 0: not so */
-	millis fewer_at;			 /* the same by clock_now */
+	millis fewer_at;			 /* since when as few are wanted as now; clock_now */
+	int64_t fewer_to;			 /* and how many these are */
 	int failures;
 	struct scale_contest contest;
 };

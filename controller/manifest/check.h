@@ -2,7 +2,7 @@
 #pragma once
 #include "controller/manifest/manifest.h"
 
-enum { POOLS_MAX = 500, GROUPS_MAX = 1000 };
+enum { POOLS_MAX = 5000, GROUPS_MAX = 10000 };
 
 /* A node group with all places that name it; the records agree, or there is a finding. */
 struct group_draft {
@@ -15,9 +15,12 @@ struct draft {
 	struct arena *arena;
 	struct findings *findings;
 	struct warm_pool *pools;
-	size_t pool_count;
+	size_t pool_count, pool_room;
 	struct group_draft *groups; /* in the order of their first naming */
 	size_t group_count;
+	size_t *by_name; /* open hash of indices into groups, by name; group_slots of them, a power of two; SIZE_MAX:
+			    free */
+	size_t group_slots;
 };
 
 /* Whether the key is written in this map. */

@@ -1,17 +1,26 @@
 #include "base/file.h"
+#include "base/fnv1a.h"
 #include "base/schema.h"
 #include "controller/manifest/check.h"
 #include "controller/manifest/cron.h"
 
 #include <string.h>
 
+/* Where the group of that name stands in by_name, or would stand. */
+static size_t *slot_of(const struct draft *d, const char *name)
+{
+	size_t i = fnv1a_text(FNV1A_START, name) & (d->group_slots - 1);
+
+	while (d->by_name[i] != SIZE_MAX && strcmp(d->groups[d->by_name[i]].merged.name, name) != 0)
+		i = (i + 1) & (d->group_slots - 1);
+	return &d->by_name[i];
+}
+
 size_t draft_group_index(const struct draft *d, const char *name)
 {
-	size_t i = 0;
+	size_t index = *slot_of(d, name);
 
-	while (i < d->group_count && strcmp(d->groups[i].merged.name, name) != 0)
-		i++;
-	return i;
+	return index == SIZE_MAX ? d->group_count : index;
 }
 
 static const struct yaml_node *node_of(const void *record)
@@ -136,13 +145,13 @@ static void add_naming(struct draft *d, const struct group_text *g)
 	size_t index = draft_group_index(d, g->name);
 
 	if (index == GROUPS_MAX) {
-		schema_find_key(d->findings, g->node, "name", "more than 1000 node groups", "at most 1000",
+		schema_find_key(d->findings, g->node, "name", "more than 10,000 node groups", "at most 10,000",
 				"run a controller per part");
 		return;
 	}
 	struct group_draft *draft = &d->groups[index];
 	if (index == d->group_count) {
-		d->group_count++;
+		*slot_of(d, g->name) = d->group_count++;
 		draft->merged = *g;
 	}
 	if (draft->naming_count == draft->room) {
@@ -156,9 +165,22 @@ static void add_naming(struct draft *d, const struct group_text *g)
 	draft->namings[draft->naming_count++] = g;
 }
 
+static void make_room_for_groups(struct draft *d)
+{
+	size_t named = 0;
+
+	for (size_t p = 0; p < d->pool_count; p++)
+		named += draft_spec(d, p)->groups.count;
+	d->groups = arena_array(d->arena, struct group_draft, (named < GROUPS_MAX ? named : GROUPS_MAX) + 1);
+	for (d->group_slots = 2; d->group_slots < 2 * named;)
+		d->group_slots *= 2;
+	d->by_name = arena_array(d->arena, size_t, d->group_slots);
+	memset(d->by_name, 0xff, d->group_slots * sizeof *d->by_name);
+}
+
 static void merge_groups(struct draft *d)
 {
-	d->groups = arena_array(d->arena, struct group_draft, GROUPS_MAX);
+	make_room_for_groups(d);
 	for (size_t p = 0; p < d->pool_count; p++) {
 		const struct spec_text *s = draft_spec(d, p);
 		for (size_t i = 0; i < s->groups.count; i++)
@@ -345,9 +367,10 @@ static void read_document(struct draft *d, const struct yaml_node *root)
 	if (!is_warm_pool(d->findings, root))
 		return;
 	if (d->pool_count == POOLS_MAX) {
-		schema_find(d->findings, root, "more than 500 pools", "at most 500", "run a controller per part");
+		schema_find(d->findings, root, "more than 5,000 pools", "at most 5,000", "run a controller per part");
 		return;
 	}
+	d->pools = arena_grow(d->arena, d->pools, d->pool_count, &d->pool_room, sizeof *d->pools);
 	schema_read(&warm_pool_table, root, &d->pools[d->pool_count++], d->arena, d->findings);
 }
 
@@ -396,7 +419,7 @@ static void read_documents(struct reading *r, const char *name, const struct yam
 	r->documents += docs->count;
 	/* The stored text must be readable again in one piece. */
 	if (r->nodes > YAML_NODES_MAX || r->documents > YAML_DOCUMENTS_MAX || r->text.len > YAML_BYTES_MAX)
-		find_in_file(r, name, "too much in all files together", "1 MiB, 50000 values, 1000 documents",
+		find_in_file(r, name, "too much in all files together", "16 MiB, 500000 values, 10000 documents",
 			     "run a controller per part");
 }
 
@@ -453,7 +476,6 @@ static bool read_path(struct reading *r, const char *path, struct error *e)
 static void reading_start(struct reading *r, struct arena *a, struct findings *f)
 {
 	*r = (struct reading){ .draft = { .arena = a, .findings = f } };
-	r->draft.pools = arena_array(a, struct warm_pool, POOLS_MAX);
 }
 
 static void reading_release(struct reading *r)

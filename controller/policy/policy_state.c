@@ -67,7 +67,7 @@ uint64_t policy_state_layout(void)
 		PLACE_OF(deals),       PLACE_OF(record),
 		PLACE_OF(choice),      PLACE_OF(prices),
 		PLACE_OF(ticks),       PLACE_OF(dear_since),
-		PLACE_OF(stock_low),   PLACE_OF(shadows),
+		PLACE_OF(stock_low),   sizeof(struct shadow_tiers),
 		sizeof(struct shadow), sizeof(struct group_memory),
 	};
 
@@ -81,6 +81,8 @@ static void begin_pool(struct pool_policy_state *p, const struct fleet_spec *fle
 	p->times = lead_tiers(&p->lead, fleet, spec, 0).times;
 	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6);
 	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
+	p->shadows = allocate(p->family.count, sizeof *p->shadows);
+	p->tiers = allocate(tiered_count(&p->family), sizeof *p->tiers);
 }
 
 struct policy_state *policy_state_new(const struct fleet_spec *fleet)
@@ -101,20 +103,29 @@ void policy_state_free(struct policy_state *m)
 {
 	if (!m)
 		return;
+	for (size_t i = 0; i < m->pool_count; i++) {
+		free(m->pools[i].shadows);
+		free(m->pools[i].tiers);
+	}
 	free(m->pools);
 	free(m->groups);
 	free(m);
 }
 
-/* A checkpoint of a pool: everything between the family and the shadows, then the shadows that the family uses. */
+/* A checkpoint of a pool: all that does not follow from the manifest, then its shadows. */
 enum {
 	POOL_FROM = offsetof(struct pool_policy_state, demand),
-	POOL_BYTES = offsetof(struct pool_policy_state, shadows) - POOL_FROM
+	POOL_BYTES = sizeof(struct pool_policy_state) - POOL_FROM
 };
 
 static size_t shadow_bytes(const struct pool_policy_state *p)
 {
-	return p->family.count * sizeof p->shadows[0];
+	return p->family.count * sizeof *p->shadows;
+}
+
+static size_t tiers_bytes(const struct pool_policy_state *p)
+{
+	return tiered_count(&p->family) * sizeof *p->tiers;
 }
 
 void policy_state_encode(const struct policy_state *m, struct buf *out)
@@ -125,7 +136,8 @@ void policy_state_encode(const struct policy_state *m, struct buf *out)
 	for (size_t i = 0; i < m->pool_count; i++) {
 		const struct pool_policy_state *p = &m->pools[i];
 		buf_append(out, (const char *)p + POOL_FROM, POOL_BYTES);
-		buf_append(out, p->shadows, shadow_bytes(p));
+		buf_append(out, (const char *)p->shadows, shadow_bytes(p));
+		buf_append(out, (const char *)p->tiers, tiers_bytes(p));
 	}
 	buf_append(out, m->groups, m->group_count * sizeof *m->groups);
 }
@@ -157,7 +169,7 @@ static bool is_square(double x)
 #define IS_REAL(x)	are_real(&(x), 1)
 #define ARE_REAL(array) are_real(array, sizeof(array) / sizeof(array)[0])
 
-static bool is_sound_shadow(const struct shadow *s)
+static bool is_sound_shadow(const struct shadow *s, bool has_tiers)
 {
 	const int32_t counts[] = { s->ready,	    s->cold,	  s->wake,  s->reclaim,	    s->refill, s->replace_cold,
 				   s->replace_wake, s->reclaimed, s->stock, s->quiet_ticks, s->deals };
@@ -168,6 +180,8 @@ static bool is_sound_shadow(const struct shadow *s)
 	for (int i = 0; i < STOCK_BLOCKS; i++)
 		if (s->block_low[i] < -(1 << 24) || s->block_low[i] > 1 << 24)
 			return false;
+	if (!has_tiers && (s->wake || s->reclaim || s->refill || s->replace_cold || s->replace_wake))
+		return false;
 	return s->ready >= 0 && s->deals >= 0 && IS_REAL(s->backlog) && IS_REAL(s->cost) && IS_REAL(s->held) &&
 	       IS_REAL(s->late) && IS_REAL(s->late_hour) && is_square(s->late_squares) && IS_REAL(s->bad_hours);
 }
@@ -222,7 +236,7 @@ static bool is_sound(const struct pool_policy_state *p)
 		ok = p->deals.cold[i] >= 0 && p->deals.cold[i] < COLD_RING && p->deals.wake[i] >= 0 &&
 		     p->deals.wake[i] < FAST_RING && p->deals.reclaim[i] >= 0 && p->deals.reclaim[i] < FAST_RING;
 	for (size_t i = 0; ok && i < p->family.count; i++)
-		ok = is_sound_shadow(&p->shadows[i]);
+		ok = is_sound_shadow(&p->shadows[i], i >= p->family.tiered_from);
 	return ok;
 }
 
@@ -237,7 +251,7 @@ static size_t encoded_size(const struct policy_state *m)
 	size_t size = sizeof(struct header) + m->group_count * sizeof *m->groups;
 
 	for (size_t i = 0; i < m->pool_count; i++)
-		size += POOL_BYTES + shadow_bytes(&m->pools[i]);
+		size += POOL_BYTES + shadow_bytes(&m->pools[i]) + tiers_bytes(&m->pools[i]);
 	return size;
 }
 
@@ -260,7 +274,8 @@ struct policy_state *policy_state_decode(const void *bytes, size_t len, const st
 		struct pool_policy_state *p = &m->pools[i];
 		memcpy((char *)p + POOL_FROM, at, POOL_BYTES);
 		memcpy(p->shadows, at + POOL_BYTES, shadow_bytes(p));
-		at += POOL_BYTES + shadow_bytes(p);
+		memcpy(p->tiers, at + POOL_BYTES + shadow_bytes(p), tiers_bytes(p));
+		at += POOL_BYTES + shadow_bytes(p) + tiers_bytes(p);
 		fits = is_sound(p);
 	}
 	if (fits)
@@ -333,10 +348,9 @@ static void carry_measured(struct pool_policy_state *to, const struct pool_polic
 
 static void carry_all(struct pool_policy_state *to, const struct pool_policy_state *from)
 {
-	struct family family = to->family;
-
-	*to = *from;
-	to->family = family;
+	memcpy((char *)to + POOL_FROM, (const char *)from + POOL_FROM, POOL_BYTES);
+	memcpy(to->shadows, from->shadows, shadow_bytes(to));
+	memcpy(to->tiers, from->tiers, tiers_bytes(to));
 }
 
 static void carry_pool(struct pool_policy_state *to, const struct pool_policy_state *from, const struct pool_spec *was,
@@ -358,20 +372,45 @@ static void carry_pool(struct pool_policy_state *to, const struct pool_policy_st
 		to->choice.reviewed_at = 0; /* at the next tick */
 }
 
+/* Most keep their order, so that each stands behind the one before it. Returns pool_count where there was none. */
+static size_t former_pool(const struct fleet_spec *was, const struct pool_spec *p, size_t after)
+{
+	for (size_t n = 0; n < was->pool_count; n++) {
+		size_t k = (after + n) % was->pool_count;
+		if (!strcmp(p->name, was->pools[k].name) && !strcmp(p->namespace, was->pools[k].namespace))
+			return k;
+	}
+	return was->pool_count;
+}
+
+static size_t former_group(const struct fleet_spec *was, const struct group_spec *g, size_t after)
+{
+	for (size_t n = 0; n < was->group_count; n++) {
+		size_t k = (after + n) % was->group_count;
+		if (!strcmp(g->name, was->groups[k].name) && !strcmp(g->provider, was->groups[k].provider))
+			return k;
+	}
+	return was->group_count;
+}
+
 struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was,
 					  const struct fleet_spec *now)
 {
 	struct policy_state *m = policy_state_new(now);
 
-	for (size_t i = 0; i < now->pool_count; i++)
-		for (size_t k = 0; k < was->pool_count; k++)
-			if (!strcmp(now->pools[i].name, was->pools[k].name) &&
-			    !strcmp(now->pools[i].namespace, was->pools[k].namespace))
-				carry_pool(&m->pools[i], &old->pools[k], &was->pools[k], &now->pools[i]);
-	for (size_t i = 0; i < now->group_count; i++)
-		for (size_t k = 0; k < was->group_count; k++)
-			if (!strcmp(now->groups[i].name, was->groups[k].name) &&
-			    !strcmp(now->groups[i].provider, was->groups[k].provider))
-				m->groups[i] = old->groups[k];
+	for (size_t i = 0, after = 0; i < now->pool_count; i++) {
+		size_t k = former_pool(was, &now->pools[i], after);
+		if (k == was->pool_count)
+			continue;
+		carry_pool(&m->pools[i], &old->pools[k], &was->pools[k], &now->pools[i]);
+		after = k + 1;
+	}
+	for (size_t i = 0, after = 0; i < now->group_count; i++) {
+		size_t k = former_group(was, &now->groups[i], after);
+		if (k == was->group_count)
+			continue;
+		m->groups[i] = old->groups[k];
+		after = k + 1;
+	}
 	return m;
 }

@@ -1,6 +1,6 @@
 /*
  * What the policy remembers between ticks, one value per pool and one per
- * node group, without pointers. Private to this folder; see decide.h.
+ * node group; it points to its own shadows only. Private to this folder; see decide.h.
  */
 #pragma once
 #include "controller/policy/capacity.h"
@@ -21,7 +21,11 @@ struct rule_memory {
 };
 
 struct pool_policy_state {
-	struct family family; /* follows from the manifest: not part of a checkpoint */
+	/* These follow from the manifest and are not part of a checkpoint: the rules, and room for what it holds of
+	 * them. */
+	struct family family;
+	struct shadow *shadows;	    /* family.count */
+	struct shadow_tiers *tiers; /* of the rules from family.tiered_from on */
 	struct demand_state demand;
 	struct capacity_state capacity;
 	struct lead_state lead;
@@ -38,7 +42,6 @@ struct pool_policy_state {
 	millis dear_since;	      /* since then machines that were woken in a dear group serve without a queue */
 	int64_t swapping, swapped;    /* starts in a cheaper group for them; those that serve and free a dear one */
 	int32_t stock_low[STOCK_BLOCKS];
-	struct shadow shadows[RULES_MAX];
 };
 
 /* In wakes_blocked_until: the group's cloud has no standby tier. */

@@ -35,6 +35,10 @@ struct family {
 	size_t hold_count;
 };
 
+static inline size_t tiered_count(const struct family *f)
+{
+	return f->count - f->tiered_from;
+}
 /* `late_allowed`: share of late requests that the objective allows; very strict ones keep a larger stock. */
 void family_init(struct family *f, const struct tier_times *t, double late_allowed);
 

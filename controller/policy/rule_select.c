@@ -97,6 +97,7 @@ static void start_shadows(struct pool_policy_state *m)
 {
 	for (size_t i = 0; i < m->family.count; i++)
 		shadow_start(&m->shadows[i], 1 + (int64_t)(m->demand.level * m->family.rules[i].factor + .24));
+	memset(m->tiers, 0, tiered_count(&m->family) * sizeof *m->tiers);
 	m->shadows_run = true;
 }
 
@@ -234,7 +235,8 @@ static void run_shadows(struct pool_policy_state *m, const struct snapshot *s, s
 		held = m->shadows[c->rule].held;
 	}
 	for (size_t i = 0; i < m->family.count; i++)
-		shadow_step(&m->shadows[i], &m->family.rules[i], &l->view, &t);
+		shadow_step(&m->shadows[i], i < m->family.tiered_from ? NULL : &m->tiers[i - m->family.tiered_from],
+			    &m->family.rules[i], &l->view, &t);
 	count_record(m, s, &t);
 	if (c->rule != ABSENT && t.counts)
 		review_expected(m, m->shadows[c->rule].late - late, m->shadows[c->rule].held - held);

@@ -51,11 +51,11 @@ static void give_lent_back(struct shadow *s, int32_t n)
 	s->reclaimed -= n;
 }
 
-static void arrive_fast(struct shadow *s, const struct shadow_tick *t)
+static void arrive_fast(struct shadow *s, struct shadow_tiers *x, const struct shadow_tick *t)
 {
 	uint64_t fast = (uint64_t)(t->tick / t->fast_step) % FAST_RING;
-	int32_t wake = take(&s->wake_ring[fast]), reclaim = take(&s->reclaim_ring[fast]),
-		replace = take(&s->bridge_ring[fast]);
+	int32_t wake = take(&x->wake_ring[fast]), reclaim = take(&x->reclaim_ring[fast]),
+		replace = take(&x->bridge_ring[fast]);
 
 	s->wake -= wake;
 	s->reclaim -= reclaim;
@@ -66,15 +66,15 @@ static void arrive_fast(struct shadow *s, const struct shadow_tick *t)
 }
 
 /* Starts that serve from this tick on. */
-static void arrive(struct shadow *s, const struct shadow_tick *t)
+static void arrive(struct shadow *s, struct shadow_tiers *x, const struct shadow_tick *t)
 {
 	if (t->tick % t->fast_step == 0 && (s->wake | s->reclaim | s->replace_wake))
-		arrive_fast(s, t);
+		arrive_fast(s, x, t);
 	if (t->tick % t->cold_step || !(s->cold | s->refill | s->replace_cold))
 		return;
 	uint64_t slow = (uint64_t)(t->tick / t->cold_step) % COLD_RING;
-	int32_t cold = take(&s->cold_ring[slow]), refill = take(&s->refill_ring[slow]),
-		replace = take(&s->replace_ring[slow]);
+	int32_t cold = take(&s->cold_ring[slow]), refill = x ? take(&x->refill_ring[slow]) : 0,
+		replace = x ? take(&x->replace_ring[slow]) : 0;
 	s->cold -= cold;
 	s->refill -= refill;
 	s->replace_cold -= replace;
@@ -162,16 +162,20 @@ static int64_t refused(struct shadow *s, int64_t wakes, const struct shadow_tick
 	return n;
 }
 
-static void grow(struct shadow *s, const struct scale_actions *m, const struct shadow_tick *t)
+static void grow(struct shadow *s, struct shadow_tiers *x, const struct scale_actions *m, const struct shadow_tick *t)
 {
 	int64_t fail = t->wake_refused > 0 ? refused(s, m->wake, t) : 0;
 
-	start_fast(s, s->wake_ring, m->wake - fail, t->deals->wake, t);
-	start_fast(s, s->reclaim_ring, m->reclaim, t->deals->reclaim, t);
-	start_fast(s, s->bridge_ring, m->replace_wake, t->deals->wake, t);
+	if (x) {
+		start_fast(s, x->wake_ring, m->wake - fail, t->deals->wake, t);
+		start_fast(s, x->reclaim_ring, m->reclaim, t->deals->reclaim, t);
+		start_fast(s, x->bridge_ring, m->replace_wake, t->deals->wake, t);
+	}
 	start_slow(s, s->cold_ring, m->cold + fail, t);
-	start_slow(s, s->replace_ring, m->replace_cold, t);
-	start_slow(s, s->refill_ring, m->refill, t);
+	if (x) {
+		start_slow(s, x->replace_ring, m->replace_cold, t);
+		start_slow(s, x->refill_ring, m->refill, t);
+	}
 	s->wake += (int32_t)(m->wake - fail);
 	s->reclaim += (int32_t)m->reclaim;
 	s->replace_wake += (int32_t)m->replace_wake;
@@ -185,14 +189,14 @@ static void grow(struct shadow *s, const struct scale_actions *m, const struct s
 }
 
 /* Refills under way that shall serve: they keep their time of arrival. */
-static void adopt(struct shadow *s, int64_t n, const struct shadow_tick *t)
+static void adopt(struct shadow *s, struct shadow_tiers *x, int64_t n, const struct shadow_tick *t)
 {
 	int64_t now = t->tick / t->cold_step;
 
 	for (int i = 1; i <= COLD_RING && n > 0; i++) {
 		uint64_t at = (uint64_t)(now + i) % COLD_RING;
-		int32_t some = at_most(s->refill_ring[at], n);
-		s->refill_ring[at] = (uint16_t)(s->refill_ring[at] - some);
+		int32_t some = at_most(x->refill_ring[at], n);
+		x->refill_ring[at] = (uint16_t)(x->refill_ring[at] - some);
 		put(&s->cold_ring[at], some);
 		s->refill -= some;
 		s->cold += some;
@@ -200,20 +204,24 @@ static void adopt(struct shadow *s, int64_t n, const struct shadow_tick *t)
 	}
 }
 
-static void shrink(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct scale_actions *m,
-		   const struct shadow_tick *t)
+static void cancel(struct shadow *s, struct shadow_tiers *x, const struct scale_actions *m, const struct shadow_tick *t)
 {
 	int64_t slow = t->tick / t->cold_step, fast = t->tick / t->fast_step;
 
 	if (m->cancel_cold)
 		s->cold -= remove_from_ring(s->cold_ring, COLD_RING, slow, m->cancel_cold, true);
 	if (m->cancel_wake) {
-		int32_t n = remove_from_ring(s->wake_ring, FAST_RING, fast, m->cancel_wake, true);
+		int32_t n = remove_from_ring(x->wake_ring, FAST_RING, fast, m->cancel_wake, true);
 		s->wake -= n;
 		s->stock += n;
 	}
 	if (m->cancel_reclaim)
-		s->reclaim -= remove_from_ring(s->reclaim_ring, FAST_RING, fast, m->cancel_reclaim, true);
+		s->reclaim -= remove_from_ring(x->reclaim_ring, FAST_RING, fast, m->cancel_reclaim, true);
+}
+
+static void release(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct scale_actions *m,
+		    const struct shadow_tick *t)
+{
 	if (!m->release || !t->may_release)
 		return;
 	s->ready -= (int32_t)m->release;
@@ -259,9 +267,10 @@ static void count(struct shadow *s, double late_part, const struct shadow_tick *
 	s->late_hour += late;
 }
 
-void shadow_step(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct shadow_tick *t)
+void shadow_step(struct shadow *s, struct shadow_tiers *x, const struct rule *r, const struct demand_view *d,
+		 const struct shadow_tick *t)
 {
-	arrive(s, t);
+	arrive(s, x, t);
 	double late_part = let_wait(s, t);
 	if (t->counts)
 		count(s, late_part, t);
@@ -269,10 +278,11 @@ void shadow_step(struct shadow *s, const struct rule *r, const struct demand_vie
 	struct fleet f = see(s, d, t);
 	if (!rule_is_at_rest(r, d, &f)) {
 		struct scale_actions m = rule_moves(r, d, &f);
-		grow(s, &m, t);
+		grow(s, x, &m, t);
 		if (m.adopt_refill)
-			adopt(s, m.adopt_refill, t);
-		shrink(s, r, d, &m, t);
+			adopt(s, x, m.adopt_refill, t);
+		cancel(s, x, &m, t);
+		release(s, r, d, &m, t);
 	}
 	if (r->is_tiered && d->stock_max > 0)
 		cut_stock(s, rule_stock(r, d), t);

@@ -24,7 +24,13 @@ struct shadow {
 	int32_t deals;
 	int32_t quiet_ticks;		 /* since lent nodes serve and nothing queues */
 	int32_t block_low[STOCK_BLOCKS]; /* least stock per block of the break-even time */
-	uint16_t cold_ring[COLD_RING], refill_ring[COLD_RING], replace_ring[COLD_RING];
+	uint16_t cold_ring[COLD_RING];
+};
+
+/* Starts on their way that only a fleet with fast tiers has. Apart, as most pools have none, and it is most of the
+ * size. */
+struct shadow_tiers {
+	uint16_t refill_ring[COLD_RING], replace_ring[COLD_RING];
 	uint16_t wake_ring[FAST_RING], reclaim_ring[FAST_RING], bridge_ring[FAST_RING];
 };
 
@@ -58,6 +64,8 @@ struct shadow_tick {
 };
 
 void shadow_start(struct shadow *s, int64_t ready);
-void shadow_step(struct shadow *s, const struct rule *r, const struct demand_view *d, const struct shadow_tick *t);
+/* `x`: NULL where the rule uses no fast tiers; zeroed before the first step. */
+void shadow_step(struct shadow *s, struct shadow_tiers *x, const struct rule *r, const struct demand_view *d,
+		 const struct shadow_tick *t);
 /* Ends an hour of the record; `keep` is the share of the past that still counts. */
 void shadow_end_hour(struct shadow *s, double keep);

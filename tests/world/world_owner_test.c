@@ -236,11 +236,10 @@ static bool serves_six(void)
 
 /* The watches of pods stand still at the API server, for us and for the workload's controller: it has not seen what was
  * evicted, and a lower number would take one that serves in its place. */
-static void nothing_is_lowered_on_a_silent_watch(void **state)
+static void come_down_on_a_silent_watch(double rate)
 {
-	(void)state;
 	begin();
-	chat->rate = 5;
+	chat->rate = rate;
 	until(serves_six, 40 * MINUTE, "replicas for the traffic serve");
 	run(20 * MINUTE);
 	chat->rate = 0;
@@ -254,6 +253,19 @@ static void nothing_is_lowered_on_a_silent_watch(void **state)
 	apiserver_catch_up();
 	until(serves_two, 3 * HOUR, "it comes down");
 	assert_int_equal(world_ended_serving(), ended);
+}
+
+static void nothing_is_lowered_on_a_silent_watch(void **state)
+{
+	(void)state;
+	come_down_on_a_silent_watch(5);
+}
+
+/* Several at once: that the second eviction was told says nothing of the last. */
+static void nothing_is_lowered_for_several_on_a_silent_watch(void **state)
+{
+	(void)state;
+	come_down_on_a_silent_watch(8);
 }
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -271,6 +283,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),
 		SCENARIO(a_leader_that_begins_anew_finds_out_as_fast),
 		SCENARIO(nothing_is_lowered_on_a_silent_watch),
+		SCENARIO(nothing_is_lowered_for_several_on_a_silent_watch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,11 +112,11 @@ static void caps(void **state)
 	repeat(&text, "[", 10000);
 	expect_cap(&text, "more than 24 levels of values");
 	repeat(&text, "- 1\n", YAML_NODES_MAX + 1);
-	expect_cap(&text, "more than 50000 values in a file");
+	expect_cap(&text, "more than 500000 values in a file");
 	repeat(&text, "---\n", YAML_DOCUMENTS_MAX + 1);
-	expect_cap(&text, "more than 1000 documents in a file");
+	expect_cap(&text, "more than 10000 documents in a file");
 	repeat(&text, "a: 12345\n", YAML_BYTES_MAX / 9 + 1);
-	expect_cap(&text, "more than 1 MiB of text");
+	expect_cap(&text, "more than 16 MiB of text");
 	for (int i = 0; i <= YAML_KEYS_MAX; i++)
 		buf_printf(&text, "k%d: 1\n", i);
 	expect_cap(&text, "more than 1000 keys in one map");

@@ -42,6 +42,22 @@ static void the_memory_of_much_traffic_is_read_back(void **state)
 	toy_end(&t);
 }
 
+/* The first rules use no fast tiers, so nothing has room for what wakes. */
+static void a_memory_in_which_a_hot_fleet_wakes_is_refused(void **state)
+{
+	struct toy t;
+	struct error e = { 0 };
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+
+	(void)state;
+	live(&t);
+	t.memory->pools[0].shadows[0].wake = 1;
+	policy_state_encode(t.memory, &bytes);
+	assert_null(policy_state_decode(bytes.text, bytes.len, &t.fleet, &e));
+	assert_non_null(strstr(e.message, "damaged"));
+	toy_end(&t);
+}
+
 static void equal_fleets_change_nothing(void **state)
 {
 	struct toy t;
@@ -210,6 +226,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_memory_of_much_traffic_is_read_back),
+		cmocka_unit_test(a_memory_in_which_a_hot_fleet_wakes_is_refused),
 		cmocka_unit_test(equal_fleets_change_nothing),
 		cmocka_unit_test(each_change_keeps_what_still_means_the_same),
 		cmocka_unit_test(pools_are_known_by_name),

@@ -401,7 +401,7 @@ static void run_shadow(struct shadow *s, struct shadow_tick *t, double demand, i
 	t->demand = readings;
 	t->most_demand = demand;
 	for (int i = 0; i < ticks; i++, t->tick++)
-		shadow_step(s, &steady, &v, t);
+		shadow_step(s, NULL, &steady, &v, t);
 }
 
 /* Work that waits is kept when the fleet grows: from nothing to ten replicas it is worked off at their speed. */

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Memory and the time of a tick by number of pools, each with a node group of its own: preheat run --dry-run, on a rig of its own.
+# Usage: benchmarks/pools.sh [POOLS...]; default: 1 10 100 1000 5000. PREHEAT=... for another binary.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preheat=$(realpath "${PREHEAT:-build/release/preheat}")
+
+pool_manifests() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		cat <<-END
+			---
+			apiVersion: preheat.dev/v1alpha1
+			kind: WarmPool
+			metadata: { name: pool-$i, namespace: team-$((i % 40)) }
+			spec:
+			  objective: { queueWait: 2s, attainment: 99% }
+			  workload: { selector: { matchLabels: { app: app-$i } }, gpusPerReplica: 1 }
+			  nodeGroups:
+			    - { name: g-$i, external: { label: group, value: g-$i }, gpusPerNode: 1, pricePerHour: 1.2, max: 8 }
+		END
+	done
+}
+
+# measure POOLS FOLDER: after two ticks, and over the next four
+measure() {
+	local pools=$1 dir=$2 pid url before after
+	url=127.0.0.1:$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	pool_manifests "$pools" >"$dir/pools.yaml"
+	"$preheat" run -f "$dir/pools.yaml" --dry-run --no-election --db "$dir/history.db" --interval 5s \
+		--listen "$url" --web-listen off --log-format json >"$dir/log" 2>&1 &
+	pid=$!
+	until [ "$(ticks "$url")" -ge 2 ]; do
+		kill -0 "$pid" || { cat "$dir/log" >&2; return 1; }
+		sleep 1
+	done
+	before=$(tick_seconds "$url")
+	until [ "$(ticks "$url")" -ge 6 ]; do sleep 1; done
+	after=$(tick_seconds "$url")
+	awk -v n="$pools" -v b="$before" -v a="$after" '/^VmRSS/ { kib = $2 }
+		END { printf "| %s | %.0f | %.0f | %.1f |\n", n, kib / 1024, kib / n, (a - b) / 4 * 1000 }' "/proc/$pid/status"
+	kill "$pid"
+	wait "$pid" || true
+}
+
+metric() {
+	{ curl -s "$1/metrics" || true; } | awk -v name="$2" '$1 == name { sum += $2 } END { printf "%.9f", sum }'
+}
+
+ticks() {
+	metric "$1" preheat_tick_duration_seconds_count | cut -d. -f1
+}
+
+tick_seconds() {
+	metric "$1" preheat_tick_duration_seconds_sum
+}
+
+if [ -z "${KUBECONFIG:-}" ]; then
+	exec tests/rig/with_rig.sh "$0" "$@"
+fi
+[ $# -gt 0 ] || set -- 1 10 100 1000 5000
+printf '| pools | resident, MiB | KiB a pool | a tick, ms |\n|---|---|---|---|\n'
+for pools; do
+	dir=$(mktemp -d)
+	measure "$pools" "$dir"
+	rm -rf "$dir"
+done
