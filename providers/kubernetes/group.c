@@ -36,7 +36,8 @@ struct machine_list {
 	size_t marked_count;
 	const char **starting; /* NodeClaims that are no node with pods yet: Karpenter takes them first */
 	size_t starting_count;
-	const char *replaced; /* a NodeClaim that Karpenter is about to replace by another; NULL: none */
+	const char *replaced; /* a NodeClaim that Karpenter is replacing by another; NULL: none */
+	const char *drifted;  /* one that it will replace once it may; NULL: none */
 	const char *more;     /* the token of the next page; "" after the last */
 };
 
@@ -300,6 +301,8 @@ static bool take(enum object_kind kind, const struct machine_text *t, struct are
 		list->starting[list->starting_count++] = m.id;
 	if (holds(&t->conditions, "DisruptionReason"))
 		list->replaced = m.id;
+	if (holds(&t->conditions, "Drifted"))
+		list->drifted = m.id;
 	return true;
 }
 
@@ -594,7 +597,8 @@ static void delete_next(struct object_call *x)
 	if (!kind_of(x)->deletes_victims || x->at == x->victim_count) {
 		if (x->spared)
 			error_set(&x->base.call->error, ERROR_CONFLICT,
-				  "NodeClaim %.100s stands: Karpenter took another in its place",
+				  x->list.replaced ? "NodeClaim %.100s stands: Karpenter began to replace one"
+						   : "NodeClaim %.100s stands: Karpenter took another in its place",
 				  x->victims[x->victim_count]);
 		finish(x);
 		return;
@@ -626,10 +630,10 @@ static void look_again(struct timer *t)
 	get_page(x);
 }
 
-/* As many of those named as are still too many. */
+/* As many of those named as are still too many; none while one that is too many may be a replacement. */
 static void take_rest(struct object_call *x)
 {
-	int64_t excess = machines_there(&x->list) - x->owner.replicas;
+	int64_t excess = x->list.replaced ? 0 : machines_there(&x->list) - x->owner.replicas;
 	size_t most = excess > 0 ? (size_t)excess : 0;
 
 	choose_victims(x);
@@ -716,9 +720,32 @@ static void unmark_next(struct object_call *x)
 }
 
 /*
+ * What Karpenter began with a NodeClaim, as a sentence; NULL: nothing. It makes the other one first, beyond the size.
+ * When it gives a replacement up it clears the condition, and may leave a claim too many of which nobody can tell what
+ * it is for. It takes that away itself within a minute, before it tries again (pkg/controllers/disruption).
+ */
+static const char *owner_does(const struct object_call *x)
+{
+	const struct machine_list *list = &x->list;
+	int64_t there = machines_there(list);
+	struct arena *a = &x->base.call->arena;
+
+	if (list->replaced)
+		return text_printf(a,
+				   "Karpenter replaces NodeClaim %.100s; kubectl describe nodeclaim %.100s tells why",
+				   list->replaced, list->replaced);
+	if (list->drifted && there > x->owner.replicas)
+		return text_printf(a,
+				   "NodeClaim %.100s drifted, and Karpenter has %" PRId64 " NodeClaims for a size of "
+				   "%" PRId64 ", which it settles itself",
+				   list->drifted, there, x->owner.replicas);
+	return NULL;
+}
+
+/*
  * What a lower size would undo, false with ERROR_CONFLICT. When it falls below the NodeClaims, Karpenter's
  * deprovisioner takes those without a machine first, then those without pods, whatever else is named
- * (pkg/controllers/static/deprovisioning): a start that was paid for, or what shall replace a node that drifted.
+ * (pkg/controllers/static/deprovisioning): a start that was paid for.
  * Cluster API spreads it over the old and the new machines of a rollout.
  */
 static bool undoes_nothing(const struct object_call *x, int64_t size, struct error *e)
@@ -729,8 +756,6 @@ static bool undoes_nothing(const struct object_call *x, int64_t size, struct err
 		return error_set(e, ERROR_CONFLICT, "it is rolling out");
 	if (!kind_of(x)->deletes_victims || machines_there(list) <= size)
 		return true;
-	if (list->replaced)
-		return error_set(e, ERROR_CONFLICT, "Karpenter replaces NodeClaim %.100s", list->replaced);
 	for (size_t i = 0; i < list->starting_count; i++)
 		if (!text_is_among(list->starting[i], x->victims, x->victim_count))
 			return error_set(e, ERROR_CONFLICT,
@@ -748,7 +773,10 @@ static void shrink(struct object_call *x)
 	choose_victims(x);
 	int64_t others = others_marked(x), size = size_without(x);
 	bool lowers = size != x->owner.replicas && !is_repeat(x);
-	if (lowers && !undoes_nothing(x, size, e))
+	const char *theirs = lowers || x->victim_count ? owner_does(x) : NULL;
+	if (theirs)
+		error_set(e, ERROR_CONFLICT, "%s", theirs);
+	else if (lowers && !undoes_nothing(x, size, e))
 		; /* said */
 	else if (lowers && size < x->owner.min)
 		error_set(e, ERROR_INVALID, "size %" PRId64 " would be below its min of %" PRId64 "; lower that", size,
@@ -902,6 +930,8 @@ static void describe(struct object_call *x)
 	int64_t size = kind_of(x)->has_owner ? x->owner.replicas
 					     : wish_settle(wish_of(objects_of(x), x->base.call->group), &x->list);
 
+	const char *theirs = kind_of(x)->has_owner ? owner_does(x) : NULL;
+
 	*d = (struct group_description){ .min = x->owner.min,
 					 .max = x->owner.max,
 					 .desired = size,
@@ -909,6 +939,8 @@ static void describe(struct object_call *x)
 					 .machine_count = x->list.count,
 					 .failures = x->list.failures,
 					 .failure_count = x->list.failure_count,
+					 .is_busy = theirs != NULL,
+					 .busy_with = theirs,
 					 .abilities = kind_of(x)->abilities,
 					 .lacks = "" };
 	group_description_sort(d);

@@ -241,6 +241,54 @@ static void what_karpenter_replaces_is_let(void **state)
 	close_provider(&a);
 }
 
+/* The other claim comes first, beyond the size: nobody uses it yet, and it would go by its name, with no size to lower.
+ */
+static void a_replacement_is_not_taken_as_one_too_many(void **state)
+{
+	const struct recommendation replacement = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } };
+	struct asked a = open_provider("karpenter", karpenter, 2);
+
+	(void)state;
+	played.replicas = 1;
+	played.machines[0].is_replaced = played.machines[0].has_drifted = true;
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_true(a.call.description.is_busy);
+	assert_non_null(strstr(a.call.description.busy_with, "Karpenter replaces NodeClaim m-1"));
+	assert_int_equal(ask(&a, replacement), ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "Karpenter replaces NodeClaim m-1"));
+	snprintf(played.operation, sizeof played.operation, "t"); /* and not as the rest of what was asked before */
+	assert_int_equal(ask(&a, replacement), ERROR_CONFLICT);
+	played.machines[0].is_going = true; /* the other serves by now */
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_false(a.call.description.is_busy);
+	assert_null(a.call.description.busy_with);
+	assert_string_equal(played.log, "");
+	close_provider(&a);
+}
+
+/* Its condition is gone, and a claim too many stands until Karpenter has settled that. */
+static void a_replacement_that_was_given_up_is_karpenters_to_settle(void **state)
+{
+	const struct recommendation remove = { .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } };
+	struct asked a = open_provider("karpenter", karpenter, 2);
+
+	(void)state;
+	played.replicas = 1;
+	played.machines[0].has_drifted = true;
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_true(a.call.description.is_busy);
+	assert_non_null(
+		strstr(a.call.description.busy_with, "m-1 drifted, and Karpenter has 2 NodeClaims for a size of 1"));
+	assert_int_equal(ask(&a, remove), ERROR_CONFLICT);
+	assert_string_equal(played.log, "");
+	played.replicas = 2; /* one that drifted and must wait for its turn holds up nobody */
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_DESCRIBE }), ERROR_NONE);
+	assert_false(a.call.description.is_busy);
+	assert_int_equal(ask(&a, remove), ERROR_NONE);
+	assert_int_equal(played.replicas, 1);
+	close_provider(&a);
+}
+
 /* Karpenter acts on the lower size before anybody could delete: for one that is too many one NodeClaim goes, not two.
  */
 static void what_karpenter_took_is_not_taken_again(void **state)
@@ -441,6 +489,8 @@ int main(void)
 		cmocka_unit_test(a_start_is_not_lost_to_a_lower_size),
 		cmocka_unit_test(a_node_that_joins_is_not_lost_to_a_lower_size),
 		cmocka_unit_test(what_karpenter_replaces_is_let),
+		cmocka_unit_test(a_replacement_is_not_taken_as_one_too_many),
+		cmocka_unit_test(a_replacement_that_was_given_up_is_karpenters_to_settle),
 		cmocka_unit_test(what_karpenter_took_is_not_taken_again),
 		cmocka_unit_test(a_pause_can_be_cancelled),
 		cmocka_unit_test(somebody_elses_change_is_a_conflict),

@@ -24,6 +24,7 @@ struct played_machine {
 	bool has_no_machine; /* a NodeClaim without a providerID */
 	bool is_joining;     /* one whose node is not ready yet */
 	bool is_replaced;    /* one that Karpenter replaces, as it drifted */
+	bool has_drifted;    /* one that it will replace */
 	bool is_empty;	     /* no pods are on its node: Karpenter takes it when the size falls */
 	char mark[16];	     /* that it shall go first */
 };
@@ -102,12 +103,13 @@ static inline void write_machine(const struct played_machine *m, int number, str
 		   "\"spec\":{\"providerID\":\"aws:///z1/"
 		   "i-%s\",\"failureDomain\":\"z1\"},\"status\":{\"phase\":\"%s\",\"providerID\":"
 		   "\"%s%s\",\"conditions\":[{\"type\":\"Launched\",\"status\":\"%s\",\"reason\":\"x\"},"
-		   "{\"type\":\"Initialized\",\"status\":\"%s\",\"reason\":\"x\"}%s]}}",
+		   "{\"type\":\"Initialized\",\"status\":\"%s\",\"reason\":\"x\"}%s%s]}}",
 		   m->name, number / 60 % 60, number % 60,
 		   m->is_going ? ",\"deletionTimestamp\":\"2026-01-02T00:00:00Z\"" : "", mark, m->name,
 		   m->runs ? "Running" : "Provisioning", m->has_no_machine ? "" : "aws:///z1/i-",
 		   m->has_no_machine ? "" : m->name, m->runs ? "True" : "Unknown", m->is_joining ? "Unknown" : "True",
-		   m->is_replaced ? ",{\"type\":\"DisruptionReason\",\"status\":\"True\",\"reason\":\"Drifted\"}" : "");
+		   m->is_replaced ? ",{\"type\":\"DisruptionReason\",\"status\":\"True\",\"reason\":\"Drifted\"}" : "",
+		   m->has_drifted ? ",{\"type\":\"Drifted\",\"status\":\"True\",\"reason\":\"x\"}" : "");
 }
 
 static inline void write_page(const char *path, struct buf *out)
