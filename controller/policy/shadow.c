@@ -210,12 +210,12 @@ static void cancel(struct shadow *s, struct shadow_tiers *x, const struct scale_
 
 	if (m->cancel_cold)
 		s->cold -= remove_from_ring(s->cold_ring, COLD_RING, slow, m->cancel_cold, true);
-	if (m->cancel_wake) {
+	if (x && m->cancel_wake) {
 		int32_t n = remove_from_ring(x->wake_ring, FAST_RING, fast, m->cancel_wake, true);
 		s->wake -= n;
 		s->stock += n;
 	}
-	if (m->cancel_reclaim)
+	if (x && m->cancel_reclaim)
 		s->reclaim -= remove_from_ring(x->reclaim_ring, FAST_RING, fast, m->cancel_reclaim, true);
 }
 
