@@ -704,20 +704,35 @@ static int64_t replicas_allowed(const struct discovery *d, const struct found_se
 	return most < 10000 ? most : 0;
 }
 
-static void write_max(const struct discovery *d, const struct found_service *s, const struct found_group *g,
-		      struct buf *out)
+static bool runs_on(const struct found_service *s, const struct found_group *g)
 {
-	int64_t per_node = g->gpus / s->gpus > 0 ? g->gpus / s->gpus : 1;
-	int64_t twice = 2 * g->nodes + (per_node == 1), needed = (replicas_allowed(d, s) + per_node - 1) / per_node;
+	for (size_t i = 0; i < s->group_count; i++)
+		if (!strcmp(s->groups[i]->key, g->key) && !strcmp(s->groups[i]->value, g->value))
+			return true;
+	return false;
+}
 
+/* The same for all pools that name the group: what the hungriest of them may ask for. */
+static void write_max(const struct discovery *d, const struct found_group *g, struct buf *out)
+{
+	int64_t twice = 2 * g->nodes, needed = 0;
+
+	for (size_t i = 0; i < d->services.count; i++) {
+		const struct found_service *s = d->services.items[i];
+		int64_t per_node = g->gpus / s->gpus > 0 ? g->gpus / s->gpus : 1;
+		int64_t nodes = (replicas_allowed(d, s) + per_node - 1) / per_node;
+		if (!runs_on(s, g))
+			continue;
+		needed = nodes > needed ? nodes : needed;
+		twice = per_node == 1 ? 2 * g->nodes + 1 : twice;
+	}
 	if (needed > twice)
 		buf_printf(out, "      max: %" PRId64 "   # guessed: what its autoscaler may ask for\n", needed);
 	else
 		buf_printf(out, "      max: %" PRId64 "   # guessed: twice what is there\n", twice);
 }
 
-static void write_group(const struct discovery *d, const struct found_service *s, const struct found_group *g,
-			struct buf *out)
+static void write_group(const struct discovery *d, const struct found_group *g, struct buf *out)
 {
 	buf_text(out, "    - name: ");
 	put(out, g->value);
@@ -737,7 +752,7 @@ static void write_group(const struct discovery *d, const struct found_service *s
 		fixed_format(g->list_price, 6, out);
 		buf_printf(out, "   # list price of %s on demand, October 2025; write what you pay\n", g->type);
 	}
-	write_max(d, s, g, out);
+	write_max(d, g, out);
 }
 
 static bool have_prices(const struct found_service *s)
@@ -781,7 +796,7 @@ static void write_pool(const struct discovery *d, const struct found_service *s,
 		struct found_group g = *s->groups[i];
 
 		g.list_price = is_priced ? g.list_price : 0; /* all of a pool's groups have prices, or none */
-		write_group(d, s, &g, out);
+		write_group(d, &g, out);
 	}
 	write_lead_time(s, out);
 }

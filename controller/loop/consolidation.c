@@ -59,7 +59,7 @@ static struct places see_places(const struct controller *c, size_t pool, struct 
 		if (is_place(c, pool, p.nodes[i]))
 			p.nodes[p.count++] = p.nodes[i];
 	if (p.count > 1)
-		qsort(p.nodes, p.count, sizeof *p.nodes, by_use);
+		qsort(p.nodes, p.count, sizeof(const struct node *), by_use);
 	return p;
 }
 
