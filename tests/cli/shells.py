@@ -90,7 +90,7 @@ def kubectl():
         lines = out.stdout.splitlines()
         check("kubectl", typed, wanted.rstrip(" ").split(" ")[-1], lines[0].split("\t")[0] if len(lines) == 2 else repr(lines))
     out = subprocess.run(["kubectl", "preheat", "explain", "--db", "out"], capture_output=True, text=True, timeout=DEADLINE)
-    check("kubectl", "kubectl preheat explain", "Decided", out.stdout.split("\n\n")[1].split(" ")[0] if out.returncode == 0 else out.stderr)
+    check("kubectl", "kubectl preheat explain", "Decided", "Decided" if "\nDecided " in out.stdout else out.stdout + out.stderr)
 
 
 on_terminal("bash", ["bash", "--norc", "--noprofile", "-i"], [
