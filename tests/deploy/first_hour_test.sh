@@ -5,36 +5,16 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 preheat=$(realpath "$1")
-if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
-	echo "SKIPPED: no prometheus (apt-get install prometheus)"
-	exit 77
-fi
 [ -n "${RIG_DIR:-}" ] || exec "$here/../rig/with_rig.sh" "$here/first_hour_test.sh" "$preheat"
-folder=$(mktemp -d)
-server=''
-leave() {
-	[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null || true
-	rm -rf "$folder"
-}
-trap leave EXIT
 # shellcheck source=tests/deploy/verdicts.sh
 . "$here/verdicts.sh"
-cd "$folder"
+# shellcheck source=tests/signals/prometheus.sh
+. "$here/../signals/prometheus.sh"
+scratch_beside_prometheus
 
 python3 "$here/../signals/services.py" . 12
-promtool tsdb create-blocks-from openmetrics metrics.om data >/dev/null 2>&1
-rm metrics.om
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-echo 'global: { scrape_interval: 15s }' >prometheus.yml
 # Blocks hold no marks of series that ended, as scraping makes them: so the server looks no further back than one scrape.
-prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" \
-	--query.lookback-delta=20s --log.level=error >log 2>&1 &
-server=$!
-for _ in $(seq 300); do
-	! curl -sf "127.0.0.1:$port/-/ready" >/dev/null || break
-	kill -0 "$server" 2>/dev/null || { cat log; exit 3; }
-	sleep 0.1
-done
+serve_samples --query.lookback-delta=20s
 
 # The cluster of today: nodes that are ready, and the Deployments whose pods the scheduler puts on them.
 kubectl create namespace llm >/dev/null

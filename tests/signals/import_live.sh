@@ -5,23 +5,14 @@
 set -euo pipefail
 preheat=$(realpath "$1")
 cluster=$(realpath "$(dirname "$0")/../cli/init/cluster.yaml")
+# shellcheck source=tests/signals/prometheus.sh
+. "$(dirname "$0")/prometheus.sh"
 
-if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
-	echo "SKIPPED: no prometheus (apt-get install prometheus)"
-	exit 77
-fi
-folder=$(mktemp -d)
-server=''
-leave() {
-	[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null || true
-	rm -rf "$folder"
-}
-trap leave EXIT
 fail() {
 	echo "FAILED: $*"
 	exit 1
 }
-cd "$folder"
+scratch_beside_prometheus
 
 cat >pool.yaml <<'END'
 apiVersion: preheat.dev/v1alpha1
@@ -67,17 +58,8 @@ for (name, kind), rows in series.items():
 print('# EOF')
 print(total, file=sys.stderr)
 END
-promtool tsdb create-blocks-from openmetrics metrics.om data >/dev/null 2>&1 || fail "promtool took no blocks"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-echo 'global: { scrape_interval: 15s }' >prometheus.yml
-prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" \
-	--log.level=error >log 2>&1 &
-server=$!
-for _ in $(seq 100); do
-	! curl -sf "127.0.0.1:$port/-/ready" >/dev/null || break
-	kill -0 "$server" 2>/dev/null || fail "$(cat log)"
-	sleep 0.1
-done
+# shellcheck disable=SC2119 # its arguments are not ours
+serve_samples
 
 "$preheat" import --prometheus "http://127.0.0.1:$port" -f pool.yaml --last 6h --out day.db 2>said
 grep -q 'chat: model .m. (2 replicas), .* readings' said || fail "the model is not told: $(cat said)"
