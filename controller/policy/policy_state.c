@@ -1,6 +1,7 @@
 #include "controller/policy/policy_state.h"
 
 #include "base/alloc.h"
+#include "base/fnv1a.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,14 +16,10 @@ struct header {
 	uint64_t layout, pool_count, group_count, fleet;
 };
 
-/* FNV-1a. */
-static const uint64_t MIX_FROM = UINT64_C(0xcbf29ce484222325);
-
+/* What follows is apart from it: texts of other lengths are not alike. */
 static uint64_t mix(uint64_t h, const void *bytes, size_t len)
 {
-	for (const unsigned char *at = bytes; len > 0; at++, len--)
-		h = (h ^ *at) * UINT64_C(0x100000001b3);
-	return (h ^ 0xff) * UINT64_C(0x100000001b3);
+	return fnv1a_bytes(fnv1a_bytes(h, bytes, len), "\xff", 1);
 }
 
 static uint64_t mix_text(uint64_t h, const char *text)
@@ -33,7 +30,7 @@ static uint64_t mix_text(uint64_t h, const char *text)
 /* Tells one fleet from another by its pools and groups. */
 static uint64_t fleet_mark(const struct fleet_spec *fleet)
 {
-	uint64_t h = MIX_FROM;
+	uint64_t h = FNV1A_START;
 
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		h = mix_text(h, fleet->pools[i].name);
@@ -71,7 +68,7 @@ uint64_t policy_state_layout(void)
 		sizeof(struct shadow), sizeof(struct group_memory),
 	};
 
-	return mix_rules(mix(MIX_FROM, places, sizeof places));
+	return mix_rules(mix(FNV1A_START, places, sizeof places));
 }
 
 /* The family is made from the manifest's lead times and stays, so that a rule keeps its meaning on the whole record. */
