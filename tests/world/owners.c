@@ -100,13 +100,15 @@ static struct cloud_machine *next_old(struct owner *o)
 	return NULL;
 }
 
-/* AKS keeps machine and name, and gives it another image. */
+/* AKS keeps machine and name, and gives it another image; its node's object goes, and comes anew. */
 static void replace(struct owner *o, struct cloud_machine *m)
 {
-	if (m->group->wire == CLOUD_AKS)
+	if (m->group->wire == CLOUD_AKS) {
+		apiserver_delete(world_node_of(m->id));
 		cloud_owner_reimages(m);
-	else
+	} else {
 		cloud_owner_replaces(m);
+	}
 	o->old_count--;
 	next_in(o, SETTLES);
 }
