@@ -169,7 +169,7 @@ static bool read_day(struct alternatives *x, int64_t day, day_take_fn *take, str
 	if (first > last)
 		return true;
 	args.arena = (struct arena){ 0 };
-	bool ok = recorded_world_read(&args, first, last, &w, e);
+	bool ok = recorded_world_read(&args, first, last, DAY + LEAD, &w, e);
 	if (ok) {
 		millis lead = from - w.rec.start;
 		w.simulation.warm_up = lead > 0 ? lead / w.rec.interval * w.rec.interval : 0;
