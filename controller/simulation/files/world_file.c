@@ -494,5 +494,5 @@ void world_write_reference(struct buf *out)
 		      "Written by `preheat simulate --print-world` from the table that reads world files\n"
 		      "(controller/simulation/files/world_text.c): change the table, not this part.\n"
 		      "\n");
-	schema_write_markdown(&world_text_table, "", out);
+	schema_write_markdown(&world_text_table, out);
 }
