@@ -30,7 +30,7 @@ static const struct manual_line manual_exit_codes[] = {
 	{ "1", "differences or violations were found" },
 	{ "2", "wrong use or input; the message says what is allowed" },
 	{ "3", "the environment failed: a file, the network, a permission; or it was interrupted" },
-	{ "141", "who read standard output left, as in | head" },
+	{ "141", "the reader of standard output closed it, as in | head" },
 	{ NULL, NULL },
 };
 
