@@ -694,7 +694,7 @@ static void print_group(const struct group_check *g, const struct terminal *t, b
 	print_line("pools", g->pools);
 	print_line("provider", g->spec->provider);
 	if (was_asked && g->check.identity)
-		print_line("we are", g->check.identity);
+		print_line("identity", g->check.identity);
 	if (was_asked && g->describe.error.kind == ERROR_NONE)
 		print_sight(g, a);
 	print_all("refused", &g->refused);

@@ -413,7 +413,7 @@ static const struct schema_row window_rows[] = {
 	{ .key = "timeZone", .type = SCHEMA_ZONE, AT(window_text, time_zone), .fallback = "UTC",
 	  .help = "IANA zone; summer time is followed." },
 	{ .key = "min", .type = SCHEMA_INTEGER, AT(window_text, min), .is_required = true, .min = 1, .max = 100000,
-	  .help = "headroom.min while the window is open. The largest of headroom.min and the open windows counts." },
+	  .help = "Hot replicas beyond current demand while the window is open, as headroom.min. The largest of headroom.min and the open windows counts." },
 };
 static const struct schema_table window_table = { "schedule window", sizeof(struct window_text),
 	SCHEMA_ROWS(window_rows) };
