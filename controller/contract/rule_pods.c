@@ -231,11 +231,23 @@ static void rule_pool_label(struct check_run *c, const struct workload *w)
 			"its pods do not carry the label " CONTRACT_POOL);
 }
 
+/* What is claimed has no resource of that name; its number alone is the pool's. */
+static const char *size_remedy(struct check_run *c, const struct workload *w)
+{
+	if (w->claims)
+		return say(c, "set workload.gpusPerReplica: %lld in the WarmPool, or change the resource claim",
+			   (long long)w->gpus);
+	return say(c,
+		   "set workload.gpuResource: %s and workload.gpusPerReplica: %lld in the WarmPool, or change the pod",
+		   w->gpu_resource, (long long)w->gpus);
+}
+
+/* Half a GPU is none that counts: gpu-limits says so. */
 static void rule_replica_size(struct check_run *c, const struct workload *w)
 {
 	const struct pool_spec *p = pool_of(c->contract, w);
 
-	if (!p || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING))
+	if (!p || (!w->gpus && !w->claims) || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING))
 		return;
 	const struct schema_labels *selector =
 		&c->contract->manifest->pools[w->pool].spec.workload.selector.match_labels;
@@ -244,12 +256,7 @@ static void rule_replica_size(struct check_run *c, const struct workload *w)
 	const char *counted = c->contract->manifest->pools[w->pool].spec.workload.gpu_resource;
 	bool is_other_number = w->gpus != p->gpus_per_replica && (w->gpus || !w->claims);
 	if ((strcmp(counted, w->gpu_resource) != 0 && !w->claims) || is_other_number)
-		violate(c,
-			&(struct breach){ &w->object, w->spec,
-					  say(c,
-					      "set workload.gpuResource: %s and workload.gpusPerReplica: %lld in "
-					      "the WarmPool, or change the pod",
-					      w->gpu_resource, (long long)w->gpus) },
+		violate(c, &(struct breach){ &w->object, w->spec, size_remedy(c, w) },
 			"a pod asks for %lld %s, but WarmPool %s counts %lld %s a replica", (long long)w->gpus,
 			w->gpu_resource, p->name, (long long)p->gpus_per_replica, counted);
 }
