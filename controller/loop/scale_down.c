@@ -22,23 +22,29 @@ static millis patience_of(const struct controller *c, size_t pool)
 
 /* --- cancelled starts --- */
 
-/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. */
+/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. The whole machine serves then:
+ * what else was to be stopped with the last one is no start any more, but room on a machine on its way. */
 static void adopt_refills(struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
 	struct node_group *g = c->groups[group];
-	int64_t nodes = nodes_for(c, pool, group, count);
+	int64_t nodes = nodes_for(c, pool, group, count), rest = nodes * replicas_on_node(c, pool, group) - count;
 
 	if (count <= 0 || !g->is_known)
 		return;
 	node_group_set_standby(g, g->standby_wanted - nodes);
 	node_group_grow(g, nodes);
-	for (size_t i = 0; i < c->starts.count && count > 0; i++) {
+	for (size_t i = 0; i < c->starts.count && count + rest > 0;) {
 		struct start *s = &c->starts.items[i];
-		if (s->pool != pool || s->group != (int64_t)position || s->kind != START_REFILL)
+		bool is_refill = s->pool == pool && s->group == (int64_t)position && s->kind == START_REFILL;
+		if (is_refill && count <= 0) {
+			starts_drop(&c->starts, i);
+			rest--;
 			continue;
-		s->kind = START_COLD;
-		count--;
+		}
+		s->kind = is_refill ? START_COLD : s->kind;
+		count -= is_refill;
+		i++;
 	}
 }
 
