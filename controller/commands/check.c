@@ -11,6 +11,7 @@
 #include "controller/explain/explain.h"
 #include "controller/manifest/reference.h"
 #include "controller/simulation/files/world_file.h"
+#include "controller/simulation/rivals/rival.h"
 #include "providers/block.h"
 
 #include <stdio.h>
@@ -1119,6 +1120,25 @@ static bool check_worlds(struct checked *c, const struct named *n, struct error 
 	return true;
 }
 
+/* Read by the model alone, and only once a comparison is made. */
+static void check_former_autoscalers(struct checked *c)
+{
+	const struct policy_ops *configured = rival_find("configured");
+
+	for (size_t i = 0; i < c->manifest.fleet.pool_count; i++) {
+		const struct spec_text *spec = &c->manifest.pools[i].spec;
+		struct error e = { 0 };
+		void *state = spec->former_autoscaler
+				      ? configured->open(&c->manifest.fleet, spec->former_autoscaler, &e)
+				      : NULL;
+		if (state)
+			configured->close(state);
+		else if (spec->former_autoscaler)
+			schema_find_key(c->findings, spec->node, "formerAutoscaler", spec->former_autoscaler,
+					"settings like total=40,min=2,max=20", e.message);
+	}
+}
+
 static void judge(struct checked *c)
 {
 	struct contract *contract = contract_new(c->arena);
@@ -1126,6 +1146,8 @@ static void judge(struct checked *c)
 
 	c->has_manifest = c->pool_count &&
 			  manifest_load_roots(c->pools, c->pool_count, c->arena, &c->manifest, c->findings, &ignored);
+	if (c->has_manifest)
+		check_former_autoscalers(c);
 	for (size_t i = 0; i < c->object_count; i++)
 		contract_add(contract, c->objects[i].root, c->objects[i].times);
 	contract_set_pools(contract, c->has_manifest ? &c->manifest : NULL, c->pool_count > 0 && !c->has_manifest);
@@ -1165,18 +1187,18 @@ static int run(int argc, char **argv)
 {
 	bool wants_reference = false, wants_schema = false, wants_rules = false, wants_policies = false;
 	const struct option_row rows[] = {
-		{ "cluster", 0, OPTION_FLAG, NULL, "check the objects of a live cluster, nodes too; reads only",
+		{ "cluster", 0, OPTION_FLAG, NULL, "check the objects of a live cluster, nodes included; read-only",
 		  &options.reads_cluster, NULL },
-		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "of the cluster only this namespace (default: all)",
+		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "with --cluster: only this namespace (default: all)",
 		  &options.access.namespace, NULL },
 		CLUSTER_ARGS_OPTIONS(&options.access),
-		{ "strict", 0, OPTION_FLAG, NULL, "exit code 1 for warnings, too", &options.is_strict, NULL },
+		{ "strict", 0, OPTION_FLAG, NULL, "exit code 1 also for warnings", &options.is_strict, NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", &options.output, PRINT_FORMS "|sarif" },
 		{ "print-rules", 0, OPTION_FLAG, NULL, "print the rules of the scheduling contract (docs/contract.md)",
 		  &wants_rules, NULL },
 		{ "print-policies", 0, OPTION_FLAG, NULL,
 		  "print them as admission policies (deploy/admission/policies/policies.yaml)", &wants_policies, NULL },
-		{ "print-reference", 0, OPTION_FLAG, NULL, "print what a manifest may say (docs/manifest.md)",
+		{ "print-reference", 0, OPTION_FLAG, NULL, "print the manifest reference (docs/manifest.md)",
 		  &wants_reference, NULL },
 		{ "print-schema", 0, OPTION_FLAG, NULL, "print its JSON Schema (docs/manifest.schema.json)",
 		  &wants_schema, NULL },

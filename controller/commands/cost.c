@@ -677,8 +677,7 @@ static int run(int argc, char **argv)
 		{ "by", 'b', OPTION_TEXT, "WHAT",
 		  "pool (default), class, label, or label=NAME: cost-center, product, environment, workload-type",
 		  &a.by, NULL },
-		{ "excess", 0, OPTION_FLAG, NULL,
-		  "what GPUs were held for, part by part, and the least that would have done", &a.is_excess, NULL },
+		{ "excess", 0, OPTION_FLAG, NULL, "what GPUs were held for, and a lower bound", &a.is_excess, NULL },
 		{ "alternatives", 0, OPTION_FLAG, NULL,
 		  "the same traffic under what teams run instead (default: of the last 30 days)", &a.has_alternatives,
 		  NULL },
@@ -709,7 +708,7 @@ const struct command command_cost = {
 		"what was held at the end of each decision interval: some tenths of a percent off the bill. The bound\n"
 		"knows every arrival of the recorded traffic, and pays only replicas and their starts, as the "
 		"recording\n"
-		"measured both (docs/simulator.md): nobody can be cheaper with the same replicas.\n"
+		"measured both (docs/simulator.md): no policy can be cheaper with the same replicas.\n"
 		"\n"
 		"--alternatives sends each recorded day through the model that simulate uses: under an HPA of the "
 		"highest\n"

@@ -613,13 +613,12 @@ static void print(const struct replayed *w, struct figures *const f[3], const ch
 	table_free(t);
 	if (table_is_for_programs(table_format_of(output)))
 		return;
-	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a modelled cluster in which "
-	     "nothing\n"
-	     "fails, once with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS "
-	     "are;\n"
-	     "DIFFERENCE is between the two models. Nodes are those of the pool's groups, all pools; GPU hours and "
-	     "dollars\n"
-	     "are the pool's own, as billed tick by tick; machines started are those that the plans asked for.");
+	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a model of the recorded cluster, "
+	     "once\n"
+	     "with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS are; DIFFERENCE "
+	     "is\n"
+	     "between the two models. Nodes are those of the pool's groups, all pools; GPU hours and dollars are the\n"
+	     "pool's own, as billed tick by tick; machines started are those that the plans requested.");
 }
 
 /* One manifest for all of it, or there is no "same settings" to compare with. */
@@ -850,15 +849,14 @@ static int run(int argc, char **argv)
 		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "from", 0, OPTION_TEXT, "TIME", "compare from this time on; -2h counts from the end", &a.from, NULL },
 		{ "to", 0, OPTION_TEXT, "TIME", "compare up to this time", &a.to, NULL },
-		{ "with", 0, OPTION_TEXT, "FILE", "instead: what this manifest would have come to, by a model", &a.with,
-		  NULL },
-		{ "objective", 0, OPTION_TEXT, "[POOL=]WAIT,SHARE",
-		  "instead: what another objective would have come to, by a model", &a.change.objective, NULL },
-		{ "violation-cost", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: with late requests worth so much",
+		{ "with", 0, OPTION_TEXT, "FILE", "instead: model what this manifest would have done", &a.with, NULL },
+		{ "objective", 0, OPTION_TEXT, "[POOL=]WAIT,SHARE", "instead: model another objective",
+		  &a.change.objective, NULL },
+		{ "violation-cost", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: dollars per late request",
 		  &a.change.violation_cost, NULL },
-		{ "budget", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: with so much to spend an hour",
-		  &a.change.budget, NULL },
-		{ "max", 0, OPTION_TEXT, "[POOL=]REPLICAS", "likewise: with at most so many replicas", &a.change.max,
+		{ "budget", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: cost budget per hour", &a.change.budget,
+		  NULL },
+		{ "max", 0, OPTION_TEXT, "[POOL=]REPLICAS", "likewise: largest size, in replicas", &a.change.max,
 		  NULL },
 		{ "progress", 0, OPTION_FLAG, NULL,
 		  "for programs: how far a model is, on standard error: {\"progress\":0.42}", &a.is_progress_told,
@@ -880,7 +878,7 @@ const struct command command_replay = {
 	.name = "replay",
 	.usage = "replay [--db FILE] [--from TIME] [--to TIME] [--pool POOL] [--with FILE | --objective "
 		 "[POOL=]WAIT,SHARE]",
-	.summary = "Decide recorded ticks again: nothing may differ; or with other settings",
+	.summary = "Decide recorded ticks again and compare; or try other settings",
 	.examples = "  preheat replay --db out/history.db\n"
 		    "  preheat replay --from -2h --pool chat\n"
 		    "  preheat replay --db out/history.db --with cheaper.yaml\n"

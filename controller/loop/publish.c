@@ -474,7 +474,7 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.growth_held = g->growth.held,
 		.is_growth_held = g->growth.held_until > mono,
 		.contended = g->contention.is_held ? g->contention.machines : 0,
-		.busy_with = node_group_is_owners(g) ? kept(a, g->seen.busy_with)
+		.busy_with = node_group_is_owners(g) ? kept(a, node_group_busy_with(g))
 			     : g->is_yielding	     ? "somebody else lowered its size less than ten minutes ago"
 						     : NULL,
 		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,
@@ -662,7 +662,7 @@ static void show_obstacle(struct controller *c)
 			 "--server-side -f deploy/base/crd.yaml");
 	else if (trouble && trouble->kind != ERROR_NONE && !error_is_transient(trouble) &&
 		 !lease_holder(c->leader.lease)[0])
-		snprintf(text, sizeof text, "the lease %s/%s cannot be had: %s", c->settings.namespace,
+		snprintf(text, sizeof text, "the lease %s/%s is unavailable: %s", c->settings.namespace,
 			 c->settings.lease, trouble->message);
 	if (text[0] && strcmp(text, c->publishing.obstacle) != 0)
 		log_warn("obstacle", LOG_S("what", text), LOG_END);

@@ -38,18 +38,22 @@ static const char head[] =
 	"  A time that the clocks skip counts from before the jump; of a time that comes twice the first one counts\n"
 	"- texts that YAML would read as something else (`on`, `1.30`) in quotes\n"
 	"\n"
-	"Unknown keys, repeated keys, anchors, aliases and tags are mistakes. At most 16 MiB, 500,000 values,\n"
+	"Unknown keys, repeated keys, anchors, aliases and tags are errors. At most 16 MiB, 500,000 values,\n"
 	"10,000 documents and 5,000 pools in all files of one call.\n"
 	"\n"
 	"## Contradictions\n"
 	"\n"
-	"These are mistakes too: a min above its max, a p50 above its p95, attainment beside violationCost, total\n"
-	"lead time beside stages, scrape beside prometheus, headroom or standby above what the node groups can hold,\n"
-	"replicas with more GPUs than a node, standby of a group without a price, prices for some groups of a pool\n"
-	"only, a budget below what min costs, shared budgets of different amounts, a pool that lends to its own\n"
-	"class, two pools of one name, tokensPerSecond far above maxSequences / interTokenLatency, and a node group\n"
-	"that two pools describe differently; warm: replicas or placeholders without a scaleTargetRef; with engine\n"
-	"pods: a source to read, or maxSequences other than 1.\n"
+	"These are errors, too:\n"
+	"\n"
+	"- a min above its max, a p50 above its p95\n"
+	"- attainment beside violationCost, total lead time beside stages, scrape beside prometheus\n"
+	"- headroom or standby above what the node groups can hold, replicas with more GPUs than a node\n"
+	"- standby of a group without a price, prices for some groups of a pool only\n"
+	"- a budget below what min costs, shared budgets of different amounts\n"
+	"- a pool that lends to its own class, two pools of one name, a node group that two pools describe differently\n"
+	"- tokensPerSecond far above maxSequences / interTokenLatency\n"
+	"- warm: replicas or placeholders without a scaleTargetRef\n"
+	"- with engine pods: a source to read, or maxSequences other than 1\n"
 	"\n"
 	"## The document\n"
 	"\n";
@@ -58,7 +62,7 @@ static const char head[] =
 void manifest_write_reference(struct buf *out)
 {
 	buf_text(out, head);
-	schema_write_markdown(&warm_pool_table, "", out);
+	schema_write_markdown(&warm_pool_table, out);
 }
 
 void manifest_write_json_schema(struct buf *out)

@@ -5,8 +5,6 @@
 /* Per 15 s. Full replicas tell the service time at once, and a burst often brings longer requests. */
 static const double LOG_KEEP = -.0512932943875505, LOG_KEEP_QUEUEING = -.6931471805599453; /* log .95, log .5 */
 static const double SMALLEST = .05;
-/* While requests queue, what came before counts as so many of them: a burst of longer ones is seen at once. */
-static const double FINISHED_MOST = 300;
 static const millis GONE_AFTER = 2 * MINUTE;
 enum { LATEST_TICKS = 8 };
 
@@ -88,11 +86,8 @@ static bool is_sudden_zero(struct demand_state *d, const struct totals *t, milli
 
 static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds, double ticks)
 {
-	bool is_queueing = t->waiting > .02 * t->in_service;
-	double keep = exact_exp(ticks * (is_queueing ? LOG_KEEP_QUEUEING : LOG_KEEP));
+	double keep = exact_exp(ticks * (t->waiting > .02 * t->in_service ? LOG_KEEP_QUEUEING : LOG_KEEP));
 
-	if (is_queueing && d->finished * keep > FINISHED_MOST)
-		keep = FINISHED_MOST / d->finished;
 	d->busy = d->busy * keep + t->in_service * seconds;
 	d->finished = d->finished * keep + (t->completed > admitted ? t->completed : admitted);
 }
@@ -100,9 +95,9 @@ static void learn_service(struct demand_state *d, const struct totals *t, double
 static void set_level(struct demand_state *d, const struct demand_reading *r)
 {
 	double sum = 0, tick = r->seconds * (double)r->readings;
-	int64_t n = (int64_t)(30 / tick + .5);
+	int64_t n = (int64_t)(60 / tick + .5);
 
-	n = n < 2 ? 2 : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
+	n = n < 4 ? 4 : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
 	n = n < d->level_count + 1 ? n : d->level_count + 1;
 	if (r->readings) {
 		d->mean = 0;

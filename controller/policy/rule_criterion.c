@@ -2,12 +2,12 @@
 
 #include "base/exact.h"
 
-static const double PRIOR_HOURS = 3;
+static const double PRIOR_HOURS = 6;
 static const double CAUTION = .6; /* standard errors of a sum of independent bad hours */
 static const double AIM = .8;	  /* of the allowed late share */
 static const double TIGHTEN = .3, TIGHTEST = .15;
 static const double WIDE_MARGIN = .75, BURSTS_BELIEVED = 2.5; /* three, a little forgotten */
-static const double STICKINESS = 1.01;			      /* other rules count that much dearer */
+static const double STICKINESS = 1.03;			      /* other rules count that much dearer */
 static const double LN10 = 2.302585092994046, LN2 = .6931471805599453;
 
 static double log2_of(double x)
