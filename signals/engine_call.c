@@ -47,6 +47,11 @@ bool engine_can_sleep(enum engine engine, int level)
 	return find_step(engine, MOVE_SLEEP, level, 0) != NULL;
 }
 
+bool engine_tells_sleep(enum engine engine)
+{
+	return find_step(engine, MOVE_LOOK, 0, 0) != NULL;
+}
+
 static const struct step *look_step(const struct engine_call *c)
 {
 	return find_step(c->engine, MOVE_LOOK, 0, 0);
