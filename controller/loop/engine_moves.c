@@ -123,6 +123,16 @@ static void drive_soon(struct shared_engine *m)
 	act_soon(m->controller);
 }
 
+static void tell_not_labelled(struct shared_engine *m, const struct error *e)
+{
+	size_t pool = engine_moves_pool(m->controller, m->pool);
+
+	log_warn("engine-not-labelled", LOG_S("pod", m->pod), LOG_E(e), LOG_END);
+	if (pool != SIZE_MAX)
+		events_tell_pool(m->controller, pool, (struct pool_event){ "EngineNotLabelled", "Label", true },
+				 "no engine of pod %s is moved: %s", m->pod, e->message);
+}
+
 static void labelled(struct object_call *call)
 {
 	struct shared_engine *m = call->user;
@@ -130,7 +140,7 @@ static void labelled(struct object_call *call)
 	m->is_labelling = false;
 	if (call->error.kind != ERROR_NONE) {
 		if (call->error.kind != ERROR_CANCELLED && !m->failures)
-			log_warn("engine-not-labelled", LOG_S("pod", m->pod), LOG_E(&call->error), LOG_END);
+			tell_not_labelled(m, &call->error);
 		note_failure(m);
 		drive_soon(m);
 		return;
@@ -183,6 +193,14 @@ void engine_moves_label(struct controller *c, struct shared_engine *m, const str
 	write_label(m, label);
 }
 
+/* A server that does not know the call, or does not let us in, is none that a restart mends. */
+static bool is_broken(const struct shared_engine *m, const struct engine_call *call)
+{
+	enum error_kind kind = call->error.kind;
+
+	return call->was_sent || (m->is_wake && (kind == ERROR_TIMEOUT || kind == ERROR_UNAVAILABLE));
+}
+
 static void called(struct engine_call *call)
 {
 	struct shared_engine *m = call->user;
@@ -193,21 +211,15 @@ static void called(struct engine_call *call)
 	http_auth_close(m->server);
 	m->server = NULL;
 	snprintf(why, sizeof why, "%.250s", call->error.message);
-	switch (call->error.kind) {
-	case ERROR_NONE:
+	if (call->error.kind == ERROR_NONE) {
 		note_success(m);
 		m->phase = PHASE_LABEL_AFTER;
-		break;
-	case ERROR_CANCELLED: /* whoever goes on looks first */
-		break;
-	case ERROR_CONFLICT:
-		refuse_move(m, "requests run there");
-		break;
-	default:
-		if (!call->was_sent && !m->is_wake)
-			refuse_move(m, why);
-		else
-			break_move(m, why);
+	} else if (call->error.kind == ERROR_CANCELLED) {
+		m->took = 0; /* whoever goes on looks first */
+	} else if (is_broken(m, call)) {
+		break_move(m, why);
+	} else {
+		refuse_move(m, why);
 	}
 	drive_soon(m);
 }
