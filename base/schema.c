@@ -127,8 +127,7 @@ void schema_allowed(const struct schema_row *row, struct buf *out)
 		[SCHEMA_URL] = { .text = "an address that begins with http:// or https://" },
 		[SCHEMA_PATH] = { .text = "a path that begins with /" },
 		[SCHEMA_ZONE] = { .text = "an IANA time zone known here, like Europe/Berlin or UTC" },
-		[SCHEMA_METRIC] = { .text = "the name of a metric, alone or with one label like "
-					    "name{type=\"running\"}" },
+		[SCHEMA_METRIC] = { .text = "a metric, like name or name{type=\"running\"}" },
 		[SCHEMA_CRON] = { .text = "minute, hours, *, * and weekdays, like \"0 8 * * mon-fri\"" },
 		[SCHEMA_TIME] = { .text = "a time of day from \"00:00\" to \"24:00\"" },
 		[SCHEMA_MOMENT] = { .text = "a date and time with its zone, like \"2027-01-31T11:30:00Z\"" },

@@ -481,34 +481,76 @@ static void write_cell(const char *text, struct buf *out)
 	buf_text(out, " | ");
 }
 
-static void write_markdown_row(const struct schema_row *row, struct buf *out)
+/* The place of what a row holds: "spec.nodeGroups[].eks". */
+static void place_of(const char *path, const struct schema_row *row, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf allowed = { 0 };
-	CLEANUP(buf_release) struct buf fallback = { 0 };
-
-	schema_allowed(row, &allowed);
-	if (row->fallback && *row->fallback)
-		buf_printf(&fallback, "`%s`", row->fallback);
-	buf_printf(out, "| `%s` | ", row->key);
-	write_cell(row->type == SCHEMA_MAP ? "a map, see below" : allowed.text, out);
-	write_cell(row->is_required ? "required" : row->shown ? row->shown : fallback.text ? fallback.text : "", out);
-	write_cell(row->help, out);
-	out->text[out->len - 1] = '\n';
+	buf_printf(out, *path ? "%s.%s%s" : "%s%s%s", path, row->key, row->type == SCHEMA_LIST ? "[]" : "");
 }
 
-void schema_write_markdown(const struct schema_table *t, const char *path, struct buf *out)
+/* Where `wanted` stands first below `path`, in the order of the page. */
+static bool find_first(const struct schema_table *t, const char *path, const struct schema_table *wanted,
+		       struct buf *first)
 {
-	if (*path)
-		buf_printf(out, "\n## %s\n\n", path);
-	buf_text(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
-	for (size_t i = 0; i < t->count; i++)
-		write_markdown_row(&t->rows[i], out);
 	for (size_t i = 0; i < t->count; i++) {
 		const struct schema_row *row = &t->rows[i];
 		CLEANUP(buf_release) struct buf below = { 0 };
 		if (!row->table)
 			continue;
-		buf_printf(&below, *path ? "%s.%s%s" : "%s%s%s", path, row->key, row->type == SCHEMA_LIST ? "[]" : "");
-		schema_write_markdown(row->table, below.text, out);
+		place_of(path, row, &below);
+		if (row->table == wanted) {
+			buf_text(first, below.text);
+			return true;
+		}
+		if (find_first(row->table, below.text, wanted, first))
+			return true;
 	}
+	return false;
+}
+
+static void write_markdown_row(const struct schema_row *row, const char *first, bool is_first, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf allowed = { 0 };
+	CLEANUP(buf_release) struct buf fallback = { 0 };
+
+	if (row->type != SCHEMA_MAP)
+		schema_allowed(row, &allowed);
+	else if (is_first)
+		buf_text(&allowed, "a map, see below");
+	else
+		buf_printf(&allowed, "a map, as `%s`", first);
+	if (row->fallback && *row->fallback)
+		buf_printf(&fallback, "`%s`", row->fallback);
+	buf_printf(out, "| `%s` | ", row->key);
+	write_cell(allowed.text, out);
+	write_cell(row->is_required ? "required" : row->shown ? row->shown : fallback.text ? fallback.text : "", out);
+	write_cell(row->help, out);
+	out->text[out->len - 1] = '\n';
+}
+
+/* A table that several keys share is printed at the first. */
+static void write_markdown(const struct schema_table *root, const struct schema_table *t, const char *path,
+			   struct buf *out)
+{
+	CLEANUP(buf_release) struct buf tables = { 0 };
+
+	if (*path)
+		buf_printf(out, "\n## %s\n\n", path);
+	buf_text(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
+	for (size_t i = 0; i < t->count; i++) {
+		const struct schema_row *row = &t->rows[i];
+		CLEANUP(buf_release) struct buf below = { 0 };
+		CLEANUP(buf_release) struct buf first = { 0 };
+		place_of(path, row, &below);
+		bool is_first =
+			row->table && find_first(root, "", row->table, &first) && !strcmp(first.text, below.text);
+		write_markdown_row(row, first.text, is_first, out);
+		if (is_first)
+			write_markdown(root, row->table, below.text, &tables);
+	}
+	buf_text(out, tables.text ? tables.text : "");
+}
+
+void schema_write_markdown(const struct schema_table *t, struct buf *out)
+{
+	write_markdown(t, t, "", out);
 }

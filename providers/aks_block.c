@@ -24,8 +24,7 @@ static const struct schema_row rows[] = {
 	  .help = "Name of the agent pool." },
 	{ .key = "resourceManager", .type = SCHEMA_URL, BLOCK_AT(aks_block, resource_manager), .fallback = "",
 	  .shown = "that of the cloud which AZURE_ENVIRONMENT names", .example = "https://management.azure.com",
-	  .help = "Where Azure's Resource Manager is: one of a known cloud, or what AZURE_RESOURCE_MANAGER_ENDPOINT "
-		  "of the controller names." },
+	  .help = "Address of Azure's Resource Manager: that of a known cloud, or the controller's AZURE_RESOURCE_MANAGER_ENDPOINT." },
 };
 
 static const struct instance_type instances[] = {

@@ -765,7 +765,7 @@ static const struct probe {
 	{ "autoscaling:DescribeWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, probe_pool,
 	  "sees machines that stand by; without it there is no standby" },
 	{ "autoscaling:SetDesiredCapacity", OF_GROUP, PERMISSION_ALWAYS, probe_size,
-	  "grows the group, and gives up what cannot be had" },
+	  "grows the group, and cancels what does not come" },
 	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
 	  "keeps Auto Scaling from choosing a machine to end" },
 	{ "autoscaling:TerminateInstanceInAutoScalingGroup", OF_GROUP | OF_NOTHING, PERMISSION_ALWAYS, probe_terminate,

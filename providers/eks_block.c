@@ -23,32 +23,25 @@ static const struct schema_row rows[] = {
 	{ .key = "cluster", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, cluster), .is_required = true, .max = 100,
 	  .help = "Name of the EKS cluster." },
 	{ .key = "nodegroup", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, nodegroup), .is_required = true, .max = 100,
-	  .help = "Name of the managed node group, as nodes carry it in the label eks.amazonaws.com/nodegroup." },
+	  .help = "Name of the managed node group, the value of the label eks.amazonaws.com/nodegroup." },
 	{ .key = "region", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, region), .is_required = true, .max = 40,
 	  .example = "eu-west-1",
 	  .help = "AWS region of the cluster." },
 	{ .key = "autoScalingGroup", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, auto_scaling_group), .fallback = "",
 	  .max = 255, .shown = "that of the node group, as EKS tells",
-	  .help = "Name of the Auto Scaling group, where EKS is not to be asked: groups that it does not manage. Their "
-		  "kubelets must give the label eks.amazonaws.com/nodegroup as nodegroup says." },
+	  .help = "Name of an Auto Scaling group that EKS does not manage; EKS is then not asked. Its kubelets must set the label eks.amazonaws.com/nodegroup to nodegroup." },
 	{ .key = "tags", .type = SCHEMA_TEXT, BLOCK_AT(eks_block, tags), .fallback = "", .max = 4000, .shown = "none",
 	  .example = "preheat.dev/pool=chat,team",
-	  .help = "Find the Auto Scaling group by its tags instead: key=value pairs and keys, with commas between. "
-		  "Exactly one group must have them all." },
+	  .help = "Find the Auto Scaling group by tags instead: key=value pairs and keys, separated by commas. Exactly one group must have all of them." },
 	{ .key = "clusterAutoscalerTags", .type = SCHEMA_CHOICE, BLOCK_AT(eks_block, autoscaler_tags),
 	  .fallback = "refuse", .choices = tag_manners,
-	  .help = "What a tag k8s.io/cluster-autoscaler/... on the Auto Scaling group means. refuse: the group is "
-		  "Cluster Autoscaler's, and is only watched. ignore: no Cluster Autoscaler uses it, Preheat may size "
-		  "it; EKS puts these tags on every managed node group." },
+	  .help = "Meaning of a tag k8s.io/cluster-autoscaler/... on the Auto Scaling group. refuse: Cluster Autoscaler owns the group, it is only watched. ignore: Preheat may size it. EKS sets these tags on every managed node group." },
 	{ .key = "launch", .type = SCHEMA_CHOICE, BLOCK_AT(eks_block, launch), .fallback = "capacity",
 	  .choices = launches,
-	  .help = "How the group grows. capacity: its desired capacity is raised. instances: LaunchInstances, which "
-		  "says at once that a zone has none; for groups of one kind of capacity and without a warm pool." },
+	  .help = "How the group grows. capacity: raises the desired capacity. instances: LaunchInstances, which reports at once that a zone has no capacity; for groups of one capacity type without a warm pool." },
 	{ .key = "warmPool", .type = SCHEMA_CHOICE, BLOCK_AT(eks_block, warm_pool), .fallback = "existing",
 	  .choices = warm_pools,
-	  .help = "Where standby machines stand. existing: in the warm pool that the group has; without one there is "
-		  "no standby. nodegroup, autoScalingGroup: one is made where there is none, through EKS "
-		  "(warmPoolConfig) or through Auto Scaling." },
+	  .help = "Where standby machines are kept. existing: in the group's warm pool; without one there is no standby. nodegroup, autoScalingGroup: creates one if there is none, through EKS (warmPoolConfig) or Auto Scaling." },
 	{ .key = "endpoint", .type = SCHEMA_URL, BLOCK_AT(eks_block, endpoint), .shown = "AWS_ENDPOINT_URL, or the region's own",
 	  .help = "One URL for all AWS services, below amazonaws.com or api.aws, or on this machine." },
 };

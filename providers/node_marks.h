@@ -19,6 +19,7 @@ enum node_owner {
 enum node_interruption {
 	NODE_STAYS,
 	NODE_SPOT_INTERRUPTED, /* a spot notice was seen */
+	NODE_TERMINATING,      /* its group's cloud ends the machine, which may run on for a while: a hook holds it */
 	NODE_REBALANCED,       /* the vendor recommends to leave */
 	NODE_MAINTAINED,       /* a scheduled event, or the machine was shut down */
 	NODE_INTERRUPTION_COUNT

@@ -6,7 +6,7 @@
  *
  * Questions are written in what both understand: no bare number as a
  * condition, CASE for the smaller of two. INDEXED BY, INSERT OR REPLACE and
- * OR IGNORE are translated (db_translate.h).
+ * OR IGNORE are translated (db_engine.h).
  */
 #pragma once
 #include "base/arena.h"

@@ -48,7 +48,7 @@ cmocka.h tests
 
 # Pure rooms: their own headers, these of base, these of C. FILE HEADER lets one file in.
 pure='controller/policy controller/simulation controller/simulation/rivals'
-pure_headers='base/arena.h base/buf.h base/error.h base/exact.h base/fnv1a.h base/millis.h base/quantity.h base/random.h
+pure_headers='base/arena.h base/buf.h base/error.h base/exact.h base/fnv1a.h base/list.h base/millis.h base/quantity.h base/random.h
 base/schedule.h base/text.h
 assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='

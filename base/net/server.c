@@ -790,7 +790,7 @@ static int open_socket(const char *where, const struct addrinfo *at, struct erro
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
 	if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
-	cannot(where, "cannot be had", errno, e);
+	cannot(where, "cannot be used", errno, e);
 	close(fd);
 	return -1;
 }

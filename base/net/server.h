@@ -89,7 +89,7 @@ struct server_settings {
 
 /*
  * NULL with an error: ERROR_INVALID for an address or certificate that is none, ERROR_UNAVAILABLE when the address
- * cannot be had (in use, not ours), ERROR_AUTH for a port that we may not have.
+ * cannot be used (in use, not ours), ERROR_AUTH for a port that we may not have.
  */
 struct server *server_open(struct loop *loop, const struct server_settings *s, struct error *e) MUST_USE;
 uint16_t server_port(const struct server *s);

@@ -158,6 +158,8 @@ bool cluster_is_synced(const struct cluster *c);
 const struct node *cluster_node(const struct cluster *c, const char *name);
 const struct node *cluster_node_by_machine(const struct cluster *c, const char *provider_id); /* whatever the case */
 const struct pod *cluster_pod(const struct cluster *c, const char *uid);
+/* Whether its machine ends, as the cloud tells: while it does it counts as interrupted. */
+void cluster_node_ends(struct cluster *c, const struct node *n, bool ends, millis at);
 size_t cluster_node_count(const struct cluster *c);
 size_t cluster_pod_count(const struct cluster *c);
 /* Nodes of a group (-1: all known), by name. */

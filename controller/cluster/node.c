@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const interruption_names[NODE_INTERRUPTION_COUNT] = { "", "spot interruption",
+static const char *const interruption_names[NODE_INTERRUPTION_COUNT] = { "", "spot interruption", "termination",
 									 "rebalance recommendation", "maintenance" };
 
 const char *node_interruption_name(enum node_interruption interruption)
@@ -255,6 +255,8 @@ static void read_standing(struct node *n, const struct node_record *r)
 	n->owner = label_set_get(n->labels, node_provisioner_label) != NULL ? NODE_PROVISIONER : NODE_UNCLAIMED;
 	read_interruption(n, r);
 	read_taints(n);
+	if (n->ends)
+		interrupt(n, NODE_TERMINATING);
 }
 
 static void read_times(const struct cluster *c, struct node *n, const struct node_record *r,
@@ -486,6 +488,22 @@ bool cluster_node_event_seen(struct cluster *c, const struct node_event_record *
 		notify(c, CLUSTER_NODE_CHANGED, n, seen->arrived, seen->is_from_list);
 	}
 	return false;
+}
+
+void cluster_node_ends(struct cluster *c, const struct node *seen, bool ends, millis at)
+{
+	struct node *n = node_find(c, seen->name);
+	enum node_interruption before = n->interruption;
+
+	n->ends = ends;
+	if (ends)
+		interrupt(n, NODE_TERMINATING);
+	else if (before == NODE_TERMINATING)
+		n->interruption = n->event_interruption; /* its object tells the rest again */
+	if (n->interruption == before)
+		return;
+	c->generation++;
+	notify(c, CLUSTER_NODE_CHANGED, n, at, false);
 }
 
 /* Which group a node is of, and what the group learns from it. */

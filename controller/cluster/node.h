@@ -53,6 +53,7 @@ struct node {
 	uint32_t hash, provider_hash;
 	uint32_t placeholder_count;
 	enum node_interruption event_interruption; /* as an Event said */
+	bool ends;				   /* as the cloud said of its machine */
 };
 
 const char *node_interruption_name(enum node_interruption interruption);

@@ -1165,18 +1165,18 @@ static int run(int argc, char **argv)
 {
 	bool wants_reference = false, wants_schema = false, wants_rules = false, wants_policies = false;
 	const struct option_row rows[] = {
-		{ "cluster", 0, OPTION_FLAG, NULL, "check the objects of a live cluster, nodes too; reads only",
+		{ "cluster", 0, OPTION_FLAG, NULL, "check the objects of a live cluster, nodes included; read-only",
 		  &options.reads_cluster, NULL },
-		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "of the cluster only this namespace (default: all)",
+		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "with --cluster: only this namespace (default: all)",
 		  &options.access.namespace, NULL },
 		CLUSTER_ARGS_OPTIONS(&options.access),
-		{ "strict", 0, OPTION_FLAG, NULL, "exit code 1 for warnings, too", &options.is_strict, NULL },
+		{ "strict", 0, OPTION_FLAG, NULL, "exit code 1 also for warnings", &options.is_strict, NULL },
 		{ "output", 'o', OPTION_CHOICE, "FORMAT", "how it is printed", &options.output, PRINT_FORMS "|sarif" },
 		{ "print-rules", 0, OPTION_FLAG, NULL, "print the rules of the scheduling contract (docs/contract.md)",
 		  &wants_rules, NULL },
 		{ "print-policies", 0, OPTION_FLAG, NULL,
 		  "print them as admission policies (deploy/admission/policies/policies.yaml)", &wants_policies, NULL },
-		{ "print-reference", 0, OPTION_FLAG, NULL, "print what a manifest may say (docs/manifest.md)",
+		{ "print-reference", 0, OPTION_FLAG, NULL, "print the manifest reference (docs/manifest.md)",
 		  &wants_reference, NULL },
 		{ "print-schema", 0, OPTION_FLAG, NULL, "print its JSON Schema (docs/manifest.schema.json)",
 		  &wants_schema, NULL },

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "controller/commands/print.h"
 #include "controller/commands/command.h"
+#include "controller/commands/cost_alternatives.h"
 #include "controller/commands/cost_excess.h"
 #include "controller/restore/restore.h"
 
@@ -482,7 +483,7 @@ struct asked {
 	struct history_args args;
 	struct cost_period period;
 	const char *by, *output;
-	bool is_excess;
+	bool is_excess, has_alternatives;
 };
 
 /* Rows are pools or classes; what follows the first columns is alike. */
@@ -649,16 +650,20 @@ static bool answer(struct asked *a, struct error *e)
 {
 	struct cost_label_query labels = { .args = &a->args, .period = &a->period, .output = a->output };
 
-	if (a->is_excess && strcmp(a->by, "pool") != 0)
-		return error_set(e, ERROR_INVALID, "--excess is of pools; found --by %.60s; leave one of them out",
-				 a->by);
+	if ((a->is_excess || a->has_alternatives) && strcmp(a->by, "pool") != 0)
+		return error_set(e, ERROR_INVALID, "--%s is of pools; found --by %.60s; leave one of them out",
+				 a->is_excess ? "excess" : "alternatives", a->by);
+	if (a->is_excess && a->has_alternatives)
+		return error_set(e, ERROR_INVALID, "--excess and --alternatives are two answers; ask for one of them");
 	if (strcmp(a->by, "pool") != 0 && strcmp(a->by, "class") != 0 && !cost_label_parse(a->by, &labels.label, e))
 		return false;
-	a->args.needs_no_records = !a->is_excess;
+	a->args.needs_no_records = !a->is_excess && !a->has_alternatives;
 	if (!history_args_open(&a->args, e))
 		return false;
 	if (a->is_excess)
 		return cost_excess_print(&a->args, &a->period, a->output, e);
+	if (a->has_alternatives)
+		return cost_alternatives_print(&a->args, &a->period, a->output, e);
 	if (!strcmp(a->by, "pool") || !strcmp(a->by, "class"))
 		return print_sums(a, !strcmp(a->by, "class"), e);
 	return cost_labels_print(&labels, e);
@@ -672,8 +677,10 @@ static int run(int argc, char **argv)
 		{ "by", 'b', OPTION_TEXT, "WHAT",
 		  "pool (default), class, label, or label=NAME: cost-center, product, environment, workload-type",
 		  &a.by, NULL },
-		{ "excess", 0, OPTION_FLAG, NULL,
-		  "what GPUs were held for, part by part, and the least that would have done", &a.is_excess, NULL },
+		{ "excess", 0, OPTION_FLAG, NULL, "what GPUs were held for, and a lower bound", &a.is_excess, NULL },
+		{ "alternatives", 0, OPTION_FLAG, NULL,
+		  "the same traffic under what teams run instead (default: of the last 30 days)", &a.has_alternatives,
+		  NULL },
 		COST_PERIOD_OPTIONS(&a.period),
 		PRINT_OPTION(&a.output),
 	};
@@ -688,18 +695,27 @@ static int run(int argc, char **argv)
 
 const struct command command_cost = {
 	.name = "cost",
-	.usage = "cost [--db FILE] [--by pool|class|label[=NAME] | --excess] [--last 7d]",
+	.usage = "cost [--db FILE] [--by pool|class|label[=NAME] | --excess | --alternatives] [--last 7d]",
 	.summary = "What pools, classes and the owners of pods cost, from recorded hours",
 	.examples = "  preheat cost --db out/history.db\n"
 		    "  preheat cost --last 7d --by class -o wide\n"
 		    "  preheat cost --by label=cost-center -o csv\n"
-		    "  preheat cost --excess --pool chat --last 2d\n",
+		    "  preheat cost --excess --pool chat --last 2d\n"
+		    "  preheat cost --alternatives --last 7d\n",
 	.notes =
 		"--excess cuts what a pool cost into the work and what was held beyond it. The parts add up to all, "
 		"by\n"
 		"what was held at the end of each decision interval: some tenths of a percent off the bill. The bound\n"
 		"knows every arrival of the recorded traffic, and pays only replicas and their starts, as the "
 		"recording\n"
-		"measured both (docs/simulator.md): nobody can be cheaper with the same replicas.\n",
+		"measured both (docs/simulator.md): no policy can be cheaper with the same replicas.\n"
+		"\n"
+		"--alternatives sends each recorded day through the model that simulate uses: under an HPA of the "
+		"highest\n"
+		"target that kept the objective, and as a fixed fleet of the size of the peak. What standby and "
+		"lending\n"
+		"save, and what a pool that is only watched would have cost, is by the shadows. Where the model does "
+		"not\n"
+		"give what was recorded the pool has no other fleet. CSV and JSON have a row for each day of UTC.\n",
 	.run = run,
 };

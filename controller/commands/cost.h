@@ -12,13 +12,13 @@ struct cost_period {
 	millis from, to;
 };
 
-#define COST_PERIOD_OPTIONS(p)                                                                                     \
-	{ "from",	   0,	OPTION_TEXT, "TIME", "from this time on, in whole hours; -2d counts from the end", \
-	  &(p)->from_text, NULL },                                                                                 \
-		{ "to", 0, OPTION_TEXT, "TIME", "up to this time, in whole hours", &(p)->to_text, NULL },          \
-	{                                                                                                          \
-		"last", 0, OPTION_PERIOD, "DURATION", "instead: so long before the end of the history, as in 7d",  \
-			&(p)->last, NULL                                                                           \
+#define COST_PERIOD_OPTIONS(p)                                                                                      \
+	{ "from",	   0,	OPTION_TEXT, "TIME", "from this time on, in whole hours; -2d counts from the end",  \
+	  &(p)->from_text, NULL },                                                                                  \
+		{ "to", 0, OPTION_TEXT, "TIME", "up to this time, in whole hours", &(p)->to_text, NULL },           \
+	{                                                                                                           \
+		"last", 0, OPTION_PERIOD, "DURATION", "instead: this long before the end of the history, as in 7d", \
+			&(p)->last, NULL                                                                            \
 	}
 
 struct costs {

@@ -307,8 +307,8 @@ static int run(int argc, char **argv)
 		{ "at", 0, OPTION_TEXT, "TIME", "the decision in force at this time; -2h counts from the end", &a.at,
 		  NULL },
 		{ "tick", 0, OPTION_COUNT, "N", "the decision of this tick", &a.tick, NULL },
-		{ "largest", 0, OPTION_FLAG, NULL,
-		  "the decision that asked for the largest change; of equal ones, of growth", &a.is_largest, NULL },
+		{ "largest", 0, OPTION_FLAG, NULL, "the decision with the largest change; of equal ones the growth",
+		  &a.is_largest, NULL },
 		{ "full", 0, OPTION_FLAG, NULL, "all of it, with the rule and the price of each objective", &a.is_full,
 		  NULL },
 		PRINT_OPTION(&a.output),
@@ -325,7 +325,7 @@ static int run(int argc, char **argv)
 const struct command command_explain = {
 	.name = "explain",
 	.usage = "explain [--db FILE] [--pool POOL] [--at TIME | --tick N | --largest] [--full]",
-	.summary = "Why: one decision in sentences (default: the last one that asked for something)",
+	.summary = "Explain one decision in sentences (default: the last that changed capacity)",
 	.examples = "  preheat explain --db out/history.db --largest\n"
 		    "  preheat explain --at 3:12 --pool chat              also 'yesterday 3:12', '2024-05-10 14:32'\n"
 		    "  preheat explain --tick 4312 -o json\n",

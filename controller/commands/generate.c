@@ -75,7 +75,7 @@ static int run(int argc, char **argv)
 const struct command command_generate = {
 	.name = "generate",
 	.usage = "generate [--shape SHAPES] [--length 1d] [--rate 5] [--out OUT.csv.gz]",
-	.summary = "Make up a day or a week of traffic",
+	.summary = "Generate synthetic traffic",
 	.examples =
 		"  preheat generate --shape diurnal,bursts --rate 2 --out day.csv.gz\n"
 		"  preheat generate --shape diurnal:1.8,bursts:4:3h:8m --length 7d --weekend 0.5 --out week.csv.gz\n"

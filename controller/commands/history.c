@@ -745,14 +745,14 @@ static int run_copy(int argc, char **argv)
 {
 	struct copying c = { .from = "history.db", .every = 15 * SECOND };
 	const struct option_row rows[] = {
-		{ "db", 0, OPTION_TEXT, "FILE", "the history to copy (default: history.db); may be in PostgreSQL, too",
+		{ "db", 0, OPTION_TEXT, "FILE", "the history to copy (default: history.db); also one in PostgreSQL",
 		  &c.from, NULL },
 		{ "target", 0, OPTION_TEXT, "WHERE",
-		  "a file, or postgresql://USER@HOST/DATABASE#CLUSTER; gone on with when it is there", &c.to, NULL },
-		{ "follow", 0, OPTION_FLAG, NULL, "go on with what comes, until interrupted", &c.follows, NULL },
-		{ "every", 0, OPTION_PERIOD, "DURATION", "with --follow: so often (default: 15s)", &c.every, NULL },
+		  "a file, or postgresql://USER@HOST/DATABASE#CLUSTER; continued if it exists", &c.to, NULL },
+		{ "follow", 0, OPTION_FLAG, NULL, "keep copying until interrupted", &c.follows, NULL },
+		{ "every", 0, OPTION_PERIOD, "DURATION", "with --follow: how often (default: 15s)", &c.every, NULL },
 		{ "set-aside", 0, OPTION_FLAG, NULL,
-		  "when another history is there: keep it under another name, and begin anew", &c.sets_aside, NULL },
+		  "if the target holds another history: rename that and start a new copy", &c.sets_aside, NULL },
 	};
 	struct error e;
 	int rest, code;
@@ -767,7 +767,7 @@ static int run_copy(int argc, char **argv)
 static const struct command history_command_copy = {
 	.name = "history copy",
 	.usage = "history copy [--db FILE] --target FILE|postgresql://USER@HOST/DATABASE#CLUSTER [--follow]",
-	.summary = "Copy a history, or go on copying it: to a file, or beside those of other clusters in PostgreSQL",
+	.summary = "Copy a history once or continuously: to a file, or to PostgreSQL beside other clusters",
 	.examples = "  preheat history copy --target 'postgresql://preheat@db.internal/fleet#prod-eu' --follow\n"
 		    "  preheat explain --db 'postgresql://db.internal/fleet#prod-eu' --pool chat --largest\n"
 		    "  preheat history copy --db 'postgresql://db.internal/fleet#prod-eu' --target prod-eu.db\n",
@@ -981,29 +981,26 @@ static int show(int argc, char **argv)
 		{ "from", 0, OPTION_TEXT, "TIME", "decisions from this time on; -2h counts from the end", &a.from,
 		  NULL },
 		{ "to", 0, OPTION_TEXT, "TIME", "decisions up to this time", &a.to, NULL },
-		{ "group", 'g', OPTION_TEXT, "GROUP", "only where this node group was asked for something or held",
+		{ "group", 'g', OPTION_TEXT, "GROUP", "only decisions that changed or limited this node group",
 		  &a.group, NULL },
-		{ "limit", 0, OPTION_TEXT, "LIMIT", "only what this limit held: budget, max, stock-out, ...", &a.limit,
-		  NULL },
+		{ "limit", 0, OPTION_TEXT, "LIMIT", "only decisions with this limit: budget, max, stock-out, ...",
+		  &a.limit, NULL },
 		{ "all", 'a', OPTION_FLAG, NULL, "every tick, also without a change; so do --group and --limit",
 		  &a.is_all, NULL },
 		{ "number", 0, OPTION_POSITIVE, "N", "at most this many, the newest (default: 50)", &a.most, NULL },
-		{ "follow", 0, OPTION_FLAG, NULL, "go on with what is written, until interrupted", &a.follows, NULL },
+		{ "follow", 0, OPTION_FLAG, NULL, "keep printing new decisions until interrupted", &a.follows, NULL },
 		{ "hours", 0, OPTION_FLAG, NULL, "instead: sums per hour of ticks that were dropped", &a.is_hours,
 		  NULL },
 		{ "launches", 0, OPTION_FLAG, NULL,
-		  "instead: what was asked of providers, and what came of it; with --from, --to, --group, --number",
-		  &a.is_launches, NULL },
+		  "instead: provider calls and their outcome; with --from, --to, --group, --number", &a.is_launches,
+		  NULL },
 		{ "drains", 0, OPTION_FLAG, NULL,
-		  "instead: nodes that were drained, and what came of it; with --from, --to, --group, --number",
-		  &a.is_drains, NULL },
+		  "instead: drained nodes and the outcome; with --from, --to, --group, --number", &a.is_drains, NULL },
 		{ "moves", 0, OPTION_FLAG, NULL,
-		  "instead: engines of shares that were put to sleep or woken, and why; with --pool, --from, --to, "
-		  "--number",
-		  &a.is_moves, NULL },
-		{ "retain", 0, OPTION_PERIOD, "AGE",
-		  "instead: drop ticks that ended longer ago than this before the end; their sums per hour stay",
-		  &a.retain, NULL },
+		  "instead: sleeps and wakes of engines in a share; with --pool, --from, --to, --number", &a.is_moves,
+		  NULL },
+		{ "retain", 0, OPTION_PERIOD, "AGE", "instead: drop ticks older than this, keep hourly sums", &a.retain,
+		  NULL },
 		PRINT_OPTION(&a.output),
 	};
 	struct error e;

@@ -952,9 +952,9 @@ static int run(int argc, char **argv)
 		{ "table", 0, OPTION_CHOICE, "NAME", "with --out -: which (default: decisions)", &a.table,
 		  "decisions|group_decisions|costs|launches" },
 		{ "gzip", 'z', OPTION_FLAG, NULL, "compress the files", &a.is_compressed, NULL },
-		{ "force", 0, OPTION_FLAG, NULL, "write days again that are there", &a.replaces, NULL },
-		{ "print-schema", 0, OPTION_FLAG, NULL, "print tables, columns and types, and do nothing",
-		  &a.prints_schema, NULL },
+		{ "force", 0, OPTION_FLAG, NULL, "write existing days again", &a.replaces, NULL },
+		{ "print-schema", 0, OPTION_FLAG, NULL, "print tables, columns and types, and exit", &a.prints_schema,
+		  NULL },
 		PRINT_OPTION(&a.output),
 	};
 	struct error e;

@@ -591,15 +591,15 @@ static int run(int argc, char **argv)
 		{ "values", 0, OPTION_CHOICE, "KIND", "what Prometheus series hold", &s.import.values,
 		  "auto|counter|rate|increase" },
 		{ "prometheus", 0, OPTION_TEXT, "URL",
-		  "ask a Prometheus server for all that pools' servers told; manifest: as the manifest says",
+		  "read the pools' series from this Prometheus server; manifest: the one that the manifest names",
 		  &server.url, NULL },
 		{ "filename", 'f', OPTION_LIST, "FILE", "with --prometheus: the WarmPools", &server.pools, NULL },
 		{ "pool", 0, OPTION_TEXT, "POOL", "with --prometheus: only this pool", &server.pool, NULL },
-		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: until now (default: 7d)", &server.last,
+		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: how far back (default: 7d)", &server.last,
 		  NULL },
 		{ "step", 0, OPTION_PERIOD, "DURATION", "with --prometheus: between readings (default: 15s)",
 		  &server.step, NULL },
-		{ "print-queries", 0, OPTION_FLAG, NULL, "with --prometheus: show what would be asked, to be pasted",
+		{ "print-queries", 0, OPTION_FLAG, NULL, "with --prometheus: print the queries and exit",
 		  &server.prints_queries, NULL },
 	};
 	const char *input = "-";
@@ -628,7 +628,7 @@ const struct command command_import = {
 	.name = "import",
 	.usage = "import [FILE...] [--out OUT.csv.gz] [--format FORMAT] [--bin DURATION]\n"
 		 "  preheat import --prometheus URL -f FILE [--last 7d] --out OUT.db",
-	.summary = "Make a trace out of a recording of another format",
+	.summary = "Convert recorded traffic of other formats into a trace",
 	.examples =
 		"  preheat import AzureLLMInferenceTrace_conv.csv --out conv.csv.gz\n"
 		"  preheat import BurstGPT_1.csv --bin 10s --out burstgpt.csv.gz\n"

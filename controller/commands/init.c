@@ -361,14 +361,14 @@ static int init(struct init *x, struct error *e)
 static int run(int argc, char **argv)
 {
 	static const struct option_row rows[] = {
-		{ "filename", 'f', OPTION_LIST, "FILE", "objects as kubectl get -o yaml gives them, not a cluster's",
+		{ "filename", 'f', OPTION_LIST, "FILE", "objects from kubectl get -o yaml instead of a cluster",
 		  &options.files, NULL },
-		{ "prometheus", 0, OPTION_TEXT, "URL", "judge what this server kept of them", &options.prometheus,
+		{ "prometheus", 0, OPTION_TEXT, "URL", "judge the traffic that this server kept", &options.prometheus,
 		  NULL },
-		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: until now (default: 7d)", &options.last,
+		{ "last", 0, OPTION_PERIOD, "DURATION", "with --prometheus: how far back (default: 7d)", &options.last,
 		  NULL },
 		{ "out", 0, OPTION_TEXT, "DIR", "where files are written (default: preheat)", &options.out, NULL },
-		{ "force", 0, OPTION_FLAG, NULL, "replace those that are there", &options.force, NULL },
+		{ "force", 0, OPTION_FLAG, NULL, "replace existing files", &options.force, NULL },
 		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "only this one (default: all)", &options.access.namespace,
 		  NULL },
 		CLUSTER_ARGS_OPTIONS(&options.access),
@@ -395,7 +395,7 @@ const struct command command_init = {
 	.examples = "  preheat init\n"
 		    "  preheat init --prometheus http://prometheus:9090 --out trial\n"
 		    "  kubectl get nodes,pods,deploy,sts,hpa -A -o yaml | preheat init -f -\n",
-	.notes = "Reads only. Pools are written in mode observe: nothing acts before somebody changes that.\n"
-		 "Exit code 1: nothing was found, or something may not be listed; it is named.\n",
+	.notes = "Reads only. Pools are written in mode observe: nothing acts until you change that.\n"
+		 "Exit code 1: nothing was found, or something could not be listed; the message names it.\n",
 	.run = run,
 };

@@ -8,7 +8,7 @@
 #include "controller/policy/fields.h"
 #include "controller/restore/restore.h"
 #include "controller/simulation/lead_worth.h"
-#include "controller/simulation/list.h"
+#include "base/list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -30,7 +30,7 @@ static const struct manual_line manual_exit_codes[] = {
 	{ "1", "differences or violations were found" },
 	{ "2", "wrong use or input; the message says what is allowed" },
 	{ "3", "the environment failed: a file, the network, a permission; or it was interrupted" },
-	{ "141", "who read standard output left, as in | head" },
+	{ "141", "the reader of standard output closed it, as in | head" },
 	{ NULL, NULL },
 };
 
@@ -308,35 +308,100 @@ static void put_row(const char *name, const char *help, struct buf *out)
 	buf_text(out, " |\n");
 }
 
-static void put_option_table(void *user, const struct command *c, const struct option_row *rows, size_t count)
+struct reference {
+	struct buf *out;
+	struct buf rows; /* of the options of all verbs, as put_row writes them */
+};
+
+enum { COMMON_VERBS = 4 }; /* an option that so many verbs have alike is printed once */
+
+static void put_option_row(const struct option_row *option, struct buf *row)
 {
-	struct buf *out = user;
+	CLEANUP(buf_release) struct buf name = { 0 }, help = { 0 };
+
+	option_write_name(option, &name);
+	option_write_help(option, &help);
+	put_row(name.text + strspn(name.text, " "), help.text, row);
+}
+
+static void collect_options(void *user, const struct command *c, const struct option_row *rows, size_t count)
+{
+	struct reference *r = user;
 
 	(void)c;
-	if (count)
-		buf_text(out, "\n| option | what it does |\n|---|---|\n");
-	for (size_t i = 0; i < count; i++) {
-		CLEANUP(buf_release) struct buf name = { 0 }, help = { 0 };
+	for (size_t i = 0; i < count; i++)
+		put_option_row(&rows[i], &r->rows);
+}
 
-		option_write_name(&rows[i], &name);
-		option_write_help(&rows[i], &help);
-		put_row(name.text + strspn(name.text, " "), help.text, out);
+static bool collect_verb(void *user, const struct command *c, struct error *e)
+{
+	(void)e;
+	command_inspect(c, collect_options, user);
+	return true;
+}
+
+static bool is_common(const struct reference *r, const char *row)
+{
+	int times = 0;
+
+	for (const char *at = strstr(r->rows.text, row); at; at = strstr(at + 1, row))
+		times++;
+	return times >= COMMON_VERBS;
+}
+
+static void put_common_options(void *user, const struct command *c, const struct option_row *rows, size_t count)
+{
+	struct reference *r = user;
+
+	(void)c;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(buf_release) struct buf row = { 0 };
+		put_option_row(&rows[i], &row);
+		if (is_common(r, row.text) && !strstr(r->out->text, row.text))
+			buf_text(r->out, row.text);
 	}
+}
+
+static bool put_common_of(void *user, const struct command *c, struct error *e)
+{
+	(void)e;
+	command_inspect(c, put_common_options, user);
+	return true;
+}
+
+static void put_option_table(void *user, const struct command *c, const struct option_row *rows, size_t count)
+{
+	CLEANUP(buf_release) struct buf own = { 0 }, common = { 0 };
+	struct reference *r = user;
+
+	(void)c;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(buf_release) struct buf row = { 0 };
+		put_option_row(&rows[i], &row);
+		if (is_common(r, row.text))
+			buf_printf(&common, "%s`--%s`", common.len ? ", " : "", rows[i].name);
+		else
+			buf_text(&own, row.text);
+	}
+	if (own.len)
+		buf_printf(r->out, "\n| option | what it does |\n|---|---|\n%s", own.text);
+	if (common.len)
+		buf_printf(r->out, "\n%s: %s.\n", own.len ? "Also" : "Options", common.text);
 }
 
 static bool put_section(void *user, const struct command *c, struct error *e)
 {
 	CLEANUP(buf_release) struct buf notes = { 0 };
-	struct buf *out = user;
+	struct reference *r = user;
 
 	(void)e;
-	buf_printf(out, "\n## preheat %s\n\n%s.\n\n```\npreheat %s\n```\n", c->name, c->summary, c->usage);
-	command_inspect(c, put_option_table, out);
+	buf_printf(r->out, "\n## preheat %s\n\n%s.\n\n```\npreheat %s\n```\n", c->name, c->summary, c->usage);
+	command_inspect(c, put_option_table, r);
 	command_write_notes(c, &notes);
 	if (notes.len)
-		buf_printf(out, "\n```\n%s```\n", notes.text);
+		buf_printf(r->out, "\n```\n%s```\n", notes.text);
 	if (c->examples && *c->examples)
-		buf_printf(out, "\nExamples:\n\n```\n%s```\n", c->examples);
+		buf_printf(r->out, "\nExamples:\n\n```\n%s```\n", c->examples);
 	return true;
 }
 
@@ -366,19 +431,24 @@ static const char introduction[] =
 	"- **Standard output** holds the answer, standard error everything else.\n"
 	"- **Completion**: `preheat completion bash|zsh|fish`; verbs, options, choices, files, and names of pools, "
 	"node\n"
-	"  groups and namespaces out of the history that `--db` names. `kubectl preheat` completes, too.\n"
+	"  groups and namespaces out of the history that `--db` names. `kubectl preheat` also completes.\n"
 	"- **Manual pages**: `man preheat`; without the package: `preheat man history | man -l -`.\n";
 
 /* All of it in Markdown. */
 static void manual_write_reference(struct buf *out)
 {
+	struct reference r = { .out = out };
 	struct error e;
 	bool ok;
 
 	buf_text(out, introduction);
 	put_line_table("Exit codes:", manual_exit_codes, out);
 	put_line_table("Environment:", manual_variables, out);
-	manual_each(put_section, out, &ok, &e);
+	manual_each(collect_verb, &r, &ok, &e);
+	buf_text(out, "\nOptions that several verbs have alike:\n\n| option | what it does |\n|---|---|\n");
+	manual_each(put_common_of, &r, &ok, &e);
+	manual_each(put_section, &r, &ok, &e);
+	buf_release(&r.rows);
 }
 
 /* --- the verb --- */

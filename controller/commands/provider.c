@@ -694,7 +694,7 @@ static void print_group(const struct group_check *g, const struct terminal *t, b
 	print_line("pools", g->pools);
 	print_line("provider", g->spec->provider);
 	if (was_asked && g->check.identity)
-		print_line("we are", g->check.identity);
+		print_line("identity", g->check.identity);
 	if (was_asked && g->describe.error.kind == ERROR_NONE)
 		print_sight(g, a);
 	print_all("refused", &g->refused);
@@ -866,12 +866,12 @@ static int run_check(int argc, char **argv)
 		  &o.groups, NULL },
 		PRINT_OPTION(&o.output),
 		{ "prove", 0, OPTION_FLAG, NULL,
-		  "ask a person with an account what only a real cloud can tell, with the commands that show it",
-		  &o.proves, NULL },
+		  "ask a person with an account what only a real cloud can answer, with the commands", &o.proves,
+		  NULL },
 		{ "out", 0, OPTION_TEXT, "FILE", "where the answers to --prove go (default: GROUP.proof.json)", &o.out,
 		  NULL },
-		{ "timeout", 0, OPTION_PERIOD, "DURATION", "for each node group; all are asked at once (default: 1m)",
-		  &o.timeout, NULL },
+		{ "timeout", 0, OPTION_PERIOD, "DURATION",
+		  "for each node group; all are checked in parallel (default: 1m)", &o.timeout, NULL },
 		{ "kubeconfig", 0, OPTION_TEXT, "FILE",
 		  "for node groups that are objects of the cluster (default: the pod's own, or KUBECONFIG)",
 		  &o.access.kubeconfig, NULL },
@@ -894,12 +894,12 @@ static int run_check(int argc, char **argv)
 static const struct command provider_command_check = {
 	.name = "provider check",
 	.usage = "provider check -f FILE... [OPTION...]",
-	.summary = "Tell who we are to each node group's cloud, what we may do, see and would change",
+	.summary = "Show caller identity, permissions, discovered state and planned changes of each node group",
 	.examples = "  preheat provider check -f pools.yaml\n"
 		    "  preheat provider check -f pools.yaml --group g5-od --output json\n"
 		    "  preheat provider check -f pools.yaml --group g5-od --prove\n"
 		    "  kubectl -n preheat exec -i sts/preheat -- preheat provider check -f - <pools.yaml\n",
-	.notes = "Nothing is changed: what cannot be known without acting is told as unknown.\n"
+	.notes = "Nothing is changed: what cannot be known without acting is reported as unknown.\n"
 		 "--prove asks the cloud nothing: it is for a person with another terminal and ten minutes. Some of "
 		 "its\n"
 		 "commands buy or end one machine, and say so.\n"

@@ -47,9 +47,9 @@ static struct run_request options = {
 
 static const struct option_row rows[] = {
 	RUN_POOL_OPTIONS(&options),
-	{ "db", 0, OPTION_TEXT, "FILE", "the recording; gone on with when it is there (default: recording.db)",
-	  &options.db, NULL },
-	{ "for", 0, OPTION_PERIOD, "DURATION", "end after so long (default: when interrupted)", &options.stop_after,
+	{ "db", 0, OPTION_TEXT, "FILE", "the recording; continued if it exists (default: recording.db)", &options.db,
+	  NULL },
+	{ "for", 0, OPTION_PERIOD, "DURATION", "end after this time (default: when interrupted)", &options.stop_after,
 	  NULL },
 	{ "interval", 0, OPTION_PERIOD, "DURATION", "time between ticks (default: 15s)", &options.tick, NULL },
 	{ "listen", 0, OPTION_TEXT, "ADDRESS", "where /metrics and health are served (default: 127.0.0.1:9465)",
@@ -156,8 +156,8 @@ static int record(int argc, char **argv)
 const struct command command_record = {
 	.name = "record",
 	.usage = "record (-f FILE... | --watch-pools) [--db FILE] [--for DURATION]",
-	.summary = "Watch a cluster and its model servers, and write down what run would see and decide",
-	.examples = "  preheat record -f pools/ --for 7d --db week.db      no cloud is asked, nothing is changed\n"
+	.summary = "Watch a cluster and its model servers, and record what run would see and decide",
+	.examples = "  preheat record -f pools/ --for 7d --db week.db      read-only: no cloud calls\n"
 		    "  preheat simulate --recording week.db --compare --out what-if\n"
 		    "  preheat run -f pools/ --dry-run --signals-from week.db --speed 60\n",
 	.run = record,

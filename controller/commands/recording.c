@@ -474,6 +474,7 @@ bool recording_world(const struct recording_question *q, const struct trace **tr
 	if (!recording_measure(q->history, &q->ticks, fleet, a, &c, e))
 		return false;
 	calibration_world(c, measured, &spec);
+	q->rec->measured = c;
 	*out = spec;
 	return true;
 }

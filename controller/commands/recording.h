@@ -27,6 +27,8 @@ struct recording {
 	millis start, interval; /* of the first bin; bins are as long as the shortest tick */
 	millis silent;		/* in all, while nobody wrote: there is no traffic then */
 	int64_t blind_ticks;	/* in which no replica could be read, nor their traffic */
+
+	struct calibration *measured; /* by recording_world() */
 };
 
 /* Ticks from `from` to `to`, both included. What is not the traces lives in the arena. */

@@ -850,15 +850,14 @@ static int run(int argc, char **argv)
 		HISTORY_ARGS_OPTIONS(&a.args),
 		{ "from", 0, OPTION_TEXT, "TIME", "compare from this time on; -2h counts from the end", &a.from, NULL },
 		{ "to", 0, OPTION_TEXT, "TIME", "compare up to this time", &a.to, NULL },
-		{ "with", 0, OPTION_TEXT, "FILE", "instead: what this manifest would have come to, by a model", &a.with,
-		  NULL },
-		{ "objective", 0, OPTION_TEXT, "[POOL=]WAIT,SHARE",
-		  "instead: what another objective would have come to, by a model", &a.change.objective, NULL },
-		{ "violation-cost", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: with late requests worth so much",
+		{ "with", 0, OPTION_TEXT, "FILE", "instead: model what this manifest would have done", &a.with, NULL },
+		{ "objective", 0, OPTION_TEXT, "[POOL=]WAIT,SHARE", "instead: model another objective",
+		  &a.change.objective, NULL },
+		{ "violation-cost", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: dollars per late request",
 		  &a.change.violation_cost, NULL },
-		{ "budget", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: with so much to spend an hour",
-		  &a.change.budget, NULL },
-		{ "max", 0, OPTION_TEXT, "[POOL=]REPLICAS", "likewise: with at most so many replicas", &a.change.max,
+		{ "budget", 0, OPTION_TEXT, "[POOL=]DOLLARS", "likewise: cost budget per hour", &a.change.budget,
+		  NULL },
+		{ "max", 0, OPTION_TEXT, "[POOL=]REPLICAS", "likewise: largest size, in replicas", &a.change.max,
 		  NULL },
 		{ "progress", 0, OPTION_FLAG, NULL,
 		  "for programs: how far a model is, on standard error: {\"progress\":0.42}", &a.is_progress_told,
@@ -880,7 +879,7 @@ const struct command command_replay = {
 	.name = "replay",
 	.usage = "replay [--db FILE] [--from TIME] [--to TIME] [--pool POOL] [--with FILE | --objective "
 		 "[POOL=]WAIT,SHARE]",
-	.summary = "Decide recorded ticks again: nothing may differ; or with other settings",
+	.summary = "Decide recorded ticks again and compare; or try other settings",
 	.examples = "  preheat replay --db out/history.db\n"
 		    "  preheat replay --from -2h --pool chat\n"
 		    "  preheat replay --db out/history.db --with cheaper.yaml\n"

@@ -323,7 +323,7 @@ static int run(int argc, char **argv)
 	struct asked a = { .args = HISTORY_ARGS_DEFAULTS, .output = "table" };
 	const struct option_row rows[] = {
 		HISTORY_ARGS_OPTIONS(&a.args),
-		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "only this team's: its pools, quota and pods",
+		{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "only this namespace: pools, quota and pods",
 		  &a.report.namespace, NULL },
 		{ "day", 0, OPTION_FLAG, NULL, "the last day of the history (default)", &a.is_day, NULL },
 		{ "week", 0, OPTION_FLAG, NULL, "the last week", &a.is_week, NULL },

@@ -48,26 +48,29 @@ struct run_request {
 #define RUN_POOL_OPTIONS(q)                                                                                               \
 	{ "filename",  'f', OPTION_LIST, "FILE", "a manifest of WarmPools, or a folder of them; may be given again",      \
 	  &(q)->pools, NULL },                                                                                            \
-		{ "watch-pools", 0, OPTION_FLAG, NULL, "use the WarmPools in the API server, too", &(q)->watches, NULL }, \
+		{ "watch-pools", 0, OPTION_FLAG, NULL, "also use the WarmPools in the API server", &(q)->watches, NULL }, \
 	{                                                                                                                 \
 		"pool-selector", 0, OPTION_TEXT, "SELECTOR",                                                              \
-			"with --watch-pools: only those with such labels, as team=chat; several controllers share "       \
-			"the pools so, each with node groups and a Lease of its own",                                     \
+			"with --watch-pools: only WarmPools with these labels, as team=chat; for several "                \
+			"controllers, "                                                                                   \
+			"each with its own node groups and Lease",                                                        \
 			&(q)->pool_selector, NULL                                                                         \
 	}
 #define RUN_PROCESS_OPTIONS(q)                                                                                          \
-	{ "speed",                                                                                                      \
-	  0,                                                                                                            \
-	  OPTION_POSITIVE,                                                                                              \
-	  "K",                                                                                                          \
-	  "the clock runs K times as fast: for simulated clusters only (default: 1)",                                   \
-	  &(q)->speed,                                                                                                  \
-	  NULL },                                                                                                       \
+	{                                                                                                               \
+		"speed",                                                                                                \
+		0,                                                                                                      \
+		OPTION_POSITIVE,                                                                                        \
+		"K",                                                                                                    \
+		"run the clock K times as fast; simulated clusters only (default: 1)",                                  \
+		&(q)->speed,                                                                                            \
+		NULL                                                                                                    \
+	},                                                                                                              \
 		{ "log-format",	   0, OPTION_CHOICE, "FORMAT", "auto: text on a terminal, else json", &(q)->log_format, \
 		  "auto|json|text" },                                                                                   \
 	{                                                                                                               \
-		"log-level", 0, OPTION_CHOICE, "LEVEL", "the least that is logged (default: info)", &(q)->log_level,    \
-			"debug|info|warn|error"                                                                         \
+		"log-level", 0, OPTION_CHOICE, "LEVEL", "lowest level that is logged (default: info)",                  \
+			&(q)->log_level, "debug|info|warn|error"                                                        \
 	}
 
 /* False with the option, what was found and what is allowed. */

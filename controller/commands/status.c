@@ -434,8 +434,7 @@ static struct {
 } options = { .output = "table" };
 
 static const struct option_row option_rows[] = {
-	{ "db", 0, OPTION_TEXT, "FILE", "the newest decisions of a history, instead of asking the API server",
-	  &options.db, NULL },
+	{ "db", 0, OPTION_TEXT, "FILE", "read a history instead of the API server", &options.db, NULL },
 	{ "namespace", 'n', OPTION_TEXT, "NAMESPACE", "only pools of this namespace (default: the kubeconfig's)",
 	  &options.access.namespace, NULL },
 	{ "all-namespaces", 'A', OPTION_FLAG, NULL, "pools of all namespaces", &options.is_everywhere, NULL },

@@ -4,6 +4,7 @@
 #include "base/terminal.h"
 #include "controller/commands/command.h"
 #include "controller/commands/incidents.h"
+#include "controller/web/alternatives.h"
 #include "controller/web/recommendations.h"
 #include "state/attainment.h"
 
@@ -247,12 +248,13 @@ static void add_change(struct table *t, const struct recommendation *r)
 	r->needs ? table_text(t, r->needs) : table_absent(t);
 }
 
-static void print_changes(const struct history_args *q, const struct recommended *found)
+static void print_changes(const struct history_args *q, const struct daily_shown *shown)
 {
+	const struct recommendations *found = shown->answer;
 	CLEANUP(buf_release) struct buf at = { 0 };
 	struct table *t = table_new(change_columns, sizeof change_columns / sizeof *change_columns);
 
-	history_args_print_time(q, found->tried_at, false, &at);
+	history_args_print_time(q, shown->tried_at, false, &at);
 	printf("\nTo change, by what was tried at %s:%s\n", at.text, found->count ? "" : " nothing pays.");
 	for (size_t i = 0; i < found->count; i++)
 		add_change(t, &found->items[i]);
@@ -261,21 +263,110 @@ static void print_changes(const struct history_args *q, const struct recommended
 	table_free(t);
 }
 
-/* What the controller tried, where one writes this history. */
-static void print_advice(struct history_args *q)
+static const struct table_column fleet_columns[] = {
+	{ .name = "fleet", .title = "SAME TRAFFIC, 30 DAYS" },
+	{ .name = "dollars", .title = "COST", .is_right = true },
+	{ .name = "saved", .is_right = true },
+	{ .name = "of", .title = "OF IT", .is_right = true },
+	{ .name = "late", .is_right = true },
+	{ .name = "setting" },
+};
+
+/* What the operator reads for the API's words. */
+static const struct {
+	const char *fleet, *shown;
+} fleet_names[] = { { "recorded", "as it was" },
+		    { "autoscaler", "an HPA or your own" },
+		    { "static", "as many as the peak needs" },
+		    { "hot-only", "without standby" },
+		    { "preheat", "Preheat, if it acted" } };
+
+static const char *shown_fleet(const char *fleet)
 {
-	struct recommended found;
+	for (size_t i = 0; i < sizeof fleet_names / sizeof *fleet_names; i++)
+		if (!strcmp(fleet_names[i].fleet, fleet))
+			return fleet_names[i].shown;
+	return fleet;
+}
+
+static void add_fleet(struct table *t, const struct alternative_fleet *f)
+{
+	const struct alternative_sum *s = &f->month;
+	double saved = (double)(s->micro_dollars - s->recorded) / 1e6;
+	CLEANUP(buf_release) struct buf name = { 0 };
+
+	buf_printf(&name, "%s: %s", f->pool, shown_fleet(f->fleet));
+	table_text(t, name.text);
+	table_dollars(t, (double)s->micro_dollars / 1e6);
+	if (f->setting) {
+		table_dollars(t, saved);
+		table_share(t, s->micro_dollars > 0 ? saved * 1e6 / (double)s->micro_dollars : 0);
+	} else {
+		table_absent(t);
+		table_absent(t);
+	}
+	if (s->late == ABSENT || s->requests <= 0)
+		table_absent(t);
+	else
+		table_share(t, (double)s->late / (double)s->requests);
+	table_text(t, f->setting ? f->setting : f->model_fits ? "-" : "the model does not fit it");
+}
+
+static void print_fleets(const struct history_args *q, const struct daily_shown *shown, const char *namespace)
+{
+	const struct alternatives *found = shown->answer;
+	const struct history_pool *pools = history_pools(q->history, &(size_t){ 0 });
+	const struct history_pool *asked = q->pool_index == ANY ? NULL : &pools[q->pool_index];
+	struct table *t = table_new(fleet_columns, sizeof fleet_columns / sizeof *fleet_columns);
+
+	for (size_t i = 0; i < found->fleet_count; i++) {
+		const struct alternative_fleet *f = &found->fleets[i];
+		if ((!namespace || !strcmp(namespace, f->namespace)) &&
+		    (!asked || (!strcmp(asked->name, f->pool) && !strcmp(asked->namespace, f->namespace))))
+			add_fleet(t, f);
+	}
+	if (table_rows(t)) {
+		puts("");
+		table_print(t, table_format_of("table"), stdout);
+	}
+	table_free(t);
+}
+
+/* What the controller worked out in the background, where one writes this history. */
+static bool read_kept(struct history_args *q, const struct daily_question *question, struct daily_shown *out)
+{
 	struct error e;
 
-	if (!recommendations_read(history_path(q->history), &q->arena, &found, &e))
+	if (!daily_read(history_path(q->history), question, &q->arena, out, &e))
 		fprintf(stderr, "Note: %s\n", e.message);
-	if (found.state == RECOMMEND_TRIED)
-		print_changes(q, &found);
-	printf("%s: %s advise", found.state == RECOMMEND_TRIED ? "To try anew" : "What other settings would save",
-	       command_program());
+	return out->answer != NULL;
+}
+
+static void print_hint(const struct history_args *q, const char *words, const char *verb)
+{
+	printf("%s: %s %s", words, command_program(), verb);
 	if (strcmp(q->db, "history.db") != 0)
 		printf(" --db %s", history_path(q->history));
 	puts("");
+}
+
+static void print_alternatives(struct history_args *q, const char *namespace)
+{
+	struct daily_shown kept;
+
+	if (read_kept(q, &alternatives_question, &kept))
+		print_fleets(q, &kept, namespace);
+	else
+		print_hint(q, "\nWhat another autoscaler would have cost", "cost --alternatives");
+}
+
+static void print_advice(struct history_args *q)
+{
+	struct daily_shown kept;
+
+	if (read_kept(q, &recommendations_question, &kept))
+		print_changes(q, &kept);
+	print_hint(q, kept.answer ? "To try anew" : "What other settings would save", "advise");
 }
 
 bool status_report_print(struct history_args *q, const char *namespace, struct error *e)
@@ -294,6 +385,7 @@ bool status_report_print(struct history_args *q, const char *namespace, struct e
 	print_pools(pools, count);
 	print_days(q, pools, count);
 	print_record(q);
+	print_alternatives(q, namespace);
 	if (!print_incidents(q, e))
 		return false;
 	print_advice(q);

@@ -108,7 +108,7 @@ static int run(int argc, char **argv)
 		{ "listen", 0, OPTION_TEXT, "ADDRESS",
 		  "where the page is served, on this machine only; port 0: a free one (default: 127.0.0.1:8081)",
 		  &v.listen, NULL },
-		{ "print-openapi", 0, OPTION_FLAG, NULL, "print the OpenAPI document of the API, and do nothing",
+		{ "print-openapi", 0, OPTION_FLAG, NULL, "print the OpenAPI document of the API and exit",
 		  &v.prints_openapi, NULL },
 	};
 	struct error e;

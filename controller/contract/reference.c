@@ -1,6 +1,7 @@
 /* docs/contract.md out of the tables. */
 #include "base/json.h"
 #include "controller/contract/resolve.h"
+#include "controller/contract/rule_runner.h"
 
 #include <string.h>
 
@@ -15,10 +16,10 @@ static const char head[] =
 	"remedy:\n"
 	"\n"
 	"```\n"
-	"preheat check manifests/                                  # files and folders, all that is in them\n"
-	"helm template my-release ./chart | preheat check - pools/   # what a chart makes, against the pools\n"
+	"preheat check manifests/                                  # files and folders\n"
+	"helm template my-release ./chart | preheat check - pools/   # a rendered chart, against the pools\n"
 	"kubectl kustomize overlays/prod | preheat check -\n"
-	"preheat check --cluster                                   # live objects, nodes too; reads only\n"
+	"preheat check --cluster                                   # live objects, nodes included; read-only\n"
 	"preheat check manifests/ -o sarif >preheat.sarif          # for code scanning; -o json, csv, wide for others\n"
 	"```\n"
 	"\n"
@@ -27,11 +28,10 @@ static const char head[] =
 
 /* Before it: the kinds that make nodes. */
 static const char more[] =
-	" and WarmPools are judged together; other kinds are passed over. A workload belongs to the\n"
+	" and WarmPools are judged together; other kinds are ignored. A workload belongs to the\n"
 	"WarmPool of its namespace whose selector matches its pods, or which scales it. Objects without a namespace match any.\n"
 	"\n"
-	"Exit code 0: no errors (warnings and notes may be there); 1: errors, with `--strict` warnings, too; 2: wrong use, or\n"
-	"text that is no YAML; 3: the cluster could not be read.\n"
+	"Exit code 0: no errors; 1: errors, with `--strict` also warnings; 2: wrong use, or not YAML; 3: the cluster could not be read.\n"
 	"\n"
 	"In CI, before anything is applied:\n"
 	"\n"
@@ -42,22 +42,20 @@ static const char more[] =
 	"  with: { sarif_file: preheat.sarif }\n"
 	"```\n"
 	"\n"
-	"For a live cluster `kubectl apply -k deploy/check` makes an account that may list what is judged, and nothing else. With\n"
-	"`--namespace` only that namespace is read, beside nodes and priority classes. Kinds that the cluster does not have, or\n"
-	"of other projects that the account may not list, are left out. Of pods only those are read again that nothing made,\n"
-	"that ask for GPUs, or that stand on a GPU node. Pods that differ only in name, node, host name, volume claim and token\n"
-	"are judged once, with their number (`times` in JSON, YAML, CSV and wide, `occurrenceCount` in SARIF). As text, objects with\n"
-	"the same violations stand together: `5000 times, for example Node gpu-1, gpu-2, gpu-3`.\n"
+	"For a live cluster `kubectl apply -k deploy/check` makes an account that may list what is judged, and nothing else.\n"
+	"Kinds that the cluster does not have, or that the account may not list, are left out. Pods that differ only in name, node,\n"
+	"host name, volume claim and token are judged once, with their number (`times`; in SARIF `occurrenceCount`). As text,\n"
+	"objects with the same violations stand together: `5000 times, for example Node gpu-1, gpu-2, gpu-3`.\n"
 	"\n"
 	"At most 8 MiB, 1,000,000 values and 10,000 documents in a file, 64 levels deep, and 10,000 files in a folder; hidden\n"
-	"files and files without a kind are passed over. Templates of a chart are to be rendered first.\n"
+	"files and files without a kind are ignored. Render the templates of a chart first.\n"
 	"\n"
 	"## Ignoring a rule\n"
 	"\n"
-	"The annotation `preheat.dev/ignore: rule-id, rule-id` on the object, or on its pod template, takes these rules off it.\n"
-	"What is ignored is counted in every output, listed with `-o wide`, and marked as suppressed in SARIF.\n"
+	"The annotation `preheat.dev/ignore: rule-id, rule-id` on the object, or on its pod template, switches these rules off for it.\n"
+	"Ignored violations are counted in every output, listed with `-o wide`, and marked as suppressed in SARIF.\n"
 	"\n"
-	"Two more words for workloads: the annotation `preheat.dev/gpu-memory: 40Gi` says what a pod needs of each GPU; the label\n"
+	"Two more marks of workloads: the annotation `preheat.dev/gpu-memory: 40Gi` says what a pod needs of each GPU; the label\n"
 	"`preheat.dev/pool` names its WarmPool, or is `none` for GPU pods that stay outside on purpose.\n"
 	"\n";
 static const char tail[] =
@@ -90,10 +88,15 @@ static void write_rules(struct buf *out)
 	size_t count;
 	const struct contract_rule *rules = contract_rules(&count);
 
-	for (size_t i = 0; i < count; i++)
-		buf_printf(out, "\n### %s\n\n%s: %s. %s\n\nDo: %s.\n\nOf: %s.\n", rules[i].id,
-			   contract_severity_name(rules[i].severity), rules[i].title, rules[i].why, rules[i].remedy,
-			   rules[i].kinds);
+	buf_text(out, "\nA rule judges every workload (" PODS ") unless it says otherwise; serving workloads are " SERVE
+		      ".\n");
+	for (size_t i = 0; i < count; i++) {
+		buf_printf(out, "\n### %s\n\n%s: %s. %s\n\nDo: %s.\n", rules[i].id,
+			   contract_severity_name(rules[i].severity), rules[i].title, rules[i].why, rules[i].remedy);
+		if (strcmp(rules[i].kinds, PODS) != 0)
+			buf_printf(out, "\nOf: %s.\n",
+				   strcmp(rules[i].kinds, SERVE) != 0 ? rules[i].kinds : "serving workloads");
+	}
 }
 
 static void write_failures(struct buf *out)

@@ -477,6 +477,23 @@ static void move_next(struct drain *d, const struct node *n, struct arena *a)
 	}
 }
 
+/* Whatever anybody does; only when is not told. */
+static bool is_ending(const struct node *n)
+{
+	return n->interruption == NODE_TERMINATING;
+}
+
+static bool will_be_taken(const struct controller *c, const struct node *n)
+{
+	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED ||
+	       reservation_is_due(c, n->group);
+}
+
+static bool will_go(const struct controller *c, const struct node *n)
+{
+	return is_ending(n) || will_be_taken(c, n);
+}
+
 /* Asks what may go to go. True when the node is empty of all that counts. */
 static bool evict(struct drain *d, const struct node *n)
 {
@@ -492,7 +509,7 @@ static bool evict(struct drain *d, const struct node *n)
 	}
 	if (left > 0 && d->moves)
 		move_next(d, n, &a);
-	else if (work > 0)
+	else if (work > 0 && !will_go(d->controller, n))
 		give_up(d, "work-came");
 	else if (left > 0 && d->fate != FATE_LEND)
 		evict_all(d, n, &a);
@@ -801,22 +818,26 @@ static void empty(struct drain *d, const struct node *n)
 		read_pods(d);
 }
 
-static bool will_be_taken(const struct controller *c, const struct node *n)
+/* Its machine ends some time: what runs there has until then, as far as that is known. */
+static bool waits_for_end(const struct drain *d, const struct node *n)
 {
-	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED ||
-	       reservation_is_due(c, n->group);
+	const struct controller *c = d->controller;
+
+	return is_ending(n) && clock_now(c->clock) - d->asked_at < TERMINATION_NOTICE &&
+	       (runs_work(c, d->pool) || interruption_waits(c, n, d->asked_at));
 }
 
-/* What serves on a reservation that ends serves on until it is replaced; patience begins then. */
+/* What serves on a machine that ends serves on until it is replaced; patience begins then. */
 static bool is_not_replaced(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
+	bool leaves = reservation_waits(c, d->group) && replicas_serving(c, n, d->pool);
 
-	if (d->step != DRAIN_EVICT || !reservation_waits(c, d->group) || !replicas_serving(c, n, d->pool))
+	if (d->step != DRAIN_EVICT || (!leaves && !waits_for_end(d, n)))
 		return false;
 	if (d->last_reason != DRAIN_IS_NOT_REPLACED)
 		log_info("drain-held", LOG_S("node", d->node), LOG_S("reason", "not-replaced"),
-			 LOG_S("why", "its reservation ends, and what is to serve instead does not yet"), LOG_END);
+			 LOG_S("why", "its machine will end, and what is to serve instead does not yet"), LOG_END);
 	d->last_reason = DRAIN_IS_NOT_REPLACED;
 	d->since = clock_mono(c->clock);
 	return true;
@@ -828,7 +849,7 @@ static bool must_wait(struct drain *d, const struct node *n)
 {
 	struct controller *c = d->controller;
 
-	if (d->step > DRAIN_EVICT || will_be_taken(c, n) || !replicas_serving(c, n, d->pool))
+	if (d->step > DRAIN_EVICT || will_go(c, n) || !replicas_serving(c, n, d->pool))
 		return false;
 	bool is_blind = c->pools[d->pool]->is_blind;
 	int reason = is_blind ? DRAIN_IS_BLIND : DRAIN_HAS_QUEUE;
@@ -866,7 +887,9 @@ static void step(struct drain *d)
 	if (d->step != DRAIN_OVER && d->step != DRAIN_REMOVE && is_at_rest(d, n))
 		return;
 	find_machine(d, n);
-	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !will_be_taken(c, n));
+	bool goes = n && n->is_known && will_go(c, n);
+	bool may_stay = d->step == DRAIN_LEND || (d->step < DRAIN_REMOVE && !goes);
+	d->moves = d->moves && !goes; /* with a place elsewhere or without */
 	if (may_stay && is_blocked_for_long(d)) {
 		log_warn("drain-blocked", LOG_S("node", d->node), LOG_S("why", d->blocked), LOG_END);
 		c->drains.blocked++;
@@ -924,7 +947,7 @@ bool drain_begin(struct controller *c, const struct node *n, size_t pool, enum d
 	if (drain_of(c, n->name) || n->group < 0 || n->owner != NODE_UNCLAIMED || n->is_protected ||
 	    !c->groups[n->group]->is_known || c->groups[n->group]->is_stopped || c->pools[pool]->is_leaving ||
 	    !node_group_machine(c->groups[n->group], machine_of_node(c, n)) ||
-	    ((drain_is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_be_taken(c, n)))
+	    ((drain_is_backed_off(c, n->name) || node_group_is_held(c->groups[n->group])) && !will_go(c, n)))
 		return false;
 	struct drain *d = drain_add(c, n);
 	d->pool = pool;
@@ -971,8 +994,11 @@ int64_t drains_in_group(const struct controller *c, int group)
 {
 	int64_t count = 0;
 
-	for (const struct drain *d = c->drains.first; d; d = d->next)
-		count += d->group == group && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) && d->fate != FATE_LEND;
+	for (const struct drain *d = c->drains.first; d; d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		count += d->group == group && (d->step == DRAIN_MARK || d->step == DRAIN_EVICT) &&
+			 d->fate != FATE_LEND && !(n && is_ending(n)); /* that is counted as gone */
+	}
 	return count;
 }
 

@@ -413,6 +413,7 @@ bool fleet_open(struct controller *c, struct error *e)
 					     .runs_work = works,
 					     .unwanted = unwanted,
 					     .may_act = may_act,
+					     .seen = interruptions_note,
 					     .changed = act_soon,
 					     .called = called,
 					     .refused = fallback_note,

@@ -842,6 +842,8 @@ void node_group_see(struct node_group *g, struct provider_call *c)
 	note_never_ran(g, &before);
 	machines_compare(g, &before);
 	arena_release(&held);
+	if (g->context->seen)
+		g->context->seen(g->context->user, g);
 }
 
 /* --- what is wanted --- */

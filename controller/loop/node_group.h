@@ -55,6 +55,8 @@ struct group_context {
 	void (*unwanted)(void *user, size_t group, const char *machine);
 	/* Asked before each call that changes the cloud. */
 	bool (*may_act)(void *user);
+	/* The cloud told of a group, machine by machine. May be NULL. */
+	void (*seen)(void *user, const struct node_group *g);
 	/* Something changed that the loop wants to act on soon. */
 	void (*changed)(void *user);
 	/* A call that changes the cloud is over; it was begun at `from`. May be NULL. */

@@ -662,7 +662,7 @@ static void show_obstacle(struct controller *c)
 			 "--server-side -f deploy/base/crd.yaml");
 	else if (trouble && trouble->kind != ERROR_NONE && !error_is_transient(trouble) &&
 		 !lease_holder(c->leader.lease)[0])
-		snprintf(text, sizeof text, "the lease %s/%s cannot be had: %s", c->settings.namespace,
+		snprintf(text, sizeof text, "the lease %s/%s is unavailable: %s", c->settings.namespace,
 			 c->settings.lease, trouble->message);
 	if (text[0] && strcmp(text, c->publishing.obstacle) != 0)
 		log_warn("obstacle", LOG_S("what", text), LOG_END);

@@ -196,7 +196,7 @@ bool node_group_remove(struct node_group *g, const char *machine, enum provider_
 {
 	const struct machine *m = node_group_machine(g, machine);
 
-	if (node_group_is_removing(g, machine))
+	if (node_group_is_removing(g, machine) || (m && m->state == MACHINE_TERMINATING))
 		return false;
 	if (how == PROVIDER_STOP &&
 	    (g->standby_wanted >= node_group_standby_most(g) || !node_group_can(g, PROVIDER_STOPS_NAMED)))

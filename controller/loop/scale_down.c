@@ -22,23 +22,29 @@ static millis patience_of(const struct controller *c, size_t pool)
 
 /* --- cancelled starts --- */
 
-/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. */
+/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. The whole machine serves
+ * then: what else was to be stopped with the last one is no start any more, but room on a machine on its way. */
 static void adopt_refills(struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];
 	struct node_group *g = c->groups[group];
-	int64_t nodes = nodes_for(c, pool, group, count);
+	int64_t nodes = nodes_for(c, pool, group, count), rest = nodes * replicas_on_node(c, pool, group) - count;
 
 	if (count <= 0 || !g->is_known)
 		return;
 	node_group_set_standby(g, g->standby_wanted - nodes);
 	node_group_grow(g, nodes);
-	for (size_t i = 0; i < c->starts.count && count > 0; i++) {
+	for (size_t i = 0; i < c->starts.count && count + rest > 0;) {
 		struct start *s = &c->starts.items[i];
-		if (s->pool != pool || s->group != (int64_t)position || s->kind != START_REFILL)
+		bool is_refill = s->pool == pool && s->group == (int64_t)position && s->kind == START_REFILL;
+		if (is_refill && count <= 0) {
+			starts_drop(&c->starts, i);
+			rest--;
 			continue;
-		s->kind = START_COLD;
-		count--;
+		}
+		s->kind = is_refill ? START_COLD : s->kind;
+		count -= is_refill;
+		i++;
 	}
 }
 
@@ -494,31 +500,60 @@ void idle_nodes_release(struct controller *c)
 
 /* --- machines that the cloud will take --- */
 
+void interruptions_note(void *user, const struct node_group *g)
+{
+	struct controller *c = user;
+
+	for (size_t i = 0; i < g->seen.machine_count; i++) {
+		const struct machine *m = &g->seen.machines[i];
+		const struct node *n = cluster_node_by_machine(c->cluster, m->provider_id);
+		if (n && n->is_known)
+			cluster_node_ends(c->cluster, n, m->state == MACHINE_TERMINATING, clock_now(c->clock));
+	}
+}
+
+/* What an owner's operation ends is emptied by it. */
+static bool is_emptied_by_owner(const struct node_group *g, const struct node *n)
+{
+	return n->interruption == NODE_TERMINATING && node_group_is_owners(g);
+}
+
 /* Stopped machines look as if they were shut down by others. */
 static bool is_ours_to_empty(const struct controller *c, const struct node *n)
 {
 	const struct node_group *g = c->groups[n->group];
 	const struct machine *m = node_group_machine(g, machine_of_node(c, n));
+	bool is_up = m && !m->is_standby &&
+		     (m->state == MACHINE_RUNNING || (m->state == MACHINE_TERMINATING && n->is_ready));
 
-	return g->is_known && m && m->state == MACHINE_RUNNING && !m->is_standby && n->owner == NODE_UNCLAIMED &&
-	       node_group_can(g, PROVIDER_NAMES_VICTIMS) && !node_group_is_removing(g, m->id) &&
-	       group_may_change(c, (size_t)n->group);
+	return g->is_known && is_up && n->owner == NODE_UNCLAIMED && node_group_can(g, PROVIDER_NAMES_VICTIMS) &&
+	       !node_group_is_removing(g, m->id) && !is_emptied_by_owner(g, n) && group_may_change(c, (size_t)n->group);
 }
 
-static void take_leave(struct controller *c, const struct node *n)
+static void tell_leave(struct controller *c, const struct node *n, size_t pool)
 {
 	static const char *const reasons[] = { [NODE_SPOT_INTERRUPTED] = "SpotInterruption",
+					       [NODE_TERMINATING] = "MachineTerminating",
 					       [NODE_REBALANCED] = "RebalanceRecommendation",
 					       [NODE_MAINTAINED] = "MaintenanceScheduled" };
-	const char *why = node_interruption_name(n->interruption);
-	size_t pool = first_pool(fleet_of(c), (size_t)n->group);
 
-	if (!drain_begin(c, n, pool, FATE_REMOVE, why))
-		return;
 	c->interruptions.count++;
 	events_tell_pool(c, pool, (struct pool_event){ reasons[n->interruption], "Replace", true },
-			 "%s of node %s: it is emptied, and what serves there is replaced", why, n->name);
-	fallback_lost(c, n, true);
+			 "%s of node %s: it is emptied, and what serves there is replaced",
+			 node_interruption_name(n->interruption), n->name);
+}
+
+/* Of one that ends the cloud may launch another at once: that is looked at before anything is bought. */
+static void take_leave(struct controller *c, const struct node *n)
+{
+	bool is_ending = n->interruption == NODE_TERMINATING;
+	size_t pool = first_pool(fleet_of(c), (size_t)n->group);
+
+	if (!drain_begin(c, n, pool, FATE_REMOVE, node_interruption_name(n->interruption)))
+		return;
+	if (!is_ending || !holds_none(c, n))
+		tell_leave(c, n, pool);
+	fallback_lost(c, n, !is_ending);
 }
 
 static void interruptions_drive(struct controller *c)
@@ -535,6 +570,20 @@ static void interruptions_drive(struct controller *c)
 		    !nodes[i]->is_leaving && !nodes[i]->is_draining && !drain_is_under_way(c, nodes[i]->name) &&
 		    is_ours_to_empty(c, nodes[i]))
 			take_leave(c, nodes[i]);
+}
+
+bool interruption_waits(const struct controller *c, const struct node *n, millis since)
+{
+	if (!c->has_decided || c->snapshot.now < since)
+		return true;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
+		const struct pool_decision *d = &c->plan.pools[i].decision;
+		bool is_cut = d->held_by == LIMIT_STOCKOUT || d->held_by == LIMIT_QUOTA;
+		if (!runs_work(c, i) && !takes_any(c, i) && replicas_serving(c, n, i) &&
+		    (is_cut || d->ready < d->decided))
+			return true;
+	}
+	return false;
 }
 
 /* --- groups whose reservation ends --- */

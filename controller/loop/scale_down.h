@@ -8,6 +8,7 @@
 
 struct controller;
 struct node;
+struct node_group;
 
 #define IDLE_PATIENCE (3 * MINUTE)
 
@@ -31,6 +32,9 @@ struct interruptions {
 	bool may_be;   /* a node that the cloud will take was seen, or a tick passed */
 	int64_t count; /* machines that the cloud said it would take */
 };
+
+/* EKS gives what ends so long through its own hook; what is not replaced by then is asked to go a little before. */
+#define TERMINATION_NOTICE (25 * MINUTE)
 
 /* What the pool's decision wants less of the group at this position. */
 void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
@@ -57,6 +61,10 @@ void idle_nodes_release(struct controller *c);
 void idle_nodes_unwatched(struct controller *c, millis duration);
 /* Nodes whose machine the cloud will take are emptied while the notice lasts, and what served there is replaced. */
 extern const struct actor interruptions_actor;
+/* The group's cloud told which of its machines end: their nodes are capacity no more. */
+void interruptions_note(void *user, const struct node_group *g);
+/* Fewer replicas serve elsewhere than shall, in a pool that the node serves, or nothing was decided since then. */
+bool interruption_waits(const struct controller *c, const struct node *n, millis since);
 
 /* Nodes of a group whose reservation ends are cordoned from group_decision.leaves_at on, so that what serves there is
  * replaced; they are emptied once it is, at the latest RESERVATION_EMPTY_BEFORE the end. */

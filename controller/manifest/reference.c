@@ -58,7 +58,7 @@ static const char head[] =
 void manifest_write_reference(struct buf *out)
 {
 	buf_text(out, head);
-	schema_write_markdown(&warm_pool_table, "", out);
+	schema_write_markdown(&warm_pool_table, out);
 }
 
 void manifest_write_json_schema(struct buf *out)

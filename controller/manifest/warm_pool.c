@@ -37,16 +37,16 @@ static const struct schema_table auth_table = { "auth", sizeof(struct auth_text)
 
 static const struct schema_row tls_rows[] = {
 	{ .key = "caFile", .type = SCHEMA_PATH, AT(tls_text, ca_file), .shown = "the system's authorities",
-	  .help = "Authorities that the server's certificate must be of; a change is seen within a minute." },
+	  .help = "CA certificates for the server; a change takes effect within a minute." },
 	{ .key = "certFile", .type = SCHEMA_PATH, AT(tls_text, cert_file), .shown = "none",
-	  .help = "Certificate that we show; with keyFile." },
+	  .help = "Client certificate; with keyFile." },
 	{ .key = "keyFile", .type = SCHEMA_PATH, AT(tls_text, key_file), .shown = "none",
 	  .help = "Its key." },
 	{ .key = "serverName", .type = SCHEMA_TEXT, AT(tls_text, server_name), .max = 253,
 	  .example = "prometheus.monitoring.svc", .shown = "the host of the URL",
 	  .help = "The name that the server's certificate must carry." },
 	{ .key = "verify", .type = SCHEMA_CHOICE, AT(tls_text, verify), .fallback = "full", .choices = verifications,
-	  .help = "nothing: any certificate will do, so anybody in between can read and change what is told." },
+	  .help = "nothing: any certificate is accepted, so anybody on the path can read and change the data." },
 };
 static const struct schema_table tls_table = { "tls", sizeof(struct tls_text), SCHEMA_ROWS(tls_rows) };
 
@@ -66,11 +66,11 @@ static const struct schema_row scrape_rows[] = {
 	  .max = 5 * MINUTE, .example = "5s",
 	  .help = "How often each pod is read." },
 	{ .key = "scheme", .type = SCHEMA_CHOICE, AT(scrape_text, scheme), .fallback = "http", .choices = schemes,
-	  .help = "https where the pods' metrics are told over TLS." },
+	  .help = "https: the pods serve metrics over TLS." },
 	{ .key = "auth", .type = SCHEMA_MAP, AT(scrape_text, auth), .shown = "none", .table = &auth_table,
-	  .help = "What we show to the pods. With http every pod that the selector finds can read it." },
+	  .help = "Credentials for the pods. Over http every selected pod can read them." },
 	{ .key = "tls", .type = SCHEMA_MAP, AT(scrape_text, tls), .table = &tls_table,
-	  .help = "Whom we trust, with scheme https. Pods are asked by address: their certificate needs serverName." },
+	  .help = "Trust, with scheme https. Pods are reached by address, so their certificate needs serverName." },
 };
 static const struct schema_table scrape_table = { "scrape", sizeof(struct scrape_text), SCHEMA_ROWS(scrape_rows) };
 
@@ -81,47 +81,45 @@ static const struct schema_row metrics_rows[] = {
 	{ .key = "waiting", .type = SCHEMA_METRIC, AT(metrics_text, names[1]), .is_required = true,
 	  .example = "requests{state=\"waiting\"}",
 	  .help = "Gauge: requests that wait for a slot." },
-	{ .key = "kvCache", .type = SCHEMA_METRIC, AT(metrics_text, names[2]), .shown = "not told",
+	{ .key = "kvCache", .type = SCHEMA_METRIC, AT(metrics_text, names[2]), .shown = "unset",
 	  .help = "Gauge: share of the KV cache in use, 0 to 1; of several series the largest." },
-	{ .key = "started", .type = SCHEMA_METRIC, AT(metrics_text, names[3]), .shown = "not told",
+	{ .key = "started", .type = SCHEMA_METRIC, AT(metrics_text, names[3]), .shown = "unset",
 	  .help = "Counter: requests that took a slot. Left out: the count of firstToken, or of queueWait." },
-	{ .key = "completed", .type = SCHEMA_METRIC, AT(metrics_text, names[4]), .shown = "not told",
+	{ .key = "completed", .type = SCHEMA_METRIC, AT(metrics_text, names[4]), .shown = "unset",
 	  .help = "Counter: requests finished." },
-	{ .key = "promptTokens", .type = SCHEMA_METRIC, AT(metrics_text, names[5]), .shown = "not told",
+	{ .key = "promptTokens", .type = SCHEMA_METRIC, AT(metrics_text, names[5]), .shown = "unset",
 	  .help = "Counter: prompt tokens." },
-	{ .key = "outputTokens", .type = SCHEMA_METRIC, AT(metrics_text, names[6]), .shown = "not told",
+	{ .key = "outputTokens", .type = SCHEMA_METRIC, AT(metrics_text, names[6]), .shown = "unset",
 	  .help = "Counter: output tokens." },
-	{ .key = "queueWait", .type = SCHEMA_METRIC, AT(metrics_text, names[7]), .shown = "not told",
-	  .help = "Histogram in seconds, its name without _bucket: how long requests waited. Without it nothing is known to be late." },
-	{ .key = "firstToken", .type = SCHEMA_METRIC, AT(metrics_text, names[8]), .shown = "not told",
+	{ .key = "queueWait", .type = SCHEMA_METRIC, AT(metrics_text, names[7]), .shown = "unset",
+	  .help = "Histogram in seconds, its name without _bucket: how long requests waited. Without it no request counts as late." },
+	{ .key = "firstToken", .type = SCHEMA_METRIC, AT(metrics_text, names[8]), .shown = "unset",
 	  .help = "Histogram in seconds: time to the first token." },
-	{ .key = "interTokenLatency", .type = SCHEMA_METRIC, AT(metrics_text, names[9]), .shown = "not told",
+	{ .key = "interTokenLatency", .type = SCHEMA_METRIC, AT(metrics_text, names[9]), .shown = "unset",
 	  .help = "Histogram or summary in seconds, of which _sum and _count are read: time between output tokens." },
-	{ .key = "prefixQueries", .type = SCHEMA_METRIC, AT(metrics_text, names[10]), .shown = "not told",
+	{ .key = "prefixQueries", .type = SCHEMA_METRIC, AT(metrics_text, names[10]), .shown = "unset",
 	  .help = "Counter: prompt tokens looked for in the prefix cache." },
-	{ .key = "prefixHits", .type = SCHEMA_METRIC, AT(metrics_text, names[11]), .shown = "not told",
+	{ .key = "prefixHits", .type = SCHEMA_METRIC, AT(metrics_text, names[11]), .shown = "unset",
 	  .help = "Counter: of these found." },
-	{ .key = "loadTime", .type = SCHEMA_METRIC, AT(metrics_text, names[12]), .shown = "not told",
+	{ .key = "loadTime", .type = SCHEMA_METRIC, AT(metrics_text, names[12]), .shown = "unset",
 	  .help = "Gauge: seconds that loading the weights took." },
-	{ .key = "startupTime", .type = SCHEMA_METRIC, AT(metrics_text, names[13]), .shown = "not told",
+	{ .key = "startupTime", .type = SCHEMA_METRIC, AT(metrics_text, names[13]), .shown = "unset",
 	  .help = "Gauge: seconds from the start of the server until it could serve." },
 };
 static const struct schema_table metrics_table = { "metrics", sizeof(struct metrics_text), SCHEMA_ROWS(metrics_rows) };
 
 static const struct schema_row prometheus_rows[] = {
 	{ .key = "url", .type = SCHEMA_URL, AT(prometheus_text, url), .is_required = true,
-	  .help = "The Prometheus server, or what answers its HTTP API; /api/v1/query is added." },
+	  .help = "A server with Prometheus's HTTP API; /api/v1/query is added." },
 	{ .key = "interval", .type = SCHEMA_DURATION, AT(prometheus_text, interval), .fallback = "15s", .min = SECOND,
 	  .max = 5 * MINUTE, .example = "15s",
-	  .help = "How often it is asked. Not below the interval at which it reads the pods: what it read longer than "
-		  "three of these ago is stale." },
+	  .help = "How often it is queried. At least its own scrape interval: samples older than three of these are stale." },
 	{ .key = "labels", .type = SCHEMA_LABELS, AT(prometheus_text, labels),
-	  .help = "Labels that select this pool's series. Which replica a series is of, its own labels say: pod and "
-		  "namespace, else instance." },
+	  .help = "Labels that select this pool's series. Their labels pod and namespace, else instance, name the replica." },
 	{ .key = "auth", .type = SCHEMA_MAP, AT(prometheus_text, auth), .shown = "none", .table = &auth_table,
-	  .help = "What we show to the server." },
+	  .help = "Credentials for the server." },
 	{ .key = "tls", .type = SCHEMA_MAP, AT(prometheus_text, tls), .table = &tls_table,
-	  .help = "Whom we trust, for https." },
+	  .help = "Trust, for https." },
 };
 static const struct schema_table prometheus_table = { "prometheus", sizeof(struct prometheus_text),
 	SCHEMA_ROWS(prometheus_rows) };
@@ -150,30 +148,29 @@ static const struct schema_table json_table = { "json", sizeof(struct json_text)
 static const struct schema_row queue_rows[] = {
 	{ .key = "promql", .type = SCHEMA_TEXT, AT(queue_text, promql), .shown = "none", .max = 2000,
 	  .example = "sum(rabbitmq_queue_messages_ready{queue=\"prompts\"})",
-	  .help = "An expression of one series: how many requests wait. Nothing is not zero: add \"or vector(0)\" where it "
+	  .help = "An expression with one series: the number of waiting requests. An empty result is unknown, not zero: add \"or vector(0)\" where it "
 		  "should be." },
 	{ .key = "endpointPicker", .type = SCHEMA_MAP, AT(queue_text, picker), .shown = "none", .table = &picker_table,
 	  .help = "Requests that flow control of the Gateway API inference extension, or of llm-d, holds back." },
 	{ .key = "json", .type = SCHEMA_MAP, AT(queue_text, json), .shown = "none", .table = &json_table,
-	  .help = "A number that a server tells." },
+	  .help = "A number in a JSON document." },
 	{ .key = "url", .type = SCHEMA_URL, AT(queue_text, url), .shown = "signals.prometheus.url",
 	  .help = "The Prometheus server that promql, or endpointPicker without a url, asks." },
 	{ .key = "counts", .type = SCHEMA_CHOICE, AT(queue_text, counts), .fallback = "waiting",
 	  .choices = queue_counts,
-	  .help = "waiting: what nobody works on yet (SQS visible, RabbitMQ ready). unfinished: what is worked on is in "
-		  "the number, too (Kafka lag), and is taken off it." },
+	  .help = "waiting: requests not yet taken (SQS visible, RabbitMQ ready). unfinished: the number includes work in progress (Kafka lag), which is subtracted." },
 	{ .key = "interval", .type = SCHEMA_DURATION, AT(queue_text, interval), .fallback = "15s", .min = SECOND,
 	  .max = 5 * MINUTE, .example = "15s",
-	  .help = "How often it is asked. A value older than three of these is none, and nothing is scaled down." },
+	  .help = "How often it is read. A value older than three of these is unknown, and nothing is scaled down." },
 	{ .key = "deadline", .type = SCHEMA_DURATION, AT(queue_text, deadline), .fallback = "5s", .min = 100,
 	  .max = MINUTE, .example = "5s",
 	  .help = "How long an answer may take." },
 	{ .key = "auth", .type = SCHEMA_MAP, AT(queue_text, auth),
 	  .shown = "that of signals.prometheus where its url is asked, else none", .table = &auth_table,
-	  .help = "What we show to the server." },
+	  .help = "Credentials for the server." },
 	{ .key = "tls", .type = SCHEMA_MAP, AT(queue_text, tls),
 	  .shown = "that of signals.prometheus where its url is asked", .table = &tls_table,
-	  .help = "Whom we trust, for https." },
+	  .help = "Trust, for https." },
 };
 static const struct schema_table queue_table = { "queue", sizeof(struct queue_text), SCHEMA_ROWS(queue_rows) };
 
@@ -181,39 +178,36 @@ static const struct schema_row devices_rows[] = {
 	{ .key = "url", .type = SCHEMA_URL, AT(devices_text, url), .shown = "signals.prometheus.url",
 	  .help = "The Prometheus server that reads the DCGM exporters." },
 	{ .key = "labels", .type = SCHEMA_LABELS, AT(devices_text, labels),
-	  .help = "Labels that select the exporters' series. Pools with the same url and labels ask once." },
+	  .help = "Labels that select the exporters' series. Pools with the same url and labels share the queries." },
 	{ .key = "interval", .type = SCHEMA_DURATION, AT(devices_text, interval), .fallback = "30s", .min = SECOND,
 	  .max = 5 * MINUTE, .example = "30s",
 	  .help = "How often it is asked." },
 	{ .key = "auth", .type = SCHEMA_MAP, AT(devices_text, auth),
 	  .shown = "that of signals.prometheus where its url is asked, else none", .table = &auth_table,
-	  .help = "What we show to the server." },
+	  .help = "Credentials for the server." },
 	{ .key = "tls", .type = SCHEMA_MAP, AT(devices_text, tls),
 	  .shown = "that of signals.prometheus where its url is asked", .table = &tls_table,
-	  .help = "Whom we trust, for https." },
+	  .help = "Trust, for https." },
 };
 static const struct schema_table devices_table = { "devices", sizeof(struct devices_text),
 	SCHEMA_ROWS(devices_rows) };
 
 static const struct schema_row signals_rows[] = {
 	{ .key = "engine", .type = SCHEMA_CHOICE, AT(signals_text, engine), .fallback = "vllm", .choices = engines,
-	  .help = "The model server; says what its metrics are called. custom: metrics says it. pods: nothing is scraped, the pods are the work "
-		  "(batch, training): one that runs is a running sequence, a pending one waits." },
+	  .help = "The model server, which fixes the metric names. custom: metrics names them. pods: nothing is scraped; the pods are the work (batch, training): a running pod is a running sequence, a pending one waits." },
 	{ .key = "metrics", .type = SCHEMA_MAP, AT(signals_text, metrics), .shown = "none", .table = &metrics_table,
 	  .help = "Names of the metrics, with engine custom: NAME, or NAME{label=\"value\"} for these series alone; the series of a "
 		  "pod are added up." },
 	{ .key = "podSelector", .type = SCHEMA_MAP, AT(signals_text, pod_selector), .shown = "all", .table = &pod_selector_table,
-	  .help = "Which of the workload's pods tell metrics: the leaders of replicas of several pods, the ranks with an API "
-		  "server. The others are not asked, and none is missed." },
+	  .help = "Which of the workload's pods serve metrics: leaders of replicas of several pods, ranks with an API server. The others are not scraped and not missed." },
 	{ .key = "scrape", .type = SCHEMA_MAP, AT(signals_text, scrape), .table = &scrape_table,
 	  .help = "Read the serving pods directly. The default." },
 	{ .key = "prometheus", .type = SCHEMA_MAP, AT(signals_text, prometheus), .table = &prometheus_table,
 	  .help = "Read a Prometheus server instead." },
 	{ .key = "queue", .type = SCHEMA_MAP, AT(signals_text, queue), .shown = "none", .table = &queue_table,
-	  .help = "Requests that wait outside of the pods; with engine pods, too. One of promql, endpointPicker and json." },
+	  .help = "Requests that wait outside the pods, also with engine pods. One of promql, endpointPicker and json." },
 	{ .key = "devices", .type = SCHEMA_MAP, AT(signals_text, devices), .shown = "none", .table = &devices_table,
-	  .help = "Use, memory, power and errors of the pool's GPUs, from DCGM exporters, for metrics and reports. Nothing "
-		  "is decided by them." },
+	  .help = "Use, memory, power and errors of the pool's GPUs, from DCGM exporters, for metrics and reports; no decision uses them." },
 };
 const struct schema_table signals_table = { "signals", sizeof(struct signals_text),
 	SCHEMA_ROWS(signals_rows) };
@@ -248,18 +242,17 @@ static const struct schema_row standby_rows[] = {
 	  .help = "From waking a stopped machine to serving. A prior." },
 	{ .key = "firstLeadTime", .type = SCHEMA_MAP, AT(standby_text, first_lead_time), .shown = "leadTime",
 	  .table = &quantiles_table,
-	  .help = "The same of one that was bought for standby and has never run: no image is on its disk. A prior." },
+	  .help = "The same for a machine that was bought for standby and never ran: its disk has no image. A prior." },
 };
 static const struct schema_table standby_table = { "standby", sizeof(struct standby_text),
 	SCHEMA_ROWS(standby_rows) };
 
 static const struct schema_row group_rows[] = {
 	{ .key = "name", .type = SCHEMA_VALUE, AT(group_text, name), .is_required = true,
-	  .help = "The group, everywhere. Pools that name the same group share its machines; its other keys may "
-		  "then stand at any one of them, and must agree where they stand at several." },
+	  .help = "Name of the group. Pools that name the same group share its machines; its other keys may stand at any of them, and must agree where repeated." },
 	{ .key = "provider", .type = SCHEMA_CHOICE, AT(group_text, provider),
 	  .shown = "that of the block given, else simulated", .choices = providers,
-	  .help = "Who resizes it." },
+	  .help = "What resizes it." },
 #define PROVIDER(name_, key_, help_) \
 	{ .key = key_, .type = SCHEMA_MAP, AT(group_text, blocks[PROVIDER_##name_]), \
 	  .table = &provider_block_##name_.table, .help = help_ },
@@ -276,16 +269,12 @@ static const struct schema_row group_rows[] = {
 	  .help = "How it is bought." },
 	{ .key = "reservedUntil", .type = SCHEMA_MOMENT, AT(group_text, reserved_until),
 	  .shown = "the end that the cloud tells, where it does", .example = "\"2027-01-31T11:30:00Z\"",
-	  .help = "With capacityType reserved: when the reservation ends, and its machines with it. What serves there is "
-		  "replaced in other node groups and drained until 50 minutes before; nothing starts there that would not "
-		  "serve for scaleDown.after (10m where that is auto) before. simulate does not play the end." },
+	  .help = "With capacityType reserved: when the reservation and its machines end. What serves there is replaced in other node groups and drained until 50 minutes before; nothing starts there that would not serve for scaleDown.after (10m where that is auto). simulate ignores it." },
 	{ .key = "gpusPerNode", .type = SCHEMA_INTEGER, AT(group_text, gpus_per_node), .fallback = "1", .min = 1,
 	  .max = 1024,
 	  .help = "GPUs of one machine." },
 	{ .key = "resources", .type = SCHEMA_LABELS, AT(group_text, resources),
-	  .help = "Devices as a new node offers them, where these are not gpusPerNode of nvidia.com/gpu: MIG slices, "
-		  "time-sliced shares, GPUs of others, like { nvidia.com/mig-1g.10gb: \"7\" }. They say which waiting pods "
-		  "fit until a node of the group was seen, and must then be what it has." },
+	  .help = "Devices of a new node other than gpusPerNode of nvidia.com/gpu: MIG slices, time-sliced shares, other vendors, like { nvidia.com/mig-1g.10gb: \"7\" }. They count until a node of the group was seen, and must match it." },
 	{ .key = "pricePerHour", .type = SCHEMA_DOLLARS, AT(group_text, price_per_hour), .fallback = "1",
 	  .shown = "1: dollars then read as node hours", .max = DOLLARS(10000),
 	  .help = "Dollars for one machine and hour." },
@@ -313,9 +302,9 @@ static const struct schema_row metadata_rows[] = {
 	{ .key = "namespace", .type = SCHEMA_NAME, AT(metadata_text, namespace), .fallback = "default",
 	  .help = "Where the serving pods run." },
 	{ .key = "labels", .type = SCHEMA_LABELS, AT(metadata_text, labels), .is_selector = true,
-	  .help = "Kept for kubectl; Preheat does not look at them." },
+	  .help = "Ignored by Preheat." },
 	{ .key = "annotations", .type = SCHEMA_LABELS, AT(metadata_text, annotations),
-	  .help = "Kept for kubectl; Preheat does not look at them." },
+	  .help = "Ignored by Preheat." },
 };
 /* As kubectl get -o yaml shows it. */
 static const char *const of_the_server[] = { "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
@@ -361,18 +350,13 @@ static const struct schema_row workload_rows[] = {
 	{ .key = "selector", .type = SCHEMA_MAP, AT(workload_text, selector), .table = &selector_table,
 	  .help = "Which pods serve this pool." },
 	{ .key = "scaleTargetRef", .type = SCHEMA_MAP, AT(workload_text, target), .table = &target_table,
-	  .help = "What runs the serving pods. Left out: nothing is scaled, the number wanted is only published." },
+	  .help = "The workload that runs the serving pods. Without it nothing is scaled; the desired number is only published." },
 	{ .key = "warm", .type = SCHEMA_CHOICE, AT(workload_text, warm), .fallback = "metric", .choices = warmths,
 	  .shown = "replicas with scaleTargetRef, else metric",
-	  .help = "How capacity is made warm. replicas: Preheat sets the number of replicas of scaleTargetRef, so that "
-		  "headroom is loaded models. placeholders: low-priority pods with the serving image hold GPUs until "
-		  "replicas, which another autoscaler sets, push them out. buffer: the same room as a CapacityBuffer, for "
-		  "the autoscaler that brings the nodes. metric: the number of replicas wanted is "
-		  "published for the HPA or KEDA at work already." },
+	  .help = "How capacity is kept warm. replicas: Preheat sets the replicas of scaleTargetRef, so headroom is loaded models. placeholders: low-priority pods with the serving image hold GPUs until replicas, set by another autoscaler, preempt them. buffer: the headroom is a CapacityBuffer, for the autoscaler that adds the nodes. metric: the desired replicas are published for an HPA or KEDA." },
 	{ .key = "gpuResource", .type = SCHEMA_KEY, AT(workload_text, gpu_resource), .fallback = "nvidia.com/gpu",
 	  .example = "nvidia.com/mig-1g.10gb",
-	  .help = "What the serving pods ask for, as nodes offer it: nvidia.com/gpu, a slice like "
-		  "nvidia.com/mig-1g.10gb, amd.com/gpu. gpusPerReplica and gpusPerNode count these." },
+	  .help = "The resource that the serving pods request: nvidia.com/gpu, a slice like nvidia.com/mig-1g.10gb, amd.com/gpu. gpusPerReplica and gpusPerNode count it." },
 	{ .key = "gpusPerReplica", .type = SCHEMA_INTEGER, AT(workload_text, gpus_per_replica), .fallback = "1",
 	  .min = 1, .max = 1024,
 	  .help = "GPUs that one serving pod asks for." },
@@ -429,20 +413,19 @@ static const struct schema_row window_rows[] = {
 	{ .key = "timeZone", .type = SCHEMA_ZONE, AT(window_text, time_zone), .fallback = "UTC",
 	  .help = "IANA zone; summer time is followed." },
 	{ .key = "min", .type = SCHEMA_INTEGER, AT(window_text, min), .is_required = true, .min = 1, .max = 100000,
-	  .help = "Hot replicas kept beyond present demand while the window is open, as headroom.min. The "
-		  "largest of headroom.min and the open windows counts." },
+	  .help = "Hot replicas beyond current demand while the window is open, as headroom.min. The largest of headroom.min and the open windows counts." },
 };
 static const struct schema_table window_table = { "schedule window", sizeof(struct window_text),
 	SCHEMA_ROWS(window_rows) };
 
 static const struct schema_row headroom_rows[] = {
 	{ .key = "min", .type = SCHEMA_INTEGER, AT(headroom_text, min), .fallback = "0", .max = 100000,
-	  .help = "Hot replicas kept beyond present demand, at least. Not the size of the pool: demand is added." },
+	  .help = "Least hot replicas beyond current demand. Not the size of the pool: demand is added." },
 	{ .key = "max", .type = SCHEMA_INTEGER, AT(headroom_text, max), .fallback = "none", .min = 1, .max = 100000,
 	  .word = "none",
-	  .help = "Hot replicas kept beyond present demand, at most." },
+	  .help = "Most hot replicas beyond current demand." },
 	{ .key = "schedule", .type = SCHEMA_LIST, AT(headroom_text, schedule), .max = 50, .table = &window_table,
-	  .help = "Another min by the clock, also beyond present demand." },
+	  .help = "Another min by the clock, also beyond current demand." },
 };
 static const struct schema_table headroom_table = { "headroom", sizeof(struct headroom_text),
 	SCHEMA_ROWS(headroom_rows) };
@@ -453,8 +436,7 @@ static const struct schema_row scale_down_rows[] = {
 	  .help = "How long capacity must be idle before it goes. auto: the rule in force decides; 10m with class any." },
 	{ .key = "utilization", .type = SCHEMA_SHARE, AT(scale_down_text, utilization_ppm), .fallback = "50%",
 	  .max = 1000000, .example = "50%",
-	  .help = "With class any: a node of whose GPUs pods ask for at most this share, for as long as after says, is "
-		  "emptied where all of its pods have a place elsewhere. 0%: pods never move." },
+	  .help = "With class any: a node with at most this share of its GPUs requested is emptied, if its pods have had a place elsewhere for as long as after says. 0%: pods never move." },
 };
 static const struct schema_table scale_down_table = { "scaleDown", sizeof(struct scale_down_text),
 	SCHEMA_ROWS(scale_down_rows) };
@@ -471,7 +453,7 @@ static const struct schema_table lend_table = { "lend", sizeof(struct lend_text)
 static const struct schema_row budget_rows[] = {
 	{ .key = "dollarsPerHour", .type = SCHEMA_DOLLARS, AT(budget_text, dollars_per_hour), .is_required = true,
 	  .min = 10000, .max = DOLLARS(1000000), .example = "200",
-	  .help = "Never ask for more than this costs." },
+	  .help = "Most that the pool may cost an hour." },
 	{ .key = "name", .type = SCHEMA_NAME, AT(budget_text, name), .fallback = "", .shown = "the pool's own",
 	  .help = "Pools whose budgets have the same name share one; the amounts must be equal." },
 };
@@ -511,17 +493,15 @@ const struct schema_table cost_labels_table = { "costLabels", sizeof(struct cost
 
 static const struct schema_row spec_rows[] = {
 	{ .key = "class", .type = SCHEMA_CHOICE, AT(spec_text, class), .fallback = "interactive", .choices = classes,
-	  .help = "What kind of work it is; others lend to classes. any: the default pool, one for a controller. It serves "
-		  "pending GPU pods of all namespaces that no other pool selects, and takes nodeGroups, scaleDown, leadTime, "
-		  "shrinkPriority, costLabels and mode only." },
+	  .help = "Kind of work; lend.to names classes. any: the default pool, at most one per controller. It serves pending GPU pods of all namespaces that no other pool selects, and takes only nodeGroups, scaleDown, leadTime, shrinkPriority, costLabels and mode." },
 	{ .key = "objective", .type = SCHEMA_MAP, AT(spec_text, objective),
 	  .shown = "none: required without violationCost", .table = &objective_table,
-	  .help = "The one thing to think about: how long requests may wait, and how many of them longer." },
+	  .help = "The SLO: how long requests may wait, and how many may wait longer." },
 	{ .key = "violationCost", .type = SCHEMA_DOLLARS, AT(spec_text, violation_cost), .shown = "none", .min = 1,
 	  .max = DOLLARS(10000), .example = "0.01",
 	  .help = "The same as objective.violationCost." },
 	{ .key = "workload", .type = SCHEMA_MAP, AT(spec_text, workload), .table = &workload_table,
-	  .help = "The serving pods and what one of them can do." },
+	  .help = "The serving pods and their capacity." },
 	{ .key = "signals", .type = SCHEMA_MAP, AT(spec_text, signals), .table = &signals_table,
 	  .help = "Where load is read from." },
 	{ .key = "nodeGroups", .type = SCHEMA_LIST, AT(spec_text, groups), .is_required = true, .min = 1, .max = 64,
@@ -541,11 +521,10 @@ static const struct schema_row spec_rows[] = {
 	{ .key = "budget", .type = SCHEMA_MAP, AT(spec_text, budget), .table = &budget_table,
 	  .help = "What the pool may cost." },
 	{ .key = "costLabels", .type = SCHEMA_MAP, AT(spec_text, cost_labels), .table = &cost_labels_table,
-	  .help = "Labels of pods by which preheat cost divides the bill; of pods of no pool, those that the first "
-		  "pool of the node group names." },
+	  .help = "Pod labels by which preheat cost splits the bill. For pods outside pools those of the node group's first pool count." },
 	{ .key = "share", .type = SCHEMA_MAP, AT(spec_text, share), .shown = "none", .table = &share_table,
 	  .help = "GPUs that the pool shares with others: a few engines awake, the rest asleep on the same nodes. Their "
-		  "number is then left as it was deployed." },
+		  "number stays as it was deployed." },
 	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "observe", .choices = modes,
 	  .help = "observe: decide, record, price and report, never change; act: also buy, release and scale; paused: leave as it is." },
 };
@@ -554,14 +533,14 @@ static const struct schema_table spec_table = { "spec", sizeof(struct spec_text)
 static const struct schema_row warm_pool_rows[] = {
 	{ .key = "apiVersion", .type = SCHEMA_CHOICE, AT(warm_pool, api_version), .is_required = true,
 	  .choices = api_versions,
-	  .help = "The form of this text." },
+	  .help = "Version of this format." },
 	{ .key = "kind", .type = SCHEMA_CHOICE, AT(warm_pool, kind), .is_required = true, .choices = kinds,
 	  .help = "The kind of object." },
 	{ .key = "metadata", .type = SCHEMA_MAP, AT(warm_pool, metadata), .is_required = true,
 	  .table = &metadata_table,
 	  .help = "Its name." },
 	{ .key = "spec", .type = SCHEMA_MAP, AT(warm_pool, spec), .is_required = true, .table = &spec_table,
-	  .help = "What is wanted." },
+	  .help = "The desired state." },
 };
 static const char *const of_the_controller[] = { "status", NULL };
 const struct schema_table warm_pool_table = { "WarmPool", sizeof(struct warm_pool), SCHEMA_ROWS(warm_pool_rows),

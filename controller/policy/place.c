@@ -538,11 +538,16 @@ static void place_cancels(const struct placing *p, const struct scale_actions *m
 	}
 }
 
+/* What is free is used first: a machine that is adopted is missing as standby. It serves whole. */
 static void place_adoptions(const struct placing *p, int64_t want)
 {
+	while (want > 0 && fill_place(p) > 0)
+		want--;
 	for (size_t i = 0; i < p->s->fleet->pools[p->pool].group_count && want > 0; i++) {
-		int64_t n = at_most(want, starting(p, i, START_REFILL));
+		int64_t n = at_most(want, starting(p, i, START_REFILL)), each = per_node(p, i);
+		int64_t gpus = p->s->fleet->pools[p->pool].gpus_per_replica;
 		p->out[i].adopt_refill = n;
+		p->room[index_of(p, i)].left_over = n > 0 ? ((n + each - 1) / each * each - n) * gpus : 0;
 		want -= n;
 	}
 }

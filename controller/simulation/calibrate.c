@@ -1,7 +1,7 @@
 #include "controller/simulation/calibrate.h"
 
 #include "controller/policy/capacity.h"
-#include "controller/simulation/list.h"
+#include "base/list.h"
 #include "controller/simulation/queue.h"
 
 #include <stdlib.h>
@@ -480,6 +480,28 @@ static void compare_both(struct recorded_fleet *r)
 		  (is_chance(r->late_share * requests, r->model_late_share * requests) ||
 		   (r->late_share < RECORDED_LATE_LEAST && r->model_late_share < RECORDED_LATE_LEAST) ||
 		   (r->late_ratio <= LATE_TOLERANCE && r->late_ratio * LATE_TOLERANCE >= 1));
+}
+
+/* Of requests that started `first` and `second` times. */
+static double share_of_both(double first_share, int64_t first, double second_share, int64_t second)
+{
+	double all = (double)(first + second);
+
+	return all > 0 ? (first_share * (double)first + second_share * (double)second) / all : 0;
+}
+
+void recorded_fleet_add(struct recorded_fleet *to, const struct recorded_fleet *more)
+{
+	int64_t had = to->recorded.started, has = more->recorded.started;
+
+	to->late_share = share_of_both(to->late_share, had, more->late_share, has);
+	to->model_late_share = share_of_both(to->model_late_share, had, more->model_late_share, has);
+	to->gpu_hours += more->gpu_hours;
+	to->dollars += more->dollars;
+	to->model_gpu_hours += more->model_gpu_hours;
+	to->model_dollars += more->model_dollars;
+	cost_add(&to->recorded, &more->recorded);
+	compare_both(to);
 }
 
 struct recorded_fleet calibration_replay(struct calibration *c, size_t pool, const struct trace *trace,

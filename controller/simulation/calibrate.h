@@ -46,6 +46,9 @@ struct recorded_fleet {
 	bool fits; /* within a tenth of the hours and 1.5 times the late share, or chance */
 };
 
+/* Another stretch of the same pool; zeroed before the first. */
+void recorded_fleet_add(struct recorded_fleet *to, const struct recorded_fleet *more);
+
 /* Shares of late requests below this on both sides are equal. */
 #define RECORDED_LATE_LEAST 0.001
 

@@ -10,7 +10,7 @@
 #pragma once
 #include "base/millis.h"
 #include "controller/policy/snapshot.h"
-#include "controller/simulation/list.h"
+#include "base/list.h"
 #include "controller/simulation/world.h"
 
 /* Work that must be done by a time, added up by due time. */

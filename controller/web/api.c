@@ -5,6 +5,7 @@
 #include "controller/web/api_call.h"
 #include "controller/web/site.h"
 #include "controller/web/refusal.h"
+#include "controller/web/alternatives.h"
 #include "controller/web/recommendations.h"
 #include "controller/web/what_if.h"
 
@@ -29,7 +30,7 @@ struct web_api {
 	const struct published *shown;
 	struct api_source source;
 	struct what_ifs *what_ifs;
-	struct recommendations *recommendations;
+	struct daily *recommendations, *alternatives;
 	char allow[80]; /* a header line, until it is sent */
 
 	struct timer look, beat;
@@ -49,8 +50,9 @@ struct web_api *web_api_open(const struct web_api_setup *setup)
 	if (!setup->program)
 		return a;
 	a->what_ifs = what_ifs_open(&(struct what_ifs_setup){ setup->loop, setup->program, setup->history });
-	a->recommendations = recommendations_open(
-		&(struct recommendations_setup){ setup->loop, setup->program, setup->history, setup->is_controller });
+	const struct daily_setup daily = { setup->loop, setup->program, setup->history, setup->is_controller };
+	a->recommendations = daily_open(&daily, &recommendations_question);
+	a->alternatives = daily_open(&daily, &alternatives_question);
 	return a;
 }
 
@@ -59,7 +61,8 @@ void web_api_close(struct web_api *a)
 	if (!a)
 		return;
 	what_ifs_close(a->what_ifs);
-	recommendations_close(a->recommendations);
+	daily_close(a->recommendations);
+	daily_close(a->alternatives);
 	timer_stop(&a->look);
 	timer_stop(&a->beat);
 	api_source_close(&a->source);
@@ -393,6 +396,7 @@ const struct api_route *const api_routes[] = { &index_route,
 					       &api_route_launches,
 					       &api_route_recommendations,
 					       &api_route_recommendations_ask,
+					       &api_route_alternatives,
 					       &api_route_what_ifs,
 					       &api_route_what_if_ask,
 					       &api_route_what_if,
@@ -552,6 +556,7 @@ static bool try_route(struct web_api *a, const struct api_route *route, const st
 			      .shown = a->shown,
 			      .what_ifs = a->what_ifs,
 			      .recommendations = a->recommendations,
+			      .alternatives = a->alternatives,
 			      .source = &a->source,
 			      .request = r,
 			      .route = route };

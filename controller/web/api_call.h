@@ -48,7 +48,8 @@ struct api_route {
 extern const struct api_route api_route_report, api_route_incidents, api_route_pools, api_route_pool, api_route_series,
 	api_route_rules, api_route_lead_time, api_route_objective, api_route_cost, api_route_decisions,
 	api_route_decision, api_route_launches, api_route_recommendations, api_route_recommendations_ask,
-	api_route_what_ifs, api_route_what_if_ask, api_route_what_if, api_route_what_if_cancel, api_route_openapi;
+	api_route_alternatives, api_route_what_ifs, api_route_what_if_ask, api_route_what_if, api_route_what_if_cancel,
+	api_route_openapi;
 extern const struct api_route *const api_routes[]; /* all; ends in NULL */
 
 /* --- the history that is open --- */
@@ -88,9 +89,9 @@ struct api_value {
 struct api_call {
 	struct web_api *api;
 	const struct web_api_setup *setup;
-	const struct published *shown;		 /* by a running controller; NULL: a file alone */
-	struct what_ifs *what_ifs;		 /* NULL: there are none here */
-	struct recommendations *recommendations; /* likewise */
+	const struct published *shown;		      /* by a running controller; NULL: a file alone */
+	struct what_ifs *what_ifs;		      /* NULL: there are none here */
+	struct daily *recommendations, *alternatives; /* likewise */
 	struct api_source *source;
 	const struct api_route *route;
 	const struct api_request *request;

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static const char *const states[] = { "never", "trying", "tried", "failed", NULL };
-
 struct change_view {
 	const char *namespace, *pool, *change, *needs, *kind;
 	struct recommendation is;
@@ -34,7 +32,7 @@ struct list_view {
 	struct record_items items;
 };
 static const struct record_member list_members[] = {
-	{ "state", RECORD_TEXT(list_view, state), .choices = states, .help = "how far it came" },
+	{ "state", RECORD_TEXT(list_view, state), .choices = daily_state_names, .help = "how far it came" },
 	{ "triedAt", RECORD_TIME(list_view, tried_at), .may_be_null = true, .help = "when items were found" },
 	{ "message", RECORD_TEXT(list_view, message), .may_be_null = true, .help = "why the last try failed" },
 	{ "items", RECORD_LIST(list_view, items, change_shape),
@@ -51,29 +49,25 @@ static const char *kind_of(const struct recommendation *r)
 	return r->late_ppm > r->allowed_ppm && r->late_with_ppm <= r->allowed_ppm ? kinds[0] : kinds[1];
 }
 
-static void write_list(struct api_call *c, const struct recommended *r, struct buf *out)
+static bool write_list(struct api_call *c, struct buf *out, struct error *e)
 {
-	struct change_view *items = arena_array(&c->arena, struct change_view, r->count);
-	struct list_view v = { .state = states[r->state],
-			       .message = r->state == RECOMMEND_FAILED ? r->message : NULL,
-			       .tried_at = r->tried_at,
-			       .items = { items, r->count } };
+	static const struct daily_shown never = { .message = "" };
+	const struct daily_shown *shown = c->recommendations ? daily_look(c->recommendations) : &never;
+	const struct recommendations *r = shown->answer;
+	struct change_view *items = arena_array(&c->arena, struct change_view, r ? r->count : 0);
+	struct list_view v = { .state = daily_state_names[shown->state],
+			       .message = shown->state == DAILY_FAILED ? shown->message : NULL,
+			       .tried_at = shown->tried_at,
+			       .items = { items, r ? r->count : 0 } };
 
-	for (size_t i = 0; i < r->count; i++) {
+	(void)e;
+	for (size_t i = 0; i < v.items.count; i++) {
 		const struct recommendation *is = &r->items[i];
 
 		items[i] = (struct change_view){ is->namespace, is->pool, is->change, is->needs, kind_of(is), *is };
 	}
 	record_write(&list_shape, &v, out);
 	buf_text(out, "\n");
-}
-
-static bool write_kept(struct api_call *c, struct buf *out, struct error *e)
-{
-	static const struct recommended none = { .message = "" };
-
-	(void)e;
-	write_list(c, c->recommendations ? recommendations_look(c->recommendations) : &none, out);
 	return true;
 }
 
@@ -81,8 +75,8 @@ static bool write_asked(struct api_call *c, struct buf *out, struct error *e)
 {
 	if (!c->recommendations)
 		return api_refuse(c, e, 503, "recommendations are not available here");
-	recommendations_ask(c->recommendations);
-	return write_kept(c, out, e);
+	daily_ask(c->recommendations);
+	return write_list(c, out, e);
 }
 
 const struct api_route api_route_recommendations = {
@@ -92,7 +86,7 @@ const struct api_route api_route_recommendations = {
 	.summary = "What should be changed; tried in the background at most once a day, when somebody looks",
 	.needs_history = true,
 	.answer = &list_shape,
-	.write = write_kept,
+	.write = write_list,
 };
 
 const struct api_route api_route_recommendations_ask = {

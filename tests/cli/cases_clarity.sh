@@ -16,7 +16,7 @@ found 'check: a missing file beside mistakes' 2 '^2 mistakes in 2 files' 'printf
 found 'check: every finding has a remedy' 1 '^0$' \
 	'printf "$pool_of  mode: on\n  workload: { gpusPerReplica: 0, maxSequences: 0 }\n  signals: { scrape: { port: 0 } }\n" A "{ name: g, pricePerHour: -1 }" >p.yaml' \
 	'preheat check p.yaml -o json >said; code=$?; grep -c "\"remedy\":\"\"" said; exit $code'
-found 'check: headroom is beyond demand' 0 'beyond present demand while the window' '' 'preheat check --print-reference'
+found 'check: headroom is beyond demand' 0 'beyond current demand while the window' '' 'preheat check --print-reference'
 
 refused 'a start that counts from now' 2 '--start: found .-2h.; allowed: an absolute time' '' "$clear_run --start -2h"
 refused 'a seed out of bounds' 2 '--seed.*from 0 to 9223372036854775807' '' "$clear_run --seed 99999999999999999999999"

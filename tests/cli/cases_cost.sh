@@ -36,6 +36,21 @@ found 'cost: the parts are about the bill' 0 '^true$' "cp -r '$scratch/costs' ."
 	preheat cost --db costs -o json | jq ".[0].dollars / $all | . > .98 and . < 1.02"'
 refused 'cost: parts of classes' 2 '--excess is of pools; found --by class' "cp -r '$scratch/costs' ." \
 	'preheat cost --excess --by class --db costs'
+# Under what teams run instead.
+found 'cost: the same traffic under other fleets' 0 '^true$' "cp -r '$scratch/costs' ." \
+	'preheat cost --alternatives --db costs -o json >a; bill=$(preheat cost --db costs -o json | jq ".[0].dollars")
+	jq --argjson bill "$bill" "(map(select(.fleet == \"recorded\").dollars) | add - \$bill | fabs) < .001
+		and ([.[] | select(.fleet == \"static\").late] | add) == 0
+		and (map(.fleet) | index(\"autoscaler\")) != null and all(.model_fits)" a'
+found 'cost: what the static fleet costs is what simulate says' 0 '^true$' "cp -r '$scratch/costs' ." \
+	'preheat cost --alternatives --db costs -o json >a; n=$(jq -r "map(select(.fleet == \"static\"))[0].setting" a)
+	preheat simulate --recording costs/history.db --policy "static:$n" --out o >/dev/null 2>&1
+	jq -s "(.[0] | map(select(.fleet == \"static\").gpu_hours) | add) / (.[1].pools | map(.gpu_hours) | add) | . > .98 and . < 1.02" a o/summary.json'
+found 'cost: other fleets, the same again' 0 '^same$' "cp -r '$scratch/costs' ." \
+	'preheat cost --alternatives --db costs >a; preheat cost --alternatives --db costs >b; cmp a b && echo same'
+refused 'cost: other fleets of classes' 2 '--alternatives is of pools; found --by class' "cp -r '$scratch/costs' ." \
+	'preheat cost --alternatives --by class --db costs'
+refused 'cost: two answers' 2 'ask for one of them' "cp -r '$scratch/costs' ." 'preheat cost --alternatives --excess --db costs'
 refused 'cost: parts of nobody' 2 'nobody.*chat' "cp -r '$scratch/costs' ." 'preheat cost --excess --pool nobody --db costs'
 found 'cost: several pools, one borrows from another' 0 '^same$' '' \
 	"preheat generate --shape diurnal,bursts --length 4h --rate 30 --seed 2 --out t.csv 2>/dev/null

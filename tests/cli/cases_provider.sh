@@ -3,7 +3,7 @@
 
 pool='apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: chat }\nspec:\n  objective: { queueWait: 2s, attainment: 99%% }\n  nodeGroups: [ %s ]\n'
 
-found 'provider: its verbs' 0 '^  check +Tell who we are' '' 'preheat provider'
+found 'provider: its verbs' 0 '^  check +Show caller identity' '' 'preheat provider'
 found 'provider: help' 0 '^  check +' '' 'preheat help provider'
 refused 'provider: an unknown verb' 2 "unknown verb 'chek'; did you mean 'check'" '' 'preheat provider chek'
 found 'provider check: help' 0 'Nothing is changed' '' 'preheat provider check --help'

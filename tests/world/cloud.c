@@ -146,6 +146,22 @@ bool cloud_is_held(const struct cloud_machine *m)
 	return m->step == STEP_RUNNING && m->held_until > 0;
 }
 
+bool cloud_has_power(const struct cloud_machine *m)
+{
+	return m->step == STEP_RUNNING || (m->step == STEP_TERMINATING && wire_now() < m->powered_until);
+}
+
+static const millis SHUTS_DOWN = 20 * SECOND;
+
+void cloud_complete_hooks(struct cloud_group *g)
+{
+	for (struct cloud_machine *m = g->machines; m; m = m->next)
+		if (m->step == STEP_TERMINATING && m->powered_until > wire_now()) {
+			m->powered_until = wire_now();
+			m->due = wire_now() + SHUTS_DOWN;
+		}
+}
+
 static void wake(struct cloud_machine *m)
 {
 	enter(m, STEP_WAKING, cloud_delay(m, "wake", 30 * SECOND, 45 * SECOND));
@@ -157,7 +173,9 @@ static void terminate(struct cloud_machine *m)
 		m->group->desired--;
 	else
 		m->group->standby--;
-	enter(m, STEP_TERMINATING, 20 * SECOND);
+	millis held = m->step == STEP_RUNNING && !m->is_taken ? m->group->end_hook : 0;
+	enter(m, STEP_TERMINATING, held + SHUTS_DOWN);
+	m->powered_until = wire_now() + held;
 }
 
 /* Some of the launches that are asked for now turn out to fail a while later. */
@@ -385,6 +403,13 @@ void cloud_owner_replaces(struct cloud_machine *m)
 {
 	cloud_owner_adds(m->group);
 	cloud_owner_ends(m);
+}
+
+void cloud_owner_reimages(struct cloud_machine *m)
+{
+	cloud_note_past(m->group);
+	m->is_instant = false;
+	wake(m);
 }
 
 void cloud_on_call(void (*called)(const struct cloud_call *c))

@@ -30,6 +30,7 @@ struct cloud_machine {
 	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */
 	millis held_until;	     /* by a lifecycle hook, with power: its node joins meanwhile; 0: it is not held */
+	millis powered_until;	     /* by a lifecycle hook, though it ends: its node serves on; 0: it is not held */
 };
 
 /* Of the next calls or launches; -1: until told otherwise. */
@@ -73,6 +74,7 @@ struct cloud_group {
 	millis hook;	     /* what is launched is held so long by a lifecycle hook, and boots only then */
 	millis hook_beside;  /* or boots meanwhile */
 	bool hook_abandons;  /* and ends what it held */
+	millis end_hook;     /* what ran and ends is held so long by a lifecycle hook, with power */
 	bool has_ended;	     /* its reservation, as far as the schedule goes */
 	int64_t desired, standby;
 	struct cloud_machine *machines;
@@ -127,12 +129,16 @@ void cloud_on_call(void (*called)(const struct cloud_call *c));
 void cloud_told_gone(void (*gone)(struct cloud_machine *m)); /* before it is forgotten */
 int64_t cloud_awake(const struct cloud_group *g);	     /* run or will, and do not end */
 bool cloud_is_held(const struct cloud_machine *m);	     /* runs, and is not in service yet */
+bool cloud_has_power(const struct cloud_machine *m);	     /* its node is up: it runs, or a hook holds its end */
+void cloud_complete_hooks(struct cloud_group *g);	     /* of machines that end */
 /* Somebody else sets the size; what is too much ends, the newest first. */
 void cloud_owner_sets(struct cloud_group *g, int64_t size);
 /* Somebody else begins an operation there, or ends it (NULL); only AKS refuses ours for it. */
 void cloud_owner_is_busy(struct cloud_group *g, const char *with);
 /* Somebody else ends a machine and has it replaced, at the same size: after the one in its place was asked for. */
 void cloud_owner_replaces(struct cloud_machine *m);
+/* Another image for it: away for a while, then there again under the same name. */
+void cloud_owner_reimages(struct cloud_machine *m);
 /* One more than the size asks for: whoever replaces begins so, and ends another later. */
 struct cloud_machine *cloud_owner_adds(struct cloud_group *g);
 void cloud_owner_ends(struct cloud_machine *m);	       /* without a change of the size */

@@ -87,8 +87,9 @@ static void write_group(const struct cloud_group *g, struct buf *out)
 			   m->id, g->instance_type, g->zone,
 			   cloud_is_held(m)		 ? "Pending:Wait"
 			   : m->step == STEP_PENDING	 ? g->hook ? "Pending:Wait" : "Pending"
-			   : m->step == STEP_TERMINATING ? "Terminating"
-							 : "InService",
+			   : cloud_has_power(m)		 ? m->step == STEP_RUNNING ? "InService" : "Terminating:Wait"
+			   : m->powered_until > m->since ? "Terminating:Proceed"
+							 : "Terminating",
 			   m->is_protected ? "true" : "false");
 	buf_text(out, "</Instances></member>");
 }

@@ -596,6 +596,23 @@ static void hook(struct nemesis_world *w, const struct fault *f)
 	g->hook_abandons = is_beside && !among(&r, 0, 2);
 }
 
+/* Of what ends there: EKS has one of its own, of half an hour; whoever adds one says how long. */
+static void end_hook(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+	struct cloud_group *g = some_group(w, &r);
+
+	if (g->wire == CLOUD_EKS)
+		g->end_hook = among(&r, 30, 7200) * SECOND;
+}
+
+static void end_hook_gone(struct nemesis_world *w, const struct fault *f)
+{
+	struct random r = details(f);
+
+	some_group(w, &r)->end_hook = 0;
+}
+
 static void hook_gone(struct nemesis_world *w, const struct fault *f)
 {
 	struct random r = details(f);
@@ -698,6 +715,7 @@ static const struct fault_kind {
 	{ "health check", { 0, 0, 8 }, 1, 1, health_check, nothing, NEEDS_NOTHING },
 	{ "spot rebalanced", { 0, 0, 6 }, 1, 1, spot_rebalance, nothing, NEEDS_NOTHING },
 	{ "lifecycle hook", { 0, 0, 5 }, 600, 3600, hook, hook_gone, NEEDS_NOTHING },
+	{ "terminate hook", { 0, 0, 5 }, 600, 3600, end_hook, end_hook_gone, NEEDS_NOTHING },
 	{ "autoscaler", { 0, 0, 6 }, 300, 3600, autoscaler, autoscaler_gone, NEEDS_NOTHING },
 	{ "gitops", { 0, 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
@@ -780,8 +798,10 @@ void nemesis_all_well(struct nemesis_world *w)
 	}
 	autoscaler_gone(w, NULL);
 	gitops_gone(w, NULL);
-	for (size_t i = 0; i < w->group_count; i++)
-		w->groups[i]->hook = w->groups[i]->hook_beside = 0;
+	for (size_t i = 0; i < w->group_count; i++) {
+		w->groups[i]->hook = w->groups[i]->hook_beside = w->groups[i]->end_hook = 0;
+		cloud_complete_hooks(w->groups[i]);
+	}
 	w->chat->rate = 0;
 	w->chat->is_mute = w->chat->holds_pods = false;
 	w->chat->lie = LIE_NONE;

@@ -100,9 +100,15 @@ static struct cloud_machine *next_old(struct owner *o)
 	return NULL;
 }
 
+/* AKS keeps machine and name, and gives it another image; its node's object goes, and comes anew. */
 static void replace(struct owner *o, struct cloud_machine *m)
 {
-	cloud_owner_replaces(m);
+	if (m->group->wire == CLOUD_AKS) {
+		apiserver_delete(world_node_of(m->id));
+		cloud_owner_reimages(m);
+	} else {
+		cloud_owner_replaces(m);
+	}
 	o->old_count--;
 	next_in(o, SETTLES);
 }
@@ -133,10 +139,13 @@ static void scale_down(struct owner *o)
 		next_in(o, SCALES_DOWN);
 		return;
 	}
-	if (g->wire != CLOUD_AKS)
+	if (g->wire != CLOUD_AKS) {
 		g->max -= OWNER_SURGE;
-	else if (extra && cloud_awake(g) > g->desired)
+	} else if (extra && cloud_awake(g) > g->desired) { /* once the last is back */
+		if (wire_now() - o->since < EVICTS && (!are_all_ready(g) || !empties(o->extra)))
+			return;
 		cloud_owner_ends(extra);
+	}
 	over(o);
 }
 
@@ -158,10 +167,12 @@ static void update(struct owner *o)
 	case PHASE_REPLACES:
 		if (m && wire_now() - o->since > EVICTS) /* PodEvictionFailure */
 			cordon(m->id, false);
-		if (!m || wire_now() - o->since > EVICTS)
+		if (!m || wire_now() - o->since > EVICTS) {
 			o->phase = PHASE_SCALES_DOWN;
-		else if (empties(m->id) && are_ready)
+			o->since = wire_now();
+		} else if (empties(m->id) && are_ready) {
 			replace(o, m);
+		}
 		break;
 	case PHASE_SCALES_DOWN:
 		scale_down(o);

@@ -290,7 +290,7 @@ static void kubelet(const struct cloud_machine *m)
 	struct object *node = world_node_of(m->id);
 	millis up = wire_now() - m->since;
 
-	if (m->step != STEP_RUNNING) {
+	if (!cloud_has_power(m)) {
 		bool keeps = m->group->keeps_node && m->step != STEP_TERMINATING;
 		if (node && (m->step != STEP_STOPPING || up > 5 * SECOND))
 			lose_node(node, keeps);

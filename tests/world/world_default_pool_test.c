@@ -561,6 +561,53 @@ static void a_place_that_is_taken_is_no_place(void **state)
 	end_half_empty();
 }
 
+/* The machine that is emptied ends meanwhile, held by a hook, and the place that was meant is taken: what is left runs
+ * on as long as may be, and goes all the same, to a machine that is bought for it. */
+static void what_moves_from_a_machine_that_ends_goes_in_any_case(void **state)
+{
+	(void)state;
+	start(&big);
+	make_half_empty(2, 2, 2, "");
+	assert_true(world_until(is_draining, 20 * MINUTE));
+	pass(SECOND);
+	come("late", 1, 4);
+	eight->end_hook = HOUR;
+	for (struct cloud_machine *m = eight->machines; m; m = m->next)
+		if (m->step == STEP_RUNNING && value_is(world_node_of(m->id)->value, "spec>unschedulable", "true")) {
+			cloud_owner_ends(m);
+			eight->desired--;
+		}
+	assert_int_equal(eight->desired, 1);
+	pass(20 * MINUTE);
+	assert_int_equal(world_job_running("late"), 1);
+	assert_int_equal(world_ready("rest"), 2); /* one of them there */
+	pass(20 * MINUTE);
+	expect_machines(2, 2);
+	pass(HOUR);
+	expect_machines(2, 2);
+	leave("late");
+	end_half_empty();
+}
+
+/* --- work whose machine the cloud takes --- */
+
+/* Once, and its node is never opened again. */
+static void work_on_a_machine_that_is_taken_is_asked_to_go(void **state)
+{
+	(void)state;
+	start(&beside_work);
+	world_job(&(struct world_job){
+		.name = "train", .pool = "work", .pods = 1, .is_loose = true, .cpus = 1, .gpus = 1 });
+	world_scheduler_looks();
+	pass(8 * MINUTE);
+	assert_int_equal(world_job_running("train"), 1);
+	cloud_take(one, 1);
+	pass(30 * SECOND);
+	assert_true(world_event_told("SpotInterruption"));
+	assert_int_equal(world_job_running("train"), 0);
+	assert_int_equal(one->desired, 0);
+}
+
 static void a_dry_run_moves_nobody(void **state)
 {
 	(void)state;
@@ -806,6 +853,8 @@ int main(int argc, char **argv)
 		SCENARIO(work_never_moves),
 		SCENARIO(a_move_that_is_cut_off_ends_well),
 		SCENARIO(a_place_that_is_taken_is_no_place),
+		SCENARIO(what_moves_from_a_machine_that_ends_goes_in_any_case),
+		SCENARIO(work_on_a_machine_that_is_taken_is_asked_to_go),
 		SCENARIO(a_dry_run_moves_nobody),
 		SCENARIO(whatever_comes_runs_and_nothing_stays),
 		SCENARIO(with_pods_that_move_it_is_so_too),

@@ -174,12 +174,13 @@ static void an_update_is_let_and_named(void **state)
 	until(serves_three, 30 * MINUTE, "the headroom serves");
 }
 
-/* AKS adds a machine beside the count, and cordons, empties and replaces one after the other. */
+/* AKS adds a machine beside the count, and cordons, empties and images anew one after the other: each comes back under
+ * its name. */
 static void an_upgrade_of_aks_is_let_and_named(void **state)
 {
 	(void)state;
 	begin_with(&on_aks);
-	int64_t size = first->desired, changes = first->changes;
+	int64_t size = first->desired, changes = first->changes, bought = first->bought;
 	assert_true(owner_begins(first, OWNER_UPDATES));
 	run(2 * MINUTE);
 	assert_non_null(strstr(problem(PROBLEM_BUSY), "first"));
@@ -190,6 +191,10 @@ static void an_upgrade_of_aks_is_let_and_named(void **state)
 	assert_false(world_event_told("NodeGroupContended"));
 	until(is_free, 3 * MINUTE, "it is told no more");
 	until(serves_three, 30 * MINUTE, "the headroom serves");
+	assert_int_equal(first->bought - bought, 1); /* the owner's surge */
+	run(30 * MINUTE);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+	assert_null(world_unrest());
 }
 
 /* The largest fleet that was decided. */
@@ -253,6 +258,143 @@ static void launches_that_a_hook_abandons_are_had_elsewhere(void **state)
 	run(HOUR);
 	assert_true(first->bought - bought <= 24);
 	assert_false(world_event_told("NodeGroupContended"));
+}
+
+static char leaving[48];
+
+static struct cloud_machine *serving_machine(void)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		struct cloud_machine *m = cloud_find(pod_node(p));
+		if (m && m->group == first && m->step == STEP_RUNNING)
+			return m;
+	}
+	return NULL;
+}
+
+static int64_t pods_on(const char *node)
+{
+	int64_t count = 0;
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		count += !strcmp(pod_node(p), node);
+	return count;
+}
+
+static bool has_emptied(void)
+{
+	return !pods_on(leaving);
+}
+
+static bool has_gone(void)
+{
+	return !cloud_find(leaving);
+}
+
+/* A terminate hook of somebody's holds what Auto Scaling ends, with power: it serves on, and counts for nothing. What
+ * the cloud launches in its place is all that is bought. */
+static void what_a_hook_holds_to_its_end_is_replaced_first(void **state)
+{
+	(void)state;
+	laws_be_strict();
+	begin_with(&on_eks);
+	first->end_hook = HOUR;
+	int64_t bought = first->bought, changes = first->changes;
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	cloud_owner_replaces(cloud_find(leaving));
+	run(2 * MINUTE);
+	assert_true(world_event_told("MachineTerminating"));
+	assert_int_equal(pods_on(leaving), 1);
+	until(has_emptied, 15 * MINUTE, "what runs there is evicted");
+	assert_true(serves_three());
+	run(30 * MINUTE);
+	assert_true(serves_three());
+	assert_int_equal(first->bought - bought, 1);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+	until(has_gone, HOUR, "the hook's time is up");
+	run(10 * MINUTE);
+	assert_int_equal(first->bought - bought, 1);
+	assert_int_equal(first->changes, changes);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+	assert_false(world_event_told("ForeignSizeChange"));
+}
+
+static bool is_one_leaving(void)
+{
+	for (const struct cloud_machine *m = first->machines; m; m = m->next)
+		if (m->step == STEP_TERMINATING)
+			snprintf(leaving, sizeof leaving, "%s", m->id);
+	return *leaving;
+}
+
+/* The owner wants one less: what served there is had elsewhere. */
+static void what_an_owner_ends_through_a_hook_is_had_elsewhere(void **state)
+{
+	(void)state;
+	laws_be_strict();
+	begin_with(&on_eks);
+	run(15 * MINUTE); /* it undoes nothing that we just did */
+	first->end_hook = HOUR;
+	*leaving = '\0';
+	cloud_owner_sets(first, 2);
+	until(is_one_leaving, 5 * MINUTE, "one of them ends");
+	until(has_emptied, 20 * MINUTE, "what runs there is evicted");
+	assert_true(serves_three());
+	assert_int_equal(cloud_awake(second), 1);
+	run(20 * MINUTE);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+	until(has_gone, HOUR, "the hook's time is up");
+}
+
+/* Nothing can be had in its place: it is asked to go all the same, before the hook's time is up. */
+static void what_cannot_be_replaced_goes_before_the_hook_ends(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	first->end_hook = 40 * MINUTE;
+	first->faults.stock_out = second->faults.stock_out = -1;
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	cloud_owner_ends(cloud_find(leaving));
+	run(20 * MINUTE);
+	assert_int_equal(pods_on(leaving), 1);
+	until(has_emptied, 15 * MINUTE, "what runs there is evicted");
+	assert_false(has_gone());
+}
+
+/* The next leader finds it so. */
+static void the_next_leader_empties_it_too(void **state)
+{
+	(void)state;
+	laws_be_strict();
+	begin_with(&on_eks);
+	first->end_hook = 2 * HOUR;
+	int64_t bought = first->bought;
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	cloud_owner_replaces(cloud_find(leaving));
+	run(2 * MINUTE);
+	replica_kill(0);
+	run(MINUTE);
+	replica_start(0, &on_eks);
+	until(has_emptied, 20 * MINUTE, "what runs there is evicted");
+	run(30 * MINUTE);
+	assert_true(serves_three());
+	assert_int_equal(first->bought - bought, 1);
+	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
+}
+
+/* Our own removals are held, too: nothing is named twice, and nothing comes back to work. */
+static void what_we_end_may_be_held_for_long(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	first->end_hook = 2 * HOUR;
+	chat->rate = 6;
+	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
+	chat->rate = 0.5;
+	until(serves_four_at_most, 2 * HOUR, "it comes down");
+	run(HOUR);
+	assert_false(world_event_told("MachineTerminating"));
+	assert_true(cloud_awake(first) <= 4);
 }
 
 /* Its bootstrap is broken, for hours, while another group's machines come and serve. */
@@ -451,6 +593,7 @@ static void a_schedule_that_empties_the_group_is_let(void **state)
 }
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down_owners)
+#define ON_EKS(f)   cmocka_unit_test_setup_teardown(f, set_up_eks, tear_down_owners)
 
 /* With a name, or a part of it with *, only those. */
 int main(int argc, char **argv)
@@ -465,13 +608,16 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_update_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
-		cmocka_unit_test_setup_teardown(what_serves_while_a_hook_holds_it_is_let, set_up_eks, tear_down_owners),
-		cmocka_unit_test_setup_teardown(launches_that_a_hook_abandons_are_had_elsewhere, set_up_eks,
-						tear_down_owners),
+		ON_EKS(what_serves_while_a_hook_holds_it_is_let),
+		ON_EKS(launches_that_a_hook_abandons_are_had_elsewhere),
+		ON_EKS(what_a_hook_holds_to_its_end_is_replaced_first),
+		ON_EKS(what_an_owner_ends_through_a_hook_is_had_elsewhere),
+		ON_EKS(what_cannot_be_replaced_goes_before_the_hook_ends),
+		ON_EKS(the_next_leader_empties_it_too),
+		ON_EKS(what_we_end_may_be_held_for_long),
 		cmocka_unit_test_setup_teardown(a_broken_bootstrap_is_tried_by_one_machine_at_a_time, set_up,
 						tear_down_owners),
-		cmocka_unit_test_setup_teardown(launches_that_a_hook_holds_are_waited_for, set_up_eks,
-						tear_down_owners),
+		ON_EKS(launches_that_a_hook_holds_are_waited_for),
 		SCENARIO(what_is_wanted_during_an_update_is_had_elsewhere),
 		SCENARIO(a_drain_rests_during_an_update),
 		SCENARIO(the_next_leader_lets_it_too),

@@ -55,8 +55,15 @@ function burnCell(p) {
 		el("dd", { class: "goal-note" }, "over 7 days"));
 }
 
-/** Bars of days: `of(d)` is null where nothing is known; `top` the value that fills the height. */
-export function dayBars(days, { of, isOver, top, limit, label }) {
+/* A step for each day that is known. */
+function steps(days, of, top) {
+	const wide = 100 / days.length, known = days.map((d, i) => of(d) === null ? "" : `${i && of(days[i - 1]) !== null ? "L" : "M"}${(i * wide).toFixed(2)} ${(20 - 20 * of(d) / top).toFixed(2)}h${wide.toFixed(2)}`);
+
+	return svg("path", { class: "days-line", d: known.join("") });
+}
+
+/** Bars of days: `of(d)` is null where nothing is known; `top` the value that fills the height; `line(d)` steps over them. */
+export function dayBars(days, { of, isOver, line, top, limit, label }) {
 	const wide = 100 / days.length, bars = days.map((d, i) => {
 		const v = of(d), height = v === null ? 0 : Math.max(0.8, Math.min(20, 20 * v / top));
 
@@ -64,7 +71,7 @@ export function dayBars(days, { of, isOver, top, limit, label }) {
 	});
 
 	return svg("svg", { class: "days", viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img", "aria-label": label }, bars,
-		limit === undefined ? null : svg("path", { class: "days-limit", d: `M0 ${(20 - 20 * limit / top).toFixed(2)}H100` }));
+		line ? steps(days, line, top) : null, limit === undefined ? null : svg("path", { class: "days-limit", d: `M0 ${(20 - 20 * limit / top).toFixed(2)}H100` }));
 }
 
 const known = days => days.filter(d => d.requests !== null);

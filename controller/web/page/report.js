@@ -1,6 +1,7 @@
 // The first questions of a day: is each objective met, what was spent, what should be changed, what happened.
 
 import { link } from "/assets/address.js";
+import { alternativesPoll } from "/assets/alternatives.js";
 import { get } from "/assets/api.js";
 import { changesPart } from "/assets/changes.js";
 import { el, fill, say } from "/assets/dom.js";
@@ -59,17 +60,26 @@ function details(r) {
 /** `heading` and `under` head the view; `above` and `below` are its cards; `end()` says when the history ends. */
 export function reportParts(end) {
 	const heading = el("h1", { tabindex: "-1" }, "Overview"), lead = el("p", { class: "lead" }), cure = el("p", { class: "lead cure" }), under = el("div", null, lead, cure);
-	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent", { note: "Dollars, all pools." });
+	const answers = section("Objectives", { note: "Share of requests that started late. The tick on each bar is what may be." }), spent = section("Spent and saved", { note: "Dollars, all pools." });
 	const changes = changesPart(words => say(cure, words)), happened = section("What happened"), held = section("Held back by", { note: "7 days, the longest first." });
 	const all = el("a", { hidden: true }, "All incidents");
-	let lastAsked = 0;
+	const others = alternativesPoll(a => {
+		against = a;
+		drawSpent();
+	});
+	let lastAsked = 0, pools = null, against = null;
+
+	function drawSpent() {
+		if (pools)
+			fill(spent.body, pools.length ? spentParts(pools, against) : emptiness("No pool yet."));
+	}
 
 	happened.tools.append(all);
-	answers.node.classList.add("two-thirds");
-	spent.node.classList.add("third");
+	answers.node.classList.add("wide");
+	spent.node.classList.add("narrow");
 	happened.node.classList.add("two-thirds");
 	held.node.classList.add("third");
-	return { heading, under, close: changes.close,
+	return { heading, under, close: () => { changes.close(); others.close(); },
 		above: el("div", { class: "grid" }, answers.node, spent.node, changes.node),
 		below: el("div", { class: "grid" }, happened.node, held.node),
 		async load(isAgain) {
@@ -82,12 +92,15 @@ export function reportParts(end) {
 				say(heading, r.pools.length ? verdict(r.pools) : "Overview");
 				fill(lead, details(r));
 				fill(answers.body, r.pools.length ? el("ul", { class: "goals" }, r.pools.map(objectiveRow)) : emptiness("No pool yet."));
-			}), spent.load(() => asked, r => fill(spent.body, r.pools.length ? spentParts(r.pools) : emptiness("No pool yet."))),
+			}), spent.load(() => asked, r => {
+				pools = r.pools;
+				drawSpent();
+			}),
 			held.load(() => asked, r => fill(held.body, heldList(r.held))), happened.load(() => asked, r => {
 				happened.note(r.incidentCount ? `${plural(r.incidentCount, "incident")} in 7 days${r.incidentCount > r.incidents.length ? `, the newest ${r.incidents.length} here` : ""}.` : "");
 				all.hidden = r.incidentCount <= r.incidents.length;
 				all.setAttribute("href", link(["incidents"], { from: "-1w" }));
 				fill(happened.body, r.incidents.length ? incidentsTable(r.incidents, { isBrief: true }) : emptiness("No incident in 7 days: wherever requests were late, fewer were than the objective allows."));
-			}), changes.load()]);
+			}), changes.load(), others.load()]);
 		} };
 }

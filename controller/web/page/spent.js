@@ -1,5 +1,6 @@
-// What was spent: today, 7 and 30 days, all pools together and each of the last 30 days as a bar.
+// What was spent: today, 7 and 30 days, all pools together, each of the last 30 days as a bar, and against other fleets.
 
+import { againstAutoscaler, alternativesTable, autoscalerOn } from "/assets/alternatives.js";
 import { el, scrolling, table } from "/assets/dom.js";
 import { dayBars } from "/assets/objectives.js";
 import { count, day, dollars } from "/assets/format.js";
@@ -20,17 +21,23 @@ function trend(pools, key) {
 	return more === null ? "" : `${more > 0 ? "▲" : more < 0 ? "▼" : "="} ${count(Math.abs(more))} % on the ${key === "week" ? "week" : "month"} before`;
 }
 
-function figures(pools) {
-	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name), el("dd", { class: "spent-value" }, dollars(sum(pools, p => p[key].dollars))),
-		el("dd", { class: "goal-note" }, trend(pools, key)))));
+function saved(others) {
+	const against = againstAutoscaler(others);
+
+	return against && against.saved > 0 ? el("b", { "data-kind": "good" }, `${dollars(against.saved)} saved`) : null;
 }
 
-function bars(pools) {
-	const days = pools[0].days.map((d, i) => ({ from: d.from, dollars: sum(pools, p => p.days[i].dollars) })), most = Math.max(...days.map(d => d.dollars || 0));
-	const dearest = days.find(d => d.dollars === most);
+function figures(pools, others) {
+	return el("dl", { class: "spent-figures" }, windows.map(([key, name]) => el("div", null, el("dt", null, name), el("dd", { class: "spent-value" }, dollars(sum(pools, p => p[key].dollars))),
+		el("dd", { class: "goal-note" }, trend(pools, key)), key === "month" ? el("dd", { class: "goal-note" }, saved(others)) : null)));
+}
+
+function bars(pools, others) {
+	const days = pools[0].days.map((d, i) => ({ from: d.from, dollars: sum(pools, p => p.days[i].dollars), other: autoscalerOn(others, d.from) })), most = Math.max(...days.map(d => d.dollars || 0));
+	const dearest = days.find(d => d.dollars === most), top = Math.max(most, ...days.map(d => d.other || 0)) || 1;
 
 	return el("figure", { class: "spent-days" }, el("p", { class: "small faint" }, most ? `Each day; the most ${dollars(most)} on ${day(dearest.from)}` : "Nothing spent"),
-		dayBars(days, { of: d => d.dollars, top: most || 1, label: `Dollars a day; the most ${dollars(most)}` }),
+		dayBars(days, { of: d => d.dollars, line: d => d.other, top, label: `Dollars a day; the most ${dollars(most)}` }),
 		el("figcaption", null, el("span", null, day(days[0].from)), el("span", null, "today")));
 }
 
@@ -39,6 +46,7 @@ function perPool(pools) {
 		...windows.map(([key, name]) => ({ name, isNumber: true, of: p => dollars(p[key].dollars) }))], pools, { caption: "Spent by pool" }));
 }
 
-export function spentParts(pools) {
-	return [figures(pools), bars(pools), pools.length > 1 ? perPool(pools) : null];
+/** `others`: what /alternatives says; null: not yet. */
+export function spentParts(pools, others) {
+	return [figures(pools, others), bars(pools, others), alternativesTable(others), pools.length > 1 ? perPool(pools) : null];
 }

@@ -212,6 +212,26 @@ static void the_gravest_taint_counts(void **state)
 	cluster_free(c);
 }
 
+/* As its object says nothing of it, and no event. */
+static void a_machine_that_ends_interrupts_its_node(void **state)
+{
+	static const char node[] = "{'metadata':{'name':'n','uid':'u'}}";
+	struct cluster *c = cluster_new();
+	(void)state;
+	see_now(c, CLUSTER_NODES, node);
+	cluster_node_ends(c, cluster_node(c, "n"), true, SECOND);
+	assert_int_equal(cluster_node(c, "n")->interruption, NODE_TERMINATING);
+	see_now(c, CLUSTER_NODES, node);
+	assert_int_equal(cluster_node(c, "n")->interruption, NODE_TERMINATING);
+	cluster_node_ends(c, cluster_node(c, "n"), false, SECOND);
+	assert_int_equal(cluster_node(c, "n")->interruption, NODE_STAYS);
+	cluster_node_ends(c, cluster_node(c, "n"), true, SECOND);
+	cluster_node_gone(c, object_uid_of("u"), SECOND);
+	see_now(c, CLUSTER_NODES, "{'metadata':{'name':'n','uid':'v'}}"); /* another machine of that name */
+	assert_int_equal(cluster_node(c, "n")->interruption, NODE_STAYS);
+	cluster_free(c);
+}
+
 #define NOTICE(node, reason, at)                                                                                  \
 	"{'metadata':{'name':'e','uid':'e'},'involvedObject':{'kind':'Node','name':'" node "'},'reason':'" reason \
 	"','lastTimestamp':" at "}"
@@ -408,6 +428,7 @@ int main(void)
 		cmocka_unit_test(reads_standing),
 		cmocka_unit_test(sees_conditions),
 		cmocka_unit_test(the_gravest_taint_counts),
+		cmocka_unit_test(a_machine_that_ends_interrupts_its_node),
 		cmocka_unit_test(hears_events),
 		cmocka_unit_test(names_machines),
 		cmocka_unit_test(tells_stages_as_they_arrive),

@@ -188,6 +188,38 @@ static void free_places_go_before_machines(void **state)
 	}
 }
 
+/* A machine on its way to standby is taken only for what finds no free GPU, and what it has room for beside finds one.
+ */
+static void free_places_go_before_refills(void **state)
+{
+	(void)state;
+	for (int64_t free_places = 0; free_places < 3; free_places++) {
+		struct start_input start = { .kind = START_REFILL, .count = 4 };
+		struct world w;
+		init(&w);
+		w.group.gpus_per_node = 4;
+		w.group.standby_max_nodes = 1;
+		w.group.standby_price_ppm = 20000;
+		w.group.standby_lead_time = (struct quantiles){ 90000, 120000 };
+		w.memory = policy_state_new(&w.fleet);
+		see(&w, 0, 3, 300, 0);
+		see(&w, 1, 0, 0, 0);
+		start.asked_at = w.now;
+		w.seen[0].starts = &start;
+		w.seen[0].start_count = 1;
+		w.groups[0].free_places = free_places;
+		struct plan p = decide(&w, 1);
+		const struct group_decision *g = &p.pools[0].groups[0];
+		assert_true(p.pools[0].decision.decided > 3);
+		assert_int_equal(g->place + g->adopt_refill, p.pools[0].decision.decided - 3);
+		assert_int_equal(g->place, p.pools[0].decision.decided - 3 < free_places
+						   ? p.pools[0].decision.decided - 3
+						   : free_places);
+		assert_int_equal(g->cold, 0);
+		end(&w);
+	}
+}
+
 static void pools_never_share_the_same_last_node(void **state)
 {
 	struct world w;
@@ -421,6 +453,7 @@ int main(void)
 		cmocka_unit_test(between_ticks_pods_get_their_places_and_nothing_else),
 		cmocka_unit_test(what_finds_room_on_a_machine_on_its_way_buys_none),
 		cmocka_unit_test(free_places_go_before_machines),
+		cmocka_unit_test(free_places_go_before_refills),
 		cmocka_unit_test(pools_never_share_the_same_last_node),
 		cmocka_unit_test(a_shared_budget_goes_to_the_pool_that_shrinks_last),
 		cmocka_unit_test(pools_of_equal_priority_do_not_spend_the_same_dollar),

@@ -95,6 +95,27 @@ static void a_model_from_measurements_fits(void **state)
 	}
 }
 
+/* Twice the same stretch is judged as once; with one that the model does not give, as neither. */
+static void stretches_add_up(void **state)
+{
+	struct recorded_world r;
+	struct recorded_fleet both = { 0 };
+
+	(void)state;
+	record(&r, 1);
+	struct world_spec spec = as_measured(&r);
+	struct recorded_fleet f = calibration_replay(r.measured, 0, &r.toy.traces[0], &spec, &r.toy.arena);
+	recorded_fleet_add(&both, &f);
+	recorded_fleet_add(&both, &f);
+	assert_true(both.fits);
+	assert_int_equal(both.recorded.started, 2 * f.recorded.started);
+	assert_true(is_within(both.gpu_hours, 2 * f.gpu_hours, 1e-9) && is_within(both.late_share, f.late_share, 1e-9));
+	f.model_gpu_hours *= 2;
+	recorded_fleet_add(&both, &f);
+	assert_true(!both.fits && is_within(both.hours_ratio, 4. / 3, .1));
+	toy_end(&r.toy);
+}
+
 /* The manifest's ten slots and speeds are wrong in each of these worlds. */
 static void a_model_from_the_manifest_does_not(void **state)
 {
@@ -188,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_model_from_measurements_fits),
+		cmocka_unit_test(stretches_add_up),
 		cmocka_unit_test(a_model_from_the_manifest_does_not),
 		cmocka_unit_test(what_the_world_file_says_stands),
 		cmocka_unit_test(refusals_silence_and_losses_come_back_as_they_were),

@@ -18,7 +18,7 @@
 
 struct site {
 	struct loop *loop;
-	struct recommendations *r;
+	struct daily *d;
 	char folder[40], program[64], history[64], kept[80], runs[64];
 };
 
@@ -47,12 +47,12 @@ static struct site open_site(void)
 
 static void begin(struct site *s, bool is_kept)
 {
-	s->r = recommendations_open(&(struct recommendations_setup){ s->loop, s->program, s->history, is_kept });
+	s->d = daily_open(&(struct daily_setup){ s->loop, s->program, s->history, is_kept }, &recommendations_question);
 }
 
 static void close_site(struct site *s)
 {
-	recommendations_close(s->r);
+	daily_close(s->d);
 	loop_close(s->loop);
 	unlink(s->program);
 	unlink(s->kept);
@@ -60,13 +60,18 @@ static void close_site(struct site *s)
 	rmdir(s->folder);
 }
 
-static const struct recommended *wait_for(struct site *s)
+static const struct daily_shown *wait_for(struct site *s)
 {
-	const struct recommended *now = recommendations_look(s->r);
+	const struct daily_shown *now = daily_look(s->d);
 
-	while (now->state == RECOMMEND_TRYING)
-		assert_true(loop_once(s->loop) || now->state != RECOMMEND_TRYING);
+	while (now->state == DAILY_TRYING)
+		assert_true(loop_once(s->loop) || now->state != DAILY_TRYING);
 	return now;
+}
+
+static const struct recommendations *changes(const struct daily_shown *shown)
+{
+	return shown->answer;
 }
 
 static int runs_of(const struct site *s)
@@ -88,18 +93,18 @@ static void who_looks_first_begins_it_and_once(void **state)
 	(void)state;
 	write_program(&s, "echo '" ROW "'");
 	begin(&s, false);
-	assert_int_equal(recommendations_look(s.r)->state, RECOMMEND_TRYING);
-	assert_int_equal(recommendations_look(s.r)->tried_at, 0);
-	const struct recommended *now = wait_for(&s);
-	assert_int_equal(now->state, RECOMMEND_TRIED);
-	assert_true(now->tried_at > 0 && now->count == 1);
-	assert_string_equal(now->items[0].change, "headroom.min: 2");
-	assert_int_equal(now->items[0].saves, -3971200);
-	assert_int_equal(now->items[0].late_with_ppm, 7937);
-	assert_null(now->items[0].needs);
+	assert_int_equal(daily_look(s.d)->state, DAILY_TRYING);
+	assert_int_equal(daily_look(s.d)->tried_at, 0);
+	const struct daily_shown *now = wait_for(&s);
+	assert_int_equal(now->state, DAILY_TRIED);
+	assert_true(now->tried_at > 0 && changes(now)->count == 1);
+	assert_string_equal(changes(now)->items[0].change, "headroom.min: 2");
+	assert_int_equal(changes(now)->items[0].saves, -3971200);
+	assert_int_equal(changes(now)->items[0].late_with_ppm, 7937);
+	assert_null(changes(now)->items[0].needs);
 	wait_for(&s);
 	assert_int_equal(runs_of(&s), 1);
-	recommendations_ask(s.r);
+	daily_ask(s.d);
 	wait_for(&s);
 	assert_int_equal(runs_of(&s), 2);
 	assert_int_equal(access(s.kept, F_OK), -1);
@@ -113,9 +118,9 @@ static void nothing_that_pays_is_an_answer(void **state)
 	(void)state;
 	write_program(&s, "echo '[]'");
 	begin(&s, false);
-	const struct recommended *now = wait_for(&s);
-	assert_int_equal(now->state, RECOMMEND_TRIED);
-	assert_int_equal(now->count, 0);
+	const struct daily_shown *now = wait_for(&s);
+	assert_int_equal(now->state, DAILY_TRIED);
+	assert_int_equal(changes(now)->count, 0);
 	close_site(&s);
 }
 
@@ -129,16 +134,16 @@ static void a_failure_is_told_and_not_tried_at_every_look(void **state)
 	begin(&s, false);
 	wait_for(&s);
 	write_program(&s, "echo 'preheat advise: no traffic' >&2; echo more >&2; exit 3");
-	recommendations_ask(s.r);
-	const struct recommended *now = wait_for(&s);
-	assert_int_equal(now->state, RECOMMEND_FAILED);
+	daily_ask(s.d);
+	const struct daily_shown *now = wait_for(&s);
+	assert_int_equal(now->state, DAILY_FAILED);
 	assert_string_equal(now->message, "preheat advise: no traffic");
-	assert_int_equal(now->count, 1);
+	assert_int_equal(changes(now)->count, 1);
 	wait_for(&s);
 	assert_int_equal(runs_of(&s), 2);
 	write_program(&s, "echo '[{\"pool\":3}]'");
-	recommendations_ask(s.r);
-	assert_int_equal(wait_for(&s)->state, RECOMMEND_FAILED);
+	daily_ask(s.d);
+	assert_int_equal(wait_for(&s)->state, DAILY_FAILED);
 	close_site(&s);
 }
 
@@ -146,27 +151,27 @@ static void a_controller_knows_them_after_a_restart(void **state)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct site s = open_site();
-	struct recommended read;
+	struct daily_shown read;
 	struct error e = { 0 };
 
 	(void)state;
 	write_program(&s, "echo '" ROW "'");
-	assert_true(recommendations_read(s.history, &a, &read, &e));
-	assert_int_equal(read.state, RECOMMEND_NEVER);
+	assert_true(daily_read(s.history, &recommendations_question, &a, &read, &e));
+	assert_int_equal(read.state, DAILY_NEVER);
 	begin(&s, true);
 	wait_for(&s);
-	recommendations_close(s.r);
-	assert_true(recommendations_read(s.history, &a, &read, &e));
-	assert_true(read.state == RECOMMEND_TRIED && read.count == 1 && read.tried_at > 0);
+	daily_close(s.d);
+	assert_true(daily_read(s.history, &recommendations_question, &a, &read, &e));
+	assert_true(read.state == DAILY_TRIED && changes(&read)->count == 1 && read.tried_at > 0);
 	begin(&s, true);
-	assert_int_equal(recommendations_look(s.r)->state, RECOMMEND_TRIED);
-	assert_string_equal(recommendations_look(s.r)->items[0].pool, "chat");
+	assert_int_equal(daily_look(s.d)->state, DAILY_TRIED);
+	assert_string_equal(changes(daily_look(s.d))->items[0].pool, "chat");
 	assert_int_equal(runs_of(&s), 1);
 	FILE *f = fopen(s.kept, "w");
 	assert_non_null(f);
 	fputs("[{", f);
 	fclose(f);
-	assert_false(recommendations_read(s.history, &a, &read, &e));
+	assert_false(daily_read(s.history, &recommendations_question, &a, &read, &e));
 	assert_non_null(strstr(e.message, "h.db.advice.json"));
 	close_site(&s);
 }
@@ -178,7 +183,7 @@ static void what_runs_ends_with_it(void **state)
 	(void)state;
 	write_program(&s, "exec sleep 1000");
 	begin(&s, false);
-	recommendations_look(s.r);
+	daily_look(s.d);
 	assert_true(loop_once(s.loop)); /* it is started from there */
 	close_site(&s);
 }

@@ -142,6 +142,7 @@ static void every_answer_is_json(void **state)
 					    "/api/v1/launches",
 					    "/api/v1/what-if",
 					    "/api/v1/recommendations",
+					    "/api/v1/alternatives",
 					    "/api/v1/openapi.json" };
 	struct asked a;
 
