@@ -231,11 +231,23 @@ static void rule_pool_label(struct check_run *c, const struct workload *w)
 			"its pods do not carry the label " CONTRACT_POOL);
 }
 
+/* What is claimed has no resource of that name; its number alone is the pool's. */
+static const char *size_remedy(struct check_run *c, const struct workload *w)
+{
+	if (w->claims)
+		return say(c, "set workload.gpusPerReplica: %lld in the WarmPool, or change the resource claim",
+			   (long long)w->gpus);
+	return say(c,
+		   "set workload.gpuResource: %s and workload.gpusPerReplica: %lld in the WarmPool, or change the pod",
+		   w->gpu_resource, (long long)w->gpus);
+}
+
+/* Half a GPU is none that counts: gpu-limits says so. */
 static void rule_replica_size(struct check_run *c, const struct workload *w)
 {
 	const struct pool_spec *p = pool_of(c->contract, w);
 
-	if (!p || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING))
+	if (!p || (!w->gpus && !w->claims) || (p->class != CLASS_INTERACTIVE && p->class != CLASS_EMBEDDING))
 		return;
 	const struct schema_labels *selector =
 		&c->contract->manifest->pools[w->pool].spec.workload.selector.match_labels;
@@ -244,12 +256,7 @@ static void rule_replica_size(struct check_run *c, const struct workload *w)
 	const char *counted = c->contract->manifest->pools[w->pool].spec.workload.gpu_resource;
 	bool is_other_number = w->gpus != p->gpus_per_replica && (w->gpus || !w->claims);
 	if ((strcmp(counted, w->gpu_resource) != 0 && !w->claims) || is_other_number)
-		violate(c,
-			&(struct breach){ &w->object, w->spec,
-					  say(c,
-					      "set workload.gpuResource: %s and workload.gpusPerReplica: %lld in "
-					      "the WarmPool, or change the pod",
-					      w->gpu_resource, (long long)w->gpus) },
+		violate(c, &(struct breach){ &w->object, w->spec, size_remedy(c, w) },
 			"a pod asks for %lld %s, but WarmPool %s counts %lld %s a replica", (long long)w->gpus,
 			w->gpu_resource, p->name, (long long)p->gpus_per_replica, counted);
 }
@@ -739,7 +746,7 @@ static const struct contract_rule rules[] = {
 	  "write the same number under requests and under limits, or the limit alone", true, NULL, rule_gpu_limits, NULL },
 	{ "gpu-needs-pool", CONTRACT_ERROR, PODS,
 	  "A GPU request belongs to a WarmPool",
-	  "Pods that no pool selects take GPUs that Preheat counts as warm, and nobody buys machines for them.",
+	  "Pods that no pool selects take GPUs that Preheat counts as warm, and no machines are bought for them.",
 	  "give the pods labels that a WarmPool's workload.selector matches, or the label preheat.dev/pool: none to stay "
 	  "outside on purpose", true, asks_for_gpus, rule_gpu_needs_pool, NULL },
 	{ "pool-label", CONTRACT_NOTE, PODS,
@@ -757,7 +764,7 @@ static const struct contract_rule rules[] = {
 	  "leave that node group out of the pool, select machines by nvidia.com/gpu.memory, or spread the model over more "
 	  "GPUs", false, asks_for_gpus, rule_gpu_memory, NULL },
 	{ "model-size", CONTRACT_WARNING, PODS,
-	  "The weights that the model's name tells of fit the GPUs",
+	  "The weights that the model's name implies fit the GPUs",
 	  "Two bytes a parameter, one or a half where the words say fp8, int8, awq, gptq or 4bit; the KV cache comes on top.",
 	  "choose larger GPUs or more of them, or say what is needed: annotation preheat.dev/gpu-memory: 20Gi", false,
 	  asks_for_gpus, rule_model_size, NULL },
@@ -780,7 +787,7 @@ static const struct contract_rule rules[] = {
 	  "correct the selector, or add a node group with these labels to the WarmPool", false, asks_for_gpus, rule_no_node_group, NULL },
 	{ "general-pods", CONTRACT_ERROR, PODS,
 	  "Pods without GPUs stay off GPU nodes",
-	  "They fill CPU and memory beside GPUs that then serve nobody, and hold up drains of the dearest machines.",
+	  "They fill CPU and memory beside GPUs that then stay idle, and delay drains of the most expensive machines.",
 	  "taint the node group and let only GPU pods tolerate it; delete the toleration here", true, NULL, rule_general_pods, NULL },
 	{ "foreign-agent", CONTRACT_WARNING, "DaemonSet",
 	  "Agents run on GPU nodes on purpose only",
@@ -798,7 +805,7 @@ static const struct contract_rule rules[] = {
 	  "use the labels that docs/contract.md lists", false, asks_for_gpus, rule_known_label, NULL },
 	{ "requests-set", CONTRACT_WARNING, PODS,
 	  "Containers with GPUs request CPU and memory",
-	  "Without requests nothing keeps others from the CPU that feeds the GPU, and what fits a machine cannot be told.",
+	  "Without requests nothing keeps others from the CPU that feeds the GPU, and what fits a machine is unknown.",
 	  "write requests for cpu and memory", false, holds_gpus, rule_requests_set, NULL },
 	{ "fits-instance", CONTRACT_ERROR, PODS,
 	  "A pod fits every machine of its node groups",
@@ -806,7 +813,7 @@ static const struct contract_rule rules[] = {
 	  "lower the requests, or leave the node group out of the pool", false, holds_gpus, rule_fits_instance, NULL },
 	{ "strands-gpus", CONTRACT_WARNING, PODS,
 	  "CPU and memory leave no GPU of a machine unused",
-	  "GPUs that remain when CPU or memory is used up are paid for and serve nobody.",
+	  "GPUs that remain when CPU or memory is used up are paid for and idle.",
 	  "lower the requests to the GPU's share of the machine", false, holds_gpus, rule_strands_gpus, NULL },
 };
 /* clang-format on */

@@ -232,7 +232,8 @@ static void call_back(struct node_group *g)
 static void note_accepted(struct node_group *g, const struct provider_call *c, int64_t launched)
 {
 	const struct operation *o = &g->operation;
-	bool may_have_been = g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST;
+	bool may_have_been =
+		c->error.kind != ERROR_CONFLICT && (g->seen.grows_by_count || o->attempts >= ATTEMPTS_MOST);
 
 	if (c->error.kind != ERROR_NONE && !launched && !(o->verb == PROVIDER_GROW && may_have_been))
 		return;
@@ -256,7 +257,7 @@ static void changed(struct provider_call *c)
 	g->is_changing = false;
 	g->is_look_stale |= g->is_looking;
 	g->calls[c->verb][why.kind]++;
-	g->trouble = why;
+	g->trouble = g->operation.trouble = why;
 	if (g->context->called)
 		g->context->called(g->context->user, g, c, g->operation.sent_at);
 	if (why.kind == ERROR_NONE && c->operation && *c->operation && has_operation(g))
@@ -345,7 +346,9 @@ static void operation_settle(struct node_group *g)
 	}
 	if (o->attempts < ATTEMPTS_MOST && !node_group_names_joined(g))
 		return; /* node_group_drive() sends it again */
-	struct error why = g->trouble.kind != ERROR_NONE ? g->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
+	struct error why = o->trouble.kind != ERROR_NONE ? o->trouble : (struct error){ .kind = ERROR_UNAVAILABLE };
+	if (why.kind == ERROR_CONFLICT && g->seen.takes_turns)
+		node_group_put_off(g, &why);
 	give_up(g, &why, 0);
 }
 

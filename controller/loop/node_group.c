@@ -642,7 +642,7 @@ void node_group_become_known(struct node_group *g)
 	g->is_refused = g->seen.is_refused;
 	if (node_group_is_owners(g) != g->was_owners)
 		log_warn(g->was_owners ? "group-free-again" : "group-busy", LOG_S("group", group_spec_of(g)->name),
-			 LOG_S("with", told(g->seen.busy_with)), LOG_END);
+			 LOG_S("with", told(node_group_busy_with(g))), LOG_END);
 	g->was_owners = node_group_is_owners(g);
 	g->was_missed |= g->was_owners;
 	if (!group_spec_of(g)->standby_max_nodes || has_standby != g->lacks_standby)
@@ -787,11 +787,22 @@ static void hold_still(struct node_group *g)
 		record_contention(g);
 	}
 	g->is_yielding = clock_mono(g->context->clock) < g->yields_until;
+	g->is_put_off = clock_mono(g->context->clock) < g->put_off_until;
 	if (!node_group_is_held(g))
 		return;
 	g->was_missed = true;
 	refuse_starts(g, false, node_group_missing(g) - (g->seen.desired - node_group_alive(g)), ERROR_UNAVAILABLE);
 	node_group_fit_starts(g);
+}
+
+void node_group_put_off(struct node_group *g, const struct error *why)
+{
+	const char *said = strstr(why->message, ": ");
+
+	said = said ? strstr(said + 2, ": ") : NULL; /* without group and verb */
+	snprintf(g->put_off, sizeof g->put_off, "%.*s", (int)sizeof g->put_off - 1, said ? said + 2 : why->message);
+	g->put_off_until = clock_mono(g->context->clock) + YIELDS;
+	g->is_put_off = true;
 }
 
 void node_group_take_over(struct node_group *g)

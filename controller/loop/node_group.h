@@ -78,6 +78,7 @@ struct operation {
 	int attempts;
 	millis sent_at; /* clock_now */
 	bool is_sent, is_uncertain;
+	struct error trouble; /* of its last attempt */
 };
 
 /* What a change began at the cloud that goes on after its answer; its intent stays open until that is over. */
@@ -142,6 +143,9 @@ struct node_group {
 	bool is_refused;	    /* changes are, and it was told */
 	millis yields_until;	    /* clock_mono; others lowered the size */
 	bool is_yielding;	    /* and it is not that late yet */
+	char put_off[256];	    /* why changes are: the cloud refused them for an operation that no look shows */
+	millis put_off_until;	    /* clock_mono */
+	bool is_put_off;	    /* and it is not that late yet */
 	bool was_owners;	    /* node_group_is_owners(), as it was told */
 	struct operation operation; /* token "": none is under way */
 	struct ongoing ongoing;
@@ -212,10 +216,16 @@ bool node_group_can(const struct node_group *g, unsigned abilities);
 int64_t node_group_grow(struct node_group *g, int64_t machines);
 /* Machines that may be bought now of so many. */
 int64_t node_group_allow(struct node_group *g, int64_t machines);
-/* Somebody else began an operation there that goes on: an update, say. */
+/* Somebody else began an operation there that goes on: an update, say. Which; NULL: none. */
+static inline const char *node_group_busy_with(const struct node_group *g)
+{
+	if (g->seen.is_busy && g->seen.busy_with && *g->seen.busy_with)
+		return g->seen.busy_with;
+	return g->is_put_off ? g->put_off : NULL;
+}
 static inline bool node_group_is_owners(const struct node_group *g)
 {
-	return g->seen.is_busy && g->seen.busy_with && *g->seen.busy_with;
+	return node_group_busy_with(g);
 }
 /* That, or others fight with us over the group, or lowered its size lately: nothing is bought or ended there. */
 static inline bool node_group_is_held(const struct node_group *g)
@@ -259,6 +269,9 @@ bool node_group_plan(struct node_group *g);
  * not show in what the cloud told last. `is_seen`: all of it shows there. What was accepted and never shows is told,
  * and refused. */
 bool node_group_take_effect(struct node_group *g, bool *is_seen);
+/* The cloud put off a change again and again: an operation goes on that looks do not show. Nothing is asked for for ten
+ * minutes. */
+void node_group_put_off(struct node_group *g, const struct error *why);
 /* A growth whose answer was lost, and nobody waits for its machines any more: to ask again would be to buy for nobody.
  */
 bool node_group_is_unwished(const struct node_group *g);

@@ -474,7 +474,7 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.growth_held = g->growth.held,
 		.is_growth_held = g->growth.held_until > mono,
 		.contended = g->contention.is_held ? g->contention.machines : 0,
-		.busy_with = node_group_is_owners(g) ? kept(a, g->seen.busy_with)
+		.busy_with = node_group_is_owners(g) ? kept(a, node_group_busy_with(g))
 			     : g->is_yielding	     ? "somebody else lowered its size less than ten minutes ago"
 						     : NULL,
 		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,

@@ -268,7 +268,7 @@ static const struct schema_row group_rows[] = {
 	  .choices = capacity_types,
 	  .help = "How it is bought." },
 	{ .key = "reservedUntil", .type = SCHEMA_MOMENT, AT(group_text, reserved_until),
-	  .shown = "the end that the cloud tells, where it does", .example = "\"2027-01-31T11:30:00Z\"",
+	  .shown = "the end that the cloud reports, if any", .example = "\"2027-01-31T11:30:00Z\"",
 	  .help = "With capacityType reserved: when the reservation and its machines end. What serves there is replaced in other node groups and drained until 50 minutes before; nothing starts there that would not serve for scaleDown.after (10m where that is auto). simulate ignores it." },
 	{ .key = "gpusPerNode", .type = SCHEMA_INTEGER, AT(group_text, gpus_per_node), .fallback = "1", .min = 1,
 	  .max = 1024,

@@ -28,6 +28,9 @@ for asks in 'allocationMode: All' 'count: 9223372036854775807' 'count: -3' 'coun
 	found "contract: what cannot be counted is not compared: $asks" 0 ': nothing wrong$' \
 		"sed 's/deviceClassName: gpu.nvidia.com,/& $asks,/' \"\$cases/claims.yaml\" >c.yaml; grep -q '$asks' c.yaml" 'preheat check c.yaml'
 done
+found 'contract: more claimed than counted: no resource of that name is advised' 1 'do: set workload.gpusPerReplica: 2 in the WarmPool, or change the resource claim' \
+	"sed 's/deviceClassName: gpu.nvidia.com,/& count: 2,/' \"\$cases/claims.yaml\" >c.yaml" 'preheat check c.yaml'
+found 'contract: half a GPU is no size of a replica' 1 '^10 objects: 2 errors, 0 warnings, 0 notes$' 'sed "s,nvidia.com/gpu: .1. },nvidia.com/gpu: 500m }," "$cases/claims.yaml" >c.yaml' 'preheat check c.yaml'
 found 'contract: what is no number of GPUs' 1 "container c asks for '0.5' of nvidia.com/gpu, which is no whole number of devices" \
 	'printf "apiVersion: v1\nkind: Pod\nmetadata: { name: p }\nspec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 0.5 } } } ] }\n" >d.yaml' 'preheat check d.yaml'
 found 'contract: a group of one has no workers' 0 '^1 object: nothing wrong$' \

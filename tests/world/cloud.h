@@ -99,7 +99,9 @@ struct cloud_group {
 		const char *state; /* "Scaling"; NULL: none ever was */
 		millis ends;	   /* 0: when its machines run */
 		bool is_over, has_failed;
-	} operation; /* of AKS, one at a time */
+	} operation;	       /* of AKS, one at a time */
+	bool cluster_upgrades; /* of AKS: no pool of the cluster takes anything meanwhile, and none shows why */
+	int64_t put_off;       /* calls that were told to wait for it */
 	struct cloud_past *past;
 };
 

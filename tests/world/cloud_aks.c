@@ -120,8 +120,19 @@ static void accept(struct wire_call *c, const struct cloud_group *g, long status
 	buf_release(&text);
 }
 
-static bool is_free(struct wire_call *c, const struct cloud_group *g)
+static bool is_free(struct wire_call *c, struct cloud_group *g)
 {
+	if (g->cluster_upgrades) {
+		g->put_off++;
+		wire_answer(
+			c, 409, NULL,
+			"{\"code\":\"OperationNotAllowed\",\"details\":null,\"message\":\"Operation is not allowed "
+			"because there's an in progress upgrade managed cluster operation on the managed cluster "
+			"started "
+			"at 2026-01-05T00:10:00Z. Please wait for it to finish before starting a new operation. See "
+			"https://aka.ms/aks-pending-operation for more details\",\"subcode\":\"\"}");
+		return false;
+	}
 	if (!g->operation.state || g->operation.is_over)
 		return true;
 	refuse(c, 409, "OperationNotAllowed");

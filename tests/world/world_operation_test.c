@@ -54,6 +54,8 @@ static const struct replica_settings on_eks = { .manifest = CHAT(GROUP("first", 
 									 GROUP("second", "1.21", EKS("second"))) };
 static const struct replica_settings on_aks = { .manifest = CHAT(GROUP("first", "0.48", AKS("first"))
 									 GROUP("second", "1.21", AKS("second"))) };
+static const struct replica_settings beside_aks = { .manifest = CHAT(GROUP("first", "0.48", AKS("first"))
+									     GROUP("second", "1.21", SIMULATED)) };
 static struct world_app *chat;
 static struct cloud_group *first, *second;
 
@@ -97,6 +99,17 @@ static int set_up_aks(void **state)
 {
 	(void)state;
 	set_up_on(CLOUD_AKS);
+	return 0;
+}
+
+static int set_up_beside_aks(void **state)
+{
+	(void)state;
+	world_begin(1);
+	first = add("first", CLOUD_AKS, 1);
+	second = add("second", CLOUD_SIMULATED, 0);
+	chat = world_app("chat", 1, 1, "25%");
+	owners_begin();
 	return 0;
 }
 
@@ -195,6 +208,35 @@ static void an_upgrade_of_aks_is_let_and_named(void **state)
 	run(30 * MINUTE);
 	assert_int_equal(cloud_awake(first) + cloud_awake(second), 3);
 	assert_null(world_unrest());
+}
+
+static bool has_room_elsewhere(void)
+{
+	return cloud_awake(second) >= 4;
+}
+
+/* The version of the whole cluster: pools show nothing of it, and take no write. What is wanted is had elsewhere, the
+ * cloud is not asked again and again, and who it is is told. */
+static void a_cluster_that_is_upgraded_is_let_and_named(void **state)
+{
+	(void)state;
+	begin_with(&beside_aks);
+	first->cluster_upgrades = true;
+	chat->rate = 6;
+	until(has_room_elsewhere, 2 * MINUTE, "others have what is wanted");
+	run(2 * MINUTE);
+	assert_true(world_event_told("NodeGroupBusy"));
+	assert_non_null(strstr(problem(PROBLEM_BUSY), "upgrade managed cluster"));
+	run(90 * MINUTE);
+	assert_true(serves_eight());
+	assert_in_range(first->put_off, 1, 40);
+	assert_false(world_event_told("NodeGroupContended"));
+	first->cluster_upgrades = false;
+	until(is_free, 10 * MINUTE, "it is told no more");
+	int64_t changes = first->changes;
+	chat->rate = 14;
+	run(30 * MINUTE);
+	assert_true(first->changes > changes);
 }
 
 /* The largest fleet that was decided. */
@@ -608,6 +650,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(an_update_is_let_and_named),
 		cmocka_unit_test_setup_teardown(an_upgrade_of_aks_is_let_and_named, set_up_aks, tear_down_owners),
+		cmocka_unit_test_setup_teardown(a_cluster_that_is_upgraded_is_let_and_named, set_up_beside_aks,
+						tear_down_owners),
 		ON_EKS(what_serves_while_a_hook_holds_it_is_let),
 		ON_EKS(launches_that_a_hook_abandons_are_had_elsewhere),
 		ON_EKS(what_a_hook_holds_to_its_end_is_replaced_first),
