@@ -502,6 +502,10 @@ static const struct schema_row spec_rows[] = {
 	  .help = "Which pool gives nodes back first when a shared budget binds: the largest." },
 	{ .key = "budget", .type = SCHEMA_MAP, AT(spec_text, budget), .table = &budget_table,
 	  .help = "What the pool may cost." },
+	{ .key = "formerAutoscaler", .type = SCHEMA_TEXT, AT(spec_text, former_autoscaler), .max = 500,
+	  .example = "total=40,min=2,max=20,down_window=300", .shown = "an HPA of the highest target that keeps the objective",
+	  .help = "What scaled the workload before, for preheat cost --alternatives and the first screen: settings of the rival "
+		  "configured (docs/simulator.md), as preheat init writes them of an HPA or ScaledObject." },
 	{ .key = "costLabels", .type = SCHEMA_MAP, AT(spec_text, cost_labels), .table = &cost_labels_table,
 	  .help = "Pod labels by which preheat cost splits the bill. For pods outside pools those of the node group's first pool count." },
 	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "observe", .choices = modes,
