@@ -102,7 +102,7 @@ static int64_t count_moves(const char *outcome)
 	const struct engine_move_filter f = { 0, INT64_MAX, NULL, 100000 };
 	struct engine_move_record *rows;
 	struct error e = { 0 };
-	size_t count;
+	size_t count = 0;
 	int64_t found = 0;
 	struct history *h = history_open(replica_history(0), &e);
 
@@ -121,7 +121,7 @@ static int64_t assert_shares_replay(void)
 	CLEANUP(arena_release) struct arena a = { 0 };
 	struct share_decision *rows;
 	struct error e = { 0 };
-	size_t count;
+	size_t count = 0;
 	struct history *h = history_open(replica_history(0), &e);
 
 	if (!h || !share_decision_find(h, 0, INT64_MAX, &a, &rows, &count, &e))

@@ -160,6 +160,26 @@ static void what_is_cleared_for_nobody_is_free_again(void **state)
 	release(&t);
 }
 
+/* Two are awake where one fits, as after a start: whoever runs nothing makes room, and nobody while both run. */
+static void what_is_crowded_is_relieved(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	setup(&t, 1);
+	awake(&t, 0, 0, 2, 0);
+	awake(&t, 0, 1, 0, LONG_AGO);
+	need(&t, 0, 1, 0);
+	need(&t, 1, 1, 0);
+	decide(&t);
+	assert_order(&t, 0, SHARE_SLEEP, 1);
+	assert_int_equal(t.plan.orders[0].reason, SHARE_CROWDED);
+	t.engines[0][1].running = 1;
+	decide(&t);
+	assert_order(&t, 0, SHARE_KEEP, 0);
+	release(&t);
+}
+
 static void some_never_sleep(void **state)
 {
 	static const struct {
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test(who_asks_gets_an_empty_slot),
 		cmocka_unit_test(a_swap_takes_two_plans),
 		cmocka_unit_test(what_is_cleared_for_nobody_is_free_again),
+		cmocka_unit_test(what_is_crowded_is_relieved),
 		cmocka_unit_test(some_never_sleep),
 		cmocka_unit_test(several_are_awake_where_memory_allows),
 		cmocka_unit_test(a_held_need_yields_to_a_real_one),
