@@ -472,7 +472,7 @@ static void sweep(struct controller *c, size_t group, struct arena *a)
 		n->is_idle = !has_been_idle(c, nodes[i]) || !c->groups[group]->is_known ||
 			     scale_down_room(c, group) <= 0 ||
 			     !drain_begin(c, nodes[i], first_pool(fleet_of(c), group), FATE_REMOVE,
-					  "nobody uses it or waits for it");
+					  "no pod uses it or waits for it");
 	}
 }
 
