@@ -206,7 +206,7 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 			continue;
 		return format(
 			a,
-			"somebody else undoes every change of node group %s: %lld machines were bought and ended "
+			"another writer undoes every change of node group %s: %lld machines were bought and ended "
 			"in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
 			"for %lld minutes: give it one owner",
 			g->name, (long long)p->contended, cents / 100, cents % 100,
@@ -475,7 +475,7 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.is_growth_held = g->growth.held_until > mono,
 		.contended = g->contention.is_held ? g->contention.machines : 0,
 		.busy_with = node_group_is_owners(g) ? kept(a, node_group_busy_with(g))
-			     : g->is_yielding	     ? "somebody else lowered its size less than ten minutes ago"
+			     : g->is_yielding	     ? "its size was lowered outside Preheat less than ten minutes ago"
 						     : NULL,
 		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,
 		.unseen_nodes = g->unseen.total,

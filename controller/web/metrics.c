@@ -258,7 +258,7 @@ static const struct metric loop_metrics[] = {
 	{ .name = "preheat_refused_pools", .labels = "namespace, pool", .write = write_refused, .help = "1 per WarmPool that cannot be used; its condition Ready says why." },
 	{ .name = "preheat_watch_synced", .of = OF_WATCH, .labels = "resource", .write = write_synced, .help = "1 while what is known of the resource is complete." },
 	{ .name = "preheat_watch_objects", WATCH(objects), .help = "Objects of the resource." },
-	{ .name = "preheat_watch_relists_total", .type = METRIC_COUNTER, WATCH(relists), .help = "Lists read anew." },
+	{ .name = "preheat_watch_relists_total", .type = METRIC_COUNTER, WATCH(relists), .help = "Lists read again." },
 	{ .name = "preheat_watch_errors_total", .type = METRIC_COUNTER, WATCH(errors), .help = "Watches and lists that failed." },
 	{ .name = "preheat_watch_last_event_timestamp_seconds", WATCH(last_event_at), .digits = 3, .help = "When the server last sent an event." },
 	{ .name = "preheat_provider_calls_total", .type = METRIC_COUNTER, .labels = "provider, verb, error", .write = write_counts, .offset = offsetof(struct published, provider_calls), .help = "Calls to clouds; error none: it went well." },

@@ -107,7 +107,7 @@ found 'replay: progress for programs' 0 '^[1-9][0-9]* 0$' "$copied" 'preheat rep
 refused 'view: no such file' 2 'view: nothing.db: no such file' : 'preheat view nothing.db'
 refused 'view: no history' 2 'view: x.db: ' 'echo hello >x.db' 'preheat view x.db'
 refused 'view: two of them' 2 "view: found 'b'; allowed: one history" : 'preheat view a b'
-refused 'view: an address that others reach' 2 'view: --listen: .*no loopback address' "$copied" \
+refused 'view: an address that others reach' 2 'view: --listen: .*not a loopback address' "$copied" \
 	'preheat view history.db --listen 0.0.0.0:0'
 refused 'view: an address that is none' 2 'view: --listen: ' "$copied" 'preheat view history.db --listen here'
 found 'view: ends with 0 when it is told to' 0 '^http://127.0.0.1:[0-9]+/ 0$' "$copied" \
