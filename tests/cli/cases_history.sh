@@ -62,6 +62,10 @@ refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.
 refused 'replay: with a manifest that is wrong' 2 'p\.yaml' "cp '$scratch/good/history.db' h.db; echo nothing >p.yaml" \
 	'preheat replay --db h.db --with p.yaml'
 
+refused 'history: moves of a group' 2 '--pool, --from, --to, --number' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --moves --group g5'
+found 'history: moves without a share' 0 'only pools with spec.share' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --moves 2>&1'
 refused 'history: launches of a pool' 2 '--group' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --launches --pool chat'
 found 'history: launches of a simulation' 0 'simulation' "cp '$scratch/good/history.db' h.db" \
