@@ -168,6 +168,17 @@ static void print(const struct asked *q, const struct advice *all, size_t count,
 	table_free(t);
 }
 
+/* A week shows what a weekday hides; many pools would take too long, and too much memory. */
+static millis modelled_most(const struct asked *q)
+{
+	enum { POOL_DAYS = 21, LEAST = 2, MOST = 7 };
+	size_t pools;
+
+	history_pools(q->args.history, &pools);
+	int64_t days = POOL_DAYS / (int64_t)(pools > 0 ? pools : 1);
+	return (days < LEAST ? LEAST : days > MOST ? MOST : days) * DAY;
+}
+
 static bool find_and_print(struct asked *q, struct error *e)
 {
 	struct history_args *args = &q->args;
@@ -178,7 +189,7 @@ static bool find_and_print(struct asked *q, struct error *e)
 		return false;
 	if (q->first_tick > q->last_tick)
 		return error_set(e, ERROR_INVALID, "no tick lies between --from and --to");
-	bool is_read = recorded_world_read(args, q->first_tick, q->last_tick, &q->world, e);
+	bool is_read = recorded_world_read(args, q->first_tick, q->last_tick, modelled_most(q), &q->world, e);
 	if (is_read)
 		make_records(q);
 	bool ok = is_read && read_ticks(q, e) && try_all(q, &all, &tried, e);
@@ -218,11 +229,10 @@ const struct command command_advise = {
 		    "  preheat advise --pool chat --from -7d --all\n",
 	.notes = "Tried are what the record gives a reason for: another floor, more or no standby, a limit that bound\n"
 		 "(max, budget), another group first where it is cheaper or the first one fails, the next looser\n"
-		 "objective. Each runs five times with the recorded traffic (at most the last two days) through the\n"
-		 "model that simulate uses, beside the settings of now. A change pays when it saves 2 % or more, not "
-		 "by\n"
-		 "chance, and keeps the objective; or when it makes a missed objective met. Check one against the "
-		 "whole\n"
-		 "record with preheat replay --with.\n",
+		 "objective. Each runs five times with the recorded traffic (at most the last week; two days from "
+		 "eleven\n"
+		 "pools on) through the model that simulate uses, beside the settings of now. A change pays when it\n"
+		 "saves 2 % or more, not by chance, and keeps the objective; or when it makes a missed objective met.\n"
+		 "Check one against the whole record with preheat replay --with.\n",
 	.run = run,
 };

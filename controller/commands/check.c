@@ -11,6 +11,7 @@
 #include "controller/explain/explain.h"
 #include "controller/manifest/reference.h"
 #include "controller/simulation/files/world_file.h"
+#include "controller/simulation/rivals/rival.h"
 #include "providers/block.h"
 
 #include <stdio.h>
@@ -1119,6 +1120,25 @@ static bool check_worlds(struct checked *c, const struct named *n, struct error 
 	return true;
 }
 
+/* Read by the model alone, and only once a comparison is made. */
+static void check_former_autoscalers(struct checked *c)
+{
+	const struct policy_ops *configured = rival_find("configured");
+
+	for (size_t i = 0; i < c->manifest.fleet.pool_count; i++) {
+		const struct spec_text *spec = &c->manifest.pools[i].spec;
+		struct error e = { 0 };
+		void *state = spec->former_autoscaler
+				      ? configured->open(&c->manifest.fleet, spec->former_autoscaler, &e)
+				      : NULL;
+		if (state)
+			configured->close(state);
+		else if (spec->former_autoscaler)
+			schema_find_key(c->findings, spec->node, "formerAutoscaler", spec->former_autoscaler,
+					"settings like total=40,min=2,max=20", e.message);
+	}
+}
+
 static void judge(struct checked *c)
 {
 	struct contract *contract = contract_new(c->arena);
@@ -1126,6 +1146,8 @@ static void judge(struct checked *c)
 
 	c->has_manifest = c->pool_count &&
 			  manifest_load_roots(c->pools, c->pool_count, c->arena, &c->manifest, c->findings, &ignored);
+	if (c->has_manifest)
+		check_former_autoscalers(c);
 	for (size_t i = 0; i < c->object_count; i++)
 		contract_add(contract, c->objects[i].root, c->objects[i].times);
 	contract_set_pools(contract, c->has_manifest ? &c->manifest : NULL, c->pool_count > 0 && !c->has_manifest);

@@ -31,6 +31,7 @@ enum { TARGETS = sizeof targets / sizeof *targets };
 struct judged {
 	struct sums *days[FLEET_COUNT];
 	const char *setting[FLEET_COUNT]; /* NULL: none */
+	const char *team;		  /* formerAutoscaler of the manifest; NULL: an HPA is sought */
 	int64_t peak, allowed_ppm;
 	struct recorded_fleet fit;
 	bool has_traffic, has_kept;
@@ -94,21 +95,26 @@ static struct sums sums_of(const struct score *s)
 	return (struct sums){ s->requests, s->late, s->gpu_ms, s->micro_dollars, true };
 }
 
-static void print_target(const struct judged *j, struct buf *out)
+static void print_setting(const struct judged *j, struct buf *out)
 {
-	buf_printf(out, "target=0.%02d,window=300", targets[j->tried]);
+	if (j->team)
+		buf_text(out, j->team);
+	else
+		buf_printf(out, "target=0.%02d,window=300", targets[j->tried]);
 }
 
 static bool run_pool(struct alternatives *x, const struct recorded_world *w, size_t pool, int64_t day, struct error *e)
 {
-	CLEANUP(buf_release) struct buf target = { 0 };
+	CLEANUP(buf_release) struct buf setting = { 0 };
 	struct judged *j = &x->pools[w->recorded[pool]];
 	const struct alternative fixed = { "static", j->setting[FLEET_STATIC], j->peak };
 	struct score score;
 
-	print_target(j, &target);
-	if (!alternative_run(&w->simulation, pool, &(struct alternative){ "hpa", target.text, 0 }, &score, e))
-		return false;
+	print_setting(j, &setting);
+	const struct alternative autoscaler = { j->team ? "configured" : "hpa", setting.text, 0 };
+	if (!alternative_run(&w->simulation, pool, &autoscaler, &score, e))
+		return error_wrap(e, "pool %s%s", w->manifest.fleet.pools[pool].name,
+				  j->team ? ": formerAutoscaler" : "");
 	j->tried_days[day] = sums_of(&score);
 	if (j->days[FLEET_STATIC][day].is_known)
 		return true;
@@ -169,7 +175,7 @@ static bool read_day(struct alternatives *x, int64_t day, day_take_fn *take, str
 	if (first > last)
 		return true;
 	args.arena = (struct arena){ 0 };
-	bool ok = recorded_world_read(&args, first, last, &w, e);
+	bool ok = recorded_world_read(&args, first, last, DAY + LEAD, &w, e);
 	if (ok) {
 		millis lead = from - w.rec.start;
 		w.simulation.warm_up = lead > 0 ? lead / w.rec.interval * w.rec.interval : 0;
@@ -207,12 +213,12 @@ static double late_share(const struct sums *days, int64_t count)
 
 static void keep_target(struct alternatives *x, struct judged *j)
 {
-	CLEANUP(buf_release) struct buf target = { 0 };
+	CLEANUP(buf_release) struct buf setting = { 0 };
 	bool keeps = late_share(j->tried_days, x->day_count) * 1e6 <= (double)j->allowed_ppm;
 
 	if (keeps || !j->has_kept) {
-		print_target(j, &target);
-		j->setting[FLEET_AUTOSCALER] = arena_strdup(&x->args->arena, target.text, target.len);
+		print_setting(j, &setting);
+		j->setting[FLEET_AUTOSCALER] = arena_strdup(&x->args->arena, setting.text, setting.len);
 		memcpy(j->days[FLEET_AUTOSCALER], j->tried_days, (size_t)x->day_count * sizeof *j->tried_days);
 	}
 	j->has_kept |= keeps;
@@ -436,7 +442,6 @@ static void make_room(struct alternatives *x)
 	history_pools(x->args->history, &x->pool_count);
 	x->pools = arena_array(a, struct judged, x->pool_count);
 	for (size_t i = 0; i < x->pool_count; i++) {
-		x->pools[i].last = TARGETS - 1;
 		x->pools[i].tried_days = arena_array(a, struct sums, (size_t)x->day_count);
 		for (int fleet = 0; fleet < FLEET_COUNT; fleet++)
 			x->pools[i].days[fleet] = arena_array(a, struct sums, (size_t)x->day_count);
@@ -454,8 +459,12 @@ static bool take_objectives(struct alternatives *x, struct error *e)
 	for (size_t i = 0; i < m.fleet.pool_count; i++) {
 		const struct pool_spec *spec = &m.fleet.pools[i];
 		size_t pool = recording_pool(q->history, spec);
-		if (pool != RECORDING_NONE)
-			x->pools[pool].allowed_ppm = spec->violation_cost ? 1000000 : spec->objective_late_ppm;
+		if (pool == RECORDING_NONE)
+			continue;
+		struct judged *j = &x->pools[pool];
+		j->allowed_ppm = spec->violation_cost ? 1000000 : spec->objective_late_ppm;
+		j->team = m.pools[i].spec.former_autoscaler;
+		j->last = j->team ? 0 : TARGETS - 1;
 	}
 	return true;
 }

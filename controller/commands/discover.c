@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/quantity.h"
 #include "base/resource.h"
+#include "controller/commands/team_autoscaler.h"
 #include "providers/block.h"
 #include "signals/engine_metrics.h"
 
@@ -778,6 +779,22 @@ static void write_lead_time(const struct found_service *s, struct buf *out)
 		   s->leads.count == 1 ? "is" : "are");
 }
 
+/* The first that the model can do. */
+static void write_former(const struct discovery *d, const struct found_service *s, struct buf *out)
+{
+	for (size_t i = 0; i < d->autoscalers.count; i++) {
+		const struct yaml_node *o = d->autoscalers.items[i];
+		const char *setting = scales(o, s) ? team_autoscaler_setting(o, d->arena) : NULL;
+
+		if (!setting)
+			continue;
+		buf_printf(out, "  formerAutoscaler: %s   # of %s ", setting, yaml_text(o, "kind"));
+		put(out, meta(o, "name"));
+		buf_text(out, "; its cost is shown beside\n");
+		return;
+	}
+}
+
 static void write_pool(const struct discovery *d, const struct found_service *s, const char *prometheus,
 		       struct buf *out)
 {
@@ -799,6 +816,7 @@ static void write_pool(const struct discovery *d, const struct found_service *s,
 		write_group(d, &g, out);
 	}
 	write_lead_time(s, out);
+	write_former(d, s, out);
 }
 
 void discovery_write_pools(const struct discovery *d, const char *prometheus, const char *from, struct buf *out)

@@ -180,13 +180,12 @@ const struct command command_incidents = {
 	.summary = "When more requests were late than the objective allows, for how long, and why",
 	.examples = "  preheat incidents --from -7d\n"
 		    "  preheat incidents --pool chat --from 'yesterday 0:00' -o wide\n",
-	.notes =
-		"Late requests less than five minutes apart are one incident. WAIT is how long the longest queue "
-		"would\n"
-		"have taken at the replicas that were hot then; a cold start is told with the longest that was on its\n"
-		"way, its group, and a stock-out before it. -o wide adds the tick with the most late requests, for\n"
-		"preheat explain --at or --tick, and GIVEN UP: replicas whose start passed its deadline. csv, json "
-		"and\n"
-		"yaml have every column, times in UTC and the cause as one word.\n",
+	.notes = "Late requests less than five minutes apart are one incident. WAIT is how long the longest queue "
+		 "would\n"
+		 "have taken at the replicas that were hot then; a cold start names the longest one in progress, its\n"
+		 "group, and a stock-out before it. -o wide adds the tick with the most late requests, for\n"
+		 "preheat explain --at or --tick, and GIVEN UP: replicas whose start passed its deadline. csv, json "
+		 "and\n"
+		 "yaml have every column, times in UTC and the cause as one word.\n",
 	.run = run,
 };

@@ -364,7 +364,7 @@ static bool find_and_print(struct lead_times *l, struct error *e)
 		measure(&l->rows.items[i]);
 	if (l->rows.count > 1)
 		qsort(l->rows.items, l->rows.count, sizeof *l->rows.items, by_place);
-	bool ok = recorded_world_read(q, l->first_tick, l->last_tick, &w, e) && model(l, &w, e);
+	bool ok = recorded_world_read(q, l->first_tick, l->last_tick, 2 * DAY, &w, e) && model(l, &w, e);
 	recorded_world_release(&w);
 	if (ok)
 		print(l);

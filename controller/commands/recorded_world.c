@@ -2,7 +2,7 @@
 
 #include "base/schedule.h"
 
-static const millis MODELLED_MOST = 2 * DAY, WARM_UP = 2 * HOUR;
+static const millis WARM_UP = 2 * HOUR;
 
 static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 {
@@ -14,12 +14,12 @@ static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 	return true;
 }
 
-static bool find_ticks(struct history_args *q, int64_t first, int64_t last, struct recorded_ticks *out, struct error *e)
+static bool find_ticks(struct history_args *q, int64_t first, int64_t last, millis most, struct recorded_ticks *out,
+		       struct error *e)
 {
 	millis end;
 
-	if (!history_tick_end(q->history, last, &end, e) ||
-	    !history_tick_at(q->history, end - MODELLED_MOST, &out->from, e))
+	if (!history_tick_end(q->history, last, &end, e) || !history_tick_at(q->history, end - most, &out->from, e))
 		return false;
 	out->from = out->from > first ? out->from : first;
 	out->to = last;
@@ -41,11 +41,11 @@ static void find_pools(struct history_args *q, struct recorded_world *w)
 	fleet->pools = pools;
 }
 
-bool recorded_world_read(struct history_args *q, int64_t first, int64_t last, struct recorded_world *out,
+bool recorded_world_read(struct history_args *q, int64_t first, int64_t last, millis most, struct recorded_world *out,
 			 struct error *e)
 {
 	*out = (struct recorded_world){ .observer = { on_tick, out } };
-	if (!find_ticks(q, first, last, &out->ticks, e) ||
+	if (!find_ticks(q, first, last, most, &out->ticks, e) ||
 	    !history_args_manifest(q->history, last, &q->arena, &out->manifest, e) ||
 	    !recording_read(q->history, out->ticks.from, last, &q->arena, &out->rec, e))
 		return false;

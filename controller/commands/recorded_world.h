@@ -1,6 +1,6 @@
 /*
  * The world that a history was recorded in, to send its traffic through once
- * more: the last of the time asked about (two days are enough for a model),
+ * more: the last of the time asked about,
  * under the last manifest, with pools that only observe acting.
  */
 #pragma once
@@ -23,8 +23,9 @@ struct recorded_world {
 	int64_t done;
 };
 
-/* Of the ticks from `first` to `last`. `out` must not move, and is to be released also when it could not be read. */
-bool recorded_world_read(struct history_args *q, int64_t first, int64_t last, struct recorded_world *out,
+/* Of the ticks from `first` to `last`, and of these of the last `most`: two days are enough for a model. `out` must not
+ * move, and is to be released also when it could not be read. */
+bool recorded_world_read(struct history_args *q, int64_t first, int64_t last, millis most, struct recorded_world *out,
 			 struct error *e) MUST_USE;
 /* Before and after so many runs. */
 void recorded_world_begin(struct recorded_world *w, int64_t runs);

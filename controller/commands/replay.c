@@ -613,13 +613,12 @@ static void print(const struct replayed *w, struct figures *const f[3], const ch
 	table_free(t);
 	if (table_is_for_programs(table_format_of(output)))
 		return;
-	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a modelled cluster in which "
-	     "nothing\n"
-	     "fails, once with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS "
-	     "are;\n"
-	     "DIFFERENCE is between the two models. Nodes are those of the pool's groups, all pools; GPU hours and "
-	     "dollars\n"
-	     "are the pool's own, as billed tick by tick; machines started are those that the plans asked for.");
+	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a model of the recorded cluster, "
+	     "once\n"
+	     "with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS are; DIFFERENCE "
+	     "is\n"
+	     "between the two models. Nodes are those of the pool's groups, all pools; GPU hours and dollars are the\n"
+	     "pool's own, as billed tick by tick; machines started are those that the plans requested.");
 }
 
 /* One manifest for all of it, or there is no "same settings" to compare with. */

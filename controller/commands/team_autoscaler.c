@@ -259,12 +259,38 @@ static void leave_out(struct reading *r, const char *label, const struct finding
 	buf_printf(&r->left_out, "%s is left out of the comparison: %s\n", label, text.text);
 }
 
-static void add_scaler(struct reading *r, const struct yaml_node *object, const char *kind,
-		       void (*read)(struct scaler *s, const struct yaml_node *spec))
+typedef void settings_read_fn(struct scaler *s, const struct yaml_node *spec);
+
+static settings_read_fn *reader_of(const char *kind)
 {
-	const struct yaml_node *spec = yaml_child(object, "spec"), *metadata = yaml_child(object, "metadata");
-	const char *target = yaml_text(YAML_AT(spec, "scaleTargetRef"), "name"), *name = yaml_text(metadata, "name"),
-		   *namespace = yaml_text(metadata, "namespace");
+	return !strcmp(kind, "HorizontalPodAutoscaler") ? read_hpa
+	       : !strcmp(kind, "ScaledObject")		? read_scaled_object
+							: NULL;
+}
+
+/* False with what is not in the model among the findings. */
+static bool read_settings(struct scaler *s, const struct yaml_node *object, settings_read_fn *read)
+{
+	struct reading *r = s->reading;
+	const struct yaml_node *spec = yaml_child(object, "spec");
+	size_t before = r->findings->count;
+
+	read(s, spec);
+	if (r->findings->count == before && !s->setting.len)
+		find(r, object, "an autoscaler with a metric", "");
+	if (!s->has_metric[METRIC_RUNNING] && !s->has_metric[METRIC_WAITING] && !s->has_metric[METRIC_TOTAL] &&
+	    r->findings->count == before)
+		find(r, spec ? spec : object, "at least one metric of running or waiting requests", "");
+	if (s->has_mean)
+		buf_text(&s->setting, ",mean=1");
+	return r->findings->count == before && s->setting.len;
+}
+
+static void add_scaler(struct reading *r, const struct yaml_node *object, const char *kind, settings_read_fn *read)
+{
+	const struct yaml_node *metadata = yaml_child(object, "metadata");
+	const char *target = yaml_text(YAML_AT(object, "spec", "scaleTargetRef"), "name"),
+		   *name = yaml_text(metadata, "name"), *namespace = yaml_text(metadata, "namespace");
 	CLEANUP(buf_release) struct buf label = { 0 };
 	long pool = pool_of(r, object, target);
 
@@ -278,22 +304,29 @@ static void add_scaler(struct reading *r, const struct yaml_node *object, const 
 		return;
 	struct scaler s = { .reading = r };
 	size_t before = r->findings->count;
-	read(&s, spec);
-	if (r->findings->count == before && !s.setting.len)
-		find(r, object, "an autoscaler with a metric", "");
-	if (!s.has_metric[METRIC_RUNNING] && !s.has_metric[METRIC_WAITING] && !s.has_metric[METRIC_TOTAL] &&
-	    r->findings->count == before)
-		find(r, spec ? spec : object, "at least one metric of running or waiting requests", "");
-	if (s.has_mean)
-		buf_text(&s.setting, ",mean=1");
-	if (r->findings->count > before)
-		leave_out(r, label.text, &r->findings->items[before]);
-	else if (s.setting.len)
+	if (read_settings(&s, object, read))
 		r->items[r->count++] = (struct team_autoscaler){ .pool = (size_t)pool,
 								 .label = arena_strdup(r->arena, label.text, label.len),
 								 .setting = arena_strdup(r->arena, s.setting.text + 1,
 											 s.setting.len - 1) };
+	else if (r->findings->count > before)
+		leave_out(r, label.text, &r->findings->items[before]);
 	buf_release(&s.setting);
+}
+
+const char *team_autoscaler_setting(const struct yaml_node *object, struct arena *a)
+{
+	CLEANUP(findings_release) struct findings findings = { 0 };
+	struct reading r = { .arena = a, .findings = &findings };
+	struct scaler s = { .reading = &r };
+	const char *kind = yaml_text(object, "kind");
+	settings_read_fn *read = kind ? reader_of(kind) : NULL;
+	const char *setting = NULL;
+
+	if (read && read_settings(&s, object, read))
+		setting = arena_strdup(a, s.setting.text + 1, s.setting.len - 1);
+	buf_release(&s.setting);
+	return setting;
 }
 
 static void keep_removal(struct reading *r, millis value)
@@ -341,10 +374,8 @@ static void read_object(struct reading *r, const struct yaml_node *object)
 		read_object(r, n);
 	if (!kind || items)
 		return;
-	if (!strcmp(kind, "HorizontalPodAutoscaler"))
-		add_scaler(r, object, kind, read_hpa);
-	else if (!strcmp(kind, "ScaledObject"))
-		add_scaler(r, object, kind, read_scaled_object);
+	if (reader_of(kind))
+		add_scaler(r, object, kind, reader_of(kind));
 	else if (!strcmp(kind, "NodePool"))
 		read_node_pool(r, object);
 	else if (!strcmp(kind, "Deployment"))

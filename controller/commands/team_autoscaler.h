@@ -21,3 +21,5 @@ struct team_autoscaler {
  * left. */
 bool team_autoscalers_read(const char *path, const struct manifest *m, struct arena *a, struct team_autoscaler **out,
 			   size_t *count, struct error *e) MUST_USE;
+/* The settings of one such object, in the arena; NULL: another kind, or the model cannot do it as it is written. */
+const char *team_autoscaler_setting(const struct yaml_node *object, struct arena *a);

@@ -746,7 +746,7 @@ static const struct contract_rule rules[] = {
 	  "write the same number under requests and under limits, or the limit alone", true, NULL, rule_gpu_limits, NULL },
 	{ "gpu-needs-pool", CONTRACT_ERROR, PODS,
 	  "A GPU request belongs to a WarmPool",
-	  "Pods that no pool selects take GPUs that Preheat counts as warm, and nobody buys machines for them.",
+	  "Pods that no pool selects take GPUs that Preheat counts as warm, and no machines are bought for them.",
 	  "give the pods labels that a WarmPool's workload.selector matches, or the label preheat.dev/pool: none to stay "
 	  "outside on purpose", true, asks_for_gpus, rule_gpu_needs_pool, NULL },
 	{ "pool-label", CONTRACT_NOTE, PODS,
@@ -764,7 +764,7 @@ static const struct contract_rule rules[] = {
 	  "leave that node group out of the pool, select machines by nvidia.com/gpu.memory, or spread the model over more "
 	  "GPUs", false, asks_for_gpus, rule_gpu_memory, NULL },
 	{ "model-size", CONTRACT_WARNING, PODS,
-	  "The weights that the model's name tells of fit the GPUs",
+	  "The weights that the model's name implies fit the GPUs",
 	  "Two bytes a parameter, one or a half where the words say fp8, int8, awq, gptq or 4bit; the KV cache comes on top.",
 	  "choose larger GPUs or more of them, or say what is needed: annotation preheat.dev/gpu-memory: 20Gi", false,
 	  asks_for_gpus, rule_model_size, NULL },
@@ -787,7 +787,7 @@ static const struct contract_rule rules[] = {
 	  "correct the selector, or add a node group with these labels to the WarmPool", false, asks_for_gpus, rule_no_node_group, NULL },
 	{ "general-pods", CONTRACT_ERROR, PODS,
 	  "Pods without GPUs stay off GPU nodes",
-	  "They fill CPU and memory beside GPUs that then serve nobody, and hold up drains of the dearest machines.",
+	  "They fill CPU and memory beside GPUs that then stay idle, and delay drains of the most expensive machines.",
 	  "taint the node group and let only GPU pods tolerate it; delete the toleration here", true, NULL, rule_general_pods, NULL },
 	{ "foreign-agent", CONTRACT_WARNING, "DaemonSet",
 	  "Agents run on GPU nodes on purpose only",
@@ -805,7 +805,7 @@ static const struct contract_rule rules[] = {
 	  "use the labels that docs/contract.md lists", false, asks_for_gpus, rule_known_label, NULL },
 	{ "requests-set", CONTRACT_WARNING, PODS,
 	  "Containers with GPUs request CPU and memory",
-	  "Without requests nothing keeps others from the CPU that feeds the GPU, and what fits a machine cannot be told.",
+	  "Without requests nothing keeps others from the CPU that feeds the GPU, and what fits a machine is unknown.",
 	  "write requests for cpu and memory", false, holds_gpus, rule_requests_set, NULL },
 	{ "fits-instance", CONTRACT_ERROR, PODS,
 	  "A pod fits every machine of its node groups",
@@ -813,7 +813,7 @@ static const struct contract_rule rules[] = {
 	  "lower the requests, or leave the node group out of the pool", false, holds_gpus, rule_fits_instance, NULL },
 	{ "strands-gpus", CONTRACT_WARNING, PODS,
 	  "CPU and memory leave no GPU of a machine unused",
-	  "GPUs that remain when CPU or memory is used up are paid for and serve nobody.",
+	  "GPUs that remain when CPU or memory is used up are paid for and idle.",
 	  "lower the requests to the GPU's share of the machine", false, holds_gpus, rule_strands_gpus, NULL },
 };
 /* clang-format on */

@@ -193,7 +193,7 @@ static const struct contract_rule rules[] = {
 	  serves, rule_startup_probe, NULL },
 	{ "grace-period", CONTRACT_WARNING, SERVE,
 	  "Requests under way may end before a replica goes",
-	  "Long answers are cut when the grace period ends; one that is very long keeps a machine that nobody needs.",
+	  "Long answers are cut when the grace period ends; one that is very long keeps a machine that is not needed.",
 	  "set terminationGracePeriodSeconds to what the longest request takes, like 600", false, serves, rule_grace_period, NULL },
 	{ "disruption-budget", CONTRACT_WARNING, SERVE,
 	  "Serving pods have a disruption budget",

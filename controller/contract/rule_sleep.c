@@ -153,10 +153,10 @@ static void rule_network(struct check_run *c, const struct workload *w)
 /* clang-format off */
 static const struct contract_rule rules[] = {
 	{ "sleep-flags", CONTRACT_WARNING, SERVE,
-	  "Engines that may sleep can be told to",
+	  "Engines that may sleep accept the calls",
 	  "vLLM sleeps with --enable-sleep-mode alone, and serves /sleep, /wake_up and /is_sleeping only with "
 	  "VLLM_SERVER_DEV_MODE=1; with the latter alone it serves dangerous endpoints for nothing.",
-	  "set the environment variable VLLM_SERVER_DEV_MODE to 1; where the version of vLLM needs it no more, ignore this rule",
+	  "set the environment variable VLLM_SERVER_DEV_MODE to 1; if your vLLM version does not need it, ignore this rule",
 	  false, asks_for_gpus, rule_flags, NULL },
 	{ "sleep-memory", CONTRACT_ERROR, SERVE,
 	  "The weights of engines that sleep fit host memory",
@@ -166,11 +166,10 @@ static const struct contract_rule rules[] = {
 	{ "sleep-routing", CONTRACT_WARNING, "Service, InferencePool",
 	  "Requests do not go to engines that sleep",
 	  "An engine that sleeps stays ready: its /health answers 200. A request to it fails, and has crashed some.",
-	  "let the selector ask for the label of engines that are awake, preheat.dev/engine-state: awake, which whoever puts "
-	  "them to sleep changes; a router that looks at sleepers itself needs no rule: ignore it",
+	  "let the selector ask for the label of engines that are awake, preheat.dev/engine-state: awake, which the component that puts them to sleep must change; a router that checks for sleepers itself does not need this rule: ignore it",
 	  false, NULL, NULL, rule_routing },
 	{ "sleep-network", CONTRACT_WARNING, SERVE,
-	  "Development endpoints of engines are not open to everybody",
+	  "Development endpoints of engines are not open to the whole cluster",
 	  "VLLM_SERVER_DEV_MODE also serves /collective_rpc, /reset_prefix_cache and others, without authorization: any pod "
 	  "of the cluster may stop the engine, or run what it likes in it.",
 	  "add a NetworkPolicy that lets only the gateway, Prometheus, and who puts engines to sleep reach these pods",

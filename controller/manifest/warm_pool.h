@@ -207,6 +207,7 @@ struct cost_labels_text {
 struct spec_text {
 	const struct yaml_node *node;
 	int64_t class, mode, violation_cost, shrink_priority;
+	const char *former_autoscaler;
 	struct objective_text objective;
 	struct workload_text workload;
 	struct signals_text signals;

@@ -233,12 +233,18 @@ static bool pays(const struct advice *a)
 	return !r->is_chance && r->saved > SAVED_LEAST * r->dollars && r->late_with <= most;
 }
 
+/* Another objective is for somebody else to agree to. */
+static int rank(const struct advice *a)
+{
+	return mends(a) ? 0 : a->allowed_with <= a->allowed ? 1 : 2;
+}
+
 static int by_worth(const void *left, const void *right)
 {
 	const struct advice *a = left, *b = right;
 
-	if (mends(a) != mends(b))
-		return mends(a) ? -1 : 1;
+	if (rank(a) != rank(b))
+		return rank(a) - rank(b);
 	if (a->result.saved != b->result.saved)
 		return a->result.saved > b->result.saved ? -1 : 1;
 	return a->pool != b->pool ? (a->pool > b->pool) - (a->pool < b->pool) : strcmp(a->setting, b->setting);

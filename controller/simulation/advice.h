@@ -28,6 +28,7 @@ struct advice {
 enum { ADVICE_MOST = 12 };
 size_t advice_candidates(const struct world_setup *as_is, const struct advice_record *records, struct arena *a,
 			 struct advice *out, struct trial *trials);
-/* Those that pay stay, the best first: what makes a missed objective met, then by dollars. What is shared stays once,
+/* Those that pay stay, the best first: what makes a missed objective met, what saves, other objectives; of each by
+ * dollars. What is shared stays once,
  * and not where another pool would miss its objective by it. Returns how many. */
 size_t advice_keep(struct advice *all, size_t count);

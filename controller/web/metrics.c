@@ -262,7 +262,7 @@ static const struct metric loop_metrics[] = {
 	{ .name = "preheat_watch_errors_total", .type = METRIC_COUNTER, WATCH(errors), .help = "Watches and lists that failed." },
 	{ .name = "preheat_watch_last_event_timestamp_seconds", WATCH(last_event_at), .digits = 3, .help = "When the server last sent an event." },
 	{ .name = "preheat_provider_calls_total", .type = METRIC_COUNTER, .labels = "provider, verb, error", .write = write_counts, .offset = offsetof(struct published, provider_calls), .help = "Calls to clouds; error none: it went well." },
-	{ .name = "preheat_api_calls_total", .type = METRIC_COUNTER, .labels = "what", .write = write_counts, .offset = offsetof(struct published, api_calls), .help = "Calls to the API server: all; and of these failed (to look for what is not there is none), repeated, throttled, and barred because nothing may be written now." },
+	{ .name = "preheat_api_calls_total", .type = METRIC_COUNTER, .labels = "what", .write = write_counts, .offset = offsetof(struct published, api_calls), .help = "Calls to the API server: all; of these failed (except look-ups of missing objects), repeated, throttled, and blocked because nothing may be written." },
 	{ .name = "preheat_evictions_total", .type = METRIC_COUNTER, .labels = "result", .write = write_counts, .offset = offsetof(struct published, evictions), .help = "Evictions requested." },
 	{ .name = "preheat_node_actions_total", .type = METRIC_COUNTER, .labels = "action", .write = write_counts, .offset = offsetof(struct published, nodes), .help = "What was done to nodes." },
 	{ .name = "preheat_events_total", .type = METRIC_COUNTER, .labels = "result", .write = write_counts, .offset = offsetof(struct published, events), .help = "Events sent to the API server." },

@@ -92,6 +92,6 @@ const struct daily_question recommendations_question = {
 	.arguments = arguments,
 	.suffix = ".advice.json",
 	.output_most = (size_t)64 << 10,
-	.timeout = 10 * MINUTE,
+	.timeout = HOUR,
 	.read = read_rows,
 };

@@ -48,6 +48,12 @@ found 'cost: what the static fleet costs is what simulate says' 0 '^true$' "cp -
 	jq -s "(.[0] | map(select(.fleet == \"static\").gpu_hours) | add) / (.[1].pools | map(.gpu_hours) | add) | . > .98 and . < 1.02" a o/summary.json'
 found 'cost: other fleets, the same again' 0 '^same$' "cp -r '$scratch/costs' ." \
 	'preheat cost --alternatives --db costs >a; preheat cost --alternatives --db costs >b; cmp a b && echo same'
+# What the team had, by the manifest.
+found 'cost: the autoscaler that was' 0 '^same$' "sed 's/^spec:/spec:\\n  formerAutoscaler: total=50,min=2,max=9/' '$example/pool.yaml' >p.yaml" \
+	"preheat simulate -f p.yaml --trace '$scratch/costs.csv' --out o >/dev/null 2>&1"'
+	preheat cost --alternatives --db o -o json | jq -r "map(select(.fleet == \"autoscaler\"))[0].setting" | grep -qx total=50,min=2,max=9 && echo same'
+found 'check: an autoscaler that the model does not have' 1 'formerAutoscaler: found totl=50;.*did you mean total' \
+	"sed 's/^spec:/spec:\\n  formerAutoscaler: totl=50/' '$example/pool.yaml' >p.yaml" 'preheat check p.yaml 2>&1'
 refused 'cost: other fleets of classes' 2 '--alternatives is of pools; found --by class' "cp -r '$scratch/costs' ." \
 	'preheat cost --alternatives --by class --db costs'
 refused 'cost: two answers' 2 'ask for one of them' "cp -r '$scratch/costs' ." 'preheat cost --alternatives --excess --db costs'

@@ -186,6 +186,7 @@ static void what_pays_is_kept(void **state)
 static void what_mends_comes_before_what_saves(void **state)
 {
 	struct advice all[] = {
+		{ .setting = "asks", .allowed = .01, .allowed_with = .05, .result = { 100, .02, 50, .02, false } },
 		{ .setting = "saves", .allowed = .01, .allowed_with = .01, .result = { 100, .02, 5, .02, false } },
 		{ .setting = "mends", .allowed = .01, .allowed_with = .01, .result = { 100, .02, -20, .01, false } },
 		{ .setting = "wastes", .allowed = .01, .allowed_with = .01, .result = { 100, .02, -20, .02, false } },
@@ -193,10 +194,11 @@ static void what_mends_comes_before_what_saves(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(advice_keep(all, 4), 3);
+	assert_int_equal(advice_keep(all, 5), 4);
 	assert_string_equal(all[0].setting, "mends");
 	assert_string_equal(all[1].setting, "saves more");
 	assert_string_equal(all[2].setting, "saves");
+	assert_string_equal(all[3].setting, "asks");
 }
 
 /* A group of two pools: one change, and no harm to either. */
