@@ -26,7 +26,7 @@ static const struct step steps[] = {
 #undef METRIC
 
 /* The first row from `at` on for this move and level, `engine` being that of the row before. NULL: there is none. */
-static const struct step *find_step(const struct engine_call *c, enum engine_move move, int level, size_t at)
+static const struct step *find_step(enum engine engine, enum engine_move move, int level, size_t at)
 {
 	const size_t all = sizeof steps / sizeof *steps;
 	bool is_here = at > 0;
@@ -35,16 +35,26 @@ static const struct step *find_step(const struct engine_call *c, enum engine_mov
 		if (steps[i].move == MARK && is_here)
 			return NULL;
 		if (steps[i].move == MARK)
-			is_here = steps[i].level == (int)c->engine;
+			is_here = steps[i].level == (int)engine;
 		else if (is_here && steps[i].move == (int)move && steps[i].level == level)
 			return &steps[i];
 	}
 	return NULL;
 }
 
+bool engine_can_sleep(enum engine engine, int level)
+{
+	return find_step(engine, MOVE_SLEEP, level, 0) != NULL;
+}
+
+bool engine_tells_sleep(enum engine engine)
+{
+	return find_step(engine, MOVE_LOOK, 0, 0) != NULL;
+}
+
 static const struct step *look_step(const struct engine_call *c)
 {
-	return find_step(c, MOVE_LOOK, 0, 0);
+	return find_step(c->engine, MOVE_LOOK, 0, 0);
 }
 
 static millis elapsed(const struct engine_call *c)
@@ -299,7 +309,7 @@ static void send_step(struct engine_call *c);
 /* A refusal ends it. An answer that was lost says nothing: whether the last step was done, the server says itself. */
 static void on_step(struct engine_call *c, const struct error *e)
 {
-	bool is_last = !find_step(c, c->move, c->level, c->step);
+	bool is_last = !find_step(c->engine, c->move, c->level, c->step);
 
 	if (e->kind != ERROR_NONE && (c->was_answered || !is_last || !look_step(c))) {
 		finish(c, e);
@@ -311,7 +321,7 @@ static void on_step(struct engine_call *c, const struct error *e)
 
 static void send_step(struct engine_call *c)
 {
-	const struct step *s = find_step(c, c->move, c->level, c->step);
+	const struct step *s = find_step(c->engine, c->move, c->level, c->step);
 
 	if (!s) {
 		confirm(c);
@@ -402,7 +412,7 @@ void engine_call_start(struct loop *loop, struct http *http, const struct clock 
 	c->lost = (struct error){ 0 };
 	c->timer.user = c;
 	const struct step *look = look_step(c);
-	if (c->move != MOVE_LOOK && !find_step(c, c->move, c->level, 0)) {
+	if (c->move != MOVE_LOOK && !find_step(c->engine, c->move, c->level, 0)) {
 		error_set(&c->lost, ERROR_INVALID, "%s: no server of %s sleeps on level %d", http_auth_url(c->server),
 			  engine_traits(c->engine).name, c->level);
 		refuse(c);

@@ -58,6 +58,10 @@ struct engine_call {
 	struct page *page;
 };
 
+/* Whether servers of an engine sleep on that level; whether they tell that they do. */
+bool engine_can_sleep(enum engine engine, int level);
+bool engine_tells_sleep(enum engine engine);
+
 #define ENGINE_LOOK_TIMEOUT (5 * SECOND)
 
 /* Cannot fail: failures arrive in done(). Writes are sent only until http_write_until(). `clock` must outlive it. */

@@ -158,6 +158,19 @@ static const char *const migrations[] = {
 	"                    unmarked_at INTEGER, PRIMARY KEY (node, asked_at)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX drain_marked ON drain (node) WHERE unmarked_at IS NULL;"
 	"CREATE INDEX drain_asked ON drain (asked_at);",
+
+	/* What shares decided, as state/share_record.h writes it, and engines that were put to sleep and woken.
+	 * ended_at NULL: under way, or, with an outcome, its slot is being mended. */
+	"CREATE TABLE share_decision (share TEXT NOT NULL, at INTEGER NOT NULL, view TEXT NOT NULL, plan TEXT NOT NULL,"
+	"                             PRIMARY KEY (share, at)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX share_decision_at ON share_decision (at);"
+	"CREATE TABLE engine_move (uid TEXT NOT NULL, asked_at INTEGER NOT NULL, pod TEXT NOT NULL, pool TEXT NOT NULL,"
+	"                          share TEXT NOT NULL, slot TEXT NOT NULL, is_wake INTEGER NOT NULL, why TEXT NOT "
+	"NULL,"
+	"                          tick INTEGER NOT NULL, term INTEGER NOT NULL, outcome TEXT, took INTEGER,"
+	"                          ended_at INTEGER, PRIMARY KEY (uid, asked_at)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX engine_move_open ON engine_move (asked_at) WHERE ended_at IS NULL;"
+	"CREATE INDEX engine_move_asked ON engine_move (asked_at);",
 };
 
 /* "PrHt". Files of before costs were kept can be read, too: nothing that was there has changed since. */
@@ -175,7 +188,7 @@ static struct history *new_history(void)
 	struct history *h = xcalloc(1, sizeof *h);
 
 	h->retained_from = -1;
-	h->has_cost = h->has_levels = h->has_drains = true; /* opening for writing makes the tables */
+	h->has_cost = h->has_levels = h->has_drains = h->has_shares = true; /* opening for writing makes the tables */
 	return h;
 }
 
@@ -354,7 +367,7 @@ static struct history *open_with(struct db *db, bool only_sums, struct error *e)
 
 	h->db = db;
 	if (h->db && db_has_table(h->db, "cost", &h->has_cost, e) && db_has_table(h->db, "level", &h->has_levels, e) &&
-	    db_has_table(h->db, "drain", &h->has_drains, e)) {
+	    db_has_table(h->db, "drain", &h->has_drains, e) && db_has_table(h->db, "engine_move", &h->has_shares, e)) {
 		h->is_foreign = !check_layout(h, e);
 		bool is_fit = !h->is_foreign || (only_sums && e->kind == ERROR_CONFLICT);
 		if (is_fit && history_load_pools(h, e) && history_mark(h, e))

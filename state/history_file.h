@@ -59,9 +59,9 @@ struct history {
 	/* cost.c, usage.c, level.c, lead_time.c: of the ticks of the transaction */
 	struct buf costs, cost_labels, quotas, holdings, levels, lead_times;
 	struct arena cost_texts;
-	bool has_cost, has_levels, has_drains; /* the file has the tables */
-	struct history_mark mark;	       /* of a reader, when it was opened */
-	bool is_foreign;		       /* its records have other fields than ours */
+	bool has_cost, has_levels, has_drains, has_shares; /* the file has the tables */
+	struct history_mark mark;			   /* of a reader, when it was opened */
+	bool is_foreign;				   /* its records have other fields than ours */
 };
 
 /* Opens the transaction that a write needs. */

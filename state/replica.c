@@ -59,6 +59,16 @@ const struct section replica_sections[] = {
 	  "INSERT OR REPLACE INTO drain (node, asked_at, machine, pool, node_group, fate, why, tick, term, released_at,"
 	  " outcome, ended_at, unmarked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 	  false },
+	{ X "SELECT share, share_decision.at, view, plan FROM x JOIN share_decision ON x.is_all <> 0 OR"
+	    " share_decision.at >= x.since",
+	  "INSERT OR REPLACE INTO share_decision (share, at, view, plan) VALUES (?, ?, ?, ?)", false },
+	{ X
+	  "SELECT uid, asked_at, pod, engine_move.pool, share, slot, is_wake, why, tick, term, outcome, took, ended_at"
+	  " FROM x JOIN engine_move ON x.is_all <> 0 OR ended_at IS NULL OR ended_at >= x.since",
+	  "INSERT OR REPLACE INTO engine_move (uid, asked_at, pod, pool, share, slot, is_wake, why, tick, term, "
+	  "outcome,"
+	  " took, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	  false },
 	/* Sums of hours that go on are told again with each batch. */
 	{ X "SELECT cost.* FROM x JOIN cost ON " SINCE,
 	  "INSERT OR REPLACE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"

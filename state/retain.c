@@ -121,6 +121,8 @@ static bool drop_rest(struct history *h, int64_t until, struct error *e)
 		"DELETE FROM gpu_holding WHERE until < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM launch WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM drain WHERE unmarked_at < (SELECT at FROM tick WHERE id = ?)",
+		"DELETE FROM share_decision WHERE at < (SELECT at FROM tick WHERE id = ?)",
+		"DELETE FROM engine_move WHERE ended_at < (SELECT at FROM tick WHERE id = ?)",
 		"DELETE FROM checkpoint WHERE tick < ?",
 		("DELETE FROM level WHERE width = 0 AND pool IN (SELECT id FROM pool) AND number <"
 		 " (SELECT (at - 1) / 300000 FROM tick WHERE id = ?)"),

@@ -11,6 +11,7 @@
 #include "controller/explain/explain.h"
 #include "providers/provider.h"
 #include "state/drain_record.h"
+#include "state/share_record.h"
 #include "state/replica.h"
 
 #include <errno.h>
@@ -450,6 +451,20 @@ static const struct table_column launch_columns[] = {
 	{ .name = "operation", .is_wide = true },
 };
 
+static const struct table_column move_columns[] = {
+	{ .name = "time" },
+	{ .name = "pool" },
+	{ .name = "move" },
+	{ .name = "node" },
+	{ .name = "outcome" },
+	{ .name = "took_ms", .title = "TOOK", .is_right = true },
+	{ .name = "why" },
+	{ .name = "share", .is_wide = true },
+	{ .name = "pod", .is_wide = true },
+	{ .name = "tick", .is_right = true, .is_wide = true },
+	{ .name = "term", .is_right = true, .is_wide = true },
+};
+
 static const struct table_column drain_columns[] = {
 	{ .name = "time" },
 	{ .name = "tick", .is_right = true },
@@ -478,10 +493,39 @@ static void add_moment(struct table *t, const struct history_args *q, millis at,
 	table_text(t, time.text);
 }
 
+static void add_took(struct table *t, bool is_known, millis took)
+{
+	CLEANUP(buf_release) struct buf text = { 0 }, raw = { 0 };
+
+	if (!is_known) {
+		table_absent(t);
+		return;
+	}
+	duration_format(took, &text);
+	buf_printf(&raw, "%lld", (long long)took);
+	table_value(t, text.text, raw.text);
+}
+
+static void add_move(struct table *t, const struct history_args *q, const struct engine_move_record *m,
+		     bool for_programs)
+{
+	add_moment(t, q, m->asked_at, for_programs);
+	table_text(t, m->pool);
+	table_text(t, m->is_wake ? "wake" : "sleep");
+	table_text(t, m->slot);
+	table_text(t, m->outcome ? m->outcome : "open");
+	add_took(t, m->outcome != NULL, m->took);
+	table_text(t, m->why);
+	table_text(t, m->share);
+	table_text(t, m->pod);
+	table_count(t, m->tick);
+	table_count(t, m->term);
+	if (!m->ended_at)
+		table_style(t, STYLE_WARN);
+}
+
 static void add_drain(struct table *t, const struct history_args *q, const struct drain_record *d, bool for_programs)
 {
-	CLEANUP(buf_release) struct buf took = { 0 }, raw = { 0 };
-
 	add_moment(t, q, d->asked_at, for_programs);
 	table_count(t, d->tick);
 	table_text(t, d->pool);
@@ -489,13 +533,7 @@ static void add_drain(struct table *t, const struct history_args *q, const struc
 	table_text(t, d->node);
 	table_text(t, d->fate);
 	table_text(t, d->outcome ? d->outcome : "open");
-	if (d->outcome) {
-		duration_format(d->ended_at - d->asked_at, &took);
-		buf_printf(&raw, "%lld", (long long)(d->ended_at - d->asked_at));
-		table_value(t, took.text, raw.text);
-	} else {
-		table_absent(t);
-	}
+	add_took(t, d->outcome != NULL, d->ended_at - d->asked_at);
 	add_moment(t, q, d->unmarked_at, for_programs);
 	add_moment(t, q, d->released_at, for_programs);
 	table_text(t, d->machine);
@@ -743,7 +781,7 @@ static const struct command *const verbs[] = { &history_command_copy, &history_c
 struct asked {
 	struct history_args args;
 	const char *from, *to, *group, *limit, *output;
-	bool is_all, is_hours, is_launches, is_drains, follows;
+	bool is_all, is_hours, is_launches, is_drains, is_moves, follows;
 	int64_t most;
 	millis retain; /* 0: keep all */
 };
@@ -820,6 +858,35 @@ static bool print_drains(struct asked *a, struct error *e)
 	return true;
 }
 
+static bool print_moves(struct asked *a, struct error *e)
+{
+	enum table_format format = table_format_of(a->output);
+	struct history_args *q = &a->args;
+	struct engine_move_filter f = { .from = INT64_MIN, .to = INT64_MAX, .most = a->most };
+	CLEANUP(buf_release) struct buf pool = { 0 };
+	struct engine_move_record *moves;
+	size_t count, pools;
+
+	if (q->pool) {
+		const struct history_pool *p = &history_pools(q->history, &pools)[q->pool_index];
+		buf_printf(&pool, "%s/%s", p->namespace, p->name);
+		f.pool = pool.text;
+	}
+	if ((a->from && !history_args_time(q, "from", a->from, &f.from, e)) ||
+	    (a->to && !history_args_time(q, "to", a->to, &f.to, e)) ||
+	    !engine_move_find(q->history, &f, &q->arena, &moves, &count, e))
+		return false;
+	struct table *t = table_new(move_columns, sizeof move_columns / sizeof *move_columns);
+	for (size_t i = 0; i < count; i++)
+		add_move(t, q, &moves[i], table_is_for_programs(format));
+	table_print(t, format, stdout);
+	table_free(t);
+	if (!count)
+		fprintf(stderr,
+			"No engine was put to sleep or woken in that time; only pools with spec.share have that.\n");
+	return true;
+}
+
 static bool print_history(struct asked *a, struct error *e)
 {
 	enum table_format format = table_format_of(a->output);
@@ -861,11 +928,16 @@ static bool check_questions(const struct asked *a, struct error *e)
 	if (a->is_drains && (a->args.pool || a->limit || a->is_all || a->is_hours || a->is_launches || a->retain))
 		return error_set(e, ERROR_INVALID,
 				 "--drains prints nodes that were drained; beside it: --from, --to, --group, --number");
-	if (a->follows && (a->to || a->is_hours || a->is_launches || a->is_drains || a->retain))
+	if (a->is_moves &&
+	    (a->group || a->limit || a->is_all || a->is_hours || a->is_launches || a->is_drains || a->retain))
 		return error_set(
 			e, ERROR_INVALID,
-			"--follow prints decisions as they come; give it without --to, --hours, --launches, --drains "
-			"and --retain");
+			"--moves prints engines that slept or woke; beside it: --pool, --from, --to, --number");
+	if (a->follows && (a->to || a->is_hours || a->is_launches || a->is_drains || a->is_moves || a->retain))
+		return error_set(
+			e, ERROR_INVALID,
+			"--follow prints decisions as they come; give it without --to, --hours, --launches, --drains, "
+			"--moves and --retain");
 	if (a->retain && (filters || a->is_hours))
 		return error_set(e, ERROR_INVALID,
 				 "--retain drops ticks of all pools and prints no decisions; give it alone, with --db");
@@ -896,6 +968,8 @@ static bool answer(struct asked *a, struct error *e)
 		return print_launches(a, e);
 	if (a->is_drains)
 		return print_drains(a, e);
+	if (a->is_moves)
+		return print_moves(a, e);
 	return a->is_hours ? history_hours_print(&a->args, a->output, e) : print_history(a, e);
 }
 
@@ -922,6 +996,9 @@ static int show(int argc, char **argv)
 		  NULL },
 		{ "drains", 0, OPTION_FLAG, NULL,
 		  "instead: drained nodes and the outcome; with --from, --to, --group, --number", &a.is_drains, NULL },
+		{ "moves", 0, OPTION_FLAG, NULL,
+		  "instead: sleeps and wakes of engines in a share; with --pool, --from, --to, --number", &a.is_moves,
+		  NULL },
 		{ "retain", 0, OPTION_PERIOD, "AGE", "instead: drop ticks older than this, keep hourly sums", &a.retain,
 		  NULL },
 		PRINT_OPTION(&a.output),

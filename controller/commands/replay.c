@@ -17,6 +17,7 @@
 #include "controller/simulation/simulate.h"
 #include "controller/simulation/world.h"
 #include "state/history.h"
+#include "state/share_record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -810,11 +811,37 @@ static void print_outcome(const struct asked *a, const struct replay_outcome *o)
 	print_tree(&answer, a->output);
 }
 
+/* What the shares of these ticks decided, with what they saw, decided again. */
+static bool replay_shares(struct history *h, const struct replay_range *range, struct arena *a, size_t *count,
+			  size_t *differing, struct error *e)
+{
+	struct share_decision *rows;
+	millis from, to;
+
+	*count = *differing = 0;
+	if (range->pool != ANY)
+		return true;
+	if (!history_tick_end(h, range->from, &from, e) || !history_tick_end(h, range->to, &to, e) ||
+	    !share_decision_find(h, from, to, a, &rows, count, e))
+		return false;
+	for (size_t i = 0; i < *count; i++) {
+		CLEANUP(buf_release) struct buf text = { 0 };
+		struct share_view v;
+		if (!share_view_read(rows[i].view, a, &v, e))
+			return error_wrap(e, "%s: share %s", history_path(h), rows[i].share);
+		const struct share_plan plan = share_decide(&v, a);
+		share_plan_write(&v, &plan, &text);
+		*differing += strcmp(text.text ? text.text : "", rows[i].plan) != 0;
+	}
+	return true;
+}
+
 static bool replay(struct asked *a, bool *differs, struct error *e)
 {
 	struct history_args *q = &a->args;
 	struct replay_range range;
 	struct replay_outcome outcome;
+	size_t shares, shares_differing;
 
 	bool has_change = variation_is_any(&a->change);
 
@@ -827,16 +854,20 @@ static bool replay(struct asked *a, bool *differs, struct error *e)
 		return false;
 	if (a->with || has_change)
 		return compare_with(q, a, &range, e);
-	if (!replay_fold(q->history, &range, &q->arena, &outcome, e))
+	if (!replay_fold(q->history, &range, &q->arena, &outcome, e) ||
+	    !replay_shares(q->history, &range, &q->arena, &shares, &shares_differing, e))
 		return false;
-	*differs = outcome.differing > 0;
+	*differs = outcome.differing > 0 || shares_differing > 0;
 	if (print_is_for_programs(a->output)) {
 		print_outcome(a, &outcome);
 		return true;
 	}
 	printf("%lld ticks replayed, %lld %s\n", (long long)outcome.ticks, (long long)outcome.differing,
 	       outcome.differing == 1 ? "differs" : "differ");
-	if (*differs)
+	if (shares)
+		printf("%zu decisions of shares replayed, %zu %s\n", shares, shares_differing,
+		       shares_differing == 1 ? "differs" : "differ");
+	if (outcome.differing)
 		print_difference(q, &outcome);
 	return true;
 }

@@ -215,13 +215,23 @@ static bool check(struct measuring *m, char *const *urls, struct error *e)
 	return true;
 }
 
+/* "vllm|sglang": those that sleep. */
+static void write_engines(struct buf *out)
+{
+	for (enum engine i = 0; i < ENGINE_COUNT; i++)
+		if (engine_can_sleep(i, 1))
+			buf_printf(out, "%s%s", out->len ? "|" : "", engine_traits(i).name);
+}
+
 static int run(int argc, char **argv)
 {
+	CLEANUP(buf_release) struct buf engines = { 0 };
 	struct measuring m = {
 		.engine_name = "vllm", .output = "table", .level = 1, .rounds = 5, .timeout = 2 * MINUTE
 	};
+	write_engines(&engines);
 	const struct option_row rows[] = {
-		{ "engine", 0, OPTION_CHOICE, "NAME", "what serves there", &m.engine_name, "vllm|sglang" },
+		{ "engine", 0, OPTION_CHOICE, "NAME", "what serves there", &m.engine_name, engines.text },
 		{ "level", 0, OPTION_POSITIVE, "N", "1: weights in host memory; 2: dropped, and loaded again", &m.level,
 		  NULL },
 		{ "rounds", 0, OPTION_POSITIVE, "N", "how often each server sleeps and wakes", &m.rounds, NULL },

@@ -150,6 +150,73 @@ static void rule_network(struct check_run *c, const struct workload *w)
 	}
 }
 
+/* --- engines that share a GPU --- */
+
+static bool is_in_share(const struct contract *c, const struct workload *w)
+{
+	const struct pool_spec *p = pool_of(c, w);
+
+	return p && pool_is_in_share(p);
+}
+
+static void rule_share_flags(struct check_run *c, const struct workload *w)
+{
+	const struct pool_spec *p = pool_of(c->contract, w);
+	size_t index = (size_t)(p - c->contract->manifest->fleet.pools);
+
+	if (c->contract->manifest->pools[index].spec.signals.engine == SOURCE_VLLM && !sleeps(w))
+		violate(c, &(struct breach){ &w->object, NULL, NULL },
+			"it serves pool %s of share %s, and no container of it has %s", p->name, p->share, flag);
+}
+
+/* GPU memory of an engine of the pool, awake beside all others of its share. */
+static int64_t gib_beside_others(const struct fleet_spec *fleet, const struct pool_spec *pool)
+{
+	int64_t gib = pool->awake_gib;
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		if (pools_share(pool, &fleet->pools[i]) && pool != &fleet->pools[i])
+			gib += fleet->pools[i].asleep_gib;
+	return gib;
+}
+
+static void rule_share_memory(struct check_run *c)
+{
+	const struct manifest *m = c->contract->manifest;
+
+	for (size_t i = 0; m && i < m->fleet.pool_count; i++) {
+		const struct pool_spec *p = &m->fleet.pools[i];
+		int64_t needed = pool_is_in_share(p) && p->awake_gib ? gib_beside_others(&m->fleet, p) : 0;
+		for (size_t k = 0; needed > 0 && k < p->group_count; k++) {
+			const struct group_facts *g = &c->contract->groups[p->groups[k]];
+			if (g->gpu_memory_mib == UNSAID || needed * 1024 <= g->gpu_memory_mib * p->gpus_per_replica)
+				continue;
+			violate(c, &(struct breach){ &c->contract->pools[i], m->pools[i].spec.share.node, NULL },
+				"an engine awake beside the others of share %s asleep needs %" PRId64
+				" GiB; a GPU of node group %s has %" PRId64,
+				p->share, needed, g->spec->name, g->gpu_memory_mib / 1024);
+		}
+	}
+}
+
+/* As reported for engines of all sizes: level 1 from host memory, level 2 from disk. */
+static const millis usual_wake[] = { 0, 3 * SECOND, 7 * SECOND };
+
+static void rule_share_objective(struct check_run *c)
+{
+	const struct manifest *m = c->contract->manifest;
+
+	for (size_t i = 0; m && i < m->fleet.pool_count; i++) {
+		const struct pool_spec *p = &m->fleet.pools[i];
+		if (!pool_is_in_share(p) || p->violation_cost || p->objective_wait >= usual_wake[p->share_level])
+			continue;
+		violate(c, &(struct breach){ &c->contract->pools[i], m->pools[i].spec.share.node, NULL },
+			"a request that finds its engine asleep on level %" PRId64
+			" waits about %lld s, and is late after %lld ms",
+			p->share_level, (long long)(usual_wake[p->share_level] / SECOND), (long long)p->objective_wait);
+	}
+}
+
 /* clang-format off */
 static const struct contract_rule rules[] = {
 	{ "sleep-flags", CONTRACT_WARNING, SERVE,
@@ -174,6 +241,23 @@ static const struct contract_rule rules[] = {
 	  "of the cluster may stop the engine, or run what it likes in it.",
 	  "add a NetworkPolicy that lets only the gateway, Prometheus, and who puts engines to sleep reach these pods",
 	  false, asks_for_gpus, rule_network, NULL },
+	{ "share-flags", CONTRACT_ERROR, SERVE,
+	  "Engines of a share can sleep",
+	  "Pools with spec.share have their engines put to sleep and woken: one that cannot sleep keeps the GPU of the others.",
+	  "add --enable-sleep-mode to its arguments and VLLM_SERVER_DEV_MODE=1 to its environment, or take the pool out of the share",
+	  false, is_in_share, rule_share_flags, NULL },
+	{ "share-memory", CONTRACT_ERROR, "WarmPool",
+	  "An engine of a share fits the GPU beside those that sleep",
+	  "An engine that sleeps keeps some GPU memory, its context and graphs. What is left must hold one that is awake.",
+	  "take larger GPUs or fewer pools into the share, or measure share.engineMemoryGiB and share.sleepingMemoryGiB again",
+	  false, NULL, NULL, rule_share_memory },
+	{ "share-objective", CONTRACT_WARNING, "WarmPool",
+	  "A request may wait as long as an engine wakes",
+	  "The first request for a model that sleeps waits for its wake. Where that is longer than the objective allows, each such "
+	  "request is late.",
+	  "measure it with preheat swap-time; allow longer waits, sleep on level 1, or take the pool out of the share; where such "
+	  "requests are rarer than the objective allows, ignore this rule",
+	  false, NULL, NULL, rule_share_objective },
 };
 /* clang-format on */
 

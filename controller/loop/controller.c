@@ -100,6 +100,8 @@ static void finish(struct controller *c)
 	free(c->idle.items);
 	free(c->consolidation.movable.items);
 	drains_actor.stop(c);
+	engine_moves_close(c);
+	slots_close(c);
 	free(c->drains.back_offs);
 	buf_release(&c->cancels.path);
 	status_free(c);

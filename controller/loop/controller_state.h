@@ -12,6 +12,7 @@
 #include "controller/loop/consolidation.h"
 #include "controller/loop/controller.h"
 #include "controller/loop/drain.h"
+#include "controller/loop/engine_moves.h"
 #include "controller/loop/events.h"
 #include "controller/loop/fleet.h"
 #include "controller/loop/follower.h"
@@ -24,6 +25,7 @@
 #include "controller/loop/publish.h"
 #include "controller/loop/scale_down.h"
 #include "controller/loop/scale_up.h"
+#include "controller/loop/slots.h"
 #include "controller/loop/start_progress.h"
 #include "controller/loop/tick.h"
 #include "controller/loop/waiting.h"
@@ -55,6 +57,8 @@ struct live_pool {
 	bool was_blocked;  /* at the plan before */
 	struct start_timeouts timeouts;
 	struct stage_times stages[STAGE_COUNT];
+	struct stage_times sleep_times, wake_times; /* of its engines, in a share */
+	struct share_hold share_hold;
 	struct size_change change;
 	struct request_counts requests;
 	bool is_blind;	 /* its signals are stale, or nothing was decided yet */
@@ -89,6 +93,8 @@ struct controller {
 	struct marks marks;
 	struct machine_cancels cancels;
 	struct left_placeholders left;
+	struct slots slots;
+	struct engine_moves moves;
 	struct idle_nodes idle;
 	struct consolidation consolidation; /* of the pool that takes any */
 	struct interruptions interruptions;

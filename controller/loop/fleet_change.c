@@ -119,7 +119,8 @@ static bool is_held_now(const struct fleet_map *m, size_t group)
 static bool must_leave(const struct fleet_map *m, size_t pool)
 {
 	return !m->pool_stays[pool] ||
-	       (m->was->fleet.pools[pool].mode == MODE_ACT && m->now->fleet.pools[m->pools[pool]].mode != MODE_ACT);
+	       (m->was->fleet.pools[pool].mode != m->now->fleet.pools[m->pools[pool]].mode &&
+		(m->was->fleet.pools[pool].mode == MODE_ACT || m->was->fleet.pools[pool].mode == MODE_SHARE));
 }
 
 static bool names_stopped_group(const struct controller *c, size_t pool)

@@ -91,6 +91,7 @@ static void begin(struct controller *c)
 	start_progress_adopt(c);
 	drains_recall(c);
 	marks_adopt(c);
+	engine_moves_adopt(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),

@@ -75,6 +75,11 @@ static const char *target_key(const struct pod *p, struct arena *a)
 	return arena_strdup(a, text, strlen(text));
 }
 
+enum pod_sleep pool_signals_sleep(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
+{
+	return (enum pod_sleep)source_sleep(c->pools[pool]->signals.source, target_key(p, a));
+}
+
 /* Readiness does not tell who sleeps: the engines themselves do. */
 static void note_sleepers(struct live_pool *p)
 {
@@ -86,8 +91,7 @@ static void note_sleepers(struct live_pool *p)
 
 	for (size_t i = 0; source && i < count; i++)
 		if (pods[i]->state == POD_READY && !pods[i]->is_placeholder)
-			cluster_engine_told(c->cluster, pods[i],
-					    (enum pod_sleep)source_sleep(source, target_key(pods[i], &a)),
+			cluster_engine_told(c->cluster, pods[i], pool_signals_sleep(c, p->index, pods[i], &a),
 					    clock_now(c->clock));
 }
 
@@ -116,6 +120,9 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 	note_sleepers(p);
 	if (r->expected > 0 && r->fresh == 0)
 		return; /* nothing is known */
+	p->signals.in_flight = in.running + in.running_draining;
+	p->signals.waiting = in.waiting;
+	slots_read(p->controller);
 	server_stats_note(&p->signals.server, r);
 	add_scrape(&p->signals, &in);
 	if (r->inter_token_latency_us != READING_UNKNOWN) {
@@ -246,6 +253,13 @@ static struct source *open_source(struct controller *c, size_t pool, const struc
 					  .source = *settings, .reach = reach_of(&s->scrape.auth, &s->scrape.tls) });
 }
 
+millis pool_signals_interval(const struct controller *c, size_t pool)
+{
+	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
+
+	return s->prometheus.url ? s->prometheus.interval : s->scrape.interval;
+}
+
 static struct source *source_of(struct controller *c, size_t pool)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
@@ -253,7 +267,7 @@ static struct source *source_of(struct controller *c, size_t pool)
 	const struct signals_text *s = &c->manifest.pools[pool].spec.signals;
 	struct source_settings settings = { .pool = fleet_of(c)->pools[pool].name,
 					    .engine = (enum engine)s->engine,
-					    .interval = s->prometheus.url ? s->prometheus.interval : s->scrape.interval,
+					    .interval = pool_signals_interval(c, pool),
 					    .objective_us = fleet_of(c)->pools[pool].objective_wait * 1000,
 					    .on_reading = pool_signals_reading,
 					    .user = c->pools[pool] };
@@ -393,20 +407,38 @@ static bool is_read(const struct pod *p)
 	       !p->is_placeholder;
 }
 
+static void write_server(const struct scrape_text *s, const struct pod *p, struct buf *out)
+{
+	bool is_v6 = strchr(p->ip, ':');
+
+	buf_printf(out, "%s://%s%s%s:%lld", s->scheme == SCHEME_HTTPS ? "https" : "http", is_v6 ? "[" : "", p->ip,
+		   is_v6 ? "]" : "", (long long)s->port);
+}
+
+struct http_auth *pool_signals_server(const struct controller *c, size_t pool, const struct pod *p)
+{
+	const struct scrape_text *s = &c->manifest.pools[pool].spec.signals.scrape;
+	CLEANUP(buf_release) struct buf url = { 0 };
+	struct http_auth_settings reach = reach_of(&s->auth, &s->tls);
+
+	write_server(s, p, &url);
+	return http_auth_open(url.text, &reach);
+}
+
 static struct source_target target_of(const struct controller *c, size_t pool, const struct pod *p, struct arena *a)
 {
 	const struct scrape_text *s = &c->manifest.pools[pool].spec.signals.scrape;
-	bool is_v6 = strchr(p->ip, ':'), is_going = p->node && p->node->is_draining;
-	char url[512];
+	bool is_going = p->node && p->node->is_draining;
+	CLEANUP(buf_release) struct buf url = { 0 };
 
-	snprintf(url, sizeof url, "%s://%s%s%s:%lld%s", s->scheme == SCHEME_HTTPS ? "https" : "http", is_v6 ? "[" : "",
-		 p->ip, is_v6 ? "]" : "", (long long)s->port, s->path);
+	write_server(s, p, &url);
+	buf_text(&url, s->path);
 	return (struct source_target){
 		.key = target_key(p, a),
 		.namespace = p->namespace,
 		.pod = p->name,
 		.address = p->ip,
-		.url = arena_strdup(a, url, strlen(url)),
+		.url = arena_strdup(a, url.text, url.len),
 		.is_ready = p->state == POD_READY && !is_going && p->engine_label == POD_ENGINE_AWAKE,
 		.has_fallen = (p->state == POD_STARTED && p->ready_at) || (p->state == POD_READY && is_going)
 	};

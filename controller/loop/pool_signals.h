@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/arena.h"
+#include "controller/cluster/pod.h"
 #include "controller/policy/snapshot.h"
 #include "controller/web/published.h"
 #include "signals/external_queue.h"
@@ -12,8 +13,8 @@
 #include "signals/source.h"
 
 struct controller;
+struct http_auth;
 struct live_pool;
-struct pod;
 
 enum { STAGE_TIMES_KEPT = 64 };
 
@@ -45,6 +46,7 @@ struct pool_signals {
 	int64_t expected, fresh, disputed, itl_sum, itl_count, kv_sum, kv_count;
 	int64_t last_expected, last_fresh, last_disputed; /* of the last reading, of whatever tick */
 	bool has_heard;					  /* there was one */
+	int64_t in_flight, waiting;			  /* of the last one that knew: requests on all replicas */
 	struct server_stats server;
 };
 
@@ -70,6 +72,12 @@ void pool_signals_reading(void *pool, const struct pool_reading *r);
 /* Requests in flight at a replica and how old that is; false when it is not known. */
 bool pool_signals_in_flight(const struct controller *c, size_t pool, const struct pod *p, struct arena *a,
 			    int64_t *count, millis *age);
+/* What its last page told, however the round stands. */
+enum pod_sleep pool_signals_sleep(const struct controller *c, size_t pool, const struct pod *p, struct arena *a);
+/* The server in a pod, to be called; http_auth_close() it. */
+struct http_auth *pool_signals_server(const struct controller *c, size_t pool, const struct pod *p);
+/* How often its replicas are read. */
+millis pool_signals_interval(const struct controller *c, size_t pool);
 /* What the GPUs of a pool tell. */
 void pool_signals_devices(const struct controller *c, size_t pool, struct published_devices *out, struct arena *a);
 

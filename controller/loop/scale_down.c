@@ -22,8 +22,8 @@ static millis patience_of(const struct controller *c, size_t pool)
 
 /* --- cancelled starts --- */
 
-/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. The whole machine serves then:
- * what else was to be stopped with the last one is no start any more, but room on a machine on its way. */
+/* Oldest first: the cloud lets a machine on its way to standby serve when the size grows. The whole machine serves
+ * then: what else was to be stopped with the last one is no start any more, but room on a machine on its way. */
 static void adopt_refills(struct controller *c, size_t pool, size_t position, int64_t count)
 {
 	size_t group = fleet_of(c)->pools[pool].groups[position];

@@ -44,10 +44,10 @@ static bool groups_are_idle(const struct controller *c)
 static const struct actor groups_actor = { .drive = drive_groups, .is_idle = groups_are_idle };
 
 /* In the order of driving. */
-enum { ACTORS = 7 };
+enum { ACTORS = 8 };
 static const struct actor *const actors[ACTORS] = { &interruptions_actor, &fallback_actor,	  &groups_actor,
 						    &drains_actor,	  &machine_cancels_actor, &workload_scale_actor,
-						    &headroom_actor };
+						    &headroom_actor,	  &engine_moves_actor };
 
 void tick_act(struct controller *c)
 {
@@ -402,6 +402,7 @@ void tick_stop(struct controller *c)
 	timer_stop(&c->tick.drive);
 	c->tick.is_drive_due = false;
 	waiting_taken(c);
+	slots_stop(c);
 	for (size_t k = 0; k < ACTORS; k++)
 		if (actors[k]->stop)
 			actors[k]->stop(c);

@@ -53,7 +53,7 @@ static void refuse_with_any(struct draft *d, const struct yaml_node *map, const 
 /* The API server fills in defaults: only what differs from them was meant. */
 static void check_any(struct draft *d, const struct spec_text *s)
 {
-	static const char *const own[] = { "objective", "violationCost", "lend", "budget" };
+	static const char *const own[] = { "objective", "violationCost", "lend", "budget", "share" };
 	static const char *const of_workload[] = { "selector",	   "scaleTargetRef",  "warm",
 						   "maxSequences", "tokensPerSecond", "interTokenLatency" };
 	static const char *const of_signals[] = {
@@ -384,6 +384,50 @@ static void check_lending(struct draft *d, const struct spec_text *s)
 				"delete it from the list; pools of one class share node groups already");
 }
 
+/* The engines, each followed by the levels of its calls. */
+#define ENGINE(id, name, image, slots) { SOURCE_##id, 0 },
+#define METRIC(...)
+#define SLEEP_STEP(move, level, path, body) { -1, level },
+static const struct {
+	int engine, level;
+} sleeps[] = {
+#include "signals/engines/all.def"
+};
+#undef ENGINE
+#undef METRIC
+
+static bool engine_sleeps(int64_t engine, int64_t level)
+{
+	bool is_here = false;
+
+	for (size_t i = 0; i < sizeof sleeps / sizeof *sleeps; i++) {
+		if (sleeps[i].engine >= 0)
+			is_here = sleeps[i].engine == engine;
+		else if (is_here && sleeps[i].level == level)
+			return true;
+	}
+	return false;
+}
+
+static void check_share(struct draft *d, const struct spec_text *s)
+{
+	const struct share_text *h = &s->share;
+
+	if (!h->node)
+		return;
+	if (!engine_sleeps(s->signals.engine, h->level))
+		schema_find_key(d->findings, h->node, "level", "a level on which the engine does not sleep",
+				"an engine that sleeps on that level; docs/signals.md lists them",
+				"correct signals.engine or the level, or take the pool out of the share");
+	if (s->workload.target.node)
+		schema_find_key(d->findings, s->workload.node, "scaleTargetRef", "scaleTargetRef of a pool in a share",
+				"none: the engines of a share stay as they were deployed",
+				"delete it, or take the pool out of the share");
+	if (h->engine_gib && h->asleep_gib > h->engine_gib)
+		find_above(d, h->node, "sleepingMemoryGiB", "engineMemoryGiB", h->engine_gib,
+			   "raise the one or lower the other");
+}
+
 static void check_pool(struct draft *d, const struct spec_text *s)
 {
 	if (!s->node)
@@ -401,6 +445,7 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 	check_lead_time(d, &s->lead_time);
 	check_headroom(d, &s->headroom);
 	check_lending(d, s);
+	check_share(d, s);
 }
 
 static void check_name(struct draft *d, size_t pool)

@@ -297,7 +297,7 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 		.name = w->metadata.name,
 		.namespace = w->metadata.namespace,
 		.class = (enum pool_class)s->class,
-		.mode = (enum pool_mode)s->mode,
+		.mode = s->share.name && s->mode == MODE_ACT ? MODE_SHARE : (enum pool_mode)s->mode,
 		.objective_wait = s->objective.queue_wait,
 		.objective_late_ppm = PPM - s->objective.attainment_ppm,
 		.violation_cost = s->violation_cost ? s->violation_cost : s->objective.violation_cost,
@@ -311,6 +311,11 @@ static struct pool_spec build_pool(const struct draft *d, const struct warm_pool
 		.shrink_priority = s->shrink_priority,
 		.budget_per_hour = s->budget.dollars_per_hour,
 		.budget_name = s->budget.name,
+		.share = s->share.name ? s->share.name : "",
+		.share_level = s->share.level,
+		.awake_gib = s->share.engine_gib,
+		.asleep_gib = s->share.asleep_gib,
+		.share_wake_within = s->share.wake_within,
 	};
 
 	for (size_t i = 0; i < s->groups.count; i++)

@@ -203,8 +203,8 @@ static const struct openapi_rule written_rules[] = {
 	  "violationCost stands in place of attainment, and at one place" },
 	{ "spec",
 	  "self.class != 'any' || !(has(self.objective) || has(self.violationCost) || has(self.lend) || "
-	  "has(self.budget))",
-	  "objective, violationCost, lend and budget are not for class any" },
+	  "has(self.budget) || has(self.share))",
+	  "objective, violationCost, lend, budget and share are not for class any" },
 	{ "spec",
 	  "self.class != 'any' || !(has(self.workload.selector) || has(self.workload.scaleTargetRef) || "
 	  "has(self.workload.warm) || has(self.workload.maxSequences) || has(self.workload.tokensPerSecond) || "
@@ -224,6 +224,12 @@ static const struct openapi_rule written_rules[] = {
 	  "scaleDown.utilization is for class any" },
 	{ "spec", "!has(self.lend) || !has(self.lend.to) || !(self.class in self.lend.to)",
 	  "lend.to may not name the pool's own class" },
+	{ "spec", "!has(self.share) || !has(self.workload.scaleTargetRef)",
+	  "scaleTargetRef of a pool in a share: its engines stay as they were deployed" },
+	{ "share",
+	  "!has(self.engineMemoryGiB) || self.engineMemoryGiB == 0 || !has(self.sleepingMemoryGiB) || "
+	  "self.sleepingMemoryGiB <= self.engineMemoryGiB",
+	  "sleepingMemoryGiB must be at most engineMemoryGiB" },
 	{ "spec", "self.nodeGroups.all(a, self.nodeGroups.exists_one(b, b.name == a.name))",
 	  "nodeGroups may name every group once" },
 	{ "spec", "self.nodeGroups.all(g, !has(g.gpusPerNode) || g.gpusPerNode >= self.workload.gpusPerReplica)",

@@ -459,6 +459,24 @@ static const struct schema_row budget_rows[] = {
 };
 static const struct schema_table budget_table = { "budget", sizeof(struct budget_text), SCHEMA_ROWS(budget_rows) };
 
+static const struct schema_row share_rows[] = {
+	{ .key = "name", .type = SCHEMA_NAME, AT(share_text, name), .is_required = true,
+	  .help = "Pools of one namespace with the same name share their GPUs: their engines stand on the same nodes, and "
+		  "sleep or wake as requests come." },
+	{ .key = "level", .type = SCHEMA_INTEGER, AT(share_text, level), .fallback = "1", .min = 1, .max = 2,
+	  .help = "How deep an engine sleeps. 1: its weights move to host memory; 2: they are dropped, and loaded again." },
+	{ .key = "engineMemoryGiB", .type = SCHEMA_INTEGER, AT(share_text, engine_gib), .fallback = "0",
+	  .shown = "0: all of it", .max = 100000, .example = "20",
+	  .help = "GPU memory of an engine that is awake. Where all pools of the share say it, as many are awake beside "
+		  "each other as fit; else one." },
+	{ .key = "sleepingMemoryGiB", .type = SCHEMA_INTEGER, AT(share_text, asleep_gib), .fallback = "2", .max = 100000,
+	  .help = "GPU memory that stays with an engine that sleeps." },
+	{ .key = "wakeWithin", .type = SCHEMA_DURATION, AT(share_text, wake_within), .fallback = "2m", .min = SECOND,
+	  .max = HOUR, .example = "2m",
+	  .help = "A sleep or a wake that takes longer has failed: its pod is evicted, and another engine takes over." },
+};
+static const struct schema_table share_table = { "share", sizeof(struct share_text), SCHEMA_ROWS(share_rows) };
+
 static const struct schema_row cost_labels_rows[] = {
 	{ .key = "costCenter", .type = SCHEMA_KEY, AT(cost_labels_text, cost_center), .fallback = "cost-center",
 	  .help = "Key of the label whose value is the cost center." },
@@ -508,6 +526,9 @@ static const struct schema_row spec_rows[] = {
 		  "configured (docs/simulator.md), as preheat init writes them of an HPA or ScaledObject." },
 	{ .key = "costLabels", .type = SCHEMA_MAP, AT(spec_text, cost_labels), .table = &cost_labels_table,
 	  .help = "Pod labels by which preheat cost splits the bill. For pods outside pools those of the node group's first pool count." },
+	{ .key = "share", .type = SCHEMA_MAP, AT(spec_text, share), .shown = "none", .table = &share_table,
+	  .help = "GPUs that the pool shares with others: a few engines awake, the rest asleep on the same nodes. Their "
+		  "number stays as it was deployed." },
 	{ .key = "mode", .type = SCHEMA_CHOICE, AT(spec_text, mode), .fallback = "observe", .choices = modes,
 	  .help = "observe: decide, record, price and report, never change; act: also buy, release and scale; paused: leave as it is." },
 };

@@ -198,6 +198,12 @@ struct budget_text {
 	const char *name;
 };
 
+struct share_text {
+	const struct yaml_node *node;
+	const char *name; /* NULL: in no share */
+	int64_t level, engine_gib, asleep_gib, wake_within;
+};
+
 /* Keys of the labels of pods that say for whom GPUs are paid. */
 struct cost_labels_text {
 	const struct yaml_node *node;
@@ -218,6 +224,7 @@ struct spec_text {
 	struct lend_text lend;
 	struct budget_text budget;
 	struct cost_labels_text cost_labels;
+	struct share_text share;
 };
 
 struct warm_pool {

@@ -173,6 +173,8 @@ static enum late_cause cause_of_limit(int64_t limit)
 	case LIMIT_OBSERVE:
 	case LIMIT_PAUSED:
 		return LATE_NOT_ACTING;
+	case LIMIT_SHARE:
+		return LATE_COLD_START;
 	case LIMIT_NONE:
 	case LIMIT_MIN:
 	case LIMIT_COOLDOWN:

@@ -52,15 +52,15 @@ RECORD(objective_price);
 /* The words that people read for the numbers in records. Order is that of the enums. */
 
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", "any" };
-static const char *const modes[] = { "act", "observe", "paused" };
+static const char *const modes[] = { "act", "observe", "paused", "act" };
 static const char *const capacity_types[] = { "on-demand", "spot", "reserved" };
 static const char *const stages[] = { "provision", "register", "device", "image", "load" };
 static const char *const start_kinds[] = { "cold", "wake", "refill", "reclaim", "place", "rouse" };
 static const char *const event_kinds[] = { "stage",  "serving",	 "refused",  "lost",	"stuck",    "resized",
 					   "missed", "no-stock", "no-quota", "standby", "described" };
-static const char *const limits[] = { "none",	 "min",	   "max",	"budget",	"rate",	      "cooldown",
-				      "stale",	 "queue",  "stock-out", "quota",	"whole-node", "gang",
-				      "observe", "paused", "growth",	"waiting-pods", "asleep",     "reservation" };
+static const char *const limits[] = { "none",	"min",		"max",	  "budget",	 "rate", "cooldown", "stale",
+				      "queue",	"stock-out",	"quota",  "whole-node",	 "gang", "observe",  "paused",
+				      "growth", "waiting-pods", "asleep", "reservation", "share" };
 static const char *const wish_cuts[] = { "none", "chase", "work" };
 static const char *const signal_states[] = { "fresh", "partial", "stale", "gone" };
 static const char *const slots_sources[] = { "manifest", "seen", "saturated", "KV cache", "latency" };
@@ -70,6 +70,7 @@ static const char *const objective_states[] = { "none", "beyond-record", "met", 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
 _Static_assert(LENGTH(classes) == CLASS_COUNT, "a name per class");
+_Static_assert(LENGTH(modes) == MODE_COUNT, "a name per mode");
 _Static_assert(LENGTH(stages) == STAGE_COUNT, "a name per stage");
 _Static_assert(LENGTH(start_kinds) == START_KIND_COUNT, "a name per kind of start");
 _Static_assert(LENGTH(event_kinds) == EVENT_KIND_COUNT, "a name per kind of event");

@@ -40,6 +40,7 @@ enum limit {
 	LIMIT_PODS,	   /* pods wait that somebody else asks for */
 	LIMIT_ASLEEP,	   /* replicas that sleep are released first */
 	LIMIT_RESERVATION, /* the reservation of a node group ends: nothing starts there */
+	LIMIT_SHARE,	   /* the pool is in a share: its engines move, its nodes and replicas stay */
 	LIMIT_COUNT
 };
 

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* CLASS_ANY: the GPU pods that no other pool owns. A replica of such a pool is a GPU. */
 enum pool_class {
@@ -23,7 +24,8 @@ enum pool_class {
 	CLASS_ANY,
 	CLASS_COUNT
 };
-enum pool_mode { MODE_ACT, MODE_OBSERVE, MODE_PAUSED };
+/* MODE_SHARE: a pool in a share that acts. Its engines are moved; replicas and nodes stay as others set them. */
+enum pool_mode { MODE_ACT, MODE_OBSERVE, MODE_PAUSED, MODE_SHARE, MODE_COUNT };
 enum capacity_type { CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_RESERVED };
 
 /* Stages from asking to serving, in order. */
@@ -84,6 +86,12 @@ struct pool_spec {
 	int64_t shrink_priority; /* larger gives nodes back first when a budget binds */
 	int64_t budget_per_hour; /* micro-dollars; 0: none */
 	const char *budget_name; /* pools with equal names share one budget; "" when own */
+
+	const char *share;	  /* pools of one namespace with equal names use one stock of slots; NULL or "": none */
+	int64_t share_level;	  /* on which its engines sleep: 1 or 2 */
+	int64_t awake_gib;	  /* GPU memory of an engine awake; 0: all of a slot */
+	int64_t asleep_gib;	  /* what stays with one asleep */
+	millis share_wake_within; /* a sleep or a wake that takes longer has failed */
 };
 
 struct fleet_spec {
@@ -98,6 +106,18 @@ static inline int64_t replicas_per_node(const struct group_spec *g, const struct
 	int64_t n = g->gpus_per_node / (p->gpus_per_replica > 0 ? p->gpus_per_replica : 1);
 
 	return n > 0 ? n : 0;
+}
+
+static inline bool pool_is_in_share(const struct pool_spec *p)
+{
+	return p->share && *p->share;
+}
+
+/* Both are in the same share. */
+static inline bool pools_share(const struct pool_spec *a, const struct pool_spec *b)
+{
+	return pool_is_in_share(a) && pool_is_in_share(b) && !strcmp(a->share, b->share) &&
+	       !strcmp(a->namespace, b->namespace);
 }
 
 const char *pool_class_name(enum pool_class class); /* "interactive" ... */

@@ -462,6 +462,11 @@ static void keep_wish(struct recommendation *w, struct pool_policy_state *m, con
 	keep_what_is_needed(w, m, s, pool, l);
 }
 
+static enum limit limit_of_mode(enum pool_mode mode)
+{
+	return mode == MODE_SHARE ? LIMIT_SHARE : mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
+}
+
 void limits_apply(struct recommendation *w, struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 		  const struct estimates *l, int64_t over_budget)
 {
@@ -474,7 +479,7 @@ void limits_apply(struct recommendation *w, struct pool_policy_state *m, const s
 	if (spec->mode == MODE_ACT)
 		return;
 	drop_moves(w);
-	w->held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
+	w->held_by = limit_of_mode(spec->mode);
 }
 
 /* What was asked for since the tick before, about: the rate of growth is one of ticks, however often it is decided. */
@@ -509,7 +514,7 @@ struct recommendation recommendation_for_pods(const struct pool_policy_state *m,
 		0; /* of a fleet larger than its most: the tick's to do */
 	if (spec->mode != MODE_ACT) {
 		drop_moves(&w);
-		w.held_by = spec->mode == MODE_OBSERVE ? LIMIT_OBSERVE : LIMIT_PAUSED;
+		w.held_by = limit_of_mode(spec->mode);
 	}
 	return w;
 }

@@ -66,7 +66,7 @@ int64_t share_hold(struct share_hold *h, int64_t need, millis now, millis hold)
 
 static bool holds_gpu(const struct share_engine *e)
 {
-	return e->state != ENGINE_ASLEEP;
+	return e->state != SHARE_ASLEEP;
 }
 
 int64_t share_gpu_left(const struct share_slot *s, const struct share_member *members)
@@ -85,7 +85,7 @@ int64_t share_host_left(const struct share_slot *s, const struct share_member *m
 	int64_t left = s->host_mib;
 
 	for (size_t i = 0; i < s->engine_count; i++)
-		if (s->engines[i].state == ENGINE_ASLEEP || s->engines[i].state == ENGINE_FALLING_ASLEEP)
+		if (s->engines[i].state == SHARE_ASLEEP || s->engines[i].state == SHARE_FALLING_ASLEEP)
 			left -= members[s->engines[i].member].host_asleep_mib;
 	return left;
 }
@@ -136,12 +136,12 @@ static void look_at_slot(struct pass *p, size_t slot, size_t *awake)
 		p->sleepers[slot * p->v->member_count + m] = SHARE_NONE;
 	for (size_t k = 0; k < s->engine_count; k++) {
 		const struct share_engine *e = &s->engines[k];
-		f->is_busy |= e->state == ENGINE_WAKING || e->state == ENGINE_FALLING_ASLEEP;
-		if (e->state == ENGINE_AWAKE)
+		f->is_busy |= e->state == SHARE_WAKING || e->state == SHARE_FALLING_ASLEEP;
+		if (e->state == SHARE_AWAKE)
 			awake[f->awake_count++] = k;
-		if (e->state == ENGINE_ASLEEP)
+		if (e->state == SHARE_ASLEEP)
 			p->sleepers[slot * p->v->member_count + e->member] = k;
-		p->serving[e->member] += !s->is_leaving && (e->state == ENGINE_AWAKE || e->state == ENGINE_WAKING);
+		p->serving[e->member] += !s->is_leaving && (e->state == SHARE_AWAKE || e->state == SHARE_WAKING);
 	}
 }
 
@@ -177,7 +177,7 @@ static bool can_sleep(const struct pass *p, size_t slot, size_t engine)
 	const struct share_engine *e = &p->v->slots[slot].engines[engine];
 	const struct share_times *t = times_of(p, slot, e->member);
 
-	return e->state == ENGINE_AWAKE && !e->running && p->v->now - e->since >= t->sleep + t->wake &&
+	return e->state == SHARE_AWAKE && !e->running && p->v->now - e->since >= t->sleep + t->wake &&
 	       p->facts[slot].host_left >= p->v->members[e->member].host_asleep_mib;
 }
 
@@ -276,6 +276,26 @@ static void go_on(struct pass *p, size_t slot)
 	p->coming[member]++;
 }
 
+/* What is awake beside each other though it does not fit, and what is not ours to hold back (it starts): whoever is
+ * idle makes room, and of those whoever can best afford it. */
+static void relieve(struct pass *p, size_t slot)
+{
+	size_t victim = SHARE_NONE;
+
+	if (p->facts[slot].gpu_left >= 0 || p->plan.orders[slot].cleared_for != SHARE_NONE || !is_free(p, slot))
+		return;
+	for (size_t k = 0; k < p->facts[slot].awake_count; k++) {
+		size_t i = p->facts[slot].awake[k];
+		if (can_sleep(p, slot, i) &&
+		    (victim == SHARE_NONE || is_less(harm_of(p, slot, i), harm_of(p, slot, victim))))
+			victim = i;
+	}
+	if (victim == SHARE_NONE)
+		return;
+	order_sleep(p, slot, victim, SHARE_NONE);
+	p->plan.orders[slot].reason = SHARE_CROWDED;
+}
+
 /* --- what members need --- */
 
 /* Waits for an engine most: requests that wait over engines that serve them. */
@@ -371,7 +391,7 @@ static bool is_empty(const struct pass *p, size_t slot)
 	size_t awake = p->facts[slot].awake_count;
 
 	for (size_t k = 0; k < s->engine_count; k++)
-		awake += s->engines[k].state == ENGINE_WAKING || s->engines[k].state == ENGINE_BROKEN;
+		awake += s->engines[k].state == SHARE_WAKING || s->engines[k].state == SHARE_BROKEN;
 	return !s->is_leaving && o->cleared_for == SHARE_NONE && o->verb != SHARE_WAKE &&
 	       awake == (o->verb == SHARE_SLEEP);
 }
@@ -415,7 +435,7 @@ static bool may_serve(const struct pass *p, size_t slot, size_t engine)
 {
 	const struct share_order *o = &p->plan.orders[slot];
 
-	return p->v->slots[slot].engines[engine].state == ENGINE_AWAKE && !p->v->slots[slot].is_leaving &&
+	return p->v->slots[slot].engines[engine].state == SHARE_AWAKE && !p->v->slots[slot].is_leaving &&
 	       !(o->verb == SHARE_SLEEP && o->engine == engine);
 }
 
@@ -476,8 +496,10 @@ struct share_plan share_decide(const struct share_view *v, struct arena *a)
 			  .sleepers = arena_array(a, size_t, v->slot_count * v->member_count) };
 
 	begin(&p, a);
-	for (size_t i = 0; i < v->slot_count; i++)
+	for (size_t i = 0; i < v->slot_count; i++) {
+		relieve(&p, i);
 		go_on(&p, i);
+	}
 	serve_all(&p, a);
 	if (v->rule->spare_permille > 0)
 		keep_spares(&p);

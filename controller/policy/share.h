@@ -20,11 +20,11 @@
 enum { SHARE_MEMBERS_MAX = 1024 };
 
 enum engine_state {
-	ENGINE_ASLEEP,
-	ENGINE_WAKING,
-	ENGINE_AWAKE,
-	ENGINE_FALLING_ASLEEP,
-	ENGINE_BROKEN, /* a wake failed: its slot is being mended, and it holds the GPU memory of an engine awake */
+	SHARE_ASLEEP,
+	SHARE_WAKING,
+	SHARE_AWAKE,
+	SHARE_FALLING_ASLEEP,
+	SHARE_BROKEN, /* a wake failed: its slot is being mended, and it holds the GPU memory of an engine awake */
 };
 
 struct share_engine {
@@ -95,6 +95,7 @@ enum share_reason {
 	SHARE_NO_ENGINE, /* requests wait, and no engine of the pool serves */
 	SHARE_NEED,	 /* the pool needs more engines than serve */
 	SHARE_SPARE,	 /* too few slots have room to wake at once */
+	SHARE_CROWDED,	 /* more is awake, or starts, than the GPU holds */
 };
 
 /* What a slot does next. A swap is a sleep with `cleared_for`, and a wake in one of the next plans. */

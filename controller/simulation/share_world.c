@@ -178,9 +178,9 @@ static int64_t need_of(const struct share *w, const struct member *m, const stru
 			const struct share_engine *e = &w->slots.items[i].view.engines[k];
 			if (&w->members[e->member] != m)
 				continue;
-			if (e->state == ENGINE_WAKING)
+			if (e->state == SHARE_WAKING)
 				return need;
-			serving += e->state == ENGINE_AWAKE && e->is_in_routing;
+			serving += e->state == SHARE_AWAKE && e->is_in_routing;
 		}
 	return need > serving + 1 ? need : serving + 1;
 }
@@ -263,8 +263,8 @@ static int64_t slot_running(const struct slot *s)
 static bool is_at_rest(const struct slot *s)
 {
 	for (size_t k = 0; k < s->view.engine_count; k++)
-		if (s->view.engines[k].state == ENGINE_WAKING || s->view.engines[k].state == ENGINE_FALLING_ASLEEP ||
-		    s->view.engines[k].state == ENGINE_BROKEN)
+		if (s->view.engines[k].state == SHARE_WAKING || s->view.engines[k].state == SHARE_FALLING_ASLEEP ||
+		    s->view.engines[k].state == SHARE_BROKEN)
 			return false;
 	return !slot_running(s);
 }
@@ -385,7 +385,7 @@ static void obey(struct share *w, size_t slot, const struct share_order *o)
 	bool wakes = o->verb == SHARE_WAKE;
 	millis takes = wakes ? draw(&w->wakes, m->wake) : draw(&w->sleeps, m->sleep);
 
-	e->state = wakes ? ENGINE_WAKING : ENGINE_FALLING_ASLEEP;
+	e->state = wakes ? SHARE_WAKING : SHARE_FALLING_ASLEEP;
 	e->since = w->now;
 	*(wakes ? &w->out.wakes : &w->out.sleeps) += 1;
 	happens_add(w, (struct happens){ w->now + takes, 0, HAPPENS_ENGINE, slot, o->engine });
@@ -431,10 +431,10 @@ static void decide(struct share *w)
 static void engine_happens(struct share *w, struct place_of at)
 {
 	struct share_engine *e = engine_at(w, at);
-	bool fails = e->state == ENGINE_WAKING && w->s->wake_failed_ppm > 0 &&
+	bool fails = e->state == SHARE_WAKING && w->s->wake_failed_ppm > 0 &&
 		     random_uniform(&w->failures) * 1e6 < (double)w->s->wake_failed_ppm;
 
-	e->state = fails ? ENGINE_BROKEN : e->state == ENGINE_WAKING ? ENGINE_AWAKE : ENGINE_ASLEEP;
+	e->state = fails ? SHARE_BROKEN : e->state == SHARE_WAKING ? SHARE_AWAKE : SHARE_ASLEEP;
 	e->since = e->idle_since = w->now;
 	w->out.failed_wakes += fails;
 	if (fails)

@@ -71,6 +71,7 @@ static const char *owner_of(enum limit limit)
 	case LIMIT_GROWTH:
 	case LIMIT_OBSERVE:
 	case LIMIT_PAUSED:
+	case LIMIT_SHARE:
 		return owners[0];
 	case LIMIT_STOCKOUT:
 	case LIMIT_QUOTA:

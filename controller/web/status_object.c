@@ -59,6 +59,7 @@ static void tell_ready(const struct published *p, size_t pool, struct condition_
 		[MODE_ACT] = { "Acting", "decided on each tick and acted upon" },
 		[MODE_OBSERVE] = { "Observing", "mode observe: watched and priced, never changed" },
 		[MODE_PAUSED] = { "Paused", "mode paused: left as it is" },
+		[MODE_SHARE] = { "Sharing", "in a share: nodes and replicas are left as they are" },
 	};
 	enum pool_mode mode = p->fleet->pools[pool].mode;
 
@@ -118,6 +119,7 @@ static void tell_limited(const struct pool_decision *d, struct condition_text *o
 		[LIMIT_PODS] = "WaitingPods",
 		[LIMIT_ASLEEP] = "SleepersFirst",
 		[LIMIT_RESERVATION] = "ReservationEnds",
+		[LIMIT_SHARE] = "Share",
 	};
 	size_t limit = d->held_by >= 0 && d->held_by < LIMIT_COUNT ? (size_t)d->held_by : LIMIT_NONE;
 

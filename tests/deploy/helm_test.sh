@@ -100,6 +100,7 @@ called() {
 		"$(names --set serviceAccount.create=false,serviceAccount.name=ours)"
 	is 'placeholders are for it, too' 2 "$(render --set serviceAccount.name=ours --set-json 'rbac.placeholderNamespaces=["a","b"]' |
 		grep -A12 'name: preheat-placeholders$' | grep -c 'name: ours')"
+	is 'rights of a share in its namespaces' 2 "$(render --set-json 'rbac.shareNamespaces=["a","b"]' | grep -c '^  name: preheat-share$' | awk '{ print $1 - 1 }')"
 	has 'what it is annotated with' 'team: ml' "$(render --set serviceAccount.annotations.team=ml)"
 }
 

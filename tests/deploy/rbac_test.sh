@@ -122,6 +122,11 @@ rights() {
 	may no impersonate users
 	may no create clusterrolebindings.rbac.authorization.k8s.io
 	may no '*' '*'
+	kubectl create namespace shared >/dev/null
+	kubectl create rolebinding preheat-share -n shared --clusterrole=preheat-share --serviceaccount=preheat:preheat >/dev/null
+	may yes patch pods shared
+	may no create pods shared
+	may no delete pods shared
 	kubectl create namespace placed >/dev/null
 	kubectl create rolebinding preheat-placeholders -n placed --clusterrole=preheat-placeholders \
 		--serviceaccount=preheat:preheat >/dev/null

@@ -26,6 +26,7 @@ static struct {
 	int ips;
 	int64_t pods, ended_serving;
 	bool has_no_scheduler;
+	void (*engine_called)(const char *path);
 	struct timed_job {
 		struct world_job job;
 		millis runs;
@@ -43,6 +44,14 @@ struct world_app *world_app_at(size_t i)
 static struct pod_life *life_of(const struct object *pod)
 {
 	return pod->extra;
+}
+
+static struct world_app *app_of(const struct object *pod)
+{
+	for (size_t i = 0; i < world.app_count; i++)
+		if (value_is(pod->value, "metadata>labels>app", world.apps[i].name))
+			return &world.apps[i];
+	return NULL;
 }
 
 const char *pod_node(const struct object *pod)
@@ -147,6 +156,24 @@ struct world_app *world_app(const char *name, int64_t replicas, int gpus, const 
 				 "'app':'%s'}}},'status':{'disruptionsAllowed':0}}",
 				 name, NAMESPACE, max_unavailable, name));
 	return a;
+}
+
+struct world_app *world_shared_app(const char *name, const char *nodes, int64_t replicas)
+{
+	struct world_app *a = world_app(name, replicas, 1, "");
+	struct object *d = apiserver_find(KIND_DEPLOYMENT, NAMESPACE, name);
+
+	a->is_shared = true;
+	a->sleep_ms = 1200;
+	a->wake_ms = 2500;
+	value_set_text(d->value, "spec>template>spec>nodeSelector>pool", nodes);
+	value_set_text(d->value, "spec>template>metadata>labels>preheat.dev/engine-state", "awake");
+	return a;
+}
+
+void world_on_engine_call(void (*called)(const char *path))
+{
+	world.engine_called = called;
 }
 
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max, int64_t initial)
@@ -544,6 +571,14 @@ static bool has_processors(const struct object *pod, const struct object *node)
 	return value_int(container_of(pod), "resources>requests>cpu") <= left;
 }
 
+static bool has_one_of(const struct object *node, const char *app)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (!strcmp(pod_node(p), node->name) && value_is(p->value, "metadata>labels>app", app))
+			return true;
+	return false;
+}
+
 static bool fits(const struct object *pod, const struct object *node)
 {
 	const struct value *taints = value_at(node->value, "spec>taints");
@@ -555,6 +590,8 @@ static bool fits(const struct object *pod, const struct object *node)
 		if (!is_tolerated(pod, t))
 			return false;
 	if (selector && selector->first && !apiserver_selects(selector, node->value))
+		return false;
+	if (app_of(pod) && app_of(pod)->is_shared && has_one_of(node, app_of(pod)->name))
 		return false;
 	return free_gpus(node) >= gpus_of(pod) && has_processors(pod, node) && fits_affinity(pod, node) &&
 	       has_claims(pod);
@@ -613,14 +650,6 @@ void world_scheduler_looks(void)
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 		if (!*pod_node(p))
 			schedule(p);
-}
-
-static struct world_app *app_of(const struct object *pod)
-{
-	for (size_t i = 0; i < world.app_count; i++)
-		if (value_is(pod->value, "metadata>labels>app", world.apps[i].name))
-			return &world.apps[i];
-	return NULL;
 }
 
 static void run_pod(struct object *pod)
@@ -760,6 +789,10 @@ static void engine_second(struct model_server *e, const struct world_app *a)
 {
 	if (a->lie == LIE_HUNG)
 		return;
+	if (e->moved && wire_now() >= e->moved) {
+		e->sleeps = e->moves_to;
+		e->moved = 0;
+	}
 	for (int i = 0; i < e->running; i++)
 		if (e->ends[i] <= wire_now()) {
 			e->ends[i--] = e->ends[--e->running];
@@ -771,8 +804,21 @@ static void engine_second(struct model_server *e, const struct world_app *a)
 	}
 }
 
+/* Of a pod as routes see it: by its label. A request that meets a sleeper would be lost. */
+static bool is_routed(const struct object *p)
+{
+	if (!life_of(p)->is_ready || pod_is_going(p) ||
+	    !value_is(p->value, "metadata>labels>preheat.dev/engine-state", "awake"))
+		return false;
+	if (life_of(p)->engine.sleeps || life_of(p)->engine.moved)
+		laws_break("no_sleeper_in_routing", "%s is routed to, and sleeps or moves", p->name);
+	return true;
+}
+
 static bool is_ready_at(const struct object *p, int level)
 {
+	if (app_of(p) && app_of(p)->is_shared && level == 0 && !is_routed(p))
+		return false;
 	return life_of(p)->is_engine && life_of(p)->is_ready && !pod_is_going(p) && life_of(p)->engine.sleeps == level;
 }
 
@@ -942,21 +988,87 @@ static void answer_page(struct wire_call *c, const struct world_app *a, struct p
 	buf_release(&page);
 }
 
+/* --- engines that are put to sleep and woken --- */
+
+/* Nothing else on the GPU is awake, or on its way there or back. */
+static void check_gpu(const struct object *pod, const char *path)
+{
+	bool is_wake = !strncmp(path, "/wake_up", 8);
+
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		const struct model_server *e = &life_of(p)->engine;
+		if (p == pod || strcmp(pod_node(p), pod_node(pod)) != 0 || !app_of(p) || !life_of(p)->is_up)
+			continue;
+		if (e->moved)
+			laws_break("one_at_a_time", "%s is asked for %s while %s moves", pod->name, path, p->name);
+		else if (is_wake && !e->sleeps)
+			laws_break("one_awake", "%s is woken beside %s", pod->name, p->name);
+	}
+}
+
+static void move_engine(struct wire_call *c, struct object *pod, struct world_app *a, int level)
+{
+	struct model_server *e = &life_of(pod)->engine;
+
+	if (world.engine_called)
+		world.engine_called(c->path);
+	laws_note("%s: %s", pod->name, c->path);
+	check_gpu(pod, c->path);
+	if (level && (e->running || e->waiting))
+		laws_break("nothing_runs_on_sleepers", "%s is put to sleep with %d running and %d waiting", pod->name,
+			   e->running, e->waiting);
+	if (!level && a->wakes_fail > 0) {
+		a->wakes_fail--;
+		wire_answer(c, 500, NULL, "{\"error\":\"CUDA out of memory\"}");
+		return;
+	}
+	if (!level && a->wakes_hang > 0) {
+		a->wakes_hang--;
+		wire_answer(c, 200, NULL, "");
+		return;
+	}
+	e->moves_to = level;
+	e->moved = wire_now() + (level ? a->sleep_ms : a->wake_ms);
+	wire_answer(c, 200, NULL, "");
+}
+
+static void answer_engine(struct wire_call *c, struct object *pod, struct world_app *a)
+{
+	struct model_server *e = &life_of(pod)->engine;
+
+	engine_second(e, a);
+	if (!strcmp(c->path, "/is_sleeping"))
+		wire_answer(c, 200, NULL, e->sleeps ? "{\"is_sleeping\":true}" : "{\"is_sleeping\":false}");
+	else if (!strncmp(c->path, "/sleep?level=1", 14))
+		move_engine(c, pod, a, 1);
+	else if (!strcmp(c->path, "/wake_up"))
+		move_engine(c, pod, a, 0);
+	else if (!strcmp(c->path, "/v1/models"))
+		wire_answer(c, 200, NULL, "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}");
+	else if (!strcmp(c->path, "/v1/completions") && !e->sleeps)
+		wire_answer(c, 200, NULL, "{\"choices\":[]}");
+	else
+		wire_answer(c, 500, NULL, "");
+}
+
 /* "http://10.0.0.7:8000" */
 static void serve_pod(struct wire_call *c)
 {
 	char ip[32];
 
 	snprintf(ip, sizeof ip, "%.*s", (int)strcspn(c->host + 7, ":"), c->host + 7);
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
-		const struct world_app *a = app_of(p);
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		struct world_app *a = app_of(p);
 		if (!value_is(p->value, "status>podIP", ip) || !a)
 			continue;
 		if (a->is_mute || !life_of(p)->is_up) {
 			wire_answer(c, 500, NULL, "");
 			return;
 		}
-		answer_page(c, a, life_of(p));
+		if (strcmp(c->path, "/metrics") != 0 && a->is_shared)
+			answer_engine(c, p, a);
+		else
+			answer_page(c, a, life_of(p));
 		return;
 	}
 	wire_cut(c);

@@ -8,7 +8,7 @@
 #include "tests/world/cloud.h"
 #include "tests/world/replica.h"
 
-enum { WORLD_APPS = 4, WORLD_JOBS = 8, LOAD_SECONDS = 120, SERVER_SLOTS = 16, SERVER_WAITING = 4096, WAIT_EDGES = 12 };
+enum { WORLD_APPS = 16, WORLD_JOBS = 8, LOAD_SECONDS = 120, SERVER_SLOTS = 16, SERVER_WAITING = 4096, WAIT_EDGES = 12 };
 
 /* A model server in a pod. */
 struct model_server {
@@ -19,6 +19,8 @@ struct model_server {
 	int64_t started, completed, waits[WAIT_EDGES + 1];
 	double waited_s;
 	int sleeps; /* on that level; 0: it is awake */
+	int moves_to;
+	millis moved; /* when it gets there; 0: it does not move */
 };
 
 /* What is played of a pod beside its object. */
@@ -57,6 +59,9 @@ struct world_app {
 	bool is_idle;	 /* its pods are the work: no requests, nothing scraped */
 	bool holds_pods; /* a finalizer that nobody takes away: pods that have ended stay */
 	int64_t loads[LOAD_SECONDS];
+	bool is_shared; /* its engines sleep and wake, one a node; requests go by their labels */
+	millis sleep_ms, wake_ms;
+	int wakes_fail, wakes_hang; /* so many of the next */
 };
 
 void world_begin(uint64_t seed);
@@ -64,6 +69,11 @@ void world_end(void);
 /* A Deployment of that name in namespace llm, its budget (maxUnavailable, "": none), and traffic. */
 struct world_app *world_app(const char *name, int64_t replicas, int gpus, const char *max_unavailable);
 struct world_app *world_app_at(size_t i); /* NULL beyond the last */
+/* One whose engines share the nodes with that label: one on each, as their Deployment's template has them, asleep or
+ * awake by the label that their pods begin with. */
+struct world_app *world_shared_app(const char *name, const char *nodes, int64_t replicas);
+/* Asked as a call that moves an engine arrives, before it does anything; NULL: nobody. */
+void world_on_engine_call(void (*called)(const char *path));
 /* A Job of pods. */
 struct world_job {
 	const char *name, *pool;

@@ -90,6 +90,25 @@ static void shared_groups(void **state)
 	EXPECT_EACH(cases);
 }
 
+static void shares(void **state)
+{
+	static const struct mistake cases[] = {
+		{ BOTH "  share: { level: 1 }\n", 7, 10, "spec.share.name", "" },
+		{ BOTH "  share: { name: s, level: 3 }\n", 7, 28, "spec.share.level", "found '3'" },
+		{ BOTH "  share: { name: s, level: 2 }\n  signals: { engine: sglang }\n", 7, 28, "spec.share.level",
+		  "an engine that sleeps on that level" },
+		{ BOTH "  share: { name: s }\n  signals: { engine: tgi }\n", 7, 10, "spec.share.level",
+		  "an engine that sleeps on that level" },
+		{ BOTH "  share: { name: s, engineMemoryGiB: 1, sleepingMemoryGiB: 2 }\n", 7, 60,
+		  "spec.share.sleepingMemoryGiB", "at most engineMemoryGiB, which is 1" },
+		{ BOTH "  share: { name: s }\n  workload: { scaleTargetRef: { name: d } }\n", 8, 31,
+		  "spec.workload.scaleTargetRef", "the engines of a share stay as they were deployed" },
+	};
+
+	(void)state;
+	EXPECT_EACH(cases);
+}
+
 /* Whatever is wrong, something can be done. */
 static void every_finding_has_a_remedy(void **state)
 {
@@ -473,6 +492,7 @@ int main(void)
 		cmocka_unit_test(documents),
 		cmocka_unit_test(values),
 		cmocka_unit_test(shared_groups),
+		cmocka_unit_test(shares),
 		cmocka_unit_test(every_finding_has_a_remedy),
 		cmocka_unit_test(schedules),
 		cmocka_unit_test(contradictions_in_a_pool),

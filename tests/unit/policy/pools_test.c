@@ -188,7 +188,8 @@ static void free_places_go_before_machines(void **state)
 	}
 }
 
-/* A machine on its way to standby is taken only for what finds no free GPU, and what it has room for beside finds one. */
+/* A machine on its way to standby is taken only for what finds no free GPU, and what it has room for beside finds one.
+ */
 static void free_places_go_before_refills(void **state)
 {
 	(void)state;
@@ -211,8 +212,9 @@ static void free_places_go_before_refills(void **state)
 		const struct group_decision *g = &p.pools[0].groups[0];
 		assert_true(p.pools[0].decision.decided > 3);
 		assert_int_equal(g->place + g->adopt_refill, p.pools[0].decision.decided - 3);
-		assert_int_equal(g->place, p.pools[0].decision.decided - 3 < free_places ? p.pools[0].decision.decided - 3
-										       : free_places);
+		assert_int_equal(g->place, p.pools[0].decision.decided - 3 < free_places
+						   ? p.pools[0].decision.decided - 3
+						   : free_places);
 		assert_int_equal(g->cold, 0);
 		end(&w);
 	}

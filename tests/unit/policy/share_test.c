@@ -58,7 +58,7 @@ static void awake(struct toy *t, size_t slot, size_t member, int64_t running, mi
 {
 	struct share_engine *e = &t->engines[slot][member];
 
-	*e = (struct share_engine){ member, ENGINE_AWAKE, LONG_AGO, running, idle_since, true };
+	*e = (struct share_engine){ member, SHARE_AWAKE, LONG_AGO, running, idle_since, true };
 }
 
 static void need(struct toy *t, size_t member, int64_t engines, int64_t waiting)
@@ -134,13 +134,13 @@ static void a_swap_takes_two_plans(void **state)
 	assert_false(t.plan.is_in_routing[0][0]);
 
 	t.slots[0].cleared_for = 1;
-	t.engines[0][0].state = ENGINE_FALLING_ASLEEP;
+	t.engines[0][0].state = SHARE_FALLING_ASLEEP;
 	need(&t, 2, 1, 9);
 	decide(&t);
 	assert_order(&t, 0, SHARE_KEEP, 0);
 	assert_int_equal(t.plan.orders[0].cleared_for, 1);
 
-	t.engines[0][0].state = ENGINE_ASLEEP;
+	t.engines[0][0].state = SHARE_ASLEEP;
 	decide(&t);
 	assert_order(&t, 0, SHARE_WAKE, 1);
 	release(&t);
@@ -157,6 +157,26 @@ static void what_is_cleared_for_nobody_is_free_again(void **state)
 	decide(&t);
 	assert_order(&t, 0, SHARE_WAKE, 2);
 	assert_int_equal(t.plan.orders[0].cleared_for, SHARE_NONE);
+	release(&t);
+}
+
+/* Two are awake where one fits, as after a start: whoever runs nothing makes room, and nobody while both run. */
+static void what_is_crowded_is_relieved(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	setup(&t, 1);
+	awake(&t, 0, 0, 2, 0);
+	awake(&t, 0, 1, 0, LONG_AGO);
+	need(&t, 0, 1, 0);
+	need(&t, 1, 1, 0);
+	decide(&t);
+	assert_order(&t, 0, SHARE_SLEEP, 1);
+	assert_int_equal(t.plan.orders[0].reason, SHARE_CROWDED);
+	t.engines[0][1].running = 1;
+	decide(&t);
+	assert_order(&t, 0, SHARE_KEEP, 0);
 	release(&t);
 }
 
@@ -262,7 +282,7 @@ static void idle_engines_make_room_ahead(void **state)
 	assert_int_equal(t.plan.orders[0].reason, SHARE_SPARE);
 	assert_order(&t, 1, SHARE_KEEP, 0);
 
-	t.engines[0][0].state = ENGINE_ASLEEP; /* half of the slots have room now */
+	t.engines[0][0].state = SHARE_ASLEEP; /* half of the slots have room now */
 	t.engines[1][1].idle_since = LONG_AGO;
 	decide(&t);
 	assert_order(&t, 1, SHARE_KEEP, 0);
@@ -294,7 +314,7 @@ static void another_slot_takes_over_from_a_broken_one(void **state)
 
 	(void)state;
 	setup(&t, 2);
-	t.engines[0][1].state = ENGINE_BROKEN;
+	t.engines[0][1].state = SHARE_BROKEN;
 	need(&t, 1, 1, 4);
 	decide(&t);
 	assert_order(&t, 0, SHARE_KEEP, 0);
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test(who_asks_gets_an_empty_slot),
 		cmocka_unit_test(a_swap_takes_two_plans),
 		cmocka_unit_test(what_is_cleared_for_nobody_is_free_again),
+		cmocka_unit_test(what_is_crowded_is_relieved),
 		cmocka_unit_test(some_never_sleep),
 		cmocka_unit_test(several_are_awake_where_memory_allows),
 		cmocka_unit_test(a_held_need_yields_to_a_real_one),

@@ -38,7 +38,7 @@ static int64_t below(struct random *r, int64_t n)
 
 static void look_at_engine(struct scene *s, const struct share_engine *e)
 {
-	bool is_awake = e->state == ENGINE_AWAKE;
+	bool is_awake = e->state == SHARE_AWAKE;
 
 	LAW(is_awake || !e->running);
 	LAW(is_awake || !e->is_in_routing);
@@ -56,8 +56,8 @@ static void look_at_slot(struct scene *s, const struct share_view *v, size_t slo
 		const struct share_engine *e = &after.engines[k];
 		look_at_engine(s, e);
 		engines[k] = *e;
-		changing += e->state == ENGINE_WAKING || e->state == ENGINE_FALLING_ASLEEP;
-		awake += e->state == ENGINE_AWAKE;
+		changing += e->state == SHARE_WAKING || e->state == SHARE_FALLING_ASLEEP;
+		awake += e->state == SHARE_AWAKE;
 	}
 	s->is_crowded |= awake > 1;
 	LAW(changing <= 1);
@@ -67,13 +67,13 @@ static void look_at_slot(struct scene *s, const struct share_view *v, size_t slo
 		return;
 	struct share_engine *e = &engines[o->engine];
 	LAW(changing == 0);
-	LAW(o->verb == SHARE_WAKE ? e->state == ENGINE_ASLEEP : e->state == ENGINE_AWAKE);
+	LAW(o->verb == SHARE_WAKE ? e->state == SHARE_ASLEEP : e->state == SHARE_AWAKE);
 	LAW(o->verb == SHARE_WAKE || !e->running);
 	LAW(o->verb == SHARE_WAKE || v->now - e->since >= v->times[e->member].sleep + v->times[e->member].wake);
 	LAW(o->verb == SHARE_SLEEP || !after.is_leaving);
 	LAW(o->cleared_for != e->member);
 	s->swaps += o->cleared_for != SHARE_NONE;
-	e->state = o->verb == SHARE_WAKE ? ENGINE_WAKING : ENGINE_FALLING_ASLEEP;
+	e->state = o->verb == SHARE_WAKE ? SHARE_WAKING : SHARE_FALLING_ASLEEP;
 	after.engines = engines;
 	LAW(share_gpu_left(&after, v->members) >= 0);
 	LAW(share_host_left(&after, v->members) >= 0);
@@ -86,7 +86,7 @@ static void look_at_routing(struct scene *s, const struct share_view *v, const s
 	for (size_t k = 0; k < v->slots[slot].engine_count; k++) {
 		if (!plan->is_in_routing[slot][k])
 			continue;
-		LAW(v->slots[slot].engines[k].state == ENGINE_AWAKE);
+		LAW(v->slots[slot].engines[k].state == SHARE_AWAKE);
 		LAW(!v->slots[slot].is_leaving);
 		LAW(o->verb != SHARE_SLEEP || o->engine != k);
 	}

@@ -1,0 +1,454 @@
+#include "controller/loop/slots.h"
+
+#include "base/alloc.h"
+#include "controller/loop/controller_state.h"
+#include "state/share_record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Until measured: as docs/signals.md says. By level. */
+static const struct share_times usual[] = { { 0, 0 }, { 2 * SECOND, 3 * SECOND }, { SECOND, 7 * SECOND } };
+
+static const int64_t MIB = 1024;
+
+/* A page that is read may have been written so long ago. */
+static const millis PAGE_OLD = 2 * SECOND;
+
+enum { OLD_READINGS = 4 }; /* so many are missing: what runs there is not known */
+
+struct share_told {
+	struct share_told *next;
+	char share[260];
+	struct buf plan;
+};
+
+/* A share as it is found. */
+struct stock {
+	struct controller *c;
+	char key[260]; /* NAMESPACE/NAME */
+	size_t *pools; /* members: of the fleet */
+	struct share_member *members;
+	struct share_times *times;
+	size_t member_count;
+	struct share_slot *slots;
+	const struct node **nodes;
+	struct shared_engine ***engines; /* per slot and engine */
+	const struct pod ***pods;
+	size_t slot_count, engine_count;
+	bool fits_by_memory; /* all members say what they need */
+	bool may_act;
+	struct arena *arena;
+};
+
+static size_t member_of(const struct stock *s, const char *pool)
+{
+	for (size_t i = 0; i < s->member_count; i++)
+		if (!strcmp(s->c->pools[s->pools[i]]->key, pool))
+			return i;
+	return SHARE_NONE;
+}
+
+/* --- members --- */
+
+static struct share_times times_of(const struct live_pool *p, const struct pool_spec *spec)
+{
+	struct published_stage sleep = stage_times_show(&p->sleep_times), wake = stage_times_show(&p->wake_times);
+	struct share_times t = usual[spec->share_level];
+
+	if (sleep.samples)
+		t.sleep = sleep.p50;
+	if (wake.samples)
+		t.wake = wake.p50;
+	return t;
+}
+
+static int64_t sequences_of(const struct controller *c, size_t pool)
+{
+	int64_t milli = c->has_decided && pool < c->plan.pool_count ? c->plan.pools[pool].decision.slots_milli : ABSENT;
+
+	return milli != ABSENT && milli >= 1000 ? milli / 1000 : fleet_of(c)->pools[pool].max_sequences;
+}
+
+static struct share_member look_at_member(struct stock *s, size_t pool, const struct share_rule *rule, millis now)
+{
+	struct live_pool *p = s->c->pools[pool];
+	const struct pool_spec *spec = &fleet_of(s->c)->pools[pool];
+	int64_t requests = p->signals.in_flight + p->signals.waiting;
+	int64_t arrived = p->requests.arrived > p->requests.started ? p->requests.arrived : p->requests.started;
+	struct share_member m = { .need = share_need(requests, sequences_of(s->c, pool), rule),
+				  .waiting = p->signals.waiting,
+				  .late = p->requests.late,
+				  .allowed_milli = arrived * spec->objective_late_ppm / 1000,
+				  .gpu_awake_mib = s->fits_by_memory ? spec->awake_gib * MIB : 1,
+				  .gpu_asleep_mib = s->fits_by_memory ? spec->asleep_gib * MIB : 0,
+				  .peak = 1 };
+
+	m.need_held = share_hold(&p->share_hold, m.need, now, rule->hold);
+	return m;
+}
+
+/* False: nobody has read one of them yet, or what was read says nothing. */
+static bool look_at_members(struct stock *s, size_t first, const struct share_rule *rule, millis now)
+{
+	const struct fleet_spec *fleet = fleet_of(s->c);
+
+	s->pools = arena_array(s->arena, size_t, fleet->pool_count);
+	s->fits_by_memory = s->may_act = true;
+	for (size_t i = first; i < fleet->pool_count; i++) {
+		if (!pools_share(&fleet->pools[first], &fleet->pools[i]))
+			continue;
+		const struct pool_signals *told = &s->c->pools[i]->signals;
+		if (!told->has_heard || (told->last_expected > 0 && !told->last_fresh) ||
+		    s->member_count == SHARE_MEMBERS_MAX)
+			return false;
+		s->pools[s->member_count++] = i;
+		s->fits_by_memory &= fleet->pools[i].awake_gib > 0;
+		s->may_act &= engine_moves_may(s->c, i);
+	}
+	s->members = arena_array(s->arena, struct share_member, s->member_count);
+	s->times = arena_array(s->arena, struct share_times, s->member_count);
+	for (size_t i = 0; i < s->member_count; i++) {
+		s->members[i] = look_at_member(s, s->pools[i], rule, now);
+		s->times[i] = times_of(s->c->pools[s->pools[i]], &fleet->pools[s->pools[i]]);
+	}
+	return true;
+}
+
+/* --- engines --- */
+
+static bool is_read_since(const struct stock *s, size_t pool, const struct pod *p, millis since, int64_t *running)
+{
+	millis age, now = clock_mono(s->c->clock);
+
+	return pool_signals_in_flight(s->c, pool, p, s->arena, running, &age) &&
+	       age <= OLD_READINGS * pool_signals_interval(s->c, pool) && now - age > since;
+}
+
+static void note_idle(struct shared_engine *m, int64_t running, millis now)
+{
+	if (running)
+		m->idle_since = 0;
+	else if (!m->idle_since)
+		m->idle_since = now;
+}
+
+static bool sleeps(const struct stock *s, size_t pool, const struct pod *p, const struct shared_engine *m)
+{
+	enum engine engine = (enum engine)s->c->manifest.pools[pool].spec.signals.engine;
+	int64_t running;
+
+	if (engine_tells_sleep(engine) && is_read_since(s, pool, p, m->settled + PAGE_OLD, &running))
+		return pool_signals_sleep(s->c, pool, p, s->arena) != POD_SLEEP_NONE;
+	if (m->told != TOLD_NOTHING)
+		return m->told == TOLD_ASLEEP;
+	return p->engine_label == POD_ENGINE_ASLEEP || p->engine_label == POD_ENGINE_WAKING;
+}
+
+static enum engine_state state_of(const struct stock *s, size_t pool, const struct pod *p,
+				  const struct shared_engine *m)
+{
+	if (m->phase == PHASE_MEND || p->state != POD_READY)
+		return SHARE_BROKEN;
+	if (m->phase != PHASE_NONE)
+		return m->is_wake ? SHARE_WAKING : SHARE_FALLING_ASLEEP;
+	return sleeps(s, pool, p, m) ? SHARE_ASLEEP : SHARE_AWAKE;
+}
+
+/* It holds GPU memory, or will: on a node, and started. One that sleeps and goes, or crashes, holds none. */
+static bool stands_there(const struct pod *p)
+{
+	return p->node && p->node->is_known && !p->is_placeholder &&
+	       (p->state == POD_READY || p->state == POD_STARTED ||
+		(p->state == POD_TERMINATING && p->engine_label != POD_ENGINE_ASLEEP && p->started_at));
+}
+
+static struct share_engine look_at_engine(struct stock *s, size_t member, const struct pod *p, struct shared_engine *m,
+					  millis now)
+{
+	const char *label = pod_label(p, ENGINE_STATE_LABEL);
+	int64_t running = 1; /* where it is not known */
+	millis clock = clock_mono(s->c->clock);
+
+	if (!is_read_since(s, s->pools[member], p, 0, &running))
+		running = 1;
+	note_idle(m, running, now);
+	return (struct share_engine){ .member = member,
+				      .state = state_of(s, s->pools[member], p, m),
+				      .since = p->engine_since > m->moved_at ? p->engine_since : m->moved_at,
+				      .running = running || clock >= m->quiet_until ? running : 1,
+				      .idle_since = m->idle_since,
+				      .is_in_routing = label && !strcmp(label, "awake") };
+}
+
+/* --- slots --- */
+
+/* One-GPU nodes alone: of others nobody knows which GPU a pod is on. */
+static bool is_slot(const struct node *n)
+{
+	const char *gpus = node_label(n, "nvidia.com/gpu.count");
+
+	return !gpus || !strcmp(gpus, "1");
+}
+
+static size_t slot_of(struct stock *s, const struct node *n, size_t room)
+{
+	size_t at = 0;
+
+	while (at < s->slot_count && s->nodes[at] != n)
+		at++;
+	if (at < s->slot_count)
+		return at;
+	s->nodes[at] = n;
+	s->slots[at] = (struct share_slot){ .cleared_for = SHARE_NONE,
+					    .is_leaving = !node_is_usable(n) || n->is_draining,
+					    .engines = arena_array(s->arena, struct share_engine, room) };
+	s->engines[at] = arena_array(s->arena, struct shared_engine *, room);
+	s->pods[at] = arena_array(s->arena, const struct pod *, room);
+	s->slot_count++;
+	return at;
+}
+
+/* Of the GPU, as its node says; else what the largest needs awake beside the others. */
+static int64_t gpu_mib(const struct stock *s, size_t slot)
+{
+	const char *told = node_label(s->nodes[slot], "nvidia.com/gpu.memory");
+	int64_t largest = 0, asleep = 0, mib = told ? strtoll(told, NULL, 10) : 0;
+
+	if (!s->fits_by_memory)
+		return 1;
+	for (size_t i = 0; i < s->slots[slot].engine_count; i++) {
+		const struct share_member *m = &s->members[s->slots[slot].engines[i].member];
+		asleep += m->gpu_asleep_mib;
+		if (m->gpu_awake_mib - m->gpu_asleep_mib > largest)
+			largest = m->gpu_awake_mib - m->gpu_asleep_mib;
+	}
+	return mib > 0 ? mib : largest + asleep;
+}
+
+static void add_engine(struct stock *s, size_t member, const struct pod *p, size_t room, millis now)
+{
+	struct shared_engine *m = engine_moves_of(s->c, s->pools[member], p);
+	struct share_engine e = look_at_engine(s, member, p, m, now);
+
+	m->is_seen = true;
+	/* Whoever refused a wake is asked again after a while. */
+	if (e.state == SHARE_ASLEEP && clock_mono(s->c->clock) < m->quiet_until)
+		return;
+	size_t at = slot_of(s, p->node, room);
+	struct share_slot *slot = &s->slots[at];
+	s->engines[at][slot->engine_count] = m;
+	s->pods[at][slot->engine_count] = p;
+	slot->engines[slot->engine_count++] = e;
+	s->engine_count++;
+	if (m->cleared_for[0] && slot->cleared_for == SHARE_NONE)
+		slot->cleared_for = member_of(s, m->cleared_for);
+}
+
+static void find_slots(struct stock *s, millis now)
+{
+	const struct pod ***pods = arena_array(s->arena, const struct pod **, s->member_count);
+	size_t *counts = arena_array(s->arena, size_t, s->member_count), room = 0;
+
+	for (size_t i = 0; i < s->member_count; i++) {
+		pods[i] = cluster_pods(s->c->cluster, (int)s->pools[i], s->arena, &counts[i]);
+		room += counts[i];
+	}
+	s->slots = arena_array(s->arena, struct share_slot, room);
+	s->nodes = arena_array(s->arena, const struct node *, room);
+	s->engines = arena_array(s->arena, struct shared_engine **, room);
+	s->pods = arena_array(s->arena, const struct pod **, room);
+	for (size_t i = 0; i < s->member_count; i++)
+		for (size_t k = 0; k < counts[i]; k++)
+			if (stands_there(pods[i][k]) && is_slot(pods[i][k]->node))
+				add_engine(s, i, pods[i][k], room, now);
+	for (size_t i = 0; i < s->slot_count; i++)
+		s->slots[i].gpu_mib = gpu_mib(s, i);
+}
+
+/* --- carrying it out --- */
+
+static const char *name_of(const struct stock *s, size_t member)
+{
+	return fleet_of(s->c)->pools[s->pools[member]].name;
+}
+
+static void write_need(const struct stock *s, size_t member, const struct share_order *o, struct buf *out)
+{
+	const struct share_member *m = &s->members[member];
+
+	if (o->reason == SHARE_NO_ENGINE)
+		buf_printf(out, "%s has %lld waiting and no engine awake", name_of(s, member), (long long)m->waiting);
+	else
+		buf_printf(out, "%s needs %lld engine%s awake", name_of(s, member), (long long)m->need_held,
+			   m->need_held == 1 ? "" : "s");
+}
+
+static void write_why(const struct stock *s, size_t slot, const struct share_order *o, millis now, struct buf *out)
+{
+	const struct share_engine *e = &s->slots[slot].engines[o->engine];
+	long long idle = (long long)((now - e->idle_since) / SECOND);
+
+	if (o->verb == SHARE_WAKE) {
+		write_need(s, e->member, o, out);
+		return;
+	}
+	buf_printf(out, "%s idle for %lld s; ", name_of(s, e->member), idle);
+	if (o->reason == SHARE_CROWDED)
+		buf_text(out, "more is awake there than the GPU holds");
+	else if (o->reason == SHARE_SPARE)
+		buf_text(out, "room is kept to wake another at once");
+	else
+		write_need(s, o->cleared_for, o, out);
+}
+
+static void label_engines(const struct stock *s, size_t slot, const struct share_plan *plan)
+{
+	for (size_t i = 0; i < s->slots[slot].engine_count; i++) {
+		const struct share_engine *e = &s->slots[slot].engines[i];
+		if (e->state != SHARE_AWAKE && e->state != SHARE_ASLEEP)
+			continue;
+		engine_moves_label(s->c, s->engines[slot][i], s->pods[slot][i],
+				   e->state == SHARE_ASLEEP	  ? "asleep"
+				   : plan->is_in_routing[slot][i] ? "awake"
+								  : "falling-asleep");
+	}
+}
+
+static void carry_out(const struct stock *s, const struct share_plan *plan, millis now)
+{
+	for (size_t i = 0; i < s->slot_count; i++) {
+		const struct share_order *o = &plan->orders[i];
+		CLEANUP(buf_release) struct buf why = { 0 };
+		for (size_t k = 0; k < s->slots[i].engine_count; k++)
+			snprintf(s->engines[i][k]->cleared_for, sizeof s->engines[i][k]->cleared_for, "%s",
+				 o->cleared_for == SHARE_NONE ? "" : s->c->pools[s->pools[o->cleared_for]]->key);
+		if (o->verb != SHARE_KEEP) {
+			write_why(s, i, o, now, &why);
+			engine_move_begin(s->c, s->engines[i][o->engine], o->verb == SHARE_WAKE, why.text);
+		}
+		label_engines(s, i, plan);
+	}
+	act_soon(s->c);
+}
+
+/* --- a decision --- */
+
+static struct buf *told_of(struct controller *c, const char *share)
+{
+	struct share_told *t = c->slots.told;
+
+	while (t && strcmp(t->share, share) != 0)
+		t = t->next;
+	if (!t) {
+		t = xcalloc(1, sizeof *t);
+		snprintf(t->share, sizeof t->share, "%s", share);
+		t->next = c->slots.told;
+		c->slots.told = t;
+	}
+	return &t->plan;
+}
+
+static bool has_orders(const struct share_view *v, const struct share_plan *plan)
+{
+	for (size_t i = 0; i < v->slot_count; i++)
+		if (plan->orders[i].verb != SHARE_KEEP)
+			return true;
+	return false;
+}
+
+/* What moves engines is recorded, and what is only proposed where it is news. False: it is not on disk. */
+static bool record(const struct stock *s, const struct share_view *v, const struct share_plan *plan)
+{
+	CLEANUP(buf_release) struct buf seen = { 0 }, decided = { 0 };
+	struct buf *told = told_of(s->c, s->key);
+	struct error e = { 0 };
+
+	share_plan_write(v, plan, &decided);
+	bool is_news = !told->text || strcmp(told->text, decided.text ? decided.text : "") != 0;
+	if (!is_news && !(s->may_act && has_orders(v, plan)))
+		return true;
+	share_view_write(v, &seen);
+	const struct share_decision d = { s->key, v->now, seen.text, decided.text ? decided.text : "" };
+	if (!share_decision_save(s->c->history, &d, &e)) {
+		log_error("share-not-recorded", LOG_S("share", s->key), LOG_E(&e), LOG_END);
+		return false;
+	}
+	buf_clear(told);
+	buf_text(told, d.plan);
+	return true;
+}
+
+static void decide(struct controller *c, size_t first, struct arena *a)
+{
+	size_t rule_count;
+	const struct share_rule *rule = share_rules(&rule_count);
+	millis now = clock_now(c->clock);
+	const struct pool_spec *spec = &fleet_of(c)->pools[first];
+	struct stock s = { .c = c, .arena = a };
+
+	snprintf(s.key, sizeof s.key, "%s/%s", spec->namespace, spec->share);
+	if (!look_at_members(&s, first, rule, now))
+		return;
+	find_slots(&s, now);
+	const struct share_view v = { .now = now,
+				      .slots = s.slots,
+				      .slot_count = s.slot_count,
+				      .members = s.members,
+				      .member_count = s.member_count,
+				      .times = s.times,
+				      .rule = rule };
+	const struct share_plan plan = share_decide(&v, a);
+	if (record(&s, &v, &plan) && s.may_act)
+		carry_out(&s, &plan, now);
+}
+
+static bool is_first(const struct fleet_spec *fleet, size_t pool)
+{
+	for (size_t i = 0; i < pool; i++)
+		if (pools_share(&fleet->pools[i], &fleet->pools[pool]))
+			return false;
+	return pool_is_in_share(&fleet->pools[pool]);
+}
+
+static void decide_all(struct timer *t)
+{
+	struct controller *c = t->user;
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	if (!c->history || !leader_may_act(c) || tick_stood_still(c) || !cluster_is_synced(c->cluster))
+		return;
+	for (struct shared_engine *m = c->moves.first; m; m = m->next)
+		m->is_seen = false;
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (is_first(fleet_of(c), i))
+			decide(c, i, &a);
+	engine_moves_forget(c);
+}
+
+void slots_read(struct controller *c)
+{
+	bool has_shares = false;
+
+	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
+		has_shares |= pool_is_in_share(&fleet_of(c)->pools[i]);
+	c->slots.timer.user = c;
+	if (has_shares && c->leader.state == STATE_LEADING && !timer_is_running(&c->slots.timer))
+		timer_start(c->loop, &c->slots.timer, 0, decide_all);
+}
+
+void slots_stop(struct controller *c)
+{
+	timer_stop(&c->slots.timer);
+}
+
+void slots_close(struct controller *c)
+{
+	for (struct share_told *t = c->slots.told, *next; t; t = next) {
+		next = t->next;
+		buf_release(&t->plan);
+		free(t);
+	}
+	c->slots.told = NULL;
+}

@@ -1,0 +1,24 @@
+/*
+ * The slots of shares: nodes on which engines of several pools stand, found from their pods. At every reading of one of
+ * its pools a share decides (policy/share.h) what each slot does next and which engines get requests; the decision is
+ * recorded with all that it depended on, and carried out where all pools of the share act (engine_moves.h).
+ */
+#pragma once
+#include "base/net/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct controller;
+
+struct slots {
+	struct timer timer;
+	struct share_told *told; /* of each share, what was recorded last */
+};
+
+/* A pool was read, or an engine has moved: the shares decide once more, soon. */
+void slots_read(struct controller *c);
+/* The decision of a share between two readings ends with the term. */
+void slots_stop(struct controller *c);
+void slots_close(struct controller *c);

@@ -1,0 +1,288 @@
+#include "state/share_record.h"
+
+#include "state/history_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* --- views as texts --- */
+
+/* One walk writes and reads: `out`, or `in`. */
+struct walk {
+	struct buf *out;
+	const char *in;
+	bool is_damaged;
+};
+
+static void number(struct walk *w, int64_t *n)
+{
+	char *end;
+
+	if (w->out) {
+		buf_printf(w->out, "%s%lld", w->out->len ? " " : "", (long long)*n);
+		return;
+	}
+	errno = 0;
+	*n = strtoll(w->in, &end, 10);
+	w->is_damaged |= end == w->in || errno;
+	w->in = end;
+}
+
+/* SHARE_NONE is -1. */
+static void position(struct walk *w, size_t *n, size_t below)
+{
+	int64_t value = *n == SHARE_NONE ? -1 : (int64_t)*n;
+
+	number(w, &value);
+	w->is_damaged |= value < -1 || (value >= 0 && (size_t)value >= below);
+	*n = value < 0 || w->is_damaged ? SHARE_NONE : (size_t)value;
+}
+
+static size_t count(struct walk *w, size_t n, size_t most)
+{
+	int64_t value = (int64_t)n;
+
+	number(w, &value);
+	w->is_damaged |= value < 0 || value > (int64_t)most;
+	return w->is_damaged ? 0 : (size_t)value;
+}
+
+static bool flag(struct walk *w, bool is)
+{
+	return count(w, is, 1) == 1;
+}
+
+static struct share_member member(struct walk *w, struct share_member m)
+{
+	int64_t *const all[] = { &m.need,	   &m.need_held,      &m.waiting,	  &m.late, &m.allowed_milli,
+				 &m.gpu_awake_mib, &m.gpu_asleep_mib, &m.host_asleep_mib, &m.peak };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		number(w, all[i]);
+	return m;
+}
+
+static struct share_engine engine(struct walk *w, struct share_engine e, size_t members)
+{
+	position(w, &e.member, members);
+	w->is_damaged |= e.member == SHARE_NONE;
+	e.state = (enum engine_state)count(w, (size_t)e.state, SHARE_BROKEN);
+	number(w, &e.since);
+	number(w, &e.running);
+	number(w, &e.idle_since);
+	e.is_in_routing = flag(w, e.is_in_routing);
+	return e;
+}
+
+enum { SLOTS_MOST = 10000, ENGINES_MOST = 1000, TYPES_MOST = 1000 };
+
+static struct share_slot slot(struct walk *w, struct share_slot s, size_t members, struct arena *a)
+{
+	const struct share_engine *was = s.engines;
+
+	s.type = count(w, s.type, TYPES_MOST);
+	number(w, &s.gpu_mib);
+	number(w, &s.host_mib);
+	position(w, &s.cleared_for, members);
+	s.is_leaving = flag(w, s.is_leaving);
+	s.engine_count = count(w, s.engine_count, ENGINES_MOST);
+	s.engines = arena_array(a, struct share_engine, s.engine_count);
+	for (size_t i = 0; i < s.engine_count && !w->is_damaged; i++)
+		s.engines[i] = engine(w, was ? was[i] : (struct share_engine){ 0 }, members);
+	return s;
+}
+
+static void rule(struct walk *w, struct share_rule *r)
+{
+	number(w, &r->margin_permille);
+	number(w, &r->hold);
+	number(w, &r->keep_alive);
+	number(w, &r->spare_permille);
+	r->victim = (enum victim_rule)count(w, (size_t)r->victim, VICTIM_AFFORDS);
+}
+
+/* `v`: what is written, or zeroed. */
+static struct share_view view(struct walk *w, const struct share_view *v, struct arena *a)
+{
+	struct share_view out = { .now = v->now };
+	struct share_rule *r = arena_new(a, struct share_rule);
+	size_t types = 0;
+
+	if (v->rule)
+		*r = *v->rule;
+	for (size_t i = 0; i < v->slot_count; i++)
+		types = v->slots[i].type >= types ? v->slots[i].type + 1 : types;
+	number(w, &out.now);
+	rule(w, r);
+	out.member_count = count(w, v->member_count, SHARE_MEMBERS_MAX);
+	types = count(w, types, TYPES_MOST);
+	out.slot_count = count(w, v->slot_count, SLOTS_MOST);
+	struct share_member *members = arena_array(a, struct share_member, out.member_count);
+	struct share_times *times = arena_array(a, struct share_times, types * out.member_count);
+	struct share_slot *slots = arena_array(a, struct share_slot, out.slot_count);
+	for (size_t i = 0; i < out.member_count && !w->is_damaged; i++)
+		members[i] = member(w, v->members ? v->members[i] : members[i]);
+	for (size_t i = 0; i < types * out.member_count && !w->is_damaged; i++) {
+		times[i] = v->times ? v->times[i] : times[i];
+		number(w, &times[i].sleep);
+		number(w, &times[i].wake);
+	}
+	for (size_t i = 0; i < out.slot_count && !w->is_damaged; i++) {
+		slots[i] = slot(w, v->slots ? v->slots[i] : slots[i], out.member_count, a);
+		w->is_damaged |= slots[i].type >= types;
+	}
+	out.rule = r;
+	out.members = members;
+	out.times = times;
+	out.slots = slots;
+	return out;
+}
+
+void share_view_write(const struct share_view *v, struct buf *out)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+
+	view(&(struct walk){ .out = out }, v, &a);
+}
+
+bool share_view_read(const char *text, struct arena *a, struct share_view *out, struct error *e)
+{
+	struct walk w = { .in = text };
+	struct share_view v = view(&w, &(struct share_view){ 0 }, a);
+
+	if (w.is_damaged || *w.in)
+		return error_set(e, ERROR_INVALID, "the view of a share is damaged");
+	*out = v;
+	return true;
+}
+
+void share_plan_write(const struct share_view *v, const struct share_plan *p, struct buf *out)
+{
+	struct walk w = { .out = out };
+
+	for (size_t i = 0; i < v->slot_count; i++) {
+		struct share_order o = p->orders[i];
+		count(&w, (size_t)o.verb, SHARE_SLEEP);
+		position(&w, &o.engine, v->slots[i].engine_count);
+		position(&w, &o.cleared_for, v->member_count);
+		number(&w, &o.lead);
+		count(&w, (size_t)o.reason, SHARE_CROWDED);
+		for (size_t k = 0; k < v->slots[i].engine_count; k++)
+			flag(&w, p->is_in_routing[i][k]);
+	}
+}
+
+/* --- decisions --- */
+
+bool share_decision_save(struct history *h, const struct share_decision *d, struct error *e)
+{
+	return history_begin(h, e) &&
+	       db_run(DB_QUERY(h->db,
+			       "INSERT OR REPLACE INTO share_decision (share, at, view, plan) VALUES (?, ?, ?, ?)",
+			       DB_T(d->share), DB_I(d->at), DB_T(d->view), DB_T(d->plan)),
+		      e) &&
+	       history_commit(h, e);
+}
+
+bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decision **decisions,
+			 size_t *found, struct error *e)
+{
+	struct buf rows = { 0 };
+	bool ok;
+
+	*found = 0;
+	if (!h->has_shares)
+		return true;
+	struct statement *s = DB_QUERY(h->db,
+				       "SELECT share, at, view, plan FROM share_decision WHERE at BETWEEN ? AND ?"
+				       " ORDER BY at, share",
+				       DB_I(from), DB_I(to));
+	while (db_next(s, &ok, e)) {
+		struct share_decision d = { .share = db_column_copy(s, 0, a),
+					    .at = db_column_int(s, 1),
+					    .view = db_column_copy(s, 2, a),
+					    .plan = db_column_copy(s, 3, a) };
+		buf_append(&rows, &d, sizeof d);
+	}
+	*decisions = rows_array(&rows, sizeof **decisions, a, found);
+	return ok;
+}
+
+/* --- moves --- */
+
+bool engine_move_save(struct history *h, const struct engine_move_record *m, struct error *e)
+{
+	if (!history_begin_durable(h, e))
+		return false;
+	struct statement *s =
+		DB_QUERY(h->db,
+			 "INSERT OR REPLACE INTO engine_move (uid, asked_at, pod, pool, share, slot,"
+			 " is_wake, why, tick, term, outcome, took, ended_at)"
+			 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+			 DB_T(m->uid), DB_I(m->asked_at), DB_T(m->pod), DB_T(m->pool), DB_T(m->share), DB_T(m->slot),
+			 DB_I(m->is_wake), DB_T(m->why), DB_I(h->next_tick - 1), DB_I(m->term));
+	return history_run_durable(h, s, e);
+}
+
+bool engine_move_end(struct history *h, const struct engine_move_record *m, struct error *e)
+{
+	if (!history_begin_durable(h, e))
+		return false;
+	struct statement *s =
+		DB_QUERY(h->db,
+			 "UPDATE engine_move SET outcome = COALESCE(outcome, ?), took = COALESCE(took, ?),"
+			 " ended_at = NULLIF(?, 0) WHERE uid = ? AND asked_at = ?",
+			 DB_T(m->outcome), DB_I(m->took), DB_I(m->ended_at), DB_T(m->uid), DB_I(m->asked_at));
+	return history_run_durable(h, s, e);
+}
+
+#define ALL                                                                                                     \
+	"SELECT uid, asked_at, pod, pool, share, slot, is_wake, why, tick, term, outcome, took, ended_at FROM " \
+	"engine_move "
+
+static bool collect(struct statement *s, struct arena *a, struct engine_move_record **moves, size_t *found,
+		    struct error *e)
+{
+	struct buf rows = { 0 };
+	bool ok;
+
+	while (db_next(s, &ok, e)) {
+		struct engine_move_record m = { .uid = db_column_copy(s, 0, a),
+						.asked_at = db_column_int(s, 1),
+						.pod = db_column_copy(s, 2, a),
+						.pool = db_column_copy(s, 3, a),
+						.share = db_column_copy(s, 4, a),
+						.slot = db_column_copy(s, 5, a),
+						.is_wake = db_column_int(s, 6) != 0,
+						.why = db_column_copy(s, 7, a),
+						.tick = db_column_int(s, 8),
+						.term = db_column_int(s, 9),
+						.outcome = db_column_is_null(s, 10) ? NULL : db_column_copy(s, 10, a),
+						.took = db_column_int(s, 11),
+						.ended_at = db_column_int(s, 12) };
+		buf_append(&rows, &m, sizeof m);
+	}
+	*moves = rows_array(&rows, sizeof **moves, a, found);
+	return ok;
+}
+
+bool engine_move_open(struct history *h, struct arena *a, struct engine_move_record **moves, size_t *found,
+		      struct error *e)
+{
+	return collect(db_prepare(h->db, ALL "WHERE ended_at IS NULL ORDER BY asked_at, uid"), a, moves, found, e);
+}
+
+bool engine_move_find(struct history *h, const struct engine_move_filter *f, struct arena *a,
+		      struct engine_move_record **moves, size_t *found, struct error *e)
+{
+	*found = 0;
+	if (!h->has_shares)
+		return true;
+	struct statement *s =
+		DB_QUERY(h->db,
+			 "SELECT * FROM (" ALL "WHERE asked_at BETWEEN ?1 AND ?2 AND (CAST(?3 AS TEXT) IS NULL"
+			 " OR pool = ?3) ORDER BY asked_at DESC, uid DESC LIMIT ?4) newest ORDER BY asked_at, uid",
+			 DB_I(f->from), DB_I(f->to), DB_T(f->pool), DB_I(f->most));
+
+	return collect(s, a, moves, found, e);
+}

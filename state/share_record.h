@@ -1,0 +1,57 @@
+/*
+ * What shares decided, with all that it depended on, so that anybody can decide it again; and the engines that were
+ * put to sleep and woken: each is on disk before its first label is written, and what became of it afterwards. A row
+ * that has not ended is what a next process and a next leader go by.
+ */
+#pragma once
+#include "controller/policy/share.h"
+#include "state/history.h"
+
+/* Views and plans as texts: whole numbers between blanks. */
+void share_view_write(const struct share_view *v, struct buf *out);
+void share_plan_write(const struct share_view *v, const struct share_plan *p, struct buf *out);
+/* Into the arena; ERROR_INVALID for a text that share_view_write() did not make. */
+bool share_view_read(const char *text, struct arena *a, struct share_view *out, struct error *e) MUST_USE;
+
+struct share_decision {
+	const char *share; /* NAMESPACE/NAME */
+	millis at;
+	const char *view, *plan;
+};
+
+bool share_decision_save(struct history *h, const struct share_decision *d, struct error *e) MUST_USE;
+/* Oldest first, in the arena. */
+bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decision **decisions,
+			 size_t *count, struct error *e) MUST_USE;
+
+struct engine_move_record {
+	const char *uid; /* of the pod; with the moment it tells one from others */
+	millis asked_at;
+	const char *pod, *pool, *share, *slot; /* NAMESPACE/NAME, three times; the node */
+	bool is_wake;
+	const char *why; /* a sentence */
+	int64_t term;
+
+	/* filled in by the functions below */
+	int64_t tick;	     /* the last one decided before; -1 before the first */
+	const char *outcome; /* NULL: under way. "done", or why not */
+	millis took;	     /* of the engine itself, from the first call until it said so */
+	millis ended_at;     /* 0: not yet; with an outcome: the slot is being mended */
+};
+
+/* On disk when each returns true. */
+bool engine_move_save(struct history *h, const struct engine_move_record *m, struct error *e) MUST_USE;
+/* ended_at 0: it failed, and its slot is being mended. The first outcome stays. */
+bool engine_move_end(struct history *h, const struct engine_move_record *m, struct error *e) MUST_USE;
+/* Those that have not ended, in the arena. */
+bool engine_move_open(struct history *h, struct arena *a, struct engine_move_record **moves, size_t *count,
+		      struct error *e) MUST_USE;
+
+struct engine_move_filter {
+	millis from, to;  /* asked at, both included */
+	const char *pool; /* NULL: any */
+	int64_t most;
+};
+/* The newest that the filter lets through, oldest first, in the arena. */
+bool engine_move_find(struct history *h, const struct engine_move_filter *f, struct arena *a,
+		      struct engine_move_record **moves, size_t *count, struct error *e) MUST_USE;

@@ -1,0 +1,309 @@
+/* Models that share GPUs under the live loop: engines that take seconds to sleep and to wake, fail and hang. */
+#include "base/buf.h"
+#include "controller/web/published.h"
+#include "state/share_record.h"
+#include "tests/world/lawful.h"
+#include "tests/world/replays.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODELS_MOST = 12 };
+
+static struct {
+	struct buf manifest;
+	struct replica_settings settings;
+	struct world_app *apps[MODELS_MOST];
+	char names[MODELS_MOST][16];
+	int models, slots;
+} all;
+
+static void write_pool(const char *name, const char *mode)
+{
+	buf_printf(&all.manifest,
+		   "apiVersion: preheat.dev/v1alpha1\n"
+		   "kind: WarmPool\n"
+		   "metadata: { name: %s, namespace: llm }\n"
+		   "spec:\n"
+		   "  mode: %s\n"
+		   "  share: { name: small, wakeWithin: 30s }\n"
+		   "  objective: { queueWait: 10s, attainment: 95%% }\n"
+		   "  workload: { selector: { matchLabels: { app: %s } }, gpusPerReplica: 1, maxSequences: 8 }\n"
+		   "  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 5s },\n"
+		   "      queue: { json: { url: \"http://gateway.world/%s\", path: waiting }, interval: 5s } }\n"
+		   "  nodeGroups:\n"
+		   "    - { name: shared, provider: simulated, simulated: { endpoint: \"http://cloud.world\" },\n"
+		   "        zone: z1, instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 12,\n"
+		   "        pricePerHour: 1.21, min: 0, max: 8 }\n"
+		   "---\n",
+		   name, mode, name, name);
+}
+
+/* What has nowhere to go. */
+static void serve_gateway(struct wire_call *c)
+{
+	char body[64];
+
+	for (int i = 0; i < all.models; i++)
+		if (!strcmp(c->path + 1, all.names[i])) {
+			snprintf(body, sizeof body, "{\"waiting\":%lld}", (long long)all.apps[i]->waiting);
+			wire_answer(c, 200, NULL, body);
+			return;
+		}
+	wire_answer(c, 404, NULL, "");
+}
+
+static bool is_up(void)
+{
+	for (int i = 0; i < all.models; i++)
+		if (world_ready(all.names[i]) < all.slots)
+			return false;
+	return true;
+}
+
+/* All engines have started, one after the other, and sleep. */
+static void begin(int models, int slots, uint64_t seed, const char *mode)
+{
+	world_begin(seed);
+	memset(&all, 0, sizeof all);
+	all.models = models;
+	all.slots = slots;
+	world_group("shared", "shared", 12, 0, 8, slots);
+	wire_host("http://gateway.world/", serve_gateway);
+	for (int i = 0; i < models; i++) {
+		snprintf(all.names[i], sizeof all.names[i], "m%02d", i);
+		all.apps[i] = world_shared_app(all.names[i], "shared", slots);
+		all.apps[i]->service_s = 2;
+		write_pool(all.names[i], mode);
+	}
+	all.settings.manifest = all.manifest.text;
+	until(is_up, HOUR, "the engines do not start");
+	for (int i = 0; i < models; i++) {
+		world_label_engines(all.names[i], 0, "asleep");
+		world_engines_sleep(all.names[i], slots, 1);
+	}
+}
+
+static int end(void **state)
+{
+	buf_release(&all.manifest);
+	return tear_down(state);
+}
+
+static int64_t served(int model)
+{
+	return all.apps[model]->requests - all.apps[model]->waiting;
+}
+
+static int64_t count_moves(const char *outcome)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	const struct engine_move_filter f = { 0, INT64_MAX, NULL, 100000 };
+	struct engine_move_record *rows;
+	struct error e = { 0 };
+	size_t count = 0;
+	int64_t found = 0;
+	struct history *h = history_open(replica_history(0), &e);
+
+	if (!h || !engine_move_find(h, &f, &a, &rows, &count, &e))
+		fail_msg("%s", e.message);
+	for (size_t i = 0; i < count; i++)
+		found += outcome ? rows[i].outcome && !strncmp(rows[i].outcome, outcome, strlen(outcome))
+				 : !rows[i].ended_at;
+	history_close(h);
+	return found;
+}
+
+/* Whoever decides again with what was recorded comes to the same. */
+static int64_t assert_shares_replay(void)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	struct share_decision *rows;
+	struct error e = { 0 };
+	size_t count = 0;
+	struct history *h = history_open(replica_history(0), &e);
+
+	if (!h || !share_decision_find(h, 0, INT64_MAX, &a, &rows, &count, &e))
+		fail_msg("%s", e.message);
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(buf_release) struct buf plan = { 0 };
+		struct share_view v;
+		if (!share_view_read(rows[i].view, &a, &v, &e))
+			fail_msg("%s", e.message);
+		const struct share_plan p = share_decide(&v, &a);
+		share_plan_write(&v, &p, &plan);
+		assert_string_equal(plan.text ? plan.text : "", rows[i].plan);
+	}
+	history_close(h);
+	return (int64_t)count;
+}
+
+static bool first_is_served(void)
+{
+	return served(0) > 10;
+}
+
+static bool second_is_served(void)
+{
+	return served(1) > 10;
+}
+
+/* One slot, two models: whoever is asked wakes, and the other makes room. */
+static void whoever_is_asked_wakes(void **state)
+{
+	(void)state;
+	begin(2, 1, 1, "act");
+	replica_start(0, &all.settings);
+	run(2 * MINUTE);
+	assert_int_equal(served(0) + served(1), 0);
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "nobody wakes the first");
+	all.apps[0]->rate = 0;
+	run(MINUTE);
+	all.apps[1]->rate = 1;
+	until(second_is_served, 2 * MINUTE, "nobody wakes the second");
+	assert_int_equal(world_engines("m00", 1), 1);
+	replica_stop(0);
+	assert_true(count_moves("done") >= 3);
+	assert_int_equal(count_moves(NULL), 0);
+	assert_true(assert_shares_replay() >= 3);
+	assert_replays(replica_history(0));
+}
+
+static void nobody_is_moved_in_mode_observe(void **state)
+{
+	(void)state;
+	begin(2, 1, 1, "observe");
+	laws_stand_still(false);
+	replica_start(0, &all.settings);
+	all.apps[0]->rate = 1;
+	run(3 * MINUTE);
+	assert_int_equal(served(0), 0);
+	assert_int_equal(world_engines("m00", 1), 1);
+	replica_stop(0);
+	assert_int_equal(count_moves("done") + count_moves(NULL), 0);
+	assert_true(assert_shares_replay() > 0); /* and it says what it would have done */
+}
+
+static bool is_mended(void)
+{
+	return served(0) > 10 && world_ready("m00") == all.slots;
+}
+
+static void a_wake_that_fails_is_mended(void **state)
+{
+	(void)state;
+	begin(2, 2, 1, "act");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->wakes_fail = 1;
+	all.apps[0]->rate = 1;
+	until(first_is_served, MINUTE, "no other engine takes over");
+	until(is_mended, 30 * MINUTE, "the slot is not mended");
+	replica_stop(0);
+	assert_true(world_event_told("EngineBroken"));
+}
+
+static void a_wake_that_hangs_is_mended(void **state)
+{
+	(void)state;
+	begin(2, 2, 1, "act");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->wakes_hang = 1;
+	all.apps[0]->rate = 1;
+	until(first_is_served, 2 * MINUTE, "no other engine takes over");
+	until(is_mended, 30 * MINUTE, "the slot is not mended");
+	replica_stop(0);
+}
+
+/* Twelve models on four slots, each busy for some minutes of each hour. */
+static void twelve_models_on_four_slots(void **state)
+{
+	(void)state;
+	int64_t requests = 0, got = 0;
+
+	begin(12, 4, 1, "act");
+	replica_start(0, &all.settings);
+	for (int minute = 0; minute < 60; minute++) {
+		for (int i = 0; i < all.models; i++)
+			all.apps[i]->rate = (minute + 5 * i) % 60 < 12 ? 1.5 : 0;
+		run(MINUTE);
+	}
+	for (int i = 0; i < all.models; i++) {
+		requests += all.apps[i]->requests;
+		got += served(i);
+		assert_true(served(i) > 500);
+	}
+	assert_true(got > requests - 60);
+	print_message("%lld of %lld requests, %lld moves, %lld decisions\n", (long long)got, (long long)requests,
+		      (long long)count_moves("done"), (long long)assert_shares_replay());
+	replica_stop(0);
+	assert_replays(replica_history(0));
+}
+
+/* --- killed between any two steps --- */
+
+static int steps, dies_at;
+
+static void step(void)
+{
+	if (++steps == dies_at)
+		replica_die(0);
+}
+
+static void on_engine_call(const char *path)
+{
+	(void)path;
+	step();
+}
+
+static void on_write(const struct apiserver_write *w)
+{
+	if (!strcmp(w->resource, "pods"))
+		step();
+}
+
+static void killed_between_any_two_steps(void **state)
+{
+	(void)state;
+	for (dies_at = 1; dies_at <= 24; dies_at++) {
+		begin(2, 1, (uint64_t)dies_at, "act");
+		steps = 0;
+		world_on_engine_call(on_engine_call);
+		apiserver_on_write(on_write);
+		replica_start(0, &all.settings);
+		run(30 * SECOND);
+		all.apps[0]->rate = 1;
+		for (int i = 0; i < 300; i++) {
+			run(SECOND);
+			if (i == 60) {
+				all.apps[0]->rate = 0;
+				all.apps[1]->rate = 1;
+			}
+			if (!replica_is_up(0))
+				replica_start(0, &all.settings);
+		}
+		assert_true(steps > dies_at || dies_at > 8);
+		assert_true(served(0) > 10 && served(1) > 10);
+		replica_stop(0);
+		assert_int_equal(count_moves(NULL), 0);
+		assert_shares_replay();
+		if (dies_at < 24)
+			end(state);
+	}
+}
+
+#define SCENARIO(f) cmocka_unit_test_teardown(f, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENARIO(whoever_is_asked_wakes),      SCENARIO(nobody_is_moved_in_mode_observe),
+		SCENARIO(a_wake_that_fails_is_mended), SCENARIO(a_wake_that_hangs_is_mended),
+		SCENARIO(twelve_models_on_four_slots), SCENARIO(killed_between_any_two_steps),
+	};
+
+	return cmocka_run_group_tests_name("share", tests, NULL, NULL);
+}
