@@ -197,7 +197,7 @@ static int places_of(enum engine_quantity q)
 static bool read_number(struct exposition_slice text, int places, int64_t *out, struct error *e)
 {
 	char shown[QUOTE_ROOM];
-	const char *problem = "is no number";
+	const char *problem = "is not a number";
 
 	switch (exposition_value(text, places, out)) {
 	case EXPOSITION_NUMBER:

@@ -392,7 +392,7 @@ static bool open_container(struct prometheus_answer *a, const struct json_event 
 	if (!strcmp(ev->path, "data>result[]>value") || !strcmp(ev->path, "data>result[]>values[]"))
 		a->has_at = false;
 	if (is_point(ev->path))
-		return error_set(e, ERROR_INVALID, "a sample that is no pair of time and value");
+		return error_set(e, ERROR_INVALID, "a sample that is not a pair of time and value");
 	if (!strcmp(ev->path, "data>result[]>histogram") || !strcmp(ev->path, "data>result[]>histograms"))
 		return error_set(e, ERROR_INVALID, "a native histogram, where numbers were asked for");
 	return true;

@@ -266,7 +266,7 @@ static bool set_server_name(struct http_transfer *t, const struct endpoint *p)
 	add(&t->headers, text.text);
 	if (curl_url_set(p->url, CURLUPART_HOST, name, 0) != CURLUE_OK ||
 	    curl_url_get(p->url, CURLUPART_URL, &url, 0) != CURLUE_OK)
-		return error_set(&t->request->error, ERROR_INVALID, "\"%s\" is no server name", name);
+		return error_set(&t->request->error, ERROR_INVALID, "\"%s\" is not a server name", name);
 	curl_easy_setopt(t->easy, CURLOPT_URL, url);
 	curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->connect_to);
 	curl_free(url);
@@ -289,7 +289,7 @@ static bool set_url(struct http_transfer *t)
 	if (code == CURLUE_OK)
 		code = curl_url_get(p.url, CURLUPART_PORT, &p.port, CURLU_DEFAULT_PORT);
 	if (code != CURLUE_OK)
-		return error_set(&r->error, ERROR_INVALID, "%s: this is no URL such as https://host:port/path (%s)",
+		return error_set(&r->error, ERROR_INVALID, "%s: this is not a URL such as https://host:port/path (%s)",
 				 transfer_shown(r).text, curl_url_strerror(code));
 	if (r->proxy)
 		curl_easy_setopt(t->easy, CURLOPT_PROXY, r->proxy);

@@ -743,7 +743,7 @@ static bool not_an_address(const char *where, struct error *e)
 	char shown[QUOTE_ROOM];
 
 	return error_set(e, ERROR_INVALID,
-			 "%s is no address to listen on, write HOST:PORT such as 127.0.0.1:8080, [::1]:8080 or :8080",
+			 "%s is not a valid listen address; use HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or :8080",
 			 quote(shown, where, strlen(where)));
 }
 

@@ -16,7 +16,7 @@ static const char *bar(const struct cluster *c, const struct pod *p)
 	if (p->is_placeholder || !is_any)
 		return "is another pool's";
 	if ((is_job || gang_of(c, p).kind != GANG_NONE) && p->evict != POD_EVICT_SAFE)
-		return "is work that would begin anew elsewhere";
+		return "is work that would restart elsewhere";
 	if (p->has_gpus && is_coming)
 		return "is on its way";
 	return p->is_choosy

@@ -981,6 +981,6 @@ const struct command history_command_export = {
 		 "day.json;\n"
 		 "DIR/schema.json says names, types and meaning of all columns. A day appears whole. Run it again, "
 		 "every night\n"
-		 "say: days that were over are left alone, and one that was not is written anew.\n",
+		 "say: finished days are left alone, an unfinished one is written again.\n",
 	.run = run,
 };

@@ -266,7 +266,7 @@ static bool read_pairs(const char *name, const char *text, const char *separator
 		const char *equal = memchr(text, '=', len);
 		if (!equal || equal == text || count == PAIRS_MOST)
 			return error_set(e, ERROR_INVALID,
-					 "%s: item %zu is no key=value; allowed: at most %d, joined by commas", name,
+					 "%s: item %zu is not key=value; allowed: at most %d, joined by commas", name,
 					 count + 1, PAIRS_MOST);
 		char *value = arena_strdup(a, equal + 1, len - (size_t)(equal + 1 - text));
 		decode_percent(value);

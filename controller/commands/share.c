@@ -612,7 +612,9 @@ const struct command command_share = {
 	.examples = "  preheat share -f pool.yaml --trace clients.csv.gz --warm-up 2h\n"
 		    "  preheat share -f pool.yaml --trace clients.csv.gz --wake 5s --engine-memory 18Gi --compare\n"
 		    "  preheat share -f pools/ --trace chat=chat.csv.gz --trace code=code.csv.gz -o json\n",
-	.notes = "A proposal for planning: the controller does not yet move engines between slots.\n"
+	.notes = "A proposal for planning. In a cluster, pools of one spec.share swap engines (docs/sharing.md); the "
+		 "number\n"
+		 "of slots stays as it was deployed.\n"
 		 "A slot is what one replica of the first pool runs on. On it stand engines of several models: awake "
 		 "as\n"
 		 "many as its GPU memory holds, the others asleep with their weights in host memory. \"one share\" "

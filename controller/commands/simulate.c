@@ -517,7 +517,7 @@ static bool check_folder(struct results *r, struct error *e)
 	if (!folder_list(r->folder, any_name, &r->arena, &folder, e))
 		return error_wrap(e, "--out");
 	if (!folder.is_folder)
-		return error_set(e, ERROR_INVALID, "--out %s: this is no folder; name another", r->folder);
+		return error_set(e, ERROR_INVALID, "--out %s: this is not a folder; name another", r->folder);
 	if (folder.count && !r->options->force)
 		return error_set(e, ERROR_CONFLICT,
 				 "--out %s: the folder is not empty; name another, or add --force to replace the "

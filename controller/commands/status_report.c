@@ -366,7 +366,7 @@ static void print_advice(struct history_args *q)
 
 	if (read_kept(q, &recommendations_question, &kept))
 		print_changes(q, &kept);
-	print_hint(q, kept.answer ? "To try anew" : "What other settings would save", "advise");
+	print_hint(q, kept.answer ? "To try again" : "What other settings would save", "advise");
 }
 
 bool status_report_print(struct history_args *q, const char *namespace, struct error *e)

@@ -128,7 +128,7 @@ static struct gpu_ask *ask_for(struct container *k, const char *resource, struct
 	return ask;
 }
 
-/* Whole devices; a fraction of one is no number of GPUs. */
+/* Whole devices; a fraction of one is not a number of GPUs. */
 static int64_t devices(const struct yaml_node *amount)
 {
 	int64_t milli;

@@ -186,7 +186,7 @@ static void check_ask(struct check_run *c, const struct workload *w, const struc
 				  say(c, "write %s: \"%lld\" under requests and under limits", ask->resource,
 				      (long long)(most > 0 ? most : 1)) };
 	if (ask->no_number)
-		violate(c, &b, "container %s asks for %s of %s, which is no whole number of devices", k->name,
+		violate(c, &b, "container %s asks for %s of %s, which is not a whole number of devices", k->name,
 			quote(written, ask->no_number, strlen(ask->no_number)), ask->resource);
 	else
 		violate(c, &b, "container %s requests %s of %s and limits it to %s", k->name, shown(c, ask->requested),

@@ -397,7 +397,7 @@ static void check_ignored(struct check_run *c, const struct object *o, const str
 		violate(c,
 			&(struct breach){ o, yaml_child(o->ref.at, "metadata"),
 					  near ? say(c, "write %s, if that is meant", near) : NULL },
-			"its annotation " CONTRACT_IGNORE " names '%s', which is no rule", word);
+			"its annotation " CONTRACT_IGNORE " names '%s', which is not a rule", word);
 	}
 }
 

@@ -92,7 +92,7 @@ static void tell_refusals(struct controller *c, size_t pool)
 					 "node group %s refused a start: %s", group,
 					 error_kind_name((enum error_kind)e->value));
 		else if (e->what == EVENT_RESIZED)
-			events_tell_pool(c, pool, resized, "node group %s was resized by somebody else to %lld", group,
+			events_tell_pool(c, pool, resized, "node group %s was resized outside Preheat to %lld", group,
 					 (long long)e->value);
 		else if (e->what == EVENT_NO_STOCK || e->what == EVENT_NO_QUOTA)
 			events_tell_pool(c, pool, e->what == EVENT_NO_STOCK ? no_stock : refused,

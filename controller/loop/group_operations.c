@@ -221,8 +221,7 @@ static void give_up(struct node_group *g, const struct error *why, int64_t did)
 static void call_back(struct node_group *g)
 {
 	log_info("operation-called-back", LOG_S("group", group_spec_of(g)->name),
-		 LOG_S("operation", g->operation.token), LOG_S("why", "nobody waits for its machines any more"),
-		 LOG_END);
+		 LOG_S("operation", g->operation.token), LOG_S("why", "its machines are not needed any more"), LOG_END);
 	node_group_call_back(g);
 	end_intent(g, error_kind_name(ERROR_CANCELLED));
 }

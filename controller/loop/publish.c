@@ -124,6 +124,11 @@ static const char *fragments(const struct controller *c, size_t pool, struct are
 		(long long)(stranded / 1000), (long long)spec->gpus_per_replica);
 }
 
+static int64_t replicas_held(const struct controller *c, size_t pool)
+{
+	return c->pools[pool]->view.ready + c->pools[pool]->view.starting;
+}
+
 static const char *batch_holds(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -131,20 +136,20 @@ static const char *batch_holds(const struct controller *c, size_t pool, struct a
 
 	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
 		return NULL;
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		long long held = (long long)c->pools[i]->view.ready + c->pools[i]->view.starting;
-		if (fleet->pools[i].class == CLASS_INTERACTIVE || held == 0)
-			continue;
-		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
-			if (pool_position(fleet, i, fleet->pools[pool].groups[g]) >= 0) {
-				return format(
-					a,
-					"requests wait while pool %s holds %lld replicas in a shared node group: lend "
-					"them with lend.to, or give its pods a lower priority",
-					fleet->pools[i].name, held);
-			}
+	size_t first = fleet->pool_count;
+	for (size_t g = 0; g < fleet->pools[pool].group_count; g++) {
+		const struct group_users *users = &fleet->users[fleet->pools[pool].groups[g]];
+		for (size_t i = 0; i < users->count && users->items[i].pool < first; i++)
+			if (fleet->pools[users->items[i].pool].class != CLASS_INTERACTIVE &&
+			    replicas_held(c, users->items[i].pool))
+				first = users->items[i].pool;
 	}
-	return NULL;
+	if (first == fleet->pool_count)
+		return NULL;
+	return format(a,
+		      "requests wait while pool %s holds %lld replicas in a shared node group: lend "
+		      "them with lend.to, or give its pods a lower priority",
+		      fleet->pools[first].name, (long long)replicas_held(c, first));
 }
 
 /* A model that does not fit ends again and again; the label says what the GPU has. */
@@ -206,7 +211,7 @@ static const char *contended_group(const struct controller *c, size_t pool, stru
 			continue;
 		return format(
 			a,
-			"somebody else undoes every change of node group %s: %lld machines were bought and ended "
+			"another writer undoes every change of node group %s: %lld machines were bought and ended "
 			"in turn, $%lld.%02lld an hour for nothing; nothing is changed there until they are quiet "
 			"for %lld minutes: give it one owner",
 			g->name, (long long)p->contended, cents / 100, cents % 100,
@@ -475,7 +480,7 @@ static void show_group(struct controller *c, size_t i, struct arena *a)
 		.is_growth_held = g->growth.held_until > mono,
 		.contended = g->contention.is_held ? g->contention.machines : 0,
 		.busy_with = node_group_is_owners(g) ? kept(a, node_group_busy_with(g))
-			     : g->is_yielding	     ? "somebody else lowered its size less than ten minutes ago"
+			     : g->is_yielding	     ? "its size was lowered outside Preheat less than ten minutes ago"
 						     : NULL,
 		.ailment = g->is_known && g->seen.ailment && *g->seen.ailment ? kept(a, g->seen.ailment) : NULL,
 		.unseen_nodes = g->unseen.total,

@@ -403,7 +403,7 @@ static bool on_event(void *user, const struct json_event *ev, struct error *e)
 	struct document *d = user;
 
 	if (!ev->depth && (ev->type != JSON_OPEN && ev->type != JSON_CLOSE))
-		return error_set(e, ERROR_INVALID, "a value that is no object; %s", d->form->remedy);
+		return error_set(e, ERROR_INVALID, "a value that is not an object; %s", d->form->remedy);
 	if (!ev->depth && ev->is_array)
 		return error_set(e, ERROR_INVALID, "a list at the top; allowed: one object, or one per line");
 	if (!ev->depth && ev->type == JSON_CLOSE)
@@ -649,7 +649,7 @@ static bool prometheus_on_event(void *user, const struct json_event *ev, struct 
 	if (!strcmp(ev->path, "data>result[]>values[]"))
 		p->has_at = false;
 	if (!strcmp(ev->path, "data>result[]>values[][]"))
-		return error_set(e, ERROR_INVALID, "a sample that is no pair of time and value");
+		return error_set(e, ERROR_INVALID, "a sample that is not a pair of time and value");
 	return true;
 }
 

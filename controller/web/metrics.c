@@ -258,7 +258,7 @@ static const struct metric loop_metrics[] = {
 	{ .name = "preheat_refused_pools", .labels = "namespace, pool", .write = write_refused, .help = "1 per WarmPool that cannot be used; its condition Ready says why." },
 	{ .name = "preheat_watch_synced", .of = OF_WATCH, .labels = "resource", .write = write_synced, .help = "1 while what is known of the resource is complete." },
 	{ .name = "preheat_watch_objects", WATCH(objects), .help = "Objects of the resource." },
-	{ .name = "preheat_watch_relists_total", .type = METRIC_COUNTER, WATCH(relists), .help = "Lists read anew." },
+	{ .name = "preheat_watch_relists_total", .type = METRIC_COUNTER, WATCH(relists), .help = "Lists read again." },
 	{ .name = "preheat_watch_errors_total", .type = METRIC_COUNTER, WATCH(errors), .help = "Watches and lists that failed." },
 	{ .name = "preheat_watch_last_event_timestamp_seconds", WATCH(last_event_at), .digits = 3, .help = "When the server last sent an event." },
 	{ .name = "preheat_provider_calls_total", .type = METRIC_COUNTER, .labels = "provider, verb, error", .write = write_counts, .offset = offsetof(struct published, provider_calls), .help = "Calls to clouds; error none: it went well." },
@@ -744,13 +744,12 @@ static size_t count_of(const struct published *p, enum metric_of of)
 /* Of the last pool that names the group: what a plan says of the whole group is complete there. */
 static const struct group_decision *decision_of(const struct published *p, size_t group)
 {
-	const struct group_decision *found = NULL;
+	const struct group_users *users = &p->fleet->users[group];
 
-	for (size_t i = 0; p->plan && i < p->plan->pool_count; i++)
-		for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
-			if (p->fleet->pools[i].groups[k] == group)
-				found = &p->plan->pools[i].groups[k];
-	return found;
+	if (!p->plan || !users->count)
+		return NULL;
+	const struct group_user *last = &users->items[users->count - 1];
+	return &p->plan->pools[last->pool].groups[last->position];
 }
 
 /* NULL: there is no sample of it. */

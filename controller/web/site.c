@@ -143,12 +143,12 @@ static bool check(const struct site_settings *s, bool *is_near, struct error *e)
 		return true;
 	if (!s->ask)
 		return error_set(e, ERROR_INVALID,
-				 "%.100s is no loopback address, and there is no API server to ask who may look; "
+				 "%.100s is not a loopback address, and there is no API server to ask who may look; "
 				 "do: listen on 127.0.0.1:PORT or [::1]:PORT",
 				 s->listen);
 	return error_set(
 		e, ERROR_INVALID,
-		"%.100s is no loopback address: tokens are sent there, which needs TLS; do: give "
+		"%.100s is not a loopback address: tokens are sent there, which needs TLS; do: give "
 		"--tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1:8081 (kubectl port-forward "
 		"reaches it)",
 		s->listen);

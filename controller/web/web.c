@@ -85,7 +85,7 @@ bool health_is_ready(const struct published *p, struct buf *why)
 	if (p->role == ROLE_FOLLOWER && p->leader && *p->leader)
 		buf_printf(why, "ready: following %s, %lld ticks behind", p->leader, (long long)p->history_lag_ticks);
 	else if (p->role == ROLE_FOLLOWER)
-		buf_text(why, "ready: nobody leads yet");
+		buf_text(why, "ready: no leader yet");
 	else
 		buf_printf(why, "ready: leading%s%s", p->fleet->pool_count ? "" : ", no pools to decide on",
 			   p->is_dry_run ? ", dry run: nothing is changed" : "");

@@ -88,7 +88,7 @@ static bool is_safe(const char *url, struct error *e)
 		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f || strchr("?#\"\\", *p))
 			a.len = 0;
 	if (!a.len || (!is_plain && strncmp(url, "https://", 8) != 0))
-		return error_set(e, ERROR_INVALID, "endpoint %s is no URL such as https://host",
+		return error_set(e, ERROR_INVALID, "endpoint %s is not a URL such as https://host",
 				 quote(shown, url, strlen(url)));
 	if (is_plain && !is_this_machine(a))
 		return error_set(e, ERROR_INVALID, "endpoint %s would be told credentials unencrypted; use https://",
@@ -273,7 +273,7 @@ bool aws_read_container(const char *text, size_t len, struct arena *a, struct aw
 	struct grant_text t;
 
 	if (!text_decode(&container_record, text, len, a, &t, e))
-		return error_set(e, ERROR_INVALID, "the answer is no JSON with AccessKeyId, SecretAccessKey, Token");
+		return error_set(e, ERROR_INVALID, "the answer is not JSON with AccessKeyId, SecretAccessKey, Token");
 	if (t.code && strcmp(t.code, "Success") != 0)
 		return error_set(e, ERROR_AUTH, "the instance has no credentials for its role");
 	return accept(&t, out, e);

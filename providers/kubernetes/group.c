@@ -710,7 +710,7 @@ static void unmark_next(struct object_call *x)
 	const struct marked *m = &x->list.marked[x->at++];
 	if (strcmp(m->mark, VICTIM_MARK) != 0) {
 		error_set(&x->base.call->error, ERROR_CONFLICT,
-			  "machine %.100s has the annotation %s of somebody else and would go first; do: take it away, "
+			  "machine %.100s has the annotation %s of another owner and would go first; do: take it away, "
 			  "or let it go",
 			  m->id, kind_of(x)->victim_annotation);
 		finish(x);

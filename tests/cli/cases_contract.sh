@@ -31,7 +31,7 @@ done
 found 'contract: more claimed than counted: no resource of that name is advised' 1 'do: set workload.gpusPerReplica: 2 in the WarmPool, or change the resource claim' \
 	"sed 's/deviceClassName: gpu.nvidia.com,/& count: 2,/' \"\$cases/claims.yaml\" >c.yaml" 'preheat check c.yaml'
 found 'contract: half a GPU is no size of a replica' 1 '^10 objects: 2 errors, 0 warnings, 0 notes$' 'sed "s,nvidia.com/gpu: .1. },nvidia.com/gpu: 500m }," "$cases/claims.yaml" >c.yaml' 'preheat check c.yaml'
-found 'contract: what is no number of GPUs' 1 "container c asks for '0.5' of nvidia.com/gpu, which is no whole number of devices" \
+found 'contract: what is not a number of GPUs' 1 "container c asks for '0.5' of nvidia.com/gpu, which is not a whole number of devices" \
 	'printf "apiVersion: v1\nkind: Pod\nmetadata: { name: p }\nspec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 0.5 } } } ] }\n" >d.yaml' 'preheat check d.yaml'
 found 'contract: a group of one has no workers' 0 '^1 object: nothing wrong$' \
 	'printf "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: { name: l }\nspec: { leaderWorkerTemplate: { size: 1, leaderTemplate: { spec: { containers: [ { name: c, image: x } ] } }, workerTemplate: { spec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 8 } } } ] } } } }\n" >d.yaml' 'preheat check d.yaml'

@@ -62,6 +62,10 @@ refused 'history: from after to' 2 'from|--to' "cp '$scratch/good/history.db' h.
 refused 'replay: with a manifest that is wrong' 2 'p\.yaml' "cp '$scratch/good/history.db' h.db; echo nothing >p.yaml" \
 	'preheat replay --db h.db --with p.yaml'
 
+refused 'history: moves of a group' 2 '--pool, --from, --to, --number' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --moves --group g5'
+found 'history: moves without a share' 0 'only pools with spec.share' "cp '$scratch/good/history.db' h.db" \
+	'preheat history --db h.db --moves 2>&1'
 refused 'history: launches of a pool' 2 '--group' "cp '$scratch/good/history.db' h.db" \
 	'preheat history --db h.db --launches --pool chat'
 found 'history: launches of a simulation' 0 'simulation' "cp '$scratch/good/history.db' h.db" \
@@ -107,7 +111,7 @@ found 'replay: progress for programs' 0 '^[1-9][0-9]* 0$' "$copied" 'preheat rep
 refused 'view: no such file' 2 'view: nothing.db: no such file' : 'preheat view nothing.db'
 refused 'view: no history' 2 'view: x.db: ' 'echo hello >x.db' 'preheat view x.db'
 refused 'view: two of them' 2 "view: found 'b'; allowed: one history" : 'preheat view a b'
-refused 'view: an address that others reach' 2 'view: --listen: .*no loopback address' "$copied" \
+refused 'view: an address that others reach' 2 'view: --listen: .*not a loopback address' "$copied" \
 	'preheat view history.db --listen 0.0.0.0:0'
 refused 'view: an address that is none' 2 'view: --listen: ' "$copied" 'preheat view history.db --listen here'
 found 'view: ends with 0 when it is told to' 0 '^http://127.0.0.1:[0-9]+/ 0$' "$copied" \

@@ -11,7 +11,7 @@ refused 'no pool' 2 'pool' '' 'preheat simulate --trace "$example/requests.csv.g
 refused 'no trace' 2 'trace' '' 'preheat simulate -f "$example/pool.yaml" --out out'
 refused 'trace of an unknown pool' 2 'nobody' '' \
 	'preheat simulate -f "$example/pool.yaml" --trace "nobody=$example/requests.csv.gz" --out out'
-refused 'scale that is no number' 2 'scale' '' "$simulate --out out --scale NaN"
+refused 'scale that is not a number' 2 'scale' '' "$simulate --out out --scale NaN"
 refused 'scale of zero' 2 'scale' '' "$simulate --out out --scale 0"
 refused 'scale too large' 2 'scale' '' "$simulate --out out --scale 1e12"
 refused 'negative scale' 2 'scale' '' "$simulate --out out --scale -1"

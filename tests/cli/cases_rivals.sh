@@ -6,7 +6,7 @@ run='preheat simulate -f "$example/pool.yaml" --trace day.csv --warm-up 1h'
 
 refused 'rival with an unknown setting' 2 'traget.*did you mean target' "$day" "$run --policy hpa:traget=0.8"
 refused 'rival with a setting out of range' 2 'target=9.*from 0.05 to 2' "$day" "$run --policy hpa:target=9"
-refused 'rival with a setting that is no number' 2 'target=nan.*number' "$day" "$run --policy kpa:target=nan"
+refused 'rival with a setting that is not a number' 2 'target=nan.*number' "$day" "$run --policy kpa:target=nan"
 refused 'rival with a bad pool' 2 'static:N or total:N' "$day" "$run --policy hpa:pool=12"
 refused 'unknown rival' 2 'hpq.*static, hpa, kpa' "$day" "$run --compare --rivals hpq"
 refused 'rivals without --compare' 2 'add --compare' "$day" "$run --rivals hpa"

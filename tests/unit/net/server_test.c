@@ -390,16 +390,17 @@ static void where_it_cannot_listen_it_says_why(void **state)
 	} cases[] = {
 		{ taken, ERROR_UNAVAILABLE, "Address already in use, another program listens there" },
 		{ "192.0.2.1:0", ERROR_UNAVAILABLE, "this machine has no such address" },
-		{ "8080", ERROR_INVALID, "'8080' is no address to listen on, write HOST:PORT such as 127.0.0.1:8080" },
-		{ "", ERROR_INVALID, "no address" },
-		{ ":", ERROR_INVALID, "no address" },
-		{ "127.0.0.1:65536", ERROR_INVALID, "no address" },
-		{ "127.0.0.1:-1", ERROR_INVALID, "no address" },
-		{ "127.0.0.1:http", ERROR_INVALID, "no address" },
-		{ "example.com:80", ERROR_INVALID, "no address" },
-		{ "::1:80", ERROR_INVALID, "no address" },
-		{ "[::1:80", ERROR_INVALID, "no address" },
-		{ "1.2.3.4.5:80", ERROR_INVALID, "no address" },
+		{ "8080", ERROR_INVALID,
+		  "'8080' is not a valid listen address; use HOST:PORT, such as 127.0.0.1:8080" },
+		{ "", ERROR_INVALID, "not a valid listen address" },
+		{ ":", ERROR_INVALID, "not a valid listen address" },
+		{ "127.0.0.1:65536", ERROR_INVALID, "not a valid listen address" },
+		{ "127.0.0.1:-1", ERROR_INVALID, "not a valid listen address" },
+		{ "127.0.0.1:http", ERROR_INVALID, "not a valid listen address" },
+		{ "example.com:80", ERROR_INVALID, "not a valid listen address" },
+		{ "::1:80", ERROR_INVALID, "not a valid listen address" },
+		{ "[::1:80", ERROR_INVALID, "not a valid listen address" },
+		{ "1.2.3.4.5:80", ERROR_INVALID, "not a valid listen address" },
 	};
 
 	snprintf(taken, sizeof taken, "127.0.0.1:%u", server_port(s->server));

@@ -201,7 +201,7 @@ static const struct {
 					     "ray_vllm_num_requests_running: is this the metrics page of the engine?" },
 	{ "vllm:num_requests_running 1\n", "the page has no vllm:num_requests_waiting or "
 					   "ray_vllm_num_requests_waiting: is this the metrics page of the engine?" },
-	{ "vllm:num_requests_running NaN\n", "line 1: vllm:num_requests_running: the value 'NaN' is no number" },
+	{ "vllm:num_requests_running NaN\n", "line 1: vllm:num_requests_running: the value 'NaN' is not a number" },
 	{ "vllm:num_requests_running 1\nvllm:num_requests_waiting -1\n",
 	  "line 2: vllm:num_requests_waiting: the value '-1' is less than nothing" },
 	{ "vllm:num_requests_running +Inf\n",
@@ -213,18 +213,19 @@ static const struct {
 	  "1800000 running and 1 waiting requests cannot be" },
 	{ LEVELS "vllm:prompt_tokens_total 1e300\n",
 	  "line 3: vllm:prompt_tokens_total: the value '1e300' is more than can be" },
-	{ LEVELS "vllm:prompt_tokens_total many\n", "line 3: vllm:prompt_tokens_total: the value 'many' is no number" },
+	{ LEVELS "vllm:prompt_tokens_total many\n",
+	  "line 3: vllm:prompt_tokens_total: the value 'many' is not a number" },
 	{ LEVELS "vllm:request_queue_time_seconds_bucket 1\n",
 	  "line 3: vllm:request_queue_time_seconds_bucket: a bucket without the label le" },
 	{ LEVELS "vllm:request_queue_time_seconds_bucket{le=\"x\"} 1\n",
-	  "line 3: vllm:request_queue_time_seconds_bucket: le: the value 'x' is no number" },
+	  "line 3: vllm:request_queue_time_seconds_bucket: le: the value 'x' is not a number" },
 	{ LEVELS "vllm:request_queue_time_seconds_bucket{le=\"NaN\"} 1\n",
-	  "line 3: vllm:request_queue_time_seconds_bucket: le: the value 'NaN' is no number" },
+	  "line 3: vllm:request_queue_time_seconds_bucket: le: the value 'NaN' is not a number" },
 	{ LEVELS "vllm:prompt_tokens_total{a=\"1\"} 1\nvllm:prompt_tokens_total{a=\"1\"} 1\n",
 	  "vllm:prompt_tokens_total: the same series twice" },
 	{ LEVELS "vllm:prompt_tok", "line 3: the page ends within it" },
 	{ LEVELS "vllm:request_success_total NaN\n",
-	  "line 3: vllm:request_success_total: the value 'NaN' is no number" },
+	  "line 3: vllm:request_success_total: the value 'NaN' is not a number" },
 };
 
 static void a_page_that_cannot_be_is_refused_as_a_whole(void **state)

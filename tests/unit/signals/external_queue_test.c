@@ -97,7 +97,7 @@ static void an_expression_has_one_series(void **state)
 	assert_int_equal(ask(p, VECTOR(SERIES("1") "," SERIES("2"))), 4);
 	expect_trouble(p, ERROR_NOT_FOUND, "2 series; allowed: one: put sum() around it");
 	assert_int_equal(ask(p, VECTOR(SERIES("NaN"))), READING_UNKNOWN);
-	expect_trouble(p, ERROR_INVALID, "'NaN' is no number");
+	expect_trouble(p, ERROR_INVALID, "'NaN' is not a number");
 	ask(p, VECTOR(SERIES("-3")));
 	expect_trouble(p, ERROR_INVALID, "'-3' is less than nothing");
 	ask(p, VECTOR(SERIES("1.1e8")));
@@ -128,7 +128,7 @@ static void a_picker_tells_its_pool(void **state)
 	ask(p, "llm_d_epp_ready_endpoints{name=\"chat\"} 3\n");
 	expect_trouble(p, ERROR_NOT_FOUND, "of the inference pool 'chat'; is flow control on");
 	ask(p, NEW "NaN\n");
-	expect_trouble(p, ERROR_INVALID, "llm_d_epp_flow_control_queue_size: the value 'NaN' is no number");
+	expect_trouble(p, ERROR_INVALID, "llm_d_epp_flow_control_queue_size: the value 'NaN' is not a number");
 	ask(p, NEW "3");
 	expect_trouble(p, ERROR_INVALID, "the page ends within it");
 	p->status = 401;

@@ -146,12 +146,12 @@ static const struct {
 	enum error_kind kind;
 	const char *says;
 } lies[] = {
-	{ "NaN", "0", ERROR_INVALID, "a: running requests: the value 'NaN' is no number" },
+	{ "NaN", "0", ERROR_INVALID, "a: running requests: the value 'NaN' is not a number" },
 	{ "+Inf", "0", ERROR_INVALID, "a: running requests: the value '+Inf' is more than can be" },
 	{ "-1", "0", ERROR_INVALID, "is less than nothing" },
 	{ "1e12", "0", ERROR_INVALID, "more than 1000000 requests cannot be" },
 	{ "1", "", ERROR_INVALID, "a: no waiting requests" },
-	{ "many", "0", ERROR_INVALID, "'many' is no number" },
+	{ "many", "0", ERROR_INVALID, "'many' is not a number" },
 };
 
 static void a_replica_that_lies_is_not_believed(void **state)

@@ -66,7 +66,7 @@ static const struct lie {
 	int status;
 	const char *type, *says;
 } lies[] = {
-	{ "NaN", write_nan, 0, NULL, "line 1: vllm:num_requests_running: the value 'NaN' is no number" },
+	{ "NaN", write_nan, 0, NULL, "line 1: vllm:num_requests_running: the value 'NaN' is not a number" },
 	{ "negative", write_negative, 0, NULL,
 	  "line 2: vllm:num_requests_waiting: the value '-4' is less than nothing" },
 	{ "more than can run", write_crowd, 0, NULL, "more than 1000000 requests cannot be" },

@@ -167,10 +167,10 @@ static const struct {
 	{ 429, "", ERROR_THROTTLED, "HTTP status 429" },
 	{ 0, "", ERROR_NOT_FOUND, "has no vllm:num_requests_running" },
 	{ 0, "<html>login</html>\n", ERROR_NOT_FOUND, "has no vllm:num_requests_running" },
-	{ 0, "vllm:num_requests_running NaN\n", ERROR_INVALID, "'NaN' is no number" },
+	{ 0, "vllm:num_requests_running NaN\n", ERROR_INVALID, "'NaN' is not a number" },
 	{ 0, "vllm:num_requests_running -3\n", ERROR_INVALID, "'-3' is less than nothing" },
 	{ 0, "vllm:num_requests_running 1e99\n", ERROR_INVALID, "'1e99' is more than can be" },
-	{ 0, LEVELS "vllm:request_success_total{engine=\"0\"} NaN\n", ERROR_INVALID, "'NaN' is no number" },
+	{ 0, LEVELS "vllm:request_success_total{engine=\"0\"} NaN\n", ERROR_INVALID, "'NaN' is not a number" },
 	{ 0, LEVELS "vllm:request_success_total{engine=\"0\"} 1e13\n", ERROR_INVALID, "cannot be" },
 	{ 0, LEVELS "vllm:request_success_total{engine=\"0", ERROR_INVALID, "line 3: the page ends within it" },
 };

@@ -89,7 +89,7 @@ static const struct probe probes[] = {
 	{ "but late when nothing follows", leads_again, 5076, false, true,
 	  "none has begun since one was due 1m16s ago" },
 	{ "followers make no ticks", follows, 99999, true, true, "ready: following b, 2 ticks behind" },
-	{ "nobody leads", follows_nobody, 99999, true, true, "ready: nobody leads yet" },
+	{ "nobody leads", follows_nobody, 99999, true, true, "ready: no leader yet" },
 	{ "a server that is away is no reason to restart", server_is_away, 99999, true, false,
 	  "not ready: pods have not been read from the API server: connection refused" },
 	{ "without pools", has_no_pools, 99999, true, true, "ready: leading, no pools to decide on" },

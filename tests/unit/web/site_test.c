@@ -140,7 +140,7 @@ static void where_it_may_be_served(void **state)
 		{ { .listen = ":1", .cert_file = "c", .key_file = "k" }, "no API server to ask who may look" },
 		{ { .listen = "127.0.0.1:1", .cert_file = "c" }, "belong together" },
 		{ { .listen = "127.0.0.1:1", .key_file = "k" }, "belong together" },
-		{ { .listen = "1" }, "is no address to listen on" },
+		{ { .listen = "1" }, "is not a valid listen address" },
 	};
 
 	(void)state;
