@@ -685,7 +685,8 @@ static void read_row(const struct schema_row *row, const struct yaml_node *map, 
 {
 	const struct yaml_node *n = yaml_child(map, row->key);
 
-	fill_default(row, record, a, f);
+	if (!n || row->type != SCHEMA_MAP) /* reading a map fills its own */
+		fill_default(row, record, a, f);
 	if (!n) {
 		if (map && row->is_required) {
 			CLEANUP(buf_release) struct buf allowed = { 0 };

@@ -25,6 +25,7 @@ struct builder {
 	struct yaml_node *open; /* the container being filled */
 	struct yaml_node *root;
 	struct yaml_documents documents;
+	size_t room; /* of documents */
 	size_t nodes, depth;
 	bool is_broken; /* reading on makes no sense */
 	struct anchor *anchors;
@@ -321,6 +322,7 @@ static void on_document_end(struct builder *b)
 	const struct yaml_node *r = b->root;
 	bool is_empty = r && r->kind == YAML_SCALAR && r->is_plain && !*r->text;
 
+	b->documents.roots = arena_grow(b->arena, b->documents.roots, b->documents.count, &b->room, sizeof b->root);
 	b->documents.roots[b->documents.count++] = is_empty ? NULL : b->root;
 }
 
@@ -377,7 +379,6 @@ bool yaml_parse_source(const struct yaml_source *s, struct arena *a, struct yaml
 
 	if (s->len > s->limits.bytes)
 		return stop_at_limit(&b, (yaml_mark_t){ 0 }, s->limits.bytes >> 20, "MiB of text");
-	b.documents.roots = arena_array(a, struct yaml_node *, s->limits.documents);
 	if (!yaml_parser_initialize(&b.parser)) {
 		stop(&b, (yaml_mark_t){ 0 }, "no memory to read it", "more memory", "free some");
 		return false;

@@ -99,7 +99,7 @@ int main(void)
 					.group_count = 1,
 					.lead_time = { 380 * SECOND, 650 * SECOND },
 					.budget_name = "" };
-	const struct fleet_spec fleet = { &group, 1, &pool, 1 };
+	const struct fleet_spec fleet = { &group, 1, &pool, 1, NULL };
 	const struct world_spec world = world_spec_default(&fleet, &arena);
 	struct trace traffic = daily_traffic();
 	const struct trace *traces[] = { &traffic };

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Memory and the time of a tick by number of pools, each with a node group of its own: preheat run --dry-run, on a rig of its own.
-# Usage: benchmarks/pools.sh [POOLS...]; default: 1 10 100 1000 5000. PREHEAT=... for another binary.
+# Memory and the time of a tick by number of pools, each with a node group of its own, and what a change of one of them
+# costs where they are WarmPools of the API server: preheat run --dry-run, on a rig of its own.
+# Usage: benchmarks/pools.sh [POOLS...]; default: 1 10 100 1000 5000. PREHEAT=... for another binary; CHANGED=... for
+# another number of pools of which one changes, 0 for none; default: 1000.
+# A chart of the first table: benchmarks/pools.sh | docs/images/draw.py pools
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preheat=$(realpath "${PREHEAT:-build/release/preheat}")
@@ -25,7 +28,7 @@ pool_manifests() {
 # measure POOLS FOLDER: after two ticks, and over the next four
 measure() {
 	local pools=$1 dir=$2 pid url before after
-	url=127.0.0.1:$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	url=$(free_address)
 	pool_manifests "$pools" >"$dir/pools.yaml"
 	"$preheat" run -f "$dir/pools.yaml" --dry-run --no-election --db "$dir/history.db" --interval 5s \
 		--listen "$url" --web-listen off --log-format json >"$dir/log" 2>&1 &
@@ -41,6 +44,56 @@ measure() {
 		END { printf "| %s | %.0f | %.0f | %.1f |\n", n, kib / 1024, kib / n, (a - b) / 4 * 1000 }' "/proc/$pid/status"
 	kill "$pid"
 	wait "$pid" || true
+}
+
+# changes POOLS FOLDER: CPU time that changes of one pool, one after the other, cost beyond as long without any
+changes() {
+	local pools=$1 dir=$2 count=10 pid url idle busy begun i
+	url=$(free_address)
+	tests/rig/apply_crd.sh
+	for ((i = 0; i < 40; i++)); do kubectl create namespace "team-$i" >/dev/null; done
+	pool_manifests "$pools" >"$dir/pools.yaml"
+	kubectl create -f "$dir/pools.yaml" >/dev/null
+	"$preheat" run --watch-pools --dry-run --no-election --db "$dir/history.db" --interval 5s \
+		--listen "$url" --web-listen off --log-format json >"$dir/log" 2>&1 &
+	pid=$!
+	until [ "$(ticks "$url")" -ge 2 ]; do
+		kill -0 "$pid" || { cat "$dir/log" >&2; return 1; }
+		sleep 1
+	done
+	begun=$SECONDS
+	busy=$(cpu_of "$pid" change_pool "$count" "$dir/log")
+	idle=$(cpu_of "$pid" sleep $((SECONDS - begun)))
+	printf '\n| pools | a change, ms of CPU |\n|---|---|\n| %s | %s |\n' "$pools" \
+		"$(awk -v busy="$busy" -v idle="$idle" -v n="$count" 'BEGIN { printf "%.1f", (busy - idle) / n }')"
+	kill "$pid"
+	wait "$pid" || true
+}
+
+# change_pool TIMES LOG: each change is in force before the next
+change_pool() {
+	local i
+	for ((i = 1; i <= $1; i++)); do
+		kubectl patch warmpool pool-7 -n team-7 --type merge -p "{\"spec\":{\"headroom\":{\"min\":$((1 + i % 8))}}}" >/dev/null
+		until [ "$(grep -c manifest-in-force "$2")" -ge "$i" ]; do sleep 0.1; done
+	done
+}
+
+# cpu_of PID COMMAND...: milliseconds of CPU that the process takes meanwhile
+cpu_of() {
+	local pid=$1 before
+	shift
+	before=$(cpu "$pid")
+	"$@"
+	echo $(($(cpu "$pid") - before))
+}
+
+cpu() {
+	awk -v hertz="$(getconf CLK_TCK)" '{ print ($14 + $15) * 1000 / hertz }' "/proc/$1/stat"
+}
+
+free_address() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print("127.0.0.1:%d" % s.getsockname()[1])'
 }
 
 metric() {
@@ -65,3 +118,8 @@ for pools; do
 	measure "$pools" "$dir"
 	rm -rf "$dir"
 done
+if [ "${CHANGED:=1000}" -gt 0 ]; then
+	dir=$(mktemp -d)
+	changes "$CHANGED" "$dir"
+	rm -rf "$dir"
+fi

@@ -20,15 +20,15 @@ static int64_t hour_of(millis at)
 
 void history_cost(struct history *h, millis at, size_t place, enum pool_class class, const struct cost_sums *tick)
 {
-	struct cost_hour *items = (void *)h->costs.text, entry = { hour_of(at), h->places[place].pool, class, *tick };
+	struct fleet_place *p = &h->places[place];
+	struct cost_hour *items = (void *)h->costs.text, entry = { hour_of(at), p->pool, class, *tick };
 
-	/* Those of this tick stand last. */
-	for (size_t i = h->costs.len / sizeof *items; i-- > 0 && items[i].hour == entry.hour;)
-		if (items[i].pool == entry.pool && items[i].class == class) {
-			cost_add(&items[i].sums, tick);
-			return;
-		}
+	if (p->cost && items[p->cost - 1].hour == entry.hour) {
+		cost_add(&items[p->cost - 1].sums, tick);
+		return;
+	}
 	buf_append(&h->costs, &entry, sizeof entry);
+	p->cost = h->costs.len / sizeof entry;
 }
 
 static struct cost_labels copy_labels(struct history *h, const struct cost_labels *labels)
@@ -53,16 +53,20 @@ void history_cost_label(struct history *h, millis at, size_t place, const struct
 			int64_t micro_dollars)
 {
 	struct pending_label *items = (void *)h->cost_labels.text;
-	struct pending_label entry = { hour_of(at), h->places[place].pool, *labels, gpu_ms, micro_dollars };
+	struct fleet_place *p = &h->places[place];
+	struct pending_label entry = { hour_of(at), p->pool, *labels, gpu_ms, micro_dollars };
+	size_t count = h->cost_labels.len / sizeof *items;
 
-	for (size_t i = h->cost_labels.len / sizeof *items; i-- > 0 && items[i].hour == entry.hour;)
-		if (items[i].pool == entry.pool && cost_labels_equal(&items[i].labels, labels)) {
-			items[i].gpu_ms += gpu_ms;
-			items[i].dollars += micro_dollars;
+	for (size_t i = count; p->label && i >= p->label && items[i - 1].hour == entry.hour; i--)
+		if (items[i - 1].pool == entry.pool && cost_labels_equal(&items[i - 1].labels, labels)) {
+			items[i - 1].gpu_ms += gpu_ms;
+			items[i - 1].dollars += micro_dollars;
 			return;
 		}
 	entry.labels = copy_labels(h, labels);
 	buf_append(&h->cost_labels, &entry, sizeof entry);
+	if (!p->label)
+		p->label = count + 1;
 }
 
 void history_forget_costs(struct history *h)
@@ -74,6 +78,10 @@ void history_forget_costs(struct history *h)
 	buf_clear(&h->levels);
 	buf_clear(&h->lead_times);
 	arena_clear(&h->cost_texts);
+	for (size_t i = 0; i < h->place_count; i++) {
+		h->places[i].cost = h->places[i].label = 0;
+		memset(h->places[i].level, 0, sizeof h->places[i].level);
+	}
 }
 
 static bool save_hour(struct history *h, const struct cost_hour *c, struct error *e)

@@ -590,25 +590,26 @@ static bool save_manifest(struct history *h, const char *text, struct error *e)
 	return db_run(s, e);
 }
 
-/* The pool's number for ever; the count of them when it has none. */
-static size_t pool_number(const struct history *h, const struct pool_spec *p)
+/* The pool's number for ever; the count of them when it has none. Most pools stand behind the one before them in the
+ * manifest, whose number is *last. */
+static size_t pool_number(const struct history *h, const struct pool_spec *p, size_t *last)
 {
-	size_t i = 0;
-
-	while (i < h->pool_count &&
-	       (strcmp(h->pools[i].name, p->name) != 0 || strcmp(h->pools[i].namespace, p->namespace) != 0))
-		i++;
-	return i;
+	for (size_t n = 1; n <= h->pool_count; n++) {
+		size_t i = (*last + n) % h->pool_count;
+		if (!strcmp(h->pools[i].name, p->name) && !strcmp(h->pools[i].namespace, p->namespace))
+			return *last = i;
+	}
+	return h->pool_count;
 }
 
 static bool number_pools(struct history *h, const struct fleet_spec *fleet, struct error *e)
 {
-	size_t next = h->pool_count;
+	size_t next = h->pool_count, last = next ? next - 1 : 0;
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		const struct pool_spec *p = &fleet->pools[i];
 
-		if (pool_number(h, p) < h->pool_count)
+		if (pool_number(h, p, &last) < h->pool_count)
 			continue;
 		struct statement *s = DB_QUERY(h->db, "INSERT INTO pool (id, namespace, name) VALUES (?, ?, ?)",
 					       DB_I((int64_t)next++), DB_T(p->namespace), DB_T(p->name));
@@ -630,12 +631,11 @@ static bool number_group(struct history *h, size_t pool, const char *name, size_
 	return db_run(s, e) && load_groups(h, pool, e);
 }
 
-static bool use_pool(struct history *h, const struct fleet_spec *fleet, size_t place, struct fleet_place *out,
-		     struct error *e)
+static bool use_pool(struct history *h, const struct fleet_spec *fleet, size_t place, size_t pool,
+		     struct fleet_place *out, struct error *e)
 {
 	const struct pool_spec *p = &fleet->pools[place];
 	struct group_places groups = { .is_there = true };
-	size_t pool = pool_number(h, p);
 
 	if (p->group_count > PLACES_MAX)
 		return error_set(e, ERROR_INTERNAL, "%s: pool %s has %zu node groups; allowed: %d", db_path(h->db),
@@ -655,7 +655,7 @@ static bool use_pool(struct history *h, const struct fleet_spec *fleet, size_t p
 			return false;
 		groups.position[groups.count++] = (uint32_t)position;
 	}
-	*out = (struct fleet_place){ pool, groups };
+	*out = (struct fleet_place){ .pool = pool, .groups = groups };
 	return true;
 }
 
@@ -683,8 +683,9 @@ static bool put_fleet(struct history *h, const char *manifest, const struct flee
 
 	if (!forget_use(h, e) || !save_manifest(h, manifest, e) || !number_pools(h, fleet, e))
 		return false;
+	size_t last = h->pool_count ? h->pool_count - 1 : 0;
 	for (size_t i = 0; i < fleet->pool_count; i++)
-		if (!use_pool(h, fleet, i, &places[i], e))
+		if (!use_pool(h, fleet, i, pool_number(h, &fleet->pools[i], &last), &places[i], e))
 			return false;
 	h->places = places;
 	h->place_count = fleet->pool_count;

@@ -2,6 +2,7 @@
 #pragma once
 #include "state/db.h"
 #include "state/history.h"
+#include "state/level.h"
 
 enum {
 	CONCERNS_MOST = 62, /* positions of groups from here on share the last bit */
@@ -19,6 +20,9 @@ struct group_places {
 /* A pool of the fleet that is written. */
 struct fleet_place {
 	size_t pool; /* index into history.pools */
+	/* Of its rows in history.costs, .cost_labels and .levels: the last, the first, the last of each width; one more
+	 * than the index, 0: none. */
+	size_t cost, label, level[LEVEL_WIDTH_COUNT];
 	struct group_places groups;
 };
 

@@ -118,16 +118,16 @@ void level_add(struct level_sums *to, const struct level_sums *more)
 #undef MOST
 }
 
-static struct pending *find_pending(struct history *h, const struct pending *like)
+static struct pending *find_pending(struct history *h, struct fleet_place *p, const struct pending *like)
 {
+	size_t *last = &p->level[like->width];
 	struct pending *items = (void *)h->levels.text;
 
-	/* Those of this tick stand last. */
-	for (size_t i = h->levels.len / sizeof *items, seen = 0; i-- > 0 && seen < 4 * h->pool_count; seen++)
-		if (items[i].pool == like->pool && items[i].width == like->width && items[i].number == like->number)
-			return &items[i];
+	if (*last && items[*last - 1].number == like->number)
+		return &items[*last - 1];
 	buf_append(&h->levels, like, sizeof *like);
-	return (struct pending *)(void *)(h->levels.text + h->levels.len) - 1;
+	*last = h->levels.len / sizeof *like;
+	return (struct pending *)(void *)h->levels.text + *last - 1;
 }
 
 void history_note_level(struct history *h, const struct snapshot *s, const struct plan *p, size_t place)
@@ -137,7 +137,8 @@ void history_note_level(struct history *h, const struct snapshot *s, const struc
 					      .pool = h->places[place].pool,
 					      .width = (enum level_width)width };
 
-		level_add_tick(&find_pending(h, &like)->sums, &s->pools[place], &p->pools[place], s->interval);
+		level_add_tick(&find_pending(h, &h->places[place], &like)->sums, &s->pools[place], &p->pools[place],
+			       s->interval);
 	}
 }
 

@@ -52,6 +52,7 @@ pure_headers='base/arena.h base/buf.h base/error.h base/exact.h base/fnv1a.h bas
 base/schedule.h base/text.h
 assert.h inttypes.h limits.h stdbool.h stddef.h stdint.h string.h'
 exceptions='
+controller/policy/decide.c stdlib.h
 controller/policy/policy_state.c stdlib.h
 controller/policy/policy_state.c base/alloc.h
 controller/simulation/advice.c stdlib.h

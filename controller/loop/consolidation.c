@@ -11,10 +11,9 @@
 
 static bool is_of_others(const struct controller *c, size_t pool, size_t group)
 {
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (i != pool && pool_position(fleet_of(c), i, group) >= 0)
-			return true;
-	return false;
+	const struct group_users *users = &fleet_of(c)->users[group];
+
+	return users->count > 1 || (users->count == 1 && users->items[0].pool != pool);
 }
 
 /* What is full need not be looked at, what will go by itself is no place to go to, nor what somebody waits for. */

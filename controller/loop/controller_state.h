@@ -66,6 +66,7 @@ struct live_pool {
 	bool is_new;	 /* what there is of its pods and marked nodes was not looked at yet */
 	bool is_leaving; /* the next manifest ends it, or lets it act no more: it does not act already */
 	struct pool_told told;
+	size_t account; /* where metering.c found its account last */
 };
 
 struct controller {

@@ -245,7 +245,10 @@ void fleet_open_pool(struct controller *c, size_t pool, const struct live_pool *
 	struct live_pool *p = xnew(struct live_pool);
 
 	c->pools[pool] = p;
-	*p = (struct live_pool){ .index = pool, .controller = c, .is_blind = true, .is_new = true };
+	/* All else is zero, and of the system until it is written: most of it is for what servers and writes say. */
+	p->index = pool;
+	p->controller = c;
+	p->is_blind = p->is_new = true;
 	snprintf(p->key, sizeof p->key, "%s/%s", spec->namespace, spec->name);
 	p->scale.wanted = p->scale.is = ABSENT;
 	p->placeholder.wanted = p->placeholder.is = ABSENT;

@@ -108,9 +108,10 @@ static void compare(const struct controller *c, const struct manifest *now, stru
 static bool is_held_now(const struct fleet_map *m, size_t group)
 {
 	const struct fleet_spec *now = &m->now->fleet;
+	const struct group_users *users = &now->users[m->groups[group]];
 
-	for (size_t i = 0; i < now->pool_count; i++)
-		if (now->pools[i].mode != MODE_ACT && pool_position(now, i, m->groups[group]) >= 0)
+	for (size_t i = 0; i < users->count; i++)
+		if (now->pools[users->items[i].pool].mode != MODE_ACT)
 			return true;
 	return false;
 }

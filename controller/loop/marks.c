@@ -48,9 +48,10 @@ static size_t pool_of(const struct controller *c, const struct node *n, const st
 	for (size_t i = 0; i < count; i++)
 		if (pods[i]->pool >= 0)
 			pool = (size_t)pods[i]->pool;
-	for (size_t i = 0; row && n->group >= 0 && i < fleet_of(c)->pool_count; i++)
-		if (!strcmp(c->pools[i]->key, row->pool) && pool_position(fleet_of(c), i, (size_t)n->group) >= 0)
-			pool = i;
+	const struct group_users *users = row && n->group >= 0 ? &fleet_of(c)->users[n->group] : NULL;
+	for (size_t i = 0; users && i < users->count; i++)
+		if (!strcmp(c->pools[users->items[i].pool]->key, row->pool))
+			pool = users->items[i].pool;
 	return pool;
 }
 
@@ -67,8 +68,9 @@ static bool is_lent_by_nobody(const struct controller *c, const struct node *n)
 	const struct fleet_spec *fleet = fleet_of(c);
 	const char *by = n->group >= 0 ? node_label(n, "preheat.dev/lent-by") : NULL;
 
-	for (size_t i = 0; by && i < fleet->pool_count; i++)
-		if (!strcmp(fleet->pools[i].name, by) && pool_position(fleet, i, (size_t)n->group) >= 0)
+	const struct group_users *users = by ? &fleet->users[n->group] : NULL;
+	for (size_t i = 0; users && i < users->count; i++)
+		if (!strcmp(fleet->pools[users->items[i].pool].name, by))
 			return false;
 	return by != NULL;
 }

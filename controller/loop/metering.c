@@ -46,7 +46,7 @@ struct held {
 struct metering {
 	struct arena texts; /* of labels; never cleared, as few as are shown */
 	struct pool_account *pools;
-	size_t count;
+	size_t count, room;
 	struct held *held; /* the first held_known by uid */
 	size_t held_count, held_known;
 	millis looked_at;
@@ -64,25 +64,29 @@ struct device_uses {
 
 static const struct cost_labels others = { COST_OTHERS, { "", "", "", "" } };
 
-static struct pool_account *find(const struct metering *a, const char *key)
+static struct pool_account *find(const struct metering *a, const struct live_pool *p)
 {
+	if (p->account < a->count && !strcmp(a->pools[p->account].key, p->key))
+		return &a->pools[p->account];
 	for (size_t i = 0; i < a->count; i++)
-		if (!strcmp(a->pools[i].key, key))
+		if (!strcmp(a->pools[i].key, p->key))
 			return &a->pools[i];
 	return NULL;
 }
 
-static struct pool_account *pool_account_of(struct metering *a, const char *key)
+/* A pool that comes and goes keeps its account, which is looked for by name once. */
+static struct pool_account *pool_account_of(struct metering *a, struct live_pool *p)
 {
-	struct pool_account *p = find(a, key);
+	struct pool_account *found = find(a, p);
 
-	if (p)
-		return p;
-	a->pools = xrealloc(a->pools, a->count + 1, sizeof *a->pools);
-	p = &a->pools[a->count++];
-	*p = (struct pool_account){ .busy_ppm = ABSENT };
-	memcpy(p->key, key, strnlen(key, sizeof p->key - 1));
-	return p;
+	if (!found) {
+		a->pools = xgrow(a->pools, a->count, &a->room, sizeof *a->pools);
+		found = &a->pools[a->count++];
+		*found = (struct pool_account){ .busy_ppm = ABSENT };
+		memcpy(found->key, p->key, strnlen(p->key, sizeof found->key - 1));
+	}
+	p->account = (size_t)(found - a->pools);
+	return found;
 }
 
 /* --- the GPUs that exporters tell of, by the pod that holds them --- */
@@ -376,7 +380,7 @@ static void share_node(struct metering *a, struct controller *c, size_t group, c
 		/* On its pool's bill where that uses the group, else on that of the first pool of the group. */
 		bool is_own = pods[i]->pool >= 0 && pool_position(fleet_of(c), (size_t)pods[i]->pool, group) >= 0;
 		size_t pool = is_own ? (size_t)pods[i]->pool : first_pool(fleet_of(c), group);
-		struct label_parts *parts = &pool_account_of(a, c->pools[pool]->key)->tick_labels;
+		struct label_parts *parts = &pool_account_of(a, c->pools[pool])->tick_labels;
 		struct label_part *part = part_of(parts, &c->manifest.pools[pool].spec.cost_labels, pods[i]);
 		int64_t gpus = (int64_t)((__int128)g->gpus_per_node * 1000 * pods[i]->gpus_milli / held);
 		part->gpus_milli += gpus;
@@ -439,7 +443,7 @@ static void share_bills(struct metering *a, struct controller *c, struct arena *
 			share_node(a, c, g, nodes[i], scratch);
 	}
 	for (size_t pool = 0; pool < fleet_of(c)->pool_count; pool++) {
-		struct pool_account *p = pool_account_of(a, c->pools[pool]->key);
+		struct pool_account *p = pool_account_of(a, c->pools[pool]);
 
 		share_bill(c, pool, p, scratch);
 		for (size_t i = 0; i < p->tick_labels.count; i++) {
@@ -469,7 +473,7 @@ static millis elapsed(const struct controller *c)
 static void bill(struct metering *a, struct controller *c, size_t pool, millis time)
 {
 	const struct cost_tick t = { &c->snapshot, pool, &c->plan.pools[pool], time, NULL };
-	struct pool_account *p = pool_account_of(a, c->pools[pool]->key);
+	struct pool_account *p = pool_account_of(a, c->pools[pool]);
 
 	p->tick = (struct cost_sums){ 0 };
 	cost_add_tick(&p->tick, &t, &p->busy_ppm);
@@ -538,7 +542,7 @@ void metering_taken(struct metering *a)
 
 void metering_show(const struct metering *a, const struct controller *c, size_t pool, struct published_pool *out)
 {
-	const struct pool_account *p = find(a, c->pools[pool]->key);
+	const struct pool_account *p = find(a, c->pools[pool]);
 
 	if (!p)
 		return;

@@ -17,10 +17,7 @@ int64_t pool_position(const struct fleet_spec *fleet, size_t pool, size_t group)
 
 size_t first_pool(const struct fleet_spec *fleet, size_t group)
 {
-	for (size_t i = 0; i < fleet->pool_count; i++)
-		if (pool_position(fleet, i, group) >= 0)
-			return i;
-	return 0;
+	return fleet->users[group].count ? fleet->users[group].items[0].pool : 0;
 }
 
 static const struct machine *find_machine(const struct group_description *d, const char *machine)
@@ -240,13 +237,12 @@ static void refuse_starts(struct node_group *g, bool is_standby, int64_t machine
 
 static void tell_pools(struct node_group *g, const struct event_input *like)
 {
-	const struct fleet_spec *fleet = g->context->fleet;
+	const struct group_users *users = &g->context->fleet->users[g->index];
 
-	for (size_t i = 0; i < fleet->pool_count; i++) {
+	for (size_t i = 0; i < users->count; i++) {
 		struct event_input e = *like;
-		e.group = pool_position(fleet, i, g->index);
-		if (e.group >= 0)
-			starts_add_event(g->context->starts, i, &e);
+		e.group = (int64_t)users->items[i].position;
+		starts_add_event(g->context->starts, users->items[i].pool, &e);
 	}
 }
 
@@ -333,12 +329,13 @@ static int64_t places(const struct node_group *g, size_t pool)
 static void bind(struct node_group *g, struct start *like, enum start_kind kind, int64_t *gpus)
 {
 	const struct fleet_spec *fleet = g->context->fleet;
+	const struct group_users *users = &fleet->users[g->index];
 
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		int64_t each = fleet->pools[i].gpus_per_replica;
-		like->pool = i;
-		like->group = pool_position(fleet, i, g->index);
-		if (*gpus > 0 && like->group >= 0 && each > 0)
+	for (size_t i = 0; i < users->count; i++) {
+		like->pool = users->items[i].pool;
+		like->group = (int64_t)users->items[i].position;
+		int64_t each = fleet->pools[like->pool].gpus_per_replica;
+		if (*gpus > 0 && each > 0)
 			*gpus -= each * starts_bind_machine(g->context->starts, like, kind, *gpus / each);
 	}
 }
@@ -900,16 +897,12 @@ void node_group_set_standby(struct node_group *g, int64_t machines)
 
 bool group_is_acted_on(const struct fleet_spec *fleet, size_t group)
 {
-	bool is_named = false;
+	const struct group_users *users = &fleet->users[group];
 
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		if (pool_position(fleet, i, group) < 0)
-			continue;
-		if (fleet->pools[i].mode != MODE_ACT)
+	for (size_t i = 0; i < users->count; i++)
+		if (fleet->pools[users->items[i].pool].mode != MODE_ACT)
 			return false;
-		is_named = true;
-	}
-	return is_named;
+	return users->count > 0;
 }
 
 bool node_group_is_ours(const struct node_group *g)

@@ -1,6 +1,7 @@
 #include "controller/loop/objects.h"
 
 #include "base/alloc.h"
+#include "base/fnv1a.h"
 #include "base/json.h"
 #include "controller/cluster/watch.h"
 #include "controller/loop/controller_state.h"
@@ -41,14 +42,35 @@ static int order(const struct pool_object *o, const char *namespace, const char 
 	return by ? by : strcmp(o->name, name);
 }
 
+/* Where it stands, or would. */
+static size_t index_of(const struct objects *s, const char *namespace, const char *name)
+{
+	size_t from = 0, to = s->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		if (order(&s->items[middle], namespace, name) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static struct pool_object *find(const struct objects *s, const char *namespace, const char *name)
+{
+	size_t i = index_of(s, namespace, name);
+
+	return i < s->count && !order(&s->items[i], namespace, name) ? &s->items[i] : NULL;
+}
+
 static struct pool_object *place(struct objects *s, const char *namespace, const char *name)
 {
-	size_t i = 0;
+	struct pool_object *found = find(s, namespace, name);
+	size_t i = index_of(s, namespace, name);
 
-	while (i < s->count && order(&s->items[i], namespace, name) < 0)
-		i++;
-	if (i < s->count && !order(&s->items[i], namespace, name))
-		return &s->items[i];
+	if (found)
+		return found;
 	s->items = xgrow(s->items, s->count, &s->room, sizeof *s->items);
 	memmove(&s->items[i + 1], &s->items[i], (s->count - i) * sizeof *s->items);
 	s->count++;
@@ -199,10 +221,7 @@ void objects_close(struct controller *c)
 
 const struct pool_object *objects_named(const struct controller *c, const char *namespace, const char *name)
 {
-	for (size_t i = 0; c->objects && i < c->objects->count; i++)
-		if (!order(&c->objects->items[i], namespace, name))
-			return &c->objects->items[i];
-	return NULL;
+	return c->objects ? find(c->objects, namespace, name) : NULL;
 }
 
 const struct pool_object *objects_find(const struct controller *c, const char *namespace, const char *name)
@@ -297,6 +316,15 @@ static bool is_whole(const struct choice *c, const struct manifest *m, struct er
 	return true;
 }
 
+/* Lines and columns mean nothing to whoever wrote the object. */
+static void tell_findings(struct findings *f, struct error *e)
+{
+	for (size_t i = 0; i < f->count; i++)
+		f->items[i].line = f->items[i].column = 0;
+	if (f->count)
+		findings_error(f, e);
+}
+
 /* All that are used, the one on trial last, so that it is what findings are about. `trial` count: none. */
 static bool load(const struct choice *c, size_t trial, struct arena *a, struct manifest *out, struct error *e)
 {
@@ -314,10 +342,8 @@ static bool load(const struct choice *c, size_t trial, struct arena *a, struct m
 	*out = (struct manifest){ 0 };
 	bool ok = !n || (manifest_load_texts(texts, n, a, out, &f, e) && manifest_check_objects(out, trusted, &f, e) &&
 			 controller_accepts(out, &f, e) && is_whole(c, out, e));
-	for (size_t i = 0; !ok && i < f.count; i++) /* lines and columns mean nothing to whoever wrote the object */
-		f.items[i].line = f.items[i].column = 0;
-	if (!ok && f.count)
-		findings_error(&f, e);
+	if (!ok)
+		tell_findings(&f, e);
 	findings_release(&f);
 	return ok;
 }
@@ -346,10 +372,12 @@ static int compare_age(const void *left, const void *right, void *user)
 	return a < b ? -1 : a > b;
 }
 
-static void use_all(struct choice *c, enum use wanted)
+/* What of it may be in force at best: where its spec says nothing that can be read, what it said before. */
+static enum use best_of(const struct pool_object *o)
 {
-	for (size_t i = 0; i < c->count; i++)
-		c->uses[i] = wanted;
+	if (!o->is_unreadable)
+		return USE_SPEC;
+	return o->former ? USE_FORMER : USE_NOT;
 }
 
 static bool try_use(struct choice *c, size_t i, enum use wanted, struct error *e)
@@ -371,12 +399,36 @@ static void refuse(struct pool_object *o, const char *why)
 	o->refusal = xstrdup(why);
 }
 
+/* What can be told of the object alone is remembered for as long as it says the same. */
+static void read_alone(struct choice *c, size_t i)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	CLEANUP(findings_release) struct findings f = { 0 };
+	struct pool_object *o = &c->items[i];
+	uint64_t hash = fnv1a_text(FNV1A_START, o->spec);
+	struct error e = { 0 };
+
+	if (o->is_read && o->read_hash == hash)
+		return;
+	o->is_read = true;
+	o->read_hash = hash;
+	c->uses[i] = USE_SPEC;
+	const struct manifest_text text = text_of(c, i, &a);
+	o->is_unreadable = !manifest_reads(&text, &a, &f, &e);
+	if (!o->is_unreadable)
+		return;
+	tell_findings(&f, &e);
+	refuse(o, e.message);
+}
+
 static bool grow_by(struct choice *c, size_t i)
 {
 	struct error e = { 0 }, ignored = { 0 };
 
-	if (try_use(c, i, USE_SPEC, &e))
+	if (try_use(c, i, best_of(&c->items[i]), &e))
 		return true;
+	if (c->items[i].is_unreadable)
+		return false;
 	refuse(&c->items[i], e.message);
 	return c->uses[i] == USE_NOT && c->items[i].former && try_use(c, i, USE_FORMER, &ignored);
 }
@@ -392,7 +444,7 @@ static bool grow_by_all(struct choice *c, const size_t *items, size_t count)
 		return count && grow_by(c, items[0]);
 	for (size_t k = 0; k < count; k++) {
 		before[k] = c->uses[items[k]];
-		c->uses[items[k]] = USE_SPEC;
+		c->uses[items[k]] = best_of(&c->items[items[k]]);
 	}
 	if (fits(c, c->count, &e))
 		return true;
@@ -409,7 +461,7 @@ static bool grow(struct choice *c)
 	size_t *left = arena_array(&a, size_t, c->count + 1), count = 0;
 
 	for (size_t k = 0; k < c->count; k++)
-		if (c->uses[c->by_age[k]] != USE_SPEC)
+		if (c->uses[c->by_age[k]] != best_of(&c->items[c->by_age[k]]))
 			left[count++] = c->by_age[k];
 	return grow_by_all(c, left, count);
 }
@@ -418,13 +470,11 @@ static void search(struct choice *c)
 {
 	struct error e = { 0 };
 
-	use_all(c, USE_SPEC);
-	if (fits(c, c->count, &e))
-		return;
 	for (size_t i = 0; i < c->count; i++)
 		c->uses[i] = is_settled(&c->items[i]) ? USE_SPEC : c->items[i].former ? USE_FORMER : USE_NOT;
-	if (!fits(c, c->count, &e))
-		use_all(c, USE_NOT);
+	bool fit = fits(c, c->count, &e);
+	for (size_t i = 0; !fit && i < c->count; i++)
+		c->uses[i] = USE_NOT;
 	while (grow(c))
 		;
 }
@@ -457,8 +507,16 @@ bool objects_choose(struct pool_object *items, size_t count, const struct manife
 	for (size_t i = 0; i < count; i++)
 		c.by_age[i] = i;
 	qsort_r(c.by_age, count, sizeof *c.by_age, compare_age, items);
-	search(&c);
+	for (size_t i = 0; i < count; i++) {
+		read_alone(&c, i);
+		c.uses[i] = best_of(&items[i]);
+	}
 	bool ok = load(&c, count, a, out, &e);
+	if (!ok) {
+		arena_clear(a);
+		search(&c);
+		ok = load(&c, count, a, out, &e);
+	}
 	for (size_t i = 0; ok && i < count; i++)
 		conclude(&items[i], c.uses[i]);
 	return ok;

@@ -45,12 +45,15 @@ struct pool_object {
 	int64_t generation;
 	millis created;
 	uint64_t uid_high, uid_low;
+	bool is_read,
+		is_unreadable; /* the spec of that hash was read alone, and makes no sense whatever the others say */
+	uint64_t read_hash;
 };
 
 /*
  * `items` by namespace and name. Sets refusal, former and is_former of all; `out` without a pool is possible. `files`
  * are always in force. `is_part`: other controllers have pools, too, so that none here takes the pods of no pool. False
- * when the files alone make no sense.
+ * when the files alone make no sense. Nothing else may be in the arena.
  */
 bool objects_choose(struct pool_object *items, size_t count, const struct manifest *files, bool is_part,
 		    struct arena *a, struct manifest *out) MUST_USE;

@@ -8,14 +8,6 @@
 
 /* --- a node group, as one of its pools sees it --- */
 
-static bool is_shared(const struct controller *c, size_t pool, size_t group)
-{
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (i != pool && pool_position(fleet_of(c), i, group) >= 0)
-			return true;
-	return false;
-}
-
 /* Starts of the pool in one of its groups that hold no GPU of a node yet: their pod or their node is still to come. */
 static int64_t starts_to_come(const struct controller *c, size_t pool, size_t position)
 {
@@ -37,16 +29,17 @@ static int64_t billed(const struct controller *c, size_t pool, size_t position, 
 	int64_t all = node_group_size(c->groups[group]) * fleet->groups[group].gpus_per_node * 1000, others = 0;
 	int64_t own = v->gpus_milli + starts_to_come(c, pool, position) * fleet->pools[pool].gpus_per_replica * 1000;
 
-	if (!is_shared(c, pool, group))
+	const struct group_users *users = &fleet->users[group];
+	if (users->count <= 1)
 		return all;
 	if (pool != first_pool(fleet, group))
 		return own < all ? own : all;
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		int64_t at = pool_position(fleet, i, group);
-		if (i == pool || at < 0 || !c->pools[i]->view.groups)
+	for (size_t i = 0; i < users->count; i++) {
+		const struct group_user *u = &users->items[i];
+		if (u->pool == pool || !c->pools[u->pool]->view.groups)
 			continue;
-		others += c->pools[i]->view.groups[at].gpus_milli +
-			  starts_to_come(c, i, (size_t)at) * fleet->pools[i].gpus_per_replica * 1000;
+		others += c->pools[u->pool]->view.groups[u->position].gpus_milli +
+			  starts_to_come(c, u->pool, u->position) * fleet->pools[u->pool].gpus_per_replica * 1000;
 	}
 	return others < all ? all - others : 0;
 }

@@ -124,6 +124,11 @@ static const char *fragments(const struct controller *c, size_t pool, struct are
 		(long long)(stranded / 1000), (long long)spec->gpus_per_replica);
 }
 
+static int64_t replicas_held(const struct controller *c, size_t pool)
+{
+	return c->pools[pool]->view.ready + c->pools[pool]->view.starting;
+}
+
 static const char *batch_holds(const struct controller *c, size_t pool, struct arena *a)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
@@ -131,20 +136,20 @@ static const char *batch_holds(const struct controller *c, size_t pool, struct a
 
 	if (fleet->pools[pool].class != CLASS_INTERACTIVE || d->wished <= d->decided || d->waiting_now <= 0)
 		return NULL;
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		long long held = (long long)c->pools[i]->view.ready + c->pools[i]->view.starting;
-		if (fleet->pools[i].class == CLASS_INTERACTIVE || held == 0)
-			continue;
-		for (size_t g = 0; g < fleet->pools[pool].group_count; g++)
-			if (pool_position(fleet, i, fleet->pools[pool].groups[g]) >= 0) {
-				return format(
-					a,
-					"requests wait while pool %s holds %lld replicas in a shared node group: lend "
-					"them with lend.to, or give its pods a lower priority",
-					fleet->pools[i].name, held);
-			}
+	size_t first = fleet->pool_count;
+	for (size_t g = 0; g < fleet->pools[pool].group_count; g++) {
+		const struct group_users *users = &fleet->users[fleet->pools[pool].groups[g]];
+		for (size_t i = 0; i < users->count && users->items[i].pool < first; i++)
+			if (fleet->pools[users->items[i].pool].class != CLASS_INTERACTIVE &&
+			    replicas_held(c, users->items[i].pool))
+				first = users->items[i].pool;
 	}
-	return NULL;
+	if (first == fleet->pool_count)
+		return NULL;
+	return format(a,
+		      "requests wait while pool %s holds %lld replicas in a shared node group: lend "
+		      "them with lend.to, or give its pods a lower priority",
+		      fleet->pools[first].name, (long long)replicas_held(c, first));
 }
 
 /* A model that does not fit ends again and again; the label says what the GPU has. */

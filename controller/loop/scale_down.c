@@ -333,10 +333,13 @@ void scale_down(struct controller *c, size_t pool, size_t position, const struct
  * which nothing is known, is left alone. */
 static bool is_swept(const struct controller *c, size_t group)
 {
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 &&
-		    (runs_work(c, i) || !pool_may_act(c, i) || c->pools[i]->is_blind))
+	const struct group_users *users = &fleet_of(c)->users[group];
+
+	for (size_t i = 0; i < users->count; i++) {
+		size_t pool = users->items[i].pool;
+		if (runs_work(c, pool) || !pool_may_act(c, pool) || c->pools[pool]->is_blind)
 			return false;
+	}
 	return true;
 }
 
@@ -350,10 +353,12 @@ static bool awaits_pods(const struct controller *c, size_t group)
 		    fleet_of(c)->pools[s->pool].groups[s->group] == group)
 			return true;
 	}
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 &&
-		    (takes_any(c, i) ? c->pools[i]->view.placed : c->pools[i]->view.pending) > 0)
+	const struct group_users *users = &fleet_of(c)->users[group];
+	for (size_t i = 0; i < users->count; i++) {
+		size_t pool = users->items[i].pool;
+		if ((takes_any(c, pool) ? c->pools[pool]->view.placed : c->pools[pool]->view.pending) > 0)
 			return true;
+	}
 	return false;
 }
 
@@ -415,11 +420,12 @@ bool node_is_idle(const struct controller *c, const struct node *n)
 /* The longest of the pools that may use the group. */
 static millis patience_in(const struct controller *c, size_t group)
 {
+	const struct group_users *users = &fleet_of(c)->users[group];
 	millis longest = IDLE_PATIENCE;
 
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 && patience_of(c, i) > longest)
-			longest = patience_of(c, i);
+	for (size_t i = 0; i < users->count; i++)
+		if (patience_of(c, users->items[i].pool) > longest)
+			longest = patience_of(c, users->items[i].pool);
 	return longest;
 }
 
@@ -438,10 +444,13 @@ static bool has_been_idle(const struct controller *c, const struct node *n)
 /* Others that name the group let us change it, and are not blind to what runs there. */
 static bool others_agree(const struct controller *c, size_t pool, size_t group)
 {
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (i != pool && pool_position(fleet_of(c), i, group) >= 0 &&
-		    (!pool_may_act(c, i) || c->pools[i]->is_blind))
+	const struct group_users *users = &fleet_of(c)->users[group];
+
+	for (size_t i = 0; i < users->count; i++) {
+		size_t other = users->items[i].pool;
+		if (other != pool && (!pool_may_act(c, other) || c->pools[other]->is_blind))
 			return false;
+	}
 	return true;
 }
 
@@ -632,10 +641,12 @@ bool reservation_waits(const struct controller *c, int group)
 		return observe_end(c, (size_t)group) > 0;
 	if (!reservation_leaves(c, group) || reservation_is_due(c, group))
 		return false;
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, (size_t)group) >= 0 && !runs_work(c, i) &&
-		    staying(c, i) < c->plan.pools[i].decision.decided)
+	const struct group_users *users = &fleet_of(c)->users[group];
+	for (size_t i = 0; i < users->count; i++) {
+		size_t pool = users->items[i].pool;
+		if (!runs_work(c, pool) && staying(c, pool) < c->plan.pools[pool].decision.decided)
 			return true;
+	}
 	return false;
 }
 

@@ -33,7 +33,8 @@ struct interruptions {
 	int64_t count; /* machines that the cloud said it would take */
 };
 
-/* EKS gives what ends so long through its own hook; what is not replaced by then is asked to go a little before. */
+/* A machine that ends is held for half an hour where nobody says otherwise: what is not replaced is asked to go before.
+ */
 #define TERMINATION_NOTICE (25 * MINUTE)
 
 /* What the pool's decision wants less of the group at this position. */

@@ -19,16 +19,12 @@ static bool is_one_budget(const struct pool_spec *a, const struct pool_spec *b)
 /* Every pool that names the group is of the budget of `own`: then all of it is paid from there. */
 static bool is_paid_by(const struct controller *c, size_t group, const struct pool_spec *own)
 {
-	bool is_named = false;
+	const struct group_users *users = &fleet_of(c)->users[group];
 
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		if (pool_position(fleet_of(c), i, group) < 0)
-			continue;
-		if (!is_one_budget(own, &fleet_of(c)->pools[i]))
+	for (size_t i = 0; i < users->count; i++)
+		if (!is_one_budget(own, &fleet_of(c)->pools[users->items[i].pool]))
 			return false;
-		is_named = true;
-	}
-	return is_named;
+	return users->count > 0;
 }
 
 static int64_t left_of(const struct controller *c, const struct pool_spec *own)
@@ -49,12 +45,12 @@ static int64_t left_of(const struct controller *c, const struct pool_spec *own)
 int64_t cost_budget_affordable(void *user, size_t group)
 {
 	const struct controller *c = user;
+	const struct group_users *users = &fleet_of(c)->users[group];
 	int64_t price = fleet_of(c)->groups[group].price_per_hour, least = INT64_MAX;
 
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		const struct pool_spec *own = &fleet_of(c)->pools[i];
-		if (own->budget_per_hour <= 0 || price <= 0 || pool_position(fleet_of(c), i, group) < 0 ||
-		    !is_paid_by(c, group, own))
+	for (size_t i = 0; i < users->count; i++) {
+		const struct pool_spec *own = &fleet_of(c)->pools[users->items[i].pool];
+		if (own->budget_per_hour <= 0 || price <= 0 || !is_paid_by(c, group, own))
 			continue;
 		int64_t money = left_of(c, own);
 		/* Whole machines, rounded up where too many are asked for. */

@@ -91,8 +91,9 @@ bool group_may_change(const struct controller *c, size_t group)
 {
 	if (node_group_is_held(c->groups[group]))
 		return false;
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
-		if (pool_position(fleet_of(c), i, group) >= 0 && !pool_may_act(c, i))
+	const struct group_users *users = &fleet_of(c)->users[group];
+	for (size_t i = 0; i < users->count; i++)
+		if (!pool_may_act(c, users->items[i].pool))
 			return false;
 	return true;
 }

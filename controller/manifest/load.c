@@ -337,7 +337,9 @@ static struct fleet_spec build_fleet(const struct draft *d)
 		groups[i] = build_group(d, &d->groups[i].merged);
 	for (size_t i = 0; i < d->pool_count; i++)
 		pools[i] = build_pool(d, &d->pools[i]);
-	return (struct fleet_spec){ groups, d->group_count, pools, d->pool_count };
+	struct fleet_spec fleet = { groups, d->group_count, pools, d->pool_count, NULL };
+	fleet.users = fleet_users(&fleet, d->arena);
+	return fleet;
 }
 
 /* All files of a manifest, one after the other. */
@@ -553,6 +555,16 @@ bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct
 	for (size_t i = 0; i < count; i++)
 		read_text(&r, texts[i].name, texts[i].text, strlen(texts[i].text));
 	return reading_finish(&r, out, e);
+}
+
+bool manifest_reads(const struct manifest_text *text, struct arena *a, struct findings *f, struct error *e)
+{
+	CLEANUP(reading_release) struct reading r;
+
+	reading_start(&r, a, f);
+	read_text(&r, text->name, text->text, strlen(text->text));
+	findings_sort(f);
+	return !f->count || findings_error(f, e);
 }
 
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,

@@ -32,6 +32,10 @@ bool manifest_load_texts(const struct manifest_text *texts, size_t count, struct
 bool manifest_load_text(const char *name, const char *text, struct arena *a, struct manifest *out, struct findings *f,
 			struct error *e) MUST_USE;
 
+/* Whether a text makes sense by itself, whatever other texts say: it can be read, and each key has a value that may
+ * stand there. False with the first thing wrong in `e` (ERROR_INVALID) and all of them in `f`. */
+bool manifest_reads(const struct manifest_text *text, struct arena *a, struct findings *f, struct error *e) MUST_USE;
+
 /* The same from WarmPools among other objects that were read already: no text is kept (`text` is ""). */
 bool manifest_load_roots(const struct yaml_node *const *roots, size_t count, struct arena *a, struct manifest *out,
 			 struct findings *f, struct error *e) MUST_USE;

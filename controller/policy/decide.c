@@ -5,6 +5,7 @@
 #include "controller/policy/place.h"
 #include "controller/policy/recommend.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Writes what a decision saw, expected and wished into its record, in the units of pool_decision.def. */
@@ -19,7 +20,6 @@ struct pool_pass {
 	struct placing placing;
 	int64_t wished, covered; /* hot replicas: before any limit; had and given so far */
 	double need;
-	bool is_placed; /* nothing more is asked for, or nothing finds room */
 };
 
 static int64_t standby_price(const struct group_spec *g)
@@ -65,37 +65,6 @@ static int64_t billed_after(const struct snapshot *s, size_t pool, const struct 
 	return cost > 0 ? cost : 0;
 }
 
-static bool shares_budget(const struct pool_spec *a, const struct pool_spec *b)
-{
-	return a == b || (a->budget_name[0] && b->budget_per_hour == a->budget_per_hour &&
-			  strcmp(a->budget_name, b->budget_name) == 0);
-}
-
-/* What each budget still allows, in micro-dollars an hour, kept at the first pool that shares it. */
-static int64_t *open_budgets(const struct snapshot *s, struct arena *a)
-{
-	size_t count = s->fleet->pool_count;
-	int64_t *left = arena_array(a, int64_t, count);
-
-	for (size_t i = 0; i < count; i++) {
-		left[i] = s->fleet->pools[i].budget_per_hour;
-		for (size_t k = 0; k < count; k++)
-			if (shares_budget(&s->fleet->pools[i], &s->fleet->pools[k]))
-				left[i] -= billed(s, k);
-	}
-	return left;
-}
-
-static int64_t *budget_of(const struct snapshot *s, int64_t *left, size_t pool)
-{
-	if (s->fleet->pools[pool].budget_per_hour <= 0)
-		return NULL;
-	for (size_t i = 0; i < pool; i++)
-		if (shares_budget(&s->fleet->pools[i], &s->fleet->pools[pool]))
-			return &left[i];
-	return &left[pool];
-}
-
 /* Does the pool come before the other? Those that give nodes back first come last; then interactive work first. */
 static bool comes_before(const struct pool_spec *a, const struct pool_spec *b)
 {
@@ -104,34 +73,108 @@ static bool comes_before(const struct pool_spec *a, const struct pool_spec *b)
 	return a->class != b->class ? a->class < b->class : a < b;
 }
 
+static int by_place(const void *left, const void *right)
+{
+	const struct pool_spec *a = *(const struct pool_spec *const *)left;
+	const struct pool_spec *b = *(const struct pool_spec *const *)right;
+
+	return comes_before(a, b) ? -1 : comes_before(b, a);
+}
+
+/* Those that share a budget stand together, the first of the fleet first. Pools without a name share with nobody. */
+static int by_budget(const void *left, const void *right)
+{
+	const struct pool_spec *a = *(const struct pool_spec *const *)left;
+	const struct pool_spec *b = *(const struct pool_spec *const *)right;
+	int by_name = strcmp(a->budget_name, b->budget_name);
+
+	if (by_name)
+		return by_name;
+	if (a->budget_per_hour != b->budget_per_hour)
+		return a->budget_per_hour < b->budget_per_hour ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static bool shares_budget(const struct pool_spec *a, const struct pool_spec *b)
+{
+	return a->budget_name[0] && a->budget_per_hour == b->budget_per_hour && !strcmp(a->budget_name, b->budget_name);
+}
+
+static const struct pool_spec **sorted(const struct fleet_spec *fleet, int (*order)(const void *, const void *),
+				       struct arena *a)
+{
+	const struct pool_spec **pools = arena_array(a, const struct pool_spec *, fleet->pool_count);
+
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		pools[i] = &fleet->pools[i];
+	if (fleet->pool_count)
+		qsort(pools, fleet->pool_count, sizeof *pools, order);
+	return pools;
+}
+
+/* What one pool, or all that share a name, may spend. */
+struct budget {
+	int64_t left;		      /* micro-dollars an hour */
+	const struct pool_spec *last; /* of those that have a replica the one that gives back first; NULL: none has */
+};
+
+/* One per pool; equal pointers where a budget is shared. */
+static struct budget **open_budgets(const struct snapshot *s, struct arena *a)
+{
+	const struct pool_spec *pools = s->fleet->pools, **order = sorted(s->fleet, by_budget, a);
+	struct budget **budgets = arena_array(a, struct budget *, s->fleet->pool_count);
+	struct budget *b = NULL;
+
+	for (size_t i = 0; i < s->fleet->pool_count; i++) {
+		size_t pool = (size_t)(order[i] - pools);
+		if (!i || !shares_budget(order[i - 1], order[i])) {
+			b = arena_new(a, struct budget);
+			b->left = order[i]->budget_per_hour;
+		}
+		b->left -= billed(s, pool);
+		if (s->pools[pool].input.ready > 0 && (!b->last || comes_before(b->last, order[i])))
+			b->last = order[i];
+		budgets[pool] = b;
+	}
+	return budgets;
+}
+
+static int64_t *money_of(const struct snapshot *s, struct budget *const *budgets, size_t pool)
+{
+	return s->fleet->pools[pool].budget_per_hour > 0 ? &budgets[pool]->left : NULL;
+}
+
 /* Replicas that a pool must give back: of those that share an overdrawn budget the last one that has any. */
-static int64_t over_budget(const struct snapshot *s, const struct pool_pass *passes, const int64_t *left, size_t pool)
+static int64_t over_budget(const struct snapshot *s, const struct pool_pass *p, const struct budget *b, size_t pool)
 {
 	const struct pool_spec *own = &s->fleet->pools[pool];
 
-	if (!left || *left >= 0 || passes[pool].estimates.replica_price <= 0)
+	if (own->budget_per_hour <= 0 || b->left >= 0 || p->estimates.replica_price <= 0)
 		return 0;
-	for (size_t i = 0; i < s->fleet->pool_count; i++)
-		if (i != pool && shares_budget(own, &s->fleet->pools[i]) && s->pools[i].input.ready > 0 &&
-		    comes_before(own, &s->fleet->pools[i]))
-			return 0;
-	return 1 + (int64_t)((double)-*left / passes[pool].estimates.replica_price);
+	if (b->last && comes_before(own, b->last))
+		return 0;
+	return 1 + (int64_t)((double)-b->left / p->estimates.replica_price);
+}
+
+static bool wants_more(const struct pool_pass *p)
+{
+	return recommendation_wanted(&p->recommendation) > p->recommendation.fleet.ready;
 }
 
 /* Does a pool that this one lends to want more than it has, on a node group of this one? */
-static bool borrower_waits(const struct snapshot *s, const struct pool_pass *passes, size_t pool)
+static bool borrower_waits(const struct snapshot *s, const struct group_users *users, const struct pool_pass *passes,
+			   size_t pool)
 {
 	const struct pool_spec *own = &s->fleet->pools[pool];
 
-	for (size_t i = 0; i < s->fleet->pool_count; i++) {
-		const struct pool_spec *other = &s->fleet->pools[i];
-		if (i == pool || !(own->lend_to & (1u << other->class)) ||
-		    recommendation_wanted(&passes[i].recommendation) <= passes[i].recommendation.fleet.ready)
-			continue;
-		for (size_t k = 0; k < other->group_count; k++)
-			for (size_t j = 0; j < own->group_count; j++)
-				if (other->groups[k] == own->groups[j])
-					return true;
+	for (size_t i = 0; own->lend_to && i < own->group_count; i++) {
+		const struct group_users *u = &users[own->groups[i]];
+		for (size_t k = 0; k < u->count; k++) {
+			size_t other = u->items[k].pool;
+			if (other != pool && own->lend_to & (1u << s->fleet->pools[other].class) &&
+			    wants_more(&passes[other]))
+				return true;
+		}
 	}
 	return false;
 }
@@ -187,7 +230,8 @@ static void describe_size(const struct pool_pass *c, struct pool_plan *plan, int
 struct tick_state {
 	struct pool_pass *passes;
 	struct group_room *room;
-	int64_t *budgets;
+	struct budget **budgets;
+	const struct group_users *users;
 	struct reservation *reservations; /* of all groups */
 	struct snapshot room_for;	  /* as machines may be placed, with these ends in mind */
 };
@@ -211,7 +255,7 @@ static void answer_pool(const struct snapshot *s, const struct policy_state *m, 
 	struct pool_pass *c = &t->passes[pool];
 
 	c->placing = (struct placing){
-		&t->room_for, pool, groups, t->reservations, t->room, plan->groups, budget_of(s, t->budgets, pool),
+		&t->room_for, pool, groups, t->reservations, t->room, plan->groups, money_of(s, t->budgets, pool),
 		false,	      { 0 }
 	};
 	c->wished = recommendation_wanted(&c->recommendation);
@@ -241,15 +285,16 @@ static void begin_pool(const struct snapshot *s, struct policy_state *m, struct 
 		       struct pool_plan *plan)
 {
 	struct pool_pass *c = &t->passes[pool];
-	int64_t *money = budget_of(s, t->budgets, pool);
+	int64_t *money = money_of(s, t->budgets, pool);
 
 	plan->group_count = s->fleet->pools[pool].group_count;
-	c->placing = (struct placing){ &t->room_for, pool,	   m->groups, t->reservations,
-				       t->room,	     plan->groups, money,     borrower_waits(s, t->passes, pool),
-				       { 0 } };
+	c->placing =
+		(struct placing){ &t->room_for, pool,	      m->groups, t->reservations,
+				  t->room,	plan->groups, money,	 borrower_waits(s, t->users, t->passes, pool),
+				  { 0 } };
 	c->wished = recommendation_wanted(&c->recommendation);
 	limits_apply(&c->recommendation, &m->pools[pool], s, pool, &c->estimates,
-		     over_budget(s, t->passes, money, pool));
+		     over_budget(s, c, t->budgets[pool], pool));
 	c->covered = c->recommendation.have;
 	c->need = need_of(s, c);
 	place_begin(&c->placing, &c->recommendation);
@@ -287,34 +332,35 @@ static bool needs_more(const struct snapshot *s, const struct pool_pass *a, cons
 }
 
 /* Pools of one rank share what there is node by node, so that what is short is short for all alike. */
-static void share_room(const struct snapshot *s, struct pool_pass *passes, const size_t *rank, size_t count)
+static void share_room(const struct snapshot *s, struct pool_pass *passes, const size_t *rank, size_t count,
+		       struct arena *a)
 {
-	for (;;) {
-		struct pool_pass *next = NULL;
-		for (size_t i = 0; i < count; i++) {
-			struct pool_pass *c = &passes[rank[i]];
-			if (!c->is_placed && (!next || needs_more(s, c, next)))
-				next = c;
-		}
-		if (!next)
-			return;
-		int64_t given = place_next(&next->placing, &next->recommendation);
-		next->covered += given;
-		next->is_placed = given <= 0;
+	size_t *asking = arena_array(a, size_t, count), left = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (placing_asks(&passes[rank[i]].placing.asks) > 0)
+			asking[left++] = rank[i];
+	while (left) {
+		size_t next = 0;
+		for (size_t i = 1; i < left; i++)
+			if (needs_more(s, &passes[asking[i]], &passes[asking[next]]))
+				next = i;
+		struct pool_pass *c = &passes[asking[next]];
+		int64_t given = place_next(&c->placing, &c->recommendation);
+		c->covered += given;
+		if (given <= 0)
+			memmove(&asking[next], &asking[next + 1], (--left - next) * sizeof *asking);
 	}
 }
 
 /* Indices of the pools in the order in which they are placed. */
 static size_t *order_of(const struct fleet_spec *fleet, struct arena *a)
 {
+	const struct pool_spec **pools = sorted(fleet, by_place, a);
 	size_t *order = arena_array(a, size_t, fleet->pool_count);
 
-	for (size_t i = 0; i < fleet->pool_count; i++) {
-		size_t at = i;
-		for (; at > 0 && comes_before(&fleet->pools[i], &fleet->pools[order[at - 1]]); at--)
-			order[at] = order[at - 1];
-		order[at] = i;
-	}
+	for (size_t i = 0; i < fleet->pool_count; i++)
+		order[i] = (size_t)(pools[i] - fleet->pools);
 	return order;
 }
 
@@ -359,7 +405,8 @@ static struct plan decide_all(const struct snapshot *s, struct policy_state *m, 
 	struct plan plan = { arena_array(a, struct pool_plan, count), count };
 	struct tick_state t = { .passes = arena_array(a, struct pool_pass, count),
 				.room = see_rooms(s, a),
-				.budgets = open_budgets(s, a) };
+				.budgets = open_budgets(s, a),
+				.users = fleet_users(s->fleet, a) };
 	const size_t *order = order_of(s->fleet, a);
 
 	for (size_t i = 0; i < count; i++) {
@@ -373,7 +420,7 @@ static struct plan decide_all(const struct snapshot *s, struct policy_state *m, 
 		to = end_of_rank(s->fleet, order, from);
 		for (size_t i = from; i < to; i++)
 			begin_pool(s, m, &t, order[i], &plan.pools[order[i]]);
-		share_room(s, t.passes, &order[from], to - from);
+		share_room(s, t.passes, &order[from], to - from, a);
 		for (size_t i = from; i < to; i++)
 			end_pool(s, m, &t.passes[order[i]], &plan.pools[order[i]]);
 	}

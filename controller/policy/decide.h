@@ -23,10 +23,11 @@ struct policy_state *policy_state_decode(const void *bytes, size_t len, const st
 					 struct error *e);
 
 /*
- * What `old` is worth under another manifest, as a memory of its own. Pools are the same by namespace and name, node
- * groups by name and provider; new ones begin with nothing. Equal fleets give an equal memory.
+ * What `old` is worth under another manifest. Pools are the same by namespace and name, node groups by name and
+ * provider; new ones begin with nothing. Equal fleets give an equal memory. What is carried over is taken out of `old`,
+ * which is good for policy_state_free() only.
  */
-struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was,
+struct policy_state *policy_state_migrate(struct policy_state *old, const struct fleet_spec *was,
 					  const struct fleet_spec *now);
 
 /* Changes whenever stored memories of older programs cannot be read any more. */

@@ -108,7 +108,8 @@ static void set_level(struct demand_state *d, const struct demand_reading *r)
 	for (int64_t i = 0; i < n; i++)
 		sum += d->recent[(uint64_t)(d->level_count - i) % LEVEL_TICKS_MOST];
 	d->level = sum / (double)n;
-	d->levels[d->level_count % LEVELS] = d->level;
+	if (d->level_room)
+		d->levels[d->level_count % d->level_room] = d->level;
 	d->level_count++;
 }
 
@@ -231,10 +232,10 @@ double demand_peak(const struct demand_state *d, int64_t ticks)
 
 	if (ticks > d->level_count)
 		ticks = d->level_count;
-	if (ticks > LEVELS)
-		ticks = LEVELS;
+	if (ticks > d->level_room)
+		ticks = d->level_room;
 	for (int64_t i = 1; i <= ticks; i++) {
-		double level = d->levels[(uint64_t)(d->level_count - i) % LEVELS];
+		double level = d->levels[(d->level_count - i) % d->level_room];
 		if (level > peak)
 			peak = level;
 	}

@@ -7,16 +7,16 @@
 #include "controller/policy/plan.h"
 
 /* The level is the mean of a minute, and of four ticks where these are longer. */
-enum { LEVEL_TICKS_MOST = 60, LEVELS = 4096 };
+enum { LEVEL_TICKS_MOST = 60, LEVELS_MOST = 4096 };
 
 struct demand_state {
+	double *levels;	       /* ring by tick of level_room, a power of two: policy_state_make_room() */
 	double busy, finished; /* forgetting sums: sequence-seconds and requests */
 	double mean;	       /* demand, replicas */
 	double last;	       /* at the last reading */
 	double level;	       /* mean of the last minute */
 	double recent[LEVEL_TICKS_MOST];
-	double levels[LEVELS]; /* ring by tick */
-	int64_t level_count;
+	int64_t level_count, level_room;
 	int64_t last_in_service, last_waiting; /* at the last reading */
 	int64_t quiet_since;		       /* time of the first exact zero after a busy minute, 0 when none */
 	double busy_rate;		       /* requests per second before it */
@@ -42,5 +42,5 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 /* As it stood at the last reading; in no time, nothing arrived. */
 struct demand_reading demand_recall(const struct demand_state *d, const struct pool_spec *spec);
 
-/* Largest level over the last `ticks` ticks, this one included. */
+/* Largest level over the last `ticks` ticks, this one included; as many as are kept. */
 double demand_peak(const struct demand_state *d, int64_t ticks);

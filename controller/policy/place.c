@@ -295,11 +295,6 @@ static void report_groups(const struct placing *p)
 	}
 }
 
-static int64_t all_of(const struct placing_asks *a)
-{
-	return a->reclaim + a->wake + a->cold;
-}
-
 /* Wakes that find nothing to wake become new machines. */
 static int64_t place_some(struct placing *p)
 {
@@ -310,7 +305,7 @@ static int64_t place_some(struct placing *p)
 	a->reclaim = 0;
 	if (n > 0)
 		return n;
-	if (all_of(a) > 0 && fill_place(p) > 0) {
+	if (placing_asks(a) > 0 && fill_place(p) > 0) {
 		*(a->cold > 0 ? &a->cold : &a->wake) -= 1;
 		return 1;
 	}
@@ -337,15 +332,15 @@ static int64_t place_gang(struct placing *p, struct recommendation *w)
 	struct group_room rooms[MOST];
 	struct group_decision out[MOST];
 	size_t count = p->s->fleet->pools[p->pool].group_count;
-	int64_t money = p->money ? *p->money : 0, all = all_of(&p->asks);
+	int64_t money = p->money ? *p->money : 0, all = placing_asks(&p->asks);
 
 	for (size_t i = 0; i < count && i < MOST; i++) {
 		rooms[i] = p->room[index_of(p, i)];
 		out[i] = p->out[i];
 	}
-	while (count <= MOST && !w->is_cut && all_of(&p->asks) > 0 && place_some(p) > 0)
+	while (count <= MOST && !w->is_cut && placing_asks(&p->asks) > 0 && place_some(p) > 0)
 		;
-	if (all_of(&p->asks) == 0)
+	if (placing_asks(&p->asks) == 0)
 		return all;
 	for (size_t i = 0; i < count && i < MOST; i++) {
 		p->room[index_of(p, i)] = rooms[i];
@@ -446,7 +441,7 @@ void place_begin(struct placing *p, struct recommendation *w)
 
 int64_t place_next(struct placing *p, struct recommendation *w)
 {
-	if (all_of(&p->asks) <= 0)
+	if (placing_asks(&p->asks) <= 0)
 		return 0;
 	return is_gang(p, &w->moves) ? place_gang(p, w) : place_some(p);
 }
@@ -496,7 +491,7 @@ static int64_t place_swaps(const struct placing *p, int64_t want, int64_t going)
 int64_t place_end(struct placing *p, struct recommendation *w)
 {
 	struct scale_actions *m = &w->moves;
-	int64_t left = all_of(&p->asks);
+	int64_t left = placing_asks(&p->asks);
 	enum limit why = left > 0 && !is_gang(p, m) ? why_no_room(p) : LIMIT_NONE;
 
 	if (why != LIMIT_NONE && (w->held_by == LIMIT_NONE || why != LIMIT_MAX))

@@ -25,6 +25,11 @@ struct placing_asks {
 	int64_t reclaim, wake, cold;
 };
 
+static inline int64_t placing_asks(const struct placing_asks *a)
+{
+	return a->reclaim + a->wake + a->cold;
+}
+
 struct placing {
 	const struct snapshot *s;
 	size_t pool;

@@ -43,9 +43,10 @@ static uint64_t fleet_mark(const struct fleet_spec *fleet)
 static uint64_t mix_rules(uint64_t h)
 {
 	static const struct tier_times any = { 300, 400, 60, 90, 30, 40 };
+	struct rule room[RULES_MAX];
 	struct family f;
 
-	family_init(&f, &any, .01);
+	family_init(&f, &any, .01, room);
 	for (size_t i = 0; i < f.count; i++) {
 		const double rule[] = { f.rules[i].margin, f.rules[i].chase, f.rules[i].stock, f.hold[f.rules[i].hold],
 					f.rules[i].is_tiered };
@@ -72,17 +73,45 @@ uint64_t policy_state_layout(void)
 }
 
 /* The family is made from the manifest's lead times and stays, so that a rule keeps its meaning on the whole record. */
+static struct tier_times times_of_manifest(const struct fleet_spec *fleet, const struct pool_spec *spec)
+{
+	static const struct lead_state nothing;
+
+	return lead_tiers(&nothing, fleet, spec, 0).times;
+}
+
 static void begin_pool(struct pool_policy_state *p, const struct fleet_spec *fleet, const struct pool_spec *spec)
 {
+	struct rule room[RULES_MAX];
+
 	p->choice.rule = p->choice.fixed = p->choice.cheaper = p->choice.dearer = p->choice.tier_saving = ABSENT;
-	p->times = lead_tiers(&p->lead, fleet, spec, 0).times;
-	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6);
+	p->times = times_of_manifest(fleet, spec);
+	family_init(&p->family, &p->times, (double)spec->objective_late_ppm / 1e6, room);
 	choice_priors(&p->family, &p->times, (double)spec->objective_wait / 1000);
+	p->family.rules = allocate(p->family.count, sizeof *room);
+	memcpy(p->family.rules, room, p->family.count * sizeof *room);
 	p->shadows = allocate(p->family.count, sizeof *p->shadows);
 	p->tiers = allocate(tiered_count(&p->family), sizeof *p->tiers);
 }
 
-struct policy_state *policy_state_new(const struct fleet_spec *fleet)
+void policy_state_make_room(struct demand_state *d, int64_t ticks)
+{
+	int64_t room = d->level_room ? d->level_room : 64;
+
+	while (room < ticks && room < LEVELS_MOST)
+		room *= 2;
+	if (room == d->level_room)
+		return;
+	double *levels = allocate((size_t)room, sizeof *levels);
+	for (int64_t i = 1; i <= d->level_room && i <= d->level_count; i++)
+		levels[(d->level_count - i) % room] = d->levels[(d->level_count - i) % d->level_room];
+	free(d->levels);
+	d->levels = levels;
+	d->level_room = room;
+}
+
+/* Of no pools yet. */
+static struct policy_state *make_room(const struct fleet_spec *fleet)
 {
 	struct policy_state *m = allocate(1, sizeof *m);
 
@@ -91,6 +120,13 @@ struct policy_state *policy_state_new(const struct fleet_spec *fleet)
 	m->group_count = fleet->group_count;
 	m->pools = allocate(m->pool_count, sizeof *m->pools);
 	m->groups = allocate(m->group_count, sizeof *m->groups);
+	return m;
+}
+
+struct policy_state *policy_state_new(const struct fleet_spec *fleet)
+{
+	struct policy_state *m = make_room(fleet);
+
 	for (size_t i = 0; i < m->pool_count; i++)
 		begin_pool(&m->pools[i], fleet, &fleet->pools[i]);
 	return m;
@@ -101,23 +137,30 @@ void policy_state_free(struct policy_state *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->pool_count; i++) {
+		free(m->pools[i].family.rules);
 		free(m->pools[i].shadows);
 		free(m->pools[i].tiers);
+		free(m->pools[i].demand.levels);
 	}
 	free(m->pools);
 	free(m->groups);
 	free(m);
 }
 
-/* A checkpoint of a pool: all that does not follow from the manifest, then its shadows. */
+/* A checkpoint of a pool: all that does not follow from the manifest, then its levels and its shadows. */
 enum {
-	POOL_FROM = offsetof(struct pool_policy_state, demand),
+	POOL_FROM = offsetof(struct pool_policy_state, demand.busy),
 	POOL_BYTES = sizeof(struct pool_policy_state) - POOL_FROM
 };
 
 static size_t shadow_bytes(const struct pool_policy_state *p)
 {
 	return p->family.count * sizeof *p->shadows;
+}
+
+static size_t level_bytes(const struct pool_policy_state *p)
+{
+	return (size_t)p->demand.level_room * sizeof *p->demand.levels;
 }
 
 static size_t tiers_bytes(const struct pool_policy_state *p)
@@ -133,6 +176,7 @@ void policy_state_encode(const struct policy_state *m, struct buf *out)
 	for (size_t i = 0; i < m->pool_count; i++) {
 		const struct pool_policy_state *p = &m->pools[i];
 		buf_append(out, (const char *)p + POOL_FROM, POOL_BYTES);
+		buf_append(out, (const char *)p->demand.levels, level_bytes(p));
 		buf_append(out, (const char *)p->shadows, shadow_bytes(p));
 		buf_append(out, (const char *)p->tiers, tiers_bytes(p));
 	}
@@ -197,7 +241,7 @@ static bool is_sound_demand(const struct demand_state *d)
 {
 	return is_count(d->level_count) && IS_REAL(d->busy) && IS_REAL(d->finished) && d->finished >= 0 &&
 	       IS_REAL(d->mean) && IS_REAL(d->last) && IS_REAL(d->level) && IS_REAL(d->busy_rate) &&
-	       ARE_REAL(d->recent) && ARE_REAL(d->levels);
+	       ARE_REAL(d->recent) && are_real(d->levels, (size_t)d->level_room);
 }
 
 static bool is_sound_capacity(const struct capacity_state *c)
@@ -243,40 +287,57 @@ static bool is_sound_group(const struct group_memory *g)
 	       g->refused_with <= ERROR_INTERNAL;
 }
 
-static size_t encoded_size(const struct policy_state *m)
-{
-	size_t size = sizeof(struct header) + m->group_count * sizeof *m->groups;
+/* Bytes that are read one after the other. */
+struct encoded {
+	const unsigned char *at;
+	size_t left;
+};
 
-	for (size_t i = 0; i < m->pool_count; i++)
-		size += POOL_BYTES + shadow_bytes(&m->pools[i]) + tiers_bytes(&m->pools[i]);
-	return size;
+static bool take(struct encoded *from, void *to, size_t len)
+{
+	if (len > from->left)
+		return false;
+	memcpy(to, from->at, len);
+	from->at += len;
+	from->left -= len;
+	return true;
+}
+
+static bool take_levels(struct encoded *from, struct demand_state *d)
+{
+	int64_t room = d->level_room;
+
+	d->level_room = 0;
+	if (room < 0 || room > LEVELS_MOST || (room & (room - 1)))
+		return false;
+	if (room)
+		d->levels = allocate((size_t)room, sizeof *d->levels);
+	d->level_room = room;
+	return !room || take(from, d->levels, (size_t)room * sizeof *d->levels);
+}
+
+static bool take_pool(struct encoded *from, struct pool_policy_state *p)
+{
+	return take(from, (char *)p + POOL_FROM, POOL_BYTES) && take_levels(from, &p->demand) &&
+	       take(from, p->shadows, shadow_bytes(p)) && take(from, p->tiers, tiers_bytes(p)) && is_sound(p);
 }
 
 struct policy_state *policy_state_decode(const void *bytes, size_t len, const struct fleet_spec *fleet, struct error *e)
 {
-	const unsigned char *at = bytes;
+	struct encoded from = { bytes, len };
 	struct header h;
 
-	if (len < sizeof h || (memcpy(&h, at, sizeof h), h.layout != policy_state_layout())) {
+	if (!take(&from, &h, sizeof h) || h.layout != policy_state_layout()) {
 		error_set(e, ERROR_INVALID,
 			  "checkpoint: made by another version of the policy; replay from the beginning "
 			  "with that version, or start a new history");
 		return NULL;
 	}
 	struct policy_state *m = policy_state_new(fleet);
-	bool fits = h.pool_count == m->pool_count && h.group_count == m->group_count && h.fleet == m->fleet &&
-		    len == encoded_size(m);
-	at += sizeof h;
-	for (size_t i = 0; fits && i < m->pool_count; i++) {
-		struct pool_policy_state *p = &m->pools[i];
-		memcpy((char *)p + POOL_FROM, at, POOL_BYTES);
-		memcpy(p->shadows, at + POOL_BYTES, shadow_bytes(p));
-		memcpy(p->tiers, at + POOL_BYTES + shadow_bytes(p), tiers_bytes(p));
-		at += POOL_BYTES + shadow_bytes(p) + tiers_bytes(p);
-		fits = is_sound(p);
-	}
-	if (fits)
-		memcpy(m->groups, at, m->group_count * sizeof *m->groups);
+	bool fits = h.pool_count == m->pool_count && h.group_count == m->group_count && h.fleet == m->fleet;
+	for (size_t i = 0; fits && i < m->pool_count; i++)
+		fits = take_pool(&from, &m->pools[i]);
+	fits = fits && take(&from, m->groups, m->group_count * sizeof *m->groups) && !from.left;
 	for (size_t i = 0; fits && i < m->group_count; i++)
 		fits = is_sound_group(&m->groups[i]);
 	if (fits)
@@ -325,9 +386,10 @@ static bool has_same_priors(const struct pool_spec *a, const struct pool_spec *b
 }
 
 /* Another family: its shadows begin where the fleet stands, once the first lead time is over again. */
-static void carry_measured(struct pool_policy_state *to, const struct pool_policy_state *from, bool is_same_wait)
+static void carry_measured(struct pool_policy_state *to, struct pool_policy_state *from, bool is_same_wait)
 {
 	to->demand = from->demand;
+	from->demand.levels = NULL;
 	to->capacity = from->capacity;
 	to->lead = from->lead;
 	to->reclaimed = from->reclaimed;
@@ -343,26 +405,70 @@ static void carry_measured(struct pool_policy_state *to, const struct pool_polic
 	}
 }
 
-static void carry_all(struct pool_policy_state *to, const struct pool_policy_state *from)
+/* All but the family: equal rules, though what is expected of them may be another. */
+static void carry_all(struct pool_policy_state *to, struct pool_policy_state *from)
 {
-	memcpy((char *)to + POOL_FROM, (const char *)from + POOL_FROM, POOL_BYTES);
-	memcpy(to->shadows, from->shadows, shadow_bytes(to));
-	memcpy(to->tiers, from->tiers, tiers_bytes(to));
+	struct family family = to->family;
+
+	free(to->shadows);
+	free(to->tiers);
+	*to = *from;
+	to->family = family;
+	from->shadows = NULL;
+	from->tiers = NULL;
+	from->demand.levels = NULL;
 }
 
-static void carry_pool(struct pool_policy_state *to, const struct pool_policy_state *from, const struct pool_spec *was,
-		       const struct pool_spec *now)
+static bool has_same_times(const struct tier_times *a, const struct tier_times *b)
 {
-	bool is_same_wait = was->objective_wait == now->objective_wait;
+	return a->cold_p50 == b->cold_p50 && a->cold_p95 == b->cold_p95 && a->wake_p50 == b->wake_p50 &&
+	       a->wake_p95 == b->wake_p95 && a->reclaim_p50 == b->reclaim_p50 && a->reclaim_p95 == b->reclaim_p95;
+}
 
-	if (was->gpus_per_replica != now->gpus_per_replica) {
-		to->lead = from->lead; /* another replica on the same machines */
+/* A pool in a manifest. */
+struct told_pool {
+	const struct fleet_spec *fleet;
+	const struct pool_spec *spec;
+};
+
+/* The family would be made anew from the same numbers: most pools, as a manifest changes for one of them. */
+static bool is_made_alike(const struct told_pool *was, const struct told_pool *now)
+{
+	const struct tier_times before = times_of_manifest(was->fleet, was->spec);
+	const struct tier_times after = times_of_manifest(now->fleet, now->spec);
+
+	return was->spec->objective_wait == now->spec->objective_wait &&
+	       was->spec->objective_late_ppm == now->spec->objective_late_ppm && has_same_times(&before, &after);
+}
+
+static void carry_learned(struct pool_policy_state *to, struct pool_policy_state *from, const struct told_pool *was,
+			  const struct told_pool *now)
+{
+	bool is_same_wait = was->spec->objective_wait == now->spec->objective_wait;
+
+	if (is_made_alike(was, now)) {
+		*to = *from;
+		*from = (struct pool_policy_state){ 0 };
 		return;
 	}
+	begin_pool(to, now->fleet, now->spec);
 	if (is_same_wait && is_same_family(&to->family, &from->family))
 		carry_all(to, from);
 	else
 		carry_measured(to, from, is_same_wait);
+}
+
+static void carry_pool(struct pool_policy_state *to, struct pool_policy_state *from,
+		       const struct told_pool *told_before, const struct told_pool *told_now)
+{
+	const struct pool_spec *was = told_before->spec, *now = told_now->spec;
+
+	if (was->gpus_per_replica != now->gpus_per_replica) {
+		begin_pool(to, told_now->fleet, now);
+		to->lead = from->lead; /* another replica on the same machines */
+		return;
+	}
+	carry_learned(to, from, told_before, told_now);
 	if (!has_same_priors(was, now))
 		to->capacity = (struct capacity_state){ 0 };
 	if (was->objective_late_ppm != now->objective_late_ppm || was->violation_cost != now->violation_cost)
@@ -390,16 +496,19 @@ static size_t former_group(const struct fleet_spec *was, const struct group_spec
 	return was->group_count;
 }
 
-struct policy_state *policy_state_migrate(const struct policy_state *old, const struct fleet_spec *was,
+struct policy_state *policy_state_migrate(struct policy_state *old, const struct fleet_spec *was,
 					  const struct fleet_spec *now)
 {
-	struct policy_state *m = policy_state_new(now);
+	struct policy_state *m = make_room(now);
 
 	for (size_t i = 0, after = 0; i < now->pool_count; i++) {
 		size_t k = former_pool(was, &now->pools[i], after);
-		if (k == was->pool_count)
+		if (k == was->pool_count) {
+			begin_pool(&m->pools[i], now, &now->pools[i]);
 			continue;
-		carry_pool(&m->pools[i], &old->pools[k], &was->pools[k], &now->pools[i]);
+		}
+		carry_pool(&m->pools[i], &old->pools[k], &(struct told_pool){ was, &was->pools[k] },
+			   &(struct told_pool){ now, &now->pools[i] });
 		after = k + 1;
 	}
 	for (size_t i = 0, after = 0; i < now->group_count; i++) {

@@ -44,6 +44,9 @@ struct pool_policy_state {
 	int32_t stock_low[STOCK_BLOCKS];
 };
 
+/* From the next tick on levels are kept for that many ticks at least, but not for more than LEVELS_MOST. */
+void policy_state_make_room(struct demand_state *d, int64_t ticks);
+
 /* In wakes_blocked_until: the group's cloud has no standby tier. */
 #define NO_STANDBY INT64_MAX
 

@@ -7,6 +7,7 @@
  * unless the comment says so.
  */
 #pragma once
+#include "base/arena.h"
 #include "base/millis.h"
 #include "base/schedule.h"
 
@@ -94,12 +95,26 @@ struct pool_spec {
 	millis share_wake_within; /* a sleep or a wake that takes longer has failed */
 };
 
+/* A pool that names a node group, and the group's place in its list. */
+struct group_user {
+	size_t pool, position;
+};
+
+struct group_users {
+	const struct group_user *items; /* in the order of the pools */
+	size_t count;
+};
+
 struct fleet_spec {
 	const struct group_spec *groups;
 	size_t group_count;
 	const struct pool_spec *pools;
 	size_t pool_count;
+	const struct group_users *users; /* one per group: fleet_users(); NULL where nobody asks for them */
 };
+
+/* Who names each group, in the arena. */
+const struct group_users *fleet_users(const struct fleet_spec *fleet, struct arena *a);
 
 static inline int64_t replicas_per_node(const struct group_spec *g, const struct pool_spec *p)
 {

@@ -28,12 +28,12 @@ static void add_rules(struct family *f, size_t hold_from, size_t hold_to, bool i
 }
 
 /* Holds are half, 1.25 and 3 lead times of either tier: the money is flat in between. */
-void family_init(struct family *f, const struct tier_times *t, double late_allowed)
+void family_init(struct family *f, const struct tier_times *t, double late_allowed, struct rule room[RULES_MAX])
 {
 	double fast = t->wake_p95 > 0 ? t->wake_p95 : t->reclaim_p95;
 	size_t cold_from = 0;
 
-	*f = (struct family){ 0 };
+	*f = (struct family){ .rules = room };
 	if (fast > 0 && fast < t->cold_p95) {
 		f->hold[f->hold_count++] = .5 * fast;
 		f->hold[f->hold_count++] = 1.25 * fast;

@@ -29,7 +29,7 @@ struct tier_times {
 };
 
 struct family {
-	struct rule rules[RULES_MAX];
+	struct rule *rules;
 	size_t count, tiered_from; /* rules from tiered_from on use the fast tiers */
 	double hold[HOLDS_MAX];	   /* seconds */
 	size_t hold_count;
@@ -40,7 +40,7 @@ static inline size_t tiered_count(const struct family *f)
 	return f->count - f->tiered_from;
 }
 /* `late_allowed`: share of late requests that the objective allows; very strict ones keep a larger stock. */
-void family_init(struct family *f, const struct tier_times *t, double late_allowed);
+void family_init(struct family *f, const struct tier_times *t, double late_allowed, struct rule room[RULES_MAX]);
 
 /* What a rule sees of a fleet, real or shadow. */
 struct fleet {

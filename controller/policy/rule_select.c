@@ -101,16 +101,20 @@ static void start_shadows(struct pool_policy_state *m)
 	m->shadows_run = true;
 }
 
+static int64_t hold_ticks(const struct snapshot *s, double seconds)
+{
+	return 1 + (int64_t)(seconds / ((double)s->interval / 1000));
+}
+
 static struct demand_view view_demand(const struct pool_policy_state *m, const struct snapshot *s, size_t pool,
 				      const struct estimates *l)
 {
 	const struct pool_spec *spec = &s->fleet->pools[pool];
 	struct demand_view v = { .level = m->demand.level, .service = l->reading.service, .times = m->times };
 	double fastest = l->reclaim.p50 > 0 ? l->reclaim.p50 : l->wake.p50 > 0 ? l->wake.p50 : l->cold.p50;
-	double tick = (double)s->interval / 1000;
 
 	for (size_t i = 0; i < m->family.hold_count; i++)
-		v.peak[i] = demand_peak(&m->demand, 1 + (int64_t)(m->family.hold[i] / tick));
+		v.peak[i] = demand_peak(&m->demand, hold_ticks(s, m->family.hold[i]));
 	v.stock_peak = v.peak[m->family.hold_count - 1];
 	v.stock_max = standby_limit(s->fleet, spec);
 	v.replicas_max = replica_limit(s->fleet, spec);
@@ -262,8 +266,9 @@ struct estimates pool_learn(struct pool_policy_state *m, const struct snapshot *
 	swap_follow(m, s, pool);
 	capacity_observe(&m->capacity, seen, s->interval);
 	l.capacity = capacity_believed(&m->capacity, spec);
-	l.reading = demand_observe(&m->demand, s, pool, l.capacity.slots,
-				   (millis)(m->family.hold[m->family.hold_count - 1] * 1000));
+	double longest = m->family.hold[m->family.hold_count - 1];
+	policy_state_make_room(&m->demand, hold_ticks(s, longest));
+	l.reading = demand_observe(&m->demand, s, pool, l.capacity.slots, (millis)(longest * 1000));
 	l.view = view_demand(m, s, pool, &l);
 	l.is_filling = s->now - m->started_at < (millis)(l.cold.p50 * 1000);
 	review_seen(m, s, pool, &l.reading, l.is_filling);

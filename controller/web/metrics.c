@@ -744,13 +744,12 @@ static size_t count_of(const struct published *p, enum metric_of of)
 /* Of the last pool that names the group: what a plan says of the whole group is complete there. */
 static const struct group_decision *decision_of(const struct published *p, size_t group)
 {
-	const struct group_decision *found = NULL;
+	const struct group_users *users = &p->fleet->users[group];
 
-	for (size_t i = 0; p->plan && i < p->plan->pool_count; i++)
-		for (size_t k = 0; k < p->plan->pools[i].group_count; k++)
-			if (p->fleet->pools[i].groups[k] == group)
-				found = &p->plan->pools[i].groups[k];
-	return found;
+	if (!p->plan || !users->count)
+		return NULL;
+	const struct group_user *last = &users->items[users->count - 1];
+	return &p->plan->pools[last->pool].groups[last->position];
 }
 
 /* NULL: there is no sample of it. */

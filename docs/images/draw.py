@@ -1,6 +1,7 @@
-"""Draws the pictures of docs/how-it-decides.md from a simulated run.
+"""Draws the pictures of docs/how-it-decides.md from a simulated run, and that of docs/benchmarks.md.
 
     draw.py OUT RULES.json    OUT: a folder of `preheat simulate --out`; RULES: /api/v1/pools/.../rules of `preheat view`
+    draw.py pools             the table that benchmarks/pools.sh prints, from standard input
 """
 import csv
 import json
@@ -121,7 +122,31 @@ def rules_and_prices(rules, path):
     picture.save(path)
 
 
+def many_pools(rows, path):
+    """Both axes in powers of ten, so that what grows with the pools has the slope of the dashed line."""
+    def points(column):
+        return [(math.log10(row[0]), math.log10(max(row[column], 0.01))) for row in rows]
+
+    picture = Picture('A tick and its memory by number of pools', (0, 3.8), (-2, 4), 'pools', 'MiB resident; milliseconds a tick')
+    picture.ticks([(x, f'{10 ** x:,}') for x in range(4)], [(y, f'{10 ** y:g}') for y in range(-2, 5)])
+    picture.parts.append(f'<path d="M{picture.x(0):.1f},{picture.y(-2):.1f}L{picture.x(3.8):.1f},{picture.y(1.8):.1f}" '
+                         f'stroke="{FAINT}" stroke-dasharray="5 4" fill="none"/>')
+    for column, colour in ((1, HOT), (3, LATE)):
+        line = points(column)
+        picture.parts.append(f'<path d="M{"L".join(f"{picture.x(x):.1f},{picture.y(y):.1f}" for x, y in line)}" fill="none" '
+                             f'stroke="{colour}" stroke-width="1.4"/>')
+        for (x, y), row in zip(line, rows):
+            picture.mark(x, y, colour, 3)
+            picture.text(picture.x(x) + 6, picture.y(y) - 6, f'{row[column]:g}', colour)
+    picture.legend([('MiB resident', HOT), ('ms a tick', LATE), ('as the pools', FAINT)])
+    picture.save(path)
+
+
 def main():
+    if sys.argv[1:] == ['pools']:
+        cells = [[cell.strip() for cell in line.strip('|\n ').split('|')] for line in sys.stdin if line.startswith('|')]
+        many_pools([[float(cell) for cell in row] for row in cells if len(row) == 4 and row[0].isdigit()], 'docs/images/pools.svg')
+        return
     out, rules = sys.argv[1:3]
     with open(f'{out}/timeline.csv', encoding='utf-8') as file:
         a_day(list(csv.DictReader(file)), 105, 'docs/images/a-day.svg')

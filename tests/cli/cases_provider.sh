@@ -32,9 +32,9 @@ account='printf "$pool" "{ name: g5, eks: { cluster: c, nodegroup: gpu, region: 
 found 'provider prove: the questions, nothing answered' 0 '--nodegroup-name gpu' "$account" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: nothing is written then' 0 'Nothing was answered, and nothing written' "$account" 'preheat provider check -f p.yaml --prove </dev/null'
 found 'provider prove: of the group named' 0 '--cluster-name c --nodepool-name t4 --machine-names' "$account" 'preheat provider check -f p.yaml --prove -g t4 </dev/null'
-found 'provider prove: the answers are kept' 0 '1 of 9 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
+found 'provider prove: the answers are kept' 0 '1 of 10 answers are in a.json' "$account" 'printf "arn 123456789012\none\nskip\n" | preheat provider check -f p.yaml --prove --out a.json'
 found 'provider prove: without account, subscription and keys' 0 '"answer":"yes","output":"arn:111122223333 REDACTED REDACTED 00000000-0000-0000-0000-000000000000' "$account" \
-	'printf "skip\nskip\narn:123456789012 AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY 0b1f6471-1bf0-4dda-aec3-cb9272f09590\nyes\n" | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
+	'printf "skip\nskip\nskip\narn:123456789012 AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY 0b1f6471-1bf0-4dda-aec3-cb9272f09590\nyes\n" | preheat provider check -f p.yaml --prove >out; cat g5.proof.json'
 refused 'provider prove: words that are no answer do not ask for ever' 2 'question auto-scaling-group: 1048576 bytes and no answer among them' "$account" 'yes maybe | preheat provider check -f p.yaml --prove'
 refused 'provider prove: nor does one line without an end' 2 'question auto-scaling-group: 1048576 bytes and no answer' "$account" 'preheat provider check -f p.yaml --prove </dev/zero'
 found 'provider prove: what was answered before is kept' 0 '"id":"auto-scaling-group".*"answer":"one"' "$account" '{ echo one; yes maybe; } | preheat provider check -f p.yaml --prove >out 2>&1; grep -q "^preheat provider check: 1 answers are in g5.proof.json: question" out && cat g5.proof.json'

@@ -622,6 +622,25 @@ static void hook_gone(struct nemesis_world *w, const struct fault *f)
 	g->hook_abandons = false;
 }
 
+/* AKS: all of its pools at once. */
+static void cluster_upgrade(struct nemesis_world *w, bool goes_on)
+{
+	for (size_t i = 0; i < w->group_count; i++)
+		w->groups[i]->cluster_upgrades = goes_on && w->groups[i]->wire == CLOUD_AKS;
+}
+
+static void cluster_upgrades(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	cluster_upgrade(w, true);
+}
+
+static void cluster_upgraded(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	cluster_upgrade(w, false);
+}
+
 /* As KServe makes one, or with a metric that wants some number. */
 static void autoscaler(struct nemesis_world *w, const struct fault *f)
 {
@@ -716,6 +735,7 @@ static const struct fault_kind {
 	{ "spot rebalanced", { 0, 0, 6 }, 1, 1, spot_rebalance, nothing, NEEDS_NOTHING },
 	{ "lifecycle hook", { 0, 0, 5 }, 600, 3600, hook, hook_gone, NEEDS_NOTHING },
 	{ "terminate hook", { 0, 0, 5 }, 600, 3600, end_hook, end_hook_gone, NEEDS_NOTHING },
+	{ "cluster upgrade", { 0, 0, 4 }, 600, 7200, cluster_upgrades, cluster_upgraded, NEEDS_NOTHING },
 	{ "autoscaler", { 0, 0, 6 }, 300, 3600, autoscaler, autoscaler_gone, NEEDS_NOTHING },
 	{ "gitops", { 0, 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
@@ -798,6 +818,7 @@ void nemesis_all_well(struct nemesis_world *w)
 	}
 	autoscaler_gone(w, NULL);
 	gitops_gone(w, NULL);
+	cluster_upgrade(w, false);
 	for (size_t i = 0; i < w->group_count; i++) {
 		w->groups[i]->hook = w->groups[i]->hook_beside = w->groups[i]->end_hook = 0;
 		cloud_complete_hooks(w->groups[i]);

@@ -10,7 +10,7 @@
 static const struct group_spec groups[] = { { .name = "spot" }, { .name = "od" } };
 static const size_t both[] = { 0, 1 };
 static const struct pool_spec pools[] = { { .name = "chat", .namespace = "llm", .groups = both, .group_count = 2 } };
-static const struct fleet_spec fleet = { groups, 2, pools, 1 };
+static const struct fleet_spec fleet = { groups, 2, pools, 1, NULL };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

@@ -48,7 +48,7 @@ static const struct pool_spec made_pool = {
 	.budget_per_hour = 20000000,
 	.budget_name = "",
 };
-static const struct fleet_spec made_fleet = { made_groups, MADE_GROUPS, &made_pool, 1 };
+static const struct fleet_spec made_fleet = { made_groups, MADE_GROUPS, &made_pool, 1, NULL };
 
 struct made {
 	struct scrape_input scrapes[3];

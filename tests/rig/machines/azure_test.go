@@ -83,6 +83,43 @@ func TestAnUpgradeReimagesUnderTheSameNames(t *testing.T) {
 	}
 }
 
+func TestAVersionTakesAsManyAtOnceAsTheSurgeSays(t *testing.T) {
+	k, g := newTestPool(t, 4, tree{"upgradeSettings": map[string]any{"maxSurge": "50%", "drainTimeoutInMinutes": json.Number("5")}})
+	k.faults.add(fault{Fault: "version-upgrade", Group: "g", Value: "1.35.3"}, 0)
+	most := 0
+	for s := 1; s < 900; s += 5 {
+		k.advance(at(s))
+		check(t, k)
+		if s < 60 && (g.AKS.State != "Upgrading" || len(g.live()) != 6 || g.AKS.Count != 4) {
+			t.Fatalf("at %d s: %s, %s, count %d", s, g.AKS.State, states(g), g.AKS.Count)
+		}
+		cordoned := 0
+		for _, m := range g.live() {
+			if m.Cordoned {
+				cordoned++
+			}
+			if m.Evicting {
+				k.hasEvicted(m.ID)
+			}
+		}
+		most = max(most, cordoned)
+	}
+	if g.AKS.State != succeeded || len(g.live()) != 4 || most != 2 || g.AKS.Properties["orchestratorVersion"] != "1.35.3" {
+		t.Errorf("%s, %s, %d cordoned at most, version %v", g.AKS.State, states(g), most, g.AKS.Properties["orchestratorVersion"])
+	}
+}
+
+func TestADrainTimeoutEndsAnUpgrade(t *testing.T) {
+	k, g := newTestPool(t, 1, tree{"upgradeSettings": map[string]any{"drainTimeoutInMinutes": json.Number("5")}})
+	k.faults.add(fault{Fault: "version-upgrade", Group: "g"}, 0)
+	for s := 1; s < 600; s += 30 {
+		k.advance(at(s))
+	}
+	if g.AKS.State != failedWord || g.AKS.Properties["orchestratorVersion"] != "1.34" {
+		t.Errorf("%s, %s, version %v", g.AKS.State, states(g), g.AKS.Properties["orchestratorVersion"])
+	}
+}
+
 func TestAnUpgradeFailsOnPodsThatStay(t *testing.T) {
 	k, g := newTestPool(t, 1, nil)
 	k.faults.add(fault{Fault: "image-upgrade", Group: "g"}, 0)

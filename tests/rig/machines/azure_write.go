@@ -277,6 +277,11 @@ func (d *azureDoor) preflight(c *armCall, count int) *armRefusal {
 // oneAtATime refuses while an operation is in progress, unless Azure lets the later one win today.
 func (d *azureDoor) oneAtATime(c *armCall) *armRefusal {
 	k, g := d.cloud, c.g
+	if k.faults.use("cluster-upgrade", g.Name, k.nowS(c.now)) != nil { // its pools show nothing of it
+		return aksRefuse(409, "OperationNotAllowed", "Operation is not allowed because there's an in progress upgrade managed cluster "+
+			"operation on the managed cluster started at %s. Please wait for it to finish before starting a new operation. See "+
+			"https://aka.ms/aks-pending-operation for more details", armTime(c.now))
+	}
 	o := g.AKS.current()
 	if o == nil {
 		return nil

@@ -13,7 +13,7 @@ static const size_t both[] = { 0, 1 };
 static const struct pool_spec pools[] = {
 	{ .name = "chat", .namespace = "llm", .objective_wait = 2000, .groups = both, .group_count = 2 },
 };
-static const struct fleet_spec fleet = { groups, 2, pools, 1 };
+static const struct fleet_spec fleet = { groups, 2, pools, 1, NULL };
 static const millis now = INT64_C(1715344335000);
 
 static struct pool_decision an_ordinary_decision(void)
@@ -366,7 +366,7 @@ static void the_default_pool_is_told_in_its_words(void **state)
 	const struct pool_spec pool = {
 		.name = "rest", .namespace = "infra", .class = CLASS_ANY, .groups = only, .group_count = 1
 	};
-	const struct fleet_spec rest = { &group, 1, &pool, 1 };
+	const struct fleet_spec rest = { &group, 1, &pool, 1, NULL };
 	struct group_decision asks = { .cold = 8, .nodes_desired = 1 };
 	const struct pool_plan plan = { .decision = { .wished = 8, .decided = 8, .held_by = LIMIT_PODS },
 					.groups = &asks,

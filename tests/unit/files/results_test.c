@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const struct pool_spec pools[] = { { .name = "chat" }, { .name = "batch" } };
-static const struct fleet_spec fleet = { NULL, 0, pools, 2 };
+static const struct fleet_spec fleet = { NULL, 0, pools, 2, NULL };
 
 static void a_row_per_tick_and_pool(void **state)
 {

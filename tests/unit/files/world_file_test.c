@@ -16,7 +16,7 @@ static const struct pool_spec pools[] = {
 	{ .name = "chat", .groups = order, .group_count = 2, .gpus_per_replica = 1, .lend_to = 1u << CLASS_BATCH },
 	{ .name = "batch", .groups = order, .group_count = 1, .gpus_per_replica = 1 },
 };
-static const struct fleet_spec fleet = { groups, 2, pools, 2 };
+static const struct fleet_spec fleet = { groups, 2, pools, 2, NULL };
 
 static bool read_text(const char *text, struct arena *a, struct world_spec *out, struct error *e)
 {

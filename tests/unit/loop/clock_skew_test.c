@@ -20,7 +20,7 @@ static struct history *open_history(void)
 	static const struct pool_spec pool = {
 		.name = "a", .namespace = "llm", .groups = indices, .group_count = 1, .budget_name = ""
 	};
-	static const struct fleet_spec fleet = { &group, 1, &pool, 1 };
+	static const struct fleet_spec fleet = { &group, 1, &pool, 1, NULL };
 	struct error e;
 
 	return history_resume(&(struct history_setup){ .path = path,

@@ -31,6 +31,7 @@ struct world {
 	struct group_spec group;
 	struct pool_spec pools[2];
 	struct fleet_spec fleet;
+	struct group_users users;
 	struct starts starts;
 	struct group_context context;
 	provider_counts calls;
@@ -329,7 +330,9 @@ static inline void make_world(uint64_t seed)
 						 .groups = indices,
 						 .group_count = 1,
 						 .budget_name = "" };
-	w.fleet = (struct fleet_spec){ &w.group, 1, w.pools, 1 + (size_t)below(2) };
+	static const struct group_user both[] = { { 0, 0 }, { 1, 0 } };
+	w.users = (struct group_users){ both, 1 + (size_t)below(2) };
+	w.fleet = (struct fleet_spec){ &w.group, 1, w.pools, w.users.count, &w.users };
 	w.throttle = throttle_make(random_stream(seed, "throttle"));
 	w.cloud = random_cloud(&w.chance, MAX_NODES, MAX_STANDBY);
 }
@@ -347,7 +350,7 @@ static inline void open_history(void)
 					       .groups = indices,
 					       .group_count = 1,
 					       .budget_name = "" };
-	static const struct fleet_spec fleet = { &group, 1, &pool, 1 };
+	static const struct fleet_spec fleet = { &group, 1, &pool, 1, NULL };
 	struct error e = { 0 };
 
 	w.history = history_resume(&(struct history_setup){ .path = path,

@@ -183,7 +183,9 @@ static int set_up(void **state)
 				     .groups = indices,
 				     .group_count = 1,
 				     .budget_name = "" };
-	t.fleet = (struct fleet_spec){ &t.group, 1, &t.pool, 1 };
+	static const struct group_user user = { 0, 0 };
+	static const struct group_users users = { &user, 1 };
+	t.fleet = (struct fleet_spec){ &t.group, 1, &t.pool, 1, &users };
 	t.clock = clock_open_by_hand(1000000);
 	t.sizes[0].size = 0;
 	t.count = 1;

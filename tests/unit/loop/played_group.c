@@ -102,7 +102,9 @@ static const struct pool_spec pool = { .name = "chat",
 				       .groups = indices,
 				       .group_count = 1,
 				       .budget_name = "" };
-static const struct fleet_spec fleet = { &group, 1, &pool, 1 };
+static const struct group_user user = { 0, 0 };
+static const struct group_users users = { &user, 1 };
+static const struct fleet_spec fleet = { &group, 1, &pool, 1, &users };
 
 static struct history *open_history(const char *path)
 {

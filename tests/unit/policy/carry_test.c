@@ -58,13 +58,33 @@ static void a_memory_in_which_a_hot_fleet_wakes_is_refused(void **state)
 	toy_end(&t);
 }
 
+/* For what is taken out of the memory of a toy. */
+static struct policy_state *copy_of(const struct toy *t)
+{
+	CLEANUP(buf_release) struct buf bytes = { 0 };
+	struct error e = { 0 };
+
+	policy_state_encode(t->memory, &bytes);
+	struct policy_state *copy = policy_state_decode(bytes.text, bytes.len, &t->fleet, &e);
+	assert_non_null(copy);
+	return copy;
+}
+
+static struct policy_state *migrated(const struct toy *t, const struct fleet_spec *now)
+{
+	struct policy_state *copy = copy_of(t), *m = policy_state_migrate(copy, &t->fleet, now);
+
+	policy_state_free(copy);
+	return m;
+}
+
 static void equal_fleets_change_nothing(void **state)
 {
 	struct toy t;
 
 	(void)state;
 	live(&t);
-	struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &t.fleet);
+	struct policy_state *m = migrated(&t, &t.fleet);
 	assert_true(is_same_memory(m, t.memory));
 	policy_state_free(m);
 	toy_end(&t);
@@ -137,9 +157,9 @@ static void each_change_keeps_what_still_means_the_same(void **state)
 
 		live(&t);
 		struct pool_spec pool = t.pool;
-		struct fleet_spec fleet = { t.groups, 2, &pool, 1 };
+		struct fleet_spec fleet = { t.groups, 2, &pool, 1, NULL };
 		cases[i].change(&pool);
-		struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &fleet);
+		struct policy_state *m = migrated(&t, &fleet);
 		const struct pool_policy_state *now = &m->pools[0], *was = &t.memory->pools[0];
 		assert_kept(now, was, cases[i].kept);
 		assert_int_equal(now->capacity.busiest == was->capacity.busiest, cases[i].keeps_capacity);
@@ -156,10 +176,10 @@ static void pools_are_known_by_name(void **state)
 	(void)state;
 	live(&t);
 	struct pool_spec pools[3] = { t.pool, t.pool, t.pool };
-	struct fleet_spec fleet = { t.groups, 2, pools, 3 }, alone = { t.groups, 2, &t.pool, 1 };
+	struct fleet_spec fleet = { t.groups, 2, pools, 3, NULL }, alone = { t.groups, 2, &t.pool, 1, NULL };
 	pools[0].name = "code";
 	pools[2].name = "embed";
-	struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &fleet);
+	struct policy_state *m = migrated(&t, &fleet);
 	assert_kept(&m->pools[1], &t.memory->pools[0], KEPT_ALL);
 	assert_int_equal(m->pools[0].lead.samples, 0);
 	assert_int_equal(m->pools[2].ticks, 0);
@@ -168,7 +188,7 @@ static void pools_are_known_by_name(void **state)
 	policy_state_free(back);
 	policy_state_free(m);
 	pools[1].namespace = "other";
-	m = policy_state_migrate(t.memory, &t.fleet, &fleet);
+	m = migrated(&t, &fleet);
 	assert_int_equal(m->pools[1].ticks, 0);
 	policy_state_free(m);
 	toy_end(&t);
@@ -181,14 +201,14 @@ static void back_offs_follow_their_group(void **state)
 	(void)state;
 	live(&t);
 	struct group_spec groups[2] = { t.groups[1], t.groups[0] };
-	struct fleet_spec fleet = { groups, 2, &t.pool, 1 };
-	struct policy_state *m = policy_state_migrate(t.memory, &t.fleet, &fleet);
+	struct fleet_spec fleet = { groups, 2, &t.pool, 1, NULL };
+	struct policy_state *m = migrated(&t, &fleet);
 	assert_int_equal(m->groups[0].refusals, 0);
 	assert_int_equal(m->groups[1].refusals, 3);
 	assert_int_equal(m->groups[1].blocked_until, t.memory->groups[0].blocked_until);
 	policy_state_free(m);
 	groups[1].provider = "eks";
-	m = policy_state_migrate(t.memory, &t.fleet, &fleet);
+	m = migrated(&t, &fleet);
 	assert_int_equal(m->groups[1].refusals, 0);
 	policy_state_free(m);
 	toy_end(&t);
@@ -207,7 +227,7 @@ static void a_change_does_not_shake_the_fleet(void **state)
 		live(&t);
 		t.memory->groups[0] = (struct group_memory){ 0 };
 		struct pool_spec was = t.pool;
-		struct fleet_spec before = { t.groups, 2, &was, 1 };
+		struct fleet_spec before = { t.groups, 2, &was, 1, NULL };
 		changes[i](&t.pool);
 		struct policy_state *m = policy_state_migrate(t.memory, &before, &t.fleet);
 		policy_state_free(t.memory);

@@ -48,7 +48,7 @@ static void draw_fleet(struct drawn *d, struct random *r)
 						  .groups = d->uses[p],
 						  .group_count = GROUPS };
 	}
-	d->fleet = (struct fleet_spec){ d->groups, GROUPS, d->pools, POOLS };
+	d->fleet = (struct fleet_spec){ d->groups, GROUPS, d->pools, POOLS, NULL };
 	d->snapshot.fleet = &d->fleet;
 	d->snapshot.pools = d->snapshots;
 }

@@ -25,7 +25,7 @@ static void live(struct lived *l)
 	l->pool = (struct pool_spec){
 		.name = "chat", .objective_late_ppm = 10000, .gpus_per_replica = 1, .groups = l->uses, .group_count = 1
 	};
-	l->fleet = (struct fleet_spec){ &l->group, 1, &l->pool, 1 };
+	l->fleet = (struct fleet_spec){ &l->group, 1, &l->pool, 1, NULL };
 }
 
 /* Tick `n` of 15 s, with 100 requests. */
@@ -123,7 +123,7 @@ static void refusals_and_what_was_given_up_are_kept(void **state)
 	const struct group_spec groups[] = { { .name = "spot" }, { .name = "g5-od" } };
 	const size_t uses[] = { 0, 1 };
 	const struct pool_spec pool = { .objective_late_ppm = 10000, .groups = uses, .group_count = 2 };
-	const struct fleet_spec fleet = { groups, 2, &pool, 1 };
+	const struct fleet_spec fleet = { groups, 2, &pool, 1, NULL };
 	const struct event_input stuck[] = { { .what = EVENT_STUCK, .group = 1, .count = 2 },
 					     { .what = EVENT_STUCK, .group = 7, .count = 1 },
 					     { .what = EVENT_SERVING, .group = 0, .count = 4 } };

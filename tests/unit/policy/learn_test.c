@@ -102,12 +102,20 @@ static void the_peak_looks_back_as_far_as_asked(void **state)
 
 	(void)state;
 	feed_init(&f);
+	policy_state_make_room(&f.demand, 40);
 	for (int i = 0; i < 10; i++)
 		feed_tick(&f, 800, 0, 400, 400);
 	for (int i = 0; i < 30; i++)
 		feed_tick(&f, 200, 0, 100, 100);
 	assert_in_range(exact_round(demand_peak(&f.demand, 20) * 100), 195, 205);
 	assert_in_range(exact_round(demand_peak(&f.demand, 40) * 100), 795, 805);
+	policy_state_make_room(&f.demand, 1000); /* what is kept stays */
+	for (int i = 0; i < 60; i++)
+		feed_tick(&f, 200, 0, 100, 100);
+	assert_in_range(exact_round(demand_peak(&f.demand, 80) * 100), 195, 205);
+	assert_in_range(exact_round(demand_peak(&f.demand, 100) * 100), 795, 805);
+	assert_in_range(exact_round(demand_peak(&f.demand, 100000) * 100), 795, 805);
+	free(f.demand.levels);
 }
 
 static void capacity_follows_the_evidence(void **state)
@@ -274,6 +282,7 @@ static void what_remains_shrinks_but_never_ends(void **state)
 }
 
 struct stage_of_choice {
+	struct rule rules[RULES_MAX];
 	struct family family;
 	struct shadow *shadows;
 	struct shadow_record record;
@@ -285,7 +294,7 @@ static void set_stage(struct stage_of_choice *c)
 	struct tier_times t = { .cold_p50 = 380, .cold_p95 = 650 };
 
 	*c = (struct stage_of_choice){ .record = { .arrived = 1e6, .ticks = 40000, .hours = 167, .level_ticks = 4e5 } };
-	family_init(&c->family, &t, .01);
+	family_init(&c->family, &t, .01, c->rules);
 	choice_priors(&c->family, &t, 2);
 	c->shadows = calloc(c->family.count, sizeof *c->shadows);
 	assert_non_null(c->shadows);

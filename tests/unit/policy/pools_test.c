@@ -50,7 +50,7 @@ static void init(struct world *w)
 			.budget_name = "",
 			.yield_within = 30000,
 		};
-	w->fleet = (struct fleet_spec){ &w->group, 1, w->pools, POOLS };
+	w->fleet = (struct fleet_spec){ &w->group, 1, w->pools, POOLS, NULL };
 }
 
 static void see(struct world *w, int pool, int64_t ready, int64_t running, int64_t waiting)

@@ -129,20 +129,21 @@ static void an_idle_pool_may_be_empty_only_where_waiting_is_accepted(void **stat
 static void the_family_has_both_halves(void **state)
 {
 	struct tier_times cold = { .cold_p50 = 380, .cold_p95 = 650 };
+	struct rule room[RULES_MAX];
 	struct family f;
 
 	(void)state;
-	family_init(&f, &times, .01);
+	family_init(&f, &times, .01, room);
 	assert_int_equal(f.tiered_from, 162);
 	assert_int_equal(f.count, 432);
 	for (size_t i = 0; i < f.count; i++) {
 		assert_int_equal(f.rules[i].is_tiered, i >= f.tiered_from);
 		assert_true((size_t)f.rules[i].hold < f.hold_count);
 	}
-	family_init(&f, &cold, .01);
+	family_init(&f, &cold, .01, room);
 	assert_int_equal(f.count, 162);
 	assert_int_equal(f.tiered_from, 162);
-	family_init(&f, &times, .001);
+	family_init(&f, &times, .001, room);
 	assert_true(f.rules[f.count - 1].stock > .3);
 }
 

@@ -86,7 +86,7 @@ static inline void toy_init(struct toy *t, size_t group_count)
 		.budget_name = "",
 		.yield_within = 30000,
 	};
-	t->fleet = (struct fleet_spec){ t->groups, group_count, &t->pool, 1 };
+	t->fleet = (struct fleet_spec){ t->groups, group_count, &t->pool, 1, NULL };
 	t->lead[START_COLD] = t->lead[START_REFILL] = 300000;
 	t->lead[START_WAKE] = 90000;
 	t->lead[START_RECLAIM] = 45000;

@@ -150,7 +150,7 @@ static void scene_open(struct scene *s, uint64_t seed)
 
 	*s = (struct scene){ .seed = seed };
 	s->fleet = (struct fleet_spec){ s->groups, (size_t)(1 + below(&r, GROUPS)), s->pools,
-					(size_t)(1 + below(&r, POOLS)) };
+					(size_t)(1 + below(&r, POOLS)), NULL };
 	for (size_t i = 0; i < s->fleet.group_count; i++)
 		make_group(s, i, &r);
 	for (size_t i = 0; i < s->fleet.pool_count; i++)

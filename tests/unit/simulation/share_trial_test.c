@@ -48,7 +48,7 @@ static void setup(struct scene *s)
 		s->pools[i].group_count = 1;
 		make_trace(s, i);
 	}
-	s->fleet = (struct fleet_spec){ s->groups, MODELS, s->pools, MODELS };
+	s->fleet = (struct fleet_spec){ s->groups, MODELS, s->pools, MODELS, NULL };
 	s->world = world_spec_default(&s->fleet, &s->arena);
 	s->alone =
 		(struct simulation){ .world = t.setup, .policy = &policy_preheat, .setting = "", .warm_up = 2 * HOUR };

@@ -71,7 +71,7 @@ static inline void toy_setup(struct toy *t)
 		t->given[i] = &t->traces[i];
 		t->plans[i] = (struct pool_plan){ .groups = t->decisions[i], .group_count = 1 };
 	}
-	t->fleet = (struct fleet_spec){ t->groups, 1, t->pools, 1 };
+	t->fleet = (struct fleet_spec){ t->groups, 1, t->pools, 1, NULL };
 	t->spec = (struct world_spec){ t->pool_worlds, t->group_worlds };
 	t->setup = (struct world_setup){
 		.fleet = &t->fleet, .spec = &t->spec, .traces = t->given, .interval = TOY_TICK, .seed = 1

@@ -18,7 +18,7 @@ static const struct pool_spec pools[] = {
 	{ .name = "chat", .namespace = "llm", .groups = both, .group_count = 2 },
 	{ .name = "batch", .namespace = "llm", .groups = second, .group_count = 1 },
 };
-static const struct fleet_spec fleet = { groups, 2, pools, 2 };
+static const struct fleet_spec fleet = { groups, 2, pools, 2, NULL };
 static const millis TICK = 15000;
 static const millis start = INT64_C(1700000000000);
 

@@ -33,6 +33,8 @@ struct shown {
 static inline void shown_pools(struct shown *s)
 {
 	static const size_t both[] = { 0, 1 };
+	static const struct group_user of_first[] = { { 0, 0 }, { 1, 0 } }, of_second[] = { { 0, 1 } };
+	static const struct group_users users[] = { { of_first, 2 }, { of_second, 1 } };
 
 	s->groups[0] = (struct group_spec){ .name = "g5-spot",
 					    .provider = "simulated",
@@ -57,7 +59,7 @@ static inline void shown_pools(struct shown *s)
 	s->pools[1].name = "batch";
 	s->pools[1].class = CLASS_BATCH;
 	s->pools[1].group_count = 1;
-	s->fleet = (struct fleet_spec){ s->groups, 2, s->pools, 2 };
+	s->fleet = (struct fleet_spec){ s->groups, 2, s->pools, 2, users };
 }
 
 static inline void shown_plan(struct shown *s)

@@ -54,6 +54,34 @@ export async function whatToChange({ page, base }) {
 	must(/raise the maximum of g5-od to 12 nodes, for \$5\.88 a day more/.test(await text(page, ".cure")), `what restores it is said first: ${await text(page, ".cure")}`);
 }
 
+/* While it is worked out, with figures, where the model does not fit, and when it failed. */
+export async function otherFleets({ page, base }) {
+	const card = page.locator("section", { has: page.getByRole("heading", { name: "Spent and saved" }) });
+	const sum = (dollars, late) => ({ dollars, recordedDollars: 100, requests: 1000, late });
+	const fleet = (pool, name, dollars, setting = null, modelFits = true) => ({ namespace: "llm", pool, fleet: name, setting, modelFits, week: sum(dollars / 4, 1), month: sum(dollars, name === "hot-only" ? null : 5) });
+	const fleets = [fleet("chat", "recorded", 100), fleet("chat", "autoscaler", 125, "target=0.65,window=300"), fleet("chat", "static", 400, "replicas=9"), fleet("chat", "hot-only", 110, "shadows"),
+		fleet("odd", "recorded", 50, null, false)];
+	const report = await (await fetch(`${base}/api/v1/report`)).json();
+	const days = report.pools[0].days.map(d => ({ fleet: "autoscaler", from: d.from, dollars: 900 }));
+	let answer = { state: "trying", triedAt: null, message: null, fleets: [], days: [] };
+	const says = async words => until(words.source, async () => words.test((await card.innerText()).replace(/\s+/g, " ")));
+
+	await page.route("**/api/v1/alternatives", route => route.fulfill({ json: answer }));
+	await go(page, base, "#/pools");
+	await says(/worked out in the background/);
+	answer = { state: "tried", triedAt: "2024-01-07T02:00:00Z", message: null, fleets, days };
+	await says(/As it was \$150 – 0\.50 %/); // by itself
+	await says(/HPA at 65 % \$175 \$25\.00, 14\.3 % 0\.50 %/);
+	await says(/Static peak, 9 replicas \$450 \$300, 67 %/);
+	await says(/Without standby \$160 \$10\.00, 6\.[23] % –/);
+	await says(/\$25\.00 saved/);
+	await says(/does not give what was recorded of odd/);
+	must(/^M/.test(await card.locator(".days-line").getAttribute("d")), "a line over the days");
+	answer = { state: "failed", triedAt: null, message: "preheat cost: no ticks", fleets: [], days: [] };
+	await go(page, base, "#/pools");
+	await says(/not known: preheat cost: no ticks/);
+}
+
 export async function chartsOfAPool({ page, base }) {
 	await go(page, base, "#/pools?from=-1w");
 	await page.locator(".pool-name").getByRole("link", { name: "chat", exact: true }).click();

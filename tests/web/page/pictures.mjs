@@ -19,8 +19,10 @@ export async function takePictures(browser, base, folder) {
 		const { page, context } = await openPage(browser, { base, zone: "UTC", ...p });
 
 		await go(page, base, p.hash);
-		if (p.changes)
-			await page.locator(".change").first().waitFor({ timeout: 600000 }); // tried in the background
+		if (p.changes) { // worked out in the background
+			await page.locator(".change").first().waitFor({ timeout: 1800000 });
+			await page.locator(".alternatives tbody tr").first().waitFor({ timeout: 1800000 });
+		}
 		if (p.isIncident) {
 			await page.getByRole("row", { name: /stock-out/ }).getByRole("link").first().click();
 			await page.waitForFunction(() => /requests late$/.test(document.querySelector("h1").textContent));
