@@ -93,6 +93,7 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 	e->has_look = true;
 	e->running = page->running;
 	e->waiting = page->waiting;
+	e->queued_looks = page->waiting > 0 ? e->queued_looks + 1 : 0;
 	e->verdict = judge(e);
 	return e->verdict;
 }
@@ -102,6 +103,11 @@ int64_t evidence_running(const struct evidence *e)
 	int64_t counted = (e->little_milli + 500) / 1000;
 
 	return e->verdict == EVIDENCE_LEVELS && counted > e->running ? counted : e->running;
+}
+
+bool evidence_is_full(const struct evidence *e)
+{
+	return e->queued_looks >= EVIDENCE_FULL_LOOKS && e->stalled < EVIDENCE_STUCK && e->verdict == EVIDENCE_AGREES;
 }
 
 void evidence_tell(const struct evidence *e, struct error *out)

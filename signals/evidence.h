@@ -3,6 +3,7 @@
  * waiting requests), what its counters added between two pages, and Little's
  * law, which ties them. A server that contradicts itself is read, with the
  * best estimate of what runs there, but nothing is scaled down by it. Pure.
+ * Also whether it is full: only what runs on those tells what a replica holds.
  *
  * Little's law: the seconds between tokens that were counted within an
  * interval, over the interval, are the sequences that decoded in it on
@@ -31,10 +32,16 @@ enum { EVIDENCE_UNSEEN_MILLI = 12000, EVIDENCE_UNSEEN_MOST_MILLI = 4000, EVIDENC
 enum { EVIDENCE_RESETS_MOST = 3 };
 #define EVIDENCE_RESETS_WITHIN (10 * MINUTE)
 
+/* A request in the queue at one look may only wait for the next batch. */
+enum { EVIDENCE_FULL_LOOKS = 3 };
+/* What nothing moved for so long is not full but stuck. */
+#define EVIDENCE_STUCK (30 * SECOND)
+
 /* Of one server; zeroed at first, and when it is another one. */
 struct evidence {
 	bool has_look, is_live;
 	int64_t running, waiting;		  /* at the last look */
+	int64_t queued_looks;			  /* in a row, with a request waiting */
 	int64_t unseen_milli;			  /* requests that counters told of while the levels showed none */
 	int64_t little_milli;			  /* sequences that decoded at least, in the last interval */
 	millis stalled;				  /* for how long nothing has moved, with work at hand */
@@ -47,5 +54,7 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 				    const struct counter_delta *added, millis elapsed);
 /* Sequences that run there: the level, or, where it shows nothing, what the counters tell of. */
 int64_t evidence_running(const struct evidence *e);
+/* Requests have waited there at the last looks, while it worked: it runs as much as it can. */
+bool evidence_is_full(const struct evidence *e);
 /* ERROR_INVALID: what contradicts what, with its numbers and what to look at; for EVIDENCE_AGREES nothing. */
 void evidence_tell(const struct evidence *e, struct error *out);

@@ -33,6 +33,16 @@ static int64_t mean(const struct reading_mean *m)
 	return m->count ? m->sum / m->count : READING_UNKNOWN;
 }
 
+void reading_add_replica(struct pool_reading *r, const struct evidence *e, bool is_ready)
+{
+	bool is_full = is_ready && evidence_is_full(e);
+
+	*(is_ready ? &r->running : &r->running_draining) += evidence_running(e);
+	r->waiting += e->waiting;
+	r->full += is_full;
+	r->running_full += is_full ? e->running : 0;
+}
+
 void reading_add_levels(struct reading_sums *s, const struct page_content *c, bool is_ready)
 {
 	add_mean(&s->load, c->load_ms);

@@ -1,11 +1,11 @@
 /*
  * One reading of a pool, and the sums of a round that it is made of, however
- * the replicas were read: the caller sums gauges such as running requests,
- * this adds each replica's counter increases and means.
+ * the replicas were read: what each of them told is added here.
  */
 #pragma once
 #include "base/millis.h"
 #include "signals/counter_delta.h"
+#include "signals/evidence.h"
 #include "signals/histogram.h"
 
 #define READING_UNKNOWN INT64_MIN
@@ -30,6 +30,8 @@ struct pool_reading {
 	int64_t running;	  /* sequences on them */
 	int64_t running_draining; /* sequences on all others */
 	int64_t waiting;	  /* requests that wait for a slot, on any */
+	int64_t full;		  /* replicas that are full, of those that may start requests (evidence.h) */
+	int64_t running_full;	  /* sequences on these; both READING_UNKNOWN where replicas are not told apart */
 	int64_t started;	  /* READING_UNKNOWN when no replica told it a second time */
 	int64_t late;		  /* waited longer than the objective; told by vLLM when they end; READING_UNKNOWN */
 	int64_t refused;	  /* turned away because a replica was full: neither started nor late */
@@ -54,6 +56,8 @@ struct reading_sums {
 
 /* What a replica did within `elapsed`; of more than READING_GAP intervals it counts at its mean rate. */
 void reading_add_delta(struct reading_sums *s, const struct counter_delta *t, millis elapsed, millis interval);
+/* The counts of a replica that was read in the round. */
+void reading_add_replica(struct pool_reading *r, const struct evidence *e, bool is_ready);
 /* The gauges of a replica that are not counts of requests; of one that is not ready its load time alone. */
 void reading_add_levels(struct reading_sums *s, const struct page_content *c, bool is_ready);
 /* Fills the counters and means of `r`, and `more`, which it then names. */

@@ -176,6 +176,8 @@ static struct pool_reading reading(struct prometheus_range *r, size_t at)
 		.ready = ready > replicas ? ready : replicas,
 		.running = level(r, ENGINE_RUNNING, at),
 		.waiting = level(r, ENGINE_WAITING, at) + level(r, ENGINE_WAITING_OUTSIDE, at),
+		.full = READING_UNKNOWN, /* these are sums over all */
+		.running_full = READING_UNKNOWN,
 		.started = whole(r, ENGINE_STARTED, at),
 		.late = late(r, at),
 		.refused = whole_or_zero(r, ENGINE_REFUSED, at),

@@ -441,8 +441,7 @@ static void add_replica(struct prometheus_source *s, const struct replica *p, st
 	struct error e;
 
 	r->fresh += is_serving(p);
-	r->waiting += p->content.waiting;
-	*(is_serving(p) ? &r->running : &r->running_draining) += evidence_running(&p->evidence);
+	reading_add_replica(r, &p->evidence, is_serving(p));
 	reading_add_levels(&s->sums, &p->content, is_serving(p));
 	evidence_tell(&p->evidence, &e);
 	if (!is_serving(p) || e.kind == ERROR_NONE)

@@ -424,8 +424,7 @@ static void add_target(struct scraper *s, const struct target *t, struct pool_re
 		return;
 	r->fresh += t->is_due;
 	r->disputed += t->is_due && t->evidence.verdict != EVIDENCE_AGREES;
-	r->waiting += t->content.waiting;
-	*(is_serving_now ? &r->running : &r->running_draining) += evidence_running(&t->evidence);
+	reading_add_replica(r, &t->evidence, is_serving_now);
 	reading_add_levels(&s->sums, &t->content, is_serving_now);
 }
 

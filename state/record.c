@@ -294,8 +294,10 @@ struct list {
 /* Only these may be untold. */
 static bool may_be_absent(const char *field)
 {
-	static const char *const names[] = { "started", "late", "inter_token_latency_us", "kv_cache_permille",
-					     "queue_waiting" };
+	static const char *const names[] = {
+		"started",	     "late",	     "full", "running_full", "inter_token_latency_us",
+		"kv_cache_permille", "queue_waiting"
+	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (!strcmp(names[i], field))

@@ -51,6 +51,8 @@ static struct scrape_input scrape_of(const struct pool_reading *r)
 				      .running = r->running,
 				      .running_draining = r->running_draining,
 				      .waiting = r->waiting,
+				      .full = or_absent(r->full),
+				      .running_full = or_absent(r->running_full),
 				      .started = or_absent(r->started),
 				      .late = r->late == READING_UNKNOWN ? 0 : r->late,
 				      .refused = r->refused,

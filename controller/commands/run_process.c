@@ -92,6 +92,8 @@ static void add_tick(const struct tick_record *t, struct gathered *g, struct are
 			.running = known(in->running),
 			.running_draining = known(in->running_draining),
 			.waiting = known(in->waiting),
+			.full = told(in->full),
+			.running_full = told(in->running_full),
 			.started = told(in->started),
 			.late = told(in->late),
 			.refused = known(in->refused),

@@ -103,6 +103,8 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 				   .running = r->running,
 				   .running_draining = r->running_draining,
 				   .waiting = with_queue(p, r),
+				   .full = r->full,
+				   .running_full = r->running_full,
 				   .started = r->started,
 				   .late = r->late == READING_UNKNOWN ? 0 : r->late,
 				   .refused = r->refused,
@@ -124,6 +126,8 @@ void pool_signals_reading(void *pool, const struct pool_reading *r)
 	p->signals.waiting = in.waiting;
 	slots_read(p->controller);
 	server_stats_note(&p->signals.server, r);
+	if (p->signals.queued > 0 && !r->full) /* it waits before all of them instead */
+		in.full = in.running_full = ABSENT;
 	add_scrape(&p->signals, &in);
 	if (r->inter_token_latency_us != READING_UNKNOWN) {
 		p->signals.itl_sum += r->inter_token_latency_us;
@@ -144,6 +148,8 @@ void pool_signals_of_work(struct live_pool *p, const struct group_input *groups,
 				  .running = p->view.ready + p->view.starting + p->view.placed,
 				  .running_draining = p->view.draining,
 				  .waiting = p->view.pending - p->view.placed,
+				  .full = ABSENT,
+				  .running_full = ABSENT,
 				  .started = ABSENT,
 				  .completed = p->finished };
 

@@ -6,19 +6,28 @@ static const double KV_TARGET = .9;			      /* share of the KV cache above which
 static const double FIT_HALF_LIFE = 1800, KV_HALF_LIFE = 510; /* seconds */
 static const double LATENCY_SLACK = 1.5; /* times the manifest's inter-token latency that a full replica may take */
 
+/* Sequences on a full replica: one that became ready lately has room while the queues of others last. Where replicas
+ * are not told apart one queue is before all of them. Below 0: none is full. */
+static double on_a_full_one(const struct scrape_input *r, double each)
+{
+	if (r->full == ABSENT)
+		return each;
+	return r->full > 0 ? (double)r->running_full / (double)r->full : -1;
+}
+
 static void observe_reading(struct capacity_state *c, const struct scrape_input *r, double unread)
 {
 	if (r->ready <= 0 || r->running < 0)
 		return;
-	double each = (double)r->running * unread / (double)r->ready;
+	double each = (double)r->running * unread / (double)r->ready, full = on_a_full_one(r, each);
 
 	/* A few that wait may all be at one replica, while others have room. The first readings of a queue still show
 	 * replicas filling up. */
 	c->queueing_readings =
 		r->waiting > 0 && (double)r->waiting * unread >= (double)r->ready ? c->queueing_readings + 1 : 0;
 	/* Replicas that finish nothing are hung: their emptiness says nothing of what they could hold. */
-	if (c->queueing_readings >= QUEUEING_READINGS && r->completed > 0)
-		c->saturated[c->sample_count++ % SATURATED_SAMPLES] = each;
+	if (c->queueing_readings >= QUEUEING_READINGS && r->completed > 0 && full >= 0)
+		c->saturated[c->sample_count++ % SATURATED_SAMPLES] = full;
 	if (each > c->busiest && unread <= 1)
 		c->busiest = each;
 }

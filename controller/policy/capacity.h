@@ -1,7 +1,7 @@
 /*
  * How many sequences a replica serves at once: the manifest until more is
- * known. What replicas ran while a request or more for each of them
- * queued is a direct sample of their capacity; a low percentile of the
+ * known. What full replicas ran while a request or more for each of the
+ * pool queued is a direct sample of their capacity; a low percentile of the
  * last samples counts, never the mean. More sequences than believed, once
  * seen, raise it at once.
  */

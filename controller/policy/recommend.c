@@ -303,8 +303,8 @@ struct recommendation recommendation_make(struct pool_policy_state *m, const str
 	}
 	if (s->fleet->pools[pool].class == CLASS_TRAINING)
 		ask_no_more_than_work(&w, seen, l);
-	swap_recommend(m, s, pool, l, &w);
 	set_bounds(s, pool, m, l, &w);
+	swap_recommend(m, s, pool, l, &w);
 	if (view.stock_max > 0)
 		w.stock_excess = find_stock_excess(m, s, l, &w);
 	return w;

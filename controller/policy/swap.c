@@ -152,7 +152,8 @@ void swap_recommend(struct pool_policy_state *m, const struct snapshot *s, size_
 {
 	struct scale_actions *a = &w->moves;
 	int64_t dear = all_dear(s, pool);
-	int64_t least = (int64_t)a->low, spare = w->have - least - (a->low > (double)least);
+	double least = a->low > (double)w->floor ? a->low : (double)w->floor;
+	int64_t spare = w->have - (int64_t)least - (least > (double)(int64_t)least);
 
 	if (dear == 0 || m->dear_since == 0 || !may_move(s, pool, l, w))
 		m->dear_since = s->now;
@@ -162,6 +163,7 @@ void swap_recommend(struct pool_policy_state *m, const struct snapshot *s, size_
 		return;
 	a->swapped = at_most(m->swapped, w->fleet.ready);
 	a->release = a->release > a->swapped ? a->release : a->swapped;
-	if (a->release == 0 && s->now - m->dear_since >= pays_after(s, pool, l))
+	/* What the floor keeps of those that the rule would let go is there to stay. */
+	if (at_most(a->release, positive(w->have - w->floor)) == 0 && s->now - m->dear_since >= pays_after(s, pool, l))
 		a->swap = positive(dear - w->fleet.swap - w->overdue);
 }

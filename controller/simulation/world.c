@@ -405,6 +405,8 @@ static struct scrape_input read_queue(const struct world *w, const struct queue 
 				      .running = q->running,
 				      .running_draining = q->running_draining,
 				      .waiting = q->waiting,
+				      .full = q->waiting ? (int64_t)q->open_seats : 0, /* one queue for all */
+				      .running_full = q->waiting ? q->running : 0,
 				      .started = q->started,
 				      .late = q->late,
 				      .completed = q->completed,
@@ -415,8 +417,9 @@ static struct scrape_input read_queue(const struct world *w, const struct queue 
 /* What is left when only so many of the replicas answer. */
 static void keep_share(struct scrape_input *s, int64_t ppm)
 {
-	int64_t *told[] = { &s->running, &s->running_draining, &s->waiting,	  &s->started,
-			    &s->late,	 &s->completed,	       &s->prompt_tokens, &s->output_tokens };
+	int64_t *told[] = { &s->running,       &s->running_draining, &s->waiting, &s->full,
+			    &s->running_full,  &s->started,	     &s->late,	  &s->completed,
+			    &s->prompt_tokens, &s->output_tokens };
 
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
 		*told[i] = (int64_t)((__int128)*told[i] * ppm / 1000000);

@@ -74,6 +74,8 @@ static void what_serves_in_the_dear_group_moves(void **state)
 	begin_dear(&scaled);
 	spot->faults.stock_out = 0;
 	until(has_moved, HOUR, "the dear group has its least again, and as many serve");
+	/* Those that came later had room while the first ones' queues lasted. */
+	assert_int_equal(replica_published(0)->plan->pools[0].decision.slots_milli, 8000);
 	assert_true(spot->desired >= 4 && spot->bought <= spot->desired + 4);
 	chat->rate = 0;
 	until(is_down, 3 * HOUR, "it comes down to its headroom");
@@ -92,8 +94,9 @@ static void without_stock_in_the_cheap_group_nothing_is_bought(void **state)
 		run(MINUTE);
 		assert_true(world_ready("chat") >= 4);
 	}
-	assert_true((int64_t)spot->failure_count > failures);
-	assert_int_equal(on_demand->bought, dear);
+	int64_t tries = (int64_t)spot->failure_count - failures;
+	assert_true(tries >= 4);
+	assert_true(on_demand->bought - dear <= 1); /* for a minute with more traffic */
 }
 
 /* Nobody would put a replica on a machine that comes for one that serves. */

@@ -124,17 +124,25 @@ static void capacity_follows_the_evidence(void **state)
 		const char *what;
 		int64_t ready, running, waiting, kv_permille;
 		int64_t expected, fresh;
+		int64_t full, running_full;
 		int64_t slots;
 		enum slots_source source;
 	} cases[] = {
-		{ "nothing seen", 10, 500, 0, ABSENT, 30, 30, 100, SLOTS_PRIOR },
-		{ "more than believed, at once", 10, 1300, 0, ABSENT, 30, 30, 130, SLOTS_SEEN },
-		{ "what runs while requests queue", 10, 600, 40, ABSENT, 30, 30, 60, SLOTS_SATURATED },
-		{ "what runs while a few wait at one of them", 10, 600, 9, ABSENT, 30, 30, 100, SLOTS_PRIOR },
-		{ "half of them, read, while requests queue", 10, 300, 20, ABSENT, 30, 15, 60, SLOTS_SATURATED },
-		{ "half of them, read, and the other half guessed", 10, 650, 0, ABSENT, 30, 15, 100, SLOTS_PRIOR },
-		{ "what fits the KV cache", 10, 300, 0, 600, 30, 30, 45, SLOTS_KV_CACHE },
-		{ "what fits it, of half of them", 10, 150, 0, 600, 30, 15, 45, SLOTS_KV_CACHE },
+		{ "nothing seen", 10, 500, 0, ABSENT, 30, 30, ABSENT, ABSENT, 100, SLOTS_PRIOR },
+		{ "more than believed, at once", 10, 1300, 0, ABSENT, 30, 30, ABSENT, ABSENT, 130, SLOTS_SEEN },
+		{ "what runs while requests queue", 10, 600, 40, ABSENT, 30, 30, ABSENT, ABSENT, 60, SLOTS_SATURATED },
+		{ "what runs while a few wait at one of them", 10, 600, 9, ABSENT, 30, 30, ABSENT, ABSENT, 100,
+		  SLOTS_PRIOR },
+		{ "what full ones run, when half became ready lately", 10, 310, 400, ABSENT, 30, 30, 5, 300, 60,
+		  SLOTS_SATURATED },
+		{ "none of them full while many wait", 10, 310, 400, ABSENT, 30, 30, 0, 0, 100, SLOTS_PRIOR },
+		{ "half of them, read, and full", 10, 310, 20, ABSENT, 30, 15, 5, 300, 60, SLOTS_SATURATED },
+		{ "half of them, read, while requests queue", 10, 300, 20, ABSENT, 30, 15, ABSENT, ABSENT, 60,
+		  SLOTS_SATURATED },
+		{ "half of them, read, and the other half guessed", 10, 650, 0, ABSENT, 30, 15, ABSENT, ABSENT, 100,
+		  SLOTS_PRIOR },
+		{ "what fits the KV cache", 10, 300, 0, 600, 30, 30, ABSENT, ABSENT, 45, SLOTS_KV_CACHE },
+		{ "what fits it, of half of them", 10, 150, 0, 600, 30, 15, ABSENT, ABSENT, 45, SLOTS_KV_CACHE },
 	};
 
 	(void)state;
@@ -145,6 +153,8 @@ static void capacity_follows_the_evidence(void **state)
 			r[k] = (struct scrape_input){ .ready = cases[i].ready,
 						      .running = cases[i].running,
 						      .waiting = cases[i].waiting,
+						      .full = cases[i].full,
+						      .running_full = cases[i].running_full,
 						      .completed = 1 };
 		struct pool_snapshot s = { .input = { .scrapes_expected = cases[i].expected,
 						      .scrapes_fresh = cases[i].fresh,

@@ -174,6 +174,8 @@ static inline struct scrape_input toy_read(struct toy *t)
 		.ready = toy_ready(t),
 		.running = (int64_t)t->running,
 		.waiting = (int64_t)t->waiting,
+		.full = ABSENT,
+		.running_full = ABSENT,
 		.started = (int64_t)(start + .5),
 		.late = (int64_t)(late + .5),
 		.completed = (int64_t)(done + .5),

@@ -162,6 +162,44 @@ static void levels_alone_are_believed(void **state)
 	assert_int_equal(evidence_running(&e), 9);
 }
 
+/* Three looks with a request waiting, and work that goes on. */
+static void a_server_is_full_once_requests_have_waited_there(void **state)
+{
+	static const struct {
+		const char *name;
+		struct step steps[3];
+		bool is_full;
+	} looks[] = {
+		{ "a queue that lasts", { { 3, 8, 1, 2, 2, 400, 12000, false } }, true },
+		{ "two looks", { { 2, 8, 9, 2, 2, 400, 12000, false } }, false },
+		{ "none waits", { { 9, 8, 0, 2, 2, 400, 12000, false } }, false },
+		{ "a queue that was empty between",
+		  { { 2, 8, 3, 2, 2, 400, 12000, false },
+		    { 1, 8, 0, 2, 2, 400, 12000, false },
+		    { 2, 8, 3, 2, 2, 400, 12000, false } },
+		  false },
+		{ "one that is stuck",
+		  { { 1, 8, 1, 2, 2, 400, 12000, false }, { 3, 2, 9, 0, 0, 0, 0, false } },
+		  false },
+		{ "two servers at one address", { { 4, 8, 3, 9, 9, 900, 90000, true } }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+		struct evidence e = { 0 };
+		evidence_look(&e, &(struct page_content){ .running = 8 }, NULL, 0);
+		for (int s = 0; s < 3; s++)
+			for (int n = 0; n < looks[i].steps[s].times; n++) {
+				struct counter_delta d = delta_of(&looks[i].steps[s]);
+				const struct page_content page = { .running = looks[i].steps[s].running,
+								   .waiting = looks[i].steps[s].waiting };
+				evidence_look(&e, &page, &d, EACH);
+			}
+		if (evidence_is_full(&e) != looks[i].is_full)
+			fail_msg("%s", looks[i].name);
+	}
+}
+
 /* --- seeded servers, a tenth of a second at a time --- */
 
 enum { SLOTS = 32, SEEDS = 120, TENTHS_A_SECOND = 10 };
@@ -382,6 +420,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_case_is_judged_so),
+		cmocka_unit_test(a_server_is_full_once_requests_have_waited_there),
 		cmocka_unit_test(levels_alone_are_believed),
 		cmocka_unit_test(honest_servers_agree_whatever_they_serve),
 		cmocka_unit_test(every_lie_under_load_is_found_and_named),

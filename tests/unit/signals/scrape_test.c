@@ -50,6 +50,29 @@ static void a_round_is_the_sum_of_its_pods(void **state)
 	fake_pool_close(p);
 }
 
+/* Two queue, one of them gets no further; the third has room. */
+static void what_full_pods_run_is_told_apart(void **state)
+{
+	struct fake_pool *p = fake_pool_open(3);
+	struct pool_reading r;
+
+	(void)state;
+	p->pods[0] = (struct fake_pod){ .running = 8, .waiting = 3 };
+	p->pods[1] = (struct fake_pod){ .running = 2, .waiting = 9 };
+	p->pods[2] = (struct fake_pod){ .running = 1 };
+	for (int i = 0; i < 8; i++) {
+		work(&p->pods[0], 2);
+		work(&p->pods[2], 1);
+		r = fake_pool_round(p);
+		if (i < 2)
+			assert_int_equal(r.full, 0);
+	}
+	assert_int_equal(r.running, 11);
+	assert_int_equal(r.full, 1);
+	assert_int_equal(r.running_full, 8);
+	fake_pool_close(p);
+}
+
 static void no_pods_are_a_reading_too(void **state)
 {
 	struct fake_pool *p = fake_pool_open(0);
@@ -457,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_round_is_the_sum_of_its_pods),
+		cmocka_unit_test(what_full_pods_run_is_told_apart),
 		cmocka_unit_test(no_pods_are_a_reading_too),
 		cmocka_unit_test(draining_pods_are_not_expected_and_count_apart),
 		cmocka_unit_test(who_gets_ready_after_it_was_asked_is_not_missed),
