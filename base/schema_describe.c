@@ -481,7 +481,7 @@ static void write_cell(const char *text, struct buf *out)
 	buf_text(out, " | ");
 }
 
-/* The place of what a row holds: "spec.nodeGroups[].eks". */
+/* The place of what a row holds: "spec.nodeGroups[].zone". */
 static void place_of(const char *path, const struct schema_row *row, struct buf *out)
 {
 	buf_printf(out, *path ? "%s.%s%s" : "%s%s%s", path, row->key, row->type == SCHEMA_LIST ? "[]" : "");

@@ -11,7 +11,8 @@
 /* In the world's time. An engine that is taken out of routing is given EMPTY_MOST to run empty. */
 static const millis DRIVE_EVERY = SECOND / 2, EMPTY_MOST = 2 * MINUTE, REFUSED_QUIET = MINUTE, RETRY_MOST = 30 * SECOND;
 
-size_t engine_moves_pool(const struct controller *c, const char *key)
+/* Of struct live_pool; SIZE_MAX: none of that key. */
+static size_t pool_of(const struct controller *c, const char *key)
 {
 	for (size_t i = 0; c->pools && i < fleet_of(c)->pool_count; i++)
 		if (!strcmp(c->pools[i]->key, key))
@@ -75,7 +76,7 @@ static void end_row(struct shared_engine *m, const char *outcome, millis at)
 static void end_move(struct shared_engine *m, const char *outcome)
 {
 	struct controller *c = m->controller;
-	size_t pool = engine_moves_pool(c, m->pool);
+	size_t pool = pool_of(c, m->pool);
 
 	log_info(m->is_wake ? "engine-woken" : "engine-put-to-sleep", LOG_S("pool", m->pool), LOG_S("pod", m->pod),
 		 LOG_S("slot", m->slot), LOG_S("outcome", outcome), LOG_I("took_ms", m->took), LOG_END);
@@ -102,7 +103,7 @@ static void refuse_move(struct shared_engine *m, const char *outcome)
 static void break_move(struct shared_engine *m, const char *outcome)
 {
 	struct controller *c = m->controller;
-	size_t pool = engine_moves_pool(c, m->pool);
+	size_t pool = pool_of(c, m->pool);
 
 	snprintf(m->outcome, sizeof m->outcome, "%s", outcome);
 	log_warn("engine-broken", LOG_S("pool", m->pool), LOG_S("pod", m->pod), LOG_S("slot", m->slot),
@@ -125,7 +126,7 @@ static void drive_soon(struct shared_engine *m)
 
 static void tell_not_labelled(struct shared_engine *m, const struct error *e)
 {
-	size_t pool = engine_moves_pool(m->controller, m->pool);
+	size_t pool = pool_of(m->controller, m->pool);
 
 	log_warn("engine-not-labelled", LOG_S("pod", m->pod), LOG_E(e), LOG_END);
 	if (pool != SIZE_MAX)
@@ -295,7 +296,7 @@ static void evict(struct shared_engine *m)
 static void drive_one(struct shared_engine *m)
 {
 	struct controller *c = m->controller;
-	size_t pool = engine_moves_pool(c, m->pool);
+	size_t pool = pool_of(c, m->pool);
 	const struct pod *p = cluster_pod(c->cluster, m->uid);
 
 	if (m->phase == PHASE_NONE || is_busy(m) || !cluster_is_synced(c->cluster))
@@ -500,7 +501,7 @@ static void recall_times(struct controller *c)
 	if (!engine_move_find(c->history, &all, &a, &rows, &count, &e))
 		count = 0;
 	for (size_t i = 0; i < count; i++) {
-		size_t pool = engine_moves_pool(c, rows[i].pool);
+		size_t pool = pool_of(c, rows[i].pool);
 		if (pool != SIZE_MAX && rows[i].took > 0 && rows[i].outcome && !strcmp(rows[i].outcome, "done"))
 			stage_times_add(rows[i].is_wake ? &c->pools[pool]->wake_times : &c->pools[pool]->sleep_times,
 					rows[i].took);

@@ -74,7 +74,5 @@ void engine_moves_close(struct controller *c);
 void engine_moves_forget(struct controller *c);
 /* A pool whose engines may be moved now. */
 bool engine_moves_may(const struct controller *c, size_t pool);
-/* Of struct live_pool; SIZE_MAX: none of that key. */
-size_t engine_moves_pool(const struct controller *c, const char *key);
 
 extern const struct actor engine_moves_actor;

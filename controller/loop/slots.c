@@ -406,10 +406,12 @@ static void decide(struct controller *c, size_t first, struct arena *a)
 
 static bool is_first(const struct fleet_spec *fleet, size_t pool)
 {
+	if (!pool_is_in_share(&fleet->pools[pool]))
+		return false;
 	for (size_t i = 0; i < pool; i++)
 		if (pools_share(&fleet->pools[i], &fleet->pools[pool]))
 			return false;
-	return pool_is_in_share(&fleet->pools[pool]);
+	return true;
 }
 
 static void decide_all(struct timer *t)

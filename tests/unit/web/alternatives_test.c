@@ -65,9 +65,9 @@ static void sums_are_of_the_same_days(void **state)
 
 static void what_is_no_answer_is_refused(void **state)
 {
-	static const char *const texts[] = { "[{\"pool\":\"chat\"}]", "[{", "{}]",
-					     "[{\"namespace\":\"a\",\"pool\":\"b\",\"fleet\":\"recorded\",\"from\":"
-					     "\"2024-01-01T00:00:00Z\",\"dollars\":null,\"requests\":1}]" };
+	static const char no_dollars[] = "[{\"namespace\":\"a\",\"pool\":\"b\",\"fleet\":\"recorded\",\"from\":"
+					 "\"2024-01-01T00:00:00Z\",\"dollars\":null,\"requests\":1}]";
+	static const char *const texts[] = { "[{\"pool\":\"chat\"}]", "[{", "{}]", no_dollars };
 	CLEANUP(arena_release) struct arena a = { 0 };
 
 	(void)state;
