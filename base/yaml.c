@@ -322,7 +322,8 @@ static void on_document_end(struct builder *b)
 	const struct yaml_node *r = b->root;
 	bool is_empty = r && r->kind == YAML_SCALAR && r->is_plain && !*r->text;
 
-	b->documents.roots = arena_grow(b->arena, b->documents.roots, b->documents.count, &b->room, sizeof b->root);
+	b->documents.roots =
+		arena_grow(b->arena, b->documents.roots, b->documents.count, &b->room, sizeof(struct yaml_node *));
 	b->documents.roots[b->documents.count++] = is_empty ? NULL : b->root;
 }
 

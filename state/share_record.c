@@ -11,14 +11,14 @@
 struct walk {
 	struct buf *out;
 	const char *in;
-	bool is_damaged;
+	bool is_writing, is_damaged;
 };
 
 static void number(struct walk *w, int64_t *n)
 {
 	char *end;
 
-	if (w->out) {
+	if (w->is_writing) {
 		buf_printf(w->out, "%s%lld", w->out->len ? " " : "", (long long)*n);
 		return;
 	}
@@ -142,7 +142,7 @@ void share_view_write(const struct share_view *v, struct buf *out)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 
-	view(&(struct walk){ .out = out }, v, &a);
+	view(&(struct walk){ .out = out, .is_writing = true }, v, &a);
 }
 
 bool share_view_read(const char *text, struct arena *a, struct share_view *out, struct error *e)
@@ -158,7 +158,7 @@ bool share_view_read(const char *text, struct arena *a, struct share_view *out, 
 
 void share_plan_write(const struct share_view *v, const struct share_plan *p, struct buf *out)
 {
-	struct walk w = { .out = out };
+	struct walk w = { .out = out, .is_writing = true };
 
 	for (size_t i = 0; i < v->slot_count; i++) {
 		struct share_order o = p->orders[i];
@@ -184,13 +184,13 @@ bool share_decision_save(struct history *h, const struct share_decision *d, stru
 	       history_commit(h, e);
 }
 
-bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decision **decisions,
-			 size_t *found, struct error *e)
+bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decisions *found,
+			 struct error *e)
 {
 	struct buf rows = { 0 };
 	bool ok;
 
-	*found = 0;
+	*found = (struct share_decisions){ 0 };
 	if (!h->has_shares)
 		return true;
 	struct statement *s = DB_QUERY(h->db,
@@ -204,7 +204,7 @@ bool share_decision_find(struct history *h, millis from, millis to, struct arena
 					    .plan = db_column_copy(s, 3, a) };
 		buf_append(&rows, &d, sizeof d);
 	}
-	*decisions = rows_array(&rows, sizeof **decisions, a, found);
+	found->items = rows_array(&rows, sizeof *found->items, a, &found->count);
 	return ok;
 }
 

@@ -20,9 +20,13 @@ struct share_decision {
 };
 
 bool share_decision_save(struct history *h, const struct share_decision *d, struct error *e) MUST_USE;
+struct share_decisions {
+	struct share_decision *items;
+	size_t count;
+};
 /* Oldest first, in the arena. */
-bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decision **decisions,
-			 size_t *count, struct error *e) MUST_USE;
+bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decisions *found,
+			 struct error *e) MUST_USE;
 
 struct engine_move_record {
 	const char *uid; /* of the pod; with the moment it tells one from others */

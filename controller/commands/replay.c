@@ -815,23 +815,25 @@ static void print_outcome(const struct asked *a, const struct replay_outcome *o)
 static bool replay_shares(struct history *h, const struct replay_range *range, struct arena *a, size_t *count,
 			  size_t *differing, struct error *e)
 {
-	struct share_decision *rows;
+	struct share_decisions rows;
 	millis from, to;
 
 	*count = *differing = 0;
 	if (range->pool != ANY)
 		return true;
 	if (!history_tick_end(h, range->from, &from, e) || !history_tick_end(h, range->to, &to, e) ||
-	    !share_decision_find(h, from, to, a, &rows, count, e))
+	    !share_decision_find(h, from, to, a, &rows, e))
 		return false;
-	for (size_t i = 0; i < *count; i++) {
+	*count = rows.count;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct share_decision *d = &rows.items[i];
 		CLEANUP(buf_release) struct buf text = { 0 };
 		struct share_view v;
-		if (!share_view_read(rows[i].view, a, &v, e))
-			return error_wrap(e, "%s: share %s", history_path(h), rows[i].share);
+		if (!share_view_read(d->view, a, &v, e))
+			return error_wrap(e, "%s: share %s", history_path(h), d->share);
 		const struct share_plan plan = share_decide(&v, a);
 		share_plan_write(&v, &plan, &text);
-		*differing += strcmp(text.text ? text.text : "", rows[i].plan) != 0;
+		*differing += strcmp(text.text ? text.text : "", d->plan) != 0;
 	}
 	return true;
 }

@@ -108,7 +108,7 @@ static const struct pool_spec **sorted(const struct fleet_spec *fleet, int (*ord
 	for (size_t i = 0; i < fleet->pool_count; i++)
 		pools[i] = &fleet->pools[i];
 	if (fleet->pool_count)
-		qsort(pools, fleet->pool_count, sizeof *pools, order);
+		qsort(pools, fleet->pool_count, sizeof(const struct pool_spec *), order);
 	return pools;
 }
 

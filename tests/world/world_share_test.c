@@ -119,24 +119,23 @@ static int64_t count_moves(const char *outcome)
 static int64_t assert_shares_replay(void)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
-	struct share_decision *rows;
+	struct share_decisions rows = { 0 };
 	struct error e = { 0 };
-	size_t count = 0;
 	struct history *h = history_open(replica_history(0), &e);
 
-	if (!h || !share_decision_find(h, 0, INT64_MAX, &a, &rows, &count, &e))
+	if (!h || !share_decision_find(h, 0, INT64_MAX, &a, &rows, &e))
 		fail_msg("%s", e.message);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < rows.count; i++) {
 		CLEANUP(buf_release) struct buf plan = { 0 };
 		struct share_view v;
-		if (!share_view_read(rows[i].view, &a, &v, &e))
+		if (!share_view_read(rows.items[i].view, &a, &v, &e))
 			fail_msg("%s", e.message);
 		const struct share_plan p = share_decide(&v, &a);
 		share_plan_write(&v, &p, &plan);
-		assert_string_equal(plan.text ? plan.text : "", rows[i].plan);
+		assert_string_equal(plan.text ? plan.text : "", rows.items[i].plan);
 	}
 	history_close(h);
-	return (int64_t)count;
+	return (int64_t)rows.count;
 }
 
 static bool first_is_served(void)

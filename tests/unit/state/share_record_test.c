@@ -52,10 +52,10 @@ static void a_move_is_open_until_its_end(void **state)
 	assert_int_equal(count, 1);
 	assert_string_equal(found[0].outcome, "/wake_up: HTTP status 500"); /* the first stays */
 	assert_int_equal(found[0].ended_at, start + 9);
-	struct share_decision *decisions;
-	assert_true(share_decision_find(h, start, start, &a, &decisions, &count, &e));
-	assert_int_equal(count, 1);
-	assert_string_equal(decisions[0].plan, "3");
+	struct share_decisions decisions;
+	assert_true(share_decision_find(h, start, start, &a, &decisions, &e));
+	assert_int_equal(decisions.count, 1);
+	assert_string_equal(decisions.items[0].plan, "3");
 	history_close(h);
 	unlink(path);
 }
