@@ -728,7 +728,7 @@ static int64_t take_over_size(struct node_group *g)
 		tell_resized(g, others);
 	/* Never less than stays and the size has room for beside what goes: those end by being named only. An owner
 	 * that replaces machines launches some beyond the size, which are no reason to raise it. */
-	int64_t least = least_of(staying, g->seen.desired - removals_counted(g));
+	int64_t least = least_of(staying, g->seen.desired - removals_counted(g) - owed);
 	wish(g, g->wanted > least ? g->wanted : least);
 	take_over_standby(g);
 	return owed;
