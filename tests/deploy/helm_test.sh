@@ -89,7 +89,7 @@ names() {
 	local made
 	made=$(render "$@")
 	printf '%s\n' "$made" | sed -n 's/^  name: //p; s/^ *serviceAccountName: /runs as /p; s/.*kind: ServiceAccount, name: \([^,]*\),.*/for \1/p' | LC_ALL=C sort -u |
-		grep -v 'gpu-\|placeholder\|-share$\|warmpools' | tr '\n' ' '
+		grep -v 'gpu-\|placeholder\|-share$\|-activator$\|warmpools' | tr '\n' ' '
 }
 
 called() {
