@@ -371,6 +371,8 @@ export async function whatIf({ page, base }) {
 	await card.getByText(/^done$/).waitFor();
 	const words = await card.innerText();
 	must(/Recorded/.test(words) && /GPU hours/.test(words) && /Late requests/.test(words), `a result beside the recorded: ${words}`);
+	must(/The objective: recorded (met|missed) .*; with the change (met|missed) \([0-9.]+ % late of 5 % allowed\)/.test(words), `met or missed: ${words}`);
+	must(/the price of each objective the same time comes to \$/.test(words), `beside the other price: ${words}`);
 }
 
 /* Expects the messages of a browser whose server is gone; `server` can end and come back. */
