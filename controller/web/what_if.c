@@ -77,7 +77,7 @@ static void set(struct what_if_figures *f, size_t offset, const struct decoded_t
 {
 	int64_t value;
 
-	if (text->text && decimal_parse(text->text, text->len, 6, &value) == DECIMAL_OK)
+	if (decoded_number(text, 6, &value))
 		memcpy((char *)f + offset, &value, sizeof value);
 }
 
