@@ -1062,7 +1062,7 @@ static void serve_pod(struct wire_call *c)
 		struct world_app *a = app_of(p);
 		if (!value_is(p->value, "status>podIP", ip) || !a)
 			continue;
-		if (a->is_mute || !life_of(p)->is_up) {
+		if (a->is_mute || !life_of(p)->is_up || value_is(p->value, "metadata>labels>tells", "no")) {
 			wire_answer(c, 500, NULL, "");
 			return;
 		}
