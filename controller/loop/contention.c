@@ -45,7 +45,7 @@ bool contention_theirs(struct contention *c, int64_t change, millis now)
 
 bool contention_ends(struct contention *c, millis now)
 {
-	if (c->quiet && !c->is_held && now - c->ended_at > c->quiet)
+	if (c->quiet && !c->is_held && now - c->ended_at > c->quiet + CONTENTION_SOON)
 		*c = (struct contention){ 0 };
 	if (!c->is_held || now - c->changed_at < c->quiet)
 		return false;

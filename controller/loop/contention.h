@@ -13,9 +13,10 @@
 
 enum { CONTENTION_REVERSALS = 3 };
 #define CONTENTION_SPAN HOUR	      /* so many within it are a fight */
-#define CONTENTION_SOON (10 * MINUTE) /* a change of theirs that comes so soon after one of ours undoes it */
+/* Cluster Autoscaler ends an idle machine ten minutes after it came, which takes minutes. */
+#define CONTENTION_SOON (20 * MINUTE) /* a change of theirs that comes so soon after one of ours undoes it */
 /* Without a change of theirs the hold ends. Who only sets what is there already cannot be seen: if the next change of
- * ours is undone within as long again, it lasts twice as long, up to the most. */
+ * ours, made within as long again, is undone, it lasts twice as long, up to the most. */
 #define CONTENTION_QUIET      (10 * MINUTE)
 #define CONTENTION_QUIET_MOST (4 * HOUR)
 

@@ -710,20 +710,29 @@ static void take_over_standby(struct node_group *g)
 	wish_standby(g, g->standby_wanted + rose);
 }
 
+/* Machines that went, and the size with them, as clouds take spot machines that they do not replace. Elsewhere, and
+ * where the cloud keeps the size, somebody ended them. */
+static int64_t machines_taken(const struct node_group *g, int64_t fell)
+{
+	if (g->seen.replaces_lost || group_spec_of(g)->capacity_type != CAPACITY_SPOT)
+		return 0;
+	return clamp(fell - g->believed.failed, 0, g->believed.lost);
+}
+
 /* Only the difference is theirs: what we wished meanwhile stays wished. Returns the machines that went by our
  * operation, which goes on, and that the size counts yet: it falls later. */
 static int64_t take_over_size(struct node_group *g)
 {
 	const struct believed_size *b = &g->believed;
 	int64_t fell = b->desired - g->seen.desired;
-	int64_t lost = clamp(fell - b->failed, 0, b->lost); /* those that the cloud does not replace */
-	int64_t others = clamp(fell, 0, b->failed + b->lost) - fell;
+	int64_t taken = machines_taken(g, fell);
+	int64_t others = clamp(fell, 0, b->failed + taken) - fell;
 	int64_t staying = machines_staying(g);
 	bool goes_on = g->seen.is_busy && g->ongoing.name;
 	int64_t owed = goes_on && others <= b->released ? clamp(others, 0, b->released) : 0;
 
 	others -= owed;
-	g->wanted += others - lost;
+	g->wanted += others - taken;
 	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
 		tell_resized(g, others);
 	/* Never less than stays and the size has room for beside what goes: those end by being named only. An owner

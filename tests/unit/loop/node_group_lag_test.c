@@ -286,6 +286,34 @@ static void whoever_lowers_it_again_and_again_is_met_with_a_hold(void **state)
 	assert_int_equal(node_group_grow(&t->g, 2), 2);
 }
 
+/* It names a machine and lowers the size by it, a quarter of an hour after it came, and again after each hold. */
+static void whoever_ends_what_we_buy_is_left_alone_for_longer_each_time(void **state)
+{
+	struct stage_of_test *t = *state;
+	int rounds = 0;
+
+	played_run(t, 0);
+	cloud.replaces_lost = true;
+	for (millis hold = CONTENTION_QUIET; hold <= CONTENTION_QUIET_MOST; hold *= 2) {
+		for (; !node_group_is_held(&t->g); rounds++) {
+			played_ask(t, 1);
+			cloud.desired = 1;
+			played_add_machine(MACHINE_RUNNING);
+			cloud.node_count = 1;
+			played_answer(ERROR_NONE);
+			look_for(t, 15 * MINUTE);
+			cloud.count = cloud.node_count = 0;
+			cloud.desired = 0;
+			look_for(t, LAG_MOST);
+		}
+		look_for(t, hold - LAG_MOST - 15 * SECOND);
+		assert_true(node_group_is_held(&t->g));
+		look_for(t, LAG_MOST + MINUTE);
+		assert_false(node_group_is_held(&t->g));
+	}
+	assert_int_equal(rounds, 7); /* three until the first, and one more before each that follows */
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -303,6 +331,7 @@ int main(void)
 		CASE(a_growth_says_by_how_many),
 		CASE(a_part_that_was_launched_is_kept),
 		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
+		CASE(whoever_ends_what_we_buy_is_left_alone_for_longer_each_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
