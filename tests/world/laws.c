@@ -34,11 +34,7 @@ static const struct {
 	{ "patch", "pods", "" },
 };
 
-/* Known to break, and to be mended: docs/reliability.md. */
-static const char known_broken[] = "serving_stays";
-
 static struct {
-	bool is_strict;
 	char broken[512];
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
@@ -119,10 +115,6 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (!laws.is_strict && !strcmp(law, known_broken)) {
-		trace("known to break: %s: %s", law, text);
-		return;
-	}
 	if (!laws.broken[0])
 		trace_machines();
 	if (!laws.broken[0])
@@ -566,11 +558,6 @@ void laws_history(int who, const char *path)
 	}
 	laws.accepted_count = kept;
 	sqlite3_close(db);
-}
-
-void laws_be_strict(void)
-{
-	laws.is_strict = true;
 }
 
 void laws_share_groups(void)
