@@ -1005,7 +1005,6 @@ bool node_group_plan(struct node_group *g)
 		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
-	removals_keep_joined(g);
 	int64_t desired = g->wanted + removals_counted(g);
 	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	/* Where one waits for the other, growth goes first: somebody waits for it. At the most, what goes makes room.

@@ -370,11 +370,13 @@ static void look_at_plans(void)
 	}
 }
 
-/* Held in its launch for longer than three times what one in twenty takes in these worlds: it is replaced, and ended
- * once the removals of its group are gathered; or a call that ends it is on its way. */
+/* Without a node for longer than three times what one launch in twenty takes in these worlds: it is replaced, and ended
+ * once the removals of its group are gathered and the group takes them. Or a call that ends it is on its way. */
 static bool is_given_up(const struct cloud_machine *m)
 {
-	return (m->step == STEP_PENDING && wire_now() - m->launched > 3 * 70 * SECOND) || wire_carries(m->id);
+	bool is_held = m->step == STEP_PENDING || (m->step == STEP_RUNNING && !m->was_stopped && !world_node_of(m->id));
+
+	return (is_held && wire_now() - m->launched > 3 * 70 * SECOND) || wire_carries(m->id);
 }
 
 /* Machines that were marked to go, that were given up, or that are broken, are no part of the plan any more;
