@@ -646,7 +646,8 @@ static void cluster_autoscaler(struct nemesis_world *w, const struct fault *f)
 	struct random r = details(f);
 	struct cloud_group *g = some_group(w, &r);
 
-	cluster_autoscaler_on(g, g->min, g->max);
+	if (!owner_is_at_work(g)) /* else its bounds are those of an update */
+		cluster_autoscaler_on(g, g->min, g->max);
 }
 
 static void cluster_autoscaler_gone(struct nemesis_world *w, const struct fault *f)
