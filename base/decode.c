@@ -356,6 +356,17 @@ static bool decode_count(const char *text, size_t len, int64_t *out)
 	return true;
 }
 
+bool decoded_number(const struct decoded_text *t, int places, int64_t *out)
+{
+	size_t sign = t->len && *t->text == '-';
+	int64_t value;
+
+	if (!t->text || decimal_parse(t->text + sign, t->len - sign, places, &value) != DECIMAL_OK)
+		return false;
+	*out = sign ? -value : value;
+	return true;
+}
+
 /* Where we are, for messages. */
 struct frame {
 	const char *key; /* NULL: an item */

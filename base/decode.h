@@ -49,6 +49,9 @@ struct decoded_text {
 	size_t len;
 };
 
+/* What a FIELD_RAW has, with its sign, in units of 10^-places. False, `out` untouched, where that is no number. */
+bool decoded_number(const struct decoded_text *t, int places, int64_t *out) MUST_USE;
+
 struct record_spec;
 
 struct field {

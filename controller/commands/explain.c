@@ -72,6 +72,43 @@ static void print_wrapped(const char *text, int width, const struct brief_part *
 	putchar('\n');
 }
 
+/* What each objective would have cost; nothing before the shadows can tell. */
+static void print_prices(const struct explained *x)
+{
+	static const struct table_column columns[] = {
+		{ .name = "late_at_most", .title = "LATE AT MOST", .is_right = true },
+		{ .name = "dollars_an_hour", .title = "AN HOUR", .is_right = true },
+		{ .name = "dollars_a_day", .title = "A DAY", .is_right = true },
+		{ .name = "gpus", .is_right = true },
+		{ .name = "late_ppm", .title = "LATE", .is_right = true },
+		{ .name = "is", .title = "" },
+	};
+	const struct pool_spec *pool = &x->fleet->pools[x->pool];
+	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+	bool has_any = false;
+
+	for (size_t i = 0; i < x->plan->price_count; i++) {
+		const struct objective_price *p = &x->plan->prices[i];
+		const bool is_kept = p->rule != ABSENT;
+		const double an_hour = (double)p->dollars_per_hour / 1e6;
+
+		has_any |= is_kept;
+		table_share(t, (double)p->late_ppm / 1e6);
+		is_kept ? table_dollars(t, an_hour) : table_absent(t);
+		is_kept ? table_dollars(t, an_hour * 24) : table_absent(t);
+		is_kept ? table_decimal(t, (double)p->gpu_milli / 1000, 1) : table_absent(t);
+		is_kept ? table_share(t, (double)p->share_ppm / 1e6) : table_absent(t);
+		table_text(t, !pool->violation_cost && p->late_ppm == pool->objective_late_ppm ? "yours"
+			      : is_kept							       ? ""
+											       : "none could");
+	}
+	if (has_any) {
+		puts("\nWhat each objective would have cost, by the shadows on this record:");
+		table_print(t, TABLE_PLAIN, stdout);
+	}
+	table_free(t);
+}
+
 static void print_text(const struct explained *x, const char *policy, bool is_full, struct arena *a)
 {
 	CLEANUP(buf_release) struct buf time = { 0 };
@@ -95,7 +132,9 @@ static void print_text(const struct explained *x, const char *policy, bool is_fu
 		       terminal_style(&t, STYLE_PLAIN));
 		print_wrapped(e.parts[i].text, width, part);
 	}
-	if (!is_full)
+	if (is_full)
+		print_prices(x);
+	else
 		printf("%-*sexpectations, the rule, the price of each objective: --full\n", INDENT, "More");
 }
 

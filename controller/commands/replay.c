@@ -358,7 +358,9 @@ static bool replay_fold(struct history *h, const struct replay_range *range, str
 /* What a stretch came to for one pool, counted alike from a record and from a model. */
 struct figures {
 	double requests, late, gpu_hours, dollars, starts;
-	double node_ticks, ticks, most_nodes;
+	double node_ticks, ticks, most_nodes, hours;
+	struct objective_price prices[OBJECTIVE_PRICES]; /* at its end; of a record only */
+	size_t price_count;
 };
 
 /* One tick of one pool. */
@@ -413,6 +415,7 @@ static void add_tick(struct figures *f, const struct fleet_spec *fleet, size_t p
 	}
 	f->node_ticks += nodes;
 	f->ticks++;
+	f->hours += (double)seen->interval / HOUR;
 	if (nodes > f->most_nodes)
 		f->most_nodes = nodes;
 }
@@ -447,6 +450,8 @@ struct replayed {
 	const struct replay_range *range;
 	const size_t *pools; /* of the history, one per pool of `then` */
 	struct recording rec;
+	int64_t first; /* tick of the models; what they come to counts from `begin` on */
+	millis begin;
 	struct telling *telling;
 };
 
@@ -455,20 +460,25 @@ struct replayed {
 /* `place`: of the manifest; `pool`: of the history. */
 static bool read_figures(const struct replayed *w, size_t place, struct figures *f, struct error *e)
 {
-	struct tick_record r;
+	struct tick_record r = { 0 };
 
 	for (int64_t tick = w->range->from; tick <= w->range->to; tick++) {
 		if (!history_read(w->history, tick, w->pools[place], &r, e))
 			return false;
 		add_tick(f, &w->then->fleet, place, &(struct tick_seen){ &r.snapshot, &r.plan, r.interval });
 	}
+	memcpy(f->prices, r.plan.prices, sizeof f->prices);
+	f->price_count = r.plan.price_count;
 	return true;
 }
 
 /* --- as a model has it --- */
 
+static const millis LEARNING = 7 * DAY;
+
 struct modelling {
 	struct figures *seen;
+	millis begin; /* of what is counted */
 	struct telling *telling;
 	double from, until; /* of its progress */
 };
@@ -481,7 +491,7 @@ static bool on_tick(void *user, const struct tick_view *v, struct error *e)
 	(void)e;
 	if (v->ticks > 0)
 		tell_progress(m->telling, m->from + (m->until - m->from) * (double)s->tick / (double)v->ticks);
-	for (size_t i = 0; i < s->fleet->pool_count; i++)
+	for (size_t i = 0; s->now > m->begin && i < s->fleet->pool_count; i++)
 		add_tick(&m->seen[i], s->fleet, i,
 			 &(struct tick_seen){ &s->pools[i], &v->plan->pools[i], s->interval });
 	return true;
@@ -507,11 +517,11 @@ static bool model(struct replayed *w, const struct fleet_spec *fleet, const size
 	size_t *recorded = arena_array(&a, size_t, fleet->pool_count);
 	struct figures *seen = arena_array(&a, struct figures, fleet->pool_count);
 	bool is_first = fleet == &w->then->fleet;
-	struct modelling modelling = { seen, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
+	struct modelling modelling = { seen, w->begin, w->telling, is_first ? ADDED_UNTIL : MODELLED_ONCE,
 				       is_first ? MODELLED_ONCE : 1 };
 	const struct observer observer = { on_tick, &modelling };
 	const struct recording_question q = {
-		w->history, { w->range->from, w->range->to, w->rec.start }, &w->rec, fleet, recorded
+		w->history, { w->first, w->range->to, w->rec.start }, &w->rec, fleet, recorded
 	};
 	struct run_result result = { 0 };
 	struct simulation s = { .world = { fleet, &spec, traces, w->rec.start, w->rec.interval, 1, schedule_at },
@@ -565,19 +575,95 @@ static const struct figure_row {
 	{ "dollars", get_dollars, 2 },	  { "machines started", get_starts, 0 },
 };
 
-static void add_rows(struct table *t, const char *pool, const struct figures *recorded, const struct figures *then,
-		     const struct figures *other)
+/* Two ways to a price that are apart by no more of it agree. */
+#define AGREES 0.1
+
+/* A pool with its settings of then and with the others, and what each came to. */
+struct compared {
+	const struct pool_spec *then, *other;
+	const struct figures *recorded, *same, *changed;
+};
+
+/* Percent of requests that may be late; below 0: the pool has no objective to meet. */
+static double allowed(const struct pool_spec *p)
+{
+	return p->violation_cost || p->objective_late_ppm <= 0 ? -1 : (double)p->objective_late_ppm / 1e4;
+}
+
+/* What the shadows' price of an objective comes to over as many hours; below 0: they have none of it. */
+static double by_shadows(const struct compared *c, const struct pool_spec *p)
+{
+	const struct figures *f = c->recorded;
+
+	for (size_t i = 0; i < f->price_count; i++)
+		if (f->prices[i].rule != ABSENT && f->prices[i].late_ppm == p->objective_late_ppm &&
+		    !p->violation_cost && p->objective_wait == c->then->objective_wait)
+			return (double)f->prices[i].dollars_per_hour / 1e6 * f->hours;
+	return -1;
+}
+
+/* A figure of the settings, not of what came of them; what is below 0 is not there. */
+static void add_of_settings(struct table *t, const struct compared *c, const char *name, int places, const double of[3])
+{
+	table_text(t, c->then->name);
+	table_text(t, name);
+	for (size_t i = 0; i < 3; i++)
+		of[i] < 0 ? table_absent(t) : table_decimal(t, of[i], places);
+	of[1] < 0 || of[2] < 0 ? table_absent(t) : table_decimal(t, of[2] - of[1], places);
+}
+
+static void add_rows(struct table *t, const struct compared *c)
 {
 	for (size_t i = 0; i < sizeof figure_rows / sizeof *figure_rows; i++) {
 		const struct figure_row *r = &figure_rows[i];
 
-		table_text(t, pool);
+		table_text(t, c->then->name);
 		table_text(t, r->name);
-		table_decimal(t, r->get(recorded), r->places);
-		table_decimal(t, r->get(then), r->places);
-		table_decimal(t, r->get(other), r->places);
-		table_decimal(t, r->get(other) - r->get(then), r->places);
+		table_decimal(t, r->get(c->recorded), r->places);
+		table_decimal(t, r->get(c->same), r->places);
+		table_decimal(t, r->get(c->changed), r->places);
+		table_decimal(t, r->get(c->changed) - r->get(c->same), r->places);
 	}
+	add_of_settings(t, c, "late allowed, %", 3,
+			(const double[]){ allowed(c->then), allowed(c->then), allowed(c->other) });
+	add_of_settings(t, c, "dollars by shadows", 2,
+			(const double[]){ -1, by_shadows(c, c->then), by_shadows(c, c->other) });
+}
+
+static const char *met_word(const struct pool_spec *p, const struct figures *f)
+{
+	double most = allowed(p);
+
+	return most < 0 || f->requests <= 0 ? NULL : late_share(f) <= most ? "met" : "missed";
+}
+
+/* Was the objective met, and would it have been? For people; programs have the shares. */
+static void add_met(struct table *t, const struct compared *c)
+{
+	const char *const words[] = { met_word(c->then, c->recorded), met_word(c->then, c->same),
+				      met_word(c->other, c->changed), NULL };
+
+	table_text(t, c->then->name);
+	table_text(t, "objective");
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		words[i] ? table_text(t, words[i]) : table_absent(t);
+}
+
+/* explain --full prices every objective too, by other means. */
+static void print_price(const struct compared *c)
+{
+	double shadows = by_shadows(c, c->other), model = c->changed->dollars, apart = shadows - model;
+
+	if (shadows < 0)
+		return;
+	printf("%s: the price of the objective in explain --full comes to %s over this time: ", c->then->name,
+	       human_dollars(shadows).text);
+	if ((apart < 0 ? -apart : apart) <= AGREES * model)
+		puts("they\nagree.");
+	else
+		puts("another\nfigure, as it is of all the record, the past counting less and less, and without "
+		     "floors,\n"
+		     "limits, failed starts and drains.");
 }
 
 static bool place_pools(const struct manifest *then, const struct manifest *other, size_t *same, size_t *place,
@@ -595,31 +681,69 @@ static bool place_pools(const struct manifest *then, const struct manifest *othe
 	return true;
 }
 
-static void print(const struct replayed *w, struct figures *const f[3], const char *output)
+struct comparison {
+	struct compared *pools;
+	size_t count;
+};
+
+/* What was asked for of the three figures of each pool; `place`: of the pool in the other manifest. */
+static struct comparison compare_figures(const struct replayed *w, struct figures *const f[3], const size_t *place,
+					 struct arena *a)
+{
+	const struct fleet_spec *then = &w->then->fleet, *other = &w->other->fleet;
+	struct comparison c = { arena_array(a, struct compared, then->pool_count), 0 };
+
+	for (size_t i = 0; i < then->pool_count; i++)
+		if (w->range->pool == ANY || w->range->pool == (int64_t)w->pools[i])
+			c.pools[c.count++] = (struct compared){ &then->pools[i], &other->pools[place[i]], &f[0][i],
+								&f[1][i], &f[2][i] };
+	return c;
+}
+
+static void print(const struct comparison *c, const char *output)
 {
 	static const struct table_column columns[] = {
 		{ .name = "pool" },
 		{ .name = "figure" },
 		{ .name = "recorded", .is_right = true },
-		{ .name = "model_same", .title = "MODEL, SAME SETTINGS", .is_right = true },
-		{ .name = "model_with", .title = "MODEL, OTHER SETTINGS", .is_right = true },
+		{ .name = "model_same", .title = "SAME SETTINGS", .is_right = true },
+		{ .name = "model_with", .title = "OTHER SETTINGS", .is_right = true },
 		{ .name = "difference", .is_right = true },
 	};
+	bool is_for_programs = table_is_for_programs(table_format_of(output));
 	struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
-	for (size_t i = 0; i < w->then->fleet.pool_count; i++)
-		if (w->range->pool == ANY || w->range->pool == (int64_t)w->pools[i])
-			add_rows(t, w->then->fleet.pools[i].name, &f[0][i], &f[1][i], &f[2][i]);
+	for (size_t i = 0; i < c->count; i++) {
+		add_rows(t, &c->pools[i]);
+		if (!is_for_programs)
+			add_met(t, &c->pools[i]);
+	}
 	table_print(t, table_format_of(output), stdout);
 	table_free(t);
-	if (table_is_for_programs(table_format_of(output)))
+	if (is_for_programs)
 		return;
-	puts("\nThis is a model: the recorded arrivals, binned by tick, went through a model of the recorded cluster, "
-	     "once\n"
-	     "with each manifest; lengths are means. Judge it by how close RECORDED and SAME SETTINGS are; DIFFERENCE "
-	     "is\n"
-	     "between the two models. Nodes are those of the pool's groups, all pools; GPU hours and dollars are the\n"
-	     "pool's own, as billed tick by tick; machines started are those that the plans requested.");
+	puts("");
+	for (size_t i = 0; i < c->count; i++)
+		print_price(&c->pools[i]);
+	puts("This is a model: the recorded arrivals, binned by tick, went through a model of the\n"
+	     "recorded cluster, once with each manifest; lengths are means. Judge it by how close\n"
+	     "RECORDED and SAME SETTINGS are; DIFFERENCE is between the two models. Nodes are those\n"
+	     "of the pool's groups, all pools; GPU hours and dollars are the pool's own, as billed tick\n"
+	     "by tick; machines started are those that the plans requested.");
+}
+
+/* Both models see what came before, as far as it was under the same manifest: a policy that knows nothing yet would be
+ * judged otherwise. */
+static bool find_beginning(struct replayed *w, int64_t since, struct error *e)
+{
+	millis first_end;
+
+	if (!history_tick_end(w->history, w->range->from, &first_end, e) ||
+	    !history_tick_at(w->history, first_end - LEARNING, &w->first, e))
+		return false;
+	w->first = w->first > since ? w->first : since;
+	w->begin = 0;
+	return w->first == w->range->from || history_tick_end(w->history, w->range->from - 1, &w->begin, e);
 }
 
 /* One manifest for all of it, or there is no "same settings" to compare with. */
@@ -635,6 +759,8 @@ static bool find_pools(struct replayed *w, struct arena *a, struct error *e)
 				 "--from and --to",
 				 history_path(w->history), (long long)s.until + 1);
 	w->pools = s.pools;
+	if (!find_beginning(w, s.from, e))
+		return false;
 	return s.pool_count == w->then->fleet.pool_count ||
 	       error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 			 history_path(w->history));
@@ -661,13 +787,14 @@ static bool compare(struct replayed *w, struct arena *a, const char *output, str
 	for (size_t i = 0; i < 3; i++)
 		f[i] = arena_array(a, struct figures, pools);
 	if (!find_pools(w, a, e) || !place_pools(w->then, w->other, same, place, e) ||
-	    !recording_read(w->history, w->range->from, w->range->to, a, &w->rec, e))
+	    !recording_read(w->history, w->first, w->range->to, a, &w->rec, e))
 		return false;
 	if (!read_all_figures(w, f[0], e) || !model(w, &w->then->fleet, same, f[1], e) ||
 	    !model(w, &w->other->fleet, place, f[2], e))
 		return false;
 	progress_end(&w->telling->shown);
-	print(w, f, output);
+	const struct comparison c = compare_figures(w, f, place, a);
+	print(&c, output);
 	return true;
 }
 

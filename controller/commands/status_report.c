@@ -260,6 +260,9 @@ static void print_changes(const struct history_args *q, const struct daily_shown
 		add_change(t, &found->items[i]);
 	if (found->count)
 		table_print(t, table_format_of("table"), stdout);
+	for (size_t i = 0; i < found->count; i++)
+		if (found->items[i].why)
+			printf("%s saves, as %s.\n", found->items[i].change, found->items[i].why);
 	table_free(t);
 }
 

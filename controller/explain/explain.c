@@ -371,25 +371,6 @@ static void tell_groups(const struct explained *x, struct buf *out)
 
 static const struct field_info wait_field = { "objective_wait", "ms", "" };
 
-/* The price of every objective, as far as some rule would have kept it. */
-static void tell_prices(const struct explained *x, struct buf *out)
-{
-	bool is_first = true;
-
-	for (size_t i = 0; i < x->plan->price_count; i++) {
-		struct record_view r = { &objective_price_info, (const int64_t *)&x->plan->prices[i], x->utc_offset,
-					 false };
-
-		if (x->plan->prices[i].rule == ABSENT)
-			continue;
-		buf_text(out, is_first ? " On the record, at most " : "; ");
-		fill_text(&r, "{late_ppm} late would have cost {dollars_per_hour} an hour", out);
-		is_first = false;
-	}
-	if (!is_first)
-		buf_text(out, ".");
-}
-
 static void tell_objective(const struct explained *x, struct buf *out)
 {
 	const struct pool_spec *pool = &x->fleet->pools[x->pool];
@@ -409,8 +390,6 @@ static void tell(const struct explained *x, enum part part, struct buf *out)
 		tell_groups(x, out);
 	if (part == PART_SEEN && !is_any)
 		tell_objective(x, out);
-	if (part == PART_COST)
-		tell_prices(x, out);
 }
 
 struct explanation explain_decision(const struct explained *x, struct arena *a)

@@ -11,6 +11,8 @@ static const double SAVED_LEAST = .02, LATER_MOST = 1.1;
 /* More failed starts than this of the group's: another comes first. */
 static const double FAILED_MOST = .25;
 enum { FAILED_LEAST = 4, FLOORS_TRIED = 2 };
+/* How more can cost less. */
+static const char limit_why[] = "now a dearer rule runs all day to make up for the peaks that the limit makes late";
 
 struct making {
 	const struct world_setup *as_is;
@@ -91,6 +93,7 @@ static void try_max(struct making *m, size_t group)
 	a->setting = taken(m);
 	buf_printf(&m->text, "quota for %" PRId64 " machines", max);
 	a->needs = taken(m);
+	a->why = limit_why;
 }
 
 static void try_budget(struct making *m)
@@ -104,6 +107,7 @@ static void try_budget(struct making *m)
 	w->pools[m->pool].budget_per_hour = budget;
 	buf_printf(&m->text, "budget.dollarsPerHour: %.2f", (double)budget / 1e6);
 	a->setting = taken(m);
+	a->why = limit_why;
 }
 
 /* The group at `position` comes first. */

@@ -13,13 +13,20 @@ struct advice_record {
 	int64_t *served, *lost; /* one per group of the pool: starts that served; that got stuck or were refused */
 };
 
+/* The pool's recent incidents in the model, by who tries the change: late requests in them as it is, and with it. */
+struct incidents_tried {
+	int64_t count, late, late_with;
+};
+
 struct advice {
 	size_t pool;
 	const char *setting;	      /* path in the manifest and value: "headroom.min: 0" */
 	const char *needs;	      /* what to know or to have before; NULL: nothing */
+	const char *why;	      /* what is not plain: why it saves; NULL: nothing to say */
 	bool is_shared;		      /* of a node group: all pools with a group of that name have it */
 	double allowed, allowed_with; /* share of late requests that the objective allows: now; with the change */
 	struct trial_result result;
+	struct incidents_tried incidents;
 	bool is_kept; /* by advice_keep() */
 };
 

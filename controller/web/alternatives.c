@@ -2,12 +2,10 @@
 
 #include "base/decode.h"
 #include "base/list.h"
-#include "base/quantity.h"
 #include "controller/policy/fields.h"
 
 #include <string.h>
 
-enum { ROWS_MOST = 200000 };
 static const char recorded[] = "recorded";
 
 /* --- what the command says --- */
@@ -56,26 +54,17 @@ static bool is_same(const struct alternative_fleet *f, const struct cost_row *ro
 	return !strcmp(f->pool, row->pool) && !strcmp(f->namespace, row->namespace) && !strcmp(f->fleet, row->fleet);
 }
 
-static bool take_number(const struct decoded_text *text, int digits, int64_t *out)
-{
-	*out = ABSENT;
-	return !text->text || !strncmp(text->text, "null", text->len) ||
-	       decimal_parse(text->text, text->len, digits, out) == DECIMAL_OK;
-}
-
 static bool take_row(void *user, void *record, struct error *e)
 {
 	const struct cost_row *row = record;
 	struct reading *r = user;
 	struct day day = { .from = row->from };
 
-	if (r->days.count == ROWS_MOST)
-		return true;
 	if (!row->namespace || !row->pool || !row->fleet || !row->from ||
-	    !take_number(&row->dollars, 6, &day.micro_dollars) || day.micro_dollars == ABSENT ||
-	    !take_number(&row->requests, 0, &day.requests) || day.requests == ABSENT ||
-	    !take_number(&row->late, 0, &day.late))
+	    !decoded_number(&row->dollars, 6, &day.micro_dollars) || !decoded_number(&row->requests, 0, &day.requests))
 		return error_set(e, ERROR_INVALID, "found a row without pool, fleet, from, dollars or requests");
+	if (!decoded_number(&row->late, 0, &day.late))
+		day.late = ABSENT;
 	if (!r->fleets.count || !is_same(&r->fleets.items[r->fleets.count - 1], row)) {
 		const struct alternative_fleet fleet = { .namespace = keep(r->arena, row->namespace),
 							 .pool = keep(r->arena, row->pool),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct change_view {
-	const char *namespace, *pool, *change, *needs, *kind;
+	const char *namespace, *pool, *change, *needs, *kind, *why;
 	struct recommendation is;
 };
 static const char *const kinds[] = { "restores", "saves", "asks", NULL };
@@ -16,6 +16,14 @@ static const struct record_member change_members[] = {
 	  .help = "restores an objective that is missed; saves at the same one; asks for another objective" },
 	{ "change", RECORD_TEXT(change_view, change), .help = "path in the manifest and value" },
 	{ "needs", RECORD_TEXT(change_view, needs), .may_be_null = true, .help = "what to have before" },
+	{ "why", RECORD_TEXT(change_view, why), .may_be_null = true, .help = "why it saves, where that is not plain" },
+	{ "triedDays", RECORD_NUMBER(change_view, is.days_milli, 3), .help = "of recorded traffic" },
+	{ "incidents", RECORD_COUNT(change_view, is.incidents),
+	  .help = "the newest of the pool in these days, five at most" },
+	{ "incidentsLate", RECORD_COUNT(change_view, is.incidents_late),
+	  .help = "late requests in them as it is, by the model" },
+	{ "incidentsLateWith", RECORD_COUNT(change_view, is.incidents_late_with),
+	  .help = "late requests in them with the change" },
 	{ "dollarsPerDay", RECORD_NUMBER(change_view, is.dollars, 6), .help = "of the pool, as it is" },
 	{ "savesDollarsPerDay", RECORD_NUMBER(change_view, is.saves, 6),
 	  .help = "in all pools; negative: it costs so much" },
@@ -64,7 +72,8 @@ static bool write_list(struct api_call *c, struct buf *out, struct error *e)
 	for (size_t i = 0; i < v.items.count; i++) {
 		const struct recommendation *is = &r->items[i];
 
-		items[i] = (struct change_view){ is->namespace, is->pool, is->change, is->needs, kind_of(is), *is };
+		items[i] = (struct change_view){ is->namespace, is->pool, is->change, is->needs,
+						 kind_of(is),	is->why,  *is };
 	}
 	record_write(&list_shape, &v, out);
 	buf_text(out, "\n");

@@ -12,18 +12,28 @@ static const millis LONGEST = 31 * DAY, USUAL = 7 * DAY;
 
 static const char *const states[] = { "queued", "running", "done", "failed", "cancelled", NULL };
 
+static const char *const met_words[] = { "met", "missed", NULL };
+
 struct figure_view {
 	struct what_if_figures f;
-	int64_t late_ppm;
+	int64_t late_ppm, allowed_ppm;
+	const char *met;
 };
 static const struct record_member figure_members[] = {
 	{ "requests", RECORD_NUMBER(figure_view, f.requests, 6), .may_be_null = true, .help = "that started" },
 	{ "late", RECORD_NUMBER(figure_view, f.late, 6), .may_be_null = true,
 	  .help = "of these: waited longer than the objective" },
 	{ "lateShare", RECORD_NUMBER(figure_view, late_ppm, 6), .may_be_null = true, .help = "late over requests" },
+	{ "allowedShare", RECORD_NUMBER(figure_view, allowed_ppm, 6), .may_be_null = true,
+	  .help = "that the objective allows to be late; null without one" },
+	{ "objective", RECORD_TEXT(figure_view, met), .may_be_null = true, .choices = met_words,
+	  .help = "whether lateShare is at most allowedShare; null where either is not known" },
 	{ "gpuHours", RECORD_NUMBER(figure_view, f.gpu_hours, 6), .may_be_null = true, .help = "billed" },
 	{ "dollars", RECORD_NUMBER(figure_view, f.dollars, 6), .may_be_null = true,
 	  .help = "what they cost, stopped machines included" },
+	{ "shadowDollars", RECORD_NUMBER(figure_view, f.by_shadows, 6), .may_be_null = true,
+	  .help = "what the price of the objective, as GET .../rules has it, comes to over the same time: of all the "
+		  "record, and without floors, limits, failed starts and drains; null where it has none" },
 	{ "machinesStarted", RECORD_NUMBER(figure_view, f.starts, 6), .may_be_null = true,
 	  .help = "that the plans asked for" },
 };
@@ -85,7 +95,11 @@ static struct figure_view view_figures(const struct what_if_figures *f)
 {
 	bool has_share = f->requests != ABSENT && f->late != ABSENT && f->requests > 0;
 
-	return (struct figure_view){ *f, has_share ? (int64_t)((__int128)f->late * 1000000 / f->requests) : ABSENT };
+	int64_t share = has_share ? (int64_t)((__int128)f->late * 1000000 / f->requests) : ABSENT;
+	int64_t allowed = f->allowed == ABSENT ? ABSENT : f->allowed / 100;
+	bool is_known = share != ABSENT && allowed != ABSENT;
+
+	return (struct figure_view){ *f, share, allowed, !is_known ? NULL : met_words[share > allowed] };
 }
 
 static void write_job(const struct what_if *j, struct buf *out)

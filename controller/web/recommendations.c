@@ -1,16 +1,14 @@
 #include "controller/web/recommendations.h"
 
 #include "base/decode.h"
-#include "base/quantity.h"
+#include "base/list.h"
 
 #include <string.h>
 
-enum { ITEMS_MOST = 16 };
-
 struct advice_row {
-	const char *namespace, *pool, *change, *needs;
-	struct decoded_text saves, dollars;
-	int64_t late_ppm, late_with_ppm, allowed_ppm;
+	const char *namespace, *pool, *change, *needs, *why;
+	struct decoded_text saves, dollars, days;
+	int64_t late_ppm, late_with_ppm, allowed_ppm, incidents, incidents_late, incidents_late_with;
 };
 
 static const struct field row_fields[] = {
@@ -18,6 +16,11 @@ static const struct field row_fields[] = {
 	FIELD(struct advice_row, pool, FIELD_STRING, "pool"),
 	FIELD(struct advice_row, change, FIELD_STRING, "change"),
 	FIELD(struct advice_row, needs, FIELD_STRING, "needs"),
+	FIELD(struct advice_row, why, FIELD_STRING, "why"),
+	FIELD(struct advice_row, days, FIELD_RAW, "tried_days"),
+	FIELD(struct advice_row, incidents, FIELD_INT, "incidents"),
+	FIELD(struct advice_row, incidents_late, FIELD_INT, "incidents_late"),
+	FIELD(struct advice_row, incidents_late_with, FIELD_INT, "incidents_late_with"),
 	FIELD(struct advice_row, saves, FIELD_RAW, "saves_dollars_a_day"),
 	FIELD(struct advice_row, dollars, FIELD_RAW, "dollars_a_day"),
 	FIELD(struct advice_row, late_ppm, FIELD_INT, "late_ppm"),
@@ -29,20 +32,8 @@ static const struct record_spec row_record = { "[]", sizeof(struct advice_row), 
 
 struct reading {
 	struct arena *arena;
-	struct recommendation *items;
-	size_t count;
+	LIST(struct recommendation) items;
 };
-
-static bool take_dollars(const struct decoded_text *text, int64_t *micro)
-{
-	bool is_negative = text->len && *text->text == '-';
-	size_t sign = is_negative ? 1 : 0;
-
-	if (!text->text || decimal_parse(text->text + sign, text->len - sign, 6, micro) != DECIMAL_OK)
-		return false;
-	*micro = is_negative ? -*micro : *micro;
-	return true;
-}
 
 static const char *keep(struct arena *a, const char *text)
 {
@@ -53,27 +44,29 @@ static bool take_row(void *user, void *record, struct error *e)
 {
 	const struct advice_row *row = record;
 	struct reading *r = user;
-	struct recommendation *to = &r->items[r->count];
+	struct recommendation is = { 0 }, *to = &is;
 
-	if (r->count == ITEMS_MOST)
-		return true;
-	if (!row->namespace || !row->pool || !row->change || !take_dollars(&row->saves, &to->saves) ||
-	    !take_dollars(&row->dollars, &to->dollars))
-		return error_set(e, ERROR_INVALID, "found a row without namespace, pool, change or dollars");
+	if (!row->namespace || !row->pool || !row->change || !decoded_number(&row->saves, 6, &to->saves) ||
+	    !decoded_number(&row->dollars, 6, &to->dollars) || !decoded_number(&row->days, 3, &to->days_milli))
+		return error_set(e, ERROR_INVALID, "found a row without namespace, pool, change, dollars or days");
 	to->namespace = keep(r->arena, row->namespace);
 	to->pool = keep(r->arena, row->pool);
 	to->change = keep(r->arena, row->change);
 	to->needs = row->needs ? keep(r->arena, row->needs) : NULL;
+	to->why = row->why ? keep(r->arena, row->why) : NULL;
+	to->incidents = row->incidents;
+	to->incidents_late = row->incidents_late;
+	to->incidents_late_with = row->incidents_late_with;
 	to->late_ppm = row->late_ppm;
 	to->late_with_ppm = row->late_with_ppm;
 	to->allowed_ppm = row->allowed_ppm;
-	r->count++;
+	LIST_ADD(r->arena, &r->items, is);
 	return true;
 }
 
 static void *read_rows(const char *text, size_t len, struct arena *a, struct error *e)
 {
-	struct reading r = { a, arena_array(a, struct recommendation, ITEMS_MOST), 0 };
+	struct reading r = { .arena = a };
 	struct recommendations *out = arena_new(a, struct recommendations);
 	struct decode_plan *plan = decode_plan_new(&row_record);
 	struct decoder *d = decoder_open(
@@ -82,11 +75,11 @@ static void *read_rows(const char *text, size_t len, struct arena *a, struct err
 
 	decoder_close(d);
 	decode_plan_free(plan);
-	*out = (struct recommendations){ r.items, r.count };
+	*out = (struct recommendations){ r.items.items, r.items.count };
 	return ok ? out : NULL;
 }
 
-static const char *const arguments[] = { "advise", "--from", "-7d", "--output", "json", NULL };
+static const char *const arguments[] = { "advise", "--from", "-30d", "--output", "json", NULL };
 
 const struct daily_question recommendations_question = {
 	.arguments = arguments,

@@ -69,13 +69,15 @@ static const struct {
 	{ "GPU hours", offsetof(struct what_if_figures, gpu_hours) },
 	{ "dollars", offsetof(struct what_if_figures, dollars) },
 	{ "machines started", offsetof(struct what_if_figures, starts) },
+	{ "late allowed, %", offsetof(struct what_if_figures, allowed) },
+	{ "dollars by shadows", offsetof(struct what_if_figures, by_shadows) },
 };
 
 static void set(struct what_if_figures *f, size_t offset, const struct decoded_text *text)
 {
 	int64_t value;
 
-	if (text->text && decimal_parse(text->text, text->len, 6, &value) == DECIMAL_OK)
+	if (decoded_number(text, 6, &value))
 		memcpy((char *)f + offset, &value, sizeof value);
 }
 
@@ -281,7 +283,7 @@ static bool check_room(const struct what_ifs *w, const struct what_if_request *r
 
 const struct what_if *what_ifs_add(struct what_ifs *w, const struct what_if_request *r, struct error *e)
 {
-	static const struct what_if_figures unknown = { ABSENT, ABSENT, ABSENT, ABSENT, ABSENT };
+	static const struct what_if_figures unknown = { ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT };
 
 	if (!check_room(w, r, e))
 		return NULL;

@@ -26,6 +26,8 @@ enum what_if_state { WHAT_IF_QUEUED, WHAT_IF_RUNNING, WHAT_IF_DONE, WHAT_IF_FAIL
 /* In millionths; ABSENT where not told. */
 struct what_if_figures {
 	int64_t requests, late, gpu_hours, dollars, starts;
+	int64_t allowed;    /* percent of requests that may be late */
+	int64_t by_shadows; /* dollars, by the price of the objective */
 };
 
 struct what_if {

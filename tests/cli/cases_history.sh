@@ -104,6 +104,16 @@ refused 'replay: no cost' 2 "replay: --violation-cost: found ''; allowed: a text
 refused 'replay: a manifest and a size' 2 'replay: --with brings a whole manifest' "$copied" 'preheat replay --with x --max 3'
 found 'replay: with its own attainment, nothing differs' 0 '^0$' "$copied" \
 	'preheat replay --objective 99% -o csv | awk -F, "NR > 1 && \$NF != 0 { n++ } END { print n + 0 }"'
+found 'replay: the model knows what came before' 0 '^chat,dollars,1[.]25,1[.]25,' "$copied" \
+	'preheat replay --from -30m --objective 95% -o csv'
+found 'replay: was and would the objective be met' 0 '^chat +objective +(met|missed) +(met|missed) +(met|missed) +-$' "$copied" \
+	'preheat replay --objective 95% | grep " objective "'
+found 'replay: what may be late' 0 '^chat,"late allowed, %",1.000,1.000,5.000,4.000$' "$copied" \
+	'preheat replay --objective 95% -o csv | grep allowed'
+found 'replay: the price that explain has, and whether it agrees' 0 'chat: the price of the objective in explain --full comes to [$][0-9.]+ over this time' "$copied" \
+	'preheat replay --objective 95%'
+found 'replay: of another wait there is no such price' 0 '^0$' "$copied" \
+	'preheat replay --objective 9s,95% -o json | grep -c "shadows.*with\":[0-9]"; true'
 found 'replay: progress for programs' 0 '^[1-9][0-9]* 0$' "$copied" 'preheat replay --objective 2s,99% --progress -o csv 2>p >o
 	echo "$(grep -cE "^[{]\"progress\":[0-9.]+[}]$" p) $(grep -cvE "^[{]\"progress\":[0-9.]+[}]$" p)"'
 
@@ -125,6 +135,9 @@ found 'explain: a date and minutes' 0 '^chat, 2024-01-01 01:12:00 .*, tick 287$'
 	"preheat explain --utc --at '2024-01-01 01:12' | head -1"
 found 'explain: ten lines at most' 0 '^([1-9]|10)$' "$copied" 'COLUMNS=80 preheat explain --largest | wc -l'
 found 'explain: all of it' 0 '^Self-test' "$copied" 'preheat explain --largest --full'
+found 'explain: the price of each objective is a table' 0 '^ +5[.]00 % +[$][0-9.]+ +[$][0-9.]+ +[0-9.]+ +[0-9.]+ % *$' "$copied" \
+	'preheat explain --full | sed -n "/^What each objective/,\$p"'
+found 'explain: the objective in force is marked in it' 0 '^ +1[.]00 % .* yours$' "$copied" 'preheat explain --full'
 refused 'explain: yesterday was before' 2 'nothing was decided yet' "$copied" "preheat explain --utc --at 'yesterday 1:12'"
 for bad in 25:00 3:60 3: :12 3:1x '3:12:61' 'tomorrow 3:12' 'yesterday'; do
 	refused "explain: no time: $bad" 2 "--at: found '$bad'; allowed: a time such as" "$copied" "preheat explain --at '$bad'"

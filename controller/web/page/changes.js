@@ -4,7 +4,7 @@ import { get, post } from "/assets/api.js";
 import { copyBox, el, fill } from "/assets/dom.js";
 import { sign } from "/assets/pool_status.js";
 import { emptiness, section } from "/assets/section.js";
-import { dollars, share, time } from "/assets/format.js";
+import { brief, count, dollars, share, time } from "/assets/format.js";
 
 const pause = 3000;
 const kinds = { restores: ["bad", "Restores an objective"], saves: ["good", "Saves"], asks: ["warn", "Your call"] };
@@ -36,15 +36,19 @@ function card(r) {
 	return el("li", { class: "change" }, el("div", { class: "change-head" }, sign(kind, words), el("b", null, `${saves > 0 ? "−" : "+"}${dollars(Math.abs(saves))} a day`)),
 		el("h3", null, `${r.pool}: ${phraseOf(r.change)}`),
 		el("dl", { class: "change-facts" }, fact("Late", `${share(r.lateShare)} → `, el("b", null, `${share(r.lateShareWith)}`), `, of ${share(r.allowedShare)}`),
-			fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing")),
+			fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing"),
+			r.incidents ? fact(`In the last ${r.incidents === 1 ? "incident" : `${count(r.incidents)} incidents`}`, `${brief(r.incidentsLate)} → `, el("b", null, brief(r.incidentsLateWith)), " late") : null),
+		r.why ? el("p", { class: "small faint" }, `It saves, as ${r.why}.`) : null,
 		copyBox(r.change, "The setting is copied."));
 }
+
+const daysOf = items => items.length ? `${count(Math.round(items[0].triedDays))} days of ` : "the ";
 
 function noteOf(r) {
 	const when = r.triedAt ? ` Tried ${time(r.triedAt, { seconds: false })}.` : "";
 
 	return r.state === "trying" ? `Trying changes on the recorded traffic, in the background; this takes some minutes.${when}`
-		: r.state === "never" ? "Nothing was tried here." : `Each tried alone on the recorded traffic, by the model that simulate uses.${when}`;
+		: r.state === "never" ? "Nothing was tried here." : `Each tried alone on ${daysOf(r.items)}recorded traffic, by the model that simulate uses.${when}`;
 }
 
 /** What would restore an objective, in a sentence; "" where nothing does. */

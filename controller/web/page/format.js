@@ -7,13 +7,15 @@ export const unknown = "–";
 const isKnown = v => v !== null && v !== undefined && !Number.isNaN(v);
 const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
+const minus = text => text.replace("-", "−");
+
 /** 6.2, 14, 1,283: two or three digits that matter. */
 export function count(v) {
 	if (!isKnown(v))
 		return unknown;
 	if (Math.abs(v) >= 20 || Number.isInteger(v))
-		return plain.format(v);
-	return v.toFixed(Math.abs(v) >= 1 ? 1 : 2).replace(/\.0+$/, "");
+		return minus(plain.format(v));
+	return minus(v.toFixed(Math.abs(v) >= 1 ? 1 : 2).replace(/\.0+$/, ""));
 }
 
 export function brief(v) {
@@ -40,7 +42,7 @@ export function share(v) {
 	const p = v * 100;
 	const digits = p === 0 || Math.abs(p) >= 10 ? 1 : Math.abs(p) >= 0.01 ? 2 : 4;
 
-	return `${p.toFixed(digits).replace(digits > 2 ? /\.?0+$/ : /\.0+$/, "")} %`;
+	return `${minus(p.toFixed(digits).replace(digits > 2 ? /\.?0+$/ : /\.0+$/, ""))} %`;
 }
 
 /** An objective's attainment: all the nines it has. */

@@ -8,6 +8,7 @@ import { emptiness, section } from "/assets/section.js";
 import { attainment, count, dollars, duration, share } from "/assets/format.js";
 
 const pause = 1000;
+const agrees = 0.1; // two ways to a price that are apart by no more of it
 const isOpen = job => job.state === "queued" || job.state === "running";
 const fullName = p => `${p.namespace}/${p.name}`;
 
@@ -30,14 +31,27 @@ function change(now, then, show, isLessBetter = true) {
 	return el("span", { class: "nowrap" }, `${d > 0 ? "▲" : "▼"} ${show(Math.abs(d))}${per}`, el("span", { class: "unseen" }, d > 0 === isLessBetter ? ", worse" : ", better"));
 }
 
+const met = f => f.objective ? [el("b", { "data-kind": f.objective === "met" ? "good" : "bad" }, f.objective), ` (${share(f.lateShare)} late of ${share(f.allowedShare)} allowed)`] : "not known";
+
+/* The other way to a price, which the card of prices has. */
+function priced({ dollars: model, shadowDollars: card }) {
+	if (card === null || model === null)
+		return null;
+	const said = `By the price of each objective the same time comes to ${dollars(card)}`;
+
+	return el("p", { class: "small faint" }, Math.abs(card - model) <= agrees * model ? `${said}: they agree.`
+		: `${said}, another figure: it is of all the record, the past counting less and less, and without floors, limits, failed starts and drains.`);
+}
+
 function result(job) {
 	const { recorded, modelled, changed } = job.result;
 	const rows = [["GPU hours", "gpuHours", count], ["Cost", "dollars", dollars], ["Late requests", "lateShare", share], ["Machines started", "machinesStarted", count]];
+	const isMet = el("p", { class: "small goal-note" }, "The objective: recorded ", met(recorded), "; modelled ", met(modelled), "; with the change ", met(changed), ".");
 
-	return [scrolling("Result, as a table", table([{ name: "Of this time", isHead: true, of: r => r[0] }, { name: "Recorded", isNumber: true, of: r => r[2](recorded[r[1]]) },
+	return [isMet, scrolling("Result, as a table", table([{ name: "Of this time", isHead: true, of: r => r[0] }, { name: "Recorded", isNumber: true, of: r => r[2](recorded[r[1]]) },
 		{ name: "Modelled as it was", isNumber: true, of: r => r[2](modelled[r[1]]) }, { name: "With the change", isNumber: true, of: r => r[2](changed[r[1]]) },
 		{ name: "The change makes", isNumber: true, of: r => change(modelled[r[1]], changed[r[1]], r[2]) }], rows, { caption: "Recorded, modelled and changed" })),
-	el("p", { class: "small faint" }, "How far the model is from what was recorded says how far to believe it.")];
+	el("p", { class: "small faint" }, "How far the model is from what was recorded says how far to believe it."), priced(changed)];
 }
 
 function titleOf(job) {

@@ -430,9 +430,40 @@ static void a_page_as_served(void **state)
 	gzip_close(g);
 }
 
+static void raw_numbers_have_a_sign_and_places(void **state)
+{
+	static const struct {
+		const char *text;
+		int places;
+		int64_t value; /* 7: none */
+	} cases[] = { { "12.5", 6, 12500000 },
+		      { "-3.9712", 6, -3971200 },
+		      { "0", 0, 0 },
+		      { "1e3", 2, 100000 },
+		      { "null", 6, 7 },
+		      { "\"1\"", 6, 7 },
+		      { "", 6, 7 },
+		      { "--1", 6, 7 },
+		      { "-", 6, 7 },
+		      { "1.5", 0, 7 },
+		      { "1,5", 3, 7 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct decoded_text text = { cases[i].text, strlen(cases[i].text) };
+		int64_t value = 7;
+
+		assert_int_equal(decoded_number(&text, cases[i].places, &value), cases[i].value != 7);
+		assert_int_equal(value, cases[i].value);
+	}
+	int64_t value = 7;
+	assert_false(decoded_number(&(struct decoded_text){ NULL, 0 }, 6, &value));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(raw_numbers_have_a_sign_and_places),
 		cmocka_unit_test(all_types),
 		cmocka_unit_test(absent_is_zero),
 		cmocka_unit_test(mistakes_name_the_path),

@@ -14,7 +14,8 @@
 #define ROW                                                                                                         \
 	"[{\"namespace\":\"llm\",\"pool\":\"chat\",\"change\":\"headroom.min: 2\",\"saves_dollars_a_day\":-3.9712," \
 	"\"dollars_a_day\":521.9790,\"late_ppm\":25250,\"late_with_ppm\":7937,\"allowed_ppm\":10000,\"is_chance\":" \
-	"false,\"needs\":null}]"
+	"false,\"needs\":null,\"why\":\"of the limit\",\"tried_days\":29.5,\"incidents\":2,\"incidents_late\":410," \
+	"\"incidents_late_with\":30}]"
 
 struct site {
 	struct loop *loop;
@@ -102,6 +103,11 @@ static void who_looks_first_begins_it_and_once(void **state)
 	assert_int_equal(changes(now)->items[0].saves, -3971200);
 	assert_int_equal(changes(now)->items[0].late_with_ppm, 7937);
 	assert_null(changes(now)->items[0].needs);
+	assert_string_equal(changes(now)->items[0].why, "of the limit");
+	assert_int_equal(changes(now)->items[0].days_milli, 29500);
+	assert_int_equal(changes(now)->items[0].incidents, 2);
+	assert_int_equal(changes(now)->items[0].incidents_late, 410);
+	assert_int_equal(changes(now)->items[0].incidents_late_with, 30);
 	wait_for(&s);
 	assert_int_equal(runs_of(&s), 1);
 	daily_ask(s.d);

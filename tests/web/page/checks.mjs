@@ -18,10 +18,10 @@ export async function poolsAtAGlance({ page, base }) {
 }
 
 const recommended = (() => {
-	const saves = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
+	const saves = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, why: null, triedDays: 29.6, incidents: 0, incidentsLate: 0, incidentsLateWith: 0, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
 		lateShare: 0.0025, lateShareWith: 0.0041, allowedShare: 0.01 };
 
-	return [{ ...saves, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines" }, saves];
+	return [{ ...saves, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines", incidents: 5, incidentsLate: 41200, incidentsLateWith: 0 }, saves];
 })();
 
 /* As if they had been tried. */
@@ -50,6 +50,8 @@ export async function whatToChange({ page, base }) {
 	await says(/chat: no standby machines in g5-od/);
 	await says(/−\$15\.40 a day[^]*0\.25 % → 0\.41 %, of 1 %/);
 	await says(/Restores an objective\s+\+\$5\.88 a day[^]*quota for 12 machines/);
+	await says(/In the last 5 incidents\s+41\.2k → 0 late/);
+	await says(/Each tried alone on 30 days of recorded traffic/);
 	must(await card.locator(".change").count() === 2, "two changes");
 	must(/raise the maximum of g5-od to 12 nodes, for \$5\.88 a day more/.test(await text(page, ".cure")), `what restores it is said first: ${await text(page, ".cure")}`);
 }
@@ -371,6 +373,8 @@ export async function whatIf({ page, base }) {
 	await card.getByText(/^done$/).waitFor();
 	const words = await card.innerText();
 	must(/Recorded/.test(words) && /GPU hours/.test(words) && /Late requests/.test(words), `a result beside the recorded: ${words}`);
+	must(/The objective: recorded (met|missed) .*; with the change (met|missed) \([0-9.]+ % late of 5 % allowed\)/.test(words), `met or missed: ${words}`);
+	must(/the price of each objective the same time comes to \$/.test(words), `beside the other price: ${words}`);
 }
 
 /* Expects the messages of a browser whose server is gone; `server` can end and come back. */
