@@ -38,6 +38,9 @@ struct lookup {
 	/* Of its Capacity Block, as EC2 told last, and why it did not. Who cannot ask is not asked at every look. */
 	millis ends_at, end_asked_at; /* end_asked_at: loop_now; 0: never */
 	struct error end_trouble;
+	struct eks_hooks hooks; /* as they were told last */
+	millis hooks_asked_at;	/* loop_now; 0: never */
+	bool are_hooks_known;
 	millis until, read_at; /* loop_now */
 	int64_t desired, max;  /* as a look showed them last */
 	int64_t newest_failure;
@@ -298,6 +301,40 @@ static bool reservation_read(struct eks_call *x, struct error *e)
 {
 	return eks_read_reservation(x->request.response, x->request.response_len, arena_of(x), &lookup_of(x)->ends_at,
 				    e);
+}
+
+/* How hooks hold machines: asked once one ends, and kept. Who cannot ask is not asked at every look, and an answer that
+ * makes no sense is as good as none. */
+
+static bool hooks_are_due(const struct eks_call *x)
+{
+	const struct lookup *n = lookup_of(x);
+
+	return (x->base.call->in_full || eks_has_endings(&x->seen.group)) &&
+	       (!n->hooks_asked_at || loop_now(x->base.provider->loop) - n->hooks_asked_at >= FOUND_KEPT);
+}
+
+static void hooks_write(struct eks_call *x)
+{
+	eks_describe_hooks(x->group, &x->body);
+}
+
+static bool hooks_read(struct eks_call *x, struct error *e)
+{
+	struct lookup *n = lookup_of(x);
+
+	n->are_hooks_known = eks_read_hooks(x->request.response, x->request.response_len, arena_of(x), &n->hooks, e);
+	n->hooks_asked_at = loop_now(x->base.provider->loop);
+	return true;
+}
+
+static bool hooks_forgive(struct eks_call *x, const struct error *e)
+{
+	struct lookup *n = lookup_of(x);
+
+	n->are_hooks_known = false;
+	n->hooks_asked_at = loop_now(x->base.provider->loop);
+	return e->kind == ERROR_AUTH;
 }
 
 /* An update of the node group that goes on after its call. */
@@ -706,11 +743,6 @@ static void probe_activities(struct eks_call *x)
 	eks_describe_activities(x->group, 1, &x->body);
 }
 
-static void probe_pool(struct eks_call *x)
-{
-	eks_describe_pool(x->group, NULL, &x->body);
-}
-
 static void probe_size(struct eks_call *x)
 {
 	eks_set_size(x->group, -1, &x->body);
@@ -762,8 +794,10 @@ static const struct probe {
 	  "sees sizes and machines; nothing works without it" },
 	{ "autoscaling:DescribeScalingActivities", OF_GROUP, PERMISSION_ALWAYS, probe_activities,
 	  "learns of launches that failed, and why" },
-	{ "autoscaling:DescribeWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, probe_pool,
+	{ "autoscaling:DescribeWarmPool", OF_GROUP, PERMISSION_FOR_STANDBY, pool_write,
 	  "sees machines that stand by; without it there is no standby" },
+	{ "autoscaling:DescribeLifecycleHooks", OF_GROUP, PERMISSION_HELPS, hooks_write,
+	  "learns how long a machine that ends runs on; without it half an hour is assumed" },
 	{ "autoscaling:SetDesiredCapacity", OF_GROUP, PERMISSION_ALWAYS, probe_size,
 	  "grows the group, and cancels what does not come" },
 	{ "autoscaling:SetInstanceProtection", OF_GROUP, PERMISSION_ALWAYS, probe_protect,
@@ -899,6 +933,7 @@ static const struct step
 	pool = { "DescribeWarmPool", pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
 	named_pool = { "DescribeWarmPool", named_pool_is_due, true, pool_write, pool_read, pool_forgives, NULL },
 	activities = { "DescribeScalingActivities", activities_are_due, false, activities_write, activities_read, NULL, NULL },
+	hooks = { "DescribeLifecycleHooks", hooks_are_due, false, hooks_write, hooks_read, hooks_forgive, NULL },
 	change = { .decide = decide },
 	protect = { "SetInstanceProtection", protect_is_due, true, protect_write, NULL, NULL, NULL },
 	release = { "SetInstanceProtection", release_is_due, true, release_write, NULL, NULL, NULL },
@@ -920,8 +955,8 @@ static const struct step
 #define PLAN(...) ((const struct step *const[]){ __VA_ARGS__, NULL })
 
 static const struct step *const *const plans[PROVIDER_VERB_COUNT] = {
-	[PROVIDER_DESCRIBE] =
-		PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool, &activities),
+	[PROVIDER_DESCRIBE] = PLAN(&locate, &update, &group_told, &groups, &locate_anew, &template, &reservation, &pool,
+				   &activities, &hooks),
 	[PROVIDER_GROW] = PLAN(&locate, &group, &change, &put_pool, &launch, &size, &protect, &launched),
 	[PROVIDER_REMOVE] =
 		PLAN(&locate, &group, &named_pool, &change, &protect, &put_pool, &terminate, &config_if_free),
@@ -959,6 +994,8 @@ static void describe(struct eks_call *x)
 	d->ends_at = is_block(&x->seen.nodegroup) ? n->ends_at : 0;
 	if (is_block(&x->seen.nodegroup) && !d->ends_at)
 		eks_tell_end_unknown(&n->end_trouble, arena_of(x), d);
+	if (n->are_hooks_known)
+		eks_tell_hooks(&n->hooks, arena_of(x), d);
 	d->busy_with = is_ours ? "" : eks_busy_with(&x->settings, &x->seen.nodegroup, arena_of(x));
 	d->is_busy |= x->is_update_running || *d->busy_with;
 	if (x->has_update_failed)

@@ -78,6 +78,14 @@ bool eks_has_open_ends(const struct eks_group *g)
 	return g->desired > alive(g);
 }
 
+bool eks_has_endings(const struct eks_group *g)
+{
+	for (size_t i = 0; i < g->instance_count; i++)
+		if (state_of(g->instances[i].state)->state == MACHINE_TERMINATING)
+			return true;
+	return false;
+}
+
 struct details_text {
 	const char *zone;
 };
@@ -362,34 +370,60 @@ static void count_protected(const struct eks_group *g, struct group_description 
 		out->guarded = 0; /* the group's own setting, and not ours to lift */
 }
 
-static void add_cautions(const struct eks_group *g, struct arena *a, struct group_description *out)
-{
-	const char **list = arena_array(a, const char *, 1);
-
-	out->cautions = list;
-	if (g->rebalances)
-		list[out->caution_count++] = text_printf(
-			a,
-			"Auto Scaling balances its %zu zones (AZRebalance): it ends machines that are not protected, "
-			"without regard to disruption budgets; have a node group for each zone, or suspend the "
-			"process: aws autoscaling suspend-processes --auto-scaling-group-name %s --scaling-processes "
-			"AZRebalance (EKS needs it for its updates: resume it before one)",
-			g->zone_count, g->name);
-}
-
-void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)
+static void add_caution(struct group_description *d, struct arena *a, const char *text)
 {
 	const char **list = arena_array(a, const char *, d->caution_count + 1);
 
 	if (d->caution_count)
 		memcpy(list, d->cautions, d->caution_count * sizeof(const char *));
-	list[d->caution_count++] = text_printf(
-		a,
-		"it is a Capacity Block, and when it ends is not known, so that nothing is replaced before it does "
-		"(%s): "
-		"set reservedUntil, or grant ec2:DescribeLaunchTemplateVersions and ec2:DescribeCapacityReservations",
-		why->kind == ERROR_NONE ? "its launch template names no reservation" : why->message);
+	list[d->caution_count++] = text;
 	d->cautions = list;
+}
+
+static void tell_rebalancing(const struct eks_group *g, struct arena *a, struct group_description *out)
+{
+	if (g->rebalances)
+		add_caution(out, a,
+			    text_printf(a,
+					"Auto Scaling balances its %zu zones (AZRebalance): it ends machines that are "
+					"not protected, without regard to disruption budgets; have a node group for "
+					"each zone, or suspend the process: aws autoscaling suspend-processes "
+					"--auto-scaling-group-name %s --scaling-processes AZRebalance (EKS needs it "
+					"for its updates: resume it before one)",
+					g->zone_count, g->name));
+}
+
+void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d)
+{
+	d->end_hold = h->end_hold ? h->end_hold : END_UNHELD;
+	if (!h->end_hold)
+		add_caution(d, a,
+			    "no lifecycle hook holds machines that others end there: what serves on one ends with it, "
+			    "before it is replaced");
+	else
+		add_caution(d, a,
+			    text_printf(a,
+					"a lifecycle hook holds machines that others end there for %" PRId64
+					" s: until 5 minutes before, what serves on one waits to be replaced",
+					h->end_hold / SECOND));
+	if (h->abandons_starts)
+		add_caution(d, a,
+			    text_printf(a,
+					"a lifecycle hook ends machines that start, unless its owner completes it "
+					"within %" PRId64 " s",
+					h->start_hold / SECOND));
+}
+
+void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d)
+{
+	const char *cause = why->kind == ERROR_NONE ? "its launch template names no reservation" : why->message;
+
+	add_caution(d, a,
+		    text_printf(a,
+				"it is a Capacity Block, and when it ends is not known, so that nothing is replaced "
+				"before it does (%s): set reservedUntil, or grant ec2:DescribeLaunchTemplateVersions "
+				"and ec2:DescribeCapacityReservations",
+				cause));
 }
 
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out)
@@ -404,7 +438,7 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	add_machines(s, s->pool, s->pool_count, a, out);
 	add_failures(s, a, out);
 	count_protected(g, out);
-	add_cautions(g, a, out);
+	tell_rebalancing(g, a, out);
 	out->ailment = text_or_empty(s->nodegroup.ailment);
 	group_description_sort(out);
 	out->abilities = abilities_of(s, &out->lacks);

@@ -29,6 +29,10 @@ void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *setti
 /* A Capacity Block of which nobody knows when it ends, and why (ERROR_NONE: nothing names its reservation): a caution.
  */
 void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d);
+/* How long a machine that ends there runs on, and what hooks do that nobody may expect: cautions. */
+void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d);
+/* Machines that end, and that hooks may hold. */
+bool eks_has_endings(const struct eks_group *g);
 /* Whether activities are worth a call. */
 bool eks_has_open_ends(const struct eks_group *g);
 int64_t eks_newest_failure(const struct eks_activity *items, size_t count); /* its number, 0 without */

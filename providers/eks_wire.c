@@ -256,6 +256,11 @@ void eks_describe_activities(const char *group, int most, struct buf *out)
 	buf_printf(out, "&MaxRecords=%d", most);
 }
 
+void eks_describe_hooks(const char *group, struct buf *out)
+{
+	write_form("DescribeLifecycleHooks", group, out);
+}
+
 void eks_set_size(const char *group, int64_t desired, struct buf *out)
 {
 	write_form("SetDesiredCapacity", group, out);
@@ -387,6 +392,18 @@ static const struct xml_field activity_fields[] = {
 	XML_FIELD(struct eks_activity, details, XML_STRING, "Details"),
 };
 static const struct xml_table activity_table = XML_TABLE(struct eks_activity, activity_fields);
+
+struct hook_text {
+	const char *transition, *result;
+	int64_t seconds;
+};
+
+static const struct xml_field hook_fields[] = {
+	XML_NEEDED(struct hook_text, transition, XML_STRING, "LifecycleTransition"),
+	XML_NEEDED(struct hook_text, seconds, XML_INT, "HeartbeatTimeout"),
+	XML_FIELD(struct hook_text, result, XML_STRING, "DefaultResult"),
+};
+static const struct xml_table hook_table = XML_TABLE(struct hook_text, hook_fields);
 
 struct collection_text {
 	struct xml_list ids;
@@ -607,6 +624,32 @@ bool eks_read_activities(const char *text, size_t len, struct arena *a, struct e
 	const struct xml_node *result = result_of(text, len, "DescribeScalingActivities", a, e);
 
 	return result && read_list(result, &field, a, out, e);
+}
+
+static const millis LONGEST_HOLD = 2 * DAY; /* of AWS, whatever heartbeats come */
+
+bool eks_read_hooks(const char *text, size_t len, struct arena *a, struct eks_hooks *out, struct error *e)
+{
+	static const struct xml_field field = { .path = "LifecycleHooks", .type = XML_LIST, .of = &hook_table };
+	const struct xml_node *result = result_of(text, len, "DescribeLifecycleHooks", a, e);
+	struct eks_list list;
+
+	if (!result || !read_list(result, &field, a, &list, e))
+		return false;
+	*out = (struct eks_hooks){ 0 };
+	for (size_t i = 0; i < list.count; i++) {
+		const struct hook_text *h = (const struct hook_text *)list.items + i;
+		if (h->seconds <= 0 || h->seconds > LONGEST_HOLD / SECOND)
+			return error_set(e, ERROR_INVALID, "HeartbeatTimeout %" PRId64 " cannot be", h->seconds);
+		millis hold = h->seconds * SECOND;
+		if (!strcmp(h->transition, "autoscaling:EC2_INSTANCE_TERMINATING")) {
+			out->end_hold = out->end_hold && out->end_hold < hold ? out->end_hold : hold;
+		} else {
+			out->start_hold = hold > out->start_hold ? hold : out->start_hold;
+			out->abandons_starts |= strcmp(h->result, "CONTINUE") != 0;
+		}
+	}
+	return true;
 }
 
 bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks_launched *out, struct error *e)

@@ -50,6 +50,7 @@ void eks_describe_groups(const char *const *groups, size_t count, struct buf *ou
 void eks_find_group(const struct eks_tag *tags, size_t count, struct buf *out);
 void eks_describe_pool(const char *group, const char *page, struct buf *out); /* page NULL: the first */
 void eks_describe_activities(const char *group, int most, struct buf *out);   /* the newest */
+void eks_describe_hooks(const char *group, struct buf *out);
 void eks_set_size(const char *group, int64_t desired, struct buf *out);
 void eks_terminate(const char *id, struct buf *out);
 void eks_protect(const char *group, const char *const *ids, size_t count, bool is_protected, struct buf *out);
@@ -100,6 +101,13 @@ struct eks_activity {
 	millis started_at, ended_at;
 };
 
+/* How long lifecycle hooks hold machines that end and that start, 0: none does; whether one that times out ends what
+ * starts. Of several that hold what ends the first that times out may let it go. */
+struct eks_hooks {
+	millis end_hold, start_hold;
+	bool abandons_starts;
+};
+
 struct eks_list {
 	const void *items;
 	size_t count;
@@ -137,6 +145,7 @@ bool eks_read_pool(const char *text, size_t len, struct arena *a, struct eks_lis
 		   struct error *e) MUST_USE; /* of struct eks_instance */
 bool eks_read_activities(const char *text, size_t len, struct arena *a, struct eks_list *out,
 			 struct error *e) MUST_USE; /* of struct eks_activity, as told: newest first */
+bool eks_read_hooks(const char *text, size_t len, struct arena *a, struct eks_hooks *out, struct error *e) MUST_USE;
 bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks_launched *out,
 		       struct error *e) MUST_USE;
 /* The id that a launch template names; ERROR_NOT_FOUND where it names none. */

@@ -70,6 +70,8 @@ struct group_description {
 	const char *busy_with;
 	const char *ailment; /* what the cloud itself says is wrong with the group; NULL or "": nothing */
 	millis ends_at;	     /* of the reservation that all its machines stand in; 0: none, or not told */
+	/* A machine that ends runs on for so long, as the cloud's hooks say; 0: not told, END_UNHELD: it does not. */
+	millis end_hold;
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
 	bool is_refused;     /* changes are, as things are there; `lacks` says why */
@@ -87,6 +89,8 @@ struct group_description {
 	 * are kept from it by us. */
 	int64_t exposed, guarded;
 };
+
+#define END_UNHELD (-1)
 
 enum permission_state { PERMISSION_GRANTED, PERMISSION_DENIED, PERMISSION_UNKNOWN };
 enum permission_need {
@@ -144,6 +148,7 @@ struct provider_call {
 	 * it runs the group is busy; what became of it shows in the failures. Of cancel: that this one shall end, also
 	 * where nothing is too many. */
 	const char *pending;
+	bool in_full; /* of describe: also what only cautions tell */
 	/* Ids of the group's machines whose nodes the cluster shows as not ready, longest first; NULL: nobody looked.
 	 * For clouds that do not tell which machines stand by. Of any verb. */
 	const char *const *unready;

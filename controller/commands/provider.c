@@ -404,7 +404,12 @@ static struct provider *provider_of(struct asking *all, struct group_check *g, c
 static void ask(struct asked *a, const struct group_check *g, enum provider_verb verb, struct provider_call *call)
 {
 	*call = (struct provider_call){
-		.verb = verb, .group = g->spec->name, .settings = g->spec->settings, .done = on_done, .user = a
+		.verb = verb,
+		.group = g->spec->name,
+		.settings = g->spec->settings,
+		.in_full = true,
+		.done = on_done,
+		.user = a,
 	};
 	a->call = call;
 	a->later.user = a;

@@ -408,7 +408,7 @@ static void ask(struct drain *d, const struct pod *p)
 
 	pod_uid_text(p, uid);
 	struct pod_eviction *e = p->state == POD_TERMINATING ? NULL : slot_for(d, uid);
-	if (!e)
+	if (!e || (p->pool >= 0 && !activator_covers(d->controller, (size_t)p->pool, p)))
 		return;
 	e->drain = d;
 	e->controller = d->controller;
@@ -818,12 +818,31 @@ static void empty(struct drain *d, const struct node *n)
 		read_pods(d);
 }
 
-/* Its machine ends some time: what runs there has until then, as far as that is known. */
+/* What pods there are given to end, five minutes at least. */
+static millis takes_to_end(const struct drain *d, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	millis longest = 5 * MINUTE;
+	size_t count;
+	const struct pod **pods = cluster_node_pods(d->controller->cluster, n, &a, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (pod_counts(pods[i]) && pods[i]->kind != POD_DAEMON && pods[i]->kind != POD_STATIC &&
+		    pods[i]->grace_seconds * SECOND > longest)
+			longest = pods[i]->grace_seconds * SECOND;
+	return longest;
+}
+
+/* Its machine ends some time: what runs there has until then, as far as that is known, and what is work has all of it.
+ * Who does not tell when is taken to hold it for half an hour. */
 static bool waits_for_end(const struct drain *d, const struct node *n)
 {
 	const struct controller *c = d->controller;
 
-	return is_ending(n) && clock_now(c->clock) - d->asked_at < TERMINATION_NOTICE &&
+	if (!is_ending(n) || d->group < 0)
+		return false;
+	millis told = c->groups[d->group]->seen.end_hold, hold = told ? told : 30 * MINUTE;
+	return clock_now(c->clock) - d->asked_at < hold - takes_to_end(d, n) &&
 	       (runs_work(c, d->pool) || interruption_waits(c, n, d->asked_at));
 }
 

@@ -581,15 +581,21 @@ static void interruptions_drive(struct controller *c)
 			take_leave(c, nodes[i]);
 }
 
+/* More is needed than was decided, as it cannot be had. */
+static bool is_cut(const struct pool_decision *d)
+{
+	return d->held_by == LIMIT_STOCKOUT || d->held_by == LIMIT_QUOTA || d->held_by == LIMIT_BUDGET ||
+	       d->held_by == LIMIT_RESERVATION;
+}
+
 bool interruption_waits(const struct controller *c, const struct node *n, millis since)
 {
 	if (!c->has_decided || c->snapshot.now < since)
 		return true;
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
 		const struct pool_decision *d = &c->plan.pools[i].decision;
-		bool is_cut = d->held_by == LIMIT_STOCKOUT || d->held_by == LIMIT_QUOTA;
 		if (!runs_work(c, i) && !takes_any(c, i) && replicas_serving(c, n, i) &&
-		    (is_cut || d->ready < d->decided))
+		    (is_cut(d) || d->ready < d->decided))
 			return true;
 	}
 	return false;
@@ -644,7 +650,8 @@ bool reservation_waits(const struct controller *c, int group)
 	const struct group_users *users = &fleet_of(c)->users[group];
 	for (size_t i = 0; i < users->count; i++) {
 		size_t pool = users->items[i].pool;
-		if (!runs_work(c, pool) && staying(c, pool) < c->plan.pools[pool].decision.decided)
+		const struct pool_decision *d = &c->plan.pools[pool].decision;
+		if (!runs_work(c, pool) && (is_cut(d) || staying(c, pool) < d->decided))
 			return true;
 	}
 	return false;

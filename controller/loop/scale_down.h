@@ -33,10 +33,6 @@ struct interruptions {
 	int64_t count; /* machines that the cloud said it would take */
 };
 
-/* A machine that ends is held for half an hour where nobody says otherwise: what is not replaced is asked to go before.
- */
-#define TERMINATION_NOTICE (25 * MINUTE)
-
 /* What the pool's decision wants less of the group at this position. */
 void scale_down(struct controller *c, size_t pool, size_t position, const struct group_decision *d);
 /* Releases whole nodes of the pool's group: those with least in flight first, never a busy one of a pool whose pods are

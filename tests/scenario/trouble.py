@@ -16,7 +16,7 @@ def decisions(controller):
 
 def taken(s, cloud):
     """A spot machine that is needed gets its notice: its successor is asked for at once."""
-    cloud.more(0)
+    cloud.more(0, 1500)
     s.expect('all that was asked for serves', lambda: s.settled() and len(s.pods(account.APP)) == sizes(s)
              and len(s.running(cloud.spot)) >= 2)
     begun, before = time.time(), s.machines.calls()['purchases']

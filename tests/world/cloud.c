@@ -102,7 +102,7 @@ static struct cloud_machine *launch(struct cloud_group *g, bool is_to_run, const
 	m->group = g;
 	write_id(g, m->id, sizeof m->id);
 	snprintf(m->token, sizeof m->token, "%s", token);
-	m->is_to_run = is_to_run;
+	m->is_to_run = m->was_to_run = is_to_run;
 	m->launched = wire_now();
 	m->never_registers = g->faults.never_registers && g->faults.never_registers--;
 	m->has_no_device = g->faults.no_device && g->faults.no_device--;
@@ -548,7 +548,7 @@ static const char *grow(struct cloud_group *g, struct cloud_call *c)
 		return refused_at_once(g);
 	for (struct cloud_machine *m; missing && (m = from_standby(g)); missing--, c->woken++) {
 		g->standby--;
-		m->is_to_run = true;
+		m->is_to_run = m->was_to_run = true;
 		snprintf(m->token, sizeof m->token, "%s", c->token);
 		if (m->step == STEP_STOPPED)
 			wake(m);

@@ -155,6 +155,29 @@ static void describe_activities(struct wire_call *c, const struct cloud_group *g
 	buf_release(&out);
 }
 
+static void write_hook(const char *name, const char *transition, millis hold, bool abandons, struct buf *out)
+{
+	if (hold)
+		buf_printf(out,
+			   "<member><LifecycleHookName>%s</LifecycleHookName><LifecycleTransition>autoscaling:%s"
+			   "</LifecycleTransition><HeartbeatTimeout>%" PRId64 "</HeartbeatTimeout><GlobalTimeout>172800"
+			   "</GlobalTimeout><DefaultResult>%s</DefaultResult></member>",
+			   name, transition, hold / SECOND, abandons ? "ABANDON" : "CONTINUE");
+}
+
+static void describe_hooks(struct wire_call *c, const struct cloud_group *g)
+{
+	struct buf out = { .cap = (size_t)1 << 20 };
+
+	buf_text(&out, "<LifecycleHooks>");
+	write_hook("starts", "EC2_INSTANCE_LAUNCHING", g->hook, false, &out);
+	write_hook("waits", "EC2_INSTANCE_LAUNCHING", g->hook_beside, g->hook_abandons, &out);
+	write_hook("ends", "EC2_INSTANCE_TERMINATING", g->end_hook, false, &out);
+	buf_text(&out, "</LifecycleHooks>");
+	answer(c, "DescribeLifecycleHooks", &out);
+	buf_release(&out);
+}
+
 static void end_call(struct wire_call *c, const struct cloud_call *call, const char *code, const char *operation)
 {
 	struct buf nothing = { 0 };
@@ -305,6 +328,8 @@ static void serve_action(struct wire_call *c)
 		describe_groups(c);
 	else if (!strcmp(action, "DescribeScalingActivities"))
 		describe_activities(c, cloud_shown(g));
+	else if (!strcmp(action, "DescribeLifecycleHooks"))
+		describe_hooks(c, g);
 	else if (!strcmp(action, "SetDesiredCapacity"))
 		set_size(c, g);
 	else if (!strcmp(action, "LaunchInstances"))

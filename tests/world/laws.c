@@ -3,6 +3,7 @@
 #include "controller/web/published.h"
 #include "controller/policy/snapshot.h"
 #include "controller/policy/pool.h"
+#include "tests/world/services.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -32,6 +33,9 @@ static const struct {
 	{ "create", "deployments", "" },
 	{ "patch", "deployments", "" },
 	{ "patch", "pods", "" },
+	{ "create", "endpointslices", "" },
+	{ "patch", "endpointslices", "" },
+	{ "delete", "endpointslices", "" },
 };
 
 static struct {
@@ -298,6 +302,7 @@ static void written(const struct apiserver_write *w)
 	if (!strcmp(w->sub, "eviction") && w->status == 201)
 		look_at_eviction(w);
 	look_at_owner_of_node(w);
+	services_written();
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
 	laws.scale_writes += !strcmp(w->sub, "scale") && w->status == 200;

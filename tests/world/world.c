@@ -7,6 +7,7 @@
 #include "tests/unit/manifest/loaded.h"
 #include "tests/world/laws.h"
 #include "tests/world/replica.h"
+#include "tests/world/services.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -1061,7 +1062,7 @@ static void serve_pod(struct wire_call *c)
 		struct world_app *a = app_of(p);
 		if (!value_is(p->value, "status>podIP", ip) || !a)
 			continue;
-		if (a->is_mute || !life_of(p)->is_up) {
+		if (a->is_mute || !life_of(p)->is_up || value_is(p->value, "metadata>labels>tells", "no")) {
 			wire_answer(c, 500, NULL, "");
 			return;
 		}
@@ -1089,6 +1090,7 @@ static void second(struct timer *t)
 		look_at_load(a);
 		a->mute_since = !a->is_mute || !world_ready(a->name) ? 0 : a->mute_since ? a->mute_since : wire_now();
 	}
+	services_second();
 	laws_look();
 	timer_start(NULL, t, SECOND, second);
 }
@@ -1159,6 +1161,7 @@ void world_begin(uint64_t seed)
 void world_end(void)
 {
 	replicas_end();
+	services_end();
 	timer_stop(&world.second);
 	apiserver_end();
 	cloud_end();

@@ -11,29 +11,29 @@
 
 #include <cmocka.h>
 
-static const struct replica_settings alone = {
-	.manifest =
-		"apiVersion: preheat.dev/v1alpha1\n"
-		"kind: WarmPool\n"
-		"metadata: { name: chat, namespace: llm }\n"
-		"spec:\n"
-		"  mode: act\n"
-		"  class: interactive\n"
-		"  objective: { queueWait: 2s, attainment: 99% }\n"
-		"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: 1, maxSequences: 8,\n"
-		"      scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: chat },\n"
-		"      prefillTokensPerSecond: 25k, interTokenLatency: 30ms }\n"
-		"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s } }\n"
-		"  nodeGroups:\n"
-		"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: "
-		"z1,\n"
-		"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: "
-		"1,\n"
-		"        max: 12 }\n"
-		"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, load: { p50: 60s,\n"
-		"      p95: 90s }, device: { p50: 15s, p95: 30s }, image: { p50: 60s, p95: 90s } }\n"
-		"  headroom: { min: 1 }\n"
-		"  scaleDown: { after: 5m }\n",
+#define POOL(who)                                                                                                  \
+	"apiVersion: preheat.dev/v1alpha1\n"                                                                       \
+	"kind: WarmPool\n"                                                                                         \
+	"metadata: { name: chat, namespace: llm }\n"                                                               \
+	"spec:\n"                                                                                                  \
+	"  mode: act\n"                                                                                            \
+	"  class: interactive\n"                                                                                   \
+	"  objective: { queueWait: 2s, attainment: 99% }\n"                                                        \
+	"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: 1, maxSequences: 8,\n"            \
+	"      scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: chat },\n"                           \
+	"      prefillTokensPerSecond: 25k, interTokenLatency: 30ms }\n"                                           \
+	"  signals: { engine: vllm, scrape: { port: 8000, path: /metrics, interval: 15s }" who " }\n"              \
+	"  nodeGroups:\n"                                                                                          \
+	"    - { name: chat-od, provider: simulated, simulated: { endpoint: \"http://cloud.world\" }, zone: z1,\n" \
+	"        instanceType: g5.xlarge, capacityType: on-demand, gpusPerNode: 1, pricePerHour: 1.21, min: 1,\n"  \
+	"        max: 12 }\n"                                                                                      \
+	"  leadTime: { provision: { p50: 45s, p95: 70s }, register: { p50: 20s, p95: 30s }, load: { p50: 60s,\n"   \
+	"      p95: 90s }, device: { p50: 15s, p95: 30s }, image: { p50: 60s, p95: 90s } }\n"                      \
+	"  headroom: { min: 1 }\n"                                                                                 \
+	"  scaleDown: { after: 5m }\n"
+
+static const struct replica_settings alone = { .manifest = POOL("") }, of_leaders = {
+	.manifest = POOL(", podSelector: { matchLabels: { tells: \"yes\" } }")
 };
 static struct world_app *chat;
 static struct cloud_group *od;
@@ -48,12 +48,13 @@ static bool is_begun(void)
 	return world_ready("chat") >= 2 && world_is_at_rest();
 }
 
-static int begin(double rate)
+static int begin_with(const struct replica_settings *settings, double rate)
 {
 	world_begin(1);
 	od = world_group("chat-od", "chat", 1, 0, 12, 1);
 	chat = world_app("chat", 1, 1, "25%");
-	replica_start(0, &alone);
+	value_set_text(apiserver_first(KIND_DEPLOYMENT)->value, "spec>template>metadata>labels>tells", "yes");
+	replica_start(0, settings);
 	chat->rate = rate;
 	if (!world_until(rate > 2 ? is_loaded : is_begun, HOUR))
 		fail_msg("the fleet does not grow");
@@ -66,14 +67,20 @@ static int begin(double rate)
 static int set_up(void **state)
 {
 	(void)state;
-	return begin(5);
+	return begin_with(&alone, 5);
+}
+
+static int set_up_leaders(void **state)
+{
+	(void)state;
+	return begin_with(&of_leaders, 5);
 }
 
 /* One that could grow. */
 static int set_up_small(void **state)
 {
 	(void)state;
-	return begin(1);
+	return begin_with(&alone, 1);
 }
 
 /* What the last decision says of the signals, and their trouble. */
@@ -210,6 +217,20 @@ static void what_was_heard_before_a_stop_shrinks_nothing(void **state)
 	assert_released();
 }
 
+/* Who must answer is selected: one that is no leader any more, and does not answer, keeps nothing from being released.
+ */
+static void who_is_not_selected_is_not_missed(void **state)
+{
+	(void)state;
+	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+		if (value_is(p->value, "metadata>labels>tells", "yes")) {
+			value_set_text(p->value, "metadata>labels>tells", "no");
+			apiserver_changed(p);
+			break;
+		}
+	assert_released();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +239,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hung_engines_are_named_and_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(replicas_that_fell_silent_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_was_heard_before_a_stop_shrinks_nothing, set_up_small, tear_down),
+		cmocka_unit_test_setup_teardown(who_is_not_selected_is_not_missed, set_up_leaders, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);

@@ -391,13 +391,28 @@ static void what_cannot_be_replaced_goes_before_the_hook_ends(void **state)
 {
 	(void)state;
 	begin_with(&on_eks);
-	first->end_hook = 40 * MINUTE;
+	first->end_hook = HOUR;
 	first->faults.stock_out = second->faults.stock_out = -1;
 	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
 	cloud_owner_ends(cloud_find(leaving));
-	run(20 * MINUTE);
+	run(49 * MINUTE); /* its pods are given ten minutes to end */
 	assert_int_equal(pods_on(leaving), 1);
-	until(has_emptied, 15 * MINUTE, "what runs there is evicted");
+	until(has_emptied, 14 * MINUTE, "what runs there is evicted");
+	assert_false(has_gone());
+}
+
+/* It would be cut off within minutes: better no replica than one that takes requests till then. */
+static void what_a_short_hook_holds_goes_at_once(void **state)
+{
+	(void)state;
+	begin_with(&on_eks);
+	first->end_hook = 9 * MINUTE;
+	first->faults.stock_out = second->faults.stock_out = -1;
+	snprintf(leaving, sizeof leaving, "%s", serving_machine()->id);
+	for (struct object *b = apiserver_first(KIND_BUDGET); b; b = b->next)
+		value_set(b->value, "spec>maxUnavailable", value_of("2"));
+	cloud_owner_ends(cloud_find(leaving));
+	until(has_emptied, 3 * MINUTE, "what runs there is evicted");
 	assert_false(has_gone());
 }
 
@@ -654,6 +669,7 @@ int main(int argc, char **argv)
 		ON_EKS(what_a_hook_holds_to_its_end_is_replaced_first),
 		ON_EKS(what_an_owner_ends_through_a_hook_is_had_elsewhere),
 		ON_EKS(what_cannot_be_replaced_goes_before_the_hook_ends),
+		ON_EKS(what_a_short_hook_holds_goes_at_once),
 		ON_EKS(the_next_leader_empties_it_too),
 		ON_EKS(what_we_end_may_be_held_for_long),
 		cmocka_unit_test_setup_teardown(a_broken_bootstrap_is_tried_by_one_machine_at_a_time, set_up,

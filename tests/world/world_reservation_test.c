@@ -99,6 +99,38 @@ static void the_manifest_may_say_when_it_ends(void **state)
 	assert_int_equal(cloud_awake(block), 0);
 }
 
+/* Of the two that are known. */
+static void the_earlier_end_counts(void **state)
+{
+	(void)state;
+	block->ends_at = wire_now() + 6 * HOUR;
+	replica_start(0, &of_manifest);
+	until(serves, 3 * HOUR, "replicas serve on the reservation");
+	run_serving(41 * MINUTE, 3);
+	assert_int_equal(cloud_awake(block), 0);
+}
+
+static void the_manifests_end_counts_where_it_is_earlier(void **state)
+{
+	(void)state;
+	block->ends_at = wire_now() + 10 * HOUR;
+	replica_start(0, &of_manifest);
+	until(serves, 3 * HOUR, "replicas serve on the reservation");
+	run_serving(2 * HOUR + 41 * MINUTE, 3);
+	assert_int_equal(cloud_awake(block), 0);
+}
+
+/* Nothing can be had elsewhere: what serves there serves on until it has to go, and goes before the cloud ends it. */
+static void what_cannot_be_replaced_goes_before_the_end(void **state)
+{
+	(void)state;
+	begin(8 * HOUR);
+	on_demand->faults.stock_out = -1;
+	run_serving(51 * MINUTE, 3);
+	run(10 * MINUTE);
+	assert_int_equal(cloud_awake(block), 0);
+}
+
 static const char *ending(void)
 {
 	const struct published *p = replica_published(0);
@@ -147,6 +179,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCENARIO(what_serves_there_is_replaced_before_the_end),
 		SCENARIO(the_manifest_may_say_when_it_ends),
+		SCENARIO(the_earlier_end_counts),
+		SCENARIO(the_manifests_end_counts_where_it_is_earlier),
+		SCENARIO(what_cannot_be_replaced_goes_before_the_end),
 		SCENARIO(nothing_starts_there_near_its_end),
 		SCENARIO(the_next_leader_replaces_them_too),
 	};

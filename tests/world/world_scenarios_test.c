@@ -1,4 +1,6 @@
 /* What tests/scenario plays on a rig, in a world of its own: the whole controller, in seconds. */
+#include "controller/policy/snapshot.h"
+#include "controller/web/published.h"
 #include "tests/world/lawful.h"
 
 #include <setjmp.h>
@@ -327,6 +329,13 @@ static void standby_machines_are_stopped_and_woken(void **state)
 		run(40 * MINUTE);
 	}
 	assert_true(is_stopped());
+	run(MINUTE);
+	const struct group_input *g = &replica_published(0)->snapshot->pools[0].groups[1];
+	int64_t first = 0;
+	for (const struct cloud_machine *m = on_demand->machines; m; m = m->next)
+		first += !m->is_to_run && !m->was_to_run && m->step != STEP_TERMINATING;
+	assert_int_equal(g->standby_first, first);
+	assert_true(g->standby_nodes > first);
 	chat->rate = 7;
 	until(is_woken, HOUR, "a stopped machine is woken");
 }

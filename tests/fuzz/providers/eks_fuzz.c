@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	const char *text = (const char *)bytes + 1, *name;
 	struct eks_list list;
 	struct eks_launched launched;
+	struct eks_hooks hooks;
 	struct eks_nodegroup nodegroup;
 	struct eks_update update;
 	struct error e = { 0 };
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (!len)
 		return 0;
 	len--;
-	switch (bytes[0] % 7) {
+	switch (bytes[0] % 8) {
 	case 0:
 		ok = read_group(text, len, &a, &e);
 		break;
@@ -68,6 +69,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		break;
 	case 4:
 		ok = eks_read_identity(text, len, &a, &name, &e);
+		break;
+	case 7:
+		ok = eks_read_hooks(text, len, &a, &hooks, &e);
+		if (ok && (hooks.end_hold < 0 || hooks.start_hold < 0))
+			abort();
 		break;
 	case 5:
 		ok = eks_read_nodegroup(text, len, &a, &nodegroup, &e);

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // memberList is written even when it is empty, as the service does.
@@ -353,6 +354,38 @@ func describeWarm(d *awsDoor, c *awsCall) (any, *awsError) {
 		v.WarmPoolConfiguration = g.Auto.Warm.view()
 	}
 	return v, refusal
+}
+
+type xmlHook struct {
+	LifecycleHookName, AutoScalingGroupName, LifecycleTransition string
+	HeartbeatTimeout, GlobalTimeout                              int
+	DefaultResult                                                string
+}
+
+func hookOf(g *group, name, transition string, hold time.Duration, result string) xmlHook {
+	seconds := int(hold.Seconds())
+	return xmlHook{name, g.conf.EKS.ASG, "autoscaling:" + transition, seconds, min(100*seconds, 172800), result}
+}
+
+func describeHooks(d *awsDoor, c *awsCall) (any, *awsError) {
+	g, refusal := c.needGroup(d)
+	if refusal != nil {
+		return nil, refusal
+	}
+	var hooks []xmlHook
+	if hold := time.Duration(g.conf.EKS.Hook); hold > 0 {
+		hooks = append(hooks, hookOf(g, "Terminate-LC-Hook", "EC2_INSTANCE_TERMINATING", hold, "CONTINUE"))
+	}
+	nowS := d.cloud.nowS(c.nowMillis)
+	if f := d.cloud.faults.find("launch-hook", g.Name, nowS); f != nil {
+		result := "CONTINUE"
+		if d.cloud.faults.find("hook-abandons", g.Name, nowS) != nil {
+			result = "ABANDON"
+		}
+		hold := time.Duration(f.number(600) * float64(time.Second))
+		hooks = append(hooks, hookOf(g, "somebodys", "EC2_INSTANCE_LAUNCHING", hold, result))
+	}
+	return struct{ LifecycleHooks memberList[xmlHook] }{memberList[xmlHook]{hooks}}, nil
 }
 
 func describeLaunchConfigurations(_ *awsDoor, _ *awsCall) (any, *awsError) {

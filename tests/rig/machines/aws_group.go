@@ -100,7 +100,7 @@ func (k *cloud) reconcile(g *group, now int64) bool {
 		changed = true
 	case gap < 0 && !a.suspends("Terminate"):
 		changed = k.scaleIn(g, -gap, now) || changed
-	case gap == 0 && g.conf.EKS.AZRebalance && !a.suspends("AZRebalance"):
+	case gap == 0 && k.balances(g, now) && !a.suspends("AZRebalance"):
 		changed = k.rebalance(g, now) || changed
 	}
 	return k.fillWarm(g, now) || changed
@@ -172,10 +172,7 @@ func (k *cloud) offering(g *group, now int64) (zone, kind string) {
 	if g.Auto.Failed == nil {
 		g.Auto.Failed = map[string]int64{}
 	}
-	load := map[string]int{}
-	for _, m := range g.members() {
-		load[m.Zone]++
-	}
+	load := g.load()
 	zones := slices.Clone(g.conf.Zones)
 	slices.SortStableFunc(zones, func(x, y string) int { return cmp.Compare(load[x], load[y]) })
 	for _, kind := range g.conf.EKS.InstanceTypes {
@@ -231,10 +228,7 @@ func (k *cloud) scaleIn(g *group, count int, now int64) bool {
 
 // victim is the oldest unprotected instance of the fullest zone.
 func (g *group) victim() (chosen *machine) {
-	load := map[string]int{}
-	for _, m := range g.members() {
-		load[m.Zone]++
-	}
+	load := g.load()
 	for _, m := range g.members() {
 		if m.Protected && m.inService() {
 			continue
@@ -290,17 +284,22 @@ func (k *cloud) letGo(g *group, m *machine, at int64) {
 	}
 }
 
-// rebalance launches in the emptiest zone before it ends one in the fullest, unless all of those are protected.
-func (k *cloud) rebalance(g *group, now int64) bool {
-	a := g.Auto
+func (k *cloud) balances(g *group, now int64) bool {
+	return g.conf.EKS.AZRebalance || k.faults.find("az-rebalance", g.Name, k.nowS(now)) != nil
+}
+
+func (g *group) load() map[string]int {
 	load := map[string]int{}
 	for _, m := range g.members() {
-		if !m.inService() {
-			return false
-		}
 		load[m.Zone]++
 	}
-	full, empty := g.conf.Zones[0], g.conf.Zones[0]
+	return load
+}
+
+// extremes are the zones with the most and the fewest machines.
+func (g *group) extremes() (full, empty string) {
+	load := g.load()
+	full, empty = g.conf.Zones[0], g.conf.Zones[0]
 	for _, zone := range g.conf.Zones {
 		if load[zone] > load[full] {
 			full = zone
@@ -309,6 +308,17 @@ func (k *cloud) rebalance(g *group, now int64) bool {
 			empty = zone
 		}
 	}
+	return full, empty
+}
+
+// rebalance launches in the emptiest zone before it ends one in the fullest, unless all of those are protected.
+func (k *cloud) rebalance(g *group, now int64) bool {
+	a := g.Auto
+	if slices.ContainsFunc(g.members(), func(m *machine) bool { return !m.inService() }) {
+		return false
+	}
+	full, empty := g.extremes()
+	load := g.load()
 	victim := g.victim()
 	kind := g.conf.EKS.InstanceTypes[0]
 	if load[full]-load[empty] < 2 || victim == nil || victim.Zone != full || a.Failed[empty+"/"+kind] > now {

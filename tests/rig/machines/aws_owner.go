@@ -8,7 +8,8 @@ import (
 )
 
 // ownerFaults are what the owner of a node group begins: each once, as the vendor documents it.
-var ownerFaults = []string{"nodegroup-update", "scheduled-action", "instance-refresh", "capacity-rebalance", "health-check"}
+var ownerFaults = []string{"nodegroup-update", "scheduled-action", "instance-refresh", "capacity-rebalance", "health-check",
+	"unprotected"}
 
 // ownerAct goes on until the old machines are replaced.
 type ownerAct struct {
@@ -72,6 +73,9 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	case "capacity-rebalance":
 		k.rebalanceSpot(g, now)
 		return
+	case "unprotected":
+		g.unprotect()
+		return
 	}
 	a.Owner = &ownerAct{Kind: f.Fault, Min: a.Min, Max: a.Max, Size: a.Desired, Next: now + k.clock.millis(ownerSettles)}
 	for _, m := range g.members() {
@@ -87,6 +91,17 @@ func (k *cloud) ownBegins(g *group, f *fault, now int64) {
 	surge := 2 * len(g.conf.Zones)
 	a.Max += surge
 	a.resize(a.Desired+surge, now)
+}
+
+// unprotect lifts the scale-in protection of the oldest machine in the fullest zone, as somebody does in the console.
+func (g *group) unprotect() {
+	full, _ := g.extremes()
+	for _, m := range g.members() {
+		if m.Zone == full && m.inService() {
+			m.Protected = false
+			return
+		}
+	}
 }
 
 // failCheck ends the oldest machine, whose hardware is broken; what is missing then is launched.

@@ -115,12 +115,33 @@ func TestRebalancingTakesFromTheFullZone(t *testing.T) {
 			t.Fatalf("at %d s there are %d", s, len(g.members()))
 		}
 	}
-	load := map[string]int{}
-	for _, m := range g.members() {
-		load[m.Zone]++
-	}
-	if load["eu-west-1a"] != 2 || load["eu-west-1b"] != 2 {
+	if load := g.load(); load["eu-west-1a"] != 2 || load["eu-west-1b"] != 2 {
 		t.Errorf("zones hold %v", load)
+	}
+}
+
+func TestRebalancingLeavesTheProtected(t *testing.T) {
+	k, g := newTestAccount(t, 4, nil)
+	pass(t, k, 0)
+	for _, m := range g.members() {
+		m.place("eu-west-1a", m.Type)
+		m.Protected = true
+	}
+	all := names(g.members())
+	k.faults.add(fault{Group: "g", Fault: "az-rebalance"}, 0)
+	pass(t, k, 300)
+	if found := names(g.members()); !slices.Equal(all, found) {
+		t.Fatalf("%v of %v are left, all of which are protected", found, all)
+	}
+	k.faults.add(fault{Group: "g", Fault: "unprotected"}, 300)
+	until(t, k, 310, 10, "the oldest is gone, one beside it came first", func() bool {
+		if len(g.members()) < 4 {
+			t.Fatalf("there are %d", len(g.members()))
+		}
+		return g.machine(all[0]) == nil && len(g.members()) == 4
+	})
+	if load := g.load(); load["eu-west-1a"] != 3 || load["eu-west-1b"] != 1 || g.Auto.Desired != 4 {
+		t.Errorf("zones hold %v, desired %d", load, g.Auto.Desired)
 	}
 }
 

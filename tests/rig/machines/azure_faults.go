@@ -8,7 +8,7 @@ import (
 
 // azureFaults are those that only Azure has.
 var azureFaults = []string{"stuck-operation", "preempted", "etag-mismatch", "operation-expired", "foreign-operation-url",
-	"partial-delete", "image-upgrade", "version-upgrade", "cluster-upgrade", "token-refused", "identity-absent", "identity-gone", "identity-throttled", "identity-error"}
+	"partial-delete", "delete-deallocates", "image-upgrade", "version-upgrade", "cluster-upgrade", "token-refused", "identity-absent", "identity-gone", "identity-throttled", "identity-error"}
 
 // spoiledARM lets the faults of calls answer in the cloud's place.
 func (d *azureDoor) spoiledARM(c *armCall, action string) *armRefusal {

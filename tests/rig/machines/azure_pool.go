@@ -154,13 +154,14 @@ func (k *cloud) deleteMachines(g *group, o *armOperation, names []string, now in
 		spare := min(len(names), int(f.number(float64((len(names)+1)/2))))
 		o.Spared, names = names[:spare], names[spare:]
 	}
+	stopped := g.conf.AKS.Deletes == "deallocate" || k.faults.find("delete-deallocates", g.Name, k.nowS(now)) != nil
 	count, stops := 0, 0
 	for _, name := range names {
 		m := g.machine(name)
 		if m == nil || m.State == terminating {
 			continue
 		}
-		if g.conf.AKS.Deletes == "deallocate" && g.conf.AKS.isDeallocating(g.AKS) {
+		if stopped && g.conf.AKS.isDeallocating(g.AKS) {
 			if m.Goal == toRun {
 				k.deallocate(g, o, m, now)
 				g.AKS.Count = max(0, g.AKS.Count-1)

@@ -197,9 +197,14 @@ func TestDeallocatedMachinesStay(t *testing.T) {
 }
 
 func TestDeleteMachinesMayDeallocate(t *testing.T) {
-	for deletes, want := range map[string]string{"delete": "running running", "deallocate": "running stopped running"} {
+	for deletes, want := range map[string]string{"delete": "running running", "deallocate": "running stopped running",
+		"by fault": "running stopped running"} {
 		k, g := newTestPool(t, 3, tree{"scaleDownMode": "Deallocate"})
-		g.conf.AKS.Deletes = deletes
+		if deletes == "by fault" {
+			k.faults.add(fault{Group: "g", Fault: "delete-deallocates"}, 0)
+		} else {
+			g.conf.AKS.Deletes = deletes
+		}
 		for _, now := range []int{1, 100} {
 			o := k.begin(g, "deleteMachines", "Updating", at(now))
 			k.deleteMachines(g, o, []string{g.Machines[1].ID}, at(now))

@@ -121,6 +121,31 @@ static void a_machine_bought_for_standby_wakes_first_once(void **state)
 	}
 }
 
+/* It stood by before anybody looked: where nothing is stopped after use it has never run, elsewhere it has. */
+static void what_stood_by_already_has_run_where_machines_go_back(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	for (int goes_back = 0; goes_back < 2; goes_back++) {
+		cloud.abilities = goes_back ? cloud.abilities | PROVIDER_STOPS_NAMED
+					    : cloud.abilities & ~(unsigned)PROVIDER_STOPS_NAMED;
+		played_run(t, 0);
+		played_add_machine(MACHINE_STOPPED);
+		struct machine *m = &cloud.machines[goes_back];
+		m->is_standby = true;
+		cloud.standby = 1;
+		played_look(t);
+		m->state = MACHINE_WAKING;
+		m->is_standby = false;
+		cloud.desired = 1 + goes_back;
+		cloud.standby = 0;
+		played_look(t);
+		assert_int_equal(played_start_on(m->id)->kind, START_WAKE);
+		assert_int_equal(played_start_on(m->id)->is_first, !goes_back);
+		starts_release(&starts);
+	}
+}
+
 /* Launched long ago, stopped, and woken just now, before it has a node: it has all of its time. */
 static void what_is_woken_is_not_as_old_as_its_launch(void **state)
 {
@@ -394,6 +419,7 @@ int main(void)
 		CASE(what_was_to_wake_may_come_new),
 		CASE(a_refill_ends_when_its_machine_is_stopped),
 		CASE(a_machine_bought_for_standby_wakes_first_once),
+		CASE(what_stood_by_already_has_run_where_machines_go_back),
 		CASE(what_is_woken_is_not_as_old_as_its_launch),
 		CASE(a_size_that_falls_before_its_machine_stops_is_ours),
 		CASE(a_machine_that_served_ends_no_refill),

@@ -103,6 +103,7 @@ static void the_text_of_the_design(void **state)
 	assert_int_equal(g->standby_max_nodes, 10);
 	assert_int_equal(g->standby_price_ppm, 20000);
 	assert_int_equal(g->standby_lead_time.p95, 150000);
+	assert_int_equal(g->standby_first_lead_time.p95, 150000);
 	assert_int_equal(l.manifest.fleet.groups[0].capacity_type, CAPACITY_SPOT);
 	const struct spec_text *s = &l.manifest.pools[0].spec;
 	assert_string_equal(s->workload.selector.match_labels.items[0].value, "llama-vllm");
@@ -218,7 +219,8 @@ static void pools_share_groups_and_budgets(void **state)
 	load(&l, HEAD GOAL "  nodeGroups: [ { name: g }, { name: h, pricePerHour: 2 } ]\n"
 			   "  budget: { dollarsPerHour: 5, name: both }\n" SECOND_HEAD GOAL
 			   "  nodeGroups: [ { name: h }, { name: g, pricePerHour: 0.50, gpusPerNode: 8, zone: z1,\n"
-			   "    standby: { max: 3 }, aks: { subscription: 00000000-0000-0000-0000-000000000000, "
+			   "    standby: { max: 3, firstLeadTime: { p50: 4m, p95: 6m } }, aks: { subscription: "
+			   "00000000-0000-0000-0000-000000000000, "
 			   "resourceGroup: r, cluster: c, pool: p } } ]\n"
 			   "  budget: { dollarsPerHour: 5.00, name: both }\n");
 	assert_true(l.ok);
@@ -230,6 +232,7 @@ static void pools_share_groups_and_budgets(void **state)
 	assert_int_equal(f->groups[0].gpus_per_node, 8);
 	assert_int_equal(f->groups[0].standby_max_nodes, 3);
 	assert_int_equal(f->groups[0].standby_lead_time.p50, 90000);
+	assert_int_equal(f->groups[0].standby_first_lead_time.p50, 240000);
 	assert_string_equal(f->groups[0].zone, "z1");
 	assert_string_equal(f->groups[0].provider, "aks");
 	assert_int_equal(l.manifest.groups[0].provider, PROVIDER_aks);

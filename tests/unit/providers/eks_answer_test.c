@@ -316,6 +316,56 @@ static void failed_launches_are_told_with_what_could_not_be_had(void **state)
 }
 
 /* Whatever it is called: our own cancels leave such activities, too, and are no failures. */
+#define HOOK(transition, seconds, result)                                                   \
+	"<member><LifecycleHookName>h</LifecycleHookName><LifecycleTransition>autoscaling:" \
+	"EC2_INSTANCE_" transition "</LifecycleTransition><HeartbeatTimeout>" seconds       \
+	"</HeartbeatTimeout><GlobalTimeout>172800</GlobalTimeout><DefaultResult>" result    \
+	"</DefaultResult><NotificationMetadata>m</NotificationMetadata></member>"
+#define HOOKS(inside) ANSWER("DescribeLifecycleHooks", "<LifecycleHooks>" inside "</LifecycleHooks>")
+
+/* Of several that hold what ends the first to time out may let it go; what starts is held by the longest. */
+static void hooks_say_how_long_they_hold(void **state)
+{
+	static const struct {
+		const char *answer;
+		struct eks_hooks hooks;
+		const char *error, *caution;
+	} cases[] = {
+		{ HOOKS(""), { 0 }, NULL, "no lifecycle hook holds" },
+		{ HOOKS(HOOK("TERMINATING", "1800", "CONTINUE")), { .end_hold = 30 * MINUTE }, NULL, "for 1800 s" },
+		{ HOOKS(HOOK("TERMINATING", "3600", "CONTINUE") HOOK("TERMINATING", "300", "ABANDON")
+				HOOK("LAUNCHING", "600", "CONTINUE") HOOK("LAUNCHING", "60", "CONTINUE")),
+		  { 5 * MINUTE, 10 * MINUTE, false },
+		  NULL,
+		  "for 300 s" },
+		{ HOOKS(HOOK("LAUNCHING", "600", "ABANDON")), { 0, 10 * MINUTE, true }, NULL, "within 600 s" },
+		{ HOOKS(HOOK("TERMINATING", "0", "CONTINUE")), { 0 }, "HeartbeatTimeout 0 cannot be", NULL },
+		{ HOOKS(HOOK("TERMINATING", "172801", "CONTINUE")), { 0 }, "HeartbeatTimeout 172801 cannot be", NULL },
+		{ ANSWER("DescribeWarmPool", ""), { 0 }, "no DescribeLifecycleHooksResult", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct group_description d = { 0 };
+		struct eks_hooks hooks;
+		struct error e = { 0 };
+		bool ok = eks_read_hooks(cases[i].answer, strlen(cases[i].answer), &a, &hooks, &e);
+		assert_int_equal(ok, !cases[i].error);
+		if (!ok) {
+			assert_non_null(strstr(e.message, cases[i].error));
+			continue;
+		}
+		assert_int_equal(hooks.end_hold, cases[i].hooks.end_hold);
+		assert_int_equal(hooks.start_hold, cases[i].hooks.start_hold);
+		assert_int_equal(hooks.abandons_starts, cases[i].hooks.abandons_starts);
+		eks_tell_hooks(&hooks, &a, &d);
+		assert_int_equal(d.end_hold, hooks.end_hold ? hooks.end_hold : END_UNHELD);
+		assert_int_equal(d.caution_count, 1 + hooks.abandons_starts);
+		assert_non_null(strstr(d.cautions[d.caution_count - 1], cases[i].caution));
+	}
+}
+
 static void a_launch_that_a_hook_abandoned_has_failed(void **state)
 {
 	struct scene s;
@@ -567,6 +617,7 @@ int main(void)
 		cmocka_unit_test(what_an_image_cannot_is_told),
 		cmocka_unit_test(machines_on_their_way_out_of_the_pool_are_told_once),
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
+		cmocka_unit_test(hooks_say_how_long_they_hold),
 		cmocka_unit_test(a_launch_that_a_hook_abandoned_has_failed),
 		cmocka_unit_test(a_failure_counts_once_it_lasts),
 		cmocka_unit_test(texts_of_failures_are_understood),

@@ -203,6 +203,8 @@ static bool act(struct wire_server *s, const struct server_request *q, const cha
 			buf_text(out, "<AutoScalingGroups/>");
 	} else if (strcmp(action, "DescribeWarmPool") == 0) {
 		write_instances(s, true, out);
+	} else if (strcmp(action, "DescribeLifecycleHooks") == 0) {
+		buf_text(out, "<LifecycleHooks/>");
 	} else if (strcmp(action, "DescribeScalingActivities") == 0) {
 		describe_activities(s, out);
 	} else if (strcmp(action, "SetInstanceProtection") == 0) {

@@ -577,6 +577,55 @@ static void credentials_that_ended_are_fetched_anew_once(void **state)
 			 ERROR_AUTH);
 }
 
+#define HOOKS_ASKED "DescribeLifecycleHooks&AutoScalingGroupName=a"
+#define HALF_AN_HOUR                                                                        \
+	"<LifecycleHooks><member><LifecycleTransition>autoscaling:EC2_INSTANCE_TERMINATING" \
+	"</LifecycleTransition><HeartbeatTimeout>1800</HeartbeatTimeout></member></LifecycleHooks>"
+#define ENDING GROUP("0", "5", "1", HAS(IN("i-0a") INSTANCE("i-0b", "Terminating:Wait", "false")))
+
+/* When a machine ends there, and not at every look then. */
+static void hooks_are_asked_for_once_a_machine_ends(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 }, ),
+			 ERROR_NONE);
+	assert_int_equal(s->call.description.end_hold, 0);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, ENDING, 0 }, { HOOKS_ASKED, HALF_AN_HOUR, 0 }, ),
+		ERROR_NONE);
+	assert_int_equal(s->call.description.end_hold, 30 * MINUTE);
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, ENDING, 0 }, ), ERROR_NONE);
+	assert_int_equal(s->call.description.end_hold, 30 * MINUTE);
+}
+
+/* A person who looks is told in any case. Nobody else fails for what they may not ask, or cannot understand. */
+static void what_hooks_do_not_tell_is_not_known(void **state)
+{
+	static const struct {
+		const char *rest, *answer;
+		int status;
+		enum error_kind kind;
+	} cases[] = {
+		{ "", "AccessDenied:no", 403, ERROR_NONE },
+		{ ",\"region\":\"eu-west-1\"", "<LifecycleHooks><member/></LifecycleHooks>", 0, ERROR_NONE },
+		{ ", \"region\":\"eu-west-1\"", "Throttling:Rate exceeded", 400, ERROR_THROTTLED },
+	};
+	struct scene *s = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char settings[100];
+		snprintf(settings, sizeof settings, BY_NAME "%s", cases[i].rest);
+		account_settle(s, settings);
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE, .in_full = true),
+				     { READ, GROUP("0", "5", "1", HAS(IN("i-0a"))), 0 },
+				     { HOOKS_ASKED, cases[i].answer, cases[i].status }, ),
+				 cases[i].kind);
+		assert_int_equal(s->call.description.end_hold, 0);
+	}
+}
+
 static const struct permission *permission_of(const struct scene *s, const char *action)
 {
 	for (size_t i = 0; i < s->call.permission_count; i++)
@@ -597,7 +646,7 @@ static void a_check_changes_nothing_and_tells_each_permission(void **state)
 			     { NODEGROUP, PLAIN, 0 }, { READ, GROUP("0", "5", "0", ""), 0 },
 			     { "DescribeScalingActivities&AutoScalingGroupName=a&MaxRecords=1", denied, 403 },
 			     { "DescribeWarmPool&AutoScalingGroupName=a", "Throttling:Rate exceeded", 400 },
-			     { SIZE("-1"), "ValidationError:1 validation error", 400 },
+			     { HOOKS_ASKED, denied, 403 }, { SIZE("-1"), "ValidationError:1 validation error", 400 },
 			     { PROTECT(ID("1", "i-00000000000000000")),
 			       "ValidationError:The instance is not part of the group", 400 },
 			     { END("i-00000000000000000"), denied, 403 },
@@ -660,6 +709,8 @@ int main(void)
 		TEST(cancelling_reads_again_before_it_lowers),
 		TEST(protection_goes_by_fifty),
 		TEST(credentials_that_ended_are_fetched_anew_once),
+		TEST(hooks_are_asked_for_once_a_machine_ends),
+		TEST(what_hooks_do_not_tell_is_not_known),
 		TEST(a_check_changes_nothing_and_tells_each_permission),
 	};
 

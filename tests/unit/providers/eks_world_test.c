@@ -235,6 +235,8 @@ static const char *act(struct world *w, const char *body, struct buf *out)
 		show(w, true, out);
 	else if (strncmp(body, "Action=DescribeScalingActivities&", 33) == 0)
 		buf_text(out, "<Activities/>");
+	else if (strncmp(body, "Action=DescribeLifecycleHooks&", 30) == 0)
+		buf_text(out, "<LifecycleHooks/>");
 	else if (strncmp(body, "Action=SetInstanceProtection&", 29) == 0)
 		protect(w, body);
 	else if (strncmp(body, "Action=SetDesiredCapacity&", 26) == 0)

@@ -99,6 +99,20 @@ static const struct golden golden[] = {
 	  "sglang:inter_token_latency_seconds_sum{model_name=\"m\"} 4\n"
 	  "sglang:inter_token_latency_seconds_count{model_name=\"m\"} 100\n",
 	  5, 6, 280, 12, 12, 11, 8128902, 7557572, 4, 100, 1 },
+	{ "sglang that decodes what others prefill", ENGINE_SGLANG,
+	  "sglang:num_running_reqs{priority=\"\"} 5\nsglang:num_queue_reqs{priority=\"\"} 1\n"
+	  "sglang:num_decode_prealloc_queue_reqs{priority=\"\"} 20\n"
+	  "sglang:num_decode_transfer_queue_reqs{priority=\"\"} 300\n",
+	  5, 321, INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
+	{ "sglang that prefills for others", ENGINE_SGLANG,
+	  "sglang:num_running_reqs{priority=\"\"} 5\nsglang:num_queue_reqs{priority=\"\"} 1\n"
+	  "sglang:num_prefill_bootstrap_queue_reqs{priority=\"\"} 20\n"
+	  "sglang:num_prefill_inflight_queue_reqs{priority=\"\"} 300\n",
+	  305, 21, INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
+	{ "ranks of one engine that tell the same", ENGINE_SGLANG,
+	  "sglang:num_running_reqs{moe_ep_rank=\"0\"} 5\nsglang:num_running_reqs{moe_ep_rank=\"1\"} 5\n"
+	  "sglang:num_queue_reqs{moe_ep_rank=\"0\"} 1\nsglang:num_queue_reqs{moe_ep_rank=\"1\"} 1\n",
+	  5, 1, INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
 	{ "sglang with underscores", ENGINE_SGLANG, "sglang_num_running_reqs 1\nsglang_num_queue_reqs 2\n", 1, 2,
 	  INT64_MIN, -1, -1, -1, -1, -1, -1, -1, 0 },
 	{ "tgi", ENGINE_TGI,
@@ -107,6 +121,8 @@ static const struct golden golden[] = {
 	  "tgi_request_generated_tokens_sum 500\ntgi_request_input_length_sum 900\n"
 	  "tgi_request_mean_time_per_token_duration_sum 2\ntgi_request_mean_time_per_token_duration_count 20\n",
 	  3, 4, INT64_MIN, 20, 20, 17, 900, 500, 2, 20, 1 },
+	{ "tgi before its first request", ENGINE_TGI, "tgi_batch_max_total_tokens 131072\ntgi_request_success 0\n", 0,
+	  0, INT64_MIN, -1, -1, 0, -1, -1, -1, -1, 0 },
 	{ "triton", ENGINE_TRITON,
 	  "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\",version=\"1\"} 2\n"
 	  "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"scheduled\",version=\"1\"} 6\n"
