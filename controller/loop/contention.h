@@ -34,8 +34,8 @@ struct contention {
 
 /* We changed the size by so many machines. */
 void contention_ours(struct contention *c, int64_t change, millis now);
-/* A change of theirs that comes so soon after one of ours, in the other direction. */
-bool contention_undoes(const struct contention *c, int64_t change, millis now);
+/* A change of theirs within so long of one of ours, in the other direction. */
+bool contention_undoes(const struct contention *c, int64_t change, millis within, millis now);
 /* Others did. True when that is where the hold begins. */
 bool contention_theirs(struct contention *c, int64_t change, millis now);
 /* Ends a hold once they were quiet for long enough; true when it did. */

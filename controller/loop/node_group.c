@@ -653,8 +653,8 @@ void node_group_become_known(struct node_group *g)
 
 /* --- what a look shows, and what others made of the sizes --- */
 
-/* Who takes machines away of himself has a reason (a schedule before a reservation ends, a person): they are not bought
- * back at once. */
+/* Who takes machines away, and not at once after we bought some, has a reason (a schedule before a reservation ends, a
+ * person): they are not bought back for so long. */
 static const millis YIELDS = 10 * MINUTE;
 
 static void record_contention(const struct node_group *g)
@@ -687,7 +687,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	millis now = clock_mono(g->context->clock);
 
 	g->resized++;
-	if (change < 0 && !contention_undoes(&g->contention, change, now))
+	if (change < 0 && !contention_undoes(&g->contention, change, YIELDS, now))
 		g->yields_until = now + YIELDS;
 	/* What an operation of theirs does on its way undoes nothing of ours. */
 	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now)) {
@@ -710,11 +710,13 @@ static void take_over_standby(struct node_group *g)
 	wish_standby(g, g->standby_wanted + rose);
 }
 
-/* Machines that went, and the size with them, as clouds take spot machines that they do not replace. Elsewhere, and
- * where the cloud keeps the size, somebody ended them. */
+/* Machines that went, and the size with them, as clouds take spot machines that they do not replace, or at the end of
+ * an owner's operation. Elsewhere, and where the cloud keeps the size, somebody wants fewer. */
 static int64_t machines_taken(const struct node_group *g, int64_t fell)
 {
-	if (g->seen.replaces_lost || group_spec_of(g)->capacity_type != CAPACITY_SPOT)
+	bool may_be = !g->seen.replaces_lost && group_spec_of(g)->capacity_type == CAPACITY_SPOT;
+
+	if (!may_be && !node_group_is_owners(g))
 		return 0;
 	return clamp(fell - g->believed.failed, 0, g->believed.lost);
 }
