@@ -100,3 +100,16 @@ int64_t exact_round(double x)
 		x = most;
 	return (int64_t)(x < 0 ? x - 0.5 : x + 0.5);
 }
+
+void exact_lognormal_points(double cv, double *points, int count)
+{
+	const double sigma = exact_sqrt(exact_log(1 + cv * cv));
+	double sum = 0;
+
+	for (int i = 0; i < count; i++) {
+		points[i] = exact_exp(sigma * exact_normal_quantile((i + 0.5) / count));
+		sum += points[i];
+	}
+	for (int i = 0; i < count; i++)
+		points[i] = points[i] / sum * count;
+}

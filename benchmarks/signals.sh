@@ -7,3 +7,4 @@ printf '\n| what | measured | to hold |\n|---|---|---|\n'
 printf '| parser | %s | 300 MB/s |\n' "$(build/release/exposition_speed)"
 printf '| scraping | %s | 10 %%, 32 MiB |\n' "$(build/release/scrape_speed 1000 60)"
 printf '| scraping, packed | %s | 10 %%, 32 MiB |\n' "$(build/release/scrape_speed 1000 60 packed)"
+printf '| a request through the relay | %s | 1 ms added |\n' "$(build/release/relay_speed)"

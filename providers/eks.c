@@ -1003,6 +1003,7 @@ static void describe(struct eks_call *x)
 	d->is_refused = !x->seen.group.may_launch || *x->seen.group.operated_by;
 	if (*x->seen.group.operated_by)
 		d->lacks = eks_operator_owns(&x->seen.group, arena_of(x));
+	d->replaces_lost = true;
 	d->grows_by_count = x->settings.launch == EKS_LAUNCH_INSTANCES && !x->seen.group.pool.exists;
 	if (x->seen.group.is_tagged && !x->settings.takes_tagged) {
 		d->is_refused = true;

@@ -27,12 +27,29 @@ static int64_t little(const struct counter_delta *d, millis elapsed)
 	return most < MOST_LITTLE ? most : MOST_LITTLE;
 }
 
+/* What ran or waited at the last look is in service still, if it has not ended. */
+static void look_for_vanished(struct evidence *e, const struct counter_delta *d)
+{
+	int64_t left = 0;
+
+	e->vanished = e->running + e->waiting;
+	e->ended = d->added[ENGINE_COMPLETED] / 1000;
+	if (d->has_value[ENGINE_COMPLETED] && !d->went_back)
+		left = e->vanished * 1000 - d->added[ENGINE_COMPLETED];
+	e->unseen_milli = left < 0 ? 0 : left < EVIDENCE_UNSEEN_MILLI ? left : EVIDENCE_UNSEEN_MILLI;
+}
+
 /* Work that begins and ends between two looks is honest; to see none of it every time is not. */
-static void look_for_unseen(struct evidence *e, bool was_seen, bool is_seen)
+static void look_for_unseen(struct evidence *e, const struct counter_delta *d, bool was_seen, bool is_seen)
 {
 	int64_t each = e->little_milli < EVIDENCE_UNSEEN_MOST_MILLI ? e->little_milli : EVIDENCE_UNSEEN_MOST_MILLI;
 
-	if (is_seen || was_seen)
+	if (was_seen && !is_seen) {
+		look_for_vanished(e, d);
+		return;
+	}
+	e->vanished = 0;
+	if (is_seen)
 		e->unseen_milli = 0;
 	else if (each < EVIDENCE_UNSEEN_LEAST_MILLI)
 		e->unseen_milli /= 2;
@@ -86,7 +103,7 @@ enum evidence_verdict evidence_look(struct evidence *e, const struct page_conten
 
 	if (e->has_look && added) {
 		e->little_milli = little(added, elapsed);
-		look_for_unseen(e, was_seen, is_seen);
+		look_for_unseen(e, added, was_seen, is_seen);
 		look_for_progress(e, added, was_seen && is_seen, elapsed);
 		look_for_resets(e, added->went_back, elapsed);
 	}
@@ -114,6 +131,13 @@ void evidence_tell(const struct evidence *e, struct error *out)
 {
 	switch (e->verdict) {
 	case EVIDENCE_LEVELS:
+		if (e->vanished) {
+			error_set(out, ERROR_INVALID,
+				  "of %" PRId64 " requests its levels show none, and its counters tell of %" PRId64
+				  " that ended: have their clients gone, or are these its gauges?",
+				  e->vanished, e->ended);
+			return;
+		}
 		error_set(out, ERROR_INVALID,
 			  "its levels show no request, and its counters tell of %" PRId64 ".%" PRId64
 			  " in service: is it one server's page, and are these its gauges?",

@@ -23,6 +23,8 @@ enum evidence_verdict {
 
 /* Levels of nothing are no accident where chance would have shown 12 requests: it shows none once in 160,000. One
  * interval counts as at most four of them, and counts from one sequence on: engines refresh their levels late. */
+/* So are as many that were there at the look before, and did not end. Clients may have gone: once nothing runs it
+ * halves. */
 enum { EVIDENCE_UNSEEN_MILLI = 12000, EVIDENCE_UNSEEN_MOST_MILLI = 4000, EVIDENCE_UNSEEN_LEAST_MILLI = 1000 };
 /* Of work at hand without any progress: where counters move as tokens come; where they may move only as requests end.
  */
@@ -40,11 +42,12 @@ enum { EVIDENCE_FULL_LOOKS = 3 };
 /* Of one server; zeroed at first, and when it is another one. */
 struct evidence {
 	bool has_look, is_live;
-	int64_t running, waiting;		  /* at the last look */
-	int64_t queued_looks;			  /* in a row, with a request waiting */
-	int64_t unseen_milli;			  /* requests that counters told of while the levels showed none */
-	int64_t little_milli;			  /* sequences that decoded at least, in the last interval */
-	millis stalled;				  /* for how long nothing has moved, with work at hand */
+	int64_t running, waiting; /* at the last look */
+	int64_t queued_looks;	  /* in a row, with a request waiting */
+	int64_t unseen_milli;	  /* requests that counters told of while the levels showed none */
+	int64_t vanished, ended;  /* requests that were there when the levels fell to none, and ended until then */
+	int64_t little_milli;	  /* sequences that decoded at least, in the last interval */
+	millis stalled;		  /* for how long nothing has moved, with work at hand */
 	millis since_reset[EVIDENCE_RESETS_MOST]; /* the last ones, latest first; 0: none */
 	enum evidence_verdict verdict;
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Worlds with a nemesis, in parallel by ranges of seeds; at the end how many broke which law, and the first of each again
-# with only the faults that it needs. Usage: tests/nemesis.sh PROGRAM [COUNT [-a|-w]]; -a: also what is known to break;
-# -w: what owners of node groups and workloads do by themselves.
+# with only the faults that it needs. Usage: tests/nemesis.sh PROGRAM [COUNT [-w]]; -w: what owners of node groups and
+# workloads do by themselves.
 set -euo pipefail
 program=$1 count=${2:-300} flags=${3:-} part=25
 dir=$(mktemp -d)

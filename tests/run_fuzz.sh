@@ -7,20 +7,27 @@ build=$1 seconds=$2 seed=${3:-0} # to libFuzzer 0 means another one each time
 mapfile -t fuzzers < <(find "$build" -maxdepth 1 -name '*_fuzz' -type f | LC_ALL=C sort)
 [ ${#fuzzers[@]} -gt 0 ] || { echo "no fuzzers in $build"; exit 1; }
 
+# words FUZZER: a dictionary, of the texts in the sources of its parsers and what is written by hand
+words() {
+	local row
+	read -r -a row < <(grep "^$1 " tests/fuzz/parsers)
+	cat tests/fuzz/*/"$1".dict 2>/dev/null || true
+	grep -hv '^#include' "${row[@]:1}" | grep -oE '"[][A-Za-z0-9_.:/{} @=-]{2,60}(>[][A-Za-z0-9_.:/@-]+)*"' | tr -d '"' | tr '>' '\n' |
+		awk 'length >= 2 && !seen[$0]++ { print "\"" $0 "\"" }'
+}
+
 # one FUZZER SECONDS SEED
 one() {
-	local name corpus seeds=() words=()
+	local name corpus seeds=()
 	name=$(basename "$1")
 	corpus=$(dirname "$1")/corpus/$name
 	mkdir -p "$corpus"
 	for folder in tests/fuzz/*/"$name"; do
 		[ ! -d "$folder" ] || seeds+=("$folder")
 	done
-	for file in tests/fuzz/*/"$name".dict; do
-		[ ! -f "$file" ] || words=(-dict="$file")
-	done
+	words "$name" >"$corpus.dict"
 	if "$1" -seed="$3" -max_total_time="$2" -timeout=60 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-		-artifact_prefix="$corpus-finding-" ${words[@]+"${words[@]}"} "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
+		-artifact_prefix="$corpus-finding-" -dict="$corpus.dict" "$corpus" "${seeds[@]}" >"$corpus.log" 2>&1; then
 		printf '%-28s %9s runs, no finding\n' "$name" "$(awk '/number_of_executed_units/ { print $2 }' "$corpus.log")"
 	else
 		printf '%-28s FINDING, see %s\n' "$name" "$corpus.log"
@@ -28,6 +35,6 @@ one() {
 		return 1
 	fi
 }
-export -f one
+export -f one words
 # shellcheck disable=SC2016  # the parameters belong to the inner shell
 printf '%s\0' "${fuzzers[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'one "$2" "$0" "$1"' "$seconds" "$seed"

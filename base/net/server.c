@@ -815,8 +815,7 @@ static int open_family(const char *where, const struct place *p, int family, str
 	return fd;
 }
 
-/* The socket, not blocking, for the caller to close, and the port it got; -1 with an error. */
-static int listen_open(const char *where, uint16_t *port, struct error *e)
+int listen_open(const char *where, uint16_t *port, struct error *e)
 {
 	union {
 		struct sockaddr any;

@@ -124,5 +124,7 @@ void server_stream_send(struct server_stream *s, const char *text, size_t len);
 void server_stream_end(struct server_stream *s);
 /* A listening socket from a text such as "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses). */
 
+/* The socket, not blocking, for the caller to close, and the port it got; -1 with an error as of server_open(). */
+int listen_open(const char *where, uint16_t *port, struct error *e) MUST_USE;
 /* Whether only this machine reaches it: "127.0.0.1:80", "[::1]:80", "localhost:80". False for what is no address. */
 bool listen_check(const char *where, bool *is_loopback, struct error *e) MUST_USE;

@@ -55,6 +55,7 @@ void object_start(struct api *a, struct object_call *o)
 {
 	buf_clear(&o->path);
 	api_object_path(&o->object, &o->path);
+	api_query(&o->path, "labelSelector", o->selector);
 	if (o->verb == OBJECT_APPLY) {
 		api_query(&o->path, "fieldManager", "preheat");
 		api_query(&o->path, "force", "true");

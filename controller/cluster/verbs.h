@@ -122,8 +122,9 @@ enum object_verb { OBJECT_GET, OBJECT_CREATE, OBJECT_PUT, OBJECT_PATCH /* merge 
 
 struct object_call {
 	enum object_verb verb;
-	struct api_object object; /* CREATE: without a name */
+	struct api_object object; /* CREATE, and a list: without a name */
 	const char *body;	  /* JSON; may be NULL for GET and DELETE */
+	const char *selector;	  /* GET without a name: a list of those with such labels; may be NULL */
 	void (*done)(struct object_call *c);
 	void *user;
 

@@ -1,5 +1,6 @@
 #include "controller/commands/recording.h"
 
+#include "base/exact.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "base/schedule.h"
@@ -312,29 +313,55 @@ static void note_silence(const struct tick_record *r, millis before, struct reco
 /* Longer recordings keep the bins of their ticks: some six weeks. */
 enum { SCATTERED_MOST = 4000000 };
 
+/* Lengths of requests over their mean: as in the modelled world where nothing else is said. */
+#define LENGTH_SPREAD 1.0
+enum { LENGTHS = 64 };
+
+struct second {
+	int64_t requests;
+	double length; /* of all, over the mean of one */
+};
+
+/* The requests of a bin over its seconds, at random. */
+static void scatter_bin(const struct bin *b, const double lengths[LENGTHS], struct random *r, struct second *seconds,
+			size_t each)
+{
+	for (size_t i = 0; i < each; i++)
+		seconds[i] = (struct second){ 0 };
+	for (int64_t k = 0; k < b->requests; k++) {
+		struct second *s = &seconds[(size_t)(random_uniform(r) * (double)each)];
+		s->requests++;
+		s->length += lengths[(size_t)(random_uniform(r) * LENGTHS)];
+	}
+}
+
 /*
- * Nobody saw when in a tick the requests came. Evenly would be kinder than anything real: queues form where some come
- * together. Each falls into a second of the tick at random, which is Poisson's traffic.
+ * Nobody saw when in a tick the requests came, nor how long each was. Evenly would be kinder than anything real: queues
+ * form where some, or long ones, come together. Each falls into a second of the tick at random, which is Poisson's
+ * traffic, with a length of its own.
  */
 static void scatter(struct trace *t, struct random *r)
 {
+	double lengths[LENGTHS];
+
 	size_t each = (size_t)(t->bin_width / SECOND), count = t->bin_count * each;
 
 	if (t->bin_width % SECOND || each < 2 || count > SCATTERED_MOST)
 		return;
 	struct bin *bins = allocate(count + 1, sizeof *bins);
-	for (size_t i = 0; i < count; i++)
-		bins[i].at = (millis)i * SECOND;
+	struct second *seconds = allocate(each, sizeof *seconds);
+	exact_lognormal_points(LENGTH_SPREAD, lengths, LENGTHS);
 	for (size_t i = 0; i < t->bin_count; i++) {
 		const struct bin *b = &t->bins[i];
-		for (int64_t k = 0; k < b->requests; k++)
-			bins[i * each + (size_t)(random_uniform(r) * (double)each)].requests++;
-		for (size_t k = i * each; b->requests > 0 && k < (i + 1) * each; k++) {
-			double share = (double)bins[k].requests / (double)b->requests;
-			bins[k].prompt_tokens = (int64_t)((double)b->prompt_tokens * share + .5);
-			bins[k].output_tokens = (int64_t)((double)b->output_tokens * share + .5);
+		scatter_bin(b, lengths, r, seconds, each);
+		for (size_t k = 0; k < each; k++) {
+			double share = b->requests > 0 ? seconds[k].length / (double)b->requests : 0;
+			bins[i * each + k] = (struct bin){ (millis)(i * each + k) * SECOND, seconds[k].requests,
+							   (int64_t)((double)b->prompt_tokens * share + .5),
+							   (int64_t)((double)b->output_tokens * share + .5) };
 		}
 	}
+	free(seconds);
 	free(t->bins);
 	t->bins = bins;
 	t->bin_count = count;

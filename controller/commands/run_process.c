@@ -718,6 +718,7 @@ static bool start(struct running *r, struct error *e)
 	web_serve_replica(r->web, r->key, export, r);
 	if (!tracing_open(&r->tracing, r->access.loop, r->access.http, r->identity, e))
 		return false;
+	const char *pod_ip = cluster_args_variable("POD_IP");
 	r->controller =
 		controller_open(&(struct controller_settings){ .loop = r->access.loop,
 							       .http = r->access.http,
@@ -736,6 +737,7 @@ static bool start(struct running *r, struct error *e)
 							       .namespace = r->access.namespace,
 							       .lease = r->request->lease,
 							       .identity = r->identity,
+							       .pod_ip = pod_ip ? pod_ip : "",
 							       .address = r->address,
 							       .lease_duration = r->request->duration,
 							       .lease_renew = r->request->renew,

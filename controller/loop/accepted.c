@@ -137,10 +137,10 @@ bool accepted_shows(const struct accepted *a, const struct group_description *d,
 	bool size_shows = a->least < 0 || d->desired >= a->least || a->least_until <= began;
 	bool standby_shows = a->standby < 0 || d->standby == a->standby || a->standby_until <= began;
 
-	if (d->is_busy) /* it says itself that it is not done */
-		return true;
 	if ((!size_shows || !standby_shows) && has_failed_since(a, d, last_failure))
 		size_shows = standby_shows = true;
+	if (d->is_busy) /* machines and standby are not done yet, as it says itself; a size is raised at once */
+		return size_shows;
 	return size_shows && standby_shows && removals_show(a, d, began);
 }
 

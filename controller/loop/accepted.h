@@ -47,7 +47,7 @@ void accepted_note(struct accepted *a, const struct accepted_call *c);
 /*
  * Whether a read that began at `began` shows what was accepted, or is to be believed nevertheless: it began later than
  * LAG_MOST after the write, or it tells of a launch that failed since (its id is above `last_failure`), which lowers
- * sizes, or that the cloud is still at work.
+ * sizes, or it shows the size and that the cloud is still at work.
  */
 bool accepted_shows(const struct accepted *a, const struct group_description *d, millis began, int64_t last_failure);
 /* A read that was believed: what it shows is what later ones must show. */

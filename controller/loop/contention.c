@@ -8,9 +8,9 @@ void contention_ours(struct contention *c, int64_t change, millis now)
 	c->own_at = now;
 }
 
-bool contention_undoes(const struct contention *c, int64_t change, millis now)
+bool contention_undoes(const struct contention *c, int64_t change, millis within, millis now)
 {
-	return c->own && (change > 0) != (c->own > 0) && now - c->own_at <= CONTENTION_SOON;
+	return c->own && (change > 0) != (c->own > 0) && now - c->own_at <= within;
 }
 
 /* The oldest of the last few is not long ago, or it goes on after a hold. */
@@ -30,7 +30,7 @@ bool contention_theirs(struct contention *c, int64_t change, millis now)
 	if (!change)
 		return false;
 	c->changed_at = now;
-	if (contention_undoes(c, change, now)) {
+	if (contention_undoes(c, change, CONTENTION_SOON, now)) {
 		c->undone_at[c->undone++ % CONTENTION_REVERSALS] = now;
 		c->machines = machines > c->machines ? machines : c->machines;
 		c->own = 0;
@@ -45,7 +45,7 @@ bool contention_theirs(struct contention *c, int64_t change, millis now)
 
 bool contention_ends(struct contention *c, millis now)
 {
-	if (c->quiet && !c->is_held && now - c->ended_at > c->quiet)
+	if (c->quiet && !c->is_held && now - c->ended_at > c->quiet + CONTENTION_SOON)
 		*c = (struct contention){ 0 };
 	if (!c->is_held || now - c->changed_at < c->quiet)
 		return false;

@@ -13,9 +13,10 @@
 
 enum { CONTENTION_REVERSALS = 3 };
 #define CONTENTION_SPAN HOUR	      /* so many within it are a fight */
-#define CONTENTION_SOON (10 * MINUTE) /* a change of theirs that comes so soon after one of ours undoes it */
+/* Cluster Autoscaler ends an idle machine ten minutes after it came, which takes minutes. */
+#define CONTENTION_SOON (20 * MINUTE) /* a change of theirs that comes so soon after one of ours undoes it */
 /* Without a change of theirs the hold ends. Who only sets what is there already cannot be seen: if the next change of
- * ours is undone within as long again, it lasts twice as long, up to the most. */
+ * ours, made within as long again, is undone, it lasts twice as long, up to the most. */
 #define CONTENTION_QUIET      (10 * MINUTE)
 #define CONTENTION_QUIET_MOST (4 * HOUR)
 
@@ -33,8 +34,8 @@ struct contention {
 
 /* We changed the size by so many machines. */
 void contention_ours(struct contention *c, int64_t change, millis now);
-/* A change of theirs that comes so soon after one of ours, in the other direction. */
-bool contention_undoes(const struct contention *c, int64_t change, millis now);
+/* A change of theirs within so long of one of ours, in the other direction. */
+bool contention_undoes(const struct contention *c, int64_t change, millis within, millis now);
 /* Others did. True when that is where the hold begins. */
 bool contention_theirs(struct contention *c, int64_t change, millis now);
 /* Ends a hold once they were quiet for long enough; true when it did. */

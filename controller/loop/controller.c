@@ -101,6 +101,7 @@ static void finish(struct controller *c)
 	free(c->consolidation.movable.items);
 	drains_actor.stop(c);
 	engine_moves_close(c);
+	activator_close(c);
 	slots_close(c);
 	free(c->drains.back_offs);
 	buf_release(&c->cancels.path);

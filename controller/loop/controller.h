@@ -51,6 +51,7 @@ struct controller_settings {
 	const char *namespace; /* of the Lease and of events on nodes */
 	const char *lease;     /* its name */
 	const char *identity;  /* of this replica */
+	const char *pod_ip;    /* where other pods reach this one; "" where nobody said */
 	const char *address;   /* where followers find controller_export(), ending in a query; "" for none */
 	millis lease_duration, lease_renew, lease_retry; /* 0: 15, 10, 2 s */
 

@@ -8,6 +8,7 @@
 #include "controller/cluster/event.h"
 #include "controller/cluster/model.h"
 #include "controller/cluster/verbs.h"
+#include "controller/loop/activator.h"
 #include "controller/loop/clock_skew.h"
 #include "controller/loop/consolidation.h"
 #include "controller/loop/controller.h"
@@ -96,6 +97,7 @@ struct controller {
 	struct left_placeholders left;
 	struct slots slots;
 	struct engine_moves moves;
+	struct activator activator;
 	struct idle_nodes idle;
 	struct consolidation consolidation; /* of the pool that takes any */
 	struct interruptions interruptions;

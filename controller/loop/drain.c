@@ -408,7 +408,7 @@ static void ask(struct drain *d, const struct pod *p)
 
 	pod_uid_text(p, uid);
 	struct pod_eviction *e = p->state == POD_TERMINATING ? NULL : slot_for(d, uid);
-	if (!e)
+	if (!e || (p->pool >= 0 && !activator_covers(d->controller, (size_t)p->pool, p)))
 		return;
 	e->drain = d;
 	e->controller = d->controller;

@@ -191,6 +191,8 @@ void engine_moves_label(struct controller *c, struct shared_engine *m, const str
 
 	if (m->phase != PHASE_NONE || is_busy(m) || (is_told && !strcmp(m->label, label)) || is_labelled(p, label))
 		return;
+	if (!strcmp(label, "falling-asleep") && !activator_covers(c, pool_of(c, m->pool), p))
+		return;
 	write_label(m, label);
 }
 
@@ -313,6 +315,8 @@ static void drive_one(struct shared_engine *m)
 	}
 	if (m->phase == PHASE_EMPTY)
 		wait_until_empty(m, pool, p);
+	if (!m->is_wake && m->phase == PHASE_LABEL && !activator_covers(c, pool, p))
+		return; /* requests would find nobody for a moment */
 	if (m->phase == PHASE_LABEL)
 		write_label(m, m->is_wake ? "waking" : "falling-asleep");
 	else if (m->phase == PHASE_LABEL_AFTER)
@@ -426,15 +430,31 @@ static struct shared_engine *add(struct controller *c, const char *uid)
 	return m;
 }
 
-struct shared_engine *engine_moves_of(struct controller *c, size_t pool, const struct pod *p)
+static struct shared_engine *find(const struct controller *c, const char *uid)
 {
-	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
 	struct shared_engine *m = c->moves.first;
+
+	while (m && strcmp(m->uid, uid) != 0)
+		m = m->next;
+	return m;
+}
+
+bool engine_moves_to_sleep(const struct controller *c, const struct pod *p)
+{
 	char uid[37];
 
 	pod_uid_text(p, uid);
-	while (m && strcmp(m->uid, uid) != 0)
-		m = m->next;
+	const struct shared_engine *m = find(c, uid);
+	return m && m->phase != PHASE_NONE && !m->is_wake;
+}
+
+struct shared_engine *engine_moves_of(struct controller *c, size_t pool, const struct pod *p)
+{
+	const struct pool_spec *spec = &fleet_of(c)->pools[pool];
+	char uid[37];
+
+	pod_uid_text(p, uid);
+	struct shared_engine *m = find(c, uid);
 	if (!m)
 		m = add(c, uid);
 	snprintf(m->namespace, sizeof m->namespace, "%s", p->namespace);

@@ -68,6 +68,8 @@ struct shared_engine *engine_moves_of(struct controller *c, size_t pool, const s
 bool engine_move_begin(struct controller *c, struct shared_engine *m, bool is_wake, const char *why);
 /* The label of an engine that is not moved; written where it is another. */
 void engine_moves_label(struct controller *c, struct shared_engine *m, const struct pod *p, const char *label);
+/* The engine in the pod is on its way to sleep. */
+bool engine_moves_to_sleep(const struct controller *c, const struct pod *p);
 /* Forgets all; none has anything under way. */
 void engine_moves_close(struct controller *c);
 /* Those that are not seen any more and have nothing under way are forgotten. */

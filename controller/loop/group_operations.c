@@ -403,6 +403,8 @@ static bool may_send(const struct node_group *g)
 
 void node_group_drive(struct node_group *g)
 {
+	if (g->is_known && !has_operation(g))
+		removals_keep_joined(g);
 	if (g->is_known)
 		node_group_fit_starts(g);
 	if (g->context->is_barred || !may_send(g))

@@ -653,8 +653,8 @@ void node_group_become_known(struct node_group *g)
 
 /* --- what a look shows, and what others made of the sizes --- */
 
-/* Who takes machines away of himself has a reason (a schedule before a reservation ends, a person): they are not bought
- * back at once. */
+/* Who takes machines away, and not at once after we bought some, has a reason (a schedule before a reservation ends, a
+ * person): they are not bought back for so long. */
 static const millis YIELDS = 10 * MINUTE;
 
 static void record_contention(const struct node_group *g)
@@ -687,7 +687,7 @@ static void tell_resized(struct node_group *g, int64_t change)
 	millis now = clock_mono(g->context->clock);
 
 	g->resized++;
-	if (change < 0 && !contention_undoes(&g->contention, change, now))
+	if (change < 0 && !contention_undoes(&g->contention, change, YIELDS, now))
 		g->yields_until = now + YIELDS;
 	/* What an operation of theirs does on its way undoes nothing of ours. */
 	if (!node_group_is_owners(g) && contention_theirs(&g->contention, change, now)) {
@@ -710,20 +710,31 @@ static void take_over_standby(struct node_group *g)
 	wish_standby(g, g->standby_wanted + rose);
 }
 
+/* Machines that went, and the size with them, as clouds take spot machines that they do not replace, or at the end of
+ * an owner's operation. Elsewhere, and where the cloud keeps the size, somebody wants fewer. */
+static int64_t machines_taken(const struct node_group *g, int64_t fell)
+{
+	bool may_be = !g->seen.replaces_lost && group_spec_of(g)->capacity_type == CAPACITY_SPOT;
+
+	if (!may_be && !node_group_is_owners(g))
+		return 0;
+	return clamp(fell - g->believed.failed, 0, g->believed.lost);
+}
+
 /* Only the difference is theirs: what we wished meanwhile stays wished. Returns the machines that went by our
  * operation, which goes on, and that the size counts yet: it falls later. */
 static int64_t take_over_size(struct node_group *g)
 {
 	const struct believed_size *b = &g->believed;
 	int64_t fell = b->desired - g->seen.desired;
-	int64_t lost = clamp(fell - b->failed, 0, b->lost); /* those that the cloud does not replace */
-	int64_t others = clamp(fell, 0, b->failed + b->lost) - fell;
+	int64_t taken = machines_taken(g, fell);
+	int64_t others = clamp(fell, 0, b->failed + taken) - fell;
 	int64_t staying = machines_staying(g);
 	bool goes_on = g->seen.is_busy && g->ongoing.name;
 	int64_t owed = goes_on && others <= b->released ? clamp(others, 0, b->released) : 0;
 
 	others -= owed;
-	g->wanted += others - lost;
+	g->wanted += others - taken;
 	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
 		tell_resized(g, others);
 	/* Never less than stays and the size has room for beside what goes: those end by being named only. An owner
@@ -996,7 +1007,6 @@ bool node_group_plan(struct node_group *g)
 		return false;
 	if (g->seen.is_busy)
 		return plan_end(g);
-	removals_keep_joined(g);
 	int64_t desired = g->wanted + removals_counted(g);
 	int64_t standby = g->standby_wanted - removals_to_standby(g);
 	/* Where one waits for the other, growth goes first: somebody waits for it. At the most, what goes makes room.

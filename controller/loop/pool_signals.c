@@ -42,7 +42,8 @@ static void add_scrape(struct pool_signals *s, const struct scrape_input *scrape
 static int64_t queued(const struct live_pool *p, int64_t running)
 {
 	const struct queue_text *q = &p->controller->manifest.pools[p->index].spec.signals.queue;
-	int64_t waiting = p->signals.queue ? external_queue_waiting(p->signals.queue) : 0;
+	int64_t waiting = p->signals.queue ? external_queue_waiting(p->signals.queue)
+					   : activator_waiting(p->controller, p->index);
 
 	if (waiting == READING_UNKNOWN)
 		return ABSENT;
@@ -63,6 +64,18 @@ static int64_t with_queue(struct live_pool *p, const struct pool_reading *r)
 	if (q->counts == QUEUE_COUNTS_WAITING)
 		return r->waiting + outside;
 	return r->waiting > outside ? r->waiting : outside;
+}
+
+void pool_signals_queued(struct controller *c, size_t pool)
+{
+	struct pool_signals *s = &c->pools[pool]->signals;
+	int64_t now = queued(c->pools[pool], s->in_flight);
+
+	if (!s->has_heard || now == ABSENT || s->queued == ABSENT)
+		return;
+	s->waiting += now - s->queued;
+	s->queued = now;
+	slots_read(c);
 }
 
 /* Of a pod among the source's targets. */
@@ -303,7 +316,7 @@ static struct external_queue *queue_of(struct controller *c, size_t pool)
 		.deadline = q->deadline,
 	};
 
-	if (!q->node)
+	if (!q->node || q->activator.service)
 		return NULL;
 	if (q->json.url) {
 		settings.kind = EXTERNAL_QUEUE_JSON;

@@ -69,6 +69,8 @@ void pool_signals_aged(struct controller *c);
 void pool_signals_of_work(struct live_pool *p, const struct group_input *groups, size_t count);
 /* A reading of the pool's replicas; `pool` is a struct live_pool. */
 void pool_signals_reading(void *pool, const struct pool_reading *r);
+/* Another number of requests waits outside of the replicas: a share decides on it at once. */
+void pool_signals_queued(struct controller *c, size_t pool);
 /* Requests in flight at a replica and how old that is; false when it is not known. */
 bool pool_signals_in_flight(const struct controller *c, size_t pool, const struct pod *p, struct arena *a,
 			    int64_t *count, millis *age);

@@ -210,6 +210,8 @@ static size_t slot_of(struct stock *s, const struct node *n, size_t room)
 	return at;
 }
 
+static const int64_t GPU_MIB_MOST = INT64_C(1) << 24; /* 16 TiB */
+
 /* Of the GPU, as its node says; else what the largest needs awake beside the others. */
 static int64_t gpu_mib(const struct stock *s, size_t slot)
 {
@@ -224,7 +226,7 @@ static int64_t gpu_mib(const struct stock *s, size_t slot)
 		if (m->gpu_awake_mib - m->gpu_asleep_mib > largest)
 			largest = m->gpu_awake_mib - m->gpu_asleep_mib;
 	}
-	return mib > 0 ? mib : largest + asleep;
+	return mib > 0 && mib <= GPU_MIB_MOST ? mib : largest + asleep;
 }
 
 static void add_engine(struct stock *s, size_t member, const struct pod *p, size_t room, millis now)

@@ -218,7 +218,7 @@ static void check_labels(struct draft *d, const struct yaml_node *map, const str
 
 static void check_one_kind(struct draft *d, const struct queue_text *q)
 {
-	static const char *const kinds[] = { "promql", "endpointPicker", "json" };
+	static const char *const kinds[] = { "promql", "endpointPicker", "json", "activator" };
 	const char *last = NULL;
 	int count = 0;
 
@@ -228,11 +228,12 @@ static void check_one_kind(struct draft *d, const struct queue_text *q)
 			count++;
 		}
 	if (!count)
-		schema_find_key(d->findings, q->node, "promql", NULL, "promql, endpointPicker or json",
+		schema_find_key(d->findings, q->node, "promql", NULL, "promql, endpointPicker, json or activator",
 				"say where the queue's length is told");
 	if (count > 1)
-		schema_find_key(d->findings, q->node, last, "more than one of promql, endpointPicker and json",
-				"one of them", "delete the others; promql can add several queues up");
+		schema_find_key(d->findings, q->node, last,
+				"more than one of promql, endpointPicker, json and activator", "one of them",
+				"delete the others; promql can add several queues up");
 }
 
 static void check_queue(struct draft *d, const struct signals_text *s)
@@ -253,6 +254,9 @@ static void check_queue(struct draft *d, const struct signals_text *s)
 				"the url within json or "
 				"endpointPicker",
 				"delete it");
+	if (q->activator.service && q->counts != QUEUE_COUNTS_WAITING)
+		schema_find_key(d->findings, q->node, "counts", "counts: unfinished beside activator", "waiting",
+				"delete it: only what waits is held there");
 	struct error e;
 	if (q->json.path && !json_number_check(q->json.path, &e))
 		schema_find_key(d->findings, q->json.node, "path", NULL,

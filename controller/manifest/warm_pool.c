@@ -145,6 +145,18 @@ static const struct schema_row json_rows[] = {
 };
 static const struct schema_table json_table = { "json", sizeof(struct json_text), SCHEMA_ROWS(json_rows) };
 
+static const struct schema_row activator_rows[] = {
+	{ .key = "service", .type = SCHEMA_NAME, AT(activator_text, service), .is_required = true,
+	  .help = "Name of the Service that clients use, in the pool's namespace, with a cluster IP." },
+	{ .key = "port", .type = SCHEMA_NAME, AT(activator_text, port), .shown = "its only one",
+	  .help = "Name of the Service's port." },
+	{ .key = "hold", .type = SCHEMA_DURATION, AT(activator_text, hold), .fallback = "2m", .min = SECOND,
+	  .max = 15 * MINUTE, .example = "2m",
+	  .help = "How long a request waits at most; then it is answered 503 with Retry-After." },
+};
+static const struct schema_table activator_table = { "activator", sizeof(struct activator_text),
+	SCHEMA_ROWS(activator_rows) };
+
 static const struct schema_row queue_rows[] = {
 	{ .key = "promql", .type = SCHEMA_TEXT, AT(queue_text, promql), .shown = "none", .max = 2000,
 	  .example = "sum(rabbitmq_queue_messages_ready{queue=\"prompts\"})",
@@ -154,6 +166,8 @@ static const struct schema_row queue_rows[] = {
 	  .help = "Requests that flow control of the Gateway API inference extension, or of llm-d, holds back." },
 	{ .key = "json", .type = SCHEMA_MAP, AT(queue_text, json), .shown = "none", .table = &json_table,
 	  .help = "A number in a JSON document." },
+	{ .key = "activator", .type = SCHEMA_MAP, AT(queue_text, activator), .shown = "none", .table = &activator_table,
+	  .help = "Preheat itself holds HTTP/1.1 requests to a Service while no replica of the pool serves, and passes them on once one does." },
 	{ .key = "url", .type = SCHEMA_URL, AT(queue_text, url), .shown = "signals.prometheus.url",
 	  .help = "The Prometheus server that promql, or endpointPicker without a url, asks." },
 	{ .key = "counts", .type = SCHEMA_CHOICE, AT(queue_text, counts), .fallback = "waiting",

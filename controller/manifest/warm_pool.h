@@ -98,6 +98,13 @@ struct json_text {
 	const char *url, *path; /* url NULL: none */
 };
 
+/* Preheat itself holds what nobody can serve. */
+struct activator_text {
+	const struct yaml_node *node;
+	const char *service, *port; /* service NULL: none; port NULL: its only one */
+	int64_t hold;
+};
+
 /* How a queue counts what is worked on. */
 enum queue_counts { QUEUE_COUNTS_WAITING, QUEUE_COUNTS_UNFINISHED };
 
@@ -106,6 +113,7 @@ struct queue_text {
 	const char *promql, *url; /* promql NULL: another kind; url NULL: that of signals.prometheus */
 	struct picker_text picker;
 	struct json_text json;
+	struct activator_text activator;
 	int64_t counts, interval, deadline;
 	struct auth_text auth;
 	struct tls_text tls;

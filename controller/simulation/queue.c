@@ -53,18 +53,13 @@ struct cohort_form {
 	int64_t running_work;			/* of what runs, in the book of deadlines */
 };
 
-/* Mid-quantiles of a log-normal distribution with mean 1 and the given coefficient of variation. */
 static void make_points(struct cohort_form *f, int64_t spread_permille)
 {
-	double cv = (double)spread_permille / 1000, sum = 0, points[POINTS];
-	double sigma = exact_sqrt(exact_log(1 + cv * cv));
+	double points[POINTS];
 
+	exact_lognormal_points((double)spread_permille / 1000, points, POINTS);
 	for (int i = 0; i < POINTS; i++) {
-		points[i] = exact_exp(sigma * exact_normal_quantile((i + 0.5) / POINTS));
-		sum += points[i];
-	}
-	for (int i = 0; i < POINTS; i++) {
-		f->points_ppm[i] = exact_round(points[i] / sum * POINTS * 1000000);
+		f->points_ppm[i] = exact_round(points[i] * 1000000);
 		f->carry[i] = (i * 7) % POINTS;
 	}
 }

@@ -173,7 +173,7 @@ static bool holds(const struct decoded_list *list, const char *type)
 	return c && c->status && !strcmp(c->status, "True");
 }
 
-/* Absent, or a whole number of at least 0. */
+/* Absent, or a whole number as Kubernetes has it. */
 static bool read_replicas(struct decoded_text raw, struct owner_object *out, struct error *e)
 {
 	char digits[24] = "", *end;
@@ -184,9 +184,9 @@ static bool read_replicas(struct decoded_text raw, struct owner_object *out, str
 		memcpy(digits, raw.text, raw.len);
 	out->replicas = strtoll(digits, &end, 10);
 	out->has_replicas = true;
-	return (digits[0] && !*end && out->replicas >= 0) ||
-	       error_set(e, ERROR_INVALID, "spec>replicas: found %.*s; allowed: a whole number from 0 on",
-			 (int)(raw.len < 40 ? raw.len : 40), raw.text);
+	return (digits[0] && !*end && out->replicas >= 0 && out->replicas <= INT32_MAX) ||
+	       error_set(e, ERROR_INVALID, "spec>replicas: found %.*s; allowed: a whole number from 0 to %d",
+			 (int)(raw.len < 40 ? raw.len : 40), raw.text, INT32_MAX);
 }
 
 static bool read_owner(enum object_kind kind, const char *text, size_t len, struct arena *a, struct owner_object *out,

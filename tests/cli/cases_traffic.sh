@@ -107,6 +107,13 @@ found 'simulate: what the recording measured' 0 'Measured, pool chat: 40 sequenc
 found 'simulate: the fleet that was there' 0 '^40 fits$' "$measured_world" \
 	'preheat simulate --recording out/history.db --out again >/dev/null 2>&1
 	grep -q "\"model_fits\": true" again/summary.json && echo "$(grep -oE "\"slots\": [0-9]+" again/summary.json | grep -oE "[0-9]+") fits"'
+# Requests of many lengths on two replicas that are seldom full: what is late then is late by chance, of the long ones too.
+found 'simulate: lengths differ, as they did' 0 '^true$' \
+	'sed "s/maxSequences: 105/maxSequences: 16/; s/^      min: 1/      min: 2/; s/^      max: 20/      max: 2/; s/standby: { max: 10,/standby: { max: 0,/; s/^  headroom: .*//" "$example/pool.yaml" >p.yaml
+	preheat generate --shape constant --length 8h --rate 4 --prompt-tokens 200 --output-tokens 200 --seed 3 --out t.csv
+	preheat simulate -f p.yaml --trace t.csv --out out >/dev/null 2>&1' \
+	'preheat simulate --recording out/history.db --out again >/dev/null 2>&1
+	jq ".recorded.chat | .late_share > .003 and .model_late_share > .66 * .late_share and .model_fits" again/summary.json'
 found 'simulate: a model that does not fit gives no verdict' 0 'does not fit pool chat: .* late where .* No verdict' "$measured_world" \
 	'printf "apiVersion: preheat.dev/v1alpha1\nkind: World\npools: [ { name: chat, maxSequences: 200 } ]\n" >other.yaml
 	preheat simulate --recording out/history.db --world other.yaml --compare --rivals static'

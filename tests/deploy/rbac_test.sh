@@ -127,6 +127,14 @@ rights() {
 	may yes patch pods shared
 	may no create pods shared
 	may no delete pods shared
+	kubectl create namespace held >/dev/null
+	kubectl create rolebinding preheat-activator -n held --clusterrole=preheat-activator --serviceaccount=preheat:preheat >/dev/null
+	may yes get services held
+	may yes patch endpointslices.discovery.k8s.io held
+	may yes delete endpointslices.discovery.k8s.io held
+	may no patch services held
+	may no patch endpointslices.discovery.k8s.io llm
+	may no delete endpointslices.discovery.k8s.io llm
 	kubectl create namespace placed >/dev/null
 	kubectl create rolebinding preheat-placeholders -n placed --clusterrole=preheat-placeholders \
 		--serviceaccount=preheat:preheat >/dev/null

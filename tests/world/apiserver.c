@@ -25,6 +25,8 @@ static const struct {
 	[KIND_VOLUME] = { "/api/v1", "persistentvolumes", "PersistentVolume", false },
 	[KIND_STORAGE_CLASS] = { "/apis/storage.k8s.io/v1", "storageclasses", "StorageClass", false },
 	[KIND_NAMESPACE] = { "/api/v1", "namespaces", "Namespace", false },
+	[KIND_SERVICE] = { "/api/v1", "services", "Service", true },
+	[KIND_SLICE] = { "/apis/discovery.k8s.io/v1", "endpointslices", "EndpointSlice", true },
 	[KIND_AUTOSCALER] = { "/apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true },
 };
 
@@ -222,16 +224,22 @@ static void conflict(struct wire_call *c)
 /* --- lists and watches --- */
 
 /* Of the field selectors that there are only that of a pod's node is played: "?fieldSelector=spec.nodeName%3DNAME". */
-static bool is_selected(const struct object *o, const char *query)
+/* Of a parameter of the query, as it is written there. */
+static bool is_said(const char *query, const char *parameter, const char *text)
 {
-	static const char by_node[] = "fieldSelector=spec.nodeName%3D";
-	const char *at = query ? strstr(query, by_node) : NULL;
-	const char *node = value_text(o->value, "spec>nodeName");
+	const char *at = query ? strstr(query, parameter) : NULL;
 
 	if (!at)
 		return true;
-	at += sizeof by_node - 1;
-	return strlen(node) == strcspn(at, "&") && !strncmp(node, at, strlen(node));
+	at += strlen(parameter);
+	return strlen(text) == strcspn(at, "&") && !strncmp(text, at, strlen(text));
+}
+
+static bool is_selected(const struct object *o, const char *query)
+{
+	return is_said(query, "fieldSelector=spec.nodeName%3D", value_text(o->value, "spec>nodeName")) &&
+	       is_said(query, "labelSelector=kubernetes.io%2Fservice-name%3D",
+		       value_text(o->value, "metadata>labels>kubernetes.io/service-name"));
 }
 
 static void list(struct wire_call *c, enum kind k, bool is_silent, const char *space)

@@ -273,6 +273,7 @@ static bool pass(struct cloud_machine *m)
 		enter(m, STEP_RUNNING, -1);
 	} else if (m->step == STEP_RUNNING) { /* a notice is over */
 		terminate(m);
+		m->group->desired += m->group->wire == CLOUD_EKS; /* Auto Scaling replaces it */
 	} else {
 		return true;
 	}
@@ -392,10 +393,15 @@ struct cloud_machine *cloud_owner_adds(struct cloud_group *g)
 	return launch(g, true, CLOUD_OWNER);
 }
 
-void cloud_owner_ends(struct cloud_machine *m)
+void cloud_owner_removes(struct cloud_machine *m)
 {
 	cloud_note_past(m->group);
 	terminate(m);
+}
+
+void cloud_owner_ends(struct cloud_machine *m)
+{
+	cloud_owner_removes(m);
 	m->group->desired++;
 }
 

@@ -145,6 +145,7 @@ void cloud_owner_reimages(struct cloud_machine *m);
 /* One more than the size asks for: whoever replaces begins so, and ends another later. */
 struct cloud_machine *cloud_owner_adds(struct cloud_group *g);
 void cloud_owner_ends(struct cloud_machine *m);	       /* without a change of the size */
+void cloud_owner_removes(struct cloud_machine *m);     /* and lowers the size by one */
 int64_t cloud_owned(const struct cloud_group *g);      /* machines alive that somebody else asked for */
 void cloud_take(struct cloud_group *g, int64_t count); /* spot: a notice of two minutes */
 

@@ -18,8 +18,6 @@ bool laws_expect_errors(bool expected); /* lines of level error are no breach; r
 void laws_share_groups(void);
 /* A process died, and left this file. */
 void laws_history(int who, const char *path);
-/* Also what is known to break (laws.c); else such a breach only stands in the trace. */
-void laws_be_strict(void);
 /* What broke first; "": nothing did. */
 const char *laws_broken(void);
 int64_t laws_writes(void);	 /* calls that changed the cluster or the cloud */

@@ -21,9 +21,8 @@ struct nemesis_world {
 	const char *spec; /* of the WarmPool chat, as JSON */
 };
 
-/* Which faults are drawn: those that hold, also those that are known to break a law, or what owners do by themselves.
- */
-enum nemesis_mode { NEMESIS_HELD, NEMESIS_ALL, NEMESIS_OWNERS };
+/* Which faults are drawn: what goes wrong, or what owners do by themselves beside a few of these. */
+enum nemesis_mode { NEMESIS_FAULTS_ALONE, NEMESIS_OWNERS };
 
 struct fault {
 	size_t kind;

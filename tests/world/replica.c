@@ -140,6 +140,7 @@ void replica_start(int who, const struct replica_settings *s)
 								       .namespace = HOME,
 								       .lease = replica_lease(who),
 								       .identity = r->identity,
+								       .pod_ip = "10.255.0.1",
 								       .address = s->elects ? r->address : "",
 								       .on_failure = failed,
 								       .user = r },

@@ -7,6 +7,7 @@
 #include "tests/unit/manifest/loaded.h"
 #include "tests/world/laws.h"
 #include "tests/world/replica.h"
+#include "tests/world/services.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -1089,6 +1090,7 @@ static void second(struct timer *t)
 		look_at_load(a);
 		a->mute_since = !a->is_mute || !world_ready(a->name) ? 0 : a->mute_since ? a->mute_since : wire_now();
 	}
+	services_second();
 	laws_look();
 	timer_start(NULL, t, SECOND, second);
 }
@@ -1159,6 +1161,7 @@ void world_begin(uint64_t seed)
 void world_end(void)
 {
 	replicas_end();
+	services_end();
 	timer_stop(&world.second);
 	apiserver_end();
 	cloud_end();

@@ -140,6 +140,30 @@ static void levels_of_nothing_under_load_shrink_nothing(void **state)
 	assert_released();
 }
 
+static bool is_backlog_long(void)
+{
+	return world_least_load(chat) > 30000;
+}
+
+/* What nobody adds to is no demand, and what still waits is not gone because its gauges say so. */
+static void a_backlog_that_its_levels_deny_shrinks_nothing(void **state)
+{
+	(void)state;
+	chat->rate = 40;
+	assert_true(world_until(is_backlog_long, HOUR));
+	chat->rate = 0;
+	world_run(20 * MINUTE);
+	chat->lie = LIE_ZERO_LEVELS;
+	int64_t serving = world_desired("chat");
+	while (world_least_load(chat) > 200) {
+		world_run(15 * SECOND);
+		assert_lawful();
+		assert_int_equal(world_desired("chat"), serving);
+	}
+	chat->lie = LIE_NONE;
+	assert_released();
+}
+
 static bool is_disputed(void)
 {
 	return decision()->disputed > 0;
@@ -211,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(levels_of_nothing_under_load_shrink_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_backlog_that_its_levels_deny_shrinks_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hung_engines_are_named_and_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(replicas_that_fell_silent_shrink_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_was_heard_before_a_stop_shrinks_nothing, set_up_small, tear_down),

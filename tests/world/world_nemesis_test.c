@@ -3,8 +3,8 @@
  * goes wrong any more it comes to rest, with nothing that is nobody's. Of a world that breaks a law the faults are left
  * out one by one, as long as the same law still breaks: what is left is printed with its seed.
  *
- * world_nemesis_test [-a|-w] [-q] [FIRST [COUNT]]: from that seed on so many. -a: also what is known to break. -w: what
- * owners of node groups and workloads do by themselves. -q: no traces, only a line of each broken law.
+ * world_nemesis_test [-w] [-q] [FIRST [COUNT]]: from that seed on so many. -w: what owners of node groups and workloads
+ * do by themselves. -q: no traces, only a line of each broken law.
  * world_nemesis_test -o SEED FAULT,FAULT...: this one with those faults alone, and all of its trace.
  */
 #include "tests/world/nemesis.h"
@@ -183,7 +183,7 @@ static void begin_replicas(struct world_drawn *d)
 	int64_t among_these = among(d, 1, 100);
 
 	w->is_pair = among_these <= 40;
-	w->is_twin = asked.mode == NEMESIS_ALL && among_these > 90;
+	w->is_twin = asked.mode != NEMESIS_OWNERS && among_these > 90;
 	for (int i = 0; i < WORLD_REPLICAS; i++)
 		w->settings[i] = (struct replica_settings){ .manifest = w->watches_objects ? NULL : d->manifest.text,
 							    .watches_objects = w->watches_objects,
@@ -297,8 +297,6 @@ static void run_world(uint64_t seed, uint32_t left_out, size_t trace, struct out
 
 	world_begin(seed);
 	nemesis_begin();
-	if (asked.mode == NEMESIS_ALL)
-		laws_be_strict();
 	laws_expect_errors(true); /* a history that cannot be closed by a dead process, an API server that is away */
 	draw_world(&d, seed);
 	out->count = nemesis_draw(seed, &d.w, asked.mode, out->faults);
@@ -335,10 +333,7 @@ static void shrink(uint64_t seed, const struct outcome *whole)
 	}
 	run_world(seed, left_out, 30, &now);
 	fprintf(stderr, "seed %" PRIu64 ": %s\n    again: world_nemesis_test %s-o %" PRIu64 " ", seed, now.text,
-		asked.mode == NEMESIS_ALL      ? "-a "
-		: asked.mode == NEMESIS_OWNERS ? "-w "
-					       : "",
-		seed);
+		asked.mode == NEMESIS_OWNERS ? "-w " : "", seed);
 	for (size_t i = 0, shown = 0; i < now.count; i++)
 		if (!(left_out >> i & 1))
 			fprintf(stderr, "%s%zu", shown++ ? "," : "", i);
@@ -388,8 +383,8 @@ int main(int argc, char **argv)
 	setenv("AZURE_TENANT_ID", "tenant", 1);
 	setenv("AZURE_CLIENT_ID", "client", 1);
 	setenv("AZURE_CLIENT_SECRET", "secret", 1);
-	while ((option = getopt(argc, argv, "awqo")) != -1) {
-		asked.mode = option == 'a' ? NEMESIS_ALL : option == 'w' ? NEMESIS_OWNERS : asked.mode;
+	while ((option = getopt(argc, argv, "wqo")) != -1) {
+		asked.mode = option == 'w' ? NEMESIS_OWNERS : asked.mode;
 		asked.is_quiet |= option == 'q';
 		is_one |= option == 'o';
 		if (option == '?')

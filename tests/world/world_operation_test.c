@@ -338,7 +338,6 @@ static bool has_gone(void)
 static void what_a_hook_holds_to_its_end_is_replaced_first(void **state)
 {
 	(void)state;
-	laws_be_strict();
 	begin_with(&on_eks);
 	first->end_hook = HOUR;
 	int64_t bought = first->bought, changes = first->changes;
@@ -373,7 +372,6 @@ static bool is_one_leaving(void)
 static void what_an_owner_ends_through_a_hook_is_had_elsewhere(void **state)
 {
 	(void)state;
-	laws_be_strict();
 	begin_with(&on_eks);
 	run(15 * MINUTE); /* it undoes nothing that we just did */
 	first->end_hook = HOUR;
@@ -422,7 +420,6 @@ static void what_a_short_hook_holds_goes_at_once(void **state)
 static void the_next_leader_empties_it_too(void **state)
 {
 	(void)state;
-	laws_be_strict();
 	begin_with(&on_eks);
 	first->end_hook = 2 * HOUR;
 	int64_t bought = first->bought;

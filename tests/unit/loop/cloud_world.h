@@ -316,6 +316,7 @@ static inline void make_world(uint64_t seed)
 	w = (struct world){ .loop = w.loop, .history = w.history, .clock = clock_open_by_hand(HOUR), .seed = seed };
 	w.chance = random_stream(seed, "world");
 	w.group = (struct group_spec){ .name = "g5",
+				       .capacity_type = CAPACITY_SPOT,
 				       .provider = "random",
 				       .settings = "{}",
 				       .zone = "",

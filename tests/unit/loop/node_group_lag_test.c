@@ -286,6 +286,54 @@ static void whoever_lowers_it_again_and_again_is_met_with_a_hold(void **state)
 	assert_int_equal(node_group_grow(&t->g, 2), 2);
 }
 
+/* The operation's state is asked for at another place than the size, and is no older than the question. */
+static void a_busy_look_of_before_a_growth_is_not_believed(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	played_ask(t, 2);
+	played_answer(ERROR_NONE);
+	cloud.is_busy = true;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(t->g.wanted, 3);
+	cloud.desired = 3;
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.resized, 0);
+	assert_int_equal(t->g.wanted, 3);
+	assert_int_equal(cloud.sent, 1);
+}
+
+/* It names a machine and lowers the size by it, a quarter of an hour after it came, and again after each hold. */
+static void whoever_ends_what_we_buy_is_left_alone_for_longer_each_time(void **state)
+{
+	struct stage_of_test *t = *state;
+	int rounds = 0;
+
+	played_run(t, 0);
+	cloud.replaces_lost = true;
+	for (millis hold = CONTENTION_QUIET; hold <= CONTENTION_QUIET_MOST; hold *= 2) {
+		for (; !t->g.contention.is_held; rounds++) {
+			look_for(t, 10 * MINUTE); /* what somebody took away is not bought back at once */
+			played_ask(t, 1);
+			cloud.desired = 1;
+			played_add_machine(MACHINE_RUNNING);
+			cloud.node_count = 1;
+			played_answer(ERROR_NONE);
+			look_for(t, 15 * MINUTE);
+			cloud.count = cloud.node_count = 0;
+			cloud.desired = 0;
+			look_for(t, LAG_MOST);
+		}
+		look_for(t, hold - LAG_MOST - 15 * SECOND);
+		assert_true(t->g.contention.is_held);
+		look_for(t, LAG_MOST + MINUTE);
+		assert_false(t->g.contention.is_held);
+	}
+	assert_int_equal(rounds, 7); /* three until the first, and one more before each that follows */
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, played_set_up, played_tear_down)
@@ -303,6 +351,8 @@ int main(void)
 		CASE(a_growth_says_by_how_many),
 		CASE(a_part_that_was_launched_is_kept),
 		CASE(whoever_lowers_it_again_and_again_is_met_with_a_hold),
+		CASE(a_busy_look_of_before_a_growth_is_not_believed),
+		CASE(whoever_ends_what_we_buy_is_left_alone_for_longer_each_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,7 +286,10 @@ static void a_machine_that_joins_while_its_removal_waits_stays(void **state)
 	assert_true(node_group_remove(&t->g, "m1", PROVIDER_REMOVE));
 	node_group_drive(&t->g);
 	assert_null(cloud.change);
+	assert_int_equal(t->g.wanted, 1);
 	t->context.has_joined = is_m2;
+	node_group_drive(&t->g);
+	assert_int_equal(t->g.wanted, 2); /* at once: nothing is bought in its place, here or elsewhere */
 	cloud.is_busy = false;
 	played_look(t);
 	played_expect(PROVIDER_REMOVE, 0);

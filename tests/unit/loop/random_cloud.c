@@ -68,6 +68,7 @@ struct group_description random_cloud_describe(const struct random_cloud *c, str
 				       .desired = c->desired,
 				       .standby = c->standby,
 				       .abilities = c->abilities,
+				       .replaces_lost = c->keeps_lost,
 				       .lacks = "",
 				       .is_busy = c->busy > 0 };
 

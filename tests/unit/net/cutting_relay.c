@@ -101,7 +101,7 @@ static void *serve(void *user)
 	}
 }
 
-struct cutting_relay *relay_open(int port, size_t bytes, bool goes_on)
+struct cutting_relay *cutting_relay_open(int port, size_t bytes, bool goes_on)
 {
 	struct cutting_relay *r = calloc(1, sizeof *r);
 	struct sockaddr_in own = loopback(0);
@@ -126,7 +126,7 @@ const char *relay_url(const struct cutting_relay *r)
 	return r->url;
 }
 
-size_t relay_close(struct cutting_relay *r)
+size_t cutting_relay_close(struct cutting_relay *r)
 {
 	size_t handed;
 

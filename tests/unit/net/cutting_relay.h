@@ -9,7 +9,7 @@
 struct cutting_relay;
 
 /* Never fails: a test that gets no socket aborts. `goes_on`: later connections are handed on whole. */
-struct cutting_relay *relay_open(int port, size_t bytes, bool goes_on);
+struct cutting_relay *cutting_relay_open(int port, size_t bytes, bool goes_on);
 const char *relay_url(const struct cutting_relay *r); /* "http://127.0.0.1:PORT" */
 /* Ends all connections, waits for the thread; returns the bytes that it handed on before it cut. */
-size_t relay_close(struct cutting_relay *r);
+size_t cutting_relay_close(struct cutting_relay *r);

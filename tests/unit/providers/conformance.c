@@ -618,7 +618,7 @@ static void go_on_anew(struct conversation *c, const struct cut_case *k)
 static size_t cut_after(struct conversation *c, const struct cut_case *k, size_t bytes, bool goes_on)
 {
 	const char *url = wire->url(c->server);
-	struct cutting_relay *relay = relay_open(atoi(strrchr(url, ':') + 1), bytes, goes_on);
+	struct cutting_relay *relay = cutting_relay_open(atoi(strrchr(url, ':') + 1), bytes, goes_on);
 	CLEANUP(buf_release) struct buf settings = { 0 };
 	struct asked a = ask_case(c, k);
 
@@ -626,7 +626,7 @@ static size_t cut_after(struct conversation *c, const struct cut_case *k, size_t
 	a.call.settings = settings.text;
 	run(c, &a);
 	provider_call_release(&a.call);
-	bytes = relay_close(relay);
+	bytes = cutting_relay_close(relay);
 	go_on_anew(c, k);
 	assert_int_equal(describe(c).desired, k->desired);
 	assert_int_equal(c->cloud.bought, k->verb == PROVIDER_GROW ? k->desired : k->before);

@@ -42,6 +42,7 @@ static const char *const spoiled[] = {
 	OWNER("\"replicas\":1.5"),
 	OWNER("\"replicas\":\"two\""),
 	OWNER("\"replicas\":1e99"),
+	OWNER("\"replicas\":2147483648"),
 	OWNER("\"replicas\":1") OWNER("\"replicas\":1"),
 	NULL,
 };

@@ -8,7 +8,8 @@
 
 static struct failing_disk {
 	bool reads, is_full;
-	/* Writes, syncs and truncations are counted; that of this number fails, or it and all after. 0: none does. */
+	/* Writes, syncs and truncations are counted, and with SQLITE_IOERR all else that may fail: opening, reading,
+	 * asking for a size, deleting. That of this number fails, or it and all after. 0: none does. */
 	long changes, fails_at;
 	bool fails_on;
 	int code; /* SQLITE_FULL or SQLITE_IOERR */
@@ -30,11 +31,6 @@ static const sqlite3_io_methods *usual_of(sqlite3_file *f)
 	return NULL;
 }
 
-static int failing_read(sqlite3_file *f, void *to, int len, sqlite3_int64 at)
-{
-	return disk.reads ? SQLITE_IOERR_READ : usual_of(f)->xRead(f, to, len, at);
-}
-
 /* SQLITE_OK, or what the next change comes to. */
 static int next_change(int kind)
 {
@@ -42,6 +38,34 @@ static int next_change(int kind)
 	if (!disk.fails_at || (disk.fails_on ? disk.changes < disk.fails_at : disk.changes != disk.fails_at))
 		return SQLITE_OK;
 	return disk.code == SQLITE_FULL ? SQLITE_FULL : kind;
+}
+
+/* Of what a full disk does not hinder. */
+static int next_other(int kind)
+{
+	return disk.code == SQLITE_IOERR ? next_change(kind) : SQLITE_OK;
+}
+
+static int failing_read(sqlite3_file *f, void *to, int len, sqlite3_int64 at)
+{
+	int rc = disk.reads ? SQLITE_IOERR_READ : next_other(SQLITE_IOERR_READ);
+
+	return rc != SQLITE_OK ? rc : usual_of(f)->xRead(f, to, len, at);
+}
+
+static int failing_size(sqlite3_file *f, sqlite3_int64 *size)
+{
+	int rc = next_other(SQLITE_IOERR_FSTAT);
+
+	return rc != SQLITE_OK ? rc : usual_of(f)->xFileSize(f, size);
+}
+
+static int failing_delete(sqlite3_vfs *vfs, const char *name, int syncs)
+{
+	int rc = next_other(SQLITE_IOERR_DELETE);
+
+	(void)vfs;
+	return rc != SQLITE_OK ? rc : disk.usual->xDelete(disk.usual, name, syncs);
 }
 
 static int failing_sync(sqlite3_file *f, int flags)
@@ -71,10 +95,13 @@ static int failing_write(sqlite3_file *f, const void *from, int len, sqlite3_int
 
 static int failing_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *f, int flags, int *out)
 {
-	int rc = disk.usual->xOpen(disk.usual, name, f, flags, out);
+	int rc = next_other(SQLITE_CANTOPEN);
 	size_t i = 0;
 
 	(void)vfs;
+	f->pMethods = NULL;
+	if (rc == SQLITE_OK)
+		rc = disk.usual->xOpen(disk.usual, name, f, flags, out);
 	if (rc != SQLITE_OK || !f->pMethods)
 		return rc;
 	while (i < disk.count && disk.methods[i].usual != f->pMethods)
@@ -85,6 +112,7 @@ static int failing_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *f
 		disk.methods[i].usual = f->pMethods;
 		disk.methods[i].ours = *f->pMethods;
 		disk.methods[i].ours.xRead = failing_read;
+		disk.methods[i].ours.xFileSize = failing_size;
 		disk.methods[i].ours.xWrite = failing_write;
 		disk.methods[i].ours.xSync = failing_sync;
 		disk.methods[i].ours.xTruncate = failing_truncate;
@@ -102,5 +130,6 @@ static inline void disk_begin(void)
 	disk.vfs.zName = "failing";
 	disk.vfs.pNext = NULL;
 	disk.vfs.xOpen = failing_open;
+	disk.vfs.xDelete = failing_delete;
 	sqlite3_vfs_register(&disk.vfs, 1);
 }

@@ -1,7 +1,7 @@
 /*
- * A short run of a controller's history on a disk that fails at its n-th write, sync or truncation, for every n: once
- * or from then on, as full or with an error. What was said to be recorded is there afterwards, nothing was done that is
- * not, and whoever comes next goes on.
+ * A short run of a controller's history on a disk that fails at the n-th call, for every n: once or from then on, as
+ * full (writes, syncs, truncations) or with an error (reads, sizes, opening and deleting, too). What was said to be
+ * recorded is there afterwards, nothing was done that is not, and whoever comes next goes on.
  */
 #include "state/launch.h"
 #include "tests/unit/state/failing_disk.h"
@@ -132,6 +132,7 @@ static void fail_at_each(int code, bool fails_on)
 	struct told whole = { 0 };
 
 	disk.changes = disk.fails_at = 0;
+	disk.code = code;
 	remove_history(path);
 	run(&whole);
 	assert_int_equal(whole.ticks, TICKS);
@@ -144,7 +145,6 @@ static void fail_at_each(int code, bool fails_on)
 		disk.changes = 0;
 		disk.fails_at = n;
 		disk.fails_on = fails_on;
-		disk.code = code;
 		run(&told);
 		disk.fails_at = 0;
 		assert_all_there(&told, n);
@@ -154,7 +154,7 @@ static void fail_at_each(int code, bool fails_on)
 	remove_history(path);
 }
 
-static void an_error_at_any_write_loses_nothing(void **state)
+static void an_error_at_any_call_loses_nothing(void **state)
 {
 	(void)state;
 	fail_at_each(SQLITE_IOERR, false);
@@ -171,7 +171,7 @@ static void a_full_disk_at_any_write_loses_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_error_at_any_write_loses_nothing),
+		cmocka_unit_test(an_error_at_any_call_loses_nothing),
 		cmocka_unit_test(a_full_disk_at_any_write_loses_nothing),
 	};
 

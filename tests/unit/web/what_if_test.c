@@ -76,8 +76,9 @@ static const struct what_if *wait_for(struct site *s, int64_t id, enum what_if_s
 	"echo '{\"progress\":0.40}' >&2\n"                                                                          \
 	"echo '[{\"pool\":\"chat\",\"figure\":\"requests\",\"recorded\":100,\"model_same\":100,\"model_with\":100," \
 	"\"difference\":0},{\"pool\":\"chat\",\"figure\":\"dollars\",\"recorded\":12.50,\"model_same\":12.25,"      \
-	"\"model_with\":9.75,\"difference\":-2.5},{\"pool\":\"chat\",\"figure\":\"late allowed, %\"," \
-	"\"recorded\":1.000,\"model_same\":1.000,\"model_with\":0.500},{\"pool\":\"chat\",\"figure\":\"of later\",\"recorded\":1}]'\n"
+	"\"model_with\":9.75,\"difference\":-2.5},{\"pool\":\"chat\",\"figure\":\"late allowed, %\","               \
+	"\"recorded\":1.000,\"model_same\":1.000,\"model_with\":0.500},{\"pool\":\"chat\",\"figure\":\"of "         \
+	"later\",\"recorded\":1}]'\n"
 
 static void an_answer_is_kept(void **state)
 {

@@ -1,0 +1,34 @@
+/*
+ * Requests of pools that have nobody to serve them: where no replica of a pool is awake, its Service leads here, by an
+ * EndpointSlice of ours beside those of the cluster. They are held (base/net/relay.h), count as waiting for the pool,
+ * and are passed on once a replica serves; as soon as the Service knows one, the slice goes, and with it this program
+ * from the way.
+ *
+ * Whatever takes the last replica from the Service asks activator_covers() first.
+ */
+#pragma once
+#include "base/net/loop.h"
+#include "controller/cluster/pod.h"
+
+#include <stdint.h>
+
+struct actor;
+struct controller;
+struct door;
+
+/* Ports of doors, for network policies: deploy/base/network.yaml, the chart's network.yaml. */
+enum { ACTIVATOR_PORT_FIRST = 9500, ACTIVATOR_PORT_LAST = 9755 };
+
+struct activator {
+	struct door *first;
+	struct timer timer;
+};
+
+/* Requests of the pool that are held here; 0 where it has no activator. */
+int64_t activator_waiting(const struct controller *c, size_t pool);
+/* The replica may leave the pool's Service: another stays, or the Service leads here too, or the pool has no activator.
+ * Where it does not yet, that is brought about. */
+bool activator_covers(struct controller *c, size_t pool, const struct pod *leaving);
+void activator_close(struct controller *c);
+
+extern const struct actor activator_actor;
