@@ -267,11 +267,11 @@ static void look_at_eviction(const struct apiserver_write *w)
 
 /*
  * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before
- * each call that changes something.
+ * each call that changes something, unless it was within 10 s.
  */
 static bool is_owners(const struct cloud_group *g, bool is_call)
 {
-	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 5 * SECOND : 8 * MINUTE;
+	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
 
 	return g->busy_with && wire_now() - g->busy_since > noticed;
 }
