@@ -60,6 +60,7 @@ struct discovery {
 	struct arena *arena;
 	struct list nodes, pods, workloads, autoscalers; /* trees */
 	struct list found_nodes, groups, services, left_out;
+	struct found_service unserved; /* pods whose GPUs no model server that is known uses; no group: none */
 };
 
 static void add(struct discovery *d, struct list *l, const void *item)
@@ -435,7 +436,8 @@ static struct found_service *service_new(struct discovery *d, const struct yaml_
 	made.image = yaml_text(container, "image");
 	if (!made.image || !engine_of(made.image, &made.engine)) {
 		leave_out(d, namespace, o,
-			  "no model server that is known by its image (%s); write its WarmPool by hand",
+			  "no model server that is known by its image (%s): for the default pool, unless you write its "
+			  "WarmPool",
 			  made.image ? made.image : "none");
 		made.gpus = 0; /* remembered, so that it is said once */
 	}
@@ -526,6 +528,17 @@ static int by_price(const void *a, const void *b)
 						: strcmp(x->value, y->value);
 }
 
+/* What has GPUs and is no service is for the default pool. */
+static void note_unserved(struct discovery *d, const struct found_service *s)
+{
+	if (!d->unserved.group_count)
+		d->unserved = (struct found_service){ .name = pool_name(d, s->namespace, "default"),
+						      .namespace = s->namespace };
+	d->unserved.pods += s->pods;
+	for (size_t i = 0; i < s->group_count; i++)
+		note_group(&d->unserved, s->groups[i]);
+}
+
 /* Those that nothing can be said of are taken out. */
 size_t discovery_finish(struct discovery *d)
 {
@@ -538,6 +551,8 @@ size_t discovery_finish(struct discovery *d)
 
 		if (s->gpus && !s->group_count)
 			leave_out(d, s->namespace, &s->owner, "none of its pods is on a node with GPUs yet");
+		if (!s->gpus && s->group_count)
+			note_unserved(d, s);
 		if (!s->gpus || !s->group_count)
 			continue;
 		if (s->leads.count)
@@ -546,6 +561,7 @@ size_t discovery_finish(struct discovery *d)
 		d->services.items[kept++] = s;
 	}
 	d->services.count = kept;
+	qsort((void *)d->unserved.groups, d->unserved.group_count, sizeof(void *), by_price);
 	return kept;
 }
 
@@ -795,11 +811,22 @@ static void write_former(const struct discovery *d, const struct found_service *
 	}
 }
 
-static void write_pool(const struct discovery *d, const struct found_service *s, const char *prometheus,
-		       struct buf *out)
+static void write_groups(const struct discovery *d, const struct found_service *s, struct buf *out)
 {
 	bool is_priced = have_prices(s);
 
+	buf_text(out, "  nodeGroups:\n");
+	for (size_t i = 0; i < s->group_count; i++) {
+		struct found_group g = *s->groups[i];
+
+		g.list_price = is_priced ? g.list_price : 0; /* all of a pool's groups have prices, or none */
+		write_group(d, &g, out);
+	}
+}
+
+static void write_pool(const struct discovery *d, const struct found_service *s, const char *prometheus,
+		       struct buf *out)
+{
 	buf_text(out, "---\napiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: ");
 	put(out, s->name);
 	buf_text(out, ", namespace: ");
@@ -808,13 +835,7 @@ static void write_pool(const struct discovery *d, const struct found_service *s,
 		      "  objective: { queueWait: 2s, attainment: 99% }   # guessed: what is late is yours to say\n");
 	write_workload(s, out);
 	write_signals(d, s, prometheus, out);
-	buf_text(out, "  nodeGroups:\n");
-	for (size_t i = 0; i < s->group_count; i++) {
-		struct found_group g = *s->groups[i];
-
-		g.list_price = is_priced ? g.list_price : 0; /* all of a pool's groups have prices, or none */
-		write_group(d, &g, out);
-	}
+	write_groups(d, s, out);
 	write_lead_time(s, out);
 	write_former(d, s, out);
 }
@@ -825,6 +846,27 @@ void discovery_write_pools(const struct discovery *d, const char *prometheus, co
 		   from);
 	for (size_t i = 0; i < d->services.count; i++)
 		write_pool(d, service_at(d, i), prometheus, out);
+}
+
+bool discovery_write_default(const struct discovery *d, struct buf *out)
+{
+	const struct found_service *s = &d->unserved;
+
+	if (!s->group_count)
+		return false;
+	buf_printf(out,
+		   "# The default pool, for %" PRId64
+		   " pod%s with GPUs and without a model server that preheat init knows. Any GPU pod\n"
+		   "# that no other WarmPool selects gets the cheapest machine that fits, of these node groups.\n"
+		   "apiVersion: preheat.dev/v1alpha1\nkind: WarmPool\nmetadata: { name: ",
+		   s->pods, s->pods == 1 ? "" : "s");
+	put(out, s->name);
+	buf_text(out, ", namespace: ");
+	put(out, s->namespace);
+	buf_text(out,
+		 " }\nspec:\n  mode: observe   # decides and records; act: also buys and releases\n  class: any\n");
+	write_groups(d, s, out);
+	return true;
 }
 
 static void write_tree(const struct yaml_node *n, struct buf *out)

@@ -22,5 +22,7 @@ size_t discovery_finish(struct discovery *d);
 void discovery_print(const struct discovery *d, struct buf *out);
 /* pools.yaml, in mode observe. `prometheus`: its URL, or NULL: the pods are read. `from`: what was looked at. */
 void discovery_write_pools(const struct discovery *d, const char *prometheus, const char *from, struct buf *out);
+/* A WarmPool of class any for GPU pods that are no service, in mode observe; false: there are none. */
+bool discovery_write_default(const struct discovery *d, struct buf *out);
 /* The autoscalers of nodes and of what was found, for `simulate --autoscalers`; how many of the latter. */
 size_t discovery_write_autoscalers(const struct discovery *d, struct buf *out);

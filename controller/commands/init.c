@@ -43,13 +43,14 @@ static const struct object_kind kinds[] = {
 struct init {
 	struct arena arena;
 	struct discovery *found;
-	struct buf pools, autoscalers, week, verdict, table; /* paths */
-	bool has_autoscalers, is_refused;
+	struct buf pools, fallback, autoscalers, week, verdict, table; /* paths */
+	bool has_fallback, has_autoscalers, is_refused;
 };
 
 static void init_release(struct init *x)
 {
 	buf_release(&x->pools);
+	buf_release(&x->fallback);
 	buf_release(&x->autoscalers);
 	buf_release(&x->week);
 	buf_release(&x->verdict);
@@ -115,24 +116,27 @@ static bool is_free(const char *path, struct error *e)
 static bool prepare(struct init *x, struct error *e)
 {
 	buf_printf(&x->pools, "%s/pools.yaml", options.out);
+	buf_printf(&x->fallback, "%s/default-pool.yaml", options.out);
 	buf_printf(&x->autoscalers, "%s/autoscalers.yaml", options.out);
 	buf_printf(&x->week, "%s/week.db", options.out);
 	buf_printf(&x->verdict, "%s/verdict", options.out);
 	buf_printf(&x->table, "%s/verdict.txt", options.out);
 	if (mkdir(options.out, 0777) && errno != EEXIST)
 		return error_set(e, file_error_kind(errno), "%s: %s", options.out, strerror(errno));
-	return is_free(x->pools.text, e) && is_free(x->autoscalers.text, e) && is_free(x->week.text, e) &&
-	       is_free(x->verdict.text, e) && is_free(x->table.text, e);
+	return is_free(x->pools.text, e) && is_free(x->fallback.text, e) && is_free(x->autoscalers.text, e) &&
+	       is_free(x->week.text, e) && is_free(x->verdict.text, e) && is_free(x->table.text, e);
 }
 
 static bool write_found(struct init *x, struct error *e)
 {
-	CLEANUP(buf_release) struct buf pools = { 0 }, autoscalers = { 0 };
+	CLEANUP(buf_release) struct buf pools = { 0 }, fallback = { 0 }, autoscalers = { 0 };
 
 	discovery_write_pools(x->found, options.prometheus,
 			      options.files.count ? options.files.items[0] : "the cluster", &pools);
 	x->has_autoscalers = discovery_write_autoscalers(x->found, &autoscalers) > 0;
+	x->has_fallback = discovery_write_default(x->found, &fallback);
 	return file_write(x->pools.text, pools.text, pools.len, e) &&
+	       (!x->has_fallback || file_write(x->fallback.text, fallback.text, fallback.len, e)) &&
 	       (!x->has_autoscalers || file_write(x->autoscalers.text, autoscalers.text, autoscalers.len, e));
 }
 
@@ -349,9 +353,10 @@ static int init(struct init *x, struct error *e)
 	if (!write_found(x, e))
 		return EXIT_ENVIRONMENT;
 	discovery_print(x->found, &text);
-	printf("Found:\n%s\nWritten: %s%s%s\n\n", text.text, x->pools.text, x->has_autoscalers ? ", " : "",
-	       x->has_autoscalers ? x->autoscalers.text : "");
-	other("check", NULL, (char *[]){ "check", x->pools.text, NULL });
+	printf("Found:\n%s\nWritten: %s%s%s%s%s\n\n", text.text, x->pools.text, x->has_autoscalers ? ", " : "",
+	       x->has_autoscalers ? x->autoscalers.text : "", x->has_fallback ? ", " : "",
+	       x->has_fallback ? x->fallback.text : "");
+	other("check", NULL, (char *[]){ "check", x->pools.text, x->has_fallback ? x->fallback.text : NULL, NULL });
 	if (options.prometheus)
 		code = judge_week(x);
 	say_next(x, options.prometheus && code == EXIT_DONE);
@@ -395,7 +400,9 @@ const struct command command_init = {
 	.examples = "  preheat init\n"
 		    "  preheat init --prometheus http://prometheus:9090 --out trial\n"
 		    "  kubectl get nodes,pods,deploy,sts,hpa -A -o yaml | preheat init -f -\n",
-	.notes = "Reads only. Pools are written in mode observe: nothing acts until you change that.\n"
-		 "Exit code 1: nothing was found, or something could not be listed; the message names it.\n",
+	.notes =
+		"Reads only. Pools are written in mode observe: nothing acts until you change that. GPU pods that are\n"
+		"no model server it knows get default-pool.yaml, a pool of class any.\n"
+		"Exit code 1: nothing was found, or something could not be listed; the message names it.\n",
 	.run = run,
 };

@@ -7,7 +7,11 @@ golden=${cluster%/*}/pools.golden
 found 'init: what serves is found' 0 'Deployment llm/chat: vllm, 2 pods of 1 GPU on g5-spot \(1 node, g5.xlarge\), g5-od' '' "preheat init -f '$cluster'"
 found 'init: what is left out is said' 0 'Deployment lab/notebook: no model server that is known by its image' '' "preheat init -f '$cluster'"
 found 'init: the pools' 0 '^same$' '' "preheat init -f '$cluster' >/dev/null && sed 1d preheat/pools.yaml | diff - '$golden' && echo same"
-found 'init: they are taken' 0 '2 objects: nothing wrong' '' "preheat init -f '$cluster'"
+found 'init: they are taken' 0 '3 objects: nothing wrong' '' "preheat init -f '$cluster'"
+found 'init: GPU pods that are no service get a default pool' 0 '^lab a100 any observe$' '' "preheat init -f '$cluster' >/dev/null && preheat check -o json preheat/default-pool.yaml >/dev/null && awk '/^metadata/ { n = \$6 } /- name:/ { g = \$3 } /class:/ { c = \$2 } /mode:/ { m = \$2 } END { print n, g, c, m }' preheat/default-pool.yaml"
+found 'init: where all are services there is none' 0 '^autoscalers.yaml pools.yaml$' \
+	"sed 's|jupyter/gpu-notebook:1|vllm/vllm-openai:v0.11.0|' '$cluster' >all.yaml" 'preheat init -f all.yaml >&2; echo $(ls preheat)'
+refused 'init: nor is default-pool.yaml, of whomever' 2 'default-pool.yaml is there' 'echo mine >default-pool.yaml' "preheat init -f '$cluster' --out ."
 found 'init: who scales today' 0 '"name":"chat","namespace":"llm"' '' "preheat init -f '$cluster' >/dev/null && cat preheat/autoscalers.yaml"
 # simulates WAY MODE: what the only pool of a manifest in that form comes to, with that text for its mode.
 simulated='simulates() {

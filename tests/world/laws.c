@@ -236,13 +236,20 @@ static void look_at_leader(int from, const char *what)
 			   (double)(wire_now() - laws.lease_written[from]) / SECOND);
 }
 
+static bool will_end(const struct cloud_machine *m)
+{
+	millis ends_at = m->group->ends_at;
+
+	return m->is_taken || m->step == STEP_TERMINATING || (ends_at && ends_at - wire_now() <= 50 * MINUTE);
+}
+
 /* What is left can carry what was there all the time lately; from what the cloud ends, all must go in time. */
 static void look_at_eviction(const struct apiserver_write *w)
 {
 	const struct object *pod = apiserver_find(KIND_POD, w->space, w->name);
 	const struct pod_life *life = pod ? pod->extra : NULL;
 	const struct cloud_machine *m = pod ? cloud_find(pod_node(pod)) : NULL;
-	bool stays = m && !m->is_taken && m->step != STEP_TERMINATING;
+	bool stays = m && !will_end(m);
 	int64_t left = 0;
 
 	for (size_t i = 0; life && life->is_ready && stays && world_app_at(i); i++) {
@@ -260,11 +267,11 @@ static void look_at_eviction(const struct apiserver_write *w)
 
 /*
  * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before
- * each call that changes something.
+ * each call that changes something, unless it was within 10 s.
  */
 static bool is_owners(const struct cloud_group *g, bool is_call)
 {
-	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 5 * SECOND : 8 * MINUTE;
+	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
 
 	return g->busy_with && wire_now() - g->busy_since > noticed;
 }
