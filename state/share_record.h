@@ -28,21 +28,6 @@ struct share_decisions {
 bool share_decision_find(struct history *h, millis from, millis to, struct arena *a, struct share_decisions *found,
 			 struct error *e) MUST_USE;
 
-struct engine_move_record {
-	const char *uid; /* of the pod; with the moment it tells one from others */
-	millis asked_at;
-	const char *pod, *pool, *share, *slot; /* NAMESPACE/NAME, three times; the node */
-	bool is_wake;
-	const char *why; /* a sentence */
-	int64_t term;
-
-	/* filled in by the functions below */
-	int64_t tick;	     /* the last one decided before; -1 before the first */
-	const char *outcome; /* NULL: under way. "done", or why not */
-	millis took;	     /* of the engine itself, from the first call until it said so */
-	millis ended_at;     /* 0: not yet; with an outcome: the slot is being mended */
-};
-
 /* On disk when each returns true. */
 bool engine_move_save(struct history *h, const struct engine_move_record *m, struct error *e) MUST_USE;
 /* ended_at 0: it failed, and its slot is being mended. The first outcome stays. */
@@ -59,3 +44,7 @@ struct engine_move_filter {
 /* The newest that the filter lets through, oldest first, in the arena. */
 bool engine_move_find(struct history *h, const struct engine_move_filter *f, struct arena *a,
 		      struct engine_move_record **moves, size_t *count, struct error *e) MUST_USE;
+/* The last of the pool around a decision, which they explain: ENGINE_MOVES_TOLD at most. */
+enum { ENGINE_MOVES_TOLD = 3 };
+bool engine_move_around(struct history *h, const struct pool_spec *pool, millis at, struct arena *a,
+			struct engine_move_record **moves, size_t *count, struct error *e) MUST_USE;

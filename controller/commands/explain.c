@@ -4,6 +4,7 @@
 #include "controller/commands/history_args.h"
 #include "controller/explain/explain.h"
 #include "controller/manifest/manifest.h"
+#include "state/share_record.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -22,15 +23,22 @@ enum { INDENT = 11, NARROWEST = 30 };
 static const struct brief_part {
 	const char *title;
 	int sentences, lines;
-} brief_parts[] = { { "Decided", 4, 3 }, { "Seen", 4, 3 }, { "Held by", 2, 1 }, { "It costs", 1, 1 } };
+} brief_parts[] = { { "Decided", 4, 3 }, { "Seen", 4, 3 }, { "Held by", 2, 1 }, { "It costs", 1, 1 } },
+  brief_shared[] = {
+	  { "Decided", 4, 2 }, { "Seen", 4, 2 }, { "Engines", 2, 2 }, { "Held by", 2, 1 }, { "It costs", 1, 1 }
+  };
 static const struct brief_part all_of_it = { NULL, INT_MAX, INT_MAX };
 
 /* NULL: left out. */
-static const struct brief_part *brief_of(const char *title)
+static const struct brief_part *brief_of(const struct explained *x, const char *title)
 {
-	for (size_t i = 0; i < sizeof brief_parts / sizeof *brief_parts; i++)
-		if (!strcmp(brief_parts[i].title, title))
-			return &brief_parts[i];
+	const struct brief_part *parts = x->move_count ? brief_shared : brief_parts;
+	size_t count =
+		x->move_count ? sizeof brief_shared / sizeof *brief_shared : sizeof brief_parts / sizeof *brief_parts;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(parts[i].title, title))
+			return &parts[i];
 	return NULL;
 }
 
@@ -124,7 +132,7 @@ static void print_text(const struct explained *x, const char *policy, bool is_fu
 	       (int)(offset / MINUTE % 60), (long long)x->tick, is_ours ? "" : ", decided by ", is_ours ? "" : policy,
 	       terminal_style(&t, STYLE_PLAIN), is_full ? "\n" : "");
 	for (size_t i = 0; i < e.count; i++) {
-		const struct brief_part *part = is_full ? &all_of_it : brief_of(e.parts[i].title);
+		const struct brief_part *part = is_full ? &all_of_it : brief_of(x, e.parts[i].title);
 
 		if (!part)
 			continue;
@@ -226,9 +234,18 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 				 history_path(q->history));
 	bool is_local = !print_is_for_programs(a->output);
-	struct explained x = {
-		&m.fleet, place, hit->tick, r.now, &r.plan, is_local ? history_args_offset(q, r.now) : 0
-	};
+	struct engine_move_record *moves;
+	size_t move_count;
+	if (!engine_move_around(q->history, &m.fleet.pools[place], r.now, &q->arena, &moves, &move_count, e))
+		return false;
+	struct explained x = { .fleet = &m.fleet,
+			       .pool = place,
+			       .tick = hit->tick,
+			       .now = r.now,
+			       .plan = &r.plan,
+			       .utc_offset = is_local ? history_args_offset(q, r.now) : 0,
+			       .moves = moves,
+			       .move_count = move_count };
 	if (!strcmp(a->output, "csv")) {
 		print_fields(&x, TABLE_CSV);
 	} else if (print_is_for_programs(a->output)) {

@@ -419,6 +419,7 @@ static void add_service(struct contract *c, const struct object *o)
 {
 	const char *class = label_of(&o->annotations, "serving.kserve.io/autoscalerClass");
 
+	ADD(c->arena, c->services, c->service_count, struct object) = *o;
 	if (class && (!strcmp(class, "external") || !strcmp(class, "none")))
 		return;
 	size_t room = strlen(o->ref.name) + sizeof "-predictor";

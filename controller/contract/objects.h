@@ -151,6 +151,8 @@ struct contract {
 	size_t budget_count;
 	struct scaler *scalers;
 	size_t scaler_count;
+	struct object *services; /* InferenceServices */
+	size_t service_count;
 	struct choice *routes, *barriers; /* of requests; of traffic */
 	size_t route_count, barrier_count;
 	struct device_claim *claims;

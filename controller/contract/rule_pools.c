@@ -246,17 +246,43 @@ static const struct workload *find_target(const struct check_run *c, size_t pool
 	return found;
 }
 
+/* KServe's Deployment is not called as its InferenceService is. */
+static bool names_service(const struct check_run *c, size_t pool, const struct target_text *t)
+{
+	for (size_t i = 0; i < c->contract->service_count && !strcmp(t->kind, "Deployment"); i++) {
+		const struct object *o = &c->contract->services[i];
+		if (same_namespace(o, &c->contract->pools[pool]) && !strcmp(o->ref.name, t->name))
+			return true;
+	}
+	return false;
+}
+
+static void check_target(struct check_run *c, size_t pool, const struct target_text *t)
+{
+	struct breach b = { &c->contract->pools[pool], t->node, NULL };
+	bool is_expected = false;
+
+	if (find_target(c, pool, &is_expected))
+		return;
+	if (names_service(c, pool, t)) {
+		b.remedy = say(c, "set workload.scaleTargetRef.name: %s-predictor", t->name);
+		violate(c, &b,
+			"its scaleTargetRef names Deployment %s, which is not there; the one that KServe makes for "
+			"InferenceService %s is %s-predictor",
+			t->name, t->name, t->name);
+	} else if (is_expected) {
+		violate(c, &b, "its scaleTargetRef names %s %s, which is not there", t->kind, t->name);
+	}
+}
+
 static void rule_pool_target(struct check_run *c)
 {
 	const struct fleet_spec *fleet = fleet_of(c);
 
 	for (size_t i = 0; i < fleet->pool_count; i++) {
 		const struct target_text *t = &text_of(c, i)->workload.target;
-		bool is_expected = false;
-		if (!t->name || !contract_knows(t->kind) || find_target(c, i, &is_expected) || !is_expected)
-			continue;
-		violate(c, &(struct breach){ &c->contract->pools[i], t->node, NULL },
-			"its scaleTargetRef names %s %s, which is not there", t->kind, t->name);
+		if (t->name && contract_knows(t->kind))
+			check_target(c, i, t);
 	}
 }
 

@@ -217,9 +217,19 @@ static void fill_text(const struct record_view *r, const char *text, struct buf 
 
 /* --- sentences --- */
 
-enum part { PART_DECIDED, PART_SEEN, PART_EXPECTED, PART_RULE, PART_WISHED, PART_HELD, PART_COST, PART_SELF_TEST };
+enum part {
+	PART_DECIDED,
+	PART_SEEN,
+	PART_ENGINES,
+	PART_EXPECTED,
+	PART_RULE,
+	PART_WISHED,
+	PART_HELD,
+	PART_COST,
+	PART_SELF_TEST
+};
 
-static const char *const titles[] = { "Decided", "Seen",    "Expected", "Rule",
+static const char *const titles[] = { "Decided", "Seen",    "Engines",	"Expected", "Rule",
 				      "Wished",	 "Held by", "It costs", "Self-test" };
 
 _Static_assert(sizeof titles / sizeof *titles <= EXPLANATION_PARTS_MAX, "room for every part");
@@ -380,6 +390,24 @@ static void tell_objective(const struct explained *x, struct buf *out)
 	buf_text(out, ".");
 }
 
+/* "Fell asleep on gpu-7 at 14:05:38, in 1.2s: code idle for 50 s; chat has 3 waiting and no engine awake." */
+static void tell_move(const struct explained *x, const struct engine_move_record *m, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf at = { 0 };
+	bool is_done = m->outcome && !strcmp(m->outcome, "done");
+
+	explain_time(m->asked_at, x->utc_offset, &at);
+	buf_printf(out, "%s%s on %s at %s", out->len ? " " : "",
+		   is_done	? (m->is_wake ? "Woke" : "Fell asleep")
+		   : m->outcome ? (m->is_wake ? "Did not wake" : "Did not fall asleep")
+				: (m->is_wake ? "Wakes" : "Falls asleep"),
+		   m->slot, strchr(at.text, ' ') + 1);
+	if (is_done && m->took > 0)
+		buf_printf(out, ", in %s", human_duration(m->took).text);
+	buf_printf(out, ": %s%s%s.", is_done || !m->outcome ? "" : m->outcome, is_done || !m->outcome ? "" : "; ",
+		   m->why);
+}
+
 static void tell(const struct explained *x, enum part part, struct buf *out)
 {
 	bool is_any = x->fleet->pools[x->pool].class == CLASS_ANY;
@@ -390,6 +418,8 @@ static void tell(const struct explained *x, enum part part, struct buf *out)
 		tell_groups(x, out);
 	if (part == PART_SEEN && !is_any)
 		tell_objective(x, out);
+	for (size_t i = x->move_count; part == PART_ENGINES && i-- > 0;) /* the newest first */
+		tell_move(x, &x->moves[i], out);
 }
 
 struct explanation explain_decision(const struct explained *x, struct arena *a)

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "controller/policy/incident.h"
 #include "controller/policy/plan.h"
+#include "controller/policy/share.h"
 
 struct explained {
 	const struct fleet_spec *fleet;
@@ -15,14 +16,16 @@ struct explained {
 	int64_t tick;
 	millis now;
 	const struct pool_plan *plan;
-	millis utc_offset; /* of the times in the text, east of UTC */
+	millis utc_offset;			/* of the times in the text, east of UTC */
+	const struct engine_move_record *moves; /* of its engines, in a share: what came of decisions between ticks */
+	size_t move_count;
 };
 
 struct explanation_part {
 	const char *title, *text; /* "Seen", whole sentences */
 };
 
-enum { EXPLANATION_PARTS_MAX = 8 };
+enum { EXPLANATION_PARTS_MAX = 9 };
 
 struct explanation {
 	struct explanation_part parts[EXPLANATION_PARTS_MAX];

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum { CONTENTION_REVERSALS = 3 };
-#define CONTENTION_SPAN HOUR	      /* so many within it are a fight */
+#define CONTENTION_SPAN HOUR /* so many within it are a fight */
 /* Cluster Autoscaler ends an idle machine ten minutes after it came, which takes minutes. */
 #define CONTENTION_SOON (20 * MINUTE) /* a change of theirs that comes so soon after one of ours undoes it */
 /* Without a change of theirs the hold ends. Who only sets what is there already cannot be seen: if the next change of

@@ -138,3 +138,19 @@ struct share_size {
 };
 size_t share_place(const struct share_member *members, size_t member_count, struct share_size size, int64_t *copies,
 		   size_t *out);
+
+/* An engine that was put to sleep or woken, as the history keeps it (state/share_record.h). */
+struct engine_move_record {
+	const char *uid; /* of the pod; with the moment it tells one from others */
+	millis asked_at;
+	const char *pod, *pool, *share, *slot; /* NAMESPACE/NAME, three times; the node */
+	bool is_wake;
+	const char *why; /* a sentence */
+	int64_t term;
+
+	/* filled in by the history */
+	int64_t tick;	     /* the last one decided before; -1 before the first */
+	const char *outcome; /* NULL: under way. "done", or why not */
+	millis took;	     /* of the engine itself, from the first call until it said so */
+	millis ended_at;     /* 0: not yet; with an outcome: the slot is being mended */
+};

@@ -4,6 +4,7 @@
 #include "controller/explain/explain.h"
 #include "controller/web/api_call.h"
 #include "state/launch.h"
+#include "state/share_record.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 /* In the order of enum limit. */
 #define API_LIMITS                                                                                                     \
 	"none|min|max|budget|rate|cooldown|stale|queue|stock-out|quota|whole-node|gang|observe|paused|growth|waiting-" \
-	"pods|asleep|reservation"
+	"pods|asleep|reservation|share"
 
 /* Rows of decisions that one request may look at, and how many at once. */
 enum {
@@ -440,7 +441,17 @@ static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
 	if (!api_fleet_place(fleet, pool, &place))
 		return api_refuse(c, e, 404, "that pool was not in the manifest at tick %lld", (long long)tick);
 	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
-	const struct explained x = { &fleet->manifest.fleet, place, tick, r.now, &r.plan, 0 };
+	struct engine_move_record *moves;
+	size_t move_count;
+	if (!engine_move_around(c->history, spec, r.now, &c->arena, &moves, &move_count, e))
+		return false;
+	const struct explained x = { .fleet = &fleet->manifest.fleet,
+				     .pool = place,
+				     .tick = tick,
+				     .now = r.now,
+				     .plan = &r.plan,
+				     .moves = moves,
+				     .move_count = move_count };
 	const struct decision_view v = { .tick = tick,
 					 .at = r.now,
 					 .interval = r.interval,

@@ -147,7 +147,11 @@ static struct record_items view_prices(const struct weighed *w)
 
 static const char *reason_of(const struct weighed *w)
 {
-	const struct explained x = { &w->fleet->manifest.fleet, w->place, w->r.tick, w->r.now, &w->r.plan, 0 };
+	const struct explained x = { .fleet = &w->fleet->manifest.fleet,
+				     .pool = w->place,
+				     .tick = w->r.tick,
+				     .now = w->r.now,
+				     .plan = &w->r.plan };
 	struct explanation e = explain_decision(&x, &w->call->arena);
 
 	for (size_t i = 0; i < e.count; i++)

@@ -217,7 +217,7 @@ struct pool_view {
 	const struct change_view *change;
 };
 
-static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
+static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", "any", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
 static const char *const self_tests[] = { "learning", "agrees", "later", "earlier", "dearer", NULL };
 static const char *const objective_states[] = { "none", "beyond-record", "met", "at-risk", "missed", NULL };
@@ -282,7 +282,9 @@ static const struct record_shape pool_shape = RECORD_SHAPE("Pool", pool_view, po
 static const char *headline(struct api_call *c, const struct api_fleet *fleet, size_t place,
 			    const struct tick_record *r)
 {
-	const struct explained x = { &fleet->manifest.fleet, place, r->tick, r->now, &r->plan, 0 };
+	const struct explained x = {
+		.fleet = &fleet->manifest.fleet, .pool = place, .tick = r->tick, .now = r->now, .plan = &r->plan
+	};
 
 	return explain_headline(&x, &c->arena);
 }

@@ -4,6 +4,8 @@
 # shellcheck disable=SC2034  # what is evaluated uses it
 cases=$PWD/tests/unit/contract/cases
 found 'contract: a clean set' 0 '^11 objects: nothing wrong$' '' 'preheat check "$cases/clean.yaml"'
+found "contract: KServe's Deployment is not called as its InferenceService" 0 'do: set workload.scaleTargetRef.name: llama-predictor' '' \
+	'preheat check "$cases/pool-target.bad.yaml"'
 found 'contract: a mistake names rule, place and remedy' 1 'at 25:13 spec\.template\.spec\.containers\[0\]\.resources' \
 	'sed "1,/^---/d" "$cases/gpu-limits.bad.yaml" >d.yaml' 'preheat check d.yaml'
 found 'contract: warnings are no errors' 0 '0 errors, 1 warning' '' 'preheat check "$cases/job-ttl.bad.yaml"'

@@ -29,14 +29,15 @@ def grows(s, cloud):
     s.expect('spot machines are bought, and run', lambda: len(s.running('a100spot')) >= 2)
 
 
-def upgraded(s, cloud, controller):
-    """AKS gives the pool another node image: a machine beside the count, then the others cordoned, emptied and reimaged one by one."""
+def upgraded(s, cloud, controller, fault, state):
+    """AKS gives the pool another node image or version: a machine beside the count, then the others cordoned, emptied and reimaged
+    one by one."""
     cloud.traffic(3 * account.A_REPLICA, 1500)
     s.expect('spot machines serve', lambda: s.settled() and 2 <= len(s.running('a100spot')) <= 11 and
              len(s.pods(account.APP)) >= len(s.running('a100spot')), 7200)
     begun, before = time.time(), {m['id'] for m in s.running('a100spot')}
-    s.machines.fault('image-upgrade', 'a100spot')
-    s.expect('an event names the upgrade', lambda: s.told('NodeGroupBusy', 'UpgradingNodeImageVersion', begun))
+    s.machines.fault(fault, 'a100spot')
+    s.expect('an event names the upgrade', lambda: s.told('NodeGroupBusy', f'provisioningState {state})', begun))
     told = time.time()
     s.expect('a machine beside them runs', lambda: before < {m['id'] for m in s.running('a100spot')})
     s.expect('that it is over is noticed', lambda: controller.metric(
@@ -46,6 +47,32 @@ def upgraded(s, cloud, controller):
     s.check('machines keep their names', before <= {m['id'] for m in s.group('a100spot')['machines']})
     ours = [f"{x['method']} {x['url']}" for x in pool if x['method'] != 'GET' and x['at'] < over]
     s.check(f'we changed nothing of it meanwhile: {ours}', over and not ours)
+
+
+def refused(s, cloud, controller):
+    """AKS upgrades the whole cluster: no pool shows it, and every write is refused with 409. It is named, and not asked for ever."""
+    s.expect('there is room for more', lambda: s.settled() and s.group('a100spot')['desired'] <= 6, 7200)
+    begun, bought = time.time(), s.machines.calls()['purchases']
+    upgrade = s.machines.fault('cluster-upgrade', '*')
+    cloud.more(3, 3600)
+    s.expect('an event names what is in the way', lambda: s.told('NodeGroupBusy', 'upgrade managed cluster', begun), 3600)
+    s.pass_time(1200)
+    s.check('nothing was bought meanwhile', s.machines.calls()['purchases'] == bought)
+    writes = [x for x in cloud.exchanges(begun) if x['method'] != 'GET' and '/agentPools/' in x['url']]
+    s.check(f'of {len(writes)} writes all were refused, and there were few', writes and len(writes) <= 40 and
+            all(x['status'] == 409 for x in writes))
+    s.machines.end_faults(upgrade['id'])
+    s.expect('once it is over, machines come', lambda: s.machines.calls()['purchases'] > bought and s.settled(), 3600)
+    s.expect('that it is over is noticed', lambda: controller.metric(
+        'preheat_pool_problem', pool='chat', problem='group-busy') == 0, 7200)
+    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+
+
+def deallocates(s, cloud):
+    """Where deleteMachines only deallocates, what is removed stands by, is not called a stranger's work, and is woken."""
+    fault = s.machines.fault('delete-deallocates', 'a100')
+    trouble.stands_by(s, cloud, 'deallocates')
+    s.machines.end_faults(fault['id'])
 
 
 def runs_dry(s, cloud):
@@ -85,14 +112,17 @@ def aks(s):
     trouble.lost_answer(s, cloud, controller)
     trouble.killed(s, cloud, controller, 8)
     trouble.revoked(s, cloud)
-    upgraded(s, cloud, controller)
+    upgraded(s, cloud, controller, 'image-upgrade', 'UpgradingNodeImageVersion')
+    upgraded(s, cloud, controller, 'version-upgrade', 'Upgrading')
+    refused(s, cloud, controller)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     runs_dry(s, cloud)
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
-    trouble.stands_by(s, cloud)
+    trouble.stands_by(s, cloud, 'standby')
+    deallocates(s, cloud)
     s.judge(account.LAWS)
 
 

@@ -112,8 +112,11 @@ def never_flaps(evidence):
 
 
 def never_removes_busy(evidence):
+    """Whoever lifts a protection ends nothing by that: what goes in the same moment an owner waited for, or a size that fell."""
     for call in evidence['cloud']['calls']:
         if call['status'] not in (0, 200, 202) or call.get('effect', '').startswith('none:'):
+            continue
+        if call['path'].endswith('SetInstanceProtection'):
             continue
         for machine, occupants in (call.get('occupied') or {}).items():
             yield call['at'] / 1000, f"{call['path'].rsplit('/', 1)[1]} of {machine}, where {', '.join(occupants)} lived"

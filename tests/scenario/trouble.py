@@ -142,12 +142,12 @@ def waits(is_so, seconds):
     return is_so()
 
 
-def stands_by(s, cloud):
+def stands_by(s, cloud, name):
     """A tier that is as fast here as in its manifest: what is not needed any more is stopped, not ended, and the next
     traffic wakes it. Spot machines have run out, so that all of it happens to the group that has standby."""
     begun = time.time()
-    manifest = cloud.manifest('standby.yaml', ((cloud.standby_lead, 'p50: 30s, p95: 45s'),))
-    controller = s.controller('standby', '-f', manifest, '--no-election', '--namespace', account.SPACE, account='preheat-a')
+    manifest = cloud.manifest(f'{name}.yaml', ((cloud.standby_lead, 'p50: 30s, p95: 45s'),))
+    controller = s.controller(name, '-f', manifest, '--no-election', '--namespace', account.SPACE, account='preheat-a')
     controller.environment.update(cloud.environment())
     out = s.machines.fault('stock-out', cloud.spot)
     controller.start()

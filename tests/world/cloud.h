@@ -26,7 +26,7 @@ struct cloud_machine {
 	bool is_to_run; /* else it is, or will be, stopped */
 	bool was_stopped, is_instant, is_taken;
 	bool was_to_run; /* it was bought or woken to serve */
-	bool is_spared; /* cancelled too late */
+	bool is_spared;	 /* cancelled too late */
 	bool never_registers, has_no_device;
 	bool is_protected;	     /* from scale-in */
 	millis launched, since, due; /* of wire_now(); due 0: the step does not end by itself */

@@ -236,13 +236,20 @@ static void look_at_leader(int from, const char *what)
 			   (double)(wire_now() - laws.lease_written[from]) / SECOND);
 }
 
+static bool will_end(const struct cloud_machine *m)
+{
+	millis ends_at = m->group->ends_at;
+
+	return m->is_taken || m->step == STEP_TERMINATING || (ends_at && ends_at - wire_now() <= 50 * MINUTE);
+}
+
 /* What is left can carry what was there all the time lately; from what the cloud ends, all must go in time. */
 static void look_at_eviction(const struct apiserver_write *w)
 {
 	const struct object *pod = apiserver_find(KIND_POD, w->space, w->name);
 	const struct pod_life *life = pod ? pod->extra : NULL;
 	const struct cloud_machine *m = pod ? cloud_find(pod_node(pod)) : NULL;
-	bool stays = m && !m->is_taken && m->step != STEP_TERMINATING;
+	bool stays = m && !will_end(m);
 	int64_t left = 0;
 
 	for (size_t i = 0; life && life->is_ready && stays && world_app_at(i); i++) {
@@ -260,11 +267,11 @@ static void look_at_eviction(const struct apiserver_write *w)
 
 /*
  * By then a look has shown it. EKS is asked only now and then how the node group is while no size moves, and before
- * each call that changes something.
+ * each call that changes something, unless it was within 10 s.
  */
 static bool is_owners(const struct cloud_group *g, bool is_call)
 {
-	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 5 * SECOND : 8 * MINUTE;
+	millis noticed = g->wire != CLOUD_EKS ? 75 * SECOND : is_call ? 11 * SECOND : 8 * MINUTE;
 
 	return g->busy_with && wire_now() - g->busy_since > noticed;
 }
@@ -387,17 +394,25 @@ static bool is_given_up(const struct cloud_machine *m)
 
 /* Machines that were marked to go, that were given up, or that are broken, are no part of the plan any more;
  * one whose waking was given up runs on. */
+static int64_t marked_in(const struct cloud_group *g)
+{
+	int64_t count = 0;
+
+	for (const struct cloud_machine *m = g->machines; m; m = m->next) {
+		const struct object *node = world_node_of(m->id);
+		count += m->is_to_run &&
+			 (m->is_taken || is_given_up(m) || m->step == STEP_WAKING || m->never_registers ||
+			  m->has_no_device || (node && value_is(node->value, "spec>unschedulable", "true")));
+	}
+	return count;
+}
+
 static int64_t marked(const char *pool)
 {
 	int64_t count = 0;
 
 	for (size_t i = 0; cloud_group_at(i); i++)
-		for (const struct cloud_machine *m = cloud_group_at(i)->machines; m; m = m->next) {
-			const struct object *node = world_node_of(m->id);
-			count += !strcmp(cloud_group_at(i)->pool, pool) && m->is_to_run &&
-				 (m->is_taken || is_given_up(m) || m->step == STEP_WAKING || m->never_registers ||
-				  m->has_no_device || (node && value_is(node->value, "spec>unschedulable", "true")));
-		}
+		count += strcmp(cloud_group_at(i)->pool, pool) ? 0 : marked_in(cloud_group_at(i));
 	return count;
 }
 
@@ -618,7 +633,7 @@ static void called(const struct cloud_call *c)
 		plan = planned(app_number(c->group->pool));
 	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
 	    ordered(c->group->pool) > laws.ordered_before && now > plan &&
-	    c->group->desired > least_of_group(c->group, c->from))
+	    c->group->desired - marked_in(c->group) > least_of_group(c->group, c->from))
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)

@@ -217,6 +217,22 @@ static void a_wake_that_hangs_is_mended(void **state)
 	replica_stop(0);
 }
 
+/* What starts anew serves, and the other model is served all the while. */
+static void wakes_that_always_fail_disturb_nobody_else(void **state)
+{
+	(void)state;
+	begin(2, 2, 1, "act");
+	replica_start(0, &all.settings);
+	run(MINUTE);
+	all.apps[0]->wakes_fail = 1000;
+	all.apps[0]->rate = all.apps[1]->rate = 1;
+	run(3 * HOUR);
+	assert_true(world_event_told("EngineBroken"));
+	assert_true(served(1) > 3 * 3600 * 9 / 10);
+	assert_true(served(0) > 3 * 3600 * 8 / 10);
+	replica_stop(0);
+}
+
 /* Twelve models on four slots, each busy for some minutes of each hour. */
 static void twelve_models_on_four_slots(void **state)
 {
@@ -309,9 +325,13 @@ static void killed_between_any_two_steps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SCENARIO(whoever_is_asked_wakes),      SCENARIO(nobody_is_moved_in_mode_observe),
-		SCENARIO(a_wake_that_fails_is_mended), SCENARIO(a_wake_that_hangs_is_mended),
-		SCENARIO(twelve_models_on_four_slots), SCENARIO(killed_between_any_two_steps),
+		SCENARIO(whoever_is_asked_wakes),
+		SCENARIO(nobody_is_moved_in_mode_observe),
+		SCENARIO(a_wake_that_fails_is_mended),
+		SCENARIO(a_wake_that_hangs_is_mended),
+		SCENARIO(wakes_that_always_fail_disturb_nobody_else),
+		SCENARIO(twelve_models_on_four_slots),
+		SCENARIO(killed_between_any_two_steps),
 	};
 
 	return cmocka_run_group_tests_name("share", tests, NULL, NULL);

@@ -366,9 +366,12 @@ func (u *nodegroupUpdate) view() jsonObject {
 	for _, name := range slices.Sorted(maps.Keys(u.Params)) {
 		params = append(params, jsonObject{"type": name, "value": u.Params[name]})
 	}
+	code, message := "Unknown", "the warm pool cannot be had"
+	if u.Type == "VersionUpdate" {
+		code, message = "PodEvictionFailure", "Reached max retries while trying to evict pods from nodes in the node group"
+	}
 	if u.Status == "Failed" {
-		errors = append(errors, jsonObject{"errorCode": "Unknown", "errorMessage": "the warm pool cannot be had",
-			"resourceIds": []string{}})
+		errors = append(errors, jsonObject{"errorCode": code, "errorMessage": message, "resourceIds": []string{}})
 	}
 	return jsonObject{"id": u.ID, "status": u.Status, "type": or(u.Type, "ConfigUpdate"), "createdAt": float64(u.At) / 1000,
 		"params": params, "errors": errors}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -363,7 +364,8 @@ func TestAnEksUpdateFailsOnPodsThatStay(t *testing.T) {
 	pass(t, k, 0)
 	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
 	until(t, k, 10, 40, "the update is over", func() bool { return len(g.Auto.Updates) == 1 && !g.Auto.updating() })
-	if g.Auto.Updates[0].Status != "Failed" || len(g.members()) != 5 {
+	told := fmt.Sprint(g.Auto.Updates[0].view()["errors"])
+	if g.Auto.Updates[0].Status != "Failed" || len(g.members()) != 5 || !strings.Contains(told, "PodEvictionFailure") {
 		t.Errorf("%s with %d members", g.Auto.Updates[0].Status, len(g.members()))
 	}
 }

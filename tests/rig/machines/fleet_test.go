@@ -132,6 +132,34 @@ func (w *world) phase(name string) string {
 	return string(pod.Status.Phase)
 }
 
+// What was bought for standby has no image on its disk, and joins as a new machine does, the first time that it wakes.
+func TestAFirstWakePullsTheImage(t *testing.T) {
+	stages := stagesConfig{Provision: fixed(time.Second), Stop: fixed(time.Second), Wake: fixed(time.Second), Image: fixed(time.Hour)}
+	k := newCloud(&config{Groups: []*groupConfig{{Name: "g", Max: 1, Zones: []string{"z1"}, Stages: stages}}}, clock{speed: 1, start: time.Now()}, 41)
+	g := k.groups[0]
+	now := time.Now().UnixMilli()
+	g.expect(toStandby, 1)
+	m := k.launch(g, toStandby, "a", now)
+	for wake, pulls := range []bool{true, false} {
+		for m.State != stopped {
+			now += 1000
+			k.advance(now)
+		}
+		k.wake(g, m, "b", now)
+		for m.State != running {
+			now += 1000
+			k.advance(now)
+		}
+		n := newNode(&fleet{cloud: k}, m.ID)
+		n.machine = snapshot{*m, g.conf}
+		if got := time.Until(n.imageAt("image")) > time.Minute; got != pulls {
+			t.Errorf("wake %d: pulls: %v", wake, got)
+		}
+		m.Goal = toStandby
+		m.enter(stopping, now, now+1000)
+	}
+}
+
 func TestMachineJoinsServesAndLeaves(t *testing.T) {
 	w := newWorld(t, 41)
 	w.call("grow", order{Token: "a", Desired: count(1)})

@@ -37,6 +37,7 @@ type machine struct {
 	Due        int64        `json:"due"` // when the state ends by itself; 0: never
 	Token      string       `json:"token"`
 	Woken      bool         `json:"woken"`               // was stopped before it ran
+	Used       bool         `json:"used"`                // was stopped after it ran: its disk has images
 	Instant    bool         `json:"instant"`             // of the initial fleet: no delays
 	Taken      bool         `json:"taken"`               // a spot machine that got its notice
 	Waiting    bool         `json:"waiting,omitempty"`   // terminating, but with power until a hook is over
@@ -67,6 +68,7 @@ func (m *machine) enter(state machineState, at int64, due int64) {
 	if m.State != stopped {
 		m.BilledMillis += max(0, at-m.StateSince)
 	}
+	m.Used = m.Used || m.State == running && state == stopping
 	m.State, m.StateSince, m.Due = state, at, due
 }
 

@@ -176,7 +176,7 @@ func (n *node) session(ctx context.Context) {
 	m := n.now()
 	st, seed, clock := &m.conf.Stages, n.fleet.cloud.seed, n.fleet.cloud.clock
 	register, device := m.stage(st.Register, seed, "register"), m.stage(st.Device, seed, "device")
-	if m.Woken {
+	if m.Used {
 		register, device = m.stage(st.WakeRegister, seed, "wake register"), m.stage(st.WakeDevice, seed, "wake device")
 	}
 	device += time.Duration(m.LateDeviceS * float64(time.Second))

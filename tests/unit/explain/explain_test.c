@@ -76,7 +76,7 @@ static void a_decision_is_told_in_sentences(void **state)
 		{ .held_by = LIMIT_STOCKOUT, .blocked_until = now + MINUTE, .refusals = 2 }
 	};
 	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, NULL, 0 };
 	struct arena a = { 0 };
 	struct explanation e = explain_decision(&x, &a);
 
@@ -97,12 +97,42 @@ static void a_decision_is_told_in_sentences(void **state)
 	arena_release(&a);
 }
 
+static void moves_of_engines_are_told(void **state)
+{
+	(void)state;
+	const struct engine_move_record moves[] = {
+		{ .asked_at = now - 60 * SECOND,
+		  .slot = "gpu-7",
+		  .is_wake = true,
+		  .why = "code needs 1 engine awake",
+		  .outcome = "HTTP status 500",
+		  .took = 900 },
+		{ .asked_at = now - 30 * SECOND,
+		  .slot = "gpu-7",
+		  .outcome = "done",
+		  .took = 1236,
+		  .why = "code idle for 50 s; chat has 3 waiting and no engine awake" },
+		{ .asked_at = now, .slot = "gpu-8", .is_wake = true, .why = "code has 2 waiting and no engine awake" },
+	};
+	struct pool_plan plan = { .decision = an_ordinary_decision() };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 2 * HOUR, moves, 3 };
+	struct arena a = { 0 };
+	struct explanation e = explain_decision(&x, &a);
+
+	assert_string_equal(
+		part(&e, "Engines"),
+		"Wakes on gpu-8 at 14:32:15: code has 2 waiting and no engine awake."
+		" Fell asleep on gpu-7 at 14:31:45, in 1.2s: code idle for 50 s; chat has 3 waiting and no"
+		" engine awake. Did not wake on gpu-7 at 14:31:15: HTTP status 500; code needs 1 engine awake.");
+	arena_release(&a);
+}
+
 static void every_limit_and_state_has_its_words(void **state)
 {
 	(void)state;
 	struct arena a = { 0 };
 	struct pool_plan plan = { .decision = an_ordinary_decision() };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0 };
 	const char *seen[LIMIT_COUNT];
 
 	for (int i = 0; i < LIMIT_COUNT; i++) {
@@ -229,7 +259,7 @@ static void every_number_stands_in_the_record(void **state)
 		struct buf known = { 0 };
 		struct group_decision asked[2] = { 0 };
 		struct pool_plan plan = { .groups = asked, .group_count = 2, .price_count = 3 };
-		struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
+		struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0 };
 
 		scatter(&r, &pool_decision_info, &plan.decision);
 		collect(&pool_decision_info, &plan.decision, &known);
@@ -293,7 +323,7 @@ static void json_holds_every_field(void **state)
 	struct scrape_input scrape = { .at = now, .started = ABSENT };
 	struct pool_snapshot input = { .scrapes = &scrape, .scrape_count = 1 };
 	struct pool_plan plan = { .decision = an_ordinary_decision(), .groups = asked, .group_count = 2 };
-	struct explained x = { &fleet, 0, 4312, now, &plan, 0 };
+	struct explained x = { &fleet, 0, 4312, now, &plan, 0, NULL, 0 };
 	struct buf json = { 0 };
 
 	explain_json(&x, &input, &json);
@@ -395,6 +425,7 @@ int main(void)
 		cmocka_unit_test(a_cold_start_is_told_with_what_came_before),
 		cmocka_unit_test(incidents_have_their_causes),
 		cmocka_unit_test(a_decision_is_told_in_sentences),
+		cmocka_unit_test(moves_of_engines_are_told),
 		cmocka_unit_test(every_limit_and_state_has_its_words),
 		cmocka_unit_test(every_number_stands_in_the_record),
 		cmocka_unit_test(values_have_units),
