@@ -1,7 +1,7 @@
 #include "controller/commands/recording.h"
 
-#include "base/exact.h"
 #include "base/alloc.h"
+#include "base/exact.h"
 #include "base/random.h"
 #include "base/schedule.h"
 #include "controller/commands/command.h"

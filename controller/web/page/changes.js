@@ -37,7 +37,7 @@ function card(r) {
 		el("h3", null, `${r.pool}: ${phraseOf(r.change)}`),
 		el("dl", { class: "change-facts" }, fact("Late", `${share(r.lateShare)} → `, el("b", null, `${share(r.lateShareWith)}`), `, of ${share(r.allowedShare)}`),
 			fact("Of", `${dollars(r.dollarsPerDay)} a day`), fact("Needs", r.needs || "nothing"),
-			r.incidents ? fact(`In the last ${r.incidents === 1 ? "incident" : `${count(r.incidents)} incidents`}`, `${brief(r.incidentsLate)} → `, el("b", null, brief(r.incidentsLateWith)), " late") : null),
+			r.incidents ? fact("Incidents", `${brief(r.incidentsLate)} → `, el("b", null, brief(r.incidentsLateWith)), r.incidents === 1 ? " late in the last one" : ` late in the last ${count(r.incidents)}`) : null),
 		r.why ? el("p", { class: "small faint" }, `It saves, as ${r.why}.`) : null,
 		copyBox(r.change, "The setting is copied."));
 }

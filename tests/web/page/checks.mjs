@@ -50,7 +50,7 @@ export async function whatToChange({ page, base }) {
 	await says(/chat: no standby machines in g5-od/);
 	await says(/−\$15\.40 a day[^]*0\.25 % → 0\.41 %, of 1 %/);
 	await says(/Restores an objective\s+\+\$5\.88 a day[^]*quota for 12 machines/);
-	await says(/In the last 5 incidents\s+41\.2k → 0 late/);
+	await says(/Incidents\s+41\.2k → 0 late in the last 5/);
 	await says(/Each tried alone on 30 days of recorded traffic/);
 	must(await card.locator(".change").count() === 2, "two changes");
 	must(/raise the maximum of g5-od to 12 nodes, for \$5\.88 a day more/.test(await text(page, ".cure")), `what restores it is said first: ${await text(page, ".cure")}`);
