@@ -288,7 +288,7 @@ bool engine_move_find(struct history *h, const struct engine_move_filter *f, str
 }
 
 bool engine_move_around(struct history *h, const struct pool_spec *pool, millis at, struct arena *a,
-			struct engine_move_record **moves, size_t *count, struct error *e)
+			struct engine_moves_told *out, struct error *e)
 {
 	static const millis BEFORE = 15 * MINUTE, AFTER = 15 * SECOND;
 	char key[300];
@@ -296,7 +296,7 @@ bool engine_move_around(struct history *h, const struct pool_spec *pool, millis 
 		.from = at - BEFORE, .to = at + AFTER, .pool = key, .most = ENGINE_MOVES_TOLD
 	};
 
-	*count = 0;
+	out->count = 0;
 	snprintf(key, sizeof key, "%s/%s", pool->namespace, pool->name);
-	return !pool_is_in_share(pool) || engine_move_find(h, &f, a, moves, count, e);
+	return !pool_is_in_share(pool) || engine_move_find(h, &f, a, &out->items, &out->count, e);
 }

@@ -46,5 +46,9 @@ bool engine_move_find(struct history *h, const struct engine_move_filter *f, str
 		      struct engine_move_record **moves, size_t *count, struct error *e) MUST_USE;
 /* The last of the pool around a decision, which they explain: ENGINE_MOVES_TOLD at most. */
 enum { ENGINE_MOVES_TOLD = 3 };
+struct engine_moves_told {
+	struct engine_move_record *items;
+	size_t count;
+};
 bool engine_move_around(struct history *h, const struct pool_spec *pool, millis at, struct arena *a,
-			struct engine_move_record **moves, size_t *count, struct error *e) MUST_USE;
+			struct engine_moves_told *out, struct error *e) MUST_USE;

@@ -234,9 +234,8 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 		return error_set(e, ERROR_INVALID, "%s: damaged: its manifest is not that of its decisions",
 				 history_path(q->history));
 	bool is_local = !print_is_for_programs(a->output);
-	struct engine_move_record *moves;
-	size_t move_count;
-	if (!engine_move_around(q->history, &m.fleet.pools[place], r.now, &q->arena, &moves, &move_count, e))
+	struct engine_moves_told moves;
+	if (!engine_move_around(q->history, &m.fleet.pools[place], r.now, &q->arena, &moves, e))
 		return false;
 	struct explained x = { .fleet = &m.fleet,
 			       .pool = place,
@@ -244,8 +243,8 @@ static bool print_one(struct asked *a, const struct history_hit *hit, bool is_fi
 			       .now = r.now,
 			       .plan = &r.plan,
 			       .utc_offset = is_local ? history_args_offset(q, r.now) : 0,
-			       .moves = moves,
-			       .move_count = move_count };
+			       .moves = moves.items,
+			       .move_count = moves.count };
 	if (!strcmp(a->output, "csv")) {
 		print_fields(&x, TABLE_CSV);
 	} else if (print_is_for_programs(a->output)) {

@@ -11,7 +11,7 @@
 
 /* Of the world. */
 static const millis DRIVE_EVERY = SECOND / 2, LOOK_EVERY = 2 * SECOND, WRITE_EVERY = 30 * SECOND,
-		    RETRY_MOST = 30 * SECOND, ASKED_FOR = 10 * SECOND;
+		    RETRY_MOST = 30 * SECOND, ASKED_FOR = 10 * SECOND, PASSES_MOST = 20 * SECOND;
 
 #define SLICE_GROUP "discovery.k8s.io/v1"
 
@@ -554,6 +554,19 @@ static bool is_idle(const struct controller *c)
 }
 
 const struct actor activator_actor = { .drive = drive, .stop = stop, .is_idle = is_idle };
+
+void activator_leave(struct controller *c)
+{
+	c->activator.passes_until = loop_now(c->loop) + PASSES_MOST;
+}
+
+bool activator_passes(const struct controller *c)
+{
+	for (const struct door *d = c->activator.first; d; d = d->next)
+		if (d->relay && relay_passing(d->relay) && loop_now(c->loop) < c->activator.passes_until)
+			return true;
+	return false;
+}
 
 void activator_close(struct controller *c)
 {

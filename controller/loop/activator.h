@@ -22,6 +22,7 @@ enum { ACTIVATOR_PORT_FIRST = 9500, ACTIVATOR_PORT_LAST = 9755 };
 struct activator {
 	struct door *first;
 	struct timer timer;
+	millis passes_until; /* loop_now, once we leave */
 };
 
 /* Requests of the pool that are held here; 0 where it has no activator. */
@@ -29,6 +30,9 @@ int64_t activator_waiting(const struct controller *c, size_t pool);
 /* The replica may leave the pool's Service: another stays, or the Service leads here too, or the pool has no activator.
  * Where it does not yet, that is brought about. */
 bool activator_covers(struct controller *c, size_t pool, const struct pod *leaving);
+/* We stop acting for good; what a server has is still passed on, but not for ever. */
+void activator_leave(struct controller *c);
+bool activator_passes(const struct controller *c);
 void activator_close(struct controller *c);
 
 extern const struct actor activator_actor;

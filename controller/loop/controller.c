@@ -115,7 +115,8 @@ static void close_step(struct timer *t)
 {
 	struct controller *c = t->user;
 
-	if (c->leader.state != STATE_FOLLOWING || c->leader.lease || api_active(c->api) > 0 || c->follower.is_calling) {
+	if (c->leader.state != STATE_FOLLOWING || c->leader.lease || api_active(c->api) > 0 || c->follower.is_calling ||
+	    activator_passes(c)) {
 		timer_start(c->loop, &c->closing, CLOSE_POLL, close_step);
 		return;
 	}
@@ -139,6 +140,7 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	if (c->leader.state == STATE_FOLLOWING)
 		timer_stop(&c->leader.timer);
 	marks_leave(c);
+	activator_leave(c);
 	status_stop(c);
 	if (c->leader.lease)
 		lease_close(c->leader.lease, lease_is_closed, c);

@@ -470,6 +470,28 @@ static void check_name(struct draft *d, size_t pool)
 	}
 }
 
+/* Its Service can lead to one pool's requests only. */
+static void check_activator(struct draft *d, size_t pool)
+{
+	const struct activator_text *a = &draft_spec(d, pool)->signals.queue.activator;
+	const char *space = d->pools[pool].metadata.namespace;
+
+	for (size_t i = 0; a->service && i < pool; i++) {
+		const struct activator_text *other = &draft_spec(d, i)->signals.queue.activator;
+		const char *there = d->pools[i].metadata.namespace;
+		if (!other->service || strcmp(other->service, a->service) != 0 ||
+		    strcmp(there ? there : "", space ? space : "") != 0)
+			continue;
+		const struct yaml_node *at = yaml_child(other->node, "service");
+		CLEANUP(buf_release) struct buf allowed = { 0 };
+		buf_printf(&allowed, "a Service of its own; another pool has this one at %s:%zu:%zu", at->file,
+			   at->line, at->column);
+		schema_find_key(d->findings, a->node, "service", NULL, allowed.text,
+				"give each pool a Service: requests that are held are one pool's");
+		return;
+	}
+}
+
 /* A pod of no pool must be one pool's: whose it were is not to be guessed. */
 static void check_only_any(struct draft *d, size_t pool)
 {
@@ -493,6 +515,7 @@ static void check_pools(struct draft *d)
 		check_pool(d, draft_spec(d, i));
 		check_name(d, i);
 		check_only_any(d, i);
+		check_activator(d, i);
 	}
 }
 

@@ -441,17 +441,16 @@ static bool write_decision(struct api_call *c, struct buf *out, struct error *e)
 	if (!api_fleet_place(fleet, pool, &place))
 		return api_refuse(c, e, 404, "that pool was not in the manifest at tick %lld", (long long)tick);
 	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
-	struct engine_move_record *moves;
-	size_t move_count;
-	if (!engine_move_around(c->history, spec, r.now, &c->arena, &moves, &move_count, e))
+	struct engine_moves_told moves;
+	if (!engine_move_around(c->history, spec, r.now, &c->arena, &moves, e))
 		return false;
 	const struct explained x = { .fleet = &fleet->manifest.fleet,
 				     .pool = place,
 				     .tick = tick,
 				     .now = r.now,
 				     .plan = &r.plan,
-				     .moves = moves,
-				     .move_count = move_count };
+				     .moves = moves.items,
+				     .move_count = moves.count };
 	const struct decision_view v = { .tick = tick,
 					 .at = r.now,
 					 .interval = r.interval,

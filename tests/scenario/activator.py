@@ -4,6 +4,7 @@ and whoever is awake is reached without Preheat."""
 import http.client
 import http.server
 import json
+import signal
 import threading
 import time
 
@@ -238,6 +239,13 @@ def activator(s):
     controller.kill()
     controller.start()
     s.expect('a new process has doors of its own', lambda: answers(s, 'm0'))
+    port, found = s.expect('the other leads here', lambda: leads_here(s, 'm1')), []
+    last = threading.Thread(target=lambda: found.append(call(port, 'last')))
+    last.start()
+    s.expect('its engine has a request', lambda: engines['m1'].running)
+    controller.signal(signal.SIGTERM)
+    last.join()
+    s.check(f'which is answered though the process was asked to stop {found}', found and found[0][0] == 200 and 'token4' in found[0][1])
     services.ended.set()
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     for name, engine in engines.items():

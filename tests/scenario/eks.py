@@ -88,56 +88,6 @@ def updated(s, cloud, controller):
     s.check(f'we changed nothing of it meanwhile, and ended none of the surge: {ours}', not ours)
 
 
-def by_zone(s):
-    zones = [m['zone'] for m in s.running('g5-spot')]
-    return sorted((zones.count(z) for z in ('eu-west-1a', 'eu-west-1b')), reverse=True)
-
-
-def balanced(s, cloud):
-    """Auto Scaling balances zones: not what is protected; once somebody lifts that of one machine, another is launched before it
-    ends, and no size is ours to set."""
-    out = s.machines.fault('stock-out', 'g5-spot', zone='eu-west-1a')
-    cloud.more(3, 900)
-    s.expect('one zone has at least two more than the other', lambda: s.settled() and by_zone(s)[0] >= by_zone(s)[1] + 2 and
-             len(s.pods(account.APP)) >= len(s.running('g5-spot')), 3600)
-    s.machines.end_faults(out['id'])
-    balances = s.machines.fault('az-rebalance', 'g5-spot')
-    s.pass_time(120)
-    begun, before = time.time(), {m['id'] for m in s.running('g5-spot')}
-    s.pass_time(300)
-    launched = [x for x in activities(cloud, begun) if 'balancing' in x]
-    s.check('those that are protected are not chosen', not launched)
-    s.machines.fault('unprotected', 'g5-spot')
-    s.expect('one is gone, another came', lambda: s.settled() and before - {m['id'] for m in s.group('g5-spot')['machines']}, 3600)
-    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
-    s.check('nor to have set its size', not s.told('ForeignSizeChange', 'g5-spot', begun))
-    s.machines.end_faults(balances['id'])
-
-
-def activities(cloud, since):
-    return [x['response'] for x in cloud.exchanges(since) if 'Action=DescribeScalingActivities' in x['body']]
-
-
-def refreshed(s, cloud, controller):
-    """An instance refresh waits for what we protect; it passes once the pool is paused, and what it left is ours again."""
-    s.expect('it is calm', s.settled, 3600)
-    begun, old = time.time(), {m['id'] for m in s.group('g5-od')['machines']}
-    s.machines.fault('instance-refresh', 'g5-od')
-    s.pass_time(600)
-    s.check('it waits for protected machines', old <= {m['id'] for m in s.group('g5-od')['machines']})
-    s.check('the controller ends by itself on SIGTERM with 0', controller.stop(30) == 0)
-    cloud.manifest(edits=(('  mode: act\n', '  mode: paused\n'),))
-    controller.start()
-    s.expect('once the pool is paused all are replaced', lambda: not old & {m['id'] for m in s.group('g5-od')['machines']}
-             and len(s.running('g5-od')) >= len(old), 3600)
-    s.check('and it ends, too', controller.stop(30) == 0)
-    cloud.manifest()
-    controller.start()
-    s.expect('it is ready again', lambda: controller.page('/readyz')[0] == 200)
-    s.expect('replicas serve on what is there', lambda: s.settled() and len(s.pods(account.APP)) >= len(s.running('g5-od')), 3600)
-    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
-
-
 def serves_held(s, cloud):
     """Nodes of machines that AWS shows in Pending:Wait, on which replicas serve."""
     told = [x['response'] for x in cloud.exchanges() if 'Action=DescribeAutoScalingGroups' in x['body'] and 'g5-spot' in x['response']]
@@ -198,8 +148,6 @@ def eks(s):
     trouble.revoked(s, cloud)
     updated(s, cloud, controller)
     replaced(s)
-    balanced(s, cloud)
-    refreshed(s, cloud, controller)
     held(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)

@@ -244,6 +244,9 @@ static void contradictions_in_a_pool(void **state)
 		  "promql, endpointPicker, json or activator" },
 		{ BOTH "  signals: { queue: { activator: { service: c }, counts: unfinished } }\n", 7, 58,
 		  "spec.signals.queue.counts", "only what waits is held there" },
+		{ BOTH "  signals: { queue: { activator: { service: c } } }\n" NEXT_POOL GROUP
+		       "  signals: { queue: { activator: { service: c } } }\n",
+		  15, 45, "spec.signals.queue.activator.service", "another pool has this one at pool.yaml:7:45" },
 		{ BOTH "  signals: { queue: { activator: { hold: 2m } } }\n", 7, 34,
 		  "spec.signals.queue.activator.service", "" },
 		{ BOTH "  signals: { queue: { promql: x, url: \"http://p\", json: { url: \"http://q\", path: a } } }\n",

@@ -52,14 +52,15 @@ static void a_move_is_open_until_its_end(void **state)
 	assert_int_equal(count, 1);
 	assert_string_equal(found[0].outcome, "/wake_up: HTTP status 500"); /* the first stays */
 	assert_int_equal(found[0].ended_at, start + 9);
+	struct engine_moves_told told;
 	struct pool_spec pool = { .namespace = "llm", .name = "chat", .share = "small" };
-	assert_true(engine_move_around(h, &pool, start + MINUTE, &a, &found, &count, &e));
-	assert_int_equal(count, 1);
-	assert_true(engine_move_around(h, &pool, start + HOUR, &a, &found, &count, &e));
-	assert_int_equal(count, 0); /* long ago */
+	assert_true(engine_move_around(h, &pool, start + MINUTE, &a, &told, &e));
+	assert_int_equal(told.count, 1);
+	assert_true(engine_move_around(h, &pool, start + HOUR, &a, &told, &e));
+	assert_int_equal(told.count, 0); /* long ago */
 	pool.share = NULL;
-	assert_true(engine_move_around(h, &pool, start + MINUTE, &a, &found, &count, &e));
-	assert_int_equal(count, 0);
+	assert_true(engine_move_around(h, &pool, start + MINUTE, &a, &told, &e));
+	assert_int_equal(told.count, 0);
 	struct share_decisions decisions;
 	assert_true(share_decision_find(h, start, start, &a, &decisions, &e));
 	assert_int_equal(decisions.count, 1);
