@@ -13,7 +13,7 @@ enum {
 };
 /* Refusals no further apart are one stock-out: nobody asked between them. */
 static const millis STOCKOUT_GAP = 10 * MINUTE;
-static const double HOURS_TOLERANCE = 1.1, LATE_TOLERANCE = 1.5;
+static const double HOURS_TOLERANCE = 1.1, LATE_TOLERANCE = 1.5, BURST_MOST = 3;
 
 struct sample {
 	millis value;
@@ -34,8 +34,9 @@ struct pool_calibration {
 	LIST(struct telemetry_window) blind;
 	LIST(struct level) levels;
 	struct cost_sums recorded;
-	int64_t busy_ppm; /* see cost_add_tick() */
-	millis read_at;	  /* the last reading; 0: none yet */
+	double late_squares; /* of each tick's late requests */
+	int64_t busy_ppm;    /* see cost_add_tick() */
+	millis read_at;	     /* the last reading; 0: none yet */
 	double slot_ms, completed, prompt_tokens, output_tokens;
 	double latency_us, latency_weight;
 	double starting_ms; /* replica-milliseconds on their way to serve, or to be given up */
@@ -219,7 +220,10 @@ static void take_pool(struct calibration *c, const struct snapshot *s, size_t po
 		take_event(c, p, group_of(c, s, pool, in->events[i].group), &in->events[i], from, to);
 	for (size_t i = 0; i < in->start_count; i++)
 		p->starting_ms += (double)in->starts[i].count * (double)s->interval;
+	const int64_t late_before = p->recorded.late;
 	cost_add_tick(&p->recorded, &(struct cost_tick){ s, pool, plan, s->interval, NULL }, &p->busy_ppm);
+	const double late = (double)(p->recorded.late - late_before);
+	p->late_squares += late * late;
 }
 
 void calibration_tick(struct calibration *c, const struct snapshot *s, const struct pool_plan *const *plans)
@@ -462,12 +466,14 @@ static double ratio_of(double model, double recorded)
 	return model == recorded ? 1 : recorded > 0 ? model / recorded : 1e9;
 }
 
-/* Counts that differ by less than three deviations of theirs say nothing. */
-static bool is_chance(double a, double b)
+/* Counts that differ by less than three deviations of theirs say nothing. Late requests come together: what comes by
+ * chance are small bursts, as large as those of the recorded ticks. Large ones have a reason. */
+static bool is_chance(double recorded, double model, double squares)
 {
-	double difference = a - b;
+	double difference = recorded - model, burst = recorded > 0 && squares > recorded ? squares / recorded : 1;
 
-	return difference * difference <= 9 * (a + b);
+	burst = burst < BURST_MOST ? burst : BURST_MOST;
+	return difference * difference <= 9 * (recorded + model) * burst;
 }
 
 static void compare_both(struct recorded_fleet *r)
@@ -477,7 +483,7 @@ static void compare_both(struct recorded_fleet *r)
 	r->hours_ratio = ratio_of(r->model_gpu_hours, r->gpu_hours);
 	r->late_ratio = ratio_of(r->model_late_share, r->late_share);
 	r->fits = r->hours_ratio <= HOURS_TOLERANCE && r->hours_ratio * HOURS_TOLERANCE >= 1 &&
-		  (is_chance(r->late_share * requests, r->model_late_share * requests) ||
+		  (is_chance(r->late_share * requests, r->model_late_share * requests, r->late_squares) ||
 		   (r->late_share < RECORDED_LATE_LEAST && r->model_late_share < RECORDED_LATE_LEAST) ||
 		   (r->late_ratio <= LATE_TOLERANCE && r->late_ratio * LATE_TOLERANCE >= 1));
 }
@@ -500,6 +506,7 @@ void recorded_fleet_add(struct recorded_fleet *to, const struct recorded_fleet *
 	to->dollars += more->dollars;
 	to->model_gpu_hours += more->model_gpu_hours;
 	to->model_dollars += more->model_dollars;
+	to->late_squares += more->late_squares;
 	cost_add(&to->recorded, &more->recorded);
 	compare_both(to);
 }
@@ -510,7 +517,7 @@ struct recorded_fleet calibration_replay(struct calibration *c, size_t pool, con
 	const struct pool_calibration *p = &c->pools[pool];
 	const struct pool_spec *as = &c->fleet->pools[pool];
 	struct queue_truth truth = queue_truth_of(as, &spec->pools[pool]);
-	struct recorded_fleet r = { .recorded = p->recorded };
+	struct recorded_fleet r = { .recorded = p->recorded, .late_squares = p->late_squares };
 	struct replayed_fleet f = { .arena = a };
 
 	queue_open(&f.queue, &truth, trace, a);

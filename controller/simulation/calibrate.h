@@ -40,6 +40,7 @@ void calibration_world(struct calibration *c, struct trace *const *traces, struc
 /* The recorded fleet of one pool, as it was and as the model has it. */
 struct recorded_fleet {
 	struct cost_sums recorded;
+	double late_squares;					 /* recorded: of each tick's late requests */
 	double gpu_hours, dollars, late_share;			 /* recorded */
 	double model_gpu_hours, model_dollars, model_late_share; /* the same replicas in the model */
 	double hours_ratio, late_ratio;				 /* of the model, by the recorded; 1 where both are 0 */

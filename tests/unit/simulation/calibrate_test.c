@@ -205,9 +205,28 @@ static void refusals_silence_and_losses_come_back_as_they_were(void **state)
 	toy_end(&t);
 }
 
+/* 16 late of 3,466, and none in the model: by chance where they came two or three at a time, and not one by one. */
+static void late_requests_come_together(void **state)
+{
+	struct recorded_fleet one = { .recorded = { .started = 3466 },
+				      .late_share = 16. / 3466,
+				      .gpu_hours = 1,
+				      .model_gpu_hours = 1,
+				      .late_squares = 16 };
+	struct recorded_fleet alone = { 0 }, together = { 0 };
+
+	(void)state;
+	recorded_fleet_add(&alone, &one);
+	assert_false(alone.fits);
+	one.late_squares = 36;
+	recorded_fleet_add(&together, &one);
+	assert_true(together.fits);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(late_requests_come_together),
 		cmocka_unit_test(a_model_from_measurements_fits),
 		cmocka_unit_test(stretches_add_up),
 		cmocka_unit_test(a_model_from_the_manifest_does_not),
