@@ -187,8 +187,6 @@ static void refuse_ended(struct passage *p)
 
 /* --- passing on --- */
 
-static void pass(struct passage *p);
-
 static void settle(struct passage *p)
 {
 	struct relay *r = p->relay;
@@ -224,7 +222,7 @@ static bool from_client(struct passage *p)
 
 static bool from_server(struct passage *p)
 {
-	enum io_result got = take(p->server, &p->answer);
+	enum io_result got = p->server_ended ? IO_ENDED : take(p->server, &p->answer);
 
 	p->is_answered |= p->answer.len > 0;
 	p->server_ended |= got != IO_FINE;
@@ -241,7 +239,7 @@ static bool from_server(struct passage *p)
 
 static void pass(struct passage *p)
 {
-	if (from_client(p) && (p->server_ended || from_server(p)))
+	if (from_client(p) && from_server(p)) /* what a server that ended has said is still given */
 		settle(p);
 }
 

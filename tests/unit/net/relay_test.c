@@ -54,6 +54,15 @@ static void ended(struct server_stream *s)
 	free(s);
 }
 
+enum { LARGE = 3 << 20, ANSWER = 24 << 20 }; /* larger than what kernels hold */
+
+static void large(const struct server_request *q, struct server_answer *a)
+{
+	(void)q;
+	while (a->body.len < ANSWER)
+		buf_text(&a->body, "0123456789abcdef");
+}
+
 static void stream(const struct server_request *q, struct server_answer *a)
 {
 	struct back *b = q->user;
@@ -68,15 +77,16 @@ static void stream(const struct server_request *q, struct server_answer *a)
 
 static void begin_server(size_t i)
 {
-	static struct server_route routes[SERVERS][3];
+	static struct server_route routes[SERVERS][4];
 	struct error e;
 
 	memcpy(routes[i],
 	       (struct server_route[]){ { "GET", "/stream", stream, &all.backs[i] },
+					{ "GET", "/large", large, &all.backs[i] },
 					{ NULL, "/*", record, &all.backs[i] } },
-	       2 * sizeof(struct server_route));
+	       3 * sizeof(struct server_route));
 	const struct server_settings s = {
-		.listen = "127.0.0.1:0", .routes = routes[i], .route_count = 2, .max_body = (size_t)4 << 20
+		.listen = "127.0.0.1:0", .routes = routes[i], .route_count = 3, .max_body = (size_t)4 << 20
 	};
 	all.backs[i].server = server_open(all.loop, &s, &e);
 	assert_non_null(all.backs[i].server);
@@ -246,7 +256,6 @@ static void a_header_comes_in_whatever_pieces(void **state)
 /* Larger than what the relay and the kernels hold. */
 static void a_large_body_is_passed_whole(void **state)
 {
-	enum { LARGE = 3 << 20 };
 	char *body = malloc(LARGE);
 	char header[100];
 
@@ -261,6 +270,21 @@ static void a_large_body_is_passed_whole(void **state)
 	until_ended(0);
 	free(body);
 	assert_string_equal(all.backs[0].seen.text, "POST /large close 3145728\n");
+}
+
+/* More than kernels hold: its server ends while much of it is on the way. */
+static void a_large_answer_is_passed_whole(void **state)
+{
+	(void)state;
+	aim(0, 1);
+	ask(0, "GET /large HTTP/1.1\r\nHost: code\r\n\r\n");
+	for (int i = 0; i < 200000 && !all.ended[0]; i++) {
+		for (int k = 0; k < 4; k++)
+			loop_poll(all.loop);
+		hear(0);
+	}
+	assert_true(all.ended[0]);
+	assert_true(all.got[0].len > ANSWER);
 }
 
 static void tokens_come_as_they_are_made(void **state)
@@ -455,6 +479,7 @@ int main(void)
 		CASE(held_until_there_is_a_server),
 		CASE(a_header_comes_in_whatever_pieces),
 		CASE(a_large_body_is_passed_whole),
+		CASE(a_large_answer_is_passed_whole),
 		CASE(tokens_come_as_they_are_made),
 		CASE(who_leaves_is_not_waited_for),
 		CASE(a_held_request_is_refused_in_the_end),
