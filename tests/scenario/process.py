@@ -59,6 +59,10 @@ class Program:
     def stop(self, patience=30):
         """Asks it to end; its exit code, or None when it had to be killed."""
         self.signal(signal.SIGTERM)
+        return self.ended(patience)
+
+    def ended(self, patience=30):
+        """Its exit code once it has ended by itself, or None when it had to be killed."""
         try:
             return self.process.wait(patience)
         except subprocess.TimeoutExpired:
