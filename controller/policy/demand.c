@@ -5,6 +5,11 @@
 /* Per 15 s. Full replicas tell the service time at once, and a burst often brings longer requests. */
 static const double LOG_KEEP = -.0512932943875505, LOG_KEEP_QUEUEING = -.6931471805599453; /* log .95, log .5 */
 static const double SMALLEST = .05;
+/* While requests queue, all that finished before counts as so many at most: a burst of longer requests is seen at once,
+ * and not only once it is over. */
+static const double FINISHED_MOST = 300;
+/* The more sequences are running, the less chance there is in their number, and the less time tells of demand. */
+static const double LEVEL_SECONDS = 60, LEVEL_SECONDS_OF_MANY = 30, MANY_SEQUENCES = 400;
 static const millis GONE_AFTER = 2 * MINUTE;
 enum { LATEST_TICKS = 8 };
 
@@ -86,18 +91,22 @@ static bool is_sudden_zero(struct demand_state *d, const struct totals *t, milli
 
 static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds, double ticks)
 {
-	double keep = exact_exp(ticks * (t->waiting > .02 * t->in_service ? LOG_KEEP_QUEUEING : LOG_KEEP));
+	bool is_queueing = t->waiting > .02 * t->in_service;
+	double keep = exact_exp(ticks * (is_queueing ? LOG_KEEP_QUEUEING : LOG_KEEP));
 
+	if (is_queueing && d->finished * keep > FINISHED_MOST)
+		keep = FINISHED_MOST / d->finished;
 	d->busy = d->busy * keep + t->in_service * seconds;
 	d->finished = d->finished * keep + (t->completed > admitted ? t->completed : admitted);
 }
 
-static void set_level(struct demand_state *d, const struct demand_reading *r)
+static void set_level(struct demand_state *d, const struct demand_reading *r, double slots)
 {
 	double sum = 0, tick = r->seconds * (double)r->readings;
-	int64_t n = (int64_t)(60 / tick + .5);
+	bool is_many = d->level * slots >= MANY_SEQUENCES;
+	int64_t n = (int64_t)((is_many ? LEVEL_SECONDS_OF_MANY : LEVEL_SECONDS) / tick + .5), least = is_many ? 2 : 4;
 
-	n = n < 4 ? 4 : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
+	n = n < least ? least : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
 	n = n < d->level_count + 1 ? n : d->level_count + 1;
 	if (r->readings) {
 		d->mean = 0;
@@ -215,7 +224,7 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 		r.service = service_of(d, spec);
 		forget_the_tick(d, &r, (double)all->interval / 1000);
 	}
-	set_level(d, &r);
+	set_level(d, &r, slots);
 	return r;
 }
 
