@@ -33,10 +33,15 @@ struct pod_life {
 	struct model_server engine, page_before; /* before: as its page said when it was last true */
 };
 
-/* Of a node; beside its object. */
+/* Of a node; beside its object. What its disk holds of images goes with the node. */
 struct node_life {
 	const struct cloud_machine *machine;
 	millis cordoned_since; /* 0: it is not */
+	struct {
+		char name[64];
+		millis there; /* pulled by then */
+	} images[4];
+	size_t image_count;
 };
 
 /* What the model servers of an app tell instead of the truth; NAN to ENDLESS: as their pages. */
