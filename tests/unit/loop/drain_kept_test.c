@@ -110,6 +110,27 @@ static void nobody_who_serves_goes_while_requests_wait(void **state)
 	assert_non_null(asked("POST", "/pods/a/eviction"));
 }
 
+/* Its replica serves, and no watch has told of it yet: the server knows, and refuses. */
+static void who_may_serve_by_now_goes_only_as_seen(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", false);
+	server.pods_changed = true;
+	go("m1", FATE_REMOVE);
+	have_node(c, "m1", "", MARKED("remove"));
+	pass(SECOND);
+	assert_non_null(strstr(asked("POST", "/pods/a/eviction"), "\"resourceVersion\":\"7\""));
+	assert_int_equal(c->drains.evictions[EVICTION_CHANGED], 1);
+	forget_log();
+	c->pools[0]->has_queue = true;
+	have_pod(c, "a", CHAT, "m1", true);
+	pass(30 * SECOND);
+	assert_null(asked("POST", "/eviction"));
+	c->pools[0]->has_queue = false; /* who serves is asked however he is */
+	pass(SECOND);
+	assert_null(strstr(asked("POST", "/pods/a/eviction"), "resourceVersion"));
+}
+
 static enum engine_sleep awake(const struct source *s, const char *key)
 {
 	(void)s;
@@ -164,14 +185,14 @@ static void nodes_that_still_serve_are_kept_before_any_is_bought(void **state)
 	act_on(c, (struct group_decision){ .cold = 1, .wake = 2 }, 3);
 	assert_int_equal(c->starts.count, 1); /* two of three are there */
 	assert_int_equal(c->starts.items[0].kind, START_WAKE);
-	assert_int_equal(drains_returning(c, 0, 0), 2);
+	assert_int_equal(drains_unshown(c, 0, 0), 2);
 	pass(6 * SECOND);
 	assert_non_null(strstr(asked("PATCH", "/nodes/m1"), "\"unschedulable\":false"));
 	assert_non_null(strstr(asked("PATCH", "/nodes/m2"), "\"unschedulable\":false"));
 	assert_int_equal(c->drains.abandoned, 2);
 	have_node(c, "m1", "", "");
 	have_node(c, "m2", "", "");
-	assert_int_equal(drains_returning(c, 0, 0), 0);
+	assert_int_equal(drains_unshown(c, 0, 0), 0);
 	assert_true(drain_is_under_way(c, "m3") || node_group_is_removing(c->groups[0], "m3"));
 }
 
@@ -211,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
 		TEST(nobody_who_serves_goes_while_requests_wait),
+		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),
