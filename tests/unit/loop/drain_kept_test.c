@@ -110,6 +110,30 @@ static void nobody_who_serves_goes_while_requests_wait(void **state)
 	assert_non_null(asked("POST", "/pods/a/eviction"));
 }
 
+static int64_t ready_now(void)
+{
+	return observe_snapshot(c, &c->tick.arena).pools[0].groups[0].ready;
+}
+
+/* Else the next tick would release as many again. */
+static void who_was_asked_to_go_is_no_replica_before_a_watch_shows_it(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	have_pod(c, "d", CHAT, "m3", true);
+	look_at_pools(c);
+	assert_int_equal(ready_now(), 3);
+	go("m1", FATE_REMOVE);
+	pass(20 * SECOND); /* marked and evicted, and no watch tells */
+	assert_non_null(asked("POST", "/pods/a/eviction"));
+	look_at_pools(c);
+	assert_int_equal(ready_now(), 2);
+	have_node(c, "m1", "", MARKED("remove"));
+	look_at_pools(c);
+	assert_int_equal(ready_now(), 2);
+}
+
 /* Its replica serves, and no watch has told of it yet: the server knows, and refuses. */
 static void who_may_serve_by_now_goes_only_as_seen(void **state)
 {
@@ -232,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
 		TEST(nobody_who_serves_goes_while_requests_wait),
+		TEST(who_was_asked_to_go_is_no_replica_before_a_watch_shows_it),
 		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
