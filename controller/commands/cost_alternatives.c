@@ -124,11 +124,11 @@ static bool run_pool(struct alternatives *x, const struct recorded_world *w, siz
 	return true;
 }
 
-static void measure_pool(struct alternatives *x, const struct recorded_world *w, size_t pool, struct arena *a)
+static void measure_pool(struct alternatives *x, const struct recorded_world *w, size_t pool)
 {
 	struct judged *j = &x->pools[w->recorded[pool]];
 	int64_t peak = alternative_peak(&w->simulation, pool);
-	struct recorded_fleet day = calibration_replay(w->rec.measured, pool, w->traces[pool], &w->spec, a);
+	struct recorded_fleet day = calibration_replay(w->rec.measured, pool, w->traces[pool], &w->spec);
 
 	j->peak = peak > j->peak ? peak : j->peak;
 	recorded_fleet_add(&j->fit, &day);
@@ -139,13 +139,11 @@ typedef bool day_take_fn(struct alternatives *x, struct recorded_world *w, int64
 
 static bool measure_day(struct alternatives *x, struct recorded_world *w, int64_t day, struct error *e)
 {
-	CLEANUP(arena_release) struct arena a = { 0 };
-
 	(void)day;
 	(void)e;
 	for (size_t i = 0; i < w->manifest.fleet.pool_count; i++)
 		if (is_asked(x, w->recorded[i]) && w->traces[i])
-			measure_pool(x, w, i, &a);
+			measure_pool(x, w, i);
 	return true;
 }
 

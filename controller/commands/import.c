@@ -452,7 +452,7 @@ static bool write_output(const struct fetch *f, struct error *e)
 
 	if (!is_recording(f->options->output))
 		return write_trace(f, e);
-	snprintf(run, sizeof run, "import --prometheus --last %s --step %s", human_duration(f->options->last).text,
+	snprintf(run, sizeof run, RECORDING_IMPORTED " --last %s --step %s", human_duration(f->options->last).text,
 		 human_duration(f->options->step).text);
 	return recording_write(f->options->output, run, &f->manifest, &f->signals, f->options->step, e);
 }

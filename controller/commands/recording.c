@@ -262,6 +262,7 @@ static void add_tick(struct tally *t, const struct pool_snapshot *s, struct bin 
 struct stretch {
 	struct history *history;
 	int64_t from, to;
+	millis counted; /* what a counter of it is a mean of; 0: of its own tick */
 };
 
 /* Ticks are laid on a grid of bins: the clock of who wrote them may have jittered, stood still or run on alone. */
@@ -310,62 +311,103 @@ static void note_silence(const struct tick_record *r, millis before, struct reco
 	out->blind_ticks += r->snapshot.input.scrapes_expected > 0 && r->snapshot.input.scrapes_fresh == 0;
 }
 
-/* Longer recordings keep the bins of their ticks: some six weeks. */
-enum { SCATTERED_MOST = 4000000 };
+/* Busier recordings are counted by second, and longer ones (some six weeks) keep the bins of their ticks. */
+enum { SCATTERED_REQUESTS = 3000000, SCATTERED_SECONDS = 4000000 };
 
 /* Lengths of requests over their mean: as in the modelled world where nothing else is said. */
 #define LENGTH_SPREAD 1.0
 enum { LENGTHS = 64 };
 
-struct second {
-	int64_t requests;
-	double length; /* of all, over the mean of one */
+struct lengths {
+	double points[LENGTHS];
+	double drawn, sum;     /* of lately: what is drawn comes to what was seen to complete */
+	millis width, counted; /* of a bin, and of the time before its end that its requests came in */
+	struct random random;
 };
 
-/* The requests of a bin over its seconds, at random. */
-static void scatter_bin(const struct bin *b, const double lengths[LENGTHS], struct random *r, struct second *seconds,
-			size_t each)
+static int32_t one_of(int64_t tokens, const struct bin *of, double length)
 {
-	for (size_t i = 0; i < each; i++)
-		seconds[i] = (struct second){ 0 };
-	for (int64_t k = 0; k < b->requests; k++) {
-		struct second *s = &seconds[(size_t)(random_uniform(r) * (double)each)];
-		s->requests++;
-		s->length += lengths[(size_t)(random_uniform(r) * LENGTHS)];
+	double mine = (double)tokens / (double)of->requests * length + .5;
+
+	return mine < TRACE_MAX_TOKENS ? (int32_t)mine : TRACE_MAX_TOKENS;
+}
+
+static void scatter_bin(const struct bin *b, struct lengths *l, struct request *out)
+{
+	millis begin = b->at + l->width - l->counted;
+	double sum = 0;
+
+	for (int64_t i = 0; i < b->requests; i++) {
+		millis at = begin + (millis)(random_uniform(&l->random) * (double)l->counted);
+		out[i] = (struct request){ .arrival = at > 0 ? at : 0,
+					   .label = (int32_t)(random_uniform(&l->random) * LENGTHS) };
+		sum += l->points[out[i].label];
+	}
+	l->drawn = l->drawn * MEMORY + (double)b->requests;
+	l->sum = l->sum * MEMORY + sum;
+	for (int64_t i = 0; i < b->requests; i++) {
+		double length = l->points[out[i].label] * l->drawn / l->sum;
+		out[i].prompt_tokens = one_of(b->prompt_tokens, b, length);
+		out[i].output_tokens = one_of(b->output_tokens, b, length);
+		out[i].label = -1;
 	}
 }
 
-/*
- * Nobody saw when in a tick the requests came, nor how long each was. Evenly would be kinder than anything real: queues
- * form where some, or long ones, come together. Each falls into a second of the tick at random, which is Poisson's
- * traffic, with a length of its own.
- */
-static void scatter(struct trace *t, struct random *r)
+static void scatter_all(struct trace *t, size_t requests, struct lengths *l)
 {
-	double lengths[LENGTHS];
+	struct request *all = allocate(requests + 1, sizeof *all), *next = all;
 
+	for (size_t i = 0; i < t->bin_count; next += t->bins[i++].requests)
+		scatter_bin(&t->bins[i], l, next);
+	requests_sort(all, requests);
+	free(t->bins);
+	*t = (struct trace){ .requests = all, .request_count = requests, .length = t->length };
+}
+
+static void count_by_second(struct trace *t, size_t most, struct lengths *l)
+{
 	size_t each = (size_t)(t->bin_width / SECOND), count = t->bin_count * each;
+	struct bin *seconds = allocate(count + 1, sizeof *seconds);
+	struct request *requests = allocate(most + 1, sizeof *requests);
 
-	if (t->bin_width % SECOND || each < 2 || count > SCATTERED_MOST)
-		return;
-	struct bin *bins = allocate(count + 1, sizeof *bins);
-	struct second *seconds = allocate(each, sizeof *seconds);
-	exact_lognormal_points(LENGTH_SPREAD, lengths, LENGTHS);
+	for (size_t i = 0; i < count; i++)
+		seconds[i].at = (millis)i * SECOND;
 	for (size_t i = 0; i < t->bin_count; i++) {
-		const struct bin *b = &t->bins[i];
-		scatter_bin(b, lengths, r, seconds, each);
-		for (size_t k = 0; k < each; k++) {
-			double share = b->requests > 0 ? seconds[k].length / (double)b->requests : 0;
-			bins[i * each + k] = (struct bin){ (millis)(i * each + k) * SECOND, seconds[k].requests,
-							   (int64_t)((double)b->prompt_tokens * share + .5),
-							   (int64_t)((double)b->output_tokens * share + .5) };
+		scatter_bin(&t->bins[i], l, requests);
+		for (int64_t k = 0; k < t->bins[i].requests; k++) {
+			struct bin *in = &seconds[requests[k].arrival / SECOND];
+			in->requests++;
+			in->prompt_tokens += requests[k].prompt_tokens;
+			in->output_tokens += requests[k].output_tokens;
 		}
 	}
-	free(seconds);
+	free(requests);
 	free(t->bins);
-	t->bins = bins;
+	t->bins = seconds;
 	t->bin_count = count;
 	t->bin_width = SECOND;
+}
+
+/*
+ * Nobody saw when in a tick (or in the minute that Prometheus counts over) the requests came, nor how long each was.
+ * Evenly would be kinder than anything real: queues form where some, or long ones, come together. Each comes at a
+ * random moment of the tick, which is Poisson's traffic, with a length of its own.
+ */
+static void scatter(struct trace *t, millis counted, struct random random)
+{
+	struct lengths l = { .random = random, .width = t->bin_width };
+	int64_t requests = 0, most = 0;
+
+	for (size_t i = 0; i < t->bin_count; i++) {
+		requests += t->bins[i].requests;
+		most = t->bins[i].requests > most ? t->bins[i].requests : most;
+	}
+	l.counted = counted > t->bin_width ? counted : t->bin_width;
+	exact_lognormal_points(LENGTH_SPREAD, l.points, LENGTHS);
+	if (requests <= SCATTERED_REQUESTS)
+		scatter_all(t, (size_t)requests, &l);
+	else if (t->bin_width % SECOND == 0 && t->length / SECOND <= SCATTERED_SECONDS)
+		count_by_second(t, (size_t)most, &l);
 }
 
 /* Where the pool was not in the manifest, and where nobody wrote, there is no traffic. */
@@ -399,8 +441,7 @@ static bool read_pool(const struct stretch *s, const struct grid *g, size_t pool
 	if (before) {
 		trace->bin_count = bin_of(g, before) + 1;
 		trace->length = (millis)trace->bin_count * g->width;
-		struct random draws = random_stream(pool, "arrivals within a tick");
-		scatter(trace, &draws);
+		scatter(trace, s->counted, random_stream(pool, "arrivals within a tick"));
 	}
 	return true;
 }
@@ -433,17 +474,28 @@ static bool read_grid(const struct stretch *s, struct arena *a, struct grid *g, 
 			 history_path(s->history));
 }
 
+/* Prometheus counts by increase() over a minute (signals/prometheus_range.h). */
+static bool find_counted(struct stretch *s, struct arena *a, struct error *e)
+{
+	const char *run;
+
+	if (!history_fact(s->history, "run", a, &run, e))
+		return false;
+	s->counted = !strncmp(run, RECORDING_IMPORTED, strlen(RECORDING_IMPORTED)) ? MINUTE : 0;
+	return true;
+}
+
 bool recording_read(struct history *h, int64_t from, int64_t to, struct arena *a, struct recording *out,
 		    struct error *e)
 {
-	const struct stretch s = { h, from, to };
+	struct stretch s = { .history = h, .from = from, .to = to };
 
 	*out = (struct recording){ 0 };
 	history_pools(h, &out->pool_count);
 	out->traces = arena_array(a, struct trace, out->pool_count);
 	out->initial_replicas = arena_array(a, int64_t, out->pool_count);
 	struct grid g = { 0 };
-	bool ok = read_grid(&s, a, &g, e);
+	bool ok = find_counted(&s, a, e) && read_grid(&s, a, &g, e);
 	out->start = g.start;
 	out->interval = g.width;
 	for (size_t pool = 0; ok && pool < out->pool_count; pool++)

@@ -15,6 +15,8 @@
  * served. What it decides is what it would have asked for.
  */
 
+/* What `run` begins with where counters are means over a minute. */
+#define RECORDING_IMPORTED "import --prometheus"
 /* One tick every `interval`, from the first reading to the last. No file is left when it fails; one that is there is
  * ERROR_CONFLICT. `run`: what it was made from. */
 bool recording_write(const char *path, const char *run, const struct manifest *m,

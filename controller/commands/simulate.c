@@ -397,7 +397,7 @@ static void calibrate(const struct simulate_options *o, struct simulate_inputs *
 	in->recorded = arena_array(&in->arena, struct recorded_fleet, count);
 	for (size_t i = 0; i < count; i++)
 		if (traces[i])
-			in->recorded[i] = calibration_replay(in->measured, i, traces[i], &in->world, &in->arena);
+			in->recorded[i] = calibration_replay(in->measured, i, traces[i], &in->world);
 }
 
 static bool read_world(const struct simulate_options *o, struct simulate_inputs *in, struct error *e)

@@ -255,7 +255,11 @@ static void print_changes(const struct history_args *q, const struct daily_shown
 	struct table *t = table_new(change_columns, sizeof change_columns / sizeof *change_columns);
 
 	history_args_print_time(q, shown->tried_at, false, &at);
-	printf("\nTo change, by what was tried at %s:%s\n", at.text, found->count ? "" : " nothing pays.");
+	if (found->count)
+		printf("\nTo change, by the model on %s recorded days, tried at %s:\n",
+		       human_count((found->items[0].days_milli + 500) / 1000).text, at.text);
+	else
+		printf("\nTo change, by what was tried at %s: nothing pays.\n", at.text);
 	for (size_t i = 0; i < found->count; i++)
 		add_change(t, &found->items[i]);
 	if (found->count)

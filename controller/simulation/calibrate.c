@@ -1,7 +1,9 @@
 #include "controller/simulation/calibrate.h"
 
 #include "controller/policy/capacity.h"
+#include "base/exact.h"
 #include "base/list.h"
+#include "base/random.h"
 #include "controller/simulation/queue.h"
 
 #include <stdlib.h>
@@ -13,7 +15,12 @@ enum {
 };
 /* Refusals no further apart are one stock-out: nobody asked between them. */
 static const millis STOCKOUT_GAP = 10 * MINUTE;
-static const double HOURS_TOLERANCE = 1.1, LATE_TOLERANCE = 1.5, BURST_MOST = 3;
+static const double HOURS_TOLERANCE = 1.1, LATE_TOLERANCE = 1.5;
+enum {
+	DRAWS = 8,	   /* of what nobody saw: when in its minute a request came, and which were the long ones */
+	TOKENS_EACH = 1000 /* of a request that came without */
+};
+static const millis SHUFFLED = 10 * MINUTE; /* lengths are known as a mean of about as long */
 
 struct sample {
 	millis value;
@@ -34,9 +41,8 @@ struct pool_calibration {
 	LIST(struct telemetry_window) blind;
 	LIST(struct level) levels;
 	struct cost_sums recorded;
-	double late_squares; /* of each tick's late requests */
-	int64_t busy_ppm;    /* see cost_add_tick() */
-	millis read_at;	     /* the last reading; 0: none yet */
+	int64_t busy_ppm; /* see cost_add_tick() */
+	millis read_at;	  /* the last reading; 0: none yet */
 	double slot_ms, completed, prompt_tokens, output_tokens;
 	double latency_us, latency_weight;
 	double starting_ms; /* replica-milliseconds on their way to serve, or to be given up */
@@ -220,10 +226,7 @@ static void take_pool(struct calibration *c, const struct snapshot *s, size_t po
 		take_event(c, p, group_of(c, s, pool, in->events[i].group), &in->events[i], from, to);
 	for (size_t i = 0; i < in->start_count; i++)
 		p->starting_ms += (double)in->starts[i].count * (double)s->interval;
-	const int64_t late_before = p->recorded.late;
 	cost_add_tick(&p->recorded, &(struct cost_tick){ s, pool, plan, s->interval, NULL }, &p->busy_ppm);
-	const double late = (double)(p->recorded.late - late_before);
-	p->late_squares += late * late;
 }
 
 void calibration_tick(struct calibration *c, const struct snapshot *s, const struct pool_plan *const *plans)
@@ -296,11 +299,17 @@ const struct measured *calibration_measured(struct calibration *c, size_t pool)
 	return &p->measured;
 }
 
-/* Requests without tokens: one each, which lasts as long as the slot was kept. */
+/* Requests without tokens: as many each, or around as many, which last as long as the slot was kept. */
 static void count_as_tokens(struct trace *t)
 {
+	double lengths[16];
+	struct random r = random_stream(0, "lengths without tokens");
+
+	exact_lognormal_points(1, lengths, sizeof lengths / sizeof *lengths);
 	for (size_t i = 0; t && i < t->bin_count; i++)
-		t->bins[i].output_tokens = t->bins[i].requests;
+		t->bins[i].output_tokens = t->bins[i].requests * TOKENS_EACH;
+	for (size_t i = 0; t && i < t->request_count; i++)
+		t->requests[i].output_tokens = (int32_t)(TOKENS_EACH * lengths[random_next(&r) >> 60] + .5);
 }
 
 /* So that what completed takes the slot time that was measured: tokens at the latency that was told, the rest is
@@ -317,7 +326,7 @@ static void set_service(const struct pool_calibration *p, const struct pool_spec
 		return;
 	if (!p->measured.has_tokens) {
 		count_as_tokens(trace);
-		w->inter_token_latency_us = (int64_t)(p->slot_ms / p->completed * 1000 + .5);
+		w->inter_token_latency_us = (int64_t)(p->slot_ms / p->completed * 1000 / TOKENS_EACH + .5);
 		return;
 	}
 	if (p->prompt_tokens > 0 && (decode_ms < p->slot_ms || p->output_tokens <= 0)) {
@@ -466,14 +475,13 @@ static double ratio_of(double model, double recorded)
 	return model == recorded ? 1 : recorded > 0 ? model / recorded : 1e9;
 }
 
-/* Counts that differ by less than three deviations of theirs say nothing. Late requests come together: what comes by
- * chance are small bursts, as large as those of the recorded ticks. Large ones have a reason. */
-static bool is_chance(double recorded, double model, double squares)
+/* Counts that differ by less than three deviations of theirs say nothing. Late requests come together: what the draws
+ * of the same hours differ by is chance, and no less than that of as many that came one by one. */
+static bool is_chance(double recorded, double model, double variance)
 {
-	double difference = recorded - model, burst = recorded > 0 && squares > recorded ? squares / recorded : 1;
+	double difference = recorded - model, alone = recorded + model;
 
-	burst = burst < BURST_MOST ? burst : BURST_MOST;
-	return difference * difference <= 9 * (recorded + model) * burst;
+	return difference * difference <= 9 * (variance > alone ? variance : alone);
 }
 
 static void compare_both(struct recorded_fleet *r)
@@ -483,7 +491,7 @@ static void compare_both(struct recorded_fleet *r)
 	r->hours_ratio = ratio_of(r->model_gpu_hours, r->gpu_hours);
 	r->late_ratio = ratio_of(r->model_late_share, r->late_share);
 	r->fits = r->hours_ratio <= HOURS_TOLERANCE && r->hours_ratio * HOURS_TOLERANCE >= 1 &&
-		  (is_chance(r->late_share * requests, r->model_late_share * requests, r->late_squares) ||
+		  (is_chance(r->late_share * requests, r->model_late_share * requests, r->late_variance) ||
 		   (r->late_share < RECORDED_LATE_LEAST && r->model_late_share < RECORDED_LATE_LEAST) ||
 		   (r->late_ratio <= LATE_TOLERANCE && r->late_ratio * LATE_TOLERANCE >= 1));
 }
@@ -506,35 +514,90 @@ void recorded_fleet_add(struct recorded_fleet *to, const struct recorded_fleet *
 	to->dollars += more->dollars;
 	to->model_gpu_hours += more->model_gpu_hours;
 	to->model_dollars += more->model_dollars;
-	to->late_squares += more->late_squares;
+	to->late_variance += more->late_variance;
 	cost_add(&to->recorded, &more->recorded);
 	compare_both(to);
 }
 
-struct recorded_fleet calibration_replay(struct calibration *c, size_t pool, const struct trace *trace,
-					 const struct world_spec *spec, struct arena *a)
+/* The same traffic, as it may as well have been: each request at another moment of its minute, lengths in another
+ * order.
+ */
+static struct trace draw_again(const struct trace *as, struct random *r, struct arena *a)
 {
-	const struct pool_calibration *p = &c->pools[pool];
-	const struct pool_spec *as = &c->fleet->pools[pool];
-	struct queue_truth truth = queue_truth_of(as, &spec->pools[pool]);
-	struct recorded_fleet r = { .recorded = p->recorded, .late_squares = p->late_squares };
+	struct trace t = *as;
+
+	t.requests = arena_array(a, struct request, as->request_count + 1);
+	for (size_t i = 0, first = 0; i < as->request_count; i++) {
+		if (as->requests[i].arrival / SHUFFLED != as->requests[first].arrival / SHUFFLED)
+			first = i;
+		size_t other = first + (size_t)(random_uniform(r) * (double)(i - first + 1));
+		t.requests[i] = t.requests[other];
+		t.requests[other] = as->requests[i];
+	}
+	for (size_t i = 0; i < as->request_count; i++)
+		t.requests[i].arrival =
+			as->requests[i].arrival / MINUTE * MINUTE + (millis)(random_uniform(r) * (double)MINUTE);
+	requests_sort(t.requests, t.request_count);
+	return t;
+}
+
+struct replayed {
+	double replica_ms, late, requests;
+};
+
+static struct replayed replay(const struct pool_calibration *p, const struct queue_truth *truth,
+			      const struct trace *trace, struct arena *a)
+{
 	struct replayed_fleet f = { .arena = a };
 
-	queue_open(&f.queue, &truth, trace, a);
+	queue_open(&f.queue, truth, trace, a);
 	for (size_t i = 0; i < p->levels.count; i++) {
 		let_pass(&f, i ? p->levels.items[i].at : 0);
 		resize(&f, (size_t)p->levels.items[i].ready);
 	}
 	let_pass(&f, p->recorded.watched_ms > trace->length ? p->recorded.watched_ms : trace->length);
+	return (struct replayed){ f.replica_ms, (double)(f.queue.late + queue_waiting_late(&f.queue, f.now)),
+				  (double)f.queue.arrived };
+}
 
-	double gpus = (double)as->gpus_per_replica / (double)HOUR, requests = (double)f.queue.arrived;
-	double late = (double)(f.queue.late + queue_waiting_late(&f.queue, f.now));
+/* Means of some draws, and how far those are apart; requests that are only counted are as they are. */
+static struct replayed replay_all(const struct calibration *c, size_t pool, const struct trace *trace,
+				  const struct queue_truth *truth, double *variance)
+{
+	const struct pool_calibration *p = &c->pools[pool];
+	int draws = trace->is_binned ? 1 : DRAWS;
+	struct random r = random_stream(pool, "draws of a recording");
+	struct replayed sum = { 0 };
+	double squares = 0;
+
+	for (int i = 0; i < draws; i++) {
+		CLEANUP(arena_release) struct arena a = { 0 };
+		struct trace drawn = i ? draw_again(trace, &r, &a) : *trace;
+		struct replayed one = replay(p, truth, &drawn, &a);
+		sum.replica_ms += one.replica_ms / draws;
+		sum.late += one.late / draws;
+		sum.requests += one.requests / draws;
+		squares += one.late * one.late;
+	}
+	*variance = draws > 1 ? (squares - draws * sum.late * sum.late) / (draws - 1) : 0;
+	return sum;
+}
+
+struct recorded_fleet calibration_replay(struct calibration *c, size_t pool, const struct trace *trace,
+					 const struct world_spec *spec)
+{
+	const struct pool_calibration *p = &c->pools[pool];
+	const struct pool_spec *as = &c->fleet->pools[pool];
+	struct queue_truth truth = queue_truth_of(as, &spec->pools[pool]);
+	struct recorded_fleet r = { .recorded = p->recorded };
+	struct replayed model = replay_all(c, pool, trace, &truth, &r.late_variance);
+
 	r.gpu_hours = (double)cost_billed_gpu_ms(&p->recorded) / (double)HOUR;
 	r.dollars = (double)cost_micro_dollars(&p->recorded) / 1e6;
 	r.late_share = p->recorded.started > 0 ? (double)p->recorded.late / (double)p->recorded.started : 0;
-	r.model_gpu_hours = (f.replica_ms + p->starting_ms) * gpus;
+	r.model_gpu_hours = (model.replica_ms + p->starting_ms) * (double)as->gpus_per_replica / (double)HOUR;
 	r.model_dollars = r.gpu_hours > 0 ? r.dollars * r.model_gpu_hours / r.gpu_hours : 0;
-	r.model_late_share = requests > 0 ? late / requests : 0;
+	r.model_late_share = model.requests > 0 ? model.late / model.requests : 0;
 	compare_both(&r);
 	return r;
 }

@@ -32,15 +32,15 @@ struct measured {
 const struct measured *calibration_measured(struct calibration *c, size_t pool);
 
 /*
- * Fills what `spec` leaves to the manifest. Where requests came without tokens each of the traces, one per pool or
- * NULL, is given one output token, and a token lasts as long as a request kept its slot.
+ * Fills what `spec` leaves to the manifest. Where requests came without tokens those of the traces, one per pool or
+ * NULL, are given some, which last as long as a request kept its slot.
  */
 void calibration_world(struct calibration *c, struct trace *const *traces, struct world_spec *spec);
 
 /* The recorded fleet of one pool, as it was and as the model has it. */
 struct recorded_fleet {
 	struct cost_sums recorded;
-	double late_squares;					 /* recorded: of each tick's late requests */
+	double late_variance; /* of the model's late requests, by what nobody saw: when in its minute each came */
 	double gpu_hours, dollars, late_share;			 /* recorded */
 	double model_gpu_hours, model_dollars, model_late_share; /* the same replicas in the model */
 	double hours_ratio, late_ratio;				 /* of the model, by the recorded; 1 where both are 0 */
@@ -53,7 +53,8 @@ void recorded_fleet_add(struct recorded_fleet *to, const struct recorded_fleet *
 /* Shares of late requests below this on both sides are equal. */
 #define RECORDED_LATE_LEAST 0.001
 
-/* Sends the trace through the replicas that were recorded, as `spec` models them. What was on its way to serve, or
- * given up before, is billed as it was. */
+/* Sends the trace through the replicas that were recorded, as `spec` models them; one of single requests some times
+ * over, with other moments and lengths: the model's late share is the mean. What was on its way to serve, or given up
+ * before, is billed as it was. */
 struct recorded_fleet calibration_replay(struct calibration *c, size_t pool, const struct trace *trace,
-					 const struct world_spec *spec, struct arena *a);
+					 const struct world_spec *spec);

@@ -1,19 +1,23 @@
 /* /api/v1/recommendations: what should be changed, and what that would come to. */
 #include "controller/web/api_call.h"
 #include "controller/web/recommendations.h"
+#include "state/attainment.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct change_view {
 	const char *namespace, *pool, *change, *needs, *kind, *why;
 	struct recommendation is;
 };
-static const char *const kinds[] = { "restores", "saves", "asks", NULL };
+enum kind { KIND_RESTORES, KIND_SECURES, KIND_SAVES, KIND_ASKS };
+static const char *const kinds[] = { "restores", "secures", "saves", "asks", NULL };
 static const struct record_member change_members[] = {
 	{ "namespace", RECORD_TEXT(change_view, namespace), .help = "of the pool" },
 	{ "pool", RECORD_TEXT(change_view, pool), .help = "its name" },
 	{ "kind", RECORD_TEXT(change_view, kind), .choices = kinds,
-	  .help = "restores an objective that is missed; saves at the same one; asks for another objective" },
+	  .help = "restores an objective that was missed in the last 7 days; secures one that was met, and that the "
+		  "model misses on the traffic it was tried on; saves at the same one; asks for another objective" },
 	{ "change", RECORD_TEXT(change_view, change), .help = "path in the manifest and value" },
 	{ "needs", RECORD_TEXT(change_view, needs), .may_be_null = true, .help = "what to have before" },
 	{ "why", RECORD_TEXT(change_view, why), .may_be_null = true, .help = "why it saves, where that is not plain" },
@@ -48,13 +52,41 @@ static const struct record_member list_members[] = {
 };
 static const struct record_shape list_shape = RECORD_SHAPE("Recommendations", list_view, list_members);
 
-static const char *kind_of(const struct recommendation *r)
+/* As the head of the page judges it: by the last 7 days that were recorded. */
+static bool is_met(struct api_call *c, const struct recommendation *r, bool *met, struct error *e)
+{
+	const struct api_fleet *fleet = api_fleet_at(c, c->span.last_tick, e);
+	struct error unknown = { 0 };
+	struct attainment week;
+	size_t pool, place;
+	char key[160];
+
+	*met = false;
+	if (!fleet)
+		return false;
+	snprintf(key, sizeof key, "%s/%s", r->namespace, r->pool);
+	if (!history_find_pool(c->history, key, &pool, &unknown) || !api_fleet_place(fleet, pool, &place))
+		return true;
+	const struct pool_spec *spec = &fleet->manifest.fleet.pools[place];
+	if (!attainment_read(c->history, &(struct attainment_question){ pool, spec, c->span.to - 7 * DAY, c->span.to },
+			     &week, e))
+		return false;
+	*met = attainment_is_met(&week);
+	return true;
+}
+
+static bool find_kind(struct api_call *c, const struct recommendation *r, enum kind *kind, struct error *e)
 {
 	static const char objective[] = "objective.";
+	bool met = false;
 
-	if (!strncmp(r->change, objective, strlen(objective)))
-		return kinds[2];
-	return r->late_ppm > r->allowed_ppm && r->late_with_ppm <= r->allowed_ppm ? kinds[0] : kinds[1];
+	*kind = !strncmp(r->change, objective, strlen(objective)) ? KIND_ASKS : KIND_SAVES;
+	if (*kind == KIND_ASKS || r->late_ppm <= r->allowed_ppm || r->late_with_ppm > r->allowed_ppm)
+		return true;
+	if (!is_met(c, r, &met, e))
+		return false;
+	*kind = met ? KIND_SECURES : KIND_RESTORES;
+	return true;
 }
 
 static bool write_list(struct api_call *c, struct buf *out, struct error *e)
@@ -68,12 +100,14 @@ static bool write_list(struct api_call *c, struct buf *out, struct error *e)
 			       .tried_at = shown->tried_at,
 			       .items = { items, r ? r->count : 0 } };
 
-	(void)e;
 	for (size_t i = 0; i < v.items.count; i++) {
 		const struct recommendation *is = &r->items[i];
+		enum kind kind;
 
+		if (!find_kind(c, is, &kind, e))
+			return false;
 		items[i] = (struct change_view){ is->namespace, is->pool, is->change, is->needs,
-						 kind_of(is),	is->why,  *is };
+						 kinds[kind],	is->why,  *is };
 	}
 	record_write(&list_shape, &v, out);
 	buf_text(out, "\n");

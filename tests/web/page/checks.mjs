@@ -21,7 +21,8 @@ const recommended = (() => {
 	const saves = { namespace: "llm", pool: "chat", kind: "saves", change: "nodeGroups[g5-od].standby.max: 0", needs: null, why: null, triedDays: 29.6, incidents: 0, incidentsLate: 0, incidentsLateWith: 0, dollarsPerDay: 521.9, savesDollarsPerDay: 15.4,
 		lateShare: 0.0025, lateShareWith: 0.0041, allowedShare: 0.01 };
 
-	return [{ ...saves, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines", incidents: 5, incidentsLate: 41200, incidentsLateWith: 0 }, saves];
+	return [{ ...saves, kind: "restores", change: "nodeGroups[g5-od].max: 12", savesDollarsPerDay: -5.88, needs: "quota for 12 machines", incidents: 5, incidentsLate: 41200, incidentsLateWith: 0 },
+		{ ...saves, kind: "secures", change: "headroom.min: 1", savesDollarsPerDay: -4, lateShare: 0.012, lateShareWith: 0.004 }, saves];
 })();
 
 /* As if they had been tried. */
@@ -52,7 +53,8 @@ export async function whatToChange({ page, base }) {
 	await says(/Restores an objective\s+\+\$5\.88 a day[^]*quota for 12 machines/);
 	await says(/Incidents\s+41\.2k → 0 late in the last 5/);
 	await says(/Each tried alone on 30 days of recorded traffic/);
-	must(await card.locator(".change").count() === 2, "two changes");
+	await says(/Secures an objective[^]*Met in the last 7 days; the model misses it on the 30 days tried/);
+	must(await card.locator(".change").count() === 3, "three changes");
 	must(/raise the maximum of g5-od to 12 nodes, for \$5\.88 a day more/.test(await text(page, ".cure")), `what restores it is said first: ${await text(page, ".cure")}`);
 }
 
