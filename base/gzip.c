@@ -211,6 +211,28 @@ bool inflate_bytes(const void *bytes, size_t len, void *out, size_t size, struct
 	return true;
 }
 
+bool gunzip_bytes(const void *bytes, size_t len, size_t most, struct buf *out, struct error *e)
+{
+	z_stream z = { .next_in = (unsigned char *)bytes, .avail_in = (uInt)len };
+	unsigned char some[4096];
+	size_t all = 0;
+	int rc = inflateInit2(&z, 15 + 16);
+
+	while (rc == Z_OK && all <= most) {
+		z.next_out = some;
+		z.avail_out = sizeof some;
+		rc = inflate(&z, Z_NO_FLUSH);
+		all += sizeof some - z.avail_out;
+		buf_append(out, some, sizeof some - z.avail_out);
+		if (rc == Z_STREAM_END && z.avail_in)
+			rc = inflateReset(&z); /* the next member */
+	}
+	inflateEnd(&z);
+	if (all > most)
+		return error_set(e, ERROR_INVALID, "more than %zu bytes once unpacked", most);
+	return rc == Z_STREAM_END || error_set(e, ERROR_INVALID, "damaged gzip");
+}
+
 uint32_t crc32_bytes(uint32_t crc, const void *bytes, size_t len)
 {
 	return (uint32_t)crc32_z(crc, bytes, len);

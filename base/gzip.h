@@ -24,15 +24,18 @@ bool gzip_read(struct gzip *g, void *bytes, size_t room, size_t *got, struct err
 bool gzip_peek(struct gzip *g, const char **bytes, size_t *len, struct error *e) MUST_USE;
 
 /*
- * Bytes made small and back, and their checksum. Only what this program
- * wrote itself is read back, so the size of the original is known and is
- * the limit.
+ * Bytes made small and back, and their checksum. What this program wrote
+ * itself is of a known size, which is the limit.
  */
 /* Appends `bytes` in zlib's format. Equal bytes give equal bytes with one version of zlib. */
 void deflate_bytes(const void *bytes, size_t len, struct buf *out);
 
 /* Fills `out`, which holds exactly `size` bytes; ERROR_INVALID when the bytes are damaged or of another size. */
 bool inflate_bytes(const void *bytes, size_t len, void *out, size_t size, struct error *e) MUST_USE;
+
+/* Appends what gzip made of some bytes, all its members. ERROR_INVALID when they are damaged, cut, or of more than
+ * `most` bytes. */
+bool gunzip_bytes(const void *bytes, size_t len, size_t most, struct buf *out, struct error *e) MUST_USE;
 
 /* CRC-32 of ISO 3309, continued from `crc`; 0 starts. */
 uint32_t crc32_bytes(uint32_t crc, const void *bytes, size_t len);

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "providers/aws/call.h"
 #include "providers/eks_group.h"
+#include "providers/eks_known.h"
 #include "providers/eks_together.h"
 #include "providers/exchange.h"
 #include "providers/text.h"
@@ -19,37 +20,15 @@ static const millis READ_DEADLINE = 30 * SECOND;
 static const size_t MOST_ANSWER = (size_t)8 << 20;
 enum { ACTIVITIES_MOST = 100, LAUNCHED_MOST = 100, TOKEN_KEPT = 48 /* of the 64 that AWS takes */ };
 
-/*
- * Which Auto Scaling group belongs to which settings, remembered for some minutes so that EKS is not asked at every
- * look; so is that there is none, for less long. Nothing depends on it: without it, more is asked.
- */
 /* A change asks anew: EKS may have begun an update since. */
 static const millis FRESH = 10 * SECOND;
-static const millis FOUND_KEPT = 6 * MINUTE, LEAST_JITTER = 5 * SECOND, MOST_JITTER = 60 * SECOND;
-static const millis REFUSAL_KEPT = 30 * SECOND;
+static const millis LEAST_JITTER = 5 * SECOND, MOST_JITTER = 60 * SECOND;
 static const millis EC2_PATIENCE = 5 * SECOND;
-
-struct lookup {
-	struct lookup *next;
-	char *settings;
-	struct arena arena;
-	struct eks_nodegroup nodegroup;
-	struct error refusal; /* ERROR_NONE: found */
-	/* Of its Capacity Block, as EC2 told last, and why it did not. Who cannot ask is not asked at every look. */
-	millis ends_at, end_asked_at; /* end_asked_at: loop_now; 0: never */
-	struct error end_trouble;
-	struct eks_hooks hooks; /* as they were told last */
-	millis hooks_asked_at;	/* loop_now; 0: never */
-	bool are_hooks_known;
-	millis until, read_at; /* loop_now */
-	int64_t desired, max;  /* as a look showed them last */
-	int64_t newest_failure;
-};
 
 struct eks {
 	struct provider base;
 	struct aws *aws;
-	struct lookup *lookups;
+	struct eks_known *known;
 	struct random random;
 	struct eks_together *together;
 };
@@ -105,71 +84,21 @@ static struct arena *arena_of(const struct eks_call *x)
 	return &x->base.call->arena;
 }
 
-/* The entry of a settings text of the manifest: few, and kept until the end. */
-static struct lookup *lookup_of(const struct eks_call *x)
+static struct eks_known *known_of(const struct eks_call *x)
 {
-	struct eks *p = eks_of(x);
-	const char *settings = x->base.call->settings;
-	struct lookup *n = p->lookups;
-
-	while (n && strcmp(n->settings, settings) != 0)
-		n = n->next;
-	if (n)
-		return n;
-	n = calloc(1, sizeof *n);
-	if (!n || !(n->settings = strdup(settings)))
-		abort();
-	n->next = p->lookups;
-	p->lookups = n;
-	return n;
+	return eks_known_of(&eks_of(x)->known, x->base.call->settings);
 }
 
-static struct eks_nodegroup copy_nodegroup(struct arena *a, const struct eks_nodegroup *n)
+static millis now_of(const struct eks_call *x)
 {
-	struct eks_nodegroup c = *n;
-
-	c.group = text_keep(a, n->group);
-	c.status = text_keep(a, n->status);
-	c.capacity_type = text_keep(a, n->capacity_type);
-	c.image = text_keep(a, n->image);
-	c.ailment = text_keep(a, n->ailment);
-	c.template_id = text_keep(a, n->template_id);
-	c.template_version = text_keep(a, n->template_version);
-	c.pool.state = text_keep(a, n->pool.state);
-	return c;
-}
-
-static struct lookup *forget(const struct eks_call *x)
-{
-	struct lookup *n = lookup_of(x);
-
-	arena_release(&n->arena);
-	n->nodegroup = (struct eks_nodegroup){ 0 };
-	n->refusal = (struct error){ 0 };
-	n->until = 0;
-	return n;
+	return loop_now(x->base.provider->loop);
 }
 
 static void remember(const struct eks_call *x, const struct eks_nodegroup *found)
 {
-	struct lookup *n = forget(x);
 	uint64_t jitter = random_next(&eks_of(x)->random) % (uint64_t)(MOST_JITTER - LEAST_JITTER);
 
-	n->nodegroup = copy_nodegroup(&n->arena, found);
-	n->read_at = loop_now(x->base.provider->loop);
-	/* What is no settled state is looked at until it is. */
-	bool is_settled = !*found->status || !strcmp(found->status, "ACTIVE");
-	n->until = n->read_at + (is_settled ? FOUND_KEPT + LEAST_JITTER + (millis)jitter : 0);
-}
-
-/* Kept only where asking again soon would not help. */
-static void remember_refusal(const struct eks_call *x, const struct error *e)
-{
-	if (e->kind != ERROR_NOT_FOUND && e->kind != ERROR_AUTH && e->kind != ERROR_INVALID)
-		return;
-	struct lookup *n = forget(x);
-	n->refusal = *e;
-	n->until = loop_now(x->base.provider->loop) + REFUSAL_KEPT;
+	eks_known_found(known_of(x), found, now_of(x), LEAST_JITTER + (millis)jitter);
 }
 
 static bool recall(struct eks_call *x)
@@ -179,8 +108,8 @@ static bool recall(struct eks_call *x)
 	x->group = x->settings.auto_scaling_group;
 	if (x->group || c->verb == PROVIDER_CHECK)
 		return true;
-	const struct lookup *n = lookup_of(x);
-	millis now = loop_now(x->base.provider->loop);
+	const struct eks_known *n = known_of(x);
+	millis now = now_of(x);
 	if (now >= n->until || (provider_verb_changes(c->verb) && !x->settings.tag_count &&
 				n->refusal.kind == ERROR_NONE && now - n->read_at >= FRESH))
 		return true;
@@ -188,7 +117,7 @@ static bool recall(struct eks_call *x)
 		c->error = n->refusal;
 		return false;
 	}
-	x->seen.nodegroup = copy_nodegroup(&c->arena, &n->nodegroup);
+	x->seen.nodegroup = eks_nodegroup_copy(&c->arena, &n->nodegroup);
 	x->group = x->seen.nodegroup.group;
 	return true;
 }
@@ -242,14 +171,16 @@ static bool locate_read(struct eks_call *x, struct error *e)
 /* Sizes that moved may be an update's, of which the node group tells; what was told of it before is too old then. */
 static bool has_moved(const struct eks_call *x)
 {
-	const struct lookup *n = lookup_of(x);
+	const struct eks_known *n = known_of(x);
 
 	return !x->is_located && !x->settings.auto_scaling_group && !x->settings.tag_count &&
 	       (n->desired != x->seen.group.desired || n->max != x->seen.group.max);
 }
 
-/* When a Capacity Block ends: its launch template names the reservation. A network may have no way to EC2, and a role
- * no permission: then it goes on as it is known, and the manifest may say it. */
+/* What machines are started from: the launch template of the Auto Scaling group, which EKS makes out of the node
+ * group's own (https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html). It names the reservation of a
+ * Capacity Block, and its user data say whether images outlive a stop. A network may have no way to EC2, and a role no
+ * permission: then it goes on as it is known. */
 
 /* The call goes on without its answer, whatever failed, and waits for it for EC2_PATIENCE only. */
 static bool is_of_ec2(const struct eks_call *x)
@@ -262,28 +193,48 @@ static bool is_block(const struct eks_nodegroup *n)
 	return n->capacity_type && !strcmp(n->capacity_type, "CAPACITY_BLOCK");
 }
 
+static bool may_stand_by(const struct eks_call *x)
+{
+	return x->seen.group.pool.exists || x->settings.warm_pool != EKS_POOL_EXISTING;
+}
+
+static bool tells_by_template(const struct eks_call *x)
+{
+	return (is_block(&x->seen.nodegroup) || may_stand_by(x)) && x->seen.group.template_id &&
+	       *x->seen.group.template_id;
+}
+
 static bool template_is_due(const struct eks_call *x)
 {
-	const struct lookup *n = lookup_of(x);
-	const struct eks_nodegroup *g = &x->seen.nodegroup;
+	const struct eks_known *n = known_of(x);
 
-	return is_block(g) && g->template_id && *g->template_id &&
-	       (!n->end_asked_at || loop_now(x->base.provider->loop) - n->end_asked_at >= FOUND_KEPT);
+	return tells_by_template(x) && (!n->template_asked_at || now_of(x) - n->template_asked_at >= EKS_KNOWN_FOR);
 }
 
 static void template_write(struct eks_call *x)
 {
-	struct lookup *n = lookup_of(x);
+	struct eks_known *n = known_of(x);
 
-	n->end_asked_at = loop_now(x->base.provider->loop);
-	n->end_trouble = (struct error){ 0 };
+	n->template_asked_at = now_of(x);
+	n->end_trouble = n->instance_store_trouble = (struct error){ 0 };
 	ask(x, AWS_EC2, "POST", "/");
-	eks_describe_template(&x->seen.nodegroup, &x->body);
+	eks_describe_template(&x->seen.group, &x->body);
 }
 
 static bool template_read(struct eks_call *x, struct error *e)
 {
-	return eks_read_template(x->request.response, x->request.response_len, arena_of(x), &x->reservation, e);
+	struct eks_known *n = known_of(x);
+	struct eks_template t;
+
+	if (!eks_read_template(x->request.response, x->request.response_len, arena_of(x), &t, e))
+		return false;
+	if (is_block(&x->seen.nodegroup) && *t.reservation)
+		x->reservation = t.reservation;
+	n->instance_store = (struct instance_store){ 0 };
+	if (!instance_store_read(t.user_data, strlen(t.user_data), arena_of(x), &n->instance_store,
+				 &n->instance_store_trouble))
+		n->instance_store = (struct instance_store){ 0 };
+	return true;
 }
 
 static bool reservation_is_due(const struct eks_call *x)
@@ -299,7 +250,7 @@ static void reservation_write(struct eks_call *x)
 
 static bool reservation_read(struct eks_call *x, struct error *e)
 {
-	return eks_read_reservation(x->request.response, x->request.response_len, arena_of(x), &lookup_of(x)->ends_at,
+	return eks_read_reservation(x->request.response, x->request.response_len, arena_of(x), &known_of(x)->ends_at,
 				    e);
 }
 
@@ -308,10 +259,10 @@ static bool reservation_read(struct eks_call *x, struct error *e)
 
 static bool hooks_are_due(const struct eks_call *x)
 {
-	const struct lookup *n = lookup_of(x);
+	const struct eks_known *n = known_of(x);
 
 	return (x->base.call->in_full || eks_has_endings(&x->seen.group)) &&
-	       (!n->hooks_asked_at || loop_now(x->base.provider->loop) - n->hooks_asked_at >= FOUND_KEPT);
+	       (!n->hooks_asked_at || now_of(x) - n->hooks_asked_at >= EKS_KNOWN_FOR);
 }
 
 static void hooks_write(struct eks_call *x)
@@ -321,19 +272,19 @@ static void hooks_write(struct eks_call *x)
 
 static bool hooks_read(struct eks_call *x, struct error *e)
 {
-	struct lookup *n = lookup_of(x);
+	struct eks_known *n = known_of(x);
 
 	n->are_hooks_known = eks_read_hooks(x->request.response, x->request.response_len, arena_of(x), &n->hooks, e);
-	n->hooks_asked_at = loop_now(x->base.provider->loop);
+	n->hooks_asked_at = now_of(x);
 	return true;
 }
 
 static bool hooks_forgive(struct eks_call *x, const struct error *e)
 {
-	struct lookup *n = lookup_of(x);
+	struct eks_known *n = known_of(x);
 
 	n->are_hooks_known = false;
-	n->hooks_asked_at = loop_now(x->base.provider->loop);
+	n->hooks_asked_at = now_of(x);
 	return e->kind == ERROR_AUTH;
 }
 
@@ -365,7 +316,7 @@ static bool update_read(struct eks_call *x, struct error *e)
 						     .zone = "",
 						     .instance_type = "" };
 	if (!x->is_update_running)
-		forget(x);
+		eks_known_forget(known_of(x));
 	return true;
 }
 
@@ -399,7 +350,7 @@ static bool group_read(struct eks_call *x, struct error *e)
 
 	if (!ok) {
 		if (e->kind == ERROR_NOT_FOUND)
-			forget(x);
+			eks_known_forget(known_of(x));
 		return false;
 	}
 	x->seen.now = time_of(x, r->answered_at);
@@ -408,9 +359,8 @@ static bool group_read(struct eks_call *x, struct error *e)
 
 static bool recall_group(struct eks_call *x, struct error *e)
 {
-	const struct eks_told *told = x->group ? eks_together_take(eks_of(x)->together, &x->settings, x->group,
-								   loop_now(x->base.provider->loop))
-					       : NULL;
+	const struct eks_told *told =
+		x->group ? eks_together_take(eks_of(x)->together, &x->settings, x->group, now_of(x)) : NULL;
 	struct error ignored;
 
 	(void)e;
@@ -431,7 +381,7 @@ static void groups_write(struct eks_call *x)
 	struct eks_together *t = eks_of(x)->together;
 	const char *names[EKS_TOGETHER];
 
-	x->asked_for = eks_together_names(t, &x->settings, x->group, loop_now(x->base.provider->loop), names);
+	x->asked_for = eks_together_names(t, &x->settings, x->group, now_of(x), names);
 	eks_describe_groups(names, x->asked_for, &x->body);
 	x->era = eks_together_era(t);
 }
@@ -442,7 +392,7 @@ static bool groups_read(struct eks_call *x, struct error *e)
 
 	if (!group_read(x, e))
 		return false;
-	eks_together_keep(eks_of(x)->together, &x->settings, x->group, loop_now(x->base.provider->loop),
+	eks_together_keep(eks_of(x)->together, &x->settings, x->group, now_of(x),
 			  &(struct eks_told){ r->response, r->response_len, x->era, r->answered_at });
 	return true;
 }
@@ -513,7 +463,7 @@ static void activities_write(struct eks_call *x)
 
 static bool activities_read(struct eks_call *x, struct error *e)
 {
-	struct lookup *n = lookup_of(x);
+	struct eks_known *n = known_of(x);
 	struct eks_list list;
 
 	if (!eks_read_activities(x->request.response, x->request.response_len, arena_of(x), &list, e))
@@ -592,7 +542,7 @@ static bool config_read(struct eks_call *x, struct error *e)
 	if (!eks_read_update(x->request.response, x->request.response_len, arena_of(x), &u, e))
 		return false;
 	x->base.call->operation = u.id;
-	forget(x);
+	eks_known_forget(known_of(x));
 	return true;
 }
 
@@ -770,7 +720,7 @@ static void probe_launch(struct eks_call *x)
 
 static void probe_template(struct eks_call *x)
 {
-	eks_describe_template(&x->seen.nodegroup, &x->body);
+	eks_describe_template(&x->seen.group, &x->body);
 }
 
 static void probe_reservation(struct eks_call *x)
@@ -779,11 +729,20 @@ static void probe_reservation(struct eks_call *x)
 }
 
 /* OF_NOTHING names what does not exist: policies that are bound to tags deny it whatever they grant. */
-enum probe_is { A_GET = 1, OF_GROUP = 2, OF_NODEGROUP = 4, OF_LAUNCHES = 8, OF_NOTHING = 16, OF_BLOCK = 32 };
+enum probe_is {
+	A_GET = 1,
+	OF_GROUP = 2,
+	OF_NODEGROUP = 4,
+	OF_LAUNCHES = 8,
+	OF_NOTHING = 16,
+	OF_TEMPLATE = 32,
+	OF_BLOCK = 64
+};
 
 static const struct probe {
 	const char *action;
-	unsigned is; /* of enum probe_is; of a node group: to EKS, of a Capacity Block: to EC2, else to Auto Scaling */
+	/* Of enum probe_is; of a node group: to EKS, of a launch template: to EC2, else to Auto Scaling. */
+	unsigned is;
 	enum permission_need need;
 	void (*write)(struct eks_call *x);
 	const char *purpose;
@@ -812,9 +771,11 @@ static const struct probe {
 	  "sees when a warm pool's change is over; only for standby" },
 	{ "autoscaling:LaunchInstances", OF_GROUP | OF_LAUNCHES, PERMISSION_ALWAYS, probe_launch,
 	  "launches at once; only with launch: instances" },
-	{ "ec2:DescribeLaunchTemplateVersions", OF_BLOCK, PERMISSION_HELPS, probe_template,
-	  "finds the reservation of a Capacity Block; without it set reservedUntil" },
-	{ "ec2:DescribeCapacityReservations", OF_BLOCK, PERMISSION_HELPS, probe_reservation,
+	{ "ec2:DescribeLaunchTemplateVersions", OF_TEMPLATE, PERMISSION_HELPS, probe_template,
+	  "finds the reservation of a Capacity Block (without it set reservedUntil), and whether images of machines "
+	  "that "
+	  "stand by lie on an instance store (without it they are taken to outlive a stop)" },
+	{ "ec2:DescribeCapacityReservations", OF_TEMPLATE | OF_BLOCK, PERMISSION_HELPS, probe_reservation,
 	  "reads when a Capacity Block ends; without it set reservedUntil" },
 };
 enum { PROBES = sizeof probes / sizeof *probes };
@@ -834,7 +795,8 @@ static void skip_probes(struct eks_call *x)
 	for (; x->probe_at < PROBES; x->probe_at++) {
 		const struct probe *p = &probes[x->probe_at];
 		if (((p->is & OF_NODEGROUP) && !(x->settings.cluster && x->settings.nodegroup)) ||
-		    ((p->is & OF_BLOCK) && !(is_block(&x->seen.nodegroup) && x->seen.nodegroup.template_id)) ||
+		    ((p->is & OF_TEMPLATE) && !tells_by_template(x)) ||
+		    ((p->is & OF_BLOCK) && !is_block(&x->seen.nodegroup)) ||
 		    ((p->is & OF_LAUNCHES) && x->settings.launch != EKS_LAUNCH_INSTANCES))
 			continue;
 		if (x->group || !((p->is & OF_GROUP) || (p->write == probe_group && !x->settings.tag_count)))
@@ -877,7 +839,7 @@ static void probe_write(struct eks_call *x)
 
 	if (p->is & OF_NODEGROUP)
 		ask(x, AWS_EKS, p->is & A_GET ? "GET" : "POST", "");
-	if (p->is & OF_BLOCK)
+	if (p->is & OF_TEMPLATE)
 		ask(x, AWS_EC2, "POST", "/");
 	p->write(x);
 }
@@ -897,6 +859,9 @@ static bool probe_read(struct eks_call *x, struct error *e)
 	if (p->write == probe_group && !x->group &&
 	    eks_read_found(r->response, r->response_len, arena_of(x), &name, &ignored))
 		x->group = name;
+	if (p->write == probe_group && x->group &&
+	    !eks_read_group(r->response, r->response_len, x->group, arena_of(x), &x->seen.group, &ignored))
+		x->seen.group = (struct eks_group){ 0 };
 	note_probe(x, PERMISSION_GRANTED, "");
 	return true;
 }
@@ -985,10 +950,13 @@ static void describe(struct eks_call *x)
 {
 	struct group_description *d = &x->base.call->description;
 
-	struct lookup *n = lookup_of(x);
+	struct eks_known *n = known_of(x);
 	bool is_ours = x->base.call->pending && *x->base.call->pending; /* it goes on, or was over a moment ago */
 
+	x->seen.instance_store = &n->instance_store;
 	eks_describe(&x->seen, arena_of(x), d);
+	if (may_stand_by(x) && n->instance_store_trouble.kind != ERROR_NONE)
+		eks_tell_disks_unknown(&n->instance_store_trouble, arena_of(x), d);
 	n->desired = x->seen.group.desired;
 	n->max = x->seen.group.max;
 	d->ends_at = is_block(&x->seen.nodegroup) ? n->ends_at : 0;
@@ -1069,7 +1037,7 @@ static void refused(struct eks_call *x, const struct error *cause)
 	c->retry_after = x->request.retry_after;
 	error_wrap(&c->error, "%s", (*x->plan)->name);
 	if (!x->group && c->verb != PROVIDER_CHECK)
-		remember_refusal(x, &c->error);
+		eks_known_refused(known_of(x), &c->error, now_of(x));
 	finish(x);
 }
 
@@ -1089,7 +1057,9 @@ static void on_answer(struct aws_call *r)
 	if (r->error.kind == ERROR_NONE && !is_read)
 		error_wrap(&e, "answer");
 	if (!is_read && is_of_ec2(x) && x->base.call->verb == PROVIDER_DESCRIBE) {
-		lookup_of(x)->end_trouble = e;
+		known_of(x)->end_trouble = e;
+		if (!x->reservation)
+			known_of(x)->instance_store_trouble = e;
 		is_read = true;
 	}
 	if (!is_read && !(r->error.kind != ERROR_NONE && *r->refusal.code && s->forgives && s->forgives(x, &e))) {
@@ -1176,7 +1146,7 @@ static struct provider *eks_open(const struct provider_setup *s, struct error *e
 		abort();
 	p->base = (struct provider){ .kind = &calls, .loop = s->loop };
 	p->aws = aws_open(s->loop, s->http);
-	p->random = random_stream((uint64_t)clock_now(&now), "eks-lookup");
+	p->random = random_stream((uint64_t)clock_now(&now), "eks-known");
 	p->together = eks_together_open();
 	return &p->base;
 }
@@ -1189,12 +1159,7 @@ static void eks_close(struct provider *base)
 		return;
 	assert(!base->active);
 	aws_close(p->aws);
-	for (struct lookup *n = p->lookups, *next; n; n = next) {
-		next = n->next;
-		arena_release(&n->arena);
-		free(n->settings);
-		free(n);
-	}
+	eks_known_release(p->known);
 	eks_together_close(p->together);
 	free(p);
 }

@@ -311,7 +311,26 @@ static const char *why_no_pool(const struct eks_seen *s)
 	return NULL;
 }
 
-static unsigned abilities_of(const struct eks_seen *s, const char **lacks)
+/* https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-store-lifetime.html */
+static bool is_emptied_by_a_stop(const struct eks_seen *s)
+{
+	return s->instance_store && s->instance_store->use == DISKS_IMAGES;
+}
+
+/* A sentence on what wakes slowly there: "" where nothing does. */
+static const char *why_no_images(const struct eks_seen *s, struct arena *a)
+{
+	if (!is_emptied_by_a_stop(s))
+		return "";
+	return text_printf(
+		a,
+		"machines that stand by pull their image when they wake, like ones that never ran: images lie on "
+		"the instance store (%s in the user data of launch template %s, version %s), which a stop "
+		"empties; keep /var/lib/containerd on EBS",
+		s->instance_store->by, s->group.template_id, s->group.template_version);
+}
+
+static unsigned abilities_of(const struct eks_seen *s, struct arena *a, const char **lacks)
 {
 	const struct eks_pool *p = s->group.pool.exists ? &s->group.pool : &s->nodegroup.pool;
 	const char *why = why_no_pool(s);
@@ -325,7 +344,7 @@ static unsigned abilities_of(const struct eks_seen *s, const char **lacks)
 			   "stands by was bought for it, has never run, and pulls its image when it wakes"
 		 : p->exists && !p->reuses
 			 ? "machines are not stopped after use: the warm pool does not reuse them; set ReuseOnScaleIn"
-			 : "";
+			 : why_no_images(s, a);
 	if (why)
 		return ALWAYS;
 	return ALWAYS | PROVIDER_HAS_STANDBY | PROVIDER_BUYS_STANDBY |
@@ -426,6 +445,16 @@ void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group
 				cause));
 }
 
+void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct group_description *d)
+{
+	add_caution(
+		d, a,
+		text_printf(a,
+			    "whether images lie on an instance store, which a stop empties, is not known, and they are "
+			    "taken to be kept (%s)",
+			    why->message));
+}
+
 void eks_describe(const struct eks_seen *s, struct arena *a, struct group_description *out)
 {
 	const struct eks_group *g = &s->group;
@@ -441,7 +470,15 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	tell_rebalancing(g, a, out);
 	out->ailment = text_or_empty(s->nodegroup.ailment);
 	group_description_sort(out);
-	out->abilities = abilities_of(s, &out->lacks);
+	out->abilities = abilities_of(s, a, &out->lacks);
+	out->forgets_images = is_emptied_by_a_stop(s) && (out->abilities & PROVIDER_HAS_STANDBY);
+	if (s->instance_store && s->instance_store->use == DISKS_BESIDE && (out->abilities & PROVIDER_HAS_STANDBY))
+		add_caution(
+			out, a,
+			text_printf(a,
+				    "what pods keep on the instance store (%s in the user data of its launch template) "
+				    "is gone after a stop; images are kept",
+				    s->instance_store->by));
 }
 
 enum { BESIDES_MOST = 3 };
@@ -629,7 +666,7 @@ static bool decide_stop(const struct deciding *d, struct error *e)
 	const struct eks_group *g = d->group;
 	const char *lacks;
 
-	if (!(abilities_of(d->seen, &lacks) & PROVIDER_STOPS_NAMED))
+	if (!(abilities_of(d->seen, d->arena, &lacks) & PROVIDER_STOPS_NAMED))
 		return error_set(e, ERROR_INVALID, "%s", lacks);
 	choose_victims(d, is_in_service);
 	if (!d->change->victim_count)
@@ -652,7 +689,7 @@ static bool decide_standby(const struct deciding *d, struct error *e)
 	const char *lacks;
 	int64_t size = d->call->desired;
 
-	if (!(abilities_of(d->seen, &lacks) & PROVIDER_HAS_STANDBY))
+	if (!(abilities_of(d->seen, d->arena, &lacks) & PROVIDER_HAS_STANDBY))
 		return error_set(e, ERROR_INVALID, "%s", lacks);
 	if (size == standby_of(g) && (g->pool.exists ? g->pool.prepared >= 0 : !size))
 		return true;

@@ -1,6 +1,7 @@
 /* An Auto Scaling group, out of what AWS answered: what it is like, and what a change has to do there. Pure. */
 #pragma once
 #include "providers/eks_wire.h"
+#include "providers/instance_store.h"
 
 /* A failed launch is believed when what it left open still is so long after it, or was at an earlier look. */
 #define EKS_FAILURE_SETTLES (15 * SECOND)
@@ -15,7 +16,8 @@ struct eks_seen {
 	millis now;	     /* as AWS's clock says */
 	int64_t told_before; /* number of the newest failure that an earlier look read; 0: none did */
 	bool was_pool_denied;
-	enum eks_warm_pool warm_pool; /* how it is sized, or to be made */
+	enum eks_warm_pool warm_pool;		     /* how it is sized, or to be made */
+	const struct instance_store *instance_store; /* of its launch template; NULL: nobody asked */
 };
 
 /* Description, abilities and failures; not what the settings forbid, nor what a change does besides. */
@@ -29,6 +31,8 @@ void eks_tell_besides(const struct eks_seen *s, const struct eks_settings *setti
 /* A Capacity Block of which nobody knows when it ends, and why (ERROR_NONE: nothing names its reservation): a caution.
  */
 void eks_tell_end_unknown(const struct error *why, struct arena *a, struct group_description *d);
+/* That nobody knows whether images outlive a stop, and why: a caution. */
+void eks_tell_disks_unknown(const struct error *why, struct arena *a, struct group_description *d);
 /* How long a machine that ends there runs on, and what hooks do that nobody may expect: cautions. */
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d);
 /* Machines that end, and that hooks may hold. */

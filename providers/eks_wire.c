@@ -310,12 +310,11 @@ static void write_ec2(const char *action, struct buf *out)
 	aws_form_begin(action, "2016-11-15", out);
 }
 
-void eks_describe_template(const struct eks_nodegroup *n, struct buf *out)
+void eks_describe_template(const struct eks_group *g, struct buf *out)
 {
 	write_ec2("DescribeLaunchTemplateVersions", out);
-	aws_form_text("LaunchTemplateId", n->template_id, out);
-	aws_form_text("LaunchTemplateVersion.1",
-		      n->template_version && *n->template_version ? n->template_version : "$Default", out);
+	aws_form_text("LaunchTemplateId", g->template_id, out);
+	aws_form_text("LaunchTemplateVersion.1", *g->template_version ? g->template_version : "$Default", out);
 }
 
 void eks_describe_reservation(const char *id, struct buf *out)
@@ -329,6 +328,7 @@ void eks_describe_reservation(const char *id, struct buf *out)
 struct group_text {
 	struct eks_group group;
 	struct xml_list instances, zones, tags, suspended;
+	const char *mixed_id, *mixed_version; /* of a launch template in a mixed instances policy */
 };
 
 struct pool_text {
@@ -359,6 +359,8 @@ static const struct xml_table plain_table = XML_TABLE(const char *, plain_fields
 		.path = (path_), .type = XML_LIST, .offset = offsetof(struct_type, member), .of = &(of_) \
 	}
 
+#define OF_MIXED "MixedInstancesPolicy>LaunchTemplate>LaunchTemplateSpecification>"
+
 static const struct xml_field group_fields[] = {
 	XML_NEEDED(struct group_text, group.name, XML_STRING, "AutoScalingGroupName"),
 	XML_NEEDED(struct group_text, group.min, XML_INT, "MinSize"),
@@ -366,6 +368,10 @@ static const struct xml_field group_fields[] = {
 	XML_NEEDED(struct group_text, group.desired, XML_INT, "DesiredCapacity"),
 	XML_FIELD(struct group_text, group.protects_new, XML_BOOL, "NewInstancesProtectedFromScaleIn"),
 	XML_FIELD(struct group_text, group.operated_by, XML_STRING, "Operator>Principal"),
+	XML_FIELD(struct group_text, group.template_id, XML_STRING, "LaunchTemplate>LaunchTemplateId"),
+	XML_FIELD(struct group_text, group.template_version, XML_STRING, "LaunchTemplate>Version"),
+	XML_FIELD(struct group_text, mixed_id, XML_STRING, OF_MIXED "LaunchTemplateId"),
+	XML_FIELD(struct group_text, mixed_version, XML_STRING, OF_MIXED "Version"),
 	LIST(struct group_text, instances, "Instances", instance_table),
 	LIST(struct group_text, zones, "AvailabilityZones", plain_table),
 	LIST(struct group_text, tags, "Tags", tag_table),
@@ -522,6 +528,10 @@ static bool read_group(const struct xml_node *node, struct arena *a, struct eks_
 	g->zone_count = t.zones.count;
 	g->is_tagged = names_autoscaler(&t.tags);
 	g->may_launch = !is_suspended(&t.suspended, "Launch");
+	if (!*g->template_id) {
+		g->template_id = t.mixed_id;
+		g->template_version = t.mixed_version;
+	}
 	g->rebalances = g->zone_count > 1 && !is_suspended(&t.suspended, "AZRebalance");
 	if (!are_sound(g->instances, g->instance_count, e) || !read_pool(node, a, &g->pool, e))
 		return false;
@@ -666,18 +676,23 @@ bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks
 	return true;
 }
 
-bool eks_read_template(const char *text, size_t len, struct arena *a, const char **reservation, struct error *e)
+static const struct xml_field template_fields[] = {
+	XML_FIELD(struct eks_template, reservation, XML_STRING,
+		  "capacityReservationSpecification>capacityReservationTarget>capacityReservationId"),
+	XML_FIELD(struct eks_template, user_data, XML_STRING, "userData"),
+};
+static const struct xml_table template_table = XML_TABLE(struct eks_template, template_fields);
+
+bool eks_read_template(const char *text, size_t len, struct arena *a, struct eks_template *out, struct error *e)
 {
 	const struct xml_node *root, *found;
 
 	if (!xml_read(text, len, a, &root, e))
 		return false;
-	found = xml_find(root, "launchTemplateVersionSet>item>launchTemplateData>capacityReservationSpecification>"
-			       "capacityReservationTarget>capacityReservationId");
-	if (!found || !*found->text)
-		return error_set(e, ERROR_NOT_FOUND, "the launch template names no Capacity Reservation");
-	*reservation = found->text;
-	return true;
+	found = xml_find(root, "launchTemplateVersionSet>item>launchTemplateData");
+	if (!found)
+		return error_set(e, ERROR_NOT_FOUND, "there is no such version of the launch template");
+	return xml_decode(&template_table, found, a, out, e);
 }
 
 bool eks_read_reservation(const char *text, size_t len, struct arena *a, millis *ends_at, struct error *e)
@@ -733,8 +748,6 @@ static const struct field nodegroup_fields[] = {
 	FIELD(struct nodegroup_text, found.status, FIELD_STRING, "nodegroup>status"),
 	FIELD(struct nodegroup_text, found.capacity_type, FIELD_STRING, "nodegroup>capacityType"),
 	FIELD(struct nodegroup_text, found.image, FIELD_STRING, "nodegroup>amiType"),
-	FIELD(struct nodegroup_text, found.template_id, FIELD_STRING, "nodegroup>launchTemplate>id"),
-	FIELD(struct nodegroup_text, found.template_version, FIELD_STRING, "nodegroup>launchTemplate>version"),
 	FIELD_LIST_OF(struct nodegroup_text, groups, "nodegroup>resources>autoScalingGroups", name_record),
 	FIELD_LIST_OF(struct nodegroup_text, issues, "nodegroup>health>issues", issue_record),
 	FIELD(struct nodegroup_text, found.has_pool, FIELD_BOOL, "nodegroup>warmPoolConfig>enabled"),

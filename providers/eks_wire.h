@@ -60,9 +60,9 @@ void eks_launch_instances(const char *group, int64_t count, const char *zone, co
 
 void eks_caller_identity(struct buf *out); /* of STS */
 
-/* EC2, of a Capacity Block: which reservation its launch template names, and that. */
-struct eks_nodegroup;
-void eks_describe_template(const struct eks_nodegroup *n, struct buf *out);
+/* EC2: what machines of the group are started from, and the reservation of a Capacity Block. */
+struct eks_group;
+void eks_describe_template(const struct eks_group *g, struct buf *out);
 void eks_describe_reservation(const char *id, struct buf *out);
 
 /* What AWS answers, as far as we look at it. Pure; texts and lists live in the arena. Errors are ERROR_INVALID. */
@@ -94,6 +94,8 @@ struct eks_group {
 	bool protects_new;	 /* from scale-in, by its own setting */
 	bool rebalances;	 /* its zones: the process AZRebalance is not suspended */
 	bool may_launch;	 /* the process Launch is not suspended */
+	/* Its launch template, and which version: a number, "$Latest", "$Default"; "": none is told. */
+	const char *template_id, *template_version;
 };
 
 struct eks_activity {
@@ -119,8 +121,7 @@ struct eks_nodegroup {
 	const char *group; /* name of its Auto Scaling group; NULL: none yet */
 	const char *status, *capacity_type, *image;
 	const char *ailment; /* a status that is no health, and the issues that EKS sees, as a sentence; "": none */
-	const char *template_id, *template_version; /* of its launch template; NULL or "": none, and the default */
-	bool has_pool;				    /* warmPoolConfig, enabled */
+	bool has_pool;	     /* warmPoolConfig, enabled */
 	struct eks_pool pool;
 };
 
@@ -148,8 +149,11 @@ bool eks_read_activities(const char *text, size_t len, struct arena *a, struct e
 bool eks_read_hooks(const char *text, size_t len, struct arena *a, struct eks_hooks *out, struct error *e) MUST_USE;
 bool eks_read_launched(const char *text, size_t len, struct arena *a, struct eks_launched *out,
 		       struct error *e) MUST_USE;
-/* The id that a launch template names; ERROR_NOT_FOUND where it names none. */
-bool eks_read_template(const char *text, size_t len, struct arena *a, const char **reservation,
+struct eks_template {
+	const char *reservation; /* id; "": it names none */
+	const char *user_data;	 /* base64; may hold secrets */
+};
+bool eks_read_template(const char *text, size_t len, struct arena *a, struct eks_template *out,
 		       struct error *e) MUST_USE;
 /* When it ends; 0: never. ERROR_NOT_FOUND: there is none. */
 bool eks_read_reservation(const char *text, size_t len, struct arena *a, millis *ends_at, struct error *e) MUST_USE;

@@ -37,7 +37,7 @@ struct machine {
 	const char *zone;	   /* "" when not told */
 	const char *instance_type; /* "" when not told */
 	enum machine_state state;
-	bool never_ran;			 /* it stands by, was bought for that, and no replica was ever on it */
+	bool never_ran;			 /* it stands by, and its disk has nothing of an earlier run */
 	bool is_standby;		 /* it shall end stopped, or is: counts towards standby, not towards desired */
 	millis launched_at, state_since; /* 0 when not told */
 	/* Where a stop takes some machines for certain and no others: the highest goes first. 0: all are alike. */
@@ -75,6 +75,7 @@ struct group_description {
 	unsigned abilities;  /* of enum provider_ability: what this group can, never more than its provider */
 	const char *lacks;   /* a sentence on what it cannot and its provider could, with the remedy; "" when nothing */
 	bool is_refused;     /* changes are, as things are there; `lacks` says why */
+	bool forgets_images; /* a stop empties the disk that they lie on: what stands by wakes as if it never ran */
 	bool keeps_standby;  /* a machine that stands by cannot be ended; one that is removed may stand by after it */
 	bool takes_turns;    /* operations are slow, and one waits for the other: few large ones are better than many */
 	bool replaces_lost;  /* a machine that is lost does not lower the size: whoever lowers it is somebody */

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/base64.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -72,21 +73,6 @@ static bool read_secret(const char *path, struct buf *out, struct error *e)
 	return true;
 }
 
-static void write_base64(const struct buf *in, struct buf *out)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < in->len; i += 3) {
-		unsigned group = 0;
-		char text[4];
-		for (size_t k = 0; k < 3; k++)
-			group = group << 8 | (i + k < in->len ? (unsigned char)in->text[i + k] : 0);
-		for (size_t k = 0; k < 4; k++)
-			text[k] = i + k <= in->len ? digits[group >> (18 - 6 * k) & 63] : '=';
-		buf_append(out, text, sizeof text);
-	}
-}
-
 static bool authorize(const struct http_auth *a, struct buf *out, struct error *e)
 {
 	CLEANUP(buf_release) struct buf secret = { 0 };
@@ -101,7 +87,7 @@ static bool authorize(const struct http_auth *a, struct buf *out, struct error *
 	}
 	buf_printf(&pair, "%s:%s", s->username, secret.text);
 	buf_text(out, "Authorization: Basic ");
-	write_base64(&pair, out);
+	base64_write(pair.text, pair.len, out);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 #include "controller/cluster/api.h"
 
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -121,23 +122,6 @@ void api_member(const char *key, const char *value, struct buf *out)
 	json_write_text(value, out);
 }
 
-static void write_base64(const char *text, struct buf *out)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t len = strlen(text);
-
-	for (size_t i = 0; i < len; i += 3) {
-		size_t n = len - i < 3 ? len - i : 3;
-		unsigned bits = (unsigned)(unsigned char)text[i] << 16;
-		if (n > 1)
-			bits |= (unsigned)(unsigned char)text[i + 1] << 8;
-		if (n > 2)
-			bits |= (unsigned char)text[i + 2];
-		buf_printf(out, "%c%c%c%c", digits[bits >> 18], digits[bits >> 12 & 63],
-			   n > 1 ? digits[bits >> 6 & 63] : '=', n > 2 ? digits[bits & 63] : '=');
-	}
-}
-
 /* What goes to it in KUBERNETES_EXEC_INFO: "KUBERNETES_EXEC_INFO={...}". */
 static void exec_question(const struct kubeconfig *k, struct buf *out)
 {
@@ -148,7 +132,7 @@ static void exec_question(const struct kubeconfig *k, struct buf *out)
 	buf_text(out, ",\"spec\":{\"interactive\":false");
 	if (k->exec.provides_cluster) {
 		if (k->tls.ca)
-			write_base64(k->tls.ca, &ca);
+			base64_write(k->tls.ca, strlen(k->tls.ca), &ca);
 		buf_text(out, ",\"cluster\":{");
 		api_member("server", k->server, out);
 		api_member("tls-server-name", k->tls.server_name, out);

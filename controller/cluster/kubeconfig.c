@@ -1,5 +1,6 @@
 #include "controller/cluster/kubeconfig.h"
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -321,38 +322,6 @@ bool kubeconfig_read(const struct kubeconfig_wish *w, struct kubeconfig *out, st
 	return ok;
 }
 
-static int digit_of(char c)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
-/* Appends the bytes; false when the text is no base64. */
-static bool base64_decode(const char *text, struct buf *out)
-{
-	unsigned bits = 0, count = 0, padding = 0;
-
-	for (; *text; text++) {
-		int digit = digit_of(*text);
-		if (strchr(" \n\r\t", *text))
-			continue;
-		if (*text == '=') {
-			padding++;
-			continue;
-		}
-		if (digit < 0 || padding)
-			return false;
-		bits = bits << 6 | (unsigned)digit;
-		if (++count % 4 != 1) {
-			char byte = (char)(bits >> (8 - count % 4 * 2) % 8);
-			buf_append(out, &byte, 1);
-		}
-	}
-	return count % 4 != 1 && padding <= 2 && (count + padding) % 4 == 0;
-}
-
 /* KEY-data (base64) or KEY (a file); the first wins, as with kubectl. */
 static bool take_pem(const struct kubeconfig_place *p, const char *key, struct arena *a, const char **text,
 		     const char **file, struct error *e)
@@ -365,7 +334,8 @@ static bool take_pem(const struct kubeconfig_place *p, const char *key, struct a
 		return false;
 	if (coded) {
 		const struct yaml_node *at = yaml_child(p->node, name.text);
-		if (!base64_decode(coded, &pem) || !pem.len || !memmem(pem.text, pem.len, "-----BEGIN ", 11))
+		if (!base64_read(coded, strlen(coded), &pem) || !pem.len ||
+		    !memmem(pem.text, pem.len, "-----BEGIN ", 11))
 			return kubeconfig_wrong(p->file, at, "base64 of a PEM text is allowed here", e);
 		*text = arena_strdup(a, pem.text, pem.len);
 		return true;

@@ -486,13 +486,16 @@ static void count_gone(struct node_group *g, const struct machine *was, const st
 	g->believed.standby += is && is->is_standby;
 }
 
-/* Clouds do not tell it. One that stood by before we looked has run if its group takes machines back. */
+/* Clouds do not tell it. One that stood by before we looked has run if its group takes machines back; where a stop
+ * empties their disks, that is as good as never. */
 static void note_never_ran(const struct node_group *g, const struct group_description *before)
 {
 	for (size_t i = 0; i < g->seen.machine_count; i++) {
 		struct machine *m = &g->seen.machines[i];
 		const struct machine *was = find_machine(before, m->id);
-		if (was)
+		if (m->is_standby && g->seen.forgets_images)
+			m->never_ran = true;
+		else if (was)
 			m->never_ran = was->never_ran && (was->is_standby || was->state != MACHINE_RUNNING);
 		else
 			m->never_ran = m->is_standby &&

@@ -454,10 +454,13 @@ static int64_t foreign_nodes(const struct controller *c, size_t group, struct ar
 static const char *lack_of(const struct node_group *g, struct arena *a)
 {
 	unsigned asked = PROVIDER_NAMES_VICTIMS | PROVIDER_CANCELS;
+	bool stands_by = group_spec_of(g)->standby_max_nodes > 0, lacks;
 
-	if (group_spec_of(g)->standby_max_nodes)
+	if (stands_by)
 		asked |= PROVIDER_HAS_STANDBY | PROVIDER_STOPS_NAMED;
-	if (!g->is_known || (!g->seen.is_refused && !(g->ops->abilities & asked & ~g->seen.abilities)))
+	lacks = g->seen.is_refused || (stands_by && g->seen.forgets_images) ||
+		(g->ops->abilities & asked & ~g->seen.abilities);
+	if (!g->is_known || !lacks)
 		return NULL;
 	return format(a, "node group %s: %s", group_spec_of(g)->name,
 		      g->seen.lacks && *g->seen.lacks ? g->seen.lacks : "it cannot do all that its provider can");

@@ -138,6 +138,19 @@ def aws_each_denied():
         assert c.code == 1, c.text  # "rests" has no warm pool in any case
 
 
+def aws_disks():
+    """Whether a stop empties the disk that images lie on: read, told, and not taken for granted where it cannot be read."""
+    made = eks("g5-od", standby={"max": 2})
+    made["eks"]["warmPool"] = "nodegroup"
+    action = "ec2:DescribeLaunchTemplateVersions"
+    c = aws_check(made).is_(0, "g5-od", "fine", "pull their image when they wake", "localStorage.strategy RAID0", "version 1")
+    assert c.states("g5-od")[action] == "granted" and "RAID0\\n" not in c.text, c.text
+    fault(fault="deny", value=action)
+    c = aws_check(made).is_(0, "g5-od", "fine", "is not known, and they are taken to be kept", "not authorized")
+    heal()
+    assert c.states("g5-od")[action] == "denied" and "pull their image" not in c.text, c.text
+
+
 def aws_credentials():
     fault(fault="expired")
     aws_check(eks("g5-od")).is_(1, "g5-od", "refused", "ExpiredToken")
@@ -276,7 +289,7 @@ def azure_groups():
 def main():
     if MODE == "azure-config":
         return azure_config()
-    tests = {"aws": (aws_granted, aws_each_denied, aws_credentials, aws_groups, aws_silence),
+    tests = {"aws": (aws_granted, aws_each_denied, aws_disks, aws_credentials, aws_groups, aws_silence),
              "azure": (azure_granted, azure_each_denied, azure_groups)}
     for test in tests[MODE]:
         test()

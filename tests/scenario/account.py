@@ -136,7 +136,7 @@ class Eks(Account):
         zones = ['eu-west-1a', 'eu-west-1b']
         return {'aws': {'credentials_last': '370s'}, 'groups': [
             self.group('g5-spot', max=14, zones=zones, eks={'capacity_type': 'SPOT', 'retry': '30s'}),
-            self.group('g5-od', max=5, zones=zones, initial=1, eks={'retry': '30s'})]}
+            self.group('g5-od', max=5, zones=zones, initial=1, eks={'retry': '30s', 'instance_store': True})]}
 
     def limits(self):
         return {'g5-spot': {'min': 0, 'max': 12, 'standby': 0}, 'g5-od': {'min': 1, 'max': 5, 'standby': 4}}

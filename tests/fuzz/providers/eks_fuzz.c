@@ -48,13 +48,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	struct eks_hooks hooks;
 	struct eks_nodegroup nodegroup;
 	struct eks_update update;
+	struct eks_template template;
 	struct error e = { 0 };
 	bool ok = false;
 
 	if (!len)
 		return 0;
 	len--;
-	switch (bytes[0] % 8) {
+	switch (bytes[0] % 9) {
 	case 0:
 		ok = read_group(text, len, &a, &e);
 		break;
@@ -74,6 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		ok = eks_read_hooks(text, len, &a, &hooks, &e);
 		if (ok && (hooks.end_hold < 0 || hooks.start_hold < 0))
 			abort();
+		break;
+	case 8:
+		ok = eks_read_template(text, len, &a, &template, &e);
 		break;
 	case 5:
 		ok = eks_read_nodegroup(text, len, &a, &nodegroup, &e);

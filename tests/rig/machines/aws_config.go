@@ -41,7 +41,8 @@ type eksConfig struct {
 	Update        duration          `json:"update"`         // that a change of the node group's config takes
 	ReservedFor   duration          `json:"reserved_for"`   // a Capacity Block, from the start
 	AZRebalance   bool              `json:"az_rebalance"`
-	Bare          bool              `json:"bare"` // an Auto Scaling group that no node group owns
+	InstanceStore bool              `json:"instance_store"` // images lie on one, as the user data say
+	Bare          bool              `json:"bare"`           // an Auto Scaling group that no node group owns
 
 	region string
 	subnet int // of its machines' addresses

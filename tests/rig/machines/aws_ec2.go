@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"net/http"
@@ -56,6 +57,19 @@ type ec2Template struct {
 	Default bool      `xml:"defaultVersion"`
 	Market  string    `xml:"launchTemplateData>instanceMarketOptions>marketType"`
 	Target  ec2Target `xml:"launchTemplateData>capacityReservationSpecification>capacityReservationTarget"`
+	Data    string    `xml:"launchTemplateData>userData"`
+}
+
+// userData is what EKS makes of a node group's own, which only says where images shall lie, and of what the cluster is.
+func (e *eksConfig) userData() string {
+	text := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n"
+	if e.InstanceStore {
+		text += "--//\nContent-Type: application/node.eks.aws\n\n---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n" +
+			"spec:\n  instance:\n    localStorage:\n      strategy: RAID0\n\n"
+	}
+	return text + "--//\nContent-Type: application/node.eks.aws\n\n---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n" +
+		"spec:\n  cluster:\n    name: " + e.Cluster + "\n    certificateAuthority: Y2E=\n  kubelet:\n    flags:\n" +
+		"    - --node-labels=eks.amazonaws.com/nodegroup=" + e.Nodegroup + "\n\n--//--\n"
 }
 
 func describeTemplateVersions(d *awsDoor, c *awsCall) (any, *awsError) {
@@ -68,7 +82,8 @@ func describeTemplateVersions(d *awsDoor, c *awsCall) (any, *awsError) {
 			return nil, &awsError{400, "InvalidLaunchTemplateId.VersionNotFound",
 				fmt.Sprintf("Could not find the specified version %s for the launch template with ID %s.", version, id)}
 		}
-		v := ec2Template{ID: id, Name: g.conf.EKS.template().LaunchTemplateName, Version: 1, Default: true}
+		v := ec2Template{ID: id, Name: g.conf.EKS.template().LaunchTemplateName, Version: 1, Default: true,
+			Data: base64.StdEncoding.EncodeToString([]byte(g.conf.EKS.userData()))}
 		if g.conf.EKS.isBlock() {
 			v.Market, v.Target.ID = "capacity-block", g.conf.EKS.block()
 		}

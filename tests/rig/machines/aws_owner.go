@@ -49,7 +49,7 @@ func (k *cloud) own(g *group, now int64) bool {
 		o.Next, changed = now+k.clock.millis(ownerSettles), true
 	case len(o.Old) > 0:
 		changed = k.ownReplaces(g, now) || changed
-	case g.Auto.Desired > o.Size:
+	case o.Kind == "nodegroup-update" && g.Auto.Desired > o.Size:
 		g.Auto.Max--
 		g.Auto.resize(g.Auto.Desired-1, now)
 		o.Next = now + k.clock.millis(10*time.Second)

@@ -386,6 +386,22 @@ func TestSpotIsRebalancedBeforeItEnds(t *testing.T) {
 	}
 }
 
+// Who replaces a machine sizes nothing: what others ask for meanwhile stays.
+func TestAReplacementLeavesTheSize(t *testing.T) {
+	for _, act := range []string{"capacity-rebalance", "instance-refresh"} {
+		k, g := newTestAccount(t, 2, nil)
+		pass(t, k, 0)
+		k.faults.add(fault{Group: "g", Fault: act}, 0)
+		pass(t, k, 10)
+		g.Auto.resize(4, at(10))
+		most := g.Auto.Max
+		until(t, k, 20, 60, act+" is over", func() bool { return g.Auto.Owner == nil })
+		if g.Auto.Desired != 4 || g.Auto.Max != most {
+			t.Errorf("%s: desired %d, max %d of %d", act, g.Auto.Desired, g.Auto.Max, most)
+		}
+	}
+}
+
 func TestWhatFailsItsCheckIsReplaced(t *testing.T) {
 	k, g := newTestAccount(t, 2, nil)
 	pass(t, k, 0)

@@ -132,8 +132,15 @@ func (w *world) phase(name string) string {
 	return string(pod.Status.Phase)
 }
 
-// What was bought for standby has no image on its disk, and joins as a new machine does, the first time that it wakes.
+// What was bought for standby has no image on its disk, and joins as a new machine does, the first time that it wakes; where
+// images lie on an instance store it never has.
 func TestAFirstWakePullsTheImage(t *testing.T) {
+	for _, store := range []bool{false, true} {
+		wakesTwice(t, store)
+	}
+}
+
+func wakesTwice(t *testing.T, store bool) {
 	stages := stagesConfig{Provision: fixed(time.Second), Stop: fixed(time.Second), Wake: fixed(time.Second), Image: fixed(time.Hour)}
 	k := newCloud(&config{Groups: []*groupConfig{{Name: "g", Max: 1, Zones: []string{"z1"}, Stages: stages}}}, clock{speed: 1, start: time.Now()}, 41)
 	g := k.groups[0]
@@ -151,9 +158,11 @@ func TestAFirstWakePullsTheImage(t *testing.T) {
 			k.advance(now)
 		}
 		n := newNode(&fleet{cloud: k}, m.ID)
-		n.machine = snapshot{*m, g.conf}
-		if got := time.Until(n.imageAt("image")) > time.Minute; got != pulls {
-			t.Errorf("wake %d: pulls: %v", wake, got)
+		conf := *g.conf
+		conf.EKS = &eksConfig{InstanceStore: store}
+		n.machine = snapshot{*m, &conf}
+		if got := time.Until(n.imageAt("image")) > time.Minute; got != (pulls || store) {
+			t.Errorf("wake %d, instance store %v: pulls: %v", wake, store, got)
 		}
 		m.Goal = toStandby
 		m.enter(stopping, now, now+1000)

@@ -37,7 +37,7 @@ type machine struct {
 	Due        int64        `json:"due"` // when the state ends by itself; 0: never
 	Token      string       `json:"token"`
 	Woken      bool         `json:"woken"`               // was stopped before it ran
-	Used       bool         `json:"used"`                // was stopped after it ran: its disk has images
+	Used       bool         `json:"used"`                // was stopped after it ran: its disk has images, unless a stop empties it
 	Instant    bool         `json:"instant"`             // of the initial fleet: no delays
 	Taken      bool         `json:"taken"`               // a spot machine that got its notice
 	Waiting    bool         `json:"waiting,omitempty"`   // terminating, but with power until a hook is over

@@ -183,7 +183,7 @@ func (n *node) imageAt(image string) time.Time {
 	at, ok := n.pulled[image]
 	if !ok {
 		at = time.Now()
-		if !n.machine.Used {
+		if e := n.machine.conf.EKS; !n.machine.Used || e != nil && e.InstanceStore {
 			drawn := n.machine.stage(n.machine.conf.Stages.Image, n.fleet.cloud.seed, "image/"+image)
 			at = at.Add(n.fleet.cloud.clock.real(drawn))
 		}

@@ -121,6 +121,35 @@ static void a_machine_bought_for_standby_wakes_first_once(void **state)
 	}
 }
 
+/* Where a stop empties its disk it wakes like one that never ran, however often it did, also after a restart of ours.
+ */
+static void what_forgets_its_images_wakes_as_if_it_never_ran(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	cloud.forgets_images = true;
+	played_run(t, 0);
+	played_add_machine(MACHINE_STOPPED);
+	struct machine *m = &cloud.machines[0];
+	for (int wake = 0; wake < 2; wake++) {
+		m->state = MACHINE_STOPPED;
+		m->is_standby = true;
+		cloud.desired = 0;
+		cloud.standby = 1;
+		played_look(t);
+		m->state = MACHINE_WAKING;
+		m->is_standby = false;
+		cloud.desired = 1;
+		cloud.standby = 0;
+		played_look(t);
+		assert_int_equal(played_start_on(m->id)->kind, START_WAKE);
+		assert_true(played_start_on(m->id)->is_first);
+		starts_release(&starts);
+		m->state = MACHINE_RUNNING;
+		played_look(t);
+	}
+}
+
 /* It stood by before anybody looked: where nothing is stopped after use it has never run, elsewhere it has. */
 static void what_stood_by_already_has_run_where_machines_go_back(void **state)
 {
@@ -419,6 +448,7 @@ int main(void)
 		CASE(what_was_to_wake_may_come_new),
 		CASE(a_refill_ends_when_its_machine_is_stopped),
 		CASE(a_machine_bought_for_standby_wakes_first_once),
+		CASE(what_forgets_its_images_wakes_as_if_it_never_ran),
 		CASE(what_stood_by_already_has_run_where_machines_go_back),
 		CASE(what_is_woken_is_not_as_old_as_its_launch),
 		CASE(a_size_that_falls_before_its_machine_stops_is_ours),

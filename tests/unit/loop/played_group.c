@@ -205,6 +205,7 @@ void played_look(struct stage_of_test *t)
 						     .is_busy = cloud.is_busy,
 						     .takes_turns = cloud.takes_turns,
 						     .keeps_standby = cloud.keeps_standby,
+						     .forgets_images = cloud.forgets_images,
 						     .failures = cloud.failures,
 						     .failure_count = cloud.failure_count };
 	c->done(c);

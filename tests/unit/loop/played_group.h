@@ -21,7 +21,7 @@ struct cloud {
 	size_t sent;
 	bool intent_was_there; /* before every call so far */
 	unsigned abilities;    /* of the group */
-	bool is_busy, takes_turns, keeps_standby, replaces_lost;
+	bool is_busy, takes_turns, keeps_standby, replaces_lost, forgets_images;
 	millis retry_after;    /* of the next change */
 	const char *operation; /* what the next change is told to go on as; NULL: nothing */
 	char pending[64];      /* what the last look was told that goes on */

@@ -254,6 +254,42 @@ static void what_an_image_cannot_is_told(void **state)
 	}
 }
 
+/* An instance store is empty after a stop; an image that is on EBS is not. */
+static void what_a_stop_empties_is_told(void **state)
+{
+	static const struct {
+		enum disk_use use;
+		const char *image, *group;
+		bool forgets;
+		size_t cautions;
+		const char *lacks;
+	} cases[] = {
+		{ DISKS_KEPT, "AL2023_x86_64_NVIDIA", POOLED("Stopped"), false, 0, "" },
+		{ DISKS_BESIDE, "AL2023_x86_64_NVIDIA", POOLED("Stopped"), false, 1, "" },
+		{ DISKS_IMAGES, "AL2023_x86_64_NVIDIA", POOLED("Stopped"), true, 0, "pull their image when they wake" },
+		{ DISKS_IMAGES, "AL2023_x86_64_NVIDIA", POOLED("Hibernated"), true, 0,
+		  "pull their image when they wake" },
+		{ DISKS_IMAGES, "AL2023_x86_64_NVIDIA", UNPOOLED, false, 0, "no warm pool" },
+		{ DISKS_IMAGES, "BOTTLEROCKET_x86_64_NVIDIA", POOLED("Stopped"), true, 0, "Bottlerocket" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct instance_store data = { cases[i].use, "localStorage.strategy RAID0" };
+		struct scene s;
+		read_scene(&s, cases[i].group, NULL, NULL);
+		s.seen.nodegroup.image = cases[i].image;
+		s.seen.instance_store = &data;
+		s.d = (struct group_description){ 0 };
+		eks_describe(&s.seen, &s.arena, &s.d);
+		assert_int_equal(s.d.forgets_images, cases[i].forgets);
+		assert_int_equal(s.d.caution_count, cases[i].cautions);
+		if (!strstr(s.d.lacks, cases[i].lacks) || !*cases[i].lacks != !*s.d.lacks)
+			fail_msg("case %zu: %s", i, s.d.lacks);
+		arena_release(&s.arena);
+	}
+}
+
 static void machines_on_their_way_out_of_the_pool_are_told_once(void **state)
 {
 	struct scene s;
@@ -615,6 +651,7 @@ int main(void)
 		cmocka_unit_test(lifecycle_states_are_told_apart),
 		cmocka_unit_test(standby_is_the_warm_pool),
 		cmocka_unit_test(what_an_image_cannot_is_told),
+		cmocka_unit_test(what_a_stop_empties_is_told),
 		cmocka_unit_test(machines_on_their_way_out_of_the_pool_are_told_once),
 		cmocka_unit_test(failed_launches_are_told_with_what_could_not_be_had),
 		cmocka_unit_test(hooks_say_how_long_they_hold),

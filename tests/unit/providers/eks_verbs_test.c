@@ -229,8 +229,15 @@ static void what_eks_says_is_wrong_is_told(void **state)
 	assert_string_equal(s->call.description.ailment, "");
 }
 
-#define BLOCK \
-	AS("ACTIVE", ",\"capacityType\":\"CAPACITY_BLOCK\",\"launchTemplate\":{\"id\":\"lt-0a\",\"version\":\"3\"}")
+/* What the node group was given is not what its machines are started from. */
+#define BLOCK        \
+	AS("ACTIVE", \
+	   ",\"capacityType\":\"CAPACITY_BLOCK\",\"launchTemplate\":{\"id\":\"lt-0owners\",\"version\":\"7\"}")
+#define FROM_TEMPLATE                                                                                      \
+	"<MixedInstancesPolicy><LaunchTemplate><LaunchTemplateSpecification><LaunchTemplateId>lt-0a</"     \
+	"LaunchTemplateId>"                                                                                \
+	"<LaunchTemplateName>eks-1</LaunchTemplateName><Version>3</Version></LaunchTemplateSpecification>" \
+	"</LaunchTemplate></MixedInstancesPolicy>"
 #define TEMPLATE "DescribeLaunchTemplateVersions&LaunchTemplateId=lt-0a&LaunchTemplateVersion.1=3"
 #define NAMES_IT                                                                                      \
 	"<launchTemplateVersionSet><item><launchTemplateData><capacityReservationSpecification>"      \
@@ -242,7 +249,7 @@ static void what_eks_says_is_wrong_is_told(void **state)
 	"<capacityReservationSet><item><capacityReservationId>cr-0b</capacityReservationId>"                  \
 	"<reservationType>capacity-block</reservationType><endDate>2027-01-31T11:30:00.000Z</endDate></item>" \
 	"</capacityReservationSet>"
-#define EMPTY GROUP("0", "5", "0", "")
+#define EMPTY GROUP("0", "5", "0", FROM_TEMPLATE)
 
 static void the_end_of_a_capacity_block_is_read_from_its_reservation(void **state)
 {
@@ -279,6 +286,82 @@ static void a_capacity_block_without_a_known_end_is_named(void **state)
 			     { TEMPLATE, NAMES_IT, 0 }, { RESERVATION, "<capacityReservationSet/>", 0 }, ),
 			 ERROR_NONE);
 	assert_non_null(strstr(s->call.description.cautions[0], "there is no such Capacity Reservation"));
+}
+
+/* "--local-disks raid0", in base64. */
+#define TELLS(user_data)                                                                         \
+	"<launchTemplateVersionSet><item><launchTemplateData><userData>" user_data "</userData>" \
+	"</launchTemplateData></item></launchTemplateVersionSet>"
+#define ON_STORE TELLS("LS1sb2NhbC1kaXNrcyByYWlkMA==")
+#define OF_POOL	 GROUP("0", "5", "1", HAS(IN("i-0a")) POOL("0", "3") FROM_TEMPLATE)
+#define NO_POOL                                                              \
+	{                                                                    \
+		"DescribeWarmPool&AutoScalingGroupName=a", "<Instances/>", 0 \
+	}
+
+static void where_images_lie_is_read_from_the_launch_template(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	assert_int_equal(
+		RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_POOL, 0 }, { TEMPLATE, ON_STORE, 0 }, NO_POOL, ),
+		ERROR_NONE);
+	assert_true(s->call.description.forgets_images);
+	assert_non_null(strstr(s->call.description.lacks,
+			       "--local-disks raid0 in the user data of launch template lt-0a, version 3"));
+	assert_true(s->call.description.abilities & PROVIDER_STOPS_NAMED);
+	/* it stays known, and a change does not ask */
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_POOL, 0 }, NO_POOL, ), ERROR_NONE);
+	assert_true(s->call.description.forgets_images);
+	/* no machine stands by there: nobody is asked */
+	account_settle(s, BY_NAME ",\"launch\":\"capacity\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, ), ERROR_NONE);
+	assert_false(s->call.description.forgets_images);
+	/* it will have a pool, which we make */
+	account_settle(s, BY_NAME ",\"warmPool\":\"autoScalingGroup\"");
+	assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, EMPTY, 0 }, { TEMPLATE, ON_STORE, 0 }, ),
+			 ERROR_NONE);
+	assert_true(s->call.description.forgets_images);
+}
+
+/* Nothing is assumed of what cannot be read, and it is told; the group is described all the same. */
+static void what_a_launch_template_does_not_tell_is_not_assumed(void **state)
+{
+	static const struct {
+		const char *answer;
+		int status;
+		const char *caution;
+	} cases[] = {
+		{ "UnauthorizedOperation:You are not authorized", 403, "You are not authorized" },
+		{ "InvalidLaunchTemplateId.VersionNotFound:Could not find the specified version 3", 400,
+		  "the specified version 3" },
+		{ "<launchTemplateVersionSet/>", 0, "no such version of the launch template" },
+		{ TELLS("not base64!"), 0, "no base64" },
+		{ TELLS("H4sIAAAA"), 0, "damaged gzip" },
+		{ "<launchTemplateVersionSet>", 0, "answer: XML line 1" },
+		{ TELLS(""), 0, NULL },
+		{ "<launchTemplateVersionSet><item><launchTemplateData/></item></launchTemplateVersionSet>", 0, NULL },
+	};
+	struct scene *s = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char settings[100]; /* of a group that nobody looked at yet */
+		snprintf(settings, sizeof settings, "%s%*s", BY_NAME, (int)i, "");
+		account_settle(s, settings);
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_POOL, 0 },
+				     { TEMPLATE, cases[i].answer, cases[i].status }, NO_POOL, ),
+				 ERROR_NONE);
+		const struct group_description *d = &s->call.description;
+		assert_false(d->forgets_images);
+		assert_string_equal(d->lacks, "");
+		assert_int_equal(d->caution_count, cases[i].caution != NULL);
+		if (cases[i].caution && !strstr(d->cautions[0], cases[i].caution))
+			fail_msg("case %zu: %s", i, d->cautions[0]);
+		/* and is not asked for again at once, but as well known */
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, OF_POOL, 0 }, NO_POOL, ), ERROR_NONE);
+		assert_int_equal(s->call.description.caution_count, cases[i].caution != NULL);
+	}
 }
 
 static void machines_are_protected_from_the_first_look_on(void **state)
@@ -695,6 +778,8 @@ int main(void)
 		TEST(nothing_is_changed_during_an_update),
 		TEST(an_update_of_ours_is_nobody_elses),
 		TEST(what_eks_says_is_wrong_is_told),
+		TEST(where_images_lie_is_read_from_the_launch_template),
+		TEST(what_a_launch_template_does_not_tell_is_not_assumed),
 		TEST(the_end_of_a_capacity_block_is_read_from_its_reservation),
 		TEST(a_capacity_block_without_a_known_end_is_named),
 		TEST(machines_are_protected_from_the_first_look_on),

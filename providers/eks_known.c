@@ -1,0 +1,75 @@
+#include "providers/eks_known.h"
+
+#include "base/alloc.h"
+#include "providers/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const millis REFUSAL_KEPT = 30 * SECOND;
+
+struct eks_known *eks_known_of(struct eks_known **list, const char *settings)
+{
+	struct eks_known *k = *list;
+
+	while (k && strcmp(k->settings, settings) != 0)
+		k = k->next;
+	if (k)
+		return k;
+	k = xcalloc(1, sizeof *k);
+	k->settings = xstrdup(settings);
+	k->next = *list;
+	*list = k;
+	return k;
+}
+
+void eks_known_release(struct eks_known *list)
+{
+	for (struct eks_known *k = list, *next; k; k = next) {
+		next = k->next;
+		arena_release(&k->arena);
+		free(k->settings);
+		free(k);
+	}
+}
+
+struct eks_nodegroup eks_nodegroup_copy(struct arena *a, const struct eks_nodegroup *n)
+{
+	struct eks_nodegroup c = *n;
+
+	c.group = text_keep(a, n->group);
+	c.status = text_keep(a, n->status);
+	c.capacity_type = text_keep(a, n->capacity_type);
+	c.image = text_keep(a, n->image);
+	c.ailment = text_keep(a, n->ailment);
+	c.pool.state = text_keep(a, n->pool.state);
+	return c;
+}
+
+void eks_known_forget(struct eks_known *k)
+{
+	arena_release(&k->arena);
+	k->nodegroup = (struct eks_nodegroup){ 0 };
+	k->refusal = (struct error){ 0 };
+	k->until = 0;
+}
+
+void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, millis now, millis jitter)
+{
+	/* What is no settled state is looked at until it is. */
+	bool is_settled = !*found->status || !strcmp(found->status, "ACTIVE");
+
+	eks_known_forget(k);
+	k->nodegroup = eks_nodegroup_copy(&k->arena, found);
+	k->read_at = now;
+	k->until = now + (is_settled ? EKS_KNOWN_FOR + jitter : 0);
+}
+
+void eks_known_refused(struct eks_known *k, const struct error *e, millis now)
+{
+	if (e->kind != ERROR_NOT_FOUND && e->kind != ERROR_AUTH && e->kind != ERROR_INVALID)
+		return;
+	eks_known_forget(k);
+	k->refusal = *e;
+	k->until = now + REFUSAL_KEPT;
+}

@@ -1,0 +1,43 @@
+/*
+ * What earlier calls found of a node group, by its settings: which Auto Scaling group is under it, remembered for some
+ * minutes so that EKS is not asked at every look (so is that there is none, for less long), and what its hooks and its
+ * launch template said. Nothing depends on it: without it, more is asked.
+ */
+#pragma once
+#include "base/arena.h"
+#include "providers/eks_wire.h"
+#include "providers/instance_store.h"
+
+#define EKS_KNOWN_FOR (6 * MINUTE)
+
+/* Moments are of a clock that never goes back; 0: never. */
+struct eks_known {
+	struct eks_known *next;
+	char *settings;
+	struct arena arena;
+	struct eks_nodegroup nodegroup;
+	struct error refusal; /* ERROR_NONE: found */
+	millis until, read_at;
+	int64_t desired, max; /* as a look showed them last */
+	int64_t newest_failure;
+	struct eks_hooks hooks; /* as they were told last */
+	millis hooks_asked_at;
+	bool are_hooks_known;
+	/* As its launch template told last, and why it did not. Who cannot ask is not asked at every look. */
+	millis template_asked_at;
+	struct instance_store instance_store;
+	struct error instance_store_trouble;
+	millis ends_at; /* of its Capacity Block */
+	struct error end_trouble;
+};
+
+/* The entry of a settings text of the manifest: few, and kept until the end. */
+struct eks_known *eks_known_of(struct eks_known **list, const char *settings);
+void eks_known_release(struct eks_known *list);
+/* Nothing is known of its node group. */
+void eks_known_forget(struct eks_known *k);
+/* `jitter` spreads what was found at once. */
+void eks_known_found(struct eks_known *k, const struct eks_nodegroup *found, millis now, millis jitter);
+/* Kept only where asking again soon would not help. */
+void eks_known_refused(struct eks_known *k, const struct error *e, millis now);
+struct eks_nodegroup eks_nodegroup_copy(struct arena *a, const struct eks_nodegroup *n);
