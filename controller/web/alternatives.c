@@ -166,7 +166,7 @@ static const char *const arguments[] = { "cost", "--alternatives", "--output", "
 const struct daily_question alternatives_question = {
 	.arguments = arguments,
 	.suffix = ".alternatives.json",
-	.output_most = (size_t)16 << 20,
+	.output_most = (size_t)64 << 20,
 	.timeout = HOUR,
 	.read = read_rows,
 };

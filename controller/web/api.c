@@ -50,9 +50,12 @@ struct web_api *web_api_open(const struct web_api_setup *setup)
 	if (!setup->program)
 		return a;
 	a->what_ifs = what_ifs_open(&(struct what_ifs_setup){ setup->loop, setup->program, setup->history });
-	const struct daily_setup daily = { setup->loop, setup->program, setup->history, setup->is_controller };
+	/* What other fleets would have cost is to be known of every day; what to change, once somebody wants to. */
+	const struct daily_setup daily = { setup->loop, setup->program, setup->history, setup->is_controller, 0 };
+	struct daily_setup hourly = daily;
 	a->recommendations = daily_open(&daily, &recommendations_question);
-	a->alternatives = daily_open(&daily, &alternatives_question);
+	hourly.looks_every = setup->is_controller ? HOUR : 0;
+	a->alternatives = daily_open(&hourly, &alternatives_question);
 	return a;
 }
 

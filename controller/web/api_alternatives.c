@@ -71,9 +71,7 @@ const struct api_route api_route_alternatives = {
 	.method = "GET",
 	.path = "/api/v1/alternatives",
 	.name = "listAlternatives",
-	.summary =
-		"The same traffic under other fleets; worked out in the background at most once a day, when somebody "
-		"looks",
+	.summary = "The same traffic under other fleets; worked out in the background once a day",
 	.needs_history = true,
 	.answer = &list_shape,
 	.write = write_list,

@@ -24,7 +24,7 @@ struct daily {
 	millis ended_at; /* of the last try, whatever came of it */
 	char message[512];
 	struct process process;
-	struct timer start;
+	struct timer start, look;
 	const char *argv[ARGUMENTS_MOST + 4]; /* of the command */
 };
 
@@ -137,6 +137,14 @@ const struct daily_shown *daily_look(struct daily *d)
 	return &d->shown;
 }
 
+static void look(struct timer *t)
+{
+	struct daily *d = t->user;
+
+	daily_look(d);
+	timer_start(d->setup.loop, t, d->setup.looks_every, look);
+}
+
 struct daily *daily_open(const struct daily_setup *setup, const struct daily_question *question)
 {
 	struct daily *d = xcalloc(1, sizeof *d);
@@ -145,10 +153,12 @@ struct daily *daily_open(const struct daily_setup *setup, const struct daily_que
 	d->setup = *setup;
 	d->question = question;
 	d->clock = clock_open();
-	d->start.user = d;
+	d->start.user = d->look.user = d;
 	if (!setup->is_kept || !daily_read(setup->history, question, &d->arena, &d->shown, &unread))
 		d->shown = (struct daily_shown){ .message = "" };
 	d->ended_at = d->shown.tried_at;
+	if (setup->looks_every)
+		timer_start(setup->loop, &d->look, setup->looks_every, look);
 	return d;
 }
 
@@ -157,6 +167,7 @@ void daily_close(struct daily *d)
 	if (!d)
 		return;
 	timer_stop(&d->start);
+	timer_stop(&d->look);
 	process_cancel(&d->process);
 	while (d->process.run && loop_once(d->setup.loop))
 		;

@@ -1,9 +1,8 @@
 /*
  * What takes too long for a request: this program runs once more with other
- * arguments, in a process of its own that stands back, at most once a day or
- * when somebody asks. What it said is kept in memory, and where a controller
- * writes the history also in a file beside it, so that a restart and
- * `preheat status` know it.
+ * arguments, in a process of its own that stands back: at most once a day when
+ * somebody looks, also when nobody does where that is said, or when asked. What it said is kept in memory, and where a
+ * controller writes the history also in a file beside it, so that a restart and `preheat status` know it.
  */
 #pragma once
 #include "base/arena.h"
@@ -30,6 +29,7 @@ struct daily_setup {
 	const char *program; /* to run; must outlive it */
 	const char *history; /* likewise */
 	bool is_kept;	     /* beside the history */
+	millis looks_every;  /* it looks by itself; 0: others do */
 };
 
 struct daily_shown {

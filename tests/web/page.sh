@@ -32,7 +32,7 @@ make_history() {
 	else
 		echo "made-up traffic: $real is absent"
 		"$preheat" generate --length 6d --shape diurnal:1.8,bursts:3:5h:8m --weekend 0.6 --rate 700 --bin 10s --seed 3 \
-			-o "$folder/chat.csv.gz"
+			--out "$folder/chat.csv.gz"
 	fi
 	"$preheat" generate --length 6d --shape diurnal:1.5 --rate 60 --output-tokens 20 --bin 10s --seed 4 --out "$folder/embed.csv.gz"
 	"$preheat" generate --length 6d --shape pulses:1:24h:5h --rate 12 --bin 10s --seed 5 --out "$folder/nightly.csv.gz"

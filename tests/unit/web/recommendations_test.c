@@ -48,7 +48,8 @@ static struct site open_site(void)
 
 static void begin(struct site *s, bool is_kept)
 {
-	s->d = daily_open(&(struct daily_setup){ s->loop, s->program, s->history, is_kept }, &recommendations_question);
+	s->d = daily_open(&(struct daily_setup){ s->loop, s->program, s->history, is_kept, 0 },
+			  &recommendations_question);
 }
 
 static void close_site(struct site *s)
@@ -114,6 +115,20 @@ static void who_looks_first_begins_it_and_once(void **state)
 	wait_for(&s);
 	assert_int_equal(runs_of(&s), 2);
 	assert_int_equal(access(s.kept, F_OK), -1);
+	close_site(&s);
+}
+
+static void it_looks_by_itself(void **state)
+{
+	struct site s = open_site();
+
+	(void)state;
+	write_program(&s, "echo '" ROW "'");
+	s.d = daily_open(&(struct daily_setup){ s.loop, s.program, s.history, false, 1 }, &recommendations_question);
+	while (!runs_of(&s))
+		assert_true(loop_once(s.loop));
+	wait_for(&s);
+	assert_int_equal(runs_of(&s), 1);
 	close_site(&s);
 }
 
@@ -198,6 +213,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_looks_first_begins_it_and_once),
+		cmocka_unit_test(it_looks_by_itself),
 		cmocka_unit_test(nothing_that_pays_is_an_answer),
 		cmocka_unit_test(a_failure_is_told_and_not_tried_at_every_look),
 		cmocka_unit_test(a_controller_knows_them_after_a_restart),
