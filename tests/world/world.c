@@ -26,7 +26,7 @@ static struct {
 	size_t app_count;
 	int ips;
 	int64_t pods, ended_serving;
-	bool has_no_scheduler;
+	bool has_no_scheduler, keeps_images;
 	void (*engine_called)(const char *path);
 	struct timed_job {
 		struct world_job job;
@@ -457,6 +457,11 @@ void world_scheduler(bool is_there)
 	world.has_no_scheduler = !is_there;
 }
 
+void world_keeps_images(void)
+{
+	world.keeps_images = true;
+}
+
 static void end_pod(struct object *pod)
 {
 	char at[32];
@@ -650,7 +655,9 @@ static void bind(struct object *pod, const struct object *node)
 		apiserver_changed(pod);
 		return;
 	}
-	life->image = image_there(pod);
+	life->image = wire_now() + (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
+	if (world.keeps_images)
+		life->image = image_there(pod);
 	life->loaded = life->image + (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
 	if (!life->is_engine)
 		life->image = life->loaded = wire_now() + 2 * SECOND;

@@ -93,7 +93,8 @@ void world_job_for(const struct world_job *j, millis runs); /* all together so l
 void world_job_ends(const char *name);			    /* its pods have succeeded */
 int64_t world_job_running(const char *name);
 void world_scheduler(bool is_there); /* who is away looks at no pod */
-void world_scheduler_looks(void);    /* at all that wait, between two seconds */
+void world_keeps_images(void);	  /* a node pulls each once, in a time of its own; else each replica does in its own */
+void world_scheduler_looks(void); /* at all that wait, between two seconds */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
 				int64_t initial);
 

@@ -38,6 +38,7 @@ static struct world_app *chat;
 static void set_up_world(void)
 {
 	world_begin(4);
+	world_keeps_images();
 	world_group("od", "chat", 1, 0, 20, 0);
 	chat = world_app("chat", 0, 1, "25%");
 }
