@@ -490,8 +490,17 @@ static bool asks_for_gpus(const struct pod *p)
 	return false;
 }
 
+/* Kubernetes' own are numbers of 64 bits; another server's may be any text. */
+static int64_t read_version(const char *text)
+{
+	size_t digits = text ? strspn(text, "0123456789") : 0;
+
+	return digits > 0 && digits <= 18 && text[digits] == '\0' ? strtoll(text, NULL, 10) : 0;
+}
+
 static void read_object(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
 {
+	p->version = read_version(seen->resource_version);
 	p->labels = model_labels(c, &r->labels);
 	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));

@@ -75,6 +75,7 @@ struct pod {
 	const struct pod_shape *shape; /* what it asks of a node */
 	const struct pod_owner *owner; /* its controller, NULL for none */
 	uint64_t uid[2];	       /* its 128 bits, high half first */
+	int64_t version;	       /* its resourceVersion, 0 where that is no number */
 	int pool;		       /* index among the pools given, -1 for none */
 	int priority;
 	int deletion_cost;

@@ -512,6 +512,12 @@ static void evict(const struct asked *a, struct object *pod)
 		refuse(a->call, 409, "Conflict", "the UID in the precondition differs", NULL);
 		return;
 	}
+	const char *version = value_text(a->body, "deleteOptions>preconditions>resourceVersion");
+	if (*version && !value_is(pod->value, "metadata>resourceVersion", version)) {
+		report(a, "create", 409);
+		refuse(a->call, 409, "Conflict", "the ResourceVersion in the precondition differs", NULL);
+		return;
+	}
 	report(a, "create", cause ? 429 : 201);
 	if (cause) {
 		refuse(a->call, 429, "TooManyRequests",

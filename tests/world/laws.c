@@ -39,7 +39,6 @@ static const struct {
 };
 
 static struct {
-	const char *tolerated; /* a law; NULL: none */
 	char broken[512];
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
@@ -120,10 +119,6 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (laws.tolerated && !strcmp(law, laws.tolerated)) {
-		trace("known to break: %s: %s", law, text);
-		return;
-	}
 	if (!laws.broken[0])
 		trace_machines();
 	if (!laws.broken[0])
@@ -587,11 +582,6 @@ void laws_history(int who, const char *path)
 	}
 	laws.accepted_count = kept;
 	sqlite3_close(db);
-}
-
-void laws_tolerate(const char *law)
-{
-	laws.tolerated = law;
 }
 
 void laws_share_groups(void)
