@@ -628,7 +628,7 @@ void laws_history(int who, const char *path)
 
 	if (access(path, F_OK))
 		return;
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "unix") != SQLITE_OK ||
 	    !has_rows(db, "SELECT 1 FROM pragma_quick_check WHERE quick_check = 'ok'", NULL))
 		laws_break("no_lost_history", "what replica %d left is damaged: %s", who, sqlite3_errmsg(db));
 	if (db) /* its log is the next process's to recover */
