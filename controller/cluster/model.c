@@ -173,6 +173,17 @@ const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena 
 	return sort_pods(pods, room);
 }
 
+const struct pod **cluster_prefetches(const struct cluster *c, struct arena *a, size_t *count)
+{
+	const struct pod **pods = arena_array(a, const struct pod *, c->prefetch_count), *p = NULL;
+	size_t at = 0;
+	for (size_t i = 0; at < c->prefetch_count && (p = store_next(&c->pods, &i)) != NULL;)
+		if (p->is_prefetch)
+			pods[at++] = p;
+	*count = at;
+	return sort_pods(pods, at);
+}
+
 const struct pod **cluster_node_pods(const struct cluster *c, const struct node *n, struct arena *a, size_t *count)
 {
 	(void)c;

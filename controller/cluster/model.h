@@ -166,6 +166,8 @@ size_t cluster_pod_count(const struct cluster *c);
 const struct node **cluster_nodes(const struct cluster *c, int group, struct arena *a, size_t *count);
 /* Pods of a pool (-1: all that belong to one), by namespace and name. */
 const struct pod **cluster_pods(const struct cluster *c, int pool, struct arena *a, size_t *count);
+/* Pods that pull an image, or have, by namespace and name: the rest of the model takes them for anybody's. */
+const struct pod **cluster_prefetches(const struct cluster *c, struct arena *a, size_t *count);
 /* Pods on a node, by namespace and name. */
 const struct pod **cluster_node_pods(const struct cluster *c, const struct node *n, struct arena *a, size_t *count);
 

@@ -322,6 +322,7 @@ struct cluster {
 	uint64_t generation;		     /* counts what is told */
 	struct placement *placement;	     /* of one generation */
 	size_t apart_count, apart_by_labels; /* pods with anti-affinity; of these, that select namespaces by labels */
+	size_t prefetch_count;		     /* pods that pull an image, or have */
 	bool heeds_schedulers;		     /* pods that no scheduler has looked at are not served */
 	millis bound_at;		     /* when a pod last got its node, as it was seen to */
 

@@ -64,6 +64,7 @@ static bool is_apart_by_labels(const struct pod *p)
 
 static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 {
+	c->prefetch_count += p->is_prefetch;
 	c->apart_count += p->shape->apart != NULL;
 	c->apart_by_labels += is_apart_by_labels(p);
 	c->generation++;
@@ -84,6 +85,7 @@ static void pod_attach(struct cluster *c, struct pod *p, struct node *n)
 
 static void pod_detach(struct cluster *c, struct pod *p)
 {
+	c->prefetch_count -= p->is_prefetch;
 	c->apart_count -= p->shape->apart != NULL;
 	c->apart_by_labels -= is_apart_by_labels(p);
 	c->generation++;
@@ -132,6 +134,8 @@ void pod_place(struct cluster *c, struct pod *p)
 {
 	int any = -1;
 	p->pool = -1;
+	if (p->is_prefetch) /* whatever a selector says */
+		return;
 	for (size_t i = 0; p->pool < 0 && i < c->pool_count; i++) {
 		if (c->pools[i].takes_any)
 			any = (int)i;
@@ -172,7 +176,7 @@ void pod_release(struct cluster *c, struct pod *p)
 static void notify(struct cluster *c, enum cluster_change what, const struct pod *p, millis at, bool is_listed)
 {
 	struct cluster_event event = { .what = what, .pod = p, .at = at, .is_listed = is_listed };
-	if (c->on_change != NULL && pod_is_ours(p))
+	if (c->on_change != NULL && (pod_is_ours(p) || p->is_prefetch))
 		c->on_change(c->on_change_user, &event);
 }
 
@@ -490,14 +494,24 @@ static bool asks_for_gpus(const struct pod *p)
 	return false;
 }
 
+/* Kubernetes' own are numbers of 64 bits; another server's may be any text. */
+static int64_t read_version(const char *text)
+{
+	size_t digits = text ? strspn(text, "0123456789") : 0;
+
+	return digits > 0 && digits <= 18 && text[digits] == '\0' ? strtoll(text, NULL, 10) : 0;
+}
+
 static void read_object(struct cluster *c, struct pod *p, const struct pod_record *r, const struct watch_seen *seen)
 {
+	p->version = read_version(seen->resource_version);
 	p->labels = model_labels(c, &r->labels);
 	p->shape = model_shape(c, r, p->name);
 	p->image = intern_text(&c->intern, main_image(r));
 	p->has_gpus = asks_for_gpus(p);
 	p->is_choosy = model_is_choosy(r);
 	p->is_placeholder = label_set_get(p->labels, "preheat.dev/placeholder") != NULL;
+	p->is_prefetch = label_set_get(p->labels, PREFETCH_LABEL) != NULL;
 	read_owner(c, p, r);
 	read_progress(c, p, r, seen);
 	read_wishes(p, r);
@@ -522,10 +536,10 @@ static struct pod *pod_new(struct cluster *c, const struct watch_seen *seen)
 	return p;
 }
 
-/* Of what is over, only what asked for GPUs is worth remembering. */
+/* Of what is over, only what asked for GPUs is worth remembering, and what has pulled. */
 static bool is_worth_keeping(const struct pod *p)
 {
-	return p->state != POD_FINISHED || p->has_gpus;
+	return p->state != POD_FINISHED || p->has_gpus || p->is_prefetch;
 }
 
 bool cluster_pod_seen(struct cluster *c, const struct pod_record *r, const struct watch_seen *seen)

@@ -64,6 +64,8 @@ enum pod_kind {
 enum pod_engine { POD_ENGINE_AWAKE, POD_ENGINE_FALLING_ASLEEP, POD_ENGINE_ASLEEP, POD_ENGINE_WAKING, POD_ENGINE_COUNT };
 /* vLLM's: 1 has its weights in host memory, 2 must load them again. */
 enum pod_sleep { POD_SLEEP_NONE, POD_SLEEP_1, POD_SLEEP_2, POD_SLEEP_UNTOLD };
+/* Names the pool whose images the pod pulls. */
+#define PREFETCH_LABEL	   "preheat.dev/prefetch"
 #define ENGINE_STATE_LABEL "preheat.dev/engine-state"
 
 struct pod {
@@ -75,6 +77,7 @@ struct pod {
 	const struct pod_shape *shape; /* what it asks of a node */
 	const struct pod_owner *owner; /* its controller, NULL for none */
 	uint64_t uid[2];	       /* its 128 bits, high half first */
+	int64_t version;	       /* its resourceVersion, 0 where that is no number */
 	int pool;		       /* index among the pools given, -1 for none */
 	int priority;
 	int deletion_cost;
@@ -95,7 +98,8 @@ struct pod {
 	enum pod_sleep sleep;	      /* as the engine told */
 	millis engine_since;	      /* when `engine` was first seen so */
 	bool is_placeholder;	      /* label preheat.dev/placeholder, which names its pool */
-	bool has_local_storage;	      /* emptyDir or hostPath that nothing excuses */
+	bool is_prefetch;	/* label preheat.dev/prefetch, which names a pool: it pulls an image, and is of none */
+	bool has_local_storage; /* emptyDir or hostPath that nothing excuses */
 	bool has_gpus;
 	/* Claims of volumes or devices, pod affinity, topology spread or a scheduler of its own say where it may run:
 	 * what they say is kept only while it has no node. */

@@ -300,6 +300,8 @@ const char *eviction_result_name(enum eviction_result r)
 		return "evicted";
 	case EVICTION_GONE:
 		return "gone";
+	case EVICTION_CHANGED:
+		return "changed";
 	case EVICTION_BUDGET:
 		return "blocked-by-budget";
 	case EVICTION_THROTTLED:
@@ -322,6 +324,8 @@ static enum eviction_result result_of(const struct eviction *v, const struct api
 		return EVICTION_DONE;
 	if (c->status == 404 || (c->status == 409 && v->uid && strstr(message, "UID")))
 		return EVICTION_GONE;
+	if (c->status == 409 && v->version)
+		return EVICTION_CHANGED;
 	if (c->status == 429)
 		return status_has_cause(&c->answer, "DisruptionBudget") ? EVICTION_BUDGET : EVICTION_THROTTLED;
 	if (c->status == 500 && strstr(message, "more than one PodDisruptionBudget"))
@@ -351,17 +355,15 @@ static void write_eviction(struct eviction *v)
 	buf_text(out, "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{");
 	api_member("name", v->pod, out);
 	api_member("namespace", v->name_space, out);
-	buf_text(out, "},\"deleteOptions\":{");
-	if (v->uid) {
-		buf_text(out, "\"preconditions\":{");
+	buf_text(out, "},\"deleteOptions\":{\"preconditions\":{");
+	if (v->uid)
 		api_member("uid", v->uid, out);
-		buf_text(out, "}");
-	}
+	if (v->version)
+		buf_printf(out, "%s\"resourceVersion\":\"%lld\"", v->uid ? "," : "", (long long)v->version);
+	buf_text(out, "}");
 	if (v->grace_seconds >= 0)
-		buf_printf(out, "%s\"gracePeriodSeconds\":%lld", v->uid ? "," : "", (long long)v->grace_seconds);
-	if (v->is_dry_run)
-		buf_printf(out, "%s\"dryRun\":[\"All\"]", v->uid || v->grace_seconds >= 0 ? "," : "");
-	buf_text(out, "}}");
+		buf_printf(out, ",\"gracePeriodSeconds\":%lld", (long long)v->grace_seconds);
+	buf_text(out, v->is_dry_run ? ",\"dryRun\":[\"All\"]}}" : "}}");
 }
 
 void eviction_start(struct api *a, struct eviction *v)

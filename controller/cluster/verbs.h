@@ -48,6 +48,7 @@ void node_change_start(struct api *a, struct node_change *c);
 enum eviction_result {
 	EVICTION_DONE,		/* the pod is going */
 	EVICTION_GONE,		/* there is no such pod any more, or another of its name */
+	EVICTION_CHANGED,	/* it is not as it was at `version` */
 	EVICTION_BUDGET,	/* a disruption budget holds it: ask again after retry_after */
 	EVICTION_THROTTLED,	/* the server is busy */
 	EVICTION_MISCONFIGURED, /* for ever, until a person acts: two budgets on one pod */
@@ -59,6 +60,7 @@ const char *eviction_result_name(enum eviction_result r);
 struct eviction {
 	const char *name_space, *pod;
 	const char *uid;       /* of that very pod; may be NULL */
+	int64_t version;       /* only while it is as it was then; 0: however it is */
 	int64_t grace_seconds; /* -1: the pod's own */
 	bool is_dry_run;       /* asks whether it would be let go; still a writing call */
 	void (*done)(struct eviction *v);

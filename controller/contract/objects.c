@@ -465,11 +465,13 @@ static bool is_for_admins(const struct yaml_node *request)
 static void add_claim(struct contract *c, const struct object *o)
 {
 	bool is_template = !strcmp(o->ref.kind, "ResourceClaimTemplate");
+	const struct yaml_node *requests =
+		items_at(o->ref.at, is_template ? "spec>spec>devices>requests" : "spec>devices>requests");
 	struct device_claim d = { .object = *o };
 
-	for (const struct yaml_node *n =
-		     items_at(o->ref.at, is_template ? "spec>spec>devices>requests" : "spec>devices>requests");
-	     n; n = n->next) {
+	if (!requests)
+		return; /* of what it asks nobody knows: as good as absent */
+	for (const struct yaml_node *n = requests; n; n = n->next) {
 		const struct yaml_node *request = exact_request(n);
 		const char *class = tree_text(request, "deviceClassName");
 		int64_t count = device_count(request);

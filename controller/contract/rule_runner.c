@@ -132,8 +132,8 @@ static void tell_claims(struct check_run *run, const char **texts, struct contra
 	if (absent)
 		texts[r->unjudged_count++] = say(
 			run,
-			"what %zu workload%s of GPUs by resource claims that are not among the objects (%s/%s: %s); "
-			"give the ResourceClaims and ResourceClaimTemplates, too",
+			"what %zu workload%s of GPUs by resource claims that are not among the objects, or that have "
+			"no devices.requests (%s/%s: %s); give the ResourceClaims and ResourceClaimTemplates, too",
 			absents, absents == 1 ? " asks" : "s ask", absent->object.ref.namespace,
 			absent->object.ref.name, absent->claim_absent);
 	if (unknown)

@@ -23,6 +23,7 @@
 #include "controller/loop/machine_cancel.h"
 #include "controller/loop/marks.h"
 #include "controller/loop/pool_signals.h"
+#include "controller/loop/prefetch.h"
 #include "controller/loop/publish.h"
 #include "controller/loop/scale_down.h"
 #include "controller/loop/scale_up.h"
@@ -51,6 +52,7 @@ struct live_pool {
 	struct workload_scale scale;
 	struct placeholder placeholder;
 	struct buffer buffer;
+	struct prefetch prefetch;
 	struct fallback fallback;
 	int64_t unplaced;  /* of the plan that is carried out: replicas for free GPUs that have none yet */
 	int64_t starving;  /* replicas whose release found no node; scale_down.c writes it */
@@ -95,6 +97,7 @@ struct controller {
 	struct marks marks;
 	struct machine_cancels cancels;
 	struct left_placeholders left;
+	struct prefetch_end prefetch_end;
 	struct slots slots;
 	struct engine_moves moves;
 	struct activator activator;

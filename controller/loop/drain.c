@@ -303,12 +303,29 @@ const char *drain_blocked(const struct controller *c, size_t pool, struct arena 
 	return NULL;
 }
 
+/* Whatever anybody does; only when is not told. */
+static bool is_ending(const struct node *n)
+{
+	return n->interruption == NODE_TERMINATING;
+}
+
+static bool will_be_taken(const struct controller *c, const struct node *n)
+{
+	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED ||
+	       reservation_is_due(c, n->group);
+}
+
+static bool will_go(const struct controller *c, const struct node *n)
+{
+	return is_ending(n) || will_be_taken(c, n);
+}
+
 /* --- asking pods to go --- */
 
 /* Once a drain: a budget that holds, or an API server that is away, is asked again and again. */
 static void tell_failure(const struct pod_eviction *e, const struct eviction *call)
 {
-	if (call->error.kind == ERROR_NONE || call->error.kind == ERROR_CANCELLED ||
+	if (call->error.kind == ERROR_NONE || call->error.kind == ERROR_CANCELLED || call->result == EVICTION_CHANGED ||
 	    (e->drain && e->drain->has_complained))
 		return;
 	if (e->drain)
@@ -333,8 +350,8 @@ static void note_answer(struct pod_eviction *e, const struct eviction *call)
 		return;
 	}
 	d->quiet_until = now + (call->retry_after > 0 ? call->retry_after : EVICT_AGAIN);
-	if (call->result == EVICTION_THROTTLED || call->result == EVICTION_FAILED)
-		return; /* the server's trouble, not the pod's */
+	if (call->result == EVICTION_THROTTLED || call->result == EVICTION_FAILED || call->result == EVICTION_CHANGED)
+		return; /* no trouble of the pod's */
 	buf_printf(&text, "pod %s/%s may not be evicted: %s", e->namespace, e->pod, call->error.message);
 	block(d, text.text);
 }
@@ -362,29 +379,31 @@ static void evicted(struct eviction *call)
 	act_soon(c);
 }
 
-static void start(struct pod_eviction *e, const char *namespace, const char *pod, const char *uid)
+/* Who does not serve, as far as is known, may serve by the time the call arrives: then the server refuses it. */
+static void start(struct pod_eviction *e, const struct pod *p, bool in_any_case)
 {
-	snprintf(e->namespace, sizeof e->namespace, "%s", namespace);
-	snprintf(e->pod, sizeof e->pod, "%s", pod);
-	snprintf(e->uid, sizeof e->uid, "%s", uid);
+	snprintf(e->namespace, sizeof e->namespace, "%s", p->namespace);
+	snprintf(e->pod, sizeof e->pod, "%s", p->name);
+	pod_uid_text(p, e->uid);
 	e->is_busy = true;
 	e->call = (struct eviction){ .name_space = e->namespace,
 				     .pod = e->pod,
 				     .uid = e->uid,
+				     .version = in_any_case || p->state == POD_READY ? 0 : p->version,
 				     .grace_seconds = -1,
 				     .done = evicted,
 				     .user = e };
 	eviction_start(e->controller->api, &e->call);
 }
 
-void drain_evict_pod(struct controller *c, const char *namespace, const char *name, const char *uid)
+void drain_evict_pod(struct controller *c, const struct pod *p)
 {
 	struct pod_eviction *e = xnew(struct pod_eviction);
 
 	e->controller = c;
 	e->next = c->drains.lone;
 	c->drains.lone = e;
-	start(e, namespace, name, uid);
+	start(e, p, false);
 }
 
 /* A place for a call about the pod; NULL while one is under way, or answered a moment ago, or none is free. */
@@ -413,7 +432,7 @@ static void ask(struct drain *d, const struct pod *p)
 	e->drain = d;
 	e->controller = d->controller;
 	d->in_flight++;
-	start(e, p->namespace, p->name, uid);
+	start(e, p, will_go(d->controller, p->node));
 }
 
 static void tell_blocked(struct drain *d, const struct drain_verdict *v)
@@ -475,23 +494,6 @@ static void move_next(struct drain *d, const struct node *n, struct arena *a)
 		d->settled_at = now + clock_real(c->clock, MOVE_SETTLES);
 		ask(d, v.evict[0]);
 	}
-}
-
-/* Whatever anybody does; only when is not told. */
-static bool is_ending(const struct node *n)
-{
-	return n->interruption == NODE_TERMINATING;
-}
-
-static bool will_be_taken(const struct controller *c, const struct node *n)
-{
-	return n->interruption == NODE_SPOT_INTERRUPTED || n->interruption == NODE_MAINTAINED ||
-	       reservation_is_due(c, n->group);
-}
-
-static bool will_go(const struct controller *c, const struct node *n)
-{
-	return is_ending(n) || will_be_taken(c, n);
 }
 
 /* Asks what may go to go. True when the node is empty of all that counts. */
@@ -1149,36 +1151,49 @@ void drain_sweep(struct controller *c, const struct node *n, millis after)
 	d->quiet_until = after > 0 ? loop_now(c->loop) + clock_real(c->clock, after) : 0;
 }
 
-int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas)
+/* Replicas serve there; or nobody has seen the mark, and nothing is there, as if it had never been released. */
+static bool is_worth_keeping(const struct drain *d, const struct node *n, size_t pool)
 {
-	int64_t kept = 0;
-
-	for (struct drain *d = c->drains.first; d && kept < replicas && !runs_work(c, pool); d = d->next) {
-		const struct node *n = cluster_node(c->cluster, d->node);
-		int64_t serving = n && n->is_known ? replicas_awake(c, n, pool) : 0;
-		/* Nobody has seen the mark, and nothing came to nothing there: as if it had never been released. */
-		if (n && node_is_usable(n) && n->gpus_milli > 0 && n->gpus_used_milli == 0 && d->step == DRAIN_MARK)
-			serving = replicas_on_node(c, pool, (size_t)d->group);
-		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || serving == 0 ||
-		    n->interruption != NODE_STAYS || reservation_leaves(c, d->group))
-			continue;
-		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
-			 LOG_I("replicas", serving), LOG_S("why", "needed again before it was empty"), LOG_END);
-		give_up(d, "needed-again");
-		kept += serving;
-	}
-	return kept;
+	return replicas_awake(d->controller, n, pool) > 0 ||
+	       (d->step == DRAIN_MARK && node_is_usable(n) && n->gpus_milli > 0 && n->gpus_used_milli == 0);
 }
 
-int64_t drains_returning(const struct controller *c, size_t pool, size_t group)
+const struct node *drains_call_off(struct controller *c, size_t pool)
+{
+	for (struct drain *d = c->drains.first; d && !runs_work(c, pool); d = d->next) {
+		const struct node *n = cluster_node(c->cluster, d->node);
+		if (d->pool != pool || d->fate == FATE_LEND || d->step > DRAIN_EVICT || !n || !n->is_known ||
+		    n->interruption != NODE_STAYS || !is_worth_keeping(d, n, pool) || reservation_leaves(c, d->group))
+			continue;
+		log_info("node-kept", LOG_S("node", d->node), LOG_S("pool", fleet_of(c)->pools[pool].name),
+			 LOG_I("replicas", replicas_awake(c, n, pool)),
+			 LOG_S("why", "needed again before it was empty"), LOG_END);
+		give_up(d, "needed-again");
+		return n;
+	}
+	return NULL;
+}
+
+/* What the drain makes of the replicas that serve on the node, while the watch shows it as it was: 1 where they are
+ * back at work, -1 where they go. */
+static int unshown(const struct drain *d, const struct node *n, size_t pool)
+{
+	bool is_pools = d->pool == pool,
+	     is_shown_going = n->is_draining || n->is_leaving || n->interruption != NODE_STAYS;
+
+	if (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN)
+		return n->is_draining && is_pools && d->fate != FATE_LEND;
+	return d->step == DRAIN_OVER || is_shown_going || (!is_pools && d->fate == FATE_LEND) ? 0 : -1;
+}
+
+int64_t drains_unshown(const struct controller *c, size_t pool, size_t group)
 {
 	int64_t count = 0;
 
 	for (const struct drain *d = c->drains.first; d; d = d->next) {
 		const struct node *n = cluster_node(c->cluster, d->node);
-		if (d->pool == pool && d->group == (int)group && d->fate != FATE_LEND && n && n->is_draining &&
-		    (d->step == DRAIN_UNMARK || d->step == DRAIN_SHOWN))
-			count += replicas_awake(c, n, pool);
+		if (d->group == (int)group && n && n->is_known)
+			count += unshown(d, n, pool) * replicas_awake(c, n, pool);
 	}
 	return count;
 }

@@ -19,6 +19,7 @@ struct drain;
 struct pod_eviction;
 struct drain_back_off;
 struct node;
+struct pod;
 
 #define DRAIN_PATIENCE	       (30 * MINUTE)
 #define DRAIN_BLOCKED_PATIENCE (5 * MINUTE)
@@ -47,11 +48,12 @@ bool drain_begin_move(struct controller *c, const struct node *n, size_t pool, c
 /* It could not be emptied a while ago, and is left alone. */
 bool drain_is_backed_off(const struct controller *c, const char *node);
 bool drain_is_under_way(const struct controller *c, const char *node);
-/* Keeps nodes of the pool that have not been asked to leave yet and on which replicas serve, until there are so many of
- * them; returns how many. */
-int64_t drains_call_off(struct controller *c, size_t pool, int64_t replicas);
-/* Replicas that serve on nodes of the group that are kept, and that the API server still shows as draining. */
-int64_t drains_returning(const struct controller *c, size_t pool, size_t group);
+/* Keeps one node of the pool that has not been asked to leave yet and on which replicas serve, or nothing is; NULL:
+ * there is none. */
+const struct node *drains_call_off(struct controller *c, size_t pool);
+/* Replicas that serve on nodes of the group that are kept, and that watches still show as draining, less those on nodes
+ * that go, which watches do not show yet. */
+int64_t drains_unshown(const struct controller *c, size_t pool, size_t group);
 /* Replicas of the pool on nodes that drain, that have not been told to go yet. */
 int64_t drain_replicas_left(const struct controller *c, size_t pool);
 /* Nodes of the group that will leave it and have not been asked to yet. */
@@ -72,5 +74,5 @@ void drain_sweep(struct controller *c, const struct node *n, millis after);
 void drain_take_back(struct controller *c, const struct node *n);
 /* It shall be lent after all. */
 void drain_give_back(struct controller *c, const struct node *n, size_t pool);
-/* Asks one pod to go, outside of a drain: it will never serve where it is. */
-void drain_evict_pod(struct controller *c, const char *namespace, const char *name, const char *uid);
+/* Asks one pod to go, outside of a drain: as it is seen, it will never serve where it is. */
+void drain_evict_pod(struct controller *c, const struct pod *p);

@@ -264,6 +264,8 @@ void fleet_close_pool(struct controller *c, struct live_pool *p)
 	buf_release(&p->placeholder.pod);
 	buf_release(&p->placeholder.body);
 	buf_release(&p->buffer.body);
+	buf_release(&p->prefetch.template);
+	buf_release(&p->prefetch.body);
 }
 
 static const struct live_pool *former_of(const struct controller *c, const struct pool_spec *spec)

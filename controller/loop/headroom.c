@@ -57,10 +57,9 @@ static const struct field workload_fields[] = {
 static const struct record_spec workload_record = { "", sizeof(struct seen_workload), workload_fields,
 						    sizeof workload_fields / sizeof *workload_fields };
 
-/* At most 63 characters, as a label's value may be. */
-static void placeholder_keeper(const struct controller *c, char keeper[64])
+void keeper_label(const struct controller *c, char value[KEEPER_MAX + 1])
 {
-	snprintf(keeper, 64, "%.30s.%.30s", c->settings.namespace ? c->settings.namespace : "default",
+	snprintf(value, KEEPER_MAX + 1, "%.30s.%.30s", c->settings.namespace ? c->settings.namespace : "default",
 		 c->settings.lease ? c->settings.lease : "preheat");
 }
 
@@ -218,9 +217,9 @@ static void write_body(const struct controller *c, struct live_pool *p)
 {
 	const struct pool_spec *spec = &fleet_of(c)->pools[p->index];
 	struct placeholder *h = &p->placeholder;
-	char keeper[64];
+	char keeper[KEEPER_MAX + 1];
 
-	placeholder_keeper(c, keeper);
+	keeper_label(c, keeper);
 	buf_clear(&h->body);
 	if (!is_held(c, p->index)) {
 		buf_text(&h->body, "{\"spec\":{\"replicas\":0}}");
@@ -234,7 +233,7 @@ static void write_body(const struct controller *c, struct live_pool *p)
 	buf_printf(
 		&h->body,
 		"},\"spec\":{\"replicas\":%lld,\"selector\":{\"matchLabels\":{\"preheat.dev/placeholder\":\"%s\"}},"
-		"\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\",\"" PLACEHOLDER_KEEPER
+		"\"template\":{\"metadata\":{\"labels\":{\"preheat.dev/placeholder\":\"%s\",\"" KEEPER_LABEL
 		"\":\"%s\"},\"annotations\":{\"preheat.dev/ignore\":\"gpu-needs-pool, cost-labels\"}},\"spec\":%s}}}",
 		(long long)h->asked, spec->name, spec->name, keeper, h->pod.text);
 }
@@ -285,10 +284,10 @@ static bool is_known_pool(const struct controller *c, const char *namespace, con
 /* Another controller of the cluster has pools that we do not know. */
 static bool is_ours(const struct controller *c, const struct pod *p)
 {
-	const char *told = label_set_get(p->labels, PLACEHOLDER_KEEPER);
-	char keeper[64];
+	const char *told = label_set_get(p->labels, KEEPER_LABEL);
+	char keeper[KEEPER_MAX + 1];
 
-	placeholder_keeper(c, keeper);
+	keeper_label(c, keeper);
 	return told && !strcmp(told, keeper);
 }
 

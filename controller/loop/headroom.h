@@ -15,8 +15,10 @@ struct controller;
 
 enum { HEADROOM_NAME_MAX = 219 };
 
-/* Whose placeholders they are: a label on their pods, its value after our Lease. */
-#define PLACEHOLDER_KEEPER "preheat.dev/keeper"
+/* Whose pods they are: a label on those that we make, its value after our Lease. */
+#define KEEPER_LABEL "preheat.dev/keeper"
+enum { KEEPER_MAX = 63 };
+void keeper_label(const struct controller *c, char value[KEEPER_MAX + 1]);
 
 struct placeholder {
 	struct object_call call;

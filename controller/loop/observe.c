@@ -218,11 +218,11 @@ static struct group_input observe_group(struct controller *c, size_t pool, size_
 	const struct pool_group_view *v = &c->pools[pool]->view.groups[position];
 	size_t group = spec->groups[position];
 	const struct node_group *g = c->groups[group];
-	int64_t stopped = node_group_count(g, MACHINE_STOPPED), returning = drains_returning(c, pool, group);
-	struct group_input in = { .ready = v->ready + returning + held_places(c, pool, position, v),
+	int64_t stopped = node_group_count(g, MACHINE_STOPPED), unshown = drains_unshown(c, pool, group);
+	struct group_input in = { .ready = positive(v->ready + unshown) + held_places(c, pool, position, v),
 				  .asleep = v->asleep,
 				  .asleep_nodes = v->asleep ? scale_down_sleepers(c, pool, group, a) : 0,
-				  .draining = positive(v->draining - returning),
+				  .draining = positive(v->draining - unshown),
 				  .least_on_node = v->least_on_node,
 				  .billed_gpus_milli = billed(c, pool, position, v),
 				  .standby = stopped * replicas_per_node(&fleet_of(c)->groups[group], spec),

@@ -301,7 +301,39 @@ static int64_t cancels_call_off(struct controller *c, size_t pool, int64_t repli
 	return kept;
 }
 
-/* What serves on nodes that were to go is there at once and costs no start. */
+/* Room on a node that returns; what was asked to go makes room for another. */
+static int64_t places_left(const struct controller *c, size_t pool, const struct node *n)
+{
+	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods = cluster_node_pods(c->cluster, n, &a, &count);
+	int64_t gpus = n->gpus_milli;
+
+	for (size_t i = 0; i < count; i++)
+		gpus -= pod_counts(pods[i]) && pods[i]->state != POD_TERMINATING ? pods[i]->gpus_milli : 0;
+	return gpus > 0 ? gpus / 1000 / fleet_of(c)->pools[pool].gpus_per_replica : 0;
+}
+
+/* What serves on nodes that were to go is there at once and costs no start; beside it others start before any machine
+ * is bought. Returns the replicas that these nodes are for. */
+static int64_t drains_keep(struct controller *c, size_t pool, int64_t replicas)
+{
+	const struct node *n = NULL;
+	int64_t kept = 0;
+
+	while (kept < replicas && (n = drains_call_off(c, pool)) != NULL) {
+		kept += replicas_awake(c, n, pool);
+		int64_t position = pool_position(fleet_of(c), pool, (size_t)n->group), room = places_left(c, pool, n);
+		if (position < 0 || kept >= replicas)
+			continue;
+		struct start like = start_like(c, pool, (size_t)position, START_PLACE);
+		room = room < replicas - kept ? room : replicas - kept;
+		starts_ask(&c->starts, &like, is_buffered(c, pool) ? 0 : room);
+		kept += room;
+	}
+	return kept;
+}
+
 void scale_up(struct controller *c, size_t pool, size_t position, const struct group_decision *d)
 {
 	const struct pool_plan *plan = &c->plan.pools[pool];
@@ -309,7 +341,7 @@ void scale_up(struct controller *c, size_t pool, size_t position, const struct g
 
 	for (size_t i = 0; i < plan->group_count; i++)
 		released += plan->groups[i].release;
-	int64_t kept = more > 0 && released <= 0 ? drains_call_off(c, pool, more) : 0;
+	int64_t kept = more > 0 && released <= 0 ? drains_keep(c, pool, more) : 0;
 	kept += cancels_call_off(c, pool, serviceable(c, pool, position, d->cold - d->swap) - kept);
 	int64_t cold = take_from(&kept, d->cold - d->swap), wake = take_from(&kept, d->wake),
 		place = take_from(&kept, d->place);
@@ -526,7 +558,7 @@ static void use_what_runs(struct controller *c, size_t pool)
 	for (size_t k = 0; k < fleet_of(c)->pools[pool].group_count && f->replicas > 0; k++)
 		use_free_places(c, pool, k);
 	if (f->replicas > 0)
-		need_less(f, drains_call_off(c, pool, f->replicas));
+		need_less(f, drains_keep(c, pool, f->replicas));
 }
 
 static void fall_back(struct controller *c, size_t pool)

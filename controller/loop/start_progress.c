@@ -301,7 +301,7 @@ static void replace(struct controller *c, const struct start *s, const char *why
 	if (!group_may_change(c, group))
 		; /* only told */
 	else if (is_needed && p)
-		drain_evict_pod(c, p->namespace, p->name, s->pod);
+		drain_evict_pod(c, p);
 	else if (is_known && !is_needed)
 		keep_least(c, s, drain_begin(c, n, s->pool, FATE_REMOVE, why));
 	else if (m && !n)

@@ -136,6 +136,17 @@ static void resolve_warmth(struct draft *d, struct workload_text *w)
 				remedies[w->warm]);
 }
 
+static void check_prefetch(struct draft *d, const struct workload_text *w)
+{
+	bool has_template = w->target.name && !strcmp(w->target.api_version, "apps/v1") &&
+			    (!strcmp(w->target.kind, "Deployment") || !strcmp(w->target.kind, "StatefulSet"));
+
+	if (w->prefetch == PREFETCH_IMAGE && !has_template)
+		schema_find_key(d->findings, w->node, "prefetch", "image without a Deployment or StatefulSet",
+				"none, or a scaleTargetRef of apps/v1, kind Deployment or StatefulSet",
+				"name what runs the serving pods: its images are pulled");
+}
+
 /* The pods themselves are the work: one sequence each, and nothing that could be asked. */
 static void resolve_pods(struct draft *d, struct spec_text *s)
 {
@@ -444,6 +455,7 @@ static void check_pool(struct draft *d, const struct spec_text *s)
 		schema_find_key(d->findings, s->scale_down.node, "utilization", "utilization without class any",
 				"after alone: demand decides how many nodes there are", "delete it");
 	check_rates(d, &s->workload);
+	check_prefetch(d, &s->workload);
 	check_signals(d, &s->signals);
 	check_costs(d, &s->cost_labels);
 	check_lead_time(d, &s->lead_time);

@@ -53,6 +53,7 @@ static const char head[] =
 	"- a pool that lends to its own class, two pools of one name, a node group that two pools describe differently\n"
 	"- tokensPerSecond far above maxSequences / interTokenLatency\n"
 	"- warm: replicas or placeholders without a scaleTargetRef\n"
+	"- prefetch: image without a scaleTargetRef that is a Deployment or StatefulSet\n"
 	"- with engine pods: a source to read, or maxSequences other than 1\n"
 	"\n"
 	"## The document\n"
@@ -248,6 +249,11 @@ static const struct openapi_rule written_rules[] = {
 	  "violationCost stands in place of attainment: delete one" },
 	{ "workload", "!has(self.warm) || self.warm == 'metric' || has(self.scaleTargetRef)",
 	  "warm must be metric without scaleTargetRef" },
+	{ "workload",
+	  "!has(self.prefetch) || self.prefetch == 'none' || has(self.scaleTargetRef) && "
+	  "self.scaleTargetRef.apiVersion == 'apps/v1' && "
+	  "self.scaleTargetRef.kind in ['Deployment', 'StatefulSet']",
+	  "prefetch needs a scaleTargetRef of apps/v1, kind Deployment or StatefulSet" },
 	{ "workload",
 	  "!has(self.gpuResource) || "
 	  "self.gpuResource.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$')",

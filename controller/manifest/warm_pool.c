@@ -307,6 +307,7 @@ static const char *const kinds[] = { "WarmPool", NULL };
 static const char *const classes[] = { "interactive", "batch", "embedding", "experiment", "training", "any", NULL };
 static const char *const borrowers[] = { "interactive", "batch", "embedding", "experiment", "training", NULL };
 static const char *const modes[] = { "act", "observe", "paused", NULL };
+static const char *const prefetches[] = { "none", "image", NULL };
 static const char *const warmths[] = { "replicas", "placeholders", "buffer", "metric", NULL };
 
 static const struct schema_row metadata_rows[] = {
@@ -368,6 +369,8 @@ static const struct schema_row workload_rows[] = {
 	{ .key = "warm", .type = SCHEMA_CHOICE, AT(workload_text, warm), .fallback = "metric", .choices = warmths,
 	  .shown = "replicas with scaleTargetRef, else metric",
 	  .help = "How capacity is kept warm. replicas: Preheat sets the replicas of scaleTargetRef, so headroom is loaded models. placeholders: low-priority pods with the serving image hold GPUs until replicas, set by another autoscaler, preempt them. buffer: the headroom is a CapacityBuffer, for the autoscaler that adds the nodes. metric: the desired replicas are published for an HPA or KEDA." },
+	{ .key = "prefetch", .type = SCHEMA_CHOICE, AT(workload_text, prefetch), .fallback = "none", .choices = prefetches,
+	  .help = "image: as soon as a new or woken node registers, a pod without a GPU pulls the images of scaleTargetRef there, while drivers and devices still come up. Needs role preheat-prefetch in the pool's namespace." },
 	{ .key = "gpuResource", .type = SCHEMA_KEY, AT(workload_text, gpu_resource), .fallback = "nvidia.com/gpu",
 	  .example = "nvidia.com/mig-1g.10gb",
 	  .help = "The resource that the serving pods request: nvidia.com/gpu, a slice like nvidia.com/mig-1g.10gb, amd.com/gpu. gpusPerReplica and gpusPerNode count it." },

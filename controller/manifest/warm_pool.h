@@ -33,11 +33,15 @@ struct target_text {
 /* How warmth is made. */
 enum warm_choice { WARM_REPLICAS, WARM_PLACEHOLDERS, WARM_BUFFER, WARM_METRIC };
 
+/* What comes to a node before its GPUs do. */
+enum prefetch_choice { PREFETCH_NONE, PREFETCH_IMAGE };
+
 struct workload_text {
 	const struct yaml_node *node;
 	struct selector_text selector;
 	struct target_text target;
-	int64_t warm; /* enum warm_choice; settled when not written */
+	int64_t warm;	  /* enum warm_choice; settled when not written */
+	int64_t prefetch; /* enum prefetch_choice */
 	const char *gpu_resource;
 	int64_t gpus_per_replica, max_sequences, tokens_per_second, prefill_tokens_per_second, inter_token_latency_us;
 };

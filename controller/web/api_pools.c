@@ -240,7 +240,7 @@ static const struct record_member pool_members[] = {
 	{ "starting", RECORD_COUNT(pool_view, d.on_the_way), .help = "replicas asked for that do not serve yet" },
 	{ "asleep", RECORD_COUNT(pool_view, d.asleep),
 	  .help = "replicas whose engine sleeps or falls asleep: no serving capacity" },
-	{ "fallingAsleep", RECORD_COUNT(pool_view, d.falling_asleep), .help = "of these: they fall asleep yet" },
+	{ "fallingAsleep", RECORD_COUNT(pool_view, d.falling_asleep), .help = "of these: still falling asleep" },
 	{ "asleepDiscarded", RECORD_COUNT(pool_view, d.asleep_discarded),
 	  .help = "of these: on level 2, their weights must be loaded again" },
 	{ "waking", RECORD_COUNT(pool_view, d.waking), .help = "of the starting ones: engines that wake" },

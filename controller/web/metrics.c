@@ -376,7 +376,7 @@ static const struct metric pool_metrics[] = {
 	{ .name = "preheat_pool_starting_replicas", DECISION(on_the_way), .help = "Replicas requested and not ready yet." },
 	{ .name = "preheat_pool_overdue_replicas", DECISION(overdue), .help = "Of the starting ones: so late that they are not counted on." },
 	{ .name = "preheat_pool_asleep_replicas", DECISION(asleep), .help = "Replicas whose engine sleeps or falls asleep: they hold their GPUs and serve nothing." },
-	{ .name = "preheat_pool_falling_asleep_replicas", DECISION(falling_asleep), .help = "Of the sleeping ones: they fall asleep yet." },
+	{ .name = "preheat_pool_falling_asleep_replicas", DECISION(falling_asleep), .help = "Of the sleeping ones: still falling asleep." },
 	{ .name = "preheat_pool_asleep_discarded_replicas", DECISION(asleep_discarded), .help = "Of the sleeping ones: on level 2, their weights must be loaded again." },
 	{ .name = "preheat_pool_waking_replicas", DECISION(waking), .help = "Of the starting ones: engines that wake." },
 	{ .name = "preheat_pool_draining_replicas", DECISION(draining), .help = "Replicas that only finish what runs." },

@@ -25,6 +25,7 @@ static const struct {
 	[PROBLEM_RESERVATION] = { "reservation-ends", "ReservationEnds" },
 	[PROBLEM_CLOCK] = { "clock", "ClockWrong" },
 	[PROBLEM_DRAIN_BLOCKED] = { "drain-blocked", "DrainBlocked" },
+	[PROBLEM_PREFETCH] = { "prefetch", "PrefetchFailed" },
 	[PROBLEM_LOAD_DIFFERS] = { "load-differs", "LoadTimeDiffers" },
 };
 

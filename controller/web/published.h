@@ -65,6 +65,7 @@ enum pool_problem {
 	PROBLEM_AILING,	       /* the cloud itself says that something is wrong with a node group */
 	PROBLEM_RESERVATION,   /* the reservation of a node group ends, so that nothing starts there */
 	PROBLEM_CLOCK,	       /* the machine's clock is not the API server's */
+	PROBLEM_PREFETCH,      /* images do not come ahead, though they shall */
 	PROBLEM_LOAD_DIFFERS,  /* what the servers tell of their start and what was measured are far apart */
 	PROBLEM_COUNT
 };

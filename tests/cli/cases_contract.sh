@@ -19,6 +19,10 @@ found 'contract: without pools says what it did not judge' 0 'Not judged: no War
 	'sed "1,/^---/d" "$cases/gpu-limits.good.yaml" >d.yaml' 'preheat check d.yaml'
 claims='printf "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: llm, namespace: ml }\nspec: { template: { spec: { resourceClaims: [ { name: gpu, resourceClaimTemplateName: one } ], containers: [ { name: c, image: x, resources: { claims: [ { name: gpu } ] } } ] } } }\n" >d.yaml'
 found 'contract: a claim that is not among the objects is told' 0 'Not judged: what 1 workload asks of GPUs by .*ml/llm: one' "$claims" 'preheat check d.yaml'
+for what in nothing '{ requests: nothing }' '[]'; do
+	found "contract: a claim whose devices are $what is told" 0 'Not judged: what 1 workload asks of GPUs by .*: one' \
+		"$claims; printf -- '---\\napiVersion: resource.k8s.io/v1\\nkind: ResourceClaimTemplate\\nmetadata: { name: one, namespace: ml }\\nspec: { spec: { devices: $what } }\\n' >>d.yaml" 'preheat check d.yaml'
+done
 found 'contract: and a class that may be of GPUs' 0 "Not judged: what 1 workload claims by a DeviceClass .*ml/llm: .accel.example" \
 	"$claims; printf -- '---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: { name: one, namespace: ml }\nspec: { spec: { devices: { requests: [ { name: r, exactly: { deviceClassName: accel.example } } ] } } }\n' >>d.yaml" \
 	'preheat check d.yaml'

@@ -89,7 +89,7 @@ names() {
 	local made
 	made=$(render "$@")
 	printf '%s\n' "$made" | sed -n 's/^  name: //p; s/^ *serviceAccountName: /runs as /p; s/.*kind: ServiceAccount, name: \([^,]*\),.*/for \1/p' | LC_ALL=C sort -u |
-		grep -v 'gpu-\|placeholder\|-share$\|-activator$\|warmpools' | tr '\n' ' '
+		grep -v 'gpu-\|placeholder\|-prefetch$\|-share$\|-activator$\|warmpools' | tr '\n' ' '
 }
 
 called() {
@@ -101,6 +101,7 @@ called() {
 	is 'placeholders are for it, too' 2 "$(render --set serviceAccount.name=ours --set-json 'rbac.placeholderNamespaces=["a","b"]' |
 		grep -A12 'name: preheat-placeholders$' | grep -c 'name: ours')"
 	is 'rights of a share in its namespaces' 2 "$(render --set-json 'rbac.shareNamespaces=["a","b"]' | grep -c '^  name: preheat-share$' | awk '{ print $1 - 1 }')"
+	is 'rights to pull ahead in their namespaces' 2 "$(render --set-json 'rbac.prefetchNamespaces=["a","b"]' | grep -c '^  name: preheat-prefetch$' | awk '{ print $1 - 1 }')"
 	is 'rights to hold requests in their namespaces' 2 "$(render --set-json 'rbac.activatorNamespaces=["a","b"]' | grep -c '^  name: preheat-activator$' | awk '{ print $1 - 1 }')"
 	has 'what it is annotated with' 'team: ml' "$(render --set serviceAccount.annotations.team=ml)"
 }

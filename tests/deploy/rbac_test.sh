@@ -138,6 +138,12 @@ rights() {
 	kubectl create namespace placed >/dev/null
 	kubectl create rolebinding preheat-placeholders -n placed --clusterrole=preheat-placeholders \
 		--serviceaccount=preheat:preheat >/dev/null
+	kubectl create namespace ahead >/dev/null
+	kubectl create rolebinding preheat-prefetch -n ahead --clusterrole=preheat-prefetch --serviceaccount=preheat:preheat >/dev/null
+	may yes get deployments.apps ahead
+	may yes create pods ahead
+	may yes delete pods ahead
+	may no patch pods ahead
 	may yes create deployments.apps placed
 	may no create deployments.apps llm
 	may no delete deployments.apps placed

@@ -344,6 +344,9 @@ static void evictions(void)
 	v.uid = "00000000-0000-0000-0000-000000000000";
 	run_eviction(&v, EVICTION_GONE);
 	v.uid = NULL;
+	v.version = 1; /* of long ago */
+	run_eviction(&v, EVICTION_CHANGED);
+	v.version = 0;
 	run_eviction(&v, EVICTION_DONE);
 	v.pod = "never-was";
 	run_eviction(&v, EVICTION_GONE);

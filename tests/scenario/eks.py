@@ -88,6 +88,28 @@ def updated(s, cloud, controller):
     s.check(f'we changed nothing of it meanwhile, and ended none of the surge: {ours}', not ours)
 
 
+def refreshed(s, cloud, controller):
+    """An instance refresh waits for what we protect; it passes once the pool is paused, and what it left is ours again."""
+    cloud.more(0, 900)
+    s.expect('it is calm', lambda: trouble.calm(s), 3600)
+    begun, old = time.time(), {m['id'] for m in s.group('g5-od')['machines']}
+    s.machines.fault('instance-refresh', 'g5-od')
+    s.pass_time(240)
+    left = old & {m['id'] for m in s.group('g5-od')['machines']}
+    s.check('it waits for protected machines', left)
+    s.check('the controller ends by itself on SIGTERM with 0', controller.stop(30) == 0)
+    cloud.manifest(edits=(('  mode: act\n', '  mode: paused\n'),))
+    controller.start()
+    s.expect('once the pool is paused all are replaced', lambda: not left & {m['id'] for m in s.group('g5-od')['machines']}
+             and len(s.running('g5-od')) >= len(left), 3600)
+    s.check('and it ends, too', controller.stop(30) == 0)
+    cloud.manifest()
+    controller.start()
+    s.expect('it is ready again', lambda: controller.page('/readyz')[0] == 200)
+    s.expect('replicas serve on what is there', lambda: s.settled() and len(s.pods(account.APP)) >= len(s.running('g5-od')), 3600)
+    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+
+
 def serves_held(s, cloud):
     """Nodes of machines that AWS shows in Pending:Wait, on which replicas serve."""
     told = [x['response'] for x in cloud.exchanges() if 'Action=DescribeAutoScalingGroups' in x['body'] and 'g5-spot' in x['response']]
@@ -108,12 +130,12 @@ def held(s, cloud):
 
 def abandoned(s, cloud, controller):
     """The hook says no to each: Auto Scaling launches the next, without end. What is missing is had elsewhere."""
-    begun, bought = time.time(), s.machines.calls()['by_group']['g5-spot']
+    begun, since, bought = time.time(), len(controller.lines()), s.machines.calls()['by_group']['g5-spot']
     s.machines.fault('launch-hook', 'g5-spot', value=20)
     s.machines.fault('hook-abandons', 'g5-spot')
     cloud.traffic(1.5 * account.A_REPLICA, 600)
+    s.expect('it is told why', lambda: any(o and o.get('event') == 'launch-ended' for o, _ in controller.lines()[since:]))
     s.expect('on-demand machines come', lambda: len(s.running('g5-od')) >= 2)
-    s.check('it is told why', any(o and o.get('event') == 'launch-ended' for o, _ in controller.lines()))
     s.pass_time(600)
     more = s.machines.calls()['by_group']['g5-spot'] - bought
     s.check(f'{more} spot machines were launched for nothing', 1 <= more <= 40)
@@ -148,6 +170,7 @@ def eks(s):
     trouble.revoked(s, cloud)
     updated(s, cloud, controller)
     replaced(s)
+    refreshed(s, cloud, controller)
     held(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)
@@ -157,6 +180,8 @@ def eks(s):
     s.check('it ends by itself on SIGTERM with 0', controller.stop(30) == 0)
     s.replay(controller)
     trouble.stands_by(s, cloud, 'standby')
+    s.check('it is told that its images lie on an instance store, which a stop empties',
+            s.told('AbilityMissing', 'localStorage.strategy RAID0'))
     s.judge(account.LAWS)
 
 

@@ -512,6 +512,12 @@ static void evict(const struct asked *a, struct object *pod)
 		refuse(a->call, 409, "Conflict", "the UID in the precondition differs", NULL);
 		return;
 	}
+	const char *version = value_text(a->body, "deleteOptions>preconditions>resourceVersion");
+	if (*version && !value_is(pod->value, "metadata>resourceVersion", version)) {
+		report(a, "create", 409);
+		refuse(a->call, 409, "Conflict", "the ResourceVersion in the precondition differs", NULL);
+		return;
+	}
 	report(a, "create", cause ? 429 : 201);
 	if (cause) {
 		refuse(a->call, 429, "TooManyRequests",
@@ -529,6 +535,8 @@ static void create(const struct asked *a)
 
 	if (kinds[a->kind].is_namespaced)
 		value_set_text(v, "metadata>namespace", a->space);
+	if (a->kind == KIND_POD)
+		value_set(v, "status", value_of("{'phase':'Pending'}"));
 	const char *name = value_text(v, "metadata>name");
 	bool is_there = apiserver_find(a->kind, a->space, name);
 	struct asked named = *a;
@@ -588,6 +596,13 @@ static void put(const struct asked *a, struct object *o)
 
 static void delete (const struct asked *a, struct object *o)
 {
+	const char *uid = value_text(a->body, "preconditions>uid");
+
+	if (*uid && strcmp(uid, o->uid) != 0) {
+		report(a, "delete", 409);
+		refuse(a->call, 409, "Conflict", "the UID in the precondition differs", NULL);
+		return;
+	}
 	report(a, "delete", 200);
 	if (o->kind == KIND_POD && *value_text(o->value, "spec>nodeName"))
 		begin_to_end(o);

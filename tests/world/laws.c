@@ -36,10 +36,11 @@ static const struct {
 	{ "create", "endpointslices", "" },
 	{ "patch", "endpointslices", "" },
 	{ "delete", "endpointslices", "" },
+	{ "create", "pods", "" }, /* to have images pulled: look_at_prefetches() */
+	{ "delete", "pods", "" },
 };
 
 static struct {
-	const char *tolerated; /* a law; NULL: none */
 	char broken[512];
 	char lines[LINES][LINE]; /* the last of the trace */
 	size_t line_count;
@@ -120,10 +121,6 @@ void laws_break(const char *law, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (laws.tolerated && !strcmp(law, laws.tolerated)) {
-		trace("known to break: %s: %s", law, text);
-		return;
-	}
 	if (!laws.broken[0])
 		trace_machines();
 	if (!laws.broken[0])
@@ -294,6 +291,64 @@ static void look_at_owner_of_node(const struct apiserver_write *w)
 			   n->machine->group->busy_with);
 }
 
+/* --- pods that pull an image --- */
+
+static bool is_prefetch(const struct object *pod)
+{
+	return value_at(pod->value, "metadata>labels>preheat.dev/prefetch");
+}
+
+/* No other pod is ever deleted: they are asked to go. */
+static void look_at_deletion(const struct apiserver_write *w)
+{
+	bool is_pod = !strcmp(w->resource, "pods") && !strcmp(w->verb, "delete");
+	const struct object *pod = is_pod ? apiserver_find(KIND_POD, w->space, w->name) : NULL;
+
+	if (pod && !is_prefetch(pod))
+		laws_break("deletes_its_own", "pod %s/%s was deleted", w->space, w->name);
+}
+
+static const char *pulls_on(const struct object *pod)
+{
+	const struct value *terms = value_at(pod->value, "spec>affinity>nodeAffinity>"
+							 "requiredDuringSchedulingIgnoredDuringExecution>"
+							 "nodeSelectorTerms");
+	const struct value *fields = terms ? value_at(terms->first, "matchFields") : NULL;
+
+	return fields ? value_text(value_at(fields->first, "values")->first, "") : "";
+}
+
+static bool is_selected(const struct object *pod)
+{
+	static const enum kind kinds[] = { KIND_DEPLOYMENT, KIND_BUDGET, KIND_SERVICE };
+
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (const struct object *o = apiserver_first(kinds[k]); o; o = o->next) {
+			const struct value *s = value_at(
+				o->value, kinds[k] == KIND_SERVICE ? "spec>selector" : "spec>selector>matchLabels");
+			if (apiserver_selects(s, pod->value))
+				return true;
+		}
+	return false;
+}
+
+/* Nobody takes one for a replica, none holds a GPU or a node, and there is one a pool on a node. */
+static void look_at_prefetches(void)
+{
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
+		const char *pool = value_text(p->value, "metadata>labels>preheat.dev/prefetch");
+		if (!is_prefetch(p))
+			continue;
+		if (is_selected(p) || !*pulls_on(p) ||
+		    value_at(value_at(p->value, "spec>containers")->first, "resources>limits>nvidia.com/gpu"))
+			laws_break("prefetch_is_nobody", "pod %s is selected, bound to no node, or has a GPU", p->name);
+		for (const struct object *q = p->next; q; q = q->next)
+			if (value_is(q->value, "metadata>labels>preheat.dev/prefetch", pool) &&
+			    !strcmp(pulls_on(p), pulls_on(q)))
+				laws_break("prefetch_once", "pods %s and %s pull the same", p->name, q->name);
+	}
+}
+
 static void written(const struct apiserver_write *w)
 {
 	bool is_lease = !strcmp(w->resource, "leases"), is_own = is_lease || !strcmp(w->resource, "events");
@@ -315,6 +370,7 @@ static void written(const struct apiserver_write *w)
 	if (!strcmp(w->sub, "eviction") && w->status == 201)
 		look_at_eviction(w);
 	look_at_owner_of_node(w);
+	look_at_deletion(w);
 	services_written();
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)
 		laws_break("settled", "%s, while the world stood still", line);
@@ -572,7 +628,7 @@ void laws_history(int who, const char *path)
 
 	if (access(path, F_OK))
 		return;
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, "unix") != SQLITE_OK ||
 	    !has_rows(db, "SELECT 1 FROM pragma_quick_check WHERE quick_check = 'ok'", NULL))
 		laws_break("no_lost_history", "what replica %d left is damaged: %s", who, sqlite3_errmsg(db));
 	if (db) /* its log is the next process's to recover */
@@ -587,11 +643,6 @@ void laws_history(int who, const char *path)
 	}
 	laws.accepted_count = kept;
 	sqlite3_close(db);
-}
-
-void laws_tolerate(const char *law)
-{
-	laws.tolerated = law;
 }
 
 void laws_share_groups(void)
@@ -655,6 +706,7 @@ static void called(const struct cloud_call *c)
 void laws_look(void)
 {
 	look_at_plans();
+	look_at_prefetches();
 	for (size_t i = 0; cloud_group_at(i); i++) {
 		const struct cloud_group *g = cloud_group_at(i);
 		/* An owner may go beyond it for a while: zones and spot are rebalanced so. */

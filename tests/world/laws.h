@@ -16,8 +16,6 @@ void laws_dry_run(void);		/* from now on every write breaks the law */
 bool laws_expect_errors(bool expected); /* lines of level error are no breach; returns whether they were */
 /* From now on others buy, too, on the same groups: what is bought twice is nobody's breach. */
 void laws_share_groups(void);
-/* Known to break in these worlds, and to be mended (docs/reliability.md): it is traced only. */
-void laws_tolerate(const char *law);
 /* A process died, and left this file. */
 void laws_history(int who, const char *path);
 /* What broke first; "": nothing did. */

@@ -1,5 +1,6 @@
 #include "tests/world/nemesis.h"
 
+#include "tests/unit/state/failing_disk.h"
 #include "tests/world/autoscaler.h"
 #include "tests/world/cluster_autoscaler.h"
 #include "tests/world/owners.h"
@@ -97,6 +98,8 @@ static void answered(const struct wire_call *c)
 
 void nemesis_begin(void)
 {
+	if (!disk.usual)
+		disk_begin();
 	memset(&nemesis, 0, sizeof nemesis);
 	nemesis.random = random_stream(1, "nemesis");
 	wire_on_leave(fate_of);
@@ -702,6 +705,41 @@ static void scaled_by_hand(struct nemesis_world *w, const struct fault *f)
 	world_set_replicas("chat", among(&r, 0, 5));
 }
 
+/* --- the disk below every history --- */
+
+static void disk_full(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	disk.is_full = true;
+	replicas_may_fail(true);
+}
+
+/* Whatever is asked of it. */
+static void disk_errors(struct nemesis_world *w, const struct fault *f)
+{
+	(void)w;
+	(void)f;
+	disk.code = SQLITE_IOERR;
+	disk.fails_at = disk.changes + 1;
+	disk.fails_on = true;
+	replicas_may_fail(true);
+}
+
+static void disk_well(struct nemesis_world *w, const struct fault *f)
+{
+	(void)f;
+	disk.is_full = disk.fails_on = false;
+	disk.fails_at = 0;
+	disk.code = SQLITE_OK;
+	replicas_may_fail(false);
+	for (int i = 0; i < WORLD_REPLICAS; i++) {
+		replica_bury(i);
+		if (!replica_is_up(i) && (!i || w->is_pair || w->is_twin))
+			replica_start(i, &w->settings[i]);
+	}
+}
+
 enum needs { NEEDS_NOTHING, NEEDS_OBJECTS, NEEDS_TRAINING };
 
 static const struct fault_kind {
@@ -757,8 +795,10 @@ static const struct fault_kind {
 	{ "gitops", { 0, 4 }, 300, 3600, gitops, gitops_gone, NEEDS_NOTHING },
 	{ "scaled by hand", { 0, 4 }, 1, 1, scaled_by_hand, nothing, NEEDS_NOTHING },
 	{ "training job", { 25, 10 }, 1, 1, gang, nothing, NEEDS_TRAINING },
+	{ "disk full", { 0, 0 }, 60, 1200, disk_full, disk_well, NEEDS_NOTHING },
+	{ "disk errors", { 0, 0 }, 5, 300, disk_errors, disk_well, NEEDS_NOTHING },
 };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { KINDS = sizeof kinds / sizeof *kinds, DISK_FULL = KINDS - 2 };
 
 const char *nemesis_name(const struct fault *f)
 {
@@ -792,23 +832,30 @@ static int by_time(const void *a, const void *b)
 	return one->at < other->at ? -1 : one->at > other->at;
 }
 
+static void draw_fault(struct fault *f, size_t kind, struct random *r)
+{
+	f->kind = kind;
+	f->at = among(r, 5, 7200) * SECOND + among(r, 0, 999);
+	f->lasts = among(r, kinds[f->kind].least_s, kinds[f->kind].most_s) * SECOND;
+	f->draw = random_next(r);
+}
+
 size_t nemesis_draw(uint64_t seed, const struct nemesis_world *w, enum nemesis_mode mode,
 		    struct fault faults[NEMESIS_FAULTS])
 {
 	struct random number = random_stream(seed, "faults");
-	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS);
+	size_t count = (size_t)among(&number, 6, NEMESIS_FAULTS - 1);
+	struct random disks = random_stream(seed, "disk");
 
 	nemesis.mode = mode;
 	for (size_t i = 0; i < count; i++) {
 		char name[32];
 		snprintf(name, sizeof name, "fault %zu", i);
 		struct random r = random_stream(seed, name);
-		struct fault *f = &faults[i];
-		f->kind = draw_kind(&r, w);
-		f->at = among(&r, 5, 7200) * SECOND + among(&r, 0, 999);
-		f->lasts = among(&r, kinds[f->kind].least_s, kinds[f->kind].most_s) * SECOND;
-		f->draw = random_next(&r);
+		draw_fault(&faults[i], draw_kind(&r, w), &r);
 	}
+	if (mode == NEMESIS_FAULTS_ALONE && among(&disks, 1, 100) <= 30) /* apart, so that all else stays as it was */
+		draw_fault(&faults[count++], DISK_FULL + (size_t)among(&disks, 0, 1), &disks);
 	qsort(faults, count, sizeof *faults, by_time);
 	return count;
 }
@@ -849,6 +896,7 @@ void nemesis_all_well(struct nemesis_world *w)
 	wire_turn_wall(0);
 	if (b && value_is(b->value, "spec>maxUnavailable", "0"))
 		budget("1");
+	disk_well(w, NULL);
 	for (int i = 0; i < WORLD_REPLICAS; i++) {
 		replica_bury(i);
 		replica_pause(i, false);

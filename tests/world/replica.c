@@ -32,12 +32,17 @@ static struct {
 	uint64_t seed;
 	struct replica replicas[WORLD_REPLICAS];
 	char folder[64];
+	bool may_fail;
 } all;
 
 static void failed(void *user, const struct error *e)
 {
-	(void)user;
-	laws_break("it_goes_on", "the controller failed: %s", e->message);
+	const struct replica *r = user;
+
+	if (all.may_fail)
+		replica_die(r->who);
+	else
+		laws_break("it_goes_on", "the controller failed: %s", e->message);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -226,6 +231,11 @@ void replica_bury(int who)
 {
 	if (all.replicas[who].is_up && all.replicas[who].is_dying)
 		replica_kill(who);
+}
+
+void replicas_may_fail(bool may)
+{
+	all.may_fail = may;
 }
 
 bool replicas_step(millis until)

@@ -29,6 +29,8 @@ bool replica_leads(int who);
 /* It dies now, inside whatever it does, with its disk as it is: at the latest when the next thing happens. */
 void replica_die(int who);
 void replica_bury(int who); /* if it died */
+/* Whoever gives up ends, as the verb `run` does, and breaks no law: its disk is broken. */
+void replicas_may_fail(bool may);
 
 /* What follows is the world's own (world.c). */
 void replicas_begin(uint64_t seed);

@@ -26,7 +26,7 @@ static struct {
 	size_t app_count;
 	int ips;
 	int64_t pods, ended_serving;
-	bool has_no_scheduler;
+	bool has_no_scheduler, keeps_images;
 	void (*engine_called)(const char *path);
 	struct timed_job {
 		struct world_job job;
@@ -42,9 +42,22 @@ struct world_app *world_app_at(size_t i)
 	return i < world.app_count ? &world.apps[i] : NULL;
 }
 
+/* One that came through the API is given its life when it is first looked at. */
 static struct pod_life *life_of(const struct object *pod)
 {
-	return pod->extra;
+	struct object *o = (struct object *)(uintptr_t)pod;
+
+	if (!o->extra)
+		o->extra = calloc(1, sizeof(struct pod_life));
+	if (!o->extra)
+		abort();
+	return o->extra;
+}
+
+/* Made to have an image pulled, and for nothing else. */
+static bool is_prefetch(const struct object *pod)
+{
+	return value_at(pod->value, "metadata>labels>preheat.dev/prefetch");
 }
 
 static struct world_app *app_of(const struct object *pod)
@@ -444,6 +457,11 @@ void world_scheduler(bool is_there)
 	world.has_no_scheduler = !is_there;
 }
 
+void world_keeps_images(void)
+{
+	world.keeps_images = true;
+}
+
 static void end_pod(struct object *pod)
 {
 	char at[32];
@@ -478,9 +496,10 @@ static int64_t worth(const struct object *pod)
 
 static bool is_owned(const struct object *pod, const struct object *owner)
 {
-	const struct value *o = value_at(pod->value, "metadata>ownerReferences")->first;
+	const struct value *owners = value_at(pod->value, "metadata>ownerReferences");
 
-	return value_is(o, "uid", owner->uid) && (!pod_is_going(pod) || is_end_unseen(pod)) && !is_finished(pod);
+	return owners && value_is(owners->first, "uid", owner->uid) && (!pod_is_going(pod) || is_end_unseen(pod)) &&
+	       !is_finished(pod);
 }
 
 static void replicas_second(struct object *owner)
@@ -536,6 +555,10 @@ static bool fits_affinity(const struct object *pod, const struct object *node)
 							 "requiredDuringSchedulingIgnoredDuringExecution>"
 							 "nodeSelectorTerms");
 	const struct value *list = terms ? value_at(terms->first, "matchExpressions") : NULL;
+	const struct value *fields = terms ? value_at(terms->first, "matchFields") : NULL;
+
+	if (fields && strcmp(value_text(value_at(fields->first, "values")->first, ""), node->name) != 0)
+		return false; /* metadata.name, the only field that there is */
 
 	for (const struct value *e = list ? list->first : NULL; e; e = e->next) {
 		char path[160];
@@ -585,7 +608,8 @@ static bool fits(const struct object *pod, const struct object *node)
 	const struct value *taints = value_at(node->value, "spec>taints");
 	const struct value *selector = value_at(pod->value, "spec>nodeSelector");
 
-	if (!is_node_ready(node) || value_is(node->value, "spec>unschedulable", "true"))
+	/* Both are taints, to who tolerates them all. */
+	if (!is_prefetch(pod) && (!is_node_ready(node) || value_is(node->value, "spec>unschedulable", "true")))
 		return false;
 	for (const struct value *t = taints ? taints->first : NULL; t; t = t->next)
 		if (!is_tolerated(pod, t))
@@ -598,6 +622,27 @@ static bool fits(const struct object *pod, const struct object *node)
 	       has_claims(pod);
 }
 
+/* When the image of the pod's first container is on its node: one that is there, or on its way, is pulled once. */
+static millis image_there(const struct object *pod)
+{
+	const char *name = value_text(container_of(pod), "image");
+	struct node_life *n = world_node_of(pod_node(pod))->extra;
+	struct random r = random_stream(world.seed, pod_node(pod));
+	millis pull = (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
+	size_t i = 0;
+
+	while (i < n->image_count && strcmp(n->images[i].name, name) != 0)
+		i++;
+	if (i == sizeof n->images / sizeof *n->images)
+		abort();
+	if (i == n->image_count) {
+		n->image_count++;
+		snprintf(n->images[i].name, sizeof n->images[i].name, "%s", name);
+		n->images[i].there = wire_now() + pull;
+	}
+	return n->images[i].there > wire_now() + 2 * SECOND ? n->images[i].there : wire_now() + 2 * SECOND;
+}
+
 static void bind(struct object *pod, const struct object *node)
 {
 	struct pod_life *life = life_of(pod);
@@ -606,7 +651,13 @@ static void bind(struct object *pod, const struct object *node)
 	value_set_text(pod->value, "spec>nodeName", node->name);
 	set_condition(value_at(pod->value, "status"), "PodScheduled", true, "");
 	life->bound = wire_now();
+	if (is_prefetch(pod)) {
+		apiserver_changed(pod);
+		return;
+	}
 	life->image = wire_now() + (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
+	if (world.keeps_images)
+		life->image = image_there(pod);
 	life->loaded = life->image + (millis)random_lognormal(&r, 60 * SECOND, 90 * SECOND);
 	if (!life->is_engine)
 		life->image = life->loaded = wire_now() + 2 * SECOND;
@@ -651,6 +702,33 @@ void world_scheduler_looks(void)
 	for (struct object *p = apiserver_first(KIND_POD); p; p = p->next)
 		if (!*pod_node(p))
 			schedule(p);
+}
+
+/* The kubelet makes no pod of its own network before the node is ready; then it pulls, and what has an image ends. */
+static void run_prefetch(struct object *pod)
+{
+	struct pod_life *life = life_of(pod);
+	struct object *node = world_node_of(pod_node(pod));
+	struct value *status = value_at(pod->value, "status");
+	const char *app = value_text(pod->value, "metadata>labels>preheat.dev/prefetch");
+	bool has_image = true, is_told = value_at(status, "containerStatuses");
+
+	for (size_t i = 0; i < world.app_count; i++)
+		has_image &= strcmp(world.apps[i].name, app) != 0 || !world.apps[i].no_image;
+	if (!node || !is_node_ready(node) || is_finished(pod))
+		return;
+	if (!has_image && !is_told) {
+		value_set(status, "containerStatuses",
+			  value_of("[{'name':'image-0','ready':false,'state':{'waiting':{'reason':'ImagePullBackOff',"
+				   "'message':'not found'}}}]"));
+		apiserver_changed(pod);
+	}
+	if (has_image && !life->image)
+		life->image = image_there(pod);
+	if (has_image && wire_now() >= life->image) {
+		value_set_text(status, "phase", "Succeeded");
+		apiserver_changed(pod);
+	}
 }
 
 static void run_pod(struct object *pod)
@@ -749,9 +827,24 @@ static void job_second(const struct timed_job *t)
 	apiserver_delete(job);
 }
 
+/* What a WarmPool owned goes with it, as the garbage collector has it. */
+static void collect_pods(void)
+{
+	for (struct object *p = apiserver_first(KIND_POD), *next; p; p = next) {
+		const struct value *owners = value_at(p->value, "metadata>ownerReferences");
+		const struct object *pool = apiserver_first(KIND_WARM_POOL);
+		next = p->next;
+		while (owners && pool && !value_is(owners->first, "uid", pool->uid))
+			pool = pool->next;
+		if (owners && value_is(owners->first, "kind", "WarmPool") && !pool && !pod_is_going(p))
+			end_pod(p);
+	}
+}
+
 static void pods_second(void)
 {
 	see_ends();
+	collect_pods();
 	for (size_t i = 0; i < world.job_count; i++)
 		job_second(&world.jobs[i]);
 	for (struct object *d = apiserver_first(KIND_DEPLOYMENT); d; d = d->next)
@@ -762,6 +855,8 @@ static void pods_second(void)
 			forget_pod(p);
 		else if (!*pod_node(p))
 			schedule(p);
+		else if (is_prefetch(p))
+			run_prefetch(p);
 		else
 			run_pod(p);
 	}

@@ -33,10 +33,15 @@ struct pod_life {
 	struct model_server engine, page_before; /* before: as its page said when it was last true */
 };
 
-/* Of a node; beside its object. */
+/* Of a node; beside its object. What its disk holds of images goes with the node. */
 struct node_life {
 	const struct cloud_machine *machine;
 	millis cordoned_since; /* 0: it is not */
+	struct {
+		char name[64];
+		millis there; /* pulled by then */
+	} images[4];
+	size_t image_count;
 };
 
 /* What the model servers of an app tell instead of the truth; NAN to ENDLESS: as their pages. */
@@ -88,7 +93,8 @@ void world_job_for(const struct world_job *j, millis runs); /* all together so l
 void world_job_ends(const char *name);			    /* its pods have succeeded */
 int64_t world_job_running(const char *name);
 void world_scheduler(bool is_there); /* who is away looks at no pod */
-void world_scheduler_looks(void);    /* at all that wait, between two seconds */
+void world_keeps_images(void);	  /* a node pulls each once, in a time of its own; else each replica does in its own */
+void world_scheduler_looks(void); /* at all that wait, between two seconds */
 struct cloud_group *world_group(const char *name, const char *pool, int gpus, int64_t min, int64_t max,
 				int64_t initial);
 

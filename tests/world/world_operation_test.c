@@ -516,11 +516,17 @@ static void a_drain_rests_during_an_update(void **state)
 	until(serves_eight, 30 * MINUTE, "replicas for the traffic serve");
 	chat->rate = 0;
 	until(is_emptying, 3 * HOUR, "a node is emptied");
+	struct object *budget = apiserver_find(KIND_BUDGET, "llm", "chat");
+	value_set_text(budget->value, "spec>maxUnavailable", "0"); /* in the middle of it */
+	apiserver_changed(budget);
 	cloud_owner_is_busy(first, "a change of its configuration");
 	run(2 * MINUTE);
 	int64_t changes = first->changes;
 	run(HOUR);
 	assert_int_equal(first->changes, changes);
+	assert_true(is_emptying()); /* else it would have been given back */
+	value_set_text(budget->value, "spec>maxUnavailable", "50%");
+	apiserver_changed(budget);
 	cloud_owner_is_busy(first, NULL);
 	until(is_small, 3 * HOUR, "it comes down to its headroom");
 }
@@ -625,6 +631,21 @@ static void machines_are_protected_once_they_run(void **state)
 	assert_true(first->changes - changes <= 1);
 }
 
+/* An owner at work may have lifted it, and wants to end them. */
+static void nothing_is_protected_while_an_owner_is_at_work(void **state)
+{
+	(void)state;
+	first->protects = true;
+	begin();
+	until(are_all_protected, 3 * MINUTE, "the machines are protected");
+	cloud_owner_is_busy(first, "a change of its configuration");
+	first->machines->is_protected = false;
+	run(HOUR);
+	assert_false(first->machines->is_protected);
+	cloud_owner_is_busy(first, NULL);
+	until(are_all_protected, 5 * MINUTE, "it is protected again");
+}
+
 static bool is_empty(void)
 {
 	return cloud_awake(first) == 0;
@@ -684,6 +705,7 @@ int main(int argc, char **argv)
 		SCENARIO(a_refresh_is_let),
 		SCENARIO(a_machine_that_fails_its_health_check_is_replaced),
 		SCENARIO(machines_are_protected_once_they_run),
+		SCENARIO(nothing_is_protected_while_an_owner_is_at_work),
 		SCENARIO(a_schedule_that_empties_the_group_is_let),
 	};
 

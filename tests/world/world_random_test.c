@@ -249,7 +249,6 @@ static bool seed_holds(uint64_t seed)
 	int64_t events, calls;
 
 	world_begin(seed);
-	laws_tolerate("serving_stays");
 	live(&d);
 	bool ok = !*laws_broken();
 	wire_count(&events, &calls);

@@ -15,7 +15,7 @@ function size(d) {
 }
 
 /* What stands in the columns before; it would push what is asked for out of a narrow row. */
-const usualStart = /^[\d,]+ hot replicas?, counting those that are still expected: as wished\. (?=.)/;
+const usualStart = /^[\d,]+ hot replicas?, including those on the way: as wished\. (?=.)/;
 
 export function decisionRow(d) {
 	const isHeld = d.heldBy && d.heldBy !== "none";

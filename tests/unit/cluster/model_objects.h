@@ -12,15 +12,16 @@
 #include <string.h>
 
 struct object_head {
-	const char *name_space, *name, *uid;
+	const char *name_space, *name, *uid, *version;
 };
 
 static const struct field head_fields[] = {
 	FIELD(struct object_head, name_space, FIELD_STRING, "metadata>namespace"),
 	FIELD(struct object_head, name, FIELD_STRING, "metadata>name"),
 	FIELD(struct object_head, uid, FIELD_STRING, "metadata>uid"),
+	FIELD(struct object_head, version, FIELD_STRING, "metadata>resourceVersion"),
 };
-static const struct record_spec head_spec = { "", sizeof(struct object_head), head_fields, 3 };
+static const struct record_spec head_spec = { "", sizeof(struct object_head), head_fields, 4 };
 
 static inline void decode_json_text(const struct record_spec *spec, const char *text, struct arena *a, void *record)
 {
@@ -52,6 +53,7 @@ static inline struct watch_seen seen_of(const struct object_head *head, struct m
 				    .name_space = head->name_space,
 				    .name = head->name,
 				    .uid_text = head->uid,
+				    .resource_version = head->version,
 				    .arrived = when.at,
 				    .is_from_list = when.is_listed };
 }

@@ -195,49 +195,62 @@ static void evictions(void **state)
 		enum eviction_result result;
 		enum error_kind kind;
 		millis retry_after;
+		int64_t version;
 	} cases[] = {
-		{ 201, "{}", "u", EVICTION_DONE, ERROR_NONE, 0 },
-		{ 404, NULL, "u", EVICTION_GONE, ERROR_NONE, 0 },
+		{ 201, "{}", "u", EVICTION_DONE, ERROR_NONE, 0, 0 },
+		{ 201, "{}", "u", EVICTION_DONE, ERROR_NONE, 0, 7 },
+		{ 409,
+		  "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"the ResourceVersion in the "
+		  "precondition (7) does not match the ResourceVersion in record (8). The object might have been "
+		  "modified\"}",
+		  "u", EVICTION_CHANGED, ERROR_CONFLICT, 0, 7 },
+		{ 404, NULL, "u", EVICTION_GONE, ERROR_NONE, 0, 0 },
 		{ 409,
 		  "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"Precondition failed: UID in "
 		  "precondition: u, UID in object meta: w\"}",
-		  "u", EVICTION_GONE, ERROR_NONE, 0 },
-		{ 409, NULL, "u", EVICTION_FAILED, ERROR_CONFLICT, 0 },
+		  "u", EVICTION_GONE, ERROR_NONE, 0, 0 },
+		{ 409, NULL, "u", EVICTION_FAILED, ERROR_CONFLICT, 0, 0 },
 		{ 429,
 		  "{\"code\":429,\"details\":{\"causes\":[{\"reason\":\"DisruptionBudget\",\"message\":\"The "
 		  "disruption "
 		  "budget x needs 1 healthy pods\"}],\"retryAfterSeconds\":10}}",
-		  "u", EVICTION_BUDGET, ERROR_THROTTLED, 10 * SECOND },
+		  "u", EVICTION_BUDGET, ERROR_THROTTLED, 10 * SECOND, 0 },
 		{ 429, "{\"code\":429,\"message\":\"Too many requests\",\"details\":{\"retryAfterSeconds\":1}}", "u",
-		  EVICTION_THROTTLED, ERROR_THROTTLED, SECOND },
-		{ 429, "", "u", EVICTION_THROTTLED, ERROR_THROTTLED, 0 },
+		  EVICTION_THROTTLED, ERROR_THROTTLED, SECOND, 0 },
+		{ 429, "", "u", EVICTION_THROTTLED, ERROR_THROTTLED, 0, 0 },
 		{ 500,
 		  "{\"message\":\"This pod has more than one PodDisruptionBudget, which the eviction subresource does "
 		  "not "
 		  "support.\"}",
-		  "u", EVICTION_MISCONFIGURED, ERROR_UNAVAILABLE, 0 },
-		{ 500, NULL, "u", EVICTION_FAILED, ERROR_UNAVAILABLE, 0 },
-		{ 403, NULL, "u", EVICTION_REFUSED, ERROR_AUTH, 0 },
-		{ 422, NULL, NULL, EVICTION_FAILED, ERROR_INVALID, 0 },
+		  "u", EVICTION_MISCONFIGURED, ERROR_UNAVAILABLE, 0, 0 },
+		{ 500, NULL, "u", EVICTION_FAILED, ERROR_UNAVAILABLE, 0, 0 },
+		{ 403, NULL, "u", EVICTION_REFUSED, ERROR_AUTH, 0, 0 },
+		{ 422, NULL, NULL, EVICTION_FAILED, ERROR_INVALID, 0, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct line lines[2] = {
 			{ "POST /api/v1/namespaces/llm/pods/p-1/eviction",
-			  cases[i].uid ? "{\"apiVersion\":\"policy/"
-					 "v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p-1\","
-					 "\"namespace\":\"llm\"},\"deleteOptions\":{\"preconditions\":{\"uid\":\"u\"},"
-					 "\"gracePeriodSeconds\":30}}"
-				       : "{\"apiVersion\":\"policy/"
-					 "v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p-1\","
-					 "\"namespace\":\"llm\"},\"deleteOptions\":{}}",
+			  cases[i].version ? "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{"
+					     "\"name\":\"p-1\",\"namespace\":\"llm\"},\"deleteOptions\":{"
+					     "\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"7\"},"
+					     "\"gracePeriodSeconds\":30}}"
+			  : cases[i].uid
+				  ? "{\"apiVersion\":\"policy/"
+				    "v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p-1\","
+				    "\"namespace\":\"llm\"},\"deleteOptions\":{\"preconditions\":{\"uid\":\"u\"},"
+				    "\"gracePeriodSeconds\":30}}"
+				  : "{\"apiVersion\":\"policy/"
+				    "v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p-1\","
+				    "\"namespace\":\"llm\"},\"deleteOptions\":{\"preconditions\":{}}}",
 			  cases[i].status, cases[i].answer },
 		};
 		struct api *api = begin(lines);
 		struct eviction v = { .name_space = "llm",
 				      .pod = "p-1",
 				      .uid = cases[i].uid,
+				      .version = cases[i].version,
 				      .grace_seconds = cases[i].uid ? 30 : -1,
 				      .done = eviction_done };
 		eviction_start(api, &v);

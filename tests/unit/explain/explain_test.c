@@ -82,7 +82,7 @@ static void a_decision_is_told_in_sentences(void **state)
 
 	assert_string_equal(
 		part(&e, "Decided"),
-		"12 hot replicas, counting those that are still expected; 14 wished, held by: budget."
+		"12 hot replicas, including those on the way; 14 wished, held by: budget."
 		" In spot: start 3 replicas on new machines; 9 nodes there now, 12 after it."
 		" on-demand is held by: stock-out; no starts there before 2024-05-10 14:33:15, after 2 refusals"
 		" in a row.");
@@ -164,14 +164,14 @@ static void every_limit_and_state_has_its_words(void **state)
 		plan.decision.slots_source = i;
 		struct explanation e = explain_decision(&x, &a);
 
-		assert_true(!strncmp(part(&e, "Expected"), "A replica is taken to run 105 sequences", 39));
+		assert_true(!strncmp(part(&e, "Expected"), "A replica is assumed to run 105 sequences", 41));
 	}
 	plan.decision.unwished = 5;
 	for (int i = WISH_CUT_NONE + 1; i < WISH_CUT_COUNT; i++) {
 		plan.decision.wish_cut_by = i;
 		struct explanation e = explain_decision(&x, &a);
 
-		assert_non_null(strstr(part(&e, "Wished"), "5 of what is missing"));
+		assert_non_null(strstr(part(&e, "Wished"), "5 of the shortfall"));
 	}
 	for (int i = 0; i < SIGNAL_STATE_COUNT; i++) {
 		plan.decision.signals = i;
@@ -405,10 +405,9 @@ static void the_default_pool_is_told_in_its_words(void **state)
 	const struct explanation e = explain_decision(&x, &a);
 
 	(void)state;
-	assert_string_equal(
-		explain_headline(&x, &a),
-		"8 GPUs, counting those that are still expected; 8 wished, held by: waiting-pods. In replica-8: "
-		"start 8 GPUs on new machines; 0 nodes there now, 1 after it.");
+	assert_string_equal(explain_headline(&x, &a),
+			    "8 GPUs, including those on the way; 8 wished, held by: waiting-pods. In replica-8: "
+			    "start 8 GPUs on new machines; 0 nodes there now, 1 after it.");
 	for (size_t i = 0; i < e.count; i++)
 		assert_null(strstr(e.parts[i].text, "request"));
 	asks = (struct group_decision){

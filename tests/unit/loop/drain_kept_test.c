@@ -110,6 +110,51 @@ static void nobody_who_serves_goes_while_requests_wait(void **state)
 	assert_non_null(asked("POST", "/pods/a/eviction"));
 }
 
+static int64_t ready_now(void)
+{
+	return observe_snapshot(c, &c->tick.arena).pools[0].groups[0].ready;
+}
+
+/* Else the next tick would release as many again. */
+static void who_was_asked_to_go_is_no_replica_before_a_watch_shows_it(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", true);
+	have_pod(c, "b", CHAT, "m2", true);
+	have_pod(c, "d", CHAT, "m3", true);
+	look_at_pools(c);
+	assert_int_equal(ready_now(), 3);
+	go("m1", FATE_REMOVE);
+	pass(20 * SECOND); /* marked and evicted, and no watch tells */
+	assert_non_null(asked("POST", "/pods/a/eviction"));
+	look_at_pools(c);
+	assert_int_equal(ready_now(), 2);
+	have_node(c, "m1", "", MARKED("remove"));
+	look_at_pools(c);
+	assert_int_equal(ready_now(), 2);
+}
+
+/* Its replica serves, and no watch has told of it yet: the server knows, and refuses. */
+static void who_may_serve_by_now_goes_only_as_seen(void **state)
+{
+	(void)state;
+	have_pod(c, "a", CHAT, "m1", false);
+	server.pods_changed = true;
+	go("m1", FATE_REMOVE);
+	have_node(c, "m1", "", MARKED("remove"));
+	pass(SECOND);
+	assert_non_null(strstr(asked("POST", "/pods/a/eviction"), "\"resourceVersion\":\"7\""));
+	assert_int_equal(c->drains.evictions[EVICTION_CHANGED], 1);
+	forget_log();
+	c->pools[0]->has_queue = true;
+	have_pod(c, "a", CHAT, "m1", true);
+	pass(30 * SECOND);
+	assert_null(asked("POST", "/eviction"));
+	c->pools[0]->has_queue = false; /* who serves is asked however he is */
+	pass(SECOND);
+	assert_null(strstr(asked("POST", "/pods/a/eviction"), "resourceVersion"));
+}
+
 static enum engine_sleep awake(const struct source *s, const char *key)
 {
 	(void)s;
@@ -164,14 +209,14 @@ static void nodes_that_still_serve_are_kept_before_any_is_bought(void **state)
 	act_on(c, (struct group_decision){ .cold = 1, .wake = 2 }, 3);
 	assert_int_equal(c->starts.count, 1); /* two of three are there */
 	assert_int_equal(c->starts.items[0].kind, START_WAKE);
-	assert_int_equal(drains_returning(c, 0, 0), 2);
+	assert_int_equal(drains_unshown(c, 0, 0), 2);
 	pass(6 * SECOND);
 	assert_non_null(strstr(asked("PATCH", "/nodes/m1"), "\"unschedulable\":false"));
 	assert_non_null(strstr(asked("PATCH", "/nodes/m2"), "\"unschedulable\":false"));
 	assert_int_equal(c->drains.abandoned, 2);
 	have_node(c, "m1", "", "");
 	have_node(c, "m2", "", "");
-	assert_int_equal(drains_returning(c, 0, 0), 0);
+	assert_int_equal(drains_unshown(c, 0, 0), 0);
 	assert_true(drain_is_under_way(c, "m3") || node_group_is_removing(c->groups[0], "m3"));
 }
 
@@ -211,6 +256,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nobody_who_serves_goes_while_nothing_is_known),
 		TEST(nobody_who_serves_goes_while_requests_wait),
+		TEST(who_was_asked_to_go_is_no_replica_before_a_watch_shows_it),
+		TEST(who_may_serve_by_now_goes_only_as_seen),
 		TEST(the_least_of_the_cloud_holds_before_a_drain),
 		TEST(before_the_first_reading_nothing_is_known),
 		TEST(an_idle_node_stays_while_nothing_is_known),

@@ -36,6 +36,7 @@ static int set_up(void **state)
 
 	(void)state;
 	serving = 0;
+	memset(machine_count, 0, sizeof machine_count);
 	c = play_controller(pool);
 	snprintf(path, sizeof path, "/tmp/fall_back_test.%d.db", (int)getpid());
 	c->history = history_resume(&(struct history_setup){ .path = path,
@@ -189,15 +190,15 @@ static void the_budget_holds_for_the_dearer_one(void **state)
 }
 
 /* A node of the second group, and the taint of its handler. */
-static void see_spot_node(const char *taint)
+static void see_spot_node(int gpus, const char *taint)
 {
 	char text[1024];
 
 	snprintf(text, sizeof text,
 		 "{'metadata':{'name':'m1','uid':'m1','labels':{'simulated.preheat.dev/node-group':'spot-b'}},'spec':{"
-		 "'providerID':'simulated://m1'%s},'status':{'allocatable':{'nvidia.com/gpu':'1'},'conditions':[{"
+		 "'providerID':'simulated://m1'%s},'status':{'allocatable':{'nvidia.com/gpu':'%d'},'conditions':[{"
 		 "'type':'Ready','status':'True'}]}}",
-		 taint);
+		 taint, gpus);
 	see(c->cluster, CLUSTER_NODES, text, (struct moment){ clock_now(c->clock), false });
 }
 
@@ -206,7 +207,7 @@ static void run_on_spot(const char *taint)
 {
 	have_machine(1, "m1", MACHINE_RUNNING);
 	cloud_tells(c, 1);
-	see_spot_node(taint);
+	see_spot_node(1, taint);
 	have_pod(c, "a", "'app':'chat'", "m1", true);
 	serving = 1;
 }
@@ -216,13 +217,31 @@ static void a_node_that_is_idle_is_used_first(void **state)
 {
 	(void)state;
 	decide(2, 10);
-	see_spot_node("");
+	see_spot_node(1, "");
 	have_machine(1, "m1", MACHINE_RUNNING);
 	cloud_tells(c, 1);
 	answer("spot-a", ERROR_STOCKOUT);
 	play_until(play_now());
 	assert_int_equal(c->groups[1]->wanted, 2); /* one stands there, one is bought */
 	assert_int_equal(c->groups[2]->wanted, 0);
+}
+
+/* Of its two GPUs one serves: the other takes what would be bought. */
+static void a_node_that_returns_is_filled_first(void **state)
+{
+	(void)state;
+	((struct group_spec *)(uintptr_t)&fleet_of(c)->groups[1])->gpus_per_node = 2;
+	run_on_spot("");
+	see_spot_node(2, "");
+	c->starts.count = 0;
+	decide(2, 10);
+	assert_true(drain_begin(c, cluster_node(c->cluster, "m1"), 0, FATE_REMOVE, "fewer were needed"));
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_int_equal(c->groups[1]->wanted, 1);
+	assert_int_equal(c->groups[2]->wanted, 0);
+	assert_int_equal(c->starts.count, 1);
+	assert_int_equal(c->starts.items[0].kind, START_PLACE);
 }
 
 static void a_machine_that_will_be_taken_is_replaced_at_once(void **state)
@@ -261,7 +280,7 @@ static void what_will_be_taken_is_emptied_in_any_case(void **state)
 	play_until(play_now());
 	answer("spot-a", ERROR_NONE);
 	settle_calls();
-	assert_int_equal(drains_call_off(c, 0, 1), 0);
+	assert_null(drains_call_off(c, 0));
 	assert_non_null(asked("eviction", "pods/a"));
 	for (millis end = play_now() + DRAIN_PATIENCE + MINUTE; play_now() < end; settle_calls())
 		play_until(play_now() + 10 * SECOND);
@@ -315,6 +334,7 @@ int main(void)
 		TEST(a_machine_that_was_given_up_too_late_is_used_first),
 		TEST(a_node_that_is_idle_is_used_first),
 		TEST(the_budget_holds_for_the_dearer_one),
+		TEST(a_node_that_returns_is_filled_first),
 		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
 		TEST(what_will_be_taken_is_emptied_in_any_case),
 		TEST(a_pool_that_is_watched_keeps_what_will_be_taken),

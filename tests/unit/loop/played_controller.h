@@ -22,6 +22,7 @@ static struct {
 	const char *workload; /* what GET of a Deployment answers */
 	int64_t replicas;     /* of its scale */
 	bool budget_holds;
+	bool pods_changed;	 /* since any watch showed them */
 	const char *unseen_on;	 /* node with a pod that no watch shows; NULL: there is none */
 	const char *unseen_node; /* provider id of a node that no watch shows; NULL: there is none */
 	bool hides_nodes;	 /* they cannot be listed */
@@ -88,6 +89,10 @@ static inline void answer_call(struct api_call *c)
 
 	if (strstr(c->path, "/eviction") && server.budget_holds) {
 		play_answer(c, 429, play_status(429, "TooManyRequests", "DisruptionBudget"));
+		return;
+	}
+	if (strstr(c->path, "/eviction") && server.pods_changed && strstr(c->body, "resourceVersion")) {
+		play_answer(c, 409, play_status(409, "Conflict", NULL));
 		return;
 	}
 	if (!strncmp(c->path, "/apis/autoscaling.x-k8s.io/", 27) && !strcmp(c->method, "GET")) {
@@ -359,8 +364,8 @@ static inline void have_pod(struct controller *c, const char *name, const char *
 	char text[1024];
 
 	snprintf(text, sizeof text,
-		 "{'metadata':{'namespace':'llm','name':'%s','uid':'00000000-0000-0000-0000-0000000000%02x','labels':{%"
-		 "s},"
+		 "{'metadata':{'namespace':'llm','name':'%s','uid':'00000000-0000-0000-0000-0000000000%02x',"
+		 "'resourceVersion':'7','labels':{%s},"
 		 "'ownerReferences':[{'kind':'ReplicaSet','name':'r','uid':'r','controller':true}]},'spec':{%s%s%s"
 		 "'containers':[{'image':'i','resources':{'limits':{'nvidia.com/gpu':'1'}}}]},'status':{%s}}",
 		 name, (unsigned)(unsigned char)name[0], labels, *on ? "'nodeName':'" : "", on, *on ? "'," : "",

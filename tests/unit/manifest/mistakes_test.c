@@ -316,6 +316,7 @@ static void workloads(void **state)
 		{ WORK("gpuResource: 7"), 7, 28, RESOURCE, "found a number '7'" },
 		{ WORK("warm: replica"), 7, 21, "spec.workload.warm", "did you mean 'replicas'?" },
 		{ WORK("warm: replicas"), 7, 21, "spec.workload.warm", "name what is to be scaled" },
+		{ WORK("prefetch: image"), 7, 25, "spec.workload.prefetch", "its images are pulled" },
 		{ WORK("warm: placeholders"), 7, 21, "spec.workload.warm", "its image is kept warm" },
 		{ ENGINE(", scrape: {}"), 7, 36, "spec.signals.scrape", "the pods are counted" },
 		{ ENGINE(", prometheus: { url: \"http://p\" }"), 7, 40, "spec.signals.prometheus",
