@@ -100,7 +100,8 @@ static void learn_service(struct demand_state *d, const struct totals *t, double
 	d->finished = d->finished * keep + (t->completed > admitted ? t->completed : admitted);
 }
 
-static void set_level(struct demand_state *d, const struct demand_reading *r, double slots)
+/* After a silence the level begins anew: what was before it is no part of the last minute. */
+static void set_level(struct demand_state *d, const struct demand_reading *r, double slots, bool was_silent)
 {
 	double sum = 0, tick = r->seconds * (double)r->readings;
 	bool is_many = d->level * slots >= MANY_SEQUENCES;
@@ -114,6 +115,8 @@ static void set_level(struct demand_state *d, const struct demand_reading *r, do
 			d->mean += r->demand[i] / (double)r->readings;
 	}
 	d->recent[d->level_count % LEVEL_TICKS_MOST] = d->mean;
+	for (int64_t i = 0; was_silent && i < LEVEL_TICKS_MOST; i++)
+		d->recent[i] = d->mean;
 	for (int64_t i = 0; i < n; i++)
 		sum += d->recent[(uint64_t)(d->level_count - i) % LEVEL_TICKS_MOST];
 	d->level = sum / (double)n;
@@ -204,7 +207,9 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 {
 	const struct pool_snapshot *s = &all->pools[pool];
 	const struct pool_spec *spec = &all->fleet->pools[pool];
-	double seconds = (double)covered(d, all) / 1000; /* before judge(), which notes this tick */
+	/* Before judge(), which notes this tick. */
+	double seconds = (double)covered(d, all) / 1000;
+	bool was_silent = all->now - d->fresh_at > LATEST_TICKS * all->interval;
 	struct demand_reading r = { .signals = judge(d, s, all->now) };
 	struct totals t = sum_readings(s);
 
@@ -224,7 +229,7 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 		r.service = service_of(d, spec);
 		forget_the_tick(d, &r, (double)all->interval / 1000);
 	}
-	set_level(d, &r, slots);
+	set_level(d, &r, slots, was_silent && s->scrape_count && r.signals <= SIGNALS_PARTIAL);
 	return r;
 }
 

@@ -138,6 +138,22 @@ static void the_level_of_many_sequences_follows_sooner(void **state)
 	}
 }
 
+/* Nine minutes of which nothing is known, as after a crash. */
+static void the_level_begins_anew_after_a_silence(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	for (int i = 0; i < 20; i++)
+		feed_tick(&f, 50, 0, 25, 25);
+	f.now += 9 * MINUTE;
+	feed_tick(&f, 100, 0, 50, 50);
+	assert_int_equal(exact_round(f.demand.level * 100), 100);
+	feed_tick(&f, 140, 0, 70, 70);
+	assert_int_equal(exact_round(f.demand.level * 100), 110);
+}
+
 static void the_peak_looks_back_as_far_as_asked(void **state)
 {
 	struct feed f;
@@ -604,6 +620,7 @@ int main(void)
 		cmocka_unit_test(a_queue_is_not_taken_for_demand),
 		cmocka_unit_test(a_burst_of_longer_requests_is_seen_at_once),
 		cmocka_unit_test(the_level_of_many_sequences_follows_sooner),
+		cmocka_unit_test(the_level_begins_anew_after_a_silence),
 		cmocka_unit_test(the_peak_looks_back_as_far_as_asked),
 		cmocka_unit_test(capacity_follows_the_evidence),
 		cmocka_unit_test(latency_limits_the_batch),
