@@ -60,10 +60,24 @@ static int64_t places_spoken_for(const struct controller *c, size_t pool, size_t
 }
 
 /* Of the whole group: those that will leave it soon do not count towards its least. */
+/* What starts in order to be stopped is a node until it is. */
+static int64_t nodes_to_stop(const struct controller *c, size_t group)
+{
+	int64_t gpus = 0, each = fleet_of(c)->groups[group].gpus_per_node;
+
+	for (size_t i = 0; i < c->starts.count; i++) {
+		const struct start *s = &c->starts.items[i];
+		const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
+		gpus += s->kind == START_REFILL && spec->groups[s->group] == group ? spec->gpus_per_replica : 0;
+	}
+	return each > 0 ? (gpus + each - 1) / each : 0;
+}
+
 static int64_t nodes_of(const struct controller *c, size_t group, const struct pool_group_view *v)
 {
 	const struct node_group *g = c->groups[group];
-	int64_t nodes = (g->is_known ? node_group_size(g) : v->nodes) - drains_in_group(c, (int)group);
+	int64_t nodes = (g->is_known ? node_group_size(g) + nodes_to_stop(c, group) : v->nodes) -
+			drains_in_group(c, (int)group);
 
 	return nodes > 0 ? nodes : 0;
 }

@@ -5,6 +5,11 @@
 /* Per 15 s. Full replicas tell the service time at once, and a burst often brings longer requests. */
 static const double LOG_KEEP = -.0512932943875505, LOG_KEEP_QUEUEING = -.6931471805599453; /* log .95, log .5 */
 static const double SMALLEST = .05;
+/* While requests queue, all that finished before counts as so many at most: a burst of longer requests is seen at once,
+ * and not only once it is over. */
+static const double FINISHED_MOST = 300;
+/* The more sequences are running, the less chance there is in their number, and the less time tells of demand. */
+static const double LEVEL_SECONDS = 60, LEVEL_SECONDS_OF_MANY = 30, MANY_SEQUENCES = 400;
 static const millis GONE_AFTER = 2 * MINUTE;
 enum { LATEST_TICKS = 8 };
 
@@ -86,18 +91,23 @@ static bool is_sudden_zero(struct demand_state *d, const struct totals *t, milli
 
 static void learn_service(struct demand_state *d, const struct totals *t, double admitted, double seconds, double ticks)
 {
-	double keep = exact_exp(ticks * (t->waiting > .02 * t->in_service ? LOG_KEEP_QUEUEING : LOG_KEEP));
+	bool is_queueing = t->waiting > .02 * t->in_service;
+	double keep = exact_exp(ticks * (is_queueing ? LOG_KEEP_QUEUEING : LOG_KEEP));
 
+	if (is_queueing && d->finished * keep > FINISHED_MOST)
+		keep = FINISHED_MOST / d->finished;
 	d->busy = d->busy * keep + t->in_service * seconds;
 	d->finished = d->finished * keep + (t->completed > admitted ? t->completed : admitted);
 }
 
-static void set_level(struct demand_state *d, const struct demand_reading *r)
+/* After a silence the level begins anew: what was before it is no part of the last minute. */
+static void set_level(struct demand_state *d, const struct demand_reading *r, double slots, bool was_silent)
 {
 	double sum = 0, tick = r->seconds * (double)r->readings;
-	int64_t n = (int64_t)(60 / tick + .5);
+	bool is_many = d->level * slots >= MANY_SEQUENCES;
+	int64_t n = (int64_t)((is_many ? LEVEL_SECONDS_OF_MANY : LEVEL_SECONDS) / tick + .5), least = is_many ? 2 : 4;
 
-	n = n < 4 ? 4 : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
+	n = n < least ? least : n > LEVEL_TICKS_MOST ? LEVEL_TICKS_MOST : n;
 	n = n < d->level_count + 1 ? n : d->level_count + 1;
 	if (r->readings) {
 		d->mean = 0;
@@ -105,6 +115,8 @@ static void set_level(struct demand_state *d, const struct demand_reading *r)
 			d->mean += r->demand[i] / (double)r->readings;
 	}
 	d->recent[d->level_count % LEVEL_TICKS_MOST] = d->mean;
+	for (int64_t i = 0; was_silent && i < LEVEL_TICKS_MOST; i++)
+		d->recent[i] = d->mean;
 	for (int64_t i = 0; i < n; i++)
 		sum += d->recent[(uint64_t)(d->level_count - i) % LEVEL_TICKS_MOST];
 	d->level = sum / (double)n;
@@ -195,7 +207,9 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 {
 	const struct pool_snapshot *s = &all->pools[pool];
 	const struct pool_spec *spec = &all->fleet->pools[pool];
-	double seconds = (double)covered(d, all) / 1000; /* before judge(), which notes this tick */
+	/* Before judge(), which notes this tick. */
+	double seconds = (double)covered(d, all) / 1000;
+	bool was_silent = all->now - d->fresh_at > LATEST_TICKS * all->interval;
 	struct demand_reading r = { .signals = judge(d, s, all->now) };
 	struct totals t = sum_readings(s);
 
@@ -215,7 +229,7 @@ struct demand_reading demand_observe(struct demand_state *d, const struct snapsh
 		r.service = service_of(d, spec);
 		forget_the_tick(d, &r, (double)all->interval / 1000);
 	}
-	set_level(d, &r);
+	set_level(d, &r, slots, was_silent && s->scrape_count && r.signals <= SIGNALS_PARTIAL);
 	return r;
 }
 

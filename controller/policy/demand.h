@@ -14,7 +14,7 @@ struct demand_state {
 	double busy, finished; /* forgetting sums: sequence-seconds and requests */
 	double mean;	       /* demand, replicas */
 	double last;	       /* at the last reading */
-	double level;	       /* mean of the last minute */
+	double level;	       /* mean of the last minute, of half of it where many sequences run */
 	double recent[LEVEL_TICKS_MOST];
 	int64_t level_count, level_room;
 	int64_t last_in_service, last_waiting; /* at the last reading */

@@ -15,7 +15,7 @@ struct rule_memory {
 	millis since, reviewed_at;
 	double share, target, sunk;
 	int64_t tier_saving;			       /* permille; ABSENT without tiers */
-	double own_started, own_late;		       /* real, half-life of three days */
+	double own_started, own_late, own_shadow_late; /* real and expected, half-life of three days */
 	double day_started, day_late, day_shadow_late; /* real and expected, half-life of a day */
 	double day_ticks, day_held, day_shadow_held;
 };

@@ -53,7 +53,7 @@ struct fleet {
 };
 
 struct demand_view {
-	double level;		/* mean of the last minute */
+	double level;		/* demand of late: demand.h */
 	double peak[HOLDS_MAX]; /* largest level over each hold */
 	double stock_peak;	/* largest level over the longest hold */
 	double service;		/* seconds a request holds its slot */

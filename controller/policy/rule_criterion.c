@@ -7,7 +7,7 @@ static const double CAUTION = .6; /* standard errors of a sum of independent bad
 static const double AIM = .8;	  /* of the allowed late share */
 static const double TIGHTEN = .3, TIGHTEST = .15;
 static const double WIDE_MARGIN = .75, BURSTS_BELIEVED = 2.5; /* three, a little forgotten */
-static const double STICKINESS = 1.03;			      /* other rules count that much dearer */
+static const double STICKINESS = 1.01, STICKY_REPLICAS = .1;  /* other rules count that much dearer */
 static const double LN10 = 2.302585092994046, LN2 = .6931471805599453;
 
 static double log2_of(double x)
@@ -126,7 +126,7 @@ static struct candidate weigh(const struct choice_input *in, size_t rule)
 	if (in->violation_cost > 0 && in->record->ticks > 0)
 		c.cost += c.share * in->record->arrived / in->record->ticks * in->violation_cost;
 	if (in->present != ABSENT && (int64_t)rule != in->present)
-		c.cost *= STICKINESS;
+		c.cost = c.cost * STICKINESS + STICKY_REPLICAS;
 	return c;
 }
 

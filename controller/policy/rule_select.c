@@ -336,7 +336,7 @@ struct rule_standing *policy_standings(const struct policy_state *m, const struc
 
 static const millis REVIEW_EVERY = 15 * MINUTE, REVIEW_AT_FIRST = MINUTE, AT_FIRST = 4 * HOUR;
 static const double OWN_HALF_LIFE = 3 * 24 * 3600.0, DAY_HALF_LIFE = 24 * 3600.0, LN2 = .6931471805599453;
-static const double OWN_PRIOR_HOURS = 6;
+static const double OWN_PRIOR_HOURS = 6, UNEXPECTED = 1.25;
 static const int64_t price_levels[OBJECTIVE_PRICES] = { 100000, 50000, 20000, 10000, 5000, 2000, 1000, 500 };
 
 static double keep_of(double half_life, millis interval)
@@ -355,6 +355,7 @@ static void review_seen(struct pool_policy_state *m, const struct snapshot *s, s
 
 	c->own_started *= own;
 	c->own_late *= own;
+	c->own_shadow_late *= own;
 	c->day_started *= day;
 	c->day_late *= day;
 	c->day_held *= day;
@@ -376,13 +377,17 @@ static void review_seen(struct pool_policy_state *m, const struct snapshot *s, s
 /* Adds what the shadow of the rule in force expected of it. */
 static void review_expected(struct pool_policy_state *m, double late, double held)
 {
+	m->choice.own_shadow_late += late;
 	m->choice.day_shadow_late += late;
 	m->choice.day_shadow_held += held;
 }
 
-/* The real late share, drawn towards the objective by some hours of traffic exactly on it. */
+/* The real late share, drawn towards the objective by some hours of traffic exactly on it. What the rules in force
+ * expected stands in their record already and is not held against them again. */
 static double own_share(const struct pool_policy_state *m, double late_allowed)
 {
+	if (m->choice.own_late <= UNEXPECTED * m->choice.own_shadow_late)
+		return late_allowed;
 	double prior = m->record.hours > 0 ? OWN_PRIOR_HOURS * m->record.arrived / m->record.hours : 0;
 	double started = m->choice.own_started + prior;
 

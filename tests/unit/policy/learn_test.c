@@ -96,6 +96,64 @@ static void a_queue_is_not_taken_for_demand(void **state)
 	assert_true(waiting > 10000);
 }
 
+/* 1000 slots are full, and requests of 10 s have given way to ones of 20 s: in one tick most of it is known. */
+static void a_burst_of_longer_requests_is_seen_at_once(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	for (int i = 0; i < 40; i++)
+		feed_tick(&f, 900, 0, 450, 450);
+	struct demand_reading r = feed_tick(&f, 1000, 500, 250, 250);
+	assert_true(r.service > 15);
+	/* Without a queue longer ones are learned as slowly as ever. */
+	feed_init(&f);
+	for (int i = 0; i < 40; i++)
+		feed_tick(&f, 900, 0, 450, 450);
+	r = feed_tick(&f, 1000, 0, 250, 250);
+	assert_true(r.service < 12);
+}
+
+/* Twice as much from one moment on: of 50 sequences a minute tells, of 500 half of it. */
+static void the_level_of_many_sequences_follows_sooner(void **state)
+{
+	static const struct {
+		int64_t running;
+		int ticks;
+	} cases[] = { { 50, 4 }, { 500, 2 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		int64_t n = cases[i].running, ticks = 0;
+		struct feed f;
+		feed_init(&f);
+		for (int k = 0; k < 20; k++)
+			feed_tick(&f, n, 0, n / 2, n / 2);
+		while (f.demand.level < 1.99 * (double)n / 100) {
+			feed_tick(&f, 2 * n, 0, n, n);
+			ticks++;
+		}
+		assert_int_equal(ticks, cases[i].ticks);
+	}
+}
+
+/* Nine minutes of which nothing is known, as after a crash. */
+static void the_level_begins_anew_after_a_silence(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	for (int i = 0; i < 20; i++)
+		feed_tick(&f, 50, 0, 25, 25);
+	f.now += 9 * MINUTE;
+	feed_tick(&f, 100, 0, 50, 50);
+	assert_int_equal(exact_round(f.demand.level * 100), 100);
+	feed_tick(&f, 140, 0, 70, 70);
+	assert_int_equal(exact_round(f.demand.level * 100), 110);
+}
+
 static void the_peak_looks_back_as_far_as_asked(void **state)
 {
 	struct feed f;
@@ -458,6 +516,35 @@ static void a_backlog_outlives_a_change_of_the_fleet(void **state)
 }
 
 /* A day of 100,000 requests at 1 % allowed; each row is what the shadows expected and what came. */
+/* 1 % allowed, 3 % came. */
+static void only_what_was_not_expected_tightens_the_target(void **state)
+{
+	static const struct {
+		double expected;
+		bool tightens;
+	} cases[] = { { 30000, false }, { 25000, false }, { 20000, true }, { 0, true } };
+	static struct pool_spec allowing;
+	struct pool_policy_state *m = calloc(1, sizeof *m);
+
+	(void)state;
+	assert_non_null(m);
+	allowing = spec;
+	allowing.objective_late_ppm = 10000;
+	struct fleet_spec fleet = { .pools = &allowing, .pool_count = 1 };
+	struct snapshot s = { 0, 1000000, 15000, &fleet, NULL };
+	struct estimates l = { 0 };
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		m->record = (struct shadow_record){ .arrived = 1e7, .hours = 100 };
+		m->choice = (struct rule_memory){ .own_started = 1e6,
+						  .own_late = 30000,
+						  .own_shadow_late = cases[i].expected };
+		bool tightens = review_input(m, &s, 0, &l).own_share > .0101;
+		if (tightens != cases[i].tightens)
+			fail_msg("%.0f expected of 30000", cases[i].expected);
+	}
+	free(m);
+}
+
 static void the_self_test_tells_expectation_from_reality(void **state)
 {
 	static const struct {
@@ -531,6 +618,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_queue_demand_is_what_is_in_service),
 		cmocka_unit_test(a_queue_is_not_taken_for_demand),
+		cmocka_unit_test(a_burst_of_longer_requests_is_seen_at_once),
+		cmocka_unit_test(the_level_of_many_sequences_follows_sooner),
+		cmocka_unit_test(the_level_begins_anew_after_a_silence),
 		cmocka_unit_test(the_peak_looks_back_as_far_as_asked),
 		cmocka_unit_test(capacity_follows_the_evidence),
 		cmocka_unit_test(latency_limits_the_batch),
@@ -546,6 +636,7 @@ int main(void)
 		cmocka_unit_test(the_present_rule_is_kept_for_small_gains),
 		cmocka_unit_test(a_price_of_late_requests_replaces_the_objective),
 		cmocka_unit_test(the_objective_has_a_state),
+		cmocka_unit_test(only_what_was_not_expected_tightens_the_target),
 		cmocka_unit_test(the_self_test_tells_expectation_from_reality),
 	};
 

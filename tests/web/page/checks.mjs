@@ -1,6 +1,6 @@
 // What the page must do, one function a promise. Each gets { page, base, grow, ... } and throws where it is not so.
 
-import { accessible, blankCharts, go, must, overflow, settle, until } from "./browser.mjs";
+import { accessible, blankCharts, go, must, overflow, patience, settle, until } from "./browser.mjs";
 
 const views = [["pools", "#/pools"], ["pool", "#/pool/llm/chat?from=-1w"], ["incidents", "#/incidents?from=-1w"], ["decisions", "#/decisions?from=-1w"], ["cost", "#/cost?from=-1w"], ["what if", "#/what-if?from=-1w"]];
 const text = (page, selector) => page.locator(selector).first().innerText();
@@ -237,7 +237,7 @@ export async function aDecisionExplained({ page, base }) {
 
 	for (const part of ["Decided", "Seen", "Expected", "Rule", "Wished", "Held by", "It costs"])
 		must(words.includes(part), `'${part}' is not told`);
-	must(/hot replicas?, counting those/.test(words), "whole sentences");
+	must(/hot replicas?, including those/.test(words), "whole sentences");
 	await drawer.getByText("Every number of the decision").click();
 	await until("every number", async () => await drawer.locator("details[open] tbody tr").count() > 30);
 	await drawer.getByRole("button", { name: "Copy" }).click();
@@ -372,7 +372,7 @@ export async function whatIf({ page, base }) {
 	await until("what is wrong is said", async () => /minus one/.test(await card.getByRole("alert").last().innerText().catch(() => "")));
 	await card.getByLabel("Attainment").fill("95%");
 	await card.getByRole("button", { name: "Start" }).click();
-	await card.getByText(/^done$/).waitFor();
+	await card.getByText(/^done$/).waitFor({ timeout: 10 * patience }); // advice and other fleets are worked out beside it
 	const words = await card.innerText();
 	must(/Recorded/.test(words) && /GPU hours/.test(words) && /Late requests/.test(words), `a result beside the recorded: ${words}`);
 	must(/The objective: recorded (met|missed) .*; with the change (met|missed) \([0-9.]+ % late of 5 % allowed\)/.test(words), `met or missed: ${words}`);
