@@ -7,7 +7,7 @@ static const double CAUTION = .6; /* standard errors of a sum of independent bad
 static const double AIM = .8;	  /* of the allowed late share */
 static const double TIGHTEN = .3, TIGHTEST = .15;
 static const double WIDE_MARGIN = .75, BURSTS_BELIEVED = 2.5; /* three, a little forgotten */
-static const double STICKINESS = 1.01, STICKY_REPLICAS = .1;  /* other rules count that much dearer */
+static const double STICKINESS = 1.01, STICKY_REPLICAS = .1;  /* other rules count so many times dearer, and so much */
 static const double LN10 = 2.302585092994046, LN2 = .6931471805599453;
 
 static double log2_of(double x)

@@ -336,7 +336,8 @@ struct rule_standing *policy_standings(const struct policy_state *m, const struc
 
 static const millis REVIEW_EVERY = 15 * MINUTE, REVIEW_AT_FIRST = MINUTE, AT_FIRST = 4 * HOUR;
 static const double OWN_HALF_LIFE = 3 * 24 * 3600.0, DAY_HALF_LIFE = 24 * 3600.0, LN2 = .6931471805599453;
-static const double OWN_PRIOR_HOURS = 6, UNEXPECTED = 1.25;
+static const double OWN_PRIOR_HOURS = 6;
+static const double UNEXPECTED = 1.25; /* times what shadows saw late: they are that optimistic in bursts */
 static const int64_t price_levels[OBJECTIVE_PRICES] = { 100000, 50000, 20000, 10000, 5000, 2000, 1000, 500 };
 
 static double keep_of(double half_life, millis interval)

@@ -1,4 +1,6 @@
 /* A machine of several replicas on its way to standby that is to serve: asked for once, and whole. */
+#include "controller/loop/observe.h"
+
 #include "tests/unit/loop/played_controller.h"
 
 static const char pool[] =
@@ -75,11 +77,26 @@ static void a_refill_that_serves_two_is_no_refill_for_the_others(void **state)
 	}
 }
 
+/* Until they are stopped, also to the policy, whose plan says how many nodes there are to be. */
+static void what_starts_in_order_to_be_stopped_is_a_node(void **state)
+{
+	(void)state;
+	decide((struct group_decision){ .cold = 4, .refill = 8 });
+	look_at_pools(c);
+	assert_int_equal(c->groups[0]->wanted, 1);
+	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].groups[0].nodes, 3);
+	decide((struct group_decision){ .adopt_refill = 4 });
+	look_at_pools(c);
+	assert_int_equal(c->groups[0]->wanted, 2);
+	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].groups[0].nodes, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_refill_that_serves_two_is_no_refill_for_the_others, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(what_starts_in_order_to_be_stopped_is_a_node, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
