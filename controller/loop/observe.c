@@ -63,14 +63,15 @@ static int64_t places_spoken_for(const struct controller *c, size_t pool, size_t
 /* What starts in order to be stopped is a node until it is. */
 static int64_t nodes_to_stop(const struct controller *c, size_t group)
 {
-	int64_t gpus = 0, each = fleet_of(c)->groups[group].gpus_per_node;
+	int64_t gpus = 0, size = fleet_of(c)->groups[group].gpus_per_node;
 
 	for (size_t i = 0; i < c->starts.count; i++) {
 		const struct start *s = &c->starts.items[i];
-		const struct pool_spec *spec = &fleet_of(c)->pools[s->pool];
-		gpus += s->kind == START_REFILL && spec->groups[s->group] == group ? spec->gpus_per_replica : 0;
+		int64_t each = replicas_on_node(c, s->pool, group);
+		if (s->kind == START_REFILL && fleet_of(c)->pools[s->pool].groups[s->group] == group && each > 0)
+			gpus += size / each; /* with what it leaves over */
 	}
-	return each > 0 ? (gpus + each - 1) / each : 0;
+	return size > 0 ? (gpus + size - 1) / size : 0;
 }
 
 static int64_t nodes_of(const struct controller *c, size_t group, const struct pool_group_view *v)

@@ -3,19 +3,20 @@
 
 #include "tests/unit/loop/played_controller.h"
 
-static const char pool[] =
-	"apiVersion: preheat.dev/v1alpha1\n"
-	"kind: WarmPool\n"
-	"metadata: { name: chat, namespace: llm }\n"
-	"spec:\n"
-	"  mode: act\n"
-	"  class: interactive\n"
-	"  objective: { queueWait: 2s, attainment: 99% }\n"
-	"  workload: { selector: { matchLabels: { app: chat } }, maxSequences: 8, interTokenLatency: 30ms }\n"
-	"  nodeGroups:\n"
-	"    - { name: od, provider: simulated, gpusPerNode: 4, pricePerHour: 4.8, max: 10,\n"
-	"        standby: { max: 4, priceShare: 2%, leadTime: { p50: 60s, p95: 90s } } }\n"
-	"  leadTime: { total: { p50: 200s, p95: 300s } }\n";
+#define POOL(gpus)                                                                                             \
+	"apiVersion: preheat.dev/v1alpha1\n"                                                                   \
+	"kind: WarmPool\n"                                                                                     \
+	"metadata: { name: chat, namespace: llm }\n"                                                           \
+	"spec:\n"                                                                                              \
+	"  mode: act\n"                                                                                        \
+	"  class: interactive\n"                                                                               \
+	"  objective: { queueWait: 2s, attainment: 99% }\n"                                                    \
+	"  workload: { selector: { matchLabels: { app: chat } }, gpusPerReplica: " gpus ", maxSequences: 8,\n" \
+	"    interTokenLatency: 30ms }\n"                                                                      \
+	"  nodeGroups:\n"                                                                                      \
+	"    - { name: od, provider: simulated, gpusPerNode: 4, pricePerHour: 4.8, max: 10,\n"                 \
+	"        standby: { max: 4, priceShare: 2%, leadTime: { p50: 60s, p95: 90s } } }\n"                    \
+	"  leadTime: { total: { p50: 200s, p95: 300s } }\n"
 
 static struct controller *c;
 static struct pool_plan plan;
@@ -24,7 +25,7 @@ static struct group_decision asked_of;
 static int set_up(void **state)
 {
 	(void)state;
-	c = play_controller(pool);
+	c = play_controller(POOL("1"));
 	cloud_tells(c, 0);
 	return 0;
 }
@@ -91,12 +92,24 @@ static void what_starts_in_order_to_be_stopped_is_a_node(void **state)
 	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].groups[0].nodes, 3);
 }
 
+/* A replica of three GPUs takes a whole machine of four. */
+static void what_a_replica_leaves_over_is_nobodys(void **state)
+{
+	tear_down(state);
+	c = play_controller(POOL("3"));
+	cloud_tells(c, 0);
+	decide((struct group_decision){ .refill = 4 });
+	look_at_pools(c);
+	assert_int_equal(observe_snapshot(c, &c->tick.arena).pools[0].groups[0].nodes, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_refill_that_serves_two_is_no_refill_for_the_others, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(what_starts_in_order_to_be_stopped_is_a_node, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_a_replica_leaves_over_is_nobodys, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
