@@ -413,8 +413,8 @@ static void a_stopped_group_leaves_no_timer(void **state)
 	assert_false(timer_is_running(&t->g.timer));
 }
 
-/* An update began between the look and the call: what was wanted is looked for elsewhere, and not bought here, too, when
- * the update is over. */
+/* An update began between the look and the call: what was wanted is looked for elsewhere, and not bought here, too,
+ * when the update is over. */
 static void what_an_owner_keeps_out_is_not_asked_for_when_it_is_over(void **state)
 {
 	static const enum error_kind answers[] = { ERROR_CONFLICT, ERROR_TIMEOUT };
