@@ -234,8 +234,8 @@ static void holder_changed(void *user)
 	publish_state(user);
 }
 
-/* Nobody else leads where there is no lease; but what was to be written before the process stood still may be wrong now,
- * and ends as it does where a lease is lost. */
+/* Nobody else leads where there is no lease; but what was to be written before the process stood still may be wrong
+ * now, and ends as it does where a lease is lost. */
 static const millis ALONE_FOR = 10 * SECOND, ALONE_AGAIN = 2 * SECOND;
 
 static void write_alone(struct timer *t)

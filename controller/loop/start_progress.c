@@ -220,8 +220,8 @@ int64_t start_progress_adopt(struct controller *c, const struct node *n, size_t 
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
 	size_t count;
-	const struct pod **pods = n ? cluster_node_pods(c->cluster, n, &a, &count)
-				    : cluster_pods(c->cluster, (int)pool, &a, &count);
+	const struct pod **pods =
+		n ? cluster_node_pods(c->cluster, n, &a, &count) : cluster_pods(c->cluster, (int)pool, &a, &count);
 	int64_t adopted = 0;
 
 	for (size_t i = 0; i < count && !runs_work(c, pool); i++) {

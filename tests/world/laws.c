@@ -580,8 +580,8 @@ static bool has_rows(sqlite3 *db, const char *sql, const char *text)
 	return has;
 }
 
-/* Nodes that whoever calls began to drain, and that an API server that is away cannot mark: who is released is no part of
- * the plan. The row of a drain is there before its mark. */
+/* Nodes that whoever calls began to drain, and that an API server that is away cannot mark: who is released is no part
+ * of the plan. The row of a drain is there before its mark. */
 static int64_t released_unmarked(const struct cloud_call *c)
 {
 	sqlite3 *db = NULL;
