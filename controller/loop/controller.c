@@ -102,7 +102,6 @@ static void finish(struct controller *c)
 	drains_actor.stop(c);
 	engine_moves_close(c);
 	activator_close(c);
-	timer_stop(&c->leader.alone);
 	slots_close(c);
 	free(c->drains.back_offs);
 	buf_release(&c->cancels.path);

@@ -96,7 +96,6 @@ static void begin(struct controller *c)
 	engine_moves_adopt(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;
-	c->leader.alone_until = 0; /* however long that took */
 	log_info("leading", LOG_S("identity", c->settings.identity), LOG_I("term", c->leader.term),
 		 LOG_I("pools", (int64_t)fleet_of(c)->pool_count), LOG_B("dry_run", c->settings.is_dry_run), LOG_END);
 	tick_start(c);
@@ -234,6 +233,7 @@ static void holder_changed(void *user)
 	publish_state(user);
 }
 
+<<<<<<< HEAD
 /* Nobody else leads where there is no lease; but what was to be written before the process stood still may be wrong
  * now, and ends as it does where a lease is lost. */
 static const millis ALONE_FOR = 10 * SECOND, ALONE_AGAIN = 2 * SECOND;
@@ -249,6 +249,8 @@ static void write_alone(struct timer *t)
 	timer_start(c->loop, t, ALONE_AGAIN, write_alone);
 }
 
+=======
+>>>>>>> parent of b8d42174 (loop: who stood still without a lease begins anew)
 bool leader_open(struct controller *c, struct error *e)
 {
 	const struct controller_settings *s = &c->settings;
@@ -256,9 +258,6 @@ bool leader_open(struct controller *c, struct error *e)
 	set_gate(c, false, "this replica does not lead");
 	if (!s->elects || s->is_dry_run) {
 		c->leader.may_lead = true;
-		c->leader.alone = (struct timer){ .user = c, .is_urgent = true };
-		if (!s->is_dry_run)
-			write_alone(&c->leader.alone);
 		return true;
 	}
 	const struct lease_setup setup = { .api = c->api,

@@ -24,8 +24,6 @@ struct leader {
 	int64_t term;
 	millis since;	    /* loop_now */
 	struct timer timer; /* until all is quiet, or the cluster is seen */
-	struct timer alone; /* without a lease: until writes are allowed anew */
-	millis alone_until; /* loop_now; they are until then */
 	bool has_next;
 	struct manifest next; /* to be used with the next tick, or once all is quiet */
 	struct arena next_arena;

@@ -501,28 +501,11 @@ static const struct host *host_of(const char *url)
 	return best;
 }
 
-static bool writes_are_over(const struct http *h)
-{
-	return h->write_until && wire_now() >= h->write_until;
-}
-
-/* The kernel did so when the time was over, while the process stood still. */
-static void cut_held(struct http *h)
-{
-	for (struct http_transfer *t = h->first; t; t = t->next)
-		if (t->fate.is_held && t->request->is_write && !t->has_arrived)
-			settle_as(t, ERROR_UNAVAILABLE, "the time to write ran out on its way");
-}
-
 static void arrive(struct timer *timer)
 {
 	struct http_transfer *t = timer->user;
 	const struct host *h = host_of(t->url);
 
-	if (t->fate.is_held && t->request->is_write && writes_are_over(t->http)) {
-		cut_held(t->http);
-		return;
-	}
 	t->has_arrived = true;
 	world.calls++;
 	if (h)
@@ -670,7 +653,7 @@ static void begin(struct http *h, struct http_request *r, struct echo *echo, mil
 		return;
 	}
 	t->arrive.user = t->deadline.user = t;
-	if (!echo && r->is_write && writes_are_over(h)) {
+	if (!echo && r->is_write && h->write_until && wire_now() >= h->write_until) {
 		settle_as(t, ERROR_UNAVAILABLE, "not sent: the time to write ran out");
 		return;
 	}
@@ -699,8 +682,6 @@ void __wrap_http_cancel_all(struct http *h)
 void __wrap_http_write_until(struct http *h, millis until);
 void __wrap_http_write_until(struct http *h, millis until)
 {
-	if (writes_are_over(h))
-		cut_held(h);
 	h->write_until = until;
 }
 

@@ -266,40 +266,6 @@ static void without_its_lease_it_writes_nothing(void **state)
 	until(is_grown, 20 * MINUTE, "it leads again, and replicas for the traffic serve");
 }
 
-static bool is_standing;
-
-/* SIGSTOP between the decision to buy and the socket. */
-static struct wire_fate stop_at_a_purchase(const struct wire_call *c)
-{
-	bool is_purchase = !is_standing && !strcmp(c->method, "POST") && !strncmp(c->host, CLOUD, strlen(CLOUD));
-
-	if (is_purchase)
-		replica_pause(0, is_standing = true);
-	return (struct wire_fate){ .is_held = is_purchase };
-}
-
-static bool stands_still(void)
-{
-	return is_standing;
-}
-
-/* What was true then is not now: it looks again before it buys. */
-static void alone_it_buys_nothing_that_it_wished_before_it_stood_still(void **state)
-{
-	(void)state;
-	begin(&alone);
-	is_standing = false;
-	wire_on_leave(stop_at_a_purchase);
-	chat->rate = 4;
-	until(stands_still, 20 * MINUTE, "machines are asked for");
-	int64_t before = spot->changes + on_demand->changes;
-	run(5 * MINUTE);
-	replica_pause(0, false);
-	run(120);
-	assert_int_equal(spot->changes + on_demand->changes, before);
-	until(is_grown, 20 * MINUTE, "replicas for the traffic serve");
-}
-
 static void an_api_server_that_forgets_is_read_anew(void **state)
 {
 	(void)state;
@@ -459,7 +425,6 @@ int main(int argc, char **argv)
 		SCENARIO(the_other_goes_on_when_the_leader_dies),
 		SCENARIO(a_leader_that_stood_still_follows),
 		SCENARIO(without_its_lease_it_writes_nothing),
-		SCENARIO(alone_it_buys_nothing_that_it_wished_before_it_stood_still),
 		SCENARIO(an_api_server_that_forgets_is_read_anew),
 		SCENARIO(blackouts_give_nothing_back),
 		SCENARIO(standby_machines_are_stopped_and_woken),
