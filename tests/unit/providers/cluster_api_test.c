@@ -26,10 +26,13 @@ static void a_paused_deployment_is_left_alone(void **state)
 	struct asked a = open_provider("clusterApi", deployment, 3);
 
 	(void)state;
-	played.is_paused = true;
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
-			 ERROR_CONFLICT);
-	assert_string_equal(played.log, "");
+	for (int by_mark = 0; by_mark < 2; by_mark++) {
+		played.is_paused = !by_mark;
+		played.is_marked_paused = by_mark;
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+				 ERROR_CONFLICT);
+		assert_string_equal(played.log, "");
+	}
 	close_provider(&a);
 }
 
