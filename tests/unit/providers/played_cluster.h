@@ -38,10 +38,11 @@ static struct played {
 	char operation[64];
 	struct played_machine machines[MACHINES];
 	int machine_count;
-	char log[LOG]; /* "PATCH /path {body}\n" of what changes something */
-	int conflicts; /* of the next patches of the owner */
-	int lost;      /* answers of the next changing calls */
-	int64_t min;   /* as Cluster Autoscaler is told it */
+	char log[LOG];			      /* "PATCH /path {body}\n" of what changes something */
+	int conflicts;			      /* of the next patches of the owner */
+	struct played_machine *replaced_next; /* Karpenter begins to replace it as the size falls */
+	int lost;			      /* answers of the next changing calls */
+	int64_t min;			      /* as Cluster Autoscaler is told it */
 	bool is_endless;
 	millis delay; /* of each answer */
 	bool is_silent;
@@ -185,6 +186,8 @@ static inline void patch_owner(const char *body, struct answer *a)
 	}
 	played.replicas = atoll(strstr(body, "\"replicas\":") + strlen("\"replicas\":"));
 	played.version++;
+	if (played.replaced_next)
+		played.replaced_next->is_replaced = true;
 	deprovision();
 	if (token)
 		snprintf(played.operation, sizeof played.operation, "%.*s",
