@@ -69,8 +69,9 @@ for name, t in truth.items():
     r = recorded[name]
     print(f'{name}: {t["gpu_hours"]:.1f} GPU hours and {t["late_share"]:.2%} late; recorded {r["gpu_hours"]:.1f}, {r["late_share"]:.2%}; '
           f'modelled {r["model_gpu_hours"]:.1f}, {r["model_late_share"]:.2%}')
-    near = {share: max(t['late_share'], r[share]) < 0.001 or t['late_share'] / 1.5 <= r[share] <= 1.5 * t['late_share']
-            for share in ('late_share', 'model_late_share')}
+    # Late requests come together, so twice as many of the model's are still chance where they are few.
+    near = {share: max(t['late_share'], r[share]) < 0.001 or t['late_share'] / times <= r[share] <= times * t['late_share']
+            for share, times in (('late_share', 1.5), ('model_late_share', 2 if t['late_share'] < 0.01 else 1.5))}
     assert abs(r['gpu_hours'] - t['gpu_hours']) <= 0.1 * t['gpu_hours'] and near['late_share'], f'{name}: recorded'
     fits = abs(r['model_gpu_hours'] - t['gpu_hours']) <= 0.1 * t['gpu_hours'] and near['model_late_share']
     assert fits or not r['model_fits'], f'{name}: a verdict out of a model that does not fit'
