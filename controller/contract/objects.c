@@ -183,6 +183,13 @@ static struct probe read_probe(const struct yaml_node *container, const char *ke
 	return p;
 }
 
+static const struct yaml_node *items_at(const struct yaml_node *n, const char *path)
+{
+	const struct yaml_node *list = tree_at(n, path);
+
+	return list && list->kind == YAML_LIST ? list->first : NULL;
+}
+
 static void read_container(struct workload *w, const struct yaml_node *n, bool is_init, struct arena *a)
 {
 	struct container *k = &ADD(a, w->containers, w->container_count, struct container);
@@ -192,21 +199,16 @@ static void read_container(struct workload *w, const struct yaml_node *n, bool i
 				 .resources = yaml_child(n, "resources"),
 				 .args = yaml_child(n, "args"),
 				 .command = yaml_child(n, "command"),
+				 .claims = items_at(n, "resources>claims"),
 				 .is_init = is_init,
 				 .stays = is_init && !strcmp(tree_text(n, "restartPolicy"), "Always"),
 				 .readiness = read_probe(n, "readinessProbe"),
 				 .liveness = read_probe(n, "livenessProbe"),
 				 .startup = read_probe(n, "startupProbe") };
 	read_gpus(k, a);
+	k->has_gpus = k->gpu_count > 0;
 	k->cpu_milli = requested(k, "cpu");
 	k->memory_milli = requested(k, "memory");
-}
-
-static const struct yaml_node *items_at(const struct yaml_node *n, const char *path)
-{
-	const struct yaml_node *list = tree_at(n, path);
-
-	return list && list->kind == YAML_LIST ? list->first : NULL;
 }
 
 static void read_containers(struct workload *w, struct arena *a)

@@ -44,7 +44,9 @@ struct container {
 	struct probe readiness, liveness, startup;
 	const struct yaml_node *args; /* command and args, of what is served; NULL */
 	const struct yaml_node *command;
-	bool is_init, stays; /* stays: an init container that runs on */
+	const struct yaml_node *claims; /* the first of those it uses; NULL: none */
+	bool is_init, stays;		/* stays: an init container that runs on */
+	bool has_gpus;			/* it asks for some, or uses a claim of some */
 };
 
 struct object {

@@ -67,6 +67,15 @@ static const struct device_claim *find_claim(const struct contract *c, const str
 	return NULL;
 }
 
+static void give_gpus(struct workload *w, const char *claim)
+{
+	for (size_t i = 0; i < w->container_count; i++)
+		for (const struct yaml_node *n = w->containers[i].claims; n; n = n->next) {
+			const struct yaml_node *name = text_at(n, "name");
+			w->containers[i].has_gpus |= name && !strcmp(name->text, claim);
+		}
+}
+
 /* What it claims of GPUs, as far as the claims are among the objects and their classes are known. */
 static void resolve_claims(const struct contract *c, struct workload *w)
 {
@@ -84,6 +93,8 @@ static void resolve_claims(const struct contract *c, struct workload *w)
 			continue;
 		w->gpu_resource = w->gpu_resource ? w->gpu_resource : d->gpu_class;
 		w->gpus += d->gpus;
+		if (text_at(n, "name"))
+			give_gpus(w, text_at(n, "name")->text);
 		is_uncounted |= d->is_uncounted;
 	}
 	w->gpus = is_uncounted ? 0 : w->gpus;

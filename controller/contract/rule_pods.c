@@ -301,7 +301,7 @@ static void rule_model_size(struct check_run *c, const struct workload *w)
 {
 	for (size_t k = 0; w->gpus && needed_mib(w) == UNSAID && k < w->container_count; k++) {
 		const struct container *one = &w->containers[k];
-		int64_t gib = one->gpu_count ? container_weights_gib(one) : 0;
+		int64_t gib = one->has_gpus ? container_weights_gib(one) : 0;
 		const char *groups = gib ? too_small(c, w, gib * 1024 / w->gpus) : NULL;
 		if (groups)
 			violate(c, &(struct breach){ &w->object, one->args ? one->args : one->at, NULL },
@@ -640,7 +640,7 @@ static void rule_requests_set(struct check_run *c, const struct workload *w)
 	for (size_t k = 0; k < w->container_count; k++) {
 		const struct container *one = &w->containers[k];
 		bool lacks_cpu = one->cpu_milli == UNSAID, lacks_memory = one->memory_milli == UNSAID;
-		if (!one->gpu_count || (!lacks_cpu && !lacks_memory))
+		if (!one->has_gpus || (!lacks_cpu && !lacks_memory))
 			continue;
 		violate(c, &(struct breach){ &w->object, one->resources ? one->resources : one->at, NULL },
 			"container %s requests no %s", one->name,

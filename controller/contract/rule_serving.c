@@ -50,7 +50,7 @@ static void rule_priority_class(struct check_run *c, const struct workload *w)
 static const struct container *server_of(const struct workload *w)
 {
 	for (size_t i = 0; i < w->container_count; i++)
-		if (w->containers[i].gpu_count && !w->containers[i].is_init)
+		if (w->containers[i].has_gpus && !w->containers[i].is_init)
 			return &w->containers[i];
 	return NULL;
 }

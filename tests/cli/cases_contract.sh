@@ -29,6 +29,9 @@ found 'contract: and a class that may be of GPUs' 0 "Not judged: what 1 workload
 asked='printf -- "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: { name: one, namespace: ml }\nspec: { spec: { devices: { requests: [ { name: r, exactly: { deviceClassName: gpu.nvidia.com, %s } } ] } } }\n"'
 found 'contract: a claim that only looks at devices is none for GPUs' 0 '^2 objects: nothing wrong$' "$claims; $asked 'adminAccess: true' >>d.yaml" 'preheat check d.yaml'
 found 'contract: a claim for all of a machine is for GPUs' 1 'asks for GPUs and tolerates no taint' "$claims; $asked 'allocationMode: All' >>d.yaml" 'preheat check d.yaml'
+found 'contract: the container that uses a claim is the one with GPUs' 1 'container c requests no CPU and no memory' "$claims; $asked 'count: 1' >>d.yaml" 'preheat check d.yaml'
+found 'contract: and the one that serves' 0 'container server has no readinessProbe' \
+	'sed "/^ *claims: /,/readinessProbe/{/readinessProbe/d}" "$cases/claims.yaml" >c.yaml' 'preheat check c.yaml'
 # The pool counts one GPU a replica; how many all are, and what no number is, is not guessed.
 for asks in 'allocationMode: All' 'count: 9223372036854775807' 'count: -3' 'count: 0' 'count: few'; do
 	found "contract: what cannot be counted is not compared: $asks" 0 ': nothing wrong$' \

@@ -4,6 +4,7 @@ import re
 import time
 
 import account
+import process
 import stage
 import trouble
 
@@ -24,14 +25,41 @@ def wrong_starts(s, cloud):
 
 
 def grows(s, cloud):
-    """Traffic comes: spot machines are bought for it. One zone that has none is AWS's own to go round."""
+    """Traffic comes: spot machines are bought for it. One zone that has none is AWS's own to go round, and to balance later."""
     s.expect('a replica serves on the on-demand machine that was there', lambda: len(s.pods(account.APP)) >= 1)
     out = s.machines.fault('stock-out', 'g5-spot', zone='eu-west-1a')
-    cloud.traffic(2.0, 1800)
+    cloud.traffic(2.0, 3600)
     s.expect('spot machines are bought', lambda: s.group('g5-spot')['desired'] >= 2)
     s.expect('they run in the zone that has some', lambda: len(s.running('g5-spot')) >= 2 and all(
         m['zone'] == 'eu-west-1b' for m in s.running('g5-spot')))
+    s.expect('that is all for now', lambda: trouble.calm(s))
     s.machines.end_faults(out['id'])
+    balanced(s, cloud)
+
+
+def balanced(s, cloud):
+    """Zones are uneven: Auto Scaling launches in the empty one before it ends one of the other that somebody's console has left
+    unprotected. Both are let."""
+    began, old = time.time(), {m['id'] for m in s.running('g5-spot')}
+
+    def ended():
+        """By Auto Scaling: not by us."""
+        ours = ' '.join(x['body'] for x in cloud.exchanges(began) if 'Action=TerminateInstance' in x['body'])
+        return [i for i in old - {m['id'] for m in s.group('g5-spot')['machines']} if i not in ours]
+
+    s.machines.fault('az-rebalance', 'g5-spot')
+    s.pass_time(120)
+    s.check('none is ended while all are protected', not ended())
+    for _ in range(3):  # who looks in between protects it first
+        s.machines.fault('unprotected', 'g5-spot')
+        if process.until(ended, max(20.0, s.real(300))):
+            break
+    gone, came = ended(), [m['id'] for m in s.running('g5-spot') if m['zone'] == 'eu-west-1a']
+    s.check(f'{gone} of the full zone ended, {came} of the empty one runs', gone and came)
+    s.machines.end_faults()
+    s.expect('what came is protected as all are', lambda: any('Action=SetInstanceProtection' in x['body'] and any(
+        i in x['body'] for i in came) for x in cloud.exchanges(began)))
+    s.check('nobody is said to have changed the size, or to fight over it', not s.told('ForeignSizeChange|NodeGroupContended', since=began))
 
 
 def runs_dry(s, cloud):

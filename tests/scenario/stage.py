@@ -5,6 +5,7 @@ is kept, with the logs, in build/scenario/NAME.
 """
 import argparse
 import calendar
+import http.client
 import json
 import os
 import re
@@ -56,6 +57,30 @@ class Sampler(threading.Thread):
             self.scores.append([at, score['simulated_s'], score['pools']])
 
 
+class Pulse(threading.Thread):
+    """Changes something about a pod and a node every two seconds. Where nothing changes the server says once a minute of ours that
+    a watch has missed nothing: half an hour of a hurried clock, for which drains and smaller numbers would wait."""
+
+    def __init__(self, server, watches):
+        super().__init__(daemon=True)
+        self.server, self.watches, self.ended = server, watches, threading.Event()
+
+    def run(self):
+        beat = 0
+        while not self.ended.wait(2):
+            beat += 1
+            for kind in ('Pod', 'Node'):
+                for key in list(self.watches[kind].snapshot())[:1]:
+                    self.touch(kind, key, beat)
+
+    def touch(self, kind, key, beat):
+        space, _, name = key.rpartition('/')
+        try:
+            self.server.patch(kind, name, space, {'metadata': {'annotations': {'scenario': str(beat)}}})
+        except (OSError, http.client.HTTPException, kube.Refused):
+            pass  # it went, or the server is away
+
+
 class Stage:
     def __init__(self, name):
         options = argparse.ArgumentParser()
@@ -72,7 +97,7 @@ class Stage:
         self.marks, self.failures = [], []
         self.speed = self.options.speed or self.bearable_speed()
         self.programs, self.watches, self.controllers = [], {}, {}
-        self.machines = self.sampler = None
+        self.machines = self.sampler = self.pulse = None
         self.evidence = {'speed': self.speed, 'stale': [], 'expected_errors': [], 'lease': '', 'users': {}}
 
     # What is told, expected, waited for
@@ -168,6 +193,8 @@ class Stage:
                               ('Deployment', kube.short_deployment), ('Event', kube.short_event)):
             self.watches[kind] = kube.Watch(self.kube, kind, shorten)
             self.watches[kind].start()
+        self.pulse = Pulse(self.kube, self.watches)
+        self.pulse.start()
 
     def accounts(self, *names, beside=()):
         """Service accounts with exactly the rights of deploy/, one per replica so that they can be told apart."""
@@ -275,6 +302,8 @@ class Stage:
             program.stop(10)
         if self.sampler:
             self.sampler.ended.set()
+        if self.pulse:
+            self.pulse.ended.set()
         for watch in self.watches.values():
             watch.stop()
         if self.failures:

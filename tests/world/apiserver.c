@@ -397,17 +397,19 @@ static bool is_stale(const struct asked *a, const struct object *o)
 	return *version && strcmp(version, value_text(o->value, "metadata>resourceVersion")) != 0;
 }
 
-/* A field is its last writer's; who wrote others stays, too. */
+/* A field is its last writer's; who once applied it still owns it, and others write other fields in the same moment. */
 void apiserver_scale(struct object *o, const char *manager, int64_t replicas)
 {
-	char at[32];
+	char first[32], at[32];
 
+	apiserver_time(WIRE_EPOCH, first);
 	apiserver_time(WIRE_EPOCH + wire_now(), at);
 	value_set(o->value, "metadata>managedFields",
-		  value_of("[{'manager':'kubectl-create','operation':'Update','time':'%s','fieldsV1':{'f:spec':{"
+		  value_of("[{'manager':'helm','operation':'Apply','time':'%s','fieldsV1':{'f:spec':{'f:replicas':{},"
 			   "'f:selector':{}}}},{'manager':'%s','operation':'Update','subresource':'scale','time':'%s',"
-			   "'fieldsV1':{'f:spec':{'f:replicas':{}}}}]",
-			   at, manager, at));
+			   "'fieldsV1':{'f:spec':{'f:replicas':{}}}},{'manager':'kube-controller-manager','operation':"
+			   "'Update','subresource':'status','time':'%s','fieldsV1':{'f:status':{'f:replicas':{}}}}]",
+			   first, manager, at, at));
 	value_set_int(o->value, "spec>replicas", replicas);
 	apiserver_changed(o);
 }

@@ -36,8 +36,10 @@ void autoscaler_wish(struct object *hpa, int64_t replicas)
 
 static void sync_one(const struct object *hpa)
 {
-	struct object *d =
-		apiserver_find(KIND_DEPLOYMENT, hpa->space, value_text(hpa->value, "spec>scaleTargetRef>name"));
+	bool is_deployment = !strcmp(value_text(hpa->value, "spec>scaleTargetRef>kind"), "Deployment");
+	struct object *d = is_deployment ? apiserver_find(KIND_DEPLOYMENT, hpa->space,
+							  value_text(hpa->value, "spec>scaleTargetRef>name"))
+					 : NULL;
 	int64_t least = value_int(hpa->value, "spec>minReplicas"), most = value_int(hpa->value, "spec>maxReplicas");
 	int64_t is = d ? value_int(d->value, "spec>replicas") : 0,
 		wish = value_int(hpa->value, "status>desiredReplicas");

@@ -189,11 +189,14 @@ static void a_person_who_scales_once_is_no_contest(void **state)
 	}
 }
 
-/* It puts back what stands in Git, and cannot be seen to go: it is tried now and then, ever more rarely. */
+/* It puts back what stands in Git, and cannot be seen to go: it is tried now and then, ever more rarely. Autoscalers of
+ * another workload, and of another kind of the same name, are not taken for it. */
 static void a_field_manager_is_tried_again_now_and_then(void **state)
 {
 	(void)state;
 	begin();
+	autoscaler_create("embed", 1, 1, "", "");
+	value_set_text(autoscaler_create("chat", 1, 1, "", "")->value, "spec>scaleTargetRef>kind", "StatefulSet");
 	int64_t writes = laws_scale_writes();
 	gitops_apply("chat", 1, 3 * MINUTE);
 	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");

@@ -27,6 +27,7 @@ const (
 	ownerSettles = time.Minute // EKS waits so long after the last eviction, and until new nodes are Ready
 	ownerWaits   = time.Hour   // an instance refresh, for protected machines; then it fails
 	ownerEvicts  = 15 * time.Minute
+	serverTakes  = 2 * time.Minute // of ours, that an eviction may need however fast the clock is
 )
 
 // own begins what is due, and takes what goes on a step further. True if anything happened.
@@ -159,7 +160,7 @@ func (k *cloud) ownEvicts(g *group, m *machine, now int64) bool {
 	switch {
 	case !m.Evicting:
 		m.Evicting, o.Waits = true, now
-	case !m.Evicted && now-o.Waits >= k.clock.millis(ownerEvicts):
+	case !m.Evicted && now-o.Waits >= max(k.clock.millis(ownerEvicts), serverTakes.Milliseconds()):
 		g.Auto.ownEnds("Failed")
 	case m.Evicted:
 		return true

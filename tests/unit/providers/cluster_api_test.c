@@ -26,10 +26,13 @@ static void a_paused_deployment_is_left_alone(void **state)
 	struct asked a = open_provider("clusterApi", deployment, 3);
 
 	(void)state;
-	played.is_paused = true;
-	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
-			 ERROR_CONFLICT);
-	assert_string_equal(played.log, "");
+	for (int by_mark = 0; by_mark < 2; by_mark++) {
+		played.is_paused = !by_mark;
+		played.is_marked_paused = by_mark;
+		assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_GROW, .token = "t", .desired = 5 }),
+				 ERROR_CONFLICT);
+		assert_string_equal(played.log, "");
+	}
 	close_provider(&a);
 }
 
@@ -108,6 +111,22 @@ static void somebody_elses_mark_is_told(void **state)
 	close_provider(&a);
 }
 
+/* The answer to the lower size was lost, and machines of an earlier growth are still to be made: nothing else keeps the
+ * same token from lowering it again. */
+static void a_repeat_lowers_nothing_during_a_growth(void **state)
+{
+	struct asked a = open_provider("clusterApi", deployment, 3);
+
+	(void)state;
+	played.replicas = 5;
+	snprintf(played.operation, sizeof played.operation, "t");
+	snprintf(played.machines[1].mark, sizeof played.machines[1].mark, "preheat");
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } }),
+			 ERROR_NONE);
+	assert_int_equal(played.replicas, 5);
+	close_provider(&a);
+}
+
 static void the_size_never_falls_below_min(void **state)
 {
 	struct asked a = open_provider("clusterApi", deployment, 3);
@@ -140,6 +159,7 @@ int main(void)
 		cmocka_unit_test(a_mark_of_a_call_that_was_given_up_goes),
 		cmocka_unit_test(a_mark_of_a_machine_that_goes_stays),
 		cmocka_unit_test(somebody_elses_mark_is_told),
+		cmocka_unit_test(a_repeat_lowers_nothing_during_a_growth),
 		cmocka_unit_test(the_size_never_falls_below_min),
 		cmocka_unit_test(a_paused_deployment_is_left_alone),
 	};

@@ -266,6 +266,21 @@ static void a_replacement_is_not_taken_as_one_too_many(void **state)
 	close_provider(&a);
 }
 
+/* Between the lower size and the deletion: what is too many may be the other claim, or the one that waits for it. */
+static void a_replacement_that_begins_meanwhile_is_let(void **state)
+{
+	struct asked a = open_provider("karpenter", karpenter, 3);
+
+	(void)state;
+	played.replaced_next = &played.machines[0];
+	assert_int_equal(ask(&a, (struct recommendation){ .verb = PROVIDER_REMOVE, .token = "t", .ids = { "m-2" } }),
+			 ERROR_CONFLICT);
+	assert_non_null(strstr(a.call.error.message, "m-2 stands: Karpenter began to replace one"));
+	assert_int_equal(played.replicas, 2);
+	assert_null(strstr(played.log, "DELETE"));
+	close_provider(&a);
+}
+
 /* Its condition is gone, and a claim too many stands until Karpenter has settled that. */
 static void a_replacement_that_was_given_up_is_karpenters_to_settle(void **state)
 {
@@ -490,6 +505,7 @@ int main(void)
 		cmocka_unit_test(a_node_that_joins_is_not_lost_to_a_lower_size),
 		cmocka_unit_test(what_karpenter_replaces_is_let),
 		cmocka_unit_test(a_replacement_is_not_taken_as_one_too_many),
+		cmocka_unit_test(a_replacement_that_begins_meanwhile_is_let),
 		cmocka_unit_test(a_replacement_that_was_given_up_is_karpenters_to_settle),
 		cmocka_unit_test(what_karpenter_took_is_not_taken_again),
 		cmocka_unit_test(a_pause_can_be_cancelled),

@@ -32,16 +32,17 @@ struct played_machine {
 /* A NodePool or MachineDeployment with its machines, and what was asked. */
 static struct played {
 	int64_t replicas, version;
-	bool has_replicas, is_paused, is_rolling;
+	bool has_replicas, is_paused, is_rolling, is_marked_paused;
 	int behind;	     /* generations that its controller has not seen */
 	const char *rollout; /* strategy; NULL: none */
 	char operation[64];
 	struct played_machine machines[MACHINES];
 	int machine_count;
-	char log[LOG]; /* "PATCH /path {body}\n" of what changes something */
-	int conflicts; /* of the next patches of the owner */
-	int lost;      /* answers of the next changing calls */
-	int64_t min;   /* as Cluster Autoscaler is told it */
+	char log[LOG];			      /* "PATCH /path {body}\n" of what changes something */
+	int conflicts;			      /* of the next patches of the owner */
+	struct played_machine *replaced_next; /* Karpenter begins to replace it as the size falls */
+	int lost;			      /* answers of the next changing calls */
+	int64_t min;			      /* as Cluster Autoscaler is told it */
 	bool is_endless;
 	millis delay; /* of each answer */
 	bool is_silent;
@@ -80,13 +81,14 @@ static inline void write_owner(struct buf *out)
 		snprintf(replicas, sizeof replicas, "\"replicas\":%" PRId64 ",", played.replicas);
 	buf_printf(out,
 		   "{\"metadata\":{\"name\":\"gpu\",\"generation\":9,\"resourceVersion\":\"%" PRId64
-		   "\",\"annotations\":{\"preheat.dev/operation\":"
+		   "\",\"annotations\":{%s\"preheat.dev/operation\":"
 		   "\"%s\",\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size\":\"9\","
 		   "\"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size\":\"%" PRId64 "\"}},"
 		   "\"spec\":{%s\"limits\":{\"nodes\":\"9\"},\"paused\":%s,\"rollout\":{\"strategy\":"
 		   "{\"type\":\"%s\"}}},\"status\":{\"observedGeneration\":%d,\"conditions\":[{\"type\":\"RollingOut\","
 		   "\"status\":\"%s\",\"reason\":\"x\"}]}}",
-		   played.version, played.operation, played.min, replicas, played.is_paused ? "true" : "false",
+		   played.version, played.is_marked_paused ? "\"cluster.x-k8s.io/paused\":\"\"," : "", played.operation,
+		   played.min, replicas, played.is_paused ? "true" : "false",
 		   played.rollout ? played.rollout : "RollingUpdate", 9 - played.behind,
 		   played.is_rolling ? "True" : "False");
 }
@@ -184,6 +186,8 @@ static inline void patch_owner(const char *body, struct answer *a)
 	}
 	played.replicas = atoll(strstr(body, "\"replicas\":") + strlen("\"replicas\":"));
 	played.version++;
+	if (played.replaced_next)
+		played.replaced_next->is_replaced = true;
 	deprovision();
 	if (token)
 		snprintf(played.operation, sizeof played.operation, "%.*s",
