@@ -233,24 +233,6 @@ static void holder_changed(void *user)
 	publish_state(user);
 }
 
-<<<<<<< HEAD
-/* Nobody else leads where there is no lease; but what was to be written before the process stood still may be wrong
- * now, and ends as it does where a lease is lost. */
-static const millis ALONE_FOR = 10 * SECOND, ALONE_AGAIN = 2 * SECOND;
-
-static void write_alone(struct timer *t)
-{
-	struct controller *c = t->user;
-
-	if (c->leader.alone_until && loop_now(c->loop) >= c->leader.alone_until)
-		leader_stop_acting(c, "the process stood still");
-	c->leader.alone_until = loop_now(c->loop) + ALONE_FOR;
-	api_set_until(c->api, c->leader.alone_until);
-	timer_start(c->loop, t, ALONE_AGAIN, write_alone);
-}
-
-=======
->>>>>>> parent of b8d42174 (loop: who stood still without a lease begins anew)
 bool leader_open(struct controller *c, struct error *e)
 {
 	const struct controller_settings *s = &c->settings;
