@@ -66,6 +66,14 @@ bool buf_ok(const struct buf *b)
 	return !b->failed;
 }
 
+void buf_drop(struct buf *b, size_t len)
+{
+	if (!len)
+		return;
+	memmove(b->text, b->text + len, b->len - len + 1);
+	b->len -= len;
+}
+
 void buf_clear(struct buf *b)
 {
 	b->len = 0;

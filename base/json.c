@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <yajl/yajl_parse.h>
 
 struct json {
@@ -241,7 +242,12 @@ static void write_ascii(unsigned char c, struct buf *out)
 
 void json_write_text(const char *text, struct buf *out)
 {
-	const char *end = text + strlen(text);
+	json_write_bytes(text, strlen(text), out);
+}
+
+void json_write_bytes(const char *text, size_t size, struct buf *out)
+{
+	const char *end = text + size;
 
 	buf_text(out, "\"");
 	while (text < end) {
@@ -256,6 +262,24 @@ void json_write_text(const char *text, struct buf *out)
 		text += len ? len : 1;
 	}
 	buf_text(out, "\"");
+}
+
+void json_write_time(millis at, struct buf *out)
+{
+	static const millis EARLIEST = 1, LATEST = INT64_C(253402300799999); /* the year 9999 */
+	char text[40];
+	struct tm tm;
+	time_t seconds = (time_t)(at / SECOND);
+
+	if (at < EARLIEST || at > LATEST || !gmtime_r(&seconds, &tm) ||
+	    !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm)) {
+		buf_text(out, "null");
+		return;
+	}
+	buf_printf(out, "\"%s", text);
+	if (at % SECOND)
+		buf_printf(out, ".%03d", (int)(at % SECOND));
+	buf_text(out, "Z\"");
 }
 
 void json_write_comma(struct buf *out)

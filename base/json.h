@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/gzip.h"
+#include "base/millis.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,9 @@ bool json_read(struct gzip *source, json_fn *on_event, void *user, struct error 
 
 /* A text in quotes, escaped. What is no UTF-8, as where a text was cut, becomes U+FFFD. */
 void json_write_text(const char *text, struct buf *out);
+void json_write_bytes(const char *text, size_t size, struct buf *out);
+/* "2026-01-02T15:04:05Z", with milliseconds where there are some; null before 1970 and after the year 9999. */
+void json_write_time(millis at, struct buf *out);
 /* A comma unless the text so far ends where a value may follow: after an opening bracket, a comma or a colon. */
 void json_write_comma(struct buf *out);
 

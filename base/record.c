@@ -5,7 +5,6 @@
 #include "base/quantity.h"
 
 #include <string.h>
-#include <time.h>
 
 /* --- single values --- */
 
@@ -32,24 +31,6 @@ static void write_number(int64_t value, int digits, struct buf *out)
 	if (value < 0)
 		buf_text(out, "-");
 	fixed_format(value < 0 ? -value : value, digits, out);
-}
-
-static void write_time(millis at, struct buf *out)
-{
-	static const millis EARLIEST = 1, LATEST = INT64_C(253402300799999); /* the year 9999 */
-	char text[40];
-	struct tm tm;
-	time_t seconds = (time_t)(at / SECOND);
-
-	if (at < EARLIEST || at > LATEST || !gmtime_r(&seconds, &tm) ||
-	    !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm)) {
-		buf_text(out, "null");
-		return;
-	}
-	buf_printf(out, "\"%s", text);
-	if (at % SECOND)
-		buf_printf(out, ".%03d", (int)(at % SECOND));
-	buf_text(out, "Z\"");
 }
 
 void json_member_text(const char *name, const char *text, struct buf *out)
@@ -118,7 +99,7 @@ static void write_value(const struct record_member *m, const void *at, struct bu
 		json_write_text(at, out);
 		break;
 	case RECORD_TYPE_TIME:
-		write_time(*(const millis *)at, out);
+		json_write_time(*(const millis *)at, out);
 		break;
 	case RECORD_TYPE_NUMBER:
 		write_number(*(const int64_t *)at, m->digits, out);

@@ -31,6 +31,10 @@ LICENCES = {
 }
 
 
+# Debian's packages whose code the program holds, since they have no shared library.
+STATIC = ("libnanopb-dev",)
+
+
 class Refused(Exception):
     pass
 
@@ -150,16 +154,18 @@ def bill(program, image, more):
     embedded = list(vendored_packages())
     names = {owner(path) for path in libraries(program)}
     linked = [debian_package(name, licences) for name in sorted(names)]
+    held = [debian_package(name, licences) for name in STATIC]
     beside = [debian_package(name, licences) for name in sorted(set(more) - names)]
     relate = lambda a, how, b: {"spdxElementId": a, "relationshipType": how, "relatedSpdxElement": b["SPDXID"]}
     relations = [relate("SPDXRef-DOCUMENT", "DESCRIBES", own)]
     relations += [relate(own["SPDXID"], "CONTAINS", p) for p in embedded]
+    relations += [relate(own["SPDXID"], "STATIC_LINK", p) for p in held]
     relations += [relate(own["SPDXID"], "DYNAMIC_LINK", p) for p in linked]
     if image:
         root = {**own, "SPDXID": "SPDXRef-image", "name": "preheat-image", "primaryPackagePurpose": "CONTAINER"}
         relations[0] = relate("SPDXRef-DOCUMENT", "DESCRIBES", root)
-        relations += [relate(root["SPDXID"], "CONTAINS", p) for p in [own, *linked, *beside]]
-    packages = [*([root] if image else []), own, *embedded, *linked, *beside]
+        relations += [relate(root["SPDXID"], "CONTAINS", p) for p in [own, *held, *linked, *beside]]
+    packages = [*([root] if image else []), own, *embedded, *held, *linked, *beside]
     body = {"packages": packages, "relationships": relations,
             "hasExtractedLicensingInfos": [licences.texts[ref] for ref in sorted(licences.texts)]}
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -35,6 +35,7 @@ homes='
 sqlite3.h state
 libpq-fe.h state
 yajl/ base
+pb_decode.h base
 yaml.h base
 zlib.h base
 expat.h base

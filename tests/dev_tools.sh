@@ -6,6 +6,7 @@
 {
 	BUILD_NEEDS=(gcc:gcc libc6-dev:/usr/include/stdio.h cmake:cmake ninja-build:ninja
 		libyajl-dev:/usr/include/yajl/yajl_parse.h libyaml-dev:/usr/include/yaml.h
+		libnanopb-dev:/usr/include/pb_decode.h
 		libsqlite3-dev:/usr/include/sqlite3.h zlib1g-dev:/usr/include/zlib.h
 		libcurl4-openssl-dev:curl-config libev-dev:/usr/include/ev.h
 		libmicrohttpd-dev:/usr/include/microhttpd.h libgnutls28-dev:/usr/include/gnutls/gnutls.h libexpat1-dev:/usr/include/expat.h

@@ -139,8 +139,7 @@ static enum io_result give(int fd, struct buf *from)
 		ssize_t put = send(fd, from->text, from->len, MSG_NOSIGNAL);
 		if (put < 0)
 			return errno == EAGAIN || errno == EINTR ? IO_FINE : IO_BROKEN;
-		memmove(from->text, from->text + put, from->len - (size_t)put + 1);
-		from->len -= (size_t)put;
+		buf_drop(from, (size_t)put);
 	}
 	return IO_FINE;
 }

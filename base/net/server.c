@@ -217,8 +217,7 @@ static ssize_t give(void *user, uint64_t position, char *out, size_t room)
 		return 0;
 	}
 	memcpy(out, s->unsent.text, len);
-	memmove(s->unsent.text, s->unsent.text + len, s->unsent.len - len + 1);
-	s->unsent.len -= len;
+	buf_drop(&s->unsent, len);
 	return (ssize_t)len;
 }
 

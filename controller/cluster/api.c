@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/net/process.h"
 #include "base/text.h"
+#include "controller/cluster/protobuf_answer.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -39,10 +40,14 @@ const struct record_spec status_record = { "", sizeof(struct api_status), status
 void status_read(const char *text, size_t len, struct arena *a, struct api_status *out)
 {
 	struct decode_plan *plan = decode_plan_new(&status_record);
+	struct buf json = { 0 };
 	struct error e;
 
-	if (!decode_record(plan, text, len, a, out, &e))
+	protobuf_status(text, len, &json);
+	bool is_protobuf = json.len != 0;
+	if (!decode_record(plan, is_protobuf ? json.text : text, is_protobuf ? json.len : len, a, out, &e))
 		*out = (struct api_status){ 0 };
+	buf_release(&json);
 	decode_plan_free(plan);
 }
 
@@ -751,11 +756,16 @@ bool api_clock_ahead(const struct api *a, millis *ahead)
 	return true;
 }
 
+#define PROTOBUF "application/vnd.kubernetes.protobuf"
+
 static void pass_acceptance(struct http_request *r)
 {
 	struct api_call *c = r->user;
 
+	const char *type = http_header(r, "Content-Type");
+
 	note_date(c->api, r);
+	c->is_protobuf = type && !strncmp(type, PROTOBUF, strlen(PROTOBUF));
 	if (!c->is_cancelled && c->on_accepted)
 		c->on_accepted(c);
 }
@@ -845,7 +855,7 @@ static void fill_request(struct api_call *c)
 	const struct api *a = c->api;
 	size_t n = 0;
 
-	c->headers[n++] = "Accept: application/json";
+	c->headers[n++] = c->takes_protobuf ? "Accept: " PROTOBUF ", application/json" : "Accept: application/json";
 	if (c->body) {
 		snprintf(c->content_header, sizeof c->content_header, "Content-Type: %s",
 			 c->content_type ? c->content_type : "application/json");
@@ -904,7 +914,7 @@ void api_start(struct api *a, struct api_call *c)
 	assert(c->state == IDLE);
 	c->error = (struct error){ 0 };
 	c->answer = (struct api_status){ 0 };
-	c->is_expired = c->is_barred = c->is_cancelled = c->was_refused = c->has_chunks = false;
+	c->is_expired = c->is_barred = c->is_cancelled = c->was_refused = c->has_chunks = c->is_protobuf = false;
 	c->attempts = 0;
 	c->retry_after = 0;
 	c->status = 0;

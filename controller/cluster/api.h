@@ -61,7 +61,7 @@ struct api_status {
 
 extern const struct record_spec status_record;
 
-/* Texts live in the arena. An answer that is no Status leaves `out` empty. */
+/* JSON or Protobuf. Texts live in the arena. An answer that is no Status leaves `out` empty. */
 void status_read(const char *text, size_t len, struct arena *a, struct api_status *out);
 bool status_has_cause(const struct api_status *s, const char *reason);
 /*
@@ -100,11 +100,12 @@ struct api_call {
 	size_t body_len;	  /* 0 with a body: strlen */
 	const char *content_type; /* NULL: application/json */
 	enum api_effect effect;
-	bool is_repeatable; /* a write that may be sent twice */
-	bool is_single;	    /* a read that is not tried again */
-	millis timeout;	    /* of all attempts together; 0: API_TIMEOUT, or none where `silence` is given */
-	millis silence;	    /* no byte for so long: the connection is dead; 0: not watched */
-	size_t cap;	    /* of `response`; 0: API_RESPONSE_CAP */
+	bool is_repeatable;  /* a write that may be sent twice */
+	bool is_single;	     /* a read that is not tried again */
+	bool takes_protobuf; /* rather than JSON, from a server that writes it */
+	millis timeout;	     /* of all attempts together; 0: API_TIMEOUT, or none where `silence` is given */
+	millis silence;	     /* no byte for so long: the connection is dead; 0: not watched */
+	size_t cap;	     /* of `response`; 0: API_RESPONSE_CAP */
 	bool (*on_chunk)(struct api_call *c, const char *bytes,
 			 size_t len);		 /* takes 2xx bodies as they come; may be NULL */
 	void (*on_accepted)(struct api_call *c); /* once the header of a 2xx answer is there; may be NULL */
@@ -119,6 +120,7 @@ struct api_call {
 	struct api_status answer; /* what a refusal said */
 	bool is_expired;	  /* 410: the resource version is too old */
 	bool is_barred;		  /* the gate kept it back, or stopped it */
+	bool is_protobuf;	  /* what comes: known to on_accepted() and from then on */
 	millis retry_after;	  /* what the server asked for; 0: nothing */
 	int attempts;
 

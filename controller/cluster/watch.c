@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/fnv1a.h"
 #include "base/log.h"
+#include "controller/cluster/protobuf_answer.h"
 
 #include <assert.h>
 #include <stdalign.h>
@@ -52,6 +53,8 @@ struct watch {
 	struct watch_report report;
 	struct watch_list document;
 	struct decoder *decoder;
+	struct protobuf_answer *protobuf; /* of the call under way, in the decoder's place; NULL: it answers in JSON */
+	struct arena list_texts;	  /* of a document that came in Protobuf */
 	struct api_call call;
 	struct buf path;
 	struct buf resource_version; /* where to go on; empty: list first */
@@ -63,6 +66,7 @@ struct watch {
 	bool is_listing;
 	bool is_streaming; /* the present list is a watch */
 	bool cannot_stream;
+	bool wants_json; /* what came in Protobuf could not be read */
 	bool is_stopped, is_calling;
 	bool is_accepted;      /* the call under way, or the last */
 	bool is_list_unproven; /* no watch from it has lasted yet */
@@ -449,10 +453,47 @@ static bool take_item(void *user, void *record, struct error *e)
 	return !w->is_stopped || error_set(e, ERROR_CANCELLED, "stopped");
 }
 
+static bool take_list_meta(void *user, struct decoded_text list, struct error *e)
+{
+	struct watch *w = user;
+
+	return decode_record(w->reading.list_plan, list.text, list.len, &w->list_texts, &w->document, e);
+}
+
+static bool take_protobuf(void *user, const char *type, struct decoded_text object, struct error *e)
+{
+	struct watch_event event = { type, object };
+
+	return type ? take_event(user, &event, e) : take_item(user, &object, e);
+}
+
+/* The call under way answers in Protobuf. */
+static void open_protobuf(struct watch *w)
+{
+	w->document = (struct watch_list){ 0 };
+	w->protobuf = protobuf_answer_open(&(struct protobuf_reader){
+		.name = w->spec.name,
+		.object = protobuf_message_of(w->spec.path),
+		.is_watch = w->is_streaming || !w->is_listing,
+		.on_object = take_protobuf,
+		.on_list = take_list_meta,
+		.user = w,
+	});
+}
+
+static void close_decoders(struct watch *w)
+{
+	decoder_close(w->decoder);
+	protobuf_answer_close(w->protobuf);
+	w->decoder = NULL;
+	w->protobuf = NULL;
+	arena_clear(&w->list_texts);
+}
+
 /* The decoder for the call that is about to start. */
 static void open_decoder(struct watch *w, bool is_list_document)
 {
-	decoder_close(w->decoder);
+	close_decoders(w);
 	w->decoder = decoder_open(&(struct decoder_setup){
 		.name = w->spec.name,
 		.records = is_list_document ? w->reading.item_plan : w->reading.event_plan,
@@ -469,7 +510,8 @@ static bool take_chunk(struct api_call *c, const char *bytes, size_t len)
 	struct watch *w = c->user;
 
 	w->arrived = clock_now(api_clock(w->api));
-	return decoder_feed(w->decoder, bytes, len, &c->error);
+	return w->protobuf ? protobuf_answer_feed(w->protobuf, bytes, len, &c->error)
+			   : decoder_feed(w->decoder, bytes, len, &c->error);
 }
 
 /* A page of many objects takes its time, but never stands still for so long. */
@@ -516,7 +558,8 @@ static void free_watch(struct watch *w)
 	void (*on_stopped)(void *user) = w->spec.on_stopped;
 	void *user = w->spec.user;
 
-	decoder_close(w->decoder);
+	close_decoders(w);
+	arena_release(&w->list_texts);
 	close_reading(&w->reading);
 	set_release(&w->set);
 	buf_release(&w->path);
@@ -599,6 +642,8 @@ static void accepted(struct api_call *c)
 	timer_stop(&w->timer);
 	w->refusals = 0;
 	w->is_accepted = true;
+	if (c->is_protobuf)
+		open_protobuf(w);
 	if (w->is_listing || w->is_stopped)
 		return;
 	w->report.state = WATCH_SYNCED;
@@ -622,6 +667,7 @@ static void begin(struct watch *w)
 	w->call = (struct api_call){
 		.path = w->path.text,
 		.is_single = true,
+		.takes_protobuf = !w->wants_json && protobuf_message_of(w->spec.path),
 		.silence = !is_watch	     ? LIST_SILENCE
 			   : w->spec.silence ? w->spec.silence
 					     : WATCH_SILENCE,
@@ -751,8 +797,10 @@ static millis on_failure(struct watch *w)
 		return on_old_version(w);
 	if (c->status == 404 || c->error.kind == ERROR_AUTH)
 		return on_refusal(w);
-	if (c->error.kind == ERROR_INVALID) /* the same bytes would come again */
+	if (c->error.kind == ERROR_INVALID) { /* the same bytes would come again */
+		w->wants_json |= w->protobuf != NULL;
 		list_anew(w);
+	}
 	set_trouble(w, state_in_trouble(w), &c->error);
 	return retry_next(&w->retry, c->retry_after);
 }
@@ -762,7 +810,8 @@ static bool page_is_over(struct watch *w)
 {
 	struct error e = { 0 };
 
-	if (!decoder_finish(w->decoder, &e)) {
+	bool is_whole = w->protobuf ? protobuf_answer_finish(w->protobuf, &e) : decoder_finish(w->decoder, &e);
+	if (!is_whole) {
 		set_trouble(w, state_in_trouble(w), &e);
 		return false;
 	}

@@ -53,6 +53,8 @@ commit = packages(read["deb"])["preheat"]["sourceInfo"]
 assert re.fullmatch("built from commit ([0-9a-f]{12}|unknown)(, modified)?", commit), commit
 linked = related(read["deb"], "DYNAMIC_LINK")
 assert linked == related(read["image"], "DYNAMIC_LINK")
+held = related(read["deb"], "STATIC_LINK")
+assert held == related(read["image"], "STATIC_LINK") == {"libnanopb-dev"}, held
 assert "uplot" in packages(read["deb"]) and packages(read["deb"])["uplot"]["checksums"]
 assert len({bill["documentNamespace"] for bill in read.values()}) == 2
 
@@ -66,7 +68,7 @@ assert direct and direct < linked, direct - linked
 files = list(image_files(out / "image" / "preheat-image.tar"))
 listed = {name.rsplit("/", 1)[1] for name in files if re.fullmatch(r"\.?/?var/lib/dpkg/status\.d/[^/]+", name)}
 debian = {name for name, p in packages(read["image"]).items() if p["SPDXID"].startswith("SPDXRef-deb-")}
-assert debian == listed == linked | {"tzdata", "ca-certificates"}, debian ^ listed
+assert debian == listed == linked | held | {"tzdata", "ca-certificates"}, debian ^ listed
 assert debian | {"preheat", "uplot", "preheat-image"} == packages(read["image"]).keys()
 assert debian | {"preheat", "uplot"} == related(read["image"], "CONTAINS")
 texts = {name.split("/")[-2] for name in files if re.search(r"usr/share/doc/[^/]+/copyright$", name)}
