@@ -499,6 +499,18 @@ static const struct field scale_fields[] = {
 };
 static const struct record_spec scale_record = { "", sizeof(struct found_scale), scale_fields, 4 };
 
+/* Who serves, by the status of the object; kinds that do not tell have none. */
+struct found_target {
+	const char *resource_version;
+	int64_t ready;
+};
+
+static const struct field target_fields[] = {
+	FIELD(struct found_target, resource_version, FIELD_STRING, "metadata>resourceVersion"),
+	FIELD(struct found_target, ready, FIELD_INT, "status>readyReplicas"),
+};
+static const struct record_spec target_record = { "", sizeof(struct found_target), target_fields, 2 };
+
 static void read_scale(struct scale_call *c);
 
 static void complete_scale(struct scale_call *c, const struct error *e)
@@ -513,13 +525,23 @@ static void complete_scale(struct scale_call *c, const struct error *e)
 	arena_release(&texts);
 }
 
-static bool understand_scale(struct scale_call *c, const struct api_call *call, struct found_scale *s, struct error *e)
+/* What was decided is not true any more. */
+static void give_way(struct scale_call *c)
 {
-	if (!decode_once(&scale_record, call, &c->arena, s, e))
+	c->is_overtaken = true;
+	complete_scale(c, &(struct error){ 0 });
+}
+
+static bool understand_scale(struct scale_call *c, const struct api_call *call, struct error *e)
+{
+	struct found_scale s = { 0 };
+
+	if (!decode_once(&scale_record, call, &c->arena, &s, e))
 		return error_wrap(e, "the scale of %s %s/%s", c->kind, c->name_space, c->name);
-	c->wanted = s->wanted;
-	c->running = s->running;
-	c->selector = s->selector;
+	c->version = s.resource_version;
+	c->wanted = s.wanted;
+	c->running = s.running;
+	c->selector = s.selector;
 	return true;
 }
 
@@ -527,19 +549,22 @@ static void scale_written(struct api_call *call)
 {
 	struct scale_call *c = call->user;
 	struct error e = call->error;
-	struct found_scale s = { 0 };
 
+	if (call->status == 409 && c->wanted > c->replicas) {
+		give_way(c);
+		return;
+	}
 	if (call->status == 409 && ++c->rounds < SCALE_ROUNDS) {
 		read_scale(c);
 		return;
 	}
-	if (e.kind == ERROR_NONE && !understand_scale(c, call, &s, &e))
+	if (e.kind == ERROR_NONE && !understand_scale(c, call, &e))
 		c->wanted = c->replicas;
 	complete_scale(c, &e);
 }
 
 /* With the version that was read: whoever sets it at the same time is noticed. */
-static void write_scale(struct scale_call *c, const struct found_scale *s)
+static void write_scale(struct scale_call *c)
 {
 	struct buf *out = &c->body;
 
@@ -547,7 +572,7 @@ static void write_scale(struct scale_call *c, const struct found_scale *s)
 	buf_text(out, "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"metadata\":{");
 	api_member("name", c->name, out);
 	api_member("namespace", c->name_space, out);
-	api_member("resourceVersion", s->resource_version, out);
+	api_member("resourceVersion", c->version, out);
 	buf_printf(out, "},\"spec\":{\"replicas\":%lld}}", (long long)c->replicas);
 	c->call = (struct api_call){ .method = "PUT",
 				     .path = c->path.text,
@@ -558,24 +583,54 @@ static void write_scale(struct scale_call *c, const struct found_scale *s)
 	api_start(c->api, &c->call);
 }
 
+/* Whoever may not read it is told nothing, and what was decided goes. */
+static void target_read(struct api_call *call)
+{
+	struct scale_call *c = call->user;
+	struct found_target t = { .resource_version = c->version };
+	struct error e = call->error;
+
+	if (e.kind == ERROR_NONE && !decode_once(&target_record, call, &c->arena, &t, &e))
+		error_wrap(&e, "%s %s/%s", c->kind, c->name_space, c->name);
+	if (e.kind != ERROR_NONE && e.kind != ERROR_AUTH)
+		complete_scale(c, &e);
+	else if (t.ready > c->replicas || !t.resource_version || strcmp(t.resource_version, c->version) != 0)
+		give_way(c);
+	else
+		write_scale(c);
+}
+
+static void read_target(struct scale_call *c)
+{
+	buf_clear(&c->body);
+	api_object_path(&(struct api_object){ .api_version = c->api_version,
+					      .plural = c->lookup.plural,
+					      .name_space = c->name_space,
+					      .name = c->name },
+			&c->body);
+	c->call = (struct api_call){ .path = c->body.text, .done = target_read, .user = c };
+	api_start(c->api, &c->call);
+}
+
 static void scale_read(struct api_call *call)
 {
 	struct scale_call *c = call->user;
 	struct error e = call->error;
-	struct found_scale s = { 0 };
 
-	if (e.kind != ERROR_NONE || !understand_scale(c, call, &s, &e)) {
+	if (e.kind != ERROR_NONE || !understand_scale(c, call, &e)) {
 		complete_scale(c, &e);
 		return;
 	}
 	if (!c->rounds)
-		c->before = s.wanted;
-	bool stays = (c->kept_above > 0 && s.wanted > c->kept_above && s.wanted > c->replicas) ||
-		     (c->expects && s.wanted != c->expected);
-	if (c->is_write && s.wanted != c->replicas && !stays)
-		write_scale(c, &s);
-	else
+		c->before = c->wanted;
+	bool stays = (c->kept_above > 0 && c->wanted > c->kept_above && c->wanted > c->replicas) ||
+		     (c->expects && c->wanted != c->expected);
+	if (!c->is_write || c->wanted == c->replicas || stays)
 		complete_scale(c, &e);
+	else if (c->wanted > c->replicas && c->version)
+		read_target(c);
+	else
+		write_scale(c);
 }
 
 static void read_scale(struct scale_call *c)
@@ -609,7 +664,8 @@ void scale_start(struct api *a, struct scale_call *c)
 {
 	c->api = a;
 	c->rounds = 0;
-	c->selector = NULL;
+	c->selector = c->version = NULL;
+	c->is_overtaken = false;
 	c->wanted = c->running = c->before = 0;
 	buf_clear(&c->path);
 	c->lookup =

@@ -92,7 +92,10 @@ struct plural_call {
 };
 void plural_start(struct api *a, struct plural_call *c);
 
-/* The scale of any object that has one; kinds are looked up once. */
+/*
+ * The scale of any object that has one; kinds are looked up once. Fewer are set only where no more are ready by the
+ * status of the object, in the version that the write carries: a server changes it with the status.
+ */
 struct scale_call {
 	const char *api_version, *kind; /* "apps/v1", "Deployment" */
 	const char *name_space, *name;
@@ -108,6 +111,7 @@ struct scale_call {
 	int64_t wanted;	      /* spec.replicas as it is now */
 	int64_t running;      /* status.replicas */
 	int64_t before;	      /* spec.replicas as found */
+	bool is_overtaken;    /* fewer were to be set, and more are ready, or the object changed: nothing was written */
 	const char *selector; /* of its pods; may be NULL */
 
 	struct api_call call;
@@ -115,6 +119,7 @@ struct scale_call {
 	struct api *api;
 	struct buf path, body;
 	struct arena arena;
+	const char *version; /* as read */
 	int rounds;
 };
 void scale_start(struct api *a, struct scale_call *c);

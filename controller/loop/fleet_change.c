@@ -313,7 +313,9 @@ static void open_pools(struct controller *c, const struct fleet_map *m, struct l
 static void adopt(struct controller *c)
 {
 	pool_signals_targets(c);
-	start_progress_adopt(c);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (c->pools[i]->is_new)
+			start_progress_adopt(c, NULL, i);
 	marks_adopt(c);
 	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
 		c->pools[i]->is_new = false;

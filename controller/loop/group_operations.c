@@ -320,6 +320,16 @@ static void send(struct node_group *g)
 	g->ops->start(g->provider, &g->change);
 }
 
+/* The cloud works there for others, and did not take the call: it said so at once, or no look shows it by now. What
+ * was wanted is looked for elsewhere, and would be bought twice when the cloud is free again. */
+static bool is_crowded_out(const struct node_group *g)
+{
+	const struct operation *o = &g->operation;
+	bool was_refused = o->attempts == 1 && o->trouble.kind == ERROR_CONFLICT;
+
+	return node_group_is_owners(g) && (was_refused || clock_now(g->context->clock) - o->sent_at > LAG_MOST);
+}
+
 /* After a look: the operation under way is over, or its answer was lost and it is sent again. */
 static void operation_settle(struct node_group *g)
 {
@@ -336,6 +346,10 @@ static void operation_settle(struct node_group *g)
 			operation_forget(g); /* its intent ends with what goes on */
 		else
 			end_intent(g, "done");
+		return;
+	}
+	if (is_crowded_out(g)) {
+		give_up(g, &(struct error){ .kind = ERROR_UNAVAILABLE }, 0);
 		return;
 	}
 	if (node_group_is_unwished(g)) { /* it may still come about until then */

@@ -88,7 +88,9 @@ static void begin(struct controller *c)
 	for (size_t i = 0; i < fleet_of(c)->group_count; i++)
 		node_group_look(c->groups[i]);
 	pool_signals_targets(c); /* before the first round: a reading of nobody would look like no demand */
-	start_progress_adopt(c);
+	for (size_t i = 0; i < fleet_of(c)->pool_count; i++)
+		if (c->pools[i]->is_new)
+			start_progress_adopt(c, NULL, i);
 	drains_recall(c);
 	marks_adopt(c);
 	engine_moves_adopt(c);

@@ -737,8 +737,12 @@ static int64_t take_over_size(struct node_group *g)
 	int64_t owed = goes_on && others <= b->released ? clamp(others, 0, b->released) : 0;
 
 	others -= owed;
-	g->wanted += others - taken;
-	if (others < 0 || others > b->released) /* one that went by itself before we could end it was replaced */
+	/* One that went by itself before we could end it was replaced: that takes the place of one still to be bought.
+	 */
+	bool is_replaced = others > 0 && others <= b->released;
+	int64_t to_buy = g->wanted + removals_counted(g) - b->desired;
+	g->wanted += others - taken - (is_replaced ? clamp(to_buy, 0, others) : 0);
+	if (others && !is_replaced)
 		tell_resized(g, others);
 	/* Never less than stays and the size has room for beside what goes: those end by being named only. An owner
 	 * that replaces machines launches some beyond the size, which are no reason to raise it. */

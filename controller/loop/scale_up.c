@@ -3,6 +3,7 @@
 #include "controller/loop/coming.h"
 #include "controller/loop/controller_state.h"
 #include "controller/loop/observe.h"
+#include "controller/loop/start_progress.h"
 #include "controller/loop/watch_sync.h"
 
 #include <stdio.h>
@@ -314,15 +315,15 @@ static int64_t places_left(const struct controller *c, size_t pool, const struct
 	return gpus > 0 ? gpus / 1000 / fleet_of(c)->pools[pool].gpus_per_replica : 0;
 }
 
-/* What serves on nodes that were to go is there at once and costs no start; beside it others start before any machine
- * is bought. Returns the replicas that these nodes are for. */
+/* What serves on nodes that were to go is there at once and costs no start, and what comes up there comes; beside them
+ * others start before any machine is bought. Returns the replicas that these nodes are for. */
 static int64_t drains_keep(struct controller *c, size_t pool, int64_t replicas)
 {
 	const struct node *n = NULL;
 	int64_t kept = 0;
 
 	while (kept < replicas && (n = drains_call_off(c, pool)) != NULL) {
-		kept += replicas_awake(c, n, pool);
+		kept += replicas_awake(c, n, pool) + start_progress_adopt(c, n, pool);
 		int64_t position = pool_position(fleet_of(c), pool, (size_t)n->group), room = places_left(c, pool, n);
 		if (position < 0 || kept >= replicas)
 			continue;

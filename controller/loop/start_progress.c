@@ -216,19 +216,21 @@ void start_progress_event(void *user, const struct cluster_event *e)
 	act_soon(c);
 }
 
-void start_progress_adopt(struct controller *c)
+int64_t start_progress_adopt(struct controller *c, const struct node *n, size_t pool)
 {
 	CLEANUP(arena_release) struct arena a = { 0 };
+	size_t count;
+	const struct pod **pods =
+		n ? cluster_node_pods(c->cluster, n, &a, &count) : cluster_pods(c->cluster, (int)pool, &a, &count);
+	int64_t adopted = 0;
 
-	for (size_t i = 0; i < fleet_of(c)->pool_count; i++) {
-		size_t count;
-		if (!c->pools[i]->is_new || runs_work(c, i))
-			continue;
-		const struct pod **pods = cluster_pods(c->cluster, (int)i, &a, &count);
-		for (size_t k = 0; k < count; k++)
-			if (is_held(c, i) == pods[k]->is_placeholder)
-				pod_moved(c, pods[k], clock_now(c->clock));
+	for (size_t i = 0; i < count && !runs_work(c, pool); i++) {
+		size_t before = c->starts.count;
+		if (pods[i]->pool == (int)pool && is_held(c, pool) == pods[i]->is_placeholder)
+			pod_moved(c, pods[i], clock_now(c->clock));
+		adopted += c->starts.count > before;
 	}
+	return adopted;
 }
 
 /* --- starts that take too long --- */

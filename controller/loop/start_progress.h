@@ -25,8 +25,9 @@ void start_progress_event(void *user, const struct cluster_event *event);
 struct node_stages start_progress_stages(void *user, const char *machine);
 /* For group_context.unready. */
 size_t start_progress_unready(void *user, size_t group, struct arena *a, const char *const **ids);
-/* The pods that are there when we begin to lead, or the pool is new. */
-void start_progress_adopt(struct controller *c);
+/* Pods of the pool that come up on the node (NULL: anywhere) and that no start is known for: when we begin to lead, the
+ * pool is new, or the node stays after all. Returns how many start since. */
+int64_t start_progress_adopt(struct controller *c, const struct node *n, size_t pool);
 /* It waits for a machine that no call has asked for. */
 bool start_is_unasked(const struct controller *c, const struct start *s);
 /* Ends the starts whose time is over. */

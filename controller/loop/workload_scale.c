@@ -161,7 +161,10 @@ static void scaled(struct scale_call *call)
 	struct workload_scale *t = &p->scale;
 
 	t->is_calling = false;
-	if (call->error.kind == ERROR_NONE) {
+	if (call->is_overtaken) { /* a watch will show who is ready, and then fewer may still be wanted */
+		t->is = call->wanted;
+		t->quiet_until = loop_now(c->loop) + SECOND;
+	} else if (call->error.kind == ERROR_NONE) {
 		if (call->before != call->wanted)
 			log_info("workload-scaled", LOG_S("pool", fleet_of(c)->pools[p->index].name),
 				 LOG_I("from", call->before), LOG_I("to", call->wanted), LOG_END);

@@ -378,6 +378,41 @@ static struct error run_scale(struct scale_call *c)
 	return c->error;
 }
 
+/* As many pods of the Deployment as there are get ready, but for one; its controllers tell how many, where there are
+ * any.
+ */
+static void make_ready(const char *count, const char *last)
+{
+	setenv("COUNT", count, 1);
+	setenv("LAST", last, 1);
+	shell("set -e; at='-o jsonpath={.metadata.resourceVersion}'; before=$(kubectl -n live get deployment web $at); "
+	      "if [ -e $RIG_DIR/bin/kube-controller-manager ]; then "
+	      "  kubectl -n live wait deployment web --for=jsonpath='{.status.replicas}'=3 --timeout=30s >/dev/null; "
+	      "  is=True; for pod in $(kubectl -n live get pods -l app=web -o name | sort -r); do "
+	      "    [ $pod != \"$(kubectl -n live get pods -l app=web -o name | sort | head -1)\" ] || is=$LAST; "
+	      "    kubectl -n live patch $pod --subresource=status -p "
+	      "'{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"'$is'\"}]}}' >/dev/null; "
+	      "  done; "
+	      "else kubectl -n live patch deployment web --subresource=status -p "
+	      "'{\"status\":{\"replicas\":3,\"readyReplicas\":'$COUNT'}}' >/dev/null; fi; "
+	      "kubectl -n live wait deployment web --for=jsonpath='{.status.readyReplicas}'=$COUNT --timeout=30s "
+	      ">/dev/null; "
+	      "test $before != $(kubectl -n live get deployment web $at)");
+}
+
+/* Who gets ready changes the status, and with it the version that a write names. */
+static void scales_down(struct scale_call *c)
+{
+	c->replicas = 2;
+	make_ready("3", "True");
+	if (run_scale(c).kind != ERROR_NONE || !c->is_overtaken || c->wanted != 3)
+		fail("three are ready, and two were set: %s", c->error.message);
+	make_ready("2", "False");
+	if (run_scale(c).kind != ERROR_NONE || c->is_overtaken || c->wanted != 2)
+		fail("two are ready, and two were not set: %s", c->error.message);
+	c->replicas = 3;
+}
+
 static void scales(void)
 {
 	struct scale_call c = { .api_version = "apps/v1",
@@ -393,6 +428,7 @@ static void scales(void)
 	if (c.error.kind != ERROR_NONE || c.before != 1 || c.wanted != 3)
 		fail("%s", c.error.message);
 	shell("test \"$(kubectl -n live get deployment web -o jsonpath='{.spec.replicas}')\" = 3");
+	scales_down(&c);
 	c.name = "missing";
 	if (run_scale(&c).kind != ERROR_NOT_FOUND)
 		fail("%s", c.error.message);

@@ -569,6 +569,38 @@ static void look_at_victims(const struct cloud_call *c)
 	}
 }
 
+static bool has_rows(sqlite3 *db, const char *sql, const char *text)
+{
+	sqlite3_stmt *s = NULL;
+	bool has = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
+		   (!text || sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) == SQLITE_OK) &&
+		   sqlite3_step(s) == SQLITE_ROW;
+
+	sqlite3_finalize(s);
+	return has;
+}
+
+/* Nodes that whoever calls began to drain, and that an API server that is away cannot mark: who is released is no part
+ * of the plan. The row of a drain is there before its mark. */
+static int64_t released_unmarked(const struct cloud_call *c)
+{
+	sqlite3 *db = NULL;
+	int64_t count = 0;
+
+	if (sqlite3_open_v2(replica_history(c->from), &db, SQLITE_OPEN_READWRITE, "unix") == SQLITE_OK)
+		sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	for (size_t i = 0; db && cloud_group_at(i); i++) {
+		const struct cloud_group *g = cloud_group_at(i);
+		for (const struct cloud_machine *m = g->machines; m && !strcmp(g->pool, c->group->pool); m = m->next) {
+			const struct object *node = world_node_of(m->id);
+			count += m->is_to_run && node && !value_is(node->value, "spec>unschedulable", "true") &&
+				 has_rows(db, "SELECT 1 FROM drain WHERE node = ? AND ended_at IS NULL", node->name);
+		}
+	}
+	sqlite3_close(db);
+	return count;
+}
+
 /* Machines that run or will; what the cloud will find that it cannot make is none. */
 static int64_t ordered(const char *pool)
 {
@@ -608,17 +640,6 @@ static void note_accepted(const struct cloud_call *c)
 	struct accepted *a = &laws.accepted[laws.accepted_count++];
 	a->from = c->from;
 	snprintf(a->token, sizeof a->token, "%s", c->token);
-}
-
-static bool has_rows(sqlite3 *db, const char *sql, const char *text)
-{
-	sqlite3_stmt *s = NULL;
-	bool has = sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK &&
-		   (!text || sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC) == SQLITE_OK) &&
-		   sqlite3_step(s) == SQLITE_ROW;
-
-	sqlite3_finalize(s);
-	return has;
 }
 
 void laws_history(int who, const char *path)
@@ -695,7 +716,8 @@ static void called(const struct cloud_call *c)
 		plan = planned(app_number(c->group->pool));
 	if (c->launched && !laws.are_shared && strcmp(c->verb, "grow") == 0 &&
 	    ordered(c->group->pool) > laws.ordered_before && now > plan &&
-	    c->group->desired - marked_in(c->group) > least_of_group(c->group, c->from))
+	    c->group->desired - marked_in(c->group) > least_of_group(c->group, c->from) &&
+	    now - released_unmarked(c) > plan)
 		laws_break("never_bought_twice", "%s: %" PRId64 " machines are asked for, %" PRId64 " were decided",
 			   c->group->pool, now, plan);
 	if (is_shrinking(c) && c->group->desired < c->group->min && c->ended)

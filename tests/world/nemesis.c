@@ -96,10 +96,19 @@ static void answered(const struct wire_call *c)
 		replica_die(a->who);
 }
 
+static void disk_mends(void)
+{
+	disk.is_full = disk.fails_on = false;
+	disk.fails_at = 0;
+	disk.code = SQLITE_OK;
+	replicas_may_fail(false);
+}
+
 void nemesis_begin(void)
 {
 	if (!disk.usual)
 		disk_begin();
+	disk_mends(); /* the world before may have ended before it did */
 	memset(&nemesis, 0, sizeof nemesis);
 	nemesis.random = random_stream(1, "nemesis");
 	wire_on_leave(fate_of);
@@ -729,10 +738,7 @@ static void disk_errors(struct nemesis_world *w, const struct fault *f)
 static void disk_well(struct nemesis_world *w, const struct fault *f)
 {
 	(void)f;
-	disk.is_full = disk.fails_on = false;
-	disk.fails_at = 0;
-	disk.code = SQLITE_OK;
-	replicas_may_fail(false);
+	disk_mends();
 	for (int i = 0; i < WORLD_REPLICAS; i++) {
 		replica_bury(i);
 		if (!replica_is_up(i) && (!i || w->is_pair || w->is_twin))

@@ -504,14 +504,18 @@ static bool is_owned(const struct object *pod, const struct object *owner)
 
 static void replicas_second(struct object *owner)
 {
-	int64_t want = value_int(owner->value, "spec>replicas"), have = 0;
+	int64_t want = value_int(owner->value, "spec>replicas"), have = 0, ready = 0;
 
-	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next)
+	for (const struct object *p = apiserver_first(KIND_POD); p; p = p->next) {
 		have += is_owned(p, owner);
+		ready += is_owned(p, owner) && life_of(p)->is_ready;
+	}
 	for (size_t i = 0; i < world.app_count; i++)
 		have += !strcmp(world.apps[i].name, owner->name) ? world.apps[i].gone_unseen : 0;
-	if (value_int(owner->value, "status>replicas") != have) {
+	if (value_int(owner->value, "status>replicas") != have ||
+	    value_int(owner->value, "status>readyReplicas") != ready) {
 		value_set_int(owner->value, "status>replicas", have);
+		value_set_int(owner->value, "status>readyReplicas", ready);
 		apiserver_changed(owner);
 	}
 	for (; have < want; have++)

@@ -276,7 +276,10 @@ static void scale_done(struct scale_call *c)
 #define SCALE(version, wanted, running)                                                      \
 	"{\"metadata\":{\"resourceVersion\":\"" version "\"},\"spec\":{\"replicas\":" wanted \
 	"},\"status\":{\"replicas\":" running ",\"selector\":\"app=x\"}}"
-#define SCALE_PATH "/apis/lws.x-k8s.io/v1/namespaces/llm/leaderworkersets/w/scale"
+#define TARGET_PATH "/apis/lws.x-k8s.io/v1/namespaces/llm/leaderworkersets/w"
+#define SCALE_PATH  TARGET_PATH "/scale"
+#define TARGET(version, ready) \
+	"{\"metadata\":{\"resourceVersion\":\"" version "\"},\"status\":{\"readyReplicas\":" ready "}}"
 #define SCALE_BODY(version, replicas)                                                                               \
 	"{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"metadata\":{\"name\":\"w\",\"namespace\":\"llm\"," \
 	"\"resourceVersion\":\"" version "\"},\"spec\":{\"replicas\":" replicas "}}"
@@ -294,6 +297,7 @@ static void scales(void **state)
 		/* a larger number of somebody else's stays where that is asked for */
 		{ "GET " SCALE_PATH, NULL, 200, SCALE("8", "7", "4") },
 		{ "GET " SCALE_PATH, NULL, 200, SCALE("8", "7", "4") },
+		{ "GET " TARGET_PATH, NULL, 200, TARGET("8", "4") },
 		{ "PUT " SCALE_PATH, SCALE_BODY("8", "4"), 200, SCALE("9", "4", "4") },
 		{ 0 },
 	};
@@ -329,8 +333,62 @@ static void scales(void **state)
 	is_done = false;
 	c.kept_above = 7;
 	scale_start(api, &c);
-	finish(9);
+	finish(10);
 	assert_int_equal(c.wanted, 4);
+	assert_false(c.is_overtaken);
+}
+
+/* Fewer than are ready are never set, nor where it changed since; a kind that tells nothing, or may not be read, takes
+ * what was decided. */
+static void fewer_are_set_where_no_more_are_ready(void **state)
+{
+	static const struct {
+		struct line target, put;
+		bool is_overtaken;
+		enum error_kind error;
+	} cases[] = {
+		{ { "GET " TARGET_PATH, NULL, 200, TARGET("5", "3") }, { 0 }, true, ERROR_NONE },
+		{ { "GET " TARGET_PATH, NULL, 200, TARGET("6", "2") }, { 0 }, true, ERROR_NONE },
+		{ { "GET " TARGET_PATH, NULL, 503, NULL }, { 0 }, false, ERROR_UNAVAILABLE },
+		{ { "GET " TARGET_PATH, NULL, 200, TARGET("5", "2") },
+		  { "PUT " SCALE_PATH, SCALE_BODY("5", "2"), 409, NULL },
+		  true,
+		  ERROR_NONE },
+		{ { "GET " TARGET_PATH, NULL, 200, TARGET("5", "2") },
+		  { "PUT " SCALE_PATH, SCALE_BODY("5", "2"), 200, SCALE("6", "2", "2") },
+		  false,
+		  ERROR_NONE },
+		{ { "GET " TARGET_PATH, NULL, 200, "{\"metadata\":{\"resourceVersion\":\"5\"}}" },
+		  { "PUT " SCALE_PATH, SCALE_BODY("5", "2"), 200, SCALE("6", "2", "2") },
+		  false,
+		  ERROR_NONE },
+		{ { "GET " TARGET_PATH, NULL, 403, NULL },
+		  { "PUT " SCALE_PATH, SCALE_BODY("5", "2"), 200, SCALE("6", "2", "2") },
+		  false,
+		  ERROR_NONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct line lines[] = { { "GET /apis/lws.x-k8s.io/v1", NULL, 200, KINDS },
+					      { "GET " SCALE_PATH, NULL, 200, SCALE("5", "3", "3") },
+					      cases[i].target,
+					      cases[i].put,
+					      { 0 } };
+		struct api *api = begin(lines);
+		struct scale_call c = { .api_version = "lws.x-k8s.io/v1",
+					.kind = "LeaderWorkerSet",
+					.name_space = "llm",
+					.name = "w",
+					.is_write = true,
+					.replicas = 2,
+					.done = scale_done };
+		scale_start(api, &c);
+		finish(cases[i].put.call ? 4 : 3);
+		if (c.error.kind != cases[i].error || c.is_overtaken != cases[i].is_overtaken ||
+		    (c.wanted == 3) != !(cases[i].put.call && !c.is_overtaken))
+			fail_msg("case %zu: %s, %lld replicas", i, error_kind_name(c.error.kind), (long long)c.wanted);
+	}
 }
 
 static void scales_that_cannot_be(void **state)
@@ -432,9 +490,13 @@ static void paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nodes),   cmocka_unit_test(evictions),
-		cmocka_unit_test(scales),  cmocka_unit_test(scales_that_cannot_be),
-		cmocka_unit_test(objects), cmocka_unit_test(paths),
+		cmocka_unit_test(nodes),
+		cmocka_unit_test(evictions),
+		cmocka_unit_test(scales),
+		cmocka_unit_test(scales_that_cannot_be),
+		cmocka_unit_test(fewer_are_set_where_no_more_are_ready),
+		cmocka_unit_test(objects),
+		cmocka_unit_test(paths),
 	};
 
 	return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);

@@ -244,6 +244,25 @@ static void a_node_that_returns_is_filled_first(void **state)
 	assert_int_equal(c->starts.items[0].kind, START_PLACE);
 }
 
+/* On its other GPU a replica comes up, whose start was cancelled. */
+static void what_comes_up_on_a_node_that_returns_is_not_bought(void **state)
+{
+	(void)state;
+	((struct group_spec *)(uintptr_t)&fleet_of(c)->groups[1])->gpus_per_node = 2;
+	run_on_spot("");
+	see_spot_node(2, "");
+	have_pod(c, "b", "'app':'chat'", "m1", false);
+	c->starts.count = 0;
+	decide(2, 10);
+	assert_true(drain_begin(c, cluster_node(c->cluster, "m1"), 0, FATE_REMOVE, "fewer were needed"));
+	answer("spot-a", ERROR_STOCKOUT);
+	play_until(play_now());
+	assert_int_equal(c->groups[1]->wanted, 1);
+	assert_int_equal(c->groups[2]->wanted, 0);
+	assert_int_equal(c->starts.count, 1);
+	assert_string_not_equal(c->starts.items[0].pod, "");
+}
+
 static void a_machine_that_will_be_taken_is_replaced_at_once(void **state)
 {
 	(void)state;
@@ -335,6 +354,7 @@ int main(void)
 		TEST(a_node_that_is_idle_is_used_first),
 		TEST(the_budget_holds_for_the_dearer_one),
 		TEST(a_node_that_returns_is_filled_first),
+		TEST(what_comes_up_on_a_node_that_returns_is_not_bought),
 		TEST(a_machine_that_will_be_taken_is_replaced_at_once),
 		TEST(what_will_be_taken_is_emptied_in_any_case),
 		TEST(a_pool_that_is_watched_keeps_what_will_be_taken),

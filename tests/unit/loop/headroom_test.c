@@ -18,9 +18,9 @@ static const char pool_text[] =
 #define CHAT  "'app':'chat'"
 #define HOLDS "'preheat.dev/placeholder':'chat'"
 
-static const char workload[] =
-	"{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"image\":\"vllm:1\",\"resources\":{\"limits\":"
-	"{\"nvidia.com/gpu\":\"1\"}}}],\"nodeSelector\":{\"gpu\":\"a10\"}}}}}";
+static const char workload[] = "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"template\":{\"spec\":{"
+			       "\"containers\":[{\"image\":\"vllm:1\",\"resources\":{\"limits\":"
+			       "{\"nvidia.com/gpu\":\"1\"}}}],\"nodeSelector\":{\"gpu\":\"a10\"}}}}}";
 static const char newer[] =
 	"{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"image\":\"vllm:2\",\"resources\":{\"limits\":"
 	"{\"nvidia.com/gpu\":\"1\"}}}],\"nodeSelector\":{\"gpu\":\"a10\"}}}}}";

@@ -413,9 +413,37 @@ static void a_stopped_group_leaves_no_timer(void **state)
 	assert_false(timer_is_running(&t->g.timer));
 }
 
+/* An update began between the look and the call: what was wanted is looked for elsewhere, and not bought here, too,
+ * when the update is over. */
+static void what_an_owner_keeps_out_is_not_asked_for_when_it_is_over(void **state)
+{
+	static const enum error_kind answers[] = { ERROR_CONFLICT, ERROR_TIMEOUT };
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	for (size_t i = 0; i < 2; i++) {
+		played_ask(t, 2);
+		played_answer(answers[i]);
+		cloud.busy_with = "an update";
+		played_look(t);
+		clock_turn(&t->clock, LAG_MOST + SECOND);
+		played_look(t);
+		assert_string_equal(t->g.operation.token, "");
+		assert_int_equal(starts.count, 0);
+		assert_int_equal(t->g.wanted, 1);
+		cloud.busy_with = NULL;
+		clock_turn(&t->clock, 10 * MINUTE);
+		played_wait_over(t);
+		played_look(t);
+		node_group_drive(&t->g);
+		assert_int_equal(cloud.sent, i + 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(what_an_owner_keeps_out_is_not_asked_for_when_it_is_over),
 		TEST(what_goes_on_is_kept_until_it_is_over),
 		TEST(what_goes_on_and_fails_ends_with_the_failure),
 		TEST(what_goes_on_survives_a_change_of_leader),

@@ -132,6 +132,30 @@ static void a_size_that_never_falls_is_what_there_is(void **state)
 	assert_int_equal(t->g.resized, 0);
 }
 
+/* It was to end, and ended by itself: the cloud replaced it, and what is needed by then is there without a purchase. */
+static void what_replaces_one_that_was_to_end_is_not_bought_as_well(void **state)
+{
+	struct stage_of_test *t = *state;
+
+	played_run(t, 1);
+	node_group_remove(&t->g, "m0", PROVIDER_REMOVE);
+	node_group_drive(&t->g);
+	played_answer(ERROR_NONE);
+	look_for(t, MINUTE); /* it shows as if it ran */
+	assert_int_equal(t->g.wanted, 0);
+	played_ask(t, 1);
+	cloud.count = cloud.node_count = 0; /* of the same size: another is launched in its place */
+	look_for(t, 15 * SECOND);
+	assert_int_equal(t->g.wanted, 1);
+	assert_int_equal(starts.count, 1);
+	played_add_machine(MACHINE_PENDING); /* of the same name in this cloud */
+	cloud.machines[0].launched_at = clock_now(&t->clock);
+	look_for(t, 15 * SECOND);
+	assert_string_equal(starts.items[0].machine, "m0");
+	assert_int_equal(cloud.sent, 1);
+	assert_int_equal(t->g.resized, 0);
+}
+
 static void a_yes_without_effect_is_a_refusal(void **state)
 {
 	struct stage_of_test *t = *state;
@@ -343,6 +367,7 @@ int main(void)
 		CASE(a_machine_that_went_does_not_come_back_by_an_old_look),
 		CASE(a_size_that_falls_after_its_machines_is_ours),
 		CASE(a_size_that_never_falls_is_what_there_is),
+		CASE(what_replaces_one_that_was_to_end_is_not_bought_as_well),
 		CASE(a_yes_without_effect_is_a_refusal),
 		CASE(one_fewer_than_accepted_is_a_refusal_of_one),
 		CASE(what_nobody_waits_for_is_not_asked_for_again),

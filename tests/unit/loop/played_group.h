@@ -23,6 +23,7 @@ struct cloud {
 	unsigned abilities;    /* of the group */
 	bool is_busy, takes_turns, keeps_standby, replaces_lost, forgets_images;
 	millis retry_after;    /* of the next change */
+	const char *busy_with; /* somebody else's operation; NULL: none */
 	const char *operation; /* what the next change is told to go on as; NULL: nothing */
 	char pending[64];      /* what the last look was told that goes on */
 	struct history *history;
