@@ -130,6 +130,9 @@ static void an_autoscaler_is_let_and_followed_when_it_goes(void **state)
 	assert_true(world_event_told("ReplicasContested"));
 	writes = laws_scale_writes();
 	run(3 * HOUR);
+	apiserver_faults()->hides_scalers = true; /* which may stand all the same */
+	run(30 * MINUTE);
+	apiserver_faults()->hides_scalers = false;
 	assert_int_equal(laws_scale_writes(), writes);
 	assert_int_equal(world_replicas("chat"), 1);
 	apiserver_delete(hpa);
@@ -199,6 +202,7 @@ static void a_person_who_scales_once_is_no_contest(void **state)
 		run(HOUR);
 		assert_null(contested());
 	}
+	assert_false(world_event_told("ReplicasContested"));
 }
 
 /* It puts back what stands in Git, and cannot be seen to go: it is tried now and then, ever more rarely. Autoscalers of
