@@ -156,6 +156,26 @@ def held(s, cloud):
     s.machines.end_faults()
 
 
+def kept(s, cloud):
+    """A hook holds a machine that fails its check for half an hour, as on EKS: what serves there goes once others do, before that."""
+    cloud.more(0, 1500)
+    s.expect('spot machines serve', lambda: s.settled() and len(s.running('g5-spot')) >= 2
+             and len(s.pods(account.APP)) >= len(s.running('g5-spot')))
+    begun, cut_off = time.time(), s.machines.score()['pools']['chat']['interrupted']
+    hook = s.machines.fault('terminate-hook', 'g5-spot', value=1800)
+    s.machines.fault('health-check', 'g5-spot')
+    ends = s.expect('one is held at its end', lambda: next(
+        (m['id'] for m in s.group('g5-spot')['machines'] if m['state'] == 'terminating'), None))
+    s.expect('an event tells it', lambda: s.told('MachineTerminating', since=begun))
+    node = next((n['metadata']['name'] for n in s.kube.items('Node') if n['spec']['providerID'].endswith(f'/{ends}')), None)
+    s.expect('what served there went', lambda: not [p for _, p in s.pods(account.APP, False) if p['node'] == node])
+    s.check('and the machine ran on until then', node and ends in [m['id'] for m in s.group('g5-spot')['machines']])
+    s.machines.end_faults(hook['id'])
+    s.check('no request was cut off by that', s.machines.score()['pools']['chat']['interrupted'] == cut_off)
+    s.expect('it ends', s.settled)
+    s.check('nobody is said to fight over it', not s.told('NodeGroupContended', since=begun))
+
+
 def abandoned(s, cloud, controller):
     """The hook says no to each: Auto Scaling launches the next, without end. What is missing is had elsewhere."""
     begun, since, bought = time.time(), len(controller.lines()), s.machines.calls()['by_group']['g5-spot']
@@ -200,6 +220,7 @@ def eks(s):
     replaced(s)
     refreshed(s, cloud, controller)
     held(s, cloud)
+    kept(s, cloud)
     cut_off = s.machines.score()['pools']['chat']['interrupted']
     shrinks(s)
     s.check('no request was cut off by what we did', s.machines.score()['pools']['chat']['interrupted'] == cut_off)

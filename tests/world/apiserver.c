@@ -740,6 +740,10 @@ void apiserver_serve(struct wire_call *c)
 		not_found(c);
 		return;
 	}
+	if (a.kind == KIND_AUTOSCALER && server.faults.hides_scalers) {
+		refuse(c, 403, "Forbidden", "horizontalpodautoscalers.autoscaling is forbidden", NULL);
+		return;
+	}
 	a.body = *c->body ? value_parse(c->body, strlen(c->body)) : NULL;
 	if (a.name[0])
 		serve_object(&a);

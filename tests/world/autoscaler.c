@@ -8,7 +8,7 @@ static const millis SYNC = 15 * SECOND;
 
 static struct {
 	struct timer sync, reconcile;
-	const char *app; /* of the GitOps controller */
+	const char *app, *manager; /* of the GitOps controller */
 	int64_t replicas;
 	millis each;
 } others;
@@ -64,14 +64,15 @@ static void reconcile(struct timer *t)
 	struct object *d = apiserver_find(KIND_DEPLOYMENT, "llm", others.app);
 
 	if (d && value_int(d->value, "spec>replicas") != others.replicas)
-		apiserver_scale(d, "argocd-controller", others.replicas);
+		apiserver_scale(d, others.manager, others.replicas);
 	timer_start(NULL, t, others.each, reconcile);
 }
 
-void gitops_apply(const char *app, int64_t replicas, millis each)
+void gitops_apply(const char *app, const char *manager, int64_t replicas, millis each)
 {
 	timer_stop(&others.reconcile);
 	others.app = app;
+	others.manager = manager;
 	others.replicas = replicas;
 	others.each = each;
 	if (each)

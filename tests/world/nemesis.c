@@ -696,14 +696,14 @@ static void gitops(struct nemesis_world *w, const struct fault *f)
 	struct random r = details(f);
 
 	(void)w;
-	gitops_apply("chat", among(&r, 1, 4), 3 * MINUTE);
+	gitops_apply("chat", "argocd-controller", among(&r, 1, 4), 3 * MINUTE);
 }
 
 static void gitops_gone(struct nemesis_world *w, const struct fault *f)
 {
 	(void)w;
 	(void)f;
-	gitops_apply("chat", 0, 0);
+	gitops_apply("chat", "argocd-controller", 0, 0);
 }
 
 static void scaled_by_hand(struct nemesis_world *w, const struct fault *f)

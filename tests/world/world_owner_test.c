@@ -130,6 +130,9 @@ static void an_autoscaler_is_let_and_followed_when_it_goes(void **state)
 	assert_true(world_event_told("ReplicasContested"));
 	writes = laws_scale_writes();
 	run(3 * HOUR);
+	apiserver_faults()->hides_scalers = true; /* which may stand all the same */
+	run(30 * MINUTE);
+	apiserver_faults()->hides_scalers = false;
 	assert_int_equal(laws_scale_writes(), writes);
 	assert_int_equal(world_replicas("chat"), 1);
 	apiserver_delete(hpa);
@@ -169,6 +172,18 @@ static void an_inference_service_is_told_to_be_external(void **state)
 	assert_named("InferenceService llama", "serving.kserve.io/autoscalerClass: external");
 }
 
+/* Without an autoscaler KServe's own controller writes the number, as a program called manager. */
+static void a_service_without_an_autoscaler_is_told_the_same(void **state)
+{
+	(void)state;
+	value_set_text(apiserver_find(KIND_DEPLOYMENT, "llm", "chat")->value,
+		       "metadata>labels>serving.kserve.io/inferenceservice", "llama");
+	begin();
+	gitops_apply("chat", "manager", 1, 3 * MINUTE);
+	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
+	assert_named("InferenceService llama", "serving.kserve.io/autoscalerClass: external");
+}
+
 static bool is_set_to_two(void)
 {
 	return world_replicas("chat") == 2 && serves_two();
@@ -187,6 +202,7 @@ static void a_person_who_scales_once_is_no_contest(void **state)
 		run(HOUR);
 		assert_null(contested());
 	}
+	assert_false(world_event_told("ReplicasContested"));
 }
 
 /* It puts back what stands in Git, and cannot be seen to go: it is tried now and then, ever more rarely. Autoscalers of
@@ -198,13 +214,13 @@ static void a_field_manager_is_tried_again_now_and_then(void **state)
 	autoscaler_create("embed", 1, 1, "", "");
 	value_set_text(autoscaler_create("chat", 1, 1, "", "")->value, "spec>scaleTargetRef>kind", "StatefulSet");
 	int64_t writes = laws_scale_writes();
-	gitops_apply("chat", 1, 3 * MINUTE);
+	gitops_apply("chat", "argocd-controller", 1, 3 * MINUTE);
 	until(is_contested, 20 * MINUTE, "it says who else sets the replicas");
 	assert_named("field manager argocd-controller", "leave spec.replicas out");
 	run(12 * HOUR);
 	if (laws_scale_writes() - writes > 10)
 		fail_msg("%lld writes in twelve hours", (long long)(laws_scale_writes() - writes));
-	gitops_apply("chat", 1, 0);
+	gitops_apply("chat", "argocd-controller", 1, 0);
 	until(is_set_to_two, 8 * HOUR, "once it has left them out, the number is ours again");
 	run(HOUR);
 	assert_null(contested());
@@ -282,6 +298,7 @@ int main(int argc, char **argv)
 		SCENARIO(an_autoscaler_is_let_and_followed_when_it_goes),
 		SCENARIO(a_scaled_object_is_served),
 		SCENARIO(an_inference_service_is_told_to_be_external),
+		SCENARIO(a_service_without_an_autoscaler_is_told_the_same),
 		SCENARIO(a_person_who_scales_once_is_no_contest),
 		SCENARIO(a_field_manager_is_tried_again_now_and_then),
 		SCENARIO(a_leader_that_begins_anew_finds_out_as_fast),

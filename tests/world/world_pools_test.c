@@ -2,6 +2,7 @@
 #include "controller/policy/decide.h"
 #include "controller/web/published.h"
 #include "controller/restore/restore.h"
+#include "tests/world/autoscaler.h"
 #include "tests/world/laws.h"
 #include "tests/world/replays.h"
 
@@ -56,12 +57,14 @@ static int set_up(void **state)
 	world_group("chat-od", "chat", 1, 0, 8, 1);
 	chat = world_app("chat", 1, 1, "25%");
 	put_pool("llm", "chat", "chat-od", 1, 1);
+	autoscaler_begin();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
+	autoscaler_end();
 	world_end();
 	return 0;
 }
@@ -87,6 +90,31 @@ static void begin(void)
 	if (!world_until(serves_two, 30 * MINUTE))
 		fail_msg("two replicas never served");
 	run(2 * MINUTE);
+}
+
+static bool is_contested(void)
+{
+	const struct published *p = replica_published(0);
+
+	return p && p->pools && p->pools[0].problem[PROBLEM_CONTESTED];
+}
+
+/* Who sets the replicas beside us is known, and is not found out by two more numbers. What is edited makes the pool
+ * read its replicas anew. */
+static void a_contest_outlives_an_edit(void **state)
+{
+	struct object *pool = apiserver_find(KIND_WARM_POOL, "llm", "chat");
+
+	(void)state;
+	begin();
+	autoscaler_create("chat", 1, 1, "", "");
+	assert_true(world_until(is_contested, 10 * MINUTE));
+	int64_t writes = laws_scale_writes();
+	value_set_text(pool->value, "spec>objective>queueWait", "3s");
+	apiserver_changed(pool);
+	run(10 * MINUTE);
+	assert_int_equal(laws_scale_writes(), writes);
+	assert_true(is_contested());
 }
 
 /* --- what was recorded of chat --- */
@@ -431,6 +459,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
+		SCENARIO(a_contest_outlives_an_edit),
 		SCENARIO(other_teams_change_nothing_for_chat),
 		SCENARIO(a_paused_pool_stops_at_once),
 		SCENARIO(what_is_ours_no_more_is_protected_no_more),

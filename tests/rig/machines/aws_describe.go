@@ -373,7 +373,7 @@ func describeHooks(d *awsDoor, c *awsCall) (any, *awsError) {
 		return nil, refusal
 	}
 	var hooks []xmlHook
-	if hold := time.Duration(g.conf.EKS.Hook); hold > 0 {
+	if hold := d.cloud.endHook(g, c.nowMillis); hold > 0 {
 		hooks = append(hooks, hookOf(g, "Terminate-LC-Hook", "EC2_INSTANCE_TERMINATING", hold, "CONTINUE"))
 	}
 	nowS := d.cloud.nowS(c.nowMillis)

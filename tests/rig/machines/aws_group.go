@@ -255,10 +255,18 @@ func (k *cloud) release(g *group, m *machine, cause string, now int64) {
 	k.end(g, m, cause, now)
 }
 
-// end terminates an instance, after the hook that EKS puts before it.
+// endHook is how long a machine that ends is held: by the hook that EKS puts there, or by somebody's.
+func (k *cloud) endHook(g *group, now int64) time.Duration {
+	if f := k.faults.find("terminate-hook", g.Name, k.nowS(now)); f != nil {
+		return time.Duration(f.number(1800) * float64(time.Second))
+	}
+	return time.Duration(g.conf.EKS.Hook)
+}
+
+// end terminates an instance, after the hook.
 func (k *cloud) end(g *group, m *machine, cause string, now int64) {
 	g.Auto.begin(m, "Terminating EC2 instance: "+m.ID, cause, now)
-	hook := k.clock.millis(time.Duration(g.conf.EKS.Hook))
+	hook := k.clock.millis(k.endHook(g, now))
 	waits := hook > 0 && m.State == running
 	m.Held = false
 	k.terminate(g, m, g.Auto.token(), now)

@@ -147,8 +147,9 @@ func TestRebalancingLeavesTheProtected(t *testing.T) {
 }
 
 func TestHookKeepsPower(t *testing.T) {
-	k, g := newTestAccount(t, 1, func(g *groupConfig) { g.EKS.Hook = duration(100 * time.Second) })
+	k, g := newTestAccount(t, 1, func(g *groupConfig) { g.EKS.Hook = duration(10 * time.Second) })
 	pass(t, k, 0)
+	k.faults.add(fault{Group: "g", Fault: "terminate-hook", Value: 100.0}, 0)
 	m := g.members()[0]
 	k.end(g, m, "", at(0))
 	g.Auto.resize(0, at(0))

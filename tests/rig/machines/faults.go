@@ -32,7 +32,7 @@ var (
 	callFaults   = []string{"auth", "throttle", "server-error", "hang", "slow-answer", "lost-answer", "deny", "conflict",
 		"contention", "expired"}
 	otherFaults = []string{"never-registers", "never-ready", "gpu-never-appears", "image-pull-fails",
-		"launch-hook", "hook-abandons", "az-rebalance", "model-never-ready", "model-restarts", "late-device", "slow-start", "late-list", "spot-loss",
+		"launch-hook", "hook-abandons", "terminate-hook", "az-rebalance", "model-never-ready", "model-restarts", "late-device", "slow-start", "late-list", "spot-loss",
 		"metrics-hang", "metrics-nan", "metrics-absent", "metrics-http500"}
 )
 
