@@ -25,5 +25,5 @@ void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 bool buf_ok(const struct buf *b);
 void buf_drop(struct buf *b, size_t len); /* the first bytes; the rest moves up */
-void buf_clear(struct buf *b);	 /* keeps the memory and forgets a failure */
-void buf_release(struct buf *b); /* frees; the buffer is empty and usable again */
+void buf_clear(struct buf *b);		  /* keeps the memory and forgets a failure */
+void buf_release(struct buf *b);	  /* frees; the buffer is empty and usable again */
