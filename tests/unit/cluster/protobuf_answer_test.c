@@ -1,6 +1,7 @@
 /* Answers of the API server in Protobuf: lists and watches cut anywhere, refusals, and what is none. */
 #include "controller/cluster/protobuf_answer.h"
 #include "controller/cluster/api.h"
+#include "controller/cluster/model_state.h"
 #include "tests/unit/cluster/protobuf_pods.h"
 
 #include <setjmp.h>
@@ -167,6 +168,74 @@ static void a_refusal_is_read_in_either_form(void **state)
 	assert_int_equal(s.code, 0);
 }
 
+static const struct protobuf_field *named(const struct protobuf_message *m, const char *name, size_t len)
+{
+	const struct protobuf_field *found = NULL;
+
+	for (size_t i = 0; !found && i < m->count; i++) {
+		const struct protobuf_field *f = &m->fields[i];
+		if (f->kind == PROTOBUF_INLINE)
+			found = named(f->of, name, len);
+		else if (strlen(f->name) == len && !strncmp(f->name, name, len))
+			found = f;
+	}
+	return found;
+}
+
+/* The path's last field; fails the test where a step of it is in no table. */
+static const struct protobuf_field *find(const struct protobuf_message *m, const char *path)
+{
+	const struct protobuf_field *f = NULL;
+
+	for (const char *at = path; *at;) {
+		size_t len = strcspn(at, ">");
+		f = m ? named(m, at, len) : NULL;
+		if (!f)
+			fail_msg("%s: what base/decode reads is not read of Protobuf", path);
+		m = f->of;
+		at += len + (at[len] == '>');
+	}
+	return f;
+}
+
+static void assert_all_read(const struct record_spec *spec, const struct protobuf_message *m)
+{
+	for (size_t i = 0; i < spec->field_count; i++) {
+		const struct field *f = &spec->fields[i];
+		/* Topologies have no operator; they are read with the table of expressions that have one. */
+		bool is_none = !strcmp(f->path, "operator") && strstr(m->name, ".TopologySelectorLabelRequirement");
+		if (!*f->path || is_none)
+			continue;
+		const struct protobuf_field *p = find(m, f->path);
+		if (f->of && p->of)
+			assert_all_read(f->of, p->of);
+	}
+}
+
+/* Whoever reads one more field reads it in either form. */
+static void all_that_is_read_of_json_is_read_of_protobuf(void **state)
+{
+	static const struct {
+		const char *path;
+		const struct record_spec *spec;
+	} cases[] = {
+		{ "/api/v1/nodes", &node_spec },
+		{ "/api/v1/pods", &pod_spec },
+		{ "/api/v1/events", &node_event_spec },
+		{ "/api/v1/persistentvolumeclaims", &volume_claim_spec },
+		{ "/api/v1/persistentvolumes", &volume_spec },
+		{ "/api/v1/namespaces", &namespace_spec },
+		{ "/api/v1/resourcequotas", &quota_spec },
+		{ "/apis/policy/v1/poddisruptionbudgets", &budget_spec },
+		{ "/apis/batch/v1/jobs", &job_spec },
+		{ "/apis/storage.k8s.io/v1/storageclasses", &storage_class_spec },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_all_read(cases[i].spec, protobuf_message_of(cases[i].path));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +244,7 @@ int main(void)
 		cmocka_unit_test(what_ends_in_the_middle_is_no_answer),
 		cmocka_unit_test(what_is_none_is_refused),
 		cmocka_unit_test(a_refusal_is_read_in_either_form),
+		cmocka_unit_test(all_that_is_read_of_json_is_read_of_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
