@@ -8,6 +8,8 @@ found "contract: KServe's Deployment is not called as its InferenceService" 0 'd
 	'preheat check "$cases/pool-target.bad.yaml"'
 found 'contract: a mistake names rule, place and remedy' 1 'at 25:13 spec\.template\.spec\.containers\[0\]\.resources' \
 	'sed "1,/^---/d" "$cases/gpu-limits.bad.yaml" >d.yaml' 'preheat check d.yaml'
+found 'contract: an autoscaler that is none: where, what, and what is allowed' 1 "spec.minReplicas: found 'few'; allowed: a whole number from 0" '' \
+	'preheat check "$cases/scaler-spec.bad.yaml"'
 found 'contract: warnings are no errors' 0 '0 errors, 1 warning' '' 'preheat check "$cases/job-ttl.bad.yaml"'
 found 'contract: but with --strict' 1 '0 errors, 1 warning' '' 'preheat check --strict "$cases/job-ttl.bad.yaml"'
 found 'contract: ignored and counted' 0 '; 2 ignored' '' 'preheat check "$cases/ignored.yaml"'
