@@ -293,6 +293,8 @@ bool provider_prove(const struct group_spec *g, const char *out, struct error *e
 		if (goes_on && !read_answer(&all[i], &output, &answer, &goes_on, e))
 			return told ? error_wrap(e, "%zu answers are in %s", told, path) : false;
 		puts("");
+		if (!goes_on && output.len)
+			printf("Not kept: what was pasted to question %s, as no answer came behind it.\n", all[i].id);
 		if (!goes_on || !strcmp(answer.text, "skip"))
 			continue;
 		write_answer(g, &all[i], &output, &answer, &answers);

@@ -1,4 +1,5 @@
 /* Rules about WarmPools and what acts beside them, about nodes, and about the annotation that ignores rules. */
+#include "base/quantity.h"
 #include "base/text.h"
 #include "controller/contract/rule_runner.h"
 
@@ -223,6 +224,135 @@ static void rule_scaler_conflict(struct check_run *c)
 				namespace_shown(&s->object), s->target, other->object.ref.kind, other->object.ref.name);
 			break;
 		}
+	}
+}
+
+/* A value of a scaler's spec: where it stands (NULL: nowhere), and its path for a message. */
+struct scaler_value {
+	const struct yaml_node *at;
+	const char *path;
+};
+
+static struct scaler_value value_of(const struct scaler *s, const char *key)
+{
+	return (struct scaler_value){ YAML_AT(s->object.ref.at, "spec", key), key };
+}
+
+static const char *shown_value(struct check_run *c, const struct yaml_node *n)
+{
+	char room[QUOTE_ROOM];
+
+	if (!n)
+		return "nothing";
+	if (n->kind != YAML_SCALAR)
+		return n->kind == YAML_MAP ? "a map" : "a list";
+	return say(c, "%s", quote(room, n->text, strlen(n->text)));
+}
+
+static void violate_value(struct check_run *c, const struct scaler *s, struct scaler_value v, const char *allowed)
+{
+	violate(c, &(struct breach){ &s->object, v.at, NULL }, "spec.%s: found %s; allowed: %s", v.path,
+		shown_value(c, v.at), allowed);
+}
+
+static bool is_written(const struct yaml_node *n)
+{
+	const char *meaning = n ? yaml_plain_meaning(n) : NULL;
+
+	return n && !(meaning && !strcmp(meaning, "nothing"));
+}
+
+static bool is_name(const struct yaml_node *n)
+{
+	return is_written(n) && n->kind == YAML_SCALAR && *n->text;
+}
+
+/* UNSAID: not written, or told. */
+static int64_t scaler_count(struct check_run *c, const struct scaler *s, const char *key, int64_t least)
+{
+	struct scaler_value v = value_of(s, key);
+	int64_t count;
+
+	if (!is_written(v.at))
+		return UNSAID;
+	if (v.at->kind == YAML_SCALAR && v.at->is_plain && whole_parse(v.at->text, strlen(v.at->text), &count) &&
+	    count >= least && count <= INT32_MAX)
+		return count;
+	violate_value(c, s, v, say(c, "a whole number from %d to %d", (int)least, INT32_MAX));
+	return UNSAID;
+}
+
+/* Whether the target is named; else Kubernetes refuses the object, and no other rule can tell what it scales. */
+static void check_scaled(struct check_run *c, const struct scaler *s, bool needs_kind)
+{
+	struct scaler_value v = value_of(s, "scaleTargetRef");
+	const struct yaml_node *kind = yaml_child(v.at, "kind"), *name = yaml_child(v.at, "name");
+
+	if (!v.at || v.at->kind != YAML_MAP) {
+		violate_value(c, s, v, needs_kind ? "a map with kind and name" : "a map with name");
+		return;
+	}
+	if (!is_name(name))
+		violate_value(c, s, (struct scaler_value){ name, "scaleTargetRef.name" }, "the name of a workload");
+	if (!is_name(kind) && (needs_kind || is_written(kind)))
+		violate_value(c, s, (struct scaler_value){ kind, "scaleTargetRef.kind" },
+			      "the kind of a workload, for example Deployment");
+}
+
+static void check_hpa(struct check_run *c, const struct scaler *s)
+{
+	struct scaler_value max = value_of(s, "maxReplicas"), metrics = value_of(s, "metrics");
+	int64_t least = scaler_count(c, s, "minReplicas", 0), most = scaler_count(c, s, "maxReplicas", 1);
+
+	if (!is_written(max.at))
+		violate_value(c, s, max, "a whole number, minReplicas or more");
+	if (most != UNSAID && least > most)
+		violate_value(c, s, max, say(c, "minReplicas (%d) or more", (int)least));
+	if (is_written(metrics.at) && metrics.at->kind != YAML_LIST)
+		violate_value(c, s, metrics, "a list of metrics");
+}
+
+enum { KEDA_MOST = 100 }; /* maxReplicaCount where it is not written */
+
+static void check_scaled_object(struct check_run *c, const struct scaler *s)
+{
+	struct scaler_value triggers = value_of(s, "triggers");
+	int64_t idle = scaler_count(c, s, "idleReplicaCount", 0), least = scaler_count(c, s, "minReplicaCount", 0),
+		most = scaler_count(c, s, "maxReplicaCount", 1);
+
+	if (least > (most == UNSAID ? KEDA_MOST : most))
+		violate_value(c, s, value_of(s, "minReplicaCount"),
+			      say(c, "maxReplicaCount (%d) or less", (int)(most == UNSAID ? KEDA_MOST : most)));
+	if (idle != UNSAID && idle >= (least == UNSAID ? 0 : least))
+		violate_value(c, s, value_of(s, "idleReplicaCount"),
+			      say(c, "less than minReplicaCount (%d)", (int)(least == UNSAID ? 0 : least)));
+	if (!triggers.at || triggers.at->kind != YAML_LIST || !triggers.at->count)
+		violate_value(c, s, triggers, "a list of one trigger or more");
+	for (const struct yaml_node *n = triggers.at && triggers.at->kind == YAML_LIST ? triggers.at->first : NULL; n;
+	     n = n->next)
+		if (!is_name(yaml_child(n, "type")))
+			violate_value(c, s, (struct scaler_value){ n, say(c, "triggers[%zu]", n->index) },
+				      "a map with the trigger's type");
+}
+
+static void rule_scaler_spec(struct check_run *c)
+{
+	for (size_t i = 0; i < c->contract->scaler_count; i++) {
+		const struct scaler *s = &c->contract->scalers[i];
+		const struct yaml_node *spec = yaml_child(s->object.ref.at, "spec");
+		bool is_hpa = !strcmp(s->object.ref.kind, "HorizontalPodAutoscaler");
+		if (is_service(s))
+			continue;
+		if (!spec || spec->kind != YAML_MAP) {
+			violate(c, &(struct breach){ &s->object, spec, NULL }, "spec: found %s; allowed: a map",
+				shown_value(c, spec));
+			continue;
+		}
+		check_scaled(c, s, is_hpa);
+		if (is_hpa)
+			check_hpa(c, s);
+		else
+			check_scaled_object(c, s);
 	}
 }
 
@@ -473,6 +603,10 @@ static const struct contract_rule rules[] = {
 	  "One controller sets the replicas of a workload",
 	  "Two that write the same number undo each other, and machines are bought and given back for it.",
 	  "keep one of the two", false, NULL, NULL, rule_scaler_conflict },
+	{ "scaler-spec", CONTRACT_ERROR, "HorizontalPodAutoscaler, ScaledObject",
+	  "An autoscaler says what it scales, and within which bounds",
+	  "The API server or KEDA refuses it; and nobody can tell whether it sets the replicas of a pool's workload.",
+	  "correct it as its kind allows", false, NULL, NULL, rule_scaler_spec },
 	{ "pool-target", CONTRACT_WARNING, "WarmPool",
 	  "What a pool scales is there",
 	  "The pool buys machines and nothing comes to run on them.",
