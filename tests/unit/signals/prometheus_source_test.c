@@ -434,6 +434,12 @@ static void who_never_tells_a_level_is_not_waited_for(void **state)
 		r = fake_round(p, EVERY);
 		assert_int_equal(r.expected, 3);
 		assert_int_equal(r.fresh, 3);
+		/* One that told once is a server, whatever it says later. */
+		p->series[2].is_worker = true;
+		for (int n = 0; n < 30; n++)
+			r = fake_round(p, EVERY);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 2);
 		fake_close(p);
 	}
 }
