@@ -101,6 +101,10 @@ static void who_fails_between_is_missed_anew(void **state)
 	p->pods[2].status = 0;
 	assert_int_equal(rounds(p, 40).expected, 3);
 	assert_int_equal(rounds(p, 40).expected, 2);
+	p->pods[1].status = 500; /* who is passed over is not named beside who is missed */
+	rounds(p, 2);
+	assert_int_equal(strncmp(fake_pool_trouble(p)->message, "pod pod-001: ", 13), 0);
+	p->pods[1].status = 0;
 	p->targets[2].is_ready = false;
 	source_set_targets(p->source, p->targets, p->count);
 	assert_int_equal(rounds(p, 3).expected, 2);
