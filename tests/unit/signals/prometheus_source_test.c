@@ -453,20 +453,24 @@ static struct pool_reading after_six_minutes(struct fake_prometheus *p)
 	return r;
 }
 
-/* A wrong label or engine is no pool of workers. */
+/* A wrong label or engine is no pool of workers, also where one that drains tells. */
 static void a_pool_of_which_nobody_tells_is_not_known(void **state)
 {
-	struct fake_prometheus *p = open_normal();
+	static const char *const troubles[] = { "no series of vllm:num_requests_running; is the engine right",
+						"no series of pod a; do: have it read" };
 
 	(void)state;
-	for (size_t i = 0; i < p->count; i++)
-		p->series[i].is_worker = true;
-	struct pool_reading r = after_six_minutes(p);
-	assert_int_equal(r.expected, 3);
-	assert_int_equal(r.fresh, 0);
-	assert_string_equal(source_report(p->source).warning, "");
-	expect_trouble(p, ERROR_NOT_FOUND, "no series of vllm:num_requests_running; is the engine right");
-	fake_close(p);
+	for (size_t drains = 0; drains < 2; drains++) {
+		struct fake_prometheus *p = open_normal();
+		for (size_t i = 0; i < p->count - drains; i++)
+			p->series[i].is_worker = true;
+		struct pool_reading r = after_six_minutes(p);
+		assert_int_equal(r.expected, 3);
+		assert_int_equal(r.fresh, 0);
+		assert_string_equal(source_report(p->source).warning, "");
+		expect_trouble(p, ERROR_NOT_FOUND, troubles[drains]);
+		fake_close(p);
+	}
 }
 
 /* It tells levels, and they make no sense; or one of its two pages cannot be read. */
