@@ -262,8 +262,9 @@ static void changed(struct provider_call *c)
 {
 	struct node_group *g = c->user;
 	struct error why = c->error;
+	bool is_cut = why.kind == ERROR_CANCELLED && !g->is_stopped;
 	bool is_lost = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_THROTTLED ||
-		       why.kind == ERROR_CONFLICT;
+		       why.kind == ERROR_CONFLICT || is_cut;
 	int64_t launched = why.kind != ERROR_NONE && !is_lost ? c->launched : 0; /* a part of it */
 
 	g->is_changing = false;
@@ -562,6 +563,12 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
 }
 
+void node_group_cut(struct node_group *g)
+{
+	if (g->is_changing)
+		g->ops->cancel(g->provider, &g->change);
+}
+
 void node_group_stop(struct node_group *g)
 {
 	if (g->is_stopped && g->context->may_act(g->context->user))
@@ -570,8 +577,7 @@ void node_group_stop(struct node_group *g)
 	timer_stop(&g->timer);
 	if (g->is_looking)
 		g->ops->cancel(g->provider, &g->look);
-	if (g->is_changing)
-		g->ops->cancel(g->provider, &g->change);
+	node_group_cut(g);
 }
 
 void node_group_hand_over(struct node_group *g)
