@@ -412,6 +412,20 @@ static void tell_rebalancing(const struct eks_group *g, struct arena *a, struct 
 					g->zone_count, g->name));
 }
 
+/* What others launch beyond the size is theirs to end, by a lower size, which spares what is protected. */
+static void tell_own_protection(const struct eks_group *g, struct arena *a, struct group_description *out)
+{
+	if (g->protects_new)
+		add_caution(out, a,
+			    text_printf(a,
+					"the group itself protects new machines from scale-in, also those that an "
+					"update of the node group launches beyond its size: they may stay after it; "
+					"Preheat protects its own without that: aws autoscaling "
+					"update-auto-scaling-group --auto-scaling-group-name %s "
+					"--no-new-instances-protected-from-scale-in",
+					g->name));
+}
+
 void eks_tell_hooks(const struct eks_hooks *h, struct arena *a, struct group_description *d)
 {
 	d->end_hold = h->end_hold ? h->end_hold : END_UNHELD;
@@ -468,6 +482,7 @@ void eks_describe(const struct eks_seen *s, struct arena *a, struct group_descri
 	add_failures(s, a, out);
 	count_protected(g, out);
 	tell_rebalancing(g, a, out);
+	tell_own_protection(g, a, out);
 	out->ailment = text_or_empty(s->nodegroup.ailment);
 	group_description_sort(out);
 	out->abilities = abilities_of(s, a, &out->lacks);

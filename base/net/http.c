@@ -360,6 +360,15 @@ static const char *certificate_trouble(CURLcode code, const char *problem)
 	return is_refusal(problem) ? "the server refused our certificate" : NULL;
 }
 
+static void set_late(struct http_transfer *t)
+{
+	struct http_request *r = t->request;
+
+	error_set(&r->error, ERROR_UNAVAILABLE, "%s: %s", transfer_shown(r).text,
+		  t->was_let_go ? "the time to write ran out on its way; it may have been done"
+				: "not sent: the time to write ran out");
+}
+
 /* What failed, as request->error. */
 static void transfer_failed(struct http_transfer *t, CURLcode code)
 {
@@ -373,9 +382,7 @@ static void transfer_failed(struct http_transfer *t, CURLcode code)
 	if (r->error.kind != ERROR_NONE)
 		return; /* said by on_chunk */
 	if (r->is_write && (code == CURLE_ABORTED_BY_CALLBACK || fence_is_over(t->http->fence)))
-		error_set(&r->error, ERROR_UNAVAILABLE, "%s: %s", call.text,
-			  t->was_let_go ? "the time to write ran out on its way; it may have been done"
-					: "not sent: the time to write ran out");
+		set_late(t);
 	else if (t->body.failed)
 		error_set(&r->error, ERROR_INVALID, "%s: the answer is longer than %zu bytes", call.text,
 			  r->max_response);
@@ -749,6 +756,14 @@ void http_cancel_all(struct http *h)
 
 void http_write_until(struct http *h, millis until)
 {
+	struct http_transfer *t = fence_is_over(h->fence) ? LIST_FIRST(&h->all) : NULL;
+
+	for (; t; t = LIST_NEXT(t, link)) {
+		if (!t->request->is_write || t->is_settled)
+			continue;
+		set_late(t);
+		transfer_settle(t);
+	}
 	fence_set(h->fence, until);
 }
 

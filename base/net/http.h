@@ -89,7 +89,8 @@ void http_cancel_all(struct http *h); /* for the end: run the loop until http_ac
 size_t http_active(const struct http *h);
 /*
  * By loop_now(): no byte of a write leaves at that time or later, even if the process stood still between the last look
- * at a clock and the sending. 0: no limit, as at first.
+ * at a clock and the sending. What was begun before a time that is over is not sent in a later one: it fails as
+ * ERROR_UNAVAILABLE. 0: no limit, as at first.
  */
 void http_write_until(struct http *h, millis until);
 /* A header of the answer, NULL without; any case; the last of several. Valid inside on_chunk() and done() only. */

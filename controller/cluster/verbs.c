@@ -215,6 +215,17 @@ static bool is_marked(const struct node_change *c, const struct found_node *n)
 	return false;
 }
 
+static bool check_owner(struct node_change *c, const struct found_node *n, struct error *e)
+{
+	const char *found = c->owner ? value_of(&n->annotations, c->annotations[0].key) : NULL;
+
+	c->is_others = found && strchr(found, '/') && strcmp(found, c->owner) != 0;
+	if (!c->is_others)
+		return true;
+	return error_set(e, ERROR_CONFLICT, "node %s: its annotation %s is of %s, and %s leaves it alone", c->node,
+			 c->annotations[0].key, found, c->owner);
+}
+
 /* False: the node is as wished already. */
 static bool write_patch(struct node_change *c, const struct found_node *n)
 {
@@ -262,7 +273,7 @@ static void node_came(struct api_call *call)
 
 	if (e.kind == ERROR_NONE && !decode_once(&node_record, call, &a, &n, &e))
 		error_wrap(&e, "node %s", c->node);
-	if (e.kind != ERROR_NONE || !write_patch(c, &n)) {
+	if (e.kind != ERROR_NONE || !check_owner(c, &n, &e) || !write_patch(c, &n)) {
 		complete(c, &e);
 		return;
 	}
@@ -287,7 +298,7 @@ void node_change_start(struct api *a, struct node_change *c)
 {
 	c->api = a;
 	c->rounds = 0;
-	c->is_changed = false;
+	c->is_changed = c->is_others = false;
 	buf_clear(&c->path);
 	api_object_path(&(struct api_object){ .api_version = "v1", .plural = "nodes", .name = c->node }, &c->path);
 	read_node(c);

@@ -32,11 +32,13 @@ struct node_change {
 	size_t remove_count;
 	const struct verb_pair *annotations, *labels;
 	size_t annotation_count, label_count;
+	const char *owner; /* NAMESPACE/NAME: nothing is written while the first annotation names another; or NULL */
 	void (*done)(struct node_change *c);
 	void *user;
 
 	struct error error; /* valid inside done() */
 	bool is_changed;    /* a write was needed */
+	bool is_others;	    /* another's, and left alone; with ERROR_CONFLICT */
 
 	struct api_call call; /* private from here; zeroed at first */
 	struct api *api;

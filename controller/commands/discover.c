@@ -15,6 +15,7 @@
 enum { SLOTS_GUESS = 64, GROUPS_MOST = 8 };
 /* From asking a cloud for a machine until it registers as a node, which no object tells. */
 static const millis BOOT_GUESS = 60 * SECOND;
+static const char leader_worker_set[] = "LeaderWorkerSet";
 
 struct list {
 	const void **items;
@@ -93,7 +94,7 @@ static bool is_one_of(const char *text, const char *const *words)
 
 void discovery_add(struct discovery *d, const struct yaml_node *object)
 {
-	static const char *const workloads[] = { "Deployment", "StatefulSet", "LeaderWorkerSet", NULL };
+	static const char *const workloads[] = { "Deployment", "StatefulSet", NULL };
 	static const char *const autoscalers[] = { "HorizontalPodAutoscaler", "ScaledObject", "NodePool", NULL };
 	const char *kind = yaml_text(object, "kind");
 	const struct yaml_node *items = yaml_child(object, "items");
@@ -251,7 +252,7 @@ static bool find_owner(struct discovery *d, const struct yaml_node *pod, struct 
 			*out = (struct owner){ "apps/v1", "Deployment",
 					       arena_strdup(d->arena, name, (size_t)(cut - name)) };
 		else if (kind && set && !strcmp(kind, "StatefulSet"))
-			*out = (struct owner){ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", set };
+			*out = (struct owner){ "leaderworkerset.x-k8s.io/v1", leader_worker_set, set };
 		else if (kind && name && !strcmp(kind, "StatefulSet"))
 			*out = (struct owner){ "apps/v1", kind, name };
 		else
@@ -608,11 +609,8 @@ static void put(struct buf *out, const char *text)
 
 static void write_labels(const struct yaml_node *labels, struct buf *out)
 {
-	static const char *const passing[] = { "pod-template-hash",
-					       "controller-revision-hash",
-					       "statefulset.kubernetes.io/pod-name",
-					       "apps.kubernetes.io/pod-index",
-					       "leaderworkerset.sigs.k8s.io/group-index",
+	static const char *const passing[] = { "pod-template-hash", "controller-revision-hash",
+					       "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
 					       NULL };
 	bool is_first = true;
 
@@ -627,12 +625,23 @@ static void write_labels(const struct yaml_node *labels, struct buf *out)
 	}
 }
 
+/* A replica is a group, and its leader tells of it; other labels of its pods are a group's own. */
+static void write_leaders(const char *set, struct buf *out)
+{
+	buf_text(out, " leaderworkerset.sigs.k8s.io/name: ");
+	put(out, set);
+	buf_text(out, ", leaderworkerset.sigs.k8s.io/worker-index: \"0\"");
+}
+
 static void write_workload(const struct found_service *s, struct buf *out)
 {
 	const struct engine_traits e = engine_traits(s->engine);
 
 	buf_text(out, "  workload:\n    selector: { matchLabels: {");
-	write_labels(s->labels, out);
+	if (!strcmp(s->owner.kind, leader_worker_set))
+		write_leaders(s->owner.name, out);
+	else
+		write_labels(s->labels, out);
 	buf_printf(out, " } }\n    scaleTargetRef: { apiVersion: %s, kind: %s, name: ", s->owner.api_version,
 		   s->owner.kind);
 	put(out, s->owner.name);

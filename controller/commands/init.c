@@ -32,7 +32,6 @@ static const struct object_kind kinds[] = {
 	{ "v1", "Node", "nodes", false, false },
 	{ "apps/v1", "Deployment", "deployments", true, false },
 	{ "apps/v1", "StatefulSet", "statefulsets", true, false },
-	{ "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderworkersets", true, true },
 	{ "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", true, true },
 	{ "keda.sh/v1alpha1", "ScaledObject", "scaledobjects", true, true },
 	{ "karpenter.sh/v1", "NodePool", "nodepools", false, true },

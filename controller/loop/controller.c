@@ -139,6 +139,7 @@ void controller_close(struct controller *c, void (*closed)(void *user), void *us
 	leader_stop_acting(c, "shutting down");
 	if (c->leader.state == STATE_FOLLOWING)
 		timer_stop(&c->leader.timer);
+	timer_stop(&c->leader.awake);
 	marks_leave(c);
 	activator_leave(c);
 	status_stop(c);

@@ -663,11 +663,11 @@ static enum drain_fate fate_of(const struct node *n)
 
 static void refused(struct drain *d, const struct error *why)
 {
-	bool is_final = why->kind == ERROR_CANCELLED || why->kind == ERROR_NOT_FOUND;
+	bool is_others = d->change.is_others;
+	bool is_final = why->kind == ERROR_CANCELLED || why->kind == ERROR_NOT_FOUND || is_others;
 
-	if (why->kind == ERROR_NOT_FOUND)
-		row_unmark(d, "node-gone");
-
+	if (why->kind == ERROR_NOT_FOUND || is_others)
+		row_unmark(d, is_others ? "of-others" : "node-gone");
 	if (why->kind != ERROR_CANCELLED && !d->has_complained)
 		log_warn("node-mark-failed", LOG_S("node", d->node), LOG_E(why), LOG_END);
 	d->has_complained = why->kind != ERROR_CANCELLED;
@@ -722,6 +722,7 @@ static void write_mark(struct drain *d, enum drain_mark mark)
 					  .cordon = on ? CORDON_ON : CORDON_OFF,
 					  .annotations = &d->annotation,
 					  .annotation_count = 1,
+					  .owner = d->owner,
 					  .labels = d->labels,
 					  .label_count = 2,
 					  .add = &d->taint,

@@ -218,7 +218,7 @@ static void unwanted(void *user, size_t group, const char *machine)
 
 static bool may_act(void *user)
 {
-	return leader_may_act(user);
+	return leader_may_act(user) && !tick_stood_still(user);
 }
 
 static bool works(void *user, size_t pool)

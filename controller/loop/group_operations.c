@@ -172,6 +172,19 @@ static void guarded(struct provider_call *c)
 	}
 }
 
+/* Machines are there that the cloud may end by its own choice and that shall end by being named only; or more are kept
+ * from it than others want to be left. */
+static bool is_exposed(const struct node_group *g)
+{
+	int64_t alive = node_group_alive(g);
+
+	if (!node_group_is_ours(g) || g->seen.is_refused || g->contention.is_held ||
+	    !node_group_can(g, PROVIDER_PROTECTS))
+		return false;
+	/* Of more than are asked for the cloud is about to end some, and chooses. */
+	return alive <= g->seen.desired ? g->seen.exposed > 0 : g->seen.guarded > g->seen.desired;
+}
+
 /* No operation: no size changes, nothing is bought, and the next look tells whether it is still to be done. */
 static void guard(struct node_group *g, bool on)
 {
@@ -249,8 +262,9 @@ static void changed(struct provider_call *c)
 {
 	struct node_group *g = c->user;
 	struct error why = c->error;
+	bool is_cut = why.kind == ERROR_CANCELLED && !g->is_stopped;
 	bool is_lost = why.kind == ERROR_TIMEOUT || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_THROTTLED ||
-		       why.kind == ERROR_CONFLICT;
+		       why.kind == ERROR_CONFLICT || is_cut;
 	int64_t launched = why.kind != ERROR_NONE && !is_lost ? c->launched : 0; /* a part of it */
 
 	g->is_changing = false;
@@ -433,7 +447,7 @@ void node_group_drive(struct node_group *g)
 		begin(g);
 	else if (clock_mono(g->context->clock) < g->guard_after)
 		return;
-	else if (node_group_is_exposed(g))
+	else if (is_exposed(g))
 		guard(g, true);
 	else if (g->must_unguard && (g->must_unguard = is_left_guarded(g)))
 		guard(g, false);
@@ -549,6 +563,12 @@ void node_group_open(struct node_group *g, const struct group_context *context, 
 		retry_make(SECOND, MINUTE, random_stream((uint64_t)context->term, context->fleet->groups[index].name));
 }
 
+void node_group_cut(struct node_group *g)
+{
+	if (g->is_changing)
+		g->ops->cancel(g->provider, &g->change);
+}
+
 void node_group_stop(struct node_group *g)
 {
 	if (g->is_stopped && g->context->may_act(g->context->user))
@@ -557,14 +577,13 @@ void node_group_stop(struct node_group *g)
 	timer_stop(&g->timer);
 	if (g->is_looking)
 		g->ops->cancel(g->provider, &g->look);
-	if (g->is_changing)
-		g->ops->cancel(g->provider, &g->change);
+	node_group_cut(g);
 }
 
 void node_group_hand_over(struct node_group *g)
 {
 	bool was_ours = g->context->history && !g->context->is_barred && node_group_is_ours(g) &&
-			node_group_can(g, PROVIDER_PROTECTS) && g->context->may_act(g->context->user);
+			node_group_can(g, PROVIDER_PROTECTS);
 
 	if (g->is_stopped)
 		return;

@@ -27,6 +27,9 @@ void node_group_look(struct node_group *g);
 void node_group_look_anew(struct node_group *g);
 /* Sends what is wanted, if nothing stands in the way. */
 void node_group_drive(struct node_group *g);
+/* The change under way goes no further; it may have been done. What is wanted of it by the next plan is asked for
+ * again. */
+void node_group_cut(struct node_group *g);
 /* Cancels what is under way; node_group_is_idle() then becomes true from the loop. */
 void node_group_stop(struct node_group *g);
 /* The same for a group that is not ours any more. If we may still act, its cloud may choose among all of its machines

@@ -10,6 +10,8 @@
 #include <string.h>
 
 static const millis SETTLE_POLL = 20, SYNC_LOOK = 100, CHECKPOINTS = HOUR;
+/* As a lease has it. */
+static const millis AWAKE_POLL = 2 * SECOND, WRITE_TIME = 10 * SECOND;
 
 /* The one place where acting is allowed and barred: for the API server and, by the context, for the providers. */
 static void set_gate(struct controller *c, bool is_open, const char *why)
@@ -233,6 +235,20 @@ static void holder_changed(void *user)
 	publish_state(user);
 }
 
+/* Nobody else may lead. What was decided before the process stood still is not done after it all the same. */
+static void stay_awake(struct timer *t)
+{
+	struct controller *c = t->user;
+	millis now = loop_now(c->loop);
+
+	for (size_t i = 0; c->leader.state == STATE_LEADING && now >= c->leader.until && i < fleet_of(c)->group_count;
+	     i++)
+		node_group_cut(c->groups[i]);
+	c->leader.until = now + WRITE_TIME;
+	api_set_until(c->api, c->leader.until);
+	timer_start(c->loop, t, AWAKE_POLL, stay_awake);
+}
+
 bool leader_open(struct controller *c, struct error *e)
 {
 	const struct controller_settings *s = &c->settings;
@@ -240,6 +256,8 @@ bool leader_open(struct controller *c, struct error *e)
 	set_gate(c, false, "this replica does not lead");
 	if (!s->elects || s->is_dry_run) {
 		c->leader.may_lead = true;
+		c->leader.awake = (struct timer){ .user = c, .is_urgent = true };
+		stay_awake(&c->leader.awake);
 		return true;
 	}
 	const struct lease_setup setup = { .api = c->api,

@@ -24,6 +24,8 @@ struct leader {
 	int64_t term;
 	millis since;	    /* loop_now */
 	struct timer timer; /* until all is quiet, or the cluster is seen */
+	struct timer awake; /* without a lease: moves `until` on while the process does not stand still */
+	millis until;	    /* loop_now; writes leave before */
 	bool has_next;
 	struct manifest next; /* to be used with the next tick, or once all is quiet */
 	struct arena next_arena;

@@ -200,6 +200,9 @@ void start_progress_event(void *user, const struct cluster_event *e)
 			node_lost(c, e->node);
 		else
 			node_moved(c, e->node);
+		/* What its pods told while its object was away was of no node of ours. */
+		for (size_t i = 0; e->what == CLUSTER_NODE_ADDED && i < fleet_of(c)->pool_count; i++)
+			start_progress_adopt(c, e->node, i);
 	} else if (c->leader.state == STATE_LEADING && e->pod && e->pod->pool >= 0) {
 		char uid[37];
 		pod_uid_text(e->pod, uid);

@@ -164,6 +164,8 @@ static void forget_the_tick(struct demand_state *d, struct demand_reading *r, do
 	r->seconds = interval;
 	r->demand[0] = d->mean;
 	r->arrived = r->started = r->late = 0;
+	r->in_service = (double)d->last_in_service;
+	r->waiting = (double)d->last_waiting;
 }
 
 /* The tick's readings are sound: takes them in. */

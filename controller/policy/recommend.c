@@ -101,12 +101,9 @@ static void count_fleet(const struct pool_policy_state *m, const struct snapshot
 static void see_fleet(struct pool_policy_state *m, const struct snapshot *s, size_t pool, const struct estimates *l,
 		      struct recommendation *w)
 {
-	const struct pool_snapshot *seen = &s->pools[pool];
-	const struct scrape_input *last = seen->scrape_count ? &seen->scrapes[seen->scrape_count - 1] : NULL;
-
 	count_fleet(m, s, pool, l, w);
-	if (last && l->reading.signals <= SIGNALS_PARTIAL)
-		w->fleet.waiting = (double)last->waiting / l->capacity.slots;
+	if (l->reading.signals <= SIGNALS_PARTIAL) /* between two readings the last one stands */
+		w->fleet.waiting = (double)m->demand.last_waiting / l->capacity.slots;
 	bool serving_quietly = m->reclaimed > 0 && w->fleet.waiting <= 0;
 	if (!serving_quietly)
 		m->bridged_since = s->now;

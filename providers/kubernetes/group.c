@@ -689,12 +689,39 @@ static void mark(struct object_call *x, const char *machine, const char *value, 
 	ask(x, "PATCH", then);
 }
 
+/* By the answer to its mark. */
+static bool runs_by_now(struct object_call *x)
+{
+	struct provider_call *c = x->base.call;
+	struct machine_text t;
+	struct error e = { 0 };
+
+	return x->request.error.kind == ERROR_NONE &&
+	       text_decode(&machine_records[kind_of(x)->kind], x->request.response, x->request.response_len, &c->arena,
+			   &t, &e) &&
+	       state_of(kind_of(x)->kind, &t) == MACHINE_RUNNING;
+}
+
+static void mark_next(struct object_call *x);
+
+/* A start that was to be cancelled, whose node came since it was listed, stays. */
+static void marked(struct object_call *x)
+{
+	if (x->base.call->verb != PROVIDER_CANCEL || !runs_by_now(x)) {
+		mark_next(x);
+		return;
+	}
+	const char *machine = x->victims[--x->at];
+	x->victims[x->at] = x->victims[--x->victim_count];
+	mark(x, machine, "null", mark_next);
+}
+
 static void mark_next(struct object_call *x)
 {
 	if (!kind_of(x)->victim_annotation || x->at == x->victim_count)
 		lower(x);
 	else
-		mark(x, x->victims[x->at++], "\"" VICTIM_MARK "\"", mark_next);
+		mark(x, x->victims[x->at++], "\"" VICTIM_MARK "\"", marked);
 }
 
 /* A mark that an earlier call left on a machine that stayed: it would go in the place of those named. */

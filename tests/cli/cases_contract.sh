@@ -44,8 +44,29 @@ found 'contract: more claimed than counted: no resource of that name is advised'
 found 'contract: half a GPU is no size of a replica' 1 '^10 objects: 2 errors, 0 warnings, 0 notes$' 'sed "s,nvidia.com/gpu: .1. },nvidia.com/gpu: 500m }," "$cases/claims.yaml" >c.yaml' 'preheat check c.yaml'
 found 'contract: what is not a number of GPUs' 1 "container c asks for '0.5' of nvidia.com/gpu, which is not a whole number of devices" \
 	'printf "apiVersion: v1\nkind: Pod\nmetadata: { name: p }\nspec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 0.5 } } } ] }\n" >d.yaml' 'preheat check d.yaml'
-found 'contract: a group of one has no workers' 0 '^1 object: nothing wrong$' \
-	'printf "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: { name: l }\nspec: { leaderWorkerTemplate: { size: 1, leaderTemplate: { spec: { containers: [ { name: c, image: x } ] } }, workerTemplate: { spec: { containers: [ { name: c, image: x, resources: { limits: { nvidia.com/gpu: 8 } } } ] } } } }\n" >d.yaml' 'preheat check d.yaml'
+# A LeaderWorkerSet: without a template of its own the leader is a worker, and each pod of a part has its labels.
+said='preheat check d.yaml >out'
+found 'contract: a leader beside workers, both judged' 0 '^2$' 'cp "$cases/groups.yaml" d.yaml' "$said; grep -c ' gpu-limits:' out"
+found 'contract: a group of one has no worker beside its leader' 0 '^1$' 'sed "s/size: 2/size: 1/" "$cases/groups.yaml" >d.yaml' "$said; grep -c ' gpu-limits:' out"
+found 'contract: a group of one without a leader is its worker' 0 '^1$' 'sed "s/size: 2/size: 1/; /leaderTemplate/,+2d" "$cases/groups.yaml" >d.yaml' \
+	"$said; grep -c ' gpu-limits:' out"
+for broken in '' 'leaderTemplate: { }' 'leaderTemplate: none, workerTemplate: none'; do
+	found "contract: a LeaderWorkerSet of nothing, '$broken'" 0 '^1 object: nothing wrong$' \
+		"sed '1,/^---/d; /size: 2/,\$d; s/leaderWorkerTemplate:/leaderWorkerTemplate: { $broken }/' \"\$cases/groups.yaml\" >d.yaml" 'preheat check d.yaml'
+done
+for labels in "role: leader, leaderworkerset.sigs.k8s.io/worker-index: '0'" 'role: worker, leaderworkerset.sigs.k8s.io/name: l'; do
+	found "contract: selected by what its controller writes, $labels" 0 '^0$' "sed \"s#matchLabels: { role.* }\\\$#matchLabels: { $labels } }#\" \"\$cases/groups.yaml\" >d.yaml" \
+		"$said; grep -c pool-selector out || true"
+done
+for labels in "role: worker, leaderworkerset.sigs.k8s.io/worker-index: '0'" 'role: leader, leaderworkerset.sigs.k8s.io/name: other'; do
+	found "contract: no pod of the set has these, $labels" 1 'its selector does not match the pods of LeaderWorkerSet l' \
+		"sed \"s#matchLabels: { role.* }\\\$#matchLabels: { $labels } }#\" \"\$cases/groups.yaml\" >d.yaml" 'preheat check d.yaml'
+done
+# What its controller makes of it is judged with it: the leaders' StatefulSet is the set's, the workers' a leader's.
+for maker in LeaderWorkerSet Pod; do
+	found "contract: a StatefulSet of a $maker" 0 '^1 object: nothing wrong$' \
+		"printf 'apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: l-0, ownerReferences: [ { kind: $maker, name: l } ] }\nspec: { template: { spec: { containers: [ { name: c, image: x, resources: { requests: { nvidia.com/gpu: 8 } } } ] } } }\n' >d.yaml" 'preheat check d.yaml'
+done
 # As helm writes it: comments, empty documents, kinds of all sorts.
 found 'contract: a rendering of helm' 1 '^standard input:10:1: Job default/j$' \
 	'printf -- "---\n# Source: a/b.yaml\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: \"{{ x }}\" }\n---\n# only a comment\napiVersion: batch/v1\nkind: Job\nmetadata: { name: j, namespace: default }\nspec: { template: { spec: { containers: [ { name: w, resources: { limits: { nvidia.com/gpu: 1 } } } ] } } }\n" >r.yaml' \

@@ -50,3 +50,12 @@ found 'init: where their models are called alike it is said' 0 'namespace: llm \
 found 'init: as many nodes as the autoscaler may ask for' 0 'max: 12   # guessed: what its autoscaler may ask for' "$neighbours" \
 	"$beside; cat preheat/pools.yaml"
 found 'init: autoscalers of something else are not kept' 0 '^3$' "$neighbours" "$beside; grep -c HorizontalPodAutoscaler preheat/autoscalers.yaml"
+
+# A replica of several pods: the set is scaled, and its leaders tell.
+groups="python3 ${cluster%/*}/groups.py >groups.json"
+set='preheat init -f groups.json --prometheus http://127.0.0.1:1 >said 2>&1'
+found 'init: the pods of a LeaderWorkerSet are one service' 0 'LeaderWorkerSet llm/big: vllm, 4 pods of 8 GPUs on h100 \(4 nodes\)' "$groups" "$set; cat said"
+found 'init: the set is what is scaled' 0 'scaleTargetRef: \{ apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: big \}' "$groups" "$set; cat preheat/pools.yaml"
+found 'init: and its leaders are the pods, of all groups' 0 \
+	'selector: \{ matchLabels: \{ leaderworkerset.sigs.k8s.io/name: big, leaderworkerset.sigs.k8s.io/worker-index: "0" \} \}' "$groups" "$set; cat preheat/pools.yaml"
+found 'init: what a leader is started with' 0 'maxSequences: 48 ' "$groups" "$set; cat preheat/pools.yaml"

@@ -11,6 +11,9 @@ import threading
 import urllib.parse
 
 NODES, PODS, PAGE = 30, 1000, 100
+# Labels by which replicas of one workload differ.
+OWN = ("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
+       "leaderworkerset.sigs.k8s.io/group-index", "leaderworkerset.sigs.k8s.io/group-key")
 
 
 def node(i):
@@ -22,7 +25,7 @@ def node(i):
 def pod(i):
     """Replicas of one Deployment that differ as real ones do, on GPU nodes for two thirds of them, and four odd ones."""
     token = f"kube-api-access-{i:05}"
-    one = {"metadata": {"name": f"web-{i:04}", "namespace": "shop", "uid": f"u-{i}", "labels": {"app": "web"},
+    one = {"metadata": {"name": f"web-{i:04}", "namespace": "shop", "uid": f"u-{i}", "labels": {"app": "web", **{key: f"{i}" for key in OWN}},
                         "annotations": {"cni.example.com/ip": f"10.0.{i >> 8}.{i & 255}"},
                         "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"web-{i % 7}", "uid": f"r-{i}"}]},
            "spec": {"nodeName": f"node-{i % NODES:02}", "hostname": f"web-{i}",
@@ -40,7 +43,9 @@ def pod(i):
     return one
 
 
-LISTS = {"nodes": [node(i) for i in range(NODES)], "pods": [pod(i) for i in range(PODS)]}
+GROUP = {"metadata": {"name": "big", "namespace": "shop"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": {"spec": {"containers": [
+    {"name": "c", "image": "x", "resources": {"requests": {"nvidia.com/gpu": "8"}}}]}}}}}
+LISTS = {"nodes": [node(i) for i in range(NODES)], "pods": [pod(i) for i in range(PODS)], "leaderworkersets": [GROUP]}
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -89,8 +94,9 @@ def main():
     pods = sorted((v["name"], v["times"], v["ignored"]) for v in answer["violations"] if v["rule"] == "general-pods")
     # Of the first shape all but the four odd ones, which are shapes of their own; the placeholder breaks no rule.
     same("pods of the answer", pods, [("web-0001", 1, True), ("web-0002", 1, False), ("web-0005", 1, False), ("web-0007", on_gpus - 4, False)])
-    same("objects", answer["objects"], NODES + on_gpus)
-    same("errors", answer["counts"]["error"], on_gpus - 2 + 20)
+    same("objects", answer["objects"], NODES + on_gpus + 1)
+    same("what is said of a set of groups", {v["kind"] for v in answer["violations"] if v["rule"] == "gpu-limits"}, {"LeaderWorkerSet"})
+    same("errors", answer["counts"]["error"], on_gpus - 2 + 20 + 3)  # of pods, nodes and the set of groups
     same("ignored", answer["counts"]["ignored"], 1)
     same("headings", [line for line in text.splitlines() if " times, " in line],
          ["20 times, for example Node node-01, node-02, node-04",

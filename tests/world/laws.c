@@ -291,6 +291,22 @@ static void look_at_owner_of_node(const struct apiserver_write *w)
 			   n->machine->group->busy_with);
 }
 
+/* A mark is put on and taken off by one Preheat. */
+static void look_at_mark(const struct apiserver_write *w)
+{
+	const struct object *node = strcmp(w->resource, "nodes") != 0 ? NULL : apiserver_find(KIND_NODE, "", w->name);
+	struct node_life *n = node ? node->extra : NULL;
+	char us[64];
+
+	if (!n || w->status != 200)
+		return;
+	const char *by = value_text(node->value, "metadata>annotations>preheat.dev/draining");
+	snprintf(us, sizeof us, "preheat/%s", replica_lease(w->from));
+	if (*n->marked_by && strcmp(n->marked_by, by) != 0 && strcmp(n->marked_by, us) != 0)
+		laws_break("own_marks", "node %s: the mark of %s became '%s' by %s", w->name, n->marked_by, by, us);
+	snprintf(n->marked_by, sizeof n->marked_by, "%s", by);
+}
+
 /* --- pods that pull an image --- */
 
 static bool is_prefetch(const struct object *pod)
@@ -370,6 +386,7 @@ static void written(const struct apiserver_write *w)
 	if (!strcmp(w->sub, "eviction") && w->status == 201)
 		look_at_eviction(w);
 	look_at_owner_of_node(w);
+	look_at_mark(w);
 	look_at_deletion(w);
 	services_written();
 	if (laws.stands_still && !is_own && strcmp(w->sub, "status") != 0)

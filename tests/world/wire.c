@@ -682,6 +682,9 @@ void __wrap_http_cancel_all(struct http *h)
 void __wrap_http_write_until(struct http *h, millis until);
 void __wrap_http_write_until(struct http *h, millis until)
 {
+	for (struct http_transfer *t = h->write_until && wire_now() >= h->write_until ? h->first : NULL; t; t = t->next)
+		if (t->request->is_write)
+			settle_as(t, ERROR_UNAVAILABLE, "the time to write ran out");
 	h->write_until = until;
 }
 

@@ -37,6 +37,7 @@ struct pod_life {
 struct node_life {
 	const struct cloud_machine *machine;
 	millis cordoned_since; /* 0: it is not */
+	char marked_by[64];    /* as the last write left it; "": nobody */
 	struct {
 		char name[64];
 		millis there; /* pulled by then */

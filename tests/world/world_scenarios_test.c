@@ -41,6 +41,7 @@ static const char chat_text[] =
 static const struct replica_settings alone = { .manifest = chat_text };
 static struct world_app *chat;
 static struct cloud_group *spot, *on_demand;
+static bool is_held;
 
 static int set_up(void **state)
 {
@@ -245,6 +246,42 @@ static void a_leader_that_stood_still_follows(void **state)
 	until(is_down, 3 * HOUR, "it comes down");
 }
 
+/* The next purchase is decided, and its process stands still before it leaves. */
+static struct wire_fate stop_before_it_leaves(const struct wire_call *c)
+{
+	bool is_purchase = !strcmp(c->method, "POST") && strstr(c->path, "/grow");
+
+	if (!is_purchase || is_held)
+		return (struct wire_fate){ 0 };
+	is_held = true;
+	replica_pause(0, true);
+	return (struct wire_fate){ .is_held = true };
+}
+
+static bool has_stopped(void)
+{
+	return is_held;
+}
+
+/* Nobody else can lead; what it wakes up with was decided before all the same, and nobody needs it by then. */
+static void without_election_nothing_of_before_a_stop_leaves(void **state)
+{
+	(void)state;
+	begin(&alone);
+	is_held = false;
+	wire_on_leave(stop_before_it_leaves);
+	chat->rate = 4;
+	until(has_stopped, 20 * MINUTE, "machines are about to be asked for");
+	chat->rate = 0;
+	int64_t before = total_bought();
+	run(5 * MINUTE);
+	replica_pause(0, false);
+	run(SECOND);
+	assert_int_equal(total_bought(), before);
+	chat->rate = 4;
+	until(is_grown, 20 * MINUTE, "it acts on, and replicas for the traffic serve");
+}
+
 static void without_its_lease_it_writes_nothing(void **state)
 {
 	(void)state;
@@ -424,6 +461,7 @@ int main(int argc, char **argv)
 		SCENARIO(killed_at_any_step_it_buys_nothing_twice),
 		SCENARIO(the_other_goes_on_when_the_leader_dies),
 		SCENARIO(a_leader_that_stood_still_follows),
+		SCENARIO(without_election_nothing_of_before_a_stop_leaves),
 		SCENARIO(without_its_lease_it_writes_nothing),
 		SCENARIO(an_api_server_that_forgets_is_read_anew),
 		SCENARIO(blackouts_give_nothing_back),

@@ -45,7 +45,7 @@ func (k *cloud) own(g *group, now int64) bool {
 		return changed
 	}
 	switch {
-	case !g.allRunning():
+	case !g.allRunning() || o.Kind == "nodegroup-update" && !k.areReady(g.launchedBy(o)):
 	case o.Kind == "nodegroup-update" && g.ownCordons():
 		o.Next, changed = now+k.clock.millis(ownerSettles), true
 	case len(o.Old) > 0:
@@ -202,6 +202,11 @@ func (a *autoscaling) ownEnds(status string) {
 		}
 	}
 	a.Owner = nil
+}
+
+// launchedBy are those that came in the course of it.
+func (g *group) launchedBy(o *ownerAct) []*machine {
+	return slices.DeleteFunc(g.members(), func(m *machine) bool { return slices.Contains(o.Old, m.ID) })
 }
 
 // allRunning is whether all that are asked for are there.

@@ -360,6 +360,23 @@ func TestAnUpdateSurgesReplacesAndFallsBack(t *testing.T) {
 	}
 }
 
+func TestAnEksUpdateWaitsForReadyNodes(t *testing.T) {
+	k, g := newTestAccount(t, 1, nil)
+	k.hasNodes = true
+	pass(t, k, 0)
+	old := g.members()[0]
+	k.faults.add(fault{Group: "g", Fault: "nodegroup-update"}, 0)
+	for s := 10; s < 1200; s += 10 {
+		if pass(t, k, s); old.Cordoned {
+			t.Fatalf("at %d s it is cordoned, and no new node is ready", s)
+		}
+	}
+	for _, m := range g.members() {
+		k.hasJoined(*m)
+	}
+	until(t, k, 1200, 10, "it is emptied", func() bool { return old.Evicting })
+}
+
 func TestAnEksUpdateFailsOnPodsThatStay(t *testing.T) {
 	k, g := newTestAccount(t, 1, nil)
 	pass(t, k, 0)

@@ -245,7 +245,7 @@ func (k *cloud) advancePool(g *group, now int64) bool {
 		return k.beginUpgrade(g, now)
 	}
 	changed := p.recount(g, o)
-	if o.Due > now || g.isBusyFor(o.ID) || o.Stuck && k.isStuck(g, now) {
+	if o.Due > now || g.isBusyFor(o.ID) || o.Stuck && k.isStuck(g, now) || o.Kind == "upgrade" && !k.areReady(g.madeFor(o.ID)) {
 		return changed
 	}
 	if o.Kind == "upgrade" {
@@ -279,6 +279,10 @@ func (p *agentPool) recount(g *group, o *armOperation) bool {
 	o.Doomed = slices.DeleteFunc(o.Doomed, func(name string) bool { return g.machine(name) == nil })
 	p.Count = max(0, p.Count-(before-len(o.Doomed)))
 	return len(o.Doomed) < before
+}
+
+func (g *group) madeFor(token string) []*machine {
+	return slices.DeleteFunc(g.live(), func(m *machine) bool { return m.Token != token })
 }
 
 func (g *group) isBusyFor(token string) bool {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,37 @@ func TestAnUpgradeReimagesUnderTheSameNames(t *testing.T) {
 		if m.Cordoned || m.State != running {
 			t.Errorf("%s is %s, cordoned %v", m.ID, m.State, m.Cordoned)
 		}
+	}
+}
+
+// A machine that runs is none that pods can go to: the added one first, then each that was reimaged.
+func TestAnUpgradeWaitsForReadyNodes(t *testing.T) {
+	k, g := newTestPool(t, 2, nil)
+	k.hasNodes = true
+	k.faults.add(fault{Fault: "image-upgrade", Group: "g"}, 0)
+	s := 0
+	for emptied := range 3 {
+		for until := s + 600; s < until; s += 5 {
+			k.advance(at(s))
+			for _, m := range g.live() {
+				if m.Cordoned {
+					t.Fatalf("at %d s: %s is emptied, the %dth, and nothing is ready in its place", s, m.ID, emptied+1)
+				}
+			}
+		}
+		for _, m := range g.live() {
+			k.hasJoined(*m)
+		}
+		k.advance(at(s))
+		n := slices.IndexFunc(g.live(), func(m *machine) bool { return m.Cordoned })
+		if g.AKS.State != upgrading || n < 0 {
+			t.Fatalf("%s, %s: nothing is emptied", g.AKS.State, states(g))
+		}
+		k.hasEvicted(g.live()[n].ID)
+	}
+	k.advance(at(s + 5))
+	if g.AKS.State != succeeded || len(g.live()) != 2 {
+		t.Errorf("%s, %s", g.AKS.State, states(g))
 	}
 }
 

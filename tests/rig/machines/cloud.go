@@ -20,6 +20,7 @@ type cloud struct {
 	starts    starts
 	statePath string
 	dirty     bool
+	hasNodes  bool // machines become nodes of a cluster
 }
 
 // refused is a call's error, as the wire tells it.
@@ -112,6 +113,22 @@ func (k *cloud) hasEvicted(id string) {
 			m.Evicted, k.dirty = true, true
 		}
 	}
+}
+
+// hasJoined notes that the node of a machine is ready, unless the machine left that state meanwhile.
+func (k *cloud) hasJoined(seen machine) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, g := range k.groups {
+		if m := g.machine(seen.ID); m != nil && m.State == running && m.StateSince == seen.StateSince {
+			m.Joined, k.dirty = true, true
+		}
+	}
+}
+
+// areReady is whether those are ready nodes, where machines become some: what an update waits for before it empties the next.
+func (k *cloud) areReady(list []*machine) bool {
+	return !k.hasNodes || !slices.ContainsFunc(list, func(m *machine) bool { return !m.Joined })
 }
 
 // christen names a machine as the cloud whose group it is does.

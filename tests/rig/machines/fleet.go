@@ -68,6 +68,7 @@ func (f *fleet) run() error {
 }
 
 func newFleet(ctx context.Context, client kubernetes.Interface, k *cloud, t *traffic, port int) *fleet {
+	k.hasNodes = true
 	f := &fleet{ctx: ctx, client: client, cloud: k, traffic: t, nodes: map[string]*node{},
 		agents: map[types.UID]*agent{}, net: newAddresses(port)}
 	bound := informers.WithTweakListOptions(func(o *meta.ListOptions) {

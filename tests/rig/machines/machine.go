@@ -48,6 +48,7 @@ type machine struct {
 	Cordoned   bool         `json:"cordoned,omitempty"` // by the cloud, whose update replaces it
 	Evicting   bool         `json:"evicting,omitempty"` // the cloud evicts its pods
 	Evicted    bool         `json:"evicted,omitempty"`  // they are gone
+	Joined     bool         `json:"joined,omitempty"`   // its node is ready, since it runs
 
 	NeverRegisters bool    `json:"never_registers,omitempty"`
 	NeverReady     bool    `json:"never_ready,omitempty"`
@@ -69,7 +70,7 @@ func (m *machine) enter(state machineState, at int64, due int64) {
 		m.BilledMillis += max(0, at-m.StateSince)
 	}
 	m.Used = m.Used || m.State == running && state == stopping
-	m.State, m.StateSince, m.Due = state, at, due
+	m.State, m.StateSince, m.Due, m.Joined = state, at, due, false
 }
 
 // billed milliseconds until now: all that it exists and is not stopped.

@@ -140,6 +140,9 @@ func (n *node) report(ctx context.Context, ready bool, message string, devices c
 			meta.PatchOptions{}, "status")
 		return gone(err)
 	})
+	if ready {
+		n.fleet.cloud.hasJoined(n.now().machine)
+	}
 }
 
 // taint adds one unless it is there: a spot machine's notice, or that it was stopped.

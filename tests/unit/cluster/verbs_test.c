@@ -86,11 +86,14 @@ static void node_done(struct node_change *c)
 	"{\"metadata\":{\"name\":\"n1\",\"resourceVersion\":\"" version \
 	"\",\"annotations\":{\"a\":\"1\"},\"labels\":{}},\"spec\":{" spec "}}"
 
+#define OWNED(by) \
+	"{\"metadata\":{\"name\":\"n1\",\"resourceVersion\":\"7\",\"annotations\":{\"a\":\"" by "\"}},\"spec\":{}}"
+
 static void nodes(void **state)
 {
 	static const struct node_taint ours = { "preheat.dev/draining", NULL, "NoSchedule" };
 	static const struct verb_pair mark = { "a", "2" }, unmark = { "a", NULL }, same = { "a", "1" },
-				      none = { "b", NULL };
+				      none = { "b", NULL }, owned = { "a", "us/p" };
 	static const struct {
 		struct node_change change;
 		struct line lines[8];
@@ -157,6 +160,27 @@ static void nodes(void **state)
 			       "{\"metadata\":{\"resourceVersion\":\"7\",\"annotations\":{\"a\":\"2\"}},\"spec\":{}}",
 			       403, NULL } },
 		  .kind = ERROR_AUTH },
+		/* another's by now: nothing is written */
+		{ .change = { .cordon = CORDON_ON, .annotations = &owned, .annotation_count = 1, .owner = "us/p" },
+		  .lines = { { "GET " NODE_PATH, NULL, 200, OWNED("them/p") } },
+		  .kind = ERROR_CONFLICT },
+		{ .change = { .annotations = &unmark, .annotation_count = 1, .owner = "us/p" },
+		  .lines = { { "GET " NODE_PATH, NULL, 200, OWNED("them/p") } },
+		  .kind = ERROR_CONFLICT },
+		/* ours, or of before marks had owners */
+		{ .change = { .annotations = &unmark, .annotation_count = 1, .owner = "us/p" },
+		  .lines = { { "GET " NODE_PATH, NULL, 200, OWNED("us/p") },
+			     { "PATCH " NODE_PATH,
+			       "{\"metadata\":{\"resourceVersion\":\"7\",\"annotations\":{\"a\":null}},\"spec\":{}}",
+			       200, "{}" } },
+		  .is_changed = true },
+		{ .change = { .annotations = &owned, .annotation_count = 1, .owner = "us/p" },
+		  .lines = { { "GET " NODE_PATH, NULL, 200, OWNED("remove") },
+			     { "PATCH " NODE_PATH,
+			       "{\"metadata\":{\"resourceVersion\":\"7\",\"annotations\":{\"a\":\"us/"
+			       "p\"}},\"spec\":{}}",
+			       200, "{}" } },
+		  .is_changed = true },
 		{ .change = { .cordon = CORDON_ON },
 		  .lines = { { "GET " NODE_PATH, NULL, 404, NULL } },
 		  .kind = ERROR_NOT_FOUND },
@@ -176,7 +200,8 @@ static void nodes(void **state)
 		c.done = node_done;
 		node_change_start(api, &c);
 		finish(lines);
-		if (c.error.kind != cases[i].kind || c.is_changed != cases[i].is_changed)
+		if (c.error.kind != cases[i].kind || c.is_changed != cases[i].is_changed ||
+		    c.is_others != (c.error.kind == ERROR_CONFLICT))
 			fail_msg("case %zu: %s %s", i, error_kind_name(c.error.kind), c.error.message);
 	}
 }

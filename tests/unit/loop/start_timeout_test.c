@@ -114,6 +114,23 @@ static void a_node_whose_model_never_serves_is_drained(void **state)
 	assert_null(drains_call_off(c, 0)); /* whatever is wanted, it serves nobody */
 }
 
+/* A cloud takes its node's object away, and the kubelet makes it anew. */
+static void who_is_ready_while_its_node_is_away_serves(void **state)
+{
+	(void)state;
+	cloud_tells(c, 0);
+	have_node(c, "m2", "", "");
+	have_pod(c, "b", CHAT, "m2", false);
+	assert_int_equal(c->starts.count, 1);
+	cluster_node_gone(c->cluster, object_uid_of("m2"), clock_now(c->clock));
+	have_pod(c, "b", CHAT, "m2", true);
+	have_node(c, "m2", "", "");
+	assert_int_equal(c->starts.count, 0);
+	wait_and_check(8 * MINUTE);
+	assert_false(drain_is_under_way(c, "m2"));
+	assert_null(asked("POST", "eviction"));
+}
+
 /* What a placement waits for was never bought for it. */
 static void a_stuck_placement_gives_up_nobodys_purchase(void **state)
 {
@@ -240,6 +257,7 @@ int main(void)
 		TEST(a_machine_without_a_node_is_replaced),
 		TEST(above_the_least_nothing_is_bought_for_it),
 		TEST(a_node_whose_model_never_serves_is_drained),
+		TEST(who_is_ready_while_its_node_is_away_serves),
 		TEST(a_stuck_placement_gives_up_nobodys_purchase),
 		TEST(a_start_for_one_that_serves_is_not_missed),
 		cmocka_unit_test_setup_teardown(what_is_only_watched_is_only_told, watched, tear_down),

@@ -87,6 +87,28 @@ static void readings_may_be_further_apart_than_ticks(void **state)
 	toy_end(&t);
 }
 
+/* What waits at one replica while others are free, as where a router keeps sessions: none goes, at a tick without a
+ * reading neither. */
+static void a_queue_holds_between_two_readings(void **state)
+{
+	struct toy t;
+
+	(void)state;
+	toy_init(&t, 1);
+	toy_begin(&t, 12);
+	t.demand = 1;
+	for (int i = 0; i < 480; i++) {
+		toy_observe(&t);
+		for (int k = 0; k < 3; k++)
+			t.scrapes[k].waiting = 700;
+		t.seen.scrape_count = i % 3 ? 0 : 3;
+		const struct pool_decision *d = toy_decide(&t);
+		assert_int_equal(d->waiting_milli, 700000);
+		assert_int_equal(t.released, 0);
+	}
+	toy_end(&t);
+}
+
 /* What waits where it cannot be seen may be much. */
 static void an_unknown_queue_holds_and_does_not_inflate(void **state)
 {
@@ -430,6 +452,7 @@ int main(void)
 		cmocka_unit_test(demand_is_met_after_a_step),
 		cmocka_unit_test(blindness_never_shrinks),
 		cmocka_unit_test(readings_may_be_further_apart_than_ticks),
+		cmocka_unit_test(a_queue_holds_between_two_readings),
 		cmocka_unit_test(an_unknown_queue_holds_and_does_not_inflate),
 		cmocka_unit_test(a_sudden_zero_is_missing_data_until_it_lasts),
 		cmocka_unit_test(a_batch_pool_goes_to_zero_and_wakes_on_a_queue),

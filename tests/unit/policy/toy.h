@@ -329,16 +329,22 @@ static inline void toy_act(struct toy *t)
 	}
 }
 
-/* One tick: let time pass, decide, act. */
-static inline const struct pool_decision *toy_tick(struct toy *t)
+/* On what was observed. */
+static inline const struct pool_decision *toy_decide(struct toy *t)
 {
-	toy_observe(t);
 	struct snapshot s = { t->tick++, t->now, TICK, &t->fleet, &t->seen };
 	arena_clear(&t->arena);
 	t->plan = policy_decide(&s, t->memory, &t->arena).pools[0];
 	t->event_count = 0;
 	toy_act(t);
 	return &t->plan.decision;
+}
+
+/* One tick: let time pass, decide, act. */
+static inline const struct pool_decision *toy_tick(struct toy *t)
+{
+	toy_observe(t);
+	return toy_decide(t);
 }
 
 static inline void toy_run(struct toy *t, millis duration)

@@ -21,6 +21,25 @@ static void a_machine_is_marked_before_the_size_falls(void **state)
 	close_provider(&a);
 }
 
+/* Between the list and the mark: what serves soon is not ended for a start that was called off. */
+static void a_start_that_joins_meanwhile_stays(void **state)
+{
+	struct asked a = open_provider("clusterApi", deployment, 4);
+
+	(void)state;
+	for (int i = 2; i < 4; i++)
+		played.machines[i].runs = false;
+	played.machines[2].joins_next = true;
+	assert_int_equal(ask(&a,
+			     (struct recommendation){
+				     .verb = PROVIDER_CANCEL, .token = "t", .desired = 2, .ids = { "m-3", "m-4" } }),
+			 ERROR_NONE);
+	assert_int_equal(played.replicas, 3);
+	assert_string_equal(played.machines[2].mark, "");
+	assert_string_equal(played.machines[3].mark, "preheat");
+	close_provider(&a);
+}
+
 static void a_paused_deployment_is_left_alone(void **state)
 {
 	struct asked a = open_provider("clusterApi", deployment, 3);
@@ -155,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_machine_is_marked_before_the_size_falls),
+		cmocka_unit_test(a_start_that_joins_meanwhile_stays),
 		cmocka_unit_test(a_rollout_is_let),
 		cmocka_unit_test(a_mark_of_a_call_that_was_given_up_goes),
 		cmocka_unit_test(a_mark_of_a_machine_that_goes_stays),

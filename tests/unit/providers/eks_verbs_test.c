@@ -423,6 +423,23 @@ static void protection_is_lifted_from_what_is_ours_no_more(void **state)
 #define ZONES	  "<AvailabilityZones><member>z1</member><member>z2</member></AvailabilityZones>"
 #define SUSPENDED "<SuspendedProcesses><member><ProcessName>AZRebalance</ProcessName></member></SuspendedProcesses>"
 
+static void a_group_that_protects_by_itself_is_told(void **state)
+{
+	struct scene *s = *state;
+
+	account_settle(s, BY_NAME);
+	for (int i = 0; i < 2; i++) {
+		const char *group =
+			i ? GROUP("0", "5", "0",
+				  "<NewInstancesProtectedFromScaleIn>true</NewInstancesProtectedFromScaleIn>")
+			  : GROUP("0", "5", "0",
+				  "<NewInstancesProtectedFromScaleIn>false</NewInstancesProtectedFromScaleIn>");
+		assert_int_equal(RUN(s, CALL(.verb = PROVIDER_DESCRIBE), { READ, group, 0 }, ), ERROR_NONE);
+		assert_int_equal(s->call.description.caution_count, i);
+	}
+	assert_non_null(strstr(s->call.description.cautions[0], "--no-new-instances-protected-from-scale-in"));
+}
+
 static void zones_that_are_balanced_are_told(void **state)
 {
 	static const struct {
@@ -786,6 +803,7 @@ int main(void)
 		TEST(a_lower_size_of_the_owner_is_not_held_up),
 		TEST(protection_is_lifted_from_what_is_ours_no_more),
 		TEST(zones_that_are_balanced_are_told),
+		TEST(a_group_that_protects_by_itself_is_told),
 		TEST(growing_reads_first_and_protects_what_is_there),
 		TEST(groups_of_an_operator_are_left_alone),
 		TEST(groups_of_cluster_autoscaler_are_left_alone),

@@ -25,6 +25,7 @@ struct played_machine {
 	bool is_joining;     /* one whose node is not ready yet */
 	bool is_replaced;    /* one that Karpenter replaces, as it drifted */
 	bool has_drifted;    /* one that it will replace */
+	bool joins_next;     /* it runs by the time it is marked */
 	bool is_empty;	     /* no pods are on its node: Karpenter takes it when the size falls */
 	char mark[16];	     /* that it shall go first */
 };
@@ -195,6 +196,13 @@ static inline void patch_owner(const char *body, struct answer *a)
 			 token + strlen("preheat.dev/operation\":\""));
 }
 
+static inline void patch_machine(struct played_machine *m, const char *body, struct answer *a)
+{
+	snprintf(m->mark, sizeof m->mark, "%s", strstr(body, "null") ? "" : "preheat");
+	m->runs |= m->joins_next;
+	write_machine(m, (int)(m - played.machines), &a->body);
+}
+
 static inline void change(struct cluster_call *c, struct answer *a)
 {
 	struct played_machine *m = machine_at(c->path);
@@ -208,7 +216,7 @@ static inline void change(struct cluster_call *c, struct answer *a)
 	else if (!strcmp(c->method, "DELETE"))
 		m->is_going = true;
 	else if (strstr(c->body, "delete-machine"))
-		snprintf(m->mark, sizeof m->mark, "%s", strstr(c->body, "null") ? "" : "preheat");
+		patch_machine(m, c->body, a);
 	if (played.lost > 0) {
 		played.lost--;
 		error_set(&a->error, ERROR_UNAVAILABLE, "connection reset");
